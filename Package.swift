@@ -1,0 +1,153 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+let packages: [Package.Dependency] = [
+  .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+  .package(url: "https://github.com/apple/swift-async-algorithms", from: "1.1.4"),
+  .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: [.defaults, "YAML"]),
+  .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
+  .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+  .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
+  .package(url: "https://github.com/apple/swift-service-context", from: "1.5.1"),
+  .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
+  .package(url: "https://github.com/grpc/grpc-swift-2", from: "2.4.3"),
+  .package(url: "https://github.com/grpc/grpc-swift-nio-transport", from: "2.9.2"),
+  .package(url: "https://github.com/grpc/grpc-swift-protobuf", from: "2.4.1"),
+  .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+]
+
+let strictSwift: [SwiftSetting] = [
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .treatAllWarnings(as: .error),
+]
+
+/// Generated code is held to the language mode, not to our warnings.
+let generatedSwift: [SwiftSetting] = [
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+let strictC: [CSetting] = [
+  .define("NDEBUG", .when(configuration: .release)),
+  .treatAllWarnings(as: .error),
+  .enableWarning("all"),
+  .enableWarning("extra"),
+]
+
+let grpcCore: Target.Dependency = .product(name: "GRPCCore", package: "grpc-swift-2")
+let grpcInProcess: Target.Dependency = .product(name: "GRPCInProcessTransport", package: "grpc-swift-2")
+let grpcPosix: Target.Dependency = .product(
+  name: "GRPCNIOTransportHTTP2Posix", package: "grpc-swift-nio-transport")
+let grpcProtobuf: Target.Dependency = .product(name: "GRPCProtobuf", package: "grpc-swift-protobuf")
+let swiftProtobuf: Target.Dependency = .product(name: "SwiftProtobuf", package: "swift-protobuf")
+let tracing: Target.Dependency = .product(name: "Tracing", package: "swift-distributed-tracing")
+let inMemoryTracing: Target.Dependency = .product(name: "InMemoryTracing", package: "swift-distributed-tracing")
+let serviceContext: Target.Dependency = .product(name: "ServiceContextModule", package: "swift-service-context")
+let serviceLifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let unixSignals: Target.Dependency = .product(name: "UnixSignals", package: "swift-service-lifecycle")
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let configuration: Target.Dependency = .product(name: "Configuration", package: "swift-configuration")
+let asyncAlgorithms: Target.Dependency = .product(name: "AsyncAlgorithms", package: "swift-async-algorithms")
+let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-system")
+let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
+
+let targets: [Target] = [
+  // The executable: commands, configuration, wiring.
+  .executableTarget(
+    name: "image-worker",
+    dependencies: [
+      "WorkerService", "WorkerOperations", "WorkerProtocol", "ImagePipeline",
+      argumentParser, configuration, grpcCore, grpcPosix, logging, serviceLifecycle, system, tracing,
+      unixSignals,
+    ],
+    swiftSettings: strictSwift),
+  // The RPCs: chunks in and out, request -> Plan, error -> RPCError, admission.
+  .target(
+    name: "WorkerService",
+    dependencies: [
+      "WorkerProtocol", "ImagePipeline", asyncAlgorithms, grpcCore, grpcProtobuf, swiftProtobuf, tracing,
+    ],
+    swiftSettings: strictSwift),
+  // Health, reflection, the tracing interceptor, lifecycle.
+  .target(
+    name: "WorkerOperations",
+    dependencies: ["WorkerProtocol", grpcCore, grpcProtobuf, swiftProtobuf, serviceContext, serviceLifecycle, tracing],
+    swiftSettings: strictSwift),
+  // Generated code and the descriptor set; nothing by hand.
+  .target(
+    name: "WorkerProtocol",
+    dependencies: [grpcCore, grpcProtobuf, swiftProtobuf],
+    resources: [.embedInCode("Generated/descriptor_set.binpb")],
+    swiftSettings: generatedSwift),
+  // The ordered stages, plans, presets, geometry and the memory budget.
+  .target(
+    name: "ImagePipeline",
+    dependencies: ["ImageCodecs", "CPixels", serviceContext, tracing],
+    swiftSettings: strictSwift),
+  // Sniffing, headers, and owners of the C decoders and encoders.
+  .target(name: "ImageCodecs", dependencies: ["CCodecs"], swiftSettings: strictSwift),
+  // Embedded C: one push decoder and one encoder interface over the codec libraries.
+  .target(
+    name: "CCodecs",
+    dependencies: ["CLibJPEG", "CLibPNG", "CLibSTB", "CLibWebP"],
+    cSettings: strictC),
+  // Embedded C: resize, colour and orientation kernels; depends on nothing.
+  .target(name: "CPixels", cSettings: strictC, linkerSettings: [.linkedLibrary("m")]),
+
+  // System libraries, found by pkg-config.
+  .systemLibrary(
+    name: "CLibJPEG", path: "Sources/System/CLibJPEG", pkgConfig: "libjpeg",
+    providers: [.apt(["libjpeg62-turbo-dev"]), .brew(["jpeg-turbo"])]),
+  .systemLibrary(
+    name: "CLibPNG", path: "Sources/System/CLibPNG", pkgConfig: "libpng",
+    providers: [.apt(["libpng-dev"]), .brew(["libpng"])]),
+  .systemLibrary(
+    name: "CLibSTB", path: "Sources/System/CLibSTB", pkgConfig: "stb",
+    providers: [.apt(["libstb-dev"])]),
+  .systemLibrary(
+    name: "CLibWebP", path: "Sources/System/CLibWebP", pkgConfig: "libwebp",
+    providers: [.apt(["libwebp-dev"]), .brew(["webp"])]),
+
+  // Fixtures, chunking, and reference implementations shared by the tests.
+  .target(
+    name: "TestSupport",
+    dependencies: ["ImageCodecs", "ImagePipeline"],
+    path: "Tests/TestSupport",
+    resources: [.copy("Fixtures")],
+    swiftSettings: strictSwift),
+  .testTarget(
+    name: "CPixelsTests", dependencies: ["CPixels"], swiftSettings: strictSwift),
+  .testTarget(
+    name: "ImageCodecsTests", dependencies: ["CCodecs", "ImageCodecs", "TestSupport"], swiftSettings: strictSwift),
+  .testTarget(
+    name: "ImagePipelineTests",
+    dependencies: ["ImageCodecs", "ImagePipeline", "TestSupport", inMemoryTracing, tracing],
+    swiftSettings: strictSwift),
+  .testTarget(
+    name: "WorkerServiceTests",
+    dependencies: [
+      "ImageCodecs", "ImagePipeline", "TestSupport", "WorkerOperations", "WorkerProtocol", "WorkerService",
+      grpcCore, grpcInProcess, grpcProtobuf, inMemoryTracing, swiftProtobuf, tracing,
+    ],
+    swiftSettings: strictSwift),
+  .testTarget(
+    name: "WorkerOperationsTests",
+    dependencies: [
+      "WorkerOperations", "WorkerProtocol", grpcCore, grpcInProcess, inMemoryTracing, swiftProtobuf, tracing,
+    ],
+    swiftSettings: strictSwift),
+]
+
+let package = Package(
+  name: "image-worker",
+  platforms: [.macOS(.v15)],
+  products: [.executable(name: "image-worker", targets: ["image-worker"])],
+  dependencies: packages,
+  targets: targets,
+  swiftLanguageModes: [.v6],
+  cLanguageStandard: .c11
+)

@@ -1,0 +1,48 @@
+// Growing byte blocks and unaligned reads. Private to CCodecs.
+
+#ifndef CCODECS_BYTES_H
+#define CCODECS_BYTES_H
+
+#include "ccodecs.h"
+
+/// Bytes that are appended at the end and taken from the front, in one charged block.
+typedef struct ccodecs_bytes {
+  uint8_t *block;
+  size_t first;    ///< Offset of the first byte that was not taken.
+  size_t count;    ///< Bytes from there on.
+  size_t capacity; ///< Of the block.
+} ccodecs_bytes;
+
+/// The first byte that was not taken.
+static inline uint8_t *ccodecs_bytes_start(const ccodecs_bytes *bytes) {
+  return bytes->block + bytes->first;
+}
+
+/// Makes room for `extra` bytes at the end, moving or growing the block by at least half. False without room.
+bool ccodecs_bytes_reserve(ccodecs_bytes *bytes, size_t extra, ccodecs_budget *budget);
+
+/// Appends a copy of `count` bytes; false without room.
+bool ccodecs_bytes_append(ccodecs_bytes *bytes, const uint8_t *source, size_t count, ccodecs_budget *budget);
+
+/// Takes `count` bytes from the front.
+void ccodecs_bytes_take(ccodecs_bytes *bytes, size_t count);
+
+void ccodecs_bytes_free(ccodecs_bytes *bytes, ccodecs_budget *budget);
+
+static inline uint32_t ccodecs_be32(const uint8_t *p) {
+  return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static inline uint32_t ccodecs_le32(const uint8_t *p) {
+  return (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0];
+}
+
+static inline uint32_t ccodecs_le24(const uint8_t *p) {
+  return (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0];
+}
+
+static inline uint16_t ccodecs_le16(const uint8_t *p) {
+  return (uint16_t)(p[1] << 8 | p[0]);
+}
+
+#endif

@@ -1,0 +1,172 @@
+// The public decoder functions: which decoder, the order of calls, sticky failure, limits.
+
+#include "decoder.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void ccodecs_decoder_init(
+    ccodecs_decoder *decoder, const ccodecs_decoder_methods *methods, ccodecs_format format,
+    const ccodecs_limits *limits, ccodecs_budget *budget) {
+  memset(decoder, 0, sizeof *decoder);
+  decoder->methods = methods;
+  decoder->budget = budget;
+  decoder->limits = *limits;
+  decoder->header.format = format;
+  decoder->header.orientation = 1;
+  decoder->header.bit_depth = 8;
+  decoder->header.frame_count = 1;
+}
+
+ccodecs_status ccodecs_decoder_fail(ccodecs_decoder *decoder, ccodecs_status status, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(decoder->message, sizeof decoder->message, format, arguments);
+  va_end(arguments);
+  decoder->failure = status;
+  return status;
+}
+
+ccodecs_status ccodecs_decoder_check_limits(ccodecs_decoder *decoder) {
+  const ccodecs_header *header = &decoder->header;
+  const uint64_t pixels = (uint64_t)header->width * header->height;
+  const bool is_held = header->holds_bitmap;
+  const uint64_t limit = is_held ? decoder->limits.max_whole_input_pixels : decoder->limits.max_pixels;
+  if (limit == 0 || pixels <= limit) {
+    return CCODECS_OK;
+  }
+  return ccodecs_decoder_fail(
+      decoder, CCODECS_LIMIT, "%ux%u are %llu pixels, above the limit %s of %llu", header->width, header->height,
+      (unsigned long long)pixels, is_held ? "max_held_pixels" : "max_pixels", (unsigned long long)limit);
+}
+
+ccodecs_status ccodecs_decoder_create(
+    ccodecs_format format, const ccodecs_limits *limits, ccodecs_budget *budget, ccodecs_decoder **decoder) {
+  *decoder = NULL;
+  if (!ccodecs_format_can_decode(format)) {
+    return CCODECS_UNSUPPORTED;
+  }
+  switch (format) {
+  case CCODECS_FORMAT_JPEG:
+    *decoder = ccodecs_jpeg_decoder_create(limits, budget);
+    break;
+  case CCODECS_FORMAT_PNG:
+    *decoder = ccodecs_png_decoder_create(limits, budget);
+    break;
+  case CCODECS_FORMAT_WEBP:
+    *decoder = ccodecs_webp_decoder_create(limits, budget);
+    break;
+  default:
+    *decoder = ccodecs_stb_decoder_create(format, limits, budget);
+    break;
+  }
+  return *decoder == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
+}
+
+/// CCODECS_OK when `decoder` may be called in `state`; else the failure, old or new.
+static ccodecs_status enter(ccodecs_decoder *decoder, ccodecs_decoder_state state) {
+  if (decoder->failure != CCODECS_OK) {
+    return decoder->failure;
+  }
+  if (decoder->state != state) {
+    return ccodecs_decoder_fail(decoder, CCODECS_MISUSE, "a decoder function was called out of order");
+  }
+  return CCODECS_OK;
+}
+
+/// Makes a failure stick that came without a reason.
+static ccodecs_status leave(ccodecs_decoder *decoder, ccodecs_status status) {
+  if (status >= CCODECS_CORRUPT && decoder->failure == CCODECS_OK) {
+    const char *reason = status == CCODECS_NO_MEMORY ? "memory is exhausted"
+                         : status == CCODECS_TRUNCATED ? "the input ends before the picture"
+                                                       : "the picture can't be decoded";
+    return ccodecs_decoder_fail(decoder, status, "%s", reason);
+  }
+  return status;
+}
+
+ccodecs_status ccodecs_decoder_read_header(ccodecs_decoder *decoder, ccodecs_input *input) {
+  ccodecs_status status = enter(decoder, CCODECS_STATE_HEADER);
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  status = decoder->methods->read_header(decoder, input);
+  if (status == CCODECS_OK) {
+    status = ccodecs_decoder_check_limits(decoder);
+  }
+  if (status == CCODECS_OK) {
+    decoder->state = CCODECS_STATE_READY;
+  }
+  return leave(decoder, status);
+}
+
+const ccodecs_header *ccodecs_decoder_header(const ccodecs_decoder *decoder) {
+  return &decoder->header;
+}
+
+uint8_t ccodecs_decoder_scales(const ccodecs_decoder *decoder) {
+  return decoder->methods->scales(decoder);
+}
+
+static bool options_are_valid(const ccodecs_decoder *decoder, const ccodecs_decode_options *options) {
+  return options->scale_eighths >= 1 && options->scale_eighths <= 8 &&
+         (ccodecs_decoder_scales(decoder) & 1u << (options->scale_eighths - 1)) != 0;
+}
+
+ccodecs_status ccodecs_decoder_estimate(
+    const ccodecs_decoder *decoder, const ccodecs_decode_options *options, uint64_t *byte_count) {
+  *byte_count = 0;
+  if (decoder->failure != CCODECS_OK) {
+    return decoder->failure;
+  }
+  if (decoder->state != CCODECS_STATE_READY || !options_are_valid(decoder, options)) {
+    return CCODECS_MISUSE;
+  }
+  const ccodecs_status status = decoder->methods->estimate(decoder, options, byte_count);
+  *byte_count += decoder->budget->used; // what it holds already
+  return status;
+}
+
+ccodecs_status ccodecs_decoder_start(
+    ccodecs_decoder *decoder, const ccodecs_decode_options *options, ccodecs_layout *layout) {
+  memset(layout, 0, sizeof *layout);
+  ccodecs_status status = enter(decoder, CCODECS_STATE_READY);
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  if (!options_are_valid(decoder, options)) {
+    return ccodecs_decoder_fail(decoder, CCODECS_MISUSE, "the decoder has no scale %u/8", options->scale_eighths);
+  }
+  status = decoder->methods->start(decoder, options, layout);
+  if (status == CCODECS_OK) {
+    decoder->state = CCODECS_STATE_ROWS;
+  }
+  return leave(decoder, status);
+}
+
+ccodecs_status ccodecs_decoder_read_rows(ccodecs_decoder *decoder, ccodecs_input *input, ccodecs_rows *rows) {
+  memset(rows, 0, sizeof *rows);
+  if (decoder->failure == CCODECS_OK && decoder->state == CCODECS_STATE_DONE) {
+    return CCODECS_DONE;
+  }
+  ccodecs_status status = enter(decoder, CCODECS_STATE_ROWS);
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  status = decoder->methods->read_rows(decoder, input, rows);
+  if (status == CCODECS_DONE) {
+    decoder->state = CCODECS_STATE_DONE;
+  }
+  return leave(decoder, status);
+}
+
+const char *ccodecs_decoder_message(const ccodecs_decoder *decoder) {
+  return decoder->message;
+}
+
+void ccodecs_decoder_destroy(ccodecs_decoder *decoder) {
+  if (decoder != NULL) {
+    decoder->methods->destroy(decoder);
+  }
+}

@@ -1,0 +1,63 @@
+// What every decoder of this room is built from. Private to CCodecs.
+
+#ifndef CCODECS_DECODER_H
+#define CCODECS_DECODER_H
+
+#include "ccodecs.h"
+
+/// One decoder's functions. Each is called only in the legal order, never after a failure: decoder.c sees to both.
+typedef struct ccodecs_decoder_methods {
+  ccodecs_status (*read_header)(ccodecs_decoder *decoder, ccodecs_input *input);
+  uint8_t (*scales)(const ccodecs_decoder *decoder);
+  ccodecs_status (*estimate)(
+      const ccodecs_decoder *decoder, const ccodecs_decode_options *options, uint64_t *byte_count);
+  ccodecs_status (*start)(ccodecs_decoder *decoder, const ccodecs_decode_options *options, ccodecs_layout *layout);
+  ccodecs_status (*read_rows)(ccodecs_decoder *decoder, ccodecs_input *input, ccodecs_rows *rows);
+  void (*destroy)(ccodecs_decoder *decoder); ///< Frees everything, the decoder itself included.
+} ccodecs_decoder_methods;
+
+typedef enum ccodecs_decoder_state {
+  CCODECS_STATE_HEADER = 0, ///< Reading the header.
+  CCODECS_STATE_READY = 1,  ///< Header known, not started.
+  CCODECS_STATE_ROWS = 2,   ///< Giving rows.
+  CCODECS_STATE_DONE = 3,
+} ccodecs_decoder_state;
+
+/// The first member of every concrete decoder.
+struct ccodecs_decoder {
+  const ccodecs_decoder_methods *methods;
+  ccodecs_budget *budget;
+  ccodecs_limits limits;
+  ccodecs_header header;
+  ccodecs_decoder_state state;
+  ccodecs_status failure; ///< CCODECS_OK until the decoder failed.
+  char message[200];      ///< Why it failed.
+};
+
+/// Notes why the decoder fails, and returns `status` to be returned. printf-style.
+ccodecs_status ccodecs_decoder_fail(ccodecs_decoder *decoder, ccodecs_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/// Checks header.width x header.height against the limits, by header.holds_bitmap.
+/// CCODECS_OK, or the failure noted with limit and value.
+ccodecs_status ccodecs_decoder_check_limits(ccodecs_decoder *decoder);
+
+// One constructor per file of decode/. Each allocates from `budget` and leaves its base filled by
+// ccodecs_decoder_init; NULL when there is no room.
+ccodecs_decoder *ccodecs_jpeg_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
+ccodecs_decoder *ccodecs_png_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
+ccodecs_decoder *ccodecs_webp_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
+ccodecs_decoder *ccodecs_stb_decoder_create(
+    ccodecs_format format, const ccodecs_limits *limits, ccodecs_budget *budget);
+
+/// Fills the base of a freshly allocated decoder.
+void ccodecs_decoder_init(
+    ccodecs_decoder *decoder, const ccodecs_decoder_methods *methods, ccodecs_format format,
+    const ccodecs_limits *limits, ccodecs_budget *budget);
+
+/// EXIF orientation (1 to 8) from a TIFF block (the bytes after "Exif\0\0" in JPEG, the eXIf chunk of PNG, the EXIF
+/// chunk of WebP). 1 when it has none; *is_broken is set when the block is not well formed up to that tag.
+/// Source: CIPA DC-008 (Exif 2.32), section 4.6.2; tag 0x0112 of IFD0.
+uint8_t ccodecs_exif_orientation(const uint8_t *bytes, size_t count, bool *is_broken);
+
+#endif

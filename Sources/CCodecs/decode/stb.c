@@ -1,0 +1,340 @@
+// The long tail through stb_image: GIF, BMP, TGA, PSD, PNM and HDR.
+//
+// stb_image wants the whole file and gives the whole bitmap. Both are charged to the budget, and the number of pixels
+// is limited more tightly than that of formats that stream.
+
+#include "../bytes.h"
+#include "decoder.h"
+
+#include <limits.h>
+#include <string.h>
+
+/// The budget that stb_image's allocations are charged to. stb_image passes no context to its allocator, so the budget
+/// is set for the length of one call, on the thread that makes it.
+static _Thread_local ccodecs_budget *current_budget;
+
+static void *allocate(size_t byte_count) {
+  return ccodecs_allocate(current_budget, byte_count);
+}
+
+static void release(void *block) {
+  ccodecs_free(current_budget, block);
+}
+
+static void *reallocate(void *block, size_t old_count, size_t new_count) {
+  void *moved = ccodecs_allocate(current_budget, new_count);
+  if (moved != NULL && block != NULL) {
+    memcpy(moved, block, old_count < new_count ? old_count : new_count);
+    ccodecs_free(current_budget, block);
+  }
+  return moved;
+}
+
+#define STBI_MALLOC allocate
+#define STBI_FREE release
+#define STBI_REALLOC_SIZED reallocate
+#define STBI_REALLOC(block, new_count) reallocate(block, new_count, new_count)
+#define STBI_NO_STDIO
+#define STBI_NO_JPEG
+#define STBI_NO_PNG
+#define STBI_NO_PIC
+#define STBI_ASSERT(condition) ((void)0)
+#define STBI_MAX_DIMENSIONS (1 << 24)
+#define STB_IMAGE_STATIC
+#define STB_IMAGE_IMPLEMENTATION
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wunused-function"
+#pragma clang diagnostic ignored "-Wunused-parameter"
+#pragma clang diagnostic ignored "-Wsign-compare"
+#pragma clang diagnostic ignored "-Wmissing-field-initializers"
+#include <stb_image.h>
+#pragma clang diagnostic pop
+
+static const size_t first_probe = 4096;
+static const uint32_t strip_row_count = 64;
+/// stb_image's decoder states: dictionaries of GIF and palettes.
+static const size_t library_bytes = 256 * 1024;
+
+typedef struct stb_decoder {
+  ccodecs_decoder base;
+  ccodecs_bytes file;
+  size_t next_probe; ///< Bytes to have before the header is looked for again.
+  int channels;      ///< Of the bitmap that is asked for.
+  uint8_t *bitmap;
+  size_t position;   ///< Of stb_image in the file.
+  bool ran_out;      ///< stb_image asked for bytes after the last.
+  uint32_t given;
+} stb_decoder;
+
+// MARK: The file as stb_image reads it
+
+static int on_read(void *context, char *destination, int count) {
+  stb_decoder *d = context;
+  const size_t left = d->file.count - d->position;
+  const size_t given = (size_t)count < left ? (size_t)count : left;
+  memcpy(destination, ccodecs_bytes_start(&d->file) + d->position, given);
+  d->position += given;
+  return (int)given;
+}
+
+static void on_skip(void *context, int count) {
+  stb_decoder *d = context;
+  const size_t left = d->file.count - d->position;
+  if (count >= 0 && (size_t)count > left) {
+    d->ran_out = true;
+  }
+  d->position += count < 0 ? 0 : (size_t)count < left ? (size_t)count : left;
+}
+
+/// stb_image reads ahead, so that being at the end says nothing; that it asks then whether it is, does.
+static int on_end(void *context) {
+  stb_decoder *d = context;
+  return d->position == d->file.count;
+}
+
+static const stbi_io_callbacks callbacks = {.read = on_read, .skip = on_skip, .eof = on_end};
+
+// MARK: Header
+
+static bool probe(stb_decoder *d, int *width, int *height, int *channels) {
+  d->position = 0;
+  current_budget = d->base.budget;
+  const int found = stbi_info_from_callbacks(&callbacks, d, width, height, channels);
+  current_budget = NULL;
+  return found != 0;
+}
+
+static bool says(const char *reason, const char *word) {
+  return strstr(reason, word) != NULL;
+}
+
+static ccodecs_status fail_with_reason(stb_decoder *d) {
+  const char *reason = stbi_failure_reason();
+  reason = reason == NULL ? "unreadable" : reason;
+  ccodecs_status status = CCODECS_CORRUPT;
+  if (says(reason, "outofmem")) {
+    status = CCODECS_NO_MEMORY;
+  } else if (says(reason, "unsupported") || says(reason, "unknown") || says(reason, "not RGB") ||
+             says(reason, "BMP RLE") || says(reason, "monochrome") || says(reason, "wrong channel")) {
+    status = CCODECS_UNSUPPORTED;
+  }
+  return ccodecs_decoder_fail(&d->base, status, "%s data: %s", ccodecs_format_name(d->base.header.format), reason);
+}
+
+static void describe(stb_decoder *d, int width, int height, int channels) {
+  ccodecs_header *header = &d->base.header;
+  header->width = (uint32_t)width;
+  header->height = (uint32_t)height;
+  header->has_alpha = channels == 2 || channels == 4;
+  header->holds_input = true;
+  header->holds_bitmap = true;
+  header->color_space = channels <= 2 ? CCODECS_COLOR_GRAY : CCODECS_COLOR_RGB;
+  header->frame_count = header->format == CCODECS_FORMAT_GIF ? 0 : 1;
+  d->channels = header->has_alpha ? 4 : channels == 1 ? 1 : 3;
+}
+
+static ccodecs_status take_all(stb_decoder *d, ccodecs_input *input) {
+  if (!ccodecs_bytes_append(&d->file, input->bytes, input->count, d->base.budget)) {
+    return ccodecs_decoder_fail(
+        &d->base, CCODECS_NO_MEMORY, "the file is held whole, and the budget has no room for it");
+  }
+  input->bytes += input->count;
+  input->count = 0;
+  return CCODECS_OK;
+}
+
+static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
+  stb_decoder *d = (stb_decoder *)base;
+  const ccodecs_status status = take_all(d, input);
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  if (d->file.count < d->next_probe && !input->is_last) {
+    return CCODECS_NEEDS_INPUT;
+  }
+  int width = 0;
+  int height = 0;
+  int channels = 0;
+  if (probe(d, &width, &height, &channels) && width > 0 && height > 0) {
+    describe(d, width, height, channels);
+    return CCODECS_OK;
+  }
+  if (input->is_last) {
+    return fail_with_reason(d);
+  }
+  d->next_probe = d->file.count * 2;
+  return CCODECS_NEEDS_INPUT;
+}
+
+// MARK: Rows
+
+static uint8_t scales(const ccodecs_decoder *base) {
+  (void)base;
+  return 1u << 7;
+}
+
+static ccodecs_status estimate(
+    const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
+  (void)options;
+  const uint64_t pixels = (uint64_t)base->header.width * base->header.height;
+  // GIF and PSD are decoded in four channels, GIF with two more planes of state; HDR in floats first.
+  const uint64_t per_pixel = base->header.format == CCODECS_FORMAT_GIF   ? 13
+                             : base->header.format == CCODECS_FORMAT_HDR ? 20
+                             : base->header.format == CCODECS_FORMAT_PSD ? 12
+                                                                         : 8;
+  *byte_count = pixels * per_pixel + library_bytes;
+  return CCODECS_OK;
+}
+
+static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
+  (void)options;
+  const stb_decoder *d = (const stb_decoder *)base;
+  layout->pixels = d->channels == 1   ? CCODECS_PIXELS_GRAY8
+                   : d->channels == 3 ? CCODECS_PIXELS_RGB8
+                                      : CCODECS_PIXELS_RGBA8;
+  layout->plane_count = 1;
+  layout->planes[0] = (ccodecs_plane){
+      .width = base->header.width,
+      .height = base->header.height,
+      .channels = (uint8_t)d->channels,
+      .horizontal_scale = 1,
+      .vertical_scale = 1,
+  };
+  return CCODECS_OK;
+}
+
+/// Walks a GIF's blocks after its first picture. Source: GIF89a, sections 15 to 26.
+static bool has_second_frame(const uint8_t *bytes, size_t count) {
+  if (count < 13) {
+    return false;
+  }
+  size_t at = 13 + ((bytes[10] & 0x80) != 0 ? (size_t)3 << ((bytes[10] & 7) + 1) : 0);
+  for (int pictures = 0; at < count;) {
+    const uint8_t kind = bytes[at++];
+    if (kind == 0x2C) {
+      if (++pictures == 2) {
+        return true;
+      }
+      if (count - at < 10) {
+        return false;
+      }
+      at += 9 + ((bytes[at + 8] & 0x80) != 0 ? (size_t)3 << ((bytes[at + 8] & 7) + 1) : 0) + 1;
+    } else if (kind == 0x21) {
+      at++;
+    } else {
+      return false;
+    }
+    while (at < count && bytes[at] != 0) {
+      at += (size_t)bytes[at] + 1;
+    }
+    at++;
+  }
+  return false;
+}
+
+/// Whether the file is too short for its header, for formats of which stb_image reads zeros past the end.
+static bool is_short(const stb_decoder *d) {
+  const uint8_t *bytes = ccodecs_bytes_start(&d->file);
+  const uint64_t pixels = (uint64_t)d->base.header.width * d->base.header.height;
+  switch (d->base.header.format) {
+  case CCODECS_FORMAT_BMP: {
+    if (d->file.count < 34 || ccodecs_le32(bytes + 14) < 40) {
+      return d->file.count < 26;
+    }
+    const uint64_t bits = ccodecs_le16(bytes + 28);
+    const uint64_t stride = ((uint64_t)d->base.header.width * bits + 31) / 32 * 4;
+    return d->file.count < ccodecs_le32(bytes + 10) + stride * d->base.header.height;
+  }
+  case CCODECS_FORMAT_TGA: {
+    const bool is_packed = (bytes[2] & 8) != 0;
+    const uint64_t map = bytes[1] == 0 ? 0 : (uint64_t)ccodecs_le16(bytes + 5) * ((bytes[7] + 7u) / 8);
+    return !is_packed && d->file.count < 18 + bytes[0] + map + pixels * ((bytes[16] + 7u) / 8);
+  }
+  default:
+    return false;
+  }
+}
+
+static ccodecs_status load(stb_decoder *d) {
+  if (is_short(d)) {
+    return ccodecs_decoder_fail(
+        &d->base, CCODECS_TRUNCATED, "%s data: the file is shorter than its header says",
+        ccodecs_format_name(d->base.header.format));
+  }
+  int width;
+  int height;
+  int channels;
+  d->position = 0;
+  d->ran_out = false;
+  current_budget = d->base.budget;
+  d->bitmap = stbi_load_from_callbacks(&callbacks, d, &width, &height, &channels, d->channels);
+  current_budget = NULL;
+  if (d->bitmap == NULL) {
+    return fail_with_reason(d);
+  }
+  if ((uint32_t)width != d->base.header.width || (uint32_t)height != d->base.header.height) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the bitmap has another size than the header says");
+  }
+  if (d->ran_out) {
+    return ccodecs_decoder_fail(
+        &d->base, CCODECS_TRUNCATED, "%s data: the file ends early", ccodecs_format_name(d->base.header.format));
+  }
+  if (d->base.header.format == CCODECS_FORMAT_GIF &&
+      has_second_frame(ccodecs_bytes_start(&d->file), d->file.count)) {
+    d->base.header.warnings |= CCODECS_WARNING_FIRST_FRAME;
+  }
+  ccodecs_bytes_free(&d->file, d->base.budget);
+  return CCODECS_OK;
+}
+
+static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
+  stb_decoder *d = (stb_decoder *)base;
+  if (d->bitmap == NULL) {
+    ccodecs_status status = take_all(d, input);
+    if (status == CCODECS_OK && !input->is_last) {
+      return CCODECS_NEEDS_INPUT;
+    }
+    status = status == CCODECS_OK ? load(d) : status;
+    if (status != CCODECS_OK) {
+      return status;
+    }
+  }
+  const uint32_t left = base->header.height - d->given;
+  if (left == 0) {
+    return CCODECS_DONE;
+  }
+  const uint32_t count = left < strip_row_count ? left : strip_row_count;
+  rows->row_strides[0] = (size_t)base->header.width * (size_t)d->channels;
+  rows->planes[0] = d->bitmap + d->given * rows->row_strides[0];
+  rows->row_counts[0] = count;
+  d->given += count;
+  return CCODECS_ROWS_READY;
+}
+
+static void destroy(ccodecs_decoder *base) {
+  stb_decoder *d = (stb_decoder *)base;
+  ccodecs_budget *budget = base->budget;
+  ccodecs_bytes_free(&d->file, budget);
+  ccodecs_free(budget, d->bitmap);
+  ccodecs_free(budget, d);
+}
+
+ccodecs_decoder *ccodecs_stb_decoder_create(
+    ccodecs_format format, const ccodecs_limits *limits, ccodecs_budget *budget) {
+  static const ccodecs_decoder_methods methods = {
+      .read_header = read_header,
+      .scales = scales,
+      .estimate = estimate,
+      .start = start,
+      .read_rows = read_rows,
+      .destroy = destroy,
+  };
+  stb_decoder *d = ccodecs_allocate(budget, sizeof *d);
+  if (d == NULL) {
+    return NULL;
+  }
+  memset(d, 0, sizeof *d);
+  ccodecs_decoder_init(&d->base, &methods, format, limits, budget);
+  d->next_probe = first_probe;
+  return &d->base;
+}

@@ -1,0 +1,453 @@
+// WebP through libwebp's incremental decoder.
+//
+// libwebp writes rows into a buffer of the whole picture, but never reads them back. That buffer is address space
+// without memory behind it: pages appear as rows are written, and go back to the system when the rows were used, so
+// that a lossy picture occupies a window of rows however large it is. Lossless pictures are held by libwebp itself,
+// four bytes a pixel. The orientation of a WebP stands behind the picture: a file that announces EXIF is held until
+// it is complete, and so is an animation, of which the first frame is decoded.
+
+#define _DEFAULT_SOURCE // madvise and anonymous maps are not in C11 or POSIX
+
+#include "../bytes.h"
+#include "decoder.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <webp/decode.h>
+
+/// libwebp's state beside rows: probabilities, bit readers, and its copy of what it was given last.
+static const size_t library_bytes = 512 * 1024;
+/// Rows of macroblocks, filter and upsampling state for each pixel of width.
+static const size_t library_bytes_per_column = 160;
+static const uint32_t strip_row_count = 64;
+/// The window that is expected to hold rows which were decoded and not used yet.
+static const uint32_t window_row_count = 128;
+static const size_t riff_header_bytes = 12;
+static const size_t chunk_header_bytes = 8;
+
+enum { FLAG_ANIMATION = 0x02, FLAG_EXIF = 0x08 };
+
+typedef struct webp_decoder {
+  ccodecs_decoder base;
+  ccodecs_bytes file;   ///< The beginning, or the whole when it is held.
+  bool is_extended;     ///< There is a VP8X chunk.
+  bool is_lossless;
+  bool is_animated;
+  uint32_t flags;       ///< Of the VP8X chunk.
+  uint64_t file_bytes;  ///< What the RIFF header claims.
+  uint32_t channels;
+  size_t row_bytes;
+  WebPDecoderConfig config;
+  WebPIDecoder *incremental;
+  uint8_t *pixels;      ///< Address space of the whole picture.
+  size_t pixel_bytes;
+  size_t charged;       ///< For libwebp and for the window of rows.
+  uint8_t *canvas;      ///< The first frame of an animation, RGBA.
+  bool is_complete;     ///< libwebp has decoded the last row.
+  uint32_t decoded;
+  uint32_t given;
+} webp_decoder;
+
+// MARK: The container
+
+/// The first chunk at or behind `at` whose type is `type` and whose body is whole; NULL when there is none.
+/// Source: WebP Container Specification, "RIFF file format".
+static const uint8_t *find_chunk(
+    const uint8_t *bytes, size_t count, size_t at, const char *type, uint32_t *body_bytes) {
+  while (at <= count && count - at >= chunk_header_bytes) {
+    const uint32_t size = ccodecs_le32(bytes + at + 4);
+    if (size > count - at - chunk_header_bytes) {
+      return NULL;
+    }
+    if (memcmp(bytes + at, type, 4) == 0) {
+      *body_bytes = size;
+      return bytes + at + chunk_header_bytes;
+    }
+    at += chunk_header_bytes + size + (size & 1);
+  }
+  return NULL;
+}
+
+static void read_exif(webp_decoder *d) {
+  uint32_t count;
+  const uint8_t *exif =
+      find_chunk(ccodecs_bytes_start(&d->file), d->file.count, riff_header_bytes, "EXIF", &count);
+  if (exif == NULL) {
+    return;
+  }
+  if (count >= 6 && memcmp(exif, "Exif\0", 5) == 0) { // some writers keep JPEG's prefix
+    exif += 6;
+    count -= 6;
+  }
+  bool is_broken;
+  d->base.header.orientation = ccodecs_exif_orientation(exif, count, &is_broken);
+  d->base.header.warnings |= is_broken ? CCODECS_WARNING_BAD_EXIF : 0;
+}
+
+static uint32_t count_frames(const uint8_t *bytes, size_t count) {
+  uint32_t frames = 0;
+  uint32_t size;
+  const uint8_t *frame = find_chunk(bytes, count, riff_header_bytes, "ANMF", &size);
+  while (frame != NULL) {
+    frames++;
+    frame = find_chunk(bytes, count, (size_t)(frame - bytes) + size + (size & 1), "ANMF", &size);
+  }
+  return frames;
+}
+
+/// Whether the beginning of the file is here: the RIFF header, and the first chunk with its flags.
+static bool has_beginning(webp_decoder *d) {
+  if (d->file.count < riff_header_bytes + chunk_header_bytes + 10) {
+    return false;
+  }
+  const uint8_t *bytes = ccodecs_bytes_start(&d->file);
+  d->file_bytes = (uint64_t)ccodecs_le32(bytes + 4) + 8;
+  d->is_extended = memcmp(bytes + riff_header_bytes, "VP8X", 4) == 0;
+  d->flags = d->is_extended ? bytes[riff_header_bytes + chunk_header_bytes] : 0;
+  d->is_animated = (d->flags & FLAG_ANIMATION) != 0;
+  d->base.header.holds_input = (d->flags & (FLAG_ANIMATION | FLAG_EXIF)) != 0;
+  return true;
+}
+
+// MARK: Header
+
+static ccodecs_status fail(webp_decoder *d, VP8StatusCode status) {
+  switch (status) {
+  case VP8_STATUS_OUT_OF_MEMORY:
+    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "libwebp is out of memory");
+  case VP8_STATUS_UNSUPPORTED_FEATURE:
+    return ccodecs_decoder_fail(&d->base, CCODECS_UNSUPPORTED, "a WebP feature that libwebp does not decode");
+  case VP8_STATUS_SUSPENDED:
+  case VP8_STATUS_NOT_ENOUGH_DATA:
+    return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the WebP data ends before the picture does");
+  default:
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the WebP bitstream is corrupt");
+  }
+}
+
+static ccodecs_status describe(webp_decoder *d, const WebPBitstreamFeatures *features) {
+  ccodecs_header *header = &d->base.header;
+  header->width = (uint32_t)features->width;
+  header->height = (uint32_t)features->height;
+  header->has_alpha = features->has_alpha != 0 || d->is_animated;
+  header->color_space = CCODECS_COLOR_RGB;
+  d->is_lossless = features->format == 2;
+  header->holds_bitmap = d->is_lossless || d->is_animated;
+  d->channels = header->has_alpha ? 4 : 3;
+  d->row_bytes = (size_t)header->width * d->channels; // at most 16384 x 4
+  if ((d->flags & FLAG_EXIF) != 0) {
+    read_exif(d);
+  }
+  if (d->is_animated) {
+    header->frame_count = count_frames(ccodecs_bytes_start(&d->file), d->file.count);
+    header->warnings |= header->frame_count > 1 ? CCODECS_WARNING_FIRST_FRAME : 0;
+  }
+  return CCODECS_OK;
+}
+
+static ccodecs_status append(webp_decoder *d, ccodecs_input *input, size_t count) {
+  if (!ccodecs_bytes_append(&d->file, input->bytes, count, d->base.budget)) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room to hold the WebP file");
+  }
+  input->bytes += count;
+  input->count -= count;
+  return CCODECS_OK;
+}
+
+static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
+  webp_decoder *d = (webp_decoder *)base;
+  while (true) {
+    WebPBitstreamFeatures features;
+    VP8StatusCode found = VP8_STATUS_NOT_ENOUGH_DATA;
+    if (has_beginning(d) && (!base->header.holds_input || d->file.count >= d->file_bytes)) {
+      found = WebPGetFeatures(ccodecs_bytes_start(&d->file), d->file.count, &features);
+    }
+    if (found == VP8_STATUS_OK) {
+      return describe(d, &features);
+    }
+    if (found != VP8_STATUS_NOT_ENOUGH_DATA) {
+      return fail(d, found);
+    }
+    if (input->count == 0) {
+      return input->is_last ? fail(d, found) : CCODECS_NEEDS_INPUT;
+    }
+    size_t count = input->count;
+    if (base->header.holds_input && d->file_bytes > d->file.count && count > d->file_bytes - d->file.count) {
+      count = (size_t)(d->file_bytes - d->file.count);
+    } else if (base->header.holds_input && d->file_bytes <= d->file.count) {
+      return fail(d, VP8_STATUS_NOT_ENOUGH_DATA);
+    }
+    const ccodecs_status status = append(d, input, count);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+  }
+}
+
+// MARK: Memory
+
+static uint8_t scales(const ccodecs_decoder *base) {
+  (void)base;
+  return 1u << 7;
+}
+
+/// What libwebp allocates and the window of rows, as they will be charged.
+static uint64_t library_charge(const webp_decoder *d) {
+  const uint64_t pixels = (uint64_t)d->base.header.width * d->base.header.height;
+  const uint64_t held = d->is_lossless ? 4 * pixels : d->base.header.has_alpha ? 2 * pixels : 0;
+  const uint64_t columns = (uint64_t)d->base.header.width * library_bytes_per_column;
+  const uint32_t rows = d->base.header.height < window_row_count ? d->base.header.height : window_row_count;
+  const uint64_t window = d->is_animated ? 4 * pixels : rows * (uint64_t)d->row_bytes;
+  return library_bytes + held + columns + window + d->file_bytes;
+}
+
+static ccodecs_status estimate(
+    const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
+  (void)options;
+  const webp_decoder *d = (const webp_decoder *)base;
+  const uint64_t canvas = d->is_animated ? (uint64_t)base->header.width * base->header.height * 4 + 64 : 0;
+  *byte_count = library_charge(d) + canvas;
+  return CCODECS_OK;
+}
+
+static ccodecs_status charge(webp_decoder *d, uint64_t byte_count) {
+  if (byte_count > SIZE_MAX || !ccodecs_budget_charge(d->base.budget, (size_t)byte_count)) {
+    return ccodecs_decoder_fail(
+        &d->base, CCODECS_NO_MEMORY, "decoding needs %llu bytes of memory", (unsigned long long)byte_count);
+  }
+  d->charged += (size_t)byte_count;
+  return CCODECS_OK;
+}
+
+// MARK: Animations
+
+/// The first frame's picture as a WebP file of its own: a RIFF header, and for alpha a VP8X chunk, before its chunks.
+static ccodecs_status wrap_frame(
+    webp_decoder *d, const uint8_t *chunks, uint32_t count, uint32_t width, uint32_t height, ccodecs_bytes *file) {
+  uint8_t header[30] = "RIFF\0\0\0\0WEBPVP8X\x0A\0\0\0\x10\0\0\0";
+  const bool has_alpha = count >= 4 && memcmp(chunks, "ALPH", 4) == 0;
+  const uint32_t header_bytes = has_alpha ? 30 : 12;
+  const uint32_t riff = header_bytes - 8 + count;
+  const uint32_t sizes[2] = {width - 1, height - 1};
+  for (int i = 0; i < 4; i++) {
+    header[4 + i] = (uint8_t)(riff >> 8 * i);
+  }
+  for (int i = 0; i < 3; i++) {
+    header[24 + i] = (uint8_t)(sizes[0] >> 8 * i);
+    header[27 + i] = (uint8_t)(sizes[1] >> 8 * i);
+  }
+  if (!ccodecs_bytes_append(file, header, header_bytes, d->base.budget) ||
+      !ccodecs_bytes_append(file, chunks, count, d->base.budget)) {
+    return CCODECS_NO_MEMORY;
+  }
+  return CCODECS_OK;
+}
+
+/// Decodes the first frame onto a transparent canvas. Source: WebP Container Specification, "Animation".
+static ccodecs_status decode_first_frame(webp_decoder *d) {
+  uint32_t size;
+  const uint8_t *frame =
+      find_chunk(ccodecs_bytes_start(&d->file), d->file.count, riff_header_bytes, "ANMF", &size);
+  if (frame == NULL || size < 16 + chunk_header_bytes) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the WebP animation has no frame");
+  }
+  const uint32_t x = 2 * ccodecs_le24(frame);
+  const uint32_t y = 2 * ccodecs_le24(frame + 3);
+  const uint32_t width = ccodecs_le24(frame + 6) + 1;
+  const uint32_t height = ccodecs_le24(frame + 9) + 1;
+  if (x + width > d->base.header.width || y + height > d->base.header.height) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the first frame lies outside the animation");
+  }
+  ccodecs_bytes file = {0};
+  ccodecs_status status = wrap_frame(d, frame + 16, size - 16, width, height, &file);
+  if (status == CCODECS_OK) {
+    const size_t canvas_bytes = d->row_bytes * d->base.header.height;
+    memset(d->canvas, 0, canvas_bytes);
+    const size_t offset = (size_t)y * d->row_bytes + (size_t)x * 4;
+    WebPBitstreamFeatures features;
+    const VP8StatusCode found = WebPGetFeatures(ccodecs_bytes_start(&file), file.count, &features);
+    if (found != VP8_STATUS_OK) {
+      status = fail(d, found);
+    } else if (
+        (uint32_t)features.width != width || (uint32_t)features.height != height ||
+        WebPDecodeRGBAInto(
+            ccodecs_bytes_start(&file), file.count, d->canvas + offset, canvas_bytes - offset,
+            (int)d->row_bytes) == NULL) {
+      status = fail(d, VP8_STATUS_BITSTREAM_ERROR);
+    }
+  }
+  ccodecs_bytes_free(&file, d->base.budget);
+  d->decoded = d->base.header.height;
+  d->is_complete = true;
+  return status;
+}
+
+// MARK: Rows
+
+static ccodecs_status start_incremental(webp_decoder *d) {
+  d->pixel_bytes = d->row_bytes * d->base.header.height;
+  void *space =
+      mmap(NULL, d->pixel_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (space == MAP_FAILED) {
+    return CCODECS_NO_MEMORY;
+  }
+  d->pixels = space;
+  if (!WebPInitDecoderConfig(&d->config)) {
+    return CCODECS_UNSUPPORTED;
+  }
+  d->config.output.colorspace = d->channels == 4 ? MODE_RGBA : MODE_RGB;
+  d->config.output.is_external_memory = 1;
+  d->config.output.u.RGBA.rgba = d->pixels;
+  d->config.output.u.RGBA.stride = (int)d->row_bytes;
+  d->config.output.u.RGBA.size = d->pixel_bytes;
+  d->incremental = WebPIDecode(NULL, 0, &d->config);
+  return d->incremental == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
+}
+
+static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
+  (void)options;
+  webp_decoder *d = (webp_decoder *)base;
+  layout->pixels = d->channels == 4 ? CCODECS_PIXELS_RGBA8 : CCODECS_PIXELS_RGB8;
+  layout->plane_count = 1;
+  layout->planes[0] = (ccodecs_plane){
+      .width = base->header.width,
+      .height = base->header.height,
+      .channels = (uint8_t)d->channels,
+      .horizontal_scale = 1,
+      .vertical_scale = 1,
+  };
+  const ccodecs_status status = charge(d, library_charge(d));
+  if (status != CCODECS_OK || !d->is_animated) {
+    return status != CCODECS_OK ? status : start_incremental(d);
+  }
+  d->canvas = ccodecs_allocate(base->budget, d->row_bytes * base->header.height);
+  return d->canvas == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
+}
+
+/// Bytes to give libwebp at a time. It decodes every row that it can, and all of them wait in memory: about a row of
+/// macroblocks at a time keeps that window small in pictures that compress evenly.
+static size_t slice_bytes(const webp_decoder *d) {
+  const uint64_t rows = d->base.header.height / 16 + 1;
+  const uint64_t even = d->file_bytes / rows / 2;
+  return even < 64 ? 64 : even > 16384 ? 16384 : (size_t)even;
+}
+
+/// Charges for decoded rows beyond the window that was charged for.
+static ccodecs_status charge_waiting(webp_decoder *d) {
+  const uint32_t waiting = d->decoded - d->given;
+  if (waiting <= window_row_count) {
+    return CCODECS_OK;
+  }
+  const uint64_t needed = library_charge(d) + (uint64_t)(waiting - window_row_count) * d->row_bytes;
+  return needed <= d->charged ? CCODECS_OK : charge(d, needed - d->charged);
+}
+
+static ccodecs_status decode(webp_decoder *d, const uint8_t *bytes, size_t count) {
+  const VP8StatusCode status = WebPIAppend(d->incremental, bytes, count);
+  if (status != VP8_STATUS_OK && status != VP8_STATUS_SUSPENDED) {
+    return fail(d, status);
+  }
+  d->is_complete = status == VP8_STATUS_OK;
+  int last = 0;
+  if (WebPIDecGetRGB(d->incremental, &last, NULL, NULL, NULL) != NULL && last > 0) {
+    d->decoded = (uint32_t)last;
+  }
+  return charge_waiting(d);
+}
+
+/// Gives a slice of what is held, or of the window, to libwebp.
+static ccodecs_status feed(webp_decoder *d, ccodecs_input *input) {
+  const size_t slice = slice_bytes(d);
+  if (d->file.count > 0) {
+    const size_t count = d->file.count < slice ? d->file.count : slice;
+    const ccodecs_status status = decode(d, ccodecs_bytes_start(&d->file), count);
+    ccodecs_bytes_take(&d->file, count);
+    if (d->file.count == 0) {
+      ccodecs_bytes_free(&d->file, d->base.budget);
+    }
+    return status;
+  }
+  const size_t count = input->count < slice ? input->count : slice;
+  const ccodecs_status status = decode(d, input->bytes, count);
+  input->bytes += count;
+  input->count -= count;
+  return status;
+}
+
+/// Gives the pages of rows that were used back to the system.
+static void return_used_rows(webp_decoder *d) {
+  if (d->pixels == NULL) {
+    return;
+  }
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  const size_t used = (size_t)d->given * d->row_bytes / page * page;
+  if (used > 0) {
+    madvise(d->pixels, used, MADV_DONTNEED);
+  }
+}
+
+static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
+  webp_decoder *d = (webp_decoder *)base;
+  if (d->is_animated && !d->is_complete) {
+    const ccodecs_status status = decode_first_frame(d);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+  }
+  return_used_rows(d);
+  while (d->given == d->decoded) {
+    if (d->given == base->header.height) {
+      return CCODECS_DONE;
+    }
+    if (d->is_complete) {
+      return fail(d, VP8_STATUS_BITSTREAM_ERROR);
+    }
+    if (d->file.count == 0 && input->count == 0) {
+      return input->is_last ? fail(d, VP8_STATUS_NOT_ENOUGH_DATA) : CCODECS_NEEDS_INPUT;
+    }
+    const ccodecs_status status = feed(d, input);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+  }
+  const uint32_t left = d->decoded - d->given;
+  const uint8_t *pixels = d->is_animated ? d->canvas : d->pixels;
+  rows->planes[0] = pixels + (size_t)d->given * d->row_bytes;
+  rows->row_strides[0] = d->row_bytes;
+  rows->row_counts[0] = left < strip_row_count ? left : strip_row_count;
+  d->given += rows->row_counts[0];
+  return CCODECS_ROWS_READY;
+}
+
+static void destroy(ccodecs_decoder *base) {
+  webp_decoder *d = (webp_decoder *)base;
+  ccodecs_budget *budget = base->budget;
+  WebPIDelete(d->incremental);
+  if (d->pixels != NULL) {
+    munmap(d->pixels, d->pixel_bytes);
+  }
+  ccodecs_budget_refund(budget, d->charged);
+  ccodecs_bytes_free(&d->file, budget);
+  ccodecs_free(budget, d->canvas);
+  ccodecs_free(budget, d);
+}
+
+ccodecs_decoder *ccodecs_webp_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
+  static const ccodecs_decoder_methods methods = {
+      .read_header = read_header,
+      .scales = scales,
+      .estimate = estimate,
+      .start = start,
+      .read_rows = read_rows,
+      .destroy = destroy,
+  };
+  webp_decoder *d = ccodecs_allocate(budget, sizeof *d);
+  if (d == NULL) {
+    return NULL;
+  }
+  memset(d, 0, sizeof *d);
+  ccodecs_decoder_init(&d->base, &methods, CCODECS_FORMAT_WEBP, limits, budget);
+  return &d->base;
+}

@@ -1,0 +1,166 @@
+// The public encoder functions: which encoder, what it can take, sticky failure, pending output.
+
+#include "encoder.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void ccodecs_encoder_init(
+    ccodecs_encoder *encoder, const ccodecs_encoder_methods *methods, const ccodecs_encode_options *options,
+    ccodecs_budget *budget) {
+  memset(encoder, 0, sizeof *encoder);
+  encoder->methods = methods;
+  encoder->budget = budget;
+  encoder->options = *options;
+  for (uint32_t i = 0; i < ccodecs_encoder_plane_count(options); i++) {
+    encoder->rows_left[i] = ccodecs_encoder_plane_height(options, i);
+  }
+}
+
+ccodecs_status ccodecs_encoder_fail(ccodecs_encoder *encoder, ccodecs_status status, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(encoder->message, sizeof encoder->message, format, arguments);
+  va_end(arguments);
+  encoder->failure = status;
+  return status;
+}
+
+uint32_t ccodecs_encoder_plane_count(const ccodecs_encode_options *options) {
+  return options->pixels == CCODECS_PIXELS_YCC8 ? 3 : 1;
+}
+
+static bool is_halved(const ccodecs_encode_options *options, uint32_t plane) {
+  return plane > 0 && options->subsampling == CCODECS_SUBSAMPLING_420;
+}
+
+uint32_t ccodecs_encoder_plane_width(const ccodecs_encode_options *options, uint32_t plane) {
+  return is_halved(options, plane) ? options->width / 2 + (options->width & 1) : options->width;
+}
+
+uint32_t ccodecs_encoder_plane_height(const ccodecs_encode_options *options, uint32_t plane) {
+  return is_halved(options, plane) ? options->height / 2 + (options->height & 1) : options->height;
+}
+
+uint32_t ccodecs_encoder_channels(const ccodecs_encode_options *options) {
+  return options->pixels == CCODECS_PIXELS_RGBA8 ? 4 : options->pixels == CCODECS_PIXELS_RGB8 ? 3 : 1;
+}
+
+static bool can_write(ccodecs_format format, ccodecs_pixels pixels) {
+  switch (format) {
+  case CCODECS_FORMAT_JPEG:
+    return pixels != CCODECS_PIXELS_RGBA8;
+  case CCODECS_FORMAT_PNG:
+    return pixels != CCODECS_PIXELS_YCC8;
+  case CCODECS_FORMAT_WEBP:
+    return pixels == CCODECS_PIXELS_RGB8 || pixels == CCODECS_PIXELS_RGBA8;
+  default:
+    return false;
+  }
+}
+
+static ccodecs_status check(const ccodecs_encode_options *options) {
+  if (!can_write(options->format, options->pixels)) {
+    return CCODECS_UNSUPPORTED;
+  }
+  const uint32_t largest = options->format == CCODECS_FORMAT_JPEG   ? 65500
+                           : options->format == CCODECS_FORMAT_WEBP ? 16383
+                                                                    : 0x7FFFFFFF;
+  if (options->width > largest || options->height > largest) {
+    return CCODECS_LIMIT;
+  }
+  const bool is_valid = options->width > 0 && options->height > 0 && options->quality >= 1 &&
+                        options->quality <= 100 && options->compression_level <= 9;
+  return is_valid ? CCODECS_OK : CCODECS_MISUSE;
+}
+
+ccodecs_status ccodecs_encoder_create(
+    const ccodecs_encode_options *options, ccodecs_budget *budget, ccodecs_encoder **encoder) {
+  *encoder = NULL;
+  const ccodecs_status status = check(options);
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  switch (options->format) {
+  case CCODECS_FORMAT_JPEG:
+    *encoder = ccodecs_jpeg_encoder_create(options, budget);
+    break;
+  case CCODECS_FORMAT_PNG:
+    *encoder = ccodecs_png_encoder_create(options, budget);
+    break;
+  default:
+    *encoder = ccodecs_webp_encoder_create(options, budget);
+    break;
+  }
+  return *encoder == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
+}
+
+ccodecs_status ccodecs_encoder_estimate(const ccodecs_encode_options *options, uint64_t *byte_count) {
+  *byte_count = 0;
+  const ccodecs_status status = check(options);
+  if (status == CCODECS_OK) {
+    *byte_count = options->format == CCODECS_FORMAT_JPEG  ? ccodecs_jpeg_encoder_estimate(options)
+                  : options->format == CCODECS_FORMAT_PNG ? ccodecs_png_encoder_estimate(options)
+                                                          : ccodecs_webp_encoder_estimate(options);
+  }
+  return status;
+}
+
+/// Makes a failure stick that came without a reason.
+static ccodecs_status leave(ccodecs_encoder *encoder, ccodecs_status status) {
+  if (status != CCODECS_OK && encoder->failure == CCODECS_OK) {
+    return ccodecs_encoder_fail(
+        encoder, status, "%s", status == CCODECS_NO_MEMORY ? "memory is exhausted" : "the picture can't be encoded");
+  }
+  return status;
+}
+
+ccodecs_status ccodecs_encoder_write(ccodecs_encoder *encoder, const ccodecs_rows *rows) {
+  if (encoder->failure != CCODECS_OK) {
+    return encoder->failure;
+  }
+  for (uint32_t i = 0; i < ccodecs_encoder_plane_count(&encoder->options); i++) {
+    if (encoder->is_finished || rows->row_counts[i] > encoder->rows_left[i]) {
+      return ccodecs_encoder_fail(encoder, CCODECS_MISUSE, "more rows than the picture has");
+    }
+    encoder->rows_left[i] -= rows->row_counts[i];
+  }
+  return leave(encoder, encoder->methods->write(encoder, rows));
+}
+
+ccodecs_status ccodecs_encoder_finish(ccodecs_encoder *encoder) {
+  if (encoder->failure != CCODECS_OK) {
+    return encoder->failure;
+  }
+  for (uint32_t i = 0; i < ccodecs_encoder_plane_count(&encoder->options); i++) {
+    if (encoder->is_finished || encoder->rows_left[i] > 0) {
+      return ccodecs_encoder_fail(encoder, CCODECS_MISUSE, "the picture lacks rows, or was finished before");
+    }
+  }
+  encoder->is_finished = true;
+  return leave(encoder, encoder->methods->finish(encoder));
+}
+
+size_t ccodecs_encoder_pending(const ccodecs_encoder *encoder) {
+  return encoder->output.count;
+}
+
+size_t ccodecs_encoder_read(ccodecs_encoder *encoder, uint8_t *buffer, size_t capacity) {
+  const size_t count = encoder->output.count < capacity ? encoder->output.count : capacity;
+  if (count > 0) {
+    memcpy(buffer, ccodecs_bytes_start(&encoder->output), count);
+    ccodecs_bytes_take(&encoder->output, count);
+  }
+  return count;
+}
+
+const char *ccodecs_encoder_message(const ccodecs_encoder *encoder) {
+  return encoder->message;
+}
+
+void ccodecs_encoder_destroy(ccodecs_encoder *encoder) {
+  if (encoder != NULL) {
+    encoder->methods->destroy(encoder);
+  }
+}

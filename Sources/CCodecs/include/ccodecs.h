@@ -1,0 +1,301 @@
+// ccodecs: one push decoder and one encoder interface over the image codec libraries, in C11.
+//
+// # Decoding
+//
+//   ccodecs_budget budget = {.limit = 24u << 20};
+//   ccodecs_decoder *decoder = NULL;
+//   ccodecs_status status = ccodecs_decoder_create(format, &limits, &budget, &decoder);
+//
+//   // 1. Header. Repeat with more input while the answer is CCODECS_NEEDS_INPUT.
+//   status = ccodecs_decoder_read_header(decoder, &input);
+//   const ccodecs_header *header = ccodecs_decoder_header(decoder);
+//
+//   // 2. Choose a scale and learn how the rows will lie in memory.
+//   ccodecs_layout layout;
+//   status = ccodecs_decoder_start(decoder, &(ccodecs_decode_options){.scale_eighths = 4}, &layout);
+//
+//   // 3. Rows. CCODECS_ROWS_READY: take them, call again. CCODECS_NEEDS_INPUT: bring the next bytes.
+//   ccodecs_rows rows;
+//   while ((status = ccodecs_decoder_read_rows(decoder, &input, &rows)) == CCODECS_ROWS_READY) use(&rows);
+//
+//   ccodecs_decoder_destroy(decoder);
+//
+// The legal order of calls is create, read_header until CCODECS_OK, start, read_rows until CCODECS_DONE, destroy;
+// destroy is legal at any point, header after read_header said CCODECS_OK. Any other order gives CCODECS_MISUSE.
+//
+// Input is a window that each call moves forward: `bytes` and `count` are advanced past what was consumed. A decoder
+// never blocks and keeps no pointer into the window after the call; what it can't finish yet it copies.
+// CCODECS_NEEDS_INPUT means the window is consumed; it is never returned while `is_last` is set: then the answer is
+// CCODECS_TRUNCATED. Where the input is cut into windows never changes the pixels.
+//
+// # Encoding
+//
+//   ccodecs_encoder *encoder = NULL;
+//   status = ccodecs_encoder_create(&options, &budget, &encoder);
+//   for each strip: status = ccodecs_encoder_write(encoder, &rows);
+//   status = ccodecs_encoder_finish(encoder);
+//   after any of these: while ((n = ccodecs_encoder_read(encoder, buffer, capacity)) > 0) send(buffer, n);
+//   ccodecs_encoder_destroy(encoder);
+//
+// # Memory
+//
+// Every block that grows with the picture is charged to the ccodecs_budget before it exists; blocks that a library
+// allocates without a hook are charged by the library's documented size. A budget is not synchronised: it belongs to
+// one picture, and one picture is worked on by one thread at a time. It must outlive what was created with it.
+//
+// # Errors
+//
+// Everything at or above CCODECS_CORRUPT is an error. It is sticky: every later call returns it again.
+// ccodecs_decoder_message and ccodecs_encoder_message then tell the reason as one English clause, without bytes or
+// metadata of the picture. The functions never print, exit or jump out.
+
+#ifndef CCODECS_H
+#define CCODECS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum ccodecs_status {
+  CCODECS_OK = 0,
+  CCODECS_NEEDS_INPUT = 1, ///< The window is consumed; call again with the bytes that follow.
+  CCODECS_ROWS_READY = 2,  ///< `rows` is filled and valid until the next call on this decoder.
+  CCODECS_DONE = 3,        ///< Every row was given.
+
+  CCODECS_CORRUPT = 16,    ///< The bytes contradict their format.
+  CCODECS_TRUNCATED = 17,  ///< The input ended before the picture did.
+  CCODECS_UNSUPPORTED = 18, ///< A valid picture of a kind that is not decoded here.
+  CCODECS_LIMIT = 19,      ///< The picture exceeds a ccodecs_limits field; nothing was allocated for it.
+  CCODECS_NO_MEMORY = 20,  ///< The budget, or the system's memory, is exhausted.
+  CCODECS_MISUSE = 21,     ///< Calls out of order or an argument out of range: a bug of the caller.
+} ccodecs_status;
+
+typedef enum ccodecs_format {
+  CCODECS_FORMAT_UNKNOWN = 0,
+  CCODECS_FORMAT_JPEG = 1,
+  CCODECS_FORMAT_PNG = 2,
+  CCODECS_FORMAT_WEBP = 3,
+  CCODECS_FORMAT_GIF = 4,
+  CCODECS_FORMAT_BMP = 5,
+  CCODECS_FORMAT_TGA = 6,
+  CCODECS_FORMAT_PSD = 7,
+  CCODECS_FORMAT_PNM = 8,
+  CCODECS_FORMAT_HDR = 9,
+  // Recognised by their first bytes so that a refusal can name them; there is no decoder.
+  CCODECS_FORMAT_TIFF = 64,
+  CCODECS_FORMAT_AVIF = 65,
+  CCODECS_FORMAT_HEIC = 66,
+  CCODECS_FORMAT_JXL = 67,
+  CCODECS_FORMAT_JPEG2000 = 68,
+  CCODECS_FORMAT_ICO = 69,
+  CCODECS_FORMAT_QOI = 70,
+} ccodecs_format;
+
+/// How many first bytes settle every format.
+#define CCODECS_SNIFF_BYTES 32
+
+/// The format of a picture from its first bytes. Give CCODECS_SNIFF_BYTES of them, or all there are.
+ccodecs_format ccodecs_sniff(const uint8_t *bytes, size_t count);
+
+/// The short lower-case name of a format: "jpeg", "png", ...; "unknown" for CCODECS_FORMAT_UNKNOWN. Static storage.
+const char *ccodecs_format_name(ccodecs_format format);
+
+/// Whether ccodecs_decoder_create knows the format.
+bool ccodecs_format_can_decode(ccodecs_format format);
+
+// MARK: Budget
+
+/// What one picture may hold, holds, and held at most, in bytes.
+typedef struct ccodecs_budget {
+  size_t limit;
+  size_t used;
+  size_t peak;
+} ccodecs_budget;
+
+/// Charges `byte_count`; false, and nothing charged, when that would exceed the limit.
+bool ccodecs_budget_charge(ccodecs_budget *budget, size_t byte_count);
+
+/// Gives back what ccodecs_budget_charge took.
+void ccodecs_budget_refund(ccodecs_budget *budget, size_t byte_count);
+
+/// A charged block aligned to 64 bytes, or NULL when the budget or the system has no room. Not zeroed.
+void *ccodecs_allocate(ccodecs_budget *budget, size_t byte_count);
+
+/// Frees and refunds a block from ccodecs_allocate made with the same budget; NULL is ignored.
+void ccodecs_free(ccodecs_budget *budget, void *block);
+
+// MARK: Decoder
+
+/// Limits checked against the header, before anything is allocated for the picture. Zero means no limit.
+typedef struct ccodecs_limits {
+  uint64_t max_pixels;             ///< width x height of pictures that stream.
+  uint64_t max_whole_input_pixels; ///< width x height of pictures whose decoder holds the whole bitmap.
+  uint32_t max_scans;              ///< Scans of a progressive JPEG; a file with more is refused with CCODECS_LIMIT.
+} ccodecs_limits;
+
+/// The next bytes of the picture. Borrowed for one call, which advances `bytes` and `count`.
+typedef struct ccodecs_input {
+  const uint8_t *bytes;
+  size_t count;
+  bool is_last; ///< No byte follows this window.
+} ccodecs_input;
+
+typedef enum ccodecs_color_space {
+  CCODECS_COLOR_GRAY = 0,
+  CCODECS_COLOR_YCBCR = 1, ///< Full-range BT.601, as JFIF has it.
+  CCODECS_COLOR_RGB = 2,
+  CCODECS_COLOR_CMYK = 3,
+  CCODECS_COLOR_YCCK = 4,
+} ccodecs_color_space;
+
+/// Things a caller may want to know of a picture that decodes all the same: bits of ccodecs_header.warnings.
+enum {
+  CCODECS_WARNING_BAD_EXIF = 1u << 0,        ///< EXIF was there but broken, and ignored.
+  CCODECS_WARNING_FIRST_FRAME = 1u << 1,     ///< Animated or multi-picture: only the first picture is decoded.
+  CCODECS_WARNING_DAMAGED = 1u << 2,         ///< The library met damage that it could repair or skip.
+};
+
+typedef struct ccodecs_header {
+  ccodecs_format format;
+  uint32_t width;      ///< As stored, before orientation, in pixels.
+  uint32_t height;     ///< As stored, before orientation, in pixels.
+  uint8_t orientation; ///< EXIF 1 to 8; 1 when the picture says nothing valid.
+  uint8_t bit_depth;   ///< Bits per sample as stored.
+  bool has_alpha;
+  bool is_progressive; ///< Progressive JPEG or interlaced PNG: no row is final before the last scan or pass.
+  bool holds_input;    ///< The decoder holds the whole compressed file before the first row.
+  bool holds_bitmap;   ///< The decoder holds the whole decoded picture before the first row.
+  ccodecs_color_space color_space;
+  uint32_t frame_count;   ///< 0 when the bytes read so far don't tell.
+  uint32_t warnings;      ///< Bits of CCODECS_WARNING_*; may grow until CCODECS_DONE.
+} ccodecs_header;
+
+/// How samples lie in rows. All are 8 bits a sample.
+typedef enum ccodecs_pixels {
+  CCODECS_PIXELS_GRAY8 = 0,  ///< One plane, one channel.
+  CCODECS_PIXELS_RGB8 = 1,   ///< One plane, three interleaved channels.
+  CCODECS_PIXELS_RGBA8 = 2,  ///< One plane, four interleaved channels, alpha not premultiplied.
+  CCODECS_PIXELS_YCC8 = 3,   ///< Three planes of one channel: Y, Cb, Cr, full-range BT.601, each of its own size.
+} ccodecs_pixels;
+
+#define CCODECS_MAX_PLANES 3
+
+/// One plane of a decoded or encoded picture.
+///
+/// A picture pixel edge at x (0 to the picture's width) lies at x * horizontal_scale in this plane's samples: 0.5 for
+/// a chroma plane of 4:2:0, N/8 for a luma plane decoded at N/8. The plane's size is rounded up; the scale is exact.
+typedef struct ccodecs_plane {
+  uint32_t width;   ///< Samples in a row.
+  uint32_t height;  ///< Rows.
+  uint8_t channels; ///< Interleaved samples at one place.
+  double horizontal_scale;
+  double vertical_scale;
+} ccodecs_plane;
+
+typedef struct ccodecs_layout {
+  ccodecs_pixels pixels;
+  uint32_t plane_count;
+  ccodecs_plane planes[CCODECS_MAX_PLANES];
+} ccodecs_layout;
+
+/// Some rows of every plane, top to bottom. `row_counts` may differ between planes, and be 0.
+typedef struct ccodecs_rows {
+  const uint8_t *planes[CCODECS_MAX_PLANES];    ///< First byte of the first row.
+  size_t row_strides[CCODECS_MAX_PLANES];       ///< Bytes from one row to the next.
+  uint32_t row_counts[CCODECS_MAX_PLANES];      ///< Rows in this strip.
+} ccodecs_rows;
+
+typedef struct ccodecs_decode_options {
+  /// 1 to 8: decode at N/8 of the stored size. Use one that ccodecs_decoder_scales offers; 8 always works.
+  uint8_t scale_eighths;
+} ccodecs_decode_options;
+
+typedef struct ccodecs_decoder ccodecs_decoder;
+
+/// A decoder for `format`. CCODECS_UNSUPPORTED for a format without one, CCODECS_NO_MEMORY without room.
+/// `limits` is copied; `budget` is borrowed until destroy.
+ccodecs_status ccodecs_decoder_create(
+    ccodecs_format format, const ccodecs_limits *limits, ccodecs_budget *budget, ccodecs_decoder **decoder);
+
+/// Reads up to the first row's bytes. CCODECS_OK when ccodecs_decoder_header may be asked.
+ccodecs_status ccodecs_decoder_read_header(ccodecs_decoder *decoder, ccodecs_input *input);
+
+/// What read_header found. Valid until destroy.
+const ccodecs_header *ccodecs_decoder_header(const ccodecs_decoder *decoder);
+
+/// The scales that start takes: bit N-1 set means N/8. Legal after read_header.
+uint8_t ccodecs_decoder_scales(const ccodecs_decoder *decoder);
+
+/// The bytes that start and read_rows will charge for this picture at `options`, as an upper bound, without charging
+/// them. Legal after read_header, before start.
+ccodecs_status ccodecs_decoder_estimate(
+    const ccodecs_decoder *decoder, const ccodecs_decode_options *options, uint64_t *byte_count);
+
+/// Fixes scale and layout, and allocates what the rows need.
+ccodecs_status ccodecs_decoder_start(
+    ccodecs_decoder *decoder, const ccodecs_decode_options *options, ccodecs_layout *layout);
+
+/// Decodes until rows are ready, input is needed, or the picture is done. `rows` is borrowed from the decoder and
+/// valid until the next call on it. Bytes after the picture's end are left in the window.
+ccodecs_status ccodecs_decoder_read_rows(ccodecs_decoder *decoder, ccodecs_input *input, ccodecs_rows *rows);
+
+/// Why the decoder failed, or "" when it did not. Valid until destroy.
+const char *ccodecs_decoder_message(const ccodecs_decoder *decoder);
+
+/// Frees the decoder and refunds its budget; NULL is ignored.
+void ccodecs_decoder_destroy(ccodecs_decoder *decoder);
+
+// MARK: Encoder
+
+typedef enum ccodecs_subsampling {
+  CCODECS_SUBSAMPLING_444 = 0, ///< Chroma planes as large as luma.
+  CCODECS_SUBSAMPLING_420 = 1, ///< Chroma planes of half the width and height, rounded up.
+} ccodecs_subsampling;
+
+typedef struct ccodecs_encode_options {
+  ccodecs_format format; ///< CCODECS_FORMAT_JPEG, _PNG or _WEBP.
+  uint32_t width;        ///< 1 to 65500 (JPEG), 2^31 - 1 (PNG), 16383 (WebP).
+  uint32_t height;
+  ccodecs_pixels pixels; ///< JPEG: GRAY8, RGB8, YCC8. PNG: GRAY8, RGB8, RGBA8. WebP: RGB8, RGBA8.
+  ccodecs_subsampling subsampling; ///< JPEG; and the size of the chroma planes given with YCC8.
+  uint8_t quality;                 ///< 1 to 100; JPEG and lossy WebP.
+  uint8_t compression_level;       ///< 0 to 9; PNG's deflate.
+} ccodecs_encode_options;
+
+typedef struct ccodecs_encoder ccodecs_encoder;
+
+/// An encoder. CCODECS_UNSUPPORTED for a format or pixels not listed above, CCODECS_LIMIT for a size that the format
+/// can't hold, CCODECS_MISUSE for an option out of range.
+ccodecs_status ccodecs_encoder_create(
+    const ccodecs_encode_options *options, ccodecs_budget *budget, ccodecs_encoder **encoder);
+
+/// The bytes that an encoder for `options` will charge, as an upper bound, its pending output apart.
+ccodecs_status ccodecs_encoder_estimate(const ccodecs_encode_options *options, uint64_t *byte_count);
+
+/// Takes rows, top to bottom; `rows` is borrowed for the call. Planes may come with different counts in one call.
+ccodecs_status ccodecs_encoder_write(ccodecs_encoder *encoder, const ccodecs_rows *rows);
+
+/// Ends the picture. CCODECS_MISUSE when rows are missing.
+ccodecs_status ccodecs_encoder_finish(ccodecs_encoder *encoder);
+
+/// The compressed bytes that wait to be read.
+size_t ccodecs_encoder_pending(const ccodecs_encoder *encoder);
+
+/// Moves at most `capacity` compressed bytes into `buffer`; returns how many.
+size_t ccodecs_encoder_read(ccodecs_encoder *encoder, uint8_t *buffer, size_t capacity);
+
+/// Why the encoder failed, or "" when it did not. Valid until destroy.
+const char *ccodecs_encoder_message(const ccodecs_encoder *encoder);
+
+/// Frees the encoder and refunds its budget; NULL is ignored.
+void ccodecs_encoder_destroy(ccodecs_encoder *encoder);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

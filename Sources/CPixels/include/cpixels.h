@@ -1,0 +1,139 @@
+// cpixels: the pixel kernels of the pipeline, in C11: resampling, colour, alpha and orientation.
+//
+// Every function works on rows or strips in buffers of the caller; nothing here allocates, keeps state outside what
+// the caller owns, or fails after its arguments were checked once. Each kernel has a scalar version, which is the
+// oracle of the others, and versions for wider instruction sets chosen at run time by CPIXELS_ISA_BEST.
+//
+// # Streaming resampler
+//
+//   cpixels_resizer_options options = {...};
+//   size_t byte_count;
+//   if (!cpixels_resizer_measure(&options, &byte_count)) ...;      // options out of range
+//   void *memory = 64-byte aligned block of byte_count bytes;
+//   cpixels_resizer *resizer = cpixels_resizer_init(&options, memory);
+//   loop:
+//     pushed = cpixels_resizer_push(resizer, rows, row_stride, row_count);  // takes rows while its ring has room
+//     while ((n = cpixels_resizer_read(resizer, out, out_stride, capacity)) > 0) use(out, n);
+//
+// It is separable: each row pushed is resampled horizontally at once into a ring of intermediate rows, and an output
+// row is resampled vertically as soon as the last source row under its kernel is in. push returns fewer rows than it
+// was given when the ring is full: read first, then push the rest. When all source rows were pushed, read gives the
+// rest of the output. There is nothing to free: the block is the caller's.
+//
+// # Geometry
+//
+// Destination sample d covers [d, d + 1) on its axis. Its centre lies in the source at
+//   (d + 0.5) * ratio + offset            (in source samples; sample s has its centre at s + 0.5)
+// and the kernel is stretched by max(1, ratio). Taps outside the source are folded onto the edge sample. `ratio` and
+// `offset` are given apart from the sizes because a chroma plane's size is rounded up while its scale is exact.
+
+#ifndef CPIXELS_H
+#define CPIXELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// MARK: Instruction sets
+
+typedef enum cpixels_isa {
+  CPIXELS_ISA_BEST = 0, ///< The widest that this processor and operating system support.
+  CPIXELS_ISA_SCALAR = 1,
+  CPIXELS_ISA_AVX2 = 2,
+  CPIXELS_ISA_AVX512 = 3,
+  CPIXELS_ISA_NEON = 4,
+} cpixels_isa;
+
+/// Whether this processor runs `isa`, and this build has it.
+bool cpixels_isa_is_available(cpixels_isa isa);
+
+// MARK: Resampling
+
+typedef enum cpixels_kernel {
+  CPIXELS_KERNEL_LANCZOS3 = 0, ///< sinc(x) sinc(x/3), |x| < 3.
+} cpixels_kernel;
+
+typedef enum cpixels_sample {
+  CPIXELS_SAMPLE_U8 = 0,  ///< 0 to 255.
+  CPIXELS_SAMPLE_U16 = 1, ///< 0 to 65535, native byte order.
+} cpixels_sample;
+
+typedef struct cpixels_axis_options {
+  uint32_t source_count;      ///< Samples (or rows) of the source, 1 to 2^26.
+  uint32_t destination_count; ///< Samples (or rows) of the destination, 1 to 2^26.
+  double ratio;               ///< Source samples per destination sample, > 0.
+  double offset;              ///< Source samples, see "Geometry". 0 for aligned edges.
+} cpixels_axis_options;
+
+typedef struct cpixels_resizer_options {
+  cpixels_axis_options horizontal;
+  cpixels_axis_options vertical;
+  uint8_t channels;      ///< Interleaved samples at one place: 1, 3 or 4.
+  cpixels_sample sample; ///< Of source and destination alike.
+  cpixels_kernel kernel;
+  cpixels_isa isa;
+} cpixels_resizer_options;
+
+typedef struct cpixels_resizer cpixels_resizer;
+
+/// The size of the block that cpixels_resizer_init needs, coefficients and ring included. False when an option is
+/// out of range or the size overflows.
+bool cpixels_resizer_measure(const cpixels_resizer_options *options, size_t *byte_count);
+
+/// A resizer in `memory`, which has the measured size, is aligned to 64 bytes, and outlives it. `options` is copied.
+/// NULL when the options are out of range or the isa is not available.
+cpixels_resizer *cpixels_resizer_init(const cpixels_resizer_options *options, void *memory);
+
+/// Takes up to `row_count` source rows; returns how many. `rows` is borrowed for the call; `row_stride` in bytes.
+/// Rows beyond the source's count are ignored and counted as taken.
+size_t cpixels_resizer_push(cpixels_resizer *resizer, const void *rows, size_t row_stride, size_t row_count);
+
+/// Writes up to `capacity` finished destination rows; returns how many. `row_stride` in bytes.
+size_t cpixels_resizer_read(cpixels_resizer *resizer, void *rows, size_t row_stride, size_t capacity);
+
+// MARK: Alpha
+
+/// RGBA, 8 bits, straight -> RGBA, 16 bits, premultiplied: colour * alpha and alpha * 255, exact, 0 to 65025.
+void cpixels_premultiply(const uint8_t *rgba, uint16_t *premultiplied, size_t pixel_count, cpixels_isa isa);
+
+/// The inverse of cpixels_premultiply, rounded to nearest and clamped (a resampled colour can exceed its alpha).
+/// Colour is 0 where alpha rounds to 0.
+void cpixels_unpremultiply(const uint16_t *premultiplied, uint8_t *rgba, size_t pixel_count, cpixels_isa isa);
+
+/// Premultiplied 16-bit RGBA over an opaque background -> RGB, 8 bits, rounded to nearest.
+void cpixels_flatten(
+    const uint16_t *premultiplied, const uint8_t background[3], uint8_t *rgb, size_t pixel_count, cpixels_isa isa);
+
+// MARK: Colour
+
+/// Full-range BT.601 YCbCr (JFIF 1.02) -> RGB: three rows of one channel to one row of three. Within 1 level of the
+/// exact matrix, rounded to nearest.
+void cpixels_ycc_to_rgb(
+    const uint8_t *y, const uint8_t *cb, const uint8_t *cr, uint8_t *rgb, size_t pixel_count, cpixels_isa isa);
+
+/// Gray -> RGB: every sample three times.
+void cpixels_gray_to_rgb(const uint8_t *gray, uint8_t *rgb, size_t pixel_count);
+
+// MARK: Orientation
+
+/// The EXIF orientations as what must be done to the stored picture to show it upright: 1 nothing, 2 mirror left to
+/// right, 3 turn by 180 degrees, 4 mirror top to bottom, 5 transpose, 6 turn by 90 degrees clockwise, 7 transverse,
+/// 8 turn by 90 degrees counter-clockwise. Source: CIPA DC-008 (Exif 2.32), tag 0x0112.
+///
+/// Places `row_count` stored rows, the first of which is stored row `first_row`, into a whole upright plane.
+/// `width` and `height` are the stored plane's size in samples; upright planes of orientations 5 to 8 are `height`
+/// wide and `width` high. `pixel_size` is the bytes of one pixel, 1 to 8. Cost: one read and one write a pixel,
+/// transposing in blocks.
+void cpixels_orient_rows(
+    const uint8_t *rows, size_t row_stride, uint32_t first_row, uint32_t row_count, uint32_t width, uint32_t height,
+    uint8_t pixel_size, uint8_t orientation, uint8_t *upright, size_t upright_stride);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

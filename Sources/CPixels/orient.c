@@ -1,0 +1,75 @@
+#include "cpixels.h"
+
+#include <string.h>
+
+/// Pixels on a side of the square that is transposed at a time: two of them fit in the first-level cache.
+static const uint32_t block = 16;
+
+/// Where stored pixels go: upright byte offset = origin + x * along_row + y * along_column.
+typedef struct placement {
+  ptrdiff_t origin;
+  ptrdiff_t along_row;
+  ptrdiff_t along_column;
+} placement;
+
+static placement placement_of(
+    uint8_t orientation, uint32_t width, uint32_t height, ptrdiff_t size, ptrdiff_t stride) {
+  const ptrdiff_t last_x = (ptrdiff_t)width - 1;
+  const ptrdiff_t last_y = (ptrdiff_t)height - 1;
+  switch (orientation) {
+  case 2: // mirrored left to right
+    return (placement){last_x * size, -size, stride};
+  case 3: // turned by half
+    return (placement){last_y * stride + last_x * size, -size, -stride};
+  case 4: // mirrored top to bottom
+    return (placement){last_y * stride, size, -stride};
+  case 5: // transposed
+    return (placement){0, stride, size};
+  case 6: // turned clockwise: the first stored row becomes the last column
+    return (placement){last_y * size, stride, -size};
+  case 7: // transversed
+    return (placement){last_x * stride + last_y * size, -stride, -size};
+  case 8: // turned counter-clockwise: the first stored column becomes the last row
+    return (placement){last_x * stride, -stride, size};
+  default:
+    return (placement){0, size, stride};
+  }
+}
+
+static inline __attribute__((always_inline)) void move_run(
+    const uint8_t *from, uint8_t *to, ptrdiff_t step, uint32_t count, size_t size) {
+  for (uint32_t i = 0; i < count; i++, from += size, to += step) {
+    memcpy(to, from, size);
+  }
+}
+
+void cpixels_orient_rows(
+    const uint8_t *rows, size_t row_stride, uint32_t first_row, uint32_t row_count, uint32_t width, uint32_t height,
+    uint8_t pixel_size, uint8_t orientation, uint8_t *upright, size_t upright_stride) {
+  const placement place =
+      placement_of(orientation, width, height, (ptrdiff_t)pixel_size, (ptrdiff_t)upright_stride);
+  for (uint32_t top = 0; top < row_count; top += block) {
+    const uint32_t bottom = row_count - top < block ? row_count : top + block;
+    for (uint32_t left = 0; left < width; left += block) {
+      const uint32_t count = width - left < block ? width - left : block;
+      for (uint32_t y = top; y < bottom; y++) {
+        const uint8_t *from = rows + y * row_stride + (size_t)left * pixel_size;
+        uint8_t *to = upright + place.origin + (ptrdiff_t)left * place.along_row +
+                      (ptrdiff_t)(first_row + y) * place.along_column;
+        switch (pixel_size) { // a constant size makes each copy one or two moves
+        case 1:
+          move_run(from, to, place.along_row, count, 1);
+          break;
+        case 3:
+          move_run(from, to, place.along_row, count, 3);
+          break;
+        case 4:
+          move_run(from, to, place.along_row, count, 4);
+          break;
+        default:
+          move_run(from, to, place.along_row, count, pixel_size);
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,132 @@
+internal import CCodecs
+
+/// A push decoder: bytes go in as they arrive, strips of rows come out as soon as they are complete.
+///
+/// The order of calls is `readHeader` until it is complete, `start`, then `read` until `.done`. Any other order throws
+/// `CodecError` with code `misuse`. A decoder that threw stays failed. Nothing given to it is kept after the call.
+public struct Decoder: ~Copyable {
+  /// What a call to `read` came to.
+  public enum Event: Sendable, Hashable {
+    /// The bytes are used up; bring those that follow.
+    case needsInput
+    /// `withStrip` has rows until the next call.
+    case stripReady
+    /// Every row was given.
+    case done
+  }
+
+  /// How far a call came, and how many of the bytes it was given it has consumed.
+  public struct Progress<Value: Sendable>: Sendable {
+    public var value: Value
+    public var consumedByteCount: Int
+  }
+
+  public let format: ImageFormat
+  private let handle: OpaquePointer
+  private let budget: PictureBudget
+  private var rows = ccodecs_rows()
+  private var pixelFormat = PixelFormat.rgb8
+
+  /// - Throws: code `unsupported` for a format without a decoder, `outOfMemory` when the budget has no room.
+  public init(format: ImageFormat, limits: CodecLimits, budget: PictureBudget) throws(CodecError) {
+    var handle: OpaquePointer?
+    var cLimits = ccodecs_limits(
+      max_pixels: limits.maxPixels, max_whole_input_pixels: limits.maxHeldPixels, max_scans: limits.maxScans)
+    let status = ccodecs_decoder_create(format.handle, &cLimits, budget.account, &handle)
+    if let error = CodecError(status: status, message: "no decoder for \(format.rawValue)") { throw error }
+    self.handle = handle!
+    self.format = format
+    self.budget = budget
+  }
+
+  deinit { ccodecs_decoder_destroy(handle) }
+
+  /// Reads up to the first row's bytes.
+  /// - Returns: whether the header is complete.
+  /// - Throws: `truncated` when `isLast` and the header is not complete; `limitExceeded` when it claims too much.
+  public mutating func readHeader(_ bytes: RawSpan, isLast: Bool) throws(CodecError) -> Progress<Bool> {
+    let (status, consumed) = withInput(bytes, isLast: isLast) { ccodecs_decoder_read_header(handle, &$0) }
+    try check(status)
+    return Progress(value: status == CCODECS_OK, consumedByteCount: consumed)
+  }
+
+  /// What `readHeader` found; its warnings may grow until the last row. Legal once the header is complete.
+  public var header: ImageHeader {
+    ImageHeader(ccodecs_decoder_header(handle).pointee, format: format)
+  }
+
+  /// The N for which the picture can be decoded at N/8 of its size, smallest first. 8 is always there.
+  public var scales: [Int] {
+    let mask = ccodecs_decoder_scales(handle)
+    return (1...8).filter { mask & (1 << ($0 - 1)) != 0 }
+  }
+
+  /// An upper bound of the bytes that decoding at `scale`/8 charges to the budget. Legal before `start`.
+  public func estimatedByteCount(scale: Int) throws(CodecError) -> UInt64 {
+    var byteCount: UInt64 = 0
+    var options = ccodecs_decode_options(scale_eighths: UInt8(scale))
+    try check(ccodecs_decoder_estimate(handle, &options, &byteCount))
+    return byteCount
+  }
+
+  /// Fixes the scale, one of `scales`, and allocates what the rows need.
+  public mutating func start(scale: Int) throws(CodecError) -> PixelLayout {
+    var layout = ccodecs_layout()
+    var options = ccodecs_decode_options(scale_eighths: UInt8(scale))
+    try check(ccodecs_decoder_start(handle, &options, &layout))
+    guard let format = PixelFormat(layout.pixels) else {
+      throw CodecError(code: .misuse, message: "the decoder gave an unknown pixel format")
+    }
+    pixelFormat = format
+    let planes = [layout.planes.0, layout.planes.1, layout.planes.2].prefix(Int(layout.plane_count))
+    return PixelLayout(format: format, planes: planes.map(PlaneLayout.init))
+  }
+
+  /// Decodes until rows are ready, bytes are needed, or the picture is done.
+  /// - Throws: `corrupt` or `truncated` when the bytes are not a whole picture.
+  public mutating func read(_ bytes: RawSpan, isLast: Bool) throws(CodecError) -> Progress<Event> {
+    var next = ccodecs_rows()
+    let (status, consumed) = withInput(bytes, isLast: isLast) { ccodecs_decoder_read_rows(handle, &$0, &next) }
+    try check(status)
+    rows = next
+    return Progress(value: Event(status), consumedByteCount: consumed)
+  }
+
+  /// Lends the rows of the last `.stripReady`.
+  public func withStrip<Failure: Error>(_ body: (borrowing Strip) throws(Failure) -> Void) throws(Failure) {
+    try body(Strip(rows, format: pixelFormat))
+  }
+
+  private func check(_ status: ccodecs_status) throws(CodecError) {
+    if let error = CodecError(status: status, message: String(cString: ccodecs_decoder_message(handle))) { throw error }
+  }
+
+  private func withInput(
+    _ bytes: RawSpan, isLast: Bool, _ body: (inout ccodecs_input) -> ccodecs_status
+  ) -> (ccodecs_status, consumed: Int) {
+    bytes.withUnsafeBytes { buffer in
+      var input = ccodecs_input(
+        bytes: buffer.baseAddress?.assumingMemoryBound(to: UInt8.self), count: buffer.count, is_last: isLast)
+      let status = body(&input)
+      return (status, buffer.count - input.count)
+    }
+  }
+}
+
+extension Decoder.Event {
+  fileprivate init(_ status: ccodecs_status) {
+    switch status {
+    case CCODECS_ROWS_READY: self = .stripReady
+    case CCODECS_DONE: self = .done
+    default: self = .needsInput
+    }
+  }
+}
+
+extension PlaneLayout {
+  fileprivate init(_ plane: ccodecs_plane) {
+    self.init(
+      width: Int(plane.width), height: Int(plane.height),
+      horizontalScale: plane.horizontal_scale, verticalScale: plane.vertical_scale)
+  }
+}

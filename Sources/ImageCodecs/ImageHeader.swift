@@ -1,0 +1,74 @@
+internal import CCodecs
+
+/// What a file says of its picture before any of it is decoded.
+public struct ImageHeader: Sendable, Hashable {
+  public enum ColorSpace: String, Sendable, Hashable {
+    case gray, ycbcr, rgb, cmyk, ycck
+  }
+
+  /// Something a caller may want to know of a picture that decodes all the same.
+  public enum Warning: String, Sendable, Hashable, CaseIterable {
+    case brokenEXIF = "the EXIF block is broken and was ignored"
+    case firstFrameOnly = "the file holds several pictures; only the first was decoded"
+    case damaged = "the file is damaged; the decoder repaired or skipped what it could"
+  }
+
+  public var format: ImageFormat
+  /// Pixels as stored, before orientation.
+  public var width: Int
+  /// Pixels as stored, before orientation.
+  public var height: Int
+  public var orientation: Orientation
+  /// Bits per sample as stored.
+  public var bitDepth: Int
+  public var hasAlpha: Bool
+  /// Progressive JPEG or interlaced PNG: no row is final before the last scan or pass.
+  public var isProgressive: Bool
+  /// The decoder holds the whole compressed file before the first row.
+  public var holdsInput: Bool
+  /// The decoder holds the whole decoded picture before the first row.
+  public var holdsBitmap: Bool
+  public var colorSpace: ColorSpace
+  /// 0 when the bytes read so far do not tell.
+  public var frameCount: Int
+  public var warnings: [Warning]
+}
+
+extension ImageHeader {
+  init(_ handle: ccodecs_header, format: ImageFormat) {
+    self.format = format
+    width = Int(handle.width)
+    height = Int(handle.height)
+    orientation = Orientation(rawValue: Int(handle.orientation)) ?? .up
+    bitDepth = Int(handle.bit_depth)
+    hasAlpha = handle.has_alpha
+    isProgressive = handle.is_progressive
+    holdsInput = handle.holds_input
+    holdsBitmap = handle.holds_bitmap
+    colorSpace = ColorSpace(handle.color_space)
+    frameCount = Int(handle.frame_count)
+    warnings = Warning.allCases.filter { handle.warnings & $0.bit != 0 }
+  }
+}
+
+extension ImageHeader.ColorSpace {
+  fileprivate init(_ handle: ccodecs_color_space) {
+    switch handle {
+    case CCODECS_COLOR_GRAY: self = .gray
+    case CCODECS_COLOR_YCBCR: self = .ycbcr
+    case CCODECS_COLOR_CMYK: self = .cmyk
+    case CCODECS_COLOR_YCCK: self = .ycck
+    default: self = .rgb
+    }
+  }
+}
+
+extension ImageHeader.Warning {
+  fileprivate var bit: UInt32 {
+    switch self {
+    case .brokenEXIF: UInt32(CCODECS_WARNING_BAD_EXIF)
+    case .firstFrameOnly: UInt32(CCODECS_WARNING_FIRST_FRAME)
+    case .damaged: UInt32(CCODECS_WARNING_DAMAGED)
+    }
+  }
+}

@@ -1,0 +1,25 @@
+internal import CCodecs
+
+/// What one picture may hold, holds, and held at most, in bytes.
+///
+/// Decoders, encoders and pixel buffers of a picture are charged here before they allocate. A budget is not
+/// synchronised: it belongs to one picture, which is worked on by one thread at a time.
+public final class PictureBudget {
+  // The C side keeps the address, so the struct lives in a block of its own for as long as this object does.
+  let account: UnsafeMutablePointer<ccodecs_budget>
+
+  /// A budget of `limit` bytes.
+  public init(limit: Int) {
+    account = .allocate(capacity: 1)
+    account.initialize(to: ccodecs_budget(limit: max(0, limit), used: 0, peak: 0))
+  }
+
+  deinit { account.deallocate() }
+
+  /// The most bytes the picture may hold.
+  public var limit: Int { account.pointee.limit }
+  /// The bytes it holds now.
+  public var used: Int { account.pointee.used }
+  /// The most bytes it has held.
+  public var peak: Int { account.pointee.peak }
+}

@@ -1,0 +1,82 @@
+internal import CCodecs
+
+/// How samples lie in the rows of a strip.
+public enum PixelFormat: Sendable, Hashable {
+  /// One plane of one channel, 8 bits.
+  case gray8
+  /// One plane of three interleaved channels, 8 bits.
+  case rgb8
+  /// One plane of four interleaved channels, 8 bits, alpha not premultiplied.
+  case rgba8
+  /// Three planes of one channel, 8 bits: Y, Cb, Cr; full-range BT.601 as JFIF has it.
+  case ycc8
+  /// One plane of four interleaved channels, 16 bits: colour times alpha and alpha times 255, 0 to 65025.
+  case premultipliedRGBA16
+
+  public var planeCount: Int { self == .ycc8 ? 3 : 1 }
+
+  /// Interleaved samples at one place of a plane.
+  public var channelCount: Int {
+    switch self {
+    case .gray8, .ycc8: 1
+    case .rgb8: 3
+    case .rgba8, .premultipliedRGBA16: 4
+    }
+  }
+
+  /// Bytes of one place of a plane.
+  public var pixelByteCount: Int { self == .premultipliedRGBA16 ? 8 : channelCount }
+
+  public var hasAlpha: Bool { self == .rgba8 || self == .premultipliedRGBA16 }
+
+  init?(_ handle: ccodecs_pixels) {
+    switch handle {
+    case CCODECS_PIXELS_GRAY8: self = .gray8
+    case CCODECS_PIXELS_RGB8: self = .rgb8
+    case CCODECS_PIXELS_RGBA8: self = .rgba8
+    case CCODECS_PIXELS_YCC8: self = .ycc8
+    default: return nil
+    }
+  }
+
+  /// `nil` for the format that only the pipeline uses between its stages.
+  var handle: ccodecs_pixels? {
+    switch self {
+    case .gray8: CCODECS_PIXELS_GRAY8
+    case .rgb8: CCODECS_PIXELS_RGB8
+    case .rgba8: CCODECS_PIXELS_RGBA8
+    case .ycc8: CCODECS_PIXELS_YCC8
+    case .premultipliedRGBA16: nil
+    }
+  }
+}
+
+/// The size of one plane of a picture, and how it lies over the picture.
+///
+/// A picture pixel edge at x lies at `x * horizontalScale` in this plane's samples: 0.5 for a chroma plane of 4:2:0,
+/// N/8 for a luma plane decoded at N/8. Width and height are rounded up; the scales are exact.
+public struct PlaneLayout: Sendable, Hashable {
+  public var width: Int
+  public var height: Int
+  public var horizontalScale: Double
+  public var verticalScale: Double
+
+  public init(width: Int, height: Int, horizontalScale: Double = 1, verticalScale: Double = 1) {
+    self.width = width
+    self.height = height
+    self.horizontalScale = horizontalScale
+    self.verticalScale = verticalScale
+  }
+}
+
+/// A pixel format and the layout of each of its planes.
+public struct PixelLayout: Sendable, Hashable {
+  public var format: PixelFormat
+  /// `format.planeCount` planes.
+  public var planes: [PlaneLayout]
+
+  public init(format: PixelFormat, planes: [PlaneLayout]) {
+    self.format = format
+    self.planes = planes
+  }
+}

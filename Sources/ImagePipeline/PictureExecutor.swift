@@ -1,0 +1,123 @@
+internal import Synchronization
+
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#else
+  internal import Darwin
+#endif
+
+/// The threads that decode, resize and encode: as many as cores, apart from the event loops and from the cooperative
+/// pool, so that the worker answers while every core is busy with pictures.
+///
+/// Use it as a task's preferred executor: `withTaskExecutorPreference(executor) { await picture.push(bytes) }`.
+/// Jobs run in the order in which they were enqueued. The threads end when the last reference to the executor goes.
+public final class PictureExecutor: TaskExecutor {
+  private let queue: JobQueue
+
+  /// Starts `threadCount` threads, at least 1.
+  /// - Parameter niceness: added to the threads' nice value on Linux, so that a busy worker's event loops come first.
+  public init(threadCount: Int, niceness: Int32 = 5) {
+    queue = JobQueue()
+    for _ in 0..<max(1, threadCount) { Self.startThread(running: queue, niceness: niceness) }
+  }
+
+  deinit { queue.close() }
+
+  public func enqueue(_ job: consuming ExecutorJob) {
+    queue.append(UnownedJob(job), executor: asUnownedTaskExecutor())
+  }
+
+  private static func startThread(running queue: JobQueue, niceness: Int32) {
+    final class Start {
+      let queue: JobQueue
+      let niceness: Int32
+      init(queue: JobQueue, niceness: Int32) {
+        self.queue = queue
+        self.niceness = niceness
+      }
+    }
+    let start = Unmanaged.passRetained(Start(queue: queue, niceness: niceness)).toOpaque()
+    #if os(Linux)
+      var thread = pthread_t()
+      let status = pthread_create(&thread, nil, { argument in
+        let start = Unmanaged<Start>.fromOpaque(argument!).takeRetainedValue()
+        // On Linux the nice value belongs to the thread, and 0 names the caller.
+        setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, start.niceness)
+        start.queue.runUntilClosed()
+        return nil
+      }, start)
+    #else
+      var thread: pthread_t?
+      let status = pthread_create(&thread, nil, { argument in
+        let start = Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
+        start.queue.runUntilClosed()
+        return nil
+      }, start)
+    #endif
+    precondition(status == 0, "the system refused a thread: error \(status)")
+    #if os(Linux)
+      pthread_detach(thread)
+    #else
+      if let thread { pthread_detach(thread) }
+    #endif
+  }
+}
+
+/// First in, first out; threads sleep while it is empty.
+///
+/// Unchecked: the mutex and the condition guard every stored property, and they live at addresses of their own because
+/// the system keeps them.
+private final class JobQueue: @unchecked Sendable {
+  private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+  private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+  // A ring would save the reversal, but a job is worth some hundred microseconds of work.
+  private var incoming: [(UnownedJob, UnownedTaskExecutor)] = []
+  private var outgoing: [(UnownedJob, UnownedTaskExecutor)] = []
+  private var isClosed = false
+
+  init() {
+    pthread_mutex_init(mutex, nil)
+    pthread_cond_init(condition, nil)
+  }
+
+  deinit {
+    pthread_cond_destroy(condition)
+    pthread_mutex_destroy(mutex)
+    condition.deallocate()
+    mutex.deallocate()
+  }
+
+  func append(_ job: UnownedJob, executor: UnownedTaskExecutor) {
+    pthread_mutex_lock(mutex)
+    incoming.append((job, executor))
+    pthread_mutex_unlock(mutex)
+    pthread_cond_signal(condition)
+  }
+
+  func close() {
+    pthread_mutex_lock(mutex)
+    isClosed = true
+    pthread_mutex_unlock(mutex)
+    pthread_cond_broadcast(condition)
+  }
+
+  func runUntilClosed() {
+    while let (job, executor) = next() { job.runSynchronously(on: executor) }
+  }
+
+  private func next() -> (UnownedJob, UnownedTaskExecutor)? {
+    pthread_mutex_lock(mutex)
+    defer { pthread_mutex_unlock(mutex) }
+    while true {
+      if outgoing.isEmpty {
+        outgoing = incoming.reversed()
+        incoming.removeAll(keepingCapacity: true)
+      }
+      if let job = outgoing.popLast() { return job }
+      if isClosed { return nil }
+      pthread_cond_wait(condition, mutex)
+    }
+  }
+}

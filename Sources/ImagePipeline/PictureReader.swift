@@ -1,0 +1,131 @@
+internal import ImageCodecs
+
+/// Takes a picture's first bytes until its format and header are known.
+///
+/// Nothing is decoded and little is allocated: a few kilobytes, or the file itself for formats whose decoder needs all
+/// of it. When `push` says that the header is complete, `header` can be asked, and the reader turned into a `Pipeline`.
+public struct PictureReader: ~Copyable {
+  private let limits: PictureLimits
+  let budget: PictureBudget
+  // Bytes held only while there are too few of them to name the format.
+  private var prefix: [UInt8] = []
+  private var decoder: Decoder?
+  private(set) var inputByteCount: UInt64 = 0
+
+  public init(limits: PictureLimits) {
+    self.limits = limits
+    budget = PictureBudget(limit: limits.memory)
+  }
+
+  /// Takes the next bytes, until the header is complete.
+  /// - Returns: whether the header is complete, and how many of the bytes were consumed. What was not consumed belongs
+  ///   to the `Pipeline`.
+  /// - Throws: `emptyImage`, `unknownFormat`, `unsupportedImage`, `corruptImage`, `truncatedImage`, `limitExceeded`.
+  public mutating func push(
+    _ bytes: RawSpan, isLast: Bool
+  ) throws(PipelineError) -> (isComplete: Bool, consumedByteCount: Int) {
+    var consumed = 0
+    if decoder == nil {
+      guard try sniff(bytes, isLast: isLast, consumed: &consumed) else { return (false, consumed) }
+      if !prefix.isEmpty {
+        let isComplete = try readPrefix(isLast: isLast && consumed == bytes.byteCount)
+        if isComplete { return (true, consumed) }
+      }
+    }
+    let rest = bytes.extracting(droppingFirst: consumed)
+    let (isComplete, count) = try withDecoder { (decoder) throws(CodecError) in
+      let progress = try decoder.readHeader(rest, isLast: isLast)
+      return (progress.value, progress.consumedByteCount)
+    }
+    inputByteCount += UInt64(count)
+    if isComplete { header = try withDecoder { (decoder) in decoder.header } }
+    return (isComplete, consumed + count)
+  }
+
+  /// What the file says of its picture; `nil` until the header is complete.
+  private(set) var header: ImageHeader?
+
+  /// Bytes that must be given to the decoder before any that still arrive.
+  var leftover: [UInt8] { prefix }
+
+  /// The decoder, which has read its header.
+  consuming func takeDecoder() throws(PipelineError) -> Decoder {
+    guard let decoder = decoder.take() else { throw .unfinishedHeader }
+    return decoder
+  }
+
+  /// The plan for this picture. Legal once the header is complete.
+  /// - Throws: `invalidField`, `unservedField`, `limitExceeded` as `Plan.init` does.
+  public mutating func plan(_ configuration: ProcessingConfiguration) throws(PipelineError) -> Plan {
+    guard let header else { throw .unfinishedHeader }
+    try configuration.validate()
+    let stored = PixelSize(width: header.width, height: header.height)
+    let shown = Geometry.outputSize(of: stored.turned(by: header.orientation), configuration: configuration)
+    let target = shown.turned(by: header.orientation)
+    let (scale, decodeByteCount) = try withDecoder { (decoder) throws(CodecError) in
+      let scale = Geometry.decodeScale(
+        stored: stored, target: target, scales: decoder.scales, residual: Plan.smallestResidual)
+      return (scale, try decoder.estimatedByteCount(scale: scale))
+    }
+    let plan = try Plan(
+      header: header, outputSize: shown, decodeScale: scale, decodeByteCount: decodeByteCount,
+      configuration: configuration)
+    guard plan.workingSetByteCount <= UInt64(limits.memory) else {
+      throw PipelineError(
+        exceeding: "picture_memory_limit", limit: UInt64(limits.memory), value: plan.workingSetByteCount,
+        unit: "bytes of memory")
+    }
+    return plan
+  }
+
+  private mutating func sniff(_ bytes: RawSpan, isLast: Bool, consumed: inout Int) throws(PipelineError) -> Bool {
+    let format: ImageFormat?
+    if prefix.isEmpty, bytes.byteCount >= ImageFormat.sniffByteCount || isLast {
+      if bytes.isEmpty { throw PipelineError(.emptyImage, "the picture has no bytes") }
+      format = ImageFormat.sniff(bytes)
+    } else {
+      let taken = min(bytes.byteCount, ImageFormat.sniffByteCount - prefix.count)
+      for offset in 0..<taken { prefix.append(bytes.unsafeLoad(fromByteOffset: offset, as: UInt8.self)) }
+      consumed = taken
+      inputByteCount += UInt64(taken)
+      guard prefix.count == ImageFormat.sniffByteCount || isLast else { return false }
+      if prefix.isEmpty { throw PipelineError(.emptyImage, "the picture has no bytes") }
+      format = ImageFormat.sniff(prefix.span.bytes)
+    }
+    guard let format else {
+      throw PipelineError(.unknownFormat, "the first bytes are of no known picture format")
+    }
+    guard format.isDecodable else {
+      throw PipelineError(.unsupportedImage, "pictures of format \(format.rawValue) are not decoded by this worker")
+    }
+    do { decoder = try Decoder(format: format, limits: limits.codec, budget: budget) } catch { throw PipelineError(error) }
+    return true
+  }
+
+  private mutating func readPrefix(isLast: Bool) throws(PipelineError) -> Bool {
+    let bytes = prefix
+    let (isComplete, count) = try withDecoder { (decoder) throws(CodecError) in
+      let progress = try decoder.readHeader(bytes.span.bytes, isLast: isLast)
+      return (progress.value, progress.consumedByteCount)
+    }
+    prefix.removeFirst(count)
+    if isComplete { header = try withDecoder { (decoder) in decoder.header } }
+    return isComplete
+  }
+
+  /// Lends the decoder. When the work throws the decoder is gone, and with it the reader.
+  private mutating func withDecoder<Result>(
+    _ body: (inout Decoder) throws(CodecError) -> Result
+  ) throws(PipelineError) -> Result {
+    guard var lent = decoder.take() else { throw .unfinishedHeader }
+    let result: Result
+    do { result = try body(&lent) } catch { throw PipelineError(error) }
+    decoder = consume lent
+    return result
+  }
+}
+
+extension PipelineError {
+  fileprivate static let unfinishedHeader = PipelineError(
+    .internalDefect, "a picture was planned or decoded before its header was complete, or after it failed")
+}

@@ -1,0 +1,106 @@
+internal import ImageCodecs
+
+/// The way of one picture from its bytes to its compressed result, strip by strip.
+///
+/// Bytes are pushed in, in any portions; compressed bytes come out during the same calls. At no time is the whole
+/// picture held, unless a stage that says so needs it. A pipeline that threw is over.
+public struct Pipeline: ~Copyable {
+  // The stages, in the order in which the data passes them.
+  private var decode: DecodeStage
+  private var resize: ResizeStage
+  private var color: ColorStage
+  private var orient: OrientStage
+  private var encode: EncodeStage
+
+  public let plan: Plan
+  private let budget: PictureBudget
+  private let cancellation: Cancellation
+
+  /// Turns a reader whose header is complete into the pipeline of its picture.
+  public init(
+    _ reader: consuming PictureReader, plan: Plan, cancellation: Cancellation, tracing: TraceTarget = TraceTarget()
+  ) throws(PipelineError) {
+    let budget = reader.budget
+    let decode = try DecodeStage(reader, plan: plan, tracing: tracing)
+    let resize = try ResizeStage(plan: plan, source: decode.layout, budget: budget, tracing: tracing)
+    let color = try ColorStage(plan: plan, input: resize.outputFormat, budget: budget)
+    let orient = try OrientStage(plan: plan, budget: budget)
+    let encode = try EncodeStage(plan: plan, budget: budget, tracing: tracing)
+    self.decode = decode
+    self.resize = resize
+    self.color = color
+    self.orient = orient
+    self.encode = encode
+    self.budget = budget
+    self.plan = plan
+    self.cancellation = cancellation
+  }
+
+  /// Takes the next bytes of the picture and gives what they complete of the result.
+  /// - Parameters:
+  ///   - isLast: no byte follows these.
+  ///   - output: called with compressed bytes, which are lent for the call.
+  /// - Returns: whether the result is complete. Bytes after a complete picture are ignored.
+  /// - Throws: `corruptImage`, `truncatedImage`, `limitExceeded`, `cancelled`.
+  public mutating func push(
+    _ bytes: RawSpan, isLast: Bool, output: (RawSpan) -> Void
+  ) throws(PipelineError) -> Bool {
+    var consumed = 0
+    while true {
+      try cancellation.check()
+      switch try decode.read(bytes.extracting(droppingFirst: consumed), isLast: isLast, consumed: &consumed) {
+      case .needsInput: return false
+      case .stripReady: try passStrip()
+      case .done:
+        try finish(output)
+        return true
+      }
+      encode.drain(output)
+    }
+  }
+
+  private mutating func passStrip() throws(PipelineError) {
+    try decode.withStrip { (decoded) throws(PipelineError) in
+      try resize.push(decoded) { (resized) throws(PipelineError) in
+        let began = encode.meter.begin()
+        try color.push(resized) { (colored) throws(PipelineError) in
+          try orient.push(colored) { (upright) throws(PipelineError) in
+            try encode.push(upright)
+          }
+        }
+        encode.meter.end(began)
+      }
+    }
+  }
+
+  private mutating func finish(_ output: (RawSpan) -> Void) throws(PipelineError) {
+    decode.finish()
+    resize.finish()
+    let began = encode.meter.begin()
+    try orient.finish { (upright) throws(PipelineError) in
+      try cancellation.check()
+      try encode.push(upright)
+      encode.drain(output)
+    }
+    try encode.finish(output)
+    encode.meter.end(began)
+    encode.finishSpan()
+  }
+
+  /// What became of the picture. Complete once `push` returned true.
+  /// - Parameters:
+  ///   - queued: how long the picture waited for admission.
+  ///   - total: from the first byte to the last.
+  public func report(queued: Duration, total: Duration) -> ProcessingReport {
+    var timings = StageTimings()
+    timings.queued = queued
+    timings.decode = decode.meter.busy
+    timings.resize = resize.meter.busy
+    timings.encode = encode.meter.busy
+    timings.total = total
+    return ProcessingReport(
+      input: plan.input, output: ImageInfo(plan), inputByteCount: decode.inputByteCount,
+      outputByteCount: encode.outputByteCount, timings: timings, peakMemoryByteCount: UInt64(budget.peak),
+      warnings: plan.warnings + decode.warnings)
+  }
+}

@@ -1,0 +1,88 @@
+internal import ImageCodecs
+
+/// Why a picture, or a request for one, was refused or given up.
+public struct PipelineError: Error, Sendable, Hashable, CustomStringConvertible {
+  /// What went wrong, in the terms of whoever asked.
+  public enum Code: String, Sendable, Hashable, CaseIterable {
+    /// A field's value is outside its range; `field` names it.
+    case invalidField = "INVALID_FIELD"
+    /// A field that this version does not serve; `field` names it.
+    case unservedField = "UNSERVED_FIELD"
+    /// No preset has this name; `field` names where it was given.
+    case unknownPreset = "UNKNOWN_PRESET"
+    /// The picture has no bytes.
+    case emptyImage = "EMPTY_IMAGE"
+    /// The first bytes are of no known format.
+    case unknownFormat = "UNKNOWN_FORMAT"
+    /// A known format, or a kind of it, that is not decoded here.
+    case unsupportedImage = "UNSUPPORTED_IMAGE"
+    /// The bytes contradict their format.
+    case corruptImage = "CORRUPT_IMAGE"
+    /// The bytes end before the picture does.
+    case truncatedImage = "TRUNCATED_IMAGE"
+    /// A configured limit; `limit` names it with its value and the picture's.
+    case limitExceeded = "LIMIT_EXCEEDED"
+    /// The worker holds as much as it may and can't take more now.
+    case overloaded = "OVERLOADED"
+    /// The caller cancelled or left.
+    case cancelled = "CANCELLED"
+    /// A defect of this program.
+    case internalDefect = "INTERNAL_DEFECT"
+  }
+
+  /// A limit and the value that broke it.
+  public struct Limit: Sendable, Hashable {
+    public var name: String
+    public var limit: UInt64
+    public var value: UInt64
+
+    public init(name: String, limit: UInt64, value: UInt64) {
+      self.name = name
+      self.limit = limit
+      self.value = value
+    }
+  }
+
+  public var code: Code
+  /// One sentence without bytes or metadata of the picture.
+  public var message: String
+  /// The configuration field, in wire spelling (`compression_quality`), that the error is about.
+  public var field: String?
+  public var limit: Limit?
+
+  public init(_ code: Code, _ message: String, field: String? = nil, limit: Limit? = nil) {
+    self.code = code
+    self.message = message
+    self.field = field
+    self.limit = limit
+  }
+
+  public var description: String { "\(code.rawValue): \(message)" }
+}
+
+extension PipelineError {
+  /// The error of a limit, with a message that names limit and value.
+  public init(exceeding name: String, limit: UInt64, value: UInt64, unit: String) {
+    self.init(
+      .limitExceeded, "the picture needs \(value) \(unit), above the limit \(name) of \(limit)",
+      limit: Limit(name: name, limit: limit, value: value))
+  }
+
+  init(_ error: CodecError) {
+    switch error.code {
+    case .corrupt: self.init(.corruptImage, "the picture is corrupt: \(error.message)")
+    case .truncated: self.init(.truncatedImage, "the picture ends early: \(error.message)")
+    case .unsupported: self.init(.unsupportedImage, "the picture can't be decoded here: \(error.message)")
+    case .limitExceeded: self.init(.limitExceeded, "the picture exceeds a limit: \(error.message)")
+    case .outOfMemory: self.init(.limitExceeded, "the picture exceeds its memory budget: \(error.message)")
+    case .misuse: self.init(.internalDefect, "a codec was used wrongly: \(error.message)")
+    }
+  }
+}
+
+/// Runs codec work, its errors as pipeline errors.
+func withCodecErrors<Result: ~Copyable>(
+  _ body: () throws(CodecError) -> Result
+) throws(PipelineError) -> Result {
+  do { return try body() } catch { throw PipelineError(error) }
+}

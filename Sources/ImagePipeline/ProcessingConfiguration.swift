@@ -1,0 +1,116 @@
+/// The file format of a result.
+public enum OutputFormat: String, Sendable, Hashable, CaseIterable {
+  /// The input's format where it can be written; else PNG with alpha, JPEG without.
+  case original
+  case jpeg, png, webp
+}
+
+/// How a picture is brought to its bounds.
+public enum ResizeMode: String, Sendable, Hashable, CaseIterable {
+  /// Both bounds hold, the aspect ratio is kept.
+  case fit
+  /// Exactly the bounds; the aspect ratio is not kept.
+  case stretch
+}
+
+/// An opaque sRGB colour, 8 bits a channel.
+public struct Color: Sendable, Hashable {
+  public var red: UInt8
+  public var green: UInt8
+  public var blue: UInt8
+
+  public init(red: UInt8, green: UInt8, blue: UInt8) {
+    self.red = red
+    self.green = green
+    self.blue = blue
+  }
+
+  public static let white = Color(red: 255, green: 255, blue: 255)
+}
+
+/// What a caller asks for. A field left `nil` takes the preset's value, or the default its comment gives.
+public struct ProcessingConfiguration: Sendable, Hashable {
+  /// Bound of the result's width in pixels, 1 to 65500. Default: none.
+  public var maxWidth: Int?
+  /// Bound of the result's height in pixels, 1 to 65500. Default: none.
+  public var maxHeight: Int?
+  /// 0 to 1, for JPEG and WebP; 1 is the encoder's 100. Default: 1.
+  public var compressionQuality: Double?
+  /// Divides both bounds; at least 1. Default: 1.
+  public var scaleFactor: Double?
+  /// Default: `original`.
+  public var preferredFormat: OutputFormat?
+  /// Default: `fit`.
+  public var resizeMode: ResizeMode?
+  /// Whether a picture smaller than its bounds is enlarged. Default: no.
+  public var allowUpscale: Bool?
+  /// What shows through transparency where the result has none. Default: white.
+  public var background: Color?
+  /// Most bytes of the result. Default: no limit.
+  public var maxBytes: UInt64?
+
+  public init(
+    maxWidth: Int? = nil, maxHeight: Int? = nil, compressionQuality: Double? = nil, scaleFactor: Double? = nil,
+    preferredFormat: OutputFormat? = nil, resizeMode: ResizeMode? = nil, allowUpscale: Bool? = nil,
+    background: Color? = nil, maxBytes: UInt64? = nil
+  ) {
+    self.maxWidth = maxWidth
+    self.maxHeight = maxHeight
+    self.compressionQuality = compressionQuality
+    self.scaleFactor = scaleFactor
+    self.preferredFormat = preferredFormat
+    self.resizeMode = resizeMode
+    self.allowUpscale = allowUpscale
+    self.background = background
+    self.maxBytes = maxBytes
+  }
+
+  /// This configuration with the set fields of `overrides` in place of its own.
+  public func overridden(by overrides: ProcessingConfiguration) -> ProcessingConfiguration {
+    ProcessingConfiguration(
+      maxWidth: overrides.maxWidth ?? maxWidth,
+      maxHeight: overrides.maxHeight ?? maxHeight,
+      compressionQuality: overrides.compressionQuality ?? compressionQuality,
+      scaleFactor: overrides.scaleFactor ?? scaleFactor,
+      preferredFormat: overrides.preferredFormat ?? preferredFormat,
+      resizeMode: overrides.resizeMode ?? resizeMode,
+      allowUpscale: overrides.allowUpscale ?? allowUpscale,
+      background: overrides.background ?? background,
+      maxBytes: overrides.maxBytes ?? maxBytes)
+  }
+}
+
+extension ProcessingConfiguration {
+  /// The widest or highest result that can be asked for, in pixels: what JPEG holds.
+  public static let largestBound = 65_500
+
+  /// Checks every set field against its range.
+  /// - Parameter partial: the configuration only overrides another, which may set what this one lacks.
+  /// - Throws: `invalidField` naming the first that is outside, `unservedField` for one that can't be kept.
+  public func validate(partial: Bool = false) throws(PipelineError) {
+    try Self.check(maxWidth, "max_width")
+    try Self.check(maxHeight, "max_height")
+    if let quality = compressionQuality, !(0...1).contains(quality) {
+      throw PipelineError(
+        .invalidField, "compression_quality is \(quality); it must be between 0 and 1", field: "compression_quality")
+    }
+    if let factor = scaleFactor, !(factor >= 1 && factor.isFinite) {
+      throw PipelineError(
+        .invalidField, "scale_factor is \(factor); it must be a finite number of at least 1", field: "scale_factor")
+    }
+    if !partial, resizeMode == .stretch, maxWidth == nil || maxHeight == nil {
+      throw PipelineError(
+        .invalidField, "resize_mode STRETCH needs both max_width and max_height", field: "resize_mode")
+    }
+    if maxBytes != nil {
+      throw PipelineError(
+        .unservedField, "max_bytes is not served by this version of the worker", field: "max_bytes")
+    }
+  }
+
+  private static func check(_ bound: Int?, _ field: String) throws(PipelineError) {
+    guard let bound, !(1...largestBound).contains(bound) else { return }
+    throw PipelineError(
+      .invalidField, "\(field) is \(bound); it must be between 1 and \(largestBound)", field: field)
+  }
+}

@@ -1,0 +1,70 @@
+public import ServiceContextModule
+public import Tracing
+
+/// One stage's clock and its trace span: one span for the whole picture, from the stage's first work to its last.
+struct StageMeter: ~Copyable {
+  private let name: String
+  private let tracer: any Tracer
+  private let context: ServiceContext
+  private var span: (any Span)?
+  /// Time spent working; waiting for bytes is not counted.
+  private(set) var busy: Duration = .zero
+
+  init(_ name: String, tracing: TraceTarget) {
+    self.name = name
+    tracer = tracing.tracer
+    context = tracing.context
+  }
+
+  /// Notes that work begins; the first call starts the span.
+  mutating func begin() -> ContinuousClock.Instant {
+    if span == nil { span = tracer.startSpan(name, context: context, ofKind: .internal) }
+    return .now
+  }
+
+  mutating func end(_ began: ContinuousClock.Instant) {
+    busy += began.duration(to: .now)
+  }
+
+  /// Ends the span with the stage's attributes; later work would not be seen.
+  mutating func finish(_ attributes: (inout SpanAttributes) -> Void) {
+    guard let span = self.span.take() else { return }
+    span.updateAttributes { all in
+      all["imageworker.busy_ns"] = busy.nanoseconds
+      attributes(&all)
+    }
+    span.end()
+  }
+
+  deinit {
+    // Only a picture that failed or was cancelled leaves its spans open.
+    guard let span else { return }
+    span.attributes["imageworker.busy_ns"] = busy.nanoseconds
+    span.setStatus(SpanStatus(code: .error, message: "the picture was given up"))
+    span.end()
+  }
+}
+
+/// Where a picture's spans go: the tracer, and the context whose span is their parent.
+public struct TraceTarget: Sendable {
+  let tracer: any Tracer
+  let context: ServiceContext
+
+  /// - Parameters:
+  ///   - tracer: the process' tracer unless given.
+  ///   - context: the current task's unless given.
+  public init(
+    tracer: any Tracer = InstrumentationSystem.tracer,
+    context: ServiceContext = ServiceContext.current ?? .topLevel
+  ) {
+    self.tracer = tracer
+    self.context = context
+  }
+}
+
+extension Duration {
+  /// Whole nanoseconds; stages are far below the 292 years that fit.
+  var nanoseconds: Int {
+    Int(components.seconds) * 1_000_000_000 + Int(components.attoseconds / 1_000_000_000)
+  }
+}

@@ -1,0 +1,120 @@
+internal import CPixels
+internal import ImageCodecs
+
+/// Rows of the result's size to the pixels that the encoder takes: colour planes to RGB, alpha divided out or
+/// flattened on the background. Where both agree already, strips pass as they are.
+struct ColorStage {
+  private enum Conversion {
+    case none, grayToRGB, yccToRGB, unpremultiply, flatten, premultiplyAndFlatten
+  }
+
+  private let conversion: Conversion
+  private let width: Int
+  private let background: Color
+  private let outputFormat: PixelFormat
+  private let output: PixelBuffer?
+  private let premultiplied: PixelBuffer?
+  private let queues: [RowQueue]
+
+  private static let rowCount = 16
+  // Chroma lags behind luma by what its wider filter spans; more rows than these make a queue grow.
+  private static let queuedRowCount = 48
+
+  init(plan: Plan, input: PixelFormat, budget: PictureBudget) throws(PipelineError) {
+    let conversion = try Self.conversion(from: input, to: plan.encoder.pixelFormat)
+    let width = plan.storedOutputSize.width
+    self.conversion = conversion
+    self.width = width
+    background = plan.background
+    outputFormat = plan.encoder.pixelFormat
+    let outputByteCount = width * plan.encoder.pixelFormat.pixelByteCount * Self.rowCount
+    do {
+      output = conversion == .none ? nil : try PixelBuffer(byteCount: outputByteCount, budget: budget)
+      premultiplied =
+        conversion == .premultiplyAndFlatten
+        ? try PixelBuffer(byteCount: width * PixelFormat.premultipliedRGBA16.pixelByteCount, budget: budget) : nil
+      var queues: [RowQueue] = []
+      for _ in 0..<(conversion == .yccToRGB ? 3 : 0) {
+        queues.append(try RowQueue(rowByteCount: width, capacity: Self.queuedRowCount, budget: budget))
+      }
+      self.queues = queues
+    } catch { throw PipelineError(error) }
+  }
+
+  /// An upper bound of what this stage charges for rows of `width` pixels.
+  static func estimatedByteCount(width: Int) -> Int {
+    width * (rowCount * 4 + 8 + 3 * 2 * queuedRowCount)
+  }
+
+  /// Converts the strip's rows and hands them on.
+  func push(
+    _ strip: borrowing Strip, next: (borrowing Strip) throws(PipelineError) -> Void
+  ) throws(PipelineError) {
+    guard let destination = output?.base else { return try next(strip) }
+    if conversion == .yccToRGB { return try pushPlanes(strip, destination, next: next) }
+    let all = strip.plane(0)
+    for rows in all.portions(of: Self.rowCount) {
+      for row in 0..<rows.rowCount { convert(rows.row(row), to: destination + row * outputStride) }
+      try next(Strip(format: outputFormat, rows: outputRows(destination, rows.rowCount)))
+    }
+  }
+
+  /// The planes' filters finish rows at different times; only rows that all three have can be converted.
+  private func pushPlanes(
+    _ strip: borrowing Strip, _ destination: UnsafeMutableRawPointer,
+    next: (borrowing Strip) throws(PipelineError) -> Void
+  ) throws(PipelineError) {
+    do {
+      for index in 0..<3 { try queues[index].append(strip.plane(index)) }
+    } catch { throw PipelineError(error) }
+    while true {
+      let count = min(Self.rowCount, queues.map(\.rowCount).min() ?? 0)
+      guard count > 0 else { return }
+      let (luma, blue, red) = (queues[0].take(count), queues[1].take(count), queues[2].take(count))
+      for row in 0..<count {
+        cpixels_ycc_to_rgb(
+          luma.row(row), blue.row(row), red.row(row), (destination + row * outputStride).assumingMemoryBound(to: UInt8.self),
+          width, CPIXELS_ISA_BEST)
+      }
+      try next(Strip(format: outputFormat, rows: outputRows(destination, count)))
+    }
+  }
+
+  private func convert(_ source: UnsafePointer<UInt8>, to destination: UnsafeMutableRawPointer) {
+    let output = destination.assumingMemoryBound(to: UInt8.self)
+    let color = [background.red, background.green, background.blue]
+    func premultipliedSource() -> UnsafePointer<UInt16> {
+      UnsafeRawPointer(source).assumingMemoryBound(to: UInt16.self)
+    }
+    switch conversion {
+    case .none, .yccToRGB: break
+    case .grayToRGB: cpixels_gray_to_rgb(source, output, width)
+    case .unpremultiply: cpixels_unpremultiply(premultipliedSource(), output, width, CPIXELS_ISA_BEST)
+    case .flatten: cpixels_flatten(premultipliedSource(), color, output, width, CPIXELS_ISA_BEST)
+    case .premultiplyAndFlatten:
+      guard let scratch = premultiplied?.base.assumingMemoryBound(to: UInt16.self) else { return }
+      cpixels_premultiply(source, scratch, width, CPIXELS_ISA_BEST)
+      cpixels_flatten(scratch, color, output, width, CPIXELS_ISA_BEST)
+    }
+  }
+
+  private var outputStride: Int { width * outputFormat.pixelByteCount }
+
+  private func outputRows(_ base: UnsafeMutableRawPointer, _ count: Int) -> Strip.Rows {
+    Strip.Rows(base: UnsafeRawPointer(base), rowStride: outputStride, rowCount: count)
+  }
+
+  private static func conversion(
+    from input: PixelFormat, to output: PixelFormat
+  ) throws(PipelineError) -> Conversion {
+    switch (input, output) {
+    case _ where input == output: .none
+    case (.gray8, .rgb8): .grayToRGB
+    case (.ycc8, .rgb8): .yccToRGB
+    case (.premultipliedRGBA16, .rgba8): .unpremultiply
+    case (.premultipliedRGBA16, .rgb8): .flatten
+    case (.rgba8, .rgb8): .premultiplyAndFlatten
+    default: throw PipelineError(.internalDefect, "no conversion from \(input) to \(output)")
+    }
+  }
+}

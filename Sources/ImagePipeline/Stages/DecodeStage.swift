@@ -1,0 +1,67 @@
+internal import ImageCodecs
+internal import Tracing
+
+/// Bytes to strips of decoded rows.
+struct DecodeStage: ~Copyable {
+  private var decoder: Decoder
+  // At most a sniffed prefix; given to the decoder before any other byte.
+  private var leftover: [UInt8]
+  private(set) var inputByteCount: UInt64
+  private let scale: Int
+  /// How the decoded rows lie.
+  let layout: PixelLayout
+  private(set) var meter: StageMeter
+
+  init(_ reader: consuming PictureReader, plan: Plan, tracing: TraceTarget) throws(PipelineError) {
+    let (leftover, inputByteCount) = (reader.leftover, reader.inputByteCount)
+    var decoder = try reader.takeDecoder()
+    var meter = StageMeter("decode", tracing: tracing)
+    let began = meter.begin()
+    let layout: PixelLayout
+    do { layout = try decoder.start(scale: plan.decodeScale) } catch { throw PipelineError(error) }
+    meter.end(began)
+    self.decoder = decoder
+    self.leftover = leftover
+    self.inputByteCount = inputByteCount
+    self.layout = layout
+    self.meter = meter
+    scale = plan.decodeScale
+  }
+
+  /// Decodes until a strip is ready, bytes are needed, or the picture is done.
+  /// - Parameter consumed: grows by the bytes that were taken.
+  mutating func read(_ bytes: RawSpan, isLast: Bool, consumed: inout Int) throws(PipelineError) -> Decoder.Event {
+    let began = meter.begin()
+    defer { meter.end(began) }
+    do {
+      if !leftover.isEmpty {
+        let prefix = leftover
+        let progress = try decoder.read(prefix.span.bytes, isLast: isLast && bytes.isEmpty)
+        leftover.removeFirst(progress.consumedByteCount)
+        if progress.value != .needsInput { return progress.value }
+      }
+      let progress = try decoder.read(bytes, isLast: isLast)
+      consumed += progress.consumedByteCount
+      inputByteCount += UInt64(progress.consumedByteCount)
+      return progress.value
+    } catch { throw PipelineError(error) }
+  }
+
+  /// Lends the rows of the last `.stripReady`.
+  func withStrip(_ body: (borrowing Strip) throws(PipelineError) -> Void) throws(PipelineError) {
+    try decoder.withStrip(body)
+  }
+
+  var warnings: [String] { decoder.header.warnings.map(\.rawValue) }
+
+  mutating func finish() {
+    let header = decoder.header
+    meter.finish { attributes in
+      attributes["imageworker.format"] = header.format.rawValue
+      attributes["imageworker.width"] = header.width
+      attributes["imageworker.height"] = header.height
+      attributes["imageworker.bytes"] = Int(inputByteCount)
+      attributes["imageworker.decode_scale_eighths"] = scale
+    }
+  }
+}

@@ -1,0 +1,71 @@
+internal import CPixels
+internal import ImageCodecs
+
+/// Resamples one plane as its rows arrive.
+///
+/// A class because a stage has up to three, and only classes of unknown number can be held together.
+final class PlaneResizer {
+  private let memory: PixelBuffer
+  private let handle: OpaquePointer
+  private let output: PixelBuffer
+  private let rowByteCount: Int
+
+  /// Rows that one read gives at most.
+  static let outputRowCount = 16
+
+  /// - Throws: `outOfMemory` when the budget has no room.
+  init(
+    horizontal: AxisGeometry, vertical: AxisGeometry, format: PixelFormat, budget: PictureBudget
+  ) throws(CodecError) {
+    var options = cpixels_resizer_options(horizontal: horizontal, vertical: vertical, format: format)
+    var byteCount = 0
+    guard cpixels_resizer_measure(&options, &byteCount) else {
+      throw CodecError(code: .misuse, message: "no resizer for \(horizontal) by \(vertical)")
+    }
+    let memory = try PixelBuffer(byteCount: byteCount, budget: budget)
+    guard let handle = cpixels_resizer_init(&options, memory.base) else {
+      throw CodecError(code: .misuse, message: "no resizer for \(horizontal) by \(vertical)")
+    }
+    rowByteCount = horizontal.destinationCount * format.pixelByteCount
+    output = try PixelBuffer(byteCount: rowByteCount * Self.outputRowCount, budget: budget)
+    self.memory = memory
+    self.handle = handle
+  }
+
+  /// The bytes a resizer for these axes charges.
+  static func byteCount(horizontal: AxisGeometry, vertical: AxisGeometry, format: PixelFormat) -> Int {
+    var options = cpixels_resizer_options(horizontal: horizontal, vertical: vertical, format: format)
+    var byteCount = 0
+    guard cpixels_resizer_measure(&options, &byteCount) else { return 0 }
+    return byteCount + horizontal.destinationCount * format.pixelByteCount * outputRowCount
+  }
+
+  /// Takes rows while there is room; returns how many.
+  func push(_ rows: Strip.Rows) -> Int {
+    rows.rowCount == 0 ? 0 : cpixels_resizer_push(handle, rows.base, rows.rowStride, rows.rowCount)
+  }
+
+  /// The next finished rows, at most `outputRowCount`; valid until the next read.
+  func read() -> Strip.Rows {
+    let count = cpixels_resizer_read(handle, output.base, rowByteCount, Self.outputRowCount)
+    return Strip.Rows(base: UnsafeRawPointer(output.base), rowStride: rowByteCount, rowCount: count)
+  }
+}
+
+extension cpixels_resizer_options {
+  fileprivate init(horizontal: AxisGeometry, vertical: AxisGeometry, format: PixelFormat) {
+    self.init(
+      horizontal: cpixels_axis_options(horizontal), vertical: cpixels_axis_options(vertical),
+      channels: UInt8(format.channelCount),
+      sample: format == .premultipliedRGBA16 ? CPIXELS_SAMPLE_U16 : CPIXELS_SAMPLE_U8,
+      kernel: CPIXELS_KERNEL_LANCZOS3, isa: CPIXELS_ISA_BEST)
+  }
+}
+
+extension cpixels_axis_options {
+  fileprivate init(_ axis: AxisGeometry) {
+    self.init(
+      source_count: UInt32(axis.sourceCount), destination_count: UInt32(axis.destinationCount),
+      ratio: axis.ratio, offset: axis.offset)
+  }
+}

@@ -1,0 +1,154 @@
+internal import CPixels
+internal import ImageCodecs
+internal import Tracing
+
+/// Decoded rows to rows of the result's size, plane by plane.
+///
+/// Pictures with alpha are premultiplied on the way in, so that the colour behind transparent pixels never shows.
+/// Where no plane changes its size, strips pass as they are.
+struct ResizeStage: ~Copyable {
+  /// What the next stage is given.
+  let outputFormat: PixelFormat
+  private let planes: [PlaneResizer]
+  private let premultiplier: Premultiplier?
+  private let plan: Plan
+  private(set) var meter: StageMeter
+
+  init(plan: Plan, source: PixelLayout, budget: PictureBudget, tracing: TraceTarget) throws(PipelineError) {
+    var meter = StageMeter("resize", tracing: tracing)
+    let began = meter.begin()
+    let axes = Self.axes(plan: plan, source: source)
+    let isSkipped = axes.allSatisfy { $0.horizontal.isIdentity && $0.vertical.isIdentity }
+    let needsPremultiplying = !isSkipped && source.format == .rgba8
+    let format: PixelFormat = needsPremultiplying ? .premultipliedRGBA16 : source.format
+    let planes = try withCodecErrors { () throws(CodecError) in
+      var planes: [PlaneResizer] = []
+      for axis in axes where !isSkipped {
+        planes.append(
+          try PlaneResizer(horizontal: axis.horizontal, vertical: axis.vertical, format: format, budget: budget))
+      }
+      return planes
+    }
+    let premultiplier = try withCodecErrors { () throws(CodecError) in
+      needsPremultiplying ? try Premultiplier(width: source.planes[0].width, budget: budget) : nil
+    }
+    meter.end(began)
+    self.plan = plan
+    self.planes = planes
+    self.premultiplier = premultiplier
+    outputFormat = format
+    self.meter = meter
+  }
+
+  /// Resamples the strip's rows and hands on what they complete.
+  mutating func push(
+    _ strip: borrowing Strip, next: (borrowing Strip) throws(PipelineError) -> Void
+  ) throws(PipelineError) {
+    guard !planes.isEmpty else { return try next(strip) }
+    if let premultiplier {
+      let all = strip.plane(0)
+      for portion in all.portions(of: Premultiplier.rowCount) {
+        let began = meter.begin()
+        let rows = premultiplier.premultiply(portion)
+        meter.end(began)
+        try push([rows], next: next)
+      }
+    } else {
+      try push(planes.indices.map { strip.plane($0) }, next: next)
+    }
+  }
+
+  /// Planes take turns, so that none runs far ahead of the others.
+  private mutating func push(
+    _ input: [Strip.Rows], next: (borrowing Strip) throws(PipelineError) -> Void
+  ) throws(PipelineError) {
+    var waiting = input
+    while true {
+      let began = meter.begin()
+      var isIdle = true
+      var finished = waiting
+      for (index, plane) in planes.enumerated() {
+        let taken = plane.push(waiting[index])
+        waiting[index].dropFirst(taken)
+        finished[index] = plane.read()
+        if taken > 0 || finished[index].rowCount > 0 { isIdle = false }
+      }
+      meter.end(began)
+      if isIdle { return }
+      if finished.contains(where: { $0.rowCount > 0 }) { try next(Strip(format: outputFormat, rows: finished)) }
+    }
+  }
+
+  mutating func finish() {
+    let size = plan.storedOutputSize
+    let isSkipped = planes.isEmpty
+    meter.finish { attributes in
+      attributes["imageworker.width"] = size.width
+      attributes["imageworker.height"] = size.height
+      attributes["imageworker.skipped"] = isSkipped
+    }
+  }
+
+  private static func axes(
+    plan: Plan, source: PixelLayout
+  ) -> [(horizontal: AxisGeometry, vertical: AxisGeometry)] {
+    let target = plan.storedOutputSize
+    return source.planes.enumerated().map { index, plane in
+      // Chroma goes straight to the size at which it is encoded.
+      let isSubsampled = index > 0 && plan.encoder.pixelFormat == .ycc8 && plan.encoder.subsampling == .quarter
+      let scale = isSubsampled ? 0.5 : 1
+      return (
+        AxisGeometry(
+          sourceCount: plane.width, sourceScale: plane.horizontalScale, sourceLength: plan.storedSize.width,
+          destinationScale: scale, destinationLength: target.width, isReversed: plan.orientation.reversesColumns),
+        AxisGeometry(
+          sourceCount: plane.height, sourceScale: plane.verticalScale, sourceLength: plan.storedSize.height,
+          destinationScale: scale, destinationLength: target.height, isReversed: plan.orientation.reversesRows)
+      )
+    }
+  }
+
+  /// An upper bound of what this stage charges, from the sizes alone.
+  static func estimatedByteCount(
+    source: PixelSize, destination: PixelSize, hasAlpha: Bool, isPlanar: Bool
+  ) -> Int {
+    func axis(_ source: Int, _ destination: Int) -> AxisGeometry {
+      AxisGeometry(
+        sourceCount: source, sourceScale: 1, sourceLength: source, destinationScale: 1, destinationLength: destination,
+        isReversed: false)
+    }
+    let format: PixelFormat = hasAlpha ? .premultipliedRGBA16 : isPlanar ? .gray8 : .rgb8
+    let plane = PlaneResizer.byteCount(
+      horizontal: axis(source.width, destination.width), vertical: axis(source.height, destination.height),
+      format: format)
+    return plane * (isPlanar ? 3 : 1) + (hasAlpha ? Premultiplier.byteCount(width: source.width) : 0)
+  }
+}
+
+/// Premultiplies a few rows at a time into a buffer of its own.
+private final class Premultiplier {
+  static let rowCount = 8
+
+  private let buffer: PixelBuffer
+  private let width: Int
+
+  init(width: Int, budget: PictureBudget) throws(CodecError) {
+    self.width = width
+    buffer = try PixelBuffer(byteCount: Self.byteCount(width: width), budget: budget)
+  }
+
+  static func byteCount(width: Int) -> Int {
+    width * PixelFormat.premultipliedRGBA16.pixelByteCount * rowCount
+  }
+
+  /// At most `rowCount` rows; the result is valid until the next call.
+  func premultiply(_ rows: Strip.Rows) -> Strip.Rows {
+    let stride = width * PixelFormat.premultipliedRGBA16.pixelByteCount
+    for row in 0..<rows.rowCount {
+      cpixels_premultiply(
+        (rows.base + row * rows.rowStride).assumingMemoryBound(to: UInt8.self),
+        (buffer.base + row * stride).assumingMemoryBound(to: UInt16.self), width, CPIXELS_ISA_BEST)
+    }
+    return Strip.Rows(base: UnsafeRawPointer(buffer.base), rowStride: stride, rowCount: rows.rowCount)
+  }
+}

@@ -1,0 +1,94 @@
+internal import SwiftProtobuf
+internal import WorkerProtocol
+
+/// Finds the file that describes a symbol: a message, field, oneof, enum, enum value, service or method.
+struct DescriptorIndex: Sendable {
+  /// A file of the set, as reflection sends it.
+  struct File: Sendable {
+    var name: String
+    var imports: [String]
+    var serialized: [UInt8]
+  }
+
+  /// Full names of the services, sorted.
+  let services: [String]
+  private let files: [String: File]
+  private let fileOfSymbol: [String: String]
+  private let fileOfExtension: [String: [Int32: String]]
+
+  /// - Throws: when the bytes are not a `FileDescriptorSet`.
+  init(serialized: [UInt8] = DescriptorSet.serialized) throws {
+    let set = try Google_Protobuf_FileDescriptorSet(serializedBytes: serialized)
+    var files: [String: File] = [:]
+    var symbols: [String: String] = [:]
+    var extensions: [String: [Int32: String]] = [:]
+    for file in set.file {
+      files[file.name] = File(name: file.name, imports: file.dependency, serialized: try file.serializedBytes())
+      for symbol in Self.symbols(of: file) { symbols[symbol] = file.name }
+      for field in file.extension {
+        extensions[String(field.extendee.drop { $0 == "." }), default: [:]][field.number] = file.name
+      }
+    }
+    self.files = files
+    fileOfSymbol = symbols
+    fileOfExtension = extensions
+    services = set.file.flatMap { file in file.service.map { Self.join(file.package, $0.name) } }.sorted()
+  }
+
+  func file(named name: String) -> File? { files[name] }
+
+  /// - Parameter symbol: a full name; a method may be joined to its service by a dot or a slash.
+  func file(containing symbol: String) -> File? {
+    let name = symbol.drop { $0 == "." }.split(separator: "/", omittingEmptySubsequences: false).joined(separator: ".")
+    return fileOfSymbol[name].flatMap { files[$0] }
+  }
+
+  func file(extending type: String, number: Int32) -> File? {
+    fileOfExtension[type]?[number].flatMap { files[$0] }
+  }
+
+  func hasMessage(_ name: String) -> Bool { fileOfSymbol[name] != nil }
+
+  /// The numbers of the extensions of a message, sorted.
+  func extensionNumbers(of type: String) -> [Int32] { fileOfExtension[type]?.keys.sorted() ?? [] }
+
+  /// A file and everything it imports, imports first, without those in `sent`.
+  func closure(of file: File, without sent: Set<String>) -> [File] {
+    var seen = sent
+    var result: [File] = []
+    func visit(_ file: File) {
+      guard seen.insert(file.name).inserted else { return }
+      for name in file.imports {
+        if let imported = files[name] { visit(imported) }
+      }
+      result.append(file)
+    }
+    visit(file)
+    return result
+  }
+
+  private static func join(_ scope: String, _ name: String) -> String { scope.isEmpty ? name : "\(scope).\(name)" }
+
+  private static func symbols(of file: Google_Protobuf_FileDescriptorProto) -> [String] {
+    let methods = file.service.flatMap { service in
+      let name = join(file.package, service.name)
+      return [name] + service.method.map { join(name, $0.name) }
+    }
+    return methods + file.messageType.flatMap { symbols(of: $0, in: file.package) }
+      + file.enumType.flatMap { symbols(of: $0, in: file.package) }
+      + file.extension.map { join(file.package, $0.name) }
+  }
+
+  private static func symbols(of message: Google_Protobuf_DescriptorProto, in scope: String) -> [String] {
+    let name = join(scope, message.name)
+    return [name] + (message.field.map(\.name) + message.oneofDecl.map(\.name)).map { join(name, $0) }
+      + message.nestedType.flatMap { symbols(of: $0, in: name) }
+      + message.enumType.flatMap { symbols(of: $0, in: name) }
+  }
+
+  /// Enum values are siblings of their enum; the name inside it is what people look for, so both are found.
+  private static func symbols(of enumeration: Google_Protobuf_EnumDescriptorProto, in scope: String) -> [String] {
+    let name = join(scope, enumeration.name)
+    return [name] + enumeration.value.flatMap { [join(scope, $0.name), join(name, $0.name)] }
+  }
+}

@@ -1,0 +1,51 @@
+internal import Synchronization
+
+/// Whether the worker serves, for everyone who asks or watches.
+public final class HealthState: Sendable {
+  /// What a health check answers.
+  public enum Status: Sendable, Hashable {
+    case serving, notServing
+  }
+
+  private struct State {
+    var status = Status.notServing
+    var nextID: UInt64 = 0
+    var watchers: [UInt64: AsyncStream<Status>.Continuation] = [:]
+  }
+
+  /// The services whose health can be asked; the empty name stands for the worker as a whole.
+  public let services: Set<String>
+  private let state = Mutex(State())
+
+  /// Not serving, until `set`.
+  public init(services: Set<String>) {
+    self.services = services.union([""])
+  }
+
+  public var status: Status { state.withLock { $0.status } }
+
+  /// How many watch now.
+  public var watcherCount: Int { state.withLock { $0.watchers.count } }
+
+  /// Changes the status and tells the watchers.
+  public func set(_ status: Status) {
+    let watchers = state.withLock { state in
+      state.status = status
+      return Array(state.watchers.values)
+    }
+    for watcher in watchers { watcher.yield(status) }
+  }
+
+  /// Calls `body` with the statuses from now on, the present one first. A slow watcher misses all but the newest.
+  func watch(_ body: (AsyncStream<Status>, AsyncStream<Status>.Continuation) async throws -> Void) async rethrows {
+    let (stream, continuation) = AsyncStream<Status>.makeStream(bufferingPolicy: .bufferingNewest(1))
+    let id = state.withLock { state in
+      state.nextID += 1
+      state.watchers[state.nextID] = continuation
+      continuation.yield(state.status)
+      return state.nextID
+    }
+    defer { state.withLock { _ = $0.watchers.removeValue(forKey: id) } }
+    try await body(stream, continuation)
+  }
+}

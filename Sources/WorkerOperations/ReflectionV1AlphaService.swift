@@ -1,0 +1,61 @@
+internal import FoundationEssentials
+public import GRPCCore
+internal import GRPCProtobuf
+internal import SwiftProtobuf
+public import WorkerProtocol
+
+/// The service `grpc.reflection.v1alpha.ServerReflection`.
+///
+/// The version before v1, which older clients still ask for.
+public struct ReflectionV1AlphaService: Grpc_Reflection_V1alpha_ServerReflection.SimpleServiceProtocol {
+  private let index: DescriptorIndex
+
+  init(index: DescriptorIndex) {
+    self.index = index
+  }
+
+  public func serverReflectionInfo(
+    request: RPCAsyncSequence<Grpc_Reflection_V1alpha_ServerReflectionRequest, any Error>,
+    response: RPCWriter<Grpc_Reflection_V1alpha_ServerReflectionResponse>,
+    context: ServerContext
+  ) async throws {
+    var session = ReflectionSession(index: index)
+    for try await question in request {
+      var answer = Grpc_Reflection_V1alpha_ServerReflectionResponse(session.answer(question.query))
+      answer.validHost = question.host
+      answer.originalRequest = question
+      try await response.write(answer)
+    }
+  }
+}
+
+extension Grpc_Reflection_V1alpha_ServerReflectionRequest {
+  fileprivate var query: ReflectionSession.Query {
+    switch messageRequest {
+    case .fileByFilename(let name): .file(name: name)
+    case .fileContainingSymbol(let symbol): .fileContaining(symbol: symbol)
+    case .fileContainingExtension(let field):
+      .fileExtending(type: field.containingType, number: field.extensionNumber)
+    case .allExtensionNumbersOfType(let type): .extensionNumbers(type: type)
+    case .listServices: .services
+    case nil: .nothing
+    }
+  }
+}
+
+extension Grpc_Reflection_V1alpha_ServerReflectionResponse {
+  fileprivate init(_ answer: ReflectionSession.Answer) {
+    self.init()
+    switch answer {
+    case .files(let files): fileDescriptorResponse.fileDescriptorProto = files.map { Data($0) }
+    case .extensionNumbers(let type, let numbers):
+      allExtensionNumbersResponse.baseTypeName = type
+      allExtensionNumbersResponse.extensionNumber = numbers
+    case .services(let names):
+      listServicesResponse.service = names.map { name in .with { $0.name = name } }
+    case .failure(let code, let message):
+      errorResponse.errorCode = Int32(code.rawValue)
+      errorResponse.errorMessage = message
+    }
+  }
+}

@@ -1,0 +1,137 @@
+internal import AsyncAlgorithms
+internal import FoundationEssentials
+internal import Synchronization
+
+/// The bytes of one item on their way from the stream to its picture.
+final class Upload: Sendable {
+  /// Holds one chunk: sending waits until the picture took the one before.
+  let chunks = AsyncChannel<Data>()
+  private let isComplete = Mutex(false)
+
+  /// Whether the item's `end` has come.
+  var hasEnded: Bool { isComplete.withLock { $0 } }
+
+  /// No byte follows.
+  func end() {
+    isComplete.withLock { $0 = true }
+    chunks.finish()
+  }
+
+  /// Nobody takes bytes any more, or none will come: senders and takers go on at once.
+  func abandon() { chunks.finish() }
+}
+
+/// The items of one batch stream: which are open, which are worked on, and which have ended.
+final class BatchItems: Sendable {
+  /// What a part's item id refers to.
+  enum Standing {
+    /// Nothing was said of this id yet.
+    case new
+    /// Its upload is open.
+    case open(Upload)
+    /// All its bytes are here, and it is worked on.
+    case working
+    /// It has ended, or was refused. Parts that were under way when it did are not an error.
+    case ended
+  }
+
+  private struct State {
+    var open: [String: Upload] = [:]
+    var working: Set<String> = []
+    var wholeCount = 0
+    var ended: Set<String> = []
+    // Oldest first, so that a stream of any length holds a bounded number of ids.
+    var endedOrder: [String] = []
+    var roomWaiter: CheckedContinuation<Void, Never>?
+  }
+
+  /// The ended items that are remembered, to tell a late part from a stray one.
+  static let rememberedCount = 8192
+
+  private let state = Mutex(State())
+  private let changes = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+
+  /// Yields whenever an item has ended; one consumer.
+  var itemEnds: AsyncStream<Void> { changes.stream }
+
+  /// Makes `itemEnds` yield.
+  func noteChange() { changes.continuation.yield() }
+
+  var isEmpty: Bool { state.withLock { $0.open.isEmpty && $0.working.isEmpty } }
+  var openCount: Int { state.withLock { $0.open.count } }
+
+  func standing(of id: String) -> Standing {
+    state.withLock { state in
+      if let upload = state.open[id] { return .open(upload) }
+      if state.working.contains(id) { return .working }
+      return state.ended.contains(id) ? .ended : .new
+    }
+  }
+
+  func open(_ id: String) -> Upload {
+    let upload = Upload()
+    state.withLock { $0.open[id] = upload }
+    return upload
+  }
+
+  /// The upload's last byte has come.
+  func complete(_ id: String) {
+    let upload = state.withLock { state in
+      let upload = state.open.removeValue(forKey: id)
+      if upload != nil { state.working.insert(id) }
+      return upload
+    }
+    upload?.end()
+  }
+
+  /// Waits until fewer than `limit` whole pictures are worked on, and counts one more. For one caller at a time.
+  func beginWhole(_ id: String, limit: Int) async {
+    while true {
+      let isBegun = state.withLock { state in
+        guard state.wholeCount < limit else { return false }
+        state.wholeCount += 1
+        state.working.insert(id)
+        return true
+      }
+      if isBegun { return }
+      await withCheckedContinuation { continuation in
+        let isFull = state.withLock { state in
+          guard state.wholeCount >= limit else { return false }
+          state.roomWaiter = continuation
+          return true
+        }
+        if !isFull { continuation.resume() }
+      }
+    }
+  }
+
+  func endWhole(_ id: String) {
+    let waiter = state.withLock { state in
+      state.wholeCount -= 1
+      return state.roomWaiter.take()
+    }
+    end(id)
+    waiter?.resume()
+  }
+
+  /// The item has its report or its error.
+  func end(_ id: String) {
+    let upload = state.withLock { state in
+      state.working.remove(id)
+      if state.ended.insert(id).inserted { state.endedOrder.append(id) }
+      if state.endedOrder.count > 2 * Self.rememberedCount {
+        for forgotten in state.endedOrder.prefix(Self.rememberedCount) { state.ended.remove(forgotten) }
+        state.endedOrder.removeFirst(Self.rememberedCount)
+      }
+      return state.open.removeValue(forKey: id)
+    }
+    upload?.abandon()
+    noteChange()
+  }
+
+  /// No part will come any more.
+  func abandonUploads() {
+    let uploads = state.withLock { Array($0.open.values) }
+    for upload in uploads { upload.abandon() }
+  }
+}

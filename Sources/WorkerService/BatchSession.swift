@@ -1,0 +1,170 @@
+internal import AsyncAlgorithms
+internal import FoundationEssentials
+internal import GRPCCore
+internal import GRPCProtobuf
+internal import ImagePipeline
+internal import WorkerProtocol
+
+/// One `BatchProcess` call: takes the stream apart into items, works on them side by side, and gives each exactly one
+/// end. An item's error never touches another item.
+struct BatchSession: Sendable {
+  typealias Request = Imageworker_V1_BatchProcessRequest
+  typealias Response = Imageworker_V1_BatchProcessResponse
+
+  private let environment: WorkerEnvironment
+  private let responses: RPCWriter<Response>
+  private let cancellation: Cancellation
+  private let admission: StreamAdmission
+  private let items = BatchItems()
+
+  private static let longestItemID = 256
+
+  init(environment: WorkerEnvironment, responses: RPCWriter<Response>, cancellation: Cancellation) {
+    self.environment = environment
+    self.responses = responses
+    self.cancellation = cancellation
+    admission = StreamAdmission(memory: environment.memory)
+  }
+
+  /// Serves the stream until the client has sent everything and every item has ended, or until a drain finds the
+  /// stream idle.
+  func run(_ requests: RPCAsyncSequence<Request, any Error>) async throws {
+    let isDrained = try await withThrowingTaskGroup(of: Bool.self) { watchers in
+      watchers.addTask {
+        try await serveItems(requests)
+        return false
+      }
+      watchers.addTask { await drainedWhileIdle() }
+      defer { watchers.cancelAll() }
+      return try await watchers.next() ?? false
+    }
+    if isDrained { throw WireError.draining }
+  }
+
+  /// Whether the worker began to drain and the stream has nothing left to finish. Returns false when cancelled.
+  private func drainedWhileIdle() async -> Bool {
+    let handler = environment.drain.addHandler { items.noteChange() }
+    defer { environment.drain.removeHandler(handler) }
+    for await _ in items.itemEnds where environment.drain.isDraining && items.isEmpty { return true }
+    return false
+  }
+
+  private func serveItems(_ requests: RPCAsyncSequence<Request, any Error>) async throws {
+    try await withThrowingDiscardingTaskGroup { group in
+      do {
+        for try await request in requests {
+          if let work = try await accept(request) { group.addTask(operation: work) }
+        }
+      } catch {
+        // The client is gone: so is the reason to go on with its items.
+        cancellation.cancel()
+        items.abandonUploads()
+        throw error
+      }
+      items.abandonUploads()
+    }
+  }
+
+  /// Takes one part. What it returns is the work of an item that begins with it.
+  private func accept(_ request: Request) async throws -> (@Sendable () async throws -> Void)? {
+    let id = request.itemID
+    guard !id.isEmpty, id.utf8.count <= Self.longestItemID else {
+      let message = "item_id has \(id.utf8.count) bytes; it must have between 1 and \(Self.longestItemID)"
+      try await emit(PipelineError(.invalidField, message, field: "item_id"), for: String(id.prefix(64)))
+      return nil
+    }
+    switch (request.part, items.standing(of: id)) {
+    case (.start(let start), .new): return try await begin(id, start)
+    case (.start, .open):
+      try await end(id, with: PipelineError(.invalidField, "item_id is in use by an open upload", field: "item_id"))
+    case (.start, .working), (.start, .ended):
+      try await emit(
+        PipelineError(.invalidField, "item_id was used before on this stream", field: "item_id"), for: id)
+    case (.chunk(let bytes), .open(let upload)): await upload.chunks.send(bytes)
+    case (.end, .open): items.complete(id)
+    case (.chunk, .ended), (.end, .ended), (.chunk, .working), (.end, .working): break
+    case (.chunk, .new), (.end, .new):
+      try await end(id, with: PipelineError(.invalidField, "item_id names no item that was started", field: "item_id"))
+    case (nil, .new), (nil, .open):
+      try await end(id, with: PipelineError(.invalidField, "part is not set", field: "part"))
+    case (nil, .working), (nil, .ended): break
+    }
+    return nil
+  }
+
+  private func begin(
+    _ id: String, _ start: Imageworker_V1_BatchItemStart
+  ) async throws -> (@Sendable () async throws -> Void)? {
+    let configuration: ProcessingConfiguration
+    do {
+      if environment.drain.isDraining { throw WireError.draining }
+      configuration = try environment.presets.configuration(
+        named: start.preset, overrides: ProcessingConfiguration(start.configuration))
+      if start.image.isEmpty, items.openCount >= environment.limits.maxOpenUploads {
+        throw PipelineError(
+          .overloaded, "\(environment.limits.maxOpenUploads) uploads are open on this stream; finish one first")
+      }
+    } catch {
+      try await end(id, with: error)
+      return nil
+    }
+    guard start.image.isEmpty else {
+      await items.beginWhole(id, limit: environment.limits.maxPicturesPerStream)
+      return { try await processWhole(id, start.image, configuration) }
+    }
+    let upload = items.open(id)
+    return { try await processUpload(id, upload, configuration) }
+  }
+
+  private func processWhole(_ id: String, _ image: Data, _ configuration: ProcessingConfiguration) async throws {
+    defer { items.endWhole(id) }
+    try await process(id, configuration) { [admission, cancellation] (workingSet) throws(PipelineError) in
+      try await admission.admitComplete(workingSet + image.count, cancellation: cancellation)
+    } nextBytes: {
+      (image, isLast: true)
+    }
+  }
+
+  private func processUpload(_ id: String, _ upload: Upload, _ configuration: ProcessingConfiguration) async throws {
+    defer { items.end(id) }
+    let hold = UploadAdmission(admission)
+    defer { hold.release() }
+    var chunks = upload.chunks.makeAsyncIterator()
+    try await process(id, configuration) { [cancellation] (workingSet) throws(PipelineError) in
+      try await hold.admit(workingSet, isComplete: upload.hasEnded, cancellation: cancellation)
+    } nextBytes: {
+      if let bytes = await chunks.next() { return (bytes, isLast: false) }
+      hold.release()
+      try cancellation.check()
+      guard upload.hasEnded else {
+        throw PipelineError(.truncatedImage, "the stream ended before the item's end", field: "image")
+      }
+      return (Data(), isLast: true)
+    }
+  }
+
+  /// Works on one item and gives it its one end.
+  private func process(
+    _ id: String, _ configuration: ProcessingConfiguration,
+    admit: @escaping @Sendable (Int) async throws(PipelineError) -> Reservation,
+    nextBytes: () async throws -> (bytes: Data, isLast: Bool)
+  ) async throws {
+    let processor = PictureProcessor(
+      environment: environment, configuration: configuration, cancellation: cancellation, admit: admit,
+      emit: { try await responses.write(Response(id: id, $0)) })
+    do {
+      try await processor.run(nextBytes: nextBytes)
+    } catch {
+      try await emit(error, for: id)
+    }
+  }
+
+  private func end(_ id: String, with error: any Error) async throws {
+    items.end(id)
+    try await emit(error, for: id)
+  }
+
+  private func emit(_ error: any Error, for id: String) async throws {
+    try await responses.write(Response(id: id, error: error))
+  }
+}

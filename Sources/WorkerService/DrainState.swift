@@ -1,0 +1,76 @@
+internal import ImagePipeline
+internal import Synchronization
+
+/// Whether the worker is finishing up, and what it still works on.
+///
+/// A graceful shutdown of the server signals cancellation to calls that may still finish, in the same way as a client
+/// that leaves. This flag tells the two apart: once the drain has begun, work goes on until `cancelWork`.
+public final class DrainState: Sendable {
+  private struct State {
+    var isDraining = false
+    var isOver = false
+    var nextID: UInt64 = 0
+    var work: [UInt64: Cancellation] = [:]
+    var handlers: [UInt64: @Sendable () -> Void] = [:]
+  }
+
+  private let state = Mutex(State())
+
+  public init() {}
+
+  public var isDraining: Bool { state.withLock { $0.isDraining } }
+
+  /// Calls that are being served now.
+  public var workCount: Int { state.withLock { $0.work.count } }
+
+  /// New work is refused from now on. Call it before the server's own shutdown begins.
+  public func begin() {
+    let handlers = state.withLock { state in
+      state.isDraining = true
+      defer { state.handlers = [:] }
+      return Array(state.handlers.values)
+    }
+    for handler in handlers { handler() }
+  }
+
+  /// Cancels whatever still works: the drain's time is over.
+  public func cancelWork() {
+    let work = state.withLock { state in
+      state.isOver = true
+      return Array(state.work.values)
+    }
+    for cancellation in work { cancellation.cancel() }
+  }
+
+  /// Runs one call's work, counted among what a drain waits for.
+  /// - Throws: `overloaded` with reason draining when the drain has begun, and what the work throws.
+  func withWork<Result>(
+    _ body: (Cancellation) async throws -> Result
+  ) async throws -> Result {
+    let cancellation = Cancellation()
+    let id = try state.withLock { state in
+      guard !state.isDraining else { throw WireError.draining }
+      state.nextID += 1
+      state.work[state.nextID] = cancellation
+      return state.nextID
+    }
+    defer { state.withLock { _ = $0.work.removeValue(forKey: id) } }
+    return try await body(cancellation)
+  }
+
+  /// Calls `handler` when the drain begins, at once if it has; until `removeHandler`.
+  func addHandler(_ handler: @escaping @Sendable () -> Void) -> UInt64 {
+    let id: UInt64? = state.withLock { state in
+      guard !state.isDraining else { return nil }
+      state.nextID += 1
+      state.handlers[state.nextID] = handler
+      return state.nextID
+    }
+    if id == nil { handler() }
+    return id ?? 0
+  }
+
+  func removeHandler(_ id: UInt64) {
+    state.withLock { _ = $0.handlers.removeValue(forKey: id) }
+  }
+}

@@ -1,0 +1,80 @@
+public import GRPCCore
+internal import GRPCProtobuf
+internal import ImagePipeline
+public import WorkerProtocol
+
+/// The service `imageworker.v1.ImageWorkerService`.
+public struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServiceProtocol {
+  let environment: WorkerEnvironment
+
+  public init(environment: WorkerEnvironment) {
+    self.environment = environment
+  }
+
+  public func processImage(
+    request: Imageworker_V1_ProcessImageRequest,
+    response: RPCWriter<Imageworker_V1_ProcessImageResponse>,
+    context: ServerContext
+  ) async throws {
+    try await serve { cancellation in
+      let configuration = try environment.presets.configuration(
+        named: request.preset, overrides: ProcessingConfiguration(request.configuration))
+      let processor = PictureProcessor(
+        environment: environment, configuration: configuration, cancellation: cancellation,
+        admit: { [environment, byteCount = request.image.count] (workingSet) throws(PipelineError) in
+          try await environment.memory.reserve(workingSet + byteCount, cancellation: cancellation)
+        },
+        emit: { try await response.write(Imageworker_V1_ProcessImageResponse($0)) })
+      try await processor.run { (request.image, isLast: true) }
+    }
+  }
+
+  public func batchProcess(
+    request: RPCAsyncSequence<Imageworker_V1_BatchProcessRequest, any Error>,
+    response: RPCWriter<Imageworker_V1_BatchProcessResponse>,
+    context: ServerContext
+  ) async throws {
+    try await serve { cancellation in
+      let session = BatchSession(environment: environment, responses: response, cancellation: cancellation)
+      try await session.run(request)
+    }
+  }
+
+  public func inspectImage(
+    request: Imageworker_V1_InspectImageRequest, context: ServerContext
+  ) async throws -> Imageworker_V1_InspectImageResponse {
+    try await serve { _ in
+      let configuration = try environment.presets.configuration(
+        named: request.preset, overrides: ProcessingConfiguration(request.configuration))
+      return try await withTaskExecutorPreference(environment.executor) {
+        let plan = try Inspection(limits: environment.limits).plan(request.image, configuration: configuration)
+        return Imageworker_V1_InspectImageResponse(plan)
+      }
+    }
+  }
+
+  public func listPresets(
+    request: Imageworker_V1_ListPresetsRequest, context: ServerContext
+  ) async throws -> Imageworker_V1_ListPresetsResponse {
+    var response = Imageworker_V1_ListPresetsResponse()
+    response.presets = environment.presets.presets.map(Imageworker_V1_Preset.init)
+    return response
+  }
+
+  /// Runs one call's work: refused while draining, cancelled with its client, its errors in their wire form.
+  private func serve<Result>(_ body: (Cancellation) async throws -> Result) async throws -> Result {
+    do {
+      return try await environment.drain.withWork { cancellation in
+        let drain = environment.drain
+        return try await withRPCCancellationHandler {
+          try await body(cancellation)
+        } onCancelRPC: {
+          // A graceful shutdown of the server signals the same, to calls that shall finish.
+          if !drain.isDraining { cancellation.cancel() }
+        }
+      }
+    } catch {
+      throw WireError.status(any: error)
+    }
+  }
+}

@@ -1,0 +1,18 @@
+internal import FoundationEssentials
+internal import ImagePipeline
+
+/// Plans a picture from its first bytes, without decoding any of it.
+struct Inspection {
+  let limits: WorkerLimits
+
+  /// - Parameter bytes: the picture, or as much of its beginning as holds the header.
+  /// - Throws: `truncatedImage` when the header is not complete, and what planning throws.
+  func plan(_ bytes: Data, configuration: ProcessingConfiguration) throws(PipelineError) -> Plan {
+    var reader = PictureReader(limits: limits.picture)
+    let (isComplete, _) = try reader.push(bytes.bytes, isLast: true)
+    guard isComplete else {
+      throw PipelineError(.truncatedImage, "the picture ends before its header does")
+    }
+    return try reader.plan(configuration)
+  }
+}

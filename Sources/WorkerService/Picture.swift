@@ -1,0 +1,97 @@
+internal import FoundationEssentials
+internal import ImagePipeline
+
+/// One picture in the worker: its bytes in, its plan, its result out.
+///
+/// Call it with the picture executor as the task's preferred executor: everything that costs CPU happens here.
+actor Picture {
+  /// What a push came to.
+  enum Outcome: Sendable {
+    case needsInput
+    /// The header is complete. Set memory aside and call `start`; then push from `consumedByteCount` on.
+    case planned(Plan, consumedByteCount: Int)
+    case finished
+  }
+
+  private let configuration: ProcessingConfiguration
+  private let cancellation: Cancellation
+  private let tracing: TraceTarget
+  private var reader: PictureReader?
+  private var plan: Plan?
+  private var pipeline: Pipeline?
+  private var reservation: Reservation?
+  private var output = OutputChunks()
+
+  init(
+    configuration: ProcessingConfiguration, limits: WorkerLimits, cancellation: Cancellation, tracing: TraceTarget
+  ) {
+    self.configuration = configuration
+    self.cancellation = cancellation
+    self.tracing = tracing
+    reader = PictureReader(limits: limits.picture)
+  }
+
+  /// Takes the next bytes of the picture.
+  /// - Parameter isLast: no byte follows these.
+  func push(_ bytes: Data, isLast: Bool) throws(PipelineError) -> Outcome {
+    guard pipeline == nil else {
+      let isDone = try pipeline!.push(bytes.bytes, isLast: isLast) { output.append($0) }
+      if isDone { output.finish() }
+      return isDone ? .finished : .needsInput
+    }
+    let (isComplete, consumed) = try reader!.push(bytes.bytes, isLast: isLast)
+    guard isComplete else { return .needsInput }
+    let plan = try reader!.plan(configuration)
+    self.plan = plan
+    return .planned(plan, consumedByteCount: consumed)
+  }
+
+  /// Begins decoding, with the memory that the plan asks for set aside.
+  func start(_ reservation: consuming sending Reservation) throws(PipelineError) {
+    self.reservation = consume reservation
+    guard let reader = reader.take(), let plan else {
+      throw PipelineError(.internalDefect, "a picture was started before its header was complete")
+    }
+    pipeline = try Pipeline(reader, plan: plan, cancellation: cancellation, tracing: tracing)
+  }
+
+  /// The compressed bytes that are ready, in chunks that fit a message.
+  func takeOutput() -> [Data] { output.take() }
+
+  func report(queued: Duration, total: Duration) -> ProcessingReport {
+    pipeline!.report(queued: queued, total: total)
+  }
+}
+
+/// Compressed bytes cut into chunks of at most 64 KiB.
+private struct OutputChunks {
+  static let chunkByteCount = 64 * 1024
+
+  private var ready: [Data] = []
+  private var current = Data()
+
+  mutating func append(_ bytes: RawSpan) {
+    var rest = bytes
+    while !rest.isEmpty {
+      let count = min(rest.byteCount, Self.chunkByteCount - current.count)
+      rest.extracting(first: count).withUnsafeBytes { current.append(contentsOf: $0) }
+      rest = rest.extracting(droppingFirst: count)
+      if current.count == Self.chunkByteCount { closeChunk() }
+    }
+  }
+
+  mutating func finish() { closeChunk() }
+
+  /// What is ready. A chunk that is not full goes too: its receiver may wait for nothing else.
+  mutating func take() -> [Data] {
+    closeChunk()
+    defer { ready = [] }
+    return ready
+  }
+
+  private mutating func closeChunk() {
+    guard !current.isEmpty else { return }
+    ready.append(current)
+    current = Data()
+  }
+}

@@ -1,0 +1,78 @@
+internal import FoundationEssentials
+internal import ImagePipeline
+internal import Tracing
+
+/// Takes one picture from its upload to its report: header, admission, decoding as bytes arrive, chunks out.
+struct PictureProcessor: Sendable {
+  /// What a picture's result is made of, in this order: one header, chunks, one report.
+  enum Part: Sendable {
+    case header(ImageInfo)
+    case chunk(Data)
+    case report(ProcessingReport)
+  }
+
+  let environment: WorkerEnvironment
+  let configuration: ProcessingConfiguration
+  let cancellation: Cancellation
+  /// Sets memory aside for a plan, or refuses.
+  let admit: @Sendable (Int) async throws(PipelineError) -> Reservation
+  let emit: @Sendable (Part) async throws -> Void
+
+  /// The bytes that are worked on between two looks at the output: a strip of a large picture needs about as many.
+  private static let windowByteCount = 128 * 1024
+
+  /// Works until the result is complete.
+  /// - Parameter nextBytes: the next bytes of the picture, and whether none follow.
+  /// - Throws: `PipelineError`, or what `nextBytes` and `emit` throw.
+  func run(nextBytes: () async throws -> (bytes: Data, isLast: Bool)) async throws {
+    let began = ContinuousClock.now
+    let picture = Picture(
+      configuration: configuration, limits: environment.limits, cancellation: cancellation,
+      tracing: TraceTarget(tracer: environment.tracer))
+    var queued = Duration.zero
+    while true {
+      var (rest, isLast) = try await nextBytes()
+      var isPlanned = false
+      repeat {
+        let window = rest.prefix(Self.windowByteCount)
+        let isLastWindow = isLast && window.count == rest.count
+        let outcome = try await onExecutor { () throws(PipelineError) in
+          try await picture.push(window, isLast: isLastWindow)
+        }
+        isPlanned = false
+        switch outcome {
+        case .needsInput: rest = rest.dropFirst(window.count)
+        case .planned(let plan, let consumedByteCount):
+          queued += try await start(picture, plan)
+          rest = rest.dropFirst(consumedByteCount)
+          isPlanned = true
+        case .finished: return try await finish(picture, began: began, queued: queued)
+        }
+        for chunk in await picture.takeOutput() { try await emit(.chunk(chunk)) }
+        // Planned pictures are pushed once more even when no byte is left, which may be all they need.
+      } while !rest.isEmpty || isPlanned
+    }
+  }
+
+  /// Sets memory aside and tells the caller what is coming.
+  /// - Returns: how long the picture waited.
+  private func start(_ picture: Picture, _ plan: Plan) async throws -> Duration {
+    let asked = ContinuousClock.now
+    let reservation = try await admit(Int(clamping: plan.workingSetByteCount))
+    let queued = asked.duration(to: .now)
+    try await picture.start(reservation)
+    try await emit(.header(plan.outputInfo))
+    return queued
+  }
+
+  private func finish(_ picture: Picture, began: ContinuousClock.Instant, queued: Duration) async throws {
+    for chunk in await picture.takeOutput() { try await emit(.chunk(chunk)) }
+    try await emit(.report(await picture.report(queued: queued, total: began.duration(to: .now))))
+  }
+
+  private func onExecutor<Result: Sendable>(
+    _ body: @Sendable () async throws(PipelineError) -> Result
+  ) async throws -> Result {
+    try await withTaskExecutorPreference(environment.executor) { try await body() }
+  }
+}

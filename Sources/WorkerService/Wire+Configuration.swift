@@ -1,0 +1,128 @@
+internal import GRPCProtobuf
+internal import ImagePipeline
+internal import WorkerProtocol
+
+extension ProcessingConfiguration {
+  /// The configuration of a request. Ranges are not checked here but in `validate`.
+  /// - Throws: `unservedField` naming a field that this version does not serve, `invalidField` for a value that has no
+  ///   meaning.
+  init(_ wire: Imageworker_V1_ProcessingConfiguration) throws(PipelineError) {
+    try Self.refuseUnserved(wire)
+    self.init(
+      maxWidth: wire.hasMaxWidth ? Int(wire.maxWidth) : nil,
+      maxHeight: wire.hasMaxHeight ? Int(wire.maxHeight) : nil,
+      compressionQuality: wire.hasCompressionQuality ? wire.compressionQuality : nil,
+      scaleFactor: wire.hasScaleFactor ? wire.scaleFactor : nil,
+      preferredFormat: wire.hasPreferredFormat ? try OutputFormat.read(wire.preferredFormat) : nil,
+      resizeMode: wire.hasResizeMode ? try ResizeMode.read(wire.resizeMode) : nil,
+      allowUpscale: wire.hasAllowUpscale ? wire.allowUpscale : nil,
+      background: wire.hasBackground ? try Color(wire.background) : nil,
+      maxBytes: wire.hasMaxBytes ? wire.maxBytes : nil)
+    // Checked before the preset is applied, so that a value out of range is named even where another would hide it.
+    try validate(partial: true)
+  }
+
+  /// A field that is never looked at would be ignored, which nobody would notice.
+  private static func refuseUnserved(_ wire: Imageworker_V1_ProcessingConfiguration) throws(PipelineError) {
+    let unserved: [(name: String, isSet: Bool)] = [
+      ("gravity", wire.hasGravity), ("focus_point", wire.hasFocusPoint), ("crop", wire.hasCrop),
+      ("filters", !wire.filters.isEmpty), ("jpeg", wire.hasJpeg), ("png", wire.hasPng), ("webp", wire.hasWebp),
+      ("resize_mode", wire.hasResizeMode && wire.resizeMode == .fill),
+      ("metadata", wire.hasMetadata && wire.metadata == .keepCopyright),
+    ]
+    if let field = unserved.first(where: \.isSet)?.name { throw PipelineError(unserved: field) }
+    if wire.hasMetadata, case .UNRECOGNIZED(let value) = wire.metadata {
+      throw PipelineError(unknownValue: value, field: "metadata")
+    }
+  }
+}
+
+extension OutputFormat {
+  fileprivate static func read(_ wire: Imageworker_V1_OutputFormat) throws(PipelineError) -> OutputFormat? {
+    switch wire {
+    case .unspecified: nil
+    case .original: .original
+    case .jpeg: .jpeg
+    case .png: .png
+    case .webp: .webp
+    case .UNRECOGNIZED(let value): throw PipelineError(unknownValue: value, field: "preferred_format")
+    }
+  }
+
+  fileprivate var wire: Imageworker_V1_OutputFormat {
+    switch self {
+    case .original: .original
+    case .jpeg: .jpeg
+    case .png: .png
+    case .webp: .webp
+    }
+  }
+}
+
+extension ResizeMode {
+  fileprivate static func read(_ wire: Imageworker_V1_ResizeMode) throws(PipelineError) -> ResizeMode? {
+    switch wire {
+    case .unspecified: nil
+    case .fit: .fit
+    case .stretch: .stretch
+    case .fill: throw PipelineError(unserved: "resize_mode")
+    case .UNRECOGNIZED(let value): throw PipelineError(unknownValue: value, field: "resize_mode")
+    }
+  }
+
+  fileprivate var wire: Imageworker_V1_ResizeMode {
+    switch self {
+    case .fit: .fit
+    case .stretch: .stretch
+    }
+  }
+}
+
+extension Color {
+  fileprivate init(_ wire: Imageworker_V1_Color) throws(PipelineError) {
+    let channels = [("red", wire.red), ("green", wire.green), ("blue", wire.blue)]
+    if let (name, value) = channels.first(where: { $0.1 > 255 }) {
+      throw PipelineError(
+        .invalidField, "background.\(name) is \(value); it must be between 0 and 255", field: "background.\(name)")
+    }
+    self.init(red: UInt8(wire.red), green: UInt8(wire.green), blue: UInt8(wire.blue))
+  }
+}
+
+extension PipelineError {
+  fileprivate init(unserved field: String) {
+    self.init(.unservedField, "\(field) is not served by this version of the worker", field: field)
+  }
+
+  fileprivate init(unknownValue value: Int, field: String) {
+    self.init(.invalidField, "\(field) has no value \(value)", field: field)
+  }
+}
+
+extension Imageworker_V1_Preset {
+  init(_ preset: Preset) {
+    self.init()
+    name = preset.name
+    description_p = preset.description
+    configuration = Imageworker_V1_ProcessingConfiguration(preset.configuration)
+  }
+}
+
+extension Imageworker_V1_ProcessingConfiguration {
+  init(_ configuration: ProcessingConfiguration) {
+    self.init()
+    if let width = configuration.maxWidth { maxWidth = UInt32(width) }
+    if let height = configuration.maxHeight { maxHeight = UInt32(height) }
+    if let quality = configuration.compressionQuality { compressionQuality = quality }
+    if let factor = configuration.scaleFactor { scaleFactor = factor }
+    if let format = configuration.preferredFormat { preferredFormat = format.wire }
+    if let mode = configuration.resizeMode { resizeMode = mode.wire }
+    if let upscale = configuration.allowUpscale { allowUpscale = upscale }
+    if let bytes = configuration.maxBytes { maxBytes = bytes }
+    if let color = configuration.background {
+      background.red = UInt32(color.red)
+      background.green = UInt32(color.green)
+      background.blue = UInt32(color.blue)
+    }
+  }
+}

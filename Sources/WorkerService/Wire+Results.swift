@@ -1,0 +1,89 @@
+internal import GRPCProtobuf
+internal import ImagePipeline
+internal import SwiftProtobuf
+internal import WorkerProtocol
+
+extension Imageworker_V1_ImageInfo {
+  init(_ info: ImageInfo) {
+    self.init()
+    format = info.format
+    width = UInt32(info.size.width)
+    height = UInt32(info.size.height)
+    orientation = UInt32(info.orientation)
+    hasAlpha_p = info.hasAlpha
+    bitDepth = UInt32(info.bitDepth)
+    colorSpace = info.colorSpace
+    frameCount = UInt32(info.frameCount)
+  }
+}
+
+extension Imageworker_V1_ProcessingReport {
+  init(_ report: ProcessingReport) {
+    self.init()
+    input = Imageworker_V1_ImageInfo(report.input)
+    output = Imageworker_V1_ImageInfo(report.output)
+    inputBytes = report.inputByteCount
+    outputBytes = report.outputByteCount
+    timings = Imageworker_V1_StageTimings(report.timings)
+    peakMemoryBytes = report.peakMemoryByteCount
+    warnings = report.warnings
+  }
+}
+
+extension Imageworker_V1_StageTimings {
+  fileprivate init(_ timings: StageTimings) {
+    self.init()
+    queued = Google_Protobuf_Duration(timings.queued)
+    decode = Google_Protobuf_Duration(timings.decode)
+    resize = Google_Protobuf_Duration(timings.resize)
+    filter = Google_Protobuf_Duration(timings.filter)
+    encode = Google_Protobuf_Duration(timings.encode)
+    total = Google_Protobuf_Duration(timings.total)
+  }
+}
+
+extension Google_Protobuf_Duration {
+  fileprivate init(_ duration: Duration) {
+    let (seconds, attoseconds) = duration.components
+    self.init(seconds: seconds, nanos: Int32(attoseconds / 1_000_000_000))
+  }
+}
+
+extension Imageworker_V1_ProcessImageResponse {
+  init(_ part: PictureProcessor.Part) {
+    self.init()
+    switch part {
+    case .header(let info): header = Imageworker_V1_ImageInfo(info)
+    case .chunk(let bytes): chunk = bytes
+    case .report(let report): self.report = Imageworker_V1_ProcessingReport(report)
+    }
+  }
+}
+
+extension Imageworker_V1_BatchProcessResponse {
+  init(id: String, _ part: PictureProcessor.Part) {
+    self.init()
+    itemID = id
+    switch part {
+    case .header(let info): header = Imageworker_V1_ImageInfo(info)
+    case .chunk(let bytes): chunk = bytes
+    case .report(let report): self.report = Imageworker_V1_ProcessingReport(report)
+    }
+  }
+
+  init(id: String, error: any Error) {
+    self.init()
+    itemID = id
+    self.error = Google_Rpc_Status(WireError.itemStatus(any: error))
+  }
+}
+
+extension Imageworker_V1_InspectImageResponse {
+  init(_ plan: Plan) {
+    self.init()
+    info = Imageworker_V1_ImageInfo(plan.input)
+    output = Imageworker_V1_ImageInfo(plan.outputInfo)
+    decodedBytes = plan.decodedByteCount
+    workingSetBytes = plan.workingSetByteCount
+  }
+}

@@ -1,0 +1,114 @@
+internal import GRPCCore
+internal import GRPCProtobuf
+internal import ImagePipeline
+internal import SwiftProtobuf
+internal import WorkerProtocol
+
+/// Errors as they go over the wire: `google.rpc.Status` with `ErrorInfo` always, and the details that fit.
+enum WireError {
+  /// The domain of every `ErrorInfo` of this service.
+  static let domain = "imageworker.v1"
+
+  /// How long a client should wait before it tries again when the worker is full or draining.
+  static let retryDelay = Duration.seconds(1)
+
+  static let draining = GoogleRPCStatus(
+    code: .unavailable, message: "the worker is shutting down and takes no new work",
+    details: [.errorInfo(reason: "DRAINING", domain: domain), .retryInfo(delay: retryDelay)])
+
+  /// - Parameter configurationPath: where the configuration stands in the request, for the names of its fields.
+  private static func status(_ error: PipelineError, configurationPath: String) -> GoogleRPCStatus {
+    GoogleRPCStatus(
+      code: code(error.code), message: error.message, details: details(error, configurationPath: configurationPath))
+  }
+
+  /// Any error of a call as one that keeps its code and never becomes UNKNOWN.
+  static func status(any error: any Error) -> any Error {
+    if let error = error as? RPCError { return error }
+    return status(any: error, configurationPath: "configuration")
+  }
+
+  /// Any error of a batch item as it stands in the item's result.
+  static func itemStatus(any error: any Error) -> GoogleRPCStatus {
+    status(any: error, configurationPath: "start.configuration")
+  }
+
+  private static func status(any error: any Error, configurationPath: String) -> GoogleRPCStatus {
+    switch error {
+    case let error as PipelineError: status(error, configurationPath: configurationPath)
+    case let error as GoogleRPCStatus: error
+    case let error as RPCError:
+      GoogleRPCStatus(
+        code: error.code, message: error.message, details: [.errorInfo(reason: "RPC_ERROR", domain: domain)])
+    case is CancellationError: status(PipelineError.cancelled, configurationPath: configurationPath)
+    default:
+      status(
+        PipelineError(.internalDefect, "the call failed for a reason that is not the picture's"),
+        configurationPath: configurationPath)
+    }
+  }
+
+  private static func code(_ code: PipelineError.Code) -> RPCError.Code {
+    switch code {
+    case .invalidField, .unknownPreset, .emptyImage, .corruptImage, .truncatedImage: .invalidArgument
+    case .unservedField, .unknownFormat, .unsupportedImage: .unimplemented
+    case .limitExceeded: .failedPrecondition
+    case .overloaded: .resourceExhausted
+    case .cancelled: .cancelled
+    case .internalDefect: .internalError
+    }
+  }
+
+  private static func details(_ error: PipelineError, configurationPath: String) -> [ErrorDetails] {
+    var metadata: [String: String] = [:]
+    let field = error.field.map { path(of: $0, configurationPath: configurationPath) }
+    metadata["field"] = field
+    if let limit = error.limit {
+      metadata["limit_name"] = limit.name
+      metadata["limit"] = String(limit.limit)
+      metadata["value"] = String(limit.value)
+    }
+    var details: [ErrorDetails] = [
+      .errorInfo(reason: error.code.rawValue, domain: domain, metadata: metadata)
+    ]
+    switch error.code {
+    case .overloaded:
+      details.append(.retryInfo(delay: retryDelay))
+      details.append(.quotaFailure(violations: [.init(subject: "worker", description: error.message)]))
+    case .limitExceeded:
+      details.append(
+        .preconditionFailure(violations: [
+          .init(type: "LIMIT", subject: error.limit?.name ?? "picture", description: error.message)
+        ]))
+    default:
+      if let field {
+        details.append(.badRequest(violations: [.init(field: field, description: error.message)]))
+      }
+    }
+    return details
+  }
+
+  /// Fields of the request itself stand as they are; those of the configuration stand below it.
+  private static func path(of field: String, configurationPath: String) -> String {
+    switch field {
+    case "image", "item_id", "part": field
+    case "preset": configurationPath.hasPrefix("start.") ? "start.preset" : field
+    default: "\(configurationPath).\(field)"
+    }
+  }
+}
+
+extension Google_Rpc_Status {
+  /// The status as it stands in a batch item's result.
+  init(_ status: GoogleRPCStatus) {
+    do {
+      let bytes: [UInt8] = try status.serializedBytes()
+      self = try Google_Rpc_Status(serializedBytes: bytes)
+    } catch {
+      // Details that can't be packed must not cost the item its error.
+      self.init()
+      code = Int32(status.code.rawValue)
+      message = status.message
+    }
+  }
+}

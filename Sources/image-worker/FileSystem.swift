@@ -1,0 +1,44 @@
+internal import SystemPackage
+
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#else
+  internal import Darwin
+#endif
+
+/// The few file operations of the local commands.
+enum FileSystem {
+  /// Makes a directory unless it is there.
+  static func makeDirectory(_ path: FilePath) throws {
+    guard path.withPlatformString({ mkdir($0, 0o777) }) != 0 else { return }
+    let error = Errno(rawValue: errno)
+    if error != .fileExists { throw error }
+  }
+
+  /// Writes a file that is there whole or not at all.
+  static func replacing<Result>(_ path: FilePath, _ body: (FileDescriptor) throws -> Result) throws -> Result {
+    var temporary = path
+    temporary.removeLastComponent()
+    temporary.append(".\(path.lastComponent?.string ?? "").\(getpid()).part")
+    let file = try FileDescriptor.open(
+      temporary, .writeOnly, options: [.create, .truncate], permissions: [.ownerReadWrite, .groupRead, .otherRead])
+    do {
+      let result = try file.closeAfter { try body(file) }
+      try temporary.withPlatformString { from in
+        try path.withPlatformString { to in
+          if rename(from, to) != 0 { throw Errno(rawValue: errno) }
+        }
+      }
+      return result
+    } catch {
+      _ = temporary.withPlatformString { unlink($0) }
+      throw error
+    }
+  }
+
+  static func printError(_ message: String) {
+    _ = try? FileDescriptor.standardError.writeAll((message + "\n").utf8)
+  }
+}

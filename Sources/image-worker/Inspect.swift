@@ -1,0 +1,33 @@
+internal import ArgumentParser
+internal import ImagePipeline
+internal import SystemPackage
+
+/// `image-worker inspect`.
+struct Inspect: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Tell what a picture is, and what a preset would make of it, from its first kilobytes.")
+
+  @Argument(help: "The picture.", completion: .file())
+  var file: String
+  @Option(help: ArgumentHelp("Preset: \(Preset.builtIn.map(\.name).joined(separator: ", ")).", valueName: "name"))
+  var preset = Preset.defaultName
+
+  func run() async throws {
+    let configuration = try PresetCatalog().configuration(named: preset)
+    let plan = try PictureFile(path: FilePath(file)).plan(configuration)
+    let (input, output) = (plan.input, plan.outputInfo)
+    print(
+      """
+      format       \(input.format)
+      size         \(input.size)
+      orientation  \(input.orientation)
+      alpha        \(input.hasAlpha ? "yes" : "no")
+      depth        \(input.bitDepth) bits a sample
+      colours      \(input.colorSpace)
+      frames       \(input.frameCount == 0 ? "not known" : "\(input.frameCount)")
+      result       \(output.format) \(output.size)
+      decoded at   \(plan.decodeScale)/8
+      working set  \(plan.workingSetByteCount) bytes at most
+      """)
+  }
+}

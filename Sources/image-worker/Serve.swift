@@ -1,0 +1,66 @@
+internal import ArgumentParser
+internal import GRPCCore
+internal import GRPCNIOTransportHTTP2Posix
+internal import Logging
+internal import ServiceLifecycle
+internal import UnixSignals
+internal import WorkerOperations
+internal import WorkerService
+
+/// `image-worker serve`.
+struct Serve: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Serve imageworker.v1.ImageWorkerService, health and reflection over gRPC.",
+    discussion: """
+      Every option can also be set in the environment (IMAGE_WORKER_PORT for --port) or in a YAML file (port: 50051; \
+      names in camel case). An option wins over the environment, which wins over the file.
+
+      SIGTERM and SIGINT turn health to NOT_SERVING, let work in flight finish, and end the process with status 0.
+      """)
+
+  @Option(help: "Address to listen on. Default: 127.0.0.1.")
+  var host: String?
+  @Option(help: "Port to listen on; 0 for any free one. Default: 50051.")
+  var port: Int?
+  @Option(help: "Pictures worked on at the same moment. Default: the number of cores.")
+  var threads: Int?
+  @Option(name: .customLong("memory-limit-mib"), help: "Memory that all pictures together may hold. Default: 512.")
+  var memoryLimit: Int?
+  @Option(name: .customLong("picture-memory-limit-mib"), help: "Memory that one picture may hold. Default: 256.")
+  var pictureMemoryLimit: Int?
+  @Option(name: .customLong("max-message-mib"), help: "Largest request message. Default: 64.")
+  var maxMessage: Int?
+  @Option(help: "Most pixels of a picture that is decoded strip by strip. Default: 500000000.")
+  var maxPixels: Int?
+  @Option(help: "Most pixels of a picture that must be held whole. Default: 100000000.")
+  var maxHeldPixels: Int?
+  @Option(name: .customLong("drain-timeout-seconds"), help: "How long work in flight may take to finish. Default: 30.")
+  var drainTimeout: Int?
+  @Option(help: "trace, debug, info, notice, warning, error or critical. Default: info.")
+  var logLevel: String?
+  @Option(name: .customLong("config"), help: "A YAML file with settings.")
+  var configurationFile: String?
+
+  func run() async throws {
+    let settings = try await Settings.read(flags: flags, host: host, logLevel: logLevel, file: configurationFile)
+    LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }
+    var logger = Logger(label: "image-worker")
+    logger.logLevel = settings.logLevel
+
+    let worker = try Worker(settings: settings, logger: logger)
+    let group = ServiceGroup(
+      configuration: ServiceGroupConfiguration(
+        services: [.init(service: worker, successTerminationBehavior: .gracefullyShutdownGroup)],
+        gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
+    try await group.run()
+  }
+
+  private var flags: [String: Int] {
+    let given: [String: Int?] = [
+      "port": port, "threads": threads, "memoryLimitMiB": memoryLimit, "pictureMemoryLimitMiB": pictureMemoryLimit,
+      "maxMessageMiB": maxMessage, "maxPixels": maxPixels, "maxHeldPixels": maxHeldPixels,
+      "drainTimeoutSeconds": drainTimeout,
+    ]
+    return given.compactMapValues(\.self)
+  }
+}

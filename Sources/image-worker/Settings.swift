@@ -1,0 +1,94 @@
+internal import Configuration
+internal import ImagePipeline
+internal import Logging
+internal import SystemPackage
+internal import WorkerService
+
+/// The settings of `serve`. A flag wins over the environment, which wins over the file, which wins over the default.
+struct Settings {
+  var host: String
+  var port: Int
+  var threadCount: Int
+  var memoryLimit: Int
+  var maxMessageByteCount: Int
+  var drainTimeout: Duration
+  var logLevel: Logger.Level
+  var limits: WorkerLimits
+
+  /// - Parameters:
+  ///   - flags: the settings given on the command line.
+  ///   - file: the path of a YAML file, or `nil`.
+  /// - Throws: `SettingsError` naming the setting, or what reading the file throws.
+  static func read(flags: [String: Int], host: String?, logLevel: String?, file: String?) async throws -> Settings {
+    var values = flags.reduce(into: [AbsoluteConfigKey: ConfigValue]()) { values, flag in
+      values[AbsoluteConfigKey([flag.key])] = ConfigValue(.int(flag.value), isSecret: false)
+    }
+    values["host"] = host.map { ConfigValue(.string($0), isSecret: false) }
+    values["logLevel"] = logLevel.map { ConfigValue(.string($0), isSecret: false) }
+    var providers: [any ConfigProvider] = [
+      InMemoryProvider(name: "command line", values: values),
+      EnvironmentVariablesProvider().prefixKeys(with: "image.worker"),
+    ]
+    if let file { providers.append(try await FileProvider<YAMLSnapshot>(filePath: FilePath(file))) }
+    return try Settings(ConfigReader(providers: providers))
+  }
+
+  private init(_ config: ConfigReader) throws {
+    let name = config.string(forKey: "host", default: "127.0.0.1")
+    host = name == "localhost" ? "127.0.0.1" : name // the transport binds addresses, not names
+    port = try Self.int(config, "port", default: 50051, in: 0...65535)
+    threadCount = try Self.int(config, "threads", default: SystemInfo.coreCount, in: 1...1024)
+    memoryLimit = try Self.int(config, "memoryLimitMiB", default: 512, in: 32...1_048_576) << 20
+    maxMessageByteCount = try Self.int(config, "maxMessageMiB", default: 64, in: 1...2047) << 20
+    drainTimeout = .seconds(try Self.int(config, "drainTimeoutSeconds", default: 30, in: 0...3600))
+    limits = try Self.limits(config)
+    let level = config.string(forKey: "logLevel", default: "info")
+    guard let logLevel = Logger.Level(rawValue: level) else {
+      let known = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
+      throw SettingsError(description: "log-level is \"\(level)\"; it must be one of \(known)")
+    }
+    self.logLevel = logLevel
+  }
+
+  private static func limits(_ config: ConfigReader) throws -> WorkerLimits {
+    let all = 1...Int.max
+    let defaults = WorkerLimits()
+    let picture = defaults.picture
+    return WorkerLimits(
+      picture: PictureLimits(
+        maxPixels: UInt64(try int(config, "maxPixels", default: Int(picture.maxPixels), in: all)),
+        maxHeldPixels: UInt64(try int(config, "maxHeldPixels", default: Int(picture.maxHeldPixels), in: all)),
+        maxScans: UInt32(try int(config, "maxScans", default: Int(picture.maxScans), in: 1...1_000_000)),
+        memory: try int(config, "pictureMemoryLimitMiB", default: picture.memory >> 20, in: 1...1_048_576) << 20),
+      maxWaitingPictures: try int(
+        config, "maxWaitingPictures", default: defaults.maxWaitingPictures, in: 0...1_000_000),
+      maxOpenUploads: try int(config, "maxOpenUploads", default: defaults.maxOpenUploads, in: 1...100_000),
+      maxPicturesPerStream: try int(
+        config, "maxPicturesPerStream", default: defaults.maxPicturesPerStream, in: 1...100_000))
+  }
+
+  private static func int(
+    _ config: ConfigReader, _ key: String, default defaultValue: Int, in range: ClosedRange<Int>
+  ) throws -> Int {
+    let configKey = ConfigKey([key])
+    let value: Int
+    do {
+      // A value that is there but no number must not be taken for the default.
+      value = try config.requiredInt(forKey: configKey)
+    } catch {
+      guard config.string(forKey: configKey) == nil else {
+        throw SettingsError(description: "\(key) must be a whole number")
+      }
+      value = defaultValue
+    }
+    guard range.contains(value) else {
+      throw SettingsError(description: "\(key) is \(value); it must be between \(range.lowerBound) and \(range.upperBound)")
+    }
+    return value
+  }
+}
+
+/// A setting whose value can't be used.
+struct SettingsError: Error, CustomStringConvertible {
+  var description: String
+}

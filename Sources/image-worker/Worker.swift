@@ -1,0 +1,80 @@
+internal import GRPCCore
+internal import GRPCNIOTransportHTTP2Posix
+internal import Logging
+internal import ServiceLifecycle
+internal import WorkerOperations
+internal import WorkerService
+
+/// The gRPC server with its services, as one service of the process.
+struct Worker: Service {
+  private let settings: Settings
+  private let logger: Logger
+  private let environment: WorkerEnvironment
+  private let reflection: ReflectionServices
+  private let health: HealthState
+
+  init(settings: Settings, logger: Logger) throws {
+    self.settings = settings
+    self.logger = logger
+    environment = WorkerEnvironment(
+      limits: settings.limits, memoryLimit: settings.memoryLimit, threadCount: settings.threadCount)
+    reflection = try ReflectionServices()
+    health = HealthState(services: Set(reflection.serviceNames))
+  }
+
+  /// Serves until a graceful shutdown has let the work in flight finish.
+  func run() async throws {
+    let server = GRPCServer(transport: transport, services: services, interceptors: [TracingInterceptor()])
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { try await withGracefulShutdownHandler(operation: server.serve) { drain(server) } }
+      group.addTask {
+        guard let address = try await server.listeningAddress else { return }
+        health.set(.serving)
+        logger.notice("serving", metadata: ["address": "\(address)", "threads": "\(settings.threadCount)"])
+      }
+      group.addTask { await cancelWorkWhenDrainTakesTooLong() }
+      // The last of the three only ends by being cancelled, and the second long before.
+      try await group.next()
+      try await group.next()
+      group.cancelAll()
+    }
+    logger.notice("stopped")
+  }
+
+  /// Tells callers to go elsewhere first; what the server then signals to calls in flight is not taken for a cancel.
+  private func drain(_ server: GRPCServer<HTTP2ServerTransport.Posix>) {
+    logger.notice("draining", metadata: ["calls": "\(environment.drain.workCount)"])
+    environment.drain.begin()
+    health.set(.notServing)
+    server.beginGracefulShutdown()
+  }
+
+  private func cancelWorkWhenDrainTakesTooLong() async {
+    do {
+      try await gracefulShutdown()
+      try await Task.sleep(for: settings.drainTimeout)
+    } catch { return }
+    logger.warning("drain timed out; cancelling work", metadata: ["calls": "\(environment.drain.workCount)"])
+    environment.drain.cancelWork()
+  }
+
+  private var services: [any RegistrableRPCService] {
+    [ImageWorkerService(environment: environment), HealthService(state: health)] + reflection.all
+  }
+
+  private var transport: HTTP2ServerTransport.Posix {
+    HTTP2ServerTransport.Posix(
+      address: settings.host.contains(":")
+        ? .ipv6(host: settings.host, port: settings.port) : .ipv4(host: settings.host, port: settings.port),
+      transportSecurity: .plaintext,
+      config: .defaults { config in
+        config.rpc.maxRequestPayloadSize = settings.maxMessageByteCount
+        config.http2.targetWindowSize = Self.windowByteCount
+        config.http2.maxFrameSize = Self.frameByteCount
+      })
+  }
+
+  // Chosen by measurement: see "Windows" in Design.md.
+  private static let windowByteCount = 1 << 20
+  private static let frameByteCount = 256 << 10
+}
