@@ -9,7 +9,6 @@
 static const uint32_t largest_count = 1u << 26;
 /// Rows that the ring holds beyond what one output row needs, so that rows can be pushed several at a time.
 static const uint32_t ring_slack = 8;
-static const double kernel_radius = 3;
 static const double pi = 3.14159265358979323846;
 
 struct cpixels_resizer {
@@ -28,18 +27,23 @@ struct cpixels_resizer {
   uint32_t given;           ///< Destination rows read so far.
 };
 
-static double lanczos3(double x) {
-  if (x < 0) {
-    x = -x;
+static double kernel_radius(cpixels_kernel kernel) {
+  return kernel == CPIXELS_KERNEL_TRIANGLE ? 1 : 3;
+}
+
+static double kernel_value(cpixels_kernel kernel, double x) {
+  x = fabs(x);
+  if (x >= kernel_radius(kernel)) {
+    return 0;
+  }
+  if (kernel == CPIXELS_KERNEL_TRIANGLE) {
+    return 1 - x;
   }
   if (x < 1e-8) {
     return 1;
   }
-  if (x >= kernel_radius) {
-    return 0;
-  }
   const double a = pi * x;
-  return kernel_radius * sin(a) * sin(a / kernel_radius) / (a * a);
+  return 3 * sin(a) * sin(a / 3) / (a * a);
 }
 
 static bool is_identity(const cpixels_axis_options *axis) {
@@ -49,7 +53,8 @@ static bool is_identity(const cpixels_axis_options *axis) {
 static bool axis_is_valid(const cpixels_axis_options *axis) {
   return axis->source_count >= 1 && axis->source_count <= largest_count && axis->destination_count >= 1 &&
          axis->destination_count <= largest_count && axis->ratio > 0 && axis->ratio <= largest_count &&
-         isfinite(axis->offset) && fabs(axis->offset) <= largest_count;
+         isfinite(axis->offset) && fabs(axis->offset) <= largest_count &&
+         (axis->kernel == CPIXELS_KERNEL_LANCZOS3 || axis->kernel == CPIXELS_KERNEL_TRIANGLE);
 }
 
 static uint32_t tap_count(const cpixels_axis_options *axis) {
@@ -57,7 +62,7 @@ static uint32_t tap_count(const cpixels_axis_options *axis) {
     return 1;
   }
   const double stretch = axis->ratio > 1 ? axis->ratio : 1;
-  const double count = ceil(2 * kernel_radius * stretch) + 1;
+  const double count = ceil(2 * kernel_radius(axis->kernel) * stretch) + 1;
   return count < axis->source_count ? (uint32_t)count : axis->source_count;
 }
 
@@ -75,17 +80,18 @@ static uint32_t make_weights(
     return destination;
   }
   const double stretch = axis->ratio > 1 ? axis->ratio : 1;
+  const double radius = kernel_radius(axis->kernel) * stretch;
   const double centre = (destination + 0.5) * axis->ratio + axis->offset;
   const int64_t last_source = (int64_t)axis->source_count - 1;
-  const int64_t left = (int64_t)ceil(centre - kernel_radius * stretch - 0.5);
-  const int64_t right = (int64_t)floor(centre + kernel_radius * stretch - 0.5);
+  const int64_t left = (int64_t)ceil(centre - radius - 0.5);
+  const int64_t right = (int64_t)floor(centre + radius - 0.5);
   int64_t first = left < 0 ? 0 : left;
   if (first > (int64_t)axis->source_count - taps) {
     first = (int64_t)axis->source_count - taps;
   }
   double sum = 0;
   for (int64_t s = left; s <= right; s++) {
-    const double weight = lanczos3(((double)s + 0.5 - centre) / stretch);
+    const double weight = kernel_value(axis->kernel, ((double)s + 0.5 - centre) / stretch);
     const int64_t inside = s < 0 ? 0 : s > last_source ? last_source : s;
     int64_t tap = inside - first;
     // A sample just outside the window can only be one whose weight rounding made tiny.
@@ -170,8 +176,7 @@ static void place(arena *arena, cpixels_resizer *r) {
 static bool options_are_valid(const cpixels_resizer_options *options) {
   return axis_is_valid(&options->horizontal) && axis_is_valid(&options->vertical) &&
          (options->channels == 1 || options->channels == 3 || options->channels == 4) &&
-         (options->sample == CPIXELS_SAMPLE_U8 || options->sample == CPIXELS_SAMPLE_U16) &&
-         options->kernel == CPIXELS_KERNEL_LANCZOS3;
+         (options->sample == CPIXELS_SAMPLE_U8 || options->sample == CPIXELS_SAMPLE_U16);
 }
 
 bool cpixels_resizer_measure(const cpixels_resizer_options *options, size_t *byte_count) {

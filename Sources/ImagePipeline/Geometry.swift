@@ -71,6 +71,9 @@ public struct AxisGeometry: Sendable, Hashable {
   public var ratio: Double
   /// Source samples.
   public var offset: Double
+  /// A chroma plane that grows is interpolated linearly, as decoders do it: a kernel that rings would make colours
+  /// that the picture does not have beside sharp edges.
+  public var isChroma: Bool
 
   public var isIdentity: Bool { ratio == 1 && offset == 0 && sourceCount == destinationCount }
 
@@ -84,8 +87,9 @@ public struct AxisGeometry: Sendable, Hashable {
   ///     correctly counted from its end.
   public init(
     sourceCount: Int, sourceScale: Double, sourceLength: Int,
-    destinationScale: Double, destinationLength: Int, isReversed: Bool
+    destinationScale: Double, destinationLength: Int, isReversed: Bool, isChroma: Bool = false
   ) {
+    self.isChroma = isChroma
     self.sourceCount = sourceCount
     let exactCount = Double(destinationLength) * destinationScale
     destinationCount = Int(exactCount.rounded(.up))

@@ -14,7 +14,7 @@ public struct PictureLimits: Sendable, Hashable {
 
   public init(
     maxPixels: UInt64 = 500_000_000, maxHeldPixels: UInt64 = 100_000_000, maxScans: UInt32 = 100,
-    memory: Int = 256 << 20
+    memory: Int = 384 << 20
   ) {
     self.maxPixels = maxPixels
     self.maxHeldPixels = maxHeldPixels

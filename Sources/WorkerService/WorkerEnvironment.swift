@@ -17,7 +17,7 @@ public struct WorkerEnvironment: Sendable {
   ///   - memoryLimit: bytes that all pictures together may hold.
   ///   - threadCount: pictures that are worked on at the same moment.
   public init(
-    limits: WorkerLimits = WorkerLimits(), presets: PresetCatalog = PresetCatalog(), memoryLimit: Int = 512 << 20,
+    limits: WorkerLimits = WorkerLimits(), presets: PresetCatalog = PresetCatalog(), memoryLimit: Int = 768 << 20,
     threadCount: Int, drain: DrainState = DrainState(), tracer: any Tracer = InstrumentationSystem.tracer
   ) {
     self.limits = limits

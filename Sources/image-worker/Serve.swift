@@ -24,9 +24,9 @@ struct Serve: AsyncParsableCommand {
   var port: Int?
   @Option(help: "Pictures worked on at the same moment. Default: the number of cores.")
   var threads: Int?
-  @Option(name: .customLong("memory-limit-mib"), help: "Memory that all pictures together may hold. Default: 512.")
+  @Option(name: .customLong("memory-limit-mib"), help: "Memory that all pictures together may hold. Default: 768.")
   var memoryLimit: Int?
-  @Option(name: .customLong("picture-memory-limit-mib"), help: "Memory that one picture may hold. Default: 256.")
+  @Option(name: .customLong("picture-memory-limit-mib"), help: "Memory that one picture may hold. Default: 384.")
   var pictureMemoryLimit: Int?
   @Option(name: .customLong("max-message-mib"), help: "Largest request message. Default: 64.")
   var maxMessage: Int?

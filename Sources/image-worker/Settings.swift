@@ -38,7 +38,7 @@ struct Settings {
     host = name == "localhost" ? "127.0.0.1" : name // the transport binds addresses, not names
     port = try Self.int(config, "port", default: 50051, in: 0...65535)
     threadCount = try Self.int(config, "threads", default: SystemInfo.coreCount, in: 1...1024)
-    memoryLimit = try Self.int(config, "memoryLimitMiB", default: 512, in: 32...1_048_576) << 20
+    memoryLimit = try Self.int(config, "memoryLimitMiB", default: 768, in: 32...1_048_576) << 20
     maxMessageByteCount = try Self.int(config, "maxMessageMiB", default: 64, in: 1...2047) << 20
     drainTimeout = .seconds(try Self.int(config, "drainTimeoutSeconds", default: 30, in: 0...3600))
     limits = try Self.limits(config)

@@ -90,6 +90,14 @@ static void on_message(j_common_ptr info, int level) {
   info->err->num_warnings++;
   switch (info->err->msg_code) {
   case JWRN_HIT_MARKER:
+    if (d->info.progressive_mode) {
+      // A refinement is missing, not a part of the picture.
+      d->base.header.warnings |= CCODECS_WARNING_DAMAGED;
+      break;
+    }
+    d->is_damaged = true;
+    info->err->format_message(info, d->base.message);
+    break;
   case JWRN_MUST_RESYNC:
   case JWRN_HUFF_BAD_CODE:
     // The library would go on with gray blocks.

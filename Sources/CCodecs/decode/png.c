@@ -76,12 +76,17 @@ static void on_free(png_structp png, png_voidp block) {
   ccodecs_free(d->base.budget, block);
 }
 
-/// Keeps the number of frames of an animation; libpng itself knows nothing of acTL.
+/// Takes the two chunks that libpng's progressive reader does not know: frames of an animation, and EXIF.
 static int on_chunk(png_structp png, png_unknown_chunkp chunk) {
   png_decoder *d = png_get_user_chunk_ptr(png);
+  ccodecs_header *header = &d->base.header;
   if (memcmp(chunk->name, "acTL", 4) == 0 && chunk->size >= 4) {
-    d->base.header.frame_count = ccodecs_be32(chunk->data);
-    d->base.header.warnings |= d->base.header.frame_count > 1 ? CCODECS_WARNING_FIRST_FRAME : 0;
+    header->frame_count = ccodecs_be32(chunk->data);
+    header->warnings |= header->frame_count > 1 ? CCODECS_WARNING_FIRST_FRAME : 0;
+  } else if (memcmp(chunk->name, "eXIf", 4) == 0 && !d->has_header) {
+    bool is_broken;
+    header->orientation = ccodecs_exif_orientation(chunk->data, chunk->size, &is_broken);
+    header->warnings |= is_broken ? CCODECS_WARNING_BAD_EXIF : 0;
   }
   return 1;
 }
@@ -97,7 +102,6 @@ static void on_info(png_structp png, png_infop info) {
   if (d->base.header.is_progressive) {
     png_set_interlace_handling(png);
   }
-  png_start_read_image(png);
   png_read_update_info(png, info);
   if (png_get_rowbytes(png, info) != d->row_bytes) {
     d->escape_status = CCODECS_UNSUPPORTED;
@@ -173,9 +177,14 @@ static ccodecs_status begin_chunk(png_decoder *d) {
   if (length > 0x7FFFFFFF) {
     return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a PNG chunk is longer than PNG allows");
   }
+  const bool is_data = memcmp(type, "IDAT", 4) == 0;
+  if (is_data && d->is_past_data) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the PNG's IDAT chunks are not consecutive");
+  }
+  d->is_past_data = d->has_header && !is_data;
   d->body_left = (uint64_t)length + 4;
   d->is_fed = wants(type, length);
-  if (!d->has_header && memcmp(type, "IDAT", 4) == 0) {
+  if (!d->has_header && is_data) {
     d->has_header = true; // start gives it to libpng
     return CCODECS_OK;
   }
@@ -202,16 +211,6 @@ static ccodecs_status feed(png_decoder *d, ccodecs_input *input) {
 
 // MARK: Header
 
-static void read_exif(png_decoder *d) {
-  png_bytep exif = NULL;
-  png_uint_32 count = 0;
-  if (png_get_eXIf_1(d->png, d->info, &count, &exif) != 0 && count > 0) {
-    bool is_broken;
-    d->base.header.orientation = ccodecs_exif_orientation(exif, count, &is_broken);
-    d->base.header.warnings |= is_broken ? CCODECS_WARNING_BAD_EXIF : 0;
-  }
-}
-
 static ccodecs_status describe(png_decoder *d) {
   ccodecs_header *header = &d->base.header;
   const int color = png_get_color_type(d->png, d->info);
@@ -230,7 +229,6 @@ static ccodecs_status describe(png_decoder *d) {
   if (__builtin_mul_overflow((size_t)header->width, d->channels, &d->row_bytes)) {
     return ccodecs_decoder_fail(&d->base, CCODECS_LIMIT, "a row of %u pixels is too wide", header->width);
   }
-  read_exif(d);
   return CCODECS_OK;
 }
 
@@ -248,7 +246,7 @@ static ccodecs_status create_library(png_decoder *d) {
     return CCODECS_NO_MEMORY;
   }
   png_set_user_limits(d->png, 0x7FFFFFFF, 0x7FFFFFFF);
-  png_set_keep_unknown_chunks(d->png, PNG_HANDLE_CHUNK_ALWAYS, (const png_byte *)"acTL", 1);
+  png_set_keep_unknown_chunks(d->png, PNG_HANDLE_CHUNK_ALWAYS, (const png_byte *)"acTL\0eXIf", 2);
   png_set_read_user_chunk_fn(d->png, d, on_chunk);
   png_set_progressive_read_fn(d->png, d, on_info, on_row, on_end);
   return CCODECS_OK;

@@ -55,6 +55,7 @@ bool cpixels_isa_is_available(cpixels_isa isa);
 
 typedef enum cpixels_kernel {
   CPIXELS_KERNEL_LANCZOS3 = 0, ///< sinc(x) sinc(x/3), |x| < 3.
+  CPIXELS_KERNEL_TRIANGLE = 1, ///< 1 - |x|, |x| < 1: linear interpolation. Never rings.
 } cpixels_kernel;
 
 typedef enum cpixels_sample {
@@ -67,6 +68,7 @@ typedef struct cpixels_axis_options {
   uint32_t destination_count; ///< Samples (or rows) of the destination, 1 to 2^26.
   double ratio;               ///< Source samples per destination sample, > 0.
   double offset;              ///< Source samples, see "Geometry". 0 for aligned edges.
+  cpixels_kernel kernel;
 } cpixels_axis_options;
 
 typedef struct cpixels_resizer_options {
@@ -74,7 +76,6 @@ typedef struct cpixels_resizer_options {
   cpixels_axis_options vertical;
   uint8_t channels;      ///< Interleaved samples at one place: 1, 3 or 4.
   cpixels_sample sample; ///< Of source and destination alike.
-  cpixels_kernel kernel;
   cpixels_isa isa;
 } cpixels_resizer_options;
 

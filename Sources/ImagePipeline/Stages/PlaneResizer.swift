@@ -57,8 +57,7 @@ extension cpixels_resizer_options {
     self.init(
       horizontal: cpixels_axis_options(horizontal), vertical: cpixels_axis_options(vertical),
       channels: UInt8(format.channelCount),
-      sample: format == .premultipliedRGBA16 ? CPIXELS_SAMPLE_U16 : CPIXELS_SAMPLE_U8,
-      kernel: CPIXELS_KERNEL_LANCZOS3, isa: CPIXELS_ISA_BEST)
+      sample: format == .premultipliedRGBA16 ? CPIXELS_SAMPLE_U16 : CPIXELS_SAMPLE_U8, isa: CPIXELS_ISA_BEST)
   }
 }
 
@@ -66,6 +65,7 @@ extension cpixels_axis_options {
   fileprivate init(_ axis: AxisGeometry) {
     self.init(
       source_count: UInt32(axis.sourceCount), destination_count: UInt32(axis.destinationCount),
-      ratio: axis.ratio, offset: axis.offset)
+      ratio: axis.ratio, offset: axis.offset,
+      kernel: axis.isChroma && axis.ratio < 1 ? CPIXELS_KERNEL_TRIANGLE : CPIXELS_KERNEL_LANCZOS3)
   }
 }

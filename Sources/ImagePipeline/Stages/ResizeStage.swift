@@ -100,10 +100,12 @@ struct ResizeStage: ~Copyable {
       return (
         AxisGeometry(
           sourceCount: plane.width, sourceScale: plane.horizontalScale, sourceLength: plan.storedSize.width,
-          destinationScale: scale, destinationLength: target.width, isReversed: plan.orientation.reversesColumns),
+          destinationScale: scale, destinationLength: target.width, isReversed: plan.orientation.reversesColumns,
+          isChroma: index > 0),
         AxisGeometry(
           sourceCount: plane.height, sourceScale: plane.verticalScale, sourceLength: plan.storedSize.height,
-          destinationScale: scale, destinationLength: target.height, isReversed: plan.orientation.reversesRows)
+          destinationScale: scale, destinationLength: target.height, isReversed: plan.orientation.reversesRows,
+          isChroma: index > 0)
       )
     }
   }
