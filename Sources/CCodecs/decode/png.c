@@ -35,14 +35,15 @@ typedef struct png_decoder {
   size_t header_count;     ///< Bytes of it that have come.
   uint64_t body_left;      ///< Bytes of the chunk still to come, its CRC included.
   bool has_signature;
+  bool is_past_data;       ///< A chunk other than IDAT came after the first IDAT.
   bool is_fed;             ///< The chunk goes to libpng.
   bool has_header;         ///< The first IDAT was met: its header waits for the rows to have somewhere to go.
   bool has_end;            ///< libpng has read IEND.
-  uint8_t *held;         ///< The whole picture, when it is interlaced.
-  uint8_t *queue;        ///< Rows that were not given yet, when it is not.
+  uint8_t *held;           ///< The whole picture, when it is interlaced.
+  uint8_t *queue;          ///< Rows that were not given yet, when it is not.
   uint32_t queue_capacity;
   uint32_t queued;
-  uint32_t received;     ///< Rows that libpng has completed.
+  uint32_t received;       ///< Rows that libpng has completed.
   uint32_t given;
 } png_decoder;
 
