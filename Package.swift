@@ -93,7 +93,7 @@ let targets: [Target] = [
   // Embedded C: one push decoder and one encoder interface over the codec libraries.
   .target(
     name: "CCodecs",
-    dependencies: ["CLibJPEG", "CLibPNG", "CLibSTB", "CLibWebP"],
+    dependencies: ["CLibJPEG", "CLibPNG", "CLibWebP"],
     cSettings: strictC),
   // Embedded C: resize, colour and orientation kernels; depends on nothing.
   .target(name: "CPixels", cSettings: strictC, linkerSettings: [.linkedLibrary("m")]),
@@ -106,9 +106,6 @@ let targets: [Target] = [
     name: "CLibPNG", path: "Sources/System/CLibPNG", pkgConfig: "libpng",
     providers: [.apt(["libpng-dev"]), .brew(["libpng"])]),
   .systemLibrary(
-    name: "CLibSTB", path: "Sources/System/CLibSTB", pkgConfig: "stb",
-    providers: [.apt(["libstb-dev"])]),
-  .systemLibrary(
     name: "CLibWebP", path: "Sources/System/CLibWebP", pkgConfig: "libwebp",
     providers: [.apt(["libwebp-dev"]), .brew(["webp"])]),
 
@@ -118,7 +115,8 @@ let targets: [Target] = [
     dependencies: ["ImageCodecs", "ImagePipeline"],
     path: "Tests/TestSupport",
     resources: [.copy("Fixtures")],
-    swiftSettings: strictSwift),
+    swiftSettings: strictSwift + [.enableExperimentalFeature("Lifetimes")]),
+  // One suite for each room.
   .testTarget(
     name: "CPixelsTests", dependencies: ["CPixels"], swiftSettings: strictSwift),
   .testTarget(

@@ -47,7 +47,7 @@ static void *reallocate(void *block, size_t old_count, size_t new_count) {
 #pragma clang diagnostic ignored "-Wunused-parameter"
 #pragma clang diagnostic ignored "-Wsign-compare"
 #pragma clang diagnostic ignored "-Wmissing-field-initializers"
-#include <stb_image.h>
+#include <stb/stb_image.h>
 #pragma clang diagnostic pop
 
 static const size_t first_probe = 4096;

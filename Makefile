@@ -1,0 +1,57 @@
+# `make run` serves on 127.0.0.1:50051; `make test` passes every test. Each installs what is missing first.
+
+CONFIGURATION ?= release
+SWIFT_BUILD = swift build -c $(CONFIGURATION) --product image-worker
+WORKER = .build/$(CONFIGURATION)/image-worker
+
+.PHONY: run test unit-test end-to-end-test build release setup format check-format generate check-generated lint \
+        breaking bench clean
+
+## Serve on 127.0.0.1:50051. Options: make run ARGS="--port 8080"
+run: build
+	$(WORKER) serve $(ARGS)
+
+## Build the worker.
+build: setup
+	$(SWIFT_BUILD)
+
+## Pass every test: those of the package, then those of a foreign client against the worker.
+test: setup unit-test end-to-end-test
+
+unit-test: setup
+	swift test
+
+end-to-end-test: build
+	Tests/ForeignClientTests/run.sh $(WORKER)
+
+## Install the system packages that are missing.
+setup:
+	@deploy/setup.sh
+
+format:
+	swift format --in-place --recursive --parallel Package.swift Sources Tests
+
+check-format:
+	swift format lint --strict --recursive --parallel Package.swift Sources Tests
+
+## Regenerate the protobuf and gRPC code from Protos.
+generate: setup
+	Protos/generate.sh
+
+check-generated: setup
+	Protos/generate.sh --check
+
+## Lint the wire contract.
+lint: check-generated
+	Protos/lint.sh
+
+## Compare the wire contract with the one that the branch main has.
+breaking: check-generated
+	Protos/lint.sh --breaking
+
+## Print the tables of measurements.
+bench: build
+	Benchmarks/run.sh $(WORKER)
+
+clean:
+	swift package clean

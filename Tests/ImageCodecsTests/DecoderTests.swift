@@ -1,0 +1,155 @@
+import ImageCodecs
+import TestSupport
+import Testing
+
+@Suite("Decoders")
+struct DecoderTests {
+  @Test("agree with an independent decoder on size and mean colour", arguments: Fixture.names)
+  func agreesWithOracle(name: String) throws {
+    let fixture = Fixture.named(name)
+    let pixels = try Pixels.decode(Fixture.bytes(name))
+    let stored = [pixels.layout[0].width, pixels.layout[0].height]
+    let shown = [fixture.width, fixture.height]
+    #expect(stored == (fixture.orientation >= 5 ? shown.reversed() : shown))
+    // HDR is tone-mapped, each program in its own way.
+    let tolerance = name.hasSuffix(".hdr") ? 12.0 : 1.5
+    for (ours, theirs) in zip(pixels.mean, fixture.mean) { #expect(abs(ours - theirs) < tolerance, "\(name)") }
+  }
+
+  @Test("give the same pixels however the bytes are cut", arguments: Fixture.names)
+  func cutsDoNotMatter(name: String) throws {
+    let bytes = Fixture.bytes(name)
+    let whole = try Pixels.decode(bytes)
+    for windowByteCount in [1, 7, 4096] {
+      #expect(try Pixels.decode(bytes, windowByteCount: windowByteCount) == whole, "windows of \(windowByteCount)")
+    }
+  }
+
+  @Test("refuse every truncation, and give back all memory", arguments: Fixture.names)
+  func truncationsAreErrors(name: String) {
+    let bytes = Fixture.bytes(name)
+    // The end-of-image marker of a baseline JPEG, and padding at the end of others, hold no part of the picture.
+    let inessential = name.hasSuffix(".jpg") && !name.contains("progressive") ? 2 : name.hasSuffix(".gif") ? 3 : 0
+    let step = max(1, bytes.count / 61)
+    for count in stride(from: 1, to: bytes.count - inessential, by: step) {
+      let budget = PictureBudget(limit: 1 << 30)
+      #expect(throws: CodecError.self, "\(name) cut to \(count) of \(bytes.count)") {
+        _ = try Pixels.decode(Array(bytes.prefix(count)), budget: budget)
+      }
+      #expect(budget.used == 0)
+    }
+  }
+
+  @Test("never crash on flipped bits, and give back all memory", arguments: Fixture.names)
+  func bitFlipsAreHarmless(name: String) {
+    let bytes = Fixture.bytes(name)
+    var random = SplitMix64(seed: UInt64(bytes.count))
+    for _ in 0..<40 {
+      var damaged = bytes
+      for _ in 0...random.next() % 4 {
+        damaged[Int(random.next() % UInt64(bytes.count))] ^= 1 << UInt8(random.next() % 8)
+      }
+      let budget = PictureBudget(limit: 64 << 20)
+      let limits = CodecLimits(maxPixels: 4_000_000, maxHeldPixels: 4_000_000, maxScans: 100)
+      _ = try? Pixels.decode(damaged, budget: budget, limits: limits)
+      #expect(budget.used == 0)
+    }
+  }
+
+  @Test("stay within a budget, or say that they can't", arguments: Fixture.names)
+  func budgetHolds(name: String) {
+    for limit in [0, 4 << 10, 64 << 10, 512 << 10] {
+      let budget = PictureBudget(limit: limit)
+      do {
+        _ = try Pixels.decode(Fixture.bytes(name), budget: budget)
+      } catch {
+        #expect(error.code == .outOfMemory, "\(name): \(error)")
+      }
+      #expect(budget.peak <= limit)
+      #expect(budget.used == 0)
+    }
+  }
+
+  @Test("never charge more than they estimated", arguments: Fixture.names)
+  func estimateHolds(name: String) throws {
+    let bytes = Fixture.bytes(name)
+    let budget = PictureBudget(limit: 1 << 30)
+    let sniffed = ImageFormat.sniff(bytes.span.bytes)
+    let format = try #require(sniffed)
+    var decoder = try Decoder(
+      format: format, limits: CodecLimits(maxPixels: 0, maxHeldPixels: 0, maxScans: 0), budget: budget)
+    let header = try decoder.readHeader(bytes.span.bytes, isLast: true)
+    #expect(header.value)
+    let estimate = try decoder.estimatedByteCount(scale: 8)
+    _ = try decoder.start(scale: 8)
+    var offset = header.consumedByteCount
+    while true {
+      let progress = try decoder.read(bytes.span.bytes.extracting(droppingFirst: offset), isLast: true)
+      offset += progress.consumedByteCount
+      if progress.value == .done { break }
+    }
+    #expect(UInt64(budget.peak) <= estimate)
+  }
+
+  @Test("read the orientation of every container", arguments: ["jpg", "png", "webp"], 1...8)
+  func orientation(container: String, value: Int) throws {
+    let bytes = Fixture.bytes("orientation-\(value).\(container)")
+    let sniffed = ImageFormat.sniff(bytes.span.bytes)
+    let format = try #require(sniffed)
+    var decoder = try Decoder(
+      format: format, limits: CodecLimits(maxPixels: 0, maxHeldPixels: 0, maxScans: 0),
+      budget: PictureBudget(limit: 1 << 24))
+    _ = try decoder.readHeader(bytes.span.bytes, isLast: true)
+    #expect(decoder.header.orientation.rawValue == value)
+  }
+
+  @Test("decode JPEG at reduced size to the same picture", arguments: [1, 2, 4, 8])
+  func reducedJPEG(scale: Int) throws {
+    let name = "photo-420.jpg"
+    let pixels = try Pixels.decode(Fixture.bytes(name), scale: scale)
+    let fixture = Fixture.named(name)
+    #expect(pixels.layout[0].width == (fixture.width * scale + 7) / 8)
+    #expect(pixels.layout[0].height == (fixture.height * scale + 7) / 8)
+    for (ours, theirs) in zip(pixels.mean, fixture.mean) { #expect(abs(ours - theirs) < 2.5) }
+  }
+
+  @Test("refuse a picture above the pixel limit, naming limit and value")
+  func pixelLimit() throws {
+    let limits = CodecLimits(maxPixels: 1000, maxHeldPixels: 1000, maxScans: 100)
+    for name in ["photo-420.jpg", "photo.png", "photo.webp", "photo.gif"] {
+      let error = #expect(throws: CodecError.self) { _ = try Pixels.decode(Fixture.bytes(name), limits: limits) }
+      #expect(error?.code == .limitExceeded)
+      #expect(error?.message.contains("1000") == true)
+    }
+  }
+
+  @Test("stop a JPEG with more scans than the limit")
+  func scanLimit() throws {
+    let limits = CodecLimits(maxPixels: 0, maxHeldPixels: 0, maxScans: 2)
+    let error = #expect(throws: CodecError.self) {
+      _ = try Pixels.decode(Fixture.bytes("photo-progressive.jpg"), limits: limits)
+    }
+    #expect(error?.code == .limitExceeded)
+  }
+
+  @Test("refuse a PNG whose checksum is wrong")
+  func wrongChecksum() {
+    let error = #expect(throws: CodecError.self) { _ = try Pixels.decode(Fixture.bytes("pngsuite-xcsn0g01.png")) }
+    #expect(error?.code == .corrupt)
+  }
+}
+
+/// A small generator with a seed, so that a failure can be seen again. Source: Steele, Lea, Flood 2014.
+struct SplitMix64: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+    return z ^ (z >> 31)
+  }
+}

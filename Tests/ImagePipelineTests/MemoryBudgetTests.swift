@@ -1,0 +1,93 @@
+import ImagePipeline
+import Testing
+
+@Suite("Memory budget")
+struct MemoryBudgetTests {
+  @Test("gives memory out in arrival order, and takes it back when reservations end")
+  func arrivalOrder() async throws {
+    let budget = MemoryBudget(limit: 100, maxWaiting: 10)
+    let first = try await budget.reserve(60, cancellation: Cancellation())
+    #expect(budget.used == 60)
+    async let large = waited(budget, 80, 1)
+    while budget.waitingCount < 1 { await Task.yield() }
+    // It would fit beside the first, but must not overtake.
+    async let small = waited(budget, 10, 2)
+    while budget.waitingCount < 2 { await Task.yield() }
+    end(first)
+    #expect(await [large, small] == [1, 2])
+    #expect(budget.used == 0 && budget.peak <= 100 && budget.waitingCount == 0)
+  }
+
+  private func end(_ reservation: consuming Reservation) {}
+
+  private func waited(_ budget: MemoryBudget, _ byteCount: Int, _ value: Int) async -> Int {
+    do {
+      let reservation = try await budget.reserve(byteCount, cancellation: Cancellation())
+      return reservation.byteCount == byteCount ? value : -1
+    } catch { return -2 }
+  }
+
+  @Test("refuses what can never fit, naming limit and value")
+  func neverFits() async {
+    let budget = MemoryBudget(limit: 100, maxWaiting: 10)
+    let error = await #expect(throws: PipelineError.self) { () async throws in
+      end(try await budget.reserve(101, cancellation: Cancellation()))
+    }
+    #expect(error?.code == .limitExceeded && error?.limit?.limit == 100 && error?.limit?.value == 101)
+  }
+
+  @Test("refuses at once when too many wait")
+  func tooManyWait() async throws {
+    let budget = MemoryBudget(limit: 100, maxWaiting: 0)
+    let held = try await budget.reserve(100, cancellation: Cancellation())
+    let error = await #expect(throws: PipelineError.self) { () async throws in
+      end(try await budget.reserve(1, cancellation: Cancellation()))
+    }
+    #expect(error?.code == .overloaded)
+    end(held)
+    #expect(budget.used == 0)
+  }
+
+  @Test("a waiting picture that is cancelled leaves the line, and lets those behind it pass")
+  func cancelledWaiter() async throws {
+    let budget = MemoryBudget(limit: 100, maxWaiting: 10)
+    let held = try await budget.reserve(50, cancellation: Cancellation())
+    let cancellation = Cancellation()
+    async let large: PipelineError.Code? = code(budget, 90, cancellation)
+    while budget.waitingCount < 1 { await Task.yield() }
+    async let small = waited(budget, 40, 7)
+    while budget.waitingCount < 2 { await Task.yield() }
+    cancellation.cancel()
+    #expect(await large == .cancelled)
+    #expect(await small == 7)
+    end(held)
+    #expect(budget.used == 0)
+  }
+
+  private func code(
+    _ budget: MemoryBudget, _ byteCount: Int, _ cancellation: Cancellation
+  ) async -> PipelineError.Code? {
+    do {
+      end(try await budget.reserve(byteCount, cancellation: cancellation))
+      return nil
+    } catch { return error.code }
+  }
+}
+
+@Suite("Picture executor")
+struct PictureExecutorTests {
+  @Test("runs work on its own threads, as many at once as it has, and all of it")
+  func runsEverything() async {
+    let executor = PictureExecutor(threadCount: 3)
+    let sum = await withTaskGroup(of: Int.self) { group in
+      for value in 1...500 {
+        group.addTask(executorPreference: executor) {
+          await Task.yield()
+          return value
+        }
+      }
+      return await group.reduce(0, +)
+    }
+    #expect(sum == 500 * 501 / 2)
+  }
+}

@@ -1,0 +1,219 @@
+import ImageCodecs
+import ImagePipeline
+import InMemoryTracing
+import TestSupport
+import Testing
+import Tracing
+
+@Suite("Pipeline")
+struct PipelineTests {
+  @Test("brings every kind of picture within its bounds, with the colours it had", arguments: Fixture.names)
+  func fitsAndKeepsColours(name: String) throws {
+    let fixture = Fixture.named(name)
+    let configuration = ProcessingConfiguration(
+      maxWidth: 40, maxHeight: 30, compressionQuality: 0.95, preferredFormat: .jpeg)
+    let (bytes, report) = try process(Fixture.bytes(name), configuration)
+    let expected = Geometry.outputSize(
+      of: PixelSize(width: fixture.width, height: fixture.height), configuration: configuration)
+    #expect(report.input.size == PixelSize(width: fixture.width, height: fixture.height))
+    #expect(report.output.size == expected)
+    let pixels = try Pixels.decode(bytes)
+    #expect(pixels.layout[0].width == expected.width && pixels.layout[0].height == expected.height)
+    let tolerance = name.hasSuffix(".hdr") ? 12.0 : 4.0
+    for (ours, theirs) in zip(pixels.mean, fixture.mean) { #expect(abs(ours - theirs) < tolerance) }
+  }
+
+  @Test("gives the same bytes however the upload is cut", arguments: Fixture.names)
+  func cutsDoNotMatter(name: String) throws {
+    let configuration = ProcessingConfiguration(maxWidth: 50, compressionQuality: 0.8)
+    let whole = try process(Fixture.bytes(name), configuration)
+    for windowByteCount in [1, 7, 4096] {
+      #expect(try process(Fixture.bytes(name), configuration, windowByteCount: windowByteCount).bytes == whole.bytes)
+    }
+  }
+
+  @Test(
+    "shows all eight orientations upright, in every format out", arguments: ["jpg", "png", "webp"],
+    [OutputFormat.jpeg, .png, .webp])
+  func orientations(container: String, format: OutputFormat) throws {
+    for value in 1...8 {
+      let name = "orientation-\(value).\(container)"
+      for (width, expected) in [(48, [48, 32]), (24, [24, 16]), (33, [33, 22])] {
+        let configuration = ProcessingConfiguration(
+          maxWidth: width, compressionQuality: 0.85, preferredFormat: format)
+        let pixels = try Pixels.decode(try process(Fixture.bytes(name), configuration).bytes)
+        let (w, h) = (pixels.layout[0].width, pixels.layout[0].height)
+        #expect([w, h] == expected, "\(name)")
+        let places = [(2, 2), (w - 3, 2), (2, h - 3), (w - 3, h - 3)]
+        let corners = try #require(Fixture.named("orientation-1.png").corners)
+        for (place, corner) in zip(places, corners) {
+          for (ours, theirs) in zip(pixels.color(x: place.0, y: place.1), corner) {
+            #expect(abs(ours - Double(theirs)) < 24, "\(name) to \(format) at \(place)")
+          }
+        }
+        #expect(!holds(try process(Fixture.bytes(name), configuration).bytes, text: "Exif"))
+      }
+    }
+  }
+
+  private func holds(_ bytes: [UInt8], text: String) -> Bool {
+    let wanted = Array(text.utf8)
+    return bytes.indices.dropLast(wanted.count).contains { Array(bytes[$0..<$0 + wanted.count]) == wanted }
+  }
+
+  @Test("a turned picture is the upright one, turned: chroma lies right at odd sizes too", arguments: 2...8)
+  func turnsAgree(value: Int) throws {
+    // 33x22 has chroma planes that overhang; each orientation must give what orientation 1 gives.
+    let configuration = ProcessingConfiguration(maxWidth: 33, compressionQuality: 0.89, preferredFormat: .jpeg)
+    let upright = try Pixels.decode(try process(Fixture.bytes("orientation-1.png"), configuration).bytes)
+    let turned = try Pixels.decode(try process(Fixture.bytes("orientation-\(value).png"), configuration).bytes)
+    for plane in 0..<3 {
+      let worst = zip(upright.planes[plane], turned.planes[plane]).map { abs(Int($0) - Int($1)) }.max() ?? 0
+      #expect(worst <= 6, "plane \(plane)")
+    }
+  }
+
+  @Test("keeps the input's format by default, or the nearest that can be written")
+  func originalFormat() throws {
+    let table = [
+      ("photo-420.jpg", "jpeg"), ("photo.png", "png"), ("alpha.webp", "webp"), ("photo.bmp", "jpeg"),
+      ("photo.tga", "jpeg"), ("gray.pgm", "jpeg"),
+    ]
+    for (name, format) in table {
+      let report = try process(Fixture.bytes(name), ProcessingConfiguration(preferredFormat: .original)).report
+      #expect(report.output.format == format, "\(name)")
+    }
+  }
+
+  @Test("flattens transparency on the background, white unless set")
+  func flattening() throws {
+    for (background, expected) in [(nil, 255.0), (Color(red: 0, green: 0, blue: 0), 0)] as [(Color?, Double)] {
+      let configuration = ProcessingConfiguration(
+        maxWidth: 60, compressionQuality: 0.95, preferredFormat: .jpeg, background: background)
+      let pixels = try Pixels.decode(try process(Fixture.bytes("alpha.png"), configuration).bytes)
+      // The first row of the fixture is transparent.
+      for channel in pixels.color(x: 30, y: 0) { #expect(abs(channel - expected) < 12) }
+    }
+  }
+
+  @Test("keeps transparency where the format has it, without dark halos", arguments: [OutputFormat.png, .webp])
+  func transparency(format: OutputFormat) throws {
+    let configuration = ProcessingConfiguration(maxWidth: 60, compressionQuality: 1, preferredFormat: format)
+    let (bytes, report) = try process(Fixture.bytes("alpha.png"), configuration)
+    #expect(report.output.hasAlpha)
+    let pixels = try Pixels.decode(bytes)
+    #expect(pixels.format == .rgba8)
+    for (ours, theirs) in zip(pixels.mean, Fixture.named("alpha.png").mean) { #expect(abs(ours - theirs) < 2.5) }
+  }
+
+  @Test("never holds the picture: memory does not grow with its height")
+  func memoryIsBounded() throws {
+    let configuration = ProcessingConfiguration(maxWidth: 64, maxHeight: 64, compressionQuality: 0.8)
+    var peaks: [UInt64] = []
+    for height in [2000, 8000] {
+      let tall = try tallJPEG(height: height)
+      peaks.append(try process(tall, configuration, windowByteCount: 4096).report.peakMemoryByteCount)
+    }
+    #expect(peaks[1] < peaks[0] + 64 * 1024)
+    #expect(peaks[1] < 1 << 20)
+  }
+
+  private func tallJPEG(height: Int) throws -> [UInt8] {
+    let budget = PictureBudget(limit: 1 << 26)
+    var encoder = try Encoder(
+      options: EncoderOptions(format: .jpeg, width: 640, height: height, pixelFormat: .gray8), budget: budget)
+    let row = (0..<640).map { UInt8(truncatingIfNeeded: $0) }
+    try row.withUnsafeBytes { row in
+      for _ in 0..<height {
+        try encoder.write(
+          Strip(format: .gray8, rows: Strip.Rows(base: row.baseAddress!, rowStride: 640, rowCount: 1)))
+      }
+    }
+    try encoder.finish()
+    let buffer = try PixelBuffer(byteCount: encoder.pendingByteCount, budget: budget)
+    let count = encoder.read(into: buffer)
+    return Array(UnsafeRawBufferPointer(start: buffer.base, count: count))
+  }
+
+  @Test("the plan's working set is never below what the picture took", arguments: Fixture.names)
+  func estimateHolds(name: String) throws {
+    for format in [OutputFormat.jpeg, .png, .webp] {
+      let configuration = ProcessingConfiguration(maxWidth: 50, compressionQuality: 0.8, preferredFormat: format)
+      var reader = PictureReader(limits: PictureLimits())
+      let bytes = Fixture.bytes(name)
+      #expect(try reader.push(bytes.span.bytes, isLast: true).isComplete)
+      let estimate = try reader.plan(configuration).workingSetByteCount
+      #expect(try process(bytes, configuration).report.peakMemoryByteCount <= estimate, "\(format)")
+    }
+  }
+
+  @Test("a picture that needs more memory than one may have is refused, naming limit and value")
+  func memoryLimit() {
+    let error = #expect(throws: PipelineError.self) {
+      try process(
+        Fixture.bytes("photo-progressive.jpg"), ProcessingConfiguration(), limits: PictureLimits(memory: 100_000))
+    }
+    #expect(error?.code == .limitExceeded && error?.limit?.limit == 100_000)
+  }
+
+  @Test(
+    "bad input gets an error that says what is wrong",
+    arguments: [
+      ([], PipelineError.Code.emptyImage), (Array("this is no picture at all, just words".utf8), .unknownFormat),
+      ([0x49, 0x49, 0x2A, 0, 8, 0, 0, 0], .unsupportedImage), (Array(Fixture.bytes("photo.png").prefix(400)), .truncatedImage),
+      ([0xFF, 0xD8, 0xFF, 0xE0], .truncatedImage), (Fixture.bytes("pngsuite-xcsn0g01.png"), .corruptImage),
+    ] as [([UInt8], PipelineError.Code)])
+  func badInput(bytes: [UInt8], code: PipelineError.Code) {
+    let error = #expect(throws: PipelineError.self) { try process(bytes, ProcessingConfiguration()) }
+    #expect(error?.code == code)
+    for windowByteCount in [1, 7] {
+      let cut = #expect(throws: PipelineError.self) {
+        try process(bytes, ProcessingConfiguration(), windowByteCount: windowByteCount)
+      }
+      #expect(cut?.code == code)
+    }
+  }
+
+  @Test("a cancelled picture stops at its next strip")
+  func cancellation() {
+    let cancellation = Cancellation()
+    cancellation.cancel()
+    let error = #expect(throws: PipelineError.self) {
+      try process(Fixture.bytes("photo-420.jpg"), ProcessingConfiguration(), cancellation: cancellation)
+    }
+    #expect(error?.code == .cancelled)
+  }
+
+  @Test("traces one span for each stage, with busy time, sizes, formats and bytes")
+  func spans() throws {
+    let tracer = InMemoryTracer()
+    let configuration = ProcessingConfiguration(maxWidth: 60, compressionQuality: 0.8, preferredFormat: .jpeg)
+    let (bytes, report) = try process(
+      Fixture.bytes("photo-420.jpg"), configuration, windowByteCount: 1000, tracing: TraceTarget(tracer: tracer))
+    let spans = tracer.finishedSpans
+    #expect(spans.map(\.operationName).sorted() == ["decode", "encode", "resize"])
+    let decode = try #require(spans.first { $0.operationName == "decode" })
+    #expect(decode.attributes.get("imageworker.format") == "jpeg".toSpanAttribute())
+    #expect(decode.attributes.get("imageworker.width") == 240.toSpanAttribute())
+    #expect(decode.attributes.get("imageworker.bytes") == Int(report.inputByteCount).toSpanAttribute())
+    let encode = try #require(spans.first { $0.operationName == "encode" })
+    #expect(encode.attributes.get("imageworker.bytes") == bytes.count.toSpanAttribute())
+    for (span, busy) in [(decode, report.timings.decode), (encode, report.timings.encode)] {
+      let nanoseconds = Int(busy.components.attoseconds / 1_000_000_000)
+      #expect(span.attributes.get("imageworker.busy_ns") == nanoseconds.toSpanAttribute())
+      #expect(nanoseconds > 0)
+    }
+  }
+
+  @Test("a picture that fails ends its spans with an error")
+  func failedSpans() {
+    let tracer = InMemoryTracer()
+    #expect(throws: PipelineError.self) {
+      try process(
+        Array(Fixture.bytes("photo-420.jpg").dropLast(3000)), ProcessingConfiguration(),
+        tracing: TraceTarget(tracer: tracer))
+    }
+    #expect(!tracer.finishedSpans.isEmpty)
+    #expect(tracer.finishedSpans.allSatisfy { $0.status?.code == .error })
+  }
+}

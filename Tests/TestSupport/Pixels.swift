@@ -1,0 +1,142 @@
+public import ImageCodecs
+public import ImagePipeline
+
+/// A decoded picture held whole, for comparing.
+public struct Pixels: Equatable, Sendable {
+  public var format: PixelFormat
+  public var layout: [PlaneLayout]
+  /// One array of samples for each plane.
+  public var planes: [[UInt8]]
+
+  /// Decodes `bytes`, given in windows of `windowByteCount`.
+  public static func decode(
+    _ bytes: [UInt8], windowByteCount: Int = .max, scale: Int = 8, budget: PictureBudget = PictureBudget(limit: 1 << 30),
+    limits: CodecLimits = CodecLimits(maxPixels: 0, maxHeldPixels: 0, maxScans: 100)
+  ) throws(CodecError) -> Pixels {
+    guard let format = ImageFormat.sniff(bytes.span.bytes) else {
+      throw CodecError(code: .unsupported, message: "no known format")
+    }
+    var decoder = try Decoder(format: format, limits: limits, budget: budget)
+    var windows = Windows(bytes: bytes, windowByteCount: windowByteCount)
+    while true {
+      let progress = try decoder.readHeader(windows.current, isLast: windows.isLast)
+      windows.consume(progress.consumedByteCount)
+      if progress.value { break }
+      windows.advance()
+    }
+    let layout = try decoder.start(scale: scale)
+    var pixels = Pixels(format: layout.format, layout: layout.planes, planes: layout.planes.map { _ in [] })
+    while true {
+      let progress = try decoder.read(windows.current, isLast: windows.isLast)
+      windows.consume(progress.consumedByteCount)
+      switch progress.value {
+      case .needsInput: windows.advance()
+      case .stripReady: decoder.withStrip { strip in pixels.append(strip) }
+      case .done: return pixels
+      }
+    }
+  }
+
+  mutating func append(_ strip: borrowing Strip) {
+    for index in planes.indices {
+      for row in 0..<strip.rowCount(ofPlane: index) {
+        strip.withRow(row, ofPlane: index, byteCount: layout[index].width * format.pixelByteCount) { span in
+          span.withUnsafeBytes { planes[index].append(contentsOf: $0) }
+        }
+      }
+    }
+  }
+
+  public func sample(x: Int, y: Int, channel: Int = 0, plane: Int = 0) -> Int {
+    Int(planes[plane][(y * layout[plane].width + x) * format.channelCount + channel])
+  }
+
+  /// Red, green and blue at a place, flattened on white.
+  public func color(x: Int, y: Int) -> [Double] {
+    switch format {
+    case .gray8: return [Double](repeating: Double(sample(x: x, y: y)), count: 3)
+    case .rgb8: return (0..<3).map { Double(sample(x: x, y: y, channel: $0)) }
+    case .rgba8:
+      let alpha = Double(sample(x: x, y: y, channel: 3)) / 255
+      return (0..<3).map { Double(sample(x: x, y: y, channel: $0)) * alpha + 255 * (1 - alpha) }
+    case .ycc8:
+      let luma = Double(sample(x: x, y: y))
+      let chroma = (1...2).map { plane in
+        let layout = layout[plane]
+        let (cx, cy) = (Int(Double(x) * layout.horizontalScale), Int(Double(y) * layout.verticalScale))
+        return Double(sample(x: min(cx, layout.width - 1), y: min(cy, layout.height - 1), plane: plane)) - 128
+      }
+      return [luma + 1.402 * chroma[1], luma - 0.344136 * chroma[0] - 0.714136 * chroma[1], luma + 1.772 * chroma[0]]
+        .map { min(255, max(0, $0)) }
+    case .premultipliedRGBA16: preconditionFailure("decoders do not give these")
+    }
+  }
+
+  public var mean: [Double] {
+    let (width, height) = (layout[0].width, layout[0].height)
+    var sum = [0.0, 0.0, 0.0]
+    for y in 0..<height {
+      for x in 0..<width {
+        let color = color(x: x, y: y)
+        for channel in 0..<3 { sum[channel] += color[channel] }
+      }
+    }
+    return sum.map { $0 / Double(width * height) }
+  }
+}
+
+/// Bytes given a window at a time.
+public struct Windows {
+  private let bytes: [UInt8]
+  private let windowByteCount: Int
+  private var start = 0
+  private var end: Int
+
+  public init(bytes: [UInt8], windowByteCount: Int) {
+    self.bytes = bytes
+    self.windowByteCount = windowByteCount
+    end = min(windowByteCount, bytes.count)
+  }
+
+  /// What is left of the window.
+  public var current: RawSpan {
+    @_lifetime(borrow self)
+    get { bytes.span.bytes.extracting(start..<end) }
+  }
+
+  public var isLast: Bool { end == bytes.count }
+
+  public mutating func consume(_ count: Int) { start += count }
+
+  /// Moves on to the next window; what was left of this one is skipped.
+  public mutating func advance() {
+    start = end
+    end = bytes.count - end > windowByteCount ? end + windowByteCount : bytes.count
+  }
+}
+
+/// Runs a whole picture through the pipeline.
+public func process(
+  _ bytes: [UInt8], _ configuration: ProcessingConfiguration, windowByteCount: Int = .max,
+  limits: PictureLimits = PictureLimits(), cancellation: Cancellation = Cancellation(),
+  tracing: TraceTarget = TraceTarget()
+) throws(PipelineError) -> (bytes: [UInt8], report: ProcessingReport) {
+  var reader = PictureReader(limits: limits)
+  var windows = Windows(bytes: bytes, windowByteCount: windowByteCount)
+  while true {
+    let progress = try reader.push(windows.current, isLast: windows.isLast)
+    windows.consume(progress.consumedByteCount)
+    if progress.isComplete { break }
+    windows.advance()
+  }
+  let plan = try reader.plan(configuration)
+  var pipeline = try Pipeline(reader, plan: plan, cancellation: cancellation, tracing: tracing)
+  var output: [UInt8] = []
+  while true {
+    let isDone = try pipeline.push(windows.current, isLast: windows.isLast) { span in
+      span.withUnsafeBytes { output.append(contentsOf: $0) }
+    }
+    if isDone { return (output, pipeline.report(queued: .zero, total: .zero)) }
+    windows.advance()
+  }
+}

@@ -1,0 +1,94 @@
+import GRPCCore
+import GRPCInProcessTransport
+import SwiftProtobuf
+import Testing
+import WorkerOperations
+import WorkerProtocol
+
+@Suite("Health")
+struct HealthTests {
+  typealias Client = Grpc_Health_V1_Health.Client<InProcessTransport.Client>
+
+  private func withHealth(_ body: (Client, HealthState) async throws -> Void) async throws {
+    let state = HealthState(services: ["a.Service"])
+    let transport = InProcessTransport()
+    try await withGRPCServer(transport: transport.server, services: [HealthService(state: state)]) { _ in
+      try await withGRPCClient(transport: transport.client) { try await body(Client(wrapping: $0), state) }
+    }
+  }
+
+  private func request(_ service: String) -> Grpc_Health_V1_HealthCheckRequest {
+    .with { $0.service = service }
+  }
+
+  @Test("Check tells the state of known services, and NOT_FOUND for others")
+  func check() async throws {
+    try await withHealth { client, state in
+      for service in ["", "a.Service"] {
+        for (status, expected) in [
+          (HealthState.Status.notServing, Grpc_Health_V1_HealthCheckResponse.ServingStatus.notServing),
+          (.serving, .serving),
+        ] {
+          state.set(status)
+          let answer = try await client.check(request(service))
+          #expect(answer.status == expected)
+        }
+      }
+      let error = await #expect(throws: RPCError.self) { () async throws in
+        _ = try await client.check(request("b.Service"))
+      }
+      #expect(error?.code == .notFound)
+    }
+  }
+
+  @Test("List tells the state of every service")
+  func list() async throws {
+    try await withHealth { client, state in
+      state.set(.serving)
+      let statuses = try await client.list(Grpc_Health_V1_HealthListRequest()).statuses
+      #expect(Set(statuses.keys) == ["", "a.Service"])
+      #expect(statuses.values.allSatisfy { $0.status == .serving })
+    }
+  }
+
+  @Test("Watch tells the state now and at every change, and is forgotten when its client leaves")
+  func watch() async throws {
+    try await withHealth { client, state in
+      await withTaskGroup(of: Void.self) { group in
+        let (seen, see) = AsyncStream<Grpc_Health_V1_HealthCheckResponse.ServingStatus>.makeStream()
+        group.addTask {
+          try? await client.watch(request("")) { response in
+            for try await message in response.messages { see.yield(message.status) }
+          }
+        }
+        var statuses = seen.makeAsyncIterator()
+        #expect(await statuses.next() == .notServing)
+        state.set(.serving)
+        #expect(await statuses.next() == .serving)
+        state.set(.notServing)
+        #expect(await statuses.next() == .notServing)
+        #expect(state.watcherCount == 1)
+        group.cancelAll()
+      }
+      for _ in 0..<1000 where state.watcherCount > 0 { try await Task.sleep(for: .milliseconds(5)) }
+      #expect(state.watcherCount == 0)
+    }
+  }
+
+  @Test("Watch of an unknown service says so, and stays open")
+  func watchUnknown() async throws {
+    try await withHealth { client, _ in
+      await withTaskGroup(of: Void.self) { group in
+        let (seen, see) = AsyncStream<Grpc_Health_V1_HealthCheckResponse.ServingStatus>.makeStream()
+        group.addTask {
+          try? await client.watch(request("b.Service")) { response in
+            for try await message in response.messages { see.yield(message.status) }
+          }
+        }
+        var statuses = seen.makeAsyncIterator()
+        #expect(await statuses.next() == .serviceUnknown)
+        group.cancelAll()
+      }
+    }
+  }
+}

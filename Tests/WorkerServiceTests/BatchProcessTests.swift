@@ -1,0 +1,196 @@
+import Foundation
+import GRPCCore
+import GRPCProtobuf
+import ImageCodecs
+import ImagePipeline
+import SwiftProtobuf
+import Synchronization
+import TestSupport
+import Testing
+import WorkerProtocol
+import WorkerService
+
+@Suite("BatchProcess")
+struct BatchProcessTests {
+  @Test("works on whole and chunked uploads that interleave, each ended by one report")
+  func interleaved() async throws {
+    try await withWorker { client, environment in
+      let (a, b) = (Fixture.bytes("photo-420.jpg"), Fixture.bytes("photo.png"))
+      var requests: [Imageworker_V1_BatchProcessRequest] = [
+        .start("a", preset: "favicon"), .start("whole", preset: "preview", image: a), .start("b") { $0.maxWidth = 30 },
+      ]
+      for index in 0..<max(a.count, b.count) / 500 + 1 {
+        requests.append(.chunk("a", a.dropFirst(index * 500).prefix(500)))
+        requests.append(.chunk("b", b.dropFirst(index * 500).prefix(500)))
+      }
+      requests += [.end("b"), .end("a")]
+      let items = try await client.batch(requests)
+      for (id, width) in [("a", 64), ("b", 30), ("whole", 240)] {
+        let item = try #require(items[id])
+        #expect(item.parts.first == "header" && item.parts.last == "report" && item.errors.isEmpty, "\(id)")
+        #expect(item.parts.filter { $0 == "report" }.count == 1)
+        #expect(try Pixels.decode(item.bytes).layout[0].width == width, "\(id)")
+      }
+      #expect(environment.memory.used == 0)
+    }
+  }
+
+  @Test("an item's error is its own, and the stream goes on")
+  func ownErrors() async throws {
+    try await withWorker { client, _ in
+      let good = Fixture.bytes("photo-420.jpg")
+      let items = try await client.batch([
+        .start("preset", preset: "nope", image: good),
+        .start("quality", image: good) { $0.compressionQuality = 1.5 },
+        .start("empty"), .end("empty"),
+        .start("words", image: Array("no picture at all, just a few words".utf8)),
+        .start("cut"), .chunk("cut", good.prefix(3000)), .end("cut"),
+        .start("unended"), .chunk("unended", good.prefix(3000)),
+        .chunk("stray", good), .end("stray2"),
+        .with { $0.itemID = "nothing" },
+        .start("good", preset: "favicon", image: good),
+      ])
+      let expected: [String: (RPCError.Code, String)] = [
+        "preset": (.invalidArgument, "UNKNOWN_PRESET"), "quality": (.invalidArgument, "INVALID_FIELD"),
+        "empty": (.invalidArgument, "EMPTY_IMAGE"), "words": (.unimplemented, "UNKNOWN_FORMAT"),
+        "cut": (.invalidArgument, "TRUNCATED_IMAGE"), "unended": (.invalidArgument, "TRUNCATED_IMAGE"),
+        "stray": (.invalidArgument, "INVALID_FIELD"), "stray2": (.invalidArgument, "INVALID_FIELD"),
+        "nothing": (.invalidArgument, "INVALID_FIELD"),
+      ]
+      for (id, (code, reason)) in expected {
+        let errors = items[id]?.errors ?? []
+        #expect(errors.count == 1, "\(id)")
+        let status = try GoogleRPCStatus(serializedBytes: try #require(errors.first).serializedBytes() as [UInt8])
+        #expect(status.code == code && status.details.first?.errorInfo?.reason == reason, "\(id): \(status.message)")
+      }
+      #expect(items["good"]?.report != nil && items["good"]?.errors.isEmpty == true)
+    }
+  }
+
+  @Test("names the field of an item's configuration by its place in the start")
+  func fieldPath() async throws {
+    try await withWorker { client, _ in
+      let items = try await client.batch([.start("a", image: [1]) { $0.maxWidth = 0 }])
+      let error = try #require(items["a"]?.errors.first)
+      let status = try GoogleRPCStatus(serializedBytes: error.serializedBytes() as [UInt8])
+      #expect(status.details.compactMap(\.badRequest).first?.violations.first?.field == "start.configuration.max_width")
+    }
+  }
+
+  @Test("a repeated item id is refused, and costs the first nothing that is complete")
+  func repeatedID() async throws {
+    try await withWorker { client, _ in
+      let good = Fixture.bytes("photo-420.jpg")
+      let items = try await client.batch([
+        .start("a", preset: "favicon", image: good), .start("a", preset: "favicon", image: good),
+        .start("b", preset: "favicon"), .chunk("b", good.prefix(100)), .start("b", preset: "favicon"),
+        .chunk("b", good.dropFirst(100)), .end("b"),
+        .start("c", preset: "favicon", image: good),
+      ])
+      #expect(items["a"]?.report != nil && items["a"]?.errors.count == 1)
+      #expect(items["b"]?.report == nil && items["b"]?.errors.count == 1)
+      #expect(items["c"]?.report != nil && items["c"]?.errors.isEmpty == true)
+    }
+  }
+
+  @Test("an item id must have between 1 and 256 bytes")
+  func itemIDLength() async throws {
+    try await withWorker { client, _ in
+      let long = String(repeating: "x", count: 257)
+      let items = try await client.batch([.start(""), .start(long), .start(String(repeating: "y", count: 256)), ])
+      #expect(items[""]?.errors.count == 1)
+      #expect(items[String(long.prefix(64))]?.errors.count == 1)
+      #expect(items[String(repeating: "y", count: 256)]?.errors.count == 1)  // never ended, but accepted
+    }
+  }
+
+  @Test("decodes chunks as they arrive: the first bytes of the result come before the last of the upload")
+  func streams() async throws {
+    try await withWorker { client, _ in
+      let picture = try tallPicture()
+      let (results, send) = AsyncStream<Void>.makeStream()
+      try await client.batchProcess { writer in
+        try await writer.write(.start("a") { $0.maxWidth = 256 })
+        let half = picture.count / 2
+        for offset in stride(from: 0, to: half, by: 8192) {
+          try await writer.write(.chunk("a", picture[offset..<min(offset + 8192, half)]))
+        }
+        // The other half is only sent once compressed bytes have come back.
+        for await _ in results { break }
+        try await writer.write(.chunk("a", picture[half...]))
+        try await writer.write(.end("a"))
+      } onResponse: { response in
+        var isReported = false
+        for try await message in response.messages {
+          if case .chunk = message.part { send.yield() }
+          if case .report = message.part { isReported = true }
+        }
+        #expect(isReported)
+      }
+    }
+  }
+
+  /// A JPEG of some 100 KB with many rows.
+  private func tallPicture() throws -> [UInt8] {
+    try process(
+      Fixture.bytes("photo-420.jpg"),
+      ProcessingConfiguration(maxWidth: 900, compressionQuality: 0.95, preferredFormat: .jpeg, allowUpscale: true)
+    ).bytes
+  }
+
+  @Test("uploads that can't all have memory are refused rather than waiting for each other")
+  func noDeadlock() async throws {
+    let picture = try tallPicture()
+    var reader = PictureReader(limits: PictureLimits())
+    _ = try reader.push(picture.span.bytes, isLast: true)
+    let need = Int(try reader.plan(ProcessingConfiguration(maxWidth: 64)).workingSetByteCount)
+    try await withWorker(memoryLimit: need * 3 / 2) { client, environment in
+      let ids = (0..<6).map { "item\($0)" }
+      var requests = ids.map { Imageworker_V1_BatchProcessRequest.start($0) { $0.maxWidth = 64 } }
+      for offset in stride(from: 0, to: picture.count, by: 4096) {
+        requests += ids.map { .chunk($0, picture[offset..<min(offset + 4096, picture.count)]) }
+      }
+      requests += ids.map { .end($0) }
+      let items = try await client.batch(requests)
+      #expect(items.values.allSatisfy { ($0.report != nil) != (!$0.errors.isEmpty) } && items.count == 6)
+      #expect(items.values.contains { $0.report != nil })
+      for error in items.values.flatMap(\.errors) { #expect(error.code == 8) }
+      #expect(environment.memory.used == 0)
+    }
+  }
+
+  @Test("a drain lets open items finish, refuses new ones, and then ends the stream")
+  func drain() async throws {
+    let drain = DrainState()
+    try await withWorker(drain: drain) { client, _ in
+      let picture = Fixture.bytes("photo-420.jpg")
+      let (starts, started) = AsyncStream<Void>.makeStream()
+      let (ends, ended) = AsyncStream<Void>.makeStream()
+      let outcome = Mutex<[String: String]>([:])
+      let status = await failure {
+        try await client.batchProcess { writer in
+          try await writer.write(.start("open", preset: "favicon"))
+          try await writer.write(.chunk("open", picture.prefix(8000)))
+          for await _ in starts { break }  // the header has come back: it is being worked on
+          drain.begin()
+          try await writer.write(.start("late", preset: "favicon", image: picture))
+          try await writer.write(.chunk("open", picture.dropFirst(8000)))
+          try await writer.write(.end("open"))
+          for await _ in ends { break }  // the client would keep the stream open
+        } onResponse: { response in
+          defer { ended.finish() }
+          for try await message in response.messages {
+            switch message.part {
+            case .header: started.yield()
+            case .report: outcome.withLock { $0[message.itemID] = "report" }
+            case .error(let error): outcome.withLock { $0[message.itemID] = "error \(error.code)" }
+            default: break
+            }
+          }
+        }
+      }
+      #expect(outcome.withLock { $0 } == ["open": "report", "late": "error 14"])
+      #expect(status?.code == .unavailable)
+    }
+  }
+}

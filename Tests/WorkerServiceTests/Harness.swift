@@ -1,0 +1,142 @@
+import Foundation
+import GRPCCore
+import GRPCInProcessTransport
+import GRPCProtobuf
+import ImagePipeline
+import SwiftProtobuf
+import TestSupport
+import Tracing
+import WorkerOperations
+import WorkerProtocol
+import WorkerService
+
+typealias Client = Imageworker_V1_ImageWorkerService.Client<InProcessTransport.Client>
+
+/// Runs `body` with a client of a service in this process.
+func withWorker(
+  limits: WorkerLimits = WorkerLimits(), memoryLimit: Int = 256 << 20, drain: DrainState = DrainState(),
+  tracer: any Tracer = NoOpTracer(), _ body: (Client, WorkerEnvironment) async throws -> Void
+) async throws {
+  let environment = WorkerEnvironment(
+    limits: limits, memoryLimit: memoryLimit, threadCount: 2, drain: drain, tracer: tracer)
+  let transport = InProcessTransport()
+  try await withGRPCServer(
+    transport: transport.server, services: [ImageWorkerService(environment: environment)],
+    interceptors: [TracingInterceptor(tracer: tracer)]
+  ) { _ in
+    try await withGRPCClient(transport: transport.client) { client in
+      try await body(Client(wrapping: client), environment)
+    }
+  }
+}
+
+/// One item's or one call's result.
+struct Collected: Sendable {
+  var header: Imageworker_V1_ImageInfo?
+  var bytes: [UInt8] = []
+  var report: Imageworker_V1_ProcessingReport?
+  var errors: [Google_Rpc_Status] = []
+  /// Parts in the order in which they came.
+  var parts: [String] = []
+  var largestChunk = 0
+
+  mutating func append(chunk: Data) {
+    bytes += chunk
+    largestChunk = max(largestChunk, chunk.count)
+    parts.append("chunk")
+  }
+}
+
+extension Client {
+  func process(
+    _ bytes: [UInt8], preset: String = "", _ change: (inout Imageworker_V1_ProcessingConfiguration) -> Void = { _ in }
+  ) async throws -> Collected {
+    var request = Imageworker_V1_ProcessImageRequest()
+    request.image = Data(bytes)
+    request.preset = preset
+    change(&request.configuration)
+    return try await processImage(request) { response in
+      var collected = Collected()
+      for try await message in response.messages {
+        switch message.part {
+        case .header(let header):
+          collected.header = header
+          collected.parts.append("header")
+        case .chunk(let chunk): collected.append(chunk: chunk)
+        case .report(let report):
+          collected.report = report
+          collected.parts.append("report")
+        case nil: collected.parts.append("nothing")
+        }
+      }
+      return collected
+    }
+  }
+
+  /// Sends the requests and collects the results by item.
+  func batch(_ requests: [Imageworker_V1_BatchProcessRequest]) async throws -> [String: Collected] {
+    try await batchProcess { writer in
+      for request in requests { try await writer.write(request) }
+    } onResponse: { response in
+      var items: [String: Collected] = [:]
+      for try await message in response.messages {
+        var item = items[message.itemID] ?? Collected()
+        switch message.part {
+        case .header(let header):
+          item.header = header
+          item.parts.append("header")
+        case .chunk(let chunk): item.append(chunk: chunk)
+        case .report(let report):
+          item.report = report
+          item.parts.append("report")
+        case .error(let error):
+          item.errors.append(error)
+          item.parts.append("error")
+        case nil: item.parts.append("nothing")
+        }
+        items[message.itemID] = item
+      }
+      return items
+    }
+  }
+}
+
+extension Imageworker_V1_BatchProcessRequest {
+  static func start(
+    _ id: String, preset: String = "", image: [UInt8] = [],
+    _ change: (inout Imageworker_V1_ProcessingConfiguration) -> Void = { _ in }
+  ) -> Self {
+    .with { request in
+      request.itemID = id
+      request.start.preset = preset
+      request.start.image = Data(image)
+      change(&request.start.configuration)
+    }
+  }
+
+  static func chunk(_ id: String, _ bytes: some Sequence<UInt8>) -> Self {
+    .with { request in
+      request.itemID = id
+      request.chunk = Data(bytes)
+    }
+  }
+
+  static func end(_ id: String) -> Self {
+    .with { request in
+      request.itemID = id
+      request.end = Imageworker_V1_BatchItemEnd()
+    }
+  }
+}
+
+/// The error of a call, with its details unpacked.
+func failure(_ body: () async throws -> Void) async -> GoogleRPCStatus? {
+  do {
+    try await body()
+    return nil
+  } catch {
+    return (error as? RPCError).flatMap { error in
+      do { return try error.unpackGoogleRPCStatus() } catch { return nil }
+    }
+  }
+}

@@ -1,0 +1,207 @@
+import GRPCCore
+import GRPCProtobuf
+import ImageCodecs
+import ImagePipeline
+import InMemoryTracing
+import SwiftProtobuf
+import TestSupport
+import Testing
+import Tracing
+import WorkerProtocol
+import WorkerService
+
+@Suite("ProcessImage")
+struct ProcessImageTests {
+  @Test("gives a header, chunks of at most 64 KiB, and a report, in this order")
+  func order() async throws {
+    try await withWorker { client, environment in
+      let result = try await client.process(Fixture.bytes("photo-420.jpg"), preset: "favicon")
+      #expect(result.parts.first == "header" && result.parts.last == "report")
+      #expect(result.parts.dropFirst().dropLast().allSatisfy { $0 == "chunk" } && result.parts.count > 2)
+      #expect(result.largestChunk <= 65536)
+      let pixels = try Pixels.decode(result.bytes)
+      #expect(pixels.layout[0].width == 64 && pixels.layout[0].height == 43)
+      #expect(result.header?.width == 64 && result.header?.height == 43 && result.header?.format == "jpeg")
+      let report = try #require(result.report)
+      #expect(report.input.width == 240 && report.output.width == 64)
+      #expect(report.outputBytes == UInt64(result.bytes.count))
+      #expect(report.timings.decode.nanos > 0 && report.timings.encode.nanos > 0 && report.peakMemoryBytes > 0)
+      #expect(environment.memory.used == 0)
+    }
+  }
+
+  @Test("cuts large results into chunks of at most 64 KiB")
+  func largeResult() async throws {
+    try await withWorker { client, _ in
+      let result = try await client.process(Fixture.bytes("photo-420.jpg")) {
+        $0.maxWidth = 1200
+        $0.allowUpscale = true
+        $0.preferredFormat = .png
+      }
+      #expect(result.bytes.count > 200_000 && result.largestChunk <= 65536)
+      #expect(try Pixels.decode(result.bytes).layout[0].width == 1200)
+    }
+  }
+
+  struct BadRequestCase: Sendable, CustomTestStringConvertible {
+    var field: String
+    var code = RPCError.Code.invalidArgument
+    var change: @Sendable (inout Imageworker_V1_ProcessingConfiguration) -> Void
+    var testDescription: String { field }
+  }
+
+  @Test(
+    "refuses a field out of range, or not served, by its name",
+    arguments: [
+      BadRequestCase(field: "configuration.compression_quality") { $0.compressionQuality = 1.5 },
+      BadRequestCase(field: "configuration.compression_quality") { $0.compressionQuality = .nan },
+      BadRequestCase(field: "configuration.scale_factor") { $0.scaleFactor = 0.5 },
+      BadRequestCase(field: "configuration.max_width") { $0.maxWidth = 0 },
+      BadRequestCase(field: "configuration.max_height") { $0.maxHeight = 1_000_000 },
+      BadRequestCase(field: "configuration.background.red") { $0.background.red = 256 },
+      BadRequestCase(field: "configuration.preferred_format") { $0.preferredFormat = .UNRECOGNIZED(99) },
+      BadRequestCase(field: "configuration.resize_mode") { $0.resizeMode = .stretch },
+      BadRequestCase(field: "configuration.resize_mode", code: .unimplemented) { $0.resizeMode = .fill },
+      BadRequestCase(field: "configuration.max_bytes", code: .unimplemented) { $0.maxBytes = 1000 },
+      BadRequestCase(field: "configuration.crop", code: .unimplemented) { $0.crop.width = 1 },
+      BadRequestCase(field: "configuration.gravity", code: .unimplemented) { $0.gravity = .north },
+      BadRequestCase(field: "configuration.focus_point", code: .unimplemented) { $0.focusPoint.x = 1 },
+      BadRequestCase(field: "configuration.filters", code: .unimplemented) { $0.filters = [.with { $0.name = "sepia" }] },
+      BadRequestCase(field: "configuration.jpeg", code: .unimplemented) { $0.jpeg.progressive = true },
+      BadRequestCase(field: "configuration.png", code: .unimplemented) { $0.png.interlaced = true },
+      BadRequestCase(field: "configuration.webp", code: .unimplemented) { $0.webp.lossless = true },
+      BadRequestCase(field: "configuration.metadata", code: .unimplemented) { $0.metadata = .keepCopyright },
+    ])
+  func badFields(test: BadRequestCase) async throws {
+    try await withWorker { client, _ in
+      let status = await failure { _ = try await client.process(Fixture.bytes("photo.png"), test.change) }
+      #expect(status?.code == test.code)
+      #expect(status?.details.first?.errorInfo?.domain == "imageworker.v1")
+      #expect(status?.details.compactMap(\.badRequest).first?.violations.first?.field == test.field)
+    }
+  }
+
+  @Test(
+    "says what is wrong with a picture",
+    arguments: [
+      ([], RPCError.Code.invalidArgument, "EMPTY_IMAGE"),
+      (Array("only words, many of them, and no picture".utf8), .unimplemented, "UNKNOWN_FORMAT"),
+      ([0x49, 0x49, 0x2A, 0, 8, 0, 0, 0], .unimplemented, "UNSUPPORTED_IMAGE"),
+      (Array(Fixture.bytes("photo-420.jpg").prefix(3000)), .invalidArgument, "TRUNCATED_IMAGE"),
+      (Fixture.bytes("pngsuite-xcsn0g01.png"), .invalidArgument, "CORRUPT_IMAGE"),
+    ] as [([UInt8], RPCError.Code, String)])
+  func badPictures(bytes: [UInt8], code: RPCError.Code, reason: String) async throws {
+    try await withWorker { client, environment in
+      let status = await failure { _ = try await client.process(bytes) }
+      #expect(status?.code == code)
+      #expect(status?.details.first?.errorInfo?.reason == reason)
+      #expect(environment.memory.used == 0)
+    }
+  }
+
+  @Test("refuses an unknown preset, and widget for its byte limit")
+  func presets() async throws {
+    try await withWorker { client, _ in
+      let unknown = await failure { _ = try await client.process(Fixture.bytes("photo.png"), preset: "nope") }
+      #expect(unknown?.code == .invalidArgument)
+      #expect(unknown?.details.compactMap(\.badRequest).first?.violations.first?.field == "preset")
+      let widget = await failure { _ = try await client.process(Fixture.bytes("photo.png"), preset: "widget") }
+      #expect(widget?.code == .unimplemented && widget?.message.contains("max_bytes") == true)
+    }
+  }
+
+  @Test("refuses a picture above a limit, naming limit and value")
+  func limits() async throws {
+    var limits = WorkerLimits()
+    limits.picture.maxPixels = 1000
+    try await withWorker(limits: limits) { client, _ in
+      let status = await failure { _ = try await client.process(Fixture.bytes("photo-420.jpg")) }
+      #expect(status?.code == .failedPrecondition)
+      #expect(status?.message.contains("1000") == true && status?.message.contains("38400") == true)
+    }
+    try await withWorker(memoryLimit: 50_000) { client, _ in
+      let status = await failure { _ = try await client.process(Fixture.bytes("photo-420.jpg")) }
+      #expect(status?.code == .failedPrecondition)
+      #expect(status?.details.first?.errorInfo?.metadata["limit"] == "50000")
+    }
+  }
+
+  @Test("refuses work when the queue is full, and says when to come back")
+  func fullQueue() async throws {
+    var limits = WorkerLimits()
+    limits.maxWaitingPictures = 0
+    try await withWorker(limits: limits, memoryLimit: 10 << 20) { client, environment in
+      let held = try await environment.memory.reserve(10 << 20, cancellation: .init())
+      let status = await failure { _ = try await client.process(Fixture.bytes("photo-420.jpg")) }
+      #expect(status?.code == .resourceExhausted)
+      #expect(status?.details.contains { $0.retryInfo != nil } == true)
+      #expect(held.byteCount == 10 << 20)
+    }
+  }
+
+  @Test("refuses new work while draining")
+  func draining() async throws {
+    let drain = DrainState()
+    try await withWorker(drain: drain) { client, _ in
+      drain.begin()
+      let status = await failure { _ = try await client.process(Fixture.bytes("photo.png")) }
+      #expect(status?.code == .unavailable && status?.details.first?.errorInfo?.reason == "DRAINING")
+    }
+  }
+
+  @Test("traces a server span with one span for each stage below it")
+  func spans() async throws {
+    let tracer = InMemoryTracer()
+    try await withWorker(tracer: tracer) { client, _ in
+      _ = try await client.process(Fixture.bytes("photo-420.jpg"), preset: "favicon")
+    }
+    let spans = tracer.finishedSpans
+    let server = try #require(spans.first { $0.kind == .server })
+    #expect(server.operationName == "imageworker.v1.ImageWorkerService/ProcessImage")
+    #expect(server.attributes.get("rpc.response.status_code") == "OK".toSpanAttribute())
+    for name in ["decode", "resize", "encode"] {
+      let stages = spans.filter { $0.operationName == name }
+      #expect(stages.count == 1 && stages.first?.parentSpanID == server.spanID, "\(name)")
+    }
+  }
+}
+
+@Suite("InspectImage and ListPresets")
+struct InspectionTests {
+  @Test("tells what a picture is and would become, from its beginning alone")
+  func inspect() async throws {
+    try await withWorker { client, _ in
+      var request = Imageworker_V1_InspectImageRequest()
+      request.image = .init(Fixture.bytes("orientation-6.jpg").prefix(800))
+      request.preset = "favicon"
+      request.configuration.maxWidth = 16
+      let response = try await client.inspectImage(request)
+      #expect(response.info.width == 48 && response.info.height == 32 && response.info.orientation == 6)
+      #expect(response.output.width == 16 && response.output.height == 11 && response.output.format == "jpeg")
+      #expect(response.decodedBytes == 48 * 32 * 3 && response.workingSetBytes > 0)
+    }
+  }
+
+  @Test("refuses a beginning that is too short, or no picture")
+  func refusals() async throws {
+    try await withWorker { client, _ in
+      for (bytes, reason) in [([0xFF, 0xD8, 0xFF, 0xE0], "TRUNCATED_IMAGE"), ([], "EMPTY_IMAGE")] as [([UInt8], String)] {
+        var request = Imageworker_V1_InspectImageRequest()
+        request.image = .init(bytes)
+        let status = await failure { _ = try await client.inspectImage(request) }
+        #expect(status?.code == .invalidArgument && status?.details.first?.errorInfo?.reason == reason)
+      }
+    }
+  }
+
+  @Test("lists the nine presets with their configurations")
+  func listPresets() async throws {
+    try await withWorker { client, _ in
+      let presets = try await client.listPresets(Imageworker_V1_ListPresetsRequest()).presets
+      #expect(presets.count == 9 && presets.first?.name == "default")
+      let widget = try #require(presets.first { $0.name == "widget" })
+      #expect(widget.configuration.maxWidth == 1024 && widget.configuration.maxBytes == 1_000_000)
+      #expect(!widget.configuration.hasMaxHeight)
+    }
+  }
+}

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Installs the system packages that building and testing need, where they are missing. Quick when nothing is.
+set -euo pipefail
+
+if ! command -v swift >/dev/null; then
+  echo "error: there is no swift on the PATH; install a Swift toolchain, version 6.3 or later" >&2
+  exit 1
+fi
+
+if [[ "$(uname)" == Darwin ]]; then
+  wanted=(jpeg-turbo libpng pkgconf python webp)
+  missing=()
+  for formula in "${wanted[@]}"; do
+    brew list --versions "$formula" >/dev/null || missing+=("$formula")
+  done
+  [[ ${#missing[@]} -eq 0 ]] || brew install "${missing[@]}"
+  exit 0
+fi
+
+wanted=(libjpeg62-turbo-dev libpng-dev libstb-dev libwebp-dev pkg-config python3 python3-venv)
+if ! apt-cache show libjpeg62-turbo-dev >/dev/null 2>&1 && grep -qi ubuntu /etc/os-release; then
+  wanted[0]=libjpeg-turbo8-dev # Ubuntu's name for it
+fi
+missing=()
+for package in "${wanted[@]}"; do
+  dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
+done
+[[ ${#missing[@]} -gt 0 ]] || exit 0
+
+sudo=()
+[[ $(id -u) -eq 0 ]] || sudo=(sudo)
+echo "installing: ${missing[*]}"
+"${sudo[@]}" apt-get update -qq
+"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
