@@ -135,7 +135,8 @@ let targets: [Target] = [
   .testTarget(
     name: "WorkerOperationsTests",
     dependencies: [
-      "WorkerOperations", "WorkerProtocol", grpcCore, grpcInProcess, inMemoryTracing, swiftProtobuf, tracing,
+      "WorkerOperations", "WorkerProtocol", grpcCore, grpcInProcess, grpcPosix, inMemoryTracing, swiftProtobuf,
+      tracing,
     ],
     swiftSettings: strictSwift),
 ]

@@ -39,6 +39,8 @@ final class BatchItems: Sendable {
     var open: [String: Upload] = [:]
     var working: Set<String> = []
     var wholeCount = 0
+    /// Items whose end is on its way; nothing else is said of them.
+    var claimed: Set<String> = []
     var ended: Set<String> = []
     // Oldest first, so that a stream of any length holds a bounded number of ids.
     var endedOrder: [String] = []
@@ -114,10 +116,26 @@ final class BatchItems: Sendable {
     waiter?.resume()
   }
 
-  /// The item has its report or its error.
+  /// Whether the caller is the one who gives the item its end: an item has one, whoever finds a reason for it first.
+  func claimEnd(_ id: String) -> Bool {
+    state.withLock { !$0.ended.contains(id) && $0.claimed.insert(id).inserted }
+  }
+
+  /// Whether somebody has given the item its end, or is about to.
+  func isClaimed(_ id: String) -> Bool {
+    state.withLock { $0.claimed.contains(id) || $0.ended.contains(id) }
+  }
+
+  /// Stops taking bytes for an item that was given its end while its upload was open.
+  func abandonUpload(_ id: String) {
+    state.withLock { $0.open[id] }?.abandon()
+  }
+
+  /// The item has its end, and nobody works on it any more.
   func end(_ id: String) {
     let upload = state.withLock { state in
       state.working.remove(id)
+      state.claimed.remove(id)
       if state.ended.insert(id).inserted { state.endedOrder.append(id) }
       if state.endedOrder.count > 2 * Self.rememberedCount {
         for forgotten in state.endedOrder.prefix(Self.rememberedCount) { state.ended.remove(forgotten) }

@@ -74,13 +74,18 @@ struct BatchSession: Sendable {
       return nil
     }
     switch (request.part, items.standing(of: id)) {
+    case (_, .open) where items.isClaimed(id): break  // it has its end already
     case (.start(let start), .new): return try await begin(id, start)
     case (.start, .open):
       try await end(id, with: PipelineError(.invalidField, "item_id is in use by an open upload", field: "item_id"))
     case (.start, .working), (.start, .ended):
       try await emit(
         PipelineError(.invalidField, "item_id was used before on this stream", field: "item_id"), for: id)
-    case (.chunk(let bytes), .open(let upload)): await upload.chunks.send(bytes)
+    case (.chunk(let bytes), .open(let upload)):
+      do {
+        try environment.limits.check(message: bytes)
+        await upload.chunks.send(bytes)
+      } catch { try await end(id, with: error) }
     case (.end, .open): items.complete(id)
     case (.chunk, .ended), (.end, .ended), (.chunk, .working), (.end, .working): break
     case (.chunk, .new), (.end, .new):
@@ -98,6 +103,7 @@ struct BatchSession: Sendable {
     let configuration: ProcessingConfiguration
     do {
       if environment.drain.isDraining { throw WireError.draining }
+      try environment.limits.check(message: start.image)
       configuration = try environment.presets.configuration(
         named: start.preset, overrides: ProcessingConfiguration(start.configuration))
       if start.image.isEmpty, items.openCount >= environment.limits.maxOpenUploads {
@@ -151,17 +157,28 @@ struct BatchSession: Sendable {
   ) async throws {
     let processor = PictureProcessor(
       environment: environment, configuration: configuration, cancellation: cancellation, admit: admit,
-      emit: { try await responses.write(Response(id: id, $0)) })
+      emit: { try await emit($0, for: id) })
     do {
       try await processor.run(nextBytes: nextBytes)
     } catch {
-      try await emit(error, for: id)
+      if items.claimEnd(id) { try await emit(error, for: id) }
     }
   }
 
+  /// Gives an item its end before its picture had one. Whoever works on it notices at its next bytes.
   private func end(_ id: String, with error: any Error) async throws {
-    items.end(id)
+    guard items.claimEnd(id) else { return }
     try await emit(error, for: id)
+    if case .open = items.standing(of: id) { items.abandonUpload(id) } else { items.end(id) }
+  }
+
+  private func emit(_ part: PictureProcessor.Part, for id: String) async throws {
+    if case .report = part {
+      guard items.claimEnd(id) else { throw PipelineError.cancelled }
+    } else if items.isClaimed(id) {
+      throw PipelineError.cancelled
+    }
+    try await responses.write(Response(id: id, part))
   }
 
   private func emit(_ error: any Error, for id: String) async throws {

@@ -17,6 +17,7 @@ public struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServic
     context: ServerContext
   ) async throws {
     try await serve { cancellation in
+      try environment.limits.check(message: request.image)
       let configuration = try environment.presets.configuration(
         named: request.preset, overrides: ProcessingConfiguration(request.configuration))
       let processor = PictureProcessor(
@@ -44,6 +45,7 @@ public struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServic
     request: Imageworker_V1_InspectImageRequest, context: ServerContext
   ) async throws -> Imageworker_V1_InspectImageResponse {
     try await serve { _ in
+      try environment.limits.check(message: request.image)
       let configuration = try environment.presets.configuration(
         named: request.preset, overrides: ProcessingConfiguration(request.configuration))
       return try await withTaskExecutorPreference(environment.executor) {

@@ -10,7 +10,6 @@ struct Settings {
   var port: Int
   var threadCount: Int
   var memoryLimit: Int
-  var maxMessageByteCount: Int
   var drainTimeout: Duration
   var logLevel: Logger.Level
   var limits: WorkerLimits
@@ -39,7 +38,6 @@ struct Settings {
     port = try Self.int(config, "port", default: 50051, in: 0...65535)
     threadCount = try Self.int(config, "threads", default: SystemInfo.coreCount, in: 1...1024)
     memoryLimit = try Self.int(config, "memoryLimitMiB", default: 768, in: 32...1_048_576) << 20
-    maxMessageByteCount = try Self.int(config, "maxMessageMiB", default: 64, in: 1...2047) << 20
     drainTimeout = .seconds(try Self.int(config, "drainTimeoutSeconds", default: 30, in: 0...3600))
     limits = try Self.limits(config)
     let level = config.string(forKey: "logLevel", default: "info")
@@ -60,6 +58,7 @@ struct Settings {
         maxHeldPixels: UInt64(try int(config, "maxHeldPixels", default: Int(picture.maxHeldPixels), in: all)),
         maxScans: UInt32(try int(config, "maxScans", default: Int(picture.maxScans), in: 1...1_000_000)),
         memory: try int(config, "pictureMemoryLimitMiB", default: picture.memory >> 20, in: 1...1_048_576) << 20),
+      maxMessageByteCount: try int(config, "maxMessageMiB", default: defaults.maxMessageByteCount >> 20, in: 1...1023) << 20,
       maxWaitingPictures: try int(
         config, "maxWaitingPictures", default: defaults.maxWaitingPictures, in: 0...1_000_000),
       maxOpenUploads: try int(config, "maxOpenUploads", default: defaults.maxOpenUploads, in: 1...100_000),

@@ -68,7 +68,8 @@ struct Worker: Service {
         ? .ipv6(host: settings.host, port: settings.port) : .ipv4(host: settings.host, port: settings.port),
       transportSecurity: .plaintext,
       config: .defaults { config in
-        config.rpc.maxRequestPayloadSize = settings.maxMessageByteCount
+        // Above its limit the transport resets the stream without a word. Up to twice ours, the service can explain.
+        config.rpc.maxRequestPayloadSize = 2 * settings.limits.maxMessageByteCount
         config.http2.targetWindowSize = Self.windowByteCount
         config.http2.maxFrameSize = Self.frameByteCount
       })

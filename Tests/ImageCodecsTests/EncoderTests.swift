@@ -82,9 +82,9 @@ struct EncoderTests {
       format: test.format, width: pixels.layout[0].width, height: pixels.layout[0].height, pixelFormat: pixels.format,
       subsampling: test.subsampling, quality: 95)
     let budget = PictureBudget(limit: 1 << 26)
-    let whole = try encode(pixels, options, rowCount: 10000, budget: budget)
+    let whole = try encode(pixels, options, rowCount: 16, budget: budget)
     #expect(UInt64(budget.peak) <= (try options.estimatedByteCount()) + UInt64(whole.count) * 3 + 4096)
-    for rowCount in [1, 7, 16] {
+    for rowCount in [1, 7, 10000] {
       #expect(try encode(pixels, options, rowCount: rowCount, budget: budget) == whole)
     }
     #expect(budget.used == 0)

@@ -1,5 +1,6 @@
 import GRPCCore
 import GRPCInProcessTransport
+import GRPCNIOTransportHTTP2Posix
 import SwiftProtobuf
 import Testing
 import WorkerOperations
@@ -53,25 +54,44 @@ struct HealthTests {
 
   @Test("Watch tells the state now and at every change, and is forgotten when its client leaves")
   func watch() async throws {
-    try await withHealth { client, state in
-      await withTaskGroup(of: Void.self) { group in
-        let (seen, see) = AsyncStream<Grpc_Health_V1_HealthCheckResponse.ServingStatus>.makeStream()
-        group.addTask {
-          try? await client.watch(request("")) { response in
-            for try await message in response.messages { see.yield(message.status) }
-          }
-        }
-        var statuses = seen.makeAsyncIterator()
-        #expect(await statuses.next() == .notServing)
-        state.set(.serving)
-        #expect(await statuses.next() == .serving)
-        state.set(.notServing)
-        #expect(await statuses.next() == .notServing)
-        #expect(state.watcherCount == 1)
-        group.cancelAll()
+    let state = HealthState(services: [])
+    let server = GRPCServer(
+      transport: HTTP2ServerTransport.Posix(
+        address: .ipv4(host: "127.0.0.1", port: 0), transportSecurity: .plaintext),
+      services: [HealthService(state: state)])
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { try await server.serve() }
+      let address = try #require(try await server.listeningAddress?.ipv4)
+      let transport = try HTTP2ClientTransport.Posix(
+        target: .ipv4(address: address.host, port: address.port), transportSecurity: .plaintext)
+      try await withGRPCClient(transport: transport) { client in
+        await watchThenLeave(Grpc_Health_V1_Health.Client(wrapping: client), state)
+        for _ in 0..<1000 where state.watcherCount > 0 { try await Task.sleep(for: .milliseconds(5)) }
+        #expect(state.watcherCount == 0)
       }
-      for _ in 0..<1000 where state.watcherCount > 0 { try await Task.sleep(for: .milliseconds(5)) }
-      #expect(state.watcherCount == 0)
+      server.beginGracefulShutdown()
+      try await group.waitForAll()
+    }
+  }
+
+  private func watchThenLeave(
+    _ client: Grpc_Health_V1_Health.Client<HTTP2ClientTransport.Posix>, _ state: HealthState
+  ) async {
+    await withTaskGroup(of: Void.self) { group in
+      let (seen, see) = AsyncStream<Grpc_Health_V1_HealthCheckResponse.ServingStatus>.makeStream()
+      group.addTask {
+        try? await client.watch(request("")) { response in
+          for try await message in response.messages { see.yield(message.status) }
+        }
+      }
+      var statuses = seen.makeAsyncIterator()
+      #expect(await statuses.next() == .notServing)
+      state.set(.serving)
+      #expect(await statuses.next() == .serving)
+      state.set(.notServing)
+      #expect(await statuses.next() == .notServing)
+      #expect(state.watcherCount == 1)
+      group.cancelAll()
     }
   }
 

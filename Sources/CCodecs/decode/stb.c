@@ -12,9 +12,13 @@
 /// The budget that stb_image's allocations are charged to. stb_image passes no context to its allocator, so the budget
 /// is set for the length of one call, on the thread that makes it.
 static _Thread_local ccodecs_budget *current_budget;
+/// Whether an allocation failed in that call: stb_image itself may then say that it knows no such format.
+static _Thread_local bool is_out_of_memory;
 
 static void *allocate(size_t byte_count) {
-  return ccodecs_allocate(current_budget, byte_count);
+  void *block = ccodecs_allocate(current_budget, byte_count);
+  is_out_of_memory = is_out_of_memory || block == NULL;
+  return block;
 }
 
 static void release(void *block) {
@@ -22,7 +26,7 @@ static void release(void *block) {
 }
 
 static void *reallocate(void *block, size_t old_count, size_t new_count) {
-  void *moved = ccodecs_allocate(current_budget, new_count);
+  void *moved = allocate(new_count);
   if (moved != NULL && block != NULL) {
     memcpy(moved, block, old_count < new_count ? old_count : new_count);
     ccodecs_free(current_budget, block);
@@ -68,10 +72,13 @@ typedef struct stb_decoder {
 
 // MARK: The file as stb_image reads it
 
+/// stb_image reads 128 bytes ahead, and more at once where it wants all of them. So it lacks bytes when it gets none, or
+/// fewer than a larger number.
 static int on_read(void *context, char *destination, int count) {
   stb_decoder *d = context;
   const size_t left = d->file.count - d->position;
   const size_t given = (size_t)count < left ? (size_t)count : left;
+  d->ran_out = d->ran_out || given == 0 || (count > 128 && given < (size_t)count);
   memcpy(destination, ccodecs_bytes_start(&d->file) + d->position, given);
   d->position += given;
   return (int)given;
@@ -86,7 +93,6 @@ static void on_skip(void *context, int count) {
   d->position += count < 0 ? 0 : (size_t)count < left ? (size_t)count : left;
 }
 
-/// stb_image reads ahead, so that being at the end says nothing; that it asks then whether it is, does.
 static int on_end(void *context) {
   stb_decoder *d = context;
   return d->position == d->file.count;
@@ -99,6 +105,7 @@ static const stbi_io_callbacks callbacks = {.read = on_read, .skip = on_skip, .e
 static bool probe(stb_decoder *d, int *width, int *height, int *channels) {
   d->position = 0;
   current_budget = d->base.budget;
+  is_out_of_memory = false;
   const int found = stbi_info_from_callbacks(&callbacks, d, width, height, channels);
   current_budget = NULL;
   return found != 0;
@@ -112,7 +119,7 @@ static ccodecs_status fail_with_reason(stb_decoder *d) {
   const char *reason = stbi_failure_reason();
   reason = reason == NULL ? "unreadable" : reason;
   ccodecs_status status = CCODECS_CORRUPT;
-  if (says(reason, "outofmem")) {
+  if (is_out_of_memory || says(reason, "outofmem")) {
     status = CCODECS_NO_MEMORY;
   } else if (says(reason, "unsupported") || says(reason, "unknown") || says(reason, "not RGB") ||
              says(reason, "BMP RLE") || says(reason, "monochrome") || says(reason, "wrong channel")) {
@@ -267,17 +274,18 @@ static ccodecs_status load(stb_decoder *d) {
   d->position = 0;
   d->ran_out = false;
   current_budget = d->base.budget;
+  is_out_of_memory = false;
   d->bitmap = stbi_load_from_callbacks(&callbacks, d, &width, &height, &channels, d->channels);
   current_budget = NULL;
+  if (d->ran_out) {
+    return ccodecs_decoder_fail(
+        &d->base, CCODECS_TRUNCATED, "%s data: the file ends early", ccodecs_format_name(d->base.header.format));
+  }
   if (d->bitmap == NULL) {
     return fail_with_reason(d);
   }
   if ((uint32_t)width != d->base.header.width || (uint32_t)height != d->base.header.height) {
     return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the bitmap has another size than the header says");
-  }
-  if (d->ran_out) {
-    return ccodecs_decoder_fail(
-        &d->base, CCODECS_TRUNCATED, "%s data: the file ends early", ccodecs_format_name(d->base.header.format));
   }
   if (d->base.header.format == CCODECS_FORMAT_GIF &&
       has_second_frame(ccodecs_bytes_start(&d->file), d->file.count)) {

@@ -207,7 +207,9 @@ static ccodecs_status estimate(
     const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
   (void)options;
   const webp_decoder *d = (const webp_decoder *)base;
-  const uint64_t canvas = d->is_animated ? (uint64_t)base->header.width * base->header.height * 4 + 64 : 0;
+  // The canvas, and a copy of the first frame's bytes.
+  const uint64_t canvas =
+      d->is_animated ? (uint64_t)base->header.width * base->header.height * 4 + d->file_bytes + 1024 : 0;
   *byte_count = library_charge(d) + canvas;
   return CCODECS_OK;
 }

@@ -1,0 +1,116 @@
+"""A worker process on a port of its own, and a client that knows nothing of it but what reflection says."""
+
+import os
+import re
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import grpc
+import pytest
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message_factory import GetMessageClass
+from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
+
+FIXTURES = Path(__file__).parent.parent / "TestSupport" / "Fixtures"
+SERVICE = "imageworker.v1.ImageWorkerService"
+UNLIMITED = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
+
+
+def fixture_bytes(name: str) -> bytes:
+    return (FIXTURES / name).read_bytes()
+
+
+class Worker:
+    def __init__(self, *options: str):
+        self.process = subprocess.Popen(
+            [os.environ["IMAGE_WORKER"], "serve", "--port", "0", *options], stderr=subprocess.PIPE, text=True)
+        self.log = []
+        self.port = None
+        for line in self.process.stderr:
+            self.log.append(line)
+            match = re.search(r"127\.0\.0\.1:(\d+)", line)
+            if match:
+                self.port = int(match[1])
+                break
+        assert self.port, "".join(self.log)
+        threading.Thread(target=lambda: self.log.extend(self.process.stderr), daemon=True).start()
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def cpu_seconds(self) -> float:
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def rss_mib(self) -> float:
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024
+
+    def stop(self) -> int:
+        self.process.terminate()
+        return self.process.wait(timeout=30)
+
+
+class Client:
+    """Calls made from descriptors that came over the wire."""
+
+    def __init__(self, worker: Worker):
+        self.channel = grpc.insecure_channel(worker.address, options=UNLIMITED)
+        self.pool = DescriptorPool(ProtoReflectionDescriptorDatabase(self.channel))
+
+    def message(self, name: str):
+        return GetMessageClass(self.pool.FindMessageTypeByName(f"imageworker.v1.{name}"))
+
+    def call(self, method: str, kind: str):
+        descriptor = self.pool.FindServiceByName(SERVICE).FindMethodByName(method)
+        request, response = GetMessageClass(descriptor.input_type), GetMessageClass(descriptor.output_type)
+        return getattr(self.channel, kind)(
+            f"/{SERVICE}/{method}", request_serializer=request.SerializeToString,
+            response_deserializer=response.FromString)
+
+    def process(self, image: bytes, preset: str = "", timeout=60, **configuration):
+        request = self.message("ProcessImageRequest")(image=image, preset=preset)
+        for name, value in configuration.items():
+            setattr(request.configuration, name, value)
+        return self.call("ProcessImage", "unary_stream")(request, timeout=timeout)
+
+    def batch(self, requests, timeout=60):
+        return self.call("BatchProcess", "stream_stream")(requests, timeout=timeout)
+
+    def start(self, item: str, preset: str = "", image: bytes = b""):
+        request = self.message("BatchProcessRequest")(item_id=item)
+        request.start.preset = preset
+        request.start.image = image
+        return request
+
+    def chunk(self, item: str, data: bytes):
+        return self.message("BatchProcessRequest")(item_id=item, chunk=data)
+
+    def end(self, item: str):
+        request = self.message("BatchProcessRequest")(item_id=item)
+        request.end.SetInParent()
+        return request
+
+
+def wait_until(condition, seconds: float = 10) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.fixture(scope="module")
+def worker():
+    worker = Worker()
+    yield worker
+    assert worker.stop() == 0, "".join(worker.log)
+
+
+@pytest.fixture(scope="module")
+def client(worker):
+    return Client(worker)

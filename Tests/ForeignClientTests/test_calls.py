@@ -1,0 +1,161 @@
+"""Every call, from a client that learnt the contract by reflection."""
+
+import io
+import json
+import subprocess
+
+import grpc
+import pytest
+from conftest import FIXTURES, SERVICE, fixture_bytes
+from google.rpc import error_details_pb2
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_status import rpc_status
+from PIL import Image
+
+EXPECTATIONS = json.loads((FIXTURES / "expectations.json").read_text())["files"]
+
+
+def parts(responses):
+    return [(r.WhichOneof("part"), r) for r in responses]
+
+
+def picture(responses) -> Image.Image:
+    image = Image.open(io.BytesIO(b"".join(r.chunk for kind, r in responses if kind == "chunk")))
+    image.load()
+    return image
+
+
+def details(error: grpc.RpcError, kind):
+    found = []
+    for packed in rpc_status.from_call(error).details:
+        message = kind()
+        if packed.Unpack(message):
+            found.append(message)
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTATIONS))
+def test_process_image_fits_every_format_in_a_preset(client, name):
+    responses = parts(client.process(fixture_bytes(name), preset="favicon"))
+    assert responses[0][0] == "header" and responses[-1][0] == "report"
+    result, report = picture(responses), responses[-1][1].report
+    width, height = EXPECTATIONS[name]["width"], EXPECTATIONS[name]["height"]
+    scale = min(1, 64 / width, 64 / height)
+    assert result.format == "JPEG"
+    assert result.size == (max(1, int(width * scale + 0.5)), max(1, int(height * scale + 0.5)))
+    assert (report.input.width, report.input.height) == (width, height)
+    assert report.output_bytes == sum(len(r.chunk) for kind, r in responses if kind == "chunk")
+    assert report.timings.decode.ToNanoseconds() > 0 and report.timings.total.ToNanoseconds() > 0
+    assert max(len(r.chunk) for _, r in responses) <= 65536
+
+
+@pytest.mark.parametrize("format, name", [(2, "JPEG"), (3, "PNG"), (4, "WEBP")])
+def test_every_format_out(client, format, name):
+    responses = parts(client.process(fixture_bytes("alpha.png"), max_width=50, preferred_format=format))
+    assert picture(responses).format == name and picture(responses).size == (50, 33)
+    assert responses[0][1].header.format == name.lower()
+
+
+def test_orientations_come_out_upright_and_without_metadata(client):
+    for container in ("jpg", "png", "webp"):
+        for orientation in range(1, 9):
+            result = picture(parts(client.process(fixture_bytes(f"orientation-{orientation}.{container}"))))
+            assert result.size == (48, 32) and not result.getexif()
+            for place, corner in zip([(2, 2), (45, 2), (2, 29), (45, 29)], EXPECTATIONS["orientation-1.png"]["corners"]):
+                pixel = result.convert("RGB").getpixel(place)
+                assert all(abs(a - b) < 24 for a, b in zip(pixel, corner)), (container, orientation, place)
+
+
+@pytest.mark.parametrize("image, configuration, preset, code, reason, field", [
+    (b"", {}, "", "INVALID_ARGUMENT", "EMPTY_IMAGE", None),
+    (b"only words, many of them, and no picture", {}, "", "UNIMPLEMENTED", "UNKNOWN_FORMAT", None),
+    (b"II*\0\x08\0\0\0", {}, "", "UNIMPLEMENTED", "UNSUPPORTED_IMAGE", None),
+    (fixture_bytes("photo-420.jpg")[:3000], {}, "", "INVALID_ARGUMENT", "TRUNCATED_IMAGE", None),
+    (fixture_bytes("pngsuite-xcsn0g01.png"), {}, "", "INVALID_ARGUMENT", "CORRUPT_IMAGE", None),
+    (b"x", {}, "nope", "INVALID_ARGUMENT", "UNKNOWN_PRESET", "preset"),
+    (b"x", {}, "widget", "UNIMPLEMENTED", "UNKNOWN_FORMAT", None),
+    (fixture_bytes("photo.png"), {}, "widget", "UNIMPLEMENTED", "UNSERVED_FIELD", "configuration.max_bytes"),
+    (b"x", {"compression_quality": 1.5}, "", "INVALID_ARGUMENT", "INVALID_FIELD", "configuration.compression_quality"),
+    (b"x", {"compression_quality": float("nan")}, "", "INVALID_ARGUMENT", "INVALID_FIELD",
+     "configuration.compression_quality"),
+    (b"x", {"scale_factor": 0.5}, "", "INVALID_ARGUMENT", "INVALID_FIELD", "configuration.scale_factor"),
+    (b"x", {"max_width": 0}, "", "INVALID_ARGUMENT", "INVALID_FIELD", "configuration.max_width"),
+    (b"x", {"max_bytes": 5}, "", "UNIMPLEMENTED", "UNSERVED_FIELD", "configuration.max_bytes"),
+])
+def test_errors_carry_their_details(client, image, configuration, preset, code, reason, field):
+    with pytest.raises(grpc.RpcError) as caught:
+        list(client.process(image, preset=preset, **configuration))
+    assert caught.value.code().name == code, caught.value.details()
+    info = details(caught.value, error_details_pb2.ErrorInfo)
+    assert [i.reason for i in info] == [reason] and info[0].domain == "imageworker.v1"
+    bad = details(caught.value, error_details_pb2.BadRequest)
+    assert (bad[0].field_violations[0].field if bad else None) == field
+
+
+def test_batch_mixes_whole_and_chunked_items_and_errors(client):
+    photo = fixture_bytes("photo-420.jpg")
+
+    def requests():
+        yield client.start("chunked", "preview")
+        yield client.start("whole", "favicon", photo)
+        yield client.start("bad", "nope", photo)
+        for offset in range(0, len(photo), 1000):
+            yield client.chunk("chunked", photo[offset:offset + 1000])
+        yield client.chunk("stray", photo)
+        yield client.end("chunked")
+        yield client.start("whole", "favicon", photo)
+        yield client.start("last", "favicon", photo)
+
+    items = {}
+    for response in client.batch(requests()):
+        items.setdefault(response.item_id, []).append((response.WhichOneof("part"), response))
+    for item, size in (("chunked", (240, 160)), ("last", (64, 43))):
+        assert items[item][0][0] == "header" and items[item][-1][0] == "report"
+        assert picture(items[item]).size == size
+    assert [kind for kind, _ in items["bad"]] == ["error"] and items["bad"][0][1].error.code == 3
+    assert [kind for kind, _ in items["stray"]] == ["error"]
+    assert sorted(kind for kind, _ in items["whole"] if kind in ("report", "error")) == ["error", "report"]
+
+
+def test_inspect_needs_only_the_first_kilobyte(client):
+    request = client.message("InspectImageRequest")(image=fixture_bytes("orientation-6.jpg")[:900], preset="favicon")
+    response = client.call("InspectImage", "unary_unary")(request)
+    assert (response.info.width, response.info.height, response.info.orientation) == (48, 32, 6)
+    assert response.output.format == "jpeg" and response.working_set_bytes > 0
+
+
+def test_list_presets(client):
+    response = client.call("ListPresets", "unary_unary")(client.message("ListPresetsRequest")())
+    assert [p.name for p in response.presets] == [
+        "default", "highDefinition", "thumbnail", "compressedThumbnail", "favicon", "compressedFavicon", "preview",
+        "upload", "widget"]
+
+
+def test_health(client):
+    stub = health_pb2_grpc.HealthStub(client.channel)
+    for service in ("", SERVICE):
+        assert stub.Check(health_pb2.HealthCheckRequest(service=service)).status == 1
+    assert stub.List(health_pb2.HealthListRequest()).statuses[SERVICE].status == 1
+    with pytest.raises(grpc.RpcError) as caught:
+        stub.Check(health_pb2.HealthCheckRequest(service="no.Such"))
+    assert caught.value.code() == grpc.StatusCode.NOT_FOUND
+
+
+def test_a_message_above_the_limit_is_refused_and_one_below_is_not(client):
+    with pytest.raises(grpc.RpcError) as caught:
+        list(client.process(b"\0" * (65 << 20)))
+    assert caught.value.code() == grpc.StatusCode.FAILED_PRECONDITION
+    assert "67108864" in caught.value.details() and "68157440" in caught.value.details()
+    padded = fixture_bytes("photo-420.jpg") + b"\0" * (63 << 20)
+    assert parts(client.process(padded, preset="favicon"))[-1][0] == "report"
+
+
+def test_a_second_client_agrees(worker):
+    request = json.dumps({"image": __import__("base64").b64encode(fixture_bytes("orientation-6.jpg")).decode(),
+                          "preset": "favicon"})
+    for method, data in (("InspectImage", request), ("ProcessImage", request), ("ListPresets", "{}")):
+        run = subprocess.run(
+            ["buf", "curl", "--http2-prior-knowledge", "--protocol", "grpc",
+             f"http://{worker.address}/{SERVICE}/{method}", "-d", data], capture_output=True, text=True)
+        assert run.returncode == 0, run.stderr
+    assert '"presets"' in run.stdout

@@ -1,0 +1,184 @@
+"""Cancelling, deadlines, draining and memory, seen from outside the process."""
+
+import queue
+import signal
+import threading
+import time
+
+import grpc
+import pytest
+from conftest import Client, Worker, fixture_bytes, wait_until
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from PIL import Image
+
+
+@pytest.fixture(scope="module")
+def large_photo(tmp_path_factory):
+    """A progressive photograph that takes the worker a good while."""
+    path = tmp_path_factory.mktemp("large") / "large.jpg"
+    Image.open(__import__("io").BytesIO(fixture_bytes("photo-420.jpg"))).resize((6000, 4000)).save(
+        path, quality=92, progressive=False)
+    return path.read_bytes()
+
+
+def is_idle(worker: Worker) -> bool:
+    before = worker.cpu_seconds()
+    time.sleep(0.3)
+    return worker.cpu_seconds() - before < 0.05
+
+
+class Feed:
+    """Requests that are sent when the test says so."""
+
+    def __init__(self):
+        self.queue = queue.Queue()
+
+    def send(self, *requests):
+        for request in requests:
+            self.queue.put(request)
+
+    def close(self):
+        self.queue.put(None)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        request = self.queue.get()
+        if request is None:
+            raise StopIteration
+        return request
+
+
+def test_results_begin_before_the_upload_ends(client, large_photo):
+    feed = Feed()
+    responses = client.batch(feed)
+    half = len(large_photo) // 2
+    feed.send(client.start("a", "compressedThumbnail"))
+    for offset in range(0, half, 65536):
+        feed.send(client.chunk("a", large_photo[offset:min(offset + 65536, half)]))
+    kinds = []
+    for response in responses:  # nothing more is sent until compressed bytes have come
+        kinds.append(response.WhichOneof("part"))
+        if kinds[-1] == "chunk":
+            break
+    assert kinds == ["header", "chunk"]
+    feed.send(client.chunk("a", large_photo[half:]), client.end("a"))
+    feed.close()
+    assert [r.WhichOneof("part") for r in responses][-1] == "report"
+
+
+@pytest.mark.parametrize("how", ["cancel", "deadline", "stream"])
+def test_a_client_that_leaves_stops_the_work(client, worker, large_photo, how):
+    if how == "deadline":
+        with pytest.raises(grpc.RpcError) as caught:
+            list(client.process(large_photo, max_width=5900, timeout=0.15))
+        assert caught.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED
+    elif how == "cancel":
+        call = client.process(large_photo, max_width=5900)
+        next(call)
+        call.cancel()
+    else:
+        feed = Feed()
+        call = client.batch(feed)
+        for item in "abcdef":
+            feed.send(client.start(item, "default", large_photo))
+        next(call)
+        call.cancel()
+        feed.close()
+    started = time.monotonic()
+    assert wait_until(lambda: is_idle(worker), 5)
+    assert time.monotonic() - started < 3  # the six pictures alone would take longer
+    assert [r.WhichOneof("part") for r in client.process(fixture_bytes("photo.png"), preset="favicon")][-1] == "report"
+
+
+def test_memory_stays_small_and_comes_back(client, worker, large_photo):
+    list(client.process(large_photo, preset="compressedThumbnail"))
+    before = worker.rss_mib()
+    for _ in range(10):
+        feed = [client.start("a", "compressedThumbnail")]
+        feed += [client.chunk("a", large_photo[o:o + 65536]) for o in range(0, len(large_photo), 65536)]
+        report = list(client.batch(iter(feed + [client.end("a")])))[-1].report
+        assert report.peak_memory_bytes < 8 << 20
+    assert worker.rss_mib() < before + 30
+
+
+def test_sigterm_lets_work_in_flight_finish_and_exits_with_0(large_photo):
+    worker = Worker()
+    client = Client(worker)
+    statuses = queue.Queue()
+
+    def watch():
+        try:
+            for answer in health_pb2_grpc.HealthStub(client.channel).Watch(health_pb2.HealthCheckRequest()):
+                statuses.put(answer.status)
+        except grpc.RpcError:
+            pass
+
+    threading.Thread(target=watch, daemon=True).start()
+    assert statuses.get(timeout=10) == health_pb2.HealthCheckResponse.SERVING
+    feed = Feed()
+    responses = client.batch(feed)
+    half = len(large_photo) // 2
+    feed.send(client.start("a", "preview"), client.chunk("a", large_photo[:half]))
+    assert next(responses).WhichOneof("part") == "header"
+    worker.process.send_signal(signal.SIGTERM)
+    assert statuses.get(timeout=10) == health_pb2.HealthCheckResponse.NOT_SERVING
+    time.sleep(0.3)
+    assert worker.process.poll() is None
+    feed.send(client.start("late", "preview", large_photo))
+    feed.send(client.chunk("a", large_photo[half:]), client.end("a"))
+    outcome = {}
+    try:
+        for response in responses:
+            kind = response.WhichOneof("part")
+            if kind in ("report", "error"):
+                outcome[response.item_id] = kind
+                if kind == "error":
+                    assert response.error.code == grpc.StatusCode.UNAVAILABLE.value[0]
+    except grpc.RpcError as error:
+        assert error.code() == grpc.StatusCode.UNAVAILABLE
+    assert outcome == {"a": "report", "late": "error"}
+    assert worker.process.wait(timeout=15) == 0, "".join(worker.log)
+
+
+def test_a_drain_that_takes_too_long_is_cut_short(large_photo):
+    worker = Worker("--drain-timeout-seconds", "1")
+    client = Client(worker)
+    feed = Feed()
+    responses = client.batch(feed)
+    feed.send(client.start("a", "preview"), client.chunk("a", large_photo[:100_000]))
+    assert next(responses).WhichOneof("part") == "header"
+    started = time.monotonic()
+    worker.process.terminate()
+    assert worker.process.wait(timeout=15) == 0
+    assert 0.5 < time.monotonic() - started < 10
+
+
+def test_bad_settings_are_named(tmp_path):
+    import os
+    import subprocess
+    cases = [(["--port", "70000"], "port"), (["--threads", "0"], "threads"), (["--log-level", "loud"], "log-level")]
+    for options, word in cases:
+        run = subprocess.run([os.environ["IMAGE_WORKER"], "serve", *options], capture_output=True, text=True, timeout=20)
+        assert run.returncode != 0 and word in run.stderr, run.stderr
+    run = subprocess.run(
+        [os.environ["IMAGE_WORKER"], "serve"], capture_output=True, text=True, timeout=20,
+        env={**os.environ, "IMAGE_WORKER_PORT": "many"})
+    assert run.returncode != 0 and "port" in run.stderr
+
+
+def test_the_local_commands(tmp_path):
+    import os
+    import subprocess
+    from conftest import FIXTURES
+    out = tmp_path / "out"
+    run = subprocess.run(
+        [os.environ["IMAGE_WORKER"], "process", FIXTURES / "photo.png", FIXTURES / "expectations.json",
+         FIXTURES / "orientation-6.jpg", "--preset", "favicon", "--out", out], capture_output=True, text=True)
+    assert run.returncode == 1 and "expectations.json: UNKNOWN_FORMAT" in run.stderr
+    assert Image.open(out / "photo.jpg").size == (64, 43) and Image.open(out / "orientation-6.jpg").size == (48, 32)
+    assert sorted(p.name for p in out.iterdir()) == ["orientation-6.jpg", "photo.jpg"]
+    run = subprocess.run(
+        [os.environ["IMAGE_WORKER"], "inspect", FIXTURES / "orientation-6.jpg"], capture_output=True, text=True)
+    assert run.returncode == 0 and "48x32" in run.stdout
