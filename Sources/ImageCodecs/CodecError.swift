@@ -1,8 +1,8 @@
 internal import CCodecs
 
 /// Why a decoder or an encoder gave up.
-public struct CodecError: Error, Sendable, Equatable, CustomStringConvertible {
-  public enum Code: Sendable, Hashable {
+package struct CodecError: Error, Sendable, Equatable, CustomStringConvertible {
+  package enum Code: Sendable, Hashable {
     /// The bytes contradict their format.
     case corrupt
     /// The input ended before the picture did.
@@ -17,16 +17,16 @@ public struct CodecError: Error, Sendable, Equatable, CustomStringConvertible {
     case misuse
   }
 
-  public var code: Code
+  package var code: Code
   /// One English clause, without bytes or metadata of the picture.
-  public var message: String
+  package var message: String
 
-  public init(code: Code, message: String) {
+  package init(code: Code, message: String) {
     self.code = code
     self.message = message
   }
 
-  public var description: String { "\(code): \(message)" }
+  package var description: String { "\(code): \(message)" }
 }
 
 extension CodecError {

@@ -4,9 +4,9 @@ internal import CCodecs
 ///
 /// The order of calls is `readHeader` until it is complete, `start`, then `read` until `.done`. Any other order throws
 /// `CodecError` with code `misuse`. A decoder that threw stays failed. Nothing given to it is kept after the call.
-public struct Decoder: ~Copyable {
+package struct Decoder: ~Copyable {
   /// What a call to `read` came to.
-  public enum Event: Sendable, Hashable {
+  package enum Event: Sendable, Hashable {
     /// The bytes are used up; bring those that follow.
     case needsInput
     /// `withStrip` has rows until the next call.
@@ -16,19 +16,19 @@ public struct Decoder: ~Copyable {
   }
 
   /// How far a call came, and how many of the bytes it was given it has consumed.
-  public struct Progress<Value: Sendable>: Sendable {
-    public var value: Value
-    public var consumedByteCount: Int
+  package struct Progress<Value: Sendable>: Sendable {
+    package var value: Value
+    package var consumedByteCount: Int
   }
 
-  public let format: ImageFormat
+  package let format: ImageFormat
   private let handle: OpaquePointer
   private let budget: PictureBudget
   private var rows = ccodecs_rows()
   private var pixelFormat = PixelFormat.rgb8
 
   /// - Throws: code `unsupported` for a format without a decoder, `outOfMemory` when the budget has no room.
-  public init(format: ImageFormat, limits: CodecLimits, budget: PictureBudget) throws(CodecError) {
+  package init(format: ImageFormat, limits: CodecLimits, budget: PictureBudget) throws(CodecError) {
     var handle: OpaquePointer?
     var cLimits = ccodecs_limits(
       max_pixels: limits.maxPixels, max_whole_input_pixels: limits.maxHeldPixels, max_scans: limits.maxScans)
@@ -44,25 +44,25 @@ public struct Decoder: ~Copyable {
   /// Reads up to the first row's bytes.
   /// - Returns: whether the header is complete.
   /// - Throws: `truncated` when `isLast` and the header is not complete; `limitExceeded` when it claims too much.
-  public mutating func readHeader(_ bytes: RawSpan, isLast: Bool) throws(CodecError) -> Progress<Bool> {
+  package mutating func readHeader(_ bytes: RawSpan, isLast: Bool) throws(CodecError) -> Progress<Bool> {
     let (status, consumed) = withInput(bytes, isLast: isLast) { ccodecs_decoder_read_header(handle, &$0) }
     try check(status)
     return Progress(value: status == CCODECS_OK, consumedByteCount: consumed)
   }
 
   /// What `readHeader` found; its warnings may grow until the last row. Legal once the header is complete.
-  public var header: ImageHeader {
+  package var header: ImageHeader {
     ImageHeader(ccodecs_decoder_header(handle).pointee, format: format)
   }
 
   /// The N for which the picture can be decoded at N/8 of its size, smallest first. 8 is always there.
-  public var scales: [Int] {
+  package var scales: [Int] {
     let mask = ccodecs_decoder_scales(handle)
     return (1...8).filter { mask & (1 << ($0 - 1)) != 0 }
   }
 
   /// An upper bound of the bytes that decoding at `scale`/8 charges to the budget. Legal before `start`.
-  public func estimatedByteCount(scale: Int) throws(CodecError) -> UInt64 {
+  package func estimatedByteCount(scale: Int) throws(CodecError) -> UInt64 {
     var byteCount: UInt64 = 0
     var options = ccodecs_decode_options(scale_eighths: UInt8(scale))
     try check(ccodecs_decoder_estimate(handle, &options, &byteCount))
@@ -70,7 +70,7 @@ public struct Decoder: ~Copyable {
   }
 
   /// Fixes the scale, one of `scales`, and allocates what the rows need.
-  public mutating func start(scale: Int) throws(CodecError) -> PixelLayout {
+  package mutating func start(scale: Int) throws(CodecError) -> PixelLayout {
     var layout = ccodecs_layout()
     var options = ccodecs_decode_options(scale_eighths: UInt8(scale))
     try check(ccodecs_decoder_start(handle, &options, &layout))
@@ -84,7 +84,7 @@ public struct Decoder: ~Copyable {
 
   /// Decodes until rows are ready, bytes are needed, or the picture is done.
   /// - Throws: `corrupt` or `truncated` when the bytes are not a whole picture.
-  public mutating func read(_ bytes: RawSpan, isLast: Bool) throws(CodecError) -> Progress<Event> {
+  package mutating func read(_ bytes: RawSpan, isLast: Bool) throws(CodecError) -> Progress<Event> {
     var next = ccodecs_rows()
     let (status, consumed) = withInput(bytes, isLast: isLast) { ccodecs_decoder_read_rows(handle, &$0, &next) }
     try check(status)
@@ -93,7 +93,7 @@ public struct Decoder: ~Copyable {
   }
 
   /// Lends the rows of the last `.stripReady`.
-  public func withStrip<Failure: Error>(_ body: (borrowing Strip) throws(Failure) -> Void) throws(Failure) {
+  package func withStrip<Failure: Error>(_ body: (borrowing Strip) throws(Failure) -> Void) throws(Failure) {
     try body(Strip(rows, format: pixelFormat))
   }
 

@@ -1,9 +1,9 @@
 internal import CCodecs
 
 /// What an encoder is asked to write.
-public struct EncoderOptions: Sendable, Hashable {
+package struct EncoderOptions: Sendable, Hashable {
   /// How large chroma planes are beside the luma plane.
-  public enum ChromaSubsampling: Sendable, Hashable {
+  package enum ChromaSubsampling: Sendable, Hashable {
     /// As large as luma.
     case none
     /// Half the width and half the height, rounded up (4:2:0).
@@ -11,19 +11,19 @@ public struct EncoderOptions: Sendable, Hashable {
   }
 
   /// `.jpeg`, `.png` or `.webp`.
-  public var format: ImageFormat
-  public var width: Int
-  public var height: Int
+  package var format: ImageFormat
+  package var width: Int
+  package var height: Int
   /// JPEG takes `gray8`, `rgb8` and `ycc8`; PNG `gray8`, `rgb8` and `rgba8`; WebP `rgb8` and `rgba8`.
-  public var pixelFormat: PixelFormat
+  package var pixelFormat: PixelFormat
   /// For JPEG, and for the size of the planes given as `ycc8`.
-  public var subsampling: ChromaSubsampling
+  package var subsampling: ChromaSubsampling
   /// 1 to 100; for JPEG and lossy WebP.
-  public var quality: Int
+  package var quality: Int
   /// 0 to 9; for PNG.
-  public var compressionLevel: Int
+  package var compressionLevel: Int
 
-  public init(
+  package init(
     format: ImageFormat, width: Int, height: Int, pixelFormat: PixelFormat,
     subsampling: ChromaSubsampling = .quarter, quality: Int = 80, compressionLevel: Int = 6
   ) {
@@ -47,11 +47,13 @@ public struct EncoderOptions: Sendable, Hashable {
   }
 
   /// An upper bound of the bytes that an encoder charges to the budget, its pending output apart.
-  public func estimatedByteCount() throws(CodecError) -> UInt64 {
+  package func estimatedByteCount() throws(CodecError) -> UInt64 {
     var byteCount: UInt64 = 0
     var options = try handle()
     let status = ccodecs_encoder_estimate(&options, &byteCount)
-    if let error = CodecError(status: status, message: "\(format.rawValue) can't hold \(width)x\(height) \(pixelFormat)") {
+    if let error = CodecError(
+      status: status, message: "\(format.rawValue) can't hold \(width)x\(height) \(pixelFormat)")
+    {
       throw error
     }
     return byteCount
@@ -59,13 +61,13 @@ public struct EncoderOptions: Sendable, Hashable {
 }
 
 /// An encoder: strips go in, compressed bytes come out as they are made. One that threw stays failed.
-public struct Encoder: ~Copyable {
+package struct Encoder: ~Copyable {
   private let handle: OpaquePointer
   private let budget: PictureBudget
 
   /// - Throws: `unsupported` for a combination of format and pixels that can't be written, `limitExceeded` for a size
   ///   that the format can't hold, `outOfMemory` when the budget has no room.
-  public init(options: EncoderOptions, budget: PictureBudget) throws(CodecError) {
+  package init(options: EncoderOptions, budget: PictureBudget) throws(CodecError) {
     var handle: OpaquePointer?
     var cOptions = try options.handle()
     let status = ccodecs_encoder_create(&cOptions, budget.account, &handle)
@@ -82,21 +84,21 @@ public struct Encoder: ~Copyable {
   deinit { ccodecs_encoder_destroy(handle) }
 
   /// Takes rows, top to bottom, of the pixel format that the options name.
-  public mutating func write(_ strip: borrowing Strip) throws(CodecError) {
+  package mutating func write(_ strip: borrowing Strip) throws(CodecError) {
     var rows = strip.handle
     try check(ccodecs_encoder_write(handle, &rows))
   }
 
   /// Ends the picture, all rows of which were written.
-  public mutating func finish() throws(CodecError) {
+  package mutating func finish() throws(CodecError) {
     try check(ccodecs_encoder_finish(handle))
   }
 
   /// Compressed bytes that wait to be read.
-  public var pendingByteCount: Int { ccodecs_encoder_pending(handle) }
+  package var pendingByteCount: Int { ccodecs_encoder_pending(handle) }
 
   /// Moves at most `buffer.byteCount` compressed bytes into the front of `buffer`; returns how many.
-  public mutating func read(into buffer: PixelBuffer) -> Int {
+  package mutating func read(into buffer: PixelBuffer) -> Int {
     ccodecs_encoder_read(handle, buffer.base.assumingMemoryBound(to: UInt8.self), buffer.byteCount)
   }
 

@@ -1,23 +1,23 @@
 internal import CCodecs
 
 /// A picture file format that the worker decodes, or recognises well enough to name in a refusal.
-public enum ImageFormat: String, Sendable, Hashable, CaseIterable {
+package enum ImageFormat: String, Sendable, Hashable, CaseIterable {
   case jpeg, png, webp, gif, bmp, tga, psd, pnm, hdr
   case tiff, avif, heic, jxl, jpeg2000, ico, qoi
 
   /// How many first bytes settle the format of any file.
-  public static let sniffByteCount = Int(CCODECS_SNIFF_BYTES)
+  package static let sniffByteCount = Int(CCODECS_SNIFF_BYTES)
 
   /// The format of a file from its first `sniffByteCount` bytes, or all there are; `nil` when no format matches.
-  public static func sniff(_ bytes: RawSpan) -> ImageFormat? {
+  package static func sniff(_ bytes: RawSpan) -> ImageFormat? {
     ImageFormat(bytes.withUnsafeBytes { ccodecs_sniff($0.baseAddress?.assumingMemoryBound(to: UInt8.self), $0.count) })
   }
 
   /// Whether a `Decoder` can be made for this format.
-  public var isDecodable: Bool { ccodecs_format_can_decode(handle) }
+  package var isDecodable: Bool { ccodecs_format_can_decode(handle) }
 
   /// Whether an `Encoder` can be made for this format.
-  public var isEncodable: Bool {
+  package var isEncodable: Bool {
     switch self {
     case .jpeg, .png, .webp: true
     default: false

@@ -1,37 +1,37 @@
 internal import CCodecs
 
 /// What a file says of its picture before any of it is decoded.
-public struct ImageHeader: Sendable, Hashable {
-  public enum ColorSpace: String, Sendable, Hashable {
+package struct ImageHeader: Sendable, Hashable {
+  package enum ColorSpace: String, Sendable, Hashable {
     case gray, ycbcr, rgb, cmyk, ycck
   }
 
   /// Something a caller may want to know of a picture that decodes all the same.
-  public enum Warning: String, Sendable, Hashable, CaseIterable {
+  package enum Warning: String, Sendable, Hashable, CaseIterable {
     case brokenEXIF = "the EXIF block is broken and was ignored"
     case firstFrameOnly = "the file holds several pictures; only the first was decoded"
     case damaged = "the file is damaged; the decoder repaired or skipped what it could"
   }
 
-  public var format: ImageFormat
+  package var format: ImageFormat
   /// Pixels as stored, before orientation.
-  public var width: Int
+  package var width: Int
   /// Pixels as stored, before orientation.
-  public var height: Int
-  public var orientation: Orientation
+  package var height: Int
+  package var orientation: Orientation
   /// Bits per sample as stored.
-  public var bitDepth: Int
-  public var hasAlpha: Bool
+  package var bitDepth: Int
+  package var hasAlpha: Bool
   /// Progressive JPEG or interlaced PNG: no row is final before the last scan or pass.
-  public var isProgressive: Bool
+  package var isProgressive: Bool
   /// The decoder holds the whole compressed file before the first row.
-  public var holdsInput: Bool
+  package var holdsInput: Bool
   /// The decoder holds the whole decoded picture before the first row.
-  public var holdsBitmap: Bool
-  public var colorSpace: ColorSpace
+  package var holdsBitmap: Bool
+  package var colorSpace: ColorSpace
   /// 0 when the bytes read so far do not tell.
-  public var frameCount: Int
-  public var warnings: [Warning]
+  package var frameCount: Int
+  package var warnings: [Warning]
 }
 
 extension ImageHeader {

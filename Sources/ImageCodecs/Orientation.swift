@@ -1,7 +1,7 @@
 /// What must be done to a stored picture to show it upright.
 ///
 /// Source: CIPA DC-008 (Exif 2.32), tag 0x0112.
-public enum Orientation: Int, Sendable, Hashable, CaseIterable {
+package enum Orientation: Int, Sendable, Hashable, CaseIterable {
   case up = 1
   case mirrored = 2
   case down = 3
@@ -16,11 +16,11 @@ public enum Orientation: Int, Sendable, Hashable, CaseIterable {
   case left = 8
 
   /// Whether the shown picture's width is the stored one's height.
-  public var swapsAxes: Bool { rawValue >= 5 }
+  package var swapsAxes: Bool { rawValue >= 5 }
 
   /// Whether stored columns are shown from last to first.
-  public var reversesColumns: Bool { [.mirrored, .down, .transversed, .left].contains(self) }
+  package var reversesColumns: Bool { [.mirrored, .down, .transversed, .left].contains(self) }
 
   /// Whether stored rows are shown from last to first.
-  public var reversesRows: Bool { [.down, .downMirrored, .right, .transversed].contains(self) }
+  package var reversesRows: Bool { [.down, .downMirrored, .right, .transversed].contains(self) }
 }

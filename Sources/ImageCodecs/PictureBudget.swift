@@ -4,12 +4,12 @@ internal import CCodecs
 ///
 /// Decoders, encoders and pixel buffers of a picture are charged here before they allocate. A budget is not
 /// synchronised: it belongs to one picture, which is worked on by one thread at a time.
-public final class PictureBudget {
+package final class PictureBudget {
   // The C side keeps the address, so the struct lives in a block of its own for as long as this object does.
   let account: UnsafeMutablePointer<ccodecs_budget>
 
   /// A budget of `limit` bytes.
-  public init(limit: Int) {
+  package init(limit: Int) {
     account = .allocate(capacity: 1)
     account.initialize(to: ccodecs_budget(limit: max(0, limit), used: 0, peak: 0))
   }
@@ -17,9 +17,9 @@ public final class PictureBudget {
   deinit { account.deallocate() }
 
   /// The most bytes the picture may hold.
-  public var limit: Int { account.pointee.limit }
+  package var limit: Int { account.pointee.limit }
   /// The bytes it holds now.
-  public var used: Int { account.pointee.used }
+  package var used: Int { account.pointee.used }
   /// The most bytes it has held.
-  public var peak: Int { account.pointee.peak }
+  package var peak: Int { account.pointee.peak }
 }

@@ -3,15 +3,15 @@ internal import CCodecs
 /// A block of memory charged to a picture's budget, aligned to 64 bytes, freed and refunded with its last reference.
 ///
 /// A class, not a noncopyable struct, because stages hold one for each plane, and arrays hold no noncopyable values.
-public final class PixelBuffer {
+package final class PixelBuffer {
   /// The block's first byte; valid as long as this owner.
   package let base: UnsafeMutableRawPointer
-  public let byteCount: Int
+  package let byteCount: Int
   private let budget: PictureBudget
 
   /// Charges and allocates `byteCount` bytes, not zeroed.
   /// - Throws: `CodecError` with code `outOfMemory` when the budget or the system has no room.
-  public init(byteCount: Int, budget: PictureBudget) throws(CodecError) {
+  package init(byteCount: Int, budget: PictureBudget) throws(CodecError) {
     guard let base = ccodecs_allocate(budget.account, byteCount) else {
       throw CodecError(
         code: .outOfMemory,

@@ -1,7 +1,7 @@
 internal import CCodecs
 
 /// How samples lie in the rows of a strip.
-public enum PixelFormat: Sendable, Hashable {
+package enum PixelFormat: Sendable, Hashable {
   /// One plane of one channel, 8 bits.
   case gray8
   /// One plane of three interleaved channels, 8 bits.
@@ -13,10 +13,10 @@ public enum PixelFormat: Sendable, Hashable {
   /// One plane of four interleaved channels, 16 bits: colour times alpha and alpha times 255, 0 to 65025.
   case premultipliedRGBA16
 
-  public var planeCount: Int { self == .ycc8 ? 3 : 1 }
+  package var planeCount: Int { self == .ycc8 ? 3 : 1 }
 
   /// Interleaved samples at one place of a plane.
-  public var channelCount: Int {
+  package var channelCount: Int {
     switch self {
     case .gray8, .ycc8: 1
     case .rgb8: 3
@@ -25,9 +25,9 @@ public enum PixelFormat: Sendable, Hashable {
   }
 
   /// Bytes of one place of a plane.
-  public var pixelByteCount: Int { self == .premultipliedRGBA16 ? 8 : channelCount }
+  package var pixelByteCount: Int { self == .premultipliedRGBA16 ? 8 : channelCount }
 
-  public var hasAlpha: Bool { self == .rgba8 || self == .premultipliedRGBA16 }
+  package var hasAlpha: Bool { self == .rgba8 || self == .premultipliedRGBA16 }
 
   init?(_ handle: ccodecs_pixels) {
     switch handle {
@@ -55,13 +55,13 @@ public enum PixelFormat: Sendable, Hashable {
 ///
 /// A picture pixel edge at x lies at `x * horizontalScale` in this plane's samples: 0.5 for a chroma plane of 4:2:0,
 /// N/8 for a luma plane decoded at N/8. Width and height are rounded up; the scales are exact.
-public struct PlaneLayout: Sendable, Hashable {
-  public var width: Int
-  public var height: Int
-  public var horizontalScale: Double
-  public var verticalScale: Double
+package struct PlaneLayout: Sendable, Hashable {
+  package var width: Int
+  package var height: Int
+  package var horizontalScale: Double
+  package var verticalScale: Double
 
-  public init(width: Int, height: Int, horizontalScale: Double = 1, verticalScale: Double = 1) {
+  package init(width: Int, height: Int, horizontalScale: Double = 1, verticalScale: Double = 1) {
     self.width = width
     self.height = height
     self.horizontalScale = horizontalScale
@@ -70,12 +70,12 @@ public struct PlaneLayout: Sendable, Hashable {
 }
 
 /// A pixel format and the layout of each of its planes.
-public struct PixelLayout: Sendable, Hashable {
-  public var format: PixelFormat
+package struct PixelLayout: Sendable, Hashable {
+  package var format: PixelFormat
   /// `format.planeCount` planes.
-  public var planes: [PlaneLayout]
+  package var planes: [PlaneLayout]
 
-  public init(format: PixelFormat, planes: [PlaneLayout]) {
+  package init(format: PixelFormat, planes: [PlaneLayout]) {
     self.format = format
     self.planes = planes
   }

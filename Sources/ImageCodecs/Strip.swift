@@ -4,7 +4,7 @@ internal import CCodecs
 ///
 /// A strip is lent for the length of one call and can't be copied. Planes may bring different numbers of rows: a
 /// 4:2:0 chroma plane brings about half as many as its luma plane, and filters delay planes differently.
-public struct Strip: ~Copyable {
+package struct Strip: ~Copyable {
   /// One plane's rows.
   package struct Rows {
     /// The first byte of the first row; any address when there are no rows.
@@ -20,7 +20,7 @@ public struct Strip: ~Copyable {
     }
   }
 
-  public let format: PixelFormat
+  package let format: PixelFormat
   package let planes: (Rows, Rows, Rows)
 
   /// A strip of a format with one plane.
@@ -44,12 +44,12 @@ public struct Strip: ~Copyable {
   }
 
   /// Rows of the plane at `index`, 0 to `format.planeCount - 1`.
-  public func rowCount(ofPlane index: Int) -> Int { plane(index).rowCount }
+  package func rowCount(ofPlane index: Int) -> Int { plane(index).rowCount }
 
   /// Lends the first `byteCount` bytes of a row.
   /// - Parameters:
   ///   - row: 0 to `rowCount(ofPlane: plane) - 1`; anything else traps.
-  public func withRow<Result: ~Copyable>(
+  package func withRow<Result: ~Copyable>(
     _ row: Int, ofPlane index: Int, byteCount: Int, _ body: (RawSpan) -> Result
   ) -> Result {
     let rows = plane(index)

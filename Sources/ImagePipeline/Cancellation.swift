@@ -4,7 +4,7 @@ internal import Synchronization
 ///
 /// It is separate from task cancellation because the cancellation of an RPC does not cancel its task, and because a
 /// server that shuts down gracefully signals it to calls that may still finish.
-public final class Cancellation: Sendable {
+package final class Cancellation: Sendable {
   private struct State {
     var isCancelled = false
     var nextID: UInt64 = 0
@@ -15,12 +15,12 @@ public final class Cancellation: Sendable {
   // Beside the mutex, so that the check before each strip is one load.
   private let flag = Atomic(false)
 
-  public init() {}
+  package init() {}
 
-  public var isCancelled: Bool { flag.load(ordering: .acquiring) }
+  package var isCancelled: Bool { flag.load(ordering: .acquiring) }
 
   /// Sets the flag and calls the registered handlers, once.
-  public func cancel() {
+  package func cancel() {
     let handlers = state.withLock { state in
       guard !state.isCancelled else { return [@Sendable () -> Void]() }
       state.isCancelled = true
@@ -32,7 +32,7 @@ public final class Cancellation: Sendable {
   }
 
   /// - Throws: `cancelled` once the flag is set.
-  public func check() throws(PipelineError) {
+  package func check() throws(PipelineError) {
     if isCancelled { throw .cancelled }
   }
 
@@ -56,5 +56,5 @@ public final class Cancellation: Sendable {
 
 extension PipelineError {
   /// The error of work whose caller cancelled it or left.
-  public static let cancelled = PipelineError(.cancelled, "the caller cancelled")
+  package static let cancelled = PipelineError(.cancelled, "the caller cancelled")
 }

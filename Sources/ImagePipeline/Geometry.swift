@@ -1,18 +1,18 @@
 internal import ImageCodecs
 
 /// A width and a height in whole pixels, both at least 1.
-public struct PixelSize: Sendable, Hashable, CustomStringConvertible {
-  public var width: Int
-  public var height: Int
+package struct PixelSize: Sendable, Hashable, CustomStringConvertible {
+  package var width: Int
+  package var height: Int
 
-  public init(width: Int, height: Int) {
+  package init(width: Int, height: Int) {
     self.width = width
     self.height = height
   }
 
-  public var pixelCount: Int { width * height }
+  package var pixelCount: Int { width * height }
 
-  public var description: String { "\(width)x\(height)" }
+  package var description: String { "\(width)x\(height)" }
 
   /// The size as shown of a picture stored with this size, and the size as stored of one shown with it.
   func turned(by orientation: Orientation) -> PixelSize {
@@ -21,13 +21,13 @@ public struct PixelSize: Sendable, Hashable, CustomStringConvertible {
 }
 
 /// Where results end up: pure functions of sizes.
-public enum Geometry {
+package enum Geometry {
   /// The size of the result, in shown space.
   ///
   /// `fit` scales both sides by one factor such that both bounds hold, and never above 1 unless `allowUpscale`. Each
   /// side is rounded to the nearest pixel, and is at least 1. Bounds are divided by `scaleFactor`, rounded down, and
   /// are at least 1.
-  public static func outputSize(of shown: PixelSize, configuration: ProcessingConfiguration) -> PixelSize {
+  package static func outputSize(of shown: PixelSize, configuration: ProcessingConfiguration) -> PixelSize {
     let factor = configuration.scaleFactor ?? 1
     func bound(_ value: Int?) -> Int? { value.map { max(1, Int(Double($0) / factor)) } }
     let (maxWidth, maxHeight) = (bound(configuration.maxWidth), bound(configuration.maxHeight))
@@ -52,7 +52,7 @@ public enum Geometry {
 
   /// The smallest N of `scales` for which a picture decoded at N/8 is still at least `residual` times the target on
   /// both axes; 8 when none is.
-  public static func decodeScale(
+  package static func decodeScale(
     stored: PixelSize, target: PixelSize, scales: [Int], residual: Double
   ) -> Int {
     scales.sorted().first { scale in
@@ -64,18 +64,18 @@ public enum Geometry {
 }
 
 /// How one axis of one plane is resampled: see `cpixels.h`, "Geometry".
-public struct AxisGeometry: Sendable, Hashable {
-  public var sourceCount: Int
-  public var destinationCount: Int
+package struct AxisGeometry: Sendable, Hashable {
+  package var sourceCount: Int
+  package var destinationCount: Int
   /// Source samples per destination sample.
-  public var ratio: Double
+  package var ratio: Double
   /// Source samples.
-  public var offset: Double
+  package var offset: Double
   /// A chroma plane that grows is interpolated linearly, as decoders do it: a kernel that rings would make colours
   /// that the picture does not have beside sharp edges.
-  public var isChroma: Bool
+  package var isChroma: Bool
 
-  public var isIdentity: Bool { ratio == 1 && offset == 0 && sourceCount == destinationCount }
+  package var isIdentity: Bool { ratio == 1 && offset == 0 && sourceCount == destinationCount }
 
   /// - Parameters:
   ///   - sourceCount: samples of the source plane on this axis.
@@ -85,7 +85,7 @@ public struct AxisGeometry: Sendable, Hashable {
   ///   - destinationLength: pixels of the destination picture on this axis.
   ///   - isReversed: the axis is shown from last to first, so that the destination plane's samples must lie
   ///     correctly counted from its end.
-  public init(
+  package init(
     sourceCount: Int, sourceScale: Double, sourceLength: Int,
     destinationScale: Double, destinationLength: Int, isReversed: Bool, isChroma: Bool = false
   ) {

@@ -1,18 +1,18 @@
 internal import ImageCodecs
 
 /// A picture's properties as a person sees it: width and height are those after orientation.
-public struct ImageInfo: Sendable, Hashable {
+package struct ImageInfo: Sendable, Hashable {
   /// `jpeg`, `png`, `webp`, `gif`, `bmp`, `tga`, `psd`, `pnm` or `hdr`.
-  public var format: String
-  public var size: PixelSize
+  package var format: String
+  package var size: PixelSize
   /// The EXIF orientation as stored, 1 to 8.
-  public var orientation: Int
-  public var hasAlpha: Bool
-  public var bitDepth: Int
+  package var orientation: Int
+  package var hasAlpha: Bool
+  package var bitDepth: Int
   /// `gray`, `ycbcr`, `rgb`, `cmyk` or `ycck`.
-  public var colorSpace: String
+  package var colorSpace: String
   /// 0 when it is not known without reading the whole file.
-  public var frameCount: Int
+  package var frameCount: Int
 
   init(_ header: ImageHeader) {
     format = header.format.rawValue
@@ -42,13 +42,13 @@ public struct ImageInfo: Sendable, Hashable {
 }
 
 /// What became of one picture.
-public struct ProcessingReport: Sendable, Hashable {
-  public var input: ImageInfo
-  public var output: ImageInfo
-  public var inputByteCount: UInt64
-  public var outputByteCount: UInt64
-  public var timings: StageTimings
+package struct ProcessingReport: Sendable, Hashable {
+  package var input: ImageInfo
+  package var output: ImageInfo
+  package var inputByteCount: UInt64
+  package var outputByteCount: UInt64
+  package var timings: StageTimings
   /// The most bytes that the picture's budget held at once.
-  public var peakMemoryByteCount: UInt64
-  public var warnings: [String]
+  package var peakMemoryByteCount: UInt64
+  package var warnings: [String]
 }

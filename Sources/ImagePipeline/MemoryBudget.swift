@@ -4,7 +4,7 @@ internal import Synchronization
 ///
 /// A picture reserves what its plan needs before it decodes, and waits while others hold too much. A picture that is
 /// first in line is never overtaken, so a large one is not starved by small ones.
-public final class MemoryBudget: Sendable {
+package final class MemoryBudget: Sendable {
   fileprivate struct Waiter {
     var id: UInt64
     var byteCount: Int
@@ -19,26 +19,26 @@ public final class MemoryBudget: Sendable {
   }
 
   /// The bytes that all pictures together may reserve.
-  public let limit: Int
+  package let limit: Int
   /// The pictures that may wait.
-  public let maxWaiting: Int
+  package let maxWaiting: Int
   private let state = Mutex(State())
 
-  public init(limit: Int, maxWaiting: Int) {
+  package init(limit: Int, maxWaiting: Int) {
     self.limit = limit
     self.maxWaiting = maxWaiting
   }
 
   /// The bytes reserved now.
-  public var used: Int { state.withLock { $0.used } }
+  package var used: Int { state.withLock { $0.used } }
   /// The most bytes that were reserved at once.
-  public var peak: Int { state.withLock { $0.peak } }
+  package var peak: Int { state.withLock { $0.peak } }
   /// The pictures that wait now.
-  public var waitingCount: Int { state.withLock { $0.waiters.count } }
+  package var waitingCount: Int { state.withLock { $0.waiters.count } }
 
   /// Reserves `byteCount` bytes until the reservation ends, waiting for its turn.
   /// - Throws: `limitExceeded` when it can never fit, `overloaded` when too many wait already, `cancelled`.
-  public func reserve(_ byteCount: Int, cancellation: Cancellation) async throws(PipelineError) -> Reservation {
+  package func reserve(_ byteCount: Int, cancellation: Cancellation) async throws(PipelineError) -> Reservation {
     try checkLimit(byteCount)
     try cancellation.check()
     switch state.withLock({ $0.take(byteCount, limit: limit, maxWaiting: maxWaiting) }) {
@@ -53,7 +53,7 @@ public final class MemoryBudget: Sendable {
 
   /// Reserves `byteCount` bytes if there is room for them now and nobody waits.
   /// - Throws: `limitExceeded` when it can never fit, `overloaded` when it does not fit now.
-  public func reserveNow(_ byteCount: Int) throws(PipelineError) -> Reservation {
+  package func reserveNow(_ byteCount: Int) throws(PipelineError) -> Reservation {
     try checkLimit(byteCount)
     guard case .taken = state.withLock({ $0.take(byteCount, limit: limit, maxWaiting: 0) }) else {
       throw PipelineError(
@@ -139,8 +139,8 @@ extension MemoryBudget.State {
 }
 
 /// Memory set aside for one picture; given back when it ends.
-public struct Reservation: ~Copyable, Sendable {
-  public let byteCount: Int
+package struct Reservation: ~Copyable, Sendable {
+  package let byteCount: Int
   private let budget: MemoryBudget
 
   fileprivate init(byteCount: Int, budget: MemoryBudget) {

@@ -13,19 +13,19 @@ internal import Synchronization
 ///
 /// Use it as a task's preferred executor: `withTaskExecutorPreference(executor) { await picture.push(bytes) }`.
 /// Jobs run in the order in which they were enqueued. The threads end when the last reference to the executor goes.
-public final class PictureExecutor: TaskExecutor {
+package final class PictureExecutor: TaskExecutor {
   private let queue: JobQueue
 
   /// Starts `threadCount` threads, at least 1.
   /// - Parameter niceness: added to the threads' nice value on Linux, so that a busy worker's event loops come first.
-  public init(threadCount: Int, niceness: Int32 = 5) {
+  package init(threadCount: Int, niceness: Int32 = 5) {
     queue = JobQueue()
     for _ in 0..<max(1, threadCount) { Self.startThread(running: queue, niceness: niceness) }
   }
 
   deinit { queue.close() }
 
-  public func enqueue(_ job: consuming ExecutorJob) {
+  package func enqueue(_ job: consuming ExecutorJob) {
     queue.append(UnownedJob(job), executor: asUnownedTaskExecutor())
   }
 
@@ -41,20 +41,24 @@ public final class PictureExecutor: TaskExecutor {
     let start = Unmanaged.passRetained(Start(queue: queue, niceness: niceness)).toOpaque()
     #if os(Linux)
       var thread = pthread_t()
-      let status = pthread_create(&thread, nil, { argument in
-        let start = Unmanaged<Start>.fromOpaque(argument!).takeRetainedValue()
-        // On Linux the nice value belongs to the thread, and 0 names the caller.
-        setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, start.niceness)
-        start.queue.runUntilClosed()
-        return nil
-      }, start)
+      let status = pthread_create(
+        &thread, nil,
+        { argument in
+          let start = Unmanaged<Start>.fromOpaque(argument!).takeRetainedValue()
+          // On Linux the nice value belongs to the thread, and 0 names the caller.
+          setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, start.niceness)
+          start.queue.runUntilClosed()
+          return nil
+        }, start)
     #else
       var thread: pthread_t?
-      let status = pthread_create(&thread, nil, { argument in
-        let start = Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
-        start.queue.runUntilClosed()
-        return nil
-      }, start)
+      let status = pthread_create(
+        &thread, nil,
+        { argument in
+          let start = Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
+          start.queue.runUntilClosed()
+          return nil
+        }, start)
     #endif
     precondition(status == 0, "the system refused a thread: error \(status)")
     #if os(Linux)

@@ -1,18 +1,18 @@
 internal import ImageCodecs
 
 /// What one picture may claim and hold at most. Checked before anything is allocated for it.
-public struct PictureLimits: Sendable, Hashable {
+package struct PictureLimits: Sendable, Hashable {
   /// Width times height of a picture that is decoded strip by strip.
-  public var maxPixels: UInt64
+  package var maxPixels: UInt64
   /// Width times height of a picture whose decoder holds the whole bitmap (GIF, BMP, TGA, PSD, PNM, HDR, interlaced
   /// PNG, lossless WebP).
-  public var maxHeldPixels: UInt64
+  package var maxHeldPixels: UInt64
   /// Scans of a progressive JPEG. Each costs a pass over the picture, so a small file can ask for much work.
-  public var maxScans: UInt32
+  package var maxScans: UInt32
   /// Bytes that its decoder, stages and encoder may hold at once.
-  public var memory: Int
+  package var memory: Int
 
-  public init(
+  package init(
     maxPixels: UInt64 = 500_000_000, maxHeldPixels: UInt64 = 100_000_000, maxScans: UInt32 = 100,
     memory: Int = 384 << 20
   ) {

@@ -4,7 +4,7 @@ internal import ImageCodecs
 ///
 /// Nothing is decoded and little is allocated: a few kilobytes, or the file itself for formats whose decoder needs all
 /// of it. When `push` says that the header is complete, `header` can be asked, and the reader turned into a `Pipeline`.
-public struct PictureReader: ~Copyable {
+package struct PictureReader: ~Copyable {
   private let limits: PictureLimits
   let budget: PictureBudget
   // Bytes held only while there are too few of them to name the format.
@@ -12,7 +12,7 @@ public struct PictureReader: ~Copyable {
   private var decoder: Decoder?
   private(set) var inputByteCount: UInt64 = 0
 
-  public init(limits: PictureLimits) {
+  package init(limits: PictureLimits) {
     self.limits = limits
     budget = PictureBudget(limit: limits.memory)
   }
@@ -21,7 +21,7 @@ public struct PictureReader: ~Copyable {
   /// - Returns: whether the header is complete, and how many of the bytes were consumed. What was not consumed belongs
   ///   to the `Pipeline`.
   /// - Throws: `emptyImage`, `unknownFormat`, `unsupportedImage`, `corruptImage`, `truncatedImage`, `limitExceeded`.
-  public mutating func push(
+  package mutating func push(
     _ bytes: RawSpan, isLast: Bool
   ) throws(PipelineError) -> (isComplete: Bool, consumedByteCount: Int) {
     var consumed = 0
@@ -56,7 +56,7 @@ public struct PictureReader: ~Copyable {
 
   /// The plan for this picture. Legal once the header is complete.
   /// - Throws: `invalidField`, `unservedField`, `limitExceeded` as `Plan.init` does.
-  public mutating func plan(_ configuration: ProcessingConfiguration) throws(PipelineError) -> Plan {
+  package mutating func plan(_ configuration: ProcessingConfiguration) throws(PipelineError) -> Plan {
     guard let header else { throw .unfinishedHeader }
     try configuration.validate()
     let stored = PixelSize(width: header.width, height: header.height)
@@ -98,7 +98,9 @@ public struct PictureReader: ~Copyable {
     guard format.isDecodable else {
       throw PipelineError(.unsupportedImage, "pictures of format \(format.rawValue) are not decoded by this worker")
     }
-    do { decoder = try Decoder(format: format, limits: limits.codec, budget: budget) } catch { throw PipelineError(error) }
+    do { decoder = try Decoder(format: format, limits: limits.codec, budget: budget) } catch {
+      throw PipelineError(error)
+    }
     return true
   }
 

@@ -4,7 +4,7 @@ internal import ImageCodecs
 ///
 /// Bytes are pushed in, in any portions; compressed bytes come out during the same calls. At no time is the whole
 /// picture held, unless a stage that says so needs it. A pipeline that threw is over.
-public struct Pipeline: ~Copyable {
+package struct Pipeline: ~Copyable {
   // The stages, in the order in which the data passes them.
   private var decode: DecodeStage
   private var resize: ResizeStage
@@ -12,12 +12,12 @@ public struct Pipeline: ~Copyable {
   private var orient: OrientStage
   private var encode: EncodeStage
 
-  public let plan: Plan
+  package let plan: Plan
   private let budget: PictureBudget
   private let cancellation: Cancellation
 
   /// Turns a reader whose header is complete into the pipeline of its picture.
-  public init(
+  package init(
     _ reader: consuming PictureReader, plan: Plan, cancellation: Cancellation, tracing: TraceTarget = TraceTarget()
   ) throws(PipelineError) {
     let budget = reader.budget
@@ -42,7 +42,7 @@ public struct Pipeline: ~Copyable {
   ///   - output: called with compressed bytes, which are lent for the call.
   /// - Returns: whether the result is complete. Bytes after a complete picture are ignored.
   /// - Throws: `corruptImage`, `truncatedImage`, `limitExceeded`, `cancelled`.
-  public mutating func push(
+  package mutating func push(
     _ bytes: RawSpan, isLast: Bool, output: (RawSpan) -> Void
   ) throws(PipelineError) -> Bool {
     var consumed = 0
@@ -91,7 +91,7 @@ public struct Pipeline: ~Copyable {
   /// - Parameters:
   ///   - queued: how long the picture waited for admission.
   ///   - total: from the first byte to the last.
-  public func report(queued: Duration, total: Duration) -> ProcessingReport {
+  package func report(queued: Duration, total: Duration) -> ProcessingReport {
     var timings = StageTimings()
     timings.queued = queued
     timings.decode = decode.meter.busy

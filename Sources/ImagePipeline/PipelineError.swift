@@ -1,9 +1,9 @@
 internal import ImageCodecs
 
 /// Why a picture, or a request for one, was refused or given up.
-public struct PipelineError: Error, Sendable, Hashable, CustomStringConvertible {
+package struct PipelineError: Error, Sendable, Hashable, CustomStringConvertible {
   /// What went wrong, in the terms of whoever asked.
-  public enum Code: String, Sendable, Hashable, CaseIterable {
+  package enum Code: String, Sendable, Hashable, CaseIterable {
     /// A field's value is outside its range; `field` names it.
     case invalidField = "INVALID_FIELD"
     /// A field that this version does not serve; `field` names it.
@@ -31,38 +31,38 @@ public struct PipelineError: Error, Sendable, Hashable, CustomStringConvertible 
   }
 
   /// A limit and the value that broke it.
-  public struct Limit: Sendable, Hashable {
-    public var name: String
-    public var limit: UInt64
-    public var value: UInt64
+  package struct Limit: Sendable, Hashable {
+    package var name: String
+    package var limit: UInt64
+    package var value: UInt64
 
-    public init(name: String, limit: UInt64, value: UInt64) {
+    package init(name: String, limit: UInt64, value: UInt64) {
       self.name = name
       self.limit = limit
       self.value = value
     }
   }
 
-  public var code: Code
+  package var code: Code
   /// One sentence without bytes or metadata of the picture.
-  public var message: String
+  package var message: String
   /// The configuration field, in wire spelling (`compression_quality`), that the error is about.
-  public var field: String?
-  public var limit: Limit?
+  package var field: String?
+  package var limit: Limit?
 
-  public init(_ code: Code, _ message: String, field: String? = nil, limit: Limit? = nil) {
+  package init(_ code: Code, _ message: String, field: String? = nil, limit: Limit? = nil) {
     self.code = code
     self.message = message
     self.field = field
     self.limit = limit
   }
 
-  public var description: String { "\(code.rawValue): \(message)" }
+  package var description: String { "\(code.rawValue): \(message)" }
 }
 
 extension PipelineError {
   /// The error of a limit, with a message that names limit and value.
-  public init(exceeding name: String, limit: UInt64, value: UInt64, unit: String) {
+  package init(exceeding name: String, limit: UInt64, value: UInt64, unit: String) {
     self.init(
       .limitExceeded, "the picture needs \(value) \(unit), above the limit \(name) of \(limit)",
       limit: Limit(name: name, limit: limit, value: value))

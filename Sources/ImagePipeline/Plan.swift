@@ -1,33 +1,33 @@
 internal import ImageCodecs
 
 /// Everything that was decided for one picture before any of it is decoded.
-public struct Plan: Sendable, Hashable {
+package struct Plan: Sendable, Hashable {
   /// How much larger than the target a reduced decode must at least be on both axes. The reduced transform's own
   /// low-pass is coarse; from twice the target on, what it does wrong is above the resampler's cut-off.
   static let smallestResidual = 2.0
 
-  public let input: ImageInfo
+  package let input: ImageInfo
   /// As stored, before orientation.
-  public let storedSize: PixelSize
+  package let storedSize: PixelSize
   let orientation: Orientation
   /// Of the result, as shown.
-  public let outputSize: PixelSize
+  package let outputSize: PixelSize
   /// The picture is decoded at N/8 of its size.
-  public let decodeScale: Int
+  package let decodeScale: Int
   let encoder: EncoderOptions
-  public let background: Color
+  package let background: Color
   /// An upper bound of what the picture will charge to its budget.
-  public let workingSetByteCount: UInt64
-  public let warnings: [String]
+  package let workingSetByteCount: UInt64
+  package let warnings: [String]
 
   /// The result's properties, as they are known before it exists.
-  public var outputInfo: ImageInfo { ImageInfo(self) }
+  package var outputInfo: ImageInfo { ImageInfo(self) }
 
   /// Bytes of the whole picture at 8 bits a sample, as a decoder would hold it that holds it whole.
-  public let decodedByteCount: UInt64
+  package let decodedByteCount: UInt64
 
   /// The size of the result before it is turned upright.
-  public var storedOutputSize: PixelSize { outputSize.turned(by: orientation) }
+  package var storedOutputSize: PixelSize { outputSize.turned(by: orientation) }
 
   init(
     header: ImageHeader, outputSize: PixelSize, decodeScale: Int, decodeByteCount: UInt64,

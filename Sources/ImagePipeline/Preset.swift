@@ -1,11 +1,11 @@
 /// A named configuration.
-public struct Preset: Sendable, Hashable {
-  public var name: String
+package struct Preset: Sendable, Hashable {
+  package var name: String
   /// One sentence for whoever chooses among presets.
-  public var description: String
-  public var configuration: ProcessingConfiguration
+  package var description: String
+  package var configuration: ProcessingConfiguration
 
-  public init(name: String, description: String, configuration: ProcessingConfiguration) {
+  package init(name: String, description: String, configuration: ProcessingConfiguration) {
     self.name = name
     self.description = description
     self.configuration = configuration
@@ -14,10 +14,10 @@ public struct Preset: Sendable, Hashable {
 
 extension Preset {
   /// The preset of a request that names none.
-  public static let defaultName = "default"
+  package static let defaultName = "default"
 
   /// The presets every worker has, in the order in which they are listed.
-  public static let builtIn: [Preset] = [
+  package static let builtIn: [Preset] = [
     Preset(
       name: defaultName, description: "The picture as it is, upright and without metadata.",
       configuration: ProcessingConfiguration(compressionQuality: 1, preferredFormat: .original)),
@@ -45,24 +45,25 @@ extension Preset {
 }
 
 /// The presets that requests can name.
-public struct PresetCatalog: Sendable {
+package struct PresetCatalog: Sendable {
   /// In listing order; names are unique.
-  public let presets: [Preset]
+  package let presets: [Preset]
 
-  public init(_ presets: [Preset] = Preset.builtIn) {
+  package init(_ presets: [Preset] = Preset.builtIn) {
     self.presets = presets
   }
 
   /// The preset's configuration with the overrides in place.
   /// - Parameter name: empty for `default`.
   /// - Throws: `unknownPreset` listing the names there are.
-  public func configuration(
+  package func configuration(
     named name: String, overrides: ProcessingConfiguration = ProcessingConfiguration()
   ) throws(PipelineError) -> ProcessingConfiguration {
     let wanted = name.isEmpty ? Preset.defaultName : name
     guard let preset = presets.first(where: { $0.name == wanted }) else {
       let names = presets.map(\.name).joined(separator: ", ")
-      throw PipelineError(.unknownPreset, "there is no preset \"\(wanted.prefix(64))\"; there are: \(names)", field: "preset")
+      throw PipelineError(
+        .unknownPreset, "there is no preset \"\(wanted.prefix(64))\"; there are: \(names)", field: "preset")
     }
     return preset.configuration.overridden(by: overrides)
   }

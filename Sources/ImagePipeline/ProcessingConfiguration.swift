@@ -1,12 +1,12 @@
 /// The file format of a result.
-public enum OutputFormat: String, Sendable, Hashable, CaseIterable {
+package enum OutputFormat: String, Sendable, Hashable, CaseIterable {
   /// The input's format where it can be written; else PNG with alpha, JPEG without.
   case original
   case jpeg, png, webp
 }
 
 /// How a picture is brought to its bounds.
-public enum ResizeMode: String, Sendable, Hashable, CaseIterable {
+package enum ResizeMode: String, Sendable, Hashable, CaseIterable {
   /// Both bounds hold, the aspect ratio is kept.
   case fit
   /// Exactly the bounds; the aspect ratio is not kept.
@@ -14,42 +14,42 @@ public enum ResizeMode: String, Sendable, Hashable, CaseIterable {
 }
 
 /// An opaque sRGB colour, 8 bits a channel.
-public struct Color: Sendable, Hashable {
-  public var red: UInt8
-  public var green: UInt8
-  public var blue: UInt8
+package struct Color: Sendable, Hashable {
+  package var red: UInt8
+  package var green: UInt8
+  package var blue: UInt8
 
-  public init(red: UInt8, green: UInt8, blue: UInt8) {
+  package init(red: UInt8, green: UInt8, blue: UInt8) {
     self.red = red
     self.green = green
     self.blue = blue
   }
 
-  public static let white = Color(red: 255, green: 255, blue: 255)
+  package static let white = Color(red: 255, green: 255, blue: 255)
 }
 
 /// What a caller asks for. A field left `nil` takes the preset's value, or the default its comment gives.
-public struct ProcessingConfiguration: Sendable, Hashable {
+package struct ProcessingConfiguration: Sendable, Hashable {
   /// Bound of the result's width in pixels, 1 to 65500. Default: none.
-  public var maxWidth: Int?
+  package var maxWidth: Int?
   /// Bound of the result's height in pixels, 1 to 65500. Default: none.
-  public var maxHeight: Int?
+  package var maxHeight: Int?
   /// 0 to 1, for JPEG and WebP; 1 is the encoder's 100. Default: 1.
-  public var compressionQuality: Double?
+  package var compressionQuality: Double?
   /// Divides both bounds; at least 1. Default: 1.
-  public var scaleFactor: Double?
+  package var scaleFactor: Double?
   /// Default: `original`.
-  public var preferredFormat: OutputFormat?
+  package var preferredFormat: OutputFormat?
   /// Default: `fit`.
-  public var resizeMode: ResizeMode?
+  package var resizeMode: ResizeMode?
   /// Whether a picture smaller than its bounds is enlarged. Default: no.
-  public var allowUpscale: Bool?
+  package var allowUpscale: Bool?
   /// What shows through transparency where the result has none. Default: white.
-  public var background: Color?
+  package var background: Color?
   /// Most bytes of the result. Default: no limit.
-  public var maxBytes: UInt64?
+  package var maxBytes: UInt64?
 
-  public init(
+  package init(
     maxWidth: Int? = nil, maxHeight: Int? = nil, compressionQuality: Double? = nil, scaleFactor: Double? = nil,
     preferredFormat: OutputFormat? = nil, resizeMode: ResizeMode? = nil, allowUpscale: Bool? = nil,
     background: Color? = nil, maxBytes: UInt64? = nil
@@ -66,7 +66,7 @@ public struct ProcessingConfiguration: Sendable, Hashable {
   }
 
   /// This configuration with the set fields of `overrides` in place of its own.
-  public func overridden(by overrides: ProcessingConfiguration) -> ProcessingConfiguration {
+  package func overridden(by overrides: ProcessingConfiguration) -> ProcessingConfiguration {
     ProcessingConfiguration(
       maxWidth: overrides.maxWidth ?? maxWidth,
       maxHeight: overrides.maxHeight ?? maxHeight,
@@ -82,12 +82,12 @@ public struct ProcessingConfiguration: Sendable, Hashable {
 
 extension ProcessingConfiguration {
   /// The widest or highest result that can be asked for, in pixels: what JPEG holds.
-  public static let largestBound = 65_500
+  package static let largestBound = 65_500
 
   /// Checks every set field against its range.
   /// - Parameter partial: the configuration only overrides another, which may set what this one lacks.
   /// - Throws: `invalidField` naming the first that is outside, `unservedField` for one that can't be kept.
-  public func validate(partial: Bool = false) throws(PipelineError) {
+  package func validate(partial: Bool = false) throws(PipelineError) {
     try Self.check(maxWidth, "max_width")
     try Self.check(maxHeight, "max_height")
     if let quality = compressionQuality, !(0...1).contains(quality) {

@@ -1,5 +1,5 @@
-public import ServiceContextModule
-public import Tracing
+package import ServiceContextModule
+package import Tracing
 
 /// One stage's clock and its trace span: one span for the whole picture, from the stage's first work to its last.
 struct StageMeter: ~Copyable {
@@ -46,14 +46,14 @@ struct StageMeter: ~Copyable {
 }
 
 /// Where a picture's spans go: the tracer, and the context whose span is their parent.
-public struct TraceTarget: Sendable {
+package struct TraceTarget: Sendable {
   let tracer: any Tracer
   let context: ServiceContext
 
   /// - Parameters:
   ///   - tracer: the process' tracer unless given.
   ///   - context: the current task's unless given.
-  public init(
+  package init(
     tracer: any Tracer = InstrumentationSystem.tracer,
     context: ServiceContext = ServiceContext.current ?? .topLevel
   ) {

@@ -1,17 +1,17 @@
-public import GRPCCore
+package import GRPCCore
 internal import GRPCProtobuf
-public import WorkerProtocol
+package import WorkerProtocol
 
 /// The service `grpc.health.v1.Health`. Source: the gRPC health checking protocol.
-public struct HealthService: Grpc_Health_V1_Health.SimpleServiceProtocol {
+package struct HealthService: Grpc_Health_V1_Health.SimpleServiceProtocol {
   private let state: HealthState
 
-  public init(state: HealthState) {
+  package init(state: HealthState) {
     self.state = state
   }
 
   /// The status of one service; NOT_FOUND for one that is not served here.
-  public func check(
+  package func check(
     request: Grpc_Health_V1_HealthCheckRequest, context: ServerContext
   ) async throws -> Grpc_Health_V1_HealthCheckResponse {
     guard state.services.contains(request.service) else {
@@ -21,7 +21,7 @@ public struct HealthService: Grpc_Health_V1_Health.SimpleServiceProtocol {
   }
 
   /// The status of every service.
-  public func list(
+  package func list(
     request: Grpc_Health_V1_HealthListRequest, context: ServerContext
   ) async throws -> Grpc_Health_V1_HealthListResponse {
     var response = Grpc_Health_V1_HealthListResponse()
@@ -31,7 +31,7 @@ public struct HealthService: Grpc_Health_V1_Health.SimpleServiceProtocol {
   }
 
   /// The status of one service now and whenever it changes, until the client leaves or the worker shuts down.
-  public func watch(
+  package func watch(
     request: Grpc_Health_V1_HealthCheckRequest,
     response: RPCWriter<Grpc_Health_V1_HealthCheckResponse>,
     context: ServerContext

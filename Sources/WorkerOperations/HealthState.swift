@@ -1,9 +1,9 @@
 internal import Synchronization
 
 /// Whether the worker serves, for everyone who asks or watches.
-public final class HealthState: Sendable {
+package final class HealthState: Sendable {
   /// What a health check answers.
-  public enum Status: Sendable, Hashable {
+  package enum Status: Sendable, Hashable {
     case serving, notServing
   }
 
@@ -14,21 +14,21 @@ public final class HealthState: Sendable {
   }
 
   /// The services whose health can be asked; the empty name stands for the worker as a whole.
-  public let services: Set<String>
+  package let services: Set<String>
   private let state = Mutex(State())
 
   /// Not serving, until `set`.
-  public init(services: Set<String>) {
+  package init(services: Set<String>) {
     self.services = services.union([""])
   }
 
-  public var status: Status { state.withLock { $0.status } }
+  package var status: Status { state.withLock { $0.status } }
 
   /// How many watch now.
-  public var watcherCount: Int { state.withLock { $0.watchers.count } }
+  package var watcherCount: Int { state.withLock { $0.watchers.count } }
 
   /// Changes the status and tells the watchers.
-  public func set(_ status: Status) {
+  package func set(_ status: Status) {
     let watchers = state.withLock { state in
       state.status = status
       return Array(state.watchers.values)

@@ -1,20 +1,20 @@
 internal import FoundationEssentials
-public import GRPCCore
+package import GRPCCore
 internal import GRPCProtobuf
 internal import SwiftProtobuf
-public import WorkerProtocol
+package import WorkerProtocol
 
 /// The service `grpc.reflection.v1alpha.ServerReflection`.
 ///
 /// The version before v1, which older clients still ask for.
-public struct ReflectionV1AlphaService: Grpc_Reflection_V1alpha_ServerReflection.SimpleServiceProtocol {
+package struct ReflectionV1AlphaService: Grpc_Reflection_V1alpha_ServerReflection.SimpleServiceProtocol {
   private let index: DescriptorIndex
 
   init(index: DescriptorIndex) {
     self.index = index
   }
 
-  public func serverReflectionInfo(
+  package func serverReflectionInfo(
     request: RPCAsyncSequence<Grpc_Reflection_V1alpha_ServerReflectionRequest, any Error>,
     response: RPCWriter<Grpc_Reflection_V1alpha_ServerReflectionResponse>,
     context: ServerContext

@@ -1,18 +1,18 @@
 internal import FoundationEssentials
-public import GRPCCore
+package import GRPCCore
 internal import GRPCProtobuf
 internal import SwiftProtobuf
-public import WorkerProtocol
+package import WorkerProtocol
 
 /// The service `grpc.reflection.v1.ServerReflection`.
-public struct ReflectionV1Service: Grpc_Reflection_V1_ServerReflection.SimpleServiceProtocol {
+package struct ReflectionV1Service: Grpc_Reflection_V1_ServerReflection.SimpleServiceProtocol {
   private let index: DescriptorIndex
 
   init(index: DescriptorIndex) {
     self.index = index
   }
 
-  public func serverReflectionInfo(
+  package func serverReflectionInfo(
     request: RPCAsyncSequence<Grpc_Reflection_V1_ServerReflectionRequest, any Error>,
     response: RPCWriter<Grpc_Reflection_V1_ServerReflectionResponse>,
     context: ServerContext

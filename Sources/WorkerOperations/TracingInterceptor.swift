@@ -1,19 +1,19 @@
-public import GRPCCore
+package import GRPCCore
 internal import ServiceContextModule
-public import Tracing
+package import Tracing
 
 /// Opens a server span for each call, from its metadata's trace context, and keeps it current while the call runs.
 ///
 /// Attributes follow the OpenTelemetry semantic conventions for RPC of 2026 (`rpc.system.name`, a fully-qualified
 /// `rpc.method`, a string `rpc.response.status_code`, `error.type`). Health checks and reflection are not traced.
-public struct TracingInterceptor: ServerInterceptor {
+package struct TracingInterceptor: ServerInterceptor {
   private let tracer: any Tracer
   private let untraced: Set<String>
 
   /// - Parameters:
   ///   - tracer: where spans go.
   ///   - untraced: full names of services whose calls get no span.
-  public init(
+  package init(
     tracer: any Tracer = InstrumentationSystem.tracer,
     untraced: Set<String> = [
       "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection",
@@ -23,7 +23,7 @@ public struct TracingInterceptor: ServerInterceptor {
     self.untraced = untraced
   }
 
-  public func intercept<Input: Sendable, Output: Sendable>(
+  package func intercept<Input: Sendable, Output: Sendable>(
     request: StreamingServerRequest<Input>,
     context: ServerContext,
     next: @Sendable (StreamingServerRequest<Input>, ServerContext) async throws -> StreamingServerResponse<Output>

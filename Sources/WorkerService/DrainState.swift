@@ -5,7 +5,7 @@ internal import Synchronization
 ///
 /// A graceful shutdown of the server signals cancellation to calls that may still finish, in the same way as a client
 /// that leaves. This flag tells the two apart: once the drain has begun, work goes on until `cancelWork`.
-public final class DrainState: Sendable {
+package final class DrainState: Sendable {
   private struct State {
     var isDraining = false
     var isOver = false
@@ -16,15 +16,15 @@ public final class DrainState: Sendable {
 
   private let state = Mutex(State())
 
-  public init() {}
+  package init() {}
 
-  public var isDraining: Bool { state.withLock { $0.isDraining } }
+  package var isDraining: Bool { state.withLock { $0.isDraining } }
 
   /// Calls that are being served now.
-  public var workCount: Int { state.withLock { $0.work.count } }
+  package var workCount: Int { state.withLock { $0.work.count } }
 
   /// New work is refused from now on. Call it before the server's own shutdown begins.
-  public func begin() {
+  package func begin() {
     let handlers = state.withLock { state in
       state.isDraining = true
       defer { state.handlers = [:] }
@@ -34,7 +34,7 @@ public final class DrainState: Sendable {
   }
 
   /// Cancels whatever still works: the drain's time is over.
-  public func cancelWork() {
+  package func cancelWork() {
     let work = state.withLock { state in
       state.isOver = true
       return Array(state.work.values)

@@ -1,17 +1,17 @@
-public import GRPCCore
+package import GRPCCore
 internal import GRPCProtobuf
 internal import ImagePipeline
-public import WorkerProtocol
+package import WorkerProtocol
 
 /// The service `imageworker.v1.ImageWorkerService`.
-public struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServiceProtocol {
+package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServiceProtocol {
   let environment: WorkerEnvironment
 
-  public init(environment: WorkerEnvironment) {
+  package init(environment: WorkerEnvironment) {
     self.environment = environment
   }
 
-  public func processImage(
+  package func processImage(
     request: Imageworker_V1_ProcessImageRequest,
     response: RPCWriter<Imageworker_V1_ProcessImageResponse>,
     context: ServerContext
@@ -30,7 +30,7 @@ public struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServic
     }
   }
 
-  public func batchProcess(
+  package func batchProcess(
     request: RPCAsyncSequence<Imageworker_V1_BatchProcessRequest, any Error>,
     response: RPCWriter<Imageworker_V1_BatchProcessResponse>,
     context: ServerContext
@@ -41,7 +41,7 @@ public struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServic
     }
   }
 
-  public func inspectImage(
+  package func inspectImage(
     request: Imageworker_V1_InspectImageRequest, context: ServerContext
   ) async throws -> Imageworker_V1_InspectImageResponse {
     try await serve { _ in
@@ -55,7 +55,7 @@ public struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServic
     }
   }
 
-  public func listPresets(
+  package func listPresets(
     request: Imageworker_V1_ListPresetsRequest, context: ServerContext
   ) async throws -> Imageworker_V1_ListPresetsResponse {
     var response = Imageworker_V1_ListPresetsResponse()

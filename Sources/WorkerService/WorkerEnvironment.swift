@@ -1,22 +1,22 @@
-public import ImagePipeline
-public import Tracing
+package import ImagePipeline
+package import Tracing
 
 /// What all calls of one worker share.
-public struct WorkerEnvironment: Sendable {
-  public let limits: WorkerLimits
-  public let presets: PresetCatalog
+package struct WorkerEnvironment: Sendable {
+  package let limits: WorkerLimits
+  package let presets: PresetCatalog
   /// The memory that all pictures share.
-  public let memory: MemoryBudget
+  package let memory: MemoryBudget
   /// The threads that decode, resize and encode.
-  public let executor: PictureExecutor
-  public let drain: DrainState
+  package let executor: PictureExecutor
+  package let drain: DrainState
   /// Where the stages' spans go.
-  public let tracer: any Tracer
+  package let tracer: any Tracer
 
   /// - Parameters:
   ///   - memoryLimit: bytes that all pictures together may hold.
   ///   - threadCount: pictures that are worked on at the same moment.
-  public init(
+  package init(
     limits: WorkerLimits = WorkerLimits(), presets: PresetCatalog = PresetCatalog(), memoryLimit: Int = 768 << 20,
     threadCount: Int, drain: DrainState = DrainState(), tracer: any Tracer = InstrumentationSystem.tracer
   ) {

@@ -1,20 +1,20 @@
 internal import FoundationEssentials
-public import ImagePipeline
+package import ImagePipeline
 
 /// What the worker takes on at most.
-public struct WorkerLimits: Sendable, Hashable {
+package struct WorkerLimits: Sendable, Hashable {
   /// What one picture may claim and hold.
-  public var picture: PictureLimits
+  package var picture: PictureLimits
   /// Bytes of a picture, or of a chunk of one, in one message.
-  public var maxMessageByteCount: Int
+  package var maxMessageByteCount: Int
   /// Pictures that may wait for memory.
-  public var maxWaitingPictures: Int
+  package var maxWaitingPictures: Int
   /// Uploads in chunks that may be open at once on one batch stream.
-  public var maxOpenUploads: Int
+  package var maxOpenUploads: Int
   /// Whole pictures that are worked on at once on one batch stream; the stream is not read on above it.
-  public var maxPicturesPerStream: Int
+  package var maxPicturesPerStream: Int
 
-  public init(
+  package init(
     picture: PictureLimits = PictureLimits(), maxMessageByteCount: Int = 64 << 20, maxWaitingPictures: Int = 256,
     maxOpenUploads: Int = 64, maxPicturesPerStream: Int = 8
   ) {

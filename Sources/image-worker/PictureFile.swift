@@ -17,7 +17,9 @@ struct PictureFile {
   }
 
   /// Runs the pipeline from this file into another.
-  func process(_ configuration: ProcessingConfiguration, limits: PictureLimits = PictureLimits(), into output: FileDescriptor) throws
+  func process(
+    _ configuration: ProcessingConfiguration, limits: PictureLimits = PictureLimits(), into output: FileDescriptor
+  ) throws
     -> ProcessingReport
   {
     try withWindows { window in
@@ -28,8 +30,9 @@ struct PictureFile {
       var pipeline = try Pipeline(reader, plan: plan, cancellation: Cancellation())
       var failure: (any Error)?
       while true {
-        let isDone = try pipeline.push(window.bytes.span.bytes.extracting(droppingFirst: window.offset), isLast: window.isLast)
-        { compressed in
+        let isDone = try pipeline.push(
+          window.bytes.span.bytes.extracting(droppingFirst: window.offset), isLast: window.isLast
+        ) { compressed in
           do { try compressed.withUnsafeBytes { _ = try output.writeAll($0) } } catch { failure = failure ?? error }
         }
         if let failure { throw failure }

@@ -1,5 +1,5 @@
-public import ArgumentParser
-public import ImagePipeline
+internal import ArgumentParser
+internal import ImagePipeline
 internal import SystemPackage
 
 /// `image-worker process`.

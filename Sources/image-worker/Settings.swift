@@ -34,7 +34,7 @@ struct Settings {
 
   private init(_ config: ConfigReader) throws {
     let name = config.string(forKey: "host", default: "127.0.0.1")
-    host = name == "localhost" ? "127.0.0.1" : name // the transport binds addresses, not names
+    host = name == "localhost" ? "127.0.0.1" : name  // the transport binds addresses, not names
     port = try Self.int(config, "port", default: 50051, in: 0...65535)
     threadCount = try Self.int(config, "threads", default: SystemInfo.coreCount, in: 1...1024)
     memoryLimit = try Self.int(config, "memoryLimitMiB", default: 768, in: 32...1_048_576) << 20
@@ -58,7 +58,8 @@ struct Settings {
         maxHeldPixels: UInt64(try int(config, "maxHeldPixels", default: Int(picture.maxHeldPixels), in: all)),
         maxScans: UInt32(try int(config, "maxScans", default: Int(picture.maxScans), in: 1...1_000_000)),
         memory: try int(config, "pictureMemoryLimitMiB", default: picture.memory >> 20, in: 1...1_048_576) << 20),
-      maxMessageByteCount: try int(config, "maxMessageMiB", default: defaults.maxMessageByteCount >> 20, in: 1...1023) << 20,
+      maxMessageByteCount: try int(config, "maxMessageMiB", default: defaults.maxMessageByteCount >> 20, in: 1...1023)
+        << 20,
       maxWaitingPictures: try int(
         config, "maxWaitingPictures", default: defaults.maxWaitingPictures, in: 0...1_000_000),
       maxOpenUploads: try int(config, "maxOpenUploads", default: defaults.maxOpenUploads, in: 1...100_000),
@@ -81,7 +82,8 @@ struct Settings {
       value = defaultValue
     }
     guard range.contains(value) else {
-      throw SettingsError(description: "\(key) is \(value); it must be between \(range.lowerBound) and \(range.upperBound)")
+      throw SettingsError(
+        description: "\(key) is \(value); it must be between \(range.lowerBound) and \(range.upperBound)")
     }
     return value
   }

@@ -10,7 +10,9 @@ struct ColorTests {
     let isa = Self.instructionSets[set]
     for alpha in 0...255 {
       let levels = Array(stride(from: 0, through: 255, by: 5))
-      let pixels: [UInt8] = levels.flatMap { (level: Int) -> [UInt8] in [UInt8(level), UInt8(255 - level), 77, UInt8(alpha)] }
+      let pixels: [UInt8] = levels.flatMap { (level: Int) -> [UInt8] in
+        [UInt8(level), UInt8(255 - level), 77, UInt8(alpha)]
+      }
       var premultiplied = [UInt16](repeating: 0, count: pixels.count)
       var back = [UInt8](repeating: 0, count: pixels.count)
       cpixels_premultiply(pixels, &premultiplied, pixels.count / 4, isa)

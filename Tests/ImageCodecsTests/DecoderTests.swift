@@ -29,7 +29,9 @@ struct DecoderTests {
   func truncationsAreErrors(name: String) {
     let bytes = Fixture.bytes(name)
     // The end-of-image marker of a baseline JPEG, the trailer of GIF and of TGA, and the padding of RIFF hold no part of the picture.
-    let inessential = name.hasSuffix(".jpg") && !name.contains("progressive") ? 2 : name.hasSuffix(".gif") ? 3 : name.hasSuffix(".tga") ? 27 : 1
+    let inessential =
+      name.hasSuffix(".jpg") && !name.contains("progressive")
+      ? 2 : name.hasSuffix(".gif") ? 3 : name.hasSuffix(".tga") ? 27 : 1
     let step = max(1, bytes.count / 61)
     for count in stride(from: 1, to: bytes.count - inessential, by: step) {
       let budget = PictureBudget(limit: 1 << 30)

@@ -14,8 +14,10 @@ struct GeometryTests {
   func fitProperties() {
     var random = SystemRandomNumberGenerator()
     for _ in 0..<20_000 {
-      let shown = PixelSize(width: .random(in: 1...20_000, using: &random), height: .random(in: 1...20_000, using: &random))
-      let bounds = PixelSize(width: .random(in: 1...5000, using: &random), height: .random(in: 1...5000, using: &random))
+      let shown = PixelSize(
+        width: .random(in: 1...20_000, using: &random), height: .random(in: 1...20_000, using: &random))
+      let bounds = PixelSize(
+        width: .random(in: 1...5000, using: &random), height: .random(in: 1...5000, using: &random))
       let factor = Bool.random(using: &random) ? 1 : Double.random(in: 1...4, using: &random)
       let configuration = ProcessingConfiguration(
         maxWidth: bounds.width, maxHeight: bounds.height, scaleFactor: factor)

@@ -160,7 +160,8 @@ struct PipelineTests {
     "bad input gets an error that says what is wrong",
     arguments: [
       ([], PipelineError.Code.emptyImage), (Array("this is no picture at all, just words".utf8), .unknownFormat),
-      ([0x49, 0x49, 0x2A, 0, 8, 0, 0, 0], .unsupportedImage), (Array(Fixture.bytes("photo.png").prefix(400)), .truncatedImage),
+      ([0x49, 0x49, 0x2A, 0, 8, 0, 0, 0], .unsupportedImage),
+      (Array(Fixture.bytes("photo.png").prefix(400)), .truncatedImage),
       ([0xFF, 0xD8, 0xFF, 0xE0], .truncatedImage), (Fixture.bytes("pngsuite-xcsn0g01.png"), .corruptImage),
     ] as [([UInt8], PipelineError.Code)])
   func badInput(bytes: [UInt8], code: PipelineError.Code) {

@@ -1,16 +1,17 @@
-public import ImageCodecs
-public import ImagePipeline
+package import ImageCodecs
+package import ImagePipeline
 
 /// A decoded picture held whole, for comparing.
-public struct Pixels: Equatable, Sendable {
-  public var format: PixelFormat
-  public var layout: [PlaneLayout]
+package struct Pixels: Equatable, Sendable {
+  package var format: PixelFormat
+  package var layout: [PlaneLayout]
   /// One array of samples for each plane.
-  public var planes: [[UInt8]]
+  package var planes: [[UInt8]]
 
   /// Decodes `bytes`, given in windows of `windowByteCount`.
-  public static func decode(
-    _ bytes: [UInt8], windowByteCount: Int = .max, scale: Int = 8, budget: PictureBudget = PictureBudget(limit: 1 << 30),
+  package static func decode(
+    _ bytes: [UInt8], windowByteCount: Int = .max, scale: Int = 8,
+    budget: PictureBudget = PictureBudget(limit: 1 << 30),
     limits: CodecLimits = CodecLimits(maxPixels: 0, maxHeldPixels: 0, maxScans: 100)
   ) throws(CodecError) -> Pixels {
     guard let format = ImageFormat.sniff(bytes.span.bytes) else {
@@ -47,12 +48,12 @@ public struct Pixels: Equatable, Sendable {
     }
   }
 
-  public func sample(x: Int, y: Int, channel: Int = 0, plane: Int = 0) -> Int {
+  package func sample(x: Int, y: Int, channel: Int = 0, plane: Int = 0) -> Int {
     Int(planes[plane][(y * layout[plane].width + x) * format.channelCount + channel])
   }
 
   /// Red, green and blue at a place, flattened on white.
-  public func color(x: Int, y: Int) -> [Double] {
+  package func color(x: Int, y: Int) -> [Double] {
     switch format {
     case .gray8: return [Double](repeating: Double(sample(x: x, y: y)), count: 3)
     case .rgb8: return (0..<3).map { Double(sample(x: x, y: y, channel: $0)) }
@@ -72,7 +73,7 @@ public struct Pixels: Equatable, Sendable {
     }
   }
 
-  public var mean: [Double] {
+  package var mean: [Double] {
     let (width, height) = (layout[0].width, layout[0].height)
     var sum = [0.0, 0.0, 0.0]
     for y in 0..<height {
@@ -86,37 +87,37 @@ public struct Pixels: Equatable, Sendable {
 }
 
 /// Bytes given a window at a time.
-public struct Windows {
+package struct Windows {
   private let bytes: [UInt8]
   private let windowByteCount: Int
   private var start = 0
   private var end: Int
 
-  public init(bytes: [UInt8], windowByteCount: Int) {
+  package init(bytes: [UInt8], windowByteCount: Int) {
     self.bytes = bytes
     self.windowByteCount = windowByteCount
     end = min(windowByteCount, bytes.count)
   }
 
   /// What is left of the window.
-  public var current: RawSpan {
+  package var current: RawSpan {
     @_lifetime(borrow self)
     get { bytes.span.bytes.extracting(start..<end) }
   }
 
-  public var isLast: Bool { end == bytes.count }
+  package var isLast: Bool { end == bytes.count }
 
-  public mutating func consume(_ count: Int) { start += count }
+  package mutating func consume(_ count: Int) { start += count }
 
   /// Moves on to the next window; what was left of this one is skipped.
-  public mutating func advance() {
+  package mutating func advance() {
     start = end
     end = bytes.count - end > windowByteCount ? end + windowByteCount : bytes.count
   }
 }
 
 /// Runs a whole picture through the pipeline.
-public func process(
+package func process(
   _ bytes: [UInt8], _ configuration: ProcessingConfiguration, windowByteCount: Int = .max,
   limits: PictureLimits = PictureLimits(), cancellation: Cancellation = Cancellation(),
   tracing: TraceTarget = TraceTarget()

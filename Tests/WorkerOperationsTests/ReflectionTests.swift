@@ -94,7 +94,9 @@ struct ReflectionTests {
           try await writer.write(.with { $0.fileContainingSymbol = "imageworker.v1.ImageWorkerService.InspectImage" })
         } onResponse: { response in
           var count = 0
-          for try await message in response.messages { count += message.fileDescriptorResponse.fileDescriptorProto.count }
+          for try await message in response.messages {
+            count += message.fileDescriptorResponse.fileDescriptorProto.count
+          }
           #expect(count == 4)
         }
       }

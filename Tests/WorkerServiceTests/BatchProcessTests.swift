@@ -97,7 +97,7 @@ struct BatchProcessTests {
   func itemIDLength() async throws {
     try await withWorker { client, _ in
       let long = String(repeating: "x", count: 257)
-      let items = try await client.batch([.start(""), .start(long), .start(String(repeating: "y", count: 256)), ])
+      let items = try await client.batch([.start(""), .start(long), .start(String(repeating: "y", count: 256))])
       #expect(items[""]?.errors.count == 1)
       #expect(items[String(long.prefix(64))]?.errors.count == 1)
       #expect(items[String(repeating: "y", count: 256)]?.errors.count == 1)  // never ended, but accepted

@@ -66,7 +66,9 @@ struct ProcessImageTests {
       BadRequestCase(field: "configuration.crop", code: .unimplemented) { $0.crop.width = 1 },
       BadRequestCase(field: "configuration.gravity", code: .unimplemented) { $0.gravity = .north },
       BadRequestCase(field: "configuration.focus_point", code: .unimplemented) { $0.focusPoint.x = 1 },
-      BadRequestCase(field: "configuration.filters", code: .unimplemented) { $0.filters = [.with { $0.name = "sepia" }] },
+      BadRequestCase(field: "configuration.filters", code: .unimplemented) {
+        $0.filters = [.with { $0.name = "sepia" }]
+      },
       BadRequestCase(field: "configuration.jpeg", code: .unimplemented) { $0.jpeg.progressive = true },
       BadRequestCase(field: "configuration.png", code: .unimplemented) { $0.png.interlaced = true },
       BadRequestCase(field: "configuration.webp", code: .unimplemented) { $0.webp.lossless = true },
@@ -185,7 +187,8 @@ struct InspectionTests {
   @Test("refuses a beginning that is too short, or no picture")
   func refusals() async throws {
     try await withWorker { client, _ in
-      for (bytes, reason) in [([0xFF, 0xD8, 0xFF, 0xE0], "TRUNCATED_IMAGE"), ([], "EMPTY_IMAGE")] as [([UInt8], String)] {
+      for (bytes, reason) in [([0xFF, 0xD8, 0xFF, 0xE0], "TRUNCATED_IMAGE"), ([], "EMPTY_IMAGE")] as [([UInt8], String)]
+      {
         var request = Imageworker_V1_InspectImageRequest()
         request.image = .init(bytes)
         let status = await failure { _ = try await client.inspectImage(request) }

@@ -73,7 +73,8 @@ struct ColorStage {
       let (luma, blue, red) = (queues[0].take(count), queues[1].take(count), queues[2].take(count))
       for row in 0..<count {
         cpixels_ycc_to_rgb(
-          luma.row(row), blue.row(row), red.row(row), (destination + row * outputStride).assumingMemoryBound(to: UInt8.self),
+          luma.row(row), blue.row(row), red.row(row),
+          (destination + row * outputStride).assumingMemoryBound(to: UInt8.self),
           width, CPIXELS_ISA_BEST)
       }
       try next(Strip(format: outputFormat, rows: outputRows(destination, count)))
