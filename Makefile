@@ -28,11 +28,14 @@ end-to-end-test: build
 setup:
 	@deploy/setup.sh
 
+# Generated code is as its generators write it.
+SWIFT_FILES = Package.swift $(shell git ls-files 'Sources/*.swift' 'Tests/*.swift' | grep -v /Generated/)
+
 format:
-	swift format --in-place --recursive --parallel Package.swift Sources Tests
+	swift format --in-place --parallel $(SWIFT_FILES)
 
 check-format:
-	swift format lint --strict --recursive --parallel Package.swift Sources Tests
+	swift format lint --strict --parallel $(SWIFT_FILES)
 
 ## Regenerate the protobuf and gRPC code from Protos.
 generate: setup

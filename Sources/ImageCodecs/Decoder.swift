@@ -50,18 +50,24 @@ package struct Decoder: ~Copyable {
     return Progress(value: status == CCODECS_OK, consumedByteCount: consumed)
   }
 
-  /// What `readHeader` found; its warnings may grow until the last row. Legal once the header is complete.
+  /// What `readHeader` found; its warnings may grow until the last row.
+  ///
+  /// Legal once the header is complete.
   package var header: ImageHeader {
     ImageHeader(ccodecs_decoder_header(handle).pointee, format: format)
   }
 
-  /// The N for which the picture can be decoded at N/8 of its size, smallest first. 8 is always there.
+  /// The N for which the picture can be decoded at N/8 of its size, smallest first.
+  ///
+  /// 8 is always there.
   package var scales: [Int] {
     let mask = ccodecs_decoder_scales(handle)
     return (1...8).filter { mask & (1 << ($0 - 1)) != 0 }
   }
 
-  /// An upper bound of the bytes that decoding at `scale`/8 charges to the budget. Legal before `start`.
+  /// An upper bound of the bytes that decoding at `scale`/8 charges to the budget.
+  ///
+  /// Legal before `start`.
   package func estimatedByteCount(scale: Int) throws(CodecError) -> UInt64 {
     var byteCount: UInt64 = 0
     var options = ccodecs_decode_options(scale_eighths: UInt8(scale))

@@ -60,7 +60,9 @@ package struct EncoderOptions: Sendable, Hashable {
   }
 }
 
-/// An encoder: strips go in, compressed bytes come out as they are made. One that threw stays failed.
+/// An encoder: strips go in, compressed bytes come out as they are made.
+///
+/// One that threw stays failed.
 package struct Encoder: ~Copyable {
   private let handle: OpaquePointer
   private let budget: PictureBudget

@@ -47,8 +47,7 @@ package struct Strip: ~Copyable {
   package func rowCount(ofPlane index: Int) -> Int { plane(index).rowCount }
 
   /// Lends the first `byteCount` bytes of a row.
-  /// - Parameters:
-  ///   - row: 0 to `rowCount(ofPlane: plane) - 1`; anything else traps.
+  /// - `row`: 0 to `rowCount(ofPlane: plane) - 1`; anything else traps.
   package func withRow<Result: ~Copyable>(
     _ row: Int, ofPlane index: Int, byteCount: Int, _ body: (RawSpan) -> Result
   ) -> Result {

@@ -1,6 +1,8 @@
 internal import Synchronization
 
-/// A flag that stops one picture's work. Work checks it before every strip; waiting registers a handler.
+/// A flag that stops one picture's work.
+///
+/// Work checks it before every strip; waiting registers a handler.
 ///
 /// It is separate from task cancellation because the cancellation of an RPC does not cancel its task, and because a
 /// server that shuts down gracefully signals it to calls that may still finish.

@@ -77,14 +77,13 @@ package struct AxisGeometry: Sendable, Hashable {
 
   package var isIdentity: Bool { ratio == 1 && offset == 0 && sourceCount == destinationCount }
 
-  /// - Parameters:
-  ///   - sourceCount: samples of the source plane on this axis.
-  ///   - sourceScale: samples of the source plane per pixel of the source picture.
-  ///   - sourceLength: pixels of the source picture on this axis.
-  ///   - destinationScale: samples of the destination plane per pixel of the destination picture: 1, or 0.5.
-  ///   - destinationLength: pixels of the destination picture on this axis.
-  ///   - isReversed: the axis is shown from last to first, so that the destination plane's samples must lie
-  ///     correctly counted from its end.
+  /// - `sourceCount`: samples of the source plane on this axis.
+  /// - `sourceScale`: samples of the source plane per pixel of the source picture.
+  /// - `sourceLength`: pixels of the source picture on this axis.
+  /// - `destinationScale`: samples of the destination plane per pixel of the destination picture: 1, or 0.5.
+  /// - `destinationLength`: pixels of the destination picture on this axis.
+  /// - `isReversed`: the axis is shown from last to first, so that the destination plane's samples must lie
+  ///   correctly counted from its end.
   package init(
     sourceCount: Int, sourceScale: Double, sourceLength: Int,
     destinationScale: Double, destinationLength: Int, isReversed: Bool, isChroma: Bool = false

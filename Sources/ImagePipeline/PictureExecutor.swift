@@ -17,7 +17,7 @@ package final class PictureExecutor: TaskExecutor {
   private let queue: JobQueue
 
   /// Starts `threadCount` threads, at least 1.
-  /// - Parameter niceness: added to the threads' nice value on Linux, so that a busy worker's event loops come first.
+  /// - `niceness`: added to the threads' nice value on Linux, so that a busy worker's event loops come first.
   package init(threadCount: Int, niceness: Int32 = 5) {
     queue = JobQueue()
     for _ in 0..<max(1, threadCount) { Self.startThread(running: queue, niceness: niceness) }

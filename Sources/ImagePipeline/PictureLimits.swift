@@ -1,13 +1,17 @@
 internal import ImageCodecs
 
-/// What one picture may claim and hold at most. Checked before anything is allocated for it.
+/// What one picture may claim and hold at most.
+///
+/// Checked before anything is allocated for it.
 package struct PictureLimits: Sendable, Hashable {
   /// Width times height of a picture that is decoded strip by strip.
   package var maxPixels: UInt64
   /// Width times height of a picture whose decoder holds the whole bitmap (GIF, BMP, TGA, PSD, PNM, HDR, interlaced
   /// PNG, lossless WebP).
   package var maxHeldPixels: UInt64
-  /// Scans of a progressive JPEG. Each costs a pass over the picture, so a small file can ask for much work.
+  /// Scans of a progressive JPEG.
+  ///
+  /// Each costs a pass over the picture, so a small file can ask for much work.
   package var maxScans: UInt32
   /// Bytes that its decoder, stages and encoder may hold at once.
   package var memory: Int

@@ -54,7 +54,9 @@ package struct PictureReader: ~Copyable {
     return decoder
   }
 
-  /// The plan for this picture. Legal once the header is complete.
+  /// The plan for this picture.
+  ///
+  /// Legal once the header is complete.
   /// - Throws: `invalidField`, `unservedField`, `limitExceeded` as `Plan.init` does.
   package mutating func plan(_ configuration: ProcessingConfiguration) throws(PipelineError) -> Plan {
     guard let header else { throw .unfinishedHeader }
@@ -115,7 +117,9 @@ package struct PictureReader: ~Copyable {
     return isComplete
   }
 
-  /// Lends the decoder. When the work throws the decoder is gone, and with it the reader.
+  /// Lends the decoder.
+  ///
+  /// When the work throws the decoder is gone, and with it the reader.
   private mutating func withDecoder<Result>(
     _ body: (inout Decoder) throws(CodecError) -> Result
   ) throws(PipelineError) -> Result {

@@ -37,9 +37,8 @@ package struct Pipeline: ~Copyable {
   }
 
   /// Takes the next bytes of the picture and gives what they complete of the result.
-  /// - Parameters:
-  ///   - isLast: no byte follows these.
-  ///   - output: called with compressed bytes, which are lent for the call.
+  /// - `isLast`: no byte follows these.
+  /// - `output`: called with compressed bytes, which are lent for the call.
   /// - Returns: whether the result is complete. Bytes after a complete picture are ignored.
   /// - Throws: `corruptImage`, `truncatedImage`, `limitExceeded`, `cancelled`.
   package mutating func push(
@@ -87,10 +86,11 @@ package struct Pipeline: ~Copyable {
     encode.finishSpan()
   }
 
-  /// What became of the picture. Complete once `push` returned true.
-  /// - Parameters:
-  ///   - queued: how long the picture waited for admission.
-  ///   - total: from the first byte to the last.
+  /// What became of the picture.
+  ///
+  /// Complete once `push` returned true.
+  /// - `queued`: how long the picture waited for admission.
+  /// - `total`: from the first byte to the last.
   package func report(queued: Duration, total: Duration) -> ProcessingReport {
     var timings = StageTimings()
     timings.queued = queued

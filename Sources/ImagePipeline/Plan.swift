@@ -2,8 +2,10 @@ internal import ImageCodecs
 
 /// Everything that was decided for one picture before any of it is decoded.
 package struct Plan: Sendable, Hashable {
-  /// How much larger than the target a reduced decode must at least be on both axes. The reduced transform's own
-  /// low-pass is coarse; from twice the target on, what it does wrong is above the resampler's cut-off.
+  /// How much larger than the target a reduced decode must at least be on both axes.
+  ///
+  /// The reduced transform's own low-pass is coarse; from twice the target on, what it does wrong is above the
+  /// resampler's cut-off.
   static let smallestResidual = 2.0
 
   package let input: ImageInfo

@@ -54,7 +54,7 @@ package struct PresetCatalog: Sendable {
   }
 
   /// The preset's configuration with the overrides in place.
-  /// - Parameter name: empty for `default`.
+  /// - `name`: empty for `default`.
   /// - Throws: `unknownPreset` listing the names there are.
   package func configuration(
     named name: String, overrides: ProcessingConfiguration = ProcessingConfiguration()

@@ -28,25 +28,41 @@ package struct Color: Sendable, Hashable {
   package static let white = Color(red: 255, green: 255, blue: 255)
 }
 
-/// What a caller asks for. A field left `nil` takes the preset's value, or the default its comment gives.
+/// What a caller asks for.
+///
+/// A field left `nil` takes the preset's value, or the default its comment gives.
 package struct ProcessingConfiguration: Sendable, Hashable {
-  /// Bound of the result's width in pixels, 1 to 65500. Default: none.
+  /// Bound of the result's width in pixels, 1 to 65500.
+  ///
+  /// Default: none.
   package var maxWidth: Int?
-  /// Bound of the result's height in pixels, 1 to 65500. Default: none.
+  /// Bound of the result's height in pixels, 1 to 65500.
+  ///
+  /// Default: none.
   package var maxHeight: Int?
-  /// 0 to 1, for JPEG and WebP; 1 is the encoder's 100. Default: 1.
+  /// 0 to 1, for JPEG and WebP; 1 is the encoder's 100.
+  ///
+  /// Default: 1.
   package var compressionQuality: Double?
-  /// Divides both bounds; at least 1. Default: 1.
+  /// Divides both bounds; at least 1.
+  ///
+  /// Default: 1.
   package var scaleFactor: Double?
   /// Default: `original`.
   package var preferredFormat: OutputFormat?
   /// Default: `fit`.
   package var resizeMode: ResizeMode?
-  /// Whether a picture smaller than its bounds is enlarged. Default: no.
+  /// Whether a picture smaller than its bounds is enlarged.
+  ///
+  /// Default: no.
   package var allowUpscale: Bool?
-  /// What shows through transparency where the result has none. Default: white.
+  /// What shows through transparency where the result has none.
+  ///
+  /// Default: white.
   package var background: Color?
-  /// Most bytes of the result. Default: no limit.
+  /// Most bytes of the result.
+  ///
+  /// Default: no limit.
   package var maxBytes: UInt64?
 
   package init(

@@ -37,7 +37,7 @@ struct DescriptorIndex: Sendable {
 
   func file(named name: String) -> File? { files[name] }
 
-  /// - Parameter symbol: a full name; a method may be joined to its service by a dot or a slash.
+  /// - `symbol`: a full name; a method may be joined to its service by a dot or a slash.
   func file(containing symbol: String) -> File? {
     let name = symbol.drop { $0 == "." }.split(separator: "/", omittingEmptySubsequences: false).joined(separator: ".")
     return fileOfSymbol[name].flatMap { files[$0] }

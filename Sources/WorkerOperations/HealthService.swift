@@ -2,7 +2,9 @@ package import GRPCCore
 internal import GRPCProtobuf
 package import WorkerProtocol
 
-/// The service `grpc.health.v1.Health`. Source: the gRPC health checking protocol.
+/// The service `grpc.health.v1.Health`.
+///
+/// Source: the gRPC health checking protocol.
 package struct HealthService: Grpc_Health_V1_Health.SimpleServiceProtocol {
   private let state: HealthState
 

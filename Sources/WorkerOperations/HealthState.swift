@@ -36,7 +36,9 @@ package final class HealthState: Sendable {
     for watcher in watchers { watcher.yield(status) }
   }
 
-  /// Calls `body` with the statuses from now on, the present one first. A slow watcher misses all but the newest.
+  /// Calls `body` with the statuses from now on, the present one first.
+  ///
+  /// A slow watcher misses all but the newest.
   func watch(_ body: (AsyncStream<Status>, AsyncStream<Status>.Continuation) async throws -> Void) async rethrows {
     let (stream, continuation) = AsyncStream<Status>.makeStream(bufferingPolicy: .bufferingNewest(1))
     let id = state.withLock { state in

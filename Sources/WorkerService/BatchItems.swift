@@ -86,7 +86,9 @@ final class BatchItems: Sendable {
     upload?.end()
   }
 
-  /// Waits until fewer than `limit` whole pictures are worked on, and counts one more. For one caller at a time.
+  /// Waits until fewer than `limit` whole pictures are worked on, and counts one more.
+  ///
+  /// For one caller at a time.
   func beginWhole(_ id: String, limit: Int) async {
     while true {
       let isBegun = state.withLock { state in

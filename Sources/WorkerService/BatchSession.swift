@@ -6,7 +6,9 @@ internal import ImagePipeline
 internal import WorkerProtocol
 
 /// One `BatchProcess` call: takes the stream apart into items, works on them side by side, and gives each exactly one
-/// end. An item's error never touches another item.
+/// end.
+///
+/// An item's error never touches another item.
 struct BatchSession: Sendable {
   typealias Request = Imageworker_V1_BatchProcessRequest
   typealias Response = Imageworker_V1_BatchProcessResponse
@@ -41,7 +43,9 @@ struct BatchSession: Sendable {
     if isDrained { throw WireError.draining }
   }
 
-  /// Whether the worker began to drain and the stream has nothing left to finish. Returns false when cancelled.
+  /// Whether the worker began to drain and the stream has nothing left to finish.
+  ///
+  /// Returns false when cancelled.
   private func drainedWhileIdle() async -> Bool {
     let handler = environment.drain.addHandler { items.noteChange() }
     defer { environment.drain.removeHandler(handler) }
@@ -65,7 +69,9 @@ struct BatchSession: Sendable {
     }
   }
 
-  /// Takes one part. What it returns is the work of an item that begins with it.
+  /// Takes one part.
+  ///
+  /// What it returns is the work of an item that begins with it.
   private func accept(_ request: Request) async throws -> (@Sendable () async throws -> Void)? {
     let id = request.itemID
     guard !id.isEmpty, id.utf8.count <= Self.longestItemID else {
@@ -165,7 +171,9 @@ struct BatchSession: Sendable {
     }
   }
 
-  /// Gives an item its end before its picture had one. Whoever works on it notices at its next bytes.
+  /// Gives an item its end before its picture had one.
+  ///
+  /// Whoever works on it notices at its next bytes.
   private func end(_ id: String, with error: any Error) async throws {
     guard items.claimEnd(id) else { return }
     try await emit(error, for: id)

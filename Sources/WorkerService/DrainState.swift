@@ -23,7 +23,9 @@ package final class DrainState: Sendable {
   /// Calls that are being served now.
   package var workCount: Int { state.withLock { $0.work.count } }
 
-  /// New work is refused from now on. Call it before the server's own shutdown begins.
+  /// New work is refused from now on.
+  ///
+  /// Call it before the server's own shutdown begins.
   package func begin() {
     let handlers = state.withLock { state in
       state.isDraining = true

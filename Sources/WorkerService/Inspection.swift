@@ -5,7 +5,7 @@ internal import ImagePipeline
 struct Inspection {
   let limits: WorkerLimits
 
-  /// - Parameter bytes: the picture, or as much of its beginning as holds the header.
+  /// - `bytes`: the picture, or as much of its beginning as holds the header.
   /// - Throws: `truncatedImage` when the header is not complete, and what planning throws.
   func plan(_ bytes: Data, configuration: ProcessingConfiguration) throws(PipelineError) -> Plan {
     var reader = PictureReader(limits: limits.picture)

@@ -32,7 +32,7 @@ actor Picture {
   }
 
   /// Takes the next bytes of the picture.
-  /// - Parameter isLast: no byte follows these.
+  /// - `isLast`: no byte follows these.
   func push(_ bytes: Data, isLast: Bool) throws(PipelineError) -> Outcome {
     guard pipeline == nil else {
       let isDone = try pipeline!.push(bytes.bytes, isLast: isLast) { output.append($0) }
@@ -82,7 +82,9 @@ private struct OutputChunks {
 
   mutating func finish() { closeChunk() }
 
-  /// What is ready. A chunk that is not full goes too: its receiver may wait for nothing else.
+  /// What is ready.
+  ///
+  /// A chunk that is not full goes too: its receiver may wait for nothing else.
   mutating func take() -> [Data] {
     closeChunk()
     defer { ready = [] }

@@ -25,8 +25,9 @@ final class StreamAdmission: Sendable {
     try await memory.reserve(byteCount, cancellation: cancellation)
   }
 
-  /// Sets memory aside for an upload whose bytes still arrive. Call `uploadFinished` when its last byte is here or it
-  /// is given up, if this returned.
+  /// Sets memory aside for an upload whose bytes still arrive.
+  ///
+  /// Call `uploadFinished` when its last byte is here or it is given up, if this returned.
   func admitUnfinished(_ byteCount: Int, cancellation: Cancellation) async throws(PipelineError) -> Reservation {
     let mayWait = state.withLock { state in
       guard state.unfinishedAdmitted == 0, !state.isOneWaiting else { return false }
@@ -67,7 +68,9 @@ final class UploadAdmission: Sendable {
     return reservation
   }
 
-  /// The upload's bytes are all here, or it is given up. Repeating it is harmless.
+  /// The upload's bytes are all here, or it is given up.
+  ///
+  /// Repeating it is harmless.
   func release() {
     let wasHeld = isHeld.withLock { isHeld in
       defer { isHeld = false }

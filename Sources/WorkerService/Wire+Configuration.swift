@@ -3,7 +3,9 @@ internal import ImagePipeline
 internal import WorkerProtocol
 
 extension ProcessingConfiguration {
-  /// The configuration of a request. Ranges are not checked here but in `validate`.
+  /// The configuration of a request.
+  ///
+  /// Ranges are not checked here but in `validate`.
   /// - Throws: `unservedField` naming a field that this version does not serve, `invalidField` for a value that has no
   ///   meaning.
   init(_ wire: Imageworker_V1_ProcessingConfiguration) throws(PipelineError) {

@@ -16,7 +16,7 @@ enum WireError {
     code: .unavailable, message: "the worker is shutting down and takes no new work",
     details: [.errorInfo(reason: "DRAINING", domain: domain), .retryInfo(delay: retryDelay)])
 
-  /// - Parameter configurationPath: where the configuration stands in the request, for the names of its fields.
+  /// - `configurationPath`: where the configuration stands in the request, for the names of its fields.
   private static func status(_ error: PipelineError, configurationPath: String) -> GoogleRPCStatus {
     GoogleRPCStatus(
       code: code(error.code), message: error.message, details: details(error, configurationPath: configurationPath))

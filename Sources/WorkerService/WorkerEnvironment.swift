@@ -13,9 +13,8 @@ package struct WorkerEnvironment: Sendable {
   /// Where the stages' spans go.
   package let tracer: any Tracer
 
-  /// - Parameters:
-  ///   - memoryLimit: bytes that all pictures together may hold.
-  ///   - threadCount: pictures that are worked on at the same moment.
+  /// - `memoryLimit`: bytes that all pictures together may hold.
+  /// - `threadCount`: pictures that are worked on at the same moment.
   package init(
     limits: WorkerLimits = WorkerLimits(), presets: PresetCatalog = PresetCatalog(), memoryLimit: Int = 768 << 20,
     threadCount: Int, drain: DrainState = DrainState(), tracer: any Tracer = InstrumentationSystem.tracer

@@ -17,6 +17,8 @@ struct Process: AsyncParsableCommand {
   var preset = Preset.defaultName
   @Option(name: .customLong("out"), help: "Directory for the results; made when it is missing.")
   var output: String
+  @Flag(help: "Print nothing but errors.")
+  var quiet = false
   @OptionGroup(title: "Overrides of the preset")
   var overrides: ConfigurationOptions
 
@@ -28,7 +30,8 @@ struct Process: AsyncParsableCommand {
     var failures = 0
     for input in inputs {
       do {
-        print(try process(FilePath(input), configuration, directory))
+        let summary = try process(FilePath(input), configuration, directory)
+        if !quiet { print(summary) }
       } catch {
         failures += 1
         FileSystem.printError("\(input): \(error)")

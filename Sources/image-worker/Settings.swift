@@ -4,7 +4,9 @@ internal import Logging
 internal import SystemPackage
 internal import WorkerService
 
-/// The settings of `serve`. A flag wins over the environment, which wins over the file, which wins over the default.
+/// The settings of `serve`.
+///
+/// A flag wins over the environment, which wins over the file, which wins over the default.
 struct Settings {
   var host: String
   var port: Int
@@ -14,9 +16,8 @@ struct Settings {
   var logLevel: Logger.Level
   var limits: WorkerLimits
 
-  /// - Parameters:
-  ///   - flags: the settings given on the command line.
-  ///   - file: the path of a YAML file, or `nil`.
+  /// - `flags`: the settings given on the command line.
+  /// - `file`: the path of a YAML file, or `nil`.
   /// - Throws: `SettingsError` naming the setting, or what reading the file throws.
   static func read(flags: [String: Int], host: String?, logLevel: String?, file: String?) async throws -> Settings {
     var values = flags.reduce(into: [AbsoluteConfigKey: ConfigValue]()) { values, flag in

@@ -141,7 +141,9 @@ struct DecoderTests {
   }
 }
 
-/// A small generator with a seed, so that a failure can be seen again. Source: Steele, Lea, Flood 2014.
+/// A small generator with a seed, so that a failure can be seen again.
+///
+/// Source: Steele, Lea, Flood 2014.
 struct SplitMix64: RandomNumberGenerator {
   private var state: UInt64
 

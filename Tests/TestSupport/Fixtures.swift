@@ -49,7 +49,6 @@ package enum Corpus {
     package var want: String
     package var width: Int?
     package var height: Int?
-    package var mean_rgb: [Double]?
   }
 
   private struct File: Decodable {

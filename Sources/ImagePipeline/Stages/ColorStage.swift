@@ -2,7 +2,9 @@ internal import CPixels
 internal import ImageCodecs
 
 /// Rows of the result's size to the pixels that the encoder takes: colour planes to RGB, alpha divided out or
-/// flattened on the background. Where both agree already, strips pass as they are.
+/// flattened on the background.
+///
+/// Where both agree already, strips pass as they are.
 struct ColorStage {
   private enum Conversion {
     case none, grayToRGB, yccToRGB, unpremultiply, flatten, premultiplyAndFlatten

@@ -29,7 +29,7 @@ struct DecodeStage: ~Copyable {
   }
 
   /// Decodes until a strip is ready, bytes are needed, or the picture is done.
-  /// - Parameter consumed: grows by the bytes that were taken.
+  /// - `consumed`: grows by the bytes that were taken.
   mutating func read(_ bytes: RawSpan, isLast: Bool, consumed: inout Int) throws(PipelineError) -> Decoder.Event {
     let began = meter.begin()
     defer { meter.end(began) }

@@ -8,7 +8,7 @@ final class RowQueue {
   private var first = 0
   private(set) var rowCount = 0
 
-  /// - Parameter capacity: rows to make room for at first; the queue grows when a plane runs further ahead.
+  /// - `capacity`: rows to make room for at first; the queue grows when a plane runs further ahead.
   init(rowByteCount: Int, capacity: Int, budget: PictureBudget) throws(CodecError) {
     self.rowByteCount = rowByteCount
     self.budget = budget
@@ -24,7 +24,9 @@ final class RowQueue {
     rowCount += rows.rowCount
   }
 
-  /// The first `count` rows, which stay valid until the next append. `count` is at most `rowCount`.
+  /// The first `count` rows, which stay valid until the next append.
+  ///
+  /// `count` is at most `rowCount`.
   func take(_ count: Int) -> Strip.Rows {
     let rows = Strip.Rows(
       base: UnsafeRawPointer(buffer.base + first * rowByteCount), rowStride: rowByteCount, rowCount: count)
