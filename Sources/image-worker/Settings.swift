@@ -13,6 +13,10 @@ struct Settings {
   var threadCount: Int
   var memoryLimit: Int
   var drainTimeout: Duration
+  /// HTTP/2 flow-control window of a connection and of each of its streams.
+  var windowByteCount: Int
+  /// Largest HTTP/2 frame that a client may send.
+  var frameByteCount: Int
   var logLevel: Logger.Level
   var limits: WorkerLimits
 
@@ -40,6 +44,9 @@ struct Settings {
     threadCount = try Self.int(config, "threads", default: SystemInfo.coreCount, in: 1...1024)
     memoryLimit = try Self.int(config, "memoryLimitMiB", default: 768, in: 32...1_048_576) << 20
     drainTimeout = .seconds(try Self.int(config, "drainTimeoutSeconds", default: 30, in: 0...3600))
+    // Chosen by measurement: see "Windows" in Design.md.
+    windowByteCount = try Self.int(config, "windowKiB", default: 1024, in: 64...65_536) << 10
+    frameByteCount = try Self.int(config, "frameKiB", default: 256, in: 16...16_383) << 10
     limits = try Self.limits(config)
     let level = config.string(forKey: "logLevel", default: "info")
     guard let logLevel = Logger.Level(rawValue: level) else {

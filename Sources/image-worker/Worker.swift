@@ -70,12 +70,8 @@ struct Worker: Service {
       config: .defaults { config in
         // Above its limit the transport resets the stream without a word. Up to twice ours, the service can explain.
         config.rpc.maxRequestPayloadSize = 2 * settings.limits.maxMessageByteCount
-        config.http2.targetWindowSize = Self.windowByteCount
-        config.http2.maxFrameSize = Self.frameByteCount
+        config.http2.targetWindowSize = settings.windowByteCount
+        config.http2.maxFrameSize = settings.frameByteCount
       })
   }
-
-  // Chosen by measurement: see "Windows" in Design.md.
-  private static let windowByteCount = 1 << 20
-  private static let frameByteCount = 256 << 10
 }
