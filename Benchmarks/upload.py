@@ -31,7 +31,7 @@ def main() -> None:
     runs = {(setting, chunk): [] for setting in settings for chunk in (64, 256, 1024)}
     workers = {}
     for window, frame in settings:
-        os.environ["IMAGE_WORKER_WINDOW_KI_B"], os.environ["IMAGE_WORKER_FRAME_KI_B"] = str(window), str(frame)
+        os.environ["IMAGE_WORKER_WINDOW_KIB"], os.environ["IMAGE_WORKER_FRAME_KIB"] = str(window), str(frame)
         workers[window, frame] = Worker()
     clients = {setting: Client(worker) for setting, worker in workers.items()}
     for _ in range(5):

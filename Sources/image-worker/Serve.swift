@@ -57,8 +57,8 @@ struct Serve: AsyncParsableCommand {
 
   private var flags: [String: Int] {
     let given: [String: Int?] = [
-      "port": port, "threads": threads, "memoryLimitMiB": memoryLimit, "pictureMemoryLimitMiB": pictureMemoryLimit,
-      "maxMessageMiB": maxMessage, "maxPixels": maxPixels, "maxHeldPixels": maxHeldPixels,
+      "port": port, "threads": threads, "memoryLimitMib": memoryLimit, "pictureMemoryLimitMib": pictureMemoryLimit,
+      "maxMessageMib": maxMessage, "maxPixels": maxPixels, "maxHeldPixels": maxHeldPixels,
       "drainTimeoutSeconds": drainTimeout,
     ]
     return given.compactMapValues(\.self)

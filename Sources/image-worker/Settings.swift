@@ -42,11 +42,11 @@ struct Settings {
     host = name == "localhost" ? "127.0.0.1" : name  // the transport binds addresses, not names
     port = try Self.int(config, "port", default: 50051, in: 0...65535)
     threadCount = try Self.int(config, "threads", default: SystemInfo.coreCount, in: 1...1024)
-    memoryLimit = try Self.int(config, "memoryLimitMiB", default: 768, in: 32...1_048_576) << 20
+    memoryLimit = try Self.int(config, "memoryLimitMib", default: 768, in: 32...1_048_576) << 20
     drainTimeout = .seconds(try Self.int(config, "drainTimeoutSeconds", default: 30, in: 0...3600))
     // Chosen by measurement: see "Windows" in Design.md.
-    windowByteCount = try Self.int(config, "windowKiB", default: 1024, in: 64...65_536) << 10
-    frameByteCount = try Self.int(config, "frameKiB", default: 256, in: 16...16_383) << 10
+    windowByteCount = try Self.int(config, "windowKib", default: 1024, in: 64...65_536) << 10
+    frameByteCount = try Self.int(config, "frameKib", default: 256, in: 16...16_383) << 10
     limits = try Self.limits(config)
     let level = config.string(forKey: "logLevel", default: "info")
     guard let logLevel = Logger.Level(rawValue: level) else {
@@ -65,8 +65,8 @@ struct Settings {
         maxPixels: UInt64(try int(config, "maxPixels", default: Int(picture.maxPixels), in: all)),
         maxHeldPixels: UInt64(try int(config, "maxHeldPixels", default: Int(picture.maxHeldPixels), in: all)),
         maxScans: UInt32(try int(config, "maxScans", default: Int(picture.maxScans), in: 1...1_000_000)),
-        memory: try int(config, "pictureMemoryLimitMiB", default: picture.memory >> 20, in: 1...1_048_576) << 20),
-      maxMessageByteCount: try int(config, "maxMessageMiB", default: defaults.maxMessageByteCount >> 20, in: 1...1023)
+        memory: try int(config, "pictureMemoryLimitMib", default: picture.memory >> 20, in: 1...1_048_576) << 20),
+      maxMessageByteCount: try int(config, "maxMessageMib", default: defaults.maxMessageByteCount >> 20, in: 1...1023)
         << 20,
       maxWaitingPictures: try int(
         config, "maxWaitingPictures", default: defaults.maxWaitingPictures, in: 0...1_000_000),
