@@ -1,4 +1,4 @@
-// Growing byte blocks and unaligned reads. Private to CCodecs.
+// Growing byte blocks, windows and unaligned reads. Private to CCodecs.
 
 #ifndef CCODECS_BYTES_H
 #define CCODECS_BYTES_H
@@ -28,6 +28,12 @@ bool ccodecs_bytes_append(ccodecs_bytes *bytes, const uint8_t *source, size_t co
 void ccodecs_bytes_take(ccodecs_bytes *bytes, size_t count);
 
 void ccodecs_bytes_free(ccodecs_bytes *bytes, ccodecs_budget *budget);
+
+/// Moves a window past `count` bytes that were consumed.
+static inline void ccodecs_input_advance(ccodecs_input *input, size_t count) {
+  input->bytes += count;
+  input->count -= count;
+}
 
 static inline uint32_t ccodecs_be32(const uint8_t *p) {
   return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];

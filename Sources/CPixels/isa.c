@@ -5,11 +5,16 @@ bool cpixels_isa_is_available(cpixels_isa isa) {
   case CPIXELS_ISA_BEST:
   case CPIXELS_ISA_SCALAR:
     return true;
-  case CPIXELS_ISA_AVX2:
 #if defined(__x86_64__)
+  case CPIXELS_ISA_AVX2:
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#else
-    return false;
+  case CPIXELS_ISA_AVX512:
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") &&
+           __builtin_cpu_supports("avx512vnni");
+#elif defined(__aarch64__)
+  case CPIXELS_ISA_NEON:
+    return true; // part of the base architecture
 #endif
   default:
     return false;
@@ -17,8 +22,19 @@ bool cpixels_isa_is_available(cpixels_isa isa) {
 }
 
 cpixels_isa cpixels_isa_resolve(cpixels_isa isa) {
-  if (isa == CPIXELS_ISA_BEST) {
-    return cpixels_isa_is_available(CPIXELS_ISA_AVX2) ? CPIXELS_ISA_AVX2 : CPIXELS_ISA_SCALAR;
+  if (isa != CPIXELS_ISA_BEST) {
+    return cpixels_isa_is_available(isa) ? isa : CPIXELS_ISA_BEST;
   }
-  return cpixels_isa_is_available(isa) ? isa : CPIXELS_ISA_BEST;
+  const cpixels_isa widest_first[] = {CPIXELS_ISA_AVX512, CPIXELS_ISA_AVX2, CPIXELS_ISA_NEON};
+  for (size_t i = 0; i < sizeof widest_first / sizeof *widest_first; i++) {
+    if (cpixels_isa_is_available(widest_first[i])) {
+      return widest_first[i];
+    }
+  }
+  return CPIXELS_ISA_SCALAR;
+}
+
+bool cpixels_isa_has_avx2(cpixels_isa isa) {
+  const cpixels_isa resolved = cpixels_isa_resolve(isa);
+  return resolved == CPIXELS_ISA_AVX2 || resolved == CPIXELS_ISA_AVX512;
 }

@@ -48,6 +48,13 @@ void cpixels_orient_rows(
     uint8_t pixel_size, uint8_t orientation, uint8_t *upright, size_t upright_stride) {
   const placement place =
       placement_of(orientation, width, height, (ptrdiff_t)pixel_size, (ptrdiff_t)upright_stride);
+  if (place.along_row == pixel_size) { // rows stay rows
+    for (uint32_t y = 0; y < row_count; y++) {
+      uint8_t *to = upright + place.origin + (ptrdiff_t)(first_row + y) * place.along_column;
+      memcpy(to, rows + y * row_stride, (size_t)width * pixel_size);
+    }
+    return;
+  }
   for (uint32_t top = 0; top < row_count; top += block) {
     const uint32_t bottom = row_count - top < block ? row_count : top + block;
     for (uint32_t left = 0; left < width; left += block) {

@@ -1,180 +1,113 @@
-// The streaming resampler: weights, ring, and the order of things. The arithmetic is in resize_scalar.c and its
-// vector siblings.
+// The streaming resampler: what it holds, and the order of things. Weights are made in resize_axis.c; the arithmetic
+// on samples is in resize_scalar.c and its vector siblings.
 
 #include "kernels.h"
 
-#include <math.h>
 #include <string.h>
 
-static const uint32_t largest_count = 1u << 26;
-/// Rows that the ring holds beyond what one output row needs, so that rows can be pushed several at a time.
-static const uint32_t ring_slack = 8;
-static const double pi = 3.14159265358979323846;
+/// Pairs that the ring holds beyond what one output row needs, so that rows can be pushed several at a time.
+static const uint32_t ring_slack = 4;
 
 struct cpixels_resizer {
   cpixels_resizer_options options;
   const cpixels_resize_kernels *kernels;
   cpixels_axis horizontal;
   cpixels_axis vertical;
-  size_t row_sample_count;  ///< Samples of an intermediate and of a destination row.
-  size_t intermediate_size; ///< Bytes of an intermediate sample.
-  size_t source_row_bytes;
-  uint8_t *source_row;      ///< A padded copy of the row that is being resampled.
-  uint8_t *ring;            ///< [ring_rows][row_sample_count] intermediate samples.
-  const void **rows;        ///< [vertical.tap_count] rows under the kernel.
-  uint32_t ring_rows;
-  uint32_t pushed;          ///< Source rows taken so far.
-  uint32_t given;           ///< Destination rows read so far.
+  uint32_t lane_count;     ///< Samples of a pixel in floating point: 1 or 4.
+  size_t column_count;     ///< Places of an intermediate plane's row, a multiple of CPIXELS_COLUMN_MULTIPLE.
+  size_t source_row_size;
+  size_t source_stride;    ///< Of the planes of a source row.
+  size_t ring_pair_size;
+  uint32_t ring_pair_count;
+  uint8_t *ring;           ///< [ring_pair_count]: pairs, plane by plane; of floats, row by row.
+  const void **window;     ///< The pairs or rows under the kernel.
+  void *pending;           ///< The first row of a pair whose second one is not here yet.
+  void *source_planes;     ///< Two source rows, as planes or as floats; NULL where rows are used as they come.
+  void *output_planes;     ///< One destination row, before its planes are joined; likewise.
+  uint32_t pushed;         ///< Source rows taken so far.
+  uint32_t given;          ///< Destination rows read so far.
 };
 
-static double kernel_radius(cpixels_kernel kernel) {
-  return kernel == CPIXELS_KERNEL_TRIANGLE ? 1 : 3;
-}
-
-static double kernel_value(cpixels_kernel kernel, double x) {
-  x = fabs(x);
-  if (x >= kernel_radius(kernel)) {
-    return 0;
-  }
-  if (kernel == CPIXELS_KERNEL_TRIANGLE) {
-    return 1 - x;
-  }
-  if (x < 1e-8) {
-    return 1;
-  }
-  const double a = pi * x;
-  return 3 * sin(a) * sin(a / 3) / (a * a);
-}
-
-static bool is_identity(const cpixels_axis_options *axis) {
-  return axis->ratio == 1 && axis->offset == 0 && axis->source_count == axis->destination_count;
-}
-
-static bool axis_is_valid(const cpixels_axis_options *axis) {
-  return axis->source_count >= 1 && axis->source_count <= largest_count && axis->destination_count >= 1 &&
-         axis->destination_count <= largest_count && axis->ratio > 0 && axis->ratio <= largest_count &&
-         isfinite(axis->offset) && fabs(axis->offset) <= largest_count &&
-         (axis->kernel == CPIXELS_KERNEL_LANCZOS3 || axis->kernel == CPIXELS_KERNEL_TRIANGLE);
-}
-
-static uint32_t tap_count(const cpixels_axis_options *axis) {
-  if (is_identity(axis)) {
-    return 1;
-  }
-  const double stretch = axis->ratio > 1 ? axis->ratio : 1;
-  const double count = ceil(2 * kernel_radius(axis->kernel) * stretch) + 1;
-  return count < axis->source_count ? (uint32_t)count : axis->source_count;
-}
-
-static uint32_t round_up(uint32_t value, uint32_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
-
-/// The weights of one destination sample over a window of `taps` source samples that begins at the returned one.
-/// Taps outside the source go to its edge samples. `weights` sums to 1.
-static uint32_t make_weights(
-    const cpixels_axis_options *axis, uint32_t destination, uint32_t taps, double *weights) {
-  memset(weights, 0, taps * sizeof *weights);
-  if (is_identity(axis)) {
-    weights[0] = 1;
-    return destination;
-  }
-  const double stretch = axis->ratio > 1 ? axis->ratio : 1;
-  const double radius = kernel_radius(axis->kernel) * stretch;
-  const double centre = (destination + 0.5) * axis->ratio + axis->offset;
-  const int64_t last_source = (int64_t)axis->source_count - 1;
-  const int64_t left = (int64_t)ceil(centre - radius - 0.5);
-  const int64_t right = (int64_t)floor(centre + radius - 0.5);
-  int64_t first = left < 0 ? 0 : left;
-  if (first > (int64_t)axis->source_count - taps) {
-    first = (int64_t)axis->source_count - taps;
-  }
-  double sum = 0;
-  for (int64_t s = left; s <= right; s++) {
-    const double weight = kernel_value(axis->kernel, ((double)s + 0.5 - centre) / stretch);
-    const int64_t inside = s < 0 ? 0 : s > last_source ? last_source : s;
-    int64_t tap = inside - first;
-    // A sample just outside the window can only be one whose weight rounding made tiny.
-    tap = tap < 0 ? 0 : tap >= taps ? taps - 1 : tap;
-    weights[tap] += weight;
-    sum += weight;
-  }
-  for (uint32_t t = 0; t < taps; t++) {
-    weights[t] /= sum;
-  }
-  return (uint32_t)first;
-}
-
-/// Rounds weights to Q14 so that they still sum to exactly 1: what rounding lost goes to the largest.
-static void make_fixed(const double *weights, uint32_t taps, int16_t *fixed) {
-  int32_t rest = 1 << CPIXELS_WEIGHT_BITS;
-  uint32_t largest = 0;
-  for (uint32_t t = 0; t < taps; t++) {
-    fixed[t] = (int16_t)lrint(weights[t] * (1 << CPIXELS_WEIGHT_BITS));
-    rest -= fixed[t];
-    if (weights[t] > weights[largest]) {
-      largest = t;
-    }
-  }
-  fixed[largest] = (int16_t)(fixed[largest] + rest);
+static bool is_u8(const cpixels_resizer *r) {
+  return r->options.sample == CPIXELS_SAMPLE_U8;
 }
 
 // MARK: Memory
 
-/// Hands out parts of one block; with no block it only measures.
-typedef struct arena {
-  uint8_t *base;
-  size_t used;
-  bool overflowed;
-} arena;
-
-static void *take(arena *arena, size_t count, size_t size) {
-  size_t bytes;
-  size_t end;
-  if (__builtin_mul_overflow(count, size, &bytes) || __builtin_add_overflow(bytes, (size_t)63, &bytes) ||
-      __builtin_add_overflow(arena->used, bytes & ~(size_t)63, &end)) {
-    arena->overflowed = true;
-    return NULL;
+static const cpixels_resize_kernels *kernels_of(cpixels_isa isa) {
+  switch (cpixels_isa_resolve(isa)) {
+#if defined(__x86_64__)
+  case CPIXELS_ISA_AVX2:
+    return &cpixels_resize_avx2;
+  case CPIXELS_ISA_AVX512:
+    return &cpixels_resize_avx512;
+#elif defined(__aarch64__)
+  case CPIXELS_ISA_NEON:
+    return &cpixels_resize_neon;
+#endif
+  default:
+    return &cpixels_resize_scalar;
   }
-  void *part = arena->base == NULL ? NULL : arena->base + arena->used;
-  arena->used = end;
-  return part;
 }
 
-static void place_axis(arena *arena, const cpixels_axis_options *options, bool is_fixed, cpixels_axis *axis) {
-  axis->source_count = options->source_count;
-  axis->destination_count = options->destination_count;
-  axis->tap_count = tap_count(options);
-  axis->tap_stride = round_up(axis->tap_count, CPIXELS_TAP_MULTIPLE);
-  const size_t weights = (size_t)axis->destination_count * axis->tap_stride;
-  axis->first = take(arena, axis->destination_count, sizeof(uint32_t));
-  axis->fixed_weights = is_fixed ? take(arena, weights, sizeof(int16_t)) : NULL;
-  axis->float_weights = is_fixed ? NULL : take(arena, weights, sizeof(float));
+static size_t round_up(size_t value, size_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
 }
 
-static void place(arena *arena, cpixels_resizer *r) {
-  const bool is_fixed = r->options.sample == CPIXELS_SAMPLE_U8;
-  const size_t sample_size = is_fixed ? 1 : 2;
-  place_axis(arena, &r->options.horizontal, is_fixed, &r->horizontal);
-  place_axis(arena, &r->options.vertical, is_fixed, &r->vertical);
-  r->row_sample_count = (size_t)r->horizontal.destination_count * r->options.channels;
-  r->intermediate_size = is_fixed ? sizeof(int16_t) : sizeof(float);
-  r->source_row_bytes = (size_t)r->horizontal.source_count * r->options.channels * sample_size;
-  // Vector kernels read whole groups of taps, which may reach past the last sample.
-  const size_t padding = ((size_t)r->horizontal.tap_stride * r->options.channels + CPIXELS_ROW_PADDING) * sample_size;
-  r->source_row = take(arena, r->source_row_bytes + padding, 1);
-  r->rows = take(arena, r->vertical.tap_count, sizeof(void *));
-  r->ring_rows = r->vertical.tap_count + ring_slack;
-  size_t ring_row_bytes;
-  if (__builtin_mul_overflow(r->row_sample_count, r->intermediate_size, &ring_row_bytes)) {
-    arena->overflowed = true;
-    return;
+static void place_u8(cpixels_arena *arena, cpixels_resizer *r) {
+  const size_t channels = r->options.channels;
+  const cpixels_axis_options *horizontal = &r->options.horizontal;
+  cpixels_axis_place(
+      arena, horizontal, cpixels_axis_choose(horizontal, r->kernels), r->kernels, true, &r->horizontal);
+  cpixels_axis_place(arena, &r->options.vertical, CPIXELS_LAYOUT_PAIRS, r->kernels, true, &r->vertical);
+  r->source_row_size = horizontal->source_count * channels;
+  r->source_stride = round_up(horizontal->source_count, 64);
+  r->ring_pair_size = channels * r->column_count * 2 * sizeof(int16_t);
+  if (channels > 1) {
+    r->source_planes = cpixels_arena_take(arena, 2 * channels, r->source_stride);
+    r->output_planes = cpixels_arena_take(arena, channels, r->column_count);
   }
-  r->ring = take(arena, r->ring_rows, ring_row_bytes);
+}
+
+static void place_u16(cpixels_arena *arena, cpixels_resizer *r) {
+  const cpixels_axis_options *horizontal = &r->options.horizontal;
+  const cpixels_axis_options *vertical = &r->options.vertical;
+  const bool is_copy = cpixels_axis_choose(horizontal, &cpixels_resize_scalar) == CPIXELS_LAYOUT_COPY;
+  cpixels_axis_place(
+      arena, horizontal, is_copy ? CPIXELS_LAYOUT_COPY : CPIXELS_LAYOUT_PLAIN, r->kernels, false, &r->horizontal);
+  cpixels_axis_place(arena, vertical, CPIXELS_LAYOUT_PLAIN, r->kernels, false, &r->vertical);
+  r->lane_count = r->options.channels == 1 ? 1 : 4;
+  r->source_row_size = (size_t)horizontal->source_count * r->options.channels * sizeof(uint16_t);
+  r->source_stride = ((size_t)horizontal->source_count + r->horizontal.window) * r->lane_count;
+  r->ring_pair_size = 2 * r->column_count * r->lane_count * sizeof(float);
+  r->source_planes = cpixels_arena_take(arena, 2 * r->source_stride, sizeof(float));
+  if (r->options.channels == 3) {
+    r->output_planes = cpixels_arena_take(arena, r->column_count * r->lane_count, sizeof(uint16_t));
+  }
+}
+
+/// Takes all memory but init's scratch. `r->options` and `r->kernels` are set.
+static void place(cpixels_arena *arena, cpixels_resizer *r) {
+  r->column_count = round_up(r->options.horizontal.destination_count, CPIXELS_COLUMN_MULTIPLE);
+  if (is_u8(r)) {
+    place_u8(arena, r);
+  } else {
+    place_u16(arena, r);
+  }
+  r->pending = cpixels_arena_take(arena, r->source_row_size, 1);
+  r->window = cpixels_arena_take(arena, (size_t)r->vertical.tap_count + 1, sizeof(void *));
+  r->ring_pair_count = r->vertical.tap_count / 2 + 1 + ring_slack;
+  r->ring = cpixels_arena_take(arena, r->ring_pair_count, r->ring_pair_size);
+}
+
+static double *take_scratch(cpixels_arena *arena, const cpixels_resizer *r) {
+  const uint32_t across = r->horizontal.window;
+  const uint32_t down = r->vertical.window;
+  return cpixels_arena_take(arena, across > down ? across : down, sizeof(double));
 }
 
 static bool options_are_valid(const cpixels_resizer_options *options) {
-  return axis_is_valid(&options->horizontal) && axis_is_valid(&options->vertical) &&
+  return cpixels_axis_is_valid(&options->horizontal) && cpixels_axis_is_valid(&options->vertical) &&
          (options->channels == 1 || options->channels == 3 || options->channels == 4) &&
          (options->sample == CPIXELS_SAMPLE_U8 || options->sample == CPIXELS_SAMPLE_U16);
 }
@@ -183,115 +116,192 @@ bool cpixels_resizer_measure(const cpixels_resizer_options *options, size_t *byt
   if (!options_are_valid(options)) {
     return false;
   }
-  cpixels_resizer measured = {.options = *options};
-  arena arena = {0};
-  take(&arena, 1, sizeof(cpixels_resizer));
+  cpixels_resizer measured = {.options = *options, .kernels = kernels_of(options->isa)};
+  cpixels_arena arena = {0};
+  cpixels_arena_take(&arena, 1, sizeof measured);
   place(&arena, &measured);
-  // The weights of one destination sample, in which init computes.
-  const uint32_t taps =
-      measured.horizontal.tap_count > measured.vertical.tap_count ? measured.horizontal.tap_count
-                                                                  : measured.vertical.tap_count;
-  take(&arena, taps, sizeof(double));
+  take_scratch(&arena, &measured);
   *byte_count = arena.used;
   return !arena.overflowed;
 }
 
-static void fill_axis(const cpixels_axis_options *options, cpixels_axis *axis, double *weights) {
-  for (uint32_t d = 0; d < axis->destination_count; d++) {
-    axis->first[d] = make_weights(options, d, axis->tap_count, weights);
-    const size_t at = (size_t)d * axis->tap_stride;
-    if (axis->fixed_weights != NULL) {
-      memset(axis->fixed_weights + at, 0, axis->tap_stride * sizeof(int16_t));
-      make_fixed(weights, axis->tap_count, axis->fixed_weights + at);
-    } else {
-      memset(axis->float_weights + at, 0, axis->tap_stride * sizeof(float));
-      for (uint32_t t = 0; t < axis->tap_count; t++) {
-        axis->float_weights[at + t] = (float)weights[t];
-      }
-    }
-  }
-}
-
 cpixels_resizer *cpixels_resizer_init(const cpixels_resizer_options *options, void *memory) {
-  const cpixels_isa isa = cpixels_isa_resolve(options->isa);
-  if (!options_are_valid(options) || isa == CPIXELS_ISA_BEST) {
+  if (!options_are_valid(options) || !cpixels_isa_is_available(options->isa)) {
     return NULL;
   }
-  arena arena = {.base = memory};
-  cpixels_resizer *r = take(&arena, 1, sizeof *r);
+  cpixels_arena arena = {.base = memory};
+  cpixels_resizer *r = cpixels_arena_take(&arena, 1, sizeof *r);
   memset(r, 0, sizeof *r);
   r->options = *options;
+  r->kernels = kernels_of(options->isa);
   place(&arena, r);
-  const uint32_t taps =
-      r->horizontal.tap_count > r->vertical.tap_count ? r->horizontal.tap_count : r->vertical.tap_count;
-  double *weights = take(&arena, taps, sizeof *weights);
-  r->kernels = &cpixels_resize_scalar;
-#if defined(__x86_64__)
-  if (isa == CPIXELS_ISA_AVX2) {
-    r->kernels = &cpixels_resize_avx2;
+  double *scratch = take_scratch(&arena, r);
+  cpixels_axis_fill(&options->horizontal, scratch, &r->horizontal);
+  cpixels_axis_fill(&options->vertical, scratch, &r->vertical);
+  if (!is_u8(r)) {
+    memset(r->source_planes, 0, 2 * r->source_stride * sizeof(float)); // what windows read beyond the rows
   }
-#endif
-  fill_axis(&options->horizontal, &r->horizontal, weights);
-  fill_axis(&options->vertical, &r->vertical, weights);
-  memset(r->source_row, 0, (size_t)((uint8_t *)r->rows - r->source_row));
   return r;
 }
 
-// MARK: Rows
+// MARK: Rows in
 
-static void *ring_row(const cpixels_resizer *r, uint32_t row) {
-  return r->ring + (size_t)(row % r->ring_rows) * r->row_sample_count * r->intermediate_size;
+static uint8_t *ring_pair(const cpixels_resizer *r, uint32_t pair) {
+  return r->ring + (size_t)(pair % r->ring_pair_count) * r->ring_pair_size;
 }
 
-static void push_row(cpixels_resizer *r, const void *row) {
-  memcpy(r->source_row, row, r->source_row_bytes);
-  void *destination = ring_row(r, r->pushed);
-  if (r->options.sample == CPIXELS_SAMPLE_U8) {
-    r->kernels->horizontal_u8(&r->horizontal, r->options.channels, r->source_row, destination);
-  } else {
-    r->kernels->horizontal_u16(
-        &r->horizontal, r->options.channels, (const uint16_t *)(const void *)r->source_row, destination);
+static void push_pair_u8(cpixels_resizer *r, const uint8_t *a, const uint8_t *b, int16_t *pairs) {
+  const uint32_t channels = r->options.channels;
+  if (channels == 1) {
+    r->kernels->horizontal_u8(&r->horizontal, a, b, pairs);
+    return;
   }
+  uint8_t *planes_a = r->source_planes;
+  uint8_t *planes_b = planes_a + channels * r->source_stride;
+  r->kernels->split(a, r->horizontal.source_count, channels, planes_a, r->source_stride);
+  r->kernels->split(b, r->horizontal.source_count, channels, planes_b, r->source_stride);
+  for (uint32_t c = 0; c < channels; c++) {
+    const size_t plane = c * r->source_stride;
+    r->kernels->horizontal_u8(&r->horizontal, planes_a + plane, planes_b + plane, pairs + c * r->column_count * 2);
+  }
+}
+
+/// Samples to floats, three channels to four.
+static void widen_row_u16(const cpixels_resizer *r, const uint16_t *row, float *lanes) {
+  const size_t count = r->horizontal.source_count;
+  if (r->options.channels != 3) {
+    r->kernels->widen_u16(row, count * r->lane_count, lanes);
+    return;
+  }
+  for (size_t i = 0; i < count; i++) {
+    lanes[4 * i] = row[3 * i];
+    lanes[4 * i + 1] = row[3 * i + 1];
+    lanes[4 * i + 2] = row[3 * i + 2];
+  }
+}
+
+static void push_pair_u16(cpixels_resizer *r, const uint16_t *a, const uint16_t *b, float *pair) {
+  float *lanes_a = r->source_planes;
+  float *lanes_b = lanes_a + r->source_stride;
+  widen_row_u16(r, a, lanes_a);
+  widen_row_u16(r, b, lanes_b);
+  r->kernels->horizontal_u16(
+      &r->horizontal, r->lane_count, lanes_a, lanes_b, pair, pair + r->column_count * r->lane_count);
+}
+
+static void push_pair(cpixels_resizer *r, uint32_t pair, const void *a, const void *b) {
+  void *destination = ring_pair(r, pair);
+  if (is_u8(r)) {
+    push_pair_u8(r, a, b, destination);
+  } else {
+    push_pair_u16(r, a, b, destination);
+  }
+}
+
+/// Takes one row or two, of which no output row needs any, or all have room in the ring.
+static size_t push_some(cpixels_resizer *r, const uint8_t *row, size_t row_stride, size_t row_count, bool is_needed) {
+  const uint32_t pair = r->pushed / 2;
+  const bool is_second = r->pushed % 2 == 1;
+  const bool is_last = r->pushed + 1 == r->vertical.source_count;
+  const size_t taken = is_second || is_last || row_count == 1 ? 1 : 2;
+  r->pushed += (uint32_t)taken;
+  if (!is_needed) {
+    return taken;
+  }
+  if (is_second) {
+    push_pair(r, pair, r->pending, row);
+  } else if (is_last) {
+    push_pair(r, pair, row, row);
+  } else if (taken == 2) {
+    push_pair(r, pair, row, row + row_stride);
+  } else {
+    memcpy(r->pending, row, r->source_row_size);
+  }
+  return taken;
 }
 
 size_t cpixels_resizer_push(cpixels_resizer *r, const void *rows, size_t row_stride, size_t row_count) {
-  const uint8_t *next = rows;
-  for (size_t taken = 0; taken < row_count; taken++, next += row_stride) {
+  const uint8_t *first = rows;
+  size_t taken = 0;
+  while (taken < row_count) {
     if (r->given == r->vertical.destination_count || r->pushed == r->vertical.source_count) {
       return row_count;
     }
-    const uint32_t oldest_needed = r->vertical.first[r->given];
-    if (r->pushed >= oldest_needed) {
-      if (r->pushed - oldest_needed >= r->ring_rows) {
-        return taken;
-      }
-      push_row(r, next);
+    const uint32_t pair = r->pushed / 2;
+    const uint32_t oldest = r->vertical.first[r->given] / 2;
+    if (pair >= oldest + r->ring_pair_count) {
+      return taken;
     }
-    r->pushed++;
+    taken += push_some(r, first + taken * row_stride, row_stride, row_count - taken, pair >= oldest);
   }
-  return row_count;
+  return taken;
+}
+
+// MARK: Rows out
+
+/// Writes the next output row, when the pairs under its kernel are in.
+static bool read_row_u8(cpixels_resizer *r, uint8_t *destination) {
+  const uint32_t first_pair = r->vertical.first[r->given] / 2;
+  const int16_t *weights = r->vertical.fixed_weights + (size_t)r->given * r->vertical.window;
+  uint32_t pair_count = r->vertical.window / 2;
+  while (weights[2 * pair_count - 2] == 0 && weights[2 * pair_count - 1] == 0) {
+    pair_count--;
+  }
+  const bool is_complete = r->pushed == r->vertical.source_count;
+  if (first_pair + pair_count > (r->pushed + is_complete) / 2) {
+    return false;
+  }
+  for (uint32_t p = 0; p < pair_count; p++) {
+    r->window[p] = ring_pair(r, first_pair + p);
+  }
+  const int16_t *const *pairs = (const int16_t *const *)r->window;
+  const uint32_t channels = r->options.channels;
+  const uint32_t width = r->horizontal.destination_count;
+  if (channels == 1) {
+    r->kernels->vertical_u8(pairs, weights, pair_count, width, destination);
+  } else {
+    r->kernels->vertical_u8(pairs, weights, pair_count, channels * r->column_count, r->output_planes);
+    r->kernels->join(r->output_planes, r->column_count, width, channels, destination);
+  }
+  return true;
+}
+
+static bool read_row_u16(cpixels_resizer *r, uint16_t *destination) {
+  const uint32_t first = r->vertical.first[r->given];
+  const uint32_t row_count = r->vertical.tap_count;
+  const bool is_complete = r->pushed == r->vertical.source_count;
+  if (first + row_count > (is_complete ? r->pushed : r->pushed / 2 * 2)) {
+    return false;
+  }
+  for (uint32_t t = 0; t < row_count; t++) {
+    const float *pair = (const float *)(const void *)ring_pair(r, (first + t) / 2);
+    r->window[t] = pair + (first + t) % 2 * r->column_count * r->lane_count;
+  }
+  const float *const *rows = (const float *const *)r->window;
+  const float *weights = r->vertical.float_weights + (size_t)r->given * r->vertical.window;
+  const size_t width = r->horizontal.destination_count;
+  if (r->options.channels != 3) {
+    r->kernels->vertical_u16(rows, weights, row_count, width * r->lane_count, destination);
+    return true;
+  }
+  uint16_t *lanes = r->output_planes;
+  r->kernels->vertical_u16(rows, weights, row_count, width * r->lane_count, lanes);
+  for (size_t i = 0; i < width; i++, lanes += 4, destination += 3) {
+    destination[0] = lanes[0];
+    destination[1] = lanes[1];
+    destination[2] = lanes[2];
+  }
+  return true;
 }
 
 size_t cpixels_resizer_read(cpixels_resizer *r, void *rows, size_t row_stride, size_t capacity) {
   uint8_t *destination = rows;
   size_t count = 0;
   for (; count < capacity && r->given < r->vertical.destination_count; count++, destination += row_stride) {
-    const uint32_t first = r->vertical.first[r->given];
-    const uint32_t taps = r->vertical.tap_count;
-    if (r->pushed < first + taps) {
+    const bool is_read =
+        is_u8(r) ? read_row_u8(r, destination) : read_row_u16(r, (uint16_t *)(void *)destination);
+    if (!is_read) {
       break;
-    }
-    for (uint32_t t = 0; t < taps; t++) {
-      r->rows[t] = ring_row(r, first + t);
-    }
-    const size_t at = (size_t)r->given * r->vertical.tap_stride;
-    if (r->options.sample == CPIXELS_SAMPLE_U8) {
-      r->kernels->vertical_u8(
-          (const int16_t *const *)r->rows, r->vertical.fixed_weights + at, taps, r->row_sample_count, destination);
-    } else {
-      r->kernels->vertical_u16(
-          (const float *const *)r->rows, r->vertical.float_weights + at, taps, r->row_sample_count,
-          (uint16_t *)(void *)destination);
     }
     r->given++;
   }

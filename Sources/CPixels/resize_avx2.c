@@ -1,191 +1,331 @@
 // The resampling kernels for AVX2 and FMA.
 //
 // Integer kernels sum the same products as the scalar ones in 32 bits, where order does not matter, and so agree with
-// them bit for bit. Kernels may read up to CPIXELS_ROW_PADDING samples past a source row: it is a padded copy.
+// them bit for bit.
 
 #if defined(__x86_64__)
 
 #include "kernels.h"
 
 #include <immintrin.h>
+#include <string.h>
 
 #define AVX2 __attribute__((target("avx2,fma")))
 
-enum { SHIFT = CPIXELS_WEIGHT_BITS - CPIXELS_INTERMEDIATE_BITS };
+enum { HORIZONTAL_SHIFT = CPIXELS_WEIGHT_BITS - CPIXELS_INTERMEDIATE_BITS };
+enum { VERTICAL_SHIFT = CPIXELS_WEIGHT_BITS + CPIXELS_INTERMEDIATE_BITS };
 
-/// The sums over taps of one destination sample, in eight partial sums.
-AVX2 static inline __m256i gray_sums(const uint8_t *samples, const int16_t *weights, uint32_t tap_stride) {
-  __m256i sum = _mm256_setzero_si256();
-  for (uint32_t t = 0; t < tap_stride; t += 16) {
-    __m256i s = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(samples + t)));
-    sum = _mm256_add_epi32(sum, _mm256_madd_epi16(s, _mm256_loadu_si256((const __m256i *)(weights + t))));
+// MARK: Horizontal, 8 bits
+
+/// Two rows' sums of eight destinations to eight pairs.
+AVX2 static inline void store_pairs(int16_t *pairs, __m256i a, __m256i b) {
+  const __m256i low = _mm256_srli_epi32(a, HORIZONTAL_SHIFT);
+  const __m256i high = _mm256_slli_epi32(b, 16 - HORIZONTAL_SHIFT);
+  _mm256_storeu_si256((__m256i *)pairs, _mm256_blend_epi16(low, high, 0xAA));
+}
+
+AVX2 static inline __m256i load_halves(const uint8_t *low, const uint8_t *high) {
+  return _mm256_inserti128_si256(
+      _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)low)), _mm_loadu_si128((const __m128i *)high), 1);
+}
+
+/// `order` takes each destination's next two taps out of a load, as 16 bits, side by side as madd wants them.
+AVX2 static inline __m256i order_of(const uint8_t *order) {
+  const __m256i indices = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)order));
+  return _mm256_or_si256(indices, _mm256_set1_epi16((int16_t)0x8000));
+}
+
+/// Eight destinations of two rows.
+typedef struct sums {
+  __m256i a;
+  __m256i b;
+} sums;
+
+/// `count` steps of two taps, out of one load for either four destinations of a row.
+AVX2 static inline __attribute__((always_inline)) sums add_steps(
+    sums sum, __m256i taps_a, __m256i taps_b, __m256i order, const __m256i *weights, uint32_t count) {
+  for (uint32_t s = 0; s < count; s++) {
+    const __m256i weight = _mm256_load_si256(weights + s);
+    sum.a = _mm256_add_epi32(sum.a, _mm256_madd_epi16(_mm256_shuffle_epi8(taps_a, order), weight));
+    sum.b = _mm256_add_epi32(sum.b, _mm256_madd_epi16(_mm256_shuffle_epi8(taps_b, order), weight));
+    order = _mm256_add_epi8(order, _mm256_set1_epi8(2));
   }
   return sum;
 }
 
-/// Eight destination samples at a time; their partial sums are added up by one tree of horizontal additions.
-AVX2 static void horizontal_gray(const cpixels_axis *axis, const uint8_t *source, int16_t *destination) {
-  const __m256i rounding = _mm256_set1_epi32(1 << (SHIFT - 1));
-  const uint32_t stride = axis->tap_stride;
-  for (uint32_t d = 0; d < axis->destination_count; d += 8) {
-    __m256i sums[8];
-    const uint32_t count = axis->destination_count - d < 8 ? axis->destination_count - d : 8;
+AVX2 static inline __attribute__((always_inline)) void horizontal_lanes(
+    const cpixels_axis *axis, const uint8_t *a, const uint8_t *b, int16_t *pairs, const uint32_t depth) {
+  const __m256i rounding = _mm256_set1_epi32(1 << (HORIZONTAL_SHIFT - 1));
+  const __m256i *weights = (const __m256i *)(const void *)axis->fixed_weights;
+  const uint32_t steps = axis->window / 2;
+  const uint32_t first_steps = (steps - 1) % depth + 1;
+  for (uint32_t d = 0; d < axis->destination_count; d += 8, pairs += 16, weights += steps) {
+    size_t low = cpixels_lane_base(axis, d);
+    size_t high = cpixels_lane_base(axis, d + 4);
+    const __m256i order = order_of(axis->order + (size_t)2 * d);
+    sums sum = {rounding, rounding};
+    sum = add_steps(sum, load_halves(a + low, a + high), load_halves(b + low, b + high), order, weights, first_steps);
+    low += 2 * first_steps;
+    high += 2 * first_steps;
+    for (uint32_t s = first_steps; s < steps; s += depth, low += 2 * depth, high += 2 * depth) {
+      sum = add_steps(
+          sum, load_halves(a + low, a + high), load_halves(b + low, b + high), order, weights + s, depth);
+    }
+    store_pairs(pairs, sum.a, sum.b);
+  }
+}
+
+/// A kernel for each depth, so that its loop over steps is unrolled.
+AVX2 static void horizontal_by_depth(const cpixels_axis *axis, const uint8_t *a, const uint8_t *b, int16_t *pairs) {
+  switch (axis->depth) {
+  case 4:
+    horizontal_lanes(axis, a, b, pairs, 4);
+    break;
+  case 3:
+    horizontal_lanes(axis, a, b, pairs, 3);
+    break;
+  case 2:
+    horizontal_lanes(axis, a, b, pairs, 2);
+    break;
+  default:
+    horizontal_lanes(axis, a, b, pairs, 1);
+    break;
+  }
+}
+
+/// The sums over taps of one destination, in eight partial sums.
+AVX2 static inline __m256i dot(const uint8_t *samples, const int16_t *weights, uint32_t window) {
+  __m256i sum = _mm256_setzero_si256();
+  for (uint32_t t = 0; t < window; t += 16) {
+    const __m256i taps = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(samples + t)));
+    sum = _mm256_add_epi32(sum, _mm256_madd_epi16(taps, _mm256_loadu_si256((const __m256i *)(weights + t))));
+  }
+  return sum;
+}
+
+/// Eight sets of eight partial sums, added up by a tree of horizontal additions.
+AVX2 static inline __m256i add_up(const __m256i sums[8]) {
+  const __m256i low = _mm256_hadd_epi32(_mm256_hadd_epi32(sums[0], sums[1]), _mm256_hadd_epi32(sums[2], sums[3]));
+  const __m256i high = _mm256_hadd_epi32(_mm256_hadd_epi32(sums[4], sums[5]), _mm256_hadd_epi32(sums[6], sums[7]));
+  return _mm256_add_epi32(_mm256_permute2x128_si256(low, high, 0x20), _mm256_permute2x128_si256(low, high, 0x31));
+}
+
+/// One destination after the other, sixteen taps at a time: for destinations that are far apart.
+AVX2 static void horizontal_dots(const cpixels_axis *axis, const uint8_t *a, const uint8_t *b, int16_t *pairs) {
+  const __m256i rounding = _mm256_set1_epi32(1 << (HORIZONTAL_SHIFT - 1));
+  const uint32_t last = axis->destination_count - 1;
+  for (uint32_t d = 0; d <= last; d += 8, pairs += 16) {
+    __m256i sums_a[8];
+    __m256i sums_b[8];
     for (uint32_t i = 0; i < 8; i++) {
-      const uint32_t at = d + (i < count ? i : count - 1);
-      sums[i] = gray_sums(source + axis->first[at], axis->fixed_weights + (size_t)at * stride, stride);
+      const uint32_t at = d + i < last ? d + i : last;
+      const int16_t *weights = axis->fixed_weights + (size_t)at * axis->window;
+      sums_a[i] = dot(a + axis->first[at], weights, axis->window);
+      sums_b[i] = dot(b + axis->first[at], weights, axis->window);
     }
-    __m256i low = _mm256_hadd_epi32(_mm256_hadd_epi32(sums[0], sums[1]), _mm256_hadd_epi32(sums[2], sums[3]));
-    __m256i high = _mm256_hadd_epi32(_mm256_hadd_epi32(sums[4], sums[5]), _mm256_hadd_epi32(sums[6], sums[7]));
-    __m256i sum =
-        _mm256_add_epi32(_mm256_permute2x128_si256(low, high, 0x20), _mm256_permute2x128_si256(low, high, 0x31));
-    sum = _mm256_srai_epi32(_mm256_add_epi32(sum, rounding), SHIFT);
-    __m128i packed = _mm_packs_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
-    if (count == 8) {
-      _mm_storeu_si128((__m128i *)(destination + d), packed);
-    } else {
-      int16_t last[8];
-      _mm_storeu_si128((__m128i *)last, packed);
-      for (uint32_t i = 0; i < count; i++) {
-        destination[d + i] = last[i];
-      }
-    }
+    store_pairs(pairs, _mm256_add_epi32(add_up(sums_a), rounding), _mm256_add_epi32(add_up(sums_b), rounding));
   }
 }
 
-/// Four taps at a time: `order` brings the same channel of two neighbouring pixels side by side, as madd wants them.
-AVX2 static void horizontal_interleaved(
-    const cpixels_axis *axis, uint32_t channels, const uint8_t *source, int16_t *destination) {
-  const __m256i order = channels == 3
-                            ? _mm256_setr_epi8(
-                                  0, -1, 3, -1, 1, -1, 4, -1, 2, -1, 5, -1, -1, -1, -1, -1, //
-                                  6, -1, 9, -1, 7, -1, 10, -1, 8, -1, 11, -1, -1, -1, -1, -1)
-                            : _mm256_setr_epi8(
-                                  0, -1, 4, -1, 1, -1, 5, -1, 2, -1, 6, -1, 3, -1, 7, -1, //
-                                  8, -1, 12, -1, 9, -1, 13, -1, 10, -1, 14, -1, 11, -1, 15, -1);
-  const __m256i pairs = _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1);
-  const __m128i rounding = _mm_set1_epi32(1 << (SHIFT - 1));
-  for (uint32_t d = 0; d < axis->destination_count; d++) {
-    const uint8_t *samples = source + (size_t)axis->first[d] * channels;
-    const int16_t *weights = axis->fixed_weights + (size_t)d * axis->tap_stride;
-    __m256i sums = _mm256_setzero_si256();
-    for (uint32_t t = 0; t < axis->tap_count; t += 4) {
-      __m128i pixels = _mm_loadu_si128((const __m128i *)(samples + (size_t)t * channels));
-      __m256i s = _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(pixels), order);
-      __m256i w = _mm256_castsi128_si256(_mm_loadl_epi64((const __m128i *)(weights + t)));
-      sums = _mm256_add_epi32(sums, _mm256_madd_epi16(s, _mm256_permutevar8x32_epi32(w, pairs)));
-    }
-    __m128i sum = _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
-    sum = _mm_srai_epi32(_mm_add_epi32(sum, rounding), SHIFT);
-    int16_t values[8];
-    _mm_storeu_si128((__m128i *)values, _mm_packs_epi32(sum, sum));
-    for (uint32_t c = 0; c < channels; c++) {
-      *destination++ = values[c];
-    }
+AVX2 static void horizontal_copy(const cpixels_axis *axis, const uint8_t *a, const uint8_t *b, int16_t *pairs) {
+  uint32_t d = 0;
+  for (; d + 16 <= axis->destination_count; d += 16, pairs += 32) {
+    const __m128i row_a = _mm_loadu_si128((const __m128i *)(a + d));
+    const __m128i row_b = _mm_loadu_si128((const __m128i *)(b + d));
+    const __m256i low = _mm256_cvtepu8_epi16(_mm_unpacklo_epi8(row_a, row_b));
+    const __m256i high = _mm256_cvtepu8_epi16(_mm_unpackhi_epi8(row_a, row_b));
+    _mm256_storeu_si256((__m256i *)pairs, _mm256_slli_epi16(low, CPIXELS_INTERMEDIATE_BITS));
+    _mm256_storeu_si256((__m256i *)(pairs + 16), _mm256_slli_epi16(high, CPIXELS_INTERMEDIATE_BITS));
+  }
+  for (; d < axis->destination_count; d++, pairs += 2) {
+    pairs[0] = (int16_t)(a[d] << CPIXELS_INTERMEDIATE_BITS);
+    pairs[1] = (int16_t)(b[d] << CPIXELS_INTERMEDIATE_BITS);
   }
 }
 
-AVX2 static void horizontal_u8(
-    const cpixels_axis *axis, uint8_t channels, const uint8_t *source, int16_t *destination) {
-  if (channels == 1) {
-    horizontal_gray(axis, source, destination);
-  } else {
-    horizontal_interleaved(axis, channels, source, destination);
+AVX2 static void horizontal_u8(const cpixels_axis *axis, const uint8_t *a, const uint8_t *b, int16_t *pairs) {
+  switch (axis->layout) {
+  case CPIXELS_LAYOUT_LANES:
+    horizontal_by_depth(axis, a, b, pairs);
+    break;
+  case CPIXELS_LAYOUT_DOTS:
+    horizontal_dots(axis, a, b, pairs);
+    break;
+  case CPIXELS_LAYOUT_COPY:
+    horizontal_copy(axis, a, b, pairs);
+    break;
+  default: // a source smaller than a load
+    cpixels_resize_scalar.horizontal_u8(axis, a, b, pairs);
+    break;
   }
 }
 
-/// Sixteen samples at a time, rows in pairs, as madd wants them.
+// MARK: Vertical, 8 bits
+
+AVX2 static inline __m256i multiply_pairs(const int16_t *pairs, __m256i weight) {
+  return _mm256_madd_epi16(_mm256_loadu_si256((const __m256i *)(const void *)pairs), weight);
+}
+
+/// 32 samples from place `x` on.
+AVX2 static inline __m256i vertical_32(
+    const int16_t *const *pairs, const int16_t *weights, uint32_t pair_count, size_t x) {
+  const __m256i rounding = _mm256_set1_epi32(1 << (VERTICAL_SHIFT - 1));
+  __m256i sum_0 = rounding;
+  __m256i sum_1 = rounding;
+  __m256i sum_2 = rounding;
+  __m256i sum_3 = rounding;
+  for (uint32_t p = 0; p < pair_count; p++) {
+    int32_t both;
+    memcpy(&both, weights + 2 * p, sizeof both);
+    const __m256i weight = _mm256_set1_epi32(both);
+    const int16_t *at = pairs[p] + 2 * x;
+    sum_0 = _mm256_add_epi32(sum_0, multiply_pairs(at, weight));
+    sum_1 = _mm256_add_epi32(sum_1, multiply_pairs(at + 16, weight));
+    sum_2 = _mm256_add_epi32(sum_2, multiply_pairs(at + 32, weight));
+    sum_3 = _mm256_add_epi32(sum_3, multiply_pairs(at + 48, weight));
+  }
+  const __m256i low =
+      _mm256_packs_epi32(_mm256_srai_epi32(sum_0, VERTICAL_SHIFT), _mm256_srai_epi32(sum_1, VERTICAL_SHIFT));
+  const __m256i high =
+      _mm256_packs_epi32(_mm256_srai_epi32(sum_2, VERTICAL_SHIFT), _mm256_srai_epi32(sum_3, VERTICAL_SHIFT));
+  const __m256i packed = _mm256_packus_epi16(low, high);
+  return _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+
 AVX2 static void vertical_u8(
-    const int16_t *const *rows, const int16_t *weights, uint32_t tap_count, size_t sample_count,
+    const int16_t *const *pairs, const int16_t *weights, uint32_t pair_count, size_t sample_count,
     uint8_t *destination) {
-  const int bits = CPIXELS_WEIGHT_BITS + CPIXELS_INTERMEDIATE_BITS;
-  const __m256i rounding = _mm256_set1_epi32(1 << (bits - 1));
   size_t x = 0;
-  for (; x + 16 <= sample_count; x += 16) {
-    __m256i low = rounding;
-    __m256i high = rounding;
-    uint32_t t = 0;
-    for (; t + 2 <= tap_count; t += 2) {
-      __m256i a = _mm256_loadu_si256((const __m256i *)(rows[t] + x));
-      __m256i b = _mm256_loadu_si256((const __m256i *)(rows[t + 1] + x));
-      __m256i w = _mm256_set1_epi32((int32_t)((uint16_t)weights[t] | (uint32_t)(uint16_t)weights[t + 1] << 16));
-      low = _mm256_add_epi32(low, _mm256_madd_epi16(_mm256_unpacklo_epi16(a, b), w));
-      high = _mm256_add_epi32(high, _mm256_madd_epi16(_mm256_unpackhi_epi16(a, b), w));
-    }
-    if (t < tap_count) {
-      __m256i a = _mm256_loadu_si256((const __m256i *)(rows[t] + x));
-      __m256i zero = _mm256_setzero_si256();
-      __m256i w = _mm256_set1_epi32((uint16_t)weights[t]);
-      low = _mm256_add_epi32(low, _mm256_madd_epi16(_mm256_unpacklo_epi16(a, zero), w));
-      high = _mm256_add_epi32(high, _mm256_madd_epi16(_mm256_unpackhi_epi16(a, zero), w));
-    }
-    __m256i packed = _mm256_packs_epi32(_mm256_srai_epi32(low, bits), _mm256_srai_epi32(high, bits));
-    packed = _mm256_permute4x64_epi64(_mm256_packus_epi16(packed, packed), 0x08);
-    _mm_storeu_si128((__m128i *)(destination + x), _mm256_castsi256_si128(packed));
+  for (; x + 32 <= sample_count; x += 32) {
+    _mm256_storeu_si256((__m256i *)(destination + x), vertical_32(pairs, weights, pair_count, x));
   }
   if (x < sample_count) {
-    // The rest, shifted: rows[t] + x for every t would need a second array of pointers.
-    for (; x < sample_count; x++) {
-      int32_t sum = 1 << (bits - 1);
-      for (uint32_t t = 0; t < tap_count; t++) {
-        sum += rows[t][x] * weights[t];
-      }
-      sum >>= bits;
-      destination[x] = (uint8_t)(sum < 0 ? 0 : sum > 255 ? 255 : sum);
-    }
+    uint8_t last[32];
+    _mm256_storeu_si256((__m256i *)last, vertical_32(pairs, weights, pair_count, x));
+    memcpy(destination + x, last, sample_count - x);
   }
 }
 
-/// Four channels, two taps at a time. Other channel counts have no vector kernel: no picture needs one yet.
-AVX2 static void horizontal_u16(
-    const cpixels_axis *axis, uint8_t channels, const uint16_t *source, float *destination) {
-  if (channels != 4) {
-    cpixels_resize_scalar.horizontal_u16(axis, channels, source, destination);
-    return;
+// MARK: 16 bits
+
+AVX2 static void widen_u16(const uint16_t *samples, size_t sample_count, float *floats) {
+  size_t i = 0;
+  for (; i + 8 <= sample_count; i += 8) {
+    const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(samples + i)));
+    _mm256_storeu_ps(floats + i, _mm256_cvtepi32_ps(wide));
   }
+  for (; i < sample_count; i++) {
+    floats[i] = samples[i];
+  }
+}
+
+/// One destination pixel of four lanes, two taps at a time, in two partial sums.
+AVX2 static void horizontal_four(
+    const cpixels_axis *axis, const float *a, const float *b, float *out_a, float *out_b) {
+  const __m256i order = _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1);
   for (uint32_t d = 0; d < axis->destination_count; d++) {
-    const uint16_t *samples = source + (size_t)axis->first[d] * 4;
-    const float *weights = axis->float_weights + (size_t)d * axis->tap_stride;
-    __m256 sums = _mm256_setzero_ps();
+    const float *pixels_a = a + (size_t)axis->first[d] * 4;
+    const float *pixels_b = b + (size_t)axis->first[d] * 4;
+    const float *weights = axis->float_weights + (size_t)d * axis->window;
+    __m256 sum_a = _mm256_setzero_ps();
+    __m256 sum_b = _mm256_setzero_ps();
     for (uint32_t t = 0; t < axis->tap_count; t += 2) {
-      __m128i pixels = _mm_loadu_si128((const __m128i *)(samples + (size_t)t * 4));
-      __m256 s = _mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(pixels));
-      __m256 w = _mm256_set_m128(_mm_set1_ps(weights[t + 1]), _mm_set1_ps(weights[t]));
-      sums = _mm256_fmadd_ps(s, w, sums);
+      const __m256 two = _mm256_castpd_ps(_mm256_broadcast_sd((const double *)(const void *)(weights + t)));
+      const __m256 weight = _mm256_permutevar_ps(two, order);
+      sum_a = _mm256_fmadd_ps(_mm256_loadu_ps(pixels_a + (size_t)t * 4), weight, sum_a);
+      sum_b = _mm256_fmadd_ps(_mm256_loadu_ps(pixels_b + (size_t)t * 4), weight, sum_b);
     }
-    __m128 sum = _mm_add_ps(_mm256_castps256_ps128(sums), _mm256_extractf128_ps(sums, 1));
-    _mm_storeu_ps(destination + (size_t)d * 4, sum);
+    _mm_storeu_ps(
+        out_a + (size_t)d * 4, _mm_add_ps(_mm256_castps256_ps128(sum_a), _mm256_extractf128_ps(sum_a, 1)));
+    _mm_storeu_ps(
+        out_b + (size_t)d * 4, _mm_add_ps(_mm256_castps256_ps128(sum_b), _mm256_extractf128_ps(sum_b, 1)));
   }
+}
+
+AVX2 static inline float add_up_floats(__m256 sum) {
+  __m128 quarter = _mm_add_ps(_mm256_castps256_ps128(sum), _mm256_extractf128_ps(sum, 1));
+  quarter = _mm_add_ps(quarter, _mm_movehl_ps(quarter, quarter));
+  return _mm_cvtss_f32(_mm_add_ss(quarter, _mm_movehdup_ps(quarter)));
+}
+
+/// One destination sample, eight taps at a time.
+AVX2 static void horizontal_one(
+    const cpixels_axis *axis, const float *a, const float *b, float *out_a, float *out_b) {
+  for (uint32_t d = 0; d < axis->destination_count; d++) {
+    const float *weights = axis->float_weights + (size_t)d * axis->window;
+    __m256 sum_a = _mm256_setzero_ps();
+    __m256 sum_b = _mm256_setzero_ps();
+    for (uint32_t t = 0; t < axis->window; t += 8) {
+      const __m256 weight = _mm256_loadu_ps(weights + t);
+      sum_a = _mm256_fmadd_ps(_mm256_loadu_ps(a + axis->first[d] + t), weight, sum_a);
+      sum_b = _mm256_fmadd_ps(_mm256_loadu_ps(b + axis->first[d] + t), weight, sum_b);
+    }
+    out_a[d] = add_up_floats(sum_a);
+    out_b[d] = add_up_floats(sum_b);
+  }
+}
+
+AVX2 static void horizontal_u16(
+    const cpixels_axis *axis, uint32_t lane_count, const float *a, const float *b, float *out_a, float *out_b) {
+  if (axis->layout == CPIXELS_LAYOUT_COPY) {
+    cpixels_resize_scalar.horizontal_u16(axis, lane_count, a, b, out_a, out_b);
+  } else if (lane_count == 4) {
+    horizontal_four(axis, a, b, out_a, out_b);
+  } else {
+    horizontal_one(axis, a, b, out_a, out_b);
+  }
+}
+
+/// Sixteen samples to nearest: truncation after adding a half, as the scalar kernel rounds; packing clamps.
+AVX2 static inline __m256i round_16(__m256 low, __m256 high) {
+  const __m256 half = _mm256_set1_ps(0.5f);
+  const __m256i packed = _mm256_packus_epi32(
+      _mm256_cvttps_epi32(_mm256_add_ps(low, half)), _mm256_cvttps_epi32(_mm256_add_ps(high, half)));
+  return _mm256_permute4x64_epi64(packed, 0xD8);
+}
+
+/// 32 samples from place `x` on.
+AVX2 static inline void vertical_32_u16(
+    const float *const *rows, const float *weights, uint32_t row_count, size_t x, uint16_t *destination) {
+  __m256 sum_0 = _mm256_setzero_ps();
+  __m256 sum_1 = _mm256_setzero_ps();
+  __m256 sum_2 = _mm256_setzero_ps();
+  __m256 sum_3 = _mm256_setzero_ps();
+  for (uint32_t t = 0; t < row_count; t++) {
+    const __m256 weight = _mm256_set1_ps(weights[t]);
+    const float *at = rows[t] + x;
+    sum_0 = _mm256_fmadd_ps(_mm256_loadu_ps(at), weight, sum_0);
+    sum_1 = _mm256_fmadd_ps(_mm256_loadu_ps(at + 8), weight, sum_1);
+    sum_2 = _mm256_fmadd_ps(_mm256_loadu_ps(at + 16), weight, sum_2);
+    sum_3 = _mm256_fmadd_ps(_mm256_loadu_ps(at + 24), weight, sum_3);
+  }
+  _mm256_storeu_si256((__m256i *)destination, round_16(sum_0, sum_1));
+  _mm256_storeu_si256((__m256i *)(destination + 16), round_16(sum_2, sum_3));
 }
 
 AVX2 static void vertical_u16(
-    const float *const *rows, const float *weights, uint32_t tap_count, size_t sample_count,
-    uint16_t *destination) {
+    const float *const *rows, const float *weights, uint32_t row_count, size_t sample_count, uint16_t *destination) {
   size_t x = 0;
-  for (; x + 8 <= sample_count; x += 8) {
-    __m256 sum = _mm256_setzero_ps();
-    for (uint32_t t = 0; t < tap_count; t++) {
-      sum = _mm256_fmadd_ps(_mm256_loadu_ps(rows[t] + x), _mm256_set1_ps(weights[t]), sum);
-    }
-    // Truncation after adding a half, as the scalar kernel rounds; packus clamps.
-    __m256i whole = _mm256_cvttps_epi32(_mm256_add_ps(sum, _mm256_set1_ps(0.5f)));
-    __m128i packed = _mm_packus_epi32(_mm256_castsi256_si128(whole), _mm256_extracti128_si256(whole, 1));
-    _mm_storeu_si128((__m128i *)(destination + x), packed);
+  for (; x + 32 <= sample_count; x += 32) {
+    vertical_32_u16(rows, weights, row_count, x, destination + x);
   }
-  for (; x < sample_count; x++) {
-    float sum = 0;
-    for (uint32_t t = 0; t < tap_count; t++) {
-      sum = __builtin_fmaf(rows[t][x], weights[t], sum);
-    }
-    sum += 0.5f;
-    destination[x] = sum <= 0 ? 0 : sum >= 65535 ? 65535 : (uint16_t)sum;
+  if (x < sample_count) {
+    uint16_t last[32];
+    vertical_32_u16(rows, weights, row_count, x, last);
+    memcpy(destination + x, last, (sample_count - x) * sizeof *last);
   }
 }
 
 const cpixels_resize_kernels cpixels_resize_avx2 = {
+    .lanes = {.group = 8, .load_lanes = 4, .load_size = 16, .step = 2, .largest_depth = 4},
+    .dot_multiple = 16,
     .horizontal_u8 = horizontal_u8,
     .vertical_u8 = vertical_u8,
+    .widen_u16 = widen_u16,
     .horizontal_u16 = horizontal_u16,
     .vertical_u16 = vertical_u16,
+    .split = cpixels_split_avx2,
+    .join = cpixels_join_avx2,
 };
 
 #endif

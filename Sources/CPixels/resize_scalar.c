@@ -2,58 +2,81 @@
 
 #include "kernels.h"
 
-static int32_t clamp(int32_t value, int32_t low, int32_t high) {
-  return value < low ? low : value > high ? high : value;
+#include <string.h>
+
+enum { HORIZONTAL_SHIFT = CPIXELS_WEIGHT_BITS - CPIXELS_INTERMEDIATE_BITS };
+enum { VERTICAL_SHIFT = CPIXELS_WEIGHT_BITS + CPIXELS_INTERMEDIATE_BITS };
+
+static int16_t weighted_sum(const uint8_t *samples, const int16_t *weights, uint32_t count) {
+  int32_t sum = 1 << (HORIZONTAL_SHIFT - 1);
+  for (uint32_t t = 0; t < count; t++) {
+    sum += samples[t] * weights[t];
+  }
+  return (int16_t)(sum >> HORIZONTAL_SHIFT);
 }
 
-static void horizontal_u8(const cpixels_axis *axis, uint8_t channels, const uint8_t *source, int16_t *destination) {
-  const int32_t rounding = 1 << (CPIXELS_WEIGHT_BITS - CPIXELS_INTERMEDIATE_BITS - 1);
-  for (uint32_t d = 0; d < axis->destination_count; d++) {
-    const uint8_t *samples = source + (size_t)axis->first[d] * channels;
-    const int16_t *weights = axis->fixed_weights + (size_t)d * axis->tap_stride;
-    for (uint32_t c = 0; c < channels; c++) {
-      int32_t sum = rounding;
-      for (uint32_t t = 0; t < axis->tap_count; t++) {
-        sum += samples[t * channels + c] * weights[t];
-      }
-      *destination++ = (int16_t)clamp(sum >> (CPIXELS_WEIGHT_BITS - CPIXELS_INTERMEDIATE_BITS), INT16_MIN, INT16_MAX);
+static void horizontal_u8(const cpixels_axis *axis, const uint8_t *a, const uint8_t *b, int16_t *pairs) {
+  for (uint32_t d = 0; d < axis->destination_count; d++, pairs += 2) {
+    if (axis->layout == CPIXELS_LAYOUT_COPY) {
+      pairs[0] = (int16_t)(a[d] << CPIXELS_INTERMEDIATE_BITS);
+      pairs[1] = (int16_t)(b[d] << CPIXELS_INTERMEDIATE_BITS);
+      continue;
     }
+    const uint32_t first = axis->first[d];
+    const int16_t *weights = axis->fixed_weights + (size_t)d * axis->window;
+    pairs[0] = weighted_sum(a + first, weights, axis->window);
+    pairs[1] = weighted_sum(b + first, weights, axis->window);
   }
 }
 
 static void vertical_u8(
-    const int16_t *const *rows, const int16_t *weights, uint32_t tap_count, size_t sample_count,
+    const int16_t *const *pairs, const int16_t *weights, uint32_t pair_count, size_t sample_count,
     uint8_t *destination) {
-  const int32_t bits = CPIXELS_WEIGHT_BITS + CPIXELS_INTERMEDIATE_BITS;
   for (size_t x = 0; x < sample_count; x++) {
-    int32_t sum = 1 << (bits - 1);
-    for (uint32_t t = 0; t < tap_count; t++) {
-      sum += rows[t][x] * weights[t];
+    int32_t sum = 1 << (VERTICAL_SHIFT - 1);
+    for (uint32_t p = 0; p < pair_count; p++) {
+      sum += pairs[p][2 * x] * weights[2 * p] + pairs[p][2 * x + 1] * weights[2 * p + 1];
     }
-    destination[x] = (uint8_t)clamp(sum >> bits, 0, 255);
+    sum >>= VERTICAL_SHIFT;
+    destination[x] = (uint8_t)(sum < 0 ? 0 : sum > 255 ? 255 : sum);
   }
 }
 
-static void horizontal_u16(const cpixels_axis *axis, uint8_t channels, const uint16_t *source, float *destination) {
+static void widen_u16(const uint16_t *samples, size_t sample_count, float *floats) {
+  for (size_t i = 0; i < sample_count; i++) {
+    floats[i] = samples[i];
+  }
+}
+
+static void horizontal_row_u16(const cpixels_axis *axis, uint32_t lane_count, const float *source, float *out) {
+  if (axis->layout == CPIXELS_LAYOUT_COPY) {
+    memcpy(out, source, (size_t)axis->destination_count * lane_count * sizeof *out);
+    return;
+  }
   for (uint32_t d = 0; d < axis->destination_count; d++) {
-    const uint16_t *samples = source + (size_t)axis->first[d] * channels;
-    const float *weights = axis->float_weights + (size_t)d * axis->tap_stride;
-    for (uint32_t c = 0; c < channels; c++) {
+    const float *samples = source + (size_t)axis->first[d] * lane_count;
+    const float *weights = axis->float_weights + (size_t)d * axis->window;
+    for (uint32_t lane = 0; lane < lane_count; lane++) {
       float sum = 0;
       for (uint32_t t = 0; t < axis->tap_count; t++) {
-        sum += (float)samples[t * channels + c] * weights[t];
+        sum += samples[(size_t)t * lane_count + lane] * weights[t];
       }
-      *destination++ = sum;
+      *out++ = sum;
     }
   }
+}
+
+static void horizontal_u16(
+    const cpixels_axis *axis, uint32_t lane_count, const float *a, const float *b, float *out_a, float *out_b) {
+  horizontal_row_u16(axis, lane_count, a, out_a);
+  horizontal_row_u16(axis, lane_count, b, out_b);
 }
 
 static void vertical_u16(
-    const float *const *rows, const float *weights, uint32_t tap_count, size_t sample_count,
-    uint16_t *destination) {
+    const float *const *rows, const float *weights, uint32_t row_count, size_t sample_count, uint16_t *destination) {
   for (size_t x = 0; x < sample_count; x++) {
     float sum = 0;
-    for (uint32_t t = 0; t < tap_count; t++) {
+    for (uint32_t t = 0; t < row_count; t++) {
       sum += rows[t][x] * weights[t];
     }
     sum += 0.5f;
@@ -64,6 +87,9 @@ static void vertical_u16(
 const cpixels_resize_kernels cpixels_resize_scalar = {
     .horizontal_u8 = horizontal_u8,
     .vertical_u8 = vertical_u8,
+    .widen_u16 = widen_u16,
     .horizontal_u16 = horizontal_u16,
     .vertical_u16 = vertical_u16,
+    .split = cpixels_split_scalar,
+    .join = cpixels_join_scalar,
 };

@@ -19,9 +19,9 @@ package struct ReflectionV1AlphaService: Grpc_Reflection_V1alpha_ServerReflectio
     response: RPCWriter<Grpc_Reflection_V1alpha_ServerReflectionResponse>,
     context: ServerContext
   ) async throws {
-    var session = ReflectionSession(index: index)
+    var stream = ReflectionStream(index: index)
     for try await question in request {
-      var answer = Grpc_Reflection_V1alpha_ServerReflectionResponse(session.answer(question.query))
+      var answer = Grpc_Reflection_V1alpha_ServerReflectionResponse(stream.answer(question.query))
       answer.validHost = question.host
       answer.originalRequest = question
       try await response.write(answer)
@@ -30,7 +30,7 @@ package struct ReflectionV1AlphaService: Grpc_Reflection_V1alpha_ServerReflectio
 }
 
 extension Grpc_Reflection_V1alpha_ServerReflectionRequest {
-  fileprivate var query: ReflectionSession.Query {
+  fileprivate var query: ReflectionStream.Query {
     switch messageRequest {
     case .fileByFilename(let name): .file(name: name)
     case .fileContainingSymbol(let symbol): .fileContaining(symbol: symbol)
@@ -44,7 +44,7 @@ extension Grpc_Reflection_V1alpha_ServerReflectionRequest {
 }
 
 extension Grpc_Reflection_V1alpha_ServerReflectionResponse {
-  fileprivate init(_ answer: ReflectionSession.Answer) {
+  fileprivate init(_ answer: ReflectionStream.Answer) {
     self.init()
     switch answer {
     case .files(let files): fileDescriptorResponse.fileDescriptorProto = files.map { Data($0) }

@@ -17,9 +17,9 @@ package struct ReflectionV1Service: Grpc_Reflection_V1_ServerReflection.SimpleSe
     response: RPCWriter<Grpc_Reflection_V1_ServerReflectionResponse>,
     context: ServerContext
   ) async throws {
-    var session = ReflectionSession(index: index)
+    var stream = ReflectionStream(index: index)
     for try await question in request {
-      var answer = Grpc_Reflection_V1_ServerReflectionResponse(session.answer(question.query))
+      var answer = Grpc_Reflection_V1_ServerReflectionResponse(stream.answer(question.query))
       answer.validHost = question.host
       answer.originalRequest = question
       try await response.write(answer)
@@ -28,7 +28,7 @@ package struct ReflectionV1Service: Grpc_Reflection_V1_ServerReflection.SimpleSe
 }
 
 extension Grpc_Reflection_V1_ServerReflectionRequest {
-  fileprivate var query: ReflectionSession.Query {
+  fileprivate var query: ReflectionStream.Query {
     switch messageRequest {
     case .fileByFilename(let name): .file(name: name)
     case .fileContainingSymbol(let symbol): .fileContaining(symbol: symbol)
@@ -42,7 +42,7 @@ extension Grpc_Reflection_V1_ServerReflectionRequest {
 }
 
 extension Grpc_Reflection_V1_ServerReflectionResponse {
-  fileprivate init(_ answer: ReflectionSession.Answer) {
+  fileprivate init(_ answer: ReflectionStream.Answer) {
     self.init()
     switch answer {
     case .files(let files): fileDescriptorResponse.fileDescriptorProto = files.map { Data($0) }

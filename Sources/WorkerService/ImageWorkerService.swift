@@ -36,8 +36,8 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
     context: ServerContext
   ) async throws {
     try await serve { cancellation in
-      let session = BatchSession(environment: environment, responses: response, cancellation: cancellation)
-      try await session.run(request)
+      let stream = BatchStream(environment: environment, responses: response, cancellation: cancellation)
+      try await stream.run(request)
     }
   }
 

@@ -5,19 +5,38 @@ import Testing
 struct OrientTests {
   @Test("places every pixel where EXIF says", arguments: 1...8, [1, 3, 4, 8])
   func placesPixels(orientation: Int, pixelSize: Int) {
-    let (width, height) = (37, 21)
-    let stored = (0..<width * height * pixelSize).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
-    for portion in [1, 5, height] {
-      let upright = orient(stored, width, height, pixelSize, orientation, portion)
-      let (shownWidth, shownHeight) = orientation >= 5 ? (height, width) : (width, height)
-      for y in 0..<shownHeight {
-        for x in 0..<shownWidth {
-          let (sx, sy) = source(x, y, width, height, orientation)
-          let (to, from) = ((y * shownWidth + x) * pixelSize, (sy * width + sx) * pixelSize)
-          #expect(upright[to..<to + pixelSize] == stored[from..<from + pixelSize])
+    let stored = Picture(width: 37, height: 21, pixelSize: pixelSize)
+    for portion in [1, 5, stored.height] {
+      let upright = stored.oriented(orientation, portion: portion)
+      for y in 0..<upright.height {
+        for x in 0..<upright.width {
+          let (sx, sy) = source(x, y, stored.width, stored.height, orientation)
+          #expect(upright.pixel(x, y) == stored.pixel(sx, sy))
         }
       }
     }
+  }
+
+  @Test("is undone by the inverse", arguments: [(1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 8), (7, 7), (8, 6)])
+  func inverse(orientation: Int, inverse: Int) {
+    let stored = Picture(width: 50, height: 33, pixelSize: 3)
+    #expect(stored.oriented(orientation).oriented(inverse) == stored)
+  }
+
+  @Test(
+    "composes as turns and mirrors do",
+    arguments: [
+      [6, 6, 3], [8, 8, 3], [2, 4, 3], [6, 2, 5], [5, 2, 6], [5, 4, 8], [6, 4, 7], [3, 6, 8], [5, 7, 3],
+    ])
+  func composition(steps: [Int]) {
+    let stored = Picture(width: 19, height: 40, pixelSize: 4)
+    #expect(stored.oriented(steps[0]).oriented(steps[1]) == stored.oriented(steps[2]))
+  }
+
+  @Test("takes rows that are further apart than they are long", arguments: 1...8)
+  func paddedRows(orientation: Int) {
+    let stored = Picture(width: 20, height: 17, pixelSize: 1)
+    #expect(stored.oriented(orientation, padding: 9) == stored.oriented(orientation))
   }
 
   /// The stored place of the pixel that is shown at (x, y).
@@ -33,18 +52,39 @@ struct OrientTests {
     default: (x, y)
     }
   }
+}
 
-  private func orient(
-    _ stored: [UInt8], _ width: Int, _ height: Int, _ pixelSize: Int, _ orientation: Int, _ portion: Int
-  ) -> [UInt8] {
-    var upright = [UInt8](repeating: 0, count: stored.count)
-    let stride = (orientation >= 5 ? height : width) * pixelSize
-    for first in Swift.stride(from: 0, to: height, by: portion) {
-      let count = min(portion, height - first)
-      stored.withUnsafeBufferPointer { rows in
+private struct Picture: Equatable {
+  let width: Int
+  let height: Int
+  let pixelSize: Int
+  var bytes: [UInt8]
+
+  init(width: Int, height: Int, pixelSize: Int) {
+    self.width = width
+    self.height = height
+    self.pixelSize = pixelSize
+    bytes = noise(width * height * pixelSize)
+  }
+
+  func pixel(_ x: Int, _ y: Int) -> ArraySlice<UInt8> {
+    bytes[(y * width + x) * pixelSize..<(y * width + x + 1) * pixelSize]
+  }
+
+  /// What orienting `portion` rows at a time makes of it, out of rows with `padding` bytes between them.
+  func oriented(_ orientation: Int, portion: Int = 16, padding: Int = 0) -> Picture {
+    let isTurned = orientation >= 5
+    var upright = Picture(width: isTurned ? height : width, height: isTurned ? width : height, pixelSize: pixelSize)
+    let rowByteCount = width * pixelSize
+    let rows = (0..<height).flatMap {
+      bytes[$0 * rowByteCount..<($0 + 1) * rowByteCount] + [UInt8](repeating: 0, count: padding)
+    }
+    for first in stride(from: 0, to: height, by: portion) {
+      rows.withUnsafeBufferPointer {
         cpixels_orient_rows(
-          rows.baseAddress! + first * width * pixelSize, width * pixelSize, UInt32(first), UInt32(count),
-          UInt32(width), UInt32(height), UInt8(pixelSize), UInt8(orientation), &upright, stride)
+          $0.baseAddress! + first * (rowByteCount + padding), rowByteCount + padding, UInt32(first),
+          UInt32(min(portion, height - first)), UInt32(width), UInt32(height), UInt8(pixelSize), UInt8(orientation),
+          &upright.bytes, upright.width * pixelSize)
       }
     }
     return upright

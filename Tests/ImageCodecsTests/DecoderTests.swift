@@ -25,6 +25,53 @@ struct DecoderTests {
     }
   }
 
+  @Test("give the same reduced pixels however the bytes are cut", arguments: Fixture.names.filter { $0.hasSuffix(".jpg") })
+  func cutsDoNotMatterReduced(name: String) throws {
+    let bytes = Fixture.bytes(name)
+    for scale in [1, 2, 4] {
+      let whole = try Pixels.decode(bytes, scale: scale)
+      for windowByteCount in [1, 7, 4096] {
+        #expect(try Pixels.decode(bytes, windowByteCount: windowByteCount, scale: scale) == whole)
+      }
+    }
+  }
+
+  @Test("refuse every truncation at reduced size too", arguments: ["photo-420.jpg", "photo-restart.jpg", "photo-gray.jpg"])
+  func reducedTruncationsAreErrors(name: String) {
+    let bytes = Fixture.bytes(name)
+    for count in stride(from: 2, to: bytes.count - 2, by: 97) {
+      for scale in [1, 4] {
+        let budget = PictureBudget(limit: 1 << 24)
+        #expect(throws: CodecError.self, "\(name) cut to \(count) at \(scale)/8") {
+          _ = try Pixels.decode(Array(bytes.prefix(count)), scale: scale, budget: budget)
+        }
+        #expect(budget.used == 0)
+      }
+    }
+  }
+
+  @Test("reduce a smooth picture to the means of its squares", arguments: [1, 2, 4], ["photo-gray.jpg", "photo-444.jpg"])
+  func reducedIsTheMean(scale: Int, name: String) throws {
+    let full = try Pixels.decode(Fixture.bytes(name))
+    let reduced = try Pixels.decode(Fixture.bytes(name), scale: scale)
+    let side = 8 / scale
+    for plane in full.planes.indices {
+      var sum = 0.0
+      let (width, height) = (reduced.layout[plane].width, reduced.layout[plane].height)
+      for y in 0..<height {
+        for x in 0..<width {
+          var mean = 0.0
+          for row in 0..<side {
+            for column in 0..<side { mean += Double(full.sample(x: x * side + column, y: y * side + row, plane: plane)) }
+          }
+          sum += abs(mean / Double(side * side) - Double(reduced.sample(x: x, y: y, plane: plane)))
+        }
+      }
+      // At 1/8 the two are the same but for rounding; above it the transform keeps more of the high frequencies.
+      #expect(sum / Double(width * height) < (scale == 1 ? 0.6 : 4))
+    }
+  }
+
   @Test("refuse every truncation, and give back all memory", arguments: Fixture.names)
   func truncationsAreErrors(name: String) {
     let bytes = Fixture.bytes(name)
@@ -53,7 +100,8 @@ struct DecoderTests {
       }
       let budget = PictureBudget(limit: 64 << 20)
       let limits = CodecLimits(maxPixels: 4_000_000, maxHeldPixels: 4_000_000, maxScans: 100)
-      _ = try? Pixels.decode(damaged, budget: budget, limits: limits)
+      let scale = name.hasSuffix(".jpg") ? 1 << Int(random.next() % 4) : 8
+      _ = try? Pixels.decode(damaged, scale: scale, budget: budget, limits: limits)
       #expect(budget.used == 0)
     }
   }

@@ -151,9 +151,9 @@ struct PipelineTests {
   func memoryLimit() {
     let error = #expect(throws: PipelineError.self) {
       try process(
-        Fixture.bytes("photo-progressive.jpg"), ProcessingConfiguration(), limits: PictureLimits(memory: 100_000))
+        Fixture.bytes("photo-progressive.jpg"), ProcessingConfiguration(), limits: PictureLimits(memory: 600_000))
     }
-    #expect(error?.code == .limitExceeded && error?.limit?.limit == 100_000)
+    #expect(error?.code == .limitExceeded && error?.limit?.limit == 600_000)
   }
 
   @Test(

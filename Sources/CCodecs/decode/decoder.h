@@ -45,6 +45,7 @@ ccodecs_status ccodecs_decoder_check_limits(ccodecs_decoder *decoder);
 // One constructor per file of decode/. Each allocates from `budget` and leaves its base filled by
 // ccodecs_decoder_init; NULL when there is no room.
 ccodecs_decoder *ccodecs_jpeg_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
+ccodecs_decoder *ccodecs_jpeg_turbo_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
 ccodecs_decoder *ccodecs_png_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
 ccodecs_decoder *ccodecs_webp_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
 ccodecs_decoder *ccodecs_stb_decoder_create(

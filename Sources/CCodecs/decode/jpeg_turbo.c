@@ -173,18 +173,14 @@ static ccodecs_status run_caught(jpeg_decoder *d, step step, bool *is_done) {
   return CCODECS_OK;
 }
 
-static void advance(ccodecs_input *input, size_t count) {
-  input->bytes += count;
-  input->count -= count;
-}
-
 /// One attempt with what is carried, or with the window. Sets *has_all when no byte is left to offer.
 static ccodecs_status run_once(jpeg_decoder *d, ccodecs_input *input, step step, bool *is_done, bool *has_all) {
   const size_t skipped = d->skip < input->count ? d->skip : input->count;
-  advance(input, skipped);
+  ccodecs_input_advance(input, skipped);
   d->skip -= skipped;
   const size_t old = d->carry.count;
-  const size_t moved = old == 0 ? 0 : input->count < carry_step ? input->count : carry_step;
+  const bool is_whole = input->count < carry_step || d->info.arith_code;
+  const size_t moved = old == 0 ? 0 : is_whole ? input->count : carry_step;
   if (!ccodecs_bytes_append(&d->carry, input->bytes, moved, d->base.budget)) {
     return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for a marker segment");
   }
@@ -198,15 +194,15 @@ static ccodecs_status run_once(jpeg_decoder *d, ccodecs_input *input, step step,
   }
   const size_t used = (size_t)(d->source.next_input_byte - start);
   if (!from_carry) {
-    advance(input, used);
+    ccodecs_input_advance(input, used);
     *has_all = true;
   } else if (used >= old) { // the source stands in bytes that are in the window too
     ccodecs_bytes_take(&d->carry, d->carry.count);
-    advance(input, used - old);
+    ccodecs_input_advance(input, used - old);
     *has_all = input->count == 0;
   } else {
     ccodecs_bytes_take(&d->carry, used);
-    advance(input, moved);
+    ccodecs_input_advance(input, moved);
     *has_all = input->count == 0;
   }
   return CCODECS_OK;
@@ -234,7 +230,7 @@ static ccodecs_status run(jpeg_decoder *d, ccodecs_input *input, step step) {
     if (!ccodecs_bytes_append(&d->carry, input->bytes, input->count, d->base.budget)) {
       return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for a marker segment");
     }
-    advance(input, input->count);
+    ccodecs_input_advance(input, input->count);
     return CCODECS_NEEDS_INPUT;
   }
 }
@@ -296,6 +292,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   base->header.height = d->info.image_height;
   base->header.bit_depth = (uint8_t)d->info.data_precision;
   base->header.is_progressive = d->info.progressive_mode;
+  base->header.holds_input = d->info.arith_code;
   base->header.color_space = color_space(d);
   d->is_raw = base->header.color_space == CCODECS_COLOR_GRAY || base->header.color_space == CCODECS_COLOR_YCBCR;
   read_markers(d);
@@ -490,8 +487,20 @@ static ccodecs_status read_packed(jpeg_decoder *d, ccodecs_input *input, ccodecs
   return CCODECS_ROWS_READY;
 }
 
+/// Holds the window's bytes: libjpeg's arithmetic decoder can't suspend, and must find all bytes there.
+static ccodecs_status carry_all(jpeg_decoder *d, ccodecs_input *input) {
+  if (!ccodecs_bytes_append(&d->carry, input->bytes, input->count, d->base.budget)) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for the file, which is held whole");
+  }
+  ccodecs_input_advance(input, input->count);
+  return CCODECS_NEEDS_INPUT;
+}
+
 static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
   jpeg_decoder *d = (jpeg_decoder *)base;
+  if (d->info.arith_code && !input->is_last) {
+    return carry_all(d, input);
+  }
   if (!d->is_started) {
     const ccodecs_status status = run(d, input, start_step);
     if (status != CCODECS_OK) {
@@ -526,7 +535,7 @@ static void destroy(ccodecs_decoder *base) {
   ccodecs_free(budget, d);
 }
 
-ccodecs_decoder *ccodecs_jpeg_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
+ccodecs_decoder *ccodecs_jpeg_turbo_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
   static const ccodecs_decoder_methods methods = {
       .read_header = read_header,
       .scales = scales,

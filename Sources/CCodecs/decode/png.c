@@ -154,11 +154,6 @@ static ccodecs_status process(png_decoder *d, const uint8_t *bytes, size_t count
   return CCODECS_OK;
 }
 
-static void advance(ccodecs_input *input, size_t count) {
-  input->bytes += count;
-  input->count -= count;
-}
-
 /// Whether libpng shall see a chunk: all critical ones, and the few ancillary ones that are used.
 static bool wants(const uint8_t *type, uint32_t length) {
   const bool is_critical = (type[0] & 0x20) == 0;
@@ -199,14 +194,14 @@ static ccodecs_status feed(png_decoder *d, ccodecs_input *input) {
     const size_t count = input->count < missing ? input->count : missing;
     memcpy(d->chunk_header + d->header_count, input->bytes, count);
     d->header_count += count;
-    advance(input, count);
+    ccodecs_input_advance(input, count);
     return d->header_count == sizeof d->chunk_header ? begin_chunk(d) : CCODECS_OK;
   }
   size_t count = input->count < d->body_left ? input->count : (size_t)d->body_left;
   count = d->is_fed && count > slice_bytes ? slice_bytes : count;
   const ccodecs_status status = d->is_fed ? process(d, input->bytes, count) : CCODECS_OK;
   d->body_left -= count;
-  advance(input, count);
+  ccodecs_input_advance(input, count);
   return status;
 }
 

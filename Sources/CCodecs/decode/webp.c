@@ -151,8 +151,7 @@ static ccodecs_status append(webp_decoder *d, ccodecs_input *input, size_t count
   if (!ccodecs_bytes_append(&d->file, input->bytes, count, d->base.budget)) {
     return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room to hold the WebP file");
   }
-  input->bytes += count;
-  input->count -= count;
+  ccodecs_input_advance(input, count);
   return CCODECS_OK;
 }
 
@@ -373,8 +372,7 @@ static ccodecs_status feed(webp_decoder *d, ccodecs_input *input) {
   }
   const size_t count = input->count < slice ? input->count : slice;
   const ccodecs_status status = decode(d, input->bytes, count);
-  input->bytes += count;
-  input->count -= count;
+  ccodecs_input_advance(input, count);
   return status;
 }
 

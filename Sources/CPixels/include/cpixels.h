@@ -15,10 +15,15 @@
 //     pushed = cpixels_resizer_push(resizer, rows, row_stride, row_count);  // takes rows while its ring has room
 //     while ((n = cpixels_resizer_read(resizer, out, out_stride, capacity)) > 0) use(out, n);
 //
-// It is separable: each row pushed is resampled horizontally at once into a ring of intermediate rows, and an output
-// row is resampled vertically as soon as the last source row under its kernel is in. push returns fewer rows than it
-// was given when the ring is full: read first, then push the rest. When all source rows were pushed, read gives the
-// rest of the output. There is nothing to free: the block is the caller's.
+// It is separable: rows are resampled horizontally as they are pushed, two by two, into a ring of intermediate rows,
+// and an output row is resampled vertically as soon as the last pair of source rows under its kernel is in, which is
+// at most one row after the last one it needs. Pushing an even number of rows at a time spares copying one. push
+// returns fewer rows than it was given when the ring is full: read first, then push the rest. When all source rows
+// were pushed, read gives the rest of the output. There is nothing to free: the block is the caller's.
+//
+// Accuracy: 8-bit samples are computed in fixed point, the same with every instruction set, and are within half a
+// level of the exact result before it is rounded. 16-bit samples are computed in single precision and may differ by
+// one level between instruction sets.
 //
 // # Geometry
 //
@@ -43,8 +48,8 @@ extern "C" {
 typedef enum cpixels_isa {
   CPIXELS_ISA_BEST = 0, ///< The widest that this processor and operating system support.
   CPIXELS_ISA_SCALAR = 1,
-  CPIXELS_ISA_AVX2 = 2,
-  CPIXELS_ISA_AVX512 = 3,
+  CPIXELS_ISA_AVX2 = 2, ///< With FMA.
+  CPIXELS_ISA_AVX512 = 3, ///< With VBMI and VNNI.
   CPIXELS_ISA_NEON = 4,
 } cpixels_isa;
 
@@ -81,8 +86,9 @@ typedef struct cpixels_resizer_options {
 
 typedef struct cpixels_resizer cpixels_resizer;
 
-/// The size of the block that cpixels_resizer_init needs, coefficients and ring included. False when an option is
-/// out of range or the size overflows.
+/// The size of the block that cpixels_resizer_init needs, coefficients and ring included. Most of it is the ring: the
+/// intermediate rows under the kernel and 8 to 10 more, two bytes a sample, or four for U16, where three channels take
+/// the place of four. False when an option is out of range or the size overflows.
 bool cpixels_resizer_measure(const cpixels_resizer_options *options, size_t *byte_count);
 
 /// A resizer in `memory`, which has the measured size, is aligned to 64 bytes, and outlives it. `options` is copied.

@@ -3,7 +3,7 @@ internal import GRPCCore
 /// One reflection stream: what was asked, what was found, and which files were sent already.
 ///
 /// Both versions of the service speak the same messages under different names; this is what they share.
-struct ReflectionSession {
+struct ReflectionStream {
   enum Query {
     case file(name: String)
     case fileContaining(symbol: String)

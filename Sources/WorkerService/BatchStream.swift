@@ -9,7 +9,7 @@ internal import WorkerProtocol
 /// end.
 ///
 /// An item's error never touches another item.
-struct BatchSession: Sendable {
+struct BatchStream: Sendable {
   typealias Request = Imageworker_V1_BatchProcessRequest
   typealias Response = Imageworker_V1_BatchProcessResponse
 

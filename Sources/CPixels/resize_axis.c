@@ -1,0 +1,377 @@
+// The axes of the resampler: which taps a destination sample has, their weights, and their layout for the kernels.
+
+#include "kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+static const uint32_t largest_count = 1u << 26;
+static const double pi = 3.14159265358979323846;
+
+static double kernel_radius(cpixels_kernel kernel) {
+  return kernel == CPIXELS_KERNEL_TRIANGLE ? 1 : 3;
+}
+
+static double stretch_of(const cpixels_axis_options *axis) {
+  return axis->ratio > 1 ? axis->ratio : 1;
+}
+
+static bool is_identity(const cpixels_axis_options *axis) {
+  return axis->ratio == 1 && axis->offset == 0 && axis->source_count == axis->destination_count;
+}
+
+static uint32_t round_up(uint32_t value, uint32_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+bool cpixels_axis_is_valid(const cpixels_axis_options *axis) {
+  return axis->source_count >= 1 && axis->source_count <= largest_count && axis->destination_count >= 1 &&
+         axis->destination_count <= largest_count && axis->ratio > 0 && axis->ratio <= largest_count &&
+         isfinite(axis->offset) && fabs(axis->offset) <= largest_count &&
+         (axis->kernel == CPIXELS_KERNEL_LANCZOS3 || axis->kernel == CPIXELS_KERNEL_TRIANGLE);
+}
+
+/// An open interval of this width holds at most this many sample centres.
+static uint32_t tap_count(const cpixels_axis_options *axis) {
+  if (is_identity(axis)) {
+    return 1;
+  }
+  const double count = ceil(2 * kernel_radius(axis->kernel) * stretch_of(axis));
+  return count < axis->source_count ? (uint32_t)count : axis->source_count;
+}
+
+// MARK: Memory
+
+void *cpixels_arena_take(cpixels_arena *arena, size_t count, size_t size) {
+  size_t bytes;
+  size_t end;
+  if (__builtin_mul_overflow(count, size, &bytes) || __builtin_add_overflow(bytes, (size_t)63, &bytes) ||
+      __builtin_add_overflow(arena->used, bytes & ~(size_t)63, &end)) {
+    arena->overflowed = true;
+    return NULL;
+  }
+  void *part = arena->base == NULL ? NULL : arena->base + arena->used;
+  arena->used = end;
+  return part;
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b) {
+  return a < b ? a : b;
+}
+
+/// How many steps one load can serve; 0 when taps of neighbouring destinations are too far apart for any, or the
+/// source is too small for the loads.
+static uint32_t lane_depth(const cpixels_axis_options *options, cpixels_lane_shape lanes) {
+  if (lanes.group == 0 || is_identity(options)) {
+    return 0;
+  }
+  const double spread = ceil((lanes.load_lanes - 1) * options->ratio);
+  if (spread + lanes.step > lanes.load_size) {
+    return 0;
+  }
+  const uint32_t steps = round_up(tap_count(options), lanes.step) / lanes.step;
+  const uint32_t fitting = (lanes.load_size - (uint32_t)spread) / lanes.step;
+  const uint32_t depth = smaller(smaller(fitting, steps), lanes.largest_depth);
+  return options->source_count >= lanes.load_size + (steps - depth) * lanes.step ? depth : 0;
+}
+
+cpixels_layout cpixels_axis_choose(const cpixels_axis_options *options, const cpixels_resize_kernels *kernels) {
+  if (is_identity(options)) {
+    return CPIXELS_LAYOUT_COPY;
+  }
+  if (lane_depth(options, kernels->lanes) > 0) {
+    return CPIXELS_LAYOUT_LANES;
+  }
+  const uint32_t multiple = kernels->dot_multiple;
+  if (multiple != 0 && options->source_count >= round_up(tap_count(options), multiple)) {
+    return CPIXELS_LAYOUT_DOTS;
+  }
+  return CPIXELS_LAYOUT_PLAIN;
+}
+
+static uint32_t window_of(
+    cpixels_layout layout, uint32_t taps, const cpixels_resize_kernels *kernels, bool is_fixed) {
+  switch (layout) {
+  case CPIXELS_LAYOUT_COPY:
+    return 0;
+  case CPIXELS_LAYOUT_PLAIN:
+    return is_fixed ? taps : round_up(taps, CPIXELS_FLOAT_TAP_MULTIPLE);
+  case CPIXELS_LAYOUT_PAIRS:
+    return taps / 2 * 2 + 2;
+  case CPIXELS_LAYOUT_DOTS:
+    return round_up(taps, kernels->dot_multiple);
+  case CPIXELS_LAYOUT_LANES:
+    return round_up(taps, kernels->lanes.step);
+  }
+  return 0;
+}
+
+void cpixels_axis_place(
+    cpixels_arena *arena, const cpixels_axis_options *options, cpixels_layout layout,
+    const cpixels_resize_kernels *kernels, bool is_fixed, cpixels_axis *axis) {
+  axis->layout = layout;
+  axis->source_count = options->source_count;
+  axis->destination_count = options->destination_count;
+  axis->tap_count = tap_count(options);
+  axis->window = window_of(layout, axis->tap_count, kernels, is_fixed);
+  size_t destinations = options->destination_count;
+  if (layout == CPIXELS_LAYOUT_LANES) {
+    axis->lanes = kernels->lanes;
+    axis->depth = lane_depth(options, axis->lanes);
+    axis->last_base = axis->source_count - (axis->lanes.load_size + axis->window - axis->depth * axis->lanes.step);
+    destinations = round_up(axis->destination_count, axis->lanes.group);
+    axis->order = cpixels_arena_take(arena, destinations, axis->lanes.step);
+  }
+  axis->first = cpixels_arena_take(arena, destinations, sizeof(uint32_t));
+  const size_t weights = destinations * axis->window;
+  axis->fixed_weights = is_fixed ? cpixels_arena_take(arena, weights, sizeof(int16_t)) : NULL;
+  axis->float_weights = is_fixed ? NULL : cpixels_arena_take(arena, weights, sizeof(float));
+}
+
+// MARK: Weights
+
+/// Steps through a kernel's values at equal distances. The sines of Lanczos' come from rotating one angle, since a
+/// picture's axes have some ten thousand taps and a sine costs as much as many of them.
+typedef struct kernel_walk {
+  cpixels_kernel kernel;
+  double x;
+  double step;
+  double sine; ///< Of pi x / 3.
+  double cosine;
+  double step_sine;
+  double step_cosine;
+} kernel_walk;
+
+static kernel_walk kernel_walk_by(cpixels_kernel kernel, double step) {
+  return (kernel_walk){
+      .kernel = kernel, .step = step, .step_sine = sin(pi / 3 * step), .step_cosine = cos(pi / 3 * step)};
+}
+
+static void kernel_walk_start(kernel_walk *walk, double x) {
+  walk->x = x;
+  walk->sine = sin(pi / 3 * x);
+  walk->cosine = cos(pi / 3 * x);
+}
+
+static double kernel_walk_value(const kernel_walk *walk) {
+  const double x = fabs(walk->x);
+  if (x >= kernel_radius(walk->kernel)) {
+    return 0;
+  }
+  if (walk->kernel == CPIXELS_KERNEL_TRIANGLE) {
+    return 1 - x;
+  }
+  const double squared_angle = pi * pi * x * x;
+  if (x < 1e-5) {
+    return 1 - squared_angle * (5.0 / 27);
+  }
+  // sin(3 b) = sin(b) (3 - 4 sin(b)^2), and the value is 3 sin(3 b) sin(b) / (3 b)^2.
+  const double squared_sine = walk->sine * walk->sine;
+  return 3 * squared_sine * (3 - 4 * squared_sine) / squared_angle;
+}
+
+static void kernel_walk_advance(kernel_walk *walk) {
+  const double sine = walk->sine * walk->step_cosine + walk->cosine * walk->step_sine;
+  walk->cosine = walk->cosine * walk->step_cosine - walk->sine * walk->step_sine;
+  walk->sine = sine;
+  walk->x += walk->step;
+}
+
+static int64_t clamp(int64_t value, int64_t low, int64_t high) {
+  return value < low ? low : value > high ? high : value;
+}
+
+/// The taps of one destination sample.
+typedef struct tap_range {
+  double centre;
+  int64_t left;   ///< First and last source sample under the kernel, which may lie outside the source.
+  int64_t right;
+  int64_t start;  ///< Where its window begins.
+  bool is_folded; ///< Whether taps outside go to the edge samples, or the window had to move inside.
+} tap_range;
+
+/// Where a window begins that should begin at `left`.
+static int64_t window_start(const cpixels_axis *axis, int64_t left) {
+  const bool is_inside = axis->layout == CPIXELS_LAYOUT_DOTS || axis->layout == CPIXELS_LAYOUT_LANES;
+  const int64_t taps = is_inside ? axis->window : axis->tap_count;
+  return clamp(left, 0, (int64_t)axis->source_count - taps);
+}
+
+static tap_range tap_range_of(const cpixels_axis_options *options, const cpixels_axis *axis, uint32_t destination) {
+  tap_range range = {.left = destination, .right = destination};
+  if (!is_identity(options)) {
+    const double radius = kernel_radius(options->kernel) * stretch_of(options);
+    range.centre = (destination + 0.5) * options->ratio + options->offset;
+    range.left = (int64_t)floor(range.centre - radius - 0.5) + 1;
+    range.right = (int64_t)ceil(range.centre + radius - 0.5) - 1;
+  }
+  range.start = window_start(axis, range.left);
+  range.is_folded = range.start != range.left || range.right >= (int64_t)axis->source_count;
+  if (axis->layout == CPIXELS_LAYOUT_PAIRS) {
+    range.start &= ~(int64_t)1;
+  }
+  return range;
+}
+
+/// The weights of one destination sample over its window. They sum to 1.
+static void make_weights(
+    const cpixels_axis_options *options, const cpixels_axis *axis, tap_range range, kernel_walk *walk,
+    double *weights) {
+  memset(weights, 0, axis->window * sizeof *weights);
+  if (is_identity(options)) {
+    if (axis->window != 0) {
+      weights[range.left - range.start] = 1;
+    }
+    return;
+  }
+  kernel_walk_start(walk, ((double)range.left + 0.5 - range.centre) / stretch_of(options));
+  double sum = 0;
+  for (int64_t s = range.left; s <= range.right; s++) {
+    const double weight = kernel_walk_value(walk);
+    // Rounding may put a sample that weighs next to nothing just outside the window.
+    const int64_t inside = clamp(s, 0, (int64_t)axis->source_count - 1);
+    weights[clamp(inside - range.start, 0, (int64_t)axis->window - 1)] += weight;
+    sum += weight;
+    kernel_walk_advance(walk);
+  }
+  const double scale = 1 / sum;
+  for (uint32_t t = 0; t < axis->window; t++) {
+    weights[t] *= scale;
+  }
+}
+
+/// Where the fixed weights of a destination sample are: `step` lie side by side, the next ones `stride` further.
+typedef struct fixed_place {
+  int16_t *weights;
+  uint32_t step;
+  uint32_t stride;
+} fixed_place;
+
+static fixed_place fixed_place_of(const cpixels_axis *axis, uint32_t destination) {
+  const uint32_t step = axis->lanes.step;
+  const uint32_t group = axis->lanes.group;
+  if (axis->layout != CPIXELS_LAYOUT_LANES) {
+    return (fixed_place){axis->fixed_weights + (size_t)destination * axis->window, axis->window, 0};
+  }
+  int16_t *of_group = axis->fixed_weights + (size_t)(destination / group) * group * axis->window;
+  return (fixed_place){of_group + destination % group * step, step, group * step};
+}
+
+/// Rounds weights to Q14 so that they still sum to exactly 1: the running sum is what is rounded, so that what one tap
+/// loses the next one gains.
+static void put_fixed(const double *weights, uint32_t count, fixed_place place) {
+  const double above_zero = 1 << 20; // so that truncation rounds down
+  double sum = above_zero + 0.5;
+  int32_t rounded = (int32_t)above_zero;
+  for (uint32_t t = 0; t < count; place.weights += place.stride) {
+    for (uint32_t i = 0; i < place.step; i++, t++) {
+      sum += weights[t] * (1 << CPIXELS_WEIGHT_BITS);
+      place.weights[i] = (int16_t)((int32_t)sum - rounded);
+      rounded = (int32_t)sum;
+    }
+  }
+}
+
+static void put_weights(cpixels_axis *axis, uint32_t destination, const double *weights) {
+  if (axis->fixed_weights != NULL) {
+    put_fixed(weights, axis->window, fixed_place_of(axis, destination));
+    return;
+  }
+  for (uint32_t t = 0; t < axis->window; t++) {
+    axis->float_weights[(size_t)destination * axis->window + t] = (float)weights[t];
+  }
+}
+
+static void copy_weights(cpixels_axis *axis, uint32_t from, uint32_t to) {
+  const size_t window = axis->window;
+  if (axis->fixed_weights == NULL) {
+    memcpy(axis->float_weights + to * window, axis->float_weights + from * window, window * sizeof(float));
+    return;
+  }
+  fixed_place source = fixed_place_of(axis, from);
+  fixed_place destination = fixed_place_of(axis, to);
+  for (size_t t = 0; t < window; t += source.step) {
+    memcpy(destination.weights, source.weights, source.step * sizeof(int16_t));
+    source.weights += source.stride;
+    destination.weights += destination.stride;
+  }
+}
+
+/// Which samples of their loads the taps of a step are; missing destinations of the last group take the last one's.
+static void fill_order(cpixels_axis *axis) {
+  const cpixels_lane_shape lanes = axis->lanes;
+  const uint32_t padded_count = round_up(axis->destination_count, lanes.group);
+  for (uint32_t d = axis->destination_count; d < padded_count; d++) {
+    axis->first[d] = axis->first[axis->destination_count - 1];
+  }
+  for (uint32_t d = 0; d < padded_count; d++) {
+    const uint32_t base = cpixels_lane_base(axis, d - d % lanes.load_lanes);
+    for (uint32_t t = 0; t < lanes.step; t++) {
+      axis->order[(size_t)d * lanes.step + t] = (uint8_t)(axis->first[d] - base + t);
+    }
+  }
+}
+
+/// Each weight is 256 high + low, low from -128 to 127.
+static void split_weights(cpixels_axis *axis) {
+  enum { LARGEST_COUNT = 64 };
+  const size_t count = (size_t)axis->lanes.group * axis->lanes.step;
+  const size_t total = (size_t)round_up(axis->destination_count, axis->lanes.group) * axis->window;
+  for (size_t at = 0; at < total; at += count) {
+    int16_t whole[LARGEST_COUNT];
+    memcpy(whole, axis->fixed_weights + at, count * sizeof *whole);
+    int8_t *low = (int8_t *)(axis->fixed_weights + at);
+    for (size_t i = 0; i < count; i++) {
+      low[i] = (int8_t)(((whole[i] + 128) & 255) - 128);
+      low[count + i] = (int8_t)((whole[i] - low[i]) / 256);
+    }
+  }
+}
+
+/// After how many destination samples weights repeat, moved by a whole number of samples; 0 when not soon. Most
+/// ratios are of small whole numbers, and weights cost more to compute than a row to resample.
+static uint32_t period_of(const cpixels_axis_options *options, const cpixels_axis *axis) {
+  const uint32_t longest = smaller(256, axis->destination_count / 2);
+  for (uint32_t period = 1; period <= longest; period++) {
+    const double moved = period * options->ratio;
+    const double whole = floor(moved + 0.5);
+    const bool is_pairs_kept = axis->layout != CPIXELS_LAYOUT_PAIRS || fmod(whole, 2) == 0;
+    if (fabs(moved - whole) <= 1e-14 * moved && is_pairs_kept) {
+      return period;
+    }
+  }
+  return 0;
+}
+
+static void fill_weights(const cpixels_axis_options *options, double *scratch, cpixels_axis *axis) {
+  const uint32_t period = period_of(options, axis);
+  const int64_t moved = (int64_t)floor(period * options->ratio + 0.5);
+  kernel_walk walk = kernel_walk_by(options->kernel, 1 / stretch_of(options));
+  uint32_t unfolded_run = 0; // how many destination samples up to this one have all their taps
+  for (uint32_t d = 0; d < axis->destination_count; d++) {
+    const tap_range range = tap_range_of(options, axis, d);
+    axis->first[d] = (uint32_t)range.start;
+    unfolded_run = range.is_folded ? 0 : unfolded_run + 1;
+    if (period != 0 && unfolded_run > period && range.start == axis->first[d - period] + moved) {
+      copy_weights(axis, d - period, d);
+    } else {
+      make_weights(options, axis, range, &walk, scratch);
+      put_weights(axis, d, scratch);
+    }
+  }
+}
+
+void cpixels_axis_fill(const cpixels_axis_options *options, double *scratch, cpixels_axis *axis) {
+  const bool is_lanes = axis->layout == CPIXELS_LAYOUT_LANES;
+  if (is_lanes) {
+    const size_t count = round_up(axis->destination_count, axis->lanes.group);
+    memset(axis->fixed_weights, 0, count * axis->window * sizeof(int16_t));
+  }
+  fill_weights(options, scratch, axis);
+  if (is_lanes) {
+    fill_order(axis);
+  }
+  if (is_lanes && axis->lanes.is_split) {
+    split_weights(axis);
+  }
+}

@@ -1,0 +1,141 @@
+// The resampling kernels for NEON. Integer kernels sum the same products as the scalar ones and agree bit for bit.
+
+#if defined(__aarch64__)
+
+#include "kernels.h"
+
+#include <arm_neon.h>
+#include <string.h>
+
+enum { HORIZONTAL_SHIFT = CPIXELS_WEIGHT_BITS - CPIXELS_INTERMEDIATE_BITS };
+enum { VERTICAL_SHIFT = CPIXELS_WEIGHT_BITS + CPIXELS_INTERMEDIATE_BITS };
+
+static inline int32x4_t multiply_add(int32x4_t sum, int16x8_t samples, int16x8_t weights) {
+  sum = vmlal_s16(sum, vget_low_s16(samples), vget_low_s16(weights));
+  return vmlal_high_s16(sum, samples, weights);
+}
+
+static inline int16x8_t load_8(const uint8_t *samples) {
+  return vreinterpretq_s16_u16(vmovl_u8(vld1_u8(samples)));
+}
+
+/// One destination after the other, eight taps of two rows at a time.
+static void horizontal_u8(const cpixels_axis *axis, const uint8_t *a, const uint8_t *b, int16_t *pairs) {
+  if (axis->layout != CPIXELS_LAYOUT_DOTS) {
+    cpixels_resize_scalar.horizontal_u8(axis, a, b, pairs);
+    return;
+  }
+  const int16_t *weights = axis->fixed_weights;
+  const int32_t rounding = 1 << (HORIZONTAL_SHIFT - 1);
+  for (uint32_t d = 0; d < axis->destination_count; d++, pairs += 2) {
+    const uint8_t *taps_a = a + axis->first[d];
+    const uint8_t *taps_b = b + axis->first[d];
+    int32x4_t sum_a = vdupq_n_s32(0);
+    int32x4_t sum_b = vdupq_n_s32(0);
+    for (uint32_t t = 0; t < axis->window; t += 8, weights += 8) {
+      const int16x8_t weight = vld1q_s16(weights);
+      sum_a = multiply_add(sum_a, load_8(taps_a + t), weight);
+      sum_b = multiply_add(sum_b, load_8(taps_b + t), weight);
+    }
+    pairs[0] = (int16_t)((vaddvq_s32(sum_a) + rounding) >> HORIZONTAL_SHIFT);
+    pairs[1] = (int16_t)((vaddvq_s32(sum_b) + rounding) >> HORIZONTAL_SHIFT);
+  }
+}
+
+/// Eight samples from place `x` on.
+static inline uint8x8_t vertical_8(
+    const int16_t *const *pairs, const int16_t *weights, uint32_t pair_count, size_t x) {
+  int32x4_t low = vdupq_n_s32(1 << (VERTICAL_SHIFT - 1));
+  int32x4_t high = low;
+  for (uint32_t p = 0; p < pair_count; p++) {
+    const int16x8x2_t rows = vld2q_s16(pairs[p] + 2 * x);
+    low = vmlal_n_s16(low, vget_low_s16(rows.val[0]), weights[2 * p]);
+    high = vmlal_high_n_s16(high, rows.val[0], weights[2 * p]);
+    low = vmlal_n_s16(low, vget_low_s16(rows.val[1]), weights[2 * p + 1]);
+    high = vmlal_high_n_s16(high, rows.val[1], weights[2 * p + 1]);
+  }
+  const int16x4_t narrow_low = vqmovn_s32(vshrq_n_s32(low, VERTICAL_SHIFT));
+  const int16x4_t narrow_high = vqmovn_s32(vshrq_n_s32(high, VERTICAL_SHIFT));
+  return vqmovun_s16(vcombine_s16(narrow_low, narrow_high));
+}
+
+static void vertical_u8(
+    const int16_t *const *pairs, const int16_t *weights, uint32_t pair_count, size_t sample_count,
+    uint8_t *destination) {
+  size_t x = 0;
+  for (; x + 8 <= sample_count; x += 8) {
+    vst1_u8(destination + x, vertical_8(pairs, weights, pair_count, x));
+  }
+  if (x < sample_count) {
+    uint8_t last[8];
+    vst1_u8(last, vertical_8(pairs, weights, pair_count, x));
+    memcpy(destination + x, last, sample_count - x);
+  }
+}
+
+static void widen_u16(const uint16_t *samples, size_t sample_count, float *floats) {
+  for (size_t i = 0; i < sample_count; i++) { // the compiler makes vectors of this
+    floats[i] = samples[i];
+  }
+}
+
+/// One destination pixel of four lanes, of two rows at a time.
+static void horizontal_u16(
+    const cpixels_axis *axis, uint32_t lane_count, const float *a, const float *b, float *out_a, float *out_b) {
+  if (axis->layout == CPIXELS_LAYOUT_COPY || lane_count != 4) {
+    cpixels_resize_scalar.horizontal_u16(axis, lane_count, a, b, out_a, out_b);
+    return;
+  }
+  for (uint32_t d = 0; d < axis->destination_count; d++) {
+    const size_t first = (size_t)axis->first[d] * 4;
+    const float *weights = axis->float_weights + (size_t)d * axis->window;
+    float32x4_t sum_a = vdupq_n_f32(0);
+    float32x4_t sum_b = vdupq_n_f32(0);
+    for (uint32_t t = 0; t < axis->tap_count; t++) {
+      sum_a = vfmaq_n_f32(sum_a, vld1q_f32(a + first + (size_t)t * 4), weights[t]);
+      sum_b = vfmaq_n_f32(sum_b, vld1q_f32(b + first + (size_t)t * 4), weights[t]);
+    }
+    vst1q_f32(out_a + (size_t)d * 4, sum_a);
+    vst1q_f32(out_b + (size_t)d * 4, sum_b);
+  }
+}
+
+/// Eight samples from place `x` on, to nearest: conversion truncates, after adding a half, and clamps.
+static inline uint16x8_t vertical_8_u16(
+    const float *const *rows, const float *weights, uint32_t row_count, size_t x) {
+  float32x4_t low = vdupq_n_f32(0);
+  float32x4_t high = low;
+  for (uint32_t t = 0; t < row_count; t++) {
+    low = vfmaq_n_f32(low, vld1q_f32(rows[t] + x), weights[t]);
+    high = vfmaq_n_f32(high, vld1q_f32(rows[t] + x + 4), weights[t]);
+  }
+  const float32x4_t half = vdupq_n_f32(0.5f);
+  return vcombine_u16(
+      vqmovn_u32(vcvtq_u32_f32(vaddq_f32(low, half))), vqmovn_u32(vcvtq_u32_f32(vaddq_f32(high, half))));
+}
+
+static void vertical_u16(
+    const float *const *rows, const float *weights, uint32_t row_count, size_t sample_count, uint16_t *destination) {
+  size_t x = 0;
+  for (; x + 8 <= sample_count; x += 8) {
+    vst1q_u16(destination + x, vertical_8_u16(rows, weights, row_count, x));
+  }
+  if (x < sample_count) {
+    uint16_t last[8];
+    vst1q_u16(last, vertical_8_u16(rows, weights, row_count, x));
+    memcpy(destination + x, last, (sample_count - x) * sizeof *last);
+  }
+}
+
+const cpixels_resize_kernels cpixels_resize_neon = {
+    .dot_multiple = 8,
+    .horizontal_u8 = horizontal_u8,
+    .vertical_u8 = vertical_u8,
+    .widen_u16 = widen_u16,
+    .horizontal_u16 = horizontal_u16,
+    .vertical_u16 = vertical_u16,
+    .split = cpixels_split_scalar,
+    .join = cpixels_join_scalar,
+};
+
+#endif

@@ -1,0 +1,124 @@
+import CPixels
+import Testing
+
+/// A resampling to be tested.
+struct ResizeCase: Sendable, CustomTestStringConvertible {
+  let source: (width: Int, height: Int)
+  let destination: (width: Int, height: Int)
+  let channels: Int
+  /// What the ratio of the sizes is multiplied by.
+  let scale: Double
+  let offset: Double
+  let kernel: cpixels_kernel
+
+  init(
+    _ source: (Int, Int), _ destination: (Int, Int), channels: Int = 1, scale: Double = 1, offset: Double = 0,
+    kernel: cpixels_kernel = CPIXELS_KERNEL_LANCZOS3
+  ) {
+    self.source = source
+    self.destination = destination
+    self.channels = channels
+    self.scale = scale
+    self.offset = offset
+    self.kernel = kernel
+  }
+
+  var testDescription: String {
+    let sizes = "\(source.width)x\(source.height) to \(destination.width)x\(destination.height)"
+    return "\(sizes), \(channels) channels, scale \(scale), offset \(offset)"
+  }
+
+  var sourceRowSampleCount: Int { source.width * channels }
+  var sourceSampleCount: Int { sourceRowSampleCount * source.height }
+  var destinationRowCount: Int { destination.width * channels }
+
+  func ratio(_ source: Int, _ destination: Int) -> Double { Double(source) / Double(destination) * scale }
+
+  func options(_ sample: cpixels_sample, _ isa: cpixels_isa) -> cpixels_resizer_options {
+    func axis(_ source: Int, _ destination: Int) -> cpixels_axis_options {
+      cpixels_axis_options(
+        source_count: UInt32(source), destination_count: UInt32(destination), ratio: ratio(source, destination),
+        offset: offset, kernel: kernel)
+    }
+    return cpixels_resizer_options(
+      horizontal: axis(source.width, destination.width), vertical: axis(source.height, destination.height),
+      channels: UInt8(channels), sample: sample, isa: isa)
+  }
+
+  /// The whole picture resampled, pushed and read in portions of so many rows.
+  func resize<Sample: FixedWidthInteger>(
+    _ source: [Sample], isa: cpixels_isa, _ portions: ResizePortions = ResizePortions(pushed: 16, read: 16)
+  ) -> [Sample] {
+    let driver = ResizeDriver(self, sampleSize: MemoryLayout<Sample>.size, isa: isa)
+    var output: [Sample] = []
+    var rows = [Sample](repeating: 0, count: destinationRowCount * portions.read)
+    var pushed = 0
+    while output.count < destinationRowCount * destination.height {
+      let count = driver.push(source, from: pushed, rowCount: min(portions.pushed, self.source.height - pushed))
+      pushed += count
+      let read = driver.read(into: &rows, rowCount: portions.read)
+      if count == 0, read == 0 {
+        Issue.record("stuck after \(pushed) rows in, \(output.count / destinationRowCount) out")
+        break
+      }
+      output += rows.prefix(read * destinationRowCount)
+    }
+    driver.expectFencesIntact()
+    return output
+  }
+}
+
+struct ResizePortions {
+  let pushed: Int
+  let read: Int
+}
+
+/// Owns a resizer in a block that it may not leave.
+final class ResizeDriver {
+  private static let fenceByteCount = 256
+  private let test: ResizeCase
+  private let sampleSize: Int
+  private let block: UnsafeMutableRawBufferPointer
+  let resizer: OpaquePointer
+
+  init(_ test: ResizeCase, sampleSize: Int, isa: cpixels_isa) {
+    var options = test.options(sampleSize == 1 ? CPIXELS_SAMPLE_U8 : CPIXELS_SAMPLE_U16, isa)
+    var byteCount = 0
+    #expect(cpixels_resizer_measure(&options, &byteCount))
+    block = .allocate(byteCount: byteCount + 2 * Self.fenceByteCount, alignment: 64)
+    block.initializeMemory(as: UInt8.self, repeating: 0xA5)
+    resizer = cpixels_resizer_init(&options, block.baseAddress! + Self.fenceByteCount)!
+    self.test = test
+    self.sampleSize = sampleSize
+  }
+
+  deinit { block.deallocate() }
+
+  func push<Sample>(_ source: [Sample], from row: Int, rowCount: Int) -> Int {
+    let rowByteCount = test.sourceRowSampleCount * sampleSize
+    return source.withUnsafeBytes {
+      cpixels_resizer_push(resizer, $0.baseAddress! + row * rowByteCount, rowByteCount, rowCount)
+    }
+  }
+
+  func read<Sample>(into rows: inout [Sample], rowCount: Int) -> Int {
+    let rowByteCount = test.destinationRowCount * sampleSize
+    return rows.withUnsafeMutableBytes {
+      cpixels_resizer_read(resizer, $0.baseAddress!, rowByteCount, rowCount)
+    }
+  }
+
+  func expectFencesIntact() {
+    #expect(block.prefix(Self.fenceByteCount).allSatisfy { $0 == 0xA5 })
+    #expect(block.suffix(Self.fenceByteCount).allSatisfy { $0 == 0xA5 })
+  }
+}
+
+/// Repeatable samples without a pattern.
+func noise(_ count: Int) -> [UInt8] {
+  var state: UInt32 = 12345
+  return (0..<count).map { _ in
+    state = state &* 1_664_525 &+ 1_013_904_223
+    return UInt8(state >> 24)
+  }
+}

@@ -1,0 +1,60 @@
+import CPixels
+
+/// The header's geometry, written as plainly as possible and in double precision.
+struct ResizeReference {
+  let test: ResizeCase
+
+  init(_ test: ResizeCase) { self.test = test }
+
+  func resize(_ source: [Double]) -> [Double] {
+    let (width, height) = test.source
+    let columns = (0..<test.destination.width).map { weights($0, width, test.destination.width) }
+    let rows = (0..<test.destination.height).map { weights($0, height, test.destination.height) }
+    let channels = test.channels
+    var middle: [Double] = []
+    for y in 0..<height {
+      for taps in columns {
+        for channel in 0..<channels {
+          middle.append(taps.reduce(0) { $0 + $1.weight * source[(y * width + $1.index) * channels + channel] })
+        }
+      }
+    }
+    let rowCount = test.destinationRowCount
+    return rows.flatMap { taps in
+      (0..<rowCount).map { x in taps.reduce(0) { $0 + $1.weight * middle[$1.index * rowCount + x] } }
+    }
+  }
+
+  private func weights(_ d: Int, _ source: Int, _ destination: Int) -> [(index: Int, weight: Double)] {
+    let ratio = test.ratio(source, destination)
+    if ratio == 1, test.offset == 0, source == destination { return [(d, 1)] }
+    let stretch = max(1, ratio)
+    let centre = (Double(d) + 0.5) * ratio + test.offset
+    let reach = Int((3 * stretch).rounded(.up)) + 1
+    let taps = (Int(centre) - reach...Int(centre) + reach).map { s in
+      (index: min(source - 1, max(0, s)), weight: kernel((Double(s) + 0.5 - centre) / stretch))
+    }
+    let sum = taps.reduce(0) { $0 + $1.weight }
+    return taps.filter { $0.weight != 0 }.map { ($0.index, $0.weight / sum) }
+  }
+
+  private func kernel(_ x: Double) -> Double {
+    let x = abs(x)
+    if test.kernel == CPIXELS_KERNEL_TRIANGLE { return max(0, 1 - x) }
+    if x == 0 { return 1 }
+    if x >= 3 { return 0 }
+    let a = Double.pi * x
+    return 3 * sine(a) * sine(a / 3) / (a * a)
+  }
+
+  /// By its series, so that the reference shares nothing with what it checks; arguments are below 10.
+  private func sine(_ x: Double) -> Double {
+    var (term, sum, n) = (x, x, 1.0)
+    while abs(term) > 1e-18 {
+      term *= -x * x / ((n + 1) * (n + 2))
+      sum += term
+      n += 2
+    }
+    return sum
+  }
+}
