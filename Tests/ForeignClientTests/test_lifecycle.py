@@ -68,27 +68,42 @@ def test_results_begin_before_the_upload_ends(client, large_photo):
     assert [r.WhichOneof("part") for r in responses][-1] == "report"
 
 
+PNG = {"max_width": 5900, "preferred_format": 3}  # much work, and all of it after the first bytes of the result
+
+
+@pytest.fixture(scope="module")
+def whole_cost(client, worker, large_photo):
+    """CPU seconds and wall seconds of the work that the tests below cut short."""
+    cpu, wall = worker.cpu_seconds(), time.monotonic()
+    assert list(client.process(large_photo, **PNG))[-1].WhichOneof("part") == "report"
+    return worker.cpu_seconds() - cpu, time.monotonic() - wall
+
+
 @pytest.mark.parametrize("how", ["cancel", "deadline", "stream"])
-def test_a_client_that_leaves_stops_the_work(client, worker, large_photo, how):
+def test_a_client_that_leaves_stops_the_work(client, worker, large_photo, whole_cost, how):
+    cpu = worker.cpu_seconds()
+    pictures = 1
     if how == "deadline":
         with pytest.raises(grpc.RpcError) as caught:
-            list(client.process(large_photo, max_width=5900, timeout=0.15))
+            list(client.process(large_photo, timeout=whole_cost[1] / 5, **PNG))
         assert caught.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED
     elif how == "cancel":
-        call = client.process(large_photo, max_width=5900)
+        call = client.process(large_photo, **PNG)
         next(call)
         call.cancel()
     else:
+        pictures = 4
         feed = Feed()
         call = client.batch(feed)
-        for item in "abcdef":
-            feed.send(client.start(item, "default", large_photo))
+        for item in range(pictures):
+            start = client.start(str(item), "default", large_photo)
+            start.start.configuration.max_width, start.start.configuration.preferred_format = 5900, 3
+            feed.send(start)
         next(call)
         call.cancel()
         feed.close()
-    started = time.monotonic()
-    assert wait_until(lambda: is_idle(worker), 5)
-    assert time.monotonic() - started < 3  # the six pictures alone would take longer
+    assert wait_until(lambda: is_idle(worker), 60)
+    assert worker.cpu_seconds() - cpu < pictures * whole_cost[0] * 0.6
     assert [r.WhichOneof("part") for r in client.process(fixture_bytes("photo.png"), preset="favicon")][-1] == "report"
 
 

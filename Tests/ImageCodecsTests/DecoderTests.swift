@@ -25,7 +25,8 @@ struct DecoderTests {
     }
   }
 
-  @Test("give the same reduced pixels however the bytes are cut", arguments: Fixture.names.filter { $0.hasSuffix(".jpg") })
+  @Test(
+    "give the same reduced pixels however the bytes are cut", arguments: Fixture.names.filter { $0.hasSuffix(".jpg") })
   func cutsDoNotMatterReduced(name: String) throws {
     let bytes = Fixture.bytes(name)
     for scale in [1, 2, 4] {
@@ -36,7 +37,8 @@ struct DecoderTests {
     }
   }
 
-  @Test("refuse every truncation at reduced size too", arguments: ["photo-420.jpg", "photo-restart.jpg", "photo-gray.jpg"])
+  @Test(
+    "refuse every truncation at reduced size too", arguments: ["photo-420.jpg", "photo-restart.jpg", "photo-gray.jpg"])
   func reducedTruncationsAreErrors(name: String) {
     let bytes = Fixture.bytes(name)
     for count in stride(from: 2, to: bytes.count - 2, by: 97) {
@@ -50,7 +52,8 @@ struct DecoderTests {
     }
   }
 
-  @Test("reduce a smooth picture to the means of its squares", arguments: [1, 2, 4], ["photo-gray.jpg", "photo-444.jpg"])
+  @Test(
+    "reduce a smooth picture to the means of its squares", arguments: [1, 2, 4], ["photo-gray.jpg", "photo-444.jpg"])
   func reducedIsTheMean(scale: Int, name: String) throws {
     let full = try Pixels.decode(Fixture.bytes(name))
     let reduced = try Pixels.decode(Fixture.bytes(name), scale: scale)
@@ -62,7 +65,9 @@ struct DecoderTests {
         for x in 0..<width {
           var mean = 0.0
           for row in 0..<side {
-            for column in 0..<side { mean += Double(full.sample(x: x * side + column, y: y * side + row, plane: plane)) }
+            for column in 0..<side {
+              mean += Double(full.sample(x: x * side + column, y: y * side + row, plane: plane))
+            }
           }
           sum += abs(mean / Double(side * side) - Double(reduced.sample(x: x, y: y, plane: plane)))
         }
