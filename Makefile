@@ -32,10 +32,10 @@ setup:
 SWIFT_FILES = Package.swift $(shell git ls-files 'Sources/*.swift' 'Tests/*.swift' | grep -v /Generated/)
 
 format:
-	swift format --in-place --parallel $(SWIFT_FILES)
+	@swift format --in-place --parallel $(SWIFT_FILES)
 
 check-format:
-	swift format lint --strict --parallel $(SWIFT_FILES)
+	@swift format lint --strict --parallel $(SWIFT_FILES)
 
 ## Regenerate the protobuf and gRPC code from Protos.
 generate: setup
