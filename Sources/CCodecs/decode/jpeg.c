@@ -7,9 +7,10 @@
 //   what the reduced transform does not use (jpeg_entropy.h), and the transform across rows of blocks (jpeg_idct.h).
 // - Any other picture or scale goes to libjpeg-turbo (jpeg_turbo.c), which is given the markers that were kept.
 //
-// Where a file is damaged, this decoder refuses what libjpeg-turbo would warn of: a segment that ends early, a restart
-// marker out of turn, a code that no table has (which libjpeg-turbo takes for a zero where it decodes fast). Bytes between a segment's last MCU and its marker, and between marker
-// segments, are passed over with a warning by both.
+// Where a file is damaged, this decoder refuses what libjpeg-turbo would warn of: a segment that ends early, a
+// restart marker out of turn, a code that no table has (which libjpeg-turbo takes for a zero where it decodes fast).
+// Bytes between a segment's last MCU and its marker, and between marker segments, are passed over with a warning by
+// both.
 
 #include "jpeg.h"
 
