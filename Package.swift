@@ -60,7 +60,7 @@ let targets: [Target] = [
   .executableTarget(
     name: "image-worker",
     dependencies: [
-      "WorkerService", "WorkerOperations", "WorkerProtocol", "ImagePipeline",
+      "WorkerService", "WorkerOperations", "WorkerProtocol", "ImagePipeline", "ImageCodecs",
       argumentParser, configuration, grpcCore, grpcPosix, logging, serviceLifecycle, system, tracing,
       unixSignals,
     ],

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Configuration
 internal import GRPCCore
 internal import GRPCNIOTransportHTTP2Posix
 internal import Logging
@@ -34,6 +35,10 @@ struct Serve: AsyncParsableCommand {
   var maxPixels: Int?
   @Option(help: "Most pixels of a picture that must be held whole. Default: 100000000.")
   var maxHeldPixels: Int?
+  @Option(
+    help: "Directory for what a picture can't hold in memory; empty for none. Default: /var/tmp.",
+    completion: .directory)
+  var spillDirectory: String?
   @Option(name: .customLong("drain-timeout-seconds"), help: "How long work in flight may take to finish. Default: 30.")
   var drainTimeout: Int?
   @Option(help: "trace, debug, info, notice, warning, error or critical. Default: info.")
@@ -42,7 +47,7 @@ struct Serve: AsyncParsableCommand {
   var configurationFile: String?
 
   func run() async throws {
-    let settings = try await Settings.read(flags: flags, host: host, logLevel: logLevel, file: configurationFile)
+    let settings = try await Settings.read(flags: flags, file: configurationFile)
     LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }
     var logger = Logger(label: "image-worker")
     logger.logLevel = settings.logLevel
@@ -55,12 +60,14 @@ struct Serve: AsyncParsableCommand {
     try await group.run()
   }
 
-  private var flags: [String: Int] {
-    let given: [String: Int?] = [
+  private var flags: [String: ConfigContent] {
+    let numbers: [String: Int?] = [
       "port": port, "threads": threads, "memoryLimitMib": memoryLimit, "pictureMemoryLimitMib": pictureMemoryLimit,
       "maxMessageMib": maxMessage, "maxPixels": maxPixels, "maxHeldPixels": maxHeldPixels,
       "drainTimeoutSeconds": drainTimeout,
     ]
-    return given.compactMapValues(\.self)
+    let texts: [String: String?] = ["host": host, "logLevel": logLevel, "spillDirectory": spillDirectory]
+    return numbers.compactMapValues { $0.map(ConfigContent.int) }
+      .merging(texts.compactMapValues { $0.map(ConfigContent.string) }) { number, _ in number }
   }
 }

@@ -1,4 +1,5 @@
 internal import Configuration
+internal import ImageCodecs
 internal import ImagePipeline
 internal import Logging
 internal import SystemPackage
@@ -23,12 +24,10 @@ struct Settings {
   /// - `flags`: the settings given on the command line.
   /// - `file`: the path of a YAML file, or `nil`.
   /// - Throws: `SettingsError` naming the setting, or what reading the file throws.
-  static func read(flags: [String: Int], host: String?, logLevel: String?, file: String?) async throws -> Settings {
-    var values = flags.reduce(into: [AbsoluteConfigKey: ConfigValue]()) { values, flag in
-      values[AbsoluteConfigKey([flag.key])] = ConfigValue(.int(flag.value), isSecret: false)
+  static func read(flags: [String: ConfigContent], file: String?) async throws -> Settings {
+    let values = flags.reduce(into: [AbsoluteConfigKey: ConfigValue]()) { values, flag in
+      values[AbsoluteConfigKey([flag.key])] = ConfigValue(flag.value, isSecret: false)
     }
-    values["host"] = host.map { ConfigValue(.string($0), isSecret: false) }
-    values["logLevel"] = logLevel.map { ConfigValue(.string($0), isSecret: false) }
     var providers: [any ConfigProvider] = [
       InMemoryProvider(name: "command line", values: values),
       EnvironmentVariablesProvider().prefixKeys(with: "image.worker"),
@@ -65,7 +64,8 @@ struct Settings {
         maxPixels: UInt64(try int(config, "maxPixels", default: Int(picture.maxPixels), in: all)),
         maxHeldPixels: UInt64(try int(config, "maxHeldPixels", default: Int(picture.maxHeldPixels), in: all)),
         maxScans: UInt32(try int(config, "maxScans", default: Int(picture.maxScans), in: 1...1_000_000)),
-        memory: try int(config, "pictureMemoryLimitMib", default: picture.memory >> 20, in: 1...1_048_576) << 20),
+        memory: try int(config, "pictureMemoryLimitMib", default: picture.memory >> 20, in: 1...1_048_576) << 20,
+        spill: try spillDirectory(config, default: picture.spill)),
       maxMessageByteCount: try int(config, "maxMessageMib", default: defaults.maxMessageByteCount >> 20, in: 1...1023)
         << 20,
       maxWaitingPictures: try int(
@@ -73,6 +73,18 @@ struct Settings {
       maxOpenUploads: try int(config, "maxOpenUploads", default: defaults.maxOpenUploads, in: 1...100_000),
       maxPicturesPerStream: try int(
         config, "maxPicturesPerStream", default: defaults.maxPicturesPerStream, in: 1...100_000))
+  }
+
+  /// An empty path is none.
+  private static func spillDirectory(
+    _ config: ConfigReader, default defaultValue: SpillDirectory?
+  ) throws -> SpillDirectory? {
+    guard let path = config.string(forKey: "spillDirectory") else { return defaultValue }
+    if path.isEmpty { return nil }
+    guard let directory = SpillDirectory(path: path) else {
+      throw SettingsError(description: "spillDirectory is \"\(path)\"; no file can be made there")
+    }
+    return directory
   }
 
   private static func int(
