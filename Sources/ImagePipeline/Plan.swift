@@ -2,11 +2,15 @@ internal import ImageCodecs
 
 /// Everything that was decided for one picture before any of it is decoded.
 package struct Plan: Sendable, Hashable {
-  /// How much larger than the target a reduced decode must at least be on both axes.
+  /// How much larger than the target a picture decoded at N/8 must at least be on both axes, by measurement: see
+  /// "Shrinking on load" in Design.md.
   ///
-  /// The reduced transform's own low-pass is coarse; from twice the target on, what it does wrong is above the
-  /// resampler's cut-off.
-  static let smallestResidual = 2.0
+  /// The reduced transform's own low-pass is coarse, and at 1/8 it is a mere mean. From twice the target on, what it
+  /// does wrong lies above the resampler's cut-off; at half as much again it is hidden by the compression of the
+  /// result, unless the result is of high quality.
+  static func smallestResidual(eighths: Int, quality: Double) -> Double {
+    eighths == 1 || quality >= 0.9 ? 2 : 1.5
+  }
 
   package let input: ImageInfo
   /// As stored, before orientation.

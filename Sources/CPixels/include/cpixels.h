@@ -61,6 +61,7 @@ bool cpixels_isa_is_available(cpixels_isa isa);
 typedef enum cpixels_kernel {
   CPIXELS_KERNEL_LANCZOS3 = 0, ///< sinc(x) sinc(x/3), |x| < 3.
   CPIXELS_KERNEL_TRIANGLE = 1, ///< 1 - |x|, |x| < 1: linear interpolation. Never rings.
+  CPIXELS_KERNEL_BOX = 2,      ///< 1, |x| <= 1/2: the nearest sample, or the mean of two that are equally near.
 } cpixels_kernel;
 
 typedef enum cpixels_sample {
