@@ -77,7 +77,7 @@ package struct Plan: Sendable, Hashable {
   /// What the encoder is given: as near to what the decoder gives as the format allows.
   private static func pixelFormat(of format: ImageFormat, header: ImageHeader) -> PixelFormat {
     switch (format, header.colorSpace) {
-    case (.jpeg, .ycbcr) where header.format == .jpeg: .ycc8
+    case (.jpeg, .ycbcr): .ycc8
     case (.jpeg, .gray) where !header.hasAlpha: .gray8
     case (.png, .gray) where !header.hasAlpha: .gray8
     case (.jpeg, _): .rgb8
