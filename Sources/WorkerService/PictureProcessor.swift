@@ -21,10 +21,16 @@ struct PictureProcessor: Sendable {
   /// The bytes that are worked on between two looks at the output: a strip of a large picture needs about as many.
   private static let windowByteCount = 128 * 1024
 
-  /// Works until the result is complete.
+  /// Works on the picture executor until the result is complete.
   /// - Parameter nextBytes: the next bytes of the picture, and whether none follow.
   /// - Throws: `PipelineError`, or what `nextBytes` and `emit` throw.
   func run(nextBytes: () async throws -> (bytes: Data, isLast: Bool)) async throws {
+    // The whole loop runs there: a preference around the calls of the actor alone has no effect, as an idle actor is
+    // entered on the thread that one is on; and each change of threads costs more than what is done between the calls.
+    try await withTaskExecutorPreference(environment.executor) { try await work(nextBytes: nextBytes) }
+  }
+
+  private func work(nextBytes: () async throws -> (bytes: Data, isLast: Bool)) async throws {
     let began = ContinuousClock.now
     let picture = Picture(
       configuration: configuration, limits: environment.limits, cancellation: cancellation,
@@ -36,11 +42,8 @@ struct PictureProcessor: Sendable {
       repeat {
         let window = rest.prefix(Self.windowByteCount)
         let isLastWindow = isLast && window.count == rest.count
-        let outcome = try await onExecutor { () throws(PipelineError) in
-          try await picture.push(window, isLast: isLastWindow)
-        }
         isPlanned = false
-        switch outcome {
+        switch try await picture.push(window, isLast: isLastWindow) {
         case .needsInput: rest = rest.dropFirst(window.count)
         case .planned(let plan, let consumedByteCount):
           queued += try await start(picture, plan)
@@ -68,11 +71,5 @@ struct PictureProcessor: Sendable {
   private func finish(_ picture: Picture, began: ContinuousClock.Instant, queued: Duration) async throws {
     for chunk in await picture.takeOutput() { try await emit(.chunk(chunk)) }
     try await emit(.report(await picture.report(queued: queued, total: began.duration(to: .now))))
-  }
-
-  private func onExecutor<Result: Sendable>(
-    _ body: @Sendable () async throws(PipelineError) -> Result
-  ) async throws -> Result {
-    try await withTaskExecutorPreference(environment.executor) { try await body() }
   }
 }

@@ -168,6 +168,32 @@ struct ProcessImageTests {
   }
 }
 
+#if os(Linux)
+  import Glibc
+  import Synchronization
+
+  extension ProcessImageTests {
+    @Test("works on the picture executor's threads, and on no other")
+    func threads() async throws {
+      // Those threads alone are niced, and a stage's span begins where its work is done.
+      let niceness = Mutex<[Int32]>([])
+      let ids = InMemoryTracer.IDGenerator(
+        nextTraceID: { "trace" },
+        nextSpanID: {
+          niceness.withLock { niceness in
+            niceness.append(getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0))
+            return "span-\(niceness.count)"
+          }
+        })
+      try await withWorker(tracer: InMemoryTracer(idGenerator: ids)) { client, _ in
+        _ = try await client.process(Fixture.bytes("photo-420.jpg"), preset: "favicon")
+      }
+      let usual = getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0)
+      #expect(niceness.withLock { $0 } == [usual] + [Int32](repeating: min(usual + 5, 19), count: 3))
+    }
+  }
+#endif
+
 @Suite("InspectImage and ListPresets")
 struct InspectionTests {
   @Test("tells what a picture is and would become, from its beginning alone")
