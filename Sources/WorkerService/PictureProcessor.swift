@@ -25,14 +25,13 @@ struct PictureProcessor: Sendable {
   /// - Parameter nextBytes: the next bytes of the picture, and whether none follow.
   /// - Throws: `PipelineError`, or what `nextBytes` and `emit` throw.
   func run(nextBytes: () async throws -> (bytes: Data, isLast: Bool)) async throws {
-    // The whole loop runs there: a preference around the calls of the actor alone has no effect, as an idle actor is
-    // entered on the thread that one is on; and each change of threads costs more than what is done between the calls.
+    // The whole loop runs there, as each change of threads costs more than what is done between two windows.
     try await withTaskExecutorPreference(environment.executor) { try await work(nextBytes: nextBytes) }
   }
 
   private func work(nextBytes: () async throws -> (bytes: Data, isLast: Bool)) async throws {
     let began = ContinuousClock.now
-    let picture = Picture(
+    var picture = Picture(
       configuration: configuration, limits: environment.limits, cancellation: cancellation,
       tracing: TraceTarget(tracer: environment.tracer))
     var queued = Duration.zero
@@ -43,15 +42,17 @@ struct PictureProcessor: Sendable {
         let window = rest.prefix(Self.windowByteCount)
         let isLastWindow = isLast && window.count == rest.count
         isPlanned = false
-        switch try await picture.push(window, isLast: isLastWindow) {
+        switch try picture.push(window, isLast: isLastWindow) {
         case .needsInput: rest = rest.dropFirst(window.count)
         case .planned(let plan, let consumedByteCount):
-          queued += try await start(picture, plan)
+          queued += try await start(&picture, plan)
           rest = rest.dropFirst(consumedByteCount)
           isPlanned = true
-        case .finished: return try await finish(picture, began: began, queued: queued)
+        case .finished:
+          for chunk in picture.takeOutput() { try await emit(.chunk(chunk)) }
+          return try await emit(.report(picture.report(queued: queued, total: began.duration(to: .now))))
         }
-        for chunk in await picture.takeOutput() { try await emit(.chunk(chunk)) }
+        for chunk in picture.takeOutput() { try await emit(.chunk(chunk)) }
         // Planned pictures are pushed once more even when no byte is left, which may be all they need.
       } while !rest.isEmpty || isPlanned
     }
@@ -59,17 +60,12 @@ struct PictureProcessor: Sendable {
 
   /// Sets memory aside and tells the caller what is coming.
   /// - Returns: how long the picture waited.
-  private func start(_ picture: Picture, _ plan: Plan) async throws -> Duration {
+  private func start(_ picture: inout Picture, _ plan: Plan) async throws -> Duration {
     let asked = ContinuousClock.now
     let reservation = try await admit(Int(clamping: plan.workingSetByteCount))
     let queued = asked.duration(to: .now)
-    try await picture.start(reservation)
+    try picture.start(reservation)
     try await emit(.header(plan.outputInfo))
     return queued
-  }
-
-  private func finish(_ picture: Picture, began: ContinuousClock.Instant, queued: Duration) async throws {
-    for chunk in await picture.takeOutput() { try await emit(.chunk(chunk)) }
-    try await emit(.report(await picture.report(queued: queued, total: began.duration(to: .now))))
   }
 }
