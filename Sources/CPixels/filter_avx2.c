@@ -27,8 +27,8 @@ INLINE void store(void *address, __m256i value) {
 
 // MARK: Colour
 
-/// The entries of a table of 256 for 32 levels. The part of it for levels from 16 h on is looked up with the levels
-/// less 16 h, such that shuffling gives 0 for those of every other part; here the parts are already in registers' order.
+/// The entries of a table of 256 for 32 levels, from 16 registers of 16 entries each: a register is looked up with the
+/// levels less its first one, such that shuffling gives 0 for levels that belong to another.
 INLINE __m256i look_up(const __m256i parts[16], __m256i levels) {
   __m256i entries = _mm256_setzero_si256();
   for (int h = 0; h < 16; h++) {
