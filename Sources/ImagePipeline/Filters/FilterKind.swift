@@ -3,8 +3,38 @@
 /// Colours are sRGB values between 0 and 1, as stored and not linear, unless a filter says otherwise; so are those of
 /// the filter functions of CSS. A filter's result is mixed with its input by its intensity, and then clamped.
 package enum FilterKind: String, Sendable, Hashable, CaseIterable {
-  case grayscale, sepia, invert, brightness, contrast, saturation, hue, gamma, exposure, tint, duotone, vignette, blur
-  case sharpen, pixelate, threshold
+  /// Filter Effects Module Level 1 (W3C), `grayscale()`.
+  case grayscale
+  /// Filter Effects Module Level 1, `sepia()`.
+  case sepia
+  /// Filter Effects Module Level 1, `invert()`.
+  case invert
+  /// Filter Effects Module Level 1, `brightness()`.
+  case brightness
+  /// Filter Effects Module Level 1, `contrast()`.
+  case contrast
+  /// Filter Effects Module Level 1, `saturate()`.
+  case saturation
+  /// Filter Effects Module Level 1, `hue-rotate()`.
+  case hue
+  /// Filter Effects Module Level 1, `feFuncR` and its like of type `gamma`.
+  case gamma
+  /// Linear light by the transfer function of sRGB (IEC 61966-2-1), multiplied.
+  case exposure
+  /// Compositing and Blending Level 1 (W3C), blend mode `multiply`, with a picture of one colour.
+  case tint
+  /// Luminance, as `grayscale` has it, as a place on the line between two colours.
+  case duotone
+  /// Multiplies by 1 - s, where s rises smoothly from the radius on; distances are 0 at the centre and 1 at the corners.
+  case vignette
+  /// Filter Effects Module Level 1, `feGaussianBlur` with `edgeMode` `duplicate`.
+  case blur
+  /// Unsharp mask: colour + amount * (colour - blurred).
+  case sharpen
+  /// Every pixel of a block is the block's mean.
+  case pixelate
+  /// White where luminance, as `grayscale` has it, is at least the level; else black.
+  case threshold
 
   /// One sentence for whoever chooses among filters.
   package var summary: String {
