@@ -22,6 +22,10 @@ package struct Plan: Sendable, Hashable {
   package let decodeScale: Int
   let encoder: EncoderOptions
   package let background: Color
+  /// What is done to the result's rows; empty when the picture stays as it is.
+  package let filters: FilterChain
+  /// What filters are given: RGB, with alpha when the picture has it; without filters, what the encoder takes.
+  let filterFormat: PixelFormat
   /// An upper bound of what the picture will charge to its budget.
   package let workingSetByteCount: UInt64
   package let warnings: [String]
@@ -46,18 +50,26 @@ package struct Plan: Sendable, Hashable {
     self.outputSize = outputSize
     self.decodeScale = decodeScale
     background = configuration.background ?? .white
-    encoder = try Self.encoder(header: header, outputSize: outputSize, configuration: configuration)
+    filters = FilterChain(try Filter.resolve(configuration.filters ?? []))
+    let (chain, colorFormat) = (filters, header.hasAlpha ? PixelFormat.rgba8 : .rgb8)
+    encoder = try Self.encoder(
+      header: header, outputSize: outputSize, configuration: configuration,
+      filteredFormat: chain.isEmpty ? nil : colorFormat)
     warnings = Self.warnings(configuration)
     let encoderOptions = encoder
+    filterFormat = chain.isEmpty ? encoderOptions.pixelFormat : colorFormat
     let encodeByteCount = try withCodecErrors { () throws(CodecError) in try encoderOptions.estimatedByteCount() }
     let stages = Self.stagesByteCount(
       decodedSize: storedSize.scaledUp(eighths: decodeScale), outputSize: outputSize, header: header,
       encoder: encoderOptions)
-    workingSetByteCount = decodeByteCount + stages + encodeByteCount
+    let filterByteCount = FilterStage.estimatedByteCount(
+      chain, size: outputSize.turned(by: header.orientation), format: colorFormat)
+    workingSetByteCount = decodeByteCount + stages + UInt64(filterByteCount) + encodeByteCount
   }
 
+  /// - `filteredFormat`: what filters give; `nil` when there are none.
   private static func encoder(
-    header: ImageHeader, outputSize: PixelSize, configuration: ProcessingConfiguration
+    header: ImageHeader, outputSize: PixelSize, configuration: ProcessingConfiguration, filteredFormat: PixelFormat?
   ) throws(PipelineError) -> EncoderOptions {
     let format: ImageFormat =
       switch configuration.preferredFormat ?? .original {
@@ -69,7 +81,7 @@ package struct Plan: Sendable, Hashable {
     let quality = configuration.compressionQuality ?? 1
     return EncoderOptions(
       format: format, width: outputSize.width, height: outputSize.height,
-      pixelFormat: pixelFormat(of: format, header: header),
+      pixelFormat: filteredFormat.map { format == .jpeg ? .rgb8 : $0 } ?? pixelFormat(of: format, header: header),
       subsampling: quality < 0.9 ? .quarter : .none,
       quality: max(1, Int((quality * 100).rounded())))
   }

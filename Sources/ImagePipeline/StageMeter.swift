@@ -22,8 +22,9 @@ struct StageMeter: ~Copyable {
     return .now
   }
 
-  mutating func end(_ began: ContinuousClock.Instant) {
-    busy += began.duration(to: .now)
+  /// - `excluded`: what of the time since then another stage was busy, and counts itself.
+  mutating func end(_ began: ContinuousClock.Instant, excluding excluded: Duration = .zero) {
+    busy += began.duration(to: .now) - excluded
   }
 
   /// Ends the span with the stage's attributes; later work would not be seen.

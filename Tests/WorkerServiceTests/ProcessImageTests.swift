@@ -43,6 +43,40 @@ struct ProcessImageTests {
     }
   }
 
+  @Test("applies filters in their order, and tells what they took")
+  func filters() async throws {
+    try await withWorker { client, _ in
+      func red(_ names: [String]) async throws -> Double {
+        let result = try await client.process(Fixture.bytes("photo.png")) { configuration in
+          configuration.filters = names.map { name in
+            .with {
+              $0.name = name
+              $0.intensity = 1
+              $0.parameters = name == "duotone" ? ["light_red": 0, "dark_red": 0] : [:]
+            }
+          }
+        }
+        let report = try #require(result.report)
+        #expect(report.timings.filter.nanos > 0)
+        return try Pixels.decode(result.bytes).mean[0]
+      }
+      let inverted = try await red(["duotone", "invert"])
+      let duotone = try await red(["invert", "duotone"])
+      #expect(inverted == 255 && duotone == 0)
+    }
+  }
+
+  @Test("a filter without an intensity changes nothing")
+  func idleFilter() async throws {
+    try await withWorker { client, _ in
+      let plain = try await client.process(Fixture.bytes("photo-420.jpg"), preset: "favicon")
+      let idle = try await client.process(Fixture.bytes("photo-420.jpg"), preset: "favicon") {
+        $0.filters = [.with { $0.name = "sepia" }]
+      }
+      #expect(idle.bytes == plain.bytes)
+    }
+  }
+
   struct BadRequestCase: Sendable, CustomTestStringConvertible {
     var field: String
     var code = RPCError.Code.invalidArgument
@@ -66,8 +100,21 @@ struct ProcessImageTests {
       BadRequestCase(field: "configuration.crop", code: .unimplemented) { $0.crop.width = 1 },
       BadRequestCase(field: "configuration.gravity", code: .unimplemented) { $0.gravity = .north },
       BadRequestCase(field: "configuration.focus_point", code: .unimplemented) { $0.focusPoint.x = 1 },
-      BadRequestCase(field: "configuration.filters", code: .unimplemented) {
-        $0.filters = [.with { $0.name = "sepia" }]
+      BadRequestCase(field: "configuration.filters[0].name") { $0.filters = [.with { $0.name = "sepa" }] },
+      BadRequestCase(field: "configuration.filters[1].intensity") {
+        $0.filters = [
+          .with { $0.name = "sepia" },
+          .with {
+            $0.name = "sepia"; $0.intensity = 2
+          },
+        ]
+      },
+      BadRequestCase(field: #"configuration.filters[0].parameters["radius"]"#) {
+        $0.filters = [
+          .with {
+            $0.name = "blur"; $0.parameters["radius"] = 0
+          }
+        ]
       },
       BadRequestCase(field: "configuration.jpeg", code: .unimplemented) { $0.jpeg.progressive = true },
       BadRequestCase(field: "configuration.png", code: .unimplemented) { $0.png.interlaced = true },
