@@ -113,6 +113,9 @@ package struct Plan: Sendable, Hashable {
     return ["scale_factor divides the bounds, and there are none"]
   }
 
+  /// What the budget adds to blocks for their alignment: up to 128 bytes for each of some sixty.
+  private static let blockOverhead = 8192
+
   /// An upper bound for the stages between decoder and encoder: filters of every plane, rows between stages, the held
   /// picture of an orientation that needs it, and the output buffer.
   private static func stagesByteCount(
@@ -124,7 +127,7 @@ package struct Plan: Sendable, Hashable {
     let color = ColorStage.estimatedByteCount(width: stored.width)
     let orient = OrientStage.estimatedByteCount(
       size: stored, orientation: header.orientation, pixelFormat: encoder.pixelFormat)
-    return UInt64(resize + color + orient + EncodeStage.bufferByteCount)
+    return UInt64(resize + color + orient + EncodeStage.bufferByteCount + blockOverhead)
   }
 }
 
