@@ -62,17 +62,20 @@ package struct PictureReader: ~Copyable {
     guard let header else { throw .unfinishedHeader }
     try configuration.validate()
     let stored = PixelSize(width: header.width, height: header.height)
-    let shown = Geometry.outputSize(of: stored.turned(by: header.orientation), configuration: configuration)
-    let target = shown.turned(by: header.orientation)
+    let orientation = header.orientation.turned(
+      quarters: (configuration.rotation ?? 0) / 90, flipsColumns: configuration.flipHorizontal ?? false,
+      flipsRows: configuration.flipVertical ?? false)
+    let framing = try Framing(shown: stored.turned(by: orientation), configuration: configuration)
+    let window = framing.window.pixelSize
     let quality = configuration.compressionQuality ?? 1
     let (scale, decodeByteCount) = try withDecoder { (decoder) throws(CodecError) in
-      let scale = Geometry.decodeScale(stored: stored, target: target, scales: decoder.scales) { eighths in
+      let scale = Geometry.decodeScale(window: window, target: framing.pictureSize, scales: decoder.scales) { eighths in
         Plan.smallestResidual(eighths: eighths, quality: quality)
       }
       return (scale, try decoder.estimatedByteCount(scale: scale))
     }
     let plan = try Plan(
-      header: header, outputSize: shown, decodeScale: scale, decodeByteCount: decodeByteCount,
+      header: header, orientation: orientation, framing: framing, decodeScale: scale, decodeByteCount: decodeByteCount,
       configuration: configuration)
     guard plan.workingSetByteCount <= UInt64(limits.memory) else {
       throw PipelineError(

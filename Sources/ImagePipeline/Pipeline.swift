@@ -12,6 +12,7 @@ package struct Pipeline: ~Copyable {
   private var filter: FilterStage
   private var flatten: ColorStage
   private var orient: OrientStage
+  private var pad: PadStage
   private var encode: EncodeStage
 
   package let plan: Plan
@@ -30,6 +31,7 @@ package struct Pipeline: ~Copyable {
     let flatten = try ColorStage(
       plan: plan, input: plan.filterFormat, output: plan.encoder.pixelFormat, budget: budget)
     let orient = try OrientStage(plan: plan, budget: budget)
+    let pad = try PadStage(plan: plan, budget: budget)
     let encode = try EncodeStage(plan: plan, budget: budget, tracing: tracing)
     self.decode = decode
     self.resize = resize
@@ -37,6 +39,7 @@ package struct Pipeline: ~Copyable {
     self.filter = filter
     self.flatten = flatten
     self.orient = orient
+    self.pad = pad
     self.encode = encode
     self.budget = budget
     self.plan = plan
@@ -56,7 +59,12 @@ package struct Pipeline: ~Copyable {
       try cancellation.check()
       switch try decode.read(bytes.extracting(droppingFirst: consumed), isLast: isLast, consumed: &consumed) {
       case .needsInput: return false
-      case .stripReady: try passStrip()
+      case .stripReady:
+        try passStrip()
+        if resize.isBehindWindow {
+          try finish(output)
+          return true
+        }
       case .done:
         try finish(output)
         return true
@@ -73,7 +81,9 @@ package struct Pipeline: ~Copyable {
           try filter.push(colored) { (filtered) throws(PipelineError) in
             try flatten.push(filtered) { (flat) throws(PipelineError) in
               try orient.push(flat) { (upright) throws(PipelineError) in
-                try encode.push(upright)
+                try pad.push(upright) { (padded) throws(PipelineError) in
+                  try encode.push(padded)
+                }
               }
             }
           }
@@ -90,8 +100,13 @@ package struct Pipeline: ~Copyable {
     let began = encode.meter.begin()
     try orient.finish { (upright) throws(PipelineError) in
       try cancellation.check()
-      try encode.push(upright)
+      try pad.push(upright) { (padded) throws(PipelineError) in
+        try encode.push(padded)
+      }
       encode.drain(output)
+    }
+    try pad.finish { (padded) throws(PipelineError) in
+      try encode.push(padded)
     }
     try encode.finish(output)
     encode.meter.end(began)

@@ -16,8 +16,12 @@ package struct Plan: Sendable, Hashable {
   /// As stored, before orientation.
   package let storedSize: PixelSize
   let orientation: Orientation
+  /// What is taken of the shown picture, and where it goes.
+  package let framing: Framing
+  /// What is taken of the stored picture, in its pixels.
+  let storedWindow: Window
   /// Of the result, as shown.
-  package let outputSize: PixelSize
+  package var outputSize: PixelSize { framing.canvasSize }
   /// The picture is decoded at N/8 of its size.
   package let decodeScale: Int
   let encoder: EncoderOptions
@@ -36,40 +40,42 @@ package struct Plan: Sendable, Hashable {
   /// Bytes of the whole picture at 8 bits a sample, as a decoder would hold it that holds it whole.
   package let decodedByteCount: UInt64
 
-  /// The size of the result before it is turned upright.
-  package var storedOutputSize: PixelSize { outputSize.turned(by: orientation) }
+  /// The size of the result before it is turned upright and padded.
+  package var storedOutputSize: PixelSize { framing.pictureSize.turned(by: orientation) }
 
   init(
-    header: ImageHeader, outputSize: PixelSize, decodeScale: Int, decodeByteCount: UInt64,
+    header: ImageHeader, orientation: Orientation, framing: Framing, decodeScale: Int, decodeByteCount: UInt64,
     configuration: ProcessingConfiguration
   ) throws(PipelineError) {
     input = ImageInfo(header)
-    storedSize = PixelSize(width: header.width, height: header.height)
-    orientation = header.orientation
+    let storedSize = PixelSize(width: header.width, height: header.height)
+    self.storedSize = storedSize
+    self.orientation = orientation
+    self.framing = framing
+    storedWindow = framing.window.stored(orientation, shown: storedSize.turned(by: orientation))
     decodedByteCount = UInt64(storedSize.pixelCount) * UInt64(Self.channelCount(header))
-    self.outputSize = outputSize
     self.decodeScale = decodeScale
     background = configuration.background ?? .white
     filters = FilterChain(try Filter.resolve(configuration.filters ?? []))
     let (chain, colorFormat) = (filters, header.hasAlpha ? PixelFormat.rgba8 : .rgb8)
     encoder = try Self.encoder(
-      header: header, outputSize: outputSize, configuration: configuration,
-      filteredFormat: chain.isEmpty ? nil : colorFormat)
+      header: header, outputSize: framing.canvasSize, configuration: configuration,
+      colorFormat: chain.isEmpty && !framing.isPadded ? nil : colorFormat)
     warnings = Self.warnings(configuration)
     let encoderOptions = encoder
     filterFormat = chain.isEmpty ? encoderOptions.pixelFormat : colorFormat
+    let picture = framing.pictureSize.turned(by: orientation)
     let encodeByteCount = try withCodecErrors { () throws(CodecError) in try encoderOptions.estimatedByteCount() }
     let stages = Self.stagesByteCount(
-      decodedSize: storedSize.scaledUp(eighths: decodeScale), outputSize: outputSize, header: header,
-      encoder: encoderOptions)
-    let filterByteCount = FilterStage.estimatedByteCount(
-      chain, size: outputSize.turned(by: header.orientation), format: colorFormat)
+      decodedSize: storedWindow.pixelSize.scaledUp(eighths: decodeScale), stored: picture, orientation: orientation,
+      header: header, encoder: encoderOptions)
+    let filterByteCount = FilterStage.estimatedByteCount(chain, size: picture, format: colorFormat)
     workingSetByteCount = decodeByteCount + stages + UInt64(filterByteCount) + encodeByteCount
   }
 
-  /// - `filteredFormat`: what filters give; `nil` when there are none.
+  /// - `colorFormat`: what filters give and padding takes; `nil` when there is neither.
   private static func encoder(
-    header: ImageHeader, outputSize: PixelSize, configuration: ProcessingConfiguration, filteredFormat: PixelFormat?
+    header: ImageHeader, outputSize: PixelSize, configuration: ProcessingConfiguration, colorFormat: PixelFormat?
   ) throws(PipelineError) -> EncoderOptions {
     let format: ImageFormat =
       switch configuration.preferredFormat ?? .original {
@@ -81,7 +87,7 @@ package struct Plan: Sendable, Hashable {
     let quality = configuration.compressionQuality ?? 1
     return EncoderOptions(
       format: format, width: outputSize.width, height: outputSize.height,
-      pixelFormat: filteredFormat.map { format == .jpeg ? .rgb8 : $0 } ?? pixelFormat(of: format, header: header),
+      pixelFormat: colorFormat.map { format == .jpeg ? .rgb8 : $0 } ?? pixelFormat(of: format, header: header),
       subsampling: quality < 0.9 ? .quarter : .none,
       quality: max(1, Int((quality * 100).rounded())))
   }
@@ -119,15 +125,15 @@ package struct Plan: Sendable, Hashable {
   /// An upper bound for the stages between decoder and encoder: filters of every plane, rows between stages, the held
   /// picture of an orientation that needs it, and the output buffer.
   private static func stagesByteCount(
-    decodedSize: PixelSize, outputSize: PixelSize, header: ImageHeader, encoder: EncoderOptions
+    decodedSize: PixelSize, stored: PixelSize, orientation: Orientation, header: ImageHeader, encoder: EncoderOptions
   ) -> UInt64 {
-    let stored = outputSize.turned(by: header.orientation)
     let resize = ResizeStage.estimatedByteCount(
       source: decodedSize, destination: stored, hasAlpha: header.hasAlpha, isPlanar: header.colorSpace == .ycbcr)
     let color = ColorStage.estimatedByteCount(width: stored.width)
     let orient = OrientStage.estimatedByteCount(
-      size: stored, orientation: header.orientation, pixelFormat: encoder.pixelFormat)
-    return UInt64(resize + color + orient + EncodeStage.bufferByteCount + blockOverhead)
+      size: stored, orientation: orientation, pixelFormat: encoder.pixelFormat)
+    let pad = PadStage.estimatedByteCount(width: encoder.width, pixelFormat: encoder.pixelFormat)
+    return UInt64(resize + color + orient + pad + EncodeStage.bufferByteCount + blockOverhead)
   }
 }
 

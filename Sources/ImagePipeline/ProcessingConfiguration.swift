@@ -9,6 +9,8 @@ package enum OutputFormat: String, Sendable, Hashable, CaseIterable {
 package enum ResizeMode: String, Sendable, Hashable, CaseIterable {
   /// Both bounds hold, the aspect ratio is kept.
   case fit
+  /// Both bounds are reached, the aspect ratio is kept, and what overhangs is cut off.
+  case fill
   /// Exactly the bounds; the aspect ratio is not kept.
   case stretch
 }
@@ -56,7 +58,36 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   ///
   /// Default: no.
   package var allowUpscale: Bool?
-  /// What shows through transparency where the result has none.
+  /// Which part `fill` keeps, and where padding puts the picture.
+  ///
+  /// Default: `center`.
+  package var gravity: Gravity?
+  /// The place that `fill` keeps in view; wins over `gravity`.
+  ///
+  /// Default: none.
+  package var focusPoint: Point?
+  /// The part of the shown picture to take, before anything else.
+  ///
+  /// Default: all of it.
+  package var crop: Crop?
+  /// Whether the result has exactly the bounds, with the background around the picture.
+  ///
+  /// Default: no.
+  package var pad: Bool?
+  /// Clockwise, in degrees: 0, 90, 180 or 270. Turning and flipping come first: all else is as if the picture had come
+  /// that way.
+  ///
+  /// Default: 0.
+  package var rotation: Int?
+  /// Whether left and right change places, after turning.
+  ///
+  /// Default: no.
+  package var flipHorizontal: Bool?
+  /// Whether top and bottom change places, after turning.
+  ///
+  /// Default: no.
+  package var flipVertical: Bool?
+  /// What shows through transparency where the result has none, and around a padded picture.
   ///
   /// Default: white.
   package var background: Color?
@@ -72,7 +103,9 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   package init(
     maxWidth: Int? = nil, maxHeight: Int? = nil, compressionQuality: Double? = nil, scaleFactor: Double? = nil,
     preferredFormat: OutputFormat? = nil, resizeMode: ResizeMode? = nil, allowUpscale: Bool? = nil,
-    background: Color? = nil, maxBytes: UInt64? = nil, filters: [Filter]? = nil
+    gravity: Gravity? = nil, focusPoint: Point? = nil, crop: Crop? = nil, pad: Bool? = nil, rotation: Int? = nil,
+    flipHorizontal: Bool? = nil, flipVertical: Bool? = nil, background: Color? = nil, maxBytes: UInt64? = nil,
+    filters: [Filter]? = nil
   ) {
     self.maxWidth = maxWidth
     self.maxHeight = maxHeight
@@ -81,6 +114,13 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     self.preferredFormat = preferredFormat
     self.resizeMode = resizeMode
     self.allowUpscale = allowUpscale
+    self.gravity = gravity
+    self.focusPoint = focusPoint
+    self.crop = crop
+    self.pad = pad
+    self.rotation = rotation
+    self.flipHorizontal = flipHorizontal
+    self.flipVertical = flipVertical
     self.background = background
     self.maxBytes = maxBytes
     self.filters = filters
@@ -88,17 +128,28 @@ package struct ProcessingConfiguration: Sendable, Hashable {
 
   /// This configuration with the set fields of `overrides` in place of its own.
   package func overridden(by overrides: ProcessingConfiguration) -> ProcessingConfiguration {
-    ProcessingConfiguration(
-      maxWidth: overrides.maxWidth ?? maxWidth,
-      maxHeight: overrides.maxHeight ?? maxHeight,
-      compressionQuality: overrides.compressionQuality ?? compressionQuality,
-      scaleFactor: overrides.scaleFactor ?? scaleFactor,
-      preferredFormat: overrides.preferredFormat ?? preferredFormat,
-      resizeMode: overrides.resizeMode ?? resizeMode,
-      allowUpscale: overrides.allowUpscale ?? allowUpscale,
-      background: overrides.background ?? background,
-      maxBytes: overrides.maxBytes ?? maxBytes,
-      filters: overrides.filters ?? filters)
+    var merged = self
+    func override<Value>(_ field: WritableKeyPath<ProcessingConfiguration, Value?>) {
+      if let value = overrides[keyPath: field] { merged[keyPath: field] = value }
+    }
+    override(\.maxWidth)
+    override(\.maxHeight)
+    override(\.compressionQuality)
+    override(\.scaleFactor)
+    override(\.preferredFormat)
+    override(\.resizeMode)
+    override(\.allowUpscale)
+    override(\.gravity)
+    override(\.focusPoint)
+    override(\.crop)
+    override(\.pad)
+    override(\.rotation)
+    override(\.flipHorizontal)
+    override(\.flipVertical)
+    override(\.background)
+    override(\.maxBytes)
+    override(\.filters)
+    return merged
   }
 }
 
@@ -120,9 +171,16 @@ extension ProcessingConfiguration {
       throw PipelineError(
         .invalidField, "scale_factor is \(factor); it must be a finite number of at least 1", field: "scale_factor")
     }
-    if !partial, resizeMode == .stretch, maxWidth == nil || maxHeight == nil {
+    if !partial, let mode = resizeMode, mode != .fit, maxWidth == nil || maxHeight == nil {
       throw PipelineError(
-        .invalidField, "resize_mode STRETCH needs both max_width and max_height", field: "resize_mode")
+        .invalidField, "resize_mode \(mode.rawValue.uppercased()) needs both max_width and max_height",
+        field: "resize_mode")
+    }
+    try focusPoint?.validate("focus_point")
+    try crop?.validate()
+    if let rotation, ![0, 90, 180, 270].contains(rotation) {
+      throw PipelineError(
+        .invalidField, "rotation is \(rotation); it must be 0, 90, 180 or 270", field: "rotation")
     }
     _ = try Filter.resolve(filters ?? [])
     if maxBytes != nil {

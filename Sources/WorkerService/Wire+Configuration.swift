@@ -18,6 +18,13 @@ extension ProcessingConfiguration {
       preferredFormat: wire.hasPreferredFormat ? try OutputFormat.read(wire.preferredFormat) : nil,
       resizeMode: wire.hasResizeMode ? try ResizeMode.read(wire.resizeMode) : nil,
       allowUpscale: wire.hasAllowUpscale ? wire.allowUpscale : nil,
+      gravity: wire.hasGravity ? try Gravity.read(wire.gravity) : nil,
+      focusPoint: wire.hasFocusPoint ? Point(x: wire.focusPoint.x, y: wire.focusPoint.y) : nil,
+      crop: wire.hasCrop ? try Crop(wire.crop) : nil,
+      pad: wire.hasPad ? wire.pad : nil,
+      rotation: wire.hasRotation ? Int(wire.rotation) : nil,
+      flipHorizontal: wire.hasFlipHorizontal ? wire.flipHorizontal : nil,
+      flipVertical: wire.hasFlipVertical ? wire.flipVertical : nil,
       background: wire.hasBackground ? try Color(wire.background) : nil,
       maxBytes: wire.hasMaxBytes ? wire.maxBytes : nil,
       filters: wire.filters.isEmpty ? nil : wire.filters.map(Filter.init))
@@ -28,9 +35,7 @@ extension ProcessingConfiguration {
   /// A field that is never looked at would be ignored, which nobody would notice.
   private static func refuseUnserved(_ wire: Imageworker_V1_ProcessingConfiguration) throws(PipelineError) {
     let unserved: [(name: String, isSet: Bool)] = [
-      ("gravity", wire.hasGravity), ("focus_point", wire.hasFocusPoint), ("crop", wire.hasCrop),
       ("jpeg", wire.hasJpeg), ("png", wire.hasPng), ("webp", wire.hasWebp),
-      ("resize_mode", wire.hasResizeMode && wire.resizeMode == .fill),
       ("metadata", wire.hasMetadata && wire.metadata == .keepCopyright),
     ]
     if let field = unserved.first(where: \.isSet)?.name { throw PipelineError(unserved: field) }
@@ -68,7 +73,7 @@ extension ResizeMode {
     case .unspecified: nil
     case .fit: .fit
     case .stretch: .stretch
-    case .fill: throw PipelineError(unserved: "resize_mode")
+    case .fill: .fill
     case .UNRECOGNIZED(let value): throw PipelineError(unknownValue: value, field: "resize_mode")
     }
   }
@@ -76,6 +81,7 @@ extension ResizeMode {
   fileprivate var wire: Imageworker_V1_ResizeMode {
     switch self {
     case .fit: .fit
+    case .fill: .fill
     case .stretch: .stretch
     }
   }
@@ -112,7 +118,7 @@ extension PipelineError {
     self.init(.unservedField, "\(field) is not served by this version of the worker", field: field)
   }
 
-  fileprivate init(unknownValue value: Int, field: String) {
+  init(unknownValue value: Int, field: String) {
     self.init(.invalidField, "\(field) has no value \(value)", field: field)
   }
 }
@@ -136,6 +142,13 @@ extension Imageworker_V1_ProcessingConfiguration {
     if let format = configuration.preferredFormat { preferredFormat = format.wire }
     if let mode = configuration.resizeMode { resizeMode = mode.wire }
     if let upscale = configuration.allowUpscale { allowUpscale = upscale }
+    if let gravity = configuration.gravity { self.gravity = gravity.wire }
+    if let point = configuration.focusPoint { (focusPoint.x, focusPoint.y) = (point.x, point.y) }
+    if let crop = configuration.crop { self.crop = Imageworker_V1_Rect(crop) }
+    if let pad = configuration.pad { self.pad = pad }
+    if let rotation = configuration.rotation { self.rotation = UInt32(rotation) }
+    if let flip = configuration.flipHorizontal { flipHorizontal = flip }
+    if let flip = configuration.flipVertical { flipVertical = flip }
     if let bytes = configuration.maxBytes { maxBytes = bytes }
     filters = (configuration.filters ?? []).map(Imageworker_V1_Filter.init)
     if let color = configuration.background {

@@ -23,7 +23,7 @@ struct CorpusTests {
         let size = PixelSize(width: expectation.width ?? 0, height: expectation.height ?? 0)
         let isSettled = !Self.unsettled.contains { name.hasPrefix($0) }
         if isSettled { #expect(result.report.input.size == size, "\(name)") }
-        let expected = Geometry.outputSize(of: result.report.input.size, configuration: configuration)
+        let expected = outputSize(of: result.report.input.size, configuration: configuration)
         #expect(result.report.output.size == expected, "\(name)")
       case (.success, "reject"):
         if !Self.unsettled.contains(where: { name.hasPrefix($0) }) { Issue.record("\(name) was not refused") }

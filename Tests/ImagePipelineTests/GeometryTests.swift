@@ -5,7 +5,7 @@ import Testing
 struct GeometryTests {
   @Test("a 4000x3000 picture under thumbnail becomes 960x720")
   func thumbnail() {
-    let size = Geometry.outputSize(
+    let size = outputSize(
       of: PixelSize(width: 4000, height: 3000), configuration: ProcessingConfiguration(maxWidth: 1280, maxHeight: 720))
     #expect(size == PixelSize(width: 960, height: 720))
   }
@@ -21,7 +21,7 @@ struct GeometryTests {
       let factor = Bool.random(using: &random) ? 1 : Double.random(in: 1...4, using: &random)
       let configuration = ProcessingConfiguration(
         maxWidth: bounds.width, maxHeight: bounds.height, scaleFactor: factor)
-      let size = Geometry.outputSize(of: shown, configuration: configuration)
+      let size = outputSize(of: shown, configuration: configuration)
       let limit = (max(1, Int(Double(bounds.width) / factor)), max(1, Int(Double(bounds.height) / factor)))
       #expect(size.width >= 1 && size.height >= 1)
       #expect(size.width <= limit.0 && size.height <= limit.1, "\(shown) in \(bounds) at \(factor)")
@@ -36,7 +36,7 @@ struct GeometryTests {
   func upscaleAndSingleBound() {
     let small = PixelSize(width: 100, height: 50)
     func size(_ configuration: ProcessingConfiguration) -> PixelSize {
-      Geometry.outputSize(of: small, configuration: configuration)
+      outputSize(of: small, configuration: configuration)
     }
     #expect(size(ProcessingConfiguration(maxWidth: 200, maxHeight: 200)) == small)
     #expect(size(ProcessingConfiguration(maxWidth: 200, maxHeight: 200, allowUpscale: true)).width == 200)
@@ -47,14 +47,14 @@ struct GeometryTests {
 
   @Test("scale_factor divides the bounds: 1280 at 2 is 640")
   func scaleFactor() {
-    let size = Geometry.outputSize(
+    let size = outputSize(
       of: PixelSize(width: 4000, height: 4000), configuration: ProcessingConfiguration(maxWidth: 1280, scaleFactor: 2))
     #expect(size == PixelSize(width: 640, height: 640))
   }
 
   @Test("stretch gives exactly the bounds")
   func stretch() {
-    let size = Geometry.outputSize(
+    let size = outputSize(
       of: PixelSize(width: 400, height: 300),
       configuration: ProcessingConfiguration(maxWidth: 100, maxHeight: 200, resizeMode: .stretch))
     #expect(size == PixelSize(width: 100, height: 200))
@@ -66,7 +66,7 @@ struct GeometryTests {
       for target in [16, 64, 300, 960] {
         let stored = PixelSize(width: width, height: width * 3 / 4)
         let wanted = PixelSize(width: target, height: max(1, target * 3 / 4))
-        let scale = Geometry.decodeScale(stored: stored, target: wanted, scales: [8, 1, 2, 4]) { $0 == 1 ? 3 : 2 }
+        let scale = Geometry.decodeScale(window: stored, target: wanted, scales: [8, 1, 2, 4]) { $0 == 1 ? 3 : 2 }
         let residual = scale == 1 ? 3.0 : 2
         #expect(scale == 8 || Double(stored.width) * Double(scale) / 8 >= residual * Double(wanted.width))
         #expect(scale == 8 || Double(stored.height) * Double(scale) / 8 >= residual * Double(wanted.height))

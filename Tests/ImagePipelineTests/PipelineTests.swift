@@ -13,7 +13,7 @@ struct PipelineTests {
     let configuration = ProcessingConfiguration(
       maxWidth: 40, maxHeight: 30, compressionQuality: 0.95, preferredFormat: .jpeg)
     let (bytes, report) = try process(Fixture.bytes(name), configuration)
-    let expected = Geometry.outputSize(
+    let expected = outputSize(
       of: PixelSize(width: fixture.width, height: fixture.height), configuration: configuration)
     #expect(report.input.size == PixelSize(width: fixture.width, height: fixture.height))
     #expect(report.output.size == expected)

@@ -95,11 +95,15 @@ struct ProcessImageTests {
       BadRequestCase(field: "configuration.background.red") { $0.background.red = 256 },
       BadRequestCase(field: "configuration.preferred_format") { $0.preferredFormat = .UNRECOGNIZED(99) },
       BadRequestCase(field: "configuration.resize_mode") { $0.resizeMode = .stretch },
-      BadRequestCase(field: "configuration.resize_mode", code: .unimplemented) { $0.resizeMode = .fill },
+      BadRequestCase(field: "configuration.resize_mode") { $0.resizeMode = .fill },
       BadRequestCase(field: "configuration.max_bytes", code: .unimplemented) { $0.maxBytes = 1000 },
-      BadRequestCase(field: "configuration.crop", code: .unimplemented) { $0.crop.width = 1 },
-      BadRequestCase(field: "configuration.gravity", code: .unimplemented) { $0.gravity = .north },
-      BadRequestCase(field: "configuration.focus_point", code: .unimplemented) { $0.focusPoint.x = 1 },
+      BadRequestCase(field: "configuration.crop.height") { $0.crop.width = 1 },
+      BadRequestCase(field: "configuration.crop.width") {
+        ($0.crop.width, $0.crop.height) = (100_000, 1)
+      },
+      BadRequestCase(field: "configuration.gravity") { $0.gravity = .UNRECOGNIZED(77) },
+      BadRequestCase(field: "configuration.focus_point.x") { $0.focusPoint.x = 1.1 },
+      BadRequestCase(field: "configuration.rotation") { $0.rotation = 45 },
       BadRequestCase(field: "configuration.filters[0].name") { $0.filters = [.with { $0.name = "sepa" }] },
       BadRequestCase(field: "configuration.filters[1].intensity") {
         $0.filters = [

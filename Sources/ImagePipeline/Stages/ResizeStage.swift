@@ -10,6 +10,7 @@ struct ResizeStage: ~Copyable {
   /// What the next stage is given.
   let outputFormat: PixelFormat
   private let planes: [PlaneResizer]
+  private var windows: [PlaneWindow]
   private let premultiplier: Premultiplier?
   private let plan: Plan
   private(set) var meter: StageMeter
@@ -17,8 +18,12 @@ struct ResizeStage: ~Copyable {
   init(plan: Plan, source: PixelLayout, budget: PictureBudget, tracing: TraceTarget) throws(PipelineError) {
     var meter = StageMeter("resize", tracing: tracing)
     let began = meter.begin()
-    let axes = Self.axes(plan: plan, source: source)
-    let isSkipped = axes.allSatisfy { $0.horizontal.isIdentity && $0.vertical.isIdentity }
+    let windows = source.planes.map {
+      PlaneWindow($0, plan.storedWindow, of: plan.storedSize, pixelByteCount: source.format.pixelByteCount)
+    }
+    let axes = Self.axes(plan: plan, source: source, windows: windows)
+    let isSkipped =
+      axes.allSatisfy { $0.horizontal.isIdentity && $0.vertical.isIdentity } && windows.allSatisfy(\.isWhole)
     let needsPremultiplying = !isSkipped && source.format == .rgba8
     let format: PixelFormat = needsPremultiplying ? .premultipliedRGBA16 : source.format
     let planes = try withCodecErrors { () throws(CodecError) in
@@ -30,11 +35,12 @@ struct ResizeStage: ~Copyable {
       return planes
     }
     let premultiplier = try withCodecErrors { () throws(CodecError) in
-      needsPremultiplying ? try Premultiplier(width: source.planes[0].width, budget: budget) : nil
+      needsPremultiplying ? try Premultiplier(width: windows[0].columnCount, budget: budget) : nil
     }
     meter.end(began)
     self.plan = plan
     self.planes = planes
+    self.windows = windows
     self.premultiplier = premultiplier
     outputFormat = format
     self.meter = meter
@@ -46,7 +52,7 @@ struct ResizeStage: ~Copyable {
   ) throws(PipelineError) {
     guard !planes.isEmpty else { return try next(strip) }
     if let premultiplier {
-      let all = strip.plane(0)
+      let all = windows[0].take(strip.plane(0))
       for portion in all.portions(of: Premultiplier.rowCount) {
         let began = meter.begin()
         let rows = premultiplier.premultiply(portion)
@@ -54,7 +60,9 @@ struct ResizeStage: ~Copyable {
         try push([rows], next: next)
       }
     } else {
-      try push(planes.indices.map { strip.plane($0) }, next: next)
+      var rows: [Strip.Rows] = []
+      for index in planes.indices { rows.append(windows[index].take(strip.plane(index))) }
+      try push(rows, next: next)
     }
   }
 
@@ -79,6 +87,9 @@ struct ResizeStage: ~Copyable {
     }
   }
 
+  /// Whether rows that still come are outside of what is taken of the picture.
+  var isBehindWindow: Bool { !planes.isEmpty && windows.allSatisfy(\.isPassed) }
+
   mutating func finish() {
     let size = plan.storedOutputSize
     let isSkipped = planes.isEmpty
@@ -90,7 +101,7 @@ struct ResizeStage: ~Copyable {
   }
 
   private static func axes(
-    plan: Plan, source: PixelLayout
+    plan: Plan, source: PixelLayout, windows: [PlaneWindow]
   ) -> [(horizontal: AxisGeometry, vertical: AxisGeometry)] {
     let target = plan.storedOutputSize
     return source.planes.enumerated().map { index, plane in
@@ -98,15 +109,16 @@ struct ResizeStage: ~Copyable {
       let isSubsampled = index > 0 && plan.encoder.pixelFormat == .ycc8 && plan.encoder.subsampling == .quarter
       let scale = isSubsampled ? 0.5 : 1
       let enlargement = AxisGeometry.Enlargement(isChroma: index > 0, width: plane.width)
+      let window = windows[index]
       return (
         AxisGeometry(
-          sourceCount: plane.width, sourceScale: plane.horizontalScale, sourceLength: plan.storedSize.width,
-          destinationScale: scale, destinationLength: target.width, isReversed: plan.orientation.reversesColumns,
-          enlargement: enlargement),
+          sourceCount: window.columnCount, sourceScale: plane.horizontalScale, sourceLength: plan.storedWindow.width,
+          sourceStart: window.columnOffset, destinationScale: scale, destinationLength: target.width,
+          isReversed: plan.orientation.reversesColumns, enlargement: enlargement),
         AxisGeometry(
-          sourceCount: plane.height, sourceScale: plane.verticalScale, sourceLength: plan.storedSize.height,
-          destinationScale: scale, destinationLength: target.height, isReversed: plan.orientation.reversesRows,
-          enlargement: enlargement)
+          sourceCount: window.rowCount, sourceScale: plane.verticalScale, sourceLength: plan.storedWindow.height,
+          sourceStart: window.rowOffset, destinationScale: scale, destinationLength: target.height,
+          isReversed: plan.orientation.reversesRows, enlargement: enlargement)
       )
     }
   }
@@ -117,7 +129,8 @@ struct ResizeStage: ~Copyable {
   ) -> Int {
     func axis(_ source: Int, _ destination: Int) -> AxisGeometry {
       AxisGeometry(
-        sourceCount: source, sourceScale: 1, sourceLength: source, destinationScale: 1, destinationLength: destination,
+        sourceCount: source, sourceScale: 1, sourceLength: Double(source), destinationScale: 1,
+        destinationLength: destination,
         isReversed: false)
     }
     let format: PixelFormat = hasAlpha ? .premultipliedRGBA16 : isPlanar ? .gray8 : .rgb8

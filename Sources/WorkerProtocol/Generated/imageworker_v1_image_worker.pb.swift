@@ -791,6 +791,42 @@ public nonisolated struct Imageworker_V1_ProcessingConfiguration: @unchecked Sen
   /// Clears the value of `webp`. Subsequent reads from it will return its default value.
   public mutating func clearWebp() {_uniqueStorage()._webp = nil}
 
+  public var pad: Bool {
+    get {_storage._pad ?? false}
+    set {_uniqueStorage()._pad = newValue}
+  }
+  /// Returns true if `pad` has been explicitly set.
+  public var hasPad: Bool {_storage._pad != nil}
+  /// Clears the value of `pad`. Subsequent reads from it will return its default value.
+  public mutating func clearPad() {_uniqueStorage()._pad = nil}
+
+  public var rotation: UInt32 {
+    get {_storage._rotation ?? 0}
+    set {_uniqueStorage()._rotation = newValue}
+  }
+  /// Returns true if `rotation` has been explicitly set.
+  public var hasRotation: Bool {_storage._rotation != nil}
+  /// Clears the value of `rotation`. Subsequent reads from it will return its default value.
+  public mutating func clearRotation() {_uniqueStorage()._rotation = nil}
+
+  public var flipHorizontal: Bool {
+    get {_storage._flipHorizontal ?? false}
+    set {_uniqueStorage()._flipHorizontal = newValue}
+  }
+  /// Returns true if `flipHorizontal` has been explicitly set.
+  public var hasFlipHorizontal: Bool {_storage._flipHorizontal != nil}
+  /// Clears the value of `flipHorizontal`. Subsequent reads from it will return its default value.
+  public mutating func clearFlipHorizontal() {_uniqueStorage()._flipHorizontal = nil}
+
+  public var flipVertical: Bool {
+    get {_storage._flipVertical ?? false}
+    set {_uniqueStorage()._flipVertical = newValue}
+  }
+  /// Returns true if `flipVertical` has been explicitly set.
+  public var hasFlipVertical: Bool {_storage._flipVertical != nil}
+  /// Clears the value of `flipVertical`. Subsequent reads from it will return its default value.
+  public mutating func clearFlipVertical() {_uniqueStorage()._flipVertical = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -1836,7 +1872,7 @@ nonisolated extension Imageworker_V1_ImageInfo: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessingConfiguration"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{2}\u{3}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0")
 
   fileprivate class _StorageClass {
     var _maxWidth: UInt32? = nil
@@ -1856,6 +1892,10 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
     var _jpeg: Imageworker_V1_JPEGOptions? = nil
     var _png: Imageworker_V1_PNGOptions? = nil
     var _webp: Imageworker_V1_WebPOptions? = nil
+    var _pad: Bool? = nil
+    var _rotation: UInt32? = nil
+    var _flipHorizontal: Bool? = nil
+    var _flipVertical: Bool? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1883,6 +1923,10 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       _jpeg = source._jpeg
       _png = source._png
       _webp = source._webp
+      _pad = source._pad
+      _rotation = source._rotation
+      _flipHorizontal = source._flipHorizontal
+      _flipVertical = source._flipVertical
     }
   }
 
@@ -1918,6 +1962,10 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         case 15: try { try decoder.decodeSingularMessageField(value: &_storage._jpeg) }()
         case 16: try { try decoder.decodeSingularMessageField(value: &_storage._png) }()
         case 17: try { try decoder.decodeSingularMessageField(value: &_storage._webp) }()
+        case 20: try { try decoder.decodeSingularBoolField(value: &_storage._pad) }()
+        case 21: try { try decoder.decodeSingularUInt32Field(value: &_storage._rotation) }()
+        case 22: try { try decoder.decodeSingularBoolField(value: &_storage._flipHorizontal) }()
+        case 23: try { try decoder.decodeSingularBoolField(value: &_storage._flipVertical) }()
         default: break
         }
       }
@@ -1981,6 +2029,18 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       try { if let v = _storage._webp {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 17)
       } }()
+      try { if let v = _storage._pad {
+        try visitor.visitSingularBoolField(value: v, fieldNumber: 20)
+      } }()
+      try { if let v = _storage._rotation {
+        try visitor.visitSingularUInt32Field(value: v, fieldNumber: 21)
+      } }()
+      try { if let v = _storage._flipHorizontal {
+        try visitor.visitSingularBoolField(value: v, fieldNumber: 22)
+      } }()
+      try { if let v = _storage._flipVertical {
+        try visitor.visitSingularBoolField(value: v, fieldNumber: 23)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -2007,6 +2067,10 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         if _storage._jpeg != rhs_storage._jpeg {return false}
         if _storage._png != rhs_storage._png {return false}
         if _storage._webp != rhs_storage._webp {return false}
+        if _storage._pad != rhs_storage._pad {return false}
+        if _storage._rotation != rhs_storage._rotation {return false}
+        if _storage._flipHorizontal != rhs_storage._flipHorizontal {return false}
+        if _storage._flipVertical != rhs_storage._flipVertical {return false}
         return true
       }
       if !storagesAreEqual {return false}

@@ -1,0 +1,51 @@
+/// How one axis of one plane is resampled: see `cpixels.h`, "Geometry".
+package struct AxisGeometry: Sendable, Hashable {
+  package var sourceCount: Int
+  package var destinationCount: Int
+  /// Source samples per destination sample.
+  package var ratio: Double
+  /// Source samples.
+  package var offset: Double
+  /// How samples are made where the axis grows.
+  package var enlargement: Enlargement
+
+  package enum Enlargement: Sendable, Hashable {
+    /// As where it shrinks.
+    case lanczos
+    /// For chroma planes, as decoders do it: a kernel that rings would make colours that the picture does not have
+    /// beside sharp edges.
+    case linear
+    /// For chroma planes of one or two columns, in which libjpeg finds nothing to interpolate.
+    case nearest
+
+    /// - `width`: samples across the plane.
+    package init(isChroma: Bool, width: Int) {
+      self = !isChroma ? .lanczos : width > 2 ? .linear : .nearest
+    }
+  }
+
+  package var isIdentity: Bool { ratio == 1 && offset == 0 && sourceCount == destinationCount }
+
+  /// - `sourceCount`: samples of the source plane on this axis, from the first that lies in the window on.
+  /// - `sourceScale`: samples of the source plane per pixel of the source picture.
+  /// - `sourceLength`: pixels of the source picture's window on this axis.
+  /// - `sourceStart`: where in the first sample the window begins, in samples.
+  /// - `destinationScale`: samples of the destination plane per pixel of the destination picture: 1, or 0.5.
+  /// - `destinationLength`: pixels of the destination picture on this axis.
+  /// - `isReversed`: the axis is shown from last to first, so that the destination plane's samples must lie
+  ///   correctly counted from its end.
+  package init(
+    sourceCount: Int, sourceScale: Double, sourceLength: Double, sourceStart: Double = 0,
+    destinationScale: Double, destinationLength: Int, isReversed: Bool, enlargement: Enlargement = .lanczos
+  ) {
+    self.enlargement = enlargement
+    self.sourceCount = sourceCount
+    let exactCount = Double(destinationLength) * destinationScale
+    destinationCount = Int(exactCount.rounded(.up))
+    ratio = sourceLength * sourceScale / exactCount
+    // A subsampled plane of an odd length overhangs the picture by half a sample at its end; shown in reverse, the
+    // overhang must lie at the start.
+    let overhang = Double(destinationCount) - exactCount
+    offset = sourceStart + (isReversed ? -overhang * ratio : 0)
+  }
+}

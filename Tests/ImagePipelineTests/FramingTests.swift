@@ -1,0 +1,162 @@
+import ImageCodecs
+import ImagePipeline
+import TestSupport
+import Testing
+
+@Suite("Framing")
+struct FramingTests {
+  @Test("fill covers both bounds with a part of the same shape, kept inside the picture", arguments: Gravity.allCases)
+  func fill(gravity: Gravity) throws {
+    for (width, height) in [(400, 300), (300, 400), (1000, 10), (50, 50), (123, 457)] {
+      for (boundWidth, boundHeight) in [(100, 100), (64, 20), (20, 64), (500, 500)] {
+        let shown = PixelSize(width: width, height: height)
+        let framing = try Framing(
+          shown: shown,
+          configuration: ProcessingConfiguration(
+            maxWidth: boundWidth, maxHeight: boundHeight, resizeMode: .fill, gravity: gravity))
+        let (window, size) = (framing.window, framing.pictureSize)
+        #expect(size == PixelSize(width: min(boundWidth, width), height: min(boundHeight, height)))
+        #expect(window.x >= 0 && window.x + window.width <= Double(width) + 1e-9)
+        #expect(window.y >= 0 && window.y + window.height <= Double(height) + 1e-9)
+        #expect(abs(window.width / window.height / (Double(size.width) / Double(size.height)) - 1) < 1e-9)
+        #expect(window.width == Double(width) || window.height == Double(height))
+        #expect(abs(window.x - (Double(width) - window.width) * gravity.x) < 1e-9)
+        #expect(abs(window.y - (Double(height) - window.height) * gravity.y) < 1e-9)
+      }
+    }
+  }
+
+  @Test("the focus point is in the middle of what fill keeps, as far as the picture reaches")
+  func focus() throws {
+    func window(_ x: Double) throws -> Window {
+      try Framing(
+        shown: PixelSize(width: 400, height: 100),
+        configuration: ProcessingConfiguration(
+          maxWidth: 50, maxHeight: 50, resizeMode: .fill, gravity: .west, focusPoint: Point(x: x, y: 0.9))
+      ).window
+    }
+    #expect(try window(0.5) == Window(x: 150, y: 0, width: 100, height: 100))
+    #expect(try window(0) == Window(x: 0, y: 0, width: 100, height: 100))
+    #expect(try window(1) == Window(x: 300, y: 0, width: 100, height: 100))
+  }
+
+  @Test("a crop is taken first, in pixels or fractions")
+  func crop() throws {
+    let shown = PixelSize(width: 400, height: 200)
+    for crop in [
+      Crop(x: 100, y: 50, width: 200, height: 100), Crop(unit: .fractions, x: 0.25, y: 0.25, width: 0.5, height: 0.5),
+    ] {
+      let framing = try Framing(shown: shown, configuration: ProcessingConfiguration(maxWidth: 100, crop: crop))
+      #expect(framing.window == Window(x: 100, y: 50, width: 200, height: 100))
+      #expect(framing.pictureSize == PixelSize(width: 100, height: 50))
+    }
+    let whole = Crop(unit: .fractions, x: 0.7, y: 0, width: 0.3, height: 1)
+    #expect(
+      try Framing(shown: shown, configuration: ProcessingConfiguration(crop: whole)).pictureSize
+        == PixelSize(width: 120, height: 200))
+  }
+
+  @Test(
+    "a crop beyond the picture is refused by its field",
+    arguments: [
+      (Crop(x: 400, width: 1, height: 1), "crop.x"), (Crop(x: 399, width: 2, height: 1), "crop.width"),
+      (Crop(y: 200, width: 1, height: 1), "crop.y"), (Crop(width: 1, height: 201), "crop.height"),
+      (Crop(unit: .fractions, x: 0.5, width: 0.6, height: 1), "crop.width"),
+    ])
+  func badCrop(crop: Crop, field: String) {
+    let error = #expect(throws: PipelineError.self) {
+      try Framing(shown: PixelSize(width: 400, height: 200), configuration: ProcessingConfiguration(crop: crop))
+    }
+    #expect(error?.code == .invalidField && error?.field == field)
+  }
+
+  @Test(
+    "crop numbers that no picture can meet are refused before there is one",
+    arguments: [
+      (Crop(x: -1, width: 1, height: 1), "crop.x"), (Crop(x: .nan, width: 1, height: 1), "crop.x"),
+      (Crop(width: 0, height: 1), "crop.width"), (Crop(width: 1, height: .infinity), "crop.height"),
+      (Crop(unit: .fractions, width: 1.5, height: 1), "crop.width"),
+    ])
+  func impossibleCrop(crop: Crop, field: String) {
+    let error = #expect(throws: PipelineError.self) {
+      try ProcessingConfiguration(crop: crop).validate(partial: true)
+    }
+    #expect(error?.code == .invalidField && error?.field == field)
+  }
+
+  @Test("padding brings the result to its bounds, the picture placed by gravity")
+  func padding() throws {
+    func framing(_ gravity: Gravity) throws -> Framing {
+      try Framing(
+        shown: PixelSize(width: 400, height: 100),
+        configuration: ProcessingConfiguration(maxWidth: 100, maxHeight: 101, gravity: gravity, pad: true))
+    }
+    let centred = try framing(.center)
+    #expect(centred.pictureSize == PixelSize(width: 100, height: 25))
+    #expect(centred.canvasSize == PixelSize(width: 100, height: 101))
+    #expect(centred.left == 0 && centred.top == 38)
+    #expect(try framing(.southEast).top == 76)
+  }
+
+  @Test("turning by quarters and flipping compose with each of the eight orientations", arguments: 1...8)
+  func turning(raw: Int) throws {
+    let orientation = try #require(Orientation(rawValue: raw))
+    func turned(_ quarters: Int) -> Orientation {
+      orientation.turned(quarters: quarters, flipsColumns: false, flipsRows: false)
+    }
+    #expect(turned(0) == orientation && turned(4) == orientation)
+    #expect(turned(1) != orientation && turned(1).swapsAxes != orientation.swapsAxes)
+    #expect(turned(1).turned(quarters: 3, flipsColumns: false, flipsRows: false) == orientation)
+    let flipped = orientation.turned(quarters: 0, flipsColumns: true, flipsRows: false)
+    #expect(flipped.turned(quarters: 0, flipsColumns: true, flipsRows: false) == orientation)
+    #expect(flipped.turned(quarters: 0, flipsColumns: false, flipsRows: true) == turned(2))
+    #expect(Orientation.up.turned(quarters: 1, flipsColumns: false, flipsRows: false) == .right)
+    #expect(Orientation.up.turned(quarters: 0, flipsColumns: true, flipsRows: false) == .mirrored)
+  }
+
+  /// Crop, turn and pad of whole pixels against the same done on the decoded picture pixel by pixel.
+  @Test("crops, turns and pads in shown space for every orientation", arguments: 1...8)
+  func pixels(orientation: Int) throws {
+    let name = "orientation-\(orientation).png"
+    let shown = try Grid(decoding: process(Fixture.bytes(name), ProcessingConfiguration(preferredFormat: .png)).bytes)
+    for (rotation, flips) in [(0, false), (90, false), (180, true), (270, true)] {
+      var expected = shown.turned(quarters: rotation / 90)
+      if flips { expected = expected.flipped() }
+      expected = expected.cropped(x: 5, y: 3, width: 17, height: 20)
+      let configuration = ProcessingConfiguration(
+        preferredFormat: .png, crop: Crop(x: 5, y: 3, width: 17, height: 20), rotation: rotation,
+        flipHorizontal: flips)
+      #expect(try Grid(decoding: process(Fixture.bytes(name), configuration).bytes) == expected, "\(rotation)")
+      var padded = configuration
+      (padded.maxWidth, padded.maxHeight, padded.pad) = (25, 24, true)
+      (padded.gravity, padded.background) = (.northWest, Color(red: 1, green: 2, blue: 3))
+      let result = try Grid(decoding: process(Fixture.bytes(name), padded).bytes)
+      #expect(result.cropped(x: 0, y: 0, width: 17, height: 20) == expected)
+      #expect(result.width == 25 && result.height == 24)
+      #expect(result.pixel(24, 23) == [1, 2, 3] && result.pixel(17, 0) == [1, 2, 3] && result.pixel(0, 20) == [1, 2, 3])
+    }
+  }
+
+  @Test("a reduced decode of a crop agrees with the crop of a full one", arguments: ["photo-420.jpg", "photo-444.jpg"])
+  func reduced(name: String) throws {
+    
+    let crop = Crop(x: 40, y: 16, width: 160, height: 120)
+    let full = try Grid(decoding:
+      process(Fixture.bytes(name), ProcessingConfiguration(preferredFormat: .png, crop: crop)).bytes)
+    let small = try Grid(decoding:
+      process(
+        Fixture.bytes(name), ProcessingConfiguration(maxWidth: 20, preferredFormat: .png, crop: crop)
+      ).bytes)
+    #expect(small.width == 20 && small.height == 15)
+    #expect(small.meanDifference(fromBoxMeansOf: full, side: 8) < 6)
+  }
+
+  @Test("rows behind a crop are not decoded")
+  func early() throws {
+    let bytes = Fixture.bytes("photo-420.jpg")
+    let configuration = ProcessingConfiguration(crop: Crop(width: 40, height: 16))
+    let cut = bytes.prefix(bytes.count * 2 / 3)
+    #expect(try process(Array(cut), configuration).report.output.size == PixelSize(width: 40, height: 16))
+    #expect(throws: PipelineError.self) { try process(Array(cut), ProcessingConfiguration()) }
+  }
+}
