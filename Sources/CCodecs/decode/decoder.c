@@ -57,6 +57,9 @@ ccodecs_status ccodecs_decoder_create(
   case CCODECS_FORMAT_WEBP:
     *decoder = ccodecs_webp_decoder_create(limits, budget);
     break;
+  case CCODECS_FORMAT_GIF:
+    *decoder = ccodecs_gif_decoder_create(limits, budget);
+    break;
   default:
     *decoder = ccodecs_stb_decoder_create(format, limits, budget);
     break;

@@ -1,4 +1,4 @@
-// The long tail through stb_image: GIF, BMP, TGA, PSD, PNM and HDR.
+// The long tail through stb_image: BMP, TGA, PSD, PNM and HDR.
 //
 // stb_image wants the whole file and gives the whole bitmap. Both are charged to the budget, and the number of pixels
 // is limited more tightly than that of formats that stream.
@@ -25,23 +25,14 @@ static void release(void *block) {
   ccodecs_free(current_budget, block);
 }
 
-static void *reallocate(void *block, size_t old_count, size_t new_count) {
-  void *moved = allocate(new_count);
-  if (moved != NULL && block != NULL) {
-    memcpy(moved, block, old_count < new_count ? old_count : new_count);
-    ccodecs_free(current_budget, block);
-  }
-  return moved;
-}
-
 #define STBI_MALLOC allocate
 #define STBI_FREE release
-#define STBI_REALLOC_SIZED reallocate
-#define STBI_REALLOC(block, new_count) reallocate(block, new_count, new_count)
+#define STBI_REALLOC(block, new_count) NULL // only its PNG and GIF decoders, left out below, grow blocks
 #define STBI_NO_STDIO
 #define STBI_NO_JPEG
 #define STBI_NO_PNG
 #define STBI_NO_PIC
+#define STBI_NO_GIF
 #define STBI_ASSERT(condition) ((void)0)
 #define STBI_MAX_DIMENSIONS (1 << 24)
 #define STB_IMAGE_STATIC
@@ -56,7 +47,7 @@ static void *reallocate(void *block, size_t old_count, size_t new_count) {
 
 static const size_t first_probe = 4096;
 static const uint32_t strip_row_count = 64;
-/// stb_image's decoder states: dictionaries of GIF and palettes.
+/// stb_image's decoder states and palettes.
 static const size_t library_bytes = 256 * 1024;
 
 typedef struct stb_decoder {
@@ -136,7 +127,6 @@ static void describe(stb_decoder *d, int width, int height, int channels) {
   header->holds_input = true;
   header->holds_bitmap = true;
   header->color_space = channels <= 2 ? CCODECS_COLOR_GRAY : CCODECS_COLOR_RGB;
-  header->frame_count = header->format == CCODECS_FORMAT_GIF ? 0 : 1;
   d->channels = header->has_alpha ? 4 : channels == 1 ? 1 : 3;
 }
 
@@ -184,9 +174,8 @@ static ccodecs_status estimate(
     const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
   (void)options;
   const uint64_t pixels = (uint64_t)base->header.width * base->header.height;
-  // GIF and PSD are decoded in four channels, GIF with two more planes of state; HDR in floats first.
-  const uint64_t per_pixel = base->header.format == CCODECS_FORMAT_GIF   ? 13
-                             : base->header.format == CCODECS_FORMAT_HDR ? 20
+  // PSD is decoded in four channels, HDR in floats first.
+  const uint64_t per_pixel = base->header.format == CCODECS_FORMAT_HDR   ? 20
                              : base->header.format == CCODECS_FORMAT_PSD ? 12
                                                                          : 8;
   *byte_count = pixels * per_pixel + library_bytes;
@@ -208,35 +197,6 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
       .vertical_scale = 1,
   };
   return CCODECS_OK;
-}
-
-/// Walks a GIF's blocks after its first picture. Source: GIF89a, sections 15 to 26.
-static bool has_second_frame(const uint8_t *bytes, size_t count) {
-  if (count < 13) {
-    return false;
-  }
-  size_t at = 13 + ((bytes[10] & 0x80) != 0 ? (size_t)3 << ((bytes[10] & 7) + 1) : 0);
-  for (int pictures = 0; at < count;) {
-    const uint8_t kind = bytes[at++];
-    if (kind == 0x2C) {
-      if (++pictures == 2) {
-        return true;
-      }
-      if (count - at < 10) {
-        return false;
-      }
-      at += 9 + ((bytes[at + 8] & 0x80) != 0 ? (size_t)3 << ((bytes[at + 8] & 7) + 1) : 0) + 1;
-    } else if (kind == 0x21) {
-      at++;
-    } else {
-      return false;
-    }
-    while (at < count && bytes[at] != 0) {
-      at += (size_t)bytes[at] + 1;
-    }
-    at++;
-  }
-  return false;
 }
 
 /// Whether the file is too short for its header, for formats of which stb_image reads zeros past the end.
@@ -286,10 +246,6 @@ static ccodecs_status load(stb_decoder *d) {
   }
   if ((uint32_t)width != d->base.header.width || (uint32_t)height != d->base.header.height) {
     return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the bitmap has another size than the header says");
-  }
-  if (d->base.header.format == CCODECS_FORMAT_GIF &&
-      has_second_frame(ccodecs_bytes_start(&d->file), d->file.count)) {
-    d->base.header.warnings |= CCODECS_WARNING_FIRST_FRAME;
   }
   ccodecs_bytes_free(&d->file, d->base.budget);
   return CCODECS_OK;
