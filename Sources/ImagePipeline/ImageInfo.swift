@@ -17,7 +17,7 @@ package struct ImageInfo: Sendable, Hashable {
   init(_ header: ImageHeader) {
     format = header.format.rawValue
     size = PixelSize(width: header.width, height: header.height).turned(by: header.orientation)
-    orientation = header.orientation.rawValue
+    orientation = header.isStorageOrder ? Orientation.up.rawValue : header.orientation.rawValue
     hasAlpha = header.hasAlpha
     bitDepth = header.bitDepth
     colorSpace = header.colorSpace.rawValue

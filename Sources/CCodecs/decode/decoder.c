@@ -60,6 +60,12 @@ ccodecs_status ccodecs_decoder_create(
   case CCODECS_FORMAT_GIF:
     *decoder = ccodecs_gif_decoder_create(limits, budget);
     break;
+  case CCODECS_FORMAT_BMP:
+    *decoder = ccodecs_bmp_decoder_create(limits, budget);
+    break;
+  case CCODECS_FORMAT_TGA:
+    *decoder = ccodecs_tga_decoder_create(limits, budget);
+    break;
   default:
     *decoder = ccodecs_stb_decoder_create(format, limits, budget);
     break;

@@ -1,4 +1,4 @@
-// The long tail through stb_image: BMP, TGA, PSD, PNM and HDR.
+// The long tail through stb_image: PSD, PNM and HDR.
 //
 // stb_image wants the whole file and gives the whole bitmap. Both are charged to the budget, and the number of pixels
 // is limited more tightly than that of formats that stream.
@@ -33,6 +33,8 @@ static void release(void *block) {
 #define STBI_NO_PNG
 #define STBI_NO_PIC
 #define STBI_NO_GIF
+#define STBI_NO_BMP
+#define STBI_NO_TGA
 #define STBI_ASSERT(condition) ((void)0)
 #define STBI_MAX_DIMENSIONS (1 << 24)
 #define STB_IMAGE_STATIC
@@ -113,7 +115,7 @@ static ccodecs_status fail_with_reason(stb_decoder *d) {
   if (is_out_of_memory || says(reason, "outofmem")) {
     status = CCODECS_NO_MEMORY;
   } else if (says(reason, "unsupported") || says(reason, "unknown") || says(reason, "not RGB") ||
-             says(reason, "BMP RLE") || says(reason, "monochrome") || says(reason, "wrong channel")) {
+             says(reason, "wrong channel")) {
     status = CCODECS_UNSUPPORTED;
   }
   return ccodecs_decoder_fail(&d->base, status, "%s data: %s", ccodecs_format_name(d->base.header.format), reason);
@@ -199,35 +201,7 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   return CCODECS_OK;
 }
 
-/// Whether the file is too short for its header, for formats of which stb_image reads zeros past the end.
-static bool is_short(const stb_decoder *d) {
-  const uint8_t *bytes = ccodecs_bytes_start(&d->file);
-  const uint64_t pixels = (uint64_t)d->base.header.width * d->base.header.height;
-  switch (d->base.header.format) {
-  case CCODECS_FORMAT_BMP: {
-    if (d->file.count < 34 || ccodecs_le32(bytes + 14) < 40) {
-      return d->file.count < 26;
-    }
-    const uint64_t bits = ccodecs_le16(bytes + 28);
-    const uint64_t stride = ((uint64_t)d->base.header.width * bits + 31) / 32 * 4;
-    return d->file.count < ccodecs_le32(bytes + 10) + stride * d->base.header.height;
-  }
-  case CCODECS_FORMAT_TGA: {
-    const bool is_packed = (bytes[2] & 8) != 0;
-    const uint64_t map = bytes[1] == 0 ? 0 : (uint64_t)ccodecs_le16(bytes + 5) * ((bytes[7] + 7u) / 8);
-    return !is_packed && d->file.count < 18 + bytes[0] + map + pixels * ((bytes[16] + 7u) / 8);
-  }
-  default:
-    return false;
-  }
-}
-
 static ccodecs_status load(stb_decoder *d) {
-  if (is_short(d)) {
-    return ccodecs_decoder_fail(
-        &d->base, CCODECS_TRUNCATED, "%s data: the file is shorter than its header says",
-        ccodecs_format_name(d->base.header.format));
-  }
   int width;
   int height;
   int channels;

@@ -164,6 +164,7 @@ typedef struct ccodecs_header {
   uint32_t width;      ///< As stored, before orientation, in pixels.
   uint32_t height;     ///< As stored, before orientation, in pixels.
   uint8_t orientation; ///< EXIF 1 to 8; 1 when the picture says nothing valid.
+  bool is_storage_order; ///< The orientation is the format's order of rows and columns, not that of a camera.
   uint8_t bit_depth;   ///< Bits per sample as stored.
   bool has_alpha;
   bool is_progressive; ///< Progressive JPEG or interlaced PNG: no row is final before the last scan or pass.
