@@ -94,7 +94,8 @@ let targets: [Target] = [
   .target(
     name: "CCodecs",
     dependencies: ["CLibJPEG", "CLibPNG", "CLibWebP"],
-    cSettings: strictC),
+    cSettings: strictC,
+    linkerSettings: [.linkedLibrary("m")]),
   // Embedded C: resize, colour and orientation kernels; depends on nothing.
   .target(name: "CPixels", cSettings: strictC, linkerSettings: [.linkedLibrary("m")]),
 

@@ -7,10 +7,10 @@
 
 #include "../bytes.h"
 #include "decoder.h"
+#include "gif_codes.h"
 
 #include <string.h>
 
-enum { MAX_CODES = 4096, MAX_CODE_BITS = 12, NO_CODE = 0xFFFF };
 enum { EXTENSION = 0x21, DESCRIPTOR = 0x2C, TRAILER = 0x3B, GRAPHIC_CONTROL = 0xF9 };
 
 /// A strip's rows are as many as fit here, and at least one.
@@ -54,17 +54,7 @@ typedef struct gif_decoder {
   uint32_t channels;
   uint8_t palette[256][4];
 
-  uint32_t least_bits;
-  uint32_t code_bits;
-  uint64_t bits;      ///< Codes to come, lowest bit first.
-  uint32_t bit_count;
-  uint32_t next_code;
-  uint32_t previous;  ///< The code before, or NO_CODE after a clear code.
-  uint16_t prefixes[MAX_CODES];
-  uint16_t lengths[MAX_CODES];
-  uint8_t suffixes[MAX_CODES];
-  uint8_t firsts[MAX_CODES];
-
+  gif_codes codes;
   uint8_t *indices;     ///< Decoded and not given yet; all of an interlaced frame.
   size_t index_count;
   uint64_t index_left;  ///< Of the frame, not decoded yet.
@@ -133,23 +123,11 @@ static bool covers_canvas(const gif_decoder *d) {
   return d->width == d->base.header.width && d->height == d->base.header.height;
 }
 
-static void clear_codes(gif_decoder *d) {
-  d->code_bits = d->least_bits + 1;
-  d->next_code = (1u << d->least_bits) + 2;
-  d->previous = NO_CODE;
-}
-
 static ccodecs_status begin_frame(gif_decoder *d) {
-  d->least_bits = d->token[0];
-  if (d->least_bits < 1 || d->least_bits > 8) {
+  if (d->token[0] < 1 || d->token[0] > 8) {
     return corrupt(d, "the first code size is not one of 1 to 8");
   }
-  for (uint32_t i = 0; i < 1u << d->least_bits; i++) {
-    d->prefixes[i] = 0;
-    d->lengths[i] = 1;
-    d->suffixes[i] = d->firsts[i] = (uint8_t)i;
-  }
-  clear_codes(d);
+  gif_codes_begin(&d->codes, d->token[0]);
   ccodecs_header *header = &d->base.header;
   header->color_space = CCODECS_COLOR_RGB;
   header->frame_count = 0;
@@ -350,7 +328,7 @@ static uint8_t scales(const ccodecs_decoder *base) {
 
 /// The last string of a strip reaches at most its length beyond the strip.
 static size_t index_capacity(const gif_decoder *d) {
-  return d->is_interlaced ? (size_t)d->width * d->height : (size_t)d->width * d->strip_rows + MAX_CODES;
+  return d->is_interlaced ? (size_t)d->width * d->height : (size_t)d->width * d->strip_rows + GIF_MOST_CODES;
 }
 
 static ccodecs_status estimate(
@@ -382,72 +360,54 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
 
 /// Appends the string of `code`, or as much of it as the frame still takes.
 static void put_string(gif_decoder *d, uint32_t code) {
-  size_t length = d->lengths[code];
+  const gif_codes *c = &d->codes;
+  size_t length = c->lengths[code];
   for (; length > d->index_left; length--) {
-    code = d->prefixes[code];
+    code = c->prefixes[code];
   }
   uint8_t *end = d->indices + d->index_count + length;
   for (size_t i = 1; i <= length; i++) {
-    end[-(ptrdiff_t)i] = d->suffixes[code];
-    code = d->prefixes[code];
+    end[-(ptrdiff_t)i] = c->suffixes[code];
+    code = c->prefixes[code];
   }
   d->index_count += length;
   d->index_left -= length;
 }
 
-static void add_code(gif_decoder *d, uint8_t suffix) {
-  const uint32_t code = d->next_code;
-  d->prefixes[code] = (uint16_t)d->previous;
-  d->lengths[code] = (uint16_t)(d->lengths[d->previous] + 1);
-  d->suffixes[code] = suffix;
-  d->firsts[code] = d->firsts[d->previous];
-  d->next_code++;
-  if (d->next_code == 1u << d->code_bits && d->code_bits < MAX_CODE_BITS) {
-    d->code_bits++;
-  }
+static ccodecs_status ends_early(gif_decoder *d) {
+  return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the GIF frame ends before its last row");
 }
 
-/// Takes one code from `bits`. CCODECS_DONE at the end code.
 static ccodecs_status take_code(gif_decoder *d) {
-  const uint32_t code = (uint32_t)d->bits & ((1u << d->code_bits) - 1);
-  const uint32_t clear = 1u << d->least_bits;
-  d->bits >>= d->code_bits;
-  d->bit_count -= d->code_bits;
-  if (code == clear) {
-    clear_codes(d);
+  uint32_t code;
+  switch (gif_codes_take(&d->codes, &code)) {
+  case GIF_CODE_STRING:
+    put_string(d, code);
     return CCODECS_OK;
+  case GIF_CODE_CLEAR:
+    return CCODECS_OK;
+  case GIF_CODE_END:
+    return ends_early(d);
+  case GIF_CODE_BAD:
+    break;
   }
-  if (code == clear + 1) {
-    return CCODECS_DONE;
-  }
-  const bool is_next = code == d->next_code && d->previous != NO_CODE && d->next_code < MAX_CODES;
-  if (code >= d->next_code && !is_next) {
-    return corrupt(d, "a code is not in the dictionary");
-  }
-  if (d->previous != NO_CODE && d->next_code < MAX_CODES) {
-    add_code(d, d->firsts[is_next ? d->previous : code]);
-  }
-  put_string(d, code);
-  d->previous = code;
-  return CCODECS_OK;
+  return corrupt(d, "a code is not in the dictionary");
 }
 
 /// Decodes until `wanted` indices wait or the window is consumed.
 static ccodecs_status fill(gif_decoder *d, ccodecs_input *input, size_t wanted) {
+  gif_codes *c = &d->codes;
   while (d->index_count < wanted) {
-    if (d->state == STATE_DATA && d->bit_count >= d->code_bits) {
+    if (d->state == STATE_DATA && c->bit_count >= c->code_bits) {
       const ccodecs_status status = take_code(d);
-      if (status == CCODECS_DONE) {
-        return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the GIF frame ends before its last row");
-      }
       if (status != CCODECS_OK) {
         return status;
       }
     } else if (input->count == 0) {
       return CCODECS_NEEDS_INPUT;
     } else if (d->state == STATE_DATA && d->block_left > 0) {
-      for (; d->bit_count <= 56 && d->block_left > 0 && input->count > 0; d->bit_count += 8, d->block_left--) {
-        d->bits |= (uint64_t)input->bytes[0] << d->bit_count;
+      for (; c->bit_count <= 56 && d->block_left > 0 && input->count > 0; c->bit_count += 8, d->block_left--) {
+        c->bits |= (uint64_t)input->bytes[0] << c->bit_count;
         ccodecs_input_advance(input, 1);
       }
     } else {
@@ -455,7 +415,7 @@ static ccodecs_status fill(gif_decoder *d, ccodecs_input *input, size_t wanted) 
       ccodecs_input_advance(input, 1);
       d->state = STATE_DATA;
       if (d->block_left == 0) {
-        return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the GIF frame ends before its last row");
+        return ends_early(d);
       }
     }
   }

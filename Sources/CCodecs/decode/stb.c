@@ -1,4 +1,4 @@
-// The long tail through stb_image: PSD, PNM and HDR.
+// The long tail through stb_image: PSD and PNM.
 //
 // stb_image wants the whole file and gives the whole bitmap. Both are charged to the budget, and the number of pixels
 // is limited more tightly than that of formats that stream.
@@ -35,6 +35,8 @@ static void release(void *block) {
 #define STBI_NO_GIF
 #define STBI_NO_BMP
 #define STBI_NO_TGA
+#define STBI_NO_HDR
+#define STBI_NO_LINEAR
 #define STBI_ASSERT(condition) ((void)0)
 #define STBI_MAX_DIMENSIONS (1 << 24)
 #define STB_IMAGE_STATIC
@@ -176,10 +178,7 @@ static ccodecs_status estimate(
     const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
   (void)options;
   const uint64_t pixels = (uint64_t)base->header.width * base->header.height;
-  // PSD is decoded in four channels, HDR in floats first.
-  const uint64_t per_pixel = base->header.format == CCODECS_FORMAT_HDR   ? 20
-                             : base->header.format == CCODECS_FORMAT_PSD ? 12
-                                                                         : 8;
+  const uint64_t per_pixel = base->header.format == CCODECS_FORMAT_PSD ? 12 : 8; // PSD in four channels
   *byte_count = pixels * per_pixel + library_bytes;
   return CCODECS_OK;
 }

@@ -268,7 +268,7 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
     rows->planes[0] = d->strip;
     rows->row_strides[0] = d->row_bytes;
     rows->row_counts[0] = count;
-    return CCODECS_ROWS_READY;
+    return CCODECS_ROWS_READY; // a failure behind these rows is noted, and what the next call says
   }
   if (status == CCODECS_NEEDS_INPUT && input->is_last) {
     return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the TGA data ends before the last row");
