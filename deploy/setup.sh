@@ -8,7 +8,7 @@ if ! command -v swift >/dev/null; then
 fi
 
 if [[ "$(uname)" == Darwin ]]; then
-  wanted=(jpeg-turbo libpng pkgconf python webp)
+  wanted=(jpeg-turbo jpeg-xl libheif libpng libtiff pkgconf python webp)
   missing=()
   for formula in "${wanted[@]}"; do
     brew list --versions "$formula" >/dev/null || missing+=("$formula")
@@ -17,7 +17,10 @@ if [[ "$(uname)" == Darwin ]]; then
   exit 0
 fi
 
-wanted=(libjpeg62-turbo-dev libpng-dev libstb-dev libwebp-dev pkg-config python3 python3-venv)
+wanted=(
+  libjpeg62-turbo-dev libheif-dev libjxl-dev libpng-dev libstb-dev libtiff-dev libwebp-dev pkg-config python3
+  python3-venv
+)
 if ! apt-cache show libjpeg62-turbo-dev >/dev/null 2>&1 && grep -qi ubuntu /etc/os-release; then
   wanted[0]=libjpeg-turbo8-dev # Ubuntu's name for it
 fi

@@ -47,6 +47,7 @@ extension OutputFormat {
     case .jpeg: .jpeg
     case .png: .png
     case .webp: .webp
+    case .avif: .avif
     case .UNRECOGNIZED(let value): throw PipelineError(unknownValue: value, field: "preferred_format")
     }
   }
@@ -57,6 +58,7 @@ extension OutputFormat {
     case .jpeg: .jpeg
     case .png: .png
     case .webp: .webp
+    case .avif: .avif
     }
   }
 }

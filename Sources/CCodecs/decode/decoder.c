@@ -69,6 +69,22 @@ ccodecs_status ccodecs_decoder_create(
   case CCODECS_FORMAT_HDR:
     *decoder = ccodecs_hdr_decoder_create(limits, budget);
     break;
+#ifdef CCODECS_TIFF
+  case CCODECS_FORMAT_TIFF:
+    *decoder = ccodecs_tiff_decoder_create(limits, budget);
+    break;
+#endif
+#ifdef CCODECS_HEIF
+  case CCODECS_FORMAT_AVIF:
+  case CCODECS_FORMAT_HEIC:
+    *decoder = ccodecs_heif_decoder_create(format, limits, budget);
+    break;
+#endif
+#ifdef CCODECS_JXL
+  case CCODECS_FORMAT_JXL:
+    *decoder = ccodecs_jxl_decoder_create(limits, budget);
+    break;
+#endif
   default:
     *decoder = ccodecs_stb_decoder_create(format, limits, budget);
     break;

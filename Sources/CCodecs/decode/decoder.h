@@ -52,6 +52,16 @@ ccodecs_decoder *ccodecs_gif_decoder_create(const ccodecs_limits *limits, ccodec
 ccodecs_decoder *ccodecs_bmp_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
 ccodecs_decoder *ccodecs_tga_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
 ccodecs_decoder *ccodecs_hdr_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
+#ifdef CCODECS_TIFF
+ccodecs_decoder *ccodecs_tiff_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
+#endif
+#ifdef CCODECS_HEIF
+ccodecs_decoder *ccodecs_heif_decoder_create(
+    ccodecs_format format, const ccodecs_limits *limits, ccodecs_budget *budget);
+#endif
+#ifdef CCODECS_JXL
+ccodecs_decoder *ccodecs_jxl_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
+#endif
 ccodecs_decoder *ccodecs_stb_decoder_create(
     ccodecs_format format, const ccodecs_limits *limits, ccodecs_budget *budget);
 
