@@ -95,8 +95,9 @@ static ccodecs_status describe(heif_decoder *d) {
   header->color_space = CCODECS_COLOR_RGB;
   header->holds_bitmap = true;
   const int pictures = heif_context_get_number_of_top_level_images(d->context);
-  header->frame_count = pictures > 0 ? (uint32_t)pictures : 1;
-  header->warnings |= pictures > 1 ? CCODECS_WARNING_FIRST_FRAME : 0;
+  const bool is_sequence = memcmp(ccodecs_bytes_start(&d->file) + 8, "avis", 4) == 0;
+  header->frame_count = is_sequence ? 0 : pictures > 0 ? (uint32_t)pictures : 1;
+  header->warnings |= pictures > 1 || is_sequence ? CCODECS_WARNING_FIRST_FRAME : 0;
   d->channels = header->has_alpha ? 4 : 3;
   return CCODECS_OK;
 }
@@ -183,6 +184,19 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
 
 // MARK: Rows
 
+/// Colours that the file holds times alpha, without it.
+static void divide_alpha(uint8_t *pixels, size_t row_stride, uint32_t width, uint32_t height) {
+  for (uint32_t y = 0; y < height; y++) {
+    uint8_t *p = pixels + y * row_stride;
+    for (uint32_t x = 0; x < width; x++, p += 4) {
+      for (int i = 0; i < 3 && p[3] > 0; i++) {
+        const uint32_t quotient = (p[i] * 255u + p[3] / 2u) / p[3];
+        p[i] = quotient > 255 ? 255 : (uint8_t)quotient;
+      }
+    }
+  }
+}
+
 static ccodecs_status decode(heif_decoder *d) {
   struct heif_decoding_options *options = heif_decoding_options_alloc();
   if (options == NULL) {
@@ -196,14 +210,18 @@ static ccodecs_status decode(heif_decoder *d) {
     return fail(d, error);
   }
   int stride = 0;
-  d->pixels = heif_image_get_plane_readonly(d->image, heif_channel_interleaved, &stride);
+  uint8_t *pixels = heif_image_get_plane(d->image, heif_channel_interleaved, &stride);
   const int width = heif_image_get_width(d->image, heif_channel_interleaved);
   const int height = heif_image_get_height(d->image, heif_channel_interleaved);
-  if (d->pixels == NULL || width < 0 || height < 0 || (uint32_t)width != d->base.header.width ||
+  if (pixels == NULL || width < 0 || height < 0 || (uint32_t)width != d->base.header.width ||
       (uint32_t)height != d->base.header.height || (size_t)stride < (size_t)width * d->channels) {
     return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the picture has another size than its header says");
   }
+  d->pixels = pixels;
   d->row_stride = (size_t)stride;
+  if (d->channels == 4 && heif_image_handle_is_premultiplied_alpha(d->handle)) {
+    divide_alpha(pixels, d->row_stride, d->base.header.width, d->base.header.height);
+  }
   return CCODECS_OK;
 }
 

@@ -98,6 +98,7 @@ static ccodecs_status begin(jxl_decoder *d) {
   }
   d->library = JxlDecoderCreate(NULL);
   return d->library != NULL && JxlDecoderSetKeepOrientation(d->library, JXL_TRUE) == JXL_DEC_SUCCESS &&
+                 JxlDecoderSetUnpremultiplyAlpha(d->library, JXL_TRUE) == JXL_DEC_SUCCESS &&
                  JxlDecoderSubscribeEvents(d->library, JXL_DEC_BASIC_INFO | JXL_DEC_FULL_IMAGE) == JXL_DEC_SUCCESS
              ? CCODECS_OK
              : CCODECS_NO_MEMORY;
