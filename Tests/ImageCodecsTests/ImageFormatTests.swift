@@ -9,7 +9,7 @@ struct ImageFormatTests {
     let bytes = Array(Fixture.bytes(name).prefix(ImageFormat.sniffByteCount))
     let byExtension: [String: ImageFormat] = [
       "jpg": .jpeg, "png": .png, "webp": .webp, "gif": .gif, "bmp": .bmp, "tga": .tga, "psd": .psd, "ppm": .pnm,
-      "pgm": .pnm, "hdr": .hdr, "tiff": .tiff, "avif": .avif, "heic": .heic, "jxl": .jxl,
+      "pgm": .pnm, "pbm": .pnm, "pam": .pnm, "hdr": .hdr, "tiff": .tiff, "avif": .avif, "heic": .heic, "jxl": .jxl,
     ]
     let suffix = try #require(name.split(separator: ".").last.map(String.init))
     #expect(ImageFormat.sniff(bytes.span.bytes) == byExtension[suffix])

@@ -66,6 +66,9 @@ ccodecs_status ccodecs_decoder_create(
   case CCODECS_FORMAT_TGA:
     *decoder = ccodecs_tga_decoder_create(limits, budget);
     break;
+  case CCODECS_FORMAT_PNM:
+    *decoder = ccodecs_pnm_decoder_create(limits, budget);
+    break;
   case CCODECS_FORMAT_HDR:
     *decoder = ccodecs_hdr_decoder_create(limits, budget);
     break;

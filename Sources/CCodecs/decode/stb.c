@@ -1,4 +1,4 @@
-// The long tail through stb_image: PSD and PNM.
+// PSD through stb_image.
 //
 // stb_image wants the whole file and gives the whole bitmap. Both are charged to the budget, and the number of pixels
 // is limited more tightly than that of formats that stream.
@@ -35,6 +35,7 @@ static void release(void *block) {
 #define STBI_NO_GIF
 #define STBI_NO_BMP
 #define STBI_NO_TGA
+#define STBI_NO_PNM
 #define STBI_NO_HDR
 #define STBI_NO_LINEAR
 #define STBI_ASSERT(condition) ((void)0)
@@ -178,8 +179,7 @@ static ccodecs_status estimate(
     const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
   (void)options;
   const uint64_t pixels = (uint64_t)base->header.width * base->header.height;
-  const uint64_t per_pixel = base->header.format == CCODECS_FORMAT_PSD ? 12 : 8; // PSD in four channels
-  *byte_count = pixels * per_pixel + library_bytes;
+  *byte_count = pixels * 12 + library_bytes; // four channels, of up to 16 bits, and the result
   return CCODECS_OK;
 }
 
