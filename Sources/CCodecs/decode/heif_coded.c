@@ -235,7 +235,7 @@ static bool read_item(
     }
     const size_t first = (size_t)(offset + base);
     const size_t left = source_count - first;
-    const size_t whole = sizes[1] == 0 || size > left ? left : (size_t)size;
+    const size_t whole = size > left ? left : (size_t)size; // a length of 0 is that to libheif, not the whole file
     if (i == 0 && pieces == 1) {
       read_bitstream(f, source + first, whole);
     }
