@@ -1,10 +1,11 @@
 # `make run` serves on 127.0.0.1:50051; `make test` passes every test. Each installs what is missing first.
 
 CONFIGURATION ?= release
-SWIFT_BUILD = swift build -c $(CONFIGURATION) --product image-worker
+# Which formats are on by default is found out anew each time.
+SWIFT_BUILD = swift build --manifest-cache none -c $(CONFIGURATION) --product image-worker
 WORKER = .build/$(CONFIGURATION)/image-worker
 
-.PHONY: run test unit-test end-to-end-test build release setup format check-format generate check-generated lint \
+.PHONY: run test unit-test end-to-end-test fuzz build release setup format check-format generate check-generated lint \
         breaking bench clean
 
 ## Serve on 127.0.0.1:50051. Options: make run ARGS="--port 8080"
@@ -15,14 +16,21 @@ run: build
 build: setup
 	$(SWIFT_BUILD)
 
-## Pass every test: those of the package, then those of a foreign client against the worker.
-test: setup unit-test end-to-end-test
+## Pass every test: those of the package, those of a foreign client against the worker, and a minute of fuzzing.
+test: setup unit-test end-to-end-test fuzz
 
 unit-test: setup
-	swift test
+	swift test --manifest-cache none
 
 end-to-end-test: build
 	Tests/ForeignClientTests/run.sh $(WORKER)
+
+# Of each decoder: about a minute in all on two cores.
+FUZZ_SECONDS ?= 6
+
+## Fuzz every decoder under sanitizers. Options: make fuzz FUZZ_SECONDS=1800
+fuzz: setup
+	Tests/Fuzz/run.sh $(FUZZ_SECONDS)
 
 ## Install the system packages that are missing.
 setup:

@@ -1,6 +1,33 @@
 // swift-tools-version: 6.2
 
+import Foundation
 import PackageDescription
+
+/// Picture formats that are built in where pkg-config knows their library, or as the option `--traits` says.
+///
+/// A build without any of them: `--disable-default-traits`.
+let formatTraits: [(name: String, library: String, description: String)] = [
+  ("TIFF", "libtiff-4", "Decode TIFF through libtiff."),
+  ("HEIF", "libheif", "Decode HEIC and AVIF, and encode AVIF, through libheif."),
+  ("JXL", "libjxl", "Decode JPEG XL through libjxl."),
+]
+
+/// Whether one of pkg-config's directories has a file for `library`.
+///
+/// Its program can't be run from every manifest.
+func isInstalled(_ library: String) -> Bool {
+  let custom = (Context.environment["PKG_CONFIG_PATH"] ?? "").split(separator: ":").map(String.init)
+  let prefixes = ["/usr", "/usr/local", "/opt/homebrew"]
+  let triples = ["x86_64-linux-gnu", "aarch64-linux-gnu"].map { "lib/\($0)" }
+  let usual = prefixes.flatMap { prefix in
+    (["lib", "lib64", "share"] + triples).map { "\(prefix)/\($0)/pkgconfig" }
+  }
+  return (custom + usual).contains { FileManager.default.fileExists(atPath: "\($0)/\(library).pc") }
+}
+
+func whenBuilt(_ target: String, _ trait: String) -> Target.Dependency {
+  .target(name: target, condition: .when(traits: [trait]))
+}
 
 let packages: [Package.Dependency] = [
   .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -37,6 +64,8 @@ let strictC: [CSetting] = [
   .enableWarning("all"),
   .enableWarning("extra"),
 ]
+
+let formatDefinitions: [CSetting] = formatTraits.map { .define("CCODECS_\($0.name)", .when(traits: [$0.name])) }
 
 let grpcCore: Target.Dependency = .product(name: "GRPCCore", package: "grpc-swift-2")
 let grpcInProcess: Target.Dependency = .product(name: "GRPCInProcessTransport", package: "grpc-swift-2")
@@ -93,8 +122,12 @@ let targets: [Target] = [
   // Embedded C: one push decoder and one encoder interface over the codec libraries.
   .target(
     name: "CCodecs",
-    dependencies: ["CLibISAL", "CLibJPEG", "CLibWebP", "CLibZ"],
-    cSettings: strictC),
+    dependencies: [
+      "CLibISAL", "CLibJPEG", "CLibWebP", "CLibZ", whenBuilt("CLibTIFF", "TIFF"), whenBuilt("CLibHEIF", "HEIF"),
+      whenBuilt("CLibJXL", "JXL"),
+    ],
+    cSettings: strictC + formatDefinitions,
+    linkerSettings: [.linkedLibrary("m"), .linkedLibrary("jxl", .when(traits: ["JXL"]))]),
   // Embedded C: resize, colour and orientation kernels; depends on nothing.
   .target(name: "CPixels", cSettings: strictC, linkerSettings: [.linkedLibrary("m")]),
 
@@ -110,6 +143,15 @@ let targets: [Target] = [
     providers: [.apt(["libwebp-dev"]), .brew(["webp"])]),
   .systemLibrary(
     name: "CLibZ", path: "Sources/System/CLibZ", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
+  .systemLibrary(
+    name: "CLibTIFF", path: "Sources/System/CLibTIFF", pkgConfig: "libtiff-4",
+    providers: [.apt(["libtiff-dev"]), .brew(["libtiff"])]),
+  .systemLibrary(
+    name: "CLibHEIF", path: "Sources/System/CLibHEIF", pkgConfig: "libheif",
+    providers: [.apt(["libheif-dev"]), .brew(["libheif"])]),
+  // Not by pkg-config, whose file for it has a flag that the package manager warns of each time.
+  .systemLibrary(
+    name: "CLibJXL", path: "Sources/System/CLibJXL", providers: [.apt(["libjxl-dev"]), .brew(["jpeg-xl"])]),
 
   // Fixtures, chunking, and reference implementations shared by the tests.
   .target(
@@ -147,6 +189,9 @@ let package = Package(
   name: "image-worker",
   platforms: [.macOS(.v15)],
   products: [.executable(name: "image-worker", targets: ["image-worker"])],
+  traits: Set(
+    formatTraits.map { .trait(name: $0.name, description: $0.description) }
+      + [.default(enabledTraits: Set(formatTraits.filter { isInstalled($0.library) }.map(\.name)))]),
   dependencies: packages,
   targets: targets,
   swiftLanguageModes: [.v6],

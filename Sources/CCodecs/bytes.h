@@ -5,6 +5,8 @@
 
 #include "ccodecs.h"
 
+#include <string.h>
+
 /// Bytes that are appended at the end and taken from the front, in one charged block.
 typedef struct ccodecs_bytes {
   uint8_t *block;
@@ -33,6 +35,26 @@ void ccodecs_bytes_free(ccodecs_bytes *bytes, ccodecs_budget *budget);
 static inline void ccodecs_input_advance(ccodecs_input *input, size_t count) {
   input->bytes += count;
   input->count -= count;
+}
+
+/// Moves bytes from the window behind the `*count` that `token` holds, until it holds `wanted`; true when it does.
+static inline bool ccodecs_input_collect(ccodecs_input *input, uint8_t *token, size_t *count, size_t wanted) {
+  const size_t missing = *count < wanted ? wanted - *count : 0;
+  const size_t taken = input->count < missing ? input->count : missing;
+  if (taken > 0) {
+    memcpy(token + *count, input->bytes, taken);
+    ccodecs_input_advance(input, taken);
+    *count += taken;
+  }
+  return *count >= wanted;
+}
+
+/// Moves a window past as many of the `*left` bytes as it has; true when none is left.
+static inline bool ccodecs_input_skip(ccodecs_input *input, uint64_t *left) {
+  const size_t taken = input->count < *left ? input->count : (size_t)*left;
+  ccodecs_input_advance(input, taken);
+  *left -= taken;
+  return *left == 0;
 }
 
 static inline uint32_t ccodecs_be32(const uint8_t *p) {

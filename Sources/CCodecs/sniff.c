@@ -123,5 +123,27 @@ const char *ccodecs_format_name(ccodecs_format format) {
 }
 
 bool ccodecs_format_can_decode(ccodecs_format format) {
-  return format >= CCODECS_FORMAT_JPEG && format <= CCODECS_FORMAT_HDR;
+  switch (format) {
+  case CCODECS_FORMAT_TIFF:
+#ifdef CCODECS_TIFF
+    return true;
+#else
+    return false;
+#endif
+  case CCODECS_FORMAT_AVIF:
+  case CCODECS_FORMAT_HEIC:
+#ifdef CCODECS_HEIF
+    return true;
+#else
+    return false;
+#endif
+  case CCODECS_FORMAT_JXL:
+#ifdef CCODECS_JXL
+    return true;
+#else
+    return false;
+#endif
+  default:
+    return format >= CCODECS_FORMAT_JPEG && format <= CCODECS_FORMAT_HDR;
+  }
 }

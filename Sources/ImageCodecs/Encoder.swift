@@ -10,15 +10,15 @@ package struct EncoderOptions: Sendable, Hashable {
     case quarter
   }
 
-  /// `.jpeg`, `.png` or `.webp`.
+  /// `.jpeg`, `.png`, `.webp`, or `.avif` where it was built in.
   package var format: ImageFormat
   package var width: Int
   package var height: Int
-  /// JPEG takes `gray8`, `rgb8` and `ycc8`; PNG `gray8`, `rgb8` and `rgba8`; WebP `rgb8` and `rgba8`.
+  /// JPEG takes `gray8`, `rgb8` and `ycc8`; PNG `gray8`, `rgb8` and `rgba8`; WebP and AVIF `rgb8` and `rgba8`.
   package var pixelFormat: PixelFormat
   /// For JPEG, and for the size of the planes given as `ycc8`.
   package var subsampling: ChromaSubsampling
-  /// 1 to 100; for JPEG and lossy WebP.
+  /// 1 to 100; for JPEG, WebP and AVIF.
   package var quality: Int
   /// 0 to 9; for PNG.
   package var compressionLevel: Int

@@ -17,12 +17,7 @@ package enum ImageFormat: String, Sendable, Hashable, CaseIterable {
   package var isDecodable: Bool { ccodecs_format_can_decode(handle) }
 
   /// Whether an `Encoder` can be made for this format.
-  package var isEncodable: Bool {
-    switch self {
-    case .jpeg, .png, .webp: true
-    default: false
-    }
-  }
+  package var isEncodable: Bool { ccodecs_format_can_encode(handle) }
 
   init?(_ handle: ccodecs_format) {
     guard let match = ImageFormat.allCases.first(where: { $0.handle == handle }) else { return nil }

@@ -18,7 +18,10 @@ package struct ImageHeader: Sendable, Hashable {
   package var width: Int
   /// Pixels as stored, before orientation.
   package var height: Int
+  /// What must be done to the rows as they come.
   package var orientation: Orientation
+  /// The orientation is the format's order of rows and columns (BMP, TGA), not that of a camera.
+  package var isStorageOrder: Bool
   /// Bits per sample as stored.
   package var bitDepth: Int
   package var hasAlpha: Bool
@@ -40,6 +43,7 @@ extension ImageHeader {
     width = Int(handle.width)
     height = Int(handle.height)
     orientation = Orientation(rawValue: Int(handle.orientation)) ?? .up
+    isStorageOrder = handle.is_storage_order
     bitDepth = Int(handle.bit_depth)
     hasAlpha = handle.has_alpha
     isProgressive = handle.is_progressive

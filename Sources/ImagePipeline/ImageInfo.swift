@@ -2,7 +2,7 @@ internal import ImageCodecs
 
 /// A picture's properties as a person sees it: width and height are those after orientation.
 package struct ImageInfo: Sendable, Hashable {
-  /// `jpeg`, `png`, `webp`, `gif`, `bmp`, `tga`, `psd`, `pnm` or `hdr`.
+  /// `jpeg`, `png`, `webp`, `gif`, `bmp`, `tga`, `psd`, `pnm`, `hdr`, `tiff`, `avif`, `heic` or `jxl`.
   package var format: String
   package var size: PixelSize
   /// The EXIF orientation as stored, 1 to 8.
@@ -17,7 +17,7 @@ package struct ImageInfo: Sendable, Hashable {
   init(_ header: ImageHeader) {
     format = header.format.rawValue
     size = PixelSize(width: header.width, height: header.height).turned(by: header.orientation)
-    orientation = header.orientation.rawValue
+    orientation = header.isStorageOrder ? Orientation.up.rawValue : header.orientation.rawValue
     hasAlpha = header.hasAlpha
     bitDepth = header.bitDepth
     colorSpace = header.colorSpace.rawValue

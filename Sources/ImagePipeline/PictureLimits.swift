@@ -6,8 +6,8 @@ package import ImageCodecs
 package struct PictureLimits: Sendable, Hashable {
   /// Width times height of a picture that is decoded strip by strip.
   package var maxPixels: UInt64
-  /// Width times height of a picture whose decoder holds the whole bitmap (GIF, BMP, TGA, PSD, PNM, HDR, interlaced
-  /// PNG, lossless WebP).
+  /// Width times height of a picture whose decoder holds the whole bitmap (PSD, HEIC, AVIF, JPEG XL, interlaced PNG and GIF,
+  /// lossless WebP).
   package var maxHeldPixels: UInt64
   /// Scans of a progressive JPEG.
   ///

@@ -82,8 +82,13 @@ package struct Plan: Sendable, Hashable {
       case .jpeg: .jpeg
       case .png: .png
       case .webp: .webp
+      case .avif: .avif
       case .original: header.format.isEncodable ? header.format : header.hasAlpha ? .png : .jpeg
       }
+    guard format.isEncodable else {
+      throw PipelineError(
+        .unservedField, "\(format.rawValue) results are not built into this worker", field: "preferred_format")
+    }
     let quality = configuration.compressionQuality ?? 1
     return EncoderOptions(
       format: format, width: outputSize.width, height: outputSize.height,

@@ -53,6 +53,7 @@ extension OutputFormat {
     case .jpeg: .jpeg
     case .png: .png
     case .webp: .webp
+    case .avif: .avif
     case .UNRECOGNIZED(let value): throw PipelineError(unknownValue: value, field: "preferred_format")
     }
   }
@@ -63,6 +64,7 @@ extension OutputFormat {
     case .jpeg: .jpeg
     case .png: .png
     case .webp: .webp
+    case .avif: .avif
     }
   }
 }

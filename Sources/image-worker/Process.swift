@@ -64,7 +64,7 @@ struct ConfigurationOptions: ParsableArguments {
   var quality: Double?
   @Option(help: "Divides the bounds; at least 1.")
   var scaleFactor: Double?
-  @Option(help: "Format of the result: original, jpeg, png or webp.")
+  @Option(help: "Format of the result: original, jpeg, png, webp or avif.")
   var format: OutputFormat?
   @Flag(help: "Enlarge pictures that are smaller than the bounds.")
   var allowUpscale = false

@@ -49,7 +49,7 @@ def test_process_image_fits_every_format_in_a_preset(client, name):
     assert max(len(r.chunk) for _, r in responses) <= 65536
 
 
-@pytest.mark.parametrize("format, name", [(2, "JPEG"), (3, "PNG"), (4, "WEBP")])
+@pytest.mark.parametrize("format, name", [(2, "JPEG"), (3, "PNG"), (4, "WEBP"), (5, "AVIF")])
 def test_every_format_out(client, format, name):
     responses = parts(client.process(fixture_bytes("alpha.png"), max_width=50, preferred_format=format))
     assert picture(responses).format == name and picture(responses).size == (50, 33)
@@ -69,7 +69,7 @@ def test_orientations_come_out_upright_and_without_metadata(client):
 @pytest.mark.parametrize("image, configuration, preset, code, reason, field", [
     (b"", {}, "", "INVALID_ARGUMENT", "EMPTY_IMAGE", None),
     (b"only words, many of them, and no picture", {}, "", "UNIMPLEMENTED", "UNKNOWN_FORMAT", None),
-    (b"II*\0\x08\0\0\0", {}, "", "UNIMPLEMENTED", "UNSUPPORTED_IMAGE", None),
+    (b"qoif\0\0\0\x01", {}, "", "UNIMPLEMENTED", "UNSUPPORTED_IMAGE", None),
     (fixture_bytes("photo-420.jpg")[:3000], {}, "", "INVALID_ARGUMENT", "TRUNCATED_IMAGE", None),
     (fixture_bytes("pngsuite-xcsn0g01.png"), {}, "", "INVALID_ARGUMENT", "CORRUPT_IMAGE", None),
     (b"x", {}, "nope", "INVALID_ARGUMENT", "UNKNOWN_PRESET", "preset"),

@@ -77,13 +77,25 @@ struct DecoderTests {
     }
   }
 
+  /// Bytes at the end that hold no part of the picture: the end-of-image marker of a baseline JPEG, GIF's end code and
+  /// trailer and the frames after its first, the end mark of a run-length coded BMP, TGA's trailer, the values of
+  /// TIFF's last tags and what pads a Group 4 row, the last digits of a text, RIFF's padding.
+  private static func inessentialByteCount(name: String, byteCount: Int) -> Int {
+    switch name.split(separator: ".").last {
+    case "jpg" where !name.contains("progressive"): 2
+    case "gif": name == "animated-transparent.gif" ? byteCount * 3 / 4 : 4
+    case "tga": 27
+    case "bmp" where name == "rle8.bmp": 2
+    case "tiff": 4
+    case "ppm" where name == "text.ppm": 4
+    default: 1
+    }
+  }
+
   @Test("refuse every truncation, and give back all memory", arguments: Fixture.names)
   func truncationsAreErrors(name: String) {
     let bytes = Fixture.bytes(name)
-    // The end-of-image marker of a baseline JPEG, the trailer of GIF and of TGA, and the padding of RIFF hold no part of the picture.
-    let inessential =
-      name.hasSuffix(".jpg") && !name.contains("progressive")
-      ? 2 : name.hasSuffix(".gif") ? 3 : name.hasSuffix(".tga") ? 27 : 1
+    let inessential = Self.inessentialByteCount(name: name, byteCount: bytes.count)
     let step = max(1, bytes.count / 61)
     for count in stride(from: 1, to: bytes.count - inessential, by: step) {
       let budget = PictureBudget(limit: 1 << 30)
@@ -185,6 +197,16 @@ struct DecoderTests {
       _ = try Pixels.decode(Fixture.bytes("photo-progressive.jpg"), limits: limits)
     }
     #expect(error?.code == .limitExceeded)
+  }
+
+  @Test(
+    "say that only the first frame was decoded, once there is a second",
+    arguments: [("animated-transparent.gif", true), ("photo.gif", false), ("frame-within.gif", false)])
+  func firstFrame(name: String, isAnimated: Bool) throws {
+    for windowByteCount in [1, Int.max] {
+      let pixels = try Pixels.decode(Fixture.bytes(name), windowByteCount: windowByteCount)
+      #expect(pixels.warnings == (isAnimated ? [.firstFrameOnly] : []))
+    }
   }
 
   @Test("refuse a PNG whose checksum is wrong")

@@ -5,6 +5,9 @@ import TestSupport
 import Testing
 import Tracing
 
+/// The formats that this build writes.
+private let outputFormats: [OutputFormat] = [.jpeg, .png, .webp] + (ImageFormat.avif.isEncodable ? [.avif] : [])
+
 @Suite("Pipeline")
 struct PipelineTests {
   @Test("brings every kind of picture within its bounds, with the colours it had", arguments: Fixture.names)
@@ -34,7 +37,7 @@ struct PipelineTests {
 
   @Test(
     "shows all eight orientations upright, in every format out", arguments: ["jpg", "png", "webp"],
-    [OutputFormat.jpeg, .png, .webp])
+    outputFormats)
   func orientations(container: String, format: OutputFormat) throws {
     for value in 1...8 {
       let name = "orientation-\(value).\(container)"
@@ -85,6 +88,15 @@ struct PipelineTests {
     }
   }
 
+  @Test("refuses a format out that was not built in, naming the field", .enabled(if: !ImageFormat.avif.isEncodable))
+  func formatNotBuiltIn() {
+    let error = #expect(throws: PipelineError.self) {
+      _ = try process(Fixture.bytes("photo.png"), ProcessingConfiguration(preferredFormat: .avif))
+    }
+    #expect(error?.code == .unservedField && error?.field == "preferred_format")
+    #expect(error?.message.contains("avif") == true)
+  }
+
   @Test("flattens transparency on the background, white unless set")
   func flattening() throws {
     for (background, expected) in [(nil, 255.0), (Color(red: 0, green: 0, blue: 0), 0)] as [(Color?, Double)] {
@@ -96,7 +108,8 @@ struct PipelineTests {
     }
   }
 
-  @Test("keeps transparency where the format has it, without dark halos", arguments: [OutputFormat.png, .webp])
+  @Test(
+    "keeps transparency where the format has it, without dark halos", arguments: outputFormats.filter { $0 != .jpeg })
   func transparency(format: OutputFormat) throws {
     let configuration = ProcessingConfiguration(maxWidth: 60, compressionQuality: 1, preferredFormat: format)
     let (bytes, report) = try process(Fixture.bytes("alpha.png"), configuration)
@@ -137,7 +150,7 @@ struct PipelineTests {
 
   @Test("the plan's working set is never below what the picture took", arguments: Fixture.names)
   func estimateHolds(name: String) throws {
-    for format in [OutputFormat.jpeg, .png, .webp] {
+    for format in outputFormats {
       let configuration = ProcessingConfiguration(maxWidth: 50, compressionQuality: 0.8, preferredFormat: format)
       var reader = PictureReader(limits: PictureLimits())
       let bytes = Fixture.bytes(name)
@@ -160,7 +173,7 @@ struct PipelineTests {
     "bad input gets an error that says what is wrong",
     arguments: [
       ([], PipelineError.Code.emptyImage), (Array("this is no picture at all, just words".utf8), .unknownFormat),
-      ([0x49, 0x49, 0x2A, 0, 8, 0, 0, 0], .unsupportedImage),
+      (Array("qoif".utf8) + [0, 0, 0, 1], .unsupportedImage),
       (Array(Fixture.bytes("photo.png").prefix(400)), .truncatedImage),
       ([0xFF, 0xD8, 0xFF, 0xE0], .truncatedImage), (Fixture.bytes("pngsuite-xcsn0g01.png"), .corruptImage),
     ] as [([UInt8], PipelineError.Code)])

@@ -7,6 +7,8 @@ package struct Pixels: Equatable, Sendable {
   package var layout: [PlaneLayout]
   /// One array of samples for each plane.
   package var planes: [[UInt8]]
+  /// As they are after the last row.
+  package var warnings: [ImageHeader.Warning] = []
 
   /// Decodes `bytes`, given in windows of `windowByteCount`.
   package static func decode(
@@ -33,7 +35,9 @@ package struct Pixels: Equatable, Sendable {
       switch progress.value {
       case .needsInput: windows.advance()
       case .stripReady: decoder.withStrip { strip in pixels.append(strip) }
-      case .done: return pixels
+      case .done:
+        pixels.warnings = decoder.header.warnings
+        return pixels
       }
     }
   }

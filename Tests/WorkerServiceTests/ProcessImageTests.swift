@@ -139,7 +139,7 @@ struct ProcessImageTests {
     arguments: [
       ([], RPCError.Code.invalidArgument, "EMPTY_IMAGE"),
       (Array("only words, many of them, and no picture".utf8), .unimplemented, "UNKNOWN_FORMAT"),
-      ([0x49, 0x49, 0x2A, 0, 8, 0, 0, 0], .unimplemented, "UNSUPPORTED_IMAGE"),
+      (Array("qoif".utf8) + [0, 0, 0, 1], .unimplemented, "UNSUPPORTED_IMAGE"),
       (Array(Fixture.bytes("photo-420.jpg").prefix(3000)), .invalidArgument, "TRUNCATED_IMAGE"),
       (Fixture.bytes("pngsuite-xcsn0g01.png"), .invalidArgument, "CORRUPT_IMAGE"),
     ] as [([UInt8], RPCError.Code, String)])

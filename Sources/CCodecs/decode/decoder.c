@@ -57,6 +57,37 @@ ccodecs_status ccodecs_decoder_create(
   case CCODECS_FORMAT_WEBP:
     *decoder = ccodecs_webp_decoder_create(limits, budget);
     break;
+  case CCODECS_FORMAT_GIF:
+    *decoder = ccodecs_gif_decoder_create(limits, budget);
+    break;
+  case CCODECS_FORMAT_BMP:
+    *decoder = ccodecs_bmp_decoder_create(limits, budget);
+    break;
+  case CCODECS_FORMAT_TGA:
+    *decoder = ccodecs_tga_decoder_create(limits, budget);
+    break;
+  case CCODECS_FORMAT_PNM:
+    *decoder = ccodecs_pnm_decoder_create(limits, budget);
+    break;
+  case CCODECS_FORMAT_HDR:
+    *decoder = ccodecs_hdr_decoder_create(limits, budget);
+    break;
+#ifdef CCODECS_TIFF
+  case CCODECS_FORMAT_TIFF:
+    *decoder = ccodecs_tiff_decoder_create(limits, budget);
+    break;
+#endif
+#ifdef CCODECS_HEIF
+  case CCODECS_FORMAT_AVIF:
+  case CCODECS_FORMAT_HEIC:
+    *decoder = ccodecs_heif_decoder_create(format, limits, budget);
+    break;
+#endif
+#ifdef CCODECS_JXL
+  case CCODECS_FORMAT_JXL:
+    *decoder = ccodecs_jxl_decoder_create(limits, budget);
+    break;
+#endif
   default:
     *decoder = ccodecs_stb_decoder_create(format, limits, budget);
     break;

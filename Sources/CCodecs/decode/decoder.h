@@ -48,6 +48,21 @@ ccodecs_decoder *ccodecs_jpeg_decoder_create(const ccodecs_limits *limits, ccode
 ccodecs_decoder *ccodecs_jpeg_turbo_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
 ccodecs_decoder *ccodecs_png_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
 ccodecs_decoder *ccodecs_webp_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
+ccodecs_decoder *ccodecs_gif_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
+ccodecs_decoder *ccodecs_bmp_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
+ccodecs_decoder *ccodecs_tga_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
+ccodecs_decoder *ccodecs_pnm_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
+ccodecs_decoder *ccodecs_hdr_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
+#ifdef CCODECS_TIFF
+ccodecs_decoder *ccodecs_tiff_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
+#endif
+#ifdef CCODECS_HEIF
+ccodecs_decoder *ccodecs_heif_decoder_create(
+    ccodecs_format format, const ccodecs_limits *limits, ccodecs_budget *budget);
+#endif
+#ifdef CCODECS_JXL
+ccodecs_decoder *ccodecs_jxl_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
+#endif
 ccodecs_decoder *ccodecs_stb_decoder_create(
     ccodecs_format format, const ccodecs_limits *limits, ccodecs_budget *budget);
 

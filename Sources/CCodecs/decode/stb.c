@@ -1,4 +1,4 @@
-// The long tail through stb_image: GIF, BMP, TGA, PSD, PNM and HDR.
+// PSD through stb_image.
 //
 // stb_image wants the whole file and gives the whole bitmap. Both are charged to the budget, and the number of pixels
 // is limited more tightly than that of formats that stream.
@@ -25,23 +25,19 @@ static void release(void *block) {
   ccodecs_free(current_budget, block);
 }
 
-static void *reallocate(void *block, size_t old_count, size_t new_count) {
-  void *moved = allocate(new_count);
-  if (moved != NULL && block != NULL) {
-    memcpy(moved, block, old_count < new_count ? old_count : new_count);
-    ccodecs_free(current_budget, block);
-  }
-  return moved;
-}
-
 #define STBI_MALLOC allocate
 #define STBI_FREE release
-#define STBI_REALLOC_SIZED reallocate
-#define STBI_REALLOC(block, new_count) reallocate(block, new_count, new_count)
+#define STBI_REALLOC(block, new_count) NULL // only its PNG and GIF decoders, left out below, grow blocks
 #define STBI_NO_STDIO
 #define STBI_NO_JPEG
 #define STBI_NO_PNG
 #define STBI_NO_PIC
+#define STBI_NO_GIF
+#define STBI_NO_BMP
+#define STBI_NO_TGA
+#define STBI_NO_PNM
+#define STBI_NO_HDR
+#define STBI_NO_LINEAR
 #define STBI_ASSERT(condition) ((void)0)
 #define STBI_MAX_DIMENSIONS (1 << 24)
 #define STB_IMAGE_STATIC
@@ -56,7 +52,7 @@ static void *reallocate(void *block, size_t old_count, size_t new_count) {
 
 static const size_t first_probe = 4096;
 static const uint32_t strip_row_count = 64;
-/// stb_image's decoder states: dictionaries of GIF and palettes.
+/// stb_image's decoder states and palettes.
 static const size_t library_bytes = 256 * 1024;
 
 typedef struct stb_decoder {
@@ -122,7 +118,7 @@ static ccodecs_status fail_with_reason(stb_decoder *d) {
   if (is_out_of_memory || says(reason, "outofmem")) {
     status = CCODECS_NO_MEMORY;
   } else if (says(reason, "unsupported") || says(reason, "unknown") || says(reason, "not RGB") ||
-             says(reason, "BMP RLE") || says(reason, "monochrome") || says(reason, "wrong channel")) {
+             says(reason, "wrong channel")) {
     status = CCODECS_UNSUPPORTED;
   }
   return ccodecs_decoder_fail(&d->base, status, "%s data: %s", ccodecs_format_name(d->base.header.format), reason);
@@ -136,7 +132,6 @@ static void describe(stb_decoder *d, int width, int height, int channels) {
   header->holds_input = true;
   header->holds_bitmap = true;
   header->color_space = channels <= 2 ? CCODECS_COLOR_GRAY : CCODECS_COLOR_RGB;
-  header->frame_count = header->format == CCODECS_FORMAT_GIF ? 0 : 1;
   d->channels = header->has_alpha ? 4 : channels == 1 ? 1 : 3;
 }
 
@@ -184,12 +179,7 @@ static ccodecs_status estimate(
     const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
   (void)options;
   const uint64_t pixels = (uint64_t)base->header.width * base->header.height;
-  // GIF and PSD are decoded in four channels, GIF with two more planes of state; HDR in floats first.
-  const uint64_t per_pixel = base->header.format == CCODECS_FORMAT_GIF   ? 13
-                             : base->header.format == CCODECS_FORMAT_HDR ? 20
-                             : base->header.format == CCODECS_FORMAT_PSD ? 12
-                                                                         : 8;
-  *byte_count = pixels * per_pixel + library_bytes;
+  *byte_count = pixels * 12 + library_bytes; // four channels, of up to 16 bits, and the result
   return CCODECS_OK;
 }
 
@@ -210,64 +200,7 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   return CCODECS_OK;
 }
 
-/// Walks a GIF's blocks after its first picture. Source: GIF89a, sections 15 to 26.
-static bool has_second_frame(const uint8_t *bytes, size_t count) {
-  if (count < 13) {
-    return false;
-  }
-  size_t at = 13 + ((bytes[10] & 0x80) != 0 ? (size_t)3 << ((bytes[10] & 7) + 1) : 0);
-  for (int pictures = 0; at < count;) {
-    const uint8_t kind = bytes[at++];
-    if (kind == 0x2C) {
-      if (++pictures == 2) {
-        return true;
-      }
-      if (count - at < 10) {
-        return false;
-      }
-      at += 9 + ((bytes[at + 8] & 0x80) != 0 ? (size_t)3 << ((bytes[at + 8] & 7) + 1) : 0) + 1;
-    } else if (kind == 0x21) {
-      at++;
-    } else {
-      return false;
-    }
-    while (at < count && bytes[at] != 0) {
-      at += (size_t)bytes[at] + 1;
-    }
-    at++;
-  }
-  return false;
-}
-
-/// Whether the file is too short for its header, for formats of which stb_image reads zeros past the end.
-static bool is_short(const stb_decoder *d) {
-  const uint8_t *bytes = ccodecs_bytes_start(&d->file);
-  const uint64_t pixels = (uint64_t)d->base.header.width * d->base.header.height;
-  switch (d->base.header.format) {
-  case CCODECS_FORMAT_BMP: {
-    if (d->file.count < 34 || ccodecs_le32(bytes + 14) < 40) {
-      return d->file.count < 26;
-    }
-    const uint64_t bits = ccodecs_le16(bytes + 28);
-    const uint64_t stride = ((uint64_t)d->base.header.width * bits + 31) / 32 * 4;
-    return d->file.count < ccodecs_le32(bytes + 10) + stride * d->base.header.height;
-  }
-  case CCODECS_FORMAT_TGA: {
-    const bool is_packed = (bytes[2] & 8) != 0;
-    const uint64_t map = bytes[1] == 0 ? 0 : (uint64_t)ccodecs_le16(bytes + 5) * ((bytes[7] + 7u) / 8);
-    return !is_packed && d->file.count < 18 + bytes[0] + map + pixels * ((bytes[16] + 7u) / 8);
-  }
-  default:
-    return false;
-  }
-}
-
 static ccodecs_status load(stb_decoder *d) {
-  if (is_short(d)) {
-    return ccodecs_decoder_fail(
-        &d->base, CCODECS_TRUNCATED, "%s data: the file is shorter than its header says",
-        ccodecs_format_name(d->base.header.format));
-  }
   int width;
   int height;
   int channels;
@@ -286,10 +219,6 @@ static ccodecs_status load(stb_decoder *d) {
   }
   if ((uint32_t)width != d->base.header.width || (uint32_t)height != d->base.header.height) {
     return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the bitmap has another size than the header says");
-  }
-  if (d->base.header.format == CCODECS_FORMAT_GIF &&
-      has_second_frame(ccodecs_bytes_start(&d->file), d->file.count)) {
-    d->base.header.warnings |= CCODECS_WARNING_FIRST_FRAME;
   }
   ccodecs_bytes_free(&d->file, d->base.budget);
   return CCODECS_OK;

@@ -47,16 +47,32 @@ uint32_t ccodecs_encoder_channels(const ccodecs_encode_options *options) {
   return options->pixels == CCODECS_PIXELS_RGBA8 ? 4 : options->pixels == CCODECS_PIXELS_RGB8 ? 3 : 1;
 }
 
+bool ccodecs_format_can_encode(ccodecs_format format) {
+  switch (format) {
+  case CCODECS_FORMAT_JPEG:
+  case CCODECS_FORMAT_PNG:
+  case CCODECS_FORMAT_WEBP:
+    return true;
+#ifdef CCODECS_HEIF
+  case CCODECS_FORMAT_AVIF:
+    return true;
+#endif
+  default:
+    return false;
+  }
+}
+
 static bool can_write(ccodecs_format format, ccodecs_pixels pixels) {
+  if (!ccodecs_format_can_encode(format)) {
+    return false;
+  }
   switch (format) {
   case CCODECS_FORMAT_JPEG:
     return pixels != CCODECS_PIXELS_RGBA8;
   case CCODECS_FORMAT_PNG:
     return pixels != CCODECS_PIXELS_YCC8;
-  case CCODECS_FORMAT_WEBP:
-    return pixels == CCODECS_PIXELS_RGB8 || pixels == CCODECS_PIXELS_RGBA8;
   default:
-    return false;
+    return pixels == CCODECS_PIXELS_RGB8 || pixels == CCODECS_PIXELS_RGBA8;
   }
 }
 
@@ -66,6 +82,7 @@ static ccodecs_status check(const ccodecs_encode_options *options) {
   }
   const uint32_t largest = options->format == CCODECS_FORMAT_JPEG   ? 65500
                            : options->format == CCODECS_FORMAT_WEBP ? 16383
+                           : options->format == CCODECS_FORMAT_AVIF ? 65535
                                                                     : 0x7FFFFFFF;
   if (options->width > largest || options->height > largest) {
     return CCODECS_LIMIT;
@@ -89,6 +106,11 @@ ccodecs_status ccodecs_encoder_create(
   case CCODECS_FORMAT_PNG:
     *encoder = ccodecs_png_encoder_create(options, budget);
     break;
+#ifdef CCODECS_HEIF
+  case CCODECS_FORMAT_AVIF:
+    *encoder = ccodecs_avif_encoder_create(options, budget);
+    break;
+#endif
   default:
     *encoder = ccodecs_webp_encoder_create(options, budget);
     break;
@@ -99,10 +121,24 @@ ccodecs_status ccodecs_encoder_create(
 ccodecs_status ccodecs_encoder_estimate(const ccodecs_encode_options *options, uint64_t *byte_count) {
   *byte_count = 0;
   const ccodecs_status status = check(options);
-  if (status == CCODECS_OK) {
-    *byte_count = options->format == CCODECS_FORMAT_JPEG  ? ccodecs_jpeg_encoder_estimate(options)
-                  : options->format == CCODECS_FORMAT_PNG ? ccodecs_png_encoder_estimate(options)
-                                                          : ccodecs_webp_encoder_estimate(options);
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  switch (options->format) {
+  case CCODECS_FORMAT_JPEG:
+    *byte_count = ccodecs_jpeg_encoder_estimate(options);
+    break;
+  case CCODECS_FORMAT_PNG:
+    *byte_count = ccodecs_png_encoder_estimate(options);
+    break;
+#ifdef CCODECS_HEIF
+  case CCODECS_FORMAT_AVIF:
+    *byte_count = ccodecs_avif_encoder_estimate(options);
+    break;
+#endif
+  default:
+    *byte_count = ccodecs_webp_encoder_estimate(options);
+    break;
   }
   return status;
 }

@@ -43,6 +43,10 @@ ccodecs_encoder *ccodecs_webp_encoder_create(const ccodecs_encode_options *optio
 uint64_t ccodecs_jpeg_encoder_estimate(const ccodecs_encode_options *options);
 uint64_t ccodecs_png_encoder_estimate(const ccodecs_encode_options *options);
 uint64_t ccodecs_webp_encoder_estimate(const ccodecs_encode_options *options);
+#ifdef CCODECS_HEIF
+ccodecs_encoder *ccodecs_avif_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget);
+uint64_t ccodecs_avif_encoder_estimate(const ccodecs_encode_options *options);
+#endif
 
 /// Fills the base of a freshly allocated encoder.
 void ccodecs_encoder_init(

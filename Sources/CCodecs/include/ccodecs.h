@@ -85,11 +85,12 @@ typedef enum ccodecs_format {
   CCODECS_FORMAT_PSD = 7,
   CCODECS_FORMAT_PNM = 8,
   CCODECS_FORMAT_HDR = 9,
-  // Recognised by their first bytes so that a refusal can name them; there is no decoder.
+  // Decoded where they were built in: CCODECS_TIFF, CCODECS_HEIF (AVIF and HEIC), CCODECS_JXL.
   CCODECS_FORMAT_TIFF = 64,
   CCODECS_FORMAT_AVIF = 65,
   CCODECS_FORMAT_HEIC = 66,
   CCODECS_FORMAT_JXL = 67,
+  // Recognised by their first bytes so that a refusal can name them; there is no decoder.
   CCODECS_FORMAT_JPEG2000 = 68,
   CCODECS_FORMAT_ICO = 69,
   CCODECS_FORMAT_QOI = 70,
@@ -104,8 +105,11 @@ ccodecs_format ccodecs_sniff(const uint8_t *bytes, size_t count);
 /// The short lower-case name of a format: "jpeg", "png", ...; "unknown" for CCODECS_FORMAT_UNKNOWN. Static storage.
 const char *ccodecs_format_name(ccodecs_format format);
 
-/// Whether ccodecs_decoder_create knows the format.
+/// Whether ccodecs_decoder_create knows the format in this build.
 bool ccodecs_format_can_decode(ccodecs_format format);
+
+/// Whether ccodecs_encoder_create knows the format in this build.
+bool ccodecs_format_can_encode(ccodecs_format format);
 
 // MARK: Budget
 
@@ -178,6 +182,7 @@ typedef struct ccodecs_header {
   uint32_t width;      ///< As stored, before orientation, in pixels.
   uint32_t height;     ///< As stored, before orientation, in pixels.
   uint8_t orientation; ///< EXIF 1 to 8; 1 when the picture says nothing valid.
+  bool is_storage_order; ///< The orientation is the format's order of rows and columns, not that of a camera.
   uint8_t bit_depth;   ///< Bits per sample as stored.
   bool has_alpha;
   bool is_progressive; ///< Progressive JPEG or interlaced PNG: no row is final before the last scan or pass.
@@ -271,12 +276,12 @@ typedef enum ccodecs_subsampling {
 } ccodecs_subsampling;
 
 typedef struct ccodecs_encode_options {
-  ccodecs_format format; ///< CCODECS_FORMAT_JPEG, _PNG or _WEBP.
-  uint32_t width;        ///< 1 to 65500 (JPEG), 2^31 - 1 (PNG), 16383 (WebP).
+  ccodecs_format format; ///< CCODECS_FORMAT_JPEG, _PNG, _WEBP, or _AVIF where it was built in.
+  uint32_t width;        ///< 1 to 65500 (JPEG), 2^31 - 1 (PNG), 16383 (WebP), 65535 (AVIF).
   uint32_t height;
-  ccodecs_pixels pixels; ///< JPEG: GRAY8, RGB8, YCC8. PNG: GRAY8, RGB8, RGBA8. WebP: RGB8, RGBA8.
-  ccodecs_subsampling subsampling; ///< JPEG; and the size of the chroma planes given with YCC8.
-  uint8_t quality;                 ///< 1 to 100; JPEG and lossy WebP.
+  ccodecs_pixels pixels; ///< JPEG: GRAY8, RGB8, YCC8. PNG: GRAY8, RGB8, RGBA8. WebP, AVIF: RGB8, RGBA8.
+  ccodecs_subsampling subsampling; ///< JPEG, AVIF; and the size of the planes given with YCC8.
+  uint8_t quality;                 ///< 1 to 100; JPEG, WebP and AVIF.
   uint8_t compression_level;       ///< 0 to 9; PNG's deflate.
 } ccodecs_encode_options;
 

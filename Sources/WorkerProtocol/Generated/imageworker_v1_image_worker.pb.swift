@@ -32,6 +32,7 @@ public nonisolated enum Imageworker_V1_OutputFormat: SwiftProtobuf.Enum, Swift.C
   case jpeg // = 2
   case png // = 3
   case webp // = 4
+  case avif // = 5
   case UNRECOGNIZED(Int)
 
   public init() {
@@ -45,6 +46,7 @@ public nonisolated enum Imageworker_V1_OutputFormat: SwiftProtobuf.Enum, Swift.C
     case 2: self = .jpeg
     case 3: self = .png
     case 4: self = .webp
+    case 5: self = .avif
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -56,6 +58,7 @@ public nonisolated enum Imageworker_V1_OutputFormat: SwiftProtobuf.Enum, Swift.C
     case .jpeg: return 2
     case .png: return 3
     case .webp: return 4
+    case .avif: return 5
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -67,6 +70,7 @@ public nonisolated enum Imageworker_V1_OutputFormat: SwiftProtobuf.Enum, Swift.C
     .jpeg,
     .png,
     .webp,
+    .avif,
   ]
 
 }
@@ -1183,7 +1187,7 @@ public nonisolated struct Imageworker_V1_StageTimings: Sendable {
 fileprivate nonisolated let _protobuf_package = "imageworker.v1"
 
 nonisolated extension Imageworker_V1_OutputFormat: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0OUTPUT_FORMAT_UNSPECIFIED\0\u{1}OUTPUT_FORMAT_ORIGINAL\0\u{1}OUTPUT_FORMAT_JPEG\0\u{1}OUTPUT_FORMAT_PNG\0\u{1}OUTPUT_FORMAT_WEBP\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0OUTPUT_FORMAT_UNSPECIFIED\0\u{1}OUTPUT_FORMAT_ORIGINAL\0\u{1}OUTPUT_FORMAT_JPEG\0\u{1}OUTPUT_FORMAT_PNG\0\u{1}OUTPUT_FORMAT_WEBP\0\u{1}OUTPUT_FORMAT_AVIF\0")
 }
 
 nonisolated extension Imageworker_V1_ResizeMode: SwiftProtobuf._ProtoNameProviding {

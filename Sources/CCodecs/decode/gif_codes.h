@@ -1,0 +1,91 @@
+// The codes of a GIF frame: Lempel-Ziv-Welch with codes that grow from 3 to 12 bits. Private to CCodecs.
+//
+// Source: Welch, "A Technique for High-Performance Data Compression", 1984; GIF89a, appendix F.
+
+#ifndef CCODECS_GIF_CODES_H
+#define CCODECS_GIF_CODES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { GIF_MOST_CODES = 4096, GIF_MOST_CODE_BITS = 12, GIF_NO_CODE = 0xFFFF };
+
+/// The dictionary, and bits that wait to become codes.
+typedef struct gif_codes {
+  uint32_t least_bits; ///< Of a pixel.
+  uint32_t code_bits;
+  uint64_t bits;       ///< Lowest first.
+  uint32_t bit_count;
+  uint32_t next_code;
+  uint32_t previous;   ///< The code before, or GIF_NO_CODE after a clear code.
+  uint16_t prefixes[GIF_MOST_CODES];
+  uint16_t lengths[GIF_MOST_CODES];
+  uint8_t suffixes[GIF_MOST_CODES];
+  uint8_t firsts[GIF_MOST_CODES];
+} gif_codes;
+
+/// What a code turned out to be.
+typedef enum gif_code_kind {
+  GIF_CODE_STRING,
+  GIF_CODE_CLEAR,
+  GIF_CODE_END,
+  GIF_CODE_BAD, ///< Not in the dictionary.
+} gif_code_kind;
+
+static inline void gif_codes_clear(gif_codes *c) {
+  c->code_bits = c->least_bits + 1;
+  c->next_code = (1u << c->least_bits) + 2;
+  c->previous = GIF_NO_CODE;
+}
+
+/// Begins a frame whose pixels have `least_bits` bits, 1 to 8.
+static inline void gif_codes_begin(gif_codes *c, uint32_t least_bits) {
+  c->least_bits = least_bits;
+  c->bits = 0;
+  c->bit_count = 0;
+  for (uint32_t i = 0; i < 1u << least_bits; i++) {
+    c->prefixes[i] = 0;
+    c->lengths[i] = 1;
+    c->suffixes[i] = c->firsts[i] = (uint8_t)i;
+  }
+  gif_codes_clear(c);
+}
+
+static inline void gif_codes_add(gif_codes *c, uint8_t suffix) {
+  const uint32_t code = c->next_code++;
+  c->prefixes[code] = (uint16_t)c->previous;
+  c->lengths[code] = (uint16_t)(c->lengths[c->previous] + 1);
+  c->suffixes[code] = suffix;
+  c->firsts[code] = c->firsts[c->previous];
+  if (c->next_code == 1u << c->code_bits && c->code_bits < GIF_MOST_CODE_BITS) {
+    c->code_bits++;
+  }
+}
+
+/// Takes one code from `bits`, of which there are enough. A full dictionary stays as it is until it is cleared.
+static inline gif_code_kind gif_codes_take(gif_codes *c, uint32_t *code_found) {
+  const uint32_t code = (uint32_t)c->bits & ((1u << c->code_bits) - 1);
+  const uint32_t clear = 1u << c->least_bits;
+  c->bits >>= c->code_bits;
+  c->bit_count -= c->code_bits;
+  *code_found = code;
+  if (code == clear) {
+    gif_codes_clear(c);
+    return GIF_CODE_CLEAR;
+  }
+  if (code == clear + 1) {
+    return GIF_CODE_END;
+  }
+  const bool may_add = c->previous != GIF_NO_CODE && c->next_code < GIF_MOST_CODES;
+  const bool is_next = code == c->next_code && may_add;
+  if (code >= c->next_code && !is_next) {
+    return GIF_CODE_BAD;
+  }
+  if (may_add) {
+    gif_codes_add(c, c->firsts[is_next ? c->previous : code]);
+  }
+  c->previous = code;
+  return GIF_CODE_STRING;
+}
+
+#endif

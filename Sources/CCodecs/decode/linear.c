@@ -1,0 +1,11 @@
+#include "linear.h"
+
+#include <math.h>
+
+void ccodecs_linear_fill(uint8_t table[CCODECS_LINEAR_STEPS]) {
+  for (int i = 0; i < CCODECS_LINEAR_STEPS; i++) {
+    const double light = i / (double)(CCODECS_LINEAR_STEPS - 1);
+    const double value = light <= 0.0031308 ? 12.92 * light : 1.055 * pow(light, 1 / 2.4) - 0.055;
+    table[i] = (uint8_t)lround(255 * value);
+  }
+}

@@ -1,0 +1,590 @@
+// TIFF through libtiff: the first picture of a file that is held whole, since its directory stands anywhere.
+//
+// Blocks are decoded a band at a time: some scanlines of strips whose samples are interleaved, or the strips or tiles
+// that lie side by side. Gray, RGB, mapped and CMYK samples of any depth are unpacked here; what needs a conversion of
+// its own (YCbCr that is not JPEG, CIELAB, LogLuv) is left to libtiff's RGBA interface, band by band as well.
+// Source: TIFF 6.0, with Adobe's Technical Notes and the floating-point formats of Adobe Photoshop.
+
+#include "../bytes.h"
+#include "decoder.h"
+
+#ifdef CCODECS_TIFF
+
+#include "linear.h"
+#include "tiff_file.h"
+
+#include <math.h>
+
+/// libtiff's state, its directory's arrays and its codecs' tables.
+static const size_t library_bytes = 512 * 1024;
+/// What is given at once: as many rows as fit here, and at least one.
+static const size_t strip_bytes = 64 * 1024;
+
+typedef enum tiff_mode {
+  MODE_SCANLINES, ///< Strips of interleaved samples.
+  MODE_BLOCKS,    ///< Tiles, or strips of one sample each.
+  MODE_RGBA,      ///< libtiff converts.
+} tiff_mode;
+
+typedef struct tiff_decoder {
+  ccodecs_decoder base;
+  ccodecs_tiff_file file;
+  TIFF *tiff; ///< Of `file`.
+
+  tiff_mode mode;
+  uint16_t bits;
+  uint16_t samples; ///< Of a pixel in the file.
+  uint16_t photometric;
+  uint16_t sample_format;
+  bool is_separate;
+  uint32_t colors;      ///< Samples that are colours, 1, 3 or 4.
+  uint32_t alpha;       ///< Index of the sample that is alpha, or 0.
+  bool is_premultiplied;
+  uint32_t kept;        ///< Samples of a pixel in the band.
+  uint32_t channels;    ///< Of a pixel that is given.
+  uint8_t palette[256][3];
+  uint8_t linear_to_srgb[CCODECS_LINEAR_STEPS];
+  TIFFRGBAImage rgba;
+  bool has_rgba;
+
+  uint32_t block_width; ///< Of a tile; the picture's for strips.
+  uint32_t band_rows;
+  size_t block_bytes;
+  size_t charged;       ///< For libtiff.
+  uint8_t *block;       ///< A scanline, tile or strip as libtiff gives it.
+  uint8_t *band;        ///< Samples of eight bits, interleaved.
+  uint32_t band_first;
+  uint32_t band_count;
+  uint8_t *strip;
+  uint32_t strip_rows;
+  uint32_t given;
+} tiff_decoder;
+
+static ccodecs_status fail(tiff_decoder *d, const char *otherwise) {
+  const bool is_unknown = strstr(d->file.reason, "not configured") != NULL || strstr(d->file.reason, "not implemented") != NULL ||
+                          strstr(d->file.reason, "scheme") != NULL;
+  const bool is_memory = strstr(d->file.reason, "emory") != NULL;
+  return ccodecs_decoder_fail(
+      &d->base, is_unknown ? CCODECS_UNSUPPORTED : is_memory ? CCODECS_NO_MEMORY : CCODECS_CORRUPT, "TIFF data: %s",
+      d->file.reason[0] != 0 ? d->file.reason : otherwise);
+}
+
+static ccodecs_status unsupported(tiff_decoder *d, const char *kind) {
+  return ccodecs_decoder_fail(&d->base, CCODECS_UNSUPPORTED, "TIFF data: %s are not decoded", kind);
+}
+
+static ccodecs_status open_file(tiff_decoder *d) {
+  if (!ccodecs_tiff_file_open(&d->file)) {
+    return CCODECS_NO_MEMORY;
+  }
+  d->tiff = d->file.tiff;
+  if (d->tiff != NULL && d->file.lacks_palette) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "TIFF data: its colour map can't be read");
+  }
+  return d->tiff == NULL ? fail(d, "its directory can't be read") : CCODECS_OK;
+}
+
+// MARK: Header
+
+/// Which of the samples beyond the colours is alpha.
+static void find_alpha(tiff_decoder *d) {
+  uint16_t count = 0;
+  uint16_t *kinds = NULL;
+  TIFFGetFieldDefaulted(d->tiff, TIFFTAG_EXTRASAMPLES, &count, &kinds);
+  for (uint32_t i = 0; i < count && d->colors + i < d->samples && d->alpha == 0; i++) {
+    if (kinds[i] == EXTRASAMPLE_ASSOCALPHA || kinds[i] == EXTRASAMPLE_UNASSALPHA) {
+      d->alpha = d->colors + i;
+      d->is_premultiplied = kinds[i] == EXTRASAMPLE_ASSOCALPHA;
+    }
+  }
+}
+
+static ccodecs_status read_palette(tiff_decoder *d) {
+  uint16_t *maps[3];
+  if (d->bits > 8 || d->sample_format != SAMPLEFORMAT_UINT) {
+    return unsupported(d, "palettes of more than 256 colours");
+  }
+  if (!TIFFGetField(d->tiff, TIFFTAG_COLORMAP, &maps[0], &maps[1], &maps[2])) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "TIFF data: it has no colour map");
+  }
+  const uint32_t count = 1u << d->bits;
+  bool is_wide = false; // some writers give 8 bits where 16 are due
+  for (uint32_t i = 0; i < 3 * count; i++) {
+    is_wide = is_wide || maps[i / count][i % count] > 255;
+  }
+  for (uint32_t i = 0; i < 3 * count; i++) {
+    d->palette[i % count][i / count] = (uint8_t)(maps[i / count][i % count] >> (is_wide ? 8 : 0));
+  }
+  return CCODECS_OK;
+}
+
+/// How libtiff's samples become those that are given; what this file can't do is left to libtiff.
+static ccodecs_status choose_mode(tiff_decoder *d) {
+  uint16_t compression = COMPRESSION_NONE;
+  uint16_t inks = INKSET_CMYK;
+  TIFFGetFieldDefaulted(d->tiff, TIFFTAG_COMPRESSION, &compression);
+  TIFFGetFieldDefaulted(d->tiff, TIFFTAG_INKSET, &inks);
+  const bool is_jpeg_ycc = compression == COMPRESSION_JPEG && d->photometric == PHOTOMETRIC_YCBCR && !d->is_separate;
+  if (is_jpeg_ycc && TIFFSetField(d->tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB)) {
+    d->photometric = PHOTOMETRIC_RGB;
+  }
+  d->mode = TIFFIsTiled(d->tiff) || d->is_separate ? MODE_BLOCKS : MODE_SCANLINES;
+  switch (d->photometric) {
+  case PHOTOMETRIC_MINISWHITE:
+  case PHOTOMETRIC_MINISBLACK:
+  case PHOTOMETRIC_PALETTE:
+    d->colors = 1;
+    break;
+  case PHOTOMETRIC_RGB:
+    d->colors = 3;
+    break;
+  case PHOTOMETRIC_SEPARATED:
+    d->colors = 4;
+    break;
+  default:
+    d->mode = MODE_RGBA;
+    d->colors = 3;
+    break;
+  }
+  if (compression == COMPRESSION_OJPEG) {
+    d->mode = MODE_RGBA;
+  }
+  if (d->samples < d->colors || (d->colors == 4 && inks != INKSET_CMYK)) {
+    return unsupported(d, "pictures of such a number of colours");
+  }
+  return CCODECS_OK;
+}
+
+static ccodecs_status check_samples(tiff_decoder *d) {
+  const bool is_float = d->sample_format == SAMPLEFORMAT_IEEEFP;
+  const bool is_integer = d->sample_format == SAMPLEFORMAT_UINT || d->sample_format == SAMPLEFORMAT_INT;
+  if (is_float ? d->bits != 16 && d->bits != 32 : !is_integer || d->bits < 1 || d->bits > 32) {
+    return unsupported(d, "samples of such a kind");
+  }
+  if (d->sample_format == SAMPLEFORMAT_INT && d->colors > 1) {
+    return unsupported(d, "signed colours");
+  }
+  return d->photometric == PHOTOMETRIC_PALETTE ? read_palette(d) : CCODECS_OK;
+}
+
+static ccodecs_status begin_rgba(tiff_decoder *d) {
+  static const float usual[3] = {0.299f, 0.587f, 0.114f};
+  const float *luma = NULL;
+  char reason[1024] = "";
+  if (d->photometric == PHOTOMETRIC_YCBCR && TIFFGetField(d->tiff, TIFFTAG_YCBCRCOEFFICIENTS, &luma) && luma[1] == 0) {
+    TIFFSetField(d->tiff, TIFFTAG_YCBCRCOEFFICIENTS, usual); // zeros, as some writers leave them
+  }
+  if (!TIFFRGBAImageOK(d->tiff, reason) || !TIFFRGBAImageBegin(&d->rgba, d->tiff, 1, reason)) {
+    return unsupported(d, "samples of such a kind");
+  }
+  d->has_rgba = true;
+  d->rgba.req_orientation = d->rgba.orientation; // rows as they are stored
+  d->alpha = d->rgba.alpha != 0 ? 3 : 0;
+  d->is_premultiplied = true;
+  d->kept = 4;
+  return CCODECS_OK;
+}
+
+/// The size of bands and blocks. A tile may be far larger than the picture: its size is charged, and so limited.
+static ccodecs_status size_blocks(tiff_decoder *d) {
+  const ccodecs_header *header = &d->base.header;
+  uint32_t rows = 0;
+  d->block_width = header->width;
+  uint64_t block_bytes;
+  if (TIFFIsTiled(d->tiff)) {
+    TIFFGetField(d->tiff, TIFFTAG_TILEWIDTH, &d->block_width);
+    TIFFGetField(d->tiff, TIFFTAG_TILELENGTH, &rows);
+    block_bytes = TIFFTileSize64(d->tiff);
+  } else {
+    TIFFGetFieldDefaulted(d->tiff, TIFFTAG_ROWSPERSTRIP, &rows);
+    block_bytes = d->mode == MODE_SCANLINES ? TIFFScanlineSize64(d->tiff) : TIFFStripSize64(d->tiff);
+  }
+  if (d->mode == MODE_SCANLINES) {
+    rows = d->strip_rows;
+  }
+  d->band_rows = rows > header->height ? header->height : rows;
+  const uint64_t row_samples = (uint64_t)d->block_width * (d->is_separate ? 1 : d->samples);
+  const uint64_t needed = (row_samples * d->bits + 7) / 8 * (d->mode == MODE_SCANLINES ? 1 : d->band_rows);
+  const bool is_sound = d->block_width > 0 && d->band_rows > 0 && block_bytes > 0 && block_bytes <= CCODECS_TIFF_LARGEST_BLOCK &&
+                        (d->mode == MODE_RGBA || needed <= block_bytes);
+  if (!is_sound) {
+    return fail(d, "its blocks have no size, or too large a one");
+  }
+  d->block_bytes = (size_t)block_bytes;
+  return CCODECS_OK;
+}
+
+static ccodecs_status describe(tiff_decoder *d) {
+  ccodecs_header *header = &d->base.header;
+  uint16_t orientation = 1;
+  uint16_t planar = PLANARCONFIG_CONTIG;
+  TIFFGetField(d->tiff, TIFFTAG_IMAGEWIDTH, &header->width);
+  TIFFGetField(d->tiff, TIFFTAG_IMAGELENGTH, &header->height);
+  if (header->width == 0 || header->height == 0) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "TIFF data: its width or height is zero or missing");
+  }
+  ccodecs_status status = ccodecs_decoder_check_limits(&d->base);
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  TIFFGetFieldDefaulted(d->tiff, TIFFTAG_BITSPERSAMPLE, &d->bits);
+  TIFFGetFieldDefaulted(d->tiff, TIFFTAG_SAMPLESPERPIXEL, &d->samples);
+  TIFFGetFieldDefaulted(d->tiff, TIFFTAG_SAMPLEFORMAT, &d->sample_format);
+  TIFFGetFieldDefaulted(d->tiff, TIFFTAG_PLANARCONFIG, &planar);
+  TIFFGetFieldDefaulted(d->tiff, TIFFTAG_ORIENTATION, &orientation);
+  d->sample_format = d->sample_format == SAMPLEFORMAT_VOID ? SAMPLEFORMAT_UINT : d->sample_format;
+  d->is_separate = planar == PLANARCONFIG_SEPARATE && d->samples > 1;
+  if (!TIFFGetField(d->tiff, TIFFTAG_PHOTOMETRIC, &d->photometric)) {
+    d->photometric = d->samples >= 3 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK;
+  }
+  status = choose_mode(d);
+  if (status == CCODECS_OK && d->mode != MODE_RGBA) {
+    find_alpha(d);
+    d->kept = d->colors + (d->alpha > 0 ? 1 : 0);
+    status = check_samples(d);
+  } else if (status == CCODECS_OK) {
+    status = begin_rgba(d);
+  }
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  header->orientation = orientation >= 1 && orientation <= 8 ? (uint8_t)orientation : 1;
+  header->bit_depth = (uint8_t)d->bits;
+  header->has_alpha = d->alpha > 0;
+  const bool is_gray = d->colors == 1 && d->photometric != PHOTOMETRIC_PALETTE;
+  header->color_space = is_gray ? CCODECS_COLOR_GRAY : CCODECS_COLOR_RGB;
+  header->warnings |= TIFFLastDirectory(d->tiff) ? 0 : CCODECS_WARNING_FIRST_FRAME;
+  header->frame_count = TIFFLastDirectory(d->tiff) ? 1 : 0;
+  d->channels = header->has_alpha ? 4 : is_gray ? 1 : 3;
+  const size_t rows = strip_bytes / ((size_t)header->width * d->channels);
+  d->strip_rows = rows < 1 ? 1 : rows > 64 ? 64 : (uint32_t)rows;
+  return size_blocks(d);
+}
+
+static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
+  tiff_decoder *d = (tiff_decoder *)base;
+  base->header.holds_input = true;
+  if (!ccodecs_bytes_append(&d->file.bytes, input->bytes, input->count, base->budget)) {
+    return ccodecs_decoder_fail(base, CCODECS_NO_MEMORY, "the budget has no room to hold the TIFF file");
+  }
+  ccodecs_input_advance(input, input->count);
+  if (!input->is_last) {
+    return CCODECS_NEEDS_INPUT;
+  }
+  if (!ccodecs_budget_charge(base->budget, library_bytes)) {
+    return CCODECS_NO_MEMORY;
+  }
+  d->charged = library_bytes;
+  const ccodecs_status status = open_file(d);
+  return status == CCODECS_OK ? describe(d) : status;
+}
+
+static uint8_t scales(const ccodecs_decoder *base) {
+  (void)base;
+  return 1u << 7;
+}
+
+// MARK: Memory
+
+/// What libtiff holds of a block beside ours: in RGBA mode the block itself, and JPEG's coefficients.
+static size_t library_block_bytes(const tiff_decoder *d) {
+  return d->block_bytes * 2;
+}
+
+static size_t band_bytes(const tiff_decoder *d) {
+  return (size_t)d->base.header.width * d->kept * d->band_rows;
+}
+
+static size_t row_bytes(const tiff_decoder *d) {
+  return (size_t)d->base.header.width * d->channels;
+}
+
+static ccodecs_status estimate(
+    const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
+  (void)options;
+  const tiff_decoder *d = (const tiff_decoder *)base;
+  *byte_count = (uint64_t)library_block_bytes(d) + d->block_bytes + band_bytes(d) + row_bytes(d) * d->strip_rows + 6 * 64;
+  return CCODECS_OK;
+}
+
+static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
+  (void)options;
+  tiff_decoder *d = (tiff_decoder *)base;
+  layout->pixels = d->channels == 4   ? CCODECS_PIXELS_RGBA8
+                   : d->channels == 3 ? CCODECS_PIXELS_RGB8
+                                      : CCODECS_PIXELS_GRAY8;
+  layout->plane_count = 1;
+  layout->planes[0] = (ccodecs_plane){
+      .width = base->header.width,
+      .height = base->header.height,
+      .channels = (uint8_t)d->channels,
+      .horizontal_scale = 1,
+      .vertical_scale = 1,
+  };
+  if (!ccodecs_budget_charge(base->budget, library_block_bytes(d))) {
+    return CCODECS_NO_MEMORY;
+  }
+  d->charged += library_block_bytes(d);
+  d->block = ccodecs_allocate(base->budget, d->block_bytes);
+  d->band = ccodecs_allocate(base->budget, band_bytes(d));
+  d->strip = ccodecs_allocate(base->budget, row_bytes(d) * d->strip_rows);
+  if (d->sample_format == SAMPLEFORMAT_IEEEFP) {
+    ccodecs_linear_fill(d->linear_to_srgb);
+  }
+  return d->block == NULL || d->band == NULL || d->strip == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
+}
+
+// MARK: Samples
+
+static float half_to_float(uint16_t half) {
+  const int exponent = half >> 10 & 31;
+  const float fraction = (float)(half & 1023);
+  const float value = exponent == 0    ? ldexpf(fraction, -24)
+                      : exponent == 31 ? (fraction == 0 ? INFINITY : NAN)
+                                       : ldexpf(fraction + 1024, exponent - 25);
+  return (half & 0x8000) != 0 ? -value : value;
+}
+
+/// RGB in floating point is linear light, 1 is white; gray has no defined white, and is taken as it stands (both as
+/// libvips has it).
+static uint8_t float_to_sample(const tiff_decoder *d, float value, bool is_alpha) {
+  if (!is_alpha && d->colors == 3) {
+    return d->linear_to_srgb[ccodecs_linear_place(value)];
+  }
+  const float scaled = is_alpha ? 255 * value + 0.5f : value;
+  return (uint8_t)(!(scaled > 0) ? 0 : scaled > 255 ? 255 : scaled); // what is no number is 0
+}
+
+/// `bits` bits from bit `at` on, highest first.
+static uint32_t read_bits(const uint8_t *bytes, uint64_t at, uint32_t bits) {
+  uint64_t value = 0;
+  uint32_t held = 0;
+  const uint8_t *p = bytes + at / 8;
+  const uint32_t skipped = (uint32_t)(at % 8);
+  for (; held < bits + skipped; held += 8) {
+    value = value << 8 | *p++;
+  }
+  return (uint32_t)(value >> (held - bits - skipped)) & (uint32_t)(0xFFFFFFFFu >> (32 - bits));
+}
+
+static uint8_t integer_to_sample(const tiff_decoder *d, uint32_t value) {
+  if (d->photometric == PHOTOMETRIC_PALETTE) {
+    return (uint8_t)value;
+  }
+  if (d->bits < 8) {
+    const uint32_t largest = (1u << d->bits) - 1;
+    return (uint8_t)((value * 255 + largest / 2) / largest);
+  }
+  return (uint8_t)(value >> (d->bits - 8));
+}
+
+/// What is deeper than eight bits and signed is black where it is negative; of eight bits the sign is not looked at
+/// (both as Pillow has it).
+static uint8_t whole_to_sample(const tiff_decoder *d, uint32_t value, uint32_t bits) {
+  if (d->sample_format == SAMPLEFORMAT_UINT) {
+    return (uint8_t)(value >> (bits - 8));
+  }
+  return value >> (bits - 1) != 0 ? 0 : (uint8_t)(value >> (bits - 9));
+}
+
+/// The sample at `index` of those in a row, of which libtiff has set the bytes in order where they are whole.
+static uint8_t read_sample(const tiff_decoder *d, const uint8_t *row, size_t index, bool is_alpha) {
+  uint16_t value16;
+  uint32_t value32;
+  float number;
+  switch (d->bits) {
+  case 8:
+    return row[index];
+  case 16:
+    memcpy(&value16, row + 2 * index, 2);
+    return d->sample_format == SAMPLEFORMAT_IEEEFP ? float_to_sample(d, half_to_float(value16), is_alpha)
+                                                   : whole_to_sample(d, value16, 16);
+  case 32:
+    memcpy(&value32, row + 4 * index, 4);
+    memcpy(&number, row + 4 * index, 4);
+    return d->sample_format == SAMPLEFORMAT_IEEEFP ? float_to_sample(d, number, is_alpha) : whole_to_sample(d, value32, 32);
+  default:
+    return integer_to_sample(d, read_bits(row, (uint64_t)index * d->bits, d->bits));
+  }
+}
+
+/// Keeps `count` pixels of a row that libtiff gave: all samples, or the one named where they come apart.
+static void keep_row(const tiff_decoder *d, uint8_t *out, const uint8_t *row, uint32_t count, uint32_t sample) {
+  for (uint32_t k = 0; k < d->kept; k++) {
+    const uint32_t source = k < d->colors ? k : d->alpha;
+    if (d->is_separate && source != sample) {
+      continue;
+    }
+    const uint32_t stride = d->is_separate ? 1 : d->samples;
+    const uint32_t first = d->is_separate ? 0 : source;
+    for (uint32_t x = 0; x < count; x++) {
+      out[(size_t)x * d->kept + k] = read_sample(d, row, (size_t)x * stride + first, k >= d->colors);
+    }
+  }
+}
+
+static uint8_t divide_alpha(uint8_t value, uint8_t alpha) {
+  const uint32_t quotient = alpha == 0 ? 0 : (value * 255u + alpha / 2u) / alpha;
+  return quotient > 255 ? 255 : (uint8_t)quotient;
+}
+
+static void put_row(const tiff_decoder *d, uint8_t *out, const uint8_t *kept) {
+  for (uint32_t x = 0; x < d->base.header.width; x++, kept += d->kept, out += d->channels) {
+    uint8_t color[3];
+    if (d->mode == MODE_RGBA || d->colors == 3) {
+      memcpy(color, kept, 3);
+    } else if (d->photometric == PHOTOMETRIC_PALETTE) {
+      memcpy(color, d->palette[kept[0]], 3);
+    } else if (d->colors == 4) {
+      for (int i = 0; i < 3; i++) {
+        color[i] = (uint8_t)(((255 - kept[i]) * (255 - kept[3]) + 127) / 255);
+      }
+    } else {
+      memset(color, d->photometric == PHOTOMETRIC_MINISWHITE ? 255 - kept[0] : kept[0], 3);
+    }
+    if (d->channels == 4) {
+      out[3] = kept[d->kept - 1];
+      for (int i = 0; i < 3 && d->is_premultiplied; i++) {
+        color[i] = divide_alpha(color[i], out[3]);
+      }
+    }
+    memcpy(out, color, d->channels < 3 ? 1 : 3);
+  }
+}
+
+// MARK: Bands
+
+static bool read_scanlines(tiff_decoder *d) {
+  for (uint32_t y = 0; y < d->band_count; y++) {
+    if (TIFFReadScanline(d->tiff, d->block, d->band_first + y, 0) != 1) {
+      return false;
+    }
+    keep_row(d, d->band + (size_t)y * d->base.header.width * d->kept, d->block, d->base.header.width, 0);
+  }
+  return true;
+}
+
+/// Reads one block; `sample` is 0 where samples are interleaved.
+static bool read_block(tiff_decoder *d, uint32_t x, uint32_t sample) {
+  const tmsize_t size = (tmsize_t)d->block_bytes;
+  // What a short block lacks is black.
+  memset(d->block, 0, d->block_bytes);
+  return TIFFIsTiled(d->tiff)
+             ? TIFFReadEncodedTile(
+                   d->tiff, TIFFComputeTile(d->tiff, x, d->band_first, 0, (uint16_t)sample), d->block, size) >= 0
+             : TIFFReadEncodedStrip(
+                   d->tiff, TIFFComputeStrip(d->tiff, d->band_first, (uint16_t)sample), d->block, size) >= 0;
+}
+
+static bool read_blocks(tiff_decoder *d) {
+  const uint32_t width = d->base.header.width;
+  const size_t row_samples = (size_t)d->block_width * (d->is_separate ? 1 : d->samples);
+  const size_t block_row_bytes = (row_samples * d->bits + 7) / 8;
+  for (uint32_t sample = 0; sample < (d->is_separate ? d->samples : 1u); sample++) {
+    if (sample >= d->colors && sample != d->alpha) {
+      continue;
+    }
+    for (uint64_t x = 0; x < width; x += d->block_width) {
+      if (!read_block(d, (uint32_t)x, sample)) {
+        return false;
+      }
+      const uint32_t count = width - x < d->block_width ? (uint32_t)(width - x) : d->block_width;
+      for (uint32_t y = 0; y < d->band_count; y++) {
+        uint8_t *out = d->band + ((size_t)y * width + x) * d->kept;
+        keep_row(d, out, d->block + y * block_row_bytes, count, sample);
+      }
+    }
+  }
+  return true;
+}
+
+static bool read_rgba(tiff_decoder *d) {
+  const uint32_t width = d->base.header.width;
+  d->rgba.row_offset = (int)d->band_first;
+  d->rgba.col_offset = 0;
+  uint32_t *raster = (uint32_t *)(void *)d->band; // 64-byte aligned; in memory's order red comes first on these machines
+  if (!TIFFRGBAImageGet(&d->rgba, raster, width, d->band_count)) {
+    return false;
+  }
+  for (size_t i = 0; i < (size_t)width * d->band_count; i++) {
+    const uint32_t pixel = raster[i];
+    d->band[4 * i] = (uint8_t)TIFFGetR(pixel);
+    d->band[4 * i + 1] = (uint8_t)TIFFGetG(pixel);
+    d->band[4 * i + 2] = (uint8_t)TIFFGetB(pixel);
+    d->band[4 * i + 3] = (uint8_t)TIFFGetA(pixel);
+  }
+  return true;
+}
+
+static ccodecs_status read_band(tiff_decoder *d) {
+  const uint32_t left = d->base.header.height - d->given;
+  d->band_first = d->given;
+  d->band_count = left < d->band_rows ? left : d->band_rows;
+  d->file.reason[0] = 0;
+  const bool is_read = d->mode == MODE_SCANLINES ? read_scanlines(d)
+                       : d->mode == MODE_BLOCKS  ? read_blocks(d)
+                                                 : read_rgba(d);
+  return is_read ? CCODECS_OK : fail(d, "a block can't be decoded");
+}
+
+static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
+  (void)input;
+  tiff_decoder *d = (tiff_decoder *)base;
+  if (d->given == base->header.height) {
+    return CCODECS_DONE;
+  }
+  if (d->given == d->band_first + d->band_count) {
+    const ccodecs_status status = read_band(d);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+  }
+  const uint32_t left = d->band_first + d->band_count - d->given;
+  const uint32_t count = left < d->strip_rows ? left : d->strip_rows;
+  for (uint32_t i = 0; i < count; i++) {
+    const size_t row = d->given - d->band_first + i;
+    put_row(d, d->strip + i * row_bytes(d), d->band + row * base->header.width * d->kept);
+  }
+  d->given += count;
+  rows->planes[0] = d->strip;
+  rows->row_strides[0] = row_bytes(d);
+  rows->row_counts[0] = count;
+  return CCODECS_ROWS_READY;
+}
+
+static void destroy(ccodecs_decoder *base) {
+  tiff_decoder *d = (tiff_decoder *)base;
+  ccodecs_budget *budget = base->budget;
+  if (d->has_rgba) {
+    TIFFRGBAImageEnd(&d->rgba);
+  }
+  if (d->tiff != NULL) {
+    TIFFClose(d->tiff);
+  }
+  ccodecs_budget_refund(budget, d->charged);
+  ccodecs_bytes_free(&d->file.bytes, budget);
+  ccodecs_free(budget, d->block);
+  ccodecs_free(budget, d->band);
+  ccodecs_free(budget, d->strip);
+  ccodecs_free(budget, d);
+}
+
+ccodecs_decoder *ccodecs_tiff_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
+  static const ccodecs_decoder_methods methods = {
+      .read_header = read_header,
+      .scales = scales,
+      .estimate = estimate,
+      .start = start,
+      .read_rows = read_rows,
+      .destroy = destroy,
+  };
+  tiff_decoder *d = ccodecs_allocate(budget, sizeof *d);
+  if (d == NULL) {
+    return NULL;
+  }
+  memset(d, 0, sizeof *d);
+  ccodecs_decoder_init(&d->base, &methods, CCODECS_FORMAT_TIFF, limits, budget);
+  return &d->base;
+}
+
+#endif

@@ -1,0 +1,135 @@
+// Feeds any bytes to one decoder, as a caller would, and holds it to the promises of ccodecs.h. libFuzzer's entry.
+//
+// The format is fixed when this is compiled (FUZZ_FORMAT); how the bytes are cut, and the scale, follow from the bytes
+// themselves, so that corpus files are plain pictures.
+
+#include "ccodecs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const size_t budget_bytes = (size_t)96 << 20;
+static const uint64_t most_pixels = (uint64_t)1 << 20;
+
+/// Where a promise is broken the fuzzer is to stop.
+static void check(bool holds, const char *promise) {
+  if (!holds) {
+    fprintf(stderr, "broken promise: %s\n", promise);
+    abort();
+  }
+}
+
+static uint32_t hash(const uint8_t *bytes, size_t count) {
+  uint32_t value = 2166136261u;
+  for (size_t i = 0; i < count; i++) {
+    value = (value ^ bytes[i]) * 16777619u;
+  }
+  return value;
+}
+
+/// The bytes, a window at a time, each in a block of its own so that a read beyond it is seen.
+typedef struct feed {
+  const uint8_t *bytes;
+  size_t left;
+  size_t window_bytes;
+  uint8_t *block;
+  ccodecs_input input;
+} feed;
+
+static void next_window(feed *f) {
+  free(f->block);
+  const size_t count = f->left < f->window_bytes ? f->left : f->window_bytes;
+  f->block = malloc(count > 0 ? count : 1);
+  check(f->block != NULL, "memory for the window");
+  memcpy(f->block, f->bytes, count);
+  f->bytes += count;
+  f->left -= count;
+  f->input = (ccodecs_input){.bytes = f->block, .count = count, .is_last = f->left == 0};
+}
+
+/// Goes on after CCODECS_NEEDS_INPUT.
+static void feed_more(feed *f) {
+  check(!f->input.is_last, "no input is asked for after the last");
+  check(f->input.count == 0, "the window is consumed when input is asked for");
+  next_window(f);
+}
+
+static volatile uint8_t sink;
+
+/// Touches every byte of every row, and counts the rows.
+static void use(const ccodecs_rows *rows, const ccodecs_layout *layout, uint32_t *counts) {
+  for (uint32_t plane = 0; plane < layout->plane_count; plane++) {
+    const size_t row_bytes = (size_t)layout->planes[plane].width * layout->planes[plane].channels;
+    for (uint32_t row = 0; row < rows->row_counts[plane]; row++) {
+      const uint8_t *bytes = rows->planes[plane] + row * rows->row_strides[plane];
+      uint8_t sum = 0;
+      for (size_t i = 0; i < row_bytes; i++) {
+        sum ^= bytes[i];
+      }
+      sink = sum;
+    }
+    counts[plane] += rows->row_counts[plane];
+  }
+}
+
+static void decode_rows(ccodecs_decoder *decoder, feed *f, uint8_t scale) {
+  const ccodecs_decode_options options = {.scale_eighths = scale};
+  ccodecs_layout layout;
+  if (ccodecs_decoder_start(decoder, &options, &layout) != CCODECS_OK) {
+    return;
+  }
+  uint32_t counts[CCODECS_MAX_PLANES] = {0};
+  ccodecs_status status;
+  do {
+    ccodecs_rows rows;
+    status = ccodecs_decoder_read_rows(decoder, &f->input, &rows);
+    if (status == CCODECS_ROWS_READY) {
+      use(&rows, &layout, counts);
+    } else if (status == CCODECS_NEEDS_INPUT) {
+      feed_more(f);
+    }
+  } while (status == CCODECS_ROWS_READY || status == CCODECS_NEEDS_INPUT);
+  for (uint32_t i = 0; i < layout.plane_count && status == CCODECS_DONE; i++) {
+    check(counts[i] == layout.planes[i].height, "every row is given, once");
+  }
+  ccodecs_rows rows;
+  check(ccodecs_decoder_read_rows(decoder, &f->input, &rows) == status, "an end and a failure are final");
+}
+
+/// One of the scales that the decoder offers.
+static uint8_t pick_scale(const ccodecs_decoder *decoder, uint32_t seed) {
+  const uint8_t scale = (uint8_t)(seed % 8 + 1);
+  return (ccodecs_decoder_scales(decoder) >> (scale - 1) & 1) != 0 ? scale : 8;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
+  const uint32_t seed = hash(bytes, count);
+  const size_t windows[8] = {SIZE_MAX, SIZE_MAX, 4096, 1000, 97, 7, 2, 1};
+  // Small windows for small files alone: some libraries begin a header anew with each.
+  feed f = {.bytes = bytes, .left = count, .window_bytes = windows[seed % (count < 1024 ? 8 : 4)]};
+  const ccodecs_limits limits = {.max_pixels = most_pixels, .max_whole_input_pixels = most_pixels, .max_scans = 20};
+  ccodecs_budget budget = {.limit = budget_bytes};
+  ccodecs_decoder *decoder = NULL;
+  check(
+      ccodecs_decoder_create(FUZZ_FORMAT, &limits, &budget, &decoder) == CCODECS_OK, "the decoder that is tested exists");
+  next_window(&f);
+  ccodecs_status status;
+  while ((status = ccodecs_decoder_read_header(decoder, &f.input)) == CCODECS_NEEDS_INPUT) {
+    feed_more(&f);
+  }
+  if (status == CCODECS_OK) {
+    const ccodecs_header *header = ccodecs_decoder_header(decoder);
+    check(header->width > 0 && header->height > 0, "a picture has a size");
+    check((uint64_t)header->width * header->height <= most_pixels, "the pixel limit holds");
+    check(header->orientation >= 1 && header->orientation <= 8, "an orientation is one of eight");
+    decode_rows(decoder, &f, pick_scale(decoder, seed >> 8));
+  } else {
+    check(ccodecs_decoder_message(decoder)[0] != 0, "a failure has a reason");
+  }
+  check(budget.peak <= budget.limit, "the budget holds");
+  ccodecs_decoder_destroy(decoder);
+  check(budget.used == 0, "all memory is given back");
+  free(f.block);
+  return 0;
+}

@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# Fuzzes every decoder of CCodecs for so many seconds each, under address and undefined-behaviour sanitizers:
+#
+#   Tests/Fuzz/run.sh SECONDS [DECODER...]
+#
+# Corpora begin with the fixtures, the crashers of old and, where it lies beside this checkout, the shared collection;
+# what is found is kept in .build/fuzz. A crash is left in .build/fuzz/crashes, and fails the run. Needs clang with
+# libFuzzer (CLANG names it; that of the Swift toolchain has it) and lld.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+seconds=${1:?"usage: Tests/Fuzz/run.sh SECONDS [DECODER...]"}
+shift
+clang=${CLANG:-clang}
+work=.build/fuzz
+jobs=$(getconf _NPROCESSORS_ONLN)
+mkdir -p "$work/objects" "$work/crashes"
+
+# decoder, format, and the extensions of its pictures
+table="jpeg JPEG jpg jpeg mpo
+png PNG png
+webp WEBP webp
+gif GIF gif
+bmp BMP bmp
+tga TGA tga
+psd PSD psd
+pnm PNM pbm pgm ppm pnm pam
+hdr HDR hdr"
+libraries="libisal libjpeg libwebp zlib"
+flags="-std=c11 -g -O1 -fno-omit-frame-pointer -ISources/CCodecs/include"
+option() { # library, definition, lines of the table
+  pkg-config --exists "$1" || return 0
+  libraries+=" $1"
+  flags+=" -DCCODECS_$2"
+  table+=$'\n'"$3"
+}
+option libtiff-4 TIFF "tiff TIFF tif tiff"
+option libheif HEIF $'heic HEIC heic heif\navif AVIF avif'
+option libjxl JXL "jxl JXL jxl"
+# shellcheck disable=SC2086 # lists of flags
+flags+=" $(pkg-config --cflags $libraries)"
+# stb_image shifts and adds beyond what C defines, on purpose: its arithmetic is not ours to mend.
+sanitizers="address,undefined"
+sanitizers_stb="address"
+
+compile() { # source, object, sanitizers
+  # shellcheck disable=SC2086
+  "$clang" $flags "-fsanitize=fuzzer-no-link,$3" -fno-sanitize-recover=all -c "$1" -o "$2"
+}
+
+pids=()
+for source in Sources/CCodecs/*.c Sources/CCodecs/*/*.c; do
+  object=$work/objects/$(tr / _ <<<"${source#Sources/CCodecs/}").o
+  newest=$(find Sources/CCodecs "$source" Tests/Fuzz/run.sh \( -name '*.h' -o -path "$source" -o -name run.sh \) -newer "$object" 2>/dev/null || echo all)
+  [[ -z $newest ]] && continue
+  compile "$source" "$object" "$([[ $source == */stb.c ]] && echo $sanitizers_stb || echo $sanitizers)" &
+  pids+=($!)
+  if ((${#pids[@]} >= jobs)); then wait "${pids[0]}"; pids=("${pids[@]:1}"); fi
+done
+for pid in "${pids[@]}"; do wait "$pid"; done
+
+fuzz() { # decoder, format, extensions...
+  local name=$1 format=$2 corpus=$work/corpus/$1 program=$work/$1
+  shift 2
+  # shellcheck disable=SC2046,SC2086
+  "$clang" $flags -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -fuse-ld=lld \
+    -DFUZZ_FORMAT="CCODECS_FORMAT_$format" Tests/Fuzz/decode.c "$work"/objects/*.o \
+    $(pkg-config --libs $libraries) -lm -o "$program" || return 1
+  mkdir -p "$corpus" "$work/seeds/$name"
+  local seeds=("$work/seeds/$name") extension folder
+  for extension in "$@"; do
+    for folder in Tests/TestSupport/Fixtures ../shared/corpus; do
+      [[ -d $folder ]] || continue
+      find "$folder" -iname "*.$extension" -size -64k -exec cp -n -t "$work/seeds/$name" {} + 2>/dev/null || true
+    done
+  done
+  [[ -d Tests/Fuzz/crashers/$name ]] && seeds+=("Tests/Fuzz/crashers/$name")
+  if "$program" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=3000 -max_len=65536 -use_value_profile=0 \
+    -artifact_prefix="$work/crashes/$name-" -print_final_stats=1 "$corpus" "${seeds[@]}" >"$work/$name.log" 2>&1; then
+    echo "$name: $(grep -o 'number_of_executed_units: .*' "$work/$name.log" | tr -dc 0-9) inputs, no crash"
+  else
+    echo "error: $name: see $work/$name.log" >&2
+    tail -n 25 "$work/$name.log" >&2
+    return 1
+  fi
+}
+
+wanted=" $* "
+failures=0
+pids=()
+while read -r -a line; do
+  [[ $# -eq 0 || $wanted == *" ${line[0]} "* ]] || continue
+  fuzz "${line[@]}" &
+  pids+=($!)
+  if ((${#pids[@]} >= jobs)); then wait "${pids[0]}" || failures=$((failures + 1)); pids=("${pids[@]:1}"); fi
+done <<<"$table"
+for pid in "${pids[@]}"; do wait "$pid" || failures=$((failures + 1)); done
+((failures == 0)) || { echo "error: $failures decoders failed" >&2; exit 1; }
