@@ -125,8 +125,8 @@ def threshold(picture, level=0.5):
     return np.repeat(white[..., None] * 255.0, 3, axis=2)
 
 
-# Filter, parameters, the reference, whose it is, and the largest and the mean distance in levels that are allowed: half a
-# level for our rounding, another where Pillow rounds too, and more where Pillow approximates.
+# Filter, parameters, the reference, whose it is, and the largest and the mean distance in levels that are allowed: half
+# a level for our rounding, another where Pillow rounds too, and more where Pillow approximates.
 CASES = [
     ("grayscale", {}, grayscale, "Pillow matrix", 1, 0.1),
     ("sepia", {}, sepia, "Pillow matrix", 1, 0.1),

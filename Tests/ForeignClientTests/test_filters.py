@@ -14,6 +14,7 @@ from PIL import Image
 from test_calls import details, parts, picture
 
 PNG = 3
+EXACT = [case for case in filter_references.CASES if case[3] == "numpy"]
 
 
 def filtered(client, image: bytes, filters, **configuration):
@@ -40,7 +41,7 @@ def test_each_filter_is_what_others_make_of_it(client, case):
 
 
 @pytest.mark.parametrize("intensity", [0.0, 0.25, 0.8])
-@pytest.mark.parametrize("case", [c for c in filter_references.CASES if c[3] == "numpy"], ids=lambda c: f"{c[0]} {c[1]}")
+@pytest.mark.parametrize("case", EXACT, ids=lambda c: f"{c[0]} {c[1]}")
 def test_intensity_mixes_with_the_picture(client, case, intensity):
     source = Image.open(FIXTURES / "photo.png").convert("RGB")
     result, _ = filtered(client, fixture_bytes("photo.png"), [(case[0], intensity, case[1])], preferred_format=PNG)

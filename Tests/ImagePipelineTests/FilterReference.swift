@@ -4,8 +4,8 @@ import ImagePipeline
 /// The filters in double precision, written from their definitions and from nothing in the package.
 ///
 /// Colours are three numbers from 0 to 1. The sources are the W3C Filter Effects Module Level 1 ("Filter functions" and
-/// `feColorMatrix`, `feComponentTransfer`, `feGaussianBlur`), the W3C Compositing and Blending Level 1 (`multiply`), and
-/// IEC 61966-2-1.
+/// `feColorMatrix`, `feComponentTransfer`, `feGaussianBlur`), the W3C Compositing and Blending Level 1 (`multiply`),
+/// and IEC 61966-2-1.
 struct FilterReference {
   let filter: Filter
 

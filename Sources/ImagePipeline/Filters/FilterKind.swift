@@ -25,7 +25,7 @@ package enum FilterKind: String, Sendable, Hashable, CaseIterable {
   case tint
   /// Luminance, as `grayscale` has it, as a place on the line between two colours.
   case duotone
-  /// Multiplies by 1 - s, where s rises smoothly from the radius on; distances are 0 at the centre and 1 at the corners.
+  /// Multiplies by 1 - s, where s rises smoothly from the radius on: 0 is the centre, 1 the corners.
   case vignette
   /// Filter Effects Module Level 1, `feGaussianBlur` with `edgeMode` `duplicate`.
   case blur
