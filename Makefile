@@ -4,8 +4,8 @@ CONFIGURATION ?= release
 SWIFT_BUILD = swift build -c $(CONFIGURATION) --product image-worker
 WORKER = .build/$(CONFIGURATION)/image-worker
 
-.PHONY: run test unit-test end-to-end-test build release setup format check-format generate check-generated lint \
-        breaking bench clean
+.PHONY: run test unit-test codec-test end-to-end-test build release setup format check-format generate \
+        check-generated lint breaking bench clean
 
 ## Serve on 127.0.0.1:50051. Options: make run ARGS="--port 8080"
 run: build
@@ -15,11 +15,19 @@ run: build
 build: setup
 	$(SWIFT_BUILD)
 
-## Pass every test: those of the package, then those of a foreign client against the worker.
-test: setup unit-test end-to-end-test
+## Pass every test: those of the package, the JPEG decoder's against libjpeg-turbo, and a foreign client's.
+test: setup unit-test codec-test end-to-end-test
 
 unit-test: setup
 	swift test
+
+# The short form of what Benchmarks/jpeg_check.sh can do with a corpus.
+JPEG_FIXTURES = Tests/TestSupport/Fixtures/*.jpg
+
+codec-test: setup
+	Benchmarks/jpeg_check.sh identity $(JPEG_FIXTURES)
+	Benchmarks/jpeg_check.sh windows $(JPEG_FIXTURES)
+	Benchmarks/jpeg_check.sh fuzz 20000 1 $(JPEG_FIXTURES)
 
 end-to-end-test: build
 	Tests/ForeignClientTests/run.sh $(WORKER)
