@@ -178,8 +178,8 @@ static turbo_outcome decode(turbo *t, uint8_t eighths, uint64_t max_pixels) {
   if (!is_damaged) {
     return TURBO_DONE;
   }
-  // A code that a marker cuts short may look like a bad one.
-  return t->info.progressive_mode && t->cuts > 0 && t->resyncs == 0 ? TURBO_CUT : TURBO_DAMAGED;
+  // A code that a marker cuts short may look like a bad one, and put what follows out of turn.
+  return t->info.progressive_mode && t->cuts > 0 ? TURBO_CUT : TURBO_DAMAGED;
 }
 
 /// A function of its own, so that what an error jumps over is not among the locals of the one that jumps.
