@@ -10,8 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "Tests" / "ForeignClientTests"))
-from conftest import Client, Worker, fixture_bytes  # noqa: E402
+from worker import Client, Worker, fixture_bytes
 
 MIB = 1 << 20
 
