@@ -24,7 +24,8 @@ typedef struct turbo {
   uint32_t made_up_ends; ///< End markers given behind the last byte.
   uint32_t cuts;         ///< Warnings by kind: a marker inside entropy-coded data,
   uint32_t resyncs;      ///< a restart marker out of turn,
-  uint32_t bad_codes;    ///< a code that no table has.
+  uint32_t bad_codes;    ///< a code that no table has,
+  uint32_t end_codes;    ///< such a code among the last 8 bytes before a marker.
   bool is_too_wide;
   char message[JMSG_LENGTH_MAX];
   planes planes;
@@ -49,6 +50,7 @@ static void on_message(j_common_ptr info, int level) {
     t->cuts += info->err->msg_code == JWRN_HIT_MARKER;
     t->resyncs += info->err->msg_code == JWRN_MUST_RESYNC;
     t->bad_codes += info->err->msg_code == JWRN_HUFF_BAD_CODE;
+    t->end_codes += info->err->msg_code == JWRN_HUFF_BAD_CODE && t->info.unread_marker != 0;
   }
 }
 
@@ -161,11 +163,11 @@ static turbo_outcome decode(turbo *t, uint8_t eighths, uint64_t max_pixels) {
   if ((uint64_t)t->info.image_width * t->info.image_height > max_pixels) {
     return TURBO_TOO_LARGE;
   }
-  if (!is_native_kind(&t->info)) {
-    return TURBO_OTHER_KIND;
-  }
   if (t->made_up_ends > 0) {
     return TURBO_TRUNCATED; // inside a segment
+  }
+  if (!is_native_kind(&t->info)) {
+    return TURBO_OTHER_KIND;
   }
   const bool has_scans = jpeg_has_multiple_scans(&t->info);
   start(t, eighths);
@@ -179,7 +181,8 @@ static turbo_outcome decode(turbo *t, uint8_t eighths, uint64_t max_pixels) {
     return TURBO_DONE;
   }
   // A code that a marker cuts short may look like a bad one, and put what follows out of turn.
-  return t->info.progressive_mode && t->cuts > 0 ? TURBO_CUT : TURBO_DAMAGED;
+  const bool is_cut = t->cuts > 0 || (t->end_codes > 0 && t->end_codes == t->bad_codes);
+  return t->info.progressive_mode && is_cut ? TURBO_CUT : TURBO_DAMAGED;
 }
 
 /// A function of its own, so that what an error jumps over is not among the locals of the one that jumps.
