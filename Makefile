@@ -60,9 +60,10 @@ lint: check-generated
 breaking: check-generated
 	Protos/lint.sh --breaking
 
-## Print the tables of measurements.
+## Measure beside libvips and others. Options: make bench ARGS="--jobs T --pictures 12mp --rounds 2", ARGS=--help
 bench: build
-	Benchmarks/run.sh $(WORKER)
+	@deploy/setup.sh --benchmarks
+	Benchmarks/run.sh $(WORKER) $(ARGS)
 
 clean:
 	swift package clean

@@ -13,9 +13,10 @@ import load
 from peers import GRPC, JOBS, PEERS, Case, Tools
 from pictures import PICTURES, Picture, path_of, pixels
 from reference import scores
-from report import Measured, Row, cpu_table, detail_table, environment, summary
+from report import Measured, Row, cpu_table, detail_table, environment, peer_versions, summary
 
 HERE = Path(__file__).parent
+DOCUMENTATION = HERE.parent / "Sources" / "ImagePipeline" / "Documentation.docc" / "Benchmarks.md"
 SHARE_SECONDS = 0.2  # what a peer does in its turn, at least
 
 INTRODUCTION = """# Benchmarks
@@ -53,13 +54,19 @@ def arguments_of() -> argparse.Namespace:
     parser.add_argument("--load-rounds", type=int, default=3, help="default: 3")
     parser.add_argument("--load-calls", type=int, default=200, help="calls of a round, at least; default: 200")
     parser.add_argument("--concurrency", default="1,2,8,32,256", help="default: 1,2,8,32,256")
-    parser.add_argument("--output", type=Path, help="a Markdown file for the results")
+    parser.add_argument("--output", type=Path, help="a Markdown file for the results; default: Benchmarks.md of the "
+                        "documentation when nothing was left out")
     parser.add_argument("--photographs", type=Path, default=HERE.parent.parent / "shared" / "corpus" / "12-photos")
     parser.add_argument("--cache", type=Path, default=HERE.parent / ".build" / "benchmarks" / "pictures")
     parser.add_argument("--python", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--simd-python", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--vips", type=Path, help=argparse.SUPPRESS)
     return parser.parse_args()
+
+
+def is_whole(arguments: argparse.Namespace) -> bool:
+    is_part = arguments.pictures or arguments.peers or arguments.no_quality or arguments.no_load or arguments.load_only
+    return not is_part and set(arguments.jobs) == set(JOBS)
 
 
 def is_wanted_picture(picture: Picture, parts: str) -> bool:
@@ -128,8 +135,7 @@ def table_of_costs(arguments: argparse.Namespace, tools: Tools) -> list[str]:
                 peers = list(rows[-1].peers)
                 print("\n".join([f"{job}:", *cpu_table(rows[-1:], peers)[-1:], *detail_table(rows[-1:], peers)[-1:]]),
                       flush=True)
-    simd = "pillow-simd was built from PyPI with AVX2." if tools.simd_python else "pillow-simd could not be built."
-    text = [*environment(rows, simd), "", "## Beside libvips", "", *summary(rows)]
+    text = [*peer_versions(rows), "", "## Beside libvips", "", *summary(rows)]
     for job in arguments.jobs:
         of_job = [row for row in rows if row.job == job]
         if of_job:
@@ -153,13 +159,16 @@ def table_of_loads(arguments: argparse.Namespace, tools: Tools) -> list[str]:
 def main() -> None:
     arguments = arguments_of()
     tools = Tools(arguments.worker, arguments.python, arguments.simd_python, arguments.vips)
-    text = [] if arguments.load_only else table_of_costs(arguments, tools)
+    text = environment()
+    if not arguments.load_only:
+        text += table_of_costs(arguments, tools)
     if not arguments.no_load or arguments.load_only:
         text += table_of_loads(arguments, tools)
     document = "\n".join([INTRODUCTION, *text]) + "\n"
     print(document)
-    if arguments.output:
-        arguments.output.write_text(document)
+    output = arguments.output or (DOCUMENTATION if is_whole(arguments) else None)
+    if output:
+        output.write_text(document)
 
 
 if __name__ == "__main__":

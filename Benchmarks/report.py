@@ -8,6 +8,7 @@ import statistics
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from peers import GRPC, LIBVIPS
 from pictures import Picture
@@ -48,22 +49,37 @@ def output_of(*command: str) -> str:
         return "unknown"
 
 
-def environment(rows: list[Row], simd: str) -> list[str]:
-    cpu = re.search(r"model name\s*:\s*(.*)", open("/proc/cpuinfo").read())
-    memory = int(re.search(r"MemTotal:\s+(\d+)", open("/proc/meminfo").read())[1]) / 1048576
-    system = re.search(r'PRETTY_NAME="(.*)"', open("/etc/os-release").read())
+def environment() -> list[str]:
+    cpu = re.search(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text())
+    memory = int(re.search(r"MemTotal:\s+(\d+)", Path("/proc/meminfo").read_text())[1]) / 1048576
+    system = re.search(r'PRETTY_NAME="(.*)"', Path("/etc/os-release").read_text())
     commit = output_of("git", "describe", "--always", "--dirty")
     libraries = ", ".join(f"{name} {output_of('pkg-config', '--modversion', name)}"
                           for name in ("libjpeg", "libpng", "libwebp"))
-    versions = {peer: measured.version for row in rows for peer, measured in row.peers.items() if measured.version}
-    peers = ", ".join(f"{peer}: {version}" for peer, version in versions.items() if "worker" not in peer)
     return [
         f"- Machine: {output_of('nproc')} cores of {cpu[1] if cpu else platform.machine()}, {memory:.0f} GiB; "
         f"{system[1]}, Linux {platform.release()}.",
         f"- image-worker {commit}, {output_of('swift', '--version').splitlines()[0]}, release build; {libraries}.",
-        f"- Peers: {peers}. {simd}",
-        f"- {datetime.date.today()}, `make bench ARGS=\"{shlex.join(sys.argv[2:])}\"`.",
+        f"- {datetime.date.today()}, `make bench{command()}`.",
     ]
+
+
+def command() -> str:
+    """What `make bench` was asked for, without what run.sh adds."""
+    given, skips = [], 0
+    for argument in sys.argv[2:]:
+        if skips or argument in ("--python", "--simd-python", "--vips"):
+            skips = 0 if skips else 1
+        else:
+            given.append(argument)
+    return f' ARGS="{shlex.join(given)}"' if given else ""
+
+
+def peer_versions(rows: list[Row]) -> list[str]:
+    versions = {peer: measured.version for row in rows for peer, measured in row.peers.items() if measured.version}
+    peers = ", ".join(f"{peer} ({version})" for peer, version in versions.items() if "worker" not in peer)
+    absent = "" if "pillow-simd" in versions else " pillow-simd was left out or does not build here."
+    return [f"- Peers: {peers}.{absent}"]
 
 
 def cpu_table(rows: list[Row], peers: list[str]) -> list[str]:
