@@ -54,8 +54,9 @@ def environment() -> list[str]:
     memory = int(re.search(r"MemTotal:\s+(\d+)", Path("/proc/meminfo").read_text())[1]) / 1048576
     system = re.search(r'PRETTY_NAME="(.*)"', Path("/etc/os-release").read_text())
     commit = output_of("git", "describe", "--always", "--dirty")
+    manifest = (Path(__file__).parent.parent / "Package.swift").read_text()
     libraries = ", ".join(f"{name} {output_of('pkg-config', '--modversion', name)}"
-                          for name in ("libjpeg", "libpng", "libwebp"))
+                          for name in re.findall(r'pkgConfig: "(.*?)"', manifest))
     return [
         f"- Machine: {output_of('nproc')} cores of {cpu[1] if cpu else platform.machine()}, {memory:.0f} GiB; "
         f"{system[1]}, Linux {platform.release()}.",
