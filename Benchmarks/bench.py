@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 import load
+import stages
 from peers import GRPC, JOBS, PEERS, Case, Tools
 from pictures import PICTURES, Picture, path_of, pixels
 from reference import scores
@@ -145,6 +146,17 @@ def table_of_costs(arguments: argparse.Namespace, tools: Tools) -> list[str]:
     return text
 
 
+def table_of_stages(arguments: argparse.Namespace, tools: Tools) -> list[str]:
+    """Where the time goes in the worker."""
+    text = []
+    for name, job, count in (("12mp-dog", "T", 60), ("12mp-book-progressive", "T", 30), ("12mp-dog-png", "N", 10)):
+        picture = next(one for one in PICTURES if one.name == name)
+        path = path_of(picture, arguments.photographs, arguments.cache)
+        rows = stages.profile(tools.worker, path, JOBS[job], count)
+        text += ["", f"## Profile of job {job}: {name}", "", *(rows or ["There is no perf on this machine."])]
+    return text
+
+
 def table_of_loads(arguments: argparse.Namespace, tools: Tools) -> list[str]:
     text = []
     for name in ("12mp-dog", "2mp-dog"):
@@ -161,7 +173,7 @@ def main() -> None:
     tools = Tools(arguments.worker, arguments.python, arguments.simd_python, arguments.vips)
     text = environment()
     if not arguments.load_only:
-        text += table_of_costs(arguments, tools)
+        text += table_of_costs(arguments, tools) + table_of_stages(arguments, tools)
     if not arguments.no_load or arguments.load_only:
         text += table_of_loads(arguments, tools)
     document = "\n".join([INTRODUCTION, *text]) + "\n"
