@@ -24,21 +24,21 @@ INTRODUCTION = """# Benchmarks
 
 Written by `make bench`; not to be edited.
 
-T fits a picture in 1280x720 and writes JPEG of quality 80, H in 1920x1080 at quality 100 (4:4:4), F in 64x64 at 80, P in
-300x300 at 80, W in 1280x720 as WebP of quality 80, N in 1280x720 as PNG. Pictures are named by their megapixels; what
-they are made from is told in `Benchmarks/pictures.py`. Every peer decodes, resizes and encodes in one thread.
+T fits a picture in 1280x720 and writes JPEG of quality 80, H in 1920x1080 at quality 100 (4:4:4), F in 64x64 at 80,
+P in 300x300 at 80, W in 1280x720 as WebP of quality 80, N in 1280x720 as PNG. Pictures are named by their megapixels;
+what they are made from is told in `Benchmarks/pictures.py`. Every peer decodes, resizes and encodes in one thread.
 """
 
-CPU_NOTE = """CPU milliseconds of one picture, and in brackets how many times that is of what the worker takes over gRPC, where
-receiving and sending are part of it, and the client is not.
+CPU_NOTE = """CPU milliseconds of one picture, and in brackets how many times that is of what the worker takes over
+gRPC, where receiving and sending are part of it, and the client is not.
 """
 
-DETAIL_NOTE = """Peak resident MiB of the process (and above what it had before the picture), kilobytes of the result, and its
-SSIMULACRA2 score against a Lanczos-3 resize of the whole picture in double precision.
+DETAIL_NOTE = """Peak resident MiB of the process (and above what it had before the picture), kilobytes of the result,
+and its SSIMULACRA2 score against a Lanczos-3 resize of the whole picture in double precision.
 """
 
-LOAD_NOTE = """Job T over gRPC with the server and its client on the same two cores, in a closed loop. CPU is per picture; memory is that
-of all processes of the server together.
+LOAD_NOTE = """Job T over gRPC with the server and its client on the same machine, in a closed loop. CPU is per picture;
+memory is that of all processes of the server together.
 """
 
 

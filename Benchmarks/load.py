@@ -1,4 +1,4 @@
-"""Pictures a second over gRPC at several numbers of concurrent calls: the worker, and libvips behind a Python server."""
+"""Pictures a second over gRPC at several numbers of concurrent calls: the worker, and pyvips behind a server."""
 
 import json
 import os

@@ -73,7 +73,8 @@ def opencv_peer():
         if job["format"] == "jpeg" and image.shape[2] == 4:
             alpha = image[:, :, 3:].astype(np.float32) / 255
             image = (image[:, :, :3] * alpha + 255 * (1 - alpha)).round().astype(np.uint8)
-        sampling = cv2.IMWRITE_JPEG_SAMPLING_FACTOR_444 if job["quality"] >= 90 else cv2.IMWRITE_JPEG_SAMPLING_FACTOR_420
+        is_fine = job["quality"] >= 90
+        sampling = cv2.IMWRITE_JPEG_SAMPLING_FACTOR_444 if is_fine else cv2.IMWRITE_JPEG_SAMPLING_FACTOR_420
         options = {
             "jpeg": [cv2.IMWRITE_JPEG_QUALITY, job["quality"], cv2.IMWRITE_JPEG_SAMPLING_FACTOR, sampling],
             "webp": [cv2.IMWRITE_WEBP_QUALITY, job["quality"]],

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 import tempfile
 import time
 from dataclasses import asdict, dataclass
@@ -155,7 +154,8 @@ class InProcess:
         return (long - short) / count
 
     def result(self) -> bytes:
-        return next(path for path in Path(self.directory.name).iterdir() if path.stem == self.case.path.stem).read_bytes()
+        results = Path(self.directory.name).iterdir()
+        return next(path for path in results if path.stem == self.case.path.stem).read_bytes()
 
     def peak_mib(self) -> float:
         return self.peak

@@ -85,7 +85,8 @@ def made(picture: Picture, original: Path) -> bytes:
     elif picture.kind == "webp":
         image.save(out, "webp", quality=85, method=2)
     else:
-        image.save(out, "jpeg", quality=90, subsampling="4:2:0", progressive=picture.kind == "progressive", optimize=True)
+        is_progressive = picture.kind == "progressive"
+        image.save(out, "jpeg", quality=90, subsampling="4:2:0", progressive=is_progressive, optimize=True)
     return out.getvalue()
 
 

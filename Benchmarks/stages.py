@@ -1,4 +1,4 @@
-"""Where the time of a job goes, by stage: what perf saw of the worker's process, sorted by the source of the function."""
+"""Where the time of a job goes, by stage: what perf saw of the worker's process, by the source of the functions."""
 
 import os
 import re

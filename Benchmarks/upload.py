@@ -1,14 +1,12 @@
 """Prints what an upload costs the server, by HTTP/2 window and frame size, in interleaved rounds.
 
 The upload is a small picture with bytes behind it that the worker receives and ignores: what is measured is transport.
-Needs the packages of Tests/ForeignClientTests.
+Needs IMAGE_WORKER, the path of the worker, and the packages of requirements.txt.
 """
 
 import os
 import statistics
-import sys
 import time
-from pathlib import Path
 
 from worker import Client, Worker, fixture_bytes
 
