@@ -6,6 +6,7 @@ what else the machine does falls on all of them; medians over rounds, and median
 
 import argparse
 import math
+import signal
 import tempfile
 from pathlib import Path
 
@@ -62,12 +63,13 @@ def arguments_of() -> argparse.Namespace:
     parser.add_argument("--python", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--simd-python", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--vips", type=Path, help=argparse.SUPPRESS)
+    parser.set_defaults(is_interrupted=False)
     return parser.parse_args()
 
 
 def is_whole(arguments: argparse.Namespace) -> bool:
     is_part = arguments.pictures or arguments.peers or arguments.no_quality or arguments.no_load or arguments.load_only
-    return not is_part and set(arguments.jobs) == set(JOBS)
+    return not is_part and not arguments.is_interrupted and set(arguments.jobs) == set(JOBS)
 
 
 def is_wanted_picture(picture: Picture, parts: str) -> bool:
@@ -85,27 +87,35 @@ def fits(job: str, picture: Picture) -> bool:
 
 def measure(case: Case, arguments: argparse.Namespace, tools: Tools) -> dict[str, Measured]:
     running, results = {}, {}
-    for name, create in PEERS.items():
-        if not is_wanted_peer(name, arguments.peers):
-            continue
-        try:
-            peer = create(tools, case)
+    try:
+        for name, create in PEERS.items():
+            peer = create(tools, case) if is_wanted_peer(name, arguments.peers) else None
             if peer is not None:
+                running[name] = peer
                 results[name] = Measured(name, peer.version, start_mib=peer.start_mib)
-                running[name] = (peer, shares(peer))
-        except Exception as error:
-            results[name] = Measured(name, failure=f"failed: {error}")
-    for _ in range(arguments.rounds):
-        for name, (peer, count) in running.items():
-            results[name].cpu_ms.append(peer.run(count) * 1000)
-    for name, (peer, _) in running.items():
-        results[name].peak_mib = peer.peak_mib()
-        result = peer.result()
-        results[name].output_bytes = len(result)
-        if not arguments.no_quality:
-            results[name].score = score(case, result, arguments.cache)
-        peer.close()
+        take_turns(running, results, arguments.rounds)
+        for name, peer in running.items():
+            if not results[name].failure:
+                results[name].peak_mib = peer.peak_mib()
+                result = peer.result()
+                results[name].output_bytes = len(result)
+                results[name].score = None if arguments.no_quality else score(case, result, arguments.cache)
+    finally:
+        for peer in running.values():
+            peer.close()
     return results
+
+
+def take_turns(running: dict, results: dict[str, Measured], rounds: int) -> None:
+    counts = {}
+    for name, peer in running.items():
+        try:
+            counts[name] = shares(peer)
+        except RuntimeError as error:
+            results[name].failure = f"failed: {error}"
+    for _ in range(rounds):
+        for name, count in counts.items():
+            results[name].cpu_ms.append(running[name].run(count) * 1000)
 
 
 def shares(peer) -> int:
@@ -126,16 +136,25 @@ def case_of(job: str, path: Path) -> Case:
         return Case(JOBS[job], path, image.size, "A" in image.getbands())
 
 
-def table_of_costs(arguments: argparse.Namespace, tools: Tools) -> list[str]:
+def rows_of(arguments: argparse.Namespace, tools: Tools) -> list[Row]:
+    """Prints each row as it comes. An interrupt (Ctrl-C) ends it early with those that there are."""
     rows = []
-    for picture in PICTURES:
-        for job in arguments.jobs:
-            if is_wanted_picture(picture, arguments.pictures) and fits(job, picture):
-                path = path_of(picture, arguments.photographs, arguments.cache)
-                rows.append(Row(picture, job, measure(case_of(job, path), arguments, tools)))
-                peers = list(rows[-1].peers)
-                print("\n".join([f"{job}:", *cpu_table(rows[-1:], peers)[-1:], *detail_table(rows[-1:], peers)[-1:]]),
-                      flush=True)
+    try:
+        for picture in PICTURES:
+            for job in arguments.jobs:
+                if is_wanted_picture(picture, arguments.pictures) and fits(job, picture):
+                    path = path_of(picture, arguments.photographs, arguments.cache)
+                    rows.append(Row(picture, job, measure(case_of(job, path), arguments, tools)))
+                    tables = (table(rows[-1:], list(rows[-1].peers))[-1] for table in (cpu_table, detail_table))
+                    print(f"{job}:", *tables, sep="\n", flush=True)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+        arguments.is_interrupted = True
+    return rows
+
+
+def table_of_costs(arguments: argparse.Namespace, tools: Tools) -> list[str]:
+    rows = rows_of(arguments, tools)
     text = [*peer_versions(rows), "", "## Beside libvips", "", *summary(rows)]
     for job in arguments.jobs:
         of_job = [row for row in rows if row.job == job]
@@ -168,14 +187,24 @@ def table_of_loads(arguments: argparse.Namespace, tools: Tools) -> list[str]:
     return text
 
 
+def sections(arguments: argparse.Namespace) -> list:
+    if arguments.load_only:
+        return [table_of_loads]
+    return [table_of_costs, table_of_stages] + ([] if arguments.no_load else [table_of_loads])
+
+
 def main() -> None:
     arguments = arguments_of()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     tools = Tools(arguments.worker, arguments.python, arguments.simd_python, arguments.vips)
     text = environment()
-    if not arguments.load_only:
-        text += table_of_costs(arguments, tools) + table_of_stages(arguments, tools)
-    if not arguments.no_load or arguments.load_only:
-        text += table_of_loads(arguments, tools)
+    for section in sections(arguments):
+        try:
+            text += section(arguments, tools)
+        except KeyboardInterrupt:
+            arguments.is_interrupted = True
+        if arguments.is_interrupted:
+            break
     document = "\n".join([INTRODUCTION, *text]) + "\n"
     print(document)
     output = arguments.output or (DOCUMENTATION if is_whole(arguments) else None)

@@ -7,6 +7,8 @@ codecs=$here/../Sources/CCodecs
 out=$here/../.build/benchmarks
 program=$out/jpeg_check
 flags=(-O2)
+strip=-Wl,--gc-sections
+[[ "$(uname)" != Darwin ]] || strip=-Wl,-dead_strip
 if [[ "${1:-}" == fuzz-sanitized ]]; then
   program=$out/jpeg_check_sanitized
   flags=(-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all)
@@ -15,7 +17,7 @@ fi
 mkdir -p "$out/defects"
 if [[ ! -e "$program" || -n $(find "$codecs" "$here/jpeg_check" -newer "$program" -name '*.[ch]') ]]; then
   # Of the decoders only the native one is built: what leads to the others is never called, and left out by the linker.
-  clang -std=gnu11 -Wall -Wextra -Werror -DNDEBUG "${flags[@]}" -ffunction-sections -Wl,--gc-sections -I"$codecs" \
+  clang -std=gnu11 -Wall -Wextra -Werror -DNDEBUG "${flags[@]}" -ffunction-sections "$strip" -I"$codecs" \
     -I"$codecs/include" "$codecs"/{budget,bytes,spill}.c "$codecs"/decode/{decoder,exif}.c \
     "$codecs"/decode/jpeg{,_huffman,_idct,_idct_avx2,_idct_neon,_input,_markers,_progressive,_scan}.c \
     "$here"/jpeg_check/*.c $(pkg-config --cflags --libs libjpeg) -lm -o "$program" 2> >(grep -v 'gold: warning' >&2)

@@ -132,8 +132,10 @@ def measure(tools: Tools, picture: Path, rounds: int, calls: int, concurrencies=
                         request.write(message.SerializeToString())
                         request.flush()
                     load = loads[concurrency, kind.name]
-                    run_once(server, load, Path(request.name), max(calls, 3 * concurrency), tools.python)
-                    server.stop()
+                    try:
+                        run_once(server, load, Path(request.name), max(calls, 3 * concurrency), tools.python)
+                    finally:
+                        server.stop()
                     print(load.row(), flush=True)
     head = ["| calls | server | pictures/s | server CPU ms | p50 ms | p99 ms | peak MiB | refused | client CPU ms |",
             "|---|---|---|---|---|---|---|---|---|"]
