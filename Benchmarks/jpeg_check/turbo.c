@@ -220,7 +220,7 @@ static bool run_guarded(turbo *t, uint8_t eighths) {
   start(t, eighths);
   allocate(t, false);
   read_rows(t, false);
-  return t->info.output_scanline == t->info.output_height;
+  return t->info.output_scanline >= t->info.output_height; // it counts whole rows of units
 }
 
 bool turbo_run(const file *f, uint8_t eighths) {
