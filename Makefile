@@ -5,8 +5,8 @@ CONFIGURATION ?= release
 SWIFT_BUILD = swift build --manifest-cache none -c $(CONFIGURATION) --product image-worker
 WORKER = .build/$(CONFIGURATION)/image-worker
 
-.PHONY: run test unit-test end-to-end-test fuzz build release setup format check-format generate check-generated lint \
-        breaking bench clean
+.PHONY: run test unit-test codec-test end-to-end-test fuzz build release setup format check-format generate \
+        check-generated lint breaking bench clean
 
 ## Serve on 127.0.0.1:50051. Options: make run ARGS="--port 8080"
 run: build
@@ -16,11 +16,20 @@ run: build
 build: setup
 	$(SWIFT_BUILD)
 
-## Pass every test: those of the package, those of a foreign client against the worker, and a minute of fuzzing.
-test: setup unit-test end-to-end-test fuzz
+## Pass every test: the decoders' against libjpeg-turbo and a minute of fuzzing, those of the package, and those of a
+## foreign client against the worker.
+test: setup codec-test fuzz unit-test end-to-end-test
 
 unit-test: setup
 	swift test --manifest-cache none
+
+# The short form of what Benchmarks/jpeg_check.sh can do with a corpus.
+JPEG_FIXTURES = Tests/TestSupport/Fixtures/*.jpg
+
+codec-test: setup
+	Benchmarks/jpeg_check.sh identity $(JPEG_FIXTURES)
+	Benchmarks/jpeg_check.sh windows $(JPEG_FIXTURES)
+	Benchmarks/jpeg_check.sh fuzz 20000 1 $(JPEG_FIXTURES)
 
 end-to-end-test: build
 	Tests/ForeignClientTests/run.sh $(WORKER)
@@ -60,9 +69,10 @@ lint: check-generated
 breaking: check-generated
 	Protos/lint.sh --breaking
 
-## Print the tables of measurements.
+## Measure beside libvips and others. Options: make bench ARGS="--jobs T --pictures 12mp --rounds 2", ARGS=--help
 bench: build
-	Benchmarks/run.sh $(WORKER)
+	@deploy/setup.sh --benchmarks
+	Benchmarks/run.sh $(WORKER) $(ARGS)
 
 clean:
 	swift package clean

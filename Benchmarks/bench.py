@@ -1,84 +1,215 @@
-"""Prints CPU time and peak memory of the worker's pipeline beside libvips, both in-process, one thread each.
+"""Prints what pictures cost the worker and its peers: CPU, memory, bytes and quality; then what a loaded server does.
 
-Each run processes the same picture many times; what one picture costs is the difference between a long run and a short
-one, so that starting a process does not count. Runs of the two programs alternate (A B A B), and the medians and the
-ratio of each pair are printed. Peak memory is the long run's, less the resident size of the same program without work.
+Started by run.sh. Of each job and picture, every peer does a share in turn, round by round (A B C, A B C, ...), so that
+what else the machine does falls on all of them; medians over rounds, and medians of the ratios of neighbours.
 """
 
 import argparse
-import os
-import statistics
-import subprocess
-import sys
+import math
+import signal
 import tempfile
 from pathlib import Path
 
-VIPS = """
-import sys, pyvips
-pyvips.cache_set_max(0)
-path, width, height, quality, suffix, count = sys.argv[1:7]
-data = open(path, "rb").read()
-for _ in range(int(count)):
-    image = pyvips.Image.thumbnail_buffer(data, int(width), height=int(height), size="down")
-    options = {"compression": 6} if suffix == ".png" else {"Q": int(quality)}
-    image.write_to_buffer(suffix, keep="none", **options)
+import load
+import stages
+from peers import GRPC, JOBS, PEERS, Case, Tools
+from pictures import PICTURES, Picture, path_of, pixels
+from reference import scores
+from report import Measured, Row, cpu_table, detail_table, environment, peer_versions, summary
+
+HERE = Path(__file__).parent
+DOCUMENTATION = HERE.parent / "Sources" / "ImagePipeline" / "Documentation.docc" / "Benchmarks.md"
+SHARE_SECONDS = 0.2  # what a peer does in its turn, at least
+
+INTRODUCTION = """# Benchmarks
+
+Written by `make bench`; not to be edited.
+
+T fits a picture in 1280x720 and writes JPEG of quality 80, H in 1920x1080 at quality 100 (4:4:4), F in 64x64 at 80,
+P in 300x300 at 80, W in 1280x720 as WebP of quality 80, N in 1280x720 as PNG. Pictures are named by their megapixels;
+what they are made from is told in `Benchmarks/pictures.py`. Every peer decodes, resizes and encodes in one thread.
 """
 
-JOBS = {  # name: width, height, quality, format of the result
-    "T": (1280, 720, 80, "jpeg"), "H": (1920, 1080, 100, "jpeg"), "F": (64, 64, 80, "jpeg"),
-    "P": (300, 300, 80, "jpeg"), "W": (1280, 720, 80, "webp"), "N": (1280, 720, 80, "png"),
-}
+CPU_NOTE = """CPU milliseconds of one picture, and in brackets how many times that is of what the worker takes over
+gRPC, where receiving and sending are part of it, and the client is not.
+"""
+
+DETAIL_NOTE = """Peak resident MiB of the process (and above what it had before the picture), kilobytes of the result,
+and its SSIMULACRA2 score against a Lanczos-3 resize of the whole picture in double precision.
+"""
+
+LOAD_NOTE = """Job T over gRPC with the server and its client on the same machine, in a closed loop. CPU is per picture;
+memory is that of all processes of the server together.
+"""
 
 
-def run(command: list[str]) -> tuple[float, float]:
-    """CPU seconds and peak resident MiB of a process."""
-    pid = os.spawnvpe(os.P_NOWAIT, command[0], command, {**os.environ, "VIPS_CONCURRENCY": "1"})
-    _, status, usage = os.wait4(pid, 0)
-    if status != 0:
-        raise SystemExit(f"failed: {' '.join(command[:6])}")
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+def arguments_of() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make bench ARGS=")
+    parser.add_argument("worker", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--jobs", default="THFPWN", help="letters of jobs; default: THFPWN")
+    parser.add_argument("--pictures", default="", help="only those whose names begin with one of these (comma)")
+    parser.add_argument("--peers", default="", help="only those, and the worker, whose names have one of these (comma)")
+    parser.add_argument("--rounds", type=int, default=5, help="default: 5")
+    parser.add_argument("--no-quality", action="store_true", help="no SSIMULACRA2, which takes longest")
+    parser.add_argument("--no-load", action="store_true", help="without the table of concurrent calls")
+    parser.add_argument("--load-only", action="store_true", help="only that table")
+    parser.add_argument("--load-rounds", type=int, default=3, help="default: 3")
+    parser.add_argument("--load-calls", type=int, default=200, help="calls of a round, at least; default: 200")
+    parser.add_argument("--concurrency", default="1,2,8,32,256", help="default: 1,2,8,32,256")
+    parser.add_argument("--output", type=Path, help="a Markdown file for the results; default: Benchmarks.md of the "
+                        "documentation when nothing was left out")
+    parser.add_argument("--photographs", type=Path, default=HERE.parent.parent / "shared" / "corpus" / "12-photos")
+    parser.add_argument("--cache", type=Path, default=HERE.parent / ".build" / "benchmarks" / "pictures")
+    parser.add_argument("--python", type=Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--simd-python", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--vips", type=Path, help=argparse.SUPPRESS)
+    parser.set_defaults(is_interrupted=False)
+    return parser.parse_args()
+
+
+def is_whole(arguments: argparse.Namespace) -> bool:
+    is_part = arguments.pictures or arguments.peers or arguments.no_quality or arguments.no_load or arguments.load_only
+    return not is_part and not arguments.is_interrupted and set(arguments.jobs) == set(JOBS)
+
+
+def is_wanted_picture(picture: Picture, parts: str) -> bool:
+    return any(picture.name.startswith(part) for part in parts.split(","))
+
+
+def is_wanted_peer(name: str, parts: str) -> bool:
+    return name == GRPC or any(part.lower() in name.lower() for part in parts.split(","))
+
+
+def fits(job: str, picture: Picture) -> bool:
+    """PNG is what PNGs become; they are shrunk to JPEG and WebP too."""
+    return job != "N" or picture.suffix == ".png"
+
+
+def measure(case: Case, arguments: argparse.Namespace, tools: Tools) -> dict[str, Measured]:
+    running, results = {}, {}
+    try:
+        for name, create in PEERS.items():
+            peer = create(tools, case) if is_wanted_peer(name, arguments.peers) else None
+            if peer is not None:
+                running[name] = peer
+                results[name] = Measured(name, peer.version, start_mib=peer.start_mib)
+        take_turns(running, results, arguments.rounds)
+        for name, peer in running.items():
+            if not results[name].failure:
+                results[name].peak_mib = peer.peak_mib()
+                result = peer.result()
+                results[name].output_bytes = len(result)
+                results[name].score = None if arguments.no_quality else score(case, result, arguments.cache)
+    finally:
+        for peer in running.values():
+            peer.close()
+    return results
+
+
+def take_turns(running: dict, results: dict[str, Measured], rounds: int) -> None:
+    counts = {}
+    for name, peer in running.items():
+        try:
+            counts[name] = shares(peer)
+        except RuntimeError as error:
+            results[name].failure = f"failed: {error}"
+    for _ in range(rounds):
+        for name, count in counts.items():
+            results[name].cpu_ms.append(running[name].run(count) * 1000)
+
+
+def shares(peer) -> int:
+    """How many pictures a peer processes in its turn; the first, which is not counted, tells."""
+    first = max(peer.run(1), 1e-4)
+    return min(max(math.ceil(SHARE_SECONDS / first), 1), 100)
+
+
+def score(case: Case, result: bytes, cache: Path) -> float:
+    with tempfile.NamedTemporaryFile(suffix="." + case.job.format) as file:
+        file.write(result)
+        file.flush()
+        return scores(cache / "references").score(case.path, Path(file.name))
+
+
+def case_of(job: str, path: Path) -> Case:
+    with pixels(path) as image:
+        return Case(JOBS[job], path, image.size, "A" in image.getbands())
+
+
+def rows_of(arguments: argparse.Namespace, tools: Tools) -> list[Row]:
+    """Prints each row as it comes. An interrupt (Ctrl-C) ends it early with those that there are."""
+    rows = []
+    try:
+        for picture in PICTURES:
+            for job in arguments.jobs:
+                if is_wanted_picture(picture, arguments.pictures) and fits(job, picture):
+                    path = path_of(picture, arguments.photographs, arguments.cache)
+                    rows.append(Row(picture, job, measure(case_of(job, path), arguments, tools)))
+                    tables = (table(rows[-1:], list(rows[-1].peers))[-1] for table in (cpu_table, detail_table))
+                    print(f"{job}:", *tables, sep="\n", flush=True)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+        arguments.is_interrupted = True
+    return rows
+
+
+def table_of_costs(arguments: argparse.Namespace, tools: Tools) -> list[str]:
+    rows = rows_of(arguments, tools)
+    text = [*peer_versions(rows), "", "## Beside libvips", "", *summary(rows)]
+    for job in arguments.jobs:
+        of_job = [row for row in rows if row.job == job]
+        if of_job:
+            peers = list(of_job[0].peers)
+            text += ["", f"## Job {job}", "", CPU_NOTE, *cpu_table(of_job, peers), "", DETAIL_NOTE,
+                     *detail_table(of_job, peers)]
+    return text
+
+
+def table_of_stages(arguments: argparse.Namespace, tools: Tools) -> list[str]:
+    """Where the time goes in the worker."""
+    text = []
+    for name, job, count in (("12mp-dog", "T", 60), ("12mp-book-progressive", "T", 30), ("12mp-dog-png", "N", 10)):
+        picture = next(one for one in PICTURES if one.name == name)
+        path = path_of(picture, arguments.photographs, arguments.cache)
+        rows = stages.profile(tools.worker, path, JOBS[job], count)
+        text += ["", f"## Profile of job {job}: {name}", "", *(rows or ["There is no perf on this machine."])]
+    return text
+
+
+def table_of_loads(arguments: argparse.Namespace, tools: Tools) -> list[str]:
+    text = []
+    for name in ("12mp-dog", "2mp-dog"):
+        picture = next(one for one in PICTURES if one.name == name)
+        path = path_of(picture, arguments.photographs, arguments.cache)
+        concurrencies = [int(part) for part in arguments.concurrency.split(",")]
+        rows = load.measure(tools, path, arguments.load_rounds, arguments.load_calls, concurrencies)
+        text += ["", f"## Concurrent calls: {name} ({path.stat().st_size / 1e6:.1f} MB)", "", LOAD_NOTE, *rows]
+    return text
+
+
+def sections(arguments: argparse.Namespace) -> list:
+    if arguments.load_only:
+        return [table_of_loads]
+    return [table_of_costs, table_of_stages] + ([] if arguments.no_load else [table_of_loads])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("worker")
-    parser.add_argument("pictures", nargs="+")
-    parser.add_argument("--jobs", default="TFP")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--count", type=int, default=12)
-    arguments = parser.parse_args()
-    sys.stdout.reconfigure(line_buffering=True)
-    print("| job | picture | CPU ms | libvips CPU ms | libvips / ours | peak MiB | libvips peak MiB |")
-    print("|---|---|---|---|---|---|---|")
-    with tempfile.TemporaryDirectory() as out:
-        for job in arguments.jobs:
-            ratios = [measure(arguments, job, Path(picture), out) for picture in arguments.pictures]
-            print(f"| {job} | median | | | {statistics.median(ratios):.2f} | | |")
-
-
-def measure(arguments, job: str, picture: Path, out: str) -> float:
-    width, height, quality, form = JOBS[job]
-
-    def ours(count: int):
-        return run([arguments.worker, "process", *[str(picture)] * count, "--out", out, "--max-width", str(width),
-                    "--max-height", str(height), "--quality", str(quality / 100), "--format", form, "--quiet"])
-
-    def vips(count: int):
-        suffix = {"jpeg": ".jpg", "png": ".png", "webp": ".webp"}[form]
-        return run([sys.executable, "-c", VIPS, str(picture), str(width), str(height), str(quality), suffix, str(count)])
-
-    rows = []
-    for _ in range(arguments.rounds):
-        row = []
-        for program in (ours, vips):
-            short, idle = program(1)
-            long, peak = program(1 + arguments.count)
-            row += [(long - short) / arguments.count * 1000, peak]
-        rows.append(row)
-    ours_ms, ours_peak, vips_ms, vips_peak = (statistics.median(column) for column in zip(*rows))
-    ratio = statistics.median(row[2] / row[0] for row in rows)
-    print(f"| {job} | {picture.stem[:28]} | {ours_ms:.1f} | {vips_ms:.1f} | {ratio:.2f} | {ours_peak:.0f} | {vips_peak:.0f} |")
-    return ratio
+    arguments = arguments_of()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    tools = Tools(arguments.worker, arguments.python, arguments.simd_python, arguments.vips)
+    text = environment()
+    for section in sections(arguments):
+        try:
+            text += section(arguments, tools)
+        except KeyboardInterrupt:
+            arguments.is_interrupted = True
+        if arguments.is_interrupted:
+            break
+    document = "\n".join([INTRODUCTION, *text]) + "\n"
+    print(document)
+    output = arguments.output or (DOCUMENTATION if is_whole(arguments) else None)
+    if output:
+        output.write_text(document)
 
 
 if __name__ == "__main__":

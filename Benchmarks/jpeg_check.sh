@@ -1,15 +1,25 @@
 #!/usr/bin/env bash
-# Builds jpeg_check.c over the C sources and runs it with the given arguments; for fuzzing with sanitizers.
+# Builds jpeg_check/ over the C sources and runs it with the given arguments; without any it tells them.
 # As in: Benchmarks/jpeg_check.sh identity ../shared/corpus/04-jpeg/*.jpg
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 codecs=$here/../Sources/CCodecs
 out=$here/../.build/benchmarks
-mkdir -p "$out"
+program=$out/jpeg_check
+flags=(-O2)
+strip=-Wl,--gc-sections
+[[ "$(uname)" != Darwin ]] || strip=-Wl,-dead_strip
+if [[ "${1:-}" == fuzz-sanitized ]]; then
+  program=$out/jpeg_check_sanitized
+  flags=(-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all)
+fi
 
-flags=(-O2 -DNDEBUG)
-[[ "${1:-}" != fuzz ]] || flags=(-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all)
-read -ra libraries <<<"$(pkg-config --cflags --libs libjpeg libpng libwebp)"
-clang -std=gnu11 "${flags[@]}" -I"$codecs" -I"$codecs/include" "$codecs"/*.c "$codecs"/decode/*.c "$here/jpeg_check.c" \
-  "${libraries[@]}" -lm -o "$out/jpeg_check" 2> >(grep -v 'gold: warning' >&2)
-"$out/jpeg_check" "$@"
+mkdir -p "$out/defects"
+if [[ ! -e "$program" || -n $(find "$codecs" "$here/jpeg_check" -newer "$program" -name '*.[ch]') ]]; then
+  # Of the decoders only the native one is built: what leads to the others is never called, and left out by the linker.
+  clang -std=gnu11 -Wall -Wextra -Werror -DNDEBUG "${flags[@]}" -ffunction-sections "$strip" -I"$codecs" \
+    -I"$codecs/include" "$codecs"/{budget,bytes,spill}.c "$codecs"/decode/{decoder,exif}.c \
+    "$codecs"/decode/jpeg{,_huffman,_idct,_idct_avx2,_idct_neon,_input,_markers,_progressive,_scan}.c \
+    "$here"/jpeg_check/*.c $(pkg-config --cflags --libs libjpeg) -lm -o "$program" 2> >(grep -v 'gold: warning' >&2)
+fi
+exec "$program" "$out/defects" "$@"

@@ -1,21 +1,35 @@
 #!/usr/bin/env bash
 # Prints the tables of measurements for the worker whose path is the first argument; the rest goes to bench.py.
-# Pictures are those of ../shared/corpus unless some are given.
+# What the peers need is installed into .build/benchmarks.
 set -euo pipefail
 worker=$(realpath "$1")
 shift
 cd "$(dirname "$0")/.."
+out=$PWD/.build/benchmarks
+mkdir -p "$out"
 
-venv=.build/benchmarks/venv
-if ! cmp -s Benchmarks/requirements.txt "$venv/requirements.txt"; then
-  rm -rf "$venv"
-  python3 -m venv "$venv"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check -r Benchmarks/requirements.txt
-  cp Benchmarks/requirements.txt "$venv/requirements.txt"
+requirements=(Benchmarks/requirements.txt Tests/ForeignClientTests/requirements.txt)
+if ! cat "${requirements[@]}" | cmp -s - "$out/venv/requirements.txt"; then
+  rm -rf "$out/venv"
+  python3 -m venv "$out/venv"
+  "$out/venv/bin/pip" install --quiet --disable-pip-version-check -r Benchmarks/requirements.txt
+  cat "${requirements[@]}" >"$out/venv/requirements.txt"
 fi
-if [[ $# -eq 0 ]]; then
-  photos=../shared/corpus/12-photos
-  set -- "$photos/mei--Issue_525.jpg" "$photos/dji--DJI_0025.JPG" "$photos/mei--Issue_266.jpg" \
-    "$photos/mei--Leica_T_(Typ_701).jpg" "$photos/avif--dog_exif_extended_xmp_icc.jpg"
+
+# pillow-simd takes Pillow's place and so needs a place of its own; it comes as source, and may not build.
+simd=()
+if [[ ! -e "$out/venv-simd/tried" ]]; then
+  python3 -m venv "$out/venv-simd"
+  CC="cc -mavx2" "$out/venv-simd/bin/pip" install --quiet --disable-pip-version-check pillow-simd==12.1.1.post0 \
+    >"$out/pillow-simd.log" 2>&1 || echo "pillow-simd does not build: $out/pillow-simd.log tells why"
+  touch "$out/venv-simd/tried"
 fi
-"$venv/bin/python" Benchmarks/bench.py "$worker" "$@"
+"$out/venv-simd/bin/python" -c 'import PIL' 2>/dev/null && simd=(--simd-python "$out/venv-simd/bin/python")
+
+vips=()
+if pkg-config --exists vips; then
+  # shellcheck disable=SC2046
+  cc -O2 -Wall -Wextra -Werror Benchmarks/peer_vips.c $(pkg-config --cflags --libs vips) -o "$out/peer_vips"
+  vips=(--vips "$out/peer_vips")
+fi
+exec "$out/venv/bin/python" Benchmarks/bench.py "$worker" --python "$out/venv/bin/python" "${simd[@]}" "${vips[@]}" "$@"

@@ -1,17 +1,14 @@
 """Prints what an upload costs the server, by HTTP/2 window and frame size, in interleaved rounds.
 
 The upload is a small picture with bytes behind it that the worker receives and ignores: what is measured is transport.
-Needs the packages of Tests/ForeignClientTests.
+Needs IMAGE_WORKER, the path of the worker, and the packages of requirements.txt.
 """
 
 import os
 import statistics
-import sys
 import time
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "Tests" / "ForeignClientTests"))
-from conftest import Client, Worker, fixture_bytes  # noqa: E402
+from worker import Client, Worker, fixture_bytes
 
 MIB = 1 << 20
 

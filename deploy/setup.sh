@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs the system packages that building and testing need, where they are missing. Quick when nothing is.
+# Installs the system packages that building and testing need, where they are missing; with --benchmarks, those that the
+# peers of Benchmarks/ need. Quick when nothing is missing.
 set -euo pipefail
 
 if ! command -v swift >/dev/null; then
@@ -9,6 +10,7 @@ fi
 
 if [[ "$(uname)" == Darwin ]]; then
   wanted=(isa-l jpeg-turbo jpeg-xl libheif libtiff pkgconf python webp zlib)
+  [[ "${1:-}" != --benchmarks ]] || wanted+=(vips)
   missing=()
   for formula in "${wanted[@]}"; do
     brew list --versions "$formula" >/dev/null || missing+=("$formula")
@@ -24,6 +26,7 @@ wanted=(
 if ! apt-cache show libjpeg62-turbo-dev >/dev/null 2>&1 && grep -qi ubuntu /etc/os-release; then
   wanted[0]=libjpeg-turbo8-dev # Ubuntu's name for it
 fi
+[[ "${1:-}" != --benchmarks ]] || wanted+=(libvips-dev python3-dev)
 missing=()
 for package in "${wanted[@]}"; do
   dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")

@@ -1,0 +1,25 @@
+"""The worker as a process, and its client: those of the tests, with what measuring needs."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "Tests" / "ForeignClientTests"))
+import conftest  # noqa: E402
+from conftest import Worker, fixture_bytes  # noqa: E402
+
+__all__ = ["Client", "Worker", "fixture_bytes"]
+
+
+class Client(conftest.Client):
+    def configuration(self, job):
+        """A ProcessingConfiguration for a job of peers.py."""
+        formats = {"jpeg": 2, "png": 3, "webp": 4}
+        return self.message("ProcessingConfiguration")(
+            max_width=job.width, max_height=job.height, compression_quality=job.quality / 100,
+            preferred_format=formats[job.format])
+
+    def request(self, image: bytes, job):
+        return self.message("ProcessImageRequest")(image=image, configuration=self.configuration(job))
+
+    def process(self, image: bytes, job, timeout: float = 120):
+        return self.call("ProcessImage", "unary_stream")(self.request(image, job), timeout=timeout)
