@@ -8,7 +8,7 @@ struct PictureProcessor: Sendable {
   enum Part: Sendable {
     case header(ImageInfo)
     case chunk(Data)
-    case report(ProcessingReport)
+    case report(ProcessingReport, traceID: String?)
   }
 
   let environment: WorkerEnvironment
@@ -57,22 +57,46 @@ struct PictureProcessor: Sendable {
   /// Sets memory aside and tells the caller what is coming.
   /// - Returns: how long the picture waited.
   private func start(_ picture: Picture, _ plan: Plan) async throws -> Duration {
+    let byteCount = Int(clamping: plan.workingSetByteCount)
     let asked = ContinuousClock.now
-    let reservation = try await admit(Int(clamping: plan.workingSetByteCount))
+    let reservation = try await queue(byteCount)
     let queued = asked.duration(to: .now)
     try await picture.start(reservation)
     try await emit(.header(plan.outputInfo))
     return queued
   }
 
+  /// Waits for memory, under a span that tells how long.
+  private func queue(_ byteCount: Int) async throws(PipelineError) -> Reservation {
+    let span = environment.tracer.startSpan("queue", ofKind: .internal)
+    defer { span.end() }
+    span.attributes["imageworker.reserved_bytes"] = byteCount
+    do { return try await admit(byteCount) } catch {
+      span.record(error)
+      throw error
+    }
+  }
+
   private func finish(_ picture: Picture, began: ContinuousClock.Instant, queued: Duration) async throws {
     for chunk in await picture.takeOutput() { try await emit(.chunk(chunk)) }
-    try await emit(.report(await picture.report(queued: queued, total: began.duration(to: .now))))
+    let report = await picture.report(queued: queued, total: began.duration(to: .now))
+    environment.metrics.finished(report)
+    try await emit(.report(report, traceID: ServiceContext.current.flatMap(environment.traceID)))
   }
 
   private func onExecutor<Result: Sendable>(
     _ body: @Sendable () async throws(PipelineError) -> Result
   ) async throws -> Result {
     try await withTaskExecutorPreference(environment.executor) { try await body() }
+  }
+}
+
+extension Span {
+  /// Ends up as an error, with the code that tells what kind.
+  func record(_ error: any Error) {
+    let code = (error as? PipelineError)?.code.rawValue ?? "OTHER"
+    attributes["error.type"] = code
+    recordError(error)
+    setStatus(SpanStatus(code: .error, message: code))
   }
 }
