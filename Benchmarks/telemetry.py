@@ -1,5 +1,5 @@
-"""Prints what full telemetry costs the server: CPU of small jobs with traces, metrics and logs exported, and without, in
-rounds A B A B.
+"""Prints what full telemetry costs the server: CPU of small jobs with traces and metrics exported, and without, in rounds
+A B A B.
 
 Needs the packages of Tests/ForeignClientTests. Pictures are given as arguments; without any, a small one of the fixtures.
 """
@@ -29,8 +29,8 @@ def cost(client: Client, worker: Worker, image: bytes, count: int) -> float:
 
 
 def compare(image: bytes, collector: Collector) -> tuple[float, float, list[float]]:
-    plain = Worker("--log-level", "warning")
-    traced = Worker("--log-level", "warning", environment=environment(
+    plain = Worker()
+    traced = Worker(environment=environment(
         collector, OTEL_METRICS_EXPORTER="otlp", OTEL_BSP_SCHEDULE_DELAY="5000", OTEL_METRIC_EXPORT_INTERVAL="10000"))
     clients = Client(plain), Client(traced)
     count = max(20, int(SECONDS * 1000 / cost(clients[0], plain, image, 50)))

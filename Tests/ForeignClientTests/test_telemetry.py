@@ -3,10 +3,12 @@
 import io
 import json
 import os
+import statistics
 import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import grpc
 import pytest
@@ -108,23 +110,41 @@ def test_items_of_a_batch_are_spans_with_their_ids(collector):
     assert [span.status.code for span in given_up] == [given_up[0].status.STATUS_CODE_ERROR]
 
 
+def threads(worker: Worker) -> dict[str, tuple[int, int]]:
+    """Of each thread, the nanoseconds that it had a CPU, and those in which it could run but another had it."""
+    return {task.name: tuple(int(field) for field in (task / "schedstat").read_text().split()[:2])
+            for task in Path(f"/proc/{worker.process.pid}/task").iterdir()}
+
+
+def running_seconds(before: dict, after: dict) -> float:
+    """CPU time of the process; and the time in which the threads that did most of it waited for a CPU, as a stage that
+    another process interrupts is busy nevertheless."""
+    spent = [(cpu - before.get(name, (0, 0))[0], delay - before.get(name, (0, 0))[1]) for name, (cpu, delay) in after.items()]
+    total = sum(cpu for cpu, _ in spent)
+    return (total + sum(delay for cpu, delay in spent if cpu > total / 4)) / 1e9
+
+
 def test_busy_times_account_for_the_cpu_time(collector, tmp_path):
     path = tmp_path / "large.jpg"
     Image.open(io.BytesIO(fixture_bytes("photo-420.jpg"))).resize((6000, 4000)).save(path, quality=92)
     worker = traced(collector)
     client = Client(worker)
     request = client.message("ProcessImageRequest")(image=path.read_bytes())
-    request.configuration.max_width, request.configuration.preferred_format = 3000, 3
+    request.configuration.max_width = 3000
     method = client.call("ProcessImage", "unary_stream")
     list(method(request, timeout=60))  # what happens once in a process is no stage's
-    before = worker.cpu_seconds()
-    for _ in range(3):
+    running = {}
+    for _ in range(7):
+        before = threads(worker)
         trace = list(method(request, timeout=60))[-1].report.trace_id
-    cpu = worker.cpu_seconds() - before
+        running[trace] = running_seconds(before, threads(worker))
     assert worker.stop() == 0
-    stages = [span for span in collector.spans() if span.trace_id.hex() == trace and "imageworker.busy_ns" in attributes(span)]
-    busy = 3 * sum(attributes(span)["imageworker.busy_ns"] for span in stages) / 1e9
-    assert abs(busy - cpu) < 0.1 * cpu, (busy, cpu)
+    busy = dict.fromkeys(running, 0)
+    for span in collector.spans():
+        if span.trace_id.hex() in busy:
+            busy[span.trace_id.hex()] += attributes(span).get("imageworker.busy_ns", 0) / 1e9
+    # What else runs on the machine disturbs single rounds, and never all alike.
+    assert statistics.median(busy[trace] / running[trace] for trace in running) == pytest.approx(1, abs=0.1)
 
 
 def test_nothing_is_lost_in_10000_requests(collector):
