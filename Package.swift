@@ -35,6 +35,8 @@ let packages: [Package.Dependency] = [
   .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: [.defaults, "YAML"]),
   .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
   .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+  .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+  .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
   .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
   .package(url: "https://github.com/apple/swift-service-context", from: "1.5.1"),
   .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
@@ -79,6 +81,11 @@ let serviceContext: Target.Dependency = .product(name: "ServiceContextModule", p
 let serviceLifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let unixSignals: Target.Dependency = .product(name: "UnixSignals", package: "swift-service-lifecycle")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let metrics: Target.Dependency = .product(name: "CoreMetrics", package: "swift-metrics")
+let nio: [Target.Dependency] = [
+  .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+  .product(name: "NIOHTTP1", package: "swift-nio"),
+]
 let configuration: Target.Dependency = .product(name: "Configuration", package: "swift-configuration")
 let asyncAlgorithms: Target.Dependency = .product(name: "AsyncAlgorithms", package: "swift-async-algorithms")
 let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-system")
@@ -90,21 +97,25 @@ let targets: [Target] = [
     name: "image-worker",
     dependencies: [
       "WorkerService", "WorkerOperations", "WorkerProtocol", "ImagePipeline", "ImageCodecs",
-      argumentParser, configuration, grpcCore, grpcPosix, logging, serviceLifecycle, system, tracing,
-      unixSignals,
+      argumentParser, configuration, grpcCore, grpcPosix, logging, metrics, serviceContext, serviceLifecycle, system,
+      tracing, unixSignals,
     ],
     swiftSettings: strictSwift),
   // The RPCs: chunks in and out, request -> Plan, error -> RPCError, admission.
   .target(
     name: "WorkerService",
     dependencies: [
-      "WorkerProtocol", "ImagePipeline", asyncAlgorithms, grpcCore, grpcProtobuf, swiftProtobuf, tracing,
+      "WorkerProtocol", "ImagePipeline", asyncAlgorithms, grpcCore, grpcProtobuf, metrics, serviceContext,
+      swiftProtobuf, tracing,
     ],
     swiftSettings: strictSwift),
-  // Health, reflection, the tracing interceptor, lifecycle.
+  // Health, reflection, and telemetry: traces, metrics and logs, and how they reach a collector.
   .target(
     name: "WorkerOperations",
-    dependencies: ["WorkerProtocol", grpcCore, grpcProtobuf, swiftProtobuf, serviceContext, serviceLifecycle, tracing],
+    dependencies: [
+      "WorkerProtocol", grpcCore, grpcPosix, grpcProtobuf, logging, metrics, serviceContext, serviceLifecycle,
+      swiftProtobuf, tracing,
+    ] + nio,
     swiftSettings: strictSwift),
   // Generated code and the descriptor set; nothing by hand.
   .target(
@@ -173,15 +184,15 @@ let targets: [Target] = [
     name: "WorkerServiceTests",
     dependencies: [
       "ImageCodecs", "ImagePipeline", "TestSupport", "WorkerOperations", "WorkerProtocol", "WorkerService",
-      grpcCore, grpcInProcess, grpcProtobuf, inMemoryTracing, swiftProtobuf, tracing,
+      grpcCore, grpcInProcess, grpcProtobuf, inMemoryTracing, metrics, serviceContext, swiftProtobuf, tracing,
     ],
     swiftSettings: strictSwift),
   .testTarget(
     name: "WorkerOperationsTests",
     dependencies: [
-      "WorkerOperations", "WorkerProtocol", grpcCore, grpcInProcess, grpcPosix, inMemoryTracing, swiftProtobuf,
-      tracing,
-    ],
+      "WorkerOperations", "WorkerProtocol", grpcCore, grpcInProcess, grpcPosix, grpcProtobuf, inMemoryTracing, logging,
+      metrics, serviceLifecycle, swiftProtobuf, tracing,
+    ] + nio,
     swiftSettings: strictSwift),
 ]
 

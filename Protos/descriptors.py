@@ -1,4 +1,5 @@
-"""Writes one descriptor set: our protos, and the third-party ones that the worker serves, each with its imports.
+"""Writes two descriptor sets, each file with its imports: our protos and the third-party ones that the worker serves,
+and those that it calls (OpenTelemetry's collector).
 
 The third-party descriptors come from their published Python packages, so that no foreign .proto file is kept here.
 grpc.reflection.v1 is published there only as v1alpha; the two differ in the package name alone.
@@ -12,6 +13,9 @@ from pathlib import Path
 from google.protobuf import descriptor_pb2
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
+from opentelemetry.proto.collector.logs.v1 import logs_service_pb2
+from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2
+from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
 
 PROTOS = Path(__file__).parent
 
@@ -51,13 +55,34 @@ def renamed(file: descriptor_pb2.FileDescriptorProto, old: str, new: str) -> des
     return copy
 
 
+def with_imports(*modules) -> list[descriptor_pb2.FileDescriptorProto]:
+    files = {}
+
+    def visit(file) -> None:
+        if file.name in files:
+            return
+        for imported in file.dependencies:
+            visit(imported)
+        files[file.name] = descriptor_pb2.FileDescriptorProto.FromString(file.serialized_pb)
+        files[file.name].ClearField("options")
+
+    for module in modules:
+        visit(module.DESCRIPTOR)
+    return list(files.values())
+
+
+def write(path: str, files: list[descriptor_pb2.FileDescriptorProto]) -> None:
+    Path(path).write_bytes(descriptor_pb2.FileDescriptorSet(file=files).SerializeToString(deterministic=True))
+
+
 def main() -> None:
     import google.rpc
     include = Path(next(iter(google.rpc.__path__))).parent.parent
     files = list(compiled(include).file)
     alpha = described(reflection_pb2, "grpc/reflection/v1alpha/reflection.proto")
     files += [described(health_pb2, "grpc/health/v1/health.proto"), renamed(alpha, "grpc.reflection.v1alpha", "grpc.reflection.v1"), alpha]
-    Path(sys.argv[1]).write_bytes(descriptor_pb2.FileDescriptorSet(file=files).SerializeToString(deterministic=True))
+    write(sys.argv[1], files)
+    write(sys.argv[2], with_imports(trace_service_pb2, metrics_service_pb2, logs_service_pb2))
 
 
 main()

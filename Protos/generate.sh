@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Regenerates Sources/WorkerProtocol/Generated from the protos: messages, service stubs, and the descriptor set that
-# reflection serves. With --check it changes nothing, and fails when what is committed differs.
+# Regenerates Sources/WorkerProtocol/Generated from the protos: messages, service stubs, client stubs of what the worker
+# calls, and the descriptor set that reflection serves. With --check it changes nothing, and fails when what is committed differs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,17 +23,29 @@ fi
 out=$work/generated
 rm -rf "$out"
 mkdir -p "$out"
-"$venv/bin/python" Protos/descriptors.py "$out/descriptor_set.binpb"
-# Called this way protoc has no search path, and takes the files from the descriptor set alone.
-"$venv/bin/python" -c 'import sys; from grpc_tools import protoc; sys.exit(protoc.main(sys.argv))' \
-  --descriptor_set_in="$out/descriptor_set.binpb" \
-  --plugin="protoc-gen-swift=$bin/protoc-gen-swift" \
-  --swift_out="$out" --swift_opt=Visibility=Public,FileNaming=PathToUnderscores,UseAccessLevelOnImports=true \
-  --plugin="protoc-gen-grpc-swift=$bin/protoc-gen-grpc-swift-2" \
-  --grpc-swift_out="$out" \
-  --grpc-swift_opt=Visibility=Public,FileNaming=PathToUnderscores,UseAccessLevelOnImports=true \
-  imageworker/v1/image_worker.proto google/rpc/status.proto grpc/health/v1/health.proto \
-  grpc/reflection/v1/reflection.proto grpc/reflection/v1alpha/reflection.proto
+"$venv/bin/python" Protos/descriptors.py "$out/descriptor_set.binpb" "$work/called.binpb"
+
+# $1: the descriptor set. $2: further options of the stubs. Others: the files to generate code for.
+generate() {
+  local set=$1 stubs=$2
+  shift 2
+  # Called this way protoc has no search path, and takes the files from the descriptor set alone.
+  "$venv/bin/python" -c 'import sys; from grpc_tools import protoc; sys.exit(protoc.main(sys.argv))' \
+    --descriptor_set_in="$set" \
+    --plugin="protoc-gen-swift=$bin/protoc-gen-swift" \
+    --swift_out="$out" --swift_opt=Visibility=Public,FileNaming=PathToUnderscores,UseAccessLevelOnImports=true \
+    --plugin="protoc-gen-grpc-swift=$bin/protoc-gen-grpc-swift-2" \
+    --grpc-swift_out="$out" \
+    --grpc-swift_opt="Visibility=Public,FileNaming=PathToUnderscores,UseAccessLevelOnImports=true$stubs" "$@"
+}
+
+generate "$out/descriptor_set.binpb" "" imageworker/v1/image_worker.proto google/rpc/status.proto \
+  grpc/health/v1/health.proto grpc/reflection/v1/reflection.proto grpc/reflection/v1alpha/reflection.proto
+otlp=opentelemetry/proto
+called=()
+for subject in common resource trace metrics logs; do called+=("$otlp/$subject/v1/$subject.proto"); done
+for subject in trace metrics logs; do called+=("$otlp/collector/$subject/v1/${subject}_service.proto"); done
+generate "$work/called.binpb" ,Server=false "${called[@]}"
 cat > "$out/descriptor_set.swift" <<'SWIFT'
 /// The `google.protobuf.FileDescriptorSet` of everything that is served, as reflection gives it out.
 public enum DescriptorSet {

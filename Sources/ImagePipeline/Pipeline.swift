@@ -110,7 +110,7 @@ package struct Pipeline: ~Copyable {
     }
     try encode.finish(output)
     encode.meter.end(began)
-    encode.finishSpan()
+    encode.finishSpan(peakMemory: budget.peak)
   }
 
   /// What became of the picture.

@@ -6,6 +6,7 @@ struct StageMeter: ~Copyable {
   private let name: String
   private let tracer: any Tracer
   private let context: ServiceContext
+  private let observer: WorkObserver?
   private var span: (any Span)?
   /// Time spent working; waiting for bytes is not counted.
   private(set) var busy: Duration = .zero
@@ -14,6 +15,7 @@ struct StageMeter: ~Copyable {
     self.name = name
     tracer = tracing.tracer
     context = tracing.context
+    observer = tracing.observer
   }
 
   /// Notes that work begins; the first call starts the span.
@@ -24,7 +26,9 @@ struct StageMeter: ~Copyable {
 
   /// - `excluded`: what of the time since then another stage was busy, and counts itself.
   mutating func end(_ began: ContinuousClock.Instant, excluding excluded: Duration = .zero) {
-    busy += began.duration(to: .now) - excluded
+    let ended = ContinuousClock.now
+    busy += began.duration(to: ended) - excluded
+    observer?(name, began, ended)
   }
 
   /// Ends the span with the stage's attributes; later work would not be seen.
@@ -46,20 +50,29 @@ struct StageMeter: ~Copyable {
   }
 }
 
+/// Told of each portion of work that a stage did, on the thread that did it.
+package typealias WorkObserver =
+  @Sendable (
+    _ stage: String, _ began: ContinuousClock.Instant, _ ended: ContinuousClock.Instant
+  ) -> Void
+
 /// Where a picture's spans go: the tracer, and the context whose span is their parent.
 package struct TraceTarget: Sendable {
   let tracer: any Tracer
   let context: ServiceContext
+  let observer: WorkObserver?
 
   /// - Parameters:
   ///   - tracer: the process' tracer unless given.
   ///   - context: the current task's unless given.
+  ///   - observer: told of every strip's work, which spans sum up.
   package init(
     tracer: any Tracer = InstrumentationSystem.tracer,
-    context: ServiceContext = ServiceContext.current ?? .topLevel
+    context: ServiceContext = ServiceContext.current ?? .topLevel, observer: WorkObserver? = nil
   ) {
     self.tracer = tracer
     self.context = context
+    self.observer = observer
   }
 }
 

@@ -3,6 +3,7 @@ internal import FoundationEssentials
 internal import GRPCCore
 internal import GRPCProtobuf
 internal import ImagePipeline
+internal import Tracing
 internal import WorkerProtocol
 
 /// One `BatchProcess` call: takes the stream apart into items, works on them side by side, and gives each exactly one
@@ -164,9 +165,13 @@ struct BatchStream: Sendable {
     let processor = PictureProcessor(
       environment: environment, configuration: configuration, cancellation: cancellation, admit: admit,
       emit: { try await emit($0, for: id) })
+    let span = environment.tracer.startSpan("item", ofKind: .internal)
+    defer { span.end() }
+    span.attributes["imageworker.item_id"] = id
     do {
-      try await processor.run(nextBytes: nextBytes)
+      try await ServiceContext.$current.withValue(span.context) { try await processor.run(nextBytes: nextBytes) }
     } catch {
+      span.record(error)
       if items.claimEnd(id) { try await emit(error, for: id) }
     }
   }
@@ -190,6 +195,7 @@ struct BatchStream: Sendable {
   }
 
   private func emit(_ error: any Error, for id: String) async throws {
+    environment.metrics.failed(error, isCancelled: cancellation.isCancelled)
     try await responses.write(Response(id: id, error: error))
   }
 }

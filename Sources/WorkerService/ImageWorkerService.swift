@@ -1,6 +1,7 @@
 package import GRPCCore
 internal import GRPCProtobuf
 internal import ImagePipeline
+internal import Synchronization
 package import WorkerProtocol
 
 /// The service `imageworker.v1.ImageWorkerService`.
@@ -16,7 +17,7 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
     response: RPCWriter<Imageworker_V1_ProcessImageResponse>,
     context: ServerContext
   ) async throws {
-    try await serve { cancellation in
+    try await serve(onePicture: true) { cancellation in
       try environment.limits.check(message: request.image)
       let configuration = try environment.presets.configuration(
         named: request.preset, overrides: ProcessingConfiguration(request.configuration))
@@ -64,7 +65,12 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
   }
 
   /// Runs one call's work: refused while draining, cancelled with its client, its errors in their wire form.
-  private func serve<Result>(_ body: (Cancellation) async throws -> Result) async throws -> Result {
+  ///
+  /// - `onePicture`: whether an error of the call is one of a picture, and measured as such.
+  private func serve<Result>(
+    onePicture: Bool = false, _ body: (Cancellation) async throws -> Result
+  ) async throws -> Result {
+    let isCancelled = Mutex(false)
     do {
       return try await environment.drain.withWork { cancellation in
         let drain = environment.drain
@@ -72,10 +78,13 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
           try await body(cancellation)
         } onCancelRPC: {
           // A graceful shutdown of the server signals the same, to calls that shall finish.
-          if !drain.isDraining { cancellation.cancel() }
+          guard !drain.isDraining else { return }
+          isCancelled.withLock { $0 = true }
+          cancellation.cancel()
         }
       }
     } catch {
+      if onePicture { environment.metrics.failed(error, isCancelled: isCancelled.withLock { $0 }) }
       throw WireError.status(any: error)
     }
   }

@@ -8,7 +8,7 @@ struct PictureProcessor: Sendable {
   enum Part: Sendable {
     case header(ImageInfo)
     case chunk(Data)
-    case report(ProcessingReport)
+    case report(ProcessingReport, traceID: String?)
   }
 
   let environment: WorkerEnvironment
@@ -50,7 +50,9 @@ struct PictureProcessor: Sendable {
           isPlanned = true
         case .finished:
           for chunk in picture.takeOutput() { try await emit(.chunk(chunk)) }
-          return try await emit(.report(picture.report(queued: queued, total: began.duration(to: .now))))
+          let report = picture.report(queued: queued, total: began.duration(to: .now))
+          environment.metrics.finished(report)
+          return try await emit(.report(report, traceID: ServiceContext.current.flatMap(environment.traceID)))
         }
         for chunk in picture.takeOutput() { try await emit(.chunk(chunk)) }
         // Planned pictures are pushed once more even when no byte is left, which may be all they need.
@@ -61,11 +63,33 @@ struct PictureProcessor: Sendable {
   /// Sets memory aside and tells the caller what is coming.
   /// - Returns: how long the picture waited.
   private func start(_ picture: inout Picture, _ plan: Plan) async throws -> Duration {
+    let byteCount = Int(clamping: plan.workingSetByteCount)
     let asked = ContinuousClock.now
-    let reservation = try await admit(Int(clamping: plan.workingSetByteCount))
+    let reservation = try await queue(byteCount)
     let queued = asked.duration(to: .now)
     try picture.start(reservation)
     try await emit(.header(plan.outputInfo))
     return queued
+  }
+
+  /// Waits for memory, under a span that tells how long.
+  private func queue(_ byteCount: Int) async throws(PipelineError) -> Reservation {
+    let span = environment.tracer.startSpan("queue", ofKind: .internal)
+    defer { span.end() }
+    span.attributes["imageworker.reserved_bytes"] = byteCount
+    do { return try await admit(byteCount) } catch {
+      span.record(error)
+      throw error
+    }
+  }
+}
+
+extension Span {
+  /// Ends up as an error, with the code that tells what kind.
+  func record(_ error: any Error) {
+    let code = (error as? PipelineError)?.code.rawValue ?? "OTHER"
+    attributes["error.type"] = code
+    recordError(error)
+    setStatus(SpanStatus(code: .error, message: code))
   }
 }

@@ -18,7 +18,8 @@ extension Imageworker_V1_ImageInfo {
 }
 
 extension Imageworker_V1_ProcessingReport {
-  init(_ report: ProcessingReport) {
+  /// - `traceID`: the trace of the call, or `nil`.
+  init(_ report: ProcessingReport, traceID: String?) {
     self.init()
     input = Imageworker_V1_ImageInfo(report.input)
     output = Imageworker_V1_ImageInfo(report.output)
@@ -27,6 +28,7 @@ extension Imageworker_V1_ProcessingReport {
     timings = Imageworker_V1_StageTimings(report.timings)
     peakMemoryBytes = report.peakMemoryByteCount
     warnings = report.warnings
+    self.traceID = traceID ?? ""
   }
 }
 
@@ -55,7 +57,7 @@ extension Imageworker_V1_ProcessImageResponse {
     switch part {
     case .header(let info): header = Imageworker_V1_ImageInfo(info)
     case .chunk(let bytes): chunk = bytes
-    case .report(let report): self.report = Imageworker_V1_ProcessingReport(report)
+    case .report(let report, let traceID): self.report = Imageworker_V1_ProcessingReport(report, traceID: traceID)
     }
   }
 }
@@ -67,7 +69,7 @@ extension Imageworker_V1_BatchProcessResponse {
     switch part {
     case .header(let info): header = Imageworker_V1_ImageInfo(info)
     case .chunk(let bytes): chunk = bytes
-    case .report(let report): self.report = Imageworker_V1_ProcessingReport(report)
+    case .report(let report, let traceID): self.report = Imageworker_V1_ProcessingReport(report, traceID: traceID)
     }
   }
 

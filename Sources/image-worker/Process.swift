@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import ImagePipeline
 internal import SystemPackage
+internal import WorkerOperations
 
 /// `image-worker process`.
 struct Process: AsyncParsableCommand {
@@ -19,6 +20,14 @@ struct Process: AsyncParsableCommand {
   var output: String
   @Flag(help: "Print nothing but errors.")
   var quiet = false
+  @Flag(help: "Print how long each stage of each picture was busy.")
+  var timings = false
+  @Option(
+    help: ArgumentHelp(
+      "Write what each stage did when, strip by strip, as Chrome trace events, which Perfetto opens.",
+      valueName: "file"),
+    completion: .file())
+  var traceOut: String?
   @OptionGroup(title: "Overrides of the preset")
   var overrides: ConfigurationOptions
 
@@ -27,10 +36,15 @@ struct Process: AsyncParsableCommand {
     try configuration.validate()
     let directory = FilePath(output)
     try FileSystem.makeDirectory(directory)
+    guard let traceOut else { return try process(configuration, directory, trace: nil) }
+    try StageTrace.write(to: FilePath(traceOut)) { try process(configuration, directory, trace: $0) }
+  }
+
+  private func process(_ configuration: ProcessingConfiguration, _ directory: FilePath, trace: StageTrace?) throws {
     var failures = 0
     for input in inputs {
       do {
-        let summary = try process(FilePath(input), configuration, directory)
+        let summary = try process(FilePath(input), configuration, directory, trace)
         if !quiet { print(summary) }
       } catch {
         failures += 1
@@ -41,16 +55,19 @@ struct Process: AsyncParsableCommand {
   }
 
   private func process(
-    _ input: FilePath, _ configuration: ProcessingConfiguration, _ directory: FilePath
+    _ input: FilePath, _ configuration: ProcessingConfiguration, _ directory: FilePath, _ trace: StageTrace?
   ) throws -> String {
     let file = PictureFile(path: input)
     let plan = try file.plan(configuration)
     let name = "\(input.stem ?? "picture").\(plan.outputInfo.format == "jpeg" ? "jpg" : plan.outputInfo.format)"
     let destination = directory.appending(name)
-    let report = try FileSystem.replacing(destination) { try file.process(configuration, into: $0) }
+    let began = ContinuousClock.now
+    let tracing = TraceTarget(observer: trace?.observer(picture: input.string))
+    let report = try FileSystem.replacing(destination) { try file.process(configuration, tracing: tracing, into: $0) }
+    trace?.note("picture", of: input.string, from: began, to: .now)
     return "\(input): \(report.input.format) \(report.input.size), \(report.inputByteCount) bytes"
       + " -> \(destination): \(report.output.size), \(report.outputByteCount) bytes"
-      + report.warnings.map { "\n  warning: \($0)" }.joined()
+      + report.warnings.map { "\n  warning: \($0)" }.joined() + (timings ? "\n" + StageTable(report).text : "")
   }
 }
 

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Configuration
+internal import FoundationEssentials
 internal import GRPCCore
 internal import GRPCNIOTransportHTTP2Posix
 internal import Logging
@@ -15,6 +16,9 @@ struct Serve: AsyncParsableCommand {
     discussion: """
       Every option can also be set in the environment (IMAGE_WORKER_PORT for --port) or in a YAML file (port: 50051; \
       names in camel case). An option wins over the environment, which wins over the file.
+
+      Traces, metrics and logs go to the collector that the OTEL_EXPORTER_OTLP_ENDPOINT variable and its companions \
+      name; without it nowhere.
 
       SIGTERM and SIGINT turn health to NOT_SERVING, let work in flight finish, and end the process with status 0.
       """)
@@ -43,30 +47,57 @@ struct Serve: AsyncParsableCommand {
   var drainTimeout: Int?
   @Option(help: "trace, debug, info, notice, warning, error or critical. Default: info.")
   var logLevel: String?
+  @Option(help: "json or text. Default: text at a terminal, else json.")
+  var logFormat: String?
+  @Option(help: "Port on which GET /metrics tells Prometheus every metric; 0 for any free one. Default: none.")
+  var metricsPort: Int?
+  @Option(help: "Address of that port. Default: 127.0.0.1.")
+  var metricsHost: String?
   @Option(name: .customLong("config"), help: "A YAML file with settings.")
   var configurationFile: String?
 
   func run() async throws {
-    let settings = try await Settings.read(flags: flags, file: configurationFile)
-    LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }
-    var logger = Logger(label: "image-worker")
-    logger.logLevel = settings.logLevel
+    let environment = ProcessInfo.processInfo.environment
+    let settings = try await Settings.read(
+      flags: flags, file: configurationFile, environment: environment)
+    let metrics = MetricRegistry()
+    let telemetry = Telemetry(
+      configuration: TelemetryConfiguration(environment: environment, processAttributes: SystemInfo.attributes),
+      metrics: metrics, logger: Self.logger(settings, label: "telemetry", export: nil))
+    metrics.observeProcess()
+    metrics.observe(telemetry)
 
-    let worker = try Worker(settings: settings, logger: logger)
+    let logger = Self.logger(settings, label: "image-worker", export: telemetry.log)
+    let worker = try Worker(settings: settings, telemetry: telemetry, metrics: metrics, logger: logger)
+    // Stopped in reverse: what the last calls leave behind is still exported.
+    var services: [ServiceGroupConfiguration.ServiceConfiguration] = [.init(service: telemetry)]
+    if let port = settings.metricsPort {
+      services.append(
+        .init(service: MetricsEndpoint(host: settings.metricsHost, port: port, registry: metrics, logger: logger)))
+    }
+    services.append(.init(service: worker, successTerminationBehavior: .gracefullyShutdownGroup))
     let group = ServiceGroup(
       configuration: ServiceGroupConfiguration(
-        services: [.init(service: worker, successTerminationBehavior: .gracefullyShutdownGroup)],
-        gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
+        services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
     try await group.run()
+  }
+
+  private static func logger(_ settings: Settings, label: String, export: LogExport?) -> Logger {
+    var logger = Logger(label: label) { WorkerLogHandler(label: $0, format: settings.logFormat, export: export) }
+    logger.logLevel = settings.logLevel
+    return logger
   }
 
   private var flags: [String: ConfigContent] {
     let numbers: [String: Int?] = [
       "port": port, "threads": threads, "memoryLimitMib": memoryLimit, "pictureMemoryLimitMib": pictureMemoryLimit,
       "maxMessageMib": maxMessage, "maxPixels": maxPixels, "maxHeldPixels": maxHeldPixels,
-      "drainTimeoutSeconds": drainTimeout,
+      "drainTimeoutSeconds": drainTimeout, "metricsPort": metricsPort,
     ]
-    let texts: [String: String?] = ["host": host, "logLevel": logLevel, "spillDirectory": spillDirectory]
+    let texts: [String: String?] = [
+      "host": host, "logLevel": logLevel, "logFormat": logFormat, "metricsHost": metricsHost,
+      "spillDirectory": spillDirectory,
+    ]
     return numbers.compactMapValues { $0.map(ConfigContent.int) }
       .merging(texts.compactMapValues { $0.map(ConfigContent.string) }) { number, _ in number }
   }

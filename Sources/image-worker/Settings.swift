@@ -3,6 +3,7 @@ internal import ImageCodecs
 internal import ImagePipeline
 internal import Logging
 internal import SystemPackage
+internal import WorkerOperations
 internal import WorkerService
 
 /// The settings of `serve`.
@@ -19,26 +20,37 @@ struct Settings {
   /// Largest HTTP/2 frame that a client may send.
   var frameByteCount: Int
   var logLevel: Logger.Level
+  var logFormat: LogFormat
+  /// Where metrics are told to Prometheus; no port, not at all.
+  var metricsHost: String
+  var metricsPort: Int?
   var limits: WorkerLimits
 
   /// - `flags`: the settings given on the command line.
   /// - `file`: the path of a YAML file, or `nil`.
+  /// - `environment`: the process' variables; `LOG_LEVEL` is read beside those of this worker's own.
   /// - Throws: `SettingsError` naming the setting, or what reading the file throws.
-  static func read(flags: [String: ConfigContent], file: String?) async throws -> Settings {
+  static func read(
+    flags: [String: ConfigContent], file: String?, environment: [String: String]
+  ) async throws -> Settings {
     let values = flags.reduce(into: [AbsoluteConfigKey: ConfigValue]()) { values, flag in
       values[AbsoluteConfigKey([flag.key])] = ConfigValue(flag.value, isSecret: false)
+    }
+    var common: [AbsoluteConfigKey: ConfigValue] = [:]
+    if let level = environment["LOG_LEVEL"], !level.isEmpty {
+      common["logLevel"] = ConfigValue(.string(level.lowercased()), isSecret: false)
     }
     var providers: [any ConfigProvider] = [
       InMemoryProvider(name: "command line", values: values),
       EnvironmentVariablesProvider().prefixKeys(with: "image.worker"),
+      InMemoryProvider(name: "common environment", values: common),
     ]
     if let file { providers.append(try await FileProvider<YAMLSnapshot>(filePath: FilePath(file))) }
     return try Settings(ConfigReader(providers: providers))
   }
 
   private init(_ config: ConfigReader) throws {
-    let name = config.string(forKey: "host", default: "127.0.0.1")
-    host = name == "localhost" ? "127.0.0.1" : name  // the transport binds addresses, not names
+    host = Self.address(config, "host")
     port = try Self.int(config, "port", default: 50051, in: 0...65535)
     threadCount = try Self.int(config, "threads", default: SystemInfo.coreCount, in: 1...1024)
     memoryLimit = try Self.int(config, "memoryLimitMib", default: 768, in: 32...1_048_576) << 20
@@ -47,12 +59,29 @@ struct Settings {
     windowByteCount = try Self.int(config, "windowKib", default: 1024, in: 64...65_536) << 10
     frameByteCount = try Self.int(config, "frameKib", default: 256, in: 16...16_383) << 10
     limits = try Self.limits(config)
-    let level = config.string(forKey: "logLevel", default: "info")
-    guard let logLevel = Logger.Level(rawValue: level) else {
-      let known = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
-      throw SettingsError(description: "log-level is \"\(level)\"; it must be one of \(known)")
+    logLevel = try Self.choice(config, "logLevel", option: "log-level", default: Logger.Level.info)
+    logFormat = try Self.choice(config, "logFormat", option: "log-format", default: WorkerLogHandler.fittingFormat)
+    metricsHost = Self.address(config, "metricsHost")
+    metricsPort = try Self.int(config, "metricsPort", default: -1, in: -1...65535)
+    if metricsPort == -1 { metricsPort = nil }
+  }
+
+  /// An address to listen on, loopback unless given.
+  private static func address(_ config: ConfigReader, _ key: String) -> String {
+    let name = config.string(forKey: ConfigKey([key]), default: "127.0.0.1")
+    return name == "localhost" ? "127.0.0.1" : name  // the transport binds addresses, not names
+  }
+
+  /// One of a few words; `option` is what the error calls the setting.
+  private static func choice<Value: RawRepresentable<String> & CaseIterable>(
+    _ config: ConfigReader, _ key: String, option: String, default defaultValue: Value
+  ) throws -> Value {
+    guard let word = config.string(forKey: ConfigKey([key])) else { return defaultValue }
+    guard let value = Value(rawValue: word) else {
+      let known = Value.allCases.map(\.rawValue).joined(separator: ", ")
+      throw SettingsError(description: "\(option) is \"\(word)\"; it must be one of \(known)")
     }
-    self.logLevel = logLevel
+    return value
   }
 
   private static func limits(_ config: ConfigReader) throws -> WorkerLimits {

@@ -1,3 +1,5 @@
+internal import FoundationEssentials
+
 #if canImport(Glibc)
   internal import Glibc
 #elseif canImport(Musl)
@@ -10,4 +12,13 @@
 enum SystemInfo {
   /// Processors that are online, at least 1.
   static var coreCount: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
+
+  /// What tells this process from others, as telemetry names it.
+  static var attributes: [(key: String, value: String)] {
+    let process = ProcessInfo.processInfo
+    return [
+      ("service.instance.id", UUID().uuidString.lowercased()), ("host.name", process.hostName),
+      ("process.pid", "\(process.processIdentifier)"), ("process.executable.name", "image-worker"),
+    ]
+  }
 }

@@ -1,30 +1,38 @@
 internal import GRPCCore
 internal import GRPCNIOTransportHTTP2Posix
+internal import ImagePipeline
 internal import Logging
 internal import ServiceLifecycle
+internal import Tracing
 internal import WorkerOperations
 internal import WorkerService
 
 /// The gRPC server with its services, as one service of the process.
 struct Worker: Service {
   private let settings: Settings
+  private let telemetry: Telemetry
+  private let metrics: MetricRegistry
   private let logger: Logger
   private let environment: WorkerEnvironment
   private let reflection: ReflectionServices
   private let health: HealthState
 
-  init(settings: Settings, logger: Logger) throws {
+  init(settings: Settings, telemetry: Telemetry, metrics: MetricRegistry, logger: Logger) throws {
     self.settings = settings
+    self.telemetry = telemetry
+    self.metrics = metrics
     self.logger = logger
     environment = WorkerEnvironment(
-      limits: settings.limits, memoryLimit: settings.memoryLimit, threadCount: settings.threadCount)
+      limits: settings.limits, memoryLimit: settings.memoryLimit, threadCount: settings.threadCount,
+      tracer: telemetry.tracer, traceID: { $0.traceID }, metrics: metrics)
     reflection = try ReflectionServices()
     health = HealthState(services: Set(reflection.serviceNames))
   }
 
   /// Serves until a graceful shutdown has let the work in flight finish.
   func run() async throws {
-    let server = GRPCServer(transport: transport, services: services, interceptors: [TracingInterceptor()])
+    observe()
+    let server = GRPCServer(transport: transport, services: services, interceptors: interceptors)
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { try await withGracefulShutdownHandler(operation: server.serve) { drain(server) } }
       group.addTask {
@@ -56,6 +64,20 @@ struct Worker: Service {
     } catch { return }
     logger.warning("drain timed out; cancelling work", metadata: ["calls": "\(environment.drain.workCount)"])
     environment.drain.cancelWork()
+  }
+
+  /// Begins to tell what the worker holds and waits for.
+  private func observe() {
+    let (memory, drain) = (environment.memory, environment.drain)
+    metrics.observe("imageworker.calls.active") { Double(drain.workCount) }
+    metrics.observe("imageworker.queue.length") { Double(memory.waitingCount) }
+    metrics.observe("imageworker.memory.budget.limit") { Double(memory.limit) }
+    metrics.observe("imageworker.memory.budget.used") { Double(memory.used) }
+    metrics.observe("imageworker.memory.budget.peak") { Double(memory.peak) }
+  }
+
+  private var interceptors: [any ServerInterceptor] {
+    [TracingInterceptor(tracer: telemetry.tracer), CallInterceptor(metrics: metrics, logger: logger)]
   }
 
   private var services: [any RegistrableRPCService] {

@@ -23,19 +23,25 @@ def fixture_bytes(name: str) -> bytes:
 
 
 class Worker:
-    def __init__(self, *options: str):
+    def __init__(self, *options: str, environment: dict[str, str] | None = None):
         self.process = subprocess.Popen(
-            [os.environ["IMAGE_WORKER"], "serve", "--port", "0", *options], stderr=subprocess.PIPE, text=True)
+            [os.environ["IMAGE_WORKER"], "serve", "--port", "0", *options], stderr=subprocess.PIPE, text=True,
+            env={**os.environ, **(environment or {})})
         self.log = []
         self.port = None
         for line in self.process.stderr:
             self.log.append(line)
-            match = re.search(r"127\.0\.0\.1:(\d+)", line)
+            match = re.search(r"serving.*127\.0\.0\.1:(\d+)", line)
             if match:
                 self.port = int(match[1])
                 break
         assert self.port, "".join(self.log)
-        threading.Thread(target=lambda: self.log.extend(self.process.stderr), daemon=True).start()
+        self.reader = threading.Thread(target=self.read_log, daemon=True)
+        self.reader.start()
+
+    def read_log(self):
+        for line in self.process.stderr:
+            self.log.append(line)
 
     @property
     def address(self) -> str:
@@ -51,7 +57,9 @@ class Worker:
 
     def stop(self) -> int:
         self.process.terminate()
-        return self.process.wait(timeout=30)
+        code = self.process.wait(timeout=30)
+        self.reader.join(timeout=10)
+        return code
 
 
 class Client:

@@ -11,4 +11,7 @@ if ! cmp -s Tests/ForeignClientTests/requirements.txt "$venv/requirements.txt"; 
   "$venv/bin/pip" install --quiet --disable-pip-version-check -r Tests/ForeignClientTests/requirements.txt
   cp Tests/ForeignClientTests/requirements.txt "$venv/requirements.txt"
 fi
-IMAGE_WORKER=$worker PATH="$PWD/$venv/bin:$PATH" "$venv/bin/python" -m pytest -q -p no:cacheprovider Tests/ForeignClientTests
+tools=$PWD/.build/foreign-client/tools
+Tests/ForeignClientTests/promtool.sh "$tools"
+IMAGE_WORKER=$worker PATH="$PWD/$venv/bin:$tools:$PATH" "$venv/bin/python" -m pytest -q -p no:cacheprovider \
+  Tests/ForeignClientTests

@@ -2,6 +2,7 @@ import GRPCCore
 import GRPCInProcessTransport
 import GRPCNIOTransportHTTP2Posix
 import SwiftProtobuf
+import Synchronization
 import Testing
 import WorkerOperations
 import WorkerProtocol
@@ -15,6 +16,16 @@ struct HealthTests {
     let transport = InProcessTransport()
     try await withGRPCServer(transport: transport.server, services: [HealthService(state: state)]) { _ in
       try await withGRPCClient(transport: transport.client) { try await body(Client(wrapping: $0), state) }
+    }
+  }
+
+  /// What a watcher was told last.
+  private final class Told: Sendable {
+    private let last = Mutex(Grpc_Health_V1_HealthCheckResponse.ServingStatus.unknown)
+
+    var status: Grpc_Health_V1_HealthCheckResponse.ServingStatus {
+      get { last.withLock { $0 } }
+      set { last.withLock { $0 = newValue } }
     }
   }
 
@@ -110,5 +121,74 @@ struct HealthTests {
         group.cancelAll()
       }
     }
+  }
+
+  @Test("Watch tells the newest state in the end, however quickly many change it")
+  func newest() async throws {
+    try await withHealth { client, state in
+      let told = Told()
+      await withTaskGroup(of: Void.self) { group in
+        group.addTask {
+          try? await client.watch(request("")) { response in
+            for try await message in response.messages { told.status = message.status }
+          }
+        }
+        for round in 0..<200 {
+          await withTaskGroup(of: Void.self) { setters in
+            for setter in 0..<4 { setters.addTask { state.set((setter + round) % 2 == 0 ? .serving : .notServing) } }
+          }
+          let expected: Grpc_Health_V1_HealthCheckResponse.ServingStatus =
+            state.status == .serving ? .serving : .notServing
+          for _ in 0..<1000 where told.status != expected { try? await Task.sleep(for: .milliseconds(1)) }
+          #expect(told.status == expected, "round \(round)")
+        }
+        group.cancelAll()
+      }
+    }
+  }
+
+  @Test("Watch tells a change once, and nothing when nothing changes")
+  func changesOnly() async throws {
+    try await withHealth { client, state in
+      await withTaskGroup(of: Void.self) { group in
+        let (seen, see) = AsyncStream<Grpc_Health_V1_HealthCheckResponse.ServingStatus>.makeStream()
+        group.addTask {
+          try? await client.watch(request("")) { response in
+            for try await message in response.messages { see.yield(message.status) }
+          }
+        }
+        var statuses = seen.makeAsyncIterator()
+        #expect(await statuses.next() == .notServing)
+        state.set(.notServing)
+        try? await Task.sleep(for: .milliseconds(20))
+        state.set(.serving)
+        #expect(await statuses.next() == .serving)
+        group.cancelAll()
+      }
+    }
+  }
+
+  @Test("Watches end when the server shuts down, NOT_SERVING last", arguments: ["", "b.Service"])
+  func shutdown(service: String) async throws {
+    let state = HealthState(services: [])
+    state.set(.serving)
+    let transport = InProcessTransport()
+    try await withGRPCServer(transport: transport.server, services: [HealthService(state: state)]) { server in
+      try await withGRPCClient(transport: transport.client) { grpc in
+        let client = Grpc_Health_V1_Health.Client(wrapping: grpc)
+        let statuses = try await client.watch(request(service)) { response in
+          var statuses: [Grpc_Health_V1_HealthCheckResponse.ServingStatus] = []
+          for try await message in response.messages {
+            statuses.append(message.status)
+            guard statuses.count == 1 else { continue }
+            state.set(.notServing)
+            server.beginGracefulShutdown()
+          }
+          return statuses
+        }
+        #expect(statuses == (service.isEmpty ? [.serving, .notServing] : [.serviceUnknown]))
+      }
+    }
+    #expect(state.watcherCount == 0)
   }
 }

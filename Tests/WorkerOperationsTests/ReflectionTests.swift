@@ -77,11 +77,13 @@ struct ReflectionTests {
       .with { $0.fileContainingSymbol = "no.Such" }, .with { $0.fileByFilename = "no.proto" },
       .with { $0.fileContainingExtension.containingType = "imageworker.v1.Preset" },
       .with { $0.allExtensionNumbersOfType = "no.Such" },
+      .with { $0.allExtensionNumbersOfType = "imageworker.v1.ImageWorkerService" },
       .with { $0.allExtensionNumbersOfType = "imageworker.v1.Preset" },
     ])
-    #expect(answers.prefix(4).allSatisfy { $0.errorResponse.errorCode == 5 })
-    #expect(answers[4].allExtensionNumbersResponse.extensionNumber.isEmpty)
-    #expect(answers[4].allExtensionNumbersResponse.baseTypeName == "imageworker.v1.Preset")
+    try #require(answers.count == 6)
+    #expect(answers.prefix(5).allSatisfy { $0.errorResponse.errorCode == 5 })
+    #expect(answers[5].allExtensionNumbersResponse.extensionNumber.isEmpty)
+    #expect(answers[5].allExtensionNumbersResponse.baseTypeName == "imageworker.v1.Preset")
   }
 
   @Test("answers the older version of the service alike")

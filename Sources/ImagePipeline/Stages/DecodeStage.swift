@@ -60,6 +60,7 @@ struct DecodeStage: ~Copyable {
       attributes["imageworker.format"] = header.format.rawValue
       attributes["imageworker.width"] = header.width
       attributes["imageworker.height"] = header.height
+      attributes["imageworker.pixels"] = header.width * header.height
       attributes["imageworker.bytes"] = Int(inputByteCount)
       attributes["imageworker.decode_scale_eighths"] = scale
     }

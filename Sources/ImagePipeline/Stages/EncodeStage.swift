@@ -44,14 +44,17 @@ struct EncodeStage: ~Copyable {
     drain(output)
   }
 
-  mutating func finishSpan() {
+  /// - `peakMemory`: the most bytes that the picture held.
+  mutating func finishSpan(peakMemory: Int) {
     let (options, byteCount) = (options, Int(outputByteCount))
     meter.finish { attributes in
       attributes["imageworker.format"] = options.format.rawValue
       attributes["imageworker.width"] = options.width
       attributes["imageworker.height"] = options.height
+      attributes["imageworker.pixels"] = options.width * options.height
       attributes["imageworker.quality"] = options.quality
       attributes["imageworker.bytes"] = byteCount
+      attributes["imageworker.peak_memory_bytes"] = peakMemory
     }
   }
 }

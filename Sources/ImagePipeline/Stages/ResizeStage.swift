@@ -96,6 +96,7 @@ struct ResizeStage: ~Copyable {
     meter.finish { attributes in
       attributes["imageworker.width"] = size.width
       attributes["imageworker.height"] = size.height
+      attributes["imageworker.pixels"] = size.pixelCount
       attributes["imageworker.skipped"] = isSkipped
     }
   }

@@ -27,13 +27,15 @@ package final class HealthState: Sendable {
   /// How many watch now.
   package var watcherCount: Int { state.withLock { $0.watchers.count } }
 
-  /// Changes the status and tells the watchers.
+  /// Changes the status and tells the watchers, unless it is the status already.
   package func set(_ status: Status) {
-    let watchers = state.withLock { state in
+    state.withLock { state in
+      guard state.status != status else { return }
       state.status = status
-      return Array(state.watchers.values)
+      // Under the lock, so that of two changes at once no watcher is told the older one last. Yielding to a stream of
+      // bounded buffer runs no code of the watcher's.
+      for watcher in state.watchers.values { watcher.yield(status) }
     }
-    for watcher in watchers { watcher.yield(status) }
   }
 
   /// Calls `body` with the statuses from now on, the present one first.

@@ -14,6 +14,7 @@ struct DescriptorIndex: Sendable {
   let services: [String]
   private let files: [String: File]
   private let fileOfSymbol: [String: String]
+  private let messages: Set<String>
   private let fileOfExtension: [String: [Int32: String]]
 
   /// - Throws: when the bytes are not a `FileDescriptorSet`.
@@ -21,15 +22,19 @@ struct DescriptorIndex: Sendable {
     let set = try Google_Protobuf_FileDescriptorSet(serializedBytes: serialized)
     var files: [String: File] = [:]
     var symbols: [String: String] = [:]
+    var messages: Set<String> = []
     var extensions: [String: [Int32: String]] = [:]
     for file in set.file {
       files[file.name] = File(name: file.name, imports: file.dependency, serialized: try file.serializedBytes())
       for symbol in Self.symbols(of: file) { symbols[symbol] = file.name }
-      for field in file.extension {
+      let described = file.messageType.flatMap { Self.messages(in: $0, scope: file.package) }
+      messages.formUnion(described.map(\.name))
+      for field in file.extension + described.flatMap(\.message.extension) {
         extensions[String(field.extendee.drop { $0 == "." }), default: [:]][field.number] = file.name
       }
     }
     self.files = files
+    self.messages = messages
     fileOfSymbol = symbols
     fileOfExtension = extensions
     services = set.file.flatMap { file in file.service.map { Self.join(file.package, $0.name) } }.sorted()
@@ -47,7 +52,7 @@ struct DescriptorIndex: Sendable {
     fileOfExtension[type]?[number].flatMap { files[$0] }
   }
 
-  func hasMessage(_ name: String) -> Bool { fileOfSymbol[name] != nil }
+  func hasMessage(_ name: String) -> Bool { messages.contains(name) }
 
   /// The numbers of the extensions of a message, sorted.
   func extensionNumbers(of type: String) -> [Int32] { fileOfExtension[type]?.keys.sorted() ?? [] }
@@ -69,6 +74,14 @@ struct DescriptorIndex: Sendable {
 
   private static func join(_ scope: String, _ name: String) -> String { scope.isEmpty ? name : "\(scope).\(name)" }
 
+  /// A message and those declared inside it, at any depth, with their full names.
+  private static func messages(
+    in message: Google_Protobuf_DescriptorProto, scope: String
+  ) -> [(name: String, message: Google_Protobuf_DescriptorProto)] {
+    let name = join(scope, message.name)
+    return [(name, message)] + message.nestedType.flatMap { messages(in: $0, scope: name) }
+  }
+
   private static func symbols(of file: Google_Protobuf_FileDescriptorProto) -> [String] {
     let methods = file.service.flatMap { service in
       let name = join(file.package, service.name)
@@ -81,7 +94,8 @@ struct DescriptorIndex: Sendable {
 
   private static func symbols(of message: Google_Protobuf_DescriptorProto, in scope: String) -> [String] {
     let name = join(scope, message.name)
-    return [name] + (message.field.map(\.name) + message.oneofDecl.map(\.name)).map { join(name, $0) }
+    let members = message.field.map(\.name) + message.oneofDecl.map(\.name) + message.extension.map(\.name)
+    return [name] + members.map { join(name, $0) }
       + message.nestedType.flatMap { symbols(of: $0, in: name) }
       + message.enumType.flatMap { symbols(of: $0, in: name) }
   }

@@ -1,0 +1,73 @@
+package import CoreMetrics
+package import GRPCCore
+package import Logging
+internal import ServiceContextModule
+
+/// Measures each call and tells the log how it ended.
+///
+/// Put it behind the tracing interceptor, so that a call's span is current when the log is told. Calls to operational
+/// services are measured too, and logged at `debug`.
+package struct CallInterceptor: ServerInterceptor {
+  private let metrics: any MetricsFactory
+  private let logger: Logger
+  private let quiet: Set<String>
+
+  /// - Parameters:
+  ///   - metrics: where the duration goes.
+  ///   - logger: told of each call's end.
+  ///   - quiet: full names of services whose calls are of interest to nobody.
+  package init(metrics: any MetricsFactory, logger: Logger, quiet: Set<String> = OperationalServices.names) {
+    self.metrics = metrics
+    self.logger = logger
+    self.quiet = quiet
+  }
+
+  package func intercept<Input: Sendable, Output: Sendable>(
+    request: StreamingServerRequest<Input>,
+    context: ServerContext,
+    next: @Sendable (StreamingServerRequest<Input>, ServerContext) async throws -> StreamingServerResponse<Output>
+  ) async throws -> StreamingServerResponse<Output> {
+    let call = Call(began: .now, method: context.descriptor, peer: context.remotePeer, span: .current)
+    let end = CallEnd { code, error in note(call, code, error) }
+    do { return try await next(request, context).telling(end) } catch {
+      end.fail(error)
+      throw error
+    }
+  }
+
+  private struct Call: Sendable {
+    var began: ContinuousClock.Instant
+    var method: MethodDescriptor
+    var peer: String
+    var span: ServiceContext?
+  }
+
+  private func note(_ call: Call, _ code: RPCError.Code?, _ error: (any Error)?) {
+    let duration = call.began.duration(to: .now)
+    let name = code?.name ?? "OK"
+    let method = call.method.fullyQualifiedMethod
+    let timer = Timer(
+      label: "rpc.server.call.duration", dimensions: [("rpc.method", method), ("rpc.response.status_code", name)],
+      factory: metrics)
+    timer.recordNanoseconds(duration.wholeNanoseconds)
+    let isQuiet = quiet.contains(call.method.service.fullyQualifiedService)
+    let level: Logger.Level = code?.isServerFault == true ? .error : isQuiet ? .debug : .info
+    // Told where no task's context is current, when a response is let go of.
+    ServiceContext.$current.withValue(call.span) {
+      var metadata: Logger.Metadata = [
+        "method": "\(method)", "code": "\(name)", "peer": "\(call.peer)",
+        "duration_ms": .stringConvertible(duration.milliseconds),
+      ]
+      if let error { metadata["error"] = "\((error as? RPCError)?.message ?? String(describing: error))" }
+      logger.log(level: level, "call", metadata: metadata)
+    }
+  }
+}
+
+extension Duration {
+  /// Far below the 292 years that fit.
+  var wholeNanoseconds: Int64 { components.seconds * 1_000_000_000 + components.attoseconds / 1_000_000_000 }
+
+  /// With three digits behind the point.
+  var milliseconds: Double { Double(wholeNanoseconds / 1000) / 1000 }
+}

@@ -1,0 +1,91 @@
+internal import GRPCCore
+internal import Logging
+internal import Synchronization
+
+/// Sends batches of one signal to its collector, and tells the log when that begins and ceases to fail.
+final class OTLPExporter: Sendable {
+  /// What the collector says of a batch that it took.
+  struct Answer: Sendable {
+    var rejectedCount: Int
+    var message: String
+  }
+
+  private let signal: TelemetryConfiguration.Signal
+  private let export: TelemetryConfiguration.Export
+  private let metadata: Metadata
+  private let counts: ExportCounts
+  private let logger: Logger
+  private let retry: OTLPRetry
+  private let isFailing = Mutex(false)
+  /// What the collector said last of a batch that it took; said once to the log, however many batches it is said of.
+  private let lastAnswer = Mutex("")
+
+  init(
+    _ signal: TelemetryConfiguration.Signal, _ export: TelemetryConfiguration.Export, counts: ExportCounts,
+    logger: Logger, retry: OTLPRetry = OTLPRetry()
+  ) {
+    self.signal = signal
+    self.export = export
+    self.counts = counts
+    self.logger = logger
+    self.retry = retry
+    var metadata = Metadata()
+    for header in export.headers { metadata.addString(header.value, forKey: header.key) }
+    self.metadata = metadata
+  }
+
+  /// Sends one batch; returns when the collector took it, or it was given up and counted as dropped.
+  /// - `count`: what the batch holds.
+  /// - `call`: the call itself.
+  func send(count: Int, _ call: (Metadata, CallOptions) async throws -> Answer) async {
+    do {
+      let answer = try await retry.run(timeout: export.timeout) { timeLeft in
+        var options = CallOptions.defaults
+        options.timeout = timeLeft
+        options.waitForReady = false
+        return try await call(metadata, options)
+      }
+      counts.export(count - answer.rejectedCount)
+      counts.drop(answer.rejectedCount, because: .rejected)
+      note(answer)
+    } catch {
+      let isShutdown = error is CancellationError || Task.isCancelled
+      counts.drop(count, because: isShutdown ? .shutdown : .exportFailed)
+      if !isShutdown { note(error) }
+    }
+  }
+
+  private func note(_ answer: Answer) {
+    let isNew = lastAnswer.withLock { last in
+      defer { last = answer.message }
+      return last != answer.message
+    }
+    if isNew, !answer.message.isEmpty {
+      logger.warning(
+        "the collector answers with a warning",
+        metadata: description.merging(
+          ["rejected": "\(answer.rejectedCount)", "answer": "\(answer.message.prefix(256))"]) { $1 })
+    }
+    guard change(isFailing: false) else { return }
+    logger.notice("the collector takes telemetry again", metadata: description)
+  }
+
+  private func note(_ error: any Error) {
+    guard change(isFailing: true) else { return }
+    let reason = (error as? RPCError).map { "\($0.code): \($0.message.prefix(256))" } ?? "\(error)"
+    logger.warning(
+      "the collector does not take telemetry, which is dropped until it does",
+      metadata: description.merging(["error": "\(reason)"]) { $1 })
+  }
+
+  private func change(isFailing new: Bool) -> Bool {
+    isFailing.withLock { isFailing in
+      defer { isFailing = new }
+      return isFailing != new
+    }
+  }
+
+  private var description: Logger.Metadata {
+    ["signal": "\(signal.rawValue)", "collector": "\(export.endpoint.host):\(export.endpoint.port)"]
+  }
+}

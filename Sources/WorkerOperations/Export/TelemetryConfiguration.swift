@@ -1,0 +1,149 @@
+/// What the standard environment variables ask for.
+///
+/// As the OpenTelemetry specification wants it, a value without meaning is warned of and passed over: telemetry never
+/// keeps the worker from starting. A signal whose endpoint can't be used is not exported.
+package struct TelemetryConfiguration: Sendable {
+  /// One kind of telemetry.
+  package enum Signal: String, Sendable, CaseIterable {
+    case traces, metrics, logs
+  }
+
+  /// How one signal reaches its collector.
+  struct Export: Sendable {
+    var endpoint: OTLPEndpoint
+    /// Sent along with each export; keys are lower case.
+    var headers: [(key: String, value: String)]
+    /// For one export, its retries included.
+    var timeout: Duration
+  }
+
+  /// How spans and log records are gathered before they are sent.
+  struct Batching: Sendable {
+    var queueCapacity: Int
+    var batchSize: Int
+    var delay: Duration
+  }
+
+  /// `OTEL_SDK_DISABLED`.
+  package private(set) var isDisabled = false
+  /// What describes this process: service name first.
+  private(set) var resource: [(key: String, value: String)] = []
+  private(set) var sampler = Sampler.parentBased(root: .alwaysOn)
+  private(set) var propagation: RecordingTracer.Propagation = [.traceContext, .baggage]
+  /// By signal; a signal that is not there is not exported.
+  private(set) var exports: [Signal: Export] = [:]
+  private(set) var spanBatching: Batching
+  private(set) var logBatching: Batching
+  private(set) var metricInterval: Duration = .seconds(60)
+  /// Values that were passed over, one sentence each.
+  package private(set) var warnings: [String] = []
+
+  /// - `environment`: the process' variables by name.
+  /// - `processAttributes`: what the process knows of itself, for the resource.
+  package init(environment: [String: String], processAttributes: [(key: String, value: String)] = []) {
+    var reader = VariableReader(environment)
+    spanBatching = Batching(reader: &reader, prefix: "OTEL_BSP", delay: 5000)
+    logBatching = Batching(reader: &reader, prefix: "OTEL_BLRP", delay: 1000)
+    isDisabled = reader.bool("OTEL_SDK_DISABLED")
+    resource = Self.resource(&reader, processAttributes)
+    sampler = Sampler(
+      name: reader.string("OTEL_TRACES_SAMPLER"), argument: reader.string("OTEL_TRACES_SAMPLER_ARG")
+    ) { reader.warn($0) }
+    propagation = Self.propagation(&reader)
+    metricInterval = reader.milliseconds("OTEL_METRIC_EXPORT_INTERVAL", default: 60_000)
+    if !isDisabled {
+      for signal in Signal.allCases { exports[signal] = Self.export(signal, &reader) }
+    }
+    warnings = reader.warnings
+  }
+
+  package func isExported(_ signal: Signal) -> Bool { exports[signal] != nil }
+
+  private static func resource(
+    _ reader: inout VariableReader, _ processAttributes: [(key: String, value: String)]
+  ) -> [(key: String, value: String)] {
+    let given = reader.pairs("OTEL_RESOURCE_ATTRIBUTES")
+    let name = reader.string("OTEL_SERVICE_NAME") ?? given.last { $0.key == "service.name" }?.value ?? "image-worker"
+    var all = [(key: "service.name", value: name)]
+    let sdk = [
+      (key: "telemetry.sdk.name", value: "image-worker"), (key: "telemetry.sdk.language", value: "swift"),
+    ]
+    // What the operator says wins.
+    for pair in given.reversed() + processAttributes + sdk where !all.contains(where: { $0.key == pair.key }) {
+      all.append(pair)
+    }
+    return all
+  }
+
+  private static func propagation(_ reader: inout VariableReader) -> RecordingTracer.Propagation {
+    guard let names = reader.string("OTEL_PROPAGATORS") else { return [.traceContext, .baggage] }
+    var propagation: RecordingTracer.Propagation = []
+    for name in names.split(separator: ",").map(\.trimmed) {
+      switch name {
+      case "tracecontext": propagation.insert(.traceContext)
+      case "baggage": propagation.insert(.baggage)
+      case "none": break
+      default: reader.warn("OTEL_PROPAGATORS names \"\(name)\", which is not known here and left out")
+      }
+    }
+    return propagation
+  }
+
+  private static func export(_ signal: Signal, _ reader: inout VariableReader) -> Export? {
+    let exporter = "OTEL_\(signal.rawValue.uppercased())_EXPORTER"
+    switch reader.string(exporter) {
+    case nil, "otlp": break
+    case "none": return nil
+    case let name?:
+      reader.warn("\(exporter) is \"\(name)\"; this worker exports by otlp or not at all (none), and otlp is used")
+    }
+    let variables = SignalVariables(signal: signal)
+    guard let (name, address) = reader.first(variables.names("ENDPOINT")) else { return nil }
+    if let (name, value) = reader.first(variables.names("PROTOCOL")), value != "grpc" {
+      reader.warn("\(name) is \"\(value)\"; this worker speaks grpc, and uses it")
+    }
+    do {
+      var endpoint = try OTLPEndpoint(
+        address, isInsecure: reader.first(variables.names("INSECURE"))?.value.lowercased() == "true",
+        tls: .init(
+          trustedCertificate: reader.first(variables.names("CERTIFICATE"))?.value,
+          clientCertificate: reader.first(variables.names("CLIENT_CERTIFICATE"))?.value,
+          clientKey: reader.first(variables.names("CLIENT_KEY"))?.value))
+      endpoint.usesGzip = usesGzip(variables, &reader)
+      return Export(
+        endpoint: endpoint, headers: reader.headers(variables.names("HEADERS")),
+        timeout: reader.milliseconds(variables.names("TIMEOUT"), default: 10_000))
+    } catch {
+      reader.warn("\(name) \(error); \(signal.rawValue) are not exported")
+      return nil
+    }
+  }
+
+  private static func usesGzip(_ variables: SignalVariables, _ reader: inout VariableReader) -> Bool {
+    guard let (name, value) = reader.first(variables.names("COMPRESSION")) else { return false }
+    if value != "gzip", value != "none" {
+      reader.warn("\(name) is \"\(value)\"; it must be gzip or none, and none is used")
+    }
+    return value == "gzip"
+  }
+}
+
+extension TelemetryConfiguration.Batching {
+  /// - `delay`: milliseconds unless the environment says otherwise.
+  fileprivate init(reader: inout VariableReader, prefix: String, delay: Int) {
+    let capacity = reader.int("\(prefix)_MAX_QUEUE_SIZE", default: 2048, in: 1...1_000_000)
+    let batchSize = reader.int("\(prefix)_MAX_EXPORT_BATCH_SIZE", default: min(512, capacity), in: 1...capacity)
+    self.init(
+      queueCapacity: capacity, batchSize: batchSize,
+      delay: reader.milliseconds("\(prefix)_SCHEDULE_DELAY", default: delay))
+  }
+}
+
+/// The names of the variables that one signal goes by: its own, then the common one.
+private struct SignalVariables {
+  let signal: TelemetryConfiguration.Signal
+
+  func names(_ suffix: String) -> [String] {
+    ["OTEL_EXPORTER_OTLP_\(signal.rawValue.uppercased())_\(suffix)", "OTEL_EXPORTER_OTLP_\(suffix)"]
+  }
+}

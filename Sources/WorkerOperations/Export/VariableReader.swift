@@ -1,0 +1,89 @@
+/// Reads environment variables as the OpenTelemetry specification has them; gathers warnings of those without meaning.
+struct VariableReader {
+  private let variables: [String: String]
+  private(set) var warnings: [String] = []
+
+  init(_ variables: [String: String]) {
+    self.variables = variables
+  }
+
+  mutating func warn(_ warning: String) {
+    if !warnings.contains(warning) { warnings.append(warning) }
+  }
+
+  /// An empty value is as good as none.
+  func string(_ name: String) -> String? {
+    variables[name].map { String($0[...].trimmed) }.flatMap { $0.isEmpty ? nil : $0 }
+  }
+
+  /// The first of the variables that is set.
+  func first(_ names: [String]) -> (name: String, value: String)? {
+    for name in names {
+      if let value = string(name) { return (name, value) }
+    }
+    return nil
+  }
+
+  mutating func bool(_ name: String) -> Bool {
+    guard let value = string(name) else { return false }
+    if value.lowercased() != "true", value.lowercased() != "false" {
+      warn("\(name) is \"\(value)\"; it must be true or false, and false is used")
+    }
+    return value.lowercased() == "true"
+  }
+
+  mutating func int(_ name: String, default defaultValue: Int, in range: ClosedRange<Int>) -> Int {
+    int([name], default: defaultValue, in: range)
+  }
+
+  mutating func milliseconds(_ name: String, default defaultValue: Int) -> Duration {
+    milliseconds([name], default: defaultValue)
+  }
+
+  mutating func milliseconds(_ names: [String], default defaultValue: Int) -> Duration {
+    .milliseconds(int(names, default: defaultValue, in: 1...86_400_000))
+  }
+
+  private mutating func int(_ names: [String], default defaultValue: Int, in range: ClosedRange<Int>) -> Int {
+    guard let (name, text) = first(names) else { return defaultValue }
+    guard let value = Int(text), range.contains(value) else {
+      warn(
+        "\(name) is \"\(text)\"; it must be a whole number between \(range.lowerBound) and \(range.upperBound), and "
+          + "\(defaultValue) is used")
+      return defaultValue
+    }
+    return value
+  }
+
+  /// A list of `key=value`, separated by commas, values percent-encoded.
+  mutating func pairs(_ name: String) -> [(key: String, value: String)] {
+    var pairs: [(key: String, value: String)] = []
+    for part in (string(name) ?? "").split(separator: ",") {
+      let halves = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      guard halves.count == 2, !halves[0].trimmed.isEmpty, let value = PercentEncoding.decode(halves[1].trimmed) else {
+        // The value may be a secret.
+        warn("\(name) has a member that is not key=value, which is left out")
+        continue
+      }
+      pairs.append((String(halves[0].trimmed), value))
+    }
+    return pairs
+  }
+
+  /// Headers for a call: keys that metadata can't carry are left out.
+  mutating func headers(_ names: [String]) -> [(key: String, value: String)] {
+    guard let name = first(names)?.name else { return [] }
+    var headers: [(key: String, value: String)] = []
+    for (key, value) in pairs(name) {
+      let key = key.lowercased()
+      let isKey = key.utf8.allSatisfy { "abcdefghijklmnopqrstuvwxyz0123456789_-.".utf8.contains($0) }
+      let isValue = value.utf8.allSatisfy { (0x20...0x7e).contains($0) }
+      guard isKey, isValue, !key.hasPrefix("grpc-"), !key.hasSuffix("-bin") else {
+        warn("\(name) has the header \"\(key)\", which a call can't carry and which is left out")
+        continue
+      }
+      headers.append((key, value))
+    }
+    return headers
+  }
+}

@@ -1,0 +1,102 @@
+internal import FoundationEssentials
+internal import Logging
+
+/// One line of the log, before it takes a form.
+struct LogLine: Sendable {
+  var time: Date
+  var level: Logger.Level
+  var label: String
+  var message: String
+  /// By key, sorted.
+  var metadata: [(key: String, value: Logger.MetadataValue)]
+  /// The span that was current.
+  var span: SpanContext?
+
+  /// In UTC, to the millisecond.
+  fileprivate var timestamp: String { time.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)) }
+
+  /// What every form of the line shows: the metadata, then the ids of the span.
+  fileprivate var fields: [(key: String, value: Logger.MetadataValue)] {
+    guard let span else { return metadata }
+    return metadata + [("trace_id", "\(span.traceID)"), ("span_id", "\(span.spanID)")]
+  }
+}
+
+/// How lines of the log look.
+package enum LogFormat: String, Sendable, CaseIterable {
+  /// One JSON object a line, for machines.
+  case json
+  /// For a person at a terminal.
+  case text
+
+  func format(_ line: LogLine) -> String {
+    switch self {
+    case .json: Self.json(line)
+    case .text: Self.text(line)
+    }
+  }
+
+  private static func text(_ line: LogLine) -> String {
+    var text = "\(line.timestamp) "
+    text += "\(line.level.rawValue.uppercased().padded(to: 8))\(singleLine(line.message))"
+    for (key, value) in line.fields { text += " \(key)=\(singleLine(plain(value)))" }
+    return text + "\n"
+  }
+
+  private static func plain(_ value: Logger.MetadataValue) -> String {
+    let text = "\(value)"
+    return text.contains(" ") || text.isEmpty ? "\"\(text)\"" : text
+  }
+
+  /// A line break in a value must not look like a line of the log, nor a control character act on a terminal.
+  private static func singleLine(_ text: String) -> String {
+    guard text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else { return text }
+    var result = ""
+    for scalar in text.unicodeScalars {
+      if scalar.properties.generalCategory == .control {
+        result += scalar == "\n" ? "\\n" : "\\u{\(String(scalar.value, radix: 16))}"
+      } else {
+        result.unicodeScalars.append(scalar)
+      }
+    }
+    return result
+  }
+
+  private static func json(_ line: LogLine) -> String {
+    var text = "{\"time\":\"\(line.timestamp)\",\"level\":\"\(line.level.rawValue)\""
+    text += ",\"logger\":\(line.label.jsonQuoted),\"message\":\(line.message.jsonQuoted)"
+    let own: Set = ["time", "level", "logger", "message"]
+    for (key, value) in line.fields {
+      // Keys of the line's own must stay what they are.
+      let isTaken = own.contains(key)
+      text += ",\((isTaken ? "metadata.\(key)" : key).jsonQuoted):\(json(value))"
+    }
+    return text + "}\n"
+  }
+
+  private static func json(_ value: Logger.MetadataValue) -> String {
+    switch value {
+    case .string(let text): text.jsonQuoted
+    case .stringConvertible(let value): json(convertible: value)
+    case .array(let values): "[\(values.map(json).joined(separator: ","))]"
+    case .dictionary(let values):
+      "{\(values.sorted { $0.key < $1.key }.map { "\($0.key.jsonQuoted):\(json($0.value))" }.joined(separator: ","))}"
+    }
+  }
+
+  /// Numbers stay numbers, so that they can be searched as such.
+  private static func json(convertible value: any CustomStringConvertible & Sendable) -> String {
+    switch value {
+    case let value as any BinaryInteger: "\(value)"
+    case let value as Double where value.isFinite: "\(value)"
+    case let value as Bool: "\(value)"
+    default: "\(value)".jsonQuoted
+    }
+  }
+}
+
+extension String {
+  fileprivate func padded(to count: Int) -> String {
+    self + String(repeating: " ", count: max(1, count - self.count))
+  }
+}

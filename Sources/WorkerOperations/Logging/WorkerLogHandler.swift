@@ -1,0 +1,80 @@
+internal import FoundationEssentials
+package import Logging
+internal import ServiceContextModule
+internal import Tracing
+
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#else
+  internal import Darwin
+#endif
+
+/// Writes the log to standard error, a line at a time, with the ids of the span that is current.
+package struct WorkerLogHandler: LogHandler {
+  package var metadata: Logger.Metadata = [:]
+  package var metadataProvider: Logger.MetadataProvider?
+  package var logLevel: Logger.Level = .info
+
+  private let label: String
+  private let format: LogFormat
+  private let write: @Sendable (String) -> Void
+  private let export: LogExport?
+
+  /// - Parameters:
+  ///   - label: the logger's.
+  ///   - format: how lines look.
+  ///   - export: takes each line for a collector.
+  ///   - write: takes each line, its end included; standard error unless given.
+  package init(
+    label: String, format: LogFormat, export: LogExport? = nil, write: (@Sendable (String) -> Void)? = nil
+  ) {
+    self.label = label
+    self.format = format
+    self.export = export
+    self.write = write ?? Self.writeToStandardError
+  }
+
+  /// What suits standard error: text at a terminal, else JSON.
+  package static var fittingFormat: LogFormat { isatty(STDERR_FILENO) == 1 ? .text : .json }
+
+  package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    get { metadata[key] }
+    set { metadata[key] = newValue }
+  }
+
+  package func log(event: LogEvent) {
+    var all = metadata
+    if let provided = metadataProvider?.get() { all.merge(provided) { $1 } }
+    if let given = event.metadata { all.merge(given) { $1 } }
+    let line = LogLine(
+      time: Date(), level: event.level, label: label, message: event.message.description,
+      metadata: all.sorted { $0.key < $1.key }, span: ServiceContext.current?.spanContext)
+    write(format.format(line))
+    export?.take(line)
+  }
+
+  /// One call for a line, so that lines of several threads do not mix.
+  ///
+  /// What the system does not take at once is written by further calls.
+  private static func writeToStandardError(_ line: String) {
+    var line = line
+    line.withUTF8 { bytes in
+      var rest = UnsafeRawBufferPointer(bytes)
+      while !rest.isEmpty {
+        let count = systemWrite(STDERR_FILENO, rest.baseAddress, rest.count)
+        // A log that nobody takes is no reason to stop.
+        guard count > 0 || errno == EINTR else { return }
+        rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(max(0, count)))
+      }
+    }
+  }
+}
+
+/// Takes lines of the log for a collector; made by `Telemetry`.
+package struct LogExport: Sendable {
+  let take: @Sendable (LogLine) -> Void
+}
+
+private func systemWrite(_ file: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int { write(file, bytes, count) }

@@ -1,0 +1,152 @@
+package import CoreMetrics
+internal import Synchronization
+
+/// Every series of this process, for those that measure and for those that export.
+///
+/// Bounded: beyond `maxSeries` all further series of a metric fall together into one that says so, as the OpenTelemetry
+/// specification has it.
+package final class MetricRegistry: MetricsFactory {
+  /// One metric with its series.
+  package struct Family: Sendable {
+    package var description: MetricDescription
+    /// By dimensions, which are sorted by name.
+    package var series: [(dimensions: [Dimension], value: MetricValue)]
+  }
+
+  /// A name and a value that tell series of a metric apart.
+  package struct Dimension: Sendable, Hashable {
+    package var name: String
+    package var value: String
+
+    package init(_ name: String, _ value: String) {
+      self.name = name
+      self.value = value
+    }
+  }
+
+  private struct Key: Hashable {
+    var name: String
+    var dimensions: [Dimension]
+  }
+
+  private struct State {
+    var instruments: [Key: any Instrument] = [:]
+    var observers: [Key: @Sendable () -> Double] = [:]
+  }
+
+  private let descriptions: [String: MetricDescription]
+  private let maxSeries: Int
+  private let state = Mutex(State())
+
+  /// - Parameters:
+  ///   - catalog: what is known of metrics by name; others are exported without help.
+  ///   - maxSeries: of all metrics together.
+  package init(catalog: [MetricDescription] = MetricCatalog.all, maxSeries: Int = 2000) {
+    descriptions = Dictionary(uniqueKeysWithValues: catalog.map { ($0.name, $0) })
+    self.maxSeries = maxSeries
+  }
+
+  /// Asks `observe` for a series' value whenever it is exported.
+  ///
+  /// - `name`: of a counter or a gauge of the catalog.
+  package func observe(_ name: String, _ dimensions: [Dimension] = [], _ observe: @escaping @Sendable () -> Double) {
+    let key = Key(name: name, dimensions: dimensions.sorted { $0.name < $1.name })
+    state.withLock { $0.observers[key] = observe }
+  }
+
+  /// Every metric that has a series, by name.
+  package func collect() -> [Family] {
+    let (instruments, observers) = state.withLock { ($0.instruments, $0.observers) }
+    var families: [String: Family] = [:]
+    func add(_ key: Key, _ value: (MetricDescription) -> MetricValue) {
+      var family = families[key.name] ?? Family(description: description(of: key.name), series: [])
+      family.series.append((key.dimensions, value(family.description)))
+      families[key.name] = family
+    }
+    // Asked outside the lock: whom they ask may be measuring.
+    for (key, observe) in observers { add(key) { $0.kind == .counter ? .counter(observe()) : .gauge(observe()) } }
+    for (key, instrument) in instruments { add(key) { _ in instrument.value } }
+    return families.values.map(\.sorted).sorted { $0.description.name < $1.description.name }
+  }
+
+  private func description(of name: String) -> MetricDescription {
+    descriptions[name] ?? MetricDescription(name, unit: "", kind: .gauge, help: name)
+  }
+
+  /// The instrument of a series, made when there is none.
+  ///
+  /// One that is asked for as another kind than the catalog says measures for nobody.
+  private func instrument<Kind: Instrument>(
+    _ name: String, _ dimensions: [(String, String)], _ make: (MetricDescription?) -> Kind?
+  ) -> Kind? {
+    let key = Key(
+      name: name, dimensions: dimensions.map { Dimension($0.0, $0.1) }.sorted { $0.name < $1.name })
+    return state.withLock { state in
+      if let known = state.instruments[key] { return known as? Kind }
+      let isFull = state.instruments.count >= maxSeries
+      let key = isFull ? Key(name: name, dimensions: [Dimension("otel.metric.overflow", "true")]) : key
+      if let known = state.instruments[key] { return known as? Kind }
+      guard let made = make(descriptions[name]) else { return nil }
+      state.instruments[key] = made
+      return made
+    }
+  }
+
+  private static func histogram(_ description: MetricDescription?) -> HistogramInstrument? {
+    guard case .histogram(let bounds) = description?.kind else { return nil }
+    return HistogramInstrument(bounds: bounds)
+  }
+
+  private static func counter(_ description: MetricDescription?) -> CounterInstrument? {
+    description?.kind == .counter ? CounterInstrument() : nil
+  }
+
+  private static func gauge(_ description: MetricDescription?) -> GaugeInstrument? {
+    description?.kind == .gauge ? GaugeInstrument() : nil
+  }
+
+  package func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
+    instrument(label, dimensions, Self.counter) ?? NOOPMetricsHandler.instance
+  }
+
+  package func makeFloatingPointCounter(
+    label: String, dimensions: [(String, String)]
+  ) -> any FloatingPointCounterHandler {
+    instrument(label, dimensions, Self.counter) ?? NOOPMetricsHandler.instance
+  }
+
+  package func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
+    instrument(label, dimensions, Self.gauge) ?? NOOPMetricsHandler.instance
+  }
+
+  package func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
+    let instrument: (any RecorderHandler)? =
+      if aggregate {
+        instrument(label, dimensions, Self.histogram)
+      } else {
+        instrument(label, dimensions, Self.gauge)
+      }
+    return instrument ?? NOOPMetricsHandler.instance
+  }
+
+  package func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
+    instrument(label, dimensions, Self.histogram) ?? NOOPMetricsHandler.instance
+  }
+
+  // A series lives as long as the process: what it counted stays true.
+  package func destroyCounter(_ handler: any CounterHandler) {}
+  package func destroyFloatingPointCounter(_ handler: any FloatingPointCounterHandler) {}
+  package func destroyMeter(_ handler: any MeterHandler) {}
+  package func destroyRecorder(_ handler: any RecorderHandler) {}
+  package func destroyTimer(_ handler: any TimerHandler) {}
+}
+
+extension MetricRegistry.Family {
+  fileprivate var sorted: Self {
+    var family = self
+    family.series.sort { left, right in
+      left.dimensions.lexicographicallyPrecedes(right.dimensions) { ($0.name, $0.value) < ($1.name, $1.value) }
+    }
+    return family
+  }
+}

@@ -1,0 +1,135 @@
+package import Logging
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOPosix
+internal import ServiceLifecycle
+internal import Synchronization
+
+/// Answers `GET /metrics` with every metric, for Prometheus to scrape.
+package struct MetricsEndpoint: Service {
+  /// Scrapers that may be connected at once; further ones are turned away.
+  private static let maxConnections = 32
+  /// How long a connection may stay silent.
+  private static let idleLimit = TimeAmount.seconds(30)
+
+  private let host: String
+  private let port: Int
+  private let registry: MetricRegistry
+  private let logger: Logger
+
+  /// - Parameters:
+  ///   - host: the address to listen on.
+  ///   - port: 0 for any free one.
+  ///   - registry: what is told.
+  ///   - logger: told of the address.
+  package init(host: String, port: Int, registry: MetricRegistry, logger: Logger) {
+    self.host = host
+    self.port = port
+    self.registry = registry
+    self.logger = logger
+  }
+
+  /// Answers until a graceful shutdown.
+  ///
+  /// - Throws: when the address can't be listened on.
+  package func run() async throws {
+    let connections = ConnectionCount(limit: Self.maxConnections)
+    let registry = registry
+    let channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+      .childChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          let pipeline = channel.pipeline.syncOperations
+          try pipeline.addHandler(IdleStateHandler(allTimeout: Self.idleLimit))
+          try pipeline.configureHTTPServerPipeline()
+          try pipeline.addHandler(MetricsHandler(registry: registry, connections: connections))
+        }
+      }
+      .bind(host: host, port: port).get()
+    logger.notice("metrics", metadata: ["address": "\(channel.localAddress.map { "\($0)" } ?? host)"])
+    try? await gracefulShutdown()
+    try? await channel.close()
+  }
+}
+
+/// Connections that are open, of all event loops.
+private final class ConnectionCount: Sendable {
+  private let limit: Int
+  private let count = Mutex(0)
+
+  init(limit: Int) {
+    self.limit = limit
+  }
+
+  func open() -> Bool {
+    count.withLock { count in
+      count += 1
+      return count <= limit
+    }
+  }
+
+  func close() { count.withLock { $0 -= 1 } }
+}
+
+/// Answers one connection's requests.
+private final class MetricsHandler: ChannelInboundHandler {
+  typealias InboundIn = HTTPServerRequestPart
+  typealias OutboundOut = HTTPServerResponsePart
+
+  private let registry: MetricRegistry
+  private let connections: ConnectionCount
+  private var head: HTTPRequestHead?
+
+  init(registry: MetricRegistry, connections: ConnectionCount) {
+    self.registry = registry
+    self.connections = connections
+  }
+
+  func channelActive(context: ChannelHandlerContext) {
+    if !connections.open() { context.close(promise: nil) }
+    context.fireChannelActive()
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    connections.close()
+    context.fireChannelInactive()
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    switch unwrapInboundIn(data) {
+    case .head(let head): self.head = head
+    case .body: break
+    case .end:
+      guard let head else { return }
+      self.head = nil
+      answer(head, context)
+    }
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    guard event is IdleStateHandler.IdleStateEvent else { return context.fireUserInboundEventTriggered(event) }
+    context.close(promise: nil)
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+
+  private func answer(_ request: HTTPRequestHead, _ context: ChannelHandlerContext) {
+    let path = request.uri.prefix { $0 != "?" }
+    let status: HTTPResponseStatus =
+      path != "/metrics" ? .notFound : request.method == .GET || request.method == .HEAD ? .ok : .methodNotAllowed
+    let text = status == .ok ? PrometheusText.format(registry.collect()) : "\(status.reasonPhrase)\n"
+    var head = HTTPResponseHead(version: request.version, status: status)
+    head.headers.add(name: "content-type", value: status == .ok ? PrometheusText.contentType : "text/plain")
+    head.headers.add(name: "content-length", value: "\(text.utf8.count)")
+    if status == .methodNotAllowed { head.headers.add(name: "allow", value: "GET, HEAD") }
+    context.write(wrapOutboundOut(.head(head)), promise: nil)
+    if request.method != .HEAD {
+      context.write(wrapOutboundOut(.body(.byteBuffer(context.channel.allocator.buffer(string: text)))), promise: nil)
+    }
+    let isKept = request.isKeepAlive
+    let channel = context.channel
+    context.writeAndFlush(wrapOutboundOut(.end(nil))).whenComplete { _ in
+      if !isKept { channel.close(promise: nil) }
+    }
+  }
+}

@@ -1,0 +1,116 @@
+package import Logging
+internal import ServiceLifecycle
+
+/// The worker's telemetry as one service of the process: what is recorded, and how it reaches collectors.
+///
+/// Recording never waits: what a collector does not take in time is dropped and counted.
+package final class Telemetry: Service {
+  /// What the last flush may take when the worker stops.
+  static let flushLimit = Duration.seconds(5)
+
+  /// Traces calls and pictures; only passes contexts on when traces are not exported.
+  package let tracer: RecordingTracer
+  /// Takes the log for a collector; `nil` when logs are not exported.
+  package let log: LogExport?
+  /// What became of each exported signal's telemetry.
+  package let counts: [TelemetryConfiguration.Signal: ExportCounts]
+  private let logger: Logger
+  private let connections: [OTLPConnection]
+  private let exports: [BackgroundExport]
+
+  /// - Parameters:
+  ///   - configuration: what the environment asks for.
+  ///   - metrics: what is measured.
+  ///   - logger: told of a collector that can't be reached. It must not be one whose log goes to that collector.
+  package init(configuration: TelemetryConfiguration, metrics: MetricRegistry, logger: Logger) {
+    var connections = Connections()
+    var counts: [TelemetryConfiguration.Signal: ExportCounts] = [:]
+    var exports: [BackgroundExport] = []
+    for warning in configuration.warnings { logger.warning("\(warning)") }
+
+    var sink: (@Sendable (FinishedSpan) -> Void)?
+    if let export = configuration.exports[.traces],
+      let connection = connections.connection(to: export.endpoint, for: .traces, logger)
+    {
+      let count = ExportCounts()
+      let pipeline = Self.traces(configuration, export, connection, count, logger)
+      sink = pipeline.queue.offer
+      counts[.traces] = count
+      exports.append(BackgroundExport(run: pipeline.run, close: pipeline.queue.close))
+    }
+    if let export = configuration.exports[.metrics],
+      let connection = connections.connection(to: export.endpoint, for: .metrics, logger)
+    {
+      let count = ExportCounts()
+      let periodic = Self.metrics(metrics, configuration, export, connection, count, logger)
+      counts[.metrics] = count
+      exports.append(BackgroundExport(run: periodic.run, close: periodic.close))
+    }
+    if let export = configuration.exports[.logs],
+      let connection = connections.connection(to: export.endpoint, for: .logs, logger)
+    {
+      let count = ExportCounts()
+      let pipeline = Self.logs(configuration, export, connection, count, logger)
+      log = LogExport(take: pipeline.queue.offer)
+      counts[.logs] = count
+      exports.append(BackgroundExport(run: pipeline.run, close: pipeline.queue.close))
+    } else {
+      log = nil
+    }
+    tracer = RecordingTracer(
+      sampler: configuration.sampler, propagation: configuration.propagation, sink: sink)
+    self.counts = counts
+    self.logger = logger
+    self.connections = Array(connections.all.values)
+    self.exports = exports
+  }
+
+  /// Exports until a graceful shutdown, and then what is left within a limit.
+  package func run() async throws {
+    await withTaskGroup(of: Void.self) { group in
+      for connection in connections { group.addTask { await connection.run() } }
+      await withGracefulShutdownHandler {
+        await withTaskGroup(of: Void.self) { running in
+          for export in exports { running.addTask { await export.run() } }
+          running.addTask { try? await gracefulShutdown() }
+        }
+      } onGracefulShutdown: {
+        for export in self.exports { export.close() }
+      }
+      for connection in connections { connection.close() }
+      group.cancelAll()
+    }
+    for (signal, count) in counts where !count.dropped.isEmpty {
+      logger.warning(
+        "telemetry was dropped",
+        metadata: ["signal": "\(signal)", "dropped": "\(count.dropped.values.reduce(0, +))"])
+    }
+  }
+}
+
+/// Work that goes on while the worker serves, and ends some time after it is closed.
+struct BackgroundExport: Sendable {
+  var run: @Sendable () async -> Void
+  var close: @Sendable () -> Void
+}
+
+/// Connections by endpoint: signals that go to the same collector share one.
+private struct Connections {
+  private(set) var all: [OTLPEndpoint: OTLPConnection] = [:]
+
+  /// `nil`, and a warning, when the endpoint can't be used.
+  mutating func connection(
+    to endpoint: OTLPEndpoint, for signal: TelemetryConfiguration.Signal, _ logger: Logger
+  ) -> OTLPConnection? {
+    if let connection = all[endpoint] { return connection }
+    do {
+      let connection = try OTLPConnection(endpoint)
+      all[endpoint] = connection
+      return connection
+    } catch {
+      logger.warning(
+        "\(signal.rawValue) are not exported: the connection can't be set up", metadata: ["error": "\(error)"])
+      return nil
+    }
+  }
+}

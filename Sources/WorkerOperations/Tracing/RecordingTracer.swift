@@ -1,0 +1,84 @@
+package import Tracing
+
+/// A tracer that reads and writes W3C trace context and baggage, and gives ended spans to a sink.
+package struct RecordingTracer: Tracer {
+  /// Which headers are read and written.
+  package struct Propagation: OptionSet, Sendable {
+    package let rawValue: Int
+
+    package init(rawValue: Int) {
+      self.rawValue = rawValue
+    }
+
+    /// `traceparent` and `tracestate`.
+    package static let traceContext = Propagation(rawValue: 1)
+    package static let baggage = Propagation(rawValue: 2)
+  }
+
+  private let sampler: Sampler
+  private let propagation: Propagation
+  private let sink: (@Sendable (FinishedSpan) -> Void)?
+
+  /// - `sink`: takes each ended span; called on the thread that ended it, so it must be quick. Without one contexts are
+  ///   passed on as they came.
+  package init(
+    sampler: Sampler = .parentBased(root: .alwaysOn), propagation: Propagation = [.traceContext, .baggage],
+    sink: (@Sendable (FinishedSpan) -> Void)?
+  ) {
+    self.sampler = sampler
+    self.propagation = propagation
+    self.sink = sink
+  }
+
+  package func startSpan<Instant: TracerInstant>(
+    _ operationName: String, context: @autoclosure () -> ServiceContext, ofKind kind: SpanKind,
+    at instant: @autoclosure () -> Instant, function: String, file fileID: String, line: UInt
+  ) -> RecordingSpan {
+    var context = context()
+    guard let sink else { return RecordingSpan(name: operationName, context: context) }
+    let parent = context.spanContext
+    let traceID = parent?.traceID ?? .random()
+    var flags = parent?.flags ?? .random
+    let isSampled = sampler.isSampled(traceID, parent: parent)
+    if isSampled { flags.insert(.sampled) } else { flags.remove(.sampled) }
+    let own = SpanContext(traceID: traceID, spanID: .random(), flags: flags, state: parent?.state ?? TraceState())
+    context.spanContext = own
+    guard isSampled else { return RecordingSpan(name: operationName, context: context) }
+    let start = instant().nanosecondsSinceEpoch
+    let span = FinishedSpan(
+      name: operationName, context: own, parent: parent, kind: kind, start: start, end: start, attributes: [:],
+      events: [], links: [], status: nil)
+    return RecordingSpan(name: operationName, context: context, recording: span, sink: sink)
+  }
+
+  /// Nothing: what is under way to the collector is flushed by whoever owns the sink.
+  package func forceFlush() {}
+
+  package func extract<Carrier, Extract: Extractor>(
+    _ carrier: Carrier, into context: inout ServiceContext, using extractor: Extract
+  ) where Extract.Carrier == Carrier {
+    if propagation.contains(.traceContext),
+      var span = extractor.extract(key: "traceparent", from: carrier).flatMap(SpanContext.init(traceparent:))
+    {
+      if let state = extractor.extract(key: "tracestate", from: carrier) { span.state = TraceState(header: state) }
+      context.spanContext = span
+    }
+    if propagation.contains(.baggage), let header = extractor.extract(key: "baggage", from: carrier) {
+      context.baggage = Baggage(header: header)
+    }
+  }
+
+  package func inject<Carrier, Inject: Injector>(
+    _ context: ServiceContext, into carrier: inout Carrier, using injector: Inject
+  ) where Inject.Carrier == Carrier {
+    if propagation.contains(.traceContext), let span = context.spanContext {
+      injector.inject(span.traceparent, forKey: "traceparent", into: &carrier)
+      if !span.state.description.isEmpty {
+        injector.inject(span.state.description, forKey: "tracestate", into: &carrier)
+      }
+    }
+    if propagation.contains(.baggage), let baggage = context.baggage, !baggage.members.isEmpty {
+      injector.inject(baggage.header, forKey: "baggage", into: &carrier)
+    }
+  }
+}

@@ -1,0 +1,50 @@
+/// Decides which traces are recorded.
+///
+/// Source: OpenTelemetry specification, Tracing SDK, section "Sampling".
+package indirect enum Sampler: Sendable, Hashable {
+  case alwaysOn
+  case alwaysOff
+  /// This part of the traces, 0 to 1, chosen by the trace id, so that every process chooses the same.
+  case traceIDRatio(Double)
+  /// As the caller decided; without a caller, as `root` decides.
+  case parentBased(root: Sampler)
+
+  func isSampled(_ traceID: TraceID, parent: SpanContext?) -> Bool {
+    switch self {
+    case .alwaysOn: true
+    case .alwaysOff: false
+    case .traceIDRatio(let ratio):
+      // The upper bit is left out as other implementations do it, whose arithmetic is signed.
+      ratio >= 1 || Double(traceID.low & (.max >> 1)) < ratio * 0x1p63
+    case .parentBased(let root): parent?.isSampled ?? root.isSampled(traceID, parent: nil)
+    }
+  }
+}
+
+extension Sampler {
+  /// - `name`, `argument`: values of `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG`.
+  /// - `warn`: called for a value that has no meaning, with the variable and what is done instead.
+  init(name: String?, argument: String?, warn: (String) -> Void) {
+    let fallback = Sampler.parentBased(root: .alwaysOn)
+    switch name {
+    case nil, "parentbased_always_on": self = fallback
+    case "always_on": self = .alwaysOn
+    case "always_off": self = .alwaysOff
+    case "traceidratio": self = .traceIDRatio(Self.ratio(argument, warn))
+    case "parentbased_always_off": self = .parentBased(root: .alwaysOff)
+    case "parentbased_traceidratio": self = .parentBased(root: .traceIDRatio(Self.ratio(argument, warn)))
+    case let name?:
+      warn("OTEL_TRACES_SAMPLER is \"\(name)\", which is not known here; parentbased_always_on is used")
+      self = fallback
+    }
+  }
+
+  private static func ratio(_ argument: String?, _ warn: (String) -> Void) -> Double {
+    guard let argument else { return 1 }
+    guard let ratio = Double(argument), (0...1).contains(ratio) else {
+      warn("OTEL_TRACES_SAMPLER_ARG is \"\(argument)\"; it must be between 0 and 1, and 1 is used")
+      return 1
+    }
+    return ratio
+  }
+}

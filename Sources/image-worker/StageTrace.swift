@@ -1,0 +1,58 @@
+internal import ImagePipeline
+internal import Synchronization
+internal import SystemPackage
+internal import WorkerOperations
+
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#else
+  internal import Darwin
+#endif
+
+/// The file of `--trace-out`.
+final class StageTrace: Sendable {
+  private let trace: ChromeTrace
+
+  private init(_ trace: ChromeTrace) {
+    self.trace = trace
+  }
+
+  /// Runs `body` with a trace that goes to a file, and ends the file however `body` ends.
+  ///
+  /// - Throws: what `body` throws, else the first error of writing.
+  static func write(to path: FilePath, _ body: (StageTrace) throws -> Void) throws {
+    let file = try FileDescriptor.open(
+      path, .writeOnly, options: [.create, .truncate], permissions: [.ownerReadWrite, .groupRead, .otherRead])
+    let failure = Mutex<(any Error)?>(nil)
+    try file.closeAfter {
+      let trace = ChromeTrace { text in
+        do { _ = try file.writeAll(text.utf8) } catch { failure.withLock { $0 = $0 ?? error } }
+      }
+      defer { trace.finish() }
+      try body(StageTrace(trace))
+    }
+    if let failure = failure.withLock({ $0 }) { throw failure }
+  }
+
+  /// What a pipeline tells of its stages' work.
+  func observer(picture: String) -> WorkObserver {
+    { [self] stage, began, ended in note(stage, of: picture, from: began, to: ended) }
+  }
+
+  func note(
+    _ stage: String, of picture: String, from began: ContinuousClock.Instant, to ended: ContinuousClock.Instant
+  ) {
+    trace.record(stage, thread: Self.thread, from: began, to: ended, picture: picture)
+  }
+
+  /// A number that tells this thread from others.
+  private static var thread: UInt {
+    #if canImport(Darwin)
+      UInt(bitPattern: pthread_self())
+    #else
+      UInt(pthread_self())
+    #endif
+  }
+}

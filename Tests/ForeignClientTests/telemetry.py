@@ -1,0 +1,58 @@
+"""What the tests of telemetry share: a collector's process, and what it was sent."""
+
+import base64
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from conftest import Worker
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+REQUESTS = {
+    "trace": ExportTraceServiceRequest, "metrics": ExportMetricsServiceRequest, "logs": ExportLogsServiceRequest,
+}
+
+
+class Collector:
+    def __init__(self, folder: Path, *options: str):
+        self.path = folder / "exports"
+        self.path.touch()
+        self.process = subprocess.Popen(
+            [sys.executable, Path(__file__).with_name("collector.py"), self.path, *options], stdout=subprocess.PIPE,
+            text=True)
+        self.port = int(self.process.stdout.readline())
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def exports(self, signal: str):
+        lines = (json.loads(line) for line in self.path.read_text().splitlines())
+        return [(dict(line["metadata"]), REQUESTS[signal].FromString(base64.b64decode(line["request"])))
+                for line in lines if line["signal"] == signal]
+
+    def spans(self):
+        return [span for _, request in self.exports("trace") for resource in request.resource_spans
+                for scope in resource.scope_spans for span in scope.spans]
+
+    def logs(self):
+        return [record for _, request in self.exports("logs") for resource in request.resource_logs
+                for scope in resource.scope_logs for record in scope.log_records]
+
+
+def environment(collector: Collector, scheme: str = "http", **variables: str) -> dict[str, str]:
+    """Exports traces at once and nothing else, but for what `variables` say."""
+    return {
+        "OTEL_EXPORTER_OTLP_ENDPOINT": f"{scheme}://localhost:{collector.port}", "OTEL_BSP_SCHEDULE_DELAY": "50",
+        "OTEL_METRICS_EXPORTER": "none", "OTEL_LOGS_EXPORTER": "none", **variables}
+
+
+def traced(collector: Collector, *options: str, **variables: str) -> Worker:
+    return Worker(*options, environment=environment(collector, **variables))
+
+
+def attributes(record) -> dict:
+    return {pair.key: getattr(pair.value, pair.value.WhichOneof("value")) for pair in record.attributes}

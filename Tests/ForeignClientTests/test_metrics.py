@@ -1,0 +1,168 @@
+"""Metrics as Prometheus scrapes them and as a collector gets them, and the dashboard that is made of them."""
+
+import json
+import queue
+import re
+import shutil
+import subprocess
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import grpc
+import pytest
+import yaml
+from conftest import Client, Worker, fixture_bytes, wait_until
+from telemetry import Collector, attributes, traced
+
+DEPLOY = Path(__file__).parent.parent.parent / "deploy"
+SUFFIXES = ("_bucket", "_sum", "_count")
+
+
+class Scraped:
+    def __init__(self, worker: Worker):
+        assert wait_until(lambda: any('"metrics"' in line for line in worker.log))
+        line = next(line for line in worker.log if '"metrics"' in line)
+        self.url = f"http://127.0.0.1:{re.search(r':([0-9]+)[^0-9]*$', json.loads(line)['address'])[1]}"
+
+    def text(self) -> str:
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=10) as response:
+            assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
+            return response.read().decode()
+
+    def values(self) -> dict[str, float]:
+        return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1])
+                for line in self.text().splitlines() if not line.startswith("#")}
+
+
+@pytest.fixture(scope="module")
+def used(tmp_path_factory):
+    """A worker that did some of everything, and its scrape."""
+    collector = Collector(tmp_path_factory.mktemp("collector"))
+    worker = traced(
+        collector, "--metrics-port", "0", OTEL_METRICS_EXPORTER="otlp", OTEL_METRIC_EXPORT_INTERVAL="200")
+    client = Client(worker)
+    photo = fixture_bytes("photo-420.jpg")
+    for image in (photo, photo, photo[:3000], b"only words, many of them, and no picture"):
+        try:
+            list(client.process(image, preset="favicon"))
+        except grpc.RpcError:
+            pass
+    feed = queue.SimpleQueue()
+    call = client.batch(iter(feed.get, None), timeout=60)
+    feed.put(client.start("a", "favicon"))
+    feed.put(client.chunk("a", photo[:5000]))
+    assert next(call).WhichOneof("part") == "header"
+    call.cancel()
+    feed.put(None)
+    scraped = Scraped(worker)
+    assert wait_until(lambda: scraped.values().get("imageworker_cancellations_total") == 1)
+    assert wait_until(lambda: scraped.values().get('imageworker_telemetry_exported_total{signal="traces"}', 0) > 0)
+    yield worker, scraped, collector
+    assert worker.stop() == 0
+    collector.kill()
+
+
+def test_a_scrape_tells_what_was_done(used):
+    worker, scraped, _ = used
+    values = scraped.values()
+    method = 'rpc_method="imageworker.v1.ImageWorkerService/ProcessImage"'
+    assert values[f'rpc_server_call_duration_seconds_count{{{method},rpc_response_status_code="OK"}}'] == 2
+    assert values[f'rpc_server_call_duration_seconds_count{{{method},rpc_response_status_code="UNIMPLEMENTED"}}'] == 1
+    assert values['imageworker_pictures_total{outcome="ok"}'] == 2
+    assert values['imageworker_pictures_total{outcome="truncated_image"}'] == 1
+    assert values['imageworker_refusals_total{reason="unknown_format"}'] == 1
+    assert values['imageworker_input_bytes_total{format="jpeg"}'] == 2 * len(fixture_bytes("photo-420.jpg"))
+    assert values['imageworker_input_pixels_total{format="jpeg"}'] == 2 * 240 * 160
+    assert values['imageworker_stage_duration_seconds_count{format="jpeg",stage="decode"}'] == 2
+    assert values["imageworker_memory_budget_limit_bytes"] == 768 << 20
+    assert 0 < values["imageworker_memory_budget_peak_bytes"] < 768 << 20
+    assert values["imageworker_memory_budget_used_bytes"] == 0 and values["imageworker_queue_length"] == 0
+    assert abs(values["process_memory_usage_bytes"] / 2**20 - worker.rss_mib()) < 16
+    assert values["process_threads"] > 2 and values["process_cpu_time_seconds_total"] > 0
+
+
+def test_buckets_add_up(used):
+    values = used[1].values()
+    for name, count in values.items():
+        if "_count" not in name:
+            continue
+        bucket = name.replace("_count", "_bucket")
+        bucket = f'{bucket[:-1]},le="+Inf"}}' if bucket.endswith("}") else f'{bucket}{{le="+Inf"}}'
+        assert values[bucket] == count, name
+
+
+def test_promtool_finds_nothing_to_say(used):
+    promtool = shutil.which("promtool")
+    assert promtool, "promtool is missing: run.sh fetches it on Debian and Ubuntu"
+    run = subprocess.run([promtool, "check", "metrics"], input=used[1].text(), capture_output=True, text=True)
+    assert run.returncode == 0 and not run.stderr, run.stderr
+
+
+def test_the_collector_gets_the_same_metrics(used):
+    worker, scraped, collector = used
+    scraped_names = set(re.findall(r"^# HELP (\S+)", scraped.text(), re.M))
+
+    def exported():
+        return {metric.name: metric for _, request in collector.exports("metrics")
+                for metric in request.resource_metrics[0].scope_metrics[0].metrics}
+    assert wait_until(lambda: len(exported()) >= len(scraped_names))
+    metrics = exported()
+    units = {"s": "_seconds", "By": "_bytes"}
+    names = {name.replace(".", "_") + units.get(metric.unit, "") + ("_total" if metric.HasField("sum") else "")
+             for name, metric in metrics.items()}
+    assert names == scraped_names
+    pictures = {attributes(point)["outcome"]: point.as_double for point in metrics["imageworker.pictures"].sum.data_points}
+    assert pictures["ok"] == 2
+    calls = metrics["rpc.server.call.duration"].histogram
+    assert calls.aggregation_temporality == 2 and all(sum(p.bucket_counts) == p.count for p in calls.data_points)
+
+
+def metric_names(expression: str) -> set[str]:
+    """The metrics that a query asks for."""
+    bare = re.sub(r'"[^"]*"', "", expression)
+    bare = re.sub(r"\b(by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)", "", bare)
+    bare = re.sub(r"\{[^}]*\}|\[[^\]]*\]", "", bare)
+    return {word for word in re.findall(r"\b[a-z][a-z0-9_]*_[a-z0-9_]+\b(?!\s*\()", bare)}
+
+
+def queries() -> list[tuple[str, str]]:
+    dashboard = json.loads((DEPLOY / "grafana-dashboard.json").read_text())
+    found = [(panel["title"], target["expr"]) for panel in dashboard["panels"] for target in panel.get("targets", [])]
+    rules = yaml.safe_load((DEPLOY / "prometheus-alerts.yaml").read_text())
+    return found + [(rule["alert"], rule["expr"]) for group in rules["groups"] for rule in group["rules"]]
+
+
+def test_dashboard_and_alerts_ask_only_for_metrics_that_exist(used):
+    known = set(re.findall(r"^# HELP (\S+)", used[1].text(), re.M))
+    assert len(queries()) > 12
+    for title, expression in queries():
+        names = {re.sub("|".join(f"{s}$" for s in SUFFIXES), "", n) if n not in known else n
+                 for n in metric_names(expression)}
+        assert names and names <= known, (title, names - known)
+
+
+def test_promtool_takes_the_alerts():
+    run = subprocess.run(
+        [shutil.which("promtool"), "check", "rules", DEPLOY / "prometheus-alerts.yaml"], capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_the_endpoint_answers_nothing_but_metrics(used):
+    url = used[1].url
+    for path, method, code in [("/", "GET", 404), ("/metrics/x", "GET", 404), ("/metrics", "POST", 405)]:
+        with pytest.raises(urllib.error.HTTPError) as error:
+            urllib.request.urlopen(urllib.request.Request(url + path, method=method), timeout=10)
+        assert error.value.code == code
+    with urllib.request.urlopen(urllib.request.Request(f"{url}/metrics?x=1", method="HEAD"), timeout=10) as response:
+        assert response.status == 200 and not response.read()
+
+
+def test_the_endpoint_is_off_unless_asked_for_and_a_taken_port_is_told():
+    worker = Worker()
+    assert not any('"metrics"' in line for line in worker.log)
+    run = subprocess.run(
+        [worker.process.args[0], "serve", "--port", "0", "--metrics-port", str(worker.port)], capture_output=True,
+        text=True, timeout=30)
+    assert run.returncode != 0
+    assert worker.stop() == 0

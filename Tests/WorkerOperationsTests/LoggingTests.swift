@@ -1,0 +1,78 @@
+import Foundation
+import Logging
+import Synchronization
+import Testing
+import Tracing
+import WorkerProtocol
+
+@testable import WorkerOperations
+
+@Suite("Logging")
+struct LoggingTests {
+  private final class Lines: Sendable {
+    private let text = Mutex("")
+    var all: String { text.withLock { $0 } }
+    func take(_ line: String) { text.withLock { $0 += line } }
+  }
+
+  private func logger(_ format: LogFormat, _ lines: Lines, export: LogExport? = nil) -> Logger {
+    Logger(label: "a \"logger\"") { WorkerLogHandler(label: $0, format: format, export: export, write: lines.take) }
+  }
+
+  private var traced: ServiceContext {
+    var context = ServiceContext.topLevel
+    context.spanContext = SpanContext(traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+    return context
+  }
+
+  @Test("writes one JSON object a line, whatever is said")
+  func json() throws {
+    let lines = Lines()
+    var logger = logger(.json, lines)
+    logger[metadataKey: "m"] = "of the logger"
+    let nasty = "line\nbreak \"quote\" \\ \u{1} \u{1f600} \u{7f}"
+    ServiceContext.$current.withValue(traced) {
+      logger.warning(
+        "\(nasty)",
+        metadata: [
+          "m": "given", "n": .stringConvertible(1.5), "level": "mine", "a": ["x", ["y": "z"]], "\"": "q",
+        ])
+    }
+    logger.debug("below the level")
+    let text = lines.all
+    #expect(text.hasSuffix("\n") && text.dropLast().allSatisfy { $0 != "\n" })
+    let object = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+    #expect(object["message"] as? String == nasty && object["level"] as? String == "warning")
+    #expect(object["logger"] as? String == "a \"logger\"" && object["metadata.level"] as? String == "mine")
+    #expect(object["m"] as? String == "given" && object["n"] as? Double == 1.5 && object["\""] as? String == "q")
+    #expect((object["a"] as? [Any])?.count == 2)
+    #expect(object["trace_id"] as? String == "4bf92f3577b34da6a3ce929d0e0e4736")
+    #expect(object["span_id"] as? String == "00f067aa0ba902b7")
+    let time = try #require(object["time"] as? String)
+    #expect(time.wholeMatch(of: /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/) != nil)
+  }
+
+  @Test("writes one line for a person, without control characters")
+  func text() {
+    let lines = Lines()
+    logger(.text, lines).info("a\nb\u{1b}[31m", metadata: ["z": "two words", "y": "1"])
+    let line = lines.all
+    #expect(line.contains("INFO    a\\nb\\u{1b}[31m y=1 z=\"two words\"\n"))
+    #expect(!line.contains("trace_id"))
+  }
+
+  @Test("gives each line to the collector too, with its severity and its span")
+  func export() throws {
+    let taken = Mutex<[LogLine]>([])
+    let logger = logger(.text, Lines(), export: LogExport { line in taken.withLock { $0.append(line) } })
+    ServiceContext.$current.withValue(traced) { logger.error("e", metadata: ["n": .stringConvertible(3)]) }
+    logger.notice("n")
+    let request = OTLPLogsRequest(taken.withLock { $0 }, resource: OTLPResource([]))
+    let records = try #require(request.resourceLogs.first?.scopeLogs.first?.logRecords)
+    try #require(records.count == 2)
+    #expect(records.map(\.severityNumber) == [.error, .info2] && records.map(\.body.stringValue) == ["e", "n"])
+    #expect(records[0].attributes.first?.value.intValue == 3 && records[0].traceID.count == 16)
+    #expect(records[0].spanID.count == 8 && records[0].flags == 1 && records[1].traceID.isEmpty)
+    #expect(records.allSatisfy { $0.timeUnixNano > 1_600_000_000_000_000_000 })
+  }
+}

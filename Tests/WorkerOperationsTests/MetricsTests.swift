@@ -1,0 +1,141 @@
+import CoreMetrics
+import Testing
+import WorkerProtocol
+
+@testable import WorkerOperations
+
+@Suite("Metrics")
+struct MetricsTests {
+  private let catalog = [
+    MetricDescription("a.count", unit: "{thing}", kind: .counter, help: "Things \\ of\nuse"),
+    MetricDescription("b.time", unit: "s", kind: .histogram(bounds: [0.5, 1]), help: "How long"),
+    MetricDescription("c.size", unit: "By", kind: .gauge, help: "How large"),
+    MetricDescription("d.volume", unit: "By", kind: .histogram(bounds: [10]), help: "How much"),
+  ]
+
+  @Test("are told to Prometheus by its names, with help, types and cumulative buckets")
+  func text() {
+    let registry = MetricRegistry(catalog: catalog)
+    let counter = Counter(label: "a.count", dimensions: [("z.b", "x\"y\\\n"), ("a", "1")], factory: registry)
+    counter.increment(by: 2)
+    Counter(label: "a.count", dimensions: [("a", "1"), ("z.b", "x\"y\\\n")], factory: registry).increment(by: 1)
+    for milliseconds in [250, 500, 750, 4000] {
+      Timer(label: "b.time", dimensions: [], factory: registry).recordMilliseconds(milliseconds)
+    }
+    Meter(label: "c.size", dimensions: [], factory: registry).set(1.5)
+    Recorder(label: "d.volume", dimensions: [], aggregate: true, factory: registry).record(11)
+    registry.observe("c.size", [.init("of", "it")]) { 7 }
+    #expect(
+      PrometheusText.format(registry.collect()) == """
+        # HELP a_count_total Things \\\\ of\\nuse.
+        # TYPE a_count_total counter
+        a_count_total{a="1",z_b="x\\"y\\\\\\n"} 3
+        # HELP b_time_seconds How long.
+        # TYPE b_time_seconds histogram
+        b_time_seconds_bucket{le="0.5"} 2
+        b_time_seconds_bucket{le="1"} 3
+        b_time_seconds_bucket{le="+Inf"} 4
+        b_time_seconds_sum 5.5
+        b_time_seconds_count 4
+        # HELP c_size_bytes How large.
+        # TYPE c_size_bytes gauge
+        c_size_bytes 1.5
+        c_size_bytes{of="it"} 7
+        # HELP d_volume_bytes How much.
+        # TYPE d_volume_bytes histogram
+        d_volume_bytes_bucket{le="10"} 0
+        d_volume_bytes_bucket{le="+Inf"} 1
+        d_volume_bytes_sum 11
+        d_volume_bytes_count 1
+
+        """)
+  }
+
+  @Test("count exactly when many threads measure")
+  func concurrent() async {
+    let registry = MetricRegistry(catalog: catalog)
+    await withTaskGroup(of: Void.self) { group in
+      for _ in 0..<8 {
+        group.addTask {
+          for _ in 0..<1000 { Counter(label: "a.count", dimensions: [], factory: registry).increment() }
+        }
+      }
+    }
+    #expect(registry.collect().first?.series.first?.value == .counter(8000))
+  }
+
+  @Test("fall together beyond the most series, and lose nothing")
+  func overflow() {
+    let registry = MetricRegistry(catalog: catalog, maxSeries: 10)
+    for index in 0..<100 {
+      Counter(label: "a.count", dimensions: [("i", "\(index)")], factory: registry).increment()
+    }
+    let series = registry.collect().first?.series ?? []
+    let total = series.reduce(0.0) { total, one in
+      if case .counter(let value) = one.value { total + value } else { total }
+    }
+    #expect(series.count == 11 && total == 100)
+    #expect(series.contains { $0.dimensions == [.init("otel.metric.overflow", "true")] && $0.value == .counter(90) })
+  }
+
+  @Test("measure for nobody when they are not of the catalog, or of another kind")
+  func unknown() {
+    let registry = MetricRegistry(catalog: catalog)
+    Counter(label: "no.such", dimensions: [], factory: registry).increment()
+    Counter(label: "c.size", dimensions: [], factory: registry).increment()
+    Timer(label: "a.count", dimensions: [], factory: registry).recordNanoseconds(1)
+    Meter(label: "b.time", dimensions: [], factory: registry).set(1)
+    #expect(registry.collect().isEmpty)
+  }
+
+  @Test("never let a counter fall")
+  func monotonic() {
+    let registry = MetricRegistry(catalog: catalog)
+    let counter = FloatingPointCounter(label: "a.count", dimensions: [], factory: registry)
+    counter.increment(by: 1.5)
+    counter.increment(by: -1.0)
+    counter.increment(by: Double.nan)
+    #expect(registry.collect().first?.series.first?.value == .counter(1.5))
+  }
+
+  @Test("have names of their own in the catalog, whichever way they are spelled")
+  func catalogNames() {
+    let all = MetricCatalog.all
+    #expect(Set(all.map(\.name)).count == all.count && Set(all.map(\.prometheusName)).count == all.count)
+    #expect(all.allSatisfy { !$0.help.isEmpty && !$0.help.hasSuffix(".") })
+  }
+
+  @Test("tell of the process what the system says")
+  func process() {
+    let registry = MetricRegistry()
+    registry.observeProcess()
+    let values = Dictionary(
+      uniqueKeysWithValues: registry.collect().map { ($0.description.name, $0.series.first?.value) })
+    guard case .gauge(let memory) = values["process.memory.usage"],
+      case .gauge(let threads) = values["process.threads"], case .counter(let cpu) = values["process.cpu.time"]
+    else {
+      Issue.record("\(values)")
+      return
+    }
+    #expect(memory > 1_000_000 && threads >= 1 && cpu > 0)
+  }
+
+  @Test("are exported as they are told: cumulative, with their bounds and their attributes")
+  func otlp() throws {
+    let registry = MetricRegistry(catalog: catalog)
+    Counter(label: "a.count", dimensions: [("k", "v")], factory: registry).increment(by: 3)
+    Timer(label: "b.time", dimensions: [], factory: registry).recordMilliseconds(750)
+    let request = OTLPMetricsRequest(
+      registry.collect(), MetricPeriod(start: 1, end: 2), resource: OTLPResource([("r", "s")]))
+    let all = try #require(request.resourceMetrics.first)
+    #expect(all.resource.attributes.map(\.key) == ["r"] && all.schemaURL.hasSuffix(SemanticConventions.version))
+    let metrics = try #require(all.scopeMetrics.first?.metrics)
+    #expect(metrics.map(\.name) == ["a.count", "b.time"] && metrics.map(\.unit) == ["{thing}", "s"])
+    let point = try #require(metrics[0].sum.dataPoints.first)
+    #expect(metrics[0].sum.isMonotonic && metrics[0].sum.aggregationTemporality == .cumulative)
+    #expect(point.asDouble == 3 && point.attributes.first?.value.stringValue == "v")
+    #expect(point.startTimeUnixNano == 1 && point.timeUnixNano == 2)
+    let histogram = try #require(metrics[1].histogram.dataPoints.first)
+    #expect(histogram.explicitBounds == [0.5, 1] && histogram.bucketCounts == [0, 1, 0] && histogram.sum == 0.75)
+  }
+}

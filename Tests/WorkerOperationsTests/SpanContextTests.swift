@@ -1,0 +1,104 @@
+import GRPCCore
+import Testing
+import Tracing
+
+@testable import WorkerOperations
+
+@Suite("Trace context")
+struct SpanContextTests {
+  private static let trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+  private static let span = "00f067aa0ba902b7"
+
+  @Test("reads a traceparent and writes it alike", arguments: ["00", "01", "02", "03"])
+  func roundTrip(flags: String) throws {
+    let text = "00-\(Self.trace)-\(Self.span)-\(flags)"
+    let context = try #require(SpanContext(traceparent: text))
+    #expect(context.traceID.description == Self.trace && context.spanID.description == Self.span)
+    #expect(context.isRemote && context.isSampled == (flags == "01" || flags == "03"))
+    #expect(context.traceparent == text)
+    #expect(Array(context.traceID.bytes).count == 16 && Array(context.spanID.bytes).first == 0x00)
+  }
+
+  @Test("reads what it knows of a later version, and drops flags that it does not")
+  func laterVersion() {
+    let context = SpanContext(traceparent: "cc-\(Self.trace)-\(Self.span)-ff-what-the-future-will-be-like")
+    #expect(context?.traceparent == "00-\(Self.trace)-\(Self.span)-03")
+  }
+
+  @Test(
+    "refuses what is malformed",
+    arguments: [
+      "", "00", "00-\(trace)-\(span)", "00-\(trace)-\(span)-", "00-\(trace)-\(span)-1", "00-\(trace)-\(span)-0g",
+      "00-\(trace)-\(span)-01-", "00-\(trace)-\(span)-01-more", "ff-\(trace)-\(span)-01", "0-\(trace)-\(span)-01",
+      "00-\(trace.uppercased())-\(span)-01", "00-\(trace)-\(span.uppercased())-01",
+      "00-\(String(repeating: "0", count: 32))-\(span)-01", "00-\(trace)-0000000000000000-01",
+      "00-\(trace.dropLast())-\(span)-01", "00-\(trace)0-\(span)-01", " 00-\(trace)-\(span)-01",
+      "00-\(trace)-\(span)-01,00-\(trace)-\(span)-01", "00-+\(trace.dropFirst())-\(span)-01",
+    ])
+  func malformed(text: String) {
+    #expect(SpanContext(traceparent: text) == nil)
+  }
+
+  @Test(
+    "keeps a trace state that is well-formed and drops one that is not",
+    arguments: [
+      ("a=1,b=2", "a=1,b=2"), (" a=1 , ,b=2\t", "a=1,b=2"), ("tenant@system=x y", "tenant@system=x y"),
+      ("0a/b*c_d-e=v", "0a/b*c_d-e=v"), ("", ""), ("a", ""), ("A=1", ""), ("a=1,a=2", ""), ("a=", ""), ("a=b=c", ""),
+      ("a@b@c=1", ""), ("=1", ""), ("a=\u{e9}", ""), ("@b=1", ""),
+    ])
+  func traceState(header: String, kept: String) {
+    #expect(TraceState(header: header).description == kept)
+  }
+
+  @Test("keeps at most 32 members of a trace state")
+  func longTraceState() {
+    func header(_ count: Int) -> String { (0..<count).map { "k\($0)=v" }.joined(separator: ",") }
+    #expect(TraceState(header: header(32)).description == header(32))
+    #expect(TraceState(header: header(33)).description.isEmpty)
+  }
+
+  @Test("reads baggage, decoded, without members that are malformed, and writes it alike")
+  func baggage() {
+    let baggage = Baggage(header: "user=J%C3%BCrgen%2C%20x ;secret;ttl=3, bad, =x, b=%zz, k=1,k = 2,empty=")
+    #expect(baggage.members.map(\.key) == ["user", "k", "empty"])
+    #expect(baggage.members.map(\.value) == ["J\u{fc}rgen, x", "2", ""])
+    #expect(baggage.header == "user=J%C3%BCrgen%2C%20x;secret;ttl=3,k=2,empty=")
+    #expect(Baggage(header: baggage.header) == baggage)
+  }
+
+  @Test("keeps no more baggage than every implementation must")
+  func muchBaggage() {
+    #expect(Baggage(header: (0..<100).map { "k\($0)=v" }.joined(separator: ",")).members.count == 64)
+    #expect(Baggage(header: "a=1,b=" + String(repeating: "x", count: 9000)).members.map(\.key) == ["a"])
+  }
+
+  @Test("passes context on from a call's metadata to another's", arguments: [1, 2, 3, 0])
+  func propagation(propagation: Int) {
+    let propagation = RecordingTracer.Propagation(rawValue: propagation)
+    let tracer = RecordingTracer(propagation: propagation, sink: nil)
+    var incoming: Metadata = ["traceparent": "00-\(Self.trace)-\(Self.span)-01", "baggage": "a=1"]
+    incoming.addString("x=1", forKey: "tracestate")
+    incoming.addString("y=2", forKey: "tracestate")
+    var context = ServiceContext.topLevel
+    tracer.extract(incoming, into: &context, using: MetadataExtractor())
+    var outgoing = Metadata()
+    tracer.inject(context, into: &outgoing, using: MetadataInjector())
+    var expected = Metadata()
+    if propagation.contains(.traceContext) {
+      expected.addString("00-\(Self.trace)-\(Self.span)-01", forKey: "traceparent")
+      expected.addString("x=1,y=2", forKey: "tracestate")
+    }
+    if propagation.contains(.baggage) { expected.addString("a=1", forKey: "baggage") }
+    #expect(outgoing == expected)
+  }
+
+  @Test(
+    "tells the parts of a peer",
+    arguments: [
+      ("ipv4:127.0.0.1:50051", "127.0.0.1", 50051), ("ipv6:[::1]:80", "::1", 80), ("unix:/run/s", "/run/s", nil),
+      ("in-process", "in-process", nil), ("", "", nil),
+    ] as [(String, String, Int?)])
+  func peer(text: String, address: String, port: Int?) {
+    #expect(Peer(text).address == address && Peer(text).port == port)
+  }
+}
