@@ -105,8 +105,8 @@ static uint64_t library_charge(const ccodecs_encode_options *options) {
 }
 
 uint64_t ccodecs_avif_encoder_estimate(const ccodecs_encode_options *options) {
-  // The compressed result waits whole, at most about two bytes a pixel.
-  return sizeof(avif_encoder) + library_charge(options) + (uint64_t)options->width * options->height * 2;
+  // The compressed result waits whole, at most about two bytes a pixel, in boxes of some kilobytes.
+  return sizeof(avif_encoder) + library_charge(options) + (uint64_t)options->width * options->height * 2 + 16384;
 }
 
 static bool begin(avif_encoder *e) {
