@@ -77,7 +77,7 @@ static ccodecs_status describe(heif_decoder *d) {
   const uint64_t coded = (uint64_t)coded_width * (uint64_t)coded_height;
   const bool is_av1 = header->format == CCODECS_FORMAT_AVIF;
   if (!ccodecs_heif_coded_pixels(ccodecs_bytes_start(&d->file), d->file.count, is_av1, &d->coded_pixels)) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a picture of the file has no data");
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a picture of the file has no data, or not all of it");
   }
   d->coded_pixels = d->coded_pixels < coded ? coded : d->coded_pixels;
   const uint64_t limit = d->base.limits.max_whole_input_pixels;

@@ -2,8 +2,8 @@
 //
 // What an item's properties say of its size binds neither AV1 nor HEVC: their decoders allocate what the bitstream's own
 // sequence header asks for. So those are read here, at the beginning of every item and in the configuration boxes, for
-// a file that claims a small picture and holds a large one. Of the rest, only AV1 pictures without data are told, since
-// libdav1d prints and leaks when it is given none.
+// a file that claims a small picture and holds a large one. Of the rest, only AV1 pictures are told whose data is not all
+// there: libheif gives libdav1d none then, which prints and leaks.
 // Sources: ISO/IEC 14496-12 (boxes), 14496-15 (hvcC), 23008-12; AV1 bitstream specification 5.5; ITU-T H.265 7.3.2.2.
 
 #include "heif_coded.h"
@@ -26,7 +26,7 @@ typedef struct finder {
   const uint8_t *data; ///< The body of the box `idat`.
   size_t data_count;
   uint64_t pixels;            ///< Of the largest frame found.
-  uint64_t empty[MOST_EMPTY]; ///< Items without data.
+  uint64_t empty[MOST_EMPTY]; ///< Items without data, or not all of it.
   uint32_t empty_count;
   bool lacks_data;            ///< One of them is a picture.
 } finder;
@@ -217,11 +217,12 @@ static bool take_number(const uint8_t *bytes, size_t count, size_t *at, uint32_t
 /// Looks at the beginning of an item, put together from its pieces.
 static bool read_item(
     finder *f, const uint8_t *bytes, size_t count, size_t *at, const uint32_t sizes[4], uint32_t method,
-    uint64_t base, uint32_t pieces, uint64_t *length_found) {
+    uint64_t base, uint32_t pieces, bool *is_there) {
   const uint8_t *source = method == 1 ? f->data : f->file;
   const size_t source_count = method == 1 ? f->data_count : f->count;
   uint8_t joined[JOINED_BYTES];
   size_t length = 0;
+  bool is_whole = method <= 1;
   for (uint32_t i = 0; i < pieces; i++) {
     uint64_t index;
     uint64_t offset;
@@ -231,6 +232,7 @@ static bool read_item(
       return false;
     }
     if (source == NULL || method > 1 || offset > source_count || base > source_count - offset) {
+      is_whole = false;
       continue;
     }
     const size_t first = (size_t)(offset + base);
@@ -242,11 +244,12 @@ static bool read_item(
     const size_t part = whole < JOINED_BYTES - length ? whole : JOINED_BYTES - length;
     memcpy(joined + length, source + first, part);
     length += part;
-    *length_found += whole;
+    is_whole = is_whole && size <= left;
   }
   if (pieces > 1) {
     read_bitstream(f, joined, length);
   }
+  *is_there = is_whole && length > 0;
   return true;
 }
 
@@ -271,15 +274,15 @@ static void read_iloc(finder *f, const uint8_t *bytes, size_t count) {
     uint64_t reference;
     uint64_t base;
     uint64_t pieces;
-    uint64_t length = 0;
+    bool is_there = false;
     if (!take_number(bytes, count, &at, wide, &identifier) ||
         (version > 0 && !take_number(bytes, count, &at, 2, &method)) ||
         !take_number(bytes, count, &at, 2, &reference) || !take_number(bytes, count, &at, sizes[2], &base) ||
         !take_number(bytes, count, &at, 2, &pieces) ||
-        !read_item(f, bytes, count, &at, sizes, (uint32_t)method & 15, base, (uint32_t)pieces, &length)) {
+        !read_item(f, bytes, count, &at, sizes, (uint32_t)method & 15, base, (uint32_t)pieces, &is_there)) {
       return;
     }
-    if (length == 0 && (method & 15) <= 1) {
+    if (!is_there && (method & 15) <= 1) {
       f->lacks_data = f->lacks_data || f->empty_count == MOST_EMPTY;
       f->empty[f->empty_count % MOST_EMPTY] = identifier;
       f->empty_count += f->empty_count < MOST_EMPTY ? 1 : 0;
