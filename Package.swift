@@ -67,7 +67,7 @@ let targets: [Target] = [
   .executableTarget(
     name: "image-worker",
     dependencies: [
-      "WorkerService", "WorkerOperations", "WorkerProtocol", "ImagePipeline",
+      "WorkerService", "WorkerOperations", "WorkerProtocol", "ImagePipeline", "ImageCodecs",
       argumentParser, configuration, grpcCore, grpcPosix, logging, metrics, serviceContext, serviceLifecycle, system,
       tracing, unixSignals,
     ],
@@ -104,7 +104,7 @@ let targets: [Target] = [
   // Embedded C: one push decoder and one encoder interface over the codec libraries.
   .target(
     name: "CCodecs",
-    dependencies: ["CLibJPEG", "CLibPNG", "CLibWebP"],
+    dependencies: ["CLibISAL", "CLibJPEG", "CLibWebP", "CLibZ"],
     cSettings: strictC),
   // Embedded C: resize, colour and orientation kernels; depends on nothing.
   .target(name: "CPixels", cSettings: strictC, linkerSettings: [.linkedLibrary("m")]),
@@ -114,11 +114,13 @@ let targets: [Target] = [
     name: "CLibJPEG", path: "Sources/System/CLibJPEG", pkgConfig: "libjpeg",
     providers: [.apt(["libjpeg62-turbo-dev"]), .brew(["jpeg-turbo"])]),
   .systemLibrary(
-    name: "CLibPNG", path: "Sources/System/CLibPNG", pkgConfig: "libpng",
-    providers: [.apt(["libpng-dev"]), .brew(["libpng"])]),
+    name: "CLibISAL", path: "Sources/System/CLibISAL", pkgConfig: "libisal",
+    providers: [.apt(["libisal-dev"]), .brew(["isa-l"])]),
   .systemLibrary(
     name: "CLibWebP", path: "Sources/System/CLibWebP", pkgConfig: "libwebp",
     providers: [.apt(["libwebp-dev"]), .brew(["webp"])]),
+  .systemLibrary(
+    name: "CLibZ", path: "Sources/System/CLibZ", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
 
   // Fixtures, chunking, and reference implementations shared by the tests.
   .target(

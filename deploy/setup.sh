@@ -8,7 +8,7 @@ if ! command -v swift >/dev/null; then
 fi
 
 if [[ "$(uname)" == Darwin ]]; then
-  wanted=(jpeg-turbo libpng pkgconf python webp)
+  wanted=(isa-l jpeg-turbo pkgconf python webp zlib)
   missing=()
   for formula in "${wanted[@]}"; do
     brew list --versions "$formula" >/dev/null || missing+=("$formula")
@@ -17,7 +17,7 @@ if [[ "$(uname)" == Darwin ]]; then
   exit 0
 fi
 
-wanted=(libjpeg62-turbo-dev libpng-dev libstb-dev libwebp-dev openssl pkg-config python3 python3-venv)
+wanted=(libjpeg62-turbo-dev libisal-dev libstb-dev libwebp-dev openssl pkg-config python3 python3-venv zlib1g-dev)
 if ! apt-cache show libjpeg62-turbo-dev >/dev/null 2>&1 && grep -qi ubuntu /etc/os-release; then
   wanted[0]=libjpeg-turbo8-dev # Ubuntu's name for it
 fi

@@ -9,7 +9,14 @@ static const uint32_t largest_count = 1u << 26;
 static const double pi = 3.14159265358979323846;
 
 static double kernel_radius(cpixels_kernel kernel) {
-  return kernel == CPIXELS_KERNEL_TRIANGLE ? 1 : 3;
+  switch (kernel) {
+  case CPIXELS_KERNEL_TRIANGLE:
+    return 1;
+  case CPIXELS_KERNEL_BOX:
+    return 0.5 + 1e-9; // ties are in
+  default:
+    return 3;
+  }
 }
 
 static double stretch_of(const cpixels_axis_options *axis) {
@@ -28,7 +35,7 @@ bool cpixels_axis_is_valid(const cpixels_axis_options *axis) {
   return axis->source_count >= 1 && axis->source_count <= largest_count && axis->destination_count >= 1 &&
          axis->destination_count <= largest_count && axis->ratio > 0 && axis->ratio <= largest_count &&
          isfinite(axis->offset) && fabs(axis->offset) <= largest_count &&
-         (axis->kernel == CPIXELS_KERNEL_LANCZOS3 || axis->kernel == CPIXELS_KERNEL_TRIANGLE);
+         axis->kernel >= CPIXELS_KERNEL_LANCZOS3 && axis->kernel <= CPIXELS_KERNEL_BOX;
 }
 
 /// An open interval of this width holds at most this many sample centres.
@@ -160,6 +167,9 @@ static double kernel_walk_value(const kernel_walk *walk) {
   }
   if (walk->kernel == CPIXELS_KERNEL_TRIANGLE) {
     return 1 - x;
+  }
+  if (walk->kernel == CPIXELS_KERNEL_BOX) {
+    return 1;
   }
   const double squared_angle = pi * pi * x * x;
   if (x < 1e-5) {

@@ -1,3 +1,5 @@
+internal import CCodecs
+
 /// What a picture's header may claim.
 ///
 /// Checked before anything is allocated for the picture.
@@ -11,10 +13,19 @@ package struct CodecLimits: Sendable, Hashable {
   ///
   /// Each costs a pass over the picture, so a small file can ask for much work.
   package var maxScans: UInt32
+  /// Where a JPEG's coefficients go when there are too many to be held in memory; `nil` holds them all the same.
+  package var spill: SpillDirectory?
 
-  package init(maxPixels: UInt64, maxHeldPixels: UInt64, maxScans: UInt32) {
+  package init(maxPixels: UInt64, maxHeldPixels: UInt64, maxScans: UInt32, spill: SpillDirectory? = nil) {
     self.maxPixels = maxPixels
     self.maxHeldPixels = maxHeldPixels
     self.maxScans = maxScans
+    self.spill = spill
+  }
+
+  var handle: ccodecs_limits {
+    ccodecs_limits(
+      max_pixels: maxPixels, max_whole_input_pixels: maxHeldPixels, max_scans: maxScans, can_spill: spill != nil,
+      spill_directory: spill?.descriptor ?? -1)
   }
 }

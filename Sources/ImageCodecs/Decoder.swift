@@ -24,19 +24,21 @@ package struct Decoder: ~Copyable {
   package let format: ImageFormat
   private let handle: OpaquePointer
   private let budget: PictureBudget
+  // Kept open: the decoder has its descriptor.
+  private let spill: SpillDirectory?
   private var rows = ccodecs_rows()
   private var pixelFormat = PixelFormat.rgb8
 
   /// - Throws: code `unsupported` for a format without a decoder, `outOfMemory` when the budget has no room.
   package init(format: ImageFormat, limits: CodecLimits, budget: PictureBudget) throws(CodecError) {
     var handle: OpaquePointer?
-    var cLimits = ccodecs_limits(
-      max_pixels: limits.maxPixels, max_whole_input_pixels: limits.maxHeldPixels, max_scans: limits.maxScans)
+    var cLimits = limits.handle
     let status = ccodecs_decoder_create(format.handle, &cLimits, budget.account, &handle)
     if let error = CodecError(status: status, message: "no decoder for \(format.rawValue)") { throw error }
     self.handle = handle!
     self.format = format
     self.budget = budget
+    spill = limits.spill
   }
 
   deinit { ccodecs_decoder_destroy(handle) }

@@ -25,7 +25,7 @@ package struct EncoderOptions: Sendable, Hashable {
 
   package init(
     format: ImageFormat, width: Int, height: Int, pixelFormat: PixelFormat,
-    subsampling: ChromaSubsampling = .quarter, quality: Int = 80, compressionLevel: Int = 6
+    subsampling: ChromaSubsampling = .quarter, quality: Int = 80, compressionLevel: Int = 3
   ) {
     self.format = format
     self.width = width

@@ -50,13 +50,13 @@ package enum Geometry {
     return PixelSize(width: side(shown.width, maxWidth), height: side(shown.height, maxHeight))
   }
 
-  /// The smallest N of `scales` for which a picture decoded at N/8 is still at least `residual` times the target on
+  /// The smallest N of `scales` for which a picture decoded at N/8 is still at least `residual(N)` times the target on
   /// both axes; 8 when none is.
   package static func decodeScale(
-    stored: PixelSize, target: PixelSize, scales: [Int], residual: Double
+    stored: PixelSize, target: PixelSize, scales: [Int], residual: (Int) -> Double
   ) -> Int {
     scales.sorted().first { scale in
-      let factor = Double(scale) / 8
+      let (factor, residual) = (Double(scale) / 8, residual(scale))
       return Double(stored.width) * factor >= Double(target.width) * residual
         && Double(stored.height) * factor >= Double(target.height) * residual
     } ?? 8
@@ -71,9 +71,23 @@ package struct AxisGeometry: Sendable, Hashable {
   package var ratio: Double
   /// Source samples.
   package var offset: Double
-  /// A chroma plane that grows is interpolated linearly, as decoders do it: a kernel that rings would make colours
-  /// that the picture does not have beside sharp edges.
-  package var isChroma: Bool
+  /// How samples are made where the axis grows.
+  package var enlargement: Enlargement
+
+  package enum Enlargement: Sendable, Hashable {
+    /// As where it shrinks.
+    case lanczos
+    /// For chroma planes, as decoders do it: a kernel that rings would make colours that the picture does not have
+    /// beside sharp edges.
+    case linear
+    /// For chroma planes of one or two columns, in which libjpeg finds nothing to interpolate.
+    case nearest
+
+    /// - `width`: samples across the plane.
+    package init(isChroma: Bool, width: Int) {
+      self = !isChroma ? .lanczos : width > 2 ? .linear : .nearest
+    }
+  }
 
   package var isIdentity: Bool { ratio == 1 && offset == 0 && sourceCount == destinationCount }
 
@@ -86,9 +100,9 @@ package struct AxisGeometry: Sendable, Hashable {
   ///   correctly counted from its end.
   package init(
     sourceCount: Int, sourceScale: Double, sourceLength: Int,
-    destinationScale: Double, destinationLength: Int, isReversed: Bool, isChroma: Bool = false
+    destinationScale: Double, destinationLength: Int, isReversed: Bool, enlargement: Enlargement = .lanczos
   ) {
-    self.isChroma = isChroma
+    self.enlargement = enlargement
     self.sourceCount = sourceCount
     let exactCount = Double(destinationLength) * destinationScale
     destinationCount = Int(exactCount.rounded(.up))

@@ -1,4 +1,4 @@
-internal import ImageCodecs
+package import ImageCodecs
 
 /// What one picture may claim and hold at most.
 ///
@@ -15,18 +15,23 @@ package struct PictureLimits: Sendable, Hashable {
   package var maxScans: UInt32
   /// Bytes that its decoder, stages and encoder may hold at once.
   package var memory: Int
+  /// Where a progressive JPEG's coefficients go when there are too many to be held in memory.
+  ///
+  /// Without it they are held, up to `memory`.
+  package var spill: SpillDirectory?
 
   package init(
     maxPixels: UInt64 = 500_000_000, maxHeldPixels: UInt64 = 100_000_000, maxScans: UInt32 = 100,
-    memory: Int = 384 << 20
+    memory: Int = 384 << 20, spill: SpillDirectory? = .system
   ) {
     self.maxPixels = maxPixels
     self.maxHeldPixels = maxHeldPixels
     self.maxScans = maxScans
     self.memory = memory
+    self.spill = spill
   }
 
   var codec: CodecLimits {
-    CodecLimits(maxPixels: maxPixels, maxHeldPixels: maxHeldPixels, maxScans: maxScans)
+    CodecLimits(maxPixels: maxPixels, maxHeldPixels: maxHeldPixels, maxScans: maxScans, spill: spill)
   }
 }

@@ -64,9 +64,11 @@ package struct PictureReader: ~Copyable {
     let stored = PixelSize(width: header.width, height: header.height)
     let shown = Geometry.outputSize(of: stored.turned(by: header.orientation), configuration: configuration)
     let target = shown.turned(by: header.orientation)
+    let quality = configuration.compressionQuality ?? 1
     let (scale, decodeByteCount) = try withDecoder { (decoder) throws(CodecError) in
-      let scale = Geometry.decodeScale(
-        stored: stored, target: target, scales: decoder.scales, residual: Plan.smallestResidual)
+      let scale = Geometry.decodeScale(stored: stored, target: target, scales: decoder.scales) { eighths in
+        Plan.smallestResidual(eighths: eighths, quality: quality)
+      }
       return (scale, try decoder.estimatedByteCount(scale: scale))
     }
     let plan = try Plan(

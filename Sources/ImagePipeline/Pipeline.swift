@@ -9,6 +9,8 @@ package struct Pipeline: ~Copyable {
   private var decode: DecodeStage
   private var resize: ResizeStage
   private var color: ColorStage
+  private var filter: FilterStage
+  private var flatten: ColorStage
   private var orient: OrientStage
   private var encode: EncodeStage
 
@@ -23,12 +25,17 @@ package struct Pipeline: ~Copyable {
     let budget = reader.budget
     let decode = try DecodeStage(reader, plan: plan, tracing: tracing)
     let resize = try ResizeStage(plan: plan, source: decode.layout, budget: budget, tracing: tracing)
-    let color = try ColorStage(plan: plan, input: resize.outputFormat, budget: budget)
+    let color = try ColorStage(plan: plan, input: resize.outputFormat, output: plan.filterFormat, budget: budget)
+    let filter = try FilterStage(plan: plan, budget: budget, tracing: tracing)
+    let flatten = try ColorStage(
+      plan: plan, input: plan.filterFormat, output: plan.encoder.pixelFormat, budget: budget)
     let orient = try OrientStage(plan: plan, budget: budget)
     let encode = try EncodeStage(plan: plan, budget: budget, tracing: tracing)
     self.decode = decode
     self.resize = resize
     self.color = color
+    self.filter = filter
+    self.flatten = flatten
     self.orient = orient
     self.encode = encode
     self.budget = budget
@@ -61,13 +68,17 @@ package struct Pipeline: ~Copyable {
   private mutating func passStrip() throws(PipelineError) {
     try decode.withStrip { (decoded) throws(PipelineError) in
       try resize.push(decoded) { (resized) throws(PipelineError) in
-        let began = encode.meter.begin()
+        let (began, filtered) = (encode.meter.begin(), filter.meter.busy)
         try color.push(resized) { (colored) throws(PipelineError) in
-          try orient.push(colored) { (upright) throws(PipelineError) in
-            try encode.push(upright)
+          try filter.push(colored) { (filtered) throws(PipelineError) in
+            try flatten.push(filtered) { (flat) throws(PipelineError) in
+              try orient.push(flat) { (upright) throws(PipelineError) in
+                try encode.push(upright)
+              }
+            }
           }
         }
-        encode.meter.end(began)
+        encode.meter.end(began, excluding: filter.meter.busy - filtered)
       }
     }
   }
@@ -75,6 +86,7 @@ package struct Pipeline: ~Copyable {
   private mutating func finish(_ output: (RawSpan) -> Void) throws(PipelineError) {
     decode.finish()
     resize.finish()
+    filter.finish()
     let began = encode.meter.begin()
     try orient.finish { (upright) throws(PipelineError) in
       try cancellation.check()
@@ -96,6 +108,7 @@ package struct Pipeline: ~Copyable {
     timings.queued = queued
     timings.decode = decode.meter.busy
     timings.resize = resize.meter.busy
+    timings.filter = filter.meter.busy
     timings.encode = encode.meter.busy
     timings.total = total
     return ProcessingReport(

@@ -2,11 +2,15 @@ internal import ImageCodecs
 
 /// Everything that was decided for one picture before any of it is decoded.
 package struct Plan: Sendable, Hashable {
-  /// How much larger than the target a reduced decode must at least be on both axes.
+  /// How much larger than the target a picture decoded at N/8 must at least be on both axes, by measurement: see
+  /// "Shrinking on load" in Design.md.
   ///
-  /// The reduced transform's own low-pass is coarse; from twice the target on, what it does wrong is above the
-  /// resampler's cut-off.
-  static let smallestResidual = 2.0
+  /// The reduced transform's own low-pass is coarse, and at 1/8 it is a mere mean. From twice the target on, what it
+  /// does wrong lies above the resampler's cut-off; at half as much again it is hidden by the compression of the
+  /// result, unless the result is of high quality.
+  static func smallestResidual(eighths: Int, quality: Double) -> Double {
+    eighths == 1 || quality >= 0.9 ? 2 : 1.5
+  }
 
   package let input: ImageInfo
   /// As stored, before orientation.
@@ -18,6 +22,10 @@ package struct Plan: Sendable, Hashable {
   package let decodeScale: Int
   let encoder: EncoderOptions
   package let background: Color
+  /// What is done to the result's rows; empty when the picture stays as it is.
+  package let filters: FilterChain
+  /// What filters are given: RGB, with alpha when the picture has it; without filters, what the encoder takes.
+  let filterFormat: PixelFormat
   /// An upper bound of what the picture will charge to its budget.
   package let workingSetByteCount: UInt64
   package let warnings: [String]
@@ -42,18 +50,26 @@ package struct Plan: Sendable, Hashable {
     self.outputSize = outputSize
     self.decodeScale = decodeScale
     background = configuration.background ?? .white
-    encoder = try Self.encoder(header: header, outputSize: outputSize, configuration: configuration)
+    filters = FilterChain(try Filter.resolve(configuration.filters ?? []))
+    let (chain, colorFormat) = (filters, header.hasAlpha ? PixelFormat.rgba8 : .rgb8)
+    encoder = try Self.encoder(
+      header: header, outputSize: outputSize, configuration: configuration,
+      filteredFormat: chain.isEmpty ? nil : colorFormat)
     warnings = Self.warnings(configuration)
     let encoderOptions = encoder
+    filterFormat = chain.isEmpty ? encoderOptions.pixelFormat : colorFormat
     let encodeByteCount = try withCodecErrors { () throws(CodecError) in try encoderOptions.estimatedByteCount() }
     let stages = Self.stagesByteCount(
       decodedSize: storedSize.scaledUp(eighths: decodeScale), outputSize: outputSize, header: header,
       encoder: encoderOptions)
-    workingSetByteCount = decodeByteCount + stages + encodeByteCount
+    let filterByteCount = FilterStage.estimatedByteCount(
+      chain, size: outputSize.turned(by: header.orientation), format: colorFormat)
+    workingSetByteCount = decodeByteCount + stages + UInt64(filterByteCount) + encodeByteCount
   }
 
+  /// - `filteredFormat`: what filters give; `nil` when there are none.
   private static func encoder(
-    header: ImageHeader, outputSize: PixelSize, configuration: ProcessingConfiguration
+    header: ImageHeader, outputSize: PixelSize, configuration: ProcessingConfiguration, filteredFormat: PixelFormat?
   ) throws(PipelineError) -> EncoderOptions {
     let format: ImageFormat =
       switch configuration.preferredFormat ?? .original {
@@ -65,7 +81,7 @@ package struct Plan: Sendable, Hashable {
     let quality = configuration.compressionQuality ?? 1
     return EncoderOptions(
       format: format, width: outputSize.width, height: outputSize.height,
-      pixelFormat: pixelFormat(of: format, header: header),
+      pixelFormat: filteredFormat.map { format == .jpeg ? .rgb8 : $0 } ?? pixelFormat(of: format, header: header),
       subsampling: quality < 0.9 ? .quarter : .none,
       quality: max(1, Int((quality * 100).rounded())))
   }
@@ -73,7 +89,7 @@ package struct Plan: Sendable, Hashable {
   /// What the encoder is given: as near to what the decoder gives as the format allows.
   private static func pixelFormat(of format: ImageFormat, header: ImageHeader) -> PixelFormat {
     switch (format, header.colorSpace) {
-    case (.jpeg, .ycbcr) where header.format == .jpeg: .ycc8
+    case (.jpeg, .ycbcr): .ycc8
     case (.jpeg, .gray) where !header.hasAlpha: .gray8
     case (.png, .gray) where !header.hasAlpha: .gray8
     case (.jpeg, _): .rgb8
@@ -97,6 +113,9 @@ package struct Plan: Sendable, Hashable {
     return ["scale_factor divides the bounds, and there are none"]
   }
 
+  /// What the budget adds to blocks for their alignment: up to 128 bytes for each of some sixty.
+  private static let blockOverhead = 8192
+
   /// An upper bound for the stages between decoder and encoder: filters of every plane, rows between stages, the held
   /// picture of an orientation that needs it, and the output buffer.
   private static func stagesByteCount(
@@ -108,7 +127,7 @@ package struct Plan: Sendable, Hashable {
     let color = ColorStage.estimatedByteCount(width: stored.width)
     let orient = OrientStage.estimatedByteCount(
       size: stored, orientation: header.orientation, pixelFormat: encoder.pixelFormat)
-    return UInt64(resize + color + orient + EncodeStage.bufferByteCount)
+    return UInt64(resize + color + orient + EncodeStage.bufferByteCount + blockOverhead)
   }
 }
 

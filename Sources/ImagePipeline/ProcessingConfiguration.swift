@@ -64,11 +64,15 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   ///
   /// Default: no limit.
   package var maxBytes: UInt64?
+  /// Applied in this order, after the resize; at most `Filter.largestChainCount`.
+  ///
+  /// Default: none.
+  package var filters: [Filter]?
 
   package init(
     maxWidth: Int? = nil, maxHeight: Int? = nil, compressionQuality: Double? = nil, scaleFactor: Double? = nil,
     preferredFormat: OutputFormat? = nil, resizeMode: ResizeMode? = nil, allowUpscale: Bool? = nil,
-    background: Color? = nil, maxBytes: UInt64? = nil
+    background: Color? = nil, maxBytes: UInt64? = nil, filters: [Filter]? = nil
   ) {
     self.maxWidth = maxWidth
     self.maxHeight = maxHeight
@@ -79,6 +83,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     self.allowUpscale = allowUpscale
     self.background = background
     self.maxBytes = maxBytes
+    self.filters = filters
   }
 
   /// This configuration with the set fields of `overrides` in place of its own.
@@ -92,7 +97,8 @@ package struct ProcessingConfiguration: Sendable, Hashable {
       resizeMode: overrides.resizeMode ?? resizeMode,
       allowUpscale: overrides.allowUpscale ?? allowUpscale,
       background: overrides.background ?? background,
-      maxBytes: overrides.maxBytes ?? maxBytes)
+      maxBytes: overrides.maxBytes ?? maxBytes,
+      filters: overrides.filters ?? filters)
   }
 }
 
@@ -118,6 +124,7 @@ extension ProcessingConfiguration {
       throw PipelineError(
         .invalidField, "resize_mode STRETCH needs both max_width and max_height", field: "resize_mode")
     }
+    _ = try Filter.resolve(filters ?? [])
     if maxBytes != nil {
       throw PipelineError(
         .unservedField, "max_bytes is not served by this version of the worker", field: "max_bytes")

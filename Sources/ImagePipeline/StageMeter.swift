@@ -24,9 +24,10 @@ struct StageMeter: ~Copyable {
     return .now
   }
 
-  mutating func end(_ began: ContinuousClock.Instant) {
+  /// - `excluded`: what of the time since then another stage was busy, and counts itself.
+  mutating func end(_ began: ContinuousClock.Instant, excluding excluded: Duration = .zero) {
     let ended = ContinuousClock.now
-    busy += began.duration(to: ended)
+    busy += began.duration(to: ended) - excluded
     observer?(name, began, ended)
   }
 

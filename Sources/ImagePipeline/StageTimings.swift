@@ -4,7 +4,7 @@ package struct StageTimings: Sendable, Hashable {
   package var queued: Duration = .zero
   package var decode: Duration = .zero
   package var resize: Duration = .zero
-  /// Colour filters that the configuration asks for.
+  /// Filters that the configuration asks for.
   package var filter: Duration = .zero
   /// Colour conversion, orientation and compression.
   package var encode: Duration = .zero

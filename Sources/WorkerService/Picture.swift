@@ -3,8 +3,9 @@ internal import ImagePipeline
 
 /// One picture in the worker: its bytes in, its plan, its result out.
 ///
-/// Call it with the picture executor as the task's preferred executor: everything that costs CPU happens here.
-actor Picture {
+/// Everything that costs CPU happens in its functions. It belongs to one task, so that going on needs no change of
+/// threads.
+struct Picture: ~Copyable {
   /// What a push came to.
   enum Outcome: Sendable {
     case needsInput
@@ -33,7 +34,7 @@ actor Picture {
 
   /// Takes the next bytes of the picture.
   /// - `isLast`: no byte follows these.
-  func push(_ bytes: Data, isLast: Bool) throws(PipelineError) -> Outcome {
+  mutating func push(_ bytes: Data, isLast: Bool) throws(PipelineError) -> Outcome {
     guard pipeline == nil else {
       let isDone = try pipeline!.push(bytes.bytes, isLast: isLast) { output.append($0) }
       if isDone { output.finish() }
@@ -47,7 +48,7 @@ actor Picture {
   }
 
   /// Begins decoding, with the memory that the plan asks for set aside.
-  func start(_ reservation: consuming sending Reservation) throws(PipelineError) {
+  mutating func start(_ reservation: consuming Reservation) throws(PipelineError) {
     self.reservation = consume reservation
     guard let reader = reader.take(), let plan else {
       throw PipelineError(.internalDefect, "a picture was started before its header was complete")
@@ -56,7 +57,7 @@ actor Picture {
   }
 
   /// The compressed bytes that are ready, in chunks that fit a message.
-  func takeOutput() -> [Data] { output.take() }
+  mutating func takeOutput() -> [Data] { output.take() }
 
   func report(queued: Duration, total: Duration) -> ProcessingReport {
     pipeline!.report(queued: queued, total: total)

@@ -21,12 +21,17 @@ struct PictureProcessor: Sendable {
   /// The bytes that are worked on between two looks at the output: a strip of a large picture needs about as many.
   private static let windowByteCount = 128 * 1024
 
-  /// Works until the result is complete.
+  /// Works on the picture executor until the result is complete.
   /// - Parameter nextBytes: the next bytes of the picture, and whether none follow.
   /// - Throws: `PipelineError`, or what `nextBytes` and `emit` throw.
   func run(nextBytes: () async throws -> (bytes: Data, isLast: Bool)) async throws {
+    // The whole loop runs there, as each change of threads costs more than what is done between two windows.
+    try await withTaskExecutorPreference(environment.executor) { try await work(nextBytes: nextBytes) }
+  }
+
+  private func work(nextBytes: () async throws -> (bytes: Data, isLast: Bool)) async throws {
     let began = ContinuousClock.now
-    let picture = Picture(
+    var picture = Picture(
       configuration: configuration, limits: environment.limits, cancellation: cancellation,
       tracing: TraceTarget(tracer: environment.tracer))
     var queued = Duration.zero
@@ -36,19 +41,20 @@ struct PictureProcessor: Sendable {
       repeat {
         let window = rest.prefix(Self.windowByteCount)
         let isLastWindow = isLast && window.count == rest.count
-        let outcome = try await onExecutor { () throws(PipelineError) in
-          try await picture.push(window, isLast: isLastWindow)
-        }
         isPlanned = false
-        switch outcome {
+        switch try picture.push(window, isLast: isLastWindow) {
         case .needsInput: rest = rest.dropFirst(window.count)
         case .planned(let plan, let consumedByteCount):
-          queued += try await start(picture, plan)
+          queued += try await start(&picture, plan)
           rest = rest.dropFirst(consumedByteCount)
           isPlanned = true
-        case .finished: return try await finish(picture, began: began, queued: queued)
+        case .finished:
+          for chunk in picture.takeOutput() { try await emit(.chunk(chunk)) }
+          let report = picture.report(queued: queued, total: began.duration(to: .now))
+          environment.metrics.finished(report)
+          return try await emit(.report(report, traceID: ServiceContext.current.flatMap(environment.traceID)))
         }
-        for chunk in await picture.takeOutput() { try await emit(.chunk(chunk)) }
+        for chunk in picture.takeOutput() { try await emit(.chunk(chunk)) }
         // Planned pictures are pushed once more even when no byte is left, which may be all they need.
       } while !rest.isEmpty || isPlanned
     }
@@ -56,12 +62,12 @@ struct PictureProcessor: Sendable {
 
   /// Sets memory aside and tells the caller what is coming.
   /// - Returns: how long the picture waited.
-  private func start(_ picture: Picture, _ plan: Plan) async throws -> Duration {
+  private func start(_ picture: inout Picture, _ plan: Plan) async throws -> Duration {
     let byteCount = Int(clamping: plan.workingSetByteCount)
     let asked = ContinuousClock.now
     let reservation = try await queue(byteCount)
     let queued = asked.duration(to: .now)
-    try await picture.start(reservation)
+    try picture.start(reservation)
     try await emit(.header(plan.outputInfo))
     return queued
   }
@@ -75,19 +81,6 @@ struct PictureProcessor: Sendable {
       span.record(error)
       throw error
     }
-  }
-
-  private func finish(_ picture: Picture, began: ContinuousClock.Instant, queued: Duration) async throws {
-    for chunk in await picture.takeOutput() { try await emit(.chunk(chunk)) }
-    let report = await picture.report(queued: queued, total: began.duration(to: .now))
-    environment.metrics.finished(report)
-    try await emit(.report(report, traceID: ServiceContext.current.flatMap(environment.traceID)))
-  }
-
-  private func onExecutor<Result: Sendable>(
-    _ body: @Sendable () async throws(PipelineError) -> Result
-  ) async throws -> Result {
-    try await withTaskExecutorPreference(environment.executor) { try await body() }
   }
 }
 

@@ -19,7 +19,8 @@ extension ProcessingConfiguration {
       resizeMode: wire.hasResizeMode ? try ResizeMode.read(wire.resizeMode) : nil,
       allowUpscale: wire.hasAllowUpscale ? wire.allowUpscale : nil,
       background: wire.hasBackground ? try Color(wire.background) : nil,
-      maxBytes: wire.hasMaxBytes ? wire.maxBytes : nil)
+      maxBytes: wire.hasMaxBytes ? wire.maxBytes : nil,
+      filters: wire.filters.isEmpty ? nil : wire.filters.map(Filter.init))
     // Checked before the preset is applied, so that a value out of range is named even where another would hide it.
     try validate(partial: true)
   }
@@ -28,7 +29,7 @@ extension ProcessingConfiguration {
   private static func refuseUnserved(_ wire: Imageworker_V1_ProcessingConfiguration) throws(PipelineError) {
     let unserved: [(name: String, isSet: Bool)] = [
       ("gravity", wire.hasGravity), ("focus_point", wire.hasFocusPoint), ("crop", wire.hasCrop),
-      ("filters", !wire.filters.isEmpty), ("jpeg", wire.hasJpeg), ("png", wire.hasPng), ("webp", wire.hasWebp),
+      ("jpeg", wire.hasJpeg), ("png", wire.hasPng), ("webp", wire.hasWebp),
       ("resize_mode", wire.hasResizeMode && wire.resizeMode == .fill),
       ("metadata", wire.hasMetadata && wire.metadata == .keepCopyright),
     ]
@@ -91,6 +92,21 @@ extension Color {
   }
 }
 
+extension Filter {
+  fileprivate init(_ wire: Imageworker_V1_Filter) {
+    self.init(name: wire.name, intensity: wire.intensity, parameters: wire.parameters)
+  }
+}
+
+extension Imageworker_V1_Filter {
+  fileprivate init(_ filter: Filter) {
+    self.init()
+    name = filter.name
+    intensity = filter.intensity
+    parameters = filter.parameters
+  }
+}
+
 extension PipelineError {
   fileprivate init(unserved field: String) {
     self.init(.unservedField, "\(field) is not served by this version of the worker", field: field)
@@ -121,6 +137,7 @@ extension Imageworker_V1_ProcessingConfiguration {
     if let mode = configuration.resizeMode { resizeMode = mode.wire }
     if let upscale = configuration.allowUpscale { allowUpscale = upscale }
     if let bytes = configuration.maxBytes { maxBytes = bytes }
+    filters = (configuration.filters ?? []).map(Imageworker_V1_Filter.init)
     if let color = configuration.background {
       background.red = UInt32(color.red)
       background.green = UInt32(color.green)

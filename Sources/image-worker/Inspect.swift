@@ -11,9 +11,11 @@ struct Inspect: AsyncParsableCommand {
   var file: String
   @Option(help: ArgumentHelp("Preset: \(Preset.builtIn.map(\.name).joined(separator: ", ")).", valueName: "name"))
   var preset = Preset.defaultName
+  @OptionGroup(title: "Overrides of the preset")
+  var overrides: ConfigurationOptions
 
   func run() async throws {
-    let configuration = try PresetCatalog().configuration(named: preset)
+    let configuration = try PresetCatalog().configuration(named: preset, overrides: overrides.configuration)
     let plan = try PictureFile(path: FilePath(file)).plan(configuration)
     let (input, output) = (plan.input, plan.outputInfo)
     print(
@@ -27,6 +29,7 @@ struct Inspect: AsyncParsableCommand {
       frames       \(input.frameCount == 0 ? "not known" : "\(input.frameCount)")
       result       \(output.format) \(output.size)
       decoded at   \(plan.decodeScale)/8
+      filters      \(plan.filters.isEmpty ? "none" : plan.filters.description)
       working set  \(plan.workingSetByteCount) bytes at most
       """)
   }

@@ -85,11 +85,18 @@ struct ConfigurationOptions: ParsableArguments {
   var format: OutputFormat?
   @Flag(help: "Enlarge pictures that are smaller than the bounds.")
   var allowUpscale = false
+  @Option(
+    name: .customLong("filter"),
+    help: ArgumentHelp(
+      "A filter: name, name=intensity, or name=intensity,parameter=value,... Repeat it for a chain. "
+        + "'image-worker filters' lists them.", valueName: "filter"),
+    transform: Filter.init(argument:))
+  var filters: [Filter] = []
 
   var configuration: ProcessingConfiguration {
     ProcessingConfiguration(
       maxWidth: maxWidth, maxHeight: maxHeight, compressionQuality: quality, scaleFactor: scaleFactor,
-      preferredFormat: format, allowUpscale: allowUpscale ? true : nil)
+      preferredFormat: format, allowUpscale: allowUpscale ? true : nil, filters: filters.isEmpty ? nil : filters)
   }
 }
 

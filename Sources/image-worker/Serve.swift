@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Configuration
 internal import FoundationEssentials
 internal import GRPCCore
 internal import GRPCNIOTransportHTTP2Posix
@@ -38,6 +39,10 @@ struct Serve: AsyncParsableCommand {
   var maxPixels: Int?
   @Option(help: "Most pixels of a picture that must be held whole. Default: 100000000.")
   var maxHeldPixels: Int?
+  @Option(
+    help: "Directory for what a picture can't hold in memory; empty for none. Default: /var/tmp.",
+    completion: .directory)
+  var spillDirectory: String?
   @Option(name: .customLong("drain-timeout-seconds"), help: "How long work in flight may take to finish. Default: 30.")
   var drainTimeout: Int?
   @Option(help: "trace, debug, info, notice, warning, error or critical. Default: info.")
@@ -53,8 +58,7 @@ struct Serve: AsyncParsableCommand {
 
   func run() async throws {
     let environment = ProcessInfo.processInfo.environment
-    let settings = try await Settings.read(
-      flags: flags, words: words, file: configurationFile, environment: environment)
+    let settings = try await Settings.read(flags: flags, file: configurationFile, environment: environment)
     let metrics = MetricRegistry()
     let telemetry = Telemetry(
       configuration: TelemetryConfiguration(environment: environment, processAttributes: SystemInfo.attributes),
@@ -83,19 +87,17 @@ struct Serve: AsyncParsableCommand {
     return logger
   }
 
-  private var flags: [String: Int] {
-    let given: [String: Int?] = [
+  private var flags: [String: ConfigContent] {
+    let numbers: [String: Int?] = [
       "port": port, "threads": threads, "memoryLimitMib": memoryLimit, "pictureMemoryLimitMib": pictureMemoryLimit,
       "maxMessageMib": maxMessage, "maxPixels": maxPixels, "maxHeldPixels": maxHeldPixels,
       "drainTimeoutSeconds": drainTimeout, "metricsPort": metricsPort,
     ]
-    return given.compactMapValues(\.self)
-  }
-
-  private var words: [String: String] {
-    let given: [String: String?] = [
+    let texts: [String: String?] = [
       "host": host, "logLevel": logLevel, "logFormat": logFormat, "metricsHost": metricsHost,
+      "spillDirectory": spillDirectory,
     ]
-    return given.compactMapValues(\.self)
+    return numbers.compactMapValues { $0.map(ConfigContent.int) }
+      .merging(texts.compactMapValues { $0.map(ConfigContent.string) }) { number, _ in number }
   }
 }

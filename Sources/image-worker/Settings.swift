@@ -1,4 +1,5 @@
 internal import Configuration
+internal import ImageCodecs
 internal import ImagePipeline
 internal import Logging
 internal import SystemPackage
@@ -26,17 +27,15 @@ struct Settings {
   var limits: WorkerLimits
 
   /// - `flags`: the settings given on the command line.
-  /// - `words`: those whose value is a text.
   /// - `file`: the path of a YAML file, or `nil`.
   /// - `environment`: the process' variables; `LOG_LEVEL` is read beside those of this worker's own.
   /// - Throws: `SettingsError` naming the setting, or what reading the file throws.
-  static func read(
-    flags: [String: Int], words: [String: String], file: String?, environment: [String: String]
-  ) async throws -> Settings {
-    var values = flags.reduce(into: [AbsoluteConfigKey: ConfigValue]()) { values, flag in
-      values[AbsoluteConfigKey([flag.key])] = ConfigValue(.int(flag.value), isSecret: false)
+  static func read(flags: [String: ConfigContent], file: String?, environment: [String: String]) async throws
+    -> Settings
+  {
+    let values = flags.reduce(into: [AbsoluteConfigKey: ConfigValue]()) { values, flag in
+      values[AbsoluteConfigKey([flag.key])] = ConfigValue(flag.value, isSecret: false)
     }
-    for (key, word) in words { values[AbsoluteConfigKey([key])] = ConfigValue(.string(word), isSecret: false) }
     var common: [AbsoluteConfigKey: ConfigValue] = [:]
     if let level = environment["LOG_LEVEL"], !level.isEmpty {
       common["logLevel"] = ConfigValue(.string(level.lowercased()), isSecret: false)
@@ -94,7 +93,8 @@ struct Settings {
         maxPixels: UInt64(try int(config, "maxPixels", default: Int(picture.maxPixels), in: all)),
         maxHeldPixels: UInt64(try int(config, "maxHeldPixels", default: Int(picture.maxHeldPixels), in: all)),
         maxScans: UInt32(try int(config, "maxScans", default: Int(picture.maxScans), in: 1...1_000_000)),
-        memory: try int(config, "pictureMemoryLimitMib", default: picture.memory >> 20, in: 1...1_048_576) << 20),
+        memory: try int(config, "pictureMemoryLimitMib", default: picture.memory >> 20, in: 1...1_048_576) << 20,
+        spill: try spillDirectory(config, default: picture.spill)),
       maxMessageByteCount: try int(config, "maxMessageMib", default: defaults.maxMessageByteCount >> 20, in: 1...1023)
         << 20,
       maxWaitingPictures: try int(
@@ -102,6 +102,18 @@ struct Settings {
       maxOpenUploads: try int(config, "maxOpenUploads", default: defaults.maxOpenUploads, in: 1...100_000),
       maxPicturesPerStream: try int(
         config, "maxPicturesPerStream", default: defaults.maxPicturesPerStream, in: 1...100_000))
+  }
+
+  /// An empty path is none.
+  private static func spillDirectory(
+    _ config: ConfigReader, default defaultValue: SpillDirectory?
+  ) throws -> SpillDirectory? {
+    guard let path = config.string(forKey: "spillDirectory") else { return defaultValue }
+    if path.isEmpty { return nil }
+    guard let directory = SpillDirectory(path: path) else {
+      throw SettingsError(description: "spillDirectory is \"\(path)\"; no file can be made there")
+    }
+    return directory
   }
 
   private static func int(

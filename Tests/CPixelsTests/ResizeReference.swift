@@ -41,6 +41,7 @@ struct ResizeReference {
   private func kernel(_ x: Double) -> Double {
     let x = abs(x)
     if test.kernel == CPIXELS_KERNEL_TRIANGLE { return max(0, 1 - x) }
+    if test.kernel == CPIXELS_KERNEL_BOX { return x <= 0.5 + 1e-9 ? 1 : 0 }
     if x == 0 { return 1 }
     if x >= 3 { return 0 }
     let a = Double.pi * x

@@ -18,6 +18,7 @@ struct ResizerTests {
     ResizeCase((90, 40), (50, 20), scale: 1.05, offset: 3), ResizeCase((40, 40), (10, 10), offset: 200),
     ResizeCase((40, 40), (10, 10), channels: 3, offset: -200),
     ResizeCase((20, 20), (39, 39), kernel: CPIXELS_KERNEL_TRIANGLE),
+    ResizeCase((2, 2), (3, 4), kernel: CPIXELS_KERNEL_BOX),
     ResizeCase((120, 20), (239, 39), channels: 3, offset: -0.25, kernel: CPIXELS_KERNEL_TRIANGLE),
   ]
   static let instructionSets = [CPIXELS_ISA_SCALAR, CPIXELS_ISA_AVX2, CPIXELS_ISA_AVX512, CPIXELS_ISA_NEON]

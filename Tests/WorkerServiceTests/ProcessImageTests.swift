@@ -43,6 +43,40 @@ struct ProcessImageTests {
     }
   }
 
+  @Test("applies filters in their order, and tells what they took")
+  func filters() async throws {
+    try await withWorker { client, _ in
+      func red(_ names: [String]) async throws -> Double {
+        let result = try await client.process(Fixture.bytes("photo.png")) { configuration in
+          configuration.filters = names.map { name in
+            .with {
+              $0.name = name
+              $0.intensity = 1
+              $0.parameters = name == "duotone" ? ["light_red": 0, "dark_red": 0] : [:]
+            }
+          }
+        }
+        let report = try #require(result.report)
+        #expect(report.timings.filter.nanos > 0)
+        return try Pixels.decode(result.bytes).mean[0]
+      }
+      let inverted = try await red(["duotone", "invert"])
+      let duotone = try await red(["invert", "duotone"])
+      #expect(inverted == 255 && duotone == 0)
+    }
+  }
+
+  @Test("a filter without an intensity changes nothing")
+  func idleFilter() async throws {
+    try await withWorker { client, _ in
+      let plain = try await client.process(Fixture.bytes("photo-420.jpg"), preset: "favicon")
+      let idle = try await client.process(Fixture.bytes("photo-420.jpg"), preset: "favicon") {
+        $0.filters = [.with { $0.name = "sepia" }]
+      }
+      #expect(idle.bytes == plain.bytes)
+    }
+  }
+
   struct BadRequestCase: Sendable, CustomTestStringConvertible {
     var field: String
     var code = RPCError.Code.invalidArgument
@@ -66,8 +100,21 @@ struct ProcessImageTests {
       BadRequestCase(field: "configuration.crop", code: .unimplemented) { $0.crop.width = 1 },
       BadRequestCase(field: "configuration.gravity", code: .unimplemented) { $0.gravity = .north },
       BadRequestCase(field: "configuration.focus_point", code: .unimplemented) { $0.focusPoint.x = 1 },
-      BadRequestCase(field: "configuration.filters", code: .unimplemented) {
-        $0.filters = [.with { $0.name = "sepia" }]
+      BadRequestCase(field: "configuration.filters[0].name") { $0.filters = [.with { $0.name = "sepa" }] },
+      BadRequestCase(field: "configuration.filters[1].intensity") {
+        $0.filters = [
+          .with { $0.name = "sepia" },
+          .with {
+            $0.name = "sepia"; $0.intensity = 2
+          },
+        ]
+      },
+      BadRequestCase(field: #"configuration.filters[0].parameters["radius"]"#) {
+        $0.filters = [
+          .with {
+            $0.name = "blur"; $0.parameters["radius"] = 0
+          }
+        ]
       },
       BadRequestCase(field: "configuration.jpeg", code: .unimplemented) { $0.jpeg.progressive = true },
       BadRequestCase(field: "configuration.png", code: .unimplemented) { $0.png.interlaced = true },
@@ -167,6 +214,32 @@ struct ProcessImageTests {
     }
   }
 }
+
+#if os(Linux)
+  import Glibc
+  import Synchronization
+
+  extension ProcessImageTests {
+    @Test("works on the picture executor's threads, and on no other")
+    func threads() async throws {
+      // Those threads alone are niced, and a stage's span begins where its work is done.
+      let niceness = Mutex<[Int32]>([])
+      let ids = InMemoryTracer.IDGenerator(
+        nextTraceID: { "trace" },
+        nextSpanID: {
+          niceness.withLock { niceness in
+            niceness.append(getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0))
+            return "span-\(niceness.count)"
+          }
+        })
+      try await withWorker(tracer: InMemoryTracer(idGenerator: ids)) { client, _ in
+        _ = try await client.process(Fixture.bytes("photo-420.jpg"), preset: "favicon")
+      }
+      let usual = getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0)
+      #expect(niceness.withLock { $0 } == [usual] + [Int32](repeating: min(usual + 5, 19), count: 3))
+    }
+  }
+#endif
 
 @Suite("InspectImage and ListPresets")
 struct InspectionTests {

@@ -1,160 +1,184 @@
-// A block of 8 x 8 samples reduced to N x N is the N-point transform of its N x N lowest frequencies. Each loop runs
-// over blocks, which lie side by side, and is compiled twice: plainly, and for AVX2, where the compiler makes vectors
-// of it. Neither fuses multiplications with additions, so both give the same samples.
+// Inverse transforms of the native JPEG decoder, scalar: the oracle of the SIMD ones, and the choice between them.
 //
-// Source: the N-point inverse DCT-II of orthonormal coefficients; scaled by N/8, as the means of the two must agree.
+// The full-size transform is libjpeg's jidctint.c (Loeffler, Ligtenberg and Moschytz, ICASSP 1989) with the
+// intermediate widths of libjpeg-turbo's SIMD version, which decide what overflowing coefficients give: products with
+// the quantiser and sums of two inputs wrap at 16 bits, sums of products wrap at 32, and each pass saturates to 16.
 
-#include "jpeg_idct.h"
+#include "jpeg_cosines.h"
 
-#include <math.h>
-#include <string.h>
+// MARK: Arithmetic
 
-enum { LANES = JPEG_IDCT_LANES };
+static int16_t wrap16(int32_t value) {
+  return (int16_t)(uint16_t)value;
+}
 
-static const double pi = 3.14159265358979323846;
+static int32_t wrap32(uint32_t value) {
+  return (int32_t)value;
+}
 
-void jpeg_idct_factors(const uint16_t quantization[64], int scale, float factors[16]) {
-  for (int row = 0; row < scale; row++) {
-    for (int column = 0; column < scale; column++) {
-      double factor = quantization[row * 8 + column] * (scale / 8.0);
-      const int frequencies[2] = {row, column};
-      for (int i = 0; i < 2; i++) {
-        factor *= sqrt((frequencies[i] == 0 ? 1.0 : 2.0) / scale);
-        // The middle frequency's cosines are all alike but for their sign.
-        factor *= scale > 1 && frequencies[i] == scale / 2 ? cos(pi / 4) : 1;
+static int16_t saturate16(int32_t value) {
+  return (int16_t)(value > 32767 ? 32767 : value < -32768 ? -32768 : value);
+}
+
+/// To a sample: 8 bits around 128.
+static uint8_t saturate8(int32_t value) {
+  return (uint8_t)((value > 127 ? 127 : value < -128 ? -128 : value) + 128);
+}
+
+static uint32_t times(int32_t value, int32_t factor) {
+  return (uint32_t)(value * factor); // 16 bits each
+}
+
+static int16_t descale(uint32_t value, uint32_t shift) {
+  return saturate16(wrap32(value + (1u << (shift - 1))) >> shift);
+}
+
+// MARK: Full size
+
+enum { PASS1_SHIFT = 11, PASS2_SHIFT = 18 };
+
+/// One pass over 8 values that lie `step` apart.
+static void transform_8(int16_t *data, uint32_t step, uint32_t shift) {
+  int16_t in[8];
+  for (uint32_t i = 0; i < 8; i++) {
+    in[i] = data[i * step];
+  }
+  const uint32_t t3 = times(in[2], 4433 + 6270) + times(in[6], 4433);
+  const uint32_t t2 = times(in[2], 4433) + times(in[6], 4433 - 15137);
+  const uint32_t t0 = (uint32_t)(wrap16(in[0] + in[4]) * 8192);
+  const uint32_t t1 = (uint32_t)(wrap16(in[0] - in[4]) * 8192);
+  const int16_t z3 = wrap16(in[7] + in[3]);
+  const int16_t z4 = wrap16(in[5] + in[1]);
+  const uint32_t s3 = times(z3, 9633 - 16069) + times(z4, 9633);
+  const uint32_t s4 = times(z3, 9633) + times(z4, 9633 - 3196);
+  const uint32_t even[4] = {t0 + t3, t1 + t2, t1 - t2, t0 - t3};
+  const uint32_t odd[4] = {
+      times(in[7], -7373) + times(in[1], 12299 - 7373) + s4,
+      times(in[5], -20995) + times(in[3], 25172 - 20995) + s3,
+      times(in[5], 16819 - 20995) + times(in[3], -20995) + s4,
+      times(in[7], 2446 - 7373) + times(in[1], -7373) + s3,
+  };
+  for (uint32_t i = 0; i < 4; i++) {
+    data[i * step] = descale(even[i] + odd[i], shift);
+    data[(7 - i) * step] = descale(even[i] - odd[i], shift);
+  }
+}
+
+/// Dequantises a block. True when its coefficients of vertical frequency 1 and more are all zero.
+static bool gather_8(const int16_t *tile, const uint16_t *quant, int16_t data[64]) {
+  int32_t any = 0;
+  for (uint32_t i = 0; i < 64; i++) {
+    const int32_t coefficient = tile[i * JPEG_LANES];
+    any |= i >= 8 ? coefficient : 0;
+    data[i] = (int16_t)(uint16_t)((uint32_t)coefficient * quant[i]);
+  }
+  return any == 0;
+}
+
+static void idct_8(
+    const int16_t *tile, const uint16_t *quant, uint8_t *rows, size_t row_stride, uint32_t extent) {
+  (void)extent;
+  for (uint32_t lane = 0; lane < JPEG_LANES; lane++) {
+    int16_t data[64];
+    const bool is_flat = gather_8(tile + lane, quant, data);
+    for (uint32_t u = 0; u < 8; u++) {
+      if (!is_flat) {
+        transform_8(data + u, 8, PASS1_SHIFT);
+        continue;
       }
-      factors[row * scale + column] = (float)factor;
-    }
-  }
-}
-
-static inline __attribute__((always_inline)) uint32_t to_sample(float value) {
-  value += 128.5f;
-  value = value < 0.0f ? 0.0f : value > 255.0f ? 255.0f : value;
-  return (uint32_t)(int32_t)value;
-}
-
-// Neighbouring samples as one integer, so that vectors of them are stored at once.
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-static inline __attribute__((always_inline)) uint16_t pair(uint32_t a, uint32_t b) {
-  return (uint16_t)(a | b << 8);
-}
-
-static inline __attribute__((always_inline)) uint32_t word(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
-  return a | b << 8 | c << 16 | d << 24;
-}
-#else
-static inline __attribute__((always_inline)) uint16_t pair(uint32_t a, uint32_t b) {
-  return (uint16_t)(a << 8 | b);
-}
-
-static inline __attribute__((always_inline)) uint32_t word(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
-  return a << 24 | b << 16 | c << 8 | d;
-}
-#endif
-
-static inline __attribute__((always_inline)) void row_of_1(
-    const int16_t *coefficients, size_t stride, const float *factors, uint8_t *samples) {
-  for (size_t b = 0; b < stride; b++) {
-    samples[b] = (uint8_t)to_sample((float)coefficients[b] * factors[0]);
-  }
-}
-
-static inline __attribute__((always_inline)) void row_of_2(
-    const int16_t *coefficients, size_t stride, const float *factors, uint8_t *samples, size_t row_stride) {
-  for (int row = 0; row < 2; row++) {
-    const float sign = row == 0 ? 1.0f : -1.0f;
-    uint8_t *out = samples + (size_t)row * row_stride;
-    for (size_t first = 0; first < stride; first += LANES) {
-      const int16_t *c = coefficients + first;
-      uint16_t pairs[LANES];
-      for (int b = 0; b < LANES; b++) {
-        const float even = (float)c[b] * factors[0] + sign * ((float)c[2 * stride + (size_t)b] * factors[2]);
-        const float odd = (float)c[stride + (size_t)b] * factors[1] + sign * ((float)c[3 * stride + (size_t)b] * factors[3]);
-        pairs[b] = pair(to_sample(even + odd), to_sample(even - odd));
-      }
-      memcpy(out + 2 * first, pairs, sizeof pairs);
-    }
-  }
-}
-
-/// One pass of four points over `LANES` blocks.
-static inline __attribute__((always_inline)) void pass_of_4(
-    const float *in0, const float *in1, const float *in2, const float *in3, float *out0, float *out1, float *out2,
-    float *out3) {
-  const float c1 = 0.92387953f; // cos(pi / 8)
-  const float c3 = 0.38268343f; // cos(3 pi / 8)
-  for (int b = 0; b < LANES; b++) {
-    const float even0 = in0[b] + in2[b];
-    const float even1 = in0[b] - in2[b];
-    const float odd0 = in1[b] * c1 + in3[b] * c3;
-    const float odd1 = in1[b] * c3 - in3[b] * c1;
-    out0[b] = even0 + odd0;
-    out1[b] = even1 + odd1;
-    out2[b] = even1 - odd1;
-    out3[b] = even0 - odd0;
-  }
-}
-
-static inline __attribute__((always_inline)) void row_of_4(
-    const int16_t *coefficients, size_t stride, const float *factors, uint8_t *samples, size_t row_stride) {
-  for (size_t first = 0; first < stride; first += LANES) {
-    float in[16][LANES];
-    float middle[16][LANES];
-    for (int slot = 0; slot < 16; slot++) {
-      for (int b = 0; b < LANES; b++) {
-        in[slot][b] = (float)coefficients[(size_t)slot * stride + first + (size_t)b] * factors[slot];
+      for (uint32_t y = 8; y-- > 0;) {
+        data[y * 8 + u] = (int16_t)(uint16_t)((uint32_t)data[u] << 2); // this shortcut wraps where the pass saturates
       }
     }
-    for (int column = 0; column < 4; column++) {
-      pass_of_4(
-          in[column], in[4 + column], in[8 + column], in[12 + column], middle[column], middle[4 + column],
-          middle[8 + column], middle[12 + column]);
-    }
-    for (int row = 0; row < 4; row++) {
-      float out[4][LANES];
-      const float(*m)[LANES] = &middle[4 * row];
-      pass_of_4(m[0], m[1], m[2], m[3], out[0], out[1], out[2], out[3]);
-      uint8_t *to = samples + (size_t)row * row_stride + 4 * first;
-      uint32_t words[LANES];
-      for (int b = 0; b < LANES; b++) {
-        words[b] = word(to_sample(out[0][b]), to_sample(out[1][b]), to_sample(out[2][b]), to_sample(out[3][b]));
+    for (uint32_t y = 0; y < 8; y++) {
+      transform_8(data + y * 8, 1, PASS2_SHIFT);
+      for (uint32_t x = 0; x < 8; x++) {
+        rows[y * row_stride + lane * 8 + x] = saturate8(data[y * 8 + x]);
       }
-      memcpy(to, words, sizeof words);
     }
   }
 }
 
-static inline __attribute__((always_inline)) void transform(
-    const int16_t *coefficients, size_t stride, int scale, const float *factors, uint8_t *samples, size_t row_stride) {
-  switch (scale) {
-  case 1:
-    row_of_1(coefficients, stride, factors, samples);
-    break;
-  case 2:
-    row_of_2(coefficients, stride, factors, samples, row_stride);
-    break;
-  default:
-    row_of_4(coefficients, stride, factors, samples, row_stride);
-    break;
+// MARK: Reduced
+
+/// One pass over `n` values that lie `step` apart, by the definition.
+static void transform_n(int16_t *data, uint32_t n, uint32_t step, uint32_t shift) {
+  int16_t in[8];
+  for (uint32_t i = 0; i < n; i++) {
+    in[i] = data[i * step];
+  }
+  for (uint32_t x = 0; x < (n + 1) / 2; x++) {
+    const int16_t *cosines = jpeg_cosines[n][x];
+    uint32_t even = 0;
+    uint32_t odd = 0;
+    for (uint32_t u = 0; u < n; u += 2) {
+      even += times(in[u], cosines[u]);
+    }
+    for (uint32_t u = 1; u < n; u += 2) {
+      odd += times(in[u], cosines[u]);
+    }
+    data[x * step] = descale(even + odd, shift);
+    data[(n - 1 - x) * step] = descale(even - odd, shift);
   }
 }
 
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) static void transform_avx2(
-    const int16_t *coefficients, size_t stride, int scale, const float *factors, uint8_t *samples, size_t row_stride) {
-  transform(coefficients, stride, scale, factors, samples, row_stride);
+static inline void idct_n(
+    const int16_t *tile, const uint16_t *quant, uint8_t *rows, size_t row_stride, const uint32_t n) {
+  for (uint32_t lane = 0; lane < JPEG_LANES; lane++) {
+    int16_t data[49];
+    for (uint32_t i = 0; i < n * n; i++) {
+      data[i] = (int16_t)(uint16_t)((uint32_t)tile[i * JPEG_LANES + lane] * quant[i]);
+    }
+    for (uint32_t u = 0; u < n; u++) {
+      transform_n(data + u, n, n, PASS1_SHIFT);
+    }
+    for (uint32_t y = 0; y < n; y++) {
+      transform_n(data + y * n, n, 1, PASS2_SHIFT);
+      for (uint32_t x = 0; x < n; x++) {
+        rows[y * row_stride + lane * n + x] = saturate8(data[y * n + x]);
+      }
+    }
+  }
 }
-#endif
 
-void jpeg_idct_row(
-    const int16_t *coefficients, size_t stride, int scale, const float factors[16], uint8_t *samples,
-    size_t row_stride) {
+#define IDCT(n)                                                                                                      \
+  static void idct_##n(                                                                                              \
+      const int16_t *tile, const uint16_t *quant, uint8_t *rows, size_t row_stride, uint32_t extent) {               \
+    (void)extent;                                                                                                    \
+    idct_n(tile, quant, rows, row_stride, n);                                                                        \
+  }
+
+IDCT(2)
+IDCT(3)
+IDCT(4)
+IDCT(5)
+IDCT(6)
+IDCT(7)
+
+/// An eighth of the DC coefficient.
+static void idct_1(const int16_t *tile, const uint16_t *quant, uint8_t *rows, size_t row_stride, uint32_t extent) {
+  (void)row_stride;
+  (void)extent;
+  for (uint32_t lane = 0; lane < JPEG_LANES; lane++) {
+    const int16_t dc = (int16_t)(uint16_t)((uint32_t)tile[lane] * quant[0]);
+    rows[lane] = saturate8(saturate16(dc + 4) >> 3);
+  }
+}
+
+// MARK: Choice
+
+jpeg_transform ccodecs_jpeg_transform_scalar(uint32_t n) {
+  static const jpeg_transform transforms[9] = {NULL, idct_1, idct_2, idct_3, idct_4, idct_5, idct_6, idct_7, idct_8};
+  return transforms[n];
+}
+
+jpeg_transform ccodecs_jpeg_transform(uint32_t n) {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx2")) {
-    transform_avx2(coefficients, stride, scale, factors, samples, row_stride);
-    return;
+    return ccodecs_jpeg_transform_avx2(n);
   }
+#elif defined(__aarch64__)
+  return ccodecs_jpeg_transform_neon(n);
 #endif
-  transform(coefficients, stride, scale, factors, samples, row_stride);
+  return ccodecs_jpeg_transform_scalar(n);
 }

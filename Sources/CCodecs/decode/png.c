@@ -1,268 +1,299 @@
-// PNG through libpng's progressive reader.
+// PNG: chunks, what they say of the picture, and the decoder's methods. png.h tells how the rest hangs together.
 //
-// That reader calls back for each row and can't pause inside the data it was given. So it is given small slices, and
-// the rows that a slice completes are queued: deflate expands by at most 1032, which bounds the queue. It also holds
-// every chunk but IDAT whole before it looks at it. So the chunks are told apart here, and those whose contents are not
-// used never reach it, however large they claim to be.
+// Critical chunks, and the ancillary ones that are used, are read with their CRCs; all others are passed over however
+// large they are. A chunk of metadata is held whole while it is read, IDAT's bytes go to inflate as they come.
+//
+// What libpng lets pass is let pass: a palette or a key that the colour type has no use for, wrong ancillary CRCs (the
+// chunk is then ignored), data behind the picture's, a wrong checksum inside the compressed data. What it refuses is
+// refused: wrong critical CRCs, unknown critical chunks, IDAT chunks that are not consecutive, data that ends early.
+
+#include "png.h"
 
 #include "../bytes.h"
-#include "decoder.h"
 
-#include <setjmp.h>
-#include <stdio.h>
 #include <string.h>
 
-#include <png.h>
-
-/// Bytes given to libpng at a time.
-static const size_t slice_bytes = 1024;
-/// The most that deflate expands. Source: zlib's technical details, "Maximum Expansion Factor".
-static const size_t largest_expansion = 1032;
-/// What libpng and zlib allocate beside rows: their states, a window of 32 KiB, a chunk of metadata.
-static const size_t library_bytes = 512 * 1024;
-/// The largest metadata chunk that is read; larger ones are skipped.
+/// The largest metadata chunk that is read; larger ones are passed over.
 static const uint32_t largest_metadata = 65536;
-static const uint32_t strip_row_count = 64;
 
-typedef struct png_decoder {
-  ccodecs_decoder base;
-  png_structp png;
-  png_infop info;
-  ccodecs_status escape_status;
-  size_t row_bytes;
-  uint32_t channels;
-  uint8_t chunk_header[8]; ///< Length and type of the chunk that is being read.
-  size_t header_count;     ///< Bytes of it that have come.
-  uint64_t body_left;      ///< Bytes of the chunk still to come, its CRC included.
-  bool has_signature;
-  bool is_past_data;       ///< A chunk other than IDAT came after the first IDAT.
-  bool is_fed;             ///< The chunk goes to libpng.
-  bool has_header;         ///< The first IDAT was met: its header waits for the rows to have somewhere to go.
-  bool has_end;            ///< libpng has read IEND.
-  uint8_t *held;           ///< The whole picture, when it is interlaced.
-  uint8_t *queue;          ///< Rows that were not given yet, when it is not.
-  uint32_t queue_capacity;
-  uint32_t queued;
-  uint32_t received;       ///< Rows that libpng has completed.
-  uint32_t given;
-} png_decoder;
+enum { IHDR_BYTES = 13, PALETTE_BYTES = 256 * 3 };
 
-// MARK: Callbacks of the library
-
-static void on_error(png_structp png, png_const_charp message) {
-  png_decoder *d = png_get_error_ptr(png);
-  if (d->base.message[0] == 0) {
-    snprintf(d->base.message, sizeof d->base.message, "%s", message);
-  }
-  png_longjmp(png, 1);
+static bool is_type(const png_decoder *d, const char *type) {
+  return memcmp(d->chunk_header + 4, type, 4) == 0;
 }
 
-static void on_warning(png_structp png, png_const_charp message) {
-  (void)message;
-  png_decoder *d = png_get_error_ptr(png);
-  d->base.header.warnings |= CCODECS_WARNING_DAMAGED;
+static bool is_critical(const png_decoder *d) {
+  return (d->chunk_header[4] & 0x20) == 0;
 }
 
-static png_voidp on_allocate(png_structp png, png_alloc_size_t size) {
-  png_decoder *d = png_get_mem_ptr(png);
-  void *block = ccodecs_allocate(d->base.budget, size);
-  if (block == NULL) {
-    d->escape_status = CCODECS_NO_MEMORY;
-  }
-  return block;
-}
+// MARK: Reading chunks
 
-static void on_free(png_structp png, png_voidp block) {
-  png_decoder *d = png_get_mem_ptr(png);
-  ccodecs_free(d->base.budget, block);
-}
-
-/// Takes the two chunks that libpng's progressive reader does not know: frames of an animation, and EXIF.
-static int on_chunk(png_structp png, png_unknown_chunkp chunk) {
-  png_decoder *d = png_get_user_chunk_ptr(png);
+static ccodecs_status read_header_chunk(png_decoder *d) {
+  const uint8_t *p = d->body;
   ccodecs_header *header = &d->base.header;
-  if (memcmp(chunk->name, "acTL", 4) == 0 && chunk->size >= 4) {
-    header->frame_count = ccodecs_be32(chunk->data);
-    header->warnings |= header->frame_count > 1 ? CCODECS_WARNING_FIRST_FRAME : 0;
-  } else if (memcmp(chunk->name, "eXIf", 4) == 0 && !d->has_header) {
-    bool is_broken;
-    header->orientation = ccodecs_exif_orientation(chunk->data, chunk->size, &is_broken);
-    header->warnings |= is_broken ? CCODECS_WARNING_BAD_EXIF : 0;
+  header->width = ccodecs_be32(p);
+  header->height = ccodecs_be32(p + 4);
+  const uint8_t depth = p[8];
+  const uint8_t type = p[9];
+  const bool is_depth = depth == 1 || depth == 2 || depth == 4 || depth == 8 || depth == 16;
+  const bool is_good = type == 0   ? is_depth
+                       : type == 3 ? is_depth && depth <= 8
+                                   : (type == 2 || type == 4 || type == 6) && (depth == 8 || depth == 16);
+  if (header->width == 0 || header->height == 0 || header->width > INT32_MAX || header->height > INT32_MAX) {
+    return ccodecs_decoder_fail(
+        &d->base, CCODECS_CORRUPT, "the PNG claims %u x %u pixels", header->width, header->height);
   }
-  return 1;
-}
-
-/// Called when libpng meets the first IDAT, which is given to it by `start`: fixes what rows will be.
-static void on_info(png_structp png, png_infop info) {
-  png_decoder *d = png_get_progressive_ptr(png);
-  png_set_expand(png);
-  png_set_scale_16(png);
-  if (d->channels >= 3 && d->base.header.color_space == CCODECS_COLOR_GRAY) {
-    png_set_gray_to_rgb(png);
+  if (!is_good || p[10] != 0 || p[11] != 0 || p[12] > 1) {
+    return ccodecs_decoder_fail(
+        &d->base, CCODECS_CORRUPT,
+        "the PNG has colour type %u, depth %u, compression %u, filters %u, interlacing %u; there is no such kind", type,
+        depth, p[10], p[11], p[12]);
   }
-  if (d->base.header.is_progressive) {
-    png_set_interlace_handling(png);
-  }
-  png_read_update_info(png, info);
-  if (png_get_rowbytes(png, info) != d->row_bytes) {
-    d->escape_status = CCODECS_UNSUPPORTED;
-    png_error(png, "rows of this kind are not known");
-  }
-}
-
-static void on_row(png_structp png, png_bytep row, png_uint_32 number, int pass) {
-  (void)pass;
-  png_decoder *d = png_get_progressive_ptr(png);
-  if (number >= d->base.header.height) {
-    return;
-  }
-  if (d->held != NULL) {
-    if (row != NULL) {
-      png_progressive_combine_row(png, d->held + (size_t)number * d->row_bytes, row);
-    }
-    return;
-  }
-  if (row == NULL || d->queued == d->queue_capacity) {
-    d->escape_status = CCODECS_CORRUPT;
-    png_error(png, "a slice holds more rows than it can");
-  }
-  memcpy(d->queue + (size_t)d->queued * d->row_bytes, row, d->row_bytes);
-  d->queued++;
-  d->received++;
-}
-
-static void on_end(png_structp png, png_infop info) {
-  (void)info;
-  png_decoder *d = png_get_progressive_ptr(png);
-  d->has_end = true;
-}
-
-// MARK: Input
-
-static ccodecs_status fail(png_decoder *d) {
-  d->base.failure = d->escape_status == CCODECS_OK ? CCODECS_CORRUPT : d->escape_status;
-  return d->base.failure;
-}
-
-/// Gives libpng some bytes. With create_library, the only function with a setjmp.
-static ccodecs_status process(png_decoder *d, const uint8_t *bytes, size_t count) {
-  if (setjmp(png_jmpbuf(d->png)) != 0) {
-    return fail(d);
-  }
-  // libpng does not write to the bytes; its signature is older than const.
-  png_process_data(d->png, d->info, (png_bytep)(uintptr_t)bytes, count);
+  d->expansion.color_type = type;
+  d->expansion.bit_depth = depth;
+  d->is_interlaced = p[12] == 1;
+  static const uint8_t samples[7] = {1, 0, 3, 1, 2, 0, 4};
+  d->stored_bits = (uint32_t)samples[type] * depth;
+  d->has_header = true;
   return CCODECS_OK;
 }
 
-/// Whether libpng shall see a chunk: all critical ones, and the few ancillary ones that are used.
-static bool wants(const uint8_t *type, uint32_t length) {
-  const bool is_critical = (type[0] & 0x20) == 0;
-  const bool is_used = memcmp(type, "tRNS", 4) == 0 || memcmp(type, "eXIf", 4) == 0 || memcmp(type, "acTL", 4) == 0;
-  return is_critical || (is_used && length <= largest_metadata);
+static ccodecs_status read_palette(png_decoder *d) {
+  const bool is_palette = d->expansion.color_type == 3;
+  const bool is_good = d->body_count % 3 == 0 && d->body_count > 0 && d->body_count <= PALETTE_BYTES;
+  if (is_palette && (!is_good || d->has_palette)) {
+    return ccodecs_decoder_fail(
+        &d->base, CCODECS_CORRUPT, "the PNG's palette has %u bytes or comes twice", d->body_count);
+  }
+  d->has_palette = true;
+  if (!is_palette) {
+    return CCODECS_OK;
+  }
+  const uint32_t most = 1u << d->expansion.bit_depth;
+  const uint32_t count = d->body_count / 3;
+  d->expansion.palette_count = count < most ? count : most;
+  for (uint32_t i = 0; i < d->expansion.palette_count; i++) {
+    memcpy(d->expansion.palette[i], d->body + 3 * i, 3);
+  }
+  return CCODECS_OK;
 }
 
-/// The eight bytes of a signature or of a chunk's header are here.
-static ccodecs_status begin_chunk(png_decoder *d) {
-  d->header_count = 0;
-  if (!d->has_signature) {
-    d->has_signature = true;
-    return process(d, d->chunk_header, sizeof d->chunk_header);
+/// tRNS: false when it makes no sense for the picture, which is then as if it had none.
+static bool read_transparency(png_decoder *d) {
+  png_expansion *e = &d->expansion;
+  if (d->has_transparency) {
+    return false;
   }
-  const uint32_t length = ccodecs_be32(d->chunk_header);
-  const uint8_t *type = d->chunk_header + 4;
-  if (length > 0x7FFFFFFF) {
+  if (e->color_type == 3) {
+    if (!d->has_palette || d->body_count == 0 || d->body_count > e->palette_count) {
+      return false;
+    }
+    for (uint32_t i = 0; i < d->body_count; i++) {
+      e->palette[i][3] = d->body[i];
+    }
+    return true;
+  }
+  const uint32_t samples = e->color_type == 0 ? 1 : e->color_type == 2 ? 3 : 0;
+  if (samples == 0 || d->body_count != 2 * samples) {
+    return false;
+  }
+  for (uint32_t i = 0; i < samples; i++) {
+    e->key[i] = (uint16_t)(d->body[2 * i] << 8 | d->body[2 * i + 1]);
+  }
+  e->has_key = true;
+  return true;
+}
+
+/// Animation and EXIF.
+static void read_metadata(png_decoder *d) {
+  ccodecs_header *header = &d->base.header;
+  if (is_type(d, "acTL")) {
+    header->frame_count = d->body_count >= 4 ? ccodecs_be32(d->body) : 0;
+    header->warnings |= header->frame_count > 1 ? CCODECS_WARNING_FIRST_FRAME : 0;
+  } else if (is_type(d, "eXIf")) {
+    bool is_broken;
+    header->orientation = ccodecs_exif_orientation(d->body, d->body_count, &is_broken);
+    header->warnings |= is_broken ? CCODECS_WARNING_BAD_EXIF : 0;
+  }
+}
+
+/// A chunk that was held is whole, and its CRC is right.
+static ccodecs_status read_chunk(png_decoder *d) {
+  if (is_type(d, "IHDR")) {
+    return read_header_chunk(d);
+  }
+  if (is_type(d, "PLTE")) {
+    return read_palette(d);
+  }
+  if (is_type(d, "tRNS")) {
+    const bool is_used = read_transparency(d);
+    d->has_transparency = d->has_transparency || is_used;
+    d->base.header.warnings |= is_used ? 0u : CCODECS_WARNING_DAMAGED;
+    return CCODECS_OK;
+  }
+  read_metadata(d);
+  return CCODECS_OK;
+}
+
+// MARK: Walking over chunks
+
+/// Whether a chunk's body is held and read. IDAT goes its own way.
+static bool is_held(const png_decoder *d) {
+  const bool is_metadata = is_type(d, "tRNS") || is_type(d, "eXIf") || is_type(d, "acTL");
+  return is_type(d, "IHDR") || is_type(d, "PLTE") || (is_metadata && d->body_left <= largest_metadata && !d->has_data);
+}
+
+/// What order and length forbid. CCODECS_OK, or the failure.
+static ccodecs_status check_chunk(png_decoder *d) {
+  const bool is_first = is_type(d, "IHDR");
+  const bool is_data = is_type(d, "IDAT");
+  if (is_type(d, "CgBI")) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_UNSUPPORTED, "it is not a PNG but Apple's variant of it (CgBI)");
+  }
+  if (d->body_left > INT32_MAX) {
     return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a PNG chunk is longer than PNG allows");
   }
-  const bool is_data = memcmp(type, "IDAT", 4) == 0;
+  if (is_first ? d->has_header || d->body_left != IHDR_BYTES : !d->has_header) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the PNG does not begin with one IHDR chunk of 13 bytes");
+  }
   if (is_data && d->is_past_data) {
     return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the PNG's IDAT chunks are not consecutive");
   }
-  d->is_past_data = d->has_header && !is_data;
-  d->body_left = (uint64_t)length + 4;
-  d->is_fed = wants(type, length);
-  if (!d->has_header && is_data) {
-    d->has_header = true; // start gives it to libpng
-    return CCODECS_OK;
+  if (is_data && d->expansion.color_type == 3 && !d->has_palette) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the PNG has no PLTE chunk before its first IDAT chunk");
   }
-  return d->is_fed ? process(d, d->chunk_header, sizeof d->chunk_header) : CCODECS_OK;
+  if (is_type(d, "PLTE") && (d->has_data || d->body_left > PALETTE_BYTES)) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a PLTE chunk is too long or comes after IDAT");
+  }
+  if (is_critical(d) && !is_first && !is_data && !is_type(d, "PLTE") && !is_type(d, "IEND")) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the PNG has a critical chunk that is not known");
+  }
+  if (is_type(d, "IEND") && !d->has_data) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the PNG has no IDAT chunk");
+  }
+  return CCODECS_OK;
 }
 
-/// Takes some bytes of the window, which has some: those of a chunk's header, or a slice of its body.
-static ccodecs_status feed(png_decoder *d, ccodecs_input *input) {
-  if (d->body_left == 0) {
-    const size_t missing = sizeof d->chunk_header - d->header_count;
-    const size_t count = input->count < missing ? input->count : missing;
-    memcpy(d->chunk_header + d->header_count, input->bytes, count);
-    d->header_count += count;
-    ccodecs_input_advance(input, count);
-    return d->header_count == sizeof d->chunk_header ? begin_chunk(d) : CCODECS_OK;
+/// The eight bytes of the signature or of a chunk's header are here.
+static ccodecs_status begin_chunk(png_decoder *d) {
+  static const uint8_t signature[PNG_CHUNK_HEADER_BYTES] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
+  d->header_count = 0;
+  if (!d->has_signature) {
+    d->has_signature = memcmp(d->chunk_header, signature, sizeof signature) == 0;
+    return d->has_signature ? CCODECS_OK
+                            : ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the PNG's signature is damaged");
   }
-  size_t count = input->count < d->body_left ? input->count : (size_t)d->body_left;
-  count = d->is_fed && count > slice_bytes ? slice_bytes : count;
-  const ccodecs_status status = d->is_fed ? process(d, input->bytes, count) : CCODECS_OK;
-  d->body_left -= count;
-  ccodecs_input_advance(input, count);
+  d->body_left = ccodecs_be32(d->chunk_header);
+  const ccodecs_status status = check_chunk(d);
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  d->is_in_chunk = true;
+  d->body_count = 0;
+  d->trailer_count = 0;
+  d->crc = crc32_gzip_refl(0, d->chunk_header + 4, 4);
+  if (is_type(d, "IDAT")) {
+    d->has_data = true;
+  } else {
+    d->is_past_data = d->has_data;
+  }
+  if (!is_held(d)) {
+    return CCODECS_OK;
+  }
+  ccodecs_free(d->base.budget, d->body);
+  d->body = ccodecs_allocate(d->base.budget, d->body_left);
+  return d->body != NULL
+             ? CCODECS_OK
+             : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for a PNG chunk");
+}
+
+/// The four bytes of a chunk's CRC are here.
+static ccodecs_status end_chunk(png_decoder *d) {
+  const bool is_right = ccodecs_be32(d->trailer) == d->crc;
+  const bool was_held = d->body != NULL;
+  d->is_in_chunk = false;
+  if (!is_right && is_critical(d)) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a critical PNG chunk has a wrong CRC");
+  }
+  if (is_type(d, "IEND")) {
+    d->has_end = true;
+  }
+  ccodecs_status status = CCODECS_OK;
+  if (was_held && is_right) {
+    status = read_chunk(d);
+  } else if (was_held) {
+    d->base.header.warnings |= CCODECS_WARNING_DAMAGED;
+  }
+  ccodecs_free(d->base.budget, d->body);
+  d->body = NULL;
   return status;
 }
 
-// MARK: Header
+/// Takes bytes of a chunk's body. CCODECS_ROWS_READY, CCODECS_OK, or the failure.
+static ccodecs_status take_body(png_decoder *d, ccodecs_input *input, ccodecs_rows *rows) {
+  const size_t count = input->count < d->body_left ? input->count : d->body_left;
+  ccodecs_status status = CCODECS_OK;
+  size_t taken = count;
+  if (is_type(d, "IDAT")) {
+    ccodecs_input data = {.bytes = input->bytes, .count = count, .is_last = false};
+    status = ccodecs_png_rows_read(d, &data, rows);
+    taken = count - data.count;
+  } else if (d->body != NULL) {
+    memcpy(d->body + d->body_count, input->bytes, count);
+    d->body_count += (uint32_t)count;
+  }
+  if (is_critical(d) || d->body != NULL) {
+    d->crc = crc32_gzip_refl(d->crc, input->bytes, taken);
+  }
+  d->body_left -= (uint32_t)taken;
+  ccodecs_input_advance(input, taken);
+  return status;
+}
+
+/// Takes some bytes of the window, which has some. CCODECS_ROWS_READY, CCODECS_OK, or the failure.
+static ccodecs_status feed(png_decoder *d, ccodecs_input *input, ccodecs_rows *rows) {
+  if (d->is_in_chunk && d->body_left > 0) {
+    return take_body(d, input, rows);
+  }
+  uint8_t *to = d->is_in_chunk ? d->trailer : d->chunk_header;
+  size_t *have = d->is_in_chunk ? &d->trailer_count : &d->header_count;
+  const size_t wanted = d->is_in_chunk ? sizeof d->trailer : sizeof d->chunk_header;
+  const size_t count = input->count < wanted - *have ? input->count : wanted - *have;
+  memcpy(to + *have, input->bytes, count);
+  *have += count;
+  ccodecs_input_advance(input, count);
+  if (*have < wanted) {
+    return CCODECS_OK;
+  }
+  return d->is_in_chunk ? end_chunk(d) : begin_chunk(d);
+}
+
+// MARK: Methods
 
 static ccodecs_status describe(png_decoder *d) {
   ccodecs_header *header = &d->base.header;
-  const int color = png_get_color_type(d->png, d->info);
-  const bool has_transparency = png_get_valid(d->png, d->info, PNG_INFO_tRNS) != 0;
-  header->width = png_get_image_width(d->png, d->info);
-  header->height = png_get_image_height(d->png, d->info);
-  header->bit_depth = png_get_bit_depth(d->png, d->info);
-  header->has_alpha = (color & PNG_COLOR_MASK_ALPHA) != 0 || has_transparency;
-  header->is_progressive = png_get_interlace_type(d->png, d->info) != PNG_INTERLACE_NONE;
-  header->holds_bitmap = header->is_progressive;
-  header->color_space = (color & PNG_COLOR_MASK_COLOR) != 0 ? CCODECS_COLOR_RGB : CCODECS_COLOR_GRAY;
-  d->channels = header->has_alpha ? 4 : header->color_space == CCODECS_COLOR_GRAY ? 1 : 3;
-  if (header->width == 0 || header->height == 0) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the PNG data has no IHDR chunk before its first IDAT chunk");
-  }
-  if (__builtin_mul_overflow((size_t)header->width, d->channels, &d->row_bytes)) {
+  png_expansion *e = &d->expansion;
+  header->bit_depth = e->bit_depth;
+  header->has_alpha = e->color_type >= 4 || d->has_transparency;
+  header->is_progressive = d->is_interlaced;
+  header->holds_bitmap = d->is_interlaced;
+  header->color_space = e->color_type == 0 || e->color_type == 4 ? CCODECS_COLOR_GRAY : CCODECS_COLOR_RGB;
+  e->channels = header->has_alpha ? 4 : header->color_space == CCODECS_COLOR_GRAY ? 1 : 3;
+  if (__builtin_mul_overflow((size_t)header->width, e->channels, &d->given_bytes)) {
     return ccodecs_decoder_fail(&d->base, CCODECS_LIMIT, "a row of %u pixels is too wide", header->width);
   }
   return CCODECS_OK;
 }
 
-static ccodecs_status create_library(png_decoder *d) {
-  d->png = png_create_read_struct_2(
-      PNG_LIBPNG_VER_STRING, d, on_error, on_warning, d, on_allocate, on_free);
-  if (d->png == NULL) {
-    return CCODECS_NO_MEMORY;
-  }
-  if (setjmp(png_jmpbuf(d->png)) != 0) {
-    return fail(d);
-  }
-  d->info = png_create_info_struct(d->png);
-  if (d->info == NULL) {
-    return CCODECS_NO_MEMORY;
-  }
-  png_set_user_limits(d->png, 0x7FFFFFFF, 0x7FFFFFFF);
-  png_set_keep_unknown_chunks(d->png, PNG_HANDLE_CHUNK_ALWAYS, (const png_byte *)"acTL\0eXIf", 2);
-  png_set_read_user_chunk_fn(d->png, d, on_chunk);
-  png_set_progressive_read_fn(d->png, d, on_info, on_row, on_end);
-  return CCODECS_OK;
-}
-
 static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   png_decoder *d = (png_decoder *)base;
-  if (d->info == NULL) {
-    const ccodecs_status status = create_library(d);
+  while (input->count > 0 && !d->has_data) {
+    const ccodecs_status status = feed(d, input, NULL);
     if (status != CCODECS_OK) {
       return status;
     }
   }
-  while (input->count > 0 && !d->has_header) {
-    const ccodecs_status status = feed(d, input);
-    if (status != CCODECS_OK) {
-      return status;
-    }
-  }
-  if (d->has_header) {
+  if (d->has_data) {
     return describe(d);
   }
   if (input->is_last) {
@@ -271,106 +302,66 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   return CCODECS_NEEDS_INPUT;
 }
 
-// MARK: Rows
-
 static uint8_t scales(const ccodecs_decoder *base) {
   (void)base;
   return 1u << 7;
 }
 
-static uint64_t queue_rows(const png_decoder *d) {
-  // Filtered rows are at least as short as the rows given: a bit a pixel and a filter byte.
-  const uint64_t stored = ((uint64_t)d->base.header.width * png_get_bit_depth(d->png, d->info) *
-                               png_get_channels(d->png, d->info) + 7) / 8 + 1;
-  const uint64_t rows = slice_bytes * largest_expansion / stored + 2;
-  return rows < d->base.header.height ? rows : d->base.header.height;
-}
-
 static ccodecs_status estimate(
     const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
   (void)options;
-  const png_decoder *d = (const png_decoder *)base;
-  const uint64_t rows = base->header.is_progressive ? base->header.height : queue_rows(d);
-  // libpng holds two rows with up to eight bytes a pixel.
-  *byte_count = rows * d->row_bytes + library_bytes + (uint64_t)base->header.width * 8 * 3;
+  *byte_count = ccodecs_png_rows_estimate((const png_decoder *)base) + 128;
   return CCODECS_OK;
 }
 
 static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
   (void)options;
   png_decoder *d = (png_decoder *)base;
-  size_t bytes;
-  if (base->header.is_progressive) {
-    if (__builtin_mul_overflow(d->row_bytes, (size_t)base->header.height, &bytes)) {
-      return CCODECS_NO_MEMORY;
-    }
-    d->held = ccodecs_allocate(base->budget, bytes);
-  } else {
-    d->queue_capacity = (uint32_t)queue_rows(d);
-    d->queue = ccodecs_allocate(base->budget, d->queue_capacity * d->row_bytes);
-  }
-  if (d->held == NULL && d->queue == NULL) {
-    return CCODECS_NO_MEMORY;
-  }
-  layout->pixels = d->channels == 1   ? CCODECS_PIXELS_GRAY8
-                   : d->channels == 3 ? CCODECS_PIXELS_RGB8
-                                      : CCODECS_PIXELS_RGBA8;
+  const uint8_t channels = d->expansion.channels;
+  layout->pixels = channels == 1 ? CCODECS_PIXELS_GRAY8 : channels == 3 ? CCODECS_PIXELS_RGB8 : CCODECS_PIXELS_RGBA8;
   layout->plane_count = 1;
   layout->planes[0] = (ccodecs_plane){
       .width = base->header.width,
       .height = base->header.height,
-      .channels = (uint8_t)d->channels,
+      .channels = channels,
       .horizontal_scale = 1,
       .vertical_scale = 1,
   };
-  return process(d, d->chunk_header, sizeof d->chunk_header);
-}
-
-static ccodecs_status give(png_decoder *d, ccodecs_rows *rows, const uint8_t *first, uint32_t count) {
-  rows->planes[0] = first;
-  rows->row_strides[0] = d->row_bytes;
-  rows->row_counts[0] = count;
-  d->given += count;
-  return CCODECS_ROWS_READY;
-}
-
-static ccodecs_status give_held(png_decoder *d, ccodecs_rows *rows) {
-  const uint32_t left = d->base.header.height - d->given;
-  const uint32_t count = left < strip_row_count ? left : strip_row_count;
-  return give(d, rows, d->held + (size_t)d->given * d->row_bytes, count);
+  return ccodecs_png_rows_start(d);
 }
 
 static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
   png_decoder *d = (png_decoder *)base;
-  d->queued = 0; // the rows of the last call were used
-  while (d->queued == 0) {
-    if (d->has_end) {
-      if (d->given == base->header.height) {
-        return CCODECS_DONE;
-      }
-      return d->held != NULL ? give_held(d, rows)
-                             : ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the PNG data has too few rows");
+  if (d->may_have_rows) {
+    ccodecs_input none = {.bytes = input->bytes};
+    const ccodecs_status status = ccodecs_png_rows_read(d, &none, rows);
+    if (status != CCODECS_OK) {
+      return status;
     }
+    d->may_have_rows = false;
+  }
+  while (!d->has_end) {
     if (input->count == 0) {
       return input->is_last ? ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the PNG data ends before its IEND chunk")
                             : CCODECS_NEEDS_INPUT;
     }
-    const ccodecs_status status = feed(d, input);
+    const ccodecs_status status = feed(d, input, rows);
     if (status != CCODECS_OK) {
+      d->may_have_rows = status == CCODECS_ROWS_READY;
       return status;
     }
   }
-  return give(d, rows, d->queue, d->queued);
+  if (!ccodecs_png_rows_are_complete(d)) {
+    return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the PNG data has too few rows");
+  }
+  return d->is_interlaced ? ccodecs_png_rows_give_held(d, rows) : CCODECS_DONE;
 }
 
 static void destroy(ccodecs_decoder *base) {
   png_decoder *d = (png_decoder *)base;
   ccodecs_budget *budget = base->budget;
-  if (d->png != NULL) {
-    png_destroy_read_struct(&d->png, &d->info, NULL);
-  }
-  ccodecs_free(budget, d->held);
-  ccodecs_free(budget, d->queue);
+  ccodecs_png_rows_destroy(d);
+  ccodecs_free(budget, d->body);
   ccodecs_free(budget, d);
 }
 
@@ -388,6 +379,9 @@ ccodecs_decoder *ccodecs_png_decoder_create(const ccodecs_limits *limits, ccodec
     return NULL;
   }
   memset(d, 0, sizeof *d);
+  for (uint32_t i = 0; i < 256; i++) {
+    d->expansion.palette[i][3] = 255;
+  }
   ccodecs_decoder_init(&d->base, &methods, CCODECS_FORMAT_PNG, limits, budget);
   return &d->base;
 }

@@ -1,8 +1,9 @@
 // WebP through libwebp's incremental decoder.
 //
-// libwebp writes rows into a buffer of the whole picture, but never reads them back. That buffer is address space
+// libwebp writes rows into buffers of the whole picture, but never reads them back. Those buffers are address space
 // without memory behind it: pages appear as rows are written, and go back to the system when the rows were used, so
-// that a lossy picture occupies a window of rows however large it is. Lossless pictures are held by libwebp itself,
+// that a lossy picture occupies a window of rows however large it is. A lossy picture without alpha is given as the
+// planes that it consists of, brought from BT.601's limited range (VP8, RFC 6386, section 9.2) to the full one. Lossless pictures are held by libwebp itself,
 // four bytes a pixel. The orientation of a WebP stands behind the picture: a file that announces EXIF is held until
 // it is complete, and so is an animation, of which the first frame is decoded.
 
@@ -29,6 +30,14 @@ static const size_t chunk_header_bytes = 8;
 
 enum { FLAG_ANIMATION = 0x02, FLAG_EXIF = 0x08 };
 
+/// Address space for one plane of the whole picture.
+typedef struct webp_plane {
+  uint8_t *base;
+  size_t row_bytes;
+  uint32_t height;
+  uint32_t given; ///< Rows that were given.
+} webp_plane;
+
 typedef struct webp_decoder {
   ccodecs_decoder base;
   ccodecs_bytes file;   ///< The beginning, or the whole when it is held.
@@ -41,12 +50,12 @@ typedef struct webp_decoder {
   size_t row_bytes;
   WebPDecoderConfig config;
   WebPIDecoder *incremental;
-  uint8_t *pixels;      ///< Address space of the whole picture.
-  size_t pixel_bytes;
+  uint32_t plane_count; ///< 3 for YCbCr 4:2:0, 1 for packed pixels.
+  webp_plane planes[CCODECS_MAX_PLANES];
   size_t charged;       ///< For libwebp and for the window of rows.
   uint8_t *canvas;      ///< The first frame of an animation, RGBA.
   bool is_complete;     ///< libwebp has decoded the last row.
-  uint32_t decoded;
+  uint32_t decoded;     ///< Rows, of luma where there are planes.
   uint32_t given;
 } webp_decoder;
 
@@ -132,8 +141,9 @@ static ccodecs_status describe(webp_decoder *d, const WebPBitstreamFeatures *fea
   header->width = (uint32_t)features->width;
   header->height = (uint32_t)features->height;
   header->has_alpha = features->has_alpha != 0 || d->is_animated;
-  header->color_space = CCODECS_COLOR_RGB;
   d->is_lossless = features->format == 2;
+  d->plane_count = header->has_alpha || d->is_lossless ? 1 : 3;
+  header->color_space = d->plane_count == 3 ? CCODECS_COLOR_YCBCR : CCODECS_COLOR_RGB;
   header->holds_bitmap = d->is_lossless || d->is_animated;
   d->channels = header->has_alpha ? 4 : 3;
   d->row_bytes = (size_t)header->width * d->channels; // at most 16384 x 4
@@ -287,43 +297,87 @@ static ccodecs_status decode_first_frame(webp_decoder *d) {
 
 // MARK: Rows
 
-static ccodecs_status start_incremental(webp_decoder *d) {
-  d->pixel_bytes = d->row_bytes * d->base.header.height;
+static ccodecs_status map_plane(webp_plane *plane, size_t row_bytes, uint32_t height) {
   void *space =
-      mmap(NULL, d->pixel_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      mmap(NULL, row_bytes * height, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (space == MAP_FAILED) {
     return CCODECS_NO_MEMORY;
   }
-  d->pixels = space;
+  *plane = (webp_plane){.base = space, .row_bytes = row_bytes, .height = height};
+  return CCODECS_OK;
+}
+
+/// The sizes of the planes, with memory for none of them.
+static ccodecs_status map_planes(webp_decoder *d) {
+  const ccodecs_header *header = &d->base.header;
+  if (d->plane_count == 1) {
+    return map_plane(&d->planes[0], d->row_bytes, header->height);
+  }
+  ccodecs_status status = map_plane(&d->planes[0], header->width, header->height);
+  for (int i = 1; i < 3 && status == CCODECS_OK; i++) {
+    status = map_plane(&d->planes[i], (header->width + 1) / 2, (header->height + 1) / 2);
+  }
+  return status;
+}
+
+static ccodecs_status start_incremental(webp_decoder *d) {
+  if (map_planes(d) != CCODECS_OK) {
+    return CCODECS_NO_MEMORY;
+  }
   if (!WebPInitDecoderConfig(&d->config)) {
     return CCODECS_UNSUPPORTED;
   }
-  d->config.output.colorspace = d->channels == 4 ? MODE_RGBA : MODE_RGB;
-  d->config.output.is_external_memory = 1;
-  d->config.output.u.RGBA.rgba = d->pixels;
-  d->config.output.u.RGBA.stride = (int)d->row_bytes;
-  d->config.output.u.RGBA.size = d->pixel_bytes;
+  WebPDecBuffer *output = &d->config.output;
+  const webp_plane *planes = d->planes;
+  output->is_external_memory = 1;
+  if (d->plane_count == 1) {
+    output->colorspace = d->channels == 4 ? MODE_RGBA : MODE_RGB;
+    output->u.RGBA = (WebPRGBABuffer){
+        .rgba = planes[0].base, .stride = (int)planes[0].row_bytes, .size = planes[0].row_bytes * planes[0].height};
+  } else {
+    output->colorspace = MODE_YUV;
+    output->u.YUVA = (WebPYUVABuffer){
+        .y = planes[0].base,
+        .u = planes[1].base,
+        .v = planes[2].base,
+        .y_stride = (int)planes[0].row_bytes,
+        .u_stride = (int)planes[1].row_bytes,
+        .v_stride = (int)planes[2].row_bytes,
+        .y_size = planes[0].row_bytes * planes[0].height,
+        .u_size = planes[1].row_bytes * planes[1].height,
+        .v_size = planes[2].row_bytes * planes[2].height,
+    };
+  }
   d->incremental = WebPIDecode(NULL, 0, &d->config);
   return d->incremental == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
+}
+
+static void describe_planes(const webp_decoder *d, ccodecs_layout *layout) {
+  const ccodecs_header *header = &d->base.header;
+  const bool is_planar = d->plane_count == 3;
+  layout->pixels = is_planar ? CCODECS_PIXELS_YCC8 : d->channels == 4 ? CCODECS_PIXELS_RGBA8 : CCODECS_PIXELS_RGB8;
+  layout->plane_count = d->plane_count;
+  for (uint32_t i = 0; i < d->plane_count; i++) {
+    layout->planes[i] = (ccodecs_plane){
+        .width = i == 0 ? header->width : (header->width + 1) / 2,
+        .height = i == 0 ? header->height : (header->height + 1) / 2,
+        .channels = is_planar ? 1 : (uint8_t)d->channels,
+        .horizontal_scale = i == 0 ? 1 : 0.5,
+        .vertical_scale = i == 0 ? 1 : 0.5,
+    };
+  }
 }
 
 static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
   (void)options;
   webp_decoder *d = (webp_decoder *)base;
-  layout->pixels = d->channels == 4 ? CCODECS_PIXELS_RGBA8 : CCODECS_PIXELS_RGB8;
-  layout->plane_count = 1;
-  layout->planes[0] = (ccodecs_plane){
-      .width = base->header.width,
-      .height = base->header.height,
-      .channels = (uint8_t)d->channels,
-      .horizontal_scale = 1,
-      .vertical_scale = 1,
-  };
+  describe_planes(d, layout);
   const ccodecs_status status = charge(d, library_charge(d));
   if (status != CCODECS_OK || !d->is_animated) {
     return status != CCODECS_OK ? status : start_incremental(d);
   }
   d->canvas = ccodecs_allocate(base->budget, d->row_bytes * base->header.height);
+  d->planes[0] = (webp_plane){.row_bytes = d->row_bytes, .height = base->header.height};
   return d->canvas == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
 }
 
@@ -352,7 +406,10 @@ static ccodecs_status decode(webp_decoder *d, const uint8_t *bytes, size_t count
   }
   d->is_complete = status == VP8_STATUS_OK;
   int last = 0;
-  if (WebPIDecGetRGB(d->incremental, &last, NULL, NULL, NULL) != NULL && last > 0) {
+  const uint8_t *rows = d->plane_count == 1
+                            ? WebPIDecGetRGB(d->incremental, &last, NULL, NULL, NULL)
+                            : WebPIDecGetYUV(d->incremental, &last, NULL, NULL, NULL, NULL, NULL, NULL);
+  if (rows != NULL && last > 0) {
     d->decoded = (uint32_t)last;
   }
   return charge_waiting(d);
@@ -378,14 +435,48 @@ static ccodecs_status feed(webp_decoder *d, ccodecs_input *input) {
 
 /// Gives the pages of rows that were used back to the system.
 static void return_used_rows(webp_decoder *d) {
-  if (d->pixels == NULL) {
-    return;
-  }
   const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-  const size_t used = (size_t)d->given * d->row_bytes / page * page;
-  if (used > 0) {
-    madvise(d->pixels, used, MADV_DONTNEED);
+  for (uint32_t i = 0; i < d->plane_count; i++) {
+    const webp_plane *plane = &d->planes[i];
+    const size_t used = (size_t)plane->given * plane->row_bytes / page * page;
+    if (plane->base != NULL && used > 0) {
+      madvise(plane->base, used, MADV_DONTNEED);
+    }
   }
+}
+
+/// 16 to 235 becomes 0 to 255.
+static void widen_luma(uint8_t *samples, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const uint16_t above = samples[i] < 16 ? 0 : (uint16_t)(samples[i] - 16);
+    const uint16_t wide = (uint16_t)(above * 149 + 64) >> 7; // 149 / 128 is 255 / 219
+    samples[i] = wide > 255 ? 255 : (uint8_t)wide;
+  }
+}
+
+/// 16 to 240 becomes 0 to 255, 128 stays.
+static void widen_chroma(uint8_t *samples, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const int16_t centred = (int16_t)(samples[i] - 128);
+    const int16_t wide = (int16_t)(samples[i] + ((centred * 71 + 256) >> 9)); // 1 + 71 / 512 is 255 / 224
+    samples[i] = wide < 0 ? 0 : wide > 255 ? 255 : (uint8_t)wide;
+  }
+}
+
+/// Describes up to `count` rows of a plane, and brings them to the full range.
+static void give_rows(webp_decoder *d, uint32_t index, uint32_t count, ccodecs_rows *rows) {
+  webp_plane *plane = &d->planes[index];
+  uint8_t *base = d->is_animated ? d->canvas : plane->base;
+  uint8_t *first = base + (size_t)plane->given * plane->row_bytes;
+  if (d->plane_count == 3 && index == 0) {
+    widen_luma(first, count * plane->row_bytes);
+  } else if (d->plane_count == 3) {
+    widen_chroma(first, count * plane->row_bytes);
+  }
+  rows->planes[index] = first;
+  rows->row_strides[index] = plane->row_bytes;
+  rows->row_counts[index] = count;
+  plane->given += count;
 }
 
 static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
@@ -413,11 +504,13 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
     }
   }
   const uint32_t left = d->decoded - d->given;
-  const uint8_t *pixels = d->is_animated ? d->canvas : d->pixels;
-  rows->planes[0] = pixels + (size_t)d->given * d->row_bytes;
-  rows->row_strides[0] = d->row_bytes;
-  rows->row_counts[0] = left < strip_row_count ? left : strip_row_count;
-  d->given += rows->row_counts[0];
+  d->given += left < strip_row_count ? left : strip_row_count;
+  give_rows(d, 0, d->given - d->planes[0].given, rows);
+  for (uint32_t i = 1; i < d->plane_count; i++) {
+    // A row of chroma is complete with the second of its rows of luma.
+    const uint32_t whole = d->given == base->header.height ? (d->given + 1) / 2 : d->given / 2;
+    give_rows(d, i, whole - d->planes[i].given, rows);
+  }
   return CCODECS_ROWS_READY;
 }
 
@@ -425,8 +518,10 @@ static void destroy(ccodecs_decoder *base) {
   webp_decoder *d = (webp_decoder *)base;
   ccodecs_budget *budget = base->budget;
   WebPIDelete(d->incremental);
-  if (d->pixels != NULL) {
-    munmap(d->pixels, d->pixel_bytes);
+  for (uint32_t i = 0; i < CCODECS_MAX_PLANES; i++) {
+    if (d->planes[i].base != NULL) {
+      munmap(d->planes[i].base, d->planes[i].row_bytes * d->planes[i].height);
+    }
   }
   ccodecs_budget_refund(budget, d->charged);
   ccodecs_bytes_free(&d->file, budget);

@@ -135,7 +135,21 @@ typedef struct ccodecs_limits {
   uint64_t max_pixels;             ///< width x height of pictures that stream.
   uint64_t max_whole_input_pixels; ///< width x height of pictures whose decoder holds the whole bitmap.
   uint32_t max_scans;              ///< Scans of a progressive JPEG; a file with more is refused with CCODECS_LIMIT.
+  bool can_spill;                  ///< Whether there is a spill_directory.
+  /// The descriptor of a directory for files without a name. A progressive or non-interleaved JPEG's coefficients or
+  /// planes go there instead of memory, once the picture holds CCODECS_SPILL_BYTES. It must stay open as long as the
+  /// decoder.
+  int spill_directory;
 } ccodecs_limits;
+
+/// What a picture holds at most before blocks go to limits.spill_directory.
+#define CCODECS_SPILL_BYTES (12u << 20)
+
+/// A descriptor of the directory at `path` for ccodecs_limits.spill_directory; -1 when no file can be made in it.
+int ccodecs_spill_open(const char *path);
+
+/// Closes what ccodecs_spill_open gave.
+void ccodecs_spill_close(int directory);
 
 /// The next bytes of the picture. Borrowed for one call, which advances `bytes` and `count`.
 typedef struct ccodecs_input {

@@ -1,4 +1,4 @@
-// cpixels: the pixel kernels of the pipeline, in C11: resampling, colour, alpha and orientation.
+// cpixels: the pixel kernels of the pipeline, in C11: resampling, colour, alpha, filters and orientation.
 //
 // Every function works on rows or strips in buffers of the caller; nothing here allocates, keeps state outside what
 // the caller owns, or fails after its arguments were checked once. Each kernel has a scalar version, which is the
@@ -61,6 +61,7 @@ bool cpixels_isa_is_available(cpixels_isa isa);
 typedef enum cpixels_kernel {
   CPIXELS_KERNEL_LANCZOS3 = 0, ///< sinc(x) sinc(x/3), |x| < 3.
   CPIXELS_KERNEL_TRIANGLE = 1, ///< 1 - |x|, |x| < 1: linear interpolation. Never rings.
+  CPIXELS_KERNEL_BOX = 2,      ///< 1, |x| <= 1/2: the nearest sample, or the mean of two that are equally near.
 } cpixels_kernel;
 
 typedef enum cpixels_sample {
@@ -124,6 +125,102 @@ void cpixels_ycc_to_rgb(
 
 /// Gray -> RGB: every sample three times.
 void cpixels_gray_to_rgb(const uint8_t *gray, uint8_t *rgb, size_t pixel_count);
+
+// MARK: Colour filters
+//
+// Filters of one pixel at a time, on rows of RGB or RGBA, 8 bits, not premultiplied. Alpha passes as it is. Samples
+// are taken as 0 to 1. Every instruction set gives the same samples.
+
+/// One step of a colour program. Colours enter it between 0 and 1 and are clamped to that after it.
+typedef enum cpixels_color_step_kind {
+  /// Three rows of four numbers: weights of red, green and blue, and a constant.
+  CPIXELS_COLOR_MATRIX = 0,
+  /// Every channel: slope, intercept.
+  CPIXELS_COLOR_LINEAR = 1,
+  /// Every channel: x becomes x + share * (amplitude * x^exponent + offset - x). Numbers: exponent (0.01 to 100),
+  /// amplitude, offset, share.
+  CPIXELS_COLOR_POWER = 2,
+  /// Every channel: x becomes x + share * (encoded(gain * decoded(x)) - x), where sRGB's transfer function (IEC
+  /// 61966-2-1) decodes to linear light. Numbers: gain, share.
+  CPIXELS_COLOR_EXPOSURE = 3,
+  /// x becomes x + share * (white - x) where the weighted sum of the channels is at least level, less a millionth for
+  /// the sum's rounding, and x - share * x elsewhere. Numbers: weights of red, green and blue, level, share.
+  CPIXELS_COLOR_THRESHOLD = 4,
+  /// Every channel: x becomes x - share * s * x, where s rises smoothly (3 t^2 - 2 t^3) from 0 where the distance from
+  /// the centre is radius to 1 where it is radius + softness. The distance is 0 at the picture's centre, 1 at its
+  /// corners, and the same on ellipses that have the picture's proportions. Numbers: radius, softness (> 0), share.
+  CPIXELS_COLOR_VIGNETTE = 5,
+} cpixels_color_step_kind;
+
+typedef struct cpixels_color_step {
+  cpixels_color_step_kind kind;
+  float numbers[12]; ///< As the kind says; those that it does not name are not looked at.
+} cpixels_color_step;
+
+/// Steps that are done to every pixel, without rounding in between.
+typedef struct cpixels_color_program {
+  const float *table; ///< What each 8-bit level is to begin with, 256 numbers between 0 and 1; or NULL: level / 255.
+  const cpixels_color_step *steps;
+  uint32_t step_count;
+  uint32_t width;  ///< Pixels of a row, at least 1.
+  uint32_t height; ///< Rows of the picture, at least 1.
+} cpixels_color_program;
+
+/// Runs the program over row `y`, rounding to nearest. `channels` is 3 or 4. `source` may be `destination`.
+void cpixels_color_row(
+    const cpixels_color_program *program, uint32_t y, uint32_t channels, const uint8_t *source, uint8_t *destination,
+    cpixels_isa isa);
+
+/// Replaces every level but alpha's by its entry of the table. `channels` is 3 or 4. `source` may be `destination`.
+void cpixels_map_levels(
+    const uint8_t table[256], uint32_t channels, const uint8_t *source, uint8_t *destination, size_t pixel_count,
+    cpixels_isa isa);
+
+// MARK: Area filters
+//
+// Filters whose pixels depend on others around them, over rows of RGB or RGBA, 8 bits, not premultiplied. Used as the
+// streaming resampler is: measure, init, then push and read by turns. Only the rows under a pixel's window are held.
+// Beyond its edges the picture is taken to go on as at the edge. Colour is weighted by its alpha. Every instruction set
+// gives the same samples, which for opaque pictures are within one level of the exact result.
+
+typedef enum cpixels_area_kind {
+  /// Gaussian blur of premultiplied colour and of alpha, cut off at 3 standard deviations.
+  CPIXELS_AREA_BLUR = 0,
+  /// Unsharp mask: colour gains `amount` times what a blur takes from it. Alpha stays.
+  CPIXELS_AREA_SHARPEN = 1,
+  /// Blocks of their mean premultiplied colour and alpha.
+  CPIXELS_AREA_PIXELATE = 2,
+} cpixels_area_kind;
+
+typedef struct cpixels_area_options {
+  cpixels_area_kind kind;
+  uint32_t width;    ///< Pixels, 1 to 2^20.
+  uint32_t height;   ///< Rows, 1 to 2^20.
+  uint8_t channels;  ///< 3 or 4.
+  double radius;     ///< BLUR, SHARPEN: standard deviation in pixels, 0.01 to 100.
+  double amount;     ///< SHARPEN: 0 to 5. Others: the filtered picture's share of the result, 0 to 1.
+  double threshold;  ///< SHARPEN: differences of at most this stay as they are, 0 to 1.
+  uint32_t block;    ///< PIXELATE: pixels on a block's side, 1 to 256.
+  uint32_t first_width;  ///< PIXELATE: pixels of the first block of a row, 1 to `block`.
+  uint32_t first_height; ///< PIXELATE: rows of the first blocks, 1 to `block`.
+  cpixels_isa isa;
+} cpixels_area_options;
+
+typedef struct cpixels_area_filter cpixels_area_filter;
+
+/// The size of the block that cpixels_area_init needs. False when an option is out of range or the size overflows.
+bool cpixels_area_measure(const cpixels_area_options *options, size_t *byte_count);
+
+/// A filter in `memory`, which has the measured size, is aligned to 64 bytes, and outlives it. `options` is copied.
+/// NULL when the options are out of range or the isa is not available.
+cpixels_area_filter *cpixels_area_init(const cpixels_area_options *options, void *memory);
+
+/// Takes up to `row_count` rows; returns how many. `rows` is borrowed for the call; `row_stride` in bytes. Rows beyond
+/// the picture's height are ignored and counted as taken.
+size_t cpixels_area_push(cpixels_area_filter *filter, const uint8_t *rows, size_t row_stride, size_t row_count);
+
+/// Writes up to `capacity` finished rows; returns how many. `row_stride` in bytes.
+size_t cpixels_area_read(cpixels_area_filter *filter, uint8_t *rows, size_t row_stride, size_t capacity);
 
 // MARK: Orientation
 

@@ -1,7 +1,7 @@
 internal import CPixels
 internal import ImageCodecs
 
-/// Rows of the result's size to the pixels that the encoder takes: colour planes to RGB, alpha divided out or
+/// Rows of the result's size to the pixels that filters or the encoder take: colour planes to RGB, alpha divided out or
 /// flattened on the background.
 ///
 /// Where both agree already, strips pass as they are.
@@ -22,14 +22,14 @@ struct ColorStage {
   // Chroma lags behind luma by what its wider filter spans; more rows than these make a queue grow.
   private static let queuedRowCount = 48
 
-  init(plan: Plan, input: PixelFormat, budget: PictureBudget) throws(PipelineError) {
-    let conversion = try Self.conversion(from: input, to: plan.encoder.pixelFormat)
+  init(plan: Plan, input: PixelFormat, output format: PixelFormat, budget: PictureBudget) throws(PipelineError) {
+    let conversion = try Self.conversion(from: input, to: format)
     let width = plan.storedOutputSize.width
     self.conversion = conversion
     self.width = width
     background = plan.background
-    outputFormat = plan.encoder.pixelFormat
-    let outputByteCount = width * plan.encoder.pixelFormat.pixelByteCount * Self.rowCount
+    outputFormat = format
+    let outputByteCount = width * format.pixelByteCount * Self.rowCount
     do {
       output = conversion == .none ? nil : try PixelBuffer(byteCount: outputByteCount, budget: budget)
       premultiplied =

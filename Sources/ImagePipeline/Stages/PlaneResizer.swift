@@ -63,9 +63,14 @@ extension cpixels_resizer_options {
 
 extension cpixels_axis_options {
   fileprivate init(_ axis: AxisGeometry) {
+    let enlarging =
+      switch axis.enlargement {
+      case .lanczos: CPIXELS_KERNEL_LANCZOS3
+      case .linear: CPIXELS_KERNEL_TRIANGLE
+      case .nearest: CPIXELS_KERNEL_BOX
+      }
     self.init(
       source_count: UInt32(axis.sourceCount), destination_count: UInt32(axis.destinationCount),
-      ratio: axis.ratio, offset: axis.offset,
-      kernel: axis.isChroma && axis.ratio < 1 ? CPIXELS_KERNEL_TRIANGLE : CPIXELS_KERNEL_LANCZOS3)
+      ratio: axis.ratio, offset: axis.offset, kernel: axis.ratio < 1 ? enlarging : CPIXELS_KERNEL_LANCZOS3)
   }
 }

@@ -98,15 +98,16 @@ struct ResizeStage: ~Copyable {
       // Chroma goes straight to the size at which it is encoded.
       let isSubsampled = index > 0 && plan.encoder.pixelFormat == .ycc8 && plan.encoder.subsampling == .quarter
       let scale = isSubsampled ? 0.5 : 1
+      let enlargement = AxisGeometry.Enlargement(isChroma: index > 0, width: plane.width)
       return (
         AxisGeometry(
           sourceCount: plane.width, sourceScale: plane.horizontalScale, sourceLength: plan.storedSize.width,
           destinationScale: scale, destinationLength: target.width, isReversed: plan.orientation.reversesColumns,
-          isChroma: index > 0),
+          enlargement: enlargement),
         AxisGeometry(
           sourceCount: plane.height, sourceScale: plane.verticalScale, sourceLength: plan.storedSize.height,
           destinationScale: scale, destinationLength: target.height, isReversed: plan.orientation.reversesRows,
-          isChroma: index > 0)
+          enlargement: enlargement)
       )
     }
   }

@@ -1,0 +1,497 @@
+// Progressive scans of the native JPEG decoder: T.81 annex G, for the coefficients that the scale needs.
+//
+// A refinement scan holds one more bit for each coefficient of its band that is not zero yet, needed or not, so which
+// are not zero is kept for all of them: 64 marks for each block. They also make refinement fast, as the coefficients to
+// refine are found by bit operations.
+
+#include "jpeg_bits.h"
+
+static uint32_t tiles_across(const jpeg_component *c) {
+  return c->padded_across / JPEG_LANES;
+}
+
+static size_t tile_size(uint32_t n) {
+  return (size_t)n * n * JPEG_LANES;
+}
+
+static uint64_t block_count(const jpeg_component *c) {
+  return (uint64_t)c->padded_across * c->padded_down;
+}
+
+static uint64_t tile_bytes(const jpeg_component *c, uint32_t n) {
+  return block_count(c) * n * n * sizeof(int16_t);
+}
+
+static uint64_t mark_bytes(const jpeg_component *c) {
+  return block_count(c) * sizeof(uint64_t);
+}
+
+uint64_t ccodecs_jpeg_progressive_bytes(const jpeg_decoder *d, uint32_t n) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < d->component_count; i++) {
+    bytes += tile_bytes(&d->components[i], n) + (n == 1 ? 0 : mark_bytes(&d->components[i]));
+  }
+  return bytes;
+}
+
+static ccodecs_status refuse(jpeg_decoder *d) {
+  const uint64_t bytes = ccodecs_jpeg_progressive_bytes(d, d->n);
+  return ccodecs_decoder_fail(
+      &d->base, CCODECS_NO_MEMORY, "the picture's coefficients need %llu bytes, for which there is no room",
+      (unsigned long long)bytes);
+}
+
+ccodecs_status ccodecs_jpeg_progressive_create(jpeg_decoder *d) {
+  for (uint32_t i = 0; i < d->component_count; i++) {
+    jpeg_component *c = &d->components[i];
+    if (!ccodecs_spill_create(&c->tiles, tile_bytes(c, d->n), &d->base.limits, d->base.budget)) {
+      return refuse(d);
+    }
+  }
+  return CCODECS_OK;
+}
+
+void ccodecs_jpeg_progressive_destroy(jpeg_decoder *d) {
+  for (uint32_t i = 0; i < d->component_count; i++) {
+    ccodecs_spill_destroy(&d->components[i].tiles, d->base.budget);
+    ccodecs_spill_destroy(&d->components[i].marks, d->base.budget);
+  }
+}
+
+// MARK: Scan parameters
+
+static bool is_needed(const jpeg_decoder *d, uint32_t k) {
+  return d->needed >> k & 1;
+}
+
+static int16_t *block_at(const jpeg_decoder *d, const jpeg_component *c, uint32_t x, uint32_t y) {
+  const size_t tile = (size_t)y * tiles_across(c) + x / JPEG_LANES;
+  return (int16_t *)c->tiles.bytes + tile * tile_size(d->n) + x % JPEG_LANES;
+}
+
+/// The marks of a row of blocks; NULL without any.
+static uint64_t *marks_at(const jpeg_component *c, uint32_t y) {
+  return c->marks.bytes == NULL ? NULL : (uint64_t *)c->marks.bytes + (size_t)y * c->padded_across;
+}
+
+/// Says that a pass over a component's blocks needs no row before `y` any more.
+static void pass_rows(const jpeg_decoder *d, jpeg_component *c, uint32_t y) {
+  ccodecs_spill_pass(&c->tiles, (size_t)y * tiles_across(c) * tile_size(d->n) * sizeof(int16_t));
+  ccodecs_spill_pass(&c->marks, (size_t)y * c->padded_across * sizeof(uint64_t));
+}
+
+/// Allocates a component's marks, and sets them for the coefficients that are there.
+static ccodecs_status create_marks(jpeg_decoder *d, jpeg_component *c) {
+  if (!ccodecs_spill_create(&c->marks, mark_bytes(c), &d->base.limits, d->base.budget)) {
+    return refuse(d);
+  }
+  const uint64_t there = c->seen & d->needed & ~1ull;
+  for (uint32_t y = 0; y < c->padded_down && there != 0; y++) {
+    uint64_t *marks = marks_at(c, y);
+    for (uint32_t x = 0; x < c->padded_across; x += JPEG_LANES) {
+      const int16_t *tile = block_at(d, c, x, y);
+      for (uint64_t left = there; left != 0; left &= left - 1) {
+        const uint32_t k = (uint32_t)__builtin_ctzll(left);
+        const int16_t *row = tile + d->places[k + 1];
+        for (uint32_t lane = 0; lane < JPEG_LANES; lane++) {
+          marks[x + lane] |= (uint64_t)(row[lane] != 0) << k;
+        }
+      }
+    }
+    pass_rows(d, c, y);
+  }
+  return CCODECS_OK;
+}
+
+/// Whether a scan of AC coefficients matters: for a needed one, or for marks that a later scan may need.
+static bool is_ac_useful(const jpeg_decoder *d) {
+  if (d->n == 1) {
+    return false;
+  }
+  bool is_useful = d->scan.low_bit > 0;
+  for (uint32_t k = d->scan.spectral_start; k <= d->scan.spectral_end; k++) {
+    is_useful = is_useful || is_needed(d, k);
+  }
+  return is_useful;
+}
+
+/// Notes which bits a scan brings. What contradicts earlier scans is only a warning, as in libjpeg.
+static void note_bits(jpeg_decoder *d, jpeg_component *c) {
+  const jpeg_scan *scan = &d->scan;
+  bool is_odd = scan->spectral_start > 0 && c->known_bits[0] < 0;
+  for (uint32_t k = scan->spectral_start; k <= scan->spectral_end; k++) {
+    const int32_t expected = c->known_bits[k] < 0 ? 0 : c->known_bits[k];
+    is_odd = is_odd || scan->high_bit != expected;
+    c->known_bits[k] = (int8_t)scan->low_bit;
+  }
+  d->base.header.warnings |= is_odd ? CCODECS_WARNING_DAMAGED : 0u;
+}
+
+ccodecs_status ccodecs_jpeg_progressive_start(jpeg_decoder *d) {
+  jpeg_scan *scan = &d->scan;
+  const bool is_dc = scan->spectral_start == 0;
+  const bool is_band = is_dc ? scan->spectral_end == 0
+                             : scan->spectral_start <= scan->spectral_end && scan->spectral_end < 64 &&
+                                   scan->component_count == 1;
+  const bool is_bit = scan->low_bit <= 13 && (scan->high_bit == 0 || scan->low_bit == scan->high_bit - 1);
+  if (!is_band || !is_bit) {
+    return ccodecs_decoder_fail(
+        &d->base, CCODECS_CORRUPT, "a progressive scan has the parameters %u to %u, bits %u to %u",
+        scan->spectral_start, scan->spectral_end, scan->high_bit, scan->low_bit);
+  }
+  scan->is_skipped = !is_dc && !is_ac_useful(d);
+  jpeg_component *first = scan->components[0];
+  if (!is_dc && !scan->is_skipped && first->marks.bytes == NULL && (scan->low_bit > 0 || scan->high_bit > 0)) {
+    const ccodecs_status status = create_marks(d, first);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+  }
+  for (uint32_t i = 0; i < scan->component_count; i++) {
+    note_bits(d, scan->components[i]);
+  }
+  return CCODECS_OK;
+}
+
+bool ccodecs_jpeg_progressive_is_complete(const jpeg_decoder *d) {
+  bool is_complete = true;
+  for (uint32_t i = 0; i < d->component_count; i++) {
+    for (uint32_t k = 0; k < 64; k++) {
+      is_complete = is_complete && d->components[i].known_bits[k] == 0;
+    }
+  }
+  return is_complete;
+}
+
+// MARK: DC
+
+/// The DC coefficients of a unit, or one bit of each. False for a bad code, or a sum that is out of range.
+static bool read_dc_unit(jpeg_decoder *d, jpeg_reader *r, uint32_t mcu_x) {
+  jpeg_scan *scan = &d->scan;
+  uint32_t row = 0;
+  for (uint32_t i = 0; i < scan->block_count; i++) {
+    const jpeg_block_plan *plan = &scan->blocks[i];
+    const jpeg_component *c = scan->components[plan->component];
+    if (plan->column == 0) {
+      row = i > 0 && scan->blocks[i - 1].component == plan->component ? row + 1 : 0;
+    }
+    const uint32_t y = scan->mcu_y * (scan->component_count == 1 ? 1u : c->vertical) + row;
+    int16_t *block = block_at(d, c, mcu_x * plan->across + plan->column, y);
+    if (scan->high_bit != 0) {
+      refill(r);
+      *block = (int16_t)(*block | (int16_t)(take(r, 1) << scan->low_bit));
+      continue;
+    }
+    int32_t difference;
+    if (!take_dc(r, plan->dc, &difference) ||
+        __builtin_add_overflow(
+            scan->predictions[plan->component], difference, &scan->predictions[plan->component])) {
+      return false;
+    }
+    *block = (int16_t)(uint16_t)((uint32_t)scan->predictions[plan->component] << scan->low_bit);
+  }
+  return true;
+}
+
+// MARK: AC
+
+/// What reading a band needs to know.
+typedef struct jpeg_band {
+  const jpeg_table *table;
+  const uint16_t *places;
+  uint32_t first;
+  uint32_t last;
+  uint32_t low_bit;
+  uint64_t needed; ///< By zigzag index: which are kept.
+} jpeg_band;
+
+/// The bits from `first` to `last`.
+INLINE uint64_t range(uint32_t first, uint32_t last) {
+  return first > last ? 0 : (~0ull >> (63 - (last - first))) << first;
+}
+
+/// The length of a run of ended blocks, the first included.
+INLINE uint32_t take_end_run(jpeg_reader *r, uint32_t size) {
+  return (1u << size) + (size == 0 ? 0 : take(r, size));
+}
+
+/// A coefficient at zigzag index k - 1; a run that leads over the end leads to the last.
+INLINE void place(const jpeg_band *band, int16_t *block, uint64_t *marks, uint32_t k, int16_t coefficient) {
+  const uint32_t index = k > 64 ? 63 : k - 1;
+  *marks = (*marks & ~(1ull << index)) | (uint64_t)(coefficient != 0) << index;
+  if (band->needed >> index & 1) {
+    block[band->places[k]] = coefficient;
+  }
+}
+
+/// First bits of a block's band, marked in *marks. False for a bad code.
+INLINE bool read_first(jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64_t *marks, uint32_t *end_run) {
+  uint32_t k = band->first;
+  while (k <= band->last) {
+    refill(r);
+    const uint32_t entry = band->table->values[r->bits >> (64 - JPEG_VALUE_BITS)];
+    uint32_t advance = entry >> 8 & 0xFF;
+    int32_t value = (int16_t)(entry >> 16);
+    consume(r, entry);
+    if (advance > 16) {
+      if (advance == JPEG_ADVANCE_END) {
+        return true;
+      }
+      jpeg_symbol symbol;
+      if (!take_slow(r, band->table, entry, &symbol)) {
+        return false;
+      }
+      if (symbol.size == 0 && symbol.run < 15) {
+        *end_run = take_end_run(r, symbol.run) - 1;
+        return true;
+      }
+      advance = symbol.run + 1;
+      value = symbol.size == 0 ? 0 : take_value(r, symbol.size);
+    }
+    k += advance;
+    if (value != 0) {
+      place(band, block, marks, k, (int16_t)(uint16_t)((uint32_t)value << band->low_bit));
+    }
+  }
+  return true;
+}
+
+/// One more bit for each of the coefficients of `marks`.
+INLINE void refine(jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64_t marks) {
+  const int32_t step = 1 << band->low_bit;
+  while (marks != 0) {
+    refill(r);
+    uint64_t bits = r->bits;
+    const uint32_t marked = (uint32_t)__builtin_popcountll(marks);
+    const uint32_t count = marked < 56 ? marked : 56;
+    consume(r, count);
+    if ((marks & band->needed) == 0 && marked == count) {
+      return;
+    }
+    for (uint32_t i = 0; i < count; i++, marks &= marks - 1, bits <<= 1) {
+      const uint32_t k = (uint32_t)__builtin_ctzll(marks);
+      if ((band->needed >> k & 1) == 0) {
+        continue;
+      }
+      // Without branches, as bits come at random.
+      int16_t *coefficient = &block[band->places[k + 1]];
+      const int32_t old = *coefficient;
+      const int32_t is_due = (int32_t)(bits >> 63) & ((old & step) == 0);
+      *coefficient = (int16_t)(old + (old >= 0 ? step : -step) * is_due);
+    }
+  }
+}
+
+/// A symbol of a refinement scan: how many zeros it passes over, and the new coefficient behind them, -1 to 1; or
+/// *end_size, otherwise UINT32_MAX, for a run of ended blocks. False for a bad code.
+INLINE bool take_refinement(
+    jpeg_reader *r, const jpeg_table *table, uint32_t *run, int32_t *sign, uint32_t *end_size) {
+  refill(r);
+  const uint32_t entry = table->values[r->bits >> (64 - JPEG_VALUE_BITS)];
+  const uint32_t advance = entry >> 8 & 0xFF;
+  consume(r, entry);
+  *end_size = UINT32_MAX;
+  if (advance <= 16) {
+    *run = advance - 1;
+    *sign = (int16_t)(entry >> 16);
+    return *sign >= -1 && *sign <= 1;
+  }
+  if (advance == JPEG_ADVANCE_END) {
+    *end_size = 0;
+    return true;
+  }
+  jpeg_symbol symbol;
+  if (!take_slow(r, table, entry, &symbol) || symbol.size > 1) {
+    return false;
+  }
+  *end_size = symbol.size == 0 && symbol.run < 15 ? symbol.run : UINT32_MAX;
+  *run = symbol.run;
+  *sign = symbol.size == 0 ? 0 : take_value(r, 1);
+  return true;
+}
+
+/// The next bit of a block's band. False for a bad code.
+INLINE bool read_refinement(jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64_t *marks, uint32_t *end_run) {
+  uint32_t k = band->first;
+  while (*end_run == 0 && k <= band->last) {
+    uint32_t run;
+    int32_t sign;
+    uint32_t end_size;
+    if (!take_refinement(r, band->table, &run, &sign, &end_size)) {
+      return false;
+    }
+    if (end_size != UINT32_MAX) {
+      *end_run = take_end_run(r, end_size);
+      break;
+    }
+    // Pass over `run` coefficients that are zero, refining those that are not on the way to the next zero.
+    uint64_t zeros = ~*marks & range(k, band->last);
+    for (; run > 0; run--) {
+      zeros &= zeros - (zeros != 0);
+    }
+    const uint32_t target = zeros == 0 ? band->last + 1 : (uint32_t)__builtin_ctzll(zeros);
+    refine(r, band, block, target == k ? 0 : *marks & range(k, target - 1));
+    k = target + 1;
+    if (sign != 0) {
+      place(band, block, marks, k, (int16_t)(sign * (1 << band->low_bit)));
+    }
+  }
+  if (*end_run > 0) {
+    refine(r, band, block, *marks & range(k, band->last));
+    (*end_run)--;
+  }
+  return true;
+}
+
+/// Blocks of an AC scan in one row, up to `count` and while the reader is not behind `stop`. How many; less than 0 for
+/// a bad code.
+INLINE int32_t read_ac_blocks(jpeg_decoder *d, uint32_t count, const uint8_t *stop, const bool is_refinement) {
+  jpeg_scan *scan = &d->scan;
+  jpeg_component *c = scan->components[0];
+  const jpeg_band band = {
+      .table = scan->blocks[0].ac,
+      .places = d->places,
+      .first = scan->spectral_start,
+      .last = scan->spectral_end,
+      .low_bit = scan->low_bit,
+      .needed = d->needed,
+  };
+  const uint64_t band_marks = range(band.first, band.last);
+  const size_t size = tile_size(d->n);
+  int16_t *tiles = block_at(d, c, 0, scan->mcu_y);
+  uint64_t *marks = marks_at(c, scan->mcu_y);
+  jpeg_reader r = reader_open(&d->in);
+  uint64_t seen = c->seen;
+  uint32_t end_run = scan->end_run;
+  uint32_t done = 0;
+  bool is_good = true;
+  while (done < count && r.next <= stop && is_good) {
+    const uint32_t x = scan->mcu_x + done;
+    int16_t *block = tiles + x / JPEG_LANES * size + x % JPEG_LANES;
+    if (is_refinement) {
+      if (end_run > 0 && (marks[x] & band_marks) == 0) {
+        end_run--;
+      } else {
+        is_good = read_refinement(&r, &band, block, &marks[x], &end_run);
+      }
+      done++;
+    } else if (end_run > 0) {
+      const uint32_t passed = end_run < count - done ? end_run : count - done;
+      end_run -= passed;
+      done += passed;
+    } else {
+      uint64_t found = 0;
+      is_good = read_first(&r, &band, block, marks == NULL ? &found : &marks[x], &end_run);
+      seen |= found;
+      done++;
+    }
+  }
+  c->seen = seen;
+  scan->end_run = end_run;
+  reader_close(&r, &d->in);
+  return is_good ? (int32_t)done : -1;
+}
+
+#if defined(__x86_64__)
+__attribute__((target("bmi,bmi2,popcnt"))) static int32_t read_first_bmi2(
+    jpeg_decoder *d, uint32_t count, const uint8_t *stop) {
+  return read_ac_blocks(d, count, stop, false);
+}
+
+__attribute__((target("bmi,bmi2,popcnt"))) static int32_t read_refinement_bmi2(
+    jpeg_decoder *d, uint32_t count, const uint8_t *stop) {
+  return read_ac_blocks(d, count, stop, true);
+}
+
+static bool has_bmi2(void) {
+  return __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+}
+#endif
+
+static int32_t read_ac_row(jpeg_decoder *d, uint32_t count, const uint8_t *stop) {
+  const bool is_refinement = d->scan.high_bit != 0;
+#if defined(__x86_64__)
+  if (has_bmi2()) {
+    return is_refinement ? read_refinement_bmi2(d, count, stop) : read_first_bmi2(d, count, stop);
+  }
+#endif
+  return is_refinement ? read_ac_blocks(d, count, stop, true) : read_ac_blocks(d, count, stop, false);
+}
+
+static int32_t read_dc_units(jpeg_decoder *d, uint32_t count, const uint8_t *stop) {
+  jpeg_reader r = reader_open(&d->in);
+  uint32_t done = 0;
+  bool is_good = true;
+  for (; done < count && r.next <= stop && is_good; done++) {
+    is_good = read_dc_unit(d, &r, d->scan.mcu_x + done);
+  }
+  reader_close(&r, &d->in);
+  return is_good ? (int32_t)done : -1;
+}
+
+// MARK: Scans and rows
+
+ccodecs_status ccodecs_jpeg_progressive_read(jpeg_decoder *d, ccodecs_input *window) {
+  jpeg_scan *scan = &d->scan;
+  while (!scan->is_skipped && scan->mcu_y < scan->mcus_down) {
+    const uint8_t *stop;
+    ccodecs_status status = ccodecs_jpeg_scan_prepare(d, window, &stop);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+    uint32_t count = scan->mcus_across - scan->mcu_x;
+    count = d->restart_interval == 0 || count < scan->restart_left ? count : scan->restart_left;
+    const int32_t done = scan->spectral_start == 0 ? read_dc_units(d, count, stop) : read_ac_row(d, count, stop);
+    if (d->in.marker != 0 && ccodecs_jpeg_scan_is_cut(d, done >= 0)) {
+      // What the scan lacks is a little sharpness; later scans may bring even that.
+      d->base.header.warnings |= CCODECS_WARNING_DAMAGED;
+      scan->mcu_y = scan->mcus_down;
+      return CCODECS_OK;
+    }
+    status = ccodecs_jpeg_scan_check(d, done >= 0);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+    scan->mcu_x += (uint32_t)done;
+    scan->restart_left -= d->restart_interval == 0 ? 0 : (uint32_t)done;
+    if (scan->mcu_x == scan->mcus_across) {
+      scan->mcu_x = 0;
+      scan->mcu_y++;
+      for (uint32_t i = 0; i < scan->component_count; i++) {
+        jpeg_component *c = scan->components[i];
+        pass_rows(d, c, scan->mcu_y * (scan->component_count == 1 ? 1u : c->vertical));
+      }
+    }
+  }
+  return CCODECS_OK;
+}
+
+/// The highest zigzag index in a tile that may not be zero.
+static uint32_t extent_of(const jpeg_component *c, const uint64_t *marks) {
+  uint64_t all = c->seen;
+  if (marks != NULL) {
+    all = 0;
+    for (uint32_t i = 0; i < JPEG_LANES; i++) {
+      all |= marks[i];
+    }
+  }
+  return all == 0 ? 0 : 63 - (uint32_t)__builtin_clzll(all);
+}
+
+void ccodecs_jpeg_progressive_output(jpeg_decoder *d, uint32_t mcu_row) {
+  for (uint32_t i = 0; i < d->component_count; i++) {
+    jpeg_component *c = &d->components[i];
+    for (uint32_t row = 0; row < c->vertical; row++) {
+      const uint32_t y = mcu_row * c->vertical + row;
+      const int16_t *tile = block_at(d, c, 0, y);
+      const uint64_t *marks = marks_at(c, y);
+      uint8_t *samples = c->samples.bytes + (size_t)row * d->n * c->stride;
+      for (uint32_t x = 0; x < tiles_across(c); x++) {
+        const uint32_t extent = extent_of(c, marks == NULL ? NULL : marks + (size_t)x * JPEG_LANES);
+        d->transform(tile, c->quant, samples + (size_t)x * JPEG_LANES * d->n, c->stride, extent);
+        tile += tile_size(d->n);
+      }
+    }
+    pass_rows(d, c, mcu_row * c->vertical);
+  }
+}

@@ -1,0 +1,473 @@
+// Sequential scans of the native JPEG decoder: T.81 F.2, and what progressive scans share with them.
+//
+// decode_units is one long function on purpose: the bit buffer must stay in registers from block to block.
+
+#include "jpeg_bits.h"
+
+#include <string.h>
+
+// MARK: Preparation
+
+/// More bits skip more symbols, but a table of 8192 entries is only worth its making for a large picture.
+static uint32_t skip_bits(const jpeg_decoder *d) {
+  if (d->is_progressive || d->limit == 64) {
+    return 0;
+  }
+  const uint64_t pixels = (uint64_t)d->base.header.width * d->base.header.height;
+  return pixels >= 4000000 ? JPEG_SKIP_BITS : pixels >= 1000000 ? 12 : pixels >= 250000 ? 11 : 10;
+}
+
+static ccodecs_status prepare_table(jpeg_decoder *d, bool is_dc, uint32_t index) {
+  if (index >= 4) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a scan uses Huffman table %u", index);
+  }
+  jpeg_code *code = is_dc ? &d->dc_codes[index] : &d->ac_codes[index];
+  if (!code->is_defined && index < 2 && !d->is_progressive) {
+    ccodecs_jpeg_code_standard(code, is_dc, index);
+  }
+  if (!code->is_defined) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "Huffman table %u is not defined", index);
+  }
+  const jpeg_table_kind ac_kind = d->is_progressive ? JPEG_TABLE_PROGRESSIVE_AC : JPEG_TABLE_AC;
+  const jpeg_table_kind kind = is_dc ? JPEG_TABLE_DC : ac_kind;
+  jpeg_table **table = is_dc ? &d->dc_tables[index] : &d->ac_tables[index];
+  const uint32_t bits = is_dc ? 0 : skip_bits(d);
+  if (*table == NULL) {
+    *table = ccodecs_allocate(d->base.budget, ccodecs_jpeg_table_bytes(kind, bits));
+    if (*table == NULL) {
+      return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for Huffman tables");
+    }
+  }
+  if (!ccodecs_jpeg_table_build(*table, code, kind, bits)) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "Huffman table %u is not a Huffman code", index);
+  }
+  return CCODECS_OK;
+}
+
+static ccodecs_status prepare_component(jpeg_decoder *d, jpeg_component *c) {
+  if (!c->has_quant) {
+    if (c->quant_index >= 4 || !d->has_quant[c->quant_index]) {
+      return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "quantisation table %u is not defined", c->quant_index);
+    }
+    for (uint32_t v = 0; v < d->n; v++) {
+      for (uint32_t u = 0; u < d->n; u++) {
+        c->quant[v * d->n + u] = d->quant[c->quant_index][v * 8 + u];
+      }
+    }
+    c->has_quant = true;
+  }
+  const jpeg_scan *scan = &d->scan;
+  const bool needs_dc = !d->is_progressive || (scan->spectral_start == 0 && scan->high_bit == 0);
+  const bool needs_ac = !d->is_progressive || scan->spectral_start != 0;
+  ccodecs_status status = needs_dc ? prepare_table(d, true, c->dc_index) : CCODECS_OK;
+  if (status == CCODECS_OK && needs_ac) {
+    status = prepare_table(d, false, c->ac_index);
+  }
+  return status;
+}
+
+/// Lists the blocks of a unit, and gives each its tiles in the group.
+static ccodecs_status plan_blocks(jpeg_decoder *d) {
+  jpeg_scan *scan = &d->scan;
+  const bool is_single = scan->component_count == 1;
+  uint32_t tile_count = 0;
+  scan->block_count = 0;
+  for (uint32_t i = 0; i < scan->component_count; i++) {
+    const jpeg_component *c = scan->components[i];
+    const uint32_t across = is_single ? 1 : c->horizontal;
+    const uint32_t down = is_single ? 1 : c->vertical;
+    if (scan->block_count + across * down > JPEG_MAX_MCU_BLOCKS) {
+      return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a scan has more than 10 blocks in a unit");
+    }
+    for (uint32_t row = 0; row < down; row++, tile_count += across) {
+      for (uint32_t column = 0; column < across; column++) {
+        scan->blocks[scan->block_count++] = (jpeg_block_plan){
+            .dc = c->dc_index < 4 ? d->dc_tables[c->dc_index] : NULL,
+            .ac = c->ac_index < 4 ? d->ac_tables[c->ac_index] : NULL,
+            .tiles = d->group == NULL ? NULL : d->group + (size_t)tile_count * d->tile_size,
+            .extents = d->extents + tile_count,
+            .component = (uint8_t)i,
+            .across = (uint8_t)across,
+            .column = (uint8_t)column,
+        };
+      }
+    }
+  }
+  return CCODECS_OK;
+}
+
+ccodecs_status ccodecs_jpeg_scan_start(jpeg_decoder *d) {
+  jpeg_scan *scan = &d->scan;
+  const uint32_t limit = d->base.limits.max_scans;
+  if (limit != 0 && d->scan_count > limit) {
+    return ccodecs_decoder_fail(
+        &d->base, CCODECS_LIMIT, "the picture has more scans than the limit max_scans of %u", limit);
+  }
+  if (scan->component_count == 1) {
+    scan->mcus_across = scan->components[0]->blocks_across;
+    scan->mcus_down = scan->components[0]->blocks_down;
+  } else {
+    const uint32_t unit = 8 * d->max_horizontal;
+    scan->mcus_across = (d->base.header.width + unit - 1) / unit;
+    scan->mcus_down = d->mcu_rows;
+  }
+  if (d->is_progressive) {
+    const ccodecs_status status = ccodecs_jpeg_progressive_start(d);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+  } else if (scan->spectral_start != 0 || scan->spectral_end != 63 || scan->high_bit != 0 || scan->low_bit != 0) {
+    d->base.header.warnings |= CCODECS_WARNING_DAMAGED;
+  }
+  for (uint32_t i = 0; i < scan->component_count; i++) {
+    jpeg_component *c = scan->components[i];
+    if (!d->is_progressive && c->has_scan) {
+      return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a component of a sequential picture has two scans");
+    }
+    c->has_scan = true;
+    const ccodecs_status status = prepare_component(d, c);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+  }
+  scan->restart_left = d->restart_interval;
+  ccodecs_jpeg_input_reset(&d->in);
+  return plan_blocks(d);
+}
+
+// MARK: Restarts and ends
+
+/// The failure that fits an overrun.
+static ccodecs_status overrun(jpeg_decoder *d) {
+  if (d->in.marker == 0) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the input ends inside a scan");
+  }
+  return ccodecs_decoder_fail(
+      &d->base, CCODECS_CORRUPT, "marker 0x%02x cuts a scan's entropy-coded data short", d->in.marker);
+}
+
+/// Takes the restart marker that is due. CCODECS_OK, CCODECS_NEEDS_INPUT or the failure.
+static ccodecs_status restart(jpeg_decoder *d, ccodecs_input *window) {
+  jpeg_scan *scan = &d->scan;
+  bool has_dropped = false;
+  const bool is_there = ccodecs_jpeg_input_drop(&d->in, window, &has_dropped);
+  d->base.header.warnings |= has_dropped ? CCODECS_WARNING_DAMAGED : 0u;
+  if (!is_there) {
+    return CCODECS_NEEDS_INPUT;
+  }
+  if (d->in.marker == 0) {
+    return overrun(d);
+  }
+  if (d->in.marker != 0xD0 + scan->restart_next) {
+    return ccodecs_decoder_fail(
+        &d->base, CCODECS_CORRUPT, "marker 0x%02x stands where restart marker %u is due", d->in.marker,
+        scan->restart_next);
+  }
+  ccodecs_jpeg_input_reset(&d->in);
+  memset(scan->predictions, 0, sizeof scan->predictions);
+  scan->end_run = 0;
+  scan->restart_next = (scan->restart_next + 1) & 7;
+  scan->restart_left = d->restart_interval;
+  return CCODECS_OK;
+}
+
+// MARK: Blocks
+
+/// A symbol that its entry does not hold whole, after a refill: how far it leads, and its value. False for a code that
+/// is not there.
+INLINE bool read_slow(jpeg_reader *r, const jpeg_table *table, uint32_t entry, uint32_t *advance, int32_t *value) {
+  jpeg_symbol symbol;
+  if (!take_slow(r, table, entry, &symbol)) {
+    return false;
+  }
+  if (symbol.size == 0) {
+    *advance = symbol.run == 15 ? 16 : JPEG_ADVANCE_END;
+    *value = 0;
+    return true;
+  }
+  *advance = symbol.run + 1;
+  *value = take_value(r, symbol.size);
+  return true;
+}
+
+/// Passes over the symbols of a block from zigzag index `k` on, which is below 64.
+INLINE bool skip_ac(jpeg_reader *r, const jpeg_table *table, uint32_t k) {
+  const uint16_t *skips = table->skips;
+  const uint32_t shift = table->skip_shift;
+  for (;;) {
+    uint32_t entry;
+    uint32_t next;
+    refill(r);
+#define SKIP_STEP                                                                                                    \
+  entry = skips[r->bits >> shift];                                                                                   \
+  next = k + (entry >> 6);                                                                                           \
+  if (next >= 64) {                                                                                                  \
+    goto at_end;                                                                                                     \
+  }                                                                                                                  \
+  consume(r, entry);                                                                                                 \
+  k = next;
+    SKIP_STEP
+    SKIP_STEP
+    SKIP_STEP
+    SKIP_STEP
+#undef SKIP_STEP
+    continue;
+  at_end:
+    if (next == 64 || (next >= 128 && next < 192)) {
+      consume(r, entry);
+      return true;
+    }
+    // The block ends amid the entry's symbols, or the symbol is too long: take one.
+    refill(r);
+    const uint32_t single = table->values[r->bits >> (64 - JPEG_VALUE_BITS)];
+    uint32_t advance = single >> 8 & 0xFF;
+    if (advance == JPEG_ADVANCE_SLOW) {
+      int32_t value;
+      if (!read_slow(r, table, single, &advance, &value)) {
+        return false;
+      }
+    } else {
+      consume(r, single);
+    }
+    k += advance;
+    if (k >= 64) {
+      return true;
+    }
+  }
+}
+
+/// Reads the AC coefficients of a block, those from `limit` on without their values. *last is the zigzag index of the
+/// last one that was read, or more. Starts with the 45 bits that a DC difference leaves of a refill.
+INLINE bool read_ac(
+    jpeg_reader *r, const jpeg_table *table, int16_t *block, const uint16_t *places, uint32_t limit, uint32_t *last) {
+  const uint64_t *pairs = table->pairs;
+  uint32_t k = 1;
+  for (;;) {
+    uint64_t entry;
+    uint64_t before;
+#define VALUE_STEP                                                                                                   \
+  entry = pairs[r->bits >> (64 - JPEG_PAIR_BITS)];                                                                   \
+  before = r->bits;                                                                                                  \
+  consume(r, (uint32_t)entry);                                                                                       \
+  block[places[k + (entry >> 8 & 0xFF)]] = (int16_t)(entry >> 32);                                                   \
+  k += entry >> 16 & 0xFF;                                                                                           \
+  block[places[k]] = (int16_t)(entry >> 48);                                                                         \
+  if ((k | (entry & JPEG_PAIR_ENDS)) >= limit) {                                                                     \
+    goto at_limit;                                                                                                   \
+  }
+    VALUE_STEP
+    VALUE_STEP
+    VALUE_STEP
+    VALUE_STEP
+#undef VALUE_STEP
+    refill(r);
+    continue;
+  at_limit:
+    if (k >= 64 && k < JPEG_ADVANCE_END) {
+      // The block is full. What the entry has behind its last coefficient belongs to the next block.
+      const uint32_t first = k - (entry >> 16 & 0xFF) + (entry >> 8 & 0xFF);
+      const uint32_t ends = entry & JPEG_PAIR_ENDS ? table->end_length : 0;
+      const uint32_t length = first >= 64 ? entry >> 24 & JPEG_LENGTH : (entry & JPEG_LENGTH) - ends;
+      r->bits = before << length;
+      r->count += (uint32_t)(entry & JPEG_LENGTH) - length;
+      if (first >= 64) {
+        block[places[first]] = (int16_t)(entry >> 32);
+      }
+      *last = 63;
+      return true;
+    }
+    if (entry & JPEG_PAIR_ENDS) {
+      *last = k >= JPEG_ADVANCE_END ? k - JPEG_ADVANCE_END - 1 : k - 1;
+      return true;
+    }
+    if (k >= JPEG_ADVANCE_SLOW) {
+      uint32_t advance;
+      int32_t value;
+      refill(r);
+      if (!read_slow(r, table, (uint32_t)(entry >> 32) << 16, &advance, &value)) {
+        return false;
+      }
+      k += advance - JPEG_ADVANCE_SLOW;
+      block[places[k]] = (int16_t)value;
+      if (k < limit) {
+        refill(r);
+        continue;
+      }
+    }
+    *last = k >= JPEG_ADVANCE_END ? k - JPEG_ADVANCE_END - 1 : k - 1;
+    return k >= 64 || skip_ac(r, table, k);
+  }
+}
+
+/// Decodes up to `mcu_count` units while `in.next` is not behind `stop`. How many; less than 0 for a bad code.
+INLINE int32_t decode_units(jpeg_decoder *d, uint32_t mcu_count, const uint8_t *stop, const uint32_t limit) {
+  jpeg_scan *scan = &d->scan;
+  jpeg_reader r = reader_open(&d->in);
+  const size_t tile_size = d->tile_size;
+  const uint16_t *places = d->places;
+  const jpeg_block_plan *plans_end = scan->blocks + scan->block_count;
+  uint32_t predictions[3];
+  memcpy(predictions, scan->predictions, sizeof predictions);
+  const uint32_t first = scan->mcu_x % JPEG_LANES;
+  uint32_t done = 0;
+  bool is_good = true;
+  for (; done < mcu_count && r.next <= stop && is_good; done++) {
+    for (const jpeg_block_plan *plan = scan->blocks; plan < plans_end && is_good; plan++) {
+      const uint32_t position = (first + done) * plan->across + plan->column;
+      int16_t *block = plan->tiles + position / JPEG_LANES * tile_size + position % JPEG_LANES;
+      int32_t difference;
+      is_good = take_dc(&r, plan->dc, &difference);
+      const uint32_t dc = predictions[plan->component] + (uint32_t)difference;
+      predictions[plan->component] = dc;
+      block[0] = (int16_t)dc;
+      if (limit == 1) {
+        is_good = is_good && skip_ac(&r, plan->ac, 1);
+      } else {
+        uint32_t last = 0;
+        is_good = is_good && read_ac(&r, plan->ac, block, places, limit, &last);
+        uint16_t *extent = &plan->extents[position / JPEG_LANES];
+        *extent = last > *extent ? (uint16_t)last : *extent;
+      }
+    }
+  }
+  memcpy(scan->predictions, predictions, sizeof predictions);
+  reader_close(&r, &d->in);
+  return is_good ? (int32_t)done : -1;
+}
+
+typedef int32_t (*jpeg_decode)(jpeg_decoder *d, uint32_t mcu_count, const uint8_t *stop);
+
+#define DECODE(name, limit)                                                                                          \
+  static int32_t name(jpeg_decoder *d, uint32_t mcu_count, const uint8_t *stop) {                                   \
+    return decode_units(d, mcu_count, stop, limit);                                                                  \
+  }
+
+DECODE(decode_full, 64)
+DECODE(decode_reduced, d->limit)
+DECODE(decode_dc, 1)
+
+static jpeg_decode choose_plain(uint32_t limit) {
+  return limit == 64 ? decode_full : limit == 1 ? decode_dc : decode_reduced;
+}
+
+#if defined(__x86_64__)
+// With BMI2 a shift takes its count from any register, and needs no instruction to mask it.
+#define DECODE_BMI2(name, limit) __attribute__((target("bmi,bmi2"))) DECODE(name, limit)
+
+DECODE_BMI2(decode_full_bmi2, 64)
+DECODE_BMI2(decode_reduced_bmi2, d->limit)
+DECODE_BMI2(decode_dc_bmi2, 1)
+
+static jpeg_decode choose(uint32_t limit) {
+  if (!__builtin_cpu_supports("bmi2")) {
+    return choose_plain(limit);
+  }
+  return limit == 64 ? decode_full_bmi2 : limit == 1 ? decode_dc_bmi2 : decode_reduced_bmi2;
+}
+#else
+static jpeg_decode choose(uint32_t limit) {
+  return choose_plain(limit);
+}
+#endif
+
+// MARK: Rows
+
+/// Transforms the group that ends before unit `end` of the row, and clears it.
+static void flush_group(jpeg_decoder *d, uint32_t end) {
+  jpeg_scan *scan = &d->scan;
+  const uint32_t first = (end - 1) / JPEG_LANES * JPEG_LANES;
+  const uint32_t n = d->n;
+  for (uint32_t i = 0; i < scan->block_count; i++) {
+    const jpeg_block_plan *plan = &scan->blocks[i];
+    if (plan->column != 0) {
+      continue; // the first block of each row of a unit stands for the row
+    }
+    jpeg_component *c = scan->components[plan->component];
+    uint32_t row = 0; // of blocks, in the plane
+    for (uint32_t j = 0; j < i; j++) {
+      row += scan->blocks[j].component == plan->component && scan->blocks[j].column == 0;
+    }
+    if (d->is_multiscan) {
+      row += scan->mcu_y * (scan->component_count == 1 ? 1u : c->vertical);
+    }
+    uint8_t *samples = c->samples.bytes + (size_t)row * n * c->stride + (size_t)first * plan->across * n;
+    const uint32_t block_count = (end - first) * plan->across;
+    for (uint32_t tile = 0; tile * JPEG_LANES < block_count; tile++) {
+      int16_t *coefficients = plan->tiles + (size_t)tile * d->tile_size;
+      d->transform(
+          coefficients, c->quant, samples + (size_t)tile * JPEG_LANES * n, c->stride, plan->extents[tile]);
+      memset(coefficients, 0, (size_t)n * n * JPEG_LANES * sizeof *coefficients);
+      plan->extents[tile] = 0;
+    }
+  }
+}
+
+/// The last place from which a whole unit can be decoded; NULL when there is none.
+static const uint8_t *last_start(const jpeg_decoder *d) {
+  if (d->in.is_ended) {
+    return d->in.bytes + d->in.count + 8;
+  }
+  const size_t most = (size_t)d->scan.block_count * JPEG_BLOCK_BYTES + 16;
+  return d->in.count < most ? NULL : d->in.bytes + d->in.count - most;
+}
+
+ccodecs_status ccodecs_jpeg_scan_prepare(jpeg_decoder *d, ccodecs_input *window, const uint8_t **stop) {
+  if (d->restart_interval != 0 && d->scan.restart_left == 0) {
+    const ccodecs_status status = restart(d, window);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+  }
+  *stop = last_start(d);
+  if (*stop == NULL || d->in.bytes + d->in.next > *stop) {
+    ccodecs_jpeg_input_fill(&d->in, window);
+    *stop = last_start(d);
+  }
+  return *stop == NULL || d->in.bytes + d->in.next > *stop ? CCODECS_NEEDS_INPUT : CCODECS_OK;
+}
+
+bool ccodecs_jpeg_scan_is_cut(const jpeg_decoder *d, bool is_good) {
+  const bool is_near_end = d->in.count * 8 + d->in.bit_count < d->in.next * 8 + 16; // then a bad code is a cut one
+  return d->in.is_ended && (ccodecs_jpeg_input_is_overrun(&d->in) || (!is_good && is_near_end));
+}
+
+ccodecs_status ccodecs_jpeg_scan_check(jpeg_decoder *d, bool is_good) {
+  if (ccodecs_jpeg_scan_is_cut(d, is_good)) {
+    return overrun(d);
+  }
+  if (is_good) {
+    return CCODECS_OK;
+  }
+  return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a code is not in its Huffman table");
+}
+
+ccodecs_status ccodecs_jpeg_scan_read_row(jpeg_decoder *d, ccodecs_input *window) {
+  jpeg_scan *scan = &d->scan;
+  const jpeg_decode decode = choose(d->limit);
+  for (;;) {
+    const uint8_t *stop;
+    ccodecs_status status = ccodecs_jpeg_scan_prepare(d, window, &stop);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+    uint32_t count = JPEG_LANES - scan->mcu_x % JPEG_LANES;
+    count = count < scan->mcus_across - scan->mcu_x ? count : scan->mcus_across - scan->mcu_x;
+    count = d->restart_interval == 0 || count < scan->restart_left ? count : scan->restart_left;
+    const int32_t done = decode(d, count, stop);
+    status = ccodecs_jpeg_scan_check(d, done >= 0);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+    scan->mcu_x += (uint32_t)done;
+    scan->restart_left -= d->restart_interval == 0 ? 0 : (uint32_t)done;
+    const bool is_row_done = scan->mcu_x == scan->mcus_across;
+    if (done > 0 && (is_row_done || scan->mcu_x % JPEG_LANES == 0)) {
+      flush_group(d, scan->mcu_x);
+    }
+    if (is_row_done) {
+      scan->mcu_x = 0;
+      scan->mcu_y++;
+      return CCODECS_ROWS_READY;
+    }
+  }
+}

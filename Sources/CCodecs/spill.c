@@ -1,0 +1,140 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE // posix_fallocate, openat
+#endif
+
+#include "spill.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum {
+  /// Let go at a time: large enough that the calls cost nothing.
+  STEP_BYTES = 512 << 10,
+  /// What stays resident of a file: a step, and the row of blocks that is worked on.
+  WINDOW_BYTES = 2 * STEP_BYTES,
+};
+
+uint64_t ccodecs_spill_charge(uint64_t byte_count, uint32_t block_count, const ccodecs_limits *limits) {
+  const uint64_t in_memory = byte_count + 128ull * block_count;
+  const uint64_t at_most = CCODECS_SPILL_BYTES + (uint64_t)WINDOW_BYTES * block_count;
+  return limits->can_spill && in_memory > at_most ? at_most : in_memory;
+}
+
+/// A file without a name, of `byte_count` bytes that the disk has; or -1.
+static int open_file(int directory, size_t byte_count) {
+  static atomic_uint serial;
+  int file = -1;
+  for (int attempt = 0; attempt < 64 && file < 0; attempt++) {
+    char name[64];
+    snprintf(name, sizeof name, ".image-worker-%ld-%u", (long)getpid(), atomic_fetch_add(&serial, 1));
+    file = openat(directory, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file >= 0) {
+      unlinkat(directory, name, 0);
+    } else if (errno != EEXIST) {
+      return -1;
+    }
+  }
+  if (file < 0) {
+    return -1;
+  }
+#if defined(__linux__)
+  const bool has_room = posix_fallocate(file, 0, (off_t)byte_count) == 0;
+#else
+  const bool has_room = ftruncate(file, (off_t)byte_count) == 0;
+#endif
+  if (!has_room) {
+    close(file);
+    return -1;
+  }
+  return file;
+}
+
+int ccodecs_spill_open(const char *path) {
+  const int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) {
+    return -1;
+  }
+  const int probe = open_file(directory, 1);
+  if (probe < 0) {
+    close(directory);
+    return -1;
+  }
+  close(probe);
+  return directory;
+}
+
+void ccodecs_spill_close(int directory) {
+  close(directory);
+}
+
+static bool create_file(ccodecs_spill *spill, const ccodecs_limits *limits, ccodecs_budget *budget) {
+  if (!ccodecs_budget_charge(budget, WINDOW_BYTES)) {
+    return false;
+  }
+  const int file = open_file(limits->spill_directory, spill->byte_count);
+  void *map = file < 0 ? MAP_FAILED : mmap(NULL, spill->byte_count, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (file >= 0) {
+    close(file); // the map keeps it
+  }
+  if (map == MAP_FAILED) {
+    ccodecs_budget_refund(budget, WINDOW_BYTES);
+    return false;
+  }
+  spill->bytes = map;
+  spill->is_file = true;
+  return true;
+}
+
+bool ccodecs_spill_create(
+    ccodecs_spill *spill, uint64_t byte_count, const ccodecs_limits *limits, ccodecs_budget *budget) {
+  memset(spill, 0, sizeof *spill);
+  if (byte_count > SIZE_MAX / 2) {
+    return false;
+  }
+  spill->byte_count = (size_t)byte_count;
+  if (limits->can_spill && budget->used + byte_count > CCODECS_SPILL_BYTES) {
+    return create_file(spill, limits, budget);
+  }
+  spill->bytes = ccodecs_allocate(budget, spill->byte_count);
+  if (spill->bytes != NULL) {
+    memset(spill->bytes, 0, spill->byte_count);
+  }
+  return spill->bytes != NULL;
+}
+
+/// Lets go of the pages from `first` to `end`; what they hold stays in the file.
+static void let_go(ccodecs_spill *spill, size_t first, size_t end) {
+  if (end > first) {
+    madvise(spill->bytes + first, end - first, MADV_DONTNEED);
+  }
+}
+
+void ccodecs_spill_pass(ccodecs_spill *spill, size_t offset) {
+  if (!spill->is_file) {
+    return;
+  }
+  if (offset < spill->resident) { // the pass before may have ended anywhere
+    let_go(spill, spill->resident, spill->byte_count);
+    spill->resident = 0;
+  }
+  const size_t end = offset / STEP_BYTES * STEP_BYTES; // a multiple of every page size
+  if (end > spill->resident) {
+    let_go(spill, spill->resident, end);
+    spill->resident = end;
+  }
+}
+
+void ccodecs_spill_destroy(ccodecs_spill *spill, ccodecs_budget *budget) {
+  if (spill->is_file) {
+    munmap(spill->bytes, spill->byte_count);
+    ccodecs_budget_refund(budget, WINDOW_BYTES);
+  } else {
+    ccodecs_free(budget, spill->bytes);
+  }
+  memset(spill, 0, sizeof *spill);
+}

@@ -1,0 +1,104 @@
+/// The filters that exist, by the names that callers give.
+///
+/// Colours are sRGB values between 0 and 1, as stored and not linear, unless a filter says otherwise; so are those of
+/// the filter functions of CSS. A filter's result is mixed with its input by its intensity, and then clamped.
+package enum FilterKind: String, Sendable, Hashable, CaseIterable {
+  /// Filter Effects Module Level 1 (W3C), `grayscale()`.
+  case grayscale
+  /// Filter Effects Module Level 1, `sepia()`.
+  case sepia
+  /// Filter Effects Module Level 1, `invert()`.
+  case invert
+  /// Filter Effects Module Level 1, `brightness()`.
+  case brightness
+  /// Filter Effects Module Level 1, `contrast()`.
+  case contrast
+  /// Filter Effects Module Level 1, `saturate()`.
+  case saturation
+  /// Filter Effects Module Level 1, `hue-rotate()`.
+  case hue
+  /// Filter Effects Module Level 1, `feFuncR` and its like of type `gamma`.
+  case gamma
+  /// Linear light by the transfer function of sRGB (IEC 61966-2-1), multiplied.
+  case exposure
+  /// Compositing and Blending Level 1 (W3C), blend mode `multiply`, with a picture of one colour.
+  case tint
+  /// Luminance, as `grayscale` has it, as a place on the line between two colours.
+  case duotone
+  /// Multiplies by 1 - s, where s rises smoothly from the radius on; distances are 0 at the centre and 1 at the corners.
+  case vignette
+  /// Filter Effects Module Level 1, `feGaussianBlur` with `edgeMode` `duplicate`.
+  case blur
+  /// Unsharp mask: colour + amount * (colour - blurred).
+  case sharpen
+  /// Every pixel of a block is the block's mean.
+  case pixelate
+  /// White where luminance, as `grayscale` has it, is at least the level; else black.
+  case threshold
+
+  /// One sentence for whoever chooses among filters.
+  package var summary: String {
+    switch self {
+    case .grayscale: "Gray of the same luminance."
+    case .sepia: "The brown of old photographs."
+    case .invert: "The negative."
+    case .brightness: "Multiplies colours."
+    case .contrast: "Multiplies the distance from middle gray."
+    case .saturation: "Multiplies the distance from gray of the same luminance."
+    case .hue: "Turns the hue, keeping luminance."
+    case .gamma: "Bends tones: amplitude * colour ^ exponent + offset."
+    case .exposure: "Multiplies linear light by 2 ^ stops."
+    case .tint: "Multiplies by a colour, as light seen through coloured glass."
+    case .duotone: "Luminance as a mixture of a dark and a light colour."
+    case .vignette: "Darkens towards the corners."
+    case .blur: "Gaussian blur, alpha included."
+    case .sharpen: "Unsharp mask."
+    case .pixelate: "Square blocks of their mean colour, from the upper left corner on."
+    case .threshold: "White where luminance reaches a level, black elsewhere."
+    }
+  }
+
+  /// The parameters that the filter takes, in the order in which they are listed.
+  package var parameters: [FilterParameter] {
+    switch self {
+    case .grayscale, .sepia, .invert: []
+    case .brightness, .contrast: [FilterParameter("amount", 0...8, default: 1.5, "factor; 1 changes nothing")]
+    case .saturation: [FilterParameter("amount", 0...8, default: 1.5, "factor; 0 is gray, 1 changes nothing")]
+    case .hue: [FilterParameter("angle", -360...360, default: 90, "degrees")]
+    case .gamma:
+      [
+        FilterParameter("exponent", 0.1...10, default: 1 / 2.2, "below 1 brightens"),
+        FilterParameter("amplitude", 0...8, default: 1, "factor"),
+        FilterParameter("offset", -1...1, default: 0, "share of white that is added"),
+      ]
+    case .exposure: [FilterParameter("stops", -8...8, default: 1, "doublings of the light")]
+    case .tint: Self.color("", of: "the glass", default: (255, 220, 180))
+    case .duotone:
+      Self.color("dark_", of: "black", default: (20, 30, 90))
+        + Self.color("light_", of: "white", default: (255, 220, 160))
+    case .vignette:
+      [
+        FilterParameter("radius", 0...1, default: 0.5, "where it begins; 0 is the centre, 1 the corners"),
+        FilterParameter("softness", 0.01...2, default: 0.5, "how much farther out it is black, in the same unit"),
+      ]
+    case .blur: [FilterParameter("radius", 0.1...50, default: 4, "standard deviation in pixels of the result")]
+    case .sharpen:
+      [
+        FilterParameter("radius", 0.1...50, default: 1, "standard deviation in pixels of the result"),
+        FilterParameter("amount", 0...5, default: 1, "factor of what is added"),
+        FilterParameter("threshold", 0...1, default: 0, "differences up to this share of white are left"),
+      ]
+    case .pixelate:
+      [FilterParameter("size", 1...256, default: 8, isWhole: true, "side of a block in pixels of the result")]
+    case .threshold: [FilterParameter("level", 0...1, default: 0.5, "luminance from which on it is white")]
+    }
+  }
+
+  private static func color(
+    _ prefix: String, of what: String, default color: (Double, Double, Double)
+  ) -> [FilterParameter] {
+    [("red", color.0), ("green", color.1), ("blue", color.2)].map { name, value in
+      FilterParameter("\(prefix)\(name)", 0...255, default: value, "\(name) of \(what)")
+    }
+  }
+}

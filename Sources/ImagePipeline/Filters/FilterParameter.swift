@@ -1,0 +1,38 @@
+/// A number that a filter can be given.
+package struct FilterParameter: Sendable, Hashable {
+  package let name: String
+  /// What it does, with its unit.
+  package let summary: String
+  package let range: ClosedRange<Double>
+  package let defaultValue: Double
+  /// Whether only whole numbers are allowed.
+  package let isWhole: Bool
+
+  init(
+    _ name: String, _ range: ClosedRange<Double>, default defaultValue: Double, isWhole: Bool = false, _ summary: String
+  ) {
+    self.name = name
+    self.range = range
+    self.defaultValue = defaultValue
+    self.isWhole = isWhole
+    self.summary = summary
+  }
+
+  /// Whether `value` lies in the range, and is whole where it must be.
+  package func allows(_ value: Double) -> Bool {
+    range.contains(value) && (!isWhole || value == value.rounded())
+  }
+
+  /// As in "between 0.1 and 50".
+  package var rangeDescription: String {
+    let kind = isWhole ? "a whole number " : ""
+    return "\(kind)between \(Self.text(range.lowerBound)) and \(Self.text(range.upperBound))"
+  }
+
+  /// The number with at most four digits after the point.
+  package static func text(_ value: Double) -> String {
+    let rounded = (value * 10_000).rounded() / 10_000
+    guard let whole = Int(exactly: rounded) else { return "\(rounded)" }
+    return "\(whole)"
+  }
+}

@@ -1,0 +1,57 @@
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#else
+  internal import Darwin
+#endif
+
+/// What becomes of one channel's value, whatever the others are, and wherever the pixel lies.
+///
+/// Every curve rises or falls throughout, so that the ends of a range go to the ends of its image.
+enum ToneCurve: Sendable, Hashable {
+  /// slope * x + intercept.
+  case linear(slope: Double, intercept: Double)
+  /// The mixture of x and amplitude * x ^ exponent + offset.
+  ///
+  /// Source: W3C Filter Effects Module Level 1, `feFuncR`, type `gamma`.
+  case power(exponent: Double, amplitude: Double, offset: Double, share: Double)
+  /// The mixture of x and encoded(gain * decoded(x)).
+  ///
+  /// Source: IEC 61966-2-1, the transfer function of sRGB.
+  case exposure(gain: Double, share: Double)
+
+  /// The value for `x`, 0 to 1, clamped to that.
+  func value(_ x: Double) -> Double { min(1, max(0, unclamped(x))) }
+
+  private func unclamped(_ x: Double) -> Double {
+    switch self {
+    case .linear(let slope, let intercept): slope * x + intercept
+    case .power(let exponent, let amplitude, let offset, let share):
+      x + share * (amplitude * pow(x, exponent) + offset - x)
+    case .exposure(let gain, let share): x + share * (Self.encoded(gain * Self.decoded(x)) - x)
+    }
+  }
+
+  /// What a channel can become when it lies in `range`.
+  func image(of range: ClosedRange<Double>) -> ClosedRange<Double> {
+    let ends = [value(range.lowerBound), value(range.upperBound)]
+    return min(ends[0], ends[1])...max(ends[0], ends[1])
+  }
+
+  var isIdentity: Bool {
+    switch self {
+    case .linear(let slope, let intercept): abs(slope - 1) < 1e-9 && abs(intercept) < 1e-9
+    case .power(let exponent, let amplitude, let offset, _): exponent == 1 && amplitude == 1 && offset == 0
+    case .exposure(let gain, _): gain == 1
+    }
+  }
+
+  private static func decoded(_ x: Double) -> Double {
+    x <= 0.04045 ? x / 12.92 : pow((x + 0.055) / 1.055, 2.4)
+  }
+
+  private static func encoded(_ x: Double) -> Double {
+    x <= 0.0031308 ? 12.92 * x : 1.055 * pow(x, 1 / 2.4) - 0.055
+  }
+}

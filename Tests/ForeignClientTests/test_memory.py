@@ -1,0 +1,91 @@
+"""What the whole worker holds while pictures of 100 megapixels go through it."""
+
+import re
+import struct
+import threading
+import zlib
+from pathlib import Path
+
+import pytest
+from conftest import Client, Worker, wait_until
+
+WIDTH, HEIGHT = 12_000, 8_400
+CHUNK = 256 << 10
+LIMIT_MIB = 120  # a share extension's on a phone
+
+
+def large_png() -> bytes:
+    """A gradient with a texture, so that no row is like the one above."""
+    deflate = zlib.compressobj(1)
+    data = bytearray()
+    texture = bytes((x * x // 7 + x) & 0xFF for x in range(WIDTH * 3 + 256))
+    for y in range(HEIGHT):
+        data += deflate.compress(b"\0" + texture[y % 251:y % 251 + WIDTH * 3])
+    data += deflate.flush()
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    header = struct.pack(">IIBBBBB", WIDTH, HEIGHT, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", bytes(data)) + chunk(b"IEND", b"")
+
+
+def peak_mib(worker: Worker) -> float:
+    status = Path(f"/proc/{worker.process.pid}/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024
+
+
+def upload(worker: Worker, picture: bytes, results: list, **configuration) -> None:
+    client = Client(worker)
+    start = client.start("large", configuration.pop("preset", ""))
+    for name, value in configuration.items():
+        setattr(start.start.configuration, name, value)
+
+    def requests():
+        yield start
+        for offset in range(0, len(picture), CHUNK):
+            yield client.chunk("large", picture[offset:offset + CHUNK])
+        yield client.end("large")
+
+    chunks, last = [], None
+    for response in client.batch(requests(), timeout=300):
+        last = response
+        chunks.append(response.chunk)
+    assert last.WhichOneof("part") == "report", last
+    results.append((b"".join(chunks), last.report))
+
+
+@pytest.fixture(scope="module")
+def pictures():
+    """The picture as a PNG, and as a JPEG that a worker made of it."""
+    png, results = large_png(), []
+    worker = Worker()
+    try:
+        upload(worker, png, results, compression_quality=0.8, preferred_format=2)
+    finally:
+        worker.stop()
+    jpeg, report = results[0]
+    assert (report.output.width, report.output.height) == (WIDTH, HEIGHT)
+    return {"png": png, "jpeg": jpeg}
+
+
+@pytest.mark.parametrize("kind", ["png", "jpeg"])
+def test_two_uploads_of_100_megapixels(pictures, kind):
+    worker, results = Worker(), []
+    try:
+        floor = worker.rss_mib()
+        threads = [
+            threading.Thread(target=upload, args=(worker, pictures[kind], results), kwargs={"preset": "compressedThumbnail"})
+            for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(results) == 2
+        for _, report in results:
+            assert report.peak_memory_bytes < 24 << 20
+            assert (report.output.width, report.output.height) == (1029, 720)
+        assert peak_mib(worker) < LIMIT_MIB
+        assert wait_until(lambda: worker.rss_mib() < floor + 40)
+    finally:
+        assert worker.stop() == 0, "".join(worker.log)
