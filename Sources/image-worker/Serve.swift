@@ -58,8 +58,7 @@ struct Serve: AsyncParsableCommand {
 
   func run() async throws {
     let environment = ProcessInfo.processInfo.environment
-    let settings = try await Settings.read(
-      flags: flags, file: configurationFile, environment: environment)
+    let settings = try await Settings.read(flags: flags, file: configurationFile, environment: environment)
     let metrics = MetricRegistry()
     let telemetry = Telemetry(
       configuration: TelemetryConfiguration(environment: environment, processAttributes: SystemInfo.attributes),

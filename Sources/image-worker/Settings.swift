@@ -30,9 +30,9 @@ struct Settings {
   /// - `file`: the path of a YAML file, or `nil`.
   /// - `environment`: the process' variables; `LOG_LEVEL` is read beside those of this worker's own.
   /// - Throws: `SettingsError` naming the setting, or what reading the file throws.
-  static func read(
-    flags: [String: ConfigContent], file: String?, environment: [String: String]
-  ) async throws -> Settings {
+  static func read(flags: [String: ConfigContent], file: String?, environment: [String: String]) async throws
+    -> Settings
+  {
     let values = flags.reduce(into: [AbsoluteConfigKey: ConfigValue]()) { values, flag in
       values[AbsoluteConfigKey([flag.key])] = ConfigValue(flag.value, isSecret: false)
     }

@@ -80,7 +80,7 @@ def test_a_call_is_one_trace_below_its_caller(collector):
         assert span.end_time_unix_nano <= server.end_time_unix_nano
     decode, encode = attributes(spans["decode"]), attributes(spans["encode"])
     assert decode["imageworker.format"] == "jpeg" and decode["imageworker.pixels"] == 240 * 160
-    assert decode["imageworker.decode_scale_eighths"] in (4, 8) and decode["imageworker.busy_ns"] > 0
+    assert decode["imageworker.decode_scale_eighths"] in range(1, 9) and decode["imageworker.busy_ns"] > 0
     assert encode["imageworker.bytes"] == responses[-1].report.output_bytes
     assert encode["imageworker.peak_memory_bytes"] == responses[-1].report.peak_memory_bytes
     assert b"secret" not in b"".join(span.SerializeToString() for span in collector.spans())
@@ -116,35 +116,36 @@ def threads(worker: Worker) -> dict[str, tuple[int, int]]:
             for task in Path(f"/proc/{worker.process.pid}/task").iterdir()}
 
 
-def running_seconds(before: dict, after: dict) -> float:
-    """CPU time of the process; and the time in which the threads that did most of it waited for a CPU, as a stage that
-    another process interrupts is busy nevertheless."""
+def bounds(before: dict, after: dict) -> tuple[float, float]:
+    """Nanoseconds that stages were busy at least and at most: the CPU time of the process; and with it the time in which
+    the threads that did most of the work waited for a CPU, as a stage that another process interrupts stays busy."""
     spent = [(cpu - before.get(name, (0, 0))[0], delay - before.get(name, (0, 0))[1]) for name, (cpu, delay) in after.items()]
     total = sum(cpu for cpu, _ in spent)
-    return (total + sum(delay for cpu, delay in spent if cpu > total / 4)) / 1e9
+    return total, total + sum(delay for cpu, delay in spent if cpu > total / 4)
 
 
 def test_busy_times_account_for_the_cpu_time(collector, tmp_path):
     path = tmp_path / "large.jpg"
-    Image.open(io.BytesIO(fixture_bytes("photo-420.jpg"))).resize((6000, 4000)).save(path, quality=92)
+    Image.open(io.BytesIO(fixture_bytes("photo-420.jpg"))).resize((6000, 4000)).save(path, quality=60)
     worker = traced(collector)
     client = Client(worker)
     request = client.message("ProcessImageRequest")(image=path.read_bytes())
     request.configuration.max_width = 3000
     method = client.call("ProcessImage", "unary_stream")
     list(method(request, timeout=60))  # what happens once in a process is no stage's
-    running = {}
+    limits = {}
     for _ in range(7):
         before = threads(worker)
         trace = list(method(request, timeout=60))[-1].report.trace_id
-        running[trace] = running_seconds(before, threads(worker))
+        limits[trace] = bounds(before, threads(worker))
     assert worker.stop() == 0
-    busy = dict.fromkeys(running, 0)
+    busy = dict.fromkeys(limits, 0)
     for span in collector.spans():
         if span.trace_id.hex() in busy:
-            busy[span.trace_id.hex()] += attributes(span).get("imageworker.busy_ns", 0) / 1e9
-    # What else runs on the machine disturbs single rounds, and never all alike.
-    assert statistics.median(busy[trace] / running[trace] for trace in running) == pytest.approx(1, abs=0.1)
+            busy[span.trace_id.hex()] += attributes(span).get("imageworker.busy_ns", 0)
+    # Within 10 %; on a machine with nothing else to do the two bounds are one.
+    assert statistics.median(busy[trace] / least for trace, (least, _) in limits.items()) > 0.9
+    assert statistics.median(busy[trace] / most for trace, (_, most) in limits.items()) < 1.1
 
 
 def test_nothing_is_lost_in_10000_requests(collector):

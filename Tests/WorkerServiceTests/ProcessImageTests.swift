@@ -240,6 +240,7 @@ struct ProcessImageTests {
         _ = try await client.process(Fixture.bytes("photo-420.jpg"), preset: "favicon")
       }
       let usual = getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0)
+      // The call's; then those of the queue, of decode, of resize and of encode.
       #expect(niceness.withLock { $0 } == [usual] + [Int32](repeating: min(usual + 5, 19), count: 4))
     }
   }
