@@ -93,7 +93,7 @@ let targets: [Target] = [
   // Embedded C: one push decoder and one encoder interface over the codec libraries.
   .target(
     name: "CCodecs",
-    dependencies: ["CLibISAL", "CLibJPEG", "CLibWebP", "CLibZ"],
+    dependencies: ["CLibISAL", "CLibJPEG", "CLibLCMS", "CLibWebP", "CLibZ"],
     cSettings: strictC),
   // Embedded C: resize, colour and orientation kernels; depends on nothing.
   .target(name: "CPixels", cSettings: strictC, linkerSettings: [.linkedLibrary("m")]),
@@ -105,6 +105,9 @@ let targets: [Target] = [
   .systemLibrary(
     name: "CLibISAL", path: "Sources/System/CLibISAL", pkgConfig: "libisal",
     providers: [.apt(["libisal-dev"]), .brew(["isa-l"])]),
+  .systemLibrary(
+    name: "CLibLCMS", path: "Sources/System/CLibLCMS", pkgConfig: "lcms2",
+    providers: [.apt(["liblcms2-dev"]), .brew(["little-cms2"])]),
   .systemLibrary(
     name: "CLibWebP", path: "Sources/System/CLibWebP", pkgConfig: "libwebp",
     providers: [.apt(["libwebp-dev"]), .brew(["webp"])]),

@@ -26,6 +26,8 @@ package struct Plan: Sendable, Hashable {
   package let filters: FilterChain
   /// What filters are given: RGB, with alpha when the picture has it; without filters, what the encoder takes.
   let filterFormat: PixelFormat
+  /// What colours are converted to sRGB in: inks, or what filters are given.
+  let profileFormat: PixelFormat
   /// An upper bound of what the picture will charge to its budget.
   package let workingSetByteCount: UInt64
   package let warnings: [String]
@@ -52,12 +54,16 @@ package struct Plan: Sendable, Hashable {
     background = configuration.background ?? .white
     filters = FilterChain(try Filter.resolve(configuration.filters ?? []))
     let (chain, colorFormat) = (filters, header.hasAlpha ? PixelFormat.rgba8 : .rgb8)
+    // A gray profile makes grays of grays: those need no other format.
+    let isGray = header.colorSpace == .gray && !header.hasAlpha
+    let isPassed = chain.isEmpty && (header.profileByteCount == 0 || isGray)
     encoder = try Self.encoder(
       header: header, outputSize: outputSize, configuration: configuration,
-      filteredFormat: chain.isEmpty ? nil : colorFormat)
+      coloredFormat: isPassed ? nil : colorFormat)
     warnings = Self.warnings(configuration)
     let encoderOptions = encoder
-    filterFormat = chain.isEmpty ? encoderOptions.pixelFormat : colorFormat
+    filterFormat = isPassed ? encoderOptions.pixelFormat : colorFormat
+    profileFormat = header.profileByteCount > 0 && header.colorSpace.isInk ? .cmyk8 : filterFormat
     let encodeByteCount = try withCodecErrors { () throws(CodecError) in try encoderOptions.estimatedByteCount() }
     let stages = Self.stagesByteCount(
       decodedSize: storedSize.scaledUp(eighths: decodeScale), outputSize: outputSize, header: header,
@@ -67,9 +73,9 @@ package struct Plan: Sendable, Hashable {
     workingSetByteCount = decodeByteCount + stages + UInt64(filterByteCount) + encodeByteCount
   }
 
-  /// - `filteredFormat`: what filters give; `nil` when there are none.
+  /// - `coloredFormat`: what filters and conversions of colours give; `nil` when there are none.
   private static func encoder(
-    header: ImageHeader, outputSize: PixelSize, configuration: ProcessingConfiguration, filteredFormat: PixelFormat?
+    header: ImageHeader, outputSize: PixelSize, configuration: ProcessingConfiguration, coloredFormat: PixelFormat?
   ) throws(PipelineError) -> EncoderOptions {
     let format: ImageFormat =
       switch configuration.preferredFormat ?? .original {
@@ -81,7 +87,7 @@ package struct Plan: Sendable, Hashable {
     let quality = configuration.compressionQuality ?? 1
     return EncoderOptions(
       format: format, width: outputSize.width, height: outputSize.height,
-      pixelFormat: filteredFormat.map { format == .jpeg ? .rgb8 : $0 } ?? pixelFormat(of: format, header: header),
+      pixelFormat: coloredFormat.map { format == .jpeg ? .rgb8 : $0 } ?? pixelFormat(of: format, header: header),
       subsampling: quality < 0.9 ? .quarter : .none,
       quality: max(1, Int((quality * 100).rounded())))
   }
@@ -95,6 +101,13 @@ package struct Plan: Sendable, Hashable {
     case (.jpeg, _): .rgb8
     default: header.hasAlpha ? .rgba8 : .rgb8
     }
+  }
+
+  /// What is resampled, at most.
+  private static func resizedFormat(_ header: ImageHeader) -> PixelFormat {
+    if header.hasAlpha { return .premultipliedRGBA16 }
+    if header.colorSpace == .ycbcr { return .ycc8 }
+    return header.colorSpace.isInk ? .cmyk8 : .rgb8
   }
 
   private static func channelCount(_ header: ImageHeader) -> Int {
@@ -123,8 +136,10 @@ package struct Plan: Sendable, Hashable {
   ) -> UInt64 {
     let stored = outputSize.turned(by: header.orientation)
     let resize = ResizeStage.estimatedByteCount(
-      source: decodedSize, destination: stored, hasAlpha: header.hasAlpha, isPlanar: header.colorSpace == .ycbcr)
-    let color = ColorStage.estimatedByteCount(width: stored.width)
+      source: decodedSize, destination: stored, format: resizedFormat(header))
+    let color =
+      ColorStage.estimatedByteCount(width: stored.width)
+      + ProfileStage.estimatedByteCount(width: stored.width, profileByteCount: header.profileByteCount)
     let orient = OrientStage.estimatedByteCount(
       size: stored, orientation: header.orientation, pixelFormat: encoder.pixelFormat)
     return UInt64(resize + color + orient + EncodeStage.bufferByteCount + blockOverhead)

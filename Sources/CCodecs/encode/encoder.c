@@ -50,9 +50,9 @@ uint32_t ccodecs_encoder_channels(const ccodecs_encode_options *options) {
 static bool can_write(ccodecs_format format, ccodecs_pixels pixels) {
   switch (format) {
   case CCODECS_FORMAT_JPEG:
-    return pixels != CCODECS_PIXELS_RGBA8;
+    return pixels != CCODECS_PIXELS_RGBA8 && pixels != CCODECS_PIXELS_CMYK8;
   case CCODECS_FORMAT_PNG:
-    return pixels != CCODECS_PIXELS_YCC8;
+    return pixels != CCODECS_PIXELS_YCC8 && pixels != CCODECS_PIXELS_CMYK8;
   case CCODECS_FORMAT_WEBP:
     return pixels == CCODECS_PIXELS_RGB8 || pixels == CCODECS_PIXELS_RGBA8;
   default:
