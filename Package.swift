@@ -134,7 +134,7 @@ let targets: [Target] = [
   .target(
     name: "CCodecs",
     dependencies: [
-      "CLibISAL", "CLibJPEG", "CLibWebP", "CLibZ", whenBuilt("CLibTIFF", "TIFF"), whenBuilt("CLibHEIF", "HEIF"),
+      "CLibISAL", "CLibJPEG", "CLibLCMS", "CLibWebP", "CLibZ", whenBuilt("CLibTIFF", "TIFF"), whenBuilt("CLibHEIF", "HEIF"),
       whenBuilt("CLibJXL", "JXL"),
     ],
     cSettings: strictC + formatDefinitions,
@@ -149,6 +149,9 @@ let targets: [Target] = [
   .systemLibrary(
     name: "CLibISAL", path: "Sources/System/CLibISAL", pkgConfig: "libisal",
     providers: [.apt(["libisal-dev"]), .brew(["isa-l"])]),
+  .systemLibrary(
+    name: "CLibLCMS", path: "Sources/System/CLibLCMS", pkgConfig: "lcms2",
+    providers: [.apt(["liblcms2-dev"]), .brew(["little-cms2"])]),
   .systemLibrary(
     name: "CLibWebP", path: "Sources/System/CLibWebP", pkgConfig: "libwebp",
     providers: [.apt(["libwebp-dev"]), .brew(["webp"])]),

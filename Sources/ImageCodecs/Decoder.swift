@@ -56,7 +56,10 @@ package struct Decoder: ~Copyable {
   ///
   /// Legal once the header is complete.
   package var header: ImageHeader {
-    ImageHeader(ccodecs_decoder_header(handle).pointee, format: format)
+    var bytes: UnsafePointer<UInt8>?
+    var byteCount = 0
+    ccodecs_decoder_profile(handle, &bytes, &byteCount)
+    return ImageHeader(ccodecs_decoder_header(handle).pointee, format: format, profileByteCount: byteCount)
   }
 
   /// The N for which the picture can be decoded at N/8 of its size, smallest first.
@@ -72,15 +75,30 @@ package struct Decoder: ~Copyable {
   /// Legal before `start`.
   package func estimatedByteCount(scale: Int) throws(CodecError) -> UInt64 {
     var byteCount: UInt64 = 0
-    var options = ccodecs_decode_options(scale_eighths: UInt8(scale))
+    var options = ccodecs_decode_options(scale_eighths: UInt8(scale), keeps_inks: true)
     try check(ccodecs_decoder_estimate(handle, &options, &byteCount))
     return byteCount
   }
 
+  /// A conversion of the picture's colours to sRGB, for rows of `format`; `nil` where there is nothing to convert, and
+  /// where the profile turns out to be of no use, of which the header then warns.
+  ///
+  /// Legal once, when the header is complete. The profile's bytes are given back.
+  /// - Throws: `outOfMemory` when the budget has no room.
+  package mutating func makeColorConversion(of format: PixelFormat) throws(CodecError) -> ColorConversion? {
+    guard let pixels = format.handle else {
+      throw CodecError(code: .misuse, message: "no conversion of colours for \(format)")
+    }
+    var conversion: OpaquePointer?
+    try check(ccodecs_decoder_create_conversion(handle, pixels, &conversion))
+    return conversion.map { ColorConversion($0, budget: budget) }
+  }
+
   /// Fixes the scale, one of `scales`, and allocates what the rows need.
-  package mutating func start(scale: Int) throws(CodecError) -> PixelLayout {
+  /// - `keepsInks`: CMYK is given as `cmyk8`, not converted to RGB.
+  package mutating func start(scale: Int, keepsInks: Bool = false) throws(CodecError) -> PixelLayout {
     var layout = ccodecs_layout()
-    var options = ccodecs_decode_options(scale_eighths: UInt8(scale))
+    var options = ccodecs_decode_options(scale_eighths: UInt8(scale), keeps_inks: keepsInks)
     try check(ccodecs_decoder_start(handle, &options, &layout))
     guard let format = PixelFormat(layout.pixels) else {
       throw CodecError(code: .misuse, message: "the decoder gave an unknown pixel format")

@@ -4,6 +4,9 @@ internal import CCodecs
 package struct ImageHeader: Sendable, Hashable {
   package enum ColorSpace: String, Sendable, Hashable {
     case gray, ycbcr, rgb, cmyk, ycck
+
+    /// Whether samples say how much ink there is.
+    package var isInk: Bool { self == .cmyk || self == .ycck }
   }
 
   /// Something a caller may want to know of a picture that decodes all the same.
@@ -11,6 +14,7 @@ package struct ImageHeader: Sendable, Hashable {
     case brokenEXIF = "the EXIF block is broken and was ignored"
     case firstFrameOnly = "the file holds several pictures; only the first was decoded"
     case damaged = "the file is damaged; the decoder repaired or skipped what it could"
+    case unusableProfile = "the colour profile is broken or does not fit the picture; its colours were taken for sRGB"
   }
 
   package var format: ImageFormat
@@ -32,14 +36,17 @@ package struct ImageHeader: Sendable, Hashable {
   /// The decoder holds the whole decoded picture before the first row.
   package var holdsBitmap: Bool
   package var colorSpace: ColorSpace
+  /// Bytes of the profile that its colours are converted from; 0 when they are sRGB, or taken for it.
+  package var profileByteCount: Int
   /// 0 when the bytes read so far do not tell.
   package var frameCount: Int
   package var warnings: [Warning]
 }
 
 extension ImageHeader {
-  init(_ handle: ccodecs_header, format: ImageFormat) {
+  init(_ handle: ccodecs_header, format: ImageFormat, profileByteCount: Int) {
     self.format = format
+    self.profileByteCount = profileByteCount
     width = Int(handle.width)
     height = Int(handle.height)
     orientation = Orientation(rawValue: Int(handle.orientation)) ?? .up
@@ -73,6 +80,7 @@ extension ImageHeader.Warning {
     case .brokenEXIF: UInt32(CCODECS_WARNING_BAD_EXIF)
     case .firstFrameOnly: UInt32(CCODECS_WARNING_FIRST_FRAME)
     case .damaged: UInt32(CCODECS_WARNING_DAMAGED)
+    case .unusableProfile: UInt32(CCODECS_WARNING_BAD_PROFILE)
     }
   }
 }

@@ -10,6 +10,8 @@ package enum PixelFormat: Sendable, Hashable {
   case rgba8
   /// Three planes of one channel, 8 bits: Y, Cb, Cr; full-range BT.601 as JFIF has it.
   case ycc8
+  /// One plane of four interleaved channels of ink, 8 bits, 255 for none.
+  case cmyk8
   /// One plane of four interleaved channels, 16 bits: colour times alpha and alpha times 255, 0 to 65025.
   case premultipliedRGBA16
 
@@ -20,7 +22,7 @@ package enum PixelFormat: Sendable, Hashable {
     switch self {
     case .gray8, .ycc8: 1
     case .rgb8: 3
-    case .rgba8, .premultipliedRGBA16: 4
+    case .rgba8, .cmyk8, .premultipliedRGBA16: 4
     }
   }
 
@@ -35,6 +37,7 @@ package enum PixelFormat: Sendable, Hashable {
     case CCODECS_PIXELS_RGB8: self = .rgb8
     case CCODECS_PIXELS_RGBA8: self = .rgba8
     case CCODECS_PIXELS_YCC8: self = .ycc8
+    case CCODECS_PIXELS_CMYK8: self = .cmyk8
     default: return nil
     }
   }
@@ -46,6 +49,7 @@ package enum PixelFormat: Sendable, Hashable {
     case .rgb8: CCODECS_PIXELS_RGB8
     case .rgba8: CCODECS_PIXELS_RGBA8
     case .ycc8: CCODECS_PIXELS_YCC8
+    case .cmyk8: CCODECS_PIXELS_CMYK8
     case .premultipliedRGBA16: nil
     }
   }

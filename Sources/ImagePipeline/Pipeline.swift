@@ -9,6 +9,7 @@ package struct Pipeline: ~Copyable {
   private var decode: DecodeStage
   private var resize: ResizeStage
   private var color: ColorStage
+  private var profile: ProfileStage
   private var filter: FilterStage
   private var flatten: ColorStage
   private var orient: OrientStage
@@ -26,7 +27,8 @@ package struct Pipeline: ~Copyable {
     let budget = reader.budget
     let decode = try DecodeStage(reader, plan: plan, tracing: tracing)
     let resize = try ResizeStage(plan: plan, source: decode.layout, budget: budget, tracing: tracing)
-    let color = try ColorStage(plan: plan, input: resize.outputFormat, output: plan.filterFormat, budget: budget)
+    let color = try ColorStage(plan: plan, input: resize.outputFormat, output: plan.profileFormat, budget: budget)
+    let profile = try ProfileStage(plan: plan, conversion: decode.conversion, budget: budget)
     let filter = try FilterStage(plan: plan, budget: budget, tracing: tracing)
     let flatten = try ColorStage(
       plan: plan, input: plan.filterFormat, output: plan.encoder.pixelFormat, budget: budget)
@@ -36,6 +38,7 @@ package struct Pipeline: ~Copyable {
     self.decode = decode
     self.resize = resize
     self.color = color
+    self.profile = profile
     self.filter = filter
     self.flatten = flatten
     self.orient = orient
@@ -78,11 +81,13 @@ package struct Pipeline: ~Copyable {
       try resize.push(decoded) { (resized) throws(PipelineError) in
         let (began, filtered) = (encode.meter.begin(), filter.meter.busy)
         try color.push(resized) { (colored) throws(PipelineError) in
-          try filter.push(colored) { (filtered) throws(PipelineError) in
-            try flatten.push(filtered) { (flat) throws(PipelineError) in
-              try orient.push(flat) { (upright) throws(PipelineError) in
-                try pad.push(upright) { (padded) throws(PipelineError) in
-                  try encode.push(padded)
+          try profile.push(colored) { (converted) throws(PipelineError) in
+            try filter.push(converted) { (filtered) throws(PipelineError) in
+              try flatten.push(filtered) { (flat) throws(PipelineError) in
+                try orient.push(flat) { (upright) throws(PipelineError) in
+                  try pad.push(upright) { (padded) throws(PipelineError) in
+                    try encode.push(padded)
+                  }
                 }
               }
             }

@@ -30,6 +30,8 @@ package struct Plan: Sendable, Hashable {
   package let filters: FilterChain
   /// What filters are given: RGB, with alpha when the picture has it; without filters, what the encoder takes.
   let filterFormat: PixelFormat
+  /// What colours are converted to sRGB in: inks, or what filters are given.
+  let profileFormat: PixelFormat
   /// An upper bound of what the picture will charge to its budget.
   package let workingSetByteCount: UInt64
   package let warnings: [String]
@@ -58,12 +60,16 @@ package struct Plan: Sendable, Hashable {
     background = configuration.background ?? .white
     filters = FilterChain(try Filter.resolve(configuration.filters ?? []))
     let (chain, colorFormat) = (filters, header.hasAlpha ? PixelFormat.rgba8 : .rgb8)
+    // A gray profile makes grays of grays: those need no other format.
+    let isGray = header.colorSpace == .gray && !header.hasAlpha
+    let isPassed = chain.isEmpty && !framing.isPadded && (header.profileByteCount == 0 || isGray)
     encoder = try Self.encoder(
       header: header, outputSize: framing.canvasSize, configuration: configuration,
-      colorFormat: chain.isEmpty && !framing.isPadded ? nil : colorFormat)
+      colorFormat: isPassed ? nil : colorFormat)
     warnings = Self.warnings(configuration)
     let encoderOptions = encoder
-    filterFormat = chain.isEmpty ? encoderOptions.pixelFormat : colorFormat
+    filterFormat = isPassed ? encoderOptions.pixelFormat : colorFormat
+    profileFormat = header.profileByteCount > 0 && header.colorSpace.isInk ? .cmyk8 : filterFormat
     let picture = framing.pictureSize.turned(by: orientation)
     let encodeByteCount = try withCodecErrors { () throws(CodecError) in try encoderOptions.estimatedByteCount() }
     let stages = Self.stagesByteCount(
@@ -73,7 +79,7 @@ package struct Plan: Sendable, Hashable {
     workingSetByteCount = decodeByteCount + stages + UInt64(filterByteCount) + encodeByteCount
   }
 
-  /// - `colorFormat`: what filters give and padding takes; `nil` when there is neither.
+  /// - `colorFormat`: what filters, conversions of colours and padding need; `nil` when there is none.
   private static func encoder(
     header: ImageHeader, outputSize: PixelSize, configuration: ProcessingConfiguration, colorFormat: PixelFormat?
   ) throws(PipelineError) -> EncoderOptions {
@@ -108,6 +114,13 @@ package struct Plan: Sendable, Hashable {
     }
   }
 
+  /// What is resampled, at most.
+  private static func resizedFormat(_ header: ImageHeader) -> PixelFormat {
+    if header.hasAlpha { return .premultipliedRGBA16 }
+    if header.colorSpace == .ycbcr { return .ycc8 }
+    return header.colorSpace.isInk ? .cmyk8 : .rgb8
+  }
+
   private static func channelCount(_ header: ImageHeader) -> Int {
     let colors =
       switch header.colorSpace {
@@ -133,8 +146,10 @@ package struct Plan: Sendable, Hashable {
     decodedSize: PixelSize, stored: PixelSize, orientation: Orientation, header: ImageHeader, encoder: EncoderOptions
   ) -> UInt64 {
     let resize = ResizeStage.estimatedByteCount(
-      source: decodedSize, destination: stored, hasAlpha: header.hasAlpha, isPlanar: header.colorSpace == .ycbcr)
-    let color = ColorStage.estimatedByteCount(width: stored.width)
+      source: decodedSize, destination: stored, format: resizedFormat(header))
+    let color =
+      ColorStage.estimatedByteCount(width: stored.width)
+      + ProfileStage.estimatedByteCount(width: stored.width, profileByteCount: header.profileByteCount)
     let orient = OrientStage.estimatedByteCount(
       size: stored, orientation: orientation, pixelFormat: encoder.pixelFormat)
     let pad = PadStage.estimatedByteCount(width: encoder.width, pixelFormat: encoder.pixelFormat)

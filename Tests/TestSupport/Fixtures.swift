@@ -54,6 +54,13 @@ package enum Corpus {
     package var want: String
     package var width: Int?
     package var height: Int?
+    /// Mean red, green and blue after libvips' conversion to sRGB; `nil` without a profile.
+    package var convertedMean: [Double]?
+
+    private enum CodingKeys: String, CodingKey {
+      case want, width, height
+      case convertedMean = "mean_srgb_after_icc"
+    }
   }
 
   private struct File: Decodable {

@@ -73,7 +73,7 @@ package struct Pixels: Equatable, Sendable {
       }
       return [luma + 1.402 * chroma[1], luma - 0.344136 * chroma[0] - 0.714136 * chroma[1], luma + 1.772 * chroma[0]]
         .map { min(255, max(0, $0)) }
-    case .premultipliedRGBA16: preconditionFailure("decoders do not give these")
+    case .premultipliedRGBA16, .cmyk8: preconditionFailure("decoders do not give these")
     }
   }
 

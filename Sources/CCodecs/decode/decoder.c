@@ -2,6 +2,8 @@
 
 #include "decoder.h"
 
+#include "../color/profile.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -117,6 +119,21 @@ static ccodecs_status leave(ccodecs_decoder *decoder, ccodecs_status status) {
   return status;
 }
 
+/// Keeps the profile only when there is something to convert.
+static ccodecs_status settle_profile(ccodecs_decoder *decoder) {
+  ccodecs_profile_kind kind = CCODECS_PROFILE_SRGB;
+  if (decoder->profile.count > 0 &&
+      !ccodecs_profile_classify(&decoder->profile, decoder->header.color_space, decoder->budget, &kind)) {
+    return ccodecs_decoder_fail(decoder, CCODECS_NO_MEMORY, "the budget has no room for the colour profile");
+  }
+  decoder->header.has_profile = kind == CCODECS_PROFILE_OTHER;
+  decoder->header.warnings |= kind == CCODECS_PROFILE_UNUSABLE ? CCODECS_WARNING_BAD_PROFILE : 0u;
+  if (kind != CCODECS_PROFILE_OTHER) {
+    ccodecs_bytes_free(&decoder->profile, decoder->budget);
+  }
+  return CCODECS_OK;
+}
+
 ccodecs_status ccodecs_decoder_read_header(ccodecs_decoder *decoder, ccodecs_input *input) {
   ccodecs_status status = enter(decoder, CCODECS_STATE_HEADER);
   if (status != CCODECS_OK) {
@@ -127,6 +144,9 @@ ccodecs_status ccodecs_decoder_read_header(ccodecs_decoder *decoder, ccodecs_inp
     status = ccodecs_decoder_check_limits(decoder);
   }
   if (status == CCODECS_OK) {
+    status = settle_profile(decoder);
+  }
+  if (status == CCODECS_OK) {
     decoder->state = CCODECS_STATE_READY;
   }
   return leave(decoder, status);
@@ -134,6 +154,27 @@ ccodecs_status ccodecs_decoder_read_header(ccodecs_decoder *decoder, ccodecs_inp
 
 const ccodecs_header *ccodecs_decoder_header(const ccodecs_decoder *decoder) {
   return &decoder->header;
+}
+
+void ccodecs_decoder_profile(const ccodecs_decoder *decoder, const uint8_t **bytes, size_t *count) {
+  *bytes = decoder->profile.count == 0 ? NULL : ccodecs_bytes_start(&decoder->profile);
+  *count = decoder->profile.count;
+}
+
+ccodecs_status ccodecs_decoder_create_conversion(
+    ccodecs_decoder *decoder, ccodecs_pixels source, ccodecs_conversion **conversion) {
+  *conversion = NULL;
+  if (decoder->profile.count == 0) {
+    return CCODECS_OK;
+  }
+  bool has_room = true;
+  *conversion = ccodecs_conversion_create(&decoder->profile, source, decoder->budget, &has_room);
+  ccodecs_bytes_free(&decoder->profile, decoder->budget);
+  if (!has_room) {
+    return ccodecs_decoder_fail(decoder, CCODECS_NO_MEMORY, "the budget has no room for the conversion of colours");
+  }
+  decoder->header.warnings |= *conversion == NULL ? CCODECS_WARNING_BAD_PROFILE : 0u;
+  return CCODECS_OK;
 }
 
 uint8_t ccodecs_decoder_scales(const ccodecs_decoder *decoder) {
@@ -198,6 +239,7 @@ const char *ccodecs_decoder_message(const ccodecs_decoder *decoder) {
 
 void ccodecs_decoder_destroy(ccodecs_decoder *decoder) {
   if (decoder != NULL) {
+    ccodecs_bytes_free(&decoder->profile, decoder->budget);
     decoder->methods->destroy(decoder);
   }
 }

@@ -3,7 +3,7 @@
 #ifndef CCODECS_DECODER_H
 #define CCODECS_DECODER_H
 
-#include "ccodecs.h"
+#include "../bytes.h"
 
 /// One decoder's functions. Each is called only in the legal order, never after a failure: decoder.c sees to both.
 typedef struct ccodecs_decoder_methods {
@@ -29,6 +29,7 @@ struct ccodecs_decoder {
   ccodecs_budget *budget;
   ccodecs_limits limits;
   ccodecs_header header;
+  ccodecs_bytes profile;  ///< As it came. After the header only a profile that is not sRGB is left.
   ccodecs_decoder_state state;
   ccodecs_status failure; ///< CCODECS_OK until the decoder failed.
   char message[200];      ///< Why it failed.

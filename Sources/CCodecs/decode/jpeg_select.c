@@ -1,9 +1,11 @@
 // Which decoder takes a JPEG: the native one (jpeg.h) or, for what that does not know, libjpeg-turbo (jpeg_turbo.c).
 //
 // The marker segments before the first scan are read here. Those that a decoder needs are kept and then given to the
-// one that takes the picture; others (thumbnails, profiles, comments) are passed over however long they are.
+// one that takes the picture; others (thumbnails, comments) are passed over however long they are. A colour profile
+// comes in pieces, in any order, which are kept here and put together before the first scan.
 
 #include "../bytes.h"
+#include "../color/profile.h"
 #include "jpeg.h"
 
 #include <string.h>
@@ -13,11 +15,19 @@ enum {
   SOS = 0xDA, APP0 = 0xE0, APP1 = 0xE1, APP2 = 0xE2, APP14 = 0xEE, APP15 = 0xEF, COM = 0xFE, TEM = 0x01,
 };
 
+/// Source: ICC.1, annex B.4: a name that ends with a zero, the piece's number from 1 on, and how many there are.
+static const char profile_name[12] = "ICC_PROFILE";
+
+enum { PROFILE_PREFIX_BYTES = 14, PROFILE_PIECES_MOST = 255 };
+
 typedef struct jpeg_selector {
   ccodecs_decoder base;
   ccodecs_bytes kept;    ///< Segments for the decoder that takes the picture, SOI first.
   ccodecs_bytes segment; ///< The one that is being read, from its 0xFF on.
   size_t skip;           ///< Bytes of a segment to pass over.
+  ccodecs_bytes pieces;  ///< Of the profile: for each its number and its length, and itself.
+  uint8_t piece_count;   ///< How many there are to be.
+  bool has_bad_profile;
   bool has_start;
   bool has_exif;
   bool has_jfif;
@@ -55,6 +65,54 @@ static bool is_passed_over(const jpeg_selector *s, uint8_t marker) {
   return marker == COM || (is_application(marker) && !is_read);
 }
 
+/// Keeps a piece of the profile. False without room.
+static bool keep_piece(jpeg_selector *s, const uint8_t *p, size_t count) {
+  const size_t body = count - PROFILE_PREFIX_BYTES;
+  const bool is_good = p[12] >= 1 && p[12] <= p[13] && (s->piece_count == 0 || s->piece_count == p[13]) &&
+                       s->pieces.count + body <= CCODECS_PROFILE_BYTES_MOST;
+  if (!is_good || s->has_bad_profile) {
+    s->has_bad_profile = true;
+    ccodecs_bytes_free(&s->pieces, s->base.budget);
+    return true;
+  }
+  s->piece_count = p[13];
+  const uint8_t prefix[3] = {p[12], (uint8_t)(body >> 8), (uint8_t)body};
+  return ccodecs_bytes_append(&s->pieces, prefix, sizeof prefix, s->base.budget) &&
+         ccodecs_bytes_append(&s->pieces, p + PROFILE_PREFIX_BYTES, body, s->base.budget);
+}
+
+/// Puts the profile together; of pieces with the same number the first is taken. False without room.
+static bool join_pieces(jpeg_selector *s) {
+  struct {
+    const uint8_t *bytes;
+    size_t count;
+  } pieces[PROFILE_PIECES_MOST + 1] = {0};
+  size_t total = 0;
+  if (s->pieces.count == 0) {
+    return true;
+  }
+  const uint8_t *next = ccodecs_bytes_start(&s->pieces);
+  for (size_t left = s->pieces.count; left > 0;) {
+    const size_t count = (size_t)next[1] << 8 | next[2];
+    if (pieces[next[0]].bytes == NULL) {
+      pieces[next[0]].bytes = next + 3;
+      pieces[next[0]].count = count;
+      total += count;
+    }
+    next += 3 + count;
+    left -= 3 + count;
+  }
+  for (uint32_t i = 1; i <= s->piece_count; i++) {
+    s->has_bad_profile = s->has_bad_profile || pieces[i].bytes == NULL;
+  }
+  bool has_room = s->has_bad_profile || ccodecs_bytes_reserve(&s->base.profile, total, s->base.budget);
+  for (uint32_t i = 1; i <= s->piece_count && has_room && !s->has_bad_profile; i++) {
+    has_room = ccodecs_bytes_append(&s->base.profile, pieces[i].bytes, pieces[i].count, s->base.budget);
+  }
+  ccodecs_bytes_free(&s->pieces, s->base.budget);
+  return has_room;
+}
+
 /// Notes what a segment says. Whether a decoder needs it too.
 static bool read_segment(jpeg_selector *s, uint8_t marker, const uint8_t *p, size_t count) {
   if (is_frame(marker)) {
@@ -76,7 +134,7 @@ static bool read_segment(jpeg_selector *s, uint8_t marker, const uint8_t *p, siz
   case APP1: // XMP comes under the same marker
     s->has_exif = count >= 6 && memcmp(p, "Exif", 5) == 0;
     return s->has_exif;
-  case APP2: // the index of a multi-picture file; profiles come under the same marker
+  case APP2: // the index of a multi-picture file
     return count >= 4 && memcmp(p, "MPF", 4) == 0;
   default:
     return true;
@@ -177,7 +235,11 @@ static ccodecs_status read_next(jpeg_selector *s, ccodecs_input *input, bool *is
     return status;
   }
   *is_scan = marker == SOS;
-  const bool is_needed = read_segment(s, marker, ccodecs_bytes_start(&s->segment) + 4, length - 2);
+  const uint8_t *body = ccodecs_bytes_start(&s->segment) + 4;
+  if (marker == APP2 && length - 2 >= PROFILE_PREFIX_BYTES && memcmp(body, profile_name, sizeof profile_name) == 0) {
+    return keep_piece(s, body, length - 2) ? end_segment(s, 0) : no_room(s);
+  }
+  const bool is_needed = read_segment(s, marker, body, length - 2);
   return end_segment(s, is_needed ? length + 2 : 0);
 }
 
@@ -208,7 +270,7 @@ static ccodecs_status hand_over(jpeg_selector *s) {
   if (status == CCODECS_OK) {
     const uint32_t warnings = s->base.header.warnings;
     s->base.header = *ccodecs_decoder_header(s->taker);
-    s->base.header.warnings |= warnings;
+    s->base.header.warnings |= warnings | (s->has_bad_profile ? CCODECS_WARNING_BAD_PROFILE : 0u);
   }
   return relay(s, status);
 }
@@ -228,7 +290,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
     }
   }
   ccodecs_bytes_free(&s->segment, base->budget);
-  return hand_over(s);
+  return join_pieces(s) ? hand_over(s) : no_room(s);
 }
 
 static uint8_t scales(const ccodecs_decoder *base) {
@@ -257,6 +319,7 @@ static void destroy(ccodecs_decoder *base) {
   ccodecs_decoder_destroy(s->taker);
   ccodecs_bytes_free(&s->kept, base->budget);
   ccodecs_bytes_free(&s->segment, base->budget);
+  ccodecs_bytes_free(&s->pieces, base->budget);
   ccodecs_free(base->budget, s);
 }
 

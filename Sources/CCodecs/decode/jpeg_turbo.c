@@ -40,6 +40,7 @@ typedef struct jpeg_decoder {
   bool is_created;
   bool is_started;   ///< jpeg_start_decompress is done.
   bool is_raw;       ///< Planes, not converted rows.
+  bool keeps_inks;   ///< Rows of CMYK, not of RGB.
   bool is_damaged;   ///< The library filled in what the file lacks.
   ccodecs_bytes carry;
   size_t skip;       ///< Bytes to pass over that have not come yet.
@@ -338,7 +339,7 @@ static ccodecs_status estimate(
       strip += (c->width_in_blocks + 1) * scale * (uint64_t)c->v_samp_factor * scale;
     }
   } else {
-    strip = ((uint64_t)d->info.image_width + 8) * (3 * packed_row_count + 4);
+    strip = ((uint64_t)d->info.image_width + 8) * (4 * packed_row_count + 4);
   }
   *byte_count = internal_bytes(d) + strip + 3 * 65536; // markers are carried whole
   return CCODECS_OK;
@@ -375,17 +376,18 @@ static ccodecs_status start_planes(jpeg_decoder *d, ccodecs_layout *layout) {
 
 static ccodecs_status start_packed(jpeg_decoder *d, ccodecs_layout *layout) {
   const double horizontal = (double)d->info.scale_num / d->info.scale_denom;
-  layout->pixels = CCODECS_PIXELS_RGB8;
+  const uint8_t channels = d->keeps_inks ? 4 : 3;
+  layout->pixels = d->keeps_inks ? CCODECS_PIXELS_CMYK8 : CCODECS_PIXELS_RGB8;
   layout->plane_count = 1;
   layout->planes[0] = (ccodecs_plane){
       .width = d->info.output_width,
       .height = d->info.output_height,
-      .channels = 3,
+      .channels = channels,
       .horizontal_scale = horizontal,
       .vertical_scale = horizontal,
   };
   d->rows_left[0] = d->info.output_height;
-  d->strip = ccodecs_allocate(d->base.budget, (size_t)d->info.output_width * 3 * packed_row_count);
+  d->strip = ccodecs_allocate(d->base.budget, (size_t)d->info.output_width * channels * packed_row_count);
   d->inverted = ccodecs_allocate(d->base.budget, (size_t)d->info.output_width * 4);
   return d->strip == NULL || d->inverted == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
 }
@@ -404,6 +406,7 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   d->info.dct_method = JDCT_ISLOW;
   d->info.raw_data_out = d->is_raw;
   const bool has_ink = base->header.color_space == CCODECS_COLOR_CMYK || base->header.color_space == CCODECS_COLOR_YCCK;
+  d->keeps_inks = has_ink && options->keeps_inks;
   d->info.out_color_space = d->is_raw ? d->info.jpeg_color_space : has_ink ? JCS_CMYK : JCS_RGB;
   bool is_done;
   const ccodecs_status status = run_caught(d, setup_step, &is_done);
@@ -458,16 +461,27 @@ static void convert_ink(jpeg_decoder *d, uint8_t *rgb) {
   }
 }
 
-/// Decodes one row of RGB into the strip's first free row.
+/// CMYK as it is given: 255 for no ink.
+static void keep_inks(jpeg_decoder *d, uint8_t *inks) {
+  const uint8_t flip = d->info.saw_Adobe_marker ? 0 : 255;
+  for (size_t i = 0; i < 4 * (size_t)d->info.output_width; i++) {
+    inks[i] = d->inverted[i] ^ flip;
+  }
+}
+
+/// Decodes one row of RGB or CMYK into the strip's first free row.
 static bool packed_step(jpeg_decoder *d) {
   const bool has_ink = d->info.out_color_space == JCS_CMYK;
-  uint8_t *rgb = d->strip + (size_t)(d->info.output_scanline % packed_row_count) * d->info.output_width * 3;
-  JSAMPROW row = has_ink ? d->inverted : rgb;
+  const size_t row_bytes = (size_t)d->info.output_width * (d->keeps_inks ? 4 : 3);
+  uint8_t *to = d->strip + d->info.output_scanline % packed_row_count * row_bytes;
+  JSAMPROW row = has_ink ? d->inverted : to;
   if (jpeg_read_scanlines(&d->info, &row, 1) == 0) {
     return false;
   }
-  if (has_ink) {
-    convert_ink(d, rgb);
+  if (d->keeps_inks) {
+    keep_inks(d, to);
+  } else if (has_ink) {
+    convert_ink(d, to);
   }
   return true;
 }
@@ -482,7 +496,7 @@ static ccodecs_status read_packed(jpeg_decoder *d, ccodecs_input *input, ccodecs
   } while (d->rows_left[0] > 0 && d->info.output_scanline % packed_row_count != 0);
   const uint32_t count = (d->info.output_scanline - 1) % packed_row_count + 1;
   rows->planes[0] = d->strip;
-  rows->row_strides[0] = (size_t)d->info.output_width * 3;
+  rows->row_strides[0] = (size_t)d->info.output_width * (d->keeps_inks ? 4 : 3);
   rows->row_counts[0] = count;
   return CCODECS_ROWS_READY;
 }

@@ -9,7 +9,7 @@
 
 #include "png.h"
 
-#include "../bytes.h"
+#include "../color/profile.h"
 
 #include <string.h>
 
@@ -117,6 +117,56 @@ static void read_metadata(png_decoder *d) {
   }
 }
 
+/// iCCP: a name of 1 to 79 bytes, a zero, the method of compression, and the profile. CCODECS_OK or the failure.
+static ccodecs_status read_profile(png_decoder *d) {
+  const size_t most = d->body_count < 80 ? d->body_count : 80;
+  const uint8_t *end = memchr(d->body, 0, most);
+  const size_t prefix = end == NULL ? 0 : (size_t)(end - d->body) + 2;
+  d->has_profile = true;
+  if (prefix > 2 && prefix < d->body_count && end[1] == 0 &&
+      !ccodecs_profile_inflate(d->body + prefix, d->body_count - prefix, &d->base.profile, d->base.budget)) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for the PNG's colour profile");
+  }
+  d->base.header.warnings |= d->base.profile.count == 0 ? CCODECS_WARNING_BAD_PROFILE : 0u;
+  return CCODECS_OK;
+}
+
+/// cHRM, gAMA and sRGB.
+static void read_color_space(png_decoder *d) {
+  if (is_type(d, "cHRM") && d->body_count == 32) {
+    for (int i = 0; i < 8; i++) {
+      d->primaries[i] = ccodecs_be32(d->body + 4 * i);
+    }
+    d->has_primaries = true;
+  } else if (is_type(d, "gAMA") && d->body_count == 4) {
+    d->gamma = ccodecs_be32(d->body);
+  }
+  d->has_srgb = d->has_srgb || is_type(d, "sRGB");
+}
+
+/// Whether cHRM says what it says in nearly every file that has one: sRGB.
+static bool has_srgb_primaries(const png_decoder *d) {
+  static const uint32_t srgb[8] = {31270, 32900, 64000, 33000, 30000, 60000, 15000, 6000};
+  uint32_t largest = 0;
+  for (int i = 0; i < 8; i++) {
+    const uint32_t off = d->primaries[i] > srgb[i] ? d->primaries[i] - srgb[i] : srgb[i] - d->primaries[i];
+    largest = off > largest ? off : largest;
+  }
+  return largest <= 200;
+}
+
+/// Makes a profile of cHRM and gAMA, unless there is a better word. gAMA alone is not believed: writers have put into
+/// it what their machine's screen had, and no decoder that pictures are compared with heeds it.
+static ccodecs_status settle_color_space(png_decoder *d) {
+  const bool is_colored = d->base.header.color_space != CCODECS_COLOR_GRAY;
+  if (d->has_profile || d->has_srgb || !d->has_primaries || !is_colored || has_srgb_primaries(d)) {
+    return CCODECS_OK;
+  }
+  return ccodecs_profile_from_primaries(d->primaries, d->gamma, &d->base.profile, d->base.budget)
+             ? CCODECS_OK
+             : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for the PNG's colour space");
+}
+
 /// A chunk that was held is whole, and its CRC is right.
 static ccodecs_status read_chunk(png_decoder *d) {
   if (is_type(d, "IHDR")) {
@@ -131,6 +181,10 @@ static ccodecs_status read_chunk(png_decoder *d) {
     d->base.header.warnings |= is_used ? 0u : CCODECS_WARNING_DAMAGED;
     return CCODECS_OK;
   }
+  if (is_type(d, "iCCP")) {
+    return d->has_profile ? CCODECS_OK : read_profile(d);
+  }
+  read_color_space(d);
   read_metadata(d);
   return CCODECS_OK;
 }
@@ -139,8 +193,11 @@ static ccodecs_status read_chunk(png_decoder *d) {
 
 /// Whether a chunk's body is held and read. IDAT goes its own way.
 static bool is_held(const png_decoder *d) {
-  const bool is_metadata = is_type(d, "tRNS") || is_type(d, "eXIf") || is_type(d, "acTL");
-  return is_type(d, "IHDR") || is_type(d, "PLTE") || (is_metadata && d->body_left <= largest_metadata && !d->has_data);
+  const bool is_color = is_type(d, "sRGB") || is_type(d, "gAMA") || is_type(d, "cHRM");
+  const bool is_metadata = is_color || is_type(d, "tRNS") || is_type(d, "eXIf") || is_type(d, "acTL");
+  const bool is_profile = is_type(d, "iCCP") && d->body_left <= CCODECS_PROFILE_BYTES_MOST;
+  const bool is_small = is_metadata && d->body_left <= largest_metadata;
+  return is_type(d, "IHDR") || is_type(d, "PLTE") || ((is_small || is_profile) && !d->has_data);
 }
 
 /// What order and length forbid. CCODECS_OK, or the failure.
@@ -282,7 +339,7 @@ static ccodecs_status describe(png_decoder *d) {
   if (__builtin_mul_overflow((size_t)header->width, e->channels, &d->given_bytes)) {
     return ccodecs_decoder_fail(&d->base, CCODECS_LIMIT, "a row of %u pixels is too wide", header->width);
   }
-  return CCODECS_OK;
+  return settle_color_space(d);
 }
 
 static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {

@@ -64,6 +64,11 @@ typedef struct png_decoder {
   bool has_data;           ///< The first IDAT was met.
   bool is_past_data;       ///< A chunk other than IDAT came after it.
   bool has_end;            ///< IEND.
+  bool has_srgb;           ///< sRGB.
+  bool has_profile;        ///< iCCP, of use or not.
+  bool has_primaries;      ///< cHRM.
+  uint32_t primaries[8];
+  uint32_t gamma;          ///< gAMA; 0 without.
   uint8_t *body;           ///< Of a chunk that is read whole.
   uint32_t body_count;
 

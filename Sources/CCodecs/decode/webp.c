@@ -9,7 +9,7 @@
 
 #define _DEFAULT_SOURCE // madvise and anonymous maps are not in C11 or POSIX
 
-#include "../bytes.h"
+#include "../color/profile.h"
 #include "decoder.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ static const uint32_t window_row_count = 128;
 static const size_t riff_header_bytes = 12;
 static const size_t chunk_header_bytes = 8;
 
-enum { FLAG_ANIMATION = 0x02, FLAG_EXIF = 0x08 };
+enum { FLAG_ANIMATION = 0x02, FLAG_EXIF = 0x08, FLAG_PROFILE = 0x20 };
 
 /// Address space for one plane of the whole picture.
 typedef struct webp_plane {
@@ -95,6 +95,18 @@ static void read_exif(webp_decoder *d) {
   d->base.header.warnings |= is_broken ? CCODECS_WARNING_BAD_EXIF : 0;
 }
 
+/// The colour profile, which stands before the picture. False without room.
+static bool read_profile(webp_decoder *d) {
+  uint32_t count;
+  const uint8_t *profile =
+      find_chunk(ccodecs_bytes_start(&d->file), d->file.count, riff_header_bytes, "ICCP", &count);
+  if (profile == NULL || count > CCODECS_PROFILE_BYTES_MOST) {
+    d->base.header.warnings |= CCODECS_WARNING_BAD_PROFILE;
+    return true;
+  }
+  return ccodecs_bytes_append(&d->base.profile, profile, count, d->base.budget);
+}
+
 static uint32_t count_frames(const uint8_t *bytes, size_t count) {
   uint32_t frames = 0;
   uint32_t size;
@@ -149,6 +161,9 @@ static ccodecs_status describe(webp_decoder *d, const WebPBitstreamFeatures *fea
   d->row_bytes = (size_t)header->width * d->channels; // at most 16384 x 4
   if ((d->flags & FLAG_EXIF) != 0) {
     read_exif(d);
+  }
+  if ((d->flags & FLAG_PROFILE) != 0 && !read_profile(d)) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for the WebP's colour profile");
   }
   if (d->is_animated) {
     header->frame_count = count_frames(ccodecs_bytes_start(&d->file), d->file.count);

@@ -68,9 +68,9 @@ static bool can_write(ccodecs_format format, ccodecs_pixels pixels) {
   }
   switch (format) {
   case CCODECS_FORMAT_JPEG:
-    return pixels != CCODECS_PIXELS_RGBA8;
+    return pixels != CCODECS_PIXELS_RGBA8 && pixels != CCODECS_PIXELS_CMYK8;
   case CCODECS_FORMAT_PNG:
-    return pixels != CCODECS_PIXELS_YCC8;
+    return pixels != CCODECS_PIXELS_YCC8 && pixels != CCODECS_PIXELS_CMYK8;
   default:
     return pixels == CCODECS_PIXELS_RGB8 || pixels == CCODECS_PIXELS_RGBA8;
   }

@@ -175,6 +175,7 @@ enum {
   CCODECS_WARNING_BAD_EXIF = 1u << 0,        ///< EXIF was there but broken, and ignored.
   CCODECS_WARNING_FIRST_FRAME = 1u << 1,     ///< Animated or multi-picture: only the first picture is decoded.
   CCODECS_WARNING_DAMAGED = 1u << 2,         ///< The library met damage that it could repair or skip.
+  CCODECS_WARNING_BAD_PROFILE = 1u << 3,     ///< The colour profile is of no use; colours were taken for sRGB.
 };
 
 typedef struct ccodecs_header {
@@ -189,6 +190,7 @@ typedef struct ccodecs_header {
   bool holds_input;    ///< The decoder holds the whole compressed file before the first row.
   bool holds_bitmap;   ///< The decoder holds the whole decoded picture before the first row.
   ccodecs_color_space color_space;
+  bool has_profile;       ///< Colours are not sRGB's: see ccodecs_decoder_profile.
   uint32_t frame_count;   ///< 0 when the bytes read so far don't tell.
   uint32_t warnings;      ///< Bits of CCODECS_WARNING_*; may grow until CCODECS_DONE.
 } ccodecs_header;
@@ -199,6 +201,7 @@ typedef enum ccodecs_pixels {
   CCODECS_PIXELS_RGB8 = 1,   ///< One plane, three interleaved channels.
   CCODECS_PIXELS_RGBA8 = 2,  ///< One plane, four interleaved channels, alpha not premultiplied.
   CCODECS_PIXELS_YCC8 = 3,   ///< Three planes of one channel: Y, Cb, Cr, full-range BT.601, each of its own size.
+  CCODECS_PIXELS_CMYK8 = 4,  ///< One plane, four interleaved channels of ink, 255 for none.
 } ccodecs_pixels;
 
 #define CCODECS_MAX_PLANES 3
@@ -231,6 +234,9 @@ typedef struct ccodecs_rows {
 typedef struct ccodecs_decode_options {
   /// 1 to 8: decode at N/8 of the stored size. Use one that ccodecs_decoder_scales offers; 8 always works.
   uint8_t scale_eighths;
+  /// CMYK and YCCK are given as CCODECS_PIXELS_CMYK8, to be converted by their profile; else as CCODECS_PIXELS_RGB8,
+  /// converted without one. Other pictures are given as ever.
+  bool keeps_inks;
 } ccodecs_decode_options;
 
 typedef struct ccodecs_decoder ccodecs_decoder;
@@ -245,6 +251,11 @@ ccodecs_status ccodecs_decoder_read_header(ccodecs_decoder *decoder, ccodecs_inp
 
 /// What read_header found. Valid until destroy.
 const ccodecs_header *ccodecs_decoder_header(const ccodecs_decoder *decoder);
+
+/// The picture's colour profile (ICC.1), where its colours are not sRGB's; *count is 0 for a picture that has none, or
+/// one that says sRGB or is of no use (CCODECS_WARNING_BAD_PROFILE). Borrowed from the decoder, valid until a
+/// conversion is made of it or the decoder is destroyed. Legal after read_header.
+void ccodecs_decoder_profile(const ccodecs_decoder *decoder, const uint8_t **bytes, size_t *count);
 
 /// The scales that start takes: bit N-1 set means N/8. Legal after read_header.
 uint8_t ccodecs_decoder_scales(const ccodecs_decoder *decoder);
@@ -267,6 +278,27 @@ const char *ccodecs_decoder_message(const ccodecs_decoder *decoder);
 
 /// Frees the decoder and refunds its budget; NULL is ignored.
 void ccodecs_decoder_destroy(ccodecs_decoder *decoder);
+
+// MARK: Colour
+
+/// A conversion of a picture's colours to sRGB, relative colorimetric.
+typedef struct ccodecs_conversion ccodecs_conversion;
+
+/// The bytes that a conversion made of a profile of `profile_count` bytes will charge, as an upper bound.
+size_t ccodecs_conversion_estimate(size_t profile_count);
+
+/// Makes a conversion of the decoder's profile, whose bytes are given back. `source` is one of GRAY8, RGB8, RGBA8 and
+/// CMYK8; CMYK8 becomes RGB8, others stay what they are. *conversion is NULL without a profile, and where the profile
+/// turns out to be of no use, which the header's warnings then tell. CCODECS_OK or CCODECS_NO_MEMORY.
+ccodecs_status ccodecs_decoder_create_conversion(
+    ccodecs_decoder *decoder, ccodecs_pixels source, ccodecs_conversion **conversion);
+
+/// Converts `pixel_count` pixels. `source` and `destination` may be the same where the pixels stay what they are.
+void ccodecs_conversion_convert(
+    const ccodecs_conversion *conversion, const uint8_t *source, uint8_t *destination, size_t pixel_count);
+
+/// Frees the conversion and refunds its budget, which must be there still; NULL is ignored.
+void ccodecs_conversion_destroy(ccodecs_conversion *conversion);
 
 // MARK: Encoder
 

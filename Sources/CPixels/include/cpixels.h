@@ -126,6 +126,9 @@ void cpixels_ycc_to_rgb(
 /// Gray -> RGB: every sample three times.
 void cpixels_gray_to_rgb(const uint8_t *gray, uint8_t *rgb, size_t pixel_count);
 
+/// CMYK, 255 for no ink -> RGB, by the simple rule for inks without a profile: ink * black / 255.
+void cpixels_inks_to_rgb(const uint8_t *inks, uint8_t *rgb, size_t pixel_count);
+
 // MARK: Colour filters
 //
 // Filters of one pixel at a time, on rows of RGB or RGBA, 8 bits, not premultiplied. Alpha passes as it is. Samples

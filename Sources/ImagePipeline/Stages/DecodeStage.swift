@@ -10,6 +10,8 @@ struct DecodeStage: ~Copyable {
   private let scale: Int
   /// How the decoded rows lie.
   let layout: PixelLayout
+  /// Of the picture's colours to sRGB; `nil` when there is nothing to convert.
+  let conversion: ColorConversion?
   private(set) var meter: StageMeter
 
   init(_ reader: consuming PictureReader, plan: Plan, tracing: TraceTarget) throws(PipelineError) {
@@ -18,12 +20,17 @@ struct DecodeStage: ~Copyable {
     var meter = StageMeter("decode", tracing: tracing)
     let began = meter.begin()
     let layout: PixelLayout
-    do { layout = try decoder.start(scale: plan.decodeScale) } catch { throw PipelineError(error) }
+    let conversion: ColorConversion?
+    do {
+      conversion = try decoder.makeColorConversion(of: plan.profileFormat)
+      layout = try decoder.start(scale: plan.decodeScale, keepsInks: plan.profileFormat == .cmyk8)
+    } catch { throw PipelineError(error) }
     meter.end(began)
     self.decoder = decoder
     self.leftover = leftover
     self.inputByteCount = inputByteCount
     self.layout = layout
+    self.conversion = conversion
     self.meter = meter
     scale = plan.decodeScale
   }

@@ -124,21 +124,18 @@ struct ResizeStage: ~Copyable {
     }
   }
 
-  /// An upper bound of what this stage charges, from the sizes alone.
-  static func estimatedByteCount(
-    source: PixelSize, destination: PixelSize, hasAlpha: Bool, isPlanar: Bool
-  ) -> Int {
+  /// An upper bound of what this stage charges for rows of `format`, from the sizes alone.
+  static func estimatedByteCount(source: PixelSize, destination: PixelSize, format: PixelFormat) -> Int {
     func axis(_ source: Int, _ destination: Int) -> AxisGeometry {
       AxisGeometry(
         sourceCount: source, sourceScale: 1, sourceLength: Double(source), destinationScale: 1,
         destinationLength: destination,
         isReversed: false)
     }
-    let format: PixelFormat = hasAlpha ? .premultipliedRGBA16 : isPlanar ? .gray8 : .rgb8
     let plane = PlaneResizer.byteCount(
       horizontal: axis(source.width, destination.width), vertical: axis(source.height, destination.height),
       format: format)
-    return plane * (isPlanar ? 3 : 1) + (hasAlpha ? Premultiplier.byteCount(width: source.width) : 0)
+    return plane * format.planeCount + (format.hasAlpha ? Premultiplier.byteCount(width: source.width) : 0)
   }
 }
 

@@ -1,0 +1,80 @@
+// The allocator of littlecms: it charges the picture's budget.
+
+#include "context.h"
+
+#include <lcms2_plugin.h>
+#include <stdlib.h>
+#include <string.h>
+
+/// In front of each block. Freeing must know whose it is: littlecms asks for its context before it has a user.
+typedef union block_header {
+  struct {
+    color_allowance *owner;
+    size_t byte_count;
+  } info;
+  uint8_t padding[64];
+} block_header;
+
+static void *on_allocate(cmsContext context, cmsUInt32Number byte_count) {
+  color_allowance *owner = cmsGetContextUserData(context);
+  const size_t total = (size_t)byte_count + sizeof(block_header);
+  if (owner != NULL && total > owner->left) {
+    return NULL;
+  }
+  if (owner != NULL && !ccodecs_budget_charge(owner->budget, total)) {
+    owner->is_exhausted = true;
+    return NULL;
+  }
+  block_header *header = malloc(total);
+  if (header == NULL) {
+    if (owner != NULL) {
+      ccodecs_budget_refund(owner->budget, total);
+      owner->is_exhausted = true;
+    }
+    return NULL;
+  }
+  if (owner != NULL) {
+    owner->left -= total;
+  }
+  header->info.owner = owner;
+  header->info.byte_count = total;
+  return header + 1;
+}
+
+static void on_free(cmsContext context, void *block) {
+  (void)context;
+  if (block == NULL) {
+    return;
+  }
+  block_header *header = (block_header *)block - 1;
+  color_allowance *owner = header->info.owner;
+  if (owner != NULL) {
+    ccodecs_budget_refund(owner->budget, header->info.byte_count);
+    owner->left += header->info.byte_count;
+  }
+  free(header);
+}
+
+static void *on_reallocate(cmsContext context, void *block, cmsUInt32Number byte_count) {
+  void *grown = on_allocate(context, byte_count);
+  if (grown != NULL && block != NULL) {
+    const size_t old = ((block_header *)block - 1)->info.byte_count - sizeof(block_header);
+    memcpy(grown, block, old < byte_count ? old : byte_count);
+    on_free(context, block);
+  }
+  return grown;
+}
+
+cmsContext ccodecs_color_context(color_allowance *allowance) {
+  static const cmsPluginMemHandler plugin = {
+      .base = {.Magic = cmsPluginMagicNumber, .ExpectedVersion = 2000, .Type = cmsPluginMemHandlerSig},
+      .MallocPtr = on_allocate,
+      .FreePtr = on_free,
+      .ReallocPtr = on_reallocate,
+  };
+  return cmsCreateContext((void *)(uintptr_t)&plugin, allowance); // it is only read
+}
+
+size_t ccodecs_color_allowance(size_t profile_count) {
+  return ((size_t)3 << 19) + 8 * profile_count;
+}

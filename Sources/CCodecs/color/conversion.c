@@ -1,0 +1,136 @@
+// Conversions of rows from a profile's colours to sRGB: relative colorimetric, as the picture was meant to look on its
+// own white.
+
+#include "context.h"
+#include "profile.h"
+
+#include <string.h>
+
+enum { PROFILE_TABLE = 128, PROFILE_ENTRY_BYTES = 12, LEVEL_COUNT = 256 };
+
+struct ccodecs_conversion {
+  color_allowance allowance;
+  ccodecs_pixels source;
+  cmsContext context;
+  cmsHTRANSFORM transform; ///< NULL where `levels` does it.
+  bool has_levels;
+  uint8_t levels[LEVEL_COUNT]; ///< What a gray profile makes of a level.
+};
+
+size_t ccodecs_conversion_estimate(size_t profile_count) {
+  return sizeof(ccodecs_conversion) + 128 + ccodecs_color_allowance(profile_count);
+}
+
+/// Hides the tags with elements of a profile's maker (D2Bx). Each such element may be named any number of times, so
+/// that a small profile can ask for hours of work, and a profile with them has the common tables too (ICC.1, 8.2).
+static void hide_elements(ccodecs_bytes *profile) {
+  uint8_t *bytes = ccodecs_bytes_start(profile);
+  const size_t room = (profile->count - PROFILE_TABLE - 4) / PROFILE_ENTRY_BYTES;
+  const size_t claimed = ccodecs_be32(bytes + PROFILE_TABLE);
+  for (size_t i = 0; i < (claimed < room ? claimed : room); i++) {
+    uint8_t *entry = bytes + PROFILE_TABLE + 4 + i * PROFILE_ENTRY_BYTES;
+    if (memcmp(entry, "D2B", 3) == 0) {
+      entry[0] = 'd';
+    }
+  }
+}
+
+static cmsHTRANSFORM create_transform(ccodecs_conversion *c, cmsHPROFILE profile, cmsHPROFILE srgb) {
+  const bool is_gray = cmsGetColorSpace(profile) == cmsSigGrayData;
+  const bool has_alpha = !is_gray && c->source == CCODECS_PIXELS_RGBA8;
+  const cmsUInt32Number input = is_gray                              ? TYPE_GRAY_8
+                                : c->source == CCODECS_PIXELS_CMYK8 ? TYPE_CMYK_8_REV
+                                : has_alpha                          ? TYPE_RGBA_8
+                                                                     : TYPE_RGB_8;
+  return cmsCreateTransformTHR(
+      c->context, profile, input, srgb, has_alpha ? TYPE_RGBA_8 : TYPE_RGB_8, INTENT_RELATIVE_COLORIMETRIC,
+      has_alpha ? cmsFLAGS_COPY_ALPHA : 0);
+}
+
+/// A gray profile gives grays: a table of them says all.
+static void fill_levels(ccodecs_conversion *c) {
+  uint8_t gray[LEVEL_COUNT];
+  uint8_t rgb[LEVEL_COUNT][3];
+  for (int level = 0; level < LEVEL_COUNT; level++) {
+    gray[level] = (uint8_t)level;
+  }
+  cmsDoTransform(c->transform, gray, rgb, LEVEL_COUNT);
+  for (int level = 0; level < LEVEL_COUNT; level++) {
+    c->levels[level] = rgb[level][1];
+  }
+  c->has_levels = true;
+}
+
+static bool open_transform(ccodecs_conversion *c, ccodecs_bytes *profile) {
+  c->context = ccodecs_color_context(&c->allowance);
+  if (c->context == NULL) {
+    return false;
+  }
+  hide_elements(profile);
+  cmsHPROFILE opened =
+      cmsOpenProfileFromMemTHR(c->context, ccodecs_bytes_start(profile), (cmsUInt32Number)profile->count);
+  cmsHPROFILE srgb = cmsCreate_sRGBProfileTHR(c->context);
+  const bool is_gray = opened != NULL && cmsGetColorSpace(opened) == cmsSigGrayData;
+  if (opened != NULL && srgb != NULL) {
+    c->transform = create_transform(c, opened, srgb);
+  }
+  if (c->transform != NULL && is_gray) {
+    fill_levels(c);
+  }
+  cmsCloseProfile(opened);
+  cmsCloseProfile(srgb);
+  return c->transform != NULL;
+}
+
+ccodecs_conversion *ccodecs_conversion_create(
+    ccodecs_bytes *profile, ccodecs_pixels source, ccodecs_budget *budget, bool *has_room) {
+  ccodecs_conversion *c = ccodecs_allocate(budget, sizeof *c);
+  *has_room = c != NULL;
+  if (c == NULL) {
+    return NULL;
+  }
+  memset(c, 0, sizeof *c);
+  c->source = source;
+  c->allowance = (color_allowance){.budget = budget, .left = ccodecs_color_allowance(profile->count)};
+  if (open_transform(c, profile)) {
+    return c;
+  }
+  *has_room = !c->allowance.is_exhausted;
+  ccodecs_conversion_destroy(c);
+  return NULL;
+}
+
+static void convert_levels(const ccodecs_conversion *c, const uint8_t *source, uint8_t *destination, size_t count) {
+  if (c->source == CCODECS_PIXELS_RGBA8) {
+    for (size_t i = 0; i < 4 * count; i++) {
+      destination[i] = (i & 3) == 3 ? source[i] : c->levels[source[i]];
+    }
+    return;
+  }
+  const size_t samples = c->source == CCODECS_PIXELS_GRAY8 ? count : 3 * count;
+  for (size_t i = 0; i < samples; i++) {
+    destination[i] = c->levels[source[i]];
+  }
+}
+
+void ccodecs_conversion_convert(
+    const ccodecs_conversion *conversion, const uint8_t *source, uint8_t *destination, size_t pixel_count) {
+  if (conversion->has_levels) {
+    convert_levels(conversion, source, destination, pixel_count);
+  } else {
+    cmsDoTransform(conversion->transform, source, destination, (cmsUInt32Number)pixel_count);
+  }
+}
+
+void ccodecs_conversion_destroy(ccodecs_conversion *conversion) {
+  if (conversion == NULL) {
+    return;
+  }
+  if (conversion->transform != NULL) {
+    cmsDeleteTransform(conversion->transform);
+  }
+  if (conversion->context != NULL) {
+    cmsDeleteContext(conversion->context);
+  }
+  ccodecs_free(conversion->allowance.budget, conversion);
+}

@@ -1,0 +1,188 @@
+// Colour profiles through littlecms: which are sRGB, and which can be used; and making them of what a PNG says.
+//
+// Sources: ICC.1:2022 (profile format); IEC 61966-2-1 (sRGB); PNG specification (third edition), section 11.3.2.
+
+#include "profile.h"
+
+#include "context.h"
+
+#include <isa-l.h>
+#include <math.h>
+
+enum {
+  PROFILE_HEADER_BYTES = 128,
+  PROFILE_LEAST_BYTES = PROFILE_HEADER_BYTES + 4,
+  DEFLATE_EXPANSION = 1032, ///< The most that deflate makes of a byte.
+};
+
+// MARK: What a profile is
+
+/// The primaries of sRGB, adapted to D50, as ICC profiles have them.
+static const double srgb_primaries[3][3] = {
+    {0.4361, 0.2225, 0.0139}, {0.3851, 0.7169, 0.0971}, {0.1431, 0.0606, 0.7141}};
+
+/// sRGB's curve: light to signal, 0 to 1.
+static double encode(double light) {
+  return light <= 0.0031308 ? 12.92 * light : 1.055 * pow(light, 1 / 2.4) - 0.055;
+}
+
+/// Whether a curve is sRGB's to within a level of 8 bits.
+static bool is_srgb_curve(const cmsToneCurve *curve) {
+  for (int level = 0; level <= 255; level++) {
+    const double light = cmsEvalToneCurveFloat(curve, (float)level / 255);
+    if (!(fabs(encode(light) * 255 - level) <= 1)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool has_tables(cmsHPROFILE profile) {
+  return cmsIsTag(profile, cmsSigAToB0Tag) || cmsIsTag(profile, cmsSigAToB1Tag);
+}
+
+static bool is_srgb(cmsHPROFILE profile) {
+  static const cmsTagSignature colorants[3] = {cmsSigRedColorantTag, cmsSigGreenColorantTag, cmsSigBlueColorantTag};
+  static const cmsTagSignature curves[3] = {cmsSigRedTRCTag, cmsSigGreenTRCTag, cmsSigBlueTRCTag};
+  if (cmsGetColorSpace(profile) != cmsSigRgbData || cmsGetPCS(profile) != cmsSigXYZData || has_tables(profile)) {
+    return false;
+  }
+  for (int i = 0; i < 3; i++) {
+    const cmsCIEXYZ *xyz = cmsReadTag(profile, colorants[i]);
+    const cmsToneCurve *curve = xyz == NULL ? NULL : cmsReadTag(profile, curves[i]);
+    const double *wanted = srgb_primaries[i];
+    if (curve == NULL || !(fabs(xyz->X - wanted[0]) < 0.003) || !(fabs(xyz->Y - wanted[1]) < 0.003) ||
+        !(fabs(xyz->Z - wanted[2]) < 0.003) || !is_srgb_curve(curve)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static cmsColorSpaceSignature signature(ccodecs_color_space space) {
+  switch (space) {
+  case CCODECS_COLOR_GRAY:
+    return cmsSigGrayData;
+  case CCODECS_COLOR_CMYK:
+  case CCODECS_COLOR_YCCK:
+    return cmsSigCmykData;
+  default:
+    return cmsSigRgbData;
+  }
+}
+
+/// What an opened profile is; an RGB profile of a gray picture says nothing that grays would need.
+static ccodecs_profile_kind kind_of(cmsHPROFILE profile, ccodecs_color_space space) {
+  const cmsProfileClassSignature class = cmsGetDeviceClass(profile);
+  const bool has_class = class == cmsSigInputClass || class == cmsSigDisplayClass || class == cmsSigOutputClass ||
+                         class == cmsSigColorSpaceClass;
+  const bool is_rgb = cmsGetColorSpace(profile) == cmsSigRgbData;
+  if (!has_class || (cmsGetColorSpace(profile) != signature(space) && !(is_rgb && space == CCODECS_COLOR_GRAY))) {
+    return CCODECS_PROFILE_UNUSABLE;
+  }
+  if (is_rgb && is_srgb(profile)) {
+    return CCODECS_PROFILE_SRGB;
+  }
+  if (is_rgb && space == CCODECS_COLOR_GRAY) {
+    return CCODECS_PROFILE_UNUSABLE;
+  }
+  const bool has_curves = cmsIsMatrixShaper(profile) || cmsIsTag(profile, cmsSigGrayTRCTag);
+  return has_tables(profile) || has_curves ? CCODECS_PROFILE_OTHER : CCODECS_PROFILE_UNUSABLE;
+}
+
+/// The size that a profile's own header claims; 0 when it is none that is read.
+static size_t claimed_bytes(const uint8_t *header) {
+  const size_t count = ccodecs_be32(header);
+  return count < PROFILE_LEAST_BYTES || count > CCODECS_PROFILE_BYTES_MOST ? 0 : count;
+}
+
+bool ccodecs_profile_classify(
+    const ccodecs_bytes *profile, ccodecs_color_space space, ccodecs_budget *budget, ccodecs_profile_kind *kind) {
+  *kind = CCODECS_PROFILE_UNUSABLE;
+  if (profile->count < PROFILE_LEAST_BYTES || profile->count > CCODECS_PROFILE_BYTES_MOST ||
+      claimed_bytes(ccodecs_bytes_start(profile)) == 0) {
+    return true;
+  }
+  color_allowance allowance = {.budget = budget, .left = ccodecs_color_allowance(profile->count)};
+  cmsContext context = ccodecs_color_context(&allowance);
+  if (context == NULL) {
+    return false;
+  }
+  cmsHPROFILE opened = cmsOpenProfileFromMemTHR(context, ccodecs_bytes_start(profile), (cmsUInt32Number)profile->count);
+  if (opened != NULL) {
+    *kind = kind_of(opened, space);
+    cmsCloseProfile(opened);
+  }
+  cmsDeleteContext(context);
+  return !allowance.is_exhausted;
+}
+
+// MARK: Making profiles
+
+bool ccodecs_profile_from_primaries(
+    const uint32_t chromaticities[8], uint32_t gamma, ccodecs_bytes *profile, ccodecs_budget *budget) {
+  for (int i = 0; i < 8; i += 2) {
+    if (chromaticities[i] > 100000 || chromaticities[i + 1] == 0 || chromaticities[i + 1] > 100000) {
+      return true;
+    }
+  }
+  if (gamma != 0 && (gamma < 10000 || gamma > 500000)) {
+    return true;
+  }
+  color_allowance allowance = {.budget = budget, .left = ccodecs_color_allowance(0)};
+  cmsContext context = ccodecs_color_context(&allowance);
+  if (context == NULL) {
+    return false;
+  }
+  const uint32_t *c = chromaticities;
+  const cmsCIExyY white = {c[0] / 1e5, c[1] / 1e5, 1};
+  const cmsCIExyYTRIPLE primaries = {
+      {c[2] / 1e5, c[3] / 1e5, 1}, {c[4] / 1e5, c[5] / 1e5, 1}, {c[6] / 1e5, c[7] / 1e5, 1}};
+  const cmsFloat64Number srgb[5] = {2.4, 1 / 1.055, 0.055 / 1.055, 1 / 12.92, 0.04045};
+  cmsToneCurve *curve =
+      gamma == 0 ? cmsBuildParametricToneCurve(context, 4, srgb) : cmsBuildGamma(context, 1e5 / gamma);
+  cmsToneCurve *const curves[3] = {curve, curve, curve};
+  cmsHPROFILE made = curve == NULL ? NULL : cmsCreateRGBProfileTHR(context, &white, &primaries, curves);
+  cmsUInt32Number count = 0;
+  bool has_room = true;
+  if (made != NULL && cmsSaveProfileToMem(made, NULL, &count) && count <= CCODECS_PROFILE_BYTES_MOST) {
+    has_room = ccodecs_bytes_reserve(profile, count, budget);
+    if (has_room && cmsSaveProfileToMem(made, ccodecs_bytes_start(profile), &count)) {
+      profile->count = count;
+    }
+  }
+  cmsCloseProfile(made);
+  cmsFreeToneCurve(curve);
+  cmsDeleteContext(context);
+  return has_room && !allowance.is_exhausted;
+}
+
+bool ccodecs_profile_inflate(const uint8_t *bytes, size_t count, ccodecs_bytes *profile, ccodecs_budget *budget) {
+  struct inflate_state *z = ccodecs_allocate(budget, sizeof *z);
+  if (z == NULL) {
+    return false;
+  }
+  uint8_t header[PROFILE_HEADER_BYTES];
+  isal_inflate_init(z);
+  z->crc_flag = ISAL_ZLIB;
+  z->next_in = (uint8_t *)(uintptr_t)bytes; // igzip does not write to it
+  z->avail_in = (uint32_t)count;
+  z->next_out = header;
+  z->avail_out = sizeof header;
+  bool has_room = true;
+  bool is_good = isal_inflate(z) >= 0 && z->avail_out == 0;
+  const size_t claimed = is_good ? claimed_bytes(header) : 0;
+  is_good = claimed != 0 && claimed / DEFLATE_EXPANSION <= count;
+  if (is_good) {
+    has_room = ccodecs_bytes_append(profile, header, sizeof header, budget) &&
+               ccodecs_bytes_reserve(profile, claimed - sizeof header, budget);
+  }
+  if (is_good && has_room) {
+    z->next_out = ccodecs_bytes_start(profile) + sizeof header;
+    z->avail_out = (uint32_t)(claimed - sizeof header);
+    is_good = isal_inflate(z) >= 0 && z->avail_out == 0;
+    profile->count = is_good ? claimed : 0;
+  }
+  ccodecs_free(budget, z);
+  return has_room;
+}

@@ -1,0 +1,56 @@
+internal import CPixels
+internal import ImageCodecs
+
+/// Colours of the picture's profile to sRGB, on rows of the result's size.
+///
+/// Where the colours are sRGB already, strips pass as they are, and nothing is allocated.
+struct ProfileStage {
+  private let conversion: ColorConversion?
+  private let format: PixelFormat
+  private let output: PixelBuffer?
+  private let width: Int
+
+  private static let rowCount = 16
+
+  /// - `conversion`: `nil` when there is nothing to convert; inks are then converted without a profile.
+  init(plan: Plan, conversion: ColorConversion?, budget: PictureBudget) throws(PipelineError) {
+    self.conversion = conversion
+    format = plan.profileFormat
+    width = plan.storedOutputSize.width
+    let isIdle = conversion == nil && plan.profileFormat != .cmyk8
+    let byteCount = width * Self.outputFormat(of: format).pixelByteCount * Self.rowCount
+    do { output = isIdle ? nil : try PixelBuffer(byteCount: byteCount, budget: budget) } catch {
+      throw PipelineError(error)
+    }
+  }
+
+  /// An upper bound of what this stage charges, its conversion included.
+  static func estimatedByteCount(width: Int, profileByteCount: Int) -> Int {
+    guard profileByteCount > 0 else { return 0 }
+    return width * 4 * rowCount + ColorConversion.estimatedByteCount(profileByteCount: profileByteCount)
+  }
+
+  private static func outputFormat(of format: PixelFormat) -> PixelFormat { format == .cmyk8 ? .rgb8 : format }
+
+  /// Converts the strip's rows and hands them on.
+  func push(
+    _ strip: borrowing Strip, next: (borrowing Strip) throws(PipelineError) -> Void
+  ) throws(PipelineError) {
+    guard let base = output?.base else { return try next(strip) }
+    let outputFormat = Self.outputFormat(of: format)
+    let stride = width * outputFormat.pixelByteCount
+    let all = strip.plane(0)
+    for rows in all.portions(of: Self.rowCount) {
+      for row in 0..<rows.rowCount {
+        let destination = (base + row * stride).assumingMemoryBound(to: UInt8.self)
+        if let conversion {
+          conversion.convert(rows.row(row), to: destination, pixelCount: width)
+        } else {
+          cpixels_inks_to_rgb(rows.row(row), destination, width)
+        }
+      }
+      let converted = Strip.Rows(base: UnsafeRawPointer(base), rowStride: stride, rowCount: rows.rowCount)
+      try next(Strip(format: outputFormat, rows: converted))
+    }
+  }
+}
