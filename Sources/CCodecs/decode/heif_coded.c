@@ -253,10 +253,15 @@ static bool read_item(
   return true;
 }
 
-/// The item location box.
-static void read_iloc(finder *f, const uint8_t *bytes, size_t count) {
+/// Whether a field of the item location box may have this size, in bytes.
+static bool is_field_size(uint32_t size) {
+  return size == 0 || size == 4 || size == 8;
+}
+
+/// The item location box. False when it is not well formed.
+static bool read_iloc(finder *f, const uint8_t *bytes, size_t count) {
   if (count < 8) {
-    return;
+    return false;
   }
   const uint32_t version = bytes[0];
   const uint32_t wide = version == 2 ? 4 : 2;
@@ -264,9 +269,9 @@ static void read_iloc(finder *f, const uint8_t *bytes, size_t count) {
       bytes[4] >> 4, bytes[4] & 15, bytes[5] >> 4, version > 0 ? bytes[5] & 15u : 0}; // offset, length, base, index
   size_t at = 6;
   uint64_t items;
-  if (version > 2 || sizes[0] > 8 || sizes[1] > 8 || sizes[2] > 8 || sizes[3] > 8 ||
-      !take_number(bytes, count, &at, wide, &items)) {
-    return;
+  if (version > 2 || !is_field_size(sizes[0]) || !is_field_size(sizes[1]) || !is_field_size(sizes[2]) ||
+      !is_field_size(sizes[3]) || !take_number(bytes, count, &at, wide, &items)) {
+    return false;
   }
   for (uint64_t i = 0; i < items; i++) {
     uint64_t identifier;
@@ -280,7 +285,7 @@ static void read_iloc(finder *f, const uint8_t *bytes, size_t count) {
         !take_number(bytes, count, &at, 2, &reference) || !take_number(bytes, count, &at, sizes[2], &base) ||
         !take_number(bytes, count, &at, 2, &pieces) ||
         !read_item(f, bytes, count, &at, sizes, (uint32_t)method & 15, base, (uint32_t)pieces, &is_there)) {
-      return;
+      return false;
     }
     if (!is_there && (method & 15) <= 1) {
       f->lacks_data = f->lacks_data || f->empty_count == MOST_EMPTY;
@@ -288,6 +293,7 @@ static void read_iloc(finder *f, const uint8_t *bytes, size_t count) {
       f->empty_count += f->empty_count < MOST_EMPTY ? 1 : 0;
     }
   }
+  return true;
 }
 
 /// An item's entry: whether it is a picture that is coded, and one of those without data.
@@ -335,7 +341,7 @@ static void read_boxes(finder *f, const uint8_t *bytes, size_t count, pass wante
     } else if (wanted == PASS_ENTRIES && memcmp(type, "infe", 4) == 0) {
       read_infe(f, body, body_count);
     } else if (wanted == PASS_ITEMS && memcmp(type, "iloc", 4) == 0) {
-      read_iloc(f, body, body_count);
+      f->lacks_data = !read_iloc(f, body, body_count) || f->lacks_data;
     } else if (wanted == PASS_ITEMS && memcmp(type, "hvcC", 4) == 0) {
       read_hvcc(f, body, body_count);
     } else if (wanted == PASS_ITEMS && memcmp(type, "av1C", 4) == 0 && body_count > 4) {

@@ -65,7 +65,10 @@ static ccodecs_status describe(jxl_decoder *d) {
   header->frame_count = info.have_animation ? 0 : 1;
   d->samples = info.num_color_channels + info.num_extra_channels;
   d->format = (JxlPixelFormat){
-      .num_channels = header->has_alpha ? 4 : is_gray ? 1 : 3, .data_type = JXL_TYPE_UINT8, .endianness = JXL_LITTLE_ENDIAN};
+      .num_channels = header->has_alpha ? 4 : is_gray ? 1 : 3,
+      .data_type = JXL_TYPE_UINT8,
+      .endianness = JXL_LITTLE_ENDIAN,
+  };
   d->row_bytes = (size_t)header->width * d->format.num_channels;
   return CCODECS_OK;
 }

@@ -90,7 +90,8 @@ static ccodecs_status describe(pnm_decoder *d) {
     return corrupt(d, "its largest sample is not one of 1 to 65535");
   }
   if (d->samples < 1 || d->samples > 4) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_UNSUPPORTED, "PNM data: pixels of %u samples are not decoded", d->samples);
+    return ccodecs_decoder_fail(
+        &d->base, CCODECS_UNSUPPORTED, "PNM data: pixels of %u samples are not decoded", d->samples);
   }
   header->has_alpha = d->samples == 2 || d->samples == 4;
   header->color_space = d->samples == 1 ? CCODECS_COLOR_GRAY : CCODECS_COLOR_RGB;
@@ -101,7 +102,8 @@ static ccodecs_status describe(pnm_decoder *d) {
     d->scaled[i] = (uint8_t)((value * 255 + d->largest / 2) / d->largest);
   }
   const size_t samples = (size_t)header->width * d->samples;
-  d->stored_bytes = d->is_text ? samples * 2 : d->is_bitmap ? (samples + 7) / 8 : d->largest > 255 ? samples * 2 : samples;
+  const bool is_wide = d->is_text || d->largest > 255;
+  d->stored_bytes = is_wide ? samples * 2 : d->is_bitmap ? (samples + 7) / 8 : samples;
   d->row_bytes = (size_t)header->width * d->channels;
   const size_t rows = strip_bytes / d->row_bytes;
   d->strip_rows = rows < 1 ? 1 : rows > 64 ? 64 : (uint32_t)rows;

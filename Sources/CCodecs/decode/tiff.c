@@ -61,9 +61,10 @@ typedef struct tiff_decoder {
 } tiff_decoder;
 
 static ccodecs_status fail(tiff_decoder *d, const char *otherwise) {
-  const bool is_unknown = strstr(d->file.reason, "not configured") != NULL || strstr(d->file.reason, "not implemented") != NULL ||
-                          strstr(d->file.reason, "scheme") != NULL;
-  const bool is_memory = strstr(d->file.reason, "emory") != NULL;
+  const char *reason = d->file.reason;
+  const bool is_unknown = strstr(reason, "not configured") != NULL || strstr(reason, "not implemented") != NULL ||
+                          strstr(reason, "scheme") != NULL;
+  const bool is_memory = strstr(reason, "emory") != NULL;
   return ccodecs_decoder_fail(
       &d->base, is_unknown ? CCODECS_UNSUPPORTED : is_memory ? CCODECS_NO_MEMORY : CCODECS_CORRUPT, "TIFF data: %s",
       d->file.reason[0] != 0 ? d->file.reason : otherwise);
@@ -205,8 +206,8 @@ static ccodecs_status size_blocks(tiff_decoder *d) {
   d->band_rows = rows > header->height ? header->height : rows;
   const uint64_t row_samples = (uint64_t)d->block_width * (d->is_separate ? 1 : d->samples);
   const uint64_t needed = (row_samples * d->bits + 7) / 8 * (d->mode == MODE_SCANLINES ? 1 : d->band_rows);
-  const bool is_sound = d->block_width > 0 && d->band_rows > 0 && block_bytes > 0 && block_bytes <= CCODECS_TIFF_LARGEST_BLOCK &&
-                        (d->mode == MODE_RGBA || needed <= block_bytes);
+  const bool is_sound = d->block_width > 0 && d->band_rows > 0 && block_bytes > 0 &&
+                        block_bytes <= CCODECS_TIFF_LARGEST_BLOCK && (d->mode == MODE_RGBA || needed <= block_bytes);
   if (!is_sound) {
     return fail(d, "its blocks have no size, or too large a one");
   }
@@ -303,7 +304,8 @@ static ccodecs_status estimate(
     const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
   (void)options;
   const tiff_decoder *d = (const tiff_decoder *)base;
-  *byte_count = (uint64_t)library_block_bytes(d) + d->block_bytes + band_bytes(d) + row_bytes(d) * d->strip_rows + 6 * 64;
+  const uint64_t blocks = (uint64_t)library_block_bytes(d) + d->block_bytes;
+  *byte_count = blocks + band_bytes(d) + row_bytes(d) * d->strip_rows + 6 * 64;
   return CCODECS_OK;
 }
 
@@ -402,7 +404,8 @@ static uint8_t read_sample(const tiff_decoder *d, const uint8_t *row, size_t ind
   case 32:
     memcpy(&value32, row + 4 * index, 4);
     memcpy(&number, row + 4 * index, 4);
-    return d->sample_format == SAMPLEFORMAT_IEEEFP ? float_to_sample(d, number, is_alpha) : whole_to_sample(d, value32, 32);
+    return d->sample_format == SAMPLEFORMAT_IEEEFP ? float_to_sample(d, number, is_alpha)
+                                                   : whole_to_sample(d, value32, 32);
   default:
     return integer_to_sample(d, read_bits(row, (uint64_t)index * d->bits, d->bits));
   }
@@ -502,7 +505,7 @@ static bool read_rgba(tiff_decoder *d) {
   const uint32_t width = d->base.header.width;
   d->rgba.row_offset = (int)d->band_first;
   d->rgba.col_offset = 0;
-  uint32_t *raster = (uint32_t *)(void *)d->band; // 64-byte aligned; in memory's order red comes first on these machines
+  uint32_t *raster = (uint32_t *)(void *)d->band; // aligned, as every block; turned into bytes in place
   if (!TIFFRGBAImageGet(&d->rgba, raster, width, d->band_count)) {
     return false;
   }
