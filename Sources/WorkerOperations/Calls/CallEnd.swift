@@ -7,10 +7,16 @@ internal import Synchronization
 /// A call whose response is let go of before it was produced, which happens when its client has left, ended as
 /// cancelled: nobody else would say so.
 final class CallEnd: Sendable {
+  private let cancellation: ServerContext.RPCCancellationHandle
   private let report: Mutex<(@Sendable (RPCError.Code?, (any Error)?) -> Void)?>
 
+  /// - `cancellation`: the call's.
   /// - `report`: called once, with the code (`nil` for OK) and the error that was thrown, if one was.
-  init(_ report: @escaping @Sendable (RPCError.Code?, (any Error)?) -> Void) {
+  init(
+    _ cancellation: ServerContext.RPCCancellationHandle,
+    _ report: @escaping @Sendable (RPCError.Code?, (any Error)?) -> Void
+  ) {
+    self.cancellation = cancellation
     self.report = Mutex(report)
   }
 
@@ -18,7 +24,12 @@ final class CallEnd: Sendable {
 
   func succeed() { finish(nil, nil) }
 
-  func fail(_ error: any Error) { finish(RPCError.Code(of: error), error) }
+  func fail(_ error: any Error) {
+    let code = RPCError.Code(of: error)
+    // UNAVAILABLE is what the transport throws when it finds the client gone; the worker's own is no `RPCError`.
+    let isClientGone = code == .unavailable && error is RPCError && cancellation.isCancelled
+    finish(isClientGone ? .cancelled : code, error)
+  }
 
   private func finish(_ code: RPCError.Code?, _ error: (any Error)?) {
     // Taken under the lock, called outside it.

@@ -28,7 +28,7 @@ package struct CallInterceptor: ServerInterceptor {
     next: @Sendable (StreamingServerRequest<Input>, ServerContext) async throws -> StreamingServerResponse<Output>
   ) async throws -> StreamingServerResponse<Output> {
     let call = Call(began: .now, method: context.descriptor, peer: context.remotePeer, span: .current)
-    let end = CallEnd { code, error in note(call, code, error) }
+    let end = CallEnd(context.cancellation) { code, error in note(call, code, error) }
     do { return try await next(request, context).telling(end) } catch {
       end.fail(error)
       throw error
@@ -51,7 +51,7 @@ package struct CallInterceptor: ServerInterceptor {
       factory: metrics)
     timer.recordNanoseconds(duration.wholeNanoseconds)
     let isQuiet = quiet.contains(call.method.service.fullyQualifiedService)
-    let level: Logger.Level = code?.isServerFault == true ? .error : isQuiet ? .debug : .info
+    let level: Logger.Level = isQuiet ? .debug : code?.isServerFault == true ? .error : .info
     // Told where no task's context is current, when a response is let go of.
     ServiceContext.$current.withValue(call.span) {
       var metadata: Logger.Metadata = [

@@ -37,7 +37,7 @@ package struct TracingInterceptor: ServerInterceptor {
       attributes["network.peer.address"] = peer.address
       attributes["network.peer.port"] = peer.port
     }
-    let end = CallEnd { code, error in Self.end(span, code, error) }
+    let end = CallEnd(context.cancellation) { code, error in Self.end(span, code, error) }
     return try await ServiceContext.$current.withValue(span.context) {
       do { return try await next(request, context).telling(end) } catch {
         end.fail(error)
