@@ -8,7 +8,7 @@ if ! command -v swift >/dev/null; then
 fi
 
 if [[ "$(uname)" == Darwin ]]; then
-  wanted=(isa-l jpeg-turbo little-cms2 pkgconf python webp zlib)
+  wanted=(exiftool isa-l jpeg-turbo little-cms2 pkgconf python webp zlib)
   missing=()
   for formula in "${wanted[@]}"; do
     brew list --versions "$formula" >/dev/null || missing+=("$formula")
@@ -17,7 +17,7 @@ if [[ "$(uname)" == Darwin ]]; then
   exit 0
 fi
 
-wanted=(libjpeg62-turbo-dev libisal-dev liblcms2-dev libstb-dev libwebp-dev pkg-config python3 python3-venv zlib1g-dev)
+wanted=(libjpeg62-turbo-dev libimage-exiftool-perl libisal-dev liblcms2-dev libstb-dev libwebp-dev pkg-config python3 python3-venv zlib1g-dev)
 if ! apt-cache show libjpeg62-turbo-dev >/dev/null 2>&1 && grep -qi ubuntu /etc/os-release; then
   wanted[0]=libjpeg-turbo8-dev # Ubuntu's name for it
 fi

@@ -85,11 +85,13 @@ package struct Plan: Sendable, Hashable {
       case .original: header.format.isEncodable ? header.format : header.hasAlpha ? .png : .jpeg
       }
     let quality = configuration.compressionQuality ?? 1
-    return EncoderOptions(
+    var options = EncoderOptions(
       format: format, width: outputSize.width, height: outputSize.height,
       pixelFormat: coloredFormat.map { format == .jpeg ? .rgb8 : $0 } ?? pixelFormat(of: format, header: header),
       subsampling: quality < 0.9 ? .quarter : .none,
       quality: max(1, Int((quality * 100).rounded())))
+    if configuration.metadata == .keepCopyright { options.exif = header.rights }
+    return options
   }
 
   /// What the encoder is given: as near to what the decoder gives as the format allows.

@@ -13,6 +13,14 @@ package enum ResizeMode: String, Sendable, Hashable, CaseIterable {
   case stretch
 }
 
+/// What a result keeps of its picture's metadata.
+package enum MetadataPolicy: String, Sendable, Hashable, CaseIterable {
+  /// Nothing.
+  case strip
+  /// Artist and copyright.
+  case keepCopyright
+}
+
 /// An opaque sRGB colour, 8 bits a channel.
 package struct Color: Sendable, Hashable {
   package var red: UInt8
@@ -64,6 +72,8 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   ///
   /// Default: no limit.
   package var maxBytes: UInt64?
+  /// Default: `strip`.
+  package var metadata: MetadataPolicy?
   /// Applied in this order, after the resize; at most `Filter.largestChainCount`.
   ///
   /// Default: none.
@@ -72,7 +82,8 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   package init(
     maxWidth: Int? = nil, maxHeight: Int? = nil, compressionQuality: Double? = nil, scaleFactor: Double? = nil,
     preferredFormat: OutputFormat? = nil, resizeMode: ResizeMode? = nil, allowUpscale: Bool? = nil,
-    background: Color? = nil, maxBytes: UInt64? = nil, filters: [Filter]? = nil
+    background: Color? = nil, maxBytes: UInt64? = nil, metadata: MetadataPolicy? = nil,
+    filters: [Filter]? = nil
   ) {
     self.maxWidth = maxWidth
     self.maxHeight = maxHeight
@@ -83,6 +94,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     self.allowUpscale = allowUpscale
     self.background = background
     self.maxBytes = maxBytes
+    self.metadata = metadata
     self.filters = filters
   }
 
@@ -98,6 +110,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
       allowUpscale: overrides.allowUpscale ?? allowUpscale,
       background: overrides.background ?? background,
       maxBytes: overrides.maxBytes ?? maxBytes,
+      metadata: overrides.metadata ?? metadata,
       filters: overrides.filters ?? filters)
   }
 }

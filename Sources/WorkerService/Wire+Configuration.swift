@@ -20,6 +20,7 @@ extension ProcessingConfiguration {
       allowUpscale: wire.hasAllowUpscale ? wire.allowUpscale : nil,
       background: wire.hasBackground ? try Color(wire.background) : nil,
       maxBytes: wire.hasMaxBytes ? wire.maxBytes : nil,
+      metadata: wire.hasMetadata ? try MetadataPolicy.read(wire.metadata) : nil,
       filters: wire.filters.isEmpty ? nil : wire.filters.map(Filter.init))
     // Checked before the preset is applied, so that a value out of range is named even where another would hide it.
     try validate(partial: true)
@@ -31,12 +32,8 @@ extension ProcessingConfiguration {
       ("gravity", wire.hasGravity), ("focus_point", wire.hasFocusPoint), ("crop", wire.hasCrop),
       ("jpeg", wire.hasJpeg), ("png", wire.hasPng), ("webp", wire.hasWebp),
       ("resize_mode", wire.hasResizeMode && wire.resizeMode == .fill),
-      ("metadata", wire.hasMetadata && wire.metadata == .keepCopyright),
     ]
     if let field = unserved.first(where: \.isSet)?.name { throw PipelineError(unserved: field) }
-    if wire.hasMetadata, case .UNRECOGNIZED(let value) = wire.metadata {
-      throw PipelineError(unknownValue: value, field: "metadata")
-    }
   }
 }
 
@@ -77,6 +74,24 @@ extension ResizeMode {
     switch self {
     case .fit: .fit
     case .stretch: .stretch
+    }
+  }
+}
+
+extension MetadataPolicy {
+  fileprivate static func read(_ wire: Imageworker_V1_MetadataPolicy) throws(PipelineError) -> MetadataPolicy? {
+    switch wire {
+    case .unspecified: nil
+    case .strip: .strip
+    case .keepCopyright: .keepCopyright
+    case .UNRECOGNIZED(let value): throw PipelineError(unknownValue: value, field: "metadata")
+    }
+  }
+
+  fileprivate var wire: Imageworker_V1_MetadataPolicy {
+    switch self {
+    case .strip: .strip
+    case .keepCopyright: .keepCopyright
     }
   }
 }
@@ -137,6 +152,7 @@ extension Imageworker_V1_ProcessingConfiguration {
     if let mode = configuration.resizeMode { resizeMode = mode.wire }
     if let upscale = configuration.allowUpscale { allowUpscale = upscale }
     if let bytes = configuration.maxBytes { maxBytes = bytes }
+    if let policy = configuration.metadata { metadata = policy.wire }
     filters = (configuration.filters ?? []).map(Imageworker_V1_Filter.init)
     if let color = configuration.background {
       background.red = UInt32(color.red)

@@ -60,6 +60,9 @@ static bool can_write(ccodecs_format format, ccodecs_pixels pixels) {
   }
 }
 
+/// What an APP1 segment of JPEG holds.
+enum { EXIF_BYTES_MOST = 65535 - 2 - 6 };
+
 static ccodecs_status check(const ccodecs_encode_options *options) {
   if (!can_write(options->format, options->pixels)) {
     return CCODECS_UNSUPPORTED;
@@ -71,7 +74,7 @@ static ccodecs_status check(const ccodecs_encode_options *options) {
     return CCODECS_LIMIT;
   }
   const bool is_valid = options->width > 0 && options->height > 0 && options->quality >= 1 &&
-                        options->quality <= 100 && options->compression_level <= 9;
+                        options->quality <= 100 && options->compression_level <= 9 && options->exif_count <= EXIF_BYTES_MOST;
   return is_valid ? CCODECS_OK : CCODECS_MISUSE;
 }
 
@@ -93,16 +96,21 @@ ccodecs_status ccodecs_encoder_create(
     *encoder = ccodecs_webp_encoder_create(options, budget);
     break;
   }
-  return *encoder == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
+  if (*encoder == NULL) {
+    return CCODECS_NO_MEMORY;
+  }
+  (*encoder)->options.exif = NULL; // it was borrowed
+  return CCODECS_OK;
 }
 
 ccodecs_status ccodecs_encoder_estimate(const ccodecs_encode_options *options, uint64_t *byte_count) {
   *byte_count = 0;
   const ccodecs_status status = check(options);
   if (status == CCODECS_OK) {
-    *byte_count = options->format == CCODECS_FORMAT_JPEG  ? ccodecs_jpeg_encoder_estimate(options)
+    // EXIF is copied, and pending output grows by half when it grows.
+    *byte_count = 4 * options->exif_count + (options->format == CCODECS_FORMAT_JPEG  ? ccodecs_jpeg_encoder_estimate(options)
                   : options->format == CCODECS_FORMAT_PNG ? ccodecs_png_encoder_estimate(options)
-                                                          : ccodecs_webp_encoder_estimate(options);
+                                                          : ccodecs_webp_encoder_estimate(options));
   }
   return status;
 }
