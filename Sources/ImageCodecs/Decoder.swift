@@ -59,7 +59,14 @@ package struct Decoder: ~Copyable {
     var bytes: UnsafePointer<UInt8>?
     var byteCount = 0
     ccodecs_decoder_profile(handle, &bytes, &byteCount)
-    return ImageHeader(ccodecs_decoder_header(handle).pointee, format: format, profileByteCount: byteCount)
+    return ImageHeader(
+      ccodecs_decoder_header(handle).pointee, format: format, profileByteCount: byteCount, rights: rights)
+  }
+
+  private var rights: [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: Int(CCODECS_RIGHTS_BYTES_MOST)) { buffer, count in
+      count = buffer.baseAddress.map { ccodecs_decoder_rights(handle, $0) } ?? 0
+    }
   }
 
   /// The N for which the picture can be decoded at N/8 of its size, smallest first.

@@ -22,6 +22,8 @@ package struct EncoderOptions: Sendable, Hashable {
   package var quality: Int
   /// 0 to 9; for PNG.
   package var compressionLevel: Int
+  /// An EXIF block (TIFF) that the result is to carry; empty for none.
+  package var exif: [UInt8] = []
 
   package init(
     format: ImageFormat, width: Int, height: Int, pixelFormat: PixelFormat,
@@ -36,21 +38,32 @@ package struct EncoderOptions: Sendable, Hashable {
     self.compressionLevel = compressionLevel
   }
 
-  fileprivate func handle() throws(CodecError) -> ccodecs_encode_options {
+  /// Lends the options, which are valid for the call.
+  fileprivate func withHandle<Result>(
+    _ body: (inout ccodecs_encode_options) -> Result
+  ) throws(CodecError) -> Result {
+    var options = try handle()
+    return exif.withUnsafeBufferPointer { block in
+      options.exif = block.baseAddress
+      options.exif_count = block.count
+      return body(&options)
+    }
+  }
+
+  private func handle() throws(CodecError) -> ccodecs_encode_options {
     guard let pixels = pixelFormat.handle, let width = UInt32(exactly: width), let height = UInt32(exactly: height),
       let quality = UInt8(exactly: quality), let level = UInt8(exactly: compressionLevel)
     else { throw CodecError(code: .misuse, message: "encoder options out of range: \(self)") }
     return ccodecs_encode_options(
       format: format.handle, width: width, height: height, pixels: pixels,
       subsampling: subsampling == .none ? CCODECS_SUBSAMPLING_444 : CCODECS_SUBSAMPLING_420,
-      quality: quality, compression_level: level)
+      quality: quality, compression_level: level, exif: nil, exif_count: 0)
   }
 
   /// An upper bound of the bytes that an encoder charges to the budget, its pending output apart.
   package func estimatedByteCount() throws(CodecError) -> UInt64 {
     var byteCount: UInt64 = 0
-    var options = try handle()
-    let status = ccodecs_encoder_estimate(&options, &byteCount)
+    let status = try withHandle { ccodecs_encoder_estimate(&$0, &byteCount) }
     if let error = CodecError(
       status: status, message: "\(format.rawValue) can't hold \(width)x\(height) \(pixelFormat)")
     {
@@ -71,8 +84,7 @@ package struct Encoder: ~Copyable {
   ///   that the format can't hold, `outOfMemory` when the budget has no room.
   package init(options: EncoderOptions, budget: PictureBudget) throws(CodecError) {
     var handle: OpaquePointer?
-    var cOptions = try options.handle()
-    let status = ccodecs_encoder_create(&cOptions, budget.account, &handle)
+    let status = try options.withHandle { ccodecs_encoder_create(&$0, budget.account, &handle) }
     if let error = CodecError(
       status: status,
       message: "\(options.format.rawValue) can't hold \(options.width)x\(options.height) \(options.pixelFormat)")

@@ -38,15 +38,18 @@ package struct ImageHeader: Sendable, Hashable {
   package var colorSpace: ColorSpace
   /// Bytes of the profile that its colours are converted from; 0 when they are sRGB, or taken for it.
   package var profileByteCount: Int
+  /// Artist and copyright as an EXIF block of nothing else; empty when the picture names neither.
+  package var rights: [UInt8]
   /// 0 when the bytes read so far do not tell.
   package var frameCount: Int
   package var warnings: [Warning]
 }
 
 extension ImageHeader {
-  init(_ handle: ccodecs_header, format: ImageFormat, profileByteCount: Int) {
+  init(_ handle: ccodecs_header, format: ImageFormat, profileByteCount: Int, rights: [UInt8]) {
     self.format = format
     self.profileByteCount = profileByteCount
+    self.rights = rights
     width = Int(handle.width)
     height = Int(handle.height)
     orientation = Orientation(rawValue: Int(handle.orientation)) ?? .up

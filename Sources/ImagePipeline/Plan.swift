@@ -96,11 +96,13 @@ package struct Plan: Sendable, Hashable {
         .unservedField, "\(format.rawValue) results are not built into this worker", field: "preferred_format")
     }
     let quality = configuration.compressionQuality ?? 1
-    return EncoderOptions(
+    var options = EncoderOptions(
       format: format, width: outputSize.width, height: outputSize.height,
       pixelFormat: colorFormat.map { format == .jpeg ? .rgb8 : $0 } ?? pixelFormat(of: format, header: header),
       subsampling: quality < 0.9 ? .quarter : .none,
       quality: max(1, Int((quality * 100).rounded())))
+    if configuration.metadata == .keepCopyright { options.exif = header.rights }
+    return options
   }
 
   /// What the encoder is given: as near to what the decoder gives as the format allows.

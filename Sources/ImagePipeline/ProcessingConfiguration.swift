@@ -17,6 +17,14 @@ package enum ResizeMode: String, Sendable, Hashable, CaseIterable {
   case stretch
 }
 
+/// What a result keeps of its picture's metadata.
+package enum MetadataPolicy: String, Sendable, Hashable, CaseIterable {
+  /// Nothing.
+  case strip
+  /// Artist and copyright.
+  case keepCopyright
+}
+
 /// An opaque sRGB colour, 8 bits a channel.
 package struct Color: Sendable, Hashable {
   package var red: UInt8
@@ -97,6 +105,8 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   ///
   /// Default: no limit.
   package var maxBytes: UInt64?
+  /// Default: `strip`.
+  package var metadata: MetadataPolicy?
   /// Applied in this order, after the resize; at most `Filter.largestChainCount`.
   ///
   /// Default: none.
@@ -107,7 +117,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     preferredFormat: OutputFormat? = nil, resizeMode: ResizeMode? = nil, allowUpscale: Bool? = nil,
     gravity: Gravity? = nil, focusPoint: Point? = nil, crop: Crop? = nil, pad: Bool? = nil, rotation: Int? = nil,
     flipHorizontal: Bool? = nil, flipVertical: Bool? = nil, background: Color? = nil, maxBytes: UInt64? = nil,
-    filters: [Filter]? = nil
+    metadata: MetadataPolicy? = nil, filters: [Filter]? = nil
   ) {
     self.maxWidth = maxWidth
     self.maxHeight = maxHeight
@@ -125,6 +135,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     self.flipVertical = flipVertical
     self.background = background
     self.maxBytes = maxBytes
+    self.metadata = metadata
     self.filters = filters
   }
 
@@ -150,6 +161,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     override(\.flipVertical)
     override(\.background)
     override(\.maxBytes)
+    override(\.metadata)
     override(\.filters)
     return merged
   }

@@ -27,6 +27,7 @@ extension ProcessingConfiguration {
       flipVertical: wire.hasFlipVertical ? wire.flipVertical : nil,
       background: wire.hasBackground ? try Color(wire.background) : nil,
       maxBytes: wire.hasMaxBytes ? wire.maxBytes : nil,
+      metadata: wire.hasMetadata ? try MetadataPolicy.read(wire.metadata) : nil,
       filters: wire.filters.isEmpty ? nil : wire.filters.map(Filter.init))
     // Checked before the preset is applied, so that a value out of range is named even where another would hide it.
     try validate(partial: true)
@@ -36,12 +37,8 @@ extension ProcessingConfiguration {
   private static func refuseUnserved(_ wire: Imageworker_V1_ProcessingConfiguration) throws(PipelineError) {
     let unserved: [(name: String, isSet: Bool)] = [
       ("jpeg", wire.hasJpeg), ("png", wire.hasPng), ("webp", wire.hasWebp),
-      ("metadata", wire.hasMetadata && wire.metadata == .keepCopyright),
     ]
     if let field = unserved.first(where: \.isSet)?.name { throw PipelineError(unserved: field) }
-    if wire.hasMetadata, case .UNRECOGNIZED(let value) = wire.metadata {
-      throw PipelineError(unknownValue: value, field: "metadata")
-    }
   }
 }
 
@@ -85,6 +82,24 @@ extension ResizeMode {
     case .fit: .fit
     case .fill: .fill
     case .stretch: .stretch
+    }
+  }
+}
+
+extension MetadataPolicy {
+  fileprivate static func read(_ wire: Imageworker_V1_MetadataPolicy) throws(PipelineError) -> MetadataPolicy? {
+    switch wire {
+    case .unspecified: nil
+    case .strip: .strip
+    case .keepCopyright: .keepCopyright
+    case .UNRECOGNIZED(let value): throw PipelineError(unknownValue: value, field: "metadata")
+    }
+  }
+
+  fileprivate var wire: Imageworker_V1_MetadataPolicy {
+    switch self {
+    case .strip: .strip
+    case .keepCopyright: .keepCopyright
     }
   }
 }
@@ -152,6 +167,7 @@ extension Imageworker_V1_ProcessingConfiguration {
     if let flip = configuration.flipHorizontal { flipHorizontal = flip }
     if let flip = configuration.flipVertical { flipVertical = flip }
     if let bytes = configuration.maxBytes { maxBytes = bytes }
+    if let policy = configuration.metadata { metadata = policy.wire }
     filters = (configuration.filters ?? []).map(Imageworker_V1_Filter.init)
     if let color = configuration.background {
       background.red = UInt32(color.red)

@@ -85,6 +85,8 @@ struct ConfigurationOptions: ParsableArguments {
   var format: OutputFormat?
   @Flag(help: "Enlarge pictures that are smaller than the bounds.")
   var allowUpscale = false
+  @Flag(help: "Keep the artist and the copyright of the picture's metadata.")
+  var keepCopyright = false
   @Option(
     name: .customLong("filter"),
     help: ArgumentHelp(
@@ -96,7 +98,8 @@ struct ConfigurationOptions: ParsableArguments {
   var configuration: ProcessingConfiguration {
     ProcessingConfiguration(
       maxWidth: maxWidth, maxHeight: maxHeight, compressionQuality: quality, scaleFactor: scaleFactor,
-      preferredFormat: format, allowUpscale: allowUpscale ? true : nil, filters: filters.isEmpty ? nil : filters)
+      preferredFormat: format, allowUpscale: allowUpscale ? true : nil, metadata: keepCopyright ? .keepCopyright : nil,
+      filters: filters.isEmpty ? nil : filters)
   }
 }
 

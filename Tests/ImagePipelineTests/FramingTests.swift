@@ -133,20 +133,23 @@ struct FramingTests {
       let result = try Grid(decoding: process(Fixture.bytes(name), padded).bytes)
       #expect(result.cropped(x: 0, y: 0, width: 17, height: 20) == expected)
       #expect(result.width == 25 && result.height == 24)
-      #expect(result.pixel(24, 23) == [1, 2, 3] && result.pixel(17, 0) == [1, 2, 3] && result.pixel(0, 20) == [1, 2, 3])
+      #expect(
+        result.pixel(24, 23) == [1, 2, 3] && result.pixel(17, 0) == [1, 2, 3] && result.pixel(0, 20) == [1, 2, 3])
     }
   }
 
   @Test("a reduced decode of a crop agrees with the crop of a full one", arguments: ["photo-420.jpg", "photo-444.jpg"])
   func reduced(name: String) throws {
-    
+
     let crop = Crop(x: 40, y: 16, width: 160, height: 120)
-    let full = try Grid(decoding:
-      process(Fixture.bytes(name), ProcessingConfiguration(preferredFormat: .png, crop: crop)).bytes)
-    let small = try Grid(decoding:
-      process(
-        Fixture.bytes(name), ProcessingConfiguration(maxWidth: 20, preferredFormat: .png, crop: crop)
-      ).bytes)
+    let full = try Grid(
+      decoding:
+        process(Fixture.bytes(name), ProcessingConfiguration(preferredFormat: .png, crop: crop)).bytes)
+    let small = try Grid(
+      decoding:
+        process(
+          Fixture.bytes(name), ProcessingConfiguration(maxWidth: 20, preferredFormat: .png, crop: crop)
+        ).bytes)
     #expect(small.width == 20 && small.height == 15)
     #expect(small.meanDifference(fromBoxMeansOf: full, side: 8) < 6)
   }

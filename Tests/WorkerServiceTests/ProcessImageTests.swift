@@ -123,7 +123,6 @@ struct ProcessImageTests {
       BadRequestCase(field: "configuration.jpeg", code: .unimplemented) { $0.jpeg.progressive = true },
       BadRequestCase(field: "configuration.png", code: .unimplemented) { $0.png.interlaced = true },
       BadRequestCase(field: "configuration.webp", code: .unimplemented) { $0.webp.lossless = true },
-      BadRequestCase(field: "configuration.metadata", code: .unimplemented) { $0.metadata = .keepCopyright },
     ])
   func badFields(test: BadRequestCase) async throws {
     try await withWorker { client, _ in

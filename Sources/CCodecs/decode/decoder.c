@@ -240,6 +240,8 @@ const char *ccodecs_decoder_message(const ccodecs_decoder *decoder) {
 void ccodecs_decoder_destroy(ccodecs_decoder *decoder) {
   if (decoder != NULL) {
     ccodecs_bytes_free(&decoder->profile, decoder->budget);
+    ccodecs_bytes_free(&decoder->artist, decoder->budget);
+    ccodecs_bytes_free(&decoder->copyright, decoder->budget);
     decoder->methods->destroy(decoder);
   }
 }

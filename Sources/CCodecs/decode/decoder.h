@@ -30,6 +30,8 @@ struct ccodecs_decoder {
   ccodecs_limits limits;
   ccodecs_header header;
   ccodecs_bytes profile;  ///< As it came. After the header only a profile that is not sRGB is left.
+  ccodecs_bytes artist;   ///< As CCODECS_RIGHTS_TEXT_MOST says, without a zero at the end.
+  ccodecs_bytes copyright;
   ccodecs_decoder_state state;
   ccodecs_status failure; ///< CCODECS_OK until the decoder failed.
   char message[200];      ///< Why it failed.
@@ -76,5 +78,14 @@ void ccodecs_decoder_init(
 /// chunk of WebP). 1 when it has none; *is_broken is set when the block is not well formed up to that tag.
 /// Source: CIPA DC-008 (Exif 2.32), section 4.6.2; tag 0x0112 of IFD0.
 uint8_t ccodecs_exif_orientation(const uint8_t *bytes, size_t count, bool *is_broken);
+
+/// What is kept of an artist's or a copyright's text.
+#define CCODECS_RIGHTS_TEXT_MOST 4095
+
+/// Keeps Artist (0x013B) and Copyright (0x8298) of such a block's IFD0. False without room.
+bool ccodecs_exif_keep_rights(ccodecs_decoder *decoder, const uint8_t *bytes, size_t count);
+
+/// Keeps a text in place of what was there: without zeros and spaces at its end, and cut. False without room.
+bool ccodecs_decoder_keep_text(ccodecs_decoder *decoder, ccodecs_bytes *kept, const uint8_t *text, size_t count);
 
 #endif

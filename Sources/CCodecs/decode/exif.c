@@ -2,7 +2,16 @@
 
 #include <string.h>
 
-enum { TAG_ORIENTATION = 0x0112, TYPE_SHORT = 3 };
+enum {
+  TAG_ORIENTATION = 0x0112,
+  TAG_ARTIST = 0x013B,
+  TAG_COPYRIGHT = 0x8298,
+  TYPE_ASCII = 2,
+  TYPE_SHORT = 3,
+  TYPE_UTF8 = 129, // Exif 3.0
+  TIFF_HEADER_BYTES = 8,
+  TIFF_ENTRY_BYTES = 12,
+};
 
 static uint32_t read16(const uint8_t *p, bool is_big) {
   return is_big ? (uint32_t)(p[0] << 8 | p[1]) : (uint32_t)(p[1] << 8 | p[0]);
@@ -39,4 +48,90 @@ uint8_t ccodecs_exif_orientation(const uint8_t *bytes, size_t count, bool *is_br
   }
   *is_broken = false;
   return 1;
+}
+
+// MARK: Rights
+
+bool ccodecs_decoder_keep_text(ccodecs_decoder *decoder, ccodecs_bytes *kept, const uint8_t *text, size_t count) {
+  while (count > 0 && (text[count - 1] == 0 || text[count - 1] == ' ')) {
+    count--;
+  }
+  count = count < CCODECS_RIGHTS_TEXT_MOST ? count : CCODECS_RIGHTS_TEXT_MOST;
+  ccodecs_bytes_take(kept, kept->count);
+  return ccodecs_bytes_append(kept, text, count, decoder->budget);
+}
+
+bool ccodecs_exif_keep_rights(ccodecs_decoder *decoder, const uint8_t *bytes, size_t count) {
+  if (count < TIFF_HEADER_BYTES || (memcmp(bytes, "II*\0", 4) != 0 && memcmp(bytes, "MM\0*", 4) != 0)) {
+    return true;
+  }
+  const bool is_big = bytes[0] == 'M';
+  const size_t directory = read32(bytes + 4, is_big);
+  if (directory < TIFF_HEADER_BYTES || directory > count || count - directory < 2) {
+    return true;
+  }
+  const size_t entries = read16(bytes + directory, is_big);
+  bool has_room = true;
+  for (size_t i = 0; i < entries && has_room; i++) {
+    const size_t at = directory + 2 + TIFF_ENTRY_BYTES * i;
+    if (at > count || count - at < TIFF_ENTRY_BYTES) {
+      break;
+    }
+    const uint8_t *entry = bytes + at;
+    const uint32_t tag = read16(entry, is_big);
+    const uint32_t type = read16(entry + 2, is_big);
+    const size_t length = read32(entry + 4, is_big);
+    const size_t place = length <= 4 ? at + 8 : read32(entry + 8, is_big);
+    const bool is_text = (type == TYPE_ASCII || type == TYPE_UTF8) && place <= count && length <= count - place;
+    if (is_text && (tag == TAG_ARTIST || tag == TAG_COPYRIGHT)) {
+      ccodecs_bytes *kept = tag == TAG_ARTIST ? &decoder->artist : &decoder->copyright;
+      has_room = ccodecs_decoder_keep_text(decoder, kept, bytes + place, length);
+    }
+  }
+  return has_room;
+}
+
+static void write16(uint8_t *p, uint32_t value) {
+  p[0] = (uint8_t)value;
+  p[1] = (uint8_t)(value >> 8);
+}
+
+static void write32(uint8_t *p, size_t value) {
+  write16(p, (uint32_t)value & 0xFFFF);
+  write16(p + 2, (uint32_t)value >> 16);
+}
+
+/// Writes an entry of a text, which goes to block + *end unless it is so short that the entry holds it.
+static void write_text(uint8_t *block, uint8_t *entry, uint32_t tag, const ccodecs_bytes *text, size_t *end) {
+  const size_t length = text->count + 1;
+  write16(entry, tag);
+  write16(entry + 2, TYPE_ASCII);
+  write32(entry + 4, length);
+  const bool is_short = length <= 4;
+  uint8_t *to = is_short ? entry + 8 : block + *end;
+  if (!is_short) {
+    write32(entry + 8, *end);
+    *end += length + (length & 1); // values stand at even places
+  }
+  memcpy(to, ccodecs_bytes_start(text), text->count);
+}
+
+size_t ccodecs_decoder_rights(const ccodecs_decoder *decoder, uint8_t block[CCODECS_RIGHTS_BYTES_MOST]) {
+  const uint32_t entries = (decoder->artist.count > 0) + (decoder->copyright.count > 0);
+  if (entries == 0) {
+    return 0;
+  }
+  memset(block, 0, CCODECS_RIGHTS_BYTES_MOST);
+  memcpy(block, "II*\0\x08\0\0\0", TIFF_HEADER_BYTES);
+  write16(block + TIFF_HEADER_BYTES, entries);
+  uint8_t *entry = block + TIFF_HEADER_BYTES + 2;
+  size_t end = TIFF_HEADER_BYTES + 2 + entries * TIFF_ENTRY_BYTES + 4; // no directory follows
+  if (decoder->artist.count > 0) {
+    write_text(block, entry, TAG_ARTIST, &decoder->artist, &end);
+    entry += TIFF_ENTRY_BYTES;
+  }
+  if (decoder->copyright.count > 0) {
+    write_text(block, entry, TAG_COPYRIGHT, &decoder->copyright, &end);
+  }
+  return end;
 }

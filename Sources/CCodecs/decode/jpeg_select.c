@@ -240,6 +240,9 @@ static ccodecs_status read_next(jpeg_selector *s, ccodecs_input *input, bool *is
     return keep_piece(s, body, length - 2) ? end_segment(s, 0) : no_room(s);
   }
   const bool is_needed = read_segment(s, marker, body, length - 2);
+  if (marker == APP1 && s->has_exif && !ccodecs_exif_keep_rights(&s->base, body + 6, length - 8)) {
+    return no_room(s);
+  }
   return end_segment(s, is_needed ? length + 2 : 0);
 }
 

@@ -104,8 +104,52 @@ static bool read_transparency(png_decoder *d) {
   return true;
 }
 
-/// Animation and EXIF.
-static void read_metadata(png_decoder *d) {
+/// Keeps a text that says whose the picture is: tEXt's in UTF-8, which it is not. False without room.
+static bool keep_text(png_decoder *d, ccodecs_bytes *kept, const uint8_t *text, size_t count) {
+  if (d->has_exif) {
+    return true;
+  }
+  if (is_type(d, "iTXt")) {
+    return ccodecs_decoder_keep_text(&d->base, kept, text, count);
+  }
+  uint8_t utf8[2 * CCODECS_RIGHTS_TEXT_MOST];
+  size_t written = 0;
+  for (size_t i = 0; i < count && i < CCODECS_RIGHTS_TEXT_MOST; i++) {
+    if (text[i] >= 0x80) {
+      utf8[written++] = (uint8_t)(0xC0 | text[i] >> 6);
+      utf8[written++] = (uint8_t)(0x80 | (text[i] & 0x3F));
+    } else {
+      utf8[written++] = text[i];
+    }
+  }
+  return ccodecs_decoder_keep_text(&d->base, kept, utf8, written);
+}
+
+/// tEXt: a keyword, a zero, Latin-1. iTXt that is not compressed: a keyword, a zero, two zeros, a language, a zero, the
+/// keyword in it, a zero, UTF-8. False without room.
+static bool read_text(png_decoder *d) {
+  const uint8_t *end = d->body + d->body_count;
+  const uint8_t *zero = memchr(d->body, 0, d->body_count);
+  if (zero == NULL) {
+    return true;
+  }
+  const size_t length = (size_t)(zero - d->body);
+  ccodecs_bytes *kept = length == 9 && memcmp(d->body, "Copyright", 9) == 0 ? &d->base.copyright
+                        : length == 6 && memcmp(d->body, "Author", 6) == 0  ? &d->base.artist
+                                                                            : NULL;
+  const uint8_t *text = zero + 1;
+  if (is_type(d, "iTXt")) {
+    const bool is_plain = end - text > 2 && text[0] == 0;
+    const uint8_t *language = is_plain ? memchr(text + 2, 0, (size_t)(end - text) - 2) : NULL;
+    const uint8_t *name = language == NULL ? NULL : memchr(language + 1, 0, (size_t)(end - language) - 1);
+    kept = name == NULL ? NULL : kept;
+    text = name == NULL ? end : name + 1;
+  }
+  return kept == NULL || keep_text(d, kept, text, (size_t)(end - text));
+}
+
+/// Animation, EXIF and texts. False without room.
+static bool read_metadata(png_decoder *d) {
   ccodecs_header *header = &d->base.header;
   if (is_type(d, "acTL")) {
     header->frame_count = d->body_count >= 4 ? ccodecs_be32(d->body) : 0;
@@ -114,7 +158,11 @@ static void read_metadata(png_decoder *d) {
     bool is_broken;
     header->orientation = ccodecs_exif_orientation(d->body, d->body_count, &is_broken);
     header->warnings |= is_broken ? CCODECS_WARNING_BAD_EXIF : 0;
+    const bool has_room = ccodecs_exif_keep_rights(&d->base, d->body, d->body_count);
+    d->has_exif = d->base.artist.count + d->base.copyright.count > 0;
+    return has_room;
   }
+  return !(is_type(d, "tEXt") || is_type(d, "iTXt")) || read_text(d);
 }
 
 /// iCCP: a name of 1 to 79 bytes, a zero, the method of compression, and the profile. CCODECS_OK or the failure.
@@ -185,8 +233,8 @@ static ccodecs_status read_chunk(png_decoder *d) {
     return d->has_profile ? CCODECS_OK : read_profile(d);
   }
   read_color_space(d);
-  read_metadata(d);
-  return CCODECS_OK;
+  return read_metadata(d) ? CCODECS_OK
+                          : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for metadata");
 }
 
 // MARK: Walking over chunks
@@ -194,7 +242,8 @@ static ccodecs_status read_chunk(png_decoder *d) {
 /// Whether a chunk's body is held and read. IDAT goes its own way.
 static bool is_held(const png_decoder *d) {
   const bool is_color = is_type(d, "sRGB") || is_type(d, "gAMA") || is_type(d, "cHRM");
-  const bool is_metadata = is_color || is_type(d, "tRNS") || is_type(d, "eXIf") || is_type(d, "acTL");
+  const bool is_metadata = is_color || is_type(d, "tRNS") || is_type(d, "eXIf") || is_type(d, "acTL") ||
+                           is_type(d, "tEXt") || is_type(d, "iTXt");
   const bool is_profile = is_type(d, "iCCP") && d->body_left <= CCODECS_PROFILE_BYTES_MOST;
   const bool is_small = is_metadata && d->body_left <= largest_metadata;
   return is_type(d, "IHDR") || is_type(d, "PLTE") || ((is_small || is_profile) && !d->has_data);

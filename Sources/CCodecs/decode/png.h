@@ -64,6 +64,7 @@ typedef struct png_decoder {
   bool has_data;           ///< The first IDAT was met.
   bool is_past_data;       ///< A chunk other than IDAT came after it.
   bool has_end;            ///< IEND.
+  bool has_exif;           ///< eXIf that names an artist or a copyright; texts are then not heeded.
   bool has_srgb;           ///< sRGB.
   bool has_profile;        ///< iCCP, of use or not.
   bool has_primaries;      ///< cHRM.

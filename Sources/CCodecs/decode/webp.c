@@ -79,12 +79,13 @@ static const uint8_t *find_chunk(
   return NULL;
 }
 
-static void read_exif(webp_decoder *d) {
+/// The orientation, and whose the picture is. False without room.
+static bool read_exif(webp_decoder *d) {
   uint32_t count;
   const uint8_t *exif =
       find_chunk(ccodecs_bytes_start(&d->file), d->file.count, riff_header_bytes, "EXIF", &count);
   if (exif == NULL) {
-    return;
+    return true;
   }
   if (count >= 6 && memcmp(exif, "Exif\0", 5) == 0) { // some writers keep JPEG's prefix
     exif += 6;
@@ -93,6 +94,7 @@ static void read_exif(webp_decoder *d) {
   bool is_broken;
   d->base.header.orientation = ccodecs_exif_orientation(exif, count, &is_broken);
   d->base.header.warnings |= is_broken ? CCODECS_WARNING_BAD_EXIF : 0;
+  return ccodecs_exif_keep_rights(&d->base, exif, count);
 }
 
 /// The colour profile, which stands before the picture. False without room.
@@ -159,11 +161,10 @@ static ccodecs_status describe(webp_decoder *d, const WebPBitstreamFeatures *fea
   header->holds_bitmap = d->is_lossless || d->is_animated;
   d->channels = header->has_alpha ? 4 : 3;
   d->row_bytes = (size_t)header->width * d->channels; // at most 16384 x 4
-  if ((d->flags & FLAG_EXIF) != 0) {
-    read_exif(d);
-  }
-  if ((d->flags & FLAG_PROFILE) != 0 && !read_profile(d)) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for the WebP's colour profile");
+  const bool has_room =
+      ((d->flags & FLAG_EXIF) == 0 || read_exif(d)) && ((d->flags & FLAG_PROFILE) == 0 || read_profile(d));
+  if (!has_room) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for the WebP's metadata");
   }
   if (d->is_animated) {
     header->frame_count = count_frames(ccodecs_bytes_start(&d->file), d->file.count);

@@ -20,6 +20,7 @@ typedef struct avif_encoder {
   uint8_t *pixels;
   size_t row_stride;
   size_t charged;
+  ccodecs_bytes exif;
   uint32_t written;
 } avif_encoder;
 
@@ -77,8 +78,13 @@ static ccodecs_status finish(ccodecs_encoder *base) {
   if (encoder == NULL) {
     return ccodecs_encoder_fail(base, CCODECS_UNSUPPORTED, "libheif has no AV1 encoder here");
   }
-  struct heif_error error = heif_context_encode_image(e->context, e->image, encoder, NULL, NULL);
+  struct heif_image_handle *picture = NULL;
+  struct heif_error error = heif_context_encode_image(e->context, e->image, encoder, NULL, &picture);
   heif_encoder_release(encoder);
+  if (!is_error(error) && e->exif.count > 0) {
+    error = heif_context_add_exif_metadata(e->context, picture, ccodecs_bytes_start(&e->exif), (int)e->exif.count);
+  }
+  heif_image_handle_release(picture);
   struct heif_writer writer = {.writer_api_version = 1, .write = on_write};
   if (!is_error(error)) {
     error = heif_context_write(e->context, &writer, e);
@@ -96,6 +102,7 @@ static void destroy(ccodecs_encoder *base) {
   avif_encoder *e = (avif_encoder *)base;
   ccodecs_budget *budget = base->budget;
   release(e);
+  ccodecs_bytes_free(&e->exif, budget);
   ccodecs_bytes_free(&base->output, budget);
   ccodecs_free(budget, e);
 }
@@ -139,7 +146,7 @@ ccodecs_encoder *ccodecs_avif_encoder_create(const ccodecs_encode_options *optio
   const uint64_t charge = library_charge(options);
   if (charge <= SIZE_MAX && ccodecs_budget_charge(budget, (size_t)charge)) {
     e->charged = (size_t)charge;
-    if (begin(e)) {
+    if (ccodecs_bytes_append(&e->exif, options->exif, options->exif_count, budget) && begin(e)) {
       return &e->base;
     }
   }

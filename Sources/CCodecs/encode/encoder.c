@@ -76,6 +76,9 @@ static bool can_write(ccodecs_format format, ccodecs_pixels pixels) {
   }
 }
 
+/// What an APP1 segment of JPEG holds.
+enum { EXIF_BYTES_MOST = 65535 - 2 - 6 };
+
 static ccodecs_status check(const ccodecs_encode_options *options) {
   if (!can_write(options->format, options->pixels)) {
     return CCODECS_UNSUPPORTED;
@@ -88,7 +91,7 @@ static ccodecs_status check(const ccodecs_encode_options *options) {
     return CCODECS_LIMIT;
   }
   const bool is_valid = options->width > 0 && options->height > 0 && options->quality >= 1 &&
-                        options->quality <= 100 && options->compression_level <= 9;
+                        options->quality <= 100 && options->compression_level <= 9 && options->exif_count <= EXIF_BYTES_MOST;
   return is_valid ? CCODECS_OK : CCODECS_MISUSE;
 }
 
@@ -115,7 +118,11 @@ ccodecs_status ccodecs_encoder_create(
     *encoder = ccodecs_webp_encoder_create(options, budget);
     break;
   }
-  return *encoder == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
+  if (*encoder == NULL) {
+    return CCODECS_NO_MEMORY;
+  }
+  (*encoder)->options.exif = NULL; // it was borrowed
+  return CCODECS_OK;
 }
 
 ccodecs_status ccodecs_encoder_estimate(const ccodecs_encode_options *options, uint64_t *byte_count) {
@@ -140,6 +147,7 @@ ccodecs_status ccodecs_encoder_estimate(const ccodecs_encode_options *options, u
     *byte_count = ccodecs_webp_encoder_estimate(options);
     break;
   }
+  *byte_count += 4 * options->exif_count; // it is copied, and pending output grows by half when it grows
   return status;
 }
 

@@ -131,6 +131,16 @@ static void create_step(jpeg_encoder *e) {
     e->info.comp_info[i].v_samp_factor = i == 0 ? luma : 1;
   }
   jpeg_start_compress(&e->info, TRUE);
+  if (options->exif_count > 0) {
+    static const uint8_t name[6] = "Exif\0";
+    jpeg_write_m_header(&e->info, JPEG_APP0 + 1, (unsigned int)(sizeof name + options->exif_count));
+    for (size_t i = 0; i < sizeof name; i++) {
+      jpeg_write_m_byte(&e->info, name[i]);
+    }
+    for (size_t i = 0; i < options->exif_count; i++) {
+      jpeg_write_m_byte(&e->info, options->exif[i]);
+    }
+  }
 }
 
 static void scanlines_step(jpeg_encoder *e) {

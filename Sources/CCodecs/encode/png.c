@@ -77,7 +77,11 @@ static ccodecs_status write_beginning(png_encoder *e) {
   if (!ccodecs_bytes_append(&e->base.output, signature, sizeof signature, e->base.budget)) {
     return no_room(e);
   }
-  return write_chunk(e, "IHDR", header, sizeof header);
+  const ccodecs_encode_options *options = &e->base.options;
+  const ccodecs_status status = write_chunk(e, "IHDR", header, sizeof header);
+  return status != CCODECS_OK || options->exif_count == 0
+             ? status
+             : write_chunk(e, "eXIf", options->exif, options->exif_count);
 }
 
 // MARK: Deflate

@@ -16,7 +16,13 @@ typedef struct webp_encoder {
   WebPConfig config;
   size_t charged;
   uint32_t written;
+  ccodecs_bytes exif;
 } webp_encoder;
+
+static const size_t riff_header_bytes = 12;
+static const size_t extension_bytes = 18; ///< A VP8X chunk.
+
+enum { FLAG_EXIF = 0x08, FLAG_ALPHA = 0x10 };
 
 static int on_write(const uint8_t *bytes, size_t count, const WebPPicture *picture) {
   webp_encoder *e = picture->custom_ptr;
@@ -37,13 +43,50 @@ static ccodecs_status write(ccodecs_encoder *base, const ccodecs_rows *rows) {
   return CCODECS_OK;
 }
 
+static void write_le(uint8_t *p, uint32_t value, int byte_count) {
+  for (int i = 0; i < byte_count; i++) {
+    p[i] = (uint8_t)(value >> 8 * i);
+  }
+}
+
+/// Puts EXIF behind the picture, and says so in a VP8X chunk before it.
+/// Source: WebP Container Specification, "Extended file format".
+static ccodecs_status add_exif(webp_encoder *e) {
+  ccodecs_bytes *output = &e->base.output;
+  const ccodecs_encode_options *options = &e->base.options;
+  const size_t count = e->exif.count;
+  if (!ccodecs_bytes_reserve(output, extension_bytes + 8 + count + 1, e->base.budget)) {
+    return CCODECS_NO_MEMORY;
+  }
+  uint8_t *file = ccodecs_bytes_start(output);
+  uint8_t *extension = file + riff_header_bytes;
+  if (memcmp(extension, "VP8X", 4) != 0) {
+    memmove(extension + extension_bytes, extension, output->count - riff_header_bytes);
+    output->count += extension_bytes;
+    memset(extension, 0, extension_bytes);
+    memcpy(extension, "VP8X\x0A", 5);
+    extension[8] = options->pixels == CCODECS_PIXELS_RGBA8 ? FLAG_ALPHA : 0;
+    write_le(extension + 12, options->width - 1, 3);
+    write_le(extension + 15, options->height - 1, 3);
+  }
+  extension[8] |= FLAG_EXIF;
+  uint8_t *chunk = file + output->count;
+  memcpy(chunk, "EXIF", 4);
+  write_le(chunk + 4, (uint32_t)count, 4);
+  memcpy(chunk + 8, ccodecs_bytes_start(&e->exif), count);
+  chunk[8 + count] = 0;
+  output->count += 8 + count + (count & 1);
+  write_le(file + 4, (uint32_t)output->count - 8, 4);
+  return CCODECS_OK;
+}
+
 static ccodecs_status finish(ccodecs_encoder *base) {
   webp_encoder *e = (webp_encoder *)base;
   if (WebPEncode(&e->config, &e->picture)) {
     WebPPictureFree(&e->picture);
     ccodecs_budget_refund(base->budget, e->charged);
     e->charged = 0;
-    return CCODECS_OK;
+    return e->exif.count > 0 ? add_exif(e) : CCODECS_OK;
   }
   const WebPEncodingError error = e->picture.error_code;
   const bool is_memory = error == VP8_ENC_ERROR_OUT_OF_MEMORY || error == VP8_ENC_ERROR_BITSTREAM_OUT_OF_MEMORY ||
@@ -58,6 +101,7 @@ static void destroy(ccodecs_encoder *base) {
   WebPPictureFree(&e->picture);
   ccodecs_budget_refund(budget, e->charged);
   ccodecs_bytes_free(&base->output, budget);
+  ccodecs_bytes_free(&e->exif, budget);
   ccodecs_free(budget, e);
 }
 
@@ -79,7 +123,7 @@ ccodecs_encoder *ccodecs_webp_encoder_create(const ccodecs_encode_options *optio
   memset(e, 0, sizeof *e);
   ccodecs_encoder_init(&e->base, &methods, options, budget);
   const uint64_t charge = library_charge(options);
-  if (WebPPictureInit(&e->picture) && WebPConfigInit(&e->config) && charge <= SIZE_MAX &&
+  if (ccodecs_bytes_append(&e->exif, options->exif, options->exif_count, budget) && WebPPictureInit(&e->picture) && WebPConfigInit(&e->config) && charge <= SIZE_MAX &&
       ccodecs_budget_charge(budget, (size_t)charge)) {
     e->charged = (size_t)charge;
     e->config.quality = options->quality;

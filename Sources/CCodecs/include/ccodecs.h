@@ -257,6 +257,14 @@ const ccodecs_header *ccodecs_decoder_header(const ccodecs_decoder *decoder);
 /// conversion is made of it or the decoder is destroyed. Legal after read_header.
 void ccodecs_decoder_profile(const ccodecs_decoder *decoder, const uint8_t **bytes, size_t *count);
 
+/// The most bytes of what ccodecs_decoder_rights writes.
+#define CCODECS_RIGHTS_BYTES_MOST 8320
+
+/// Writes who made the picture and whose it is as an EXIF block (TIFF) of nothing else: Artist and Copyright, from the
+/// picture's EXIF, or from what a PNG says before its data in tEXt and iTXt chunks as Author and Copyright. Each is cut
+/// to 4 KiB. The block's size; 0 when the picture says neither. Legal after read_header.
+size_t ccodecs_decoder_rights(const ccodecs_decoder *decoder, uint8_t block[CCODECS_RIGHTS_BYTES_MOST]);
+
 /// The scales that start takes: bit N-1 set means N/8. Legal after read_header.
 uint8_t ccodecs_decoder_scales(const ccodecs_decoder *decoder);
 
@@ -315,6 +323,8 @@ typedef struct ccodecs_encode_options {
   ccodecs_subsampling subsampling; ///< JPEG, AVIF; and the size of the planes given with YCC8.
   uint8_t quality;                 ///< 1 to 100; JPEG, WebP and AVIF.
   uint8_t compression_level;       ///< 0 to 9; PNG's deflate.
+  const uint8_t *exif;             ///< A TIFF block that the result is to carry, borrowed for create; or NULL.
+  size_t exif_count;               ///< Its bytes, at most 65527; 0 for none.
 } ccodecs_encode_options;
 
 typedef struct ccodecs_encoder ccodecs_encoder;
