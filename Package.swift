@@ -134,7 +134,8 @@ let targets: [Target] = [
   .target(
     name: "CCodecs",
     dependencies: [
-      "CLibISAL", "CLibJPEG", "CLibLCMS", "CLibWebP", "CLibZ", whenBuilt("CLibTIFF", "TIFF"), whenBuilt("CLibHEIF", "HEIF"),
+      "CLibISAL", "CLibJPEG", "CLibLCMS", "CLibWebP", "CLibZ", whenBuilt("CLibTIFF", "TIFF"),
+      whenBuilt("CLibHEIF", "HEIF"),
       whenBuilt("CLibJXL", "JXL"),
     ],
     cSettings: strictC + formatDefinitions,
