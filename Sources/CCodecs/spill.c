@@ -97,7 +97,8 @@ bool ccodecs_spill_create(
     return false;
   }
   spill->byte_count = (size_t)byte_count;
-  if (limits->can_spill && budget->used + byte_count > CCODECS_SPILL_BYTES) {
+  // A file's window is no less than a small block.
+  if (limits->can_spill && byte_count > WINDOW_BYTES && budget->used + byte_count > CCODECS_SPILL_BYTES) {
     return create_file(spill, limits, budget);
   }
   spill->bytes = ccodecs_allocate(budget, spill->byte_count);
