@@ -84,8 +84,9 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   ///
   /// Default: no.
   package var pad: Bool?
-  /// Clockwise, in degrees: 0, 90, 180 or 270. Turning and flipping come first: all else is as if the picture had come
-  /// that way.
+  /// Clockwise, in degrees: 0, 90, 180 or 270.
+  ///
+  /// Turning and flipping come first: all else is as if the picture had come that way.
   ///
   /// Default: 0.
   package var rotation: Int?
