@@ -26,7 +26,7 @@ tga TGA tga
 psd PSD psd
 pnm PNM pbm pgm ppm pnm pam
 hdr HDR hdr"
-libraries="libisal libjpeg libwebp zlib"
+libraries="lcms2 libisal libjpeg libwebp zlib"
 flags="-std=c11 -g -O1 -fno-omit-frame-pointer -ISources/CCodecs/include"
 option() { # library, definition, lines of the table
   pkg-config --exists "$1" || return 0

@@ -139,7 +139,8 @@ static ptrdiff_t inflate_into(png_decoder *d, ccodecs_input *input, uint8_t *to,
   z->next_out = to;
   z->avail_out = (uint32_t)count;
   const int result = isal_inflate(z);
-  ccodecs_input_advance(input, most - z->avail_in);
+  // At the stream's end igzip hands back whole bytes that it has not used, and those may be of an earlier window.
+  ccodecs_input_advance(input, z->avail_in < most ? most - z->avail_in : 0);
   d->is_inflated = z->block_state == ISAL_BLOCK_FINISH;
   return result < 0 || result == ISAL_NEED_DICT ? -1 : (ptrdiff_t)(count - z->avail_out);
 }
