@@ -61,6 +61,10 @@ static inline uint32_t ccodecs_be32(const uint8_t *p) {
   return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
+static inline uint32_t ccodecs_be16(const uint8_t *p) {
+  return (uint32_t)p[0] << 8 | p[1];
+}
+
 static inline uint32_t ccodecs_le32(const uint8_t *p) {
   return (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0];
 }

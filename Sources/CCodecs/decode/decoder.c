@@ -8,10 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
-void ccodecs_decoder_init(
-    ccodecs_decoder *decoder, const ccodecs_decoder_methods *methods, ccodecs_format format,
-    const ccodecs_limits *limits, ccodecs_budget *budget) {
-  memset(decoder, 0, sizeof *decoder);
+void *ccodecs_decoder_allocate(
+    size_t byte_count, const ccodecs_decoder_methods *methods, ccodecs_format format, const ccodecs_limits *limits,
+    ccodecs_budget *budget) {
+  ccodecs_decoder *decoder = ccodecs_allocate(budget, byte_count);
+  if (decoder == NULL) {
+    return NULL;
+  }
+  memset(decoder, 0, byte_count);
   decoder->methods = methods;
   decoder->budget = budget;
   decoder->limits = *limits;
@@ -19,6 +23,21 @@ void ccodecs_decoder_init(
   decoder->header.orientation = 1;
   decoder->header.bit_depth = 8;
   decoder->header.frame_count = 1;
+  return decoder;
+}
+
+void ccodecs_decoder_describe_packed(const ccodecs_decoder *decoder, uint32_t channels, ccodecs_layout *layout) {
+  layout->pixels = channels == 1   ? CCODECS_PIXELS_GRAY8
+                   : channels == 3 ? CCODECS_PIXELS_RGB8
+                                   : CCODECS_PIXELS_RGBA8;
+  layout->plane_count = 1;
+  layout->planes[0] = (ccodecs_plane){
+      .width = decoder->header.width,
+      .height = decoder->header.height,
+      .channels = (uint8_t)channels,
+      .horizontal_scale = 1,
+      .vertical_scale = 1,
+  };
 }
 
 ccodecs_status ccodecs_decoder_fail(ccodecs_decoder *decoder, ccodecs_status status, const char *format, ...) {
@@ -178,7 +197,7 @@ ccodecs_status ccodecs_decoder_create_conversion(
 }
 
 uint8_t ccodecs_decoder_scales(const ccodecs_decoder *decoder) {
-  return decoder->methods->scales(decoder);
+  return decoder->methods->scales == NULL ? 1u << 7 : decoder->methods->scales(decoder);
 }
 
 static bool options_are_valid(const ccodecs_decoder *decoder, const ccodecs_decode_options *options) {

@@ -8,7 +8,7 @@
 /// One decoder's functions. Each is called only in the legal order, never after a failure: decoder.c sees to both.
 typedef struct ccodecs_decoder_methods {
   ccodecs_status (*read_header)(ccodecs_decoder *decoder, ccodecs_input *input);
-  uint8_t (*scales)(const ccodecs_decoder *decoder);
+  uint8_t (*scales)(const ccodecs_decoder *decoder); ///< NULL where there is nothing but 8/8.
   ccodecs_status (*estimate)(
       const ccodecs_decoder *decoder, const ccodecs_decode_options *options, uint64_t *byte_count);
   ccodecs_status (*start)(ccodecs_decoder *decoder, const ccodecs_decode_options *options, ccodecs_layout *layout);
@@ -45,8 +45,7 @@ ccodecs_status ccodecs_decoder_fail(ccodecs_decoder *decoder, ccodecs_status sta
 /// CCODECS_OK, or the failure noted with limit and value.
 ccodecs_status ccodecs_decoder_check_limits(ccodecs_decoder *decoder);
 
-// One constructor per file of decode/. Each allocates from `budget` and leaves its base filled by
-// ccodecs_decoder_init; NULL when there is no room.
+// One constructor per file of decode/, each by ccodecs_decoder_allocate; NULL when there is no room.
 ccodecs_decoder *ccodecs_jpeg_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
 ccodecs_decoder *ccodecs_jpeg_turbo_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
 ccodecs_decoder *ccodecs_png_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
@@ -69,10 +68,13 @@ ccodecs_decoder *ccodecs_jxl_decoder_create(const ccodecs_limits *limits, ccodec
 ccodecs_decoder *ccodecs_stb_decoder_create(
     ccodecs_format format, const ccodecs_limits *limits, ccodecs_budget *budget);
 
-/// Fills the base of a freshly allocated decoder.
-void ccodecs_decoder_init(
-    ccodecs_decoder *decoder, const ccodecs_decoder_methods *methods, ccodecs_format format,
-    const ccodecs_limits *limits, ccodecs_budget *budget);
+/// A concrete decoder of `byte_count` bytes, zeroed but for its base, which is filled; NULL when there is no room.
+void *ccodecs_decoder_allocate(
+    size_t byte_count, const ccodecs_decoder_methods *methods, ccodecs_format format, const ccodecs_limits *limits,
+    ccodecs_budget *budget);
+
+/// The layout of a picture that is given at its full size, as one plane of 1 (gray), 3 (RGB) or 4 channels (RGBA).
+void ccodecs_decoder_describe_packed(const ccodecs_decoder *decoder, uint32_t channels, ccodecs_layout *layout);
 
 /// EXIF orientation (1 to 8) from a TIFF block (the bytes after "Exif\0\0" in JPEG, the eXIf chunk of PNG, the EXIF
 /// chunk of WebP). 1 when it has none; *is_broken is set when the block is not well formed up to that tag.

@@ -321,11 +321,6 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   return CCODECS_OK;
 }
 
-static uint8_t scales(const ccodecs_decoder *base) {
-  (void)base;
-  return 1u << 7;
-}
-
 /// The last string of a strip reaches at most its length beyond the strip.
 static size_t index_capacity(const gif_decoder *d) {
   return d->is_interlaced ? (size_t)d->width * d->height : (size_t)d->width * d->strip_rows + GIF_MOST_CODES;
@@ -342,15 +337,7 @@ static ccodecs_status estimate(
 static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
   (void)options;
   gif_decoder *d = (gif_decoder *)base;
-  layout->pixels = d->channels == 4 ? CCODECS_PIXELS_RGBA8 : CCODECS_PIXELS_RGB8;
-  layout->plane_count = 1;
-  layout->planes[0] = (ccodecs_plane){
-      .width = base->header.width,
-      .height = base->header.height,
-      .channels = (uint8_t)d->channels,
-      .horizontal_scale = 1,
-      .vertical_scale = 1,
-  };
+  ccodecs_decoder_describe_packed(base, d->channels, layout);
   d->indices = ccodecs_allocate(base->budget, index_capacity(d));
   d->strip = ccodecs_allocate(base->budget, d->row_bytes * d->strip_rows);
   return d->indices == NULL || d->strip == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
@@ -559,18 +546,15 @@ static void destroy(ccodecs_decoder *base) {
 ccodecs_decoder *ccodecs_gif_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
   static const ccodecs_decoder_methods methods = {
       .read_header = read_header,
-      .scales = scales,
       .estimate = estimate,
       .start = start,
       .read_rows = read_rows,
       .destroy = destroy,
   };
-  gif_decoder *d = ccodecs_allocate(budget, sizeof *d);
+  gif_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_GIF, limits, budget);
   if (d == NULL) {
     return NULL;
   }
-  memset(d, 0, sizeof *d);
-  ccodecs_decoder_init(&d->base, &methods, CCODECS_FORMAT_GIF, limits, budget);
   d->transparent = -1;
   return &d->base;
 }

@@ -133,11 +133,6 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   return CCODECS_OK;
 }
 
-static uint8_t scales(const ccodecs_decoder *base) {
-  (void)base;
-  return 1u << 7;
-}
-
 static ccodecs_status estimate(
     const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
   (void)options;
@@ -149,15 +144,7 @@ static ccodecs_status estimate(
 static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
   (void)options;
   hdr_decoder *d = (hdr_decoder *)base;
-  layout->pixels = CCODECS_PIXELS_RGB8;
-  layout->plane_count = 1;
-  layout->planes[0] = (ccodecs_plane){
-      .width = base->header.width,
-      .height = base->header.height,
-      .channels = 3,
-      .horizontal_scale = 1,
-      .vertical_scale = 1,
-  };
+  ccodecs_decoder_describe_packed(base, 3, layout);
   ccodecs_linear_fill(d->table);
   d->stored = ccodecs_allocate(base->budget, (size_t)base->header.width * 4);
   d->strip = ccodecs_allocate(base->budget, (size_t)base->header.width * 3 * d->strip_rows);
@@ -299,17 +286,14 @@ static void destroy(ccodecs_decoder *base) {
 ccodecs_decoder *ccodecs_hdr_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
   static const ccodecs_decoder_methods methods = {
       .read_header = read_header,
-      .scales = scales,
       .estimate = estimate,
       .start = start,
       .read_rows = read_rows,
       .destroy = destroy,
   };
-  hdr_decoder *d = ccodecs_allocate(budget, sizeof *d);
+  hdr_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_HDR, limits, budget);
   if (d == NULL) {
     return NULL;
   }
-  memset(d, 0, sizeof *d);
-  ccodecs_decoder_init(&d->base, &methods, CCODECS_FORMAT_HDR, limits, budget);
   return &d->base;
 }

@@ -151,11 +151,6 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   return input->is_last ? open_file(d) : CCODECS_NEEDS_INPUT;
 }
 
-static uint8_t scales(const ccodecs_decoder *base) {
-  (void)base;
-  return 1u << 7;
-}
-
 static uint64_t decoding_bytes(const heif_decoder *d) {
   return d->coded_pixels * d->channels * (library_bytes_per_sample * (d->base.header.bit_depth > 8 ? 2 : 1) + 1);
 }
@@ -170,15 +165,7 @@ static ccodecs_status estimate(
 static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
   (void)options;
   heif_decoder *d = (heif_decoder *)base;
-  layout->pixels = d->channels == 4 ? CCODECS_PIXELS_RGBA8 : CCODECS_PIXELS_RGB8;
-  layout->plane_count = 1;
-  layout->planes[0] = (ccodecs_plane){
-      .width = base->header.width,
-      .height = base->header.height,
-      .channels = (uint8_t)d->channels,
-      .horizontal_scale = 1,
-      .vertical_scale = 1,
-  };
+  ccodecs_decoder_describe_packed(base, d->channels, layout);
   return charge(d, decoding_bytes(d));
 }
 
@@ -260,18 +247,15 @@ ccodecs_decoder *ccodecs_heif_decoder_create(
     ccodecs_format format, const ccodecs_limits *limits, ccodecs_budget *budget) {
   static const ccodecs_decoder_methods methods = {
       .read_header = read_header,
-      .scales = scales,
       .estimate = estimate,
       .start = start,
       .read_rows = read_rows,
       .destroy = destroy,
   };
-  heif_decoder *d = ccodecs_allocate(budget, sizeof *d);
+  heif_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, format, limits, budget);
   if (d == NULL) {
     return NULL;
   }
-  memset(d, 0, sizeof *d);
-  ccodecs_decoder_init(&d->base, &methods, format, limits, budget);
   return &d->base;
 }
 

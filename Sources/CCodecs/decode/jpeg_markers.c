@@ -37,10 +37,6 @@ const uint8_t ccodecs_jpeg_natural_order[80] = {
     39, 46, 53, 60, 61, 54, 47, 55, 62, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63,
 };
 
-static uint32_t be16(const uint8_t *p) {
-  return (uint32_t)p[0] << 8 | p[1];
-}
-
 static bool fail(jpeg_decoder *d, ccodecs_status status, const char *reason) {
   ccodecs_decoder_fail(&d->base, status, "%s", reason);
   return false;
@@ -90,8 +86,8 @@ static bool read_frame(jpeg_decoder *d, const uint8_t *p, uint32_t count) {
     return fail(d, CCODECS_CORRUPT, "the frame header is too short");
   }
   const uint8_t precision = p[0];
-  d->base.header.height = be16(p + 1);
-  d->base.header.width = be16(p + 3);
+  d->base.header.height = ccodecs_be16(p + 1);
+  d->base.header.width = ccodecs_be16(p + 3);
   if (d->base.header.width == 0 || d->base.header.height == 0 || p[5] == 0) {
     return fail(d, CCODECS_CORRUPT, "the frame header says that the picture is empty");
   }
@@ -118,7 +114,7 @@ static bool read_quant(jpeg_decoder *d, const uint8_t *p, uint32_t count) {
     }
     for (uint32_t i = 0; i < 64; i++) {
       const uint8_t *entry = p + 1 + i * width;
-      d->quant[index][ccodecs_jpeg_natural_order[i]] = (uint16_t)(width == 2 ? be16(entry) : *entry);
+      d->quant[index][ccodecs_jpeg_natural_order[i]] = (uint16_t)(width == 2 ? ccodecs_be16(entry) : *entry);
     }
     d->has_quant[index] = true;
     p += 1 + 64 * width;
@@ -162,7 +158,7 @@ static bool read_restart_interval(jpeg_decoder *d, const uint8_t *p, uint32_t co
   if (count != 2) {
     return fail(d, CCODECS_CORRUPT, "a restart interval segment has a wrong length");
   }
-  d->restart_interval = be16(p);
+  d->restart_interval = ccodecs_be16(p);
   return true;
 }
 

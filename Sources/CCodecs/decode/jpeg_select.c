@@ -335,12 +335,10 @@ ccodecs_decoder *ccodecs_jpeg_decoder_create(const ccodecs_limits *limits, ccode
       .read_rows = read_rows,
       .destroy = destroy,
   };
-  jpeg_selector *s = ccodecs_allocate(budget, sizeof *s);
+  jpeg_selector *s = ccodecs_decoder_allocate(sizeof *s, &methods, CCODECS_FORMAT_JPEG, limits, budget);
   if (s == NULL) {
     return NULL;
   }
-  memset(s, 0, sizeof *s);
-  ccodecs_decoder_init(&s->base, &methods, CCODECS_FORMAT_JPEG, limits, budget);
   s->adobe_transform = -1;
   return &s->base;
 }

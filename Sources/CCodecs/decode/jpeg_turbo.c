@@ -558,12 +558,10 @@ ccodecs_decoder *ccodecs_jpeg_turbo_decoder_create(const ccodecs_limits *limits,
       .read_rows = read_rows,
       .destroy = destroy,
   };
-  jpeg_decoder *d = ccodecs_allocate(budget, sizeof *d);
+  jpeg_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_JPEG, limits, budget);
   if (d == NULL) {
     return NULL;
   }
-  memset(d, 0, sizeof *d);
-  ccodecs_decoder_init(&d->base, &methods, CCODECS_FORMAT_JPEG, limits, budget);
   d->info.err = jpeg_std_error(&d->errors);
   d->errors.error_exit = on_error;
   d->errors.emit_message = on_message;

@@ -120,11 +120,6 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
                                              : corrupt(d);
 }
 
-static uint8_t scales(const ccodecs_decoder *base) {
-  (void)base;
-  return 1u << 7;
-}
-
 static uint64_t decoding_bytes(const jxl_decoder *d) {
   const uint64_t pixels = (uint64_t)d->base.header.width * d->base.header.height;
   return pixels * d->samples * library_bytes_per_sample;
@@ -142,15 +137,7 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   (void)options;
   jxl_decoder *d = (jxl_decoder *)base;
   const uint32_t channels = d->format.num_channels;
-  layout->pixels = channels == 4 ? CCODECS_PIXELS_RGBA8 : channels == 3 ? CCODECS_PIXELS_RGB8 : CCODECS_PIXELS_GRAY8;
-  layout->plane_count = 1;
-  layout->planes[0] = (ccodecs_plane){
-      .width = base->header.width,
-      .height = base->header.height,
-      .channels = (uint8_t)channels,
-      .horizontal_scale = 1,
-      .vertical_scale = 1,
-  };
+  ccodecs_decoder_describe_packed(base, channels, layout);
   const ccodecs_status status = charge(d, decoding_bytes(d));
   if (status != CCODECS_OK) {
     return status;
@@ -223,18 +210,15 @@ static void destroy(ccodecs_decoder *base) {
 ccodecs_decoder *ccodecs_jxl_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
   static const ccodecs_decoder_methods methods = {
       .read_header = read_header,
-      .scales = scales,
       .estimate = estimate,
       .start = start,
       .read_rows = read_rows,
       .destroy = destroy,
   };
-  jxl_decoder *d = ccodecs_allocate(budget, sizeof *d);
+  jxl_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_JXL, limits, budget);
   if (d == NULL) {
     return NULL;
   }
-  memset(d, 0, sizeof *d);
-  ccodecs_decoder_init(&d->base, &methods, CCODECS_FORMAT_JXL, limits, budget);
   return &d->base;
 }
 

@@ -408,11 +408,6 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   return CCODECS_NEEDS_INPUT;
 }
 
-static uint8_t scales(const ccodecs_decoder *base) {
-  (void)base;
-  return 1u << 7;
-}
-
 static ccodecs_status estimate(
     const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
   (void)options;
@@ -424,15 +419,7 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   (void)options;
   png_decoder *d = (png_decoder *)base;
   const uint8_t channels = d->expansion.channels;
-  layout->pixels = channels == 1 ? CCODECS_PIXELS_GRAY8 : channels == 3 ? CCODECS_PIXELS_RGB8 : CCODECS_PIXELS_RGBA8;
-  layout->plane_count = 1;
-  layout->planes[0] = (ccodecs_plane){
-      .width = base->header.width,
-      .height = base->header.height,
-      .channels = channels,
-      .horizontal_scale = 1,
-      .vertical_scale = 1,
-  };
+  ccodecs_decoder_describe_packed(base, channels, layout);
   return ccodecs_png_rows_start(d);
 }
 
@@ -474,20 +461,17 @@ static void destroy(ccodecs_decoder *base) {
 ccodecs_decoder *ccodecs_png_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
   static const ccodecs_decoder_methods methods = {
       .read_header = read_header,
-      .scales = scales,
       .estimate = estimate,
       .start = start,
       .read_rows = read_rows,
       .destroy = destroy,
   };
-  png_decoder *d = ccodecs_allocate(budget, sizeof *d);
+  png_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_PNG, limits, budget);
   if (d == NULL) {
     return NULL;
   }
-  memset(d, 0, sizeof *d);
   for (uint32_t i = 0; i < 256; i++) {
     d->expansion.palette[i][3] = 255;
   }
-  ccodecs_decoder_init(&d->base, &methods, CCODECS_FORMAT_PNG, limits, budget);
   return &d->base;
 }

@@ -2,15 +2,13 @@
 
 #include "png.h"
 
+#include "../bytes.h"
+
 #include <string.h>
 
 /// 16 bits to 8, rounded. Exact: the same as v * 255 / 65535 to the nearest.
 static inline uint8_t narrow(uint32_t v) {
   return (uint8_t)((v * 255 + 32895) >> 16);
-}
-
-static inline uint32_t be16(const uint8_t *p) {
-  return (uint32_t)p[0] << 8 | p[1];
 }
 
 /// Sample `x` of a row with less than 8 bits a sample.
@@ -27,7 +25,7 @@ static void expand_gray(const png_expansion *e, const uint8_t *stored, uint8_t *
   const uint32_t bits = e->bit_depth;
   const uint32_t factor = bits >= 8 ? 1 : 255 / ((1u << bits) - 1);
   for (uint32_t x = 0; x < width; x++) {
-    const uint32_t sample = bits == 16 ? be16(stored + 2 * (size_t)x) : bits == 8 ? stored[x] : packed(stored, x, bits);
+    const uint32_t sample = bits == 16 ? ccodecs_be16(stored + 2 * (size_t)x) : bits == 8 ? stored[x] : packed(stored, x, bits);
     const uint8_t gray = bits == 16 ? narrow(sample) : (uint8_t)(sample * factor);
     if (e->channels == 1) {
       given[x] = gray;
@@ -46,7 +44,7 @@ static void expand_rgb(const png_expansion *e, const uint8_t *stored, uint8_t *g
     uint8_t *pixel = given + (size_t)e->channels * x;
     bool is_key = e->has_key;
     for (size_t i = 0; i < 3; i++) {
-      const uint32_t sample = sample_bytes == 2 ? be16(p + 2 * i) : p[i];
+      const uint32_t sample = sample_bytes == 2 ? ccodecs_be16(p + 2 * i) : p[i];
       is_key = is_key && sample == e->key[i];
       pixel[i] = sample_bytes == 2 ? narrow(sample) : (uint8_t)sample;
     }
@@ -71,14 +69,14 @@ static void expand_gray_alpha(const png_expansion *e, const uint8_t *stored, uin
   for (uint32_t x = 0; x < width; x++) {
     const uint8_t *p = stored + (is_wide ? 4 : 2) * (size_t)x;
     uint8_t *pixel = given + 4 * (size_t)x;
-    pixel[0] = pixel[1] = pixel[2] = is_wide ? narrow(be16(p)) : p[0];
-    pixel[3] = is_wide ? narrow(be16(p + 2)) : p[1];
+    pixel[0] = pixel[1] = pixel[2] = is_wide ? narrow(ccodecs_be16(p)) : p[0];
+    pixel[3] = is_wide ? narrow(ccodecs_be16(p + 2)) : p[1];
   }
 }
 
 static void expand_rgba(const png_expansion *e, const uint8_t *stored, uint8_t *given, uint32_t width) {
   for (size_t i = 0; i < 4 * (size_t)width; i++) {
-    given[i] = e->bit_depth == 16 ? narrow(be16(stored + 2 * i)) : stored[i];
+    given[i] = e->bit_depth == 16 ? narrow(ccodecs_be16(stored + 2 * i)) : stored[i];
   }
 }
 

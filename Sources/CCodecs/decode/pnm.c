@@ -184,11 +184,6 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   return status;
 }
 
-static uint8_t scales(const ccodecs_decoder *base) {
-  (void)base;
-  return 1u << 7;
-}
-
 static ccodecs_status estimate(
     const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
   (void)options;
@@ -200,17 +195,7 @@ static ccodecs_status estimate(
 static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
   (void)options;
   pnm_decoder *d = (pnm_decoder *)base;
-  layout->pixels = d->channels == 4   ? CCODECS_PIXELS_RGBA8
-                   : d->channels == 3 ? CCODECS_PIXELS_RGB8
-                                      : CCODECS_PIXELS_GRAY8;
-  layout->plane_count = 1;
-  layout->planes[0] = (ccodecs_plane){
-      .width = base->header.width,
-      .height = base->header.height,
-      .channels = (uint8_t)d->channels,
-      .horizontal_scale = 1,
-      .vertical_scale = 1,
-  };
+  ccodecs_decoder_describe_packed(base, d->channels, layout);
   d->stored = ccodecs_allocate(base->budget, d->stored_bytes);
   d->strip = ccodecs_allocate(base->budget, d->row_bytes * d->strip_rows);
   return d->stored == NULL || d->strip == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
@@ -323,17 +308,14 @@ static void destroy(ccodecs_decoder *base) {
 ccodecs_decoder *ccodecs_pnm_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
   static const ccodecs_decoder_methods methods = {
       .read_header = read_header,
-      .scales = scales,
       .estimate = estimate,
       .start = start,
       .read_rows = read_rows,
       .destroy = destroy,
   };
-  pnm_decoder *d = ccodecs_allocate(budget, sizeof *d);
+  pnm_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_PNM, limits, budget);
   if (d == NULL) {
     return NULL;
   }
-  memset(d, 0, sizeof *d);
-  ccodecs_decoder_init(&d->base, &methods, CCODECS_FORMAT_PNM, limits, budget);
   return &d->base;
 }

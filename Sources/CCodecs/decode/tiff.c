@@ -62,6 +62,7 @@ typedef struct tiff_decoder {
 
 static ccodecs_status fail(tiff_decoder *d, const char *otherwise) {
   const char *reason = d->file.reason;
+  // libtiff tells what it can't do from what is damaged by its words alone.
   const bool is_unknown = strstr(reason, "not configured") != NULL || strstr(reason, "not implemented") != NULL ||
                           strstr(reason, "scheme") != NULL;
   const bool is_memory = strstr(reason, "emory") != NULL;
@@ -280,11 +281,6 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   return status == CCODECS_OK ? describe(d) : status;
 }
 
-static uint8_t scales(const ccodecs_decoder *base) {
-  (void)base;
-  return 1u << 7;
-}
-
 // MARK: Memory
 
 /// What libtiff holds of a block beside ours: in RGBA mode the block itself, and JPEG's coefficients.
@@ -312,17 +308,7 @@ static ccodecs_status estimate(
 static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
   (void)options;
   tiff_decoder *d = (tiff_decoder *)base;
-  layout->pixels = d->channels == 4   ? CCODECS_PIXELS_RGBA8
-                   : d->channels == 3 ? CCODECS_PIXELS_RGB8
-                                      : CCODECS_PIXELS_GRAY8;
-  layout->plane_count = 1;
-  layout->planes[0] = (ccodecs_plane){
-      .width = base->header.width,
-      .height = base->header.height,
-      .channels = (uint8_t)d->channels,
-      .horizontal_scale = 1,
-      .vertical_scale = 1,
-  };
+  ccodecs_decoder_describe_packed(base, d->channels, layout);
   if (!ccodecs_budget_charge(base->budget, library_block_bytes(d))) {
     return CCODECS_NO_MEMORY;
   }
@@ -575,18 +561,15 @@ static void destroy(ccodecs_decoder *base) {
 ccodecs_decoder *ccodecs_tiff_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
   static const ccodecs_decoder_methods methods = {
       .read_header = read_header,
-      .scales = scales,
       .estimate = estimate,
       .start = start,
       .read_rows = read_rows,
       .destroy = destroy,
   };
-  tiff_decoder *d = ccodecs_allocate(budget, sizeof *d);
+  tiff_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_TIFF, limits, budget);
   if (d == NULL) {
     return NULL;
   }
-  memset(d, 0, sizeof *d);
-  ccodecs_decoder_init(&d->base, &methods, CCODECS_FORMAT_TIFF, limits, budget);
   return &d->base;
 }
 

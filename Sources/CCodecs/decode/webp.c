@@ -213,11 +213,6 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
 
 // MARK: Memory
 
-static uint8_t scales(const ccodecs_decoder *base) {
-  (void)base;
-  return 1u << 7;
-}
-
 /// What libwebp allocates and the window of rows, as they will be charged.
 static uint64_t library_charge(const webp_decoder *d) {
   const uint64_t pixels = (uint64_t)d->base.header.width * d->base.header.height;
@@ -548,17 +543,14 @@ static void destroy(ccodecs_decoder *base) {
 ccodecs_decoder *ccodecs_webp_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
   static const ccodecs_decoder_methods methods = {
       .read_header = read_header,
-      .scales = scales,
       .estimate = estimate,
       .start = start,
       .read_rows = read_rows,
       .destroy = destroy,
   };
-  webp_decoder *d = ccodecs_allocate(budget, sizeof *d);
+  webp_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_WEBP, limits, budget);
   if (d == NULL) {
     return NULL;
   }
-  memset(d, 0, sizeof *d);
-  ccodecs_decoder_init(&d->base, &methods, CCODECS_FORMAT_WEBP, limits, budget);
   return &d->base;
 }
