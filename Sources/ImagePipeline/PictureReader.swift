@@ -65,11 +65,12 @@ package struct PictureReader: ~Copyable {
     let shown = Geometry.outputSize(of: stored.turned(by: header.orientation), configuration: configuration)
     let target = shown.turned(by: header.orientation)
     let quality = configuration.compressionQuality ?? 1
+    let isTolerant = configuration.tolerateTruncation ?? false
     let (scale, decodeByteCount) = try withDecoder { (decoder) throws(CodecError) in
       let scale = Geometry.decodeScale(stored: stored, target: target, scales: decoder.scales) { eighths in
         Plan.smallestResidual(eighths: eighths, quality: quality)
       }
-      return (scale, try decoder.estimatedByteCount(scale: scale))
+      return (scale, try decoder.estimatedByteCount(scale: scale, toleratesTruncation: isTolerant))
     }
     let plan = try Plan(
       header: header, outputSize: shown, decodeScale: scale, decodeByteCount: decodeByteCount,

@@ -74,6 +74,10 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   package var maxBytes: UInt64?
   /// Default: `strip`.
   package var metadata: MetadataPolicy?
+  /// Whether a file that ends after some rows gives these and gray for the rest, with a warning; else it is an error.
+  ///
+  /// Default: no.
+  package var tolerateTruncation: Bool?
   /// Applied in this order, after the resize; at most `Filter.largestChainCount`.
   ///
   /// Default: none.
@@ -83,7 +87,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     maxWidth: Int? = nil, maxHeight: Int? = nil, compressionQuality: Double? = nil, scaleFactor: Double? = nil,
     preferredFormat: OutputFormat? = nil, resizeMode: ResizeMode? = nil, allowUpscale: Bool? = nil,
     background: Color? = nil, maxBytes: UInt64? = nil, metadata: MetadataPolicy? = nil,
-    filters: [Filter]? = nil
+    tolerateTruncation: Bool? = nil, filters: [Filter]? = nil
   ) {
     self.maxWidth = maxWidth
     self.maxHeight = maxHeight
@@ -95,6 +99,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     self.background = background
     self.maxBytes = maxBytes
     self.metadata = metadata
+    self.tolerateTruncation = tolerateTruncation
     self.filters = filters
   }
 
@@ -111,6 +116,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
       background: overrides.background ?? background,
       maxBytes: overrides.maxBytes ?? maxBytes,
       metadata: overrides.metadata ?? metadata,
+      tolerateTruncation: overrides.tolerateTruncation ?? tolerateTruncation,
       filters: overrides.filters ?? filters)
   }
 }

@@ -70,6 +70,8 @@ struct ConfigurationOptions: ParsableArguments {
   var allowUpscale = false
   @Flag(help: "Keep the artist and the copyright of the picture's metadata.")
   var keepCopyright = false
+  @Flag(help: "Deliver what there is of a picture that ends early.")
+  var tolerateTruncation = false
   @Option(
     name: .customLong("filter"),
     help: ArgumentHelp(
@@ -82,7 +84,7 @@ struct ConfigurationOptions: ParsableArguments {
     ProcessingConfiguration(
       maxWidth: maxWidth, maxHeight: maxHeight, compressionQuality: quality, scaleFactor: scaleFactor,
       preferredFormat: format, allowUpscale: allowUpscale ? true : nil, metadata: keepCopyright ? .keepCopyright : nil,
-      filters: filters.isEmpty ? nil : filters)
+      tolerateTruncation: tolerateTruncation ? true : nil, filters: filters.isEmpty ? nil : filters)
   }
 }
 

@@ -791,6 +791,15 @@ public nonisolated struct Imageworker_V1_ProcessingConfiguration: @unchecked Sen
   /// Clears the value of `webp`. Subsequent reads from it will return its default value.
   public mutating func clearWebp() {_uniqueStorage()._webp = nil}
 
+  public var tolerateTruncation: Bool {
+    get {_storage._tolerateTruncation ?? false}
+    set {_uniqueStorage()._tolerateTruncation = newValue}
+  }
+  /// Returns true if `tolerateTruncation` has been explicitly set.
+  public var hasTolerateTruncation: Bool {_storage._tolerateTruncation != nil}
+  /// Clears the value of `tolerateTruncation`. Subsequent reads from it will return its default value.
+  public mutating func clearTolerateTruncation() {_uniqueStorage()._tolerateTruncation = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -1836,7 +1845,7 @@ nonisolated extension Imageworker_V1_ImageInfo: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessingConfiguration"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0")
 
   fileprivate class _StorageClass {
     var _maxWidth: UInt32? = nil
@@ -1856,6 +1865,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
     var _jpeg: Imageworker_V1_JPEGOptions? = nil
     var _png: Imageworker_V1_PNGOptions? = nil
     var _webp: Imageworker_V1_WebPOptions? = nil
+    var _tolerateTruncation: Bool? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1883,6 +1893,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       _jpeg = source._jpeg
       _png = source._png
       _webp = source._webp
+      _tolerateTruncation = source._tolerateTruncation
     }
   }
 
@@ -1918,6 +1929,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         case 15: try { try decoder.decodeSingularMessageField(value: &_storage._jpeg) }()
         case 16: try { try decoder.decodeSingularMessageField(value: &_storage._png) }()
         case 17: try { try decoder.decodeSingularMessageField(value: &_storage._webp) }()
+        case 18: try { try decoder.decodeSingularBoolField(value: &_storage._tolerateTruncation) }()
         default: break
         }
       }
@@ -1981,6 +1993,9 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       try { if let v = _storage._webp {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 17)
       } }()
+      try { if let v = _storage._tolerateTruncation {
+        try visitor.visitSingularBoolField(value: v, fieldNumber: 18)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -2007,6 +2022,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         if _storage._jpeg != rhs_storage._jpeg {return false}
         if _storage._png != rhs_storage._png {return false}
         if _storage._webp != rhs_storage._webp {return false}
+        if _storage._tolerateTruncation != rhs_storage._tolerateTruncation {return false}
         return true
       }
       if !storagesAreEqual {return false}
