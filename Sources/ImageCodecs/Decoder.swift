@@ -80,9 +80,10 @@ package struct Decoder: ~Copyable {
   /// An upper bound of the bytes that decoding at `scale`/8 charges to the budget.
   ///
   /// Legal before `start`.
-  package func estimatedByteCount(scale: Int) throws(CodecError) -> UInt64 {
+  package func estimatedByteCount(scale: Int, toleratesTruncation: Bool = false) throws(CodecError) -> UInt64 {
     var byteCount: UInt64 = 0
-    var options = ccodecs_decode_options(scale_eighths: UInt8(scale), keeps_inks: true)
+    var options = ccodecs_decode_options(
+      scale_eighths: UInt8(scale), keeps_inks: true, tolerates_truncation: toleratesTruncation)
     try check(ccodecs_decoder_estimate(handle, &options, &byteCount))
     return byteCount
   }
@@ -103,9 +104,13 @@ package struct Decoder: ~Copyable {
 
   /// Fixes the scale, one of `scales`, and allocates what the rows need.
   /// - `keepsInks`: CMYK is given as `cmyk8`, not converted to RGB.
-  package mutating func start(scale: Int, keepsInks: Bool = false) throws(CodecError) -> PixelLayout {
+  /// - `toleratesTruncation`: a file that ends after some rows is given with gray for what is missing.
+  package mutating func start(
+    scale: Int, keepsInks: Bool = false, toleratesTruncation: Bool = false
+  ) throws(CodecError) -> PixelLayout {
     var layout = ccodecs_layout()
-    var options = ccodecs_decode_options(scale_eighths: UInt8(scale), keeps_inks: keepsInks)
+    var options = ccodecs_decode_options(
+      scale_eighths: UInt8(scale), keeps_inks: keepsInks, tolerates_truncation: toleratesTruncation)
     try check(ccodecs_decoder_start(handle, &options, &layout))
     guard let format = PixelFormat(layout.pixels) else {
       throw CodecError(code: .misuse, message: "the decoder gave an unknown pixel format")

@@ -68,11 +68,12 @@ package struct PictureReader: ~Copyable {
     let framing = try Framing(shown: stored.turned(by: orientation), configuration: configuration)
     let window = framing.window.pixelSize
     let quality = configuration.compressionQuality ?? 1
+    let isTolerant = configuration.tolerateTruncation ?? false
     let (scale, decodeByteCount) = try withDecoder { (decoder) throws(CodecError) in
       let scale = Geometry.decodeScale(window: window, target: framing.pictureSize, scales: decoder.scales) { eighths in
         Plan.smallestResidual(eighths: eighths, quality: quality)
       }
-      return (scale, try decoder.estimatedByteCount(scale: scale))
+      return (scale, try decoder.estimatedByteCount(scale: scale, toleratesTruncation: isTolerant))
     }
     let plan = try Plan(
       header: header, orientation: orientation, framing: framing, decodeScale: scale, decodeByteCount: decodeByteCount,

@@ -26,6 +26,8 @@ package struct Plan: Sendable, Hashable {
   package let decodeScale: Int
   let encoder: EncoderOptions
   package let background: Color
+  /// A file that ends early is given as far as it goes.
+  let toleratesTruncation: Bool
   /// What is done to the result's rows; empty when the picture stays as it is.
   package let filters: FilterChain
   /// What filters are given: RGB, with alpha when the picture has it; without filters, what the encoder takes.
@@ -58,6 +60,7 @@ package struct Plan: Sendable, Hashable {
     decodedByteCount = UInt64(storedSize.pixelCount) * UInt64(Self.channelCount(header))
     self.decodeScale = decodeScale
     background = configuration.background ?? .white
+    toleratesTruncation = configuration.tolerateTruncation ?? false
     filters = FilterChain(try Filter.resolve(configuration.filters ?? []))
     let (chain, colorFormat) = (filters, header.hasAlpha ? PixelFormat.rgba8 : .rgb8)
     // A gray profile makes grays of grays: those need no other format.

@@ -108,6 +108,10 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   package var maxBytes: UInt64?
   /// Default: `strip`.
   package var metadata: MetadataPolicy?
+  /// Whether a file that ends after some rows gives these and gray for the rest, with a warning; else it is an error.
+  ///
+  /// Default: no.
+  package var tolerateTruncation: Bool?
   /// Applied in this order, after the resize; at most `Filter.largestChainCount`.
   ///
   /// Default: none.
@@ -118,7 +122,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     preferredFormat: OutputFormat? = nil, resizeMode: ResizeMode? = nil, allowUpscale: Bool? = nil,
     gravity: Gravity? = nil, focusPoint: Point? = nil, crop: Crop? = nil, pad: Bool? = nil, rotation: Int? = nil,
     flipHorizontal: Bool? = nil, flipVertical: Bool? = nil, background: Color? = nil, maxBytes: UInt64? = nil,
-    metadata: MetadataPolicy? = nil, filters: [Filter]? = nil
+    metadata: MetadataPolicy? = nil, tolerateTruncation: Bool? = nil, filters: [Filter]? = nil
   ) {
     self.maxWidth = maxWidth
     self.maxHeight = maxHeight
@@ -137,6 +141,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     self.background = background
     self.maxBytes = maxBytes
     self.metadata = metadata
+    self.tolerateTruncation = tolerateTruncation
     self.filters = filters
   }
 
@@ -163,6 +168,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     override(\.background)
     override(\.maxBytes)
     override(\.metadata)
+    override(\.tolerateTruncation)
     override(\.filters)
     return merged
   }

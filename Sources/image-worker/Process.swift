@@ -87,6 +87,8 @@ struct ConfigurationOptions: ParsableArguments {
   var allowUpscale = false
   @Flag(help: "Keep the artist and the copyright of the picture's metadata.")
   var keepCopyright = false
+  @Flag(help: "Deliver what there is of a picture that ends early.")
+  var tolerateTruncation = false
   @Option(
     name: .customLong("filter"),
     help: ArgumentHelp(
@@ -99,7 +101,7 @@ struct ConfigurationOptions: ParsableArguments {
     ProcessingConfiguration(
       maxWidth: maxWidth, maxHeight: maxHeight, compressionQuality: quality, scaleFactor: scaleFactor,
       preferredFormat: format, allowUpscale: allowUpscale ? true : nil, metadata: keepCopyright ? .keepCopyright : nil,
-      filters: filters.isEmpty ? nil : filters)
+      tolerateTruncation: tolerateTruncation ? true : nil, filters: filters.isEmpty ? nil : filters)
   }
 }
 

@@ -77,6 +77,19 @@ struct ProcessImageTests {
     }
   }
 
+  @Test("a picture that ends early is an error, or with tolerate_truncation what came and a warning")
+  func truncation() async throws {
+    try await withWorker { client, _ in
+      let cut = Array(Fixture.bytes("photo-420.jpg").dropLast(3000))
+      let status = await failure { _ = try await client.process(cut) { _ in } }
+      #expect(status?.code == .invalidArgument)
+      let result = try await client.process(cut) { $0.tolerateTruncation = true }
+      let report = try #require(result.report)
+      #expect(report.warnings.contains { $0.contains("ends early") })
+      #expect(report.output.height == report.input.height)
+    }
+  }
+
   struct BadRequestCase: Sendable, CustomTestStringConvertible {
     var field: String
     var code = RPCError.Code.invalidArgument

@@ -205,6 +205,11 @@ static bool options_are_valid(const ccodecs_decoder *decoder, const ccodecs_deco
          (ccodecs_decoder_scales(decoder) & 1u << (options->scale_eighths - 1)) != 0;
 }
 
+/// Of a row that is given for any that is missing.
+static uint64_t fill_bytes(const ccodecs_decoder *decoder) {
+  return (uint64_t)decoder->header.width * 4 + 64;
+}
+
 ccodecs_status ccodecs_decoder_estimate(
     const ccodecs_decoder *decoder, const ccodecs_decode_options *options, uint64_t *byte_count) {
   *byte_count = 0;
@@ -216,6 +221,7 @@ ccodecs_status ccodecs_decoder_estimate(
   }
   const ccodecs_status status = decoder->methods->estimate(decoder, options, byte_count);
   *byte_count += decoder->budget->used; // what it holds already
+  *byte_count += options->tolerates_truncation ? fill_bytes(decoder) + 128 : 0;
   return status;
 }
 
@@ -229,11 +235,53 @@ ccodecs_status ccodecs_decoder_start(
   if (!options_are_valid(decoder, options)) {
     return ccodecs_decoder_fail(decoder, CCODECS_MISUSE, "the decoder has no scale %u/8", options->scale_eighths);
   }
+  decoder->tolerates_truncation = options->tolerates_truncation;
   status = decoder->methods->start(decoder, options, layout);
   if (status == CCODECS_OK) {
     decoder->state = CCODECS_STATE_ROWS;
+    decoder->layout = *layout;
+    for (uint32_t i = 0; i < layout->plane_count; i++) {
+      decoder->rows_left[i] = layout->planes[i].height;
+    }
   }
   return leave(decoder, status);
+}
+
+/// After the input ended early: CCODECS_OK when what is missing may be filled in, else CCODECS_TRUNCATED or a failure.
+static ccodecs_status begin_filling(ccodecs_decoder *decoder) {
+  if (!decoder->tolerates_truncation || decoder->rows_left[0] == decoder->layout.planes[0].height) {
+    return CCODECS_TRUNCATED;
+  }
+  decoder->fill = ccodecs_allocate(decoder->budget, fill_bytes(decoder));
+  if (decoder->fill == NULL) {
+    return ccodecs_decoder_fail(decoder, CCODECS_NO_MEMORY, "the budget has no room for a gray row");
+  }
+  memset(decoder->fill, 128, fill_bytes(decoder));
+  const uint8_t opaque = decoder->layout.pixels == CCODECS_PIXELS_RGBA8 || decoder->layout.pixels == CCODECS_PIXELS_CMYK8;
+  for (size_t i = 0; opaque && i < fill_bytes(decoder); i += 4) {
+    if (decoder->layout.pixels == CCODECS_PIXELS_RGBA8) {
+      decoder->fill[i + 3] = 255;
+    } else {
+      memset(decoder->fill + i, 255, 3); // no ink but black
+    }
+  }
+  decoder->failure = CCODECS_OK;
+  decoder->is_filling = true;
+  decoder->header.warnings |= CCODECS_WARNING_TRUNCATED;
+  return CCODECS_OK;
+}
+
+/// Gives gray rows, a few at a time so that planes keep together.
+static ccodecs_status give_fill(ccodecs_decoder *decoder, ccodecs_rows *rows) {
+  static const uint32_t most = 16;
+  bool has_rows = false;
+  for (uint32_t i = 0; i < decoder->layout.plane_count; i++) {
+    rows->planes[i] = decoder->fill;
+    rows->row_strides[i] = 0; // the same row again and again
+    rows->row_counts[i] = decoder->rows_left[i] < most ? decoder->rows_left[i] : most;
+    has_rows = has_rows || rows->row_counts[i] > 0;
+  }
+  return has_rows ? CCODECS_ROWS_READY : CCODECS_DONE;
 }
 
 ccodecs_status ccodecs_decoder_read_rows(ccodecs_decoder *decoder, ccodecs_input *input, ccodecs_rows *rows) {
@@ -245,7 +293,14 @@ ccodecs_status ccodecs_decoder_read_rows(ccodecs_decoder *decoder, ccodecs_input
   if (status != CCODECS_OK) {
     return status;
   }
-  status = decoder->methods->read_rows(decoder, input, rows);
+  status = decoder->is_filling ? give_fill(decoder, rows) : decoder->methods->read_rows(decoder, input, rows);
+  if (status == CCODECS_TRUNCATED) {
+    status = begin_filling(decoder);
+    status = status == CCODECS_OK ? give_fill(decoder, rows) : status;
+  }
+  for (uint32_t i = 0; status == CCODECS_ROWS_READY && i < decoder->layout.plane_count; i++) {
+    decoder->rows_left[i] -= rows->row_counts[i];
+  }
   if (status == CCODECS_DONE) {
     decoder->state = CCODECS_STATE_DONE;
   }
@@ -258,6 +313,7 @@ const char *ccodecs_decoder_message(const ccodecs_decoder *decoder) {
 
 void ccodecs_decoder_destroy(ccodecs_decoder *decoder) {
   if (decoder != NULL) {
+    ccodecs_free(decoder->budget, decoder->fill);
     ccodecs_bytes_free(&decoder->profile, decoder->budget);
     ccodecs_bytes_free(&decoder->artist, decoder->budget);
     ccodecs_bytes_free(&decoder->copyright, decoder->budget);

@@ -32,6 +32,11 @@ struct ccodecs_decoder {
   ccodecs_bytes profile;  ///< As it came. After the header only a profile that is not sRGB is left.
   ccodecs_bytes artist;   ///< As CCODECS_RIGHTS_TEXT_MOST says, without a zero at the end.
   ccodecs_bytes copyright;
+  bool tolerates_truncation;
+  bool is_filling;        ///< The input ended; gray is given for what is missing.
+  ccodecs_layout layout;
+  uint32_t rows_left[CCODECS_MAX_PLANES];
+  uint8_t *fill;          ///< A gray row.
   ccodecs_decoder_state state;
   ccodecs_status failure; ///< CCODECS_OK until the decoder failed.
   char message[200];      ///< Why it failed.

@@ -313,6 +313,13 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
       status = read_markers(d, input);
     }
   }
+  const bool has_rows = d->is_progressive && (d->scan_count > 1 || d->scan.mcu_y > 0);
+  if (status == CCODECS_TRUNCATED && base->tolerates_truncation && has_rows) {
+    base->failure = CCODECS_OK;
+    base->header.warnings |= CCODECS_WARNING_TRUNCATED;
+    d->stage = JPEG_STAGE_OUTPUT; // what was refined so far; coefficients that did not come are zero
+    status = CCODECS_OK;
+  }
   if (status != CCODECS_OK) {
     return status;
   }

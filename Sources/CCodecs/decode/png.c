@@ -434,9 +434,14 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
     d->may_have_rows = false;
   }
   while (!d->has_end) {
+    if (input->count == 0 && !input->is_last) {
+      return CCODECS_NEEDS_INPUT;
+    }
     if (input->count == 0) {
-      return input->is_last ? ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the PNG data ends before its IEND chunk")
-                            : CCODECS_NEEDS_INPUT;
+      const ccodecs_status status = base->tolerates_truncation ? ccodecs_png_rows_give_last(d, rows) : CCODECS_OK;
+      return status != CCODECS_OK
+                 ? status
+                 : ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the PNG data ends before its IEND chunk");
     }
     const ccodecs_status status = feed(d, input, rows);
     if (status != CCODECS_OK) {

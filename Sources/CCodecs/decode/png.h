@@ -112,6 +112,10 @@ ccodecs_status ccodecs_png_rows_start(png_decoder *d);
 /// inflate holds some back.
 ccodecs_status ccodecs_png_rows_read(png_decoder *d, ccodecs_input *input, ccodecs_rows *rows);
 
+/// When no byte will come: gives the rows of the batch that are complete. CCODECS_ROWS_READY, or CCODECS_OK when there
+/// are none. Not for interlaced pictures.
+ccodecs_status ccodecs_png_rows_give_last(png_decoder *d, ccodecs_rows *rows);
+
 /// Whether every row of the picture, or of every pass, is there.
 bool ccodecs_png_rows_are_complete(const png_decoder *d);
 

@@ -211,6 +211,23 @@ static ccodecs_status fill_batch(png_decoder *d, ccodecs_input *input, uint32_t 
   return CCODECS_OK;
 }
 
+/// Gives the rows of the batch that are ready.
+static void give_batch(png_decoder *d, ccodecs_rows *rows) {
+  rows->planes[0] = d->expanded != NULL ? d->expanded : batch_row(d, 0);
+  rows->row_strides[0] = d->expanded != NULL ? d->given_bytes : d->row_stride;
+  rows->row_counts[0] = d->ready;
+  d->given += d->ready;
+  end_batch(d);
+}
+
+ccodecs_status ccodecs_png_rows_give_last(png_decoder *d, ccodecs_rows *rows) {
+  if (d->is_interlaced || d->ready == 0) {
+    return CCODECS_OK;
+  }
+  give_batch(d, rows);
+  return CCODECS_ROWS_READY;
+}
+
 ccodecs_status ccodecs_png_rows_read(png_decoder *d, ccodecs_input *input, ccodecs_rows *rows) {
   while (!ccodecs_png_rows_are_complete(d)) {
     const uint32_t left = d->pass_height - d->row;
@@ -230,11 +247,7 @@ ccodecs_status ccodecs_png_rows_read(png_decoder *d, ccodecs_input *input, ccode
       }
       continue;
     }
-    rows->planes[0] = d->expanded != NULL ? d->expanded : batch_row(d, 0);
-    rows->row_strides[0] = d->expanded != NULL ? d->given_bytes : d->row_stride;
-    rows->row_counts[0] = d->ready;
-    d->given += d->ready;
-    end_batch(d);
+    give_batch(d, rows);
     return CCODECS_ROWS_READY;
   }
   drain(d, input);

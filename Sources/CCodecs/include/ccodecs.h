@@ -176,6 +176,7 @@ enum {
   CCODECS_WARNING_FIRST_FRAME = 1u << 1,     ///< Animated or multi-picture: only the first picture is decoded.
   CCODECS_WARNING_DAMAGED = 1u << 2,         ///< The library met damage that it could repair or skip.
   CCODECS_WARNING_BAD_PROFILE = 1u << 3,     ///< The colour profile is of no use; colours were taken for sRGB.
+  CCODECS_WARNING_TRUNCATED = 1u << 4,       ///< The file ends early, and what is missing was made gray.
 };
 
 typedef struct ccodecs_header {
@@ -237,6 +238,11 @@ typedef struct ccodecs_decode_options {
   /// CMYK and YCCK are given as CCODECS_PIXELS_CMYK8, to be converted by their profile; else as CCODECS_PIXELS_RGB8,
   /// converted without one. Other pictures are given as ever.
   bool keeps_inks;
+  /// A file that ends after some rows, but before the last, is given with gray for what is missing and
+  /// CCODECS_WARNING_TRUNCATED; else it ends in CCODECS_TRUNCATED. A progressive JPEG counts as having rows once its
+  /// first scan began, and is given as far as it was refined. Interlaced PNG and formats whose decoder holds the file
+  /// are not given in part.
+  bool tolerates_truncation;
 } ccodecs_decode_options;
 
 typedef struct ccodecs_decoder ccodecs_decoder;

@@ -23,7 +23,9 @@ struct DecodeStage: ~Copyable {
     let conversion: ColorConversion?
     do {
       conversion = try decoder.makeColorConversion(of: plan.profileFormat)
-      layout = try decoder.start(scale: plan.decodeScale, keepsInks: plan.profileFormat == .cmyk8)
+      layout = try decoder.start(
+        scale: plan.decodeScale, keepsInks: plan.profileFormat == .cmyk8,
+        toleratesTruncation: plan.toleratesTruncation)
     } catch { throw PipelineError(error) }
     meter.end(began)
     self.decoder = decoder

@@ -795,6 +795,15 @@ public nonisolated struct Imageworker_V1_ProcessingConfiguration: @unchecked Sen
   /// Clears the value of `webp`. Subsequent reads from it will return its default value.
   public mutating func clearWebp() {_uniqueStorage()._webp = nil}
 
+  public var tolerateTruncation: Bool {
+    get {_storage._tolerateTruncation ?? false}
+    set {_uniqueStorage()._tolerateTruncation = newValue}
+  }
+  /// Returns true if `tolerateTruncation` has been explicitly set.
+  public var hasTolerateTruncation: Bool {_storage._tolerateTruncation != nil}
+  /// Clears the value of `tolerateTruncation`. Subsequent reads from it will return its default value.
+  public mutating func clearTolerateTruncation() {_uniqueStorage()._tolerateTruncation = nil}
+
   public var pad: Bool {
     get {_storage._pad ?? false}
     set {_uniqueStorage()._pad = newValue}
@@ -1876,7 +1885,7 @@ nonisolated extension Imageworker_V1_ImageInfo: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessingConfiguration"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{2}\u{3}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0")
 
   fileprivate class _StorageClass {
     var _maxWidth: UInt32? = nil
@@ -1896,6 +1905,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
     var _jpeg: Imageworker_V1_JPEGOptions? = nil
     var _png: Imageworker_V1_PNGOptions? = nil
     var _webp: Imageworker_V1_WebPOptions? = nil
+    var _tolerateTruncation: Bool? = nil
     var _pad: Bool? = nil
     var _rotation: UInt32? = nil
     var _flipHorizontal: Bool? = nil
@@ -1927,6 +1937,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       _jpeg = source._jpeg
       _png = source._png
       _webp = source._webp
+      _tolerateTruncation = source._tolerateTruncation
       _pad = source._pad
       _rotation = source._rotation
       _flipHorizontal = source._flipHorizontal
@@ -1966,6 +1977,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         case 15: try { try decoder.decodeSingularMessageField(value: &_storage._jpeg) }()
         case 16: try { try decoder.decodeSingularMessageField(value: &_storage._png) }()
         case 17: try { try decoder.decodeSingularMessageField(value: &_storage._webp) }()
+        case 18: try { try decoder.decodeSingularBoolField(value: &_storage._tolerateTruncation) }()
         case 20: try { try decoder.decodeSingularBoolField(value: &_storage._pad) }()
         case 21: try { try decoder.decodeSingularUInt32Field(value: &_storage._rotation) }()
         case 22: try { try decoder.decodeSingularBoolField(value: &_storage._flipHorizontal) }()
@@ -2033,6 +2045,9 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       try { if let v = _storage._webp {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 17)
       } }()
+      try { if let v = _storage._tolerateTruncation {
+        try visitor.visitSingularBoolField(value: v, fieldNumber: 18)
+      } }()
       try { if let v = _storage._pad {
         try visitor.visitSingularBoolField(value: v, fieldNumber: 20)
       } }()
@@ -2071,6 +2086,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         if _storage._jpeg != rhs_storage._jpeg {return false}
         if _storage._png != rhs_storage._png {return false}
         if _storage._webp != rhs_storage._webp {return false}
+        if _storage._tolerateTruncation != rhs_storage._tolerateTruncation {return false}
         if _storage._pad != rhs_storage._pad {return false}
         if _storage._rotation != rhs_storage._rotation {return false}
         if _storage._flipHorizontal != rhs_storage._flipHorizontal {return false}
