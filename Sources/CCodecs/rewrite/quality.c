@@ -136,5 +136,5 @@ int32_t ccodecs_vp8_quantizer(const uint8_t *bytes, size_t count) {
     const int32_t index = is_absolute ? segments[i] : base + segments[i];
     sum += index < 0 ? 0 : index > 127 ? 127 : index;
   }
-  return (sum + 2) / 4;
+  return (sum + 3) / 4;
 }

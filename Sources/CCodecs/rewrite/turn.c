@@ -1,7 +1,7 @@
 // JPEG turned and mirrored without loss: whole blocks change places, and their coefficients signs and places.
 //
 // libjpeg reads the coefficients as the bytes come, holds them, and compresses those of the turned picture, with Huffman
-// tables made for it; a progressive picture stays progressive. This is what TurboJPEG's tjTransform does, which needs
+// tables made for it unless it came with the standard ones; a progressive picture stays progressive. This is what TurboJPEG's tjTransform does, which needs
 // the whole file and the whole result in memory besides. The input's coefficients are given back before the result is
 // compressed, which never has more bytes than they.
 
@@ -218,6 +218,23 @@ static void transpose_tables(struct jpeg_compress_struct *out) {
   }
 }
 
+static bool is_same_table(const JHUFF_TBL *table, const JHUFF_TBL *other) {
+  return table != NULL && other != NULL && memcmp(table->bits, other->bits, sizeof table->bits) == 0 &&
+         memcmp(table->huffval, other->huffval, sizeof table->huffval) == 0;
+}
+
+/// Whether the picture was coded with the tables of T.81 annex K: then it is again, which saves a pass.
+static bool has_standard_tables(const ccodecs_turn *t) {
+  bool is_standard = true;
+  for (int i = 0; i < t->in.num_components; i++) {
+    const jpeg_component_info *c = &t->in.comp_info[i];
+    const int standard = i == 0 ? 0 : 1;
+    is_standard = is_standard && is_same_table(t->in.dc_huff_tbl_ptrs[c->dc_tbl_no], t->out.dc_huff_tbl_ptrs[standard]) &&
+                  is_same_table(t->in.ac_huff_tbl_ptrs[c->ac_tbl_no], t->out.ac_huff_tbl_ptrs[standard]);
+  }
+  return is_standard;
+}
+
 /// The frame of the result: the input's, with its axes swapped where they are.
 static void set_parameters(ccodecs_turn *t) {
   jpeg_copy_critical_parameters(&t->in, &t->out);
@@ -236,34 +253,54 @@ static void set_parameters(ccodecs_turn *t) {
 #endif
     transpose_tables(&t->out);
   }
-  t->out.optimize_coding = TRUE;
+  t->out.optimize_coding = !has_standard_tables(t);
   if (t->in.progressive_mode) {
     jpeg_simple_progression(&t->out);
   }
 }
 
-/// Where each coefficient of a turned block comes from, and whether its sign changes.
-typedef struct block_map {
-  uint8_t from[DCTSIZE2];
-  int16_t sign[DCTSIZE2]; ///< 1 or -1.
-} block_map;
+/// A row of a block.
+typedef int16_t block_row __attribute__((vector_size(16)));
 
-static block_map make_map(uint8_t orientation) {
-  block_map map;
-  for (int k = 0; k < DCTSIZE2; k++) {
-    const int v = k / DCTSIZE;
-    const int u = k % DCTSIZE;
-    const int from_v = swaps_axes(orientation) ? u : v;
-    const int from_u = swaps_axes(orientation) ? v : u;
-    const bool flips = (reverses_columns(orientation) && (from_u & 1) != 0) !=
-                       (reverses_rows(orientation) && (from_v & 1) != 0);
-    map.from[k] = (uint8_t)(from_v * DCTSIZE + from_u);
-    map.sign[k] = flips ? -1 : 1;
+/// What is done to each block: rows and columns change places, and then signs.
+typedef struct block_change {
+  bool swaps;
+  block_row signs[DCTSIZE]; ///< 1 or -1.
+} block_change;
+
+/// Mirroring an axis changes the sign of its odd frequencies.
+static block_change make_change(uint8_t orientation) {
+  block_change change = {.swaps = swaps_axes(orientation)};
+  for (int v = 0; v < DCTSIZE; v++) {
+    for (int u = 0; u < DCTSIZE; u++) {
+      const int from_v = change.swaps ? u : v;
+      const int from_u = change.swaps ? v : u;
+      const bool flips = (reverses_columns(orientation) && (from_u & 1) != 0) !=
+                         (reverses_rows(orientation) && (from_v & 1) != 0);
+      change.signs[v][u] = flips ? -1 : 1;
+    }
   }
-  return map;
+  return change;
 }
 
-static void turn_component(ccodecs_turn *t, int index, const block_map *map) {
+static void change_block(const block_change *change, const JCOEF *from, JCOEF *to) {
+  block_row rows[DCTSIZE];
+  memcpy(rows, from, sizeof rows);
+  for (int round = 0; round < 3 && change->swaps; round++) { // three riffles of the rows transpose
+    block_row riffled[DCTSIZE];
+    for (int i = 0; i < DCTSIZE / 2; i++) {
+      riffled[2 * i] = __builtin_shufflevector(rows[i], rows[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+      riffled[2 * i + 1] = __builtin_shufflevector(rows[i], rows[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+    }
+    memcpy(rows, riffled, sizeof rows);
+  }
+  for (int i = 0; i < DCTSIZE; i++) {
+    rows[i] *= change->signs[i];
+  }
+  memcpy(to, rows, sizeof rows);
+}
+
+static void turn_component(ccodecs_turn *t, int index, const block_change *change) {
   const jpeg_component_info *from = &t->in.comp_info[index];
   const bool swaps = swaps_axes(t->orientation);
   const JDIMENSION across = swaps ? from->height_in_blocks : from->width_in_blocks;
@@ -277,9 +314,7 @@ static void turn_component(ccodecs_turn *t, int index, const block_map *map) {
       from_y = reverses_rows(t->orientation) ? from->height_in_blocks - 1 - from_y : from_y;
       const JCOEF *block =
           t->in.mem->access_virt_barray((j_common_ptr)&t->in, t->read[index], from_y, 1, FALSE)[0][from_x];
-      for (int k = 0; k < DCTSIZE2; k++) {
-        to[x][k] = (JCOEF)(block[map->from[k]] * map->sign[k]);
-      }
+      change_block(change, block, to[x]);
     }
   }
 }
@@ -303,9 +338,9 @@ static void turn_step(ccodecs_turn *t) {
   set_parameters(t);
   jpeg_write_coefficients(&t->out, t->turned);
   write_exif(t);
-  const block_map map = make_map(t->orientation);
+  const block_change change = make_change(t->orientation);
   for (int i = 0; i < t->in.num_components; i++) {
-    turn_component(t, i, &map);
+    turn_component(t, i, &change);
   }
 }
 
