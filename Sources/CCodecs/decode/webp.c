@@ -29,7 +29,7 @@ static const size_t riff_header_bytes = 12;
 static const size_t chunk_header_bytes = 8;
 /// Waited for behind what libwebp needs for the picture's size: there a rewriter finds how it was quantised, however the
 /// file is cut.
-static const size_t margin_bytes = 32;
+static const size_t margin_bytes = 48;
 
 enum { FLAG_ANIMATION = 0x02, FLAG_EXIF = 0x08, FLAG_PROFILE = 0x20 };
 
@@ -193,6 +193,9 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
     const size_t margin = is_all ? 0 : margin_bytes;
     if (has_beginning(d) && d->file.count > margin && (!base->header.holds_input || d->file.count >= d->file_bytes)) {
       found = WebPGetFeatures(ccodecs_bytes_start(&d->file), d->file.count - margin, &features);
+      // From a VP8X chunk alone libwebp tells the size, but not how the picture is compressed.
+      const bool is_vague = found == VP8_STATUS_OK && features.format == 0 && !d->is_animated;
+      found = is_vague && !is_all ? VP8_STATUS_NOT_ENOUGH_DATA : found;
     }
     if (found == VP8_STATUS_OK) {
       return describe(d, &features);
