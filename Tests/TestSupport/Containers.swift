@@ -22,11 +22,13 @@ package enum Container {
   /// A PNG with chunks behind IHDR.
   package static func png(_ bytes: [UInt8], adding chunks: [(type: String, body: [UInt8])]) -> [UInt8] {
     var result = Array(bytes.prefix(33))
-    for (type, body) in chunks {
-      let checked = Array(type.utf8) + body
-      result += bigEndian(body.count, byteCount: 4) + checked + bigEndian(Int(crc32(checked)), byteCount: 4)
-    }
+    for (type, body) in chunks { result += pngChunk(type, body) }
     return result + bytes.dropFirst(33)
+  }
+
+  package static func pngChunk(_ type: String, _ body: [UInt8]) -> [UInt8] {
+    let checked = Array(type.utf8) + body
+    return bigEndian(body.count, byteCount: 4) + checked + bigEndian(Int(crc32(checked)), byteCount: 4)
   }
 
   /// The body of an iCCP chunk.

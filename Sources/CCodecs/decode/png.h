@@ -21,7 +21,7 @@
 /// up to 8 bytes behind `count`.
 void ccodecs_png_unfilter(uint8_t filter, uint8_t *row, const uint8_t *above, size_t count, size_t pixel_bytes);
 
-/// What a row is made into, besides 8 bits a sample.
+/// What a row is made into: 8 bits a sample, or 16 where it has them.
 typedef struct png_expansion {
   uint8_t color_type; ///< 0 gray, 2 RGB, 3 palette, 4 gray and alpha, 6 RGBA.
   uint8_t bit_depth;  ///< 1, 2, 4, 8 or 16.
@@ -35,7 +35,7 @@ typedef struct png_expansion {
 /// Whether rows as stored are rows as given.
 bool ccodecs_png_is_plain(const png_expansion *expansion);
 
-/// Expands `width` pixels. False when one had no place in the palette; it is black then.
+/// Expands `width` pixels; `given` is aligned to two bytes where samples have 16 bits. False when one had no place in the palette; it is black then.
 bool ccodecs_png_expand(const png_expansion *expansion, const uint8_t *stored, uint8_t *given, uint32_t width);
 
 // MARK: Decoder
