@@ -32,7 +32,7 @@ struct PictureProcessor: Sendable {
   private func work(nextBytes: () async throws -> (bytes: Data, isLast: Bool)) async throws {
     let began = ContinuousClock.now
     var picture = Picture(
-      configuration: configuration, limits: environment.limits, cancellation: cancellation,
+      configuration: configuration, limits: environment.limits, memory: environment.memory, cancellation: cancellation,
       tracing: TraceTarget(tracer: environment.tracer))
     var queued = Duration.zero
     while true {
