@@ -14,6 +14,7 @@ let packages: [Package.Dependency] = [
   .package(url: "https://github.com/grpc/grpc-swift-2", from: "2.4.3"),
   .package(url: "https://github.com/grpc/grpc-swift-nio-transport", from: "2.9.2"),
   .package(url: "https://github.com/grpc/grpc-swift-protobuf", from: "2.4.1"),
+  .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
   .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
 ]
 
@@ -52,6 +53,7 @@ let unixSignals: Target.Dependency = .product(name: "UnixSignals", package: "swi
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let configuration: Target.Dependency = .product(name: "Configuration", package: "swift-configuration")
 let asyncAlgorithms: Target.Dependency = .product(name: "AsyncAlgorithms", package: "swift-async-algorithms")
+let yams: Target.Dependency = .product(name: "Yams", package: "Yams")
 let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-system")
 let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 
@@ -69,7 +71,7 @@ let targets: [Target] = [
   .target(
     name: "WorkerService",
     dependencies: [
-      "WorkerProtocol", "ImagePipeline", asyncAlgorithms, grpcCore, grpcProtobuf, swiftProtobuf, tracing,
+      "WorkerProtocol", "ImagePipeline", asyncAlgorithms, grpcCore, grpcProtobuf, swiftProtobuf, tracing, yams,
     ],
     swiftSettings: strictSwift),
   // Health, reflection, the tracing interceptor, lifecycle.

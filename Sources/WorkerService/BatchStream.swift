@@ -110,8 +110,7 @@ struct BatchStream: Sendable {
     do {
       if environment.drain.isDraining { throw WireError.draining }
       try environment.limits.check(message: start.image)
-      configuration = try environment.presets.configuration(
-        named: start.preset, overrides: ProcessingConfiguration(start.configuration))
+      configuration = try environment.configuration(preset: start.preset, overrides: start.configuration)
       if start.image.isEmpty, items.openCount >= environment.limits.maxOpenUploads {
         throw PipelineError(
           .overloaded, "\(environment.limits.maxOpenUploads) uploads are open on this stream; finish one first")

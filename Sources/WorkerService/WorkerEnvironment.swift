@@ -1,10 +1,13 @@
 package import ImagePipeline
 package import Tracing
+internal import WorkerProtocol
 
 /// What all calls of one worker share.
 package struct WorkerEnvironment: Sendable {
   package let limits: WorkerLimits
-  package let presets: PresetCatalog
+  package let presetStore: PresetStore
+  /// Whether requests may name a preset and set nothing of their own.
+  package let takesOnlyPresets: Bool
   /// The memory that all pictures share.
   package let memory: MemoryBudget
   /// The threads that decode, resize and encode.
@@ -16,14 +19,35 @@ package struct WorkerEnvironment: Sendable {
   /// - `memoryLimit`: bytes that all pictures together may hold.
   /// - `threadCount`: pictures that are worked on at the same moment.
   package init(
-    limits: WorkerLimits = WorkerLimits(), presets: PresetCatalog = PresetCatalog(), memoryLimit: Int = 768 << 20,
-    threadCount: Int, drain: DrainState = DrainState(), tracer: any Tracer = InstrumentationSystem.tracer
+    limits: WorkerLimits = WorkerLimits(), presets: PresetCatalog = PresetCatalog(), takesOnlyPresets: Bool = false,
+    memoryLimit: Int = 768 << 20, threadCount: Int, drain: DrainState = DrainState(),
+    tracer: any Tracer = InstrumentationSystem.tracer
   ) {
     self.limits = limits
-    self.presets = presets
+    presetStore = PresetStore(presets)
+    self.takesOnlyPresets = takesOnlyPresets
     memory = MemoryBudget(limit: memoryLimit, maxWaiting: limits.maxWaitingPictures)
     executor = PictureExecutor(threadCount: threadCount)
     self.drain = drain
     self.tracer = tracer
+  }
+
+  /// The presets that requests can name now.
+  package var presets: PresetCatalog { presetStore.catalog }
+
+  /// What a request asks for: its preset with its own fields in place.
+  /// - Throws: `unknownPreset`, `invalidField`, `unservedField`.
+  func configuration(
+    preset: String, overrides: Imageworker_V1_ProcessingConfiguration
+  ) throws(PipelineError) -> ProcessingConfiguration {
+    let catalog = presets
+    guard !takesOnlyPresets || overrides == Imageworker_V1_ProcessingConfiguration() else {
+      let names = catalog.presets.map(\.name).joined(separator: ", ")
+      throw PipelineError(
+        .invalidField,
+        "this worker takes presets only: leave configuration empty, and name a preset; there are: \(names)",
+        field: "configuration")
+    }
+    return try catalog.configuration(named: preset, overrides: ProcessingConfiguration(overrides))
   }
 }

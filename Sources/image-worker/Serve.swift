@@ -16,7 +16,8 @@ struct Serve: AsyncParsableCommand {
       Every option can also be set in the environment (IMAGE_WORKER_PORT for --port) or in a YAML file (port: 50051; \
       names in camel case). An option wins over the environment, which wins over the file.
 
-      SIGTERM and SIGINT turn health to NOT_SERVING, let work in flight finish, and end the process with status 0.
+      SIGTERM and SIGINT turn health to NOT_SERVING, let work in flight finish, and end the process with status 0. \
+      SIGHUP reads the file of presets again.
       """)
 
   @Option(help: "Address to listen on. Default: 127.0.0.1.")
@@ -43,6 +44,10 @@ struct Serve: AsyncParsableCommand {
   var drainTimeout: Int?
   @Option(help: "trace, debug, info, notice, warning, error or critical. Default: info.")
   var logLevel: String?
+  @Option(help: "A YAML file of presets beside the built-in ones, which it may override.", completion: .file())
+  var presets: String?
+  @Flag(help: "Refuse requests that set fields of their own beside a preset.")
+  var onlyPresets = false
   @Option(name: .customLong("config"), help: "A YAML file with settings.")
   var configurationFile: String?
 
@@ -53,10 +58,16 @@ struct Serve: AsyncParsableCommand {
     logger.logLevel = settings.logLevel
 
     let worker = try Worker(settings: settings, logger: logger)
+    var services: [ServiceGroupConfiguration.ServiceConfiguration] = [
+      .init(service: worker, successTerminationBehavior: .gracefullyShutdownGroup)
+    ]
+    if let source = settings.presets {
+      let reloader = await PresetReloader(source: source, store: worker.environment.presetStore, logger: logger)
+      services.insert(.init(service: reloader), at: 0)
+    }
     let group = ServiceGroup(
       configuration: ServiceGroupConfiguration(
-        services: [.init(service: worker, successTerminationBehavior: .gracefullyShutdownGroup)],
-        gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
+        services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
     try await group.run()
   }
 
@@ -66,8 +77,12 @@ struct Serve: AsyncParsableCommand {
       "maxMessageMib": maxMessage, "maxPixels": maxPixels, "maxHeldPixels": maxHeldPixels,
       "drainTimeoutSeconds": drainTimeout,
     ]
-    let texts: [String: String?] = ["host": host, "logLevel": logLevel, "spillDirectory": spillDirectory]
+    let texts: [String: String?] = [
+      "host": host, "logLevel": logLevel, "spillDirectory": spillDirectory, "presets": presets,
+    ]
+    let switches: [String: ConfigContent] = onlyPresets ? ["onlyPresets": .bool(true)] : [:]
     return numbers.compactMapValues { $0.map(ConfigContent.int) }
       .merging(texts.compactMapValues { $0.map(ConfigContent.string) }) { number, _ in number }
+      .merging(switches) { other, _ in other }
   }
 }

@@ -20,6 +20,9 @@ struct Settings {
   var frameByteCount: Int
   var logLevel: Logger.Level
   var limits: WorkerLimits
+  /// The file of presets, when there is one.
+  var presets: PresetSource?
+  var takesOnlyPresets: Bool
 
   /// - `flags`: the settings given on the command line.
   /// - `file`: the path of a YAML file, or `nil`.
@@ -47,6 +50,8 @@ struct Settings {
     windowByteCount = try Self.int(config, "windowKib", default: 1024, in: 64...65_536) << 10
     frameByteCount = try Self.int(config, "frameKib", default: 256, in: 16...16_383) << 10
     limits = try Self.limits(config)
+    presets = config.string(forKey: "presets").map { PresetSource(path: FilePath($0)) }
+    takesOnlyPresets = try Self.bool(config, "onlyPresets")
     let level = config.string(forKey: "logLevel", default: "info")
     guard let logLevel = Logger.Level(rawValue: level) else {
       let known = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
@@ -85,6 +90,16 @@ struct Settings {
       throw SettingsError(description: "spillDirectory is \"\(path)\"; no file can be made there")
     }
     return directory
+  }
+
+  private static func bool(_ config: ConfigReader, _ key: String) throws -> Bool {
+    let configKey = ConfigKey([key])
+    do { return try config.requiredBool(forKey: configKey) } catch {
+      guard config.string(forKey: configKey) == nil else {
+        throw SettingsError(description: "\(key) must be true or false")
+      }
+      return false
+    }
   }
 
   private static func int(

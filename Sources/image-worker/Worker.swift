@@ -1,5 +1,6 @@
 internal import GRPCCore
 internal import GRPCNIOTransportHTTP2Posix
+internal import ImagePipeline
 internal import Logging
 internal import ServiceLifecycle
 internal import WorkerOperations
@@ -9,7 +10,7 @@ internal import WorkerService
 struct Worker: Service {
   private let settings: Settings
   private let logger: Logger
-  private let environment: WorkerEnvironment
+  let environment: WorkerEnvironment
   private let reflection: ReflectionServices
   private let health: HealthState
 
@@ -17,7 +18,8 @@ struct Worker: Service {
     self.settings = settings
     self.logger = logger
     environment = WorkerEnvironment(
-      limits: settings.limits, memoryLimit: settings.memoryLimit, threadCount: settings.threadCount)
+      limits: settings.limits, presets: try settings.presets?.read() ?? PresetCatalog(),
+      takesOnlyPresets: settings.takesOnlyPresets, memoryLimit: settings.memoryLimit, threadCount: settings.threadCount)
     reflection = try ReflectionServices()
     health = HealthState(services: Set(reflection.serviceNames))
   }

@@ -15,10 +15,12 @@ typealias Client = Imageworker_V1_ImageWorkerService.Client<InProcessTransport.C
 /// Runs `body` with a client of a service in this process.
 func withWorker(
   limits: WorkerLimits = WorkerLimits(), memoryLimit: Int = 256 << 20, drain: DrainState = DrainState(),
-  tracer: any Tracer = NoOpTracer(), _ body: (Client, WorkerEnvironment) async throws -> Void
+  takesOnlyPresets: Bool = false, tracer: any Tracer = NoOpTracer(),
+  _ body: (Client, WorkerEnvironment) async throws -> Void
 ) async throws {
   let environment = WorkerEnvironment(
-    limits: limits, memoryLimit: memoryLimit, threadCount: 2, drain: drain, tracer: tracer)
+    limits: limits, takesOnlyPresets: takesOnlyPresets, memoryLimit: memoryLimit, threadCount: 2, drain: drain,
+    tracer: tracer)
   let transport = InProcessTransport()
   try await withGRPCServer(
     transport: transport.server, services: [ImageWorkerService(environment: environment)],
