@@ -6,6 +6,7 @@ let packages: [Package.Dependency] = [
   .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
   .package(url: "https://github.com/apple/swift-async-algorithms", from: "1.1.4"),
   .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: [.defaults, "YAML"]),
+  .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
   .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
   .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
   .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
@@ -53,6 +54,7 @@ let unixSignals: Target.Dependency = .product(name: "UnixSignals", package: "swi
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let configuration: Target.Dependency = .product(name: "Configuration", package: "swift-configuration")
 let asyncAlgorithms: Target.Dependency = .product(name: "AsyncAlgorithms", package: "swift-async-algorithms")
+let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
 let yams: Target.Dependency = .product(name: "Yams", package: "Yams")
 let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-system")
 let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
@@ -62,7 +64,7 @@ let targets: [Target] = [
   .executableTarget(
     name: "image-worker",
     dependencies: [
-      "WorkerService", "WorkerOperations", "WorkerProtocol", "ImagePipeline", "ImageCodecs",
+      "WorkerService", "WorkerOperations", "WorkerProtocol", "ResultCache", "ImagePipeline", "ImageCodecs",
       argumentParser, configuration, grpcCore, grpcPosix, logging, serviceLifecycle, system, tracing,
       unixSignals,
     ],
@@ -71,7 +73,8 @@ let targets: [Target] = [
   .target(
     name: "WorkerService",
     dependencies: [
-      "WorkerProtocol", "ImagePipeline", asyncAlgorithms, grpcCore, grpcProtobuf, swiftProtobuf, tracing, yams,
+      "WorkerProtocol", "ResultCache", "ImagePipeline", asyncAlgorithms, grpcCore, grpcProtobuf, swiftProtobuf, tracing,
+      yams,
     ],
     swiftSettings: strictSwift),
   // Health, reflection, the tracing interceptor, lifecycle.
@@ -79,6 +82,8 @@ let targets: [Target] = [
     name: "WorkerOperations",
     dependencies: ["WorkerProtocol", grpcCore, grpcProtobuf, swiftProtobuf, serviceContext, serviceLifecycle, tracing],
     swiftSettings: strictSwift),
+  // Results by what they are results of, in memory and in files; knows nothing of pictures.
+  .target(name: "ResultCache", dependencies: [crypto, logging, system], swiftSettings: strictSwift),
   // Generated code and the descriptor set; nothing by hand.
   .target(
     name: "WorkerProtocol",
@@ -129,11 +134,13 @@ let targets: [Target] = [
     name: "ImagePipelineTests",
     dependencies: ["ImageCodecs", "ImagePipeline", "TestSupport", inMemoryTracing, tracing],
     swiftSettings: strictSwift),
+  .testTarget(name: "ResultCacheTests", dependencies: ["ResultCache", logging], swiftSettings: strictSwift),
   .testTarget(
     name: "WorkerServiceTests",
     dependencies: [
-      "ImageCodecs", "ImagePipeline", "TestSupport", "WorkerOperations", "WorkerProtocol", "WorkerService",
-      grpcCore, grpcInProcess, grpcProtobuf, inMemoryTracing, swiftProtobuf, tracing,
+      "ImageCodecs", "ImagePipeline", "ResultCache", "TestSupport", "WorkerOperations", "WorkerProtocol",
+      "WorkerService",
+      grpcCore, grpcInProcess, grpcProtobuf, inMemoryTracing, logging, swiftProtobuf, tracing,
     ],
     swiftSettings: strictSwift),
   .testTarget(

@@ -131,8 +131,8 @@ struct BatchStream: Sendable {
     defer { items.endWhole(id) }
     try await process(id, configuration) { [admission, cancellation] (workingSet) throws(PipelineError) in
       try await admission.admitComplete(workingSet + image.count, cancellation: cancellation)
-    } nextBytes: {
-      (image, isLast: true)
+    } run: { processor in
+      try await processor.run(whole: image)
     }
   }
 
@@ -143,14 +143,16 @@ struct BatchStream: Sendable {
     var chunks = upload.chunks.makeAsyncIterator()
     try await process(id, configuration) { [cancellation] (workingSet) throws(PipelineError) in
       try await hold.admit(workingSet, isComplete: upload.hasEnded, cancellation: cancellation)
-    } nextBytes: {
-      if let bytes = await chunks.next() { return (bytes, isLast: false) }
-      hold.release()
-      try cancellation.check()
-      guard upload.hasEnded else {
-        throw PipelineError(.truncatedImage, "the stream ended before the item's end", field: "image")
+    } run: { processor in
+      try await processor.run(upload: { upload.hasEnded }) {
+        if let bytes = await chunks.next() { return (bytes, isLast: false) }
+        hold.release()
+        try cancellation.check()
+        guard upload.hasEnded else {
+          throw PipelineError(.truncatedImage, "the stream ended before the item's end", field: "image")
+        }
+        return (Data(), isLast: true)
       }
-      return (Data(), isLast: true)
     }
   }
 
@@ -158,13 +160,13 @@ struct BatchStream: Sendable {
   private func process(
     _ id: String, _ configuration: ProcessingConfiguration,
     admit: @escaping @Sendable (Int) async throws(PipelineError) -> Reservation,
-    nextBytes: () async throws -> (bytes: Data, isLast: Bool)
+    run: (PictureProcessor) async throws -> Void
   ) async throws {
     let processor = PictureProcessor(
       environment: environment, configuration: configuration, cancellation: cancellation, admit: admit,
       emit: { try await emit($0, for: id) })
     do {
-      try await processor.run(nextBytes: nextBytes)
+      try await run(processor)
     } catch {
       if items.claimEnd(id) { try await emit(error, for: id) }
     }
@@ -180,7 +182,7 @@ struct BatchStream: Sendable {
   }
 
   private func emit(_ part: PictureProcessor.Part, for id: String) async throws {
-    if case .report = part {
+    if part.isLast {
       guard items.claimEnd(id) else { throw PipelineError.cancelled }
     } else if items.isClaimed(id) {
       throw PipelineError.cancelled

@@ -25,7 +25,7 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
           try await environment.memory.reserve(workingSet + byteCount, cancellation: cancellation)
         },
         emit: { try await response.write(Imageworker_V1_ProcessImageResponse($0)) })
-      try await processor.run { (request.image, isLast: true) }
+      try await processor.run(whole: request.image)
     }
   }
 

@@ -1,6 +1,7 @@
 internal import FoundationEssentials
 internal import ImagePipeline
 internal import Tracing
+internal import WorkerProtocol
 
 /// Takes one picture from its upload to its report: header, admission, decoding as bytes arrive, chunks out.
 struct PictureProcessor: Sendable {
@@ -9,6 +10,18 @@ struct PictureProcessor: Sendable {
     case header(ImageInfo)
     case chunk(Data)
     case report(ProcessingReport)
+    /// The header of a result that was kept.
+    case cachedHeader(Imageworker_V1_ImageInfo)
+    /// The report of a result that was kept.
+    case cachedReport(Imageworker_V1_ProcessingReport)
+
+    /// Whether no part follows.
+    var isLast: Bool {
+      switch self {
+      case .report, .cachedReport: true
+      case .header, .cachedHeader, .chunk: false
+      }
+    }
   }
 
   let environment: WorkerEnvironment

@@ -31,7 +31,7 @@ extension Imageworker_V1_ProcessingReport {
 }
 
 extension Imageworker_V1_StageTimings {
-  fileprivate init(_ timings: StageTimings) {
+  init(_ timings: StageTimings) {
     self.init()
     queued = Google_Protobuf_Duration(timings.queued)
     decode = Google_Protobuf_Duration(timings.decode)
@@ -56,6 +56,8 @@ extension Imageworker_V1_ProcessImageResponse {
     case .header(let info): header = Imageworker_V1_ImageInfo(info)
     case .chunk(let bytes): chunk = bytes
     case .report(let report): self.report = Imageworker_V1_ProcessingReport(report)
+    case .cachedHeader(let info): header = info
+    case .cachedReport(let report): self.report = report
     }
   }
 }
@@ -68,6 +70,8 @@ extension Imageworker_V1_BatchProcessResponse {
     case .header(let info): header = Imageworker_V1_ImageInfo(info)
     case .chunk(let bytes): chunk = bytes
     case .report(let report): self.report = Imageworker_V1_ProcessingReport(report)
+    case .cachedHeader(let info): header = info
+    case .cachedReport(let report): self.report = report
     }
   }
 

@@ -1,4 +1,5 @@
 package import ImagePipeline
+package import ResultCache
 package import Tracing
 internal import WorkerProtocol
 
@@ -8,6 +9,8 @@ package struct WorkerEnvironment: Sendable {
   package let presetStore: PresetStore
   /// Whether requests may name a preset and set nothing of their own.
   package let takesOnlyPresets: Bool
+  /// Results that were made before; `nil` when none are kept.
+  package let cache: ResultCache?
   /// The memory that all pictures share.
   package let memory: MemoryBudget
   /// The threads that decode, resize and encode.
@@ -20,12 +23,13 @@ package struct WorkerEnvironment: Sendable {
   /// - `threadCount`: pictures that are worked on at the same moment.
   package init(
     limits: WorkerLimits = WorkerLimits(), presets: PresetCatalog = PresetCatalog(), takesOnlyPresets: Bool = false,
-    memoryLimit: Int = 768 << 20, threadCount: Int, drain: DrainState = DrainState(),
+    cache: ResultCache? = nil, memoryLimit: Int = 768 << 20, threadCount: Int, drain: DrainState = DrainState(),
     tracer: any Tracer = InstrumentationSystem.tracer
   ) {
     self.limits = limits
     presetStore = PresetStore(presets)
     self.takesOnlyPresets = takesOnlyPresets
+    self.cache = cache
     memory = MemoryBudget(limit: memoryLimit, maxWaiting: limits.maxWaitingPictures)
     executor = PictureExecutor(threadCount: threadCount)
     self.drain = drain

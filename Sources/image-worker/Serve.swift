@@ -44,6 +44,12 @@ struct Serve: AsyncParsableCommand {
   var drainTimeout: Int?
   @Option(help: "trace, debug, info, notice, warning, error or critical. Default: info.")
   var logLevel: String?
+  @Option(name: .customLong("cache-memory-mib"), help: "Memory for results that are kept; 0 for none. Default: 100.")
+  var cacheMemory: Int?
+  @Option(help: "Directory for results that are kept in files. Default: none.", completion: .directory)
+  var cacheDirectory: String?
+  @Option(name: .customLong("cache-disk-mib"), help: "Most that the files of kept results may hold. Default: 500.")
+  var cacheDisk: Int?
   @Option(help: "A YAML file of presets beside the built-in ones, which it may override.", completion: .file())
   var presets: String?
   @Flag(help: "Refuse requests that set fields of their own beside a preset.")
@@ -75,10 +81,11 @@ struct Serve: AsyncParsableCommand {
     let numbers: [String: Int?] = [
       "port": port, "threads": threads, "memoryLimitMib": memoryLimit, "pictureMemoryLimitMib": pictureMemoryLimit,
       "maxMessageMib": maxMessage, "maxPixels": maxPixels, "maxHeldPixels": maxHeldPixels,
-      "drainTimeoutSeconds": drainTimeout,
+      "drainTimeoutSeconds": drainTimeout, "cacheMemoryMib": cacheMemory, "cacheDiskMib": cacheDisk,
     ]
     let texts: [String: String?] = [
       "host": host, "logLevel": logLevel, "spillDirectory": spillDirectory, "presets": presets,
+      "cacheDirectory": cacheDirectory,
     ]
     let switches: [String: ConfigContent] = onlyPresets ? ["onlyPresets": .bool(true)] : [:]
     return numbers.compactMapValues { $0.map(ConfigContent.int) }

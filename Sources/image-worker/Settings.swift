@@ -2,6 +2,7 @@ internal import Configuration
 internal import ImageCodecs
 internal import ImagePipeline
 internal import Logging
+internal import ResultCache
 internal import SystemPackage
 internal import WorkerService
 
@@ -23,6 +24,8 @@ struct Settings {
   /// The file of presets, when there is one.
   var presets: PresetSource?
   var takesOnlyPresets: Bool
+  /// What is kept of results; `nil` for nothing.
+  var cache: CacheLimits?
 
   /// - `flags`: the settings given on the command line.
   /// - `file`: the path of a YAML file, or `nil`.
@@ -52,6 +55,7 @@ struct Settings {
     limits = try Self.limits(config)
     presets = config.string(forKey: "presets").map { PresetSource(path: FilePath($0)) }
     takesOnlyPresets = try Self.bool(config, "onlyPresets")
+    cache = try Self.cache(config)
     let level = config.string(forKey: "logLevel", default: "info")
     guard let logLevel = Logger.Level(rawValue: level) else {
       let known = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
@@ -78,6 +82,15 @@ struct Settings {
       maxOpenUploads: try int(config, "maxOpenUploads", default: defaults.maxOpenUploads, in: 1...100_000),
       maxPicturesPerStream: try int(
         config, "maxPicturesPerStream", default: defaults.maxPicturesPerStream, in: 1...100_000))
+  }
+
+  private static func cache(_ config: ConfigReader) throws -> CacheLimits? {
+    let mebibytes = 0...1_048_576
+    let directory = config.string(forKey: "cacheDirectory").flatMap { $0.isEmpty ? nil : $0 }
+    let limits = CacheLimits(
+      memoryByteCount: try int(config, "cacheMemoryMib", default: 100, in: mebibytes) << 20,
+      diskByteCount: try int(config, "cacheDiskMib", default: 500, in: mebibytes) << 20, directory: directory)
+    return limits.memoryByteCount > 0 || directory != nil && limits.diskByteCount > 0 ? limits : nil
   }
 
   /// An empty path is none.

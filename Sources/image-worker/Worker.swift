@@ -2,6 +2,7 @@ internal import GRPCCore
 internal import GRPCNIOTransportHTTP2Posix
 internal import ImagePipeline
 internal import Logging
+internal import ResultCache
 internal import ServiceLifecycle
 internal import WorkerOperations
 internal import WorkerService
@@ -19,7 +20,9 @@ struct Worker: Service {
     self.logger = logger
     environment = WorkerEnvironment(
       limits: settings.limits, presets: try settings.presets?.read() ?? PresetCatalog(),
-      takesOnlyPresets: settings.takesOnlyPresets, memoryLimit: settings.memoryLimit, threadCount: settings.threadCount)
+      takesOnlyPresets: settings.takesOnlyPresets,
+      cache: try settings.cache.map { try ResultCache(limits: $0, logger: logger) }, memoryLimit: settings.memoryLimit,
+      threadCount: settings.threadCount)
     reflection = try ReflectionServices()
     health = HealthState(services: Set(reflection.serviceNames))
   }

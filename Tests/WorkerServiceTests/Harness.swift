@@ -3,6 +3,7 @@ import GRPCCore
 import GRPCInProcessTransport
 import GRPCProtobuf
 import ImagePipeline
+import ResultCache
 import SwiftProtobuf
 import TestSupport
 import Tracing
@@ -15,11 +16,12 @@ typealias Client = Imageworker_V1_ImageWorkerService.Client<InProcessTransport.C
 /// Runs `body` with a client of a service in this process.
 func withWorker(
   limits: WorkerLimits = WorkerLimits(), memoryLimit: Int = 256 << 20, drain: DrainState = DrainState(),
-  takesOnlyPresets: Bool = false, tracer: any Tracer = NoOpTracer(),
+  takesOnlyPresets: Bool = false, cache: ResultCache? = nil, tracer: any Tracer = NoOpTracer(),
   _ body: (Client, WorkerEnvironment) async throws -> Void
 ) async throws {
   let environment = WorkerEnvironment(
-    limits: limits, takesOnlyPresets: takesOnlyPresets, memoryLimit: memoryLimit, threadCount: 2, drain: drain,
+    limits: limits, takesOnlyPresets: takesOnlyPresets, cache: cache, memoryLimit: memoryLimit, threadCount: 2,
+    drain: drain,
     tracer: tracer)
   let transport = InProcessTransport()
   try await withGRPCServer(
