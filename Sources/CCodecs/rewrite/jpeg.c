@@ -459,9 +459,10 @@ static bool has_fine_chroma(const jpeg_rewriter *j) {
 
 static void survey(const ccodecs_rewriter *base, const ccodecs_decoder *decoder, ccodecs_survey *survey) {
   const jpeg_rewriter *j = (const jpeg_rewriter *)base;
-  (void)decoder;
+  const ccodecs_color_space space = decoder->header.color_space;
   uint32_t sums[3] = {UINT32_MAX, UINT32_MAX, UINT32_MAX};
-  survey->can_copy = j->step == STEP_SCAN;
+  // Three components are RGB by signs that are not kept.
+  survey->can_copy = j->step == STEP_SCAN && (space == CCODECS_COLOR_GRAY || space == CCODECS_COLOR_YCBCR);
   for (uint32_t i = 0; i < j->frame.component_count; i++) {
     sums[i] = j->quant_sums[j->parts[i].quant_index];
     survey->can_copy = survey->can_copy && sums[i] > 0;
