@@ -75,9 +75,11 @@ package struct PictureReader: ~Copyable {
       }
       return (scale, try decoder.estimatedByteCount(scale: scale, toleratesTruncation: isTolerant))
     }
-    let plan = try Plan(
+    var plan = try Plan(
       header: header, orientation: orientation, framing: framing, decodeScale: scale, decodeByteCount: decodeByteCount,
       configuration: configuration)
+    // A header may have taken more than what comes after it.
+    plan.workingSetByteCount = max(plan.workingSetByteCount, UInt64(budget.peak))
     guard plan.workingSetByteCount <= UInt64(limits.memory) else {
       throw PipelineError(
         exceeding: "picture_memory_limit", limit: UInt64(limits.memory), value: plan.workingSetByteCount,
