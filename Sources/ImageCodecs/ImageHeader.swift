@@ -35,6 +35,8 @@ package struct ImageHeader: Sendable, Hashable {
   package var isStorageOrder: Bool
   /// Bits per sample as stored.
   package var bitDepth: Int
+  /// Rows have 16 bits a sample.
+  package var isDeep: Bool
   package var hasAlpha: Bool
   /// Progressive JPEG or interlaced PNG: no row is final before the last scan or pass.
   package var isProgressive: Bool
@@ -72,13 +74,14 @@ extension ImageHeader {
     orientation = Orientation(rawValue: Int(handle.orientation)) ?? .up
     isStorageOrder = handle.is_storage_order
     bitDepth = Int(handle.bit_depth)
+    isDeep = handle.is_deep
     hasAlpha = handle.has_alpha
     isProgressive = handle.is_progressive
     holdsInput = handle.holds_input
     holdsBitmap = handle.holds_bitmap
     colorSpace = ColorSpace(handle.color_space)
     frameCount = Int(handle.frame_count)
-    warnings = Warning.allCases.filter { handle.warnings & $0.bit != 0 }
+    warnings = Warning.all(handle.warnings)
   }
 }
 
@@ -95,7 +98,9 @@ extension ImageHeader.ColorSpace {
 }
 
 extension ImageHeader.Warning {
-  fileprivate var bit: UInt32 {
+  static func all(_ bits: UInt32) -> [ImageHeader.Warning] { allCases.filter { bits & $0.bit != 0 } }
+
+  private var bit: UInt32 {
     switch self {
     case .brokenEXIF: UInt32(CCODECS_WARNING_BAD_EXIF)
     case .firstFrameOnly: UInt32(CCODECS_WARNING_FIRST_FRAME)

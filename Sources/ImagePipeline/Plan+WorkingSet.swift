@@ -13,7 +13,7 @@ extension Plan {
   func stagesByteCount(header: ImageHeader) -> Int {
     let source = expectedLayout(header)
     let width = storedOutputSize.width
-    let resized: PixelFormat = source.format == .rgba8 ? .premultipliedRGBA16 : source.format
+    let resized: PixelFormat = source.format.hasAlpha ? .premultipliedRGBA16 : source.format
     let color = ColorStage.estimatedByteCount(width: width, input: resized, output: profileFormat)
     let flatten = ColorStage.estimatedByteCount(width: width, input: filterFormat, output: encoder.pixelFormat)
     let profile = ProfileStage.estimatedByteCount(self, conversionByteCount: header.conversionByteCount)
@@ -39,14 +39,17 @@ extension Plan {
         horizontalScale: scale / Double(across), verticalScale: scale / Double(down))
     }
     let first = plane(across: 1, down: 1)
-    if header.hasAlpha { return PixelLayout(format: .rgba8, planes: [first]) }
+    func packed(_ format: PixelFormat) -> PixelLayout {
+      PixelLayout(format: header.isDeep ? format.deep : format, planes: [first])
+    }
+    if header.hasAlpha { return packed(.rgba8) }
     switch header.colorSpace {
     case .ycbcr:
       let chroma = header.chromaSampling.map { plane(across: $0.across, down: $0.down) } ?? first
       return PixelLayout(format: .ycc8, planes: [first, chroma, chroma])
-    case .cmyk, .ycck: return PixelLayout(format: profileFormat == .cmyk8 ? .cmyk8 : .rgb8, planes: [first])
-    case .gray where encoder.pixelFormat == .gray8: return PixelLayout(format: .gray8, planes: [first])
-    case .gray, .rgb: return PixelLayout(format: .rgb8, planes: [first])
+    case .cmyk, .ycck: return packed(profileFormat == .cmyk8 ? .cmyk8 : .rgb8)
+    case .gray where encoder.pixelFormat == .gray8: return packed(.gray8)
+    case .gray, .rgb: return packed(.rgb8)
     }
   }
 }

@@ -32,10 +32,12 @@ package struct Plan: Sendable, Hashable {
   package let filters: FilterChain
   /// What filters are given: RGB, with alpha when the picture has it; without filters, what the encoder takes.
   let filterFormat: PixelFormat
-  /// What colours are converted to sRGB in: inks, or what filters are given.
+  /// What colours are converted to sRGB in: inks, or what filters are given, as deep as the picture is.
   let profileFormat: PixelFormat
   /// An upper bound of what the picture will charge to its budget: see `Plan+WorkingSet`.
   package internal(set) var workingSetByteCount: UInt64 = 0
+  /// How the picture gets to its result.
+  package internal(set) var passage: Passage = .decoded
   package let warnings: [String]
 
   /// The result's properties, as they are known before it exists.
@@ -72,7 +74,9 @@ package struct Plan: Sendable, Hashable {
     warnings = Self.warnings(configuration)
     let encoderOptions = encoder
     filterFormat = isPassed ? encoderOptions.pixelFormat : colorFormat
-    profileFormat = header.profileByteCount > 0 && header.colorSpace.isInk ? .cmyk8 : filterFormat
+    profileFormat =
+      header.profileByteCount == 0
+      ? filterFormat : header.colorSpace.isInk ? .cmyk8 : header.isDeep ? filterFormat.deep : filterFormat
     let encodeByteCount = try withCodecErrors { () throws(CodecError) in try encoderOptions.estimatedByteCount() }
     let filterByteCount = FilterStage.estimatedByteCount(
       chain, size: framing.pictureSize.turned(by: orientation), format: colorFormat)

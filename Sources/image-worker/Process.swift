@@ -16,6 +16,8 @@ struct Process: AsyncParsableCommand {
   var inputs: [String]
   @Option(help: ArgumentHelp("Preset: \(Preset.builtIn.map(\.name).joined(separator: ", ")).", valueName: "name"))
   var preset = Preset.defaultName
+  @Option(help: "A YAML file of presets beside the built-in ones.", completion: .file())
+  var presets: String?
   @Option(name: .customLong("out"), help: "Directory for the results; made when it is missing.")
   var output: String
   @Flag(help: "Print nothing but errors.")
@@ -32,7 +34,8 @@ struct Process: AsyncParsableCommand {
   var overrides: ConfigurationOptions
 
   func run() async throws {
-    let configuration = try PresetCatalog().configuration(named: preset, overrides: overrides.configuration)
+    let configuration = try PresetSource.catalog(path: presets).configuration(
+      named: preset, overrides: overrides.configuration)
     try configuration.validate()
     let directory = FilePath(output)
     try FileSystem.makeDirectory(directory)
@@ -89,6 +92,8 @@ struct ConfigurationOptions: ParsableArguments {
   var keepCopyright = false
   @Flag(help: "Deliver what there is of a picture that ends early.")
   var tolerateTruncation = false
+  @Flag(help: "Encode even a picture that could be passed on as it is.")
+  var alwaysEncode = false
   @Option(
     name: .customLong("filter"),
     help: ArgumentHelp(
@@ -101,7 +106,8 @@ struct ConfigurationOptions: ParsableArguments {
     ProcessingConfiguration(
       maxWidth: maxWidth, maxHeight: maxHeight, compressionQuality: quality, scaleFactor: scaleFactor,
       preferredFormat: format, allowUpscale: allowUpscale ? true : nil, metadata: keepCopyright ? .keepCopyright : nil,
-      tolerateTruncation: tolerateTruncation ? true : nil, filters: filters.isEmpty ? nil : filters)
+      tolerateTruncation: tolerateTruncation ? true : nil, alwaysEncode: alwaysEncode ? true : nil,
+      filters: filters.isEmpty ? nil : filters)
   }
 }
 

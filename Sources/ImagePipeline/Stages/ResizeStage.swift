@@ -21,7 +21,7 @@ struct ResizeStage: ~Copyable {
     let windows = Self.windows(plan: plan, source: source)
     let axes = Self.axes(plan: plan, source: source, windows: windows)
     let isSkipped = Self.isIdentity(axes, windows)
-    let needsPremultiplying = !isSkipped && source.format == .rgba8
+    let needsPremultiplying = !isSkipped && source.format.hasAlpha
     let format: PixelFormat = needsPremultiplying ? .premultipliedRGBA16 : source.format
     let planes = try withCodecErrors { () throws(CodecError) in
       var planes: [PlaneResizer] = []
@@ -32,7 +32,7 @@ struct ResizeStage: ~Copyable {
       return planes
     }
     let premultiplier = try withCodecErrors { () throws(CodecError) in
-      needsPremultiplying ? try Premultiplier(width: windows[0].columnCount, budget: budget) : nil
+      needsPremultiplying ? try Premultiplier(source.format, width: windows[0].columnCount, budget: budget) : nil
     }
     meter.end(began)
     self.plan = plan
@@ -123,14 +123,14 @@ struct ResizeStage: ~Copyable {
 
   /// An upper bound of what this stage charges, where the decoder gives `source`.
   static func estimatedByteCount(_ plan: Plan, source: PixelLayout) -> Int {
-    let format: PixelFormat = source.format == .rgba8 ? .premultipliedRGBA16 : source.format
+    let format: PixelFormat = source.format.hasAlpha ? .premultipliedRGBA16 : source.format
     let windows = windows(plan: plan, source: source)
     let axes = axes(plan: plan, source: source, windows: windows)
     if isIdentity(axes, windows) { return 0 }
     let planes = axes.reduce(0) { sum, axis in
       sum + PlaneResizer.byteCount(horizontal: axis.horizontal, vertical: axis.vertical, format: format)
     }
-    return planes + (source.format == .rgba8 ? Premultiplier.byteCount(width: windows[0].columnCount) : 0)
+    return planes + (source.format.hasAlpha ? Premultiplier.byteCount(width: windows[0].columnCount) : 0)
   }
 
   private static func windows(plan: Plan, source: PixelLayout) -> [PlaneWindow] {
@@ -151,9 +151,12 @@ private final class Premultiplier {
   static let rowCount = 8
 
   private let buffer: PixelBuffer
+  private let format: PixelFormat
   private let width: Int
 
-  init(width: Int, budget: PictureBudget) throws(CodecError) {
+  /// - `format`: `rgba8` or `rgba16`.
+  init(_ format: PixelFormat, width: Int, budget: PictureBudget) throws(CodecError) {
+    self.format = format
     self.width = width
     buffer = try PixelBuffer(byteCount: Self.byteCount(width: width), budget: budget)
   }
@@ -166,9 +169,12 @@ private final class Premultiplier {
   func premultiply(_ rows: Strip.Rows) -> Strip.Rows {
     let stride = width * PixelFormat.premultipliedRGBA16.pixelByteCount
     for row in 0..<rows.rowCount {
-      cpixels_premultiply(
-        (rows.base + row * rows.rowStride).assumingMemoryBound(to: UInt8.self),
-        (buffer.base + row * stride).assumingMemoryBound(to: UInt16.self), width, CPIXELS_ISA_BEST)
+      let premultiplied = (buffer.base + row * stride).assumingMemoryBound(to: UInt16.self)
+      if format == .rgba16 {
+        cpixels_premultiply_deep(rows.deepRow(row), premultiplied, width)
+      } else {
+        cpixels_premultiply(rows.row(row), premultiplied, width, CPIXELS_ISA_BEST)
+      }
     }
     return Strip.Rows(base: UnsafeRawPointer(buffer.base), rowStride: stride, rowCount: rows.rowCount)
   }
