@@ -20,7 +20,8 @@ package final class ColorConversion {
     profileByteCount == 0 ? 0 : ccodecs_conversion_estimate(profileByteCount)
   }
 
-  /// Converts pixels of the format that the conversion was made for; `cmyk8` becomes `rgb8`, others stay what they are.
+  /// Converts pixels of the format that the conversion was made for; `cmyk8` becomes `rgb8`, samples of 16 bits become
+  /// those of 8, others stay what they are.
   package func convert(_ source: UnsafePointer<UInt8>, to destination: UnsafeMutablePointer<UInt8>, pixelCount: Int) {
     ccodecs_conversion_convert(handle, source, destination, pixelCount)
   }

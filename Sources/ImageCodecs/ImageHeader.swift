@@ -29,6 +29,8 @@ package struct ImageHeader: Sendable, Hashable {
   package var isStorageOrder: Bool
   /// Bits per sample as stored.
   package var bitDepth: Int
+  /// Rows have 16 bits a sample.
+  package var isDeep: Bool
   package var hasAlpha: Bool
   /// Progressive JPEG or interlaced PNG: no row is final before the last scan or pass.
   package var isProgressive: Bool
@@ -56,6 +58,7 @@ extension ImageHeader {
     orientation = Orientation(rawValue: Int(handle.orientation)) ?? .up
     isStorageOrder = handle.is_storage_order
     bitDepth = Int(handle.bit_depth)
+    isDeep = handle.is_deep
     hasAlpha = handle.has_alpha
     isProgressive = handle.is_progressive
     holdsInput = handle.holds_input

@@ -42,6 +42,9 @@ package struct PictureReader: ~Copyable {
     return (isComplete, consumed + count)
   }
 
+  /// The bytes that the reader holds.
+  package var heldByteCount: Int { budget.used }
+
   /// What the file says of its picture; `nil` until the header is complete.
   private(set) var header: ImageHeader?
 

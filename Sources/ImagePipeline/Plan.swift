@@ -32,7 +32,7 @@ package struct Plan: Sendable, Hashable {
   package let filters: FilterChain
   /// What filters are given: RGB, with alpha when the picture has it; without filters, what the encoder takes.
   let filterFormat: PixelFormat
-  /// What colours are converted to sRGB in: inks, or what filters are given.
+  /// What colours are converted to sRGB in: inks, or what filters are given, as deep as the picture is.
   let profileFormat: PixelFormat
   /// An upper bound of what the picture will charge to its budget.
   package let workingSetByteCount: UInt64
@@ -72,7 +72,9 @@ package struct Plan: Sendable, Hashable {
     warnings = Self.warnings(configuration)
     let encoderOptions = encoder
     filterFormat = isPassed ? encoderOptions.pixelFormat : colorFormat
-    profileFormat = header.profileByteCount > 0 && header.colorSpace.isInk ? .cmyk8 : filterFormat
+    profileFormat =
+      header.profileByteCount == 0
+      ? filterFormat : header.colorSpace.isInk ? .cmyk8 : header.isDeep ? filterFormat.deep : filterFormat
     let picture = framing.pictureSize.turned(by: orientation)
     let encodeByteCount = try withCodecErrors { () throws(CodecError) in try encoderOptions.estimatedByteCount() }
     let stages = Self.stagesByteCount(
@@ -123,7 +125,7 @@ package struct Plan: Sendable, Hashable {
   private static func resizedFormat(_ header: ImageHeader) -> PixelFormat {
     if header.hasAlpha { return .premultipliedRGBA16 }
     if header.colorSpace == .ycbcr { return .ycc8 }
-    return header.colorSpace.isInk ? .cmyk8 : .rgb8
+    return header.colorSpace.isInk ? .cmyk8 : header.isDeep ? .rgb16 : .rgb8
   }
 
   private static func channelCount(_ header: ImageHeader) -> Int {

@@ -21,11 +21,18 @@ struct Picture: ~Copyable {
   private var plan: Plan?
   private var pipeline: Pipeline?
   private var reservation: Reservation?
+  // Of more than a header's bytes, until there is a plan.
+  private var hold: Hold
+
+  /// What readers of formats with their header in front hold; not counted.
+  private static let headerByteCount = 256 * 1024
   private var output = OutputChunks()
 
   init(
-    configuration: ProcessingConfiguration, limits: WorkerLimits, cancellation: Cancellation, tracing: TraceTarget
+    configuration: ProcessingConfiguration, limits: WorkerLimits, memory: MemoryBudget, cancellation: Cancellation,
+    tracing: TraceTarget
   ) {
+    hold = Hold(budget: memory)
     self.configuration = configuration
     self.cancellation = cancellation
     self.tracing = tracing
@@ -41,6 +48,8 @@ struct Picture: ~Copyable {
       return isDone ? .finished : .needsInput
     }
     let (isComplete, consumed) = try reader!.push(bytes.bytes, isLast: isLast)
+    let heldByteCount = reader!.heldByteCount
+    if heldByteCount > Self.headerByteCount { try hold.grow(to: heldByteCount) }
     guard isComplete else { return .needsInput }
     let plan = try reader!.plan(configuration)
     self.plan = plan
@@ -50,6 +59,7 @@ struct Picture: ~Copyable {
   /// Begins decoding, with the memory that the plan asks for set aside.
   mutating func start(_ reservation: consuming Reservation) throws(PipelineError) {
     self.reservation = consume reservation
+    hold.release()  // what is held is part of what the plan asked for
     guard let reader = reader.take(), let plan else {
       throw PipelineError(.internalDefect, "a picture was started before its header was complete")
     }

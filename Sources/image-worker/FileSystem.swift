@@ -38,6 +38,23 @@ enum FileSystem {
     }
   }
 
+  /// Reads a small file whole.
+  /// - Throws: `Errno`, `fileTooLarge` for one of more than `limit` bytes.
+  static func read(_ path: FilePath, limit: Int) throws -> [UInt8] {
+    let file = try FileDescriptor.open(path, .readOnly)
+    return try file.closeAfter {
+      var bytes: [UInt8] = []
+      while true {
+        let part = try [UInt8](unsafeUninitializedCapacity: 64 * 1024) { buffer, count in
+          count = try file.read(into: UnsafeMutableRawBufferPointer(buffer))
+        }
+        if part.isEmpty { return bytes }
+        bytes += part
+        if bytes.count > limit { throw Errno.fileTooLarge }
+      }
+    }
+  }
+
   static func printError(_ message: String) {
     _ = try? FileDescriptor.standardError.writeAll((message + "\n").utf8)
   }

@@ -16,6 +16,8 @@ struct Process: AsyncParsableCommand {
   var inputs: [String]
   @Option(help: ArgumentHelp("Preset: \(Preset.builtIn.map(\.name).joined(separator: ", ")).", valueName: "name"))
   var preset = Preset.defaultName
+  @Option(help: "A YAML file of presets beside the built-in ones.", completion: .file())
+  var presets: String?
   @Option(name: .customLong("out"), help: "Directory for the results; made when it is missing.")
   var output: String
   @Flag(help: "Print nothing but errors.")
@@ -32,7 +34,8 @@ struct Process: AsyncParsableCommand {
   var overrides: ConfigurationOptions
 
   func run() async throws {
-    let configuration = try PresetCatalog().configuration(named: preset, overrides: overrides.configuration)
+    let configuration = try PresetSource.catalog(path: presets).configuration(
+      named: preset, overrides: overrides.configuration)
     try configuration.validate()
     let directory = FilePath(output)
     try FileSystem.makeDirectory(directory)

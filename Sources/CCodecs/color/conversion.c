@@ -6,19 +6,18 @@
 
 #include <string.h>
 
-enum { PROFILE_TABLE = 128, PROFILE_ENTRY_BYTES = 12, LEVEL_COUNT = 256 };
+enum { PROFILE_TABLE = 128, PROFILE_ENTRY_BYTES = 12, LEVEL_COUNT = 256, DEEP_LEVEL_COUNT = 65536 };
 
 struct ccodecs_conversion {
   color_allowance allowance;
   ccodecs_pixels source;
   cmsContext context;
   cmsHTRANSFORM transform; ///< NULL where `levels` does it.
-  bool has_levels;
-  uint8_t levels[LEVEL_COUNT]; ///< What a gray profile makes of a level.
+  uint8_t *levels;         ///< What a gray profile makes of a level of 8 bits, or of 16.
 };
 
 size_t ccodecs_conversion_estimate(size_t profile_count) {
-  return sizeof(ccodecs_conversion) + 128 + ccodecs_color_allowance(profile_count);
+  return sizeof(ccodecs_conversion) + DEEP_LEVEL_COUNT + 2 * 128 + ccodecs_color_allowance(profile_count);
 }
 
 /// Hides the tags with elements of a profile's maker (D2Bx). Each such element may be named any number of times, so
@@ -35,30 +34,55 @@ static void hide_elements(ccodecs_bytes *profile) {
   }
 }
 
-static cmsHTRANSFORM create_transform(ccodecs_conversion *c, cmsHPROFILE profile, cmsHPROFILE srgb) {
-  const bool is_gray = cmsGetColorSpace(profile) == cmsSigGrayData;
-  const bool has_alpha = !is_gray && c->source == CCODECS_PIXELS_RGBA8;
-  const cmsUInt32Number input = is_gray                              ? TYPE_GRAY_8
-                                : c->source == CCODECS_PIXELS_CMYK8 ? TYPE_CMYK_8_REV
-                                : has_alpha                          ? TYPE_RGBA_8
-                                                                     : TYPE_RGB_8;
-  return cmsCreateTransformTHR(
-      c->context, profile, input, srgb, has_alpha ? TYPE_RGBA_8 : TYPE_RGB_8, INTENT_RELATIVE_COLORIMETRIC,
-      has_alpha ? cmsFLAGS_COPY_ALPHA : 0);
+static bool is_deep(const ccodecs_conversion *c) {
+  return c->source >= CCODECS_PIXELS_GRAY16;
 }
 
-/// A gray profile gives grays: a table of them says all.
-static void fill_levels(ccodecs_conversion *c) {
+static bool has_alpha(const ccodecs_conversion *c) {
+  return c->source == CCODECS_PIXELS_RGBA8 || c->source == CCODECS_PIXELS_RGBA16;
+}
+
+/// A gray profile's transform is of grays alone, to RGB: only a table is made with it.
+static cmsHTRANSFORM create_transform(ccodecs_conversion *c, cmsHPROFILE profile, cmsHPROFILE srgb) {
+  const bool is_gray = cmsGetColorSpace(profile) == cmsSigGrayData;
+  const bool keeps_alpha = !is_gray && has_alpha(c);
+  cmsUInt32Number input;
+  if (is_gray) {
+    input = is_deep(c) ? TYPE_GRAY_16 : TYPE_GRAY_8;
+  } else if (c->source == CCODECS_PIXELS_CMYK8) {
+    input = TYPE_CMYK_8_REV;
+  } else if (keeps_alpha) {
+    input = is_deep(c) ? TYPE_RGBA_16 : TYPE_RGBA_8;
+  } else {
+    input = is_deep(c) ? TYPE_RGB_16 : TYPE_RGB_8;
+  }
+  return cmsCreateTransformTHR(
+      c->context, profile, input, srgb, keeps_alpha ? TYPE_RGBA_8 : TYPE_RGB_8, INTENT_RELATIVE_COLORIMETRIC,
+      keeps_alpha ? cmsFLAGS_COPY_ALPHA : 0);
+}
+
+/// A gray profile gives grays: a table of them says all. False without room.
+static bool fill_levels(ccodecs_conversion *c) {
+  const uint32_t count = is_deep(c) ? DEEP_LEVEL_COUNT : LEVEL_COUNT;
+  uint16_t deep[LEVEL_COUNT];
   uint8_t gray[LEVEL_COUNT];
   uint8_t rgb[LEVEL_COUNT][3];
-  for (int level = 0; level < LEVEL_COUNT; level++) {
-    gray[level] = (uint8_t)level;
+  c->levels = ccodecs_allocate(c->allowance.budget, count);
+  if (c->levels == NULL) {
+    c->allowance.is_exhausted = true;
+    return false;
   }
-  cmsDoTransform(c->transform, gray, rgb, LEVEL_COUNT);
-  for (int level = 0; level < LEVEL_COUNT; level++) {
-    c->levels[level] = rgb[level][1];
+  for (uint32_t first = 0; first < count; first += LEVEL_COUNT) {
+    for (uint32_t i = 0; i < LEVEL_COUNT; i++) {
+      deep[i] = (uint16_t)(first + i);
+      gray[i] = (uint8_t)i;
+    }
+    cmsDoTransform(c->transform, is_deep(c) ? (const void *)deep : gray, rgb, LEVEL_COUNT);
+    for (uint32_t i = 0; i < LEVEL_COUNT; i++) {
+      c->levels[first + i] = rgb[i][1];
+    }
   }
-  c->has_levels = true;
+  return true;
 }
 
 static bool open_transform(ccodecs_conversion *c, ccodecs_bytes *profile) {
@@ -74,12 +98,10 @@ static bool open_transform(ccodecs_conversion *c, ccodecs_bytes *profile) {
   if (opened != NULL && srgb != NULL) {
     c->transform = create_transform(c, opened, srgb);
   }
-  if (c->transform != NULL && is_gray) {
-    fill_levels(c);
-  }
+  const bool is_ready = c->transform != NULL && (!is_gray || fill_levels(c));
   cmsCloseProfile(opened);
   cmsCloseProfile(srgb);
-  return c->transform != NULL;
+  return is_ready;
 }
 
 ccodecs_conversion *ccodecs_conversion_create(
@@ -100,22 +122,24 @@ ccodecs_conversion *ccodecs_conversion_create(
   return NULL;
 }
 
+static uint8_t narrow(uint32_t sample) {
+  return (uint8_t)((sample * 255 + 32895) >> 16);
+}
+
 static void convert_levels(const ccodecs_conversion *c, const uint8_t *source, uint8_t *destination, size_t count) {
-  if (c->source == CCODECS_PIXELS_RGBA8) {
-    for (size_t i = 0; i < 4 * count; i++) {
-      destination[i] = (i & 3) == 3 ? source[i] : c->levels[source[i]];
-    }
-    return;
-  }
-  const size_t samples = c->source == CCODECS_PIXELS_GRAY8 ? count : 3 * count;
+  const bool is_gray = c->source == CCODECS_PIXELS_GRAY8 || c->source == CCODECS_PIXELS_GRAY16;
+  const size_t samples = count * (is_gray ? 1 : has_alpha(c) ? 4 : 3);
+  const uint16_t *deep = (const uint16_t *)(const void *)source;
   for (size_t i = 0; i < samples; i++) {
-    destination[i] = c->levels[source[i]];
+    const uint32_t sample = is_deep(c) ? deep[i] : source[i];
+    const bool is_alpha = has_alpha(c) && (i & 3) == 3;
+    destination[i] = !is_alpha ? c->levels[sample] : is_deep(c) ? narrow(sample) : (uint8_t)sample;
   }
 }
 
 void ccodecs_conversion_convert(
     const ccodecs_conversion *conversion, const uint8_t *source, uint8_t *destination, size_t pixel_count) {
-  if (conversion->has_levels) {
+  if (conversion->levels != NULL) {
     convert_levels(conversion, source, destination, pixel_count);
   } else {
     cmsDoTransform(conversion->transform, source, destination, (cmsUInt32Number)pixel_count);
@@ -132,5 +156,6 @@ void ccodecs_conversion_destroy(ccodecs_conversion *conversion) {
   if (conversion->context != NULL) {
     cmsDeleteContext(conversion->context);
   }
+  ccodecs_free(conversion->allowance.budget, conversion->levels);
   ccodecs_free(conversion->allowance.budget, conversion);
 }

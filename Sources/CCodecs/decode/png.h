@@ -28,7 +28,7 @@ void ccodecs_png_unfilter_rows(uint8_t *rows, size_t stride, size_t row_count, s
 
 enum { PNG_ROWS_AT_ONCE = 4 };
 
-/// What a row is made into, besides 8 bits a sample.
+/// What a row is made into: 8 bits a sample, or 16 where it has them.
 typedef struct png_expansion {
   uint8_t color_type; ///< 0 gray, 2 RGB, 3 palette, 4 gray and alpha, 6 RGBA.
   uint8_t bit_depth;  ///< 1, 2, 4, 8 or 16.
@@ -42,7 +42,7 @@ typedef struct png_expansion {
 /// Whether rows as stored are rows as given.
 bool ccodecs_png_is_plain(const png_expansion *expansion);
 
-/// Expands `width` pixels. False when one had no place in the palette; it is black then.
+/// Expands `width` pixels; `given` is aligned to two bytes where samples have 16 bits. False when one had no place in the palette; it is black then.
 bool ccodecs_png_expand(const png_expansion *expansion, const uint8_t *stored, uint8_t *given, uint32_t width);
 
 // MARK: Decoder

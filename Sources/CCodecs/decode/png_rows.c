@@ -72,13 +72,13 @@ static void begin_pass(png_decoder *d) {
 
 /// Puts the row of a pass where its pixels belong.
 static void spread(png_decoder *d, uint32_t number) {
-  const size_t channels = d->expansion.channels;
+  const size_t pixel_bytes = (size_t)d->expansion.channels * (d->expansion.bit_depth == 16 ? 2 : 1);
   const size_t y = passes[d->pass].y + (size_t)number * passes[d->pass].down;
   uint8_t *row = d->held.bytes + y * d->given_bytes;
-  uint8_t *to = row + passes[d->pass].x * channels;
-  const size_t step = passes[d->pass].across * channels;
+  uint8_t *to = row + passes[d->pass].x * pixel_bytes;
+  const size_t step = passes[d->pass].across * pixel_bytes;
   for (uint32_t x = 0; x < d->pass_width; x++, to += step) {
-    memcpy(to, d->expanded + x * channels, channels);
+    memcpy(to, d->expanded + x * pixel_bytes, pixel_bytes);
   }
   ccodecs_spill_pass(&d->held, y * d->given_bytes);
 }

@@ -25,6 +25,9 @@ static const size_t library_bytes_per_column = 160;
 static const uint32_t strip_row_count = 64;
 /// The window that is expected to hold rows which were decoded and not used yet.
 static const uint32_t window_row_count = 128;
+/// What libwebp is given of a lossless picture at least, but for its end. It goes back to where it was sure of itself
+/// whenever it runs out of bytes: byte by byte, the work would grow with the square of the file.
+static const size_t lossless_slice_bytes = 4096;
 static const size_t riff_header_bytes = 12;
 static const size_t chunk_header_bytes = 8;
 
@@ -230,7 +233,7 @@ static ccodecs_status estimate(
   // The canvas, and a copy of the first frame's bytes.
   const uint64_t canvas =
       d->is_animated ? (uint64_t)base->header.width * base->header.height * 4 + d->file_bytes + 1024 : 0;
-  *byte_count = library_charge(d) + canvas;
+  *byte_count = library_charge(d) + canvas + (d->is_lossless ? 2 * lossless_slice_bytes + 128 : 0);
   return CCODECS_OK;
 }
 
@@ -397,7 +400,8 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
 static size_t slice_bytes(const webp_decoder *d) {
   const uint64_t rows = d->base.header.height / 16 + 1;
   const uint64_t even = d->file_bytes / rows / 2;
-  return even < 64 ? 64 : even > 16384 ? 16384 : (size_t)even;
+  const size_t least = d->is_lossless ? lossless_slice_bytes : 64;
+  return even < least ? least : even > 16384 ? 16384 : (size_t)even;
 }
 
 /// Charges for decoded rows beyond the window that was charged for.
@@ -424,6 +428,22 @@ static ccodecs_status decode(webp_decoder *d, const uint8_t *bytes, size_t count
     d->decoded = (uint32_t)last;
   }
   return charge_waiting(d);
+}
+
+/// Keeps bytes of a lossless picture until there are enough for libwebp. CCODECS_OK when there are, CCODECS_NEEDS_INPUT,
+/// or the failure.
+static ccodecs_status gather(webp_decoder *d, ccodecs_input *input) {
+  if (!d->is_lossless || (d->file.count == 0 && input->count >= lossless_slice_bytes)) {
+    return CCODECS_OK;
+  }
+  if (d->file.count < lossless_slice_bytes) {
+    const size_t missing = lossless_slice_bytes - d->file.count;
+    const ccodecs_status status = append(d, input, input->count < missing ? input->count : missing);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+  }
+  return d->file.count >= lossless_slice_bytes || input->is_last ? CCODECS_OK : CCODECS_NEEDS_INPUT;
 }
 
 /// Gives a slice of what is held, or of the window, to libwebp.
@@ -509,7 +529,8 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
     if (d->file.count == 0 && input->count == 0) {
       return input->is_last ? fail(d, VP8_STATUS_NOT_ENOUGH_DATA) : CCODECS_NEEDS_INPUT;
     }
-    const ccodecs_status status = feed(d, input);
+    ccodecs_status status = gather(d, input);
+    status = status == CCODECS_OK ? feed(d, input) : status;
     if (status != CCODECS_OK) {
       return status;
     }

@@ -186,6 +186,7 @@ typedef struct ccodecs_header {
   uint8_t orientation; ///< EXIF 1 to 8; 1 when the picture says nothing valid.
   bool is_storage_order; ///< The orientation is the format's order of rows and columns, not that of a camera.
   uint8_t bit_depth;   ///< Bits per sample as stored.
+  bool is_deep;        ///< Rows have 16 bits a sample: GRAY16, RGB16 or RGBA16.
   bool has_alpha;
   bool is_progressive; ///< Progressive JPEG or interlaced PNG: no row is final before the last scan or pass.
   bool holds_input;    ///< The decoder holds the whole compressed file before the first row.
@@ -196,13 +197,17 @@ typedef struct ccodecs_header {
   uint32_t warnings;      ///< Bits of CCODECS_WARNING_*; may grow until CCODECS_DONE.
 } ccodecs_header;
 
-/// How samples lie in rows. All are 8 bits a sample.
+/// How samples lie in rows. Those of 16 bits are in the machine's byte order, in rows aligned to two bytes, 65535 for
+/// what 255 is of those of 8.
 typedef enum ccodecs_pixels {
   CCODECS_PIXELS_GRAY8 = 0,  ///< One plane, one channel.
   CCODECS_PIXELS_RGB8 = 1,   ///< One plane, three interleaved channels.
   CCODECS_PIXELS_RGBA8 = 2,  ///< One plane, four interleaved channels, alpha not premultiplied.
   CCODECS_PIXELS_YCC8 = 3,   ///< Three planes of one channel: Y, Cb, Cr, full-range BT.601, each of its own size.
   CCODECS_PIXELS_CMYK8 = 4,  ///< One plane, four interleaved channels of ink, 255 for none.
+  CCODECS_PIXELS_GRAY16 = 5, ///< As GRAY8, 16 bits a sample.
+  CCODECS_PIXELS_RGB16 = 6,  ///< As RGB8, 16 bits a sample.
+  CCODECS_PIXELS_RGBA16 = 7, ///< As RGBA8, 16 bits a sample.
 } ccodecs_pixels;
 
 #define CCODECS_MAX_PLANES 3
@@ -301,13 +306,14 @@ typedef struct ccodecs_conversion ccodecs_conversion;
 /// The bytes that a conversion made of a profile of `profile_count` bytes will charge, as an upper bound.
 size_t ccodecs_conversion_estimate(size_t profile_count);
 
-/// Makes a conversion of the decoder's profile, whose bytes are given back. `source` is one of GRAY8, RGB8, RGBA8 and
-/// CMYK8; CMYK8 becomes RGB8, others stay what they are. *conversion is NULL without a profile, and where the profile
+/// Makes a conversion of the decoder's profile, whose bytes are given back. `source` is any but YCC8; CMYK8 becomes
+/// RGB8, samples of 16 bits become those of 8, others stay what they are. *conversion is NULL without a profile, and where the profile
 /// turns out to be of no use, which the header's warnings then tell. CCODECS_OK or CCODECS_NO_MEMORY.
 ccodecs_status ccodecs_decoder_create_conversion(
     ccodecs_decoder *decoder, ccodecs_pixels source, ccodecs_conversion **conversion);
 
-/// Converts `pixel_count` pixels. `source` and `destination` may be the same where the pixels stay what they are.
+/// Converts `pixel_count` pixels; samples of 16 bits are aligned to two bytes. `source` and `destination` may be the same
+/// where the pixels stay what they are.
 void ccodecs_conversion_convert(
     const ccodecs_conversion *conversion, const uint8_t *source, uint8_t *destination, size_t pixel_count);
 

@@ -119,6 +119,23 @@ void cpixels_unpremultiply(const uint16_t *premultiplied, uint8_t *rgba, size_t 
 void cpixels_flatten(
     const uint16_t *premultiplied, const uint8_t background[3], uint8_t *rgb, size_t pixel_count, cpixels_isa isa);
 
+// MARK: Samples of 16 bits
+//
+// Gray, RGB and straight RGBA, 0 to 65535, which is 1.
+
+/// 16 bits -> 8, rounded to nearest.
+void cpixels_narrow(const uint16_t *source, uint8_t *destination, size_t sample_count);
+
+/// Gray -> RGB: every sample three times.
+void cpixels_gray_to_rgb_deep(const uint16_t *gray, uint16_t *rgb, size_t pixel_count);
+
+/// RGBA, straight -> premultiplied as by cpixels_premultiply, 0 to 65025, rounded to nearest.
+void cpixels_premultiply_deep(const uint16_t *rgba, uint16_t *premultiplied, size_t pixel_count);
+
+/// The inverse of cpixels_premultiply_deep, as far as 16 bits tell, rounded to nearest and clamped. Colour is 0 where
+/// alpha is 0.
+void cpixels_unpremultiply_deep(const uint16_t *premultiplied, uint16_t *rgba, size_t pixel_count);
+
 // MARK: Colour
 
 /// Full-range BT.601 YCbCr (JFIF 1.02) -> RGB: three rows of one channel to one row of three. Within 1 level of the

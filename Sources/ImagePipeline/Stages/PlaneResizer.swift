@@ -57,7 +57,7 @@ extension cpixels_resizer_options {
     self.init(
       horizontal: cpixels_axis_options(horizontal), vertical: cpixels_axis_options(vertical),
       channels: UInt8(format.channelCount),
-      sample: format == .premultipliedRGBA16 ? CPIXELS_SAMPLE_U16 : CPIXELS_SAMPLE_U8, isa: CPIXELS_ISA_BEST)
+      sample: format.isDeep ? CPIXELS_SAMPLE_U16 : CPIXELS_SAMPLE_U8, isa: CPIXELS_ISA_BEST)
   }
 }
 

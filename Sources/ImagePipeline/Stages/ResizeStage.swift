@@ -24,7 +24,7 @@ struct ResizeStage: ~Copyable {
     let axes = Self.axes(plan: plan, source: source, windows: windows)
     let isSkipped =
       axes.allSatisfy { $0.horizontal.isIdentity && $0.vertical.isIdentity } && windows.allSatisfy(\.isWhole)
-    let needsPremultiplying = !isSkipped && source.format == .rgba8
+    let needsPremultiplying = !isSkipped && source.format.hasAlpha
     let format: PixelFormat = needsPremultiplying ? .premultipliedRGBA16 : source.format
     let planes = try withCodecErrors { () throws(CodecError) in
       var planes: [PlaneResizer] = []
@@ -35,7 +35,7 @@ struct ResizeStage: ~Copyable {
       return planes
     }
     let premultiplier = try withCodecErrors { () throws(CodecError) in
-      needsPremultiplying ? try Premultiplier(width: windows[0].columnCount, budget: budget) : nil
+      needsPremultiplying ? try Premultiplier(source.format, width: windows[0].columnCount, budget: budget) : nil
     }
     meter.end(began)
     self.plan = plan
@@ -148,9 +148,12 @@ private final class Premultiplier {
   static let rowCount = 8
 
   private let buffer: PixelBuffer
+  private let format: PixelFormat
   private let width: Int
 
-  init(width: Int, budget: PictureBudget) throws(CodecError) {
+  /// - `format`: `rgba8` or `rgba16`.
+  init(_ format: PixelFormat, width: Int, budget: PictureBudget) throws(CodecError) {
+    self.format = format
     self.width = width
     buffer = try PixelBuffer(byteCount: Self.byteCount(width: width), budget: budget)
   }
@@ -163,9 +166,12 @@ private final class Premultiplier {
   func premultiply(_ rows: Strip.Rows) -> Strip.Rows {
     let stride = width * PixelFormat.premultipliedRGBA16.pixelByteCount
     for row in 0..<rows.rowCount {
-      cpixels_premultiply(
-        (rows.base + row * rows.rowStride).assumingMemoryBound(to: UInt8.self),
-        (buffer.base + row * stride).assumingMemoryBound(to: UInt16.self), width, CPIXELS_ISA_BEST)
+      let premultiplied = (buffer.base + row * stride).assumingMemoryBound(to: UInt16.self)
+      if format == .rgba16 {
+        cpixels_premultiply_deep(rows.deepRow(row), premultiplied, width)
+      } else {
+        cpixels_premultiply(rows.row(row), premultiplied, width, CPIXELS_ISA_BEST)
+      }
     }
     return Strip.Rows(base: UnsafeRawPointer(buffer.base), rowStride: stride, rowCount: rows.rowCount)
   }
