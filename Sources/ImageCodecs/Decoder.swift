@@ -135,6 +135,9 @@ package struct Decoder: ~Copyable {
     try body(Strip(rows, format: pixelFormat))
   }
 
+  /// Lends the decoder to a `Rewriter`.
+  borrowing func withHandle<Result>(_ body: (OpaquePointer) -> Result) -> Result { body(handle) }
+
   private func check(_ status: ccodecs_status) throws(CodecError) {
     if let error = CodecError(status: status, message: String(cString: ccodecs_decoder_message(handle))) { throw error }
   }

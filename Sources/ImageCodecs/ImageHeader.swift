@@ -65,7 +65,7 @@ extension ImageHeader {
     holdsBitmap = handle.holds_bitmap
     colorSpace = ColorSpace(handle.color_space)
     frameCount = Int(handle.frame_count)
-    warnings = Warning.allCases.filter { handle.warnings & $0.bit != 0 }
+    warnings = Warning.all(handle.warnings)
   }
 }
 
@@ -82,7 +82,9 @@ extension ImageHeader.ColorSpace {
 }
 
 extension ImageHeader.Warning {
-  fileprivate var bit: UInt32 {
+  static func all(_ bits: UInt32) -> [ImageHeader.Warning] { allCases.filter { bits & $0.bit != 0 } }
+
+  private var bit: UInt32 {
     switch self {
     case .brokenEXIF: UInt32(CCODECS_WARNING_BAD_EXIF)
     case .firstFrameOnly: UInt32(CCODECS_WARNING_FIRST_FRAME)

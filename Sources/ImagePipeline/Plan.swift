@@ -35,7 +35,9 @@ package struct Plan: Sendable, Hashable {
   /// What colours are converted to sRGB in: inks, or what filters are given, as deep as the picture is.
   let profileFormat: PixelFormat
   /// An upper bound of what the picture will charge to its budget.
-  package let workingSetByteCount: UInt64
+  package internal(set) var workingSetByteCount: UInt64
+  /// How the picture gets to its result.
+  package internal(set) var passage: Passage = .decoded
   package let warnings: [String]
 
   /// The result's properties, as they are known before it exists.

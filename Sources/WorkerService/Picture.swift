@@ -19,7 +19,7 @@ struct Picture: ~Copyable {
   private let tracing: TraceTarget
   private var reader: PictureReader?
   private var plan: Plan?
-  private var pipeline: Pipeline?
+  private var path: PicturePath?
   private var reservation: Reservation?
   // Of more than a header's bytes, until there is a plan.
   private var hold: Hold
@@ -40,10 +40,14 @@ struct Picture: ~Copyable {
   }
 
   /// Takes the next bytes of the picture.
-  /// - `isLast`: no byte follows these.
-  mutating func push(_ bytes: Data, isLast: Bool) throws(PipelineError) -> Outcome {
-    guard pipeline == nil else {
-      let isDone = try pipeline!.push(bytes.bytes, isLast: isLast) { output.append($0) }
+  /// - Parameters:
+  ///   - isLast: no byte follows these.
+  ///   - followingByteCount: how many bytes follow, where it is known.
+  mutating func push(
+    _ bytes: Data, isLast: Bool, followingByteCount: Int? = nil
+  ) throws(PipelineError) -> Outcome {
+    guard path == nil else {
+      let isDone = try path!.push(bytes.bytes, isLast: isLast) { output.append($0) }
       if isDone { output.finish() }
       return isDone ? .finished : .needsInput
     }
@@ -51,7 +55,8 @@ struct Picture: ~Copyable {
     let heldByteCount = reader!.heldByteCount
     if heldByteCount > Self.headerByteCount { try hold.grow(to: heldByteCount) }
     guard isComplete else { return .needsInput }
-    let plan = try reader!.plan(configuration)
+    let following = (isLast ? 0 : followingByteCount).map { bytes.count - consumed + $0 }
+    let plan = try reader!.plan(configuration, followingByteCount: following)
     self.plan = plan
     return .planned(plan, consumedByteCount: consumed)
   }
@@ -63,14 +68,14 @@ struct Picture: ~Copyable {
     guard let reader = reader.take(), let plan else {
       throw PipelineError(.internalDefect, "a picture was started before its header was complete")
     }
-    pipeline = try Pipeline(reader, plan: plan, cancellation: cancellation, tracing: tracing)
+    path = try PicturePath(reader, plan: plan, cancellation: cancellation, tracing: tracing)
   }
 
   /// The compressed bytes that are ready, in chunks that fit a message.
   mutating func takeOutput() -> [Data] { output.take() }
 
   func report(queued: Duration, total: Duration) -> ProcessingReport {
-    pipeline!.report(queued: queued, total: total)
+    path!.report(queued: queued, total: total)
   }
 }
 

@@ -26,7 +26,7 @@ struct PictureFile {
       var reader = PictureReader(limits: limits)
       try Self.readHeader(&reader, &window)
       let plan = try reader.plan(configuration)
-      var pipeline = try Pipeline(reader, plan: plan, cancellation: Cancellation(), tracing: tracing)
+      var pipeline = try PicturePath(reader, plan: plan, cancellation: Cancellation(), tracing: tracing)
       var failure: (any Error)?
       while true {
         let isDone = try pipeline.push(

@@ -92,6 +92,8 @@ struct ConfigurationOptions: ParsableArguments {
   var keepCopyright = false
   @Flag(help: "Deliver what there is of a picture that ends early.")
   var tolerateTruncation = false
+  @Flag(help: "Encode even a picture that could be passed on as it is.")
+  var alwaysEncode = false
   @Option(
     name: .customLong("filter"),
     help: ArgumentHelp(
@@ -104,7 +106,8 @@ struct ConfigurationOptions: ParsableArguments {
     ProcessingConfiguration(
       maxWidth: maxWidth, maxHeight: maxHeight, compressionQuality: quality, scaleFactor: scaleFactor,
       preferredFormat: format, allowUpscale: allowUpscale ? true : nil, metadata: keepCopyright ? .keepCopyright : nil,
-      tolerateTruncation: tolerateTruncation ? true : nil, filters: filters.isEmpty ? nil : filters)
+      tolerateTruncation: tolerateTruncation ? true : nil, alwaysEncode: alwaysEncode ? true : nil,
+      filters: filters.isEmpty ? nil : filters)
   }
 }
 

@@ -30,6 +30,9 @@ static const uint32_t window_row_count = 128;
 static const size_t lossless_slice_bytes = 4096;
 static const size_t riff_header_bytes = 12;
 static const size_t chunk_header_bytes = 8;
+/// Waited for behind what libwebp needs for the picture's size: there a rewriter finds how it was quantised, however the
+/// file is cut.
+static const size_t margin_bytes = 32;
 
 enum { FLAG_ANIMATION = 0x02, FLAG_EXIF = 0x08, FLAG_PROFILE = 0x20 };
 
@@ -189,8 +192,10 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   while (true) {
     WebPBitstreamFeatures features;
     VP8StatusCode found = VP8_STATUS_NOT_ENOUGH_DATA;
-    if (has_beginning(d) && (!base->header.holds_input || d->file.count >= d->file_bytes)) {
-      found = WebPGetFeatures(ccodecs_bytes_start(&d->file), d->file.count, &features);
+    const bool is_all = base->header.holds_input || (input->count == 0 && input->is_last);
+    const size_t margin = is_all ? 0 : margin_bytes;
+    if (has_beginning(d) && d->file.count > margin && (!base->header.holds_input || d->file.count >= d->file_bytes)) {
+      found = WebPGetFeatures(ccodecs_bytes_start(&d->file), d->file.count - margin, &features);
     }
     if (found == VP8_STATUS_OK) {
       return describe(d, &features);
@@ -546,6 +551,10 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
   return CCODECS_ROWS_READY;
 }
 
+static ccodecs_bytes *held(ccodecs_decoder *base) {
+  return &((webp_decoder *)base)->file;
+}
+
 static void destroy(ccodecs_decoder *base) {
   webp_decoder *d = (webp_decoder *)base;
   ccodecs_budget *budget = base->budget;
@@ -568,6 +577,7 @@ ccodecs_decoder *ccodecs_webp_decoder_create(const ccodecs_limits *limits, ccode
       .start = start,
       .read_rows = read_rows,
       .destroy = destroy,
+      .held = held,
   };
   webp_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_WEBP, limits, budget);
   if (d == NULL) {
