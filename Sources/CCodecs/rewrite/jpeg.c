@@ -15,6 +15,9 @@ enum {
   SOS = 0xDA, DQT = 0xDB, DNL = 0xDC, DRI = 0xDD, APP0 = 0xE0, APP15 = 0xEF, COM = 0xFE, TEM = 0x01,
 };
 
+/// A marker and its segment.
+enum { SEGMENT_BYTES_MOST = 2 + 65535 };
+
 typedef enum rewrite_step {
   STEP_START, ///< SOI must be next.
   STEP_SEEK,  ///< Before a marker.
@@ -490,12 +493,19 @@ static ccodecs_status start(
   };
   const size_t length = options->exif_count + 8;
   const uint8_t exif[10] = {0xFF, APP0 + 1, (uint8_t)(length >> 8), (uint8_t)length, 'E', 'x', 'i', 'f', 0, 0};
-  bool has_room = ccodecs_bytes_append(opening, begin, sizeof begin, base->budget);
+  bool has_room = ccodecs_bytes_reserve(&((jpeg_rewriter *)base)->segment, SEGMENT_BYTES_MOST, base->budget) &&
+                  ccodecs_bytes_append(opening, begin, sizeof begin, base->budget);
   if (options->exif_count > 0 && options->orientation == 1) { // what is turned gets it when it is compressed
     has_room = has_room && length <= 65535 && ccodecs_bytes_append(opening, exif, sizeof exif, base->budget) &&
                ccodecs_bytes_append(opening, options->exif, options->exif_count, base->budget);
   }
   return has_room ? CCODECS_OK : ccodecs_rewriter_fail_for_room(base);
+}
+
+/// Any segment may be as long as it can be.
+static uint64_t start_bytes(const ccodecs_rewriter *base, const ccodecs_rewrite_options *options) {
+  (void)options;
+  return SEGMENT_BYTES_MOST + 3 * (uint64_t)((const jpeg_rewriter *)base)->segment.capacity / 2;
 }
 
 static void destroy(ccodecs_rewriter *base) {
@@ -506,6 +516,6 @@ static void destroy(ccodecs_rewriter *base) {
 
 ccodecs_rewriter *ccodecs_jpeg_rewriter_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
   static const ccodecs_rewriter_methods methods = {
-      .step = step, .survey = survey, .start = start, .frame = frame, .destroy = destroy};
+      .step = step, .survey = survey, .start = start, .start_bytes = start_bytes, .frame = frame, .destroy = destroy};
   return ccodecs_rewriter_allocate(sizeof(jpeg_rewriter), &methods, limits, budget);
 }

@@ -93,14 +93,20 @@ void ccodecs_rewriter_survey(
   }
 }
 
+/// What is given first: the head, and what formats put before it.
+static size_t opening_bytes(const ccodecs_rewriter *rewriter, const ccodecs_rewrite_options *options) {
+  return rewriter->head.count + options->exif_count + 64;
+}
+
 uint64_t ccodecs_rewriter_estimate(
     const ccodecs_rewriter *rewriter, const ccodecs_decoder *decoder, const ccodecs_rewrite_options *options) {
   (void)decoder; // what it holds is in the budget already
-  const uint64_t opening = 2 * (rewriter->head.count + options->exif_count + 1024);
+  static const uint64_t alignment = 4 * 128; // of the budget's blocks
   const uint64_t turn = options->orientation == 1 || rewriter->methods->frame == NULL
                             ? 0
                             : ccodecs_turn_estimate(rewriter->methods->frame(rewriter), options);
-  return rewriter->budget->used + opening + 2 * 65536 + turn;
+  return rewriter->budget->used + opening_bytes(rewriter, options) +
+         rewriter->methods->start_bytes(rewriter, options) + alignment + turn;
 }
 
 ccodecs_status ccodecs_rewriter_start(
@@ -116,7 +122,9 @@ ccodecs_status ccodecs_rewriter_start(
     return ccodecs_rewriter_fail(rewriter, CCODECS_MISUSE, "a picture is rewritten that must be decoded");
   }
   ccodecs_bytes opening = {0};
-  ccodecs_status status = rewriter->methods->start(rewriter, decoder, options, &opening);
+  ccodecs_status status = !ccodecs_bytes_reserve(&opening, opening_bytes(rewriter, options), rewriter->budget)
+                              ? ccodecs_rewriter_fail_for_room(rewriter)
+                              : rewriter->methods->start(rewriter, decoder, options, &opening);
   if (status == CCODECS_OK &&
       !ccodecs_bytes_append(&opening, ccodecs_bytes_start(&rewriter->head), rewriter->head.count, rewriter->budget)) {
     status = ccodecs_rewriter_fail_for_room(rewriter);
