@@ -66,6 +66,12 @@ static ccodecs_status run(ccodecs_rewriter *rewriter, ccodecs_input *input, ccod
   return status;
 }
 
+/// Holds a piece of the header; false without room.
+static bool keep(ccodecs_rewriter *rewriter, const ccodecs_piece *piece) {
+  return rewriter->head.count + piece->count <= largest_head &&
+         ccodecs_bytes_append(&rewriter->head, piece->bytes, piece->count, rewriter->budget);
+}
+
 void ccodecs_rewriter_note(ccodecs_rewriter *rewriter, const uint8_t *bytes, size_t count) {
   ccodecs_input input = {.bytes = bytes, .count = count, .is_last = false};
   ccodecs_piece piece;
@@ -74,9 +80,7 @@ void ccodecs_rewriter_note(ccodecs_rewriter *rewriter, const uint8_t *bytes, siz
     status = run(rewriter, &input, &piece);
     if (status == CCODECS_DONE) { // a header that is a whole picture: its decoder is to say what is wrong with it
       status = ccodecs_rewriter_fail(rewriter, CCODECS_CORRUPT, "the picture ends in its header");
-    } else if (
-        status == CCODECS_BYTES_READY && (rewriter->head.count + piece.count > largest_head ||
-                                          !ccodecs_bytes_append(&rewriter->head, piece.bytes, piece.count, rewriter->budget))) {
+    } else if (status == CCODECS_BYTES_READY && !keep(rewriter, &piece)) {
       status = ccodecs_rewriter_fail_for_room(rewriter);
     }
   }
@@ -116,8 +120,9 @@ ccodecs_status ccodecs_rewriter_start(
   }
   ccodecs_survey survey;
   ccodecs_rewriter_survey(rewriter, decoder, &survey);
-  const bool can_go = options->orientation == 1 ? survey.can_copy
-                                                : options->orientation <= 8 && (survey.turns >> options->orientation & 1) != 0;
+  const bool is_turn = options->orientation >= 2 && options->orientation <= 8;
+  const bool can_go = is_turn ? (survey.turns >> options->orientation & 1) != 0
+                              : survey.can_copy && options->orientation == 1;
   if (!can_go) {
     return ccodecs_rewriter_fail(rewriter, CCODECS_MISUSE, "a picture is rewritten that must be decoded");
   }
