@@ -33,8 +33,18 @@ struct RewriteStage: ~Copyable {
   mutating func push(
     _ bytes: RawSpan, isLast: Bool, output: (RawSpan) -> Void
   ) throws(PipelineError) -> Bool {
+    var clock = WorkClock()
     let began = meter.begin()
-    defer { meter.end(began) }
+    let isDone = try passAll(bytes, isLast: isLast, output: output)
+    meter.end(began)
+    meter.settle(clock.share())
+    if isDone { finish() }
+    return isDone
+  }
+
+  private mutating func passAll(
+    _ bytes: RawSpan, isLast: Bool, output: (RawSpan) -> Void
+  ) throws(PipelineError) -> Bool {
     if !leftover.isEmpty {
       let prefix = leftover
       leftover = []
@@ -63,9 +73,7 @@ struct RewriteStage: ~Copyable {
           outputByteCount += UInt64(piece.byteCount)
           output(piece)
         }
-      case .done:
-        finish()
-        return true
+      case .done: return true
       }
     }
   }
@@ -73,12 +81,12 @@ struct RewriteStage: ~Copyable {
   private mutating func finish() {
     let (plan, byteCount, peak) = (plan, Int(outputByteCount), budget.peak)
     meter.finish { attributes in
-      attributes["imageworker.format"] = plan.encoder.format.rawValue
-      attributes["imageworker.width"] = plan.outputSize.width
-      attributes["imageworker.height"] = plan.outputSize.height
-      attributes["imageworker.passage"] = plan.passage.rawValue
-      attributes["imageworker.bytes"] = byteCount
-      attributes["imageworker.peak_memory_bytes"] = peak
+      attributes["imageworker.format"] = .string(plan.encoder.format.rawValue)
+      attributes["imageworker.width"] = .int64(Int64(plan.outputSize.width))
+      attributes["imageworker.height"] = .int64(Int64(plan.outputSize.height))
+      attributes["imageworker.passage"] = .string(plan.passage.rawValue)
+      attributes["imageworker.bytes"] = .int64(Int64(byteCount))
+      attributes["imageworker.peak_memory_bytes"] = .int64(Int64(peak))
     }
   }
 
