@@ -7,9 +7,9 @@ package struct Plan: Sendable, Hashable {
   ///
   /// The reduced transform's own low-pass is coarse, and at 1/8 it is a mere mean. From twice the target on, what it
   /// does wrong lies above the resampler's cut-off; at half as much again it is hidden by the compression of the
-  /// result, unless the result is of high quality.
+  /// result, unless the result is of high quality. That one is also of full chroma, of which the picture may have half.
   static func smallestResidual(eighths: Int, quality: Double) -> Double {
-    eighths == 1 || quality >= 0.9 ? 2 : 1.5
+    quality >= 0.9 ? 2.5 : eighths == 1 ? 2 : 1.5
   }
 
   package let input: ImageInfo

@@ -32,9 +32,8 @@ static const size_t least_slice_bytes = 64;
 static const size_t lossless_slice_bytes = 4096;
 static const size_t riff_header_bytes = 12;
 static const size_t chunk_header_bytes = 8;
-/// Waited for behind what libwebp needs for the picture's size: there a rewriter finds how it was quantised, however the
-/// file is cut.
-static const size_t margin_bytes = 32;
+/// Waited for of the picture: there a rewriter finds how it was quantised.
+static const size_t picture_bytes = 40;
 
 enum { FLAG_ANIMATION = 0x02, FLAG_EXIF = 0x08, FLAG_PROFILE = 0x20 };
 
@@ -142,6 +141,23 @@ static bool has_beginning(webp_decoder *d) {
   return true;
 }
 
+/// Whether the picture's first bytes are here. From a VP8X chunk alone libwebp tells a size, but not whether it is the
+/// picture's, nor how that is compressed.
+static bool has_picture(const webp_decoder *d) {
+  const uint8_t *bytes = ccodecs_bytes_start(&d->file);
+  size_t at = riff_header_bytes;
+  while (at <= d->file.count && d->file.count - at >= chunk_header_bytes) {
+    const uint8_t *chunk = bytes + at;
+    const uint32_t size = ccodecs_le32(chunk + 4);
+    at += chunk_header_bytes;
+    if (memcmp(chunk, "VP8 ", 4) == 0 || memcmp(chunk, "VP8L", 4) == 0) {
+      return d->file.count - at >= (size < picture_bytes ? size : picture_bytes);
+    }
+    at += (size_t)size + (size & 1);
+  }
+  return false;
+}
+
 // MARK: Header
 
 static ccodecs_status fail(webp_decoder *d, VP8StatusCode status) {
@@ -195,10 +211,11 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   while (true) {
     WebPBitstreamFeatures features;
     VP8StatusCode found = VP8_STATUS_NOT_ENOUGH_DATA;
-    const bool is_all = base->header.holds_input || (input->count == 0 && input->is_last);
-    const size_t margin = is_all ? 0 : margin_bytes;
-    if (has_beginning(d) && d->file.count > margin && (!base->header.holds_input || d->file.count >= d->file_bytes)) {
-      found = WebPGetFeatures(ccodecs_bytes_start(&d->file), d->file.count - margin, &features);
+    if (has_beginning(d) && (!base->header.holds_input || d->file.count >= d->file_bytes)) {
+      found = WebPGetFeatures(ccodecs_bytes_start(&d->file), d->file.count, &features);
+    }
+    if (found == VP8_STATUS_OK && !base->header.holds_input && !has_picture(d) && !(input->count == 0 && input->is_last)) {
+      found = VP8_STATUS_NOT_ENOUGH_DATA;
     }
     if (found == VP8_STATUS_OK) {
       return describe(d, &features);

@@ -108,16 +108,20 @@ struct ResizeStage: ~Copyable {
       let scale = isSubsampled ? 0.5 : 1
       let enlargement = AxisGeometry.Enlargement(isChroma: index > 0, width: plane.width)
       let window = windows[index]
-      return (
-        AxisGeometry(
-          sourceCount: window.columnCount, sourceScale: plane.horizontalScale, sourceLength: plan.storedWindow.width,
-          sourceStart: window.columnOffset, destinationScale: scale, destinationLength: target.width,
-          isReversed: plan.orientation.reversesColumns, enlargement: enlargement),
-        AxisGeometry(
-          sourceCount: window.rowCount, sourceScale: plane.verticalScale, sourceLength: plan.storedWindow.height,
-          sourceStart: window.rowOffset, destinationScale: scale, destinationLength: target.height,
-          isReversed: plan.orientation.reversesRows, enlargement: enlargement)
-      )
+      var horizontal = AxisGeometry(
+        sourceCount: window.columnCount, sourceScale: plane.horizontalScale, sourceLength: plan.storedWindow.width,
+        sourceStart: window.columnOffset, destinationScale: scale, destinationLength: target.width,
+        isReversed: plan.orientation.reversesColumns, enlargement: enlargement)
+      var vertical = AxisGeometry(
+        sourceCount: window.rowCount, sourceScale: plane.verticalScale, sourceLength: plan.storedWindow.height,
+        sourceStart: window.rowOffset, destinationScale: scale, destinationLength: target.height,
+        isReversed: plan.orientation.reversesRows, enlargement: enlargement)
+      // Chroma of a result that has as much of it as of luma: sharper than what decoders make of it, it scores less.
+      // Of a picture that is decoded at a reduced size, it has lost more than that already.
+      let mayDouble = index > 0 && !isSubsampled && plan.decodeScale == 8 && enlargement == .linear
+      horizontal.isDoubled = mayDouble && plane.horizontalScale == 0.5 && horizontal.ratio > 0.5
+      vertical.isDoubled = mayDouble && plane.verticalScale == 0.5 && vertical.ratio > 0.5
+      return (horizontal, vertical)
     }
   }
 
