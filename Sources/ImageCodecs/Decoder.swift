@@ -60,7 +60,8 @@ package struct Decoder: ~Copyable {
     var byteCount = 0
     ccodecs_decoder_profile(handle, &bytes, &byteCount)
     return ImageHeader(
-      ccodecs_decoder_header(handle).pointee, format: format, profileByteCount: byteCount, rights: rights)
+      ccodecs_decoder_header(handle).pointee, format: format,
+      profile: (byteCount, ccodecs_conversion_estimate(bytes, byteCount)), rights: rights)
   }
 
   private var rights: [UInt8] {

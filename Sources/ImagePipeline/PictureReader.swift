@@ -98,6 +98,8 @@ package struct PictureReader: ~Copyable {
       configuration: configuration)
     let fileByteCount = followingByteCount.map { inputByteCount + UInt64($0) }
     try choosePassage(&plan, header, configuration, fileByteCount)
+    // A header may have taken more than what comes after it.
+    plan.workingSetByteCount = max(plan.workingSetByteCount, UInt64(budget.peak))
     guard plan.workingSetByteCount <= UInt64(limits.memory) else {
       throw PipelineError(
         exceeding: "picture_memory_limit", limit: UInt64(limits.memory), value: plan.workingSetByteCount,

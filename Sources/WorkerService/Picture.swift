@@ -23,10 +23,10 @@ struct Picture: ~Copyable {
   private var reservation: Reservation?
   // Of more than a header's bytes, until there is a plan.
   private var hold: Hold
+  private var output = OutputChunks()
 
   /// What readers of formats with their header in front hold; not counted.
   private static let headerByteCount = 256 * 1024
-  private var output = OutputChunks()
 
   init(
     configuration: ProcessingConfiguration, limits: WorkerLimits, memory: MemoryBudget, cancellation: Cancellation,
@@ -46,19 +46,27 @@ struct Picture: ~Copyable {
   mutating func push(
     _ bytes: Data, isLast: Bool, followingByteCount: Int? = nil
   ) throws(PipelineError) -> Outcome {
-    guard path == nil else {
-      let isDone = try path!.push(bytes.bytes, isLast: isLast) { output.append($0) }
-      if isDone { output.finish() }
-      return isDone ? .finished : .needsInput
-    }
+    if path != nil { return try pass(bytes, isLast: isLast) }
     let (isComplete, consumed) = try reader!.push(bytes.bytes, isLast: isLast)
-    let heldByteCount = reader!.heldByteCount
-    if heldByteCount > Self.headerByteCount { try hold.grow(to: heldByteCount) }
+    try countHeld()
     guard isComplete else { return .needsInput }
-    let following = (isLast ? 0 : followingByteCount).map { bytes.count - consumed + $0 }
+    var following = isLast ? 0 : followingByteCount
+    if let count = following { following = bytes.count - consumed + count }
     let plan = try reader!.plan(configuration, followingByteCount: following)
     self.plan = plan
     return .planned(plan, consumedByteCount: consumed)
+  }
+
+  private mutating func countHeld() throws(PipelineError) {
+    let byteCount = reader?.heldByteCount ?? 0
+    if byteCount > Self.headerByteCount { try hold.grow(to: byteCount) }
+  }
+
+  /// Takes the next bytes of the picture once it was started.
+  private mutating func pass(_ bytes: Data, isLast: Bool) throws(PipelineError) -> Outcome {
+    let isDone = try path!.push(bytes.bytes, isLast: isLast) { output.append($0) }
+    if isDone { output.finish() }
+    return isDone ? .finished : .needsInput
   }
 
   /// Begins decoding, with the memory that the plan asks for set aside.

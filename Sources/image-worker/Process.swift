@@ -40,7 +40,7 @@ struct Process: AsyncParsableCommand {
     let directory = FilePath(output)
     try FileSystem.makeDirectory(directory)
     guard let traceOut else { return try process(configuration, directory, trace: nil) }
-    try StageTrace.write(to: FilePath(traceOut)) { try process(configuration, directory, trace: $0) }
+    try await StageTrace.write(to: FilePath(traceOut)) { try process(configuration, directory, trace: $0) }
   }
 
   private func process(_ configuration: ProcessingConfiguration, _ directory: FilePath, trace: StageTrace?) throws {

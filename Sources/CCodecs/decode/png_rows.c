@@ -42,7 +42,8 @@ static uint64_t held_bytes(const png_decoder *d) {
 
 uint64_t ccodecs_png_rows_estimate(const png_decoder *d) {
   const uint64_t rows = block_bytes(d) + expanded_rows(d) * (uint64_t)d->given_bytes;
-  const uint64_t held = d->is_interlaced ? ccodecs_spill_charge(held_bytes(d), 1, &d->base.limits) : 0;
+  const uint64_t held =
+      d->is_interlaced ? ccodecs_spill_charge(held_bytes(d), d->base.budget->used, &d->base.limits) : 0;
   return rows + held + sizeof *d->inflate + 4 * 128;
 }
 

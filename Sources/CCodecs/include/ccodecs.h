@@ -193,6 +193,8 @@ typedef struct ccodecs_header {
   bool holds_input;    ///< The decoder holds the whole compressed file before the first row.
   bool holds_bitmap;   ///< The decoder holds the whole decoded picture before the first row.
   ccodecs_color_space color_space;
+  uint8_t chroma_across;  ///< Luma samples for each chroma sample of planes to come; 0 where it can't be told.
+  uint8_t chroma_down;    ///< Rows of luma for each of chroma; 0 likewise.
   bool has_profile;       ///< Colours are not sRGB's: see ccodecs_decoder_profile.
   uint32_t frame_count;   ///< 0 when the bytes read so far don't tell.
   uint32_t warnings;      ///< Bits of CCODECS_WARNING_*; may grow until CCODECS_DONE.
@@ -304,8 +306,8 @@ void ccodecs_decoder_destroy(ccodecs_decoder *decoder);
 /// A conversion of a picture's colours to sRGB, relative colorimetric.
 typedef struct ccodecs_conversion ccodecs_conversion;
 
-/// The bytes that a conversion made of a profile of `profile_count` bytes will charge, as an upper bound.
-size_t ccodecs_conversion_estimate(size_t profile_count);
+/// The bytes that a conversion made of this profile will charge, as an upper bound.
+size_t ccodecs_conversion_estimate(const uint8_t *profile, size_t profile_count);
 
 /// Makes a conversion of the decoder's profile, whose bytes are given back. `source` is any but YCC8; CMYK8 becomes
 /// RGB8, samples of 16 bits become those of 8, others stay what they are. *conversion is NULL without a profile, and where the profile
@@ -347,7 +349,7 @@ typedef struct ccodecs_encoder ccodecs_encoder;
 ccodecs_status ccodecs_encoder_create(
     const ccodecs_encode_options *options, ccodecs_budget *budget, ccodecs_encoder **encoder);
 
-/// The bytes that an encoder for `options` will charge, as an upper bound, its pending output apart.
+/// The bytes that an encoder for `options` will charge, as an upper bound, if its output is read after every 16 rows.
 ccodecs_status ccodecs_encoder_estimate(const ccodecs_encode_options *options, uint64_t *byte_count);
 
 /// Takes rows, top to bottom; `rows` is borrowed for the call. Planes may come with different counts in one call.

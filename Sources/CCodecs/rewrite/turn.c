@@ -15,7 +15,11 @@
 
 #include <jerror.h>
 
-enum { OUTPUT_BYTES = 64 * 1024 };
+enum {
+  OUTPUT_BYTES = 64 * 1024,
+  /// What libjpeg is given at a time, however the bytes come: what it notices of damage depends on that.
+  SLICE_BYTES = 16 * 1024,
+};
 
 /// What libjpeg allocates besides coefficients, for reading and for writing.
 static const uint64_t library_bytes = 512 * 1024;
@@ -46,6 +50,7 @@ struct ccodecs_turn {
   size_t charged_out;
   jvirt_barray_ptr *read;
   jvirt_barray_ptr turned[3];
+  size_t slice_count;  ///< Bytes of the slice that is being filled.
   ccodecs_bytes carry; ///< What libjpeg has not taken yet.
   ccodecs_bytes exif;
   output_block *first;
@@ -373,35 +378,49 @@ static void free_in(ccodecs_turn *t) {
   t->charged_in = 0;
 }
 
+/// Gives libjpeg what is carried.
+static ccodecs_status read_carried(ccodecs_turn *t) {
+  t->source.next_input_byte = ccodecs_bytes_start(&t->carry);
+  t->source.bytes_in_buffer = t->carry.count;
+  const ccodecs_status status = t->stage == STAGE_WHOLE ? CCODECS_OK : run(t, read_step);
+  ccodecs_bytes_take(&t->carry, t->carry.count - t->source.bytes_in_buffer);
+  return status;
+}
+
 ccodecs_status ccodecs_turn_push(ccodecs_turn *t, const uint8_t *bytes, size_t count) {
-  static const size_t slice = 16 * 1024;
-  while (count > 0 && t->stage != STAGE_WHOLE) {
-    const size_t taken = count < slice ? count : slice;
+  while (count > 0) {
+    const size_t missing = SLICE_BYTES - t->slice_count;
+    const size_t taken = count < missing ? count : missing;
     if (!ccodecs_bytes_append(&t->carry, bytes, taken, t->budget)) {
       return fail(t, CCODECS_NO_MEMORY, "the budget has no room for a marker segment");
     }
     bytes += taken;
     count -= taken;
-    t->source.next_input_byte = ccodecs_bytes_start(&t->carry);
-    t->source.bytes_in_buffer = t->carry.count;
-    const ccodecs_status status = run(t, read_step);
-    if (status != CCODECS_OK) {
-      return status;
+    t->slice_count += taken;
+    if (t->slice_count == SLICE_BYTES) {
+      t->slice_count = 0;
+      const ccodecs_status status = read_carried(t);
+      if (status != CCODECS_OK) {
+        return status;
+      }
     }
-    ccodecs_bytes_take(&t->carry, t->carry.count - t->source.bytes_in_buffer);
   }
   return CCODECS_OK;
 }
 
 ccodecs_status ccodecs_turn_finish(ccodecs_turn *t) {
+  ccodecs_status status = read_carried(t);
   ccodecs_bytes_free(&t->carry, t->budget);
+  if (status != CCODECS_OK) {
+    return status;
+  }
   if (t->stage != STAGE_WHOLE) {
     return fail(t, CCODECS_TRUNCATED, "the JPEG data ends before the picture does");
   }
   if (!add_block(t)) {
     return fail(t, CCODECS_NO_MEMORY, "the budget has no room for the turned picture");
   }
-  ccodecs_status status = run(t, turn_step);
+  status = run(t, turn_step);
   free_in(t);
   if (status == CCODECS_OK) {
     status = run(t, compress_step);

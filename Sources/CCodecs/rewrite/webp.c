@@ -95,8 +95,11 @@ static void survey(const ccodecs_rewriter *base, const ccodecs_decoder *decoder,
   }
   const uint8_t *bytes = ccodecs_bytes_start(file);
   const webp_map map = find_picture(bytes, file->count);
-  const int32_t index =
-      map.is_good && !map.is_lossless ? ccodecs_vp8_quantizer(bytes + map.picture, file->count - map.picture) : -1;
+  const size_t here = map.is_good ? file->count - map.picture : 0;
+  const int32_t index = map.is_good && !map.is_lossless
+                            ? ccodecs_vp8_quantizer(
+                                  bytes + map.picture, here < map.picture_size ? here : map.picture_size)
+                            : -1;
   survey->is_lossless = map.is_lossless;
   survey->can_copy = map.is_good && (map.is_lossless || index >= 0);
   survey->quality = !survey->can_copy ? 0 : map.is_lossless ? 100 : ccodecs_webp_quality((uint32_t)index);
