@@ -73,12 +73,12 @@ struct RewriteStage: ~Copyable {
   private mutating func finish() {
     let (plan, byteCount, peak) = (plan, Int(outputByteCount), budget.peak)
     meter.finish { attributes in
-      attributes["imageworker.format"] = plan.encoder.format.rawValue
-      attributes["imageworker.width"] = plan.outputSize.width
-      attributes["imageworker.height"] = plan.outputSize.height
-      attributes["imageworker.passage"] = plan.passage.rawValue
-      attributes["imageworker.bytes"] = byteCount
-      attributes["imageworker.peak_memory_bytes"] = peak
+      attributes["imageworker.format"] = .string(plan.encoder.format.rawValue)
+      attributes["imageworker.width"] = .int64(Int64(plan.outputSize.width))
+      attributes["imageworker.height"] = .int64(Int64(plan.outputSize.height))
+      attributes["imageworker.passage"] = .string(plan.passage.rawValue)
+      attributes["imageworker.bytes"] = .int64(Int64(byteCount))
+      attributes["imageworker.peak_memory_bytes"] = .int64(Int64(peak))
     }
   }
 
