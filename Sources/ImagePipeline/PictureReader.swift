@@ -42,8 +42,16 @@ package struct PictureReader: ~Copyable {
     return (isComplete, consumed + count)
   }
 
-  /// The bytes that the reader holds.
-  package var heldByteCount: Int { budget.used }
+  /// What readers of formats with their header in front hold; not counted.
+  private static let headerByteCount = 256 * 1024
+
+  /// Counts the bytes that the reader holds in `hold`.
+  ///
+  /// Mutating, as an optional reader could not be asked otherwise.
+  /// - Throws: `overloaded`, `limitExceeded` as `Hold.grow` does.
+  package mutating func count(in hold: inout Hold) throws(PipelineError) {
+    if budget.used > Self.headerByteCount { try hold.grow(to: budget.used) }
+  }
 
   /// What the file says of its picture; `nil` until the header is complete.
   private(set) var header: ImageHeader?

@@ -21,11 +21,8 @@ struct Picture: ~Copyable {
   private var plan: Plan?
   private var pipeline: Pipeline?
   private var reservation: Reservation?
-  // Of more than a header's bytes, until there is a plan.
+  // Until there is a plan.
   private var hold: Hold
-
-  /// What readers of formats with their header in front hold; not counted.
-  private static let headerByteCount = 256 * 1024
   private var output = OutputChunks()
 
   init(
@@ -48,8 +45,7 @@ struct Picture: ~Copyable {
       return isDone ? .finished : .needsInput
     }
     let (isComplete, consumed) = try reader!.push(bytes.bytes, isLast: isLast)
-    let heldByteCount = reader!.heldByteCount
-    if heldByteCount > Self.headerByteCount { try hold.grow(to: heldByteCount) }
+    try reader!.count(in: &hold)
     guard isComplete else { return .needsInput }
     let plan = try reader!.plan(configuration)
     self.plan = plan

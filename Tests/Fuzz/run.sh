@@ -25,7 +25,8 @@ bmp BMP bmp
 tga TGA tga
 psd PSD psd
 pnm PNM pbm pgm ppm pnm pam
-hdr HDR hdr"
+hdr HDR hdr
+ico ICO ico"
 libraries="lcms2 libisal libjpeg libwebp zlib"
 flags="-std=c11 -g -O1 -fno-omit-frame-pointer -ISources/CCodecs/include"
 option() { # library, definition, lines of the table
