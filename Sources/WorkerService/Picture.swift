@@ -19,11 +19,14 @@ struct Picture: ~Copyable {
   private let tracing: TraceTarget
   private var reader: PictureReader?
   private var plan: Plan?
-  private var pipeline: Pipeline?
+  private var path: PicturePath?
   private var reservation: Reservation?
-  // Until there is a plan.
+  // Of more than a header's bytes, until there is a plan.
   private var hold: Hold
   private var output = OutputChunks()
+
+  /// What readers of formats with their header in front hold; not counted.
+  private static let headerByteCount = 256 * 1024
 
   init(
     configuration: ProcessingConfiguration, limits: WorkerLimits, memory: MemoryBudget, cancellation: Cancellation,
@@ -37,19 +40,33 @@ struct Picture: ~Copyable {
   }
 
   /// Takes the next bytes of the picture.
-  /// - `isLast`: no byte follows these.
-  mutating func push(_ bytes: Data, isLast: Bool) throws(PipelineError) -> Outcome {
-    guard pipeline == nil else {
-      let isDone = try pipeline!.push(bytes.bytes, isLast: isLast) { output.append($0) }
-      if isDone { output.finish() }
-      return isDone ? .finished : .needsInput
-    }
+  /// - Parameters:
+  ///   - isLast: no byte follows these.
+  ///   - followingByteCount: how many bytes follow, where it is known.
+  mutating func push(
+    _ bytes: Data, isLast: Bool, followingByteCount: Int? = nil
+  ) throws(PipelineError) -> Outcome {
+    if path != nil { return try pass(bytes, isLast: isLast) }
     let (isComplete, consumed) = try reader!.push(bytes.bytes, isLast: isLast)
-    try reader!.count(in: &hold)
+    try countHeld()
     guard isComplete else { return .needsInput }
-    let plan = try reader!.plan(configuration)
+    var following = isLast ? 0 : followingByteCount
+    if let count = following { following = bytes.count - consumed + count }
+    let plan = try reader!.plan(configuration, followingByteCount: following)
     self.plan = plan
     return .planned(plan, consumedByteCount: consumed)
+  }
+
+  private mutating func countHeld() throws(PipelineError) {
+    let byteCount = reader?.heldByteCount ?? 0
+    if byteCount > Self.headerByteCount { try hold.grow(to: byteCount) }
+  }
+
+  /// Takes the next bytes of the picture once it was started.
+  private mutating func pass(_ bytes: Data, isLast: Bool) throws(PipelineError) -> Outcome {
+    let isDone = try path!.push(bytes.bytes, isLast: isLast) { output.append($0) }
+    if isDone { output.finish() }
+    return isDone ? .finished : .needsInput
   }
 
   /// Begins decoding, with the memory that the plan asks for set aside.
@@ -59,14 +76,14 @@ struct Picture: ~Copyable {
     guard let reader = reader.take(), let plan else {
       throw PipelineError(.internalDefect, "a picture was started before its header was complete")
     }
-    pipeline = try Pipeline(reader, plan: plan, cancellation: cancellation, tracing: tracing)
+    path = try PicturePath(reader, plan: plan, cancellation: cancellation, tracing: tracing)
   }
 
   /// The compressed bytes that are ready, in chunks that fit a message.
   mutating func takeOutput() -> [Data] { output.take() }
 
   func report(queued: Duration, total: Duration) -> ProcessingReport {
-    pipeline!.report(queued: queued, total: total)
+    path!.report(queued: queued, total: total)
   }
 }
 

@@ -55,7 +55,8 @@ struct PictureProcessor: Sendable {
         let window = rest.prefix(Self.windowByteCount)
         let isLastWindow = isLast && window.count == rest.count
         isPlanned = false
-        switch try picture.push(window, isLast: isLastWindow) {
+        let following = isLast ? rest.count - window.count : nil
+        switch try picture.push(window, isLast: isLastWindow, followingByteCount: following) {
         case .needsInput: rest = rest.dropFirst(window.count)
         case .planned(let plan, let consumedByteCount):
           queued += try await start(&picture, plan)

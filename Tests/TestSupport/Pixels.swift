@@ -141,7 +141,7 @@ package func process(
     windows.advance()
   }
   let plan = try reader.plan(configuration)
-  var pipeline = try Pipeline(reader, plan: plan, cancellation: cancellation, tracing: tracing)
+  var pipeline = try PicturePath(reader, plan: plan, cancellation: cancellation, tracing: tracing)
   var output: [UInt8] = []
   while true {
     let isDone = try pipeline.push(windows.current, isLast: windows.isLast) { span in

@@ -6,7 +6,13 @@
 
 #include <string.h>
 
-enum { PROFILE_TABLE = 128, PROFILE_ENTRY_BYTES = 12, LEVEL_COUNT = 256, DEEP_LEVEL_COUNT = 65536 };
+enum {
+  PROFILE_SPACE = 16,
+  PROFILE_TABLE = 128,
+  PROFILE_ENTRY_BYTES = 12,
+  LEVEL_COUNT = 256,
+  DEEP_LEVEL_COUNT = 65536,
+};
 
 struct ccodecs_conversion {
   color_allowance allowance;
@@ -16,8 +22,37 @@ struct ccodecs_conversion {
   uint8_t *levels;         ///< What a gray profile makes of a level of 8 bits, or of 16.
 };
 
-size_t ccodecs_conversion_estimate(size_t profile_count) {
-  return sizeof(ccodecs_conversion) + DEEP_LEVEL_COUNT + 2 * 128 + ccodecs_color_allowance(profile_count);
+/// The largest table from the device's colours; 0 for a profile of curves, with or without a matrix.
+static size_t table_bytes(const uint8_t *profile, size_t count) {
+  if (count < PROFILE_TABLE + 4) {
+    return 0;
+  }
+  const size_t room = (count - PROFILE_TABLE - 4) / PROFILE_ENTRY_BYTES;
+  const size_t claimed = ccodecs_be32(profile + PROFILE_TABLE);
+  size_t largest = 0;
+  for (size_t i = 0; i < (claimed < room ? claimed : room); i++) {
+    const uint8_t *entry = profile + PROFILE_TABLE + 4 + i * PROFILE_ENTRY_BYTES;
+    const size_t size = ccodecs_be32(entry + 8);
+    if (memcmp(entry, "A2B", 3) == 0 && size > largest) {
+      largest = size < count ? size : count;
+    }
+  }
+  return largest;
+}
+
+/// What littlecms may allocate for a conversion, by what the profile consists of: the least that did for every profile
+/// of its kind (gray 94 KB, curves with a matrix 319, tables of RGB 332, of inks 610 beside profile and table), and more.
+/// Curves are held as read, sampled, and copied; a table is read, widened, copied, and stands in a grid in the end.
+static size_t allowance_bytes(const uint8_t *profile, size_t count) {
+  const size_t table = table_bytes(profile, count);
+  if (table == 0) {
+    return (memcmp(profile + PROFILE_SPACE, "GRAY", 4) == 0 ? 128 << 10 : 384 << 10) + 8 * count;
+  }
+  return (memcmp(profile + PROFILE_SPACE, "CMYK", 4) == 0 ? 704 << 10 : 448 << 10) + count + 8 * table;
+}
+
+size_t ccodecs_conversion_estimate(const uint8_t *profile, size_t profile_count) {
+  return profile_count == 0 ? 0 : sizeof(ccodecs_conversion) + 128 + allowance_bytes(profile, profile_count);
 }
 
 /// Hides the tags with elements of a profile's maker (D2Bx). Each such element may be named any number of times, so
@@ -113,7 +148,7 @@ ccodecs_conversion *ccodecs_conversion_create(
   }
   memset(c, 0, sizeof *c);
   c->source = source;
-  c->allowance = (color_allowance){.budget = budget, .left = ccodecs_color_allowance(profile->count)};
+  c->allowance = (color_allowance){.budget = budget, .left = allowance_bytes(ccodecs_bytes_start(profile), profile->count)};
   if (open_transform(c, profile)) {
     return c;
   }

@@ -17,6 +17,9 @@ typedef struct ccodecs_decoder_methods {
   ccodecs_status (*start)(ccodecs_decoder *decoder, const ccodecs_decode_options *options, ccodecs_layout *layout);
   ccodecs_status (*read_rows)(ccodecs_decoder *decoder, ccodecs_input *input, ccodecs_rows *rows);
   void (*destroy)(ccodecs_decoder *decoder); ///< Frees everything, the decoder itself included.
+  /// What is held of the file, from its first byte on, before start: for a rewriter, which may take it away. NULL where
+  /// nothing is held.
+  ccodecs_bytes *(*held)(ccodecs_decoder *decoder);
 } ccodecs_decoder_methods;
 
 typedef enum ccodecs_decoder_state {

@@ -62,6 +62,9 @@ typedef enum cpixels_kernel {
   CPIXELS_KERNEL_LANCZOS3 = 0, ///< sinc(x) sinc(x/3), |x| < 3.
   CPIXELS_KERNEL_TRIANGLE = 1, ///< 1 - |x|, |x| < 1: linear interpolation. Never rings.
   CPIXELS_KERNEL_BOX = 2,      ///< 1, |x| <= 1/2: the nearest sample, or the mean of two that are equally near.
+  /// Linear interpolation to twice as many samples, and Lanczos' kernel over those, in one step: what becomes of a
+  /// subsampled chroma plane in decoders that bring it to the picture's size first, and of that when it shrinks.
+  CPIXELS_KERNEL_DOUBLED_LANCZOS3 = 3,
 } cpixels_kernel;
 
 typedef enum cpixels_sample {

@@ -26,8 +26,8 @@ struct ColorStage {
   private let queues: [RowQueue]
 
   private static let rowCount = 16
-  // Chroma lags behind luma by what its wider filter spans; more rows than these make a queue grow.
-  private static let queuedRowCount = 48
+  // Chroma lags behind luma by what its wider filter spans, and both come in portions of rowCount.
+  private static let queuedRowCount = 64
 
   init(plan: Plan, input: PixelFormat, output format: PixelFormat, budget: PictureBudget) throws(PipelineError) {
     let conversion = try Self.conversion(from: input, to: format)
@@ -51,8 +51,9 @@ struct ColorStage {
   }
 
   /// An upper bound of what this stage charges for rows of `width` pixels.
-  static func estimatedByteCount(width: Int) -> Int {
-    width * (rowCount * PixelFormat.rgba16.pixelByteCount + 8 + 3 * 2 * queuedRowCount)
+  static func estimatedByteCount(width: Int, input: PixelFormat, output: PixelFormat) -> Int {
+    guard input != output else { return 0 }
+    return width * (output.pixelByteCount * rowCount + (input == .ycc8 ? 3 * queuedRowCount : 8))
   }
 
   /// Converts the strip's rows and hands them on.
@@ -73,9 +74,22 @@ struct ColorStage {
     _ strip: borrowing Strip, _ destination: UnsafeMutableRawPointer,
     next: (borrowing Strip) throws(PipelineError) -> Void
   ) throws(PipelineError) {
-    do {
-      for index in 0..<3 { try queues[index].append(strip.plane(index)) }
-    } catch { throw PipelineError(error) }
+    var waiting = (0..<3).map { strip.plane($0) }
+    while waiting.contains(where: { $0.rowCount > 0 }) {
+      do {
+        for index in 0..<3 {
+          let portion = waiting[index].prefix(Self.rowCount)
+          try queues[index].append(portion)
+          waiting[index].dropFirst(portion.rowCount)
+        }
+      } catch { throw PipelineError(error) }
+      try convertQueued(destination, next: next)
+    }
+  }
+
+  private func convertQueued(
+    _ destination: UnsafeMutableRawPointer, next: (borrowing Strip) throws(PipelineError) -> Void
+  ) throws(PipelineError) {
     while true {
       let count = min(Self.rowCount, queues.map(\.rowCount).min() ?? 0)
       guard count > 0 else { return }

@@ -69,8 +69,10 @@ extension cpixels_axis_options {
       case .linear: CPIXELS_KERNEL_TRIANGLE
       case .nearest: CPIXELS_KERNEL_BOX
       }
+    let kernel =
+      axis.isDoubled ? CPIXELS_KERNEL_DOUBLED_LANCZOS3 : axis.ratio < 1 ? enlarging : CPIXELS_KERNEL_LANCZOS3
     self.init(
       source_count: UInt32(axis.sourceCount), destination_count: UInt32(axis.destinationCount),
-      ratio: axis.ratio, offset: axis.offset, kernel: axis.ratio < 1 ? enlarging : CPIXELS_KERNEL_LANCZOS3)
+      ratio: axis.ratio, offset: axis.offset, kernel: kernel)
   }
 }

@@ -27,9 +27,9 @@ struct ProfileStage {
   }
 
   /// An upper bound of what this stage charges, its conversion included.
-  static func estimatedByteCount(width: Int, profileByteCount: Int) -> Int {
-    guard profileByteCount > 0 else { return 0 }
-    return width * 4 * rowCount + ColorConversion.estimatedByteCount(profileByteCount: profileByteCount)
+  static func estimatedByteCount(_ plan: Plan, conversionByteCount: Int) -> Int {
+    guard conversionByteCount > 0 || outputFormat(of: plan.profileFormat) != plan.profileFormat else { return 0 }
+    return plan.storedOutputSize.width * 4 * rowCount + conversionByteCount
   }
 
   private static func outputFormat(of format: PixelFormat) -> PixelFormat {
