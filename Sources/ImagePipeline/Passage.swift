@@ -20,6 +20,8 @@ extension Passage {
   /// JPEG by its quantisation tables and chroma, a lossy WebP by its quantizers.
   /// - Parameters:
   ///   - plan: of the same picture and configuration.
+  ///   - header: the picture's.
+  ///   - configuration: what is asked for.
   ///   - survey: what can be done with the picture.
   ///   - byteCount: of the whole file; `nil` when it is not known.
   init(
@@ -43,7 +45,7 @@ extension Passage {
 
   /// Whether nothing but its metadata would be lost: one picture, undamaged, in sRGB.
   private static func isPlain(_ header: ImageHeader) -> Bool {
-    let isMultiPicture = header.format == .jpeg // MPO and gain maps: what follows the first is dropped
+    let isMultiPicture = header.format == .jpeg  // MPO and gain maps: what follows the first is dropped
     return header.profileByteCount == 0 && (header.frameCount == 1 || isMultiPicture)
       && header.warnings.allSatisfy { $0 == .brokenEXIF || ($0 == .firstFrameOnly && isMultiPicture) }
   }

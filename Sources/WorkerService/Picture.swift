@@ -40,9 +40,8 @@ struct Picture: ~Copyable {
   }
 
   /// Takes the next bytes of the picture.
-  /// - Parameters:
-  ///   - isLast: no byte follows these.
-  ///   - followingByteCount: how many bytes follow, where it is known.
+  /// - `isLast`: no byte follows these.
+  /// - `followingByteCount`: how many bytes follow, where it is known.
   mutating func push(
     _ bytes: Data, isLast: Bool, followingByteCount: Int? = nil
   ) throws(PipelineError) -> Outcome {

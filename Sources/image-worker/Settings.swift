@@ -20,6 +20,10 @@ struct Settings {
   var windowByteCount: Int
   /// Largest HTTP/2 frame that a client may send.
   var frameByteCount: Int
+  /// Calls that a connection may have under way; its client holds back others.
+  ///
+  /// What a call sends in one message is in memory before the picture can be admitted.
+  var maxConnectionCalls: Int
   var logLevel: Logger.Level
   var logFormat: LogFormat
   /// Where metrics are told to Prometheus; no port, not at all.
@@ -64,6 +68,7 @@ struct Settings {
     // Chosen by measurement: see "Windows" in Design.md.
     windowByteCount = try Self.int(config, "windowKib", default: 1024, in: 64...65_536) << 10
     frameByteCount = try Self.int(config, "frameKib", default: 256, in: 16...16_383) << 10
+    maxConnectionCalls = try Self.int(config, "maxConnectionCalls", default: 100, in: 1...1_000_000)
     limits = try Self.limits(config)
     presets = config.string(forKey: "presets").map { PresetSource(path: FilePath($0)) }
     takesOnlyPresets = try Self.bool(config, "onlyPresets")

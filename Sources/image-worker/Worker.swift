@@ -101,6 +101,7 @@ struct Worker: Service {
         config.rpc.maxRequestPayloadSize = 2 * settings.limits.maxMessageByteCount
         config.http2.targetWindowSize = settings.windowByteCount
         config.http2.maxFrameSize = settings.frameByteCount
+        config.http2.maxConcurrentStreams = settings.maxConnectionCalls
       })
   }
 }

@@ -10,6 +10,7 @@ import time
 import pytest
 from conftest import FIXTURES, fixture_bytes, wait_until
 from PIL import Image
+from telemetry import trace_events
 
 ARGUMENTS = ["--preset", "favicon", "--json"]
 
@@ -160,7 +161,7 @@ def test_threads_have_lanes_of_their_own(many, tmp_path):
     trace = tmp_path / "trace.json"
     code, _, errors = run(many, "--out", tmp_path / "out", *LARGE, "--jobs", "3", "--trace-out", trace)
     assert code == 0, errors
-    events = json.loads(trace.read_text())
+    events = trace_events(trace)
     lanes = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
     work = [event for event in events if event["ph"] == "X"]
     assert {event["args"]["picture"] for event in work} == {str(path) for path in many.iterdir()}

@@ -14,7 +14,7 @@ import grpc
 import pytest
 from conftest import FIXTURES, Client, Worker, fixture_bytes, wait_until
 from PIL import Image
-from telemetry import Collector, attributes, environment, traced
+from telemetry import Collector, attributes, environment, trace_events, traced
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 STAGES = {"queue", "decode", "resize", "encode"}
@@ -210,7 +210,7 @@ def test_a_collector_that_never_answers_holds_up_nothing(tmp_path, address):
 ])
 def test_exports_are_tried_again_where_the_specification_says_so(tmp_path, options, arrives):
     collector = Collector(tmp_path, *options)
-    worker = traced(collector)
+    worker = traced(collector, OTEL_BSP_SCHEDULE_DELAY="1500")  # all of the call's spans in one export
     call(Client(worker), fixture_bytes("photo-420.jpg"))
     if arrives:
         assert wait_until(lambda: len(collector.spans()) == 5)
@@ -343,7 +343,7 @@ def test_process_prints_timings_and_writes_a_trace(tmp_path):
         rows = [row for row in tables if row[0] == stage]
         assert len(rows) == 2 and all(float(row[1]) >= 0 and row[3] == "%" for row in rows), stage
     assert "\u2588" in run.stdout and run.stdout.count("peak memory") == 2
-    events = json.loads(trace.read_text())
+    events = trace_events(trace)
     work = [event for event in events if event["ph"] == "X"]
     assert {event["name"] for event in work} == {"picture", "decode", "resize", "encode"}
     assert {os.path.basename(event["args"]["picture"]) for event in work} == {"photo-420.jpg", "photo.png"}

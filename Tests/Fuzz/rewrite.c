@@ -122,7 +122,10 @@ static outcome rewrite(const uint8_t *bytes, size_t count, size_t window_bytes, 
   if (survey.can_copy) {
     check(survey.quality >= 1 && survey.quality <= 100, "a quality is 1 to 100");
     const ccodecs_rewrite_options options = {
-        .orientation = (survey.turns >> turn & 1) != 0 ? turn : 1, .exif = exif, .exif_count = turn % 2 == 0 ? sizeof exif : 0};
+        .orientation = (survey.turns >> turn & 1) != 0 ? turn : 1,
+        .exif = exif,
+        .exif_count = turn % 2 == 0 ? sizeof exif : 0,
+    };
     const uint64_t estimate = ccodecs_rewriter_estimate(rewriter, decoder, &options);
     budget.peak = budget.used;
     o.status = ccodecs_rewriter_start(rewriter, decoder, &options);

@@ -159,7 +159,8 @@ struct RewriterTests {
     #expect(throws: CodecError.self) { try Self.rewrite(cut) }
   }
 
-  @Test("carry an EXIF block that they are given", arguments: ["photo-420.jpg", "photo.png", "photo.webp", "alpha.webp"])
+  @Test(
+    "carry an EXIF block that they are given", arguments: ["photo-420.jpg", "photo.png", "photo.webp", "alpha.webp"])
   func exif(name: String) throws {
     let artist = [0x3B, 1, 2, 0, 4, 0, 0, 0] + Array("Ann\0".utf8)
     let block = Array("II*\0".utf8) + [8, 0, 0, 0, 1, 0] + artist + [0, 0, 0, 0]

@@ -59,11 +59,13 @@ struct PassthroughTests {
       Case(
         name: "photo-420.jpg", configuration: .init(maxWidth: 240, maxHeight: 160, resizeMode: .fill), passage: .copied),
       Case(
-        name: "photo-420.jpg", configuration: .init(maxWidth: 160, maxHeight: 160, resizeMode: .fill), passage: .decoded),
+        name: "photo-420.jpg", configuration: .init(maxWidth: 160, maxHeight: 160, resizeMode: .fill), passage: .decoded
+      ),
       Case(name: "photo-420.jpg", configuration: .init(maxWidth: 300, maxHeight: 300, pad: true), passage: .decoded),
       Case(name: "photo-420.jpg", configuration: .init(crop: Crop(x: 1, width: 239, height: 160)), passage: .decoded),
       Case(
-        name: "photo-420.jpg", configuration: .init(crop: Crop(unit: .fractions, width: 1, height: 1)), passage: .copied),
+        name: "photo-420.jpg", configuration: .init(crop: Crop(unit: .fractions, width: 1, height: 1)), passage: .copied
+      ),
       Case(name: "photo-420.jpg", configuration: .init(filters: [Filter(name: "sepia")]), passage: .decoded),
       Case(
         name: "photo-420.jpg", configuration: .init(filters: [Filter(name: "sepia", intensity: 0)]), passage: .copied),
@@ -100,7 +102,8 @@ struct PassthroughTests {
     #expect(again.input.bitDepth == report.output.bitDepth && again.input.colorSpace == report.output.colorSpace)
   }
 
-  @Test("what is passed on has the colours of what is encoded", arguments: ["photo.png", "photo-444.jpg", "photo.webp"])
+  @Test(
+    "what is passed on has the colours of what is encoded", arguments: ["photo.png", "photo-444.jpg", "photo.webp"])
   func sameColours(name: String) throws {
     let copied = try process(Fixture.bytes(name), ProcessingConfiguration())
     let encoded = try process(Fixture.bytes(name), ProcessingConfiguration(alwaysEncode: true))
@@ -187,7 +190,8 @@ struct PassthroughTests {
     #expect(!result.report.isPassedThrough && result.report.output.size == PixelSize(width: 160, height: 240))
   }
 
-  @Test("a file that ends early or is damaged is an error where it is passed on too", arguments: ["jpg", "png", "webp"])
+  @Test(
+    "a file that ends early or is damaged is an error where it is passed on too", arguments: ["jpg", "png", "webp"])
   func failures(kind: String) throws {
     let bytes = Fixture.bytes(kind == "jpg" ? "photo-420.jpg" : "photo.\(kind)")
     for count in [bytes.count / 2, bytes.count - 3] {

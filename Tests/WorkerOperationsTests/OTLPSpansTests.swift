@@ -78,8 +78,8 @@ struct OTLPSpansTests {
     attributes["negative"] = -5
     attributes["false"] = false
     attributes["double"] = 0.0
-    attributes["integers"] = [1, -2]
-    attributes["texts"] = ["x", ""]
+    attributes["integers"] = [1, -2] as [Int64]
+    attributes["texts"] = ["x", ""] as [String]
     let pairs = try #require(try read([Self.span("s", attributes)]).scopeSpans[0].spans.first).attributes
     let values = Dictionary(uniqueKeysWithValues: pairs.map { ($0.key, $0.value) })
     #expect(values.count == 8)

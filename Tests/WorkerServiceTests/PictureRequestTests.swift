@@ -102,7 +102,8 @@ struct PictureRequestTests {
 
   @Test("have a method each")
   func methods() async throws {
-    try await withWorker { _, environment in
+    try await withWorker { client, environment in
+      #expect(try await client.listPresets(Imageworker_V1_ListPresetsRequest()).presets.count > 0)
       var router = RPCRouter<InProcessTransport.Server>()
       ImageWorkerService(environment: environment).registerMethods(with: &router)
       #expect(Set(router.methods) == Set(Imageworker_V1_ImageWorkerService.Method.descriptors))

@@ -11,6 +11,7 @@
 
 #include "../color/profile.h"
 #include "decoder.h"
+#include "webp_chunks.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -30,10 +31,6 @@ static const size_t least_slice_bytes = 64;
 /// What libwebp is given of a lossless picture at least, but for its end. It goes back to where it was sure of itself
 /// whenever it runs out of bytes: byte by byte, the work would grow with the square of the file.
 static const size_t lossless_slice_bytes = 4096;
-static const size_t riff_header_bytes = 12;
-static const size_t chunk_header_bytes = 8;
-/// Waited for of the picture: there a rewriter finds how it was quantised.
-static const size_t picture_bytes = 40;
 
 enum { FLAG_ANIMATION = 0x02, FLAG_EXIF = 0x08, FLAG_PROFILE = 0x20 };
 
@@ -68,24 +65,6 @@ typedef struct webp_decoder {
 
 // MARK: The container
 
-/// The first chunk at or behind `at` whose type is `type` and whose body is whole; NULL when there is none.
-/// Source: WebP Container Specification, "RIFF file format".
-static const uint8_t *find_chunk(
-    const uint8_t *bytes, size_t count, size_t at, const char *type, uint32_t *body_bytes) {
-  while (at <= count && count - at >= chunk_header_bytes) {
-    const uint32_t size = ccodecs_le32(bytes + at + 4);
-    if (size > count - at - chunk_header_bytes) {
-      return NULL;
-    }
-    if (memcmp(bytes + at, type, 4) == 0) {
-      *body_bytes = size;
-      return bytes + at + chunk_header_bytes;
-    }
-    at += chunk_header_bytes + size + (size & 1);
-  }
-  return NULL;
-}
-
 /// The orientation, and whose the picture is. False without room.
 static bool read_exif(webp_decoder *d) {
   uint32_t count;
@@ -116,17 +95,6 @@ static bool read_profile(webp_decoder *d) {
   return ccodecs_bytes_append(&d->base.profile, profile, count, d->base.budget);
 }
 
-static uint32_t count_frames(const uint8_t *bytes, size_t count) {
-  uint32_t frames = 0;
-  uint32_t size;
-  const uint8_t *frame = find_chunk(bytes, count, riff_header_bytes, "ANMF", &size);
-  while (frame != NULL) {
-    frames++;
-    frame = find_chunk(bytes, count, (size_t)(frame - bytes) + size + (size & 1), "ANMF", &size);
-  }
-  return frames;
-}
-
 /// Whether the beginning of the file is here: the RIFF header, and the first chunk with its flags.
 static bool has_beginning(webp_decoder *d) {
   if (d->file.count < riff_header_bytes + chunk_header_bytes + 10) {
@@ -139,23 +107,6 @@ static bool has_beginning(webp_decoder *d) {
   d->is_animated = (d->flags & FLAG_ANIMATION) != 0;
   d->base.header.holds_input = (d->flags & (FLAG_ANIMATION | FLAG_EXIF)) != 0;
   return true;
-}
-
-/// Whether the picture's first bytes are here. From a VP8X chunk alone libwebp tells a size, but not whether it is the
-/// picture's, nor how that is compressed.
-static bool has_picture(const webp_decoder *d) {
-  const uint8_t *bytes = ccodecs_bytes_start(&d->file);
-  size_t at = riff_header_bytes;
-  while (at <= d->file.count && d->file.count - at >= chunk_header_bytes) {
-    const uint8_t *chunk = bytes + at;
-    const uint32_t size = ccodecs_le32(chunk + 4);
-    at += chunk_header_bytes;
-    if (memcmp(chunk, "VP8 ", 4) == 0 || memcmp(chunk, "VP8L", 4) == 0) {
-      return d->file.count - at >= (size < picture_bytes ? size : picture_bytes);
-    }
-    at += (size_t)size + (size & 1);
-  }
-  return false;
 }
 
 // MARK: Header
@@ -214,7 +165,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
     if (has_beginning(d) && (!base->header.holds_input || d->file.count >= d->file_bytes)) {
       found = WebPGetFeatures(ccodecs_bytes_start(&d->file), d->file.count, &features);
     }
-    if (found == VP8_STATUS_OK && !base->header.holds_input && !has_picture(d) && !(input->count == 0 && input->is_last)) {
+    if (found == VP8_STATUS_OK && !base->header.holds_input && !has_picture(ccodecs_bytes_start(&d->file), d->file.count) && !(input->count == 0 && input->is_last)) {
       found = VP8_STATUS_NOT_ENOUGH_DATA;
     }
     if (found == VP8_STATUS_OK) {

@@ -15,6 +15,9 @@ enum {
   SOS = 0xDA, DQT = 0xDB, DNL = 0xDC, DRI = 0xDD, APP0 = 0xE0, APP15 = 0xEF, COM = 0xFE, TEM = 0x01,
 };
 
+/// A marker and its segment.
+enum { SEGMENT_BYTES_MOST = 2 + 65535 };
+
 typedef enum rewrite_step {
   STEP_START, ///< SOI must be next.
   STEP_SEEK,  ///< Before a marker.
@@ -459,9 +462,10 @@ static bool has_fine_chroma(const jpeg_rewriter *j) {
 
 static void survey(const ccodecs_rewriter *base, const ccodecs_decoder *decoder, ccodecs_survey *survey) {
   const jpeg_rewriter *j = (const jpeg_rewriter *)base;
-  (void)decoder;
+  const ccodecs_color_space space = decoder->header.color_space;
   uint32_t sums[3] = {UINT32_MAX, UINT32_MAX, UINT32_MAX};
-  survey->can_copy = j->step == STEP_SCAN;
+  // Three components are RGB by signs that are not kept.
+  survey->can_copy = j->step == STEP_SCAN && (space == CCODECS_COLOR_GRAY || space == CCODECS_COLOR_YCBCR);
   for (uint32_t i = 0; i < j->frame.component_count; i++) {
     sums[i] = j->quant_sums[j->parts[i].quant_index];
     survey->can_copy = survey->can_copy && sums[i] > 0;
@@ -489,12 +493,19 @@ static ccodecs_status start(
   };
   const size_t length = options->exif_count + 8;
   const uint8_t exif[10] = {0xFF, APP0 + 1, (uint8_t)(length >> 8), (uint8_t)length, 'E', 'x', 'i', 'f', 0, 0};
-  bool has_room = ccodecs_bytes_append(opening, begin, sizeof begin, base->budget);
+  bool has_room = ccodecs_bytes_reserve(&((jpeg_rewriter *)base)->segment, SEGMENT_BYTES_MOST, base->budget) &&
+                  ccodecs_bytes_append(opening, begin, sizeof begin, base->budget);
   if (options->exif_count > 0 && options->orientation == 1) { // what is turned gets it when it is compressed
     has_room = has_room && length <= 65535 && ccodecs_bytes_append(opening, exif, sizeof exif, base->budget) &&
                ccodecs_bytes_append(opening, options->exif, options->exif_count, base->budget);
   }
   return has_room ? CCODECS_OK : ccodecs_rewriter_fail_for_room(base);
+}
+
+/// Any segment may be as long as it can be.
+static uint64_t start_bytes(const ccodecs_rewriter *base, const ccodecs_rewrite_options *options) {
+  (void)options;
+  return SEGMENT_BYTES_MOST + 3 * (uint64_t)((const jpeg_rewriter *)base)->segment.capacity / 2;
 }
 
 static void destroy(ccodecs_rewriter *base) {
@@ -505,6 +516,6 @@ static void destroy(ccodecs_rewriter *base) {
 
 ccodecs_rewriter *ccodecs_jpeg_rewriter_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
   static const ccodecs_rewriter_methods methods = {
-      .step = step, .survey = survey, .start = start, .frame = frame, .destroy = destroy};
+      .step = step, .survey = survey, .start = start, .start_bytes = start_bytes, .frame = frame, .destroy = destroy};
   return ccodecs_rewriter_allocate(sizeof(jpeg_rewriter), &methods, limits, budget);
 }

@@ -239,12 +239,18 @@ static ccodecs_status start(
   return has_room ? CCODECS_OK : ccodecs_rewriter_fail_for_room(base);
 }
 
+static uint64_t start_bytes(const ccodecs_rewriter *base, const ccodecs_rewrite_options *options) {
+  (void)base;
+  (void)options;
+  return 0;
+}
+
 static void destroy(ccodecs_rewriter *base) {
   ccodecs_free(base->budget, base);
 }
 
 ccodecs_rewriter *ccodecs_png_rewriter_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
   static const ccodecs_rewriter_methods methods = {
-      .step = step, .survey = survey, .start = start, .destroy = destroy};
+      .step = step, .survey = survey, .start = start, .start_bytes = start_bytes, .destroy = destroy};
   return ccodecs_rewriter_allocate(sizeof(png_rewriter), &methods, limits, budget);
 }

@@ -66,6 +66,12 @@ static ccodecs_status run(ccodecs_rewriter *rewriter, ccodecs_input *input, ccod
   return status;
 }
 
+/// Holds a piece of the header; false without room.
+static bool keep(ccodecs_rewriter *rewriter, const ccodecs_piece *piece) {
+  return rewriter->head.count + piece->count <= largest_head &&
+         ccodecs_bytes_append(&rewriter->head, piece->bytes, piece->count, rewriter->budget);
+}
+
 void ccodecs_rewriter_note(ccodecs_rewriter *rewriter, const uint8_t *bytes, size_t count) {
   ccodecs_input input = {.bytes = bytes, .count = count, .is_last = false};
   ccodecs_piece piece;
@@ -74,9 +80,7 @@ void ccodecs_rewriter_note(ccodecs_rewriter *rewriter, const uint8_t *bytes, siz
     status = run(rewriter, &input, &piece);
     if (status == CCODECS_DONE) { // a header that is a whole picture: its decoder is to say what is wrong with it
       status = ccodecs_rewriter_fail(rewriter, CCODECS_CORRUPT, "the picture ends in its header");
-    } else if (
-        status == CCODECS_BYTES_READY && (rewriter->head.count + piece.count > largest_head ||
-                                          !ccodecs_bytes_append(&rewriter->head, piece.bytes, piece.count, rewriter->budget))) {
+    } else if (status == CCODECS_BYTES_READY && !keep(rewriter, &piece)) {
       status = ccodecs_rewriter_fail_for_room(rewriter);
     }
   }
@@ -93,14 +97,20 @@ void ccodecs_rewriter_survey(
   }
 }
 
+/// What is given first: the head, and what formats put before it.
+static size_t opening_bytes(const ccodecs_rewriter *rewriter, const ccodecs_rewrite_options *options) {
+  return rewriter->head.count + options->exif_count + 64;
+}
+
 uint64_t ccodecs_rewriter_estimate(
     const ccodecs_rewriter *rewriter, const ccodecs_decoder *decoder, const ccodecs_rewrite_options *options) {
   (void)decoder; // what it holds is in the budget already
-  const uint64_t opening = 2 * (rewriter->head.count + options->exif_count + 1024);
+  static const uint64_t alignment = 4 * 128; // of the budget's blocks
   const uint64_t turn = options->orientation == 1 || rewriter->methods->frame == NULL
                             ? 0
                             : ccodecs_turn_estimate(rewriter->methods->frame(rewriter), options);
-  return rewriter->budget->used + opening + 2 * 65536 + turn;
+  return rewriter->budget->used + opening_bytes(rewriter, options) +
+         rewriter->methods->start_bytes(rewriter, options) + alignment + turn;
 }
 
 ccodecs_status ccodecs_rewriter_start(
@@ -110,13 +120,16 @@ ccodecs_status ccodecs_rewriter_start(
   }
   ccodecs_survey survey;
   ccodecs_rewriter_survey(rewriter, decoder, &survey);
-  const bool can_go = options->orientation == 1 ? survey.can_copy
-                                                : options->orientation <= 8 && (survey.turns >> options->orientation & 1) != 0;
+  const bool is_turn = options->orientation >= 2 && options->orientation <= 8;
+  const bool can_go = is_turn ? (survey.turns >> options->orientation & 1) != 0
+                              : survey.can_copy && options->orientation == 1;
   if (!can_go) {
     return ccodecs_rewriter_fail(rewriter, CCODECS_MISUSE, "a picture is rewritten that must be decoded");
   }
   ccodecs_bytes opening = {0};
-  ccodecs_status status = rewriter->methods->start(rewriter, decoder, options, &opening);
+  ccodecs_status status = !ccodecs_bytes_reserve(&opening, opening_bytes(rewriter, options), rewriter->budget)
+                              ? ccodecs_rewriter_fail_for_room(rewriter)
+                              : rewriter->methods->start(rewriter, decoder, options, &opening);
   if (status == CCODECS_OK &&
       !ccodecs_bytes_append(&opening, ccodecs_bytes_start(&rewriter->head), rewriter->head.count, rewriter->budget)) {
     status = ccodecs_rewriter_fail_for_room(rewriter);

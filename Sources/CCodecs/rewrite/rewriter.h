@@ -25,6 +25,8 @@ typedef struct ccodecs_rewriter_methods {
   ccodecs_status (*start)(
       ccodecs_rewriter *rewriter, ccodecs_decoder *decoder, const ccodecs_rewrite_options *options,
       ccodecs_bytes *opening);
+  /// What start allocates besides the opening.
+  uint64_t (*start_bytes)(const ccodecs_rewriter *rewriter, const ccodecs_rewrite_options *options);
   /// The frame to be turned; NULL for a format that is not turned.
   const ccodecs_turn_frame *(*frame)(const ccodecs_rewriter *rewriter);
   void (*destroy)(ccodecs_rewriter *rewriter); ///< Frees everything, the rewriter itself included.

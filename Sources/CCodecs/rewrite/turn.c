@@ -1,9 +1,9 @@
 // JPEG turned and mirrored without loss: whole blocks change places, and their coefficients signs and places.
 //
-// libjpeg reads the coefficients as the bytes come, holds them, and compresses those of the turned picture, with Huffman
-// tables made for it unless it came with the standard ones; a progressive picture stays progressive. This is what TurboJPEG's tjTransform does, which needs
-// the whole file and the whole result in memory besides. The input's coefficients are given back before the result is
-// compressed, which never has more bytes than they.
+// libjpeg reads the coefficients as the bytes come, holds them, and compresses those of the turned picture, with
+// Huffman tables made for it unless it came with the standard ones; a progressive picture stays progressive. This is
+// what TurboJPEG's tjTransform does, which needs the whole file and the whole result in memory besides. The input's
+// coefficients are given back before the result is compressed, which never has more bytes than they.
 
 #include "rewriter.h"
 
@@ -140,7 +140,8 @@ static boolean on_source_empty(j_decompress_ptr info) {
 static void on_skip(j_decompress_ptr info, long count) {
   ccodecs_turn *t = (ccodecs_turn *)info->client_data;
   // Nothing that could be skipped is left in a copy, but for what is in the buffer.
-  const size_t taken = count < 0 ? 0 : (size_t)count < t->source.bytes_in_buffer ? (size_t)count : t->source.bytes_in_buffer;
+  const size_t wanted = count < 0 ? 0 : (size_t)count;
+  const size_t taken = wanted < t->source.bytes_in_buffer ? wanted : t->source.bytes_in_buffer;
   t->source.next_input_byte += taken;
   t->source.bytes_in_buffer -= taken;
 }
@@ -234,7 +235,8 @@ static bool has_standard_tables(const ccodecs_turn *t) {
   for (int i = 0; i < t->in.num_components; i++) {
     const jpeg_component_info *c = &t->in.comp_info[i];
     const int standard = i == 0 ? 0 : 1;
-    is_standard = is_standard && is_same_table(t->in.dc_huff_tbl_ptrs[c->dc_tbl_no], t->out.dc_huff_tbl_ptrs[standard]) &&
+    is_standard = is_standard &&
+                  is_same_table(t->in.dc_huff_tbl_ptrs[c->dc_tbl_no], t->out.dc_huff_tbl_ptrs[standard]) &&
                   is_same_table(t->in.ac_huff_tbl_ptrs[c->ac_tbl_no], t->out.ac_huff_tbl_ptrs[standard]);
   }
   return is_standard;

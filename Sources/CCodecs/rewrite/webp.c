@@ -122,7 +122,8 @@ static bool append_exif(webp_rewriter *w, const ccodecs_rewrite_options *options
   static const uint8_t pad = 0;
   write_le(header + 4, (uint32_t)options->exif_count, 4);
   return options->exif_count == 0 ||
-         (ccodecs_bytes_append(&w->exif, header, sizeof header, w->base.budget) &&
+         (ccodecs_bytes_reserve(&w->exif, (size_t)chunk_bytes(options->exif_count), w->base.budget) &&
+          ccodecs_bytes_append(&w->exif, header, sizeof header, w->base.budget) &&
           ccodecs_bytes_append(&w->exif, options->exif, options->exif_count, w->base.budget) &&
           ccodecs_bytes_append(&w->exif, &pad, options->exif_count & 1, w->base.budget));
 }
@@ -153,6 +154,11 @@ static ccodecs_status start(
   w->held = *file;
   *file = (ccodecs_bytes){0};
   return CCODECS_OK;
+}
+
+static uint64_t start_bytes(const ccodecs_rewriter *base, const ccodecs_rewrite_options *options) {
+  (void)base;
+  return options->exif_count > 0 ? chunk_bytes(options->exif_count) : 0;
 }
 
 // MARK: Steps
@@ -260,6 +266,6 @@ static void destroy(ccodecs_rewriter *base) {
 
 ccodecs_rewriter *ccodecs_webp_rewriter_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
   static const ccodecs_rewriter_methods methods = {
-      .step = step, .survey = survey, .start = start, .destroy = destroy};
+      .step = step, .survey = survey, .start = start, .start_bytes = start_bytes, .destroy = destroy};
   return ccodecs_rewriter_allocate(sizeof(webp_rewriter), &methods, limits, budget);
 }

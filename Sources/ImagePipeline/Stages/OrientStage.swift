@@ -62,10 +62,18 @@ struct OrientStage {
         base: UnsafeRawPointer(planes[index].base), rowStride: uprightStride(ofPlane: index), rowCount: upright.height)
     }
     while waiting.contains(where: { $0.rowCount > 0 }) {
-      let portion = waiting.map { $0.prefix(Self.stripRowCount) }
+      // Of halved planes half as many, so that none runs ahead and waits in the encoder.
+      let portion = waiting.indices.map { index in
+        waiting[index].prefix(isHalved(plane: index) ? Self.stripRowCount / 2 : Self.stripRowCount)
+      }
       for index in waiting.indices { waiting[index].dropFirst(portion[index].rowCount) }
       try next(Strip(format: format, rows: portion))
     }
+  }
+
+  private func isHalved(plane index: Int) -> Bool {
+    index > 0 && storedSizes[index].height == (storedSizes[0].height + 1) / 2
+      && storedSizes[index].width == (storedSizes[0].width + 1) / 2
   }
 
   private func mirror(

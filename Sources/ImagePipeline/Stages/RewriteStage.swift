@@ -11,6 +11,7 @@ struct RewriteStage: ~Copyable {
   private let budget: PictureBudget
   private let cancellation: Cancellation
   private var meter: StageMeter
+  private var clock = WorkClock()
   private var inputByteCount: UInt64
   private var outputByteCount: UInt64 = 0
 
@@ -33,8 +34,27 @@ struct RewriteStage: ~Copyable {
   mutating func push(
     _ bytes: RawSpan, isLast: Bool, output: (RawSpan) -> Void
   ) throws(PipelineError) -> Bool {
+    clock.begin()
     let began = meter.begin()
-    defer { meter.end(began) }
+    do throws(PipelineError) {
+      let isDone = try passAll(bytes, isLast: isLast, output: output)
+      end(began)
+      if isDone { finish() }
+      return isDone
+    } catch {
+      end(began)
+      throw error
+    }
+  }
+
+  private mutating func end(_ began: ContinuousClock.Instant) {
+    meter.end(began)
+    meter.settle(clock.share())
+  }
+
+  private mutating func passAll(
+    _ bytes: RawSpan, isLast: Bool, output: (RawSpan) -> Void
+  ) throws(PipelineError) -> Bool {
     if !leftover.isEmpty {
       let prefix = leftover
       leftover = []
@@ -63,9 +83,7 @@ struct RewriteStage: ~Copyable {
           outputByteCount += UInt64(piece.byteCount)
           output(piece)
         }
-      case .done:
-        finish()
-        return true
+      case .done: return true
       }
     }
   }
@@ -73,12 +91,12 @@ struct RewriteStage: ~Copyable {
   private mutating func finish() {
     let (plan, byteCount, peak) = (plan, Int(outputByteCount), budget.peak)
     meter.finish { attributes in
-      attributes["imageworker.format"] = plan.encoder.format.rawValue
-      attributes["imageworker.width"] = plan.outputSize.width
-      attributes["imageworker.height"] = plan.outputSize.height
-      attributes["imageworker.passage"] = plan.passage.rawValue
-      attributes["imageworker.bytes"] = byteCount
-      attributes["imageworker.peak_memory_bytes"] = peak
+      attributes["imageworker.format"] = .string(plan.encoder.format.rawValue)
+      attributes["imageworker.width"] = .int64(Int64(plan.outputSize.width))
+      attributes["imageworker.height"] = .int64(Int64(plan.outputSize.height))
+      attributes["imageworker.passage"] = .string(plan.passage.rawValue)
+      attributes["imageworker.bytes"] = .int64(Int64(byteCount))
+      attributes["imageworker.peak_memory_bytes"] = .int64(Int64(peak))
     }
   }
 

@@ -28,6 +28,8 @@ struct BatchLine: Sendable, Encodable {
   var width: Int?
   var height: Int?
   var outputBytes: UInt64?
+  /// Not decoded, as it met its configuration already.
+  var passthrough: Bool?
   var peakMemoryBytes: UInt64?
   /// Milliseconds that each stage was busy, and from the first byte to the last.
   var timings: [String: Double]?
@@ -52,6 +54,7 @@ struct BatchLine: Sendable, Encodable {
     (inputWidth, inputHeight) = (report.input.size.width, report.input.size.height)
     (width, height) = (report.output.size.width, report.output.size.height)
     (inputBytes, outputBytes) = (report.inputByteCount, report.outputByteCount)
+    passthrough = report.isPassedThrough
     peakMemoryBytes = report.peakMemoryByteCount
     timings = [
       "decode": report.timings.decode, "resize": report.timings.resize, "filter": report.timings.filter,
