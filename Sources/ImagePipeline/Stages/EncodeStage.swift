@@ -51,8 +51,12 @@ struct EncodeStage: ~Copyable {
   }
 
   /// Ends the result and hands out the rest.
-  mutating func finish(_ output: (RawSpan) -> Void) throws(PipelineError) {
-    do { try encoder.finish() } catch { throw PipelineError(error) }
+  /// - `lateRights`: artist and copyright that were found after the result was begun without them.
+  mutating func finish(lateRights: [UInt8], _ output: (RawSpan) -> Void) throws(PipelineError) {
+    do {
+      if !lateRights.isEmpty { try encoder.append(exif: lateRights) }
+      try encoder.finish()
+    } catch { throw PipelineError(error) }
     drain(output)
   }
 
