@@ -211,7 +211,8 @@ static ccodecs_status estimate(
       d->is_animated ? (uint64_t)base->header.width * base->header.height * 4 + d->file_bytes + 1024 : 0;
   // Of a picture that is little but a colour, the least slice of bytes holds more rows than a window has room for.
   const uint64_t macroblock_rows = base->header.height / 16 + 1;
-  const uint64_t slice_rows = d->file_bytes == 0 ? 0 : least_slice_bytes * 2 * 16 * macroblock_rows / d->file_bytes;
+  const uint64_t slice = d->is_lossless ? lossless_slice_bytes : least_slice_bytes;
+  const uint64_t slice_rows = d->file_bytes == 0 ? 0 : slice * 2 * 16 * macroblock_rows / d->file_bytes;
   const uint64_t height = base->header.height;
   const uint64_t waiting = slice_rows < height ? slice_rows : height;
   const uint64_t more = waiting > window_row_count ? (waiting - window_row_count) * d->row_bytes : 0;
