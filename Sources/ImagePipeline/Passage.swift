@@ -30,7 +30,8 @@ extension Passage {
     let isAsked = !(configuration.alwaysEncode ?? false) && !(configuration.tolerateTruncation ?? false)
     // What a PNG says of its maker behind its data is not known yet; a rewritten file has no place for it any more.
     let hasNoLateRights = configuration.metadata != .keepCopyright || header.format != .png
-    guard isAsked, hasNoLateRights, survey.canCopy, plan.encoder.format == header.format, plan.keepsPixels, Self.isPlain(header),
+    guard isAsked, hasNoLateRights, survey.canCopy, plan.encoder.format == header.format, plan.keepsPixels,
+      Self.isPlain(header),
       Self.isCoarse(survey, beside: plan.encoder)
     else {
       self = .decoded
