@@ -54,36 +54,51 @@ package struct PictureReader: ~Copyable {
     return decoder
   }
 
-  /// The plan for this picture.
+  /// The plan for this picture with one result.
   ///
   /// Legal once the header is complete.
   /// - Throws: `invalidField`, `unservedField`, `limitExceeded` as `Plan.init` does.
   package mutating func plan(_ configuration: ProcessingConfiguration) throws(PipelineError) -> Plan {
+    try plan([configuration]).renditions[0].get()
+  }
+
+  /// The plan for this picture with a result for each configuration.
+  ///
+  /// It is decoded at the scale that the most demanding of them needs. Legal once the header is complete.
+  /// - Throws: `limitExceeded` when there is no room for all that could be made.
+  package mutating func plan(_ configurations: [ProcessingConfiguration]) throws(PipelineError) -> PicturePlan {
     guard let header else { throw .unfinishedHeader }
-    try configuration.validate()
-    let stored = PixelSize(width: header.width, height: header.height)
-    let orientation = header.orientation.turned(
-      quarters: (configuration.rotation ?? 0) / 90, flipsColumns: configuration.flipHorizontal ?? false,
-      flipsRows: configuration.flipVertical ?? false)
-    let framing = try Framing(shown: stored.turned(by: orientation), configuration: configuration)
-    let window = framing.window.pixelSize
-    let quality = configuration.compressionQuality ?? 1
-    let isTolerant = configuration.tolerateTruncation ?? false
+    let drafts = configurations.map { configuration in
+      Result { () throws(PipelineError) in try PlanDraft(configuration, of: header) }
+    }
+    let usable = drafts.compactMap { if case .success(let draft) = $0 { draft } else { nil } }
+    let isTolerant = usable.contains { $0.configuration.tolerateTruncation ?? false }
     let (scale, decodeByteCount) = try withDecoder { (decoder) throws(CodecError) in
-      let scale = Geometry.decodeScale(window: window, target: framing.pictureSize, scales: decoder.scales) { eighths in
-        Plan.smallestResidual(eighths: eighths, quality: quality)
-      }
+      let scales = decoder.scales
+      let scale = usable.map { $0.decodeScale(of: scales) }.max() ?? 8
       return (scale, try decoder.estimatedByteCount(scale: scale, toleratesTruncation: isTolerant))
     }
-    let plan = try Plan(
-      header: header, orientation: orientation, framing: framing, decodeScale: scale, decodeByteCount: decodeByteCount,
-      configuration: configuration)
-    guard plan.workingSetByteCount <= UInt64(limits.memory) else {
-      throw PipelineError(
-        exceeding: "picture_memory_limit", limit: UInt64(limits.memory), value: plan.workingSetByteCount,
-        unit: "bytes of memory")
+    let plans = drafts.map { draft in
+      draft.flatMap { draft in
+        Result { () throws(PipelineError) in
+          let plan = try Plan(
+            header: header, orientation: draft.orientation, framing: draft.framing, decodeScale: scale,
+            decodeByteCount: decodeByteCount, configuration: draft.configuration)
+          try check(plan.workingSetByteCount)
+          return plan
+        }
+      }
     }
+    let plan = PicturePlan(plans, decodeByteCount: decodeByteCount)
+    try check(plan.workingSetByteCount)
     return plan
+  }
+
+  private func check(_ workingSetByteCount: UInt64) throws(PipelineError) {
+    guard workingSetByteCount > UInt64(limits.memory) else { return }
+    throw PipelineError(
+      exceeding: "picture_memory_limit", limit: UInt64(limits.memory), value: workingSetByteCount,
+      unit: "bytes of memory")
   }
 
   private mutating func sniff(_ bytes: RawSpan, isLast: Bool, consumed: inout Int) throws(PipelineError) -> Bool {

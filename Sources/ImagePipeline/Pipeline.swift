@@ -1,52 +1,132 @@
 internal import ImageCodecs
 
-/// The way of one picture from its bytes to its compressed result, strip by strip.
+/// The way of one picture from its bytes to its compressed results, strip by strip.
 ///
-/// Bytes are pushed in, in any portions; compressed bytes come out during the same calls. At no time is the whole
-/// picture held, unless a stage that says so needs it. A pipeline that threw is over.
+/// Bytes are pushed in, in any portions; compressed bytes come out during the same calls. The picture is decoded once,
+/// and each strip passes through the branch of every rendition. At no time is the whole picture held, unless a stage that
+/// says so needs it. A pipeline that threw is over.
 package struct Pipeline: ~Copyable {
-  // The stages, in the order in which the data passes them.
-  private var decode: DecodeStage
-  private var resize: ResizeStage
-  private var color: ColorStage
-  private var profile: ProfileStage
-  private var filter: FilterStage
-  private var flatten: ColorStage
-  private var orient: OrientStage
-  private var pad: PadStage
-  private var encode: EncodeStage
+  /// What became of one rendition.
+  package enum Outcome: Sendable {
+    case working
+    /// The report lacks what only the caller knows: how long the picture waited, and how long it took.
+    case finished(ProcessingReport)
+    case failed(PipelineError)
+  }
 
-  package let plan: Plan
-  private let budget: PictureBudget
+  private enum Rendition {
+    case working(Branch)
+    case ended(Outcome)
+  }
+
+  private var decode: DecodeStage
+  private var renditions: [Rendition]
+  private var workingCount: Int
   private let cancellation: Cancellation
 
+  /// Turns a reader whose header is complete into the pipeline of its picture.
+  ///
+  /// - `plan`: at least one of its renditions can be made.
+  /// - `renditionIDs`: what traces call the renditions, in the plan's order; empty where there is but one result.
+  /// - Throws: an error of the picture; that of a rendition is its outcome.
+  package init(
+    _ reader: consuming PictureReader, plan: PicturePlan, renditionIDs: [String] = [], cancellation: Cancellation,
+    tracing: TraceTarget = TraceTarget()
+  ) throws(PipelineError) {
+    let budget = reader.budget
+    let decode = try DecodeStage(reader, plans: plan.plans, tracing: tracing)
+    var renditions: [Rendition] = []
+    workingCount = 0
+    for (index, plan) in plan.renditions.enumerated() {
+      let tracing = tracing.of(rendition: renditionIDs.isEmpty ? nil : renditionIDs[index])
+      do throws(PipelineError) {
+        renditions.append(
+          .working(try Branch(plan: plan.get(), decode: decode, budget: budget, tracing: tracing)))
+        workingCount += 1
+      } catch {
+        renditions.append(.ended(.failed(error)))
+      }
+    }
+    self.decode = decode
+    self.renditions = renditions
+    self.cancellation = cancellation
+  }
+
+  /// Takes the next bytes of the picture and gives what they complete of the results.
+  /// - `isLast`: no byte follows these.
+  /// - `output`: called with the place of a rendition in the plan and its compressed bytes, which are lent for the call.
+  /// - Returns: whether every rendition has ended. Bytes after a complete picture are ignored.
+  /// - Throws: `corruptImage`, `truncatedImage`, `limitExceeded`, `cancelled`: errors of the picture.
+  package mutating func push(
+    _ bytes: RawSpan, isLast: Bool, output: (_ rendition: Int, RawSpan) -> Void
+  ) throws(PipelineError) -> Bool {
+    var consumed = 0
+    while workingCount > 0 {
+      try cancellation.check()
+      switch try decode.read(bytes.extracting(droppingFirst: consumed), isLast: isLast, consumed: &consumed) {
+      case .needsInput: return false
+      case .stripReady: try passStrip(output)
+      case .done: try finishAll(output)
+      }
+    }
+    decode.finish()
+    return true
+  }
+
+  /// What became of a rendition, by its place in the plan.
+  package func outcome(of index: Int) -> Outcome {
+    if case .ended(let outcome) = renditions[index] { outcome } else { .working }
+  }
+
+  private mutating func passStrip(_ output: (Int, RawSpan) -> Void) throws(PipelineError) {
+    for index in renditions.indices {
+      guard case .working(let branch) = renditions[index] else { continue }
+      do throws(PipelineError) {
+        try decode.withStrip { (decoded) throws(PipelineError) in
+          try branch.push(decoded) { output(index, $0) }
+        }
+        if branch.isBehindWindow { try finish(index, branch, output) }
+      } catch { try end(index, with: error) }
+    }
+  }
+
+  private mutating func finishAll(_ output: (Int, RawSpan) -> Void) throws(PipelineError) {
+    // Its time and its span end with the last row.
+    decode.finish()
+    for index in renditions.indices {
+      guard case .working(let branch) = renditions[index] else { continue }
+      do throws(PipelineError) {
+        if decode.isTruncated && !branch.plan.toleratesTruncation {
+          throw PipelineError(.truncatedImage, "the picture ends early, and this rendition needs all of it")
+        }
+        try finish(index, branch, output)
+      } catch { try end(index, with: error) }
+    }
+  }
+
+  private mutating func finish(
+    _ index: Int, _ branch: Branch, _ output: (Int, RawSpan) -> Void
+  ) throws(PipelineError) {
+    try branch.finish(cancellation) { output(index, $0) }
+    renditions[index] = .ended(.finished(branch.report(decode)))
+    workingCount -= 1
+  }
+
+  /// An error of one rendition ends it alone, unless it is that the caller left.
+  private mutating func end(_ index: Int, with error: PipelineError) throws(PipelineError) {
+    try cancellation.check()
+    renditions[index] = .ended(.failed(error))
+    workingCount -= 1
+  }
+}
+
+/// Pictures with one result.
+extension Pipeline {
   /// Turns a reader whose header is complete into the pipeline of its picture.
   package init(
     _ reader: consuming PictureReader, plan: Plan, cancellation: Cancellation, tracing: TraceTarget = TraceTarget()
   ) throws(PipelineError) {
-    let budget = reader.budget
-    let decode = try DecodeStage(reader, plan: plan, tracing: tracing)
-    let resize = try ResizeStage(plan: plan, source: decode.layout, budget: budget, tracing: tracing)
-    let color = try ColorStage(plan: plan, input: resize.outputFormat, output: plan.profileFormat, budget: budget)
-    let profile = try ProfileStage(plan: plan, conversion: decode.conversion, budget: budget)
-    let filter = try FilterStage(plan: plan, budget: budget, tracing: tracing)
-    let flatten = try ColorStage(
-      plan: plan, input: plan.filterFormat, output: plan.encoder.pixelFormat, budget: budget)
-    let orient = try OrientStage(plan: plan, budget: budget)
-    let pad = try PadStage(plan: plan, budget: budget)
-    let encode = try EncodeStage(plan: plan, budget: budget, tracing: tracing)
-    self.decode = decode
-    self.resize = resize
-    self.color = color
-    self.profile = profile
-    self.filter = filter
-    self.flatten = flatten
-    self.orient = orient
-    self.pad = pad
-    self.encode = encode
-    self.budget = budget
-    self.plan = plan
-    self.cancellation = cancellation
+    try self.init(reader, plan: PicturePlan(plan), cancellation: cancellation, tracing: tracing)
   }
 
   /// Takes the next bytes of the picture and gives what they complete of the result.
@@ -57,83 +137,20 @@ package struct Pipeline: ~Copyable {
   package mutating func push(
     _ bytes: RawSpan, isLast: Bool, output: (RawSpan) -> Void
   ) throws(PipelineError) -> Bool {
-    var consumed = 0
-    while true {
-      try cancellation.check()
-      switch try decode.read(bytes.extracting(droppingFirst: consumed), isLast: isLast, consumed: &consumed) {
-      case .needsInput: return false
-      case .stripReady:
-        try passStrip()
-        if resize.isBehindWindow {
-          try finish(output)
-          return true
-        }
-      case .done:
-        try finish(output)
-        return true
-      }
-      encode.drain(output)
-    }
-  }
-
-  private mutating func passStrip() throws(PipelineError) {
-    try decode.withStrip { (decoded) throws(PipelineError) in
-      try resize.push(decoded) { (resized) throws(PipelineError) in
-        let (began, filtered) = (encode.meter.begin(), filter.meter.busy)
-        try color.push(resized) { (colored) throws(PipelineError) in
-          try profile.push(colored) { (converted) throws(PipelineError) in
-            try filter.push(converted) { (filtered) throws(PipelineError) in
-              try flatten.push(filtered) { (flat) throws(PipelineError) in
-                try orient.push(flat) { (upright) throws(PipelineError) in
-                  try pad.push(upright) { (padded) throws(PipelineError) in
-                    try encode.push(padded)
-                  }
-                }
-              }
-            }
-          }
-        }
-        encode.meter.end(began, excluding: filter.meter.busy - filtered)
-      }
-    }
-  }
-
-  private mutating func finish(_ output: (RawSpan) -> Void) throws(PipelineError) {
-    decode.finish()
-    resize.finish()
-    filter.finish()
-    let began = encode.meter.begin()
-    try orient.finish { (upright) throws(PipelineError) in
-      try cancellation.check()
-      try pad.push(upright) { (padded) throws(PipelineError) in
-        try encode.push(padded)
-      }
-      encode.drain(output)
-    }
-    try pad.finish { (padded) throws(PipelineError) in
-      try encode.push(padded)
-    }
-    try encode.finish(output)
-    encode.meter.end(began)
-    encode.finishSpan(peakMemory: budget.peak)
+    let isDone = try push(bytes, isLast: isLast) { _, compressed in output(compressed) }
+    if case .failed(let error) = outcome(of: 0) { throw error }
+    return isDone
   }
 
   /// What became of the picture.
   ///
-  /// Complete once `push` returned true.
+  /// Legal once `push` returned true.
   /// - `queued`: how long the picture waited for admission.
   /// - `total`: from the first byte to the last.
   package func report(queued: Duration, total: Duration) -> ProcessingReport {
-    var timings = StageTimings()
-    timings.queued = queued
-    timings.decode = decode.meter.busy
-    timings.resize = resize.meter.busy
-    timings.filter = filter.meter.busy
-    timings.encode = encode.meter.busy
-    timings.total = total
-    return ProcessingReport(
-      input: plan.input, output: ImageInfo(plan), inputByteCount: decode.inputByteCount,
-      outputByteCount: encode.outputByteCount, timings: timings, peakMemoryByteCount: UInt64(budget.peak),
-      warnings: plan.warnings + decode.warnings)
+    guard case .finished(var report) = outcome(of: 0) else { preconditionFailure("the picture has no report yet") }
+    report.timings.queued = queued
+    report.timings.total = total
+    return report
   }
 }

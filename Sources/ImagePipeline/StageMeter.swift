@@ -7,6 +7,7 @@ struct StageMeter: ~Copyable {
   private let tracer: any Tracer
   private let context: ServiceContext
   private let observer: WorkObserver?
+  private let renditionID: String?
   private var span: (any Span)?
   /// Time spent working; waiting for bytes is not counted.
   private(set) var busy: Duration = .zero
@@ -16,11 +17,15 @@ struct StageMeter: ~Copyable {
     tracer = tracing.tracer
     context = tracing.context
     observer = tracing.observer
+    renditionID = tracing.renditionID
   }
 
   /// Notes that work begins; the first call starts the span.
   mutating func begin() -> ContinuousClock.Instant {
-    if span == nil { span = tracer.startSpan(name, context: context, ofKind: .internal) }
+    if span == nil {
+      span = tracer.startSpan(name, context: context, ofKind: .internal)
+      if let renditionID { span?.attributes["imageworker.rendition_id"] = renditionID }
+    }
     return .now
   }
 
@@ -61,6 +66,8 @@ package struct TraceTarget: Sendable {
   let tracer: any Tracer
   let context: ServiceContext
   let observer: WorkObserver?
+  /// The rendition that a stage works for; `nil` for what all of them share, and where there is but one.
+  var renditionID: String?
 
   /// - Parameters:
   ///   - tracer: the process' tracer unless given.
@@ -73,6 +80,13 @@ package struct TraceTarget: Sendable {
     self.tracer = tracer
     self.context = context
     self.observer = observer
+  }
+
+  /// The target for stages that work for one of several renditions.
+  func of(rendition id: String?) -> TraceTarget {
+    var target = self
+    target.renditionID = id
+    return target
   }
 }
 

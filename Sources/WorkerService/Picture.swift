@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import ImagePipeline
 
-/// One picture in the worker: its bytes in, its plan, its result out.
+/// One picture in the worker: its bytes in, its plan, its results out.
 ///
 /// Everything that costs CPU happens in its functions. It belongs to one task, so that going on needs no change of
 /// threads.
@@ -10,23 +10,27 @@ struct Picture: ~Copyable {
   enum Outcome: Sendable {
     case needsInput
     /// The header is complete. Set memory aside and call `start`; then push from `consumedByteCount` on.
-    case planned(Plan, consumedByteCount: Int)
+    case planned(PicturePlan, consumedByteCount: Int)
     case finished
   }
 
-  private let configuration: ProcessingConfiguration
+  private let renditions: [Rendition]
   private let cancellation: Cancellation
   private let tracing: TraceTarget
   private var reader: PictureReader?
-  private var plan: Plan?
+  private var plan: PicturePlan?
   private var pipeline: Pipeline?
   private var reservation: Reservation?
-  private var output = OutputChunks()
+  private var outputs: [OutputChunks]
+  // Those whose end was taken.
+  private var isEnded: [Bool]
 
   init(
-    configuration: ProcessingConfiguration, limits: WorkerLimits, cancellation: Cancellation, tracing: TraceTarget
+    renditions: [Rendition], limits: WorkerLimits, cancellation: Cancellation, tracing: TraceTarget
   ) {
-    self.configuration = configuration
+    self.renditions = renditions
+    outputs = renditions.map { _ in OutputChunks() }
+    isEnded = renditions.map { _ in false }
     self.cancellation = cancellation
     self.tracing = tracing
     reader = PictureReader(limits: limits.picture)
@@ -36,13 +40,12 @@ struct Picture: ~Copyable {
   /// - `isLast`: no byte follows these.
   mutating func push(_ bytes: Data, isLast: Bool) throws(PipelineError) -> Outcome {
     guard pipeline == nil else {
-      let isDone = try pipeline!.push(bytes.bytes, isLast: isLast) { output.append($0) }
-      if isDone { output.finish() }
+      let isDone = try pipeline!.push(bytes.bytes, isLast: isLast) { outputs[$0].append($1) }
       return isDone ? .finished : .needsInput
     }
     let (isComplete, consumed) = try reader!.push(bytes.bytes, isLast: isLast)
     guard isComplete else { return .needsInput }
-    let plan = try reader!.plan(configuration)
+    let plan = try reader!.plan(renditions.map(\.configuration))
     self.plan = plan
     return .planned(plan, consumedByteCount: consumed)
   }
@@ -53,15 +56,31 @@ struct Picture: ~Copyable {
     guard let reader = reader.take(), let plan else {
       throw PipelineError(.internalDefect, "a picture was started before its header was complete")
     }
-    pipeline = try Pipeline(reader, plan: plan, cancellation: cancellation, tracing: tracing)
+    let ids = renditions.contains { $0.index != nil } ? renditions.map(\.id) : []
+    pipeline = try Pipeline(reader, plan: plan, renditionIDs: ids, cancellation: cancellation, tracing: tracing)
   }
 
-  /// The compressed bytes that are ready, in chunks that fit a message.
-  mutating func takeOutput() -> [Data] { output.take() }
+  /// A rendition's compressed bytes that are ready, in chunks that fit a message.
+  mutating func takeOutput(of index: Int) -> [Data] { outputs[index].take() }
 
-  func report(queued: Duration, total: Duration) -> ProcessingReport {
-    pipeline!.report(queued: queued, total: total)
+  /// What became of a rendition, once: `nil` while it is worked on, and from the second time on.
+  mutating func takeEnd(of index: Int) -> Result<ProcessingReport, PipelineError>? {
+    guard !isEnded[index], let end = end(of: index) else { return nil }
+    isEnded[index] = true
+    return end
   }
+
+  private func end(of index: Int) -> Result<ProcessingReport, PipelineError>? {
+    if case .failure(let error) = plan?.renditions[index] { return .failure(error) }
+    return switch pipeline?.outcome(of: index) {
+    case .finished(let report): .success(report)
+    case .failed(let error): .failure(error)
+    case .working, nil: nil
+    }
+  }
+
+  /// Whether the end of every rendition was taken.
+  var hasEnded: Bool { isEnded.allSatisfy(\.self) }
 }
 
 /// Compressed bytes cut into chunks of at most 64 KiB.
@@ -80,8 +99,6 @@ private struct OutputChunks {
       if current.count == Self.chunkByteCount { closeChunk() }
     }
   }
-
-  mutating func finish() { closeChunk() }
 
   /// What is ready.
   ///
