@@ -43,7 +43,7 @@ final class Branch {
             try flatten.push(filtered) { (flat) throws(PipelineError) in
               try orient.push(flat) { (upright) throws(PipelineError) in
                 try pad.push(upright) { (padded) throws(PipelineError) in
-                  try encode.push(padded)
+                  try encode.push(padded, output)
                 }
               }
             }
@@ -52,7 +52,13 @@ final class Branch {
       }
       encode.meter.end(began, excluding: filter.meter.busy - filtered)
     }
-    encode.drain(output)
+  }
+
+  /// Keeps a share of what the stages' meters counted since they were settled last.
+  func settle(_ share: Double) {
+    resize.meter.settle(share)
+    filter.meter.settle(share)
+    encode.meter.settle(share)
   }
 
   /// Whether rows that still come are outside of what is taken of the picture.
@@ -66,17 +72,18 @@ final class Branch {
     try orient.finish { (upright) throws(PipelineError) in
       try cancellation.check()
       try pad.push(upright) { (padded) throws(PipelineError) in
-        try encode.push(padded)
+        try encode.push(padded, output)
       }
-      encode.drain(output)
     }
     try pad.finish { (padded) throws(PipelineError) in
-      try encode.push(padded)
+      try encode.push(padded, output)
     }
     try encode.finish(output)
     encode.meter.end(began)
-    encode.finishSpan(peakMemory: budget.peak)
   }
+
+  /// Ends the last of the spans, once its time is settled.
+  func finishSpan() { encode.finishSpan(peakMemory: budget.peak) }
 
   /// What became of the rendition, complete but for how long the picture waited and took.
   func report(_ decode: borrowing DecodeStage) -> ProcessingReport {

@@ -25,6 +25,13 @@ package struct ImageInfo: Sendable, Hashable {
   }
 
   init(_ plan: Plan) {
+    guard plan.passage == .decoded else {
+      self = plan.input
+      size = plan.outputSize
+      orientation = Orientation.up.rawValue
+      frameCount = 1
+      return
+    }
     format = plan.encoder.format.rawValue
     size = plan.outputSize
     orientation = Orientation.up.rawValue
@@ -51,4 +58,6 @@ package struct ProcessingReport: Sendable, Hashable {
   /// The most bytes that the picture's budget held at once.
   package var peakMemoryByteCount: UInt64
   package var warnings: [String]
+  /// The picture was not decoded: its compressed data were passed on, or turned without loss.
+  package var isPassedThrough = false
 }

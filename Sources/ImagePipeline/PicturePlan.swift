@@ -5,7 +5,7 @@ package struct PicturePlan: Sendable {
   /// In the order in which they were asked for; of those that can't be made, why.
   package let renditions: [Result<Plan, PipelineError>]
   /// An upper bound of what the picture will charge to its budget: its decoder once, and the stages of each rendition.
-  package let workingSetByteCount: UInt64
+  package internal(set) var workingSetByteCount: UInt64
 
   /// - `decodeByteCount`: the decoder's share, at the scale that all plans have.
   init(_ renditions: [Result<Plan, PipelineError>], decodeByteCount: UInt64) {
@@ -21,6 +21,9 @@ package struct PicturePlan: Sendable {
     renditions = [.success(plan)]
     workingSetByteCount = plan.workingSetByteCount
   }
+
+  /// The plan of a picture that is not decoded.
+  var passedThrough: Plan? { plans.first.flatMap { $0.passage == .decoded ? nil : $0 } }
 
   /// The plans of those that can be made.
   package var plans: [Plan] {

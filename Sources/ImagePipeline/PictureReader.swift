@@ -10,6 +10,8 @@ package struct PictureReader: ~Copyable {
   // Bytes held only while there are too few of them to name the format.
   private var prefix: [UInt8] = []
   private var decoder: Decoder?
+  // Follows the header, for the case that the picture need not be decoded.
+  private var rewriter: Rewriter?
   private(set) var inputByteCount: UInt64 = 0
 
   package init(limits: PictureLimits) {
@@ -38,9 +40,13 @@ package struct PictureReader: ~Copyable {
       return (progress.value, progress.consumedByteCount)
     }
     inputByteCount += UInt64(count)
+    note(rest.extracting(first: count))
     if isComplete { header = try withDecoder { (decoder) in decoder.header } }
     return (isComplete, consumed + count)
   }
+
+  /// The bytes that the reader holds.
+  package var heldByteCount: Int { budget.used }
 
   /// What the file says of its picture; `nil` until the header is complete.
   private(set) var header: ImageHeader?
@@ -54,19 +60,37 @@ package struct PictureReader: ~Copyable {
     return decoder
   }
 
+  /// The rewriter, started as the plan says, which has taken over what the decoder held.
+  consuming func startRewriter(_ plan: Plan) throws(PipelineError) -> Rewriter {
+    guard let decoder = decoder.take(), var rewriter = rewriter.take() else { throw .unfinishedHeader }
+    do { try rewriter.start(decoder, orientation: plan.orientation, exif: plan.encoder.exif) } catch {
+      throw PipelineError(error)
+    }
+    return rewriter
+  }
+
   /// The plan for this picture with one result.
   ///
   /// Legal once the header is complete.
+  /// - `followingByteCount`: how many bytes of the picture were not consumed, where that is known.
   /// - Throws: `invalidField`, `unservedField`, `limitExceeded` as `Plan.init` does.
-  package mutating func plan(_ configuration: ProcessingConfiguration) throws(PipelineError) -> Plan {
-    try plan([configuration]).renditions[0].get()
+  package mutating func plan(
+    _ configuration: ProcessingConfiguration, followingByteCount: Int? = nil
+  ) throws(PipelineError) -> Plan {
+    let picture = try plan([configuration], followingByteCount: followingByteCount)
+    var plan = try picture.renditions[0].get()
+    plan.workingSetByteCount = picture.workingSetByteCount
+    return plan
   }
 
   /// The plan for this picture with a result for each configuration.
   ///
   /// It is decoded at the scale that the most demanding of them needs. Legal once the header is complete.
+  /// - `followingByteCount`: how many bytes of the picture were not consumed, where that is known.
   /// - Throws: `limitExceeded` when there is no room for all that could be made.
-  package mutating func plan(_ configurations: [ProcessingConfiguration]) throws(PipelineError) -> PicturePlan {
+  package mutating func plan(
+    _ configurations: [ProcessingConfiguration], followingByteCount: Int? = nil
+  ) throws(PipelineError) -> PicturePlan {
     guard let header else { throw .unfinishedHeader }
     let drafts = configurations.map { configuration in
       Result { () throws(PipelineError) in try PlanDraft(configuration, of: header) }
@@ -81,24 +105,53 @@ package struct PictureReader: ~Copyable {
     let plans = drafts.map { draft in
       draft.flatMap { draft in
         Result { () throws(PipelineError) in
-          let plan = try Plan(
+          try Plan(
             header: header, orientation: draft.orientation, framing: draft.framing, decodeScale: scale,
             decodeByteCount: decodeByteCount, configuration: draft.configuration)
-          try check(plan.workingSetByteCount)
-          return plan
         }
       }
     }
-    let plan = PicturePlan(plans, decodeByteCount: decodeByteCount)
-    try check(plan.workingSetByteCount)
+    var plan = PicturePlan(plans, decodeByteCount: decodeByteCount)
+    // What is decoded for others is decoded for all.
+    if plans.count == 1, case .success(var only) = plans[0] {
+      try choosePassage(&only, header, configurations[0], followingByteCount.map { inputByteCount + UInt64($0) })
+      plan = PicturePlan(only)
+    }
+    // A header may have taken more than what comes after it.
+    plan.workingSetByteCount = max(plan.workingSetByteCount, UInt64(budget.peak))
+    guard plan.workingSetByteCount <= UInt64(limits.memory) else {
+      throw PipelineError(
+        exceeding: "picture_memory_limit", limit: UInt64(limits.memory), value: plan.workingSetByteCount,
+        unit: "bytes of memory")
+    }
     return plan
   }
 
-  private func check(_ workingSetByteCount: UInt64) throws(PipelineError) {
-    guard workingSetByteCount > UInt64(limits.memory) else { return }
-    throw PipelineError(
-      exceeding: "picture_memory_limit", limit: UInt64(limits.memory), value: workingSetByteCount,
-      unit: "bytes of memory")
+  /// Plans not to decode the picture where that serves as well, and there is memory for it.
+  private mutating func choosePassage(
+    _ plan: inout Plan, _ header: ImageHeader, _ configuration: ProcessingConfiguration, _ fileByteCount: UInt64?
+  ) throws(PipelineError) {
+    guard let rewriter = rewriter.take() else { return }
+    let (orientation, exif) = (plan.orientation, plan.encoder.exif)
+    let (survey, byteCount) = try withDecoder { decoder in
+      (
+        rewriter.survey(decoder),
+        rewriter.estimatedByteCount(decoder, orientation: orientation, exif: exif)
+      )
+    }
+    let passage = Passage(
+      plan: plan, header: header, configuration: configuration, survey: survey, byteCount: fileByteCount)
+    if passage != .decoded, byteCount <= passage.largestByteCount(memory: limits.memory) {
+      plan.passage = passage
+      plan.workingSetByteCount = byteCount
+      self.rewriter = consume rewriter
+    }
+  }
+
+  private mutating func note(_ bytes: RawSpan) {
+    guard var lent = rewriter.take() else { return }
+    lent.note(bytes)
+    rewriter = consume lent
   }
 
   private mutating func sniff(_ bytes: RawSpan, isLast: Bool, consumed: inout Int) throws(PipelineError) -> Bool {
@@ -121,9 +174,10 @@ package struct PictureReader: ~Copyable {
     guard format.isDecodable else {
       throw PipelineError(.unsupportedImage, "pictures of format \(format.rawValue) are not decoded by this worker")
     }
-    do { decoder = try Decoder(format: format, limits: limits.codec, budget: budget) } catch {
-      throw PipelineError(error)
-    }
+    do {
+      decoder = try Decoder(format: format, limits: limits.codec, budget: budget)
+      if format.isRewritable { rewriter = try Rewriter(format: format, limits: limits.codec, budget: budget) }
+    } catch { throw PipelineError(error) }
     return true
   }
 
@@ -133,6 +187,7 @@ package struct PictureReader: ~Copyable {
       let progress = try decoder.readHeader(bytes.span.bytes, isLast: isLast)
       return (progress.value, progress.consumedByteCount)
     }
+    note(bytes.span.bytes.extracting(first: count))
     prefix.removeFirst(count)
     if isComplete { header = try withDecoder { (decoder) in decoder.header } }
     return isComplete

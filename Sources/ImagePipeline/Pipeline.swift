@@ -23,6 +23,9 @@ package struct Pipeline: ~Copyable {
   private var renditions: [Rendition]
   private var workingCount: Int
   private let cancellation: Cancellation
+  private var clock: WorkClock
+  // What libheif's decoders and encoders do on threads of their own is their stages' work too.
+  private let hasThreads: Bool
 
   /// Turns a reader whose header is complete into the pipeline of its picture.
   ///
@@ -33,10 +36,11 @@ package struct Pipeline: ~Copyable {
     _ reader: consuming PictureReader, plan: PicturePlan, renditionIDs: [String] = [], cancellation: Cancellation,
     tracing: TraceTarget = TraceTarget()
   ) throws(PipelineError) {
+    let clock = WorkClock()
     let budget = reader.budget
     let decode = try DecodeStage(reader, plans: plan.plans, tracing: tracing)
     var renditions: [Rendition] = []
-    workingCount = 0
+    var workingCount = 0
     for (index, plan) in plan.renditions.enumerated() {
       let tracing = tracing.of(rendition: renditionIDs.isEmpty ? nil : renditionIDs[index])
       do throws(PipelineError) {
@@ -49,7 +53,20 @@ package struct Pipeline: ~Copyable {
     }
     self.decode = decode
     self.renditions = renditions
+    self.workingCount = workingCount
     self.cancellation = cancellation
+    self.clock = clock
+    hasThreads = plan.plans.contains { plan in
+      [plan.input.format, plan.outputInfo.format].contains { $0 == "avif" || $0 == "heic" }
+    }
+    settle()
+  }
+
+  /// Takes from the stages' times those in which this thread waited for a CPU.
+  private mutating func settle() {
+    let share = hasThreads ? 1 : clock.share()
+    decode.meter.settle(share)
+    for rendition in renditions { if case .working(let branch) = rendition { branch.settle(share) } }
   }
 
   /// Takes the next bytes of the picture and gives what they complete of the results.
@@ -60,17 +77,25 @@ package struct Pipeline: ~Copyable {
   package mutating func push(
     _ bytes: RawSpan, isLast: Bool, output: (_ rendition: Int, RawSpan) -> Void
   ) throws(PipelineError) -> Bool {
+    clock.begin()
+    try pushRows(bytes, isLast: isLast, output)
+    settle()
+    if workingCount == 0 { decode.finish() }
+    return workingCount == 0
+  }
+
+  private mutating func pushRows(
+    _ bytes: RawSpan, isLast: Bool, _ output: (Int, RawSpan) -> Void
+  ) throws(PipelineError) {
     var consumed = 0
     while workingCount > 0 {
       try cancellation.check()
       switch try decode.read(bytes.extracting(droppingFirst: consumed), isLast: isLast, consumed: &consumed) {
-      case .needsInput: return false
+      case .needsInput: return
       case .stripReady: try passStrip(output)
       case .done: try finishAll(output)
       }
     }
-    decode.finish()
-    return true
   }
 
   /// What became of a rendition, by its place in the plan.
@@ -92,6 +117,7 @@ package struct Pipeline: ~Copyable {
 
   private mutating func finishAll(_ output: (Int, RawSpan) -> Void) throws(PipelineError) {
     // Its time and its span end with the last row.
+    settle()
     decode.finish()
     for index in renditions.indices {
       guard case .working(let branch) = renditions[index] else { continue }
@@ -107,7 +133,10 @@ package struct Pipeline: ~Copyable {
   private mutating func finish(
     _ index: Int, _ branch: Branch, _ output: (Int, RawSpan) -> Void
   ) throws(PipelineError) {
+    settle()
     try branch.finish(cancellation) { output(index, $0) }
+    settle()
+    branch.finishSpan()
     renditions[index] = .ended(.finished(branch.report(decode)))
     workingCount -= 1
   }
@@ -117,40 +146,5 @@ package struct Pipeline: ~Copyable {
     try cancellation.check()
     renditions[index] = .ended(.failed(error))
     workingCount -= 1
-  }
-}
-
-/// Pictures with one result.
-extension Pipeline {
-  /// Turns a reader whose header is complete into the pipeline of its picture.
-  package init(
-    _ reader: consuming PictureReader, plan: Plan, cancellation: Cancellation, tracing: TraceTarget = TraceTarget()
-  ) throws(PipelineError) {
-    try self.init(reader, plan: PicturePlan(plan), cancellation: cancellation, tracing: tracing)
-  }
-
-  /// Takes the next bytes of the picture and gives what they complete of the result.
-  /// - `isLast`: no byte follows these.
-  /// - `output`: called with compressed bytes, which are lent for the call.
-  /// - Returns: whether the result is complete. Bytes after a complete picture are ignored.
-  /// - Throws: `corruptImage`, `truncatedImage`, `limitExceeded`, `cancelled`.
-  package mutating func push(
-    _ bytes: RawSpan, isLast: Bool, output: (RawSpan) -> Void
-  ) throws(PipelineError) -> Bool {
-    let isDone = try push(bytes, isLast: isLast) { _, compressed in output(compressed) }
-    if case .failed(let error) = outcome(of: 0) { throw error }
-    return isDone
-  }
-
-  /// What became of the picture.
-  ///
-  /// Legal once `push` returned true.
-  /// - `queued`: how long the picture waited for admission.
-  /// - `total`: from the first byte to the last.
-  package func report(queued: Duration, total: Duration) -> ProcessingReport {
-    guard case .finished(var report) = outcome(of: 0) else { preconditionFailure("the picture has no report yet") }
-    report.timings.queued = queued
-    report.timings.total = total
-    return report
   }
 }

@@ -112,6 +112,10 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   ///
   /// Default: no.
   package var tolerateTruncation: Bool?
+  /// Whether a picture is decoded and encoded even where it could be passed on as it is, or turned without loss.
+  ///
+  /// Default: no.
+  package var alwaysEncode: Bool?
   /// Applied in this order, after the resize; at most `Filter.largestChainCount`.
   ///
   /// Default: none.
@@ -122,7 +126,8 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     preferredFormat: OutputFormat? = nil, resizeMode: ResizeMode? = nil, allowUpscale: Bool? = nil,
     gravity: Gravity? = nil, focusPoint: Point? = nil, crop: Crop? = nil, pad: Bool? = nil, rotation: Int? = nil,
     flipHorizontal: Bool? = nil, flipVertical: Bool? = nil, background: Color? = nil, maxBytes: UInt64? = nil,
-    metadata: MetadataPolicy? = nil, tolerateTruncation: Bool? = nil, filters: [Filter]? = nil
+    metadata: MetadataPolicy? = nil, tolerateTruncation: Bool? = nil, alwaysEncode: Bool? = nil,
+    filters: [Filter]? = nil
   ) {
     self.maxWidth = maxWidth
     self.maxHeight = maxHeight
@@ -142,6 +147,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     self.maxBytes = maxBytes
     self.metadata = metadata
     self.tolerateTruncation = tolerateTruncation
+    self.alwaysEncode = alwaysEncode
     self.filters = filters
   }
 
@@ -169,6 +175,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     override(\.maxBytes)
     override(\.metadata)
     override(\.tolerateTruncation)
+    override(\.alwaysEncode)
     override(\.filters)
     return merged
   }

@@ -19,15 +19,22 @@ struct Picture: ~Copyable {
   private let tracing: TraceTarget
   private var reader: PictureReader?
   private var plan: PicturePlan?
-  private var pipeline: Pipeline?
+  private var path: PicturePath?
   private var reservation: Reservation?
+  // Of more than a header's bytes, until there is a plan.
+  private var hold: Hold
   private var outputs: [OutputChunks]
   // Those whose end was taken.
   private var isEnded: [Bool]
 
+  /// What readers of formats with their header in front hold; not counted.
+  private static let headerByteCount = 256 * 1024
+
   init(
-    renditions: [Rendition], limits: WorkerLimits, cancellation: Cancellation, tracing: TraceTarget
+    renditions: [Rendition], limits: WorkerLimits, memory: MemoryBudget, cancellation: Cancellation,
+    tracing: TraceTarget
   ) {
+    hold = Hold(budget: memory)
     self.renditions = renditions
     outputs = renditions.map { _ in OutputChunks() }
     isEnded = renditions.map { _ in false }
@@ -37,27 +44,43 @@ struct Picture: ~Copyable {
   }
 
   /// Takes the next bytes of the picture.
+  ///
   /// - `isLast`: no byte follows these.
-  mutating func push(_ bytes: Data, isLast: Bool) throws(PipelineError) -> Outcome {
-    guard pipeline == nil else {
-      let isDone = try pipeline!.push(bytes.bytes, isLast: isLast) { outputs[$0].append($1) }
-      return isDone ? .finished : .needsInput
-    }
+  /// - `followingByteCount`: how many bytes follow, where it is known.
+  mutating func push(
+    _ bytes: Data, isLast: Bool, followingByteCount: Int? = nil
+  ) throws(PipelineError) -> Outcome {
+    if path != nil { return try pass(bytes, isLast: isLast) }
     let (isComplete, consumed) = try reader!.push(bytes.bytes, isLast: isLast)
+    try countHeld()
     guard isComplete else { return .needsInput }
-    let plan = try reader!.plan(renditions.map(\.configuration))
+    var following = isLast ? 0 : followingByteCount
+    if let count = following { following = bytes.count - consumed + count }
+    let plan = try reader!.plan(renditions.map(\.configuration), followingByteCount: following)
     self.plan = plan
     return .planned(plan, consumedByteCount: consumed)
+  }
+
+  private mutating func countHeld() throws(PipelineError) {
+    let byteCount = reader?.heldByteCount ?? 0
+    if byteCount > Self.headerByteCount { try hold.grow(to: byteCount) }
+  }
+
+  /// Takes the next bytes of the picture once it was started.
+  private mutating func pass(_ bytes: Data, isLast: Bool) throws(PipelineError) -> Outcome {
+    let isDone = try path!.push(bytes.bytes, isLast: isLast) { outputs[$0].append($1) }
+    return isDone ? .finished : .needsInput
   }
 
   /// Begins decoding, with the memory that the plan asks for set aside.
   mutating func start(_ reservation: consuming Reservation) throws(PipelineError) {
     self.reservation = consume reservation
+    hold.release()  // what is held is part of what the plan asked for
     guard let reader = reader.take(), let plan else {
       throw PipelineError(.internalDefect, "a picture was started before its header was complete")
     }
     let ids = renditions.contains { $0.index != nil } ? renditions.map(\.id) : []
-    pipeline = try Pipeline(reader, plan: plan, renditionIDs: ids, cancellation: cancellation, tracing: tracing)
+    path = try PicturePath(reader, plan: plan, renditionIDs: ids, cancellation: cancellation, tracing: tracing)
   }
 
   /// A rendition's compressed bytes that are ready, in chunks that fit a message.
@@ -72,7 +95,7 @@ struct Picture: ~Copyable {
 
   private func end(of index: Int) -> Result<ProcessingReport, PipelineError>? {
     if case .failure(let error) = plan?.renditions[index] { return .failure(error) }
-    return switch pipeline?.outcome(of: index) {
+    return switch path?.outcome(of: index) {
     case .finished(let report): .success(report)
     case .failed(let error): .failure(error)
     case .working, nil: nil

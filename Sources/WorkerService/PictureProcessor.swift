@@ -46,7 +46,7 @@ struct PictureProcessor: Sendable {
 
   private func work(nextBytes: () async throws -> (bytes: Data, isLast: Bool)) async throws {
     var picture = Picture(
-      renditions: renditions, limits: environment.limits, cancellation: cancellation,
+      renditions: renditions, limits: environment.limits, memory: environment.memory, cancellation: cancellation,
       tracing: TraceTarget(tracer: environment.tracer))
     var progress = Progress()
     while true {
@@ -56,7 +56,8 @@ struct PictureProcessor: Sendable {
         let window = rest.prefix(Self.windowByteCount)
         let isLastWindow = isLast && window.count == rest.count
         isPlanned = false
-        switch try picture.push(window, isLast: isLastWindow) {
+        let following = isLast ? rest.count - window.count : nil
+        switch try picture.push(window, isLast: isLastWindow, followingByteCount: following) {
         case .needsInput: rest = rest.dropFirst(window.count)
         case .planned(let plan, let consumedByteCount):
           try await start(&picture, plan, &progress)

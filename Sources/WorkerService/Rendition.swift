@@ -30,17 +30,20 @@ struct RenditionError: Error {
 extension WorkerEnvironment {
   /// What a request asks for.
   /// - Throws: `PipelineError`, or `RenditionError` of one.
-  func renditions(of request: some PictureRequest) throws -> [Rendition] {
+  func renditions(of request: some ResultRequest) throws -> [Rendition] {
     guard !request.renditions.isEmpty else {
       let configuration = try configuration(preset: request.preset, overrides: request.configuration)
       return [Rendition(index: nil, id: "", configuration: configuration)]
     }
-    for (field, isSet) in [("preset", !request.preset.isEmpty), ("configuration", request.hasConfiguration)] where isSet {
-      throw PipelineError(.invalidField, "\(field) must not be set beside renditions, which have their own", field: field)
+    for (field, isSet) in [("preset", !request.preset.isEmpty), ("configuration", request.hasConfiguration)] where isSet
+    {
+      throw PipelineError(
+        .invalidField, "\(field) must not be set beside renditions, which have their own", field: field)
     }
     guard request.renditions.count <= Rendition.largestCount else {
       throw PipelineError(
-        .invalidField, "renditions has \(request.renditions.count) entries; at most \(Rendition.largestCount) are taken",
+        .invalidField,
+        "renditions has \(request.renditions.count) entries; at most \(Rendition.largestCount) are taken",
         field: "renditions")
     }
     var ids: Set<String> = []
@@ -70,12 +73,12 @@ extension Rendition {
 }
 
 /// The part of a request that says what to make of a picture.
-protocol PictureRequest {
+protocol ResultRequest {
   var preset: String { get }
   var configuration: Imageworker_V1_ProcessingConfiguration { get }
   var hasConfiguration: Bool { get }
   var renditions: [Imageworker_V1_Rendition] { get }
 }
 
-extension Imageworker_V1_ProcessImageRequest: PictureRequest {}
-extension Imageworker_V1_BatchItemStart: PictureRequest {}
+extension Imageworker_V1_ProcessImageRequest: ResultRequest {}
+extension Imageworker_V1_BatchItemStart: ResultRequest {}

@@ -29,6 +29,7 @@ extension ProcessingConfiguration {
       maxBytes: wire.hasMaxBytes ? wire.maxBytes : nil,
       metadata: wire.hasMetadata ? try MetadataPolicy.read(wire.metadata) : nil,
       tolerateTruncation: wire.hasTolerateTruncation ? wire.tolerateTruncation : nil,
+      alwaysEncode: wire.hasAlwaysEncode ? wire.alwaysEncode : nil,
       filters: wire.filters.isEmpty ? nil : wire.filters.map(Filter.init))
     // Checked before the preset is applied, so that a value out of range is named even where another would hide it.
     try validate(partial: true)
@@ -170,6 +171,7 @@ extension Imageworker_V1_ProcessingConfiguration {
     if let bytes = configuration.maxBytes { maxBytes = bytes }
     if let policy = configuration.metadata { metadata = policy.wire }
     if let isTolerant = configuration.tolerateTruncation { tolerateTruncation = isTolerant }
+    if let isForced = configuration.alwaysEncode { alwaysEncode = isForced }
     filters = (configuration.filters ?? []).map(Imageworker_V1_Filter.init)
     if let color = configuration.background {
       background.red = UInt32(color.red)

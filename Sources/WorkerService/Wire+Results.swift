@@ -28,6 +28,7 @@ extension Imageworker_V1_ProcessingReport {
     timings = Imageworker_V1_StageTimings(report.timings)
     peakMemoryBytes = report.peakMemoryByteCount
     warnings = report.warnings
+    passthrough = report.isPassedThrough
     self.traceID = traceID ?? ""
   }
 }

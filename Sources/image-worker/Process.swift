@@ -40,7 +40,7 @@ struct Process: AsyncParsableCommand {
     let directory = FilePath(output)
     try FileSystem.makeDirectory(directory)
     guard let traceOut else { return try process(configuration, directory, trace: nil) }
-    try StageTrace.write(to: FilePath(traceOut)) { try process(configuration, directory, trace: $0) }
+    try await StageTrace.write(to: FilePath(traceOut)) { try process(configuration, directory, trace: $0) }
   }
 
   private func process(_ configuration: ProcessingConfiguration, _ directory: FilePath, trace: StageTrace?) throws {
@@ -92,6 +92,8 @@ struct ConfigurationOptions: ParsableArguments {
   var keepCopyright = false
   @Flag(help: "Deliver what there is of a picture that ends early.")
   var tolerateTruncation = false
+  @Flag(help: "Encode even a picture that could be passed on as it is.")
+  var alwaysEncode = false
   @Option(
     name: .customLong("filter"),
     help: ArgumentHelp(
@@ -104,7 +106,8 @@ struct ConfigurationOptions: ParsableArguments {
     ProcessingConfiguration(
       maxWidth: maxWidth, maxHeight: maxHeight, compressionQuality: quality, scaleFactor: scaleFactor,
       preferredFormat: format, allowUpscale: allowUpscale ? true : nil, metadata: keepCopyright ? .keepCopyright : nil,
-      tolerateTruncation: tolerateTruncation ? true : nil, filters: filters.isEmpty ? nil : filters)
+      tolerateTruncation: tolerateTruncation ? true : nil, alwaysEncode: alwaysEncode ? true : nil,
+      filters: filters.isEmpty ? nil : filters)
   }
 }
 

@@ -7,17 +7,18 @@ import Tracing
 
 @Suite("Several renditions of one picture")
 struct RenditionTests {
-  /// Of full quality and hardly smaller than the picture, so that all are decoded at full size, alone too.
+  /// Of full quality and hardly smaller than the picture, so that most are decoded at full size, alone too.
   private static let fullSize = [
-    ProcessingConfiguration(maxWidth: 100, compressionQuality: 1, preferredFormat: .png),
-    ProcessingConfiguration(compressionQuality: 1, preferredFormat: .jpeg),
+    ProcessingConfiguration(maxWidth: 100, compressionQuality: 1, preferredFormat: .png, alwaysEncode: true),
+    ProcessingConfiguration(compressionQuality: 1, preferredFormat: .jpeg, alwaysEncode: true),
     ProcessingConfiguration(
       maxWidth: 100, maxHeight: 100, compressionQuality: 1, preferredFormat: .webp, allowUpscale: true, pad: true,
-      rotation: 90, flipVertical: true),
+      rotation: 90, flipVertical: true, alwaysEncode: true),
     ProcessingConfiguration(
       preferredFormat: .jpeg, crop: Crop(unit: .fractions, x: 0.25, y: 0, width: 0.5, height: 0.25)),
     ProcessingConfiguration(
       maxWidth: 90, preferredFormat: .png,
+      alwaysEncode: true,
       filters: [
         Filter(name: "sepia", intensity: 1, parameters: [:]), Filter(name: "blur", intensity: 1, parameters: [:]),
       ]),
@@ -33,7 +34,9 @@ struct RenditionTests {
         let (together, report) = try result.get()
         #expect(report.peakMemoryByteCount <= plan.workingSetByteCount)
         let alone = try process(bytes, configuration)
-        guard try plan.renditions[index].get().decodeScale == alonePlan(bytes, configuration).decodeScale else { continue }
+        guard try plan.renditions[index].get().decodeScale == alonePlan(bytes, configuration).decodeScale else {
+          continue
+        }
         #expect(together == alone.bytes, "rendition \(index)")
         #expect(report.output == alone.report.output && report.warnings == alone.report.warnings)
         #expect(report.outputByteCount == UInt64(together.count))
@@ -75,14 +78,16 @@ struct RenditionTests {
       #expect(error.code == .invalidField && error.field == "crop.x")
     }
 
-    let strict = ProcessingConfiguration(preferredFormat: .jpeg)
+    let strict = ProcessingConfiguration(preferredFormat: .jpeg, alwaysEncode: true)
     var tolerant = strict
     tolerant.tolerateTruncation = true
     let top = ProcessingConfiguration(
       preferredFormat: .png, crop: Crop(unit: .pixels, x: 0, y: 0, width: 100, height: 20))
     let cut = Array(bytes.prefix(bytes.count * 3 / 4))
     let (_, ends) = try process(cut, [strict, tolerant, top])
-    guard case .failure(let error) = ends[0] else { throw PipelineError(.internalDefect, "the strict one has a result") }
+    guard case .failure(let error) = ends[0] else {
+      throw PipelineError(.internalDefect, "the strict one has a result")
+    }
     #expect(error.code == .truncatedImage)
     #expect(try ends[1].get().bytes == (try process(cut, tolerant).bytes))
     // Its rows were all there, and the decoder was stopped by nobody.

@@ -81,7 +81,8 @@ struct RenditionTests {
         ])
         #expect(try items["x"]?.errors.first?.reasonAndField.last == "start.\(field)" && items.count == 1)
       }
-      let sixteen = try await client.processRenditions(Self.request((0..<16).map { .named("\($0)", preset: "favicon") }))
+      let sixteen = try await client.processRenditions(
+        Self.request((0..<16).map { .named("\($0)", preset: "favicon") }))
       #expect(sixteen.count == 16 && Set(sixteen.values.map(\.bytes)).count == 1)
     }
   }
@@ -90,7 +91,9 @@ struct RenditionTests {
   func errors() async throws {
     let registry = MetricRegistry()
     try await withWorker(metrics: registry) { client, environment in
-      let outside = Imageworker_V1_Rendition.named("outside") { $0.crop = .with { ($0.x, $0.width, $0.height) = (500, 9, 9) } }
+      let outside = Imageworker_V1_Rendition.named("outside") {
+        $0.crop = .with { ($0.x, $0.width, $0.height) = (500, 9, 9) }
+      }
       let all = try await client.processRenditions(
         Self.request([.named("a", preset: "favicon"), outside, .named("b", preset: "preview")]))
       #expect(all["a"]?.report != nil && all["b"]?.report != nil && all["a"]?.errors.isEmpty == true)

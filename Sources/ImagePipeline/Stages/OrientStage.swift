@@ -32,12 +32,13 @@ struct OrientStage {
     } catch { throw PipelineError(error) }
   }
 
-  /// What this stage charges for a result of `size` as stored.
-  static func estimatedByteCount(size: PixelSize, orientation: Orientation, pixelFormat: PixelFormat) -> Int {
-    switch orientation {
-    case .up: 0
-    case .mirrored: size.width * mirroredRowCount * pixelFormat.pixelByteCount * pixelFormat.planeCount
-    default: size.pixelCount * pixelFormat.pixelByteCount * pixelFormat.planeCount
+  /// What this stage charges.
+  static func estimatedByteCount(_ plan: Plan) -> Int {
+    guard plan.orientation != .up else { return 0 }
+    let format = plan.encoder.pixelFormat
+    let sizes = planeSizes(plan.storedOutputSize, format: format, subsampling: plan.encoder.subsampling)
+    return sizes.reduce(0) { sum, size in
+      sum + size.width * (plan.orientation == .mirrored ? mirroredRowCount : size.height) * format.pixelByteCount
     }
   }
 

@@ -882,6 +882,15 @@ public nonisolated struct Imageworker_V1_ProcessingConfiguration: @unchecked Sen
   /// Clears the value of `flipVertical`. Subsequent reads from it will return its default value.
   public mutating func clearFlipVertical() {_uniqueStorage()._flipVertical = nil}
 
+  public var alwaysEncode: Bool {
+    get {_storage._alwaysEncode ?? false}
+    set {_uniqueStorage()._alwaysEncode = newValue}
+  }
+  /// Returns true if `alwaysEncode` has been explicitly set.
+  public var hasAlwaysEncode: Bool {_storage._alwaysEncode != nil}
+  /// Clears the value of `alwaysEncode`. Subsequent reads from it will return its default value.
+  public mutating func clearAlwaysEncode() {_uniqueStorage()._alwaysEncode = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -2008,7 +2017,7 @@ nonisolated extension Imageworker_V1_ImageInfo: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessingConfiguration"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{4}\u{2}always_encode\0")
 
   fileprivate class _StorageClass {
     var _maxWidth: UInt32? = nil
@@ -2033,6 +2042,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
     var _rotation: UInt32? = nil
     var _flipHorizontal: Bool? = nil
     var _flipVertical: Bool? = nil
+    var _alwaysEncode: Bool? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -2065,6 +2075,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       _rotation = source._rotation
       _flipHorizontal = source._flipHorizontal
       _flipVertical = source._flipVertical
+      _alwaysEncode = source._alwaysEncode
     }
   }
 
@@ -2105,6 +2116,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         case 21: try { try decoder.decodeSingularUInt32Field(value: &_storage._rotation) }()
         case 22: try { try decoder.decodeSingularBoolField(value: &_storage._flipHorizontal) }()
         case 23: try { try decoder.decodeSingularBoolField(value: &_storage._flipVertical) }()
+        case 25: try { try decoder.decodeSingularBoolField(value: &_storage._alwaysEncode) }()
         default: break
         }
       }
@@ -2183,6 +2195,9 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       try { if let v = _storage._flipVertical {
         try visitor.visitSingularBoolField(value: v, fieldNumber: 23)
       } }()
+      try { if let v = _storage._alwaysEncode {
+        try visitor.visitSingularBoolField(value: v, fieldNumber: 25)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -2214,6 +2229,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         if _storage._rotation != rhs_storage._rotation {return false}
         if _storage._flipHorizontal != rhs_storage._flipHorizontal {return false}
         if _storage._flipVertical != rhs_storage._flipVertical {return false}
+        if _storage._alwaysEncode != rhs_storage._alwaysEncode {return false}
         return true
       }
       if !storagesAreEqual {return false}
