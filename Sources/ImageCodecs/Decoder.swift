@@ -92,7 +92,7 @@ package struct Decoder: ~Copyable {
   /// A conversion of the picture's colours to sRGB, for rows of `format`; `nil` where there is nothing to convert, and
   /// where the profile turns out to be of no use, of which the header then warns.
   ///
-  /// Legal once, when the header is complete. The profile's bytes are given back.
+  /// Legal from when the header is complete until `start`, which gives the profile's bytes back.
   /// - Throws: `outOfMemory` when the budget has no room.
   package mutating func makeColorConversion(of format: PixelFormat) throws(CodecError) -> ColorConversion? {
     guard let pixels = format.handle else {

@@ -1,33 +1,72 @@
-/// The way of one picture to its result, as its plan says: through a `Pipeline`, or past it.
+/// The way of one picture to its results, as its plan says: through a `Pipeline`, or past it.
 ///
 /// Used as a `Pipeline` is.
 package struct PicturePath: ~Copyable {
   // One of the two is there.
   private var pipeline: Pipeline?
   private var rewrite: RewriteStage?
+  private var isRewritten = false
 
-  /// Turns a reader whose header is complete into the path of its picture.
+  /// As `Pipeline.init`.
   package init(
-    _ reader: consuming PictureReader, plan: Plan, cancellation: Cancellation, tracing: TraceTarget = TraceTarget()
+    _ reader: consuming PictureReader, plan: PicturePlan, renditionIDs: [String] = [], cancellation: Cancellation,
+    tracing: TraceTarget = TraceTarget()
   ) throws(PipelineError) {
-    if plan.passage == .decoded {
-      pipeline = try Pipeline(reader, plan: plan, cancellation: cancellation, tracing: tracing)
+    if let passed = plan.passedThrough {
+      rewrite = try RewriteStage(reader, plan: passed, cancellation: cancellation, tracing: tracing)
     } else {
-      rewrite = try RewriteStage(reader, plan: plan, cancellation: cancellation, tracing: tracing)
+      pipeline = try Pipeline(
+        reader, plan: plan, renditionIDs: renditionIDs, cancellation: cancellation, tracing: tracing)
     }
   }
 
   /// As `Pipeline.push`.
   package mutating func push(
-    _ bytes: RawSpan, isLast: Bool, output: (RawSpan) -> Void
+    _ bytes: RawSpan, isLast: Bool, output: (_ rendition: Int, RawSpan) -> Void
   ) throws(PipelineError) -> Bool {
     if pipeline != nil { return try pipeline!.push(bytes, isLast: isLast, output: output) }
-    return try rewrite!.push(bytes, isLast: isLast, output: output)
+    isRewritten = try rewrite!.push(bytes, isLast: isLast) { output(0, $0) }
+    return isRewritten
   }
 
-  /// As `Pipeline.report`.
+  /// As `Pipeline.outcome`.
+  package func outcome(of index: Int) -> Pipeline.Outcome {
+    if pipeline != nil { return pipeline!.outcome(of: index) }
+    return isRewritten ? .finished(rewrite!.report(queued: .zero, total: .zero)) : .working
+  }
+}
+
+/// Pictures with one result.
+extension PicturePath {
+  /// Turns a reader whose header is complete into the path of its picture.
+  package init(
+    _ reader: consuming PictureReader, plan: Plan, cancellation: Cancellation, tracing: TraceTarget = TraceTarget()
+  ) throws(PipelineError) {
+    try self.init(reader, plan: PicturePlan(plan), cancellation: cancellation, tracing: tracing)
+  }
+
+  /// Takes the next bytes of the picture and gives what they complete of the result.
+  /// - `isLast`: no byte follows these.
+  /// - `output`: called with compressed bytes, which are lent for the call.
+  /// - Returns: whether the result is complete. Bytes after a complete picture are ignored.
+  /// - Throws: `corruptImage`, `truncatedImage`, `limitExceeded`, `cancelled`.
+  package mutating func push(
+    _ bytes: RawSpan, isLast: Bool, output: (RawSpan) -> Void
+  ) throws(PipelineError) -> Bool {
+    let isDone = try push(bytes, isLast: isLast) { _, compressed in output(compressed) }
+    if case .failed(let error) = outcome(of: 0) { throw error }
+    return isDone
+  }
+
+  /// What became of the picture.
+  ///
+  /// Legal once `push` returned true.
+  /// - `queued`: how long the picture waited for admission.
+  /// - `total`: from the first byte to the last.
   package func report(queued: Duration, total: Duration) -> ProcessingReport {
-    if pipeline != nil { return pipeline!.report(queued: queued, total: total) }
-    return rewrite!.report(queued: queued, total: total)
+    guard case .finished(var report) = outcome(of: 0) else { preconditionFailure("the picture has no report yet") }
+    report.timings.queued = queued
+    report.timings.total = total
+    return report
   }
 }

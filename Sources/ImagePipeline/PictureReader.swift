@@ -69,7 +69,7 @@ package struct PictureReader: ~Copyable {
     return rewriter
   }
 
-  /// The plan for this picture.
+  /// The plan for this picture with one result.
   ///
   /// Legal once the header is complete.
   /// - `followingByteCount`: how many bytes of the picture were not consumed, where that is known.
@@ -77,27 +77,46 @@ package struct PictureReader: ~Copyable {
   package mutating func plan(
     _ configuration: ProcessingConfiguration, followingByteCount: Int? = nil
   ) throws(PipelineError) -> Plan {
+    let picture = try plan([configuration], followingByteCount: followingByteCount)
+    var plan = try picture.renditions[0].get()
+    plan.workingSetByteCount = picture.workingSetByteCount
+    return plan
+  }
+
+  /// The plan for this picture with a result for each configuration.
+  ///
+  /// It is decoded at the scale that the most demanding of them needs. Legal once the header is complete.
+  /// - `followingByteCount`: how many bytes of the picture were not consumed, where that is known.
+  /// - Throws: `limitExceeded` when there is no room for all that could be made.
+  package mutating func plan(
+    _ configurations: [ProcessingConfiguration], followingByteCount: Int? = nil
+  ) throws(PipelineError) -> PicturePlan {
     guard let header else { throw .unfinishedHeader }
-    try configuration.validate()
-    let stored = PixelSize(width: header.width, height: header.height)
-    let orientation = header.orientation.turned(
-      quarters: (configuration.rotation ?? 0) / 90, flipsColumns: configuration.flipHorizontal ?? false,
-      flipsRows: configuration.flipVertical ?? false)
-    let framing = try Framing(shown: stored.turned(by: orientation), configuration: configuration)
-    let window = framing.window.pixelSize
-    let quality = configuration.compressionQuality ?? 1
-    let isTolerant = configuration.tolerateTruncation ?? false
+    let drafts = configurations.map { configuration in
+      Result { () throws(PipelineError) in try PlanDraft(configuration, of: header) }
+    }
+    let usable = drafts.compactMap { if case .success(let draft) = $0 { draft } else { nil } }
+    let isTolerant = usable.contains { $0.configuration.tolerateTruncation ?? false }
     let (scale, decodeByteCount) = try withDecoder { (decoder) throws(CodecError) in
-      let scale = Geometry.decodeScale(window: window, target: framing.pictureSize, scales: decoder.scales) { eighths in
-        Plan.smallestResidual(eighths: eighths, quality: quality)
-      }
+      let scales = decoder.scales
+      let scale = usable.map { $0.decodeScale(of: scales) }.max() ?? 8
       return (scale, try decoder.estimatedByteCount(scale: scale, toleratesTruncation: isTolerant))
     }
-    var plan = try Plan(
-      header: header, orientation: orientation, framing: framing, decodeScale: scale, decodeByteCount: decodeByteCount,
-      configuration: configuration)
-    let fileByteCount = followingByteCount.map { inputByteCount + UInt64($0) }
-    try choosePassage(&plan, header, configuration, fileByteCount)
+    let plans = drafts.map { draft in
+      draft.flatMap { draft in
+        Result { () throws(PipelineError) in
+          try Plan(
+            header: header, orientation: draft.orientation, framing: draft.framing, decodeScale: scale,
+            decodeByteCount: decodeByteCount, configuration: draft.configuration)
+        }
+      }
+    }
+    var plan = PicturePlan(plans, decodeByteCount: decodeByteCount)
+    // What is decoded for others is decoded for all.
+    if plans.count == 1, case .success(var only) = plans[0] {
+      try choosePassage(&only, header, configurations[0], followingByteCount.map { inputByteCount + UInt64($0) })
+      plan = PicturePlan(only)
+    }
     // A header may have taken more than what comes after it.
     plan.workingSetByteCount = max(plan.workingSetByteCount, UInt64(budget.peak))
     guard plan.workingSetByteCount <= UInt64(limits.memory) else {

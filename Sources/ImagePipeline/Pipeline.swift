@@ -1,165 +1,151 @@
 internal import ImageCodecs
 
-/// The way of one picture from its bytes to its compressed result, strip by strip.
+/// The way of one picture from its bytes to its compressed results, strip by strip.
 ///
-/// Bytes are pushed in, in any portions; compressed bytes come out during the same calls. At no time is the whole
-/// picture held, unless a stage that says so needs it. A pipeline that threw is over.
+/// Bytes are pushed in, in any portions; compressed bytes come out during the same calls. The picture is decoded once,
+/// and each strip passes through the branch of every rendition. At no time is the whole picture held, unless a stage that
+/// says so needs it. A pipeline that threw is over.
 package struct Pipeline: ~Copyable {
-  // The stages, in the order in which the data passes them.
-  private var decode: DecodeStage
-  private var resize: ResizeStage
-  private var color: ColorStage
-  private var profile: ProfileStage
-  private var filter: FilterStage
-  private var flatten: ColorStage
-  private var orient: OrientStage
-  private var pad: PadStage
-  private var encode: EncodeStage
+  /// What became of one rendition.
+  package enum Outcome: Sendable {
+    case working
+    /// The report lacks what only the caller knows: how long the picture waited, and how long it took.
+    case finished(ProcessingReport)
+    case failed(PipelineError)
+  }
 
-  package let plan: Plan
-  private let budget: PictureBudget
+  private enum Rendition {
+    case working(Branch)
+    case ended(Outcome)
+  }
+
+  private var decode: DecodeStage
+  private var renditions: [Rendition]
+  private var workingCount: Int
   private let cancellation: Cancellation
   private var clock: WorkClock
+  // What libheif's decoders and encoders do on threads of their own is their stages' work too.
+  private let hasThreads: Bool
 
   /// Turns a reader whose header is complete into the pipeline of its picture.
+  ///
+  /// - `plan`: at least one of its renditions can be made.
+  /// - `renditionIDs`: what traces call the renditions, in the plan's order; empty where there is but one result.
+  /// - Throws: an error of the picture; that of a rendition is its outcome.
   package init(
-    _ reader: consuming PictureReader, plan: Plan, cancellation: Cancellation, tracing: TraceTarget = TraceTarget()
+    _ reader: consuming PictureReader, plan: PicturePlan, renditionIDs: [String] = [], cancellation: Cancellation,
+    tracing: TraceTarget = TraceTarget()
   ) throws(PipelineError) {
     let clock = WorkClock()
     let budget = reader.budget
-    let decode = try DecodeStage(reader, plan: plan, tracing: tracing)
-    let resize = try ResizeStage(plan: plan, source: decode.layout, budget: budget, tracing: tracing)
-    let color = try ColorStage(plan: plan, input: resize.outputFormat, output: plan.profileFormat, budget: budget)
-    let profile = try ProfileStage(plan: plan, conversion: decode.conversion, budget: budget)
-    let filter = try FilterStage(plan: plan, budget: budget, tracing: tracing)
-    let flatten = try ColorStage(
-      plan: plan, input: plan.filterFormat, output: plan.encoder.pixelFormat, budget: budget)
-    let orient = try OrientStage(plan: plan, budget: budget)
-    let pad = try PadStage(plan: plan, budget: budget)
-    let encode = try EncodeStage(plan: plan, budget: budget, tracing: tracing)
+    let decode = try DecodeStage(reader, plans: plan.plans, tracing: tracing)
+    var renditions: [Rendition] = []
+    var workingCount = 0
+    for (index, plan) in plan.renditions.enumerated() {
+      let tracing = tracing.of(rendition: renditionIDs.isEmpty ? nil : renditionIDs[index])
+      do throws(PipelineError) {
+        renditions.append(
+          .working(try Branch(plan: plan.get(), decode: decode, budget: budget, tracing: tracing)))
+        workingCount += 1
+      } catch {
+        renditions.append(.ended(.failed(error)))
+      }
+    }
     self.decode = decode
-    self.resize = resize
-    self.color = color
-    self.profile = profile
-    self.filter = filter
-    self.flatten = flatten
-    self.orient = orient
-    self.pad = pad
-    self.encode = encode
-    self.budget = budget
-    self.plan = plan
+    self.renditions = renditions
+    self.workingCount = workingCount
     self.cancellation = cancellation
     self.clock = clock
+    hasThreads = plan.plans.contains { plan in
+      [plan.input.format, plan.outputInfo.format].contains { $0 == "avif" || $0 == "heic" }
+    }
     settle()
   }
 
   /// Takes from the stages' times those in which this thread waited for a CPU.
   private mutating func settle() {
-    // What libheif's decoders and encoders do on threads of their own is their stages' work too.
-    let hasThreads = [plan.input.format, plan.outputInfo.format].contains { $0 == "avif" || $0 == "heic" }
     let share = hasThreads ? 1 : clock.share()
     decode.meter.settle(share)
-    resize.meter.settle(share)
-    filter.meter.settle(share)
-    encode.meter.settle(share)
+    for rendition in renditions { if case .working(let branch) = rendition { branch.settle(share) } }
   }
 
-  /// Takes the next bytes of the picture and gives what they complete of the result.
+  /// Takes the next bytes of the picture and gives what they complete of the results.
   /// - `isLast`: no byte follows these.
-  /// - `output`: called with compressed bytes, which are lent for the call.
-  /// - Returns: whether the result is complete. Bytes after a complete picture are ignored.
-  /// - Throws: `corruptImage`, `truncatedImage`, `limitExceeded`, `cancelled`.
+  /// - `output`: called with the place of a rendition in the plan and its compressed bytes, which are lent for the call.
+  /// - Returns: whether every rendition has ended. Bytes after a complete picture are ignored.
+  /// - Throws: `corruptImage`, `truncatedImage`, `limitExceeded`, `cancelled`: errors of the picture.
   package mutating func push(
-    _ bytes: RawSpan, isLast: Bool, output: (RawSpan) -> Void
+    _ bytes: RawSpan, isLast: Bool, output: (_ rendition: Int, RawSpan) -> Void
   ) throws(PipelineError) -> Bool {
     clock.begin()
-    let isDone = try pushRows(bytes, isLast: isLast, output: output)
+    try pushRows(bytes, isLast: isLast, output)
     settle()
-    return isDone
+    if workingCount == 0 { decode.finish() }
+    return workingCount == 0
   }
 
   private mutating func pushRows(
-    _ bytes: RawSpan, isLast: Bool, output: (RawSpan) -> Void
-  ) throws(PipelineError) -> Bool {
+    _ bytes: RawSpan, isLast: Bool, _ output: (Int, RawSpan) -> Void
+  ) throws(PipelineError) {
     var consumed = 0
-    while true {
+    while workingCount > 0 {
       try cancellation.check()
       switch try decode.read(bytes.extracting(droppingFirst: consumed), isLast: isLast, consumed: &consumed) {
-      case .needsInput: return false
-      case .stripReady:
-        try passStrip(output)
-        if resize.isBehindWindow {
-          try finish(output)
-          return true
-        }
-      case .done:
-        try finish(output)
-        return true
-      }
-      encode.drain(output)
-    }
-  }
-
-  private mutating func passStrip(_ output: (RawSpan) -> Void) throws(PipelineError) {
-    try decode.withStrip { (decoded) throws(PipelineError) in
-      try resize.push(decoded) { (resized) throws(PipelineError) in
-        let (began, filtered) = (encode.meter.begin(), filter.meter.busy)
-        try color.push(resized) { (colored) throws(PipelineError) in
-          try profile.push(colored) { (converted) throws(PipelineError) in
-            try filter.push(converted) { (filtered) throws(PipelineError) in
-              try flatten.push(filtered) { (flat) throws(PipelineError) in
-                try orient.push(flat) { (upright) throws(PipelineError) in
-                  try pad.push(upright) { (padded) throws(PipelineError) in
-                    try encode.push(padded, output)
-                  }
-                }
-              }
-            }
-          }
-        }
-        encode.meter.end(began, excluding: filter.meter.busy - filtered)
+      case .needsInput: return
+      case .stripReady: try passStrip(output)
+      case .done: try finishAll(output)
       }
     }
   }
 
-  private mutating func finish(_ output: (RawSpan) -> Void) throws(PipelineError) {
+  /// What became of a rendition, by its place in the plan.
+  package func outcome(of index: Int) -> Outcome {
+    if case .ended(let outcome) = renditions[index] { outcome } else { .working }
+  }
+
+  private mutating func passStrip(_ output: (Int, RawSpan) -> Void) throws(PipelineError) {
+    for index in renditions.indices {
+      guard case .working(let branch) = renditions[index] else { continue }
+      do throws(PipelineError) {
+        try decode.withStrip { (decoded) throws(PipelineError) in
+          try branch.push(decoded) { output(index, $0) }
+        }
+        if branch.isBehindWindow { try finish(index, branch, output) }
+      } catch { try end(index, with: error) }
+    }
+  }
+
+  private mutating func finishAll(_ output: (Int, RawSpan) -> Void) throws(PipelineError) {
+    // Its time and its span end with the last row.
     settle()
     decode.finish()
-    resize.finish()
-    filter.finish()
-    let began = encode.meter.begin()
-    try orient.finish { (upright) throws(PipelineError) in
-      try cancellation.check()
-      try pad.push(upright) { (padded) throws(PipelineError) in
-        try encode.push(padded, output)
-      }
+    for index in renditions.indices {
+      guard case .working(let branch) = renditions[index] else { continue }
+      do throws(PipelineError) {
+        if decode.isTruncated && !branch.plan.toleratesTruncation {
+          throw PipelineError(.truncatedImage, "the picture ends early, and this rendition needs all of it")
+        }
+        try finish(index, branch, output)
+      } catch { try end(index, with: error) }
     }
-    try pad.finish { (padded) throws(PipelineError) in
-      try encode.push(padded, output)
-    }
-    let isLate = plan.keepsCopyright && plan.encoder.exif.isEmpty
-    try encode.finish(lateRights: isLate ? decode.rights : [], output)
-    encode.meter.end(began)
-    settle()
-    encode.finishSpan(peakMemory: budget.peak)
   }
 
-  /// What became of the picture.
-  ///
-  /// Complete once `push` returned true.
-  /// - `queued`: how long the picture waited for admission.
-  /// - `total`: from the first byte to the last.
-  package func report(queued: Duration, total: Duration) -> ProcessingReport {
-    var timings = StageTimings()
-    timings.queued = queued
-    timings.decode = decode.meter.busy
-    timings.resize = resize.meter.busy
-    timings.filter = filter.meter.busy
-    timings.encode = encode.meter.busy
-    timings.total = total
-    return ProcessingReport(
-      input: plan.input, output: ImageInfo(plan), inputByteCount: decode.inputByteCount,
-      outputByteCount: encode.outputByteCount, timings: timings, peakMemoryByteCount: UInt64(budget.peak),
-      warnings: plan.warnings + decode.warnings)
+  private mutating func finish(
+    _ index: Int, _ branch: Branch, _ output: (Int, RawSpan) -> Void
+  ) throws(PipelineError) {
+    settle()
+    let isLate = branch.plan.keepsCopyright && branch.plan.encoder.exif.isEmpty
+    try branch.finish(lateRights: isLate ? decode.rights : [], cancellation) { output(index, $0) }
+    settle()
+    branch.finishSpan()
+    renditions[index] = .ended(.finished(branch.report(decode)))
+    workingCount -= 1
+  }
+
+  /// An error of one rendition ends it alone, unless it is that the caller left.
+  private mutating func end(_ index: Int, with error: PipelineError) throws(PipelineError) {
+    try cancellation.check()
+    renditions[index] = .ended(.failed(error))
+    workingCount -= 1
   }
 }

@@ -7,6 +7,7 @@ struct StageMeter: ~Copyable {
   private let tracer: any Tracer
   private let context: ServiceContext
   private let observer: WorkObserver?
+  private let renditionID: String?
   private var span: (any Span)?
   /// Time spent working; waiting for bytes is not counted, nor, once it is settled, waiting for a CPU.
   private(set) var busy: Duration = .zero
@@ -17,6 +18,7 @@ struct StageMeter: ~Copyable {
     tracer = tracing.tracer
     context = tracing.context
     observer = tracing.observer
+    renditionID = tracing.renditionID
   }
 
   /// Notes that work begins; the first call starts the span.
@@ -43,6 +45,7 @@ struct StageMeter: ~Copyable {
     guard let span = self.span.take() else { return }
     var all = Attributes(minimumCapacity: Self.attributeCount)
     all["imageworker.busy_ns"] = .int64(Int64(busy.nanoseconds))
+    if let renditionID { all["imageworker.rendition_id"] = .string(renditionID) }
     attributes(&all)
     span.attributes = SpanAttributes(all)
     span.end()
@@ -56,6 +59,7 @@ struct StageMeter: ~Copyable {
     // Only a picture that failed or was cancelled leaves its spans open.
     guard let span else { return }
     span.attributes["imageworker.busy_ns"] = busy.nanoseconds
+    if let renditionID { span.attributes["imageworker.rendition_id"] = renditionID }
     span.setStatus(SpanStatus(code: .error, message: "the picture was given up"))
     span.end()
   }
@@ -72,6 +76,8 @@ package struct TraceTarget: Sendable {
   let tracer: any Tracer
   let context: ServiceContext
   let observer: WorkObserver?
+  /// The rendition that a stage works for; `nil` for what all of them share, and where there is but one.
+  var renditionID: String?
 
   /// - Parameters:
   ///   - tracer: the process' tracer unless given.
@@ -84,6 +90,13 @@ package struct TraceTarget: Sendable {
     self.tracer = tracer
     self.context = context
     self.observer = observer
+  }
+
+  /// The target for stages that work for one of several renditions.
+  func of(rendition id: String?) -> TraceTarget {
+    var target = self
+    target.renditionID = id
+    return target
   }
 }
 

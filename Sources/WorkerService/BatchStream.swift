@@ -3,6 +3,7 @@ internal import FoundationEssentials
 internal import GRPCCore
 internal import GRPCProtobuf
 internal import ImagePipeline
+internal import Synchronization
 internal import Tracing
 internal import WorkerProtocol
 
@@ -107,11 +108,11 @@ struct BatchStream: Sendable {
   private func begin(
     _ id: String, _ start: Imageworker_V1_BatchItemStart
   ) async throws -> (@Sendable () async throws -> Void)? {
-    let configuration: ProcessingConfiguration
+    let renditions: [Rendition]
     do {
       if environment.drain.isDraining { throw WireError.draining }
       try environment.limits.check(message: start.image)
-      configuration = try environment.configuration(preset: start.preset, overrides: start.configuration)
+      renditions = try environment.renditions(of: start)
       if start.image.isEmpty, items.openCount >= environment.limits.maxOpenUploads {
         throw PipelineError(
           .overloaded, "\(environment.limits.maxOpenUploads) uploads are open on this stream; finish one first")
@@ -122,27 +123,27 @@ struct BatchStream: Sendable {
     }
     guard start.image.isEmpty else {
       await items.beginWhole(id, limit: environment.limits.maxPicturesPerStream)
-      return { try await processWhole(id, start.image, configuration) }
+      return { try await processWhole(id, start.image, renditions) }
     }
     let upload = items.open(id)
-    return { try await processUpload(id, upload, configuration) }
+    return { try await processUpload(id, upload, renditions) }
   }
 
-  private func processWhole(_ id: String, _ image: Data, _ configuration: ProcessingConfiguration) async throws {
+  private func processWhole(_ id: String, _ image: Data, _ renditions: [Rendition]) async throws {
     defer { items.endWhole(id) }
-    try await process(id, configuration) { [admission, cancellation] (workingSet) throws(PipelineError) in
+    try await process(id, renditions) { [admission, cancellation] (workingSet) throws(PipelineError) in
       try await admission.admitComplete(workingSet + image.count, cancellation: cancellation)
     } run: { processor in
       try await processor.run(whole: image)
     }
   }
 
-  private func processUpload(_ id: String, _ upload: Upload, _ configuration: ProcessingConfiguration) async throws {
+  private func processUpload(_ id: String, _ upload: Upload, _ renditions: [Rendition]) async throws {
     defer { items.end(id) }
     let hold = UploadAdmission(admission)
     defer { hold.release() }
     var chunks = upload.chunks.makeAsyncIterator()
-    try await process(id, configuration) { [cancellation] (workingSet) throws(PipelineError) in
+    try await process(id, renditions) { [cancellation] (workingSet) throws(PipelineError) in
       try await hold.admit(workingSet, isComplete: upload.hasEnded, cancellation: cancellation)
     } run: { processor in
       try await processor.run(upload: { upload.hasEnded }) {
@@ -159,13 +160,16 @@ struct BatchStream: Sendable {
 
   /// Works on one item and gives it its one end.
   private func process(
-    _ id: String, _ configuration: ProcessingConfiguration,
+    _ id: String, _ renditions: [Rendition],
     admit: @escaping @Sendable (Int) async throws(PipelineError) -> Reservation,
     run: (PictureProcessor) async throws -> Void
   ) async throws {
+    let ends = EndCount(of: renditions.count)
     let processor = PictureProcessor(
-      environment: environment, configuration: configuration, cancellation: cancellation, admit: admit,
-      emit: { try await emit($0, for: id) })
+      environment: environment, renditions: renditions, cancellation: cancellation, admit: admit,
+      emit: { part, rendition in
+        try await emit(part, of: rendition, for: id, isEnd: part.isLast && ends.isLast())
+      })
     let span = environment.tracer.startSpan("item", ofKind: .internal)
     defer { span.end() }
     span.attributes["imageworker.item_id"] = id
@@ -186,17 +190,37 @@ struct BatchStream: Sendable {
     if case .open = items.standing(of: id) { items.abandonUpload(id) } else { items.end(id) }
   }
 
-  private func emit(_ part: PictureProcessor.Part, for id: String) async throws {
-    if part.isLast {
+  /// - `isEnd`: whether the item ends with this part.
+  private func emit(
+    _ part: PictureProcessor.Part, of rendition: Rendition, for id: String, isEnd: Bool
+  ) async throws {
+    if isEnd {
       guard items.claimEnd(id) else { throw PipelineError.cancelled }
     } else if items.isClaimed(id) {
       throw PipelineError.cancelled
     }
-    try await responses.write(Response(id: id, part))
+    try await responses.write(Response(id: id, part, of: rendition))
   }
 
   private func emit(_ error: any Error, for id: String) async throws {
     environment.metrics.failed(error, isCancelled: cancellation.isCancelled)
     try await responses.write(Response(id: id, error: error))
+  }
+}
+
+/// The renditions of one item that have not ended.
+private final class EndCount: Sendable {
+  private let left: Mutex<Int>
+
+  init(of count: Int) {
+    left = Mutex(count)
+  }
+
+  /// Whether the rendition that ends now is the last to do so.
+  func isLast() -> Bool {
+    left.withLock { left in
+      left -= 1
+      return left == 0
+    }
   }
 }

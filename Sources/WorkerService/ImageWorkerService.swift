@@ -19,13 +19,12 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
   ) async throws {
     try await serve(onePicture: true) { cancellation in
       try environment.limits.check(message: request.image)
-      let configuration = try environment.configuration(preset: request.preset, overrides: request.configuration)
       let processor = PictureProcessor(
-        environment: environment, configuration: configuration, cancellation: cancellation,
+        environment: environment, renditions: try environment.renditions(of: request), cancellation: cancellation,
         admit: { [environment, byteCount = request.image.count] (workingSet) throws(PipelineError) in
           try await environment.memory.reserve(workingSet + byteCount, cancellation: cancellation)
         },
-        emit: { try await response.write(Imageworker_V1_ProcessImageResponse($0)) })
+        emit: { try await response.write(Imageworker_V1_ProcessImageResponse($0, of: $1)) })
       try await processor.run(whole: request.image)
     }
   }

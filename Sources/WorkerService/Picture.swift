@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import ImagePipeline
 
-/// One picture in the worker: its bytes in, its plan, its result out.
+/// One picture in the worker: its bytes in, its plan, its results out.
 ///
 /// Everything that costs CPU happens in its functions. It belongs to one task, so that going on needs no change of
 /// threads.
@@ -10,36 +10,41 @@ struct Picture: ~Copyable {
   enum Outcome: Sendable {
     case needsInput
     /// The header is complete. Set memory aside and call `start`; then push from `consumedByteCount` on.
-    case planned(Plan, consumedByteCount: Int)
+    case planned(PicturePlan, consumedByteCount: Int)
     case finished
   }
 
-  private let configuration: ProcessingConfiguration
+  private let renditions: [Rendition]
   private let cancellation: Cancellation
   private let tracing: TraceTarget
   private var reader: PictureReader?
-  private var plan: Plan?
+  private var plan: PicturePlan?
   private var path: PicturePath?
   private var reservation: Reservation?
   // Of more than a header's bytes, until there is a plan.
   private var hold: Hold
-  private var output = OutputChunks()
+  private var outputs: [OutputChunks]
+  // Those whose end was taken.
+  private var isEnded: [Bool]
 
   /// What readers of formats with their header in front hold; not counted.
   private static let headerByteCount = 256 * 1024
 
   init(
-    configuration: ProcessingConfiguration, limits: WorkerLimits, memory: MemoryBudget, cancellation: Cancellation,
+    renditions: [Rendition], limits: WorkerLimits, memory: MemoryBudget, cancellation: Cancellation,
     tracing: TraceTarget
   ) {
     hold = Hold(budget: memory)
-    self.configuration = configuration
+    self.renditions = renditions
+    outputs = renditions.map { _ in OutputChunks() }
+    isEnded = renditions.map { _ in false }
     self.cancellation = cancellation
     self.tracing = tracing
     reader = PictureReader(limits: limits.picture)
   }
 
   /// Takes the next bytes of the picture.
+  ///
   /// - `isLast`: no byte follows these.
   /// - `followingByteCount`: how many bytes follow, where it is known.
   mutating func push(
@@ -51,7 +56,7 @@ struct Picture: ~Copyable {
     guard isComplete else { return .needsInput }
     var following = isLast ? 0 : followingByteCount
     if let count = following { following = bytes.count - consumed + count }
-    let plan = try reader!.plan(configuration, followingByteCount: following)
+    let plan = try reader!.plan(renditions.map(\.configuration), followingByteCount: following)
     self.plan = plan
     return .planned(plan, consumedByteCount: consumed)
   }
@@ -63,8 +68,7 @@ struct Picture: ~Copyable {
 
   /// Takes the next bytes of the picture once it was started.
   private mutating func pass(_ bytes: Data, isLast: Bool) throws(PipelineError) -> Outcome {
-    let isDone = try path!.push(bytes.bytes, isLast: isLast) { output.append($0) }
-    if isDone { output.finish() }
+    let isDone = try path!.push(bytes.bytes, isLast: isLast) { outputs[$0].append($1) }
     return isDone ? .finished : .needsInput
   }
 
@@ -75,15 +79,31 @@ struct Picture: ~Copyable {
     guard let reader = reader.take(), let plan else {
       throw PipelineError(.internalDefect, "a picture was started before its header was complete")
     }
-    path = try PicturePath(reader, plan: plan, cancellation: cancellation, tracing: tracing)
+    let ids = renditions.contains { $0.index != nil } ? renditions.map(\.id) : []
+    path = try PicturePath(reader, plan: plan, renditionIDs: ids, cancellation: cancellation, tracing: tracing)
   }
 
-  /// The compressed bytes that are ready, in chunks that fit a message.
-  mutating func takeOutput() -> [Data] { output.take() }
+  /// A rendition's compressed bytes that are ready, in chunks that fit a message.
+  mutating func takeOutput(of index: Int) -> [Data] { outputs[index].take() }
 
-  func report(queued: Duration, total: Duration) -> ProcessingReport {
-    path!.report(queued: queued, total: total)
+  /// What became of a rendition, once: `nil` while it is worked on, and from the second time on.
+  mutating func takeEnd(of index: Int) -> Result<ProcessingReport, PipelineError>? {
+    guard !isEnded[index], let end = end(of: index) else { return nil }
+    isEnded[index] = true
+    return end
   }
+
+  private func end(of index: Int) -> Result<ProcessingReport, PipelineError>? {
+    if case .failure(let error) = plan?.renditions[index] { return .failure(error) }
+    return switch path?.outcome(of: index) {
+    case .finished(let report): .success(report)
+    case .failed(let error): .failure(error)
+    case .working, nil: nil
+    }
+  }
+
+  /// Whether the end of every rendition was taken.
+  var hasEnded: Bool { isEnded.allSatisfy(\.self) }
 }
 
 /// Compressed bytes cut into chunks of at most 64 KiB.
@@ -102,8 +122,6 @@ private struct OutputChunks {
       if current.count == Self.chunkByteCount { closeChunk() }
     }
   }
-
-  mutating func finish() { closeChunk() }
 
   /// What is ready.
   ///

@@ -3,9 +3,9 @@ internal import ImagePipeline
 internal import Tracing
 internal import WorkerProtocol
 
-/// Takes one picture from its upload to its report: header, admission, decoding as bytes arrive, chunks out.
+/// Takes one picture from its upload to its reports: header, admission, decoding as bytes arrive, chunks out.
 struct PictureProcessor: Sendable {
-  /// What a picture's result is made of, in this order: one header, chunks, one report.
+  /// What a rendition's result is made of, in this order: one header, chunks, one report.
   enum Part: Sendable {
     case header(ImageInfo)
     case chunk(Data)
@@ -14,40 +14,41 @@ struct PictureProcessor: Sendable {
     case cachedHeader(Imageworker_V1_ImageInfo)
     /// The report of a result that was kept.
     case cachedReport(Imageworker_V1_ProcessingReport)
+    /// Why one of several renditions is not there, or no more of it; at any point.
+    case failure(any Error)
 
-    /// Whether no part follows.
+    /// Whether no part of the rendition follows.
     var isLast: Bool {
       switch self {
-      case .report, .cachedReport: true
+      case .report, .cachedReport, .failure: true
       case .header, .cachedHeader, .chunk: false
       }
     }
   }
 
   let environment: WorkerEnvironment
-  let configuration: ProcessingConfiguration
+  let renditions: [Rendition]
   let cancellation: Cancellation
   /// Sets memory aside for a plan, or refuses.
   let admit: @Sendable (Int) async throws(PipelineError) -> Reservation
-  let emit: @Sendable (Part) async throws -> Void
+  let emit: @Sendable (Part, Rendition) async throws -> Void
 
   /// The bytes that are worked on between two looks at the output: a strip of a large picture needs about as many.
   private static let windowByteCount = 128 * 1024
 
-  /// Works on the picture executor until the result is complete.
+  /// Works on the picture executor until every rendition has ended.
   /// - Parameter nextBytes: the next bytes of the picture, and whether none follow.
-  /// - Throws: `PipelineError`, or what `nextBytes` and `emit` throw.
+  /// - Throws: `PipelineError` of the picture or of its one result, or what `nextBytes` and `emit` throw.
   func run(nextBytes: () async throws -> (bytes: Data, isLast: Bool)) async throws {
     // The whole loop runs there, as each change of threads costs more than what is done between two windows.
     try await withTaskExecutorPreference(environment.executor) { try await work(nextBytes: nextBytes) }
   }
 
   private func work(nextBytes: () async throws -> (bytes: Data, isLast: Bool)) async throws {
-    let began = ContinuousClock.now
     var picture = Picture(
-      configuration: configuration, limits: environment.limits, memory: environment.memory, cancellation: cancellation,
+      renditions: renditions, limits: environment.limits, memory: environment.memory, cancellation: cancellation,
       tracing: TraceTarget(tracer: environment.tracer))
-    var queued = Duration.zero
+    var progress = Progress()
     while true {
       var (rest, isLast) = try await nextBytes()
       var isPlanned = false
@@ -59,31 +60,72 @@ struct PictureProcessor: Sendable {
         switch try picture.push(window, isLast: isLastWindow, followingByteCount: following) {
         case .needsInput: rest = rest.dropFirst(window.count)
         case .planned(let plan, let consumedByteCount):
-          queued += try await start(&picture, plan)
+          try await start(&picture, plan, &progress)
           rest = rest.dropFirst(consumedByteCount)
           isPlanned = true
-        case .finished:
-          for chunk in picture.takeOutput() { try await emit(.chunk(chunk)) }
-          let report = picture.report(queued: queued, total: began.duration(to: .now))
-          environment.metrics.finished(report)
-          return try await emit(.report(report, traceID: environment.currentTraceID))
+        case .finished: break
         }
-        for chunk in picture.takeOutput() { try await emit(.chunk(chunk)) }
+        try await emitResults(of: &picture, &progress)
+        if picture.hasEnded { return }
         // Planned pictures are pushed once more even when no byte is left, which may be all they need.
       } while !rest.isEmpty || isPlanned
     }
   }
 
+  /// What is known of a picture beside its renditions.
+  private struct Progress {
+    let began = ContinuousClock.now
+    var queued = Duration.zero
+    /// Of the last rendition that was made.
+    var report: ProcessingReport?
+    /// Of the first that was not.
+    var error: (any Error)?
+  }
+
   /// Sets memory aside and tells the caller what is coming.
-  /// - Returns: how long the picture waited.
-  private func start(_ picture: inout Picture, _ plan: Plan) async throws -> Duration {
-    let byteCount = Int(clamping: plan.workingSetByteCount)
+  private func start(_ picture: inout Picture, _ plan: PicturePlan, _ progress: inout Progress) async throws {
+    guard !plan.plans.isEmpty else { return }
     let asked = ContinuousClock.now
-    let reservation = try await queue(byteCount)
-    let queued = asked.duration(to: .now)
+    let reservation = try await queue(Int(clamping: plan.workingSetByteCount))
+    progress.queued = asked.duration(to: .now)
     try picture.start(reservation)
-    try await emit(.header(plan.outputInfo))
-    return queued
+    for (plan, rendition) in zip(plan.renditions, renditions) {
+      if case .success(let plan) = plan { try await emit(.header(plan.outputInfo), rendition) }
+    }
+  }
+
+  /// Gives what is ready of each rendition, and the ends of those that have ended.
+  private func emitResults(of picture: inout Picture, _ progress: inout Progress) async throws {
+    for (index, rendition) in renditions.enumerated() {
+      for chunk in picture.takeOutput(of: index) { try await emit(.chunk(chunk), rendition) }
+      switch picture.takeEnd(of: index) {
+      case nil: break
+      case .success(var report):
+        report.timings.queued = progress.queued
+        report.timings.total = progress.began.duration(to: .now)
+        progress.report = report
+        environment.metrics.made(report)
+        note(rendition, nil, picture.hasEnded, progress)
+        try await emit(.report(report, traceID: environment.currentTraceID), rendition)
+      case .failure(let error):
+        let error = rendition.error(error)
+        guard rendition.index != nil else { throw error }
+        progress.error = progress.error ?? error
+        note(rendition, error, picture.hasEnded, progress)
+        try await emit(.failure(error), rendition)
+      }
+    }
+  }
+
+  /// Measures a rendition that ends, and the picture when it was the last.
+  private func note(_ rendition: Rendition, _ error: (any Error)?, _ isLast: Bool, _ progress: Progress) {
+    if rendition.index != nil { environment.metrics.ended(renditionWith: error) }
+    guard isLast else { return }
+    if let report = progress.report {
+      environment.metrics.finished(report)
+    } else if let error = progress.error {
+      environment.metrics.failed(error, isCancelled: false)
+    }
   }
 
   /// Waits for memory, under a span that tells how long.

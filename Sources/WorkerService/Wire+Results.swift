@@ -53,28 +53,32 @@ extension Google_Protobuf_Duration {
 }
 
 extension Imageworker_V1_ProcessImageResponse {
-  init(_ part: PictureProcessor.Part) {
+  init(_ part: PictureProcessor.Part, of rendition: Rendition) {
     self.init()
+    renditionID = rendition.id
     switch part {
     case .header(let info): header = Imageworker_V1_ImageInfo(info)
     case .chunk(let bytes): chunk = bytes
     case .report(let report, let traceID): self.report = Imageworker_V1_ProcessingReport(report, traceID: traceID)
     case .cachedHeader(let info): header = info
     case .cachedReport(let report): self.report = report
+    case .failure(let error): self.error = Google_Rpc_Status(WireError.renditionStatus(any: error))
     }
   }
 }
 
 extension Imageworker_V1_BatchProcessResponse {
-  init(id: String, _ part: PictureProcessor.Part) {
+  init(id: String, _ part: PictureProcessor.Part, of rendition: Rendition) {
     self.init()
     itemID = id
+    renditionID = rendition.id
     switch part {
     case .header(let info): header = Imageworker_V1_ImageInfo(info)
     case .chunk(let bytes): chunk = bytes
     case .report(let report, let traceID): self.report = Imageworker_V1_ProcessingReport(report, traceID: traceID)
     case .cachedHeader(let info): header = info
     case .cachedReport(let report): self.report = report
+    case .failure(let error): self.error = Google_Rpc_Status(WireError.itemStatus(any: error))
     }
   }
 

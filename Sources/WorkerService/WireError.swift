@@ -28,6 +28,11 @@ enum WireError {
     return status(any: error, configurationPath: "configuration")
   }
 
+  /// Any error of a rendition as it stands in the rendition's result.
+  static func renditionStatus(any error: any Error) -> GoogleRPCStatus {
+    status(any: error, configurationPath: "configuration")
+  }
+
   /// Any error of a batch item as it stands in the item's result.
   static func itemStatus(any error: any Error) -> GoogleRPCStatus {
     status(any: error, configurationPath: "start.configuration")
@@ -36,6 +41,10 @@ enum WireError {
   private static func status(any error: any Error, configurationPath: String) -> GoogleRPCStatus {
     switch error {
     case let error as PipelineError: status(error, configurationPath: configurationPath)
+    case let error as RenditionError:
+      status(
+        any: error.error,
+        configurationPath: "\(requestPath(configurationPath))renditions[\(error.index)].configuration")
     case let error as GoogleRPCStatus: error
     case let error as RPCError:
       GoogleRPCStatus(
@@ -46,6 +55,11 @@ enum WireError {
         PipelineError(.internalDefect, "the call failed for a reason that is not the picture's"),
         configurationPath: configurationPath)
     }
+  }
+
+  /// The way to the message in which the configuration stands.
+  private static func requestPath(_ configurationPath: String) -> Substring {
+    configurationPath.dropLast("configuration".count)
   }
 
   private static func code(_ code: PipelineError.Code) -> RPCError.Code {
@@ -93,7 +107,7 @@ enum WireError {
     switch field {
     case "image", "item_id", "part": field
     case "configuration": configurationPath
-    case "preset": configurationPath.hasPrefix("start.") ? "start.preset" : field
+    case "preset", "rendition_id", "renditions": requestPath(configurationPath) + field
     default: "\(configurationPath).\(field)"
     }
   }

@@ -10,33 +10,46 @@ internal import WorkerProtocol
 struct WorkerMetrics: Sendable {
   let factory: any MetricsFactory
 
-  /// A picture whose result is complete.
+  /// A picture that is done, of which there is at least one result: that of `report`, the last.
   func finished(_ report: ProcessingReport) {
-    let (input, output) = (report.input.format, report.output.format)
-    count("imageworker.pictures", by: 1, [("outcome", "ok")])
+    let (input, timings) = (report.input.format, report.timings)
+    answered(after: timings.total)
     count("imageworker.input", by: report.inputByteCount, [("format", input)])
-    count("imageworker.output", by: report.outputByteCount, [("format", output)])
     count("imageworker.input.pixels", by: report.input.size.pixelCount, [("format", input)])
-    count("imageworker.output.pixels", by: report.output.size.pixelCount, [("format", output)])
-    let timings = report.timings
-    time("imageworker.picture.duration", timings.total)
     time("imageworker.queue.wait", timings.queued)
     time("imageworker.stage.duration", timings.decode, [("stage", "decode"), ("format", input)])
+    Recorder(label: "imageworker.picture.memory", dimensions: [], aggregate: true, factory: factory)
+      .record(report.peakMemoryByteCount)
+  }
+
+  /// A result that is complete.
+  func made(_ report: ProcessingReport) {
+    let (output, timings) = (report.output.format, report.timings)
+    count("imageworker.output", by: report.outputByteCount, [("format", output)])
+    count("imageworker.output.pixels", by: report.output.size.pixelCount, [("format", output)])
     time("imageworker.stage.duration", timings.resize, [("stage", "resize"), ("format", output)])
     if timings.filter > .zero {
       time("imageworker.stage.duration", timings.filter, [("stage", "filter"), ("format", output)])
     }
     time("imageworker.stage.duration", timings.encode, [("stage", "encode"), ("format", output)])
-    Recorder(label: "imageworker.picture.memory", dimensions: [], aggregate: true, factory: factory)
-      .record(report.peakMemoryByteCount)
   }
 
-  /// A picture whose result was kept from before.
-  func found(_ report: Imageworker_V1_ProcessingReport, after duration: Duration) {
+  /// A result that was kept from before.
+  func found(_ report: Imageworker_V1_ProcessingReport) {
     looked(isHit: true)
-    count("imageworker.pictures", by: 1, [("outcome", "ok")])
     count("imageworker.output", by: report.outputBytes, [("format", report.output.format)])
+  }
+
+  /// A picture that is done.
+  func answered(after duration: Duration) {
+    count("imageworker.pictures", by: 1, [("outcome", "ok")])
     time("imageworker.picture.duration", duration)
+  }
+
+  /// One of several renditions of a picture that has ended.
+  /// - `error`: why it is not there; `nil` when it is.
+  func ended(renditionWith error: (any Error)?) {
+    count("imageworker.renditions", by: 1, [("outcome", error.map { Reason($0).name } ?? "ok")])
   }
 
   /// A look for a result in the cache.
@@ -79,6 +92,7 @@ struct WorkerMetrics: Sendable {
     init(_ error: any Error) {
       switch error {
       case let error as PipelineError: self.init(error.code)
+      case let error as RenditionError: self.init(error.error)
       case let error as GoogleRPCStatus where error.code == .unavailable: self.init(name: "draining", isRefusal: true)
       case is CancellationError: self = .cancelled
       // What the transport throws when it can't write: nobody is there any more.

@@ -151,3 +151,40 @@ package func process(
     windows.advance()
   }
 }
+
+package typealias RenditionResult = Result<(bytes: [UInt8], report: ProcessingReport), PipelineError>
+
+/// Runs a whole picture through the pipeline once for all configurations.
+package func process(
+  _ bytes: [UInt8], _ configurations: [ProcessingConfiguration], windowByteCount: Int = .max,
+  limits: PictureLimits = PictureLimits(), cancellation: Cancellation = Cancellation(),
+  tracing: TraceTarget = TraceTarget()
+) throws(PipelineError) -> (plan: PicturePlan, results: [RenditionResult]) {
+  var reader = PictureReader(limits: limits)
+  var windows = Windows(bytes: bytes, windowByteCount: windowByteCount)
+  while true {
+    let progress = try reader.push(windows.current, isLast: windows.isLast)
+    windows.consume(progress.consumedByteCount)
+    if progress.isComplete { break }
+    windows.advance()
+  }
+  let plan = try reader.plan(configurations)
+  var pipeline = try PicturePath(
+    reader, plan: plan, renditionIDs: configurations.indices.map { "\($0)" }, cancellation: cancellation,
+    tracing: tracing)
+  var outputs = configurations.map { _ in [UInt8]() }
+  while !(try pipeline.push(
+    windows.current, isLast: windows.isLast,
+    output: { index, span in span.withUnsafeBytes { outputs[index].append(contentsOf: $0) } }))
+  {
+    windows.advance()
+  }
+  let results = configurations.indices.map { index -> RenditionResult in
+    switch pipeline.outcome(of: index) {
+    case .finished(let report): .success((outputs[index], report))
+    case .failed(let error): .failure(error)
+    case .working: .failure(PipelineError(.internalDefect, "a rendition did not end"))
+    }
+  }
+  return (plan, results)
+}

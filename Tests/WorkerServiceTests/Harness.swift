@@ -60,9 +60,15 @@ extension Client {
     request.image = Data(bytes)
     request.preset = preset
     change(&request.configuration)
-    return try await processImage(request) { response in
-      var collected = Collected()
+    return try await processRenditions(request)[""] ?? Collected()
+  }
+
+  /// Collects the results by rendition.
+  func processRenditions(_ request: Imageworker_V1_ProcessImageRequest) async throws -> [String: Collected] {
+    try await processImage(request) { response in
+      var all: [String: Collected] = [:]
       for try await message in response.messages {
+        var collected = all[message.renditionID] ?? Collected()
         switch message.part {
         case .header(let header):
           collected.header = header
@@ -71,21 +77,26 @@ extension Client {
         case .report(let report):
           collected.report = report
           collected.parts.append("report")
+        case .error(let error):
+          collected.errors.append(error)
+          collected.parts.append("error")
         case nil: collected.parts.append("nothing")
         }
+        all[message.renditionID] = collected
       }
-      return collected
+      return all
     }
   }
 
-  /// Sends the requests and collects the results by item.
+  /// Sends the requests and collects the results by item, those of renditions as "item/rendition".
   func batch(_ requests: [Imageworker_V1_BatchProcessRequest]) async throws -> [String: Collected] {
     try await batchProcess { writer in
       for request in requests { try await writer.write(request) }
     } onResponse: { response in
       var items: [String: Collected] = [:]
       for try await message in response.messages {
-        var item = items[message.itemID] ?? Collected()
+        let id = message.renditionID.isEmpty ? message.itemID : "\(message.itemID)/\(message.renditionID)"
+        var item = items[id] ?? Collected()
         switch message.part {
         case .header(let header):
           item.header = header
@@ -99,9 +110,34 @@ extension Client {
           item.parts.append("error")
         case nil: item.parts.append("nothing")
         }
-        items[message.itemID] = item
+        items[id] = item
       }
       return items
+    }
+  }
+}
+
+extension Imageworker_V1_Rendition {
+  static func named(
+    _ id: String, preset: String = "", _ change: (inout Imageworker_V1_ProcessingConfiguration) -> Void = { _ in }
+  ) -> Self {
+    .with { rendition in
+      rendition.renditionID = id
+      rendition.preset = preset
+      change(&rendition.configuration)
+    }
+  }
+}
+
+extension Google_Rpc_Status {
+  /// The reason of an error, and the field that it names.
+  var reasonAndField: [String?] {
+    get throws {
+      let status = try GoogleRPCStatus(serializedBytes: serializedBytes() as [UInt8])
+      return [
+        status.details.first?.errorInfo?.reason,
+        status.details.compactMap(\.badRequest).first?.violations.first?.field,
+      ]
     }
   }
 }

@@ -205,7 +205,6 @@ ccodecs_status ccodecs_decoder_create_conversion(
   }
   bool has_room = true;
   *conversion = ccodecs_conversion_create(&decoder->profile, source, decoder->budget, &has_room);
-  ccodecs_bytes_free(&decoder->profile, decoder->budget);
   if (!has_room) {
     return ccodecs_decoder_fail(decoder, CCODECS_NO_MEMORY, "the budget has no room for the conversion of colours");
   }
@@ -265,6 +264,7 @@ ccodecs_status ccodecs_decoder_start(
   if (!options_are_valid(decoder, options)) {
     return ccodecs_decoder_fail(decoder, CCODECS_MISUSE, "the decoder has no scale %u/8", options->scale_eighths);
   }
+  ccodecs_bytes_free(&decoder->profile, decoder->budget);
   decoder->tolerates_truncation = options->tolerates_truncation;
   status = check_size(decoder);
   status = status == CCODECS_OK ? decoder->methods->start(decoder, options, layout) : status;

@@ -267,8 +267,8 @@ ccodecs_status ccodecs_decoder_read_header(ccodecs_decoder *decoder, ccodecs_inp
 const ccodecs_header *ccodecs_decoder_header(const ccodecs_decoder *decoder);
 
 /// The picture's colour profile (ICC.1), where its colours are not sRGB's; *count is 0 for a picture that has none, or
-/// one that says sRGB or is of no use (CCODECS_WARNING_BAD_PROFILE). Borrowed from the decoder, valid until a
-/// conversion is made of it or the decoder is destroyed. Legal after read_header.
+/// one that says sRGB or is of no use (CCODECS_WARNING_BAD_PROFILE). Borrowed from the decoder, valid until
+/// start. Legal after read_header.
 void ccodecs_decoder_profile(const ccodecs_decoder *decoder, const uint8_t **bytes, size_t *count);
 
 /// The most bytes of what ccodecs_decoder_rights writes.
@@ -287,7 +287,7 @@ uint8_t ccodecs_decoder_scales(const ccodecs_decoder *decoder);
 ccodecs_status ccodecs_decoder_estimate(
     const ccodecs_decoder *decoder, const ccodecs_decode_options *options, uint64_t *byte_count);
 
-/// Fixes scale and layout, and allocates what the rows need.
+/// Fixes scale and layout, and allocates what the rows need. The profile's bytes are given back.
 ccodecs_status ccodecs_decoder_start(
     ccodecs_decoder *decoder, const ccodecs_decode_options *options, ccodecs_layout *layout);
 
@@ -309,8 +309,8 @@ typedef struct ccodecs_conversion ccodecs_conversion;
 /// The bytes that a conversion made of this profile will charge, as an upper bound.
 size_t ccodecs_conversion_estimate(const uint8_t *profile, size_t profile_count);
 
-/// Makes a conversion of the decoder's profile, whose bytes are given back. `source` is any but YCC8; CMYK8 becomes
-/// RGB8, samples of 16 bits become those of 8, others stay what they are. *conversion is NULL without a profile, and where the profile
+/// Makes a conversion of the decoder's profile. Legal before start, any number of times. `source` is any but YCC8; CMYK8
+/// becomes RGB8, samples of 16 bits become those of 8, others stay what they are. *conversion is NULL without a profile, and where the profile
 /// turns out to be of no use, which the header's warnings then tell. CCODECS_OK or CCODECS_NO_MEMORY.
 ccodecs_status ccodecs_decoder_create_conversion(
     ccodecs_decoder *decoder, ccodecs_pixels source, ccodecs_conversion **conversion);

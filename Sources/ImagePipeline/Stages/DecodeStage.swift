@@ -10,32 +10,39 @@ struct DecodeStage: ~Copyable {
   private let scale: Int
   /// How the decoded rows lie.
   let layout: PixelLayout
-  /// Of the picture's colours to sRGB; `nil` when there is nothing to convert.
-  let conversion: ColorConversion?
+  // Of the picture's colours to sRGB, by the format of what is converted; empty when there is nothing to convert.
+  private let conversions: [PixelFormat: ColorConversion]
   var meter: StageMeter
 
-  init(_ reader: consuming PictureReader, plan: Plan, tracing: TraceTarget) throws(PipelineError) {
+  /// - `plans`: of the picture's renditions, at least one.
+  init(_ reader: consuming PictureReader, plans: [Plan], tracing: TraceTarget) throws(PipelineError) {
     let (leftover, inputByteCount) = (reader.leftover, reader.inputByteCount)
     var decoder = try reader.takeDecoder()
     var meter = StageMeter("decode", tracing: tracing)
     let began = meter.begin()
     let layout: PixelLayout
-    let conversion: ColorConversion?
+    var conversions: [PixelFormat: ColorConversion] = [:]
+    let scale = plans[0].decodeScale
     do {
-      conversion = try decoder.makeColorConversion(of: plan.profileFormat)
+      for format in Set(plans.map(\.profileFormat)) {
+        conversions[format] = try decoder.makeColorConversion(of: format)
+      }
       layout = try decoder.start(
-        scale: plan.decodeScale, keepsInks: plan.profileFormat == .cmyk8,
-        toleratesTruncation: plan.toleratesTruncation)
+        scale: scale, keepsInks: plans[0].profileFormat == .cmyk8,
+        toleratesTruncation: plans.contains(where: \.toleratesTruncation))
     } catch { throw PipelineError(error) }
     meter.end(began)
     self.decoder = decoder
     self.leftover = leftover
     self.inputByteCount = inputByteCount
+    self.scale = scale
     self.layout = layout
-    self.conversion = conversion
+    self.conversions = conversions
     self.meter = meter
-    scale = plan.decodeScale
   }
+
+  /// The conversion of rows of `format`; `nil` when there is nothing to convert.
+  func conversion(of format: PixelFormat) -> ColorConversion? { conversions[format] }
 
   /// Decodes until a strip is ready, bytes are needed, or the picture is done.
   /// - `consumed`: grows by the bytes that were taken.
@@ -65,6 +72,9 @@ struct DecodeStage: ~Copyable {
   var rights: [UInt8] { decoder.header.rights }
 
   var warnings: [String] { decoder.header.warnings.map(\.rawValue) }
+
+  /// Whether the file ended early, and what is missing was made gray.
+  var isTruncated: Bool { decoder.header.warnings.contains(.truncated) }
 
   mutating func finish() {
     let header = decoder.header

@@ -26,6 +26,9 @@ package enum MetricCatalog {
       "imageworker.pictures", unit: "{picture}", kind: .counter,
       help: "Pictures that were asked for, by outcome: ok, or the reason of the error"),
     MetricDescription(
+      "imageworker.renditions", unit: "{rendition}", kind: .counter,
+      help: "Renditions of pictures of which several were asked for, by outcome as of pictures"),
+    MetricDescription(
       "imageworker.refusals", unit: "{picture}", kind: .counter,
       help: "Pictures that were refused before any of them was decoded, by reason"),
     MetricDescription(

@@ -319,6 +319,33 @@ public nonisolated struct Imageworker_V1_ProcessImageRequest: Sendable {
   /// Clears the value of `configuration`. Subsequent reads from it will return its default value.
   public mutating func clearConfiguration() {self._configuration = nil}
 
+  public var renditions: [Imageworker_V1_Rendition] = []
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _configuration: Imageworker_V1_ProcessingConfiguration? = nil
+}
+
+public nonisolated struct Imageworker_V1_Rendition: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var renditionID: String = String()
+
+  public var preset: String = String()
+
+  public var configuration: Imageworker_V1_ProcessingConfiguration {
+    get {_configuration ?? Imageworker_V1_ProcessingConfiguration()}
+    set {_configuration = newValue}
+  }
+  /// Returns true if `configuration` has been explicitly set.
+  public var hasConfiguration: Bool {self._configuration != nil}
+  /// Clears the value of `configuration`. Subsequent reads from it will return its default value.
+  public mutating func clearConfiguration() {self._configuration = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -357,12 +384,23 @@ public nonisolated struct Imageworker_V1_ProcessImageResponse: Sendable {
     set {part = .report(newValue)}
   }
 
+  public var error: Google_Rpc_Status {
+    get {
+      if case .error(let v)? = part {return v}
+      return Google_Rpc_Status()
+    }
+    set {part = .error(newValue)}
+  }
+
+  public var renditionID: String = String()
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public nonisolated enum OneOf_Part: Equatable, Sendable {
     case header(Imageworker_V1_ImageInfo)
     case chunk(Data)
     case report(Imageworker_V1_ProcessingReport)
+    case error(Google_Rpc_Status)
 
   }
 
@@ -432,6 +470,8 @@ public nonisolated struct Imageworker_V1_BatchItemStart: Sendable {
 
   public var image: Data = Data()
 
+  public var renditions: [Imageworker_V1_Rendition] = []
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -489,6 +529,8 @@ public nonisolated struct Imageworker_V1_BatchProcessResponse: Sendable {
     }
     set {part = .error(newValue)}
   }
+
+  public var renditionID: String = String()
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1230,7 +1272,7 @@ nonisolated extension Imageworker_V1_ChromaSubsampling: SwiftProtobuf._ProtoName
 
 nonisolated extension Imageworker_V1_ProcessImageRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessImageRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}image\0\u{1}preset\0\u{1}configuration\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}image\0\u{1}preset\0\u{1}configuration\0\u{1}renditions\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1241,6 +1283,7 @@ nonisolated extension Imageworker_V1_ProcessImageRequest: SwiftProtobuf.Message,
       case 1: try { try decoder.decodeSingularBytesField(value: &self.image) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.preset) }()
       case 3: try { try decoder.decodeSingularMessageField(value: &self._configuration) }()
+      case 4: try { try decoder.decodeRepeatedMessageField(value: &self.renditions) }()
       default: break
       }
     }
@@ -1260,11 +1303,59 @@ nonisolated extension Imageworker_V1_ProcessImageRequest: SwiftProtobuf.Message,
     try { if let v = self._configuration {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
     } }()
+    if !self.renditions.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.renditions, fieldNumber: 4)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: Imageworker_V1_ProcessImageRequest, rhs: Imageworker_V1_ProcessImageRequest) -> Bool {
     if lhs.image != rhs.image {return false}
+    if lhs.preset != rhs.preset {return false}
+    if lhs._configuration != rhs._configuration {return false}
+    if lhs.renditions != rhs.renditions {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Imageworker_V1_Rendition: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".Rendition"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}rendition_id\0\u{1}preset\0\u{1}configuration\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.renditionID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.preset) }()
+      case 3: try { try decoder.decodeSingularMessageField(value: &self._configuration) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.renditionID.isEmpty {
+      try visitor.visitSingularStringField(value: self.renditionID, fieldNumber: 1)
+    }
+    if !self.preset.isEmpty {
+      try visitor.visitSingularStringField(value: self.preset, fieldNumber: 2)
+    }
+    try { if let v = self._configuration {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Imageworker_V1_Rendition, rhs: Imageworker_V1_Rendition) -> Bool {
+    if lhs.renditionID != rhs.renditionID {return false}
     if lhs.preset != rhs.preset {return false}
     if lhs._configuration != rhs._configuration {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
@@ -1274,7 +1365,7 @@ nonisolated extension Imageworker_V1_ProcessImageRequest: SwiftProtobuf.Message,
 
 nonisolated extension Imageworker_V1_ProcessImageResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessImageResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}header\0\u{1}chunk\0\u{1}report\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}header\0\u{1}chunk\0\u{1}report\0\u{1}error\0\u{3}rendition_id\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1316,6 +1407,20 @@ nonisolated extension Imageworker_V1_ProcessImageResponse: SwiftProtobuf.Message
           self.part = .report(v)
         }
       }()
+      case 4: try {
+        var v: Google_Rpc_Status?
+        var hadOneofValue = false
+        if let current = self.part {
+          hadOneofValue = true
+          if case .error(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.part = .error(v)
+        }
+      }()
+      case 5: try { try decoder.decodeSingularStringField(value: &self.renditionID) }()
       default: break
       }
     }
@@ -1339,13 +1444,21 @@ nonisolated extension Imageworker_V1_ProcessImageResponse: SwiftProtobuf.Message
       guard case .report(let v)? = self.part else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
     }()
+    case .error?: try {
+      guard case .error(let v)? = self.part else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+    }()
     case nil: break
+    }
+    if !self.renditionID.isEmpty {
+      try visitor.visitSingularStringField(value: self.renditionID, fieldNumber: 5)
     }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: Imageworker_V1_ProcessImageResponse, rhs: Imageworker_V1_ProcessImageResponse) -> Bool {
     if lhs.part != rhs.part {return false}
+    if lhs.renditionID != rhs.renditionID {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1437,7 +1550,7 @@ nonisolated extension Imageworker_V1_BatchProcessRequest: SwiftProtobuf.Message,
 
 nonisolated extension Imageworker_V1_BatchItemStart: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".BatchItemStart"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}preset\0\u{1}configuration\0\u{1}image\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}preset\0\u{1}configuration\0\u{1}image\0\u{1}renditions\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1448,6 +1561,7 @@ nonisolated extension Imageworker_V1_BatchItemStart: SwiftProtobuf.Message, Swif
       case 1: try { try decoder.decodeSingularStringField(value: &self.preset) }()
       case 2: try { try decoder.decodeSingularMessageField(value: &self._configuration) }()
       case 3: try { try decoder.decodeSingularBytesField(value: &self.image) }()
+      case 4: try { try decoder.decodeRepeatedMessageField(value: &self.renditions) }()
       default: break
       }
     }
@@ -1467,6 +1581,9 @@ nonisolated extension Imageworker_V1_BatchItemStart: SwiftProtobuf.Message, Swif
     if !self.image.isEmpty {
       try visitor.visitSingularBytesField(value: self.image, fieldNumber: 3)
     }
+    if !self.renditions.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.renditions, fieldNumber: 4)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1474,6 +1591,7 @@ nonisolated extension Imageworker_V1_BatchItemStart: SwiftProtobuf.Message, Swif
     if lhs.preset != rhs.preset {return false}
     if lhs._configuration != rhs._configuration {return false}
     if lhs.image != rhs.image {return false}
+    if lhs.renditions != rhs.renditions {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1500,7 +1618,7 @@ nonisolated extension Imageworker_V1_BatchItemEnd: SwiftProtobuf.Message, SwiftP
 
 nonisolated extension Imageworker_V1_BatchProcessResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".BatchProcessResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}item_id\0\u{1}header\0\u{1}chunk\0\u{1}report\0\u{1}error\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}item_id\0\u{1}header\0\u{1}chunk\0\u{1}report\0\u{1}error\0\u{3}rendition_id\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1556,6 +1674,7 @@ nonisolated extension Imageworker_V1_BatchProcessResponse: SwiftProtobuf.Message
           self.part = .error(v)
         }
       }()
+      case 6: try { try decoder.decodeSingularStringField(value: &self.renditionID) }()
       default: break
       }
     }
@@ -1588,12 +1707,16 @@ nonisolated extension Imageworker_V1_BatchProcessResponse: SwiftProtobuf.Message
     }()
     case nil: break
     }
+    if !self.renditionID.isEmpty {
+      try visitor.visitSingularStringField(value: self.renditionID, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: Imageworker_V1_BatchProcessResponse, rhs: Imageworker_V1_BatchProcessResponse) -> Bool {
     if lhs.itemID != rhs.itemID {return false}
     if lhs.part != rhs.part {return false}
+    if lhs.renditionID != rhs.renditionID {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -1,0 +1,57 @@
+internal import ImageCodecs
+
+/// Everything that was decided for one picture and each of its renditions before any of it is decoded.
+package struct PicturePlan: Sendable {
+  /// In the order in which they were asked for; of those that can't be made, why.
+  package let renditions: [Result<Plan, PipelineError>]
+  /// An upper bound of what the picture will charge to its budget: its decoder once, and the stages of each rendition.
+  package internal(set) var workingSetByteCount: UInt64
+
+  /// - `decodeByteCount`: the decoder's share, at the scale that all plans have.
+  init(_ renditions: [Result<Plan, PipelineError>], decodeByteCount: UInt64) {
+    self.renditions = renditions
+    workingSetByteCount = renditions.reduce(decodeByteCount) { sum, plan in
+      guard case .success(let plan) = plan else { return sum }
+      return sum + plan.workingSetByteCount - decodeByteCount
+    }
+  }
+
+  /// The plan of a picture with one result.
+  package init(_ plan: Plan) {
+    renditions = [.success(plan)]
+    workingSetByteCount = plan.workingSetByteCount
+  }
+
+  /// The plan of a picture that is not decoded.
+  var passedThrough: Plan? { plans.first.flatMap { $0.passage == .decoded ? nil : $0 } }
+
+  /// The plans of those that can be made.
+  package var plans: [Plan] {
+    renditions.compactMap { if case .success(let plan) = $0 { plan } else { nil } }
+  }
+}
+
+/// What one rendition's configuration comes to, before the scale at which all of them are decoded is known.
+struct PlanDraft {
+  let configuration: ProcessingConfiguration
+  let orientation: Orientation
+  let framing: Framing
+
+  init(_ configuration: ProcessingConfiguration, of header: ImageHeader) throws(PipelineError) {
+    try configuration.validate()
+    self.configuration = configuration
+    orientation = header.orientation.turned(
+      quarters: (configuration.rotation ?? 0) / 90, flipsColumns: configuration.flipHorizontal ?? false,
+      flipsRows: configuration.flipVertical ?? false)
+    let stored = PixelSize(width: header.width, height: header.height)
+    framing = try Framing(shown: stored.turned(by: orientation), configuration: configuration)
+  }
+
+  /// The smallest of `scales` that serves this rendition.
+  func decodeScale(of scales: [Int]) -> Int {
+    let quality = configuration.compressionQuality ?? 1
+    return Geometry.decodeScale(window: framing.window.pixelSize, target: framing.pictureSize, scales: scales) {
+      Plan.smallestResidual(eighths: $0, quality: quality)
+    }
+  }
+}
