@@ -51,4 +51,6 @@ package struct ProcessingReport: Sendable, Hashable {
   /// The most bytes that the picture's budget held at once.
   package var peakMemoryByteCount: UInt64
   package var warnings: [String]
+  /// What the result was compressed at, 0 to 1; `nil` where it is lossless.
+  package var compressionQuality: Double?
 }

@@ -72,7 +72,7 @@ package struct Pipeline: ~Copyable {
         try finish(output)
         return true
       }
-      encode.drain(output)
+      try encode.drain(output)
     }
   }
 
@@ -108,12 +108,12 @@ package struct Pipeline: ~Copyable {
       try pad.push(upright) { (padded) throws(PipelineError) in
         try encode.push(padded)
       }
-      encode.drain(output)
+      try encode.drain(output)
     }
     try pad.finish { (padded) throws(PipelineError) in
       try encode.push(padded)
     }
-    try encode.finish(output)
+    try encode.finish(cancellation, output)
     encode.meter.end(began)
     encode.finishSpan(peakMemory: budget.peak)
   }
@@ -131,9 +131,13 @@ package struct Pipeline: ~Copyable {
     timings.filter = filter.meter.busy
     timings.encode = encode.meter.busy
     timings.total = total
+    var output = ImageInfo(plan)
+    output.size = PixelSize(width: encode.options.width, height: encode.options.height)
+    let smaller = "the result was made \(output.size) instead of \(plan.outputSize), to keep max_bytes"
     return ProcessingReport(
-      input: plan.input, output: ImageInfo(plan), inputByteCount: decode.inputByteCount,
+      input: plan.input, output: output, inputByteCount: decode.inputByteCount,
       outputByteCount: encode.outputByteCount, timings: timings, peakMemoryByteCount: UInt64(budget.peak),
-      warnings: plan.warnings + decode.warnings)
+      warnings: plan.warnings + decode.warnings + (output.size == plan.outputSize ? [] : [smaller]),
+      compressionQuality: encode.options.isLossy ? Double(encode.options.quality) / 100 : nil)
   }
 }

@@ -29,6 +29,7 @@ extension Imageworker_V1_ProcessingReport {
     peakMemoryBytes = report.peakMemoryByteCount
     warnings = report.warnings
     self.traceID = traceID ?? ""
+    if let quality = report.compressionQuality { compressionQuality = quality }
   }
 }
 

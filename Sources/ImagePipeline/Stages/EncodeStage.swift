@@ -6,9 +6,12 @@ struct EncodeStage: ~Copyable {
   /// The most bytes that are handed out at once.
   static let bufferByteCount = 64 * 1024
 
-  private var encoder: Encoder
+  private var encoder: Encoder?
+  /// Where the result has a limit of bytes: it is then handed out when it is known to keep that.
+  private var target: ByteTarget?
   private let buffer: PixelBuffer
-  private let options: EncoderOptions
+  /// Of what is handed out.
+  private(set) var options: EncoderOptions
   private(set) var outputByteCount: UInt64 = 0
   /// Covers colour conversion and orientation too, which the pipeline runs under it.
   var meter: StageMeter
@@ -17,31 +20,44 @@ struct EncodeStage: ~Copyable {
     let buffer = try withCodecErrors { () throws(CodecError) in
       try PixelBuffer(byteCount: Self.bufferByteCount, budget: budget)
     }
+    let target = try plan.byteLimit.map { (limit) throws(PipelineError) in
+      try ByteTarget(limit, encoder: plan.encoder, budget: budget)
+    }
     let encoder = try withCodecErrors { () throws(CodecError) in try Encoder(options: plan.encoder, budget: budget) }
     self.buffer = buffer
-    self.encoder = encoder
+    self.target = target
+    self.encoder = consume encoder
     options = plan.encoder
     meter = StageMeter("encode", tracing: tracing)
   }
 
   mutating func push(_ strip: borrowing Strip) throws(PipelineError) {
-    do { try encoder.write(strip) } catch { throw PipelineError(error) }
+    do { try encoder?.write(strip) } catch { throw PipelineError(error) }
+    target?.hold(strip)
   }
 
   /// Hands out what is compressed so far.
-  mutating func drain(_ output: (RawSpan) -> Void) {
-    while true {
-      let count = encoder.read(into: buffer)
-      guard count > 0 else { return }
-      outputByteCount += UInt64(count)
-      output(UnsafeRawBufferPointer(start: buffer.base, count: count).bytes)
+  mutating func drain(_ output: (RawSpan) -> Void) throws(PipelineError) {
+    try encoder?.drain(buffer) { (bytes) throws(PipelineError) in
+      if target != nil {
+        try target?.collect(bytes)
+      } else {
+        outputByteCount += UInt64(bytes.byteCount)
+        output(bytes)
+      }
     }
   }
 
   /// Ends the result and hands out the rest.
-  mutating func finish(_ output: (RawSpan) -> Void) throws(PipelineError) {
-    do { try encoder.finish() } catch { throw PipelineError(error) }
-    drain(output)
+  mutating func finish(_ cancellation: Cancellation, _ output: (RawSpan) -> Void) throws(PipelineError) {
+    do { try encoder?.finish() } catch { throw PipelineError(error) }
+    try drain(output)
+    encoder = nil
+    guard let result = try target?.settle(buffer, cancellation) else { return }
+    target = nil
+    options = result.options
+    outputByteCount = result.bytes.byteCount
+    result.bytes.forEach(output)
   }
 
   /// - `peakMemory`: the most bytes that the picture held.

@@ -18,8 +18,7 @@ struct OrientStage {
   init(plan: Plan, budget: PictureBudget) throws(PipelineError) {
     orientation = plan.orientation
     format = plan.encoder.pixelFormat
-    storedSizes = Self.planeSizes(
-      plan.storedOutputSize, format: plan.encoder.pixelFormat, subsampling: plan.encoder.subsampling)
+    storedSizes = Self.planeSizes(plan)
     placedRowCounts = storedSizes.map { _ in 0 }
     do {
       var planes: [PixelBuffer] = []
@@ -102,12 +101,13 @@ struct OrientStage {
     storedSizes[index].turned(by: orientation).width * format.pixelByteCount
   }
 
-  private static func planeSizes(
-    _ size: PixelSize, format: PixelFormat, subsampling: EncoderOptions.ChromaSubsampling
-  ) -> [PixelSize] {
-    guard format == .ycc8 else { return [size] }
-    let chroma =
-      subsampling == .quarter ? PixelSize(width: (size.width + 1) / 2, height: (size.height + 1) / 2) : size
+  private static func planeSizes(_ plan: Plan) -> [PixelSize] {
+    let size = plan.storedOutputSize
+    guard plan.encoder.pixelFormat == .ycc8 else { return [size] }
+    let scale = plan.storedChromaScale
+    let chroma = PixelSize(
+      width: Int((Double(size.width) * scale.horizontal).rounded(.up)),
+      height: Int((Double(size.height) * scale.vertical).rounded(.up)))
     return [size, chroma, chroma]
   }
 }

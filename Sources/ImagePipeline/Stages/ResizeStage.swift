@@ -107,18 +107,17 @@ struct ResizeStage: ~Copyable {
     let target = plan.storedOutputSize
     return source.planes.enumerated().map { index, plane in
       // Chroma goes straight to the size at which it is encoded.
-      let isSubsampled = index > 0 && plan.encoder.pixelFormat == .ycc8 && plan.encoder.subsampling == .quarter
-      let scale = isSubsampled ? 0.5 : 1
+      let scale = index > 0 && plan.encoder.pixelFormat == .ycc8 ? plan.storedChromaScale : (horizontal: 1, vertical: 1)
       let enlargement = AxisGeometry.Enlargement(isChroma: index > 0, width: plane.width)
       let window = windows[index]
       return (
         AxisGeometry(
           sourceCount: window.columnCount, sourceScale: plane.horizontalScale, sourceLength: plan.storedWindow.width,
-          sourceStart: window.columnOffset, destinationScale: scale, destinationLength: target.width,
+          sourceStart: window.columnOffset, destinationScale: scale.horizontal, destinationLength: target.width,
           isReversed: plan.orientation.reversesColumns, enlargement: enlargement),
         AxisGeometry(
           sourceCount: window.rowCount, sourceScale: plane.verticalScale, sourceLength: plan.storedWindow.height,
-          sourceStart: window.rowOffset, destinationScale: scale, destinationLength: target.height,
+          sourceStart: window.rowOffset, destinationScale: scale.vertical, destinationLength: target.height,
           isReversed: plan.orientation.reversesRows, enlargement: enlargement)
       )
     }
