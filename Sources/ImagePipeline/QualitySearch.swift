@@ -25,6 +25,8 @@ struct QualitySearch {
   private var failures: [(quality: Int, size: Double)] = []
   private var fit: (quality: Int, size: Double)?
   private var trialCount = 0
+  /// Trials in a row that fitted, or less than zero, that did not.
+  private var run = 0
 
   init(format: ImageFormat, limit: UInt64, floor: Int, trialsToFloor: Int) {
     self.format = format
@@ -36,7 +38,13 @@ struct QualitySearch {
   mutating func note(quality: Int, byteCount: UInt64) {
     trialCount += 1
     let size = max(1, Double(byteCount))
-    if size <= limit { fit = (quality, size) } else { failures.append((quality, size)) }
+    if size <= limit {
+      fit = (quality, size)
+      run = max(run, 0) + 1
+    } else {
+      failures.append((quality, size))
+      run = min(run, 0) - 1
+    }
   }
 
   /// The next quality to try: above all that fit and below all that did not; `nil` when that is not worth it.
@@ -45,15 +53,21 @@ struct QualitySearch {
     if let fit {
       guard fit.quality + 1 < last.quality, fit.size < limit * Self.enough else { return nil }
       let slope = self.slope(from: (last.quality, last.size), to: fit)
-      return quality(from: fit, slope: slope, aim: 0.995, within: fit.quality + 1...last.quality - 1)
+      let aimed = quality(from: fit, slope: slope, aim: 0.995, within: fit.quality + 1...last.quality - 1)
+      // A picture that was a JPEG before has steps: the line then errs to one side again and again.
+      let middle = (fit.quality + last.quality) / 2
+      if run >= 2 { return max(aimed, (aimed + middle + 1) / 2) }
+      return run <= -2 ? min(aimed, (aimed + middle) / 2) : aimed
     }
     guard last.quality > floor else { return nil }
     guard trialCount < trialsToFloor - 1 else { return floor }
     // Where the first aim failed, the picture is not like others: the next are further off.
     let aim = [0.97, 0.93, 0.85, 0.7, 0.5][min(failures.count, 5) - 1]
     let before = failures.dropLast().last
-    let slope = before.map { min(1.2, max(0.3, self.slope(from: $0, to: last))) } ?? 0.65
-    return quality(from: last, slope: slope, aim: aim, within: floor...last.quality - 1)
+    let slope = before.map { min(1.2, max(0.5, self.slope(from: $0, to: last))) } ?? 0.65
+    let aimed = quality(from: last, slope: slope, aim: aim, within: floor...last.quality - 1)
+    let most = last.quality * [8, 7, 4, 2][min(failures.count, 4) - 1] / 8
+    return max(floor, min(aimed, most))
   }
 
   private func slope(from a: (quality: Int, size: Double), to b: (quality: Int, size: Double)) -> Double {

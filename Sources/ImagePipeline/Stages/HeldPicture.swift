@@ -79,7 +79,8 @@ final class HeldPicture {
     let chroma: [PixelBuffer]
     if let halved { chroma = halved } else { chroma = try halve() }
     halved = chroma
-    return [heldRows(planes[0], of: options, plane: 0)] + chroma.map { heldRows($0, of: options, plane: 1) }
+    let smaller = self.options.with(subsampling: options.subsampling)
+    return [heldRows(planes[0], of: smaller, plane: 0)] + chroma.map { heldRows($0, of: smaller, plane: 1) }
   }
 
   private func heldRows(_ buffer: PixelBuffer, of options: EncoderOptions, plane index: Int) -> Strip.Rows {
