@@ -6,7 +6,7 @@ SWIFT_BUILD = swift build --manifest-cache none -c $(CONFIGURATION) --product im
 WORKER = .build/$(CONFIGURATION)/image-worker
 
 .PHONY: run test unit-test codec-test end-to-end-test fuzz build release setup format check-format generate \
-        check-generated lint breaking bench clean
+        check-generated lint breaking bench corpus clean
 
 ## Serve on 127.0.0.1:50051. Options: make run ARGS="--port 8080"
 run: build
@@ -73,6 +73,11 @@ breaking: check-generated
 bench: build
 	@deploy/setup.sh --benchmarks
 	Benchmarks/run.sh $(WORKER) $(ARGS)
+
+## Tell of every picture of the shared corpus what becomes of it, and fail when one is not as it should be.
+## Options: make corpus ARGS="--only 09-tiff"
+corpus: build
+	Benchmarks/corpus.sh $(WORKER) $(ARGS)
 
 clean:
 	swift package clean

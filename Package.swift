@@ -37,6 +37,7 @@ let packages: [Package.Dependency] = [
   .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
   .package(url: "https://github.com/apple/swift-async-algorithms", from: "1.1.4"),
   .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: [.defaults, "YAML"]),
+  .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
   .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
   .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
   .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
@@ -47,6 +48,7 @@ let packages: [Package.Dependency] = [
   .package(url: "https://github.com/grpc/grpc-swift-2", from: "2.4.3"),
   .package(url: "https://github.com/grpc/grpc-swift-nio-transport", from: "2.9.2"),
   .package(url: "https://github.com/grpc/grpc-swift-protobuf", from: "2.4.1"),
+  .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
   .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
 ]
 
@@ -92,6 +94,8 @@ let nio: [Target.Dependency] = [
 ]
 let configuration: Target.Dependency = .product(name: "Configuration", package: "swift-configuration")
 let asyncAlgorithms: Target.Dependency = .product(name: "AsyncAlgorithms", package: "swift-async-algorithms")
+let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
+let yams: Target.Dependency = .product(name: "Yams", package: "Yams")
 let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-system")
 let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 
@@ -100,7 +104,7 @@ let targets: [Target] = [
   .executableTarget(
     name: "image-worker",
     dependencies: [
-      "WorkerService", "WorkerOperations", "WorkerProtocol", "ImagePipeline", "ImageCodecs",
+      "WorkerService", "WorkerOperations", "WorkerProtocol", "ResultCache", "ImagePipeline", "ImageCodecs",
       argumentParser, configuration, grpcCore, grpcPosix, logging, metrics, serviceContext, serviceLifecycle, system,
       tracing, unixSignals,
     ],
@@ -109,8 +113,8 @@ let targets: [Target] = [
   .target(
     name: "WorkerService",
     dependencies: [
-      "WorkerProtocol", "ImagePipeline", asyncAlgorithms, grpcCore, grpcProtobuf, metrics, serviceContext,
-      swiftProtobuf, tracing,
+      "WorkerProtocol", "ResultCache", "ImagePipeline", asyncAlgorithms, grpcCore, grpcProtobuf, metrics,
+      serviceContext, swiftProtobuf, tracing, yams,
     ],
     swiftSettings: strictSwift),
   // Health, reflection, and telemetry: traces, metrics and logs, and how they reach a collector.
@@ -121,6 +125,8 @@ let targets: [Target] = [
       swiftProtobuf, tracing,
     ] + nio,
     swiftSettings: strictSwift),
+  // Results by what they are results of, in memory and in files; knows nothing of pictures.
+  .target(name: "ResultCache", dependencies: [crypto, logging, system], swiftSettings: strictSwift),
   // Generated code and the descriptor set; nothing by hand.
   .target(
     name: "WorkerProtocol",
@@ -191,11 +197,13 @@ let targets: [Target] = [
     name: "ImagePipelineTests",
     dependencies: ["ImageCodecs", "ImagePipeline", "TestSupport", inMemoryTracing, tracing],
     swiftSettings: strictSwift),
+  .testTarget(name: "ResultCacheTests", dependencies: ["ResultCache", logging], swiftSettings: strictSwift),
   .testTarget(
     name: "WorkerServiceTests",
     dependencies: [
-      "ImageCodecs", "ImagePipeline", "TestSupport", "WorkerOperations", "WorkerProtocol", "WorkerService",
-      grpcCore, grpcInProcess, grpcProtobuf, inMemoryTracing, metrics, serviceContext, swiftProtobuf, tracing,
+      "ImageCodecs", "ImagePipeline", "ResultCache", "TestSupport", "WorkerOperations", "WorkerProtocol",
+      "WorkerService",
+      grpcCore, grpcInProcess, grpcProtobuf, inMemoryTracing, logging, metrics, serviceContext, swiftProtobuf, tracing,
     ],
     swiftSettings: strictSwift),
   .testTarget(

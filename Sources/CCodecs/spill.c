@@ -19,10 +19,13 @@ enum {
   WINDOW_BYTES = 2 * STEP_BYTES,
 };
 
-uint64_t ccodecs_spill_charge(uint64_t byte_count, uint32_t block_count, const ccodecs_limits *limits) {
-  const uint64_t in_memory = byte_count + 128ull * block_count;
-  const uint64_t at_most = CCODECS_SPILL_BYTES + (uint64_t)WINDOW_BYTES * block_count;
-  return limits->can_spill && in_memory > at_most ? at_most : in_memory;
+/// Whether a block goes to a file; a file's window is no less than a small block.
+static bool is_for_file(uint64_t byte_count, uint64_t held, const ccodecs_limits *limits) {
+  return limits->can_spill && byte_count > WINDOW_BYTES && held + byte_count > CCODECS_SPILL_BYTES;
+}
+
+uint64_t ccodecs_spill_charge(uint64_t byte_count, uint64_t held, const ccodecs_limits *limits) {
+  return is_for_file(byte_count, held, limits) ? WINDOW_BYTES : byte_count + 128;
 }
 
 /// A file without a name, of `byte_count` bytes that the disk has; or -1.
@@ -97,8 +100,7 @@ bool ccodecs_spill_create(
     return false;
   }
   spill->byte_count = (size_t)byte_count;
-  // A file's window is no less than a small block.
-  if (limits->can_spill && byte_count > WINDOW_BYTES && budget->used + byte_count > CCODECS_SPILL_BYTES) {
+  if (is_for_file(byte_count, budget->used, limits)) {
     return create_file(spill, limits, budget);
   }
   spill->bytes = ccodecs_allocate(budget, spill->byte_count);

@@ -22,8 +22,8 @@ typedef struct ccodecs_spill {
   bool is_file;
 } ccodecs_spill;
 
-/// What blocks of `byte_count` bytes in all will charge, as an upper bound.
-uint64_t ccodecs_spill_charge(uint64_t byte_count, uint32_t block_count, const ccodecs_limits *limits);
+/// What a block of `byte_count` bytes will charge, as an upper bound, while the picture holds no less than `held`.
+uint64_t ccodecs_spill_charge(uint64_t byte_count, uint64_t held, const ccodecs_limits *limits);
 
 /// False, and nothing held, when the budget, the system's memory or the disk has no room.
 bool ccodecs_spill_create(

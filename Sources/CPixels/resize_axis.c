@@ -19,12 +19,24 @@ static double kernel_radius(cpixels_kernel kernel) {
   }
 }
 
+static bool is_doubled(const cpixels_axis_options *axis) {
+  return axis->kernel == CPIXELS_KERNEL_DOUBLED_LANCZOS3;
+}
+
+/// Of the source that is resampled: as it is, or doubled.
 static double stretch_of(const cpixels_axis_options *axis) {
-  return axis->ratio > 1 ? axis->ratio : 1;
+  const double ratio = is_doubled(axis) ? 2 * axis->ratio : axis->ratio;
+  return ratio > 1 ? ratio : 1;
+}
+
+/// How far from a destination sample's centre its taps are, in source samples.
+static double reach_of(const cpixels_axis_options *axis) {
+  const double reach = kernel_radius(axis->kernel) * stretch_of(axis);
+  return is_doubled(axis) ? reach / 2 + 0.75 : reach;
 }
 
 static bool is_identity(const cpixels_axis_options *axis) {
-  return axis->ratio == 1 && axis->offset == 0 && axis->source_count == axis->destination_count;
+  return axis->ratio == 1 && axis->offset == 0 && axis->source_count == axis->destination_count && !is_doubled(axis);
 }
 
 static uint32_t round_up(uint32_t value, uint32_t multiple) {
@@ -35,7 +47,7 @@ bool cpixels_axis_is_valid(const cpixels_axis_options *axis) {
   return axis->source_count >= 1 && axis->source_count <= largest_count && axis->destination_count >= 1 &&
          axis->destination_count <= largest_count && axis->ratio > 0 && axis->ratio <= largest_count &&
          isfinite(axis->offset) && fabs(axis->offset) <= largest_count &&
-         axis->kernel >= CPIXELS_KERNEL_LANCZOS3 && axis->kernel <= CPIXELS_KERNEL_BOX;
+         axis->kernel >= CPIXELS_KERNEL_LANCZOS3 && axis->kernel <= CPIXELS_KERNEL_DOUBLED_LANCZOS3;
 }
 
 /// An open interval of this width holds at most this many sample centres.
@@ -43,7 +55,7 @@ static uint32_t tap_count(const cpixels_axis_options *axis) {
   if (is_identity(axis)) {
     return 1;
   }
-  const double count = ceil(2 * kernel_radius(axis->kernel) * stretch_of(axis));
+  const double count = ceil(2 * reach_of(axis));
   return count < axis->source_count ? (uint32_t)count : axis->source_count;
 }
 
@@ -210,10 +222,10 @@ static int64_t window_start(const cpixels_axis *axis, int64_t left) {
 static tap_range tap_range_of(const cpixels_axis_options *options, const cpixels_axis *axis, uint32_t destination) {
   tap_range range = {.left = destination, .right = destination};
   if (!is_identity(options)) {
-    const double radius = kernel_radius(options->kernel) * stretch_of(options);
+    const double reach = reach_of(options);
     range.centre = (destination + 0.5) * options->ratio + options->offset;
-    range.left = (int64_t)floor(range.centre - radius - 0.5) + 1;
-    range.right = (int64_t)ceil(range.centre + radius - 0.5) - 1;
+    range.left = (int64_t)floor(range.centre - reach - 0.5) + 1;
+    range.right = (int64_t)ceil(range.centre + reach - 0.5) - 1;
   }
   range.start = window_start(axis, range.left);
   range.is_folded = range.start != range.left || range.right >= (int64_t)axis->source_count;
@@ -221,6 +233,45 @@ static tap_range tap_range_of(const cpixels_axis_options *options, const cpixels
     range.start &= ~(int64_t)1;
   }
   return range;
+}
+
+/// Steps through the weights of a destination sample's taps.
+typedef struct tap_walk {
+  kernel_walk *kernel;
+  bool is_doubled;
+  double before; ///< Where samples are doubled: the kernel's value at the last of the sample before,
+  double first;  ///< and at the first of this one.
+} tap_walk;
+
+static double next_value(kernel_walk *walk) {
+  const double value = kernel_walk_value(walk);
+  kernel_walk_advance(walk);
+  return value;
+}
+
+static tap_walk tap_walk_from(const cpixels_axis_options *options, tap_range range, kernel_walk *walk) {
+  tap_walk taps = {.kernel = walk, .is_doubled = is_doubled(options)};
+  if (!taps.is_doubled) {
+    kernel_walk_start(walk, ((double)range.left + 0.5 - range.centre) / stretch_of(options));
+    return taps;
+  }
+  kernel_walk_start(walk, (2 * ((double)range.left - range.centre) - 0.5) / stretch_of(options));
+  taps.before = next_value(walk);
+  taps.first = next_value(walk);
+  return taps;
+}
+
+static double tap_walk_value(tap_walk *taps) {
+  if (!taps->is_doubled) {
+    return next_value(taps->kernel);
+  }
+  // A sample weighs 3/4 in its own two, and 1/4 in the ones beside them.
+  const double last = next_value(taps->kernel);
+  const double after = next_value(taps->kernel);
+  const double value = 0.75 * (taps->first + last) + 0.25 * (taps->before + after);
+  taps->before = last;
+  taps->first = after;
+  return value;
 }
 
 /// The weights of one destination sample over its window. They sum to 1.
@@ -234,15 +285,14 @@ static void make_weights(
     }
     return;
   }
-  kernel_walk_start(walk, ((double)range.left + 0.5 - range.centre) / stretch_of(options));
+  tap_walk taps = tap_walk_from(options, range, walk);
   double sum = 0;
   for (int64_t s = range.left; s <= range.right; s++) {
-    const double weight = kernel_walk_value(walk);
+    const double weight = tap_walk_value(&taps);
     // Rounding may put a sample that weighs next to nothing just outside the window.
     const int64_t inside = clamp(s, 0, (int64_t)axis->source_count - 1);
     weights[clamp(inside - range.start, 0, (int64_t)axis->window - 1)] += weight;
     sum += weight;
-    kernel_walk_advance(walk);
   }
   const double scale = 1 / sum;
   for (uint32_t t = 0; t < axis->window; t++) {

@@ -15,12 +15,8 @@ package final class ColorConversion {
 
   deinit { ccodecs_conversion_destroy(handle) }
 
-  /// An upper bound of what a conversion made of a profile of this size charges to the budget.
-  package static func estimatedByteCount(profileByteCount: Int) -> Int {
-    profileByteCount == 0 ? 0 : ccodecs_conversion_estimate(profileByteCount)
-  }
-
-  /// Converts pixels of the format that the conversion was made for; `cmyk8` becomes `rgb8`, others stay what they are.
+  /// Converts pixels of the format that the conversion was made for; `cmyk8` becomes `rgb8`, samples of 16 bits become
+  /// those of 8, others stay what they are.
   package func convert(_ source: UnsafePointer<UInt8>, to destination: UnsafeMutablePointer<UInt8>, pixelCount: Int) {
     ccodecs_conversion_convert(handle, source, destination, pixelCount)
   }

@@ -60,7 +60,8 @@ package struct Decoder: ~Copyable {
     var byteCount = 0
     ccodecs_decoder_profile(handle, &bytes, &byteCount)
     return ImageHeader(
-      ccodecs_decoder_header(handle).pointee, format: format, profileByteCount: byteCount, rights: rights)
+      ccodecs_decoder_header(handle).pointee, format: format,
+      profile: (byteCount, ccodecs_conversion_estimate(bytes, byteCount)), rights: rights)
   }
 
   private var rights: [UInt8] {
@@ -134,6 +135,9 @@ package struct Decoder: ~Copyable {
   package func withStrip<Failure: Error>(_ body: (borrowing Strip) throws(Failure) -> Void) throws(Failure) {
     try body(Strip(rows, format: pixelFormat))
   }
+
+  /// Lends the decoder to a `Rewriter`.
+  borrowing func withHandle<Result>(_ body: (OpaquePointer) -> Result) -> Result { body(handle) }
 
   private func check(_ status: ccodecs_status) throws(CodecError) {
     if let error = CodecError(status: status, message: String(cString: ccodecs_decoder_message(handle))) { throw error }

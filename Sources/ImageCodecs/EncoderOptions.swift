@@ -130,9 +130,7 @@ package struct EncoderOptions: Sendable, Hashable {
       exif: nil, exif_count: 0)
   }
 
-  /// An upper bound of the bytes that an encoder charges to the budget.
-  ///
-  /// Pending output counts only where it comes at the end, all at once.
+  /// An upper bound of the bytes that an encoder charges to the budget, if its output is read after every 16 rows.
   package func estimatedByteCount() throws(CodecError) -> UInt64 {
     var byteCount: UInt64 = 0
     let status = try withHandle { ccodecs_encoder_estimate(&$0, &byteCount) }

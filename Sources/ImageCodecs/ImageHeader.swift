@@ -2,6 +2,12 @@ internal import CCodecs
 
 /// What a file says of its picture before any of it is decoded.
 package struct ImageHeader: Sendable, Hashable {
+  /// How many luma samples there are for a chroma sample: 2 and 2 for 4:2:0.
+  package struct ChromaSampling: Sendable, Hashable {
+    package var across: Int
+    package var down: Int
+  }
+
   package enum ColorSpace: String, Sendable, Hashable {
     case gray, ycbcr, rgb, cmyk, ycck
 
@@ -29,6 +35,8 @@ package struct ImageHeader: Sendable, Hashable {
   package var isStorageOrder: Bool
   /// Bits per sample as stored.
   package var bitDepth: Int
+  /// Rows have 16 bits a sample.
+  package var isDeep: Bool
   package var hasAlpha: Bool
   /// Progressive JPEG or interlaced PNG: no row is final before the last scan or pass.
   package var isProgressive: Bool
@@ -37,8 +45,12 @@ package struct ImageHeader: Sendable, Hashable {
   /// The decoder holds the whole decoded picture before the first row.
   package var holdsBitmap: Bool
   package var colorSpace: ColorSpace
+  /// Luma samples for each sample of the chroma planes to come; `nil` where the header does not tell.
+  package var chromaSampling: ChromaSampling?
   /// Bytes of the profile that its colours are converted from; 0 when they are sRGB, or taken for it.
   package var profileByteCount: Int
+  /// An upper bound of the bytes that their conversion charges to the budget; 0 without a profile.
+  package var conversionByteCount: Int
   /// Artist and copyright as an EXIF block of nothing else; empty when the picture names neither.
   package var rights: [UInt8]
   /// 0 when the bytes read so far do not tell.
@@ -47,22 +59,29 @@ package struct ImageHeader: Sendable, Hashable {
 }
 
 extension ImageHeader {
-  init(_ handle: ccodecs_header, format: ImageFormat, profileByteCount: Int, rights: [UInt8]) {
+  /// - `profile`: its bytes and those of its conversion.
+  init(
+    _ handle: ccodecs_header, format: ImageFormat, profile: (byteCount: Int, conversionByteCount: Int), rights: [UInt8]
+  ) {
     self.format = format
-    self.profileByteCount = profileByteCount
+    (profileByteCount, conversionByteCount) = profile
+    chromaSampling =
+      handle.chroma_across > 0
+      ? ChromaSampling(across: Int(handle.chroma_across), down: Int(handle.chroma_down)) : nil
     self.rights = rights
     width = Int(handle.width)
     height = Int(handle.height)
     orientation = Orientation(rawValue: Int(handle.orientation)) ?? .up
     isStorageOrder = handle.is_storage_order
     bitDepth = Int(handle.bit_depth)
+    isDeep = handle.is_deep
     hasAlpha = handle.has_alpha
     isProgressive = handle.is_progressive
     holdsInput = handle.holds_input
     holdsBitmap = handle.holds_bitmap
     colorSpace = ColorSpace(handle.color_space)
     frameCount = Int(handle.frame_count)
-    warnings = Warning.allCases.filter { handle.warnings & $0.bit != 0 }
+    warnings = Warning.all(handle.warnings)
   }
 }
 
@@ -79,7 +98,9 @@ extension ImageHeader.ColorSpace {
 }
 
 extension ImageHeader.Warning {
-  fileprivate var bit: UInt32 {
+  static func all(_ bits: UInt32) -> [ImageHeader.Warning] { allCases.filter { bits & $0.bit != 0 } }
+
+  private var bit: UInt32 {
     switch self {
     case .brokenEXIF: UInt32(CCODECS_WARNING_BAD_EXIF)
     case .firstFrameOnly: UInt32(CCODECS_WARNING_FIRST_FRAME)

@@ -12,6 +12,12 @@ package enum PixelFormat: Sendable, Hashable {
   case ycc8
   /// One plane of four interleaved channels of ink, 8 bits, 255 for none.
   case cmyk8
+  /// One plane of one channel, 16 bits.
+  case gray16
+  /// One plane of three interleaved channels, 16 bits.
+  case rgb16
+  /// One plane of four interleaved channels, 16 bits, alpha not premultiplied.
+  case rgba16
   /// One plane of four interleaved channels, 16 bits: colour times alpha and alpha times 255, 0 to 65025.
   case premultipliedRGBA16
 
@@ -20,16 +26,34 @@ package enum PixelFormat: Sendable, Hashable {
   /// Interleaved samples at one place of a plane.
   package var channelCount: Int {
     switch self {
-    case .gray8, .ycc8: 1
-    case .rgb8: 3
-    case .rgba8, .cmyk8, .premultipliedRGBA16: 4
+    case .gray8, .gray16, .ycc8: 1
+    case .rgb8, .rgb16: 3
+    case .rgba8, .rgba16, .cmyk8, .premultipliedRGBA16: 4
     }
   }
 
   /// Bytes of one place of a plane.
-  package var pixelByteCount: Int { self == .premultipliedRGBA16 ? 8 : channelCount }
+  package var pixelByteCount: Int { isDeep ? 2 * channelCount : channelCount }
 
-  package var hasAlpha: Bool { self == .rgba8 || self == .premultipliedRGBA16 }
+  package var hasAlpha: Bool { self == .rgba8 || self == .rgba16 || self == .premultipliedRGBA16 }
+
+  /// Whether samples have 16 bits.
+  package var isDeep: Bool {
+    switch self {
+    case .gray16, .rgb16, .rgba16, .premultipliedRGBA16: true
+    case .gray8, .rgb8, .rgba8, .ycc8, .cmyk8: false
+    }
+  }
+
+  /// The format of the same channels with 16 bits a sample, where there is one.
+  package var deep: PixelFormat {
+    switch self {
+    case .gray8: .gray16
+    case .rgb8: .rgb16
+    case .rgba8: .rgba16
+    default: self
+    }
+  }
 
   init?(_ handle: ccodecs_pixels) {
     switch handle {
@@ -38,6 +62,9 @@ package enum PixelFormat: Sendable, Hashable {
     case CCODECS_PIXELS_RGBA8: self = .rgba8
     case CCODECS_PIXELS_YCC8: self = .ycc8
     case CCODECS_PIXELS_CMYK8: self = .cmyk8
+    case CCODECS_PIXELS_GRAY16: self = .gray16
+    case CCODECS_PIXELS_RGB16: self = .rgb16
+    case CCODECS_PIXELS_RGBA16: self = .rgba16
     default: return nil
     }
   }
@@ -50,6 +77,9 @@ package enum PixelFormat: Sendable, Hashable {
     case .rgba8: CCODECS_PIXELS_RGBA8
     case .ycc8: CCODECS_PIXELS_YCC8
     case .cmyk8: CCODECS_PIXELS_CMYK8
+    case .gray16: CCODECS_PIXELS_GRAY16
+    case .rgb16: CCODECS_PIXELS_RGB16
+    case .rgba16: CCODECS_PIXELS_RGBA16
     case .premultipliedRGBA16: nil
     }
   }

@@ -8,6 +8,9 @@ package struct AxisGeometry: Sendable, Hashable {
   package var offset: Double
   /// How samples are made where the axis grows.
   package var enlargement: Enlargement
+  /// Samples are resampled as if they were brought to twice as many first, by linear interpolation: as chroma is where
+  /// decoders bring it to the picture's size.
+  package var isDoubled = false
 
   package enum Enlargement: Sendable, Hashable {
     /// As where it shrinks.
@@ -24,7 +27,7 @@ package struct AxisGeometry: Sendable, Hashable {
     }
   }
 
-  package var isIdentity: Bool { ratio == 1 && offset == 0 && sourceCount == destinationCount }
+  package var isIdentity: Bool { ratio == 1 && offset == 0 && sourceCount == destinationCount && !isDoubled }
 
   /// - `sourceCount`: samples of the source plane on this axis, from the first that lies in the window on.
   /// - `sourceScale`: samples of the source plane per pixel of the source picture.

@@ -40,7 +40,7 @@ package final class Cancellation: Sendable {
 
   /// Calls `handler` when the flag is set, at once if it is already.
   /// - Returns: what `removeHandler` takes.
-  func addHandler(_ handler: @escaping @Sendable () -> Void) -> UInt64 {
+  package func addHandler(_ handler: @escaping @Sendable () -> Void) -> UInt64 {
     let id: UInt64? = state.withLock { state in
       guard !state.isCancelled else { return nil }
       state.nextID += 1
@@ -51,7 +51,8 @@ package final class Cancellation: Sendable {
     return id ?? 0
   }
 
-  func removeHandler(_ id: UInt64) {
+  /// Forgets a handler; one that was called or never was is none.
+  package func removeHandler(_ id: UInt64) {
     state.withLock { _ = $0.handlers.removeValue(forKey: id) }
   }
 }

@@ -160,6 +160,16 @@ extension EncoderOptions {
   /// Lossy WebP of more pixels is made in less memory, and takes longer.
   private static let quickWebPPixelCount = 1 << 22
 
+  /// Whether more is asked of the file than that it holds the picture: how that is coded, at other than default cost.
+  func asksForCoding(_ configuration: ProcessingConfiguration) -> Bool {
+    switch format {
+    case .jpeg: jpeg != JPEG() || configuration.jpeg?.chromaSubsampling != nil
+    case .png: png != PNG()
+    case .webp: webp.nearLossless != 100 || webp.method != WebP().method
+    default: false
+    }
+  }
+
   /// Takes what was asked for the format that these options have.
   mutating func apply(_ configuration: ProcessingConfiguration) {
     if format == .jpeg, let asked = configuration.jpeg {

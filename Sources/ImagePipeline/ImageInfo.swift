@@ -25,6 +25,13 @@ package struct ImageInfo: Sendable, Hashable {
   }
 
   init(_ plan: Plan) {
+    guard plan.passage == .decoded else {
+      self = plan.input
+      size = plan.outputSize
+      orientation = Orientation.up.rawValue
+      frameCount = 1
+      return
+    }
     format = plan.encoder.format.rawValue
     size = plan.outputSize
     orientation = Orientation.up.rawValue
@@ -53,4 +60,6 @@ package struct ProcessingReport: Sendable, Hashable {
   package var warnings: [String]
   /// What the result was compressed at, 0 to 1; `nil` where it is lossless.
   package var compressionQuality: Double?
+  /// The picture was not decoded: its compressed data were passed on, or turned without loss.
+  package var isPassedThrough = false
 }

@@ -4,6 +4,11 @@ internal import Synchronization
 ///
 /// A picture reserves what its plan needs before it decodes, and waits while others hold too much. A picture that is
 /// first in line is never overtaken, so a large one is not starved by small ones.
+///
+/// Uploads of formats whose header is known only at their end are held before there is a plan. They count, up to half of
+/// the limit, beside what is reserved: but while nothing is reserved, the first in line is let in however much is held, or
+/// uploads that wait for memory would wait for each other. So all together never take more than one and a half times the
+/// limit, and that only while a picture that needs nearly all of it is worked on alone.
 package final class MemoryBudget: Sendable {
   fileprivate struct Waiter {
     var id: UInt64
@@ -13,6 +18,7 @@ package final class MemoryBudget: Sendable {
 
   fileprivate struct State {
     var used = 0
+    var held = 0
     var peak = 0
     var nextID: UInt64 = 0
     var waiters: [Waiter] = []
@@ -31,6 +37,10 @@ package final class MemoryBudget: Sendable {
 
   /// The bytes reserved now.
   package var used: Int { state.withLock { $0.used } }
+  /// The bytes of uploads that are held without a plan.
+  package var held: Int { state.withLock { $0.held } }
+  /// What uploads may hold together.
+  package var holdLimit: Int { limit / 2 }
   /// The most bytes that were reserved at once.
   package var peak: Int { state.withLock { $0.peak } }
   /// The pictures that wait now.
@@ -60,6 +70,30 @@ package final class MemoryBudget: Sendable {
         .overloaded, "there is no room for \(byteCount) bytes beside \(used) of \(limit) in use; try again later")
     }
     return Reservation(byteCount: byteCount, budget: self)
+  }
+
+  /// Counts `byteCount` bytes more that an upload holds, or refuses.
+  fileprivate func hold(_ byteCount: Int, beside own: Int) throws(PipelineError) {
+    guard own + byteCount <= holdLimit else {
+      throw PipelineError(
+        exceeding: "memory_limit", limit: UInt64(holdLimit), value: UInt64(own + byteCount),
+        unit: "bytes for its file, for which there is half of the memory")
+    }
+    let others: Int? = state.withLock { state in
+      guard state.held + byteCount <= holdLimit else { return state.held - own }
+      state.held += byteCount
+      return nil
+    }
+    guard let others else { return }
+    throw PipelineError(
+      .overloaded,
+      "there is no room to hold \(own + byteCount) bytes of a file beside \(others) of \(holdLimit) that others hold; "
+        + "try again later")
+  }
+
+  fileprivate func letGo(_ byteCount: Int) {
+    state.withLock { $0.held -= byteCount }
+    admitWaiters()
   }
 
   private func checkLimit(_ byteCount: Int) throws(PipelineError) {
@@ -120,7 +154,7 @@ extension MemoryBudget.State {
     case wait(UInt64)
   }
 
-  fileprivate func fits(_ byteCount: Int, limit: Int) -> Bool { byteCount <= limit - used }
+  fileprivate func fits(_ byteCount: Int, limit: Int) -> Bool { used == 0 || byteCount <= limit - used - held }
 
   fileprivate mutating func add(_ byteCount: Int) {
     used += byteCount
@@ -149,4 +183,34 @@ package struct Reservation: ~Copyable, Sendable {
   }
 
   deinit { budget.release(byteCount) }
+}
+
+/// What an upload holds before it has a plan; given back when it ends.
+package struct Hold: ~Copyable, Sendable {
+  /// Counted in portions, so that small windows do not each take the budget's lock.
+  private static let portionByteCount = 256 * 1024
+
+  private let budget: MemoryBudget
+  private var byteCount = 0
+
+  package init(budget: MemoryBudget) {
+    self.budget = budget
+  }
+
+  /// Counts at least `byteCount` bytes; what was counted stays so.
+  /// - Throws: `overloaded` when others hold too much, `limitExceeded` when it can never fit.
+  package mutating func grow(to byteCount: Int) throws(PipelineError) {
+    guard byteCount > self.byteCount else { return }
+    let portions = (byteCount - self.byteCount + Self.portionByteCount - 1) / Self.portionByteCount
+    try budget.hold(portions * Self.portionByteCount, beside: self.byteCount)
+    self.byteCount += portions * Self.portionByteCount
+  }
+
+  /// Gives back what was counted.
+  package mutating func release() {
+    if byteCount > 0 { budget.letGo(byteCount) }
+    byteCount = 0
+  }
+
+  deinit { if byteCount > 0 { budget.letGo(byteCount) } }
 }

@@ -10,6 +10,8 @@ package struct PictureReader: ~Copyable {
   // Bytes held only while there are too few of them to name the format.
   private var prefix: [UInt8] = []
   private var decoder: Decoder?
+  // Follows the header, for the case that the picture need not be decoded.
+  private var rewriter: Rewriter?
   private(set) var inputByteCount: UInt64 = 0
 
   package init(limits: PictureLimits) {
@@ -38,9 +40,13 @@ package struct PictureReader: ~Copyable {
       return (progress.value, progress.consumedByteCount)
     }
     inputByteCount += UInt64(count)
+    note(rest.extracting(first: count))
     if isComplete { header = try withDecoder { (decoder) in decoder.header } }
     return (isComplete, consumed + count)
   }
+
+  /// The bytes that the reader holds.
+  package var heldByteCount: Int { budget.used }
 
   /// What the file says of its picture; `nil` until the header is complete.
   private(set) var header: ImageHeader?
@@ -54,11 +60,23 @@ package struct PictureReader: ~Copyable {
     return decoder
   }
 
+  /// The rewriter, started as the plan says, which has taken over what the decoder held.
+  consuming func startRewriter(_ plan: Plan) throws(PipelineError) -> Rewriter {
+    guard let decoder = decoder.take(), var rewriter = rewriter.take() else { throw .unfinishedHeader }
+    do { try rewriter.start(decoder, orientation: plan.orientation, exif: plan.encoder.exif) } catch {
+      throw PipelineError(error)
+    }
+    return rewriter
+  }
+
   /// The plan for this picture.
   ///
   /// Legal once the header is complete.
+  /// - `followingByteCount`: how many bytes of the picture were not consumed, where that is known.
   /// - Throws: `invalidField`, `unservedField`, `limitExceeded` as `Plan.init` does.
-  package mutating func plan(_ configuration: ProcessingConfiguration) throws(PipelineError) -> Plan {
+  package mutating func plan(
+    _ configuration: ProcessingConfiguration, followingByteCount: Int? = nil
+  ) throws(PipelineError) -> Plan {
     guard let header else { throw .unfinishedHeader }
     try configuration.validate()
     let stored = PixelSize(width: header.width, height: header.height)
@@ -75,15 +93,46 @@ package struct PictureReader: ~Copyable {
       }
       return (scale, try decoder.estimatedByteCount(scale: scale, toleratesTruncation: isTolerant))
     }
-    let plan = try Plan(
+    var plan = try Plan(
       header: header, orientation: orientation, framing: framing, decodeScale: scale, decodeByteCount: decodeByteCount,
       configuration: configuration)
+    let fileByteCount = followingByteCount.map { inputByteCount + UInt64($0) }
+    try choosePassage(&plan, header, configuration, fileByteCount)
+    // A header may have taken more than what comes after it.
+    plan.workingSetByteCount = max(plan.workingSetByteCount, UInt64(budget.peak))
     guard plan.workingSetByteCount <= UInt64(limits.memory) else {
       throw PipelineError(
         exceeding: "picture_memory_limit", limit: UInt64(limits.memory), value: plan.workingSetByteCount,
         unit: "bytes of memory")
     }
     return plan
+  }
+
+  /// Plans not to decode the picture where that serves as well, and there is memory for it.
+  private mutating func choosePassage(
+    _ plan: inout Plan, _ header: ImageHeader, _ configuration: ProcessingConfiguration, _ fileByteCount: UInt64?
+  ) throws(PipelineError) {
+    guard let rewriter = rewriter.take() else { return }
+    let (orientation, exif) = (plan.orientation, plan.encoder.exif)
+    let (survey, byteCount) = try withDecoder { decoder in
+      (
+        rewriter.survey(decoder),
+        rewriter.estimatedByteCount(decoder, orientation: orientation, exif: exif)
+      )
+    }
+    let passage = Passage(
+      plan: plan, header: header, configuration: configuration, survey: survey, byteCount: fileByteCount)
+    if passage != .decoded, byteCount <= passage.largestByteCount(memory: limits.memory) {
+      plan.passage = passage
+      plan.workingSetByteCount = byteCount
+      self.rewriter = consume rewriter
+    }
+  }
+
+  private mutating func note(_ bytes: RawSpan) {
+    guard var lent = rewriter.take() else { return }
+    lent.note(bytes)
+    rewriter = consume lent
   }
 
   private mutating func sniff(_ bytes: RawSpan, isLast: Bool, consumed: inout Int) throws(PipelineError) -> Bool {
@@ -106,9 +155,10 @@ package struct PictureReader: ~Copyable {
     guard format.isDecodable else {
       throw PipelineError(.unsupportedImage, "pictures of format \(format.rawValue) are not decoded by this worker")
     }
-    do { decoder = try Decoder(format: format, limits: limits.codec, budget: budget) } catch {
-      throw PipelineError(error)
-    }
+    do {
+      decoder = try Decoder(format: format, limits: limits.codec, budget: budget)
+      if format.isRewritable { rewriter = try Rewriter(format: format, limits: limits.codec, budget: budget) }
+    } catch { throw PipelineError(error) }
     return true
   }
 
@@ -118,6 +168,7 @@ package struct PictureReader: ~Copyable {
       let progress = try decoder.readHeader(bytes.span.bytes, isLast: isLast)
       return (progress.value, progress.consumedByteCount)
     }
+    note(bytes.span.bytes.extracting(first: count))
     prefix.removeFirst(count)
     if isComplete { header = try withDecoder { (decoder) in decoder.header } }
     return isComplete

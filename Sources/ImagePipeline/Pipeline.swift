@@ -19,11 +19,13 @@ package struct Pipeline: ~Copyable {
   package let plan: Plan
   private let budget: PictureBudget
   private let cancellation: Cancellation
+  private var clock: WorkClock
 
   /// Turns a reader whose header is complete into the pipeline of its picture.
   package init(
     _ reader: consuming PictureReader, plan: Plan, cancellation: Cancellation, tracing: TraceTarget = TraceTarget()
   ) throws(PipelineError) {
+    let clock = WorkClock()
     let budget = reader.budget
     let decode = try DecodeStage(reader, plan: plan, tracing: tracing)
     let resize = try ResizeStage(plan: plan, source: decode.layout, budget: budget, tracing: tracing)
@@ -47,6 +49,19 @@ package struct Pipeline: ~Copyable {
     self.budget = budget
     self.plan = plan
     self.cancellation = cancellation
+    self.clock = clock
+    settle()
+  }
+
+  /// Takes from the stages' times those in which this thread waited for a CPU.
+  private mutating func settle() {
+    // What libheif's decoders and encoders do on threads of their own is their stages' work too.
+    let hasThreads = [plan.input.format, plan.outputInfo.format].contains { $0 == "avif" || $0 == "heic" }
+    let share = hasThreads ? 1 : clock.share()
+    decode.meter.settle(share)
+    resize.meter.settle(share)
+    filter.meter.settle(share)
+    encode.meter.settle(share)
   }
 
   /// Takes the next bytes of the picture and gives what they complete of the result.
@@ -57,13 +72,22 @@ package struct Pipeline: ~Copyable {
   package mutating func push(
     _ bytes: RawSpan, isLast: Bool, output: (RawSpan) -> Void
   ) throws(PipelineError) -> Bool {
+    clock.begin()
+    let isDone = try pushRows(bytes, isLast: isLast, output: output)
+    settle()
+    return isDone
+  }
+
+  private mutating func pushRows(
+    _ bytes: RawSpan, isLast: Bool, output: (RawSpan) -> Void
+  ) throws(PipelineError) -> Bool {
     var consumed = 0
     while true {
       try cancellation.check()
       switch try decode.read(bytes.extracting(droppingFirst: consumed), isLast: isLast, consumed: &consumed) {
       case .needsInput: return false
       case .stripReady:
-        try passStrip()
+        try passStrip(output)
         if resize.isBehindWindow {
           try finish(output)
           return true
@@ -76,7 +100,7 @@ package struct Pipeline: ~Copyable {
     }
   }
 
-  private mutating func passStrip() throws(PipelineError) {
+  private mutating func passStrip(_ output: (RawSpan) -> Void) throws(PipelineError) {
     try decode.withStrip { (decoded) throws(PipelineError) in
       try resize.push(decoded) { (resized) throws(PipelineError) in
         let (began, filtered) = (encode.meter.begin(), filter.meter.busy)
@@ -86,7 +110,7 @@ package struct Pipeline: ~Copyable {
               try flatten.push(filtered) { (flat) throws(PipelineError) in
                 try orient.push(flat) { (upright) throws(PipelineError) in
                   try pad.push(upright) { (padded) throws(PipelineError) in
-                    try encode.push(padded)
+                    try encode.push(padded, output)
                   }
                 }
               }
@@ -99,6 +123,7 @@ package struct Pipeline: ~Copyable {
   }
 
   private mutating func finish(_ output: (RawSpan) -> Void) throws(PipelineError) {
+    settle()
     decode.finish()
     resize.finish()
     filter.finish()
@@ -106,15 +131,15 @@ package struct Pipeline: ~Copyable {
     try orient.finish { (upright) throws(PipelineError) in
       try cancellation.check()
       try pad.push(upright) { (padded) throws(PipelineError) in
-        try encode.push(padded)
+        try encode.push(padded, output)
       }
-      try encode.drain(output)
     }
     try pad.finish { (padded) throws(PipelineError) in
-      try encode.push(padded)
+      try encode.push(padded, output)
     }
     try encode.finish(cancellation, output)
     encode.meter.end(began)
+    settle()
     encode.finishSpan(peakMemory: budget.peak)
   }
 

@@ -7,9 +7,9 @@ package struct Plan: Sendable, Hashable {
   ///
   /// The reduced transform's own low-pass is coarse, and at 1/8 it is a mere mean. From twice the target on, what it
   /// does wrong lies above the resampler's cut-off; at half as much again it is hidden by the compression of the
-  /// result, unless the result is of high quality.
+  /// result, unless the result is of high quality. That one is also of full chroma, of which the picture may have half.
   static func smallestResidual(eighths: Int, quality: Double) -> Double {
-    eighths == 1 || quality >= 0.9 ? 2 : 1.5
+    quality >= 0.9 ? 2.5 : eighths == 1 ? 2 : 1.5
   }
 
   package let input: ImageInfo
@@ -34,10 +34,12 @@ package struct Plan: Sendable, Hashable {
   package let filters: FilterChain
   /// What filters are given: RGB, with alpha when the picture has it; without filters, what the encoder takes.
   let filterFormat: PixelFormat
-  /// What colours are converted to sRGB in: inks, or what filters are given.
+  /// What colours are converted to sRGB in: inks, or what filters are given, as deep as the picture is.
   let profileFormat: PixelFormat
-  /// An upper bound of what the picture will charge to its budget.
-  package let workingSetByteCount: UInt64
+  /// An upper bound of what the picture will charge to its budget: see `Plan+WorkingSet`.
+  package internal(set) var workingSetByteCount: UInt64 = 0
+  /// How the picture gets to its result.
+  package internal(set) var passage: Passage = .decoded
   package let warnings: [String]
 
   /// The result's properties, as they are known before it exists.
@@ -82,19 +84,19 @@ package struct Plan: Sendable, Hashable {
     warnings = Self.warnings(configuration)
     let encoderOptions = encoder
     filterFormat = isPassed ? encoderOptions.pixelFormat : colorFormat
-    profileFormat = header.profileByteCount > 0 && header.colorSpace.isInk ? .cmyk8 : filterFormat
-    let picture = framing.pictureSize.turned(by: orientation)
+    profileFormat =
+      header.profileByteCount == 0
+      ? filterFormat : header.colorSpace.isInk ? .cmyk8 : header.isDeep ? filterFormat.deep : filterFormat
     byteLimit = ByteLimit(configuration, encoder: encoderOptions)
     let limit = byteLimit
     let encodeByteCount = try withCodecErrors { () throws(CodecError) in
       guard let limit else { return try encoderOptions.estimatedByteCount() }
       return try limit.estimatedByteCount(encoder: encoderOptions)
     }
-    let stages = Self.stagesByteCount(
-      decodedSize: storedWindow.pixelSize.scaledUp(eighths: decodeScale), stored: picture, orientation: orientation,
-      header: header, encoder: encoderOptions)
-    let filterByteCount = FilterStage.estimatedByteCount(chain, size: picture, format: colorFormat)
-    workingSetByteCount = decodeByteCount + stages + UInt64(filterByteCount) + encodeByteCount
+    let filterByteCount = FilterStage.estimatedByteCount(
+      chain, size: framing.pictureSize.turned(by: orientation), format: colorFormat)
+    workingSetByteCount =
+      decodeByteCount + UInt64(stagesByteCount(header: header)) + UInt64(filterByteCount) + encodeByteCount
   }
 
   /// - `colorFormat`: what filters, conversions of colours and padding need; `nil` when there is none.
@@ -135,13 +137,6 @@ package struct Plan: Sendable, Hashable {
     }
   }
 
-  /// What is resampled, at most.
-  private static func resizedFormat(_ header: ImageHeader) -> PixelFormat {
-    if header.hasAlpha { return .premultipliedRGBA16 }
-    if header.colorSpace == .ycbcr { return .ycc8 }
-    return header.colorSpace.isInk ? .cmyk8 : .rgb8
-  }
-
   private static func channelCount(_ header: ImageHeader) -> Int {
     let colors =
       switch header.colorSpace {
@@ -156,31 +151,5 @@ package struct Plan: Sendable, Hashable {
     guard (configuration.scaleFactor ?? 1) > 1, configuration.maxWidth == nil, configuration.maxHeight == nil
     else { return [] }
     return ["scale_factor divides the bounds, and there are none"]
-  }
-
-  /// What the budget adds to blocks for their alignment: up to 128 bytes for each of some sixty.
-  private static let blockOverhead = 8192
-
-  /// An upper bound for the stages between decoder and encoder: filters of every plane, rows between stages, the held
-  /// picture of an orientation that needs it, and the output buffer.
-  private static func stagesByteCount(
-    decodedSize: PixelSize, stored: PixelSize, orientation: Orientation, header: ImageHeader, encoder: EncoderOptions
-  ) -> UInt64 {
-    let resize = ResizeStage.estimatedByteCount(
-      source: decodedSize, destination: stored, format: resizedFormat(header))
-    let color =
-      ColorStage.estimatedByteCount(width: stored.width)
-      + ProfileStage.estimatedByteCount(width: stored.width, profileByteCount: header.profileByteCount)
-    let orient = OrientStage.estimatedByteCount(
-      size: stored, orientation: orientation, pixelFormat: encoder.pixelFormat)
-    let pad = PadStage.estimatedByteCount(width: encoder.width, pixelFormat: encoder.pixelFormat)
-    return UInt64(resize + color + orient + pad + EncodeStage.bufferByteCount + blockOverhead)
-  }
-}
-
-extension PixelSize {
-  /// The size of a picture decoded at N/8, rounded up.
-  func scaledUp(eighths: Int) -> PixelSize {
-    PixelSize(width: (width * eighths + 7) / 8, height: (height * eighths + 7) / 8)
   }
 }

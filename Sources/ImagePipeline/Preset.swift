@@ -53,6 +53,13 @@ package struct PresetCatalog: Sendable {
     self.presets = presets
   }
 
+  /// These presets and `others`, which take the place of those that have their names.
+  package func adding(_ others: [Preset]) -> PresetCatalog {
+    let byName = Dictionary(others.map { ($0.name, $0) }) { _, last in last }
+    let known = Set(presets.map(\.name))
+    return PresetCatalog(presets.map { byName[$0.name] ?? $0 } + others.filter { !known.contains($0.name) })
+  }
+
   /// The preset's configuration with the overrides in place.
   /// - `name`: empty for `default`.
   /// - Throws: `unknownPreset` listing the names there are.

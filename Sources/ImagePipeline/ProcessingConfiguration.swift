@@ -112,6 +112,10 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   ///
   /// Default: no.
   package var tolerateTruncation: Bool?
+  /// Whether a picture is decoded and encoded even where it could be passed on as it is, or turned without loss.
+  ///
+  /// Default: no.
+  package var alwaysEncode: Bool?
   /// Applied in this order, after the resize; at most `Filter.largestChainCount`.
   ///
   /// Default: none.
@@ -129,8 +133,9 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     preferredFormat: OutputFormat? = nil, resizeMode: ResizeMode? = nil, allowUpscale: Bool? = nil,
     gravity: Gravity? = nil, focusPoint: Point? = nil, crop: Crop? = nil, pad: Bool? = nil, rotation: Int? = nil,
     flipHorizontal: Bool? = nil, flipVertical: Bool? = nil, background: Color? = nil, maxBytes: UInt64? = nil,
-    metadata: MetadataPolicy? = nil, tolerateTruncation: Bool? = nil, filters: [Filter]? = nil,
-    allowSmallerDimensions: Bool? = nil, jpeg: JPEGOptions? = nil, png: PNGOptions? = nil, webp: WebPOptions? = nil
+    metadata: MetadataPolicy? = nil, tolerateTruncation: Bool? = nil, alwaysEncode: Bool? = nil,
+    filters: [Filter]? = nil, allowSmallerDimensions: Bool? = nil, jpeg: JPEGOptions? = nil, png: PNGOptions? = nil,
+    webp: WebPOptions? = nil
   ) {
     self.maxWidth = maxWidth
     self.maxHeight = maxHeight
@@ -150,6 +155,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     self.maxBytes = maxBytes
     self.metadata = metadata
     self.tolerateTruncation = tolerateTruncation
+    self.alwaysEncode = alwaysEncode
     self.filters = filters
     self.allowSmallerDimensions = allowSmallerDimensions
     self.jpeg = jpeg
@@ -181,6 +187,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     override(\.maxBytes)
     override(\.metadata)
     override(\.tolerateTruncation)
+    override(\.alwaysEncode)
     override(\.filters)
     override(\.allowSmallerDimensions)
     merged.jpeg = overrides.jpeg.map { (jpeg ?? JPEGOptions()).overridden(by: $0) } ?? jpeg

@@ -8,8 +8,9 @@ struct StageMeter: ~Copyable {
   private let context: ServiceContext
   private let observer: WorkObserver?
   private var span: (any Span)?
-  /// Time spent working; waiting for bytes is not counted.
+  /// Time spent working; waiting for bytes is not counted, nor, once it is settled, waiting for a CPU.
   private(set) var busy: Duration = .zero
+  private var settled: Duration = .zero
 
   init(_ name: String, tracing: TraceTarget) {
     self.name = name
@@ -31,15 +32,25 @@ struct StageMeter: ~Copyable {
     observer?(name, began, ended)
   }
 
+  /// Keeps a share, 0 to 1, of the time since it was settled last: that in which the thread had a CPU.
+  mutating func settle(_ share: Double) {
+    settled += (busy - settled) * share
+    busy = settled
+  }
+
   /// Ends the span with the stage's attributes; later work would not be seen.
-  mutating func finish(_ attributes: (inout SpanAttributes) -> Void) {
+  mutating func finish(_ attributes: (inout Attributes) -> Void) {
     guard let span = self.span.take() else { return }
-    span.updateAttributes { all in
-      all["imageworker.busy_ns"] = busy.nanoseconds
-      attributes(&all)
-    }
+    var all = Attributes(minimumCapacity: Self.attributeCount)
+    all["imageworker.busy_ns"] = .int64(Int64(busy.nanoseconds))
+    attributes(&all)
+    span.attributes = SpanAttributes(all)
     span.end()
   }
+
+  /// A dictionary of the right size from the start: one that grows under each attribute is hashed anew again and again.
+  typealias Attributes = [String: SpanAttribute]
+  private static let attributeCount = 8
 
   deinit {
     // Only a picture that failed or was cancelled leaves its spans open.

@@ -1,25 +1,33 @@
 internal import GRPCCore
+internal import GRPCProtobuf
 internal import Logging
+internal import SwiftProtobuf
 internal import Tracing
 internal import WorkerProtocol
 
 /// From what is recorded to the call of each signal's collector.
 extension Telemetry {
+  private typealias TraceAnswer = Opentelemetry_Proto_Collector_Trace_V1_ExportTraceServiceResponse
+
   static func traces(
     _ configuration: TelemetryConfiguration, _ export: TelemetryConfiguration.Export, _ connection: OTLPConnection,
     _ counts: ExportCounts, _ logger: Logger
   ) -> BatchExporter<FinishedSpan> {
     let batching = configuration.spanBatching
     let exporter = OTLPExporter(.traces, export, counts: counts, logger: logger)
-    let client = Opentelemetry_Proto_Collector_Trace_V1_TraceService.Client(wrapping: connection.client)
-    let resource = OTLPResource(configuration.resource)
+    // It has strings alone, which can always be written.
+    let resource: [UInt8] = (try? OTLPResource(configuration.resource).serializedBytes()) ?? []
     return BatchExporter(
       queue: BatchQueue(capacity: batching.queueCapacity, batchSize: batching.batchSize, counts: counts),
       delay: batching.delay, flushLimit: flushLimit
     ) { spans in
       let request = OTLPTraceRequest(spans, resource: resource)
       await exporter.send(count: spans.count) { metadata, options in
-        let answer = try await client.export(request, metadata: metadata, options: options).partialSuccess
+        let answer = try await connection.client.unary(
+          request: ClientRequest(message: request, metadata: metadata),
+          descriptor: Opentelemetry_Proto_Collector_Trace_V1_TraceService.Method.Export.descriptor,
+          serializer: OTLPTraceSerializer(), deserializer: ProtobufDeserializer<TraceAnswer>(), options: options
+        ) { try $0.message }.partialSuccess
         return .init(rejectedCount: Int(answer.rejectedSpans), message: answer.errorMessage)
       }
     }

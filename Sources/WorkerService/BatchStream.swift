@@ -111,8 +111,7 @@ struct BatchStream: Sendable {
     do {
       if environment.drain.isDraining { throw WireError.draining }
       try environment.limits.check(message: start.image)
-      configuration = try environment.presets.configuration(
-        named: start.preset, overrides: ProcessingConfiguration(start.configuration))
+      configuration = try environment.configuration(preset: start.preset, overrides: start.configuration)
       if start.image.isEmpty, items.openCount >= environment.limits.maxOpenUploads {
         throw PipelineError(
           .overloaded, "\(environment.limits.maxOpenUploads) uploads are open on this stream; finish one first")
@@ -133,8 +132,8 @@ struct BatchStream: Sendable {
     defer { items.endWhole(id) }
     try await process(id, configuration) { [admission, cancellation] (workingSet) throws(PipelineError) in
       try await admission.admitComplete(workingSet + image.count, cancellation: cancellation)
-    } nextBytes: {
-      (image, isLast: true)
+    } run: { processor in
+      try await processor.run(whole: image)
     }
   }
 
@@ -145,14 +144,16 @@ struct BatchStream: Sendable {
     var chunks = upload.chunks.makeAsyncIterator()
     try await process(id, configuration) { [cancellation] (workingSet) throws(PipelineError) in
       try await hold.admit(workingSet, isComplete: upload.hasEnded, cancellation: cancellation)
-    } nextBytes: {
-      if let bytes = await chunks.next() { return (bytes, isLast: false) }
-      hold.release()
-      try cancellation.check()
-      guard upload.hasEnded else {
-        throw PipelineError(.truncatedImage, "the stream ended before the item's end", field: "image")
+    } run: { processor in
+      try await processor.run(upload: { upload.hasEnded }) {
+        if let bytes = await chunks.next() { return (bytes, isLast: false) }
+        hold.release()
+        try cancellation.check()
+        guard upload.hasEnded else {
+          throw PipelineError(.truncatedImage, "the stream ended before the item's end", field: "image")
+        }
+        return (Data(), isLast: true)
       }
-      return (Data(), isLast: true)
     }
   }
 
@@ -160,7 +161,7 @@ struct BatchStream: Sendable {
   private func process(
     _ id: String, _ configuration: ProcessingConfiguration,
     admit: @escaping @Sendable (Int) async throws(PipelineError) -> Reservation,
-    nextBytes: () async throws -> (bytes: Data, isLast: Bool)
+    run: (PictureProcessor) async throws -> Void
   ) async throws {
     let processor = PictureProcessor(
       environment: environment, configuration: configuration, cancellation: cancellation, admit: admit,
@@ -169,7 +170,7 @@ struct BatchStream: Sendable {
     defer { span.end() }
     span.attributes["imageworker.item_id"] = id
     do {
-      try await ServiceContext.$current.withValue(span.context) { try await processor.run(nextBytes: nextBytes) }
+      try await ServiceContext.$current.withValue(span.context) { try await run(processor) }
     } catch {
       span.record(error)
       if items.claimEnd(id) { try await emit(error, for: id) }
@@ -186,7 +187,7 @@ struct BatchStream: Sendable {
   }
 
   private func emit(_ part: PictureProcessor.Part, for id: String) async throws {
-    if case .report = part {
+    if part.isLast {
       guard items.claimEnd(id) else { throw PipelineError.cancelled }
     } else if items.isClaimed(id) {
       throw PipelineError.cancelled

@@ -19,15 +19,14 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
   ) async throws {
     try await serve(onePicture: true) { cancellation in
       try environment.limits.check(message: request.image)
-      let configuration = try environment.presets.configuration(
-        named: request.preset, overrides: ProcessingConfiguration(request.configuration))
+      let configuration = try environment.configuration(preset: request.preset, overrides: request.configuration)
       let processor = PictureProcessor(
         environment: environment, configuration: configuration, cancellation: cancellation,
         admit: { [environment, byteCount = request.image.count] (workingSet) throws(PipelineError) in
           try await environment.memory.reserve(workingSet + byteCount, cancellation: cancellation)
         },
         emit: { try await response.write(Imageworker_V1_ProcessImageResponse($0)) })
-      try await processor.run { (request.image, isLast: true) }
+      try await processor.run(whole: request.image)
     }
   }
 
@@ -47,8 +46,7 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
   ) async throws -> Imageworker_V1_InspectImageResponse {
     try await serve { _ in
       try environment.limits.check(message: request.image)
-      let configuration = try environment.presets.configuration(
-        named: request.preset, overrides: ProcessingConfiguration(request.configuration))
+      let configuration = try environment.configuration(preset: request.preset, overrides: request.configuration)
       return try await withTaskExecutorPreference(environment.executor) {
         let plan = try Inspection(limits: environment.limits).plan(request.image, configuration: configuration)
         return Imageworker_V1_InspectImageResponse(plan)

@@ -19,13 +19,20 @@ struct Picture: ~Copyable {
   private let tracing: TraceTarget
   private var reader: PictureReader?
   private var plan: Plan?
-  private var pipeline: Pipeline?
+  private var path: PicturePath?
   private var reservation: Reservation?
+  // Of more than a header's bytes, until there is a plan.
+  private var hold: Hold
   private var output = OutputChunks()
 
+  /// What readers of formats with their header in front hold; not counted.
+  private static let headerByteCount = 256 * 1024
+
   init(
-    configuration: ProcessingConfiguration, limits: WorkerLimits, cancellation: Cancellation, tracing: TraceTarget
+    configuration: ProcessingConfiguration, limits: WorkerLimits, memory: MemoryBudget, cancellation: Cancellation,
+    tracing: TraceTarget
   ) {
+    hold = Hold(budget: memory)
     self.configuration = configuration
     self.cancellation = cancellation
     self.tracing = tracing
@@ -34,33 +41,48 @@ struct Picture: ~Copyable {
 
   /// Takes the next bytes of the picture.
   /// - `isLast`: no byte follows these.
-  mutating func push(_ bytes: Data, isLast: Bool) throws(PipelineError) -> Outcome {
-    guard pipeline == nil else {
-      let isDone = try pipeline!.push(bytes.bytes, isLast: isLast) { output.append($0) }
-      if isDone { output.finish() }
-      return isDone ? .finished : .needsInput
-    }
+  /// - `followingByteCount`: how many bytes follow, where it is known.
+  mutating func push(
+    _ bytes: Data, isLast: Bool, followingByteCount: Int? = nil
+  ) throws(PipelineError) -> Outcome {
+    if path != nil { return try pass(bytes, isLast: isLast) }
     let (isComplete, consumed) = try reader!.push(bytes.bytes, isLast: isLast)
+    try countHeld()
     guard isComplete else { return .needsInput }
-    let plan = try reader!.plan(configuration)
+    var following = isLast ? 0 : followingByteCount
+    if let count = following { following = bytes.count - consumed + count }
+    let plan = try reader!.plan(configuration, followingByteCount: following)
     self.plan = plan
     return .planned(plan, consumedByteCount: consumed)
+  }
+
+  private mutating func countHeld() throws(PipelineError) {
+    let byteCount = reader?.heldByteCount ?? 0
+    if byteCount > Self.headerByteCount { try hold.grow(to: byteCount) }
+  }
+
+  /// Takes the next bytes of the picture once it was started.
+  private mutating func pass(_ bytes: Data, isLast: Bool) throws(PipelineError) -> Outcome {
+    let isDone = try path!.push(bytes.bytes, isLast: isLast) { output.append($0) }
+    if isDone { output.finish() }
+    return isDone ? .finished : .needsInput
   }
 
   /// Begins decoding, with the memory that the plan asks for set aside.
   mutating func start(_ reservation: consuming Reservation) throws(PipelineError) {
     self.reservation = consume reservation
+    hold.release()  // what is held is part of what the plan asked for
     guard let reader = reader.take(), let plan else {
       throw PipelineError(.internalDefect, "a picture was started before its header was complete")
     }
-    pipeline = try Pipeline(reader, plan: plan, cancellation: cancellation, tracing: tracing)
+    path = try PicturePath(reader, plan: plan, cancellation: cancellation, tracing: tracing)
   }
 
   /// The compressed bytes that are ready, in chunks that fit a message.
   mutating func takeOutput() -> [Data] { output.take() }
 
   func report(queued: Duration, total: Duration) -> ProcessingReport {
-    pipeline!.report(queued: queued, total: total)
+    path!.report(queued: queued, total: total)
   }
 }
 

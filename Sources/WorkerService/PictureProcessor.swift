@@ -1,6 +1,7 @@
 internal import FoundationEssentials
 internal import ImagePipeline
 internal import Tracing
+internal import WorkerProtocol
 
 /// Takes one picture from its upload to its report: header, admission, decoding as bytes arrive, chunks out.
 struct PictureProcessor: Sendable {
@@ -9,6 +10,18 @@ struct PictureProcessor: Sendable {
     case header(ImageInfo)
     case chunk(Data)
     case report(ProcessingReport, traceID: String?)
+    /// The header of a result that was kept.
+    case cachedHeader(Imageworker_V1_ImageInfo)
+    /// The report of a result that was kept.
+    case cachedReport(Imageworker_V1_ProcessingReport)
+
+    /// Whether no part follows.
+    var isLast: Bool {
+      switch self {
+      case .report, .cachedReport: true
+      case .header, .cachedHeader, .chunk: false
+      }
+    }
   }
 
   let environment: WorkerEnvironment
@@ -32,7 +45,7 @@ struct PictureProcessor: Sendable {
   private func work(nextBytes: () async throws -> (bytes: Data, isLast: Bool)) async throws {
     let began = ContinuousClock.now
     var picture = Picture(
-      configuration: configuration, limits: environment.limits, cancellation: cancellation,
+      configuration: configuration, limits: environment.limits, memory: environment.memory, cancellation: cancellation,
       tracing: TraceTarget(tracer: environment.tracer))
     var queued = Duration.zero
     while true {
@@ -42,7 +55,8 @@ struct PictureProcessor: Sendable {
         let window = rest.prefix(Self.windowByteCount)
         let isLastWindow = isLast && window.count == rest.count
         isPlanned = false
-        switch try picture.push(window, isLast: isLastWindow) {
+        let following = isLast ? rest.count - window.count : nil
+        switch try picture.push(window, isLast: isLastWindow, followingByteCount: following) {
         case .needsInput: rest = rest.dropFirst(window.count)
         case .planned(let plan, let consumedByteCount):
           queued += try await start(&picture, plan)
@@ -52,7 +66,7 @@ struct PictureProcessor: Sendable {
           for chunk in picture.takeOutput() { try await emit(.chunk(chunk)) }
           let report = picture.report(queued: queued, total: began.duration(to: .now))
           environment.metrics.finished(report)
-          return try await emit(.report(report, traceID: ServiceContext.current.flatMap(environment.traceID)))
+          return try await emit(.report(report, traceID: environment.currentTraceID))
         }
         for chunk in picture.takeOutput() { try await emit(.chunk(chunk)) }
         // Planned pictures are pushed once more even when no byte is left, which may be all they need.

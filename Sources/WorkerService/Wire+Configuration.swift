@@ -26,6 +26,7 @@ extension ProcessingConfiguration {
       maxBytes: wire.hasMaxBytes ? wire.maxBytes : nil,
       metadata: wire.hasMetadata ? try MetadataPolicy.read(wire.metadata) : nil,
       tolerateTruncation: wire.hasTolerateTruncation ? wire.tolerateTruncation : nil,
+      alwaysEncode: wire.hasAlwaysEncode ? wire.alwaysEncode : nil,
       filters: wire.filters.isEmpty ? nil : wire.filters.map(Filter.init),
       allowSmallerDimensions: wire.hasAllowSmallerDimensions ? wire.allowSmallerDimensions : nil,
       jpeg: wire.hasJpeg ? try JPEGOptions(wire.jpeg) : nil,
@@ -159,6 +160,7 @@ extension Imageworker_V1_ProcessingConfiguration {
     if let bytes = configuration.maxBytes { maxBytes = bytes }
     if let policy = configuration.metadata { metadata = policy.wire }
     if let isTolerant = configuration.tolerateTruncation { tolerateTruncation = isTolerant }
+    if let isForced = configuration.alwaysEncode { alwaysEncode = isForced }
     filters = (configuration.filters ?? []).map(Imageworker_V1_Filter.init)
     if let isAllowed = configuration.allowSmallerDimensions { allowSmallerDimensions = isAllowed }
     if let options = configuration.jpeg { jpeg = Imageworker_V1_JPEGOptions(options) }

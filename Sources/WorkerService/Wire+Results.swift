@@ -28,13 +28,14 @@ extension Imageworker_V1_ProcessingReport {
     timings = Imageworker_V1_StageTimings(report.timings)
     peakMemoryBytes = report.peakMemoryByteCount
     warnings = report.warnings
+    passthrough = report.isPassedThrough
     self.traceID = traceID ?? ""
     if let quality = report.compressionQuality { compressionQuality = quality }
   }
 }
 
 extension Imageworker_V1_StageTimings {
-  fileprivate init(_ timings: StageTimings) {
+  init(_ timings: StageTimings) {
     self.init()
     queued = Google_Protobuf_Duration(timings.queued)
     decode = Google_Protobuf_Duration(timings.decode)
@@ -59,6 +60,8 @@ extension Imageworker_V1_ProcessImageResponse {
     case .header(let info): header = Imageworker_V1_ImageInfo(info)
     case .chunk(let bytes): chunk = bytes
     case .report(let report, let traceID): self.report = Imageworker_V1_ProcessingReport(report, traceID: traceID)
+    case .cachedHeader(let info): header = info
+    case .cachedReport(let report): self.report = report
     }
   }
 }
@@ -71,6 +74,8 @@ extension Imageworker_V1_BatchProcessResponse {
     case .header(let info): header = Imageworker_V1_ImageInfo(info)
     case .chunk(let bytes): chunk = bytes
     case .report(let report, let traceID): self.report = Imageworker_V1_ProcessingReport(report, traceID: traceID)
+    case .cachedHeader(let info): header = info
+    case .cachedReport(let report): self.report = report
     }
   }
 

@@ -92,6 +92,7 @@ enum WireError {
   private static func path(of field: String, configurationPath: String) -> String {
     switch field {
     case "image", "item_id", "part": field
+    case "configuration": configurationPath
     case "preset": configurationPath.hasPrefix("start.") ? "start.preset" : field
     default: "\(configurationPath).\(field)"
     }

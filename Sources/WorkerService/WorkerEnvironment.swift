@@ -1,11 +1,17 @@
 package import CoreMetrics
 package import ImagePipeline
+package import ResultCache
 package import Tracing
+internal import WorkerProtocol
 
 /// What all calls of one worker share.
 package struct WorkerEnvironment: Sendable {
   package let limits: WorkerLimits
-  package let presets: PresetCatalog
+  package let presetStore: PresetStore
+  /// Whether requests may name a preset and set nothing of their own.
+  package let takesOnlyPresets: Bool
+  /// Results that were made before; `nil` when none are kept.
+  package let cache: ResultCache?
   /// The memory that all pictures share.
   package let memory: MemoryBudget
   /// The threads that decode, resize and encode.
@@ -22,18 +28,43 @@ package struct WorkerEnvironment: Sendable {
   /// - `traceID`: what the tracer calls the trace of a context.
   /// - `metrics`: what measurements go to.
   package init(
-    limits: WorkerLimits = WorkerLimits(), presets: PresetCatalog = PresetCatalog(), memoryLimit: Int = 768 << 20,
-    threadCount: Int, drain: DrainState = DrainState(), tracer: any Tracer = InstrumentationSystem.tracer,
+    limits: WorkerLimits = WorkerLimits(), presets: PresetCatalog = PresetCatalog(), takesOnlyPresets: Bool = false,
+    cache: ResultCache? = nil, memoryLimit: Int = 768 << 20, threadCount: Int, drain: DrainState = DrainState(),
+    tracer: any Tracer = InstrumentationSystem.tracer,
     traceID: @escaping @Sendable (ServiceContext) -> String? = { _ in nil },
     metrics: any MetricsFactory = NOOPMetricsHandler.instance
   ) {
     self.limits = limits
-    self.presets = presets
+    presetStore = PresetStore(presets)
+    self.takesOnlyPresets = takesOnlyPresets
+    self.cache = cache
     memory = MemoryBudget(limit: memoryLimit, maxWaiting: limits.maxWaitingPictures)
     executor = PictureExecutor(threadCount: threadCount)
     self.drain = drain
     self.tracer = tracer
     self.traceID = traceID
     self.metrics = WorkerMetrics(factory: metrics)
+  }
+
+  /// The presets that requests can name now.
+  package var presets: PresetCatalog { presetStore.catalog }
+
+  /// The trace of the call that is under way, when it is traced.
+  var currentTraceID: String? { ServiceContext.current.flatMap(traceID) }
+
+  /// What a request asks for: its preset with its own fields in place.
+  /// - Throws: `unknownPreset`, `invalidField`, `unservedField`.
+  func configuration(
+    preset: String, overrides: Imageworker_V1_ProcessingConfiguration
+  ) throws(PipelineError) -> ProcessingConfiguration {
+    let catalog = presets
+    guard !takesOnlyPresets || overrides == Imageworker_V1_ProcessingConfiguration() else {
+      let names = catalog.presets.map(\.name).joined(separator: ", ")
+      throw PipelineError(
+        .invalidField,
+        "this worker takes presets only: leave configuration empty, and name a preset; there are: \(names)",
+        field: "configuration")
+    }
+    return try catalog.configuration(named: preset, overrides: ProcessingConfiguration(overrides))
   }
 }

@@ -2,6 +2,7 @@ internal import CoreMetrics
 internal import GRPCCore
 internal import GRPCProtobuf
 internal import ImagePipeline
+internal import WorkerProtocol
 
 /// What pictures are measured by.
 ///
@@ -28,6 +29,19 @@ struct WorkerMetrics: Sendable {
     time("imageworker.stage.duration", timings.encode, [("stage", "encode"), ("format", output)])
     Recorder(label: "imageworker.picture.memory", dimensions: [], aggregate: true, factory: factory)
       .record(report.peakMemoryByteCount)
+  }
+
+  /// A picture whose result was kept from before.
+  func found(_ report: Imageworker_V1_ProcessingReport, after duration: Duration) {
+    looked(isHit: true)
+    count("imageworker.pictures", by: 1, [("outcome", "ok")])
+    count("imageworker.output", by: report.outputBytes, [("format", report.output.format)])
+    time("imageworker.picture.duration", duration)
+  }
+
+  /// A look for a result in the cache.
+  func looked(isHit: Bool) {
+    count("imageworker.cache.requests", by: 1, [("outcome", isHit ? "hit" : "miss")])
   }
 
   /// A picture that was refused or given up.

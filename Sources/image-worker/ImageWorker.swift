@@ -9,5 +9,5 @@ struct ImageWorker: AsyncParsableCommand {
       Pictures are decoded while their bytes arrive, pass through the stages in strips of rows, and leave while later \
       ones still arrive, so that memory stays small however large the picture is.
       """,
-    subcommands: [Serve.self, Process.self, Inspect.self, Filters.self])
+    subcommands: [Serve.self, Process.self, Batch.self, Inspect.self, Filters.self])
 }

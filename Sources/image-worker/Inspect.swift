@@ -11,11 +11,14 @@ struct Inspect: AsyncParsableCommand {
   var file: String
   @Option(help: ArgumentHelp("Preset: \(Preset.builtIn.map(\.name).joined(separator: ", ")).", valueName: "name"))
   var preset = Preset.defaultName
+  @Option(help: "A YAML file of presets beside the built-in ones.", completion: .file())
+  var presets: String?
   @OptionGroup(title: "Overrides of the preset")
   var overrides: ConfigurationOptions
 
   func run() async throws {
-    let configuration = try PresetCatalog().configuration(named: preset, overrides: overrides.configuration)
+    let configuration = try PresetSource.catalog(path: presets).configuration(
+      named: preset, overrides: overrides.configuration)
     let plan = try PictureFile(path: FilePath(file)).plan(configuration)
     let (input, output) = (plan.input, plan.outputInfo)
     print(

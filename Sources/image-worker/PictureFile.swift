@@ -19,14 +19,14 @@ struct PictureFile {
   /// Runs the pipeline from this file into another.
   func process(
     _ configuration: ProcessingConfiguration, limits: PictureLimits = PictureLimits(),
-    tracing: TraceTarget = TraceTarget(), into output: FileDescriptor
+    cancellation: Cancellation = Cancellation(), tracing: TraceTarget = TraceTarget(), into output: FileDescriptor
   ) throws -> ProcessingReport {
     try withWindows { window in
       let began = ContinuousClock.now
       var reader = PictureReader(limits: limits)
       try Self.readHeader(&reader, &window)
       let plan = try reader.plan(configuration)
-      var pipeline = try Pipeline(reader, plan: plan, cancellation: Cancellation(), tracing: tracing)
+      var pipeline = try PicturePath(reader, plan: plan, cancellation: cancellation, tracing: tracing)
       var failure: (any Error)?
       while true {
         let isDone = try pipeline.push(

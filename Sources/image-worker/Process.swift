@@ -16,6 +16,8 @@ struct Process: AsyncParsableCommand {
   var inputs: [String]
   @Option(help: ArgumentHelp("Preset: \(Preset.builtIn.map(\.name).joined(separator: ", ")).", valueName: "name"))
   var preset = Preset.defaultName
+  @Option(help: "A YAML file of presets beside the built-in ones.", completion: .file())
+  var presets: String?
   @Option(name: .customLong("out"), help: "Directory for the results; made when it is missing.")
   var output: String
   @Flag(help: "Print nothing but errors.")
@@ -32,12 +34,13 @@ struct Process: AsyncParsableCommand {
   var overrides: ConfigurationOptions
 
   func run() async throws {
-    let configuration = try PresetCatalog().configuration(named: preset, overrides: overrides.configuration)
+    let configuration = try PresetSource.catalog(path: presets).configuration(
+      named: preset, overrides: overrides.configuration)
     try configuration.validate()
     let directory = FilePath(output)
     try FileSystem.makeDirectory(directory)
     guard let traceOut else { return try process(configuration, directory, trace: nil) }
-    try StageTrace.write(to: FilePath(traceOut)) { try process(configuration, directory, trace: $0) }
+    try await StageTrace.write(to: FilePath(traceOut)) { try process(configuration, directory, trace: $0) }
   }
 
   private func process(_ configuration: ProcessingConfiguration, _ directory: FilePath, trace: StageTrace?) throws {
@@ -94,6 +97,8 @@ struct ConfigurationOptions: ParsableArguments {
   var keepCopyright = false
   @Flag(help: "Deliver what there is of a picture that ends early.")
   var tolerateTruncation = false
+  @Flag(help: "Encode even a picture that could be passed on as it is.")
+  var alwaysEncode = false
   @Option(
     name: .customLong("filter"),
     help: ArgumentHelp(
@@ -109,8 +114,8 @@ struct ConfigurationOptions: ParsableArguments {
       maxWidth: maxWidth, maxHeight: maxHeight, compressionQuality: quality, scaleFactor: scaleFactor,
       preferredFormat: format, allowUpscale: allowUpscale ? true : nil, maxBytes: maxBytes,
       metadata: keepCopyright ? .keepCopyright : nil, tolerateTruncation: tolerateTruncation ? true : nil,
-      filters: filters.isEmpty ? nil : filters, allowSmallerDimensions: allowSmaller ? true : nil, jpeg: formats.jpeg,
-      png: formats.png, webp: formats.webp)
+      alwaysEncode: alwaysEncode ? true : nil, filters: filters.isEmpty ? nil : filters,
+      allowSmallerDimensions: allowSmaller ? true : nil, jpeg: formats.jpeg, png: formats.png, webp: formats.webp)
   }
 }
 

@@ -20,7 +20,8 @@ struct Serve: AsyncParsableCommand {
       Traces, metrics and logs go to the collector that the OTEL_EXPORTER_OTLP_ENDPOINT variable and its companions \
       name; without it nowhere.
 
-      SIGTERM and SIGINT turn health to NOT_SERVING, let work in flight finish, and end the process with status 0.
+      SIGTERM and SIGINT turn health to NOT_SERVING, let work in flight finish, and end the process with status 0. \
+      SIGHUP reads the file of presets again.
       """)
 
   @Option(help: "Address to listen on. Default: 127.0.0.1.")
@@ -53,6 +54,16 @@ struct Serve: AsyncParsableCommand {
   var metricsPort: Int?
   @Option(help: "Address of that port. Default: 127.0.0.1.")
   var metricsHost: String?
+  @Option(name: .customLong("cache-memory-mib"), help: "Memory for results that are kept; 0 for none. Default: 100.")
+  var cacheMemory: Int?
+  @Option(help: "Directory for results that are kept in files. Default: none.", completion: .directory)
+  var cacheDirectory: String?
+  @Option(name: .customLong("cache-disk-mib"), help: "Most that the files of kept results may hold. Default: 500.")
+  var cacheDisk: Int?
+  @Option(help: "A YAML file of presets beside the built-in ones, which it may override.", completion: .file())
+  var presets: String?
+  @Flag(help: "Refuse requests that set fields of their own beside a preset.")
+  var onlyPresets = false
   @Option(name: .customLong("config"), help: "A YAML file with settings.")
   var configurationFile: String?
 
@@ -74,6 +85,10 @@ struct Serve: AsyncParsableCommand {
       services.append(
         .init(service: MetricsEndpoint(host: settings.metricsHost, port: port, registry: metrics, logger: logger)))
     }
+    if let source = settings.presets {
+      let reloader = await PresetReloader(source: source, store: worker.environment.presetStore, logger: logger)
+      services.append(.init(service: reloader))
+    }
     services.append(.init(service: worker, successTerminationBehavior: .gracefullyShutdownGroup))
     let group = ServiceGroup(
       configuration: ServiceGroupConfiguration(
@@ -91,13 +106,16 @@ struct Serve: AsyncParsableCommand {
     let numbers: [String: Int?] = [
       "port": port, "threads": threads, "memoryLimitMib": memoryLimit, "pictureMemoryLimitMib": pictureMemoryLimit,
       "maxMessageMib": maxMessage, "maxPixels": maxPixels, "maxHeldPixels": maxHeldPixels,
-      "drainTimeoutSeconds": drainTimeout, "metricsPort": metricsPort,
+      "drainTimeoutSeconds": drainTimeout, "metricsPort": metricsPort, "cacheMemoryMib": cacheMemory,
+      "cacheDiskMib": cacheDisk,
     ]
     let texts: [String: String?] = [
       "host": host, "logLevel": logLevel, "logFormat": logFormat, "metricsHost": metricsHost,
-      "spillDirectory": spillDirectory,
+      "spillDirectory": spillDirectory, "presets": presets, "cacheDirectory": cacheDirectory,
     ]
+    let switches: [String: ConfigContent] = onlyPresets ? ["onlyPresets": .bool(true)] : [:]
     return numbers.compactMapValues { $0.map(ConfigContent.int) }
       .merging(texts.compactMapValues { $0.map(ConfigContent.string) }) { number, _ in number }
+      .merging(switches) { other, _ in other }
   }
 }

@@ -2,6 +2,7 @@ internal import Configuration
 internal import ImageCodecs
 internal import ImagePipeline
 internal import Logging
+internal import ResultCache
 internal import SystemPackage
 internal import WorkerOperations
 internal import WorkerService
@@ -19,12 +20,21 @@ struct Settings {
   var windowByteCount: Int
   /// Largest HTTP/2 frame that a client may send.
   var frameByteCount: Int
+  /// Calls that a connection may have under way; its client holds back others.
+  ///
+  /// What a call sends in one message is in memory before the picture can be admitted.
+  var maxConnectionCalls: Int
   var logLevel: Logger.Level
   var logFormat: LogFormat
   /// Where metrics are told to Prometheus; no port, not at all.
   var metricsHost: String
   var metricsPort: Int?
   var limits: WorkerLimits
+  /// The file of presets, when there is one.
+  var presets: PresetSource?
+  var takesOnlyPresets: Bool
+  /// What is kept of results; `nil` for nothing.
+  var cache: CacheLimits?
 
   /// - `flags`: the settings given on the command line.
   /// - `file`: the path of a YAML file, or `nil`.
@@ -58,7 +68,11 @@ struct Settings {
     // Chosen by measurement: see "Windows" in Design.md.
     windowByteCount = try Self.int(config, "windowKib", default: 1024, in: 64...65_536) << 10
     frameByteCount = try Self.int(config, "frameKib", default: 256, in: 16...16_383) << 10
+    maxConnectionCalls = try Self.int(config, "maxConnectionCalls", default: 100, in: 1...1_000_000)
     limits = try Self.limits(config)
+    presets = config.string(forKey: "presets").map { PresetSource(path: FilePath($0)) }
+    takesOnlyPresets = try Self.bool(config, "onlyPresets")
+    cache = try Self.cache(config)
     logLevel = try Self.choice(config, "logLevel", option: "log-level", default: Logger.Level.info)
     logFormat = try Self.choice(config, "logFormat", option: "log-format", default: WorkerLogHandler.fittingFormat)
     metricsHost = Self.address(config, "metricsHost")
@@ -104,6 +118,15 @@ struct Settings {
         config, "maxPicturesPerStream", default: defaults.maxPicturesPerStream, in: 1...100_000))
   }
 
+  private static func cache(_ config: ConfigReader) throws -> CacheLimits? {
+    let mebibytes = 0...1_048_576
+    let directory = config.string(forKey: "cacheDirectory").flatMap { $0.isEmpty ? nil : $0 }
+    let limits = CacheLimits(
+      memoryByteCount: try int(config, "cacheMemoryMib", default: 100, in: mebibytes) << 20,
+      diskByteCount: try int(config, "cacheDiskMib", default: 500, in: mebibytes) << 20, directory: directory)
+    return limits.memoryByteCount > 0 || directory != nil && limits.diskByteCount > 0 ? limits : nil
+  }
+
   /// An empty path is none.
   private static func spillDirectory(
     _ config: ConfigReader, default defaultValue: SpillDirectory?
@@ -114,6 +137,16 @@ struct Settings {
       throw SettingsError(description: "spillDirectory is \"\(path)\"; no file can be made there")
     }
     return directory
+  }
+
+  private static func bool(_ config: ConfigReader, _ key: String) throws -> Bool {
+    let configKey = ConfigKey([key])
+    do { return try config.requiredBool(forKey: configKey) } catch {
+      guard config.string(forKey: configKey) == nil else {
+        throw SettingsError(description: "\(key) must be true or false")
+      }
+      return false
+    }
   }
 
   private static func int(

@@ -22,17 +22,18 @@ final class StageTrace: Sendable {
   /// Runs `body` with a trace that goes to a file, and ends the file however `body` ends.
   ///
   /// - Throws: what `body` throws, else the first error of writing.
-  static func write(to path: FilePath, _ body: (StageTrace) throws -> Void) throws {
+  static func write(to path: FilePath, _ body: (StageTrace) async throws -> Void) async throws {
     let file = try FileDescriptor.open(
       path, .writeOnly, options: [.create, .truncate], permissions: [.ownerReadWrite, .groupRead, .otherRead])
     let failure = Mutex<(any Error)?>(nil)
-    try file.closeAfter {
-      let trace = ChromeTrace { text in
-        do { _ = try file.writeAll(text.utf8) } catch { failure.withLock { $0 = $0 ?? error } }
-      }
-      defer { trace.finish() }
-      try body(StageTrace(trace))
+    let trace = ChromeTrace { text in
+      do { _ = try file.writeAll(text.utf8) } catch { failure.withLock { $0 = $0 ?? error } }
     }
+    let outcome: Result<Void, any Error>
+    do { outcome = .success(try await body(StageTrace(trace))) } catch { outcome = .failure(error) }
+    trace.finish()
+    try file.close()
+    try outcome.get()
     if let failure = failure.withLock({ $0 }) { throw failure }
   }
 

@@ -2,6 +2,7 @@ internal import GRPCCore
 internal import GRPCNIOTransportHTTP2Posix
 internal import ImagePipeline
 internal import Logging
+internal import ResultCache
 internal import ServiceLifecycle
 internal import Tracing
 internal import WorkerOperations
@@ -13,7 +14,7 @@ struct Worker: Service {
   private let telemetry: Telemetry
   private let metrics: MetricRegistry
   private let logger: Logger
-  private let environment: WorkerEnvironment
+  let environment: WorkerEnvironment
   private let reflection: ReflectionServices
   private let health: HealthState
 
@@ -23,8 +24,10 @@ struct Worker: Service {
     self.metrics = metrics
     self.logger = logger
     environment = WorkerEnvironment(
-      limits: settings.limits, memoryLimit: settings.memoryLimit, threadCount: settings.threadCount,
-      tracer: telemetry.tracer, traceID: { $0.traceID }, metrics: metrics)
+      limits: settings.limits, presets: try settings.presets?.read() ?? PresetCatalog(),
+      takesOnlyPresets: settings.takesOnlyPresets,
+      cache: try settings.cache.map { try ResultCache(limits: $0, logger: logger) }, memoryLimit: settings.memoryLimit,
+      threadCount: settings.threadCount, tracer: telemetry.tracer, traceID: { $0.traceID }, metrics: metrics)
     reflection = try ReflectionServices()
     health = HealthState(services: Set(reflection.serviceNames))
   }
@@ -74,6 +77,10 @@ struct Worker: Service {
     metrics.observe("imageworker.memory.budget.limit") { Double(memory.limit) }
     metrics.observe("imageworker.memory.budget.used") { Double(memory.used) }
     metrics.observe("imageworker.memory.budget.peak") { Double(memory.peak) }
+    if let cache = environment.cache {
+      metrics.observe("imageworker.cache.memory") { Double(cache.memoryByteCount) }
+      metrics.observe("imageworker.cache.disk") { Double(cache.diskByteCount) }
+    }
   }
 
   private var interceptors: [any ServerInterceptor] {
@@ -94,6 +101,7 @@ struct Worker: Service {
         config.rpc.maxRequestPayloadSize = 2 * settings.limits.maxMessageByteCount
         config.http2.targetWindowSize = settings.windowByteCount
         config.http2.maxFrameSize = settings.frameByteCount
+        config.http2.maxConcurrentStreams = settings.maxConnectionCalls
       })
   }
 }

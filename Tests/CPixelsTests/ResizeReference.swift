@@ -27,6 +27,7 @@ struct ResizeReference {
 
   private func weights(_ d: Int, _ source: Int, _ destination: Int) -> [(index: Int, weight: Double)] {
     let ratio = test.ratio(source, destination)
+    if test.kernel == CPIXELS_KERNEL_DOUBLED_LANCZOS3 { return doubledWeights(d, source, ratio) }
     if ratio == 1, test.offset == 0, source == destination { return [(d, 1)] }
     let stretch = max(1, ratio)
     let centre = (Double(d) + 0.5) * ratio + test.offset
@@ -36,6 +37,21 @@ struct ResizeReference {
     }
     let sum = taps.reduce(0) { $0 + $1.weight }
     return taps.filter { $0.weight != 0 }.map { ($0.index, $0.weight / sum) }
+  }
+
+  /// Over samples that were doubled, each of them 3/4 of one and 1/4 of the one that is next nearest.
+  private func doubledWeights(_ d: Int, _ source: Int, _ ratio: Double) -> [(index: Int, weight: Double)] {
+    let stretch = max(1, 2 * ratio)
+    let centre = 2 * ((Double(d) + 0.5) * ratio + test.offset)
+    let reach = Int((3 * stretch).rounded(.up)) + 1
+    let taps = (Int(centre) - reach...Int(centre) + reach).map { s in
+      (index: min(2 * source - 1, max(0, s)), weight: kernel((Double(s) + 0.5 - centre) / stretch))
+    }
+    let sum = taps.reduce(0) { $0 + $1.weight }
+    return taps.filter { $0.weight != 0 }.flatMap { index, weight in
+      let (own, beside) = (index / 2, index % 2 == 0 ? index / 2 - 1 : index / 2 + 1)
+      return [(own, 0.75 * weight / sum), (min(source - 1, max(0, beside)), 0.25 * weight / sum)]
+    }
   }
 
   private func kernel(_ x: Double) -> Double {

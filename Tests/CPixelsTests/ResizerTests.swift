@@ -20,6 +20,10 @@ struct ResizerTests {
     ResizeCase((20, 20), (39, 39), kernel: CPIXELS_KERNEL_TRIANGLE),
     ResizeCase((2, 2), (3, 4), kernel: CPIXELS_KERNEL_BOX),
     ResizeCase((120, 20), (239, 39), channels: 3, offset: -0.25, kernel: CPIXELS_KERNEL_TRIANGLE),
+    ResizeCase((200, 150), (143, 107), kernel: CPIXELS_KERNEL_DOUBLED_LANCZOS3),
+    ResizeCase((90, 40), (90, 40), kernel: CPIXELS_KERNEL_DOUBLED_LANCZOS3),
+    ResizeCase((301, 77), (64, 31), channels: 3, offset: 0.25, kernel: CPIXELS_KERNEL_DOUBLED_LANCZOS3),
+    ResizeCase((5, 3), (4, 2), kernel: CPIXELS_KERNEL_DOUBLED_LANCZOS3),
   ]
   static let instructionSets = [CPIXELS_ISA_SCALAR, CPIXELS_ISA_AVX2, CPIXELS_ISA_AVX512, CPIXELS_ISA_NEON]
     .filter(cpixels_isa_is_available)

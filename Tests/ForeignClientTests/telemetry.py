@@ -51,8 +51,31 @@ def environment(collector: Collector, scheme: str = "http", **variables: str) ->
 
 
 def traced(collector: Collector, *options: str, **variables: str) -> Worker:
-    return Worker(*options, environment=environment(collector, **variables))
+    # Work is what is traced: no result is kept unless a test asks for it.
+    return Worker("--cache-memory-mib", "0", *options, environment=environment(collector, **variables))
 
 
 def attributes(record) -> dict:
     return {pair.key: getattr(pair.value, pair.value.WhichOneof("value")) for pair in record.attributes}
+
+
+def trace_events(path: Path) -> list[dict]:
+    """The events of a file that Perfetto opens: a JSON array of complete and metadata events with the fields and types that
+    the "Trace Event Format" demands of each."""
+    events = json.loads(path.read_text())
+    assert isinstance(events, list) and events
+    named = set()
+    for event in events:
+        assert isinstance(event["name"], str) and event["name"], event
+        assert type(event["pid"]) is int and type(event["tid"]) is int, event
+        if event["ph"] == "X":
+            assert all(type(event[field]) in (int, float) and event[field] >= 0 for field in ("ts", "dur")), event
+            assert isinstance(event["cat"], str) and isinstance(event["args"], dict), event
+            assert event["tid"] in named, "a lane is named before it is used"
+        elif event["ph"] == "M":
+            kind, field = {"thread_name": (str, "name"), "thread_sort_index": (int, "sort_index")}[event["name"]]
+            assert type(event["args"][field]) is kind, event
+            named.add(event["tid"])
+        else:
+            raise AssertionError(f"no such kind of event is written: {event}")
+    return events

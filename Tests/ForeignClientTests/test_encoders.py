@@ -16,7 +16,7 @@ HALVED = {"CHROMA_SUBSAMPLING_444": (1, 1), "CHROMA_SUBSAMPLING_422": (2, 1), "C
 
 
 def process(client, name: str, preset: str = "", **fields) -> tuple[Image.Image, bytes, object]:
-    configuration = client.message("ProcessingConfiguration")(**fields)
+    configuration = client.message("ProcessingConfiguration")(always_encode=True, **fields)
     request = client.message("ProcessImageRequest")(image=fixture_bytes(name), preset=preset, configuration=configuration)
     parts = list(client.call("ProcessImage", "unary_stream")(request, timeout=60))
     data = b"".join(part.chunk for part in parts)

@@ -40,12 +40,13 @@ def used(tmp_path_factory):
     """A worker that did some of everything, and its scrape."""
     collector = Collector(tmp_path_factory.mktemp("collector"))
     worker = traced(
-        collector, "--metrics-port", "0", OTEL_METRICS_EXPORTER="otlp", OTEL_METRIC_EXPORT_INTERVAL="200")
+        collector, "--metrics-port", "0", "--cache-memory-mib", "8", OTEL_METRICS_EXPORTER="otlp", OTEL_METRIC_EXPORT_INTERVAL="200")
     client = Client(worker)
     photo = fixture_bytes("photo-420.jpg")
-    for image in (photo, photo, photo[:3000], b"only words, many of them, and no picture"):
+    words = b"only words, many of them, and no picture"
+    for image, preset in [(photo, "favicon"), (photo, "preview"), (photo, "favicon"), (photo[:3000], "favicon"), (words, "")]:
         try:
-            list(client.process(image, preset="favicon"))
+            list(client.process(image, preset=preset))
         except grpc.RpcError:
             pass
     feed = queue.SimpleQueue()
@@ -67,14 +68,18 @@ def test_a_scrape_tells_what_was_done(used):
     worker, scraped, _ = used
     values = scraped.values()
     method = 'rpc_method="imageworker.v1.ImageWorkerService/ProcessImage"'
-    assert values[f'rpc_server_call_duration_seconds_count{{{method},rpc_response_status_code="OK"}}'] == 2
+    assert values[f'rpc_server_call_duration_seconds_count{{{method},rpc_response_status_code="OK"}}'] == 3
     assert values[f'rpc_server_call_duration_seconds_count{{{method},rpc_response_status_code="UNIMPLEMENTED"}}'] == 1
-    assert values['imageworker_pictures_total{outcome="ok"}'] == 2
+    assert values['imageworker_pictures_total{outcome="ok"}'] == 3
     assert values['imageworker_pictures_total{outcome="truncated_image"}'] == 1
     assert values['imageworker_refusals_total{reason="unknown_format"}'] == 1
     assert values['imageworker_input_bytes_total{format="jpeg"}'] == 2 * len(fixture_bytes("photo-420.jpg"))
     assert values['imageworker_input_pixels_total{format="jpeg"}'] == 2 * 240 * 160
     assert values['imageworker_stage_duration_seconds_count{format="jpeg",stage="decode"}'] == 2
+    # The two pictures that can not be decoded were looked for too; the upload that is given up never had its key.
+    assert values['imageworker_cache_requests_total{outcome="hit"}'] == 1
+    assert values['imageworker_cache_requests_total{outcome="miss"}'] == 4
+    assert 0 < values["imageworker_cache_memory_bytes"] < 8 << 20 and values["imageworker_cache_disk_bytes"] == 0
     assert values["imageworker_memory_budget_limit_bytes"] == 768 << 20
     assert 0 < values["imageworker_memory_budget_peak_bytes"] < 768 << 20
     assert values["imageworker_memory_budget_used_bytes"] == 0 and values["imageworker_queue_length"] == 0
@@ -113,7 +118,7 @@ def test_the_collector_gets_the_same_metrics(used):
              for name, metric in metrics.items()}
     assert names == scraped_names
     pictures = {attributes(point)["outcome"]: point.as_double for point in metrics["imageworker.pictures"].sum.data_points}
-    assert pictures["ok"] == 2
+    assert pictures["ok"] == 3
     calls = metrics["rpc.server.call.duration"].histogram
     assert calls.aggregation_temporality == 2 and all(sum(p.bucket_counts) == p.count for p in calls.data_points)
 

@@ -14,7 +14,7 @@ import grpc
 import pytest
 from conftest import FIXTURES, Client, Worker, fixture_bytes, wait_until
 from PIL import Image
-from telemetry import Collector, attributes, environment, traced
+from telemetry import Collector, attributes, environment, trace_events, traced
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 STAGES = {"queue", "decode", "resize", "encode"}
@@ -110,18 +110,9 @@ def test_items_of_a_batch_are_spans_with_their_ids(collector):
     assert [span.status.code for span in given_up] == [given_up[0].status.STATUS_CODE_ERROR]
 
 
-def threads(worker: Worker) -> dict[str, tuple[int, int]]:
-    """Of each thread, the nanoseconds that it had a CPU, and those in which it could run but another had it."""
-    return {task.name: tuple(int(field) for field in (task / "schedstat").read_text().split()[:2])
-            for task in Path(f"/proc/{worker.process.pid}/task").iterdir()}
-
-
-def bounds(before: dict, after: dict) -> tuple[float, float]:
-    """Nanoseconds that stages were busy at least and at most: the CPU time of the process; and with it the time in which
-    the threads that did most of the work waited for a CPU, as a stage that another process interrupts stays busy."""
-    spent = [(cpu - before.get(name, (0, 0))[0], delay - before.get(name, (0, 0))[1]) for name, (cpu, delay) in after.items()]
-    total = sum(cpu for cpu, _ in spent)
-    return total, total + sum(delay for cpu, delay in spent if cpu > total / 4)
+def cpu_nanoseconds(worker: Worker) -> int:
+    """Of the whole process, to the nanosecond, which the clock that `ps` shows is not."""
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in Path(f"/proc/{worker.process.pid}/task").iterdir())
 
 
 def test_busy_times_account_for_the_cpu_time(collector, tmp_path):
@@ -135,19 +126,18 @@ def test_busy_times_account_for_the_cpu_time(collector, tmp_path):
     request.configuration.preferred_format = 4  # WebP
     method = client.call("ProcessImage", "unary_stream")
     list(method(request, timeout=60))  # what happens once in a process is no stage's
-    limits = {}
+    spent = {}
     for _ in range(7):
-        before = threads(worker)
+        before = cpu_nanoseconds(worker)
         trace = list(method(request, timeout=60))[-1].report.trace_id
-        limits[trace] = bounds(before, threads(worker))
+        spent[trace] = cpu_nanoseconds(worker) - before
     assert worker.stop() == 0
-    busy = dict.fromkeys(limits, 0)
+    busy = dict.fromkeys(spent, 0)
     for span in collector.spans():
         if span.trace_id.hex() in busy:
             busy[span.trace_id.hex()] += attributes(span).get("imageworker.busy_ns", 0)
-    # Within 10 %; on a machine with nothing else to do the two bounds are one.
-    assert statistics.median(busy[trace] / least for trace, (least, _) in limits.items()) > 0.9
-    assert statistics.median(busy[trace] / most for trace, (_, most) in limits.items()) < 1.1
+    # However often others had the CPU meanwhile: a stage is busy only while it has it.
+    assert 0.9 < statistics.median(busy[trace] / spent[trace] for trace in spent) < 1.1
 
 
 def test_nothing_is_lost_in_10000_requests(collector):
@@ -220,7 +210,7 @@ def test_a_collector_that_never_answers_holds_up_nothing(tmp_path, address):
 ])
 def test_exports_are_tried_again_where_the_specification_says_so(tmp_path, options, arrives):
     collector = Collector(tmp_path, *options)
-    worker = traced(collector)
+    worker = traced(collector, OTEL_BSP_SCHEDULE_DELAY="1500")  # all of the call's spans in one export
     call(Client(worker), fixture_bytes("photo-420.jpg"))
     if arrives:
         assert wait_until(lambda: len(collector.spans()) == 5)
@@ -353,7 +343,7 @@ def test_process_prints_timings_and_writes_a_trace(tmp_path):
         rows = [row for row in tables if row[0] == stage]
         assert len(rows) == 2 and all(float(row[1]) >= 0 and row[3] == "%" for row in rows), stage
     assert "\u2588" in run.stdout and run.stdout.count("peak memory") == 2
-    events = json.loads(trace.read_text())
+    events = trace_events(trace)
     work = [event for event in events if event["ph"] == "X"]
     assert {event["name"] for event in work} == {"picture", "decode", "resize", "encode"}
     assert {os.path.basename(event["args"]["picture"]) for event in work} == {"photo-420.jpg", "photo.png"}

@@ -60,7 +60,8 @@ static volatile uint8_t sink;
 /// Touches every byte of every row, and counts the rows.
 static void use(const ccodecs_rows *rows, const ccodecs_layout *layout, uint32_t *counts) {
   for (uint32_t plane = 0; plane < layout->plane_count; plane++) {
-    const size_t row_bytes = (size_t)layout->planes[plane].width * layout->planes[plane].channels;
+    const size_t sample_bytes = layout->pixels >= CCODECS_PIXELS_GRAY16 ? 2 : 1;
+    const size_t row_bytes = (size_t)layout->planes[plane].width * layout->planes[plane].channels * sample_bytes;
     for (uint32_t row = 0; row < rows->row_counts[plane]; row++) {
       const uint8_t *bytes = rows->planes[plane] + row * rows->row_strides[plane];
       uint8_t sum = 0;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fuzzes every decoder of CCodecs for so many seconds each, under address and undefined-behaviour sanitizers:
+# Fuzzes every decoder and every rewriter of CCodecs for so many seconds each, under address and undefined-behaviour sanitizers:
 #
 #   Tests/Fuzz/run.sh SECONDS [DECODER...]
 #
@@ -25,7 +25,10 @@ bmp BMP bmp
 tga TGA tga
 psd PSD psd
 pnm PNM pbm pgm ppm pnm pam
-hdr HDR hdr"
+hdr HDR hdr
+rewrite-jpeg JPEG jpg jpeg mpo
+rewrite-png PNG png
+rewrite-webp WEBP webp"
 libraries="lcms2 libisal libjpeg libwebp zlib"
 flags="-std=c11 -g -O1 -fno-omit-frame-pointer -ISources/CCodecs/include"
 option() { # library, definition, lines of the table
@@ -63,11 +66,12 @@ done
 for pid in "${pids[@]}"; do wait "$pid"; done
 
 fuzz() { # decoder, format, extensions...
-  local name=$1 format=$2 corpus=$work/corpus/$1 program=$work/$1
+  local name=$1 format=$2 corpus=$work/corpus/$1 program=$work/$1 source=Tests/Fuzz/decode.c
+  [[ $name != rewrite-* ]] || source=Tests/Fuzz/rewrite.c
   shift 2
   # shellcheck disable=SC2046,SC2086
   "$clang" $flags -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -fuse-ld=lld \
-    -DFUZZ_FORMAT="CCODECS_FORMAT_$format" Tests/Fuzz/decode.c "$work"/objects/*.o \
+    -DFUZZ_FORMAT="CCODECS_FORMAT_$format" "$source" "$work"/objects/*.o \
     $(pkg-config --libs $libraries) -lm -o "$program" || return 1
   mkdir -p "$corpus" "$work/seeds/$name"
   local seeds=("$work/seeds/$name") extension folder
@@ -98,4 +102,4 @@ while read -r -a line; do
   if ((${#pids[@]} >= jobs)); then wait "${pids[0]}" || failures=$((failures + 1)); pids=("${pids[@]:1}"); fi
 done <<<"$table"
 for pid in "${pids[@]}"; do wait "$pid" || failures=$((failures + 1)); done
-((failures == 0)) || { echo "error: $failures decoders failed" >&2; exit 1; }
+((failures == 0)) || { echo "error: $failures of them failed" >&2; exit 1; }

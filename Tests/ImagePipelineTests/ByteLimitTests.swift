@@ -14,7 +14,8 @@ struct ByteLimitTests {
     try process(
       Fixture.bytes(name),
       ProcessingConfiguration(
-        compressionQuality: quality, preferredFormat: format, maxBytes: limit, allowSmallerDimensions: allowsSmaller))
+        compressionQuality: quality, preferredFormat: format, maxBytes: limit, alwaysEncode: true,
+        allowSmallerDimensions: allowsSmaller))
   }
 
   /// Above it, a limit changes a JPEG's chroma planes too.
@@ -57,7 +58,7 @@ struct ByteLimitTests {
       let full = try process(
         Fixture.bytes(name),
         ProcessingConfiguration(
-          preferredFormat: .jpeg, maxBytes: UInt64(least.bytes.count), jpeg: JPEGOptions(chromaSubsampling: .full)))
+          preferredFormat: .jpeg, maxBytes: UInt64(least.bytes.count), alwaysEncode: true, jpeg: JPEGOptions(chromaSubsampling: .full)))
       #expect(try Pixels.decode(full.bytes).layout[1].horizontalScale == 1)
     }
   }
@@ -90,7 +91,7 @@ struct ByteLimitTests {
     for format in [OutputFormat.png, .webp] {
       func run(_ limit: UInt64?) throws -> [UInt8] {
         try process(
-          Fixture.bytes(name), ProcessingConfiguration(preferredFormat: format, maxBytes: limit, webp: webp)
+          Fixture.bytes(name), ProcessingConfiguration(preferredFormat: format, maxBytes: limit, alwaysEncode: true, webp: webp)
         ).bytes
       }
       let plain = try run(nil)
@@ -130,7 +131,7 @@ struct ByteLimitTests {
 
   @Test("the result is the same however the upload is cut")
   func cuts() throws {
-    let configuration = ProcessingConfiguration(preferredFormat: .jpeg, maxBytes: 5000)
+    let configuration = ProcessingConfiguration(preferredFormat: .jpeg, maxBytes: 5000, alwaysEncode: true)
     let whole = try process(Fixture.bytes("photo-420.jpg"), configuration).bytes
     for windowByteCount in [1, 4096] {
       #expect(

@@ -16,7 +16,7 @@ struct FormatOptionsTests {
 
   private func jpeg(_ name: String, _ options: JPEGOptions?) throws -> [UInt8] {
     let configuration = ProcessingConfiguration(
-      maxWidth: 101, compressionQuality: 0.85, preferredFormat: .jpeg, jpeg: options)
+      maxWidth: 101, compressionQuality: 0.85, preferredFormat: .jpeg, alwaysEncode: true, jpeg: options)
     return try process(Fixture.bytes(name), configuration).bytes
   }
 
@@ -80,7 +80,7 @@ struct FormatOptionsTests {
 
   private func png(_ name: String, _ options: PNGOptions?) throws -> [UInt8] {
     try process(
-      Fixture.bytes(name), ProcessingConfiguration(maxWidth: 101, preferredFormat: .png, png: options)
+      Fixture.bytes(name), ProcessingConfiguration(maxWidth: 101, preferredFormat: .png, alwaysEncode: true, png: options)
     ).bytes
   }
 
@@ -127,7 +127,7 @@ struct FormatOptionsTests {
   private func webp(_ name: String, _ options: WebPOptions) throws -> Pixels {
     try Pixels.decode(
       try process(
-        Fixture.bytes(name), ProcessingConfiguration(maxWidth: 101, preferredFormat: .webp, webp: options)
+        Fixture.bytes(name), ProcessingConfiguration(maxWidth: 101, preferredFormat: .webp, alwaysEncode: true, webp: options)
       ).bytes)
   }
 
@@ -175,6 +175,27 @@ struct FormatOptionsTests {
   func paletteNotBuiltIn() {
     let error = #expect(throws: PipelineError.self) { try png("photo.png", PNGOptions(paletteColors: 8)) }
     #expect(error?.code == .unservedField && error?.field == "png.palette_colors")
+  }
+
+  @Test("a picture is passed on unless its format's options ask for another coding")
+  func passing() throws {
+    let table: [(String, ProcessingConfiguration, Bool)] = [
+      ("photo-420.jpg", ProcessingConfiguration(), true),
+      ("photo-420.jpg", ProcessingConfiguration(png: PNGOptions(isInterlaced: true)), true),
+      ("photo-420.jpg", ProcessingConfiguration(jpeg: JPEGOptions(isProgressive: false, restartRows: 0)), true),
+      ("photo-420.jpg", ProcessingConfiguration(jpeg: JPEGOptions(isProgressive: true)), false),
+      ("photo-420.jpg", ProcessingConfiguration(jpeg: JPEGOptions(chromaSubsampling: .quarter)), false),
+      ("photo.png", ProcessingConfiguration(png: PNGOptions(compressionLevel: 9)), false),
+      ("photo.png", ProcessingConfiguration(png: PNGOptions(filter: .up)), false),
+      ("photo.webp", ProcessingConfiguration(webp: WebPOptions(isLossless: true)), false),
+      ("lossless.webp", ProcessingConfiguration(webp: WebPOptions(isLossless: true)), true),
+      ("lossless.webp", ProcessingConfiguration(compressionQuality: 0.5, webp: WebPOptions(isLossless: true)), true),
+      ("lossless.webp", ProcessingConfiguration(webp: WebPOptions(nearLossless: 20)), false),
+    ]
+    for (name, configuration, isPassed) in table {
+      let report = try process(Fixture.bytes(name), configuration).report
+      #expect(report.isPassedThrough == isPassed, "\(name) with \(configuration)")
+    }
   }
 
   static let demanding: [ProcessingConfiguration] =

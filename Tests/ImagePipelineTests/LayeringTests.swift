@@ -6,10 +6,13 @@ import Testing
 struct LayeringTests {
   /// The rooms of this package that a room may import.
   static let rooms: [String: Set<String>] = [
-    "image-worker": ["WorkerService", "WorkerOperations", "WorkerProtocol", "ImagePipeline", "ImageCodecs", "CPixels"],
-    "WorkerService": ["WorkerProtocol", "ImagePipeline"],
+    "image-worker": [
+      "WorkerService", "WorkerOperations", "WorkerProtocol", "ResultCache", "ImagePipeline", "ImageCodecs", "CPixels",
+    ],
+    "WorkerService": ["WorkerProtocol", "ResultCache", "ImagePipeline"],
     "WorkerOperations": ["WorkerProtocol"],
     "WorkerProtocol": [],
+    "ResultCache": [],
     "ImagePipeline": ["ImageCodecs", "CPixels"],
     "ImageCodecs": ["CCodecs"],
   ]
@@ -18,6 +21,7 @@ struct LayeringTests {
   static let foreign: [String: Set<String>] = [
     "ImagePipeline": ["ServiceContextModule", "Tracing", "Synchronization", "Glibc", "Musl", "Darwin"],
     "ImageCodecs": [],
+    "ResultCache": ["Crypto", "Logging", "SystemPackage", "Synchronization", "Glibc", "Musl", "Darwin"],
   ]
 
   private static let root = URL(fileURLWithPath: #filePath)

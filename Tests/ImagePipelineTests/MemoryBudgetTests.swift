@@ -27,6 +27,50 @@ struct MemoryBudgetTests {
     } catch { return -2 }
   }
 
+  @Test("counts what uploads hold, and refuses what goes beyond half of the limit")
+  func holds() async throws {
+    let budget = MemoryBudget(limit: 8 << 20, maxWaiting: 0)
+    var first = Hold(budget: budget)
+    try first.grow(to: 3 << 20)
+    try first.grow(to: 1 << 20)
+    #expect(budget.held == 3 << 20)
+    let error = #expect(throws: PipelineError.self) {
+      var second = Hold(budget: budget)
+      try second.grow(to: 2 << 20)
+    }
+    #expect(error?.code == .overloaded)
+    #expect(error?.message.contains("\(2 << 20)") == true && error?.message.contains("\(3 << 20)") == true)
+    #expect(throws: PipelineError(exceeding: "memory_limit", limit: 4 << 20, value: 5 << 20, unit: Self.unit)) {
+      try first.grow(to: 5 << 20)
+    }
+    // Beside it there is room for 5 MiB, but while nothing is reserved, any picture is let in.
+    let reserved = try await budget.reserve(4 << 20, cancellation: Cancellation())
+    await #expect(throws: PipelineError.self) { () async throws in
+      end(try await budget.reserve(2 << 20, cancellation: Cancellation()))
+    }
+    end(reserved)
+    end(try await budget.reserve(8 << 20, cancellation: Cancellation()))
+    end(first)
+    #expect(budget.held == 0 && budget.used == 0)
+  }
+
+  private static let unit = "bytes for its file, for which there is half of the memory"
+
+  private func end(_ hold: consuming Hold) {}
+
+  @Test("lets in who waits when an upload lets go")
+  func letGo() async throws {
+    let budget = MemoryBudget(limit: 8 << 20, maxWaiting: 1)
+    let reserved = try await budget.reserve(4 << 20, cancellation: Cancellation())
+    var upload = Hold(budget: budget)
+    try upload.grow(to: 4 << 20)
+    async let waiting = waited(budget, 4 << 20, 3)
+    while budget.waitingCount < 1 { await Task.yield() }
+    end(upload)
+    #expect(await waiting == 3)
+    end(reserved)
+  }
+
   @Test("refuses what can never fit, naming limit and value")
   func neverFits() async {
     let budget = MemoryBudget(limit: 100, maxWaiting: 10)

@@ -165,7 +165,8 @@ struct PipelineTests {
   func memoryLimit() {
     let error = #expect(throws: PipelineError.self) {
       try process(
-        Fixture.bytes("photo-progressive.jpg"), ProcessingConfiguration(), limits: PictureLimits(memory: 600_000))
+        Fixture.bytes("photo-progressive.jpg"), ProcessingConfiguration(alwaysEncode: true),
+        limits: PictureLimits(memory: 600_000))
     }
     #expect(error?.code == .limitExceeded && error?.limit?.limit == 600_000)
   }

@@ -21,12 +21,19 @@ package enum Container {
 
   /// A PNG with chunks behind IHDR.
   package static func png(_ bytes: [UInt8], adding chunks: [(type: String, body: [UInt8])]) -> [UInt8] {
-    var result = Array(bytes.prefix(33))
-    for (type, body) in chunks {
-      let checked = Array(type.utf8) + body
-      result += bigEndian(body.count, byteCount: 4) + checked + bigEndian(Int(crc32(checked)), byteCount: 4)
-    }
-    return result + bytes.dropFirst(33)
+    bytes.prefix(33) + chunks.flatMap(pngChunk) + bytes.dropFirst(33)
+  }
+
+  /// A PNG of rows as stored, each behind its filter byte, together below 64 KiB.
+  package static func png(width: Int, height: Int, bitDepth: UInt8, colorType: UInt8, rows: [UInt8]) -> [UInt8] {
+    let size = bigEndian(width, byteCount: 4) + bigEndian(height, byteCount: 4)
+    let chunks = [("IHDR", size + [bitDepth, colorType, 0, 0, 0]), ("IDAT", stored(rows)), ("IEND", [])]
+    return [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A] + chunks.flatMap(pngChunk)
+  }
+
+  package static func pngChunk(_ type: String, _ body: [UInt8]) -> [UInt8] {
+    let checked = Array(type.utf8) + body
+    return bigEndian(body.count, byteCount: 4) + checked + bigEndian(Int(crc32(checked)), byteCount: 4)
   }
 
   /// The body of an iCCP chunk.

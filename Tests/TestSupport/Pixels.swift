@@ -5,7 +5,7 @@ package import ImagePipeline
 package struct Pixels: Equatable, Sendable {
   package var format: PixelFormat
   package var layout: [PlaneLayout]
-  /// One array of samples for each plane.
+  /// One array of bytes for each plane.
   package var planes: [[UInt8]]
   /// As they are after the last row.
   package var warnings: [ImageHeader.Warning] = []
@@ -53,17 +53,19 @@ package struct Pixels: Equatable, Sendable {
   }
 
   package func sample(x: Int, y: Int, channel: Int = 0, plane: Int = 0) -> Int {
-    Int(planes[plane][(y * layout[plane].width + x) * format.channelCount + channel])
+    let index = (y * layout[plane].width + x) * format.channelCount + channel
+    guard format.isDeep else { return Int(planes[plane][index]) }
+    return planes[plane].withUnsafeBytes { Int($0.loadUnaligned(fromByteOffset: 2 * index, as: UInt16.self)) }
   }
 
-  /// Red, green and blue at a place, flattened on white.
+  /// Red, green and blue at a place, 0 to 255, flattened on white.
   package func color(x: Int, y: Int) -> [Double] {
     switch format {
-    case .gray8: return [Double](repeating: Double(sample(x: x, y: y)), count: 3)
-    case .rgb8: return (0..<3).map { Double(sample(x: x, y: y, channel: $0)) }
-    case .rgba8:
-      let alpha = Double(sample(x: x, y: y, channel: 3)) / 255
-      return (0..<3).map { Double(sample(x: x, y: y, channel: $0)) * alpha + 255 * (1 - alpha) }
+    case .gray8, .gray16: return [Double](repeating: level(x, y, 0), count: 3)
+    case .rgb8, .rgb16: return (0..<3).map { level(x, y, $0) }
+    case .rgba8, .rgba16:
+      let alpha = level(x, y, 3) / 255
+      return (0..<3).map { level(x, y, $0) * alpha + 255 * (1 - alpha) }
     case .ycc8:
       let luma = Double(sample(x: x, y: y))
       let chroma = (1...2).map { plane in
@@ -75,6 +77,10 @@ package struct Pixels: Equatable, Sendable {
         .map { min(255, max(0, $0)) }
     case .premultipliedRGBA16, .cmyk8: preconditionFailure("decoders do not give these")
     }
+  }
+
+  private func level(_ x: Int, _ y: Int, _ channel: Int) -> Double {
+    Double(sample(x: x, y: y, channel: channel)) / (format.isDeep ? 257 : 1)
   }
 
   package var mean: [Double] {
@@ -135,7 +141,7 @@ package func process(
     windows.advance()
   }
   let plan = try reader.plan(configuration)
-  var pipeline = try Pipeline(reader, plan: plan, cancellation: cancellation, tracing: tracing)
+  var pipeline = try PicturePath(reader, plan: plan, cancellation: cancellation, tracing: tracing)
   var output: [UInt8] = []
   while true {
     let isDone = try pipeline.push(windows.current, isLast: windows.isLast) { span in

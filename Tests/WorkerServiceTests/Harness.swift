@@ -4,6 +4,7 @@ import GRPCCore
 import GRPCInProcessTransport
 import GRPCProtobuf
 import ImagePipeline
+import ResultCache
 import SwiftProtobuf
 import TestSupport
 import Tracing
@@ -16,12 +17,13 @@ typealias Client = Imageworker_V1_ImageWorkerService.Client<InProcessTransport.C
 /// Runs `body` with a client of a service in this process.
 func withWorker(
   limits: WorkerLimits = WorkerLimits(), memoryLimit: Int = 256 << 20, drain: DrainState = DrainState(),
-  tracer: any Tracer = NoOpTracer(), metrics: any MetricsFactory = NOOPMetricsHandler.instance,
+  takesOnlyPresets: Bool = false, cache: ResultCache? = nil, tracer: any Tracer = NoOpTracer(),
+  metrics: any MetricsFactory = NOOPMetricsHandler.instance,
   _ body: (Client, WorkerEnvironment) async throws -> Void
 ) async throws {
   let environment = WorkerEnvironment(
-    limits: limits, memoryLimit: memoryLimit, threadCount: 2, drain: drain, tracer: tracer, traceID: { $0.traceID },
-    metrics: metrics)
+    limits: limits, takesOnlyPresets: takesOnlyPresets, cache: cache, memoryLimit: memoryLimit, threadCount: 2,
+    drain: drain, tracer: tracer, traceID: { $0.traceID }, metrics: metrics)
   let transport = InProcessTransport()
   try await withGRPCServer(
     transport: transport.server, services: [ImageWorkerService(environment: environment)],

@@ -6,19 +6,53 @@
 
 #include <string.h>
 
-enum { PROFILE_TABLE = 128, PROFILE_ENTRY_BYTES = 12, LEVEL_COUNT = 256 };
+enum {
+  PROFILE_SPACE = 16,
+  PROFILE_TABLE = 128,
+  PROFILE_ENTRY_BYTES = 12,
+  LEVEL_COUNT = 256,
+  DEEP_LEVEL_COUNT = 65536,
+};
 
 struct ccodecs_conversion {
   color_allowance allowance;
   ccodecs_pixels source;
   cmsContext context;
   cmsHTRANSFORM transform; ///< NULL where `levels` does it.
-  bool has_levels;
-  uint8_t levels[LEVEL_COUNT]; ///< What a gray profile makes of a level.
+  uint8_t *levels;         ///< What a gray profile makes of a level of 8 bits, or of 16.
 };
 
-size_t ccodecs_conversion_estimate(size_t profile_count) {
-  return sizeof(ccodecs_conversion) + 128 + ccodecs_color_allowance(profile_count);
+/// The largest table from the device's colours; 0 for a profile of curves, with or without a matrix.
+static size_t table_bytes(const uint8_t *profile, size_t count) {
+  if (count < PROFILE_TABLE + 4) {
+    return 0;
+  }
+  const size_t room = (count - PROFILE_TABLE - 4) / PROFILE_ENTRY_BYTES;
+  const size_t claimed = ccodecs_be32(profile + PROFILE_TABLE);
+  size_t largest = 0;
+  for (size_t i = 0; i < (claimed < room ? claimed : room); i++) {
+    const uint8_t *entry = profile + PROFILE_TABLE + 4 + i * PROFILE_ENTRY_BYTES;
+    const size_t size = ccodecs_be32(entry + 8);
+    if (memcmp(entry, "A2B", 3) == 0 && size > largest) {
+      largest = size < count ? size : count;
+    }
+  }
+  return largest;
+}
+
+/// What littlecms may allocate for a conversion, by what the profile consists of: the least that did for every profile
+/// of its kind (gray 94 KB, curves with a matrix 319, tables of RGB 332, of inks 610 beside profile and table), and more.
+/// Curves are held as read, sampled, and copied; a table is read, widened, copied, and stands in a grid in the end.
+static size_t allowance_bytes(const uint8_t *profile, size_t count) {
+  const size_t table = table_bytes(profile, count);
+  if (table == 0) {
+    return (memcmp(profile + PROFILE_SPACE, "GRAY", 4) == 0 ? 128 << 10 : 384 << 10) + 8 * count;
+  }
+  return (memcmp(profile + PROFILE_SPACE, "CMYK", 4) == 0 ? 704 << 10 : 448 << 10) + count + 8 * table;
+}
+
+size_t ccodecs_conversion_estimate(const uint8_t *profile, size_t profile_count) {
+  return profile_count == 0 ? 0 : sizeof(ccodecs_conversion) + 128 + allowance_bytes(profile, profile_count);
 }
 
 /// Hides the tags with elements of a profile's maker (D2Bx). Each such element may be named any number of times, so
@@ -35,30 +69,55 @@ static void hide_elements(ccodecs_bytes *profile) {
   }
 }
 
-static cmsHTRANSFORM create_transform(ccodecs_conversion *c, cmsHPROFILE profile, cmsHPROFILE srgb) {
-  const bool is_gray = cmsGetColorSpace(profile) == cmsSigGrayData;
-  const bool has_alpha = !is_gray && c->source == CCODECS_PIXELS_RGBA8;
-  const cmsUInt32Number input = is_gray                              ? TYPE_GRAY_8
-                                : c->source == CCODECS_PIXELS_CMYK8 ? TYPE_CMYK_8_REV
-                                : has_alpha                          ? TYPE_RGBA_8
-                                                                     : TYPE_RGB_8;
-  return cmsCreateTransformTHR(
-      c->context, profile, input, srgb, has_alpha ? TYPE_RGBA_8 : TYPE_RGB_8, INTENT_RELATIVE_COLORIMETRIC,
-      has_alpha ? cmsFLAGS_COPY_ALPHA : 0);
+static bool is_deep(const ccodecs_conversion *c) {
+  return c->source >= CCODECS_PIXELS_GRAY16;
 }
 
-/// A gray profile gives grays: a table of them says all.
-static void fill_levels(ccodecs_conversion *c) {
+static bool has_alpha(const ccodecs_conversion *c) {
+  return c->source == CCODECS_PIXELS_RGBA8 || c->source == CCODECS_PIXELS_RGBA16;
+}
+
+/// A gray profile's transform is of grays alone, to RGB: only a table is made with it.
+static cmsHTRANSFORM create_transform(ccodecs_conversion *c, cmsHPROFILE profile, cmsHPROFILE srgb) {
+  const bool is_gray = cmsGetColorSpace(profile) == cmsSigGrayData;
+  const bool keeps_alpha = !is_gray && has_alpha(c);
+  cmsUInt32Number input;
+  if (is_gray) {
+    input = is_deep(c) ? TYPE_GRAY_16 : TYPE_GRAY_8;
+  } else if (c->source == CCODECS_PIXELS_CMYK8) {
+    input = TYPE_CMYK_8_REV;
+  } else if (keeps_alpha) {
+    input = is_deep(c) ? TYPE_RGBA_16 : TYPE_RGBA_8;
+  } else {
+    input = is_deep(c) ? TYPE_RGB_16 : TYPE_RGB_8;
+  }
+  return cmsCreateTransformTHR(
+      c->context, profile, input, srgb, keeps_alpha ? TYPE_RGBA_8 : TYPE_RGB_8, INTENT_RELATIVE_COLORIMETRIC,
+      keeps_alpha ? cmsFLAGS_COPY_ALPHA : 0);
+}
+
+/// A gray profile gives grays: a table of them says all. False without room.
+static bool fill_levels(ccodecs_conversion *c) {
+  const uint32_t count = is_deep(c) ? DEEP_LEVEL_COUNT : LEVEL_COUNT;
+  uint16_t deep[LEVEL_COUNT];
   uint8_t gray[LEVEL_COUNT];
   uint8_t rgb[LEVEL_COUNT][3];
-  for (int level = 0; level < LEVEL_COUNT; level++) {
-    gray[level] = (uint8_t)level;
+  c->levels = ccodecs_allocate(c->allowance.budget, count);
+  if (c->levels == NULL) {
+    c->allowance.is_exhausted = true;
+    return false;
   }
-  cmsDoTransform(c->transform, gray, rgb, LEVEL_COUNT);
-  for (int level = 0; level < LEVEL_COUNT; level++) {
-    c->levels[level] = rgb[level][1];
+  for (uint32_t first = 0; first < count; first += LEVEL_COUNT) {
+    for (uint32_t i = 0; i < LEVEL_COUNT; i++) {
+      deep[i] = (uint16_t)(first + i);
+      gray[i] = (uint8_t)i;
+    }
+    cmsDoTransform(c->transform, is_deep(c) ? (const void *)deep : gray, rgb, LEVEL_COUNT);
+    for (uint32_t i = 0; i < LEVEL_COUNT; i++) {
+      c->levels[first + i] = rgb[i][1];
+    }
   }
-  c->has_levels = true;
+  return true;
 }
 
 static bool open_transform(ccodecs_conversion *c, ccodecs_bytes *profile) {
@@ -74,12 +133,10 @@ static bool open_transform(ccodecs_conversion *c, ccodecs_bytes *profile) {
   if (opened != NULL && srgb != NULL) {
     c->transform = create_transform(c, opened, srgb);
   }
-  if (c->transform != NULL && is_gray) {
-    fill_levels(c);
-  }
+  const bool is_ready = c->transform != NULL && (!is_gray || fill_levels(c));
   cmsCloseProfile(opened);
   cmsCloseProfile(srgb);
-  return c->transform != NULL;
+  return is_ready;
 }
 
 ccodecs_conversion *ccodecs_conversion_create(
@@ -91,7 +148,7 @@ ccodecs_conversion *ccodecs_conversion_create(
   }
   memset(c, 0, sizeof *c);
   c->source = source;
-  c->allowance = (color_allowance){.budget = budget, .left = ccodecs_color_allowance(profile->count)};
+  c->allowance = (color_allowance){.budget = budget, .left = allowance_bytes(ccodecs_bytes_start(profile), profile->count)};
   if (open_transform(c, profile)) {
     return c;
   }
@@ -100,22 +157,24 @@ ccodecs_conversion *ccodecs_conversion_create(
   return NULL;
 }
 
+static uint8_t narrow(uint32_t sample) {
+  return (uint8_t)((sample * 255 + 32895) >> 16);
+}
+
 static void convert_levels(const ccodecs_conversion *c, const uint8_t *source, uint8_t *destination, size_t count) {
-  if (c->source == CCODECS_PIXELS_RGBA8) {
-    for (size_t i = 0; i < 4 * count; i++) {
-      destination[i] = (i & 3) == 3 ? source[i] : c->levels[source[i]];
-    }
-    return;
-  }
-  const size_t samples = c->source == CCODECS_PIXELS_GRAY8 ? count : 3 * count;
+  const bool is_gray = c->source == CCODECS_PIXELS_GRAY8 || c->source == CCODECS_PIXELS_GRAY16;
+  const size_t samples = count * (is_gray ? 1 : has_alpha(c) ? 4 : 3);
+  const uint16_t *deep = (const uint16_t *)(const void *)source;
   for (size_t i = 0; i < samples; i++) {
-    destination[i] = c->levels[source[i]];
+    const uint32_t sample = is_deep(c) ? deep[i] : source[i];
+    const bool is_alpha = has_alpha(c) && (i & 3) == 3;
+    destination[i] = !is_alpha ? c->levels[sample] : is_deep(c) ? narrow(sample) : (uint8_t)sample;
   }
 }
 
 void ccodecs_conversion_convert(
     const ccodecs_conversion *conversion, const uint8_t *source, uint8_t *destination, size_t pixel_count) {
-  if (conversion->has_levels) {
+  if (conversion->levels != NULL) {
     convert_levels(conversion, source, destination, pixel_count);
   } else {
     cmsDoTransform(conversion->transform, source, destination, (cmsUInt32Number)pixel_count);
@@ -132,5 +191,6 @@ void ccodecs_conversion_destroy(ccodecs_conversion *conversion) {
   if (conversion->context != NULL) {
     cmsDeleteContext(conversion->context);
   }
+  ccodecs_free(conversion->allowance.budget, conversion->levels);
   ccodecs_free(conversion->allowance.budget, conversion);
 }

@@ -27,8 +27,10 @@ void *ccodecs_decoder_allocate(
 }
 
 void ccodecs_decoder_describe_packed(const ccodecs_decoder *decoder, uint32_t channels, ccodecs_layout *layout) {
-  layout->pixels = channels == 1   ? CCODECS_PIXELS_GRAY8
-                   : channels == 3 ? CCODECS_PIXELS_RGB8
+  const bool is_deep = decoder->header.is_deep;
+  layout->pixels = channels == 1   ? is_deep ? CCODECS_PIXELS_GRAY16 : CCODECS_PIXELS_GRAY8
+                   : channels == 3 ? is_deep ? CCODECS_PIXELS_RGB16 : CCODECS_PIXELS_RGB8
+                   : is_deep       ? CCODECS_PIXELS_RGBA16
                                    : CCODECS_PIXELS_RGBA8;
   layout->plane_count = 1;
   layout->planes[0] = (ccodecs_plane){
@@ -138,6 +140,16 @@ static ccodecs_status leave(ccodecs_decoder *decoder, ccodecs_status status) {
   return status;
 }
 
+ccodecs_status ccodecs_decoder_keep_profile(ccodecs_decoder *decoder, const uint8_t *profile, size_t count) {
+  if (count > CCODECS_PROFILE_BYTES_MOST) {
+    decoder->header.warnings |= CCODECS_WARNING_BAD_PROFILE;
+    return CCODECS_OK;
+  }
+  return ccodecs_bytes_append(&decoder->profile, profile, count, decoder->budget)
+             ? CCODECS_OK
+             : ccodecs_decoder_fail(decoder, CCODECS_NO_MEMORY, "the budget has no room for the colour profile");
+}
+
 /// Keeps the profile only when there is something to convert.
 static ccodecs_status settle_profile(ccodecs_decoder *decoder) {
   ccodecs_profile_kind kind = CCODECS_PROFILE_SRGB;
@@ -207,7 +219,7 @@ static bool options_are_valid(const ccodecs_decoder *decoder, const ccodecs_deco
 
 /// Of a row that is given for any that is missing.
 static uint64_t fill_bytes(const ccodecs_decoder *decoder) {
-  return (uint64_t)decoder->header.width * 4 + 64;
+  return (uint64_t)decoder->header.width * (decoder->header.is_deep ? 8 : 4) / 8 * 8 + 64;
 }
 
 ccodecs_status ccodecs_decoder_estimate(
@@ -257,12 +269,21 @@ static ccodecs_status begin_filling(ccodecs_decoder *decoder) {
     return ccodecs_decoder_fail(decoder, CCODECS_NO_MEMORY, "the budget has no room for a gray row");
   }
   memset(decoder->fill, 128, fill_bytes(decoder));
-  const uint8_t opaque = decoder->layout.pixels == CCODECS_PIXELS_RGBA8 || decoder->layout.pixels == CCODECS_PIXELS_CMYK8;
-  for (size_t i = 0; opaque && i < fill_bytes(decoder); i += 4) {
-    if (decoder->layout.pixels == CCODECS_PIXELS_RGBA8) {
-      decoder->fill[i + 3] = 255;
-    } else {
-      memset(decoder->fill + i, 255, 3); // no ink but black
+  for (size_t i = 0; i < fill_bytes(decoder); i += 8) {
+    uint8_t *p = decoder->fill + i;
+    switch (decoder->layout.pixels) {
+    case CCODECS_PIXELS_RGBA8:
+      p[3] = p[7] = 255;
+      break;
+    case CCODECS_PIXELS_RGBA16:
+      p[6] = p[7] = 255;
+      break;
+    case CCODECS_PIXELS_CMYK8: // no ink but black
+      memset(p, 255, 3);
+      memset(p + 4, 255, 3);
+      break;
+    default:
+      break;
     }
   }
   decoder->failure = CCODECS_OK;

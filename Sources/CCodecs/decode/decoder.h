@@ -14,6 +14,9 @@ typedef struct ccodecs_decoder_methods {
   ccodecs_status (*start)(ccodecs_decoder *decoder, const ccodecs_decode_options *options, ccodecs_layout *layout);
   ccodecs_status (*read_rows)(ccodecs_decoder *decoder, ccodecs_input *input, ccodecs_rows *rows);
   void (*destroy)(ccodecs_decoder *decoder); ///< Frees everything, the decoder itself included.
+  /// What is held of the file, from its first byte on, before start: for a rewriter, which may take it away. NULL where
+  /// nothing is held.
+  ccodecs_bytes *(*held)(ccodecs_decoder *decoder);
 } ccodecs_decoder_methods;
 
 typedef enum ccodecs_decoder_state {
@@ -78,8 +81,13 @@ void *ccodecs_decoder_allocate(
     size_t byte_count, const ccodecs_decoder_methods *methods, ccodecs_format format, const ccodecs_limits *limits,
     ccodecs_budget *budget);
 
-/// The layout of a picture that is given at its full size, as one plane of 1 (gray), 3 (RGB) or 4 channels (RGBA).
+/// The layout of a picture that is given at its full size, as one plane of 1 (gray), 3 (RGB) or 4 channels (RGBA), of 8
+/// bits, or of 16 where header.is_deep.
 void ccodecs_decoder_describe_packed(const ccodecs_decoder *decoder, uint32_t channels, ccodecs_layout *layout);
+
+/// Keeps a colour profile as it came; one that is too large gives CCODECS_WARNING_BAD_PROFILE. CCODECS_OK, or the failure
+/// noted.
+ccodecs_status ccodecs_decoder_keep_profile(ccodecs_decoder *decoder, const uint8_t *profile, size_t count);
 
 /// EXIF orientation (1 to 8) from a TIFF block (the bytes after "Exif\0\0" in JPEG, the eXIf chunk of PNG, the EXIF
 /// chunk of WebP). 1 when it has none; *is_broken is set when the block is not well formed up to that tag.

@@ -35,7 +35,7 @@ typedef struct hdr_decoder {
   uint32_t x;
   uint32_t run_left;
   uint32_t shift;      ///< Of the next repetition's count.
-  uint8_t table[CCODECS_LINEAR_STEPS];
+  ccodecs_linear linear;
   uint8_t *stored;     ///< A row: mantissas of red, green and blue, and the exponent, of each pixel.
   uint8_t *strip;
   uint32_t strip_rows;
@@ -44,6 +44,11 @@ typedef struct hdr_decoder {
 
 static ccodecs_status corrupt(hdr_decoder *d, const char *reason) {
   return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "HDR data: %s", reason);
+}
+
+/// Of a row that is given.
+static size_t row_bytes(const hdr_decoder *d) {
+  return (size_t)d->base.header.width * 3 * sizeof(uint16_t);
 }
 
 // MARK: Header
@@ -86,7 +91,8 @@ static ccodecs_status read_size(hdr_decoder *d) {
   header->is_storage_order = header->orientation != 1;
   header->color_space = CCODECS_COLOR_RGB;
   header->bit_depth = 8;
-  const size_t rows = strip_bytes / ((size_t)header->width * 3);
+  header->is_deep = true; // eight bits and an exponent are more than sixteen of sRGB's
+  const size_t rows = strip_bytes / row_bytes(d);
   d->strip_rows = rows < 1 ? 1 : rows > 64 ? 64 : (uint32_t)rows;
   d->state = STATE_START;
   return CCODECS_OK;
@@ -137,7 +143,7 @@ static ccodecs_status estimate(
     const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
   (void)options;
   const hdr_decoder *d = (const hdr_decoder *)base;
-  *byte_count = (uint64_t)base->header.width * (4 + 3 * (uint64_t)d->strip_rows) + 4 * 64;
+  *byte_count = (uint64_t)base->header.width * 4 + (uint64_t)row_bytes(d) * d->strip_rows + 4 * 64;
   return CCODECS_OK;
 }
 
@@ -145,20 +151,20 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   (void)options;
   hdr_decoder *d = (hdr_decoder *)base;
   ccodecs_decoder_describe_packed(base, 3, layout);
-  ccodecs_linear_fill(d->table);
+  ccodecs_linear_fill(&d->linear);
   d->stored = ccodecs_allocate(base->budget, (size_t)base->header.width * 4);
-  d->strip = ccodecs_allocate(base->budget, (size_t)base->header.width * 3 * d->strip_rows);
+  d->strip = ccodecs_allocate(base->budget, row_bytes(d) * d->strip_rows);
   return d->stored == NULL || d->strip == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
 }
 
 // MARK: Rows
 
-static void put_row(const hdr_decoder *d, uint8_t *out) {
+static void put_row(const hdr_decoder *d, uint16_t *out) {
   const uint8_t *p = d->stored;
   for (uint32_t x = 0; x < d->base.header.width; x++, p += 4, out += 3) {
     const float unit = p[3] == 0 ? 0 : ldexpf(1, (int)p[3] - (128 + 8));
     for (int i = 0; i < 3; i++) {
-      out[i] = d->table[ccodecs_linear_place((float)p[i] * unit)];
+      out[i] = ccodecs_linear_signal(&d->linear, (float)p[i] * unit);
     }
   }
 }
@@ -251,7 +257,7 @@ static ccodecs_status read_row(hdr_decoder *d, ccodecs_input *input) {
 
 static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
   hdr_decoder *d = (hdr_decoder *)base;
-  const size_t row_bytes = (size_t)base->header.width * 3;
+  const size_t stride = row_bytes(d);
   uint32_t count = 0;
   ccodecs_status status = CCODECS_OK;
   while (count < d->strip_rows && d->row < base->header.height) {
@@ -259,13 +265,13 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
     if (status != CCODECS_OK) {
       break;
     }
-    put_row(d, d->strip + count * row_bytes);
+    put_row(d, (uint16_t *)(void *)(d->strip + count * stride));
     count++;
     d->row++;
   }
   if (count > 0) {
     rows->planes[0] = d->strip;
-    rows->row_strides[0] = row_bytes;
+    rows->row_strides[0] = stride;
     rows->row_counts[0] = count;
     return CCODECS_ROWS_READY; // a failure behind these rows is noted, and what the next call says
   }

@@ -1,9 +1,10 @@
 // HEIC and AVIF through libheif: the primary picture of a file that is held whole.
 //
-// libheif turns, mirrors and crops as the file asks, and gives RGB of eight bits. It holds the planes that the codec
+// libheif turns, mirrors and crops as the file asks, and gives RGB, of eight bits or as deep as it is. It holds the planes that the codec
 // decodes, its conversions, and the result: all of it is charged before the decoding, by the picture's size.
 
 #include "../bytes.h"
+#include "../color/profile.h"
 #include "decoder.h"
 #include "heif_coded.h"
 
@@ -28,6 +29,9 @@ typedef struct heif_decoder {
   struct heif_image *image;
   const uint8_t *pixels;
   size_t row_stride;
+  uint8_t *strip;        ///< Rows brought to 16 bits.
+  uint32_t largest;      ///< Of libheif's deep samples.
+  bool is_premultiplied;
   uint32_t channels;
   uint64_t coded_pixels; ///< Of the largest frame, before what the file crops.
   size_t charged;
@@ -64,6 +68,26 @@ static ccodecs_status charge(heif_decoder *d, uint64_t byte_count) {
   return CCODECS_OK;
 }
 
+/// The colour profile, where the file has one of ICC's; colours that it names by numbers alone (nclx) are libheif's.
+static ccodecs_status read_profile(heif_decoder *d) {
+  const size_t count = heif_image_handle_get_raw_color_profile_size(d->handle);
+  const enum heif_color_profile_type type = heif_image_handle_get_color_profile_type(d->handle);
+  if (count == 0 || (type != heif_color_profile_type_prof && type != heif_color_profile_type_rICC)) {
+    return CCODECS_OK;
+  }
+  if (count > CCODECS_PROFILE_BYTES_MOST) {
+    return ccodecs_decoder_keep_profile(&d->base, NULL, count);
+  }
+  uint8_t *profile = ccodecs_allocate(d->base.budget, count);
+  if (profile == NULL) {
+    return CCODECS_NO_MEMORY;
+  }
+  const bool is_read = !is_error(heif_image_handle_get_raw_color_profile(d->handle, profile));
+  const ccodecs_status status = is_read ? ccodecs_decoder_keep_profile(&d->base, profile, count) : CCODECS_OK;
+  ccodecs_free(d->base.budget, profile);
+  return status;
+}
+
 static ccodecs_status describe(heif_decoder *d) {
   ccodecs_header *header = &d->base.header;
   const int width = heif_image_handle_get_width(d->handle);
@@ -91,6 +115,7 @@ static ccodecs_status describe(heif_decoder *d) {
   header->width = (uint32_t)width;
   header->height = (uint32_t)height;
   header->bit_depth = depth > 0 && depth <= 16 ? (uint8_t)depth : 8;
+  header->is_deep = header->bit_depth > 8;
   header->has_alpha = heif_image_handle_has_alpha_channel(d->handle) != 0;
   header->color_space = CCODECS_COLOR_RGB;
   header->holds_bitmap = true;
@@ -99,7 +124,7 @@ static ccodecs_status describe(heif_decoder *d) {
   header->frame_count = is_sequence ? 0 : pictures > 0 ? (uint32_t)pictures : 1;
   header->warnings |= pictures > 1 || is_sequence ? CCODECS_WARNING_FIRST_FRAME : 0;
   d->channels = header->has_alpha ? 4 : 3;
-  return CCODECS_OK;
+  return read_profile(d);
 }
 
 /// A last box may have no size and reach to the file's end. libheif takes that for an empty one: its size is written in.
@@ -152,13 +177,18 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
 }
 
 static uint64_t decoding_bytes(const heif_decoder *d) {
-  return d->coded_pixels * d->channels * (library_bytes_per_sample * (d->base.header.bit_depth > 8 ? 2 : 1) + 1);
+  return d->coded_pixels * d->channels * (library_bytes_per_sample + 1) * (d->base.header.is_deep ? 2 : 1);
+}
+
+static size_t strip_bytes(const heif_decoder *d) {
+  return d->base.header.is_deep ? (size_t)d->base.header.width * d->channels * sizeof(uint16_t) * strip_row_count : 0;
 }
 
 static ccodecs_status estimate(
     const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
   (void)options;
-  *byte_count = decoding_bytes((const heif_decoder *)base);
+  const heif_decoder *d = (const heif_decoder *)base;
+  *byte_count = decoding_bytes(d) + strip_bytes(d) + 128;
   return CCODECS_OK;
 }
 
@@ -166,7 +196,12 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   (void)options;
   heif_decoder *d = (heif_decoder *)base;
   ccodecs_decoder_describe_packed(base, d->channels, layout);
-  return charge(d, decoding_bytes(d));
+  const ccodecs_status status = charge(d, decoding_bytes(d));
+  if (status != CCODECS_OK || strip_bytes(d) == 0) {
+    return status;
+  }
+  d->strip = ccodecs_allocate(base->budget, strip_bytes(d));
+  return d->strip == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
 }
 
 // MARK: Rows
@@ -189,8 +224,12 @@ static ccodecs_status decode(heif_decoder *d) {
   if (options == NULL) {
     return CCODECS_NO_MEMORY;
   }
-  options->convert_hdr_to_8bit = 1;
-  const enum heif_chroma chroma = d->channels == 4 ? heif_chroma_interleaved_RGBA : heif_chroma_interleaved_RGB;
+  const bool is_deep = d->base.header.is_deep;
+  options->convert_hdr_to_8bit = !is_deep;
+  const enum heif_chroma chroma =
+      d->channels == 4 ? is_deep ? heif_chroma_interleaved_RRGGBBAA_LE : heif_chroma_interleaved_RGBA
+      : is_deep        ? heif_chroma_interleaved_RRGGBB_LE
+                       : heif_chroma_interleaved_RGB;
   const struct heif_error error = heif_decode_image(d->handle, &d->image, heif_colorspace_RGB, chroma, options);
   heif_decoding_options_free(options);
   if (is_error(error)) {
@@ -201,15 +240,46 @@ static ccodecs_status decode(heif_decoder *d) {
   const int width = heif_image_get_width(d->image, heif_channel_interleaved);
   const int height = heif_image_get_height(d->image, heif_channel_interleaved);
   if (pixels == NULL || width < 0 || height < 0 || (uint32_t)width != d->base.header.width ||
-      (uint32_t)height != d->base.header.height || (size_t)stride < (size_t)width * d->channels) {
+      (uint32_t)height != d->base.header.height || (size_t)stride < (size_t)width * d->channels * (is_deep ? 2 : 1)) {
     return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the picture has another size than its header says");
   }
   d->pixels = pixels;
   d->row_stride = (size_t)stride;
-  if (d->channels == 4 && heif_image_handle_is_premultiplied_alpha(d->handle)) {
-    divide_alpha(pixels, d->row_stride, d->base.header.width, d->base.header.height);
+  d->is_premultiplied = d->channels == 4 && heif_image_handle_is_premultiplied_alpha(d->handle);
+  if (!is_deep) {
+    if (d->is_premultiplied) {
+      divide_alpha(pixels, d->row_stride, d->base.header.width, d->base.header.height);
+    }
+    return CCODECS_OK;
   }
+  const int bits = heif_image_get_bits_per_pixel_range(d->image, heif_channel_interleaved);
+  d->largest = bits > 0 && bits <= 16 ? (1u << bits) - 1 : 65535;
   return CCODECS_OK;
+}
+
+/// A row of deep samples, of which libheif uses the low bits alone, at the whole of 16.
+static void put_deep_row(const heif_decoder *d, const uint8_t *source, uint16_t *out) {
+  const size_t count = (size_t)d->base.header.width * d->channels;
+  for (size_t i = 0; i < count; i++) {
+    const uint32_t sample = ccodecs_le16(source + 2 * i);
+    out[i] = sample >= d->largest ? 65535 : (uint16_t)((sample * 65535u + d->largest / 2) / d->largest);
+  }
+  for (size_t i = 0; d->is_premultiplied && i < count; i += 4) {
+    const uint32_t alpha = out[i + 3];
+    for (size_t c = 0; c < 3 && alpha > 0; c++) {
+      const uint32_t quotient = (out[i + c] * 65535u + alpha / 2) / alpha;
+      out[i + c] = quotient > 65535 ? 65535 : (uint16_t)quotient;
+    }
+  }
+}
+
+static void give_deep_rows(heif_decoder *d, ccodecs_rows *rows) {
+  const size_t stride = (size_t)d->base.header.width * d->channels * sizeof(uint16_t);
+  for (uint32_t i = 0; i < rows->row_counts[0]; i++) {
+    put_deep_row(d, rows->planes[0] + i * d->row_stride, (uint16_t *)(void *)(d->strip + i * stride));
+  }
+  rows->planes[0] = d->strip;
+  rows->row_strides[0] = stride;
 }
 
 static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
@@ -226,6 +296,9 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
   rows->planes[0] = d->pixels + d->given * d->row_stride;
   rows->row_strides[0] = d->row_stride;
   rows->row_counts[0] = count;
+  if (base->header.is_deep) {
+    give_deep_rows(d, rows);
+  }
   d->given += count;
   return count > 0 ? CCODECS_ROWS_READY : CCODECS_DONE;
 }
@@ -240,6 +313,7 @@ static void destroy(ccodecs_decoder *base) {
   }
   ccodecs_budget_refund(budget, d->charged);
   ccodecs_bytes_free(&d->file, budget);
+  ccodecs_free(budget, d->strip);
   ccodecs_free(budget, d);
 }
 

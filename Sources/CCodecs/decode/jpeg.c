@@ -40,6 +40,19 @@ static void measure(jpeg_decoder *d) {
   }
 }
 
+/// Where luma has the most samples, and both chroma planes a whole fraction of them.
+static void tell_sampling(jpeg_decoder *d) {
+  const jpeg_component *c = d->components;
+  const bool is_usual = d->component_count == 3 && c[0].horizontal == d->max_horizontal &&
+                        c[0].vertical == d->max_vertical && c[1].horizontal == c[2].horizontal &&
+                        c[1].vertical == c[2].vertical && c[0].horizontal % c[1].horizontal == 0 &&
+                        c[0].vertical % c[1].vertical == 0;
+  if (is_usual) {
+    d->base.header.chroma_across = (uint8_t)(c[0].horizontal / c[1].horizontal);
+    d->base.header.chroma_down = (uint8_t)(c[0].vertical / c[1].vertical);
+  }
+}
+
 static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   jpeg_decoder *d = (jpeg_decoder *)base;
   switch (ccodecs_jpeg_markers_read(d, input)) {
@@ -65,6 +78,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   base->header.is_progressive = d->is_progressive;
   base->header.color_space = d->component_count == 1 ? CCODECS_COLOR_GRAY : CCODECS_COLOR_YCBCR;
   measure(d);
+  tell_sampling(d);
   return CCODECS_OK;
 }
 
@@ -107,16 +121,18 @@ static ccodecs_status estimate(
   const uint32_t n = options->scale_eighths;
   const uint64_t alignment = 8 * 128; // of the budget's blocks
   *byte_count = group_bytes(n) + JPEG_INPUT_BYTES + JPEG_INPUT_SLACK + table_bytes(d) + alignment;
-  uint64_t planes = 0;
-  for (uint32_t i = 0; i < d->component_count; i++) {
-    planes += sample_bytes(d, &d->components[i], n);
-  }
   if (d->is_multiscan) {
     *byte_count += SEGMENT_BYTES_MOST;
   }
-  const uint64_t coefficients = d->is_progressive ? ccodecs_jpeg_progressive_bytes(d, n) : 0;
-  const uint32_t block_count = (d->is_progressive ? 3 : 1) * d->component_count;
-  *byte_count += ccodecs_spill_charge(planes + coefficients, block_count, &base->limits);
+  // In the order in which they are allocated, as what is held says which go to a file.
+  uint64_t planes = 0;
+  for (uint32_t i = 0; i < d->component_count; i++) {
+    planes += ccodecs_spill_charge(sample_bytes(d, &d->components[i], n), base->budget->used + planes, &base->limits);
+  }
+  *byte_count += planes;
+  if (d->is_progressive) {
+    *byte_count += ccodecs_jpeg_progressive_charge(d, n, base->budget->used + planes);
+  }
   return CCODECS_OK;
 }
 

@@ -371,6 +371,9 @@ ccodecs_status ccodecs_jpeg_scan_read_row(jpeg_decoder *d, ccodecs_input *window
 /// Bytes of the coefficients, and of the marks of those that are not zero if they are needed, of all components.
 uint64_t ccodecs_jpeg_progressive_bytes(const jpeg_decoder *d, uint32_t n);
 
+/// What they will charge, as an upper bound, while the picture holds no less than `held`.
+uint64_t ccodecs_jpeg_progressive_charge(const jpeg_decoder *d, uint32_t n, uint64_t held);
+
 /// Allocates the coefficients. CCODECS_OK or the failure.
 ccodecs_status ccodecs_jpeg_progressive_create(jpeg_decoder *d);
 

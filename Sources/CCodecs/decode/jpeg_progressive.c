@@ -34,6 +34,18 @@ uint64_t ccodecs_jpeg_progressive_bytes(const jpeg_decoder *d, uint32_t n) {
   return bytes;
 }
 
+uint64_t ccodecs_jpeg_progressive_charge(const jpeg_decoder *d, uint32_t n, uint64_t held) {
+  const ccodecs_limits *limits = &d->base.limits;
+  uint64_t charge = 0;
+  for (uint32_t i = 0; i < d->component_count; i++) {
+    charge += ccodecs_spill_charge(tile_bytes(&d->components[i], n), held + charge, limits);
+  }
+  for (uint32_t i = 0; i < d->component_count && n > 1; i++) {
+    charge += ccodecs_spill_charge(mark_bytes(&d->components[i]), held + charge, limits);
+  }
+  return charge;
+}
+
 static ccodecs_status refuse(jpeg_decoder *d) {
   const uint64_t bytes = ccodecs_jpeg_progressive_bytes(d, d->n);
   return ccodecs_decoder_fail(

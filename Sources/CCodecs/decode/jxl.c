@@ -1,14 +1,16 @@
 // JPEG XL through libjxl: the first frame, decoded as its bytes arrive and held whole.
 //
-// What libjxl holds is charged by the picture's size before decoding begins, with the eight-bit rows that it gives: its
+// What libjxl holds is charged by the picture's size before decoding begins, with the rows that it gives: its
 // memory manager is asked for small blocks only, not for samples.
 
 #include "../bytes.h"
+#include "../color/profile.h"
 #include "decoder.h"
 
 #ifdef CCODECS_JXL
 
 #include <jxl/decode.h>
+#include <jxl/version.h>
 
 /// libjxl's tables, and the state of one thread's groups.
 static const size_t library_bytes = (size_t)8 << 20;
@@ -25,6 +27,8 @@ typedef struct jxl_decoder {
   JxlDecoder *library;
   JxlPixelFormat format;
   uint32_t samples;   ///< Of a pixel, extra channels included.
+  bool is_described;
+  bool has_own_colors; ///< They are stored as the picture's profile has them; else libjxl converts them.
   size_t row_bytes;
   size_t charged;
   uint8_t *bitmap;
@@ -57,20 +61,66 @@ static ccodecs_status describe(jxl_decoder *d) {
   header->height = info.ysize;
   header->orientation = info.orientation >= 1 && info.orientation <= 8 ? (uint8_t)info.orientation : 1;
   header->bit_depth = info.bits_per_sample <= 32 ? (uint8_t)info.bits_per_sample : 8;
+  header->is_deep = info.bits_per_sample > 8;
   header->has_alpha = info.alpha_bits > 0;
   header->holds_bitmap = true;
   const bool is_gray = info.num_color_channels == 1 && !header->has_alpha;
   header->color_space = is_gray ? CCODECS_COLOR_GRAY : CCODECS_COLOR_RGB;
   header->warnings |= info.have_animation ? CCODECS_WARNING_FIRST_FRAME : 0;
   header->frame_count = info.have_animation ? 0 : 1;
+  d->has_own_colors = info.uses_original_profile;
+  d->is_described = true;
   d->samples = info.num_color_channels + info.num_extra_channels;
   d->format = (JxlPixelFormat){
       .num_channels = header->has_alpha ? 4 : is_gray ? 1 : 3,
-      .data_type = JXL_TYPE_UINT8,
-      .endianness = JXL_LITTLE_ENDIAN,
+      .data_type = header->is_deep ? JXL_TYPE_UINT16 : JXL_TYPE_UINT8,
+      .endianness = JXL_NATIVE_ENDIAN,
   };
-  d->row_bytes = (size_t)header->width * d->format.num_channels;
+  d->row_bytes = (size_t)header->width * d->format.num_channels * (header->is_deep ? 2 : 1);
   return CCODECS_OK;
+}
+
+#if JPEGXL_NUMERIC_VERSION >= JPEGXL_COMPUTE_NUMERIC_VERSION(0, 9, 0)
+#define PROFILE_OF(decoder) (decoder)->library
+#else
+#define PROFILE_OF(decoder) (decoder)->library, &(decoder)->format
+#endif
+
+/// Asks for sRGB where libjxl would give linear light, and keeps the profile of what it gives. PQ and HLG are taken for
+/// sRGB's curve, as libvips has it: by their profiles, which know no display, nearly all would be black.
+static ccodecs_status settle_colors(jxl_decoder *d) {
+  JxlColorEncoding encoding;
+  const bool is_named = JxlDecoderGetColorAsEncodedProfile(
+                            PROFILE_OF(d), JXL_COLOR_PROFILE_TARGET_ORIGINAL, &encoding) == JXL_DEC_SUCCESS;
+  if (is_named && (encoding.transfer_function == JXL_TRANSFER_FUNCTION_PQ ||
+                   encoding.transfer_function == JXL_TRANSFER_FUNCTION_HLG)) {
+    return CCODECS_OK;
+  }
+  if (!d->has_own_colors && !is_named) {
+    const JxlColorEncoding srgb = {
+        .color_space = d->format.num_channels == 1 ? JXL_COLOR_SPACE_GRAY : JXL_COLOR_SPACE_RGB,
+        .white_point = JXL_WHITE_POINT_D65,
+        .primaries = JXL_PRIMARIES_SRGB,
+        .transfer_function = JXL_TRANSFER_FUNCTION_SRGB,
+        .rendering_intent = JXL_RENDERING_INTENT_RELATIVE,
+    };
+    JxlDecoderSetPreferredColorProfile(d->library, &srgb); // what becomes of it, the profile tells
+  }
+  size_t count = 0;
+  if (JxlDecoderGetICCProfileSize(PROFILE_OF(d), JXL_COLOR_PROFILE_TARGET_DATA, &count) != JXL_DEC_SUCCESS ||
+      count == 0 || count > CCODECS_PROFILE_BYTES_MOST) {
+    d->base.header.warnings |= CCODECS_WARNING_BAD_PROFILE;
+    return CCODECS_OK;
+  }
+  uint8_t *profile = ccodecs_allocate(d->base.budget, count);
+  if (profile == NULL) {
+    return CCODECS_NO_MEMORY;
+  }
+  const bool is_read = JxlDecoderGetColorAsICCProfile(
+                           PROFILE_OF(d), JXL_COLOR_PROFILE_TARGET_DATA, profile, count) == JXL_DEC_SUCCESS;
+  const ccodecs_status status = is_read ? ccodecs_decoder_keep_profile(&d->base, profile, count) : CCODECS_OK;
+  ccodecs_free(d->base.budget, profile);
+  return status;
 }
 
 /// Gives libjxl what arrived; what it leaves is kept. The answer is JXL_DEC_NEED_MORE_INPUT when there is no more.
@@ -102,7 +152,8 @@ static ccodecs_status begin(jxl_decoder *d) {
   d->library = JxlDecoderCreate(NULL);
   return d->library != NULL && JxlDecoderSetKeepOrientation(d->library, JXL_TRUE) == JXL_DEC_SUCCESS &&
                  JxlDecoderSetUnpremultiplyAlpha(d->library, JXL_TRUE) == JXL_DEC_SUCCESS &&
-                 JxlDecoderSubscribeEvents(d->library, JXL_DEC_BASIC_INFO | JXL_DEC_FULL_IMAGE) == JXL_DEC_SUCCESS
+                 JxlDecoderSubscribeEvents(
+                     d->library, JXL_DEC_BASIC_INFO | JXL_DEC_COLOR_ENCODING | JXL_DEC_FULL_IMAGE) == JXL_DEC_SUCCESS
              ? CCODECS_OK
              : CCODECS_NO_MEMORY;
 }
@@ -110,14 +161,25 @@ static ccodecs_status begin(jxl_decoder *d) {
 static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   jxl_decoder *d = (jxl_decoder *)base;
   ccodecs_status status = d->library == NULL ? begin(d) : CCODECS_OK;
-  JxlDecoderStatus answer = JXL_DEC_NEED_MORE_INPUT;
-  status = status == CCODECS_OK ? process(d, input, &answer) : status;
-  if (status != CCODECS_OK) {
-    return status;
+  while (status == CCODECS_OK) {
+    JxlDecoderStatus answer = JXL_DEC_NEED_MORE_INPUT;
+    status = process(d, input, &answer);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+    switch (answer) {
+    case JXL_DEC_NEED_MORE_INPUT:
+      return CCODECS_NEEDS_INPUT;
+    case JXL_DEC_BASIC_INFO:
+      status = describe(d);
+      break;
+    case JXL_DEC_COLOR_ENCODING:
+      return d->is_described ? settle_colors(d) : corrupt(d);
+    default:
+      return corrupt(d);
+    }
   }
-  return answer == JXL_DEC_BASIC_INFO        ? describe(d)
-         : answer == JXL_DEC_NEED_MORE_INPUT ? CCODECS_NEEDS_INPUT
-                                             : corrupt(d);
+  return status;
 }
 
 static uint64_t decoding_bytes(const jxl_decoder *d) {

@@ -2,10 +2,10 @@
 
 #include <math.h>
 
-void ccodecs_linear_fill(uint8_t table[CCODECS_LINEAR_STEPS]) {
-  for (int i = 0; i < CCODECS_LINEAR_STEPS; i++) {
-    const double light = i / (double)(CCODECS_LINEAR_STEPS - 1);
+void ccodecs_linear_fill(ccodecs_linear *linear) {
+  for (int i = 0; i <= CCODECS_LINEAR_STEPS; i++) {
+    const double light = i / (double)CCODECS_LINEAR_STEPS;
     const double value = light <= 0.0031308 ? 12.92 * light : 1.055 * pow(light, 1 / 2.4) - 0.055;
-    table[i] = (uint8_t)lround(255 * value);
+    linear->signals[i] = (float)(65535 * value);
   }
 }

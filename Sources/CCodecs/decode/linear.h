@@ -1,4 +1,4 @@
-// Linear light as eight bits. Private to CCodecs.
+// Linear light as sRGB's signal. Private to CCodecs.
 
 #ifndef CCODECS_LINEAR_H
 #define CCODECS_LINEAR_H
@@ -7,13 +7,26 @@
 
 enum { CCODECS_LINEAR_STEPS = 4096 };
 
-/// Fills a table of the sRGB values of linear light, 0 to 1 in equal steps. Source: IEC 61966-2-1.
-void ccodecs_linear_fill(uint8_t table[CCODECS_LINEAR_STEPS]);
+/// sRGB's signal, 0 to 65535, at equal steps of linear light from 0 to 1.
+typedef struct ccodecs_linear {
+  float signals[CCODECS_LINEAR_STEPS + 1];
+} ccodecs_linear;
 
-/// The place of `light` in that table; what is out of its range, and what is no number, is brought into it.
-static inline int ccodecs_linear_place(float light) {
-  const float scaled = (CCODECS_LINEAR_STEPS - 1) * light + 0.5f;
-  return !(scaled > 0) ? 0 : scaled > CCODECS_LINEAR_STEPS - 1 ? CCODECS_LINEAR_STEPS - 1 : (int)scaled;
+/// Source: IEC 61966-2-1.
+void ccodecs_linear_fill(ccodecs_linear *linear);
+
+/// The signal of `light`, to within two of 65535; what is out of its range, and what is no number, is brought into it.
+static inline uint16_t ccodecs_linear_signal(const ccodecs_linear *linear, float light) {
+  const float place = CCODECS_LINEAR_STEPS * light;
+  if (!(place > 0)) {
+    return 0;
+  }
+  if (place >= CCODECS_LINEAR_STEPS) {
+    return 65535;
+  }
+  const int step = (int)place;
+  const float *signals = linear->signals + step;
+  return (uint16_t)(signals[0] + (signals[1] - signals[0]) * (place - (float)step) + 0.5f);
 }
 
 #endif

@@ -380,12 +380,13 @@ static ccodecs_status describe(png_decoder *d) {
   ccodecs_header *header = &d->base.header;
   png_expansion *e = &d->expansion;
   header->bit_depth = e->bit_depth;
+  header->is_deep = e->bit_depth == 16;
   header->has_alpha = e->color_type >= 4 || d->has_transparency;
   header->is_progressive = d->is_interlaced;
   header->holds_bitmap = d->is_interlaced;
   header->color_space = e->color_type == 0 || e->color_type == 4 ? CCODECS_COLOR_GRAY : CCODECS_COLOR_RGB;
   e->channels = header->has_alpha ? 4 : header->color_space == CCODECS_COLOR_GRAY ? 1 : 3;
-  if (__builtin_mul_overflow((size_t)header->width, e->channels, &d->given_bytes)) {
+  if (__builtin_mul_overflow((size_t)header->width, e->channels * (header->is_deep ? 2u : 1u), &d->given_bytes)) {
     return ccodecs_decoder_fail(&d->base, CCODECS_LIMIT, "a row of %u pixels is too wide", header->width);
   }
   return settle_color_space(d);

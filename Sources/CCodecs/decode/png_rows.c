@@ -20,11 +20,12 @@ static size_t stored_row_bytes(const png_decoder *d, uint32_t width) {
   return ((size_t)width * d->stored_bits + 7) / 8;
 }
 
-/// Rows of a batch.
+/// Rows of a batch: as many as are unfiltered together, or a multiple.
 static size_t batch_rows(const png_decoder *d) {
-  const size_t rows = batch_bytes / (stored_row_bytes(d, d->base.header.width) + 1);
+  const size_t fitting = batch_bytes / (stored_row_bytes(d, d->base.header.width) + 1);
+  const size_t rows = fitting < PNG_ROWS_AT_ONCE ? PNG_ROWS_AT_ONCE : fitting - fitting % PNG_ROWS_AT_ONCE;
   const size_t height = d->base.header.height;
-  return rows < 1 ? 1 : rows > height ? height : rows;
+  return rows > height ? height : rows;
 }
 
 static size_t block_bytes(const png_decoder *d) {
@@ -41,7 +42,8 @@ static uint64_t held_bytes(const png_decoder *d) {
 
 uint64_t ccodecs_png_rows_estimate(const png_decoder *d) {
   const uint64_t rows = block_bytes(d) + expanded_rows(d) * (uint64_t)d->given_bytes;
-  const uint64_t held = d->is_interlaced ? ccodecs_spill_charge(held_bytes(d), 1, &d->base.limits) : 0;
+  const uint64_t held =
+      d->is_interlaced ? ccodecs_spill_charge(held_bytes(d), d->base.budget->used, &d->base.limits) : 0;
   return rows + held + sizeof *d->inflate + 4 * 128;
 }
 
@@ -71,13 +73,13 @@ static void begin_pass(png_decoder *d) {
 
 /// Puts the row of a pass where its pixels belong.
 static void spread(png_decoder *d, uint32_t number) {
-  const size_t channels = d->expansion.channels;
+  const size_t pixel_bytes = (size_t)d->expansion.channels * (d->expansion.bit_depth == 16 ? 2 : 1);
   const size_t y = passes[d->pass].y + (size_t)number * passes[d->pass].down;
   uint8_t *row = d->held.bytes + y * d->given_bytes;
-  uint8_t *to = row + passes[d->pass].x * channels;
-  const size_t step = passes[d->pass].across * channels;
+  uint8_t *to = row + passes[d->pass].x * pixel_bytes;
+  const size_t step = passes[d->pass].across * pixel_bytes;
   for (uint32_t x = 0; x < d->pass_width; x++, to += step) {
-    memcpy(to, d->expanded + x * channels, channels);
+    memcpy(to, d->expanded + x * pixel_bytes, pixel_bytes);
   }
   ccodecs_spill_pass(&d->held, y * d->given_bytes);
 }
@@ -145,17 +147,17 @@ static ptrdiff_t inflate_into(png_decoder *d, ccodecs_input *input, uint8_t *to,
   return result < 0 || result == ISAL_NEED_DICT ? -1 : (ptrdiff_t)(count - z->avail_out);
 }
 
-/// Unfilters and expands the rows of the batch that are complete. False for a filter that is not known.
+/// Unfilters and expands the rows of the batch that are complete. False for a filter that is not known, where it ends.
 static bool finish_rows(png_decoder *d, uint32_t complete) {
   const size_t count = stored_row_bytes(d, d->pass_width);
   const size_t pixel_bytes = d->stored_bits < 8 ? 1 : d->stored_bits / 8;
-  for (; d->ready < complete; d->ready++) {
-    uint8_t *row = batch_row(d, d->ready);
-    const uint8_t filter = row[-1];
-    if (filter > 4) {
-      return false;
-    }
-    ccodecs_png_unfilter(filter, row, batch_row(d, (ptrdiff_t)d->ready - 1), count, pixel_bytes);
+  uint32_t known = d->ready;
+  while (known < complete && batch_row(d, known)[-1] <= 4) {
+    known++;
+  }
+  ccodecs_png_unfilter_rows(batch_row(d, d->ready), d->row_stride, known - d->ready, count, pixel_bytes);
+  for (; d->ready < known; d->ready++) {
+    const uint8_t *row = batch_row(d, d->ready);
     if (d->expanded != NULL) {
       uint8_t *to = d->expanded + (d->is_interlaced ? 0 : d->ready * d->given_bytes);
       const bool is_good = ccodecs_png_expand(&d->expansion, row, to, d->pass_width);
@@ -165,7 +167,7 @@ static bool finish_rows(png_decoder *d, uint32_t complete) {
       spread(d, d->row + d->ready);
     }
   }
-  return true;
+  return known == complete;
 }
 
 /// Lets the last row of the batch be the one above the next batch.
@@ -205,7 +207,8 @@ static ccodecs_status fill_batch(png_decoder *d, ccodecs_input *input, uint32_t 
   if (d->is_inflated && d->filled < wanted_bytes) {
     return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the PNG's compressed data ends before the picture");
   }
-  if (!finish_rows(d, (uint32_t)(d->filled / d->row_stride))) {
+  const uint32_t complete = (uint32_t)(d->filled / d->row_stride);
+  if (!finish_rows(d, complete < wanted ? complete - complete % PNG_ROWS_AT_ONCE : complete)) {
     return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a row of the PNG has a filter that is not known");
   }
   return CCODECS_OK;
@@ -221,7 +224,11 @@ static void give_batch(png_decoder *d, ccodecs_rows *rows) {
 }
 
 ccodecs_status ccodecs_png_rows_give_last(png_decoder *d, ccodecs_rows *rows) {
-  if (d->is_interlaced || d->ready == 0) {
+  if (d->is_interlaced) {
+    return CCODECS_OK;
+  }
+  finish_rows(d, (uint32_t)(d->filled / d->row_stride)); // up to a filter that is not known, if there is one
+  if (d->ready == 0) {
     return CCODECS_OK;
   }
   give_batch(d, rows);

@@ -104,7 +104,8 @@ static ccodecs_status describe(pnm_decoder *d) {
   const size_t samples = (size_t)header->width * d->samples;
   const bool is_wide = d->is_text || d->largest > 255;
   d->stored_bytes = is_wide ? samples * 2 : d->is_bitmap ? (samples + 7) / 8 : samples;
-  d->row_bytes = (size_t)header->width * d->channels;
+  header->is_deep = d->largest > 255;
+  d->row_bytes = (size_t)header->width * d->channels * (header->is_deep ? 2 : 1);
   const size_t rows = strip_bytes / d->row_bytes;
   d->strip_rows = rows < 1 ? 1 : rows > 64 ? 64 : (uint32_t)rows;
   d->state = STATE_READY;
@@ -217,7 +218,31 @@ static uint8_t sample_at(const pnm_decoder *d, size_t index) {
   return d->is_bitmap ? 255 - scaled : scaled;
 }
 
+static uint16_t deep_sample_at(const pnm_decoder *d, size_t index) {
+  const uint32_t value = ccodecs_be16(d->stored + 2 * index);
+  const uint32_t most = value < d->largest ? value : d->largest;
+  return d->largest == 65535 ? (uint16_t)most : (uint16_t)((most * 65535u + d->largest / 2) / d->largest);
+}
+
+static void put_deep_row(const pnm_decoder *d, uint16_t *out) {
+  const size_t count = (size_t)d->base.header.width * d->samples;
+  if (d->samples != 2) {
+    for (size_t i = 0; i < count; i++) {
+      out[i] = deep_sample_at(d, i);
+    }
+    return;
+  }
+  for (size_t i = 0; i < count; i += 2, out += 4) {
+    out[0] = out[1] = out[2] = deep_sample_at(d, i);
+    out[3] = deep_sample_at(d, i + 1);
+  }
+}
+
 static void put_row(const pnm_decoder *d, uint8_t *out) {
+  if (d->base.header.is_deep) {
+    put_deep_row(d, (uint16_t *)(void *)out);
+    return;
+  }
   const size_t count = (size_t)d->base.header.width * d->samples;
   if (d->samples != 2) {
     for (size_t i = 0; i < count; i++) {

@@ -6,59 +6,15 @@
 // Source: TIFF 6.0, with Adobe's Technical Notes and the floating-point formats of Adobe Photoshop.
 
 #include "../bytes.h"
-#include "decoder.h"
 
 #ifdef CCODECS_TIFF
 
-#include "linear.h"
-#include "tiff_file.h"
-
-#include <math.h>
+#include "tiff.h"
 
 /// libtiff's state, its directory's arrays and its codecs' tables.
 static const size_t library_bytes = 512 * 1024;
 /// What is given at once: as many rows as fit here, and at least one.
 static const size_t strip_bytes = 64 * 1024;
-
-typedef enum tiff_mode {
-  MODE_SCANLINES, ///< Strips of interleaved samples.
-  MODE_BLOCKS,    ///< Tiles, or strips of one sample each.
-  MODE_RGBA,      ///< libtiff converts.
-} tiff_mode;
-
-typedef struct tiff_decoder {
-  ccodecs_decoder base;
-  ccodecs_tiff_file file;
-  TIFF *tiff; ///< Of `file`.
-
-  tiff_mode mode;
-  uint16_t bits;
-  uint16_t samples; ///< Of a pixel in the file.
-  uint16_t photometric;
-  uint16_t sample_format;
-  bool is_separate;
-  uint32_t colors;      ///< Samples that are colours, 1, 3 or 4.
-  uint32_t alpha;       ///< Index of the sample that is alpha, or 0.
-  bool is_premultiplied;
-  uint32_t kept;        ///< Samples of a pixel in the band.
-  uint32_t channels;    ///< Of a pixel that is given.
-  uint8_t palette[256][3];
-  uint8_t linear_to_srgb[CCODECS_LINEAR_STEPS];
-  TIFFRGBAImage rgba;
-  bool has_rgba;
-
-  uint32_t block_width; ///< Of a tile; the picture's for strips.
-  uint32_t band_rows;
-  size_t block_bytes;
-  size_t charged;       ///< For libtiff.
-  uint8_t *block;       ///< A scanline, tile or strip as libtiff gives it.
-  uint8_t *band;        ///< Samples of eight bits, interleaved.
-  uint32_t band_first;
-  uint32_t band_count;
-  uint8_t *strip;
-  uint32_t strip_rows;
-  uint32_t given;
-} tiff_decoder;
 
 static ccodecs_status fail(tiff_decoder *d, const char *otherwise) {
   const char *reason = d->file.reason;
@@ -257,10 +213,21 @@ static ccodecs_status describe(tiff_decoder *d) {
   header->color_space = is_gray ? CCODECS_COLOR_GRAY : CCODECS_COLOR_RGB;
   header->warnings |= TIFFLastDirectory(d->tiff) ? 0 : CCODECS_WARNING_FIRST_FRAME;
   header->frame_count = TIFFLastDirectory(d->tiff) ? 1 : 0;
+  header->is_deep = d->bits > 8 && d->mode != MODE_RGBA;
   d->channels = header->has_alpha ? 4 : is_gray ? 1 : 3;
-  const size_t rows = strip_bytes / ((size_t)header->width * d->channels);
+  const size_t rows = strip_bytes / ccodecs_tiff_row_bytes(d);
   d->strip_rows = rows < 1 ? 1 : rows > 64 ? 64 : (uint32_t)rows;
   return size_blocks(d);
+}
+
+/// The colour profile, which libtiff holds. One that is too large is of no use.
+static ccodecs_status read_profile(tiff_decoder *d) {
+  uint32_t count = 0;
+  void *profile = NULL;
+  if (d->mode == MODE_RGBA || d->colors == 4 || !TIFFGetField(d->tiff, TIFFTAG_ICCPROFILE, &count, &profile)) {
+    return CCODECS_OK;
+  }
+  return ccodecs_decoder_keep_profile(&d->base, profile, count);
 }
 
 static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
@@ -277,8 +244,9 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
     return CCODECS_NO_MEMORY;
   }
   d->charged = library_bytes;
-  const ccodecs_status status = open_file(d);
-  return status == CCODECS_OK ? describe(d) : status;
+  ccodecs_status status = open_file(d);
+  status = status == CCODECS_OK ? describe(d) : status;
+  return status == CCODECS_OK ? read_profile(d) : status;
 }
 
 // MARK: Memory
@@ -289,11 +257,7 @@ static size_t library_block_bytes(const tiff_decoder *d) {
 }
 
 static size_t band_bytes(const tiff_decoder *d) {
-  return (size_t)d->base.header.width * d->kept * d->band_rows;
-}
-
-static size_t row_bytes(const tiff_decoder *d) {
-  return (size_t)d->base.header.width * d->channels;
+  return ccodecs_tiff_kept_bytes(d) * d->band_rows;
 }
 
 static ccodecs_status estimate(
@@ -301,7 +265,7 @@ static ccodecs_status estimate(
   (void)options;
   const tiff_decoder *d = (const tiff_decoder *)base;
   const uint64_t blocks = (uint64_t)library_block_bytes(d) + d->block_bytes;
-  *byte_count = blocks + band_bytes(d) + row_bytes(d) * d->strip_rows + 6 * 64;
+  *byte_count = blocks + band_bytes(d) + ccodecs_tiff_row_bytes(d) * d->strip_rows + 6 * 64;
   return CCODECS_OK;
 }
 
@@ -315,130 +279,11 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   d->charged += library_block_bytes(d);
   d->block = ccodecs_allocate(base->budget, d->block_bytes);
   d->band = ccodecs_allocate(base->budget, band_bytes(d));
-  d->strip = ccodecs_allocate(base->budget, row_bytes(d) * d->strip_rows);
+  d->strip = ccodecs_allocate(base->budget, ccodecs_tiff_row_bytes(d) * d->strip_rows);
   if (d->sample_format == SAMPLEFORMAT_IEEEFP) {
-    ccodecs_linear_fill(d->linear_to_srgb);
+    ccodecs_linear_fill(&d->linear);
   }
   return d->block == NULL || d->band == NULL || d->strip == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
-}
-
-// MARK: Samples
-
-static float half_to_float(uint16_t half) {
-  const int exponent = half >> 10 & 31;
-  const float fraction = (float)(half & 1023);
-  const float value = exponent == 0    ? ldexpf(fraction, -24)
-                      : exponent == 31 ? (fraction == 0 ? INFINITY : NAN)
-                                       : ldexpf(fraction + 1024, exponent - 25);
-  return (half & 0x8000) != 0 ? -value : value;
-}
-
-/// RGB in floating point is linear light, 1 is white; gray has no defined white, and is taken as it stands (both as
-/// libvips has it).
-static uint8_t float_to_sample(const tiff_decoder *d, float value, bool is_alpha) {
-  if (!is_alpha && d->colors == 3) {
-    return d->linear_to_srgb[ccodecs_linear_place(value)];
-  }
-  const float scaled = is_alpha ? 255 * value + 0.5f : value;
-  return (uint8_t)(!(scaled > 0) ? 0 : scaled > 255 ? 255 : scaled); // what is no number is 0
-}
-
-/// `bits` bits from bit `at` on, highest first.
-static uint32_t read_bits(const uint8_t *bytes, uint64_t at, uint32_t bits) {
-  uint64_t value = 0;
-  uint32_t held = 0;
-  const uint8_t *p = bytes + at / 8;
-  const uint32_t skipped = (uint32_t)(at % 8);
-  for (; held < bits + skipped; held += 8) {
-    value = value << 8 | *p++;
-  }
-  return (uint32_t)(value >> (held - bits - skipped)) & (uint32_t)(0xFFFFFFFFu >> (32 - bits));
-}
-
-static uint8_t integer_to_sample(const tiff_decoder *d, uint32_t value) {
-  if (d->photometric == PHOTOMETRIC_PALETTE) {
-    return (uint8_t)value;
-  }
-  if (d->bits < 8) {
-    const uint32_t largest = (1u << d->bits) - 1;
-    return (uint8_t)((value * 255 + largest / 2) / largest);
-  }
-  return (uint8_t)(value >> (d->bits - 8));
-}
-
-/// What is deeper than eight bits and signed is black where it is negative; of eight bits the sign is not looked at
-/// (both as Pillow has it).
-static uint8_t whole_to_sample(const tiff_decoder *d, uint32_t value, uint32_t bits) {
-  if (d->sample_format == SAMPLEFORMAT_UINT) {
-    return (uint8_t)(value >> (bits - 8));
-  }
-  return value >> (bits - 1) != 0 ? 0 : (uint8_t)(value >> (bits - 9));
-}
-
-/// The sample at `index` of those in a row, of which libtiff has set the bytes in order where they are whole.
-static uint8_t read_sample(const tiff_decoder *d, const uint8_t *row, size_t index, bool is_alpha) {
-  uint16_t value16;
-  uint32_t value32;
-  float number;
-  switch (d->bits) {
-  case 8:
-    return row[index];
-  case 16:
-    memcpy(&value16, row + 2 * index, 2);
-    return d->sample_format == SAMPLEFORMAT_IEEEFP ? float_to_sample(d, half_to_float(value16), is_alpha)
-                                                   : whole_to_sample(d, value16, 16);
-  case 32:
-    memcpy(&value32, row + 4 * index, 4);
-    memcpy(&number, row + 4 * index, 4);
-    return d->sample_format == SAMPLEFORMAT_IEEEFP ? float_to_sample(d, number, is_alpha)
-                                                   : whole_to_sample(d, value32, 32);
-  default:
-    return integer_to_sample(d, read_bits(row, (uint64_t)index * d->bits, d->bits));
-  }
-}
-
-/// Keeps `count` pixels of a row that libtiff gave: all samples, or the one named where they come apart.
-static void keep_row(const tiff_decoder *d, uint8_t *out, const uint8_t *row, uint32_t count, uint32_t sample) {
-  for (uint32_t k = 0; k < d->kept; k++) {
-    const uint32_t source = k < d->colors ? k : d->alpha;
-    if (d->is_separate && source != sample) {
-      continue;
-    }
-    const uint32_t stride = d->is_separate ? 1 : d->samples;
-    const uint32_t first = d->is_separate ? 0 : source;
-    for (uint32_t x = 0; x < count; x++) {
-      out[(size_t)x * d->kept + k] = read_sample(d, row, (size_t)x * stride + first, k >= d->colors);
-    }
-  }
-}
-
-static uint8_t divide_alpha(uint8_t value, uint8_t alpha) {
-  const uint32_t quotient = alpha == 0 ? 0 : (value * 255u + alpha / 2u) / alpha;
-  return quotient > 255 ? 255 : (uint8_t)quotient;
-}
-
-static void put_row(const tiff_decoder *d, uint8_t *out, const uint8_t *kept) {
-  for (uint32_t x = 0; x < d->base.header.width; x++, kept += d->kept, out += d->channels) {
-    uint8_t color[3];
-    if (d->mode == MODE_RGBA || d->colors == 3) {
-      memcpy(color, kept, 3);
-    } else if (d->photometric == PHOTOMETRIC_PALETTE) {
-      memcpy(color, d->palette[kept[0]], 3);
-    } else if (d->colors == 4) {
-      for (int i = 0; i < 3; i++) {
-        color[i] = (uint8_t)(((255 - kept[i]) * (255 - kept[3]) + 127) / 255);
-      }
-    } else {
-      memset(color, d->photometric == PHOTOMETRIC_MINISWHITE ? 255 - kept[0] : kept[0], 3);
-    }
-    if (d->channels == 4) {
-      out[3] = kept[d->kept - 1];
-      for (int i = 0; i < 3 && d->is_premultiplied; i++) {
-        color[i] = divide_alpha(color[i], out[3]);
-      }
-    }
-    memcpy(out, color, d->channels < 3 ? 1 : 3);
-  }
 }
 
 // MARK: Bands
@@ -448,7 +293,7 @@ static bool read_scanlines(tiff_decoder *d) {
     if (TIFFReadScanline(d->tiff, d->block, d->band_first + y, 0) != 1) {
       return false;
     }
-    keep_row(d, d->band + (size_t)y * d->base.header.width * d->kept, d->block, d->base.header.width, 0);
+    ccodecs_tiff_keep_row(d, y, 0, d->block, d->base.header.width, 0);
   }
   return true;
 }
@@ -479,8 +324,7 @@ static bool read_blocks(tiff_decoder *d) {
       }
       const uint32_t count = width - x < d->block_width ? (uint32_t)(width - x) : d->block_width;
       for (uint32_t y = 0; y < d->band_count; y++) {
-        uint8_t *out = d->band + ((size_t)y * width + x) * d->kept;
-        keep_row(d, out, d->block + y * block_row_bytes, count, sample);
+        ccodecs_tiff_keep_row(d, y, (uint32_t)x, d->block + y * block_row_bytes, count, sample);
       }
     }
   }
@@ -491,16 +335,17 @@ static bool read_rgba(tiff_decoder *d) {
   const uint32_t width = d->base.header.width;
   d->rgba.row_offset = (int)d->band_first;
   d->rgba.col_offset = 0;
-  uint32_t *raster = (uint32_t *)(void *)d->band; // aligned, as every block; turned into bytes in place
+  uint32_t *raster = d->band; // turned into bytes in place
+  uint8_t *bytes = d->band;
   if (!TIFFRGBAImageGet(&d->rgba, raster, width, d->band_count)) {
     return false;
   }
   for (size_t i = 0; i < (size_t)width * d->band_count; i++) {
     const uint32_t pixel = raster[i];
-    d->band[4 * i] = (uint8_t)TIFFGetR(pixel);
-    d->band[4 * i + 1] = (uint8_t)TIFFGetG(pixel);
-    d->band[4 * i + 2] = (uint8_t)TIFFGetB(pixel);
-    d->band[4 * i + 3] = (uint8_t)TIFFGetA(pixel);
+    bytes[4 * i] = (uint8_t)TIFFGetR(pixel);
+    bytes[4 * i + 1] = (uint8_t)TIFFGetG(pixel);
+    bytes[4 * i + 2] = (uint8_t)TIFFGetB(pixel);
+    bytes[4 * i + 3] = (uint8_t)TIFFGetA(pixel);
   }
   return true;
 }
@@ -531,12 +376,12 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
   const uint32_t left = d->band_first + d->band_count - d->given;
   const uint32_t count = left < d->strip_rows ? left : d->strip_rows;
   for (uint32_t i = 0; i < count; i++) {
-    const size_t row = d->given - d->band_first + i;
-    put_row(d, d->strip + i * row_bytes(d), d->band + row * base->header.width * d->kept);
+    const uint8_t *kept = (const uint8_t *)d->band + (d->given - d->band_first + i) * ccodecs_tiff_kept_bytes(d);
+    ccodecs_tiff_put_row(d, d->strip + i * ccodecs_tiff_row_bytes(d), kept);
   }
   d->given += count;
   rows->planes[0] = d->strip;
-  rows->row_strides[0] = row_bytes(d);
+  rows->row_strides[0] = ccodecs_tiff_row_bytes(d);
   rows->row_counts[0] = count;
   return CCODECS_ROWS_READY;
 }

@@ -11,6 +11,7 @@
 
 #include "../color/profile.h"
 #include "decoder.h"
+#include "webp_chunks.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -25,8 +26,11 @@ static const size_t library_bytes_per_column = 160;
 static const uint32_t strip_row_count = 64;
 /// The window that is expected to hold rows which were decoded and not used yet.
 static const uint32_t window_row_count = 128;
-static const size_t riff_header_bytes = 12;
-static const size_t chunk_header_bytes = 8;
+/// Bytes that libwebp is given of a lossy picture at a time at least.
+static const size_t least_slice_bytes = 64;
+/// What libwebp is given of a lossless picture at least, but for its end. It goes back to where it was sure of itself
+/// whenever it runs out of bytes: byte by byte, the work would grow with the square of the file.
+static const size_t lossless_slice_bytes = 4096;
 
 enum { FLAG_ANIMATION = 0x02, FLAG_EXIF = 0x08, FLAG_PROFILE = 0x20 };
 
@@ -61,24 +65,6 @@ typedef struct webp_decoder {
 
 // MARK: The container
 
-/// The first chunk at or behind `at` whose type is `type` and whose body is whole; NULL when there is none.
-/// Source: WebP Container Specification, "RIFF file format".
-static const uint8_t *find_chunk(
-    const uint8_t *bytes, size_t count, size_t at, const char *type, uint32_t *body_bytes) {
-  while (at <= count && count - at >= chunk_header_bytes) {
-    const uint32_t size = ccodecs_le32(bytes + at + 4);
-    if (size > count - at - chunk_header_bytes) {
-      return NULL;
-    }
-    if (memcmp(bytes + at, type, 4) == 0) {
-      *body_bytes = size;
-      return bytes + at + chunk_header_bytes;
-    }
-    at += chunk_header_bytes + size + (size & 1);
-  }
-  return NULL;
-}
-
 /// The orientation, and whose the picture is. False without room.
 static bool read_exif(webp_decoder *d) {
   uint32_t count;
@@ -107,17 +93,6 @@ static bool read_profile(webp_decoder *d) {
     return true;
   }
   return ccodecs_bytes_append(&d->base.profile, profile, count, d->base.budget);
-}
-
-static uint32_t count_frames(const uint8_t *bytes, size_t count) {
-  uint32_t frames = 0;
-  uint32_t size;
-  const uint8_t *frame = find_chunk(bytes, count, riff_header_bytes, "ANMF", &size);
-  while (frame != NULL) {
-    frames++;
-    frame = find_chunk(bytes, count, (size_t)(frame - bytes) + size + (size & 1), "ANMF", &size);
-  }
-  return frames;
 }
 
 /// Whether the beginning of the file is here: the RIFF header, and the first chunk with its flags.
@@ -158,6 +133,7 @@ static ccodecs_status describe(webp_decoder *d, const WebPBitstreamFeatures *fea
   d->is_lossless = features->format == 2;
   d->plane_count = header->has_alpha || d->is_lossless ? 1 : 3;
   header->color_space = d->plane_count == 3 ? CCODECS_COLOR_YCBCR : CCODECS_COLOR_RGB;
+  header->chroma_across = header->chroma_down = d->plane_count == 3 ? 2 : 0;
   header->holds_bitmap = d->is_lossless || d->is_animated;
   d->channels = header->has_alpha ? 4 : 3;
   d->row_bytes = (size_t)header->width * d->channels; // at most 16384 x 4
@@ -188,6 +164,9 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
     VP8StatusCode found = VP8_STATUS_NOT_ENOUGH_DATA;
     if (has_beginning(d) && (!base->header.holds_input || d->file.count >= d->file_bytes)) {
       found = WebPGetFeatures(ccodecs_bytes_start(&d->file), d->file.count, &features);
+    }
+    if (found == VP8_STATUS_OK && !base->header.holds_input && !has_picture(ccodecs_bytes_start(&d->file), d->file.count) && !(input->count == 0 && input->is_last)) {
+      found = VP8_STATUS_NOT_ENOUGH_DATA;
     }
     if (found == VP8_STATUS_OK) {
       return describe(d, &features);
@@ -230,7 +209,14 @@ static ccodecs_status estimate(
   // The canvas, and a copy of the first frame's bytes.
   const uint64_t canvas =
       d->is_animated ? (uint64_t)base->header.width * base->header.height * 4 + d->file_bytes + 1024 : 0;
-  *byte_count = library_charge(d) + canvas;
+  // Of a picture that is little but a colour, the least slice of bytes holds more rows than a window has room for.
+  const uint64_t macroblock_rows = base->header.height / 16 + 1;
+  const uint64_t slice_rows = d->file_bytes == 0 ? 0 : least_slice_bytes * 2 * 16 * macroblock_rows / d->file_bytes;
+  const uint64_t height = base->header.height;
+  const uint64_t waiting = slice_rows < height ? slice_rows : height;
+  const uint64_t more = waiting > window_row_count ? (waiting - window_row_count) * d->row_bytes : 0;
+  *byte_count = library_charge(d) + canvas + (slice_rows > 16 ? more : 0) +
+                (d->is_lossless ? 2 * lossless_slice_bytes + 128 : 0);
   return CCODECS_OK;
 }
 
@@ -397,7 +383,8 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
 static size_t slice_bytes(const webp_decoder *d) {
   const uint64_t rows = d->base.header.height / 16 + 1;
   const uint64_t even = d->file_bytes / rows / 2;
-  return even < 64 ? 64 : even > 16384 ? 16384 : (size_t)even;
+  const size_t least = d->is_lossless ? lossless_slice_bytes : least_slice_bytes;
+  return even < least ? least : even > 16384 ? 16384 : (size_t)even;
 }
 
 /// Charges for decoded rows beyond the window that was charged for.
@@ -424,6 +411,22 @@ static ccodecs_status decode(webp_decoder *d, const uint8_t *bytes, size_t count
     d->decoded = (uint32_t)last;
   }
   return charge_waiting(d);
+}
+
+/// Keeps bytes of a lossless picture until there are enough for libwebp. CCODECS_OK when there are, CCODECS_NEEDS_INPUT,
+/// or the failure.
+static ccodecs_status gather(webp_decoder *d, ccodecs_input *input) {
+  if (!d->is_lossless || (d->file.count == 0 && input->count >= lossless_slice_bytes)) {
+    return CCODECS_OK;
+  }
+  if (d->file.count < lossless_slice_bytes) {
+    const size_t missing = lossless_slice_bytes - d->file.count;
+    const ccodecs_status status = append(d, input, input->count < missing ? input->count : missing);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+  }
+  return d->file.count >= lossless_slice_bytes || input->is_last ? CCODECS_OK : CCODECS_NEEDS_INPUT;
 }
 
 /// Gives a slice of what is held, or of the window, to libwebp.
@@ -509,7 +512,8 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
     if (d->file.count == 0 && input->count == 0) {
       return input->is_last ? fail(d, VP8_STATUS_NOT_ENOUGH_DATA) : CCODECS_NEEDS_INPUT;
     }
-    const ccodecs_status status = feed(d, input);
+    ccodecs_status status = gather(d, input);
+    status = status == CCODECS_OK ? feed(d, input) : status;
     if (status != CCODECS_OK) {
       return status;
     }
@@ -523,6 +527,10 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
     give_rows(d, i, whole - d->planes[i].given, rows);
   }
   return CCODECS_ROWS_READY;
+}
+
+static ccodecs_bytes *held(ccodecs_decoder *base) {
+  return &((webp_decoder *)base)->file;
 }
 
 static void destroy(ccodecs_decoder *base) {
@@ -547,6 +555,7 @@ ccodecs_decoder *ccodecs_webp_decoder_create(const ccodecs_limits *limits, ccode
       .start = start,
       .read_rows = read_rows,
       .destroy = destroy,
+      .held = held,
   };
   webp_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_WEBP, limits, budget);
   if (d == NULL) {

@@ -64,7 +64,8 @@ typedef enum ccodecs_status {
   CCODECS_OK = 0,
   CCODECS_NEEDS_INPUT = 1, ///< The window is consumed; call again with the bytes that follow.
   CCODECS_ROWS_READY = 2,  ///< `rows` is filled and valid until the next call on this decoder.
-  CCODECS_DONE = 3,        ///< Every row was given.
+  CCODECS_DONE = 3,        ///< Every row, or of a rewriter every byte, was given.
+  CCODECS_BYTES_READY = 4, ///< `piece` is filled and valid until the next call on this rewriter.
 
   CCODECS_CORRUPT = 16,    ///< The bytes contradict their format.
   CCODECS_TRUNCATED = 17,  ///< The input ended before the picture did.
@@ -186,23 +187,30 @@ typedef struct ccodecs_header {
   uint8_t orientation; ///< EXIF 1 to 8; 1 when the picture says nothing valid.
   bool is_storage_order; ///< The orientation is the format's order of rows and columns, not that of a camera.
   uint8_t bit_depth;   ///< Bits per sample as stored.
+  bool is_deep;        ///< Rows have 16 bits a sample: GRAY16, RGB16 or RGBA16.
   bool has_alpha;
   bool is_progressive; ///< Progressive JPEG or interlaced PNG: no row is final before the last scan or pass.
   bool holds_input;    ///< The decoder holds the whole compressed file before the first row.
   bool holds_bitmap;   ///< The decoder holds the whole decoded picture before the first row.
   ccodecs_color_space color_space;
+  uint8_t chroma_across;  ///< Luma samples for each chroma sample of planes to come; 0 where it can't be told.
+  uint8_t chroma_down;    ///< Rows of luma for each of chroma; 0 likewise.
   bool has_profile;       ///< Colours are not sRGB's: see ccodecs_decoder_profile.
   uint32_t frame_count;   ///< 0 when the bytes read so far don't tell.
   uint32_t warnings;      ///< Bits of CCODECS_WARNING_*; may grow until CCODECS_DONE.
 } ccodecs_header;
 
-/// How samples lie in rows. All are 8 bits a sample.
+/// How samples lie in rows. Those of 16 bits are in the machine's byte order, in rows aligned to two bytes, 65535 for
+/// what 255 is of those of 8.
 typedef enum ccodecs_pixels {
   CCODECS_PIXELS_GRAY8 = 0,  ///< One plane, one channel.
   CCODECS_PIXELS_RGB8 = 1,   ///< One plane, three interleaved channels.
   CCODECS_PIXELS_RGBA8 = 2,  ///< One plane, four interleaved channels, alpha not premultiplied.
   CCODECS_PIXELS_YCC8 = 3,   ///< Three planes of one channel: Y, Cb, Cr, full-range BT.601, each of its own size.
   CCODECS_PIXELS_CMYK8 = 4,  ///< One plane, four interleaved channels of ink, 255 for none.
+  CCODECS_PIXELS_GRAY16 = 5, ///< As GRAY8, 16 bits a sample.
+  CCODECS_PIXELS_RGB16 = 6,  ///< As RGB8, 16 bits a sample.
+  CCODECS_PIXELS_RGBA16 = 7, ///< As RGBA8, 16 bits a sample.
 } ccodecs_pixels;
 
 #define CCODECS_MAX_PLANES 3
@@ -298,16 +306,17 @@ void ccodecs_decoder_destroy(ccodecs_decoder *decoder);
 /// A conversion of a picture's colours to sRGB, relative colorimetric.
 typedef struct ccodecs_conversion ccodecs_conversion;
 
-/// The bytes that a conversion made of a profile of `profile_count` bytes will charge, as an upper bound.
-size_t ccodecs_conversion_estimate(size_t profile_count);
+/// The bytes that a conversion made of this profile will charge, as an upper bound.
+size_t ccodecs_conversion_estimate(const uint8_t *profile, size_t profile_count);
 
-/// Makes a conversion of the decoder's profile, whose bytes are given back. `source` is one of GRAY8, RGB8, RGBA8 and
-/// CMYK8; CMYK8 becomes RGB8, others stay what they are. *conversion is NULL without a profile, and where the profile
+/// Makes a conversion of the decoder's profile, whose bytes are given back. `source` is any but YCC8; CMYK8 becomes
+/// RGB8, samples of 16 bits become those of 8, others stay what they are. *conversion is NULL without a profile, and where the profile
 /// turns out to be of no use, which the header's warnings then tell. CCODECS_OK or CCODECS_NO_MEMORY.
 ccodecs_status ccodecs_decoder_create_conversion(
     ccodecs_decoder *decoder, ccodecs_pixels source, ccodecs_conversion **conversion);
 
-/// Converts `pixel_count` pixels. `source` and `destination` may be the same where the pixels stay what they are.
+/// Converts `pixel_count` pixels; samples of 16 bits are aligned to two bytes. `source` and `destination` may be the same
+/// where the pixels stay what they are.
 void ccodecs_conversion_convert(
     const ccodecs_conversion *conversion, const uint8_t *source, uint8_t *destination, size_t pixel_count);
 
@@ -376,7 +385,7 @@ typedef struct ccodecs_encoder ccodecs_encoder;
 ccodecs_status ccodecs_encoder_create(
     const ccodecs_encode_options *options, ccodecs_budget *budget, ccodecs_encoder **encoder);
 
-/// The bytes that an encoder for `options` will charge, as an upper bound, its pending output apart.
+/// The bytes that an encoder for `options` will charge, as an upper bound, if its output is read after every 16 rows.
 ccodecs_status ccodecs_encoder_estimate(const ccodecs_encode_options *options, uint64_t *byte_count);
 
 /// The bytes of the largest file that `options` can give, as an upper bound.
@@ -399,6 +408,82 @@ const char *ccodecs_encoder_message(const ccodecs_encoder *encoder);
 
 /// Frees the encoder and refunds its budget; NULL is ignored.
 void ccodecs_encoder_destroy(ccodecs_encoder *encoder);
+
+// MARK: Rewriter
+
+/// A picture's file made into one without metadata, without being decoded: markers, chunks and compressed data are
+/// checked for their structure and passed on as they come. What is kept is what a decoder needs: of a JPEG tables,
+/// frame, scans and a JFIF segment of its own; of a PNG IHDR, PLTE, tRNS, IDAT and IEND; of a WebP the picture and its
+/// alpha. Bytes behind the picture are not read. Compressed data are not looked into: damage inside goes unnoticed where a
+/// PNG's CRCs, or the restart markers of a JPEG, do not tell.
+///
+/// The legal order of calls is create; note, with all bytes that a decoder of the picture consumed until its header
+/// was complete; survey; start, with that decoder; read until CCODECS_DONE; destroy. Destroy is legal at any point. A
+/// rewriter that does not understand what it is told of is no error: its survey then says that nothing can be done.
+typedef struct ccodecs_rewriter ccodecs_rewriter;
+
+/// What can be done with a picture, and how it is compressed.
+typedef struct ccodecs_survey {
+  bool can_copy;        ///< It is of a kind that can be passed on.
+  bool is_lossless;     ///< PNG and lossless WebP.
+  bool has_fine_chroma; ///< JPEG whose chroma planes have more than half of luma's columns or rows.
+  /// 1 to 100: the least quality at which an encoder of this header would quantise no more coarsely. Of a JPEG by the
+  /// sums of its tables, of a WebP by the mean quantizer of its segments.
+  uint8_t quality;
+  /// JPEG: bit N is set when the picture can be turned by EXIF orientation N in whole blocks.
+  uint16_t turns;
+} ccodecs_survey;
+
+typedef struct ccodecs_rewrite_options {
+  /// 1 passes the picture on. 2 to 8 turn a JPEG as that EXIF orientation asks, block by block: its coefficients are
+  /// decoded and held, and nothing is lost.
+  uint8_t orientation;
+  const uint8_t *exif; ///< A TIFF block that the result is to carry, borrowed for start; or NULL.
+  size_t exif_count;   ///< Its bytes, at most 65527; 0 for none.
+} ccodecs_rewrite_options;
+
+/// Some bytes of a result.
+typedef struct ccodecs_piece {
+  const uint8_t *bytes;
+  size_t count;
+} ccodecs_piece;
+
+/// Whether ccodecs_rewriter_create knows the format.
+bool ccodecs_format_can_rewrite(ccodecs_format format);
+
+/// A rewriter for JPEG, PNG or WebP; else CCODECS_UNSUPPORTED. CCODECS_NO_MEMORY without room. `limits` is copied;
+/// `budget` is borrowed until destroy.
+ccodecs_status ccodecs_rewriter_create(
+    ccodecs_format format, const ccodecs_limits *limits, ccodecs_budget *budget, ccodecs_rewriter **rewriter);
+
+/// Tells of the next bytes of the picture's header. Legal before start.
+void ccodecs_rewriter_note(ccodecs_rewriter *rewriter, const uint8_t *bytes, size_t count);
+
+/// What can be done with the picture whose header `decoder` has read. Legal before start.
+void ccodecs_rewriter_survey(
+    const ccodecs_rewriter *rewriter, const ccodecs_decoder *decoder, ccodecs_survey *survey);
+
+/// The bytes that start and read will charge, as an upper bound, with what rewriter and decoder hold already.
+uint64_t ccodecs_rewriter_estimate(
+    const ccodecs_rewriter *rewriter, const ccodecs_decoder *decoder, const ccodecs_rewrite_options *options);
+
+/// Fixes what is done, which the survey must allow, and takes over what the decoder holds of the file: it can only be
+/// destroyed then.
+ccodecs_status ccodecs_rewriter_start(
+    ccodecs_rewriter *rewriter, ccodecs_decoder *decoder, const ccodecs_rewrite_options *options);
+
+/// Reads on, from where the decoder stopped: CCODECS_BYTES_READY with the next bytes of the result, which may be in the
+/// window, CCODECS_NEEDS_INPUT, CCODECS_DONE, or the failure.
+ccodecs_status ccodecs_rewriter_read(ccodecs_rewriter *rewriter, ccodecs_input *input, ccodecs_piece *piece);
+
+/// Bits of CCODECS_WARNING_*; may grow until CCODECS_DONE.
+uint32_t ccodecs_rewriter_warnings(const ccodecs_rewriter *rewriter);
+
+/// Why the rewriter failed, or "" when it did not. Valid until destroy.
+const char *ccodecs_rewriter_message(const ccodecs_rewriter *rewriter);
+
+/// Frees the rewriter and refunds its budget; NULL is ignored.
+void ccodecs_rewriter_destroy(ccodecs_rewriter *rewriter);
 
 #ifdef __cplusplus
 }

@@ -62,6 +62,9 @@ typedef enum cpixels_kernel {
   CPIXELS_KERNEL_LANCZOS3 = 0, ///< sinc(x) sinc(x/3), |x| < 3.
   CPIXELS_KERNEL_TRIANGLE = 1, ///< 1 - |x|, |x| < 1: linear interpolation. Never rings.
   CPIXELS_KERNEL_BOX = 2,      ///< 1, |x| <= 1/2: the nearest sample, or the mean of two that are equally near.
+  /// Linear interpolation to twice as many samples, and Lanczos' kernel over those, in one step: what becomes of a
+  /// subsampled chroma plane in decoders that bring it to the picture's size first, and of that when it shrinks.
+  CPIXELS_KERNEL_DOUBLED_LANCZOS3 = 3,
 } cpixels_kernel;
 
 typedef enum cpixels_sample {
@@ -115,6 +118,23 @@ void cpixels_unpremultiply(const uint16_t *premultiplied, uint8_t *rgba, size_t 
 /// Premultiplied 16-bit RGBA over an opaque background -> RGB, 8 bits, rounded to nearest.
 void cpixels_flatten(
     const uint16_t *premultiplied, const uint8_t background[3], uint8_t *rgb, size_t pixel_count, cpixels_isa isa);
+
+// MARK: Samples of 16 bits
+//
+// Gray, RGB and straight RGBA, 0 to 65535, which is 1.
+
+/// 16 bits -> 8, rounded to nearest.
+void cpixels_narrow(const uint16_t *source, uint8_t *destination, size_t sample_count);
+
+/// Gray -> RGB: every sample three times.
+void cpixels_gray_to_rgb_deep(const uint16_t *gray, uint16_t *rgb, size_t pixel_count);
+
+/// RGBA, straight -> premultiplied as by cpixels_premultiply, 0 to 65025, rounded to nearest.
+void cpixels_premultiply_deep(const uint16_t *rgba, uint16_t *premultiplied, size_t pixel_count);
+
+/// The inverse of cpixels_premultiply_deep, as far as 16 bits tell, rounded to nearest and clamped. Colour is 0 where
+/// alpha is 0.
+void cpixels_unpremultiply_deep(const uint16_t *premultiplied, uint16_t *rgba, size_t pixel_count);
 
 // MARK: Colour
 

@@ -12,7 +12,7 @@ struct DecodeStage: ~Copyable {
   let layout: PixelLayout
   /// Of the picture's colours to sRGB; `nil` when there is nothing to convert.
   let conversion: ColorConversion?
-  private(set) var meter: StageMeter
+  var meter: StageMeter
 
   init(_ reader: consuming PictureReader, plan: Plan, tracing: TraceTarget) throws(PipelineError) {
     let (leftover, inputByteCount) = (reader.leftover, reader.inputByteCount)
@@ -66,12 +66,12 @@ struct DecodeStage: ~Copyable {
   mutating func finish() {
     let header = decoder.header
     meter.finish { attributes in
-      attributes["imageworker.format"] = header.format.rawValue
-      attributes["imageworker.width"] = header.width
-      attributes["imageworker.height"] = header.height
-      attributes["imageworker.pixels"] = header.width * header.height
-      attributes["imageworker.bytes"] = Int(inputByteCount)
-      attributes["imageworker.decode_scale_eighths"] = scale
+      attributes["imageworker.format"] = .string(header.format.rawValue)
+      attributes["imageworker.width"] = .int64(Int64(header.width))
+      attributes["imageworker.height"] = .int64(Int64(header.height))
+      attributes["imageworker.pixels"] = .int64(Int64(header.width * header.height))
+      attributes["imageworker.bytes"] = .int64(Int64(inputByteCount))
+      attributes["imageworker.decode_scale_eighths"] = .int64(Int64(scale))
     }
   }
 }

@@ -5,6 +5,8 @@ internal import Tracing
 struct EncodeStage: ~Copyable {
   /// The most bytes that are handed out at once.
   static let bufferByteCount = 64 * 1024
+  /// Of each plane: as many as a row of a JPEG's units has at most.
+  private static let rowCount = 16
 
   private var encoder: Encoder?
   /// Where the result has a limit of bytes: it is then handed out when it is known to keep that.
@@ -31,9 +33,23 @@ struct EncodeStage: ~Copyable {
     meter = StageMeter("encode", tracing: tracing)
   }
 
-  mutating func push(_ strip: borrowing Strip) throws(PipelineError) {
-    do { try encoder?.write(strip) } catch { throw PipelineError(error) }
-    target?.hold(strip)
+  /// Takes rows and hands out what they complete, a few at a time: what waits of the result is never much.
+  mutating func push(_ strip: borrowing Strip, _ output: (RawSpan) -> Void) throws(PipelineError) {
+    var waiting = (0..<strip.format.planeCount).map { strip.plane($0) }
+    while waiting.contains(where: { $0.rowCount > 0 }) {
+      var portion = waiting.map { $0.prefix(Self.rowCount) }
+      if strip.format == .ycc8, options.subsampling == .quarter {
+        for index in 1...2 { portion[index] = portion[index].prefix(Self.rowCount / 2) }
+      }
+      for index in waiting.indices { waiting[index].dropFirst(portion[index].rowCount) }
+      try push(portion: Strip(format: strip.format, rows: portion))
+      try drain(output)
+    }
+  }
+
+  private mutating func push(portion: borrowing Strip) throws(PipelineError) {
+    do { try encoder?.write(portion) } catch { throw PipelineError(error) }
+    target?.hold(portion)
   }
 
   /// Hands out what is compressed so far.
@@ -64,13 +80,13 @@ struct EncodeStage: ~Copyable {
   mutating func finishSpan(peakMemory: Int) {
     let (options, byteCount) = (options, Int(outputByteCount))
     meter.finish { attributes in
-      attributes["imageworker.format"] = options.format.rawValue
-      attributes["imageworker.width"] = options.width
-      attributes["imageworker.height"] = options.height
-      attributes["imageworker.pixels"] = options.width * options.height
-      attributes["imageworker.quality"] = options.quality
-      attributes["imageworker.bytes"] = byteCount
-      attributes["imageworker.peak_memory_bytes"] = peakMemory
+      attributes["imageworker.format"] = .string(options.format.rawValue)
+      attributes["imageworker.width"] = .int64(Int64(options.width))
+      attributes["imageworker.height"] = .int64(Int64(options.height))
+      attributes["imageworker.pixels"] = .int64(Int64(options.width * options.height))
+      attributes["imageworker.quality"] = .int64(Int64(options.quality))
+      attributes["imageworker.bytes"] = .int64(Int64(byteCount))
+      attributes["imageworker.peak_memory_bytes"] = .int64(Int64(peakMemory))
     }
   }
 }

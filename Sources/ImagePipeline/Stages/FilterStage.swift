@@ -9,7 +9,7 @@ struct FilterStage: ~Copyable {
   private let passes: [any RowFilter]
   private let format: PixelFormat
   private let plan: Plan
-  private(set) var meter: StageMeter
+  var meter: StageMeter
 
   init(plan: Plan, budget: PictureBudget, tracing: TraceTarget) throws(PipelineError) {
     var meter = StageMeter("filter", tracing: tracing)
@@ -79,10 +79,10 @@ struct FilterStage: ~Copyable {
   mutating func finish() {
     let (size, chain) = (plan.storedOutputSize, plan.filters)
     meter.finish { attributes in
-      attributes["imageworker.width"] = size.width
-      attributes["imageworker.height"] = size.height
-      attributes["imageworker.filters"] = chain.description
-      attributes["imageworker.halo_rows"] = chain.haloRowCount
+      attributes["imageworker.width"] = .int64(Int64(size.width))
+      attributes["imageworker.height"] = .int64(Int64(size.height))
+      attributes["imageworker.filters"] = .string(chain.description)
+      attributes["imageworker.halo_rows"] = .int64(Int64(chain.haloRowCount))
     }
   }
 }

@@ -10,6 +10,20 @@ extension HeldPicture {
     return smaller
   }
 
+  /// What is charged for a smaller picture, and for making it.
+  static func smallerByteCount(_ options: EncoderOptions) -> Int {
+    let format: PixelFormat = options.pixelFormat == .rgba8 ? .premultipliedRGBA16 : options.pixelFormat
+    // A resampler for a smaller result has wider windows of shorter rows: it takes about as much.
+    let resizers = [1, 2, 4, 8].map { shrink in
+      PlaneResizer.byteCount(
+        horizontal: axis(options.width, from: options.width, to: max(1, options.width / shrink), scale: 1),
+        vertical: axis(options.height, from: options.height, to: max(1, options.height / shrink), scale: 1),
+        format: format)
+    }
+    return estimatedByteCount(options, halvesChroma: true) + (resizers.max() ?? 0) * 5 / 4 + 4096
+      + 2 * options.width * PixelFormat.premultipliedRGBA16.pixelByteCount
+  }
+
   private func fill(plane index: Int, from rows: Strip.Rows, of source: EncoderOptions) throws(CodecError) {
     let format: PixelFormat = options.pixelFormat == .rgba8 ? .premultipliedRGBA16 : options.pixelFormat
     let scale = index == 0 ? (1, 1) : (options.subsampling.horizontalScale, options.subsampling.verticalScale)

@@ -33,15 +33,6 @@ final class HeldPicture {
     return canHalve ? all + 2 * options.with(subsampling: .quarter).planeSize(1).pixelCount : all
   }
 
-  /// What is charged for a smaller one, and for making it.
-  static func smallerByteCount(_ options: EncoderOptions) -> Int {
-    let size = PixelSize(width: options.width, height: options.height)
-    let format: PixelFormat = options.pixelFormat == .rgba8 ? .premultipliedRGBA16 : options.pixelFormat
-    return estimatedByteCount(options, halvesChroma: true)
-      + ResizeStage.estimatedByteCount(source: size, destination: size, format: format)
-      + 2 * size.width * format.pixelByteCount
-  }
-
   func append(_ strip: borrowing Strip) {
     for index in planes.indices { append(strip.plane(index), plane: index) }
   }

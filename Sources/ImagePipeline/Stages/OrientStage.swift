@@ -31,12 +31,12 @@ struct OrientStage {
     } catch { throw PipelineError(error) }
   }
 
-  /// What this stage charges for a result of `size` as stored.
-  static func estimatedByteCount(size: PixelSize, orientation: Orientation, pixelFormat: PixelFormat) -> Int {
-    switch orientation {
-    case .up: 0
-    case .mirrored: size.width * mirroredRowCount * pixelFormat.pixelByteCount * pixelFormat.planeCount
-    default: size.pixelCount * pixelFormat.pixelByteCount * pixelFormat.planeCount
+  /// What this stage charges.
+  static func estimatedByteCount(_ plan: Plan) -> Int {
+    guard plan.orientation != .up else { return 0 }
+    let format = plan.encoder.pixelFormat
+    return planeSizes(plan).reduce(0) { sum, size in
+      sum + size.width * (plan.orientation == .mirrored ? mirroredRowCount : size.height) * format.pixelByteCount
     }
   }
 
@@ -60,10 +60,17 @@ struct OrientStage {
         base: UnsafeRawPointer(planes[index].base), rowStride: uprightStride(ofPlane: index), rowCount: upright.height)
     }
     while waiting.contains(where: { $0.rowCount > 0 }) {
-      let portion = waiting.map { $0.prefix(Self.stripRowCount) }
+      // Of halved planes half as many, so that none runs ahead and waits in the encoder.
+      let portion = waiting.indices.map { index in
+        waiting[index].prefix(isHalved(plane: index) ? Self.stripRowCount / 2 : Self.stripRowCount)
+      }
       for index in waiting.indices { waiting[index].dropFirst(portion[index].rowCount) }
       try next(Strip(format: format, rows: portion))
     }
+  }
+
+  private func isHalved(plane index: Int) -> Bool {
+    storedSizes[index].turned(by: orientation).height < storedSizes[0].turned(by: orientation).height
   }
 
   private func mirror(

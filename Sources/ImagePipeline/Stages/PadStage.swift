@@ -29,8 +29,8 @@ struct PadStage {
   }
 
   /// An upper bound of what this stage charges.
-  static func estimatedByteCount(width: Int, pixelFormat: PixelFormat) -> Int {
-    2 * width * pixelFormat.pixelByteCount * rowCount
+  static func estimatedByteCount(_ plan: Plan) -> Int {
+    plan.framing.isPadded ? 2 * plan.outputSize.width * plan.encoder.pixelFormat.pixelByteCount * rowCount : 0
   }
 
   private static func fill(_ buffer: PixelBuffer, _ byteCount: Int, _ color: Color, _ format: PixelFormat) {

@@ -57,7 +57,7 @@ extension cpixels_resizer_options {
     self.init(
       horizontal: cpixels_axis_options(horizontal), vertical: cpixels_axis_options(vertical),
       channels: UInt8(format.channelCount),
-      sample: format == .premultipliedRGBA16 ? CPIXELS_SAMPLE_U16 : CPIXELS_SAMPLE_U8, isa: CPIXELS_ISA_BEST)
+      sample: format.isDeep ? CPIXELS_SAMPLE_U16 : CPIXELS_SAMPLE_U8, isa: CPIXELS_ISA_BEST)
   }
 }
 
@@ -69,8 +69,10 @@ extension cpixels_axis_options {
       case .linear: CPIXELS_KERNEL_TRIANGLE
       case .nearest: CPIXELS_KERNEL_BOX
       }
+    let kernel =
+      axis.isDoubled ? CPIXELS_KERNEL_DOUBLED_LANCZOS3 : axis.ratio < 1 ? enlarging : CPIXELS_KERNEL_LANCZOS3
     self.init(
       source_count: UInt32(axis.sourceCount), destination_count: UInt32(axis.destinationCount),
-      ratio: axis.ratio, offset: axis.offset, kernel: axis.ratio < 1 ? enlarging : CPIXELS_KERNEL_LANCZOS3)
+      ratio: axis.ratio, offset: axis.offset, kernel: kernel)
   }
 }

@@ -3,7 +3,8 @@ internal import ImageCodecs
 
 /// Colours of the picture's profile to sRGB, on rows of the result's size.
 ///
-/// Where the colours are sRGB already, strips pass as they are, and nothing is allocated.
+/// Samples of 16 bits are rounded to 8 by the conversion. Where the colours are sRGB already, strips pass as they are, and
+/// nothing is allocated.
 struct ProfileStage {
   private let conversion: ColorConversion?
   private let format: PixelFormat
@@ -12,12 +13,13 @@ struct ProfileStage {
 
   private static let rowCount = 16
 
-  /// - `conversion`: `nil` when there is nothing to convert; inks are then converted without a profile.
+  /// - `conversion`: `nil` when there is nothing to convert; inks are then converted without a profile, and samples of 16
+  ///   bits rounded.
   init(plan: Plan, conversion: ColorConversion?, budget: PictureBudget) throws(PipelineError) {
     self.conversion = conversion
     format = plan.profileFormat
     width = plan.storedOutputSize.width
-    let isIdle = conversion == nil && plan.profileFormat != .cmyk8
+    let isIdle = conversion == nil && Self.outputFormat(of: plan.profileFormat) == plan.profileFormat
     let byteCount = width * Self.outputFormat(of: format).pixelByteCount * Self.rowCount
     do { output = isIdle ? nil : try PixelBuffer(byteCount: byteCount, budget: budget) } catch {
       throw PipelineError(error)
@@ -25,12 +27,19 @@ struct ProfileStage {
   }
 
   /// An upper bound of what this stage charges, its conversion included.
-  static func estimatedByteCount(width: Int, profileByteCount: Int) -> Int {
-    guard profileByteCount > 0 else { return 0 }
-    return width * 4 * rowCount + ColorConversion.estimatedByteCount(profileByteCount: profileByteCount)
+  static func estimatedByteCount(_ plan: Plan, conversionByteCount: Int) -> Int {
+    guard conversionByteCount > 0 || outputFormat(of: plan.profileFormat) != plan.profileFormat else { return 0 }
+    return plan.storedOutputSize.width * 4 * rowCount + conversionByteCount
   }
 
-  private static func outputFormat(of format: PixelFormat) -> PixelFormat { format == .cmyk8 ? .rgb8 : format }
+  private static func outputFormat(of format: PixelFormat) -> PixelFormat {
+    switch format {
+    case .cmyk8, .rgb16: .rgb8
+    case .gray16: .gray8
+    case .rgba16: .rgba8
+    default: format
+    }
+  }
 
   /// Converts the strip's rows and hands them on.
   func push(
@@ -45,8 +54,10 @@ struct ProfileStage {
         let destination = (base + row * stride).assumingMemoryBound(to: UInt8.self)
         if let conversion {
           conversion.convert(rows.row(row), to: destination, pixelCount: width)
-        } else {
+        } else if format == .cmyk8 {
           cpixels_inks_to_rgb(rows.row(row), destination, width)
+        } else {
+          cpixels_narrow(rows.deepRow(row), destination, width * format.channelCount)
         }
       }
       let converted = Strip.Rows(base: UnsafeRawPointer(base), rowStride: stride, rowCount: rows.rowCount)

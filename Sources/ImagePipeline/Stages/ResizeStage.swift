@@ -13,18 +13,15 @@ struct ResizeStage: ~Copyable {
   private var windows: [PlaneWindow]
   private let premultiplier: Premultiplier?
   private let plan: Plan
-  private(set) var meter: StageMeter
+  var meter: StageMeter
 
   init(plan: Plan, source: PixelLayout, budget: PictureBudget, tracing: TraceTarget) throws(PipelineError) {
     var meter = StageMeter("resize", tracing: tracing)
     let began = meter.begin()
-    let windows = source.planes.map {
-      PlaneWindow($0, plan.storedWindow, of: plan.storedSize, pixelByteCount: source.format.pixelByteCount)
-    }
+    let windows = Self.windows(plan: plan, source: source)
     let axes = Self.axes(plan: plan, source: source, windows: windows)
-    let isSkipped =
-      axes.allSatisfy { $0.horizontal.isIdentity && $0.vertical.isIdentity } && windows.allSatisfy(\.isWhole)
-    let needsPremultiplying = !isSkipped && source.format == .rgba8
+    let isSkipped = Self.isIdentity(axes, windows)
+    let needsPremultiplying = !isSkipped && source.format.hasAlpha
     let format: PixelFormat = needsPremultiplying ? .premultipliedRGBA16 : source.format
     let planes = try withCodecErrors { () throws(CodecError) in
       var planes: [PlaneResizer] = []
@@ -35,7 +32,7 @@ struct ResizeStage: ~Copyable {
       return planes
     }
     let premultiplier = try withCodecErrors { () throws(CodecError) in
-      needsPremultiplying ? try Premultiplier(width: windows[0].columnCount, budget: budget) : nil
+      needsPremultiplying ? try Premultiplier(source.format, width: windows[0].columnCount, budget: budget) : nil
     }
     meter.end(began)
     self.plan = plan
@@ -94,10 +91,10 @@ struct ResizeStage: ~Copyable {
     let size = plan.storedOutputSize
     let isSkipped = planes.isEmpty
     meter.finish { attributes in
-      attributes["imageworker.width"] = size.width
-      attributes["imageworker.height"] = size.height
-      attributes["imageworker.pixels"] = size.pixelCount
-      attributes["imageworker.skipped"] = isSkipped
+      attributes["imageworker.width"] = .int64(Int64(size.width))
+      attributes["imageworker.height"] = .int64(Int64(size.height))
+      attributes["imageworker.pixels"] = .int64(Int64(size.pixelCount))
+      attributes["imageworker.skipped"] = .bool(isSkipped)
     }
   }
 
@@ -110,31 +107,45 @@ struct ResizeStage: ~Copyable {
       let scale = index > 0 && plan.encoder.pixelFormat == .ycc8 ? plan.storedChromaScale : (horizontal: 1, vertical: 1)
       let enlargement = AxisGeometry.Enlargement(isChroma: index > 0, width: plane.width)
       let window = windows[index]
-      return (
-        AxisGeometry(
-          sourceCount: window.columnCount, sourceScale: plane.horizontalScale, sourceLength: plan.storedWindow.width,
-          sourceStart: window.columnOffset, destinationScale: scale.horizontal, destinationLength: target.width,
-          isReversed: plan.orientation.reversesColumns, enlargement: enlargement),
-        AxisGeometry(
-          sourceCount: window.rowCount, sourceScale: plane.verticalScale, sourceLength: plan.storedWindow.height,
-          sourceStart: window.rowOffset, destinationScale: scale.vertical, destinationLength: target.height,
-          isReversed: plan.orientation.reversesRows, enlargement: enlargement)
-      )
+      var horizontal = AxisGeometry(
+        sourceCount: window.columnCount, sourceScale: plane.horizontalScale, sourceLength: plan.storedWindow.width,
+        sourceStart: window.columnOffset, destinationScale: scale.horizontal, destinationLength: target.width,
+        isReversed: plan.orientation.reversesColumns, enlargement: enlargement)
+      var vertical = AxisGeometry(
+        sourceCount: window.rowCount, sourceScale: plane.verticalScale, sourceLength: plan.storedWindow.height,
+        sourceStart: window.rowOffset, destinationScale: scale.vertical, destinationLength: target.height,
+        isReversed: plan.orientation.reversesRows, enlargement: enlargement)
+      // Chroma of a result that has as much of it as of luma: sharper than what decoders make of it, it scores less.
+      // Of a picture that is decoded at a reduced size, it has lost more than that already.
+      let mayDouble = index > 0 && plan.decodeScale == 8 && enlargement == .linear
+      horizontal.isDoubled = mayDouble && scale.horizontal == 1 && plane.horizontalScale == 0.5 && horizontal.ratio > 0.5
+      vertical.isDoubled = mayDouble && scale.vertical == 1 && plane.verticalScale == 0.5 && vertical.ratio > 0.5
+      return (horizontal, vertical)
     }
   }
 
-  /// An upper bound of what this stage charges for rows of `format`, from the sizes alone.
-  static func estimatedByteCount(source: PixelSize, destination: PixelSize, format: PixelFormat) -> Int {
-    func axis(_ source: Int, _ destination: Int) -> AxisGeometry {
-      AxisGeometry(
-        sourceCount: source, sourceScale: 1, sourceLength: Double(source), destinationScale: 1,
-        destinationLength: destination,
-        isReversed: false)
+  /// An upper bound of what this stage charges, where the decoder gives `source`.
+  static func estimatedByteCount(_ plan: Plan, source: PixelLayout) -> Int {
+    let format: PixelFormat = source.format.hasAlpha ? .premultipliedRGBA16 : source.format
+    let windows = windows(plan: plan, source: source)
+    let axes = axes(plan: plan, source: source, windows: windows)
+    if isIdentity(axes, windows) { return 0 }
+    let planes = axes.reduce(0) { sum, axis in
+      sum + PlaneResizer.byteCount(horizontal: axis.horizontal, vertical: axis.vertical, format: format)
     }
-    let plane = PlaneResizer.byteCount(
-      horizontal: axis(source.width, destination.width), vertical: axis(source.height, destination.height),
-      format: format)
-    return plane * format.planeCount + (format.hasAlpha ? Premultiplier.byteCount(width: source.width) : 0)
+    return planes + (source.format.hasAlpha ? Premultiplier.byteCount(width: windows[0].columnCount) : 0)
+  }
+
+  private static func windows(plan: Plan, source: PixelLayout) -> [PlaneWindow] {
+    source.planes.map {
+      PlaneWindow($0, plan.storedWindow, of: plan.storedSize, pixelByteCount: source.format.pixelByteCount)
+    }
+  }
+
+  private static func isIdentity(
+    _ axes: [(horizontal: AxisGeometry, vertical: AxisGeometry)], _ windows: [PlaneWindow]
+  ) -> Bool {
+    axes.allSatisfy { $0.horizontal.isIdentity && $0.vertical.isIdentity } && windows.allSatisfy(\.isWhole)
   }
 }
 
@@ -143,9 +154,12 @@ private final class Premultiplier {
   static let rowCount = 8
 
   private let buffer: PixelBuffer
+  private let format: PixelFormat
   private let width: Int
 
-  init(width: Int, budget: PictureBudget) throws(CodecError) {
+  /// - `format`: `rgba8` or `rgba16`.
+  init(_ format: PixelFormat, width: Int, budget: PictureBudget) throws(CodecError) {
+    self.format = format
     self.width = width
     buffer = try PixelBuffer(byteCount: Self.byteCount(width: width), budget: budget)
   }
@@ -158,9 +172,12 @@ private final class Premultiplier {
   func premultiply(_ rows: Strip.Rows) -> Strip.Rows {
     let stride = width * PixelFormat.premultipliedRGBA16.pixelByteCount
     for row in 0..<rows.rowCount {
-      cpixels_premultiply(
-        (rows.base + row * rows.rowStride).assumingMemoryBound(to: UInt8.self),
-        (buffer.base + row * stride).assumingMemoryBound(to: UInt16.self), width, CPIXELS_ISA_BEST)
+      let premultiplied = (buffer.base + row * stride).assumingMemoryBound(to: UInt16.self)
+      if format == .rgba16 {
+        cpixels_premultiply_deep(rows.deepRow(row), premultiplied, width)
+      } else {
+        cpixels_premultiply(rows.row(row), premultiplied, width, CPIXELS_ISA_BEST)
+      }
     }
     return Strip.Rows(base: UnsafeRawPointer(buffer.base), rowStride: stride, rowCount: rows.rowCount)
   }

@@ -6,6 +6,11 @@ extension Strip.Rows {
     (base + index * rowStride).assumingMemoryBound(to: UInt8.self)
   }
 
+  /// The first sample of a row of samples of 16 bits.
+  func deepRow(_ index: Int) -> UnsafePointer<UInt16> {
+    (base + index * rowStride).assumingMemoryBound(to: UInt16.self)
+  }
+
   func prefix(_ count: Int) -> Strip.Rows {
     Strip.Rows(base: base, rowStride: rowStride, rowCount: min(count, rowCount))
   }

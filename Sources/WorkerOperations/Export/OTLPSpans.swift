@@ -1,91 +1,126 @@
-internal import SwiftProtobuf
+internal import GRPCCore
 internal import Tracing
 internal import WorkerProtocol
 
-typealias OTLPSpan = Opentelemetry_Proto_Trace_V1_Span
-typealias OTLPTraceRequest = Opentelemetry_Proto_Collector_Trace_V1_ExportTraceServiceRequest
+/// A batch of spans as an `ExportTraceServiceRequest` on the wire.
+///
+/// Source: opentelemetry-proto 1, trace.proto and common.proto, whose field numbers stand here.
+struct OTLPTraceRequest: Sendable {
+  let bytes: [UInt8]
 
-extension OTLPTraceRequest {
-  init(_ spans: [FinishedSpan], resource: OTLPResource) {
-    self.init()
-    resourceSpans = [
-      .with { all in
-        all.resource = resource
-        all.schemaURL = SemanticConventions.schemaURL
-        all.scopeSpans = [
-          .with { scope in
-            scope.scope = .worker
-            scope.schemaURL = SemanticConventions.schemaURL
-            scope.spans = spans.map(OTLPSpan.init)
-          }
-        ]
+  /// - `resource`: a serialized `Resource`.
+  init(_ spans: [FinishedSpan], resource: [UInt8]) {
+    var writer = OTLPWriter()
+    writer.reserveCapacity(resource.count + 512 * (spans.count + 1))
+    writer.message(1) { all in
+      all.data(1, resource)
+      all.message(2) { scope in
+        scope.message(1) { $0.string(1, "image-worker") }
+        for span in spans { scope.message(2) { $0.fields(of: span) } }
+        scope.string(3, SemanticConventions.schemaURL)
       }
-    ]
+      all.string(3, SemanticConventions.schemaURL)
+    }
+    bytes = writer.bytes
   }
 }
 
-extension OTLPSpan {
-  init(_ span: FinishedSpan) {
-    self.init()
-    traceID = span.context.traceID.bytes
-    spanID = span.context.spanID.bytes
-    traceState = span.context.state.description
-    if let parent = span.parent { parentSpanID = parent.spanID.bytes }
-    flags = Self.flags(span.context, isRemote: span.parent?.isRemote ?? false)
-    name = span.name
-    kind = OTLPSpan.SpanKind(span.kind)
-    startTimeUnixNano = span.start
-    endTimeUnixNano = span.end
-    attributes = span.attributes.otlp
-    droppedAttributesCount = UInt32(clamping: span.droppedAttributeCount)
-    events = span.events.map(OTLPSpan.Event.init)
-    droppedEventsCount = UInt32(clamping: span.droppedEventCount)
-    links = span.links.compactMap(OTLPSpan.Link.init)
-    droppedLinksCount = UInt32(clamping: span.droppedLinkCount)
+/// Hands on what is serialized already.
+struct OTLPTraceSerializer: MessageSerializer {
+  func serialize<Bytes: GRPCContiguousBytes>(_ request: OTLPTraceRequest) -> Bytes { Bytes(request.bytes) }
+}
+
+extension OTLPWriter {
+  fileprivate mutating func fields(of span: FinishedSpan) {
+    names(of: span.context, state: 3)
+    if let parent = span.parent { identifier(4, parent.spanID.value) }
+    string(5, span.name)
+    integer(6, span.kind.number)
+    fixed64(7, span.start)
+    fixed64(8, span.end)
+    attributes(9, span.attributes)
+    integer(10, UInt64(clamping: span.droppedAttributeCount))
+    for event in span.events {
+      message(11) { fields in
+        fields.fixed64(1, event.nanosecondsSinceEpoch)
+        fields.string(2, event.name)
+        fields.attributes(3, event.attributes)
+      }
+    }
+    integer(12, UInt64(clamping: span.droppedEventCount))
+    for link in span.links {
+      // A context may name no span.
+      guard let context = link.context.spanContext else { continue }
+      message(13) { fields in
+        fields.names(of: context, state: 3)
+        fields.attributes(4, link.attributes)
+        fields.fixed32(6, Self.flags(context, isRemote: context.isRemote))
+      }
+    }
+    integer(14, UInt64(clamping: span.droppedLinkCount))
     if let status = span.status {
-      self.status.code = status.code == .ok ? .ok : .error
-      self.status.message = status.message ?? ""
+      message(15) { fields in
+        fields.string(2, status.message ?? "")
+        fields.integer(3, status.code == .ok ? 1 : 2)
+      }
+    }
+    fixed32(16, Self.flags(span.context, isRemote: span.parent?.isRemote ?? false))
+  }
+
+  private mutating func names(of context: SpanContext, state field: UInt8) {
+    identifier(1, context.traceID.high, context.traceID.low)
+    identifier(2, context.spanID.value)
+    string(field, context.state.description)
+  }
+
+  private mutating func attributes(_ field: UInt8, _ attributes: SpanAttributes) {
+    attributes.forEach { key, value in
+      message(field) { pair in
+        pair.string(1, key)
+        pair.message(2) { $0.value(value) }
+      }
+    }
+  }
+
+  private mutating func value(_ attribute: SpanAttribute) {
+    switch attribute {
+    case .string(let text): string(1, text, isPresent: true)
+    case .stringConvertible(let value): string(1, "\(value)", isPresent: true)
+    case .bool(let value): integer(2, value ? 1 : 0, isPresent: true)
+    case .int32(let value): integer(3, UInt64(bitPattern: Int64(value)), isPresent: true)
+    case .int64(let value): integer(3, UInt64(bitPattern: value), isPresent: true)
+    case .double(let value): fixed64(4, value.bitPattern, isPresent: true)
+    case .int32Array(let values): array(values.map { .int32($0) })
+    case .int64Array(let values): array(values.map { .int64($0) })
+    case .doubleArray(let values): array(values.map { .double($0) })
+    case .boolArray(let values): array(values.map { .bool($0) })
+    case .stringArray(let values): array(values.map { .string($0) })
+    case .stringConvertibleArray(let values): array(values.map { .string("\($0)") })
+    default: break
+    }
+  }
+
+  private mutating func array(_ values: [SpanAttribute]) {
+    message(5) { list in
+      for value in values { list.message(1) { $0.value(value) } }
     }
   }
 
   /// The flags of the trace, and that it is known whether the other span lives in another process.
-  fileprivate static func flags(_ context: SpanContext, isRemote: Bool) -> UInt32 {
+  private static func flags(_ context: SpanContext, isRemote: Bool) -> UInt32 {
     UInt32(context.flags.rawValue) | UInt32(Opentelemetry_Proto_Trace_V1_SpanFlags.contextHasIsRemoteMask.rawValue)
       | (isRemote ? UInt32(Opentelemetry_Proto_Trace_V1_SpanFlags.contextIsRemoteMask.rawValue) : 0)
   }
 }
 
-extension OTLPSpan.SpanKind {
-  fileprivate init(_ kind: Tracing.SpanKind) {
-    self =
-      switch kind {
-      case .server: .server
-      case .client: .client
-      case .producer: .producer
-      case .consumer: .consumer
-      case .internal: .internal
-      }
-  }
-}
-
-extension OTLPSpan.Event {
-  fileprivate init(_ event: SpanEvent) {
-    self.init()
-    name = event.name
-    timeUnixNano = event.nanosecondsSinceEpoch
-    attributes = event.attributes.otlp
-  }
-}
-
-extension OTLPSpan.Link {
-  /// `nil` for a context that names no span.
-  fileprivate init?(_ link: SpanLink) {
-    guard let context = link.context.spanContext else { return nil }
-    self.init()
-    traceID = context.traceID.bytes
-    spanID = context.spanID.bytes
-    traceState = context.state.description
-    flags = OTLPSpan.flags(context, isRemote: context.isRemote)
-    attributes = link.attributes.otlp
+extension Tracing.SpanKind {
+  fileprivate var number: UInt64 {
+    switch self {
+    case .internal: 1
+    case .server: 2
+    case .client: 3
+    case .producer: 4
+    case .consumer: 5
+    }
   }
 }

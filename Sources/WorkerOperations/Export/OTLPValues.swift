@@ -1,5 +1,4 @@
 internal import SwiftProtobuf
-internal import Tracing
 internal import WorkerProtocol
 
 typealias OTLPValue = Opentelemetry_Proto_Common_V1_AnyValue
@@ -12,25 +11,6 @@ extension OTLPValue {
     self.init()
     stringValue = text
   }
-
-  init(_ attribute: SpanAttribute) {
-    self.init()
-    switch attribute {
-    case .int32(let value): intValue = Int64(value)
-    case .int64(let value): intValue = value
-    case .double(let value): doubleValue = value
-    case .bool(let value): boolValue = value
-    case .string(let value): stringValue = value
-    case .stringConvertible(let value): stringValue = "\(value)"
-    case .int32Array(let values): arrayValue.values = values.map { Self(.int64(Int64($0))) }
-    case .int64Array(let values): arrayValue.values = values.map { Self(.int64($0)) }
-    case .doubleArray(let values): arrayValue.values = values.map { Self(.double($0)) }
-    case .boolArray(let values): arrayValue.values = values.map { Self(.bool($0)) }
-    case .stringArray(let values): arrayValue.values = values.map { Self($0) }
-    case .stringConvertibleArray(let values): arrayValue.values = values.map { Self("\($0)") }
-    default: break
-    }
-  }
 }
 
 extension OTLPKeyValue {
@@ -38,15 +18,6 @@ extension OTLPKeyValue {
     self.init()
     self.key = key
     self.value = value
-  }
-}
-
-extension SpanAttributes {
-  var otlp: [OTLPKeyValue] {
-    var pairs: [OTLPKeyValue] = []
-    pairs.reserveCapacity(count)
-    forEach { pairs.append(OTLPKeyValue($0, OTLPValue($1))) }
-    return pairs
   }
 }
 

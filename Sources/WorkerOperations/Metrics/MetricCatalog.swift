@@ -11,7 +11,7 @@ package enum MetricCatalog {
   static let bytes: [Double] = (0...7).map { Double(1 << (16 + 2 * $0)) }
 
   /// In the order of their names.
-  package static let all = (calls + pictures + memory + process + telemetry).sorted { $0.name < $1.name }
+  package static let all = (calls + pictures + cache + memory + process + telemetry).sorted { $0.name < $1.name }
 
   private static let calls = [
     MetricDescription(
@@ -53,6 +53,16 @@ package enum MetricCatalog {
     MetricDescription(
       "imageworker.picture.memory", unit: "By", kind: .histogram(bounds: bytes),
       help: "Most bytes that one picture's working set held at once"),
+  ]
+
+  private static let cache = [
+    MetricDescription(
+      "imageworker.cache.requests", unit: "{request}", kind: .counter,
+      help: "Results that were looked for among those that are kept, by outcome: hit or miss"),
+    MetricDescription(
+      "imageworker.cache.memory", unit: "By", kind: .gauge,
+      help: "Memory of results that are kept or on their way to be"),
+    MetricDescription("imageworker.cache.disk", unit: "By", kind: .gauge, help: "Files of results that are kept"),
   ]
 
   private static let memory = [

@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import Synchronization
 
 /// The 16 bytes that all spans of a trace share; not all zero.
 package struct TraceID: Hashable, Sendable, CustomStringConvertible {
@@ -18,7 +19,7 @@ package struct TraceID: Hashable, Sendable, CustomStringConvertible {
     self.init(high: high, low: low)
   }
 
-  static func random() -> TraceID { TraceID(high: .random(in: .min ... .max), low: .random(in: 1 ... .max)) }
+  static func random() -> TraceID { TraceID(high: RandomNumbers.high.next(), low: RandomNumbers.low.next()) }
 
   var bytes: Data { high.bytes + low.bytes }
 
@@ -40,12 +41,36 @@ package struct SpanID: Hashable, Sendable, CustomStringConvertible {
     self.value = value
   }
 
-  static func random() -> SpanID { SpanID(.random(in: 1 ... .max)) }
+  static func random() -> SpanID { SpanID(RandomNumbers.spans.next()) }
 
   var bytes: Data { value.bytes }
 
   /// 16 hexadecimal digits.
   package var description: String { value.hexadecimal }
+}
+
+/// Numbers for identifiers, which must differ and look random, but are no secret: asking the system for each of the
+/// seven of a call takes a third of the time that its spans take.
+///
+/// Source: SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014): a number comes again
+/// only after all others have come.
+struct RandomNumbers: ~Copyable, Sendable {
+  static let high = RandomNumbers()
+  static let low = RandomNumbers()
+  static let spans = RandomNumbers()
+
+  private let state = Atomic<UInt64>(.random(in: .min ... .max))
+
+  /// Not zero.
+  func next() -> UInt64 {
+    while true {
+      var value = state.wrappingAdd(0x9e37_79b9_7f4a_7c15, ordering: .relaxed).newValue
+      value = (value ^ value >> 30) &* 0xbf58_476d_1ce4_e5b9
+      value = (value ^ value >> 27) &* 0x94d0_49bb_1331_11eb
+      value ^= value >> 31
+      if value != 0 { return value }
+    }
+  }
 }
 
 extension UInt8 {
@@ -73,9 +98,11 @@ extension UInt64 {
   }
 
   fileprivate var hexadecimal: String {
-    let digits = Array("0123456789abcdef".utf8)
-    return String(unsafeUninitializedCapacity: 16) { buffer in
-      for index in 0..<16 { buffer[index] = digits[Int(self >> UInt64(60 - 4 * index) & 15)] }
+    String(unsafeUninitializedCapacity: 16) { buffer in
+      for index in 0..<16 {
+        let digit = UInt8(truncatingIfNeeded: self >> UInt64(60 - 4 * index) & 15)
+        buffer[index] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") - 10 + digit
+      }
       return 16
     }
   }

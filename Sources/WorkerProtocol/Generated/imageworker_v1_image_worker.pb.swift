@@ -903,6 +903,15 @@ public nonisolated struct Imageworker_V1_ProcessingConfiguration: @unchecked Sen
   /// Clears the value of `allowSmallerDimensions`. Subsequent reads from it will return its default value.
   public mutating func clearAllowSmallerDimensions() {_uniqueStorage()._allowSmallerDimensions = nil}
 
+  public var alwaysEncode: Bool {
+    get {_storage._alwaysEncode ?? false}
+    set {_uniqueStorage()._alwaysEncode = newValue}
+  }
+  /// Returns true if `alwaysEncode` has been explicitly set.
+  public var hasAlwaysEncode: Bool {_storage._alwaysEncode != nil}
+  /// Clears the value of `alwaysEncode`. Subsequent reads from it will return its default value.
+  public mutating func clearAlwaysEncode() {_uniqueStorage()._alwaysEncode = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -1971,7 +1980,7 @@ nonisolated extension Imageworker_V1_ImageInfo: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessingConfiguration"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0\u{3}always_encode\0")
 
   fileprivate class _StorageClass {
     var _maxWidth: UInt32? = nil
@@ -1997,6 +2006,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
     var _flipHorizontal: Bool? = nil
     var _flipVertical: Bool? = nil
     var _allowSmallerDimensions: Bool? = nil
+    var _alwaysEncode: Bool? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -2030,6 +2040,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       _flipHorizontal = source._flipHorizontal
       _flipVertical = source._flipVertical
       _allowSmallerDimensions = source._allowSmallerDimensions
+      _alwaysEncode = source._alwaysEncode
     }
   }
 
@@ -2071,6 +2082,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         case 22: try { try decoder.decodeSingularBoolField(value: &_storage._flipHorizontal) }()
         case 23: try { try decoder.decodeSingularBoolField(value: &_storage._flipVertical) }()
         case 24: try { try decoder.decodeSingularBoolField(value: &_storage._allowSmallerDimensions) }()
+        case 25: try { try decoder.decodeSingularBoolField(value: &_storage._alwaysEncode) }()
         default: break
         }
       }
@@ -2152,6 +2164,9 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       try { if let v = _storage._allowSmallerDimensions {
         try visitor.visitSingularBoolField(value: v, fieldNumber: 24)
       } }()
+      try { if let v = _storage._alwaysEncode {
+        try visitor.visitSingularBoolField(value: v, fieldNumber: 25)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -2184,6 +2199,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         if _storage._flipHorizontal != rhs_storage._flipHorizontal {return false}
         if _storage._flipVertical != rhs_storage._flipVertical {return false}
         if _storage._allowSmallerDimensions != rhs_storage._allowSmallerDimensions {return false}
+        if _storage._alwaysEncode != rhs_storage._alwaysEncode {return false}
         return true
       }
       if !storagesAreEqual {return false}

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Prints what becomes of every picture of the shared corpus, for the worker whose path is the first argument; the rest
+# goes to corpus.py. What that needs is what the tests of a foreign client need.
+set -euo pipefail
+worker=$(realpath "$1")
+shift
+cd "$(dirname "$0")/.."
+venv=.build/foreign-client/venv
+if ! cmp -s Tests/ForeignClientTests/requirements.txt "$venv/requirements.txt"; then
+  rm -rf "$venv"
+  python3 -m venv "$venv"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check -r Tests/ForeignClientTests/requirements.txt
+  cp Tests/ForeignClientTests/requirements.txt "$venv/requirements.txt"
+fi
+exec "$venv/bin/python" Benchmarks/corpus.py "$worker" "$@"

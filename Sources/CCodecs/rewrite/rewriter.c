@@ -1,0 +1,209 @@
+// The public rewriter functions: which rewriter, the order of calls, sticky failure, what of the result comes when.
+
+#include "rewriter.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/// What a rewriter holds of a header at most: ten times what the largest tables need. A picture with more is decoded.
+static const size_t largest_head = 64 * 1024;
+
+void *ccodecs_rewriter_allocate(
+    size_t byte_count, const ccodecs_rewriter_methods *methods, const ccodecs_limits *limits, ccodecs_budget *budget) {
+  ccodecs_rewriter *rewriter = ccodecs_allocate(budget, byte_count);
+  if (rewriter == NULL) {
+    return NULL;
+  }
+  memset(rewriter, 0, byte_count);
+  rewriter->methods = methods;
+  rewriter->budget = budget;
+  rewriter->limits = *limits;
+  return rewriter;
+}
+
+ccodecs_status ccodecs_rewriter_fail(ccodecs_rewriter *rewriter, ccodecs_status status, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(rewriter->message, sizeof rewriter->message, format, arguments);
+  va_end(arguments);
+  rewriter->failure = status;
+  return status;
+}
+
+ccodecs_status ccodecs_rewriter_fail_for_room(ccodecs_rewriter *rewriter) {
+  return ccodecs_rewriter_fail(rewriter, CCODECS_NO_MEMORY, "the budget has no room for the picture's header");
+}
+
+bool ccodecs_format_can_rewrite(ccodecs_format format) {
+  return format == CCODECS_FORMAT_JPEG || format == CCODECS_FORMAT_PNG || format == CCODECS_FORMAT_WEBP;
+}
+
+ccodecs_status ccodecs_rewriter_create(
+    ccodecs_format format, const ccodecs_limits *limits, ccodecs_budget *budget, ccodecs_rewriter **rewriter) {
+  *rewriter = NULL;
+  switch (format) {
+  case CCODECS_FORMAT_JPEG:
+    *rewriter = ccodecs_jpeg_rewriter_create(limits, budget);
+    break;
+  case CCODECS_FORMAT_PNG:
+    *rewriter = ccodecs_png_rewriter_create(limits, budget);
+    break;
+  case CCODECS_FORMAT_WEBP:
+    *rewriter = ccodecs_webp_rewriter_create(limits, budget);
+    break;
+  default:
+    return CCODECS_UNSUPPORTED;
+  }
+  return *rewriter == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
+}
+
+/// Runs steps until there is a piece, or no step can be made.
+static ccodecs_status run(ccodecs_rewriter *rewriter, ccodecs_input *input, ccodecs_piece *piece) {
+  ccodecs_status status;
+  do {
+    status = rewriter->methods->step(rewriter, input, piece);
+  } while (status == CCODECS_OK);
+  return status;
+}
+
+/// Holds a piece of the header; false without room.
+static bool keep(ccodecs_rewriter *rewriter, const ccodecs_piece *piece) {
+  return rewriter->head.count + piece->count <= largest_head &&
+         ccodecs_bytes_append(&rewriter->head, piece->bytes, piece->count, rewriter->budget);
+}
+
+void ccodecs_rewriter_note(ccodecs_rewriter *rewriter, const uint8_t *bytes, size_t count) {
+  ccodecs_input input = {.bytes = bytes, .count = count, .is_last = false};
+  ccodecs_piece piece;
+  ccodecs_status status = rewriter->failure;
+  while (status < CCODECS_CORRUPT && input.count > 0) {
+    status = run(rewriter, &input, &piece);
+    if (status == CCODECS_DONE) { // a header that is a whole picture: its decoder is to say what is wrong with it
+      status = ccodecs_rewriter_fail(rewriter, CCODECS_CORRUPT, "the picture ends in its header");
+    } else if (status == CCODECS_BYTES_READY && !keep(rewriter, &piece)) {
+      status = ccodecs_rewriter_fail_for_room(rewriter);
+    }
+  }
+  if (status >= CCODECS_CORRUPT) {
+    ccodecs_bytes_free(&rewriter->head, rewriter->budget);
+  }
+}
+
+void ccodecs_rewriter_survey(
+    const ccodecs_rewriter *rewriter, const ccodecs_decoder *decoder, ccodecs_survey *survey) {
+  memset(survey, 0, sizeof *survey);
+  if (rewriter->failure == CCODECS_OK && !rewriter->is_started) {
+    rewriter->methods->survey(rewriter, decoder, survey);
+  }
+}
+
+/// What is given first: the head, and what formats put before it.
+static size_t opening_bytes(const ccodecs_rewriter *rewriter, const ccodecs_rewrite_options *options) {
+  return rewriter->head.count + options->exif_count + 64;
+}
+
+uint64_t ccodecs_rewriter_estimate(
+    const ccodecs_rewriter *rewriter, const ccodecs_decoder *decoder, const ccodecs_rewrite_options *options) {
+  (void)decoder; // what it holds is in the budget already
+  static const uint64_t alignment = 4 * 128; // of the budget's blocks
+  const uint64_t turn = options->orientation == 1 || rewriter->methods->frame == NULL
+                            ? 0
+                            : ccodecs_turn_estimate(rewriter->methods->frame(rewriter), options);
+  return rewriter->budget->used + opening_bytes(rewriter, options) +
+         rewriter->methods->start_bytes(rewriter, options) + alignment + turn;
+}
+
+ccodecs_status ccodecs_rewriter_start(
+    ccodecs_rewriter *rewriter, ccodecs_decoder *decoder, const ccodecs_rewrite_options *options) {
+  if (rewriter->failure != CCODECS_OK) {
+    return rewriter->failure;
+  }
+  ccodecs_survey survey;
+  ccodecs_rewriter_survey(rewriter, decoder, &survey);
+  const bool is_turn = options->orientation >= 2 && options->orientation <= 8;
+  const bool can_go = is_turn ? (survey.turns >> options->orientation & 1) != 0
+                              : survey.can_copy && options->orientation == 1;
+  if (!can_go) {
+    return ccodecs_rewriter_fail(rewriter, CCODECS_MISUSE, "a picture is rewritten that must be decoded");
+  }
+  ccodecs_bytes opening = {0};
+  ccodecs_status status = !ccodecs_bytes_reserve(&opening, opening_bytes(rewriter, options), rewriter->budget)
+                              ? ccodecs_rewriter_fail_for_room(rewriter)
+                              : rewriter->methods->start(rewriter, decoder, options, &opening);
+  if (status == CCODECS_OK &&
+      !ccodecs_bytes_append(&opening, ccodecs_bytes_start(&rewriter->head), rewriter->head.count, rewriter->budget)) {
+    status = ccodecs_rewriter_fail_for_room(rewriter);
+  }
+  ccodecs_bytes_free(&rewriter->head, rewriter->budget);
+  rewriter->head = opening;
+  rewriter->is_started = true;
+  if (status == CCODECS_OK && options->orientation != 1) {
+    status = ccodecs_turn_create(rewriter->methods->frame(rewriter), options, rewriter->budget, &rewriter->turn);
+    status = status == CCODECS_OK ? status : ccodecs_rewriter_fail_for_room(rewriter);
+  }
+  return status;
+}
+
+/// The next piece of the copy.
+static ccodecs_status copy(ccodecs_rewriter *rewriter, ccodecs_input *input, ccodecs_piece *piece) {
+  if (!rewriter->has_given_head) {
+    rewriter->has_given_head = true;
+    *piece = (ccodecs_piece){.bytes = ccodecs_bytes_start(&rewriter->head), .count = rewriter->head.count};
+    return CCODECS_BYTES_READY;
+  }
+  ccodecs_bytes_free(&rewriter->head, rewriter->budget);
+  if (rewriter->is_copied) {
+    return CCODECS_DONE;
+  }
+  const ccodecs_status status = run(rewriter, input, piece);
+  if (status == CCODECS_NEEDS_INPUT && input->is_last) {
+    return ccodecs_rewriter_fail(rewriter, CCODECS_TRUNCATED, "the file ends before the picture does");
+  }
+  rewriter->is_copied = status == CCODECS_DONE;
+  return status;
+}
+
+ccodecs_status ccodecs_rewriter_read(ccodecs_rewriter *rewriter, ccodecs_input *input, ccodecs_piece *piece) {
+  *piece = (ccodecs_piece){0};
+  if (rewriter->failure != CCODECS_OK) {
+    return rewriter->failure;
+  }
+  if (!rewriter->is_started) {
+    return ccodecs_rewriter_fail(rewriter, CCODECS_MISUSE, "a rewriter is read before it was started");
+  }
+  if (rewriter->turn == NULL) {
+    return copy(rewriter, input, piece);
+  }
+  while (!rewriter->is_copied) {
+    ccodecs_status status = copy(rewriter, input, piece);
+    const ccodecs_piece taken = *piece;
+    *piece = (ccodecs_piece){0};
+    if (status == CCODECS_BYTES_READY) {
+      status = ccodecs_turn_push(rewriter->turn, taken.bytes, taken.count);
+    } else if (status == CCODECS_DONE) {
+      status = ccodecs_turn_finish(rewriter->turn);
+    } else {
+      return status;
+    }
+    if (status != CCODECS_OK) {
+      return ccodecs_rewriter_fail(rewriter, status, "%s", ccodecs_turn_message(rewriter->turn));
+    }
+  }
+  return ccodecs_turn_read(rewriter->turn, piece) ? CCODECS_BYTES_READY : CCODECS_DONE;
+}
+
+uint32_t ccodecs_rewriter_warnings(const ccodecs_rewriter *rewriter) {
+  return rewriter->warnings;
+}
+
+const char *ccodecs_rewriter_message(const ccodecs_rewriter *rewriter) {
+  return rewriter->message;
+}
+
+void ccodecs_rewriter_destroy(ccodecs_rewriter *rewriter) {
+  if (rewriter != NULL) {
+    ccodecs_turn_destroy(rewriter->turn);
+    ccodecs_bytes_free(&rewriter->head, rewriter->budget);
+    rewriter->methods->destroy(rewriter);
+  }
+}

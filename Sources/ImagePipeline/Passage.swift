@@ -1,0 +1,75 @@
+internal import ImageCodecs
+
+/// How a picture gets to its result.
+package enum Passage: String, Sendable, Hashable {
+  /// It is decoded, goes through the stages, and is encoded.
+  case decoded
+  /// Its file is passed on without metadata.
+  case copied
+  /// As `copied`, and the blocks of a JPEG are turned without loss.
+  case turned
+}
+
+extension Passage {
+  /// What of a picture's memory limit turning may take: its coefficients are held, twice.
+  private static let turningShare: UInt64 = 4
+
+  /// The cheapest passage by which the result is no worse and, as far as the header tells, not larger than by decoding.
+  ///
+  /// A picture passes when nothing is asked for that changes its pixels, and it was compressed no better than asked: a
+  /// JPEG by its quantisation tables and chroma, a lossy WebP by its quantizers.
+  /// - Parameters:
+  ///   - plan: of the same picture and configuration.
+  ///   - header: the picture's.
+  ///   - configuration: what is asked for.
+  ///   - survey: what can be done with the picture.
+  ///   - byteCount: of the whole file; `nil` when it is not known.
+  init(
+    plan: Plan, header: ImageHeader, configuration: ProcessingConfiguration, survey: Rewriter.Survey, byteCount: UInt64?
+  ) {
+    let isAsked = !(configuration.alwaysEncode ?? false) && !(configuration.tolerateTruncation ?? false)
+    guard isAsked, survey.canCopy, plan.encoder.format == header.format, plan.keepsPixels, Self.isPlain(header),
+      !plan.encoder.asksForCoding(configuration), Self.isCoarse(survey, beside: plan.encoder)
+    else {
+      self = .decoded
+      return
+    }
+    if plan.orientation == .up {
+      // What is put in: JFIF, a container of WebP, or the rights.
+      let most = byteCount.map { $0 + UInt64(plan.encoder.exif.count) + 64 }
+      self = configuration.maxBytes.map { limit in most.map { $0 <= limit } ?? false } ?? true ? .copied : .decoded
+    } else {
+      self = survey.turns.contains(plan.orientation) && configuration.maxBytes == nil ? .turned : .decoded
+    }
+  }
+
+  /// Whether nothing but its metadata would be lost: one picture, undamaged, in sRGB.
+  private static func isPlain(_ header: ImageHeader) -> Bool {
+    let isMultiPicture = header.format == .jpeg  // MPO and gain maps: what follows the first is dropped
+    return header.profileByteCount == 0 && (header.frameCount == 1 || isMultiPicture)
+      && header.warnings.allSatisfy { $0 == .brokenEXIF || ($0 == .firstFrameOnly && isMultiPicture) }
+  }
+
+  /// Whether encoding would give no fewer bytes, or fewer only because it does worse than was asked for.
+  private static func isCoarse(_ survey: Rewriter.Survey, beside encoder: EncoderOptions) -> Bool {
+    switch encoder.format {
+    case .png: true
+    case .webp where survey.isLossless: encoder.quality == 100 || encoder.webp.isLossless
+    case .webp: survey.quality <= encoder.quality && !encoder.webp.isLossless
+    default: survey.quality <= encoder.quality && !(survey.hasFineChroma && encoder.subsampling == .quarter)
+    }
+  }
+
+  /// The most bytes that this passage may hold, of a picture that may hold `memory`.
+  func largestByteCount(memory: Int) -> UInt64 {
+    self == .turned ? UInt64(memory) / Self.turningShare : UInt64(memory)
+  }
+}
+
+extension Plan {
+  /// Whether the result has all of the picture's pixels, turned at most, and no others.
+  fileprivate var keepsPixels: Bool {
+    let shown = storedSize.turned(by: orientation)
+    return filters.isEmpty && !framing.isPadded && framing.pictureSize == shown && framing.window == Window(shown)
+  }
+}

@@ -1,0 +1,55 @@
+internal import ImageCodecs
+
+/// What the stages between decoder and encoder will charge.
+///
+/// A bound on what a picture holds is of use to a caller, and lets as many pictures in as there is memory for, only when
+/// it is near: it is held to no less than what was charged, and no more than twice that, over every picture there is.
+extension Plan {
+  /// What the budget adds to blocks for their alignment: up to 128 bytes for each of some sixty.
+  private static let blockOverhead = 8192
+
+  /// An upper bound: resizers of every plane, rows between stages, the held picture of an orientation that needs it,
+  /// and the output buffer.
+  func stagesByteCount(header: ImageHeader) -> Int {
+    let source = expectedLayout(header)
+    let width = storedOutputSize.width
+    let resized: PixelFormat = source.format.hasAlpha ? .premultipliedRGBA16 : source.format
+    let color = ColorStage.estimatedByteCount(width: width, input: resized, output: profileFormat)
+    let flatten = ColorStage.estimatedByteCount(width: width, input: filterFormat, output: encoder.pixelFormat)
+    let profile = ProfileStage.estimatedByteCount(self, conversionByteCount: header.conversionByteCount)
+    return ResizeStage.estimatedByteCount(self, source: source) + color + profile + flatten
+      + OrientStage.estimatedByteCount(self) + PadStage.estimatedByteCount(self)
+      + enlargementByteCount + EncodeStage.bufferByteCount + Self.blockOverhead
+  }
+
+  /// Where rows grow, luma runs ahead of chroma by several rows of the source: what waits in an encoder's queue grows
+  /// beyond three rows of its units, and both blocks are held while it grows.
+  private var enlargementByteCount: Int {
+    guard encoder.pixelFormat == .ycc8, Double(storedOutputSize.height) > 2 * storedWindow.height else { return 0 }
+    return storedOutputSize.width * 3 * 48 * 3 / 2
+  }
+
+  /// The layout that the decoder will give, as far as the header tells it; else a larger one.
+  private func expectedLayout(_ header: ImageHeader) -> PixelLayout {
+    let scale = Double(decodeScale) / 8
+    func plane(across: Int, down: Int) -> PlaneLayout {
+      PlaneLayout(
+        width: (storedSize.width * decodeScale + 8 * across - 1) / (8 * across),
+        height: (storedSize.height * decodeScale + 8 * down - 1) / (8 * down),
+        horizontalScale: scale / Double(across), verticalScale: scale / Double(down))
+    }
+    let first = plane(across: 1, down: 1)
+    func packed(_ format: PixelFormat) -> PixelLayout {
+      PixelLayout(format: header.isDeep ? format.deep : format, planes: [first])
+    }
+    if header.hasAlpha { return packed(.rgba8) }
+    switch header.colorSpace {
+    case .ycbcr:
+      let chroma = header.chromaSampling.map { plane(across: $0.across, down: $0.down) } ?? first
+      return PixelLayout(format: .ycc8, planes: [first, chroma, chroma])
+    case .cmyk, .ycck: return packed(profileFormat == .cmyk8 ? .cmyk8 : .rgb8)
+    case .gray where encoder.pixelFormat == .gray8: return packed(.gray8)
+    case .gray, .rgb: return packed(.rgb8)
+    }
+  }
+}

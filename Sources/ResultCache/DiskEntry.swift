@@ -1,0 +1,61 @@
+internal import Crypto
+
+/// The form of a result's file.
+///
+/// A magic word, the key, the lengths of metadata and body (little-endian, 8 bytes each), SHA-256 of all of these and
+/// of what follows; then the metadata and the body.
+enum DiskEntry {
+  private static let magic = Array("IWRESLT1".utf8)
+  private static let digestOffset = magic.count + CacheKey.byteCount + 16
+  static let headerByteCount = digestOffset + SHA256.byteCount
+  /// The portions that a body is given back in.
+  static let chunkByteCount = 64 * 1024
+
+  /// What a header says.
+  struct Header {
+    var metadataByteCount: Int
+    var bodyByteCount: Int
+    fileprivate var hasher: SHA256
+    fileprivate var digest: [UInt8]
+
+    /// Takes the next bytes after the header.
+    mutating func update(_ bytes: [UInt8]) { hasher.update(data: bytes) }
+
+    /// Whether the bytes are those that were written.
+    var isIntact: Bool { Array(hasher.finalize()) == digest }
+  }
+
+  static func byteCount(_ result: CachedResult) -> Int {
+    headerByteCount + result.metadata.count + result.chunks.reduce(0) { $0 + $1.count }
+  }
+
+  static func header(of result: CachedResult, key: CacheKey) -> [UInt8] {
+    var bytes = magic + key.bytes
+    for length in [result.metadata.count, result.chunks.reduce(0) { $0 + $1.count }] {
+      withUnsafeBytes(of: UInt64(length).littleEndian) { bytes += $0 }
+    }
+    var hasher = SHA256()
+    hasher.update(data: bytes)
+    hasher.update(data: result.metadata)
+    for chunk in result.chunks { hasher.update(data: chunk) }
+    return bytes + hasher.finalize()
+  }
+
+  /// - Returns: `nil` when the bytes are no header of this key's file, or of a file of another size.
+  static func readHeader(_ bytes: [UInt8], key: CacheKey, fileByteCount: Int) -> Header? {
+    guard bytes.count == headerByteCount, bytes.starts(with: magic + key.bytes) else { return nil }
+    let offset = magic.count + CacheKey.byteCount
+    let lengths = [offset, offset + 8].map { start in
+      (0..<8).reduce(UInt64(0)) { $0 | UInt64(bytes[start + $1]) << UInt64(8 * $1) }
+    }
+    let limit = UInt64(CacheLimits.largestResult)
+    guard lengths[0] <= limit, lengths[1] <= limit,
+      UInt64(fileByteCount) == UInt64(headerByteCount) + lengths[0] + lengths[1]
+    else { return nil }
+    var hasher = SHA256()
+    hasher.update(data: bytes[..<digestOffset])
+    return Header(
+      metadataByteCount: Int(lengths[0]), bodyByteCount: Int(lengths[1]), hasher: hasher,
+      digest: Array(bytes[digestOffset...]))
+  }
+}

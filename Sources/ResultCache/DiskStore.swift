@@ -1,0 +1,225 @@
+internal import Logging
+internal import Synchronization
+internal import SystemPackage
+
+/// Results in files of one directory: one file each, there whole or not at all, found again by the next process.
+///
+/// The directory belongs to one process at a time. A file that can't be written, as on a full disk, turns the store off.
+final class DiskStore: Sendable {
+  private struct State {
+    /// Bytes of each file.
+    var files = RecentlyUsed<Int>()
+    var byteCount = 0
+    var isOff = false
+
+    mutating func takeOldest() -> CacheKey? {
+      guard let oldest = files.removeOldest() else { return nil }
+      byteCount -= oldest.value
+      return oldest.key
+    }
+  }
+
+  private static let suffix = ".result"
+  private static let partSuffix = ".part"
+
+  private let directory: FilePath
+  private let limit: Int
+  private let logger: Logger
+  private let state = Mutex(State())
+  /// Held while files are written or removed, one at a time.
+  private let writing = Mutex(())
+  /// Held open for its lock.
+  private let lockFile: FileDescriptor
+
+  /// Takes over the files that are there, and removes what a process left that was killed while it wrote.
+  /// - Throws: `CacheError` when the directory can't be made or read.
+  init(directory: String, limit: Int, logger: Logger) throws(CacheError) {
+    self.directory = FilePath(directory)
+    self.limit = limit
+    self.logger = logger
+    do {
+      try Files.makeDirectory(self.directory)
+      lockFile = try FileDescriptor.open(
+        self.directory.appending(".lock"), .readWrite, options: [.create], permissions: [.ownerReadWrite])
+    } catch { throw CacheError.directory("\(directory): \(error)") }
+    guard Files.lock(lockFile) else {
+      state.withLock { $0.isOff = true }
+      logger.warning("another process has the disk cache; it is off here", metadata: ["directory": "\(directory)"])
+      return
+    }
+    do { try takeOver() } catch { throw CacheError.directory("\(directory): \(error)") }
+  }
+
+  deinit { try? lockFile.close() }
+
+  /// Bytes of all files.
+  var byteCount: Int { state.withLock { $0.byteCount } }
+  var isOff: Bool { state.withLock { $0.isOff } }
+
+  private func takeOver() throws(Errno) {
+    var found: [(key: CacheKey, status: Files.Status)] = []
+    for name in try Files.names(in: directory) {
+      if name.hasPrefix("."), name.hasSuffix(Self.partSuffix) { Files.remove(directory.appending(name)) }
+      guard name.hasSuffix(Self.suffix), let key = CacheKey(hexadecimal: name.dropLast(Self.suffix.count)),
+        let status = Files.status(directory.appending(name))
+      else { continue }
+      found.append((key, status))
+    }
+    found.sort {
+      ($0.status.usedSeconds, $0.status.usedNanoseconds) < ($1.status.usedSeconds, $1.status.usedNanoseconds)
+    }
+    state.withLock { state in
+      for (key, status) in found {
+        _ = state.files.insert(status.byteCount, for: key)
+        state.byteCount += status.byteCount
+      }
+    }
+    writing.withLock { _ in makeRoom(for: 0) }
+  }
+
+  /// A result that has a file was used from memory.
+  func noteUse(_ key: CacheKey) { state.withLock { _ = $0.files.use(key) } }
+
+  /// Reads a result; blocks while it does.
+  ///
+  /// A file that is not what was written is removed.
+  /// - `reserve`: asked for memory before any is taken; it stays reserved when a result is returned.
+  func read(_ key: CacheKey, reserve: (Int) -> Bool, release: (Int) -> Void) -> CachedResult? {
+    guard state.withLock({ !$0.isOff && $0.files.use(key) != nil }) else { return nil }
+    do {
+      let file = try FileDescriptor.open(path(of: key), .readOnly)
+      return try file.closeAfter {
+        guard let size = Files.status(file)?.byteCount,
+          var header = DiskEntry.readHeader(
+            try file.readExactly(min(size, DiskEntry.headerByteCount)), key: key, fileByteCount: size)
+        else { throw DiskProblem.corrupt }
+        let cost = header.cost
+        guard reserve(cost) else { return nil }
+        do {
+          let result = try header.readResult(file)
+          Files.touch(file)
+          return result
+        } catch {
+          release(cost)
+          throw error
+        }
+      }
+    } catch {
+      logger.warning(
+        "removed a file of the disk cache that can't be read",
+        metadata: ["file": "\(path(of: key))", "error": "\(error)"])
+      writing.withLock { _ in remove(key) }
+      return nil
+    }
+  }
+
+  /// Writes a result, in place of those that were not used for longest; blocks while it does.
+  func write(_ result: CachedResult, for key: CacheKey) {
+    let byteCount = DiskEntry.byteCount(result)
+    guard byteCount <= limit else { return }
+    writing.withLock { _ in
+      guard !isOff else { return }
+      remove(key)
+      makeRoom(for: byteCount)
+      let part = directory.appending(".\(key.hexadecimal)\(Self.partSuffix)")
+      do {
+        let file = try FileDescriptor.open(
+          part, .writeOnly, options: [.create, .truncate], permissions: [.ownerReadWrite])
+        try file.closeAfter {
+          _ = try file.writeAll(DiskEntry.header(of: result, key: key))
+          _ = try file.writeAll(result.metadata)
+          for chunk in result.chunks { _ = try file.writeAll(chunk) }
+        }
+        try Files.rename(part, to: path(of: key))
+        state.withLock { state in
+          _ = state.files.insert(byteCount, for: key)
+          state.byteCount += byteCount
+        }
+      } catch {
+        Files.remove(part)
+        turnOff(error)
+      }
+    }
+  }
+
+  /// Nothing is read or written from now on; the files stay for a process that can.
+  private func turnOff(_ error: any Error) {
+    state.withLock { $0.isOff = true }
+    logger.warning(
+      "the disk cache is off: a file can't be written",
+      metadata: ["directory": "\(directory)", "error": "\(error)"])
+  }
+
+  // Called with `writing` held.
+  private func makeRoom(for byteCount: Int) {
+    while let key = state.withLock({ $0.byteCount + byteCount > limit ? $0.takeOldest() : nil }) {
+      Files.remove(path(of: key))
+    }
+  }
+
+  // Called with `writing` held.
+  private func remove(_ key: CacheKey) {
+    let removed = state.withLock { state in
+      let size = state.files.remove(key)
+      state.byteCount -= size ?? 0
+      return size != nil
+    }
+    if removed { Files.remove(path(of: key)) }
+  }
+
+  private func path(of key: CacheKey) -> FilePath { directory.appending(key.hexadecimal + Self.suffix) }
+}
+
+/// What is wrong with a file's contents.
+private enum DiskProblem: Error, CustomStringConvertible {
+  case corrupt, truncated
+
+  var description: String {
+    switch self {
+    case .corrupt: "it is not what was written"
+    case .truncated: "it ends early"
+    }
+  }
+}
+
+extension DiskEntry.Header {
+  /// The portions of the body.
+  private var chunkByteCounts: [Int] {
+    stride(from: 0, to: bodyByteCount, by: DiskEntry.chunkByteCount).map {
+      min(DiskEntry.chunkByteCount, bodyByteCount - $0)
+    }
+  }
+
+  /// Bytes of memory that the result will take.
+  fileprivate var cost: Int {
+    metadataByteCount + bodyByteCount + (1 + chunkByteCounts.count) * CachedResult.blockOverhead
+  }
+
+  /// - Throws: `DiskProblem`, `Errno`.
+  fileprivate mutating func readResult(_ file: FileDescriptor) throws -> CachedResult {
+    let metadata = try file.readExactly(metadataByteCount)
+    update(metadata)
+    var chunks: [[UInt8]] = []
+    for byteCount in chunkByteCounts {
+      let chunk = try file.readExactly(byteCount)
+      update(chunk)
+      chunks.append(chunk)
+    }
+    guard isIntact else { throw DiskProblem.corrupt }
+    return CachedResult(metadata: metadata, chunks: chunks)
+  }
+}
+
+extension FileDescriptor {
+  /// Reads the next bytes, all of them.
+  fileprivate func readExactly(_ byteCount: Int) throws -> [UInt8] {
+    try [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
+      while count < byteCount {
+        let rest = UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[count..<byteCount])
+        let read = try self.read(into: rest)
+        if read == 0 { throw DiskProblem.truncated }
+        count += read
+      }
+    }
+  }
+}

@@ -1,0 +1,125 @@
+package import FoundationEssentials
+package import GRPCCore
+internal import GRPCProtobuf
+package import SwiftProtobuf
+package import WorkerProtocol
+
+/// A request with a picture, or a part of one, that is taken where it was received.
+package protocol PictureRequest: Message, Sendable {
+  /// The message, with its picture lent by `lend` and all else read as usual.
+  ///
+  /// - `fields`: the message's fields in `bytes`.
+  /// - Returns: `nil` where the message must be read as usual.
+  static func read(
+    _ fields: [WireField], of bytes: UnsafeRawBufferPointer, lend: (Range<Int>) -> Data?
+  ) throws -> Self?
+}
+
+/// Reads requests without copying the pictures in them.
+///
+/// A request as the deserializer of SwiftProtobuf gives it, but `bytes` fields of pictures keep the received message and
+/// point into it. Whatever is not plain in a message, be it of many fields, or damaged, is left to SwiftProtobuf.
+package struct PictureRequestDeserializer<Request: PictureRequest>: MessageDeserializer {
+  package init() {}
+
+  package func deserialize<Bytes: GRPCContiguousBytes>(_ bytes: Bytes) throws -> Request {
+    if bytes.count >= LentBytes.smallestByteCount, let request = Self.read(ReceivedBytes(bytes)) { return request }
+    return try ProtobufDeserializer<Request>().deserialize(bytes)
+  }
+
+  private static func read<Bytes>(_ received: ReceivedBytes<Bytes>) -> Request? {
+    received.bytes.withUnsafeBytes { bytes in
+      guard received.isFixed(at: bytes), let fields = WireField.fields(of: bytes, in: 0..<bytes.count) else {
+        return nil
+      }
+      return try? Request.read(fields, of: bytes) { LentBytes.data(of: bytes, in: $0, owner: received) }
+    }
+  }
+}
+
+/// The bytes of a received message, which nobody writes to any more.
+///
+/// Unchecked, because deserializers are not told that transports' bytes are Sendable, though transports are bound to
+/// bytes that are.
+private final class ReceivedBytes<Bytes: GRPCContiguousBytes>: @unchecked Sendable {
+  let bytes: Bytes
+
+  init(_ bytes: Bytes) { self.bytes = bytes }
+
+  /// Whether the bytes lie at one address for as long as this lives.
+  ///
+  /// A transport's bytes could also be brought together anew at each access; those of NIO and arrays are not.
+  func isFixed(at known: UnsafeRawBufferPointer) -> Bool {
+    bytes.withUnsafeBytes { $0.baseAddress == known.baseAddress && $0.count == known.count }
+  }
+}
+
+private enum LentBytes {
+  /// Below it, copying costs less than what keeping the message does.
+  static let smallestByteCount = 16 * 1024
+
+  /// Bytes that point into `bytes`, and keep their owner; `nil` for few.
+  static func data(of bytes: UnsafeRawBufferPointer, in range: Range<Int>, owner: any AnyObject & Sendable) -> Data? {
+    guard range.count >= smallestByteCount, let base = bytes.baseAddress else { return nil }
+    return Data(
+      bytesNoCopy: UnsafeMutableRawPointer(mutating: base + range.lowerBound), count: range.count,
+      deallocator: .custom { _, _ in withExtendedLifetime(owner) {} })
+  }
+}
+
+// MARK: Requests
+
+extension Imageworker_V1_ProcessImageRequest: PictureRequest {
+  package static func read(
+    _ fields: [WireField], of bytes: UnsafeRawBufferPointer, lend: (Range<Int>) -> Data?
+  ) throws -> Self? {
+    guard let image = fields.soleBody(of: 1).flatMap(lend) else { return nil }
+    var request = try Self(serializedBytes: fields.bytes(without: 1, of: bytes))
+    request.image = image
+    return request
+  }
+}
+
+extension Imageworker_V1_InspectImageRequest: PictureRequest {
+  package static func read(
+    _ fields: [WireField], of bytes: UnsafeRawBufferPointer, lend: (Range<Int>) -> Data?
+  ) throws -> Self? {
+    guard let image = fields.soleBody(of: 1).flatMap(lend) else { return nil }
+    var request = try Self(serializedBytes: fields.bytes(without: 1, of: bytes))
+    request.image = image
+    return request
+  }
+}
+
+extension Imageworker_V1_BatchItemStart {
+  fileprivate static func read(
+    _ fields: [WireField], of bytes: UnsafeRawBufferPointer, lend: (Range<Int>) -> Data?
+  ) throws -> Self? {
+    guard let image = fields.soleBody(of: 3).flatMap(lend) else { return nil }
+    var start = try Self(serializedBytes: fields.bytes(without: 3, of: bytes))
+    start.image = image
+    return start
+  }
+}
+
+extension Imageworker_V1_BatchProcessRequest: PictureRequest {
+  package static func read(
+    _ fields: [WireField], of bytes: UnsafeRawBufferPointer, lend: (Range<Int>) -> Data?
+  ) throws -> Self? {
+    // Of several parts the last one counts, and several starts are merged: such messages are not plain.
+    let parts = fields.filter { $0.number != 1 }
+    guard parts.count == 1, let body = fields.soleBody(of: parts[0].number) else { return nil }
+    let part: OneOf_Part?
+    switch parts[0].number {
+    case 2:
+      guard let inner = WireField.fields(of: bytes, in: body) else { return nil }
+      part = try Imageworker_V1_BatchItemStart.read(inner, of: bytes, lend: lend).map(OneOf_Part.start)
+    case 3: part = lend(body).map(OneOf_Part.chunk)
+    default: part = nil
+    }
+    guard let part else { return nil }
+    var request = try Self(serializedBytes: fields.bytes(without: parts[0].number, of: bytes))
+    request.part = part
+    return request
+  }
+}

@@ -1,0 +1,45 @@
+internal import SwiftProtobuf
+internal import WorkerProtocol
+
+/// The messages and enums of the wire contract, by their full names with a leading dot, as descriptors refer to them.
+///
+/// What reads text by it takes every field of the contract, without being told of new ones.
+struct ContractSchema: Sendable {
+  typealias Message = Google_Protobuf_DescriptorProto
+  typealias Field = Google_Protobuf_FieldDescriptorProto
+
+  private var messages: [String: Message] = [:]
+  private var enums: [String: Google_Protobuf_EnumDescriptorProto] = [:]
+
+  /// - Throws: when the bytes are not a `FileDescriptorSet`.
+  init(serialized: [UInt8] = DescriptorSet.serialized) throws {
+    for file in try Google_Protobuf_FileDescriptorSet(serializedBytes: serialized).file {
+      let scope = file.package.isEmpty ? "" : ".\(file.package)"
+      for value in file.enumType { enums["\(scope).\(value.name)"] = value }
+      for message in file.messageType { add(message, scope: scope) }
+    }
+  }
+
+  private mutating func add(_ message: Message, scope: String) {
+    let name = "\(scope).\(message.name)"
+    messages[name] = message
+    for value in message.enumType { enums["\(name).\(value.name)"] = value }
+    for nested in message.nestedType { add(nested, scope: name) }
+  }
+
+  /// The message of this name; empty when there is none.
+  func message(_ name: String) -> Message { messages[name] ?? Message() }
+
+  /// Whether the field is a map: entries of a key, field 1, and a value, field 2.
+  func isMap(_ field: Field) -> Bool {
+    field.type == .message && message(field.typeName).options.mapEntry
+  }
+
+  /// The values of an enum by their short names: `fit` for `RESIZE_MODE_FIT`; in the contract's order, without the
+  /// value that stands for none.
+  func choices(of enumName: String) -> [(name: String, number: Int32)] {
+    guard let values = enums[enumName]?.value else { return [] }
+    let prefix = values.first.map { String($0.name.dropLast("UNSPECIFIED".count)) } ?? ""
+    return values.filter { $0.number != 0 }.map { (String($0.name.dropFirst(prefix.count)).lowercased(), $0.number) }
+  }
+}

@@ -1,0 +1,180 @@
+"""`image-worker batch`: many files through the engine, without a server."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+from conftest import FIXTURES, fixture_bytes, wait_until
+from PIL import Image
+from telemetry import trace_events
+
+ARGUMENTS = ["--preset", "favicon", "--json"]
+
+
+def start(*arguments, **options):
+    return subprocess.Popen(
+        [os.environ["IMAGE_WORKER"], "batch", *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, **options)
+
+
+def run(*arguments, **options):
+    process = start(*arguments, **options)
+    output, errors = process.communicate(timeout=120)
+    return process.returncode, output, errors
+
+
+def lines(output):
+    return [json.loads(line) for line in output.splitlines()]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Five pictures in two folders, a text, a picture that is cut short, and a hidden file."""
+    pictures = tmp_path / "in"
+    (pictures / "below").mkdir(parents=True)
+    for name in ["a.jpg", "b.jpg", "below/c.jpg"]:
+        (pictures / name).write_bytes(fixture_bytes("photo-420.jpg"))
+    (pictures / "a.png").write_bytes(fixture_bytes("photo.png"))
+    (pictures / "below/alpha.png").write_bytes(fixture_bytes("alpha.png"))
+    (pictures / "cut.jpg").write_bytes(fixture_bytes("photo-420.jpg")[:3000])
+    (pictures / "notes.txt").write_text("only words, many of them, and no picture")
+    (pictures / ".hidden.jpg").write_bytes(fixture_bytes("photo-420.jpg"))
+    return pictures
+
+
+RESULTS = ["a.jpg.jpg", "a.png.jpg", "b.jpg", "below/alpha.jpg", "below/c.jpg"]
+
+
+def files(directory):
+    return sorted(str(path.relative_to(directory)) for path in directory.rglob("*") if path.is_file())
+
+
+def test_a_folder_is_processed_whatever_fails_in_it(folder, tmp_path):
+    out = tmp_path / "out"
+    code, output, errors = run(folder, "--out", out, *ARGUMENTS)
+    assert code == 1 and not errors
+    told = {os.path.relpath(line["input"], folder): line for line in lines(output)}
+    assert {name: line["status"] for name, line in told.items()} == {
+        "a.jpg": "done", "a.png": "done", "b.jpg": "done", "below/c.jpg": "done", "below/alpha.png": "done",
+        "cut.jpg": "failed", "notes.txt": "ignored"}
+    assert told["cut.jpg"]["error"]["code"] == "TRUNCATED_IMAGE" and told["cut.jpg"]["error"]["message"]
+    assert files(out) == RESULTS
+    single = tmp_path / "single"
+    subprocess.run([os.environ["IMAGE_WORKER"], "process", folder / "b.jpg", "--preset", "favicon", "--out", single, "--quiet"],
+                   check=True)
+    assert (out / "b.jpg").read_bytes() == (single / "b.jpg").read_bytes()
+    for name, line in told.items():
+        if line["status"] == "done":
+            with Image.open(line["output"]) as picture:
+                assert (picture.width, picture.height) == (line["width"], line["height"]), name
+            assert os.path.getsize(line["output"]) == line["output_bytes"]
+            assert line["input_bytes"] == os.path.getsize(folder / name)
+            assert line["peak_memory_bytes"] > 0 and line["timings"]["decode"] > 0
+
+
+def test_a_list_names_pictures_and_text_tells_of_them(folder, tmp_path):
+    listed = tmp_path / "list"
+    listed.write_text(f"{folder / 'b.jpg'}\n\n{folder / 'missing.jpg'}\n{folder / 'notes.txt'}\n")
+    code, output, errors = run("--list", listed, "--out", tmp_path / "out", "--preset", "favicon", "--jobs", "1")
+    assert code == 1
+    assert output.splitlines()[0].startswith(f"{folder / 'b.jpg'}: 240x160, ")
+    assert output.splitlines()[-1] == "1 done, 2 failed"  # what is named is meant
+    assert "missing.jpg: FILE: " in errors and "notes.txt: UNKNOWN_FORMAT: " in errors
+    code, output, _ = run("--list", "-", "--out", tmp_path / "again", *ARGUMENTS, stdin=open(listed))
+    assert code == 1 and [line["status"] for line in lines(output)].count("done") == 1
+    assert run("--out", tmp_path / "out")[0] == 64
+    assert run(folder, "--out", tmp_path / "out", "--jobs", "0")[0] == 64
+
+
+def test_what_is_there_is_skipped_and_what_is_not_is_made(folder, tmp_path):
+    out = folder / "out"  # whose files are results, not pictures to process
+    (folder / "cut.jpg").unlink()
+    assert run(folder, "--out", out, *ARGUMENTS)[0] == 0
+    assert files(out) == RESULTS
+    times = {name: (out / name).stat().st_mtime_ns for name in RESULTS}
+    (out / "b.jpg").unlink()
+    code, output, _ = run(folder, "--out", out, "--skip-existing", *ARGUMENTS)
+    told = {os.path.relpath(line["input"], folder): line["status"] for line in lines(output)}
+    assert code == 0 and files(out) == RESULTS
+    assert [name for name, status in told.items() if status == "done"] == ["b.jpg"]
+    assert list(told.values()).count("skipped") == 4
+    assert all((out / name).stat().st_mtime_ns == times[name] for name in RESULTS if name != "b.jpg")
+
+
+def test_a_result_never_replaces_its_input(folder):
+    before = (folder / "b.jpg").read_bytes()
+    code, output, _ = run(folder / "b.jpg", "--out", folder, *ARGUMENTS)
+    assert code == 1 and "replace it" in lines(output)[0]["error"]["message"]
+    assert (folder / "b.jpg").read_bytes() == before
+
+
+@pytest.fixture
+def many(tmp_path):
+    """Pictures that take long enough for a signal to come between them."""
+    pictures = tmp_path / "many"
+    pictures.mkdir()
+    data = io.BytesIO()
+    Image.open(FIXTURES / "photo-420.jpg").resize((2000, 1500)).save(data, "jpeg")
+    for number in range(60):
+        (pictures / f"{number:02}.jpg").write_bytes(data.getvalue())
+    return pictures
+
+
+LARGE = ["--preset", "highDefinition", "--json"]
+
+
+def test_a_signal_lets_what_is_begun_finish_and_the_rest_can_follow(many, tmp_path):
+    out = tmp_path / "out"
+    process = start(many, "--out", out, *LARGE)
+    first = process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    told = lines(first + output)
+    assert process.returncode == 130 and len(told) < 60
+    assert {line["status"] for line in told} == {"done"}
+    assert files(out) == sorted(os.path.basename(line["output"]) for line in told)
+    code, output, _ = run(many, "--out", out, "--skip-existing", *LARGE)
+    assert code == 0 and [line["status"] for line in lines(output)].count("skipped") == len(told)
+    assert len({(out / name).read_bytes() for name in files(out)}) == 1 and len(files(out)) == 60
+
+
+def test_killed_anywhere_it_loses_nothing(many, tmp_path):
+    out = tmp_path / "out"
+    for _ in range(5):
+        process = start(many, "--out", out, "--skip-existing", *LARGE)
+        assert wait_until(lambda: out.exists())
+        time.sleep(0.3)
+        process.kill()
+        process.communicate()
+    whole = [name for name in files(out) if not os.path.basename(name).startswith(".")]
+    code, output, _ = run(many, "--out", out, "--skip-existing", *LARGE)
+    assert code == 0 and [line["status"] for line in lines(output)].count("skipped") == len(whole)
+    names = [name for name in files(out) if not name.startswith(".")]
+    assert len(names) == 60 and len({(out / name).read_bytes() for name in names}) == 1
+
+
+def test_threads_have_lanes_of_their_own(many, tmp_path):
+    trace = tmp_path / "trace.json"
+    code, _, errors = run(many, "--out", tmp_path / "out", *LARGE, "--jobs", "3", "--trace-out", trace)
+    assert code == 0, errors
+    events = trace_events(trace)
+    lanes = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    work = [event for event in events if event["ph"] == "X"]
+    assert {event["args"]["picture"] for event in work} == {str(path) for path in many.iterdir()}
+    threads = {lane.split(", ")[1] for lane in lanes.values()}
+    assert 2 <= len(threads) <= 3
+    for thread in threads:
+        stages = {lane.split(", ")[0] for lane in lanes.values() if lane.endswith(thread)}
+        assert stages == {"picture", "decode", "resize", "encode"}
+    # A thread does one thing after the other: in a lane nothing overlaps.
+    for lane in lanes:
+        ends = sorted((event["ts"], event["ts"] + event["dur"]) for event in work if event["tid"] == lane)
+        assert all(end <= begin + 0.01 for (_, end), (begin, _) in zip(ends, ends[1:]))
+    # And threads do theirs at the same time.
+    pictures = [event for event in work if event["name"] == "picture"]
+    assert any(a["tid"] != b["tid"] and a["ts"] < b["ts"] + b["dur"] and b["ts"] < a["ts"] + a["dur"]
+               for a in pictures for b in pictures)

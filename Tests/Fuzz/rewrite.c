@@ -1,0 +1,172 @@
+// Feeds any bytes to one rewriter behind its decoder, as a caller would, and holds both to the promises of ccodecs.h.
+// libFuzzer's entry. How the bytes are cut, and what is done, follow from the bytes themselves.
+
+#include "ccodecs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const size_t budget_bytes = (size_t)64 << 20;
+static const ccodecs_limits limits = {.max_pixels = 1 << 20, .max_whole_input_pixels = 1 << 20, .max_scans = 20};
+
+/// Where a promise is broken the fuzzer is to stop.
+static void check(bool holds, const char *promise) {
+  if (!holds) {
+    fprintf(stderr, "broken promise: %s\n", promise);
+    abort();
+  }
+}
+
+static uint32_t hash(const uint8_t *bytes, size_t count) {
+  uint32_t value = 2166136261u;
+  for (size_t i = 0; i < count; i++) {
+    value = (value ^ bytes[i]) * 16777619u;
+  }
+  return value;
+}
+
+/// The bytes, a window at a time, each in a block of its own so that a read beyond it is seen.
+typedef struct feed {
+  const uint8_t *bytes;
+  size_t left;
+  size_t window_bytes;
+  uint8_t *block;
+  ccodecs_input input;
+} feed;
+
+static void next_window(feed *f) {
+  free(f->block);
+  const size_t count = f->left < f->window_bytes ? f->left : f->window_bytes;
+  f->block = malloc(count > 0 ? count : 1);
+  check(f->block != NULL, "memory for the window");
+  memcpy(f->block, f->bytes, count);
+  f->bytes += count;
+  f->left -= count;
+  f->input = (ccodecs_input){.bytes = f->block, .count = count, .is_last = f->left == 0};
+}
+
+/// Goes on after CCODECS_NEEDS_INPUT.
+static void feed_more(feed *f) {
+  check(!f->input.is_last, "no input is asked for after the last");
+  check(f->input.count == 0, "the window is consumed when input is asked for");
+  next_window(f);
+}
+
+typedef struct result {
+  uint8_t *bytes;
+  size_t count;
+} result;
+
+static void append(result *r, const ccodecs_piece *piece) {
+  check(piece->count > 0, "a piece has bytes");
+  r->bytes = realloc(r->bytes, r->count + piece->count);
+  check(r->bytes != NULL, "memory for the result");
+  memcpy(r->bytes + r->count, piece->bytes, piece->count);
+  r->count += piece->count;
+}
+
+/// The picture's header, of which the rewriter is told. Whether it is complete.
+static bool read_header(ccodecs_decoder *decoder, ccodecs_rewriter *rewriter, feed *f) {
+  ccodecs_status status;
+  while (true) {
+    const uint8_t *start = f->input.bytes;
+    status = ccodecs_decoder_read_header(decoder, &f->input);
+    ccodecs_rewriter_note(rewriter, start, (size_t)(f->input.bytes - start));
+    if (status != CCODECS_NEEDS_INPUT) {
+      return status == CCODECS_OK;
+    }
+    feed_more(f);
+  }
+}
+
+static ccodecs_status rewrite_rest(ccodecs_rewriter *rewriter, feed *f, result *r) {
+  ccodecs_status status;
+  do {
+    ccodecs_piece piece;
+    status = ccodecs_rewriter_read(rewriter, &f->input, &piece);
+    if (status == CCODECS_BYTES_READY) {
+      append(r, &piece);
+    } else if (status == CCODECS_NEEDS_INPUT) {
+      feed_more(f);
+    }
+  } while (status == CCODECS_BYTES_READY || status == CCODECS_NEEDS_INPUT);
+  ccodecs_piece piece;
+  check(ccodecs_rewriter_read(rewriter, &f->input, &piece) == status, "an end and a failure are final");
+  check(status == CCODECS_DONE || ccodecs_rewriter_message(rewriter)[0] != 0, "a failure has a reason");
+  return status;
+}
+
+typedef struct outcome {
+  ccodecs_status status; ///< CCODECS_UNSUPPORTED when nothing can be done.
+  ccodecs_header header;
+  result result;
+} outcome;
+
+/// `turn` is an EXIF orientation, which is taken where it can be.
+static outcome rewrite(const uint8_t *bytes, size_t count, size_t window_bytes, uint8_t turn) {
+  static const uint8_t exif[26] = "II*\0\x08\0\0\0\x01\0\x3B\x01\x02\0\x02\0\0\0A\0\0\0\0\0\0";
+  outcome o = {.status = CCODECS_UNSUPPORTED};
+  feed f = {.bytes = bytes, .left = count, .window_bytes = window_bytes};
+  ccodecs_budget budget = {.limit = budget_bytes};
+  ccodecs_decoder *decoder = NULL;
+  ccodecs_rewriter *rewriter = NULL;
+  check(ccodecs_decoder_create(FUZZ_FORMAT, &limits, &budget, &decoder) == CCODECS_OK, "there is a decoder");
+  check(ccodecs_rewriter_create(FUZZ_FORMAT, &limits, &budget, &rewriter) == CCODECS_OK, "there is a rewriter");
+  next_window(&f);
+  ccodecs_survey survey = {0};
+  if (read_header(decoder, rewriter, &f)) {
+    ccodecs_rewriter_survey(rewriter, decoder, &survey);
+    o.header = *ccodecs_decoder_header(decoder);
+  }
+  if (survey.can_copy) {
+    check(survey.quality >= 1 && survey.quality <= 100, "a quality is 1 to 100");
+    const ccodecs_rewrite_options options = {
+        .orientation = (survey.turns >> turn & 1) != 0 ? turn : 1,
+        .exif = exif,
+        .exif_count = turn % 2 == 0 ? sizeof exif : 0,
+    };
+    const uint64_t estimate = ccodecs_rewriter_estimate(rewriter, decoder, &options);
+    budget.peak = budget.used;
+    o.status = ccodecs_rewriter_start(rewriter, decoder, &options);
+    if (o.status == CCODECS_OK) {
+      ccodecs_decoder_destroy(decoder);
+      decoder = NULL;
+      o.status = rewrite_rest(rewriter, &f, &o.result);
+    }
+    check(budget.peak <= estimate, "the estimate holds");
+  }
+  ccodecs_decoder_destroy(decoder);
+  ccodecs_rewriter_destroy(rewriter);
+  check(budget.used == 0, "all memory is given back");
+  free(f.block);
+  return o;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
+  const uint32_t seed = hash(bytes, count);
+  const size_t windows[8] = {SIZE_MAX, SIZE_MAX, 4096, 1000, 97, 7, 2, 1};
+  const size_t window_bytes = windows[seed % (count < 1024 ? 8 : 4)];
+  const uint8_t turn = (uint8_t)((seed >> 8) % 8 + 1);
+  outcome first = rewrite(bytes, count, window_bytes, turn);
+  outcome whole = rewrite(bytes, count, SIZE_MAX, turn);
+  check(first.status == whole.status && first.result.count == whole.result.count, "windows do not matter");
+  check(
+      first.result.count == 0 || memcmp(first.result.bytes, whole.result.bytes, first.result.count) == 0,
+      "windows do not matter to the bytes");
+  if (first.status == CCODECS_DONE) {
+    outcome again = rewrite(first.result.bytes, first.result.count, SIZE_MAX, 1);
+    check(again.status == CCODECS_DONE, "a result can be passed on");
+    check(again.header.orientation == 1 && !again.header.has_profile, "a result is upright and without a profile");
+    outcome last = rewrite(again.result.bytes, again.result.count, SIZE_MAX, 1);
+    check(
+        last.status == CCODECS_DONE && last.result.count == again.result.count &&
+            memcmp(last.result.bytes, again.result.bytes, last.result.count) == 0,
+        "what has no metadata is passed on as it is");
+    free(again.result.bytes);
+    free(last.result.bytes);
+  }
+  free(first.result.bytes);
+  free(whole.result.bytes);
+  return 0;
+}

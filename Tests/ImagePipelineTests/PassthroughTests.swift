@@ -1,0 +1,224 @@
+import ImageCodecs
+import ImagePipeline
+import InMemoryTracing
+import TestSupport
+import Testing
+import Tracing
+
+@Suite("Passing pictures on")
+struct PassthroughTests {
+  /// A picture, what is asked of it, and how it should get there.
+  struct Case: Sendable, CustomTestStringConvertible {
+    var name: String
+    var configuration = ProcessingConfiguration()
+    var passage: Passage
+    var testDescription: String { "\(name) \(passage)" }
+  }
+
+  private static func plan(
+    _ bytes: [UInt8], _ configuration: ProcessingConfiguration, limits: PictureLimits = PictureLimits(),
+    followingByteCount: Int? = nil
+  ) throws -> Plan {
+    var reader = PictureReader(limits: limits)
+    #expect(try reader.push(bytes.span.bytes, isLast: true).isComplete)
+    return try reader.plan(configuration, followingByteCount: followingByteCount)
+  }
+
+  private static func asked(_ quality: Double, _ format: OutputFormat = .original) -> ProcessingConfiguration {
+    ProcessingConfiguration(compressionQuality: quality, preferredFormat: format)
+  }
+
+  @Test(
+    "a picture passes when encoding it again would gain nothing",
+    arguments: [
+      Case(name: "photo-420.jpg", passage: .copied), Case(name: "photo-444.jpg", passage: .copied),
+      Case(name: "photo-progressive.jpg", passage: .copied), Case(name: "photo-gray.jpg", passage: .copied),
+      // The fixtures have quality 85.
+      Case(name: "photo-420.jpg", configuration: asked(0.85), passage: .copied),
+      Case(name: "photo-420.jpg", configuration: asked(0.84), passage: .decoded),
+      Case(name: "photo-gray.jpg", configuration: asked(0.85), passage: .copied),
+      Case(name: "photo-444.jpg", configuration: asked(0.9), passage: .copied),
+      Case(name: "photo-444.jpg", configuration: asked(0.89), passage: .decoded),
+      Case(name: "photo-422.jpg", configuration: asked(0.89), passage: .decoded),
+      Case(name: "photo-420.jpg", configuration: asked(1, .jpeg), passage: .copied),
+      Case(name: "photo-420.jpg", configuration: asked(1, .png), passage: .decoded),
+      Case(name: "photo-arithmetic.jpg", passage: .decoded), Case(name: "photo-cmyk.jpg", passage: .decoded),
+      Case(name: "photo.png", configuration: asked(0.1), passage: .copied),
+      Case(name: "palette.png", passage: .copied), Case(name: "bilevel.png", passage: .copied),
+      Case(name: "alpha.png", configuration: asked(1, .jpeg), passage: .decoded),
+      Case(name: "gray-16.png", passage: .decoded), Case(name: "pngsuite-basi2c08.png", passage: .decoded),
+      Case(name: "photo.webp", passage: .copied), Case(name: "alpha.webp", passage: .copied),
+      Case(name: "photo.webp", configuration: asked(0.85), passage: .copied),
+      Case(name: "photo.webp", configuration: asked(0.6), passage: .decoded),
+      Case(name: "lossless.webp", passage: .copied),
+      Case(name: "lossless.webp", configuration: asked(0.99), passage: .decoded),
+      Case(name: "animated.webp", passage: .decoded), Case(name: "photo.gif", passage: .decoded),
+      Case(name: "photo-420.jpg", configuration: .init(maxWidth: 240, maxHeight: 160), passage: .copied),
+      Case(name: "photo-420.jpg", configuration: .init(maxWidth: 239), passage: .decoded),
+      Case(name: "photo-420.jpg", configuration: .init(maxWidth: 480, allowUpscale: true), passage: .decoded),
+      Case(
+        name: "photo-420.jpg", configuration: .init(maxWidth: 240, maxHeight: 160, resizeMode: .fill), passage: .copied),
+      Case(
+        name: "photo-420.jpg", configuration: .init(maxWidth: 160, maxHeight: 160, resizeMode: .fill), passage: .decoded
+      ),
+      Case(name: "photo-420.jpg", configuration: .init(maxWidth: 300, maxHeight: 300, pad: true), passage: .decoded),
+      Case(name: "photo-420.jpg", configuration: .init(crop: Crop(x: 1, width: 239, height: 160)), passage: .decoded),
+      Case(
+        name: "photo-420.jpg", configuration: .init(crop: Crop(unit: .fractions, width: 1, height: 1)), passage: .copied
+      ),
+      Case(name: "photo-420.jpg", configuration: .init(filters: [Filter(name: "sepia")]), passage: .decoded),
+      Case(
+        name: "photo-420.jpg", configuration: .init(filters: [Filter(name: "sepia", intensity: 0)]), passage: .copied),
+      Case(name: "photo-420.jpg", configuration: .init(tolerateTruncation: true), passage: .decoded),
+      Case(name: "photo-420.jpg", configuration: .init(alwaysEncode: true), passage: .decoded),
+      Case(name: "photo-420.jpg", configuration: .init(rotation: 90), passage: .turned),
+      Case(name: "photo-progressive.jpg", configuration: .init(flipVertical: true), passage: .turned),
+      Case(name: "photo-420.jpg", configuration: .init(maxWidth: 160, rotation: 90), passage: .turned),
+      Case(name: "photo-420.jpg", configuration: .init(maxWidth: 159, rotation: 90), passage: .decoded),
+      Case(name: "photo-420.jpg", configuration: .init(rotation: 90, alwaysEncode: true), passage: .decoded),
+      Case(name: "photo-odd.jpg", configuration: .init(rotation: 90), passage: .decoded),
+      Case(name: "photo.png", configuration: .init(rotation: 90), passage: .decoded),
+      Case(name: "orientation-1.jpg", passage: .copied), Case(name: "orientation-6.jpg", passage: .turned),
+      Case(name: "orientation-6.jpg", configuration: .init(rotation: 270), passage: .copied),
+      Case(name: "orientation-6.jpg", configuration: .init(alwaysEncode: true), passage: .decoded),
+      Case(name: "orientation-6.png", passage: .decoded), Case(name: "orientation-1.webp", passage: .copied),
+      Case(name: "orientation-6.webp", passage: .decoded),
+    ])
+  func passages(test: Case) throws {
+    let bytes = Fixture.bytes(test.name)
+    let plan = try Self.plan(bytes, test.configuration)
+    #expect(plan.passage == test.passage)
+    let (result, report) = try process(bytes, test.configuration)
+    #expect(report.isPassedThrough == (test.passage != .decoded))
+    #expect(report.output == plan.outputInfo)
+    #expect(report.outputByteCount == UInt64(result.count) && report.inputByteCount <= UInt64(bytes.count))
+    #expect(report.peakMemoryByteCount <= plan.workingSetByteCount)
+    for windowByteCount in [1, 7, 4096] {
+      #expect(try process(bytes, test.configuration, windowByteCount: windowByteCount).bytes == result)
+    }
+    guard test.passage != .decoded else { return }
+    let again = try Self.plan(result, ProcessingConfiguration())
+    #expect(again.passage == .copied && again.input.size == report.output.size && again.input.orientation == 1)
+    #expect(again.input.bitDepth == report.output.bitDepth && again.input.colorSpace == report.output.colorSpace)
+  }
+
+  @Test(
+    "what is passed on has the colours of what is encoded", arguments: ["photo.png", "photo-444.jpg", "photo.webp"])
+  func sameColours(name: String) throws {
+    let copied = try process(Fixture.bytes(name), ProcessingConfiguration())
+    let encoded = try process(Fixture.bytes(name), ProcessingConfiguration(alwaysEncode: true))
+    #expect(copied.report.isPassedThrough && !encoded.report.isPassedThrough)
+    for (ours, theirs) in zip(try Pixels.decode(copied.bytes).mean, try Pixels.decode(encoded.bytes).mean) {
+      #expect(abs(ours - theirs) < 1.5)
+    }
+  }
+
+  @Test("an sRGB profile is dropped, another is no reason to keep it")
+  func profiles() throws {
+    for (profile, passage) in [("srgb.icc", Passage.copied), ("display-p3.icc", .decoded)] {
+      let block = Fixture.bytes(profile)
+      let pictures = [
+        Container.jpeg(
+          Fixture.bytes("photo-420.jpg"),
+          adding: Container.profileSegments(block).map { (marker: $0.0, body: $0.1) }),
+        Container.png(Fixture.bytes("photo.png"), adding: [Container.profileChunk(block)]),
+        Container.webp(Fixture.bytes("photo.webp"), width: 120, height: 80, profile: block),
+      ]
+      for picture in pictures {
+        #expect(try Self.plan(picture, ProcessingConfiguration()).passage == passage)
+        let result = try process(picture, ProcessingConfiguration()).bytes
+        #expect(try Self.plan(result, ProcessingConfiguration()).passage == .copied)
+      }
+      if passage == .copied {
+        for (picture, name) in zip(pictures, ["photo-420.jpg", "photo.png", "photo.webp"]) {
+          let plain = try process(Fixture.bytes(name), ProcessingConfiguration()).bytes
+          #expect(try process(picture, ProcessingConfiguration()).bytes == plain)
+        }
+      }
+    }
+  }
+
+  @Test("copyright is kept when asked for, and nothing else")
+  func rights() throws {
+    let block = MetadataTests.exif(isBig: true)
+    let jpeg = Container.jpeg(
+      Fixture.bytes("photo-420.jpg"), adding: [(marker: 0xE1, body: Array("Exif\0\0".utf8) + block)])
+    let png = Container.png(Fixture.bytes("photo.png"), adding: [("eXIf", block)])
+    // Both say that they lie on their side; turned back they are copied.
+    for (picture, turns) in [(jpeg, [0: Passage.turned, 270: .copied]), (png, [0: .decoded, 270: .copied])] {
+      for (rotation, passage) in turns {
+        let configuration = ProcessingConfiguration(rotation: rotation, metadata: .keepCopyright)
+        let plan = try Self.plan(picture, configuration)
+        #expect(plan.passage == passage)
+        let (result, report) = try process(picture, configuration)
+        #expect(report.peakMemoryByteCount <= plan.workingSetByteCount)
+        for text in ["Anna Beispiel", "All rights reserved"] { #expect(holds(result, text)) }
+        for text in ["Kamera", "GPS"] { #expect(!holds(result, text)) }
+        #expect(try Self.plan(result, configuration).input.orientation == 1)
+      }
+    }
+  }
+
+  private func holds(_ bytes: [UInt8], _ text: String) -> Bool {
+    let wanted = Array(text.utf8)
+    return bytes.indices.dropLast(wanted.count).contains { Array(bytes[$0..<$0 + wanted.count]) == wanted }
+  }
+
+  @Test("turning by blocks shows the same as turning the samples", arguments: 2...8)
+  func turnsAgree(value: Int) throws {
+    let bytes = Fixture.bytes("orientation-\(value).jpg")
+    let turned = try process(bytes, ProcessingConfiguration())
+    #expect(turned.report.isPassedThrough && turned.report.output.size == PixelSize(width: 48, height: 32))
+    let upright = try Pixels.decode(try process(bytes, ProcessingConfiguration(alwaysEncode: true)).bytes)
+    let ours = try Pixels.decode(turned.bytes)
+    for y in stride(from: 0, to: 32, by: 3) {
+      for x in stride(from: 0, to: 48, by: 3) {
+        for (a, b) in zip(ours.color(x: x, y: y), upright.color(x: x, y: y)) { #expect(abs(a - b) < 16) }
+      }
+    }
+  }
+
+  @Test("a turn that would hold too much is made of samples")
+  func turnLimit() throws {
+    let bytes = Fixture.bytes("photo-444.jpg")
+    let configuration = ProcessingConfiguration(rotation: 90)
+    let plan = try Self.plan(bytes, configuration)
+    #expect(plan.passage == .turned)
+    let tight = PictureLimits(memory: Int(plan.workingSetByteCount) * 4 - 1)
+    #expect(try Self.plan(bytes, configuration, limits: tight).passage == .decoded)
+    let result = try process(bytes, configuration, limits: tight)
+    #expect(!result.report.isPassedThrough && result.report.output.size == PixelSize(width: 160, height: 240))
+  }
+
+  @Test(
+    "a file that ends early or is damaged is an error where it is passed on too", arguments: ["jpg", "png", "webp"])
+  func failures(kind: String) throws {
+    let bytes = Fixture.bytes(kind == "jpg" ? "photo-420.jpg" : "photo.\(kind)")
+    for count in [bytes.count / 2, bytes.count - 3] {
+      let tracer = InMemoryTracer()
+      let error = #expect(throws: PipelineError.self) {
+        try process(Array(bytes.prefix(count)), ProcessingConfiguration(), tracing: TraceTarget(tracer: tracer))
+      }
+      #expect(error?.code == .truncatedImage)
+      #expect(tracer.finishedSpans.contains { $0.operationName == "rewrite" && $0.status?.code == .error })
+    }
+    let cancellation = Cancellation()
+    cancellation.cancel()
+    let error = #expect(throws: PipelineError.self) {
+      try process(bytes, ProcessingConfiguration(), cancellation: cancellation)
+    }
+    #expect(error?.code == .cancelled)
+  }
+
+  @Test("the rewriting is one span, and its time that of encoding")
+  func spans() throws {
+    let tracer = InMemoryTracer()
+    let (bytes, report) = try process(
+      Fixture.bytes("photo-420.jpg"), ProcessingConfiguration(), tracing: TraceTarget(tracer: tracer))
+    let spans = tracer.finishedSpans
+    #expect(spans.map(\.operationName) == ["rewrite"])
+    #expect(spans.first?.attributes.get("imageworker.bytes") == bytes.count.toSpanAttribute())
+    #expect(spans.first?.attributes.get("imageworker.passage") == "copied".toSpanAttribute())
+    #expect(report.timings.encode > .zero && report.timings.decode == .zero)
+  }
+}

@@ -1,0 +1,55 @@
+import ImagePipeline
+import TestSupport
+import Testing
+
+/// The plan's working set beside what pictures came to hold: never less, and at most twice as much.
+@Suite("Working set")
+struct WorkingSetTests {
+  private static let configurations: [ProcessingConfiguration] = {
+    var all = [
+      ProcessingConfiguration(maxWidth: 64, maxHeight: 64, compressionQuality: 1, preferredFormat: .jpeg),
+      ProcessingConfiguration(),
+      ProcessingConfiguration(maxWidth: 1280, maxHeight: 720, compressionQuality: 0.8, preferredFormat: .jpeg),
+      ProcessingConfiguration(maxWidth: 300, maxHeight: 300, compressionQuality: 0.8, preferredFormat: .png),
+      ProcessingConfiguration(maxWidth: 1000, compressionQuality: 0.8, preferredFormat: .webp),
+      ProcessingConfiguration(
+        maxWidth: 200, maxHeight: 100, preferredFormat: .png, filters: [Filter(name: "blur", parameters: ["radius": 3])]
+      ),
+    ]
+    var framed = ProcessingConfiguration(maxWidth: 120, maxHeight: 120, preferredFormat: .jpeg, allowUpscale: true)
+    framed.pad = true
+    framed.rotation = 90
+    all.append(framed)
+    return all
+  }()
+
+  private static func check(_ name: String, _ bytes: [UInt8], _ configuration: ProcessingConfiguration) throws {
+    var reader = PictureReader(limits: PictureLimits())
+    guard try reader.push(bytes.span.bytes, isLast: true).isComplete else { return }
+    let estimate = try reader.plan(configuration).workingSetByteCount
+    let report = try process(bytes, configuration).report
+    let peak = report.peakMemoryByteCount
+    #expect(peak <= estimate, "\(name) as \(configuration) held \(peak), \(estimate) were expected")
+    // The memory for a conversion is set aside before it is known that the profile is broken.
+    if report.warnings.contains(where: { $0.hasPrefix("the colour profile is broken") }) { return }
+    #expect(estimate <= 2 * peak, "\(name) as \(configuration) held \(peak), \(estimate) were expected")
+  }
+
+  @Test("fits every fixture in every configuration", arguments: Fixture.names)
+  func fixtures(name: String) throws {
+    for configuration in Self.configurations { try Self.check(name, Fixture.bytes(name), configuration) }
+  }
+
+  @Test("fits every picture of the collection", .enabled(if: !Corpus.expectations.isEmpty))
+  func corpus() throws {
+    let names = Corpus.expectations.filter { $0.value.want == "decode" }.keys.sorted()
+    for (index, name) in names.enumerated() {
+      let bytes = try Corpus.bytes(name)
+      // Each picture in one of them, so that all of it takes seconds.
+      let configuration = Self.configurations[index % Self.configurations.count]
+      do { try Self.check(name, bytes, configuration) } catch let error as PipelineError {
+        #expect(error.code == .unsupportedImage || error.code == .limitExceeded, "\(name): \(error)")
+      }
+    }
+  }
+}

@@ -1,0 +1,182 @@
+import Foundation
+import Logging
+import Synchronization
+import Testing
+
+@testable import ResultCache
+
+@Suite("Result cache")
+struct ResultCacheTests {
+  private static func cache(
+    memory: Int = 1 << 20, disk: Int = 1 << 20, in scratch: Scratch? = nil, log: Log = Log()
+  ) throws -> ResultCache {
+    try ResultCache(
+      limits: CacheLimits(memoryByteCount: memory, diskByteCount: disk, directory: scratch?.path), logger: log.logger)
+  }
+
+  @Test("gives what was kept, and lets go of what was not used for longest")
+  func leastRecentlyUsed() throws {
+    let cache = try Self.cache(memory: 100_000)
+    for name in ["a", "b", "c"] { cache.put(name, byteCount: 30_000) }
+    #expect(cache.has("a") && cache.has("b") && cache.has("c"))
+    #expect(cache.has("a"))
+    cache.put("d", byteCount: 30_000)
+    #expect(cache.has("a") && !cache.has("b") && cache.has("c") && cache.has("d"))
+    #expect(cache.memoryByteCount <= 100_000 && cache.memoryByteCount > 90_000)
+  }
+
+  @Test("follows a plain list of the last used, through ten thousand random steps")
+  func randomSteps() {
+    var generator = SystemRandomNumberGenerator()
+    var recent = RecentlyUsed<Int>()
+    var plain: [(CacheKey, Int)] = []
+    let keys = (0..<40).map { CacheKey.of("\($0)") }
+    for step in 0..<10_000 {
+      let key = keys[Int.random(in: 0..<40, using: &generator)]
+      let place = plain.firstIndex { $0.0 == key }
+      switch Int.random(in: 0..<4, using: &generator) {
+      case 0:
+        #expect(recent.use(key) == place.map { plain[$0].1 })
+        if let place { plain.append(plain.remove(at: place)) }
+      case 1:
+        #expect(recent.insert(step, for: key) == place.map { plain[$0].1 })
+        if let place { plain.remove(at: place) }
+        plain.append((key, step))
+      case 2:
+        #expect(recent.remove(key) == place.map { plain[$0].1 })
+        if let place { plain.remove(at: place) }
+      default:
+        let oldest = recent.removeOldest()
+        #expect(oldest?.key == plain.first?.0 && oldest?.value == plain.first?.1)
+        if !plain.isEmpty { plain.removeFirst() }
+      }
+      #expect(recent.count == plain.count)
+    }
+  }
+
+  @Test("a result that is too large is not kept, and costs nothing once it is let go of")
+  func tooLarge() throws {
+    let cache = try Self.cache(memory: 100_000)
+    cache.put("a", byteCount: 50_000)
+    cache.put("b", byteCount: 200_000)
+    #expect(!cache.has("b") && cache.memoryByteCount <= 100_000)
+    cache.put("c", byteCount: 50_000)
+    #expect(cache.has("c"))
+    let collector = cache.collector()
+    collector.append([UInt8](repeating: 0, count: 40_000))
+    let held = cache.memoryByteCount
+    collector.giveUp()
+    #expect(cache.memoryByteCount == held - 40_000 - CachedResult.blockOverhead)
+  }
+
+  @Test("files are found again by the next process, with their exact sizes and in their order of use")
+  func restart() throws {
+    let scratch = Scratch()
+    do {
+      let cache = try Self.cache(memory: 0, disk: 100_000, in: scratch)
+      for name in ["a", "b", "c"] {
+        cache.put(name, byteCount: 30_000)
+        usleep(20_000)  // file times have a resolution
+      }
+      #expect(cache.has("a"))
+      #expect(cache.diskByteCount == scratch.byteCount && scratch.results.count == 3)
+    }
+    for name in [".left.part", "notes.txt"] {
+      try Data([1]).write(to: URL(fileURLWithPath: "\(scratch.path)/\(name)"))
+    }
+    let cache = try Self.cache(memory: 0, disk: 100_000, in: scratch)
+    #expect(cache.diskByteCount == scratch.byteCount && cache.diskByteCount > 90_000)
+    #expect(!FileManager.default.fileExists(atPath: "\(scratch.path)/.left.part"))
+    #expect(FileManager.default.fileExists(atPath: "\(scratch.path)/notes.txt"))
+    cache.put("d", byteCount: 30_000)
+    #expect(cache.has("a") && !cache.has("b") && cache.has("c") && cache.has("d"))
+    #expect(cache.diskByteCount == scratch.byteCount && cache.diskByteCount <= 100_000)
+  }
+
+  @Test("a smaller limit at the next start removes what no longer fits")
+  func smallerLimit() throws {
+    let scratch = Scratch()
+    do {
+      let cache = try Self.cache(memory: 0, disk: 200_000, in: scratch)
+      for name in ["a", "b", "c"] { cache.put(name, byteCount: 30_000) }
+    }
+    let cache = try Self.cache(memory: 0, disk: 50_000, in: scratch)
+    #expect(scratch.results.count == 1 && cache.diskByteCount == scratch.byteCount)
+  }
+
+  static let damages: [(name: String, change: @Sendable (inout Data) -> Void)] = [
+    ("a bit of the body", { $0[$0.count - 100] ^= 1 }),
+    ("a bit of the metadata", { $0[DiskEntry.headerByteCount] ^= 1 }),
+    ("a bit of the digest", { $0[DiskEntry.headerByteCount - 1] ^= 1 }),
+    ("a bit of the magic word", { $0[0] ^= 1 }),
+    ("a bit of the key", { $0[9] ^= 1 }),
+    ("a length", { $0[40] ^= 1 }),
+    ("a huge length", { $0[47] = 0x7F }),
+    ("cut in the body", { $0 = $0.prefix($0.count - 1) }),
+    ("cut in the header", { $0 = $0.prefix(20) }),
+    ("emptied", { $0 = Data() }),
+    ("longer", { $0.append(0) }),
+    ("zeros", { $0 = Data(count: $0.count) }),
+  ]
+
+  @Test("a damaged file is removed, and its result made anew", arguments: damages.map(\.name))
+  func damaged(name: String) throws {
+    let damage = try #require(Self.damages.first { $0.name == name })
+    let scratch = Scratch()
+    let log = Log()
+    let cache = try Self.cache(memory: 0, in: scratch, log: log)
+    cache.put("a", byteCount: 100_000)
+    #expect(cache.has("a"))
+    try scratch.damage(try #require(scratch.results.first), damage.change)
+    #expect(cache.result(for: .of("a")) == nil)
+    #expect(scratch.results.isEmpty && cache.diskByteCount == 0 && cache.memoryByteCount == 0)
+    #expect(log.lines.count == 1)
+    cache.put("a", byteCount: 100_000)
+    #expect(cache.has("a"))
+  }
+
+  @Test("a file that can't be written turns the disk cache off with one warning, and memory goes on")
+  func unwritable() throws {
+    let scratch = Scratch()
+    let log = Log()
+    let cache = try Self.cache(in: scratch, log: log)
+    try FileManager.default.removeItem(atPath: scratch.path)
+    for name in ["a", "b"] { cache.put(name, byteCount: 1000) }
+    #expect(cache.has("a") && cache.has("b") && cache.disk?.isOff == true)
+    #expect(log.lines.count == 1)
+  }
+
+  @Test("a directory that another process has is left to it; one that can't be made is an error")
+  func directories() throws {
+    let scratch = Scratch()
+    let log = Log()
+    let first = try Self.cache(memory: 0, in: scratch)
+    let second = try Self.cache(memory: 0, in: scratch, log: log)
+    first.put("a", byteCount: 1000)
+    second.put("b", byteCount: 1000)
+    #expect(first.has("a") && !second.has("a") && !second.has("b") && log.lines.count == 1)
+    #expect(throws: CacheError.self) {
+      try ResultCache(limits: CacheLimits(directory: "/dev/null/cache"), logger: log.logger)
+    }
+  }
+
+  @Test("files stay of what is used from memory")
+  func usedFromMemory() throws {
+    let scratch = Scratch()
+    let cache = try Self.cache(disk: 100_000, in: scratch)
+    for name in ["a", "b", "c"] { cache.put(name, byteCount: 30_000) }
+    #expect(cache.has("a"))
+    let files = Set(scratch.results)
+    cache.put("d", byteCount: 30_000)
+    let gone = files.subtracting(scratch.results)
+    #expect(gone == ["\(scratch.path)/\(CacheKey.of("b").hexadecimal).result"])
+  }
+
+  @Test("a file's result is kept in memory from its first use on")
+  func promoted() throws {
+    let scratch = Scratch()
+    do { try Self.cache(in: scratch).put("a", byteCount: 1000) }
+    let cache = try Self.cache(in: scratch)
+    #expect(cache.memoryByteCount == 0 && cache.has("a") && cache.memoryByteCount > 1000)
+  }
+}

@@ -1,0 +1,122 @@
+import Logging
+import Synchronization
+import Testing
+
+@testable import ResultCache
+
+@Suite("Turns at one result")
+struct TurnTests {
+  private struct Broken: Error, Equatable {}
+
+  private static func cache() throws -> ResultCache {
+    try ResultCache(limits: CacheLimits(), logger: Log().logger)
+  }
+
+  private static func name(_ turn: ResultCache.Turn) -> String {
+    switch turn {
+    case .hit: "hit"
+    case .make: "make"
+    case .alone: "alone"
+    }
+  }
+
+  private static func collector(_ cache: ResultCache) async throws -> ResultCollector {
+    guard case .make(let collector) = try await cache.turn(for: .of("a"), onWait: { _ in }) else { throw Broken() }
+    return collector
+  }
+
+  /// Callers that wait for the result; it is returned when all of them do.
+  private static func waiters(
+    _ count: Int, _ cache: ResultCache, _ body: @escaping @Sendable (ResultCache.Turn) async throws -> Void = { _ in }
+  ) async -> [Task<String, any Error>] {
+    let waiting = AsyncStream<Void>.makeStream()
+    let tasks = (0..<count).map { _ in
+      Task {
+        let turn = try await cache.turn(for: .of("a")) { _ in waiting.continuation.yield() }
+        try await body(turn)
+        return name(turn)
+      }
+    }
+    var iterator = waiting.stream.makeAsyncIterator()
+    for _ in 0..<count { await iterator.next() }
+    return tasks
+  }
+
+  private static func finish(_ collector: ResultCollector) {
+    collector.append([1, 2, 3])
+    collector.seal(metadata: [4])
+    collector.keep(as: .of("a"))
+  }
+
+  @Test("one makes it, the others get it")
+  func shared() async throws {
+    let cache = try Self.cache()
+    let collector = try await Self.collector(cache)
+    let tasks = await Self.waiters(8, cache)
+    Self.finish(collector)
+    for task in tasks { #expect(try await task.value == "hit") }
+  }
+
+  @Test("when the one who makes it gives up, exactly one other makes it, for all the rest")
+  func handedOver() async throws {
+    let cache = try Self.cache()
+    let collector = try await Self.collector(cache)
+    let tasks = await Self.waiters(8, cache) { turn in
+      if case .make(let collector) = turn { Self.finish(collector) }
+    }
+    collector.giveUp()
+    var names: [String] = []
+    for task in tasks { names.append(try await task.value) }
+    #expect(names.sorted() == [String](repeating: "hit", count: 7) + ["make"])
+  }
+
+  @Test("a collector that is forgotten gives up")
+  func forgotten() async throws {
+    let cache = try Self.cache()
+    var collector: ResultCollector? = try await Self.collector(cache)
+    let tasks = await Self.waiters(1, cache)
+    #expect(collector != nil)
+    collector = nil
+    #expect(try await tasks[0].value == "make")
+  }
+
+  @Test("an error that is anybody's is everybody's, and the next asks anew")
+  func failed() async throws {
+    let cache = try Self.cache()
+    let collector = try await Self.collector(cache)
+    let tasks = await Self.waiters(3, cache)
+    collector.fail(Broken())
+    for task in tasks { await #expect(throws: Broken.self) { try await task.value } }
+    _ = try await Self.collector(cache)
+  }
+
+  @Test("a result too large to be kept lets all make their own")
+  func tooLarge() async throws {
+    let cache = try Self.cache()
+    let collector = try await Self.collector(cache)
+    let tasks = await Self.waiters(3, cache)
+    for _ in 0...CacheLimits.largestResult / (1 << 20) { collector.append([UInt8](repeating: 0, count: 1 << 20)) }
+    for task in tasks { #expect(try await task.value == "alone") }
+    #expect(cache.memoryByteCount == 0)
+  }
+
+  @Test("a wait can be ended, and costs the others nothing")
+  func stopped() async throws {
+    let cache = try Self.cache()
+    let collector = try await Self.collector(cache)
+    let others = await Self.waiters(2, cache)
+    await #expect(throws: CacheError.stopped) { try await cache.turn(for: .of("a")) { stop in stop() } }
+    Self.finish(collector)
+    for task in others { #expect(try await task.value == "hit") }
+  }
+
+  @Test("nobody waits for one whose caller takes no bytes")
+  func stalled() async throws {
+    let cache = try Self.cache()
+    let collector = try await Self.collector(cache)
+    let tasks = await Self.waiters(2, cache)
+    collector.beginSending()
+    for task in tasks { #expect(try await task.value == "alone") }
+    collector.endSending()
+  }
+}

@@ -1,0 +1,112 @@
+import Foundation
+import GRPCCore
+import GRPCInProcessTransport
+import GRPCProtobuf
+import SwiftProtobuf
+import Testing
+import WorkerProtocol
+import WorkerService
+
+@Suite("Requests with pictures")
+struct PictureRequestTests {
+  private static let image = Data((0..<40_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
+  private static let configuration = Imageworker_V1_ProcessingConfiguration.with { $0.maxWidth = 640 }
+
+  private static var process: Data {
+    get throws {
+      try Imageworker_V1_ProcessImageRequest.with {
+        ($0.image, $0.preset, $0.configuration) = (image, "favicon", configuration)
+      }.serializedData()
+    }
+  }
+
+  private static var start: Data {
+    get throws {
+      try Imageworker_V1_BatchProcessRequest.with {
+        $0.itemID = "a"
+        $0.start = .with { ($0.image, $0.preset, $0.configuration) = (image, "favicon", configuration) }
+      }.serializedData()
+    }
+  }
+
+  private static var chunk: Data {
+    get throws {
+      try Imageworker_V1_BatchProcessRequest.with { ($0.itemID, $0.chunk) = ("a", image) }.serializedData()
+    }
+  }
+
+  /// What both ways of reading give: the same message, or an error each.
+  private func expectSame<Request: PictureRequest & Equatable>(_: Request.Type, _ bytes: [UInt8]) {
+    let usual = try? ProtobufDeserializer<Request>().deserialize(bytes) as Request
+    let ours = try? PictureRequestDeserializer<Request>().deserialize(bytes)
+    #expect(ours == usual)
+  }
+
+  @Test("are read as SwiftProtobuf reads them, whole, cut, repeated and joined")
+  func sameAsUsual() throws {
+    let other = try Imageworker_V1_ProcessImageRequest.with {
+      ($0.image, $0.configuration.maxHeight) = (Data([1, 2, 3]), 480)
+    }.serializedData()
+    let (process, start, chunk) = (try Self.process, try Self.start, try Self.chunk)
+    for bytes in [process, other + process, process + other, process + process, process + [0x0B, 0x0C]] {
+      expectSame(Imageworker_V1_ProcessImageRequest.self, Array(bytes))
+      expectSame(Imageworker_V1_InspectImageRequest.self, Array(bytes))
+    }
+    for bytes in [start, chunk, start + chunk, chunk + start, start + start, chunk + [0x22, 0]] {
+      expectSame(Imageworker_V1_BatchProcessRequest.self, Array(bytes))
+    }
+    for count in [0, 1, 2, 3, 5, 100, 39_999, 40_003, 40_004, 40_005, 40_010, 40_015] {
+      expectSame(Imageworker_V1_ProcessImageRequest.self, Array(process.prefix(count)))
+      expectSame(Imageworker_V1_BatchProcessRequest.self, Array(start.prefix(count)))
+      expectSame(Imageworker_V1_BatchProcessRequest.self, Array(chunk.prefix(count)))
+    }
+  }
+
+  @Test("that were damaged are read, or refused, as SwiftProtobuf does")
+  func damaged() throws {
+    var random = SystemRandomNumberGenerator()
+    let (process, start, chunk) = (Array(try Self.process), Array(try Self.start), Array(try Self.chunk))
+    for _ in 0..<400 {
+      func damage(_ bytes: [UInt8]) -> [UInt8] {
+        var result = bytes
+        for _ in 0..<Int.random(in: 1...3, using: &random) {
+          // Where the fields' tags and lengths are.
+          let place = Int.random(in: 0..<24, using: &random)
+          let index = Bool.random(using: &random) ? place : result.count - 1 - place
+          result[index] = UInt8.random(in: .min ... .max, using: &random)
+        }
+        return result
+      }
+      expectSame(Imageworker_V1_ProcessImageRequest.self, damage(process))
+      expectSame(Imageworker_V1_BatchProcessRequest.self, damage(start))
+      expectSame(Imageworker_V1_BatchProcessRequest.self, damage(chunk))
+    }
+  }
+
+  @Test("with a great many fields are read as usual")
+  func manyFields() throws {
+    let bytes = Array(repeating: [UInt8(0x78), 1], count: 100_000).flatMap { $0 } + (try Self.process)
+    expectSame(Imageworker_V1_ProcessImageRequest.self, bytes)
+  }
+
+  @Test("keep what they point into")
+  func lifetime() throws {
+    var request = try PictureRequestDeserializer<Imageworker_V1_ProcessImageRequest>().deserialize(
+      Array(try Self.process))
+    let image = request.image.dropFirst(100)
+    request = Imageworker_V1_ProcessImageRequest()
+    // Room that was given back would be taken, and overwritten, here.
+    let others = (0..<64).map { _ in [UInt8](repeating: 0xEE, count: 40_000) }
+    #expect(image == Self.image.dropFirst(100) && others.count == 64)
+  }
+
+  @Test("have a method each")
+  func methods() async throws {
+    try await withWorker { client, environment in
+      #expect(try await client.listPresets(Imageworker_V1_ListPresetsRequest()).presets.count > 0)
+      var router = RPCRouter<InProcessTransport.Server>()
+      ImageWorkerService(environment: environment).registerMethods(with: &router)
+      #expect(Set(router.methods) == Set(Imageworker_V1_ImageWorkerService.Method.descriptors))
+    }
+  }
+}
