@@ -144,6 +144,6 @@ bool ccodecs_format_can_decode(ccodecs_format format) {
     return false;
 #endif
   default:
-    return format >= CCODECS_FORMAT_JPEG && format <= CCODECS_FORMAT_HDR;
+    return format >= CCODECS_FORMAT_JPEG && format <= CCODECS_FORMAT_ICO;
   }
 }

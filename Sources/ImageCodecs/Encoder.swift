@@ -30,6 +30,12 @@ package struct Encoder: ~Copyable {
     try check(ccodecs_encoder_write(handle, &rows))
   }
 
+  /// Gives the result an EXIF block after its last row, where its format can have one there (PNG); else nothing happens.
+  package mutating func append(exif: [UInt8]) throws(CodecError) {
+    let status = exif.withUnsafeBufferPointer { ccodecs_encoder_append_exif(handle, $0.baseAddress, $0.count) }
+    if status != CCODECS_UNSUPPORTED { try check(status) }
+  }
+
   /// Ends the picture, all rows of which were written.
   package mutating func finish() throws(CodecError) {
     try check(ccodecs_encoder_finish(handle))

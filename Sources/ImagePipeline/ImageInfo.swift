@@ -2,7 +2,7 @@ internal import ImageCodecs
 
 /// A picture's properties as a person sees it: width and height are those after orientation.
 package struct ImageInfo: Sendable, Hashable {
-  /// `jpeg`, `png`, `webp`, `gif`, `bmp`, `tga`, `psd`, `pnm`, `hdr`, `tiff`, `avif`, `heic` or `jxl`.
+  /// `jpeg`, `png`, `webp`, `gif`, `bmp`, `tga`, `psd`, `pnm`, `hdr`, `ico`, `tiff`, `avif`, `heic` or `jxl`.
   package var format: String
   package var size: PixelSize
   /// The EXIF orientation as stored, 1 to 8.

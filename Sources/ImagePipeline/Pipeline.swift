@@ -137,7 +137,8 @@ package struct Pipeline: ~Copyable {
     try pad.finish { (padded) throws(PipelineError) in
       try encode.push(padded, output)
     }
-    try encode.finish(cancellation, output)
+    let isLate = plan.keepsCopyright && plan.encoder.exif.isEmpty
+    try encode.finish(lateRights: isLate ? decode.rights : [], cancellation, output)
     encode.meter.end(began)
     settle()
     encode.finishSpan(peakMemory: budget.peak)

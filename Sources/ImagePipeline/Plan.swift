@@ -30,6 +30,8 @@ package struct Plan: Sendable, Hashable {
   package let background: Color
   /// A file that ends early is given as far as it goes.
   let toleratesTruncation: Bool
+  /// Artist and copyright go into the result, and may be found behind the picture's rows.
+  let keepsCopyright: Bool
   /// What is done to the result's rows; empty when the picture stays as it is.
   package let filters: FilterChain
   /// What filters are given: RGB, with alpha when the picture has it; without filters, what the encoder takes.
@@ -73,6 +75,7 @@ package struct Plan: Sendable, Hashable {
     self.decodeScale = decodeScale
     background = configuration.background ?? .white
     toleratesTruncation = configuration.tolerateTruncation ?? false
+    keepsCopyright = configuration.metadata == .keepCopyright
     filters = FilterChain(try Filter.resolve(configuration.filters ?? []))
     let (chain, colorFormat) = (filters, header.hasAlpha ? PixelFormat.rgba8 : .rgb8)
     // A gray profile makes grays of grays: those need no other format.

@@ -26,6 +26,7 @@ tga TGA tga
 psd PSD psd
 pnm PNM pbm pgm ppm pnm pam
 hdr HDR hdr
+ico ICO ico
 rewrite-jpeg JPEG jpg jpeg mpo
 rewrite-png PNG png
 rewrite-webp WEBP webp"

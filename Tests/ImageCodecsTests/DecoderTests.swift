@@ -79,7 +79,7 @@ struct DecoderTests {
 
   /// Bytes at the end that hold no part of the picture: the end-of-image marker of a baseline JPEG, GIF's end code and
   /// trailer and the frames after its first, the end mark of a run-length coded BMP, TGA's trailer, the values of
-  /// TIFF's last tags and what pads a Group 4 row, the last digits of a text, RIFF's padding.
+  /// TIFF's last tags and what pads a Group 4 row, an icon's mask, the last digits of a text, RIFF's padding.
   private static func inessentialByteCount(name: String, byteCount: Int) -> Int {
     switch name.split(separator: ".").last {
     case "jpg" where !name.contains("progressive"): 2
@@ -87,6 +87,7 @@ struct DecoderTests {
     case "tga": 27
     case "bmp" where name == "rle8.bmp": 2
     case "tiff": 4
+    case "ico" where name == "icon-bitmap.ico": 8 * 29  // its mask, which alpha makes idle
     case "ppm" where name == "text.ppm": 4
     default: 1
     }
@@ -187,6 +188,23 @@ struct DecoderTests {
       let error = #expect(throws: CodecError.self) { _ = try Pixels.decode(Fixture.bytes(name), limits: limits) }
       #expect(error?.code == .limitExceeded)
       #expect(error?.message.contains("1000") == true)
+    }
+  }
+
+  @Test("refuse a file that is far too small for what its header claims, before anything is allocated for it")
+  func contradictedSize() throws {
+    func bigEndian(_ value: Int) -> [UInt8] { Container.bigEndian(value, byteCount: 4) }
+    let side = 9000
+    let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
+    // Interlaced: the bitmap would be held.
+    let header = Container.pngChunk("IHDR", bigEndian(side) + bigEndian(side) + [8, 6, 0, 0, 1])
+    let data = Container.pngChunk("IDAT", Container.stored([UInt8](repeating: 0, count: 400)))
+    let text = Array("P6\n\(side) \(side)\n255\n".utf8) + [UInt8](repeating: 7, count: 100)
+    for bytes in [signature + header + data + Container.pngChunk("IEND", []), text] {
+      let budget = PictureBudget(limit: 1 << 30)
+      let error = #expect(throws: CodecError.self) { _ = try Pixels.decode(bytes, budget: budget) }
+      #expect(error?.code == .truncated && error?.message.contains("\(side)x\(side)") == true)
+      #expect(budget.peak < 1 << 18)
     }
   }
 

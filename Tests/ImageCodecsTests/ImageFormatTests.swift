@@ -10,6 +10,7 @@ struct ImageFormatTests {
     let byExtension: [String: ImageFormat] = [
       "jpg": .jpeg, "png": .png, "webp": .webp, "gif": .gif, "bmp": .bmp, "tga": .tga, "psd": .psd, "ppm": .pnm,
       "pgm": .pnm, "pbm": .pnm, "pam": .pnm, "hdr": .hdr, "tiff": .tiff, "avif": .avif, "heic": .heic, "jxl": .jxl,
+      "ico": .ico,
     ]
     let suffix = try #require(name.split(separator: ".").last.map(String.init))
     #expect(ImageFormat.sniff(bytes.span.bytes) == byExtension[suffix])

@@ -125,6 +125,28 @@ struct MetadataTests {
     }
   }
 
+  @Test("what a PNG says behind its data is kept where the result can have it there: in a PNG")
+  func lateTexts() throws {
+    let png = Fixture.bytes("photo.png")
+    let late: [(String, [UInt8])] = [
+      ("tEXt", Array("Copyright\0Anna Beispiel".utf8)), ("eXIf", Self.exif(isBig: true)),
+    ]
+    for (type, body) in late {
+      let bytes = png.dropLast(12) + Container.pngChunk(type, body) + png.suffix(12)
+      for (format, isKept) in [(OutputFormat.png, true), (.jpeg, false)] {
+        let kept = ProcessingConfiguration(maxWidth: 60, preferredFormat: format, metadata: .keepCopyright)
+        let result = try process(Array(bytes), kept)
+        #expect(Self.holds(result.bytes, "Anna Beispiel\0") == isKept, "\(type) in \(format)")
+        #expect(result.report.input.orientation == 1 && !Self.holds(result.bytes, "Kamera"))
+        #expect(try process(Array(bytes), kept, windowByteCount: 7).bytes == result.bytes)
+        let again = try process(result.bytes, kept)
+        #expect(Self.holds(again.bytes, "Anna Beispiel\0") == isKept && again.report.warnings.isEmpty)
+        let stripped = ProcessingConfiguration(maxWidth: 60, preferredFormat: format)
+        #expect(!Self.holds(try process(Array(bytes), stripped).bytes, "Anna"))
+      }
+    }
+  }
+
   @Test("long texts are cut, short ones fit their entry, broken blocks do no harm", arguments: formats)
   func lengths(format: OutputFormat) throws {
     let kept = ProcessingConfiguration(maxWidth: 8, preferredFormat: format, metadata: .keepCopyright)

@@ -319,6 +319,12 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   return status;
 }
 
+/// Runs may leave out what is not painted.
+static uint64_t least_bytes(const ccodecs_decoder *base) {
+  const bmp_decoder *d = (const bmp_decoder *)base;
+  return is_run_length(d) ? 0 : (uint64_t)d->stored_bytes * base->header.height;
+}
+
 static ccodecs_status estimate(
     const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
   (void)options;
@@ -545,6 +551,7 @@ ccodecs_decoder *ccodecs_bmp_decoder_create(const ccodecs_limits *limits, ccodec
   static const ccodecs_decoder_methods methods = {
       .read_header = read_header,
       .estimate = estimate,
+      .least_bytes = least_bytes,
       .start = start,
       .read_rows = read_rows,
       .destroy = destroy,

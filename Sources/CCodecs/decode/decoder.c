@@ -95,6 +95,9 @@ ccodecs_status ccodecs_decoder_create(
   case CCODECS_FORMAT_HDR:
     *decoder = ccodecs_hdr_decoder_create(limits, budget);
     break;
+  case CCODECS_FORMAT_ICO:
+    *decoder = ccodecs_ico_decoder_create(limits, budget);
+    break;
 #ifdef CCODECS_TIFF
   case CCODECS_FORMAT_TIFF:
     *decoder = ccodecs_tiff_decoder_create(limits, budget);
@@ -179,6 +182,8 @@ ccodecs_status ccodecs_decoder_read_header(ccodecs_decoder *decoder, ccodecs_inp
   }
   if (status == CCODECS_OK) {
     decoder->state = CCODECS_STATE_READY;
+    decoder->is_whole = input->is_last;
+    decoder->rest_bytes = input->count;
   }
   return leave(decoder, status);
 }
@@ -237,6 +242,19 @@ ccodecs_status ccodecs_decoder_estimate(
   return status;
 }
 
+/// Refuses a file, all of which is known, that can't hold the picture that its header claims.
+static ccodecs_status check_size(ccodecs_decoder *decoder) {
+  const bool is_known = decoder->is_whole && decoder->methods->least_bytes != NULL;
+  const uint64_t least = is_known ? decoder->methods->least_bytes(decoder) : 0;
+  if (least <= decoder->rest_bytes || decoder->tolerates_truncation) {
+    return CCODECS_OK;
+  }
+  return ccodecs_decoder_fail(
+      decoder, CCODECS_TRUNCATED, "its header claims %ux%u pixels, which take %llu bytes at least, and %llu follow",
+      decoder->header.width, decoder->header.height, (unsigned long long)least,
+      (unsigned long long)decoder->rest_bytes);
+}
+
 ccodecs_status ccodecs_decoder_start(
     ccodecs_decoder *decoder, const ccodecs_decode_options *options, ccodecs_layout *layout) {
   memset(layout, 0, sizeof *layout);
@@ -248,7 +266,8 @@ ccodecs_status ccodecs_decoder_start(
     return ccodecs_decoder_fail(decoder, CCODECS_MISUSE, "the decoder has no scale %u/8", options->scale_eighths);
   }
   decoder->tolerates_truncation = options->tolerates_truncation;
-  status = decoder->methods->start(decoder, options, layout);
+  status = check_size(decoder);
+  status = status == CCODECS_OK ? decoder->methods->start(decoder, options, layout) : status;
   if (status == CCODECS_OK) {
     decoder->state = CCODECS_STATE_ROWS;
     decoder->layout = *layout;

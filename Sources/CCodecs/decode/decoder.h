@@ -9,6 +9,9 @@
 typedef struct ccodecs_decoder_methods {
   ccodecs_status (*read_header)(ccodecs_decoder *decoder, ccodecs_input *input);
   uint8_t (*scales)(const ccodecs_decoder *decoder); ///< NULL where there is nothing but 8/8.
+  /// The fewest bytes behind the header that hold its picture, or fewer; NULL where few bytes may stand for any number of
+  /// pixels. Legal after read_header.
+  uint64_t (*least_bytes)(const ccodecs_decoder *decoder);
   ccodecs_status (*estimate)(
       const ccodecs_decoder *decoder, const ccodecs_decode_options *options, uint64_t *byte_count);
   ccodecs_status (*start)(ccodecs_decoder *decoder, const ccodecs_decode_options *options, ccodecs_layout *layout);
@@ -36,6 +39,8 @@ struct ccodecs_decoder {
   ccodecs_bytes artist;   ///< As CCODECS_RIGHTS_TEXT_MOST says, without a zero at the end.
   ccodecs_bytes copyright;
   bool tolerates_truncation;
+  bool is_whole;          ///< When the header was read, the file's end was in the window, and
+  size_t rest_bytes;      ///< this many bytes stood before it.
   bool is_filling;        ///< The input ended; gray is given for what is missing.
   ccodecs_layout layout;
   uint32_t rows_left[CCODECS_MAX_PLANES];
@@ -63,6 +68,7 @@ ccodecs_decoder *ccodecs_bmp_decoder_create(const ccodecs_limits *limits, ccodec
 ccodecs_decoder *ccodecs_tga_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
 ccodecs_decoder *ccodecs_pnm_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
 ccodecs_decoder *ccodecs_hdr_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
+ccodecs_decoder *ccodecs_ico_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
 #ifdef CCODECS_TIFF
 ccodecs_decoder *ccodecs_tiff_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
 #endif

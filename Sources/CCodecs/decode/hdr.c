@@ -139,6 +139,10 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   return CCODECS_OK;
 }
 
+static uint64_t least_bytes(const ccodecs_decoder *base) {
+  return 4 * (uint64_t)base->header.height; // a pixel, or the head of a coded row
+}
+
 static ccodecs_status estimate(
     const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
   (void)options;
@@ -293,6 +297,7 @@ ccodecs_decoder *ccodecs_hdr_decoder_create(const ccodecs_limits *limits, ccodec
   static const ccodecs_decoder_methods methods = {
       .read_header = read_header,
       .estimate = estimate,
+      .least_bytes = least_bytes,
       .start = start,
       .read_rows = read_rows,
       .destroy = destroy,

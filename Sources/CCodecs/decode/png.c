@@ -156,7 +156,8 @@ static bool read_metadata(png_decoder *d) {
     header->warnings |= header->frame_count > 1 ? CCODECS_WARNING_FIRST_FRAME : 0;
   } else if (is_type(d, "eXIf")) {
     bool is_broken;
-    header->orientation = ccodecs_exif_orientation(d->body, d->body_count, &is_broken);
+    const uint8_t orientation = ccodecs_exif_orientation(d->body, d->body_count, &is_broken);
+    header->orientation = d->has_data ? header->orientation : orientation; // rows were given already
     header->warnings |= is_broken ? CCODECS_WARNING_BAD_EXIF : 0;
     const bool has_room = ccodecs_exif_keep_rights(&d->base, d->body, d->body_count);
     d->has_exif = d->base.artist.count + d->base.copyright.count > 0;
@@ -242,11 +243,11 @@ static ccodecs_status read_chunk(png_decoder *d) {
 /// Whether a chunk's body is held and read. IDAT goes its own way.
 static bool is_held(const png_decoder *d) {
   const bool is_color = is_type(d, "sRGB") || is_type(d, "gAMA") || is_type(d, "cHRM");
-  const bool is_metadata = is_color || is_type(d, "tRNS") || is_type(d, "eXIf") || is_type(d, "acTL") ||
-                           is_type(d, "tEXt") || is_type(d, "iTXt");
+  const bool is_rights = is_type(d, "eXIf") || is_type(d, "tEXt") || is_type(d, "iTXt");
+  const bool is_metadata = is_color || is_rights || is_type(d, "tRNS") || is_type(d, "acTL");
   const bool is_profile = is_type(d, "iCCP") && d->body_left <= CCODECS_PROFILE_BYTES_MOST;
   const bool is_small = is_metadata && d->body_left <= largest_metadata;
-  return is_type(d, "IHDR") || is_type(d, "PLTE") || ((is_small || is_profile) && !d->has_data);
+  return is_type(d, "IHDR") || is_type(d, "PLTE") || ((is_small || is_profile) && (!d->has_data || is_rights));
 }
 
 /// What order and length forbid. CCODECS_OK, or the failure.
@@ -409,10 +410,18 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   return CCODECS_NEEDS_INPUT;
 }
 
+/// Deflate makes no more than 1032 bytes of one. An interlaced picture's rows have more filter bytes.
+static uint64_t least_bytes(const ccodecs_decoder *base) {
+  const uint64_t row = ((uint64_t)base->header.width * ((const png_decoder *)base)->stored_bits + 7) / 8 + 1;
+  return row * base->header.height / 1032;
+}
+
 static ccodecs_status estimate(
     const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
   (void)options;
-  *byte_count = ccodecs_png_rows_estimate((const png_decoder *)base) + 128;
+  // A chunk behind the data, and the texts that are kept of it.
+  const uint64_t metadata = largest_metadata + 4 * (CCODECS_RIGHTS_TEXT_MOST + 1) + 4 * 128;
+  *byte_count = ccodecs_png_rows_estimate((const png_decoder *)base) + metadata;
   return CCODECS_OK;
 }
 
@@ -468,6 +477,7 @@ ccodecs_decoder *ccodecs_png_decoder_create(const ccodecs_limits *limits, ccodec
   static const ccodecs_decoder_methods methods = {
       .read_header = read_header,
       .estimate = estimate,
+      .least_bytes = least_bytes,
       .start = start,
       .read_rows = read_rows,
       .destroy = destroy,

@@ -185,6 +185,12 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   return status;
 }
 
+static uint64_t least_bytes(const ccodecs_decoder *base) {
+  const pnm_decoder *d = (const pnm_decoder *)base;
+  const uint64_t samples = (uint64_t)base->header.width * d->samples;
+  return (d->is_text ? samples : d->stored_bytes) * base->header.height;
+}
+
 static ccodecs_status estimate(
     const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
   (void)options;
@@ -334,6 +340,7 @@ ccodecs_decoder *ccodecs_pnm_decoder_create(const ccodecs_limits *limits, ccodec
   static const ccodecs_decoder_methods methods = {
       .read_header = read_header,
       .estimate = estimate,
+      .least_bytes = least_bytes,
       .start = start,
       .read_rows = read_rows,
       .destroy = destroy,

@@ -170,6 +170,13 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   return status;
 }
 
+/// A packet is of 128 pixels at most.
+static uint64_t least_bytes(const ccodecs_decoder *base) {
+  const tga_decoder *d = (const tga_decoder *)base;
+  const uint64_t pixels = (uint64_t)base->header.width * base->header.height;
+  return d->is_run_length ? pixels / 128 * (1 + d->pixel_bytes) : (uint64_t)d->stored_bytes * base->header.height;
+}
+
 static ccodecs_status estimate(
     const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
   (void)options;
@@ -273,6 +280,7 @@ ccodecs_decoder *ccodecs_tga_decoder_create(const ccodecs_limits *limits, ccodec
   static const ccodecs_decoder_methods methods = {
       .read_header = read_header,
       .estimate = estimate,
+      .least_bytes = least_bytes,
       .start = start,
       .read_rows = read_rows,
       .destroy = destroy,

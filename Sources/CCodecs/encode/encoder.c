@@ -192,6 +192,23 @@ ccodecs_status ccodecs_encoder_write(ccodecs_encoder *encoder, const ccodecs_row
   return leave(encoder, encoder->methods->write(encoder, rows));
 }
 
+ccodecs_status ccodecs_encoder_append_exif(ccodecs_encoder *encoder, const uint8_t *exif, size_t count) {
+  if (encoder->failure != CCODECS_OK) {
+    return encoder->failure;
+  }
+  const bool fits = encoder->methods->append_exif != NULL && encoder->options.exif_count == 0 && !encoder->is_finished;
+  if (!fits || count == 0 || count > EXIF_BYTES_MOST) {
+    return CCODECS_UNSUPPORTED;
+  }
+  for (uint32_t i = 0; i < ccodecs_encoder_plane_count(&encoder->options); i++) {
+    if (encoder->rows_left[i] > 0) {
+      return ccodecs_encoder_fail(encoder, CCODECS_MISUSE, "the picture lacks rows");
+    }
+  }
+  encoder->options.exif_count = count;
+  return leave(encoder, encoder->methods->append_exif(encoder, exif, count));
+}
+
 ccodecs_status ccodecs_encoder_finish(ccodecs_encoder *encoder) {
   if (encoder->failure != CCODECS_OK) {
     return encoder->failure;

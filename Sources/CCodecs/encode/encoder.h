@@ -8,6 +8,8 @@
 /// One encoder's functions. None is called after a failure: encoder.c sees to it.
 typedef struct ccodecs_encoder_methods {
   ccodecs_status (*write)(ccodecs_encoder *encoder, const ccodecs_rows *rows);
+  /// After the last row; NULL where metadata stands before the rows.
+  ccodecs_status (*append_exif)(ccodecs_encoder *encoder, const uint8_t *exif, size_t count);
   ccodecs_status (*finish)(ccodecs_encoder *encoder);
   void (*destroy)(ccodecs_encoder *encoder); ///< Frees everything, the encoder itself included.
 } ccodecs_encoder_methods;

@@ -150,15 +150,29 @@ static ccodecs_status write_rows(ccodecs_encoder *base, const ccodecs_rows *rows
   return CCODECS_OK;
 }
 
-static ccodecs_status finish(ccodecs_encoder *base) {
-  png_encoder *e = (png_encoder *)base;
+/// Ends the picture's data, a held picture's with all of it.
+static ccodecs_status end_data(png_encoder *e) {
+  if (e->has_ended) {
+    return CCODECS_OK;
+  }
+  e->has_ended = true;
   ccodecs_status status = e->held != NULL ? ccodecs_png_write_held(e) : CCODECS_OK;
   if (status == CCODECS_OK) {
     status = compress_bytes(e, NULL, 0, true);
   }
-  if (status == CCODECS_OK) {
-    status = flush_chunk(e);
-  }
+  return status == CCODECS_OK ? flush_chunk(e) : status;
+}
+
+/// eXIf may stand on either side of the data (PNG specification, third edition, section 5.6).
+static ccodecs_status append_exif(ccodecs_encoder *base, const uint8_t *exif, size_t count) {
+  png_encoder *e = (png_encoder *)base;
+  const ccodecs_status status = end_data(e);
+  return status == CCODECS_OK ? ccodecs_png_write_chunk(e, "eXIf", exif, count) : status;
+}
+
+static ccodecs_status finish(ccodecs_encoder *base) {
+  png_encoder *e = (png_encoder *)base;
+  const ccodecs_status status = end_data(e);
   return status == CCODECS_OK ? ccodecs_png_write_chunk(e, "IEND", NULL, 0) : status;
 }
 
@@ -218,7 +232,8 @@ uint64_t ccodecs_png_encoder_estimate(const ccodecs_encode_options *options) {
 }
 
 ccodecs_encoder *ccodecs_png_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget) {
-  static const ccodecs_encoder_methods methods = {.write = write_rows, .finish = finish, .destroy = destroy};
+  static const ccodecs_encoder_methods methods = {
+      .write = write_rows, .append_exif = append_exif, .finish = finish, .destroy = destroy};
   png_encoder *e = ccodecs_allocate(budget, sizeof *e);
   if (e == NULL) {
     return NULL;

@@ -27,6 +27,7 @@ typedef struct png_encoder {
   bool has_slow;
   uint8_t *chunk;            ///< Compressed bytes that are not in a chunk yet.
   size_t chunk_count;
+  bool has_ended;            ///< All of the data is in chunks.
   ccodecs_bytes exif;
   uint8_t *held;             ///< The picture, where it must be there before any of it is written; else NULL.
   uint32_t held_row_count;

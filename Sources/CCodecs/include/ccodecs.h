@@ -86,6 +86,7 @@ typedef enum ccodecs_format {
   CCODECS_FORMAT_PSD = 7,
   CCODECS_FORMAT_PNM = 8,
   CCODECS_FORMAT_HDR = 9,
+  CCODECS_FORMAT_ICO = 10,
   // Decoded where they were built in: CCODECS_TIFF, CCODECS_HEIF (AVIF and HEIC), CCODECS_JXL.
   CCODECS_FORMAT_TIFF = 64,
   CCODECS_FORMAT_AVIF = 65,
@@ -93,8 +94,7 @@ typedef enum ccodecs_format {
   CCODECS_FORMAT_JXL = 67,
   // Recognised by their first bytes so that a refusal can name them; there is no decoder.
   CCODECS_FORMAT_JPEG2000 = 68,
-  CCODECS_FORMAT_ICO = 69,
-  CCODECS_FORMAT_QOI = 70,
+  CCODECS_FORMAT_QOI = 69,
 } ccodecs_format;
 
 /// How many first bytes settle every format.
@@ -275,8 +275,8 @@ void ccodecs_decoder_profile(const ccodecs_decoder *decoder, const uint8_t **byt
 #define CCODECS_RIGHTS_BYTES_MOST 8320
 
 /// Writes who made the picture and whose it is as an EXIF block (TIFF) of nothing else: Artist and Copyright, from the
-/// picture's EXIF, or from what a PNG says before its data in tEXt and iTXt chunks as Author and Copyright. Each is cut
-/// to 4 KiB. The block's size; 0 when the picture says neither. Legal after read_header.
+/// picture's EXIF, or from what a PNG says in tEXt and iTXt chunks as Author and Copyright. Each is cut to 4 KiB. The
+/// block's size; 0 when the picture says neither. Legal after read_header; of a PNG there may be more after the last row.
 size_t ccodecs_decoder_rights(const ccodecs_decoder *decoder, uint8_t block[CCODECS_RIGHTS_BYTES_MOST]);
 
 /// The scales that start takes: bit N-1 set means N/8. Legal after read_header.
@@ -393,6 +393,11 @@ uint64_t ccodecs_encoder_largest(const ccodecs_encode_options *options);
 
 /// Takes rows, top to bottom; `rows` is borrowed for the call. Planes may come with different counts in one call.
 ccodecs_status ccodecs_encoder_write(ccodecs_encoder *encoder, const ccodecs_rows *rows);
+
+/// Gives the result an EXIF block after its last row, before it is finished: at most 65527 bytes, borrowed for the call. CCODECS_UNSUPPORTED,
+/// and no failure, where it would have to stand before what was written, as in all formats but PNG, or where the options
+/// had one.
+ccodecs_status ccodecs_encoder_append_exif(ccodecs_encoder *encoder, const uint8_t *exif, size_t count);
 
 /// Ends the picture. CCODECS_MISUSE when rows are missing.
 ccodecs_status ccodecs_encoder_finish(ccodecs_encoder *encoder);

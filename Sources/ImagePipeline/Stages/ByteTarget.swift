@@ -12,7 +12,7 @@ struct ByteTarget {
 
   private let limit: ByteLimit
   private let budget: PictureBudget
-  private let first: EncoderOptions
+  private var first: EncoderOptions
   private let picture: HeldPicture?
   private var trial: CompressedBytes
   private var best: Result?
@@ -35,10 +35,14 @@ struct ByteTarget {
   mutating func collect(_ bytes: RawSpan) throws(PipelineError) { try trial.append(bytes) }
 
   /// The best result, once the first trial is over.
+  /// - `lateRights`: what was put behind the rows of the first, where its format can have it there.
   /// - `buffer`: what encoders are read into.
   /// - Throws: `limitExceeded` naming the fewest bytes that were reached, `cancelled`.
-  mutating func settle(_ buffer: PixelBuffer, _ cancellation: Cancellation) throws(PipelineError) -> Result {
+  mutating func settle(
+    lateRights: [UInt8], _ buffer: PixelBuffer, _ cancellation: Cancellation
+  ) throws(PipelineError) -> Result {
     note(first)
+    if first.format == .png, !lateRights.isEmpty { first.exif = lateRights }
     if let best { return best }
     let quality = first.isLossy ? try searchQuality(buffer, cancellation) : first.quality
     if best == nil, limit.allowsSmaller { try searchSize(quality: quality, buffer, cancellation) }

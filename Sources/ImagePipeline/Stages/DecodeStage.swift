@@ -61,6 +61,9 @@ struct DecodeStage: ~Copyable {
     try decoder.withStrip(body)
   }
 
+  /// Artist and copyright, as far as they are known by now.
+  var rights: [UInt8] { decoder.header.rights }
+
   var warnings: [String] { decoder.header.warnings.map(\.rawValue) }
 
   mutating func finish() {

@@ -65,11 +65,17 @@ struct EncodeStage: ~Copyable {
   }
 
   /// Ends the result and hands out the rest.
-  mutating func finish(_ cancellation: Cancellation, _ output: (RawSpan) -> Void) throws(PipelineError) {
-    do { try encoder?.finish() } catch { throw PipelineError(error) }
+  /// - `lateRights`: artist and copyright that were found after the result was begun without them.
+  mutating func finish(
+    lateRights: [UInt8], _ cancellation: Cancellation, _ output: (RawSpan) -> Void
+  ) throws(PipelineError) {
+    do {
+      if !lateRights.isEmpty { try encoder?.append(exif: lateRights) }
+      try encoder?.finish()
+    } catch { throw PipelineError(error) }
     try drain(output)
     encoder = nil
-    guard let result = try target?.settle(buffer, cancellation) else { return }
+    guard let result = try target?.settle(lateRights: lateRights, buffer, cancellation) else { return }
     target = nil
     options = result.options
     outputByteCount = result.bytes.byteCount
