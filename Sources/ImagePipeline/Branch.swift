@@ -81,7 +81,7 @@ final class Branch {
     try pad.finish { (padded) throws(PipelineError) in
       try encode.push(padded, output)
     }
-    try encode.finish(lateRights: lateRights, output)
+    try encode.finish(lateRights: lateRights, cancellation, output)
     encode.meter.end(began)
   }
 
@@ -95,9 +95,13 @@ final class Branch {
     timings.resize = resize.meter.busy
     timings.filter = filter.meter.busy
     timings.encode = encode.meter.busy
+    var output = ImageInfo(plan)
+    output.size = PixelSize(width: encode.options.width, height: encode.options.height)
+    let smaller = "the result was made \(output.size) instead of \(plan.outputSize), to keep max_bytes"
     return ProcessingReport(
-      input: plan.input, output: ImageInfo(plan), inputByteCount: decode.inputByteCount,
+      input: plan.input, output: output, inputByteCount: decode.inputByteCount,
       outputByteCount: encode.outputByteCount, timings: timings, peakMemoryByteCount: UInt64(budget.peak),
-      warnings: plan.warnings + decode.warnings)
+      warnings: plan.warnings + decode.warnings + (output.size == plan.outputSize ? [] : [smaller]),
+      compressionQuality: encode.options.isLossy ? Double(encode.options.quality) / 100 : nil)
   }
 }

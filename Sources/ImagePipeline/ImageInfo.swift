@@ -58,6 +58,8 @@ package struct ProcessingReport: Sendable, Hashable {
   /// The most bytes that the picture's budget held at once.
   package var peakMemoryByteCount: UInt64
   package var warnings: [String]
+  /// What the result was compressed at, 0 to 1; `nil` where it is lossless.
+  package var compressionQuality: Double?
   /// The picture was not decoded: its compressed data were passed on, or turned without loss.
   package var isPassedThrough = false
 }

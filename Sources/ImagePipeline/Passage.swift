@@ -31,8 +31,7 @@ extension Passage {
     // What a PNG says of its maker behind its data is not known yet; a rewritten file has no place for it any more.
     let hasNoLateRights = configuration.metadata != .keepCopyright || header.format != .png
     guard isAsked, hasNoLateRights, survey.canCopy, plan.encoder.format == header.format, plan.keepsPixels,
-      Self.isPlain(header),
-      Self.isCoarse(survey, beside: plan.encoder)
+      Self.isPlain(header), !plan.encoder.asksForCoding(configuration), Self.isCoarse(survey, beside: plan.encoder)
     else {
       self = .decoded
       return
@@ -57,7 +56,8 @@ extension Passage {
   private static func isCoarse(_ survey: Rewriter.Survey, beside encoder: EncoderOptions) -> Bool {
     switch encoder.format {
     case .png: true
-    case .webp: survey.isLossless ? encoder.quality == 100 : survey.quality <= encoder.quality
+    case .webp where survey.isLossless: encoder.quality == 100 || encoder.webp.isLossless
+    case .webp: survey.quality <= encoder.quality && !encoder.webp.isLossless
     default: survey.quality <= encoder.quality && !(survey.hasFineChroma && encoder.subsampling == .quarter)
     }
   }

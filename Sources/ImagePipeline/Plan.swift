@@ -25,6 +25,8 @@ package struct Plan: Sendable, Hashable {
   /// The picture is decoded at N/8 of its size.
   package let decodeScale: Int
   let encoder: EncoderOptions
+  /// What the result may weigh; `nil` without a limit.
+  let byteLimit: ByteLimit?
   package let background: Color
   /// A file that ends early is given as far as it goes.
   let toleratesTruncation: Bool
@@ -50,6 +52,14 @@ package struct Plan: Sendable, Hashable {
 
   /// The size of the result before it is turned upright and padded.
   package var storedOutputSize: PixelSize { framing.pictureSize.turned(by: orientation) }
+
+  /// Samples of the result's chroma planes for each of luma, before it is turned upright.
+  var storedChromaScale: (horizontal: Double, vertical: Double) {
+    let subsampling = encoder.subsampling
+    return orientation.swapsAxes
+      ? (subsampling.verticalScale, subsampling.horizontalScale)
+      : (subsampling.horizontalScale, subsampling.verticalScale)
+  }
 
   init(
     header: ImageHeader, orientation: Orientation, framing: Framing, decodeScale: Int, decodeByteCount: UInt64,
@@ -80,7 +90,12 @@ package struct Plan: Sendable, Hashable {
     profileFormat =
       header.profileByteCount == 0
       ? filterFormat : header.colorSpace.isInk ? .cmyk8 : header.isDeep ? filterFormat.deep : filterFormat
-    let encodeByteCount = try withCodecErrors { () throws(CodecError) in try encoderOptions.estimatedByteCount() }
+    byteLimit = ByteLimit(configuration, encoder: encoderOptions)
+    let limit = byteLimit
+    let encodeByteCount = try withCodecErrors { () throws(CodecError) in
+      guard let limit else { return try encoderOptions.estimatedByteCount() }
+      return try limit.estimatedByteCount(encoder: encoderOptions)
+    }
     let filterByteCount = FilterStage.estimatedByteCount(
       chain, size: framing.pictureSize.turned(by: orientation), format: colorFormat)
     workingSetByteCount =
@@ -107,8 +122,9 @@ package struct Plan: Sendable, Hashable {
     var options = EncoderOptions(
       format: format, width: outputSize.width, height: outputSize.height,
       pixelFormat: colorFormat.map { format == .jpeg ? .rgb8 : $0 } ?? pixelFormat(of: format, header: header),
-      subsampling: quality < 0.9 ? .quarter : .none,
+      subsampling: quality < Double(EncoderOptions.leastQualityOfFullChroma) / 100 ? .quarter : .full,
       quality: max(1, Int((quality * 100).rounded())))
+    options.apply(configuration)
     if configuration.metadata == .keepCopyright { options.exif = header.rights }
     return options
   }

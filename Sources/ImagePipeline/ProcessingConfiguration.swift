@@ -120,6 +120,13 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   ///
   /// Default: none.
   package var filters: [Filter]?
+  /// Whether a result that does not keep `maxBytes` otherwise may become smaller than its bounds.
+  ///
+  /// Default: no.
+  package var allowSmallerDimensions: Bool?
+  package var jpeg: JPEGOptions?
+  package var png: PNGOptions?
+  package var webp: WebPOptions?
 
   package init(
     maxWidth: Int? = nil, maxHeight: Int? = nil, compressionQuality: Double? = nil, scaleFactor: Double? = nil,
@@ -127,7 +134,8 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     gravity: Gravity? = nil, focusPoint: Point? = nil, crop: Crop? = nil, pad: Bool? = nil, rotation: Int? = nil,
     flipHorizontal: Bool? = nil, flipVertical: Bool? = nil, background: Color? = nil, maxBytes: UInt64? = nil,
     metadata: MetadataPolicy? = nil, tolerateTruncation: Bool? = nil, alwaysEncode: Bool? = nil,
-    filters: [Filter]? = nil
+    filters: [Filter]? = nil, allowSmallerDimensions: Bool? = nil, jpeg: JPEGOptions? = nil, png: PNGOptions? = nil,
+    webp: WebPOptions? = nil
   ) {
     self.maxWidth = maxWidth
     self.maxHeight = maxHeight
@@ -149,6 +157,10 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     self.tolerateTruncation = tolerateTruncation
     self.alwaysEncode = alwaysEncode
     self.filters = filters
+    self.allowSmallerDimensions = allowSmallerDimensions
+    self.jpeg = jpeg
+    self.png = png
+    self.webp = webp
   }
 
   /// This configuration with the set fields of `overrides` in place of its own.
@@ -177,6 +189,10 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     override(\.tolerateTruncation)
     override(\.alwaysEncode)
     override(\.filters)
+    override(\.allowSmallerDimensions)
+    merged.jpeg = overrides.jpeg.map { (jpeg ?? JPEGOptions()).overridden(by: $0) } ?? jpeg
+    merged.png = overrides.png.map { (png ?? PNGOptions()).overridden(by: $0) } ?? png
+    merged.webp = overrides.webp.map { (webp ?? WebPOptions()).overridden(by: $0) } ?? webp
     return merged
   }
 }
@@ -211,10 +227,12 @@ extension ProcessingConfiguration {
         .invalidField, "rotation is \(rotation); it must be 0, 90, 180 or 270", field: "rotation")
     }
     _ = try Filter.resolve(filters ?? [])
-    if maxBytes != nil {
-      throw PipelineError(
-        .unservedField, "max_bytes is not served by this version of the worker", field: "max_bytes")
+    if maxBytes == 0 {
+      throw PipelineError(.invalidField, "max_bytes is 0; it must be at least 1", field: "max_bytes")
     }
+    try jpeg?.validate()
+    try png?.validate()
+    try webp?.validate()
   }
 
   private static func check(_ bound: Int?, _ field: String) throws(PipelineError) {

@@ -4,12 +4,9 @@ internal import WorkerProtocol
 
 extension ProcessingConfiguration {
   /// The configuration of a request.
-  ///
-  /// Ranges are not checked here but in `validate`.
-  /// - Throws: `unservedField` naming a field that this version does not serve, `invalidField` for a value that has no
-  ///   meaning.
+  /// - Throws: `invalidField` for a value that is out of range or has no meaning, `unservedField` for one that this
+  ///   build can't serve.
   init(_ wire: Imageworker_V1_ProcessingConfiguration) throws(PipelineError) {
-    try Self.refuseUnserved(wire)
     self.init(
       maxWidth: wire.hasMaxWidth ? Int(wire.maxWidth) : nil,
       maxHeight: wire.hasMaxHeight ? Int(wire.maxHeight) : nil,
@@ -30,17 +27,13 @@ extension ProcessingConfiguration {
       metadata: wire.hasMetadata ? try MetadataPolicy.read(wire.metadata) : nil,
       tolerateTruncation: wire.hasTolerateTruncation ? wire.tolerateTruncation : nil,
       alwaysEncode: wire.hasAlwaysEncode ? wire.alwaysEncode : nil,
-      filters: wire.filters.isEmpty ? nil : wire.filters.map(Filter.init))
+      filters: wire.filters.isEmpty ? nil : wire.filters.map(Filter.init),
+      allowSmallerDimensions: wire.hasAllowSmallerDimensions ? wire.allowSmallerDimensions : nil,
+      jpeg: wire.hasJpeg ? try JPEGOptions(wire.jpeg) : nil,
+      png: wire.hasPng ? try PNGOptions(wire.png) : nil,
+      webp: wire.hasWebp ? WebPOptions(wire.webp) : nil)
     // Checked before the preset is applied, so that a value out of range is named even where another would hide it.
     try validate(partial: true)
-  }
-
-  /// A field that is never looked at would be ignored, which nobody would notice.
-  private static func refuseUnserved(_ wire: Imageworker_V1_ProcessingConfiguration) throws(PipelineError) {
-    let unserved: [(name: String, isSet: Bool)] = [
-      ("jpeg", wire.hasJpeg), ("png", wire.hasPng), ("webp", wire.hasWebp),
-    ]
-    if let field = unserved.first(where: \.isSet)?.name { throw PipelineError(unserved: field) }
   }
 }
 
@@ -133,10 +126,6 @@ extension Imageworker_V1_Filter {
 }
 
 extension PipelineError {
-  fileprivate init(unserved field: String) {
-    self.init(.unservedField, "\(field) is not served by this version of the worker", field: field)
-  }
-
   init(unknownValue value: Int, field: String) {
     self.init(.invalidField, "\(field) has no value \(value)", field: field)
   }
@@ -173,6 +162,10 @@ extension Imageworker_V1_ProcessingConfiguration {
     if let isTolerant = configuration.tolerateTruncation { tolerateTruncation = isTolerant }
     if let isForced = configuration.alwaysEncode { alwaysEncode = isForced }
     filters = (configuration.filters ?? []).map(Imageworker_V1_Filter.init)
+    if let isAllowed = configuration.allowSmallerDimensions { allowSmallerDimensions = isAllowed }
+    if let options = configuration.jpeg { jpeg = Imageworker_V1_JPEGOptions(options) }
+    if let options = configuration.png { png = Imageworker_V1_PNGOptions(options) }
+    if let options = configuration.webp { webp = Imageworker_V1_WebPOptions(options) }
     if let color = configuration.background {
       background.red = UInt32(color.red)
       background.green = UInt32(color.green)

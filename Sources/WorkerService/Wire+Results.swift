@@ -30,6 +30,7 @@ extension Imageworker_V1_ProcessingReport {
     warnings = report.warnings
     passthrough = report.isPassedThrough
     self.traceID = traceID ?? ""
+    if let quality = report.compressionQuality { compressionQuality = quality }
   }
 }
 

@@ -70,6 +70,7 @@ struct Process: AsyncParsableCommand {
     trace?.note("picture", of: input.string, from: began, to: .now)
     return "\(input): \(report.input.format) \(report.input.size), \(report.inputByteCount) bytes"
       + " -> \(destination): \(report.output.size), \(report.outputByteCount) bytes"
+      + (report.compressionQuality.map { configuration.maxBytes == nil ? "" : ", quality \($0)" } ?? "")
       + report.warnings.map { "\n  warning: \($0)" }.joined() + (timings ? "\n" + StageTable(report).text : "")
   }
 }
@@ -88,6 +89,10 @@ struct ConfigurationOptions: ParsableArguments {
   var format: OutputFormat?
   @Flag(help: "Enlarge pictures that are smaller than the bounds.")
   var allowUpscale = false
+  @Option(help: "Most bytes of a result; its quality falls as far as that needs.")
+  var maxBytes: UInt64?
+  @Flag(help: "Make a result smaller than its bounds where it does not keep --max-bytes otherwise.")
+  var allowSmaller = false
   @Flag(help: "Keep the artist and the copyright of the picture's metadata.")
   var keepCopyright = false
   @Flag(help: "Deliver what there is of a picture that ends early.")
@@ -101,13 +106,16 @@ struct ConfigurationOptions: ParsableArguments {
         + "'image-worker filters' lists them.", valueName: "filter"),
     transform: Filter.init(argument:))
   var filters: [Filter] = []
+  @OptionGroup(title: "Options of single formats, without effect on others")
+  var formats: FormatArguments
 
   var configuration: ProcessingConfiguration {
     ProcessingConfiguration(
       maxWidth: maxWidth, maxHeight: maxHeight, compressionQuality: quality, scaleFactor: scaleFactor,
-      preferredFormat: format, allowUpscale: allowUpscale ? true : nil, metadata: keepCopyright ? .keepCopyright : nil,
-      tolerateTruncation: tolerateTruncation ? true : nil, alwaysEncode: alwaysEncode ? true : nil,
-      filters: filters.isEmpty ? nil : filters)
+      preferredFormat: format, allowUpscale: allowUpscale ? true : nil, maxBytes: maxBytes,
+      metadata: keepCopyright ? .keepCopyright : nil, tolerateTruncation: tolerateTruncation ? true : nil,
+      alwaysEncode: alwaysEncode ? true : nil, filters: filters.isEmpty ? nil : filters,
+      allowSmallerDimensions: allowSmaller ? true : nil, jpeg: formats.jpeg, png: formats.png, webp: formats.webp)
   }
 }
 

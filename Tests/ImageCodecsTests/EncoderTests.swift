@@ -66,7 +66,7 @@ struct EncoderTests {
     "write what decodes to the same picture, however the rows are cut",
     arguments: [
       Case(fixture: "photo-420.jpg", format: .jpeg, tolerance: 1),
-      Case(fixture: "photo-444.jpg", format: .jpeg, subsampling: .none, tolerance: 1),
+      Case(fixture: "photo-444.jpg", format: .jpeg, subsampling: .full, tolerance: 1),
       Case(fixture: "photo-odd.jpg", format: .jpeg, tolerance: 1),
       Case(fixture: "photo-gray.jpg", format: .jpeg, tolerance: 1),
       Case(fixture: "photo.png", format: .jpeg, tolerance: 1),

@@ -46,16 +46,33 @@ struct ConfigurationTests {
       ("scale_factor", ProcessingConfiguration(scaleFactor: .infinity)),
       ("max_width", ProcessingConfiguration(maxWidth: 0)), ("max_height", ProcessingConfiguration(maxHeight: 70_000)),
       ("resize_mode", ProcessingConfiguration(maxWidth: 10, resizeMode: .stretch)),
+      ("max_bytes", ProcessingConfiguration(maxBytes: 0)),
+      ("jpeg.restart_rows", ProcessingConfiguration(jpeg: JPEGOptions(restartRows: 65_536))),
+      ("jpeg.restart_rows", ProcessingConfiguration(jpeg: JPEGOptions(restartRows: -1))),
+      ("png.compression_level", ProcessingConfiguration(png: PNGOptions(compressionLevel: 10))),
+      ("png.palette_colors", ProcessingConfiguration(png: PNGOptions(paletteColors: 1))),
+      ("png.palette_colors", ProcessingConfiguration(png: PNGOptions(paletteColors: 257))),
+      ("webp.near_lossless", ProcessingConfiguration(webp: WebPOptions(nearLossless: 101))),
+      ("webp.method", ProcessingConfiguration(webp: WebPOptions(method: 7))),
     ])
   func outOfRange(field: String, configuration: ProcessingConfiguration) {
     let error = #expect(throws: PipelineError.self) { try configuration.validate() }
     #expect(error?.code == .invalidField && error?.field == field)
   }
 
-  @Test("a byte limit is refused as not served, which makes widget refused")
-  func widget() throws {
-    let widget = try PresetCatalog().configuration(named: "widget")
-    let error = #expect(throws: PipelineError.self) { try widget.validate() }
-    #expect(error?.code == .unservedField && error?.field == "max_bytes")
+  @Test("every preset is valid")
+  func presetsAreValid() throws {
+    for preset in PresetCatalog().presets { try preset.configuration.validate() }
+  }
+
+  @Test("options of a format are overridden one by one")
+  func formatOptions() {
+    let preset = ProcessingConfiguration(
+      jpeg: JPEGOptions(isProgressive: true, restartRows: 2), png: PNGOptions(compressionLevel: 9))
+    let merged = preset.overridden(
+      by: ProcessingConfiguration(
+        jpeg: JPEGOptions(chromaSubsampling: .half, restartRows: 0), webp: WebPOptions(method: 0)))
+    #expect(merged.jpeg == JPEGOptions(isProgressive: true, chromaSubsampling: .half, restartRows: 0))
+    #expect(merged.png == PNGOptions(compressionLevel: 9) && merged.webp == WebPOptions(method: 0))
   }
 }

@@ -7,11 +7,10 @@ package func encodedPicture(
 ) throws(CodecError) -> [UInt8] {
   precondition(samples.count == width * height * pixelFormat.pixelByteCount)
   let budget = PictureBudget(limit: 1 << 28)
-  var encoder = try Encoder(
-    options: EncoderOptions(
-      format: format, width: width, height: height, pixelFormat: pixelFormat, subsampling: .none, quality: 100,
-      compressionLevel: 1),
-    budget: budget)
+  var options = EncoderOptions(
+    format: format, width: width, height: height, pixelFormat: pixelFormat, subsampling: .full, quality: 100)
+  options.png.compressionLevel = 1
+  var encoder = try Encoder(options: options, budget: budget)
   let stride = width * pixelFormat.pixelByteCount
   let rows = try PixelBuffer(byteCount: samples.count, budget: budget)
   rows.base.copyMemory(from: samples, byteCount: samples.count)

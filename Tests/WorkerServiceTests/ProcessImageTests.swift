@@ -109,7 +109,7 @@ struct ProcessImageTests {
       BadRequestCase(field: "configuration.preferred_format") { $0.preferredFormat = .UNRECOGNIZED(99) },
       BadRequestCase(field: "configuration.resize_mode") { $0.resizeMode = .stretch },
       BadRequestCase(field: "configuration.resize_mode") { $0.resizeMode = .fill },
-      BadRequestCase(field: "configuration.max_bytes", code: .unimplemented) { $0.maxBytes = 1000 },
+      BadRequestCase(field: "configuration.max_bytes") { $0.maxBytes = 0 },
       BadRequestCase(field: "configuration.crop.height") { $0.crop.width = 1 },
       BadRequestCase(field: "configuration.crop.width") {
         ($0.crop.width, $0.crop.height) = (100_000, 1)
@@ -133,9 +133,13 @@ struct ProcessImageTests {
           }
         ]
       },
-      BadRequestCase(field: "configuration.jpeg", code: .unimplemented) { $0.jpeg.progressive = true },
-      BadRequestCase(field: "configuration.png", code: .unimplemented) { $0.png.interlaced = true },
-      BadRequestCase(field: "configuration.webp", code: .unimplemented) { $0.webp.lossless = true },
+      BadRequestCase(field: "configuration.jpeg.restart_rows") { $0.jpeg.restartRows = 65_536 },
+      BadRequestCase(field: "configuration.jpeg.chroma_subsampling") { $0.jpeg.chromaSubsampling = .UNRECOGNIZED(9) },
+      BadRequestCase(field: "configuration.png.compression_level") { $0.png.compressionLevel = 10 },
+      BadRequestCase(field: "configuration.png.filter") { $0.png.filter = .UNRECOGNIZED(7) },
+      BadRequestCase(field: "configuration.png.palette_colors") { $0.png.paletteColors = 257 },
+      BadRequestCase(field: "configuration.webp.near_lossless") { $0.webp.nearLossless = 101 },
+      BadRequestCase(field: "configuration.webp.method") { $0.webp.method = 7 },
     ])
   func badFields(test: BadRequestCase) async throws {
     try await withWorker { client, _ in
@@ -164,14 +168,28 @@ struct ProcessImageTests {
     }
   }
 
-  @Test("refuses an unknown preset, and widget for its byte limit")
+  @Test("refuses an unknown preset")
   func presets() async throws {
     try await withWorker { client, _ in
       let unknown = await failure { _ = try await client.process(Fixture.bytes("photo.png"), preset: "nope") }
       #expect(unknown?.code == .invalidArgument)
       #expect(unknown?.details.compactMap(\.badRequest).first?.violations.first?.field == "preset")
-      let widget = await failure { _ = try await client.process(Fixture.bytes("photo.png"), preset: "widget") }
-      #expect(widget?.code == .unimplemented && widget?.message.contains("max_bytes") == true)
+    }
+  }
+
+  @Test("keeps a limit of bytes and tells the quality, or refuses with the fewest bytes that were reached")
+  func byteLimit() async throws {
+    try await withWorker { client, environment in
+      let widget = try await client.process(Fixture.bytes("photo.png"), preset: "widget")
+      #expect(widget.report?.compressionQuality == 0.8)
+      let limited = try await client.process(Fixture.bytes("photo-420.jpg")) { $0.maxBytes = 5000 }
+      let report = try #require(limited.report)
+      #expect(limited.bytes.count <= 5000 && report.compressionQuality < 1 && report.hasCompressionQuality)
+      let status = await failure { _ = try await client.process(Fixture.bytes("photo-420.jpg")) { $0.maxBytes = 5 } }
+      #expect(status?.code == .failedPrecondition)
+      let violation = status?.details.compactMap(\.preconditionFailure).first?.violations.first
+      #expect(violation?.subject == "max_bytes" && violation?.description.contains("max_bytes of 5") == true)
+      #expect(environment.memory.used == 0)
     }
   }
 

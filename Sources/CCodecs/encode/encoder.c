@@ -31,16 +31,14 @@ uint32_t ccodecs_encoder_plane_count(const ccodecs_encode_options *options) {
   return options->pixels == CCODECS_PIXELS_YCC8 ? 3 : 1;
 }
 
-static bool is_halved(const ccodecs_encode_options *options, uint32_t plane) {
-  return plane > 0 && options->subsampling == CCODECS_SUBSAMPLING_420;
-}
-
 uint32_t ccodecs_encoder_plane_width(const ccodecs_encode_options *options, uint32_t plane) {
-  return is_halved(options, plane) ? options->width / 2 + (options->width & 1) : options->width;
+  const bool is_halved = plane > 0 && options->subsampling != CCODECS_SUBSAMPLING_444;
+  return is_halved ? options->width / 2 + (options->width & 1) : options->width;
 }
 
 uint32_t ccodecs_encoder_plane_height(const ccodecs_encode_options *options, uint32_t plane) {
-  return is_halved(options, plane) ? options->height / 2 + (options->height & 1) : options->height;
+  const bool is_halved = plane > 0 && options->subsampling == CCODECS_SUBSAMPLING_420;
+  return is_halved ? options->height / 2 + (options->height & 1) : options->height;
 }
 
 uint32_t ccodecs_encoder_channels(const ccodecs_encode_options *options) {
@@ -79,8 +77,18 @@ static bool can_write(ccodecs_format format, ccodecs_pixels pixels) {
 /// What an APP1 segment of JPEG holds.
 enum { EXIF_BYTES_MOST = 65535 - 2 - 6 };
 
+static bool are_valid(const ccodecs_encode_options *options) {
+  const uint16_t palette = options->png.palette_count;
+  return options->width > 0 && options->height > 0 && options->quality >= 1 && options->quality <= 100 &&
+         options->exif_count <= EXIF_BYTES_MOST && options->png.compression_level <= 9 &&
+         options->png.filter <= CCODECS_PNG_FILTER_ADAPTIVE && (palette == 0 || (palette >= 2 && palette <= 256)) &&
+         options->webp.near_lossless <= 100 && options->webp.method <= 6;
+}
+
 static ccodecs_status check(const ccodecs_encode_options *options) {
-  if (!can_write(options->format, options->pixels)) {
+  if (!can_write(options->format, options->pixels) ||
+      (options->format == CCODECS_FORMAT_PNG && options->png.palette_count > 0 && !ccodecs_png_has_palettes()) ||
+      (options->format != CCODECS_FORMAT_JPEG && options->subsampling == CCODECS_SUBSAMPLING_422)) {
     return CCODECS_UNSUPPORTED;
   }
   const uint32_t largest = options->format == CCODECS_FORMAT_JPEG   ? 65500
@@ -90,9 +98,7 @@ static ccodecs_status check(const ccodecs_encode_options *options) {
   if (options->width > largest || options->height > largest) {
     return CCODECS_LIMIT;
   }
-  const bool is_valid = options->width > 0 && options->height > 0 && options->quality >= 1 &&
-                        options->quality <= 100 && options->compression_level <= 9 && options->exif_count <= EXIF_BYTES_MOST;
-  return is_valid ? CCODECS_OK : CCODECS_MISUSE;
+  return are_valid(options) ? CCODECS_OK : CCODECS_MISUSE;
 }
 
 ccodecs_status ccodecs_encoder_create(
@@ -149,6 +155,19 @@ ccodecs_status ccodecs_encoder_estimate(const ccodecs_encode_options *options, u
   }
   *byte_count += 4 * options->exif_count; // it is copied, and pending output grows by half when it grows
   return status;
+}
+
+uint64_t ccodecs_encoder_largest(const ccodecs_encode_options *options) {
+  uint64_t samples = 0;
+  for (uint32_t i = 0; i < ccodecs_encoder_plane_count(options); i++) {
+    samples += (uint64_t)(ccodecs_encoder_plane_width(options, i) + 16) * (ccodecs_encoder_plane_height(options, i) + 16);
+  }
+  const bool is_indexed = options->format == CCODECS_FORMAT_PNG && options->png.palette_count > 0;
+  samples *= is_indexed ? 1 : ccodecs_encoder_channels(options);
+  // Of JPEG and lossy WebP, noise at the best quality takes up to 12 bits a sample. What can't be compressed is stored.
+  const bool is_stored = options->format == CCODECS_FORMAT_PNG ||
+                         (options->format == CCODECS_FORMAT_WEBP && options->webp.is_lossless);
+  return samples + (is_stored ? samples / 64 : samples / 2) + 65536 + options->exif_count;
 }
 
 /// Makes a failure stick that came without a reason.

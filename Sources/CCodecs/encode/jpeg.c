@@ -64,10 +64,10 @@ static void on_destination(j_compress_ptr info) {
   (void)info;
 }
 
-/// Lets libjpeg write behind the pending bytes.
-static bool offer_room(jpeg_encoder *e) {
+/// Lets libjpeg write at least `wanted` bytes behind the pending ones.
+static bool offer_room(jpeg_encoder *e, size_t wanted) {
   ccodecs_bytes *output = &e->base.output;
-  if (!ccodecs_bytes_reserve(output, output_step, e->base.budget)) {
+  if (!ccodecs_bytes_reserve(output, wanted, e->base.budget)) {
     return false;
   }
   e->destination.next_output_byte = ccodecs_bytes_start(output) + output->count;
@@ -83,7 +83,10 @@ static boolean on_full(j_compress_ptr info) {
   jpeg_encoder *e = (jpeg_encoder *)info->client_data;
   // libjpeg says so when the room is used up, whatever it has made of next_output_byte.
   e->base.output.count = e->base.output.capacity - e->base.output.first;
-  if (!offer_room(e)) {
+  // A whole file that waits grows once, to all that it can be.
+  const uint64_t largest = e->base.is_finished ? ccodecs_encoder_largest(&e->base.options) : 0;
+  const uint64_t missing = largest > e->base.output.count ? largest - e->base.output.count : 0;
+  if (!offer_room(e, missing > output_step ? (size_t)missing : output_step)) {
     e->is_out_of_room = true;
     longjmp(e->escape, 1);
   }
@@ -94,7 +97,7 @@ static boolean on_full(j_compress_ptr info) {
 
 /// A step of libjpeg, run with its errors caught and room for what it writes. The only function with a setjmp.
 static ccodecs_status run(jpeg_encoder *e, void (*step)(jpeg_encoder *e)) {
-  if (!offer_room(e)) {
+  if (!offer_room(e, output_step)) {
     return CCODECS_NO_MEMORY;
   }
   if (setjmp(e->escape) != 0) {
@@ -125,10 +128,17 @@ static void create_step(jpeg_encoder *e) {
 #if JPEG_LIB_VERSION >= 70
   e->info.do_fancy_downsampling = FALSE;
 #endif
-  const int luma = options->subsampling == CCODECS_SUBSAMPLING_420 && e->info.num_components == 3 ? 2 : 1;
+  const bool has_chroma = e->info.num_components == 3;
+  const int across = has_chroma && options->subsampling != CCODECS_SUBSAMPLING_444 ? 2 : 1;
+  const int down = has_chroma && options->subsampling == CCODECS_SUBSAMPLING_420 ? 2 : 1;
   for (int i = 0; i < e->info.num_components; i++) {
-    e->info.comp_info[i].h_samp_factor = i == 0 ? luma : 1;
-    e->info.comp_info[i].v_samp_factor = i == 0 ? luma : 1;
+    e->info.comp_info[i].h_samp_factor = i == 0 ? across : 1;
+    e->info.comp_info[i].v_samp_factor = i == 0 ? down : 1;
+  }
+  e->info.optimize_coding = options->jpeg.has_optimal_tables;
+  e->info.restart_in_rows = options->jpeg.restart_row_count;
+  if (options->jpeg.is_progressive) {
+    jpeg_simple_progression(&e->info);
   }
   jpeg_start_compress(&e->info, TRUE);
   if (options->exif_count > 0) {
@@ -164,6 +174,7 @@ static void mcu_row_step(jpeg_encoder *e) {
   jpeg_write_raw_data(&e->info, planes, (JDIMENSION)(e->info.max_v_samp_factor * DCTSIZE));
 }
 
+/// Where the coefficients were held, all that is compressed comes in this step.
 static void finish_step(jpeg_encoder *e) {
   jpeg_finish_compress(&e->info);
 }
@@ -251,6 +262,11 @@ static bool prepare_planes(jpeg_encoder *e) {
 
 // MARK: Methods
 
+/// Progressive files, and those with tables of their own, are written from the coefficients of the whole picture.
+static bool holds_coefficients(const ccodecs_encode_options *options) {
+  return options->jpeg.is_progressive || options->jpeg.has_optimal_tables;
+}
+
 static ccodecs_status write(ccodecs_encoder *base, const ccodecs_rows *rows) {
   jpeg_encoder *e = (jpeg_encoder *)base;
   if (base->options.pixels != CCODECS_PIXELS_RGB8) {
@@ -262,6 +278,10 @@ static ccodecs_status write(ccodecs_encoder *base, const ccodecs_rows *rows) {
 
 static ccodecs_status finish(ccodecs_encoder *base) {
   jpeg_encoder *e = (jpeg_encoder *)base;
+  const uint64_t usual = ccodecs_encoder_largest(&base->options) / 2;
+  if (holds_coefficients(&base->options) && !ccodecs_bytes_reserve(&base->output, (size_t)usual, base->budget)) {
+    return CCODECS_NO_MEMORY;
+  }
   if (base->options.pixels != CCODECS_PIXELS_RGB8) {
     const ccodecs_status status = pad_planes(e);
     if (status != CCODECS_OK) {
@@ -285,8 +305,20 @@ static void destroy(ccodecs_encoder *base) {
   ccodecs_free(budget, e);
 }
 
-static size_t library_charge(const ccodecs_encode_options *options) {
-  return library_bytes + (options->pixels == CCODECS_PIXELS_RGB8 ? options->width * library_bytes_per_column : 0);
+static uint64_t library_charge(const ccodecs_encode_options *options) {
+  uint64_t charge =
+      library_bytes + (options->pixels == CCODECS_PIXELS_RGB8 ? options->width * library_bytes_per_column : 0);
+  if (holds_coefficients(options)) {
+    // Two bytes for each, in whole MCUs; pointers to the rows of blocks.
+    ccodecs_encode_options planes = *options;
+    planes.pixels = options->pixels == CCODECS_PIXELS_GRAY8 ? CCODECS_PIXELS_GRAY8 : CCODECS_PIXELS_YCC8;
+    for (uint32_t i = 0; i < ccodecs_encoder_plane_count(&planes); i++) {
+      const uint64_t width = ccodecs_encoder_plane_width(&planes, i) + 15;
+      const uint64_t height = ccodecs_encoder_plane_height(&planes, i) + 15;
+      charge += width * height * sizeof(JCOEF) + height * sizeof(void *);
+    }
+  }
+  return charge;
 }
 
 /// What waits to be read after 16 rows, at most as much as they make of noise: by measurement 9 bits a sample at the
@@ -303,7 +335,10 @@ uint64_t ccodecs_jpeg_encoder_estimate(const ccodecs_encode_options *options) {
     const uint64_t rows = (i == 0 && options->subsampling == CCODECS_SUBSAMPLING_420 ? 16 : 8) * queued_mcu_rows;
     queues += ((uint64_t)ccodecs_encoder_plane_width(options, i) + 16) * rows + 128;
   }
-  return sizeof(jpeg_encoder) + library_charge(options) + queues + pending_bytes(options) + 2 * output_step + 1024;
+  // What is compressed at the end waits whole, in a block that grows once at most.
+  const uint64_t pending =
+      holds_coefficients(options) ? ccodecs_encoder_largest(options) * 3 / 2 : pending_bytes(options);
+  return sizeof(jpeg_encoder) + library_charge(options) + queues + pending + 2 * output_step + 1024;
 }
 
 ccodecs_encoder *ccodecs_jpeg_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget) {
@@ -321,8 +356,9 @@ ccodecs_encoder *ccodecs_jpeg_encoder_create(const ccodecs_encode_options *optio
   e->destination.init_destination = on_destination;
   e->destination.empty_output_buffer = on_full;
   e->destination.term_destination = on_destination;
-  if (ccodecs_budget_charge(budget, library_charge(options))) {
-    e->charged = library_charge(options);
+  const uint64_t charge = library_charge(options);
+  if (charge <= SIZE_MAX && ccodecs_budget_charge(budget, (size_t)charge)) {
+    e->charged = (size_t)charge;
     if (run(e, create_step) == CCODECS_OK &&
         (options->pixels == CCODECS_PIXELS_RGB8 || prepare_planes(e))) {
       return &e->base;

@@ -1,22 +1,15 @@
-// PNG, row by row: filters chosen by the smallest sum of absolute differences, deflated by ISA-L up to level 3 and by
-// zlib above.
+// PNG, row by row, deflated by ISA-L up to level 3 and by zlib above.
 //
 // ISA-L's deflate is some ten times as fast as zlib's at its usual level of 6, and photographs come out 2 to 5 % larger;
 // zlib's upper levels are for whoever wants the smallest file.
 //
 // Sources: PNG specification (third edition), sections 5, 9 and 12.7.
 
-#include "encoder.h"
-
-#include <isa-l.h>
-#include <limits.h>
-#include <string.h>
-#include <zlib.h>
+#include "png.h"
 
 enum {
   LARGEST_FAST_LEVEL = 3,
   CHUNK_BYTES = 64 << 10, ///< Of an IDAT chunk.
-  FILTER_COUNT = 5,
 };
 
 static const size_t level_bytes[LARGEST_FAST_LEVEL + 1] = {
@@ -25,21 +18,8 @@ static const size_t level_bytes[LARGEST_FAST_LEVEL + 1] = {
 /// What zlib allocates at its largest (zconf.h): a window and hash chains.
 static const size_t zlib_bytes = 280 << 10;
 
-typedef struct png_encoder {
-  ccodecs_encoder base;
-  size_t row_bytes;
-  size_t pixel_bytes;
-  uint8_t *rows;    ///< Zeros for the first row, then the row above, behind 8 zeros; and FILTER_COUNT candidates.
-  uint8_t *above;
-  uint8_t *candidates;
-  struct isal_zstream *fast; ///< Up to LARGEST_FAST_LEVEL.
-  uint8_t *level_buffer;
-  z_stream slow;             ///< Above.
-  bool has_slow;
-  uint8_t *chunk;            ///< Compressed bytes that are not in a chunk yet.
-  size_t chunk_count;
-  bool has_ended;            ///< All of the data is in chunks.
-} png_encoder;
+/// Zeros that stand for the pixel left of a row.
+static const size_t margin = 8;
 
 // MARK: Chunks
 
@@ -54,7 +34,7 @@ static ccodecs_status no_room(png_encoder *e) {
   return ccodecs_encoder_fail(&e->base, CCODECS_NO_MEMORY, "the budget has no room for compressed bytes");
 }
 
-static ccodecs_status write_chunk(png_encoder *e, const char *type, const uint8_t *body, size_t count) {
+ccodecs_status ccodecs_png_write_chunk(png_encoder *e, const char *type, const uint8_t *body, size_t count) {
   uint8_t header[8];
   uint8_t trailer[4];
   put_be32(header, (uint32_t)count);
@@ -68,21 +48,22 @@ static ccodecs_status write_chunk(png_encoder *e, const char *type, const uint8_
   return has_room ? CCODECS_OK : no_room(e);
 }
 
-static ccodecs_status write_beginning(png_encoder *e) {
+ccodecs_status ccodecs_png_write_beginning(png_encoder *e, uint8_t depth, bool is_indexed) {
   static const uint8_t signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
   static const uint8_t color_types[] = {
       [CCODECS_PIXELS_GRAY8] = 0, [CCODECS_PIXELS_RGB8] = 2, [CCODECS_PIXELS_RGBA8] = 6};
-  uint8_t header[13] = {[8] = 8, [9] = color_types[e->base.options.pixels]};
-  put_be32(header, e->base.options.width);
-  put_be32(header + 4, e->base.options.height);
+  const ccodecs_encode_options *options = &e->base.options;
+  uint8_t header[13] = {
+      [8] = depth, [9] = is_indexed ? 3 : color_types[options->pixels], [12] = options->png.is_interlaced};
+  put_be32(header, options->width);
+  put_be32(header + 4, options->height);
   if (!ccodecs_bytes_append(&e->base.output, signature, sizeof signature, e->base.budget)) {
     return no_room(e);
   }
-  const ccodecs_encode_options *options = &e->base.options;
-  const ccodecs_status status = write_chunk(e, "IHDR", header, sizeof header);
-  return status != CCODECS_OK || options->exif_count == 0
+  const ccodecs_status status = ccodecs_png_write_chunk(e, "IHDR", header, sizeof header);
+  return status != CCODECS_OK || e->exif.count == 0
              ? status
-             : write_chunk(e, "eXIf", options->exif, options->exif_count);
+             : ccodecs_png_write_chunk(e, "eXIf", ccodecs_bytes_start(&e->exif), e->exif.count);
 }
 
 // MARK: Deflate
@@ -91,7 +72,7 @@ static ccodecs_status write_beginning(png_encoder *e) {
 static ccodecs_status flush_chunk(png_encoder *e) {
   const size_t count = e->chunk_count;
   e->chunk_count = 0;
-  return count == 0 ? CCODECS_OK : write_chunk(e, "IDAT", e->chunk, count);
+  return count == 0 ? CCODECS_OK : ccodecs_png_write_chunk(e, "IDAT", e->chunk, count);
 }
 
 /// One call of the compressor into the chunk. Whether it may have more to give.
@@ -136,110 +117,49 @@ static ccodecs_status compress_bytes(png_encoder *e, const uint8_t *bytes, size_
   return CCODECS_OK;
 }
 
-// MARK: Filters
-
-static uint8_t paeth(int left, int up, int corner) {
-  const int to_left = up - corner;
-  const int to_up = left - corner;
-  const int distance_left = to_left < 0 ? -to_left : to_left;
-  const int distance_up = to_up < 0 ? -to_up : to_up;
-  const int to_corner = to_left + to_up;
-  const int distance_corner = to_corner < 0 ? -to_corner : to_corner;
-  const int nearest = distance_up < distance_left ? distance_up : distance_left;
-  const int of_two = distance_up < distance_left ? up : left;
-  return (uint8_t)(distance_corner < nearest ? corner : of_two);
-}
-
-/// The row filtered in every way. `row` and `above` have zeros in front of them.
-static void filter_all(png_encoder *e, const uint8_t *row, const uint8_t *above) {
-  const size_t count = e->row_bytes;
-  const size_t step = e->pixel_bytes;
-  const uint8_t *restrict left = row - step;
-  const uint8_t *restrict corner = above - step;
-  uint8_t *restrict none = e->candidates + 1;
-  uint8_t *restrict sub = none + count + 1;
-  uint8_t *restrict up = sub + count + 1;
-  uint8_t *restrict average = up + count + 1;
-  uint8_t *restrict best = average + count + 1;
-  memcpy(none, row, count);
-  for (size_t i = 0; i < count; i++) {
-    sub[i] = (uint8_t)(row[i] - left[i]);
-  }
-  for (size_t i = 0; i < count; i++) {
-    up[i] = (uint8_t)(row[i] - above[i]);
-  }
-  for (size_t i = 0; i < count; i++) {
-    average[i] = (uint8_t)(row[i] - (left[i] + above[i]) / 2);
-  }
-  for (size_t i = 0; i < count; i++) {
-    best[i] = (uint8_t)(row[i] - paeth(left[i], above[i], corner[i]));
-  }
-}
-
-/// How far the bytes, taken as signed, are from zero in all.
-static uint64_t distance(const uint8_t *bytes, size_t count) {
-  uint64_t sum = 0;
-  while (count > 0) {
-    const size_t part = count < 4096 ? count : 4096;
-    uint32_t partial = 0;
-    for (size_t i = 0; i < part; i++) {
-      const int8_t v = (int8_t)bytes[i];
-      partial += (uint32_t)(v < 0 ? -v : v);
-    }
-    sum += partial;
-    bytes += part;
-    count -= part;
-  }
-  return sum;
-}
-
-/// The filter type and the row, filtered in the way that promises to compress best.
-static const uint8_t *choose_filter(png_encoder *e, const uint8_t *row, const uint8_t *above) {
-  filter_all(e, row, above);
-  const size_t stride = e->row_bytes + 1;
-  size_t chosen = 0;
-  uint64_t least = UINT64_MAX;
-  for (size_t filter = 0; filter < FILTER_COUNT; filter++) {
-    uint8_t *candidate = e->candidates + filter * stride;
-    candidate[0] = (uint8_t)filter;
-    const uint64_t sum = distance(candidate + 1, e->row_bytes);
-    if (sum < least) {
-      least = sum;
-      chosen = filter;
-    }
-  }
-  return e->candidates + chosen * stride;
-}
-
 // MARK: Methods
 
-/// Zeros that stand for the pixel left of a row.
-static const size_t margin = 8;
+void ccodecs_png_begin_pass(png_encoder *e, size_t row_bytes) {
+  e->row_bytes = row_bytes;
+  e->above = e->rows + margin;
+  e->current = e->above + row_bytes + margin;
+  memset(e->rows, 0, 2 * (margin + row_bytes));
+}
+
+ccodecs_status ccodecs_png_write_row(png_encoder *e) {
+  const uint8_t *filtered = ccodecs_png_filter_row(e);
+  uint8_t *above = e->above;
+  e->above = e->current;
+  e->current = above;
+  return compress_bytes(e, filtered, e->row_bytes + 1, false);
+}
 
 static ccodecs_status write_rows(ccodecs_encoder *base, const ccodecs_rows *rows) {
   png_encoder *e = (png_encoder *)base;
-  uint8_t *current = e->above == e->rows + margin ? e->above + e->row_bytes + margin : e->rows + margin;
+  if (e->held != NULL) {
+    ccodecs_png_hold_rows(e, rows);
+    return CCODECS_OK;
+  }
   for (uint32_t i = 0; i < rows->row_counts[0]; i++) {
-    memcpy(current, rows->planes[0] + i * rows->row_strides[0], e->row_bytes);
-    const uint8_t *filtered = choose_filter(e, current, e->above);
-    const ccodecs_status status = compress_bytes(e, filtered, e->row_bytes + 1, false);
+    memcpy(e->current, rows->planes[0] + i * rows->row_strides[0], e->row_bytes);
+    const ccodecs_status status = ccodecs_png_write_row(e);
     if (status != CCODECS_OK) {
       return status;
     }
-    uint8_t *above = e->above;
-    e->above = current;
-    current = above;
   }
   return CCODECS_OK;
 }
 
-/// Ends the picture's data.
+/// Ends the picture's data, a held picture's with all of it.
 static ccodecs_status end_data(png_encoder *e) {
   if (e->has_ended) {
     return CCODECS_OK;
   }
   e->has_ended = true;
-  const ccodecs_status status = compress_bytes(e, NULL, 0, true);
+  ccodecs_status status = e->held != NULL ? ccodecs_png_write_held(e) : CCODECS_OK;
+  if (status == CCODECS_OK) {
+    status = compress_bytes(e, NULL, 0, true);
+  }
   return status == CCODECS_OK ? flush_chunk(e) : status;
 }
 
@@ -247,13 +167,13 @@ static ccodecs_status end_data(png_encoder *e) {
 static ccodecs_status append_exif(ccodecs_encoder *base, const uint8_t *exif, size_t count) {
   png_encoder *e = (png_encoder *)base;
   const ccodecs_status status = end_data(e);
-  return status == CCODECS_OK ? write_chunk(e, "eXIf", exif, count) : status;
+  return status == CCODECS_OK ? ccodecs_png_write_chunk(e, "eXIf", exif, count) : status;
 }
 
 static ccodecs_status finish(ccodecs_encoder *base) {
   png_encoder *e = (png_encoder *)base;
   const ccodecs_status status = end_data(e);
-  return status == CCODECS_OK ? write_chunk(e, "IEND", NULL, 0) : status;
+  return status == CCODECS_OK ? ccodecs_png_write_chunk(e, "IEND", NULL, 0) : status;
 }
 
 static void destroy(ccodecs_encoder *base) {
@@ -267,6 +187,8 @@ static void destroy(ccodecs_encoder *base) {
   ccodecs_free(budget, e->rows);
   ccodecs_free(budget, e->candidates);
   ccodecs_free(budget, e->chunk);
+  ccodecs_png_free_held(e);
+  ccodecs_bytes_free(&e->exif, budget);
   ccodecs_bytes_free(&base->output, budget);
   ccodecs_free(budget, e);
 }
@@ -280,10 +202,11 @@ static void on_free(void *owner, void *block) {
 }
 
 static bool create_compressor(png_encoder *e) {
-  const uint8_t level = e->base.options.compression_level;
+  const uint8_t level = e->base.options.png.compression_level;
   if (level > LARGEST_FAST_LEVEL) {
+    const int strategy = e->filter == CCODECS_PNG_FILTER_NONE ? Z_DEFAULT_STRATEGY : Z_FILTERED;
     e->slow = (z_stream){.zalloc = on_allocate, .zfree = on_free, .opaque = e->base.budget};
-    e->has_slow = deflateInit2(&e->slow, level, Z_DEFLATED, 15, 8, Z_FILTERED) == Z_OK;
+    e->has_slow = deflateInit2(&e->slow, level, Z_DEFLATED, 15, 8, strategy) == Z_OK;
     return e->has_slow;
   }
   e->fast = ccodecs_allocate(e->base.budget, sizeof *e->fast);
@@ -301,10 +224,11 @@ static bool create_compressor(png_encoder *e) {
 
 uint64_t ccodecs_png_encoder_estimate(const ccodecs_encode_options *options) {
   const uint64_t row = (uint64_t)options->width * ccodecs_encoder_channels(options) + 16;
-  const uint64_t compressor = options->compression_level > LARGEST_FAST_LEVEL
+  const uint64_t compressor = options->png.compression_level > LARGEST_FAST_LEVEL
                                   ? zlib_bytes
-                                  : sizeof(struct isal_zstream) + level_bytes[options->compression_level];
-  return sizeof(png_encoder) + compressor + (2 + FILTER_COUNT) * row + 4 * CHUNK_BYTES;
+                                  : sizeof(struct isal_zstream) + level_bytes[options->png.compression_level];
+  return sizeof(png_encoder) + compressor + (2 + PNG_FILTER_COUNT) * row + 4 * CHUNK_BYTES +
+         ccodecs_png_held_estimate(options);
 }
 
 ccodecs_encoder *ccodecs_png_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget) {
@@ -317,15 +241,18 @@ ccodecs_encoder *ccodecs_png_encoder_create(const ccodecs_encode_options *option
   memset(e, 0, sizeof *e);
   ccodecs_encoder_init(&e->base, &methods, options, budget);
   e->pixel_bytes = ccodecs_encoder_channels(options);
-  e->row_bytes = options->width * e->pixel_bytes;
-  const size_t rows_bytes = 2 * (margin + e->row_bytes);
-  e->rows = ccodecs_allocate(budget, rows_bytes);
-  e->candidates = ccodecs_allocate(budget, FILTER_COUNT * (e->row_bytes + 1));
+  e->filter = options->png.filter;
+  const size_t row_bytes = options->width * e->pixel_bytes;
+  e->rows = ccodecs_allocate(budget, 2 * (margin + row_bytes));
+  e->candidates = ccodecs_allocate(budget, PNG_FILTER_COUNT * (row_bytes + 1));
   e->chunk = ccodecs_allocate(budget, CHUNK_BYTES);
-  if (e->rows != NULL && e->candidates != NULL && e->chunk != NULL && create_compressor(e)) {
-    memset(e->rows, 0, rows_bytes);
-    e->above = e->rows + margin;
-    if (write_beginning(e) == CCODECS_OK) {
+  if (e->rows != NULL && e->candidates != NULL && e->chunk != NULL && create_compressor(e) &&
+      ccodecs_bytes_append(&e->exif, options->exif, options->exif_count, budget)) {
+    // A held picture begins when its palette is known.
+    const bool is_held = options->png.is_interlaced || options->png.palette_count > 0;
+    const bool has_begun = is_held ? ccodecs_png_hold(e) : ccodecs_png_write_beginning(e, 8, false) == CCODECS_OK;
+    if (has_begun) {
+      ccodecs_png_begin_pass(e, row_bytes);
       return &e->base;
     }
   }

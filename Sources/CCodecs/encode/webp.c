@@ -6,9 +6,9 @@
 
 #include <webp/encode.h>
 
-/// What libwebp holds for each pixel of the result: ARGB, its conversion to YUV and alpha, and macroblock data.
-static const size_t library_bytes_per_pixel = 10;
 static const size_t library_bytes = 1024 * 1024;
+/// Of a lossless file, how much work of each step libwebp does for its method; its own default.
+static const float lossless_effort = 75;
 
 typedef struct webp_encoder {
   ccodecs_encoder base;
@@ -105,13 +105,49 @@ static void destroy(ccodecs_encoder *base) {
   ccodecs_free(budget, e);
 }
 
+static uint64_t pixel_count(const ccodecs_encode_options *options) {
+  return (uint64_t)options->width * options->height;
+}
+
+/// What libwebp 1.2.4 holds for each pixel, as measured of noise, which takes the most: ARGB, its conversion to YUV and
+/// alpha or its backward references, and, unless it is to save memory, what it found out of the picture.
+static uint64_t library_bytes_per_pixel(const ccodecs_encode_options *options) {
+  const uint8_t method = options->webp.method;
+  if (options->webp.is_lossless) {
+    return method == 0 ? 30 : method == 5 ? 58 : 50;
+  }
+  if (options->pixels == CCODECS_PIXELS_RGBA8) { // alpha is a lossless picture of its own
+    return method < 3 ? 40 : method < 6 ? 47 : 60;
+  }
+  if (method < 3 || options->webp.saves_memory) {
+    return 12;
+  }
+  return options->quality <= 80 ? 23 : options->quality <= 95 ? 30 : 34;
+}
+
 static uint64_t library_charge(const ccodecs_encode_options *options) {
-  return library_bytes + (uint64_t)options->width * options->height * library_bytes_per_pixel;
+  return library_bytes + pixel_count(options) * library_bytes_per_pixel(options);
 }
 
 uint64_t ccodecs_webp_encoder_estimate(const ccodecs_encode_options *options) {
-  // The compressed result waits whole, at most about two bytes a pixel.
-  return sizeof(webp_encoder) + library_charge(options) + (uint64_t)options->width * options->height * 2;
+  // The compressed result waits whole, in a block that grows by half when the last byte of it comes.
+  return sizeof(webp_encoder) + library_charge(options) + ccodecs_encoder_largest(options) * 5 / 2;
+}
+
+static void configure(webp_encoder *e) {
+  const ccodecs_encode_options *options = &e->base.options;
+  const ccodecs_webp_options *webp = &options->webp;
+  e->config.quality = webp->is_lossless ? lossless_effort : options->quality;
+  e->config.method = webp->method;
+  e->config.lossless = webp->is_lossless;
+  e->config.near_lossless = webp->near_lossless;
+  e->config.exact = webp->is_lossless && webp->near_lossless == 100; // or what is behind transparency would change
+  e->config.low_memory = webp->saves_memory;
+  e->picture.use_argb = 1;
+  e->picture.width = (int)options->width;
+  e->picture.height = (int)options->height;
+  e->picture.writer = on_write;
+  e->picture.custom_ptr = e;
 }
 
 ccodecs_encoder *ccodecs_webp_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget) {
@@ -123,15 +159,10 @@ ccodecs_encoder *ccodecs_webp_encoder_create(const ccodecs_encode_options *optio
   memset(e, 0, sizeof *e);
   ccodecs_encoder_init(&e->base, &methods, options, budget);
   const uint64_t charge = library_charge(options);
-  if (ccodecs_bytes_append(&e->exif, options->exif, options->exif_count, budget) && WebPPictureInit(&e->picture) && WebPConfigInit(&e->config) && charge <= SIZE_MAX &&
-      ccodecs_budget_charge(budget, (size_t)charge)) {
+  if (ccodecs_bytes_append(&e->exif, options->exif, options->exif_count, budget) && WebPPictureInit(&e->picture) &&
+      WebPConfigInit(&e->config) && charge <= SIZE_MAX && ccodecs_budget_charge(budget, (size_t)charge)) {
     e->charged = (size_t)charge;
-    e->config.quality = options->quality;
-    e->picture.use_argb = 1;
-    e->picture.width = (int)options->width;
-    e->picture.height = (int)options->height;
-    e->picture.writer = on_write;
-    e->picture.custom_ptr = e;
+    configure(e);
     if (WebPPictureAlloc(&e->picture)) {
       return &e->base;
     }

@@ -328,7 +328,38 @@ void ccodecs_conversion_destroy(ccodecs_conversion *conversion);
 typedef enum ccodecs_subsampling {
   CCODECS_SUBSAMPLING_444 = 0, ///< Chroma planes as large as luma.
   CCODECS_SUBSAMPLING_420 = 1, ///< Chroma planes of half the width and height, rounded up.
+  CCODECS_SUBSAMPLING_422 = 2, ///< Chroma planes of half the width, rounded up. JPEG only.
 } ccodecs_subsampling;
+
+/// How a row of PNG is told by its neighbours (PNG specification, section 9).
+typedef enum ccodecs_png_filter {
+  CCODECS_PNG_FILTER_NONE = 0,
+  CCODECS_PNG_FILTER_SUB = 1,
+  CCODECS_PNG_FILTER_UP = 2,
+  CCODECS_PNG_FILTER_AVERAGE = 3,
+  CCODECS_PNG_FILTER_PAETH = 4,
+  CCODECS_PNG_FILTER_ADAPTIVE = 5, ///< For each row the one with the smallest sum of absolute differences.
+} ccodecs_png_filter;
+
+typedef struct ccodecs_jpeg_options {
+  bool is_progressive;        ///< Implies tables of its own. The coefficients are held: two bytes a sample.
+  bool has_optimal_tables;    ///< Huffman tables made for the picture. The coefficients are held likewise.
+  uint16_t restart_row_count; ///< Rows of MCUs between restart markers; 0 for none.
+} ccodecs_jpeg_options;
+
+typedef struct ccodecs_png_options {
+  uint8_t compression_level;   ///< 0 to 9, of deflate.
+  ccodecs_png_filter filter;
+  bool is_interlaced;          ///< By Adam7; the picture is held.
+  uint16_t palette_count;      ///< 2 to 256 colours of a palette, where it was built in; 0 for none. The picture is held.
+} ccodecs_png_options;
+
+typedef struct ccodecs_webp_options {
+  bool is_lossless;
+  uint8_t near_lossless; ///< 0 to 100, of a lossless file: how little is changed to make it smaller; 100 for nothing.
+  uint8_t method;        ///< 0 (fastest) to 6 (smallest).
+  bool saves_memory;     ///< Of a lossy file: takes half as long again, and a third to a half of the memory.
+} ccodecs_webp_options;
 
 typedef struct ccodecs_encode_options {
   ccodecs_format format; ///< CCODECS_FORMAT_JPEG, _PNG, _WEBP, or _AVIF where it was built in.
@@ -336,11 +367,16 @@ typedef struct ccodecs_encode_options {
   uint32_t height;
   ccodecs_pixels pixels; ///< JPEG: GRAY8, RGB8, YCC8. PNG: GRAY8, RGB8, RGBA8. WebP, AVIF: RGB8, RGBA8.
   ccodecs_subsampling subsampling; ///< JPEG, AVIF; and the size of the planes given with YCC8.
-  uint8_t quality;                 ///< 1 to 100; JPEG, WebP and AVIF.
-  uint8_t compression_level;       ///< 0 to 9; PNG's deflate.
+  uint8_t quality;                 ///< 1 to 100; JPEG, lossy WebP and AVIF.
+  ccodecs_jpeg_options jpeg;       ///< Each heeded for its own format alone.
+  ccodecs_png_options png;
+  ccodecs_webp_options webp;
   const uint8_t *exif;             ///< A TIFF block that the result is to carry, borrowed for create; or NULL.
   size_t exif_count;               ///< Its bytes, at most 65527; 0 for none.
 } ccodecs_encode_options;
+
+/// Whether PNG can be written with a palette.
+bool ccodecs_png_has_palettes(void);
 
 typedef struct ccodecs_encoder ccodecs_encoder;
 
@@ -351,6 +387,9 @@ ccodecs_status ccodecs_encoder_create(
 
 /// The bytes that an encoder for `options` will charge, as an upper bound, if its output is read after every 16 rows.
 ccodecs_status ccodecs_encoder_estimate(const ccodecs_encode_options *options, uint64_t *byte_count);
+
+/// The bytes of the largest file that `options` can give, as an upper bound.
+uint64_t ccodecs_encoder_largest(const ccodecs_encode_options *options);
 
 /// Takes rows, top to bottom; `rows` is borrowed for the call. Planes may come with different counts in one call.
 ccodecs_status ccodecs_encoder_write(ccodecs_encoder *encoder, const ccodecs_rows *rows);

@@ -8,9 +8,12 @@ struct EncodeStage: ~Copyable {
   /// Of each plane: as many as a row of a JPEG's units has at most.
   private static let rowCount = 16
 
-  private var encoder: Encoder
+  private var encoder: Encoder?
+  /// Where the result has a limit of bytes: it is then handed out when it is known to keep that.
+  private var target: ByteTarget?
   private let buffer: PixelBuffer
-  private let options: EncoderOptions
+  /// Of what is handed out.
+  private(set) var options: EncoderOptions
   private(set) var outputByteCount: UInt64 = 0
   /// Covers colour conversion and orientation too, which the pipeline runs under it.
   var meter: StageMeter
@@ -19,9 +22,13 @@ struct EncodeStage: ~Copyable {
     let buffer = try withCodecErrors { () throws(CodecError) in
       try PixelBuffer(byteCount: Self.bufferByteCount, budget: budget)
     }
+    let target = try plan.byteLimit.map { (limit) throws(PipelineError) in
+      try ByteTarget(limit, encoder: plan.encoder, budget: budget)
+    }
     let encoder = try withCodecErrors { () throws(CodecError) in try Encoder(options: plan.encoder, budget: budget) }
     self.buffer = buffer
-    self.encoder = encoder
+    self.target = target
+    self.encoder = consume encoder
     options = plan.encoder
     meter = StageMeter("encode", tracing: tracing)
   }
@@ -35,29 +42,44 @@ struct EncodeStage: ~Copyable {
         for index in 1...2 { portion[index] = portion[index].prefix(Self.rowCount / 2) }
       }
       for index in waiting.indices { waiting[index].dropFirst(portion[index].rowCount) }
-      do { try encoder.write(Strip(format: strip.format, rows: portion)) } catch { throw PipelineError(error) }
-      drain(output)
+      try push(portion: Strip(format: strip.format, rows: portion))
+      try drain(output)
     }
   }
 
+  private mutating func push(portion: borrowing Strip) throws(PipelineError) {
+    do { try encoder?.write(portion) } catch { throw PipelineError(error) }
+    target?.hold(portion)
+  }
+
   /// Hands out what is compressed so far.
-  mutating func drain(_ output: (RawSpan) -> Void) {
-    while true {
-      let count = encoder.read(into: buffer)
-      guard count > 0 else { return }
-      outputByteCount += UInt64(count)
-      output(UnsafeRawBufferPointer(start: buffer.base, count: count).bytes)
+  mutating func drain(_ output: (RawSpan) -> Void) throws(PipelineError) {
+    try encoder?.drain(buffer) { (bytes) throws(PipelineError) in
+      if target != nil {
+        try target?.collect(bytes)
+      } else {
+        outputByteCount += UInt64(bytes.byteCount)
+        output(bytes)
+      }
     }
   }
 
   /// Ends the result and hands out the rest.
   /// - `lateRights`: artist and copyright that were found after the result was begun without them.
-  mutating func finish(lateRights: [UInt8], _ output: (RawSpan) -> Void) throws(PipelineError) {
+  mutating func finish(
+    lateRights: [UInt8], _ cancellation: Cancellation, _ output: (RawSpan) -> Void
+  ) throws(PipelineError) {
     do {
-      if !lateRights.isEmpty { try encoder.append(exif: lateRights) }
-      try encoder.finish()
+      if !lateRights.isEmpty { try encoder?.append(exif: lateRights) }
+      try encoder?.finish()
     } catch { throw PipelineError(error) }
-    drain(output)
+    try drain(output)
+    encoder = nil
+    guard let result = try target?.settle(lateRights: lateRights, buffer, cancellation) else { return }
+    target = nil
+    options = result.options
+    outputByteCount = result.bytes.byteCount
+    result.bytes.forEach(output)
   }
 
   /// - `peakMemory`: the most bytes that the picture held.

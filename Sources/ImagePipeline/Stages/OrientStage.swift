@@ -18,8 +18,7 @@ struct OrientStage {
   init(plan: Plan, budget: PictureBudget) throws(PipelineError) {
     orientation = plan.orientation
     format = plan.encoder.pixelFormat
-    storedSizes = Self.planeSizes(
-      plan.storedOutputSize, format: plan.encoder.pixelFormat, subsampling: plan.encoder.subsampling)
+    storedSizes = Self.planeSizes(plan)
     placedRowCounts = storedSizes.map { _ in 0 }
     do {
       var planes: [PixelBuffer] = []
@@ -36,8 +35,7 @@ struct OrientStage {
   static func estimatedByteCount(_ plan: Plan) -> Int {
     guard plan.orientation != .up else { return 0 }
     let format = plan.encoder.pixelFormat
-    let sizes = planeSizes(plan.storedOutputSize, format: format, subsampling: plan.encoder.subsampling)
-    return sizes.reduce(0) { sum, size in
+    return planeSizes(plan).reduce(0) { sum, size in
       sum + size.width * (plan.orientation == .mirrored ? mirroredRowCount : size.height) * format.pixelByteCount
     }
   }
@@ -72,8 +70,7 @@ struct OrientStage {
   }
 
   private func isHalved(plane index: Int) -> Bool {
-    index > 0 && storedSizes[index].height == (storedSizes[0].height + 1) / 2
-      && storedSizes[index].width == (storedSizes[0].width + 1) / 2
+    storedSizes[index].turned(by: orientation).height < storedSizes[0].turned(by: orientation).height
   }
 
   private func mirror(
@@ -111,12 +108,13 @@ struct OrientStage {
     storedSizes[index].turned(by: orientation).width * format.pixelByteCount
   }
 
-  private static func planeSizes(
-    _ size: PixelSize, format: PixelFormat, subsampling: EncoderOptions.ChromaSubsampling
-  ) -> [PixelSize] {
-    guard format == .ycc8 else { return [size] }
-    let chroma =
-      subsampling == .quarter ? PixelSize(width: (size.width + 1) / 2, height: (size.height + 1) / 2) : size
+  private static func planeSizes(_ plan: Plan) -> [PixelSize] {
+    let size = plan.storedOutputSize
+    guard plan.encoder.pixelFormat == .ycc8 else { return [size] }
+    let scale = plan.storedChromaScale
+    let chroma = PixelSize(
+      width: Int((Double(size.width) * scale.horizontal).rounded(.up)),
+      height: Int((Double(size.height) * scale.vertical).rounded(.up)))
     return [size, chroma, chroma]
   }
 }

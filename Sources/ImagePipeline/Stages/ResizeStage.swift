@@ -104,23 +104,22 @@ struct ResizeStage: ~Copyable {
     let target = plan.storedOutputSize
     return source.planes.enumerated().map { index, plane in
       // Chroma goes straight to the size at which it is encoded.
-      let isSubsampled = index > 0 && plan.encoder.pixelFormat == .ycc8 && plan.encoder.subsampling == .quarter
-      let scale = isSubsampled ? 0.5 : 1
+      let scale = index > 0 && plan.encoder.pixelFormat == .ycc8 ? plan.storedChromaScale : (horizontal: 1, vertical: 1)
       let enlargement = AxisGeometry.Enlargement(isChroma: index > 0, width: plane.width)
       let window = windows[index]
       var horizontal = AxisGeometry(
         sourceCount: window.columnCount, sourceScale: plane.horizontalScale, sourceLength: plan.storedWindow.width,
-        sourceStart: window.columnOffset, destinationScale: scale, destinationLength: target.width,
+        sourceStart: window.columnOffset, destinationScale: scale.horizontal, destinationLength: target.width,
         isReversed: plan.orientation.reversesColumns, enlargement: enlargement)
       var vertical = AxisGeometry(
         sourceCount: window.rowCount, sourceScale: plane.verticalScale, sourceLength: plan.storedWindow.height,
-        sourceStart: window.rowOffset, destinationScale: scale, destinationLength: target.height,
+        sourceStart: window.rowOffset, destinationScale: scale.vertical, destinationLength: target.height,
         isReversed: plan.orientation.reversesRows, enlargement: enlargement)
       // Chroma of a result that has as much of it as of luma: sharper than what decoders make of it, it scores less.
       // Of a picture that is decoded at a reduced size, it has lost more than that already.
-      let mayDouble = index > 0 && !isSubsampled && plan.decodeScale == 8 && enlargement == .linear
-      horizontal.isDoubled = mayDouble && plane.horizontalScale == 0.5 && horizontal.ratio > 0.5
-      vertical.isDoubled = mayDouble && plane.verticalScale == 0.5 && vertical.ratio > 0.5
+      let mayDouble = index > 0 && plan.decodeScale == 8 && enlargement == .linear
+      horizontal.isDoubled = mayDouble && scale.horizontal == 1 && plane.horizontalScale == 0.5 && horizontal.ratio > 0.5
+      vertical.isDoubled = mayDouble && scale.vertical == 1 && plane.verticalScale == 0.5 && vertical.ratio > 0.5
       return (horizontal, vertical)
     }
   }

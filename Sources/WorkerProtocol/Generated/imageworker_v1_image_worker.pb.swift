@@ -301,6 +301,60 @@ public nonisolated enum Imageworker_V1_ChromaSubsampling: SwiftProtobuf.Enum, Sw
 
 }
 
+public nonisolated enum Imageworker_V1_PNGFilter: SwiftProtobuf.Enum, Swift.CaseIterable {
+  public typealias RawValue = Int
+  case unspecified // = 0
+  case adaptive // = 1
+  case none // = 2
+  case sub // = 3
+  case up // = 4
+  case average // = 5
+  case paeth // = 6
+  case UNRECOGNIZED(Int)
+
+  public init() {
+    self = .unspecified
+  }
+
+  public init?(rawValue: Int) {
+    switch rawValue {
+    case 0: self = .unspecified
+    case 1: self = .adaptive
+    case 2: self = .none
+    case 3: self = .sub
+    case 4: self = .up
+    case 5: self = .average
+    case 6: self = .paeth
+    default: self = .UNRECOGNIZED(rawValue)
+    }
+  }
+
+  public var rawValue: Int {
+    switch self {
+    case .unspecified: return 0
+    case .adaptive: return 1
+    case .none: return 2
+    case .sub: return 3
+    case .up: return 4
+    case .average: return 5
+    case .paeth: return 6
+    case .UNRECOGNIZED(let i): return i
+    }
+  }
+
+  // The compiler won't synthesize support with the UNRECOGNIZED case.
+  public static let allCases: [Imageworker_V1_PNGFilter] = [
+    .unspecified,
+    .adaptive,
+    .none,
+    .sub,
+    .up,
+    .average,
+    .paeth,
+  ]
+
+}
+
 public nonisolated struct Imageworker_V1_ProcessImageRequest: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -882,6 +936,15 @@ public nonisolated struct Imageworker_V1_ProcessingConfiguration: @unchecked Sen
   /// Clears the value of `flipVertical`. Subsequent reads from it will return its default value.
   public mutating func clearFlipVertical() {_uniqueStorage()._flipVertical = nil}
 
+  public var allowSmallerDimensions: Bool {
+    get {_storage._allowSmallerDimensions ?? false}
+    set {_uniqueStorage()._allowSmallerDimensions = newValue}
+  }
+  /// Returns true if `allowSmallerDimensions` has been explicitly set.
+  public var hasAllowSmallerDimensions: Bool {_storage._allowSmallerDimensions != nil}
+  /// Clears the value of `allowSmallerDimensions`. Subsequent reads from it will return its default value.
+  public mutating func clearAllowSmallerDimensions() {_uniqueStorage()._allowSmallerDimensions = nil}
+
   public var alwaysEncode: Bool {
     get {_storage._alwaysEncode ?? false}
     set {_uniqueStorage()._alwaysEncode = newValue}
@@ -1047,6 +1110,15 @@ public nonisolated struct Imageworker_V1_PNGOptions: Sendable {
   /// Clears the value of `paletteColors`. Subsequent reads from it will return its default value.
   public mutating func clearPaletteColors() {self._paletteColors = nil}
 
+  public var filter: Imageworker_V1_PNGFilter {
+    get {_filter ?? .unspecified}
+    set {_filter = newValue}
+  }
+  /// Returns true if `filter` has been explicitly set.
+  public var hasFilter: Bool {self._filter != nil}
+  /// Clears the value of `filter`. Subsequent reads from it will return its default value.
+  public mutating func clearFilter() {self._filter = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -1054,6 +1126,7 @@ public nonisolated struct Imageworker_V1_PNGOptions: Sendable {
   fileprivate var _compressionLevel: UInt32? = nil
   fileprivate var _interlaced: Bool? = nil
   fileprivate var _paletteColors: UInt32? = nil
+  fileprivate var _filter: Imageworker_V1_PNGFilter? = nil
 }
 
 public nonisolated struct Imageworker_V1_WebPOptions: Sendable {
@@ -1164,6 +1237,15 @@ public nonisolated struct Imageworker_V1_ProcessingReport: @unchecked Sendable {
     set {_uniqueStorage()._traceID = newValue}
   }
 
+  public var compressionQuality: Double {
+    get {_storage._compressionQuality ?? 0}
+    set {_uniqueStorage()._compressionQuality = newValue}
+  }
+  /// Returns true if `compressionQuality` has been explicitly set.
+  public var hasCompressionQuality: Bool {_storage._compressionQuality != nil}
+  /// Clears the value of `compressionQuality`. Subsequent reads from it will return its default value.
+  public mutating func clearCompressionQuality() {_uniqueStorage()._compressionQuality = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -1268,6 +1350,10 @@ nonisolated extension Imageworker_V1_RectUnit: SwiftProtobuf._ProtoNameProviding
 
 nonisolated extension Imageworker_V1_ChromaSubsampling: SwiftProtobuf._ProtoNameProviding {
   public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0CHROMA_SUBSAMPLING_UNSPECIFIED\0\u{1}CHROMA_SUBSAMPLING_444\0\u{1}CHROMA_SUBSAMPLING_422\0\u{1}CHROMA_SUBSAMPLING_420\0")
+}
+
+nonisolated extension Imageworker_V1_PNGFilter: SwiftProtobuf._ProtoNameProviding {
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0PNG_FILTER_UNSPECIFIED\0\u{1}PNG_FILTER_ADAPTIVE\0\u{1}PNG_FILTER_NONE\0\u{1}PNG_FILTER_SUB\0\u{1}PNG_FILTER_UP\0\u{1}PNG_FILTER_AVERAGE\0\u{1}PNG_FILTER_PAETH\0")
 }
 
 nonisolated extension Imageworker_V1_ProcessImageRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
@@ -2017,7 +2103,7 @@ nonisolated extension Imageworker_V1_ImageInfo: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessingConfiguration"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{4}\u{2}always_encode\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0\u{3}always_encode\0")
 
   fileprivate class _StorageClass {
     var _maxWidth: UInt32? = nil
@@ -2042,6 +2128,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
     var _rotation: UInt32? = nil
     var _flipHorizontal: Bool? = nil
     var _flipVertical: Bool? = nil
+    var _allowSmallerDimensions: Bool? = nil
     var _alwaysEncode: Bool? = nil
 
       // This property is used as the initial default value for new instances of the type.
@@ -2075,6 +2162,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       _rotation = source._rotation
       _flipHorizontal = source._flipHorizontal
       _flipVertical = source._flipVertical
+      _allowSmallerDimensions = source._allowSmallerDimensions
       _alwaysEncode = source._alwaysEncode
     }
   }
@@ -2116,6 +2204,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         case 21: try { try decoder.decodeSingularUInt32Field(value: &_storage._rotation) }()
         case 22: try { try decoder.decodeSingularBoolField(value: &_storage._flipHorizontal) }()
         case 23: try { try decoder.decodeSingularBoolField(value: &_storage._flipVertical) }()
+        case 24: try { try decoder.decodeSingularBoolField(value: &_storage._allowSmallerDimensions) }()
         case 25: try { try decoder.decodeSingularBoolField(value: &_storage._alwaysEncode) }()
         default: break
         }
@@ -2195,6 +2284,9 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       try { if let v = _storage._flipVertical {
         try visitor.visitSingularBoolField(value: v, fieldNumber: 23)
       } }()
+      try { if let v = _storage._allowSmallerDimensions {
+        try visitor.visitSingularBoolField(value: v, fieldNumber: 24)
+      } }()
       try { if let v = _storage._alwaysEncode {
         try visitor.visitSingularBoolField(value: v, fieldNumber: 25)
       } }()
@@ -2229,6 +2321,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         if _storage._rotation != rhs_storage._rotation {return false}
         if _storage._flipHorizontal != rhs_storage._flipHorizontal {return false}
         if _storage._flipVertical != rhs_storage._flipVertical {return false}
+        if _storage._allowSmallerDimensions != rhs_storage._allowSmallerDimensions {return false}
         if _storage._alwaysEncode != rhs_storage._alwaysEncode {return false}
         return true
       }
@@ -2455,7 +2548,7 @@ nonisolated extension Imageworker_V1_JPEGOptions: SwiftProtobuf.Message, SwiftPr
 
 nonisolated extension Imageworker_V1_PNGOptions: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".PNGOptions"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}compression_level\0\u{1}interlaced\0\u{3}palette_colors\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}compression_level\0\u{1}interlaced\0\u{3}palette_colors\0\u{1}filter\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2466,6 +2559,7 @@ nonisolated extension Imageworker_V1_PNGOptions: SwiftProtobuf.Message, SwiftPro
       case 1: try { try decoder.decodeSingularUInt32Field(value: &self._compressionLevel) }()
       case 2: try { try decoder.decodeSingularBoolField(value: &self._interlaced) }()
       case 3: try { try decoder.decodeSingularUInt32Field(value: &self._paletteColors) }()
+      case 4: try { try decoder.decodeSingularEnumField(value: &self._filter) }()
       default: break
       }
     }
@@ -2485,6 +2579,9 @@ nonisolated extension Imageworker_V1_PNGOptions: SwiftProtobuf.Message, SwiftPro
     try { if let v = self._paletteColors {
       try visitor.visitSingularUInt32Field(value: v, fieldNumber: 3)
     } }()
+    try { if let v = self._filter {
+      try visitor.visitSingularEnumField(value: v, fieldNumber: 4)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2492,6 +2589,7 @@ nonisolated extension Imageworker_V1_PNGOptions: SwiftProtobuf.Message, SwiftPro
     if lhs._compressionLevel != rhs._compressionLevel {return false}
     if lhs._interlaced != rhs._interlaced {return false}
     if lhs._paletteColors != rhs._paletteColors {return false}
+    if lhs._filter != rhs._filter {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2543,7 +2641,7 @@ nonisolated extension Imageworker_V1_WebPOptions: SwiftProtobuf.Message, SwiftPr
 
 nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessingReport"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}input\0\u{1}output\0\u{3}input_bytes\0\u{3}output_bytes\0\u{1}timings\0\u{3}peak_memory_bytes\0\u{1}warnings\0\u{3}cache_hit\0\u{1}passthrough\0\u{3}trace_id\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}input\0\u{1}output\0\u{3}input_bytes\0\u{3}output_bytes\0\u{1}timings\0\u{3}peak_memory_bytes\0\u{1}warnings\0\u{3}cache_hit\0\u{1}passthrough\0\u{3}trace_id\0\u{3}compression_quality\0")
 
   fileprivate class _StorageClass {
     var _input: Imageworker_V1_ImageInfo? = nil
@@ -2556,6 +2654,7 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
     var _cacheHit: Bool = false
     var _passthrough: Bool = false
     var _traceID: String = String()
+    var _compressionQuality: Double? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -2576,6 +2675,7 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
       _cacheHit = source._cacheHit
       _passthrough = source._passthrough
       _traceID = source._traceID
+      _compressionQuality = source._compressionQuality
     }
   }
 
@@ -2604,6 +2704,7 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
         case 8: try { try decoder.decodeSingularBoolField(value: &_storage._cacheHit) }()
         case 9: try { try decoder.decodeSingularBoolField(value: &_storage._passthrough) }()
         case 10: try { try decoder.decodeSingularStringField(value: &_storage._traceID) }()
+        case 11: try { try decoder.decodeSingularDoubleField(value: &_storage._compressionQuality) }()
         default: break
         }
       }
@@ -2646,6 +2747,9 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
       if !_storage._traceID.isEmpty {
         try visitor.visitSingularStringField(value: _storage._traceID, fieldNumber: 10)
       }
+      try { if let v = _storage._compressionQuality {
+        try visitor.visitSingularDoubleField(value: v, fieldNumber: 11)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -2665,6 +2769,7 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
         if _storage._cacheHit != rhs_storage._cacheHit {return false}
         if _storage._passthrough != rhs_storage._passthrough {return false}
         if _storage._traceID != rhs_storage._traceID {return false}
+        if _storage._compressionQuality != rhs_storage._compressionQuality {return false}
         return true
       }
       if !storagesAreEqual {return false}

@@ -1,0 +1,168 @@
+"""What Pillow finds in results whose encoders were given options, and results with a limit of bytes."""
+
+import io
+import struct
+
+import grpc
+import numpy as np
+import pytest
+from conftest import fixture_bytes
+from google.rpc import error_details_pb2
+from PIL import Image
+from test_calls import details
+
+PICTURES = ["photo-420.jpg", "photo-odd.jpg", "photo.png", "alpha.png", "gray.png", "orientation-6.jpg"]
+HALVED = {"CHROMA_SUBSAMPLING_444": (1, 1), "CHROMA_SUBSAMPLING_422": (2, 1), "CHROMA_SUBSAMPLING_420": (2, 2)}
+
+
+def process(client, name: str, preset: str = "", **fields) -> tuple[Image.Image, bytes, object]:
+    configuration = client.message("ProcessingConfiguration")(always_encode=True, **fields)
+    request = client.message("ProcessImageRequest")(image=fixture_bytes(name), preset=preset, configuration=configuration)
+    parts = list(client.call("ProcessImage", "unary_stream")(request, timeout=60))
+    data = b"".join(part.chunk for part in parts)
+    image = Image.open(io.BytesIO(data))
+    image.load()
+    return image, data, parts[-1].report
+
+
+def jpeg(client, name, quality=0.8, **options):
+    return process(client, name, preferred_format="OUTPUT_FORMAT_JPEG", compression_quality=quality, jpeg=options)
+
+
+def png(client, name, **options):
+    return process(client, name, preferred_format="OUTPUT_FORMAT_PNG", png=options)
+
+
+def webp(client, name, **options):
+    return process(client, name, preferred_format="OUTPUT_FORMAT_WEBP", webp=options)
+
+
+def segments(data: bytes) -> dict[int, bytes]:
+    """The segments of a JPEG before its first scan, by marker."""
+    found, at = {}, 2
+    while data[at + 1] != 0xDA:
+        length = struct.unpack(">H", data[at + 2:at + 4])[0]
+        found[data[at + 1]] = data[at + 4:at + 2 + length]
+        at += 2 + length
+    return found
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_progressive_and_optimised(client, name):
+    plain, plain_data, _ = jpeg(client, name)
+    progressive, _, _ = jpeg(client, name, progressive=True)
+    optimised, optimised_data, _ = jpeg(client, name, optimize_huffman=True)
+    assert progressive.info.get("progressive") and not plain.info.get("progressive")
+    assert not optimised.info.get("progressive") and len(optimised_data) < len(plain_data)
+    for other in (progressive, optimised):
+        assert np.array_equal(np.asarray(other), np.asarray(plain))
+
+
+@pytest.mark.parametrize("chroma", HALVED)
+@pytest.mark.parametrize("name", [name for name in PICTURES if name != "gray.png"])
+def test_chroma_subsampling(client, name, chroma):
+    _, data, _ = jpeg(client, name, chroma_subsampling=chroma)
+    components = segments(data)[0xC0][5:]
+    across, down = HALVED[chroma]
+    assert list(components[1::3]) == [across << 4 | down, 0x11, 0x11]
+
+
+@pytest.mark.parametrize("quality, factors", [(0.89, 0x22), (0.9, 0x11)])
+def test_chroma_goes_with_quality(client, quality, factors):
+    assert segments(jpeg(client, "photo.png", quality)[1])[0xC0][7] == factors
+
+
+@pytest.mark.parametrize("options", [{}, {"progressive": True}, {"optimize_huffman": True}])
+@pytest.mark.parametrize("rows", [1, 2])
+def test_restart_markers(client, rows, options):
+    image, data, _ = jpeg(client, "photo-420.jpg", restart_rows=rows, **options)
+    plain, plain_data, _ = jpeg(client, "photo-420.jpg")
+    across, down = (image.width + 15) // 16, (image.height + 15) // 16
+    # Those of a progressive file's single components count blocks.
+    interval = struct.unpack(">H", segments(data)[0xDD])[0]
+    assert interval % across == 0
+    markers = sum(data.count(bytes([0xFF, 0xD0 + i])) for i in range(8))
+    assert markers >= (down - 1) // rows if options.get("progressive") else markers == (down - 1) // rows
+    assert 0xDD not in segments(plain_data) and np.array_equal(np.asarray(image), np.asarray(plain))
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_png_level_filter_and_interlace(client, name):
+    plain, plain_data, _ = png(client, name)
+    sizes = {}
+    for level in (0, 3, 6, 9):
+        image, data, _ = png(client, name, compression_level=level)
+        sizes[level] = len(data)
+        assert np.array_equal(np.asarray(image), np.asarray(plain))
+    assert sizes[3] == len(plain_data) and sizes[9] <= sizes[6] < sizes[0]
+    for filter in ("ADAPTIVE", "NONE", "SUB", "UP", "AVERAGE", "PAETH"):
+        image, data, _ = png(client, name, filter=f"PNG_FILTER_{filter}", interlaced=filter == "SUB")
+        assert np.array_equal(np.asarray(image), np.asarray(plain))
+        assert (data == plain_data) == (filter == "ADAPTIVE")
+        assert bool(image.info.get("interlace")) == (filter == "SUB")
+
+
+@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize("colors", [2, 16, 256])
+def test_palette(client, name, colors):
+    plain, plain_data, _ = png(client, name)
+    image, data, _ = png(client, name, palette_colors=colors, interlaced=colors == 16)
+    assert image.mode == "P" and len(image.getpalette()) // 3 <= colors and len(data) < len(plain_data)
+    assert ("transparency" in image.info) == (plain.mode == "RGBA")
+    if colors == 256:
+        difference = np.asarray(image.convert("RGBA"), int) - np.asarray(plain.convert("RGBA"), int)
+        assert np.abs(difference).mean() < 6
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_lossless_webp(client, name):
+    plain = np.asarray(png(client, name)[0].convert("RGBA"))
+    for method in (0, 4, 6):
+        image, data, report = webp(client, name, lossless=True, method=method)
+        assert b"VP8L" in data[:48] and not report.HasField("compression_quality")
+        if name.endswith(".png"):
+            assert np.array_equal(np.asarray(image.convert("RGBA")), plain)
+    near, data, _ = webp(client, name, near_lossless=40)
+    assert b"VP8L" in data[:48]
+    assert np.abs(np.asarray(near.convert("RGBA"), int) - plain).mean() < 3
+    assert b"VP8L" not in webp(client, name, method=6)[1][:16]
+
+
+@pytest.mark.parametrize("format", ["JPEG", "WEBP", "AVIF"])
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_limit_is_kept(client, name, format):
+    fields = {"preferred_format": f"OUTPUT_FORMAT_{format}"}
+    whole = len(process(client, name, **fields)[1])
+    least = len(process(client, name, compression_quality=0.01, **fields)[1])
+    qualities = []
+    for share in (0.1, 0.3, 0.6, 0.9, 1):
+        limit = int(least + (whole - least) * share)
+        image, data, report = process(client, name, max_bytes=limit, **fields)
+        assert len(data) <= limit and image.format == format
+        qualities.append(report.compression_quality)
+    assert qualities == sorted(qualities) and qualities[0] < qualities[-1] == 1
+    with pytest.raises(grpc.RpcError) as caught:
+        process(client, name, max_bytes=least - 1, **fields)
+    assert caught.value.code() == grpc.StatusCode.FAILED_PRECONDITION
+    violation = details(caught.value, error_details_pb2.PreconditionFailure)[0].violations[0]
+    assert violation.subject == "max_bytes" and f"{least} bytes" in violation.description
+    info = details(caught.value, error_details_pb2.ErrorInfo)[0]
+    assert info.metadata["value"] == str(least) and info.metadata["limit"] == str(least - 1)
+
+
+@pytest.mark.parametrize("format", ["JPEG", "PNG", "WEBP"])
+def test_smaller_dimensions_only_if_allowed(client, format):
+    fields = {"preferred_format": f"OUTPUT_FORMAT_{format}", "max_bytes": 1500}
+    if format == "PNG":
+        with pytest.raises(grpc.RpcError):
+            process(client, "photo.png", **fields)
+    image, data, report = process(client, "photo.png", allow_smaller_dimensions=True, **fields)
+    assert len(data) <= 1500 and image.size == (report.output.width, report.output.height)
+    assert image.width < 120 and abs(image.width / image.height - 1.5) < 0.1 and report.warnings
+
+
+def test_widget(client):
+    for name in PICTURES:
+        image, data, report = process(client, name, preset="widget")
+        assert image.format == "JPEG" and len(data) <= 1_000_000 and report.compression_quality == 0.8
+        assert image.width <= 1024 and not image.info.get("exif")

@@ -1,0 +1,158 @@
+import ImageCodecs
+import ImagePipeline
+import TestSupport
+import Testing
+
+@Suite("Limits of bytes")
+struct ByteLimitTests {
+  private static let fixtures = ["photo-420.jpg", "photo-odd.jpg", "photo.png", "alpha.png", "orientation-6.jpg"]
+  private static let formats: [OutputFormat] = [.jpeg, .webp] + (ImageFormat.avif.isEncodable ? [.avif] : [])
+
+  private func run(
+    _ name: String, _ format: OutputFormat, quality: Double = 1, limit: UInt64? = nil, allowsSmaller: Bool? = nil
+  ) throws -> (bytes: [UInt8], report: ProcessingReport) {
+    try process(
+      Fixture.bytes(name),
+      ProcessingConfiguration(
+        compressionQuality: quality, preferredFormat: format, maxBytes: limit, alwaysEncode: true,
+        allowSmallerDimensions: allowsSmaller))
+  }
+
+  /// Above it, a limit changes a JPEG's chroma planes too.
+  private static func quality(_ format: OutputFormat) -> Double { format == .jpeg ? 0.89 : 1 }
+
+  @Test("the result keeps the limit at about the best quality that does", arguments: fixtures, formats)
+  func quality(name: String, format: OutputFormat) throws {
+    let asked = Self.quality(format)
+    let best = try run(name, format, quality: asked)
+    let least = try run(name, format, quality: 0.01)
+    let (most, fewest) = (Double(best.bytes.count), Double(least.bytes.count))
+    for share in [0.02, 0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 0.99] where fewest < most {
+      let limit = UInt64(fewest + (most - fewest) * share)
+      let result = try run(name, format, quality: asked, limit: limit)
+      #expect(result.bytes.count <= limit && result.bytes.count == Int(result.report.outputByteCount))
+      #expect(result.report.output.size == best.report.output.size && result.report.warnings.isEmpty)
+      #expect(try Pixels.decode(result.bytes).layout[0].width == best.report.output.size.width)
+      // Without the limit, the quality that is told gives the same file, and one that is a little higher is too large.
+      let quality = try #require(result.report.compressionQuality)
+      #expect(quality < asked)
+      #expect(try run(name, format, quality: quality).bytes == result.bytes)
+      let isNear = Double(result.bytes.count) >= Double(limit) * 0.95 || limit < result.bytes.count + 16
+      // Each step of AVIF's quantiser is one and a half of quality, and does not always make a small file smaller.
+      let next = min(asked, quality + (format == .avif ? 0.05 : 0.031))
+      #expect(
+        try isNear || run(name, format, quality: next).bytes.count > limit,
+        "\(share): \(result.bytes.count) of \(limit) at \(quality)")
+    }
+  }
+
+  @Test("chroma planes are halved where the quality falls below what keeps them")
+  func chroma() throws {
+    for name in ["photo-420.jpg", "photo-odd.jpg", "photo.png"] {
+      let least = try run(name, .jpeg, quality: 0.5)
+      let limited = try run(name, .jpeg, limit: UInt64(least.bytes.count * 11 / 10))
+      let (ours, theirs) = (try Pixels.decode(limited.bytes), try Pixels.decode(least.bytes))
+      #expect(ours.layout == theirs.layout)
+      #expect(try #require(limited.report.compressionQuality) >= 0.45)
+      for (a, b) in zip(ours.mean, theirs.mean) { #expect(abs(a - b) < 2, "\(name)") }
+      let full = try process(
+        Fixture.bytes(name),
+        ProcessingConfiguration(
+          preferredFormat: .jpeg, maxBytes: UInt64(least.bytes.count), alwaysEncode: true, jpeg: JPEGOptions(chromaSubsampling: .full)))
+      #expect(try Pixels.decode(full.bytes).layout[1].horizontalScale == 1)
+    }
+  }
+
+  @Test("a limit that is kept anyway changes nothing", arguments: fixtures, [OutputFormat.jpeg, .png, .webp])
+  func noEffect(name: String, format: OutputFormat) throws {
+    let plain = try run(name, format, quality: 0.8)
+    for limit in [UInt64(plain.bytes.count), 1_000_000, .max] {
+      let limited = try run(name, format, quality: 0.8, limit: limit)
+      #expect(limited.bytes == plain.bytes && limited.report.compressionQuality == plain.report.compressionQuality)
+    }
+  }
+
+  @Test("a limit that can't be kept is refused, naming the fewest bytes that were reached", arguments: formats)
+  func unreachable(format: OutputFormat) throws {
+    for name in Self.fixtures {
+      let least = try run(name, format, quality: 0.01).bytes.count
+      let error = #expect(throws: PipelineError.self) {
+        try run(name, format, quality: Self.quality(format), limit: UInt64(least - 1))
+      }
+      #expect(error?.code == .limitExceeded && error?.field == "max_bytes")
+      #expect(error?.limit == PipelineError.Limit(name: "max_bytes", limit: UInt64(least - 1), value: UInt64(least)))
+      #expect(error?.message.contains("\(least) bytes") == true)
+    }
+  }
+
+  @Test("PNG and lossless WebP keep a limit or do not", arguments: fixtures)
+  func lossless(name: String) throws {
+    let webp = WebPOptions(isLossless: true)
+    for format in [OutputFormat.png, .webp] {
+      func run(_ limit: UInt64?) throws -> [UInt8] {
+        try process(
+          Fixture.bytes(name), ProcessingConfiguration(preferredFormat: format, maxBytes: limit, alwaysEncode: true, webp: webp)
+        ).bytes
+      }
+      let plain = try run(nil)
+      #expect(try run(UInt64(plain.count)) == plain)
+      let error = #expect(throws: PipelineError.self) { try run(UInt64(plain.count - 1)) }
+      #expect(error?.limit?.value == UInt64(plain.count) && error?.limit?.name == "max_bytes")
+    }
+  }
+
+  @Test(
+    "the result becomes smaller where that is allowed, and no more than it needs", arguments: fixtures,
+    [OutputFormat.jpeg, .png, .webp])
+  func smaller(name: String, format: OutputFormat) throws {
+    let plain = try run(name, format)
+    let size = plain.report.output.size
+    let floor = try run(name, format, quality: 0.4).bytes.count
+    // What every file of the format takes, which no size makes less.
+    let header = format == .jpeg ? 700.0 : 100
+    for share in [0.9, 0.5, 0.3] where Double(floor) * share > header {
+      let limit = UInt64(Double(floor) * share)
+      let result = try run(name, format, limit: limit, allowsSmaller: true)
+      #expect(result.bytes.count <= limit && Double(result.bytes.count) > Double(limit) * 0.6, "\(share)")
+      let made = result.report.output.size
+      #expect(made.width < size.width && made.height < size.height)
+      let aspect = Double(size.width) / Double(size.height)
+      #expect(abs(Double(made.width) - Double(made.height) * aspect) <= aspect + 1)
+      #expect(result.report.warnings.contains { $0.contains("\(made)") })
+      let pixels = try Pixels.decode(result.bytes)
+      #expect(pixels.layout[0].width == made.width && pixels.layout[0].height == made.height)
+      for (ours, theirs) in zip(pixels.mean, try Pixels.decode(plain.bytes).mean) { #expect(abs(ours - theirs) < 6) }
+      // Quality comes first: above what the least of it takes, the size stays.
+      if format != .png {
+        #expect(try run(name, format, limit: UInt64(floor), allowsSmaller: true).report.output.size == size)
+      }
+    }
+  }
+
+  @Test("the result is the same however the upload is cut")
+  func cuts() throws {
+    let configuration = ProcessingConfiguration(preferredFormat: .jpeg, maxBytes: 5000, alwaysEncode: true)
+    let whole = try process(Fixture.bytes("photo-420.jpg"), configuration).bytes
+    for windowByteCount in [1, 4096] {
+      #expect(
+        try process(Fixture.bytes("photo-420.jpg"), configuration, windowByteCount: windowByteCount).bytes == whole)
+    }
+  }
+
+  @Test("widget keeps its limit, flattens, and bounds the width alone")
+  func widget() throws {
+    let widget = try PresetCatalog().configuration(
+      named: "widget", overrides: ProcessingConfiguration(allowUpscale: true))
+    var unlimited = widget
+    unlimited.maxBytes = nil
+    for name in Self.fixtures {
+      let result = try process(Fixture.bytes(name), widget)
+      #expect(result.report.output.size.width == 1024 && !result.report.output.hasAlpha)
+      #expect(try result.bytes == process(Fixture.bytes(name), unlimited).bytes && result.bytes.count <= 1_000_000)
+    }
+    let noise = try encodedPicture(noiseSamples(1500 * 1600 * 3), width: 1500, height: 1600, pixelFormat: .rgb8)
+    let result = try process(noise, try PresetCatalog().configuration(named: "widget"))
+    #expect(try process(noise, unlimited).bytes.count > 300_000)
+    #expect(result.bytes.count <= 1_000_000 && result.report.output.size.width == 1024)
+  }
+}
