@@ -130,7 +130,8 @@ class InProcess:
         """CPU seconds, and peak MiB as seen shortly before the end."""
         job = self.case.job
         command = [self.worker, "process", *paths, "--out", self.directory.name, "--max-width", job.width,
-                   "--max-height", job.height, "--quality", job.quality / 100, "--format", job.format, "--quiet"]
+                   "--max-height", job.height, "--quality", job.quality / 100, "--format", job.format,
+                   "--always-encode", "--quiet"]
         process = subprocess.Popen([str(part) for part in command])
         peak = 0.0
         while True:

@@ -38,7 +38,7 @@ def alone(client: Client, image: bytes) -> int:
 
 def main() -> None:
     image = Path(sys.argv[1]).read_bytes()
-    worker = Worker("--cache-memory-mib", "0", "--threads", "1")
+    worker = Worker("--threads", "1")
     client = Client(worker)
     costs = {together: [], alone: []}
     for _ in range(ROUNDS):

@@ -55,7 +55,7 @@ def profile(worker: Path, path: Path, job: Job, count: int) -> list[str]:
     with tempfile.TemporaryDirectory() as directory:
         data = os.path.join(directory, "perf.data")
         command = [worker, "process", *[path] * count, "--out", directory, "--max-width", job.width, "--max-height",
-                   job.height, "--quality", job.quality / 100, "--format", job.format, "--quiet"]
+                   job.height, "--quality", job.quality / 100, "--format", job.format, "--always-encode", "--quiet"]
         record = [perf, "record", "-q", "-e", "cpu-clock", "-F", "2000", "-o", data, "--", *map(str, command)]
         if subprocess.run(record, capture_output=True).returncode != 0:
             return []

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "Tests" / "ForeignClientTests"))
-from conftest import Client, Worker, fixture_bytes  # noqa: E402
+from worker import Client, Worker, fixture_bytes  # noqa: E402
 from telemetry import Collector, environment  # noqa: E402
 
 ROUNDS = 60

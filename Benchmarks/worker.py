@@ -5,9 +5,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "Tests" / "ForeignClientTests"))
 import conftest  # noqa: E402
-from conftest import Worker, fixture_bytes  # noqa: E402
+from conftest import fixture_bytes  # noqa: E402
 
 __all__ = ["Client", "Worker", "fixture_bytes"]
+
+
+class Worker(conftest.Worker):
+    """Work is what is measured: no result is kept."""
+
+    def __init__(self, *options: str, environment: dict[str, str] | None = None):
+        super().__init__("--cache-memory-mib", "0", *options, environment=environment)
 
 
 class Client(conftest.Client):
@@ -16,7 +23,7 @@ class Client(conftest.Client):
         formats = {"jpeg": 2, "png": 3, "webp": 4}
         return self.message("ProcessingConfiguration")(
             max_width=job.width, max_height=job.height, compression_quality=job.quality / 100,
-            preferred_format=formats[job.format])
+            preferred_format=formats[job.format], always_encode=True)
 
     def request(self, image: bytes, job):
         return self.message("ProcessImageRequest")(image=image, configuration=self.configuration(job))

@@ -1,7 +1,7 @@
 /// Writes messages of protocol buffers, field by field.
 ///
-/// Spans are many: to make a message of generated code of each, and to have that measure and then write itself, cost four
-/// times as much.
+/// Spans are many: to make a message of generated code of each, and to have that measure and then write itself, costs
+/// several times as much.
 struct OTLPWriter {
   private(set) var bytes: [UInt8] = []
 

@@ -50,7 +50,7 @@ package struct SpanID: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// Numbers for identifiers, which must differ and look random, but are no secret: asking the system for each of the
-/// seven of a call takes a third of the time that its spans take.
+/// seven of a call is a good part of what its spans cost.
 ///
 /// Source: SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014): a number comes again
 /// only after all others have come.
