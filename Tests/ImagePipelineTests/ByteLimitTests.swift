@@ -58,7 +58,8 @@ struct ByteLimitTests {
       let full = try process(
         Fixture.bytes(name),
         ProcessingConfiguration(
-          preferredFormat: .jpeg, maxBytes: UInt64(least.bytes.count), alwaysEncode: true, jpeg: JPEGOptions(chromaSubsampling: .full)))
+          preferredFormat: .jpeg, maxBytes: UInt64(least.bytes.count), alwaysEncode: true,
+          jpeg: JPEGOptions(chromaSubsampling: .full)))
       #expect(try Pixels.decode(full.bytes).layout[1].horizontalScale == 1)
     }
   }
@@ -91,7 +92,8 @@ struct ByteLimitTests {
     for format in [OutputFormat.png, .webp] {
       func run(_ limit: UInt64?) throws -> [UInt8] {
         try process(
-          Fixture.bytes(name), ProcessingConfiguration(preferredFormat: format, maxBytes: limit, alwaysEncode: true, webp: webp)
+          Fixture.bytes(name),
+          ProcessingConfiguration(preferredFormat: format, maxBytes: limit, alwaysEncode: true, webp: webp)
         ).bytes
       }
       let plain = try run(nil)

@@ -80,7 +80,8 @@ struct FormatOptionsTests {
 
   private func png(_ name: String, _ options: PNGOptions?) throws -> [UInt8] {
     try process(
-      Fixture.bytes(name), ProcessingConfiguration(maxWidth: 101, preferredFormat: .png, alwaysEncode: true, png: options)
+      Fixture.bytes(name),
+      ProcessingConfiguration(maxWidth: 101, preferredFormat: .png, alwaysEncode: true, png: options)
     ).bytes
   }
 
@@ -127,7 +128,8 @@ struct FormatOptionsTests {
   private func webp(_ name: String, _ options: WebPOptions) throws -> Pixels {
     try Pixels.decode(
       try process(
-        Fixture.bytes(name), ProcessingConfiguration(maxWidth: 101, preferredFormat: .webp, alwaysEncode: true, webp: options)
+        Fixture.bytes(name),
+        ProcessingConfiguration(maxWidth: 101, preferredFormat: .webp, alwaysEncode: true, webp: options)
       ).bytes)
   }
 

@@ -118,7 +118,8 @@ struct ResizeStage: ~Copyable {
       // Chroma of a result that has as much of it as of luma: sharper than what decoders make of it, it scores less.
       // Of a picture that is decoded at a reduced size, it has lost more than that already.
       let mayDouble = index > 0 && plan.decodeScale == 8 && enlargement == .linear
-      horizontal.isDoubled = mayDouble && scale.horizontal == 1 && plane.horizontalScale == 0.5 && horizontal.ratio > 0.5
+      horizontal.isDoubled =
+        mayDouble && scale.horizontal == 1 && plane.horizontalScale == 0.5 && horizontal.ratio > 0.5
       vertical.isDoubled = mayDouble && scale.vertical == 1 && plane.verticalScale == 0.5 && vertical.ratio > 0.5
       return (horizontal, vertical)
     }
