@@ -50,7 +50,7 @@ def test_metadata_goes(client, tmp_path, container, mode):
     assert tags(path) == {}
     assert numpy.array_equal(samples(data), samples(image))
     data, report = run(client, image, metadata=KEEP_COPYRIGHT)
-    assert report.passthrough
+    assert report.passthrough == (container != "PNG")  # which may say more of its maker behind its data
     path.write_bytes(data)
     found = tags(path)
     found.pop("File:ExifByteOrder", None)
