@@ -106,7 +106,7 @@ def run(worker: str, picture: Path) -> Outcome:
     with tempfile.TemporaryDirectory() as directory, tempfile.TemporaryFile("w+") as text:
         process = subprocess.Popen(
             [worker, "process", str(picture), "--format", "png", "--max-width", str(BOUND), "--max-height",
-             str(BOUND), "--out", directory], stdout=text, stderr=text,
+             str(BOUND), "--always-encode", "--out", directory], stdout=text, stderr=text,
             preexec_fn=limit_cpu)
         _, status, usage = os.wait4(process.pid, 0)
         code = process.returncode = os.waitstatus_to_exitcode(status)
