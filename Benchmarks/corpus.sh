@@ -6,10 +6,5 @@ worker=$(realpath "$1")
 shift
 cd "$(dirname "$0")/.."
 venv=.build/foreign-client/venv
-if ! cmp -s Tests/ForeignClientTests/requirements.txt "$venv/requirements.txt"; then
-  rm -rf "$venv"
-  python3 -m venv "$venv"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check -r Tests/ForeignClientTests/requirements.txt
-  cp Tests/ForeignClientTests/requirements.txt "$venv/requirements.txt"
-fi
+Tests/ForeignClientTests/venv.sh "$venv"
 exec "$venv/bin/python" Benchmarks/corpus.py "$worker" "$@"

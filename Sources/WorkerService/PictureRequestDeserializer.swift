@@ -69,14 +69,24 @@ private enum LentBytes {
 
 // MARK: Requests
 
+extension Message {
+  /// The message whose field of this number is lent, and put where `place` says; `nil` where it can't be lent.
+  fileprivate static func read(
+    _ fields: [WireField], of bytes: UnsafeRawBufferPointer, picture number: UInt64,
+    at place: WritableKeyPath<Self, Data>, lend: (Range<Int>) -> Data?
+  ) throws -> Self? {
+    guard let picture = fields.soleBody(of: number).flatMap(lend) else { return nil }
+    var message = try Self(serializedBytes: fields.bytes(without: number, of: bytes))
+    message[keyPath: place] = picture
+    return message
+  }
+}
+
 extension Imageworker_V1_ProcessImageRequest: PictureRequest {
   package static func read(
     _ fields: [WireField], of bytes: UnsafeRawBufferPointer, lend: (Range<Int>) -> Data?
   ) throws -> Self? {
-    guard let image = fields.soleBody(of: 1).flatMap(lend) else { return nil }
-    var request = try Self(serializedBytes: fields.bytes(without: 1, of: bytes))
-    request.image = image
-    return request
+    try read(fields, of: bytes, picture: 1, at: \.image, lend: lend)
   }
 }
 
@@ -84,10 +94,7 @@ extension Imageworker_V1_InspectImageRequest: PictureRequest {
   package static func read(
     _ fields: [WireField], of bytes: UnsafeRawBufferPointer, lend: (Range<Int>) -> Data?
   ) throws -> Self? {
-    guard let image = fields.soleBody(of: 1).flatMap(lend) else { return nil }
-    var request = try Self(serializedBytes: fields.bytes(without: 1, of: bytes))
-    request.image = image
-    return request
+    try read(fields, of: bytes, picture: 1, at: \.image, lend: lend)
   }
 }
 
@@ -95,10 +102,7 @@ extension Imageworker_V1_BatchItemStart {
   fileprivate static func read(
     _ fields: [WireField], of bytes: UnsafeRawBufferPointer, lend: (Range<Int>) -> Data?
   ) throws -> Self? {
-    guard let image = fields.soleBody(of: 3).flatMap(lend) else { return nil }
-    var start = try Self(serializedBytes: fields.bytes(without: 3, of: bytes))
-    start.image = image
-    return start
+    try read(fields, of: bytes, picture: 3, at: \.image, lend: lend)
   }
 }
 

@@ -1,57 +1,10 @@
 // Feeds any bytes to one rewriter behind its decoder, as a caller would, and holds both to the promises of ccodecs.h.
 // libFuzzer's entry. How the bytes are cut, and what is done, follow from the bytes themselves.
 
-#include "ccodecs.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "feed.h"
 
 static const size_t budget_bytes = (size_t)64 << 20;
 static const ccodecs_limits limits = {.max_pixels = 1 << 20, .max_whole_input_pixels = 1 << 20, .max_scans = 20};
-
-/// Where a promise is broken the fuzzer is to stop.
-static void check(bool holds, const char *promise) {
-  if (!holds) {
-    fprintf(stderr, "broken promise: %s\n", promise);
-    abort();
-  }
-}
-
-static uint32_t hash(const uint8_t *bytes, size_t count) {
-  uint32_t value = 2166136261u;
-  for (size_t i = 0; i < count; i++) {
-    value = (value ^ bytes[i]) * 16777619u;
-  }
-  return value;
-}
-
-/// The bytes, a window at a time, each in a block of its own so that a read beyond it is seen.
-typedef struct feed {
-  const uint8_t *bytes;
-  size_t left;
-  size_t window_bytes;
-  uint8_t *block;
-  ccodecs_input input;
-} feed;
-
-static void next_window(feed *f) {
-  free(f->block);
-  const size_t count = f->left < f->window_bytes ? f->left : f->window_bytes;
-  f->block = malloc(count > 0 ? count : 1);
-  check(f->block != NULL, "memory for the window");
-  memcpy(f->block, f->bytes, count);
-  f->bytes += count;
-  f->left -= count;
-  f->input = (ccodecs_input){.bytes = f->block, .count = count, .is_last = f->left == 0};
-}
-
-/// Goes on after CCODECS_NEEDS_INPUT.
-static void feed_more(feed *f) {
-  check(!f->input.is_last, "no input is asked for after the last");
-  check(f->input.count == 0, "the window is consumed when input is asked for");
-  next_window(f);
-}
 
 typedef struct result {
   uint8_t *bytes;

@@ -130,16 +130,24 @@ struct RewriterTests {
   func damage(name: String) throws {
     let bytes = Fixture.bytes(name)
     let noise = noiseSamples(bytes.count)
+    var (passedCount, differentCount) = (0, 0)
     for place in stride(from: 0, to: bytes.count, by: max(1, bytes.count / 400)) {
       var damaged = bytes
       damaged[place] ^= 1 << (noise[place] & 7)
       guard let result = try? Self.rewrite(damaged, windowByteCount: 500) else { continue }
+      passedCount += 1
       let (ours, theirs) = (try? Pixels.decode(result).planes, try? Pixels.decode(damaged).planes)
-      // libwebp reads on into the chunks behind a damaged picture, which a result does not have.
-      let isSame =
-        name.hasSuffix("webp") ? ours == nil || theirs == nil || ours?.count == theirs?.count : ours == theirs
-      #expect(isSame, "\(place)")
+      let isSame = ours == theirs
+      // libwebp reads on into what stands behind a damaged picture, of which a result has less.
+      if name.hasSuffix("webp") {
+        differentCount += isSame || ours == nil || theirs == nil ? 0 : 1
+      } else {
+        #expect(isSame, "\(place)")
+      }
     }
+    // All of a PNG is under checksums, but for what is left out.
+    if !name.hasSuffix("png") { #expect(passedCount > 0) }
+    #expect(5 * differentCount <= passedCount, "\(differentCount) of \(passedCount)")
   }
 
   @Test("a JPEG's scans are counted, its restart markers and bytes too")
@@ -213,6 +221,7 @@ struct RewriterTests {
   @Test("a damaged JPEG is not turned into another picture, and nothing leaks", arguments: turnable)
   func damagedTurns(name: String) throws {
     let (bytes, noise) = (Fixture.bytes(name), noiseSamples(100_000))
+    var turnedCount = 0
     for place in stride(from: 2, to: bytes.count, by: max(1, bytes.count / 200)) {
       var damaged = bytes
       damaged[place] ^= 1 << (noise[place] & 7)
@@ -222,6 +231,9 @@ struct RewriterTests {
       let back = try Pixels.decode(Self.rewrite(result, orientation: .down))
       let isSame = back.planes == theirs.planes
       #expect(isSame, "\(place)")
+      turnedCount += 1
     }
+    // Of restart markers and of scans all damage is told.
+    #expect(turnedCount > 0 || name.contains("progressive") || name.contains("restart"))
   }
 }

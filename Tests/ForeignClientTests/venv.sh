@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Makes the Python environment of the foreign client in the directory that is the first argument, unless it is there.
+set -euo pipefail
+venv=$1
+requirements=$(dirname "$0")/requirements.txt
+cmp -s "$requirements" "$venv/requirements.txt" && exit
+rm -rf "$venv"
+python3 -m venv "$venv"
+"$venv/bin/pip" install --quiet --disable-pip-version-check -r "$requirements"
+cp "$requirements" "$venv/requirements.txt"

@@ -1,0 +1,51 @@
+// What the fuzz targets share: promises, and bytes that come a window at a time.
+#pragma once
+
+#include "ccodecs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/// Where a promise is broken the fuzzer is to stop.
+static void check(bool holds, const char *promise) {
+  if (!holds) {
+    fprintf(stderr, "broken promise: %s\n", promise);
+    abort();
+  }
+}
+
+static uint32_t hash(const uint8_t *bytes, size_t count) {
+  uint32_t value = 2166136261u;
+  for (size_t i = 0; i < count; i++) {
+    value = (value ^ bytes[i]) * 16777619u;
+  }
+  return value;
+}
+
+/// The bytes, a window at a time, each in a block of its own so that a read beyond it is seen.
+typedef struct feed {
+  const uint8_t *bytes;
+  size_t left;
+  size_t window_bytes;
+  uint8_t *block;
+  ccodecs_input input;
+} feed;
+
+static void next_window(feed *f) {
+  free(f->block);
+  const size_t count = f->left < f->window_bytes ? f->left : f->window_bytes;
+  f->block = malloc(count > 0 ? count : 1);
+  check(f->block != NULL, "memory for the window");
+  memcpy(f->block, f->bytes, count);
+  f->bytes += count;
+  f->left -= count;
+  f->input = (ccodecs_input){.bytes = f->block, .count = count, .is_last = f->left == 0};
+}
+
+/// Goes on after CCODECS_NEEDS_INPUT.
+static void feed_more(feed *f) {
+  check(!f->input.is_last, "no input is asked for after the last");
+  check(f->input.count == 0, "the window is consumed when input is asked for");
+  next_window(f);
+}

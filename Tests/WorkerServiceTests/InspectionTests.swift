@@ -1,0 +1,46 @@
+import GRPCCore
+import GRPCProtobuf
+import TestSupport
+import Testing
+import WorkerProtocol
+
+@Suite("InspectImage and ListPresets")
+struct InspectionTests {
+  @Test("tells what a picture is and would become, from its beginning alone")
+  func inspect() async throws {
+    try await withWorker { client, _ in
+      var request = Imageworker_V1_InspectImageRequest()
+      request.image = .init(Fixture.bytes("orientation-6.jpg").prefix(800))
+      request.preset = "favicon"
+      request.configuration.maxWidth = 16
+      let response = try await client.inspectImage(request)
+      #expect(response.info.width == 48 && response.info.height == 32 && response.info.orientation == 6)
+      #expect(response.output.width == 16 && response.output.height == 11 && response.output.format == "jpeg")
+      #expect(response.decodedBytes == 48 * 32 * 3 && response.workingSetBytes > 0)
+    }
+  }
+
+  @Test("refuses a beginning that is too short, or no picture")
+  func refusals() async throws {
+    try await withWorker { client, _ in
+      for (bytes, reason) in [([0xFF, 0xD8, 0xFF, 0xE0], "TRUNCATED_IMAGE"), ([], "EMPTY_IMAGE")] as [([UInt8], String)]
+      {
+        var request = Imageworker_V1_InspectImageRequest()
+        request.image = .init(bytes)
+        let status = await failure { _ = try await client.inspectImage(request) }
+        #expect(status?.code == .invalidArgument && status?.details.first?.errorInfo?.reason == reason)
+      }
+    }
+  }
+
+  @Test("lists the nine presets with their configurations")
+  func listPresets() async throws {
+    try await withWorker { client, _ in
+      let presets = try await client.listPresets(Imageworker_V1_ListPresetsRequest()).presets
+      #expect(presets.count == 9 && presets.first?.name == "default")
+      let widget = try #require(presets.first { $0.name == "widget" })
+      #expect(widget.configuration.maxWidth == 1024 && widget.configuration.maxBytes == 1_000_000)
+      #expect(!widget.configuration.hasMaxHeight)
+    }
+  }
+}
