@@ -27,7 +27,9 @@ struct FileSizeTests {
     Self.expectRefusal(text + [UInt8](repeating: 7, count: 100), "PNM")
   }
 
-  /// Two bits hold a block of a sequential JPEG, and one that of a progressive one. Inks go to libjpeg-turbo.
+  /// Two bits hold a block of a sequential JPEG, and one that of a progressive one.
+  ///
+  /// Inks go to libjpeg-turbo.
   @Test("so is a JPEG", arguments: ["photo-420.jpg", "photo-gray.jpg", "photo-progressive.jpg", "photo-cmyk.jpg"])
   func jpeg(name: String) throws {
     var bytes = Fixture.bytes(name)
