@@ -50,6 +50,10 @@ CORRECTED = {
     "gd--hdr_pq_test.jxl": ("djxl 0.7 gives samples that wrap around from white to black", (104.2, 104.2, 104.2)),
     "multiple_entries_with_different_bit_depth.ico": (
         "Pillow takes the shallowest of the largest, where there is a deeper one", (141.4, 131.6, 138.2)),
+    "Bad_smile-incorrect-image-length.ico": (
+        "Pillow looks for the mask at the end that the directory gives, and finds pixels", (212.4, 212.4, 52.8)),
+    "10x12x16bit-CMYK.psd": (
+        "ImageMagick 6 leaves its profile out; the colours are littlecms', by Pillow", (180, 179, 179)),
     "bmp_v5_with_icc.ico": ("Pillow takes the profile at its end for a mask", (121.5, 118.4, 122.9)),
     "imgtiff--miniswhite-1c-12b.tiff": ("ImageMagick 6 does not invert where 0 is white", (144.5, 144.5, 144.5)),
     "imgtiff--miniswhite-1c-6b.tiff": ("ImageMagick 6 does not invert where 0 is white", (117.4, 117.4, 117.4)),

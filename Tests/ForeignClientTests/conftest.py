@@ -1,5 +1,6 @@
 """A worker process on a port of its own, and a client that knows nothing of it but what reflection says."""
 
+import functools
 import os
 import re
 import subprocess
@@ -18,8 +19,27 @@ SERVICE = "imageworker.v1.ImageWorkerService"
 UNLIMITED = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
 
 
+# What a worker can be built without, and the library that one with it is linked against.
+LIBRARIES = {"tiff": "libtiff", "avif": "libheif", "heic": "libheif", "jxl": "libjxl", "palette": "libimagequant"}
+
+
 def fixture_bytes(name: str) -> bytes:
     return (FIXTURES / name).read_bytes()
+
+
+@functools.cache
+def linked_libraries() -> str:
+    return subprocess.run(["ldd", os.environ["IMAGE_WORKER"]], capture_output=True, text=True, check=True).stdout
+
+
+def is_built_in(what: str) -> bool:
+    return LIBRARIES.get(what, "") in linked_libraries()
+
+
+def built_in(*what: str):
+    """A mark for what needs all of these."""
+    missing = [name for name in what if not is_built_in(name)]
+    return pytest.mark.skipif(bool(missing), reason=f"not built in: {', '.join(missing)}")
 
 
 class Worker:

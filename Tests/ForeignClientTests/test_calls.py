@@ -6,7 +6,7 @@ import subprocess
 
 import grpc
 import pytest
-from conftest import FIXTURES, SERVICE, fixture_bytes
+from conftest import FIXTURES, SERVICE, built_in, fixture_bytes
 from google.rpc import error_details_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_status import rpc_status
@@ -34,7 +34,7 @@ def details(error: grpc.RpcError, kind):
     return found
 
 
-@pytest.mark.parametrize("name", sorted(EXPECTATIONS))
+@pytest.mark.parametrize("name", [pytest.param(n, marks=built_in(n.rsplit(".")[-1])) for n in sorted(EXPECTATIONS)])
 def test_process_image_fits_every_format_in_a_preset(client, name):
     responses = parts(client.process(fixture_bytes(name), preset="favicon"))
     assert responses[0][0] == "header" and responses[-1][0] == "report"
@@ -51,7 +51,8 @@ def test_process_image_fits_every_format_in_a_preset(client, name):
     assert max(len(r.chunk) for _, r in responses) <= 65536
 
 
-@pytest.mark.parametrize("format, name", [(2, "JPEG"), (3, "PNG"), (4, "WEBP"), (5, "AVIF")])
+@pytest.mark.parametrize("format, name", [
+    (2, "JPEG"), (3, "PNG"), (4, "WEBP"), pytest.param(5, "AVIF", marks=built_in("avif"))])
 def test_every_format_out(client, format, name):
     responses = parts(client.process(fixture_bytes("alpha.png"), max_width=50, preferred_format=format))
     assert picture(responses).format == name and picture(responses).size == (50, 33)

@@ -6,7 +6,7 @@ import struct
 import grpc
 import numpy as np
 import pytest
-from conftest import fixture_bytes
+from conftest import built_in, fixture_bytes
 from google.rpc import error_details_pb2
 from PIL import Image
 from test_calls import details
@@ -102,6 +102,7 @@ def test_png_level_filter_and_interlace(client, name):
         assert bool(image.info.get("interlace")) == (filter == "SUB")
 
 
+@built_in("palette")
 @pytest.mark.parametrize("name", PICTURES)
 @pytest.mark.parametrize("colors", [2, 16, 256])
 def test_palette(client, name, colors):
@@ -130,7 +131,7 @@ def test_lossless_webp(client, name):
     assert b"VP8L" not in webp(client, name, method=6)[1][:16]
 
 
-@pytest.mark.parametrize("format", ["JPEG", "WEBP", "AVIF"])
+@pytest.mark.parametrize("format", ["JPEG", "WEBP", pytest.param("AVIF", marks=built_in("avif"))])
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_limit_is_kept(client, name, format):
     # Above it, a limit changes a JPEG's chroma planes too.

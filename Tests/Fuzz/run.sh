@@ -43,16 +43,14 @@ option libheif HEIF $'heic HEIC heic heif\navif AVIF avif'
 option libjxl JXL "jxl JXL jxl"
 # shellcheck disable=SC2086 # lists of flags
 flags+=" $(pkg-config --cflags $libraries)"
-# stb_image shifts and adds beyond what C defines, on purpose: its arithmetic is not ours to mend.
 sanitizers="address,undefined"
-sanitizers_stb="address"
 # libheif forgets 40 bytes of libdav1d's when a picture has no data. Every way to that which was found is refused.
 echo "leak:libdav1d" >"$work/leaks"
 export LSAN_OPTIONS=suppressions=$PWD/$work/leaks:print_suppressions=0
 
-compile() { # source, object, sanitizers
+compile() { # source, object
   # shellcheck disable=SC2086
-  "$clang" $flags "-fsanitize=fuzzer-no-link,$3" -fno-sanitize-recover=all -c "$1" -o "$2"
+  "$clang" $flags "-fsanitize=fuzzer-no-link,$sanitizers" -fno-sanitize-recover=all -c "$1" -o "$2"
 }
 
 pids=()
@@ -60,7 +58,7 @@ for source in Sources/CCodecs/*.c Sources/CCodecs/*/*.c; do
   object=$work/objects/$(tr / _ <<<"${source#Sources/CCodecs/}").o
   newest=$(find Sources/CCodecs "$source" Tests/Fuzz/run.sh \( -name '*.h' -o -path "$source" -o -name run.sh \) -newer "$object" 2>/dev/null || echo all)
   [[ -z $newest ]] && continue
-  compile "$source" "$object" "$([[ $source == */stb.c ]] && echo $sanitizers_stb || echo $sanitizers)" &
+  compile "$source" "$object" &
   pids+=($!)
   if ((${#pids[@]} >= jobs)); then wait "${pids[0]}"; pids=("${pids[@]:1}"); fi
 done
@@ -71,7 +69,7 @@ fuzz() { # decoder, format, extensions...
   [[ $name != rewrite-* ]] || source=Tests/Fuzz/rewrite.c
   shift 2
   # shellcheck disable=SC2046,SC2086
-  "$clang" $flags -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -fuse-ld=lld \
+  "$clang" $flags -fsanitize=fuzzer,$sanitizers -fno-sanitize-recover=all -fuse-ld=lld \
     -DFUZZ_FORMAT="CCODECS_FORMAT_$format" "$source" "$work"/objects/*.o \
     $(pkg-config --libs $libraries) -lm -o "$program" || return 1
   mkdir -p "$corpus" "$work/seeds/$name"

@@ -107,6 +107,34 @@ struct ColorProfileTests {
     #expect(refused.bytes == without.bytes && refused.report.warnings == [Self.warning])
   }
 
+  /// Inks, what littlecms makes of them with inks.icc (by Pillow), and what the simple rule does.
+  private static let inkPatches: [(inks: [UInt8], converted: [Double], plain: [Double])] = [
+    ([0, 0, 0, 0], [255, 255, 255], [255, 255, 255]), ([255, 0, 0, 0], [0, 161, 214], [0, 255, 255]),
+    ([0, 255, 0, 0], [217, 41, 131], [255, 0, 255]), ([30, 120, 200, 10], [205, 134, 54], [216, 130, 53]),
+    ([0, 0, 0, 255], [0, 0, 0], [0, 0, 0]), ([200, 40, 90, 60], [66, 132, 146], [42, 164, 126]),
+  ]
+
+  @Test(
+    "inks of a TIFF too, of 8 and of 16 bits", .enabled(if: ImageFormat.tiff.isDecodable), arguments: [8, 16],
+    [true, false])
+  func inksOfTIFF(bitDepth: Int, hasProfile: Bool) throws {
+    let samples = Self.inkPatches.flatMap(\.inks).flatMap { [UInt8](repeating: $0, count: bitDepth / 8) }
+    let tiff = Container.tiff(
+      width: Self.inkPatches.count, height: 1, bitDepth: bitDepth, sampleCount: 4, photometric: 5, samples: samples,
+      profile: hasProfile ? Fixture.bytes("inks.icc") : [])
+    let result = try process(tiff, Self.toPNG)
+    #expect(result.report.warnings.isEmpty && result.report.input.colorSpace == "cmyk")
+    let pixels = try Pixels.decode(result.bytes)
+    for (index, patch) in Self.inkPatches.enumerated() {
+      let expected = hasProfile ? patch.converted : patch.plain
+      for (ours, theirs) in zip(pixels.color(x: index, y: 0), expected) { #expect(abs(ours - theirs) <= 1, "\(index)") }
+    }
+    let wrong = Container.tiff(
+      width: Self.inkPatches.count, height: 1, bitDepth: bitDepth, sampleCount: 4, photometric: 5, samples: samples,
+      profile: Self.p3)
+    #expect(try process(wrong, Self.toPNG).report.warnings == [Self.warning])
+  }
+
   @Test("a profile that says sRGB costs nothing: the bytes are those without it, whatever it is called")
   func srgb() throws {
     let plain = Fixture.bytes("photo-420.jpg")

@@ -57,6 +57,75 @@ package enum Container {
     return Array("RIFF".utf8) + littleEndian(body.count + 4, byteCount: 4) + Array("WEBP".utf8) + body
   }
 
+  /// A TIFF of one uncompressed strip of interleaved samples, little-endian where they have 16 bits.
+  package static func tiff(
+    width: Int, height: Int, bitDepth: Int, sampleCount: Int, photometric: Int, samples: [UInt8],
+    stripByteCount: Int? = nil, profile: [UInt8] = []
+  ) -> [UInt8] {
+    let stripEnd = 8 + samples.count
+    var entries = [
+      (256, 4, 1, width), (257, 4, 1, height), (258, 3, 1, bitDepth), (259, 3, 1, 1), (262, 3, 1, photometric),
+      (273, 4, 1, 8), (277, 3, 1, sampleCount), (278, 4, 1, height), (279, 4, 1, stripByteCount ?? samples.count),
+    ]
+    if !profile.isEmpty { entries.append((34675, 7, profile.count, stripEnd)) }
+    let directory = entries.flatMap { tag, type, count, value in
+      littleEndian(tag, byteCount: 2) + littleEndian(type, byteCount: 2) + littleEndian(count, byteCount: 4)
+        + littleEndian(value, byteCount: 4)
+    }
+    return [0x49, 0x49, 42, 0] + littleEndian(stripEnd + profile.count, byteCount: 4) + samples + profile
+      + littleEndian(entries.count, byteCount: 2) + directory + [0, 0, 0, 0]
+  }
+
+  /// How a Photoshop document's channels are stored.
+  package enum PSDCompression: CaseIterable, Sendable { case raw, packBits }
+
+  /// A Photoshop document of a merged picture: `channels` one behind the other, each of rows as stored.
+  ///
+  /// - `layerCount`: negative where the first channel beyond the colours is alpha; `nil` leaves the layers out.
+  package static func psd(
+    width: Int, height: Int, bitDepth: Int, mode: Int, channels: [[UInt8]], compression: PSDCompression = .raw,
+    palette: [UInt8] = [], profile: [UInt8] = [], layerCount: Int? = nil, isLarge: Bool = false
+  ) -> [UInt8] {
+    func section(_ body: [UInt8], byteCount: Int = 4) -> [UInt8] { bigEndian(body.count, byteCount: byteCount) + body }
+    let wide = isLarge ? 8 : 4
+    let size = bigEndian(height, byteCount: 4) + bigEndian(width, byteCount: 4)
+    let header =
+      Array("8BPS".utf8) + [0, isLarge ? 2 : 1] + [UInt8](repeating: 0, count: 6)
+      + bigEndian(channels.count, byteCount: 2) + size + bigEndian(bitDepth, byteCount: 2)
+      + bigEndian(mode, byteCount: 2)
+    func resource(_ number: Int, _ body: [UInt8]) -> [UInt8] {
+      Array("8BIM".utf8) + bigEndian(number, byteCount: 2) + [0, 0] + section(body)
+        + [UInt8](repeating: 0, count: body.count & 1)
+    }
+    let resources = resource(1036, [1, 2, 3]) + (profile.isEmpty ? [] : resource(1039, profile))
+    let layers = layerCount.map { bigEndian(2, byteCount: wide) + bigEndian($0, byteCount: 2) } ?? []
+    let rowByteCount = (width * bitDepth + 7) / 8
+    let rows = channels.flatMap { channel in
+      (0..<height).map { packBits(Array(channel[$0 * rowByteCount..<($0 + 1) * rowByteCount])) }
+    }
+    let counts = rows.flatMap { bigEndian($0.count, byteCount: isLarge ? 4 : 2) }
+    let data = compression == .raw ? [0, 0] + channels.flatMap(\.self) : [0, 1] + counts + rows.flatMap(\.self)
+    return header + section(palette) + section(resources) + section(layers, byteCount: wide) + data
+  }
+
+  private static func packBits(_ row: [UInt8]) -> [UInt8] {
+    var result: [UInt8] = []
+    var start = 0
+    while start < row.count {
+      let run = row[start...].prefix { $0 == row[start] }.prefix(128).count
+      if run > 1 {
+        result += [UInt8(257 - run), row[start]]
+        start += run
+      } else {
+        let end = (start + 1..<row.count).first { $0 + 1 < row.count && row[$0] == row[$0 + 1] } ?? row.count
+        let count = min(end - start, 128)
+        result += [UInt8(count - 1)] + row[start..<start + count] + [128]  // 128 says nothing
+        start += count
+      }
+    }
+    return result
+  }
+
   /// zlib data that is not compressed.
   package static func stored(_ bytes: [UInt8]) -> [UInt8] {
     precondition(bytes.count < 65_536)

@@ -1,7 +1,8 @@
 // BMP of Windows and OS/2, decoded as it arrives: 1, 2, 4, 8, 16, 24 and 32 bits a pixel, run-length coded or not.
 //
 // Files begin with the bottom row. Rows are given in the order in which they are stored, and the header says how the
-// picture must be turned, so that no more than a strip of rows is ever held. Bits are trusted as to alpha only where a
+// picture must be turned, so that no more than a strip of rows is ever held. Where a mask has more than 8 bits, rows have 16
+// bits a sample. Bits are trusted as to alpha only where a
 // mask names them. Not decoded: Huffman coding, 64 bits a pixel, and JPEG or PNG inside.
 // Sources: Microsoft, "Bitmap storage"; OS/2 2.0 Presentation Manager, "Bitmap file format"; bmpsuite's notes.
 
@@ -36,8 +37,8 @@ typedef enum bmp_run_state {
 typedef struct bmp_field {
   uint32_t mask;
   uint32_t shift;
-  uint32_t drop;       ///< Bits beyond eight.
-  uint8_t scaled[256]; ///< The eight bits, or the fewer there are, as 0 to 255.
+  uint32_t bits;
+  uint8_t scaled[256]; ///< What up to eight bits are as 0 to 255.
 } bmp_field;
 
 typedef struct bmp_decoder {
@@ -185,11 +186,9 @@ static ccodecs_status prepare_field(bmp_decoder *d, bmp_field *field, uint32_t m
   if ((most & (most + 1)) != 0) {
     return corrupt(d, "the bits of a mask are not adjacent");
   }
-  const uint32_t bits = (uint32_t)__builtin_popcount(mask);
-  field->drop = bits > 8 ? bits - 8 : 0;
-  const uint32_t largest = (uint32_t)(most >> field->drop);
-  for (uint32_t i = 0; i <= largest; i++) {
-    field->scaled[i] = (uint8_t)((i * 255 + largest / 2) / largest);
+  field->bits = (uint32_t)__builtin_popcount(mask);
+  for (uint32_t i = 0; i <= most && field->bits <= 8; i++) {
+    field->scaled[i] = (uint8_t)((i * 255 + most / 2) / most);
   }
   return CCODECS_OK;
 }
@@ -244,8 +243,12 @@ static ccodecs_status describe(bmp_decoder *d) {
   d->channels = header->has_alpha ? 4 : d->bits <= 8 && is_gray(d) ? 1 : 3;
   header->color_space = d->channels == 1 ? CCODECS_COLOR_GRAY : CCODECS_COLOR_RGB;
   header->bit_depth = d->bits < 8 ? (uint8_t)d->bits : 8;
+  for (uint32_t i = 0; i < 4 && (d->bits == 16 || d->bits == 32); i++) {
+    header->bit_depth = d->fields[i].bits > header->bit_depth ? (uint8_t)d->fields[i].bits : header->bit_depth;
+  }
+  header->is_deep = header->bit_depth > 8;
   // Both fit: a width has 31 bits, and what streams is limited to far fewer pixels than overflow.
-  d->row_bytes = (size_t)header->width * d->channels;
+  d->row_bytes = (size_t)header->width * d->channels * (header->is_deep ? 2 : 1);
   d->stored_bytes = is_run_length(d) ? (size_t)header->width * (d->bits == 24 ? 3 : 1)
                                      : (size_t)(((uint64_t)header->width * d->bits + 31) / 32 * 4);
   const size_t rows = strip_bytes / d->row_bytes;
@@ -358,15 +361,27 @@ static void put_indexed(const bmp_decoder *d, uint8_t *out, uint32_t bits) {
 }
 
 static uint8_t field_value(const bmp_field *field, uint32_t pixel) {
-  return field->scaled[(pixel & field->mask) >> field->shift >> field->drop];
+  return field->scaled[(pixel & field->mask) >> field->shift];
+}
+
+static uint16_t deep_field_value(const bmp_field *field, uint32_t pixel) {
+  const uint64_t most = field->mask >> field->shift;
+  const uint64_t value = (pixel & field->mask) >> field->shift;
+  return most == 0 ? 0 : (uint16_t)((value * 65535 + most / 2) / most);
 }
 
 static void put_fields(const bmp_decoder *d, uint8_t *out) {
-  for (uint32_t x = 0; x < d->base.header.width; x++, out += d->channels) {
+  const bool is_deep = d->base.header.is_deep;
+  for (uint32_t x = 0; x < d->base.header.width; x++) {
     const uint8_t *p = d->stored + (size_t)x * (d->bits / 8);
     const uint32_t pixel = d->bits == 16 ? ccodecs_le16(p) : ccodecs_le32(p);
     for (uint32_t i = 0; i < d->channels; i++) {
-      out[i] = field_value(&d->fields[i], pixel);
+      const size_t place = (size_t)x * d->channels + i;
+      if (is_deep) {
+        ((uint16_t *)(void *)out)[place] = deep_field_value(&d->fields[i], pixel);
+      } else {
+        out[place] = field_value(&d->fields[i], pixel);
+      }
     }
   }
 }

@@ -114,9 +114,11 @@ ccodecs_status ccodecs_decoder_create(
     *decoder = ccodecs_jxl_decoder_create(limits, budget);
     break;
 #endif
-  default:
-    *decoder = ccodecs_stb_decoder_create(format, limits, budget);
+  case CCODECS_FORMAT_PSD:
+    *decoder = ccodecs_psd_decoder_create(limits, budget);
     break;
+  default:
+    return CCODECS_UNSUPPORTED;
   }
   return *decoder == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
 }

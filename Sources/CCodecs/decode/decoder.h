@@ -66,6 +66,7 @@ ccodecs_decoder *ccodecs_webp_decoder_create(const ccodecs_limits *limits, ccode
 ccodecs_decoder *ccodecs_gif_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
 ccodecs_decoder *ccodecs_bmp_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
 ccodecs_decoder *ccodecs_tga_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
+ccodecs_decoder *ccodecs_psd_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
 ccodecs_decoder *ccodecs_pnm_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
 ccodecs_decoder *ccodecs_hdr_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
 ccodecs_decoder *ccodecs_ico_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
@@ -79,8 +80,6 @@ ccodecs_decoder *ccodecs_heif_decoder_create(
 #ifdef CCODECS_JXL
 ccodecs_decoder *ccodecs_jxl_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
 #endif
-ccodecs_decoder *ccodecs_stb_decoder_create(
-    ccodecs_format format, const ccodecs_limits *limits, ccodecs_budget *budget);
 
 /// A concrete decoder of `byte_count` bytes, zeroed but for its base, which is filled; NULL when there is no room.
 void *ccodecs_decoder_allocate(

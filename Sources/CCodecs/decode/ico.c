@@ -1,6 +1,7 @@
 // ICO: the largest of a file's pictures, a PNG or a bitmap without its file header and with a mask.
 //
 // Pictures stand anywhere in the file, and a bitmap's mask behind its pixels: the file is held up to the largest's end.
+// Where that is, its own header tells, as directories are known to give too little.
 // It is small: a directory names no more than 256 by 256 pixels.
 // Source: Microsoft, "Icons" (Win32 Resource File Formats, ICONDIR and ICONIMAGE); PNG since Windows Vista.
 
@@ -18,7 +19,7 @@ typedef struct ico_decoder {
   size_t entry_bytes;
   bool is_chosen;
   ccodecs_decoder *png;
-  ccodecs_input left;  ///< Of the PNG.
+  ccodecs_input left;  ///< Of the PNG, as far as the directory says that it goes. What it lacks then is read on.
 
   uint32_t bits;
   uint32_t palette_count;
@@ -86,7 +87,7 @@ static ccodecs_status read_directory(ico_decoder *d, ccodecs_input *input) {
 
 // MARK: Bitmaps
 
-/// What a bitmap takes with its mask, by its own header, which is all here: directories are known to give too little.
+/// What a bitmap takes with its mask, by its own header, which is all here.
 static uint64_t bitmap_bytes(const uint8_t *bytes) {
   const uint64_t width = ccodecs_le32(bytes + 4);
   const uint64_t rows = ccodecs_le32(bytes + 8) / 2;
@@ -182,32 +183,44 @@ static ccodecs_status pass_on(ico_decoder *d, ccodecs_status status) {
              : ccodecs_decoder_fail(&d->base, status, "ICO data: %s", ccodecs_decoder_message(d->png));
 }
 
-static ccodecs_status read_png(ico_decoder *d, const uint8_t *bytes, size_t count) {
-  ccodecs_header *header = &d->base.header;
+/// Begins a PNG of which `count` bytes are held.
+static ccodecs_status begin_png(ico_decoder *d, const ccodecs_input *input, const uint8_t *bytes, size_t count) {
   d->png = ccodecs_png_decoder_create(&d->base.limits, d->base.budget);
-  if (d->png == NULL) {
-    return CCODECS_NO_MEMORY;
+  d->left = (ccodecs_input){.bytes = bytes, .count = count, .is_last = input->is_last && input->count == 0};
+  return d->png == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
+}
+
+static ccodecs_status read_png_header(ico_decoder *d, ccodecs_input *input) {
+  ccodecs_header *header = &d->base.header;
+  ccodecs_status status = ccodecs_decoder_read_header(d->png, d->left.count > 0 ? &d->left : input);
+  if (status == CCODECS_NEEDS_INPUT && (input->count > 0 || input->is_last)) {
+    status = ccodecs_decoder_read_header(d->png, input);
   }
-  d->left = (ccodecs_input){.bytes = bytes, .count = count, .is_last = true};
-  const ccodecs_status status = ccodecs_decoder_read_header(d->png, &d->left);
+  if (status != CCODECS_OK) {
+    return pass_on(d, status);
+  }
   const uint32_t frames = header->frame_count;
   *header = *ccodecs_decoder_header(d->png);
   header->format = CCODECS_FORMAT_ICO;
   header->frame_count = frames;
   header->has_profile = false;
+  header->holds_input = true;
   // Colours of icons are sRGB by custom; their profiles are not looked at.
-  return pass_on(d, status);
+  return CCODECS_OK;
 }
 
 static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   ico_decoder *d = (ico_decoder *)base;
+  if (d->png != NULL) {
+    return read_png_header(d, input);
+  }
   ccodecs_status status = d->is_chosen ? CCODECS_OK : read_directory(d, input);
-  const size_t end = d->entry + d->entry_bytes;
-  status = status == CCODECS_OK ? hold(d, input, end) : status;
-  if (status == CCODECS_OK && d->entry_bytes >= BITMAP_HEADER_BYTES) {
+  const size_t claimed = d->entry_bytes < BITMAP_HEADER_BYTES ? BITMAP_HEADER_BYTES : d->entry_bytes;
+  status = status == CCODECS_OK ? hold(d, input, d->entry + claimed) : status;
+  if (status == CCODECS_OK) {
     const uint8_t *bytes = ccodecs_bytes_start(&d->file) + d->entry;
     const uint64_t needed = bytes[0] == 0x89 ? 0 : bitmap_bytes(bytes);
-    status = needed > d->entry_bytes && needed < SIZE_MAX - d->entry ? hold(d, input, d->entry + (size_t)needed) : status;
+    status = needed > claimed && needed < SIZE_MAX - d->entry ? hold(d, input, d->entry + (size_t)needed) : status;
   }
   if (status == CCODECS_NEEDS_INPUT || status >= CCODECS_CORRUPT) {
     return status;
@@ -217,10 +230,12 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   }
   const uint8_t *bytes = ccodecs_bytes_start(&d->file) + d->entry;
   const size_t count = d->file.count - d->entry;
-  status = count >= 8 && memcmp(bytes, "\x89PNG\r\n\x1A\n", 8) == 0 ? read_png(d, bytes, count)
-                                                                     : read_bitmap(d, bytes, count);
   base->header.holds_input = true;
-  return status;
+  if (count < 8 || memcmp(bytes, "\x89PNG\r\n\x1A\n", 8) != 0) {
+    return read_bitmap(d, bytes, count);
+  }
+  status = begin_png(d, input, bytes, count);
+  return status == CCODECS_OK ? read_png_header(d, input) : status;
 }
 
 static ccodecs_status estimate(
@@ -247,10 +262,12 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
 }
 
 static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
-  (void)input;
   ico_decoder *d = (ico_decoder *)base;
   if (d->png != NULL) {
-    const ccodecs_status status = ccodecs_decoder_read_rows(d->png, &d->left, rows);
+    ccodecs_status status = ccodecs_decoder_read_rows(d->png, d->left.count > 0 ? &d->left : input, rows);
+    if (status == CCODECS_NEEDS_INPUT && (input->count > 0 || input->is_last)) {
+      status = ccodecs_decoder_read_rows(d->png, input, rows);
+    }
     base->header.warnings |= ccodecs_decoder_header(d->png)->warnings;
     return pass_on(d, status);
   }

@@ -87,6 +87,17 @@ static uint8_t scales(const ccodecs_decoder *base) {
   return 0xFF;
 }
 
+/// A sequential block takes two bits, the codes of its DC difference and its end. A progressive one takes one, in the scan
+/// of its DC coefficient: those of the others may end thousands of blocks with one code.
+static uint64_t least_bytes(const ccodecs_decoder *base) {
+  const jpeg_decoder *d = (const jpeg_decoder *)base;
+  uint64_t blocks = 0;
+  for (uint32_t i = 0; i < d->component_count; i++) {
+    blocks += (uint64_t)d->components[i].blocks_across * d->components[i].blocks_down;
+  }
+  return blocks * (d->is_progressive ? 1 : 2) / 8;
+}
+
 // MARK: Memory
 
 static size_t plane_stride(const jpeg_component *c, uint32_t n) {
@@ -372,6 +383,7 @@ ccodecs_decoder *ccodecs_jpeg_native_decoder_create(const ccodecs_limits *limits
   static const ccodecs_decoder_methods methods = {
       .read_header = read_header,
       .scales = scales,
+      .least_bytes = least_bytes,
       .estimate = estimate,
       .start = start,
       .read_rows = read_rows,

@@ -301,6 +301,11 @@ static uint8_t scales(const ccodecs_decoder *base) {
   return s->taker->methods->scales(s->taker);
 }
 
+static uint64_t least_bytes(const ccodecs_decoder *base) {
+  const jpeg_selector *s = (const jpeg_selector *)base;
+  return s->taker->methods->least_bytes(s->taker);
+}
+
 static ccodecs_status estimate(
     const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
   const jpeg_selector *s = (const jpeg_selector *)base;
@@ -330,6 +335,7 @@ ccodecs_decoder *ccodecs_jpeg_decoder_create(const ccodecs_limits *limits, ccode
   static const ccodecs_decoder_methods methods = {
       .read_header = read_header,
       .scales = scales,
+      .least_bytes = least_bytes,
       .estimate = estimate,
       .start = start,
       .read_rows = read_rows,

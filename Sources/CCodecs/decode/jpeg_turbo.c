@@ -308,6 +308,17 @@ static uint8_t scales(const ccodecs_decoder *base) {
   return 1u << 0 | 1u << 1 | 1u << 3 | 1u << 7;
 }
 
+/// As the native decoder has it. Arithmetic coding takes any number of blocks in a byte.
+static uint64_t least_bytes(const ccodecs_decoder *base) {
+  const jpeg_decoder *d = (const jpeg_decoder *)base;
+  uint64_t blocks = 0;
+  for (int i = 0; i < d->info.num_components; i++) {
+    const jpeg_component_info *c = &d->info.comp_info[i];
+    blocks += (uint64_t)c->width_in_blocks * c->height_in_blocks;
+  }
+  return d->info.arith_code ? 0 : blocks * (d->info.progressive_mode ? 1 : 2) / 8;
+}
+
 static uint64_t coefficient_bytes(const jpeg_decoder *d) {
   if (!jpeg_has_multiple_scans((j_decompress_ptr)&d->info)) {
     return 0;
@@ -553,6 +564,7 @@ ccodecs_decoder *ccodecs_jpeg_turbo_decoder_create(const ccodecs_limits *limits,
   static const ccodecs_decoder_methods methods = {
       .read_header = read_header,
       .scales = scales,
+      .least_bytes = least_bytes,
       .estimate = estimate,
       .start = start,
       .read_rows = read_rows,

@@ -2,7 +2,8 @@
 //
 // Blocks are decoded a band at a time: some scanlines of strips whose samples are interleaved, or the strips or tiles
 // that lie side by side. Gray, RGB, mapped and CMYK samples of any depth are unpacked here; what needs a conversion of
-// its own (YCbCr that is not JPEG, CIELAB, LogLuv) is left to libtiff's RGBA interface, band by band as well.
+// its own (YCbCr that is not JPEG, CIELAB, LogLuv) is left to libtiff's RGBA interface, band by band as well. CMYK with a
+// colour profile is given as inks; with alpha beside them it is converted without it.
 // Source: TIFF 6.0, with Adobe's Technical Notes and the floating-point formats of Adobe Photoshop.
 
 #include "../bytes.h"
@@ -210,7 +211,9 @@ static ccodecs_status describe(tiff_decoder *d) {
   header->bit_depth = (uint8_t)d->bits;
   header->has_alpha = d->alpha > 0;
   const bool is_gray = d->colors == 1 && d->photometric != PHOTOMETRIC_PALETTE;
-  header->color_space = is_gray ? CCODECS_COLOR_GRAY : CCODECS_COLOR_RGB;
+  header->color_space = is_gray          ? CCODECS_COLOR_GRAY
+                        : d->colors == 4 ? CCODECS_COLOR_CMYK
+                                         : CCODECS_COLOR_RGB;
   header->warnings |= TIFFLastDirectory(d->tiff) ? 0 : CCODECS_WARNING_FIRST_FRAME;
   header->frame_count = TIFFLastDirectory(d->tiff) ? 1 : 0;
   header->is_deep = d->bits > 8 && d->mode != MODE_RGBA;
@@ -224,9 +227,12 @@ static ccodecs_status describe(tiff_decoder *d) {
 static ccodecs_status read_profile(tiff_decoder *d) {
   uint32_t count = 0;
   void *profile = NULL;
-  if (d->mode == MODE_RGBA || d->colors == 4 || !TIFFGetField(d->tiff, TIFFTAG_ICCPROFILE, &count, &profile)) {
+  const bool has_other = d->mode == MODE_RGBA || (d->colors == 4 && d->alpha > 0);
+  if (has_other || !TIFFGetField(d->tiff, TIFFTAG_ICCPROFILE, &count, &profile)) {
     return CCODECS_OK;
   }
+  // Inks are given in 8 bits.
+  d->base.header.is_deep = d->base.header.is_deep && d->colors != 4;
   return ccodecs_decoder_keep_profile(&d->base, profile, count);
 }
 
@@ -256,23 +262,56 @@ static size_t library_block_bytes(const tiff_decoder *d) {
   return d->block_bytes * 2;
 }
 
+/// Whether rows are of inks, to be converted by their profile.
+static bool gives_inks(const tiff_decoder *d, const ccodecs_decode_options *options) {
+  return options->keeps_inks && d->colors == 4 && d->alpha == 0 && !d->base.header.is_deep;
+}
+
 static size_t band_bytes(const tiff_decoder *d) {
   return ccodecs_tiff_kept_bytes(d) * d->band_rows;
 }
 
 static ccodecs_status estimate(
     const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
-  (void)options;
   const tiff_decoder *d = (const tiff_decoder *)base;
   const uint64_t blocks = (uint64_t)library_block_bytes(d) + d->block_bytes;
-  *byte_count = blocks + band_bytes(d) + ccodecs_tiff_row_bytes(d) * d->strip_rows + 6 * 64;
+  const uint64_t ink_bytes = gives_inks(d, options) ? (uint64_t)base->header.width * 4 : 0;
+  const uint64_t row_bytes = ink_bytes > 0 ? ink_bytes : ccodecs_tiff_row_bytes(d);
+  *byte_count = blocks + band_bytes(d) + row_bytes * d->strip_rows + 6 * 64;
   return CCODECS_OK;
 }
 
+/// Refuses a file that ends before its uncompressed blocks do. Blocks may be shared, so that each is looked at alone.
+static ccodecs_status check_extent(tiff_decoder *d) {
+  uint16_t compression = COMPRESSION_NONE;
+  TIFFGetFieldDefaulted(d->tiff, TIFFTAG_COMPRESSION, &compression);
+  const uint32_t count = TIFFIsTiled(d->tiff) ? TIFFNumberOfTiles(d->tiff) : TIFFNumberOfStrips(d->tiff);
+  uint64_t end = 0;
+  for (uint32_t i = 0; i < count && compression == COMPRESSION_NONE; i++) {
+    const uint64_t offset = TIFFGetStrileOffset(d->tiff, i);
+    const uint64_t bytes = TIFFGetStrileByteCount(d->tiff, i);
+    const uint64_t block_end = bytes > UINT64_MAX - offset ? UINT64_MAX : offset + bytes;
+    end = block_end > end ? block_end : end;
+  }
+  return end <= d->file.bytes.count
+             ? CCODECS_OK
+             : ccodecs_decoder_fail(
+                   &d->base, CCODECS_TRUNCATED,
+                   "its header claims %ux%u pixels, whose data end at byte %llu, and the file has %llu bytes",
+                   d->base.header.width, d->base.header.height, (unsigned long long)end,
+                   (unsigned long long)d->file.bytes.count);
+}
+
 static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
-  (void)options;
   tiff_decoder *d = (tiff_decoder *)base;
+  const ccodecs_status status = check_extent(d);
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  d->keeps_inks = gives_inks(d, options);
+  d->channels = d->keeps_inks ? 4 : d->channels;
   ccodecs_decoder_describe_packed(base, d->channels, layout);
+  layout->pixels = d->keeps_inks ? CCODECS_PIXELS_CMYK8 : layout->pixels;
   if (!ccodecs_budget_charge(base->budget, library_block_bytes(d))) {
     return CCODECS_NO_MEMORY;
   }

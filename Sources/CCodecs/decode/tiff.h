@@ -33,6 +33,7 @@ typedef struct tiff_decoder {
   bool is_premultiplied;
   uint32_t kept;        ///< Samples of a pixel in the band.
   uint32_t channels;    ///< Of a pixel that is given.
+  bool keeps_inks;      ///< Rows of CMYK, not of RGB.
   uint8_t palette[256][3];
   ccodecs_linear linear;
   TIFFRGBAImage rgba;

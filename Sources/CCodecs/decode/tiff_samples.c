@@ -80,6 +80,10 @@ static uint16_t read_deep_sample(const tiff_decoder *d, const uint8_t *row, size
   }
 }
 
+static uint8_t narrow(uint16_t sample) {
+  return (uint8_t)((sample * 255u + 32767) / 65535);
+}
+
 void ccodecs_tiff_keep_row(
     const tiff_decoder *d, uint32_t band_row, uint32_t first_x, const uint8_t *row, uint32_t count, uint32_t sample) {
   const size_t place = ((size_t)band_row * d->base.header.width + first_x) * d->kept;
@@ -98,7 +102,9 @@ void ccodecs_tiff_keep_row(
     } else {
       uint8_t *out = (uint8_t *)d->band + place + k;
       for (uint32_t x = 0; x < count; x++) {
-        out[(size_t)x * d->kept] = read_sample(d, row, (size_t)x * stride + first);
+        const size_t index = (size_t)x * stride + first;
+        out[(size_t)x * d->kept] =
+            d->bits > 8 ? narrow(read_deep_sample(d, row, index, k >= d->colors)) : read_sample(d, row, index);
       }
     }
   }
@@ -107,6 +113,13 @@ void ccodecs_tiff_keep_row(
 static uint8_t divide_alpha(uint8_t value, uint8_t alpha) {
   const uint32_t quotient = alpha == 0 ? 0 : (value * 255u + alpha / 2u) / alpha;
   return quotient > 255 ? 255 : (uint8_t)quotient;
+}
+
+/// Inks as they are given, 255 for none.
+static void put_inks(const tiff_decoder *d, uint8_t *out, const uint8_t *kept) {
+  for (size_t i = 0; i < (size_t)d->base.header.width * 4; i++) {
+    out[i] = (uint8_t)(255 - kept[i]);
+  }
 }
 
 static void put_shallow_row(const tiff_decoder *d, uint8_t *out, const uint8_t *kept) {
@@ -158,7 +171,9 @@ static void put_deep_row(const tiff_decoder *d, uint16_t *out, const uint16_t *k
 }
 
 void ccodecs_tiff_put_row(const tiff_decoder *d, uint8_t *out, const uint8_t *kept) {
-  if (d->base.header.is_deep) {
+  if (d->keeps_inks) {
+    put_inks(d, out, kept);
+  } else if (d->base.header.is_deep) {
     put_deep_row(d, (uint16_t *)(void *)out, (const uint16_t *)(const void *)kept);
   } else {
     put_shallow_row(d, out, kept);

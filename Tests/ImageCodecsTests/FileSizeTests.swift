@@ -1,0 +1,85 @@
+import ImageCodecs
+import TestSupport
+import Testing
+
+/// Files whose size, or that of a part, is not what they say.
+@Suite("Sizes of files")
+struct FileSizeTests {
+  private static let side = 9000
+
+  private static func bigEndian(_ value: Int) -> [UInt8] { Container.bigEndian(value, byteCount: 4) }
+
+  private static func expectRefusal(_ bytes: [UInt8], _ comment: Comment) {
+    let budget = PictureBudget(limit: 1 << 30)
+    let error = #expect(throws: CodecError.self, comment) { _ = try Pixels.decode(bytes, budget: budget) }
+    #expect(error?.code == .truncated && error?.message.contains("\(side)x\(side)") == true, comment)
+    #expect(budget.peak < 1 << 20, comment)
+  }
+
+  @Test("a file that is far too small for what its header claims is refused before anything is allocated for it")
+  func contradicted() {
+    let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
+    // Interlaced: the bitmap would be held.
+    let header = Container.pngChunk("IHDR", Self.bigEndian(Self.side) + Self.bigEndian(Self.side) + [8, 6, 0, 0, 1])
+    let data = Container.pngChunk("IDAT", Container.stored([UInt8](repeating: 0, count: 400)))
+    Self.expectRefusal(signature + header + data + Container.pngChunk("IEND", []), "PNG")
+    let text = Array("P6\n\(Self.side) \(Self.side)\n255\n".utf8)
+    Self.expectRefusal(text + [UInt8](repeating: 7, count: 100), "PNM")
+  }
+
+  /// Two bits hold a block of a sequential JPEG, and one that of a progressive one.
+  ///
+  /// Inks go to libjpeg-turbo.
+  @Test("so is a JPEG", arguments: ["photo-420.jpg", "photo-gray.jpg", "photo-progressive.jpg", "photo-cmyk.jpg"])
+  func jpeg(name: String) throws {
+    var bytes = Fixture.bytes(name)
+    let frame = try #require(
+      bytes.indices.dropLast(9).first { bytes[$0] == 0xFF && [0xC0, 0xC2].contains(bytes[$0 + 1]) })
+    let side = Container.bigEndian(Self.side, byteCount: 2)
+    bytes.replaceSubrange(frame + 5..<frame + 9, with: side + side)
+    Self.expectRefusal(bytes, "\(name)")
+  }
+
+  @Test("so is a Photoshop document", arguments: Container.PSDCompression.allCases)
+  func psd(compression: Container.PSDCompression) throws {
+    var bytes = Container.psd(
+      width: 4, height: 4, bitDepth: 8, mode: 3,
+      channels: [[UInt8]](repeating: [UInt8](repeating: 90, count: 16), count: 3), compression: compression)
+    #expect(try Pixels.decode(bytes).mean == [90, 90, 90])
+    bytes.replaceSubrange(14..<22, with: Self.bigEndian(Self.side) + Self.bigEndian(Self.side))
+    Self.expectRefusal(bytes, "PSD")
+  }
+
+  @Test("what arithmetic coding makes of a picture has no least size, and is decoded")
+  func arithmetic() throws {
+    let flat = Fixture.bytes("photo-arithmetic.jpg")
+    #expect(throws: Never.self) { _ = try Pixels.decode(flat) }
+  }
+
+  @Test("so is a TIFF whose uncompressed data go beyond the end", .enabled(if: ImageFormat.tiff.isDecodable))
+  func tiff() throws {
+    func file(side: Int, stripByteCount: Int) -> [UInt8] {
+      Container.tiff(
+        width: side, height: side, bitDepth: 8, sampleCount: 1, photometric: 1,
+        samples: [UInt8](repeating: 90, count: 64), stripByteCount: stripByteCount)
+    }
+    Self.expectRefusal(file(side: Self.side, stripByteCount: Self.side * Self.side), "TIFF")
+    #expect(try Pixels.decode(file(side: 8, stripByteCount: 64)).mean == [90, 90, 90])
+  }
+
+  @Test("an icon's picture ends where its own header says, and not where the directory does")
+  func icon() throws {
+    for (name, entry) in [("icon-png.ico", 22), ("icon-bitmap.ico", 6)] {
+      let bytes = Fixture.bytes(name)
+      let whole = try Pixels.decode(bytes)
+      for claimed in [1, 60, 100] {
+        var lying = bytes + [UInt8](repeating: 0xAA, count: 99)
+        lying.replaceSubrange(entry + 8..<entry + 12, with: Container.littleEndian(claimed, byteCount: 4))
+        for windowByteCount in [1, 7, Int.max] {
+          let pixels = try Pixels.decode(lying, windowByteCount: windowByteCount)
+          #expect(pixels == whole, "\(name), \(claimed) bytes claimed, windows of \(windowByteCount)")
+        }
+      }
+    }
+  }
+}
