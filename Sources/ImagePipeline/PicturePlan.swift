@@ -59,9 +59,8 @@ struct PlanDraft {
 
   /// The smallest of `scales` that serves this rendition.
   func decodeScale(of scales: [Int]) -> Int {
-    let quality = configuration.compressionQuality ?? 1
-    return Geometry.decodeScale(window: framing.window.pixelSize, target: framing.pictureSize, scales: scales) {
-      isPreview ? 1 : Plan.smallestResidual(eighths: $0, quality: quality)
-    }
+    Geometry.decodeScale(
+      window: framing.window.pixelSize, target: framing.pictureSize, scales: scales,
+      residual: isPreview ? 1 : Plan.smallestResidual(quality: configuration.compressionQuality ?? 1))
   }
 }
