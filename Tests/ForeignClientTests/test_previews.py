@@ -51,16 +51,13 @@ def gather(parts) -> dict[tuple[str, bool], Result]:
     return results
 
 
-def request(client, image: bytes, preview: bool = True, **configuration):
-    message = client.message("ProcessImageRequest")(image=image, preview=preview)
-    for name, value in configuration.items():
-        setattr(message.configuration, name, value)
-    return message
+def request(client, image: bytes, **configuration):
+    return client.message("ProcessImageRequest")(
+        image=image, preview=True, configuration=client.message("ProcessingConfiguration")(**configuration))
 
 
 def process(client, image: bytes, preview: bool = True, **configuration) -> dict[tuple[str, bool], Result]:
-    return gather(client.call("ProcessImage", "unary_stream")(
-        request(client, image, preview, **configuration), timeout=120))
+    return gather(client.process(image, timeout=120, preview=preview, **configuration))
 
 
 def start(client, item: str, key: str = "", image: bytes = b"", preview: bool = True, **configuration):

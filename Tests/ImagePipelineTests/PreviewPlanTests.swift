@@ -111,6 +111,25 @@ struct PreviewPlanTests {
     #expect(full.passage != .decoded && preview.passage == .decoded)
   }
 
+  @Test("keep to the memory that was planned, and show what the result does", arguments: Fixture.names)
+  func previews(name: String) throws {
+    let bytes = Fixture.bytes(name)
+    let configuration = ProcessingConfiguration(
+      maxWidth: 330, maxHeight: 310, preferredFormat: .jpeg, allowUpscale: true, pad: true, rotation: 90)
+    var reader = PictureReader(limits: PictureLimits())
+    let consumed = try reader.push(bytes.span.bytes, isLast: true).consumedByteCount
+    let plan = try reader.previewPlan(configuration)
+    var path = try PicturePath(reader, plan: plan, cancellation: Cancellation())
+    var preview: [UInt8] = []
+    let isDone = try path.push(bytes.span.bytes.extracting(droppingFirst: consumed), isLast: true) { span in
+      span.withUnsafeBytes { preview.append(contentsOf: $0) }
+    }
+    #expect(isDone && path.report(queued: .zero, total: .zero).peakMemoryByteCount <= plan.workingSetByteCount)
+    let (small, large) = (try Pixels.decode(preview), try Pixels.decode(process(bytes, configuration).bytes))
+    #expect(small.layout[0].width == 300 && small.layout[0].height == 282)
+    for (one, other) in zip(small.mean, large.mean) { #expect(abs(one - other) < 4) }
+  }
+
   @Test("fail as the result's would, and say when there is no room")
   func errors() throws {
     let outside = ProcessingConfiguration(crop: Crop(unit: .pixels, x: 5000, y: 0, width: 10, height: 10))
