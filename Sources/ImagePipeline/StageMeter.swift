@@ -89,6 +89,7 @@ package struct TraceTarget: Sendable {
   ///   - tracer: the process' tracer unless given.
   ///   - context: the current task's unless given.
   ///   - observer: told of every strip's work, which spans sum up.
+  ///   - isPreview: whether the stages work for a preview; no unless given.
   package init(
     tracer: any Tracer = InstrumentationSystem.tracer,
     context: ServiceContext = ServiceContext.current ?? .topLevel, observer: WorkObserver? = nil,
