@@ -84,7 +84,8 @@ package struct Decoder: ~Copyable {
   package func estimatedByteCount(scale: Int, toleratesTruncation: Bool = false) throws(CodecError) -> UInt64 {
     var byteCount: UInt64 = 0
     var options = ccodecs_decode_options(
-      scale_eighths: UInt8(scale), keeps_inks: true, tolerates_truncation: toleratesTruncation)
+      scale_eighths: UInt8(scale), keeps_inks: true, tolerates_truncation: toleratesTruncation,
+      may_skip_smoothing: false)
     try check(ccodecs_decoder_estimate(handle, &options, &byteCount))
     return byteCount
   }
@@ -106,12 +107,14 @@ package struct Decoder: ~Copyable {
   /// Fixes the scale, one of `scales`, and allocates what the rows need.
   /// - `keepsInks`: CMYK is given as `cmyk8`, not converted to RGB.
   /// - `toleratesTruncation`: a file that ends after some rows is given with gray for what is missing.
+  /// - `maySkipSmoothing`: the rows are made so much smaller that edges of blocks need not be smoothed.
   package mutating func start(
-    scale: Int, keepsInks: Bool = false, toleratesTruncation: Bool = false
+    scale: Int, keepsInks: Bool = false, toleratesTruncation: Bool = false, maySkipSmoothing: Bool = false
   ) throws(CodecError) -> PixelLayout {
     var layout = ccodecs_layout()
     var options = ccodecs_decode_options(
-      scale_eighths: UInt8(scale), keeps_inks: keepsInks, tolerates_truncation: toleratesTruncation)
+      scale_eighths: UInt8(scale), keeps_inks: keepsInks, tolerates_truncation: toleratesTruncation,
+      may_skip_smoothing: maySkipSmoothing)
     try check(ccodecs_decoder_start(handle, &options, &layout))
     guard let format = PixelFormat(layout.pixels) else {
       throw CodecError(code: .misuse, message: "the decoder gave an unknown pixel format")

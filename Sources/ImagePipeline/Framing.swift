@@ -74,6 +74,11 @@ package struct Framing: Sendable, Hashable {
       window: window, pictureSize: PixelSize(width: width, height: height), canvasSize: canvas, left: left, top: top)
   }
 
+  /// How many times smaller the picture becomes than its window, on the axis where it does so less.
+  var reduction: Double {
+    min(window.width / Double(pictureSize.width), window.height / Double(pictureSize.height))
+  }
+
   /// Crop, bounds, mode and padding of a configuration, for a picture shown with `size`.
   ///
   /// The crop comes first. `fit` then scales both sides by one factor such that both bounds hold; `fill` by one such that

@@ -10,6 +10,10 @@ package struct Plan: Sendable, Hashable {
   /// the picture may have half.
   static func smallestResidual(quality: Double) -> Double { quality >= 0.9 ? 2.5 : 1.5 }
 
+  /// How many times smaller than its window the result must at least be for edges of blocks not to show, by measurement:
+  /// see "WebP" in Design.md.
+  private static func smallestHidingReduction(quality: Double) -> Double { quality >= 0.9 ? 8 : 4 }
+
   package let input: ImageInfo
   /// As stored, before orientation.
   package let storedSize: PixelSize
@@ -28,6 +32,8 @@ package struct Plan: Sendable, Hashable {
   package let background: Color
   /// A file that ends early is given as far as it goes.
   let toleratesTruncation: Bool
+  /// Whether the result is so small that the smoothing of blocks in the decoder would not show.
+  let hidesBlocks: Bool
   /// Artist and copyright go into the result, and may be found behind the picture's rows.
   let keepsCopyright: Bool
   /// What is done to the result's rows; empty when the picture stays as it is.
@@ -73,6 +79,7 @@ package struct Plan: Sendable, Hashable {
     self.decodeScale = decodeScale
     background = configuration.background ?? .white
     toleratesTruncation = configuration.tolerateTruncation ?? false
+    hidesBlocks = framing.reduction >= Self.smallestHidingReduction(quality: configuration.compressionQuality ?? 1)
     keepsCopyright = configuration.metadata == .keepCopyright
     filters = FilterChain(try Filter.resolve(configuration.filters ?? []))
     let (chain, colorFormat) = (filters, header.hasAlpha ? PixelFormat.rgba8 : .rgb8)

@@ -181,6 +181,26 @@ struct DecoderTests {
     for (ours, theirs) in zip(pixels.mean, fixture.mean) { #expect(abs(ours - theirs) < 3) }
   }
 
+  @Test("leave the edges of a WebP's blocks as they are where they may, and nothing else")
+  func unsmoothedWebP() throws {
+    let bytes = Fixture.bytes("photo.webp")
+    let (smooth, rough) = (try Pixels.decode(bytes), try Pixels.decode(bytes, maySkipSmoothing: true))
+    #expect(smooth != rough)
+    var changes = [0, 0]
+    for y in 0..<smooth.layout[0].height {
+      for x in 0..<smooth.layout[0].width where smooth.sample(x: x, y: y) != rough.sample(x: x, y: y) {
+        changes[x % 16 == 0 || x % 16 == 15 || y % 16 == 0 || y % 16 == 15 ? 0 : 1] += 1
+      }
+    }
+    // 60 of 256 samples of a macroblock are on its edge.
+    #expect(changes[0] * 196 > changes[1] * 60)
+    for (ours, theirs) in zip(rough.mean, smooth.mean) { #expect(abs(ours - theirs) < 0.5) }
+    for name in ["photo-420.jpg", "photo.png", "lossless.webp"] {
+      let bytes = Fixture.bytes(name)
+      #expect(try Pixels.decode(bytes) == Pixels.decode(bytes, maySkipSmoothing: true))
+    }
+  }
+
   @Test("refuse a picture above the pixel limit, naming limit and value")
   func pixelLimit() throws {
     let limits = CodecLimits(maxPixels: 1000, maxHeldPixels: 1000, maxScans: 100)

@@ -318,13 +318,14 @@ static ccodecs_status map_planes(webp_decoder *d) {
   return status;
 }
 
-static ccodecs_status start_incremental(webp_decoder *d) {
+static ccodecs_status start_incremental(webp_decoder *d, bool may_skip_smoothing) {
   if (map_planes(d) != CCODECS_OK) {
     return CCODECS_NO_MEMORY;
   }
   if (!WebPInitDecoderConfig(&d->config)) {
     return CCODECS_UNSUPPORTED;
   }
+  d->config.options.bypass_filtering = may_skip_smoothing;
   WebPDecBuffer *output = &d->config.output;
   const webp_plane *planes = d->planes;
   output->is_external_memory = 1;
@@ -367,12 +368,11 @@ static void describe_planes(const webp_decoder *d, ccodecs_layout *layout) {
 }
 
 static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
-  (void)options;
   webp_decoder *d = (webp_decoder *)base;
   describe_planes(d, layout);
   const ccodecs_status status = charge(d, library_charge(d));
   if (status != CCODECS_OK || !d->is_animated) {
-    return status != CCODECS_OK ? status : start_incremental(d);
+    return status != CCODECS_OK ? status : start_incremental(d, options->may_skip_smoothing);
   }
   d->canvas = ccodecs_allocate(base->budget, d->row_bytes * base->header.height);
   d->planes[0] = (webp_plane){.row_bytes = d->row_bytes, .height = base->header.height};

@@ -251,6 +251,9 @@ typedef struct ccodecs_decode_options {
   /// first scan began, and is given as far as it was refined. Interlaced PNG and formats whose decoder holds the file
   /// are not given in part.
   bool tolerates_truncation;
+  /// The rows will be made so much smaller, a quarter at the most, that what smooths the edges of blocks may be left
+  /// out: lossy WebP's loop filter, which no other block depends on. Without effect on other formats.
+  bool may_skip_smoothing;
 } ccodecs_decode_options;
 
 typedef struct ccodecs_decoder ccodecs_decoder;

@@ -29,7 +29,8 @@ struct DecodeStage: ~Copyable {
       }
       layout = try decoder.start(
         scale: scale, keepsInks: plans[0].profileFormat == .cmyk8,
-        toleratesTruncation: plans.contains(where: \.toleratesTruncation))
+        toleratesTruncation: plans.contains(where: \.toleratesTruncation),
+        maySkipSmoothing: plans.allSatisfy(\.hidesBlocks))
     } catch { throw PipelineError(error) }
     meter.end(began)
     self.decoder = decoder
