@@ -50,6 +50,30 @@ package struct Framing: Sendable, Hashable {
 
   package var isPadded: Bool { pictureSize != canvasSize }
 
+  private init(window: Window, pictureSize: PixelSize, canvasSize: PixelSize, left: Int, top: Int) {
+    self.window = window
+    self.pictureSize = pictureSize
+    self.canvasSize = canvasSize
+    self.left = left
+    self.top = top
+  }
+
+  /// The same part of the picture at the same place, on a canvas that is `factor` as large, at most 1.
+  ///
+  /// Edges are rounded to whole pixels; the picture and the canvas have at least one on each axis.
+  func scaled(by factor: Double) -> Framing {
+    func scaled(_ length: Int) -> Int { max(1, Int((Double(length) * factor).rounded())) }
+    func placed(_ start: Int, _ length: Int, in canvas: Int) -> (start: Int, length: Int) {
+      let first = min(Int((Double(start) * factor).rounded()), canvas - 1)
+      return (first, max(1, min(scaled(start + length), canvas) - first))
+    }
+    let canvas = PixelSize(width: scaled(canvasSize.width), height: scaled(canvasSize.height))
+    let (left, width) = placed(left, pictureSize.width, in: canvas.width)
+    let (top, height) = placed(top, pictureSize.height, in: canvas.height)
+    return Framing(
+      window: window, pictureSize: PixelSize(width: width, height: height), canvasSize: canvas, left: left, top: top)
+  }
+
   /// How many times smaller the picture becomes than its window, on the axis where it does so less.
   var reduction: Double {
     min(window.width / Double(pictureSize.width), window.height / Double(pictureSize.height))

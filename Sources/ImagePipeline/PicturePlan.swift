@@ -36,21 +36,31 @@ struct PlanDraft {
   let configuration: ProcessingConfiguration
   let orientation: Orientation
   let framing: Framing
+  /// Whether speed matters more than the last of its quality.
+  let isPreview: Bool
+
+  init(_ configuration: ProcessingConfiguration, orientation: Orientation, framing: Framing, isPreview: Bool) {
+    self.configuration = configuration
+    self.orientation = orientation
+    self.framing = framing
+    self.isPreview = isPreview
+  }
 
   init(_ configuration: ProcessingConfiguration, of header: ImageHeader) throws(PipelineError) {
     try configuration.validate()
-    self.configuration = configuration
-    orientation = header.orientation.turned(
+    let orientation = header.orientation.turned(
       quarters: (configuration.rotation ?? 0) / 90, flipsColumns: configuration.flipHorizontal ?? false,
       flipsRows: configuration.flipVertical ?? false)
     let stored = PixelSize(width: header.width, height: header.height)
-    framing = try Framing(shown: stored.turned(by: orientation), configuration: configuration)
+    self.init(
+      configuration, orientation: orientation,
+      framing: try Framing(shown: stored.turned(by: orientation), configuration: configuration), isPreview: false)
   }
 
   /// The smallest of `scales` that serves this rendition.
   func decodeScale(of scales: [Int]) -> Int {
     Geometry.decodeScale(
       window: framing.window.pixelSize, target: framing.pictureSize, scales: scales,
-      residual: Plan.smallestResidual(quality: configuration.compressionQuality ?? 1))
+      residual: isPreview ? 1 : Plan.smallestResidual(quality: configuration.compressionQuality ?? 1))
   }
 }

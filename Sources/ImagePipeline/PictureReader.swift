@@ -95,6 +95,29 @@ package struct PictureReader: ~Copyable {
     let drafts = configurations.map { configuration in
       Result { () throws(PipelineError) in try PlanDraft(configuration, of: header) }
     }
+    var plan = try decodedPlan(header, drafts)
+    // What is decoded for others is decoded for all.
+    if drafts.count == 1, case .success(var only) = plan.renditions[0] {
+      try choosePassage(&only, header, configurations[0], followingByteCount.map { inputByteCount + UInt64($0) })
+      plan = PicturePlan(only)
+    }
+    return try checked(plan)
+  }
+
+  /// The plan for a small picture that shows what a configuration's result will.
+  ///
+  /// Legal once the header is complete.
+  /// - Throws: what planning the result itself throws; `limitExceeded` when there is no room.
+  package mutating func previewPlan(_ configuration: ProcessingConfiguration) throws(PipelineError) -> PicturePlan {
+    guard let header else { throw .unfinishedHeader }
+    let draft = try PlanDraft(configuration, of: header)
+    return try checked(decodedPlan(header, [.success(draft.preview(of: header))]))
+  }
+
+  /// - `drafts`: of renditions that are all made from decoded rows.
+  private mutating func decodedPlan(
+    _ header: ImageHeader, _ drafts: [Result<PlanDraft, PipelineError>]
+  ) throws(PipelineError) -> PicturePlan {
     let usable = drafts.compactMap { if case .success(let draft) = $0 { draft } else { nil } }
     let isTolerant = usable.contains { $0.configuration.tolerateTruncation ?? false }
     let (scale, decodeByteCount) = try withDecoder { (decoder) throws(CodecError) in
@@ -111,12 +134,11 @@ package struct PictureReader: ~Copyable {
         }
       }
     }
-    var plan = PicturePlan(plans, decodeByteCount: decodeByteCount)
-    // What is decoded for others is decoded for all.
-    if plans.count == 1, case .success(var only) = plans[0] {
-      try choosePassage(&only, header, configurations[0], followingByteCount.map { inputByteCount + UInt64($0) })
-      plan = PicturePlan(only)
-    }
+    return PicturePlan(plans, decodeByteCount: decodeByteCount)
+  }
+
+  private func checked(_ picture: PicturePlan) throws(PipelineError) -> PicturePlan {
+    var plan = picture
     // A header may have taken more than what comes after it.
     plan.workingSetByteCount = max(plan.workingSetByteCount, UInt64(budget.peak))
     guard plan.workingSetByteCount <= UInt64(limits.memory) else {

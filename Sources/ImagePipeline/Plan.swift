@@ -111,14 +111,7 @@ package struct Plan: Sendable, Hashable {
   private static func encoder(
     header: ImageHeader, outputSize: PixelSize, configuration: ProcessingConfiguration, colorFormat: PixelFormat?
   ) throws(PipelineError) -> EncoderOptions {
-    let format: ImageFormat =
-      switch configuration.preferredFormat ?? .original {
-      case .jpeg: .jpeg
-      case .png: .png
-      case .webp: .webp
-      case .avif: .avif
-      case .original: header.format.isEncodable ? header.format : header.hasAlpha ? .png : .jpeg
-      }
+    let format = format(header: header, configuration: configuration)
     guard format.isEncodable else {
       throw PipelineError(
         .unservedField, "\(format.rawValue) results are not built into this worker", field: "preferred_format")
@@ -132,6 +125,17 @@ package struct Plan: Sendable, Hashable {
     options.apply(configuration)
     if configuration.metadata == .keepCopyright { options.exif = header.rights }
     return options
+  }
+
+  /// What the result is encoded as.
+  static func format(header: ImageHeader, configuration: ProcessingConfiguration) -> ImageFormat {
+    switch configuration.preferredFormat ?? .original {
+    case .jpeg: .jpeg
+    case .png: .png
+    case .webp: .webp
+    case .avif: .avif
+    case .original: header.format.isEncodable ? header.format : header.hasAlpha ? .png : .jpeg
+    }
   }
 
   /// What the encoder is given: as near to what the decoder gives as the format allows.

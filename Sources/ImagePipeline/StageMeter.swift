@@ -8,6 +8,7 @@ struct StageMeter: ~Copyable {
   private let context: ServiceContext
   private let observer: WorkObserver?
   private let renditionID: String?
+  private let isPreview: Bool
   private var span: (any Span)?
   /// Time spent working; waiting for bytes is not counted, nor, once it is settled, waiting for a CPU.
   private(set) var busy: Duration = .zero
@@ -19,6 +20,7 @@ struct StageMeter: ~Copyable {
     context = tracing.context
     observer = tracing.observer
     renditionID = tracing.renditionID
+    isPreview = tracing.isPreview
   }
 
   /// Notes that work begins; the first call starts the span.
@@ -46,6 +48,7 @@ struct StageMeter: ~Copyable {
     var all = Attributes(minimumCapacity: Self.attributeCount)
     all["imageworker.busy_ns"] = .int64(Int64(busy.nanoseconds))
     if let renditionID { all["imageworker.rendition_id"] = .string(renditionID) }
+    if isPreview { all["imageworker.is_preview"] = .bool(true) }
     attributes(&all)
     span.attributes = SpanAttributes(all)
     span.end()
@@ -60,6 +63,7 @@ struct StageMeter: ~Copyable {
     guard let span else { return }
     span.attributes["imageworker.busy_ns"] = busy.nanoseconds
     if let renditionID { span.attributes["imageworker.rendition_id"] = renditionID }
+    if isPreview { span.attributes["imageworker.is_preview"] = true }
     span.setStatus(SpanStatus(code: .error, message: "the picture was given up"))
     span.end()
   }
@@ -78,18 +82,23 @@ package struct TraceTarget: Sendable {
   let observer: WorkObserver?
   /// The rendition that a stage works for; `nil` for what all of them share, and where there is but one.
   var renditionID: String?
+  /// Whether stages work for a preview, of which the picture's result has nothing.
+  let isPreview: Bool
 
   /// - Parameters:
   ///   - tracer: the process' tracer unless given.
   ///   - context: the current task's unless given.
   ///   - observer: told of every strip's work, which spans sum up.
+  ///   - isPreview: whether the stages work for a preview; no unless given.
   package init(
     tracer: any Tracer = InstrumentationSystem.tracer,
-    context: ServiceContext = ServiceContext.current ?? .topLevel, observer: WorkObserver? = nil
+    context: ServiceContext = ServiceContext.current ?? .topLevel, observer: WorkObserver? = nil,
+    isPreview: Bool = false
   ) {
     self.tracer = tracer
     self.context = context
     self.observer = observer
+    self.isPreview = isPreview
   }
 
   /// The target for stages that work for one of several renditions.

@@ -44,7 +44,12 @@ final class BatchItems: Sendable {
     var ended: Set<String> = []
     // Oldest first, so that a stream of any length holds a bounded number of ids.
     var endedOrder: [String] = []
-    var roomWaiter: CheckedContinuation<Void, Never>?
+    /// The newest item of each `preview_key`, until it has ended.
+    var keyed: [String: BatchItem] = [:]
+    /// Items that gave way to others, until they have ended.
+    var leaving: Set<String> = []
+    /// Resumed when an item has ended for which the stream may wait.
+    var roomWaiter: CheckedContinuation<Bool, Never>?
   }
 
   /// The ended items that are remembered, to tell a late part from a stray one.
@@ -60,7 +65,15 @@ final class BatchItems: Sendable {
   func noteChange() { changes.continuation.yield() }
 
   var isEmpty: Bool { state.withLock { $0.open.isEmpty && $0.working.isEmpty } }
-  var openCount: Int { state.withLock { $0.open.count } }
+
+  /// The uploads that are open.
+  /// - `key`: an item with this key would give way, and is not counted.
+  func openCount(besides key: String) -> Int {
+    state.withLock { state in
+      let isLeaving = state.keyed[key].map { state.open[$0.id] != nil } ?? false
+      return state.open.count - (isLeaving ? 1 : 0)
+    }
+  }
 
   func standing(of id: String) -> Standing {
     state.withLock { state in
@@ -90,23 +103,54 @@ final class BatchItems: Sendable {
   ///
   /// For one caller at a time.
   func beginWhole(_ id: String, limit: Int) async {
-    while true {
-      let isBegun = state.withLock { state in
-        guard state.wholeCount < limit else { return false }
-        state.wholeCount += 1
-        state.working.insert(id)
-        return true
-      }
-      if isBegun { return }
-      await withCheckedContinuation { continuation in
-        let isFull = state.withLock { state in
-          guard state.wholeCount >= limit else { return false }
-          state.roomWaiter = continuation
-          return true
-        }
-        if !isFull { continuation.resume() }
-      }
+    await wait { state in
+      guard state.wholeCount < limit else { return false }
+      state.wholeCount += 1
+      state.working.insert(id)
+      return true
     }
+  }
+
+  private func wait(until isTaken: @Sendable (inout State) -> Bool) async {
+    while true {
+      let isDone = await withCheckedContinuation { (continuation: CheckedContinuation<Bool, Never>) in
+        let isDone = state.withLock { state in
+          if isTaken(&state) { return true }
+          state.roomWaiter = continuation
+          return false
+        }
+        if isDone { continuation.resume(returning: true) }
+      }
+      if isDone { return }
+    }
+  }
+
+  /// The newest item of its key begins: one that has not ended gives way to it.
+  ///
+  /// Those that gave way have an end still to be sent. Waits while there are `limit` of them, as a caller that reads none
+  /// could make any number. For one caller at a time.
+  func enter(_ item: BatchItem, limit: Int) async {
+    guard !item.key.isEmpty else { return }
+    let (before, upload) = state.withLock { state in
+      let before = state.keyed.updateValue(item, forKey: item.key)
+      let upload = before.flatMap { state.open.removeValue(forKey: $0.id) }
+      if let before {
+        if upload != nil { state.working.insert(before.id) }
+        state.leaving.insert(before.id)
+      }
+      return (before, upload)
+    }
+    before?.giveWay(to: item.id)
+    upload?.abandon()
+    await wait { $0.leaving.count < limit }
+  }
+
+  /// The item has its end.
+  func leave(_ item: BatchItem) {
+    state.withLock { state in
+      if state.keyed[item.key] === item { state.keyed[item.key] = nil }
+    }
+    item.release()
   }
 
   func endWhole(_ id: String) {
@@ -115,7 +159,7 @@ final class BatchItems: Sendable {
       return state.roomWaiter.take()
     }
     end(id)
-    waiter?.resume()
+    waiter?.resume(returning: false)
   }
 
   /// Whether the caller is the one who gives the item its end: an item has one, whoever finds a reason for it first.
@@ -135,17 +179,19 @@ final class BatchItems: Sendable {
 
   /// The item has its end, and nobody works on it any more.
   func end(_ id: String) {
-    let upload = state.withLock { state in
+    let (upload, waiter) = state.withLock { state in
       state.working.remove(id)
       state.claimed.remove(id)
+      let waiter = state.leaving.remove(id) == nil ? nil : state.roomWaiter.take()
       if state.ended.insert(id).inserted { state.endedOrder.append(id) }
       if state.endedOrder.count > 2 * Self.rememberedCount {
         for forgotten in state.endedOrder.prefix(Self.rememberedCount) { state.ended.remove(forgotten) }
         state.endedOrder.removeFirst(Self.rememberedCount)
       }
-      return state.open.removeValue(forKey: id)
+      return (state.open.removeValue(forKey: id), waiter)
     }
     upload?.abandon()
+    waiter?.resume(returning: false)
     noteChange()
   }
 

@@ -112,8 +112,9 @@ struct BatchStream: Sendable {
     do {
       if environment.drain.isDraining { throw WireError.draining }
       try environment.limits.check(message: start.image)
+      try BatchItem.check(key: start.previewKey)
       renditions = try environment.renditions(of: start)
-      if start.image.isEmpty, items.openCount >= environment.limits.maxOpenUploads {
+      if start.image.isEmpty, items.openCount(besides: start.previewKey) >= environment.limits.maxOpenUploads {
         throw PipelineError(
           .overloaded, "\(environment.limits.maxOpenUploads) uploads are open on this stream; finish one first")
       }
@@ -121,35 +122,37 @@ struct BatchStream: Sendable {
       try await end(id, with: error)
       return nil
     }
+    let item = BatchItem(id: id, key: start.previewKey, stream: cancellation)
+    await items.enter(item, limit: environment.limits.maxOpenUploads)
     guard start.image.isEmpty else {
       await items.beginWhole(id, limit: environment.limits.maxPicturesPerStream)
-      return { try await processWhole(id, start.image, renditions) }
+      return { try await processWhole(item, start.image, renditions) }
     }
     let upload = items.open(id)
-    return { try await processUpload(id, upload, renditions) }
+    return { try await processUpload(item, upload, renditions) }
   }
 
-  private func processWhole(_ id: String, _ image: Data, _ renditions: [Rendition]) async throws {
-    defer { items.endWhole(id) }
-    try await process(id, renditions) { [admission, cancellation] (workingSet) throws(PipelineError) in
-      try await admission.admitComplete(workingSet + image.count, cancellation: cancellation)
+  private func processWhole(_ item: BatchItem, _ image: Data, _ renditions: [Rendition]) async throws {
+    defer { items.endWhole(item.id) }
+    try await process(item, renditions) { [admission] (workingSet) throws(PipelineError) in
+      try await admission.admitComplete(workingSet + image.count, cancellation: item.cancellation)
     } run: { processor in
       try await processor.run(whole: image)
     }
   }
 
-  private func processUpload(_ id: String, _ upload: Upload, _ renditions: [Rendition]) async throws {
-    defer { items.end(id) }
+  private func processUpload(_ item: BatchItem, _ upload: Upload, _ renditions: [Rendition]) async throws {
+    defer { items.end(item.id) }
     let hold = UploadAdmission(admission)
     defer { hold.release() }
     var chunks = upload.chunks.makeAsyncIterator()
-    try await process(id, renditions) { [cancellation] (workingSet) throws(PipelineError) in
-      try await hold.admit(workingSet, isComplete: upload.hasEnded, cancellation: cancellation)
+    try await process(item, renditions) { (workingSet) throws(PipelineError) in
+      try await hold.admit(workingSet, isComplete: upload.hasEnded, cancellation: item.cancellation)
     } run: { processor in
       try await processor.run(upload: { upload.hasEnded }) {
         if let bytes = await chunks.next() { return (bytes, isLast: false) }
         hold.release()
-        try cancellation.check()
+        try item.cancellation.check()
         guard upload.hasEnded else {
           throw PipelineError(.truncatedImage, "the stream ended before the item's end", field: "image")
         }
@@ -160,24 +163,28 @@ struct BatchStream: Sendable {
 
   /// Works on one item and gives it its one end.
   private func process(
-    _ id: String, _ renditions: [Rendition],
+    _ item: BatchItem, _ renditions: [Rendition],
     admit: @escaping @Sendable (Int) async throws(PipelineError) -> Reservation,
     run: (PictureProcessor) async throws -> Void
   ) async throws {
+    defer { items.leave(item) }
     let ends = EndCount(of: renditions.count)
     let processor = PictureProcessor(
-      environment: environment, renditions: renditions, cancellation: cancellation, admit: admit,
+      environment: environment, renditions: renditions, cancellation: item.cancellation, admit: admit,
       emit: { part, rendition in
-        try await emit(part, of: rendition, for: id, isEnd: part.isLast && ends.isLast())
+        try item.cancellation.check()
+        let isEnd = part.isLast && !rendition.isPreview && ends.isLast()
+        try await emit(part, of: rendition, for: item.id, isEnd: isEnd)
       })
     let span = environment.tracer.startSpan("item", ofKind: .internal)
     defer { span.end() }
-    span.attributes["imageworker.item_id"] = id
+    span.attributes["imageworker.item_id"] = item.id
     do {
       try await ServiceContext.$current.withValue(span.context) { try await run(processor) }
     } catch {
+      let error = item.reason(error)
       span.record(error)
-      if items.claimEnd(id) { try await emit(error, for: id) }
+      if items.claimEnd(item.id) { try await emit(error, for: item.id) }
     }
   }
 

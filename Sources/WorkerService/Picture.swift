@@ -47,23 +47,31 @@ struct Picture: ~Copyable {
   ///
   /// - `isLast`: no byte follows these.
   /// - `followingByteCount`: how many bytes follow, where it is known.
+  /// - `makeRoom`: called when there is no room to hold what comes before the plan; whether there may be now.
   mutating func push(
-    _ bytes: Data, isLast: Bool, followingByteCount: Int? = nil
+    _ bytes: Data, isLast: Bool, followingByteCount: Int? = nil, makeRoom: (PipelineError) -> Bool = { _ in false }
   ) throws(PipelineError) -> Outcome {
     if path != nil { return try pass(bytes, isLast: isLast) }
     let (isComplete, consumed) = try reader!.push(bytes.bytes, isLast: isLast)
-    try countHeld()
+    try countHeld(makeRoom)
     guard isComplete else { return .needsInput }
     var following = isLast ? 0 : followingByteCount
     if let count = following { following = bytes.count - consumed + count }
-    let plan = try reader!.plan(renditions.map(\.configuration), followingByteCount: following)
+    let plan =
+      renditions[0].isPreview
+      ? try reader!.previewPlan(renditions[0].configuration)
+      : try reader!.plan(renditions.map(\.configuration), followingByteCount: following)
     self.plan = plan
     return .planned(plan, consumedByteCount: consumed)
   }
 
-  private mutating func countHeld() throws(PipelineError) {
+  private mutating func countHeld(_ makeRoom: (PipelineError) -> Bool) throws(PipelineError) {
     let byteCount = reader?.heldByteCount ?? 0
-    if byteCount > Self.headerByteCount { try hold.grow(to: byteCount) }
+    guard byteCount > Self.headerByteCount else { return }
+    do throws(PipelineError) { try hold.grow(to: byteCount) } catch {
+      guard makeRoom(error) else { throw error }
+      try hold.grow(to: byteCount)
+    }
   }
 
   /// Takes the next bytes of the picture once it was started.
@@ -73,7 +81,8 @@ struct Picture: ~Copyable {
   }
 
   /// Begins decoding, with the memory that the plan asks for set aside.
-  mutating func start(_ reservation: consuming Reservation) throws(PipelineError) {
+  /// - `reservation`: `nil` where it is part of another's.
+  mutating func start(_ reservation: consuming Reservation?) throws(PipelineError) {
     self.reservation = consume reservation
     hold.release()  // what is held is part of what the plan asked for
     guard let reader = reader.take(), let plan else {

@@ -139,7 +139,7 @@ extension PictureProcessor {
     return PictureProcessor(
       environment: environment, renditions: renditions, cancellation: cancellation, admit: admit,
       emit: { [emit] part, rendition in
-        guard let place = places[rendition.id] else { return try await emit(part, rendition) }
+        guard let place = places[rendition.id], !rendition.isPreview else { return try await emit(part, rendition) }
         let collector = collectors[place]
         switch part {
         case .chunk(let bytes): collector.append([UInt8](bytes))

@@ -34,7 +34,7 @@ struct PictureProcessor: Sendable {
   let emit: @Sendable (Part, Rendition) async throws -> Void
 
   /// The bytes that are worked on between two looks at the output: a strip of a large picture needs about as many.
-  private static let windowByteCount = 128 * 1024
+  static let windowByteCount = 128 * 1024
 
   /// Works on the picture executor until every rendition has ended.
   /// - Parameter nextBytes: the next bytes of the picture, and whether none follow.
@@ -45,27 +45,41 @@ struct PictureProcessor: Sendable {
   }
 
   private func work(nextBytes: () async throws -> (bytes: Data, isLast: Bool)) async throws {
+    var preview = Preview(
+      of: renditions[0].preview, environment: environment, cancellation: cancellation)
+    do { try await work(nextBytes: nextBytes, &preview) } catch let error as PipelineError {
+      await abandon(&preview, after: error)
+      throw error
+    }
+  }
+
+  private func work(
+    nextBytes: () async throws -> (bytes: Data, isLast: Bool), _ preview: inout Preview
+  ) async throws {
     var picture = Picture(
       renditions: renditions, limits: environment.limits, memory: environment.memory, cancellation: cancellation,
       tracing: TraceTarget(tracer: environment.tracer))
     var progress = Progress()
     while true {
       var (rest, isLast) = try await nextBytes()
+      try await push(rest, isLast: isLast, to: &preview, progress)
       var isPlanned = false
       repeat {
         let window = rest.prefix(Self.windowByteCount)
         let isLastWindow = isLast && window.count == rest.count
         isPlanned = false
         let following = isLast ? rest.count - window.count : nil
-        switch try picture.push(window, isLast: isLastWindow, followingByteCount: following) {
+        let outcome = try picture.push(
+          window, isLast: isLastWindow, followingByteCount: following, makeRoom: { giveWay(&preview, after: $0) })
+        switch outcome {
         case .needsInput: rest = rest.dropFirst(window.count)
         case .planned(let plan, let consumedByteCount):
-          try await start(&picture, plan, &progress)
+          try await start(&picture, plan, &preview, &progress)
           rest = rest.dropFirst(consumedByteCount)
           isPlanned = true
         case .finished: break
         }
-        try await emitResults(of: &picture, &progress)
+        try await emitResults(of: &picture, &preview, &progress)
         if picture.hasEnded { return }
         // Planned pictures are pushed once more even when no byte is left, which may be all they need.
       } while !rest.isEmpty || isPlanned
@@ -73,7 +87,7 @@ struct PictureProcessor: Sendable {
   }
 
   /// What is known of a picture beside its renditions.
-  private struct Progress {
+  struct Progress {
     let began = ContinuousClock.now
     var queued = Duration.zero
     /// Of the last rendition that was made.
@@ -83,21 +97,26 @@ struct PictureProcessor: Sendable {
   }
 
   /// Sets memory aside and tells the caller what is coming.
-  private func start(_ picture: inout Picture, _ plan: PicturePlan, _ progress: inout Progress) async throws {
+  private func start(
+    _ picture: inout Picture, _ plan: PicturePlan, _ preview: inout Preview, _ progress: inout Progress
+  ) async throws {
     guard !plan.plans.isEmpty else { return }
     let asked = ContinuousClock.now
-    let reservation = try await queue(Int(clamping: plan.workingSetByteCount))
+    let reservation = try await queue(Int(clamping: plan.workingSetByteCount), with: &preview)
     progress.queued = asked.duration(to: .now)
     try picture.start(reservation)
+    try await start(&preview, progress)
     for (plan, rendition) in zip(plan.renditions, renditions) {
-      if case .success(let plan) = plan { try await emit(.header(plan.outputInfo), rendition) }
+      if case .success(let plan) = plan { try await emit(.header(plan.outputInfo), rendition, after: &preview) }
     }
   }
 
   /// Gives what is ready of each rendition, and the ends of those that have ended.
-  private func emitResults(of picture: inout Picture, _ progress: inout Progress) async throws {
+  private func emitResults(
+    of picture: inout Picture, _ preview: inout Preview, _ progress: inout Progress
+  ) async throws {
     for (index, rendition) in renditions.enumerated() {
-      for chunk in picture.takeOutput(of: index) { try await emit(.chunk(chunk), rendition) }
+      for chunk in picture.takeOutput(of: index) { try await emit(.chunk(chunk), rendition, after: &preview) }
       switch picture.takeEnd(of: index) {
       case nil: break
       case .success(var report):
@@ -106,6 +125,8 @@ struct PictureProcessor: Sendable {
         progress.report = report
         environment.metrics.made(report)
         note(rendition, nil, picture.hasEnded, progress)
+        // Nobody needs a preview of what is there.
+        try await end(&preview, with: .cancelled)
         try await emit(.report(report, traceID: environment.currentTraceID), rendition)
       case .failure(let error):
         let error = rendition.error(error)
@@ -129,7 +150,7 @@ struct PictureProcessor: Sendable {
   }
 
   /// Waits for memory, under a span that tells how long.
-  private func queue(_ byteCount: Int) async throws(PipelineError) -> Reservation {
+  func queue(_ byteCount: Int) async throws(PipelineError) -> Reservation {
     let span = environment.tracer.startSpan("queue", ofKind: .internal)
     defer { span.end() }
     span.attributes["imageworker.reserved_bytes"] = byteCount

@@ -9,6 +9,25 @@ struct Rendition: Sendable {
   /// Empty where `index` is `nil`.
   let id: String
   let configuration: ProcessingConfiguration
+  /// Whether a preview of it comes before it.
+  var isPreviewed = false
+  /// Whether it is the preview of a result, not the result itself.
+  private(set) var isPreview = false
+
+  /// What comes before it, where anything does.
+  var preview: Rendition? {
+    guard isPreviewed else { return nil }
+    var preview = self
+    (preview.isPreviewed, preview.isPreview) = (false, true)
+    return preview
+  }
+
+  init(index: Int?, id: String, configuration: ProcessingConfiguration, isPreviewed: Bool = false) {
+    self.index = index
+    self.id = id
+    self.configuration = configuration
+    self.isPreviewed = isPreviewed
+  }
 
   /// The most that one picture has.
   static let largestCount = 16
@@ -33,7 +52,11 @@ extension WorkerEnvironment {
   func renditions(of request: some ResultRequest) throws -> [Rendition] {
     guard !request.renditions.isEmpty else {
       let configuration = try configuration(preset: request.preset, overrides: request.configuration)
-      return [Rendition(index: nil, id: "", configuration: configuration)]
+      return [Rendition(index: nil, id: "", configuration: configuration, isPreviewed: request.preview)]
+    }
+    guard !request.preview else {
+      throw PipelineError(
+        .invalidField, "preview must not be set beside renditions, of which a small one serves", field: "preview")
     }
     for (field, isSet) in [("preset", !request.preset.isEmpty), ("configuration", request.hasConfiguration)] where isSet
     {
@@ -78,6 +101,7 @@ protocol ResultRequest {
   var configuration: Imageworker_V1_ProcessingConfiguration { get }
   var hasConfiguration: Bool { get }
   var renditions: [Imageworker_V1_Rendition] { get }
+  var preview: Bool { get }
 }
 
 extension Imageworker_V1_ProcessImageRequest: ResultRequest {}

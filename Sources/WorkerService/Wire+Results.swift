@@ -57,6 +57,7 @@ extension Imageworker_V1_ProcessImageResponse {
   init(_ part: PictureProcessor.Part, of rendition: Rendition) {
     self.init()
     renditionID = rendition.id
+    isPreview = rendition.isPreview
     switch part {
     case .header(let info): header = Imageworker_V1_ImageInfo(info)
     case .chunk(let bytes): chunk = bytes
@@ -73,6 +74,7 @@ extension Imageworker_V1_BatchProcessResponse {
     self.init()
     itemID = id
     renditionID = rendition.id
+    isPreview = rendition.isPreview
     switch part {
     case .header(let info): header = Imageworker_V1_ImageInfo(info)
     case .chunk(let bytes): chunk = bytes

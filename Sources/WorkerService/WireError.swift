@@ -107,7 +107,7 @@ enum WireError {
     switch field {
     case "image", "item_id", "part": field
     case "configuration": configurationPath
-    case "preset", "rendition_id", "renditions": requestPath(configurationPath) + field
+    case "preset", "rendition_id", "renditions", "preview", "preview_key": requestPath(configurationPath) + field
     default: "\(configurationPath).\(field)"
     }
   }

@@ -52,6 +52,12 @@ struct WorkerMetrics: Sendable {
     count("imageworker.renditions", by: 1, [("outcome", error.map { Reason($0).name } ?? "ok")])
   }
 
+  /// A preview that has ended.
+  /// - `error`: why it is not there, or not whole; `nil` when it is.
+  func ended(previewWith error: PipelineError?) {
+    count("imageworker.previews", by: 1, [("outcome", error.map { Reason($0).name } ?? "ok")])
+  }
+
   /// A look for a result in the cache.
   func looked(isHit: Bool) {
     count("imageworker.cache.requests", by: 1, [("outcome", isHit ? "hit" : "miss")])

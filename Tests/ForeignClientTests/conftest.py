@@ -99,8 +99,8 @@ class Client:
             f"/{SERVICE}/{method}", request_serializer=request.SerializeToString,
             response_deserializer=response.FromString)
 
-    def process(self, image: bytes, preset: str = "", timeout=60, **configuration):
-        request = self.message("ProcessImageRequest")(image=image, preset=preset)
+    def process(self, image: bytes, preset: str = "", timeout=60, preview=False, **configuration):
+        request = self.message("ProcessImageRequest")(image=image, preset=preset, preview=preview)
         for name, value in configuration.items():
             setattr(request.configuration, name, value)
         return self.call("ProcessImage", "unary_stream")(request, timeout=timeout)

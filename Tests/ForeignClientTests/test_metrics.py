@@ -46,7 +46,7 @@ def used(tmp_path_factory):
     words = b"only words, many of them, and no picture"
     for image, preset in [(photo, "favicon"), (photo, "preview"), (photo, "favicon"), (photo[:3000], "favicon"), (words, "")]:
         try:
-            list(client.process(image, preset=preset))
+            list(client.process(image, preset=preset, preview=preset == "preview"))
         except grpc.RpcError:
             pass
     feed = queue.SimpleQueue()
@@ -71,6 +71,7 @@ def test_a_scrape_tells_what_was_done(used):
     assert values[f'rpc_server_call_duration_seconds_count{{{method},rpc_response_status_code="OK"}}'] == 3
     assert values[f'rpc_server_call_duration_seconds_count{{{method},rpc_response_status_code="UNIMPLEMENTED"}}'] == 1
     assert values['imageworker_pictures_total{outcome="ok"}'] == 3
+    assert values['imageworker_previews_total{outcome="ok"}'] == 1
     assert values['imageworker_pictures_total{outcome="truncated_image"}'] == 1
     assert values['imageworker_refusals_total{reason="unknown_format"}'] == 1
     assert values['imageworker_input_bytes_total{format="jpeg"}'] == 2 * len(fixture_bytes("photo-420.jpg"))

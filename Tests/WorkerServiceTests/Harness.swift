@@ -43,6 +43,8 @@ struct Collected: Sendable {
   var errors: [Google_Rpc_Status] = []
   /// Parts in the order in which they came.
   var parts: [String] = []
+  /// The places of the parts among all that came.
+  var places: [Int] = []
   var largestChunk = 0
 
   mutating func append(chunk: Data) {
@@ -63,12 +65,16 @@ extension Client {
     return try await processRenditions(request)[""] ?? Collected()
   }
 
-  /// Collects the results by rendition.
+  /// Collects the results by rendition, a preview as "~preview".
   func processRenditions(_ request: Imageworker_V1_ProcessImageRequest) async throws -> [String: Collected] {
     try await processImage(request) { response in
       var all: [String: Collected] = [:]
+      var place = 0
       for try await message in response.messages {
-        var collected = all[message.renditionID] ?? Collected()
+        let id = message.isPreview ? "\(message.renditionID)~preview" : message.renditionID
+        var collected = all[id] ?? Collected()
+        place += 1
+        collected.places.append(place)
         switch message.part {
         case .header(let header):
           collected.header = header
@@ -82,21 +88,26 @@ extension Client {
           collected.parts.append("error")
         case nil: collected.parts.append("nothing")
         }
-        all[message.renditionID] = collected
+        all[id] = collected
       }
       return all
     }
   }
 
-  /// Sends the requests and collects the results by item, those of renditions as "item/rendition".
+  /// Sends the requests and collects the results by item, those of renditions as "item/rendition" and previews as
+  /// "item~preview".
   func batch(_ requests: [Imageworker_V1_BatchProcessRequest]) async throws -> [String: Collected] {
     try await batchProcess { writer in
       for request in requests { try await writer.write(request) }
     } onResponse: { response in
       var items: [String: Collected] = [:]
+      var place = 0
       for try await message in response.messages {
-        let id = message.renditionID.isEmpty ? message.itemID : "\(message.itemID)/\(message.renditionID)"
+        let name = message.renditionID.isEmpty ? message.itemID : "\(message.itemID)/\(message.renditionID)"
+        let id = message.isPreview ? "\(name)~preview" : name
         var item = items[id] ?? Collected()
+        place += 1
+        item.places.append(place)
         switch message.part {
         case .header(let header):
           item.header = header
@@ -179,5 +190,14 @@ func failure(_ body: () async throws -> Void) async -> GoogleRPCStatus? {
     return (error as? RPCError).flatMap { error in
       do { return try error.unpackGoogleRPCStatus() } catch { return nil }
     }
+  }
+}
+
+extension Message {
+  /// This message with a change.
+  func changed(_ change: (inout Self) -> Void) -> Self {
+    var changed = self
+    change(&changed)
+    return changed
   }
 }

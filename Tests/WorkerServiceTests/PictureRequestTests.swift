@@ -15,7 +15,7 @@ struct PictureRequestTests {
   private static var process: Data {
     get throws {
       try Imageworker_V1_ProcessImageRequest.with {
-        ($0.image, $0.preset, $0.configuration) = (image, "favicon", configuration)
+        ($0.image, $0.preset, $0.configuration, $0.preview) = (image, "favicon", configuration, true)
       }.serializedData()
     }
   }
@@ -24,7 +24,10 @@ struct PictureRequestTests {
     get throws {
       try Imageworker_V1_BatchProcessRequest.with {
         $0.itemID = "a"
-        $0.start = .with { ($0.image, $0.preset, $0.configuration) = (image, "favicon", configuration) }
+        $0.start = .with {
+          ($0.image, $0.preset, $0.configuration) = (image, "favicon", configuration)
+          ($0.preview, $0.previewKey) = (true, "key")
+        }
       }.serializedData()
     }
   }
@@ -60,6 +63,15 @@ struct PictureRequestTests {
       expectSame(Imageworker_V1_BatchProcessRequest.self, Array(start.prefix(count)))
       expectSame(Imageworker_V1_BatchProcessRequest.self, Array(chunk.prefix(count)))
     }
+  }
+
+  @Test("keep what they say of previews beside a picture that is lent")
+  func previews() throws {
+    let request = try PictureRequestDeserializer<Imageworker_V1_ProcessImageRequest>().deserialize(
+      Array(try Self.process))
+    #expect(request.preview && request.image == Self.image)
+    let item = try PictureRequestDeserializer<Imageworker_V1_BatchProcessRequest>().deserialize(Array(try Self.start))
+    #expect(item.start.preview && item.start.previewKey == "key" && item.start.image == Self.image)
   }
 
   @Test("that were damaged are read, or refused, as SwiftProtobuf does")

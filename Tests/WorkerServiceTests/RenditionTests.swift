@@ -206,11 +206,3 @@ struct RenditionTests {
     }
   }
 }
-
-extension Imageworker_V1_ProcessImageRequest {
-  fileprivate func changed(_ change: (inout Self) -> Void) -> Self {
-    var copy = self
-    change(&copy)
-    return copy
-  }
-}

@@ -81,17 +81,25 @@ package enum FilterKind: String, Sendable, Hashable, CaseIterable {
         FilterParameter("radius", 0...1, default: 0.5, "where it begins; 0 is the centre, 1 the corners"),
         FilterParameter("softness", 0.01...2, default: 0.5, "how much farther out it is black, in the same unit"),
       ]
-    case .blur: [FilterParameter("radius", 0.1...50, default: 4, "standard deviation in pixels of the result")]
+    case .blur: [Self.radius(default: 4)]
     case .sharpen:
       [
-        FilterParameter("radius", 0.1...50, default: 1, "standard deviation in pixels of the result"),
+        Self.radius(default: 1),
         FilterParameter("amount", 0...5, default: 1, "factor of what is added"),
         FilterParameter("threshold", 0...1, default: 0, "differences up to this share of white are left"),
       ]
     case .pixelate:
-      [FilterParameter("size", 1...256, default: 8, isWhole: true, "side of a block in pixels of the result")]
+      [
+        FilterParameter(
+          "size", 1...256, default: 8, isWhole: true, isLength: true, "side of a block in pixels of the result")
+      ]
     case .threshold: [FilterParameter("level", 0...1, default: 0.5, "luminance from which on it is white")]
     }
+  }
+
+  private static func radius(default defaultValue: Double) -> FilterParameter {
+    FilterParameter(
+      "radius", 0.1...50, default: defaultValue, isLength: true, "standard deviation in pixels of the result")
   }
 
   private static func color(

@@ -7,14 +7,18 @@ package struct FilterParameter: Sendable, Hashable {
   package let defaultValue: Double
   /// Whether only whole numbers are allowed.
   package let isWhole: Bool
+  /// Whether it counts pixels of the result, and so shrinks with it.
+  let isLength: Bool
 
   init(
-    _ name: String, _ range: ClosedRange<Double>, default defaultValue: Double, isWhole: Bool = false, _ summary: String
+    _ name: String, _ range: ClosedRange<Double>, default defaultValue: Double, isWhole: Bool = false,
+    isLength: Bool = false, _ summary: String
   ) {
     self.name = name
     self.range = range
     self.defaultValue = defaultValue
     self.isWhole = isWhole
+    self.isLength = isLength
     self.summary = summary
   }
 

@@ -29,6 +29,9 @@ package enum MetricCatalog {
       "imageworker.renditions", unit: "{rendition}", kind: .counter,
       help: "Renditions of pictures of which several were asked for, by outcome as of pictures"),
     MetricDescription(
+      "imageworker.previews", unit: "{preview}", kind: .counter,
+      help: "Previews of pictures, by outcome as of pictures; cancelled where the result was there first"),
+    MetricDescription(
       "imageworker.refusals", unit: "{picture}", kind: .counter,
       help: "Pictures that were refused before any of them was decoded, by reason"),
     MetricDescription(

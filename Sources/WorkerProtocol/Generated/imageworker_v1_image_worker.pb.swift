@@ -375,6 +375,8 @@ public nonisolated struct Imageworker_V1_ProcessImageRequest: Sendable {
 
   public var renditions: [Imageworker_V1_Rendition] = []
 
+  public var preview: Bool = false
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -447,6 +449,8 @@ public nonisolated struct Imageworker_V1_ProcessImageResponse: Sendable {
   }
 
   public var renditionID: String = String()
+
+  public var isPreview: Bool = false
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -526,6 +530,10 @@ public nonisolated struct Imageworker_V1_BatchItemStart: Sendable {
 
   public var renditions: [Imageworker_V1_Rendition] = []
 
+  public var preview: Bool = false
+
+  public var previewKey: String = String()
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -585,6 +593,8 @@ public nonisolated struct Imageworker_V1_BatchProcessResponse: Sendable {
   }
 
   public var renditionID: String = String()
+
+  public var isPreview: Bool = false
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1358,7 +1368,7 @@ nonisolated extension Imageworker_V1_PNGFilter: SwiftProtobuf._ProtoNameProvidin
 
 nonisolated extension Imageworker_V1_ProcessImageRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessImageRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}image\0\u{1}preset\0\u{1}configuration\0\u{1}renditions\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}image\0\u{1}preset\0\u{1}configuration\0\u{1}renditions\0\u{1}preview\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1370,6 +1380,7 @@ nonisolated extension Imageworker_V1_ProcessImageRequest: SwiftProtobuf.Message,
       case 2: try { try decoder.decodeSingularStringField(value: &self.preset) }()
       case 3: try { try decoder.decodeSingularMessageField(value: &self._configuration) }()
       case 4: try { try decoder.decodeRepeatedMessageField(value: &self.renditions) }()
+      case 5: try { try decoder.decodeSingularBoolField(value: &self.preview) }()
       default: break
       }
     }
@@ -1392,6 +1403,9 @@ nonisolated extension Imageworker_V1_ProcessImageRequest: SwiftProtobuf.Message,
     if !self.renditions.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.renditions, fieldNumber: 4)
     }
+    if self.preview != false {
+      try visitor.visitSingularBoolField(value: self.preview, fieldNumber: 5)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1400,6 +1414,7 @@ nonisolated extension Imageworker_V1_ProcessImageRequest: SwiftProtobuf.Message,
     if lhs.preset != rhs.preset {return false}
     if lhs._configuration != rhs._configuration {return false}
     if lhs.renditions != rhs.renditions {return false}
+    if lhs.preview != rhs.preview {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1451,7 +1466,7 @@ nonisolated extension Imageworker_V1_Rendition: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Imageworker_V1_ProcessImageResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessImageResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}header\0\u{1}chunk\0\u{1}report\0\u{1}error\0\u{3}rendition_id\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}header\0\u{1}chunk\0\u{1}report\0\u{1}error\0\u{3}rendition_id\0\u{3}is_preview\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1507,6 +1522,7 @@ nonisolated extension Imageworker_V1_ProcessImageResponse: SwiftProtobuf.Message
         }
       }()
       case 5: try { try decoder.decodeSingularStringField(value: &self.renditionID) }()
+      case 6: try { try decoder.decodeSingularBoolField(value: &self.isPreview) }()
       default: break
       }
     }
@@ -1539,12 +1555,16 @@ nonisolated extension Imageworker_V1_ProcessImageResponse: SwiftProtobuf.Message
     if !self.renditionID.isEmpty {
       try visitor.visitSingularStringField(value: self.renditionID, fieldNumber: 5)
     }
+    if self.isPreview != false {
+      try visitor.visitSingularBoolField(value: self.isPreview, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: Imageworker_V1_ProcessImageResponse, rhs: Imageworker_V1_ProcessImageResponse) -> Bool {
     if lhs.part != rhs.part {return false}
     if lhs.renditionID != rhs.renditionID {return false}
+    if lhs.isPreview != rhs.isPreview {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1636,7 +1656,7 @@ nonisolated extension Imageworker_V1_BatchProcessRequest: SwiftProtobuf.Message,
 
 nonisolated extension Imageworker_V1_BatchItemStart: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".BatchItemStart"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}preset\0\u{1}configuration\0\u{1}image\0\u{1}renditions\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}preset\0\u{1}configuration\0\u{1}image\0\u{1}renditions\0\u{1}preview\0\u{3}preview_key\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1648,6 +1668,8 @@ nonisolated extension Imageworker_V1_BatchItemStart: SwiftProtobuf.Message, Swif
       case 2: try { try decoder.decodeSingularMessageField(value: &self._configuration) }()
       case 3: try { try decoder.decodeSingularBytesField(value: &self.image) }()
       case 4: try { try decoder.decodeRepeatedMessageField(value: &self.renditions) }()
+      case 5: try { try decoder.decodeSingularBoolField(value: &self.preview) }()
+      case 6: try { try decoder.decodeSingularStringField(value: &self.previewKey) }()
       default: break
       }
     }
@@ -1670,6 +1692,12 @@ nonisolated extension Imageworker_V1_BatchItemStart: SwiftProtobuf.Message, Swif
     if !self.renditions.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.renditions, fieldNumber: 4)
     }
+    if self.preview != false {
+      try visitor.visitSingularBoolField(value: self.preview, fieldNumber: 5)
+    }
+    if !self.previewKey.isEmpty {
+      try visitor.visitSingularStringField(value: self.previewKey, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1678,6 +1706,8 @@ nonisolated extension Imageworker_V1_BatchItemStart: SwiftProtobuf.Message, Swif
     if lhs._configuration != rhs._configuration {return false}
     if lhs.image != rhs.image {return false}
     if lhs.renditions != rhs.renditions {return false}
+    if lhs.preview != rhs.preview {return false}
+    if lhs.previewKey != rhs.previewKey {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1704,7 +1734,7 @@ nonisolated extension Imageworker_V1_BatchItemEnd: SwiftProtobuf.Message, SwiftP
 
 nonisolated extension Imageworker_V1_BatchProcessResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".BatchProcessResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}item_id\0\u{1}header\0\u{1}chunk\0\u{1}report\0\u{1}error\0\u{3}rendition_id\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}item_id\0\u{1}header\0\u{1}chunk\0\u{1}report\0\u{1}error\0\u{3}rendition_id\0\u{3}is_preview\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1761,6 +1791,7 @@ nonisolated extension Imageworker_V1_BatchProcessResponse: SwiftProtobuf.Message
         }
       }()
       case 6: try { try decoder.decodeSingularStringField(value: &self.renditionID) }()
+      case 7: try { try decoder.decodeSingularBoolField(value: &self.isPreview) }()
       default: break
       }
     }
@@ -1796,6 +1827,9 @@ nonisolated extension Imageworker_V1_BatchProcessResponse: SwiftProtobuf.Message
     if !self.renditionID.isEmpty {
       try visitor.visitSingularStringField(value: self.renditionID, fieldNumber: 6)
     }
+    if self.isPreview != false {
+      try visitor.visitSingularBoolField(value: self.isPreview, fieldNumber: 7)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1803,6 +1837,7 @@ nonisolated extension Imageworker_V1_BatchProcessResponse: SwiftProtobuf.Message
     if lhs.itemID != rhs.itemID {return false}
     if lhs.part != rhs.part {return false}
     if lhs.renditionID != rhs.renditionID {return false}
+    if lhs.isPreview != rhs.isPreview {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
