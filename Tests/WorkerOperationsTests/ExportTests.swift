@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Export")
 struct ExportTests {
-  private func queue(capacity: Int = 10, batchSize: Int = 4) -> BatchQueue<Int> {
+  private func queue(capacity: Int = 10, batchSize: Int = 4) -> BatchQueue<[Int]> {
     BatchQueue(capacity: capacity, batchSize: batchSize, counts: ExportCounts())
   }
 

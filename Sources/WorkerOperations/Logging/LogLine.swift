@@ -18,7 +18,7 @@ struct LogLine: Sendable {
   /// What every form of the line shows: the metadata, then the ids of the span.
   fileprivate var fields: [(key: String, value: Logger.MetadataValue)] {
     guard let span else { return metadata }
-    return metadata + [("trace_id", "\(span.traceID)"), ("span_id", "\(span.spanID)")]
+    return metadata + [("trace_id", .string(span.traceID.description)), ("span_id", .string(span.spanID.description))]
   }
 }
 
@@ -87,9 +87,10 @@ package enum LogFormat: String, Sendable, CaseIterable {
   /// Numbers stay numbers, so that they can be searched as such.
   private static func json(convertible value: any CustomStringConvertible & Sendable) -> String {
     switch value {
-    case let value as any BinaryInteger: "\(value)"
-    case let value as Double where value.isFinite: "\(value)"
+    // Those of every call first: whether a type is any kind of integer takes long to find out.
+    case let value as Double: value.isFinite ? "\(value)" : "\(value)".jsonQuoted
     case let value as Bool: "\(value)"
+    case let value as any BinaryInteger: "\(value)"
     default: "\(value)".jsonQuoted
     }
   }
