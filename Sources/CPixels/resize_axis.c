@@ -23,6 +23,10 @@ static bool is_doubled(const cpixels_axis_options *axis) {
   return axis->kernel == CPIXELS_KERNEL_DOUBLED_LANCZOS3;
 }
 
+static bool is_emphasized(const cpixels_axis_options *axis) {
+  return axis->emphasis > 0;
+}
+
 /// Of the source that is resampled: as it is, or doubled.
 static double stretch_of(const cpixels_axis_options *axis) {
   const double ratio = is_doubled(axis) ? 2 * axis->ratio : axis->ratio;
@@ -32,11 +36,12 @@ static double stretch_of(const cpixels_axis_options *axis) {
 /// How far from a destination sample's centre its taps are, in source samples.
 static double reach_of(const cpixels_axis_options *axis) {
   const double reach = kernel_radius(axis->kernel) * stretch_of(axis);
-  return is_doubled(axis) ? reach / 2 + 0.75 : reach;
+  return is_doubled(axis) ? reach / 2 + 0.75 : is_emphasized(axis) ? reach + 1 : reach;
 }
 
 static bool is_identity(const cpixels_axis_options *axis) {
-  return axis->ratio == 1 && axis->offset == 0 && axis->source_count == axis->destination_count && !is_doubled(axis);
+  return axis->ratio == 1 && axis->offset == 0 && axis->source_count == axis->destination_count && !is_doubled(axis) &&
+         !is_emphasized(axis);
 }
 
 static uint32_t round_up(uint32_t value, uint32_t multiple) {
@@ -47,7 +52,9 @@ bool cpixels_axis_is_valid(const cpixels_axis_options *axis) {
   return axis->source_count >= 1 && axis->source_count <= largest_count && axis->destination_count >= 1 &&
          axis->destination_count <= largest_count && axis->ratio > 0 && axis->ratio <= largest_count &&
          isfinite(axis->offset) && fabs(axis->offset) <= largest_count &&
-         axis->kernel >= CPIXELS_KERNEL_LANCZOS3 && axis->kernel <= CPIXELS_KERNEL_DOUBLED_LANCZOS3;
+         axis->kernel >= CPIXELS_KERNEL_LANCZOS3 && axis->kernel <= CPIXELS_KERNEL_DOUBLED_LANCZOS3 &&
+         axis->emphasis >= 0 && axis->emphasis <= 0.25 &&
+         (axis->emphasis == 0 || axis->kernel == CPIXELS_KERNEL_LANCZOS3);
 }
 
 /// An open interval of this width holds at most this many sample centres.
@@ -239,8 +246,11 @@ static tap_range tap_range_of(const cpixels_axis_options *options, const cpixels
 typedef struct tap_walk {
   kernel_walk *kernel;
   bool is_doubled;
-  double before; ///< Where samples are doubled: the kernel's value at the last of the sample before,
-  double first;  ///< and at the first of this one.
+  double emphasis;
+  /// Where samples are doubled: the kernel's values at the last of the sample before, and at the first of this one.
+  /// Where they are emphasized: at the sample before, and at this one.
+  double before;
+  double first;
 } tap_walk;
 
 static double next_value(kernel_walk *walk) {
@@ -250,18 +260,28 @@ static double next_value(kernel_walk *walk) {
 }
 
 static tap_walk tap_walk_from(const cpixels_axis_options *options, tap_range range, kernel_walk *walk) {
-  tap_walk taps = {.kernel = walk, .is_doubled = is_doubled(options)};
-  if (!taps.is_doubled) {
+  tap_walk taps = {.kernel = walk, .is_doubled = is_doubled(options), .emphasis = options->emphasis};
+  if (taps.is_doubled) {
+    kernel_walk_start(walk, (2 * ((double)range.left - range.centre) - 0.5) / stretch_of(options));
+  } else if (is_emphasized(options)) {
+    kernel_walk_start(walk, ((double)range.left - 0.5 - range.centre) / stretch_of(options));
+  } else {
     kernel_walk_start(walk, ((double)range.left + 0.5 - range.centre) / stretch_of(options));
     return taps;
   }
-  kernel_walk_start(walk, (2 * ((double)range.left - range.centre) - 0.5) / stretch_of(options));
   taps.before = next_value(walk);
   taps.first = next_value(walk);
   return taps;
 }
 
 static double tap_walk_value(tap_walk *taps) {
+  if (taps->emphasis > 0) {
+    const double after = next_value(taps->kernel);
+    const double value = (1 + 2 * taps->emphasis) * taps->first - taps->emphasis * (taps->before + after);
+    taps->before = taps->first;
+    taps->first = after;
+    return value;
+  }
   if (!taps->is_doubled) {
     return next_value(taps->kernel);
   }

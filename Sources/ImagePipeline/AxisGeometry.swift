@@ -11,6 +11,9 @@ package struct AxisGeometry: Sendable, Hashable {
   /// Samples are resampled as if they were brought to twice as many first, by linear interpolation: as chroma is where
   /// decoders bring it to the picture's size.
   package var isDoubled = false
+  /// How much source samples are set off against their neighbours, see `cpixels.h`; without effect on kernels other than
+  /// Lanczos'.
+  package var emphasis = 0.0
 
   package enum Enlargement: Sendable, Hashable {
     /// As where it shrinks.
@@ -27,7 +30,9 @@ package struct AxisGeometry: Sendable, Hashable {
     }
   }
 
-  package var isIdentity: Bool { ratio == 1 && offset == 0 && sourceCount == destinationCount && !isDoubled }
+  package var isIdentity: Bool {
+    ratio == 1 && offset == 0 && sourceCount == destinationCount && !isDoubled && emphasis == 0
+  }
 
   /// - `sourceCount`: samples of the source plane on this axis, from the first that lies in the window on.
   /// - `sourceScale`: samples of the source plane per pixel of the source picture.

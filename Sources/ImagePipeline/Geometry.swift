@@ -22,13 +22,13 @@ package struct PixelSize: Sendable, Hashable, CustomStringConvertible {
 
 /// Where results end up: pure functions of sizes.
 package enum Geometry {
-  /// The smallest N of `scales` for which a window of a picture decoded at N/8 is still at least `residual(N)` times the
+  /// The smallest N of `scales` for which a window of a picture decoded at N/8 is still at least `residual` times the
   /// target on both axes; 8 when none is.
   package static func decodeScale(
-    window: PixelSize, target: PixelSize, scales: [Int], residual: (Int) -> Double
+    window: PixelSize, target: PixelSize, scales: [Int], residual: Double
   ) -> Int {
     scales.sorted().first { scale in
-      let (factor, residual) = (Double(scale) / 8, residual(scale))
+      let factor = Double(scale) / 8
       return Double(window.width) * factor >= Double(target.width) * residual
         && Double(window.height) * factor >= Double(target.height) * residual
     } ?? 8

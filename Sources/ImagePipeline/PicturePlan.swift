@@ -49,9 +49,8 @@ struct PlanDraft {
 
   /// The smallest of `scales` that serves this rendition.
   func decodeScale(of scales: [Int]) -> Int {
-    let quality = configuration.compressionQuality ?? 1
-    return Geometry.decodeScale(window: framing.window.pixelSize, target: framing.pictureSize, scales: scales) {
-      Plan.smallestResidual(eighths: $0, quality: quality)
-    }
+    Geometry.decodeScale(
+      window: framing.window.pixelSize, target: framing.pictureSize, scales: scales,
+      residual: Plan.smallestResidual(quality: configuration.compressionQuality ?? 1))
   }
 }

@@ -5,12 +5,10 @@ package struct Plan: Sendable, Hashable {
   /// How much larger than the target a picture decoded at N/8 must at least be on both axes, by measurement: see
   /// "Shrinking on load" in Design.md.
   ///
-  /// The reduced transform's own low-pass is coarse, and at 1/8 it is a mere mean. From twice the target on, what it
-  /// does wrong lies above the resampler's cut-off; at half as much again it is hidden by the compression of the
-  /// result, unless the result is of high quality. That one is also of full chroma, of which the picture may have half.
-  static func smallestResidual(eighths: Int, quality: Double) -> Double {
-    quality >= 0.9 ? 2.5 : eighths == 1 ? 2 : 1.5
-  }
+  /// The reduced transform's own low-pass is coarse. At half as much again as the target, what it does wrong is hidden
+  /// by the compression of the result, unless the result is of high quality. That one is also of full chroma, of which
+  /// the picture may have half.
+  static func smallestResidual(quality: Double) -> Double { quality >= 0.9 ? 2.5 : 1.5 }
 
   package let input: ImageInfo
   /// As stored, before orientation.

@@ -10,10 +10,11 @@ struct ResizeCase: Sendable, CustomTestStringConvertible {
   let scale: Double
   let offset: Double
   let kernel: cpixels_kernel
+  let emphasis: Double
 
   init(
     _ source: (Int, Int), _ destination: (Int, Int), channels: Int = 1, scale: Double = 1, offset: Double = 0,
-    kernel: cpixels_kernel = CPIXELS_KERNEL_LANCZOS3
+    kernel: cpixels_kernel = CPIXELS_KERNEL_LANCZOS3, emphasis: Double = 0
   ) {
     self.source = source
     self.destination = destination
@@ -21,11 +22,12 @@ struct ResizeCase: Sendable, CustomTestStringConvertible {
     self.scale = scale
     self.offset = offset
     self.kernel = kernel
+    self.emphasis = emphasis
   }
 
   var testDescription: String {
     let sizes = "\(source.width)x\(source.height) to \(destination.width)x\(destination.height)"
-    return "\(sizes), \(channels) channels, scale \(scale), offset \(offset)"
+    return "\(sizes), \(channels) channels, scale \(scale), offset \(offset), emphasis \(emphasis)"
   }
 
   var sourceRowSampleCount: Int { source.width * channels }
@@ -38,7 +40,7 @@ struct ResizeCase: Sendable, CustomTestStringConvertible {
     func axis(_ source: Int, _ destination: Int) -> cpixels_axis_options {
       cpixels_axis_options(
         source_count: UInt32(source), destination_count: UInt32(destination), ratio: ratio(source, destination),
-        offset: offset, kernel: kernel)
+        offset: offset, kernel: kernel, emphasis: emphasis)
     }
     return cpixels_resizer_options(
       horizontal: axis(source.width, destination.width), vertical: axis(source.height, destination.height),

@@ -28,15 +28,23 @@ struct ResizeReference {
   private func weights(_ d: Int, _ source: Int, _ destination: Int) -> [(index: Int, weight: Double)] {
     let ratio = test.ratio(source, destination)
     if test.kernel == CPIXELS_KERNEL_DOUBLED_LANCZOS3 { return doubledWeights(d, source, ratio) }
-    if ratio == 1, test.offset == 0, source == destination { return [(d, 1)] }
+    if ratio == 1, test.offset == 0, source == destination, test.emphasis == 0 { return [(d, 1)] }
     let stretch = max(1, ratio)
     let centre = (Double(d) + 0.5) * ratio + test.offset
     let reach = Int((3 * stretch).rounded(.up)) + 1
     let taps = (Int(centre) - reach...Int(centre) + reach).map { s in
-      (index: min(source - 1, max(0, s)), weight: kernel((Double(s) + 0.5 - centre) / stretch))
+      (index: s, weight: kernel((Double(s) + 0.5 - centre) / stretch))
     }
     let sum = taps.reduce(0) { $0 + $1.weight }
-    return taps.filter { $0.weight != 0 }.map { ($0.index, $0.weight / sum) }
+    return taps.filter { $0.weight != 0 }.flatMap { s, weight in
+      emphasized(s).map { (min(source - 1, max(0, $0.index)), $0.weight * weight / sum) }
+    }
+  }
+
+  /// A sample set off against its neighbours.
+  private func emphasized(_ s: Int) -> [(index: Int, weight: Double)] {
+    if test.emphasis == 0 { return [(s, 1)] }
+    return [(s - 1, -test.emphasis), (s, 1 + 2 * test.emphasis), (s + 1, -test.emphasis)]
   }
 
   /// Over samples that were doubled, each of them 3/4 of one and 1/4 of the one that is next nearest.

@@ -24,6 +24,10 @@ struct ResizerTests {
     ResizeCase((90, 40), (90, 40), kernel: CPIXELS_KERNEL_DOUBLED_LANCZOS3),
     ResizeCase((301, 77), (64, 31), channels: 3, offset: 0.25, kernel: CPIXELS_KERNEL_DOUBLED_LANCZOS3),
     ResizeCase((5, 3), (4, 2), kernel: CPIXELS_KERNEL_DOUBLED_LANCZOS3),
+    ResizeCase((200, 150), (96, 72), emphasis: 1.0 / 16), ResizeCase((504, 378), (300, 225), emphasis: 1.0 / 16),
+    ResizeCase((301, 77), (64, 31), channels: 3, offset: 0.25, emphasis: 0.25),
+    ResizeCase((40, 30), (40, 30), emphasis: 1.0 / 16), ResizeCase((3, 2), (2, 1), emphasis: 0.25),
+    ResizeCase((16, 9), (33, 20), channels: 4, emphasis: 0.1),
   ]
   static let instructionSets = [CPIXELS_ISA_SCALAR, CPIXELS_ISA_AVX2, CPIXELS_ISA_AVX512, CPIXELS_ISA_NEON]
     .filter(cpixels_isa_is_available)

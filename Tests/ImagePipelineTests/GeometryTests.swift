@@ -66,16 +66,14 @@ struct GeometryTests {
       for target in [16, 64, 300, 960] {
         let stored = PixelSize(width: width, height: width * 3 / 4)
         let wanted = PixelSize(width: target, height: max(1, target * 3 / 4))
-        let scale = Geometry.decodeScale(window: stored, target: wanted, scales: [8, 1, 2, 4]) { $0 == 1 ? 3 : 2 }
-        let residual = scale == 1 ? 3.0 : 2
-        #expect(scale == 8 || Double(stored.width) * Double(scale) / 8 >= residual * Double(wanted.width))
-        #expect(scale == 8 || Double(stored.height) * Double(scale) / 8 >= residual * Double(wanted.height))
+        let scale = Geometry.decodeScale(window: stored, target: wanted, scales: [8, 1, 2, 4], residual: 2)
+        #expect(scale == 8 || Double(stored.width) * Double(scale) / 8 >= 2 * Double(wanted.width))
+        #expect(scale == 8 || Double(stored.height) * Double(scale) / 8 >= 2 * Double(wanted.height))
         if scale > 1 {
           let smaller = scale == 8 ? 4 : scale / 2
-          let residual = smaller == 1 ? 3.0 : 2
           #expect(
-            Double(stored.width) * Double(smaller) / 8 < residual * Double(wanted.width)
-              || Double(stored.height) * Double(smaller) / 8 < residual * Double(wanted.height))
+            Double(stored.width) * Double(smaller) / 8 < 2 * Double(wanted.width)
+              || Double(stored.height) * Double(smaller) / 8 < 2 * Double(wanted.height))
         }
       }
     }

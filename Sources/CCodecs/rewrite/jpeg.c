@@ -284,12 +284,14 @@ static ccodecs_status take_scan(jpeg_rewriter *j, ccodecs_input *input, ccodecs_
   const uint8_t *start = input->bytes;
   const uint8_t *end = start + input->count;
   const uint8_t *p = start;
+  size_t stuffed = 0; // zeros behind 0xFF, which are no bytes of the code
   while (p < end) {
     const uint8_t *ff = memchr(p, 0xFF, (size_t)(end - p));
     if (ff == NULL) {
       p = end;
     } else if (end - ff > 1 && ff[1] == 0) {
       p = ff + 2;
+      stuffed++;
     } else {
       p = ff;
       j->has_ff = true;
@@ -298,7 +300,7 @@ static ccodecs_status take_scan(jpeg_rewriter *j, ccodecs_input *input, ccodecs_
   }
   const size_t count = (size_t)(p - start);
   ccodecs_input_advance(input, count + j->has_ff);
-  j->interval_bytes += count;
+  j->interval_bytes += count - stuffed;
   *piece = (ccodecs_piece){.bytes = start, .count = count};
   return count > 0 ? CCODECS_BYTES_READY : CCODECS_OK;
 }

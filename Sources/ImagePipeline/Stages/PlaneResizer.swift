@@ -73,6 +73,7 @@ extension cpixels_axis_options {
       axis.isDoubled ? CPIXELS_KERNEL_DOUBLED_LANCZOS3 : axis.ratio < 1 ? enlarging : CPIXELS_KERNEL_LANCZOS3
     self.init(
       source_count: UInt32(axis.sourceCount), destination_count: UInt32(axis.destinationCount),
-      ratio: axis.ratio, offset: axis.offset, kernel: kernel)
+      ratio: axis.ratio, offset: axis.offset, kernel: kernel,
+      emphasis: kernel == CPIXELS_KERNEL_LANCZOS3 ? axis.emphasis : 0)
   }
 }

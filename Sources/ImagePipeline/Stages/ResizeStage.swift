@@ -121,9 +121,16 @@ struct ResizeStage: ~Copyable {
       horizontal.isDoubled =
         mayDouble && scale.horizontal == 1 && plane.horizontalScale == 0.5 && horizontal.ratio > 0.5
       vertical.isDoubled = mayDouble && scale.vertical == 1 && plane.verticalScale == 0.5 && vertical.ratio > 0.5
+      horizontal.emphasis = Self.emphasis(decodeScale: plan.decodeScale)
+      vertical.emphasis = horizontal.emphasis
       return (horizontal, vertical)
     }
   }
+
+  /// What makes up for the decoder's low-pass, by measurement: see "Shrinking on load" in Design.md.
+  ///
+  /// At 1/8 a sample is the mean of its block, which dims what is finer. The other reduced transforms hardly do.
+  private static func emphasis(decodeScale: Int) -> Double { decodeScale == 1 ? 1.0 / 16 : 0 }
 
   /// An upper bound of what this stage charges, where the decoder gives `source`.
   static func estimatedByteCount(_ plan: Plan, source: PixelLayout) -> Int {
