@@ -35,6 +35,7 @@ package final class RecordingSpan: Span {
   private let state: Mutex<State>
 
   /// - Parameters:
+  ///   - name: what it is called at first.
   ///   - context: what it was started in.
   ///   - own: what names it; `nil` when the context is passed on as it is.
   ///   - start: what is known of it, or `nil` when it is not sampled.
