@@ -12,7 +12,7 @@ extension Telemetry {
   static func traces(
     _ configuration: TelemetryConfiguration, _ export: TelemetryConfiguration.Export, _ connection: OTLPConnection,
     _ counts: ExportCounts, _ logger: Logger
-  ) -> BatchExporter<FinishedSpan> {
+  ) -> BatchExporter<OTLPSpanBatch> {
     let batching = configuration.spanBatching
     let exporter = OTLPExporter(.traces, export, counts: counts, logger: logger)
     // It has strings alone, which can always be written.
@@ -55,7 +55,7 @@ extension Telemetry {
   static func logs(
     _ configuration: TelemetryConfiguration, _ export: TelemetryConfiguration.Export, _ connection: OTLPConnection,
     _ counts: ExportCounts, _ logger: Logger
-  ) -> BatchExporter<LogLine> {
+  ) -> BatchExporter<[LogLine]> {
     let batching = configuration.logBatching
     let exporter = OTLPExporter(.logs, export, counts: counts, logger: logger)
     let client = Opentelemetry_Proto_Collector_Logs_V1_LogsService.Client(wrapping: connection.client)

@@ -34,7 +34,8 @@ package final class Telemetry: Service {
     {
       let count = ExportCounts()
       let pipeline = Self.traces(configuration, export, connection, count, logger)
-      sink = pipeline.queue.offer
+      // Written on the thread that ends it: what a span refers to is freed where it was made, and waits for nobody.
+      sink = { [queue = pipeline.queue] in queue.offer(OTLPSpan($0)) }
       counts[.traces] = count
       exports.append(BackgroundExport(run: pipeline.run, close: pipeline.queue.close))
     }

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Export")
 struct ExportTests {
-  private func queue(capacity: Int = 10, batchSize: Int = 4) -> BatchQueue<Int> {
+  private func queue(capacity: Int = 10, batchSize: Int = 4) -> BatchQueue<[Int]> {
     BatchQueue(capacity: capacity, batchSize: batchSize, counts: ExportCounts())
   }
 
@@ -33,6 +33,20 @@ struct ExportTests {
     queue.close()
     queue.offer(0)
     #expect(queue.count == 10 && queue.counts.dropped == [.queueFull: 16])
+  }
+
+  @Test("a batch that is taken leaves room for as many, and what comes after a flush waits for the next")
+  func room() {
+    let queue = queue()
+    for element in 0..<10 { queue.offer(element) }
+    #expect(queue.take() == [0, 1, 2, 3])
+    for element in 10..<20 { queue.offer(element) }
+    #expect(queue.count == 10 && queue.counts.dropped == [.queueFull: 6])
+    queue.flush()
+    #expect(queue.take() == [4, 5, 6, 7] && queue.take() == [8, 9, 10, 11] && queue.take() == [12, 13])
+    #expect(queue.take() == nil)
+    queue.offer(20)
+    #expect(queue.take() == nil && queue.count == 1)
   }
 
   @Test("everything that was offered before the queue was closed is sent, once, in batches of at most the size")

@@ -25,7 +25,10 @@ struct OTLPSpansTests {
       try Opentelemetry_Proto_Resource_V1_Resource.with {
         $0.attributes = [.with { $0.key = "service.name" }]
       }.serializedBytes() as [UInt8]
-    let request = try Request(serializedBytes: OTLPTraceRequest(spans, resource: resource).bytes)
+    var batch = OTLPSpanBatch(capacity: 1)
+    for span in spans { batch.append(OTLPSpan(span)) }
+    #expect(batch.count == spans.count)
+    let request = try Request(serializedBytes: OTLPTraceRequest(batch, resource: resource).bytes)
     #expect(request.resourceSpans.count == 1 && request.unknownFields.data.isEmpty)
     return try #require(request.resourceSpans.first)
   }

@@ -7,13 +7,16 @@ struct Peer: Equatable {
   var port: Int?
 
   init(_ peer: String) {
-    let parts = peer.split(separator: ":", maxSplits: 1)
-    guard parts.count == 2, parts[0] == "ipv4" || parts[0] == "ipv6", let colon = parts[1].lastIndex(of: ":") else {
-      address = parts.last.map(String.init) ?? peer
+    let text = peer.utf8
+    let rest = text.firstIndex(of: UInt8(ascii: ":")).map { text[text.index(after: $0)...] } ?? text[...]
+    guard peer.hasPrefix("ipv4:") || peer.hasPrefix("ipv6:"), let colon = rest.lastIndex(of: UInt8(ascii: ":")) else {
+      address = rest.isEmpty ? peer : String(Substring(rest))
       port = nil
       return
     }
-    address = String(parts[1][..<colon].filter { $0 != "[" && $0 != "]" })
-    port = Int(parts[1][parts[1].index(after: colon)...])
+    var host = rest[..<colon]
+    if host.first == UInt8(ascii: "["), host.last == UInt8(ascii: "]") { host = host.dropFirst().dropLast() }
+    address = String(Substring(host))
+    port = Int(Substring(rest[rest.index(after: colon)...]))
   }
 }

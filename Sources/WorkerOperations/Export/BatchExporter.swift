@@ -1,12 +1,12 @@
 /// Sends what a queue holds, a batch at a time: when a batch is full, after a delay, and once more when it is closed.
-struct BatchExporter<Element: Sendable>: Sendable {
-  let queue: BatchQueue<Element>
+struct BatchExporter<Batch: BatchContents & Sendable>: Sendable where Batch.Element: Sendable {
+  let queue: BatchQueue<Batch>
   /// The longest that anything waits in the queue while the collector answers.
   let delay: Duration
   /// What the last flush may take once the queue is closed.
   let flushLimit: Duration
   /// Sends one batch; returns when the collector took it or it was given up.
-  let send: @Sendable ([Element]) async -> Void
+  let send: @Sendable (Batch) async -> Void
 
   /// Works until the queue is closed and empty, or the time for the last flush is over.
   func run() async {

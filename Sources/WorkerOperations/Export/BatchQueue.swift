@@ -1,14 +1,38 @@
 internal import Synchronization
 
+/// What a queue gathers, element by element, until it is sent as a whole.
+protocol BatchContents {
+  associatedtype Element
+
+  /// An empty batch of which `capacity` elements are expected.
+  init(capacity: Int)
+
+  var count: Int { get }
+
+  mutating func append(_ element: Element)
+}
+
+extension Array: BatchContents {
+  init(capacity: Int) {
+    self.init()
+    reserveCapacity(capacity)
+  }
+}
+
 /// Takes telemetry from the threads that work, for the task that sends it: bounded, and never waiting.
 ///
 /// What does not fit is dropped and counted.
-final class BatchQueue<Element: Sendable>: Sendable {
+final class BatchQueue<Batch: BatchContents & Sendable>: Sendable where Batch.Element: Sendable {
   private struct State {
-    var elements: [Element] = []
+    /// In the order of their elements; all but the last are full.
+    var batches: [Batch] = []
+    var count = 0
     var isFlushing = false
     var isClosed = false
   }
+
+  /// What is expected of a batch at most: one may be allowed to be larger than there is ever anything to put into it.
+  private static var maxExpectedCount: Int { 512 }
 
   private let capacity: Int
   let batchSize: Int
@@ -29,13 +53,18 @@ final class BatchQueue<Element: Sendable>: Sendable {
   /// Ends when the queue is closed; one consumer.
   var closes: AsyncStream<Never> { closing.stream }
 
-  var count: Int { state.withLock { $0.elements.count } }
+  var count: Int { state.withLock { $0.count } }
 
-  func offer(_ element: Element) {
+  func offer(_ element: Batch.Element) {
     let (isTaken, isBatch) = state.withLock { state in
-      guard state.elements.count < capacity, !state.isClosed else { return (false, false) }
-      state.elements.append(element)
-      return (true, state.elements.count % batchSize == 0)
+      guard state.count < capacity, !state.isClosed else { return (false, false) }
+      if state.batches.last.map({ $0.count >= batchSize }) ?? true {
+        state.batches.append(Batch(capacity: min(batchSize, Self.maxExpectedCount)))
+      }
+      let last = state.batches.count - 1
+      state.batches[last].append(element)
+      state.count += 1
+      return (true, state.batches[last].count == batchSize)
     }
     if !isTaken { counts.drop(1, because: .queueFull) }
     if isBatch { wake.continuation.yield() }
@@ -55,16 +84,14 @@ final class BatchQueue<Element: Sendable>: Sendable {
   }
 
   /// The next batch: a full one, or what there is when flushing or closed.
-  func take() -> [Element]? {
+  func take() -> Batch? {
     state.withLock { state in
-      let isDue = state.elements.count >= batchSize || state.isFlushing || state.isClosed
-      guard isDue, !state.elements.isEmpty else {
+      guard let first = state.batches.first?.count, first >= batchSize || state.isFlushing || state.isClosed else {
         state.isFlushing = false
         return nil
       }
-      let batch = Array(state.elements.prefix(batchSize))
-      state.elements.removeFirst(batch.count)
-      return batch
+      state.count -= first
+      return state.batches.removeFirst()
     }
   }
 }

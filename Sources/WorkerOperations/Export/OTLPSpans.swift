@@ -2,25 +2,57 @@ internal import GRPCCore
 internal import Tracing
 internal import WorkerProtocol
 
-/// A batch of spans as an `ExportTraceServiceRequest` on the wire.
+/// A span as a field of `ScopeSpans` on the wire.
 ///
 /// Source: opentelemetry-proto 1, trace.proto and common.proto, whose field numbers stand here.
+struct OTLPSpan: Sendable {
+  fileprivate let bytes: [UInt8]
+
+  init(_ span: FinishedSpan) {
+    var writer = OTLPWriter()
+    // What the worker's own spans need; it lives but a moment.
+    writer.reserveCapacity(640)
+    writer.message(2) { $0.fields(of: span) }
+    bytes = writer.bytes
+  }
+}
+
+/// Spans one after the other, as they go on the wire.
+struct OTLPSpanBatch: BatchContents, Sendable {
+  /// What most spans need.
+  private static let expectedByteCount = 384
+
+  private(set) var count = 0
+  fileprivate private(set) var bytes: [UInt8] = []
+
+  init(capacity: Int) { bytes.reserveCapacity(capacity * Self.expectedByteCount) }
+
+  mutating func append(_ span: OTLPSpan) {
+    bytes += span.bytes
+    count += 1
+  }
+}
+
+/// A batch of spans as an `ExportTraceServiceRequest` on the wire.
 struct OTLPTraceRequest: Sendable {
   let bytes: [UInt8]
 
   /// - `resource`: a serialized `Resource`.
-  init(_ spans: [FinishedSpan], resource: [UInt8]) {
+  init(_ spans: OTLPSpanBatch, resource: [UInt8]) {
+    var scope = OTLPWriter()
+    scope.message(1) { $0.string(1, "image-worker") }
+    var schema = OTLPWriter()
+    schema.string(3, SemanticConventions.schemaURL)
+    var head = OTLPWriter()
+    head.data(1, resource)
+    head.start(2, byteCount: scope.bytes.count + spans.bytes.count + schema.bytes.count)
+    let rest = [head.bytes, scope.bytes, spans.bytes, schema.bytes, schema.bytes]
+    // Put together once, as it is long.
+    let byteCount = rest.reduce(0) { $0 + $1.count }
     var writer = OTLPWriter()
-    writer.reserveCapacity(resource.count + 512 * (spans.count + 1))
-    writer.message(1) { all in
-      all.data(1, resource)
-      all.message(2) { scope in
-        scope.message(1) { $0.string(1, "image-worker") }
-        for span in spans { scope.message(2) { $0.fields(of: span) } }
-        scope.string(3, SemanticConventions.schemaURL)
-      }
-      all.string(3, SemanticConventions.schemaURL)
-    }
+    writer.reserveCapacity(byteCount + 16)
+    writer.start(1, byteCount: byteCount)
+    for part in rest { writer.append(part) }
     bytes = writer.bytes
   }
 }
@@ -68,7 +100,7 @@ extension OTLPWriter {
   }
 
   private mutating func names(of context: SpanContext, state field: UInt8) {
-    identifier(1, context.traceID.high, context.traceID.low)
+    identifier(1, high: context.traceID.high, low: context.traceID.low)
     identifier(2, context.spanID.value)
     string(field, context.state.description)
   }

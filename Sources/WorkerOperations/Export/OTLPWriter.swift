@@ -35,23 +35,35 @@ struct OTLPWriter {
 
   mutating func string(_ field: UInt8, _ text: String, isPresent: Bool = false) {
     guard !text.isEmpty || isPresent else { return }
-    tag(field, .bytes)
-    varint(UInt64(text.utf8.count))
+    start(field, byteCount: text.utf8.count)
     bytes.append(contentsOf: text.utf8)
   }
 
   mutating func data(_ field: UInt8, _ data: some Collection<UInt8>) {
-    tag(field, .bytes)
-    varint(UInt64(data.count))
+    start(field, byteCount: data.count)
     bytes.append(contentsOf: data)
   }
 
-  /// Bytes of a number, the highest first.
-  mutating func identifier(_ field: UInt8, _ words: UInt64...) {
-    tag(field, .bytes)
-    varint(UInt64(words.count * 8))
-    for word in words { withUnsafeBytes(of: word.bigEndian) { bytes.append(contentsOf: $0) } }
+  /// Eight bytes of a number, the highest first.
+  mutating func identifier(_ field: UInt8, _ value: UInt64) {
+    start(field, byteCount: 8)
+    withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) }
   }
+
+  /// Sixteen bytes of a number, the highest first.
+  mutating func identifier(_ field: UInt8, high: UInt64, low: UInt64) {
+    start(field, byteCount: 16)
+    withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { bytes.append(contentsOf: $0) }
+  }
+
+  /// What stands in front of `byteCount` bytes, which are appended next.
+  mutating func start(_ field: UInt8, byteCount: Int) {
+    tag(field, .bytes)
+    varint(UInt64(byteCount))
+  }
+
+  /// Fields that are written already.
+  mutating func append(_ fields: [UInt8]) { bytes += fields }
 
   /// A message within this one, whose length is put in front of it when it is known.
   mutating func message(_ field: UInt8, _ body: (inout OTLPWriter) -> Void) {
@@ -59,16 +71,15 @@ struct OTLPWriter {
     let start = bytes.count
     bytes.append(0)
     body(&self)
-    var length = UInt64(bytes.count - start - 1)
-    // Most are below 128 bytes, and need no more room.
-    bytes[start] = UInt8(length & 0x7f) | (length > 0x7f ? 0x80 : 0)
-    var rest: [UInt8] = []
-    length >>= 7
-    while length > 0 {
-      rest.append(UInt8(length & 0x7f) | (length > 0x7f ? 0x80 : 0))
-      length >>= 7
+    let length = bytes.count - start - 1
+    guard length > 0x7f else {
+      bytes[start] = UInt8(length)
+      return
     }
-    if !rest.isEmpty { bytes.insert(contentsOf: rest, at: start + 1) }
+    // Most are below 128 bytes, and need no more room.
+    var long = OTLPWriter()
+    long.varint(UInt64(length))
+    bytes.replaceSubrange(start...start, with: long.bytes)
   }
 
   private mutating func tag(_ field: UInt8, _ type: WireType) {

@@ -13,12 +13,15 @@ struct LogLine: Sendable {
   var span: SpanContext?
 
   /// In UTC, to the millisecond.
-  fileprivate var timestamp: String { time.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)) }
+  fileprivate var timestamp: String { time.formatted(Self.timestampStyle) }
+
+  // Made once: it takes as long as to format with it.
+  private static let timestampStyle = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
 
   /// What every form of the line shows: the metadata, then the ids of the span.
   fileprivate var fields: [(key: String, value: Logger.MetadataValue)] {
     guard let span else { return metadata }
-    return metadata + [("trace_id", "\(span.traceID)"), ("span_id", "\(span.spanID)")]
+    return metadata + [("trace_id", .string(span.traceID.description)), ("span_id", .string(span.spanID.description))]
   }
 }
 
@@ -87,9 +90,10 @@ package enum LogFormat: String, Sendable, CaseIterable {
   /// Numbers stay numbers, so that they can be searched as such.
   private static func json(convertible value: any CustomStringConvertible & Sendable) -> String {
     switch value {
-    case let value as any BinaryInteger: "\(value)"
-    case let value as Double where value.isFinite: "\(value)"
+    // Those of every call first: whether a type is any kind of integer takes long to find out.
+    case let value as Double: value.isFinite ? "\(value)" : "\(value)".jsonQuoted
     case let value as Bool: "\(value)"
+    case let value as any BinaryInteger: "\(value)"
     default: "\(value)".jsonQuoted
     }
   }

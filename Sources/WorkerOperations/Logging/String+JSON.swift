@@ -1,6 +1,9 @@
 extension String {
   /// As a JSON string, quotes included.
   var jsonQuoted: String {
+    // As almost every text is: it stands as it is.
+    let isPlain = utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }
+    if isPlain { return "\"" + self + "\"" }
     var result = "\""
     for scalar in unicodeScalars {
       switch scalar {

@@ -34,21 +34,19 @@ package struct RecordingTracer: Tracer {
     _ operationName: String, context: @autoclosure () -> ServiceContext, ofKind kind: SpanKind,
     at instant: @autoclosure () -> Instant, function: String, file fileID: String, line: UInt
   ) -> RecordingSpan {
-    var context = context()
-    guard let sink else { return RecordingSpan(name: operationName, context: context) }
+    let context = context()
+    guard let sink else { return RecordingSpan(name: operationName, in: context) }
     let parent = context.spanContext
     let traceID = parent?.traceID ?? .random()
     var flags = parent?.flags ?? .random
     let isSampled = sampler.isSampled(traceID, parent: parent)
     if isSampled { flags.insert(.sampled) } else { flags.remove(.sampled) }
     let own = SpanContext(traceID: traceID, spanID: .random(), flags: flags, state: parent?.state ?? TraceState())
-    context.spanContext = own
-    guard isSampled else { return RecordingSpan(name: operationName, context: context) }
-    let start = instant().nanosecondsSinceEpoch
-    let span = FinishedSpan(
-      name: operationName, context: own, parent: parent, kind: kind, start: start, end: start, attributes: [:],
-      events: [], links: [], status: nil)
-    return RecordingSpan(name: operationName, context: context, recording: span, sink: sink)
+    guard isSampled else { return RecordingSpan(name: operationName, in: context, own: own) }
+    return RecordingSpan(
+      name: operationName, in: context, own: own,
+      recording: RecordingSpan.Start(
+        parent: parent, kind: kind, time: instant().nanosecondsSinceEpoch, sink: sink))
   }
 
   /// Nothing: what is under way to the collector is flushed by whoever owns the sink.

@@ -24,7 +24,9 @@ package struct TraceID: Hashable, Sendable, CustomStringConvertible {
   var bytes: Data { high.bytes + low.bytes }
 
   /// 32 hexadecimal digits.
-  package var description: String { high.hexadecimal + low.hexadecimal }
+  package var description: String {
+    String(unsafeUninitializedCapacity: 32) { high.write(to: $0, at: 0) + low.write(to: $0, at: 16) }
+  }
 }
 
 /// The 8 bytes that name a span within its trace; not all zero.
@@ -97,14 +99,15 @@ extension UInt64 {
     self = value
   }
 
-  fileprivate var hexadecimal: String {
-    String(unsafeUninitializedCapacity: 16) { buffer in
-      for index in 0..<16 {
-        let digit = UInt8(truncatingIfNeeded: self >> UInt64(60 - 4 * index) & 15)
-        buffer[index] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") - 10 + digit
-      }
-      return 16
+  fileprivate var hexadecimal: String { String(unsafeUninitializedCapacity: 16) { write(to: $0, at: 0) } }
+
+  /// Writes 16 digits, and returns how many that are.
+  fileprivate func write(to digits: UnsafeMutableBufferPointer<UInt8>, at start: Int) -> Int {
+    for index in 0..<16 {
+      let digit = UInt8(truncatingIfNeeded: self >> UInt64(60 - 4 * index) & 15)
+      digits[start + index] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") - 10 + digit
     }
+    return 16
   }
 
   fileprivate var bytes: Data { withUnsafeBytes(of: bigEndian) { Data($0) } }

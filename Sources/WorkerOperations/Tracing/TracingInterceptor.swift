@@ -30,14 +30,9 @@ package struct TracingInterceptor: ServerInterceptor {
     var parent = ServiceContext.current ?? .topLevel
     tracer.extract(request.metadata, into: &parent, using: MetadataExtractor())
     let span = tracer.startSpan(method.fullyQualifiedMethod, context: parent, ofKind: .server)
-    let peer = Peer(context.remotePeer)
-    span.updateAttributes { attributes in
-      attributes["rpc.system.name"] = "grpc"
-      attributes["rpc.method"] = method.fullyQualifiedMethod
-      attributes["network.peer.address"] = peer.address
-      attributes["network.peer.port"] = peer.port
+    let end = CallEnd(context.cancellation) { [peer = context.remotePeer] code, error in
+      Self.end(span, method, peer: peer, code, error)
     }
-    let end = CallEnd(context.cancellation) { code, error in Self.end(span, code, error) }
     return try await ServiceContext.$current.withValue(span.context) {
       do { return try await next(request, context).telling(end) } catch {
         end.fail(error)
@@ -46,13 +41,24 @@ package struct TracingInterceptor: ServerInterceptor {
     }
   }
 
-  private static func end(_ span: any Span, _ code: RPCError.Code?, _ error: (any Error)?) {
-    span.attributes["rpc.response.status_code"] = code?.name ?? "OK"
+  /// Ends the span with its attributes, all at once: to change those that a span has copies them.
+  private static func end(
+    _ span: any Span, _ method: MethodDescriptor, peer: String, _ code: RPCError.Code?, _ error: (any Error)?
+  ) {
+    guard span.isRecording else { return }
+    let peer = Peer(peer)
+    var all = [String: SpanAttribute](minimumCapacity: 6)
+    all["rpc.system.name"] = "grpc"
+    all["rpc.method"] = .string(method.fullyQualifiedMethod)
+    all["network.peer.address"] = .string(peer.address)
+    if let port = peer.port { all["network.peer.port"] = .int64(Int64(port)) }
+    all["rpc.response.status_code"] = .string(code?.name ?? "OK")
     if let error { span.recordError(error) }
     if let code, code.isServerFault {
-      span.attributes["error.type"] = code.name
+      all["error.type"] = .string(code.name)
       span.setStatus(SpanStatus(code: .error, message: code.name))
     }
+    span.attributes = SpanAttributes(all)
     span.end()
   }
 }
