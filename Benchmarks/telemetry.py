@@ -1,5 +1,5 @@
 """Prints what full telemetry costs the server: CPU of small jobs with traces and metrics exported, and without, in rounds
-A B A B.
+A B A B. Each side has several servers, as two of one kind may differ by more than telemetry costs.
 
 Needs the packages of Tests/ForeignClientTests. Pictures are given as arguments; without any, a small one of the fixtures.
 """
@@ -14,6 +14,7 @@ from worker import Client, Worker, fixture_bytes  # noqa: E402
 from telemetry import Collector, environment  # noqa: E402
 
 ROUNDS = 60
+WORKERS = 3  # of each side
 CALLS = 100  # in a round: rounds are short and many, so that what else the machine does falls on both sides alike
 
 
@@ -35,15 +36,20 @@ def cost(client: Client, worker: Worker, image: bytes) -> float:
 
 
 def compare(image: bytes, collector: Collector) -> tuple[float, float, list[float]]:
-    plain = Worker()
-    traced = Worker(environment=environment(
-        collector, OTEL_METRICS_EXPORTER="otlp", OTEL_BSP_SCHEDULE_DELAY="5000", OTEL_METRIC_EXPORT_INTERVAL="10000"))
-    clients = Client(plain), Client(traced)
-    for client, worker in zip(clients, (plain, traced)):
-        for _ in range(3):
-            cost(client, worker, image)
-    pairs = [(cost(clients[0], plain, image), cost(clients[1], traced, image)) for _ in range(ROUNDS)]
-    assert plain.stop() == 0 and traced.stop() == 0
+    traces = environment(
+        collector, OTEL_METRICS_EXPORTER="otlp", OTEL_BSP_SCHEDULE_DELAY="5000", OTEL_METRIC_EXPORT_INTERVAL="10000")
+    workers = [Worker(environment=traces if is_traced else None) for _ in range(WORKERS) for is_traced in (False, True)]
+    clients = [Client(worker) for worker in workers]
+
+    def round_of_costs() -> tuple[float, float]:
+        """Of a call without telemetry and with it, on average over the servers."""
+        costs = [cost(client, worker, image) for client, worker in zip(clients, workers)]
+        return sum(costs[::2]) / WORKERS, sum(costs[1::2]) / WORKERS
+
+    for _ in range(3):
+        round_of_costs()
+    pairs = [round_of_costs() for _ in range(ROUNDS)]
+    assert all(worker.stop() == 0 for worker in workers)
     off, on = (statistics.median(column) for column in zip(*pairs))
     return off, on, [b / a - 1 for a, b in pairs]
 

@@ -24,8 +24,14 @@ static bool is_for_file(uint64_t byte_count, uint64_t held, const ccodecs_limits
   return limits->can_spill && byte_count > WINDOW_BYTES && held + byte_count > CCODECS_SPILL_BYTES;
 }
 
+/// The beginning of a file that stays resident: what the picture may hold besides its window.
+static size_t kept_bytes(uint64_t held) {
+  const uint64_t taken = held + WINDOW_BYTES;
+  return taken >= CCODECS_SPILL_BYTES ? 0 : (size_t)((CCODECS_SPILL_BYTES - taken) / STEP_BYTES * STEP_BYTES);
+}
+
 uint64_t ccodecs_spill_charge(uint64_t byte_count, uint64_t held, const ccodecs_limits *limits) {
-  return is_for_file(byte_count, held, limits) ? WINDOW_BYTES : byte_count + 128;
+  return is_for_file(byte_count, held, limits) ? kept_bytes(held) + WINDOW_BYTES : byte_count + 128;
 }
 
 /// A file without a name, of `byte_count` bytes that the disk has; or -1.
@@ -76,7 +82,8 @@ void ccodecs_spill_close(int directory) {
 }
 
 static bool create_file(ccodecs_spill *spill, const ccodecs_limits *limits, ccodecs_budget *budget) {
-  if (!ccodecs_budget_charge(budget, WINDOW_BYTES)) {
+  spill->kept = kept_bytes(budget->used);
+  if (!ccodecs_budget_charge(budget, spill->kept + WINDOW_BYTES)) {
     return false;
   }
   const int file = open_file(limits->spill_directory, spill->byte_count);
@@ -85,11 +92,13 @@ static bool create_file(ccodecs_spill *spill, const ccodecs_limits *limits, ccod
     close(file); // the map keeps it
   }
   if (map == MAP_FAILED) {
-    ccodecs_budget_refund(budget, WINDOW_BYTES);
+    ccodecs_budget_refund(budget, spill->kept + WINDOW_BYTES);
     return false;
   }
   spill->bytes = map;
   spill->is_file = true;
+  spill->resident = spill->kept;
+  spill->touched = spill->kept;
   return true;
 }
 
@@ -117,25 +126,41 @@ static void let_go(ccodecs_spill *spill, size_t first, size_t end) {
   }
 }
 
+/// Brings a step's pages in at once, which costs less than one by one when they are touched. Older systems refuse.
+static void touch(ccodecs_spill *spill, size_t first) {
+#if defined(MADV_POPULATE_WRITE)
+  const size_t left = spill->byte_count - first;
+  madvise(spill->bytes + first, left < STEP_BYTES ? left : STEP_BYTES, MADV_POPULATE_WRITE);
+#else
+  (void)spill;
+  (void)first;
+#endif
+}
+
 void ccodecs_spill_pass(ccodecs_spill *spill, size_t offset) {
   if (!spill->is_file) {
     return;
   }
-  if (offset < spill->resident) { // the pass before may have ended anywhere
+  if (offset < spill->resident && spill->touched > spill->kept) { // the pass before may have ended anywhere
     let_go(spill, spill->resident, spill->byte_count);
-    spill->resident = 0;
+    spill->resident = spill->kept;
+    spill->touched = spill->kept;
   }
-  const size_t end = offset / STEP_BYTES * STEP_BYTES; // a multiple of every page size
-  if (end > spill->resident) {
-    let_go(spill, spill->resident, end);
-    spill->resident = end;
+  const size_t step = offset / STEP_BYTES * STEP_BYTES; // a multiple of every page size
+  if (step > spill->resident) {
+    let_go(spill, spill->resident, step);
+    spill->resident = step;
+  }
+  if (step >= spill->touched && step < spill->byte_count) {
+    touch(spill, step);
+    spill->touched = step + STEP_BYTES;
   }
 }
 
 void ccodecs_spill_destroy(ccodecs_spill *spill, ccodecs_budget *budget) {
   if (spill->is_file) {
     munmap(spill->bytes, spill->byte_count);
-    ccodecs_budget_refund(budget, WINDOW_BYTES);
+    ccodecs_budget_refund(budget, spill->kept + WINDOW_BYTES);
   } else {
     ccodecs_free(budget, spill->bytes);
   }

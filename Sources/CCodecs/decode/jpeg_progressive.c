@@ -222,6 +222,19 @@ INLINE uint64_t range(uint32_t first, uint32_t last) {
   return first > last ? 0 : (~0ull >> (63 - (last - first))) << first;
 }
 
+/// Bits spread over the places of a mask, from the lowest on: BMI2's pdep, for callers that `has_deposit` tells of it. As
+/// assembly, since what is inlined into functions for a processor can't itself be for it.
+INLINE uint64_t deposit(uint64_t bits, uint64_t mask) {
+#if defined(__x86_64__)
+  uint64_t result;
+  __asm__("pdep %2, %1, %0" : "=r"(result) : "r"(bits), "r"(mask));
+  return result;
+#else
+  (void)bits;
+  return mask;
+#endif
+}
+
 /// The length of a run of ended blocks, the first included.
 INLINE uint32_t take_end_run(jpeg_reader *r, uint32_t size) {
   return (1u << size) + (size == 0 ? 0 : take(r, size));
@@ -268,9 +281,17 @@ INLINE bool read_first(jpeg_reader *r, const jpeg_band *band, int16_t *block, ui
   return true;
 }
 
-/// One more bit for each of the coefficients of `marks`.
-INLINE void refine(jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64_t marks) {
+/// Adds a bit to a coefficient that is not zero, away from zero; unless it has it already, which damage may bring.
+INLINE void refine_one(const jpeg_band *band, int16_t *block, uint32_t k, int32_t is_set) {
   const int32_t step = 1 << band->low_bit;
+  int16_t *coefficient = &block[band->places[k + 1]];
+  const int32_t old = *coefficient;
+  const int32_t is_due = is_set & ((old & step) == 0);
+  *coefficient = (int16_t)(old + (old >= 0 ? step : -step) * is_due);
+}
+
+/// One more bit for each of the coefficients of `marks`.
+INLINE void refine(jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64_t marks, const bool has_deposit) {
   while (marks != 0) {
     refill(r);
     uint64_t bits = r->bits;
@@ -280,16 +301,19 @@ INLINE void refine(jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64
     if ((marks & band->needed) == 0 && marked == count) {
       return;
     }
+    if (has_deposit && marked == count) {
+      // Those whose bit is set, which are half of them. The first bit is the highest, and belongs to the lowest mark.
+      uint64_t due = deposit(__builtin_bitreverse64(bits), marks) & band->needed;
+      for (; due != 0; due &= due - 1) {
+        refine_one(band, block, (uint32_t)__builtin_ctzll(due), 1);
+      }
+      return;
+    }
     for (uint32_t i = 0; i < count; i++, marks &= marks - 1, bits <<= 1) {
       const uint32_t k = (uint32_t)__builtin_ctzll(marks);
-      if ((band->needed >> k & 1) == 0) {
-        continue;
+      if ((band->needed >> k & 1) != 0) {
+        refine_one(band, block, k, (int32_t)(bits >> 63)); // without branches, as bits come at random
       }
-      // Without branches, as bits come at random.
-      int16_t *coefficient = &block[band->places[k + 1]];
-      const int32_t old = *coefficient;
-      const int32_t is_due = (int32_t)(bits >> 63) & ((old & step) == 0);
-      *coefficient = (int16_t)(old + (old >= 0 ? step : -step) * is_due);
     }
   }
 }
@@ -323,7 +347,9 @@ INLINE bool take_refinement(
 }
 
 /// The next bit of a block's band. False for a bad code.
-INLINE bool read_refinement(jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64_t *marks, uint32_t *end_run) {
+INLINE bool read_refinement(
+    jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64_t *marks, uint32_t *end_run,
+    const bool has_deposit) {
   uint32_t k = band->first;
   while (*end_run == 0 && k <= band->last) {
     uint32_t run;
@@ -338,18 +364,21 @@ INLINE bool read_refinement(jpeg_reader *r, const jpeg_band *band, int16_t *bloc
     }
     // Pass over `run` coefficients that are zero, refining those that are not on the way to the next zero.
     uint64_t zeros = ~*marks & range(k, band->last);
-    for (; run > 0; run--) {
+    if (has_deposit) {
+      zeros = deposit(1ull << run, zeros);
+    }
+    for (; run > 0 && !has_deposit; run--) {
       zeros &= zeros - (zeros != 0);
     }
     const uint32_t target = zeros == 0 ? band->last + 1 : (uint32_t)__builtin_ctzll(zeros);
-    refine(r, band, block, target == k ? 0 : *marks & range(k, target - 1));
+    refine(r, band, block, target == k ? 0 : *marks & range(k, target - 1), has_deposit);
     k = target + 1;
     if (sign != 0) {
       place(band, block, marks, k, (int16_t)(sign * (1 << band->low_bit)));
     }
   }
   if (*end_run > 0) {
-    refine(r, band, block, *marks & range(k, band->last));
+    refine(r, band, block, *marks & range(k, band->last), has_deposit);
     (*end_run)--;
   }
   return true;
@@ -357,7 +386,8 @@ INLINE bool read_refinement(jpeg_reader *r, const jpeg_band *band, int16_t *bloc
 
 /// Blocks of an AC scan in one row, up to `count` and while the reader is not behind `stop`. How many; less than 0 for
 /// a bad code.
-INLINE int32_t read_ac_blocks(jpeg_decoder *d, uint32_t count, const uint8_t *stop, const bool is_refinement) {
+INLINE int32_t read_ac_blocks(
+    jpeg_decoder *d, uint32_t count, const uint8_t *stop, const bool is_refinement, const bool has_deposit) {
   jpeg_scan *scan = &d->scan;
   jpeg_component *c = scan->components[0];
   const jpeg_band band = {
@@ -384,7 +414,7 @@ INLINE int32_t read_ac_blocks(jpeg_decoder *d, uint32_t count, const uint8_t *st
       if (end_run > 0 && (marks[x] & band_marks) == 0) {
         end_run--;
       } else {
-        is_good = read_refinement(&r, &band, block, &marks[x], &end_run);
+        is_good = read_refinement(&r, &band, block, &marks[x], &end_run, has_deposit);
       }
       done++;
     } else if (end_run > 0) {
@@ -407,12 +437,12 @@ INLINE int32_t read_ac_blocks(jpeg_decoder *d, uint32_t count, const uint8_t *st
 #if defined(__x86_64__)
 __attribute__((target("bmi,bmi2,popcnt"))) static int32_t read_first_bmi2(
     jpeg_decoder *d, uint32_t count, const uint8_t *stop) {
-  return read_ac_blocks(d, count, stop, false);
+  return read_ac_blocks(d, count, stop, false, false);
 }
 
 __attribute__((target("bmi,bmi2,popcnt"))) static int32_t read_refinement_bmi2(
     jpeg_decoder *d, uint32_t count, const uint8_t *stop) {
-  return read_ac_blocks(d, count, stop, true);
+  return read_ac_blocks(d, count, stop, true, true);
 }
 
 static bool has_bmi2(void) {
@@ -427,7 +457,7 @@ static int32_t read_ac_row(jpeg_decoder *d, uint32_t count, const uint8_t *stop)
     return is_refinement ? read_refinement_bmi2(d, count, stop) : read_first_bmi2(d, count, stop);
   }
 #endif
-  return is_refinement ? read_ac_blocks(d, count, stop, true) : read_ac_blocks(d, count, stop, false);
+  return is_refinement ? read_ac_blocks(d, count, stop, true, false) : read_ac_blocks(d, count, stop, false, false);
 }
 
 static int32_t read_dc_units(jpeg_decoder *d, uint32_t count, const uint8_t *stop) {
