@@ -222,7 +222,7 @@ INLINE uint64_t range(uint32_t first, uint32_t last) {
   return first > last ? 0 : (~0ull >> (63 - (last - first))) << first;
 }
 
-/// Bits spread over the places of a mask, from the lowest on: BMI2's pdep, for callers that `has_deposit` tells of it. As
+/// Bits spread over the places of a mask, from the lowest on: BMI2's pdep, only to be called where `has_deposit` is set. As
 /// assembly, since what is inlined into functions for a processor can't itself be for it.
 INLINE uint64_t deposit(uint64_t bits, uint64_t mask) {
 #if defined(__x86_64__)
@@ -448,13 +448,21 @@ __attribute__((target("bmi,bmi2,popcnt"))) static int32_t read_refinement_bmi2(
 static bool has_bmi2(void) {
   return __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
 }
+
+/// AMD's processors before Zen 3 take hundreds of cycles for a pdep.
+static bool has_fast_deposit(void) {
+  return has_bmi2() && !__builtin_cpu_is("znver1") && !__builtin_cpu_is("znver2");
+}
 #endif
 
 static int32_t read_ac_row(jpeg_decoder *d, uint32_t count, const uint8_t *stop) {
   const bool is_refinement = d->scan.high_bit != 0;
 #if defined(__x86_64__)
-  if (has_bmi2()) {
-    return is_refinement ? read_refinement_bmi2(d, count, stop) : read_first_bmi2(d, count, stop);
+  if (is_refinement && has_fast_deposit()) {
+    return read_refinement_bmi2(d, count, stop);
+  }
+  if (!is_refinement && has_bmi2()) {
+    return read_first_bmi2(d, count, stop);
   }
 #endif
   return is_refinement ? read_ac_blocks(d, count, stop, true, false) : read_ac_blocks(d, count, stop, false, false);
