@@ -24,14 +24,16 @@ static bool is_for_file(uint64_t byte_count, uint64_t held, const ccodecs_limits
   return limits->can_spill && byte_count > WINDOW_BYTES && held + byte_count > CCODECS_SPILL_BYTES;
 }
 
-/// The beginning of a file that stays resident: what the picture may hold besides its window.
-static size_t kept_bytes(uint64_t held) {
+/// The beginning of a file that stays resident: what the picture may hold besides its window, unless that is so little
+/// of the file that it saves nothing.
+static size_t kept_bytes(uint64_t byte_count, uint64_t held) {
   const uint64_t taken = held + WINDOW_BYTES;
-  return taken >= CCODECS_SPILL_BYTES ? 0 : (size_t)((CCODECS_SPILL_BYTES - taken) / STEP_BYTES * STEP_BYTES);
+  const uint64_t kept = taken >= CCODECS_SPILL_BYTES ? 0 : (CCODECS_SPILL_BYTES - taken) / STEP_BYTES * STEP_BYTES;
+  return 3 * kept < byte_count ? 0 : (size_t)kept;
 }
 
 uint64_t ccodecs_spill_charge(uint64_t byte_count, uint64_t held, const ccodecs_limits *limits) {
-  return is_for_file(byte_count, held, limits) ? kept_bytes(held) + WINDOW_BYTES : byte_count + 128;
+  return is_for_file(byte_count, held, limits) ? kept_bytes(byte_count, held) + WINDOW_BYTES : byte_count + 128;
 }
 
 /// A file without a name, of `byte_count` bytes that the disk has; or -1.
@@ -82,7 +84,7 @@ void ccodecs_spill_close(int directory) {
 }
 
 static bool create_file(ccodecs_spill *spill, const ccodecs_limits *limits, ccodecs_budget *budget) {
-  spill->kept = kept_bytes(budget->used);
+  spill->kept = kept_bytes(spill->byte_count, budget->used);
   if (!ccodecs_budget_charge(budget, spill->kept + WINDOW_BYTES)) {
     return false;
   }
