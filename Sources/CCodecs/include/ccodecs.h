@@ -148,7 +148,7 @@ typedef struct ccodecs_limits {
 } ccodecs_limits;
 
 /// What a picture holds at most before blocks go to limits.spill_directory.
-#define CCODECS_SPILL_BYTES (13u << 20)
+#define CCODECS_SPILL_BYTES (12u << 20)
 
 /// A descriptor of the directory at `path` for ccodecs_limits.spill_directory; -1 when no file can be made in it.
 int ccodecs_spill_open(const char *path);
