@@ -14,9 +14,9 @@
 
 enum {
   /// Let go at a time: large enough that the calls cost nothing.
-  STEP_BYTES = 512 << 10,
+  STEP_BYTES = 256 << 10,
   /// What stays resident of a file: a step, and the row of blocks that is worked on.
-  WINDOW_BYTES = 2 * STEP_BYTES,
+  WINDOW_BYTES = 1 << 20,
 };
 
 /// Whether a block goes to a file; a file's window is no less than a small block.
