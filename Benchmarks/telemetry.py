@@ -1,5 +1,5 @@
-"""Prints what full telemetry costs the server: CPU of small jobs with traces and metrics exported, and without, in rounds
-A B A B. Each side has several servers, as two of one kind may differ by more than telemetry costs.
+"""Prints what telemetry costs the server: CPU of small jobs with all traces exported, and without, in rounds A B A B;
+with --metrics, metrics are exported besides. Each side has several servers, as two of one kind may differ by more than telemetry costs.
 
 Needs the packages of Tests/ForeignClientTests. Pictures are given as arguments; without any, a small one of the fixtures.
 """
@@ -35,9 +35,10 @@ def cost(client: Client, worker: Worker, image: bytes) -> float:
     return (cpu_milliseconds(worker) - before) / CALLS
 
 
-def compare(image: bytes, collector: Collector) -> tuple[float, float, list[float]]:
+def compare(image: bytes, collector: Collector, has_metrics: bool) -> tuple[float, float, list[float]]:
     traces = environment(
-        collector, OTEL_METRICS_EXPORTER="otlp", OTEL_BSP_SCHEDULE_DELAY="5000", OTEL_METRIC_EXPORT_INTERVAL="10000")
+        collector, OTEL_METRICS_EXPORTER="otlp" if has_metrics else "none", OTEL_BSP_SCHEDULE_DELAY="5000",
+        OTEL_METRIC_EXPORT_INTERVAL="10000")
     workers = [Worker(environment=traces if is_traced else None) for _ in range(WORKERS) for is_traced in (False, True)]
     clients = [Client(worker) for worker in workers]
 
@@ -55,12 +56,14 @@ def compare(image: bytes, collector: Collector) -> tuple[float, float, list[floa
 
 
 def main() -> None:
-    pictures = {path: Path(path).read_bytes() for path in sys.argv[1:]} or {"photo-420.jpg": fixture_bytes("photo-420.jpg")}
+    has_metrics = "--metrics" in sys.argv
+    paths = [argument for argument in sys.argv[1:] if argument != "--metrics"]
+    pictures = {path: Path(path).read_bytes() for path in paths} or {"photo-420.jpg": fixture_bytes("photo-420.jpg")}
     print("| picture | CPU ms off | CPU ms on | overhead, median (quartiles) |\n|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         collector = Collector(Path(folder))
         for name, image in pictures.items():
-            off, on, shares = compare(image, collector)
+            off, on, shares = compare(image, collector, has_metrics)
             low, middle, high = statistics.quantiles(shares, n=4)
             print(f"| {Path(name).name} | {off:.3f} | {on:.3f} | {middle:.1%} ({low:.1%}, {high:.1%}) |", flush=True)
         collector.kill()
