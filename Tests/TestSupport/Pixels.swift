@@ -134,12 +134,7 @@ package func process(
 ) throws(PipelineError) -> (bytes: [UInt8], report: ProcessingReport) {
   var reader = PictureReader(limits: limits)
   var windows = Windows(bytes: bytes, windowByteCount: windowByteCount)
-  while true {
-    let progress = try reader.push(windows.current, isLast: windows.isLast)
-    windows.consume(progress.consumedByteCount)
-    if progress.isComplete { break }
-    windows.advance()
-  }
+  try reader.readHeader(&windows)
   let plan = try reader.plan(configuration)
   var pipeline = try PicturePath(reader, plan: plan, cancellation: cancellation, tracing: tracing)
   var output: [UInt8] = []
@@ -162,12 +157,7 @@ package func process(
 ) throws(PipelineError) -> (plan: PicturePlan, results: [RenditionResult]) {
   var reader = PictureReader(limits: limits)
   var windows = Windows(bytes: bytes, windowByteCount: windowByteCount)
-  while true {
-    let progress = try reader.push(windows.current, isLast: windows.isLast)
-    windows.consume(progress.consumedByteCount)
-    if progress.isComplete { break }
-    windows.advance()
-  }
+  try reader.readHeader(&windows)
   let plan = try reader.plan(configurations)
   var pipeline = try PicturePath(
     reader, plan: plan, renditionIDs: configurations.indices.map { "\($0)" }, cancellation: cancellation,
@@ -187,4 +177,16 @@ package func process(
     }
   }
   return (plan, results)
+}
+
+extension PictureReader {
+  /// Takes windows until the header is complete.
+  fileprivate mutating func readHeader(_ windows: inout Windows) throws(PipelineError) {
+    while true {
+      let progress = try push(windows.current, isLast: windows.isLast)
+      windows.consume(progress.consumedByteCount)
+      if progress.isComplete { return }
+      windows.advance()
+    }
+  }
 }

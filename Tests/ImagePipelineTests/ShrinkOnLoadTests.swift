@@ -1,0 +1,50 @@
+import Foundation
+import ImageCodecs
+import ImagePipeline
+import TestSupport
+import Testing
+
+/// What decoders leave out of pictures that become much smaller, and what makes up for it.
+@Suite("Shrinking on load")
+struct ShrinkOnLoadTests {
+  private static let side = 1600
+
+  /// A wave of brightness across the picture, of so many pixels a period, as PNM.
+  private static func wave(period: Double) -> [UInt8] {
+    let row = (0..<side).map { UInt8((128 + 80 * cos(2 * .pi * Double($0) / period)).rounded()) }
+    return Array("P5\n\(side) 64\n255\n".utf8) + (0..<64).flatMap { _ in row }
+  }
+
+  /// How far the middle row's samples are from their mean, as a standard deviation.
+  private static func contrast(_ png: [UInt8]) throws -> Double {
+    let pixels = try Pixels.decode(png)
+    let row = (0..<pixels.layout[0].width).map { pixels.color(x: $0, y: pixels.layout[0].height / 2)[0] }
+    let mean = row.reduce(0, +) / Double(row.count)
+    return (row.reduce(0) { $0 + ($1 - mean) * ($1 - mean) } / Double(row.count)).squareRoot()
+  }
+
+  @Test("at 1/8 fine detail is as strong as in a picture that is decoded whole", arguments: [46.0, 53, 80, 160])
+  func contrastAtAnEighth(period: Double) throws {
+    let source = Self.wave(period: period)
+    let jpeg = try process(source, ProcessingConfiguration(compressionQuality: 1, preferredFormat: .jpeg)).bytes
+    // At full quality 1/8 is taken where it is still 2.5 times the result.
+    let small = ProcessingConfiguration(maxWidth: Self.side / 20, preferredFormat: .png)
+    let (reduced, whole) = (try process(jpeg, small).bytes, try process(source, small).bytes)
+    let ratio = try Self.contrast(reduced) / Self.contrast(whole)
+    #expect((0.985...1.03).contains(ratio))
+  }
+
+  @Test("edges of a WebP's blocks are smoothed unless all results are a quarter of the picture or less")
+  func blocks() throws {
+    let bytes = Fixture.bytes("photo.webp")
+    let width = Fixture.named("photo.webp").width
+    func result(_ reduction: Int, beside others: [ProcessingConfiguration] = []) throws -> [UInt8] {
+      let small = ProcessingConfiguration(
+        maxWidth: width / reduction, compressionQuality: 0.8, preferredFormat: .png)
+      return try process(bytes, [small] + others).results[0].get().bytes
+    }
+    let whole = ProcessingConfiguration(preferredFormat: .png)
+    #expect(try result(5) != result(5, beside: [whole]))
+    #expect(try result(3) == result(3, beside: [whole]))
+  }
+}
