@@ -14,50 +14,43 @@ static size_t tile_size(uint32_t n) {
   return (size_t)n * n * JPEG_LANES;
 }
 
-static uint64_t block_count(const jpeg_component *c) {
-  return (uint64_t)c->padded_across * c->padded_down;
+/// Rows of blocks that are held: at 1/8, where scans are read as they come, all of them; else those of a row of units.
+static uint32_t held_rows(const jpeg_decoder *d, const jpeg_component *c, uint32_t n) {
+  return ccodecs_jpeg_holds_scans(d, n) ? c->vertical : c->padded_down;
 }
 
-static uint64_t tile_bytes(const jpeg_component *c, uint32_t n) {
-  return block_count(c) * n * n * sizeof(int16_t);
+static uint64_t tile_bytes(const jpeg_decoder *d, const jpeg_component *c, uint32_t n) {
+  return (uint64_t)c->padded_across * held_rows(d, c, n) * n * n * sizeof(int16_t);
 }
 
-static uint64_t mark_bytes(const jpeg_component *c) {
-  return block_count(c) * sizeof(uint64_t);
-}
-
-uint64_t ccodecs_jpeg_progressive_bytes(const jpeg_decoder *d, uint32_t n) {
-  uint64_t bytes = 0;
-  for (uint32_t i = 0; i < d->component_count; i++) {
-    bytes += tile_bytes(&d->components[i], n) + (n == 1 ? 0 : mark_bytes(&d->components[i]));
-  }
-  return bytes;
+static size_t mark_bytes(const jpeg_component *c) {
+  return (size_t)c->padded_across * c->vertical * sizeof(uint64_t);
 }
 
 uint64_t ccodecs_jpeg_progressive_charge(const jpeg_decoder *d, uint32_t n, uint64_t held) {
-  const ccodecs_limits *limits = &d->base.limits;
   uint64_t charge = 0;
   for (uint32_t i = 0; i < d->component_count; i++) {
-    charge += ccodecs_spill_charge(tile_bytes(&d->components[i], n), held + charge, limits);
-  }
-  for (uint32_t i = 0; i < d->component_count && n > 1; i++) {
-    charge += ccodecs_spill_charge(mark_bytes(&d->components[i]), held + charge, limits);
+    const jpeg_component *c = &d->components[i];
+    charge += ccodecs_spill_charge(tile_bytes(d, c, n), held + charge, &d->base.limits);
+    charge += ccodecs_jpeg_holds_scans(d, n) ? mark_bytes(c) + 128 : 0;
   }
   return charge;
-}
-
-static ccodecs_status refuse(jpeg_decoder *d) {
-  const uint64_t bytes = ccodecs_jpeg_progressive_bytes(d, d->n);
-  return ccodecs_decoder_fail(
-      &d->base, CCODECS_NO_MEMORY, "the picture's coefficients need %llu bytes, for which there is no room",
-      (unsigned long long)bytes);
 }
 
 ccodecs_status ccodecs_jpeg_progressive_create(jpeg_decoder *d) {
   for (uint32_t i = 0; i < d->component_count; i++) {
     jpeg_component *c = &d->components[i];
-    if (!ccodecs_spill_create(&c->tiles, tile_bytes(c, d->n), &d->base.limits, d->base.budget)) {
-      return refuse(d);
+    if (!ccodecs_spill_create(&c->tiles, tile_bytes(d, c, d->n), &d->base.limits, d->base.budget)) {
+      return ccodecs_decoder_fail(
+          &d->base, CCODECS_NO_MEMORY, "a component's coefficients need %llu bytes, for which there is no room",
+          (unsigned long long)tile_bytes(d, c, d->n));
+    }
+    if (ccodecs_jpeg_holds_scans(d, d->n)) {
+      c->marks = ccodecs_allocate(d->base.budget, mark_bytes(c));
+      if (c->marks == NULL) {
+        return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for a row's coefficients");
+      }
+      memset(c->marks, 0, mark_bytes(c));
     }
   }
   return CCODECS_OK;
@@ -66,7 +59,7 @@ ccodecs_status ccodecs_jpeg_progressive_create(jpeg_decoder *d) {
 void ccodecs_jpeg_progressive_destroy(jpeg_decoder *d) {
   for (uint32_t i = 0; i < d->component_count; i++) {
     ccodecs_spill_destroy(&d->components[i].tiles, d->base.budget);
-    ccodecs_spill_destroy(&d->components[i].marks, d->base.budget);
+    ccodecs_free(d->base.budget, d->components[i].marks);
   }
 }
 
@@ -76,43 +69,22 @@ static bool is_needed(const jpeg_decoder *d, uint32_t k) {
   return d->needed >> k & 1;
 }
 
+/// `y` is the row of blocks in the picture.
 static int16_t *block_at(const jpeg_decoder *d, const jpeg_component *c, uint32_t x, uint32_t y) {
-  const size_t tile = (size_t)y * tiles_across(c) + x / JPEG_LANES;
+  const size_t tile = (size_t)(y - d->band_row * c->vertical) * tiles_across(c) + x / JPEG_LANES;
   return (int16_t *)c->tiles.bytes + tile * tile_size(d->n) + x % JPEG_LANES;
 }
 
-/// The marks of a row of blocks; NULL without any.
-static uint64_t *marks_at(const jpeg_component *c, uint32_t y) {
-  return c->marks.bytes == NULL ? NULL : (uint64_t *)c->marks.bytes + (size_t)y * c->padded_across;
+/// The marks of a row of blocks.
+static uint64_t *marks_at(const jpeg_decoder *d, const jpeg_component *c, uint32_t y) {
+  return c->marks + (size_t)(y - d->band_row * c->vertical) * c->padded_across;
 }
 
 /// Says that a pass over a component's blocks needs no row before `y` any more.
 static void pass_rows(const jpeg_decoder *d, jpeg_component *c, uint32_t y) {
-  ccodecs_spill_pass(&c->tiles, (size_t)y * tiles_across(c) * tile_size(d->n) * sizeof(int16_t));
-  ccodecs_spill_pass(&c->marks, (size_t)y * c->padded_across * sizeof(uint64_t));
-}
-
-/// Allocates a component's marks, and sets them for the coefficients that are there.
-static ccodecs_status create_marks(jpeg_decoder *d, jpeg_component *c) {
-  if (!ccodecs_spill_create(&c->marks, mark_bytes(c), &d->base.limits, d->base.budget)) {
-    return refuse(d);
+  if (!ccodecs_jpeg_holds_scans(d, d->n)) {
+    ccodecs_spill_pass(&c->tiles, (size_t)y * tiles_across(c) * tile_size(d->n) * sizeof(int16_t));
   }
-  const uint64_t there = c->seen & d->needed & ~1ull;
-  for (uint32_t y = 0; y < c->padded_down && there != 0; y++) {
-    uint64_t *marks = marks_at(c, y);
-    for (uint32_t x = 0; x < c->padded_across; x += JPEG_LANES) {
-      const int16_t *tile = block_at(d, c, x, y);
-      for (uint64_t left = there; left != 0; left &= left - 1) {
-        const uint32_t k = (uint32_t)__builtin_ctzll(left);
-        const int16_t *row = tile + d->places[k + 1];
-        for (uint32_t lane = 0; lane < JPEG_LANES; lane++) {
-          marks[x + lane] |= (uint64_t)(row[lane] != 0) << k;
-        }
-      }
-    }
-    pass_rows(d, c, y);
-  }
-  return CCODECS_OK;
 }
 
 /// Whether a scan of AC coefficients matters: for a needed one, or for marks that a later scan may need.
@@ -152,13 +124,6 @@ ccodecs_status ccodecs_jpeg_progressive_start(jpeg_decoder *d) {
         scan->spectral_start, scan->spectral_end, scan->high_bit, scan->low_bit);
   }
   scan->is_skipped = !is_dc && !is_ac_useful(d);
-  jpeg_component *first = scan->components[0];
-  if (!is_dc && !scan->is_skipped && first->marks.bytes == NULL && (scan->low_bit > 0 || scan->high_bit > 0)) {
-    const ccodecs_status status = create_marks(d, first);
-    if (status != CCODECS_OK) {
-      return status;
-    }
-  }
   for (uint32_t i = 0; i < scan->component_count; i++) {
     note_bits(d, scan->components[i]);
   }
@@ -401,9 +366,8 @@ INLINE int32_t read_ac_blocks(
   const uint64_t band_marks = range(band.first, band.last);
   const size_t size = tile_size(d->n);
   int16_t *tiles = block_at(d, c, 0, scan->mcu_y);
-  uint64_t *marks = marks_at(c, scan->mcu_y);
+  uint64_t *marks = marks_at(d, c, scan->mcu_y);
   jpeg_reader r = reader_open(&d->in);
-  uint64_t seen = c->seen;
   uint32_t end_run = scan->end_run;
   uint32_t done = 0;
   bool is_good = true;
@@ -422,13 +386,10 @@ INLINE int32_t read_ac_blocks(
       end_run -= passed;
       done += passed;
     } else {
-      uint64_t found = 0;
-      is_good = read_first(&r, &band, block, marks == NULL ? &found : &marks[x], &end_run);
-      seen |= found;
+      is_good = read_first(&r, &band, block, &marks[x], &end_run);
       done++;
     }
   }
-  c->seen = seen;
   scan->end_run = end_run;
   reader_close(&r, &d->in);
   return is_good ? (int32_t)done : -1;
@@ -481,9 +442,9 @@ static int32_t read_dc_units(jpeg_decoder *d, uint32_t count, const uint8_t *sto
 
 // MARK: Scans and rows
 
-ccodecs_status ccodecs_jpeg_progressive_read(jpeg_decoder *d, ccodecs_input *window) {
+ccodecs_status ccodecs_jpeg_progressive_read(jpeg_decoder *d, ccodecs_input *window, uint32_t end) {
   jpeg_scan *scan = &d->scan;
-  while (!scan->is_skipped && scan->mcu_y < scan->mcus_down) {
+  while (!scan->is_skipped && scan->mcu_y < end) {
     const uint8_t *stop;
     ccodecs_status status = ccodecs_jpeg_scan_prepare(d, window, &stop);
     if (status != CCODECS_OK) {
@@ -517,13 +478,10 @@ ccodecs_status ccodecs_jpeg_progressive_read(jpeg_decoder *d, ccodecs_input *win
 }
 
 /// The highest zigzag index in a tile that may not be zero.
-static uint32_t extent_of(const jpeg_component *c, const uint64_t *marks) {
-  uint64_t all = c->seen;
-  if (marks != NULL) {
-    all = 0;
-    for (uint32_t i = 0; i < JPEG_LANES; i++) {
-      all |= marks[i];
-    }
+static uint32_t extent_of(const uint64_t marks[JPEG_LANES]) {
+  uint64_t all = 0;
+  for (uint32_t i = 0; i < JPEG_LANES; i++) {
+    all |= marks[i];
   }
   return all == 0 ? 0 : 63 - (uint32_t)__builtin_clzll(all);
 }
@@ -533,14 +491,20 @@ void ccodecs_jpeg_progressive_output(jpeg_decoder *d, uint32_t mcu_row) {
     jpeg_component *c = &d->components[i];
     for (uint32_t row = 0; row < c->vertical; row++) {
       const uint32_t y = mcu_row * c->vertical + row;
-      const int16_t *tile = block_at(d, c, 0, y);
-      const uint64_t *marks = marks_at(c, y);
+      int16_t *tile = block_at(d, c, 0, y);
+      const uint64_t *marks = c->marks == NULL ? NULL : marks_at(d, c, y);
       uint8_t *samples = c->samples.bytes + (size_t)row * d->n * c->stride;
       for (uint32_t x = 0; x < tiles_across(c); x++) {
-        const uint32_t extent = extent_of(c, marks == NULL ? NULL : marks + (size_t)x * JPEG_LANES);
+        const uint32_t extent = marks == NULL ? 0 : extent_of(marks + (size_t)x * JPEG_LANES);
         d->transform(tile, c->quant, samples + (size_t)x * JPEG_LANES * d->n, c->stride, extent);
+        if (marks != NULL) {
+          memset(tile, 0, tile_size(d->n) * sizeof *tile);
+        }
         tile += tile_size(d->n);
       }
+    }
+    if (c->marks != NULL) {
+      memset(c->marks, 0, mark_bytes(c));
     }
     pass_rows(d, c, mcu_row * c->vertical);
   }
