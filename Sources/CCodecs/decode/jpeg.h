@@ -18,6 +18,9 @@
 //          -> jpeg_scan.c or jpeg_progressive.c: coefficients
 //          -> jpeg_idct*.c: samples -> rows of the decoder's own strip
 //
+// Progressive, but for 1/8, the first arrow is a detour (jpeg_rows.c): scans are held as they come, compressed. When the
+// last has come, each row of units is read from all of them in turn, so that a row's coefficients are all there are.
+//
 // Entropy-coded bytes are unstuffed in bulk into a buffer of 16 KiB; the bit reader loads 64 bits from it without
 // looking for markers. A unit (MCU) is decoded only when its longest possible code is there, or when the marker behind
 // it was seen, so that nothing is ever undone: what is left over waits in that buffer, which is all that is carried
@@ -42,15 +45,20 @@
 //
 // Sequential, one scan: tables (9 KiB for DC, 27 to 41 KiB for AC; as many as the scan names), a tile group (6 to 21
 // KiB), the input buffer (19 KiB) and one strip of units at N/8. Sequential, several scans: the planes at N/8.
-// Progressive: N * N coefficients of 2 bytes for each block, and where AC coefficients come in successive
-// approximations and N > 1, 8 bytes for each block that say which of its coefficients are not zero, without which
-// refinement scans can't be read. An EXIF segment is held while it is read (at most 64 KiB). All of it is charged to
-// the budget; nothing depends on the length of the file. Coefficients, marks and planes go to a file from
-// CCODECS_SPILL_BYTES on, where the limits name a directory for it (spill.h). Coefficients for which there is no room give
-// CCODECS_NO_MEMORY from start, marks from read_rows.
+// Progressive at 1/8: a coefficient of 2 bytes for each block. Progressive at other scales: the entropy-coded bytes of the
+// scans; for each scan 5 KiB, and its tables (9 KiB; two for the first); a row of units, N * N coefficients of 2 bytes
+// for each of its blocks, and 8 bytes that say which of its coefficients are not zero, without which refinement scans
+// can't be read. An EXIF segment is held while it is read (at most 64 KiB). All of it is charged to the budget. Planes,
+// coefficients and the scans' bytes go to a file from CCODECS_SPILL_BYTES on, where the limits name a directory for it
+// (spill.h, held.h), the bytes also from what all coefficients would take on. What there is no room for gives
+// CCODECS_NO_MEMORY: planes and coefficients from start, scans from read_rows.
 //
-// The budget's peak for 12 megapixels 4:2:0: baseline (4032x3024) 0.2 MB at any scale; progressive (3024x4032) 39.6,
-// 11.7, 7.6, 4.7 and 0.6 MB at 8/8, 4/8, 3/8, 2/8 and 1/8.
+// What estimate says is exact but for alignment where the end of the file was in the window that completed the header.
+// Else up to 100 scans are foreseen (or max_scans), and as many bytes as the coefficients would take; without a directory
+// for a file a picture whose scans are longer charges more.
+//
+// The budget's peak for 12 megapixels 4:2:0: baseline (4032x3024) 0.2 MB at any scale; progressive (3024x4032, 1.6 MB)
+// 2.0, 1.8, 1.8, 1.8 and 0.6 MB at 8/8, 4/8, 3/8, 2/8 and 1/8.
 //
 // # Errors, and where libjpeg-turbo is more or less lenient
 //
@@ -59,6 +67,8 @@
 // is not in its table, a marker inside entropy-coded data, a restart marker out of turn. Bytes between segments are
 // passed over as libjpeg-turbo does, with CCODECS_WARNING_DAMAGED, as are progressive scans that contradict earlier
 // ones, what a progressive scan lacks that a marker cuts short, and baseline scans with odd spectral parameters.
+//
+// In one scan, and in a progressive picture but for 1/8, an error in entropy-coded data comes after the rows before it.
 //
 // Stricter than libjpeg-turbo:
 // - A bad code is always an error. libjpeg-turbo's fast path takes it for a zero without a warning.
