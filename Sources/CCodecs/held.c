@@ -1,3 +1,7 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE // pread, pwrite
+#endif
+
 #include "held.h"
 
 #include "spill.h"
@@ -79,8 +83,8 @@ static uint8_t *begin_block(ccodecs_held *held, const ccodecs_limits *limits, cc
   if (held->staging != NULL) {
     return held->count == held->memory_count || write_staging(held, BLOCK_BYTES) ? held->staging : NULL;
   }
-  const bool is_full = budget->used + CHARGED_BYTES > CCODECS_SPILL_BYTES || held->count + BLOCK_BYTES > held->memory_most;
-  if (limits->can_spill && is_full) {
+  const bool is_most = held->count + BLOCK_BYTES > held->memory_most;
+  if (limits->can_spill && (is_most || budget->used + CHARGED_BYTES > CCODECS_SPILL_BYTES)) {
     return begin_file(held, limits, budget) ? held->staging : NULL;
   }
   uint8_t *block = reserve_entry(held, budget) ? ccodecs_allocate(budget, BLOCK_BYTES) : NULL;

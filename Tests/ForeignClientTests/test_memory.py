@@ -38,6 +38,7 @@ def peak_mib(worker: Worker) -> float:
 def upload(worker: Worker, picture: bytes, results: list, **configuration) -> None:
     client = Client(worker)
     start = client.start("large", configuration.pop("preset", ""))
+    start.start.configuration.jpeg.progressive = configuration.pop("progressive", False)
     for name, value in configuration.items():
         setattr(start.start.configuration, name, value)
 
@@ -57,19 +58,20 @@ def upload(worker: Worker, picture: bytes, results: list, **configuration) -> No
 
 @pytest.fixture(scope="module")
 def pictures():
-    """The picture as a PNG, and as a JPEG that a worker made of it."""
+    """The picture as a PNG, and as JPEGs that a worker made of it."""
     png, results = large_png(), []
     worker = Worker("--cache-memory-mib", "0")  # the work is what is measured
     try:
-        upload(worker, png, results, compression_quality=0.8, preferred_format=2)
+        for progressive in (False, True):
+            upload(worker, png, results, compression_quality=0.8, preferred_format=2, progressive=progressive)
     finally:
         worker.stop()
-    jpeg, report = results[0]
-    assert (report.output.width, report.output.height) == (WIDTH, HEIGHT)
-    return {"png": png, "jpeg": jpeg}
+    for _, report in results:
+        assert (report.output.width, report.output.height) == (WIDTH, HEIGHT)
+    return {"png": png, "jpeg": results[0][0], "progressive": results[1][0]}
 
 
-@pytest.mark.parametrize("kind", ["png", "jpeg"])
+@pytest.mark.parametrize("kind", ["png", "jpeg", "progressive"])
 def test_two_uploads_of_100_megapixels(pictures, kind):
     worker, results = Worker("--cache-memory-mib", "0"), []
     try:

@@ -256,7 +256,7 @@ INLINE void refine_one(const jpeg_band *band, int16_t *block, uint32_t k, int32_
 }
 
 /// One more bit for each of the coefficients of `marks`.
-INLINE void refine(jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64_t marks, const bool has_deposit) {
+INLINE void refine(jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64_t marks) {
   while (marks != 0) {
     refill(r);
     uint64_t bits = r->bits;
@@ -264,14 +264,6 @@ INLINE void refine(jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64
     const uint32_t count = marked < 56 ? marked : 56;
     consume(r, count);
     if ((marks & band->needed) == 0 && marked == count) {
-      return;
-    }
-    if (has_deposit && marked == count) {
-      // Those whose bit is set, which are half of them. The first bit is the highest, and belongs to the lowest mark.
-      uint64_t due = deposit(__builtin_bitreverse64(bits), marks) & band->needed;
-      for (; due != 0; due &= due - 1) {
-        refine_one(band, block, (uint32_t)__builtin_ctzll(due), 1);
-      }
       return;
     }
     for (uint32_t i = 0; i < count; i++, marks &= marks - 1, bits <<= 1) {
@@ -313,8 +305,7 @@ INLINE bool take_refinement(
 
 /// The next bit of a block's band. False for a bad code.
 INLINE bool read_refinement(
-    jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64_t *marks, uint32_t *end_run,
-    const bool has_deposit) {
+    jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64_t *marks, uint32_t *end_run) {
   uint32_t k = band->first;
   while (*end_run == 0 && k <= band->last) {
     uint32_t run;
@@ -329,24 +320,74 @@ INLINE bool read_refinement(
     }
     // Pass over `run` coefficients that are zero, refining those that are not on the way to the next zero.
     uint64_t zeros = ~*marks & range(k, band->last);
-    if (has_deposit) {
-      zeros = deposit(1ull << run, zeros);
-    }
-    for (; run > 0 && !has_deposit; run--) {
+    for (; run > 0; run--) {
       zeros &= zeros - (zeros != 0);
     }
     const uint32_t target = zeros == 0 ? band->last + 1 : (uint32_t)__builtin_ctzll(zeros);
-    refine(r, band, block, target == k ? 0 : *marks & range(k, target - 1), has_deposit);
+    refine(r, band, block, target == k ? 0 : *marks & range(k, target - 1));
     k = target + 1;
     if (sign != 0) {
       place(band, block, marks, k, (int16_t)(sign * (1 << band->low_bit)));
     }
   }
   if (*end_run > 0) {
-    refine(r, band, block, *marks & range(k, band->last), has_deposit);
+    refine(r, band, block, *marks & range(k, band->last));
     (*end_run)--;
   }
   return true;
+}
+
+/// The same, where `deposit` is fast: which coefficients are due for a bit is gathered in a mask, as far as `left` bits are
+/// there, so that a block's are refined by one loop. Whether there is a next bit, and for how many coefficients, comes at
+/// random, and each branch on it that is not taken away costs as much as a dozen other steps.
+INLINE uint64_t take_due(jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64_t marks, uint32_t left) {
+  const uint32_t count = (uint32_t)__builtin_popcountll(marks);
+  if (count > left) {
+    refine(r, band, block, marks);
+    return 0;
+  }
+  // The first bit is the highest, and belongs to the lowest mark.
+  const uint64_t due = deposit(__builtin_bitreverse64(r->bits), marks);
+  consume(r, count);
+  return due;
+}
+
+INLINE bool read_refinement_by_masks(
+    jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64_t *marks, uint32_t *end_run) {
+  uint64_t due = 0;
+  uint64_t rest = range(band->first, band->last);
+  bool is_good = true;
+  while (*end_run == 0 && rest != 0) {
+    uint32_t run;
+    int32_t sign;
+    uint32_t end_size;
+    is_good = take_refinement(r, band->table, &run, &sign, &end_size);
+    if (!is_good) {
+      break;
+    }
+    if (end_size != UINT32_MAX) {
+      *end_run = take_end_run(r, end_size);
+      break;
+    }
+    const uint64_t zero = deposit(1ull << run, ~*marks & rest); // where the new coefficient goes, if there is room
+    const uint64_t passed = zero - 1;                           // all, if there is none
+    due |= take_due(r, band, block, *marks & rest & passed, 56 - 17);
+    rest &= ~(passed | zero);
+    if (sign != 0) {
+      const uint32_t k = (zero == 0 ? band->last + 1 : (uint32_t)__builtin_ctzll(zero)) + 1;
+      place(band, block, marks, k, (int16_t)(sign * (1 << band->low_bit)));
+      due &= ~(1ull << (k > 64 ? 63 : k - 1)); // it may be one that was due, where a run leads over the end
+    }
+  }
+  if (*end_run > 0 && is_good) {
+    refill(r);
+    due |= take_due(r, band, block, *marks & rest, 56);
+    (*end_run)--;
+  }
+  for (due &= band->needed; due != 0; due &= due - 1) {
+    refine_one(band, block, (uint32_t)__builtin_ctzll(due), 1);
+  }
+  return is_good;
 }
 
 /// Blocks of an AC scan in one row, up to `count` and while the reader is not behind `stop`. How many; less than 0 for
@@ -378,7 +419,8 @@ INLINE int32_t read_ac_blocks(
       if (end_run > 0 && (marks[x] & band_marks) == 0) {
         end_run--;
       } else {
-        is_good = read_refinement(&r, &band, block, &marks[x], &end_run, has_deposit);
+        is_good = has_deposit ? read_refinement_by_masks(&r, &band, block, &marks[x], &end_run)
+                              : read_refinement(&r, &band, block, &marks[x], &end_run);
       }
       done++;
     } else if (end_run > 0) {
