@@ -275,21 +275,12 @@ INLINE void refine(jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64
   }
 }
 
-/// A symbol of a refinement scan: how many zeros it passes over, and the new coefficient behind them, -1 to 1; or
-/// *end_size, otherwise UINT32_MAX, for a run of ended blocks. False for a bad code.
-INLINE bool take_refinement(
-    jpeg_reader *r, const jpeg_table *table, uint32_t *run, int32_t *sign, uint32_t *end_size) {
-  refill(r);
-  const uint32_t entry = table->values[r->bits >> (64 - JPEG_VALUE_BITS)];
-  const uint32_t advance = entry >> 8 & 0xFF;
-  consume(r, entry);
+/// A symbol of a refinement scan whose entry does not hold it whole: how many zeros it passes over, and the new
+/// coefficient behind them, -1 to 1; or *end_size, otherwise UINT32_MAX, for a run of ended blocks. False for a bad code.
+INLINE bool take_long_refinement(
+    jpeg_reader *r, const jpeg_table *table, uint32_t entry, uint32_t *run, int32_t *sign, uint32_t *end_size) {
   *end_size = UINT32_MAX;
-  if (advance <= 16) {
-    *run = advance - 1;
-    *sign = (int16_t)(entry >> 16);
-    return *sign >= -1 && *sign <= 1;
-  }
-  if (advance == JPEG_ADVANCE_END) {
+  if ((entry >> 8 & 0xFF) == JPEG_ADVANCE_END) {
     *end_size = 0;
     return true;
   }
@@ -301,6 +292,22 @@ INLINE bool take_refinement(
   *run = symbol.run;
   *sign = symbol.size == 0 ? 0 : take_value(r, 1);
   return true;
+}
+
+/// Any symbol.
+INLINE bool take_refinement(
+    jpeg_reader *r, const jpeg_table *table, uint32_t *run, int32_t *sign, uint32_t *end_size) {
+  refill(r);
+  const uint32_t entry = table->values[r->bits >> (64 - JPEG_VALUE_BITS)];
+  const uint32_t advance = entry >> 8 & 0xFF;
+  consume(r, entry);
+  if (advance > 16) {
+    return take_long_refinement(r, table, entry, run, sign, end_size);
+  }
+  *end_size = UINT32_MAX;
+  *run = advance - 1;
+  *sign = (int16_t)(entry >> 16);
+  return *sign >= -1 && *sign <= 1;
 }
 
 /// The next bit of a block's band. False for a bad code.
@@ -354,37 +361,48 @@ INLINE uint64_t take_due(jpeg_reader *r, const jpeg_band *band, int16_t *block, 
 
 INLINE bool read_refinement_by_masks(
     jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64_t *marks, uint32_t *end_run) {
+  const uint64_t old = *marks;
+  uint64_t placed = 0;
   uint64_t due = 0;
   uint64_t rest = range(band->first, band->last);
   bool is_good = true;
   while (*end_run == 0 && rest != 0) {
-    uint32_t run;
-    int32_t sign;
-    uint32_t end_size;
-    is_good = take_refinement(r, band->table, &run, &sign, &end_size);
-    if (!is_good) {
-      break;
+    refill(r);
+    const uint32_t entry = band->table->values[r->bits >> (64 - JPEG_VALUE_BITS)];
+    uint32_t run = (entry >> 8 & 0xFF) - 1;
+    int32_t sign = (int16_t)(entry >> 16);
+    consume(r, entry);
+    if (run >= 16 || (uint32_t)(sign + 1) > 2) {
+      uint32_t end_size;
+      is_good = run >= 16 && take_long_refinement(r, band->table, entry, &run, &sign, &end_size);
+      if (!is_good) {
+        break;
+      }
+      if (end_size != UINT32_MAX) {
+        *end_run = take_end_run(r, end_size);
+        break;
+      }
     }
-    if (end_size != UINT32_MAX) {
-      *end_run = take_end_run(r, end_size);
-      break;
-    }
-    const uint64_t zero = deposit(1ull << run, ~*marks & rest); // where the new coefficient goes, if there is room
-    const uint64_t passed = zero - 1;                           // all, if there is none
-    due |= take_due(r, band, block, *marks & rest & passed, 56 - 17);
+    const uint64_t zero = deposit(1ull << run, ~old & rest); // where the new coefficient goes, if there is room
+    const uint64_t passed = zero - 1;                        // all, if there is none
+    due |= take_due(r, band, block, old & rest & passed, 56 - 17);
     rest &= ~(passed | zero);
     if (sign != 0) {
-      const uint32_t k = (zero == 0 ? band->last + 1 : (uint32_t)__builtin_ctzll(zero)) + 1;
-      place(band, block, marks, k, (int16_t)(sign * (1 << band->low_bit)));
-      due &= ~(1ull << (k > 64 ? 63 : k - 1)); // it may be one that was due, where a run leads over the end
+      // Where a run leads over the end, it goes behind the last.
+      const uint32_t index = zero != 0 ? (uint32_t)__builtin_ctzll(zero) : band->last < 63 ? band->last + 1 : 63;
+      placed |= 1ull << index;
+      if (band->needed >> index & 1) {
+        block[band->places[index + 1]] = (int16_t)(sign * (1 << band->low_bit));
+      }
     }
   }
   if (*end_run > 0 && is_good) {
     refill(r);
-    due |= take_due(r, band, block, *marks & rest, 56);
+    due |= take_due(r, band, block, old & rest, 56);
     (*end_run)--;
   }
-  for (due &= band->needed; due != 0; due &= due - 1) {
+  *marks = old | placed;
+  for (due &= band->needed & ~placed; due != 0; due &= due - 1) {
     refine_one(band, block, (uint32_t)__builtin_ctzll(due), 1);
   }
   return is_good;
