@@ -169,12 +169,14 @@ struct BatchStream: Sendable {
   ) async throws {
     defer { items.leave(item) }
     let ends = EndCount(of: renditions.count)
+    let outbox = Outbox(responses)
     let processor = PictureProcessor(
       environment: environment, renditions: renditions, cancellation: item.cancellation, admit: admit,
-      emit: { part, rendition in
+      emit: { part, rendition, isMoreReady in
         try item.cancellation.check()
         let isEnd = part.isLast && !rendition.isPreview && ends.isLast()
-        try await emit(part, of: rendition, for: item.id, isEnd: isEnd)
+        try claim(item.id, isEnd: isEnd)
+        try await outbox.send(Response(id: item.id, part, of: rendition), isMoreReady: isMoreReady)
       })
     let span = environment.tracer.startSpan("item", ofKind: .internal)
     defer { span.end() }
@@ -197,16 +199,14 @@ struct BatchStream: Sendable {
     if case .open = items.standing(of: id) { items.abandonUpload(id) } else { items.end(id) }
   }
 
-  /// - `isEnd`: whether the item ends with this part.
-  private func emit(
-    _ part: PictureProcessor.Part, of rendition: Rendition, for id: String, isEnd: Bool
-  ) async throws {
+  /// Makes sure that nothing is sent of an item behind its end.
+  /// - `isEnd`: whether the item ends with what is to be sent.
+  private func claim(_ id: String, isEnd: Bool) throws {
     if isEnd {
       guard items.claimEnd(id) else { throw PipelineError.cancelled }
     } else if items.isClaimed(id) {
       throw PipelineError.cancelled
     }
-    try await responses.write(Response(id: id, part, of: rendition))
   }
 
   private func emit(_ error: any Error, for id: String) async throws {

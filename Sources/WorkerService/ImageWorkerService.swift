@@ -19,12 +19,15 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
   ) async throws {
     try await serve(onePicture: true) { cancellation in
       try environment.limits.check(message: request.image)
+      let outbox = Outbox(response)
       let processor = PictureProcessor(
         environment: environment, renditions: try environment.renditions(of: request), cancellation: cancellation,
         admit: { [environment, byteCount = request.image.count] (workingSet) throws(PipelineError) in
           try await environment.memory.reserve(workingSet + byteCount, cancellation: cancellation)
         },
-        emit: { try await response.write(Imageworker_V1_ProcessImageResponse($0, of: $1)) })
+        emit: { part, rendition, isMoreReady in
+          try await outbox.send(Imageworker_V1_ProcessImageResponse(part, of: rendition), isMoreReady: isMoreReady)
+        })
       try await processor.run(whole: request.image)
     }
   }

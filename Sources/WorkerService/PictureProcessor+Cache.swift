@@ -138,8 +138,10 @@ extension PictureProcessor {
     let places = Dictionary(uniqueKeysWithValues: renditions.enumerated().map { ($1.id, $0) })
     return PictureProcessor(
       environment: environment, renditions: renditions, cancellation: cancellation, admit: admit,
-      emit: { [emit] part, rendition in
-        guard let place = places[rendition.id], !rendition.isPreview else { return try await emit(part, rendition) }
+      emit: { [emit] part, rendition, isMoreReady in
+        guard let place = places[rendition.id], !rendition.isPreview else {
+          return try await emit(part, rendition, isMoreReady)
+        }
         let collector = collectors[place]
         switch part {
         case .chunk(let bytes): collector.append([UInt8](bytes))
@@ -150,7 +152,7 @@ extension PictureProcessor {
         }
         collector.beginSending()
         defer { collector.endSending() }
-        try await emit(part, rendition)
+        try await emit(part, rendition, isMoreReady)
       })
   }
 
@@ -172,10 +174,10 @@ extension PictureProcessor {
   ) async throws {
     for (index, (rendition, result)) in results.enumerated() {
       var report = try Imageworker_V1_ProcessingReport(serializedBytes: result.metadata)
-      try await emit(.cachedHeader(report.output), rendition)
+      try await emit(.cachedHeader(report.output), rendition, true)
       for chunk in result.chunks {
         try cancellation.check()
-        try await emit(.chunk(Data(chunk)), rendition)
+        try await emit(.chunk(Data(chunk)), rendition, true)
       }
       var timings = StageTimings()
       timings.queued = queued
@@ -186,7 +188,7 @@ extension PictureProcessor {
       if isAll, index == results.count - 1 { environment.metrics.answered(after: timings.total) }
       report.cacheHit = true
       report.traceID = environment.currentTraceID ?? ""
-      try await emit(.cachedReport(report), rendition)
+      try await emit(.cachedReport(report), rendition, false)
     }
   }
 }

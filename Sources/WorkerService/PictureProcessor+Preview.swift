@@ -24,11 +24,11 @@ extension PictureProcessor {
     guard let rendition = preview.rendition else { return }
     let (parts, end) = preview.takeParts()
     if case .failure(let error)? = end { return try await self.end(&preview, with: error) }
-    for part in parts { try await emit(part, rendition) }
+    for part in parts { try await emit(part, rendition, false) }
     guard case .success(var report)? = end else { return }
     report.timings.queued = progress.queued
     report.timings.total = progress.began.duration(to: .now)
-    try await emit(.report(report, traceID: environment.currentTraceID), rendition)
+    try await emit(.report(report, traceID: environment.currentTraceID), rendition, false)
     environment.metrics.ended(previewWith: nil)
     preview.end()
     try await emitHeld(&preview)
@@ -48,11 +48,11 @@ extension PictureProcessor {
   }
 
   /// Gives a part of the result, at once or when the preview has ended.
-  func emit(_ part: Part, _ rendition: Rendition, after preview: inout Preview) async throws {
+  func emit(_ part: Part, _ rendition: Rendition, isMoreReady: Bool, after preview: inout Preview) async throws {
     if preview.isWorking {
       do throws(PipelineError) { return try preview.hold(part) } catch { try await end(&preview, with: error) }
     }
-    try await emit(part, rendition)
+    try await emit(part, rendition, isMoreReady)
   }
 
   /// Gives the preview up, if it has not ended, and the caller what waited for it.
@@ -83,6 +83,6 @@ extension PictureProcessor {
   }
 
   private func emitHeld(_ preview: inout Preview) async throws {
-    for part in preview.takeHeld() { try await emit(part, renditions[0]) }
+    for part in preview.takeHeld() { try await emit(part, renditions[0], false) }
   }
 }

@@ -31,7 +31,8 @@ struct PictureProcessor: Sendable {
   let cancellation: Cancellation
   /// Sets memory aside for a plan, or refuses.
   let admit: @Sendable (Int) async throws(PipelineError) -> Reservation
-  let emit: @Sendable (Part, Rendition) async throws -> Void
+  /// Takes a part, and whether another follows at once.
+  let emit: @Sendable (Part, Rendition, _ isMoreReady: Bool) async throws -> Void
 
   /// The bytes that are worked on between two looks at the output: a strip of a large picture needs about as many.
   static let windowByteCount = 128 * 1024
@@ -74,8 +75,9 @@ struct PictureProcessor: Sendable {
         switch outcome {
         case .needsInput: rest = rest.dropFirst(window.count)
         case .planned(let plan, let consumedByteCount):
-          try await start(&picture, plan, &preview, &progress)
           rest = rest.dropFirst(consumedByteCount)
+          let isSoonDone = isLast && rest.count <= Self.windowByteCount
+          try await start(&picture, plan, isSoonDone: isSoonDone, &preview, &progress)
           isPlanned = true
         case .finished: break
         }
@@ -97,8 +99,10 @@ struct PictureProcessor: Sendable {
   }
 
   /// Sets memory aside and tells the caller what is coming.
+  /// - `isSoonDone`: whether the next push is the last.
   private func start(
-    _ picture: inout Picture, _ plan: PicturePlan, _ preview: inout Preview, _ progress: inout Progress
+    _ picture: inout Picture, _ plan: PicturePlan, isSoonDone: Bool, _ preview: inout Preview,
+    _ progress: inout Progress
   ) async throws {
     guard !plan.plans.isEmpty else { return }
     let asked = ContinuousClock.now
@@ -107,7 +111,9 @@ struct PictureProcessor: Sendable {
     try picture.start(reservation)
     try await start(&preview, progress)
     for (plan, rendition) in zip(plan.renditions, renditions) {
-      if case .success(let plan) = plan { try await emit(.header(plan.outputInfo), rendition, after: &preview) }
+      if case .success(let plan) = plan {
+        try await emit(.header(plan.outputInfo), rendition, isMoreReady: isSoonDone, after: &preview)
+      }
     }
   }
 
@@ -116,8 +122,13 @@ struct PictureProcessor: Sendable {
     of picture: inout Picture, _ preview: inout Preview, _ progress: inout Progress
   ) async throws {
     for (index, rendition) in renditions.enumerated() {
-      for chunk in picture.takeOutput(of: index) { try await emit(.chunk(chunk), rendition, after: &preview) }
-      switch picture.takeEnd(of: index) {
+      var chunks = picture.takeOutput(of: index)[...]
+      let outcome = picture.takeEnd(of: index)
+      while let chunk = chunks.popFirst() {
+        let isMoreReady = !chunks.isEmpty || outcome != nil
+        try await emit(.chunk(chunk), rendition, isMoreReady: isMoreReady, after: &preview)
+      }
+      switch outcome {
       case nil: break
       case .success(var report):
         report.timings.queued = progress.queued
@@ -127,13 +138,13 @@ struct PictureProcessor: Sendable {
         note(rendition, nil, picture.hasEnded, progress)
         // Nobody needs a preview of what is there.
         try await end(&preview, with: .cancelled)
-        try await emit(.report(report, traceID: environment.currentTraceID), rendition)
+        try await emit(.report(report, traceID: environment.currentTraceID), rendition, false)
       case .failure(let error):
         let error = rendition.error(error)
         guard rendition.index != nil else { throw error }
         progress.error = progress.error ?? error
         note(rendition, error, picture.hasEnded, progress)
-        try await emit(.failure(error), rendition)
+        try await emit(.failure(error), rendition, false)
       }
     }
   }

@@ -35,11 +35,15 @@ struct Worker: Service {
   /// Serves until a graceful shutdown has let the work in flight finish.
   func run() async throws {
     observe()
+    let transport = HTTP2ServerTransport.Custom(
+      listenerFactory: TCPListener(host: settings.host, port: settings.port), config: configuration)
     let server = GRPCServer(transport: transport, services: services, interceptors: interceptors)
     try await withThrowingTaskGroup(of: Void.self) { group in
-      group.addTask { try await withGracefulShutdownHandler(operation: server.serve) { drain(server) } }
+      group.addTask(executorPreference: EventLoopExecutor.shared) {
+        try await withGracefulShutdownHandler(operation: server.serve) { drain(server) }
+      }
       group.addTask {
-        guard let address = try await server.listeningAddress else { return }
+        guard let address = await transport.listeningAddress else { return }
         health.set(.serving)
         logger.notice("serving", metadata: ["address": "\(address)", "threads": "\(settings.threadCount)"])
       }
@@ -53,7 +57,7 @@ struct Worker: Service {
   }
 
   /// Tells callers to go elsewhere first; what the server then signals to calls in flight is not taken for a cancel.
-  private func drain(_ server: GRPCServer<HTTP2ServerTransport.Posix>) {
+  private func drain(_ server: GRPCServer<HTTP2ServerTransport.Custom<TCPListener>>) {
     logger.notice("draining", metadata: ["calls": "\(environment.drain.workCount)"])
     environment.drain.begin()
     health.set(.notServing)
@@ -84,24 +88,25 @@ struct Worker: Service {
   }
 
   private var interceptors: [any ServerInterceptor] {
-    [TracingInterceptor(tracer: telemetry.tracer), CallInterceptor(metrics: metrics, logger: logger)]
+    [
+      EventLoopInterceptor(), TracingInterceptor(tracer: telemetry.tracer),
+      CallInterceptor(metrics: metrics, logger: logger),
+    ]
   }
 
   private var services: [any RegistrableRPCService] {
     [ImageWorkerService(environment: environment), HealthService(state: health)] + reflection.all
   }
 
-  private var transport: HTTP2ServerTransport.Posix {
-    HTTP2ServerTransport.Posix(
-      address: settings.host.contains(":")
-        ? .ipv6(host: settings.host, port: settings.port) : .ipv4(host: settings.host, port: settings.port),
-      transportSecurity: .plaintext,
-      config: .defaults { config in
-        // Above its limit the transport resets the stream without a word. Up to twice ours, the service can explain.
-        config.rpc.maxRequestPayloadSize = 2 * settings.limits.maxMessageByteCount
-        config.http2.targetWindowSize = settings.windowByteCount
-        config.http2.maxFrameSize = settings.frameByteCount
-        config.http2.maxConcurrentStreams = settings.maxConnectionCalls
-      })
+  private var configuration: HTTP2ServerTransport.Custom<TCPListener>.Config {
+    var configuration = HTTP2ServerTransport.Custom<TCPListener>.Config.defaults
+    // Above its limit the transport resets the stream without a word. Up to twice ours, the service can explain.
+    configuration.rpc.maxRequestPayloadSize = 2 * settings.limits.maxMessageByteCount
+    configuration.http2.targetWindowSize = settings.windowByteCount
+    configuration.http2.maxFrameSize = settings.frameByteCount
+    configuration.http2.maxConcurrentStreams = settings.maxConnectionCalls
+    // Results are written in few parts: waiting for more of them only wakes the event loop once more.
+    configuration.connection.flushCoalescing = nil
+    return configuration
   }
 }

@@ -1,0 +1,31 @@
+package import GRPCNIOTransportHTTP2Posix
+package import NIOCore
+internal import NIOPosix
+
+/// Listens on an address of the machine, without TLS.
+///
+/// `HTTP2ServerTransport.Posix` asks each call's connection for certificates, twice by way of its event loop.
+package struct TCPListener: HTTP2ServerTransport.ListenerFactory {
+  private let host: String
+  private let port: Int
+
+  /// - Parameters:
+  ///   - host: a name or an address, IPv6 without brackets.
+  ///   - port: 0 for any free one.
+  package init(host: String, port: Int) {
+    self.host = host
+    self.port = port
+  }
+
+  package var eventLoopGroup: any EventLoopGroup { MultiThreadedEventLoopGroup.singleton }
+
+  package func makeListeningChannel(
+    listenerConfigurator: HTTP2ServerTransport.ListenerConfigurator,
+    connectionConfigurator: HTTP2ServerTransport.ConnectionConfigurator
+  ) async throws -> NIOAsyncChannel<HTTP2ServerTransport.ConnectionConfigurator.ConnectionChannel, Never> {
+    try await ServerBootstrap(group: eventLoopGroup)
+      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+      .serverChannelInitializer { listenerConfigurator.configure(channel: $0) }
+      .bind(host: host, port: port) { connectionConfigurator.configure(channel: $0, tls: .none) }
+  }
+}

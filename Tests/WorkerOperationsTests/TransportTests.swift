@@ -1,0 +1,86 @@
+import Dispatch
+import GRPCCore
+import GRPCNIOTransportHTTP2Posix
+import NIOCore
+import NIOPosix
+import Synchronization
+import Testing
+import WorkerOperations
+import WorkerProtocol
+
+@Suite("Transport")
+struct TransportTests {
+  @Test(
+    "A call's handler runs on one event loop, also after it was elsewhere",
+    arguments: ["127.0.0.1", "localhost"])
+  func oneLoop(host: String) async throws {
+    let probe = LoopProbe()
+    let transport = HTTP2ServerTransport.Custom(listenerFactory: TCPListener(host: host, port: 0))
+    let server = GRPCServer(
+      transport: transport, services: [HealthService(state: HealthState(services: []))],
+      interceptors: [EventLoopInterceptor(), probe])
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask(executorPreference: EventLoopExecutor.shared) { try await server.serve() }
+      let address = try #require(await transport.listeningAddress)
+      let target: any ResolvableTarget =
+        if let address = address.ipv6 { .ipv6(address: address.host, port: address.port) } else {
+          .ipv4(address: "127.0.0.1", port: try #require(address.ipv4).port)
+        }
+      for _ in 0..<4 {
+        let client = try HTTP2ClientTransport.Posix(target: target, transportSecurity: .plaintext)
+        try await withGRPCClient(transport: client) { client in
+          for _ in 0..<8 {
+            _ = try await Grpc_Health_V1_Health.Client(wrapping: client).check(Grpc_Health_V1_HealthCheckRequest())
+          }
+        }
+      }
+      server.beginGracefulShutdown()
+      try await group.waitForAll()
+    }
+    let calls = probe.calls.withLock { $0 }
+    #expect(calls.count == 32)
+    for call in calls {
+      #expect(call.count == 4 && call[1] == nil)
+      #expect(call[0] != nil && call[2] == call[0] && call[3] == call[0])
+    }
+  }
+}
+
+/// Notes on which event loop a call is: at its beginning, in a task of another executor, behind it, and when it answers.
+private final class LoopProbe: ServerInterceptor {
+  let calls = Mutex<[[ObjectIdentifier?]]>([])
+  private let elsewhere = QueueExecutor()
+
+  private static var loop: ObjectIdentifier? {
+    MultiThreadedEventLoopGroup.currentEventLoop.map { ObjectIdentifier($0) }
+  }
+
+  func intercept<Input: Sendable, Output: Sendable>(
+    request: StreamingServerRequest<Input>,
+    context: ServerContext,
+    next: @Sendable (StreamingServerRequest<Input>, ServerContext) async throws -> StreamingServerResponse<Output>
+  ) async throws -> StreamingServerResponse<Output> {
+    var loops = [Self.loop]
+    loops.append(await withTaskExecutorPreference(elsewhere) { await self.loopOfTask() })
+    loops.append(Self.loop)
+    var response = try await next(request, context)
+    guard case .success(var contents) = response.accepted else { return response }
+    contents.producer = { [producer = contents.producer, loops] writer in
+      self.calls.withLock { $0.append(loops + [Self.loop]) }
+      return try await producer(writer)
+    }
+    response.accepted = .success(contents)
+    return response
+  }
+
+  private func loopOfTask() async -> ObjectIdentifier? { Self.loop }
+}
+
+private final class QueueExecutor: TaskExecutor {
+  private let queue = DispatchQueue(label: "elsewhere")
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+  }
+}
