@@ -7,9 +7,9 @@
 //   ccodecs_held_destroy(&held, budget);
 //
 // They lie in blocks of 64 KiB. A block with which the picture would hold more than CCODECS_SPILL_BYTES, or this more than
-// `memory_most`, goes to a file without a name in limits.spill_directory, if there is one, and so does what follows. The file is written and read
-// by calls, not mapped: what is read of it is little at a time and read once, and a disk that fails is an error, not a
-// signal.
+// `memory_most`, goes to a file without a name in limits.spill_directory, if there is one, and so does what follows. The
+// file is written and read by calls, not mapped: what is read of it is little at a time and read once, and a disk that
+// fails is an error, not a signal.
 
 #ifndef CCODECS_HELD_H
 #define CCODECS_HELD_H

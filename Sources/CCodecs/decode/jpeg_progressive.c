@@ -344,9 +344,8 @@ INLINE bool read_refinement(
   return true;
 }
 
-/// The same, where `deposit` is fast: which coefficients are due for a bit is gathered in a mask, as far as `left` bits are
-/// there, so that a block's are refined by one loop. Whether there is a next bit, and for how many coefficients, comes at
-/// random, and each branch on it that is not taken away costs as much as a dozen other steps.
+/// Takes the bits of the coefficients of `marks`, and says which of them are to be refined. Where the reader has but `left`
+/// bits, and they take more, refines them at once.
 INLINE uint64_t take_due(jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64_t marks, uint32_t left) {
   const uint32_t count = (uint32_t)__builtin_popcountll(marks);
   if (count > left) {
@@ -359,6 +358,8 @@ INLINE uint64_t take_due(jpeg_reader *r, const jpeg_band *band, int16_t *block, 
   return due;
 }
 
+/// The same, where `deposit` is fast: what is to be refined is gathered in a mask, so that there is one loop for a block, not
+/// one for each symbol. How long each is comes at random, and a branch on that costs as much as a dozen other steps.
 INLINE bool read_refinement_by_masks(
     jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64_t *marks, uint32_t *end_run) {
   const uint64_t old = *marks;
@@ -374,6 +375,7 @@ INLINE bool read_refinement_by_masks(
     consume(r, entry);
     if (run >= 16 || (uint32_t)(sign + 1) > 2) {
       uint32_t end_size;
+      // A value that the entry holds whole, but is none of these, is a bad code.
       is_good = run >= 16 && take_long_refinement(r, band->table, entry, &run, &sign, &end_size);
       if (!is_good) {
         break;

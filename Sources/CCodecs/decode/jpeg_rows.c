@@ -1,5 +1,5 @@
-// Progressive pictures row by row, in the native JPEG decoder: the scans' bytes are held, and once all of them are there,
-// each row of units is read from every scan in turn.
+// Progressive pictures row by row, in the native JPEG decoder: the scans' bytes are held, and once all are there, each row
+// of units is read from every scan in turn.
 //
 // So no more than a row's coefficients is ever there, which stay in the processor's cache, where going through those of
 // the whole picture again for each of its scans, often ten, costs as much as reading them. What is held instead is the
@@ -33,7 +33,7 @@ static void foresee_scan(jpeg_rest *rest, const uint8_t *p, size_t count) {
 void ccodecs_jpeg_rows_foresee(jpeg_decoder *d, const ccodecs_input *window) {
   jpeg_rest *rest = &d->rest;
   const uint8_t *p = window->bytes;
-  const uint8_t *end = p + window->count;
+  const uint8_t *end = window->count == 0 ? p : p + window->count;
   bool is_scan = true;
   *rest = (jpeg_rest){.is_known = true, .scan_count = 1, .table_count = d->scan.component_count};
   while (p < end) {
