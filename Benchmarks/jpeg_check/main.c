@@ -296,7 +296,11 @@ static uint64_t fuzz_files(const char *directory, uint64_t rounds, uint64_t seed
   size_t used = 0;
   for (int i = 0; i < count; i++) {
     seeds[used] = file_of(paths[i]);
-    used += seeds[used].count >= 4;
+    if (seeds[used].count >= 4) {
+      used++;
+    } else {
+      free(seeds[used].bytes);
+    }
   }
   const uint64_t defects = used == 0 ? 0 : fuzz(rounds, seed, seeds, used, directory);
   for (size_t i = 0; i < used; i++) {
