@@ -1,21 +1,17 @@
 // WebP through libwebp's incremental decoder.
 //
-// libwebp writes rows into buffers of the whole picture, but never reads them back. Those buffers are address space
-// without memory behind it: pages appear as rows are written, and go back to the system when the rows were used, so
-// that a lossy picture occupies a window of rows however large it is. A lossy picture without alpha is given as the
+// libwebp writes rows into buffers of the whole picture, but never reads them back. Those buffers are address space of
+// which only a window has memory (row_space.h), however large the picture. A lossy picture without alpha is given as the
 // planes that it consists of, brought from BT.601's limited range (VP8, RFC 6386, section 9.2) to the full one. Lossless pictures are held by libwebp itself,
 // four bytes a pixel. The orientation of a WebP stands behind the picture: a file that announces EXIF is held until
 // it is complete, and so is an animation, of which the first frame is decoded.
 
-#define _DEFAULT_SOURCE // madvise and anonymous maps are not in C11 or POSIX
-
 #include "../color/profile.h"
 #include "decoder.h"
+#include "row_space.h"
 #include "webp_chunks.h"
 
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <webp/decode.h>
 
@@ -34,9 +30,9 @@ static const size_t lossless_slice_bytes = 4096;
 
 enum { FLAG_ANIMATION = 0x02, FLAG_EXIF = 0x08, FLAG_PROFILE = 0x20 };
 
-/// Address space for one plane of the whole picture.
+/// One plane of the whole picture.
 typedef struct webp_plane {
-  uint8_t *base;
+  ccodecs_row_space space;
   size_t row_bytes;
   uint32_t height;
   uint32_t given; ///< Rows that were given.
@@ -192,13 +188,32 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
 
 // MARK: Memory
 
+static void measure_plane(const webp_decoder *d, uint32_t index, size_t *row_bytes, uint32_t *height) {
+  const ccodecs_header *header = &d->base.header;
+  *row_bytes = d->plane_count == 1 ? d->row_bytes : index == 0 ? header->width : (header->width + 1) / 2;
+  *height = index == 0 ? header->height : (header->height + 1) / 2;
+}
+
+/// What the planes hold beside their windows of rows.
+static uint64_t plane_slack(const webp_decoder *d) {
+  uint64_t slack = 0;
+  for (uint32_t i = 0; i < d->plane_count; i++) {
+    size_t row_bytes;
+    uint32_t height;
+    measure_plane(d, i, &row_bytes, &height);
+    const size_t most = ccodecs_row_space_slack(row_bytes * height);
+    slack += most < row_bytes * height ? most : row_bytes * height;
+  }
+  return slack;
+}
+
 /// What libwebp allocates and the window of rows, as they will be charged.
 static uint64_t library_charge(const webp_decoder *d) {
   const uint64_t pixels = (uint64_t)d->base.header.width * d->base.header.height;
   const uint64_t held = d->is_lossless ? 4 * pixels : d->base.header.has_alpha ? 2 * pixels : 0;
   const uint64_t columns = (uint64_t)d->base.header.width * library_bytes_per_column;
   const uint32_t rows = d->base.header.height < window_row_count ? d->base.header.height : window_row_count;
-  const uint64_t window = d->is_animated ? 4 * pixels : rows * (uint64_t)d->row_bytes;
+  const uint64_t window = d->is_animated ? 4 * pixels : rows * (uint64_t)d->row_bytes + plane_slack(d);
   return library_bytes + held + columns + window + d->file_bytes;
 }
 
@@ -295,27 +310,15 @@ static ccodecs_status decode_first_frame(webp_decoder *d) {
 
 // MARK: Rows
 
-static ccodecs_status map_plane(webp_plane *plane, size_t row_bytes, uint32_t height) {
-  void *space =
-      mmap(NULL, row_bytes * height, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (space == MAP_FAILED) {
-    return CCODECS_NO_MEMORY;
-  }
-  *plane = (webp_plane){.base = space, .row_bytes = row_bytes, .height = height};
-  return CCODECS_OK;
-}
-
-/// The sizes of the planes, with memory for none of them.
 static ccodecs_status map_planes(webp_decoder *d) {
-  const ccodecs_header *header = &d->base.header;
-  if (d->plane_count == 1) {
-    return map_plane(&d->planes[0], d->row_bytes, header->height);
+  for (uint32_t i = 0; i < d->plane_count; i++) {
+    webp_plane *plane = &d->planes[i];
+    measure_plane(d, i, &plane->row_bytes, &plane->height);
+    if (!ccodecs_row_space_create(&plane->space, plane->row_bytes * plane->height)) {
+      return CCODECS_NO_MEMORY;
+    }
   }
-  ccodecs_status status = map_plane(&d->planes[0], header->width, header->height);
-  for (int i = 1; i < 3 && status == CCODECS_OK; i++) {
-    status = map_plane(&d->planes[i], (header->width + 1) / 2, (header->height + 1) / 2);
-  }
-  return status;
+  return CCODECS_OK;
 }
 
 static ccodecs_status start_incremental(webp_decoder *d, bool may_skip_smoothing) {
@@ -332,13 +335,13 @@ static ccodecs_status start_incremental(webp_decoder *d, bool may_skip_smoothing
   if (d->plane_count == 1) {
     output->colorspace = d->channels == 4 ? MODE_RGBA : MODE_RGB;
     output->u.RGBA = (WebPRGBABuffer){
-        .rgba = planes[0].base, .stride = (int)planes[0].row_bytes, .size = planes[0].row_bytes * planes[0].height};
+        .rgba = planes[0].space.base, .stride = (int)planes[0].row_bytes, .size = planes[0].row_bytes * planes[0].height};
   } else {
     output->colorspace = MODE_YUV;
     output->u.YUVA = (WebPYUVABuffer){
-        .y = planes[0].base,
-        .u = planes[1].base,
-        .v = planes[2].base,
+        .y = planes[0].space.base,
+        .u = planes[1].space.base,
+        .v = planes[2].space.base,
         .y_stride = (int)planes[0].row_bytes,
         .u_stride = (int)planes[1].row_bytes,
         .v_stride = (int)planes[2].row_bytes,
@@ -448,15 +451,13 @@ static ccodecs_status feed(webp_decoder *d, ccodecs_input *input) {
   return status;
 }
 
-/// Gives the pages of rows that were used back to the system.
-static void return_used_rows(webp_decoder *d) {
-  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+/// Lets go of the rows that were used.
+static void pass_used_rows(webp_decoder *d) {
   for (uint32_t i = 0; i < d->plane_count; i++) {
-    const webp_plane *plane = &d->planes[i];
-    const size_t used = (size_t)plane->given * plane->row_bytes / page * page;
-    if (plane->base != NULL && used > 0) {
-      madvise(plane->base, used, MADV_DONTNEED);
-    }
+    webp_plane *plane = &d->planes[i];
+    // libwebp may have begun rows that it has not told of, in the next two rows of macroblocks.
+    const size_t begun = (size_t)d->decoded / (i == 0 ? 1 : 2) + 32;
+    ccodecs_row_space_pass(&plane->space, plane->given * plane->row_bytes, begun * plane->row_bytes);
   }
 }
 
@@ -481,7 +482,7 @@ static void widen_chroma(uint8_t *samples, size_t count) {
 /// Describes up to `count` rows of a plane, and brings them to the full range.
 static void give_rows(webp_decoder *d, uint32_t index, uint32_t count, ccodecs_rows *rows) {
   webp_plane *plane = &d->planes[index];
-  uint8_t *base = d->is_animated ? d->canvas : plane->base;
+  uint8_t *base = d->is_animated ? d->canvas : plane->space.base;
   uint8_t *first = base + (size_t)plane->given * plane->row_bytes;
   if (d->plane_count == 3 && index == 0) {
     widen_luma(first, count * plane->row_bytes);
@@ -502,7 +503,7 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
       return status;
     }
   }
-  return_used_rows(d);
+  pass_used_rows(d);
   while (d->given == d->decoded) {
     if (d->given == base->header.height) {
       return CCODECS_DONE;
@@ -539,9 +540,7 @@ static void destroy(ccodecs_decoder *base) {
   ccodecs_budget *budget = base->budget;
   WebPIDelete(d->incremental);
   for (uint32_t i = 0; i < CCODECS_MAX_PLANES; i++) {
-    if (d->planes[i].base != NULL) {
-      munmap(d->planes[i].base, d->planes[i].row_bytes * d->planes[i].height);
-    }
+    ccodecs_row_space_destroy(&d->planes[i].space);
   }
   ccodecs_budget_refund(budget, d->charged);
   ccodecs_bytes_free(&d->file, budget);

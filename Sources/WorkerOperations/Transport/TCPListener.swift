@@ -23,9 +23,21 @@ package struct TCPListener: HTTP2ServerTransport.ListenerFactory {
     listenerConfigurator: HTTP2ServerTransport.ListenerConfigurator,
     connectionConfigurator: HTTP2ServerTransport.ConnectionConfigurator
   ) async throws -> NIOAsyncChannel<HTTP2ServerTransport.ConnectionConfigurator.ConnectionChannel, Never> {
-    try await ServerBootstrap(group: eventLoopGroup)
+    let bootstrap = ServerBootstrap(group: eventLoopGroup)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .serverChannelInitializer { listenerConfigurator.configure(channel: $0) }
-      .bind(host: host, port: port) { connectionConfigurator.configure(channel: $0, tls: .none) }
+    do {
+      return try await bootstrap.bind(host: host, port: port) {
+        connectionConfigurator.configure(channel: $0, tls: .none)
+      }
+    } catch { throw Refusal(host: host, port: port, reason: error) }
+  }
+
+  private struct Refusal: Error, CustomStringConvertible {
+    let host: String
+    let port: Int
+    let reason: any Error
+
+    var description: String { "can't listen on port \(port) of \(host): \(reason)" }
   }
 }

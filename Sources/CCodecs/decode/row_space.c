@@ -1,0 +1,67 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE // mremap, anonymous maps
+#endif
+
+#include "row_space.h"
+
+#include <sys/mman.h>
+
+static size_t round_up(size_t count, size_t unit) {
+  return (count + unit - 1) / unit * unit;
+}
+
+static size_t step_bytes(size_t byte_count) {
+  const size_t least = 128 << 10; // a multiple of every page size
+  return round_up(byte_count / 512 + 1, least);
+}
+
+size_t ccodecs_row_space_slack(size_t byte_count) {
+  return 2 * step_bytes(byte_count);
+}
+
+bool ccodecs_row_space_create(ccodecs_row_space *space, size_t byte_count) {
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  const size_t step = step_bytes(byte_count);
+  byte_count = round_up(byte_count, step);
+  void *base = mmap(NULL, byte_count, PROT_READ | PROT_WRITE, flags, -1, 0);
+  *space = (ccodecs_row_space){.base = base == MAP_FAILED ? NULL : base, .byte_count = byte_count, .step = step};
+  return space->base != NULL;
+}
+
+/// Gives a step's memory a place ahead of what is written. False where there is none, or where the system can't.
+static bool move_ahead(ccodecs_row_space *space, size_t written) {
+#if defined(MREMAP_DONTUNMAP)
+  const size_t free_from = round_up(written, space->step);
+  const size_t ahead = space->ahead < free_from ? free_from : space->ahead;
+  if (ahead >= space->byte_count) {
+    return false;
+  }
+  // The step's own place stays mapped, without memory: what is not mapped might be taken by others.
+  const int flags = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
+  if (mremap(space->base + space->passed, space->step, space->step, flags, space->base + ahead) == MAP_FAILED) {
+    return false;
+  }
+  space->ahead = ahead + space->step;
+  return true;
+#else
+  (void)space;
+  (void)written;
+  return false;
+#endif
+}
+
+void ccodecs_row_space_pass(ccodecs_row_space *space, size_t used, size_t written) {
+  while (space->base != NULL && space->passed + space->step <= used) {
+    if (!move_ahead(space, written)) {
+      madvise(space->base + space->passed, space->step, MADV_DONTNEED);
+    }
+    space->passed += space->step;
+  }
+}
+
+void ccodecs_row_space_destroy(ccodecs_row_space *space) {
+  if (space->base != NULL) {
+    munmap(space->base, space->byte_count);
+  }
+  *space = (ccodecs_row_space){0};
+}
