@@ -24,8 +24,8 @@ struct SpillTests {
   ) throws -> (bytes: [UInt8], warnings: [String], peak: UInt64) {
     let limits = PictureLimits(spill: spill)
     var reader = PictureReader(limits: limits)
-    #expect(
-      try reader.push(bytes.prefix(windowByteCount).span.bytes, isLast: windowByteCount >= bytes.count).isComplete)
+    let first = [UInt8](bytes.prefix(windowByteCount))
+    #expect(try reader.push(first.span.bytes, isLast: windowByteCount >= bytes.count).isComplete)
     let estimate = try reader.plan(configuration).workingSetByteCount
     let result = try process(bytes, configuration, windowByteCount: windowByteCount, limits: limits)
     #expect(result.report.peakMemoryByteCount <= estimate)
@@ -47,7 +47,7 @@ struct SpillTests {
   func inFile() throws {
     let bytes = try Self.picture.get()
     // Bytes of no use behind the last unit of the last scan.
-    let long = bytes.dropLast(2) + [UInt8](repeating: 0xAA, count: 24 << 20) + bytes.suffix(2)
+    let long = [UInt8](bytes.dropLast(2) + [UInt8](repeating: 0xAA, count: 24 << 20) + bytes.suffix(2))
     let plain = try Self.run(bytes, spill: .system, windowByteCount: .max)
     for windowByteCount in [100_000, .max] {
       let held = try Self.run(long, spill: nil, windowByteCount: windowByteCount)

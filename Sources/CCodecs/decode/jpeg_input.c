@@ -60,7 +60,8 @@ void ccodecs_jpeg_input_fill(jpeg_input *in, ccodecs_input *window) {
 }
 
 bool ccodecs_jpeg_input_drop(jpeg_input *in, ccodecs_input *window, bool *has_dropped) {
-  *has_dropped |= in->bit_count >= 8 || in->count > in->next;
+  // Of the bits that the reader has, those behind the last byte are none of the file's.
+  *has_dropped |= in->count * 8 + in->bit_count >= in->next * 8 + 8;
   in->bits = 0;
   in->bit_count = 0;
   in->next = in->count;
