@@ -97,6 +97,7 @@ typedef enum turbo_outcome {
 typedef struct turbo_result {
   turbo_outcome outcome;
   bool is_too_wide; ///< It failed because a side is above its limit.
+  bool has_warned;
   planes planes;    ///< Only of TURBO_DONE and TURBO_CUT.
   char message[200];
 } turbo_result;

@@ -11,7 +11,8 @@
 
 static const char usage[] =
     "usage: jpeg_check.sh identity FILE...\n"
-    "         Full size: sample for sample what libjpeg-turbo's accurate transform gives, and refused alike.\n"
+    "         Full size: sample for sample what libjpeg-turbo's accurate transform gives, and refused alike; of damage no\n"
+    "         warning where that has none.\n"
     "         3/8, 5/8, 6/8, 7/8: within 1 of libjpeg-turbo's.\n"
     "       jpeg_check.sh windows FILE...\n"
     "         However the input is cut, held in memory or in a file, also where it ends early and that is tolerated:\n"
@@ -137,8 +138,10 @@ static uint64_t identity(int count, char **paths) {
     file f = file_of(paths[i]);
     agreement a = agreement_of(&f, &whole_picture);
     const bool is_above = a.native.status == CCODECS_DONE && a.native.peak > a.native.estimate;
+    const bool warns_alone = a.verdict == VERDICT_SAME && !a.turbo.has_warned &&
+                             (a.native.warnings & CCODECS_WARNING_DAMAGED) != 0;
     counts[a.verdict]++;
-    if (is_defect(a.verdict) || is_above) {
+    if (is_defect(a.verdict) || is_above || warns_alone) {
       defects++;
       print_disagreement(&f, &a);
       printf("  %zu bytes held, %" PRIu64 " estimated\n", a.native.peak, a.native.estimate);

@@ -17,7 +17,7 @@ struct SpillTests {
     maxWidth: 2000, compressionQuality: 1, preferredFormat: .png, alwaysEncode: true)
 
   /// The most that the other stages hold here.
-  private static let stagesByteCount: UInt64 = 2 << 20
+  private static let stagesByteCount: UInt64 = 4 << 20
 
   private static func run(
     _ bytes: [UInt8], spill: SpillDirectory?, windowByteCount: Int
