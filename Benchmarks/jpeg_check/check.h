@@ -63,6 +63,8 @@ typedef struct native_options {
   size_t budget;
   uint32_t max_scans;  ///< 0 for no limit.
   int spill_directory; ///< A descriptor, or -1 for none.
+  size_t held;         ///< What the budget holds before; CCODECS_SPILL_BYTES sends all that can go there to a file.
+  bool tolerates_truncation;
   bool keeps_samples;
 } native_options;
 
@@ -95,6 +97,7 @@ typedef enum turbo_outcome {
 typedef struct turbo_result {
   turbo_outcome outcome;
   bool is_too_wide; ///< It failed because a side is above its limit.
+  bool has_warned;
   planes planes;    ///< Only of TURBO_DONE and TURBO_CUT.
   char message[200];
 } turbo_result;
@@ -151,7 +154,7 @@ void print_disagreement(const file *f, const agreement *a);
 // MARK: Fuzzing
 
 /// Decodes `rounds` files, each one of `seeds` damaged at random, by both. The number of defects, which are printed and
-/// kept as files in `directory`. A seed gives the same files again.
+/// kept as files in `directory`. Some are decoded from a file without a name in /var/tmp. A seed gives the same files again.
 uint64_t fuzz(uint64_t rounds, uint64_t seed, const file *seeds, size_t seed_count, const char *directory);
 
 #endif

@@ -128,14 +128,17 @@ static size_t random_window(random_state *r, size_t count) {
 }
 
 /// A reduced size has no oracle here: it must do no harm, and keep within its estimate.
-static bool reduced_keeps_estimate(const file *f, random_state *r) {
+static bool reduced_keeps_estimate(const file *f, random_state *r, int spill_directory) {
+  const bool is_in_file = below(r, 2) == 0;
   const native_options options = {
       .eighths = (uint8_t)(1 + below(r, 7)),
       .window = random_window(r, f->count),
       .max_pixels = max_pixels * 20,
       .budget = (size_t)60 << 20,
       .max_scans = 50,
-      .spill_directory = -1,
+      .spill_directory = is_in_file ? spill_directory : -1,
+      .held = is_in_file ? CCODECS_SPILL_BYTES : 0,
+      .tolerates_truncation = below(r, 2) == 0,
   };
   native_result result = native_decode(f, &options);
   planes_free(&result.planes);
@@ -153,13 +156,15 @@ static void keep(const file *f, const char *directory, uint64_t seed, uint64_t r
   }
 }
 
-static verdict check(const file *f, random_state *r, bool *is_above_estimate) {
+static verdict check(const file *f, random_state *r, int spill_directory, bool *is_above_estimate) {
+  const bool is_in_file = below(r, 4) == 0;
   const native_options options = {
       .eighths = 8,
       .window = random_window(r, f->count),
       .max_pixels = max_pixels,
       .budget = (size_t)200 << 20,
-      .spill_directory = -1,
+      .spill_directory = is_in_file ? spill_directory : -1,
+      .held = is_in_file ? CCODECS_SPILL_BYTES : 0,
       .keeps_samples = true,
   };
   agreement a = agreement_of(f, &options);
@@ -169,7 +174,7 @@ static verdict check(const file *f, random_state *r, bool *is_above_estimate) {
   }
   agreement_free(&a);
   if (a.verdict != VERDICT_TOO_LARGE && below(r, 4) == 0) {
-    *is_above_estimate = *is_above_estimate || !reduced_keeps_estimate(f, r);
+    *is_above_estimate = *is_above_estimate || !reduced_keeps_estimate(f, r, spill_directory);
   }
   return a.verdict;
 }
@@ -177,12 +182,13 @@ static verdict check(const file *f, random_state *r, bool *is_above_estimate) {
 uint64_t fuzz(uint64_t rounds, uint64_t seed, const file *seeds, size_t seed_count, const char *directory) {
   uint64_t counts[VERDICT_KINDS] = {0};
   uint64_t defects = 0;
+  const int spill_directory = ccodecs_spill_open("/var/tmp");
   for (uint64_t round = 0; round < rounds; round++) {
     random_state r = {.value = (seed << 32) + round};
     r.value = next_random(&r);
     const file f = damaged(&seeds[below(&r, seed_count)], &r);
     bool is_above_estimate = false;
-    const verdict v = check(&f, &r, &is_above_estimate);
+    const verdict v = check(&f, &r, spill_directory, &is_above_estimate);
     counts[v]++;
     if (is_above_estimate) {
       printf("%s: DEFECT: more memory than estimated\n", f.name);
@@ -197,6 +203,7 @@ uint64_t fuzz(uint64_t rounds, uint64_t seed, const file *seeds, size_t seed_cou
       fprintf(stderr, "%" PRIu64 " files, %" PRIu64 " defects\n", round + 1, defects);
     }
   }
+  ccodecs_spill_close(spill_directory);
   print_verdicts(counts);
   return defects;
 }

@@ -51,7 +51,10 @@ static ccodecs_status start(run *r) {
   if (status != CCODECS_OK) {
     return status;
   }
-  const ccodecs_decode_options options = {.scale_eighths = r->options->eighths};
+  const ccodecs_decode_options options = {
+      .scale_eighths = r->options->eighths,
+      .tolerates_truncation = r->options->tolerates_truncation,
+  };
   ccodecs_layout layout;
   ccodecs_decoder_estimate(r->decoder, &options, &r->result.estimate);
   status = ccodecs_decoder_start(r->decoder, &options, &layout);
@@ -98,7 +101,7 @@ static ccodecs_status read_all_rows(run *r) {
 
 native_result native_decode(const file *f, const native_options *options) {
   run r = {.f = f, .options = options};
-  ccodecs_budget budget = {.limit = options->budget};
+  ccodecs_budget budget = {.limit = options->budget, .used = options->held, .peak = options->held};
   const ccodecs_limits limits = {
       .max_pixels = options->max_pixels,
       .max_whole_input_pixels = options->max_pixels,
@@ -119,7 +122,7 @@ native_result native_decode(const file *f, const native_options *options) {
   r.result.consumed = r.next - r.input.count;
   memcpy(r.result.message, ccodecs_decoder_message(r.decoder), sizeof r.result.message);
   ccodecs_decoder_destroy(r.decoder);
-  require(budget.used == 0, &r, "memory was not given back");
+  require(budget.used == options->held, &r, "memory was not given back");
   r.result.peak = budget.peak;
   free(r.window);
   if (r.result.status != CCODECS_DONE) {

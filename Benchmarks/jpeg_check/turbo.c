@@ -22,7 +22,8 @@ typedef struct turbo {
   size_t next;
   size_t window;
   uint32_t made_up_ends; ///< End markers given behind the last byte.
-  uint32_t cuts;         ///< Warnings by kind: a marker inside entropy-coded data,
+  uint32_t warnings;
+  uint32_t cuts;         ///< Of these: a marker inside entropy-coded data,
   uint32_t resyncs;      ///< a restart marker out of turn,
   uint32_t bad_codes;    ///< a code that no table has,
   uint32_t end_codes;    ///< such a code among the last 8 bytes before a marker.
@@ -47,6 +48,7 @@ static void on_error(j_common_ptr info) {
 static void on_message(j_common_ptr info, int level) {
   turbo *t = turbo_of(info);
   if (level < 0) {
+    t->warnings++;
     t->cuts += info->err->msg_code == JWRN_HIT_MARKER;
     t->resyncs += info->err->msg_code == JWRN_MUST_RESYNC;
     t->bad_codes += info->err->msg_code == JWRN_HUFF_BAD_CODE;
@@ -203,6 +205,7 @@ turbo_result turbo_decode(const file *f, uint8_t eighths, uint64_t max_pixels) {
   }
   result.planes = t.planes;
   result.is_too_wide = t.is_too_wide;
+  result.has_warned = t.warnings > 0;
   snprintf(
       result.message, sizeof result.message, "%.120s%scuts %u, resyncs %u, bad codes %u", t.message,
       t.message[0] == 0 ? "" : "; ", t.cuts, t.resyncs, t.bad_codes);

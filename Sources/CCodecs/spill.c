@@ -36,20 +36,26 @@ uint64_t ccodecs_spill_charge(uint64_t byte_count, uint64_t held, const ccodecs_
   return is_for_file(byte_count, held, limits) ? kept_bytes(byte_count, held) + WINDOW_BYTES : byte_count + 128;
 }
 
-/// A file without a name, of `byte_count` bytes that the disk has; or -1.
-static int open_file(int directory, size_t byte_count) {
+int ccodecs_spill_create_file(int directory) {
   static atomic_uint serial;
-  int file = -1;
-  for (int attempt = 0; attempt < 64 && file < 0; attempt++) {
+  for (int attempt = 0; attempt < 64; attempt++) {
     char name[64];
     snprintf(name, sizeof name, ".image-worker-%ld-%u", (long)getpid(), atomic_fetch_add(&serial, 1));
-    file = openat(directory, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    const int file = openat(directory, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file >= 0) {
       unlinkat(directory, name, 0);
-    } else if (errno != EEXIST) {
+      return file;
+    }
+    if (errno != EEXIST) {
       return -1;
     }
   }
+  return -1;
+}
+
+/// A file without a name, of `byte_count` bytes that the disk has; or -1.
+static int open_file(int directory, size_t byte_count) {
+  const int file = ccodecs_spill_create_file(directory);
   if (file < 0) {
     return -1;
   }

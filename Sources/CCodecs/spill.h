@@ -38,4 +38,7 @@ void ccodecs_spill_pass(ccodecs_spill *spill, size_t offset);
 /// Also of a zeroed ccodecs_spill.
 void ccodecs_spill_destroy(ccodecs_spill *spill, ccodecs_budget *budget);
 
+/// An empty file without a name in a directory, open for reading and writing; or -1.
+int ccodecs_spill_create_file(int directory);
+
 #endif

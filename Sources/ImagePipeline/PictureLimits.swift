@@ -11,11 +11,11 @@ package struct PictureLimits: Sendable, Hashable {
   package var maxHeldPixels: UInt64
   /// Scans of a progressive JPEG.
   ///
-  /// Each costs a pass over the picture, so a small file can ask for much work.
+  /// Each costs a pass over the picture, so a small file can ask for much work; and some KiB of memory.
   package var maxScans: UInt32
   /// Bytes that its decoder, stages and encoder may hold at once.
   package var memory: Int
-  /// Where a progressive JPEG's coefficients go when there are too many to be held in memory.
+  /// Where a progressive JPEG's bytes go, and a picture's planes, when there are too many to be held in memory.
   ///
   /// Without it they are held, up to `memory`.
   package var spill: SpillDirectory?

@@ -38,6 +38,8 @@ def peak_mib(worker: Worker) -> float:
 def upload(worker: Worker, picture: bytes, results: list, **configuration) -> None:
     client = Client(worker)
     start = client.start("large", configuration.pop("preset", ""))
+    if configuration.pop("progressive", False):
+        start.start.configuration.jpeg.progressive = True
     for name, value in configuration.items():
         setattr(start.start.configuration, name, value)
 
@@ -57,21 +59,23 @@ def upload(worker: Worker, picture: bytes, results: list, **configuration) -> No
 
 @pytest.fixture(scope="module")
 def pictures():
-    """The picture as a PNG, and as a JPEG that a worker made of it."""
+    """The picture as a PNG, and as JPEGs that a worker made of it."""
     png, results = large_png(), []
-    worker = Worker("--cache-memory-mib", "0")  # the work is what is measured
+    # A result that is progressive has all its coefficients held.
+    worker = Worker("--cache-memory-mib", "0", "--memory-limit-mib", "1024", "--picture-memory-limit-mib", "1024")
     try:
-        upload(worker, png, results, compression_quality=0.8, preferred_format=2)
+        for progressive in (False, True):
+            upload(worker, png, results, compression_quality=0.8, preferred_format=2, progressive=progressive)
     finally:
         worker.stop()
-    jpeg, report = results[0]
-    assert (report.output.width, report.output.height) == (WIDTH, HEIGHT)
-    return {"png": png, "jpeg": jpeg}
+    for _, report in results:
+        assert (report.output.width, report.output.height) == (WIDTH, HEIGHT)
+    return {"png": png, "jpeg": results[0][0], "progressive": results[1][0]}
 
 
-@pytest.mark.parametrize("kind", ["png", "jpeg"])
+@pytest.mark.parametrize("kind", ["png", "jpeg", "progressive"])
 def test_two_uploads_of_100_megapixels(pictures, kind):
-    worker, results = Worker("--cache-memory-mib", "0"), []
+    worker, results = Worker("--cache-memory-mib", "0"), []  # the work is what is measured
     try:
         floor = worker.rss_mib()
         threads = [

@@ -1,7 +1,8 @@
 // Feeds any bytes to one decoder, as a caller would, and holds it to the promises of ccodecs.h. libFuzzer's entry.
 //
-// The format is fixed when this is compiled (FUZZ_FORMAT); how the bytes are cut, and the scale, follow from the bytes
-// themselves, so that corpus files are plain pictures.
+// The format is fixed when this is compiled (FUZZ_FORMAT); how the bytes are cut, the scale, whether an early end is
+// tolerated and whether what is held goes to a file follow from the bytes themselves, so that corpus files are plain
+// pictures.
 
 #include "feed.h"
 
@@ -27,8 +28,8 @@ static void use(const ccodecs_rows *rows, const ccodecs_layout *layout, uint32_t
   }
 }
 
-static void decode_rows(ccodecs_decoder *decoder, feed *f, uint8_t scale) {
-  const ccodecs_decode_options options = {.scale_eighths = scale};
+static void decode_rows(ccodecs_decoder *decoder, feed *f, uint8_t scale, bool tolerates_truncation) {
+  const ccodecs_decode_options options = {.scale_eighths = scale, .tolerates_truncation = tolerates_truncation};
   ccodecs_layout layout;
   if (ccodecs_decoder_start(decoder, &options, &layout) != CCODECS_OK) {
     return;
@@ -57,13 +58,30 @@ static uint8_t pick_scale(const ccodecs_decoder *decoder, uint32_t seed) {
   return (ccodecs_decoder_scales(decoder) >> (scale - 1) & 1) != 0 ? scale : 8;
 }
 
+/// A directory for what is held, for one picture in four.
+static int spill_directory(uint32_t seed) {
+  static int directory = -2;
+  if (directory == -2) {
+    directory = ccodecs_spill_open("/var/tmp");
+  }
+  return (seed >> 16 & 3) == 0 ? directory : -1;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
   const uint32_t seed = hash(bytes, count);
   const size_t windows[8] = {SIZE_MAX, SIZE_MAX, 4096, 1000, 97, 7, 2, 1};
   // Small windows for small files alone: some libraries begin a header anew with each.
   feed f = {.bytes = bytes, .left = count, .window_bytes = windows[seed % (count < 1024 ? 8 : 4)]};
-  const ccodecs_limits limits = {.max_pixels = most_pixels, .max_whole_input_pixels = most_pixels, .max_scans = 20};
-  ccodecs_budget budget = {.limit = budget_bytes};
+  const int directory = spill_directory(seed);
+  const ccodecs_limits limits = {
+      .max_pixels = most_pixels,
+      .max_whole_input_pixels = most_pixels,
+      .max_scans = 20,
+      .can_spill = directory >= 0,
+      .spill_directory = directory,
+  };
+  const size_t used = directory >= 0 ? CCODECS_SPILL_BYTES : 0; // so that all that can goes to files
+  ccodecs_budget budget = {.limit = budget_bytes, .used = used, .peak = used};
   ccodecs_decoder *decoder = NULL;
   check(
       ccodecs_decoder_create(FUZZ_FORMAT, &limits, &budget, &decoder) == CCODECS_OK, "the decoder that is tested exists");
@@ -77,13 +95,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     check(header->width > 0 && header->height > 0, "a picture has a size");
     check((uint64_t)header->width * header->height <= most_pixels, "the pixel limit holds");
     check(header->orientation >= 1 && header->orientation <= 8, "an orientation is one of eight");
-    decode_rows(decoder, &f, pick_scale(decoder, seed >> 8));
+    decode_rows(decoder, &f, pick_scale(decoder, seed >> 8), (seed >> 18 & 1) != 0);
   } else {
     check(ccodecs_decoder_message(decoder)[0] != 0, "a failure has a reason");
   }
   check(budget.peak <= budget.limit, "the budget holds");
   ccodecs_decoder_destroy(decoder);
-  check(budget.used == 0, "all memory is given back");
+  check(budget.used == used, "all memory is given back");
   free(f.block);
   return 0;
 }

@@ -3,34 +3,59 @@ import ImagePipeline
 import TestSupport
 import Testing
 
-@Suite("Coefficients in a file")
+@Suite("Large progressive pictures")
 struct SpillTests {
-  /// 11 megapixels: 34 MiB of coefficients and 2 of marks.
-  private static func progressive() throws -> [UInt8] {
+  /// 11 megapixels, whose coefficients take 34 MiB.
+  private static let picture: Result<[UInt8], PipelineError> = Result { () throws(PipelineError) in
     let configuration = ProcessingConfiguration(
       maxWidth: 4096, compressionQuality: 0.6, preferredFormat: .jpeg, allowUpscale: true,
       jpeg: JPEGOptions(isProgressive: true))
     return try process(Fixture.bytes("photo-420.jpg"), configuration).bytes
   }
 
-  @Test("give the picture that those in memory give, in the memory that was planned")
-  func sameAsHeld() throws {
-    let bytes = try Self.progressive()
-    let configuration = ProcessingConfiguration(
-      maxWidth: 2000, compressionQuality: 1, preferredFormat: .png, alwaysEncode: true)
-    func run(_ spill: SpillDirectory?) throws -> (bytes: [UInt8], peak: UInt64) {
-      let limits = PictureLimits(spill: spill)
-      var reader = PictureReader(limits: limits)
-      #expect(try reader.push(bytes.span.bytes, isLast: true).isComplete)
-      let estimate = try reader.plan(configuration).workingSetByteCount
-      let result = try process(bytes, configuration, windowByteCount: 100_000, limits: limits)
-      #expect(result.report.peakMemoryByteCount <= estimate)
-      return (result.bytes, result.report.peakMemoryByteCount)
+  private static let configuration = ProcessingConfiguration(
+    maxWidth: 2000, compressionQuality: 1, preferredFormat: .png, alwaysEncode: true)
+
+  /// The most that the other stages hold here.
+  private static let stagesByteCount: UInt64 = 4 << 20
+
+  private static func run(
+    _ bytes: [UInt8], spill: SpillDirectory?, windowByteCount: Int
+  ) throws -> (bytes: [UInt8], warnings: [String], peak: UInt64) {
+    let limits = PictureLimits(spill: spill)
+    var reader = PictureReader(limits: limits)
+    let first = [UInt8](bytes.prefix(windowByteCount))
+    #expect(try reader.push(first.span.bytes, isLast: windowByteCount >= bytes.count).isComplete)
+    let estimate = try reader.plan(configuration).workingSetByteCount
+    let result = try process(bytes, configuration, windowByteCount: windowByteCount, limits: limits)
+    #expect(result.report.peakMemoryByteCount <= estimate)
+    return (result.bytes, result.report.warnings, result.report.peakMemoryByteCount)
+  }
+
+  @Test("hold their bytes, not their coefficients")
+  func memory() throws {
+    let bytes = try Self.picture.get()
+    let whole = try Self.run(bytes, spill: .system, windowByteCount: .max)
+    #expect(whole.peak < UInt64(bytes.count) + Self.stagesByteCount && bytes.count < 4 << 20)
+    for spill in [nil, SpillDirectory.system] {
+      let upload = try Self.run(bytes, spill: spill, windowByteCount: 100_000)
+      #expect(upload.bytes == whole.bytes && upload.peak == whole.peak)
     }
-    let (held, spilled) = (try run(nil), try run(.system))
-    #expect(held.bytes == spilled.bytes)
-    #expect(held.peak > 34 << 20)
-    // What is held before blocks go to a file, its window, and what the other stages need.
-    #expect(spilled.peak < 24 << 20)
+  }
+
+  @Test("hold in a file what is above 12 MiB")
+  func inFile() throws {
+    let bytes = try Self.picture.get()
+    // Bytes of no use behind the last unit of the last scan.
+    let long = [UInt8](bytes.dropLast(2) + [UInt8](repeating: 0xAA, count: 24 << 20) + bytes.suffix(2))
+    let plain = try Self.run(bytes, spill: .system, windowByteCount: .max)
+    for windowByteCount in [100_000, .max] {
+      let held = try Self.run(long, spill: nil, windowByteCount: windowByteCount)
+      let spilled = try Self.run(long, spill: .system, windowByteCount: windowByteCount)
+      #expect(held.bytes == plain.bytes && spilled.bytes == plain.bytes)
+      #expect(held.warnings == spilled.warnings && held.warnings.count == 1)
+      #expect(held.peak > 24 << 20)
+      #expect(spilled.peak > 12 << 20 && spilled.peak < 12 << 20 + Self.stagesByteCount)
+    }
   }
 }

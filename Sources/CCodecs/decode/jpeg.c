@@ -79,7 +79,15 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   base->header.color_space = d->component_count == 1 ? CCODECS_COLOR_GRAY : CCODECS_COLOR_YCBCR;
   measure(d);
   tell_sampling(d);
+  ccodecs_jpeg_native_foresee(base, input);
   return CCODECS_OK;
+}
+
+void ccodecs_jpeg_native_foresee(ccodecs_decoder *base, const ccodecs_input *window) {
+  jpeg_decoder *d = (jpeg_decoder *)base;
+  if (window->is_last && d->is_progressive) {
+    ccodecs_jpeg_rows_foresee(d, window);
+  }
 }
 
 static uint8_t scales(const ccodecs_decoder *base) {
@@ -131,7 +139,13 @@ static ccodecs_status estimate(
   const jpeg_decoder *d = (const jpeg_decoder *)base;
   const uint32_t n = options->scale_eighths;
   const uint64_t alignment = 8 * 128; // of the budget's blocks
-  *byte_count = group_bytes(n) + JPEG_INPUT_BYTES + JPEG_INPUT_SLACK + table_bytes(d) + alignment;
+  *byte_count = alignment;
+  if (!d->is_progressive) {
+    *byte_count += group_bytes(n);
+  }
+  if (!ccodecs_jpeg_holds_scans(d, n)) {
+    *byte_count += JPEG_INPUT_BYTES + JPEG_INPUT_SLACK + table_bytes(d);
+  }
   if (d->is_multiscan) {
     *byte_count += SEGMENT_BYTES_MOST;
   }
@@ -140,9 +154,12 @@ static ccodecs_status estimate(
   for (uint32_t i = 0; i < d->component_count; i++) {
     planes += ccodecs_spill_charge(sample_bytes(d, &d->components[i], n), base->budget->used + planes, &base->limits);
   }
-  *byte_count += planes;
   if (d->is_progressive) {
-    *byte_count += ccodecs_jpeg_progressive_charge(d, n, base->budget->used + planes);
+    planes += ccodecs_jpeg_progressive_charge(d, n, base->budget->used + planes);
+  }
+  *byte_count += planes;
+  if (ccodecs_jpeg_holds_scans(d, n)) {
+    *byte_count += ccodecs_jpeg_rows_charge(d, base->budget->used + planes);
   }
   return CCODECS_OK;
 }
@@ -189,6 +206,11 @@ static ccodecs_status start_planes(jpeg_decoder *d, ccodecs_layout *layout) {
   return CCODECS_OK;
 }
 
+static ccodecs_status start_scan(jpeg_decoder *d) {
+  const ccodecs_status status = ccodecs_jpeg_scan_start(d);
+  return status == CCODECS_OK && ccodecs_jpeg_holds_scans(d, d->n) ? ccodecs_jpeg_rows_begin_scan(d) : status;
+}
+
 static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
   jpeg_decoder *d = (jpeg_decoder *)base;
   d->n = options->scale_eighths;
@@ -199,9 +221,12 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   if (status != CCODECS_OK) {
     return status;
   }
-  d->in.bytes = ccodecs_allocate(base->budget, JPEG_INPUT_BYTES + JPEG_INPUT_SLACK);
+  const bool holds_scans = ccodecs_jpeg_holds_scans(d, d->n); // each of which has its own input
+  d->in.capacity = JPEG_INPUT_BYTES;
+  d->in.slack = JPEG_INPUT_SLACK;
+  d->in.bytes = holds_scans ? NULL : ccodecs_allocate(base->budget, JPEG_INPUT_BYTES + JPEG_INPUT_SLACK);
   d->group = d->is_progressive ? NULL : ccodecs_allocate(base->budget, group_bytes(d->n));
-  if (d->in.bytes == NULL || (d->group == NULL && !d->is_progressive)) {
+  if ((d->in.bytes == NULL && !holds_scans) || (d->group == NULL && !d->is_progressive)) {
     return ccodecs_decoder_fail(base, CCODECS_NO_MEMORY, "the budget has no room for the decoder's buffers");
   }
   if (d->is_progressive) {
@@ -212,7 +237,7 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   } else {
     memset(d->group, 0, group_bytes(d->n));
   }
-  return ccodecs_jpeg_scan_start(d);
+  return start_scan(d);
 }
 
 // MARK: Rows
@@ -245,10 +270,11 @@ static ccodecs_status read_single(jpeg_decoder *d, ccodecs_input *input, ccodecs
   return status;
 }
 
-/// Reads a scan to its end. CCODECS_OK, CCODECS_NEEDS_INPUT, or the failure.
+/// Reads or holds a scan to its end. CCODECS_OK, CCODECS_NEEDS_INPUT, or the failure.
 static ccodecs_status read_scan(jpeg_decoder *d, ccodecs_input *input) {
   if (d->is_progressive) {
-    return ccodecs_jpeg_progressive_read(d, input);
+    return ccodecs_jpeg_holds_scans(d, d->n) ? ccodecs_jpeg_rows_hold(d, input)
+                                             : ccodecs_jpeg_progressive_read(d, input, d->scan.mcus_down);
   }
   while (d->scan.mcu_y < d->scan.mcus_down) {
     const ccodecs_status status = ccodecs_jpeg_scan_read_row(d, input);
@@ -280,11 +306,13 @@ static bool is_complete(const jpeg_decoder *d) {
 
 /// After the last unit of a scan: to the marker behind it. CCODECS_OK, CCODECS_NEEDS_INPUT, or the failure.
 static ccodecs_status end_scan(jpeg_decoder *d, ccodecs_input *input) {
-  bool has_dropped = false;
-  const bool is_there = ccodecs_jpeg_input_drop(&d->in, input, &has_dropped);
-  d->base.header.warnings |= has_dropped && !d->scan.is_skipped ? CCODECS_WARNING_DAMAGED : 0u;
-  if (!is_there) {
-    return CCODECS_NEEDS_INPUT;
+  if (!ccodecs_jpeg_holds_scans(d, d->n)) { // else the marker is there
+    bool has_dropped = false;
+    const bool is_there = ccodecs_jpeg_input_drop(&d->in, input, &has_dropped);
+    d->base.header.warnings |= has_dropped && !d->scan.is_skipped ? CCODECS_WARNING_DAMAGED : 0u;
+    if (!is_there) {
+      return CCODECS_NEEDS_INPUT;
+    }
   }
   const uint8_t marker = d->in.marker;
   if (marker == 0) {
@@ -321,7 +349,7 @@ static ccodecs_status read_markers(jpeg_decoder *d, ccodecs_input *input) {
     break;
   }
   d->stage = JPEG_STAGE_SCAN;
-  return ccodecs_jpeg_scan_start(d);
+  return start_scan(d);
 }
 
 static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
@@ -340,7 +368,8 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
       status = read_markers(d, input);
     }
   }
-  const bool has_rows = d->is_progressive && (d->scan_count > 1 || d->scan.mcu_y > 0);
+  const bool has_rows =
+      d->is_progressive && (d->scan_count > 1 || d->scan.mcu_y > 0 || ccodecs_jpeg_holds_scans(d, d->n));
   if (status == CCODECS_TRUNCATED && base->tolerates_truncation && has_rows) {
     base->failure = CCODECS_OK;
     base->header.warnings |= CCODECS_WARNING_TRUNCATED;
@@ -352,6 +381,12 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
   }
   if (d->output_row == d->mcu_rows) {
     return CCODECS_DONE;
+  }
+  if (ccodecs_jpeg_holds_scans(d, d->n)) {
+    status = ccodecs_jpeg_rows_read(d, d->output_row);
+    if (status != CCODECS_OK) {
+      return status;
+    }
   }
   if (d->is_progressive) {
     ccodecs_jpeg_progressive_output(d, d->output_row);
@@ -365,6 +400,7 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
 static void destroy(ccodecs_decoder *base) {
   jpeg_decoder *d = (jpeg_decoder *)base;
   ccodecs_budget *budget = base->budget;
+  ccodecs_jpeg_rows_destroy(d);
   ccodecs_jpeg_progressive_destroy(d);
   for (uint32_t i = 0; i < 4; i++) {
     ccodecs_free(budget, d->dc_tables[i]);

@@ -18,6 +18,9 @@
 //          -> jpeg_scan.c or jpeg_progressive.c: coefficients
 //          -> jpeg_idct*.c: samples -> rows of the decoder's own strip
 //
+// Progressive, but for 1/8, the first arrow is a detour (jpeg_rows.c): scans are held as they come, compressed. When the
+// last has come, each row of units is read from all of them in turn, so that a row's coefficients are all there are.
+//
 // Entropy-coded bytes are unstuffed in bulk into a buffer of 16 KiB; the bit reader loads 64 bits from it without
 // looking for markers. A unit (MCU) is decoded only when its longest possible code is there, or when the marker behind
 // it was seen, so that nothing is ever undone: what is left over waits in that buffer, which is all that is carried
@@ -42,15 +45,20 @@
 //
 // Sequential, one scan: tables (9 KiB for DC, 27 to 41 KiB for AC; as many as the scan names), a tile group (6 to 21
 // KiB), the input buffer (19 KiB) and one strip of units at N/8. Sequential, several scans: the planes at N/8.
-// Progressive: N * N coefficients of 2 bytes for each block, and where AC coefficients come in successive
-// approximations and N > 1, 8 bytes for each block that say which of its coefficients are not zero, without which
-// refinement scans can't be read. An EXIF segment is held while it is read (at most 64 KiB). All of it is charged to
-// the budget; nothing depends on the length of the file. Coefficients, marks and planes go to a file from
-// CCODECS_SPILL_BYTES on, where the limits name a directory for it (spill.h). Coefficients for which there is no room give
-// CCODECS_NO_MEMORY from start, marks from read_rows.
+// Progressive at 1/8: a coefficient of 2 bytes for each block. Progressive at other scales: the entropy-coded bytes of the
+// scans; for each scan 5 KiB, and its tables (9 KiB; two for the first); a row of units, N * N coefficients of 2 bytes
+// for each of its blocks, and 8 bytes that say which of its coefficients are not zero, without which refinement scans
+// can't be read. An EXIF segment is held while it is read (at most 64 KiB). All of it is charged to the budget. Planes,
+// coefficients and the scans' bytes go to a file from CCODECS_SPILL_BYTES on, where the limits name a directory for it
+// (spill.h, held.h), the bytes also from what all coefficients would take on. What there is no room for gives
+// CCODECS_NO_MEMORY: planes and coefficients from start, scans from read_rows.
 //
-// The budget's peak for 12 megapixels 4:2:0: baseline (4032x3024) 0.2 MB at any scale; progressive (3024x4032) 39.6,
-// 11.7, 7.6, 4.7 and 0.6 MB at 8/8, 4/8, 3/8, 2/8 and 1/8.
+// What estimate says is exact but for alignment where the end of the file was in the window that completed the header.
+// Else up to 100 scans are foreseen (or max_scans), and as many bytes as the coefficients would take; without a directory
+// for a file a picture whose scans are longer charges more.
+//
+// The budget's peak for 12 megapixels 4:2:0: baseline (4032x3024) 0.2 MB at any scale; progressive (3024x4032, 1.6 MB)
+// 2.0, 1.8, 1.8, 1.8 and 0.6 MB at 8/8, 4/8, 3/8, 2/8 and 1/8.
 //
 // # Errors, and where libjpeg-turbo is more or less lenient
 //
@@ -59,6 +67,8 @@
 // is not in its table, a marker inside entropy-coded data, a restart marker out of turn. Bytes between segments are
 // passed over as libjpeg-turbo does, with CCODECS_WARNING_DAMAGED, as are progressive scans that contradict earlier
 // ones, what a progressive scan lacks that a marker cuts short, and baseline scans with odd spectral parameters.
+//
+// In one scan, and in a progressive picture but for 1/8, an error in entropy-coded data comes after the rows before it.
 //
 // Stricter than libjpeg-turbo:
 // - A bad code is always an error. libjpeg-turbo's fast path takes it for a zero without a warning.
@@ -79,6 +89,7 @@
 #ifndef CCODECS_JPEG_H
 #define CCODECS_JPEG_H
 
+#include "../held.h"
 #include "../spill.h"
 #include "decoder.h"
 
@@ -91,6 +102,10 @@ bool ccodecs_jpeg_native_supports(
 /// A native decoder for one picture, to be driven through decoder.c; NULL when the budget has no room.
 ccodecs_decoder *ccodecs_jpeg_native_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
 
+/// For a caller that gave the header's bytes apart: tells the decoder, after its header is read, which window is next,
+/// so that estimate can count what the file holds if that is all of it.
+void ccodecs_jpeg_native_foresee(ccodecs_decoder *decoder, const ccodecs_input *window);
+
 // MARK: Sizes
 
 enum {
@@ -102,6 +117,9 @@ enum {
   JPEG_BLOCK_BYTES = 256,   ///< More than the longest code of a block: 64 symbols of 31 bits.
   JPEG_INPUT_BYTES = 16384, ///< Unstuffed bytes held at a time.
   JPEG_INPUT_SLACK = JPEG_MAX_MCU_BLOCKS * JPEG_BLOCK_BYTES + 64, ///< Zeros behind the last byte before a marker.
+  JPEG_DC_BYTES = 4,        ///< Of a block in a progressive scan of DC coefficients: a symbol of 31 bits.
+  JPEG_HELD_INPUT_BYTES = 4096,                  ///< The same for a scan whose bytes are held,
+  JPEG_HELD_INPUT_SLACK = JPEG_BLOCK_BYTES + 64, ///< whose units are single blocks, or of DC coefficients alone.
 };
 
 // MARK: Huffman tables (jpeg_huffman.c)
@@ -161,7 +179,9 @@ void ccodecs_jpeg_code_standard(jpeg_code *code, bool is_dc, uint32_t index);
 
 /// Unstuffed entropy-coded bytes up to a marker, and the bit reader's place in them.
 typedef struct jpeg_input {
-  uint8_t *bytes;    ///< JPEG_INPUT_BYTES and JPEG_INPUT_SLACK.
+  uint8_t *bytes;    ///< `capacity` and `slack`.
+  size_t capacity;   ///< Unstuffed bytes held at a time.
+  size_t slack;      ///< Zeros behind the last byte before a marker.
   size_t count;      ///< Unstuffed bytes.
   size_t next;       ///< The first that is not in `bits`.
   uint64_t bits;     ///< Left-aligned.
@@ -224,10 +244,10 @@ typedef struct jpeg_component {
   uint32_t plane_height;
   ccodecs_spill samples; ///< The strip, or with several sequential scans the plane.
   size_t stride;
-  ccodecs_spill tiles; ///< Progressive: the int16_t coefficients, tiles of 16 blocks, row by row of blocks.
-  /// Progressive: for each block a uint64_t, which coefficients are not zero, by zigzag index; or without bytes.
-  ccodecs_spill marks;
-  uint64_t seen;       ///< Progressive: zigzag indices that are not zero in some block, before there are marks.
+  /// Progressive: the int16_t coefficients, tiles of 16 blocks, row by row of blocks: at 1/8 of the picture, otherwise of
+  /// a row of units.
+  ccodecs_spill tiles;
+  uint64_t *marks;     ///< Progressive, but for 1/8: of each of those blocks which are not zero, by zigzag index.
   int8_t known_bits[64]; ///< Progressive: the lowest bit known of each coefficient, -1 when nothing is.
 } jpeg_component;
 
@@ -252,6 +272,7 @@ typedef struct jpeg_scan {
   uint32_t mcus_across;
   uint32_t mcus_down;
   uint32_t block_count;
+  uint32_t unit_bytes;   ///< More than a unit takes.
   jpeg_block_plan blocks[JPEG_MAX_MCU_BLOCKS];
   uint32_t mcu_x;
   uint32_t mcu_y;
@@ -261,6 +282,27 @@ typedef struct jpeg_scan {
   uint32_t end_run;      ///< Progressive: blocks that are at their end already.
   bool is_skipped;       ///< Nothing in it is needed.
 } jpeg_scan;
+
+/// A progressive scan whose bytes are held, to be read row by row together with the others: what of jpeg_decoder belongs
+/// to it while it is not read.
+typedef struct jpeg_held_scan {
+  struct jpeg_held_scan *next; ///< In the order of the file.
+  jpeg_scan scan;
+  jpeg_input in;
+  jpeg_table *tables[3]; ///< Those that it uses.
+  uint32_t restart_interval;
+  uint64_t place;        ///< Its first byte that is not in `in`,
+  uint64_t end;          ///< and the end of the marker behind it.
+  bool is_done;
+} jpeg_held_scan;
+
+/// What follows the header, where all of it was known then.
+typedef struct jpeg_rest {
+  bool is_known;
+  uint64_t byte_count;  ///< Of entropy-coded data.
+  uint64_t scan_count;
+  uint64_t table_count; ///< Huffman tables that these scans name.
+} jpeg_rest;
 
 typedef enum jpeg_marker_step {
   JPEG_STEP_START, ///< SOI must be next.
@@ -327,6 +369,13 @@ typedef struct jpeg_decoder {
   int16_t *group;    ///< Tiles of 16 units.
   uint16_t extents[4 * JPEG_MAX_MCU_BLOCKS];
   uint32_t output_row; ///< In rows of units.
+
+  // Progressive.
+  jpeg_rest rest;
+  uint32_t band_row; ///< The row of units that the components' tiles begin with.
+  ccodecs_held held; ///< Entropy-coded bytes.
+  jpeg_held_scan *held_scans;
+  jpeg_held_scan *last_held_scan;
 } jpeg_decoder;
 
 /// Natural (row by row) index of a zigzag index; 64 to 79 repeat 63, where a run over the end leads.
@@ -368,10 +417,7 @@ ccodecs_status ccodecs_jpeg_scan_read_row(jpeg_decoder *d, ccodecs_input *window
 
 // jpeg_progressive.c
 
-/// Bytes of the coefficients, and of the marks of those that are not zero if they are needed, of all components.
-uint64_t ccodecs_jpeg_progressive_bytes(const jpeg_decoder *d, uint32_t n);
-
-/// What they will charge, as an upper bound, while the picture holds no less than `held`.
+/// What coefficients and marks will charge, as an upper bound, while the picture holds no less than `held`.
 uint64_t ccodecs_jpeg_progressive_charge(const jpeg_decoder *d, uint32_t n, uint64_t held);
 
 /// Allocates the coefficients. CCODECS_OK or the failure.
@@ -380,15 +426,40 @@ ccodecs_status ccodecs_jpeg_progressive_create(jpeg_decoder *d);
 /// Checks a scan's parameters against the earlier ones, and sets scan.is_skipped. CCODECS_OK or the failure.
 ccodecs_status ccodecs_jpeg_progressive_start(jpeg_decoder *d);
 
-/// Decodes a scan to its last unit: CCODECS_OK. CCODECS_NEEDS_INPUT, or the failure.
-ccodecs_status ccodecs_jpeg_progressive_read(jpeg_decoder *d, ccodecs_input *window);
+/// Decodes a scan up to its row of units `end`: CCODECS_OK. CCODECS_NEEDS_INPUT, or the failure.
+ccodecs_status ccodecs_jpeg_progressive_read(jpeg_decoder *d, ccodecs_input *window, uint32_t end);
 
 /// Whether every bit of every coefficient has come.
 bool ccodecs_jpeg_progressive_is_complete(const jpeg_decoder *d);
 
-/// Transforms one row of units into the strip.
+/// Transforms one row of units into the strip. Where no more than that is held, clears its coefficients.
 void ccodecs_jpeg_progressive_output(jpeg_decoder *d, uint32_t mcu_row);
 
 void ccodecs_jpeg_progressive_destroy(jpeg_decoder *d);
+
+// jpeg_rows.c
+
+/// Whether a picture's scans are held, and read row by row.
+static inline bool ccodecs_jpeg_holds_scans(const jpeg_decoder *d, uint32_t n) {
+  return d->is_progressive && n > 1;
+}
+
+/// Looks through a window that ends the file for what d->rest tells.
+void ccodecs_jpeg_rows_foresee(jpeg_decoder *d, const ccodecs_input *window);
+
+/// What the scans will charge, as an upper bound, while the picture holds no less than `held`.
+uint64_t ccodecs_jpeg_rows_charge(const jpeg_decoder *d, uint64_t held);
+
+/// After ccodecs_jpeg_scan_start: keeps what the scan needs to be read later. CCODECS_OK or the failure.
+ccodecs_status ccodecs_jpeg_rows_begin_scan(jpeg_decoder *d);
+
+/// Holds the scan's bytes, up to the marker behind them, which is then in d->in: CCODECS_OK, also at the end of the input,
+/// where there is none. CCODECS_NEEDS_INPUT, or the failure.
+ccodecs_status ccodecs_jpeg_rows_hold(jpeg_decoder *d, ccodecs_input *window);
+
+/// When all scans are held: reads a row of units of each. CCODECS_OK or the failure.
+ccodecs_status ccodecs_jpeg_rows_read(jpeg_decoder *d, uint32_t mcu_row);
+
+void ccodecs_jpeg_rows_destroy(jpeg_decoder *d);
 
 #endif

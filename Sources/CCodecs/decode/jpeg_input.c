@@ -8,7 +8,7 @@
 static void end(jpeg_input *in, uint8_t marker) {
   in->is_ended = true;
   in->marker = marker;
-  memset(in->bytes + in->count, 0, JPEG_INPUT_SLACK);
+  memset(in->bytes + in->count, 0, in->slack);
 }
 
 /// After 0xFF. A marker may be preceded by any number of them, and so, for libjpeg's sake, may a stuffed zero.
@@ -39,12 +39,12 @@ void ccodecs_jpeg_input_fill(jpeg_input *in, ccodecs_input *window) {
     in->count -= in->next;
     in->next = 0;
   }
-  while (window->count > 0 && in->count < JPEG_INPUT_BYTES && !in->is_ended) {
+  while (window->count > 0 && in->count < in->capacity && !in->is_ended) {
     if (in->has_ff) {
       take_escape(in, window);
       continue;
     }
-    const size_t room = JPEG_INPUT_BYTES - in->count;
+    const size_t room = in->capacity - in->count;
     const size_t most = window->count < room ? window->count : room;
     const uint8_t *escape = memchr(window->bytes, 0xFF, most);
     const size_t count = escape == NULL ? most : (size_t)(escape - window->bytes);
@@ -60,7 +60,8 @@ void ccodecs_jpeg_input_fill(jpeg_input *in, ccodecs_input *window) {
 }
 
 bool ccodecs_jpeg_input_drop(jpeg_input *in, ccodecs_input *window, bool *has_dropped) {
-  *has_dropped |= in->bit_count >= 8 || in->count > in->next;
+  // Of the bits that the reader has, those behind the last byte are none of the file's.
+  *has_dropped |= in->count * 8 + in->bit_count >= in->next * 8 + 8;
   in->bits = 0;
   in->bit_count = 0;
   in->next = in->count;

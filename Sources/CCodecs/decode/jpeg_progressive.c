@@ -14,50 +14,43 @@ static size_t tile_size(uint32_t n) {
   return (size_t)n * n * JPEG_LANES;
 }
 
-static uint64_t block_count(const jpeg_component *c) {
-  return (uint64_t)c->padded_across * c->padded_down;
+/// Rows of blocks that are held: at 1/8, where scans are read as they come, all of them; else those of a row of units.
+static uint32_t held_rows(const jpeg_decoder *d, const jpeg_component *c, uint32_t n) {
+  return ccodecs_jpeg_holds_scans(d, n) ? c->vertical : c->padded_down;
 }
 
-static uint64_t tile_bytes(const jpeg_component *c, uint32_t n) {
-  return block_count(c) * n * n * sizeof(int16_t);
+static uint64_t tile_bytes(const jpeg_decoder *d, const jpeg_component *c, uint32_t n) {
+  return (uint64_t)c->padded_across * held_rows(d, c, n) * n * n * sizeof(int16_t);
 }
 
-static uint64_t mark_bytes(const jpeg_component *c) {
-  return block_count(c) * sizeof(uint64_t);
-}
-
-uint64_t ccodecs_jpeg_progressive_bytes(const jpeg_decoder *d, uint32_t n) {
-  uint64_t bytes = 0;
-  for (uint32_t i = 0; i < d->component_count; i++) {
-    bytes += tile_bytes(&d->components[i], n) + (n == 1 ? 0 : mark_bytes(&d->components[i]));
-  }
-  return bytes;
+static size_t mark_bytes(const jpeg_component *c) {
+  return (size_t)c->padded_across * c->vertical * sizeof(uint64_t);
 }
 
 uint64_t ccodecs_jpeg_progressive_charge(const jpeg_decoder *d, uint32_t n, uint64_t held) {
-  const ccodecs_limits *limits = &d->base.limits;
   uint64_t charge = 0;
   for (uint32_t i = 0; i < d->component_count; i++) {
-    charge += ccodecs_spill_charge(tile_bytes(&d->components[i], n), held + charge, limits);
-  }
-  for (uint32_t i = 0; i < d->component_count && n > 1; i++) {
-    charge += ccodecs_spill_charge(mark_bytes(&d->components[i]), held + charge, limits);
+    const jpeg_component *c = &d->components[i];
+    charge += ccodecs_spill_charge(tile_bytes(d, c, n), held + charge, &d->base.limits);
+    charge += ccodecs_jpeg_holds_scans(d, n) ? mark_bytes(c) + 128 : 0;
   }
   return charge;
-}
-
-static ccodecs_status refuse(jpeg_decoder *d) {
-  const uint64_t bytes = ccodecs_jpeg_progressive_bytes(d, d->n);
-  return ccodecs_decoder_fail(
-      &d->base, CCODECS_NO_MEMORY, "the picture's coefficients need %llu bytes, for which there is no room",
-      (unsigned long long)bytes);
 }
 
 ccodecs_status ccodecs_jpeg_progressive_create(jpeg_decoder *d) {
   for (uint32_t i = 0; i < d->component_count; i++) {
     jpeg_component *c = &d->components[i];
-    if (!ccodecs_spill_create(&c->tiles, tile_bytes(c, d->n), &d->base.limits, d->base.budget)) {
-      return refuse(d);
+    if (!ccodecs_spill_create(&c->tiles, tile_bytes(d, c, d->n), &d->base.limits, d->base.budget)) {
+      return ccodecs_decoder_fail(
+          &d->base, CCODECS_NO_MEMORY, "a component's coefficients need %llu bytes, for which there is no room",
+          (unsigned long long)tile_bytes(d, c, d->n));
+    }
+    if (ccodecs_jpeg_holds_scans(d, d->n)) {
+      c->marks = ccodecs_allocate(d->base.budget, mark_bytes(c));
+      if (c->marks == NULL) {
+        return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for a row's coefficients");
+      }
+      memset(c->marks, 0, mark_bytes(c));
     }
   }
   return CCODECS_OK;
@@ -66,7 +59,7 @@ ccodecs_status ccodecs_jpeg_progressive_create(jpeg_decoder *d) {
 void ccodecs_jpeg_progressive_destroy(jpeg_decoder *d) {
   for (uint32_t i = 0; i < d->component_count; i++) {
     ccodecs_spill_destroy(&d->components[i].tiles, d->base.budget);
-    ccodecs_spill_destroy(&d->components[i].marks, d->base.budget);
+    ccodecs_free(d->base.budget, d->components[i].marks);
   }
 }
 
@@ -76,43 +69,22 @@ static bool is_needed(const jpeg_decoder *d, uint32_t k) {
   return d->needed >> k & 1;
 }
 
+/// `y` is the row of blocks in the picture.
 static int16_t *block_at(const jpeg_decoder *d, const jpeg_component *c, uint32_t x, uint32_t y) {
-  const size_t tile = (size_t)y * tiles_across(c) + x / JPEG_LANES;
+  const size_t tile = (size_t)(y - d->band_row * c->vertical) * tiles_across(c) + x / JPEG_LANES;
   return (int16_t *)c->tiles.bytes + tile * tile_size(d->n) + x % JPEG_LANES;
 }
 
-/// The marks of a row of blocks; NULL without any.
-static uint64_t *marks_at(const jpeg_component *c, uint32_t y) {
-  return c->marks.bytes == NULL ? NULL : (uint64_t *)c->marks.bytes + (size_t)y * c->padded_across;
+/// The marks of a row of blocks.
+static uint64_t *marks_at(const jpeg_decoder *d, const jpeg_component *c, uint32_t y) {
+  return c->marks + (size_t)(y - d->band_row * c->vertical) * c->padded_across;
 }
 
 /// Says that a pass over a component's blocks needs no row before `y` any more.
 static void pass_rows(const jpeg_decoder *d, jpeg_component *c, uint32_t y) {
-  ccodecs_spill_pass(&c->tiles, (size_t)y * tiles_across(c) * tile_size(d->n) * sizeof(int16_t));
-  ccodecs_spill_pass(&c->marks, (size_t)y * c->padded_across * sizeof(uint64_t));
-}
-
-/// Allocates a component's marks, and sets them for the coefficients that are there.
-static ccodecs_status create_marks(jpeg_decoder *d, jpeg_component *c) {
-  if (!ccodecs_spill_create(&c->marks, mark_bytes(c), &d->base.limits, d->base.budget)) {
-    return refuse(d);
+  if (!ccodecs_jpeg_holds_scans(d, d->n)) {
+    ccodecs_spill_pass(&c->tiles, (size_t)y * tiles_across(c) * tile_size(d->n) * sizeof(int16_t));
   }
-  const uint64_t there = c->seen & d->needed & ~1ull;
-  for (uint32_t y = 0; y < c->padded_down && there != 0; y++) {
-    uint64_t *marks = marks_at(c, y);
-    for (uint32_t x = 0; x < c->padded_across; x += JPEG_LANES) {
-      const int16_t *tile = block_at(d, c, x, y);
-      for (uint64_t left = there; left != 0; left &= left - 1) {
-        const uint32_t k = (uint32_t)__builtin_ctzll(left);
-        const int16_t *row = tile + d->places[k + 1];
-        for (uint32_t lane = 0; lane < JPEG_LANES; lane++) {
-          marks[x + lane] |= (uint64_t)(row[lane] != 0) << k;
-        }
-      }
-    }
-    pass_rows(d, c, y);
-  }
-  return CCODECS_OK;
 }
 
 /// Whether a scan of AC coefficients matters: for a needed one, or for marks that a later scan may need.
@@ -152,13 +124,6 @@ ccodecs_status ccodecs_jpeg_progressive_start(jpeg_decoder *d) {
         scan->spectral_start, scan->spectral_end, scan->high_bit, scan->low_bit);
   }
   scan->is_skipped = !is_dc && !is_ac_useful(d);
-  jpeg_component *first = scan->components[0];
-  if (!is_dc && !scan->is_skipped && first->marks.bytes == NULL && (scan->low_bit > 0 || scan->high_bit > 0)) {
-    const ccodecs_status status = create_marks(d, first);
-    if (status != CCODECS_OK) {
-      return status;
-    }
-  }
   for (uint32_t i = 0; i < scan->component_count; i++) {
     note_bits(d, scan->components[i]);
   }
@@ -291,7 +256,7 @@ INLINE void refine_one(const jpeg_band *band, int16_t *block, uint32_t k, int32_
 }
 
 /// One more bit for each of the coefficients of `marks`.
-INLINE void refine(jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64_t marks, const bool has_deposit) {
+INLINE void refine(jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64_t marks) {
   while (marks != 0) {
     refill(r);
     uint64_t bits = r->bits;
@@ -299,14 +264,6 @@ INLINE void refine(jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64
     const uint32_t count = marked < 56 ? marked : 56;
     consume(r, count);
     if ((marks & band->needed) == 0 && marked == count) {
-      return;
-    }
-    if (has_deposit && marked == count) {
-      // Those whose bit is set, which are half of them. The first bit is the highest, and belongs to the lowest mark.
-      uint64_t due = deposit(__builtin_bitreverse64(bits), marks) & band->needed;
-      for (; due != 0; due &= due - 1) {
-        refine_one(band, block, (uint32_t)__builtin_ctzll(due), 1);
-      }
       return;
     }
     for (uint32_t i = 0; i < count; i++, marks &= marks - 1, bits <<= 1) {
@@ -318,21 +275,12 @@ INLINE void refine(jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64
   }
 }
 
-/// A symbol of a refinement scan: how many zeros it passes over, and the new coefficient behind them, -1 to 1; or
-/// *end_size, otherwise UINT32_MAX, for a run of ended blocks. False for a bad code.
-INLINE bool take_refinement(
-    jpeg_reader *r, const jpeg_table *table, uint32_t *run, int32_t *sign, uint32_t *end_size) {
-  refill(r);
-  const uint32_t entry = table->values[r->bits >> (64 - JPEG_VALUE_BITS)];
-  const uint32_t advance = entry >> 8 & 0xFF;
-  consume(r, entry);
+/// A symbol of a refinement scan whose entry does not hold it whole: how many zeros it passes over, and the new
+/// coefficient behind them, -1 to 1; or *end_size, otherwise UINT32_MAX, for a run of ended blocks. False for a bad code.
+INLINE bool take_long_refinement(
+    jpeg_reader *r, const jpeg_table *table, uint32_t entry, uint32_t *run, int32_t *sign, uint32_t *end_size) {
   *end_size = UINT32_MAX;
-  if (advance <= 16) {
-    *run = advance - 1;
-    *sign = (int16_t)(entry >> 16);
-    return *sign >= -1 && *sign <= 1;
-  }
-  if (advance == JPEG_ADVANCE_END) {
+  if ((entry >> 8 & 0xFF) == JPEG_ADVANCE_END) {
     *end_size = 0;
     return true;
   }
@@ -346,10 +294,25 @@ INLINE bool take_refinement(
   return true;
 }
 
+/// Any symbol.
+INLINE bool take_refinement(
+    jpeg_reader *r, const jpeg_table *table, uint32_t *run, int32_t *sign, uint32_t *end_size) {
+  refill(r);
+  const uint32_t entry = table->values[r->bits >> (64 - JPEG_VALUE_BITS)];
+  const uint32_t advance = entry >> 8 & 0xFF;
+  consume(r, entry);
+  if (advance > 16) {
+    return take_long_refinement(r, table, entry, run, sign, end_size);
+  }
+  *end_size = UINT32_MAX;
+  *run = advance - 1;
+  *sign = (int16_t)(entry >> 16);
+  return *sign >= -1 && *sign <= 1;
+}
+
 /// The next bit of a block's band. False for a bad code.
 INLINE bool read_refinement(
-    jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64_t *marks, uint32_t *end_run,
-    const bool has_deposit) {
+    jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64_t *marks, uint32_t *end_run) {
   uint32_t k = band->first;
   while (*end_run == 0 && k <= band->last) {
     uint32_t run;
@@ -364,24 +327,87 @@ INLINE bool read_refinement(
     }
     // Pass over `run` coefficients that are zero, refining those that are not on the way to the next zero.
     uint64_t zeros = ~*marks & range(k, band->last);
-    if (has_deposit) {
-      zeros = deposit(1ull << run, zeros);
-    }
-    for (; run > 0 && !has_deposit; run--) {
+    for (; run > 0; run--) {
       zeros &= zeros - (zeros != 0);
     }
     const uint32_t target = zeros == 0 ? band->last + 1 : (uint32_t)__builtin_ctzll(zeros);
-    refine(r, band, block, target == k ? 0 : *marks & range(k, target - 1), has_deposit);
+    refine(r, band, block, target == k ? 0 : *marks & range(k, target - 1));
     k = target + 1;
     if (sign != 0) {
       place(band, block, marks, k, (int16_t)(sign * (1 << band->low_bit)));
     }
   }
   if (*end_run > 0) {
-    refine(r, band, block, *marks & range(k, band->last), has_deposit);
+    refine(r, band, block, *marks & range(k, band->last));
     (*end_run)--;
   }
   return true;
+}
+
+/// Takes the bits of the coefficients of `marks`, and says which of them are to be refined. Where the reader has but `left`
+/// bits, and they take more, refines them at once.
+INLINE uint64_t take_due(jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64_t marks, uint32_t left) {
+  const uint32_t count = (uint32_t)__builtin_popcountll(marks);
+  if (count > left) {
+    refine(r, band, block, marks);
+    return 0;
+  }
+  // The first bit is the highest, and belongs to the lowest mark.
+  const uint64_t due = deposit(__builtin_bitreverse64(r->bits), marks);
+  consume(r, count);
+  return due;
+}
+
+/// The same, where `deposit` is fast: what is to be refined is gathered in a mask, so that there is one loop for a block, not
+/// one for each symbol. How long each is comes at random, and a branch on that costs as much as a dozen other steps.
+INLINE bool read_refinement_by_masks(
+    jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64_t *marks, uint32_t *end_run) {
+  const uint64_t old = *marks;
+  uint64_t placed = 0;
+  uint64_t due = 0;
+  uint64_t rest = range(band->first, band->last);
+  bool is_good = true;
+  while (*end_run == 0 && rest != 0) {
+    refill(r);
+    const uint32_t entry = band->table->values[r->bits >> (64 - JPEG_VALUE_BITS)];
+    uint32_t run = (entry >> 8 & 0xFF) - 1;
+    int32_t sign = (int16_t)(entry >> 16);
+    consume(r, entry);
+    if (run >= 16 || (uint32_t)(sign + 1) > 2) {
+      uint32_t end_size;
+      // A value that the entry holds whole, but is none of these, is a bad code.
+      is_good = run >= 16 && take_long_refinement(r, band->table, entry, &run, &sign, &end_size);
+      if (!is_good) {
+        break;
+      }
+      if (end_size != UINT32_MAX) {
+        *end_run = take_end_run(r, end_size);
+        break;
+      }
+    }
+    const uint64_t zero = deposit(1ull << run, ~old & rest); // where the new coefficient goes, if there is room
+    const uint64_t passed = zero - 1;                        // all, if there is none
+    due |= take_due(r, band, block, old & rest & passed, 56 - 17);
+    rest &= ~(passed | zero);
+    if (sign != 0) {
+      // Where a run leads over the end, it goes behind the last.
+      const uint32_t index = zero != 0 ? (uint32_t)__builtin_ctzll(zero) : band->last < 63 ? band->last + 1 : 63;
+      placed |= 1ull << index;
+      if (band->needed >> index & 1) {
+        block[band->places[index + 1]] = (int16_t)(sign * (1 << band->low_bit));
+      }
+    }
+  }
+  if (*end_run > 0 && is_good) {
+    refill(r);
+    due |= take_due(r, band, block, old & rest, 56);
+    (*end_run)--;
+  }
+  *marks = old | placed;
+  for (due &= band->needed & ~placed; due != 0; due &= due - 1) {
+    refine_one(band, block, (uint32_t)__builtin_ctzll(due), 1);
+  }
+  return is_good;
 }
 
 /// Blocks of an AC scan in one row, up to `count` and while the reader is not behind `stop`. How many; less than 0 for
@@ -401,9 +427,8 @@ INLINE int32_t read_ac_blocks(
   const uint64_t band_marks = range(band.first, band.last);
   const size_t size = tile_size(d->n);
   int16_t *tiles = block_at(d, c, 0, scan->mcu_y);
-  uint64_t *marks = marks_at(c, scan->mcu_y);
+  uint64_t *marks = marks_at(d, c, scan->mcu_y);
   jpeg_reader r = reader_open(&d->in);
-  uint64_t seen = c->seen;
   uint32_t end_run = scan->end_run;
   uint32_t done = 0;
   bool is_good = true;
@@ -414,7 +439,8 @@ INLINE int32_t read_ac_blocks(
       if (end_run > 0 && (marks[x] & band_marks) == 0) {
         end_run--;
       } else {
-        is_good = read_refinement(&r, &band, block, &marks[x], &end_run, has_deposit);
+        is_good = has_deposit ? read_refinement_by_masks(&r, &band, block, &marks[x], &end_run)
+                              : read_refinement(&r, &band, block, &marks[x], &end_run);
       }
       done++;
     } else if (end_run > 0) {
@@ -422,13 +448,10 @@ INLINE int32_t read_ac_blocks(
       end_run -= passed;
       done += passed;
     } else {
-      uint64_t found = 0;
-      is_good = read_first(&r, &band, block, marks == NULL ? &found : &marks[x], &end_run);
-      seen |= found;
+      is_good = read_first(&r, &band, block, &marks[x], &end_run);
       done++;
     }
   }
-  c->seen = seen;
   scan->end_run = end_run;
   reader_close(&r, &d->in);
   return is_good ? (int32_t)done : -1;
@@ -481,9 +504,9 @@ static int32_t read_dc_units(jpeg_decoder *d, uint32_t count, const uint8_t *sto
 
 // MARK: Scans and rows
 
-ccodecs_status ccodecs_jpeg_progressive_read(jpeg_decoder *d, ccodecs_input *window) {
+ccodecs_status ccodecs_jpeg_progressive_read(jpeg_decoder *d, ccodecs_input *window, uint32_t end) {
   jpeg_scan *scan = &d->scan;
-  while (!scan->is_skipped && scan->mcu_y < scan->mcus_down) {
+  while (!scan->is_skipped && scan->mcu_y < end) {
     const uint8_t *stop;
     ccodecs_status status = ccodecs_jpeg_scan_prepare(d, window, &stop);
     if (status != CCODECS_OK) {
@@ -517,13 +540,10 @@ ccodecs_status ccodecs_jpeg_progressive_read(jpeg_decoder *d, ccodecs_input *win
 }
 
 /// The highest zigzag index in a tile that may not be zero.
-static uint32_t extent_of(const jpeg_component *c, const uint64_t *marks) {
-  uint64_t all = c->seen;
-  if (marks != NULL) {
-    all = 0;
-    for (uint32_t i = 0; i < JPEG_LANES; i++) {
-      all |= marks[i];
-    }
+static uint32_t extent_of(const uint64_t marks[JPEG_LANES]) {
+  uint64_t all = 0;
+  for (uint32_t i = 0; i < JPEG_LANES; i++) {
+    all |= marks[i];
   }
   return all == 0 ? 0 : 63 - (uint32_t)__builtin_clzll(all);
 }
@@ -533,14 +553,20 @@ void ccodecs_jpeg_progressive_output(jpeg_decoder *d, uint32_t mcu_row) {
     jpeg_component *c = &d->components[i];
     for (uint32_t row = 0; row < c->vertical; row++) {
       const uint32_t y = mcu_row * c->vertical + row;
-      const int16_t *tile = block_at(d, c, 0, y);
-      const uint64_t *marks = marks_at(c, y);
+      int16_t *tile = block_at(d, c, 0, y);
+      const uint64_t *marks = c->marks == NULL ? NULL : marks_at(d, c, y);
       uint8_t *samples = c->samples.bytes + (size_t)row * d->n * c->stride;
       for (uint32_t x = 0; x < tiles_across(c); x++) {
-        const uint32_t extent = extent_of(c, marks == NULL ? NULL : marks + (size_t)x * JPEG_LANES);
+        const uint32_t extent = marks == NULL ? 0 : extent_of(marks + (size_t)x * JPEG_LANES);
         d->transform(tile, c->quant, samples + (size_t)x * JPEG_LANES * d->n, c->stride, extent);
+        if (marks != NULL) {
+          memset(tile, 0, tile_size(d->n) * sizeof *tile);
+        }
         tile += tile_size(d->n);
       }
+    }
+    if (c->marks != NULL) {
+      memset(c->marks, 0, mark_bytes(c));
     }
     pass_rows(d, c, mcu_row * c->vertical);
   }

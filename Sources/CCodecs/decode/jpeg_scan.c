@@ -93,6 +93,8 @@ static ccodecs_status plan_blocks(jpeg_decoder *d) {
       }
     }
   }
+  const bool is_dc = d->is_progressive && scan->spectral_start == 0;
+  scan->unit_bytes = scan->block_count * (is_dc ? JPEG_DC_BYTES : JPEG_BLOCK_BYTES);
   return CCODECS_OK;
 }
 
@@ -407,7 +409,7 @@ static const uint8_t *last_start(const jpeg_decoder *d) {
   if (d->in.is_ended) {
     return d->in.bytes + d->in.count + 8;
   }
-  const size_t most = (size_t)d->scan.block_count * JPEG_BLOCK_BYTES + 16;
+  const size_t most = d->scan.unit_bytes + 16;
   return d->in.count < most ? NULL : d->in.bytes + d->in.count - most;
 }
 

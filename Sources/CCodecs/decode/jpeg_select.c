@@ -257,7 +257,7 @@ static ccodecs_status relay(jpeg_selector *s, ccodecs_status status) {
   return status;
 }
 
-static ccodecs_status hand_over(jpeg_selector *s) {
+static ccodecs_status hand_over(jpeg_selector *s, const ccodecs_input *input) {
   const bool is_native = s->is_native && color_transform(s) != 0;
   s->taker = is_native ? ccodecs_jpeg_native_decoder_create(&s->base.limits, s->base.budget)
                        : ccodecs_jpeg_turbo_decoder_create(&s->base.limits, s->base.budget);
@@ -274,6 +274,9 @@ static ccodecs_status hand_over(jpeg_selector *s) {
     const uint32_t warnings = s->base.header.warnings;
     s->base.header = *ccodecs_decoder_header(s->taker);
     s->base.header.warnings |= warnings | (s->has_bad_profile ? CCODECS_WARNING_BAD_PROFILE : 0u);
+    if (is_native) {
+      ccodecs_jpeg_native_foresee(s->taker, input);
+    }
   }
   return relay(s, status);
 }
@@ -293,7 +296,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
     }
   }
   ccodecs_bytes_free(&s->segment, base->budget);
-  return join_pieces(s) ? hand_over(s) : no_room(s);
+  return join_pieces(s) ? hand_over(s, input) : no_room(s);
 }
 
 static uint8_t scales(const ccodecs_decoder *base) {

@@ -141,8 +141,8 @@ typedef struct ccodecs_limits {
   uint64_t max_whole_input_pixels; ///< width x height of pictures whose decoder holds the whole bitmap.
   uint32_t max_scans;              ///< Scans of a progressive JPEG; a file with more is refused with CCODECS_LIMIT.
   bool can_spill;                  ///< Whether there is a spill_directory.
-  /// The descriptor of a directory for files without a name. A progressive or non-interleaved JPEG's coefficients or
-  /// planes go there instead of memory, once the picture holds CCODECS_SPILL_BYTES. It must stay open as long as the
+  /// The descriptor of a directory for files without a name. A progressive JPEG's bytes or coefficients, or a non-interleaved
+  /// one's planes, go there instead of memory, once the picture holds CCODECS_SPILL_BYTES. It must stay open as long as the
   /// decoder.
   int spill_directory;
 } ccodecs_limits;

@@ -1,0 +1,87 @@
+import ImageCodecs
+import TestSupport
+import Testing
+
+@Suite("Progressive JPEGs")
+struct ProgressiveTests {
+  /// The same coefficients in one scan, and in 70 scans, by jpegtran.
+  private static let (single, scans) = ("photo-420.jpg", "photo-progressive-scans.jpg")
+
+  /// The picture with `count` bytes of no use behind the last unit of its last scan.
+  private static func padded(_ count: Int) -> [UInt8] {
+    let bytes = Fixture.bytes("photo-progressive.jpg")
+    return bytes.dropLast(2) + [UInt8](repeating: 0xAA, count: count) + bytes.suffix(2)
+  }
+
+  @Test("give the rows that the same coefficients give in one scan, however the bytes are cut", arguments: 1...8)
+  func sameCoefficients(scale: Int) throws {
+    let expected = try Pixels.decode(Fixture.bytes(Self.single), scale: scale)
+    let bytes = Fixture.bytes(Self.scans)
+    for windowByteCount in [1, 333, 4096, .max] {
+      let pixels = try Pixels.decode(bytes, windowByteCount: windowByteCount, scale: scale)
+      #expect(pixels == expected, "windows of \(windowByteCount)")
+    }
+  }
+
+  @Test("charge a few KiB for a scan, and no coefficients")
+  func memory() throws {
+    func peak(_ name: String) throws -> Int {
+      let budget = PictureBudget(limit: 1 << 24)
+      _ = try Pixels.decode(Fixture.bytes(name), budget: budget)
+      return budget.peak
+    }
+    #expect(try peak(Self.scans) - peak("photo-progressive.jpg") < 61 * 16 << 10)
+  }
+
+  @Test("give the same rows from a file, once the bytes are more than the coefficients would be")
+  func heldInFile() throws {
+    let count = 4 << 20
+    let bytes = Self.padded(count)
+    for (spill, isHeld) in [(SpillDirectory.system, false), (nil, true)] {
+      let limits = CodecLimits(maxPixels: 0, maxHeldPixels: 0, maxScans: 100, spill: spill)
+      for scale in [2, 8] {
+        let budget = PictureBudget(limit: 1 << 24)
+        let pixels = try Pixels.decode(
+          bytes, windowByteCount: 100_000, scale: scale, budget: budget, limits: limits)
+        var expected = try Pixels.decode(Fixture.bytes("photo-progressive.jpg"), scale: scale)
+        expected.warnings = pixels.warnings
+        #expect(pixels == expected && pixels.warnings == [.damaged])
+        #expect(isHeld ? budget.peak > count : budget.peak < 1 << 20)
+      }
+    }
+  }
+
+  @Test("say where there is no room for their bytes")
+  func noRoom() {
+    let limits = CodecLimits(maxPixels: 0, maxHeldPixels: 0, maxScans: 100)
+    let budget = PictureBudget(limit: 1 << 20)
+    let error = #expect(throws: CodecError.self) {
+      _ = try Pixels.decode(Self.padded(1 << 20), windowByteCount: 4096, budget: budget, limits: limits)
+    }
+    #expect(error?.code == .outOfMemory)
+    #expect(error?.message.contains("has to be held") == true)
+    #expect(budget.used == 0)
+  }
+
+  @Test("give the rows before a bad code, then the error")
+  func badCode() throws {
+    var bytes = Fixture.bytes(Self.scans)
+    // All ones are no code. The first scan begins behind the first SOS, and its blocks are read row by row.
+    let start = try #require(bytes.indices.first { bytes[$0] == 0xFF && bytes[$0 + 1] == 0xDA }) + 14 + 300
+    for index in start..<start + 8 { bytes[index] = index % 2 == start % 2 ? 0xFF : 0 }
+    let budget = PictureBudget(limit: 1 << 24)
+    var decoder = try Decoder(
+      format: .jpeg, limits: CodecLimits(maxPixels: 0, maxHeldPixels: 0, maxScans: 0), budget: budget)
+    var offset = try decoder.readHeader(bytes.span.bytes, isLast: true).consumedByteCount
+    _ = try decoder.start(scale: 8)
+    var stripCount = 0
+    let error = #expect(throws: CodecError.self) {
+      while true {
+        let progress = try decoder.read(bytes.span.bytes.extracting(droppingFirst: offset), isLast: true)
+        offset += progress.consumedByteCount
+        stripCount += 1
+      }
+    }
+    #expect(error?.code == .corrupt && stripCount > 0)
+  }
+}
