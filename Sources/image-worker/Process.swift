@@ -9,7 +9,8 @@ struct Process: AsyncParsableCommand {
     abstract: "Process pictures from files, without a server.",
     discussion: """
       Each result is written to the output directory under its input's name with the result's extension. A picture \
-      that fails is reported and does not stop the others; the exit status is then 1.
+      that fails is reported and does not stop the others; the exit status is then 1. One whose result would replace a \
+      picture that was named, or another result, is not begun.
       """)
 
   @Argument(help: "Pictures to process.", completion: .file())
@@ -44,10 +45,11 @@ struct Process: AsyncParsableCommand {
   }
 
   private func process(_ configuration: ProcessingConfiguration, _ directory: FilePath, trace: StageTrace?) throws {
+    let destinations = Destinations(pictures: inputs.map { FilePath($0) })
     var failures = 0
     for input in inputs {
       do {
-        let summary = try process(FilePath(input), configuration, directory, trace)
+        let summary = try process(FilePath(input), configuration, directory, destinations, trace)
         if !quiet { print(summary) }
       } catch {
         failures += 1
@@ -58,12 +60,14 @@ struct Process: AsyncParsableCommand {
   }
 
   private func process(
-    _ input: FilePath, _ configuration: ProcessingConfiguration, _ directory: FilePath, _ trace: StageTrace?
+    _ input: FilePath, _ configuration: ProcessingConfiguration, _ directory: FilePath, _ destinations: Destinations,
+    _ trace: StageTrace?
   ) throws -> String {
     let file = PictureFile(path: input)
     let plan = try file.plan(configuration)
     let name = "\(input.stem ?? "picture").\(plan.outputInfo.format == "jpeg" ? "jpg" : plan.outputInfo.format)"
     let destination = directory.appending(name)
+    try destinations.claim(destination, for: input)
     let began = ContinuousClock.now
     let tracing = TraceTarget(observer: trace?.observer(picture: input.string))
     let report = try FileSystem.replacing(destination) { try file.process(configuration, tracing: tracing, into: $0) }

@@ -197,3 +197,32 @@ def test_the_local_commands(tmp_path):
     run = subprocess.run(
         [os.environ["IMAGE_WORKER"], "inspect", FIXTURES / "orientation-6.jpg"], capture_output=True, text=True)
     assert run.returncode == 0 and "48x32" in run.stdout
+
+
+def test_process_replaces_no_picture_and_no_result(tmp_path):
+    import os
+    import subprocess
+    photo, png = fixture_bytes("photo-420.jpg"), fixture_bytes("photo.png")
+    for name, content in [("p.jpg", photo), ("below/p.jpg", photo), ("below/q.png", png), ("q.jpg", photo)]:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+
+    def process(*arguments):
+        run = subprocess.run(
+            [os.environ["IMAGE_WORKER"], "process", "--preset", "favicon", *arguments], capture_output=True, text=True,
+            cwd=tmp_path)
+        return run.returncode, run.stderr
+
+    code, errors = process("p.jpg", "--out", ".")
+    assert code == 1 and errors == "p.jpg: its result would replace it\n"
+    # Not by another way to it, and not that of a picture whose turn comes later.
+    code, errors = process("below/../p.jpg", "--out", "./below/..")
+    assert code == 1 and "would replace it" in errors
+    code, errors = process("below/p.jpg", "below/q.png", "p.jpg", "q.jpg", "--out", ".")
+    assert code == 1 and errors.splitlines()[:2] == [
+        "below/p.jpg: its result would replace p.jpg", "below/q.png: its result would replace q.jpg"]
+    assert (tmp_path / "p.jpg").read_bytes() == (tmp_path / "q.jpg").read_bytes() == photo
+    code, errors = process("q.jpg", "below/q.png", "p.jpg", "--out", "small")
+    assert code == 1 and errors == "below/q.png: small/q.jpg is the result of q.jpg already\n"
+    assert sorted(path.name for path in (tmp_path / "small").iterdir()) == ["p.jpg", "q.jpg"]
+    assert process("q.jpg", "--out", "small") == (0, "")  # a result of an earlier run is no picture of this one

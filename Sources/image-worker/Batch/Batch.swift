@@ -73,7 +73,8 @@ struct Batch: AsyncParsableCommand {
   ) async throws {
     let jobs = self.jobs ?? SystemInfo.coreCount
     let run = BatchRun(
-      configuration: configuration, directory: directory, jobs: jobs, skipsExisting: skipExisting,
+      configuration: configuration, directory: directory,
+      destinations: Destinations(pictures: pictures.map(\.path)), jobs: jobs, skipsExisting: skipExisting,
       memory: MemoryBudget(limit: memoryLimit << 20, maxWaiting: jobs), trace: trace)
     let (json, quiet) = (self.json, self.quiet)
     let counts = try await run.process(pictures) { line in

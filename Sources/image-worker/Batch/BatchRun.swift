@@ -14,13 +14,14 @@ final class BatchRun: Sendable {
   private let executor: PictureExecutor
   private let cancellation = Cancellation()
   private let stopped = Atomic(false)
-  private let destinations = Mutex<[FilePath: FilePath]>([:])
+  private let destinations: Destinations
 
   init(
-    configuration: ProcessingConfiguration, directory: FilePath, jobs: Int, skipsExisting: Bool, memory: MemoryBudget,
-    trace: StageTrace?
+    configuration: ProcessingConfiguration, directory: FilePath, destinations: Destinations, jobs: Int,
+    skipsExisting: Bool, memory: MemoryBudget, trace: StageTrace?
   ) {
     self.configuration = configuration
+    self.destinations = destinations
     self.directory = directory
     self.jobs = jobs
     self.skipsExisting = skipsExisting
@@ -92,8 +93,6 @@ final class BatchRun: Sendable {
   }
 
   /// Where the result goes; its folder is made.
-  ///
-  /// Two results of a batch never have the same place.
   private func destination(of picture: BatchPicture, _ plan: Plan) throws -> FilePath {
     var folder = directory
     for component in picture.folder.components {
@@ -102,20 +101,7 @@ final class BatchRun: Sendable {
     }
     let format = plan.outputInfo.format
     let destination = folder.appending("\(picture.name).\(format == "jpeg" ? "jpg" : format)")
-    let taken = destinations.withLock { destinations in
-      let taken = destinations[destination]
-      if taken == nil { destinations[destination] = picture.path }
-      return taken
-    }
-    if let taken { throw BatchError(description: "\(destination) is the result of \(taken) already") }
-    if FileSystem.canonical(destination) == FileSystem.canonical(picture.path) {
-      throw BatchError(description: "its result would replace it")
-    }
+    try destinations.claim(destination, for: picture.path)
     return destination
   }
-}
-
-/// A picture of a batch that is not begun.
-struct BatchError: Error, CustomStringConvertible {
-  var description: String
 }
