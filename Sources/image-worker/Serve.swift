@@ -15,7 +15,10 @@ struct Serve: AsyncParsableCommand {
     abstract: "Serve imageworker.v1.ImageWorkerService, health and reflection over gRPC.",
     discussion: """
       Every option can also be set in the environment (IMAGE_WORKER_PORT for --port) or in a YAML file (port: 50051; \
-      names in camel case). An option wins over the environment, which wins over the file.
+      names in camel case). An option wins over the environment, which wins over the file. Some settings have no option: \
+      limits of streams, queues and scans, and those of HTTP/2 (maxScans, maxWaitingPictures, maxOpenUploads, \
+      maxPicturesPerStream, maxConnectionCalls, windowKib, frameKib). Sources/WorkerService/Documentation.docc/Serving.md \
+      has their units and defaults.
 
       Traces, metrics and logs go to the collector that the OTEL_EXPORTER_OTLP_ENDPOINT variable and its companions \
       name; without it nowhere.

@@ -9,7 +9,8 @@ internal import WorkerService
 
 /// The settings of `serve`.
 ///
-/// A flag wins over the environment, which wins over the file, which wins over the default.
+/// A flag wins over the environment, which wins over the file, which wins over the default. Those without a flag stand in
+/// the table of WorkerService's article Serving.
 struct Settings {
   var host: String
   var port: Int
@@ -83,7 +84,8 @@ struct Settings {
   /// An address to listen on, loopback unless given.
   private static func address(_ config: ConfigReader, _ key: String) -> String {
     let name = config.string(forKey: ConfigKey([key]), default: "127.0.0.1")
-    return name == "localhost" ? "127.0.0.1" : name  // the transport binds addresses, not names
+    // Of a name only the first address is listened on, which for this one may be ::1, where fewer clients look.
+    return name == "localhost" ? "127.0.0.1" : name
   }
 
   /// One of a few words; `option` is what the error calls the setting.
