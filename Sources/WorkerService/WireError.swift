@@ -23,9 +23,13 @@ enum WireError {
   }
 
   /// Any error of a call as one that keeps its code and never becomes UNKNOWN.
+  ///
+  /// A defect is the cause of what it becomes, which the log is told of and the client is not.
   static func status(any error: any Error) -> any Error {
     if let error = error as? RPCError { return error }
-    return status(any: error, configurationPath: "configuration")
+    let status = status(any: error, configurationPath: "configuration")
+    guard status.code == .internalError else { return status }
+    return RPCError(code: status.code, message: status.message, metadata: status.rpcErrorMetadata, cause: error)
   }
 
   /// Any error of a rendition as it stands in the rendition's result.

@@ -59,6 +59,10 @@ package struct CallInterceptor: ServerInterceptor {
         "duration_ms": .stringConvertible(duration.milliseconds),
       ]
       if let error { metadata["error"] = "\((error as? RPCError)?.message ?? String(describing: error))" }
+      // An error that is one of gRPC's itself says no more than was said.
+      if let cause = (error as? RPCError)?.cause, !(cause is any RPCErrorConvertible) {
+        metadata["cause"] = "\(String(describing: cause))"
+      }
       logger.log(level: level, "call", metadata: metadata)
     }
   }
