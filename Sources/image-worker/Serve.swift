@@ -71,6 +71,8 @@ struct Serve: AsyncParsableCommand {
   var configurationFile: String?
 
   func run() async throws {
+    // Before an error that is thrown is printed.
+    defer { LogWriter.standardError.flush() }
     let environment = ProcessInfo.processInfo.environment
     let settings = try await Settings.read(flags: flags, file: configurationFile, environment: environment)
     let metrics = MetricRegistry()

@@ -170,6 +170,32 @@ def test_a_drain_that_takes_too_long_is_cut_short(large_photo):
     assert 0.5 < time.monotonic() - started < 10
 
 
+def test_a_log_that_nobody_reads_stops_no_call():
+    import os
+    import re
+    import subprocess
+    process = subprocess.Popen(
+        [os.environ["IMAGE_WORKER"], "serve", "--port", "0", "--log-level", "debug", "--log-format", "json"],
+        stderr=subprocess.PIPE)
+    line = process.stderr.readline()
+    while b'"serving"' not in line:
+        assert line
+        line = process.stderr.readline()
+    port = re.search(rb"127\.0\.0\.1:(\d+)", line)[1].decode()
+    channel = grpc.insecure_channel(f"127.0.0.1:{port}")
+    stub = health_pb2_grpc.HealthStub(channel)
+    calls = 1500  # a line of the log each, several times what a pipe holds
+    for _ in range(calls):
+        answer = stub.Check(health_pb2.HealthCheckRequest(), timeout=20)
+        assert answer.status == health_pb2.HealthCheckResponse.SERVING
+    channel.close()
+    process.terminate()
+    log = process.communicate(timeout=30)[1].decode()
+    assert process.returncode == 0 and len(log) > 200_000
+    assert log.count('"message":"call"') == calls and "dropped" not in log
+    assert "Service lifecycle ended" in log.splitlines()[-1]
+
+
 def test_bad_settings_are_named(tmp_path):
     import os
     import subprocess

@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import Logging
 import Synchronization
@@ -74,5 +75,78 @@ struct LoggingTests {
     #expect(records[0].attributes.first?.value.intValue == 3 && records[0].traceID.count == 16)
     #expect(records[0].spanID.count == 8 && records[0].flags == 1 && records[1].traceID.isEmpty)
     #expect(records.allSatisfy { $0.timeUnixNano > 1_600_000_000_000_000_000 })
+  }
+
+  @Test("waits for nobody who reads it, and tells of the lines that it dropped in their place", .timeLimit(.minutes(1)))
+  func stalled() async throws {
+    let pipe = Pipe()
+    let writer = LogWriter(file: pipe.fileHandleForWriting.fileDescriptor, capacity: 100_000)
+    let logger = Logger(label: "test") { label in
+      WorkerLogHandler(label: label, format: .json, write: { writer.write($0, format: .json) })
+    }
+    let count = 5000
+    for number in 0..<count { logger.info("numbered", metadata: ["number": .stringConvertible(number)]) }
+    writer.flush(patience: .zero)
+    let reader = PipeReader(pipe)
+    writer.flush()
+    logger.info("numbered", metadata: ["number": .stringConvertible(count)])
+    writer.flush()
+    try pipe.fileHandleForWriting.close()
+    var next = 0
+    var dropped = 0
+    for line in await reader.all.split(separator: UInt8(ascii: "\n")) {
+      let object = try #require(try JSONSerialization.jsonObject(with: line) as? [String: Any])
+      if let number = object["number"] as? Int {
+        #expect(number == next)
+        next = number + 1
+      } else {
+        let more = try #require(object["dropped"] as? Int)
+        #expect(more > 0 && object["level"] as? String == "warning")
+        next += more
+        dropped += more
+      }
+    }
+    #expect(next == count + 1 && dropped > 1000 && dropped < count)
+  }
+
+  @Test("loses nothing that is flushed, and keeps the order of each thread's lines", .timeLimit(.minutes(1)))
+  func flushed() async throws {
+    let pipe = Pipe()
+    let writer = LogWriter(file: pipe.fileHandleForWriting.fileDescriptor)
+    let reader = PipeReader(pipe)
+    await withDiscardingTaskGroup { group in
+      for name in ["a", "b", "c"] {
+        group.addTask { for number in 0..<3000 { writer.write("\(name) \(number)\n", format: .text) } }
+      }
+    }
+    writer.flush()
+    try pipe.fileHandleForWriting.close()
+    let lines = String(decoding: await reader.all, as: UTF8.self).split(separator: "\n")
+    for name in ["a", "b", "c"] {
+      #expect(lines.filter { $0.hasPrefix(name) } == (0..<3000).map { "\(name) \($0)" })
+    }
+  }
+}
+
+/// Reads a pipe to its end, on a thread of its own.
+private final class PipeReader: Sendable {
+  private let queue = DispatchQueue(label: "reader")
+  private let bytes = Mutex(Data())
+
+  init(_ pipe: Pipe) {
+    let file = pipe.fileHandleForReading
+    queue.async { [self] in
+      let all = file.readDataToEndOfFile()
+      bytes.withLock { $0 = all }
+    }
+  }
+
+  /// Waits for the end.
+  var all: Data {
+    get async {
+      await withCheckedContinuation { continuation in
+        queue.async { [self] in continuation.resume(returning: bytes.withLock { $0 }) }
+      }
+    }
   }
 }

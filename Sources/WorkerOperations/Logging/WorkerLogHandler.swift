@@ -26,14 +26,14 @@ package struct WorkerLogHandler: LogHandler {
   ///   - label: the logger's.
   ///   - format: how lines look.
   ///   - export: takes each line for a collector.
-  ///   - write: takes each line, its end included; standard error unless given.
+  ///   - write: takes each line, its end included; `LogWriter.standardError` unless given.
   package init(
     label: String, format: LogFormat, export: LogExport? = nil, write: (@Sendable (String) -> Void)? = nil
   ) {
     self.label = label
     self.format = format
     self.export = export
-    self.write = write ?? Self.writeToStandardError
+    self.write = write ?? { LogWriter.standardError.write($0, format: format) }
   }
 
   /// What suits standard error: text at a terminal, else JSON.
@@ -54,27 +54,9 @@ package struct WorkerLogHandler: LogHandler {
     write(format.format(line))
     export?.take(line)
   }
-
-  /// One call for a line, so that lines of several threads do not mix.
-  ///
-  /// What the system does not take at once is written by further calls.
-  private static func writeToStandardError(_ line: String) {
-    var line = line
-    line.withUTF8 { bytes in
-      var rest = UnsafeRawBufferPointer(bytes)
-      while !rest.isEmpty {
-        let count = systemWrite(STDERR_FILENO, rest.baseAddress, rest.count)
-        // A log that nobody takes is no reason to stop.
-        guard count > 0 || errno == EINTR else { return }
-        rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(max(0, count)))
-      }
-    }
-  }
 }
 
 /// Takes lines of the log for a collector; made by `Telemetry`.
 package struct LogExport: Sendable {
   let take: @Sendable (LogLine) -> Void
 }
-
-private func systemWrite(_ file: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int { write(file, bytes, count) }
