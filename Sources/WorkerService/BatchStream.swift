@@ -50,7 +50,12 @@ struct BatchStream: Sendable {
   /// Returns false when cancelled.
   private func drainedWhileIdle() async -> Bool {
     let handler = environment.drain.addHandler { items.noteChange() }
-    defer { environment.drain.removeHandler(handler) }
+    // When the drain's time is over, the work is cancelled, and so are uploads of which nothing comes.
+    let stop = cancellation.addHandler { items.abandonUploads() }
+    defer {
+      environment.drain.removeHandler(handler)
+      cancellation.removeHandler(stop)
+    }
     for await _ in items.itemEnds where environment.drain.isDraining && items.isEmpty { return true }
     return false
   }
@@ -152,6 +157,7 @@ struct BatchStream: Sendable {
       try await processor.run(upload: { upload.hasEnded }) {
         if let bytes = await chunks.next() { return (bytes, isLast: false) }
         hold.release()
+        try cancellation.check()
         try item.cancellation.check()
         guard upload.hasEnded else {
           throw PipelineError(.truncatedImage, "the stream ended before the item's end", field: "image")
@@ -184,7 +190,7 @@ struct BatchStream: Sendable {
     do {
       try await ServiceContext.$current.withValue(span.context) { try await run(processor) }
     } catch {
-      let error = item.reason(error)
+      let error = environment.drain.reason(item.reason(error))
       span.record(error)
       if items.claimEnd(item.id) { try await emit(error, for: item.id) }
     }
