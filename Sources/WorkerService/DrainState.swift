@@ -35,7 +35,9 @@ package final class DrainState: Sendable {
     for handler in handlers { handler() }
   }
 
-  /// Cancels whatever still works: the drain's time is over. Its callers are told that the worker drains.
+  /// Cancels whatever still works: the drain's time is over.
+  ///
+  /// Its callers are told that the worker drains.
   package func cancelWork() {
     let work = state.withLock { state in
       state.isOver = true
