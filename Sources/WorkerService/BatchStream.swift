@@ -22,6 +22,8 @@ struct BatchStream: Sendable {
   private let items = BatchItems()
 
   private static let longestItemID = 256
+  /// Larger chunks, which an upload holds while it waits for its turn, count as held.
+  private static let uncountedChunkByteCount = 1 << 20
 
   init(environment: WorkerEnvironment, responses: RPCWriter<Response>, cancellation: Cancellation) {
     self.environment = environment
@@ -50,7 +52,12 @@ struct BatchStream: Sendable {
   /// Returns false when cancelled.
   private func drainedWhileIdle() async -> Bool {
     let handler = environment.drain.addHandler { items.noteChange() }
-    defer { environment.drain.removeHandler(handler) }
+    // When the drain's time is over, the work is cancelled, and so are uploads of which nothing comes.
+    let stop = cancellation.addHandler { items.abandonUploads() }
+    defer {
+      environment.drain.removeHandler(handler)
+      cancellation.removeHandler(stop)
+    }
     for await _ in items.itemEnds where environment.drain.isDraining && items.isEmpty { return true }
     return false
   }
@@ -78,7 +85,9 @@ struct BatchStream: Sendable {
     let id = request.itemID
     guard !id.isEmpty, id.utf8.count <= Self.longestItemID else {
       let message = "item_id has \(id.utf8.count) bytes; it must have between 1 and \(Self.longestItemID)"
-      try await emit(PipelineError(.invalidField, message, field: "item_id"), for: String(id.prefix(64)))
+      // Marked as cut, so that it is not another item's.
+      let name = id.isEmpty ? "" : String(decoding: id.utf8.prefix(64), as: UTF8.self) + "…"
+      try await emit(PipelineError(.invalidField, message, field: "item_id"), for: name)
       return nil
     }
     switch (request.part, items.standing(of: id)) {
@@ -145,13 +154,18 @@ struct BatchStream: Sendable {
     defer { items.end(item.id) }
     let hold = UploadAdmission(admission)
     defer { hold.release() }
+    var chunkHold = Hold(budget: environment.memory)
     var chunks = upload.chunks.makeAsyncIterator()
     try await process(item, renditions) { (workingSet) throws(PipelineError) in
       try await hold.admit(workingSet, isComplete: upload.hasEnded, cancellation: item.cancellation)
     } run: { processor in
       try await processor.run(upload: { upload.hasEnded }) {
-        if let bytes = await chunks.next() { return (bytes, isLast: false) }
+        if let bytes = await chunks.next() {
+          if bytes.count > Self.uncountedChunkByteCount { try chunkHold.grow(to: bytes.count) }
+          return (bytes, isLast: false)
+        }
         hold.release()
+        try cancellation.check()
         try item.cancellation.check()
         guard upload.hasEnded else {
           throw PipelineError(.truncatedImage, "the stream ended before the item's end", field: "image")
@@ -184,7 +198,7 @@ struct BatchStream: Sendable {
     do {
       try await ServiceContext.$current.withValue(span.context) { try await run(processor) }
     } catch {
-      let error = item.reason(error)
+      let error = environment.drain.reason(item.reason(error))
       span.record(error)
       if items.claimEnd(item.id) { try await emit(error, for: item.id) }
     }

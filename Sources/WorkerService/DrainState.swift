@@ -36,6 +36,8 @@ package final class DrainState: Sendable {
   }
 
   /// Cancels whatever still works: the drain's time is over.
+  ///
+  /// Its callers are told that the worker drains.
   package func cancelWork() {
     let work = state.withLock { state in
       state.isOver = true
@@ -45,7 +47,7 @@ package final class DrainState: Sendable {
   }
 
   /// Runs one call's work, counted among what a drain waits for.
-  /// - Throws: `overloaded` with reason draining when the drain has begun, and what the work throws.
+  /// - Throws: `WireError.draining` when the drain has begun, and what the work throws.
   func withWork<Result>(
     _ body: (Cancellation) async throws -> Result
   ) async throws -> Result {
@@ -58,6 +60,12 @@ package final class DrainState: Sendable {
     }
     defer { state.withLock { _ = $0.work.removeValue(forKey: id) } }
     return try await body(cancellation)
+  }
+
+  /// What a caller is told of an error: that the worker drains, where work was cancelled for that.
+  func reason(_ error: any Error) -> any Error {
+    let isCancelled = (error as? PipelineError)?.code == .cancelled
+    return isCancelled && state.withLock { $0.isOver } ? WireError.draining : error
   }
 
   /// Calls `handler` when the drain begins, at once if it has; until `removeHandler`.

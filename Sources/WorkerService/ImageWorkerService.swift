@@ -85,7 +85,7 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
       }
     } catch {
       if onePicture { environment.metrics.failed(error, isCancelled: isCancelled.withLock { $0 }) }
-      throw WireError.status(any: error)
+      throw WireError.status(any: environment.drain.reason(error))
     }
   }
 }

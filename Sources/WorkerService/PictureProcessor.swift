@@ -69,6 +69,7 @@ struct PictureProcessor: Sendable {
         let window = rest.prefix(Self.windowByteCount)
         let isLastWindow = isLast && window.count == rest.count
         isPlanned = false
+        try cancellation.check()
         let following = isLast ? rest.count - window.count : nil
         let outcome = try picture.push(
           window, isLast: isLastWindow, followingByteCount: following, makeRoom: { giveWay(&preview, after: $0) })

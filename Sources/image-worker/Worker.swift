@@ -48,7 +48,7 @@ struct Worker: Service {
         logger.notice("serving", metadata: ["address": "\(address)", "threads": "\(settings.threadCount)"])
       }
       group.addTask { await cancelWorkWhenDrainTakesTooLong() }
-      // The last of the three only ends by being cancelled, and the second long before.
+      // The second ends when the first has begun; the third is cancelled when the first ends, or cuts it short.
       try await group.next()
       try await group.next()
       group.cancelAll()
@@ -71,6 +71,8 @@ struct Worker: Service {
     } catch { return }
     logger.warning("drain timed out; cancelling work", metadata: ["calls": "\(environment.drain.workCount)"])
     environment.drain.cancelWork()
+    // Callers are told within a strip, if they listen.
+    try? await Task.sleep(for: .seconds(2))
   }
 
   /// Begins to tell what the worker holds and waits for.

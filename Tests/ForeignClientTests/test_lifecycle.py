@@ -168,6 +168,13 @@ def test_a_drain_that_takes_too_long_is_cut_short(large_photo):
     worker.process.terminate()
     assert worker.process.wait(timeout=15) == 0
     assert 0.5 < time.monotonic() - started < 10
+    rest = []
+    with pytest.raises(grpc.RpcError) as caught:
+        for response in responses:
+            rest.append(response)
+    assert caught.value.code() == grpc.StatusCode.UNAVAILABLE
+    assert [r.WhichOneof("part") for r in rest if r.WhichOneof("part") != "chunk"] == ["error"]
+    assert rest[-1].item_id == "a" and rest[-1].error.code == grpc.StatusCode.UNAVAILABLE.value[0]
 
 
 def test_a_log_that_nobody_reads_stops_no_call():

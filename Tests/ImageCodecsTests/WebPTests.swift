@@ -28,6 +28,30 @@ struct WebPTests {
     }
   }
 
+  @Test("with any number of chunks before the picture costs no more for coming in pieces")
+  func manyChunks() throws {
+    let picture = try encodedPicture(
+      noiseSamples(32 * 32 * 3), width: 32, height: 32, pixelFormat: .rgb8, as: .webp)
+    let header: [UInt8] = Array("VP8X".utf8) + [10, 0, 0, 0] + [0, 0, 0, 0, 31, 0, 0, 31, 0, 0]
+    let chunks = repeatElement(Array("none".utf8) + [0, 0, 0, 0], count: 200_000).joined()
+    let body = Array("WEBP".utf8) + header + chunks + picture.dropFirst(12)
+    let file = Array("RIFF".utf8) + withUnsafeBytes(of: UInt32(body.count).littleEndian) { Array($0) } + body
+    // Each of 25,000 windows would go through up to 200,000 chunks.
+    let pixels = try Pixels.decode(file, windowByteCount: 64)
+    #expect(try pixels == Pixels.decode(picture))
+  }
+
+  @Test("is a picture from its smallest size on")
+  func smallest() throws {
+    // 1x1, lossless: no transforms, no colour cache, five codes of one symbol, 0.
+    let file: [UInt8] =
+      Array("RIFF".utf8) + [20, 0, 0, 0] + Array("WEBPVP8L".utf8) + [8, 0, 0, 0, 0x2F, 0, 0, 0, 0, 0x88, 0x88, 0x08]
+    for windowByteCount in [1, .max] {
+      let pixels = try Pixels.decode(file, windowByteCount: windowByteCount)
+      #expect(pixels.layout[0].width == 1 && pixels.layout[0].height == 1)
+    }
+  }
+
   /// Gray, in rectangles of 16 by 8 that are seldom like others near them; or in high bands, of which a few bytes hold more
   /// rows than are given at a time.
   private static func pixel(_ x: Int, _ y: Int, _ bandHeight: Int) -> [UInt8] {

@@ -99,8 +99,23 @@ struct BatchProcessTests {
       let long = String(repeating: "x", count: 257)
       let items = try await client.batch([.start(""), .start(long), .start(String(repeating: "y", count: 256))])
       #expect(items[""]?.errors.count == 1)
-      #expect(items[String(long.prefix(64))]?.errors.count == 1)
+      #expect(items[String(long.prefix(64)) + "…"]?.errors.count == 1)
       #expect(items[String(repeating: "y", count: 256)]?.errors.count == 1)  // never ended, but accepted
+    }
+  }
+
+  @Test("large chunks that wait count as held, and one for which there is no room ends its item alone")
+  func largeChunks() async throws {
+    try await withWorker(memoryLimit: 8 << 20) { client, environment in
+      let chunk = Array("P6 4000 4000 255\n".utf8) + [UInt8](repeating: 128, count: 3 << 20)
+      let whole = Fixture.bytes("photo-420.jpg")
+      let items = try await client.batch([
+        .start("a"), .chunk("a", chunk[...]), .start("b"), .chunk("b", chunk[...]), .start("c", image: whole),
+      ])
+      let codes = ["a", "b"].compactMap { items[$0]?.errors.first?.code }
+      #expect(Set(codes) == [8, 3])  // RESOURCE_EXHAUSTED, and INVALID_ARGUMENT as its end never came
+      #expect(items["c"]?.report != nil)
+      #expect(environment.memory.held == 0)
     }
   }
 

@@ -50,7 +50,8 @@
 // for each of its blocks, and 8 bytes that say which of its coefficients are not zero, without which refinement scans
 // can't be read. An EXIF segment is held while it is read (at most 64 KiB). All of it is charged to the budget. Planes,
 // coefficients and the scans' bytes go to a file from CCODECS_SPILL_BYTES on, where the limits name a directory for it
-// (spill.h, held.h), the bytes also from what all coefficients would take on. What there is no room for gives
+// (spill.h, held.h), the bytes also from what all coefficients would take on. Of a scan no more is held than its units can
+// take; scans that together have twice what the coefficients would take, and a MiB, give CCODECS_LIMIT. What there is no room for gives
 // CCODECS_NO_MEMORY: planes and coefficients from start, scans from read_rows.
 //
 // What estimate says is exact but for alignment where the end of the file was in the window that completed the header.

@@ -160,9 +160,33 @@ static size_t coded_bytes(const ccodecs_input *window) {
   return window->count;
 }
 
-/// Holds bytes, unless the scan is skipped. False without room.
-static bool hold(jpeg_decoder *d, const uint8_t *bytes, size_t count) {
-  return d->scan.is_skipped || ccodecs_held_append(&d->held, bytes, count, &d->base.limits, d->base.budget);
+/// More than the units of a scan can take: 31 bits for each coefficient, every byte stuffed, and a restart for each unit.
+static uint64_t most_bytes(const jpeg_scan *scan) {
+  const uint64_t units = (uint64_t)scan->mcus_across * scan->mcus_down;
+  const uint64_t coefficients = units * scan->block_count * (scan->spectral_end - scan->spectral_start + 1);
+  return 8 * coefficients + 4 * units + 64;
+}
+
+/// Holds bytes, unless the scan is skipped. Those that none of its units can be waiting for are passed over, and all scans
+/// together may have twice what the coefficients would take: a file without an end must not fill the disk.
+static ccodecs_status hold(jpeg_decoder *d, const uint8_t *bytes, size_t count) {
+  if (d->scan.is_skipped) {
+    return CCODECS_OK;
+  }
+  const uint64_t held = d->held.count - d->last_held_scan->place;
+  const uint64_t most = most_bytes(&d->scan);
+  const uint64_t left = held < most ? most - held : 0;
+  if (count > left) {
+    d->base.header.warnings |= CCODECS_WARNING_DAMAGED;
+    count = (size_t)left;
+  }
+  const uint64_t limit = 2 * coefficient_bytes(d) + (1 << 20);
+  if (d->held.count + count > limit) {
+    return ccodecs_decoder_fail(
+        &d->base, CCODECS_LIMIT, "the picture's scans have more than %llu bytes, twice what its coefficients would take",
+        (unsigned long long)limit);
+  }
+  return ccodecs_held_append(&d->held, bytes, count, &d->base.limits, d->base.budget) ? CCODECS_OK : no_room(d);
 }
 
 /// Ends the scan that is held, whose last bytes are the marker; 0 at the end of the input.
@@ -178,8 +202,9 @@ ccodecs_status ccodecs_jpeg_rows_hold(jpeg_decoder *d, ccodecs_input *window) {
   while (window->count > 0) {
     if (!d->in.has_ff) {
       const size_t count = coded_bytes(window);
-      if (!hold(d, window->bytes, count)) {
-        return no_room(d);
+      const ccodecs_status status = hold(d, window->bytes, count);
+      if (status != CCODECS_OK) {
+        return status;
       }
       ccodecs_input_advance(window, count);
       d->in.has_ff = window->count > 0;
@@ -192,8 +217,9 @@ ccodecs_status ccodecs_jpeg_rows_hold(jpeg_decoder *d, ccodecs_input *window) {
       continue;
     }
     d->in.has_ff = false;
-    if (!hold(d, (const uint8_t[]){0xFF, code}, 2)) {
-      return no_room(d);
+    const ccodecs_status status = hold(d, (const uint8_t[]){0xFF, code}, 2);
+    if (status != CCODECS_OK) {
+      return status;
     }
     if (code != 0 && !is_restart(code)) {
       return end_scan(d, code);

@@ -6,6 +6,8 @@
 
 #include <sys/mman.h>
 
+static const int map_flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+
 static size_t round_up(size_t count, size_t unit) {
   return (count + unit - 1) / unit * unit;
 }
@@ -20,10 +22,9 @@ size_t ccodecs_row_space_slack(size_t byte_count) {
 }
 
 bool ccodecs_row_space_create(ccodecs_row_space *space, size_t byte_count) {
-  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   const size_t step = step_bytes(byte_count);
   byte_count = round_up(byte_count, step);
-  void *base = mmap(NULL, byte_count, PROT_READ | PROT_WRITE, flags, -1, 0);
+  void *base = mmap(NULL, byte_count, PROT_READ | PROT_WRITE, map_flags, -1, 0);
   *space = (ccodecs_row_space){.base = base == MAP_FAILED ? NULL : base, .byte_count = byte_count, .step = step};
   return space->base != NULL;
 }
@@ -39,6 +40,10 @@ static bool move_ahead(ccodecs_row_space *space, size_t written) {
   // The step's own place stays mapped, without memory: what is not mapped might be taken by others.
   const int flags = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
   if (mremap(space->base + space->passed, space->step, space->step, flags, space->base + ahead) == MAP_FAILED) {
+    // The place may have been cleared for it by then. Without one there either, writing to it ends the process, which is
+    // better than writing to what others put there.
+    mmap(space->base + ahead, space->step, PROT_READ | PROT_WRITE, map_flags | MAP_FIXED, -1, 0);
+    space->ahead = space->byte_count; // no further attempt
     return false;
   }
   space->ahead = ahead + space->step;

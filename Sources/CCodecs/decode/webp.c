@@ -46,6 +46,7 @@ typedef struct webp_decoder {
   bool is_animated;
   uint32_t flags;       ///< Of the VP8X chunk.
   uint64_t file_bytes;  ///< What the RIFF header claims.
+  size_t picture_at;    ///< Where the picture's chunk is looked for, or is.
   uint32_t channels;
   size_t row_bytes;
   WebPDecoderConfig config;
@@ -93,10 +94,12 @@ static bool read_profile(webp_decoder *d) {
 
 /// Whether the beginning of the file is here: the RIFF header, and the first chunk with its flags.
 static bool has_beginning(webp_decoder *d) {
-  if (d->file.count < riff_header_bytes + chunk_header_bytes + 10) {
+  const size_t first_bytes = riff_header_bytes + chunk_header_bytes;
+  const uint8_t *bytes = ccodecs_bytes_start(&d->file);
+  if (d->file.count < first_bytes ||
+      (memcmp(bytes + riff_header_bytes, "VP8X", 4) == 0 && d->file.count < first_bytes + 10)) {
     return false;
   }
-  const uint8_t *bytes = ccodecs_bytes_start(&d->file);
   d->file_bytes = (uint64_t)ccodecs_le32(bytes + 4) + 8;
   d->is_extended = memcmp(bytes + riff_header_bytes, "VP8X", 4) == 0;
   d->flags = d->is_extended ? bytes[riff_header_bytes + chunk_header_bytes] : 0;
@@ -153,17 +156,28 @@ static ccodecs_status append(webp_decoder *d, ccodecs_input *input, size_t count
   return CCODECS_OK;
 }
 
+/// What libwebp makes of the header, once all is here that it takes. It goes through all chunks before the picture each time
+/// that it is asked: so only where there are none, or when they are all here.
+static VP8StatusCode get_features(webp_decoder *d, bool is_end, WebPBitstreamFeatures *features) {
+  if (!has_beginning(d)) {
+    return VP8_STATUS_NOT_ENOUGH_DATA;
+  }
+  const uint8_t *bytes = ccodecs_bytes_start(&d->file);
+  const bool is_held = d->base.header.holds_input;
+  const bool has_picture = find_picture(bytes, d->file.count, &d->picture_at);
+  const bool is_there = is_held ? d->file.count >= d->file_bytes : has_picture || is_end;
+  if (!is_there && (is_held || d->is_extended)) {
+    return VP8_STATUS_NOT_ENOUGH_DATA;
+  }
+  const VP8StatusCode found = WebPGetFeatures(bytes, d->file.count, features);
+  return found == VP8_STATUS_OK && !is_there ? VP8_STATUS_NOT_ENOUGH_DATA : found;
+}
+
 static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   webp_decoder *d = (webp_decoder *)base;
   while (true) {
     WebPBitstreamFeatures features;
-    VP8StatusCode found = VP8_STATUS_NOT_ENOUGH_DATA;
-    if (has_beginning(d) && (!base->header.holds_input || d->file.count >= d->file_bytes)) {
-      found = WebPGetFeatures(ccodecs_bytes_start(&d->file), d->file.count, &features);
-    }
-    if (found == VP8_STATUS_OK && !base->header.holds_input && !has_picture(ccodecs_bytes_start(&d->file), d->file.count) && !(input->count == 0 && input->is_last)) {
-      found = VP8_STATUS_NOT_ENOUGH_DATA;
-    }
+    const VP8StatusCode found = get_features(d, input->count == 0 && input->is_last, &features);
     if (found == VP8_STATUS_OK) {
       return describe(d, &features);
     }
@@ -437,7 +451,10 @@ static ccodecs_status gather(webp_decoder *d, ccodecs_input *input) {
 static ccodecs_status feed(webp_decoder *d, ccodecs_input *input) {
   const size_t slice = slice_bytes(d);
   if (d->file.count > 0) {
-    const size_t count = d->file.count < slice ? d->file.count : slice;
+    // All before the picture at once, as libwebp goes through it again for each slice.
+    const size_t first = d->picture_at + slice;
+    d->picture_at = 0;
+    const size_t count = d->file.count < first ? d->file.count : first;
     const ccodecs_status status = decode(d, ccodecs_bytes_start(&d->file), count);
     ccodecs_bytes_take(&d->file, count);
     if (d->file.count == 0) {
@@ -561,5 +578,6 @@ ccodecs_decoder *ccodecs_webp_decoder_create(const ccodecs_limits *limits, ccode
   if (d == NULL) {
     return NULL;
   }
+  d->picture_at = riff_header_bytes;
   return &d->base;
 }

@@ -41,17 +41,16 @@ static inline uint32_t count_frames(const uint8_t *bytes, size_t count) {
 }
 
 /// Whether the picture's first bytes are here. From a VP8X chunk alone libwebp tells a size, but not whether it is the
-/// picture's, nor how that is compressed.
-static inline bool has_picture(const uint8_t *bytes, size_t count) {
-  size_t at = riff_header_bytes;
-  while (at <= count && count - at >= chunk_header_bytes) {
-    const uint8_t *chunk = bytes + at;
+/// picture's, nor how that is compressed. `*at` is where to look on: at first behind the RIFF header, later at a chunk
+/// that is not here, or at the picture's.
+static inline bool find_picture(const uint8_t *bytes, size_t count, size_t *at) {
+  while (*at <= count && count - *at >= chunk_header_bytes) {
+    const uint8_t *chunk = bytes + *at;
     const uint32_t size = ccodecs_le32(chunk + 4);
-    at += chunk_header_bytes;
     if (memcmp(chunk, "VP8 ", 4) == 0 || memcmp(chunk, "VP8L", 4) == 0) {
-      return count - at >= (size < picture_bytes ? size : picture_bytes);
+      return count - *at - chunk_header_bytes >= (size < picture_bytes ? size : picture_bytes);
     }
-    at += (size_t)size + (size & 1);
+    *at += chunk_header_bytes + (size_t)size + (size & 1);
   }
   return false;
 }
