@@ -50,20 +50,28 @@ package final class LogWriter: Sendable {
     }
   }
 
-  /// Microseconds after which the thread looks once more before it goes: to wake it costs who logs a system call.
-  private static let linger: UInt32 = 2000
+  /// Microseconds after which the thread looks once more before it sleeps: to wake it costs who logs as much as to write.
+  private static let linger: UInt32 = 10_000
 
   private let file: Int32
   private let capacity: Int
   private let state = Mutex(State())
-  private let thread = DispatchQueue(label: "log")
+  private let wake = DispatchSemaphore(value: 0)
 
+  /// Starts the thread, which stays as long as the process.
+  ///
   /// - Parameters:
   ///   - file: a descriptor, which stays the caller's.
   ///   - capacity: bytes of lines that may wait.
   package init(file: Int32, capacity: Int = 1 << 20) {
     self.file = file
     self.capacity = capacity
+    DispatchQueue(label: "log").async { [self] in
+      while true {
+        wake.wait()
+        writeAll()
+      }
+    }
   }
 
   /// Takes a line, its end included, and does not wait.
@@ -82,7 +90,7 @@ package final class LogWriter: Sendable {
       defer { state.isBusy = true }
       return !state.isBusy
     }
-    if isIdle { thread.async { self.writeAll() } }
+    if isIdle { wake.signal() }
   }
 
   /// Waits until all that was logged is written, or until none of it has been for as long as `patience`.
