@@ -10,6 +10,7 @@ typedef union block_header {
 
 bool ccodecs_budget_charge(ccodecs_budget *budget, size_t byte_count) {
   if (budget->used > budget->limit || byte_count > budget->limit - budget->used) {
+    budget->was_refused = true;
     return false;
   }
   budget->used += byte_count;

@@ -11,8 +11,10 @@ package struct CodecError: Error, Sendable, Equatable, CustomStringConvertible {
     case unsupported
     /// A limit was exceeded; the message names limit and value.
     case limitExceeded
-    /// The picture's memory budget, or the system's memory, is exhausted.
+    /// The picture's memory budget is exhausted.
     case outOfMemory
+    /// The machine's memory, or its disk, is exhausted, or fails.
+    case outOfResources
     /// Calls out of order: a defect of this program.
     case misuse
   }
@@ -31,9 +33,23 @@ package struct CodecError: Error, Sendable, Equatable, CustomStringConvertible {
 
 extension CodecError {
   /// `nil` for a status that is not an error.
-  init?(status: ccodecs_status, message: String) {
+  /// - `budget`: the picture's; `nil` where nothing is allocated.
+  init?(status: ccodecs_status, message: String, budget: PictureBudget?) {
     guard let code = Code(status: status) else { return nil }
-    self.init(code: code, message: message.isEmpty ? "\(code)" : message)
+    self.init(code: code, message: message.isEmpty ? "\(code)" : message, budget: budget)
+  }
+
+  private init(code: Code, message: String, budget: PictureBudget?) {
+    let isResources = code == .outOfMemory && budget?.wasRefused == false
+    self.init(code: isResources ? .outOfResources : code, message: message)
+  }
+
+  /// There was no room for a block of `byteCount` bytes.
+  init(noRoomFor byteCount: Int, in budget: PictureBudget) {
+    self.init(
+      code: .outOfMemory,
+      message: "\(byteCount) bytes do not fit beside \(budget.used) in the picture's budget of \(budget.limit) bytes",
+      budget: budget)
   }
 }
 

@@ -34,7 +34,9 @@ package struct Decoder: ~Copyable {
     var handle: OpaquePointer?
     var cLimits = limits.handle
     let status = ccodecs_decoder_create(format.handle, &cLimits, budget.account, &handle)
-    if let error = CodecError(status: status, message: "no decoder for \(format.rawValue)") { throw error }
+    if let error = CodecError(status: status, message: "no decoder for \(format.rawValue)", budget: budget) {
+      throw error
+    }
     self.handle = handle!
     self.format = format
     self.budget = budget
@@ -143,7 +145,10 @@ package struct Decoder: ~Copyable {
   borrowing func withHandle<Result>(_ body: (OpaquePointer) -> Result) -> Result { body(handle) }
 
   private func check(_ status: ccodecs_status) throws(CodecError) {
-    if let error = CodecError(status: status, message: String(cString: ccodecs_decoder_message(handle))) { throw error }
+    if let error = CodecError(status: status, message: String(cString: ccodecs_decoder_message(handle)), budget: budget)
+    {
+      throw error
+    }
   }
 
   private func withInput(

@@ -14,7 +14,8 @@ package struct Encoder: ~Copyable {
     let status = try options.withHandle { ccodecs_encoder_create(&$0, budget.account, &handle) }
     if let error = CodecError(
       status: status,
-      message: "\(options.format.rawValue) can't hold \(options.width)x\(options.height) \(options.pixelFormat)")
+      message: "\(options.format.rawValue) can't hold \(options.width)x\(options.height) \(options.pixelFormat)",
+      budget: budget)
     {
       throw error
     }
@@ -50,6 +51,9 @@ package struct Encoder: ~Copyable {
   }
 
   private func check(_ status: ccodecs_status) throws(CodecError) {
-    if let error = CodecError(status: status, message: String(cString: ccodecs_encoder_message(handle))) { throw error }
+    if let error = CodecError(status: status, message: String(cString: ccodecs_encoder_message(handle)), budget: budget)
+    {
+      throw error
+    }
   }
 }

@@ -10,12 +10,10 @@ package final class PixelBuffer {
   private let budget: PictureBudget
 
   /// Charges and allocates `byteCount` bytes, not zeroed.
-  /// - Throws: `CodecError` with code `outOfMemory` when the budget or the system has no room.
+  /// - Throws: `CodecError` with code `outOfMemory` when the budget has no room, `outOfResources` when the system has none.
   package init(byteCount: Int, budget: PictureBudget) throws(CodecError) {
     guard let base = ccodecs_allocate(budget.account, byteCount) else {
-      throw CodecError(
-        code: .outOfMemory,
-        message: "\(byteCount) bytes do not fit beside \(budget.used) in the picture's budget of \(budget.limit) bytes")
+      throw CodecError(noRoomFor: byteCount, in: budget)
     }
     self.base = base
     self.byteCount = byteCount

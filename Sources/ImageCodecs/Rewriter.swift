@@ -38,7 +38,9 @@ package struct Rewriter: ~Copyable {
     var handle: OpaquePointer?
     var cLimits = limits.handle
     let status = ccodecs_rewriter_create(format.handle, &cLimits, budget.account, &handle)
-    if let error = CodecError(status: status, message: "no rewriter for \(format.rawValue)") { throw error }
+    if let error = CodecError(status: status, message: "no rewriter for \(format.rawValue)", budget: budget) {
+      throw error
+    }
     self.handle = handle!
     self.budget = budget
   }
@@ -111,7 +113,9 @@ package struct Rewriter: ~Copyable {
   package var warnings: [ImageHeader.Warning] { ImageHeader.Warning.all(ccodecs_rewriter_warnings(handle)) }
 
   private func check(_ status: ccodecs_status) throws(CodecError) {
-    if let error = CodecError(status: status, message: String(cString: ccodecs_rewriter_message(handle))) {
+    if let error = CodecError(
+      status: status, message: String(cString: ccodecs_rewriter_message(handle)), budget: budget)
+    {
       throw error
     }
   }

@@ -75,6 +75,8 @@ extension PipelineError {
     case .unsupported: self.init(.unsupportedImage, "the picture can't be decoded here: \(error.message)")
     case .limitExceeded: self.init(.limitExceeded, "the picture exceeds a limit: \(error.message)")
     case .outOfMemory: self.init(.limitExceeded, "the picture exceeds its memory budget: \(error.message)")
+    case .outOfResources:
+      self.init(.overloaded, "the machine has no room for the picture: \(error.message); try again later")
     case .misuse: self.init(.internalDefect, "a codec was used wrongly: \(error.message)")
     }
   }

@@ -1,3 +1,8 @@
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
 import ImageCodecs
 import TestSupport
 import Testing
@@ -89,6 +94,19 @@ struct ProgressiveTests {
     #expect(error?.code == .outOfMemory)
     #expect(error?.message.contains("has to be held") == true)
     #expect(budget.used == 0)
+  }
+
+  @Test("do not blame the picture where the disk fails")
+  func failingDisk() throws {
+    let path = "/var/tmp/image-worker-test-\(UInt64.random(in: 0...UInt64.max))"
+    try #require(mkdir(path, 0o700) == 0)
+    let spill = try #require(SpillDirectory(path: path))
+    try #require(rmdir(path) == 0)
+    let limits = CodecLimits(maxPixels: 0, maxHeldPixels: 0, maxScans: 100, spill: spill)
+    let error = #expect(throws: CodecError.self) {
+      _ = try Pixels.decode(Self.padded(1 << 20), windowByteCount: 4096, limits: limits)
+    }
+    #expect(error?.code == .outOfResources)
   }
 
   @Test("give the rows before a bad code, then the error")

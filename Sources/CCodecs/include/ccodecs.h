@@ -119,6 +119,7 @@ typedef struct ccodecs_budget {
   size_t limit;
   size_t used;
   size_t peak;
+  bool was_refused; ///< A charge was refused: without it CCODECS_NO_MEMORY means that the machine has no room.
 } ccodecs_budget;
 
 /// Charges `byte_count`; false, and nothing charged, when that would exceed the limit.

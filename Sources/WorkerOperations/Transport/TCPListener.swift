@@ -4,7 +4,8 @@ internal import NIOPosix
 
 /// Listens on an address of the machine, without TLS.
 ///
-/// `HTTP2ServerTransport.Posix` asks each call's connection for certificates, twice by way of its event loop.
+/// Instead of `HTTP2ServerTransport.Posix`, which asks the connection of each call for certificates, twice by way of its
+/// event loop, also without TLS.
 package struct TCPListener: HTTP2ServerTransport.ListenerFactory {
   private let host: String
   private let port: Int
