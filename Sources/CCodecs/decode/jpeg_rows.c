@@ -96,7 +96,8 @@ uint64_t ccodecs_jpeg_rows_charge(const jpeg_decoder *d, uint64_t held) {
 
 static ccodecs_status no_room(jpeg_decoder *d) {
   return ccodecs_decoder_fail(
-      &d->base, CCODECS_NO_MEMORY, "scan %u of the picture has to be held, for which there is no room", d->scan_count);
+      &d->base, CCODECS_NO_MEMORY, "scan %u of the picture has to be held behind %llu bytes of others, for which there is no room",
+      d->scan_count, (unsigned long long)d->held.count);
 }
 
 /// Takes the tables that the scan uses away from the decoder, so that the next scan has its own.
