@@ -10,7 +10,6 @@ typedef union block_header {
 
 bool ccodecs_budget_charge(ccodecs_budget *budget, size_t byte_count) {
   if (budget->used > budget->limit || byte_count > budget->limit - budget->used) {
-    budget->was_refused = true;
     return false;
   }
   budget->used += byte_count;
@@ -35,6 +34,7 @@ void *ccodecs_allocate(ccodecs_budget *budget, size_t byte_count) {
   }
   block_header *header = aligned_alloc(sizeof(block_header), total);
   if (header == NULL) {
+    budget->has_machine_failed = true;
     ccodecs_budget_refund(budget, total);
     return NULL;
   }

@@ -54,6 +54,7 @@ static bool begin_file(ccodecs_held *held, const ccodecs_limits *limits, ccodecs
   }
   held->file = ccodecs_spill_create_file(limits->spill_directory);
   if (held->file < 0) {
+    budget->has_machine_failed = true;
     ccodecs_free(budget, staging);
     return false;
   }
@@ -81,7 +82,9 @@ static bool write_staging(ccodecs_held *held, size_t count) {
 /// The block for the next byte, which begins one; NULL without room.
 static uint8_t *begin_block(ccodecs_held *held, const ccodecs_limits *limits, ccodecs_budget *budget) {
   if (held->staging != NULL) {
-    return held->count == held->memory_count || write_staging(held, BLOCK_BYTES) ? held->staging : NULL;
+    const bool is_written = held->count == held->memory_count || write_staging(held, BLOCK_BYTES);
+    budget->has_machine_failed |= !is_written;
+    return is_written ? held->staging : NULL;
   }
   const bool is_most = held->count + BLOCK_BYTES > held->memory_most;
   if (limits->can_spill && (is_most || budget->used + CHARGED_BYTES > CCODECS_SPILL_BYTES)) {

@@ -100,6 +100,7 @@ static bool create_file(ccodecs_spill *spill, const ccodecs_limits *limits, ccod
     close(file); // the map keeps it
   }
   if (map == MAP_FAILED) {
+    budget->has_machine_failed = true;
     ccodecs_budget_refund(budget, spill->kept + WINDOW_BYTES);
     return false;
   }

@@ -40,7 +40,7 @@ extension CodecError {
   }
 
   private init(code: Code, message: String, budget: PictureBudget?) {
-    let isResources = code == .outOfMemory && budget?.wasRefused == false
+    let isResources = code == .outOfMemory && budget?.hasMachineFailed == true
     self.init(code: isResources ? .outOfResources : code, message: message)
   }
 

@@ -13,7 +13,9 @@ package struct CodecLimits: Sendable, Hashable {
   ///
   /// Each costs a pass over the picture, so a small file can ask for much work.
   package var maxScans: UInt32
-  /// Where a JPEG's bytes, coefficients or planes go when there are too many to be held in memory; `nil` holds them all the same.
+  /// Where a JPEG's bytes, coefficients or planes go when there are too many to be held in memory.
+  ///
+  /// `nil` holds them all the same.
   package var spill: SpillDirectory?
 
   package init(maxPixels: UInt64, maxHeldPixels: UInt64, maxScans: UInt32, spill: SpillDirectory? = nil) {

@@ -11,7 +11,7 @@ package final class PictureBudget {
   /// A budget of `limit` bytes.
   package init(limit: Int) {
     account = .allocate(capacity: 1)
-    account.initialize(to: ccodecs_budget(limit: max(0, limit), used: 0, peak: 0, was_refused: false))
+    account.initialize(to: ccodecs_budget(limit: max(0, limit), used: 0, peak: 0, has_machine_failed: false))
   }
 
   deinit { account.deallocate() }
@@ -20,8 +20,8 @@ package final class PictureBudget {
   package var limit: Int { account.pointee.limit }
   /// The bytes it holds now.
   package var used: Int { account.pointee.used }
-  /// Whether it was to hold more than the limit.
-  var wasRefused: Bool { account.pointee.was_refused }
+  /// Whether memory or disk was not there for it, or failed.
+  var hasMachineFailed: Bool { account.pointee.has_machine_failed }
   /// The most bytes it has held.
   package var peak: Int { account.pointee.peak }
 }

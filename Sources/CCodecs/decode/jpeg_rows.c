@@ -237,6 +237,7 @@ static bool open_window(jpeg_decoder *d, const jpeg_held_scan *s, ccodecs_input 
 }
 
 static ccodecs_status lost(jpeg_decoder *d) {
+  d->base.budget->has_machine_failed = true;
   return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "what was put on the disk can't be read");
 }
 
@@ -304,6 +305,7 @@ static ccodecs_status read_scan(jpeg_decoder *d, jpeg_held_scan *s, uint32_t mcu
 
 ccodecs_status ccodecs_jpeg_rows_read(jpeg_decoder *d, uint32_t mcu_row) {
   if (mcu_row == 0 && !ccodecs_held_end(&d->held)) {
+    d->base.budget->has_machine_failed = true;
     return no_room(d);
   }
   d->band_row = mcu_row;

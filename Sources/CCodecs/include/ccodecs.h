@@ -119,7 +119,7 @@ typedef struct ccodecs_budget {
   size_t limit;
   size_t used;
   size_t peak;
-  bool was_refused; ///< A charge was refused: without it CCODECS_NO_MEMORY means that the machine has no room.
+  bool has_machine_failed; ///< Memory or disk was not there, or failed: CCODECS_NO_MEMORY is then not the picture's fault.
 } ccodecs_budget;
 
 /// Charges `byte_count`; false, and nothing charged, when that would exceed the limit.
