@@ -43,7 +43,7 @@ def definitions() -> dict[str, str]:
 
 def file_of(symbol: str, files: dict[str, str]) -> str:
     if symbol.startswith("idct_"):
-        return "CCodecs/decode/jpeg_idct"  # the names of these are put together by macros
+        return "CCodecs/jpeg/jpeg_idct"  # the names of these are put together by macros
     return files.get(re.sub(r"\.\w+(\.\d+)?$", "", symbol), "")
 
 

@@ -1,9 +1,9 @@
 // What the files of this program share: pictures as component planes, decoded by either decoder.
 //
 //   main.c       the subcommands, and what they print
-//   native.c     the decoder under test, Sources/CCodecs/decode/jpeg.h, fed in windows of any size
+//   native.c     the decoder under test, Sources/CCodecs/jpeg/jpeg_decoder.h, fed in windows of any size
 //   turbo.c      libjpeg-turbo as the oracle: raw planes by its accurate integer transform
-//   agreement.c  what becomes of one file in both, and which differences jpeg.h announces
+//   agreement.c  what becomes of one file in both, and which differences jpeg_decoder.h announces
 //   fuzz.c       damaged files
 
 #ifndef CHECK_H
@@ -116,7 +116,7 @@ typedef enum verdict {
   VERDICT_BOTH_REFUSE,
   VERDICT_OTHER_KIND,
   VERDICT_TOO_LARGE,
-  // Differences that jpeg.h announces.
+  // Differences that jpeg_decoder.h announces.
   VERDICT_NO_SCAN,    ///< Stricter: a component without a scan.
   VERDICT_TWO_SCANS,  ///< Stricter: a component of a sequential picture with two scans.
   VERDICT_CUT_SAME,   ///< More lenient: a cut progressive scan, decoded with a warning, to the same samples.

@@ -22,7 +22,7 @@ static const char usage[] =
     "         Damaged files: outcomes by kind; under address and undefined-behaviour sanitizers.\n"
     "       jpeg_check.sh time FILE...\n"
     "         CPU time beside libjpeg-turbo at every scale: medians of interleaved runs.\n"
-    "The exit status is 1 when there is a difference that jpeg.h does not announce.\n";
+    "The exit status is 1 when there is a difference that jpeg_decoder.h does not announce.\n";
 
 static const native_options whole_picture = {
     .eighths = 8,

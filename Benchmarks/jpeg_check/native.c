@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/jpeg.h"
+#include "jpeg/jpeg_decoder.h"
 
 /// One decoding.
 typedef struct run {

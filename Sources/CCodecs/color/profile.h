@@ -3,7 +3,7 @@
 #ifndef CCODECS_PROFILE_H
 #define CCODECS_PROFILE_H
 
-#include "../bytes.h"
+#include "../core/bytes.h"
 
 /// The largest profile that is read. The largest in use, of seven inks, have about 3 MiB.
 #define CCODECS_PROFILE_BYTES_MOST (4u << 20)

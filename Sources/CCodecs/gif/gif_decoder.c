@@ -1,0 +1,560 @@
+// GIF, decoded as it arrives: the first frame on the canvas, an index a pixel. Source: GIF89a.
+//
+// A frame that is not interlaced needs a strip of rows and the dictionary; an interlaced one is held, one byte a pixel.
+// The canvas is the logical screen, enlarged where the first frame exceeds it, as browsers and libvips do. What the
+// frame leaves uncovered is transparent in a file that uses transparency anywhere, and black in one that does not:
+// so a file whose first frame is smaller than its canvas, and opaque, is held until that is known.
+
+#include "../core/bytes.h"
+#include "../core/decoder.h"
+#include "gif_codes.h"
+
+#include <string.h>
+
+enum { EXTENSION = 0x21, DESCRIPTOR = 0x2C, TRAILER = 0x3B, GRAPHIC_CONTROL = 0xF9 };
+
+/// A strip's rows are as many as fit here, and at least one.
+static const size_t strip_bytes = 64 * 1024;
+
+typedef enum gif_state {
+  STATE_SCREEN,       ///< Signature and logical screen descriptor.
+  STATE_GLOBAL_TABLE,
+  STATE_BLOCK,        ///< The byte that tells a block's kind.
+  STATE_LABEL,        ///< The byte that tells an extension's kind.
+  STATE_SKIP_SIZE,    ///< The size of a sub-block that is passed over.
+  STATE_SKIP,
+  STATE_CONTROL,      ///< The sub-block of a graphic control extension.
+  STATE_DESCRIPTOR,
+  STATE_LOCAL_TABLE,
+  STATE_CODE_SIZE,
+  STATE_LOOK_AHEAD,   ///< Holding the file to learn whether it uses transparency.
+  STATE_DATA_SIZE,    ///< The size of a sub-block of codes.
+  STATE_DATA,
+  STATE_AFTER,        ///< The first frame is whole; is there a second one?
+  STATE_END,
+} gif_state;
+
+typedef struct gif_decoder {
+  ccodecs_decoder base;
+  gif_state state;
+  uint8_t token[768]; ///< What must be whole to be understood: a header, a table.
+  size_t token_count;
+  uint64_t block_left; ///< Bytes to come of the sub-block, or colours of the table.
+  bool is_after;      ///< Blocks are read to find a second frame.
+
+  ccodecs_bytes file; ///< What look-ahead has held.
+  size_t ahead;       ///< Where in `file` look-ahead goes on: always at a sub-block's size or at a block's kind.
+  bool ahead_in_data; ///< At a sub-block's size.
+  bool is_known;      ///< Look-ahead is over.
+
+  uint32_t left, top, width, height; ///< The first frame on the canvas.
+  bool is_interlaced;
+  int transparent;    ///< An index, or -1.
+  bool clears_rest;   ///< Pixels beside the frame are transparent, not black.
+  uint32_t channels;
+  uint8_t palette[256][4];
+
+  gif_codes codes;
+  uint8_t *indices;     ///< Decoded and not given yet; all of an interlaced frame.
+  size_t index_count;
+  uint64_t index_left;  ///< Of the frame, not decoded yet.
+  uint8_t *strip;
+  size_t row_bytes;
+  uint32_t strip_rows;
+  uint32_t given;
+} gif_decoder;
+
+// MARK: Blocks
+
+/// Collects `count` bytes in `token`; true when they are all there, once.
+static bool collect(gif_decoder *d, ccodecs_input *input, size_t count) {
+  if (!ccodecs_input_collect(input, d->token, &d->token_count, count)) {
+    return false;
+  }
+  d->token_count = 0;
+  return true;
+}
+
+static ccodecs_status corrupt(gif_decoder *d, const char *reason) {
+  return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "GIF data: %s", reason);
+}
+
+static void set_palette(gif_decoder *d, size_t colors) {
+  memset(d->palette, 0, sizeof d->palette);
+  for (size_t i = 0; i < 256; i++) {
+    if (i < colors) {
+      memcpy(d->palette[i], d->token + 3 * i, 3);
+    }
+    d->palette[i][3] = 255;
+  }
+}
+
+/// A file without any table leaves the colours to the reader.
+static void set_gray_palette(gif_decoder *d) {
+  for (size_t i = 0; i < 256; i++) {
+    memset(d->palette[i], (int)i, 3);
+    d->palette[i][3] = 255;
+  }
+}
+
+static size_t table_colors(uint8_t flags) {
+  return (flags & 0x80) == 0 ? 0 : (size_t)2 << (flags & 7);
+}
+
+static ccodecs_status read_descriptor(gif_decoder *d) {
+  const uint8_t *p = d->token;
+  ccodecs_header *header = &d->base.header;
+  d->left = ccodecs_le16(p);
+  d->top = ccodecs_le16(p + 2);
+  d->width = ccodecs_le16(p + 4);
+  d->height = ccodecs_le16(p + 6);
+  d->is_interlaced = (p[8] & 0x40) != 0;
+  if (d->width == 0 || d->height == 0) {
+    return corrupt(d, "the first frame is empty");
+  }
+  header->width = d->left + d->width > header->width ? d->left + d->width : header->width;
+  header->height = d->top + d->height > header->height ? d->top + d->height : header->height;
+  d->block_left = table_colors(p[8]);
+  d->state = d->block_left > 0 ? STATE_LOCAL_TABLE : STATE_CODE_SIZE;
+  return CCODECS_OK;
+}
+
+static bool covers_canvas(const gif_decoder *d) {
+  return d->width == d->base.header.width && d->height == d->base.header.height;
+}
+
+static ccodecs_status begin_frame(gif_decoder *d) {
+  if (d->token[0] < 1 || d->token[0] > 8) {
+    return corrupt(d, "the first code size is not one of 1 to 8");
+  }
+  gif_codes_begin(&d->codes, d->token[0]);
+  ccodecs_header *header = &d->base.header;
+  header->color_space = CCODECS_COLOR_RGB;
+  header->frame_count = 0;
+  header->holds_bitmap = d->is_interlaced;
+  header->is_progressive = d->is_interlaced;
+  d->index_left = (uint64_t)d->width * d->height;
+  d->clears_rest = d->transparent >= 0;
+  d->is_known = covers_canvas(d) || d->clears_rest;
+  header->holds_input = !d->is_known;
+  d->state = d->is_known ? STATE_DATA_SIZE : STATE_LOOK_AHEAD;
+  d->ahead_in_data = true;
+  // What is refused for its size is refused before the file is held.
+  return ccodecs_decoder_check_limits(&d->base);
+}
+
+static ccodecs_status read_block_kind(gif_decoder *d) {
+  switch (d->token[0]) {
+  case EXTENSION:
+    d->state = STATE_LABEL;
+    return CCODECS_OK;
+  case DESCRIPTOR:
+    d->state = d->is_after ? STATE_END : STATE_DESCRIPTOR;
+    d->base.header.warnings |= d->is_after ? CCODECS_WARNING_FIRST_FRAME : 0;
+    return CCODECS_OK;
+  case 0: // some writers leave a stray terminator between blocks
+    return CCODECS_OK;
+  default:
+    if (d->is_after) {
+      d->state = STATE_END;
+      return CCODECS_OK;
+    }
+    return corrupt(d, d->token[0] == TRAILER ? "there is no frame" : "a block is of an unknown kind");
+  }
+}
+
+static void read_control(gif_decoder *d) {
+  if (!d->is_after) {
+    d->transparent = (d->token[0] & 1) != 0 ? d->token[3] : -1;
+  }
+  d->state = STATE_SKIP_SIZE;
+}
+
+static ccodecs_status read_screen(gif_decoder *d) {
+  const uint8_t *p = d->token;
+  if (memcmp(p, "GIF87a", 6) != 0 && memcmp(p, "GIF89a", 6) != 0) {
+    return corrupt(d, "it has no signature");
+  }
+  d->base.header.width = ccodecs_le16(p + 6);
+  d->base.header.height = ccodecs_le16(p + 8);
+  d->block_left = table_colors(p[10]);
+  set_gray_palette(d);
+  d->state = d->block_left > 0 ? STATE_GLOBAL_TABLE : STATE_BLOCK;
+  return CCODECS_OK;
+}
+
+/// The bytes that the state needs whole. STATE_SKIP and the states of frame data need none.
+static size_t token_size(const gif_decoder *d) {
+  switch (d->state) {
+  case STATE_SCREEN: return 13;
+  case STATE_GLOBAL_TABLE:
+  case STATE_LOCAL_TABLE: return d->block_left * 3;
+  case STATE_DESCRIPTOR: return 9;
+  case STATE_CONTROL: return 4;
+  default: return 1;
+  }
+}
+
+/// One step through the blocks around the frame. CCODECS_NEEDS_INPUT when the window is consumed.
+static ccodecs_status step(gif_decoder *d, ccodecs_input *input) {
+  if (d->state == STATE_SKIP) {
+    if (!ccodecs_input_skip(input, &d->block_left)) {
+      return CCODECS_NEEDS_INPUT;
+    }
+    d->state = STATE_SKIP_SIZE;
+    return CCODECS_OK;
+  }
+  if (!collect(d, input, token_size(d))) {
+    return CCODECS_NEEDS_INPUT;
+  }
+  switch (d->state) {
+  case STATE_SCREEN:
+    return read_screen(d);
+  case STATE_GLOBAL_TABLE:
+    set_palette(d, d->block_left);
+    d->state = STATE_BLOCK;
+    return CCODECS_OK;
+  case STATE_BLOCK:
+    return read_block_kind(d);
+  case STATE_LABEL:
+    d->state = STATE_SKIP_SIZE;
+    d->token[1] = d->token[0];
+    return CCODECS_OK;
+  case STATE_SKIP_SIZE: {
+    const bool is_control = d->token[1] == GRAPHIC_CONTROL && d->token[0] >= 4;
+    d->token[1] = 0; // a graphic control is told by its label once, in its first sub-block
+    d->block_left = is_control ? d->token[0] - 4u : d->token[0];
+    d->state = is_control ? STATE_CONTROL : d->token[0] == 0 ? STATE_BLOCK : STATE_SKIP;
+    return CCODECS_OK;
+  }
+  case STATE_CONTROL:
+    read_control(d);
+    d->state = d->block_left > 0 ? STATE_SKIP : STATE_SKIP_SIZE;
+    return CCODECS_OK;
+  case STATE_DESCRIPTOR:
+    return read_descriptor(d);
+  case STATE_LOCAL_TABLE:
+    set_palette(d, d->block_left);
+    d->state = STATE_CODE_SIZE;
+    return CCODECS_OK;
+  case STATE_CODE_SIZE:
+    return begin_frame(d);
+  default:
+    return CCODECS_OK;
+  }
+}
+
+// MARK: Looking ahead
+
+/// Walks the held blocks as far as they are there; true when it is known whether any frame is transparent.
+static bool look_ahead(gif_decoder *d) {
+  const uint8_t *bytes = ccodecs_bytes_start(&d->file);
+  while (d->ahead < d->file.count) {
+    const uint8_t *p = bytes + d->ahead;
+    const size_t left = d->file.count - d->ahead;
+    if (d->ahead_in_data) {
+      d->ahead_in_data = p[0] != 0;
+      d->ahead += 1 + (size_t)p[0];
+    } else if (p[0] == EXTENSION) {
+      if (left < 7) {
+        return false;
+      }
+      if (p[1] == GRAPHIC_CONTROL && p[2] >= 4 && (p[3] & 1) != 0) {
+        d->clears_rest = true;
+        return true;
+      }
+      d->ahead += 2;
+      d->ahead_in_data = true;
+    } else if (p[0] == DESCRIPTOR) {
+      if (left < 10) {
+        return false;
+      }
+      d->ahead += 11 + 3 * table_colors(p[9]);
+      d->ahead_in_data = true;
+    } else if (p[0] == 0) {
+      d->ahead++;
+    } else {
+      return true;
+    }
+  }
+  return false;
+}
+
+static ccodecs_status hold(gif_decoder *d, ccodecs_input *input) {
+  if (!ccodecs_bytes_append(&d->file, input->bytes, input->count, d->base.budget)) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room to hold the GIF file");
+  }
+  ccodecs_input_advance(input, input->count);
+  if (!look_ahead(d) && !input->is_last) {
+    return CCODECS_NEEDS_INPUT;
+  }
+  d->is_known = true;
+  d->state = STATE_DATA_SIZE;
+  return CCODECS_OK;
+}
+
+// MARK: Header
+
+static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
+  gif_decoder *d = (gif_decoder *)base;
+  ccodecs_status status = CCODECS_OK;
+  while (status == CCODECS_OK && d->state < STATE_LOOK_AHEAD) {
+    status = step(d, input);
+  }
+  if (status == CCODECS_OK && d->state == STATE_LOOK_AHEAD) {
+    status = hold(d, input);
+  }
+  if (status == CCODECS_NEEDS_INPUT && input->is_last) {
+    return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the GIF data ends before the first frame");
+  }
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  base->header.has_alpha = d->transparent >= 0 || d->clears_rest;
+  if (d->transparent >= 0) {
+    memset(d->palette[d->transparent], 0, 4);
+  }
+  d->channels = base->header.has_alpha ? 4 : 3;
+  d->row_bytes = (size_t)base->header.width * d->channels;
+  const size_t rows = strip_bytes / d->row_bytes;
+  d->strip_rows = rows < 1 ? 1 : rows > 64 ? 64 : (uint32_t)rows;
+  return CCODECS_OK;
+}
+
+/// The last string of a strip reaches at most its length beyond the strip.
+static size_t index_capacity(const gif_decoder *d) {
+  return d->is_interlaced ? (size_t)d->width * d->height : (size_t)d->width * d->strip_rows + GIF_MOST_CODES;
+}
+
+static ccodecs_status estimate(
+    const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
+  (void)options;
+  const gif_decoder *d = (const gif_decoder *)base;
+  *byte_count = index_capacity(d) + (uint64_t)d->row_bytes * d->strip_rows + 4 * 64;
+  return CCODECS_OK;
+}
+
+static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
+  (void)options;
+  gif_decoder *d = (gif_decoder *)base;
+  ccodecs_decoder_describe_packed(base, d->channels, layout);
+  d->indices = ccodecs_allocate(base->budget, index_capacity(d));
+  d->strip = ccodecs_allocate(base->budget, d->row_bytes * d->strip_rows);
+  return d->indices == NULL || d->strip == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
+}
+
+// MARK: Codes
+
+/// Appends the string of `code`, or as much of it as the frame still takes.
+static void put_string(gif_decoder *d, uint32_t code) {
+  const gif_codes *c = &d->codes;
+  size_t length = c->lengths[code];
+  for (; length > d->index_left; length--) {
+    code = c->prefixes[code];
+  }
+  uint8_t *end = d->indices + d->index_count + length;
+  for (size_t i = 1; i <= length; i++) {
+    end[-(ptrdiff_t)i] = c->suffixes[code];
+    code = c->prefixes[code];
+  }
+  d->index_count += length;
+  d->index_left -= length;
+}
+
+static ccodecs_status ends_early(gif_decoder *d) {
+  return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the GIF frame ends before its last row");
+}
+
+static ccodecs_status take_code(gif_decoder *d) {
+  uint32_t code;
+  switch (gif_codes_take(&d->codes, &code)) {
+  case GIF_CODE_STRING:
+    put_string(d, code);
+    return CCODECS_OK;
+  case GIF_CODE_CLEAR:
+    return CCODECS_OK;
+  case GIF_CODE_END:
+    return ends_early(d);
+  case GIF_CODE_BAD:
+    break;
+  }
+  return corrupt(d, "a code is not in the dictionary");
+}
+
+/// Decodes until `wanted` indices wait or the window is consumed.
+static ccodecs_status fill(gif_decoder *d, ccodecs_input *input, size_t wanted) {
+  gif_codes *c = &d->codes;
+  while (d->index_count < wanted) {
+    if (d->state == STATE_DATA && c->bit_count >= c->code_bits) {
+      const ccodecs_status status = take_code(d);
+      if (status != CCODECS_OK) {
+        return status;
+      }
+    } else if (input->count == 0) {
+      return CCODECS_NEEDS_INPUT;
+    } else if (d->state == STATE_DATA && d->block_left > 0) {
+      for (; c->bit_count <= 56 && d->block_left > 0 && input->count > 0; c->bit_count += 8, d->block_left--) {
+        c->bits |= (uint64_t)input->bytes[0] << c->bit_count;
+        ccodecs_input_advance(input, 1);
+      }
+    } else {
+      d->block_left = input->bytes[0];
+      ccodecs_input_advance(input, 1);
+      d->state = STATE_DATA;
+      if (d->block_left == 0) {
+        return ends_early(d);
+      }
+    }
+  }
+  return CCODECS_OK;
+}
+
+// MARK: Rows
+
+/// Where the row at `y` of an interlaced frame stands in the order of decoding. Source: GIF89a, appendix E.
+static uint32_t interlaced_place(uint32_t y, uint32_t height) {
+  const uint32_t eighths = (height + 7) / 8;
+  const uint32_t quarters = (height + 3) / 4;
+  const uint32_t halves = (height + 1) / 2;
+  return y % 8 == 0   ? y / 8
+         : y % 8 == 4 ? eighths + y / 8
+         : y % 4 == 2 ? quarters + y / 4
+                      : halves + y / 2;
+}
+
+static void put_pixels(const gif_decoder *d, uint8_t *out, const uint8_t *indices, size_t count) {
+  if (d->channels == 4) {
+    for (size_t i = 0; i < count; i++) {
+      memcpy(out + 4 * i, d->palette[indices[i]], 4);
+    }
+    return;
+  }
+  for (size_t i = 0; i < count; i++) {
+    memcpy(out + 3 * i, d->palette[indices[i]], 3);
+  }
+}
+
+static void clear_pixels(const gif_decoder *d, uint8_t *out, size_t count) {
+  memset(out, 0, count * d->channels);
+  if (d->channels == 4 && !d->clears_rest) {
+    for (size_t i = 0; i < count; i++) {
+      out[4 * i + 3] = 255;
+    }
+  }
+}
+
+static void put_row(const gif_decoder *d, uint8_t *out, const uint8_t *indices) {
+  if (indices == NULL) {
+    clear_pixels(d, out, d->base.header.width);
+    return;
+  }
+  clear_pixels(d, out, d->left);
+  put_pixels(d, out + (size_t)d->left * d->channels, indices, d->width);
+  const uint32_t right = d->left + d->width;
+  clear_pixels(d, out + (size_t)right * d->channels, d->base.header.width - right);
+}
+
+/// How many of the canvas' rows from `first` on, `count` of them, belong to the frame.
+static uint32_t frame_rows(const gif_decoder *d, uint32_t first, uint32_t count) {
+  const uint32_t end = first + count < d->top + d->height ? first + count : d->top + d->height;
+  const uint32_t begin = first > d->top ? first : d->top;
+  return end > begin ? end - begin : 0;
+}
+
+static ccodecs_status read_strip(gif_decoder *d, ccodecs_input *input, ccodecs_rows *rows) {
+  const uint32_t left = d->base.header.height - d->given;
+  const uint32_t count = left < d->strip_rows ? left : d->strip_rows;
+  const size_t needed = (size_t)frame_rows(d, d->given, count) * d->width;
+  const size_t all = (size_t)d->width * d->height;
+  const ccodecs_status status = fill(d, input, d->is_interlaced && needed > 0 ? all : needed);
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  const uint8_t *next = d->indices;
+  for (uint32_t i = 0; i < count; i++) {
+    const uint32_t y = d->given + i;
+    const uint8_t *indices = NULL;
+    if (y >= d->top && y - d->top < d->height) {
+      const uint32_t place = d->is_interlaced ? interlaced_place(y - d->top, d->height) : 0;
+      indices = d->is_interlaced ? d->indices + (size_t)place * d->width : next;
+      next += d->is_interlaced ? 0 : d->width;
+    }
+    put_row(d, d->strip + i * d->row_bytes, indices);
+  }
+  if (!d->is_interlaced) {
+    d->index_count -= needed;
+    memmove(d->indices, d->indices + needed, d->index_count);
+  }
+  d->given += count;
+  rows->planes[0] = d->strip;
+  rows->row_strides[0] = d->row_bytes;
+  rows->row_counts[0] = count;
+  return CCODECS_ROWS_READY;
+}
+
+/// Looks for a second frame. The picture is whole: nothing from here on is an error.
+static ccodecs_status read_rest(gif_decoder *d, ccodecs_input *input) {
+  if (!d->is_after) {
+    d->is_after = true;
+    d->token_count = 0;
+    d->token[1] = 0;
+    d->state = d->state == STATE_DATA && d->block_left > 0 ? STATE_SKIP : STATE_SKIP_SIZE;
+  }
+  while (d->state != STATE_END) {
+    const ccodecs_status status = step(d, input);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+  }
+  return CCODECS_DONE;
+}
+
+static ccodecs_status advance(gif_decoder *d, ccodecs_input *input, ccodecs_rows *rows) {
+  return d->given < d->base.header.height ? read_strip(d, input, rows) : read_rest(d, input);
+}
+
+static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
+  gif_decoder *d = (gif_decoder *)base;
+  if (d->file.count > 0) {
+    ccodecs_input held = {.bytes = ccodecs_bytes_start(&d->file), .count = d->file.count};
+    const ccodecs_status status = advance(d, &held, rows);
+    ccodecs_bytes_take(&d->file, d->file.count - held.count);
+    if (status != CCODECS_NEEDS_INPUT) {
+      return status;
+    }
+    ccodecs_bytes_free(&d->file, base->budget);
+  }
+  const ccodecs_status status = advance(d, input, rows);
+  if (status != CCODECS_NEEDS_INPUT || !input->is_last) {
+    return status;
+  }
+  if (d->given == base->header.height) {
+    return CCODECS_DONE;
+  }
+  return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the GIF data ends before the picture does");
+}
+
+static void destroy(ccodecs_decoder *base) {
+  gif_decoder *d = (gif_decoder *)base;
+  ccodecs_budget *budget = base->budget;
+  ccodecs_bytes_free(&d->file, budget);
+  ccodecs_free(budget, d->indices);
+  ccodecs_free(budget, d->strip);
+  ccodecs_free(budget, d);
+}
+
+ccodecs_decoder *ccodecs_gif_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
+  static const ccodecs_decoder_methods methods = {
+      .read_header = read_header,
+      .estimate = estimate,
+      .start = start,
+      .read_rows = read_rows,
+      .destroy = destroy,
+  };
+  gif_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_GIF, limits, budget);
+  if (d == NULL) {
+    return NULL;
+  }
+  d->transparent = -1;
+  return &d->base;
+}

@@ -1,0 +1,100 @@
+// The bit reader of the native JPEG decoder, for the files that read entropy-coded data.
+
+#ifndef CCODECS_JPEG_BITS_H
+#define CCODECS_JPEG_BITS_H
+
+#include "jpeg_decoder.h"
+
+#include <string.h>
+
+#define INLINE static inline __attribute__((always_inline))
+
+/// Where bits stand. `bits` is left-aligned; what lies below `count` bits is what the next load will bring again. Of
+/// `count` only the low 6 bits have a meaning, and shifts take no other, so that a table's whole entry can be
+/// subtracted and shifted by.
+typedef struct jpeg_reader {
+  uint64_t bits;
+  uint32_t count;
+  const uint8_t *next;
+} jpeg_reader;
+
+INLINE jpeg_reader reader_open(const jpeg_input *in) {
+  return (jpeg_reader){.bits = in->bits, .count = in->bit_count, .next = in->bytes + in->next};
+}
+
+INLINE void reader_close(const jpeg_reader *r, jpeg_input *in) {
+  in->bits = r->bits;
+  in->bit_count = r->count & 63;
+  in->next = (size_t)(r->next - in->bytes);
+}
+
+/// Leaves at least 56 bits.
+INLINE void refill(jpeg_reader *r) {
+  uint64_t word;
+  memcpy(&word, r->next, 8);
+  r->bits |= __builtin_bswap64(word) >> (r->count & 63);
+  r->next += (~r->count & 63) >> 3;
+  r->count |= 56;
+}
+
+/// `count` modulo 64.
+INLINE void consume(jpeg_reader *r, uint32_t count) {
+  r->bits <<= count & 63;
+  r->count -= count;
+}
+
+/// The next `count` bits, 1 to 32, after a refill.
+INLINE uint32_t take(jpeg_reader *r, uint32_t count) {
+  const uint32_t bits = (uint32_t)(r->bits >> (64 - count));
+  consume(r, count);
+  return bits;
+}
+
+/// The signed value that `size` bits stand for, 1 to 15 (T.81 F.12).
+INLINE int32_t take_value(jpeg_reader *r, uint32_t size) {
+  const int32_t bits = (int32_t)take(r, size);
+  return bits >> (size - 1) != 0 ? bits : bits - (1 << size) + 1;
+}
+
+/// A symbol's parts.
+typedef struct jpeg_symbol {
+  uint32_t run;
+  uint32_t size;
+} jpeg_symbol;
+
+/// The symbol of an entry that does not hold it whole, after a refill. False for a code that is not there.
+INLINE bool take_slow(jpeg_reader *r, const jpeg_table *table, uint32_t entry, jpeg_symbol *symbol) {
+  uint32_t length = entry >> 16 & 31;
+  *symbol = (jpeg_symbol){.run = entry >> 25 & 15, .size = entry >> 21 & 15};
+  if (length == 0) {
+    const uint32_t found = ccodecs_jpeg_table_search(table, (uint32_t)(r->bits >> 48));
+    if (found == 0) {
+      return false;
+    }
+    length = found >> 8;
+    *symbol = (jpeg_symbol){.run = found >> 4 & 15, .size = found & 15};
+  }
+  consume(r, length);
+  return true;
+}
+
+/// The DC difference of a block. Refills before, and leaves at least 45 bits.
+INLINE bool take_dc(jpeg_reader *r, const jpeg_table *table, int32_t *value) {
+  refill(r);
+  const uint32_t entry = table->values[r->bits >> (64 - JPEG_VALUE_BITS)];
+  if ((entry >> 8 & 0xFF) != JPEG_ADVANCE_SLOW) {
+    consume(r, entry);
+    *value = (int16_t)(entry >> 16);
+    return true;
+  }
+  jpeg_symbol symbol;
+  *value = 0;
+  if (!take_slow(r, table, entry, &symbol)) {
+    return false;
+  }
+  *value = symbol.size == 0 ? 0 : take_value(r, symbol.size);
+  refill(r);
+  return true;
+}
+
+#endif

@@ -1,0 +1,433 @@
+// The native JPEG decoder's methods: header, memory, and the way from scans to rows. jpeg_decoder.h is its manual.
+
+#include "jpeg_decoder.h"
+
+#include <string.h>
+
+enum {
+  SEGMENT_BYTES_MOST = 65536 + 128,
+};
+
+static uint32_t divide_up(uint32_t count, uint32_t unit) {
+  return (count + unit - 1) / unit;
+}
+
+// MARK: Header
+
+/// How libjpeg tells RGB from YCbCr.
+static bool is_rgb(const jpeg_decoder *d) {
+  if (d->component_count != 3 || d->has_jfif) {
+    return false;
+  }
+  if (d->has_adobe) {
+    return d->adobe_transform == 0;
+  }
+  return d->components[0].id == 'R' && d->components[1].id == 'G' && d->components[2].id == 'B';
+}
+
+/// Sizes that do not depend on the scale.
+static void measure(jpeg_decoder *d) {
+  const ccodecs_header *header = &d->base.header;
+  d->mcu_rows = divide_up(header->height, 8 * d->max_vertical);
+  const uint32_t mcus_across = divide_up(header->width, 8 * d->max_horizontal);
+  const uint32_t groups = divide_up(mcus_across, JPEG_LANES);
+  for (uint32_t i = 0; i < d->component_count; i++) {
+    jpeg_component *c = &d->components[i];
+    c->blocks_across = divide_up(header->width * c->horizontal, 8 * d->max_horizontal);
+    c->blocks_down = divide_up(header->height * c->vertical, 8 * d->max_vertical);
+    c->padded_across = groups * JPEG_LANES * c->horizontal;
+    c->padded_down = d->mcu_rows * c->vertical;
+  }
+}
+
+/// Where luma has the most samples, and both chroma planes a whole fraction of them.
+static void tell_sampling(jpeg_decoder *d) {
+  const jpeg_component *c = d->components;
+  const bool is_usual = d->component_count == 3 && c[0].horizontal == d->max_horizontal &&
+                        c[0].vertical == d->max_vertical && c[1].horizontal == c[2].horizontal &&
+                        c[1].vertical == c[2].vertical && c[0].horizontal % c[1].horizontal == 0 &&
+                        c[0].vertical % c[1].vertical == 0;
+  if (is_usual) {
+    d->base.header.chroma_across = (uint8_t)(c[0].horizontal / c[1].horizontal);
+    d->base.header.chroma_down = (uint8_t)(c[0].vertical / c[1].vertical);
+  }
+}
+
+static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
+  jpeg_decoder *d = (jpeg_decoder *)base;
+  switch (ccodecs_jpeg_markers_read(d, input)) {
+  case JPEG_MARKER_NEEDS_INPUT:
+    if (input->is_last) {
+      return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the input ends inside the header");
+    }
+    return CCODECS_NEEDS_INPUT;
+  case JPEG_MARKER_END:
+    return ccodecs_decoder_fail(base, CCODECS_CORRUPT, "there is no scan before EOI");
+  case JPEG_MARKER_FAILED:
+    return base->failure;
+  case JPEG_MARKER_SCAN:
+    break;
+  }
+  if (is_rgb(d)) {
+    return ccodecs_decoder_fail(base, CCODECS_UNSUPPORTED, "the picture's components are RGB");
+  }
+  ccodecs_free(base->budget, d->body);
+  d->body = NULL;
+  d->body_capacity = 0;
+  d->is_multiscan = d->is_progressive || d->scan.component_count < d->component_count;
+  base->header.is_progressive = d->is_progressive;
+  base->header.color_space = d->component_count == 1 ? CCODECS_COLOR_GRAY : CCODECS_COLOR_YCBCR;
+  measure(d);
+  tell_sampling(d);
+  ccodecs_jpeg_native_foresee(base, input);
+  return CCODECS_OK;
+}
+
+void ccodecs_jpeg_native_foresee(ccodecs_decoder *base, const ccodecs_input *window) {
+  jpeg_decoder *d = (jpeg_decoder *)base;
+  if (window->is_last && d->is_progressive) {
+    ccodecs_jpeg_rows_foresee(d, window);
+  }
+}
+
+static uint8_t scales(const ccodecs_decoder *base) {
+  (void)base;
+  return 0xFF;
+}
+
+/// A sequential block takes two bits, the codes of its DC difference and its end. A progressive one takes one, in the scan
+/// of its DC coefficient: those of the others may end thousands of blocks with one code.
+static uint64_t least_bytes(const ccodecs_decoder *base) {
+  const jpeg_decoder *d = (const jpeg_decoder *)base;
+  uint64_t blocks = 0;
+  for (uint32_t i = 0; i < d->component_count; i++) {
+    blocks += (uint64_t)d->components[i].blocks_across * d->components[i].blocks_down;
+  }
+  return blocks * (d->is_progressive ? 1 : 2) / 8;
+}
+
+// MARK: Memory
+
+static size_t plane_stride(const jpeg_component *c, uint32_t n) {
+  return ((size_t)c->padded_across * n + 8 + 63) & ~(size_t)63; // 8 for what a transform writes behind a row
+}
+
+/// Rows of a component in memory: a strip, or everything.
+static uint32_t plane_rows(const jpeg_decoder *d, const jpeg_component *c, uint32_t n) {
+  return n * (d->is_multiscan && !d->is_progressive ? c->padded_down : c->vertical);
+}
+
+static uint64_t sample_bytes(const jpeg_decoder *d, const jpeg_component *c, uint32_t n) {
+  return (uint64_t)plane_stride(c, n) * plane_rows(d, c, n) + 64;
+}
+
+static size_t group_bytes(uint32_t n) {
+  return (size_t)JPEG_MAX_MCU_BLOCKS * (n * n + 1) * JPEG_LANES * sizeof(int16_t);
+}
+
+/// All tables that a picture can name: in one scan one for each component, in several scans four.
+static uint64_t table_bytes(const jpeg_decoder *d) {
+  const uint64_t count = d->is_multiscan ? 4 : d->component_count;
+  const uint64_t dc = ccodecs_jpeg_table_bytes(JPEG_TABLE_DC, 0);
+  const uint64_t ac = d->is_progressive ? ccodecs_jpeg_table_bytes(JPEG_TABLE_PROGRESSIVE_AC, 0)
+                                        : ccodecs_jpeg_table_bytes(JPEG_TABLE_AC, JPEG_SKIP_BITS);
+  return count * (dc + ac + 2 * 128);
+}
+
+static ccodecs_status estimate(
+    const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
+  const jpeg_decoder *d = (const jpeg_decoder *)base;
+  const uint32_t n = options->scale_eighths;
+  const uint64_t alignment = 8 * 128; // of the budget's blocks
+  *byte_count = alignment;
+  if (!d->is_progressive) {
+    *byte_count += group_bytes(n);
+  }
+  if (!ccodecs_jpeg_holds_scans(d, n)) {
+    *byte_count += JPEG_INPUT_BYTES + JPEG_INPUT_SLACK + table_bytes(d);
+  }
+  if (d->is_multiscan) {
+    *byte_count += SEGMENT_BYTES_MOST;
+  }
+  // In the order in which they are allocated, as what is held says which go to a file.
+  uint64_t planes = 0;
+  for (uint32_t i = 0; i < d->component_count; i++) {
+    planes += ccodecs_spill_charge(sample_bytes(d, &d->components[i], n), base->budget->used + planes, &base->limits);
+  }
+  if (d->is_progressive) {
+    planes += ccodecs_jpeg_progressive_charge(d, n, base->budget->used + planes);
+  }
+  *byte_count += planes;
+  if (ccodecs_jpeg_holds_scans(d, n)) {
+    *byte_count += ccodecs_jpeg_rows_charge(d, base->budget->used + planes);
+  }
+  return CCODECS_OK;
+}
+
+/// Where each zigzag index lies in a tile. What is not needed, and the ends that look-ups write, go to its last row.
+static void fill_places(jpeg_decoder *d) {
+  const uint16_t elsewhere = (uint16_t)(d->n * d->n * JPEG_LANES);
+  for (uint32_t i = 0; i < 256; i++) {
+    d->places[i] = elsewhere;
+  }
+  for (uint32_t k = 0; k < 80; k++) {
+    const uint32_t v = ccodecs_jpeg_natural_order[k] / 8;
+    const uint32_t u = ccodecs_jpeg_natural_order[k] % 8;
+    if (u < d->n && v < d->n) {
+      d->places[k + 1] = (uint16_t)((v * d->n + u) * JPEG_LANES);
+      d->limit = k < 64 ? k + 1 : d->limit;
+      d->needed |= k < 64 ? 1ull << k : 0;
+    }
+  }
+}
+
+static ccodecs_status start_planes(jpeg_decoder *d, ccodecs_layout *layout) {
+  const ccodecs_header *header = &d->base.header;
+  layout->pixels = d->component_count == 1 ? CCODECS_PIXELS_GRAY8 : CCODECS_PIXELS_YCC8;
+  layout->plane_count = d->component_count;
+  for (uint32_t i = 0; i < d->component_count; i++) {
+    jpeg_component *c = &d->components[i];
+    c->stride = plane_stride(c, d->n);
+    if (!ccodecs_spill_create(&c->samples, sample_bytes(d, c, d->n), &d->base.limits, d->base.budget)) {
+      return ccodecs_decoder_fail(
+          &d->base, CCODECS_NO_MEMORY, "a component's samples need %llu bytes, for which there is no room",
+          (unsigned long long)sample_bytes(d, c, d->n));
+    }
+    c->plane_width = divide_up(header->width * c->horizontal * d->n, d->max_horizontal * 8);
+    c->plane_height = divide_up(header->height * c->vertical * d->n, d->max_vertical * 8);
+    layout->planes[i] = (ccodecs_plane){
+        .width = c->plane_width,
+        .height = c->plane_height,
+        .channels = 1,
+        .horizontal_scale = (double)(c->horizontal * d->n) / (d->max_horizontal * 8),
+        .vertical_scale = (double)(c->vertical * d->n) / (d->max_vertical * 8),
+    };
+  }
+  return CCODECS_OK;
+}
+
+static ccodecs_status start_scan(jpeg_decoder *d) {
+  const ccodecs_status status = ccodecs_jpeg_scan_start(d);
+  return status == CCODECS_OK && ccodecs_jpeg_holds_scans(d, d->n) ? ccodecs_jpeg_rows_begin_scan(d) : status;
+}
+
+static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
+  jpeg_decoder *d = (jpeg_decoder *)base;
+  d->n = options->scale_eighths;
+  d->tile_size = (d->n * d->n + 1) * JPEG_LANES;
+  d->transform = ccodecs_jpeg_transform(d->n);
+  fill_places(d);
+  ccodecs_status status = start_planes(d, layout);
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  const bool holds_scans = ccodecs_jpeg_holds_scans(d, d->n); // each of which has its own input
+  d->in.capacity = JPEG_INPUT_BYTES;
+  d->in.slack = JPEG_INPUT_SLACK;
+  d->in.bytes = holds_scans ? NULL : ccodecs_allocate(base->budget, JPEG_INPUT_BYTES + JPEG_INPUT_SLACK);
+  d->group = d->is_progressive ? NULL : ccodecs_allocate(base->budget, group_bytes(d->n));
+  if ((d->in.bytes == NULL && !holds_scans) || (d->group == NULL && !d->is_progressive)) {
+    return ccodecs_decoder_fail(base, CCODECS_NO_MEMORY, "the budget has no room for the decoder's buffers");
+  }
+  if (d->is_progressive) {
+    status = ccodecs_jpeg_progressive_create(d);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+  } else {
+    memset(d->group, 0, group_bytes(d->n));
+  }
+  return start_scan(d);
+}
+
+// MARK: Rows
+
+/// Describes the rows of one row of units: in the strip, or in the planes of a picture with several scans.
+static void describe(jpeg_decoder *d, uint32_t mcu_row, ccodecs_rows *rows) {
+  for (uint32_t i = 0; i < d->component_count; i++) {
+    jpeg_component *c = &d->components[i];
+    const uint32_t count = c->vertical * d->n;
+    const uint32_t first = mcu_row * count;
+    const uint32_t left = first < c->plane_height ? c->plane_height - first : 0;
+    const bool is_whole = d->is_multiscan && !d->is_progressive;
+    if (is_whole) {
+      ccodecs_spill_pass(&c->samples, first * c->stride);
+    }
+    rows->planes[i] = c->samples.bytes + (is_whole ? first * c->stride : 0);
+    rows->row_strides[i] = c->stride;
+    rows->row_counts[i] = count < left ? count : left;
+  }
+}
+
+static ccodecs_status read_single(jpeg_decoder *d, ccodecs_input *input, ccodecs_rows *rows) {
+  if (d->output_row == d->mcu_rows) {
+    return CCODECS_DONE;
+  }
+  const ccodecs_status status = ccodecs_jpeg_scan_read_row(d, input);
+  if (status == CCODECS_ROWS_READY) {
+    describe(d, d->output_row++, rows);
+  }
+  return status;
+}
+
+/// Reads or holds a scan to its end. CCODECS_OK, CCODECS_NEEDS_INPUT, or the failure.
+static ccodecs_status read_scan(jpeg_decoder *d, ccodecs_input *input) {
+  if (d->is_progressive) {
+    return ccodecs_jpeg_holds_scans(d, d->n) ? ccodecs_jpeg_rows_hold(d, input)
+                                             : ccodecs_jpeg_progressive_read(d, input, d->scan.mcus_down);
+  }
+  while (d->scan.mcu_y < d->scan.mcus_down) {
+    const ccodecs_status status = ccodecs_jpeg_scan_read_row(d, input);
+    if (status != CCODECS_ROWS_READY) {
+      return status;
+    }
+    for (uint32_t i = 0; i < d->scan.component_count; i++) {
+      jpeg_component *c = d->scan.components[i];
+      const uint32_t rows = d->n * (d->scan.component_count == 1 ? 1u : c->vertical);
+      ccodecs_spill_pass(&c->samples, (size_t)d->scan.mcu_y * rows * c->stride);
+    }
+  }
+  return CCODECS_OK;
+}
+
+/// Whether every component had a scan.
+static bool has_scans(const jpeg_decoder *d) {
+  bool has_all = true;
+  for (uint32_t i = 0; i < d->component_count; i++) {
+    has_all = has_all && d->components[i].has_scan;
+  }
+  return has_all;
+}
+
+/// Whether nothing is missing although EOI is.
+static bool is_complete(const jpeg_decoder *d) {
+  return d->is_progressive ? ccodecs_jpeg_progressive_is_complete(d) : has_scans(d);
+}
+
+/// After the last unit of a scan: to the marker behind it. CCODECS_OK, CCODECS_NEEDS_INPUT, or the failure.
+static ccodecs_status end_scan(jpeg_decoder *d, ccodecs_input *input) {
+  if (!ccodecs_jpeg_holds_scans(d, d->n)) { // else the marker is there
+    bool has_dropped = false;
+    const bool is_there = ccodecs_jpeg_input_drop(&d->in, input, &has_dropped);
+    d->base.header.warnings |= has_dropped && !d->scan.is_skipped ? CCODECS_WARNING_DAMAGED : 0u;
+    if (!is_there) {
+      return CCODECS_NEEDS_INPUT;
+    }
+  }
+  const uint8_t marker = d->in.marker;
+  if (marker == 0) {
+    d->stage = JPEG_STAGE_OUTPUT;
+    return is_complete(d) ? CCODECS_OK
+                          : ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the input ends before the last scan");
+  }
+  if (marker >= 0xD0 && marker <= 0xD7) { // of a scan that is passed over, or without meaning
+    ccodecs_jpeg_input_reset(&d->in);
+    return CCODECS_OK;
+  }
+  ccodecs_jpeg_markers_resume(d, marker);
+  d->stage = JPEG_STAGE_MARKERS;
+  return CCODECS_OK;
+}
+
+/// Between scans. CCODECS_OK, CCODECS_NEEDS_INPUT, or the failure.
+static ccodecs_status read_markers(jpeg_decoder *d, ccodecs_input *input) {
+  switch (ccodecs_jpeg_markers_read(d, input)) {
+  case JPEG_MARKER_NEEDS_INPUT:
+    if (!input->is_last) {
+      return CCODECS_NEEDS_INPUT;
+    }
+    d->stage = JPEG_STAGE_OUTPUT;
+    return is_complete(d) ? CCODECS_OK
+                          : ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the input ends between two scans");
+  case JPEG_MARKER_END:
+    d->stage = JPEG_STAGE_OUTPUT;
+    return has_scans(d) ? CCODECS_OK
+                        : ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a component has no scan before EOI");
+  case JPEG_MARKER_FAILED:
+    return d->base.failure;
+  case JPEG_MARKER_SCAN:
+    break;
+  }
+  d->stage = JPEG_STAGE_SCAN;
+  return start_scan(d);
+}
+
+static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
+  jpeg_decoder *d = (jpeg_decoder *)base;
+  if (!d->is_multiscan) {
+    return read_single(d, input, rows);
+  }
+  ccodecs_status status = CCODECS_OK;
+  while (d->stage != JPEG_STAGE_OUTPUT && status == CCODECS_OK) {
+    if (d->stage == JPEG_STAGE_SCAN) {
+      status = read_scan(d, input);
+      d->stage = status == CCODECS_OK ? JPEG_STAGE_SCAN_END : JPEG_STAGE_SCAN;
+    } else if (d->stage == JPEG_STAGE_SCAN_END) {
+      status = end_scan(d, input);
+    } else {
+      status = read_markers(d, input);
+    }
+  }
+  const bool has_rows =
+      d->is_progressive && (d->scan_count > 1 || d->scan.mcu_y > 0 || ccodecs_jpeg_holds_scans(d, d->n));
+  if (status == CCODECS_TRUNCATED && base->tolerates_truncation && has_rows) {
+    base->failure = CCODECS_OK;
+    base->header.warnings |= CCODECS_WARNING_TRUNCATED;
+    d->stage = JPEG_STAGE_OUTPUT; // what was refined so far; coefficients that did not come are zero
+    status = CCODECS_OK;
+  }
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  if (d->output_row == d->mcu_rows) {
+    return CCODECS_DONE;
+  }
+  if (ccodecs_jpeg_holds_scans(d, d->n)) {
+    status = ccodecs_jpeg_rows_read(d, d->output_row);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+  }
+  if (d->is_progressive) {
+    ccodecs_jpeg_progressive_output(d, d->output_row);
+  }
+  describe(d, d->output_row++, rows);
+  return CCODECS_ROWS_READY;
+}
+
+// MARK: Life
+
+static void destroy(ccodecs_decoder *base) {
+  jpeg_decoder *d = (jpeg_decoder *)base;
+  ccodecs_budget *budget = base->budget;
+  ccodecs_jpeg_rows_destroy(d);
+  ccodecs_jpeg_progressive_destroy(d);
+  for (uint32_t i = 0; i < 4; i++) {
+    ccodecs_free(budget, d->dc_tables[i]);
+    ccodecs_free(budget, d->ac_tables[i]);
+  }
+  ccodecs_free(budget, d->body);
+  for (uint32_t i = 0; i < 3; i++) {
+    ccodecs_spill_destroy(&d->components[i].samples, budget);
+  }
+  ccodecs_free(budget, d->in.bytes);
+  ccodecs_free(budget, d->group);
+  ccodecs_free(budget, d);
+}
+
+ccodecs_decoder *ccodecs_jpeg_native_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
+  static const ccodecs_decoder_methods methods = {
+      .read_header = read_header,
+      .scales = scales,
+      .least_bytes = least_bytes,
+      .estimate = estimate,
+      .start = start,
+      .read_rows = read_rows,
+      .destroy = destroy,
+  };
+  jpeg_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_JPEG, limits, budget);
+  if (d == NULL) {
+    return NULL;
+  }
+  return &d->base;
+}

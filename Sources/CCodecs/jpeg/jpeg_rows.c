@@ -1,0 +1,331 @@
+// Progressive pictures row by row, in the native JPEG decoder: the scans' bytes are held, and once all are there, each row
+// of units is read from every scan in turn.
+//
+// So no more than a row's coefficients is ever there, which stay in the processor's cache, where going through those of
+// the whole picture again for each of its scans, often ten, costs as much as reading them. What is held instead is the
+// compressed file, often a tenth of the coefficients. At 1/8, which needs nothing but DC coefficients, a picture's are
+// fewer than the bytes they come in, and its scans are read as they come.
+
+#include "jpeg_decoder.h"
+
+#include <string.h>
+
+enum {
+  SOS = 0xDA,
+  EOI = 0xD9,
+  SCANS_FORESEEN = 100, ///< Where neither the file nor max_scans says how many there are at most.
+};
+
+static bool is_restart(uint8_t code) {
+  return code >= 0xD0 && code <= 0xD7;
+}
+
+// MARK: Memory
+
+/// Notes what an SOS segment asks for, where `p` has its body of `count` bytes.
+static void foresee_scan(jpeg_rest *rest, const uint8_t *p, size_t count) {
+  const uint32_t component_count = count > 0 ? p[0] : 0;
+  const bool is_dc = count > 2 * (size_t)component_count + 1 && p[2 * component_count + 1] == 0;
+  rest->scan_count++;
+  rest->table_count += is_dc && component_count < 3 ? component_count : is_dc ? 3 : 1;
+}
+
+void ccodecs_jpeg_rows_foresee(jpeg_decoder *d, const ccodecs_input *window) {
+  jpeg_rest *rest = &d->rest;
+  const uint8_t *p = window->bytes;
+  const uint8_t *end = window->count == 0 ? p : p + window->count;
+  bool is_scan = true;
+  *rest = (jpeg_rest){.is_known = true, .scan_count = 1, .table_count = d->scan.component_count};
+  while (p < end) {
+    const uint8_t *escape = memchr(p, 0xFF, (size_t)(end - p));
+    const uint8_t *next = escape == NULL ? end : escape + 1;
+    while (next < end && *next == 0xFF) {
+      next++;
+    }
+    const uint8_t code = next < end ? *next++ : 0;
+    rest->byte_count += is_scan ? (size_t)(next - p) : 0;
+    p = next;
+    if (code == EOI) {
+      return;
+    }
+    if (code == 0 || is_restart(code) || code < 0xC0) {
+      continue;
+    }
+    const size_t left = (size_t)(end - p);
+    const size_t length = left < 2 ? left : (size_t)p[0] << 8 | p[1];
+    const size_t count = length < 2 ? 2 : length < left ? length : left;
+    if (left < 2) {
+      return;
+    }
+    is_scan = code == SOS;
+    if (is_scan) {
+      foresee_scan(rest, p + 2, count - 2);
+    }
+    p += count;
+  }
+}
+
+/// A scan's own memory, but for its tables.
+static size_t scan_bytes(void) {
+  return sizeof(jpeg_held_scan) + JPEG_HELD_INPUT_BYTES + JPEG_HELD_INPUT_SLACK;
+}
+
+/// What all coefficients would take: more than they do when they are compressed.
+static uint64_t coefficient_bytes(const jpeg_decoder *d) {
+  uint64_t bytes = 64 << 10;
+  for (uint32_t i = 0; i < d->component_count; i++) {
+    bytes += (uint64_t)d->components[i].padded_across * d->components[i].padded_down * 64 * sizeof(int16_t);
+  }
+  return bytes;
+}
+
+uint64_t ccodecs_jpeg_rows_charge(const jpeg_decoder *d, uint64_t held) {
+  const uint64_t limit = d->base.limits.max_scans;
+  uint64_t scans = d->rest.is_known ? d->rest.scan_count : SCANS_FORESEEN;
+  scans = limit != 0 && limit < scans ? limit : scans;
+  uint64_t tables = d->rest.is_known ? d->rest.table_count : scans + 2;
+  tables = tables < 3 * scans ? tables : 3 * scans;
+  const uint64_t bytes = d->rest.is_known ? d->rest.byte_count : coefficient_bytes(d);
+  // Those of a scan that is skipped are built as well.
+  const uint64_t table_bytes = ccodecs_jpeg_table_bytes(JPEG_TABLE_PROGRESSIVE_AC, 0) + 128;
+  return scans * (scan_bytes() + 128) + (tables + 3) * table_bytes +
+         ccodecs_held_charge(bytes, held, &d->base.limits);
+}
+
+// MARK: Holding
+
+static ccodecs_status no_room(jpeg_decoder *d) {
+  return ccodecs_decoder_fail(
+      &d->base, CCODECS_NO_MEMORY, "scan %u of the picture has to be held behind %llu bytes of others, for which there is no room",
+      d->scan_count, (unsigned long long)d->held.count);
+}
+
+/// Takes the tables that the scan uses away from the decoder, so that the next scan has its own.
+static void take_tables(jpeg_decoder *d, jpeg_table *tables[3]) {
+  const bool is_dc = d->scan.spectral_start == 0;
+  for (uint32_t i = 0; i < d->scan.component_count; i++) {
+    const jpeg_component *c = d->scan.components[i];
+    const uint32_t index = is_dc ? c->dc_index : c->ac_index;
+    jpeg_table **table = is_dc ? &d->dc_tables[index & 3] : &d->ac_tables[index & 3];
+    tables[i] = index < 4 ? *table : NULL;
+    *table = index < 4 ? NULL : *table;
+  }
+}
+
+static void destroy_scan(jpeg_decoder *d, jpeg_held_scan *s) {
+  for (uint32_t i = 0; i < 3; i++) {
+    ccodecs_free(d->base.budget, s->tables[i]);
+  }
+  ccodecs_free(d->base.budget, s);
+}
+
+ccodecs_status ccodecs_jpeg_rows_begin_scan(jpeg_decoder *d) {
+  if (d->held.memory_most == 0) {
+    d->held.memory_most = d->rest.is_known ? UINT64_MAX : coefficient_bytes(d);
+  }
+  jpeg_held_scan *s = ccodecs_allocate(d->base.budget, scan_bytes());
+  if (s == NULL) {
+    return no_room(d);
+  }
+  *s = (jpeg_held_scan){
+      .scan = d->scan,
+      .in = {.bytes = (uint8_t *)(s + 1), .capacity = JPEG_HELD_INPUT_BYTES, .slack = JPEG_HELD_INPUT_SLACK},
+      .restart_interval = d->restart_interval,
+      .place = d->held.count,
+  };
+  take_tables(d, s->tables);
+  if (d->scan.is_skipped) {
+    destroy_scan(d, s);
+    return CCODECS_OK;
+  }
+  jpeg_held_scan **link = d->held_scans == NULL ? &d->held_scans : &d->last_held_scan->next;
+  *link = s;
+  d->last_held_scan = s;
+  return CCODECS_OK;
+}
+
+/// How much of a window is entropy-coded: up to a marker that ends the scan, or a 0xFF whose meaning is not there.
+static size_t coded_bytes(const ccodecs_input *window) {
+  const uint8_t *p = window->bytes;
+  const uint8_t *end = p + window->count;
+  while (p < end) {
+    const uint8_t *escape = memchr(p, 0xFF, (size_t)(end - p));
+    if (escape == NULL) {
+      return window->count;
+    }
+    if (end - escape < 2 || (escape[1] != 0 && !is_restart(escape[1]))) {
+      return (size_t)(escape - window->bytes);
+    }
+    p = escape + 2;
+  }
+  return window->count;
+}
+
+/// More than the units of a scan can take: 31 bits for each coefficient, every byte stuffed, and a restart for each unit.
+static uint64_t most_bytes(const jpeg_scan *scan) {
+  const uint64_t units = (uint64_t)scan->mcus_across * scan->mcus_down;
+  const uint64_t coefficients = units * scan->block_count * (scan->spectral_end - scan->spectral_start + 1);
+  return 8 * coefficients + 4 * units + 64;
+}
+
+/// Holds bytes, unless the scan is skipped. Those that none of its units can be waiting for are passed over, and all scans
+/// together may have twice what the coefficients would take: a file without an end must not fill the disk.
+static ccodecs_status hold(jpeg_decoder *d, const uint8_t *bytes, size_t count) {
+  if (d->scan.is_skipped) {
+    return CCODECS_OK;
+  }
+  const uint64_t held = d->held.count - d->last_held_scan->place;
+  const uint64_t most = most_bytes(&d->scan);
+  const uint64_t left = held < most ? most - held : 0;
+  if (count > left) {
+    d->base.header.warnings |= CCODECS_WARNING_DAMAGED;
+    count = (size_t)left;
+  }
+  const uint64_t limit = 2 * coefficient_bytes(d) + (1 << 20);
+  if (d->held.count + count > limit) {
+    return ccodecs_decoder_fail(
+        &d->base, CCODECS_LIMIT, "the picture's scans have more than %llu bytes, twice what its coefficients would take",
+        (unsigned long long)limit);
+  }
+  return ccodecs_held_append(&d->held, bytes, count, &d->base.limits, d->base.budget) ? CCODECS_OK : no_room(d);
+}
+
+/// Ends the scan that is held, whose last bytes are the marker; 0 at the end of the input.
+static ccodecs_status end_scan(jpeg_decoder *d, uint8_t marker) {
+  d->in.marker = marker;
+  if (!d->scan.is_skipped) {
+    d->last_held_scan->end = d->held.count;
+  }
+  return CCODECS_OK;
+}
+
+ccodecs_status ccodecs_jpeg_rows_hold(jpeg_decoder *d, ccodecs_input *window) {
+  while (window->count > 0) {
+    if (!d->in.has_ff) {
+      const size_t count = coded_bytes(window);
+      const ccodecs_status status = hold(d, window->bytes, count);
+      if (status != CCODECS_OK) {
+        return status;
+      }
+      ccodecs_input_advance(window, count);
+      d->in.has_ff = window->count > 0;
+      ccodecs_input_advance(window, d->in.has_ff);
+      continue;
+    }
+    const uint8_t code = *window->bytes;
+    ccodecs_input_advance(window, 1);
+    if (code == 0xFF) { // any number of them may precede a marker
+      continue;
+    }
+    d->in.has_ff = false;
+    const ccodecs_status status = hold(d, (const uint8_t[]){0xFF, code}, 2);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+    if (code != 0 && !is_restart(code)) {
+      return end_scan(d, code);
+    }
+  }
+  return window->is_last ? end_scan(d, 0) : CCODECS_NEEDS_INPUT;
+}
+
+// MARK: Reading
+
+/// The bytes of a scan that come next. False when they can't be read.
+static bool open_window(jpeg_decoder *d, const jpeg_held_scan *s, ccodecs_input *window) {
+  return ccodecs_held_window(&d->held, s->place, s->end, window);
+}
+
+static ccodecs_status lost(jpeg_decoder *d) {
+  d->base.budget->has_machine_failed = true;
+  return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "what was put on the disk can't be read");
+}
+
+/// Reads the scan that is in the decoder up to its row of units `end`.
+static ccodecs_status read_units(jpeg_decoder *d, jpeg_held_scan *s, uint32_t end) {
+  for (;;) {
+    ccodecs_input window;
+    if (!open_window(d, s, &window)) {
+      return lost(d);
+    }
+    const size_t count = window.count;
+    const ccodecs_status status = ccodecs_jpeg_progressive_read(d, &window, end);
+    s->place += count - window.count;
+    if (status != CCODECS_NEEDS_INPUT) {
+      return status;
+    }
+  }
+}
+
+/// After the last unit: warns of bytes that nothing used, up to the marker that ends the scan.
+static ccodecs_status end_units(jpeg_decoder *d, jpeg_held_scan *s) {
+  bool has_dropped = false;
+  bool is_there = false;
+  while (!is_there && !has_dropped) {
+    ccodecs_input window;
+    if (!open_window(d, s, &window)) {
+      return lost(d);
+    }
+    const size_t count = window.count;
+    is_there = ccodecs_jpeg_input_drop(&d->in, &window, &has_dropped);
+    s->place += count - window.count;
+    if (is_there && is_restart(d->in.marker)) { // without meaning
+      ccodecs_jpeg_input_reset(&d->in);
+      is_there = false;
+    }
+  }
+  d->base.header.warnings |= has_dropped ? CCODECS_WARNING_DAMAGED : 0u;
+  s->is_done = true;
+  return CCODECS_OK;
+}
+
+/// Reads what a row of units has of a scan.
+static ccodecs_status read_scan(jpeg_decoder *d, jpeg_held_scan *s, uint32_t mcu_row) {
+  const bool is_single = s->scan.component_count == 1;
+  const uint32_t down = is_single ? s->scan.components[0]->vertical : 1;
+  const uint32_t most = (mcu_row + 1) * down;
+  d->scan = s->scan;
+  d->in = s->in;
+  d->restart_interval = s->restart_interval;
+  ccodecs_status status = read_units(d, s, most < d->scan.mcus_down ? most : d->scan.mcus_down);
+  const bool has_rows = d->scan_count > 1 || mcu_row > 0;
+  if (status == CCODECS_TRUNCATED && d->base.tolerates_truncation && has_rows) {
+    d->base.failure = CCODECS_OK;
+    d->base.header.warnings |= CCODECS_WARNING_TRUNCATED; // coefficients that did not come are zero
+    s->is_done = true;
+    return CCODECS_OK;
+  }
+  if (status == CCODECS_OK && d->scan.mcu_y == d->scan.mcus_down) {
+    status = end_units(d, s);
+  }
+  s->scan = d->scan;
+  s->in = d->in;
+  return status;
+}
+
+ccodecs_status ccodecs_jpeg_rows_read(jpeg_decoder *d, uint32_t mcu_row) {
+  if (mcu_row == 0 && !ccodecs_held_end(&d->held)) {
+    d->base.budget->has_machine_failed = true;
+    return no_room(d);
+  }
+  d->band_row = mcu_row;
+  for (jpeg_held_scan *s = d->held_scans; s != NULL; s = s->next) {
+    const ccodecs_status status = s->is_done ? CCODECS_OK : read_scan(d, s, mcu_row);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+  }
+  return CCODECS_OK;
+}
+
+void ccodecs_jpeg_rows_destroy(jpeg_decoder *d) {
+  if (d->held_scans != NULL) {
+    d->in.bytes = NULL; // a scan's
+  }
+  for (jpeg_held_scan *s = d->held_scans; s != NULL;) {
+    jpeg_held_scan *next = s->next;
+    destroy_scan(d, s);
+    s = next;
+  }
+  ccodecs_held_destroy(&d->held, d->base.budget);
+}

@@ -1,0 +1,353 @@
+// Which decoder takes a JPEG: the native one (jpeg_decoder.h) or, for what that does not know, libjpeg-turbo (jpeg_turbo.c).
+//
+// The marker segments before the first scan are read here. Those that a decoder needs are kept and then given to the
+// one that takes the picture; others (thumbnails, comments) are passed over however long they are. A colour profile
+// comes in pieces, in any order, which are kept here and put together before the first scan.
+
+#include "../core/bytes.h"
+#include "../color/profile.h"
+#include "jpeg_decoder.h"
+
+#include <string.h>
+
+enum {
+  SOF0 = 0xC0, DHT = 0xC4, JPG = 0xC8, DAC = 0xCC, SOF15 = 0xCF, RST0 = 0xD0, RST7 = 0xD7, SOI = 0xD8, EOI = 0xD9,
+  SOS = 0xDA, APP0 = 0xE0, APP1 = 0xE1, APP2 = 0xE2, APP14 = 0xEE, APP15 = 0xEF, COM = 0xFE, TEM = 0x01,
+};
+
+/// Source: ICC.1, annex B.4: a name that ends with a zero, the piece's number from 1 on, and how many there are.
+static const char profile_name[12] = "ICC_PROFILE";
+
+enum { PROFILE_PREFIX_BYTES = 14, PROFILE_PIECES_MOST = 255 };
+
+typedef struct jpeg_selector {
+  ccodecs_decoder base;
+  ccodecs_bytes kept;    ///< Segments for the decoder that takes the picture, SOI first.
+  ccodecs_bytes segment; ///< The one that is being read, from its 0xFF on.
+  size_t skip;           ///< Bytes of a segment to pass over.
+  ccodecs_bytes pieces;  ///< Of the profile: for each its number and its length, and itself.
+  uint8_t piece_count;   ///< How many there are to be.
+  bool has_bad_profile;
+  bool has_start;
+  bool has_exif;
+  bool has_jfif;
+  int32_t adobe_transform; ///< -1 without an Adobe segment.
+  bool is_native;          ///< By the last frame header.
+  bool has_rgb_ids;        ///< The components are called R, G and B.
+  ccodecs_decoder *taker;
+} jpeg_selector;
+
+static ccodecs_status no_room(jpeg_selector *s) {
+  return ccodecs_decoder_fail(&s->base, CCODECS_NO_MEMORY, "the budget has no room for the JPEG's header");
+}
+
+static bool is_application(uint8_t marker) {
+  return marker >= APP0 && marker <= APP15;
+}
+
+static bool is_frame(uint8_t marker) {
+  return marker >= SOF0 && marker <= SOF15 && marker != DHT && marker != JPG && marker != DAC;
+}
+
+/// By the same signs as libjpeg goes by, -1 for no sign.
+static int32_t color_transform(const jpeg_selector *s) {
+  if (s->has_jfif) {
+    return -1;
+  }
+  return s->adobe_transform < 0 && s->has_rgb_ids ? 0 : s->adobe_transform;
+}
+
+// MARK: Segments
+
+/// Whether a segment is passed over without a look at it.
+static bool is_passed_over(const jpeg_selector *s, uint8_t marker) {
+  const bool is_read = marker == APP0 || marker == APP14 || marker == APP2 || (marker == APP1 && !s->has_exif);
+  return marker == COM || (is_application(marker) && !is_read);
+}
+
+/// Keeps a piece of the profile. False without room.
+static bool keep_piece(jpeg_selector *s, const uint8_t *p, size_t count) {
+  const size_t body = count - PROFILE_PREFIX_BYTES;
+  const bool is_good = p[12] >= 1 && p[12] <= p[13] && (s->piece_count == 0 || s->piece_count == p[13]) &&
+                       s->pieces.count + body <= CCODECS_PROFILE_BYTES_MOST;
+  if (!is_good || s->has_bad_profile) {
+    s->has_bad_profile = true;
+    ccodecs_bytes_free(&s->pieces, s->base.budget);
+    return true;
+  }
+  s->piece_count = p[13];
+  const uint8_t prefix[3] = {p[12], (uint8_t)(body >> 8), (uint8_t)body};
+  return ccodecs_bytes_append(&s->pieces, prefix, sizeof prefix, s->base.budget) &&
+         ccodecs_bytes_append(&s->pieces, p + PROFILE_PREFIX_BYTES, body, s->base.budget);
+}
+
+/// Puts the profile together; of pieces with the same number the first is taken. False without room.
+static bool join_pieces(jpeg_selector *s) {
+  struct {
+    const uint8_t *bytes;
+    size_t count;
+  } pieces[PROFILE_PIECES_MOST + 1] = {0};
+  size_t total = 0;
+  if (s->pieces.count == 0) {
+    return true;
+  }
+  const uint8_t *next = ccodecs_bytes_start(&s->pieces);
+  for (size_t left = s->pieces.count; left > 0;) {
+    const size_t count = (size_t)next[1] << 8 | next[2];
+    if (pieces[next[0]].bytes == NULL) {
+      pieces[next[0]].bytes = next + 3;
+      pieces[next[0]].count = count;
+      total += count;
+    }
+    next += 3 + count;
+    left -= 3 + count;
+  }
+  for (uint32_t i = 1; i <= s->piece_count; i++) {
+    s->has_bad_profile = s->has_bad_profile || pieces[i].bytes == NULL;
+  }
+  bool has_room = s->has_bad_profile || ccodecs_bytes_reserve(&s->base.profile, total, s->base.budget);
+  for (uint32_t i = 1; i <= s->piece_count && has_room && !s->has_bad_profile; i++) {
+    has_room = ccodecs_bytes_append(&s->base.profile, pieces[i].bytes, pieces[i].count, s->base.budget);
+  }
+  ccodecs_bytes_free(&s->pieces, s->base.budget);
+  return has_room;
+}
+
+/// Notes what a segment says. Whether a decoder needs it too.
+static bool read_segment(jpeg_selector *s, uint8_t marker, const uint8_t *p, size_t count) {
+  if (is_frame(marker)) {
+    const bool is_whole = count >= 6 && count >= 6 + 3 * (size_t)p[5];
+    s->is_native = is_whole && ccodecs_jpeg_native_supports(marker, p[0], p[5], -1);
+    s->has_rgb_ids = is_whole && p[5] == 3 && p[6] == 'R' && p[9] == 'G' && p[12] == 'B';
+    return true;
+  }
+  switch (marker) {
+  case APP0:
+    s->has_jfif = s->has_jfif || (count >= 14 && memcmp(p, "JFIF", 5) == 0);
+    return count >= 14 && memcmp(p, "JFIF", 5) == 0;
+  case APP14:
+    if (count < 12 || memcmp(p, "Adobe", 5) != 0) {
+      return false;
+    }
+    s->adobe_transform = p[11];
+    return true;
+  case APP1: // XMP comes under the same marker
+    s->has_exif = count >= 6 && memcmp(p, "Exif", 5) == 0;
+    return s->has_exif;
+  case APP2: // the index of a multi-picture file
+    return count >= 4 && memcmp(p, "MPF", 4) == 0;
+  default:
+    return true;
+  }
+}
+
+/// Moves bytes from the window to the segment until it has `wanted`. True when they are all there.
+static bool gather(jpeg_selector *s, ccodecs_input *input, size_t wanted, ccodecs_status *status) {
+  const size_t missing = wanted > s->segment.count ? wanted - s->segment.count : 0;
+  const size_t count = input->count < missing ? input->count : missing;
+  *status = CCODECS_NEEDS_INPUT;
+  if (count > 0 && !ccodecs_bytes_append(&s->segment, input->bytes, count, s->base.budget)) {
+    *status = no_room(s);
+    return false;
+  }
+  ccodecs_input_advance(input, count);
+  return count == missing;
+}
+
+/// Ends a segment; its first `count` bytes are kept.
+static ccodecs_status end_segment(jpeg_selector *s, size_t count) {
+  const bool has_room =
+      count == 0 || ccodecs_bytes_append(&s->kept, ccodecs_bytes_start(&s->segment), count, s->base.budget);
+  ccodecs_bytes_take(&s->segment, s->segment.count);
+  return has_room ? CCODECS_OK : no_room(s);
+}
+
+/// Brings 0xFF and the marker's code into the segment, past fill bytes and bytes between segments.
+static bool read_marker(jpeg_selector *s, ccodecs_input *input, ccodecs_status *status) {
+  while (s->segment.count < 2) {
+    if (input->count == 0) {
+      *status = CCODECS_NEEDS_INPUT;
+      return false;
+    }
+    const uint8_t byte = *input->bytes;
+    const bool is_marker = s->segment.count == 0 ? byte == 0xFF : byte != 0;
+    if (!is_marker && !s->has_start) {
+      *status = ccodecs_decoder_fail(&s->base, CCODECS_CORRUPT, "the JPEG does not begin with its start marker");
+      return false;
+    }
+    if (is_marker && (s->segment.count == 0 || byte != 0xFF)) {
+      if (!gather(s, input, s->segment.count + 1, status)) {
+        return false;
+      }
+      continue;
+    }
+    ccodecs_input_advance(input, 1);
+    if (!is_marker) {
+      s->base.header.warnings |= CCODECS_WARNING_DAMAGED;
+      ccodecs_bytes_take(&s->segment, s->segment.count);
+    }
+  }
+  return true;
+}
+
+/// A marker without a segment. CCODECS_OK or the failure.
+static ccodecs_status read_bare_marker(jpeg_selector *s, uint8_t marker) {
+  if ((marker == SOI) == s->has_start || marker == EOI) {
+    return ccodecs_decoder_fail(
+        &s->base, CCODECS_CORRUPT, marker == EOI ? "the JPEG ends before its first scan" : "a JPEG marker is misplaced");
+  }
+  s->has_start = true;
+  return end_segment(s, marker == SOI ? 2 : 0);
+}
+
+/// Reads one marker and its segment. CCODECS_OK when it is done, and *is_scan when it was SOS.
+static ccodecs_status read_next(jpeg_selector *s, ccodecs_input *input, bool *is_scan) {
+  ccodecs_status status = CCODECS_OK;
+  if (s->skip > 0) {
+    const size_t count = input->count < s->skip ? input->count : s->skip;
+    ccodecs_input_advance(input, count);
+    s->skip -= count;
+    return s->skip == 0 ? CCODECS_OK : CCODECS_NEEDS_INPUT;
+  }
+  if (!read_marker(s, input, &status)) {
+    return status;
+  }
+  const uint8_t marker = ccodecs_bytes_start(&s->segment)[1];
+  if (marker == SOI || marker == EOI || marker == TEM || (marker >= RST0 && marker <= RST7) || !s->has_start) {
+    return read_bare_marker(s, marker);
+  }
+  if (!gather(s, input, 4, &status)) {
+    return status;
+  }
+  const uint8_t *header = ccodecs_bytes_start(&s->segment);
+  const size_t length = (size_t)header[2] << 8 | header[3];
+  if (length < 2) { // some writers count wrongly; where nothing is lost, the next marker is looked for
+    s->base.header.warnings |= CCODECS_WARNING_DAMAGED;
+    return is_application(marker) || marker == COM
+               ? end_segment(s, 0)
+               : ccodecs_decoder_fail(&s->base, CCODECS_CORRUPT, "a JPEG segment's length is less than 2");
+  }
+  if (is_passed_over(s, marker)) {
+    s->skip = length - 2;
+    return end_segment(s, 0);
+  }
+  if (!gather(s, input, length + 2, &status)) {
+    return status;
+  }
+  *is_scan = marker == SOS;
+  const uint8_t *body = ccodecs_bytes_start(&s->segment) + 4;
+  if (marker == APP2 && length - 2 >= PROFILE_PREFIX_BYTES && memcmp(body, profile_name, sizeof profile_name) == 0) {
+    return keep_piece(s, body, length - 2) ? end_segment(s, 0) : no_room(s);
+  }
+  const bool is_needed = read_segment(s, marker, body, length - 2);
+  if (marker == APP1 && s->has_exif && !ccodecs_exif_keep_rights(&s->base, body + 6, length - 8)) {
+    return no_room(s);
+  }
+  return end_segment(s, is_needed ? length + 2 : 0);
+}
+
+// MARK: Handing over
+
+/// Takes over what the taker says: its status, warnings and reason.
+static ccodecs_status relay(jpeg_selector *s, ccodecs_status status) {
+  if (status >= CCODECS_CORRUPT) {
+    return ccodecs_decoder_fail(&s->base, status, "%s", ccodecs_decoder_message(s->taker));
+  }
+  s->base.header.warnings |= s->taker->header.warnings;
+  return status;
+}
+
+static ccodecs_status hand_over(jpeg_selector *s, const ccodecs_input *input) {
+  const bool is_native = s->is_native && color_transform(s) != 0;
+  s->taker = is_native ? ccodecs_jpeg_native_decoder_create(&s->base.limits, s->base.budget)
+                       : ccodecs_jpeg_turbo_decoder_create(&s->base.limits, s->base.budget);
+  if (s->taker == NULL) {
+    return no_room(s);
+  }
+  ccodecs_input kept = {.bytes = ccodecs_bytes_start(&s->kept), .count = s->kept.count, .is_last = false};
+  const ccodecs_status status = ccodecs_decoder_read_header(s->taker, &kept);
+  if (status == CCODECS_NEEDS_INPUT) {
+    return ccodecs_decoder_fail(&s->base, CCODECS_CORRUPT, "the JPEG's header is not complete");
+  }
+  ccodecs_bytes_free(&s->kept, s->base.budget);
+  if (status == CCODECS_OK) {
+    const uint32_t warnings = s->base.header.warnings;
+    s->base.header = *ccodecs_decoder_header(s->taker);
+    s->base.header.warnings |= warnings | (s->has_bad_profile ? CCODECS_WARNING_BAD_PROFILE : 0u);
+    if (is_native) {
+      ccodecs_jpeg_native_foresee(s->taker, input);
+    }
+  }
+  return relay(s, status);
+}
+
+// MARK: Methods
+
+static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
+  jpeg_selector *s = (jpeg_selector *)base;
+  bool is_scan = false;
+  while (!is_scan) {
+    const ccodecs_status status = read_next(s, input, &is_scan);
+    if (status == CCODECS_NEEDS_INPUT && input->is_last) {
+      return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the JPEG ends before its first scan");
+    }
+    if (status != CCODECS_OK) {
+      return status;
+    }
+  }
+  ccodecs_bytes_free(&s->segment, base->budget);
+  return join_pieces(s) ? hand_over(s, input) : no_room(s);
+}
+
+static uint8_t scales(const ccodecs_decoder *base) {
+  const jpeg_selector *s = (const jpeg_selector *)base;
+  return s->taker->methods->scales(s->taker);
+}
+
+static uint64_t least_bytes(const ccodecs_decoder *base) {
+  const jpeg_selector *s = (const jpeg_selector *)base;
+  return s->taker->methods->least_bytes(s->taker);
+}
+
+static ccodecs_status estimate(
+    const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
+  const jpeg_selector *s = (const jpeg_selector *)base;
+  return s->taker->methods->estimate(s->taker, options, byte_count);
+}
+
+static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
+  jpeg_selector *s = (jpeg_selector *)base;
+  return relay(s, ccodecs_decoder_start(s->taker, options, layout));
+}
+
+static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
+  jpeg_selector *s = (jpeg_selector *)base;
+  return relay(s, ccodecs_decoder_read_rows(s->taker, input, rows));
+}
+
+static void destroy(ccodecs_decoder *base) {
+  jpeg_selector *s = (jpeg_selector *)base;
+  ccodecs_decoder_destroy(s->taker);
+  ccodecs_bytes_free(&s->kept, base->budget);
+  ccodecs_bytes_free(&s->segment, base->budget);
+  ccodecs_bytes_free(&s->pieces, base->budget);
+  ccodecs_free(base->budget, s);
+}
+
+ccodecs_decoder *ccodecs_jpeg_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
+  static const ccodecs_decoder_methods methods = {
+      .read_header = read_header,
+      .scales = scales,
+      .least_bytes = least_bytes,
+      .estimate = estimate,
+      .start = start,
+      .read_rows = read_rows,
+      .destroy = destroy,
+  };
+  jpeg_selector *s = ccodecs_decoder_allocate(sizeof *s, &methods, CCODECS_FORMAT_JPEG, limits, budget);
+  if (s == NULL) {
+    return NULL;
+  }
+  s->adobe_transform = -1;
+  return &s->base;
+}

@@ -1,0 +1,589 @@
+// JPEG through libjpeg-turbo: raw component planes where the picture is YCbCr or gray, RGB rows otherwise.
+//
+// libjpeg suspends when its source runs dry, and later begins again at the last place it can: the bytes from there on
+// must stay. The source reads straight from the caller's window; only what is left when it is used up is carried over.
+
+#include "../core/bytes.h"
+#include "../core/decoder.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jerror.h>
+#include <jpeglib.h>
+
+#if JPEG_LIB_VERSION >= 70
+#define SCALED_SIZE(component) ((uint32_t)(component)->DCT_h_scaled_size)
+#else
+#define SCALED_SIZE(component) ((uint32_t)(component)->DCT_scaled_size)
+#endif
+
+/// What libjpeg allocates beside coefficients and rows: tables, one MCU row of blocks, the decoder itself.
+static const size_t library_bytes = 192 * 1024;
+/// Row buffers of the colour converter and the upsampler for each pixel of width, where they are used.
+static const size_t library_bytes_per_column = 96;
+/// Rows of a strip of RGB.
+static const uint32_t packed_row_count = 16;
+/// Bytes moved behind the carried ones at a time, until the source can go on in the window.
+static const size_t carry_step = 4096;
+
+typedef struct jpeg_decoder {
+  ccodecs_decoder base;
+  struct jpeg_decompress_struct info;
+  struct jpeg_error_mgr errors;
+  struct jpeg_source_mgr source;
+  struct jpeg_progress_mgr progress;
+  jmp_buf escape;
+  ccodecs_status escape_status;
+  bool is_created;
+  bool is_started;   ///< jpeg_start_decompress is done.
+  bool is_raw;       ///< Planes, not converted rows.
+  bool keeps_inks;   ///< Rows of CMYK, not of RGB.
+  bool is_damaged;   ///< The library filled in what the file lacks.
+  ccodecs_bytes carry;
+  size_t skip;       ///< Bytes to pass over that have not come yet.
+  size_t charged;    ///< For what libjpeg allocates itself.
+  uint8_t *strip;
+  uint8_t *inverted; ///< A row of CMYK.
+  uint32_t rows_left[CCODECS_MAX_PLANES];
+} jpeg_decoder;
+
+// MARK: Callbacks of the library
+
+static jpeg_decoder *owner(j_common_ptr info) {
+  return (jpeg_decoder *)info->client_data;
+}
+
+static void on_error(j_common_ptr info) {
+  jpeg_decoder *d = owner(info);
+  switch (info->err->msg_code) {
+  case JERR_OUT_OF_MEMORY:
+  case JERR_NO_BACKING_STORE:
+    d->escape_status = CCODECS_NO_MEMORY;
+    break;
+  case JERR_BAD_PRECISION:
+  case JERR_ARITH_NOTIMPL:
+  case JERR_SOF_UNSUPPORTED:
+  case JERR_NOTIMPL:
+  case JERR_CONVERSION_NOTIMPL:
+  case JERR_COMPONENT_COUNT:
+  case JERR_CCIR601_NOTIMPL:
+  case JERR_FRACT_SAMPLE_NOTIMPL:
+    d->escape_status = CCODECS_UNSUPPORTED;
+    break;
+  default:
+    d->escape_status = CCODECS_CORRUPT;
+    break;
+  }
+  char message[JMSG_LENGTH_MAX];
+  info->err->format_message(info, message);
+  snprintf(d->base.message, sizeof d->base.message, "%s", message);
+  longjmp(d->escape, 1);
+}
+
+static void on_message(j_common_ptr info, int level) {
+  if (level >= 0) {
+    return;
+  }
+  jpeg_decoder *d = owner(info);
+  info->err->num_warnings++;
+  switch (info->err->msg_code) {
+  case JWRN_HIT_MARKER:
+    if (d->info.progressive_mode) {
+      // A refinement is missing, not a part of the picture.
+      d->base.header.warnings |= CCODECS_WARNING_DAMAGED;
+      break;
+    }
+    d->is_damaged = true;
+    info->err->format_message(info, d->base.message);
+    break;
+  case JWRN_MUST_RESYNC:
+  case JWRN_HUFF_BAD_CODE:
+    // The library would go on with gray blocks.
+    d->is_damaged = true;
+    info->err->format_message(info, d->base.message);
+    break;
+  default:
+    d->base.header.warnings |= CCODECS_WARNING_DAMAGED;
+    break;
+  }
+}
+
+static void on_output(j_common_ptr info) {
+  (void)info;
+}
+
+static void on_reset(j_common_ptr info) {
+  info->err->num_warnings = 0;
+  info->err->msg_code = 0;
+}
+
+/// Called for every row of blocks of every scan: a small file can hold a thousand scans of a large picture.
+static void on_progress(j_common_ptr info) {
+  jpeg_decoder *d = owner(info);
+  const uint32_t limit = d->base.limits.max_scans;
+  if (limit != 0 && (uint32_t)d->info.input_scan_number > limit) {
+    snprintf(d->base.message, sizeof d->base.message, "the picture has more scans than the limit max_scans of %u", limit);
+    d->escape_status = CCODECS_LIMIT;
+    longjmp(d->escape, 1);
+  }
+  if (d->is_damaged) {
+    d->escape_status = CCODECS_CORRUPT;
+    longjmp(d->escape, 1);
+  }
+}
+
+static void on_source(j_decompress_ptr info) {
+  (void)info;
+}
+
+static boolean on_source_empty(j_decompress_ptr info) {
+  (void)info;
+  return FALSE; // suspend
+}
+
+static void on_skip(j_decompress_ptr info, long count) {
+  if (count <= 0) {
+    return;
+  }
+  jpeg_decoder *d = (jpeg_decoder *)info->client_data;
+  const size_t here = (size_t)count < d->source.bytes_in_buffer ? (size_t)count : d->source.bytes_in_buffer;
+  d->source.next_input_byte += here;
+  d->source.bytes_in_buffer -= here;
+  d->skip += (size_t)count - here;
+}
+
+// MARK: Input
+
+/// A step of libjpeg: what it returns is whether it was done, or had to suspend.
+typedef bool (*step)(jpeg_decoder *d);
+
+/// Runs `step` with libjpeg's errors caught. The only function with a setjmp.
+static ccodecs_status run_caught(jpeg_decoder *d, step step, bool *is_done) {
+  if (setjmp(d->escape) != 0) {
+    d->base.failure = d->escape_status;
+    return d->escape_status;
+  }
+  *is_done = step(d);
+  if (d->is_damaged) {
+    d->base.failure = CCODECS_CORRUPT;
+    return CCODECS_CORRUPT;
+  }
+  return CCODECS_OK;
+}
+
+/// One attempt with what is carried, or with the window. Sets *has_all when no byte is left to offer.
+static ccodecs_status run_once(jpeg_decoder *d, ccodecs_input *input, step step, bool *is_done, bool *has_all) {
+  const size_t skipped = d->skip < input->count ? d->skip : input->count;
+  ccodecs_input_advance(input, skipped);
+  d->skip -= skipped;
+  const size_t old = d->carry.count;
+  const bool is_whole = input->count < carry_step || d->info.arith_code;
+  const size_t moved = old == 0 ? 0 : is_whole ? input->count : carry_step;
+  if (!ccodecs_bytes_append(&d->carry, input->bytes, moved, d->base.budget)) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for a marker segment");
+  }
+  const bool from_carry = old > 0;
+  const uint8_t *start = from_carry ? ccodecs_bytes_start(&d->carry) : input->bytes;
+  d->source.next_input_byte = start;
+  d->source.bytes_in_buffer = from_carry ? d->carry.count : input->count;
+  const ccodecs_status status = run_caught(d, step, is_done);
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  const size_t used = (size_t)(d->source.next_input_byte - start);
+  if (!from_carry) {
+    ccodecs_input_advance(input, used);
+    *has_all = true;
+  } else if (used >= old) { // the source stands in bytes that are in the window too
+    ccodecs_bytes_take(&d->carry, d->carry.count);
+    ccodecs_input_advance(input, used - old);
+    *has_all = input->count == 0;
+  } else {
+    ccodecs_bytes_take(&d->carry, used);
+    ccodecs_input_advance(input, moved);
+    *has_all = input->count == 0;
+  }
+  return CCODECS_OK;
+}
+
+/// Runs `step` until it is done or the window is used up. CCODECS_OK when it is done.
+static ccodecs_status run(jpeg_decoder *d, ccodecs_input *input, step step) {
+  while (true) {
+    bool is_done = false;
+    bool has_all = false;
+    const size_t before = input->count;
+    const ccodecs_status status = run_once(d, input, step, &is_done, &has_all);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+    if (is_done) {
+      return CCODECS_OK;
+    }
+    if (!has_all && (input->count < before || input->count > 0)) {
+      continue;
+    }
+    if (input->is_last) {
+      return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the JPEG data ends before the picture does");
+    }
+    if (!ccodecs_bytes_append(&d->carry, input->bytes, input->count, d->base.budget)) {
+      return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for a marker segment");
+    }
+    ccodecs_input_advance(input, input->count);
+    return CCODECS_NEEDS_INPUT;
+  }
+}
+
+// MARK: Header
+
+static bool header_step(jpeg_decoder *d) {
+  if (!d->is_created) {
+    jpeg_create_decompress(&d->info);
+    d->is_created = true;
+    d->info.client_data = d;
+    d->info.src = &d->source;
+    d->info.progress = &d->progress;
+    jpeg_save_markers(&d->info, JPEG_APP0 + 1, 0xFFFF);
+    jpeg_save_markers(&d->info, JPEG_APP0 + 2, 16);
+  }
+  return jpeg_read_header(&d->info, TRUE) == JPEG_HEADER_OK;
+}
+
+static void read_markers(jpeg_decoder *d) {
+  ccodecs_header *header = &d->base.header;
+  bool has_exif = false;
+  for (jpeg_saved_marker_ptr marker = d->info.marker_list; marker != NULL; marker = marker->next) {
+    if (marker->marker == JPEG_APP0 + 1 && !has_exif && marker->data_length >= 6 &&
+        memcmp(marker->data, "Exif\0", 5) == 0) {
+      bool is_broken;
+      header->orientation = ccodecs_exif_orientation(marker->data + 6, marker->data_length - 6, &is_broken);
+      header->warnings |= is_broken ? CCODECS_WARNING_BAD_EXIF : 0;
+      has_exif = true;
+    }
+    if (marker->marker == JPEG_APP0 + 2 && marker->data_length >= 4 && memcmp(marker->data, "MPF\0", 4) == 0) {
+      header->warnings |= CCODECS_WARNING_FIRST_FRAME;
+    }
+  }
+}
+
+static ccodecs_color_space color_space(const jpeg_decoder *d) {
+  switch (d->info.jpeg_color_space) {
+  case JCS_GRAYSCALE:
+    return CCODECS_COLOR_GRAY;
+  case JCS_YCbCr:
+    return CCODECS_COLOR_YCBCR;
+  case JCS_CMYK:
+    return CCODECS_COLOR_CMYK;
+  case JCS_YCCK:
+    return CCODECS_COLOR_YCCK;
+  default:
+    return CCODECS_COLOR_RGB;
+  }
+}
+
+static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
+  jpeg_decoder *d = (jpeg_decoder *)base;
+  const ccodecs_status status = run(d, input, header_step);
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  base->header.width = d->info.image_width;
+  base->header.height = d->info.image_height;
+  base->header.bit_depth = (uint8_t)d->info.data_precision;
+  base->header.is_progressive = d->info.progressive_mode;
+  base->header.holds_input = d->info.arith_code;
+  base->header.color_space = color_space(d);
+  d->is_raw = base->header.color_space == CCODECS_COLOR_GRAY || base->header.color_space == CCODECS_COLOR_YCBCR;
+  read_markers(d);
+  return CCODECS_OK;
+}
+
+// MARK: Memory
+
+/// 1, 2, 4 and 8: the sizes for which libjpeg-turbo has fast transforms.
+static uint8_t scales(const ccodecs_decoder *base) {
+  (void)base;
+  return 1u << 0 | 1u << 1 | 1u << 3 | 1u << 7;
+}
+
+/// As the native decoder has it. Arithmetic coding takes any number of blocks in a byte.
+static uint64_t least_bytes(const ccodecs_decoder *base) {
+  const jpeg_decoder *d = (const jpeg_decoder *)base;
+  uint64_t blocks = 0;
+  for (int i = 0; i < d->info.num_components; i++) {
+    const jpeg_component_info *c = &d->info.comp_info[i];
+    blocks += (uint64_t)c->width_in_blocks * c->height_in_blocks;
+  }
+  return d->info.arith_code ? 0 : blocks * (d->info.progressive_mode ? 1 : 2) / 8;
+}
+
+static uint64_t coefficient_bytes(const jpeg_decoder *d) {
+  if (!jpeg_has_multiple_scans((j_decompress_ptr)&d->info)) {
+    return 0;
+  }
+  uint64_t blocks = 0;
+  for (int i = 0; i < d->info.num_components; i++) {
+    const jpeg_component_info *c = &d->info.comp_info[i];
+    const uint64_t across = c->width_in_blocks + (uint64_t)c->h_samp_factor;
+    const uint64_t down = c->height_in_blocks + (uint64_t)c->v_samp_factor;
+    blocks += across * down;
+  }
+  return blocks * DCTSIZE2 * sizeof(JCOEF);
+}
+
+static uint64_t internal_bytes(const jpeg_decoder *d) {
+  const uint64_t rows = d->is_raw ? 0 : (uint64_t)d->info.image_width * library_bytes_per_column;
+  return library_bytes + rows + coefficient_bytes(d);
+}
+
+static ccodecs_status estimate(
+    const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
+  const jpeg_decoder *d = (const jpeg_decoder *)base;
+  uint64_t strip = 0;
+  if (d->is_raw) {
+    // A component may be decoded at twice the scale of another, and at most in full.
+    const uint64_t scale = options->scale_eighths <= 4 ? options->scale_eighths * 2 : 8;
+    for (int i = 0; i < d->info.num_components; i++) {
+      const jpeg_component_info *c = &d->info.comp_info[i];
+      strip += (c->width_in_blocks + 1) * scale * (uint64_t)c->v_samp_factor * scale;
+    }
+  } else {
+    strip = ((uint64_t)d->info.image_width + 8) * (4 * packed_row_count + 4);
+  }
+  *byte_count = internal_bytes(d) + strip + 3 * 65536; // markers are carried whole
+  return CCODECS_OK;
+}
+
+// MARK: Rows
+
+static bool setup_step(jpeg_decoder *d) {
+  jpeg_calc_output_dimensions(&d->info);
+  return true;
+}
+
+static ccodecs_status start_planes(jpeg_decoder *d, ccodecs_layout *layout) {
+  const uint32_t count = (uint32_t)d->info.num_components;
+  layout->pixels = count == 1 ? CCODECS_PIXELS_GRAY8 : CCODECS_PIXELS_YCC8;
+  layout->plane_count = count;
+  size_t bytes = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    const jpeg_component_info *c = &d->info.comp_info[i];
+    const uint32_t scaled = SCALED_SIZE(c);
+    layout->planes[i] = (ccodecs_plane){
+        .width = c->downsampled_width,
+        .height = c->downsampled_height,
+        .channels = 1,
+        .horizontal_scale = (double)c->h_samp_factor * scaled / (d->info.max_h_samp_factor * 8.0),
+        .vertical_scale = (double)c->v_samp_factor * scaled / (d->info.max_v_samp_factor * 8.0),
+    };
+    d->rows_left[i] = c->downsampled_height;
+    bytes += (size_t)c->width_in_blocks * scaled * (size_t)c->v_samp_factor * scaled;
+  }
+  d->strip = ccodecs_allocate(d->base.budget, bytes);
+  return d->strip == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
+}
+
+static ccodecs_status start_packed(jpeg_decoder *d, ccodecs_layout *layout) {
+  const double horizontal = (double)d->info.scale_num / d->info.scale_denom;
+  const uint8_t channels = d->keeps_inks ? 4 : 3;
+  layout->pixels = d->keeps_inks ? CCODECS_PIXELS_CMYK8 : CCODECS_PIXELS_RGB8;
+  layout->plane_count = 1;
+  layout->planes[0] = (ccodecs_plane){
+      .width = d->info.output_width,
+      .height = d->info.output_height,
+      .channels = channels,
+      .horizontal_scale = horizontal,
+      .vertical_scale = horizontal,
+  };
+  d->rows_left[0] = d->info.output_height;
+  d->strip = ccodecs_allocate(d->base.budget, (size_t)d->info.output_width * channels * packed_row_count);
+  d->inverted = ccodecs_allocate(d->base.budget, (size_t)d->info.output_width * 4);
+  return d->strip == NULL || d->inverted == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
+}
+
+static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
+  jpeg_decoder *d = (jpeg_decoder *)base;
+  const uint64_t internal = internal_bytes(d);
+  if (internal > SIZE_MAX || !ccodecs_budget_charge(base->budget, (size_t)internal)) {
+    return ccodecs_decoder_fail(
+        base, CCODECS_NO_MEMORY, "its coefficients need %llu bytes of memory", (unsigned long long)internal);
+  }
+  d->charged = (size_t)internal;
+  d->info.mem->max_memory_to_use = (long)(internal + (1 << 20));
+  d->info.scale_num = options->scale_eighths;
+  d->info.scale_denom = 8;
+  d->info.dct_method = JDCT_ISLOW;
+  d->info.raw_data_out = d->is_raw;
+  const bool has_ink = base->header.color_space == CCODECS_COLOR_CMYK || base->header.color_space == CCODECS_COLOR_YCCK;
+  d->keeps_inks = has_ink && options->keeps_inks;
+  d->info.out_color_space = d->is_raw ? d->info.jpeg_color_space : has_ink ? JCS_CMYK : JCS_RGB;
+  bool is_done;
+  const ccodecs_status status = run_caught(d, setup_step, &is_done);
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  return d->is_raw ? start_planes(d, layout) : start_packed(d, layout);
+}
+
+static bool start_step(jpeg_decoder *d) {
+  return jpeg_start_decompress(&d->info);
+}
+
+/// Decodes one row of MCUs into the strip.
+static bool planes_step(jpeg_decoder *d) {
+  JSAMPROW rows[CCODECS_MAX_PLANES][4 * DCTSIZE];
+  JSAMPARRAY planes[CCODECS_MAX_PLANES];
+  uint8_t *next = d->strip;
+  for (int i = 0; i < d->info.num_components; i++) {
+    const jpeg_component_info *c = &d->info.comp_info[i];
+    const size_t stride = (size_t)c->width_in_blocks * SCALED_SIZE(c);
+    for (uint32_t row = 0; row < (uint32_t)c->v_samp_factor * SCALED_SIZE(c); row++, next += stride) {
+      rows[i][row] = next;
+    }
+    planes[i] = rows[i];
+  }
+  return jpeg_read_raw_data(&d->info, planes, (JDIMENSION)(d->info.max_v_samp_factor * DCTSIZE)) > 0;
+}
+
+static void describe_planes(jpeg_decoder *d, ccodecs_rows *rows) {
+  const uint8_t *next = d->strip;
+  for (int i = 0; i < d->info.num_components; i++) {
+    const jpeg_component_info *c = &d->info.comp_info[i];
+    const uint32_t count = (uint32_t)c->v_samp_factor * SCALED_SIZE(c);
+    rows->planes[i] = next;
+    rows->row_strides[i] = (size_t)c->width_in_blocks * SCALED_SIZE(c);
+    rows->row_counts[i] = count < d->rows_left[i] ? count : d->rows_left[i];
+    d->rows_left[i] -= rows->row_counts[i];
+    next += rows->row_strides[i] * count;
+  }
+}
+
+/// CMYK to RGB without a profile. Files with an Adobe marker store inks inverted, 255 for none.
+static void convert_ink(jpeg_decoder *d, uint8_t *rgb) {
+  const uint8_t *inks = d->inverted;
+  const uint8_t flip = d->info.saw_Adobe_marker ? 0 : 255;
+  for (JDIMENSION x = 0; x < d->info.output_width; x++, inks += 4, rgb += 3) {
+    const uint32_t black = inks[3] ^ flip;
+    for (int c = 0; c < 3; c++) {
+      rgb[c] = (uint8_t)(((inks[c] ^ flip) * black + 127) / 255);
+    }
+  }
+}
+
+/// CMYK as it is given: 255 for no ink.
+static void keep_inks(jpeg_decoder *d, uint8_t *inks) {
+  const uint8_t flip = d->info.saw_Adobe_marker ? 0 : 255;
+  for (size_t i = 0; i < 4 * (size_t)d->info.output_width; i++) {
+    inks[i] = d->inverted[i] ^ flip;
+  }
+}
+
+/// Decodes one row of RGB or CMYK into the strip's first free row.
+static bool packed_step(jpeg_decoder *d) {
+  const bool has_ink = d->info.out_color_space == JCS_CMYK;
+  const size_t row_bytes = (size_t)d->info.output_width * (d->keeps_inks ? 4 : 3);
+  uint8_t *to = d->strip + d->info.output_scanline % packed_row_count * row_bytes;
+  JSAMPROW row = has_ink ? d->inverted : to;
+  if (jpeg_read_scanlines(&d->info, &row, 1) == 0) {
+    return false;
+  }
+  if (d->keeps_inks) {
+    keep_inks(d, to);
+  } else if (has_ink) {
+    convert_ink(d, to);
+  }
+  return true;
+}
+
+static ccodecs_status read_packed(jpeg_decoder *d, ccodecs_input *input, ccodecs_rows *rows) {
+  do {
+    const ccodecs_status status = run(d, input, packed_step);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+    d->rows_left[0]--;
+  } while (d->rows_left[0] > 0 && d->info.output_scanline % packed_row_count != 0);
+  const uint32_t count = (d->info.output_scanline - 1) % packed_row_count + 1;
+  rows->planes[0] = d->strip;
+  rows->row_strides[0] = (size_t)d->info.output_width * (d->keeps_inks ? 4 : 3);
+  rows->row_counts[0] = count;
+  return CCODECS_ROWS_READY;
+}
+
+/// Holds the window's bytes: libjpeg's arithmetic decoder can't suspend, and must find all bytes there.
+static ccodecs_status carry_all(jpeg_decoder *d, ccodecs_input *input) {
+  if (!ccodecs_bytes_append(&d->carry, input->bytes, input->count, d->base.budget)) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for the file, which is held whole");
+  }
+  ccodecs_input_advance(input, input->count);
+  return CCODECS_NEEDS_INPUT;
+}
+
+static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
+  jpeg_decoder *d = (jpeg_decoder *)base;
+  if (d->info.arith_code && !input->is_last) {
+    return carry_all(d, input);
+  }
+  if (!d->is_started) {
+    const ccodecs_status status = run(d, input, start_step);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+    d->is_started = true;
+  }
+  if (d->info.output_scanline >= d->info.output_height) {
+    return CCODECS_DONE;
+  }
+  if (!d->is_raw) {
+    return read_packed(d, input, rows);
+  }
+  const ccodecs_status status = run(d, input, planes_step);
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  describe_planes(d, rows);
+  return CCODECS_ROWS_READY;
+}
+
+static void destroy(ccodecs_decoder *base) {
+  jpeg_decoder *d = (jpeg_decoder *)base;
+  ccodecs_budget *budget = base->budget;
+  if (d->is_created) {
+    jpeg_destroy_decompress(&d->info);
+  }
+  ccodecs_budget_refund(budget, d->charged);
+  ccodecs_bytes_free(&d->carry, budget);
+  ccodecs_free(budget, d->strip);
+  ccodecs_free(budget, d->inverted);
+  ccodecs_free(budget, d);
+}
+
+ccodecs_decoder *ccodecs_jpeg_turbo_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
+  static const ccodecs_decoder_methods methods = {
+      .read_header = read_header,
+      .scales = scales,
+      .least_bytes = least_bytes,
+      .estimate = estimate,
+      .start = start,
+      .read_rows = read_rows,
+      .destroy = destroy,
+  };
+  jpeg_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_JPEG, limits, budget);
+  if (d == NULL) {
+    return NULL;
+  }
+  d->info.err = jpeg_std_error(&d->errors);
+  d->errors.error_exit = on_error;
+  d->errors.emit_message = on_message;
+  d->errors.output_message = on_output;
+  d->errors.reset_error_mgr = on_reset;
+  d->source.init_source = on_source;
+  d->source.fill_input_buffer = on_source_empty;
+  d->source.skip_input_data = on_skip;
+  d->source.resync_to_restart = jpeg_resync_to_restart;
+  d->source.term_source = on_source;
+  d->progress.progress_monitor = on_progress;
+  return &d->base;
+}

@@ -1,0 +1,524 @@
+// JPEG turned and mirrored without loss: whole blocks change places, and their coefficients signs and places.
+//
+// libjpeg reads the coefficients as the bytes come, holds them, and compresses those of the turned picture, with
+// Huffman tables made for it unless it came with the standard ones; a progressive picture stays progressive. This is
+// what TurboJPEG's tjTransform does, which needs the whole file and the whole result in memory besides. The input's
+// coefficients are given back before the result is compressed, which never has more bytes than they.
+
+#include "../core/rewriter.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <jpeglib.h>
+
+#include <jerror.h>
+
+enum {
+  OUTPUT_BYTES = 64 * 1024,
+  /// What libjpeg is given at a time, however the bytes come: what it notices of damage depends on that.
+  SLICE_BYTES = 16 * 1024,
+};
+
+/// What libjpeg allocates besides coefficients, for reading and for writing.
+static const uint64_t library_bytes = 512 * 1024;
+
+/// Compressed bytes, in a list.
+typedef struct output_block {
+  struct output_block *next;
+  size_t count;
+  uint8_t bytes[OUTPUT_BYTES];
+} output_block;
+
+typedef enum turn_stage { STAGE_HEADER, STAGE_COEFFICIENTS, STAGE_WHOLE } turn_stage;
+
+struct ccodecs_turn {
+  ccodecs_budget *budget;
+  uint8_t orientation;
+  turn_stage stage;
+  struct jpeg_decompress_struct in;
+  struct jpeg_compress_struct out;
+  struct jpeg_error_mgr errors;
+  struct jpeg_source_mgr source;
+  struct jpeg_destination_mgr destination;
+  jmp_buf escape;
+  bool is_created;
+  bool is_in_freed;
+  bool is_out_of_room;
+  size_t charged_in;  ///< For the coefficients that are read, and given back before compressing.
+  size_t charged_out;
+  jvirt_barray_ptr *read;
+  jvirt_barray_ptr turned[3];
+  size_t slice_count;  ///< Bytes of the slice that is being filled.
+  ccodecs_bytes carry; ///< What libjpeg has not taken yet.
+  ccodecs_bytes exif;
+  output_block *first;
+  output_block *last;
+  char message[JMSG_LENGTH_MAX];
+};
+
+// MARK: Geometry
+
+static bool swaps_axes(uint8_t orientation) {
+  return orientation >= 5;
+}
+
+static bool reverses_columns(uint8_t orientation) {
+  return orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
+}
+
+static bool reverses_rows(uint8_t orientation) {
+  return orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+}
+
+static void most_sampling(const ccodecs_turn_frame *frame, uint32_t *horizontal, uint32_t *vertical) {
+  *horizontal = *vertical = 1;
+  for (uint32_t i = 0; i < frame->component_count; i++) {
+    *horizontal = frame->horizontal[i] > *horizontal ? frame->horizontal[i] : *horizontal;
+    *vertical = frame->vertical[i] > *vertical ? frame->vertical[i] : *vertical;
+  }
+}
+
+bool ccodecs_turn_is_perfect(const ccodecs_turn_frame *frame, uint8_t orientation) {
+  uint32_t horizontal;
+  uint32_t vertical;
+  most_sampling(frame, &horizontal, &vertical);
+  return (!reverses_columns(orientation) || frame->width % (8 * horizontal) == 0) &&
+         (!reverses_rows(orientation) || frame->height % (8 * vertical) == 0);
+}
+
+/// Of all components, with the blocks that fill up units, and the addresses of rows.
+static uint64_t coefficient_bytes(const ccodecs_turn_frame *frame) {
+  uint32_t horizontal;
+  uint32_t vertical;
+  most_sampling(frame, &horizontal, &vertical);
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < frame->component_count; i++) {
+    const uint64_t across = ((uint64_t)frame->width * frame->horizontal[i] + 8 * horizontal - 1) / (8 * horizontal);
+    const uint64_t down = ((uint64_t)frame->height * frame->vertical[i] + 8 * vertical - 1) / (8 * vertical);
+    // Each axis may be that of the rows, once it is turned.
+    bytes += (across + 4) * (down + 4) * DCTSIZE2 * sizeof(JCOEF) + (across + down + 8) * sizeof(void *);
+  }
+  return bytes;
+}
+
+uint64_t ccodecs_turn_estimate(const ccodecs_turn_frame *frame, const ccodecs_rewrite_options *options) {
+  return sizeof(ccodecs_turn) + 2 * coefficient_bytes(frame) + library_bytes + 2 * 65536 + 2 * OUTPUT_BYTES +
+         2 * options->exif_count + 1024;
+}
+
+// MARK: Callbacks of the library
+
+static void on_error(j_common_ptr info) {
+  ccodecs_turn *t = (ccodecs_turn *)info->client_data;
+  info->err->format_message(info, t->message);
+  longjmp(t->escape, 1);
+}
+
+/// Any damage that libjpeg would pass over is an error, as the result is not to be another picture; bytes behind the
+/// last unit of a scan are none.
+static void on_message(j_common_ptr info, int level) {
+  if (level < 0 && info->err->msg_code != JWRN_EXTRANEOUS_DATA) {
+    on_error(info);
+  }
+}
+
+static void on_output(j_common_ptr info) {
+  (void)info;
+}
+
+static void on_source(j_decompress_ptr info) {
+  (void)info;
+}
+
+static boolean on_source_empty(j_decompress_ptr info) {
+  (void)info;
+  return FALSE;
+}
+
+static void on_skip(j_decompress_ptr info, long count) {
+  ccodecs_turn *t = (ccodecs_turn *)info->client_data;
+  // Nothing that could be skipped is left in a copy, but for what is in the buffer.
+  const size_t wanted = count < 0 ? 0 : (size_t)count;
+  const size_t taken = wanted < t->source.bytes_in_buffer ? wanted : t->source.bytes_in_buffer;
+  t->source.next_input_byte += taken;
+  t->source.bytes_in_buffer -= taken;
+}
+
+static bool add_block(ccodecs_turn *t) {
+  output_block *block = ccodecs_allocate(t->budget, sizeof *block);
+  if (block == NULL) {
+    return false;
+  }
+  block->next = NULL;
+  block->count = 0;
+  *(t->last == NULL ? &t->first : &t->last->next) = block;
+  t->last = block;
+  t->destination.next_output_byte = block->bytes;
+  t->destination.free_in_buffer = OUTPUT_BYTES;
+  return true;
+}
+
+static void on_destination(j_compress_ptr info) {
+  (void)info;
+}
+
+static boolean on_full(j_compress_ptr info) {
+  ccodecs_turn *t = (ccodecs_turn *)info->client_data;
+  t->last->count = OUTPUT_BYTES;
+  if (!add_block(t)) {
+    t->is_out_of_room = true;
+    longjmp(t->escape, 1);
+  }
+  return TRUE;
+}
+
+static void on_end(j_compress_ptr info) {
+  ccodecs_turn *t = (ccodecs_turn *)info->client_data;
+  t->last->count = OUTPUT_BYTES - t->destination.free_in_buffer;
+}
+
+// MARK: Reading
+
+static uint32_t round_up(uint32_t count, int unit) {
+  return (count + (uint32_t)unit - 1) / (uint32_t)unit * (uint32_t)unit;
+}
+
+/// Reads the header, then coefficients, as far as there are bytes.
+static void read_step(ccodecs_turn *t) {
+  if (t->stage == STAGE_HEADER && jpeg_read_header(&t->in, TRUE) == JPEG_HEADER_OK) {
+    t->stage = STAGE_COEFFICIENTS;
+  }
+  if (t->stage == STAGE_COEFFICIENTS) {
+    t->read = jpeg_read_coefficients(&t->in);
+    t->stage = t->read != NULL ? STAGE_WHOLE : STAGE_COEFFICIENTS;
+  }
+}
+
+// MARK: Turning
+
+/// Asks for the room of the turned coefficients.
+static void request_arrays(ccodecs_turn *t) {
+  for (int i = 0; i < t->in.num_components; i++) {
+    const jpeg_component_info *c = &t->in.comp_info[i];
+    const bool swaps = swaps_axes(t->orientation);
+    const JDIMENSION across = round_up(c->width_in_blocks, c->h_samp_factor);
+    const JDIMENSION down = round_up(c->height_in_blocks, c->v_samp_factor);
+    t->turned[i] = t->out.mem->request_virt_barray(
+        (j_common_ptr)&t->out, JPOOL_IMAGE, TRUE, swaps ? down : across, swaps ? across : down,
+        (JDIMENSION)(swaps ? c->h_samp_factor : c->v_samp_factor));
+  }
+}
+
+static void transpose_tables(struct jpeg_compress_struct *out) {
+  for (int table = 0; table < NUM_QUANT_TBLS; table++) {
+    UINT16 *entries = out->quant_tbl_ptrs[table] == NULL ? NULL : out->quant_tbl_ptrs[table]->quantval;
+    for (int row = 0; entries != NULL && row < DCTSIZE; row++) {
+      for (int column = 0; column < row; column++) {
+        const UINT16 entry = entries[row * DCTSIZE + column];
+        entries[row * DCTSIZE + column] = entries[column * DCTSIZE + row];
+        entries[column * DCTSIZE + row] = entry;
+      }
+    }
+  }
+}
+
+static bool is_same_table(const JHUFF_TBL *table, const JHUFF_TBL *other) {
+  return table != NULL && other != NULL && memcmp(table->bits, other->bits, sizeof table->bits) == 0 &&
+         memcmp(table->huffval, other->huffval, sizeof table->huffval) == 0;
+}
+
+/// Whether the picture was coded with the tables of T.81 annex K: then it is again, which saves a pass.
+static bool has_standard_tables(const ccodecs_turn *t) {
+  bool is_standard = true;
+  for (int i = 0; i < t->in.num_components; i++) {
+    const jpeg_component_info *c = &t->in.comp_info[i];
+    const int standard = i == 0 ? 0 : 1;
+    is_standard = is_standard &&
+                  is_same_table(t->in.dc_huff_tbl_ptrs[c->dc_tbl_no], t->out.dc_huff_tbl_ptrs[standard]) &&
+                  is_same_table(t->in.ac_huff_tbl_ptrs[c->ac_tbl_no], t->out.ac_huff_tbl_ptrs[standard]);
+  }
+  return is_standard;
+}
+
+/// The frame of the result: the input's, with its axes swapped where they are.
+static void set_parameters(ccodecs_turn *t) {
+  jpeg_copy_critical_parameters(&t->in, &t->out);
+  for (int i = 0; i < t->out.num_components && swaps_axes(t->orientation); i++) {
+    jpeg_component_info *c = &t->out.comp_info[i];
+    const int horizontal = c->h_samp_factor;
+    c->h_samp_factor = c->v_samp_factor;
+    c->v_samp_factor = horizontal;
+  }
+  if (swaps_axes(t->orientation)) {
+    t->out.image_width = t->in.image_height;
+    t->out.image_height = t->in.image_width;
+#if JPEG_LIB_VERSION >= 70
+    t->out.jpeg_width = t->out.image_width;
+    t->out.jpeg_height = t->out.image_height;
+#endif
+    transpose_tables(&t->out);
+  }
+  t->out.optimize_coding = !has_standard_tables(t);
+  if (t->in.progressive_mode) {
+    jpeg_simple_progression(&t->out);
+  }
+}
+
+/// A row of a block.
+typedef int16_t block_row __attribute__((vector_size(16)));
+
+/// What is done to each block: rows and columns change places, and then signs.
+typedef struct block_change {
+  bool swaps;
+  block_row signs[DCTSIZE]; ///< 1 or -1.
+} block_change;
+
+/// Mirroring an axis changes the sign of its odd frequencies.
+static block_change make_change(uint8_t orientation) {
+  block_change change = {.swaps = swaps_axes(orientation)};
+  for (int v = 0; v < DCTSIZE; v++) {
+    for (int u = 0; u < DCTSIZE; u++) {
+      const int from_v = change.swaps ? u : v;
+      const int from_u = change.swaps ? v : u;
+      const bool flips = (reverses_columns(orientation) && (from_u & 1) != 0) !=
+                         (reverses_rows(orientation) && (from_v & 1) != 0);
+      change.signs[v][u] = flips ? -1 : 1;
+    }
+  }
+  return change;
+}
+
+static void change_block(const block_change *change, const JCOEF *from, JCOEF *to) {
+  block_row rows[DCTSIZE];
+  memcpy(rows, from, sizeof rows);
+  for (int round = 0; round < 3 && change->swaps; round++) { // three riffles of the rows transpose
+    block_row riffled[DCTSIZE];
+    for (int i = 0; i < DCTSIZE / 2; i++) {
+      riffled[2 * i] = __builtin_shufflevector(rows[i], rows[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+      riffled[2 * i + 1] = __builtin_shufflevector(rows[i], rows[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+    }
+    memcpy(rows, riffled, sizeof rows);
+  }
+  for (int i = 0; i < DCTSIZE; i++) {
+    rows[i] *= change->signs[i];
+  }
+  memcpy(to, rows, sizeof rows);
+}
+
+static void turn_component(ccodecs_turn *t, int index, const block_change *change) {
+  const jpeg_component_info *from = &t->in.comp_info[index];
+  const bool swaps = swaps_axes(t->orientation);
+  const JDIMENSION across = swaps ? from->height_in_blocks : from->width_in_blocks;
+  const JDIMENSION down = swaps ? from->width_in_blocks : from->height_in_blocks;
+  for (JDIMENSION y = 0; y < down; y++) {
+    JBLOCKROW to = t->out.mem->access_virt_barray((j_common_ptr)&t->out, t->turned[index], y, 1, TRUE)[0];
+    for (JDIMENSION x = 0; x < across; x++) {
+      JDIMENSION from_x = swaps ? y : x;
+      JDIMENSION from_y = swaps ? x : y;
+      from_x = reverses_columns(t->orientation) ? from->width_in_blocks - 1 - from_x : from_x;
+      from_y = reverses_rows(t->orientation) ? from->height_in_blocks - 1 - from_y : from_y;
+      const JCOEF *block =
+          t->in.mem->access_virt_barray((j_common_ptr)&t->in, t->read[index], from_y, 1, FALSE)[0][from_x];
+      change_block(change, block, to[x]);
+    }
+  }
+}
+
+static void write_exif(ccodecs_turn *t) {
+  static const uint8_t name[6] = "Exif\0";
+  if (t->exif.count == 0) {
+    return;
+  }
+  jpeg_write_m_header(&t->out, JPEG_APP0 + 1, (unsigned int)(sizeof name + t->exif.count));
+  for (size_t i = 0; i < sizeof name; i++) {
+    jpeg_write_m_byte(&t->out, name[i]);
+  }
+  for (size_t i = 0; i < t->exif.count; i++) {
+    jpeg_write_m_byte(&t->out, ccodecs_bytes_start(&t->exif)[i]);
+  }
+}
+
+static void turn_step(ccodecs_turn *t) {
+  request_arrays(t);
+  set_parameters(t);
+  jpeg_write_coefficients(&t->out, t->turned);
+  write_exif(t);
+  const block_change change = make_change(t->orientation);
+  for (int i = 0; i < t->in.num_components; i++) {
+    turn_component(t, i, &change);
+  }
+}
+
+static void compress_step(ccodecs_turn *t) {
+  jpeg_finish_compress(&t->out);
+}
+
+// MARK: Steps
+
+/// A step of libjpeg, run with its errors caught. The only function with a setjmp.
+static ccodecs_status run(ccodecs_turn *t, void (*step)(ccodecs_turn *t)) {
+  if (setjmp(t->escape) != 0) {
+    return t->is_out_of_room ? CCODECS_NO_MEMORY : CCODECS_CORRUPT;
+  }
+  step(t);
+  return CCODECS_OK;
+}
+
+static ccodecs_status fail(ccodecs_turn *t, ccodecs_status status, const char *reason) {
+  snprintf(t->message, sizeof t->message, "%s", reason);
+  return status;
+}
+
+static void free_in(ccodecs_turn *t) {
+  if (t->is_created && !t->is_in_freed) {
+    jpeg_destroy_decompress(&t->in);
+  }
+  t->is_in_freed = true;
+  ccodecs_budget_refund(t->budget, t->charged_in);
+  t->charged_in = 0;
+}
+
+/// Gives libjpeg what is carried.
+static ccodecs_status read_carried(ccodecs_turn *t) {
+  t->source.next_input_byte = ccodecs_bytes_start(&t->carry);
+  t->source.bytes_in_buffer = t->carry.count;
+  const ccodecs_status status = t->stage == STAGE_WHOLE ? CCODECS_OK : run(t, read_step);
+  ccodecs_bytes_take(&t->carry, t->carry.count - t->source.bytes_in_buffer);
+  return status;
+}
+
+ccodecs_status ccodecs_turn_push(ccodecs_turn *t, const uint8_t *bytes, size_t count) {
+  while (count > 0) {
+    const size_t missing = SLICE_BYTES - t->slice_count;
+    const size_t taken = count < missing ? count : missing;
+    if (!ccodecs_bytes_append(&t->carry, bytes, taken, t->budget)) {
+      return fail(t, CCODECS_NO_MEMORY, "the budget has no room for a marker segment");
+    }
+    bytes += taken;
+    count -= taken;
+    t->slice_count += taken;
+    if (t->slice_count == SLICE_BYTES) {
+      t->slice_count = 0;
+      const ccodecs_status status = read_carried(t);
+      if (status != CCODECS_OK) {
+        return status;
+      }
+    }
+  }
+  return CCODECS_OK;
+}
+
+ccodecs_status ccodecs_turn_finish(ccodecs_turn *t) {
+  ccodecs_status status = read_carried(t);
+  ccodecs_bytes_free(&t->carry, t->budget);
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  if (t->stage != STAGE_WHOLE) {
+    return fail(t, CCODECS_TRUNCATED, "the JPEG data ends before the picture does");
+  }
+  if (!add_block(t)) {
+    return fail(t, CCODECS_NO_MEMORY, "the budget has no room for the turned picture");
+  }
+  status = run(t, turn_step);
+  free_in(t);
+  if (status == CCODECS_OK) {
+    status = run(t, compress_step);
+  }
+  return t->is_out_of_room ? fail(t, status, "the budget has no room for the turned picture") : status;
+}
+
+bool ccodecs_turn_read(ccodecs_turn *t, ccodecs_piece *piece) {
+  if (t->is_created) { // the result is whole, and what it was made of is not needed
+    jpeg_destroy_compress(&t->out);
+    t->is_created = false;
+    ccodecs_budget_refund(t->budget, t->charged_out);
+    t->charged_out = 0;
+    *piece = (ccodecs_piece){.bytes = t->first->bytes, .count = t->first->count};
+    return true;
+  }
+  output_block *given = t->first;
+  t->first = given->next;
+  if (t->first == NULL) {
+    t->first = given; // kept for a caller that asks once more
+    return false;
+  }
+  ccodecs_free(t->budget, given);
+  *piece = (ccodecs_piece){.bytes = t->first->bytes, .count = t->first->count};
+  return true;
+}
+
+const char *ccodecs_turn_message(const ccodecs_turn *t) {
+  return t->message;
+}
+
+// MARK: Life
+
+static void create_step(ccodecs_turn *t) {
+  jpeg_create_decompress(&t->in);
+  jpeg_create_compress(&t->out);
+  t->in.src = &t->source;
+  t->out.dest = &t->destination;
+}
+
+ccodecs_status ccodecs_turn_create(
+    const ccodecs_turn_frame *frame, const ccodecs_rewrite_options *options, ccodecs_budget *budget,
+    ccodecs_turn **turn) {
+  const uint64_t coefficients = coefficient_bytes(frame);
+  *turn = ccodecs_allocate(budget, sizeof **turn);
+  ccodecs_turn *t = *turn;
+  if (t == NULL) {
+    return CCODECS_NO_MEMORY;
+  }
+  memset(t, 0, sizeof *t);
+  t->budget = budget;
+  t->orientation = options->orientation;
+  if (coefficients > SIZE_MAX / 4 || !ccodecs_budget_charge(budget, coefficients)) {
+    return CCODECS_NO_MEMORY;
+  }
+  t->charged_in = coefficients;
+  if (!ccodecs_budget_charge(budget, coefficients + library_bytes)) {
+    return CCODECS_NO_MEMORY;
+  }
+  t->charged_out = coefficients + library_bytes;
+  if (!ccodecs_bytes_append(&t->exif, options->exif, options->exif_count, budget)) {
+    return CCODECS_NO_MEMORY;
+  }
+  t->in.err = t->out.err = jpeg_std_error(&t->errors);
+  t->errors.error_exit = on_error;
+  t->errors.emit_message = on_message;
+  t->errors.output_message = on_output;
+  t->source.init_source = on_source;
+  t->source.fill_input_buffer = on_source_empty;
+  t->source.skip_input_data = on_skip;
+  t->source.resync_to_restart = jpeg_resync_to_restart;
+  t->source.term_source = on_source;
+  t->destination.init_destination = on_destination;
+  t->destination.empty_output_buffer = on_full;
+  t->destination.term_destination = on_end;
+  t->in.client_data = t->out.client_data = t;
+  t->is_created = true;
+  return run(t, create_step) == CCODECS_OK ? CCODECS_OK : CCODECS_NO_MEMORY;
+}
+
+void ccodecs_turn_destroy(ccodecs_turn *t) {
+  if (t == NULL) {
+    return;
+  }
+  ccodecs_budget *budget = t->budget;
+  free_in(t);
+  if (t->is_created) {
+    jpeg_destroy_compress(&t->out);
+  }
+  ccodecs_budget_refund(budget, t->charged_out);
+  ccodecs_bytes_free(&t->carry, budget);
+  ccodecs_bytes_free(&t->exif, budget);
+  while (t->first != NULL) {
+    output_block *next = t->first->next;
+    ccodecs_free(budget, t->first);
+    t->first = next;
+  }
+  ccodecs_free(budget, t);
+}

@@ -1,0 +1,97 @@
+// PNG of which the whole picture is needed before any of it is written: interlaced, with a palette, or both.
+//
+// Sources: PNG specification (third edition), sections 7.2, 8.1 and 11.2.
+
+#include "png_encoder.h"
+
+/// Where each pass of Adam7 begins, and how far its pixels lie apart.
+typedef struct adam7_pass {
+  uint8_t x, y, across, down;
+} adam7_pass;
+
+static const adam7_pass adam7[] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4},
+                                   {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
+static const adam7_pass whole[] = {{0, 0, 1, 1}};
+
+static uint64_t picture_bytes(const ccodecs_encode_options *options) {
+  return (uint64_t)options->width * options->height * ccodecs_encoder_channels(options);
+}
+
+uint64_t ccodecs_png_held_estimate(const ccodecs_encode_options *options) {
+  const bool is_held = options->png.is_interlaced || options->png.palette_count > 0;
+  // All that is compressed comes at the end, and waits in a block that grows.
+  return is_held ? picture_bytes(options) + ccodecs_encoder_largest(options) * 5 / 2 +
+                       (options->png.palette_count > 0 ? ccodecs_png_palette_estimate(options) : 0)
+                 : 0;
+}
+
+bool ccodecs_png_hold(png_encoder *e) {
+  const uint64_t byte_count = picture_bytes(&e->base.options);
+  e->held = byte_count <= SIZE_MAX ? ccodecs_allocate(e->base.budget, (size_t)byte_count) : NULL;
+  return e->held != NULL;
+}
+
+void ccodecs_png_hold_rows(png_encoder *e, const ccodecs_rows *rows) {
+  for (uint32_t i = 0; i < rows->row_counts[0]; i++, e->held_row_count++) {
+    memcpy(e->held + e->held_row_count * e->row_bytes, rows->planes[0] + i * rows->row_strides[0], e->row_bytes);
+  }
+}
+
+void ccodecs_png_free_held(png_encoder *e) {
+  ccodecs_free(e->base.budget, e->held);
+  ccodecs_free(e->base.budget, e->indices);
+  e->held = NULL;
+  e->indices = NULL;
+}
+
+/// Pixels `across` apart, side by side; those of less than 8 bits packed, the first in the upper bits.
+static void gather(
+    const uint8_t *source, uint8_t *row, uint32_t count, size_t across, size_t pixel_bytes, uint8_t depth) {
+  if (depth == 8) {
+    if (across == 1) {
+      memcpy(row, source, count * pixel_bytes);
+      return;
+    }
+    for (uint32_t i = 0; i < count; i++, source += across * pixel_bytes, row += pixel_bytes) {
+      memcpy(row, source, pixel_bytes);
+    }
+    return;
+  }
+  const uint32_t in_byte = 8 / depth;
+  memset(row, 0, (count + in_byte - 1) / in_byte);
+  for (uint32_t i = 0; i < count; i++, source += across) {
+    row[i / in_byte] |= (uint8_t)(*source << (8 - depth - i % in_byte * depth));
+  }
+}
+
+static ccodecs_status write_pass(png_encoder *e, adam7_pass pass, const uint8_t *pixels, uint8_t depth) {
+  const ccodecs_encode_options *options = &e->base.options;
+  if (pass.x >= options->width || pass.y >= options->height) {
+    return CCODECS_OK; // a pass without pixels has no rows either
+  }
+  const uint32_t count = (options->width - pass.x + pass.across - 1) / pass.across;
+  ccodecs_png_begin_pass(e, depth == 8 ? count * e->pixel_bytes : ((size_t)count * depth + 7) / 8);
+  for (uint32_t y = pass.y; y < options->height; y += pass.down) {
+    const uint8_t *row = pixels + ((size_t)y * options->width + pass.x) * e->pixel_bytes;
+    gather(row, e->current, count, pass.across, e->pixel_bytes, depth);
+    const ccodecs_status status = ccodecs_png_write_row(e);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+  }
+  return CCODECS_OK;
+}
+
+ccodecs_status ccodecs_png_write_held(png_encoder *e) {
+  const bool is_indexed = e->base.options.png.palette_count > 0;
+  uint8_t depth = 8;
+  ccodecs_status status =
+      is_indexed ? ccodecs_png_write_palette(e, &depth) : ccodecs_png_write_beginning(e, depth, false);
+  const uint8_t *pixels = is_indexed ? e->indices : e->held;
+  const bool is_interlaced = e->base.options.png.is_interlaced;
+  const size_t pass_count = is_interlaced ? sizeof adam7 / sizeof *adam7 : 1;
+  for (size_t i = 0; i < pass_count && status == CCODECS_OK; i++) {
+    status = write_pass(e, is_interlaced ? adam7[i] : whole[i], pixels, depth);
+  }
+  return status;
+}

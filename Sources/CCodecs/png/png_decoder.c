@@ -1,0 +1,493 @@
+// PNG: chunks, what they say of the picture, and the decoder's methods. png_decoder.h tells how the rest hangs together.
+//
+// Critical chunks, and the ancillary ones that are used, are read with their CRCs; all others are passed over however
+// large they are. A chunk of metadata is held whole while it is read, IDAT's bytes go to inflate as they come.
+//
+// What libpng lets pass is let pass: a palette or a key that the colour type has no use for, wrong ancillary CRCs (the
+// chunk is then ignored), data behind the picture's, a wrong checksum inside the compressed data. What it refuses is
+// refused: wrong critical CRCs, unknown critical chunks, IDAT chunks that are not consecutive, data that ends early.
+
+#include "png_decoder.h"
+
+#include "../color/profile.h"
+
+#include <string.h>
+
+/// The largest metadata chunk that is read; larger ones are passed over.
+static const uint32_t largest_metadata = 65536;
+
+enum { IHDR_BYTES = 13, PALETTE_BYTES = 256 * 3 };
+
+static bool is_type(const png_decoder *d, const char *type) {
+  return memcmp(d->chunk_header + 4, type, 4) == 0;
+}
+
+static bool is_critical(const png_decoder *d) {
+  return (d->chunk_header[4] & 0x20) == 0;
+}
+
+// MARK: Reading chunks
+
+static ccodecs_status read_header_chunk(png_decoder *d) {
+  const uint8_t *p = d->body;
+  ccodecs_header *header = &d->base.header;
+  header->width = ccodecs_be32(p);
+  header->height = ccodecs_be32(p + 4);
+  const uint8_t depth = p[8];
+  const uint8_t type = p[9];
+  const bool is_depth = depth == 1 || depth == 2 || depth == 4 || depth == 8 || depth == 16;
+  const bool is_good = type == 0   ? is_depth
+                       : type == 3 ? is_depth && depth <= 8
+                                   : (type == 2 || type == 4 || type == 6) && (depth == 8 || depth == 16);
+  if (header->width == 0 || header->height == 0 || header->width > INT32_MAX || header->height > INT32_MAX) {
+    return ccodecs_decoder_fail(
+        &d->base, CCODECS_CORRUPT, "the PNG claims %u x %u pixels", header->width, header->height);
+  }
+  if (!is_good || p[10] != 0 || p[11] != 0 || p[12] > 1) {
+    return ccodecs_decoder_fail(
+        &d->base, CCODECS_CORRUPT,
+        "the PNG has colour type %u, depth %u, compression %u, filters %u, interlacing %u; there is no such kind", type,
+        depth, p[10], p[11], p[12]);
+  }
+  d->expansion.color_type = type;
+  d->expansion.bit_depth = depth;
+  d->is_interlaced = p[12] == 1;
+  static const uint8_t samples[7] = {1, 0, 3, 1, 2, 0, 4};
+  d->stored_bits = (uint32_t)samples[type] * depth;
+  d->has_header = true;
+  return CCODECS_OK;
+}
+
+static ccodecs_status read_palette(png_decoder *d) {
+  const bool is_palette = d->expansion.color_type == 3;
+  const bool is_good = d->body_count % 3 == 0 && d->body_count > 0 && d->body_count <= PALETTE_BYTES;
+  if (is_palette && (!is_good || d->has_palette)) {
+    return ccodecs_decoder_fail(
+        &d->base, CCODECS_CORRUPT, "the PNG's palette has %u bytes or comes twice", d->body_count);
+  }
+  d->has_palette = true;
+  if (!is_palette) {
+    return CCODECS_OK;
+  }
+  const uint32_t most = 1u << d->expansion.bit_depth;
+  const uint32_t count = d->body_count / 3;
+  d->expansion.palette_count = count < most ? count : most;
+  for (uint32_t i = 0; i < d->expansion.palette_count; i++) {
+    memcpy(d->expansion.palette[i], d->body + 3 * i, 3);
+  }
+  return CCODECS_OK;
+}
+
+/// tRNS: false when it makes no sense for the picture, which is then as if it had none.
+static bool read_transparency(png_decoder *d) {
+  png_expansion *e = &d->expansion;
+  if (d->has_transparency) {
+    return false;
+  }
+  if (e->color_type == 3) {
+    if (!d->has_palette || d->body_count == 0 || d->body_count > e->palette_count) {
+      return false;
+    }
+    for (uint32_t i = 0; i < d->body_count; i++) {
+      e->palette[i][3] = d->body[i];
+    }
+    return true;
+  }
+  const uint32_t samples = e->color_type == 0 ? 1 : e->color_type == 2 ? 3 : 0;
+  if (samples == 0 || d->body_count != 2 * samples) {
+    return false;
+  }
+  for (uint32_t i = 0; i < samples; i++) {
+    e->key[i] = (uint16_t)(d->body[2 * i] << 8 | d->body[2 * i + 1]);
+  }
+  e->has_key = true;
+  return true;
+}
+
+/// Keeps a text that says whose the picture is: tEXt's in UTF-8, which it is not. False without room.
+static bool keep_text(png_decoder *d, ccodecs_bytes *kept, const uint8_t *text, size_t count) {
+  if (d->has_exif) {
+    return true;
+  }
+  if (is_type(d, "iTXt")) {
+    return ccodecs_decoder_keep_text(&d->base, kept, text, count);
+  }
+  uint8_t utf8[2 * CCODECS_RIGHTS_TEXT_MOST];
+  size_t written = 0;
+  for (size_t i = 0; i < count && i < CCODECS_RIGHTS_TEXT_MOST; i++) {
+    if (text[i] >= 0x80) {
+      utf8[written++] = (uint8_t)(0xC0 | text[i] >> 6);
+      utf8[written++] = (uint8_t)(0x80 | (text[i] & 0x3F));
+    } else {
+      utf8[written++] = text[i];
+    }
+  }
+  return ccodecs_decoder_keep_text(&d->base, kept, utf8, written);
+}
+
+/// tEXt: a keyword, a zero, Latin-1. iTXt that is not compressed: a keyword, a zero, two zeros, a language, a zero, the
+/// keyword in it, a zero, UTF-8. False without room.
+static bool read_text(png_decoder *d) {
+  const uint8_t *end = d->body + d->body_count;
+  const uint8_t *zero = memchr(d->body, 0, d->body_count);
+  if (zero == NULL) {
+    return true;
+  }
+  const size_t length = (size_t)(zero - d->body);
+  ccodecs_bytes *kept = length == 9 && memcmp(d->body, "Copyright", 9) == 0 ? &d->base.copyright
+                        : length == 6 && memcmp(d->body, "Author", 6) == 0  ? &d->base.artist
+                                                                            : NULL;
+  const uint8_t *text = zero + 1;
+  if (is_type(d, "iTXt")) {
+    const bool is_plain = end - text > 2 && text[0] == 0;
+    const uint8_t *language = is_plain ? memchr(text + 2, 0, (size_t)(end - text) - 2) : NULL;
+    const uint8_t *name = language == NULL ? NULL : memchr(language + 1, 0, (size_t)(end - language) - 1);
+    kept = name == NULL ? NULL : kept;
+    text = name == NULL ? end : name + 1;
+  }
+  return kept == NULL || keep_text(d, kept, text, (size_t)(end - text));
+}
+
+/// Animation, EXIF and texts. False without room.
+static bool read_metadata(png_decoder *d) {
+  ccodecs_header *header = &d->base.header;
+  if (is_type(d, "acTL")) {
+    header->frame_count = d->body_count >= 4 ? ccodecs_be32(d->body) : 0;
+    header->warnings |= header->frame_count > 1 ? CCODECS_WARNING_FIRST_FRAME : 0;
+  } else if (is_type(d, "eXIf")) {
+    bool is_broken;
+    const uint8_t orientation = ccodecs_exif_orientation(d->body, d->body_count, &is_broken);
+    header->orientation = d->has_data ? header->orientation : orientation; // rows were given already
+    header->warnings |= is_broken ? CCODECS_WARNING_BAD_EXIF : 0;
+    const bool has_room = ccodecs_exif_keep_rights(&d->base, d->body, d->body_count);
+    d->has_exif = d->base.artist.count + d->base.copyright.count > 0;
+    return has_room;
+  }
+  return !(is_type(d, "tEXt") || is_type(d, "iTXt")) || read_text(d);
+}
+
+/// iCCP: a name of 1 to 79 bytes, a zero, the method of compression, and the profile. CCODECS_OK or the failure.
+static ccodecs_status read_profile(png_decoder *d) {
+  const size_t most = d->body_count < 80 ? d->body_count : 80;
+  const uint8_t *end = memchr(d->body, 0, most);
+  const size_t prefix = end == NULL ? 0 : (size_t)(end - d->body) + 2;
+  d->has_profile = true;
+  if (prefix > 2 && prefix < d->body_count && end[1] == 0 &&
+      !ccodecs_profile_inflate(d->body + prefix, d->body_count - prefix, &d->base.profile, d->base.budget)) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for the PNG's colour profile");
+  }
+  d->base.header.warnings |= d->base.profile.count == 0 ? CCODECS_WARNING_BAD_PROFILE : 0u;
+  return CCODECS_OK;
+}
+
+/// cHRM, gAMA and sRGB.
+static void read_color_space(png_decoder *d) {
+  if (is_type(d, "cHRM") && d->body_count == 32) {
+    for (int i = 0; i < 8; i++) {
+      d->primaries[i] = ccodecs_be32(d->body + 4 * i);
+    }
+    d->has_primaries = true;
+  } else if (is_type(d, "gAMA") && d->body_count == 4) {
+    d->gamma = ccodecs_be32(d->body);
+  }
+  d->has_srgb = d->has_srgb || is_type(d, "sRGB");
+}
+
+/// Whether cHRM says what it says in nearly every file that has one: sRGB.
+static bool has_srgb_primaries(const png_decoder *d) {
+  static const uint32_t srgb[8] = {31270, 32900, 64000, 33000, 30000, 60000, 15000, 6000};
+  uint32_t largest = 0;
+  for (int i = 0; i < 8; i++) {
+    const uint32_t off = d->primaries[i] > srgb[i] ? d->primaries[i] - srgb[i] : srgb[i] - d->primaries[i];
+    largest = off > largest ? off : largest;
+  }
+  return largest <= 200;
+}
+
+/// Makes a profile of cHRM and gAMA, unless there is a better word. gAMA alone is not believed: writers have put into
+/// it what their machine's screen had, and no decoder that pictures are compared with heeds it.
+static ccodecs_status settle_color_space(png_decoder *d) {
+  const bool is_colored = d->base.header.color_space != CCODECS_COLOR_GRAY;
+  if (d->has_profile || d->has_srgb || !d->has_primaries || !is_colored || has_srgb_primaries(d)) {
+    return CCODECS_OK;
+  }
+  return ccodecs_profile_from_primaries(d->primaries, d->gamma, &d->base.profile, d->base.budget)
+             ? CCODECS_OK
+             : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for the PNG's colour space");
+}
+
+/// A chunk that was held is whole, and its CRC is right.
+static ccodecs_status read_chunk(png_decoder *d) {
+  if (is_type(d, "IHDR")) {
+    return read_header_chunk(d);
+  }
+  if (is_type(d, "PLTE")) {
+    return read_palette(d);
+  }
+  if (is_type(d, "tRNS")) {
+    const bool is_used = read_transparency(d);
+    d->has_transparency = d->has_transparency || is_used;
+    d->base.header.warnings |= is_used ? 0u : CCODECS_WARNING_DAMAGED;
+    return CCODECS_OK;
+  }
+  if (is_type(d, "iCCP")) {
+    return d->has_profile ? CCODECS_OK : read_profile(d);
+  }
+  read_color_space(d);
+  return read_metadata(d) ? CCODECS_OK
+                          : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for metadata");
+}
+
+// MARK: Walking over chunks
+
+/// Whether a chunk's body is held and read. IDAT goes its own way.
+static bool is_held(const png_decoder *d) {
+  const bool is_color = is_type(d, "sRGB") || is_type(d, "gAMA") || is_type(d, "cHRM");
+  const bool is_rights = is_type(d, "eXIf") || is_type(d, "tEXt") || is_type(d, "iTXt");
+  const bool is_metadata = is_color || is_rights || is_type(d, "tRNS") || is_type(d, "acTL");
+  const bool is_profile = is_type(d, "iCCP") && d->body_left <= CCODECS_PROFILE_BYTES_MOST;
+  const bool is_small = is_metadata && d->body_left <= largest_metadata;
+  return is_type(d, "IHDR") || is_type(d, "PLTE") || ((is_small || is_profile) && (!d->has_data || is_rights));
+}
+
+/// What order and length forbid. CCODECS_OK, or the failure.
+static ccodecs_status check_chunk(png_decoder *d) {
+  const bool is_first = is_type(d, "IHDR");
+  const bool is_data = is_type(d, "IDAT");
+  if (is_type(d, "CgBI")) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_UNSUPPORTED, "it is not a PNG but Apple's variant of it (CgBI)");
+  }
+  if (d->body_left > INT32_MAX) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a PNG chunk is longer than PNG allows");
+  }
+  if (is_first ? d->has_header || d->body_left != IHDR_BYTES : !d->has_header) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the PNG does not begin with one IHDR chunk of 13 bytes");
+  }
+  if (is_data && d->is_past_data) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the PNG's IDAT chunks are not consecutive");
+  }
+  if (is_data && d->expansion.color_type == 3 && !d->has_palette) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the PNG has no PLTE chunk before its first IDAT chunk");
+  }
+  if (is_type(d, "PLTE") && (d->has_data || d->body_left > PALETTE_BYTES)) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a PLTE chunk is too long or comes after IDAT");
+  }
+  if (is_critical(d) && !is_first && !is_data && !is_type(d, "PLTE") && !is_type(d, "IEND")) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the PNG has a critical chunk that is not known");
+  }
+  if (is_type(d, "IEND") && !d->has_data) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the PNG has no IDAT chunk");
+  }
+  return CCODECS_OK;
+}
+
+/// The eight bytes of the signature or of a chunk's header are here.
+static ccodecs_status begin_chunk(png_decoder *d) {
+  static const uint8_t signature[PNG_CHUNK_HEADER_BYTES] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
+  d->header_count = 0;
+  if (!d->has_signature) {
+    d->has_signature = memcmp(d->chunk_header, signature, sizeof signature) == 0;
+    return d->has_signature ? CCODECS_OK
+                            : ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the PNG's signature is damaged");
+  }
+  d->body_left = ccodecs_be32(d->chunk_header);
+  const ccodecs_status status = check_chunk(d);
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  d->is_in_chunk = true;
+  d->body_count = 0;
+  d->trailer_count = 0;
+  d->crc = crc32_gzip_refl(0, d->chunk_header + 4, 4);
+  if (is_type(d, "IDAT")) {
+    d->has_data = true;
+  } else {
+    d->is_past_data = d->has_data;
+  }
+  if (!is_held(d)) {
+    return CCODECS_OK;
+  }
+  ccodecs_free(d->base.budget, d->body);
+  d->body = ccodecs_allocate(d->base.budget, d->body_left);
+  return d->body != NULL
+             ? CCODECS_OK
+             : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for a PNG chunk");
+}
+
+/// The four bytes of a chunk's CRC are here.
+static ccodecs_status end_chunk(png_decoder *d) {
+  const bool is_right = ccodecs_be32(d->trailer) == d->crc;
+  const bool was_held = d->body != NULL;
+  d->is_in_chunk = false;
+  if (!is_right && is_critical(d)) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a critical PNG chunk has a wrong CRC");
+  }
+  if (is_type(d, "IEND")) {
+    d->has_end = true;
+  }
+  ccodecs_status status = CCODECS_OK;
+  if (was_held && is_right) {
+    status = read_chunk(d);
+  } else if (was_held) {
+    d->base.header.warnings |= CCODECS_WARNING_DAMAGED;
+  }
+  ccodecs_free(d->base.budget, d->body);
+  d->body = NULL;
+  return status;
+}
+
+/// Takes bytes of a chunk's body. CCODECS_ROWS_READY, CCODECS_OK, or the failure.
+static ccodecs_status take_body(png_decoder *d, ccodecs_input *input, ccodecs_rows *rows) {
+  const size_t count = input->count < d->body_left ? input->count : d->body_left;
+  ccodecs_status status = CCODECS_OK;
+  size_t taken = count;
+  if (is_type(d, "IDAT")) {
+    ccodecs_input data = {.bytes = input->bytes, .count = count, .is_last = false};
+    status = ccodecs_png_rows_read(d, &data, rows);
+    taken = count - data.count;
+  } else if (d->body != NULL) {
+    memcpy(d->body + d->body_count, input->bytes, count);
+    d->body_count += (uint32_t)count;
+  }
+  if (is_critical(d) || d->body != NULL) {
+    d->crc = crc32_gzip_refl(d->crc, input->bytes, taken);
+  }
+  d->body_left -= (uint32_t)taken;
+  ccodecs_input_advance(input, taken);
+  return status;
+}
+
+/// Takes some bytes of the window, which has some. CCODECS_ROWS_READY, CCODECS_OK, or the failure.
+static ccodecs_status feed(png_decoder *d, ccodecs_input *input, ccodecs_rows *rows) {
+  if (d->is_in_chunk && d->body_left > 0) {
+    return take_body(d, input, rows);
+  }
+  uint8_t *to = d->is_in_chunk ? d->trailer : d->chunk_header;
+  size_t *have = d->is_in_chunk ? &d->trailer_count : &d->header_count;
+  const size_t wanted = d->is_in_chunk ? sizeof d->trailer : sizeof d->chunk_header;
+  const size_t count = input->count < wanted - *have ? input->count : wanted - *have;
+  memcpy(to + *have, input->bytes, count);
+  *have += count;
+  ccodecs_input_advance(input, count);
+  if (*have < wanted) {
+    return CCODECS_OK;
+  }
+  return d->is_in_chunk ? end_chunk(d) : begin_chunk(d);
+}
+
+// MARK: Methods
+
+static ccodecs_status describe(png_decoder *d) {
+  ccodecs_header *header = &d->base.header;
+  png_expansion *e = &d->expansion;
+  header->bit_depth = e->bit_depth;
+  header->is_deep = e->bit_depth == 16;
+  header->has_alpha = e->color_type >= 4 || d->has_transparency;
+  header->is_progressive = d->is_interlaced;
+  header->holds_bitmap = d->is_interlaced;
+  header->color_space = e->color_type == 0 || e->color_type == 4 ? CCODECS_COLOR_GRAY : CCODECS_COLOR_RGB;
+  e->channels = header->has_alpha ? 4 : header->color_space == CCODECS_COLOR_GRAY ? 1 : 3;
+  if (__builtin_mul_overflow((size_t)header->width, e->channels * (header->is_deep ? 2u : 1u), &d->given_bytes)) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_LIMIT, "a row of %u pixels is too wide", header->width);
+  }
+  return settle_color_space(d);
+}
+
+static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
+  png_decoder *d = (png_decoder *)base;
+  while (input->count > 0 && !d->has_data) {
+    const ccodecs_status status = feed(d, input, NULL);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+  }
+  if (d->has_data) {
+    return describe(d);
+  }
+  if (input->is_last) {
+    return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the PNG data ends before its first IDAT chunk");
+  }
+  return CCODECS_NEEDS_INPUT;
+}
+
+/// Deflate makes no more than 1032 bytes of one. An interlaced picture's rows have more filter bytes.
+static uint64_t least_bytes(const ccodecs_decoder *base) {
+  const uint64_t row = ((uint64_t)base->header.width * ((const png_decoder *)base)->stored_bits + 7) / 8 + 1;
+  return row * base->header.height / 1032;
+}
+
+static ccodecs_status estimate(
+    const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
+  (void)options;
+  // A chunk behind the data, and the texts that are kept of it.
+  const uint64_t metadata = largest_metadata + 4 * (CCODECS_RIGHTS_TEXT_MOST + 1) + 4 * 128;
+  *byte_count = ccodecs_png_rows_estimate((const png_decoder *)base) + metadata;
+  return CCODECS_OK;
+}
+
+static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
+  (void)options;
+  png_decoder *d = (png_decoder *)base;
+  const uint8_t channels = d->expansion.channels;
+  ccodecs_decoder_describe_packed(base, channels, layout);
+  return ccodecs_png_rows_start(d);
+}
+
+static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
+  png_decoder *d = (png_decoder *)base;
+  if (d->may_have_rows) {
+    ccodecs_input none = {.bytes = input->bytes};
+    const ccodecs_status status = ccodecs_png_rows_read(d, &none, rows);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+    d->may_have_rows = false;
+  }
+  while (!d->has_end) {
+    if (input->count == 0 && !input->is_last) {
+      return CCODECS_NEEDS_INPUT;
+    }
+    if (input->count == 0) {
+      const ccodecs_status status = base->tolerates_truncation ? ccodecs_png_rows_give_last(d, rows) : CCODECS_OK;
+      return status != CCODECS_OK
+                 ? status
+                 : ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the PNG data ends before its IEND chunk");
+    }
+    const ccodecs_status status = feed(d, input, rows);
+    if (status != CCODECS_OK) {
+      d->may_have_rows = status == CCODECS_ROWS_READY;
+      return status;
+    }
+  }
+  if (!ccodecs_png_rows_are_complete(d)) {
+    return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the PNG data has too few rows");
+  }
+  return d->is_interlaced ? ccodecs_png_rows_give_held(d, rows) : CCODECS_DONE;
+}
+
+static void destroy(ccodecs_decoder *base) {
+  png_decoder *d = (png_decoder *)base;
+  ccodecs_budget *budget = base->budget;
+  ccodecs_png_rows_destroy(d);
+  ccodecs_free(budget, d->body);
+  ccodecs_free(budget, d);
+}
+
+ccodecs_decoder *ccodecs_png_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
+  static const ccodecs_decoder_methods methods = {
+      .read_header = read_header,
+      .estimate = estimate,
+      .least_bytes = least_bytes,
+      .start = start,
+      .read_rows = read_rows,
+      .destroy = destroy,
+  };
+  png_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_PNG, limits, budget);
+  if (d == NULL) {
+    return NULL;
+  }
+  for (uint32_t i = 0; i < 256; i++) {
+    d->expansion.palette[i][3] = 255;
+  }
+  return &d->base;
+}

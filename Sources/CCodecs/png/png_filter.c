@@ -1,0 +1,84 @@
+// How rows of PNG are told by their neighbours before they are compressed.
+//
+// Sources: PNG specification (third edition), sections 9 and 12.7.
+
+#include "png_encoder.h"
+
+static uint8_t paeth(int left, int up, int corner) {
+  const int to_left = up - corner;
+  const int to_up = left - corner;
+  const int distance_left = to_left < 0 ? -to_left : to_left;
+  const int distance_up = to_up < 0 ? -to_up : to_up;
+  const int to_corner = to_left + to_up;
+  const int distance_corner = to_corner < 0 ? -to_corner : to_corner;
+  const int nearest = distance_up < distance_left ? distance_up : distance_left;
+  const int of_two = distance_up < distance_left ? up : left;
+  return (uint8_t)(distance_corner < nearest ? corner : of_two);
+}
+
+/// The row filtered in one way. `row` and `above` have zeros in front of them.
+static void filter(
+    ccodecs_png_filter way, const uint8_t *row, const uint8_t *above, size_t step, size_t count, uint8_t *restrict out) {
+  const uint8_t *restrict left = row - step;
+  const uint8_t *restrict corner = above - step;
+  switch (way) {
+  case CCODECS_PNG_FILTER_SUB:
+    for (size_t i = 0; i < count; i++) {
+      out[i] = (uint8_t)(row[i] - left[i]);
+    }
+    return;
+  case CCODECS_PNG_FILTER_UP:
+    for (size_t i = 0; i < count; i++) {
+      out[i] = (uint8_t)(row[i] - above[i]);
+    }
+    return;
+  case CCODECS_PNG_FILTER_AVERAGE:
+    for (size_t i = 0; i < count; i++) {
+      out[i] = (uint8_t)(row[i] - (left[i] + above[i]) / 2);
+    }
+    return;
+  case CCODECS_PNG_FILTER_PAETH:
+    for (size_t i = 0; i < count; i++) {
+      out[i] = (uint8_t)(row[i] - paeth(left[i], above[i], corner[i]));
+    }
+    return;
+  default:
+    memcpy(out, row, count);
+  }
+}
+
+/// How far the bytes, taken as signed, are from zero in all.
+static uint64_t distance(const uint8_t *bytes, size_t count) {
+  uint64_t sum = 0;
+  while (count > 0) {
+    const size_t part = count < 4096 ? count : 4096;
+    uint32_t partial = 0;
+    for (size_t i = 0; i < part; i++) {
+      const int8_t v = (int8_t)bytes[i];
+      partial += (uint32_t)(v < 0 ? -v : v);
+    }
+    sum += partial;
+    bytes += part;
+    count -= part;
+  }
+  return sum;
+}
+
+const uint8_t *ccodecs_png_filter_row(png_encoder *e) {
+  const bool is_adaptive = e->filter == CCODECS_PNG_FILTER_ADAPTIVE;
+  const ccodecs_png_filter first = is_adaptive ? CCODECS_PNG_FILTER_NONE : e->filter;
+  const ccodecs_png_filter last = is_adaptive ? CCODECS_PNG_FILTER_PAETH : e->filter;
+  const uint8_t *chosen = e->candidates;
+  uint64_t least = UINT64_MAX;
+  for (ccodecs_png_filter way = first; way <= last; way++) {
+    uint8_t *candidate = e->candidates + way * (e->row_bytes + 1);
+    candidate[0] = (uint8_t)way;
+    filter(way, e->current, e->above, e->pixel_bytes, e->row_bytes, candidate + 1);
+    const uint64_t sum = is_adaptive ? distance(candidate + 1, e->row_bytes) : 0;
+    if (sum < least) {
+      least = sum;
+      chosen = candidate;
+    }
+  }
+  return chosen;
+}

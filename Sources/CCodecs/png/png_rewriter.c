@@ -1,0 +1,256 @@
+// PNG: chunks to those that a decoder needs, IHDR, PLTE, tRNS, IDAT and IEND, whose CRCs are checked.
+//
+// Chunks are judged as the decoder judges them (png_decoder.c): what it refuses is refused, ancillary chunks that it
+// ignores are dropped, all that only describe the picture too. IDAT's bytes pass as they come. Whether they are enough
+// for the picture is not known without inflating them; fewer than deflate's best can't be.
+
+#include "../core/rewriter.h"
+
+#include <isa-l.h>
+
+enum { CHUNK_HEADER_BYTES = 8, IHDR_BYTES = 13, BODY_BYTES_MOST = 256 * 3, CRC_BYTES = 4 };
+
+/// Deflate makes at most so many bytes of one: 258 of a length and a distance of a bit each.
+static const uint64_t largest_expansion = 1032;
+
+typedef enum png_step { STEP_SIGNATURE, STEP_HEADER, STEP_BODY, STEP_CRC, STEP_DONE } png_step;
+
+typedef enum png_use {
+  USE_DROP,  ///< Passed over without a look.
+  USE_CHECK, ///< Dropped, but its CRC must be right.
+  USE_HOLD,  ///< Given when its CRC was seen to be right.
+  USE_PASS,  ///< Given as it comes.
+} png_use;
+
+typedef struct png_rewriter {
+  ccodecs_rewriter base;
+  png_step step;
+  png_use use;
+  uint8_t chunk[CHUNK_HEADER_BYTES + BODY_BYTES_MOST + CRC_BYTES]; ///< The header, and what is held.
+  size_t held;  ///< Bytes of `chunk`.
+  uint8_t crc_bytes[CRC_BYTES];
+  size_t crc_count;
+  uint32_t body_left;
+  uint32_t crc;
+  bool has_header;
+  bool has_palette;
+  bool has_transparency;
+  bool has_data;
+  bool is_past_data;
+  uint8_t bit_depth;
+  uint8_t color_type;
+  bool is_interlaced;
+  uint32_t palette_count;
+  uint64_t row_bytes;    ///< Of all rows as stored, with their filters.
+  uint64_t data_bytes;
+} png_rewriter;
+
+static ccodecs_status corrupt(png_rewriter *p, const char *reason) {
+  return ccodecs_rewriter_fail(&p->base, CCODECS_CORRUPT, "%s", reason);
+}
+
+static bool is_type(const png_rewriter *p, const char *type) {
+  return memcmp(p->chunk + 4, type, 4) == 0;
+}
+
+/// Reads IHDR, whose decoder found it good.
+static void read_header_chunk(png_rewriter *p) {
+  static const uint8_t samples[8] = {1, 0, 3, 1, 2, 0, 4, 0};
+  const uint8_t *body = p->chunk + CHUNK_HEADER_BYTES;
+  p->bit_depth = body[8];
+  p->color_type = body[9] & 7;
+  p->is_interlaced = body[12] != 0;
+  const uint64_t bits = (uint64_t)ccodecs_be32(body) * samples[p->color_type] * p->bit_depth;
+  p->row_bytes = ((bits + 7) / 8 + 1) * ccodecs_be32(body + 4);
+  p->has_header = true;
+}
+
+/// Whether tRNS has a meaning for the picture.
+static bool is_transparency_used(const png_rewriter *p, uint32_t count) {
+  if (p->has_transparency || p->has_data) {
+    return false;
+  }
+  return p->color_type == 3   ? p->has_palette && count >= 1 && count <= p->palette_count
+         : p->color_type == 0 ? count == 2
+                              : p->color_type == 2 && count == 6;
+}
+
+/// What is done with the chunk whose header is here. CCODECS_OK, or the failure.
+static ccodecs_status begin_chunk(png_rewriter *p) {
+  const bool is_critical = (p->chunk[4] & 0x20) == 0;
+  const bool is_first = is_type(p, "IHDR");
+  const bool is_data = is_type(p, "IDAT");
+  const bool is_palette = is_type(p, "PLTE");
+  p->body_left = ccodecs_be32(p->chunk);
+  p->crc = crc32_gzip_refl(0, p->chunk + 4, 4);
+  p->crc_count = 0;
+  p->step = p->body_left > 0 ? STEP_BODY : STEP_CRC;
+  if (p->body_left > INT32_MAX || (is_first ? p->has_header || p->body_left != IHDR_BYTES : !p->has_header)) {
+    return corrupt(p, "a PNG chunk is too long, or IHDR is not the first");
+  }
+  if (is_data ? p->is_past_data : (is_palette && (p->has_data || p->body_left > BODY_BYTES_MOST))) {
+    return corrupt(p, "the PNG's IDAT chunks are not consecutive, or PLTE is out of place");
+  }
+  if (is_critical && !is_first && !is_data && !is_palette && !is_type(p, "IEND")) {
+    return corrupt(p, "the PNG has a critical chunk that is not known");
+  }
+  p->is_past_data = p->has_data && !is_data;
+  p->has_data = p->has_data || is_data;
+  if (is_data) {
+    p->data_bytes += p->body_left;
+    p->use = USE_PASS;
+  } else if (is_palette && p->color_type != 3) { // a mere suggestion
+    p->use = USE_CHECK;
+  } else if (is_critical) {
+    if (is_palette && (p->has_palette || p->body_left % 3 != 0 || p->body_left / 3 > 1u << p->bit_depth)) {
+      return corrupt(p, "the PNG's palette has a wrong length or comes twice");
+    }
+    p->palette_count = is_palette ? p->body_left / 3 : p->palette_count;
+    p->has_palette = p->has_palette || is_palette;
+    p->use = p->body_left <= BODY_BYTES_MOST ? USE_HOLD : USE_CHECK;
+  } else {
+    p->use = is_type(p, "tRNS") && is_transparency_used(p, p->body_left) ? USE_HOLD : USE_DROP;
+  }
+  return CCODECS_OK;
+}
+
+static ccodecs_status give(const uint8_t *bytes, size_t count, ccodecs_piece *piece) {
+  *piece = (ccodecs_piece){.bytes = bytes, .count = count};
+  return CCODECS_BYTES_READY;
+}
+
+/// The four bytes of a chunk's CRC are here.
+static ccodecs_status end_chunk(png_rewriter *p, ccodecs_piece *piece) {
+  const bool is_right = ccodecs_be32(p->crc_bytes) == p->crc;
+  const bool is_end = is_type(p, "IEND");
+  p->step = is_end ? STEP_DONE : STEP_HEADER;
+  if (p->use != USE_DROP && !is_right) {
+    if (is_type(p, "tRNS")) { // ignored by decoders
+      p->base.warnings |= CCODECS_WARNING_DAMAGED;
+      p->held = 0;
+      return CCODECS_OK;
+    }
+    return corrupt(p, "a critical PNG chunk has a wrong CRC");
+  }
+  if (is_end && !p->has_data) {
+    return corrupt(p, "the PNG has no IDAT chunk");
+  }
+  if (is_end && (p->data_bytes < 6 || p->row_bytes / largest_expansion > p->data_bytes)) {
+    return ccodecs_rewriter_fail(&p->base, CCODECS_TRUNCATED, "the PNG data has too few rows");
+  }
+  const size_t held = p->held;
+  p->held = 0;
+  if (p->use == USE_PASS) {
+    return give(p->crc_bytes, CRC_BYTES, piece);
+  }
+  if (p->use != USE_HOLD) {
+    return CCODECS_OK;
+  }
+  if (is_type(p, "IHDR")) {
+    read_header_chunk(p);
+  }
+  p->has_transparency = p->has_transparency || is_type(p, "tRNS");
+  memcpy(p->chunk + held, p->crc_bytes, CRC_BYTES);
+  return give(p->chunk, held + CRC_BYTES, piece);
+}
+
+/// Takes bytes of a chunk's body.
+static ccodecs_status take_body(png_rewriter *p, ccodecs_input *input, ccodecs_piece *piece) {
+  const uint8_t *bytes = input->bytes;
+  const size_t count = input->count < p->body_left ? input->count : p->body_left;
+  ccodecs_input_advance(input, count);
+  p->body_left -= (uint32_t)count;
+  p->step = p->body_left == 0 ? STEP_CRC : STEP_BODY;
+  if (p->use == USE_DROP) {
+    return CCODECS_OK;
+  }
+  p->crc = crc32_gzip_refl(p->crc, bytes, count);
+  if (p->use == USE_HOLD) {
+    memcpy(p->chunk + p->held, bytes, count);
+    p->held += count;
+  }
+  return p->use == USE_PASS ? give(bytes, count, piece) : CCODECS_OK;
+}
+
+static ccodecs_status step(ccodecs_rewriter *base, ccodecs_input *input, ccodecs_piece *piece) {
+  png_rewriter *p = (png_rewriter *)base;
+  if (p->step == STEP_DONE) {
+    return CCODECS_DONE;
+  }
+  if (input->count == 0) {
+    return CCODECS_NEEDS_INPUT;
+  }
+  if (p->step == STEP_BODY) {
+    return take_body(p, input, piece);
+  }
+  if (p->step == STEP_CRC) {
+    return ccodecs_input_collect(input, p->crc_bytes, &p->crc_count, CRC_BYTES) ? end_chunk(p, piece)
+                                                                                : CCODECS_NEEDS_INPUT;
+  }
+  if (!ccodecs_input_collect(input, p->chunk, &p->held, CHUNK_HEADER_BYTES)) {
+    return CCODECS_NEEDS_INPUT;
+  }
+  if (p->step == STEP_SIGNATURE) { // it is what the format was told by; start writes it
+    p->held = 0;
+    p->step = STEP_HEADER;
+    return CCODECS_OK;
+  }
+  const ccodecs_status status = begin_chunk(p);
+  if (status != CCODECS_OK || p->use == USE_HOLD) {
+    return status;
+  }
+  p->held = 0;
+  return p->use == USE_PASS ? give(p->chunk, CHUNK_HEADER_BYTES, piece) : CCODECS_OK;
+}
+
+static void survey(const ccodecs_rewriter *base, const ccodecs_decoder *decoder, ccodecs_survey *survey) {
+  const png_rewriter *p = (const png_rewriter *)base;
+  (void)decoder;
+  survey->can_copy = p->has_data && p->bit_depth <= 8 && !p->is_interlaced;
+  survey->is_lossless = true;
+  survey->quality = 1;
+}
+
+static void write32(uint8_t *to, uint32_t value) {
+  for (int i = 0; i < 4; i++) {
+    to[i] = (uint8_t)(value >> (24 - 8 * i));
+  }
+}
+
+/// The signature, and behind IHDR, with which the head begins, the EXIF block.
+static ccodecs_status start(
+    ccodecs_rewriter *base, ccodecs_decoder *decoder, const ccodecs_rewrite_options *options, ccodecs_bytes *opening) {
+  static const uint8_t signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
+  static const size_t first = CHUNK_HEADER_BYTES + IHDR_BYTES + CRC_BYTES;
+  (void)decoder;
+  const uint8_t *head = ccodecs_bytes_start(&base->head);
+  bool has_room = ccodecs_bytes_append(opening, signature, sizeof signature, base->budget) &&
+                  ccodecs_bytes_append(opening, head, first, base->budget);
+  if (has_room && options->exif_count > 0) {
+    uint8_t begin[CHUNK_HEADER_BYTES] = {0, 0, 0, 0, 'e', 'X', 'I', 'f'};
+    uint8_t end[CRC_BYTES];
+    write32(begin, (uint32_t)options->exif_count);
+    write32(end, crc32_gzip_refl(crc32_gzip_refl(0, begin + 4, 4), options->exif, options->exif_count));
+    has_room = ccodecs_bytes_append(opening, begin, sizeof begin, base->budget) &&
+               ccodecs_bytes_append(opening, options->exif, options->exif_count, base->budget) &&
+               ccodecs_bytes_append(opening, end, sizeof end, base->budget);
+  }
+  ccodecs_bytes_take(&base->head, first);
+  return has_room ? CCODECS_OK : ccodecs_rewriter_fail_for_room(base);
+}
+
+static uint64_t start_bytes(const ccodecs_rewriter *base, const ccodecs_rewrite_options *options) {
+  (void)base;
+  (void)options;
+  return 0;
+}
+
+static void destroy(ccodecs_rewriter *base) {
+  ccodecs_free(base->budget, base);
+}
+
+ccodecs_rewriter *ccodecs_png_rewriter_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
+  static const ccodecs_rewriter_methods methods = {
+      .step = step, .survey = survey, .start = start, .start_bytes = start_bytes, .destroy = destroy};
+  return ccodecs_rewriter_allocate(sizeof(png_rewriter), &methods, limits, budget);
+}

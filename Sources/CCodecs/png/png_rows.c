@@ -1,0 +1,276 @@
+// The picture's data: from IDAT's bytes through inflate to rows.
+//
+// Rows are inflated a batch at a time, into a block in which each has its filter byte in front: what the next row needs
+// of the one above is there. A plain picture's rows are given as they lie there.
+
+#include "../core/bytes.h"
+#include "png_decoder.h"
+
+#include <string.h>
+
+/// A batch: large enough that inflate is not held up by ends, small enough for the cache.
+static const size_t batch_bytes = 128 << 10;
+
+/// Where the pixels of a pass lie (PNG specification, section 8.1).
+static const struct {
+  uint8_t x, y, across, down;
+} passes[7] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4}, {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
+
+static size_t stored_row_bytes(const png_decoder *d, uint32_t width) {
+  return ((size_t)width * d->stored_bits + 7) / 8;
+}
+
+/// Rows of a batch: as many as are unfiltered together, or a multiple.
+static size_t batch_rows(const png_decoder *d) {
+  const size_t fitting = batch_bytes / (stored_row_bytes(d, d->base.header.width) + 1);
+  const size_t rows = fitting < PNG_ROWS_AT_ONCE ? PNG_ROWS_AT_ONCE : fitting - fitting % PNG_ROWS_AT_ONCE;
+  const size_t height = d->base.header.height;
+  return rows > height ? height : rows;
+}
+
+static size_t block_bytes(const png_decoder *d) {
+  return (batch_rows(d) + 1) * (stored_row_bytes(d, d->base.header.width) + 1) + PNG_ROW_SLACK;
+}
+
+static size_t expanded_rows(const png_decoder *d) {
+  return d->is_interlaced ? 1 : ccodecs_png_is_plain(&d->expansion) ? 0 : batch_rows(d);
+}
+
+static uint64_t held_bytes(const png_decoder *d) {
+  return (uint64_t)d->given_bytes * d->base.header.height;
+}
+
+uint64_t ccodecs_png_rows_estimate(const png_decoder *d) {
+  const uint64_t rows = block_bytes(d) + expanded_rows(d) * (uint64_t)d->given_bytes;
+  const uint64_t held =
+      d->is_interlaced ? ccodecs_spill_charge(held_bytes(d), d->base.budget->used, &d->base.limits) : 0;
+  return rows + held + sizeof *d->inflate + 4 * 128;
+}
+
+// MARK: Passes
+
+/// Begins the rows of a picture or pass of the size that is set.
+static void begin_rows(png_decoder *d) {
+  d->row = 0;
+  d->row_stride = stored_row_bytes(d, d->pass_width) + 1;
+  memset(d->rows, 0, d->row_stride); // there is no row above
+}
+
+/// Goes on to the next pass that has pixels, from d->pass on.
+static void begin_pass(png_decoder *d) {
+  const ccodecs_header *header = &d->base.header;
+  for (; d->pass < 7; d->pass++) {
+    const uint32_t x = passes[d->pass].x;
+    const uint32_t y = passes[d->pass].y;
+    d->pass_width = header->width > x ? (header->width - x + passes[d->pass].across - 1) / passes[d->pass].across : 0;
+    d->pass_height = header->height > y ? (header->height - y + passes[d->pass].down - 1) / passes[d->pass].down : 0;
+    if (d->pass_width > 0 && d->pass_height > 0) {
+      begin_rows(d);
+      return;
+    }
+  }
+}
+
+/// Puts the row of a pass where its pixels belong.
+static void spread(png_decoder *d, uint32_t number) {
+  const size_t pixel_bytes = (size_t)d->expansion.channels * (d->expansion.bit_depth == 16 ? 2 : 1);
+  const size_t y = passes[d->pass].y + (size_t)number * passes[d->pass].down;
+  uint8_t *row = d->held.bytes + y * d->given_bytes;
+  uint8_t *to = row + passes[d->pass].x * pixel_bytes;
+  const size_t step = passes[d->pass].across * pixel_bytes;
+  for (uint32_t x = 0; x < d->pass_width; x++, to += step) {
+    memcpy(to, d->expanded + x * pixel_bytes, pixel_bytes);
+  }
+  ccodecs_spill_pass(&d->held, y * d->given_bytes);
+}
+
+// MARK: Life
+
+ccodecs_status ccodecs_png_rows_start(png_decoder *d) {
+  ccodecs_budget *budget = d->base.budget;
+  const size_t expanded = expanded_rows(d);
+  d->rows_capacity = batch_rows(d);
+  d->inflate = ccodecs_allocate(budget, sizeof *d->inflate);
+  d->rows = ccodecs_allocate(budget, block_bytes(d));
+  d->expanded = expanded > 0 ? ccodecs_allocate(budget, expanded * d->given_bytes) : NULL;
+  const bool has_held =
+      !d->is_interlaced || ccodecs_spill_create(&d->held, held_bytes(d), &d->base.limits, budget);
+  if (d->inflate == NULL || d->rows == NULL || (expanded > 0 && d->expanded == NULL) || !has_held) {
+    return ccodecs_decoder_fail(
+        &d->base, CCODECS_NO_MEMORY, "the picture's rows need %llu bytes, for which there is no room",
+        (unsigned long long)ccodecs_png_rows_estimate(d));
+  }
+  isal_inflate_init(d->inflate);
+  d->inflate->crc_flag = ISAL_ZLIB;
+  memset(d->rows, 0, block_bytes(d));
+  d->pass_width = d->base.header.width;
+  d->pass_height = d->base.header.height;
+  if (d->is_interlaced) {
+    begin_pass(d);
+  } else {
+    begin_rows(d);
+  }
+  return CCODECS_OK;
+}
+
+void ccodecs_png_rows_destroy(png_decoder *d) {
+  ccodecs_budget *budget = d->base.budget;
+  ccodecs_free(budget, d->inflate);
+  ccodecs_free(budget, d->rows);
+  ccodecs_free(budget, d->expanded);
+  ccodecs_spill_destroy(&d->held, budget);
+}
+
+bool ccodecs_png_rows_are_complete(const png_decoder *d) {
+  return d->is_interlaced ? d->pass == 7 : d->row == d->base.header.height;
+}
+
+// MARK: Rows
+
+/// Row `index` of the batch as stored; -1 is the one above the batch.
+static uint8_t *batch_row(const png_decoder *d, ptrdiff_t index) {
+  return d->rows + (size_t)(index + 1) * d->row_stride + 1;
+}
+
+/// Inflates into the row that is not complete. How many bytes came; less than 0 for damaged data.
+static ptrdiff_t inflate_into(png_decoder *d, ccodecs_input *input, uint8_t *to, size_t count) {
+  struct inflate_state *z = d->inflate;
+  const size_t most = input->count < UINT32_MAX / 2 ? input->count : UINT32_MAX / 2;
+  z->next_in = (uint8_t *)(uintptr_t)input->bytes; // igzip does not write to it
+  z->avail_in = (uint32_t)most;
+  z->next_out = to;
+  z->avail_out = (uint32_t)count;
+  const int result = isal_inflate(z);
+  // At the stream's end igzip hands back whole bytes that it has not used, and those may be of an earlier window.
+  ccodecs_input_advance(input, z->avail_in < most ? most - z->avail_in : 0);
+  d->is_inflated = z->block_state == ISAL_BLOCK_FINISH;
+  return result < 0 || result == ISAL_NEED_DICT ? -1 : (ptrdiff_t)(count - z->avail_out);
+}
+
+/// Unfilters and expands the rows of the batch that are complete. False for a filter that is not known, where it ends.
+static bool finish_rows(png_decoder *d, uint32_t complete) {
+  const size_t count = stored_row_bytes(d, d->pass_width);
+  const size_t pixel_bytes = d->stored_bits < 8 ? 1 : d->stored_bits / 8;
+  uint32_t known = d->ready;
+  while (known < complete && batch_row(d, known)[-1] <= 4) {
+    known++;
+  }
+  ccodecs_png_unfilter_rows(batch_row(d, d->ready), d->row_stride, known - d->ready, count, pixel_bytes);
+  for (; d->ready < known; d->ready++) {
+    const uint8_t *row = batch_row(d, d->ready);
+    if (d->expanded != NULL) {
+      uint8_t *to = d->expanded + (d->is_interlaced ? 0 : d->ready * d->given_bytes);
+      const bool is_good = ccodecs_png_expand(&d->expansion, row, to, d->pass_width);
+      d->base.header.warnings |= is_good ? 0u : CCODECS_WARNING_DAMAGED;
+    }
+    if (d->is_interlaced) {
+      spread(d, d->row + d->ready);
+    }
+  }
+  return known == complete;
+}
+
+/// Lets the last row of the batch be the one above the next batch.
+static void end_batch(png_decoder *d) {
+  memmove(batch_row(d, -1), batch_row(d, (ptrdiff_t)d->ready - 1), d->row_stride - 1);
+  d->row += d->ready;
+  d->ready = 0;
+  d->filled = 0;
+}
+
+/// After the last row: to the end of the compressed stream, where its checksum is.
+static void drain(png_decoder *d, ccodecs_input *input) {
+  uint8_t extra[64];
+  while (input->count > 0 && !d->is_inflated) {
+    const ptrdiff_t count = inflate_into(d, input, extra, sizeof extra);
+    if (count != 0) { // damage, or data behind the picture's: as libpng has it, a warning
+      d->base.header.warnings |= CCODECS_WARNING_DAMAGED;
+      d->is_inflated = true;
+    }
+  }
+  ccodecs_input_advance(input, input->count);
+}
+
+/// Fills the batch as far as bytes go. CCODECS_OK, or the failure.
+static ccodecs_status fill_batch(png_decoder *d, ccodecs_input *input, uint32_t wanted) {
+  const size_t wanted_bytes = wanted * d->row_stride;
+  while (d->filled < wanted_bytes && !d->is_inflated) {
+    const ptrdiff_t count = inflate_into(d, input, batch_row(d, 0) - 1 + d->filled, wanted_bytes - d->filled);
+    if (count < 0) {
+      return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the PNG's compressed data is damaged");
+    }
+    d->filled += (size_t)count;
+    if (count == 0 && input->count == 0) {
+      break;
+    }
+  }
+  if (d->is_inflated && d->filled < wanted_bytes) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the PNG's compressed data ends before the picture");
+  }
+  const uint32_t complete = (uint32_t)(d->filled / d->row_stride);
+  if (!finish_rows(d, complete < wanted ? complete - complete % PNG_ROWS_AT_ONCE : complete)) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a row of the PNG has a filter that is not known");
+  }
+  return CCODECS_OK;
+}
+
+/// Gives the rows of the batch that are ready.
+static void give_batch(png_decoder *d, ccodecs_rows *rows) {
+  rows->planes[0] = d->expanded != NULL ? d->expanded : batch_row(d, 0);
+  rows->row_strides[0] = d->expanded != NULL ? d->given_bytes : d->row_stride;
+  rows->row_counts[0] = d->ready;
+  d->given += d->ready;
+  end_batch(d);
+}
+
+ccodecs_status ccodecs_png_rows_give_last(png_decoder *d, ccodecs_rows *rows) {
+  if (d->is_interlaced) {
+    return CCODECS_OK;
+  }
+  finish_rows(d, (uint32_t)(d->filled / d->row_stride)); // up to a filter that is not known, if there is one
+  if (d->ready == 0) {
+    return CCODECS_OK;
+  }
+  give_batch(d, rows);
+  return CCODECS_ROWS_READY;
+}
+
+ccodecs_status ccodecs_png_rows_read(png_decoder *d, ccodecs_input *input, ccodecs_rows *rows) {
+  while (!ccodecs_png_rows_are_complete(d)) {
+    const uint32_t left = d->pass_height - d->row;
+    const uint32_t wanted = left < d->rows_capacity ? left : (uint32_t)d->rows_capacity;
+    const ccodecs_status status = fill_batch(d, input, wanted);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+    if (d->ready < wanted) {
+      return CCODECS_OK;
+    }
+    if (d->is_interlaced) {
+      end_batch(d);
+      if (d->row == d->pass_height) {
+        d->pass++;
+        begin_pass(d);
+      }
+      continue;
+    }
+    give_batch(d, rows);
+    return CCODECS_ROWS_READY;
+  }
+  drain(d, input);
+  return CCODECS_OK;
+}
+
+ccodecs_status ccodecs_png_rows_give_held(png_decoder *d, ccodecs_rows *rows) {
+  static const uint32_t strip_row_count = 64;
+  const uint32_t left = d->base.header.height - d->given;
+  if (left == 0) {
+    return CCODECS_DONE;
+  }
+  ccodecs_spill_pass(&d->held, d->given * d->given_bytes);
+  rows->planes[0] = d->held.bytes + d->given * d->given_bytes;
+  rows->row_strides[0] = d->given_bytes;
+  rows->row_counts[0] = left < strip_row_count ? left : strip_row_count;
+  d->given += rows->row_counts[0];
+  return CCODECS_ROWS_READY;
+}

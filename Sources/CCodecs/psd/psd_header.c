@@ -1,0 +1,270 @@
+// What stands before a PSD's picture: its kind, palette, resources, and how many layers it has.
+// Source: Adobe Photoshop File Formats Specification (2019).
+
+#include "../core/bytes.h"
+#include "../color/profile.h"
+#include "psd_decoder.h"
+
+enum { FILE_HEADER_BYTES = 26, MOST_CHANNELS = 56, RIGHTS_BYTES_MOST = 65536 };
+enum { RESOURCE_PROFILE = 1039, RESOURCE_EXIF = 1058 };
+
+ccodecs_status ccodecs_psd_corrupt(psd_decoder *d, const char *reason) {
+  return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "PSD data: %s", reason);
+}
+
+ccodecs_status ccodecs_psd_unsupported(psd_decoder *d, const char *kind) {
+  return ccodecs_decoder_fail(&d->base, CCODECS_UNSUPPORTED, "PSD data: %s are not decoded", kind);
+}
+
+static uint64_t be64(const uint8_t *p) {
+  return (uint64_t)ccodecs_be32(p) << 32 | ccodecs_be32(p + 4);
+}
+
+// MARK: Kinds
+
+static ccodecs_status check_kind(psd_decoder *d) {
+  switch (d->mode) {
+  case PSD_MODE_BITMAP:
+    d->colors = 1;
+    return d->bits == 1 ? CCODECS_OK : ccodecs_psd_corrupt(d, "a bitmap has one bit a pixel");
+  case PSD_MODE_INDEXED:
+    d->colors = 1;
+    return d->bits == 8 ? CCODECS_OK : ccodecs_psd_corrupt(d, "a picture with a palette has 8 bits a pixel");
+  case PSD_MODE_GRAY:
+  case PSD_MODE_DUOTONE:
+    d->colors = 1;
+    break;
+  case PSD_MODE_RGB:
+    d->colors = 3;
+    break;
+  case PSD_MODE_CMYK:
+    d->colors = 4;
+    break;
+  default:
+    return ccodecs_psd_unsupported(d, "pictures of such a colour mode");
+  }
+  if (d->bits == 32) {
+    return ccodecs_psd_unsupported(d, "samples of 32 bits");
+  }
+  return d->bits == 8 || d->bits == 16 ? CCODECS_OK : ccodecs_psd_corrupt(d, "it has no such number of bits a sample");
+}
+
+static ccodecs_status read_file_header(psd_decoder *d) {
+  const uint8_t *p = d->token;
+  ccodecs_header *header = &d->base.header;
+  const uint32_t version = ccodecs_be16(p + 4);
+  if (memcmp(p, "8BPS", 4) != 0 || version < 1 || version > 2) {
+    return ccodecs_psd_corrupt(d, "its header is of an unknown kind");
+  }
+  d->is_large = version == 2;
+  d->channel_count = ccodecs_be16(p + 12);
+  header->height = ccodecs_be32(p + 14);
+  header->width = ccodecs_be32(p + 18);
+  d->bits = ccodecs_be16(p + 22);
+  d->mode = ccodecs_be16(p + 24);
+  const uint32_t most = d->is_large ? 300000 : 30000;
+  if (header->width == 0 || header->height == 0 || header->width > most || header->height > most) {
+    return ccodecs_psd_corrupt(d, "its width or height is zero or too large");
+  }
+  const ccodecs_status status = check_kind(d);
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  if (d->channel_count < d->colors || d->channel_count > MOST_CHANNELS) {
+    return ccodecs_psd_corrupt(d, "it has no such number of channels");
+  }
+  header->has_alpha = d->mode == PSD_MODE_RGB && d->channel_count > 3;
+  d->state = PSD_STATE_PALETTE;
+  return CCODECS_OK;
+}
+
+// MARK: Sections
+
+static ccodecs_status read_palette(psd_decoder *d) {
+  const uint32_t count = ccodecs_be32(d->token);
+  if (d->mode != PSD_MODE_INDEXED) {
+    d->skip_left = count;
+    return CCODECS_OK;
+  }
+  if (count < CCODECS_PSD_PALETTE_BYTES) {
+    return ccodecs_psd_corrupt(d, "its palette is missing");
+  }
+  for (uint32_t i = 0; i < CCODECS_PSD_PALETTE_BYTES; i++) {
+    d->palette[i % 256][i / 256] = d->token[4 + i];
+  }
+  d->skip_left = count - CCODECS_PSD_PALETTE_BYTES;
+  return CCODECS_OK;
+}
+
+/// Ends the resource, or the section where what follows is none.
+static void end_resource(psd_decoder *d) {
+  d->skip_left += d->resource_left < d->section_left ? d->resource_left : d->section_left;
+  d->section_left -= d->skip_left;
+  d->state = PSD_STATE_SKIP;
+}
+
+static void begin_resource(psd_decoder *d) {
+  const bool is_resource = memcmp(d->token, "8BIM", 4) == 0;
+  d->resource = ccodecs_be16(d->token + 4);
+  d->section_left -= 7;
+  d->resource_left = d->section_left; // all there is, where there is no order to it
+  d->skip_left = 0;
+  if (!is_resource) {
+    end_resource(d);
+    return;
+  }
+  const uint64_t name = (uint64_t)(d->token[6] | 1u); // with its length an even number of bytes
+  d->skip_left = name < d->section_left ? name : d->section_left;
+  d->section_left -= d->skip_left;
+  d->state = PSD_STATE_RESOURCE_NAME;
+}
+
+static void size_resource(psd_decoder *d) {
+  const uint64_t count = ccodecs_be32(d->token);
+  d->section_left -= 4;
+  d->resource_left = count + count % 2;
+  const bool is_whole = d->resource_left <= d->section_left;
+  const bool is_profile = d->resource == RESOURCE_PROFILE && !d->has_profile;
+  const bool is_rights = d->resource == RESOURCE_EXIF && count <= RIGHTS_BYTES_MOST;
+  if (is_profile && is_whole && count > CCODECS_PROFILE_BYTES_MOST) {
+    d->base.header.warnings |= CCODECS_WARNING_BAD_PROFILE;
+  } else if (is_whole && (is_profile || is_rights)) {
+    d->section_left -= d->resource_left;
+    d->state = PSD_STATE_RESOURCE_KEPT;
+    return;
+  }
+  end_resource(d);
+}
+
+/// Gathers the bytes of a resource, and then takes from them what is needed.
+static ccodecs_status keep_resource(psd_decoder *d, ccodecs_input *input) {
+  const size_t count = input->count < d->resource_left ? input->count : (size_t)d->resource_left;
+  ccodecs_bytes *bytes = &d->resource_bytes;
+  bool has_room = ccodecs_bytes_append(bytes, input->bytes, count, d->base.budget);
+  ccodecs_input_advance(input, has_room ? count : 0);
+  d->resource_left -= has_room ? count : 0;
+  if (has_room && d->resource_left > 0) {
+    return CCODECS_NEEDS_INPUT;
+  }
+  if (has_room && bytes->count > 0 && d->resource == RESOURCE_PROFILE) {
+    d->has_profile = true;
+    d->base.profile = *bytes;
+    *bytes = (ccodecs_bytes){0};
+  } else if (has_room && bytes->count > 0) {
+    has_room = ccodecs_exif_keep_rights(&d->base, ccodecs_bytes_start(bytes), bytes->count);
+  }
+  ccodecs_bytes_free(bytes, d->base.budget);
+  d->state = PSD_STATE_SKIP;
+  return has_room ? CCODECS_OK
+                  : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for the PSD's resources");
+}
+
+/// What the layers' section says of the merged picture: whether its first channel beyond the colours is alpha.
+static void read_layer_count(psd_decoder *d, const uint8_t *p) {
+  const int32_t count = (int16_t)ccodecs_be16(p);
+  const bool may_have_alpha = d->mode == PSD_MODE_GRAY || d->mode == PSD_MODE_RGB;
+  d->base.header.has_alpha =
+      d->base.header.has_alpha || (count < 0 && may_have_alpha && d->channel_count > d->colors);
+}
+
+static ccodecs_status describe(psd_decoder *d) {
+  ccodecs_header *header = &d->base.header;
+  const bool is_gray = d->colors == 1 && d->mode != PSD_MODE_INDEXED;
+  header->bit_depth = (uint8_t)d->bits;
+  // Inks are given in 8 bits where they are converted by their profile.
+  header->is_deep = d->bits == 16 && !(d->mode == PSD_MODE_CMYK && d->has_profile);
+  header->color_space = is_gray             ? CCODECS_COLOR_GRAY
+                        : d->mode == PSD_MODE_CMYK ? CCODECS_COLOR_CMYK
+                                               : CCODECS_COLOR_RGB;
+  d->needed = d->colors + (header->has_alpha ? 1 : 0);
+  header->holds_bitmap = d->needed > 1;
+  d->channels = header->has_alpha ? 4 : is_gray ? 1 : 3;
+  d->channel_row_bytes = ((size_t)header->width * d->bits + 7) / 8;
+  d->state = PSD_STATE_READY;
+  return CCODECS_OK;
+}
+
+/// One step through what stands before the layers. CCODECS_NEEDS_INPUT when the window is consumed. Long, as it has all of
+/// the states, a few lines each.
+static ccodecs_status step(psd_decoder *d, ccodecs_input *input) {
+  switch (d->state) {
+  case PSD_STATE_FILE_HEADER:
+    return ccodecs_psd_collect(d, input, FILE_HEADER_BYTES) ? read_file_header(d) : CCODECS_NEEDS_INPUT;
+  case PSD_STATE_PALETTE:
+    if (!ccodecs_psd_collect(d, input, d->mode == PSD_MODE_INDEXED ? 4 + CCODECS_PSD_PALETTE_BYTES : 4)) {
+      return CCODECS_NEEDS_INPUT;
+    }
+    d->state = PSD_STATE_RESOURCES;
+    return read_palette(d);
+  case PSD_STATE_RESOURCES:
+    if (!ccodecs_input_skip(input, &d->skip_left) || !ccodecs_psd_collect(d, input, 4)) {
+      return CCODECS_NEEDS_INPUT;
+    }
+    d->section_left = ccodecs_be32(d->token);
+    d->state = PSD_STATE_SKIP;
+    return CCODECS_OK;
+  case PSD_STATE_SKIP:
+    if (!ccodecs_input_skip(input, &d->skip_left)) {
+      return CCODECS_NEEDS_INPUT;
+    }
+    d->state = d->section_left >= 7 ? PSD_STATE_RESOURCE : PSD_STATE_LAYERS;
+    d->skip_left = d->state == PSD_STATE_LAYERS ? d->section_left : 0;
+    return CCODECS_OK;
+  case PSD_STATE_RESOURCE:
+    if (!ccodecs_psd_collect(d, input, 7)) {
+      return CCODECS_NEEDS_INPUT;
+    }
+    begin_resource(d);
+    return CCODECS_OK;
+  case PSD_STATE_RESOURCE_NAME:
+    if (!ccodecs_input_skip(input, &d->skip_left)) {
+      return CCODECS_NEEDS_INPUT;
+    }
+    d->state = d->section_left >= 4 ? PSD_STATE_RESOURCE_SIZE : PSD_STATE_SKIP;
+    return CCODECS_OK;
+  case PSD_STATE_RESOURCE_SIZE:
+    if (!ccodecs_psd_collect(d, input, 4)) {
+      return CCODECS_NEEDS_INPUT;
+    }
+    size_resource(d);
+    return CCODECS_OK;
+  case PSD_STATE_RESOURCE_KEPT:
+    return keep_resource(d, input);
+  case PSD_STATE_LAYERS: {
+    const size_t count = d->is_large ? 8 : 4;
+    if (!ccodecs_input_skip(input, &d->skip_left) || !ccodecs_psd_collect(d, input, count)) {
+      return CCODECS_NEEDS_INPUT;
+    }
+    d->section_left = d->is_large ? be64(d->token) : ccodecs_be32(d->token);
+    d->state = PSD_STATE_LAYER_COUNT;
+    return d->section_left >= count + 2 ? CCODECS_OK : describe(d);
+  }
+  case PSD_STATE_LAYER_COUNT: {
+    const size_t count = d->is_large ? 8 : 4;
+    if (!ccodecs_psd_collect(d, input, count + 2)) {
+      return CCODECS_NEEDS_INPUT;
+    }
+    const uint64_t layer_bytes = d->is_large ? be64(d->token) : ccodecs_be32(d->token);
+    if (layer_bytes >= 2) {
+      read_layer_count(d, d->token + count);
+    }
+    d->section_left -= count + 2;
+    return describe(d);
+  }
+  default:
+    break;
+  }
+  return CCODECS_OK;
+}
+
+ccodecs_status ccodecs_psd_read_header(ccodecs_decoder *base, ccodecs_input *input) {
+  psd_decoder *d = (psd_decoder *)base;
+  ccodecs_status status = CCODECS_OK;
+  while (status == CCODECS_OK && d->state != PSD_STATE_READY) {
+    status = step(d, input);
+  }
+  if (status == CCODECS_NEEDS_INPUT && input->is_last) {
+    return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the PSD data end before the picture");
+  }
+  return status;
+}

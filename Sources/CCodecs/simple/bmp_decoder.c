@@ -1,0 +1,579 @@
+// BMP of Windows and OS/2, decoded as it arrives: 1, 2, 4, 8, 16, 24 and 32 bits a pixel, run-length coded or not.
+//
+// Files begin with the bottom row. Rows are given in the order in which they are stored, and the header says how the
+// picture must be turned, so that no more than a strip of rows is ever held. Where a mask has more than 8 bits, rows have 16
+// bits a sample. Bits are trusted as to alpha only where a
+// mask names them. Not decoded: Huffman coding, 64 bits a pixel, and JPEG or PNG inside.
+// Sources: Microsoft, "Bitmap storage"; OS/2 2.0 Presentation Manager, "Bitmap file format"; bmpsuite's notes.
+
+#include "../core/bytes.h"
+#include "../core/decoder.h"
+
+enum { FILE_HEADER_BYTES = 14, OS2_HEADER_BYTES = 12, WINDOWS_HEADER_BYTES = 40, KNOWN_HEADER_BYTES = 124 };
+enum { PLAIN = 0, RLE8 = 1, RLE4 = 2, BIT_FIELDS = 3, RLE24 = 4, ALPHA_BIT_FIELDS = 6 };
+
+/// A strip's rows are as many as fit here, and at least one.
+static const size_t strip_bytes = 64 * 1024;
+
+typedef enum bmp_state {
+  STATE_FILE_HEADER, ///< With the size of the header that follows.
+  STATE_HEADER,
+  STATE_HEADER_REST, ///< Beyond the fields that are known.
+  STATE_MASKS,
+  STATE_PALETTE,
+  STATE_GAP,         ///< Up to the offset that the file header names.
+  STATE_READY,
+} bmp_state;
+
+typedef enum bmp_run_state {
+  RUN_PAIR,     ///< A count and a value, or an escape.
+  RUN_PIXEL,    ///< The rest of an RLE24 run's pixel.
+  RUN_DELTA,
+  RUN_ABSOLUTE, ///< Values as they are.
+  RUN_END,
+} bmp_run_state;
+
+/// One colour of a pixel in 16 or 32 bits.
+typedef struct bmp_field {
+  uint32_t mask;
+  uint32_t shift;
+  uint32_t bits;
+  uint8_t scaled[256]; ///< What up to eight bits are as 0 to 255.
+} bmp_field;
+
+typedef struct bmp_decoder {
+  ccodecs_decoder base;
+  bmp_state state;
+  uint8_t token[1024];
+  size_t token_count;
+  uint64_t skip_left;
+  uint64_t position;     ///< Bytes of the file that were consumed before the rows.
+  uint32_t data_offset;
+  uint32_t header_bytes;
+  uint32_t bits;
+  uint32_t compression;
+  uint32_t palette_count; ///< Colours that the file holds.
+  uint32_t palette_entry_bytes;
+  uint8_t palette[256][4];
+  bmp_field fields[4];    ///< Red, green, blue, alpha.
+  uint32_t channels;
+
+  bmp_run_state run_state;
+  uint8_t run[4];         ///< A pair, or a run's pixel.
+  size_t run_count;
+  uint32_t absolute_left; ///< Pixels of the absolute run to come, and then
+  bool has_padding;       ///< whether a byte pads them.
+  uint64_t x;             ///< Where the next run goes.
+  uint32_t row;           ///< Rows that are complete.
+  uint32_t target;        ///< Rows that are to be completed before the next run.
+
+  uint8_t *stored; ///< A row as it is in the file, or as its runs leave it.
+  size_t stored_bytes;
+  size_t stored_count;
+  uint8_t *strip;
+  size_t row_bytes;
+  uint32_t strip_rows;
+} bmp_decoder;
+
+static ccodecs_status corrupt(bmp_decoder *d, const char *reason) {
+  return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "BMP data: %s", reason);
+}
+
+static ccodecs_status unsupported(bmp_decoder *d, const char *kind) {
+  return ccodecs_decoder_fail(&d->base, CCODECS_UNSUPPORTED, "BMP data: %s are not decoded", kind);
+}
+
+static bool is_run_length(const bmp_decoder *d) {
+  return d->compression == RLE8 || d->compression == RLE4 || d->compression == RLE24;
+}
+
+// MARK: Header
+
+/// Collects `count` bytes in `token`; true when they are all there, once.
+static bool collect(bmp_decoder *d, ccodecs_input *input, size_t count) {
+  if (!ccodecs_input_collect(input, d->token, &d->token_count, count)) {
+    return false;
+  }
+  d->token_count = 0;
+  d->position += count;
+  return true;
+}
+
+static ccodecs_status read_size(bmp_decoder *d, int64_t width, int64_t height) {
+  ccodecs_header *header = &d->base.header;
+  const bool is_top_down = height < 0;
+  height = is_top_down ? -height : height;
+  if (width <= 0 || height == 0 || height > INT32_MAX) {
+    return corrupt(d, "its width or height is zero or negative");
+  }
+  header->width = (uint32_t)width;
+  header->height = (uint32_t)height;
+  header->orientation = is_top_down ? 1 : 4;
+  header->is_storage_order = !is_top_down;
+  return CCODECS_OK;
+}
+
+/// Whether bits and compression go together.
+static ccodecs_status check_kind(bmp_decoder *d) {
+  const uint32_t bits = d->bits;
+  switch (d->compression) {
+  case PLAIN:
+    if (bits == 64) {
+      return unsupported(d, "64 bits a pixel");
+    }
+    return bits == 1 || bits == 2 || bits == 4 || bits == 8 || bits == 16 || bits == 24 || bits == 32
+               ? CCODECS_OK
+               : corrupt(d, "it has no such number of bits a pixel");
+  case RLE8:
+    return bits == 8 ? CCODECS_OK : corrupt(d, "its runs are of another number of bits");
+  case RLE4:
+    return bits == 4 ? CCODECS_OK : corrupt(d, "its runs are of another number of bits");
+  case BIT_FIELDS:
+    return bits == 16 || bits == 32 ? CCODECS_OK
+           : bits == 1              ? unsupported(d, "Huffman-coded pictures")
+                                    : corrupt(d, "it has bit fields, and not 16 or 32 bits a pixel");
+  case RLE24:
+    return bits == 24 ? CCODECS_OK : unsupported(d, "JPEG pictures inside");
+  case ALPHA_BIT_FIELDS:
+    return bits == 16 || bits == 32 ? CCODECS_OK : corrupt(d, "it has bit fields, and not 16 or 32 bits a pixel");
+  default:
+    return unsupported(d, "pictures compressed in another way");
+  }
+}
+
+static ccodecs_status read_header_fields(bmp_decoder *d) {
+  const uint8_t *p = d->token;
+  const bool is_old = d->header_bytes == OS2_HEADER_BYTES;
+  uint8_t known[KNOWN_HEADER_BYTES] = {0};
+  memcpy(known, p, d->header_bytes < sizeof known ? d->header_bytes : sizeof known);
+  p = known;
+  const ccodecs_status status = is_old ? read_size(d, ccodecs_le16(p + 4), ccodecs_le16(p + 6))
+                                       : read_size(d, (int32_t)ccodecs_le32(p + 4), (int32_t)ccodecs_le32(p + 8));
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  d->bits = ccodecs_le16(p + (is_old ? 10 : 14));
+  d->compression = is_old ? PLAIN : ccodecs_le32(p + 16);
+  d->palette_entry_bytes = is_old ? 3 : 4;
+  d->palette_count = is_old ? 0 : ccodecs_le32(p + 32);
+  // OS/2 headers of 64 bytes have other fields where Windows' have masks.
+  const bool has_masks = d->header_bytes >= 52 && d->header_bytes != 64;
+  for (int i = 0; i < 4 && has_masks; i++) {
+    d->fields[i].mask = i < 3 || d->header_bytes >= 56 ? ccodecs_le32(p + 40 + 4 * i) : 0;
+  }
+  d->state = STATE_HEADER_REST;
+  d->skip_left = d->header_bytes > KNOWN_HEADER_BYTES ? d->header_bytes - KNOWN_HEADER_BYTES : 0;
+  d->position += d->skip_left;
+  return check_kind(d);
+}
+
+/// Bytes of the masks that stand between the header and the palette.
+static size_t mask_bytes(const bmp_decoder *d) {
+  const bool is_inside = d->header_bytes >= 52 && d->header_bytes != 64;
+  return is_inside                              ? 0
+         : d->compression == BIT_FIELDS       ? 12
+         : d->compression == ALPHA_BIT_FIELDS ? 16
+                                              : 0;
+}
+
+static ccodecs_status prepare_field(bmp_decoder *d, bmp_field *field, uint32_t mask) {
+  field->mask = mask;
+  if (mask == 0) {
+    return CCODECS_OK;
+  }
+  field->shift = (uint32_t)__builtin_ctz(mask);
+  const uint64_t most = mask >> field->shift;
+  if ((most & (most + 1)) != 0) {
+    return corrupt(d, "the bits of a mask are not adjacent");
+  }
+  field->bits = (uint32_t)__builtin_popcount(mask);
+  for (uint32_t i = 0; i <= most && field->bits <= 8; i++) {
+    field->scaled[i] = (uint8_t)((i * 255 + most / 2) / most);
+  }
+  return CCODECS_OK;
+}
+
+static ccodecs_status prepare_fields(bmp_decoder *d) {
+  static const uint32_t usual[2][4] = {{0x7C00, 0x03E0, 0x001F, 0}, {0xFF0000, 0x00FF00, 0x0000FF, 0}};
+  const bool has_masks = d->compression == BIT_FIELDS || d->compression == ALPHA_BIT_FIELDS;
+  ccodecs_status status = CCODECS_OK;
+  for (int i = 0; i < 4 && status == CCODECS_OK; i++) {
+    status = prepare_field(d, &d->fields[i], has_masks ? d->fields[i].mask : usual[d->bits == 32][i]);
+  }
+  return status;
+}
+
+/// Fixes how many colours the palette has: no more than stand before the pixels.
+static void limit_palette(bmp_decoder *d) {
+  const uint32_t most = d->bits > 8 ? 0 : 1u << d->bits;
+  uint64_t count = d->palette_count == 0 || d->palette_count > most ? most : d->palette_count;
+  if (d->data_offset > d->position) {
+    const uint64_t room = (d->data_offset - d->position) / d->palette_entry_bytes;
+    count = count < room ? count : room;
+  }
+  d->palette_count = (uint32_t)count;
+}
+
+static bool is_gray(const bmp_decoder *d) {
+  for (uint32_t i = 0; i < d->palette_count; i++) {
+    if (d->palette[i][0] != d->palette[i][1] || d->palette[i][0] != d->palette[i][2]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// What an index outside the palette shows is black.
+static void read_palette(bmp_decoder *d) {
+  for (uint32_t i = 0; i < d->palette_count; i++) {
+    const uint8_t *entry = d->token + (size_t)i * d->palette_entry_bytes;
+    d->palette[i][0] = entry[2];
+    d->palette[i][1] = entry[1];
+    d->palette[i][2] = entry[0];
+  }
+}
+
+static ccodecs_status describe(bmp_decoder *d) {
+  ccodecs_header *header = &d->base.header;
+  const ccodecs_status status = d->bits == 16 || d->bits == 32 ? prepare_fields(d) : CCODECS_OK;
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  header->has_alpha = (d->bits == 16 || d->bits == 32) && d->fields[3].mask != 0;
+  d->channels = header->has_alpha ? 4 : d->bits <= 8 && is_gray(d) ? 1 : 3;
+  header->color_space = d->channels == 1 ? CCODECS_COLOR_GRAY : CCODECS_COLOR_RGB;
+  header->bit_depth = d->bits < 8 ? (uint8_t)d->bits : 8;
+  for (uint32_t i = 0; i < 4 && (d->bits == 16 || d->bits == 32); i++) {
+    header->bit_depth = d->fields[i].bits > header->bit_depth ? (uint8_t)d->fields[i].bits : header->bit_depth;
+  }
+  header->is_deep = header->bit_depth > 8;
+  // Both fit: a width has 31 bits, and what streams is limited to far fewer pixels than overflow.
+  d->row_bytes = (size_t)header->width * d->channels * (header->is_deep ? 2 : 1);
+  d->stored_bytes = is_run_length(d) ? (size_t)header->width * (d->bits == 24 ? 3 : 1)
+                                     : (size_t)(((uint64_t)header->width * d->bits + 31) / 32 * 4);
+  const size_t rows = strip_bytes / d->row_bytes;
+  d->strip_rows = rows < 1 ? 1 : rows > 64 ? 64 : (uint32_t)rows;
+  d->state = STATE_READY;
+  return CCODECS_OK;
+}
+
+static ccodecs_status read_file_header(bmp_decoder *d) {
+  d->data_offset = ccodecs_le32(d->token + 10);
+  d->header_bytes = ccodecs_le32(d->token + 14);
+  if (memcmp(d->token, "BM", 2) != 0 || (d->header_bytes != OS2_HEADER_BYTES && d->header_bytes < 16)) {
+    return corrupt(d, "its header is of an unknown kind");
+  }
+  memcpy(d->token, d->token + FILE_HEADER_BYTES, 4); // the header counts its size among its fields
+  d->token_count = 4;
+  d->position -= 4;
+  d->state = STATE_HEADER;
+  return CCODECS_OK;
+}
+
+/// One step through what stands before the rows. CCODECS_NEEDS_INPUT when the window is consumed.
+static ccodecs_status step(bmp_decoder *d, ccodecs_input *input) {
+  switch (d->state) {
+  case STATE_FILE_HEADER:
+    return collect(d, input, FILE_HEADER_BYTES + 4) ? read_file_header(d) : CCODECS_NEEDS_INPUT;
+  case STATE_HEADER: {
+    const size_t known = d->header_bytes < KNOWN_HEADER_BYTES ? d->header_bytes : KNOWN_HEADER_BYTES;
+    return collect(d, input, known) ? read_header_fields(d) : CCODECS_NEEDS_INPUT;
+  }
+  case STATE_HEADER_REST:
+    d->state = ccodecs_input_skip(input, &d->skip_left) ? STATE_MASKS : d->state;
+    return d->state == STATE_MASKS ? CCODECS_OK : CCODECS_NEEDS_INPUT;
+  case STATE_MASKS: {
+    const size_t count = mask_bytes(d);
+    if (!collect(d, input, count)) {
+      return CCODECS_NEEDS_INPUT;
+    }
+    for (size_t i = 0; i < count / 4; i++) {
+      d->fields[i].mask = ccodecs_le32(d->token + 4 * i);
+    }
+    limit_palette(d);
+    d->state = STATE_PALETTE;
+    return CCODECS_OK;
+  }
+  case STATE_PALETTE:
+    if (!collect(d, input, (size_t)d->palette_count * d->palette_entry_bytes)) {
+      return CCODECS_NEEDS_INPUT;
+    }
+    read_palette(d);
+    d->skip_left = d->data_offset > d->position ? d->data_offset - d->position : 0;
+    d->state = STATE_GAP;
+    return CCODECS_OK;
+  case STATE_GAP:
+    return ccodecs_input_skip(input, &d->skip_left) ? describe(d) : CCODECS_NEEDS_INPUT;
+  case STATE_READY:
+    break;
+  }
+  return CCODECS_OK;
+}
+
+static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
+  bmp_decoder *d = (bmp_decoder *)base;
+  ccodecs_status status = CCODECS_OK;
+  while (status == CCODECS_OK && d->state != STATE_READY) {
+    status = step(d, input);
+  }
+  if (status == CCODECS_NEEDS_INPUT && input->is_last) {
+    return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the BMP data ends before the first row");
+  }
+  return status;
+}
+
+/// Runs may leave out what is not painted.
+static uint64_t least_bytes(const ccodecs_decoder *base) {
+  const bmp_decoder *d = (const bmp_decoder *)base;
+  return is_run_length(d) ? 0 : (uint64_t)d->stored_bytes * base->header.height;
+}
+
+static ccodecs_status estimate(
+    const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
+  (void)options;
+  const bmp_decoder *d = (const bmp_decoder *)base;
+  *byte_count = (uint64_t)d->stored_bytes + (uint64_t)d->row_bytes * d->strip_rows + 4 * 64;
+  return CCODECS_OK;
+}
+
+static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
+  (void)options;
+  bmp_decoder *d = (bmp_decoder *)base;
+  ccodecs_decoder_describe_packed(base, d->channels, layout);
+  d->stored = ccodecs_allocate(base->budget, d->stored_bytes);
+  d->strip = ccodecs_allocate(base->budget, d->row_bytes * d->strip_rows);
+  if (d->stored == NULL || d->strip == NULL) {
+    return CCODECS_NO_MEMORY;
+  }
+  memset(d->stored, 0, d->stored_bytes);
+  return CCODECS_OK;
+}
+
+// MARK: Pixels
+
+static void put_indexed(const bmp_decoder *d, uint8_t *out, uint32_t bits) {
+  const uint32_t per_byte = 8 / bits;
+  const uint32_t mask = (1u << bits) - 1;
+  for (uint32_t x = 0; x < d->base.header.width; x++, out += d->channels) {
+    const uint32_t shift = bits * (per_byte - 1 - x % per_byte);
+    memcpy(out, d->palette[d->stored[x / per_byte] >> shift & mask], d->channels);
+  }
+}
+
+static uint8_t field_value(const bmp_field *field, uint32_t pixel) {
+  return field->scaled[(pixel & field->mask) >> field->shift];
+}
+
+static uint16_t deep_field_value(const bmp_field *field, uint32_t pixel) {
+  const uint64_t most = field->mask >> field->shift;
+  const uint64_t value = (pixel & field->mask) >> field->shift;
+  return most == 0 ? 0 : (uint16_t)((value * 65535 + most / 2) / most);
+}
+
+static void put_fields(const bmp_decoder *d, uint8_t *out) {
+  const bool is_deep = d->base.header.is_deep;
+  for (uint32_t x = 0; x < d->base.header.width; x++) {
+    const uint8_t *p = d->stored + (size_t)x * (d->bits / 8);
+    const uint32_t pixel = d->bits == 16 ? ccodecs_le16(p) : ccodecs_le32(p);
+    for (uint32_t i = 0; i < d->channels; i++) {
+      const size_t place = (size_t)x * d->channels + i;
+      if (is_deep) {
+        ((uint16_t *)(void *)out)[place] = deep_field_value(&d->fields[i], pixel);
+      } else {
+        out[place] = field_value(&d->fields[i], pixel);
+      }
+    }
+  }
+}
+
+static void put_row(const bmp_decoder *d, uint8_t *out) {
+  if (d->bits == 24) {
+    for (uint32_t x = 0; x < d->base.header.width; x++, out += 3) {
+      const uint8_t *pixel = d->stored + 3 * (size_t)x;
+      out[0] = pixel[2];
+      out[1] = pixel[1];
+      out[2] = pixel[0];
+    }
+  } else if (d->bits > 8) {
+    put_fields(d, out);
+  } else {
+    put_indexed(d, out, is_run_length(d) ? 8 : d->bits);
+  }
+}
+
+// MARK: Runs
+
+/// Writes one pixel of a run, unless it lies beyond the row's end: then `x` is larger than the width.
+static void put_run_pixel(bmp_decoder *d, const uint8_t *value) {
+  const uint32_t bytes = d->bits == 24 ? 3 : 1;
+  if (d->x < d->base.header.width) {
+    memcpy(d->stored + d->x * bytes, value, bytes);
+  }
+  d->x++;
+}
+
+static void put_run(bmp_decoder *d) {
+  const uint8_t high = d->run[1] >> 4;
+  const uint8_t low = d->run[1] & 15;
+  for (uint32_t i = 0; i < d->run[0]; i++) {
+    put_run_pixel(d, d->compression != RLE4 ? d->run + 1 : i % 2 == 0 ? &high : &low);
+  }
+}
+
+/// How many rows are complete when `count` more are; no more than there are.
+static uint32_t rows_after(const bmp_decoder *d, uint32_t count) {
+  const uint32_t left = d->base.header.height - d->row;
+  return d->row + (count < left ? count : left);
+}
+
+static void read_pair(bmp_decoder *d) {
+  const uint8_t count = d->run[0];
+  const uint8_t value = d->run[1];
+  if (count > 0 && d->compression == RLE24) {
+    d->run_state = RUN_PIXEL;
+    d->run_count = 2; // the pair's second byte is the pixel's first
+  } else if (count > 0) {
+    put_run(d);
+  } else if (value == 0) {
+    d->x = 0;
+    d->target = rows_after(d, 1);
+  } else if (value == 1) {
+    d->run_state = RUN_END;
+    d->target = d->base.header.height;
+  } else if (value == 2) {
+    d->run_state = RUN_DELTA;
+  } else {
+    const uint32_t bytes = d->compression == RLE24 ? 3u * value : d->compression == RLE4 ? (value + 1u) / 2 : value;
+    d->run_state = RUN_ABSOLUTE;
+    d->absolute_left = value;
+    d->has_padding = bytes % 2 != 0;
+  }
+}
+
+/// The bytes that the next step takes whole.
+static size_t run_token_size(const bmp_decoder *d) {
+  switch (d->run_state) {
+  case RUN_PIXEL: return 4;
+  case RUN_ABSOLUTE: return d->absolute_left > 0 && d->compression == RLE24 ? 3 : 1;
+  default: return 2;
+  }
+}
+
+static void read_absolute(bmp_decoder *d) {
+  if (d->absolute_left == 0) {
+    d->has_padding = false;
+  } else if (d->compression == RLE4) {
+    const uint8_t pixels[2] = {d->run[0] >> 4, d->run[0] & 15};
+    for (int i = 0; i < 2 && d->absolute_left > 0; i++, d->absolute_left--) {
+      put_run_pixel(d, pixels + i);
+    }
+  } else {
+    put_run_pixel(d, d->run);
+    d->absolute_left--;
+  }
+  if (d->absolute_left == 0 && !d->has_padding) {
+    d->run_state = RUN_PAIR;
+  }
+}
+
+/// Decodes runs until rows are complete; CCODECS_NEEDS_INPUT when the window is consumed before.
+static ccodecs_status read_runs(bmp_decoder *d, ccodecs_input *input) {
+  while (d->row == d->target) {
+    if (!ccodecs_input_collect(input, d->run, &d->run_count, run_token_size(d))) {
+      return CCODECS_NEEDS_INPUT;
+    }
+    d->run_count = 0;
+    switch (d->run_state) {
+    case RUN_PAIR:
+      read_pair(d);
+      break;
+    case RUN_PIXEL:
+      put_run(d);
+      d->run_state = RUN_PAIR;
+      break;
+    case RUN_DELTA:
+      d->x += d->run[0];
+      d->target = rows_after(d, d->run[1]);
+      d->run_state = RUN_PAIR;
+      break;
+    case RUN_ABSOLUTE:
+      read_absolute(d);
+      break;
+    case RUN_END:
+      break;
+    }
+    if (d->x > d->base.header.width) {
+      return corrupt(d, "a run goes beyond the end of its row");
+    }
+  }
+  return CCODECS_OK;
+}
+
+// MARK: Rows
+
+/// Completes the next row in `stored`.
+static ccodecs_status read_row(bmp_decoder *d, ccodecs_input *input) {
+  if (is_run_length(d)) {
+    const ccodecs_status status = read_runs(d, input);
+    // The last row may lack its end.
+    const bool is_whole = d->row + 1 == d->base.header.height && d->x >= d->base.header.width;
+    return status == CCODECS_NEEDS_INPUT && input->is_last && is_whole ? CCODECS_OK : status;
+  }
+  if (!ccodecs_input_collect(input, d->stored, &d->stored_count, d->stored_bytes)) {
+    return CCODECS_NEEDS_INPUT;
+  }
+  d->stored_count = 0;
+  return CCODECS_OK;
+}
+
+static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
+  bmp_decoder *d = (bmp_decoder *)base;
+  uint32_t count = 0;
+  ccodecs_status status = CCODECS_OK;
+  while (count < d->strip_rows && d->row < base->header.height && status == CCODECS_OK) {
+    status = read_row(d, input);
+    if (status == CCODECS_OK) {
+      put_row(d, d->strip + count * d->row_bytes);
+      if (is_run_length(d)) {
+        memset(d->stored, 0, d->stored_bytes);
+      }
+      count++;
+      d->row++;
+      d->target = d->target < d->row ? d->row : d->target;
+    }
+  }
+  if (count > 0) {
+    rows->planes[0] = d->strip;
+    rows->row_strides[0] = d->row_bytes;
+    rows->row_counts[0] = count;
+    return CCODECS_ROWS_READY; // a failure behind these rows is noted, and what the next call says
+  }
+  if (status == CCODECS_NEEDS_INPUT && input->is_last) {
+    return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the BMP data ends before the last row");
+  }
+  return status == CCODECS_OK ? CCODECS_DONE : status;
+}
+
+static void destroy(ccodecs_decoder *base) {
+  bmp_decoder *d = (bmp_decoder *)base;
+  ccodecs_budget *budget = base->budget;
+  ccodecs_free(budget, d->stored);
+  ccodecs_free(budget, d->strip);
+  ccodecs_free(budget, d);
+}
+
+ccodecs_decoder *ccodecs_bmp_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
+  static const ccodecs_decoder_methods methods = {
+      .read_header = read_header,
+      .estimate = estimate,
+      .least_bytes = least_bytes,
+      .start = start,
+      .read_rows = read_rows,
+      .destroy = destroy,
+  };
+  bmp_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_BMP, limits, budget);
+  if (d == NULL) {
+    return NULL;
+  }
+  return &d->base;
+}

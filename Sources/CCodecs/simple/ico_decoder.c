@@ -1,0 +1,309 @@
+// ICO: the largest of a file's pictures, a PNG or a bitmap without its file header and with a mask.
+//
+// Pictures stand anywhere in the file, and a bitmap's mask behind its pixels: the file is held up to the largest's end.
+// Where that is, its own header tells, as directories are known to give too little.
+// It is small: a directory names no more than 256 by 256 pixels.
+// Source: Microsoft, "Icons" (Win32 Resource File Formats, ICONDIR and ICONIMAGE); PNG since Windows Vista.
+
+#include "../core/bytes.h"
+#include "../core/decoder.h"
+
+enum { DIRECTORY_BYTES = 6, ENTRY_BYTES = 16, BITMAP_HEADER_BYTES = 40, PROFILED_HEADER_BYTES = 124 };
+
+static const uint32_t strip_row_count = 64;
+
+typedef struct ico_decoder {
+  ccodecs_decoder base;
+  ccodecs_bytes file;
+  size_t entry;        ///< Where the largest picture stands.
+  size_t entry_bytes;
+  bool is_chosen;
+  ccodecs_decoder *png;
+  ccodecs_input left;  ///< Of the PNG, as far as the directory says that it goes. What it lacks then is read on.
+
+  uint32_t bits;
+  uint32_t palette_count;
+  const uint8_t *palette; ///< Blue, green, red, nothing; of the bitmap, as are
+  const uint8_t *pixels;  ///< the lowest row and
+  const uint8_t *mask;    ///< that of the mask; NULL without.
+  size_t row_stride;
+  size_t mask_stride;
+  bool has_alpha_bytes;
+  uint8_t *strip;
+  uint32_t given;
+} ico_decoder;
+
+static ccodecs_status corrupt(ico_decoder *d, const char *reason) {
+  return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "ICO data: %s", reason);
+}
+
+// MARK: The directory
+
+/// Holds the file's first `wanted` bytes. CCODECS_OK; CCODECS_NEEDS_INPUT; CCODECS_DONE when the file is shorter.
+static ccodecs_status hold(ico_decoder *d, ccodecs_input *input, size_t wanted) {
+  const size_t missing = d->file.count < wanted ? wanted - d->file.count : 0;
+  const size_t count = input->count < missing ? input->count : missing;
+  if (!ccodecs_bytes_append(&d->file, input->bytes, count, d->base.budget)) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room to hold the ICO file");
+  }
+  ccodecs_input_advance(input, count);
+  return count == missing ? CCODECS_OK : input->is_last ? CCODECS_DONE : CCODECS_NEEDS_INPUT;
+}
+
+/// Chooses the largest entry, and the deepest of those.
+static void choose(ico_decoder *d, uint32_t count) {
+  uint64_t most = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    const uint8_t *p = ccodecs_bytes_start(&d->file) + DIRECTORY_BYTES + (size_t)i * ENTRY_BYTES;
+    const uint64_t width = p[0] == 0 ? 256 : p[0];
+    const uint64_t height = p[1] == 0 ? 256 : p[1];
+    const uint64_t rank = (width * height) << 16 | ccodecs_le16(p + 6);
+    if (i == 0 || rank > most) {
+      most = rank;
+      d->entry_bytes = ccodecs_le32(p + 8);
+      d->entry = ccodecs_le32(p + 12);
+    }
+  }
+  d->base.header.frame_count = count;
+  d->is_chosen = true;
+}
+
+static ccodecs_status read_directory(ico_decoder *d, ccodecs_input *input) {
+  ccodecs_status status = hold(d, input, DIRECTORY_BYTES);
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  const uint32_t count = ccodecs_le16(ccodecs_bytes_start(&d->file) + 4);
+  if (count == 0) {
+    return corrupt(d, "it has no picture");
+  }
+  const size_t end = DIRECTORY_BYTES + (size_t)count * ENTRY_BYTES;
+  status = hold(d, input, end);
+  if (status == CCODECS_OK) {
+    choose(d, count);
+  }
+  return status == CCODECS_OK && d->entry < end ? corrupt(d, "a picture stands in its directory") : status;
+}
+
+// MARK: Bitmaps
+
+/// What a bitmap takes with its mask, by its own header, which is all here.
+static uint64_t bitmap_bytes(const uint8_t *bytes) {
+  const uint64_t width = ccodecs_le32(bytes + 4);
+  const uint64_t rows = ccodecs_le32(bytes + 8) / 2;
+  const uint32_t bits = ccodecs_le16(bytes + 14);
+  const uint64_t palette = bits <= 8 ? (uint64_t)4 << bits : 0;
+  return width > INT32_MAX || rows > INT32_MAX || bits > 32
+             ? 0
+             : ccodecs_le32(bytes) + palette + ((width * bits + 31) / 32 + (width + 31) / 32) * 4 * rows;
+}
+
+/// The planes of a bitmap within `count` bytes. The mask may be missing where there is alpha.
+static ccodecs_status place_bitmap(ico_decoder *d, const uint8_t *bytes, size_t count) {
+  ccodecs_header *header = &d->base.header;
+  const uint64_t palette_end = ccodecs_le32(bytes) + (uint64_t)d->palette_count * 4;
+  const uint64_t row = ((uint64_t)header->width * d->bits + 31) / 32 * 4;
+  const uint64_t mask_row = ((uint64_t)header->width + 31) / 32 * 4;
+  if (ccodecs_le32(bytes) < BITMAP_HEADER_BYTES || palette_end + row * header->height > count) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the ICO data ends before the picture does");
+  }
+  d->row_stride = (size_t)row;
+  d->mask_stride = (size_t)mask_row;
+  d->palette = bytes + ccodecs_le32(bytes);
+  d->pixels = bytes + (size_t)palette_end;
+  const uint64_t mask = palette_end + row * header->height;
+  const uint64_t mask_end = mask + mask_row * header->height;
+  // Such a header tells where a profile stands: that may be in the mask's place, and there is then no mask.
+  const bool has_profile = ccodecs_le32(bytes) >= PROFILED_HEADER_BYTES && ccodecs_le32(bytes + 112) != 0 &&
+                           ccodecs_le32(bytes + 112) < mask_end;
+  d->mask = mask_end <= count && !has_profile ? bytes + (size_t)mask : NULL;
+  if (d->mask == NULL && d->bits < 32 && !has_profile) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the ICO data ends before the picture's mask does");
+  }
+  return CCODECS_OK;
+}
+
+static ccodecs_status read_bitmap(ico_decoder *d, const uint8_t *bytes, size_t count) {
+  ccodecs_header *header = &d->base.header;
+  if (count < BITMAP_HEADER_BYTES) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the ICO data ends before the picture does");
+  }
+  header->width = ccodecs_le32(bytes + 4);
+  header->height = ccodecs_le32(bytes + 8) / 2; // that of the pixels and the mask
+  d->bits = ccodecs_le16(bytes + 14);
+  if (header->width == 0 || header->width > INT32_MAX || header->height == 0 || header->height > INT32_MAX / 2) {
+    return corrupt(d, "a picture's width or height is zero or negative");
+  }
+  if (ccodecs_le32(bytes + 16) != 0 && !(ccodecs_le32(bytes + 16) == 3 && d->bits == 32)) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_UNSUPPORTED, "ICO data: compressed bitmaps are not decoded");
+  }
+  if (d->bits != 1 && d->bits != 4 && d->bits != 8 && d->bits != 24 && d->bits != 32) {
+    return corrupt(d, "a picture has no such number of bits a pixel");
+  }
+  const uint32_t most = d->bits <= 8 ? 1u << d->bits : 0;
+  const uint32_t said = ccodecs_le32(bytes + 32);
+  d->palette_count = said == 0 || said > most ? most : said;
+  header->bit_depth = d->bits < 8 ? (uint8_t)d->bits : 8;
+  header->color_space = CCODECS_COLOR_RGB;
+  header->has_alpha = true;
+  const ccodecs_status status = place_bitmap(d, bytes, count);
+  for (size_t i = 0; status == CCODECS_OK && d->bits == 32 && i < d->row_stride * header->height; i += 4) {
+    d->has_alpha_bytes = d->has_alpha_bytes || d->pixels[i + 3] != 0;
+  }
+  return status;
+}
+
+static void put_row(const ico_decoder *d, uint32_t y, uint8_t *out) {
+  const uint32_t width = d->base.header.width;
+  const size_t from_below = d->base.header.height - 1 - y;
+  const uint8_t *row = d->pixels + from_below * d->row_stride;
+  const uint8_t *mask = d->mask == NULL || d->has_alpha_bytes ? NULL : d->mask + from_below * d->mask_stride;
+  for (uint32_t x = 0; x < width; x++, out += 4) {
+    static const uint8_t black[4] = {0};
+    const uint8_t *color = row + (size_t)x * (d->bits / 8);
+    if (d->bits <= 8) {
+      const size_t at = (size_t)x * d->bits;
+      const uint32_t index = (row[at / 8] >> (8 - d->bits - at % 8)) & ((1u << d->bits) - 1);
+      color = index < d->palette_count ? d->palette + 4 * (size_t)index : black;
+    }
+    out[0] = color[2];
+    out[1] = color[1];
+    out[2] = color[0];
+    const bool is_masked = mask != NULL && (mask[x / 8] >> (7 - x % 8) & 1) != 0;
+    out[3] = d->has_alpha_bytes ? color[3] : is_masked ? 0 : 255;
+  }
+}
+
+// MARK: Methods
+
+/// Takes over a failure of the PNG's decoder.
+static ccodecs_status pass_on(ico_decoder *d, ccodecs_status status) {
+  return status < CCODECS_CORRUPT
+             ? status
+             : ccodecs_decoder_fail(&d->base, status, "ICO data: %s", ccodecs_decoder_message(d->png));
+}
+
+/// Begins a PNG of which `count` bytes are held.
+static ccodecs_status begin_png(ico_decoder *d, const ccodecs_input *input, const uint8_t *bytes, size_t count) {
+  d->png = ccodecs_png_decoder_create(&d->base.limits, d->base.budget);
+  d->left = (ccodecs_input){.bytes = bytes, .count = count, .is_last = input->is_last && input->count == 0};
+  return d->png == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
+}
+
+static ccodecs_status read_png_header(ico_decoder *d, ccodecs_input *input) {
+  ccodecs_header *header = &d->base.header;
+  ccodecs_status status = ccodecs_decoder_read_header(d->png, d->left.count > 0 ? &d->left : input);
+  if (status == CCODECS_NEEDS_INPUT && (input->count > 0 || input->is_last)) {
+    status = ccodecs_decoder_read_header(d->png, input);
+  }
+  if (status != CCODECS_OK) {
+    return pass_on(d, status);
+  }
+  const uint32_t frames = header->frame_count;
+  *header = *ccodecs_decoder_header(d->png);
+  header->format = CCODECS_FORMAT_ICO;
+  header->frame_count = frames;
+  header->has_profile = false;
+  header->holds_input = true;
+  // Colours of icons are sRGB by custom; their profiles are not looked at.
+  return CCODECS_OK;
+}
+
+static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
+  ico_decoder *d = (ico_decoder *)base;
+  if (d->png != NULL) {
+    return read_png_header(d, input);
+  }
+  ccodecs_status status = d->is_chosen ? CCODECS_OK : read_directory(d, input);
+  const size_t claimed = d->entry_bytes < BITMAP_HEADER_BYTES ? BITMAP_HEADER_BYTES : d->entry_bytes;
+  status = status == CCODECS_OK ? hold(d, input, d->entry + claimed) : status;
+  if (status == CCODECS_OK) {
+    const uint8_t *bytes = ccodecs_bytes_start(&d->file) + d->entry;
+    const uint64_t needed = bytes[0] == 0x89 ? 0 : bitmap_bytes(bytes);
+    status = needed > claimed && needed < SIZE_MAX - d->entry ? hold(d, input, d->entry + (size_t)needed) : status;
+  }
+  if (status == CCODECS_NEEDS_INPUT || status >= CCODECS_CORRUPT) {
+    return status;
+  }
+  if (!d->is_chosen || d->file.count <= d->entry) {
+    return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the ICO data ends before the picture does");
+  }
+  const uint8_t *bytes = ccodecs_bytes_start(&d->file) + d->entry;
+  const size_t count = d->file.count - d->entry;
+  base->header.holds_input = true;
+  if (count < 8 || memcmp(bytes, "\x89PNG\r\n\x1A\n", 8) != 0) {
+    return read_bitmap(d, bytes, count);
+  }
+  status = begin_png(d, input, bytes, count);
+  return status == CCODECS_OK ? read_png_header(d, input) : status;
+}
+
+static ccodecs_status estimate(
+    const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
+  const ico_decoder *d = (const ico_decoder *)base;
+  if (d->png != NULL) {
+    const ccodecs_status status = d->png->methods->estimate(d->png, options, byte_count);
+    return status;
+  }
+  *byte_count = (uint64_t)base->header.width * 4 * strip_row_count + 128;
+  return CCODECS_OK;
+}
+
+static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
+  ico_decoder *d = (ico_decoder *)base;
+  if (d->png != NULL) {
+    const ccodecs_decode_options whole = {.scale_eighths = 8, .tolerates_truncation = false};
+    (void)options;
+    return pass_on(d, ccodecs_decoder_start(d->png, &whole, layout));
+  }
+  ccodecs_decoder_describe_packed(base, 4, layout);
+  d->strip = ccodecs_allocate(base->budget, (size_t)base->header.width * 4 * strip_row_count);
+  return d->strip == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
+}
+
+static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
+  ico_decoder *d = (ico_decoder *)base;
+  if (d->png != NULL) {
+    ccodecs_status status = ccodecs_decoder_read_rows(d->png, d->left.count > 0 ? &d->left : input, rows);
+    if (status == CCODECS_NEEDS_INPUT && (input->count > 0 || input->is_last)) {
+      status = ccodecs_decoder_read_rows(d->png, input, rows);
+    }
+    base->header.warnings |= ccodecs_decoder_header(d->png)->warnings;
+    return pass_on(d, status);
+  }
+  const uint32_t left = base->header.height - d->given;
+  const uint32_t count = left < strip_row_count ? left : strip_row_count;
+  const size_t stride = (size_t)base->header.width * 4;
+  for (uint32_t i = 0; i < count; i++) {
+    put_row(d, d->given + i, d->strip + i * stride);
+  }
+  d->given += count;
+  rows->planes[0] = d->strip;
+  rows->row_strides[0] = stride;
+  rows->row_counts[0] = count;
+  return count > 0 ? CCODECS_ROWS_READY : CCODECS_DONE;
+}
+
+static void destroy(ccodecs_decoder *base) {
+  ico_decoder *d = (ico_decoder *)base;
+  ccodecs_budget *budget = base->budget;
+  ccodecs_decoder_destroy(d->png);
+  ccodecs_bytes_free(&d->file, budget);
+  ccodecs_free(budget, d->strip);
+  ccodecs_free(budget, d);
+}
+
+ccodecs_decoder *ccodecs_ico_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
+  static const ccodecs_decoder_methods methods = {
+      .read_header = read_header,
+      .estimate = estimate,
+      .start = start,
+      .read_rows = read_rows,
+      .destroy = destroy,
+  };
+  ico_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_ICO, limits, budget);
+  if (d == NULL) {
+    return NULL;
+  }
+  return &d->base;
+}

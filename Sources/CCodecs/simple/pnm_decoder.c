@@ -1,0 +1,353 @@
+// Portable anymaps, decoded as they arrive: bitmaps, graymaps and pixmaps, in text or binary, and PAM of one to four
+// samples. Source: the Netpbm formats' manual pages pbm, pgm, ppm and pam.
+
+#include "../core/bytes.h"
+#include "../core/decoder.h"
+
+#include <stdlib.h>
+
+enum { MOST_LINE_BYTES = 256, MOST_LINES = 1000 };
+
+/// A strip's rows are as many as fit here, and at least one.
+static const size_t strip_bytes = 64 * 1024;
+
+typedef enum pnm_state {
+  STATE_MAGIC,
+  STATE_NUMBERS, ///< Width, height and the largest sample, as text.
+  STATE_LINES,   ///< PAM's header, line by line.
+  STATE_READY,
+} pnm_state;
+
+typedef struct pnm_decoder {
+  ccodecs_decoder base;
+  pnm_state state;
+  uint8_t token[2];
+  size_t token_count;
+  char line[MOST_LINE_BYTES];
+  size_t line_count;
+  uint32_t lines;
+
+  uint64_t number;     ///< That is being read.
+  bool is_in_number;
+  bool is_in_comment;
+  uint32_t numbers;    ///< Read of the header.
+  uint32_t header_numbers; ///< There are in it.
+
+  bool is_text;
+  bool is_bitmap;      ///< One bit a sample, 1 is black.
+  uint32_t largest;    ///< Sample.
+  uint32_t samples;    ///< Of a pixel.
+  uint32_t channels;   ///< That are given.
+  uint8_t scaled[256]; ///< Samples of one byte as 0 to 255.
+  uint8_t *stored;     ///< A row as it is in the file; of text, its samples in two bytes each.
+  size_t stored_bytes;
+  size_t stored_count;
+  uint8_t *strip;
+  size_t row_bytes;
+  uint32_t strip_rows;
+  uint32_t row;
+} pnm_decoder;
+
+static ccodecs_status corrupt(pnm_decoder *d, const char *reason) {
+  return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "PNM data: %s", reason);
+}
+
+// MARK: Text
+
+static bool is_space(uint8_t byte) {
+  return byte == ' ' || (byte >= '\t' && byte <= '\r');
+}
+
+/// Takes a byte of text. CCODECS_DONE when it ended a number; CCODECS_OK when more is needed. A bitmap's digits stand for
+/// themselves when `is_digit_whole`.
+static ccodecs_status take_text(pnm_decoder *d, uint8_t byte, bool is_digit_whole) {
+  if (d->is_in_comment) {
+    d->is_in_comment = byte != '\n' && byte != '\r';
+    return CCODECS_OK;
+  }
+  if (byte >= '0' && byte <= '9') {
+    d->number = d->is_in_number ? d->number * 10 + (byte - '0') : (uint64_t)(byte - '0');
+    d->is_in_number = !is_digit_whole;
+    return d->number > INT32_MAX ? corrupt(d, "a number is too large") : is_digit_whole ? CCODECS_DONE : CCODECS_OK;
+  }
+  d->is_in_comment = byte == '#';
+  if (!d->is_in_comment && !is_space(byte)) {
+    return corrupt(d, "there is something else where a number should be");
+  }
+  const bool is_end = d->is_in_number;
+  d->is_in_number = false;
+  return is_end ? CCODECS_DONE : CCODECS_OK;
+}
+
+// MARK: Header
+
+static ccodecs_status describe(pnm_decoder *d) {
+  ccodecs_header *header = &d->base.header;
+  if (header->width == 0 || header->height == 0) {
+    return corrupt(d, "its width or height is zero or missing");
+  }
+  if (d->largest == 0 || d->largest > 65535) {
+    return corrupt(d, "its largest sample is not one of 1 to 65535");
+  }
+  if (d->samples < 1 || d->samples > 4) {
+    return ccodecs_decoder_fail(
+        &d->base, CCODECS_UNSUPPORTED, "PNM data: pixels of %u samples are not decoded", d->samples);
+  }
+  header->has_alpha = d->samples == 2 || d->samples == 4;
+  header->color_space = d->samples == 1 ? CCODECS_COLOR_GRAY : CCODECS_COLOR_RGB;
+  header->bit_depth = d->is_bitmap ? 1 : d->largest > 255 ? 16 : 8;
+  d->channels = header->has_alpha ? 4 : d->samples;
+  for (uint32_t i = 0; i < 256; i++) {
+    const uint32_t value = i < d->largest ? i : d->largest;
+    d->scaled[i] = (uint8_t)((value * 255 + d->largest / 2) / d->largest);
+  }
+  const size_t samples = (size_t)header->width * d->samples;
+  const bool is_wide = d->is_text || d->largest > 255;
+  d->stored_bytes = is_wide ? samples * 2 : d->is_bitmap ? (samples + 7) / 8 : samples;
+  header->is_deep = d->largest > 255;
+  d->row_bytes = (size_t)header->width * d->channels * (header->is_deep ? 2 : 1);
+  const size_t rows = strip_bytes / d->row_bytes;
+  d->strip_rows = rows < 1 ? 1 : rows > 64 ? 64 : (uint32_t)rows;
+  d->state = STATE_READY;
+  return CCODECS_OK;
+}
+
+static ccodecs_status read_magic(pnm_decoder *d) {
+  const uint8_t kind = d->token[1];
+  if (d->token[0] != 'P' || kind < '1' || kind > '7') {
+    return corrupt(d, "it has no signature");
+  }
+  d->is_text = kind <= '3';
+  d->is_bitmap = kind == '1' || kind == '4';
+  d->samples = kind == '3' || kind == '6' ? 3 : kind == '7' ? 0 : 1;
+  d->largest = d->is_bitmap ? 1 : 0;
+  d->header_numbers = d->is_bitmap ? 2 : 3;
+  d->state = kind == '7' ? STATE_LINES : STATE_NUMBERS;
+  return CCODECS_OK;
+}
+
+static ccodecs_status take_header_byte(pnm_decoder *d, uint8_t byte) {
+  const ccodecs_status status = take_text(d, byte, false);
+  if (status != CCODECS_DONE) {
+    return status;
+  }
+  uint32_t *const places[3] = {&d->base.header.width, &d->base.header.height, &d->largest};
+  *places[d->numbers++] = (uint32_t)d->number;
+  // The one byte of white space that ended the last number is all that stands before the pixels.
+  return d->numbers == d->header_numbers ? describe(d) : CCODECS_OK;
+}
+
+static ccodecs_status read_line(pnm_decoder *d) {
+  static const char *const names[4] = {"WIDTH ", "HEIGHT ", "DEPTH ", "MAXVAL "};
+  uint32_t *const places[4] = {&d->base.header.width, &d->base.header.height, &d->samples, &d->largest};
+  d->line[d->line_count] = 0;
+  d->line_count = 0;
+  if (strcmp(d->line, "ENDHDR") == 0) {
+    return describe(d);
+  }
+  for (int i = 0; i < 4; i++) {
+    const size_t length = strlen(names[i]);
+    if (strncmp(d->line, names[i], length) == 0) {
+      const unsigned long value = strtoul(d->line + length, NULL, 10);
+      *places[i] = value > INT32_MAX ? 0 : (uint32_t)value;
+    }
+  }
+  return d->lines++ < MOST_LINES ? CCODECS_OK : corrupt(d, "its header does not end");
+}
+
+static ccodecs_status take_line_byte(pnm_decoder *d, uint8_t byte) {
+  if (byte == '\n') {
+    return read_line(d);
+  }
+  if (d->line_count + 1 >= sizeof d->line) {
+    return corrupt(d, "a line of its header does not end");
+  }
+  d->line[d->line_count++] = (char)byte;
+  return CCODECS_OK;
+}
+
+static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
+  pnm_decoder *d = (pnm_decoder *)base;
+  ccodecs_status status = CCODECS_OK;
+  while (status == CCODECS_OK && d->state != STATE_READY) {
+    if (input->count == 0) {
+      return input->is_last ? ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the PNM data ends before the first row")
+                            : CCODECS_NEEDS_INPUT;
+    }
+    if (d->state == STATE_MAGIC) {
+      status = ccodecs_input_collect(input, d->token, &d->token_count, 2) ? read_magic(d) : CCODECS_OK;
+      continue;
+    }
+    const uint8_t byte = input->bytes[0];
+    ccodecs_input_advance(input, 1);
+    status = d->state == STATE_NUMBERS ? take_header_byte(d, byte) : take_line_byte(d, byte);
+  }
+  return status;
+}
+
+static uint64_t least_bytes(const ccodecs_decoder *base) {
+  const pnm_decoder *d = (const pnm_decoder *)base;
+  const uint64_t samples = (uint64_t)base->header.width * d->samples;
+  return (d->is_text ? samples : d->stored_bytes) * base->header.height;
+}
+
+static ccodecs_status estimate(
+    const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
+  (void)options;
+  const pnm_decoder *d = (const pnm_decoder *)base;
+  *byte_count = (uint64_t)d->stored_bytes + (uint64_t)d->row_bytes * d->strip_rows + 4 * 64;
+  return CCODECS_OK;
+}
+
+static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
+  (void)options;
+  pnm_decoder *d = (pnm_decoder *)base;
+  ccodecs_decoder_describe_packed(base, d->channels, layout);
+  d->stored = ccodecs_allocate(base->budget, d->stored_bytes);
+  d->strip = ccodecs_allocate(base->budget, d->row_bytes * d->strip_rows);
+  return d->stored == NULL || d->strip == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
+}
+
+// MARK: Rows
+
+static uint8_t sample_at(const pnm_decoder *d, size_t index) {
+  const uint8_t *p = d->stored;
+  if (d->is_bitmap && !d->is_text) {
+    return (p[index / 8] >> (7 - index % 8) & 1) != 0 ? 0 : 255;
+  }
+  if (!d->is_text && d->largest <= 255) {
+    return d->scaled[p[index]];
+  }
+  const uint32_t value = (uint32_t)p[2 * index] << 8 | p[2 * index + 1];
+  const uint32_t most = value < d->largest ? value : d->largest;
+  const uint8_t scaled = (uint8_t)((most * 255 + d->largest / 2) / d->largest);
+  return d->is_bitmap ? 255 - scaled : scaled;
+}
+
+static uint16_t deep_sample_at(const pnm_decoder *d, size_t index) {
+  const uint32_t value = ccodecs_be16(d->stored + 2 * index);
+  const uint32_t most = value < d->largest ? value : d->largest;
+  return d->largest == 65535 ? (uint16_t)most : (uint16_t)((most * 65535u + d->largest / 2) / d->largest);
+}
+
+static void put_deep_row(const pnm_decoder *d, uint16_t *out) {
+  const size_t count = (size_t)d->base.header.width * d->samples;
+  if (d->samples != 2) {
+    for (size_t i = 0; i < count; i++) {
+      out[i] = deep_sample_at(d, i);
+    }
+    return;
+  }
+  for (size_t i = 0; i < count; i += 2, out += 4) {
+    out[0] = out[1] = out[2] = deep_sample_at(d, i);
+    out[3] = deep_sample_at(d, i + 1);
+  }
+}
+
+static void put_row(const pnm_decoder *d, uint8_t *out) {
+  if (d->base.header.is_deep) {
+    put_deep_row(d, (uint16_t *)(void *)out);
+    return;
+  }
+  const size_t count = (size_t)d->base.header.width * d->samples;
+  if (d->samples != 2) {
+    for (size_t i = 0; i < count; i++) {
+      out[i] = sample_at(d, i);
+    }
+    return;
+  }
+  for (size_t i = 0; i < count; i += 2, out += 4) {
+    memset(out, sample_at(d, i), 3);
+    out[3] = sample_at(d, i + 1);
+  }
+}
+
+static ccodecs_status put_number(pnm_decoder *d) {
+  if (d->number > d->largest) {
+    return corrupt(d, "a sample is larger than the largest");
+  }
+  d->stored[d->stored_count++] = (uint8_t)(d->number >> 8);
+  d->stored[d->stored_count++] = (uint8_t)d->number;
+  return CCODECS_OK;
+}
+
+static ccodecs_status read_text_row(pnm_decoder *d, ccodecs_input *input) {
+  while (d->stored_count < d->stored_bytes) {
+    ccodecs_status status = CCODECS_DONE;
+    if (input->count > 0) {
+      status = take_text(d, input->bytes[0], d->is_bitmap);
+      ccodecs_input_advance(input, 1);
+    } else if (input->is_last && d->is_in_number) {
+      d->is_in_number = false; // the last number may end with the file
+    } else {
+      return CCODECS_NEEDS_INPUT;
+    }
+    status = status == CCODECS_DONE ? put_number(d) : status;
+    if (status != CCODECS_OK) {
+      return status;
+    }
+  }
+  return CCODECS_OK;
+}
+
+static ccodecs_status read_row(pnm_decoder *d, ccodecs_input *input) {
+  if (d->is_text) {
+    const ccodecs_status status = read_text_row(d, input);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+  } else if (!ccodecs_input_collect(input, d->stored, &d->stored_count, d->stored_bytes)) {
+    return CCODECS_NEEDS_INPUT;
+  }
+  d->stored_count = 0;
+  return CCODECS_OK;
+}
+
+static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
+  pnm_decoder *d = (pnm_decoder *)base;
+  uint32_t count = 0;
+  ccodecs_status status = CCODECS_OK;
+  while (count < d->strip_rows && d->row < base->header.height) {
+    status = read_row(d, input);
+    if (status != CCODECS_OK) {
+      break;
+    }
+    put_row(d, d->strip + count * d->row_bytes);
+    count++;
+    d->row++;
+  }
+  if (count > 0) {
+    rows->planes[0] = d->strip;
+    rows->row_strides[0] = d->row_bytes;
+    rows->row_counts[0] = count;
+    return CCODECS_ROWS_READY; // a failure behind these rows is noted, and what the next call says
+  }
+  if (status == CCODECS_NEEDS_INPUT && input->is_last) {
+    return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the PNM data ends before the last row");
+  }
+  return status == CCODECS_OK ? CCODECS_DONE : status;
+}
+
+static void destroy(ccodecs_decoder *base) {
+  pnm_decoder *d = (pnm_decoder *)base;
+  ccodecs_budget *budget = base->budget;
+  ccodecs_free(budget, d->stored);
+  ccodecs_free(budget, d->strip);
+  ccodecs_free(budget, d);
+}
+
+ccodecs_decoder *ccodecs_pnm_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
+  static const ccodecs_decoder_methods methods = {
+      .read_header = read_header,
+      .estimate = estimate,
+      .least_bytes = least_bytes,
+      .start = start,
+      .read_rows = read_rows,
+      .destroy = destroy,
+  };
+  pnm_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_PNM, limits, budget);
+  if (d == NULL) {
+    return NULL;
+  }
+  return &d->base;
+}

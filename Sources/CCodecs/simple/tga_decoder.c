@@ -1,0 +1,293 @@
+// Targa, decoded as it arrives: mapped, true-colour and gray pictures, run-length coded or not.
+//
+// A file may begin in any corner. Rows and pixels are given in the order in which they are stored, and the header says
+// how the picture must be turned, so that no more than a strip of rows is ever held. Alpha is there where the
+// descriptor counts attribute bits. Source: Truevision TGA File Format Specification 2.0.
+
+#include "../core/bytes.h"
+#include "../core/decoder.h"
+
+enum { HEADER_BYTES = 18, MAPPED = 1, TRUE_COLOR = 2, GRAY = 3, RUN_LENGTH = 8 };
+
+/// A strip's rows are as many as fit here, and at least one.
+static const size_t strip_bytes = 64 * 1024;
+
+typedef struct tga_decoder {
+  ccodecs_decoder base;
+  uint8_t token[HEADER_BYTES];
+  size_t token_count;
+  bool has_header;
+  uint64_t skip_left;     ///< Bytes of the identification field.
+  uint32_t type;          ///< Without the bit for run-length coding.
+  bool is_run_length;
+  uint32_t pixel_bytes;   ///< Of a pixel in the file.
+  uint32_t attribute_bits;
+  uint32_t map_first;
+  uint32_t map_count;
+  uint32_t map_entry_bytes;
+  uint32_t map_read;      ///< Entries read.
+  uint8_t palette[256][4];
+  uint32_t channels;
+
+  uint8_t packet[5];      ///< A packet's head, and the pixel that it repeats.
+  size_t packet_count;
+  uint32_t run_left;      ///< Pixels of the packet to come.
+  bool is_repeat;
+
+  uint8_t *stored;        ///< A row as it is in the file.
+  size_t stored_bytes;
+  size_t stored_count;
+  uint8_t *strip;
+  size_t row_bytes;
+  uint32_t strip_rows;
+  uint32_t row;           ///< Rows that are complete.
+} tga_decoder;
+
+static ccodecs_status corrupt(tga_decoder *d, const char *reason) {
+  return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "TGA data: %s", reason);
+}
+
+// MARK: Pixels
+
+static uint8_t expand_5_bits(uint32_t value) {
+  return (uint8_t)(((value & 31) * 255 + 15) / 31);
+}
+
+/// A colour of 2 to 4 bytes as red, green, blue and alpha. The attribute bit of 16 is set where the picture is not to
+/// be shown, as its name of old, interrupt bit, says.
+static void put_color(const tga_decoder *d, uint8_t *out, const uint8_t *color, uint32_t byte_count) {
+  if (byte_count == 2) {
+    const uint32_t value = ccodecs_le16(color);
+    out[0] = expand_5_bits(value >> 10);
+    out[1] = expand_5_bits(value >> 5);
+    out[2] = expand_5_bits(value);
+    out[3] = d->attribute_bits > 0 && (value & 0x8000) != 0 ? 0 : 255;
+    return;
+  }
+  out[0] = color[2];
+  out[1] = color[1];
+  out[2] = color[0];
+  out[3] = byte_count == 4 && d->attribute_bits > 0 ? color[3] : 255;
+}
+
+static void put_row(const tga_decoder *d, uint8_t *out) {
+  const uint8_t *p = d->stored;
+  for (uint32_t x = 0; x < d->base.header.width; x++, p += d->pixel_bytes, out += d->channels) {
+    uint8_t color[4];
+    if (d->type == MAPPED) {
+      memcpy(color, d->palette[p[0]], 4);
+    } else if (d->type == TRUE_COLOR) {
+      put_color(d, color, p, d->pixel_bytes);
+    } else {
+      memset(color, p[0], 3);
+      color[3] = p[d->pixel_bytes - 1];
+    }
+    memcpy(out, color, d->channels);
+  }
+}
+
+// MARK: Header
+
+static bool is_sound(const tga_decoder *d, uint32_t map_type, uint32_t depth, uint32_t map_depth) {
+  const bool is_color = depth == 15 || depth == 16 || depth == 24 || depth == 32;
+  const bool map_is_sound = map_depth == 15 || map_depth == 16 || map_depth == 24 || map_depth == 32;
+  return map_type <= 1 && (map_type == 0 || map_is_sound) &&
+         ((d->type == MAPPED && depth == 8 && map_type == 1) || (d->type == TRUE_COLOR && is_color) ||
+          (d->type == GRAY && (depth == 8 || depth == 16)));
+}
+
+static ccodecs_status describe(tga_decoder *d) {
+  // Corners by bits 4 and 5 of the descriptor: bottom left, bottom right, top left, top right.
+  static const uint8_t orientations[4] = {4, 3, 1, 2};
+  const uint8_t *p = d->token;
+  ccodecs_header *header = &d->base.header;
+  d->type = p[2] & ~(uint32_t)RUN_LENGTH;
+  d->is_run_length = (p[2] & RUN_LENGTH) != 0;
+  const uint32_t depth = p[16];
+  header->width = ccodecs_le16(p + 12);
+  header->height = ccodecs_le16(p + 14);
+  if (!is_sound(d, p[1], depth, p[7]) || header->width == 0 || header->height == 0) {
+    return corrupt(d, "its header's fields contradict each other");
+  }
+  d->map_first = ccodecs_le16(p + 3);
+  d->map_count = p[1] == 1 ? ccodecs_le16(p + 5) : 0;
+  d->map_entry_bytes = (p[7] + 7u) / 8;
+  d->attribute_bits = p[17] & 15;
+  d->pixel_bytes = (depth + 7) / 8;
+  header->orientation = orientations[p[17] >> 4 & 3];
+  header->is_storage_order = header->orientation != 1;
+  header->color_space = d->type == GRAY ? CCODECS_COLOR_GRAY : CCODECS_COLOR_RGB;
+  const uint32_t color_bits = d->type == MAPPED ? p[7] : depth;
+  const bool has_attributes = d->attribute_bits > 0 && (color_bits == 16 || color_bits == 32);
+  header->has_alpha = d->type == GRAY ? depth == 16 : has_attributes;
+  d->channels = header->has_alpha ? 4 : d->type == GRAY ? 1 : 3;
+  d->row_bytes = (size_t)header->width * d->channels;
+  d->stored_bytes = (size_t)header->width * d->pixel_bytes;
+  const size_t rows = strip_bytes / d->row_bytes;
+  d->strip_rows = rows < 1 ? 1 : rows > 64 ? 64 : (uint32_t)rows;
+  d->skip_left = p[0];
+  for (int i = 0; i < 256; i++) {
+    d->palette[i][3] = 255;
+  }
+  d->token_count = 0;
+  d->has_header = true;
+  return ccodecs_decoder_check_limits(&d->base);
+}
+
+/// Reads the colour map, entry for entry: it may hold far more than the 256 that pixels can name.
+static ccodecs_status read_map(tga_decoder *d, ccodecs_input *input) {
+  while (d->map_read < d->map_count) {
+    if (!ccodecs_input_collect(input, d->token, &d->token_count, d->map_entry_bytes)) {
+      return CCODECS_NEEDS_INPUT;
+    }
+    d->token_count = 0;
+    const uint32_t index = d->map_first + d->map_read++;
+    if (index < 256) {
+      put_color(d, d->palette[index], d->token, d->map_entry_bytes);
+    }
+  }
+  return CCODECS_OK;
+}
+
+static ccodecs_status read_beginning(tga_decoder *d, ccodecs_input *input) {
+  if (!d->has_header) {
+    if (!ccodecs_input_collect(input, d->token, &d->token_count, HEADER_BYTES)) {
+      return CCODECS_NEEDS_INPUT;
+    }
+    const ccodecs_status status = describe(d);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+  }
+  return ccodecs_input_skip(input, &d->skip_left) ? read_map(d, input) : CCODECS_NEEDS_INPUT;
+}
+
+static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
+  const ccodecs_status status = read_beginning((tga_decoder *)base, input);
+  if (status == CCODECS_NEEDS_INPUT && input->is_last) {
+    return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the TGA data ends before the first row");
+  }
+  return status;
+}
+
+/// A packet is of 128 pixels at most.
+static uint64_t least_bytes(const ccodecs_decoder *base) {
+  const tga_decoder *d = (const tga_decoder *)base;
+  const uint64_t pixels = (uint64_t)base->header.width * base->header.height;
+  return d->is_run_length ? pixels / 128 * (1 + d->pixel_bytes) : (uint64_t)d->stored_bytes * base->header.height;
+}
+
+static ccodecs_status estimate(
+    const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
+  (void)options;
+  const tga_decoder *d = (const tga_decoder *)base;
+  *byte_count = (uint64_t)d->stored_bytes + (uint64_t)d->row_bytes * d->strip_rows + 4 * 64;
+  return CCODECS_OK;
+}
+
+static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
+  (void)options;
+  tga_decoder *d = (tga_decoder *)base;
+  ccodecs_decoder_describe_packed(base, d->channels, layout);
+  d->stored = ccodecs_allocate(base->budget, d->stored_bytes);
+  d->strip = ccodecs_allocate(base->budget, d->row_bytes * d->strip_rows);
+  return d->stored == NULL || d->strip == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
+}
+
+// MARK: Rows
+
+/// Completes the row in `stored` from packets, which may reach into the next row.
+static ccodecs_status read_packets(tga_decoder *d, ccodecs_input *input) {
+  while (d->stored_count < d->stored_bytes) {
+    if (d->run_left > 0 && !d->is_repeat) {
+      const size_t pixels = (d->stored_bytes - d->stored_count + d->pixel_bytes - 1) / d->pixel_bytes;
+      const size_t taken = pixels < d->run_left ? pixels : d->run_left;
+      // A pixel that came in part counts as not taken yet: its bytes stand behind whole ones.
+      const size_t begun = d->stored_count % d->pixel_bytes;
+      const size_t end = d->stored_count - begun + taken * d->pixel_bytes;
+      const size_t first = (d->stored_count - begun) / d->pixel_bytes;
+      const bool is_whole = ccodecs_input_collect(input, d->stored, &d->stored_count, end);
+      d->run_left -= (uint32_t)(d->stored_count / d->pixel_bytes - first);
+      if (!is_whole) {
+        return CCODECS_NEEDS_INPUT;
+      }
+    } else if (d->run_left > 0) {
+      memcpy(d->stored + d->stored_count, d->packet + 1, d->pixel_bytes);
+      d->stored_count += d->pixel_bytes;
+      d->run_left--;
+    } else {
+      if (!ccodecs_input_collect(input, d->packet, &d->packet_count, 1)) {
+        return CCODECS_NEEDS_INPUT;
+      }
+      d->is_repeat = (d->packet[0] & 0x80) != 0;
+      if (d->is_repeat && !ccodecs_input_collect(input, d->packet, &d->packet_count, 1 + d->pixel_bytes)) {
+        return CCODECS_NEEDS_INPUT;
+      }
+      d->packet_count = 0;
+      d->run_left = (d->packet[0] & 0x7Fu) + 1;
+    }
+  }
+  return CCODECS_OK;
+}
+
+static ccodecs_status read_row(tga_decoder *d, ccodecs_input *input) {
+  if (d->is_run_length) {
+    const ccodecs_status status = read_packets(d, input);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+  } else if (!ccodecs_input_collect(input, d->stored, &d->stored_count, d->stored_bytes)) {
+    return CCODECS_NEEDS_INPUT;
+  }
+  d->stored_count = 0;
+  return CCODECS_OK;
+}
+
+static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
+  tga_decoder *d = (tga_decoder *)base;
+  uint32_t count = 0;
+  ccodecs_status status = CCODECS_OK;
+  while (count < d->strip_rows && d->row < base->header.height) {
+    status = read_row(d, input);
+    if (status != CCODECS_OK) {
+      break;
+    }
+    put_row(d, d->strip + count * d->row_bytes);
+    count++;
+    d->row++;
+  }
+  if (count > 0) {
+    rows->planes[0] = d->strip;
+    rows->row_strides[0] = d->row_bytes;
+    rows->row_counts[0] = count;
+    return CCODECS_ROWS_READY; // a failure behind these rows is noted, and what the next call says
+  }
+  if (status == CCODECS_NEEDS_INPUT && input->is_last) {
+    return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the TGA data ends before the last row");
+  }
+  return status == CCODECS_OK ? CCODECS_DONE : status;
+}
+
+static void destroy(ccodecs_decoder *base) {
+  tga_decoder *d = (tga_decoder *)base;
+  ccodecs_budget *budget = base->budget;
+  ccodecs_free(budget, d->stored);
+  ccodecs_free(budget, d->strip);
+  ccodecs_free(budget, d);
+}
+
+ccodecs_decoder *ccodecs_tga_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
+  static const ccodecs_decoder_methods methods = {
+      .read_header = read_header,
+      .estimate = estimate,
+      .least_bytes = least_bytes,
+      .start = start,
+      .read_rows = read_rows,
+      .destroy = destroy,
+  };
+  tga_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_TGA, limits, budget);
+  if (d == NULL) {
+    return NULL;
+  }
+  return &d->base;
+}

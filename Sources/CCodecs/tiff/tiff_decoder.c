@@ -1,0 +1,460 @@
+// TIFF through libtiff: the first picture of a file that is held whole, since its directory stands anywhere.
+//
+// Blocks are decoded a band at a time: some scanlines of strips whose samples are interleaved, or the strips or tiles
+// that lie side by side. Gray, RGB, mapped and CMYK samples of any depth are unpacked here; what needs a conversion of
+// its own (YCbCr that is not JPEG, CIELAB, LogLuv) is left to libtiff's RGBA interface, band by band as well. CMYK with a
+// colour profile is given as inks; with alpha beside them it is converted without it.
+// Source: TIFF 6.0, with Adobe's Technical Notes and the floating-point formats of Adobe Photoshop.
+
+#include "../core/bytes.h"
+
+#ifdef CCODECS_TIFF
+
+#include "tiff_decoder.h"
+
+/// libtiff's state, its directory's arrays and its codecs' tables.
+static const size_t library_bytes = 512 * 1024;
+/// What is given at once: as many rows as fit here, and at least one.
+static const size_t strip_bytes = 64 * 1024;
+
+static ccodecs_status fail(tiff_decoder *d, const char *otherwise) {
+  const char *reason = d->file.reason;
+  // libtiff tells what it can't do from what is damaged by its words alone.
+  const bool is_unknown = strstr(reason, "not configured") != NULL || strstr(reason, "not implemented") != NULL ||
+                          strstr(reason, "scheme") != NULL;
+  const bool is_memory = strstr(reason, "emory") != NULL;
+  return ccodecs_decoder_fail(
+      &d->base, is_unknown ? CCODECS_UNSUPPORTED : is_memory ? CCODECS_NO_MEMORY : CCODECS_CORRUPT, "TIFF data: %s",
+      d->file.reason[0] != 0 ? d->file.reason : otherwise);
+}
+
+static ccodecs_status unsupported(tiff_decoder *d, const char *kind) {
+  return ccodecs_decoder_fail(&d->base, CCODECS_UNSUPPORTED, "TIFF data: %s are not decoded", kind);
+}
+
+static ccodecs_status open_file(tiff_decoder *d) {
+  if (!ccodecs_tiff_file_open(&d->file)) {
+    return CCODECS_NO_MEMORY;
+  }
+  d->tiff = d->file.tiff;
+  if (d->tiff != NULL && d->file.lacks_palette) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "TIFF data: its colour map can't be read");
+  }
+  return d->tiff == NULL ? fail(d, "its directory can't be read") : CCODECS_OK;
+}
+
+// MARK: Header
+
+/// Which of the samples beyond the colours is alpha.
+static void find_alpha(tiff_decoder *d) {
+  uint16_t count = 0;
+  uint16_t *kinds = NULL;
+  TIFFGetFieldDefaulted(d->tiff, TIFFTAG_EXTRASAMPLES, &count, &kinds);
+  for (uint32_t i = 0; i < count && d->colors + i < d->samples && d->alpha == 0; i++) {
+    if (kinds[i] == EXTRASAMPLE_ASSOCALPHA || kinds[i] == EXTRASAMPLE_UNASSALPHA) {
+      d->alpha = d->colors + i;
+      d->is_premultiplied = kinds[i] == EXTRASAMPLE_ASSOCALPHA;
+    }
+  }
+}
+
+static ccodecs_status read_palette(tiff_decoder *d) {
+  uint16_t *maps[3];
+  if (d->bits > 8 || d->sample_format != SAMPLEFORMAT_UINT) {
+    return unsupported(d, "palettes of more than 256 colours");
+  }
+  if (!TIFFGetField(d->tiff, TIFFTAG_COLORMAP, &maps[0], &maps[1], &maps[2])) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "TIFF data: it has no colour map");
+  }
+  const uint32_t count = 1u << d->bits;
+  bool is_wide = false; // some writers give 8 bits where 16 are due
+  for (uint32_t i = 0; i < 3 * count; i++) {
+    is_wide = is_wide || maps[i / count][i % count] > 255;
+  }
+  for (uint32_t i = 0; i < 3 * count; i++) {
+    d->palette[i % count][i / count] = (uint8_t)(maps[i / count][i % count] >> (is_wide ? 8 : 0));
+  }
+  return CCODECS_OK;
+}
+
+/// How libtiff's samples become those that are given; what this file can't do is left to libtiff.
+static ccodecs_status choose_mode(tiff_decoder *d) {
+  uint16_t compression = COMPRESSION_NONE;
+  uint16_t inks = INKSET_CMYK;
+  TIFFGetFieldDefaulted(d->tiff, TIFFTAG_COMPRESSION, &compression);
+  TIFFGetFieldDefaulted(d->tiff, TIFFTAG_INKSET, &inks);
+  const bool is_jpeg_ycc = compression == COMPRESSION_JPEG && d->photometric == PHOTOMETRIC_YCBCR && !d->is_separate;
+  if (is_jpeg_ycc && TIFFSetField(d->tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB)) {
+    d->photometric = PHOTOMETRIC_RGB;
+  }
+  d->mode = TIFFIsTiled(d->tiff) || d->is_separate ? MODE_BLOCKS : MODE_SCANLINES;
+  switch (d->photometric) {
+  case PHOTOMETRIC_MINISWHITE:
+  case PHOTOMETRIC_MINISBLACK:
+  case PHOTOMETRIC_PALETTE:
+    d->colors = 1;
+    break;
+  case PHOTOMETRIC_RGB:
+    d->colors = 3;
+    break;
+  case PHOTOMETRIC_SEPARATED:
+    d->colors = 4;
+    break;
+  default:
+    d->mode = MODE_RGBA;
+    d->colors = 3;
+    break;
+  }
+  if (compression == COMPRESSION_OJPEG) {
+    d->mode = MODE_RGBA;
+  }
+  if (d->samples < d->colors || (d->colors == 4 && inks != INKSET_CMYK)) {
+    return unsupported(d, "pictures of such a number of colours");
+  }
+  return CCODECS_OK;
+}
+
+static ccodecs_status check_samples(tiff_decoder *d) {
+  const bool is_float = d->sample_format == SAMPLEFORMAT_IEEEFP;
+  const bool is_integer = d->sample_format == SAMPLEFORMAT_UINT || d->sample_format == SAMPLEFORMAT_INT;
+  if (is_float ? d->bits != 16 && d->bits != 32 : !is_integer || d->bits < 1 || d->bits > 32) {
+    return unsupported(d, "samples of such a kind");
+  }
+  if (d->sample_format == SAMPLEFORMAT_INT && d->colors > 1) {
+    return unsupported(d, "signed colours");
+  }
+  return d->photometric == PHOTOMETRIC_PALETTE ? read_palette(d) : CCODECS_OK;
+}
+
+static ccodecs_status begin_rgba(tiff_decoder *d) {
+  static const float usual[3] = {0.299f, 0.587f, 0.114f};
+  const float *luma = NULL;
+  char reason[1024] = "";
+  if (d->photometric == PHOTOMETRIC_YCBCR && TIFFGetField(d->tiff, TIFFTAG_YCBCRCOEFFICIENTS, &luma) && luma[1] == 0) {
+    TIFFSetField(d->tiff, TIFFTAG_YCBCRCOEFFICIENTS, usual); // zeros, as some writers leave them
+  }
+  if (!TIFFRGBAImageOK(d->tiff, reason) || !TIFFRGBAImageBegin(&d->rgba, d->tiff, 1, reason)) {
+    return unsupported(d, "samples of such a kind");
+  }
+  d->has_rgba = true;
+  d->rgba.req_orientation = d->rgba.orientation; // rows as they are stored
+  d->alpha = d->rgba.alpha != 0 ? 3 : 0;
+  d->is_premultiplied = true;
+  d->kept = 4;
+  return CCODECS_OK;
+}
+
+/// The size of bands and blocks. A tile may be far larger than the picture: its size is charged, and so limited.
+static ccodecs_status size_blocks(tiff_decoder *d) {
+  const ccodecs_header *header = &d->base.header;
+  uint32_t rows = 0;
+  d->block_width = header->width;
+  uint64_t block_bytes;
+  if (TIFFIsTiled(d->tiff)) {
+    TIFFGetField(d->tiff, TIFFTAG_TILEWIDTH, &d->block_width);
+    TIFFGetField(d->tiff, TIFFTAG_TILELENGTH, &rows);
+    block_bytes = TIFFTileSize64(d->tiff);
+  } else {
+    TIFFGetFieldDefaulted(d->tiff, TIFFTAG_ROWSPERSTRIP, &rows);
+    block_bytes = d->mode == MODE_SCANLINES ? TIFFScanlineSize64(d->tiff) : TIFFStripSize64(d->tiff);
+  }
+  if (d->mode == MODE_SCANLINES) {
+    rows = d->strip_rows;
+  }
+  d->band_rows = rows > header->height ? header->height : rows;
+  const uint64_t row_samples = (uint64_t)d->block_width * (d->is_separate ? 1 : d->samples);
+  const uint64_t needed = (row_samples * d->bits + 7) / 8 * (d->mode == MODE_SCANLINES ? 1 : d->band_rows);
+  const bool is_sound = d->block_width > 0 && d->band_rows > 0 && block_bytes > 0 &&
+                        block_bytes <= CCODECS_TIFF_LARGEST_BLOCK && (d->mode == MODE_RGBA || needed <= block_bytes);
+  if (!is_sound) {
+    return fail(d, "its blocks have no size, or too large a one");
+  }
+  d->block_bytes = (size_t)block_bytes;
+  return CCODECS_OK;
+}
+
+static ccodecs_status describe(tiff_decoder *d) {
+  ccodecs_header *header = &d->base.header;
+  uint16_t orientation = 1;
+  uint16_t planar = PLANARCONFIG_CONTIG;
+  TIFFGetField(d->tiff, TIFFTAG_IMAGEWIDTH, &header->width);
+  TIFFGetField(d->tiff, TIFFTAG_IMAGELENGTH, &header->height);
+  if (header->width == 0 || header->height == 0) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "TIFF data: its width or height is zero or missing");
+  }
+  ccodecs_status status = ccodecs_decoder_check_limits(&d->base);
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  TIFFGetFieldDefaulted(d->tiff, TIFFTAG_BITSPERSAMPLE, &d->bits);
+  TIFFGetFieldDefaulted(d->tiff, TIFFTAG_SAMPLESPERPIXEL, &d->samples);
+  TIFFGetFieldDefaulted(d->tiff, TIFFTAG_SAMPLEFORMAT, &d->sample_format);
+  TIFFGetFieldDefaulted(d->tiff, TIFFTAG_PLANARCONFIG, &planar);
+  TIFFGetFieldDefaulted(d->tiff, TIFFTAG_ORIENTATION, &orientation);
+  d->sample_format = d->sample_format == SAMPLEFORMAT_VOID ? SAMPLEFORMAT_UINT : d->sample_format;
+  d->is_separate = planar == PLANARCONFIG_SEPARATE && d->samples > 1;
+  if (!TIFFGetField(d->tiff, TIFFTAG_PHOTOMETRIC, &d->photometric)) {
+    d->photometric = d->samples >= 3 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK;
+  }
+  status = choose_mode(d);
+  if (status == CCODECS_OK && d->mode != MODE_RGBA) {
+    find_alpha(d);
+    d->kept = d->colors + (d->alpha > 0 ? 1 : 0);
+    status = check_samples(d);
+  } else if (status == CCODECS_OK) {
+    status = begin_rgba(d);
+  }
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  header->orientation = orientation >= 1 && orientation <= 8 ? (uint8_t)orientation : 1;
+  header->bit_depth = (uint8_t)d->bits;
+  header->has_alpha = d->alpha > 0;
+  const bool is_gray = d->colors == 1 && d->photometric != PHOTOMETRIC_PALETTE;
+  header->color_space = is_gray          ? CCODECS_COLOR_GRAY
+                        : d->colors == 4 ? CCODECS_COLOR_CMYK
+                                         : CCODECS_COLOR_RGB;
+  header->warnings |= TIFFLastDirectory(d->tiff) ? 0 : CCODECS_WARNING_FIRST_FRAME;
+  header->frame_count = TIFFLastDirectory(d->tiff) ? 1 : 0;
+  header->is_deep = d->bits > 8 && d->mode != MODE_RGBA;
+  d->channels = header->has_alpha ? 4 : is_gray ? 1 : 3;
+  const size_t rows = strip_bytes / ccodecs_tiff_row_bytes(d);
+  d->strip_rows = rows < 1 ? 1 : rows > 64 ? 64 : (uint32_t)rows;
+  return size_blocks(d);
+}
+
+/// The colour profile, which libtiff holds. One that is too large is of no use.
+static ccodecs_status read_profile(tiff_decoder *d) {
+  uint32_t count = 0;
+  void *profile = NULL;
+  const bool has_other = d->mode == MODE_RGBA || (d->colors == 4 && d->alpha > 0);
+  if (has_other || !TIFFGetField(d->tiff, TIFFTAG_ICCPROFILE, &count, &profile)) {
+    return CCODECS_OK;
+  }
+  // Inks are given in 8 bits.
+  d->base.header.is_deep = d->base.header.is_deep && d->colors != 4;
+  return ccodecs_decoder_keep_profile(&d->base, profile, count);
+}
+
+static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
+  tiff_decoder *d = (tiff_decoder *)base;
+  base->header.holds_input = true;
+  if (!ccodecs_bytes_append(&d->file.bytes, input->bytes, input->count, base->budget)) {
+    return ccodecs_decoder_fail(base, CCODECS_NO_MEMORY, "the budget has no room to hold the TIFF file");
+  }
+  ccodecs_input_advance(input, input->count);
+  if (!input->is_last) {
+    return CCODECS_NEEDS_INPUT;
+  }
+  if (!ccodecs_budget_charge(base->budget, library_bytes)) {
+    return CCODECS_NO_MEMORY;
+  }
+  d->charged = library_bytes;
+  ccodecs_status status = open_file(d);
+  status = status == CCODECS_OK ? describe(d) : status;
+  return status == CCODECS_OK ? read_profile(d) : status;
+}
+
+// MARK: Memory
+
+/// What libtiff holds of a block beside ours: in RGBA mode the block itself, and JPEG's coefficients.
+static size_t library_block_bytes(const tiff_decoder *d) {
+  return d->block_bytes * 2;
+}
+
+/// Whether rows are of inks, to be converted by their profile.
+static bool gives_inks(const tiff_decoder *d, const ccodecs_decode_options *options) {
+  return options->keeps_inks && d->colors == 4 && d->alpha == 0 && !d->base.header.is_deep;
+}
+
+static size_t band_bytes(const tiff_decoder *d) {
+  return ccodecs_tiff_kept_bytes(d) * d->band_rows;
+}
+
+static ccodecs_status estimate(
+    const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
+  const tiff_decoder *d = (const tiff_decoder *)base;
+  const uint64_t blocks = (uint64_t)library_block_bytes(d) + d->block_bytes;
+  const uint64_t ink_bytes = gives_inks(d, options) ? (uint64_t)base->header.width * 4 : 0;
+  const uint64_t row_bytes = ink_bytes > 0 ? ink_bytes : ccodecs_tiff_row_bytes(d);
+  *byte_count = blocks + band_bytes(d) + row_bytes * d->strip_rows + 6 * 64;
+  return CCODECS_OK;
+}
+
+/// Refuses a file that ends before its uncompressed blocks do. Blocks may be shared, so that each is looked at alone.
+static ccodecs_status check_extent(tiff_decoder *d) {
+  uint16_t compression = COMPRESSION_NONE;
+  TIFFGetFieldDefaulted(d->tiff, TIFFTAG_COMPRESSION, &compression);
+  const uint32_t count = TIFFIsTiled(d->tiff) ? TIFFNumberOfTiles(d->tiff) : TIFFNumberOfStrips(d->tiff);
+  uint64_t end = 0;
+  for (uint32_t i = 0; i < count && compression == COMPRESSION_NONE; i++) {
+    const uint64_t offset = TIFFGetStrileOffset(d->tiff, i);
+    const uint64_t bytes = TIFFGetStrileByteCount(d->tiff, i);
+    const uint64_t block_end = bytes > UINT64_MAX - offset ? UINT64_MAX : offset + bytes;
+    end = block_end > end ? block_end : end;
+  }
+  return end <= d->file.bytes.count
+             ? CCODECS_OK
+             : ccodecs_decoder_fail(
+                   &d->base, CCODECS_TRUNCATED,
+                   "its header claims %ux%u pixels, whose data end at byte %llu, and the file has %llu bytes",
+                   d->base.header.width, d->base.header.height, (unsigned long long)end,
+                   (unsigned long long)d->file.bytes.count);
+}
+
+static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
+  tiff_decoder *d = (tiff_decoder *)base;
+  const ccodecs_status status = check_extent(d);
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  d->keeps_inks = gives_inks(d, options);
+  d->channels = d->keeps_inks ? 4 : d->channels;
+  ccodecs_decoder_describe_packed(base, d->channels, layout);
+  layout->pixels = d->keeps_inks ? CCODECS_PIXELS_CMYK8 : layout->pixels;
+  if (!ccodecs_budget_charge(base->budget, library_block_bytes(d))) {
+    return CCODECS_NO_MEMORY;
+  }
+  d->charged += library_block_bytes(d);
+  d->block = ccodecs_allocate(base->budget, d->block_bytes);
+  d->band = ccodecs_allocate(base->budget, band_bytes(d));
+  d->strip = ccodecs_allocate(base->budget, ccodecs_tiff_row_bytes(d) * d->strip_rows);
+  if (d->sample_format == SAMPLEFORMAT_IEEEFP) {
+    ccodecs_linear_fill(&d->linear);
+  }
+  return d->block == NULL || d->band == NULL || d->strip == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
+}
+
+// MARK: Bands
+
+static bool read_scanlines(tiff_decoder *d) {
+  for (uint32_t y = 0; y < d->band_count; y++) {
+    if (TIFFReadScanline(d->tiff, d->block, d->band_first + y, 0) != 1) {
+      return false;
+    }
+    ccodecs_tiff_keep_row(d, y, 0, d->block, d->base.header.width, 0);
+  }
+  return true;
+}
+
+/// Reads one block; `sample` is 0 where samples are interleaved.
+static bool read_block(tiff_decoder *d, uint32_t x, uint32_t sample) {
+  const tmsize_t size = (tmsize_t)d->block_bytes;
+  // What a short block lacks is black.
+  memset(d->block, 0, d->block_bytes);
+  return TIFFIsTiled(d->tiff)
+             ? TIFFReadEncodedTile(
+                   d->tiff, TIFFComputeTile(d->tiff, x, d->band_first, 0, (uint16_t)sample), d->block, size) >= 0
+             : TIFFReadEncodedStrip(
+                   d->tiff, TIFFComputeStrip(d->tiff, d->band_first, (uint16_t)sample), d->block, size) >= 0;
+}
+
+static bool read_blocks(tiff_decoder *d) {
+  const uint32_t width = d->base.header.width;
+  const size_t row_samples = (size_t)d->block_width * (d->is_separate ? 1 : d->samples);
+  const size_t block_row_bytes = (row_samples * d->bits + 7) / 8;
+  for (uint32_t sample = 0; sample < (d->is_separate ? d->samples : 1u); sample++) {
+    if (sample >= d->colors && sample != d->alpha) {
+      continue;
+    }
+    for (uint64_t x = 0; x < width; x += d->block_width) {
+      if (!read_block(d, (uint32_t)x, sample)) {
+        return false;
+      }
+      const uint32_t count = width - x < d->block_width ? (uint32_t)(width - x) : d->block_width;
+      for (uint32_t y = 0; y < d->band_count; y++) {
+        ccodecs_tiff_keep_row(d, y, (uint32_t)x, d->block + y * block_row_bytes, count, sample);
+      }
+    }
+  }
+  return true;
+}
+
+static bool read_rgba(tiff_decoder *d) {
+  const uint32_t width = d->base.header.width;
+  d->rgba.row_offset = (int)d->band_first;
+  d->rgba.col_offset = 0;
+  uint32_t *raster = d->band; // turned into bytes in place
+  uint8_t *bytes = d->band;
+  if (!TIFFRGBAImageGet(&d->rgba, raster, width, d->band_count)) {
+    return false;
+  }
+  for (size_t i = 0; i < (size_t)width * d->band_count; i++) {
+    const uint32_t pixel = raster[i];
+    bytes[4 * i] = (uint8_t)TIFFGetR(pixel);
+    bytes[4 * i + 1] = (uint8_t)TIFFGetG(pixel);
+    bytes[4 * i + 2] = (uint8_t)TIFFGetB(pixel);
+    bytes[4 * i + 3] = (uint8_t)TIFFGetA(pixel);
+  }
+  return true;
+}
+
+static ccodecs_status read_band(tiff_decoder *d) {
+  const uint32_t left = d->base.header.height - d->given;
+  d->band_first = d->given;
+  d->band_count = left < d->band_rows ? left : d->band_rows;
+  d->file.reason[0] = 0;
+  const bool is_read = d->mode == MODE_SCANLINES ? read_scanlines(d)
+                       : d->mode == MODE_BLOCKS  ? read_blocks(d)
+                                                 : read_rgba(d);
+  return is_read ? CCODECS_OK : fail(d, "a block can't be decoded");
+}
+
+static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
+  (void)input;
+  tiff_decoder *d = (tiff_decoder *)base;
+  if (d->given == base->header.height) {
+    return CCODECS_DONE;
+  }
+  if (d->given == d->band_first + d->band_count) {
+    const ccodecs_status status = read_band(d);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+  }
+  const uint32_t left = d->band_first + d->band_count - d->given;
+  const uint32_t count = left < d->strip_rows ? left : d->strip_rows;
+  for (uint32_t i = 0; i < count; i++) {
+    const uint8_t *kept = (const uint8_t *)d->band + (d->given - d->band_first + i) * ccodecs_tiff_kept_bytes(d);
+    ccodecs_tiff_put_row(d, d->strip + i * ccodecs_tiff_row_bytes(d), kept);
+  }
+  d->given += count;
+  rows->planes[0] = d->strip;
+  rows->row_strides[0] = ccodecs_tiff_row_bytes(d);
+  rows->row_counts[0] = count;
+  return CCODECS_ROWS_READY;
+}
+
+static void destroy(ccodecs_decoder *base) {
+  tiff_decoder *d = (tiff_decoder *)base;
+  ccodecs_budget *budget = base->budget;
+  if (d->has_rgba) {
+    TIFFRGBAImageEnd(&d->rgba);
+  }
+  if (d->tiff != NULL) {
+    TIFFClose(d->tiff);
+  }
+  ccodecs_budget_refund(budget, d->charged);
+  ccodecs_bytes_free(&d->file.bytes, budget);
+  ccodecs_free(budget, d->block);
+  ccodecs_free(budget, d->band);
+  ccodecs_free(budget, d->strip);
+  ccodecs_free(budget, d);
+}
+
+ccodecs_decoder *ccodecs_tiff_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
+  static const ccodecs_decoder_methods methods = {
+      .read_header = read_header,
+      .estimate = estimate,
+      .start = start,
+      .read_rows = read_rows,
+      .destroy = destroy,
+  };
+  tiff_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_TIFF, limits, budget);
+  if (d == NULL) {
+    return NULL;
+  }
+  return &d->base;
+}
+
+#endif

@@ -1,0 +1,183 @@
+// Samples of a TIFF as libtiff gives them to those that are kept, and these to rows of 8 bits a sample, or of 16 where
+// there are more than 8. Source: TIFF 6.0, with Adobe's Technical Notes.
+
+#include "../core/bytes.h"
+#include "tiff_decoder.h"
+
+#ifdef CCODECS_TIFF
+
+#include <math.h>
+
+static float half_to_float(uint16_t half) {
+  const int exponent = half >> 10 & 31;
+  const float fraction = (float)(half & 1023);
+  const float value = exponent == 0    ? ldexpf(fraction, -24)
+                      : exponent == 31 ? (fraction == 0 ? INFINITY : NAN)
+                                       : ldexpf(fraction + 1024, exponent - 25);
+  return (half & 0x8000) != 0 ? -value : value;
+}
+
+/// RGB in floating point is linear light, 1 is white; gray has no defined white, and is taken as it stands, 0 to 255
+/// (both as libvips has it).
+static uint16_t float_to_sample(const tiff_decoder *d, float value, bool is_alpha) {
+  if (!is_alpha && d->colors == 3) {
+    return ccodecs_linear_signal(&d->linear, value);
+  }
+  const float scaled = value * (is_alpha ? 65535 : 257) + 0.5f;
+  return (uint16_t)(!(scaled > 0) ? 0 : scaled > 65535 ? 65535 : scaled); // what is no number is 0
+}
+
+/// `bits` bits from bit `at` on, highest first.
+static uint32_t read_bits(const uint8_t *bytes, uint64_t at, uint32_t bits) {
+  uint64_t value = 0;
+  uint32_t held = 0;
+  const uint8_t *p = bytes + at / 8;
+  const uint32_t skipped = (uint32_t)(at % 8);
+  for (; held < bits + skipped; held += 8) {
+    value = value << 8 | *p++;
+  }
+  return (uint32_t)(value >> (held - bits - skipped)) & (uint32_t)(0xFFFFFFFFu >> (32 - bits));
+}
+
+/// A sample of at most eight bits.
+static uint8_t read_sample(const tiff_decoder *d, const uint8_t *row, size_t index) {
+  if (d->bits == 8) {
+    return row[index];
+  }
+  const uint32_t value = read_bits(row, (uint64_t)index * d->bits, d->bits);
+  const uint32_t largest = (1u << d->bits) - 1;
+  return (uint8_t)(d->photometric == PHOTOMETRIC_PALETTE ? value : (value * 255 + largest / 2) / largest);
+}
+
+/// An integer of more than eight bits. A signed one is black where it is negative, as Pillow has it; of eight bits the
+/// sign is not looked at.
+static uint16_t integer_to_deep(const tiff_decoder *d, uint32_t value) {
+  const bool is_signed = d->sample_format == SAMPLEFORMAT_INT;
+  const uint32_t bits = d->bits - (is_signed ? 1 : 0);
+  if (bits == 16) {
+    return (uint16_t)value;
+  }
+  const uint64_t largest = (UINT64_C(1) << bits) - 1;
+  return value > largest ? 0 : (uint16_t)((value * UINT64_C(65535) + largest / 2) / largest);
+}
+
+/// A sample of more than eight bits; libtiff has set the bytes of 16 and 32 in order.
+static uint16_t read_deep_sample(const tiff_decoder *d, const uint8_t *row, size_t index, bool is_alpha) {
+  const bool is_float = d->sample_format == SAMPLEFORMAT_IEEEFP;
+  uint16_t value16;
+  uint32_t value32;
+  float number;
+  switch (d->bits) {
+  case 16:
+    memcpy(&value16, row + 2 * index, 2);
+    return is_float ? float_to_sample(d, half_to_float(value16), is_alpha) : integer_to_deep(d, value16);
+  case 32:
+    memcpy(&value32, row + 4 * index, 4);
+    memcpy(&number, row + 4 * index, 4);
+    return is_float ? float_to_sample(d, number, is_alpha) : integer_to_deep(d, value32);
+  default:
+    return integer_to_deep(d, read_bits(row, (uint64_t)index * d->bits, d->bits));
+  }
+}
+
+static uint8_t narrow(uint16_t sample) {
+  return (uint8_t)((sample * 255u + 32767) / 65535);
+}
+
+void ccodecs_tiff_keep_row(
+    const tiff_decoder *d, uint32_t band_row, uint32_t first_x, const uint8_t *row, uint32_t count, uint32_t sample) {
+  const size_t place = ((size_t)band_row * d->base.header.width + first_x) * d->kept;
+  for (uint32_t k = 0; k < d->kept; k++) {
+    const uint32_t source = k < d->colors ? k : d->alpha;
+    if (d->is_separate && source != sample) {
+      continue;
+    }
+    const uint32_t stride = d->is_separate ? 1 : d->samples;
+    const uint32_t first = d->is_separate ? 0 : source;
+    if (d->base.header.is_deep) {
+      uint16_t *out = (uint16_t *)d->band + place + k;
+      for (uint32_t x = 0; x < count; x++) {
+        out[(size_t)x * d->kept] = read_deep_sample(d, row, (size_t)x * stride + first, k >= d->colors);
+      }
+    } else {
+      uint8_t *out = (uint8_t *)d->band + place + k;
+      for (uint32_t x = 0; x < count; x++) {
+        const size_t index = (size_t)x * stride + first;
+        out[(size_t)x * d->kept] =
+            d->bits > 8 ? narrow(read_deep_sample(d, row, index, k >= d->colors)) : read_sample(d, row, index);
+      }
+    }
+  }
+}
+
+static uint8_t divide_alpha(uint8_t value, uint8_t alpha) {
+  const uint32_t quotient = alpha == 0 ? 0 : (value * 255u + alpha / 2u) / alpha;
+  return quotient > 255 ? 255 : (uint8_t)quotient;
+}
+
+/// Inks as they are given, 255 for none.
+static void put_inks(const tiff_decoder *d, uint8_t *out, const uint8_t *kept) {
+  for (size_t i = 0; i < (size_t)d->base.header.width * 4; i++) {
+    out[i] = (uint8_t)(255 - kept[i]);
+  }
+}
+
+static void put_shallow_row(const tiff_decoder *d, uint8_t *out, const uint8_t *kept) {
+  for (uint32_t x = 0; x < d->base.header.width; x++, kept += d->kept, out += d->channels) {
+    uint8_t color[3];
+    if (d->mode == MODE_RGBA || d->colors == 3) {
+      memcpy(color, kept, 3);
+    } else if (d->photometric == PHOTOMETRIC_PALETTE) {
+      memcpy(color, d->palette[kept[0]], 3);
+    } else if (d->colors == 4) {
+      for (int i = 0; i < 3; i++) {
+        color[i] = (uint8_t)(((255 - kept[i]) * (255 - kept[3]) + 127) / 255);
+      }
+    } else {
+      memset(color, d->photometric == PHOTOMETRIC_MINISWHITE ? 255 - kept[0] : kept[0], 3);
+    }
+    if (d->channels == 4) {
+      out[3] = kept[d->kept - 1];
+      for (int i = 0; i < 3 && d->is_premultiplied; i++) {
+        color[i] = divide_alpha(color[i], out[3]);
+      }
+    }
+    memcpy(out, color, d->channels < 3 ? 1 : 3);
+  }
+}
+
+static uint16_t divide_deep_alpha(uint16_t value, uint16_t alpha) {
+  const uint32_t quotient = alpha == 0 ? 0 : (value * 65535u + alpha / 2u) / alpha;
+  return quotient > 65535 ? 65535 : (uint16_t)quotient;
+}
+
+static void put_deep_row(const tiff_decoder *d, uint16_t *out, const uint16_t *kept) {
+  for (uint32_t x = 0; x < d->base.header.width; x++, kept += d->kept, out += d->channels) {
+    uint16_t color[3];
+    for (int i = 0; i < 3; i++) {
+      const uint32_t sample = kept[d->colors == 1 ? 0 : i];
+      color[i] = d->colors == 4 ? (uint16_t)(((65535 - sample) * (65535u - kept[3]) + 32767) / 65535)
+                 : d->photometric == PHOTOMETRIC_MINISWHITE ? (uint16_t)(65535 - sample)
+                                                            : (uint16_t)sample;
+    }
+    if (d->channels == 4) {
+      out[3] = kept[d->kept - 1];
+      for (int i = 0; i < 3 && d->is_premultiplied; i++) {
+        color[i] = divide_deep_alpha(color[i], out[3]);
+      }
+    }
+    memcpy(out, color, d->channels < 3 ? sizeof *color : sizeof color);
+  }
+}
+
+void ccodecs_tiff_put_row(const tiff_decoder *d, uint8_t *out, const uint8_t *kept) {
+  if (d->keeps_inks) {
+    put_inks(d, out, kept);
+  } else if (d->base.header.is_deep) {
+    put_deep_row(d, (uint16_t *)(void *)out, (const uint16_t *)(const void *)kept);
+  } else {
+    put_shallow_row(d, out, kept);
+  }
+}
+
+#endif

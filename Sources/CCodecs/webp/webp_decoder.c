@@ -1,0 +1,583 @@
+// WebP through libwebp's incremental decoder.
+//
+// libwebp writes rows into buffers of the whole picture, but never reads them back. Those buffers are address space of
+// which only a window has memory (row_space.h), however large the picture. A lossy picture without alpha is given as the
+// planes that it consists of, brought from BT.601's limited range (VP8, RFC 6386, section 9.2) to the full one. Lossless pictures are held by libwebp itself,
+// four bytes a pixel. The orientation of a WebP stands behind the picture: a file that announces EXIF is held until
+// it is complete, and so is an animation, of which the first frame is decoded.
+
+#include "../color/profile.h"
+#include "../core/decoder.h"
+#include "row_space.h"
+#include "webp_chunks.h"
+
+#include <string.h>
+
+#include <webp/decode.h>
+
+/// libwebp's state beside rows: probabilities, bit readers, and its copy of what it was given last.
+static const size_t library_bytes = 512 * 1024;
+/// Rows of macroblocks, filter and upsampling state for each pixel of width.
+static const size_t library_bytes_per_column = 160;
+static const uint32_t strip_row_count = 64;
+/// The window that is expected to hold rows which were decoded and not used yet.
+static const uint32_t window_row_count = 128;
+/// Bytes that libwebp is given of a lossy picture at a time at least.
+static const size_t least_slice_bytes = 64;
+/// What libwebp is given of a lossless picture at least, but for its end. It goes back to where it was sure of itself
+/// whenever it runs out of bytes: byte by byte, the work would grow with the square of the file.
+static const size_t lossless_slice_bytes = 4096;
+
+enum { FLAG_ANIMATION = 0x02, FLAG_EXIF = 0x08, FLAG_PROFILE = 0x20 };
+
+/// One plane of the whole picture.
+typedef struct webp_plane {
+  ccodecs_row_space space;
+  size_t row_bytes;
+  uint32_t height;
+  uint32_t given; ///< Rows that were given.
+} webp_plane;
+
+typedef struct webp_decoder {
+  ccodecs_decoder base;
+  ccodecs_bytes file;   ///< The beginning, or the whole when it is held.
+  bool is_extended;     ///< There is a VP8X chunk.
+  bool is_lossless;
+  bool is_animated;
+  uint32_t flags;       ///< Of the VP8X chunk.
+  uint64_t file_bytes;  ///< What the RIFF header claims.
+  size_t picture_at;    ///< Where the picture's chunk is looked for, or is.
+  uint32_t channels;
+  size_t row_bytes;
+  WebPDecoderConfig config;
+  WebPIDecoder *incremental;
+  uint32_t plane_count; ///< 3 for YCbCr 4:2:0, 1 for packed pixels.
+  webp_plane planes[CCODECS_MAX_PLANES];
+  size_t charged;       ///< For libwebp and for the window of rows.
+  uint8_t *canvas;      ///< The first frame of an animation, RGBA.
+  bool is_complete;     ///< libwebp has decoded the last row.
+  uint32_t decoded;     ///< Rows, of luma where there are planes.
+  uint32_t given;
+} webp_decoder;
+
+// MARK: The container
+
+/// The orientation, and whose the picture is. False without room.
+static bool read_exif(webp_decoder *d) {
+  uint32_t count;
+  const uint8_t *exif =
+      find_chunk(ccodecs_bytes_start(&d->file), d->file.count, riff_header_bytes, "EXIF", &count);
+  if (exif == NULL) {
+    return true;
+  }
+  if (count >= 6 && memcmp(exif, "Exif\0", 5) == 0) { // some writers keep JPEG's prefix
+    exif += 6;
+    count -= 6;
+  }
+  bool is_broken;
+  d->base.header.orientation = ccodecs_exif_orientation(exif, count, &is_broken);
+  d->base.header.warnings |= is_broken ? CCODECS_WARNING_BAD_EXIF : 0;
+  return ccodecs_exif_keep_rights(&d->base, exif, count);
+}
+
+/// The colour profile, which stands before the picture. False without room.
+static bool read_profile(webp_decoder *d) {
+  uint32_t count;
+  const uint8_t *profile =
+      find_chunk(ccodecs_bytes_start(&d->file), d->file.count, riff_header_bytes, "ICCP", &count);
+  if (profile == NULL || count > CCODECS_PROFILE_BYTES_MOST) {
+    d->base.header.warnings |= CCODECS_WARNING_BAD_PROFILE;
+    return true;
+  }
+  return ccodecs_bytes_append(&d->base.profile, profile, count, d->base.budget);
+}
+
+/// Whether the beginning of the file is here: the RIFF header, and the first chunk with its flags.
+static bool has_beginning(webp_decoder *d) {
+  const size_t first_bytes = riff_header_bytes + chunk_header_bytes;
+  const uint8_t *bytes = ccodecs_bytes_start(&d->file);
+  if (d->file.count < first_bytes ||
+      (memcmp(bytes + riff_header_bytes, "VP8X", 4) == 0 && d->file.count < first_bytes + 10)) {
+    return false;
+  }
+  d->file_bytes = (uint64_t)ccodecs_le32(bytes + 4) + 8;
+  d->is_extended = memcmp(bytes + riff_header_bytes, "VP8X", 4) == 0;
+  d->flags = d->is_extended ? bytes[riff_header_bytes + chunk_header_bytes] : 0;
+  d->is_animated = (d->flags & FLAG_ANIMATION) != 0;
+  d->base.header.holds_input = (d->flags & (FLAG_ANIMATION | FLAG_EXIF)) != 0;
+  return true;
+}
+
+// MARK: Header
+
+static ccodecs_status fail(webp_decoder *d, VP8StatusCode status) {
+  switch (status) {
+  case VP8_STATUS_OUT_OF_MEMORY:
+    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "libwebp is out of memory");
+  case VP8_STATUS_UNSUPPORTED_FEATURE:
+    return ccodecs_decoder_fail(&d->base, CCODECS_UNSUPPORTED, "a WebP feature that libwebp does not decode");
+  case VP8_STATUS_SUSPENDED:
+  case VP8_STATUS_NOT_ENOUGH_DATA:
+    return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the WebP data ends before the picture does");
+  default:
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the WebP bitstream is corrupt");
+  }
+}
+
+static ccodecs_status describe(webp_decoder *d, const WebPBitstreamFeatures *features) {
+  ccodecs_header *header = &d->base.header;
+  header->width = (uint32_t)features->width;
+  header->height = (uint32_t)features->height;
+  header->has_alpha = features->has_alpha != 0 || d->is_animated;
+  d->is_lossless = features->format == 2;
+  d->plane_count = header->has_alpha || d->is_lossless ? 1 : 3;
+  header->color_space = d->plane_count == 3 ? CCODECS_COLOR_YCBCR : CCODECS_COLOR_RGB;
+  header->chroma_across = header->chroma_down = d->plane_count == 3 ? 2 : 0;
+  header->holds_bitmap = d->is_lossless || d->is_animated;
+  d->channels = header->has_alpha ? 4 : 3;
+  d->row_bytes = (size_t)header->width * d->channels; // at most 16384 x 4
+  const bool has_room =
+      ((d->flags & FLAG_EXIF) == 0 || read_exif(d)) && ((d->flags & FLAG_PROFILE) == 0 || read_profile(d));
+  if (!has_room) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for the WebP's metadata");
+  }
+  if (d->is_animated) {
+    header->frame_count = count_frames(ccodecs_bytes_start(&d->file), d->file.count);
+    header->warnings |= header->frame_count > 1 ? CCODECS_WARNING_FIRST_FRAME : 0;
+  }
+  return CCODECS_OK;
+}
+
+static ccodecs_status append(webp_decoder *d, ccodecs_input *input, size_t count) {
+  if (!ccodecs_bytes_append(&d->file, input->bytes, count, d->base.budget)) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room to hold the WebP file");
+  }
+  ccodecs_input_advance(input, count);
+  return CCODECS_OK;
+}
+
+/// What libwebp makes of the header, once all is here that it takes. It goes through all chunks before the picture each time
+/// that it is asked: so only where there are none, or when they are all here.
+static VP8StatusCode get_features(webp_decoder *d, bool is_end, WebPBitstreamFeatures *features) {
+  if (!has_beginning(d)) {
+    return VP8_STATUS_NOT_ENOUGH_DATA;
+  }
+  const uint8_t *bytes = ccodecs_bytes_start(&d->file);
+  const bool is_held = d->base.header.holds_input;
+  const bool has_picture = find_picture(bytes, d->file.count, &d->picture_at);
+  const bool is_there = is_held ? d->file.count >= d->file_bytes : has_picture || is_end;
+  if (!is_there && (is_held || d->is_extended)) {
+    return VP8_STATUS_NOT_ENOUGH_DATA;
+  }
+  const VP8StatusCode found = WebPGetFeatures(bytes, d->file.count, features);
+  return found == VP8_STATUS_OK && !is_there ? VP8_STATUS_NOT_ENOUGH_DATA : found;
+}
+
+static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
+  webp_decoder *d = (webp_decoder *)base;
+  while (true) {
+    WebPBitstreamFeatures features;
+    const VP8StatusCode found = get_features(d, input->count == 0 && input->is_last, &features);
+    if (found == VP8_STATUS_OK) {
+      return describe(d, &features);
+    }
+    if (found != VP8_STATUS_NOT_ENOUGH_DATA) {
+      return fail(d, found);
+    }
+    if (input->count == 0) {
+      return input->is_last ? fail(d, found) : CCODECS_NEEDS_INPUT;
+    }
+    size_t count = input->count;
+    if (base->header.holds_input && d->file_bytes > d->file.count && count > d->file_bytes - d->file.count) {
+      count = (size_t)(d->file_bytes - d->file.count);
+    } else if (base->header.holds_input && d->file_bytes <= d->file.count) {
+      return fail(d, VP8_STATUS_NOT_ENOUGH_DATA);
+    }
+    const ccodecs_status status = append(d, input, count);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+  }
+}
+
+// MARK: Memory
+
+static void measure_plane(const webp_decoder *d, uint32_t index, size_t *row_bytes, uint32_t *height) {
+  const ccodecs_header *header = &d->base.header;
+  *row_bytes = d->plane_count == 1 ? d->row_bytes : index == 0 ? header->width : (header->width + 1) / 2;
+  *height = index == 0 ? header->height : (header->height + 1) / 2;
+}
+
+/// What the planes hold beside their windows of rows.
+static uint64_t plane_slack(const webp_decoder *d) {
+  uint64_t slack = 0;
+  for (uint32_t i = 0; i < d->plane_count; i++) {
+    size_t row_bytes;
+    uint32_t height;
+    measure_plane(d, i, &row_bytes, &height);
+    const size_t most = ccodecs_row_space_slack(row_bytes * height);
+    slack += most < row_bytes * height ? most : row_bytes * height;
+  }
+  return slack;
+}
+
+/// What libwebp allocates and the window of rows, as they will be charged.
+static uint64_t library_charge(const webp_decoder *d) {
+  const uint64_t pixels = (uint64_t)d->base.header.width * d->base.header.height;
+  const uint64_t held = d->is_lossless ? 4 * pixels : d->base.header.has_alpha ? 2 * pixels : 0;
+  const uint64_t columns = (uint64_t)d->base.header.width * library_bytes_per_column;
+  const uint32_t rows = d->base.header.height < window_row_count ? d->base.header.height : window_row_count;
+  const uint64_t window = d->is_animated ? 4 * pixels : rows * (uint64_t)d->row_bytes + plane_slack(d);
+  return library_bytes + held + columns + window + d->file_bytes;
+}
+
+static ccodecs_status estimate(
+    const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
+  (void)options;
+  const webp_decoder *d = (const webp_decoder *)base;
+  // The canvas, and a copy of the first frame's bytes.
+  const uint64_t canvas =
+      d->is_animated ? (uint64_t)base->header.width * base->header.height * 4 + d->file_bytes + 1024 : 0;
+  // Of a picture that is little but a colour, the least slice of bytes holds more rows than a window has room for.
+  const uint64_t macroblock_rows = base->header.height / 16 + 1;
+  const uint64_t slice = d->is_lossless ? lossless_slice_bytes : least_slice_bytes;
+  const uint64_t slice_rows = d->file_bytes == 0 ? 0 : slice * 2 * 16 * macroblock_rows / d->file_bytes;
+  const uint64_t height = base->header.height;
+  const uint64_t waiting = slice_rows < height ? slice_rows : height;
+  const uint64_t more = waiting > window_row_count ? (waiting - window_row_count) * d->row_bytes : 0;
+  *byte_count = library_charge(d) + canvas + (slice_rows > 16 ? more : 0) +
+                (d->is_lossless ? 2 * lossless_slice_bytes + 128 : 0);
+  return CCODECS_OK;
+}
+
+static ccodecs_status charge(webp_decoder *d, uint64_t byte_count) {
+  if (byte_count > SIZE_MAX || !ccodecs_budget_charge(d->base.budget, (size_t)byte_count)) {
+    return ccodecs_decoder_fail(
+        &d->base, CCODECS_NO_MEMORY, "decoding needs %llu bytes of memory", (unsigned long long)byte_count);
+  }
+  d->charged += (size_t)byte_count;
+  return CCODECS_OK;
+}
+
+// MARK: Animations
+
+/// The first frame's picture as a WebP file of its own: a RIFF header, and for alpha a VP8X chunk, before its chunks.
+static ccodecs_status wrap_frame(
+    webp_decoder *d, const uint8_t *chunks, uint32_t count, uint32_t width, uint32_t height, ccodecs_bytes *file) {
+  uint8_t header[30] = "RIFF\0\0\0\0WEBPVP8X\x0A\0\0\0\x10\0\0\0";
+  const bool has_alpha = count >= 4 && memcmp(chunks, "ALPH", 4) == 0;
+  const uint32_t header_bytes = has_alpha ? 30 : 12;
+  const uint32_t riff = header_bytes - 8 + count;
+  const uint32_t sizes[2] = {width - 1, height - 1};
+  for (int i = 0; i < 4; i++) {
+    header[4 + i] = (uint8_t)(riff >> 8 * i);
+  }
+  for (int i = 0; i < 3; i++) {
+    header[24 + i] = (uint8_t)(sizes[0] >> 8 * i);
+    header[27 + i] = (uint8_t)(sizes[1] >> 8 * i);
+  }
+  if (!ccodecs_bytes_append(file, header, header_bytes, d->base.budget) ||
+      !ccodecs_bytes_append(file, chunks, count, d->base.budget)) {
+    return CCODECS_NO_MEMORY;
+  }
+  return CCODECS_OK;
+}
+
+/// Decodes the first frame onto a transparent canvas. Source: WebP Container Specification, "Animation".
+static ccodecs_status decode_first_frame(webp_decoder *d) {
+  uint32_t size;
+  const uint8_t *frame =
+      find_chunk(ccodecs_bytes_start(&d->file), d->file.count, riff_header_bytes, "ANMF", &size);
+  if (frame == NULL || size < 16 + chunk_header_bytes) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the WebP animation has no frame");
+  }
+  const uint32_t x = 2 * ccodecs_le24(frame);
+  const uint32_t y = 2 * ccodecs_le24(frame + 3);
+  const uint32_t width = ccodecs_le24(frame + 6) + 1;
+  const uint32_t height = ccodecs_le24(frame + 9) + 1;
+  if (x + width > d->base.header.width || y + height > d->base.header.height) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the first frame lies outside the animation");
+  }
+  ccodecs_bytes file = {0};
+  ccodecs_status status = wrap_frame(d, frame + 16, size - 16, width, height, &file);
+  if (status == CCODECS_OK) {
+    const size_t canvas_bytes = d->row_bytes * d->base.header.height;
+    memset(d->canvas, 0, canvas_bytes);
+    const size_t offset = (size_t)y * d->row_bytes + (size_t)x * 4;
+    WebPBitstreamFeatures features;
+    const VP8StatusCode found = WebPGetFeatures(ccodecs_bytes_start(&file), file.count, &features);
+    if (found != VP8_STATUS_OK) {
+      status = fail(d, found);
+    } else if (
+        (uint32_t)features.width != width || (uint32_t)features.height != height ||
+        WebPDecodeRGBAInto(
+            ccodecs_bytes_start(&file), file.count, d->canvas + offset, canvas_bytes - offset,
+            (int)d->row_bytes) == NULL) {
+      status = fail(d, VP8_STATUS_BITSTREAM_ERROR);
+    }
+  }
+  ccodecs_bytes_free(&file, d->base.budget);
+  d->decoded = d->base.header.height;
+  d->is_complete = true;
+  return status;
+}
+
+// MARK: Rows
+
+static ccodecs_status map_planes(webp_decoder *d) {
+  for (uint32_t i = 0; i < d->plane_count; i++) {
+    webp_plane *plane = &d->planes[i];
+    measure_plane(d, i, &plane->row_bytes, &plane->height);
+    if (!ccodecs_row_space_create(&plane->space, plane->row_bytes * plane->height)) {
+      return CCODECS_NO_MEMORY;
+    }
+  }
+  return CCODECS_OK;
+}
+
+static ccodecs_status start_incremental(webp_decoder *d, bool may_skip_smoothing) {
+  if (map_planes(d) != CCODECS_OK) {
+    return CCODECS_NO_MEMORY;
+  }
+  if (!WebPInitDecoderConfig(&d->config)) {
+    return CCODECS_UNSUPPORTED;
+  }
+  d->config.options.bypass_filtering = may_skip_smoothing;
+  WebPDecBuffer *output = &d->config.output;
+  const webp_plane *planes = d->planes;
+  output->is_external_memory = 1;
+  if (d->plane_count == 1) {
+    output->colorspace = d->channels == 4 ? MODE_RGBA : MODE_RGB;
+    output->u.RGBA = (WebPRGBABuffer){
+        .rgba = planes[0].space.base, .stride = (int)planes[0].row_bytes, .size = planes[0].row_bytes * planes[0].height};
+  } else {
+    output->colorspace = MODE_YUV;
+    output->u.YUVA = (WebPYUVABuffer){
+        .y = planes[0].space.base,
+        .u = planes[1].space.base,
+        .v = planes[2].space.base,
+        .y_stride = (int)planes[0].row_bytes,
+        .u_stride = (int)planes[1].row_bytes,
+        .v_stride = (int)planes[2].row_bytes,
+        .y_size = planes[0].row_bytes * planes[0].height,
+        .u_size = planes[1].row_bytes * planes[1].height,
+        .v_size = planes[2].row_bytes * planes[2].height,
+    };
+  }
+  d->incremental = WebPIDecode(NULL, 0, &d->config);
+  return d->incremental == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
+}
+
+static void describe_planes(const webp_decoder *d, ccodecs_layout *layout) {
+  const ccodecs_header *header = &d->base.header;
+  const bool is_planar = d->plane_count == 3;
+  layout->pixels = is_planar ? CCODECS_PIXELS_YCC8 : d->channels == 4 ? CCODECS_PIXELS_RGBA8 : CCODECS_PIXELS_RGB8;
+  layout->plane_count = d->plane_count;
+  for (uint32_t i = 0; i < d->plane_count; i++) {
+    layout->planes[i] = (ccodecs_plane){
+        .width = i == 0 ? header->width : (header->width + 1) / 2,
+        .height = i == 0 ? header->height : (header->height + 1) / 2,
+        .channels = is_planar ? 1 : (uint8_t)d->channels,
+        .horizontal_scale = i == 0 ? 1 : 0.5,
+        .vertical_scale = i == 0 ? 1 : 0.5,
+    };
+  }
+}
+
+static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
+  webp_decoder *d = (webp_decoder *)base;
+  describe_planes(d, layout);
+  const ccodecs_status status = charge(d, library_charge(d));
+  if (status != CCODECS_OK || !d->is_animated) {
+    return status != CCODECS_OK ? status : start_incremental(d, options->may_skip_smoothing);
+  }
+  d->canvas = ccodecs_allocate(base->budget, d->row_bytes * base->header.height);
+  d->planes[0] = (webp_plane){.row_bytes = d->row_bytes, .height = base->header.height};
+  return d->canvas == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
+}
+
+/// Bytes to give libwebp at a time. It decodes every row that it can, and all of them wait in memory: about a row of
+/// macroblocks at a time keeps that window small in pictures that compress evenly.
+static size_t slice_bytes(const webp_decoder *d) {
+  const uint64_t rows = d->base.header.height / 16 + 1;
+  const uint64_t even = d->file_bytes / rows / 2;
+  const size_t least = d->is_lossless ? lossless_slice_bytes : least_slice_bytes;
+  return even < least ? least : even > 16384 ? 16384 : (size_t)even;
+}
+
+/// Charges for decoded rows beyond the window that was charged for.
+static ccodecs_status charge_waiting(webp_decoder *d) {
+  const uint32_t waiting = d->decoded - d->given;
+  if (waiting <= window_row_count) {
+    return CCODECS_OK;
+  }
+  const uint64_t needed = library_charge(d) + (uint64_t)(waiting - window_row_count) * d->row_bytes;
+  return needed <= d->charged ? CCODECS_OK : charge(d, needed - d->charged);
+}
+
+static ccodecs_status decode(webp_decoder *d, const uint8_t *bytes, size_t count) {
+  const VP8StatusCode status = WebPIAppend(d->incremental, bytes, count);
+  if (status != VP8_STATUS_OK && status != VP8_STATUS_SUSPENDED) {
+    return fail(d, status);
+  }
+  d->is_complete = status == VP8_STATUS_OK;
+  int last = 0;
+  const uint8_t *rows = d->plane_count == 1
+                            ? WebPIDecGetRGB(d->incremental, &last, NULL, NULL, NULL)
+                            : WebPIDecGetYUV(d->incremental, &last, NULL, NULL, NULL, NULL, NULL, NULL);
+  if (rows != NULL && last > 0) {
+    d->decoded = (uint32_t)last;
+  }
+  return charge_waiting(d);
+}
+
+/// Keeps bytes of a lossless picture until there are enough for libwebp. CCODECS_OK when there are, CCODECS_NEEDS_INPUT,
+/// or the failure.
+static ccodecs_status gather(webp_decoder *d, ccodecs_input *input) {
+  if (!d->is_lossless || (d->file.count == 0 && input->count >= lossless_slice_bytes)) {
+    return CCODECS_OK;
+  }
+  if (d->file.count < lossless_slice_bytes) {
+    const size_t missing = lossless_slice_bytes - d->file.count;
+    const ccodecs_status status = append(d, input, input->count < missing ? input->count : missing);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+  }
+  return d->file.count >= lossless_slice_bytes || input->is_last ? CCODECS_OK : CCODECS_NEEDS_INPUT;
+}
+
+/// Gives a slice of what is held, or of the window, to libwebp.
+static ccodecs_status feed(webp_decoder *d, ccodecs_input *input) {
+  const size_t slice = slice_bytes(d);
+  if (d->file.count > 0) {
+    // All before the picture at once, as libwebp goes through it again for each slice.
+    const size_t first = d->picture_at + slice;
+    d->picture_at = 0;
+    const size_t count = d->file.count < first ? d->file.count : first;
+    const ccodecs_status status = decode(d, ccodecs_bytes_start(&d->file), count);
+    ccodecs_bytes_take(&d->file, count);
+    if (d->file.count == 0) {
+      ccodecs_bytes_free(&d->file, d->base.budget);
+    }
+    return status;
+  }
+  const size_t count = input->count < slice ? input->count : slice;
+  const ccodecs_status status = decode(d, input->bytes, count);
+  ccodecs_input_advance(input, count);
+  return status;
+}
+
+/// Lets go of the rows that were used.
+static void pass_used_rows(webp_decoder *d) {
+  for (uint32_t i = 0; i < d->plane_count; i++) {
+    webp_plane *plane = &d->planes[i];
+    // libwebp may have begun rows that it has not told of, in the next two rows of macroblocks.
+    const size_t begun = (size_t)d->decoded / (i == 0 ? 1 : 2) + 32;
+    ccodecs_row_space_pass(&plane->space, plane->given * plane->row_bytes, begun * plane->row_bytes);
+  }
+}
+
+/// 16 to 235 becomes 0 to 255.
+static void widen_luma(uint8_t *samples, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const uint16_t above = samples[i] < 16 ? 0 : (uint16_t)(samples[i] - 16);
+    const uint16_t wide = (uint16_t)(above * 149 + 64) >> 7; // 149 / 128 is 255 / 219
+    samples[i] = wide > 255 ? 255 : (uint8_t)wide;
+  }
+}
+
+/// 16 to 240 becomes 0 to 255, 128 stays.
+static void widen_chroma(uint8_t *samples, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const int16_t centred = (int16_t)(samples[i] - 128);
+    const int16_t wide = (int16_t)(samples[i] + ((centred * 71 + 256) >> 9)); // 1 + 71 / 512 is 255 / 224
+    samples[i] = wide < 0 ? 0 : wide > 255 ? 255 : (uint8_t)wide;
+  }
+}
+
+/// Describes up to `count` rows of a plane, and brings them to the full range.
+static void give_rows(webp_decoder *d, uint32_t index, uint32_t count, ccodecs_rows *rows) {
+  webp_plane *plane = &d->planes[index];
+  uint8_t *base = d->is_animated ? d->canvas : plane->space.base;
+  uint8_t *first = base + (size_t)plane->given * plane->row_bytes;
+  if (d->plane_count == 3 && index == 0) {
+    widen_luma(first, count * plane->row_bytes);
+  } else if (d->plane_count == 3) {
+    widen_chroma(first, count * plane->row_bytes);
+  }
+  rows->planes[index] = first;
+  rows->row_strides[index] = plane->row_bytes;
+  rows->row_counts[index] = count;
+  plane->given += count;
+}
+
+static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
+  webp_decoder *d = (webp_decoder *)base;
+  if (d->is_animated && !d->is_complete) {
+    const ccodecs_status status = decode_first_frame(d);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+  }
+  pass_used_rows(d);
+  while (d->given == d->decoded) {
+    if (d->given == base->header.height) {
+      return CCODECS_DONE;
+    }
+    if (d->is_complete) {
+      return fail(d, VP8_STATUS_BITSTREAM_ERROR);
+    }
+    if (d->file.count == 0 && input->count == 0) {
+      return input->is_last ? fail(d, VP8_STATUS_NOT_ENOUGH_DATA) : CCODECS_NEEDS_INPUT;
+    }
+    ccodecs_status status = gather(d, input);
+    status = status == CCODECS_OK ? feed(d, input) : status;
+    if (status != CCODECS_OK) {
+      return status;
+    }
+  }
+  const uint32_t left = d->decoded - d->given;
+  d->given += left < strip_row_count ? left : strip_row_count;
+  give_rows(d, 0, d->given - d->planes[0].given, rows);
+  for (uint32_t i = 1; i < d->plane_count; i++) {
+    // A row of chroma is complete with the second of its rows of luma.
+    const uint32_t whole = d->given == base->header.height ? (d->given + 1) / 2 : d->given / 2;
+    give_rows(d, i, whole - d->planes[i].given, rows);
+  }
+  return CCODECS_ROWS_READY;
+}
+
+static ccodecs_bytes *held(ccodecs_decoder *base) {
+  return &((webp_decoder *)base)->file;
+}
+
+static void destroy(ccodecs_decoder *base) {
+  webp_decoder *d = (webp_decoder *)base;
+  ccodecs_budget *budget = base->budget;
+  WebPIDelete(d->incremental);
+  for (uint32_t i = 0; i < CCODECS_MAX_PLANES; i++) {
+    ccodecs_row_space_destroy(&d->planes[i].space);
+  }
+  ccodecs_budget_refund(budget, d->charged);
+  ccodecs_bytes_free(&d->file, budget);
+  ccodecs_free(budget, d->canvas);
+  ccodecs_free(budget, d);
+}
+
+ccodecs_decoder *ccodecs_webp_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
+  static const ccodecs_decoder_methods methods = {
+      .read_header = read_header,
+      .estimate = estimate,
+      .start = start,
+      .read_rows = read_rows,
+      .destroy = destroy,
+      .held = held,
+  };
+  webp_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_WEBP, limits, budget);
+  if (d == NULL) {
+    return NULL;
+  }
+  d->picture_at = riff_header_bytes;
+  return &d->base;
+}

@@ -1,0 +1,172 @@
+// WebP through libwebp, which wants the whole result before it writes a byte of it.
+
+#include "../core/encoder.h"
+
+#include <string.h>
+
+#include <webp/encode.h>
+
+static const size_t library_bytes = 1024 * 1024;
+/// Of a lossless file, how much work of each step libwebp does for its method; its own default.
+static const float lossless_effort = 75;
+
+typedef struct webp_encoder {
+  ccodecs_encoder base;
+  WebPPicture picture;
+  WebPConfig config;
+  size_t charged;
+  uint32_t written;
+  ccodecs_bytes exif;
+} webp_encoder;
+
+static const size_t riff_header_bytes = 12;
+static const size_t extension_bytes = 18; ///< A VP8X chunk.
+
+enum { FLAG_EXIF = 0x08, FLAG_ALPHA = 0x10 };
+
+static int on_write(const uint8_t *bytes, size_t count, const WebPPicture *picture) {
+  webp_encoder *e = picture->custom_ptr;
+  return ccodecs_bytes_append(&e->base.output, bytes, count, e->base.budget);
+}
+
+static ccodecs_status write(ccodecs_encoder *base, const ccodecs_rows *rows) {
+  webp_encoder *e = (webp_encoder *)base;
+  const uint32_t channels = ccodecs_encoder_channels(&base->options);
+  for (uint32_t row = 0; row < rows->row_counts[0]; row++, e->written++) {
+    const uint8_t *pixel = rows->planes[0] + row * rows->row_strides[0];
+    uint32_t *argb = e->picture.argb + (size_t)e->written * (size_t)e->picture.argb_stride;
+    for (uint32_t x = 0; x < base->options.width; x++, pixel += channels) {
+      const uint32_t alpha = channels == 4 ? pixel[3] : 255;
+      argb[x] = alpha << 24 | (uint32_t)pixel[0] << 16 | (uint32_t)pixel[1] << 8 | pixel[2];
+    }
+  }
+  return CCODECS_OK;
+}
+
+static void write_le(uint8_t *p, uint32_t value, int byte_count) {
+  for (int i = 0; i < byte_count; i++) {
+    p[i] = (uint8_t)(value >> 8 * i);
+  }
+}
+
+/// Puts EXIF behind the picture, and says so in a VP8X chunk before it.
+/// Source: WebP Container Specification, "Extended file format".
+static ccodecs_status add_exif(webp_encoder *e) {
+  ccodecs_bytes *output = &e->base.output;
+  const ccodecs_encode_options *options = &e->base.options;
+  const size_t count = e->exif.count;
+  if (!ccodecs_bytes_reserve(output, extension_bytes + 8 + count + 1, e->base.budget)) {
+    return CCODECS_NO_MEMORY;
+  }
+  uint8_t *file = ccodecs_bytes_start(output);
+  uint8_t *extension = file + riff_header_bytes;
+  if (memcmp(extension, "VP8X", 4) != 0) {
+    memmove(extension + extension_bytes, extension, output->count - riff_header_bytes);
+    output->count += extension_bytes;
+    memset(extension, 0, extension_bytes);
+    memcpy(extension, "VP8X\x0A", 5);
+    extension[8] = options->pixels == CCODECS_PIXELS_RGBA8 ? FLAG_ALPHA : 0;
+    write_le(extension + 12, options->width - 1, 3);
+    write_le(extension + 15, options->height - 1, 3);
+  }
+  extension[8] |= FLAG_EXIF;
+  uint8_t *chunk = file + output->count;
+  memcpy(chunk, "EXIF", 4);
+  write_le(chunk + 4, (uint32_t)count, 4);
+  memcpy(chunk + 8, ccodecs_bytes_start(&e->exif), count);
+  chunk[8 + count] = 0;
+  output->count += 8 + count + (count & 1);
+  write_le(file + 4, (uint32_t)output->count - 8, 4);
+  return CCODECS_OK;
+}
+
+static ccodecs_status finish(ccodecs_encoder *base) {
+  webp_encoder *e = (webp_encoder *)base;
+  if (WebPEncode(&e->config, &e->picture)) {
+    WebPPictureFree(&e->picture);
+    ccodecs_budget_refund(base->budget, e->charged);
+    e->charged = 0;
+    return e->exif.count > 0 ? add_exif(e) : CCODECS_OK;
+  }
+  const WebPEncodingError error = e->picture.error_code;
+  const bool is_memory = error == VP8_ENC_ERROR_OUT_OF_MEMORY || error == VP8_ENC_ERROR_BITSTREAM_OUT_OF_MEMORY ||
+                         error == VP8_ENC_ERROR_BAD_WRITE;
+  return ccodecs_encoder_fail(
+      base, is_memory ? CCODECS_NO_MEMORY : CCODECS_UNSUPPORTED, "libwebp failed with error %d", (int)error);
+}
+
+static void destroy(ccodecs_encoder *base) {
+  webp_encoder *e = (webp_encoder *)base;
+  ccodecs_budget *budget = base->budget;
+  WebPPictureFree(&e->picture);
+  ccodecs_budget_refund(budget, e->charged);
+  ccodecs_bytes_free(&base->output, budget);
+  ccodecs_bytes_free(&e->exif, budget);
+  ccodecs_free(budget, e);
+}
+
+static uint64_t pixel_count(const ccodecs_encode_options *options) {
+  return (uint64_t)options->width * options->height;
+}
+
+/// What libwebp 1.2.4 holds for each pixel, as measured of noise, which takes the most: ARGB, its conversion to YUV and
+/// alpha or its backward references, and, unless it is to save memory, what it found out of the picture.
+static uint64_t library_bytes_per_pixel(const ccodecs_encode_options *options) {
+  const uint8_t method = options->webp.method;
+  if (options->webp.is_lossless) {
+    return method == 0 ? 30 : method == 5 ? 58 : 50;
+  }
+  if (options->pixels == CCODECS_PIXELS_RGBA8) { // alpha is a lossless picture of its own
+    return method < 3 ? 40 : method < 6 ? 47 : 60;
+  }
+  if (method < 3 || options->webp.saves_memory) {
+    return 12;
+  }
+  return options->quality <= 80 ? 23 : options->quality <= 95 ? 30 : 34;
+}
+
+static uint64_t library_charge(const ccodecs_encode_options *options) {
+  return library_bytes + pixel_count(options) * library_bytes_per_pixel(options);
+}
+
+uint64_t ccodecs_webp_encoder_estimate(const ccodecs_encode_options *options) {
+  // The compressed result waits whole, in a block that grows by half when the last byte of it comes.
+  return sizeof(webp_encoder) + library_charge(options) + ccodecs_encoder_largest(options) * 5 / 2;
+}
+
+static void configure(webp_encoder *e) {
+  const ccodecs_encode_options *options = &e->base.options;
+  const ccodecs_webp_options *webp = &options->webp;
+  e->config.quality = webp->is_lossless ? lossless_effort : options->quality;
+  e->config.method = webp->method;
+  e->config.lossless = webp->is_lossless;
+  e->config.near_lossless = webp->near_lossless;
+  e->config.exact = webp->is_lossless && webp->near_lossless == 100; // or what is behind transparency would change
+  e->config.low_memory = webp->saves_memory;
+  e->picture.use_argb = 1;
+  e->picture.width = (int)options->width;
+  e->picture.height = (int)options->height;
+  e->picture.writer = on_write;
+  e->picture.custom_ptr = e;
+}
+
+ccodecs_encoder *ccodecs_webp_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget) {
+  static const ccodecs_encoder_methods methods = {.write = write, .finish = finish, .destroy = destroy};
+  webp_encoder *e = ccodecs_allocate(budget, sizeof *e);
+  if (e == NULL) {
+    return NULL;
+  }
+  memset(e, 0, sizeof *e);
+  ccodecs_encoder_init(&e->base, &methods, options, budget);
+  const uint64_t charge = library_charge(options);
+  if (ccodecs_bytes_append(&e->exif, options->exif, options->exif_count, budget) && WebPPictureInit(&e->picture) &&
+      WebPConfigInit(&e->config) && charge <= SIZE_MAX && ccodecs_budget_charge(budget, (size_t)charge)) {
+    e->charged = (size_t)charge;
+    configure(e);
+    if (WebPPictureAlloc(&e->picture)) {
+      return &e->base;
+    }
+  }
+  destroy(&e->base);
+  return NULL;
+}

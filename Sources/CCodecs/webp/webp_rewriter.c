@@ -1,0 +1,271 @@
+// WebP: RIFF chunks to those of the picture (VP8 or VP8L, with ALPH), in a container made anew.
+//
+// The decoder holds the file from its beginning up to its picture's first bytes at least (webp_decoder.c); a RIFF header
+// is written first and has the file's size, which is known from there. The held bytes are taken over and read first.
+// Source: WebP Container Specification.
+
+#include "../core/rewriter.h"
+
+enum {
+  RIFF_BYTES = 12, CHUNK_HEADER_BYTES = 8, EXTENSION_BYTES = 10,
+  FLAG_ANIMATION = 0x02, FLAG_EXIF = 0x08, FLAG_ALPHA = 0x10,
+};
+
+/// Where things lie in the file.
+typedef struct webp_map {
+  bool is_good;
+  bool is_extended;
+  bool is_lossless;
+  uint8_t flags;
+  uint32_t alpha_size; ///< 0 without.
+  size_t picture;      ///< Behind the chunk's header.
+  uint32_t picture_size;
+} webp_map;
+
+typedef enum webp_step { STEP_RIFF, STEP_HEADER, STEP_GIVE, STEP_PAD, STEP_SKIP, STEP_EXIF, STEP_DONE } webp_step;
+
+typedef struct webp_rewriter {
+  ccodecs_rewriter base;
+  ccodecs_bytes held;  ///< Taken over from the decoder.
+  ccodecs_bytes exif;  ///< The chunk.
+  webp_map map;
+  webp_step step;
+  uint8_t header[RIFF_BYTES];
+  size_t header_count;
+  uint64_t left;       ///< Of the chunk's body.
+  bool is_odd;
+  bool is_picture;
+  bool has_alpha;      ///< ALPH was given.
+} webp_rewriter;
+
+static bool is_type(const uint8_t *header, const char *type) {
+  return memcmp(header, type, 4) == 0;
+}
+
+// MARK: Survey
+
+/// Finds the picture. Not good: what libwebp would refuse, or repair, or what is not here yet.
+static webp_map find_picture(const uint8_t *bytes, size_t count) {
+  webp_map map = {0};
+  if (count < RIFF_BYTES + CHUNK_HEADER_BYTES || !is_type(bytes, "RIFF") || !is_type(bytes + 8, "WEBP")) {
+    return map;
+  }
+  const uint64_t end = (uint64_t)ccodecs_le32(bytes + 4) + 8;
+  size_t at = RIFF_BYTES;
+  while (count - at >= CHUNK_HEADER_BYTES) {
+    const uint8_t *header = bytes + at;
+    const uint32_t size = ccodecs_le32(header + 4);
+    const uint64_t padded = (uint64_t)size + (size & 1);
+    at += CHUNK_HEADER_BYTES;
+    const bool is_first = at == RIFF_BYTES + CHUNK_HEADER_BYTES;
+    if (is_type(header, "VP8 ") || is_type(header, "VP8L")) {
+      map.is_lossless = is_type(header, "VP8L");
+      map.picture = at;
+      map.picture_size = size;
+      const bool has_flag = (map.flags & FLAG_ALPHA) != 0;
+      const bool is_alpha_clear = map.is_lossless ? map.alpha_size == 0 : has_flag == (map.alpha_size > 0);
+      map.is_good = (is_first || map.is_extended) && size > 10 && (uint64_t)at + size <= end && is_alpha_clear &&
+                    (map.flags & FLAG_ANIMATION) == 0;
+      return map;
+    }
+    if (is_type(header, "VP8X")) {
+      map.is_extended = is_first && size == EXTENSION_BYTES && count > at;
+      map.flags = map.is_extended ? bytes[at] : 0;
+    } else if (is_type(header, "ALPH")) {
+      map.is_extended = map.is_extended && map.alpha_size == 0 && size > 0;
+      map.alpha_size = size;
+    }
+    if (!map.is_extended || padded > count - at) {
+      return map;
+    }
+    at += (size_t)padded;
+  }
+  return map;
+}
+
+static const ccodecs_bytes *held_file(const ccodecs_decoder *decoder) {
+  return decoder->methods->held == NULL ? NULL : decoder->methods->held((ccodecs_decoder *)(uintptr_t)decoder);
+}
+
+static void survey(const ccodecs_rewriter *base, const ccodecs_decoder *decoder, ccodecs_survey *survey) {
+  (void)base;
+  const ccodecs_bytes *file = held_file(decoder);
+  if (file == NULL || file->count == 0) {
+    return;
+  }
+  const uint8_t *bytes = ccodecs_bytes_start(file);
+  const webp_map map = find_picture(bytes, file->count);
+  const size_t here = map.is_good ? file->count - map.picture : 0;
+  const int32_t index = map.is_good && !map.is_lossless
+                            ? ccodecs_vp8_quantizer(
+                                  bytes + map.picture, here < map.picture_size ? here : map.picture_size)
+                            : -1;
+  survey->is_lossless = map.is_lossless;
+  survey->can_copy = map.is_good && (map.is_lossless || index >= 0);
+  survey->quality = !survey->can_copy ? 0 : map.is_lossless ? 100 : ccodecs_webp_quality((uint32_t)index);
+}
+
+// MARK: Start
+
+static void write_le(uint8_t *to, uint32_t value, int count) {
+  for (int i = 0; i < count; i++) {
+    to[i] = (uint8_t)(value >> 8 * i);
+  }
+}
+
+static uint64_t chunk_bytes(uint64_t size) {
+  return CHUNK_HEADER_BYTES + size + (size & 1);
+}
+
+static bool append_exif(webp_rewriter *w, const ccodecs_rewrite_options *options) {
+  uint8_t header[CHUNK_HEADER_BYTES] = {'E', 'X', 'I', 'F'};
+  static const uint8_t pad = 0;
+  write_le(header + 4, (uint32_t)options->exif_count, 4);
+  return options->exif_count == 0 ||
+         (ccodecs_bytes_reserve(&w->exif, (size_t)chunk_bytes(options->exif_count), w->base.budget) &&
+          ccodecs_bytes_append(&w->exif, header, sizeof header, w->base.budget) &&
+          ccodecs_bytes_append(&w->exif, options->exif, options->exif_count, w->base.budget) &&
+          ccodecs_bytes_append(&w->exif, &pad, options->exif_count & 1, w->base.budget));
+}
+
+static ccodecs_status start(
+    ccodecs_rewriter *base, ccodecs_decoder *decoder, const ccodecs_rewrite_options *options, ccodecs_bytes *opening) {
+  webp_rewriter *w = (webp_rewriter *)base;
+  ccodecs_bytes *file = decoder->methods->held(decoder);
+  w->map = find_picture(ccodecs_bytes_start(file), file->count);
+  const bool is_extended = w->map.alpha_size > 0 || options->exif_count > 0;
+  uint64_t size = 4 + chunk_bytes(w->map.picture_size);
+  size += is_extended ? chunk_bytes(EXTENSION_BYTES) : 0;
+  size += w->map.alpha_size > 0 ? chunk_bytes(w->map.alpha_size) : 0;
+  size += options->exif_count > 0 ? chunk_bytes(options->exif_count) : 0;
+  if (size > UINT32_MAX - 1) {
+    return ccodecs_rewriter_fail(base, CCODECS_LIMIT, "the WebP is larger than the format allows");
+  }
+  uint8_t begin[RIFF_BYTES + CHUNK_HEADER_BYTES + EXTENSION_BYTES] = "RIFF\0\0\0\0WEBPVP8X\x0A\0\0";
+  write_le(begin + 4, (uint32_t)size, 4);
+  begin[RIFF_BYTES + CHUNK_HEADER_BYTES] =
+      (uint8_t)((decoder->header.has_alpha ? FLAG_ALPHA : 0) | (options->exif_count > 0 ? FLAG_EXIF : 0));
+  write_le(begin + 24, decoder->header.width - 1, 3);
+  write_le(begin + 27, decoder->header.height - 1, 3);
+  if (!ccodecs_bytes_append(opening, begin, is_extended ? sizeof begin : RIFF_BYTES, base->budget) ||
+      !append_exif(w, options)) {
+    return ccodecs_rewriter_fail_for_room(base);
+  }
+  w->held = *file;
+  *file = (ccodecs_bytes){0};
+  return CCODECS_OK;
+}
+
+static uint64_t start_bytes(const ccodecs_rewriter *base, const ccodecs_rewrite_options *options) {
+  (void)base;
+  return options->exif_count > 0 ? chunk_bytes(options->exif_count) : 0;
+}
+
+// MARK: Steps
+
+/// A chunk's header is here.
+static ccodecs_status begin_chunk(webp_rewriter *w, ccodecs_piece *piece) {
+  const uint32_t size = ccodecs_le32(w->header + 4);
+  w->header_count = 0;
+  w->left = size;
+  w->is_odd = (size & 1) != 0;
+  w->is_picture = is_type(w->header, w->map.is_lossless ? "VP8L" : "VP8 ");
+  const bool is_alpha = !w->map.is_lossless && is_type(w->header, "ALPH") && !w->has_alpha && w->map.alpha_size > 0;
+  if (!w->is_picture && !is_alpha) {
+    w->left += size & 1;
+    w->step = STEP_SKIP;
+    return CCODECS_OK;
+  }
+  w->has_alpha = w->has_alpha || is_alpha;
+  w->step = STEP_GIVE;
+  *piece = (ccodecs_piece){.bytes = w->header, .count = CHUNK_HEADER_BYTES};
+  return CCODECS_BYTES_READY;
+}
+
+static ccodecs_status give_body(webp_rewriter *w, ccodecs_input *input, ccodecs_piece *piece) {
+  const size_t count = input->count < w->left ? input->count : (size_t)w->left;
+  *piece = (ccodecs_piece){.bytes = input->bytes, .count = count};
+  ccodecs_input_advance(input, count);
+  w->left -= count;
+  w->step = w->left == 0 ? STEP_PAD : STEP_GIVE;
+  return CCODECS_BYTES_READY;
+}
+
+/// Behind a body that was given. The picture's own padding is not waited for, as nothing behind it is read.
+static ccodecs_status pad(webp_rewriter *w, ccodecs_piece *piece) {
+  static const uint8_t zero = 0;
+  w->step = w->is_picture ? STEP_EXIF : STEP_SKIP;
+  w->left = w->is_odd;
+  *piece = (ccodecs_piece){.bytes = &zero, .count = 1};
+  return w->is_odd ? CCODECS_BYTES_READY : CCODECS_OK;
+}
+
+/// One step over bytes: the held ones, or the window.
+static ccodecs_status read_bytes(webp_rewriter *w, ccodecs_input *input, ccodecs_piece *piece) {
+  if (input->count == 0) {
+    return CCODECS_NEEDS_INPUT;
+  }
+  switch (w->step) {
+  case STEP_RIFF:
+    if (!ccodecs_input_collect(input, w->header, &w->header_count, RIFF_BYTES)) {
+      return CCODECS_NEEDS_INPUT;
+    }
+    w->header_count = 0;
+    w->step = STEP_HEADER;
+    return CCODECS_OK;
+  case STEP_HEADER:
+    return ccodecs_input_collect(input, w->header, &w->header_count, CHUNK_HEADER_BYTES) ? begin_chunk(w, piece)
+                                                                                         : CCODECS_NEEDS_INPUT;
+  case STEP_SKIP:
+    w->step = ccodecs_input_skip(input, &w->left) ? STEP_HEADER : STEP_SKIP;
+    return CCODECS_OK;
+  default:
+    return give_body(w, input, piece);
+  }
+}
+
+static ccodecs_status step(ccodecs_rewriter *base, ccodecs_input *input, ccodecs_piece *piece) {
+  webp_rewriter *w = (webp_rewriter *)base;
+  if (w->step == STEP_PAD) {
+    return pad(w, piece);
+  }
+  if (w->step == STEP_SKIP && w->left == 0) {
+    w->step = STEP_HEADER;
+  }
+  if (w->step == STEP_EXIF) {
+    w->step = STEP_DONE;
+    *piece = (ccodecs_piece){.bytes = ccodecs_bytes_start(&w->exif), .count = w->exif.count};
+    return w->exif.count > 0 ? CCODECS_BYTES_READY : CCODECS_OK;
+  }
+  if (w->step == STEP_DONE) {
+    return CCODECS_DONE;
+  }
+  if (!base->is_started) { // the decoder holds these bytes
+    ccodecs_input_advance(input, input->count);
+    return CCODECS_NEEDS_INPUT;
+  }
+  if (w->held.count > 0) {
+    ccodecs_input held = {.bytes = ccodecs_bytes_start(&w->held), .count = w->held.count, .is_last = false};
+    const ccodecs_status status = read_bytes(w, &held, piece);
+    // The block stays where it is until the next step, as a piece may lie in it.
+    const size_t taken = w->held.count - held.count;
+    w->held.first += taken;
+    w->held.count -= taken;
+    return status == CCODECS_NEEDS_INPUT ? CCODECS_OK : status;
+  }
+  ccodecs_bytes_free(&w->held, base->budget);
+  return read_bytes(w, input, piece);
+}
+
+static void destroy(ccodecs_rewriter *base) {
+  webp_rewriter *w = (webp_rewriter *)base;
+  ccodecs_bytes_free(&w->held, base->budget);
+  ccodecs_bytes_free(&w->exif, base->budget);
+  ccodecs_free(base->budget, w);
+}
+
+ccodecs_rewriter *ccodecs_webp_rewriter_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
+  static const ccodecs_rewriter_methods methods = {
+      .step = step, .survey = survey, .start = start, .start_bytes = start_bytes, .destroy = destroy};
+  return ccodecs_rewriter_allocate(sizeof(webp_rewriter), &methods, limits, budget);
+}
