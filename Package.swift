@@ -90,8 +90,8 @@ let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let metrics: Target.Dependency = .product(name: "CoreMetrics", package: "swift-metrics")
 let nio: [Target.Dependency] = [
   .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
-  .product(name: "NIOHTTP1", package: "swift-nio"),
 ]
+let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
 let configuration: Target.Dependency = .product(name: "Configuration", package: "swift-configuration")
 let asyncAlgorithms: Target.Dependency = .product(name: "AsyncAlgorithms", package: "swift-async-algorithms")
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
@@ -104,9 +104,9 @@ let targets: [Target] = [
   .executableTarget(
     name: "image-worker",
     dependencies: [
-      "WorkerService", "WorkerOperations", "WorkerProtocol", "ResultCache", "ImagePipeline", "ImageCodecs",
-      argumentParser, configuration, grpcCore, grpcPosix, logging, metrics, serviceContext, serviceLifecycle, system,
-      tracing, unixSignals,
+      "WorkerService", "WorkerOperations", "WorkerTelemetry", "WorkerProtocol", "ResultCache", "ImagePipeline",
+      "ImageCodecs", argumentParser, configuration, grpcCore, grpcPosix, logging, metrics, serviceContext,
+      serviceLifecycle, system, tracing, unixSignals,
     ],
     swiftSettings: strictSwift),
   // The RPCs: chunks in and out, request -> Plan, error -> RPCError, admission.
@@ -117,12 +117,19 @@ let targets: [Target] = [
       serviceContext, swiftProtobuf, tracing, yams,
     ],
     swiftSettings: strictSwift),
-  // Health, reflection, and telemetry: traces, metrics and logs, and how they reach a collector.
+  // The listener, health, reflection, and what is recorded of each call.
   .target(
     name: "WorkerOperations",
     dependencies: [
-      "WorkerProtocol", grpcCore, grpcPosix, grpcProtobuf, logging, metrics, serviceContext, serviceLifecycle,
-      swiftProtobuf, tracing,
+      "WorkerProtocol", grpcCore, grpcPosix, grpcProtobuf, logging, metrics, serviceContext, swiftProtobuf, tracing,
+    ] + nio,
+    swiftSettings: strictSwift),
+  // Traces, metrics and logs: where they are recorded, and how they reach a collector, Prometheus and a terminal.
+  .target(
+    name: "WorkerTelemetry",
+    dependencies: [
+      "WorkerProtocol", grpcCore, grpcPosix, grpcProtobuf, logging, metrics, nioHTTP1, serviceContext,
+      serviceLifecycle, swiftProtobuf, tracing,
     ] + nio,
     swiftSettings: strictSwift),
   // Results by what they are results of, in memory and in files; knows nothing of pictures.
@@ -202,16 +209,22 @@ let targets: [Target] = [
     name: "WorkerServiceTests",
     dependencies: [
       "ImageCodecs", "ImagePipeline", "ResultCache", "TestSupport", "WorkerOperations", "WorkerProtocol",
-      "WorkerService",
+      "WorkerService", "WorkerTelemetry",
       grpcCore, grpcInProcess, grpcProtobuf, inMemoryTracing, logging, metrics, serviceContext, swiftProtobuf, tracing,
     ],
     swiftSettings: strictSwift),
   .testTarget(
     name: "WorkerOperationsTests",
     dependencies: [
-      "WorkerOperations", "WorkerProtocol", grpcCore, grpcInProcess, grpcPosix, grpcProtobuf, inMemoryTracing, logging,
-      metrics, serviceLifecycle, swiftProtobuf, tracing,
+      "WorkerOperations", "WorkerProtocol", "WorkerTelemetry", grpcCore, grpcInProcess, grpcPosix, grpcProtobuf,
+      inMemoryTracing, logging, metrics, serviceLifecycle, swiftProtobuf, tracing,
     ] + nio,
+    swiftSettings: strictSwift),
+  .testTarget(
+    name: "WorkerTelemetryTests",
+    dependencies: [
+      "WorkerProtocol", "WorkerTelemetry", grpcCore, grpcProtobuf, logging, metrics, swiftProtobuf, tracing,
+    ],
     swiftSettings: strictSwift),
 ]
 

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import ImagePipeline
 internal import SystemPackage
-internal import WorkerOperations
+internal import WorkerTelemetry
 
 /// `image-worker process`.
 struct Process: AsyncParsableCommand {

@@ -6,7 +6,7 @@ internal import GRPCNIOTransportHTTP2Posix
 internal import Logging
 internal import ServiceLifecycle
 internal import UnixSignals
-internal import WorkerOperations
+internal import WorkerTelemetry
 internal import WorkerService
 
 /// `image-worker serve`.

@@ -4,7 +4,7 @@ internal import ImagePipeline
 internal import Logging
 internal import ResultCache
 internal import SystemPackage
-internal import WorkerOperations
+internal import WorkerTelemetry
 internal import WorkerService
 
 /// The settings of `serve`.

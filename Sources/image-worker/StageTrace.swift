@@ -1,7 +1,7 @@
 internal import ImagePipeline
 internal import Synchronization
 internal import SystemPackage
-internal import WorkerOperations
+internal import WorkerTelemetry
 
 #if canImport(Glibc)
   internal import Glibc

@@ -7,6 +7,7 @@ internal import ServiceLifecycle
 internal import Tracing
 internal import WorkerOperations
 internal import WorkerService
+internal import WorkerTelemetry
 
 /// The gRPC server with its services, as one service of the process.
 struct Worker: Service {

@@ -7,10 +7,12 @@ struct LayeringTests {
   /// The rooms of this package that a room may import.
   static let rooms: [String: Set<String>] = [
     "image-worker": [
-      "WorkerService", "WorkerOperations", "WorkerProtocol", "ResultCache", "ImagePipeline", "ImageCodecs", "CPixels",
+      "WorkerService", "WorkerOperations", "WorkerTelemetry", "WorkerProtocol", "ResultCache", "ImagePipeline",
+      "ImageCodecs", "CPixels",
     ],
     "WorkerService": ["WorkerProtocol", "ResultCache", "ImagePipeline"],
     "WorkerOperations": ["WorkerProtocol"],
+    "WorkerTelemetry": ["WorkerProtocol"],
     "WorkerProtocol": [],
     "ResultCache": [],
     "ImagePipeline": ["ImageCodecs", "CPixels"],

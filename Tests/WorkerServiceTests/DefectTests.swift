@@ -10,6 +10,7 @@ import TestSupport
 import Testing
 import Tracing
 import WorkerOperations
+import WorkerTelemetry
 import WorkerProtocol
 import WorkerService
 

@@ -11,6 +11,7 @@ import Tracing
 import WorkerOperations
 import WorkerProtocol
 import WorkerService
+import WorkerTelemetry
 
 typealias Client = Imageworker_V1_ImageWorkerService.Client<InProcessTransport.Client>
 

@@ -3,7 +3,7 @@ import Synchronization
 import TestSupport
 import Testing
 import Tracing
-import WorkerOperations
+import WorkerTelemetry
 import WorkerProtocol
 
 @Suite("Metrics of pictures")

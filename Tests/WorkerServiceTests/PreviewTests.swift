@@ -10,7 +10,7 @@ import Synchronization
 import TestSupport
 import Testing
 import Tracing
-import WorkerOperations
+import WorkerTelemetry
 import WorkerProtocol
 import WorkerService
 

@@ -7,7 +7,7 @@ import ResultCache
 import SwiftProtobuf
 import TestSupport
 import Testing
-import WorkerOperations
+import WorkerTelemetry
 import WorkerProtocol
 import WorkerService
 

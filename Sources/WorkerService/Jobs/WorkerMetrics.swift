@@ -6,7 +6,7 @@ internal import WorkerProtocol
 
 /// What pictures are measured by.
 ///
-/// Names are those of `MetricCatalog` in WorkerOperations, which describes them.
+/// Names are those of `MetricCatalog` in WorkerTelemetry, which describes them.
 struct WorkerMetrics: Sendable {
   let factory: any MetricsFactory
 

@@ -84,5 +84,8 @@ package final class ChromeTrace: Sendable {
     state.text = ""
   }
 
-  private static func microseconds(_ duration: Duration) -> Double { Double(duration.wholeNanoseconds) / 1000 }
+  private static func microseconds(_ duration: Duration) -> Double {
+    let (seconds, attoseconds) = duration.components
+    return Double(seconds * 1_000_000_000 + attoseconds / 1_000_000_000) / 1000
+  }
 }

@@ -8,6 +8,7 @@ import Tracing
 import WorkerProtocol
 
 @testable import WorkerOperations
+@testable import WorkerTelemetry
 
 @Suite("CallInterceptor")
 struct CallInterceptorTests {

@@ -9,10 +9,3 @@ struct MetadataExtractor: Extractor {
     return values.isEmpty ? nil : values.joined(separator: ",")
   }
 }
-
-/// Writes trace headers into a call's metadata.
-struct MetadataInjector: Injector {
-  func inject(_ value: String, forKey key: String, into metadata: inout Metadata) {
-    metadata.replaceOrAddString(value, forKey: key)
-  }
-}

@@ -2,7 +2,7 @@ import Synchronization
 import Testing
 import Tracing
 
-@testable import WorkerOperations
+@testable import WorkerTelemetry
 
 @Suite("RecordingTracer")
 struct RecordingTracerTests {

@@ -2,7 +2,7 @@ import CoreMetrics
 import Testing
 import WorkerProtocol
 
-@testable import WorkerOperations
+@testable import WorkerTelemetry
 
 @Suite("Metrics")
 struct MetricsTests {

@@ -4,7 +4,7 @@ import Logging
 import Synchronization
 import Testing
 
-@testable import WorkerOperations
+@testable import WorkerTelemetry
 
 @Suite("Export")
 struct ExportTests {

@@ -3,7 +3,7 @@ import Testing
 import Tracing
 import WorkerProtocol
 
-@testable import WorkerOperations
+@testable import WorkerTelemetry
 
 /// What is written by hand, read by generated code.
 @Suite("OTLP spans")

@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 import Testing
 
-@testable import WorkerOperations
+@testable import WorkerTelemetry
 
 @Suite("ChromeTrace")
 struct ChromeTraceTests {

@@ -4,8 +4,8 @@ package import Tracing
 
 /// Opens a server span for each call, from its metadata's trace context, and keeps it current while the call runs.
 ///
-/// Attributes follow the OpenTelemetry semantic conventions for RPC (`SemanticConventions.version`). Health checks and
-/// reflection are not traced.
+/// Attributes follow the OpenTelemetry semantic conventions for RPC, in the version that `SemanticConventions` in
+/// WorkerTelemetry names. Health checks and reflection are not traced.
 package struct TracingInterceptor: ServerInterceptor {
   private let tracer: any Tracer
   private let untraced: Set<String>

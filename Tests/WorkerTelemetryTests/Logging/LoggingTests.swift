@@ -6,7 +6,7 @@ import Testing
 import Tracing
 import WorkerProtocol
 
-@testable import WorkerOperations
+@testable import WorkerTelemetry
 
 @Suite("Logging")
 struct LoggingTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import WorkerOperations
+@testable import WorkerTelemetry
 
 @Suite("TelemetryConfiguration")
 struct TelemetryConfigurationTests {
