@@ -6,7 +6,7 @@ SWIFT_BUILD = swift build --manifest-cache none -c $(CONFIGURATION) --product im
 WORKER = .build/$(CONFIGURATION)/image-worker
 
 .PHONY: run test unit-test codec-test end-to-end-test fuzz build release setup format check-format generate \
-        check-generated lint breaking bench corpus clean
+        check-generated lint breaking bench corpus compare clean
 
 ## Serve on 127.0.0.1:50051. Options: make run ARGS="--port 8080"
 run: build
@@ -23,16 +23,17 @@ test: setup codec-test fuzz unit-test end-to-end-test
 unit-test: setup
 	swift test --manifest-cache none
 
-# The short form of what Benchmarks/jpeg_check.sh can do with a corpus.
+# The short form of what Tests/JPEGOracle/run.sh can do with a corpus.
 JPEG_FIXTURES = Tests/TestSupport/Fixtures/*.jpg
 
 codec-test: setup
-	Benchmarks/jpeg_check.sh identity $(JPEG_FIXTURES)
-	Benchmarks/jpeg_check.sh windows $(JPEG_FIXTURES)
-	Benchmarks/jpeg_check.sh fuzz 20000 1 $(JPEG_FIXTURES)
+	Tests/JPEGOracle/run.sh identity $(JPEG_FIXTURES)
+	Tests/JPEGOracle/run.sh windows $(JPEG_FIXTURES)
+	Tests/JPEGOracle/run.sh fuzz 20000 1 $(JPEG_FIXTURES)
 
+# The last of the tests, so that its closing line is the last line of `make test`.
 end-to-end-test: build
-	Tests/ForeignClientTests/run.sh $(WORKER)
+	Tests/EndToEnd/run.sh $(WORKER)
 
 # Of each decoder: about a minute in all on two cores.
 FUZZ_SECONDS ?= 6
@@ -72,12 +73,16 @@ breaking: check-generated
 ## Measure beside libvips and others. Options: make bench ARGS="--jobs T --pictures 12mp --rounds 2", ARGS=--help
 bench: build
 	@deploy/setup.sh --benchmarks
-	Benchmarks/run.sh $(WORKER) $(ARGS)
+	Benchmarks/tables/run.sh $(WORKER) $(ARGS)
 
 ## Tell of every picture of the shared corpus what becomes of it, and fail when one is not as it should be.
 ## Options: make corpus ARGS="--only 09-tiff"
 corpus: build
-	Benchmarks/corpus.sh $(WORKER) $(ARGS)
+	Tests/EndToEnd/python.sh Benchmarks/tables/corpus.py $(WORKER) $(ARGS)
+
+## Compare every result of the shared corpus with those of another worker: make compare OLD=path/to/image-worker
+compare: build
+	Tests/EndToEnd/python.sh Benchmarks/tables/compare_results.py $(OLD) $(WORKER) $(ARGS)
 
 clean:
 	swift package clean

@@ -1,4 +1,4 @@
-// Holds the native JPEG decoder against libjpeg-turbo. Built and run by ../jpeg_check.sh; the usage is below.
+// Holds the native JPEG decoder against libjpeg-turbo. Built and run by run.sh; the usage is below.
 
 #include "check.h"
 
@@ -10,17 +10,17 @@
 #include <time.h>
 
 static const char usage[] =
-    "usage: jpeg_check.sh identity FILE...\n"
+    "usage: run.sh identity FILE...\n"
     "         Full size: sample for sample what libjpeg-turbo's accurate transform gives, and refused alike; of damage no\n"
     "         warning where that has none.\n"
     "         3/8, 5/8, 6/8, 7/8: within 1 of libjpeg-turbo's.\n"
-    "       jpeg_check.sh windows FILE...\n"
+    "       run.sh windows FILE...\n"
     "         However the input is cut, held in memory or in a file, also where it ends early and that is tolerated:\n"
     "         the same rows, status and warnings. Files that are refused for their size alone are left out.\n"
-    "       jpeg_check.sh fuzz COUNT SEED FILE...\n"
-    "       jpeg_check.sh fuzz-sanitized COUNT SEED FILE...\n"
+    "       run.sh fuzz COUNT SEED FILE...\n"
+    "       run.sh fuzz-sanitized COUNT SEED FILE...\n"
     "         Damaged files: outcomes by kind; under address and undefined-behaviour sanitizers.\n"
-    "       jpeg_check.sh time FILE...\n"
+    "       run.sh time FILE...\n"
     "         CPU time beside libjpeg-turbo at every scale: medians of interleaved runs.\n"
     "The exit status is 1 when there is a difference that jpeg_decoder.h does not announce.\n";
 

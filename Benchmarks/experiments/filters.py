@@ -1,10 +1,10 @@
 """Prints how far each filter is from an independent implementation, and what filters and chains of them cost.
 
-  IMAGE_WORKER=.build/release/image-worker .build/foreign-client/venv/bin/python Benchmarks/filters.py [PICTURE]
+  IMAGE_WORKER=.build/release/image-worker Tests/EndToEnd/python.sh Benchmarks/experiments/filters.py [PICTURE]
 
 The distances are between PNG results over the wire and Pillow's or numpy's, in levels of 255. The costs are the filter
 stage's busy time as the worker reports it, for a JPEG fitted in 1280x720, least of 15 interleaved rounds. Needs the
-packages of Tests/ForeignClientTests, and a picture at least that large: one of ../shared/corpus unless it is given.
+packages of Tests/EndToEnd, and a picture at least that large: one of ../shared/corpus unless it is given.
 """
 
 import sys
@@ -12,12 +12,13 @@ from pathlib import Path
 
 from PIL import Image
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "Tests" / "ForeignClientTests"))
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "Tests" / "EndToEnd"))
 from conftest import FIXTURES, Client, Worker, fixture_bytes  # noqa: E402
 from filter_references import CASES, distances  # noqa: E402
 from test_filters import filtered  # noqa: E402
 
-PHOTO = Path(__file__).parent.parent.parent / "shared/corpus/12-photos/mei--Issue_525.jpg"
+PHOTO = ROOT.parent / "shared/corpus/12-photos/mei--Issue_525.jpg"
 JPEG, PNG, ROUNDS = 2, 3, 15
 FUSED = ["grayscale", "tint", "invert", "duotone", "grayscale", "tint"]
 CURVES = ["gamma", "brightness", "contrast", "exposure", "invert", "gamma"]

@@ -17,8 +17,8 @@ from pictures import PICTURES, Picture, path_of, pixels
 from reference import scores
 from report import Measured, Row, cpu_table, detail_table, environment, peer_versions, summary
 
-HERE = Path(__file__).parent
-DOCUMENTATION = HERE.parent / "Sources" / "ImagePipeline" / "Documentation.docc" / "Benchmarks.md"
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTATION = ROOT / "Sources" / "ImagePipeline" / "Documentation.docc" / "Benchmarks.md"
 SHARE_SECONDS = 0.2  # what a peer does in its turn, at least
 
 INTRODUCTION = """# Benchmarks
@@ -27,7 +27,7 @@ Written by `make bench`; not to be edited.
 
 T fits a picture in 1280x720 and writes JPEG of quality 80, H in 1920x1080 at quality 100 (4:4:4), F in 64x64 at 80,
 P in 300x300 at 80, W in 1280x720 as WebP of quality 80, N in 1280x720 as PNG. Pictures are named by their megapixels;
-what they are made from is told in `Benchmarks/pictures.py`. Every peer decodes, resizes and encodes in one thread.
+what they are made from is told in `Benchmarks/tables/pictures.py`. Every peer decodes, resizes and encodes in one thread.
 """
 
 CPU_NOTE = """CPU milliseconds of one picture, and in brackets how many times that is of what the worker takes over
@@ -58,8 +58,8 @@ def arguments_of() -> argparse.Namespace:
     parser.add_argument("--concurrency", default="1,2,8,32,256", help="default: 1,2,8,32,256")
     parser.add_argument("--output", type=Path, help="a Markdown file for the results; default: Benchmarks.md of the "
                         "documentation when nothing was left out")
-    parser.add_argument("--photographs", type=Path, default=HERE.parent.parent / "shared" / "corpus" / "12-photos")
-    parser.add_argument("--cache", type=Path, default=HERE.parent / ".build" / "benchmarks" / "pictures")
+    parser.add_argument("--photographs", type=Path, default=ROOT.parent / "shared" / "corpus" / "12-photos")
+    parser.add_argument("--cache", type=Path, default=ROOT / ".build" / "benchmarks" / "pictures")
     parser.add_argument("--python", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--simd-python", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--vips", type=Path, help=argparse.SUPPRESS)

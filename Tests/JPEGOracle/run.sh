@@ -1,25 +1,25 @@
 #!/usr/bin/env bash
-# Builds jpeg_check/ over the C sources and runs it with the given arguments; without any it tells them.
-# As in: Benchmarks/jpeg_check.sh identity ../shared/corpus/04-jpeg/*.jpg
+# Builds the comparison of the native JPEG decoder with libjpeg-turbo and runs it with the given arguments; without any it
+# prints its usage. For example: Tests/JPEGOracle/run.sh identity ../shared/corpus/04-jpeg/*.jpg
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-codecs=$here/../Sources/CCodecs
-out=$here/../.build/benchmarks
-program=$out/jpeg_check
+codecs=$here/../../Sources/CCodecs
+out=$here/../../.build/jpeg-oracle
+program=$out/jpeg_oracle
 flags=(-O2)
 strip=-Wl,--gc-sections
 [[ "$(uname)" != Darwin ]] || strip=-Wl,-dead_strip
 if [[ "${1:-}" == fuzz-sanitized ]]; then
-  program=$out/jpeg_check_sanitized
+  program=$out/jpeg_oracle_sanitized
   flags=(-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all)
 fi
 
 mkdir -p "$out/defects"
-if [[ ! -e "$program" || -n $(find "$codecs" "$here/jpeg_check" -newer "$program" -name '*.[ch]') ]]; then
+if [[ ! -e "$program" || -n $(find "$codecs" "$here" -newer "$program" -name '*.[ch]') ]]; then
   # Of the decoders only the native one is built: what leads to the others is never called, and left out by the linker.
   clang -std=gnu11 -Wall -Wextra -Werror -DNDEBUG "${flags[@]}" -ffunction-sections "$strip" -I"$codecs" \
     -I"$codecs/include" "$codecs"/{memory/{budget,held,spill},core/{bytes,decoder,exif},color/{context,conversion,profile}}.c \
     "$codecs"/jpeg/jpeg_{decoder,huffman,idct,idct_avx2,idct_neon,input,markers,progressive,rows,scan}.c \
-    "$here"/jpeg_check/*.c $(pkg-config --cflags --libs libjpeg lcms2) -lm -o "$program" 2> >(grep -v 'gold: warning' >&2)
+    "$here"/*.c $(pkg-config --cflags --libs libjpeg lcms2) -lm -o "$program" 2> >(grep -v 'gold: warning' >&2)
 fi
 exec "$program" "$out/defects" "$@"

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from worker import Client, Worker
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 ONE_THREAD = {"VIPS_CONCURRENCY": "1", "OMP_NUM_THREADS": "1", "OPENCV_FOR_THREADS_NUM": "1"}
 MIB = 1 << 20
 MESSAGE_LIMIT = 48 * MIB  # above it uploads are sent in chunks, because the worker takes no larger messages
@@ -123,7 +124,7 @@ class InProcess:
         self.worker, self.case = worker, case
         self.version = "this worktree"
         self.peak = 0.0
-        tiny = HERE.parent / "Tests" / "TestSupport" / "Fixtures" / "photo-odd.jpg"
+        tiny = ROOT / "Tests" / "TestSupport" / "Fixtures" / "photo-odd.jpg"
         self.start_mib = max(self.execute([tiny] * 20)[1] for _ in range(2))
 
     def execute(self, paths: list[Path]) -> tuple[float, float]:

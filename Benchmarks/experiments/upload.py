@@ -6,9 +6,12 @@ Needs IMAGE_WORKER, the path of the worker, and the packages of requirements.txt
 
 import os
 import statistics
+import sys
 import time
+from pathlib import Path
 
-from worker import Client, Worker, fixture_bytes
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tables"))
+from worker import Client, Worker, fixture_bytes  # noqa: E402
 
 MIB = 1 << 20
 

@@ -8,9 +8,9 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from peers import HERE, Job
+from peers import ROOT, Job
 
-SOURCES = HERE.parent / "Sources"
+SOURCES = ROOT / "Sources"
 
 # The first that matches a function's source file, or else its library.
 STAGES = [

@@ -9,7 +9,8 @@ import sys
 import time
 from pathlib import Path
 
-from worker import Client, Worker
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tables"))
+from worker import Client, Worker  # noqa: E402
 
 JOBS = {"T": (1280, 720, 0.8), "H": (1920, 1080, 1)}
 ROUNDS, CALLS = 9, 10

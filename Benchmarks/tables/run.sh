@@ -4,15 +4,15 @@
 set -euo pipefail
 worker=$(realpath "$1")
 shift
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 out=$PWD/.build/benchmarks
 mkdir -p "$out"
 
-requirements=(Benchmarks/requirements.txt Tests/ForeignClientTests/requirements.txt)
+requirements=(Benchmarks/tables/requirements.txt Tests/EndToEnd/requirements.txt)
 if ! cat "${requirements[@]}" | cmp -s - "$out/venv/requirements.txt"; then
   rm -rf "$out/venv"
   python3 -m venv "$out/venv"
-  "$out/venv/bin/pip" install --quiet --disable-pip-version-check -r Benchmarks/requirements.txt
+  "$out/venv/bin/pip" install --quiet --disable-pip-version-check -r Benchmarks/tables/requirements.txt
   cat "${requirements[@]}" >"$out/venv/requirements.txt"
 fi
 
@@ -29,7 +29,7 @@ fi
 vips=()
 if pkg-config --exists vips; then
   # shellcheck disable=SC2046
-  cc -O2 -Wall -Wextra -Werror Benchmarks/peer_vips.c $(pkg-config --cflags --libs vips) -o "$out/peer_vips"
+  cc -O2 -Wall -Wextra -Werror Benchmarks/tables/peer_vips.c $(pkg-config --cflags --libs vips) -o "$out/peer_vips"
   vips=(--vips "$out/peer_vips")
 fi
-exec "$out/venv/bin/python" Benchmarks/bench.py "$worker" --python "$out/venv/bin/python" "${simd[@]}" "${vips[@]}" "$@"
+exec "$out/venv/bin/python" Benchmarks/tables/bench.py "$worker" --python "$out/venv/bin/python" "${simd[@]}" "${vips[@]}" "$@"

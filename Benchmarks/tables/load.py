@@ -9,11 +9,11 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from peers import HERE, JOBS, ONE_THREAD, Tools, cpu_seconds, resident_mib
+from peers import HERE, JOBS, ONE_THREAD, ROOT, Tools, cpu_seconds, resident_mib
 from worker import Client, Worker
 
 CONCURRENCIES = (1, 2, 8, 32, 256)
-DESCRIPTORS = HERE.parent / "Sources" / "WorkerProtocol" / "Generated" / "descriptor_set.binpb"
+DESCRIPTORS = ROOT / "Sources" / "WorkerProtocol" / "Generated" / "descriptor_set.binpb"
 
 
 def family(pid: int) -> list[int]:

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "Tests" / "ForeignClientTests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "Tests" / "EndToEnd"))
 import conftest  # noqa: E402
 from conftest import fixture_bytes  # noqa: E402
 

@@ -1,7 +1,7 @@
 """Prints what telemetry costs the server: CPU of small jobs with all traces exported, and without, in rounds A B A B;
 with --metrics, metrics are exported besides. Each side has several servers, as two of one kind may differ by more than telemetry costs.
 
-Needs the packages of Tests/ForeignClientTests. Pictures are given as arguments; without any, a small one of the fixtures.
+Needs the packages of Tests/EndToEnd. Pictures are given as arguments; without any, a small one of the fixtures.
 """
 
 import statistics
@@ -9,7 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "Tests" / "ForeignClientTests"))
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "Tests" / "EndToEnd"), str(ROOT / "Benchmarks" / "tables")]
 from worker import Client, Worker, fixture_bytes  # noqa: E402
 from telemetry import Collector, environment  # noqa: E402
 

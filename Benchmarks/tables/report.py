@@ -54,7 +54,7 @@ def environment() -> list[str]:
     memory = int(re.search(r"MemTotal:\s+(\d+)", Path("/proc/meminfo").read_text())[1]) / 1048576
     system = re.search(r'PRETTY_NAME="(.*)"', Path("/etc/os-release").read_text())
     commit = output_of("git", "describe", "--always", "--dirty")
-    manifest = (Path(__file__).parent.parent / "Package.swift").read_text()
+    manifest = (Path(__file__).resolve().parents[2] / "Package.swift").read_text()
     libraries = ", ".join(f"{name} {output_of('pkg-config', '--modversion', name)}"
                           for name in re.findall(r'pkgConfig: "(.*?)"', manifest))
     return [
