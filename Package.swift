@@ -205,6 +205,13 @@ let targets: [Target] = [
     dependencies: ["ImageCodecs", "ImagePipeline", "TestSupport", inMemoryTracing, tracing],
     swiftSettings: strictSwift),
   .testTarget(name: "ResultCacheTests", dependencies: ["ResultCache", logging], swiftSettings: strictSwift),
+  // The built program, as a shell sees it, and its declarations.
+  .testTarget(
+    name: "ImageWorkerCommandTests",
+    dependencies: ["image-worker", "ImageCodecs", "ImagePipeline", "TestSupport", argumentParser],
+    swiftSettings: strictSwift),
+  // What each module may import; reads the sources and this manifest.
+  .testTarget(name: "LayeringTests", swiftSettings: strictSwift),
   .testTarget(
     name: "WorkerServiceTests",
     dependencies: [

@@ -1,0 +1,81 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What a shell sees of a call that can't be served: the exit status, and an error that names the cause.
+@Suite("Exit status", .timeLimit(.minutes(2)))
+struct ExitStatusTests {
+  /// A call, and what its error must contain.
+  struct Misuse: Sendable, CustomTestStringConvertible {
+    var arguments: [String]
+    var words: [String]
+    var testDescription: String { arguments.joined(separator: " ") }
+  }
+
+  /// Calls that the parser refuses: 64, as sysexits.h has it, and the usage.
+  static let unparsed = [
+    Misuse(arguments: ["--bogus"], words: ["--bogus"]),
+    Misuse(arguments: ["bogus"], words: ["bogus"]),
+    Misuse(arguments: ["process"], words: ["<inputs>"]),
+    Misuse(arguments: ["process", "a.jpg"], words: ["--out"]),
+    Misuse(arguments: ["process", "a.jpg", "--out"], words: ["--out"]),
+    Misuse(arguments: ["process", "a.jpg", "--out", "o", "--max-width", "wide"], words: ["--max-width", "wide"]),
+    Misuse(arguments: ["process", "a.jpg", "--out", "o", "--format", "gif"], words: ["--format", "gif", "avif"]),
+    Misuse(arguments: ["process", "a.jpg", "--out", "o", "--filter", "blur=1,radius"], words: ["radius"]),
+    Misuse(arguments: ["process", "a.jpg", "--out", "o", "--filter", "blur=much"], words: ["much"]),
+    Misuse(arguments: ["inspect"], words: ["<file>"]),
+    Misuse(arguments: ["inspect", "a.jpg", "b.jpg"], words: ["b.jpg"]),
+    Misuse(arguments: ["batch", "--out", "o"], words: ["--list"]),
+    Misuse(arguments: ["batch", "a", "--out", "o", "--jobs", "0"], words: ["--jobs", "0", "1024"]),
+    Misuse(
+      arguments: ["batch", "a", "--out", "o", "--memory-limit-mib", "0"], words: ["--memory-limit-mib", "1048576"]),
+    Misuse(arguments: ["filters", "sepia"], words: ["sepia"]),
+    Misuse(arguments: ["serve", "--port", "many"], words: ["--port", "many"]),
+  ]
+
+  @Test("a call that can't be parsed ends with 64 and the usage", arguments: unparsed)
+  func parsing(misuse: Misuse) async throws {
+    let outcome = try await WorkerProgram.run(misuse.arguments)
+    #expect(outcome.status == 64)
+    #expect(outcome.output.isEmpty)
+    #expect(outcome.errors.contains("Usage: image-worker"))
+    for word in misuse.words { #expect(outcome.errors.contains(word), "\(outcome.errors)") }
+  }
+
+  /// Calls that parse and ask for what there is not: 1.
+  static let refused = [
+    Misuse(arguments: ["--max-width", "0"], words: ["INVALID_FIELD", "max_width", "65500"]),
+    Misuse(arguments: ["--quality", "2"], words: ["INVALID_FIELD", "compression_quality", "between 0 and 1"]),
+    Misuse(arguments: ["--scale-factor", "0.5"], words: ["INVALID_FIELD", "scale_factor"]),
+    Misuse(arguments: ["--preset", "bogus"], words: ["UNKNOWN_PRESET", "bogus", "compressedFavicon"]),
+    Misuse(arguments: ["--filter", "bogus=1"], words: ["INVALID_FIELD", "filters[0].name", "sepia"]),
+    Misuse(arguments: ["--presets", "/nowhere/presets.yaml"], words: ["/nowhere/presets.yaml"]),
+  ]
+
+  @Test("a configuration that can't be served ends with 1, and nothing is written", arguments: refused)
+  func refusal(misuse: Misuse) async throws {
+    let scratch = try ScratchFolder()
+    let input = try scratch.write(Fixture.bytes("photo-420.jpg"), to: "in.jpg")
+    for command in [["process", input, "--out", scratch.path("out")], ["inspect", input]] {
+      let outcome = try await WorkerProgram.run(command + misuse.arguments)
+      #expect(outcome.status == 1 && outcome.output.isEmpty, "\(command[0])")
+      for word in misuse.words { #expect(outcome.errors.contains(word), "\(outcome.errors)") }
+    }
+    #expect(try scratch.names == ["in.jpg"])
+  }
+
+  static let settings = [
+    Misuse(arguments: ["--port", "99999"], words: ["port", "99999", "65535"]),
+    Misuse(arguments: ["--threads", "0"], words: ["threads", "0"]),
+    Misuse(arguments: ["--log-level", "loud"], words: ["log-level", "loud", "notice"]),
+    Misuse(arguments: ["--config", "/nowhere/worker.yaml"], words: ["/nowhere/worker.yaml"]),
+  ]
+
+  @Test("a setting that can't be served ends the server with 1 before it listens", arguments: settings)
+  func setting(misuse: Misuse) async throws {
+    let outcome = try await WorkerProgram.run(["serve"] + misuse.arguments)
+    #expect(outcome.status == 1 && outcome.output.isEmpty)
+    #expect(!outcome.errors.contains("serving"))
+    for word in misuse.words { #expect(outcome.errors.contains(word), "\(outcome.errors)") }
+  }
+}

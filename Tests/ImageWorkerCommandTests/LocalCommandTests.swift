@@ -1,0 +1,110 @@
+import Foundation
+import ImageCodecs
+import ImagePipeline
+import TestSupport
+import Testing
+
+/// `process`, `inspect` and `filters`: the commands that need no server.
+@Suite("Local commands", .timeLimit(.minutes(2)))
+struct LocalCommandTests {
+  @Test("process writes the result that the pipeline gives, under the input's name and the result's extension")
+  func process() async throws {
+    let scratch = try ScratchFolder()
+    let input = try scratch.write(Fixture.bytes("photo-420.jpg"), to: "in.jpg")
+    let outcome = try await WorkerProgram.run(
+      [
+        "process", input, "--preset", "favicon", "--format", "png", "--filter", "sepia=0.5", "--out",
+        scratch.path("out"),
+      ])
+    #expect(outcome.status == 0 && outcome.errors.isEmpty)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: scratch.path("out")) == ["in.png"])
+    let result = try scratch.bytes("out/in.png")
+    #expect(outcome.output.hasPrefix("\(input): jpeg 240x160, 15472 bytes -> \(scratch.path("out/in.png")): 64x43, "))
+    #expect(outcome.output.hasSuffix(": 64x43, \(result.count) bytes\n"))
+    let configuration = ProcessingConfiguration(
+      maxWidth: 64, maxHeight: 64, preferredFormat: .png, filters: [Filter(name: "sepia", intensity: 0.5)])
+    #expect(try result == TestSupport.process(Fixture.bytes("photo-420.jpg"), configuration).bytes)
+  }
+
+  @Test("a picture that fails ends process with 1 and does not stop the others")
+  func failure() async throws {
+    let scratch = try ScratchFolder()
+    let whole = try scratch.write(Fixture.bytes("photo.png"), to: "whole.png")
+    let cut = try scratch.write(Fixture.bytes("photo-420.jpg").prefix(3000), to: "cut.jpg")
+    let missing = scratch.path("missing.jpg")
+    let outcome = try await WorkerProgram.run(
+      ["process", missing, cut, whole, "--preset", "favicon", "--quiet", "--out", scratch.path("out")])
+    #expect(outcome.status == 1 && outcome.output.isEmpty)
+    let errors = outcome.errors.split(separator: "\n")
+    #expect(errors.count == 2, "\(errors)")
+    #expect(errors.contains { $0.hasPrefix("\(missing): ") })
+    #expect(errors.contains { $0.hasPrefix("\(cut): TRUNCATED_IMAGE: ") })
+    #expect(try FileManager.default.contentsOfDirectory(atPath: scratch.path("out")) == ["whole.jpg"])
+  }
+
+  @Test("what is tolerated is delivered with a warning")
+  func toleration() async throws {
+    let scratch = try ScratchFolder()
+    let cut = try scratch.write(Fixture.bytes("photo-420.jpg").prefix(12000), to: "cut.jpg")
+    let outcome = try await WorkerProgram.run(
+      ["process", cut, "--tolerate-truncation", "--timings", "--out", scratch.path("out")])
+    #expect(outcome.status == 0 && outcome.output.contains("\n  warning: "))
+    #expect(outcome.output.contains("decode") && outcome.output.contains("encode"))
+    #expect(try !scratch.bytes("out/cut.jpg").isEmpty)
+  }
+
+  @Test("two inputs of one name don't overwrite each other's result")
+  func collision() async throws {
+    let scratch = try ScratchFolder()
+    let first = try scratch.write(Fixture.bytes("photo-420.jpg"), to: "same.jpg")
+    let second = try scratch.write(Fixture.bytes("photo.png"), to: "same.png")
+    let outcome = try await WorkerProgram.run(
+      ["process", first, second, "--preset", "favicon", "--out", scratch.path("out")])
+    #expect(outcome.status == 1 && outcome.errors.hasPrefix("\(second): "))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: scratch.path("out")) == ["same.jpg"])
+  }
+
+  @Test("inspect prints the picture's properties and the result's, and decodes nothing")
+  func inspect() async throws {
+    let scratch = try ScratchFolder()
+    // The header is in the first kilobytes: the rest of the file is not needed.
+    let input = try scratch.write(Fixture.bytes("photo-420.jpg").prefix(3000), to: "in.jpg")
+    let outcome = try await WorkerProgram.run(["inspect", input, "--preset", "favicon", "--format", "webp"])
+    #expect(outcome.status == 0 && outcome.errors.isEmpty)
+    let rows = Dictionary(
+      outcome.output.split(separator: "\n").compactMap { line -> (Substring, String)? in
+        guard let gap = line.firstRange(of: "  ") else { return nil }
+        return (line[..<gap.lowerBound], line[gap.upperBound...].trimmingCharacters(in: .whitespaces))
+      }, uniquingKeysWith: { first, _ in first })
+    #expect(rows["format"] == "jpeg" && rows["size"] == "240x160" && rows["alpha"] == "no")
+    #expect(rows["result"] == "webp 64x43" && rows["decoded at"] == "6/8")
+  }
+
+  @Test("inspect refuses a file of no known format")
+  func unknown() async throws {
+    let scratch = try ScratchFolder()
+    let input = try scratch.write(Array("only words, many of them, and no image".utf8), to: "notes.txt")
+    let outcome = try await WorkerProgram.run(["inspect", input])
+    #expect(outcome.status == 1 && outcome.output.isEmpty && outcome.errors.contains("UNKNOWN_FORMAT"))
+  }
+
+  @Test("filters lists every filter and every parameter with its range and default")
+  func filters() async throws {
+    let outcome = try await WorkerProgram.run(["filters"])
+    #expect(outcome.status == 0 && outcome.errors.isEmpty)
+    let rows = outcome.output.split(separator: "\n").dropFirst().map { line in
+      line.split(separator: "  ").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
+    }
+    let expected = FilterKind.allCases.flatMap { kind in
+      [[kind.rawValue, kind.summary]]
+        + kind.parameters.map { parameter in
+          let bounds = [parameter.range.lowerBound, parameter.range.upperBound].map(FilterParameter.text)
+          return [
+            parameter.name, bounds.joined(separator: " to "), FilterParameter.text(parameter.defaultValue),
+            parameter.summary,
+          ]
+        }
+    }
+    #expect(rows == expected)
+  }
+}

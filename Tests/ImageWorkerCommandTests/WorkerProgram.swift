@@ -1,0 +1,82 @@
+import Foundation
+import Testing
+
+/// The built program, run as a user runs it.
+enum WorkerProgram {
+  /// The outcome of one run.
+  struct Outcome: Sendable {
+    let status: Int32
+    /// Standard output.
+    let output: String
+    /// Standard error.
+    let errors: String
+  }
+
+  /// Beside the test bundle, which on Linux is a program itself and elsewhere a bundle that a tool loaded.
+  static let url: URL = {
+    let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }
+    let folder = bundle?.bundleURL.deletingLastPathComponent() ?? Bundle.main.bundleURL
+    return folder.appendingPathComponent("image-worker")
+  }()
+
+  /// Runs the program to its end; ends it when the test's time is over.
+  static func run(_ arguments: [String]) async throws -> Outcome {
+    let scratch = try ScratchFolder()
+    let (output, errors) = (try scratch.file("output"), try scratch.file("errors"))
+    let process = Foundation.Process()
+    process.executableURL = url
+    process.arguments = arguments
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = output
+    process.standardError = errors
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+        process.terminationHandler = { _ in continuation.resume() }
+        do { try process.run() } catch {
+          process.terminationHandler = nil
+          continuation.resume(throwing: error)
+        }
+      }
+    } onCancel: {
+      if process.isRunning { process.terminate() }
+    }
+    return Outcome(
+      status: process.terminationStatus, output: try scratch.text("output"), errors: try scratch.text("errors"))
+  }
+}
+
+/// A folder of its own for one test, deleted when the test lets go of it.
+final class ScratchFolder: Sendable {
+  let url: URL
+
+  init() throws {
+    url = FileManager.default.temporaryDirectory.appendingPathComponent("image-worker-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(at: url) }
+
+  func path(_ name: String) -> String { url.appendingPathComponent(name).path }
+
+  /// Creates a file and opens it for writing.
+  func file(_ name: String) throws -> FileHandle {
+    try Data().write(to: url.appendingPathComponent(name))
+    return try FileHandle(forWritingTo: url.appendingPathComponent(name))
+  }
+
+  func write(_ bytes: some Sequence<UInt8>, to name: String) throws -> String {
+    try Data(bytes).write(to: url.appendingPathComponent(name))
+    return path(name)
+  }
+
+  func bytes(_ name: String) throws -> [UInt8] { [UInt8](try Data(contentsOf: url.appendingPathComponent(name))) }
+
+  func text(_ name: String) throws -> String {
+    try #require(String(bytes: try bytes(name), encoding: .utf8), "\(name) is not text in UTF-8")
+  }
+
+  /// The names of what is in the folder, in order.
+  var names: [String] {
+    get throws { try FileManager.default.contentsOfDirectory(atPath: url.path).sorted() }
+  }
+}
