@@ -14,6 +14,19 @@ package struct ImageInfo: Sendable, Hashable {
   /// 0 when it is not known without reading the whole file.
   package var frameCount: Int
 
+  package init(
+    format: String, size: PixelSize, orientation: Int, hasAlpha: Bool, bitDepth: Int, colorSpace: String,
+    frameCount: Int
+  ) {
+    self.format = format
+    self.size = size
+    self.orientation = orientation
+    self.hasAlpha = hasAlpha
+    self.bitDepth = bitDepth
+    self.colorSpace = colorSpace
+    self.frameCount = frameCount
+  }
+
   init(_ header: ImageHeader) {
     format = header.format.rawValue
     size = PixelSize(width: header.width, height: header.height).turned(by: header.orientation)
@@ -62,4 +75,19 @@ package struct ProcessingReport: Sendable, Hashable {
   package var compressionQuality: Double?
   /// The picture was not decoded: its compressed data were passed on, or turned without loss.
   package var isPassedThrough = false
+
+  package init(
+    input: ImageInfo, output: ImageInfo, inputByteCount: UInt64, outputByteCount: UInt64, timings: StageTimings,
+    peakMemoryByteCount: UInt64, warnings: [String], compressionQuality: Double? = nil, isPassedThrough: Bool = false
+  ) {
+    self.input = input
+    self.output = output
+    self.inputByteCount = inputByteCount
+    self.outputByteCount = outputByteCount
+    self.timings = timings
+    self.peakMemoryByteCount = peakMemoryByteCount
+    self.warnings = warnings
+    self.compressionQuality = compressionQuality
+    self.isPassedThrough = isPassedThrough
+  }
 }

@@ -47,13 +47,13 @@ package final class DrainState: Sendable {
   }
 
   /// Runs one call's work, counted among what a drain waits for.
-  /// - Throws: `WireError.draining` when the drain has begun, and what the work throws.
+  /// - Throws: `DrainError` when the drain has begun, and what the work throws.
   func withWork<Result>(
     _ body: (Cancellation) async throws -> Result
   ) async throws -> Result {
     let cancellation = Cancellation()
     let id = try state.withLock { state in
-      guard !state.isDraining else { throw WireError.draining }
+      guard !state.isDraining else { throw DrainError() }
       state.nextID += 1
       state.work[state.nextID] = cancellation
       return state.nextID
@@ -65,7 +65,7 @@ package final class DrainState: Sendable {
   /// What a caller is told of an error: that the worker drains, where work was cancelled for that.
   func reason(_ error: any Error) -> any Error {
     let isCancelled = (error as? PipelineError)?.code == .cancelled
-    return isCancelled && state.withLock { $0.isOver } ? WireError.draining : error
+    return isCancelled && state.withLock { $0.isOver } ? DrainError() : error
   }
 
   /// Calls `handler` when the drain begins, at once if it has; until `removeHandler`.
@@ -83,4 +83,9 @@ package final class DrainState: Sendable {
   func removeHandler(_ id: UInt64) {
     state.withLock { _ = $0.handlers.removeValue(forKey: id) }
   }
+}
+
+/// The refusal of work, or the end of it, because the worker shuts down.
+struct DrainError: Error, CustomStringConvertible {
+  var description: String { "the worker is shutting down and takes no new work" }
 }

@@ -1,50 +1,39 @@
 internal import AsyncAlgorithms
 internal import FoundationEssentials
-internal import GRPCCore
-internal import GRPCProtobuf
 internal import ImagePipeline
-internal import Synchronization
 internal import Tracing
-internal import WorkerProtocol
 
 /// One `BatchProcess` call: takes the stream apart into items, works on them side by side, and gives each exactly one
 /// end.
 ///
 /// An item's error never touches another item.
 struct BatchStream: Sendable {
-  typealias Request = Imageworker_V1_BatchProcessRequest
-  typealias Response = Imageworker_V1_BatchProcessResponse
-
   private let environment: WorkerEnvironment
-  private let responses: RPCWriter<Response>
+  private let responses: BatchResponses
   private let cancellation: Cancellation
-  private let admission: StreamAdmission
-  private let items = BatchItems()
+  private let items: ItemTable
 
-  private static let longestItemID = 256
-  /// Larger chunks, which an upload holds while it waits for its turn, count as held.
-  private static let uncountedChunkByteCount = 1 << 20
-
-  init(environment: WorkerEnvironment, responses: RPCWriter<Response>, cancellation: Cancellation) {
+  init(environment: WorkerEnvironment, responses: BatchResponses, cancellation: Cancellation) {
     self.environment = environment
     self.responses = responses
     self.cancellation = cancellation
-    admission = StreamAdmission(memory: environment.memory)
+    items = ItemTable(
+      maxOpenUploads: environment.limits.maxOpenUploads, maxWholeImages: environment.limits.maxPicturesPerStream)
   }
 
   /// Serves the stream until the client has sent everything and every item has ended, or until a drain finds the
   /// stream idle.
-  func run(_ requests: RPCAsyncSequence<Request, any Error>) async throws {
+  func run<Parts: AsyncSequence & Sendable>(_ parts: Parts) async throws where Parts.Element == BatchPart {
     let isDrained = try await withThrowingTaskGroup(of: Bool.self) { watchers in
       watchers.addTask {
-        try await serveItems(requests)
+        try await serveItems(parts)
         return false
       }
       watchers.addTask { await drainedWhileIdle() }
       defer { watchers.cancelAll() }
       return try await watchers.next() ?? false
     }
-    if isDrained { throw WireError.draining }
+    if isDrained { throw DrainError() }
   }
 
   /// Whether the worker began to drain and the stream has nothing left to finish.
@@ -53,7 +42,7 @@ struct BatchStream: Sendable {
   private func drainedWhileIdle() async -> Bool {
     let handler = environment.drain.addHandler { items.noteChange() }
     // When the drain's time is over, the work is cancelled, and so are uploads of which nothing comes.
-    let stop = cancellation.addHandler { items.abandonUploads() }
+    let stop = cancellation.addHandler { items.finishUploads() }
     defer {
       environment.drain.removeHandler(handler)
       cancellation.removeHandler(stop)
@@ -62,186 +51,148 @@ struct BatchStream: Sendable {
     return false
   }
 
-  private func serveItems(_ requests: RPCAsyncSequence<Request, any Error>) async throws {
+  private func serveItems<Parts: AsyncSequence>(_ parts: Parts) async throws where Parts.Element == BatchPart {
     try await withThrowingDiscardingTaskGroup { group in
       do {
-        for try await request in requests {
-          if let work = try await accept(request) { group.addTask(operation: work) }
+        for try await part in parts {
+          if let item = try await accept(part) { group.addTask { try await process(item) } }
         }
       } catch {
         // The client is gone: so is the reason to go on with its items.
         cancellation.cancel()
-        items.abandonUploads()
+        items.finishUploads()
         throw error
       }
-      items.abandonUploads()
+      items.finishUploads()
     }
   }
 
+  // MARK: Parts
+
   /// Takes one part.
-  ///
-  /// What it returns is the work of an item that begins with it.
-  private func accept(_ request: Request) async throws -> (@Sendable () async throws -> Void)? {
-    let id = request.itemID
-    guard !id.isEmpty, id.utf8.count <= Self.longestItemID else {
-      let message = "item_id has \(id.utf8.count) bytes; it must have between 1 and \(Self.longestItemID)"
-      // Marked as cut, so that it is not another item's.
-      let name = id.isEmpty ? "" : String(decoding: id.utf8.prefix(64), as: UTF8.self) + "…"
-      try await emit(PipelineError(.invalidField, message, field: "item_id"), for: name)
+  /// - Returns: the item that begins with it, to be worked on.
+  private func accept(_ part: BatchPart) async throws -> BatchItem? {
+    let id = part.itemID
+    guard (1...BatchItem.maxIDByteCount).contains(id.utf8.count) else {
+      try await refuse(badID: id)
       return nil
     }
-    switch (request.part, items.standing(of: id)) {
-    case (_, .open) where items.isClaimed(id): break  // it has its end already
-    case (.start(let start), .new): return try await begin(id, start)
-    case (.start, .open):
-      try await end(id, with: PipelineError(.invalidField, "item_id is in use by an open upload", field: "item_id"))
+    switch (part.content, items.standing(of: id)) {
+    case (.start(let start), .unknown): return try await begin(id, start)
+    case (.start, .uploading(let item)): try await end(item, with: .invalid("item_id is in use by an open upload"))
     case (.start, .working), (.start, .ended):
-      try await emit(
-        PipelineError(.invalidField, "item_id was used before on this stream", field: "item_id"), for: id)
-    case (.chunk(let bytes), .open(let upload)):
-      do {
-        try environment.limits.check(message: bytes)
-        await upload.chunks.send(bytes)
-      } catch { try await end(id, with: error) }
-    case (.end, .open): items.complete(id)
-    case (.chunk, .ended), (.end, .ended), (.chunk, .working), (.end, .working): break
-    case (.chunk, .new), (.end, .new):
-      try await end(id, with: PipelineError(.invalidField, "item_id names no item that was started", field: "item_id"))
-    case (nil, .new), (nil, .open):
-      try await end(id, with: PipelineError(.invalidField, "part is not set", field: "part"))
-    case (nil, .working), (nil, .ended): break
+      try await emit(PipelineError.invalid("item_id was used before on this stream"), for: id)
+    case (.chunk(let bytes), .uploading(let item)): try await take(bytes, of: item)
+    case (.end, .uploading(let item)): items.complete(item)
+    case (nil, .uploading(let item)): try await end(item, with: .unsetPart)
+    case (.chunk, .unknown), (.end, .unknown):
+      try await refuse(id, with: PipelineError.invalid("item_id names no item that was started"))
+    case (nil, .unknown): try await refuse(id, with: PipelineError.unsetPart)
+    case (_, .stopping), (.chunk, _), (.end, _), (nil, _): break  // it has its end already, or all its bytes
     }
     return nil
   }
 
-  private func begin(
-    _ id: String, _ start: Imageworker_V1_BatchItemStart
-  ) async throws -> (@Sendable () async throws -> Void)? {
-    let renditions: [Rendition]
-    do {
-      if environment.drain.isDraining { throw WireError.draining }
-      try environment.limits.check(message: start.image)
-      try BatchItem.check(key: start.previewKey)
-      renditions = try environment.renditions(of: start)
-      if start.image.isEmpty, items.openCount(besides: start.previewKey) >= environment.limits.maxOpenUploads {
-        throw PipelineError(
-          .overloaded, "\(environment.limits.maxOpenUploads) uploads are open on this stream; finish one first")
-      }
-    } catch {
-      try await end(id, with: error)
+  private func begin(_ id: String, _ start: BatchStart) async throws -> BatchItem? {
+    let item: BatchItem
+    do { item = try makeItem(id, start) } catch {
+      try await refuse(id, with: error)
       return nil
     }
-    let item = BatchItem(id: id, key: start.previewKey, stream: cancellation)
-    await items.enter(item, limit: environment.limits.maxOpenUploads)
-    guard start.image.isEmpty else {
-      await items.beginWhole(id, limit: environment.limits.maxPicturesPerStream)
-      return { try await processWhole(item, start.image, renditions) }
-    }
-    let upload = items.open(id)
-    return { try await processUpload(item, upload, renditions) }
+    await items.begin(item)
+    return item
   }
 
-  private func processWhole(_ item: BatchItem, _ image: Data, _ renditions: [Rendition]) async throws {
-    defer { items.endWhole(item.id) }
-    try await process(item, renditions) { [admission] (workingSet) throws(PipelineError) in
-      try await admission.admitComplete(workingSet + image.count, cancellation: item.cancellation)
-    } run: { processor in
-      try await processor.run(whole: image)
+  /// - Throws: why the item is not begun.
+  private func makeItem(_ id: String, _ start: BatchStart) throws -> BatchItem {
+    if environment.drain.isDraining { throw DrainError() }
+    try environment.limits.check(message: start.image)
+    try BatchItem.check(key: start.previewKey)
+    let renditions = try start.renditions.get()
+    guard !start.image.isEmpty || items.hasRoomForUpload(replacing: start.previewKey) else {
+      throw PipelineError(
+        .overloaded, "\(environment.limits.maxOpenUploads) uploads are open on this stream; finish one first")
     }
+    return BatchItem(
+      id: id, key: start.previewKey, renditions: renditions,
+      content: start.image.isEmpty ? .upload(AsyncChannel()) : .whole(start.image), stream: cancellation)
   }
 
-  private func processUpload(_ item: BatchItem, _ upload: Upload, _ renditions: [Rendition]) async throws {
-    defer { items.end(item.id) }
-    let hold = UploadAdmission(admission)
-    defer { hold.release() }
-    var chunkHold = Hold(budget: environment.memory)
-    var chunks = upload.chunks.makeAsyncIterator()
-    try await process(item, renditions) { (workingSet) throws(PipelineError) in
-      try await hold.admit(workingSet, isComplete: upload.hasEnded, cancellation: item.cancellation)
-    } run: { processor in
-      try await processor.run(upload: { upload.hasEnded }) {
-        if let bytes = await chunks.next() {
-          if bytes.count > Self.uncountedChunkByteCount { try chunkHold.grow(to: bytes.count) }
-          return (bytes, isLast: false)
-        }
-        hold.release()
-        try cancellation.check()
-        try item.cancellation.check()
-        guard upload.hasEnded else {
-          throw PipelineError(.truncatedImage, "the stream ended before the item's end", field: "image")
-        }
-        return (Data(), isLast: true)
-      }
+  private func take(_ bytes: Data, of item: BatchItem) async throws {
+    do throws(PipelineError) { try environment.limits.check(message: bytes) } catch {
+      return try await end(item, with: error)
     }
+    if case .upload(let chunks) = item.content { await chunks.send(bytes) }
   }
+
+  // MARK: Items
 
   /// Works on one item and gives it its one end.
-  private func process(
-    _ item: BatchItem, _ renditions: [Rendition],
-    admit: @escaping @Sendable (Int) async throws(PipelineError) -> Reservation,
-    run: (PictureProcessor) async throws -> Void
-  ) async throws {
-    defer { items.leave(item) }
-    let ends = EndCount(of: renditions.count)
-    let outbox = Outbox(responses)
-    let processor = PictureProcessor(
-      environment: environment, renditions: renditions, cancellation: item.cancellation, admit: admit,
-      emit: { part, rendition, isMoreReady in
-        try item.cancellation.check()
-        let isEnd = part.isLast && !rendition.isPreview && ends.isLast()
-        try claim(item.id, isEnd: isEnd)
-        try await outbox.send(Response(id: item.id, part, of: rendition), isMoreReady: isMoreReady)
-      })
+  private func process(_ item: BatchItem) async throws {
+    defer { items.remove(item) }
     let span = environment.tracer.startSpan("item", ofKind: .internal)
     defer { span.end() }
     span.attributes["imageworker.item_id"] = item.id
     do {
-      try await ServiceContext.$current.withValue(span.context) { try await run(processor) }
+      try await ServiceContext.$current.withValue(span.context) { try await job(of: item).run() }
     } catch {
-      let error = environment.drain.reason(item.reason(error))
+      let error = environment.drain.reason(items.reason(error, of: item))
       span.record(error)
-      if items.claimEnd(item.id) { try await emit(error, for: item.id) }
+      if items.claimEnd(of: item) { try await emit(error, for: item.id) }
     }
   }
 
-  /// Gives an item its end before its picture had one.
+  private func job(of item: BatchItem) -> ImageJob {
+    let (memory, sink) = (environment.memory, ItemSink(responses.sink(of: item.id), item: item, table: items))
+    switch item.content {
+    case .whole(let image):
+      return ImageJob(
+        item.renditions, from: WholeImage(image), to: sink,
+        admission: QueuedAdmission(memory: memory, cancellation: item.cancellation), environment: environment,
+        cancellation: item.cancellation)
+    case .upload(let chunks):
+      return ImageJob(
+        item.renditions, from: UploadSource(item, chunks: chunks, table: items, memory: memory), to: sink,
+        admission: UploadAdmission(item: item, table: items, memory: memory), environment: environment,
+        cancellation: item.cancellation)
+    }
+  }
+
+  // MARK: Ends
+
+  /// Gives an upload its end before its image had one.
   ///
   /// Whoever works on it notices at its next bytes.
-  private func end(_ id: String, with error: any Error) async throws {
-    guard items.claimEnd(id) else { return }
-    try await emit(error, for: id)
-    if case .open = items.standing(of: id) { items.abandonUpload(id) } else { items.end(id) }
+  private func end(_ item: BatchItem, with error: PipelineError) async throws {
+    guard items.claimEnd(of: item) else { return }
+    try await emit(error, for: item.id)
+    item.finishChunks()
   }
 
-  /// Makes sure that nothing is sent of an item behind its end.
-  /// - `isEnd`: whether the item ends with what is to be sent.
-  private func claim(_ id: String, isEnd: Bool) throws {
-    if isEnd {
-      guard items.claimEnd(id) else { throw PipelineError.cancelled }
-    } else if items.isClaimed(id) {
-      throw PipelineError.cancelled
-    }
+  /// Gives an id that became no item its end.
+  private func refuse(_ id: String, with error: any Error) async throws {
+    try await emit(error, for: id)
+    items.refuse(id)
+  }
+
+  private func refuse(badID id: String) async throws {
+    let message = "item_id has \(id.utf8.count) bytes; it must have between 1 and \(BatchItem.maxIDByteCount)"
+    // Marked as cut, so that it is not another item's.
+    let name = id.isEmpty ? "" : String(decoding: id.utf8.prefix(64), as: UTF8.self) + "…"
+    try await emit(PipelineError.invalid(message), for: name)
   }
 
   private func emit(_ error: any Error, for id: String) async throws {
     environment.metrics.failed(error, isCancelled: cancellation.isCancelled)
-    try await responses.write(Response(id: id, error: error))
+    try await responses.write(error, of: id)
   }
 }
 
-/// The renditions of one item that have not ended.
-private final class EndCount: Sendable {
-  private let left: Mutex<Int>
+extension PipelineError {
+  fileprivate static let unsetPart = PipelineError(.invalidField, "part is not set", field: "part")
 
-  init(of count: Int) {
-    left = Mutex(count)
-  }
-
-  /// Whether the rendition that ends now is the last to do so.
-  func isLast() -> Bool {
-    left.withLock { left in
-      left -= 1
-      return left == 0
-    }
+  /// An item id that can't be used where it is.
+  fileprivate static func invalid(_ message: String) -> PipelineError {
+    PipelineError(.invalidField, message, field: "item_id")
   }
 }

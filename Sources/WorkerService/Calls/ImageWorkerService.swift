@@ -17,18 +17,14 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
     response: RPCWriter<Imageworker_V1_ProcessImageResponse>,
     context: ServerContext
   ) async throws {
-    try await serve(onePicture: true) { cancellation in
+    try await serve(oneImage: true) { cancellation in
       try environment.limits.check(message: request.image)
-      let outbox = Outbox(response)
-      let processor = PictureProcessor(
-        environment: environment, renditions: try environment.renditions(of: request), cancellation: cancellation,
-        admit: { [environment, byteCount = request.image.count] (workingSet) throws(PipelineError) in
-          try await environment.memory.reserve(workingSet + byteCount, cancellation: cancellation)
-        },
-        emit: { part, rendition, isMoreReady in
-          try await outbox.send(Imageworker_V1_ProcessImageResponse(part, of: rendition), isMoreReady: isMoreReady)
-        })
-      try await processor.run(whole: request.image)
+      let job = ImageJob(
+        try environment.renditions(of: request), from: WholeImage(request.image),
+        to: ResponseSink(response, response: Imageworker_V1_ProcessImageResponse.init),
+        admission: QueuedAdmission(memory: environment.memory, cancellation: cancellation),
+        environment: environment, cancellation: cancellation)
+      try await job.run()
     }
   }
 
@@ -38,8 +34,9 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
     context: ServerContext
   ) async throws {
     try await serve { cancellation in
-      let stream = BatchStream(environment: environment, responses: response, cancellation: cancellation)
-      try await stream.run(request)
+      let stream = BatchStream(
+        environment: environment, responses: BatchResponses(writer: response), cancellation: cancellation)
+      try await stream.run(request.map { [environment] in BatchPart($0, environment: environment) })
     }
   }
 
@@ -66,9 +63,9 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
 
   /// Runs one call's work: refused while draining, cancelled with its client, its errors in their wire form.
   ///
-  /// - `onePicture`: whether an error of the call is one of a picture, and measured as such.
+  /// - `oneImage`: whether an error of the call is one of an image, and measured as such.
   private func serve<Result>(
-    onePicture: Bool = false, _ body: (Cancellation) async throws -> Result
+    oneImage: Bool = false, _ body: (Cancellation) async throws -> Result
   ) async throws -> Result {
     let isCancelled = Mutex(false)
     do {
@@ -84,7 +81,7 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
         }
       }
     } catch {
-      if onePicture { environment.metrics.failed(error, isCancelled: isCancelled.withLock { $0 }) }
+      if oneImage { environment.metrics.failed(error, isCancelled: isCancelled.withLock { $0 }) }
       throw WireError.status(any: environment.drain.reason(error))
     }
   }

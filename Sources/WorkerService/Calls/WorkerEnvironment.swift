@@ -2,7 +2,6 @@ package import CoreMetrics
 package import ImagePipeline
 package import ResultCache
 package import Tracing
-internal import WorkerProtocol
 
 /// What all calls of one worker share.
 package struct WorkerEnvironment: Sendable {
@@ -51,20 +50,4 @@ package struct WorkerEnvironment: Sendable {
 
   /// The trace of the call that is under way, when it is traced.
   var currentTraceID: String? { ServiceContext.current.flatMap(traceID) }
-
-  /// What a request asks for: its preset with its own fields in place.
-  /// - Throws: `unknownPreset`, `invalidField`, `unservedField`.
-  func configuration(
-    preset: String, overrides: Imageworker_V1_ProcessingConfiguration
-  ) throws(PipelineError) -> ProcessingConfiguration {
-    let catalog = presets
-    guard !takesOnlyPresets || overrides == Imageworker_V1_ProcessingConfiguration() else {
-      let names = catalog.presets.map(\.name).joined(separator: ", ")
-      throw PipelineError(
-        .invalidField,
-        "this worker takes presets only: leave configuration empty, and name a preset; there are: \(names)",
-        field: "configuration")
-    }
-    return try catalog.configuration(named: preset, overrides: ProcessingConfiguration(overrides))
-  }
 }

@@ -1,8 +1,5 @@
 internal import CoreMetrics
-internal import GRPCCore
-internal import GRPCProtobuf
 internal import ImagePipeline
-internal import WorkerProtocol
 
 /// What pictures are measured by.
 ///
@@ -35,9 +32,9 @@ struct WorkerMetrics: Sendable {
   }
 
   /// A result that was kept from before.
-  func found(_ report: Imageworker_V1_ProcessingReport) {
+  func found(_ report: ProcessingReport) {
     looked(isHit: true)
-    count("imageworker.output", by: report.outputBytes, [("format", report.output.format)])
+    count("imageworker.output", by: report.outputByteCount, [("format", report.output.format)])
   }
 
   /// A picture that is done.
@@ -49,13 +46,13 @@ struct WorkerMetrics: Sendable {
   /// One of several renditions of a picture that has ended.
   /// - `error`: why it is not there; `nil` when it is.
   func ended(renditionWith error: (any Error)?) {
-    count("imageworker.renditions", by: 1, [("outcome", error.map { Reason($0).name } ?? "ok")])
+    count("imageworker.renditions", by: 1, [("outcome", error.map { FailureReason($0).name } ?? "ok")])
   }
 
   /// A preview that has ended.
   /// - `error`: why it is not there, or not whole; `nil` when it is.
   func ended(previewWith error: PipelineError?) {
-    count("imageworker.previews", by: 1, [("outcome", error.map { Reason($0).name } ?? "ok")])
+    count("imageworker.previews", by: 1, [("outcome", error.map { FailureReason($0).name } ?? "ok")])
   }
 
   /// A look for a result in the cache.
@@ -66,7 +63,7 @@ struct WorkerMetrics: Sendable {
   /// A picture that was refused or given up.
   /// - `isCancelled`: whether its caller had left before.
   func failed(_ error: any Error, isCancelled: Bool) {
-    let reason = isCancelled ? Reason.cancelled : Reason(error)
+    let reason = isCancelled ? FailureReason.cancelled : FailureReason(error)
     count("imageworker.pictures", by: 1, [("outcome", reason.name)])
     if reason == .cancelled { count("imageworker.cancellations", by: 1) }
     if reason.isRefusal { count("imageworker.refusals", by: 1, [("reason", reason.name)]) }
@@ -80,42 +77,5 @@ struct WorkerMetrics: Sendable {
     let (seconds, attoseconds) = duration.components
     Timer(label: name, dimensions: dimensions, factory: factory)
       .recordNanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
-  }
-
-  /// Why there is no result, of few possible values.
-  private struct Reason: Equatable {
-    var name: String
-    /// Whether the picture was turned away before any of it was decoded.
-    var isRefusal: Bool
-
-    static let cancelled = Reason(name: "cancelled", isRefusal: false)
-
-    private init(name: String, isRefusal: Bool) {
-      self.name = name
-      self.isRefusal = isRefusal
-    }
-
-    init(_ error: any Error) {
-      switch error {
-      case let error as PipelineError: self.init(error.code)
-      case let error as RenditionError: self.init(error.error)
-      case let error as GoogleRPCStatus where error.code == .unavailable: self.init(name: "draining", isRefusal: true)
-      case is CancellationError: self = .cancelled
-      // What the transport throws when it can't write: nobody is there any more.
-      case is RPCError: self = .cancelled
-      default: self.init(name: "internal_defect", isRefusal: false)
-      }
-    }
-
-    private init(_ code: PipelineError.Code) {
-      let isRefusal =
-        switch code {
-        case .invalidField, .unservedField, .unknownPreset, .emptyImage, .unknownFormat, .unsupportedImage,
-          .limitExceeded, .overloaded:
-          true
-        case .corruptImage, .truncatedImage, .cancelled, .internalDefect: false
-        }
-      self.init(name: code.rawValue.lowercased(), isRefusal: isRefusal)
-    }
   }
 }

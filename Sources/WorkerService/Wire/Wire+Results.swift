@@ -1,3 +1,4 @@
+internal import FoundationEssentials
 internal import GRPCProtobuf
 internal import ImagePipeline
 internal import SwiftProtobuf
@@ -53,41 +54,56 @@ extension Google_Protobuf_Duration {
   }
 }
 
-extension Imageworker_V1_ProcessImageResponse {
-  init(_ part: PictureProcessor.Part, of rendition: Rendition) {
-    self.init()
-    renditionID = rendition.id
-    isPreview = rendition.isPreview
-    switch part {
+extension Imageworker_V1_ProcessingReport {
+  init(_ report: ResultReport) {
+    self.init(report.processing, traceID: report.traceID)
+    cacheHit = report.isCacheHit
+  }
+}
+
+/// A message that holds one part of a result.
+protocol ResultResponse {
+  var renditionID: String { get set }
+  var isPreview: Bool { get set }
+  var header: Imageworker_V1_ImageInfo { get set }
+  var chunk: Data { get set }
+  var report: Imageworker_V1_ProcessingReport { get set }
+  var error: Google_Rpc_Status { get set }
+}
+
+extension ResultResponse {
+  /// Sets the fields of a part.
+  /// - `status`: what an error stands in the message as.
+  fileprivate mutating func set(_ part: ResultPart, status: (any Error) -> GoogleRPCStatus) {
+    renditionID = part.rendition.id
+    isPreview = part.rendition.isPreview
+    switch part.content {
     case .header(let info): header = Imageworker_V1_ImageInfo(info)
     case .chunk(let bytes): chunk = bytes
-    case .report(let report, let traceID): self.report = Imageworker_V1_ProcessingReport(report, traceID: traceID)
-    case .cachedHeader(let info): header = info
-    case .cachedReport(let report): self.report = report
-    case .failure(let error): self.error = Google_Rpc_Status(WireError.renditionStatus(any: error))
+    case .report(let report): self.report = Imageworker_V1_ProcessingReport(report)
+    case .failure(let error): self.error = Google_Rpc_Status(status(error))
     }
   }
 }
 
-extension Imageworker_V1_BatchProcessResponse {
-  init(id: String, _ part: PictureProcessor.Part, of rendition: Rendition) {
+extension Imageworker_V1_ProcessImageResponse: ResultResponse {
+  init(_ part: ResultPart) {
     self.init()
-    itemID = id
-    renditionID = rendition.id
-    isPreview = rendition.isPreview
-    switch part {
-    case .header(let info): header = Imageworker_V1_ImageInfo(info)
-    case .chunk(let bytes): chunk = bytes
-    case .report(let report, let traceID): self.report = Imageworker_V1_ProcessingReport(report, traceID: traceID)
-    case .cachedHeader(let info): header = info
-    case .cachedReport(let report): self.report = report
-    case .failure(let error): self.error = Google_Rpc_Status(WireError.itemStatus(any: error))
-    }
+    set(part, status: WireError.renditionStatus(any:))
+  }
+}
+
+extension Imageworker_V1_BatchProcessResponse: ResultResponse {
+  init(itemID: String, _ part: ResultPart) {
+    self.init()
+    self.itemID = itemID
+    set(part, status: WireError.itemStatus(any:))
   }
 
-  init(id: String, error: any Error) {
+  /// The end of an item without a result.
+  init(itemID: String, error: any Error) {
     self.init()
-    itemID = id
+    self.itemID = itemID
     self.error = Google_Rpc_Status(WireError.itemStatus(any: error))
   }
 }

@@ -12,8 +12,8 @@ enum WireError {
   /// How long a client should wait before it tries again when the worker is full or draining.
   static let retryDelay = Duration.seconds(1)
 
-  static let draining = GoogleRPCStatus(
-    code: .unavailable, message: "the worker is shutting down and takes no new work",
+  private static let draining = GoogleRPCStatus(
+    code: .unavailable, message: DrainError().description,
     details: [.errorInfo(reason: "DRAINING", domain: domain), .retryInfo(delay: retryDelay)])
 
   /// - `configurationPath`: where the configuration stands in the request, for the names of its fields.
@@ -49,6 +49,7 @@ enum WireError {
       status(
         any: error.error,
         configurationPath: "\(requestPath(configurationPath))renditions[\(error.index)].configuration")
+    case is DrainError: draining
     case let error as GoogleRPCStatus: error
     case let error as RPCError:
       GoogleRPCStatus(

@@ -1,0 +1,21 @@
+internal import ImagePipeline
+
+/// Admits an upload whose bytes may still arrive: it may have to be refused where a whole image would wait.
+struct UploadAdmission: ImageAdmission {
+  let item: BatchItem
+  let table: ItemTable
+  let memory: MemoryBudget
+
+  func reserve(_ byteCount: Int) async throws(PipelineError) -> Reservation {
+    do throws(PipelineError) {
+      let reservation =
+        table.mayWaitForMemory(item)
+        ? try await memory.reserve(byteCount, cancellation: item.cancellation) : try memory.reserveNow(byteCount)
+      table.note(.reserved, of: item)
+      return reservation
+    } catch {
+      table.note(.none, of: item)
+      throw error
+    }
+  }
+}

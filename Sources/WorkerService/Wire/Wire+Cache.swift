@@ -1,0 +1,45 @@
+internal import ImagePipeline
+internal import SwiftProtobuf
+internal import WorkerProtocol
+
+/// What the cache stores is what goes over the wire, so that files of other versions can be read.
+extension ProcessingReport {
+  /// What is kept of the report with a result: all that is not about one call.
+  var cacheMetadata: [UInt8]? {
+    var wire = Imageworker_V1_ProcessingReport(self, traceID: nil)
+    wire.clearTimings()
+    wire.peakMemoryBytes = 0
+    do { return try wire.serializedBytes() } catch { return nil }
+  }
+
+  /// The report of a result that was kept; its timings are zero.
+  /// - Throws: what SwiftProtobuf throws of bytes that are no report.
+  init(cacheMetadata: [UInt8]) throws {
+    let wire = try Imageworker_V1_ProcessingReport(serializedBytes: cacheMetadata)
+    self.init(
+      input: ImageInfo(wire.input), output: ImageInfo(wire.output), inputByteCount: wire.inputBytes,
+      outputByteCount: wire.outputBytes, timings: StageTimings(), peakMemoryByteCount: wire.peakMemoryBytes,
+      warnings: wire.warnings, compressionQuality: wire.hasCompressionQuality ? wire.compressionQuality : nil,
+      isPassedThrough: wire.passthrough)
+  }
+}
+
+extension ImageInfo {
+  fileprivate init(_ wire: Imageworker_V1_ImageInfo) {
+    self.init(
+      format: wire.format, size: PixelSize(width: Int(wire.width), height: Int(wire.height)),
+      orientation: Int(wire.orientation), hasAlpha: wire.hasAlpha_p, bitDepth: Int(wire.bitDepth),
+      colorSpace: wire.colorSpace, frameCount: Int(wire.frameCount))
+  }
+}
+
+extension ProcessingConfiguration {
+  /// The configuration as part of a cache key: equal ones have equal bytes.
+  var cacheKeyBytes: [UInt8] {
+    get throws {
+      var options = BinaryEncodingOptions()
+      options.useDeterministicOrdering = true
+      return try Imageworker_V1_ProcessingConfiguration(self).serializedBytes(options: options)
+    }
+  }
+}

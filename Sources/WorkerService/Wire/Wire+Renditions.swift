@@ -1,0 +1,66 @@
+internal import GRPCProtobuf
+internal import ImagePipeline
+internal import WorkerProtocol
+
+extension WorkerEnvironment {
+  /// What a request asks for: its preset with its own fields in place.
+  /// - Throws: `unknownPreset`, `invalidField`, `unservedField`.
+  func configuration(
+    preset: String, overrides: Imageworker_V1_ProcessingConfiguration
+  ) throws(PipelineError) -> ProcessingConfiguration {
+    let catalog = presets
+    guard !takesOnlyPresets || overrides == Imageworker_V1_ProcessingConfiguration() else {
+      let names = catalog.presets.map(\.name).joined(separator: ", ")
+      throw PipelineError(
+        .invalidField,
+        "this worker takes presets only: leave configuration empty, and name a preset; there are: \(names)",
+        field: "configuration")
+    }
+    return try catalog.configuration(named: preset, overrides: ProcessingConfiguration(overrides))
+  }
+
+  /// What a request asks for.
+  /// - Throws: `PipelineError`, or `RenditionError` of one.
+  func renditions(of request: some ResultRequest) throws -> [Rendition] {
+    guard !request.renditions.isEmpty else {
+      let configuration = try configuration(preset: request.preset, overrides: request.configuration)
+      return [Rendition(index: nil, id: "", configuration: configuration, isPreviewed: request.preview)]
+    }
+    guard !request.preview else {
+      throw PipelineError(
+        .invalidField, "preview must not be set beside renditions, of which a small one serves", field: "preview")
+    }
+    for (field, isSet) in [("preset", !request.preset.isEmpty), ("configuration", request.hasConfiguration)] where isSet
+    {
+      throw PipelineError(
+        .invalidField, "\(field) must not be set beside renditions, which have their own", field: field)
+    }
+    guard request.renditions.count <= Rendition.maxCount else {
+      throw PipelineError(
+        .invalidField,
+        "renditions has \(request.renditions.count) entries; at most \(Rendition.maxCount) are taken",
+        field: "renditions")
+    }
+    var ids: Set<String> = []
+    return try request.renditions.enumerated().map { index, wire in
+      do {
+        try Rendition.check(id: wire.renditionID, beside: &ids)
+        return Rendition(
+          index: index, id: wire.renditionID,
+          configuration: try configuration(preset: wire.preset, overrides: wire.configuration))
+      } catch { throw RenditionError(index: index, error: error) }
+    }
+  }
+}
+
+/// The part of a request that says what to make of a picture.
+protocol ResultRequest {
+  var preset: String { get }
+  var configuration: Imageworker_V1_ProcessingConfiguration { get }
+  var hasConfiguration: Bool { get }
+  var renditions: [Imageworker_V1_Rendition] { get }
+  var preview: Bool { get }
+}
+
+extension Imageworker_V1_ProcessImageRequest: ResultRequest {}
+extension Imageworker_V1_BatchItemStart: ResultRequest {}

@@ -1,0 +1,40 @@
+import Foundation
+import GRPCCore
+import ImagePipeline
+import Synchronization
+import Testing
+
+@testable import WorkerService
+
+@Suite("ResponseSink")
+struct ResponseSinkTests {
+  @Test("writes what waits together with what follows, in order and no more than eight at once")
+  func together() async throws {
+    let writer = Recorder()
+    let rendition = Rendition(index: nil, id: "", configuration: ProcessingConfiguration())
+    let sink = ResponseSink(RPCWriter(wrapping: writer)) { part -> Int in
+      if case .chunk(let bytes) = part.content { Int(bytes[bytes.startIndex]) } else { -1 }
+    }
+    func send(_ number: UInt8, isMoreReady: Bool) async throws {
+      try await sink.send(ResultPart(.chunk(Data([number])), of: rendition, isMoreReady: isMoreReady))
+    }
+    try await send(0, isMoreReady: true)
+    try await send(1, isMoreReady: true)
+    #expect(writer.writes.withLock { $0 }.isEmpty)
+    try await send(2, isMoreReady: false)
+    try await send(3, isMoreReady: false)
+    for number in 4..<13 as Range<UInt8> { try await send(number, isMoreReady: true) }
+    #expect(writer.writes.withLock { $0 } == [[0, 1, 2], [3], Array(4..<12)])
+  }
+
+  private final class Recorder: RPCWriterProtocol {
+    let writes = Mutex<[[Int]]>([])
+
+    func write(_ element: Int) async throws { try await write(contentsOf: [element]) }
+
+    func write(contentsOf elements: some Sequence<Int>) async throws {
+      let elements = Array(elements)
+      writes.withLock { $0.append(elements) }
+    }
+  }
+}
