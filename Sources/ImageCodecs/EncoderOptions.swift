@@ -67,7 +67,7 @@ package struct EncoderOptions: Sendable, Hashable {
   package var format: ImageFormat
   package var width: Int
   package var height: Int
-  /// JPEG takes `gray8`, `rgb8` and `ycc8`; PNG `gray8`, `rgb8` and `rgba8`; WebP and AVIF `rgb8` and `rgba8`.
+  /// One that `ImageFormat.takes`.
   package var pixelFormat: PixelFormat
   /// For JPEG, and for the size of the planes given as `ycc8`.
   package var subsampling: ChromaSubsampling
@@ -93,11 +93,8 @@ package struct EncoderOptions: Sendable, Hashable {
 
   /// Whether `quality` says how near the result is to its picture.
   package var isLossy: Bool {
-    switch format {
-    case .png: false
-    case .webp: !webp.isLossless
-    default: true
-    }
+    guard let output = format.traits.output, output.sizeCurve != nil else { return false }
+    return output.optionGroup != .webp || !webp.isLossless
   }
 
   /// Lends the options, which are valid for the call.

@@ -1,7 +1,7 @@
 internal import CCodecs
 
 /// How samples lie in the rows of a strip.
-package enum PixelFormat: Sendable, Hashable {
+package enum PixelFormat: Sendable, Hashable, CaseIterable {
   /// One plane of one channel, 8 bits.
   case gray8
   /// One plane of three interleaved channels, 8 bits.

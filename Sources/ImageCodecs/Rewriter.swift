@@ -140,8 +140,3 @@ extension Rewriter.Event {
     }
   }
 }
-
-extension ImageFormat {
-  /// Whether a `Rewriter` can be made for this format.
-  package var isRewritable: Bool { ccodecs_format_can_rewrite(handle) }
-}

@@ -24,7 +24,7 @@ package struct Pipeline: ~Copyable {
   private var workingCount: Int
   private let cancellation: Cancellation
   private var clock: WorkClock
-  // What libheif's decoders and encoders do on threads of their own is their stages' work too.
+  // What a library does on threads of its own is its stage's work too.
   private let hasThreads: Bool
 
   /// Turns a reader whose header is complete into the pipeline of its picture.
@@ -56,9 +56,7 @@ package struct Pipeline: ~Copyable {
     self.workingCount = workingCount
     self.cancellation = cancellation
     self.clock = clock
-    hasThreads = plan.plans.contains { plan in
-      [plan.input.format, plan.outputInfo.format].contains { $0 == "avif" || $0 == "heic" }
-    }
+    hasThreads = plan.plans.contains(where: \.usesLibraryThreads)
     settle()
   }
 

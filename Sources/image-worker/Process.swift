@@ -65,7 +65,7 @@ struct Process: AsyncParsableCommand {
   ) throws -> String {
     let file = PictureFile(path: input)
     let plan = try file.plan(configuration)
-    let name = "\(input.stem ?? "picture").\(plan.outputInfo.format == "jpeg" ? "jpg" : plan.outputInfo.format)"
+    let name = "\(input.stem ?? "picture").\(plan.fileExtension)"
     let destination = directory.appending(name)
     try destinations.claim(destination, for: input)
     let began = ContinuousClock.now
@@ -89,7 +89,7 @@ struct ConfigurationOptions: ParsableArguments {
   var quality: Double?
   @Option(help: "Divides the bounds; at least 1.")
   var scaleFactor: Double?
-  @Option(help: "Format of the result: original, jpeg, png, webp or avif.")
+  @Option(help: ArgumentHelp("Format of the result: \(OutputFormat.list)."))
   var format: OutputFormat?
   @Flag(help: "Enlarge pictures that are smaller than the bounds.")
   var allowUpscale = false
@@ -123,4 +123,10 @@ struct ConfigurationOptions: ParsableArguments {
   }
 }
 
-extension OutputFormat: ExpressibleByArgument {}
+extension OutputFormat: ExpressibleByArgument {
+  /// "a, b or c".
+  fileprivate static var list: String {
+    let names = allCases.map(\.rawValue)
+    return names.dropLast().joined(separator: ", ") + " or " + (names.last ?? "")
+  }
+}

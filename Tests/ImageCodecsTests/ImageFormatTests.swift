@@ -1,3 +1,4 @@
+import CCodecs
 import ImageCodecs
 import TestSupport
 import Testing
@@ -22,10 +23,34 @@ struct ImageFormatTests {
       ([0x49, 0x49, 0x2A, 0, 8, 0, 0, 0], ImageFormat.tiff),
       ([0, 0, 0, 0x1C] + Array("ftypavif".utf8) + [0, 0, 0, 0] + Array("avifmif1".utf8), .avif),
       ([0, 0, 0, 0x18] + Array("ftypheic".utf8) + [0, 0, 0, 0] + Array("mif1".utf8), .heic),
+      ([0, 0, 0, 0x18] + Array("ftypmif1".utf8) + [0, 0, 0, 0] + Array("avif".utf8), .avif),
       ([0xFF, 0x0A, 0, 0], .jxl), ([0, 0, 1, 0, 1, 0, 16, 16], .ico), (Array("qoif0000".utf8), .qoi),
     ] as [([UInt8], ImageFormat)])
   func named(bytes: [UInt8], format: ImageFormat) {
     #expect(ImageFormat.sniff(bytes.span.bytes) == format)
+  }
+
+  @Test("have a row each, under one name on both sides of the border")
+  func rows() {
+    let formats = (0..<CCODECS_FORMAT_END.rawValue).map { ccodecs_format(rawValue: $0) }
+    let names = formats.map { String(cString: ccodecs_format_name($0)) }
+    #expect(names.first == "unknown")
+    #expect(Set(names.dropFirst()) == Set(ImageFormat.allCases.map(\.rawValue)))
+    #expect(names.count == ImageFormat.allCases.count + 1)
+    for format in ImageFormat.allCases {
+      let handles = zip(formats, names).filter { $0.1 == format.rawValue }.map(\.0)
+      #expect(handles.map(ccodecs_format_can_decode) == [format.isDecodable], "\(format)")
+      #expect(handles.map(ccodecs_format_can_rewrite) == [format.isRewritable], "\(format)")
+    }
+  }
+
+  @Test("that can be encoded have a row as results, and take 8 bits a sample alone", arguments: ImageFormat.allCases)
+  func outputs(format: ImageFormat) {
+    let taken = PixelFormat.allCases.filter(format.takes)
+    #expect(!format.isEncodable || format.traits.output != nil)
+    #expect((format.traits.output != nil) == taken.contains(.rgb8))
+    #expect(taken.allSatisfy { !$0.isDeep })
+    #expect(!format.isRewritable || format.isEncodable)
   }
 
   @Test("without a decoder get none", arguments: ImageFormat.allCases.filter { !$0.isDecodable })
@@ -41,7 +66,9 @@ struct ImageFormatTests {
 
   @Test("are not seen in text or noise")
   func unknown() {
-    for bytes in [Array("hello, world, this is not a picture".utf8), [UInt8](repeating: 0, count: 40), [1], []] {
+    // The second is a film whose box's size is that of an icon.
+    let film = [0, 0, 1, 0] + Array("ftypisom".utf8) + [0, 0, 2, 0] + Array("isomiso2".utf8)
+    for bytes in [Array("hello, world, this is not a picture".utf8), film, [UInt8](repeating: 0, count: 40), [1], []] {
       #expect(ImageFormat.sniff(bytes.span.bytes) == nil)
     }
   }

@@ -18,7 +18,7 @@ mkdir -p "$out/defects"
 if [[ ! -e "$program" || -n $(find "$codecs" "$here" -newer "$program" -name '*.[ch]') ]]; then
   # Of the decoders only the native one is built: what leads to the others is never called, and left out by the linker.
   clang -std=gnu11 -Wall -Wextra -Werror -DNDEBUG "${flags[@]}" -ffunction-sections "$strip" -I"$codecs" \
-    -I"$codecs/include" "$codecs"/{memory/{budget,held,spill},core/{bytes,decoder,exif},color/{context,conversion,profile}}.c \
+    -I"$codecs/include" "$codecs"/{memory/{budget,bytes,held,spill},core/{decoder,exif},color/{context,conversion,profile}}.c \
     "$codecs"/jpeg/jpeg_{decoder,huffman,idct,idct_avx2,idct_neon,input,markers,progressive,rows,scan}.c \
     "$here"/*.c $(pkg-config --cflags --libs libjpeg lcms2) -lm -o "$program" 2> >(grep -v 'gold: warning' >&2)
 fi

@@ -3,7 +3,7 @@
 #ifndef CCODECS_PROFILE_H
 #define CCODECS_PROFILE_H
 
-#include "../core/bytes.h"
+#include "../memory/bytes.h"
 
 /// The largest profile that is read. The largest in use, of seven inks, have about 3 MiB.
 #define CCODECS_PROFILE_BYTES_MOST (4u << 20)

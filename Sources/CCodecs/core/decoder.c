@@ -1,4 +1,4 @@
-// The public decoder functions: which decoder, the order of calls, sticky failure, limits.
+// What is the same for every decoder: the order of calls, sticky failure, limits, and rows for those that are missing.
 
 #include "decoder.h"
 
@@ -62,65 +62,6 @@ ccodecs_status ccodecs_decoder_check_limits(ccodecs_decoder *decoder) {
   return ccodecs_decoder_fail(
       decoder, CCODECS_LIMIT, "%ux%u are %llu pixels, above the limit %s of %llu", header->width, header->height,
       (unsigned long long)pixels, is_held ? "max_held_pixels" : "max_pixels", (unsigned long long)limit);
-}
-
-ccodecs_status ccodecs_decoder_create(
-    ccodecs_format format, const ccodecs_limits *limits, ccodecs_budget *budget, ccodecs_decoder **decoder) {
-  *decoder = NULL;
-  if (!ccodecs_format_can_decode(format)) {
-    return CCODECS_UNSUPPORTED;
-  }
-  switch (format) {
-  case CCODECS_FORMAT_JPEG:
-    *decoder = ccodecs_jpeg_decoder_create(limits, budget);
-    break;
-  case CCODECS_FORMAT_PNG:
-    *decoder = ccodecs_png_decoder_create(limits, budget);
-    break;
-  case CCODECS_FORMAT_WEBP:
-    *decoder = ccodecs_webp_decoder_create(limits, budget);
-    break;
-  case CCODECS_FORMAT_GIF:
-    *decoder = ccodecs_gif_decoder_create(limits, budget);
-    break;
-  case CCODECS_FORMAT_BMP:
-    *decoder = ccodecs_bmp_decoder_create(limits, budget);
-    break;
-  case CCODECS_FORMAT_TGA:
-    *decoder = ccodecs_tga_decoder_create(limits, budget);
-    break;
-  case CCODECS_FORMAT_PNM:
-    *decoder = ccodecs_pnm_decoder_create(limits, budget);
-    break;
-  case CCODECS_FORMAT_HDR:
-    *decoder = ccodecs_hdr_decoder_create(limits, budget);
-    break;
-  case CCODECS_FORMAT_ICO:
-    *decoder = ccodecs_ico_decoder_create(limits, budget);
-    break;
-#ifdef CCODECS_TIFF
-  case CCODECS_FORMAT_TIFF:
-    *decoder = ccodecs_tiff_decoder_create(limits, budget);
-    break;
-#endif
-#ifdef CCODECS_HEIF
-  case CCODECS_FORMAT_AVIF:
-  case CCODECS_FORMAT_HEIC:
-    *decoder = ccodecs_heif_decoder_create(format, limits, budget);
-    break;
-#endif
-#ifdef CCODECS_JXL
-  case CCODECS_FORMAT_JXL:
-    *decoder = ccodecs_jxl_decoder_create(limits, budget);
-    break;
-#endif
-  case CCODECS_FORMAT_PSD:
-    *decoder = ccodecs_psd_decoder_create(limits, budget);
-    break;
-  default:
-    return CCODECS_UNSUPPORTED;
-  }
-  return *decoder == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
 }
 
 /// CCODECS_OK when `decoder` may be called in `state`; else the failure, old or new.

@@ -3,7 +3,7 @@
 #ifndef CCODECS_DECODER_H
 #define CCODECS_DECODER_H
 
-#include "bytes.h"
+#include "../memory/bytes.h"
 
 /// One decoder's functions. Each is called only in the legal order, never after a failure: decoder.c sees to both.
 typedef struct ccodecs_decoder_methods {
@@ -57,29 +57,6 @@ ccodecs_status ccodecs_decoder_fail(ccodecs_decoder *decoder, ccodecs_status sta
 /// Checks header.width x header.height against the limits, by header.holds_bitmap.
 /// CCODECS_OK, or the failure noted with limit and value.
 ccodecs_status ccodecs_decoder_check_limits(ccodecs_decoder *decoder);
-
-// One constructor per file of decode/, each by ccodecs_decoder_allocate; NULL when there is no room.
-ccodecs_decoder *ccodecs_jpeg_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
-ccodecs_decoder *ccodecs_jpeg_turbo_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
-ccodecs_decoder *ccodecs_png_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
-ccodecs_decoder *ccodecs_webp_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
-ccodecs_decoder *ccodecs_gif_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
-ccodecs_decoder *ccodecs_bmp_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
-ccodecs_decoder *ccodecs_tga_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
-ccodecs_decoder *ccodecs_psd_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
-ccodecs_decoder *ccodecs_pnm_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
-ccodecs_decoder *ccodecs_hdr_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
-ccodecs_decoder *ccodecs_ico_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
-#ifdef CCODECS_TIFF
-ccodecs_decoder *ccodecs_tiff_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
-#endif
-#ifdef CCODECS_HEIF
-ccodecs_decoder *ccodecs_heif_decoder_create(
-    ccodecs_format format, const ccodecs_limits *limits, ccodecs_budget *budget);
-#endif
-#ifdef CCODECS_JXL
-ccodecs_decoder *ccodecs_jxl_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
-#endif
 
 /// A concrete decoder of `byte_count` bytes, zeroed but for its base, which is filled; NULL when there is no room.
 void *ccodecs_decoder_allocate(

@@ -3,7 +3,7 @@
 #ifndef CCODECS_ENCODER_H
 #define CCODECS_ENCODER_H
 
-#include "bytes.h"
+#include "../memory/bytes.h"
 
 /// One encoder's functions. None is called after a failure: encoder.c sees to it.
 typedef struct ccodecs_encoder_methods {
@@ -38,17 +38,15 @@ uint32_t ccodecs_encoder_plane_height(const ccodecs_encode_options *options, uin
 /// Interleaved samples of the options' pixels.
 uint32_t ccodecs_encoder_channels(const ccodecs_encode_options *options);
 
-// One constructor and one estimate per file of encode/. A constructor leaves NULL without room.
-ccodecs_encoder *ccodecs_jpeg_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget);
-ccodecs_encoder *ccodecs_png_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget);
-ccodecs_encoder *ccodecs_webp_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget);
-uint64_t ccodecs_jpeg_encoder_estimate(const ccodecs_encode_options *options);
-uint64_t ccodecs_png_encoder_estimate(const ccodecs_encode_options *options);
-uint64_t ccodecs_webp_encoder_estimate(const ccodecs_encode_options *options);
-#ifdef CCODECS_HEIF
-ccodecs_encoder *ccodecs_avif_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget);
-uint64_t ccodecs_avif_encoder_estimate(const ccodecs_encode_options *options);
-#endif
+/// What an APP1 segment of JPEG holds.
+#define CCODECS_EXIF_BYTES_MOST (65535 - 2 - 6)
+
+/// The bytes of the largest file, as an upper bound, of a format whose samples take up to 12 bits where noise is compressed
+/// at the best quality.
+uint64_t ccodecs_encoder_lossy_largest(const ccodecs_encode_options *options);
+
+/// Likewise where samples that can't be compressed are stored, `channels` for each pixel.
+uint64_t ccodecs_encoder_stored_largest(const ccodecs_encode_options *options, uint32_t channels);
 
 /// Fills the base of a freshly allocated encoder.
 void ccodecs_encoder_init(

@@ -1,4 +1,4 @@
-// The public rewriter functions: which rewriter, the order of calls, sticky failure, what of the result comes when.
+// What is the same for every rewriter: the order of calls, sticky failure, what of the result comes when.
 
 #include "rewriter.h"
 
@@ -32,29 +32,6 @@ ccodecs_status ccodecs_rewriter_fail(ccodecs_rewriter *rewriter, ccodecs_status 
 
 ccodecs_status ccodecs_rewriter_fail_for_room(ccodecs_rewriter *rewriter) {
   return ccodecs_rewriter_fail(rewriter, CCODECS_NO_MEMORY, "the budget has no room for the picture's header");
-}
-
-bool ccodecs_format_can_rewrite(ccodecs_format format) {
-  return format == CCODECS_FORMAT_JPEG || format == CCODECS_FORMAT_PNG || format == CCODECS_FORMAT_WEBP;
-}
-
-ccodecs_status ccodecs_rewriter_create(
-    ccodecs_format format, const ccodecs_limits *limits, ccodecs_budget *budget, ccodecs_rewriter **rewriter) {
-  *rewriter = NULL;
-  switch (format) {
-  case CCODECS_FORMAT_JPEG:
-    *rewriter = ccodecs_jpeg_rewriter_create(limits, budget);
-    break;
-  case CCODECS_FORMAT_PNG:
-    *rewriter = ccodecs_png_rewriter_create(limits, budget);
-    break;
-  case CCODECS_FORMAT_WEBP:
-    *rewriter = ccodecs_webp_rewriter_create(limits, budget);
-    break;
-  default:
-    return CCODECS_UNSUPPORTED;
-  }
-  return *rewriter == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
 }
 
 /// Runs steps until there is a piece, or no step can be made.
@@ -106,9 +83,9 @@ uint64_t ccodecs_rewriter_estimate(
     const ccodecs_rewriter *rewriter, const ccodecs_decoder *decoder, const ccodecs_rewrite_options *options) {
   (void)decoder; // what it holds is in the budget already
   static const uint64_t alignment = 4 * 128; // of the budget's blocks
-  const uint64_t turn = options->orientation == 1 || rewriter->methods->frame == NULL
+  const uint64_t turn = options->orientation == 1 || rewriter->methods->turn_bytes == NULL
                             ? 0
-                            : ccodecs_turn_estimate(rewriter->methods->frame(rewriter), options);
+                            : rewriter->methods->turn_bytes(rewriter, options);
   return rewriter->budget->used + opening_bytes(rewriter, options) +
          rewriter->methods->start_bytes(rewriter, options) + alignment + turn;
 }
@@ -138,7 +115,7 @@ ccodecs_status ccodecs_rewriter_start(
   rewriter->head = opening;
   rewriter->is_started = true;
   if (status == CCODECS_OK && options->orientation != 1) {
-    status = ccodecs_turn_create(rewriter->methods->frame(rewriter), options, rewriter->budget, &rewriter->turn);
+    status = rewriter->methods->create_turn(rewriter, options, &rewriter->turn);
     status = status == CCODECS_OK ? status : ccodecs_rewriter_fail_for_room(rewriter);
   }
   return status;
@@ -179,17 +156,17 @@ ccodecs_status ccodecs_rewriter_read(ccodecs_rewriter *rewriter, ccodecs_input *
     const ccodecs_piece taken = *piece;
     *piece = (ccodecs_piece){0};
     if (status == CCODECS_BYTES_READY) {
-      status = ccodecs_turn_push(rewriter->turn, taken.bytes, taken.count);
+      status = rewriter->turn->methods->push(rewriter->turn, taken.bytes, taken.count);
     } else if (status == CCODECS_DONE) {
-      status = ccodecs_turn_finish(rewriter->turn);
+      status = rewriter->turn->methods->finish(rewriter->turn);
     } else {
       return status;
     }
     if (status != CCODECS_OK) {
-      return ccodecs_rewriter_fail(rewriter, status, "%s", ccodecs_turn_message(rewriter->turn));
+      return ccodecs_rewriter_fail(rewriter, status, "%s", rewriter->turn->methods->message(rewriter->turn));
     }
   }
-  return ccodecs_turn_read(rewriter->turn, piece) ? CCODECS_BYTES_READY : CCODECS_DONE;
+  return rewriter->turn->methods->read(rewriter->turn, piece) ? CCODECS_BYTES_READY : CCODECS_DONE;
 }
 
 uint32_t ccodecs_rewriter_warnings(const ccodecs_rewriter *rewriter) {
@@ -202,7 +179,9 @@ const char *ccodecs_rewriter_message(const ccodecs_rewriter *rewriter) {
 
 void ccodecs_rewriter_destroy(ccodecs_rewriter *rewriter) {
   if (rewriter != NULL) {
-    ccodecs_turn_destroy(rewriter->turn);
+    if (rewriter->turn != NULL) {
+      rewriter->turn->methods->destroy(rewriter->turn);
+    }
     ccodecs_bytes_free(&rewriter->head, rewriter->budget);
     rewriter->methods->destroy(rewriter);
   }

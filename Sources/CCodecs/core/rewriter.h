@@ -5,14 +5,24 @@
 
 #include "decoder.h"
 
-/// The frame that is turned.
-typedef struct ccodecs_turn_frame {
-  uint32_t width;
-  uint32_t height;
-  uint32_t component_count;
-  uint8_t horizontal[3]; ///< Sampling factors.
-  uint8_t vertical[3];
-} ccodecs_turn_frame;
+typedef struct ccodecs_turn ccodecs_turn;
+
+/// A turn's functions. None is called after a failure.
+typedef struct ccodecs_turn_methods {
+  /// Takes the next bytes of a copy.
+  ccodecs_status (*push)(ccodecs_turn *turn, const uint8_t *bytes, size_t count);
+  /// No byte follows: turns the picture and compresses it.
+  ccodecs_status (*finish)(ccodecs_turn *turn);
+  /// The next bytes of the result, valid until the next call; false when there are none.
+  bool (*read)(ccodecs_turn *turn, ccodecs_piece *piece);
+  const char *(*message)(const ccodecs_turn *turn); ///< Why it failed.
+  void (*destroy)(ccodecs_turn *turn);              ///< Frees everything, the turn itself included.
+} ccodecs_turn_methods;
+
+/// The first member of what turns a format's pictures.
+struct ccodecs_turn {
+  const ccodecs_turn_methods *methods;
+};
 
 /// One format's functions. None is called after a failure: rewriter.c sees to it.
 typedef struct ccodecs_rewriter_methods {
@@ -27,12 +37,13 @@ typedef struct ccodecs_rewriter_methods {
       ccodecs_bytes *opening);
   /// What start allocates besides the opening.
   uint64_t (*start_bytes)(const ccodecs_rewriter *rewriter, const ccodecs_rewrite_options *options);
-  /// The frame to be turned; NULL for a format that is not turned.
-  const ccodecs_turn_frame *(*frame)(const ccodecs_rewriter *rewriter);
+  /// What turning charges, as an upper bound; NULL for a format that is not turned.
+  uint64_t (*turn_bytes)(const ccodecs_rewriter *rewriter, const ccodecs_rewrite_options *options);
+  /// Charges and prepares what the copy goes through: CCODECS_OK, or CCODECS_NO_MEMORY, when `turn` is destroyed likewise.
+  ccodecs_status (*create_turn)(
+      const ccodecs_rewriter *rewriter, const ccodecs_rewrite_options *options, ccodecs_turn **turn);
   void (*destroy)(ccodecs_rewriter *rewriter); ///< Frees everything, the rewriter itself included.
 } ccodecs_rewriter_methods;
-
-typedef struct ccodecs_turn ccodecs_turn;
 
 /// The first member of every concrete rewriter.
 struct ccodecs_rewriter {
@@ -59,53 +70,5 @@ ccodecs_status ccodecs_rewriter_fail(ccodecs_rewriter *rewriter, ccodecs_status 
 
 /// Fails for want of room.
 ccodecs_status ccodecs_rewriter_fail_for_room(ccodecs_rewriter *rewriter);
-
-// One constructor per file of rewrite/; NULL when there is no room.
-ccodecs_rewriter *ccodecs_jpeg_rewriter_create(const ccodecs_limits *limits, ccodecs_budget *budget);
-ccodecs_rewriter *ccodecs_png_rewriter_create(const ccodecs_limits *limits, ccodecs_budget *budget);
-ccodecs_rewriter *ccodecs_webp_rewriter_create(const ccodecs_limits *limits, ccodecs_budget *budget);
-
-// MARK: Quality (jpeg_quality.c)
-
-/// The least quality at which libjpeg's tables are no coarser than tables with these sums; `chroma_sum` is UINT32_MAX
-/// where there is none.
-uint8_t ccodecs_jpeg_quality(uint32_t luma_sum, uint32_t chroma_sum);
-
-/// The least quality of libwebp's at which its quantizer index is at most `index`, 0 to 127.
-uint8_t ccodecs_webp_quality(uint32_t index);
-
-/// How many first bytes of a VP8 frame tell its quantizers: 10, and 24 for at most 187 bits.
-#define CCODECS_VP8_HEADER_BYTES 40
-
-/// The mean quantizer index over the segments of a VP8 frame, from its first bytes (RFC 6386, section 9); -1 when they
-/// are too few or are no key frame.
-int32_t ccodecs_vp8_quantizer(const uint8_t *bytes, size_t count);
-
-// MARK: Turning (jpeg_turn.c)
-
-/// Whether the turn keeps every block whole.
-bool ccodecs_turn_is_perfect(const ccodecs_turn_frame *frame, uint8_t orientation);
-
-/// What a turn charges, as an upper bound.
-uint64_t ccodecs_turn_estimate(const ccodecs_turn_frame *frame, const ccodecs_rewrite_options *options);
-
-/// Charges and prepares. CCODECS_OK, or CCODECS_NO_MEMORY.
-ccodecs_status ccodecs_turn_create(
-    const ccodecs_turn_frame *frame, const ccodecs_rewrite_options *options, ccodecs_budget *budget,
-    ccodecs_turn **turn);
-
-/// Takes the next bytes of a JPEG without metadata.
-ccodecs_status ccodecs_turn_push(ccodecs_turn *turn, const uint8_t *bytes, size_t count);
-
-/// No byte follows: turns the picture and compresses it.
-ccodecs_status ccodecs_turn_finish(ccodecs_turn *turn);
-
-/// The next bytes of the result, valid until the next call; false when there are none.
-bool ccodecs_turn_read(ccodecs_turn *turn, ccodecs_piece *piece);
-
-/// Why it failed.
-const char *ccodecs_turn_message(const ccodecs_turn *turn);
-
-void ccodecs_turn_destroy(ccodecs_turn *turn);
 
 #endif

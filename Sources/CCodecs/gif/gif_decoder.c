@@ -5,9 +5,10 @@
 // frame leaves uncovered is transparent in a file that uses transparency anywhere, and black in one that does not:
 // so a file whose first frame is smaller than its canvas, and opaque, is held until that is known.
 
-#include "../core/bytes.h"
+#include "../memory/bytes.h"
 #include "../core/decoder.h"
 #include "gif_codes.h"
+#include "gif_format.h"
 
 #include <string.h>
 

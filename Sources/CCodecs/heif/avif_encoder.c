@@ -1,6 +1,7 @@
 // AVIF through libheif and its AV1 encoder, which wants the whole result before it writes a byte of it.
 
 #include "../core/encoder.h"
+#include "heif_format.h"
 
 #ifdef CCODECS_HEIF
 

@@ -8,7 +8,7 @@
 
 #include "heif_coded.h"
 
-#include "../core/bytes.h"
+#include "../memory/bytes.h"
 
 /// Of an item whose data lies in pieces, as much as this is put together.
 enum { JOINED_BYTES = 1024, MOST_UNITS = 32, MOST_DEPTH = 6, MOST_EMPTY = 16 };

@@ -3,10 +3,11 @@
 // libheif turns, mirrors and crops as the file asks, and gives RGB, of eight bits or as deep as it is. It holds the planes that the codec
 // decodes, its conversions, and the result: all of it is charged before the decoding, by the picture's size.
 
-#include "../core/bytes.h"
+#include "../memory/bytes.h"
 #include "../color/profile.h"
 #include "../core/decoder.h"
 #include "heif_coded.h"
+#include "heif_format.h"
 
 #ifdef CCODECS_HEIF
 
@@ -317,8 +318,7 @@ static void destroy(ccodecs_decoder *base) {
   ccodecs_free(budget, d);
 }
 
-ccodecs_decoder *ccodecs_heif_decoder_create(
-    ccodecs_format format, const ccodecs_limits *limits, ccodecs_budget *budget) {
+static ccodecs_decoder *create(ccodecs_format format, const ccodecs_limits *limits, ccodecs_budget *budget) {
   static const ccodecs_decoder_methods methods = {
       .read_header = read_header,
       .estimate = estimate,
@@ -331,6 +331,14 @@ ccodecs_decoder *ccodecs_heif_decoder_create(
     return NULL;
   }
   return &d->base;
+}
+
+ccodecs_decoder *ccodecs_heic_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
+  return create(CCODECS_FORMAT_HEIC, limits, budget);
+}
+
+ccodecs_decoder *ccodecs_avif_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
+  return create(CCODECS_FORMAT_AVIF, limits, budget);
 }
 
 #endif

@@ -75,26 +75,28 @@ typedef enum ccodecs_status {
   CCODECS_MISUSE = 21,     ///< Calls out of order or an argument out of range: a bug of the caller.
 } ccodecs_status;
 
+/// What formats.c has a row for.
 typedef enum ccodecs_format {
-  CCODECS_FORMAT_UNKNOWN = 0,
-  CCODECS_FORMAT_JPEG = 1,
-  CCODECS_FORMAT_PNG = 2,
-  CCODECS_FORMAT_WEBP = 3,
-  CCODECS_FORMAT_GIF = 4,
-  CCODECS_FORMAT_BMP = 5,
-  CCODECS_FORMAT_TGA = 6,
-  CCODECS_FORMAT_PSD = 7,
-  CCODECS_FORMAT_PNM = 8,
-  CCODECS_FORMAT_HDR = 9,
-  CCODECS_FORMAT_ICO = 10,
+  CCODECS_FORMAT_UNKNOWN,
+  CCODECS_FORMAT_JPEG,
+  CCODECS_FORMAT_PNG,
+  CCODECS_FORMAT_WEBP,
+  CCODECS_FORMAT_GIF,
+  CCODECS_FORMAT_BMP,
+  CCODECS_FORMAT_TGA,
+  CCODECS_FORMAT_PSD,
+  CCODECS_FORMAT_PNM,
+  CCODECS_FORMAT_HDR,
+  CCODECS_FORMAT_ICO,
   // Decoded where they were built in: CCODECS_TIFF, CCODECS_HEIF (AVIF and HEIC), CCODECS_JXL.
-  CCODECS_FORMAT_TIFF = 64,
-  CCODECS_FORMAT_AVIF = 65,
-  CCODECS_FORMAT_HEIC = 66,
-  CCODECS_FORMAT_JXL = 67,
+  CCODECS_FORMAT_TIFF,
+  CCODECS_FORMAT_AVIF,
+  CCODECS_FORMAT_HEIC,
+  CCODECS_FORMAT_JXL,
   // Recognised by their first bytes so that a refusal can name them; there is no decoder.
-  CCODECS_FORMAT_JPEG2000 = 68,
-  CCODECS_FORMAT_QOI = 69,
+  CCODECS_FORMAT_JPEG2000,
+  CCODECS_FORMAT_QOI,
+  CCODECS_FORMAT_END, ///< Not a format: how many there are.
 } ccodecs_format;
 
 /// How many first bytes settle every format.
@@ -111,6 +113,9 @@ bool ccodecs_format_can_decode(ccodecs_format format);
 
 /// Whether ccodecs_encoder_create knows the format in this build.
 bool ccodecs_format_can_encode(ccodecs_format format);
+
+/// Whether ccodecs_rewriter_create knows the format.
+bool ccodecs_format_can_rewrite(ccodecs_format format);
 
 // MARK: Budget
 
@@ -382,6 +387,9 @@ typedef struct ccodecs_encode_options {
 /// Whether PNG can be written with a palette.
 bool ccodecs_png_has_palettes(void);
 
+/// Whether an encoder of the format, if one was built in, takes these pixels.
+bool ccodecs_format_takes(ccodecs_format format, ccodecs_pixels pixels);
+
 typedef struct ccodecs_encoder ccodecs_encoder;
 
 /// An encoder. CCODECS_UNSUPPORTED for a format or pixels not listed above, CCODECS_LIMIT for a size that the format
@@ -392,7 +400,7 @@ ccodecs_status ccodecs_encoder_create(
 /// The bytes that an encoder for `options` will charge, as an upper bound, if its output is read after every 16 rows.
 ccodecs_status ccodecs_encoder_estimate(const ccodecs_encode_options *options, uint64_t *byte_count);
 
-/// The bytes of the largest file that `options` can give, as an upper bound.
+/// The bytes of the largest file that `options` can give, as an upper bound; 0 for a format that is not encoded.
 uint64_t ccodecs_encoder_largest(const ccodecs_encode_options *options);
 
 /// Takes rows, top to bottom; `rows` is borrowed for the call. Planes may come with different counts in one call.
@@ -456,9 +464,6 @@ typedef struct ccodecs_piece {
   const uint8_t *bytes;
   size_t count;
 } ccodecs_piece;
-
-/// Whether ccodecs_rewriter_create knows the format.
-bool ccodecs_format_can_rewrite(ccodecs_format format);
 
 /// A rewriter for JPEG, PNG or WebP; else CCODECS_UNSUPPORTED. CCODECS_NO_MEMORY without room. `limits` is copied;
 /// `budget` is borrowed until destroy.

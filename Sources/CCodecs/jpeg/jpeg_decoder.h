@@ -103,6 +103,9 @@ bool ccodecs_jpeg_native_supports(
 /// A native decoder for one picture, to be driven through decoder.c; NULL when the budget has no room.
 ccodecs_decoder *ccodecs_jpeg_native_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
 
+/// A decoder by libjpeg-turbo; NULL when the budget has no room.
+ccodecs_decoder *ccodecs_jpeg_turbo_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
+
 /// For a caller that gave the header's bytes apart: tells the decoder, after its header is read, which window is next,
 /// so that estimate can count what the file holds if that is all of it.
 void ccodecs_jpeg_native_foresee(ccodecs_decoder *decoder, const ccodecs_input *window);

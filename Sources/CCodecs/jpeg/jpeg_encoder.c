@@ -4,6 +4,7 @@
 // has a queue of padded rows, and a row of MCUs is encoded when all planes have theirs.
 
 #include "../core/encoder.h"
+#include "jpeg_format.h"
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -84,7 +85,7 @@ static boolean on_full(j_compress_ptr info) {
   // libjpeg says so when the room is used up, whatever it has made of next_output_byte.
   e->base.output.count = e->base.output.capacity - e->base.output.first;
   // A whole file that waits grows once, to all that it can be.
-  const uint64_t largest = e->base.is_finished ? ccodecs_encoder_largest(&e->base.options) : 0;
+  const uint64_t largest = e->base.is_finished ? ccodecs_encoder_lossy_largest(&e->base.options) : 0;
   const uint64_t missing = largest > e->base.output.count ? largest - e->base.output.count : 0;
   if (!offer_room(e, missing > output_step ? (size_t)missing : output_step)) {
     e->is_out_of_room = true;
@@ -278,7 +279,7 @@ static ccodecs_status write(ccodecs_encoder *base, const ccodecs_rows *rows) {
 
 static ccodecs_status finish(ccodecs_encoder *base) {
   jpeg_encoder *e = (jpeg_encoder *)base;
-  const uint64_t usual = ccodecs_encoder_largest(&base->options) / 2;
+  const uint64_t usual = ccodecs_encoder_lossy_largest(&base->options) / 2;
   if (holds_coefficients(&base->options) && !ccodecs_bytes_reserve(&base->output, (size_t)usual, base->budget)) {
     return CCODECS_NO_MEMORY;
   }
@@ -337,7 +338,7 @@ uint64_t ccodecs_jpeg_encoder_estimate(const ccodecs_encode_options *options) {
   }
   // What is compressed at the end waits whole, in a block that grows once at most.
   const uint64_t pending =
-      holds_coefficients(options) ? ccodecs_encoder_largest(options) * 3 / 2 : pending_bytes(options);
+      holds_coefficients(options) ? ccodecs_encoder_lossy_largest(options) * 3 / 2 : pending_bytes(options);
   return sizeof(jpeg_encoder) + library_charge(options) + queues + pending + 2 * output_step + 1024;
 }
 

@@ -1,6 +1,6 @@
 // Marker segments of the native JPEG decoder: T.81 annex B, with libjpeg's tolerance.
 
-#include "../core/bytes.h"
+#include "../memory/bytes.h"
 #include "jpeg_decoder.h"
 
 #include <string.h>

@@ -9,6 +9,9 @@
 
 #include "jpeg_decoder.h"
 #include "../core/rewriter.h"
+#include "jpeg_format.h"
+#include "jpeg_quality.h"
+#include "jpeg_turn.h"
 
 enum {
   SOF0 = 0xC0, SOF2 = 0xC2, DHT = 0xC4, JPG = 0xC8, DAC = 0xCC, RST0 = 0xD0, RST7 = 0xD7, SOI = 0xD8, EOI = 0xD9,
@@ -45,7 +48,7 @@ typedef struct jpeg_rewriter {
 
   bool has_frame;
   bool is_progressive;
-  ccodecs_turn_frame frame;
+  ccodecs_jpeg_frame frame;
   uint32_t max_horizontal;
   uint32_t max_vertical;
   rewrite_part parts[3];
@@ -78,7 +81,7 @@ static ccodecs_status read_frame(jpeg_rewriter *j, const uint8_t *p, size_t coun
   if (p[0] != 8 || (p[5] != 1 && p[5] != 3)) {
     return ccodecs_rewriter_fail(&j->base, CCODECS_UNSUPPORTED, "the picture's precision or component count");
   }
-  ccodecs_turn_frame *f = &j->frame;
+  ccodecs_jpeg_frame *f = &j->frame;
   f->height = ccodecs_be16(p + 1);
   f->width = ccodecs_be16(p + 3);
   f->component_count = p[5];
@@ -181,7 +184,7 @@ static void begin_interval(jpeg_rewriter *j) {
 
 /// Counts the units of the scan, and the blocks of one.
 static void measure_scan(jpeg_rewriter *j, uint32_t named, uint32_t count) {
-  const ccodecs_turn_frame *f = &j->frame;
+  const ccodecs_jpeg_frame *f = &j->frame;
   uint64_t blocks = 0;
   uint64_t across = divide_up(f->width, 8 * j->max_horizontal);
   uint64_t down = divide_up(f->height, 8 * j->max_vertical);
@@ -454,7 +457,7 @@ static ccodecs_status step(ccodecs_rewriter *base, ccodecs_input *input, ccodecs
 }
 
 static bool has_fine_chroma(const jpeg_rewriter *j) {
-  const ccodecs_turn_frame *f = &j->frame;
+  const ccodecs_jpeg_frame *f = &j->frame;
   bool is_fine = false;
   for (uint32_t i = 1; i < f->component_count; i++) {
     is_fine = is_fine || f->horizontal[i] * 2u > f->horizontal[0] || f->vertical[i] * 2u > f->vertical[0];
@@ -478,12 +481,17 @@ static void survey(const ccodecs_rewriter *base, const ccodecs_decoder *decoder,
   survey->has_fine_chroma = has_fine_chroma(j);
   survey->quality = ccodecs_jpeg_quality(sums[0], sums[1] < sums[2] ? sums[1] : sums[2]);
   for (uint8_t orientation = 2; orientation <= 8; orientation++) {
-    survey->turns |= (uint16_t)(ccodecs_turn_is_perfect(&j->frame, orientation) << orientation);
+    survey->turns |= (uint16_t)(ccodecs_jpeg_turn_is_perfect(&j->frame, orientation) << orientation);
   }
 }
 
-static const ccodecs_turn_frame *frame(const ccodecs_rewriter *base) {
-  return &((const jpeg_rewriter *)base)->frame;
+static uint64_t turn_bytes(const ccodecs_rewriter *base, const ccodecs_rewrite_options *options) {
+  return ccodecs_jpeg_turn_estimate(&((const jpeg_rewriter *)base)->frame, options);
+}
+
+static ccodecs_status create_turn(
+    const ccodecs_rewriter *base, const ccodecs_rewrite_options *options, ccodecs_turn **turn) {
+  return ccodecs_jpeg_turn_create(&((const jpeg_rewriter *)base)->frame, options, base->budget, turn);
 }
 
 static ccodecs_status start(
@@ -518,6 +526,13 @@ static void destroy(ccodecs_rewriter *base) {
 
 ccodecs_rewriter *ccodecs_jpeg_rewriter_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
   static const ccodecs_rewriter_methods methods = {
-      .step = step, .survey = survey, .start = start, .start_bytes = start_bytes, .frame = frame, .destroy = destroy};
+      .step = step,
+      .survey = survey,
+      .start = start,
+      .start_bytes = start_bytes,
+      .turn_bytes = turn_bytes,
+      .create_turn = create_turn,
+      .destroy = destroy,
+  };
   return ccodecs_rewriter_allocate(sizeof(jpeg_rewriter), &methods, limits, budget);
 }

@@ -4,9 +4,10 @@
 // one that takes the picture; others (thumbnails, comments) are passed over however long they are. A colour profile
 // comes in pieces, in any order, which are kept here and put together before the first scan.
 
-#include "../core/bytes.h"
+#include "../memory/bytes.h"
 #include "../color/profile.h"
 #include "jpeg_decoder.h"
+#include "jpeg_format.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 // libjpeg suspends when its source runs dry, and later begins again at the last place it can: the bytes from there on
 // must stay. The source reads straight from the caller's window; only what is left when it is used up is carried over.
 
-#include "../core/bytes.h"
+#include "../memory/bytes.h"
 #include "../core/decoder.h"
 
 #include <setjmp.h>

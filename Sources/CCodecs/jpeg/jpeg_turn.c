@@ -5,7 +5,7 @@
 // what TurboJPEG's tjTransform does, which needs the whole file and the whole result in memory besides. The input's
 // coefficients are given back before the result is compressed, which never has more bytes than they.
 
-#include "../core/rewriter.h"
+#include "jpeg_turn.h"
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -33,7 +33,8 @@ typedef struct output_block {
 
 typedef enum turn_stage { STAGE_HEADER, STAGE_COEFFICIENTS, STAGE_WHOLE } turn_stage;
 
-struct ccodecs_turn {
+typedef struct jpeg_turn {
+  ccodecs_turn base;
   ccodecs_budget *budget;
   uint8_t orientation;
   turn_stage stage;
@@ -56,7 +57,7 @@ struct ccodecs_turn {
   output_block *first;
   output_block *last;
   char message[JMSG_LENGTH_MAX];
-};
+} jpeg_turn;
 
 // MARK: Geometry
 
@@ -72,7 +73,7 @@ static bool reverses_rows(uint8_t orientation) {
   return orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
 }
 
-static void most_sampling(const ccodecs_turn_frame *frame, uint32_t *horizontal, uint32_t *vertical) {
+static void most_sampling(const ccodecs_jpeg_frame *frame, uint32_t *horizontal, uint32_t *vertical) {
   *horizontal = *vertical = 1;
   for (uint32_t i = 0; i < frame->component_count; i++) {
     *horizontal = frame->horizontal[i] > *horizontal ? frame->horizontal[i] : *horizontal;
@@ -80,7 +81,7 @@ static void most_sampling(const ccodecs_turn_frame *frame, uint32_t *horizontal,
   }
 }
 
-bool ccodecs_turn_is_perfect(const ccodecs_turn_frame *frame, uint8_t orientation) {
+bool ccodecs_jpeg_turn_is_perfect(const ccodecs_jpeg_frame *frame, uint8_t orientation) {
   uint32_t horizontal;
   uint32_t vertical;
   most_sampling(frame, &horizontal, &vertical);
@@ -89,7 +90,7 @@ bool ccodecs_turn_is_perfect(const ccodecs_turn_frame *frame, uint8_t orientatio
 }
 
 /// Of all components, with the blocks that fill up units, and the addresses of rows.
-static uint64_t coefficient_bytes(const ccodecs_turn_frame *frame) {
+static uint64_t coefficient_bytes(const ccodecs_jpeg_frame *frame) {
   uint32_t horizontal;
   uint32_t vertical;
   most_sampling(frame, &horizontal, &vertical);
@@ -103,15 +104,15 @@ static uint64_t coefficient_bytes(const ccodecs_turn_frame *frame) {
   return bytes;
 }
 
-uint64_t ccodecs_turn_estimate(const ccodecs_turn_frame *frame, const ccodecs_rewrite_options *options) {
-  return sizeof(ccodecs_turn) + 2 * coefficient_bytes(frame) + library_bytes + 2 * 65536 + 2 * OUTPUT_BYTES +
+uint64_t ccodecs_jpeg_turn_estimate(const ccodecs_jpeg_frame *frame, const ccodecs_rewrite_options *options) {
+  return sizeof(jpeg_turn) + 2 * coefficient_bytes(frame) + library_bytes + 2 * 65536 + 2 * OUTPUT_BYTES +
          2 * options->exif_count + 1024;
 }
 
 // MARK: Callbacks of the library
 
 static void on_error(j_common_ptr info) {
-  ccodecs_turn *t = (ccodecs_turn *)info->client_data;
+  jpeg_turn *t = (jpeg_turn *)info->client_data;
   info->err->format_message(info, t->message);
   longjmp(t->escape, 1);
 }
@@ -138,7 +139,7 @@ static boolean on_source_empty(j_decompress_ptr info) {
 }
 
 static void on_skip(j_decompress_ptr info, long count) {
-  ccodecs_turn *t = (ccodecs_turn *)info->client_data;
+  jpeg_turn *t = (jpeg_turn *)info->client_data;
   // Nothing that could be skipped is left in a copy, but for what is in the buffer.
   const size_t wanted = count < 0 ? 0 : (size_t)count;
   const size_t taken = wanted < t->source.bytes_in_buffer ? wanted : t->source.bytes_in_buffer;
@@ -146,7 +147,7 @@ static void on_skip(j_decompress_ptr info, long count) {
   t->source.bytes_in_buffer -= taken;
 }
 
-static bool add_block(ccodecs_turn *t) {
+static bool add_block(jpeg_turn *t) {
   output_block *block = ccodecs_allocate(t->budget, sizeof *block);
   if (block == NULL) {
     return false;
@@ -165,7 +166,7 @@ static void on_destination(j_compress_ptr info) {
 }
 
 static boolean on_full(j_compress_ptr info) {
-  ccodecs_turn *t = (ccodecs_turn *)info->client_data;
+  jpeg_turn *t = (jpeg_turn *)info->client_data;
   t->last->count = OUTPUT_BYTES;
   if (!add_block(t)) {
     t->is_out_of_room = true;
@@ -175,7 +176,7 @@ static boolean on_full(j_compress_ptr info) {
 }
 
 static void on_end(j_compress_ptr info) {
-  ccodecs_turn *t = (ccodecs_turn *)info->client_data;
+  jpeg_turn *t = (jpeg_turn *)info->client_data;
   t->last->count = OUTPUT_BYTES - t->destination.free_in_buffer;
 }
 
@@ -186,7 +187,7 @@ static uint32_t round_up(uint32_t count, int unit) {
 }
 
 /// Reads the header, then coefficients, as far as there are bytes.
-static void read_step(ccodecs_turn *t) {
+static void read_step(jpeg_turn *t) {
   if (t->stage == STAGE_HEADER && jpeg_read_header(&t->in, TRUE) == JPEG_HEADER_OK) {
     t->stage = STAGE_COEFFICIENTS;
   }
@@ -199,7 +200,7 @@ static void read_step(ccodecs_turn *t) {
 // MARK: Turning
 
 /// Asks for the room of the turned coefficients.
-static void request_arrays(ccodecs_turn *t) {
+static void request_arrays(jpeg_turn *t) {
   for (int i = 0; i < t->in.num_components; i++) {
     const jpeg_component_info *c = &t->in.comp_info[i];
     const bool swaps = swaps_axes(t->orientation);
@@ -230,7 +231,7 @@ static bool is_same_table(const JHUFF_TBL *table, const JHUFF_TBL *other) {
 }
 
 /// Whether the picture was coded with the tables of T.81 annex K: then it is again, which saves a pass.
-static bool has_standard_tables(const ccodecs_turn *t) {
+static bool has_standard_tables(const jpeg_turn *t) {
   bool is_standard = true;
   for (int i = 0; i < t->in.num_components; i++) {
     const jpeg_component_info *c = &t->in.comp_info[i];
@@ -243,7 +244,7 @@ static bool has_standard_tables(const ccodecs_turn *t) {
 }
 
 /// The frame of the result: the input's, with its axes swapped where they are.
-static void set_parameters(ccodecs_turn *t) {
+static void set_parameters(jpeg_turn *t) {
   jpeg_copy_critical_parameters(&t->in, &t->out);
   for (int i = 0; i < t->out.num_components && swaps_axes(t->orientation); i++) {
     jpeg_component_info *c = &t->out.comp_info[i];
@@ -307,7 +308,7 @@ static void change_block(const block_change *change, const JCOEF *from, JCOEF *t
   memcpy(to, rows, sizeof rows);
 }
 
-static void turn_component(ccodecs_turn *t, int index, const block_change *change) {
+static void turn_component(jpeg_turn *t, int index, const block_change *change) {
   const jpeg_component_info *from = &t->in.comp_info[index];
   const bool swaps = swaps_axes(t->orientation);
   const JDIMENSION across = swaps ? from->height_in_blocks : from->width_in_blocks;
@@ -326,7 +327,7 @@ static void turn_component(ccodecs_turn *t, int index, const block_change *chang
   }
 }
 
-static void write_exif(ccodecs_turn *t) {
+static void write_exif(jpeg_turn *t) {
   static const uint8_t name[6] = "Exif\0";
   if (t->exif.count == 0) {
     return;
@@ -340,7 +341,7 @@ static void write_exif(ccodecs_turn *t) {
   }
 }
 
-static void turn_step(ccodecs_turn *t) {
+static void turn_step(jpeg_turn *t) {
   request_arrays(t);
   set_parameters(t);
   jpeg_write_coefficients(&t->out, t->turned);
@@ -351,14 +352,14 @@ static void turn_step(ccodecs_turn *t) {
   }
 }
 
-static void compress_step(ccodecs_turn *t) {
+static void compress_step(jpeg_turn *t) {
   jpeg_finish_compress(&t->out);
 }
 
 // MARK: Steps
 
 /// A step of libjpeg, run with its errors caught. The only function with a setjmp.
-static ccodecs_status run(ccodecs_turn *t, void (*step)(ccodecs_turn *t)) {
+static ccodecs_status run(jpeg_turn *t, void (*step)(jpeg_turn *t)) {
   if (setjmp(t->escape) != 0) {
     return t->is_out_of_room ? CCODECS_NO_MEMORY : CCODECS_CORRUPT;
   }
@@ -366,12 +367,12 @@ static ccodecs_status run(ccodecs_turn *t, void (*step)(ccodecs_turn *t)) {
   return CCODECS_OK;
 }
 
-static ccodecs_status fail(ccodecs_turn *t, ccodecs_status status, const char *reason) {
+static ccodecs_status fail(jpeg_turn *t, ccodecs_status status, const char *reason) {
   snprintf(t->message, sizeof t->message, "%s", reason);
   return status;
 }
 
-static void free_in(ccodecs_turn *t) {
+static void free_in(jpeg_turn *t) {
   if (t->is_created && !t->is_in_freed) {
     jpeg_destroy_decompress(&t->in);
   }
@@ -381,7 +382,7 @@ static void free_in(ccodecs_turn *t) {
 }
 
 /// Gives libjpeg what is carried.
-static ccodecs_status read_carried(ccodecs_turn *t) {
+static ccodecs_status read_carried(jpeg_turn *t) {
   t->source.next_input_byte = ccodecs_bytes_start(&t->carry);
   t->source.bytes_in_buffer = t->carry.count;
   const ccodecs_status status = t->stage == STAGE_WHOLE ? CCODECS_OK : run(t, read_step);
@@ -389,7 +390,8 @@ static ccodecs_status read_carried(ccodecs_turn *t) {
   return status;
 }
 
-ccodecs_status ccodecs_turn_push(ccodecs_turn *t, const uint8_t *bytes, size_t count) {
+static ccodecs_status push(ccodecs_turn *base, const uint8_t *bytes, size_t count) {
+  jpeg_turn *t = (jpeg_turn *)base;
   while (count > 0) {
     const size_t missing = SLICE_BYTES - t->slice_count;
     const size_t taken = count < missing ? count : missing;
@@ -410,7 +412,8 @@ ccodecs_status ccodecs_turn_push(ccodecs_turn *t, const uint8_t *bytes, size_t c
   return CCODECS_OK;
 }
 
-ccodecs_status ccodecs_turn_finish(ccodecs_turn *t) {
+static ccodecs_status finish(ccodecs_turn *base) {
+  jpeg_turn *t = (jpeg_turn *)base;
   ccodecs_status status = read_carried(t);
   ccodecs_bytes_free(&t->carry, t->budget);
   if (status != CCODECS_OK) {
@@ -430,7 +433,8 @@ ccodecs_status ccodecs_turn_finish(ccodecs_turn *t) {
   return t->is_out_of_room ? fail(t, status, "the budget has no room for the turned picture") : status;
 }
 
-bool ccodecs_turn_read(ccodecs_turn *t, ccodecs_piece *piece) {
+static bool read(ccodecs_turn *base, ccodecs_piece *piece) {
+  jpeg_turn *t = (jpeg_turn *)base;
   if (t->is_created) { // the result is whole, and what it was made of is not needed
     jpeg_destroy_compress(&t->out);
     t->is_created = false;
@@ -450,29 +454,50 @@ bool ccodecs_turn_read(ccodecs_turn *t, ccodecs_piece *piece) {
   return true;
 }
 
-const char *ccodecs_turn_message(const ccodecs_turn *t) {
-  return t->message;
+static const char *message(const ccodecs_turn *base) {
+  return ((const jpeg_turn *)base)->message;
 }
 
 // MARK: Life
 
-static void create_step(ccodecs_turn *t) {
+static void create_step(jpeg_turn *t) {
   jpeg_create_decompress(&t->in);
   jpeg_create_compress(&t->out);
   t->in.src = &t->source;
   t->out.dest = &t->destination;
 }
 
-ccodecs_status ccodecs_turn_create(
-    const ccodecs_turn_frame *frame, const ccodecs_rewrite_options *options, ccodecs_budget *budget,
+static void destroy(ccodecs_turn *base) {
+  jpeg_turn *t = (jpeg_turn *)base;
+  ccodecs_budget *budget = t->budget;
+  free_in(t);
+  if (t->is_created) {
+    jpeg_destroy_compress(&t->out);
+  }
+  ccodecs_budget_refund(budget, t->charged_out);
+  ccodecs_bytes_free(&t->carry, budget);
+  ccodecs_bytes_free(&t->exif, budget);
+  while (t->first != NULL) {
+    output_block *next = t->first->next;
+    ccodecs_free(budget, t->first);
+    t->first = next;
+  }
+  ccodecs_free(budget, t);
+}
+
+ccodecs_status ccodecs_jpeg_turn_create(
+    const ccodecs_jpeg_frame *frame, const ccodecs_rewrite_options *options, ccodecs_budget *budget,
     ccodecs_turn **turn) {
+  static const ccodecs_turn_methods methods = {
+      .push = push, .finish = finish, .read = read, .message = message, .destroy = destroy};
   const uint64_t coefficients = coefficient_bytes(frame);
-  *turn = ccodecs_allocate(budget, sizeof **turn);
-  ccodecs_turn *t = *turn;
+  jpeg_turn *t = ccodecs_allocate(budget, sizeof *t);
   if (t == NULL) {
     return CCODECS_NO_MEMORY;
   }
+  *turn = &t->base;
   memset(t, 0, sizeof *t);
+  t->base.methods = &methods;
   t->budget = budget;
   t->orientation = options->orientation;
   if (coefficients > SIZE_MAX / 4 || !ccodecs_budget_charge(budget, coefficients)) {
@@ -501,24 +526,4 @@ ccodecs_status ccodecs_turn_create(
   t->in.client_data = t->out.client_data = t;
   t->is_created = true;
   return run(t, create_step) == CCODECS_OK ? CCODECS_OK : CCODECS_NO_MEMORY;
-}
-
-void ccodecs_turn_destroy(ccodecs_turn *t) {
-  if (t == NULL) {
-    return;
-  }
-  ccodecs_budget *budget = t->budget;
-  free_in(t);
-  if (t->is_created) {
-    jpeg_destroy_compress(&t->out);
-  }
-  ccodecs_budget_refund(budget, t->charged_out);
-  ccodecs_bytes_free(&t->carry, budget);
-  ccodecs_bytes_free(&t->exif, budget);
-  while (t->first != NULL) {
-    output_block *next = t->first->next;
-    ccodecs_free(budget, t->first);
-    t->first = next;
-  }
-  ccodecs_free(budget, t);
 }

@@ -3,9 +3,10 @@
 // What libjxl holds is charged by the picture's size before decoding begins, with the rows that it gives: its
 // memory manager is asked for small blocks only, not for samples.
 
-#include "../core/bytes.h"
+#include "../memory/bytes.h"
 #include "../color/profile.h"
 #include "../core/decoder.h"
+#include "jxl_format.h"
 
 #ifdef CCODECS_JXL
 

@@ -3,6 +3,7 @@
 // Sources: PNG specification (third edition), sections 7.2, 8.1 and 11.2.
 
 #include "png_encoder.h"
+#include "png_format.h"
 
 /// Where each pass of Adam7 begins, and how far its pixels lie apart.
 typedef struct adam7_pass {
@@ -20,7 +21,7 @@ static uint64_t picture_bytes(const ccodecs_encode_options *options) {
 uint64_t ccodecs_png_held_estimate(const ccodecs_encode_options *options) {
   const bool is_held = options->png.is_interlaced || options->png.palette_count > 0;
   // All that is compressed comes at the end, and waits in a block that grows.
-  return is_held ? picture_bytes(options) + ccodecs_encoder_largest(options) * 5 / 2 +
+  return is_held ? picture_bytes(options) + ccodecs_png_encoder_largest(options) * 5 / 2 +
                        (options->png.palette_count > 0 ? ccodecs_png_palette_estimate(options) : 0)
                  : 0;
 }

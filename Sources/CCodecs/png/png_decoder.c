@@ -10,6 +10,7 @@
 #include "png_decoder.h"
 
 #include "../color/profile.h"
+#include "png_format.h"
 
 #include <string.h>
 

@@ -6,6 +6,7 @@
 // Sources: PNG specification (third edition), sections 5, 9 and 12.7.
 
 #include "png_encoder.h"
+#include "png_format.h"
 
 enum {
   LARGEST_FAST_LEVEL = 3,
@@ -220,6 +221,15 @@ static bool create_compressor(png_encoder *e) {
   e->fast->level_buf_size = (uint32_t)level_bytes[level];
   e->fast->gzip_flag = IGZIP_ZLIB;
   return true;
+}
+
+bool ccodecs_png_encoder_takes(const ccodecs_encode_options *options) {
+  return options->png.palette_count == 0 || ccodecs_png_has_palettes();
+}
+
+uint64_t ccodecs_png_encoder_largest(const ccodecs_encode_options *options) {
+  const bool is_indexed = options->png.palette_count > 0;
+  return ccodecs_encoder_stored_largest(options, is_indexed ? 1 : ccodecs_encoder_channels(options));
 }
 
 uint64_t ccodecs_png_encoder_estimate(const ccodecs_encode_options *options) {

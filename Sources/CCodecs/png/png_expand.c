@@ -2,7 +2,7 @@
 
 #include "png_decoder.h"
 
-#include "../core/bytes.h"
+#include "../memory/bytes.h"
 
 #include <string.h>
 

@@ -5,6 +5,7 @@
 // for the picture is not known without inflating them; fewer than deflate's best can't be.
 
 #include "../core/rewriter.h"
+#include "png_format.h"
 
 #include <isa-l.h>
 

@@ -3,7 +3,7 @@
 // Rows are inflated a batch at a time, into a block in which each has its filter byte in front: what the next row needs
 // of the one above is there. A plain picture's rows are given as they lie there.
 
-#include "../core/bytes.h"
+#include "../memory/bytes.h"
 #include "png_decoder.h"
 
 #include <string.h>

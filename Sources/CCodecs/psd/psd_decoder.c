@@ -5,8 +5,9 @@
 // The fourth channel of RGB is alpha, as other readers have it. Not decoded: Lab, multichannel, 32 bits, ZIP.
 // Source: Adobe Photoshop File Formats Specification (2019).
 
-#include "../core/bytes.h"
+#include "../memory/bytes.h"
 #include "psd_decoder.h"
+#include "psd_format.h"
 
 enum { RAW = 0, PACK_BITS = 1 };
 

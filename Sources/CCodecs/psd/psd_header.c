@@ -1,7 +1,7 @@
 // What stands before a PSD's picture: its kind, palette, resources, and how many layers it has.
 // Source: Adobe Photoshop File Formats Specification (2019).
 
-#include "../core/bytes.h"
+#include "../memory/bytes.h"
 #include "../color/profile.h"
 #include "psd_decoder.h"
 

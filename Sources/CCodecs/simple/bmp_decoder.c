@@ -6,8 +6,9 @@
 // mask names them. Not decoded: Huffman coding, 64 bits a pixel, and JPEG or PNG inside.
 // Sources: Microsoft, "Bitmap storage"; OS/2 2.0 Presentation Manager, "Bitmap file format"; bmpsuite's notes.
 
-#include "../core/bytes.h"
+#include "../memory/bytes.h"
 #include "../core/decoder.h"
+#include "simple_formats.h"
 
 enum { FILE_HEADER_BYTES = 14, OS2_HEADER_BYTES = 12, WINDOWS_HEADER_BYTES = 40, KNOWN_HEADER_BYTES = 124 };
 enum { PLAIN = 0, RLE8 = 1, RLE4 = 2, BIT_FIELDS = 3, RLE24 = 4, ALPHA_BIT_FIELDS = 6 };

@@ -1,9 +1,10 @@
 // Radiance pictures, decoded as they arrive: light from 0 to 1 becomes sRGB, what is brighter becomes white.
 // Source: Ward, "Real Pixels" (Graphics Gems II), and the Radiance file formats' description of picture files.
 
-#include "../core/bytes.h"
+#include "../memory/bytes.h"
 #include "../core/decoder.h"
 #include "../color/linear.h"
+#include "simple_formats.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,8 +5,10 @@
 // It is small: a directory names no more than 256 by 256 pixels.
 // Source: Microsoft, "Icons" (Win32 Resource File Formats, ICONDIR and ICONIMAGE); PNG since Windows Vista.
 
-#include "../core/bytes.h"
+#include "../memory/bytes.h"
 #include "../core/decoder.h"
+#include "simple_formats.h"
+#include "../png/png_format.h"
 
 enum { DIRECTORY_BYTES = 6, ENTRY_BYTES = 16, BITMAP_HEADER_BYTES = 40, PROFILED_HEADER_BYTES = 124 };
 

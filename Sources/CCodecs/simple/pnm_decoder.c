@@ -1,8 +1,9 @@
 // Portable anymaps, decoded as they arrive: bitmaps, graymaps and pixmaps, in text or binary, and PAM of one to four
 // samples. Source: the Netpbm formats' manual pages pbm, pgm, ppm and pam.
 
-#include "../core/bytes.h"
+#include "../memory/bytes.h"
 #include "../core/decoder.h"
+#include "simple_formats.h"
 
 #include <stdlib.h>
 

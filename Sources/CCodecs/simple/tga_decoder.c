@@ -4,8 +4,9 @@
 // how the picture must be turned, so that no more than a strip of rows is ever held. Alpha is there where the
 // descriptor counts attribute bits. Source: Truevision TGA File Format Specification 2.0.
 
-#include "../core/bytes.h"
+#include "../memory/bytes.h"
 #include "../core/decoder.h"
+#include "simple_formats.h"
 
 enum { HEADER_BYTES = 18, MAPPED = 1, TRUE_COLOR = 2, GRAY = 3, RUN_LENGTH = 8 };
 

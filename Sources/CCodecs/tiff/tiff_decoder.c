@@ -6,11 +6,12 @@
 // colour profile is given as inks; with alpha beside them it is converted without it.
 // Source: TIFF 6.0, with Adobe's Technical Notes and the floating-point formats of Adobe Photoshop.
 
-#include "../core/bytes.h"
+#include "../memory/bytes.h"
 
 #ifdef CCODECS_TIFF
 
 #include "tiff_decoder.h"
+#include "tiff_format.h"
 
 /// libtiff's state, its directory's arrays and its codecs' tables.
 static const size_t library_bytes = 512 * 1024;

@@ -3,7 +3,7 @@
 #ifndef CCODECS_TIFF_FILE_H
 #define CCODECS_TIFF_FILE_H
 
-#include "../core/bytes.h"
+#include "../memory/bytes.h"
 
 #ifdef CCODECS_TIFF
 

@@ -1,7 +1,7 @@
 // Samples of a TIFF as libtiff gives them to those that are kept, and these to rows of 8 bits a sample, or of 16 where
 // there are more than 8. Source: TIFF 6.0, with Adobe's Technical Notes.
 
-#include "../core/bytes.h"
+#include "../memory/bytes.h"
 #include "tiff_decoder.h"
 
 #ifdef CCODECS_TIFF

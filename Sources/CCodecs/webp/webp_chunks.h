@@ -3,7 +3,7 @@
 #ifndef CCODECS_WEBP_CHUNKS_H
 #define CCODECS_WEBP_CHUNKS_H
 
-#include "../core/bytes.h"
+#include "../memory/bytes.h"
 
 static const size_t riff_header_bytes = 12;
 static const size_t chunk_header_bytes = 8;

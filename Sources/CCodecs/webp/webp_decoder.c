@@ -10,6 +10,7 @@
 #include "../core/decoder.h"
 #include "row_space.h"
 #include "webp_chunks.h"
+#include "webp_format.h"
 
 #include <string.h>
 

@@ -1,6 +1,7 @@
 // WebP through libwebp, which wants the whole result before it writes a byte of it.
 
 #include "../core/encoder.h"
+#include "webp_format.h"
 
 #include <string.h>
 
@@ -129,9 +130,14 @@ static uint64_t library_charge(const ccodecs_encode_options *options) {
   return library_bytes + pixel_count(options) * library_bytes_per_pixel(options);
 }
 
+uint64_t ccodecs_webp_encoder_largest(const ccodecs_encode_options *options) {
+  return options->webp.is_lossless ? ccodecs_encoder_stored_largest(options, ccodecs_encoder_channels(options))
+                                   : ccodecs_encoder_lossy_largest(options);
+}
+
 uint64_t ccodecs_webp_encoder_estimate(const ccodecs_encode_options *options) {
   // The compressed result waits whole, in a block that grows by half when the last byte of it comes.
-  return sizeof(webp_encoder) + library_charge(options) + ccodecs_encoder_largest(options) * 5 / 2;
+  return sizeof(webp_encoder) + library_charge(options) + ccodecs_webp_encoder_largest(options) * 5 / 2;
 }
 
 static void configure(webp_encoder *e) {

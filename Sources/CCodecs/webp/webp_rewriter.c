@@ -5,6 +5,8 @@
 // Source: WebP Container Specification.
 
 #include "../core/rewriter.h"
+#include "webp_format.h"
+#include "webp_quality.h"
 
 enum {
   RIFF_BYTES = 12, CHUNK_HEADER_BYTES = 8, EXTENSION_BYTES = 10,

@@ -18,7 +18,7 @@ struct ByteLimit: Sendable, Hashable {
     self.byteCount = byteCount
     allowsSmaller = configuration.allowSmallerDimensions ?? false
     adaptsChroma =
-      encoder.format == .avif || encoder.format == .jpeg && configuration.jpeg?.chromaSubsampling == nil
+      (encoder.format.traits.output?.subsamplesChroma ?? false) && !encoder.asksForChroma(configuration)
   }
 
   /// Whether the picture must be there for a second trial.

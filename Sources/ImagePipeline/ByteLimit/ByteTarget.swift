@@ -42,21 +42,22 @@ struct ByteTarget {
     lateRights: [UInt8], _ buffer: PixelBuffer, _ cancellation: Cancellation
   ) throws(PipelineError) -> Result {
     note(first)
-    if first.format == .png, !lateRights.isEmpty { first.exif = lateRights }
+    if first.format.traits.hasTrailingMetadata, !lateRights.isEmpty { first.exif = lateRights }
     if let best { return best }
-    let quality = first.isLossy ? try searchQuality(buffer, cancellation) : first.quality
+    let quality = try searchQuality(buffer, cancellation)
     if best == nil, limit.allowsSmaller { try searchSize(quality: quality, buffer, cancellation) }
     if let best { return best }
     throw unreachable
   }
 
-  /// - Returns: the last quality tried, which is the least that may be when nothing fits.
+  /// - Returns: the last quality tried, which is the least that may be when nothing fits; the first's where it is lossless.
   private mutating func searchQuality(
     _ buffer: PixelBuffer, _ cancellation: Cancellation
   ) throws(PipelineError) -> Int {
+    guard first.isLossy, let curve = first.format.traits.output?.sizeCurve else { return first.quality }
     let floor = limit.allowsSmaller ? min(first.quality, ByteLimit.leastQualityBeforeSize) : 1
     var search = QualitySearch(
-      format: first.format, limit: limit.byteCount, floor: floor,
+      curve: curve, limit: limit.byteCount, floor: floor,
       trialsToFloor: limit.allowsSmaller ? 3 : ByteLimit.mostTrials)
     search.note(quality: first.quality, byteCount: trial.byteCount)
     var last = first.quality

@@ -16,7 +16,7 @@ struct QualitySearch {
   /// As good as exact: what a better quality would gain nobody sees.
   private static let enough = 0.985
 
-  private let format: ImageFormat
+  private let curve: ImageFormat.SizeCurve
   private let limit: Double
   /// The least quality that may be tried.
   private let floor: Int
@@ -28,8 +28,8 @@ struct QualitySearch {
   /// Trials in a row that fitted, or less than zero, that did not.
   private var run = 0
 
-  init(format: ImageFormat, limit: UInt64, floor: Int, trialsToFloor: Int) {
-    self.format = format
+  init(curve: ImageFormat.SizeCurve, limit: UInt64, floor: Int, trialsToFloor: Int) {
+    self.curve = curve
     self.limit = Double(limit)
     self.floor = floor
     self.trialsToFloor = trialsToFloor
@@ -71,7 +71,7 @@ struct QualitySearch {
   }
 
   private func slope(from a: (quality: Int, size: Double), to b: (quality: Int, size: Double)) -> Double {
-    let run = Self.coarseness(b.quality, format) - Self.coarseness(a.quality, format)
+    let run = curve.coarseness(b.quality) - curve.coarseness(a.quality)
     return (log(a.size) - log(b.size)) / run
   }
 
@@ -79,24 +79,26 @@ struct QualitySearch {
   private func quality(
     from trial: (quality: Int, size: Double), slope: Double, aim: Double, within range: ClosedRange<Int>
   ) -> Int {
-    let wanted = Self.coarseness(trial.quality, format) + (log(trial.size) - log(limit * aim)) / max(slope, 0.01)
-    return range.last { Self.coarseness($0, format) >= wanted } ?? range.lowerBound
+    let wanted = curve.coarseness(trial.quality) + (log(trial.size) - log(limit * aim)) / max(slope, 0.01)
+    return range.last { curve.coarseness($0) >= wanted } ?? range.lowerBound
   }
+}
 
+extension ImageFormat.SizeCurve {
   /// What the logarithm of a file's size falls with, by 0.65 for each unit or so.
-  static func coarseness(_ quality: Int, _ format: ImageFormat) -> Double {
+  func coarseness(_ quality: Int) -> Double {
     let q = Double(quality)
-    switch format {
-    case .jpeg:
+    switch self {
+    case .libjpeg:
       // libjpeg's scale of its quantisation tables, in which no entry falls below 1.
       return log((q < 50 ? 5000 / q : 200 - 2 * q) + 4)
-    case .webp:
+    case .libwebp:
       // libwebp's quantiser, which moves faster above 75.
       let linear = q < 75 ? q / 150 : q / 50 - 1
       let index = 1 - cbrt(linear)
       let knee = 1 - cbrt(0.5)
       return q < 75 ? (index - knee) * 5 : (index - knee) * 12
-    default:
+    case .linear:
       return -q / 12
     }
   }

@@ -162,33 +162,50 @@ extension EncoderOptions {
 
   /// Whether more is asked of the file than that it holds the picture: how that is coded, at other than default cost.
   func asksForCoding(_ configuration: ProcessingConfiguration) -> Bool {
-    switch format {
-    case .jpeg: jpeg != JPEG() || configuration.jpeg?.chromaSubsampling != nil
+    switch format.traits.output?.optionGroup {
+    case .jpeg: jpeg != JPEG() || asksForChroma(configuration)
     case .png: png != PNG()
     case .webp: webp.nearLossless != 100 || webp.method != WebP().method
-    default: false
+    case nil: false
+    }
+  }
+
+  /// Whether the size of chroma planes is asked for.
+  func asksForChroma(_ configuration: ProcessingConfiguration) -> Bool {
+    switch format.traits.output?.optionGroup {
+    case .jpeg: configuration.jpeg?.chromaSubsampling != nil
+    case .png, .webp, nil: false
     }
   }
 
   /// Takes what was asked for the format that these options have.
   mutating func apply(_ configuration: ProcessingConfiguration) {
-    if format == .jpeg, let asked = configuration.jpeg {
-      subsampling = asked.chromaSubsampling?.encoded ?? subsampling
-      jpeg.isProgressive = asked.isProgressive ?? false
-      jpeg.hasOptimalTables = asked.optimizesHuffman ?? false
-      jpeg.restartRowCount = asked.restartRows ?? 0
+    switch format.traits.output?.optionGroup {
+    case .jpeg: apply(configuration.jpeg ?? JPEGOptions())
+    case .png: apply(configuration.png ?? PNGOptions())
+    case .webp: apply(configuration.webp ?? WebPOptions())
+    case nil: break
     }
-    if format == .png, let asked = configuration.png {
-      png.compressionLevel = asked.compressionLevel ?? png.compressionLevel
-      png.isInterlaced = asked.isInterlaced ?? false
-      png.paletteCount = asked.paletteColors ?? 0
-      png.filter = asked.filter?.encoded ?? (png.paletteCount > 0 ? .unfiltered : .adaptive)
-    }
-    if format == .webp {
-      webp.nearLossless = configuration.webp?.nearLossless ?? 100
-      webp.isLossless = configuration.webp?.isLossless ?? false || webp.nearLossless < 100
-      webp.method = configuration.webp?.method ?? webp.method
-      webp.savesMemory = width * height > Self.quickWebPPixelCount
-    }
+  }
+
+  private mutating func apply(_ asked: JPEGOptions) {
+    subsampling = asked.chromaSubsampling?.encoded ?? subsampling
+    jpeg.isProgressive = asked.isProgressive ?? false
+    jpeg.hasOptimalTables = asked.optimizesHuffman ?? false
+    jpeg.restartRowCount = asked.restartRows ?? 0
+  }
+
+  private mutating func apply(_ asked: PNGOptions) {
+    png.compressionLevel = asked.compressionLevel ?? png.compressionLevel
+    png.isInterlaced = asked.isInterlaced ?? false
+    png.paletteCount = asked.paletteColors ?? 0
+    png.filter = asked.filter?.encoded ?? (png.paletteCount > 0 ? .unfiltered : .adaptive)
+  }
+
+  private mutating func apply(_ asked: WebPOptions) {
+    webp.nearLossless = asked.nearLossless ?? 100
+    webp.isLossless = asked.isLossless ?? false || webp.nearLossless < 100
+    webp.method = asked.method ?? webp.method
+    webp.savesMemory = width * height > Self.quickWebPPixelCount
   }
 }

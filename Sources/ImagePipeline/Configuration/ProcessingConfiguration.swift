@@ -1,12 +1,3 @@
-/// The file format of a result.
-package enum OutputFormat: String, Sendable, Hashable, CaseIterable {
-  /// The input's format where it can be written; else PNG with alpha, JPEG without.
-  case original
-  case jpeg, png, webp
-  /// Where it was built in; else a request for it is refused.
-  case avif
-}
-
 /// How a picture is brought to its bounds.
 package enum ResizeMode: String, Sendable, Hashable, CaseIterable {
   /// Both bounds hold, the aspect ratio is kept.

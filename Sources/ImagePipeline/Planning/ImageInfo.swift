@@ -50,12 +50,8 @@ package struct ImageInfo: Sendable, Hashable {
     orientation = Orientation.up.rawValue
     hasAlpha = plan.encoder.pixelFormat.hasAlpha
     bitDepth = 8
-    let space: ImageHeader.ColorSpace =
-      switch (plan.encoder.format, plan.encoder.pixelFormat) {
-      case (_, .gray8): .gray
-      case (.jpeg, _): .ycbcr
-      default: .rgb
-      }
+    let isGray = plan.encoder.pixelFormat == .gray8
+    let space: ImageHeader.ColorSpace = isGray ? .gray : plan.encoder.format.takes(.ycc8) ? .ycbcr : .rgb
     colorSpace = space.rawValue
     frameCount = 1
   }

@@ -28,8 +28,8 @@ extension Passage {
     plan: Plan, header: ImageHeader, configuration: ProcessingConfiguration, survey: Rewriter.Survey, byteCount: UInt64?
   ) {
     let isAsked = !(configuration.alwaysEncode ?? false) && !(configuration.tolerateTruncation ?? false)
-    // What a PNG says of its maker behind its data is not known yet; a rewritten file has no place for it any more.
-    let hasNoLateRights = configuration.metadata != .keepCopyright || header.format != .png
+    // What a file says of its maker behind its data is not known yet; a rewritten one has no place for it any more.
+    let hasNoLateRights = configuration.metadata != .keepCopyright || !header.format.traits.hasTrailingMetadata
     guard isAsked, hasNoLateRights, survey.canCopy, plan.encoder.format == header.format, plan.keepsPixels,
       Self.isPlain(header), !plan.encoder.asksForCoding(configuration), Self.isCoarse(survey, beside: plan.encoder)
     else {
@@ -47,19 +47,16 @@ extension Passage {
 
   /// Whether nothing but its metadata would be lost: one picture, undamaged, in sRGB.
   private static func isPlain(_ header: ImageHeader) -> Bool {
-    let isMultiPicture = header.format == .jpeg  // MPO and gain maps: what follows the first is dropped
+    let isMultiPicture = header.format.traits.hasCompanionImages  // what follows the first is dropped
     return header.profileByteCount == 0 && (header.frameCount == 1 || isMultiPicture)
       && header.warnings.allSatisfy { $0 == .brokenEXIF || ($0 == .firstFrameOnly && isMultiPicture) }
   }
 
   /// Whether encoding would give no fewer bytes, or fewer only because it does worse than was asked for.
   private static func isCoarse(_ survey: Rewriter.Survey, beside encoder: EncoderOptions) -> Bool {
-    switch encoder.format {
-    case .png: true
-    case .webp where survey.isLossless: encoder.quality == 100 || encoder.webp.isLossless
-    case .webp: survey.quality <= encoder.quality && !encoder.webp.isLossless
-    default: survey.quality <= encoder.quality && !(survey.hasFineChroma && encoder.subsampling == .quarter)
-    }
+    if survey.isLossless { return encoder.quality == 100 || !encoder.isLossy }
+    return encoder.isLossy && survey.quality <= encoder.quality
+      && !(survey.hasFineChroma && encoder.subsampling == .quarter)
   }
 
   /// The most bytes that this passage may hold, of a picture that may hold `memory`.

@@ -50,6 +50,10 @@ package struct Plan: Sendable, Hashable {
 
   /// The result's properties, as they are known before it exists.
   package var outputInfo: ImageInfo { ImageInfo(self) }
+  /// Of the result's file name, without the dot.
+  package var fileExtension: String { encoder.format.traits.output?.fileExtension ?? encoder.format.rawValue }
+  /// Whether a library decodes or encodes on threads of its own.
+  let usesLibraryThreads: Bool
 
   /// Bytes of the whole picture at 8 bits a sample, as a decoder would hold it that holds it whole.
   package let decodedByteCount: UInt64
@@ -89,6 +93,7 @@ package struct Plan: Sendable, Hashable {
     encoder = try Self.encoder(
       header: header, outputSize: framing.canvasSize, configuration: configuration,
       colorFormat: isPassed ? nil : colorFormat)
+    usesLibraryThreads = header.format.traits.usesLibraryThreads || encoder.format.traits.usesLibraryThreads
     warnings = Self.warnings(configuration)
     let encoderOptions = encoder
     filterFormat = isPassed ? encoderOptions.pixelFormat : colorFormat
@@ -119,7 +124,7 @@ package struct Plan: Sendable, Hashable {
     let quality = configuration.compressionQuality ?? 1
     var options = EncoderOptions(
       format: format, width: outputSize.width, height: outputSize.height,
-      pixelFormat: colorFormat.map { format == .jpeg ? .rgb8 : $0 } ?? pixelFormat(of: format, header: header),
+      pixelFormat: colorFormat.map { format.takes($0) ? $0 : .rgb8 } ?? pixelFormat(of: format, header: header),
       subsampling: quality < Double(EncoderOptions.leastQualityOfFullChroma) / 100 ? .quarter : .full,
       quality: max(1, Int((quality * 100).rounded())))
     options.apply(configuration)
@@ -129,24 +134,19 @@ package struct Plan: Sendable, Hashable {
 
   /// What the result is encoded as.
   static func format(header: ImageHeader, configuration: ProcessingConfiguration) -> ImageFormat {
-    switch configuration.preferredFormat ?? .original {
-    case .jpeg: .jpeg
-    case .png: .png
-    case .webp: .webp
-    case .avif: .avif
-    case .original: header.format.isEncodable ? header.format : header.hasAlpha ? .png : .jpeg
-    }
+    configuration.preferredFormat?.imageFormat
+      ?? (header.format.isEncodable ? header.format : header.hasAlpha ? .png : .jpeg)
   }
 
   /// What the encoder is given: as near to what the decoder gives as the format allows.
   private static func pixelFormat(of format: ImageFormat, header: ImageHeader) -> PixelFormat {
-    switch (format, header.colorSpace) {
-    case (.jpeg, .ycbcr): .ycc8
-    case (.jpeg, .gray) where !header.hasAlpha: .gray8
-    case (.png, .gray) where !header.hasAlpha: .gray8
-    case (.jpeg, _): .rgb8
-    default: header.hasAlpha ? .rgba8 : .rgb8
-    }
+    let formats: [PixelFormat] =
+      switch header.colorSpace {
+      case .ycbcr: [.ycc8]
+      case .gray: header.hasAlpha ? [] : [.gray8]
+      case .rgb, .cmyk, .ycck: []
+      }
+    return (formats + (header.hasAlpha ? [.rgba8] : [])).first(where: format.takes) ?? .rgb8
   }
 
   private static func channelCount(_ header: ImageHeader) -> Int {

@@ -11,7 +11,7 @@ extension PlanDraft {
     let format = Plan.format(header: header, configuration: configuration)
     return PlanDraft(
       ProcessingConfiguration(
-        compressionQuality: 0.7, preferredFormat: header.hasAlpha && format != .jpeg ? .png : .jpeg,
+        compressionQuality: 0.7, preferredFormat: header.hasAlpha && format.takes(.rgba8) ? .png : .jpeg,
         background: configuration.background, metadata: .strip,
         tolerateTruncation: configuration.tolerateTruncation, alwaysEncode: true,
         filters: configuration.filters?.compactMap { $0.scaled(by: factor) }),

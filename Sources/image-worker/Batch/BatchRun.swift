@@ -99,8 +99,7 @@ final class BatchRun: Sendable {
       folder.append(component)
       try FileSystem.makeDirectory(folder)
     }
-    let format = plan.outputInfo.format
-    let destination = folder.appending("\(picture.name).\(format == "jpeg" ? "jpg" : format)")
+    let destination = folder.appending("\(picture.name).\(plan.fileExtension)")
     try destinations.claim(destination, for: picture.path)
     return destination
   }

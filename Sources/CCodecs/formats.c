@@ -1,0 +1,332 @@
+// Everything that is known of each format, in one row, and what is asked of it: name, signature, and which decoder,
+// encoder and rewriter there is in this build. A format that ccodecs.h has and no row is an error of the compiler.
+
+#include "core/decoder.h"
+#include "core/encoder.h"
+#include "core/rewriter.h"
+#include "core/sniff.h"
+#include "gif/gif_format.h"
+#include "heif/heif_format.h"
+#include "jpeg/jpeg_format.h"
+#include "jxl/jxl_format.h"
+#include "png/png_format.h"
+#include "psd/psd_format.h"
+#include "simple/simple_formats.h"
+#include "tiff/tiff_format.h"
+#include "webp/webp_format.h"
+
+/// First bytes that tell a format; none when `count` is 0.
+typedef struct signature {
+  uint8_t count;
+  const char *bytes;
+} signature;
+
+typedef struct encoder_row {
+  ccodecs_encoder *(*create)(const ccodecs_encode_options *options, ccodecs_budget *budget); ///< NULL for none.
+  uint64_t (*estimate)(const ccodecs_encode_options *options);
+  uint64_t (*largest)(const ccodecs_encode_options *options);
+  bool (*takes)(const ccodecs_encode_options *options); ///< What else it can't be asked for; NULL for nothing.
+  uint32_t pixels;                                      ///< A bit for each of ccodecs_pixels that it takes.
+  uint32_t largest_side;                                ///< Of a picture, in pixels.
+  bool halves_columns;                                  ///< Takes CCODECS_SUBSAMPLING_422.
+} encoder_row;
+
+typedef struct format_row {
+  ccodecs_format format;
+  const char *name;
+  signature signatures[4];
+  bool (*sniff)(const uint8_t *bytes, size_t count); ///< NULL where signatures tell.
+  ccodecs_decoder *(*create_decoder)(const ccodecs_limits *limits, ccodecs_budget *budget);    ///< NULL for none.
+  ccodecs_rewriter *(*create_rewriter)(const ccodecs_limits *limits, ccodecs_budget *budget); ///< NULL for none.
+  encoder_row encoder;
+} format_row;
+
+// MARK: Table
+
+#define SIGNATURE(text) {sizeof(text) - 1, text}
+#define PIXELS(name) (1u << CCODECS_PIXELS_##name)
+
+#ifdef CCODECS_TIFF
+#define WHEN_TIFF(function) function
+#else
+#define WHEN_TIFF(function) NULL
+#endif
+#ifdef CCODECS_HEIF
+#define WHEN_HEIF(function) function
+#else
+#define WHEN_HEIF(function) NULL
+#endif
+#ifdef CCODECS_JXL
+#define WHEN_JXL(function) function
+#else
+#define WHEN_JXL(function) NULL
+#endif
+
+/// In the order in which files are asked for them: signatures first. Sources: the formats' specifications.
+static const format_row rows[] = {
+    {
+        .format = CCODECS_FORMAT_JPEG,
+        .name = "jpeg",
+        .signatures = {SIGNATURE("\xFF\xD8\xFF")},
+        .create_decoder = ccodecs_jpeg_decoder_create,
+        .create_rewriter = ccodecs_jpeg_rewriter_create,
+        .encoder =
+            {
+                .create = ccodecs_jpeg_encoder_create,
+                .estimate = ccodecs_jpeg_encoder_estimate,
+                .largest = ccodecs_encoder_lossy_largest,
+                .pixels = PIXELS(GRAY8) | PIXELS(RGB8) | PIXELS(YCC8),
+                .largest_side = 65500,
+                .halves_columns = true,
+            },
+    },
+    {
+        .format = CCODECS_FORMAT_PNG,
+        .name = "png",
+        .signatures = {SIGNATURE("\x89PNG\r\n\x1A\n")},
+        .create_decoder = ccodecs_png_decoder_create,
+        .create_rewriter = ccodecs_png_rewriter_create,
+        .encoder =
+            {
+                .create = ccodecs_png_encoder_create,
+                .estimate = ccodecs_png_encoder_estimate,
+                .largest = ccodecs_png_encoder_largest,
+                .takes = ccodecs_png_encoder_takes,
+                .pixels = PIXELS(GRAY8) | PIXELS(RGB8) | PIXELS(RGBA8),
+                .largest_side = INT32_MAX,
+            },
+    },
+    {
+        .format = CCODECS_FORMAT_GIF,
+        .name = "gif",
+        .signatures = {SIGNATURE("GIF87a"), SIGNATURE("GIF89a")},
+        .create_decoder = ccodecs_gif_decoder_create,
+    },
+    {
+        .format = CCODECS_FORMAT_PSD,
+        .name = "psd",
+        .signatures = {SIGNATURE("8BPS")},
+        .create_decoder = ccodecs_psd_decoder_create,
+    },
+    {
+        .format = CCODECS_FORMAT_HDR,
+        .name = "hdr",
+        .signatures = {SIGNATURE("#?RADIANCE"), SIGNATURE("#?RGBE")},
+        .create_decoder = ccodecs_hdr_decoder_create,
+    },
+    {
+        .format = CCODECS_FORMAT_TIFF,
+        .name = "tiff",
+        .signatures = {SIGNATURE("II*\0"), SIGNATURE("MM\0*"), SIGNATURE("II+\0"), SIGNATURE("MM\0+")},
+        .create_decoder = WHEN_TIFF(ccodecs_tiff_decoder_create),
+    },
+    {
+        .format = CCODECS_FORMAT_JXL,
+        .name = "jxl",
+        .signatures = {SIGNATURE("\xFF\x0A"), SIGNATURE("\0\0\0\x0CJXL \r\n\x87\n")},
+        .create_decoder = WHEN_JXL(ccodecs_jxl_decoder_create),
+    },
+    {
+        .format = CCODECS_FORMAT_JPEG2000,
+        .name = "jpeg2000",
+        .signatures = {SIGNATURE("\0\0\0\x0CjP  \r\n\x87\n"), SIGNATURE("\xFF\x4F\xFF\x51")},
+    },
+    {
+        .format = CCODECS_FORMAT_QOI,
+        .name = "qoi",
+        .signatures = {SIGNATURE("qoif")},
+    },
+    {
+        .format = CCODECS_FORMAT_BMP,
+        .name = "bmp",
+        .signatures = {SIGNATURE("BM")},
+        .create_decoder = ccodecs_bmp_decoder_create,
+    },
+    {
+        .format = CCODECS_FORMAT_WEBP,
+        .name = "webp",
+        .sniff = ccodecs_is_webp,
+        .create_decoder = ccodecs_webp_decoder_create,
+        .create_rewriter = ccodecs_webp_rewriter_create,
+        .encoder =
+            {
+                .create = ccodecs_webp_encoder_create,
+                .estimate = ccodecs_webp_encoder_estimate,
+                .largest = ccodecs_webp_encoder_largest,
+                .pixels = PIXELS(RGB8) | PIXELS(RGBA8),
+                .largest_side = 16383,
+            },
+    },
+    {
+        .format = CCODECS_FORMAT_AVIF,
+        .name = "avif",
+        .sniff = ccodecs_is_avif,
+        .create_decoder = WHEN_HEIF(ccodecs_avif_decoder_create),
+        .encoder =
+            {
+                .create = WHEN_HEIF(ccodecs_avif_encoder_create),
+                .estimate = WHEN_HEIF(ccodecs_avif_encoder_estimate),
+                .largest = ccodecs_encoder_lossy_largest,
+                .pixels = PIXELS(RGB8) | PIXELS(RGBA8),
+                .largest_side = 65535,
+            },
+    },
+    {
+        .format = CCODECS_FORMAT_HEIC,
+        .name = "heic",
+        .sniff = ccodecs_is_heic,
+        .create_decoder = WHEN_HEIF(ccodecs_heic_decoder_create),
+    },
+    {
+        .format = CCODECS_FORMAT_UNKNOWN, // of base media, what has other brands: a film
+        .name = "unknown",
+        .sniff = ccodecs_is_base_media,
+    },
+    {
+        .format = CCODECS_FORMAT_PNM,
+        .name = "pnm",
+        .sniff = ccodecs_is_pnm,
+        .create_decoder = ccodecs_pnm_decoder_create,
+    },
+    {
+        .format = CCODECS_FORMAT_ICO,
+        .name = "ico",
+        .sniff = ccodecs_is_ico,
+        .create_decoder = ccodecs_ico_decoder_create,
+    },
+    {
+        .format = CCODECS_FORMAT_TGA,
+        .name = "tga",
+        .sniff = ccodecs_is_tga,
+        .create_decoder = ccodecs_tga_decoder_create,
+    },
+};
+
+enum { ROW_COUNT = sizeof rows / sizeof *rows };
+_Static_assert(ROW_COUNT == CCODECS_FORMAT_END, "a format has no row");
+
+// MARK: Look-up
+
+static const format_row *row_of(ccodecs_format format) {
+  for (size_t i = 0; i < ROW_COUNT; i++) {
+    if (rows[i].format == format) {
+      return &rows[i];
+    }
+  }
+  return row_of(CCODECS_FORMAT_UNKNOWN);
+}
+
+static bool has_signature(const format_row *row, const uint8_t *bytes, size_t count) {
+  for (size_t i = 0; i < sizeof row->signatures / sizeof *row->signatures && row->signatures[i].count > 0; i++) {
+    const signature *signature = &row->signatures[i];
+    if (count >= signature->count && memcmp(bytes, signature->bytes, signature->count) == 0) {
+      return true;
+    }
+  }
+  return row->sniff != NULL && row->sniff(bytes, count);
+}
+
+ccodecs_format ccodecs_sniff(const uint8_t *bytes, size_t count) {
+  for (size_t i = 0; i < ROW_COUNT; i++) {
+    if (has_signature(&rows[i], bytes, count)) {
+      return rows[i].format;
+    }
+  }
+  return CCODECS_FORMAT_UNKNOWN;
+}
+
+const char *ccodecs_format_name(ccodecs_format format) {
+  return row_of(format)->name;
+}
+
+bool ccodecs_format_can_decode(ccodecs_format format) {
+  return row_of(format)->create_decoder != NULL;
+}
+
+bool ccodecs_format_can_encode(ccodecs_format format) {
+  return row_of(format)->encoder.create != NULL;
+}
+
+bool ccodecs_format_can_rewrite(ccodecs_format format) {
+  return row_of(format)->create_rewriter != NULL;
+}
+
+bool ccodecs_format_takes(ccodecs_format format, ccodecs_pixels pixels) {
+  return (row_of(format)->encoder.pixels >> pixels & 1) != 0;
+}
+
+// MARK: Decoders and rewriters
+
+ccodecs_status ccodecs_decoder_create(
+    ccodecs_format format, const ccodecs_limits *limits, ccodecs_budget *budget, ccodecs_decoder **decoder) {
+  const format_row *row = row_of(format);
+  *decoder = NULL;
+  if (row->create_decoder == NULL) {
+    return CCODECS_UNSUPPORTED;
+  }
+  *decoder = row->create_decoder(limits, budget);
+  return *decoder == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
+}
+
+ccodecs_status ccodecs_rewriter_create(
+    ccodecs_format format, const ccodecs_limits *limits, ccodecs_budget *budget, ccodecs_rewriter **rewriter) {
+  const format_row *row = row_of(format);
+  *rewriter = NULL;
+  if (row->create_rewriter == NULL) {
+    return CCODECS_UNSUPPORTED;
+  }
+  *rewriter = row->create_rewriter(limits, budget);
+  return *rewriter == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
+}
+
+// MARK: Encoders
+
+/// Whether every option is in its range, those of other formats included.
+static bool are_valid(const ccodecs_encode_options *options) {
+  const uint16_t palette = options->png.palette_count;
+  return options->width > 0 && options->height > 0 && options->quality >= 1 && options->quality <= 100 &&
+         options->exif_count <= CCODECS_EXIF_BYTES_MOST && options->png.compression_level <= 9 &&
+         options->png.filter <= CCODECS_PNG_FILTER_ADAPTIVE && (palette == 0 || (palette >= 2 && palette <= 256)) &&
+         options->webp.near_lossless <= 100 && options->webp.method <= 6;
+}
+
+static ccodecs_status check(const encoder_row *encoder, const ccodecs_encode_options *options) {
+  if (encoder->create == NULL || !ccodecs_format_takes(options->format, options->pixels) ||
+      (encoder->takes != NULL && !encoder->takes(options)) ||
+      (!encoder->halves_columns && options->subsampling == CCODECS_SUBSAMPLING_422)) {
+    return CCODECS_UNSUPPORTED;
+  }
+  if (options->width > encoder->largest_side || options->height > encoder->largest_side) {
+    return CCODECS_LIMIT;
+  }
+  return are_valid(options) ? CCODECS_OK : CCODECS_MISUSE;
+}
+
+ccodecs_status ccodecs_encoder_create(
+    const ccodecs_encode_options *options, ccodecs_budget *budget, ccodecs_encoder **encoder) {
+  const encoder_row *row = &row_of(options->format)->encoder;
+  *encoder = NULL;
+  const ccodecs_status status = check(row, options);
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  *encoder = row->create(options, budget);
+  if (*encoder == NULL) {
+    return CCODECS_NO_MEMORY;
+  }
+  (*encoder)->options.exif = NULL; // it was borrowed
+  return CCODECS_OK;
+}
+
+ccodecs_status ccodecs_encoder_estimate(const ccodecs_encode_options *options, uint64_t *byte_count) {
+  const encoder_row *row = &row_of(options->format)->encoder;
+  const ccodecs_status status = check(row, options);
+  // The EXIF block is copied, and pending output grows by half when it grows.
+  *byte_count = status == CCODECS_OK ? row->estimate(options) + 4 * options->exif_count : 0;
+  return status;
+}
+
+uint64_t ccodecs_encoder_largest(const ccodecs_encode_options *options) {
+  const encoder_row *row = &row_of(options->format)->encoder;
+  return row->largest == NULL ? 0 : row->largest(options);
+}

@@ -1,0 +1,28 @@
+// JPEG turned without loss (jpeg_turn.c). Private to CCodecs.
+
+#ifndef CCODECS_JPEG_TURN_H
+#define CCODECS_JPEG_TURN_H
+
+#include "../core/rewriter.h"
+
+/// The frame of a JPEG that is turned.
+typedef struct ccodecs_jpeg_frame {
+  uint32_t width;
+  uint32_t height;
+  uint32_t component_count;
+  uint8_t horizontal[3]; ///< Sampling factors.
+  uint8_t vertical[3];
+} ccodecs_jpeg_frame;
+
+/// Whether the turn keeps every block whole.
+bool ccodecs_jpeg_turn_is_perfect(const ccodecs_jpeg_frame *frame, uint8_t orientation);
+
+/// What a turn charges, as an upper bound.
+uint64_t ccodecs_jpeg_turn_estimate(const ccodecs_jpeg_frame *frame, const ccodecs_rewrite_options *options);
+
+/// Charges and prepares. CCODECS_OK, or CCODECS_NO_MEMORY. It takes a JPEG without metadata.
+ccodecs_status ccodecs_jpeg_turn_create(
+    const ccodecs_jpeg_frame *frame, const ccodecs_rewrite_options *options, ccodecs_budget *budget,
+    ccodecs_turn **turn);
+
+#endif

@@ -1,0 +1,18 @@
+// What the table of formats has of PNG. Private to CCodecs.
+
+#ifndef CCODECS_PNG_FORMAT_H
+#define CCODECS_PNG_FORMAT_H
+
+#include "../core/decoder.h"
+#include "../core/encoder.h"
+#include "../core/rewriter.h"
+
+// Constructors leave NULL when there is no room.
+ccodecs_decoder *ccodecs_png_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
+ccodecs_encoder *ccodecs_png_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget);
+uint64_t ccodecs_png_encoder_estimate(const ccodecs_encode_options *options);
+uint64_t ccodecs_png_encoder_largest(const ccodecs_encode_options *options);
+bool ccodecs_png_encoder_takes(const ccodecs_encode_options *options);
+ccodecs_rewriter *ccodecs_png_rewriter_create(const ccodecs_limits *limits, ccodecs_budget *budget);
+
+#endif

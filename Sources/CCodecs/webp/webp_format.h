@@ -1,0 +1,17 @@
+// What the table of formats has of WebP. Private to CCodecs.
+
+#ifndef CCODECS_WEBP_FORMAT_H
+#define CCODECS_WEBP_FORMAT_H
+
+#include "../core/decoder.h"
+#include "../core/encoder.h"
+#include "../core/rewriter.h"
+
+// Constructors leave NULL when there is no room.
+ccodecs_decoder *ccodecs_webp_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
+ccodecs_encoder *ccodecs_webp_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget);
+uint64_t ccodecs_webp_encoder_estimate(const ccodecs_encode_options *options);
+uint64_t ccodecs_webp_encoder_largest(const ccodecs_encode_options *options);
+ccodecs_rewriter *ccodecs_webp_rewriter_create(const ccodecs_limits *limits, ccodecs_budget *budget);
+
+#endif

@@ -1,0 +1,21 @@
+internal import ImageCodecs
+
+/// The file format of a result.
+package enum OutputFormat: String, Sendable, Hashable, CaseIterable {
+  /// The input's format where it can be written; else PNG with alpha, JPEG without.
+  case original
+  case jpeg, png, webp
+  /// Where it was built in; else a request for it is refused.
+  case avif
+
+  /// `nil` where the input decides.
+  var imageFormat: ImageFormat? {
+    switch self {
+    case .original: nil
+    case .jpeg: .jpeg
+    case .png: .png
+    case .webp: .webp
+    case .avif: .avif
+    }
+  }
+}
