@@ -91,26 +91,16 @@ bool ccodecs_exif_keep_rights(ccodecs_decoder *decoder, const uint8_t *bytes, si
   return has_room;
 }
 
-static void write16(uint8_t *p, uint32_t value) {
-  p[0] = (uint8_t)value;
-  p[1] = (uint8_t)(value >> 8);
-}
-
-static void write32(uint8_t *p, size_t value) {
-  write16(p, (uint32_t)value & 0xFFFF);
-  write16(p + 2, (uint32_t)value >> 16);
-}
-
 /// Writes an entry of a text, which goes to block + *end unless it is so short that the entry holds it.
 static void write_text(uint8_t *block, uint8_t *entry, uint32_t tag, const ccodecs_bytes *text, size_t *end) {
   const size_t length = text->count + 1;
-  write16(entry, tag);
-  write16(entry + 2, TYPE_ASCII);
-  write32(entry + 4, length);
+  ccodecs_put_le16(entry, tag);
+  ccodecs_put_le16(entry + 2, TYPE_ASCII);
+  ccodecs_put_le32(entry + 4, (uint32_t)length);
   const bool is_short = length <= 4;
   uint8_t *to = is_short ? entry + 8 : block + *end;
   if (!is_short) {
-    write32(entry + 8, *end);
+    ccodecs_put_le32(entry + 8, (uint32_t)*end);
     *end += length + (length & 1); // values stand at even places
   }
   memcpy(to, ccodecs_bytes_start(text), text->count);
@@ -123,7 +113,7 @@ size_t ccodecs_decoder_rights(const ccodecs_decoder *decoder, uint8_t block[CCOD
   }
   memset(block, 0, CCODECS_RIGHTS_BYTES_MOST);
   memcpy(block, "II*\0\x08\0\0\0", TIFF_HEADER_BYTES);
-  write16(block + TIFF_HEADER_BYTES, entries);
+  ccodecs_put_le16(block + TIFF_HEADER_BYTES, entries);
   uint8_t *entry = block + TIFF_HEADER_BYTES + 2;
   size_t end = TIFF_HEADER_BYTES + 2 + entries * TIFF_ENTRY_BYTES + 4; // no directory follows
   if (decoder->artist.count > 0) {

@@ -1,6 +1,7 @@
 // The native JPEG decoder's methods: header, memory, and the way from scans to rows. jpeg_decoder.h is its manual.
 
 #include "jpeg_decoder.h"
+#include "jpeg_codes.h"
 
 #include <string.h>
 
@@ -320,7 +321,7 @@ static ccodecs_status end_scan(jpeg_decoder *d, ccodecs_input *input) {
     return is_complete(d) ? CCODECS_OK
                           : ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the input ends before the last scan");
   }
-  if (marker >= 0xD0 && marker <= 0xD7) { // of a scan that is passed over, or without meaning
+  if (ccodecs_jpeg_is_restart(marker)) { // of a scan that is passed over, or without meaning
     ccodecs_jpeg_input_reset(&d->in);
     return CCODECS_OK;
   }

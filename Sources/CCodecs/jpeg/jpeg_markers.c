@@ -2,34 +2,9 @@
 
 #include "../memory/bytes.h"
 #include "jpeg_decoder.h"
+#include "jpeg_codes.h"
 
 #include <string.h>
-
-enum {
-  SOF0 = 0xC0,
-  SOF1 = 0xC1,
-  SOF2 = 0xC2,
-  SOF9 = 0xC9,
-  SOF10 = 0xCA,
-  DHT = 0xC4,
-  JPG = 0xC8,
-  DAC = 0xCC,
-  RST0 = 0xD0,
-  RST7 = 0xD7,
-  SOI = 0xD8,
-  EOI = 0xD9,
-  SOS = 0xDA,
-  DQT = 0xDB,
-  DNL = 0xDC,
-  DRI = 0xDD,
-  APP0 = 0xE0,
-  APP1 = 0xE1,
-  APP2 = 0xE2,
-  APP14 = 0xEE,
-  APP15 = 0xEF,
-  COM = 0xFE,
-  TEM = 0x01,
-};
 
 const uint8_t ccodecs_jpeg_natural_order[80] = {
     0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13,
@@ -45,7 +20,7 @@ static bool fail(jpeg_decoder *d, ccodecs_status status, const char *reason) {
 // MARK: Frame
 
 static bool is_frame(uint8_t marker) {
-  return marker >= 0xC0 && marker <= 0xCF && marker != DHT && marker != DAC;
+  return marker >= SOF0 && marker <= SOF15 && marker != DHT && marker != DAC;
 }
 
 bool ccodecs_jpeg_native_supports(
@@ -276,7 +251,7 @@ static bool read_segment(jpeg_decoder *d, const uint8_t *p, uint32_t count) {
 /// Decides on a marker whose code was read. False when it ends the reading.
 static bool begin_marker(jpeg_decoder *d, jpeg_marker_result *result) {
   const uint8_t marker = d->marker;
-  if ((marker >= RST0 && marker <= RST7) || marker == TEM) {
+  if (ccodecs_jpeg_is_restart(marker) || marker == TEM) {
     d->step = JPEG_STEP_SEEK;
     return true;
   }
@@ -284,7 +259,7 @@ static bool begin_marker(jpeg_decoder *d, jpeg_marker_result *result) {
     *result = JPEG_MARKER_END;
     return false;
   }
-  const bool is_application = marker >= APP0 && marker <= APP15;
+  const bool is_application = ccodecs_jpeg_is_application(marker);
   if (is_frame(marker) && marker > SOF2 && marker != SOF9 && marker != SOF10) {
     *result = JPEG_MARKER_FAILED;
     return fail(d, CCODECS_UNSUPPORTED, "the picture is coded by a lossless or hierarchical process");
@@ -302,7 +277,7 @@ static bool begin_marker(jpeg_decoder *d, jpeg_marker_result *result) {
 
 static bool begin_body(jpeg_decoder *d) {
   // libjpeg takes lengths of 0 and 1 for empty where it does not look inside.
-  const bool is_skippable = (d->marker >= APP0 && d->marker <= APP15) || d->marker == COM || d->marker == DNL;
+  const bool is_skippable = ccodecs_jpeg_is_application(d->marker) || d->marker == COM || d->marker == DNL;
   if (d->body_left < 2 && !is_skippable) {
     return fail(d, CCODECS_CORRUPT, "a segment's length is less than 2");
   }

@@ -12,11 +12,7 @@
 #include "jpeg_format.h"
 #include "jpeg_quality.h"
 #include "jpeg_turn.h"
-
-enum {
-  SOF0 = 0xC0, SOF2 = 0xC2, DHT = 0xC4, JPG = 0xC8, DAC = 0xCC, RST0 = 0xD0, RST7 = 0xD7, SOI = 0xD8, EOI = 0xD9,
-  SOS = 0xDA, DQT = 0xDB, DNL = 0xDC, DRI = 0xDD, APP0 = 0xE0, APP15 = 0xEF, COM = 0xFE, TEM = 0x01,
-};
+#include "jpeg_codes.h"
 
 /// A marker and its segment.
 enum { SEGMENT_BYTES_MOST = 2 + 65535 };
@@ -253,7 +249,7 @@ static ccodecs_status take_pair(jpeg_rewriter *j, ccodecs_input *input, ccodecs_
     return CCODECS_OK;
   }
   j->has_ff = false;
-  const bool is_restart = byte >= RST0 && byte <= RST7;
+  const bool is_restart = ccodecs_jpeg_is_restart(byte);
   if (byte != 0 && !is_restart) {
     j->step = STEP_CODE;
     const ccodecs_status status = end_interval(j);
@@ -331,7 +327,7 @@ static bool is_kept(uint8_t marker) {
 }
 
 static bool is_dropped(uint8_t marker) {
-  return (marker >= APP0 && marker <= APP15) || marker == COM || marker == DNL || marker == DAC;
+  return ccodecs_jpeg_is_application(marker) || marker == COM || marker == DNL || marker == DAC;
 }
 
 static ccodecs_status end_picture(jpeg_rewriter *j, ccodecs_piece *piece) {
@@ -363,7 +359,7 @@ static ccodecs_status take_code(jpeg_rewriter *j, ccodecs_input *input, ccodecs_
                ? CCODECS_OK
                : ccodecs_rewriter_fail_for_room(&j->base);
   }
-  const bool is_bare = (marker >= RST0 && marker <= RST7) || marker == TEM;
+  const bool is_bare = ccodecs_jpeg_is_restart(marker) || marker == TEM;
   j->base.warnings |= is_bare ? 0u : CCODECS_WARNING_DAMAGED;
   j->step = STEP_SEEK;
   return is_bare || marker == 0 ? CCODECS_OK : corrupt(j, "a marker is unknown, misplaced or of another process");

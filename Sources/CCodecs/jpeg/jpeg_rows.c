@@ -7,18 +7,13 @@
 // fewer than the bytes they come in, and its scans are read as they come.
 
 #include "jpeg_decoder.h"
+#include "jpeg_codes.h"
 
 #include <string.h>
 
 enum {
-  SOS = 0xDA,
-  EOI = 0xD9,
   SCANS_FORESEEN = 100, ///< Where neither the file nor max_scans says how many there are at most.
 };
-
-static bool is_restart(uint8_t code) {
-  return code >= 0xD0 && code <= 0xD7;
-}
 
 // MARK: Memory
 
@@ -48,7 +43,7 @@ void ccodecs_jpeg_rows_foresee(jpeg_decoder *d, const ccodecs_input *window) {
     if (code == EOI) {
       return;
     }
-    if (code == 0 || is_restart(code) || code < 0xC0) {
+    if (code == 0 || ccodecs_jpeg_is_restart(code) || code < 0xC0) {
       continue;
     }
     const size_t left = (size_t)(end - p);
@@ -153,7 +148,7 @@ static size_t coded_bytes(const ccodecs_input *window) {
     if (escape == NULL) {
       return window->count;
     }
-    if (end - escape < 2 || (escape[1] != 0 && !is_restart(escape[1]))) {
+    if (end - escape < 2 || (escape[1] != 0 && !ccodecs_jpeg_is_restart(escape[1]))) {
       return (size_t)(escape - window->bytes);
     }
     p = escape + 2;
@@ -222,7 +217,7 @@ ccodecs_status ccodecs_jpeg_rows_hold(jpeg_decoder *d, ccodecs_input *window) {
     if (status != CCODECS_OK) {
       return status;
     }
-    if (code != 0 && !is_restart(code)) {
+    if (code != 0 && !ccodecs_jpeg_is_restart(code)) {
       return end_scan(d, code);
     }
   }
@@ -269,7 +264,7 @@ static ccodecs_status end_units(jpeg_decoder *d, jpeg_held_scan *s) {
     const size_t count = window.count;
     is_there = ccodecs_jpeg_input_drop(&d->in, &window, &has_dropped);
     s->place += count - window.count;
-    if (is_there && is_restart(d->in.marker)) { // without meaning
+    if (is_there && ccodecs_jpeg_is_restart(d->in.marker)) { // without meaning
       ccodecs_jpeg_input_reset(&d->in);
       is_there = false;
     }

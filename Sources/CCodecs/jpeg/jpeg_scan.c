@@ -3,6 +3,7 @@
 // decode_units is one long function on purpose: the bit buffer must stay in registers from block to block.
 
 #include "jpeg_bits.h"
+#include "jpeg_codes.h"
 
 #include <string.h>
 
@@ -160,7 +161,7 @@ static ccodecs_status restart(jpeg_decoder *d, ccodecs_input *window) {
   if (d->in.marker == 0) {
     return overrun(d);
   }
-  if (d->in.marker != 0xD0 + scan->restart_next) {
+  if (d->in.marker != RST0 + scan->restart_next) {
     return ccodecs_decoder_fail(
         &d->base, CCODECS_CORRUPT, "marker 0x%02x stands where restart marker %u is due", d->in.marker,
         scan->restart_next);

@@ -8,13 +8,9 @@
 #include "../color/profile.h"
 #include "jpeg_decoder.h"
 #include "jpeg_format.h"
+#include "jpeg_codes.h"
 
 #include <string.h>
-
-enum {
-  SOF0 = 0xC0, DHT = 0xC4, JPG = 0xC8, DAC = 0xCC, SOF15 = 0xCF, RST0 = 0xD0, RST7 = 0xD7, SOI = 0xD8, EOI = 0xD9,
-  SOS = 0xDA, APP0 = 0xE0, APP1 = 0xE1, APP2 = 0xE2, APP14 = 0xEE, APP15 = 0xEF, COM = 0xFE, TEM = 0x01,
-};
 
 /// Source: ICC.1, annex B.4: a name that ends with a zero, the piece's number from 1 on, and how many there are.
 static const char profile_name[12] = "ICC_PROFILE";
@@ -43,7 +39,7 @@ static ccodecs_status no_room(jpeg_selector *s) {
 }
 
 static bool is_application(uint8_t marker) {
-  return marker >= APP0 && marker <= APP15;
+  return ccodecs_jpeg_is_application(marker);
 }
 
 static bool is_frame(uint8_t marker) {
@@ -214,7 +210,7 @@ static ccodecs_status read_next(jpeg_selector *s, ccodecs_input *input, bool *is
     return status;
   }
   const uint8_t marker = ccodecs_bytes_start(&s->segment)[1];
-  if (marker == SOI || marker == EOI || marker == TEM || (marker >= RST0 && marker <= RST7) || !s->has_start) {
+  if (marker == SOI || marker == EOI || marker == TEM || ccodecs_jpeg_is_restart(marker) || !s->has_start) {
     return read_bare_marker(s, marker);
   }
   if (!gather(s, input, 4, &status)) {

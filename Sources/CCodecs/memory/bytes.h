@@ -77,4 +77,26 @@ static inline uint16_t ccodecs_le16(const uint8_t *p) {
   return (uint16_t)(p[1] << 8 | p[0]);
 }
 
+static inline void ccodecs_put_be32(uint8_t *p, uint32_t value) {
+  p[0] = (uint8_t)(value >> 24);
+  p[1] = (uint8_t)(value >> 16);
+  p[2] = (uint8_t)(value >> 8);
+  p[3] = (uint8_t)value;
+}
+
+static inline void ccodecs_put_le16(uint8_t *p, uint32_t value) {
+  p[0] = (uint8_t)value;
+  p[1] = (uint8_t)(value >> 8);
+}
+
+static inline void ccodecs_put_le24(uint8_t *p, uint32_t value) {
+  ccodecs_put_le16(p, value);
+  p[2] = (uint8_t)(value >> 16);
+}
+
+static inline void ccodecs_put_le32(uint8_t *p, uint32_t value) {
+  ccodecs_put_le24(p, value);
+  p[3] = (uint8_t)(value >> 24);
+}
+
 #endif

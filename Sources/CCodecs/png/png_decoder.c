@@ -17,7 +17,7 @@
 /// The largest metadata chunk that is read; larger ones are passed over.
 static const uint32_t largest_metadata = 65536;
 
-enum { IHDR_BYTES = 13, PALETTE_BYTES = 256 * 3 };
+enum { PALETTE_BYTES = 256 * 3 };
 
 static bool is_type(const png_decoder *d, const char *type) {
   return memcmp(d->chunk_header + 4, type, 4) == 0;
@@ -261,7 +261,7 @@ static ccodecs_status check_chunk(png_decoder *d) {
   if (d->body_left > INT32_MAX) {
     return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a PNG chunk is longer than PNG allows");
   }
-  if (is_first ? d->has_header || d->body_left != IHDR_BYTES : !d->has_header) {
+  if (is_first ? d->has_header || d->body_left != PNG_IHDR_BYTES : !d->has_header) {
     return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the PNG does not begin with one IHDR chunk of 13 bytes");
   }
   if (is_data && d->is_past_data) {
@@ -284,10 +284,9 @@ static ccodecs_status check_chunk(png_decoder *d) {
 
 /// The eight bytes of the signature or of a chunk's header are here.
 static ccodecs_status begin_chunk(png_decoder *d) {
-  static const uint8_t signature[PNG_CHUNK_HEADER_BYTES] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
   d->header_count = 0;
   if (!d->has_signature) {
-    d->has_signature = memcmp(d->chunk_header, signature, sizeof signature) == 0;
+    d->has_signature = memcmp(d->chunk_header, ccodecs_png_signature, sizeof ccodecs_png_signature) == 0;
     return d->has_signature ? CCODECS_OK
                             : ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the PNG's signature is damaged");
   }
@@ -299,7 +298,7 @@ static ccodecs_status begin_chunk(png_decoder *d) {
   d->is_in_chunk = true;
   d->body_count = 0;
   d->trailer_count = 0;
-  d->crc = crc32_gzip_refl(0, d->chunk_header + 4, 4);
+  d->crc = ccodecs_png_crc_begin(d->chunk_header);
   if (is_type(d, "IDAT")) {
     d->has_data = true;
   } else {
@@ -351,7 +350,7 @@ static ccodecs_status take_body(png_decoder *d, ccodecs_input *input, ccodecs_ro
     d->body_count += (uint32_t)count;
   }
   if (is_critical(d) || d->body != NULL) {
-    d->crc = crc32_gzip_refl(d->crc, input->bytes, taken);
+    d->crc = ccodecs_png_crc_update(d->crc, input->bytes, taken);
   }
   d->body_left -= (uint32_t)taken;
   ccodecs_input_advance(input, taken);

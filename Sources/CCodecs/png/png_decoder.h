@@ -11,8 +11,7 @@
 
 #include "../memory/spill.h"
 #include "../core/decoder.h"
-
-#include <isa-l.h>
+#include "png_chunk.h"
 
 // MARK: Kernels
 
@@ -46,9 +45,6 @@ bool ccodecs_png_is_plain(const png_expansion *expansion);
 bool ccodecs_png_expand(const png_expansion *expansion, const uint8_t *stored, uint8_t *given, uint32_t width);
 
 // MARK: Decoder
-
-/// A chunk's length and type.
-enum { PNG_CHUNK_HEADER_BYTES = 8 };
 
 /// What a filter may read behind a row.
 enum { PNG_ROW_SLACK = 16 };

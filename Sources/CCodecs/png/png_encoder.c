@@ -6,6 +6,7 @@
 // Sources: PNG specification (third edition), sections 5, 9 and 12.7.
 
 #include "png_encoder.h"
+#include "png_chunk.h"
 #include "png_format.h"
 
 enum {
@@ -24,41 +25,24 @@ static const size_t margin = 8;
 
 // MARK: Chunks
 
-static void put_be32(uint8_t *p, uint32_t v) {
-  p[0] = (uint8_t)(v >> 24);
-  p[1] = (uint8_t)(v >> 16);
-  p[2] = (uint8_t)(v >> 8);
-  p[3] = (uint8_t)v;
-}
-
 static ccodecs_status no_room(png_encoder *e) {
   return ccodecs_encoder_fail(&e->base, CCODECS_NO_MEMORY, "the budget has no room for compressed bytes");
 }
 
 ccodecs_status ccodecs_png_write_chunk(png_encoder *e, const char *type, const uint8_t *body, size_t count) {
-  uint8_t header[8];
-  uint8_t trailer[4];
-  put_be32(header, (uint32_t)count);
-  memcpy(header + 4, type, 4);
-  put_be32(trailer, crc32_gzip_refl(crc32_gzip_refl(0, header + 4, 4), body, count));
-  ccodecs_bytes *output = &e->base.output;
-  ccodecs_budget *budget = e->base.budget;
-  const bool has_room = ccodecs_bytes_append(output, header, sizeof header, budget) &&
-                        ccodecs_bytes_append(output, body, count, budget) &&
-                        ccodecs_bytes_append(output, trailer, sizeof trailer, budget);
+  const bool has_room = ccodecs_png_append_chunk(&e->base.output, type, body, count, e->base.budget);
   return has_room ? CCODECS_OK : no_room(e);
 }
 
 ccodecs_status ccodecs_png_write_beginning(png_encoder *e, uint8_t depth, bool is_indexed) {
-  static const uint8_t signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
   static const uint8_t color_types[] = {
       [CCODECS_PIXELS_GRAY8] = 0, [CCODECS_PIXELS_RGB8] = 2, [CCODECS_PIXELS_RGBA8] = 6};
   const ccodecs_encode_options *options = &e->base.options;
-  uint8_t header[13] = {
+  uint8_t header[PNG_IHDR_BYTES] = {
       [8] = depth, [9] = is_indexed ? 3 : color_types[options->pixels], [12] = options->png.is_interlaced};
-  put_be32(header, options->width);
-  put_be32(header + 4, options->height);
-  if (!ccodecs_bytes_append(&e->base.output, signature, sizeof signature, e->base.budget)) {
+  ccodecs_put_be32(header, options->width);
+  ccodecs_put_be32(header + 4, options->height);
+  if (!ccodecs_bytes_append(&e->base.output, ccodecs_png_signature, sizeof ccodecs_png_signature, e->base.budget)) {
     return no_room(e);
   }
   const ccodecs_status status = ccodecs_png_write_chunk(e, "IHDR", header, sizeof header);

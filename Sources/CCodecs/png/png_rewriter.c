@@ -5,11 +5,10 @@
 // for the picture is not known without inflating them; fewer than deflate's best can't be.
 
 #include "../core/rewriter.h"
+#include "png_chunk.h"
 #include "png_format.h"
 
-#include <isa-l.h>
-
-enum { CHUNK_HEADER_BYTES = 8, IHDR_BYTES = 13, BODY_BYTES_MOST = 256 * 3, CRC_BYTES = 4 };
+enum { BODY_BYTES_MOST = 256 * 3 };
 
 /// Deflate makes at most so many bytes of one: 258 of a length and a distance of a bit each.
 static const uint64_t largest_expansion = 1032;
@@ -27,9 +26,9 @@ typedef struct png_rewriter {
   ccodecs_rewriter base;
   png_step step;
   png_use use;
-  uint8_t chunk[CHUNK_HEADER_BYTES + BODY_BYTES_MOST + CRC_BYTES]; ///< The header, and what is held.
+  uint8_t chunk[PNG_CHUNK_HEADER_BYTES + BODY_BYTES_MOST + PNG_CRC_BYTES]; ///< The header, and what is held.
   size_t held;  ///< Bytes of `chunk`.
-  uint8_t crc_bytes[CRC_BYTES];
+  uint8_t crc_bytes[PNG_CRC_BYTES];
   size_t crc_count;
   uint32_t body_left;
   uint32_t crc;
@@ -57,7 +56,7 @@ static bool is_type(const png_rewriter *p, const char *type) {
 /// Reads IHDR, whose decoder found it good.
 static void read_header_chunk(png_rewriter *p) {
   static const uint8_t samples[8] = {1, 0, 3, 1, 2, 0, 4, 0};
-  const uint8_t *body = p->chunk + CHUNK_HEADER_BYTES;
+  const uint8_t *body = p->chunk + PNG_CHUNK_HEADER_BYTES;
   p->bit_depth = body[8];
   p->color_type = body[9] & 7;
   p->is_interlaced = body[12] != 0;
@@ -83,10 +82,10 @@ static ccodecs_status begin_chunk(png_rewriter *p) {
   const bool is_data = is_type(p, "IDAT");
   const bool is_palette = is_type(p, "PLTE");
   p->body_left = ccodecs_be32(p->chunk);
-  p->crc = crc32_gzip_refl(0, p->chunk + 4, 4);
+  p->crc = ccodecs_png_crc_begin(p->chunk);
   p->crc_count = 0;
   p->step = p->body_left > 0 ? STEP_BODY : STEP_CRC;
-  if (p->body_left > INT32_MAX || (is_first ? p->has_header || p->body_left != IHDR_BYTES : !p->has_header)) {
+  if (p->body_left > INT32_MAX || (is_first ? p->has_header || p->body_left != PNG_IHDR_BYTES : !p->has_header)) {
     return corrupt(p, "a PNG chunk is too long, or IHDR is not the first");
   }
   if (is_data ? p->is_past_data : (is_palette && (p->has_data || p->body_left > BODY_BYTES_MOST))) {
@@ -142,7 +141,7 @@ static ccodecs_status end_chunk(png_rewriter *p, ccodecs_piece *piece) {
   const size_t held = p->held;
   p->held = 0;
   if (p->use == USE_PASS) {
-    return give(p->crc_bytes, CRC_BYTES, piece);
+    return give(p->crc_bytes, PNG_CRC_BYTES, piece);
   }
   if (p->use != USE_HOLD) {
     return CCODECS_OK;
@@ -151,8 +150,8 @@ static ccodecs_status end_chunk(png_rewriter *p, ccodecs_piece *piece) {
     read_header_chunk(p);
   }
   p->has_transparency = p->has_transparency || is_type(p, "tRNS");
-  memcpy(p->chunk + held, p->crc_bytes, CRC_BYTES);
-  return give(p->chunk, held + CRC_BYTES, piece);
+  memcpy(p->chunk + held, p->crc_bytes, PNG_CRC_BYTES);
+  return give(p->chunk, held + PNG_CRC_BYTES, piece);
 }
 
 /// Takes bytes of a chunk's body.
@@ -165,7 +164,7 @@ static ccodecs_status take_body(png_rewriter *p, ccodecs_input *input, ccodecs_p
   if (p->use == USE_DROP) {
     return CCODECS_OK;
   }
-  p->crc = crc32_gzip_refl(p->crc, bytes, count);
+  p->crc = ccodecs_png_crc_update(p->crc, bytes, count);
   if (p->use == USE_HOLD) {
     memcpy(p->chunk + p->held, bytes, count);
     p->held += count;
@@ -185,10 +184,10 @@ static ccodecs_status step(ccodecs_rewriter *base, ccodecs_input *input, ccodecs
     return take_body(p, input, piece);
   }
   if (p->step == STEP_CRC) {
-    return ccodecs_input_collect(input, p->crc_bytes, &p->crc_count, CRC_BYTES) ? end_chunk(p, piece)
+    return ccodecs_input_collect(input, p->crc_bytes, &p->crc_count, PNG_CRC_BYTES) ? end_chunk(p, piece)
                                                                                 : CCODECS_NEEDS_INPUT;
   }
-  if (!ccodecs_input_collect(input, p->chunk, &p->held, CHUNK_HEADER_BYTES)) {
+  if (!ccodecs_input_collect(input, p->chunk, &p->held, PNG_CHUNK_HEADER_BYTES)) {
     return CCODECS_NEEDS_INPUT;
   }
   if (p->step == STEP_SIGNATURE) { // it is what the format was told by; start writes it
@@ -201,7 +200,7 @@ static ccodecs_status step(ccodecs_rewriter *base, ccodecs_input *input, ccodecs
     return status;
   }
   p->held = 0;
-  return p->use == USE_PASS ? give(p->chunk, CHUNK_HEADER_BYTES, piece) : CCODECS_OK;
+  return p->use == USE_PASS ? give(p->chunk, PNG_CHUNK_HEADER_BYTES, piece) : CCODECS_OK;
 }
 
 static void survey(const ccodecs_rewriter *base, const ccodecs_decoder *decoder, ccodecs_survey *survey) {
@@ -212,30 +211,19 @@ static void survey(const ccodecs_rewriter *base, const ccodecs_decoder *decoder,
   survey->quality = 1;
 }
 
-static void write32(uint8_t *to, uint32_t value) {
-  for (int i = 0; i < 4; i++) {
-    to[i] = (uint8_t)(value >> (24 - 8 * i));
-  }
-}
-
 /// The signature, and behind IHDR, with which the head begins, the EXIF block.
 static ccodecs_status start(
     ccodecs_rewriter *base, ccodecs_decoder *decoder, const ccodecs_rewrite_options *options, ccodecs_bytes *opening) {
-  static const uint8_t signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
-  static const size_t first = CHUNK_HEADER_BYTES + IHDR_BYTES + CRC_BYTES;
+  static const size_t first = PNG_CHUNK_HEADER_BYTES + PNG_IHDR_BYTES + PNG_CRC_BYTES;
   (void)decoder;
   const uint8_t *head = ccodecs_bytes_start(&base->head);
-  bool has_room = ccodecs_bytes_append(opening, signature, sizeof signature, base->budget) &&
-                  ccodecs_bytes_append(opening, head, first, base->budget);
-  if (has_room && options->exif_count > 0) {
-    uint8_t begin[CHUNK_HEADER_BYTES] = {0, 0, 0, 0, 'e', 'X', 'I', 'f'};
-    uint8_t end[CRC_BYTES];
-    write32(begin, (uint32_t)options->exif_count);
-    write32(end, crc32_gzip_refl(crc32_gzip_refl(0, begin + 4, 4), options->exif, options->exif_count));
-    has_room = ccodecs_bytes_append(opening, begin, sizeof begin, base->budget) &&
-               ccodecs_bytes_append(opening, options->exif, options->exif_count, base->budget) &&
-               ccodecs_bytes_append(opening, end, sizeof end, base->budget);
-  }
+  const bool has_beginning =
+      ccodecs_bytes_append(opening, ccodecs_png_signature, sizeof ccodecs_png_signature, base->budget) &&
+      ccodecs_bytes_append(opening, head, first, base->budget);
+  const bool has_room =
+      has_beginning &&
+      (options->exif_count == 0 ||
+       ccodecs_png_append_chunk(opening, "eXIf", options->exif, options->exif_count, base->budget));
   ccodecs_bytes_take(&base->head, first);
   return has_room ? CCODECS_OK : ccodecs_rewriter_fail_for_room(base);
 }

@@ -1,58 +1,75 @@
-// The chunks of a WebP file whose beginning, or all, is held. Private to webp_decoder.c.
+// RIFF as WebP has it: a header, and chunks of a type, a size and a body that is padded to even. Private to CCodecs.
+// Source: WebP Container Specification, "RIFF file format" and "Extended file format".
 
 #ifndef CCODECS_WEBP_CHUNKS_H
 #define CCODECS_WEBP_CHUNKS_H
 
 #include "../memory/bytes.h"
 
-static const size_t riff_header_bytes = 12;
-static const size_t chunk_header_bytes = 8;
-/// Waited for of the picture: there a rewriter finds how it was quantised.
-static const size_t picture_bytes = 40;
+enum {
+  RIFF_HEADER_BYTES = 12,
+  CHUNK_HEADER_BYTES = 8,
+  EXTENSION_BYTES = 10, ///< Of the body of a VP8X chunk.
+  /// Waited for of the picture: there a rewriter finds how it was quantised.
+  PICTURE_BYTES = 40,
+};
+
+/// Flags of a VP8X chunk.
+enum { FLAG_ANIMATION = 0x02, FLAG_EXIF = 0x08, FLAG_ALPHA = 0x10, FLAG_PROFILE = 0x20 };
+
+static inline bool ccodecs_riff_is_type(const uint8_t *chunk, const char *type) {
+  return memcmp(chunk, type, 4) == 0;
+}
+
+/// A chunk's bytes, with its header and its padding.
+static inline uint64_t ccodecs_riff_chunk_bytes(uint64_t body_bytes) {
+  return CHUNK_HEADER_BYTES + body_bytes + (body_bytes & 1);
+}
+
+/// Whether a chunk's header stands at `at` of `count` bytes.
+static inline bool ccodecs_riff_has_chunk(size_t count, size_t at) {
+  return at <= count && count - at >= CHUNK_HEADER_BYTES;
+}
+
+/// The size of the body whose chunk's header is at `chunk`.
+static inline uint32_t ccodecs_riff_body_bytes(const uint8_t *chunk) {
+  return ccodecs_le32(chunk + 4);
+}
+
+static inline void ccodecs_riff_put_chunk(uint8_t *chunk, const char *type, uint32_t body_bytes) {
+  memcpy(chunk, type, 4);
+  ccodecs_put_le32(chunk + 4, body_bytes);
+}
+
+/// Writes a file's header; `byte_count` is that of the whole file.
+static inline void ccodecs_riff_put_header(uint8_t *file, uint32_t byte_count) {
+  ccodecs_riff_put_chunk(file, "RIFF", byte_count - CHUNK_HEADER_BYTES);
+  memcpy(file + CHUNK_HEADER_BYTES, "WEBP", 4);
+}
+
+/// Writes a VP8X chunk.
+static inline void ccodecs_webp_put_extension(uint8_t *chunk, uint8_t flags, uint32_t width, uint32_t height) {
+  ccodecs_riff_put_chunk(chunk, "VP8X", EXTENSION_BYTES);
+  ccodecs_put_le32(chunk + 8, flags);
+  ccodecs_put_le24(chunk + 12, width - 1);
+  ccodecs_put_le24(chunk + 15, height - 1);
+}
 
 /// The first chunk at or behind `at` whose type is `type` and whose body is whole; NULL when there is none.
-/// Source: WebP Container Specification, "RIFF file format".
 static inline const uint8_t *find_chunk(
     const uint8_t *bytes, size_t count, size_t at, const char *type, uint32_t *body_bytes) {
-  while (at <= count && count - at >= chunk_header_bytes) {
-    const uint32_t size = ccodecs_le32(bytes + at + 4);
-    if (size > count - at - chunk_header_bytes) {
+  while (ccodecs_riff_has_chunk(count, at)) {
+    const uint32_t size = ccodecs_riff_body_bytes(bytes + at);
+    if (size > count - at - CHUNK_HEADER_BYTES) {
       return NULL;
     }
-    if (memcmp(bytes + at, type, 4) == 0) {
+    if (ccodecs_riff_is_type(bytes + at, type)) {
       *body_bytes = size;
-      return bytes + at + chunk_header_bytes;
+      return bytes + at + CHUNK_HEADER_BYTES;
     }
-    at += chunk_header_bytes + size + (size & 1);
+    at += (size_t)ccodecs_riff_chunk_bytes(size);
   }
   return NULL;
-}
-
-/// Frames of an animation.
-static inline uint32_t count_frames(const uint8_t *bytes, size_t count) {
-  uint32_t frames = 0;
-  uint32_t size;
-  const uint8_t *frame = find_chunk(bytes, count, riff_header_bytes, "ANMF", &size);
-  while (frame != NULL) {
-    frames++;
-    frame = find_chunk(bytes, count, (size_t)(frame - bytes) + size + (size & 1), "ANMF", &size);
-  }
-  return frames;
-}
-
-/// Whether the picture's first bytes are here. From a VP8X chunk alone libwebp tells a size, but not whether it is the
-/// picture's, nor how that is compressed. `*at` is where to look on: at first behind the RIFF header, later at a chunk
-/// that is not here, or at the picture's.
-static inline bool find_picture(const uint8_t *bytes, size_t count, size_t *at) {
-  while (*at <= count && count - *at >= chunk_header_bytes) {
-    const uint8_t *chunk = bytes + *at;
-    const uint32_t size = ccodecs_le32(chunk + 4);
-    if (memcmp(chunk, "VP8 ", 4) == 0 || memcmp(chunk, "VP8L", 4) == 0) {
-      return count - *at - chunk_header_bytes >= (size < picture_bytes ? size : picture_bytes);
-    }
-    *at += chunk_header_bytes + (size_t)size + (size & 1);
-  }
-  return false;
 }
 
 #endif

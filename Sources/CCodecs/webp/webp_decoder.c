@@ -29,8 +29,6 @@ static const size_t least_slice_bytes = 64;
 /// whenever it runs out of bytes: byte by byte, the work would grow with the square of the file.
 static const size_t lossless_slice_bytes = 4096;
 
-enum { FLAG_ANIMATION = 0x02, FLAG_EXIF = 0x08, FLAG_PROFILE = 0x20 };
-
 /// One plane of the whole picture.
 typedef struct webp_plane {
   ccodecs_row_space space;
@@ -61,13 +59,42 @@ typedef struct webp_decoder {
   uint32_t given;
 } webp_decoder;
 
+// MARK: Chunks
+
+/// Frames of an animation.
+static uint32_t count_frames(const uint8_t *bytes, size_t count) {
+  uint32_t frames = 0;
+  uint32_t size;
+  const uint8_t *frame = find_chunk(bytes, count, RIFF_HEADER_BYTES, "ANMF", &size);
+  while (frame != NULL) {
+    frames++;
+    frame = find_chunk(bytes, count, (size_t)(frame - bytes) + size + (size & 1), "ANMF", &size);
+  }
+  return frames;
+}
+
+/// Whether the picture's first bytes are here. From a VP8X chunk alone libwebp tells a size, but not whether it is the
+/// picture's, nor how that is compressed. `*at` is where to look on: at first behind the RIFF header, later at a chunk
+/// that is not here, or at the picture's.
+static bool find_picture(const uint8_t *bytes, size_t count, size_t *at) {
+  while (ccodecs_riff_has_chunk(count, *at)) {
+    const uint8_t *chunk = bytes + *at;
+    const uint32_t size = ccodecs_riff_body_bytes(chunk);
+    if (ccodecs_riff_is_type(chunk, "VP8 ") || ccodecs_riff_is_type(chunk, "VP8L")) {
+      return count - *at - CHUNK_HEADER_BYTES >= (size < PICTURE_BYTES ? size : PICTURE_BYTES);
+    }
+    *at += (size_t)ccodecs_riff_chunk_bytes(size);
+  }
+  return false;
+}
+
 // MARK: The container
 
 /// The orientation, and whose the picture is. False without room.
 static bool read_exif(webp_decoder *d) {
   uint32_t count;
   const uint8_t *exif =
-      find_chunk(ccodecs_bytes_start(&d->file), d->file.count, riff_header_bytes, "EXIF", &count);
+      find_chunk(ccodecs_bytes_start(&d->file), d->file.count, RIFF_HEADER_BYTES, "EXIF", &count);
   if (exif == NULL) {
     return true;
   }
@@ -85,7 +112,7 @@ static bool read_exif(webp_decoder *d) {
 static bool read_profile(webp_decoder *d) {
   uint32_t count;
   const uint8_t *profile =
-      find_chunk(ccodecs_bytes_start(&d->file), d->file.count, riff_header_bytes, "ICCP", &count);
+      find_chunk(ccodecs_bytes_start(&d->file), d->file.count, RIFF_HEADER_BYTES, "ICCP", &count);
   if (profile == NULL || count > CCODECS_PROFILE_BYTES_MOST) {
     d->base.header.warnings |= CCODECS_WARNING_BAD_PROFILE;
     return true;
@@ -95,15 +122,15 @@ static bool read_profile(webp_decoder *d) {
 
 /// Whether the beginning of the file is here: the RIFF header, and the first chunk with its flags.
 static bool has_beginning(webp_decoder *d) {
-  const size_t first_bytes = riff_header_bytes + chunk_header_bytes;
+  const size_t first_bytes = RIFF_HEADER_BYTES + CHUNK_HEADER_BYTES;
   const uint8_t *bytes = ccodecs_bytes_start(&d->file);
   if (d->file.count < first_bytes ||
-      (memcmp(bytes + riff_header_bytes, "VP8X", 4) == 0 && d->file.count < first_bytes + 10)) {
+      (memcmp(bytes + RIFF_HEADER_BYTES, "VP8X", 4) == 0 && d->file.count < first_bytes + 10)) {
     return false;
   }
   d->file_bytes = (uint64_t)ccodecs_le32(bytes + 4) + 8;
-  d->is_extended = memcmp(bytes + riff_header_bytes, "VP8X", 4) == 0;
-  d->flags = d->is_extended ? bytes[riff_header_bytes + chunk_header_bytes] : 0;
+  d->is_extended = memcmp(bytes + RIFF_HEADER_BYTES, "VP8X", 4) == 0;
+  d->flags = d->is_extended ? bytes[RIFF_HEADER_BYTES + CHUNK_HEADER_BYTES] : 0;
   d->is_animated = (d->flags & FLAG_ANIMATION) != 0;
   d->base.header.holds_input = (d->flags & (FLAG_ANIMATION | FLAG_EXIF)) != 0;
   return true;
@@ -265,18 +292,11 @@ static ccodecs_status charge(webp_decoder *d, uint64_t byte_count) {
 /// The first frame's picture as a WebP file of its own: a RIFF header, and for alpha a VP8X chunk, before its chunks.
 static ccodecs_status wrap_frame(
     webp_decoder *d, const uint8_t *chunks, uint32_t count, uint32_t width, uint32_t height, ccodecs_bytes *file) {
-  uint8_t header[30] = "RIFF\0\0\0\0WEBPVP8X\x0A\0\0\0\x10\0\0\0";
-  const bool has_alpha = count >= 4 && memcmp(chunks, "ALPH", 4) == 0;
-  const uint32_t header_bytes = has_alpha ? 30 : 12;
-  const uint32_t riff = header_bytes - 8 + count;
-  const uint32_t sizes[2] = {width - 1, height - 1};
-  for (int i = 0; i < 4; i++) {
-    header[4 + i] = (uint8_t)(riff >> 8 * i);
-  }
-  for (int i = 0; i < 3; i++) {
-    header[24 + i] = (uint8_t)(sizes[0] >> 8 * i);
-    header[27 + i] = (uint8_t)(sizes[1] >> 8 * i);
-  }
+  uint8_t header[RIFF_HEADER_BYTES + CHUNK_HEADER_BYTES + EXTENSION_BYTES];
+  const bool has_alpha = count >= 4 && ccodecs_riff_is_type(chunks, "ALPH");
+  const uint32_t header_bytes = has_alpha ? sizeof header : RIFF_HEADER_BYTES;
+  ccodecs_riff_put_header(header, header_bytes + count);
+  ccodecs_webp_put_extension(header + RIFF_HEADER_BYTES, FLAG_ALPHA, width, height);
   if (!ccodecs_bytes_append(file, header, header_bytes, d->base.budget) ||
       !ccodecs_bytes_append(file, chunks, count, d->base.budget)) {
     return CCODECS_NO_MEMORY;
@@ -288,8 +308,8 @@ static ccodecs_status wrap_frame(
 static ccodecs_status decode_first_frame(webp_decoder *d) {
   uint32_t size;
   const uint8_t *frame =
-      find_chunk(ccodecs_bytes_start(&d->file), d->file.count, riff_header_bytes, "ANMF", &size);
-  if (frame == NULL || size < 16 + chunk_header_bytes) {
+      find_chunk(ccodecs_bytes_start(&d->file), d->file.count, RIFF_HEADER_BYTES, "ANMF", &size);
+  if (frame == NULL || size < 16 + CHUNK_HEADER_BYTES) {
     return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the WebP animation has no frame");
   }
   const uint32_t x = 2 * ccodecs_le24(frame);
@@ -579,6 +599,6 @@ ccodecs_decoder *ccodecs_webp_decoder_create(const ccodecs_limits *limits, ccode
   if (d == NULL) {
     return NULL;
   }
-  d->picture_at = riff_header_bytes;
+  d->picture_at = RIFF_HEADER_BYTES;
   return &d->base;
 }

@@ -1,6 +1,7 @@
 // WebP through libwebp, which wants the whole result before it writes a byte of it.
 
 #include "../core/encoder.h"
+#include "webp_chunks.h"
 #include "webp_format.h"
 
 #include <string.h>
@@ -20,10 +21,7 @@ typedef struct webp_encoder {
   ccodecs_bytes exif;
 } webp_encoder;
 
-static const size_t riff_header_bytes = 12;
-static const size_t extension_bytes = 18; ///< A VP8X chunk.
-
-enum { FLAG_EXIF = 0x08, FLAG_ALPHA = 0x10 };
+static const size_t extension_bytes = CHUNK_HEADER_BYTES + EXTENSION_BYTES;
 
 static int on_write(const uint8_t *bytes, size_t count, const WebPPicture *picture) {
   webp_encoder *e = picture->custom_ptr;
@@ -44,40 +42,29 @@ static ccodecs_status write(ccodecs_encoder *base, const ccodecs_rows *rows) {
   return CCODECS_OK;
 }
 
-static void write_le(uint8_t *p, uint32_t value, int byte_count) {
-  for (int i = 0; i < byte_count; i++) {
-    p[i] = (uint8_t)(value >> 8 * i);
-  }
-}
-
 /// Puts EXIF behind the picture, and says so in a VP8X chunk before it.
-/// Source: WebP Container Specification, "Extended file format".
 static ccodecs_status add_exif(webp_encoder *e) {
   ccodecs_bytes *output = &e->base.output;
   const ccodecs_encode_options *options = &e->base.options;
   const size_t count = e->exif.count;
-  if (!ccodecs_bytes_reserve(output, extension_bytes + 8 + count + 1, e->base.budget)) {
+  if (!ccodecs_bytes_reserve(output, extension_bytes + CHUNK_HEADER_BYTES + count + 1, e->base.budget)) {
     return CCODECS_NO_MEMORY;
   }
   uint8_t *file = ccodecs_bytes_start(output);
-  uint8_t *extension = file + riff_header_bytes;
-  if (memcmp(extension, "VP8X", 4) != 0) {
-    memmove(extension + extension_bytes, extension, output->count - riff_header_bytes);
+  uint8_t *extension = file + RIFF_HEADER_BYTES;
+  if (!ccodecs_riff_is_type(extension, "VP8X")) {
+    memmove(extension + extension_bytes, extension, output->count - RIFF_HEADER_BYTES);
     output->count += extension_bytes;
-    memset(extension, 0, extension_bytes);
-    memcpy(extension, "VP8X\x0A", 5);
-    extension[8] = options->pixels == CCODECS_PIXELS_RGBA8 ? FLAG_ALPHA : 0;
-    write_le(extension + 12, options->width - 1, 3);
-    write_le(extension + 15, options->height - 1, 3);
+    const bool has_alpha = options->pixels == CCODECS_PIXELS_RGBA8;
+    ccodecs_webp_put_extension(extension, has_alpha ? FLAG_ALPHA : 0, options->width, options->height);
   }
-  extension[8] |= FLAG_EXIF;
+  extension[CHUNK_HEADER_BYTES] |= FLAG_EXIF;
   uint8_t *chunk = file + output->count;
-  memcpy(chunk, "EXIF", 4);
-  write_le(chunk + 4, (uint32_t)count, 4);
-  memcpy(chunk + 8, ccodecs_bytes_start(&e->exif), count);
-  chunk[8 + count] = 0;
-  output->count += 8 + count + (count & 1);
-  write_le(file + 4, (uint32_t)output->count - 8, 4);
+  ccodecs_riff_put_chunk(chunk, "EXIF", (uint32_t)count);
+  memcpy(chunk + CHUNK_HEADER_BYTES, ccodecs_bytes_start(&e->exif), count);
+  chunk[CHUNK_HEADER_BYTES + count] = 0;
+  output->count += (size_t)ccodecs_riff_chunk_bytes(count);
+  ccodecs_riff_put_header(file, (uint32_t)output->count);
   return CCODECS_OK;
 }
 

@@ -5,13 +5,9 @@
 // Source: WebP Container Specification.
 
 #include "../core/rewriter.h"
+#include "webp_chunks.h"
 #include "webp_format.h"
 #include "webp_quality.h"
-
-enum {
-  RIFF_BYTES = 12, CHUNK_HEADER_BYTES = 8, EXTENSION_BYTES = 10,
-  FLAG_ANIMATION = 0x02, FLAG_EXIF = 0x08, FLAG_ALPHA = 0x10,
-};
 
 /// Where things lie in the file.
 typedef struct webp_map {
@@ -32,7 +28,7 @@ typedef struct webp_rewriter {
   ccodecs_bytes exif;  ///< The chunk.
   webp_map map;
   webp_step step;
-  uint8_t header[RIFF_BYTES];
+  uint8_t header[RIFF_HEADER_BYTES];
   size_t header_count;
   uint64_t left;       ///< Of the chunk's body.
   bool is_odd;
@@ -40,28 +36,24 @@ typedef struct webp_rewriter {
   bool has_alpha;      ///< ALPH was given.
 } webp_rewriter;
 
-static bool is_type(const uint8_t *header, const char *type) {
-  return memcmp(header, type, 4) == 0;
-}
-
 // MARK: Survey
 
 /// Finds the picture. Not good: what libwebp would refuse, or repair, or what is not here yet.
 static webp_map find_picture(const uint8_t *bytes, size_t count) {
   webp_map map = {0};
-  if (count < RIFF_BYTES + CHUNK_HEADER_BYTES || !is_type(bytes, "RIFF") || !is_type(bytes + 8, "WEBP")) {
+  if (count < RIFF_HEADER_BYTES + CHUNK_HEADER_BYTES || !ccodecs_riff_is_type(bytes, "RIFF") || !ccodecs_riff_is_type(bytes + 8, "WEBP")) {
     return map;
   }
   const uint64_t end = (uint64_t)ccodecs_le32(bytes + 4) + 8;
-  size_t at = RIFF_BYTES;
+  size_t at = RIFF_HEADER_BYTES;
   while (count - at >= CHUNK_HEADER_BYTES) {
     const uint8_t *header = bytes + at;
-    const uint32_t size = ccodecs_le32(header + 4);
+    const uint32_t size = ccodecs_riff_body_bytes(header);
     const uint64_t padded = (uint64_t)size + (size & 1);
     at += CHUNK_HEADER_BYTES;
-    const bool is_first = at == RIFF_BYTES + CHUNK_HEADER_BYTES;
-    if (is_type(header, "VP8 ") || is_type(header, "VP8L")) {
-      map.is_lossless = is_type(header, "VP8L");
+    const bool is_first = at == RIFF_HEADER_BYTES + CHUNK_HEADER_BYTES;
+    if (ccodecs_riff_is_type(header, "VP8 ") || ccodecs_riff_is_type(header, "VP8L")) {
+      map.is_lossless = ccodecs_riff_is_type(header, "VP8L");
       map.picture = at;
       map.picture_size = size;
       const bool has_flag = (map.flags & FLAG_ALPHA) != 0;
@@ -70,10 +62,10 @@ static webp_map find_picture(const uint8_t *bytes, size_t count) {
                     (map.flags & FLAG_ANIMATION) == 0;
       return map;
     }
-    if (is_type(header, "VP8X")) {
+    if (ccodecs_riff_is_type(header, "VP8X")) {
       map.is_extended = is_first && size == EXTENSION_BYTES && count > at;
       map.flags = map.is_extended ? bytes[at] : 0;
-    } else if (is_type(header, "ALPH")) {
+    } else if (ccodecs_riff_is_type(header, "ALPH")) {
       map.is_extended = map.is_extended && map.alpha_size == 0 && size > 0;
       map.alpha_size = size;
     }
@@ -109,22 +101,12 @@ static void survey(const ccodecs_rewriter *base, const ccodecs_decoder *decoder,
 
 // MARK: Start
 
-static void write_le(uint8_t *to, uint32_t value, int count) {
-  for (int i = 0; i < count; i++) {
-    to[i] = (uint8_t)(value >> 8 * i);
-  }
-}
-
-static uint64_t chunk_bytes(uint64_t size) {
-  return CHUNK_HEADER_BYTES + size + (size & 1);
-}
-
 static bool append_exif(webp_rewriter *w, const ccodecs_rewrite_options *options) {
-  uint8_t header[CHUNK_HEADER_BYTES] = {'E', 'X', 'I', 'F'};
+  uint8_t header[CHUNK_HEADER_BYTES];
   static const uint8_t pad = 0;
-  write_le(header + 4, (uint32_t)options->exif_count, 4);
+  ccodecs_riff_put_chunk(header, "EXIF", (uint32_t)options->exif_count);
   return options->exif_count == 0 ||
-         (ccodecs_bytes_reserve(&w->exif, (size_t)chunk_bytes(options->exif_count), w->base.budget) &&
+         (ccodecs_bytes_reserve(&w->exif, (size_t)ccodecs_riff_chunk_bytes(options->exif_count), w->base.budget) &&
           ccodecs_bytes_append(&w->exif, header, sizeof header, w->base.budget) &&
           ccodecs_bytes_append(&w->exif, options->exif, options->exif_count, w->base.budget) &&
           ccodecs_bytes_append(&w->exif, &pad, options->exif_count & 1, w->base.budget));
@@ -136,20 +118,19 @@ static ccodecs_status start(
   ccodecs_bytes *file = decoder->methods->held(decoder);
   w->map = find_picture(ccodecs_bytes_start(file), file->count);
   const bool is_extended = w->map.alpha_size > 0 || options->exif_count > 0;
-  uint64_t size = 4 + chunk_bytes(w->map.picture_size);
-  size += is_extended ? chunk_bytes(EXTENSION_BYTES) : 0;
-  size += w->map.alpha_size > 0 ? chunk_bytes(w->map.alpha_size) : 0;
-  size += options->exif_count > 0 ? chunk_bytes(options->exif_count) : 0;
+  uint64_t size = 4 + ccodecs_riff_chunk_bytes(w->map.picture_size);
+  size += is_extended ? ccodecs_riff_chunk_bytes(EXTENSION_BYTES) : 0;
+  size += w->map.alpha_size > 0 ? ccodecs_riff_chunk_bytes(w->map.alpha_size) : 0;
+  size += options->exif_count > 0 ? ccodecs_riff_chunk_bytes(options->exif_count) : 0;
   if (size > UINT32_MAX - 1) {
     return ccodecs_rewriter_fail(base, CCODECS_LIMIT, "the WebP is larger than the format allows");
   }
-  uint8_t begin[RIFF_BYTES + CHUNK_HEADER_BYTES + EXTENSION_BYTES] = "RIFF\0\0\0\0WEBPVP8X\x0A\0\0";
-  write_le(begin + 4, (uint32_t)size, 4);
-  begin[RIFF_BYTES + CHUNK_HEADER_BYTES] =
-      (uint8_t)((decoder->header.has_alpha ? FLAG_ALPHA : 0) | (options->exif_count > 0 ? FLAG_EXIF : 0));
-  write_le(begin + 24, decoder->header.width - 1, 3);
-  write_le(begin + 27, decoder->header.height - 1, 3);
-  if (!ccodecs_bytes_append(opening, begin, is_extended ? sizeof begin : RIFF_BYTES, base->budget) ||
+  uint8_t begin[RIFF_HEADER_BYTES + CHUNK_HEADER_BYTES + EXTENSION_BYTES];
+  const ccodecs_header *header = &decoder->header;
+  const uint8_t flags = (uint8_t)((header->has_alpha ? FLAG_ALPHA : 0) | (options->exif_count > 0 ? FLAG_EXIF : 0));
+  ccodecs_riff_put_header(begin, (uint32_t)size + CHUNK_HEADER_BYTES);
+  ccodecs_webp_put_extension(begin + RIFF_HEADER_BYTES, flags, header->width, header->height);
+  if (!ccodecs_bytes_append(opening, begin, is_extended ? sizeof begin : RIFF_HEADER_BYTES, base->budget) ||
       !append_exif(w, options)) {
     return ccodecs_rewriter_fail_for_room(base);
   }
@@ -160,19 +141,19 @@ static ccodecs_status start(
 
 static uint64_t start_bytes(const ccodecs_rewriter *base, const ccodecs_rewrite_options *options) {
   (void)base;
-  return options->exif_count > 0 ? chunk_bytes(options->exif_count) : 0;
+  return options->exif_count > 0 ? ccodecs_riff_chunk_bytes(options->exif_count) : 0;
 }
 
 // MARK: Steps
 
 /// A chunk's header is here.
 static ccodecs_status begin_chunk(webp_rewriter *w, ccodecs_piece *piece) {
-  const uint32_t size = ccodecs_le32(w->header + 4);
+  const uint32_t size = ccodecs_riff_body_bytes(w->header);
   w->header_count = 0;
   w->left = size;
   w->is_odd = (size & 1) != 0;
-  w->is_picture = is_type(w->header, w->map.is_lossless ? "VP8L" : "VP8 ");
-  const bool is_alpha = !w->map.is_lossless && is_type(w->header, "ALPH") && !w->has_alpha && w->map.alpha_size > 0;
+  w->is_picture = ccodecs_riff_is_type(w->header, w->map.is_lossless ? "VP8L" : "VP8 ");
+  const bool is_alpha = !w->map.is_lossless && ccodecs_riff_is_type(w->header, "ALPH") && !w->has_alpha && w->map.alpha_size > 0;
   if (!w->is_picture && !is_alpha) {
     w->left += size & 1;
     w->step = STEP_SKIP;
@@ -209,7 +190,7 @@ static ccodecs_status read_bytes(webp_rewriter *w, ccodecs_input *input, ccodecs
   }
   switch (w->step) {
   case STEP_RIFF:
-    if (!ccodecs_input_collect(input, w->header, &w->header_count, RIFF_BYTES)) {
+    if (!ccodecs_input_collect(input, w->header, &w->header_count, RIFF_HEADER_BYTES)) {
       return CCODECS_NEEDS_INPUT;
     }
     w->header_count = 0;

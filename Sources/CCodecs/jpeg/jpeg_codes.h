@@ -1,0 +1,46 @@
+// The codes of JPEG's markers, behind 0xFF (T.81, table B.1). Private to CCodecs.
+
+#ifndef CCODECS_JPEG_CODES_H
+#define CCODECS_JPEG_CODES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+  TEM = 0x01,
+  SOF0 = 0xC0, ///< Baseline.
+  SOF1 = 0xC1, ///< Extended.
+  SOF2 = 0xC2, ///< Progressive.
+  DHT = 0xC4,
+  JPG = 0xC8,
+  SOF9 = 0xC9,  ///< Arithmetic coding.
+  SOF10 = 0xCA, ///< Arithmetic coding, progressive.
+  DAC = 0xCC,
+  SOF15 = 0xCF,
+  RST0 = 0xD0,
+  RST7 = 0xD7,
+  SOI = 0xD8,
+  EOI = 0xD9,
+  SOS = 0xDA,
+  DQT = 0xDB,
+  DNL = 0xDC,
+  DRI = 0xDD,
+  APP0 = 0xE0,
+  APP1 = 0xE1,
+  APP2 = 0xE2,
+  APP14 = 0xEE,
+  APP15 = 0xEF,
+  COM = 0xFE,
+};
+
+/// Whether it is a restart marker, which has no body.
+static inline bool ccodecs_jpeg_is_restart(uint8_t code) {
+  return code >= RST0 && code <= RST7;
+}
+
+/// Whether it is that of an application segment.
+static inline bool ccodecs_jpeg_is_application(uint8_t code) {
+  return code >= APP0 && code <= APP15;
+}
+
+#endif

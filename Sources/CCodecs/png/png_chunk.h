@@ -1,0 +1,36 @@
+// Chunks of PNG: the length and the type of a body before it, and a CRC of type and body behind it. Private to CCodecs.
+// Source: PNG specification, section 5.3.
+
+#ifndef CCODECS_PNG_CHUNK_H
+#define CCODECS_PNG_CHUNK_H
+
+#include "../memory/bytes.h"
+
+#include <isa-l.h>
+
+enum { PNG_SIGNATURE_BYTES = 8, PNG_CHUNK_HEADER_BYTES = 8, PNG_CRC_BYTES = 4, PNG_IHDR_BYTES = 13 };
+
+static const uint8_t ccodecs_png_signature[PNG_SIGNATURE_BYTES] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
+
+/// The CRC of a chunk's type, to be updated by its body.
+static inline uint32_t ccodecs_png_crc_begin(const uint8_t header[PNG_CHUNK_HEADER_BYTES]) {
+  return crc32_gzip_refl(0, header + 4, 4);
+}
+
+static inline uint32_t ccodecs_png_crc_update(uint32_t crc, const uint8_t *body, size_t count) {
+  return crc32_gzip_refl(crc, body, count);
+}
+
+/// Appends a chunk; false without room.
+static inline bool ccodecs_png_append_chunk(
+    ccodecs_bytes *bytes, const char *type, const uint8_t *body, size_t count, ccodecs_budget *budget) {
+  uint8_t header[PNG_CHUNK_HEADER_BYTES];
+  uint8_t crc[PNG_CRC_BYTES];
+  ccodecs_put_be32(header, (uint32_t)count);
+  memcpy(header + 4, type, 4);
+  ccodecs_put_be32(crc, ccodecs_png_crc_update(ccodecs_png_crc_begin(header), body, count));
+  return ccodecs_bytes_append(bytes, header, sizeof header, budget) &&
+         ccodecs_bytes_append(bytes, body, count, budget) && ccodecs_bytes_append(bytes, crc, sizeof crc, budget);
+}
+
+#endif
