@@ -42,6 +42,11 @@ void ccodecs_decoder_describe_packed(const ccodecs_decoder *decoder, uint32_t ch
   };
 }
 
+uint32_t ccodecs_decoder_strip_rows(size_t row_bytes) {
+  const size_t rows = 64 * 1024 / row_bytes;
+  return rows < 1 ? 1 : rows > 64 ? 64 : (uint32_t)rows;
+}
+
 ccodecs_status ccodecs_decoder_fail(ccodecs_decoder *decoder, ccodecs_status status, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);

@@ -67,6 +67,9 @@ void *ccodecs_decoder_allocate(
 /// bits, or of 16 where header.is_deep.
 void ccodecs_decoder_describe_packed(const ccodecs_decoder *decoder, uint32_t channels, ccodecs_layout *layout);
 
+/// How many rows of so many bytes go into a strip: as many as fit into 64 KiB, at least one and at most 64.
+uint32_t ccodecs_decoder_strip_rows(size_t row_bytes);
+
 /// Keeps a colour profile as it came; one that is too large gives CCODECS_WARNING_BAD_PROFILE. CCODECS_OK, or the failure
 /// noted.
 ccodecs_status ccodecs_decoder_keep_profile(ccodecs_decoder *decoder, const uint8_t *profile, size_t count);

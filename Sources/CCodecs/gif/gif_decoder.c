@@ -14,9 +14,6 @@
 
 enum { EXTENSION = 0x21, DESCRIPTOR = 0x2C, TRAILER = 0x3B, GRAPHIC_CONTROL = 0xF9 };
 
-/// A strip's rows are as many as fit here, and at least one.
-static const size_t strip_bytes = 64 * 1024;
-
 typedef enum gif_state {
   STATE_SCREEN,       ///< Signature and logical screen descriptor.
   STATE_GLOBAL_TABLE,
@@ -317,8 +314,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   }
   d->channels = base->header.has_alpha ? 4 : 3;
   d->row_bytes = (size_t)base->header.width * d->channels;
-  const size_t rows = strip_bytes / d->row_bytes;
-  d->strip_rows = rows < 1 ? 1 : rows > 64 ? 64 : (uint32_t)rows;
+  d->strip_rows = ccodecs_decoder_strip_rows(d->row_bytes);
   return CCODECS_OK;
 }
 

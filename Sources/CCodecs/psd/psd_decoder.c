@@ -11,9 +11,6 @@
 
 enum { RAW = 0, PACK_BITS = 1 };
 
-/// A strip's rows are as many as fit here, and at least one.
-static const size_t strip_bytes = 64 * 1024;
-
 // MARK: Memory
 
 /// The layers, and the channels as they are or as runs of 128 bytes in two, behind the count of each row.
@@ -40,11 +37,6 @@ static size_t given_row_bytes(const psd_decoder *d, bool has_inks) {
   return (size_t)d->base.header.width * (has_inks ? 4 : d->channels) * (d->base.header.is_deep ? 2 : 1);
 }
 
-static uint32_t rows_of_strip(size_t row_bytes) {
-  const size_t rows = strip_bytes / row_bytes;
-  return rows < 1 ? 1 : rows > 64 ? 64 : (uint32_t)rows;
-}
-
 static ccodecs_status estimate(
     const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
   const psd_decoder *d = (const psd_decoder *)base;
@@ -53,7 +45,7 @@ static ccodecs_status estimate(
   for (uint32_t i = 0; i + 1 < d->needed; i++) { // in order, as what is held says which go to a file
     total += ccodecs_spill_charge(plane_bytes(d), base->budget->used + total, &base->limits);
   }
-  *byte_count = total + d->channel_row_bytes + row_bytes * rows_of_strip(row_bytes) + 2 * 128;
+  *byte_count = total + d->channel_row_bytes + row_bytes * ccodecs_decoder_strip_rows(row_bytes) + 2 * 128;
   return CCODECS_OK;
 }
 
@@ -61,7 +53,7 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   psd_decoder *d = (psd_decoder *)base;
   d->keeps_inks = gives_inks(d, options);
   d->row_bytes = given_row_bytes(d, d->keeps_inks);
-  d->strip_rows = rows_of_strip(d->row_bytes);
+  d->strip_rows = ccodecs_decoder_strip_rows(d->row_bytes);
   ccodecs_decoder_describe_packed(base, d->keeps_inks ? 4 : d->channels, layout);
   layout->pixels = d->keeps_inks ? CCODECS_PIXELS_CMYK8 : layout->pixels;
   for (uint32_t i = 0; i + 1 < d->needed; i++) {

@@ -6,15 +6,11 @@
 // mask names them. Not decoded: Huffman coding, 64 bits a pixel, and JPEG or PNG inside.
 // Sources: Microsoft, "Bitmap storage"; OS/2 2.0 Presentation Manager, "Bitmap file format"; bmpsuite's notes.
 
-#include "../memory/bytes.h"
-#include "../core/decoder.h"
+#include "row_decoder.h"
 #include "simple_formats.h"
 
 enum { FILE_HEADER_BYTES = 14, OS2_HEADER_BYTES = 12, WINDOWS_HEADER_BYTES = 40, KNOWN_HEADER_BYTES = 124 };
 enum { PLAIN = 0, RLE8 = 1, RLE4 = 2, BIT_FIELDS = 3, RLE24 = 4, ALPHA_BIT_FIELDS = 6 };
-
-/// A strip's rows are as many as fit here, and at least one.
-static const size_t strip_bytes = 64 * 1024;
 
 typedef enum bmp_state {
   STATE_FILE_HEADER, ///< With the size of the header that follows.
@@ -43,7 +39,7 @@ typedef struct bmp_field {
 } bmp_field;
 
 typedef struct bmp_decoder {
-  ccodecs_decoder base;
+  row_decoder base;
   bmp_state state;
   uint8_t token[1024];
   size_t token_count;
@@ -57,7 +53,6 @@ typedef struct bmp_decoder {
   uint32_t palette_entry_bytes;
   uint8_t palette[256][4];
   bmp_field fields[4];    ///< Red, green, blue, alpha.
-  uint32_t channels;
 
   bmp_run_state run_state;
   uint8_t run[4];         ///< A pair, or a run's pixel.
@@ -65,23 +60,15 @@ typedef struct bmp_decoder {
   uint32_t absolute_left; ///< Pixels of the absolute run to come, and then
   bool has_padding;       ///< whether a byte pads them.
   uint64_t x;             ///< Where the next run goes.
-  uint32_t row;           ///< Rows that are complete.
   uint32_t target;        ///< Rows that are to be completed before the next run.
-
-  uint8_t *stored; ///< A row as it is in the file, or as its runs leave it.
-  size_t stored_bytes;
-  size_t stored_count;
-  uint8_t *strip;
-  size_t row_bytes;
-  uint32_t strip_rows;
 } bmp_decoder;
 
 static ccodecs_status corrupt(bmp_decoder *d, const char *reason) {
-  return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "BMP data: %s", reason);
+  return ccodecs_row_decoder_corrupt(&d->base, reason);
 }
 
 static ccodecs_status unsupported(bmp_decoder *d, const char *kind) {
-  return ccodecs_decoder_fail(&d->base, CCODECS_UNSUPPORTED, "BMP data: %s are not decoded", kind);
+  return ccodecs_decoder_fail(&d->base.base, CCODECS_UNSUPPORTED, "BMP data: %s are not decoded", kind);
 }
 
 static bool is_run_length(const bmp_decoder *d) {
@@ -101,7 +88,7 @@ static bool collect(bmp_decoder *d, ccodecs_input *input, size_t count) {
 }
 
 static ccodecs_status read_size(bmp_decoder *d, int64_t width, int64_t height) {
-  ccodecs_header *header = &d->base.header;
+  ccodecs_header *header = &d->base.base.header;
   const bool is_top_down = height < 0;
   height = is_top_down ? -height : height;
   if (width <= 0 || height == 0 || height > INT32_MAX) {
@@ -235,25 +222,22 @@ static void read_palette(bmp_decoder *d) {
 }
 
 static ccodecs_status describe(bmp_decoder *d) {
-  ccodecs_header *header = &d->base.header;
+  ccodecs_header *header = &d->base.base.header;
   const ccodecs_status status = d->bits == 16 || d->bits == 32 ? prepare_fields(d) : CCODECS_OK;
   if (status != CCODECS_OK) {
     return status;
   }
   header->has_alpha = (d->bits == 16 || d->bits == 32) && d->fields[3].mask != 0;
-  d->channels = header->has_alpha ? 4 : d->bits <= 8 && is_gray(d) ? 1 : 3;
-  header->color_space = d->channels == 1 ? CCODECS_COLOR_GRAY : CCODECS_COLOR_RGB;
+  d->base.channels = header->has_alpha ? 4 : d->bits <= 8 && is_gray(d) ? 1 : 3;
+  header->color_space = d->base.channels == 1 ? CCODECS_COLOR_GRAY : CCODECS_COLOR_RGB;
   header->bit_depth = d->bits < 8 ? (uint8_t)d->bits : 8;
   for (uint32_t i = 0; i < 4 && (d->bits == 16 || d->bits == 32); i++) {
     header->bit_depth = d->fields[i].bits > header->bit_depth ? (uint8_t)d->fields[i].bits : header->bit_depth;
   }
   header->is_deep = header->bit_depth > 8;
-  // Both fit: a width has 31 bits, and what streams is limited to far fewer pixels than overflow.
-  d->row_bytes = (size_t)header->width * d->channels * (header->is_deep ? 2 : 1);
-  d->stored_bytes = is_run_length(d) ? (size_t)header->width * (d->bits == 24 ? 3 : 1)
-                                     : (size_t)(((uint64_t)header->width * d->bits + 31) / 32 * 4);
-  const size_t rows = strip_bytes / d->row_bytes;
-  d->strip_rows = rows < 1 ? 1 : rows > 64 ? 64 : (uint32_t)rows;
+  ccodecs_row_decoder_measure(
+      &d->base, is_run_length(d) ? (size_t)header->width * (d->bits == 24 ? 3 : 1)
+                                 : (size_t)(((uint64_t)header->width * d->bits + 31) / 32 * 4));
   d->state = STATE_READY;
   return CCODECS_OK;
 }
@@ -317,37 +301,13 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   while (status == CCODECS_OK && d->state != STATE_READY) {
     status = step(d, input);
   }
-  if (status == CCODECS_NEEDS_INPUT && input->is_last) {
-    return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the BMP data ends before the first row");
-  }
-  return status;
+  return ccodecs_row_decoder_end_header(&d->base, input, status);
 }
 
 /// Runs may leave out what is not painted.
 static uint64_t least_bytes(const ccodecs_decoder *base) {
   const bmp_decoder *d = (const bmp_decoder *)base;
-  return is_run_length(d) ? 0 : (uint64_t)d->stored_bytes * base->header.height;
-}
-
-static ccodecs_status estimate(
-    const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
-  (void)options;
-  const bmp_decoder *d = (const bmp_decoder *)base;
-  *byte_count = (uint64_t)d->stored_bytes + (uint64_t)d->row_bytes * d->strip_rows + 4 * 64;
-  return CCODECS_OK;
-}
-
-static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
-  (void)options;
-  bmp_decoder *d = (bmp_decoder *)base;
-  ccodecs_decoder_describe_packed(base, d->channels, layout);
-  d->stored = ccodecs_allocate(base->budget, d->stored_bytes);
-  d->strip = ccodecs_allocate(base->budget, d->row_bytes * d->strip_rows);
-  if (d->stored == NULL || d->strip == NULL) {
-    return CCODECS_NO_MEMORY;
-  }
-  memset(d->stored, 0, d->stored_bytes);
-  return CCODECS_OK;
+  return is_run_length(d) ? 0 : (uint64_t)d->base.stored_bytes * base->header.height;
 }
 
 // MARK: Pixels
@@ -355,9 +315,9 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
 static void put_indexed(const bmp_decoder *d, uint8_t *out, uint32_t bits) {
   const uint32_t per_byte = 8 / bits;
   const uint32_t mask = (1u << bits) - 1;
-  for (uint32_t x = 0; x < d->base.header.width; x++, out += d->channels) {
+  for (uint32_t x = 0; x < d->base.base.header.width; x++, out += d->base.channels) {
     const uint32_t shift = bits * (per_byte - 1 - x % per_byte);
-    memcpy(out, d->palette[d->stored[x / per_byte] >> shift & mask], d->channels);
+    memcpy(out, d->palette[d->base.stored[x / per_byte] >> shift & mask], d->base.channels);
   }
 }
 
@@ -372,12 +332,12 @@ static uint16_t deep_field_value(const bmp_field *field, uint32_t pixel) {
 }
 
 static void put_fields(const bmp_decoder *d, uint8_t *out) {
-  const bool is_deep = d->base.header.is_deep;
-  for (uint32_t x = 0; x < d->base.header.width; x++) {
-    const uint8_t *p = d->stored + (size_t)x * (d->bits / 8);
+  const bool is_deep = d->base.base.header.is_deep;
+  for (uint32_t x = 0; x < d->base.base.header.width; x++) {
+    const uint8_t *p = d->base.stored + (size_t)x * (d->bits / 8);
     const uint32_t pixel = d->bits == 16 ? ccodecs_le16(p) : ccodecs_le32(p);
-    for (uint32_t i = 0; i < d->channels; i++) {
-      const size_t place = (size_t)x * d->channels + i;
+    for (uint32_t i = 0; i < d->base.channels; i++) {
+      const size_t place = (size_t)x * d->base.channels + i;
       if (is_deep) {
         ((uint16_t *)(void *)out)[place] = deep_field_value(&d->fields[i], pixel);
       } else {
@@ -387,10 +347,10 @@ static void put_fields(const bmp_decoder *d, uint8_t *out) {
   }
 }
 
-static void put_row(const bmp_decoder *d, uint8_t *out) {
+static void put_pixels(const bmp_decoder *d, uint8_t *out) {
   if (d->bits == 24) {
-    for (uint32_t x = 0; x < d->base.header.width; x++, out += 3) {
-      const uint8_t *pixel = d->stored + 3 * (size_t)x;
+    for (uint32_t x = 0; x < d->base.base.header.width; x++, out += 3) {
+      const uint8_t *pixel = d->base.stored + 3 * (size_t)x;
       out[0] = pixel[2];
       out[1] = pixel[1];
       out[2] = pixel[0];
@@ -407,8 +367,8 @@ static void put_row(const bmp_decoder *d, uint8_t *out) {
 /// Writes one pixel of a run, unless it lies beyond the row's end: then `x` is larger than the width.
 static void put_run_pixel(bmp_decoder *d, const uint8_t *value) {
   const uint32_t bytes = d->bits == 24 ? 3 : 1;
-  if (d->x < d->base.header.width) {
-    memcpy(d->stored + d->x * bytes, value, bytes);
+  if (d->x < d->base.base.header.width) {
+    memcpy(d->base.stored + d->x * bytes, value, bytes);
   }
   d->x++;
 }
@@ -423,8 +383,8 @@ static void put_run(bmp_decoder *d) {
 
 /// How many rows are complete when `count` more are; no more than there are.
 static uint32_t rows_after(const bmp_decoder *d, uint32_t count) {
-  const uint32_t left = d->base.header.height - d->row;
-  return d->row + (count < left ? count : left);
+  const uint32_t left = d->base.base.header.height - d->base.row;
+  return d->base.row + (count < left ? count : left);
 }
 
 static void read_pair(bmp_decoder *d) {
@@ -440,7 +400,7 @@ static void read_pair(bmp_decoder *d) {
     d->target = rows_after(d, 1);
   } else if (value == 1) {
     d->run_state = RUN_END;
-    d->target = d->base.header.height;
+    d->target = d->base.base.header.height;
   } else if (value == 2) {
     d->run_state = RUN_DELTA;
   } else {
@@ -479,7 +439,7 @@ static void read_absolute(bmp_decoder *d) {
 
 /// Decodes runs until rows are complete; CCODECS_NEEDS_INPUT when the window is consumed before.
 static ccodecs_status read_runs(bmp_decoder *d, ccodecs_input *input) {
-  while (d->row == d->target) {
+  while (d->base.row == d->target) {
     if (!ccodecs_input_collect(input, d->run, &d->run_count, run_token_size(d))) {
       return CCODECS_NEEDS_INPUT;
     }
@@ -503,7 +463,7 @@ static ccodecs_status read_runs(bmp_decoder *d, ccodecs_input *input) {
     case RUN_END:
       break;
     }
-    if (d->x > d->base.header.width) {
+    if (d->x > d->base.base.header.width) {
       return corrupt(d, "a run goes beyond the end of its row");
     }
   }
@@ -512,69 +472,32 @@ static ccodecs_status read_runs(bmp_decoder *d, ccodecs_input *input) {
 
 // MARK: Rows
 
-/// Completes the next row in `stored`.
-static ccodecs_status read_row(bmp_decoder *d, ccodecs_input *input) {
+static ccodecs_status read_row(row_decoder *base, ccodecs_input *input) {
+  bmp_decoder *d = (bmp_decoder *)base;
+  if (!is_run_length(d)) {
+    return ccodecs_row_decoder_read_plain(base, input);
+  }
+  const ccodecs_status status = read_runs(d, input);
+  // The last row may lack its end.
+  const bool is_whole = base->row + 1 == base->base.header.height && d->x >= base->base.header.width;
+  return status == CCODECS_NEEDS_INPUT && input->is_last && is_whole ? CCODECS_OK : status;
+}
+
+static void put_row(row_decoder *base, uint8_t *given) {
+  bmp_decoder *d = (bmp_decoder *)base;
+  put_pixels(d, given);
   if (is_run_length(d)) {
-    const ccodecs_status status = read_runs(d, input);
-    // The last row may lack its end.
-    const bool is_whole = d->row + 1 == d->base.header.height && d->x >= d->base.header.width;
-    return status == CCODECS_NEEDS_INPUT && input->is_last && is_whole ? CCODECS_OK : status;
+    memset(base->stored, 0, base->stored_bytes);
   }
-  if (!ccodecs_input_collect(input, d->stored, &d->stored_count, d->stored_bytes)) {
-    return CCODECS_NEEDS_INPUT;
-  }
-  d->stored_count = 0;
-  return CCODECS_OK;
-}
-
-static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
-  bmp_decoder *d = (bmp_decoder *)base;
-  uint32_t count = 0;
-  ccodecs_status status = CCODECS_OK;
-  while (count < d->strip_rows && d->row < base->header.height && status == CCODECS_OK) {
-    status = read_row(d, input);
-    if (status == CCODECS_OK) {
-      put_row(d, d->strip + count * d->row_bytes);
-      if (is_run_length(d)) {
-        memset(d->stored, 0, d->stored_bytes);
-      }
-      count++;
-      d->row++;
-      d->target = d->target < d->row ? d->row : d->target;
-    }
-  }
-  if (count > 0) {
-    rows->planes[0] = d->strip;
-    rows->row_strides[0] = d->row_bytes;
-    rows->row_counts[0] = count;
-    return CCODECS_ROWS_READY; // a failure behind these rows is noted, and what the next call says
-  }
-  if (status == CCODECS_NEEDS_INPUT && input->is_last) {
-    return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the BMP data ends before the last row");
-  }
-  return status == CCODECS_OK ? CCODECS_DONE : status;
-}
-
-static void destroy(ccodecs_decoder *base) {
-  bmp_decoder *d = (bmp_decoder *)base;
-  ccodecs_budget *budget = base->budget;
-  ccodecs_free(budget, d->stored);
-  ccodecs_free(budget, d->strip);
-  ccodecs_free(budget, d);
+  d->target = d->target <= base->row ? base->row + 1 : d->target;
 }
 
 ccodecs_decoder *ccodecs_bmp_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
-  static const ccodecs_decoder_methods methods = {
-      .read_header = read_header,
-      .estimate = estimate,
-      .least_bytes = least_bytes,
-      .start = start,
-      .read_rows = read_rows,
-      .destroy = destroy,
+  static const row_format format = {
+      .methods = {.read_header = read_header, .least_bytes = least_bytes, ROW_DECODER_METHODS},
+      .name = "BMP",
+      .read_row = read_row,
+      .put_row = put_row,
   };
-  bmp_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_BMP, limits, budget);
-  if (d == NULL) {
-    return NULL;
-  }
-  return &d->base;
+  return ccodecs_row_decoder_create(sizeof(bmp_decoder), &format, CCODECS_FORMAT_BMP, limits, budget);
 }

@@ -1,18 +1,14 @@
 // Radiance pictures, decoded as they arrive: light from 0 to 1 becomes sRGB, what is brighter becomes white.
 // Source: Ward, "Real Pixels" (Graphics Gems II), and the Radiance file formats' description of picture files.
 
-#include "../memory/bytes.h"
-#include "../core/decoder.h"
 #include "../color/linear.h"
+#include "row_decoder.h"
 #include "simple_formats.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 enum { MOST_LINE_BYTES = 512, MOST_LINES = 1000, LEAST_CODED_WIDTH = 8, MOST_CODED_WIDTH = 32767 };
-
-/// A strip's rows are as many as fit here, and at least one.
-static const size_t strip_bytes = 64 * 1024;
 
 typedef enum hdr_state {
   STATE_LINES,   ///< Text, to the empty line and the size behind it.
@@ -24,7 +20,7 @@ typedef enum hdr_state {
 } hdr_state;
 
 typedef struct hdr_decoder {
-  ccodecs_decoder base;
+  row_decoder base;
   hdr_state state;
   char line[MOST_LINE_BYTES];
   size_t line_count;
@@ -36,20 +32,11 @@ typedef struct hdr_decoder {
   uint32_t x;
   uint32_t run_left;
   uint32_t shift;      ///< Of the next repetition's count.
-  ccodecs_linear linear;
-  uint8_t *stored;     ///< A row: mantissas of red, green and blue, and the exponent, of each pixel.
-  uint8_t *strip;
-  uint32_t strip_rows;
-  uint32_t row;
+  ccodecs_linear linear; ///< Filled by start.
 } hdr_decoder;
 
 static ccodecs_status corrupt(hdr_decoder *d, const char *reason) {
-  return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "HDR data: %s", reason);
-}
-
-/// Of a row that is given.
-static size_t row_bytes(const hdr_decoder *d) {
-  return (size_t)d->base.header.width * 3 * sizeof(uint16_t);
+  return ccodecs_row_decoder_corrupt(&d->base, reason);
 }
 
 // MARK: Header
@@ -85,7 +72,7 @@ static ccodecs_status read_size(hdr_decoder *d) {
   const int swaps = axes[0] == 'X';
   const bool is_upward = !is_minus[swaps];
   const bool is_leftward = is_minus[1 - swaps];
-  ccodecs_header *header = &d->base.header;
+  ccodecs_header *header = &d->base.base.header;
   header->height = sizes[0];
   header->width = sizes[1];
   header->orientation = orientations[4 * swaps + 2 * is_upward + is_leftward];
@@ -93,8 +80,8 @@ static ccodecs_status read_size(hdr_decoder *d) {
   header->color_space = CCODECS_COLOR_RGB;
   header->bit_depth = 8;
   header->is_deep = true; // eight bits and an exponent are more than sixteen of sRGB's
-  const size_t rows = strip_bytes / row_bytes(d);
-  d->strip_rows = rows < 1 ? 1 : rows > 64 ? 64 : (uint32_t)rows;
+  d->base.channels = 3;
+  ccodecs_row_decoder_measure(&d->base, (size_t)header->width * 4);
   d->state = STATE_START;
   return CCODECS_OK;
 }
@@ -111,7 +98,7 @@ static ccodecs_status read_line(hdr_decoder *d) {
   }
   d->is_after_empty = is_empty;
   if (strncmp(d->line, "FORMAT=", 7) == 0 && strncmp(d->line, "FORMAT=32-bit_rle_rgbe", 22) != 0) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_UNSUPPORTED, "HDR data: pictures not in RGB are not decoded");
+    return ccodecs_decoder_fail(&d->base.base, CCODECS_UNSUPPORTED, "HDR data: pictures not in RGB are not decoded");
   }
   return d->lines < MOST_LINES ? CCODECS_OK : corrupt(d, "its header does not end");
 }
@@ -120,8 +107,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   hdr_decoder *d = (hdr_decoder *)base;
   while (d->state == STATE_LINES) {
     if (input->count == 0) {
-      return input->is_last ? ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the HDR data ends before the first row")
-                            : CCODECS_NEEDS_INPUT;
+      return ccodecs_row_decoder_end_header(&d->base, input, CCODECS_NEEDS_INPUT);
     }
     const char byte = (char)input->bytes[0];
     ccodecs_input_advance(input, 1);
@@ -144,29 +130,18 @@ static uint64_t least_bytes(const ccodecs_decoder *base) {
   return 4 * (uint64_t)base->header.height; // a pixel, or the head of a coded row
 }
 
-static ccodecs_status estimate(
-    const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
-  (void)options;
-  const hdr_decoder *d = (const hdr_decoder *)base;
-  *byte_count = (uint64_t)base->header.width * 4 + (uint64_t)row_bytes(d) * d->strip_rows + 4 * 64;
-  return CCODECS_OK;
-}
-
 static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
-  (void)options;
-  hdr_decoder *d = (hdr_decoder *)base;
-  ccodecs_decoder_describe_packed(base, 3, layout);
-  ccodecs_linear_fill(&d->linear);
-  d->stored = ccodecs_allocate(base->budget, (size_t)base->header.width * 4);
-  d->strip = ccodecs_allocate(base->budget, row_bytes(d) * d->strip_rows);
-  return d->stored == NULL || d->strip == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
+  ccodecs_linear_fill(&((hdr_decoder *)base)->linear);
+  return ccodecs_row_decoder_start(base, options, layout);
 }
 
 // MARK: Rows
 
-static void put_row(const hdr_decoder *d, uint16_t *out) {
-  const uint8_t *p = d->stored;
-  for (uint32_t x = 0; x < d->base.header.width; x++, p += 4, out += 3) {
+static void put_row(row_decoder *base, uint8_t *given) {
+  const hdr_decoder *d = (const hdr_decoder *)base;
+  uint16_t *out = (uint16_t *)(void *)given;
+  const uint8_t *p = d->base.stored;
+  for (uint32_t x = 0; x < d->base.base.header.width; x++, p += 4, out += 3) {
     const float unit = p[3] == 0 ? 0 : ldexpf(1, (int)p[3] - (128 + 8));
     for (int i = 0; i < 3; i++) {
       out[i] = ccodecs_linear_signal(&d->linear, (float)p[i] * unit);
@@ -178,16 +153,16 @@ static void put_row(const hdr_decoder *d, uint16_t *out) {
 static ccodecs_status take_pixel(hdr_decoder *d) {
   const uint8_t *p = d->token;
   if (p[0] != 1 || p[1] != 1 || p[2] != 1) {
-    memcpy(d->stored + (size_t)d->x++ * 4, p, 4);
+    memcpy(d->base.stored + (size_t)d->x++ * 4, p, 4);
     d->shift = 0;
     return CCODECS_OK;
   }
   const uint64_t count = (uint64_t)p[3] << d->shift;
-  if (d->x == 0 || count > d->base.header.width - d->x) {
+  if (d->x == 0 || count > d->base.base.header.width - d->x) {
     return corrupt(d, "a pixel is repeated beyond its row");
   }
   for (uint64_t i = 0; i < count; i++, d->x++) {
-    memcpy(d->stored + (size_t)d->x * 4, d->stored + (size_t)(d->x - 1) * 4, 4);
+    memcpy(d->base.stored + (size_t)d->x * 4, d->base.stored + (size_t)(d->x - 1) * 4, 4);
   }
   d->shift = d->shift < 24 ? d->shift + 8 : d->shift;
   return CCODECS_OK;
@@ -195,7 +170,7 @@ static ccodecs_status take_pixel(hdr_decoder *d) {
 
 static ccodecs_status take_start(hdr_decoder *d) {
   const uint8_t *p = d->token;
-  const uint32_t width = d->base.header.width;
+  const uint32_t width = d->base.base.header.width;
   d->x = 0;
   d->channel = 0;
   d->shift = 0;
@@ -211,7 +186,7 @@ static ccodecs_status take_count(hdr_decoder *d) {
   const uint8_t count = d->token[0];
   d->run_left = count > 128 ? count - 128u : count;
   d->state = count > 128 ? STATE_REPEAT : STATE_LITERAL;
-  return count > 0 && d->run_left <= d->base.header.width - d->x ? CCODECS_OK
+  return count > 0 && d->run_left <= d->base.base.header.width - d->x ? CCODECS_OK
                                                                  : corrupt(d, "a run goes beyond the end of its row");
 }
 
@@ -219,12 +194,12 @@ static void take_value(hdr_decoder *d) {
   uint32_t count = d->state == STATE_REPEAT ? d->run_left : 1;
   d->run_left -= count;
   for (; count > 0; count--, d->x++) {
-    d->stored[(size_t)d->x * 4 + d->channel] = d->token[0];
+    d->base.stored[(size_t)d->x * 4 + d->channel] = d->token[0];
   }
   if (d->run_left == 0) {
     d->state = STATE_COUNT;
   }
-  if (d->x == d->base.header.width) {
+  if (d->x == d->base.base.header.width) {
     d->x = 0;
     d->channel++;
   }
@@ -232,10 +207,11 @@ static void take_value(hdr_decoder *d) {
 
 /// Whether the row in `stored` is complete.
 static bool is_complete(const hdr_decoder *d) {
-  return d->state == STATE_PIXEL ? d->x == d->base.header.width : d->state != STATE_START && d->channel == 4;
+  return d->state == STATE_PIXEL ? d->x == d->base.base.header.width : d->state != STATE_START && d->channel == 4;
 }
 
-static ccodecs_status read_row(hdr_decoder *d, ccodecs_input *input) {
+static ccodecs_status read_row(row_decoder *base, ccodecs_input *input) {
+  hdr_decoder *d = (hdr_decoder *)base;
   while (!is_complete(d)) {
     const size_t wanted = d->state == STATE_START || d->state == STATE_PIXEL ? 4 : 1;
     if (!ccodecs_input_collect(input, d->token, &d->token_count, wanted)) {
@@ -260,52 +236,20 @@ static ccodecs_status read_row(hdr_decoder *d, ccodecs_input *input) {
   return CCODECS_OK;
 }
 
-static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
-  hdr_decoder *d = (hdr_decoder *)base;
-  const size_t stride = row_bytes(d);
-  uint32_t count = 0;
-  ccodecs_status status = CCODECS_OK;
-  while (count < d->strip_rows && d->row < base->header.height) {
-    status = read_row(d, input);
-    if (status != CCODECS_OK) {
-      break;
-    }
-    put_row(d, (uint16_t *)(void *)(d->strip + count * stride));
-    count++;
-    d->row++;
-  }
-  if (count > 0) {
-    rows->planes[0] = d->strip;
-    rows->row_strides[0] = stride;
-    rows->row_counts[0] = count;
-    return CCODECS_ROWS_READY; // a failure behind these rows is noted, and what the next call says
-  }
-  if (status == CCODECS_NEEDS_INPUT && input->is_last) {
-    return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the HDR data ends before the last row");
-  }
-  return status == CCODECS_OK ? CCODECS_DONE : status;
-}
-
-static void destroy(ccodecs_decoder *base) {
-  hdr_decoder *d = (hdr_decoder *)base;
-  ccodecs_budget *budget = base->budget;
-  ccodecs_free(budget, d->stored);
-  ccodecs_free(budget, d->strip);
-  ccodecs_free(budget, d);
-}
-
 ccodecs_decoder *ccodecs_hdr_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
-  static const ccodecs_decoder_methods methods = {
-      .read_header = read_header,
-      .estimate = estimate,
-      .least_bytes = least_bytes,
-      .start = start,
-      .read_rows = read_rows,
-      .destroy = destroy,
+  static const row_format format = {
+      .methods =
+          {
+              .read_header = read_header,
+              .least_bytes = least_bytes,
+              .estimate = ccodecs_row_decoder_estimate,
+              .start = start,
+              .read_rows = ccodecs_row_decoder_read_rows,
+              .destroy = ccodecs_row_decoder_destroy,
+          },
+      .name = "HDR",
+      .read_row = read_row,
+      .put_row = put_row,
   };
-  hdr_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_HDR, limits, budget);
-  if (d == NULL) {
-    return NULL;
-  }
-  return &d->base;
+  return ccodecs_row_decoder_create(sizeof(hdr_decoder), &format, CCODECS_FORMAT_HDR, limits, budget);
 }

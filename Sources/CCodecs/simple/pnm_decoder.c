@@ -1,16 +1,12 @@
 // Portable anymaps, decoded as they arrive: bitmaps, graymaps and pixmaps, in text or binary, and PAM of one to four
 // samples. Source: the Netpbm formats' manual pages pbm, pgm, ppm and pam.
 
-#include "../memory/bytes.h"
-#include "../core/decoder.h"
+#include "row_decoder.h"
 #include "simple_formats.h"
 
 #include <stdlib.h>
 
 enum { MOST_LINE_BYTES = 256, MOST_LINES = 1000 };
-
-/// A strip's rows are as many as fit here, and at least one.
-static const size_t strip_bytes = 64 * 1024;
 
 typedef enum pnm_state {
   STATE_MAGIC,
@@ -20,7 +16,7 @@ typedef enum pnm_state {
 } pnm_state;
 
 typedef struct pnm_decoder {
-  ccodecs_decoder base;
+  row_decoder base;
   pnm_state state;
   uint8_t token[2];
   size_t token_count;
@@ -38,19 +34,11 @@ typedef struct pnm_decoder {
   bool is_bitmap;      ///< One bit a sample, 1 is black.
   uint32_t largest;    ///< Sample.
   uint32_t samples;    ///< Of a pixel.
-  uint32_t channels;   ///< That are given.
   uint8_t scaled[256]; ///< Samples of one byte as 0 to 255.
-  uint8_t *stored;     ///< A row as it is in the file; of text, its samples in two bytes each.
-  size_t stored_bytes;
-  size_t stored_count;
-  uint8_t *strip;
-  size_t row_bytes;
-  uint32_t strip_rows;
-  uint32_t row;
 } pnm_decoder;
 
 static ccodecs_status corrupt(pnm_decoder *d, const char *reason) {
-  return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "PNM data: %s", reason);
+  return ccodecs_row_decoder_corrupt(&d->base, reason);
 }
 
 // MARK: Text
@@ -83,7 +71,7 @@ static ccodecs_status take_text(pnm_decoder *d, uint8_t byte, bool is_digit_whol
 // MARK: Header
 
 static ccodecs_status describe(pnm_decoder *d) {
-  ccodecs_header *header = &d->base.header;
+  ccodecs_header *header = &d->base.base.header;
   if (header->width == 0 || header->height == 0) {
     return corrupt(d, "its width or height is zero or missing");
   }
@@ -92,23 +80,20 @@ static ccodecs_status describe(pnm_decoder *d) {
   }
   if (d->samples < 1 || d->samples > 4) {
     return ccodecs_decoder_fail(
-        &d->base, CCODECS_UNSUPPORTED, "PNM data: pixels of %u samples are not decoded", d->samples);
+        &d->base.base, CCODECS_UNSUPPORTED, "PNM data: pixels of %u samples are not decoded", d->samples);
   }
   header->has_alpha = d->samples == 2 || d->samples == 4;
   header->color_space = d->samples == 1 ? CCODECS_COLOR_GRAY : CCODECS_COLOR_RGB;
   header->bit_depth = d->is_bitmap ? 1 : d->largest > 255 ? 16 : 8;
-  d->channels = header->has_alpha ? 4 : d->samples;
+  d->base.channels = header->has_alpha ? 4 : d->samples;
   for (uint32_t i = 0; i < 256; i++) {
     const uint32_t value = i < d->largest ? i : d->largest;
     d->scaled[i] = (uint8_t)((value * 255 + d->largest / 2) / d->largest);
   }
   const size_t samples = (size_t)header->width * d->samples;
   const bool is_wide = d->is_text || d->largest > 255;
-  d->stored_bytes = is_wide ? samples * 2 : d->is_bitmap ? (samples + 7) / 8 : samples;
   header->is_deep = d->largest > 255;
-  d->row_bytes = (size_t)header->width * d->channels * (header->is_deep ? 2 : 1);
-  const size_t rows = strip_bytes / d->row_bytes;
-  d->strip_rows = rows < 1 ? 1 : rows > 64 ? 64 : (uint32_t)rows;
+  ccodecs_row_decoder_measure(&d->base, is_wide ? samples * 2 : d->is_bitmap ? (samples + 7) / 8 : samples);
   d->state = STATE_READY;
   return CCODECS_OK;
 }
@@ -132,7 +117,7 @@ static ccodecs_status take_header_byte(pnm_decoder *d, uint8_t byte) {
   if (status != CCODECS_DONE) {
     return status;
   }
-  uint32_t *const places[3] = {&d->base.header.width, &d->base.header.height, &d->largest};
+  uint32_t *const places[3] = {&d->base.base.header.width, &d->base.base.header.height, &d->largest};
   *places[d->numbers++] = (uint32_t)d->number;
   // The one byte of white space that ended the last number is all that stands before the pixels.
   return d->numbers == d->header_numbers ? describe(d) : CCODECS_OK;
@@ -140,7 +125,7 @@ static ccodecs_status take_header_byte(pnm_decoder *d, uint8_t byte) {
 
 static ccodecs_status read_line(pnm_decoder *d) {
   static const char *const names[4] = {"WIDTH ", "HEIGHT ", "DEPTH ", "MAXVAL "};
-  uint32_t *const places[4] = {&d->base.header.width, &d->base.header.height, &d->samples, &d->largest};
+  uint32_t *const places[4] = {&d->base.base.header.width, &d->base.base.header.height, &d->samples, &d->largest};
   d->line[d->line_count] = 0;
   d->line_count = 0;
   if (strcmp(d->line, "ENDHDR") == 0) {
@@ -172,8 +157,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   ccodecs_status status = CCODECS_OK;
   while (status == CCODECS_OK && d->state != STATE_READY) {
     if (input->count == 0) {
-      return input->is_last ? ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the PNM data ends before the first row")
-                            : CCODECS_NEEDS_INPUT;
+      return ccodecs_row_decoder_end_header(&d->base, input, CCODECS_NEEDS_INPUT);
     }
     if (d->state == STATE_MAGIC) {
       status = ccodecs_input_collect(input, d->token, &d->token_count, 2) ? read_magic(d) : CCODECS_OK;
@@ -189,30 +173,13 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
 static uint64_t least_bytes(const ccodecs_decoder *base) {
   const pnm_decoder *d = (const pnm_decoder *)base;
   const uint64_t samples = (uint64_t)base->header.width * d->samples;
-  return (d->is_text ? samples : d->stored_bytes) * base->header.height;
-}
-
-static ccodecs_status estimate(
-    const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
-  (void)options;
-  const pnm_decoder *d = (const pnm_decoder *)base;
-  *byte_count = (uint64_t)d->stored_bytes + (uint64_t)d->row_bytes * d->strip_rows + 4 * 64;
-  return CCODECS_OK;
-}
-
-static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
-  (void)options;
-  pnm_decoder *d = (pnm_decoder *)base;
-  ccodecs_decoder_describe_packed(base, d->channels, layout);
-  d->stored = ccodecs_allocate(base->budget, d->stored_bytes);
-  d->strip = ccodecs_allocate(base->budget, d->row_bytes * d->strip_rows);
-  return d->stored == NULL || d->strip == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
+  return (d->is_text ? samples : d->base.stored_bytes) * base->header.height;
 }
 
 // MARK: Rows
 
 static uint8_t sample_at(const pnm_decoder *d, size_t index) {
-  const uint8_t *p = d->stored;
+  const uint8_t *p = d->base.stored;
   if (d->is_bitmap && !d->is_text) {
     return (p[index / 8] >> (7 - index % 8) & 1) != 0 ? 0 : 255;
   }
@@ -226,13 +193,13 @@ static uint8_t sample_at(const pnm_decoder *d, size_t index) {
 }
 
 static uint16_t deep_sample_at(const pnm_decoder *d, size_t index) {
-  const uint32_t value = ccodecs_be16(d->stored + 2 * index);
+  const uint32_t value = ccodecs_be16(d->base.stored + 2 * index);
   const uint32_t most = value < d->largest ? value : d->largest;
   return d->largest == 65535 ? (uint16_t)most : (uint16_t)((most * 65535u + d->largest / 2) / d->largest);
 }
 
 static void put_deep_row(const pnm_decoder *d, uint16_t *out) {
-  const size_t count = (size_t)d->base.header.width * d->samples;
+  const size_t count = (size_t)d->base.base.header.width * d->samples;
   if (d->samples != 2) {
     for (size_t i = 0; i < count; i++) {
       out[i] = deep_sample_at(d, i);
@@ -245,12 +212,13 @@ static void put_deep_row(const pnm_decoder *d, uint16_t *out) {
   }
 }
 
-static void put_row(const pnm_decoder *d, uint8_t *out) {
-  if (d->base.header.is_deep) {
+static void put_row(row_decoder *base, uint8_t *out) {
+  const pnm_decoder *d = (const pnm_decoder *)base;
+  if (d->base.base.header.is_deep) {
     put_deep_row(d, (uint16_t *)(void *)out);
     return;
   }
-  const size_t count = (size_t)d->base.header.width * d->samples;
+  const size_t count = (size_t)d->base.base.header.width * d->samples;
   if (d->samples != 2) {
     for (size_t i = 0; i < count; i++) {
       out[i] = sample_at(d, i);
@@ -267,13 +235,13 @@ static ccodecs_status put_number(pnm_decoder *d) {
   if (d->number > d->largest) {
     return corrupt(d, "a sample is larger than the largest");
   }
-  d->stored[d->stored_count++] = (uint8_t)(d->number >> 8);
-  d->stored[d->stored_count++] = (uint8_t)d->number;
+  d->base.stored[d->base.stored_count++] = (uint8_t)(d->number >> 8);
+  d->base.stored[d->base.stored_count++] = (uint8_t)d->number;
   return CCODECS_OK;
 }
 
 static ccodecs_status read_text_row(pnm_decoder *d, ccodecs_input *input) {
-  while (d->stored_count < d->stored_bytes) {
+  while (d->base.stored_count < d->base.stored_bytes) {
     ccodecs_status status = CCODECS_DONE;
     if (input->count > 0) {
       status = take_text(d, input->bytes[0], d->is_bitmap);
@@ -291,64 +259,17 @@ static ccodecs_status read_text_row(pnm_decoder *d, ccodecs_input *input) {
   return CCODECS_OK;
 }
 
-static ccodecs_status read_row(pnm_decoder *d, ccodecs_input *input) {
-  if (d->is_text) {
-    const ccodecs_status status = read_text_row(d, input);
-    if (status != CCODECS_OK) {
-      return status;
-    }
-  } else if (!ccodecs_input_collect(input, d->stored, &d->stored_count, d->stored_bytes)) {
-    return CCODECS_NEEDS_INPUT;
-  }
-  d->stored_count = 0;
-  return CCODECS_OK;
-}
-
-static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
+static ccodecs_status read_row(row_decoder *base, ccodecs_input *input) {
   pnm_decoder *d = (pnm_decoder *)base;
-  uint32_t count = 0;
-  ccodecs_status status = CCODECS_OK;
-  while (count < d->strip_rows && d->row < base->header.height) {
-    status = read_row(d, input);
-    if (status != CCODECS_OK) {
-      break;
-    }
-    put_row(d, d->strip + count * d->row_bytes);
-    count++;
-    d->row++;
-  }
-  if (count > 0) {
-    rows->planes[0] = d->strip;
-    rows->row_strides[0] = d->row_bytes;
-    rows->row_counts[0] = count;
-    return CCODECS_ROWS_READY; // a failure behind these rows is noted, and what the next call says
-  }
-  if (status == CCODECS_NEEDS_INPUT && input->is_last) {
-    return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the PNM data ends before the last row");
-  }
-  return status == CCODECS_OK ? CCODECS_DONE : status;
-}
-
-static void destroy(ccodecs_decoder *base) {
-  pnm_decoder *d = (pnm_decoder *)base;
-  ccodecs_budget *budget = base->budget;
-  ccodecs_free(budget, d->stored);
-  ccodecs_free(budget, d->strip);
-  ccodecs_free(budget, d);
+  return d->is_text ? read_text_row(d, input) : ccodecs_row_decoder_read_plain(base, input);
 }
 
 ccodecs_decoder *ccodecs_pnm_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
-  static const ccodecs_decoder_methods methods = {
-      .read_header = read_header,
-      .estimate = estimate,
-      .least_bytes = least_bytes,
-      .start = start,
-      .read_rows = read_rows,
-      .destroy = destroy,
+  static const row_format format = {
+      .methods = {.read_header = read_header, .least_bytes = least_bytes, ROW_DECODER_METHODS},
+      .name = "PNM",
+      .read_row = read_row,
+      .put_row = put_row,
   };
-  pnm_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_PNM, limits, budget);
-  if (d == NULL) {
-    return NULL;
-  }
-  return &d->base;
+  return ccodecs_row_decoder_create(sizeof(pnm_decoder), &format, CCODECS_FORMAT_PNM, limits, budget);
 }

@@ -4,17 +4,13 @@
 // how the picture must be turned, so that no more than a strip of rows is ever held. Alpha is there where the
 // descriptor counts attribute bits. Source: Truevision TGA File Format Specification 2.0.
 
-#include "../memory/bytes.h"
-#include "../core/decoder.h"
+#include "row_decoder.h"
 #include "simple_formats.h"
 
 enum { HEADER_BYTES = 18, MAPPED = 1, TRUE_COLOR = 2, GRAY = 3, RUN_LENGTH = 8 };
 
-/// A strip's rows are as many as fit here, and at least one.
-static const size_t strip_bytes = 64 * 1024;
-
 typedef struct tga_decoder {
-  ccodecs_decoder base;
+  row_decoder base;
   uint8_t token[HEADER_BYTES];
   size_t token_count;
   bool has_header;
@@ -28,24 +24,15 @@ typedef struct tga_decoder {
   uint32_t map_entry_bytes;
   uint32_t map_read;      ///< Entries read.
   uint8_t palette[256][4];
-  uint32_t channels;
 
   uint8_t packet[5];      ///< A packet's head, and the pixel that it repeats.
   size_t packet_count;
   uint32_t run_left;      ///< Pixels of the packet to come.
   bool is_repeat;
-
-  uint8_t *stored;        ///< A row as it is in the file.
-  size_t stored_bytes;
-  size_t stored_count;
-  uint8_t *strip;
-  size_t row_bytes;
-  uint32_t strip_rows;
-  uint32_t row;           ///< Rows that are complete.
 } tga_decoder;
 
 static ccodecs_status corrupt(tga_decoder *d, const char *reason) {
-  return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "TGA data: %s", reason);
+  return ccodecs_row_decoder_corrupt(&d->base, reason);
 }
 
 // MARK: Pixels
@@ -71,9 +58,10 @@ static void put_color(const tga_decoder *d, uint8_t *out, const uint8_t *color, 
   out[3] = byte_count == 4 && d->attribute_bits > 0 ? color[3] : 255;
 }
 
-static void put_row(const tga_decoder *d, uint8_t *out) {
-  const uint8_t *p = d->stored;
-  for (uint32_t x = 0; x < d->base.header.width; x++, p += d->pixel_bytes, out += d->channels) {
+static void put_row(row_decoder *base, uint8_t *out) {
+  const tga_decoder *d = (const tga_decoder *)base;
+  const uint8_t *p = d->base.stored;
+  for (uint32_t x = 0; x < d->base.base.header.width; x++, p += d->pixel_bytes, out += d->base.channels) {
     uint8_t color[4];
     if (d->type == MAPPED) {
       memcpy(color, d->palette[p[0]], 4);
@@ -83,7 +71,7 @@ static void put_row(const tga_decoder *d, uint8_t *out) {
       memset(color, p[0], 3);
       color[3] = p[d->pixel_bytes - 1];
     }
-    memcpy(out, color, d->channels);
+    memcpy(out, color, d->base.channels);
   }
 }
 
@@ -101,7 +89,7 @@ static ccodecs_status describe(tga_decoder *d) {
   // Corners by bits 4 and 5 of the descriptor: bottom left, bottom right, top left, top right.
   static const uint8_t orientations[4] = {4, 3, 1, 2};
   const uint8_t *p = d->token;
-  ccodecs_header *header = &d->base.header;
+  ccodecs_header *header = &d->base.base.header;
   d->type = p[2] & ~(uint32_t)RUN_LENGTH;
   d->is_run_length = (p[2] & RUN_LENGTH) != 0;
   const uint32_t depth = p[16];
@@ -121,18 +109,15 @@ static ccodecs_status describe(tga_decoder *d) {
   const uint32_t color_bits = d->type == MAPPED ? p[7] : depth;
   const bool has_attributes = d->attribute_bits > 0 && (color_bits == 16 || color_bits == 32);
   header->has_alpha = d->type == GRAY ? depth == 16 : has_attributes;
-  d->channels = header->has_alpha ? 4 : d->type == GRAY ? 1 : 3;
-  d->row_bytes = (size_t)header->width * d->channels;
-  d->stored_bytes = (size_t)header->width * d->pixel_bytes;
-  const size_t rows = strip_bytes / d->row_bytes;
-  d->strip_rows = rows < 1 ? 1 : rows > 64 ? 64 : (uint32_t)rows;
+  d->base.channels = header->has_alpha ? 4 : d->type == GRAY ? 1 : 3;
+  ccodecs_row_decoder_measure(&d->base, (size_t)header->width * d->pixel_bytes);
   d->skip_left = p[0];
   for (int i = 0; i < 256; i++) {
     d->palette[i][3] = 255;
   }
   d->token_count = 0;
   d->has_header = true;
-  return ccodecs_decoder_check_limits(&d->base);
+  return ccodecs_decoder_check_limits(&d->base.base);
 }
 
 /// Reads the colour map, entry for entry: it may hold far more than the 256 that pixels can name.
@@ -164,57 +149,36 @@ static ccodecs_status read_beginning(tga_decoder *d, ccodecs_input *input) {
 }
 
 static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
-  const ccodecs_status status = read_beginning((tga_decoder *)base, input);
-  if (status == CCODECS_NEEDS_INPUT && input->is_last) {
-    return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the TGA data ends before the first row");
-  }
-  return status;
+  return ccodecs_row_decoder_end_header((row_decoder *)base, input, read_beginning((tga_decoder *)base, input));
 }
 
 /// A packet is of 128 pixels at most.
 static uint64_t least_bytes(const ccodecs_decoder *base) {
   const tga_decoder *d = (const tga_decoder *)base;
   const uint64_t pixels = (uint64_t)base->header.width * base->header.height;
-  return d->is_run_length ? pixels / 128 * (1 + d->pixel_bytes) : (uint64_t)d->stored_bytes * base->header.height;
-}
-
-static ccodecs_status estimate(
-    const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
-  (void)options;
-  const tga_decoder *d = (const tga_decoder *)base;
-  *byte_count = (uint64_t)d->stored_bytes + (uint64_t)d->row_bytes * d->strip_rows + 4 * 64;
-  return CCODECS_OK;
-}
-
-static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
-  (void)options;
-  tga_decoder *d = (tga_decoder *)base;
-  ccodecs_decoder_describe_packed(base, d->channels, layout);
-  d->stored = ccodecs_allocate(base->budget, d->stored_bytes);
-  d->strip = ccodecs_allocate(base->budget, d->row_bytes * d->strip_rows);
-  return d->stored == NULL || d->strip == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
+  return d->is_run_length ? pixels / 128 * (1 + d->pixel_bytes) : (uint64_t)d->base.stored_bytes * base->header.height;
 }
 
 // MARK: Rows
 
 /// Completes the row in `stored` from packets, which may reach into the next row.
 static ccodecs_status read_packets(tga_decoder *d, ccodecs_input *input) {
-  while (d->stored_count < d->stored_bytes) {
+  while (d->base.stored_count < d->base.stored_bytes) {
     if (d->run_left > 0 && !d->is_repeat) {
-      const size_t pixels = (d->stored_bytes - d->stored_count + d->pixel_bytes - 1) / d->pixel_bytes;
+      const size_t pixels = (d->base.stored_bytes - d->base.stored_count + d->pixel_bytes - 1) / d->pixel_bytes;
       const size_t taken = pixels < d->run_left ? pixels : d->run_left;
       // A pixel that came in part counts as not taken yet: its bytes stand behind whole ones.
-      const size_t begun = d->stored_count % d->pixel_bytes;
-      const size_t end = d->stored_count - begun + taken * d->pixel_bytes;
-      const size_t first = (d->stored_count - begun) / d->pixel_bytes;
-      const bool is_whole = ccodecs_input_collect(input, d->stored, &d->stored_count, end);
-      d->run_left -= (uint32_t)(d->stored_count / d->pixel_bytes - first);
+      const size_t begun = d->base.stored_count % d->pixel_bytes;
+      const size_t end = d->base.stored_count - begun + taken * d->pixel_bytes;
+      const size_t first = (d->base.stored_count - begun) / d->pixel_bytes;
+      const bool is_whole = ccodecs_input_collect(input, d->base.stored, &d->base.stored_count, end);
+      d->run_left -= (uint32_t)(d->base.stored_count / d->pixel_bytes - first);
       if (!is_whole) {
         return CCODECS_NEEDS_INPUT;
       }
     } else if (d->run_left > 0) {
-      memcpy(d->stored + d->stored_count, d->packet + 1, d->pixel_bytes);
-      d->stored_count += d->pixel_bytes;
+      memcpy(d->base.stored + d->base.stored_count, d->packet + 1, d->pixel_bytes);
+      d->base.stored_count += d->pixel_bytes;
       d->run_left--;
     } else {
       if (!ccodecs_input_collect(input, d->packet, &d->packet_count, 1)) {
@@ -231,64 +195,17 @@ static ccodecs_status read_packets(tga_decoder *d, ccodecs_input *input) {
   return CCODECS_OK;
 }
 
-static ccodecs_status read_row(tga_decoder *d, ccodecs_input *input) {
-  if (d->is_run_length) {
-    const ccodecs_status status = read_packets(d, input);
-    if (status != CCODECS_OK) {
-      return status;
-    }
-  } else if (!ccodecs_input_collect(input, d->stored, &d->stored_count, d->stored_bytes)) {
-    return CCODECS_NEEDS_INPUT;
-  }
-  d->stored_count = 0;
-  return CCODECS_OK;
-}
-
-static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
+static ccodecs_status read_row(row_decoder *base, ccodecs_input *input) {
   tga_decoder *d = (tga_decoder *)base;
-  uint32_t count = 0;
-  ccodecs_status status = CCODECS_OK;
-  while (count < d->strip_rows && d->row < base->header.height) {
-    status = read_row(d, input);
-    if (status != CCODECS_OK) {
-      break;
-    }
-    put_row(d, d->strip + count * d->row_bytes);
-    count++;
-    d->row++;
-  }
-  if (count > 0) {
-    rows->planes[0] = d->strip;
-    rows->row_strides[0] = d->row_bytes;
-    rows->row_counts[0] = count;
-    return CCODECS_ROWS_READY; // a failure behind these rows is noted, and what the next call says
-  }
-  if (status == CCODECS_NEEDS_INPUT && input->is_last) {
-    return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the TGA data ends before the last row");
-  }
-  return status == CCODECS_OK ? CCODECS_DONE : status;
-}
-
-static void destroy(ccodecs_decoder *base) {
-  tga_decoder *d = (tga_decoder *)base;
-  ccodecs_budget *budget = base->budget;
-  ccodecs_free(budget, d->stored);
-  ccodecs_free(budget, d->strip);
-  ccodecs_free(budget, d);
+  return d->is_run_length ? read_packets(d, input) : ccodecs_row_decoder_read_plain(base, input);
 }
 
 ccodecs_decoder *ccodecs_tga_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
-  static const ccodecs_decoder_methods methods = {
-      .read_header = read_header,
-      .estimate = estimate,
-      .least_bytes = least_bytes,
-      .start = start,
-      .read_rows = read_rows,
-      .destroy = destroy,
+  static const row_format format = {
+      .methods = {.read_header = read_header, .least_bytes = least_bytes, ROW_DECODER_METHODS},
+      .name = "TGA",
+      .read_row = read_row,
+      .put_row = put_row,
   };
-  tga_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_TGA, limits, budget);
-  if (d == NULL) {
-    return NULL;
-  }
-  return &d->base;
+  return ccodecs_row_decoder_create(sizeof(tga_decoder), &format, CCODECS_FORMAT_TGA, limits, budget);
 }

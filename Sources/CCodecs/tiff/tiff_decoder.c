@@ -15,8 +15,6 @@
 
 /// libtiff's state, its directory's arrays and its codecs' tables.
 static const size_t library_bytes = 512 * 1024;
-/// What is given at once: as many rows as fit here, and at least one.
-static const size_t strip_bytes = 64 * 1024;
 
 static ccodecs_status fail(tiff_decoder *d, const char *otherwise) {
   const char *reason = d->file.reason;
@@ -219,8 +217,7 @@ static ccodecs_status describe(tiff_decoder *d) {
   header->frame_count = TIFFLastDirectory(d->tiff) ? 1 : 0;
   header->is_deep = d->bits > 8 && d->mode != MODE_RGBA;
   d->channels = header->has_alpha ? 4 : is_gray ? 1 : 3;
-  const size_t rows = strip_bytes / ccodecs_tiff_row_bytes(d);
-  d->strip_rows = rows < 1 ? 1 : rows > 64 ? 64 : (uint32_t)rows;
+  d->strip_rows = ccodecs_decoder_strip_rows(ccodecs_tiff_row_bytes(d));
   return size_blocks(d);
 }
 

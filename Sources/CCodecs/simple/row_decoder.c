@@ -1,0 +1,90 @@
+#include "row_decoder.h"
+
+void *ccodecs_row_decoder_create(
+    size_t byte_count, const row_format *row_format, ccodecs_format format, const ccodecs_limits *limits,
+    ccodecs_budget *budget) {
+  row_decoder *d = ccodecs_decoder_allocate(byte_count, &row_format->methods, format, limits, budget);
+  if (d != NULL) {
+    d->format = row_format;
+  }
+  return d;
+}
+
+ccodecs_status ccodecs_row_decoder_corrupt(row_decoder *d, const char *reason) {
+  return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "%s data: %s", d->format->name, reason);
+}
+
+void ccodecs_row_decoder_measure(row_decoder *d, size_t stored_bytes) {
+  // Both fit: a width has 31 bits, and what streams is limited to far fewer pixels than overflow.
+  d->stored_bytes = stored_bytes;
+  d->row_bytes = (size_t)d->base.header.width * d->channels * (d->base.header.is_deep ? 2 : 1);
+  d->strip_rows = ccodecs_decoder_strip_rows(d->row_bytes);
+}
+
+ccodecs_status ccodecs_row_decoder_end_header(row_decoder *d, const ccodecs_input *input, ccodecs_status status) {
+  return status == CCODECS_NEEDS_INPUT && input->is_last
+             ? ccodecs_decoder_fail(
+                   &d->base, CCODECS_TRUNCATED, "the %s data ends before the first row", d->format->name)
+             : status;
+}
+
+ccodecs_status ccodecs_row_decoder_read_plain(row_decoder *d, ccodecs_input *input) {
+  return ccodecs_input_collect(input, d->stored, &d->stored_count, d->stored_bytes) ? CCODECS_OK : CCODECS_NEEDS_INPUT;
+}
+
+ccodecs_status ccodecs_row_decoder_estimate(
+    const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
+  (void)options;
+  const row_decoder *d = (const row_decoder *)base;
+  *byte_count = (uint64_t)d->stored_bytes + (uint64_t)d->row_bytes * d->strip_rows + 4 * 64;
+  return CCODECS_OK;
+}
+
+ccodecs_status ccodecs_row_decoder_start(
+    ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
+  (void)options;
+  row_decoder *d = (row_decoder *)base;
+  ccodecs_decoder_describe_packed(base, d->channels, layout);
+  d->stored = ccodecs_allocate(base->budget, d->stored_bytes);
+  d->strip = ccodecs_allocate(base->budget, d->row_bytes * d->strip_rows);
+  if (d->stored == NULL || d->strip == NULL) {
+    return CCODECS_NO_MEMORY;
+  }
+  memset(d->stored, 0, d->stored_bytes); // runs may leave out pixels
+  return CCODECS_OK;
+}
+
+ccodecs_status ccodecs_row_decoder_read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
+  row_decoder *d = (row_decoder *)base;
+  uint32_t count = 0;
+  ccodecs_status status = CCODECS_OK;
+  while (count < d->strip_rows && d->row < base->header.height) {
+    status = d->format->read_row(d, input);
+    if (status != CCODECS_OK) {
+      break;
+    }
+    d->stored_count = 0;
+    d->format->put_row(d, d->strip + count * d->row_bytes);
+    count++;
+    d->row++;
+  }
+  if (count > 0) {
+    rows->planes[0] = d->strip;
+    rows->row_strides[0] = d->row_bytes;
+    rows->row_counts[0] = count;
+    return CCODECS_ROWS_READY; // a failure behind these rows is noted, and what the next call says
+  }
+  if (status == CCODECS_NEEDS_INPUT && input->is_last) {
+    return ccodecs_decoder_fail(
+        base, CCODECS_TRUNCATED, "the %s data ends before the last row", d->format->name);
+  }
+  return status == CCODECS_OK ? CCODECS_DONE : status;
+}
+
+void ccodecs_row_decoder_destroy(ccodecs_decoder *base) {
+  row_decoder *d = (row_decoder *)base;
+  ccodecs_budget *budget = base->budget;
+  ccodecs_free(budget, d->stored);
+  ccodecs_free(budget, d->strip);
+  ccodecs_free(budget, d);
+}
