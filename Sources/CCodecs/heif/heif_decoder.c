@@ -40,7 +40,7 @@ typedef struct heif_decoder {
 } heif_decoder;
 
 static ccodecs_status fail(heif_decoder *d, struct heif_error error) {
-  const char *format = ccodecs_format_name(d->base.header.format);
+  const char *format = d->base.header.format == CCODECS_FORMAT_AVIF ? "avif" : "heic";
   switch (error.code) {
   case heif_error_Unsupported_feature:
   case heif_error_Unsupported_filetype:
