@@ -113,8 +113,8 @@ let targets: [Target] = [
   .target(
     name: "WorkerService",
     dependencies: [
-      "WorkerProtocol", "ResultCache", "ImagePipeline", asyncAlgorithms, grpcCore, grpcProtobuf, metrics,
-      serviceContext, swiftProtobuf, tracing, yams,
+      "WorkerProtocol", "ProtobufWire", "ResultCache", "ImagePipeline", asyncAlgorithms, grpcCore, grpcProtobuf,
+      metrics, serviceContext, swiftProtobuf, tracing, yams,
     ],
     swiftSettings: strictSwift),
   // The listener, health, reflection, and what is recorded of each call.
@@ -128,7 +128,7 @@ let targets: [Target] = [
   .target(
     name: "WorkerTelemetry",
     dependencies: [
-      "WorkerProtocol", grpcCore, grpcPosix, grpcProtobuf, logging, metrics, nioHTTP1, serviceContext,
+      "WorkerProtocol", "ProtobufWire", grpcCore, grpcPosix, grpcProtobuf, logging, metrics, nioHTTP1, serviceContext,
       serviceLifecycle, swiftProtobuf, tracing,
     ] + nio,
     swiftSettings: strictSwift),
@@ -140,6 +140,8 @@ let targets: [Target] = [
     dependencies: [grpcCore, grpcProtobuf, swiftProtobuf],
     resources: [.embedInCode("Generated/descriptor_set.binpb")],
     swiftSettings: generatedSwift),
+  // The wire format of protocol buffers, for what generated code is too slow for or does not know.
+  .target(name: "ProtobufWire", swiftSettings: strictSwift),
   // The ordered stages, plans, presets, geometry and the memory budget.
   .target(
     name: "ImagePipeline",
@@ -212,6 +214,9 @@ let targets: [Target] = [
     swiftSettings: strictSwift),
   // What each module may import; reads the sources and this manifest.
   .testTarget(name: "LayeringTests", swiftSettings: strictSwift),
+  .testTarget(
+    name: "ProtobufWireTests", dependencies: ["ProtobufWire", "TestSupport", swiftProtobuf],
+    swiftSettings: strictSwift),
   .testTarget(
     name: "WorkerServiceTests",
     dependencies: [

@@ -10,9 +10,10 @@ struct LayeringTests {
       "WorkerService", "WorkerOperations", "WorkerTelemetry", "WorkerProtocol", "ResultCache", "ImagePipeline",
       "ImageCodecs", "CPixels",
     ],
-    "WorkerService": ["WorkerProtocol", "ResultCache", "ImagePipeline"],
+    "WorkerService": ["WorkerProtocol", "ProtobufWire", "ResultCache", "ImagePipeline"],
     "WorkerOperations": ["WorkerProtocol"],
-    "WorkerTelemetry": ["WorkerProtocol"],
+    "WorkerTelemetry": ["WorkerProtocol", "ProtobufWire"],
+    "ProtobufWire": [],
     "WorkerProtocol": [],
     "ResultCache": [],
     "ImagePipeline": ["ImageCodecs", "CPixels"],
@@ -23,6 +24,7 @@ struct LayeringTests {
   static let foreign: [String: Set<String>] = [
     "ImagePipeline": ["ServiceContextModule", "Tracing", "Synchronization", "Glibc", "Musl", "Darwin"],
     "ImageCodecs": [],
+    "ProtobufWire": [],
     "ResultCache": ["Crypto", "Logging", "SystemPackage", "Synchronization", "Glibc", "Musl", "Darwin"],
   ]
 

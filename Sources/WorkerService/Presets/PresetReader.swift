@@ -1,4 +1,5 @@
 internal import ImagePipeline
+internal import ProtobufWire
 internal import SwiftProtobuf
 internal import WorkerProtocol
 internal import Yams
@@ -76,7 +77,7 @@ struct PresetReader {
     _ pairs: [(Node, Node)], type: String, path: String, extraKeys: [String] = []
   ) throws -> [UInt8] {
     let descriptor = schema.message(type)
-    var wire = WireBytes()
+    var wire = WireWriter()
     for (key, value) in pairs {
       let name = key.string ?? ""
       let fieldPath = path.isEmpty ? name : "\(path).\(name)"
@@ -91,24 +92,24 @@ struct PresetReader {
       !pairs.contains(where: { $0.0.string == intensity.name })
     {
       // As on the command line: a filter that stands there is meant to be seen.
-      wire.append(1.0, field: intensity.number)
+      wire.fixed64(intensity.number, 1.0.bitPattern)
     }
     return wire.bytes
   }
 
   private mutating func append(
-    _ node: Node, _ field: ContractSchema.Field, path: String, to wire: inout WireBytes
+    _ node: Node, _ field: ContractSchema.Field, path: String, to wire: inout WireWriter
   ) throws {
     if schema.isMap(field) {
       let entry = schema.message(field.typeName)
       for (key, value) in try Self.mapping(node, path: "\(root).\(path)") {
         let entryPath = "\(path)[\(String(reflecting: key.string ?? ""))]"
         lines[entryPath] = key.mark?.line
-        var entryWire = WireBytes()
+        var entryWire = WireWriter()
         for (part, partField) in zip([key, value], entry.field) {
           try appendOne(part, partField, path: entryPath, to: &entryWire)
         }
-        wire.append(entryWire.bytes, field: field.number)
+        wire.data(field.number, entryWire.bytes)
       }
     } else if field.label == .repeated {
       guard let sequence = node.sequence else {
@@ -125,30 +126,30 @@ struct PresetReader {
   }
 
   private mutating func appendOne(
-    _ node: Node, _ field: ContractSchema.Field, path: String, to wire: inout WireBytes
+    _ node: Node, _ field: ContractSchema.Field, path: String, to wire: inout WireWriter
   ) throws {
     switch field.type {
     case .message:
       let pairs = try Self.mapping(node, path: "\(root).\(path)")
-      wire.append(try message(pairs, type: field.typeName, path: path), field: field.number)
-    case .enum: wire.append(varint: try choice(node, field, path: path), field: field.number)
-    case .string: wire.append(Array(try text(node, path: path).utf8), field: field.number)
+      wire.data(field.number, try message(pairs, type: field.typeName, path: path))
+    case .enum: wire.varint(field.number, try choice(node, field, path: path), isPresent: true)
+    case .string: wire.string(field.number, try text(node, path: path), isPresent: true)
     case .double:
       guard Self.isNumber(node), let value = node.float else {
         throw problem("must be a number", path: path, line: node.mark?.line)
       }
-      wire.append(value, field: field.number)
+      wire.fixed64(field.number, value.bitPattern, isPresent: true)
     case .bool:
       guard node.tag == Tag(.bool), let value = node.bool else {
         throw problem("must be true or false", path: path, line: node.mark?.line)
       }
-      wire.append(varint: value ? 1 : 0, field: field.number)
+      wire.varint(field.number, value ? 1 : 0, isPresent: true)
     case .uint32, .uint64:
       let limit = field.type == .uint32 ? UInt64(UInt32.max) : UInt64.max
       guard Self.isNumber(node), let value = node.scalar.flatMap(UInt64.construct), value <= limit else {
         throw problem("must be a whole number between 0 and \(limit)", path: path, line: node.mark?.line)
       }
-      wire.append(varint: value, field: field.number)
+      wire.varint(field.number, value, isPresent: true)
     default:
       throw problem("can't be set in a file", path: path, line: node.mark?.line)
     }

@@ -1,6 +1,7 @@
 package import FoundationEssentials
 package import GRPCCore
 internal import GRPCProtobuf
+package import ProtobufWire
 package import SwiftProtobuf
 package import WorkerProtocol
 
@@ -29,7 +30,7 @@ package struct PictureRequestDeserializer<Request: PictureRequest>: MessageDeser
 
   private static func read<Bytes>(_ received: ReceivedBytes<Bytes>) -> Request? {
     received.bytes.withUnsafeBytes { bytes in
-      guard received.isFixed(at: bytes), let fields = WireField.fields(of: bytes, in: 0..<bytes.count) else {
+      guard received.isFixed(at: bytes), let fields = plainFields(of: bytes, in: 0..<bytes.count) else {
         return nil
       }
       return try? Request.read(fields, of: bytes) { LentBytes.data(of: bytes, in: $0, owner: received) }
@@ -67,16 +68,24 @@ private enum LentBytes {
   }
 }
 
+/// The fields of the message at `range` of `bytes`; `nil` when it is damaged, or has groups or more fields than a plain
+/// message has.
+///
+/// What has many is left to SwiftProtobuf, which holds nothing for each.
+private func plainFields(of bytes: UnsafeRawBufferPointer, in range: Range<Int>) -> [WireField]? {
+  try? WireReader.fields(of: bytes.bytes, in: range, maxCount: 32)
+}
+
 // MARK: Requests
 
 extension Message {
   /// The message whose field of this number is lent, and put where `place` says; `nil` where it can't be lent.
   fileprivate static func read(
-    _ fields: [WireField], of bytes: UnsafeRawBufferPointer, picture number: UInt64,
+    _ fields: [WireField], of bytes: UnsafeRawBufferPointer, picture number: Int32,
     at place: WritableKeyPath<Self, Data>, lend: (Range<Int>) -> Data?
   ) throws -> Self? {
-    guard let picture = fields.soleBody(of: number).flatMap(lend) else { return nil }
-    var message = try Self(serializedBytes: fields.bytes(without: number, of: bytes))
+    guard let picture = fields.soleContents(of: number).flatMap(lend) else { return nil }
+    var message = try Self(serializedBytes: fields.bytes(without: number, of: bytes.bytes))
     message[keyPath: place] = picture
     return message
   }
@@ -112,17 +121,17 @@ extension Imageworker_V1_BatchProcessRequest: PictureRequest {
   ) throws -> Self? {
     // Of several parts the last one counts, and several starts are merged: such messages are not plain.
     let parts = fields.filter { $0.number != 1 }
-    guard parts.count == 1, let body = fields.soleBody(of: parts[0].number) else { return nil }
+    guard parts.count == 1, let body = fields.soleContents(of: parts[0].number) else { return nil }
     let part: OneOf_Part?
     switch parts[0].number {
     case 2:
-      guard let inner = WireField.fields(of: bytes, in: body) else { return nil }
+      guard let inner = plainFields(of: bytes, in: body) else { return nil }
       part = try Imageworker_V1_BatchItemStart.read(inner, of: bytes, lend: lend).map(OneOf_Part.start)
     case 3: part = lend(body).map(OneOf_Part.chunk)
     default: part = nil
     }
     guard let part else { return nil }
-    var request = try Self(serializedBytes: fields.bytes(without: parts[0].number, of: bytes))
+    var request = try Self(serializedBytes: fields.bytes(without: parts[0].number, of: bytes.bytes))
     request.part = part
     return request
   }

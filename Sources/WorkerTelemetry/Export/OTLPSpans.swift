@@ -1,4 +1,5 @@
 internal import GRPCCore
+internal import ProtobufWire
 internal import Tracing
 internal import WorkerProtocol
 
@@ -9,7 +10,7 @@ struct OTLPSpan: Sendable {
   fileprivate let bytes: [UInt8]
 
   init(_ span: FinishedSpan) {
-    var writer = OTLPWriter()
+    var writer = WireWriter()
     // What the worker's own spans need; it lives but a moment.
     writer.reserveCapacity(640)
     writer.message(2) { $0.fields(of: span) }
@@ -39,19 +40,19 @@ struct OTLPTraceRequest: Sendable {
 
   /// - `resource`: a serialized `Resource`.
   init(_ spans: OTLPSpanBatch, resource: [UInt8]) {
-    var scope = OTLPWriter()
+    var scope = WireWriter()
     scope.message(1) { $0.string(1, "image-worker") }
-    var schema = OTLPWriter()
+    var schema = WireWriter()
     schema.string(3, SemanticConventions.schemaURL)
-    var head = OTLPWriter()
+    var head = WireWriter()
     head.data(1, resource)
-    head.start(2, byteCount: scope.bytes.count + spans.bytes.count + schema.bytes.count)
+    head.header(2, byteCount: scope.bytes.count + spans.bytes.count + schema.bytes.count)
     let rest = [head.bytes, scope.bytes, spans.bytes, schema.bytes, schema.bytes]
     // Put together once, as it is long.
     let byteCount = rest.reduce(0) { $0 + $1.count }
-    var writer = OTLPWriter()
+    var writer = WireWriter()
     writer.reserveCapacity(byteCount + 16)
-    writer.start(1, byteCount: byteCount)
+    writer.header(1, byteCount: byteCount)
     for part in rest { writer.append(part) }
     bytes = writer.bytes
   }
@@ -62,16 +63,16 @@ struct OTLPTraceSerializer: MessageSerializer {
   func serialize<Bytes: GRPCContiguousBytes>(_ request: OTLPTraceRequest) -> Bytes { Bytes(request.bytes) }
 }
 
-extension OTLPWriter {
+extension WireWriter {
   fileprivate mutating func fields(of span: FinishedSpan) {
     names(of: span.context, state: 3)
-    if let parent = span.parent { identifier(4, parent.spanID.value) }
+    if let parent = span.parent { bigEndian(4, parent.spanID.value) }
     string(5, span.name)
-    integer(6, span.kind.number)
+    varint(6, span.kind.number)
     fixed64(7, span.start)
     fixed64(8, span.end)
     attributes(9, span.attributes)
-    integer(10, UInt64(clamping: span.droppedAttributeCount))
+    varint(10, UInt64(clamping: span.droppedAttributeCount))
     for event in span.events {
       message(11) { fields in
         fields.fixed64(1, event.nanosecondsSinceEpoch)
@@ -79,7 +80,7 @@ extension OTLPWriter {
         fields.attributes(3, event.attributes)
       }
     }
-    integer(12, UInt64(clamping: span.droppedEventCount))
+    varint(12, UInt64(clamping: span.droppedEventCount))
     for link in span.links {
       // A context may name no span.
       guard let context = link.context.spanContext else { continue }
@@ -89,23 +90,23 @@ extension OTLPWriter {
         fields.fixed32(6, Self.flags(context, isRemote: context.isRemote))
       }
     }
-    integer(14, UInt64(clamping: span.droppedLinkCount))
+    varint(14, UInt64(clamping: span.droppedLinkCount))
     if let status = span.status {
       message(15) { fields in
         fields.string(2, status.message ?? "")
-        fields.integer(3, status.code == .ok ? 1 : 2)
+        fields.varint(3, status.code == .ok ? 1 : 2)
       }
     }
     fixed32(16, Self.flags(span.context, isRemote: span.parent?.isRemote ?? false))
   }
 
-  private mutating func names(of context: SpanContext, state field: UInt8) {
-    identifier(1, high: context.traceID.high, low: context.traceID.low)
-    identifier(2, context.spanID.value)
+  private mutating func names(of context: SpanContext, state field: Int32) {
+    bigEndian(1, high: context.traceID.high, low: context.traceID.low)
+    bigEndian(2, context.spanID.value)
     string(field, context.state.description)
   }
 
-  private mutating func attributes(_ field: UInt8, _ attributes: SpanAttributes) {
+  private mutating func attributes(_ field: Int32, _ attributes: SpanAttributes) {
     attributes.forEach { key, value in
       message(field) { pair in
         pair.string(1, key)
@@ -118,9 +119,9 @@ extension OTLPWriter {
     switch attribute {
     case .string(let text): string(1, text, isPresent: true)
     case .stringConvertible(let value): string(1, "\(value)", isPresent: true)
-    case .bool(let value): integer(2, value ? 1 : 0, isPresent: true)
-    case .int32(let value): integer(3, UInt64(bitPattern: Int64(value)), isPresent: true)
-    case .int64(let value): integer(3, UInt64(bitPattern: value), isPresent: true)
+    case .bool(let value): varint(2, value ? 1 : 0, isPresent: true)
+    case .int32(let value): varint(3, UInt64(bitPattern: Int64(value)), isPresent: true)
+    case .int64(let value): varint(3, UInt64(bitPattern: value), isPresent: true)
     case .double(let value): fixed64(4, value.bitPattern, isPresent: true)
     case .int32Array(let values): array(values.map { .int32($0) })
     case .int64Array(let values): array(values.map { .int64($0) })

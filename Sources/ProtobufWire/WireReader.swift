@@ -1,0 +1,83 @@
+/// Finds the fields of a serialized message without copying them.
+///
+/// Every length is checked against the bytes that there are: damaged or hostile bytes give an error.
+package struct WireReader {
+  /// Why bytes are not the fields of a message.
+  package enum Failure: Error, Hashable {
+    /// The bytes end within a field.
+    case truncated
+    /// A number has more than ten bytes.
+    case overlongVarint
+    /// A field number of 0 or above 536,870,911, or an unknown wire type.
+    case invalidTag
+    /// A group, which is valid but not read here.
+    case group
+    /// More fields than the caller reads.
+    case tooManyFields
+  }
+
+  /// Finds the fields of the message at `range` of `bytes`.
+  ///
+  /// - Parameters:
+  ///   - bytes: what the returned ranges refer to.
+  ///   - range: where the message is; must be within `bytes`.
+  ///   - maxCount: the number of fields beyond which reading stops, so that a message of many small fields costs no
+  ///     memory.
+  /// - Returns: the fields in their order.
+  /// - Throws: `Failure`, at the first byte that is not part of a field.
+  package static func fields(
+    of bytes: RawSpan, in range: Range<Int>, maxCount: Int = .max
+  ) throws(Failure) -> [WireField] {
+    var reader = WireReader(offset: range.lowerBound, end: range.upperBound)
+    var fields: [WireField] = []
+    while reader.offset < reader.end {
+      guard fields.count < maxCount else { throw .tooManyFields }
+      fields.append(try reader.field(bytes))
+    }
+    return fields
+  }
+
+  /// The value of a varint field that was found in `bytes`; what exceeds 64 bits is cut off, as by other readers.
+  package static func varint(_ field: WireField, of bytes: RawSpan) throws(Failure) -> UInt64 {
+    var reader = WireReader(offset: field.value.lowerBound, end: field.value.upperBound)
+    return try reader.varint(bytes)
+  }
+
+  private var offset: Int
+  private let end: Int
+
+  private mutating func field(_ bytes: RawSpan) throws(Failure) -> WireField {
+    let start = offset
+    let tag = try varint(bytes)
+    guard tag <= UInt64(UInt32.max), let number = Int32(exactly: tag >> 3), number > 0 else { throw .invalidTag }
+    guard let type = WireType(rawValue: UInt8(tag & 7)) else { throw [3, 4].contains(tag & 7) ? .group : .invalidTag }
+    var value = offset
+    switch type {
+    case .varint: _ = try varint(bytes)
+    case .fixed64: try skip(8)
+    case .fixed32: try skip(4)
+    case .lengthDelimited:
+      let byteCount = try varint(bytes)
+      value = offset
+      try skip(byteCount)
+    }
+    return WireField(number: number, type: type, range: start..<offset, value: value..<offset)
+  }
+
+  private mutating func skip(_ byteCount: UInt64) throws(Failure) {
+    guard byteCount <= UInt64(end - offset) else { throw .truncated }
+    offset += Int(byteCount)
+  }
+
+  private mutating func varint(_ bytes: RawSpan) throws(Failure) -> UInt64 {
+    var value: UInt64 = 0
+    for shift in stride(from: 0, to: 70, by: 7) {
+      guard offset < end else { throw .truncated }
+      let byte = bytes.unsafeLoad(fromByteOffset: offset, as: UInt8.self)
+      offset += 1
+      value |= UInt64(byte & 0x7f) << UInt64(shift)
+      if byte & 0x80 == 0 { return value }
+    }
+    throw .overlongVarint
+  }
+}
