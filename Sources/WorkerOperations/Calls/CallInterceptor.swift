@@ -6,7 +6,8 @@ internal import ServiceContextModule
 /// Measures each call and tells the log how it ended.
 ///
 /// Put it behind the tracing interceptor, so that a call's span is current when the log is told. Calls to operational
-/// services are measured too, and logged at `debug`.
+/// services are measured too, and logged at `debug`. Other calls are logged at `info`, and at `error` only when the worker
+/// has a defect.
 package struct CallInterceptor: ServerInterceptor {
   private let metrics: any MetricsFactory
   private let logger: Logger
@@ -51,18 +52,14 @@ package struct CallInterceptor: ServerInterceptor {
       factory: metrics)
     timer.recordNanoseconds(duration.wholeNanoseconds)
     let isQuiet = quiet.contains(call.method.service.fullyQualifiedService)
-    let level: Logger.Level = isQuiet ? .debug : code?.isServerFault == true ? .error : .info
+    let level: Logger.Level = isQuiet ? .debug : code?.isDefect == true ? .error : .info
     // Told where no task's context is current, when a response is let go of.
     ServiceContext.$current.withValue(call.span) {
       var metadata: Logger.Metadata = [
         "method": "\(method)", "code": "\(name)", "peer": "\(call.peer)",
         "duration_ms": .stringConvertible(duration.milliseconds),
       ]
-      if let error { metadata["error"] = "\((error as? RPCError)?.message ?? String(describing: error))" }
-      // An error that is one of gRPC's itself says no more than was said.
-      if let cause = (error as? RPCError)?.cause, !(cause is any RPCErrorConvertible) {
-        metadata["cause"] = "\(String(describing: cause))"
-      }
+      if let error { metadata.merge(ErrorFields.metadata(of: error)) { own, _ in own } }
       logger.log(level: level, "call", metadata: metadata)
     }
   }

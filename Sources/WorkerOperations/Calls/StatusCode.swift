@@ -17,6 +17,12 @@ extension RPCError.Code {
     [.unknown, .deadlineExceeded, .unimplemented, .internalError, .unavailable, .dataLoss].contains(self)
   }
 
+  /// Whether an operator should look into it: nothing that a client sends or asks for may end a call with this code.
+  ///
+  /// Unlike `isServerFault`, which OpenTelemetry defines for spans, this leaves out formats that are not supported, deadlines
+  /// that clients set, and refusals while the worker shuts down.
+  var isDefect: Bool { [.unknown, .internalError, .dataLoss].contains(self) }
+
   /// The code as the wire specification spells it, as in `INVALID_ARGUMENT`.
   var name: String {
     switch self {

@@ -1,5 +1,7 @@
+import CoreMetrics
 import GRPCCore
 import GRPCInProcessTransport
+import GRPCProtobuf
 import Logging
 import SwiftProtobuf
 import Synchronization
@@ -60,5 +62,72 @@ struct CallInterceptorTests {
     let refused = try #require(
       lines.first { $0.metadata.contains { $0.key == "code" && "\($0.value)" == "NOT_FOUND" } })
     #expect(refused.metadata.map(\.key) == ["code", "duration_ms", "error", "method", "peer"])
+  }
+
+  /// The line of the log of a call whose handler throws an error.
+  private func line(of error: any Error) async throws -> LogLine {
+    let lines = Mutex<[LogLine]>([])
+    let logger = Logger(label: "test") { label in
+      WorkerLogHandler(
+        label: label, format: .json, export: LogExport { line in lines.withLock { $0.append(line) } }, write: { _ in })
+    }
+    let context = ServerContext(
+      descriptor: MethodDescriptor(fullyQualifiedService: "a.Service", method: "Call"), remotePeer: "in-process",
+      localPeer: "in-process", cancellation: ServerContext.RPCCancellationHandle())
+    let messages = RPCAsyncSequence<Int, any Error>(wrapping: AsyncThrowingStream { $0.finish() })
+    let interceptor = CallInterceptor(metrics: NOOPMetricsHandler.instance, logger: logger)
+    await #expect(throws: (any Error).self) {
+      _ = try await interceptor.intercept(
+        request: StreamingServerRequest(metadata: [:], messages: messages), context: context
+      ) { _, _ -> StreamingServerResponse<Int> in throw error }
+    }
+    let all = lines.withLock { $0 }
+    #expect(all.count == 1)
+    return try #require(all.first)
+  }
+
+  @Test("logs the reason, the field and the limit of an error as fields, and no Swift value")
+  func fields() async throws {
+    let status = GoogleRPCStatus(
+      code: .failedPrecondition, message: "400000000 pixels are more than the limit of 100000000",
+      details: [
+        .errorInfo(
+          reason: "LIMIT_EXCEEDED", domain: "a",
+          metadata: [
+            "field": "image", "limit_name": "max_pixels", "limit": "100000000", "value": "400000000", "other": "x",
+          ]),
+        .retryInfo(delay: .seconds(1)),
+      ])
+    let rpcError = RPCError(code: status.code, message: status.message, metadata: status.rpcErrorMetadata)
+    for error in [status, rpcError] as [any Error] {
+      let line = try await line(of: error)
+      let fields = Dictionary(uniqueKeysWithValues: line.metadata.map { ($0.key, "\($0.value)") })
+      #expect(fields["error"] == status.message && fields["reason"] == "LIMIT_EXCEEDED" && fields["field"] == "image")
+      #expect(fields["limit_name"] == "max_pixels" && fields["limit"] == "100000000")
+      #expect(fields["code"] == "FAILED_PRECONDITION" && fields["other"] == nil && fields["cause"] == nil)
+      let json = LogFormat.json.format(line)
+      #expect(json.contains("\"limit\":100000000,") && json.contains("\"value\":400000000"))
+      #expect(!json.contains("GoogleRPCStatus") && !json.contains("ErrorInfo"))
+    }
+  }
+
+  @Test("logs at `error` only what no client can cause", arguments: 1...16)
+  func level(code: Int) async throws {
+    let code = try #require(Status.Code(rawValue: code).flatMap { RPCError.Code($0) })
+    let defects: Set<RPCError.Code> = [.unknown, .internalError, .dataLoss]
+    let status = GoogleRPCStatus(code: code, message: "m", details: [.errorInfo(reason: "R", domain: "a")])
+    for error in [status, RPCError(code: code, message: "m")] as [any Error] {
+      #expect(try await line(of: error).level == (defects.contains(code) ? .error : .info), "\(code)")
+    }
+  }
+
+  @Test("logs an error of unknown kind at `error`, by its description")
+  func unforeseen() async throws {
+    struct Unforeseen: Error, CustomStringConvertible {
+      let description = "the disk is on fire"
+    }
+    let line = try await line(of: Unforeseen())
+    #expect(line.level == .error)
+    #expect(line.metadata.first { $0.key == "error" }.map { "\($0.value)" } == "the disk is on fire")
   }
 }
