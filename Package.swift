@@ -235,7 +235,8 @@ let targets: [Target] = [
   .testTarget(
     name: "WorkerTelemetryTests",
     dependencies: [
-      "WorkerProtocol", "WorkerTelemetry", grpcCore, grpcProtobuf, logging, metrics, swiftProtobuf, tracing,
+      "TestSupport", "WorkerProtocol", "WorkerTelemetry", grpcCore, grpcProtobuf, logging, metrics, swiftProtobuf,
+      tracing,
     ],
     swiftSettings: strictSwift),
 ]

@@ -10,9 +10,9 @@ import TestSupport
 import Testing
 import Tracing
 import WorkerOperations
-import WorkerTelemetry
 import WorkerProtocol
 import WorkerService
+import WorkerTelemetry
 
 @Suite("An error that nobody foresaw")
 struct DefectTests {

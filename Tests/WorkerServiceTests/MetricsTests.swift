@@ -3,8 +3,8 @@ import Synchronization
 import TestSupport
 import Testing
 import Tracing
-import WorkerTelemetry
 import WorkerProtocol
+import WorkerTelemetry
 
 @Suite("Metrics of pictures")
 struct MetricsTests {

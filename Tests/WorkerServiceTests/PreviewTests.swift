@@ -10,9 +10,9 @@ import Synchronization
 import TestSupport
 import Testing
 import Tracing
-import WorkerTelemetry
 import WorkerProtocol
 import WorkerService
+import WorkerTelemetry
 
 @Suite("Previews")
 struct PreviewTests {

@@ -7,9 +7,9 @@ import ResultCache
 import SwiftProtobuf
 import TestSupport
 import Testing
-import WorkerTelemetry
 import WorkerProtocol
 import WorkerService
+import WorkerTelemetry
 
 @Suite("Renditions")
 struct RenditionTests {

@@ -7,7 +7,7 @@ import Tracing
 import WorkerOperations
 import WorkerProtocol
 
-@Suite("Tracing")
+@Suite("Tracing", .timeLimit(.minutes(1)))
 struct TracingTests {
   typealias Client = Grpc_Health_V1_Health.Client<InProcessTransport.Client>
 

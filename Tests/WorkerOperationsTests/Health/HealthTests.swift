@@ -7,7 +7,7 @@ import Testing
 import WorkerOperations
 import WorkerProtocol
 
-@Suite("Health")
+@Suite("Health", .timeLimit(.minutes(1)))
 struct HealthTests {
   typealias Client = Grpc_Health_V1_Health.Client<InProcessTransport.Client>
 
@@ -111,13 +111,17 @@ struct HealthTests {
     try await withHealth { client, _ in
       await withTaskGroup(of: Void.self) { group in
         let (seen, see) = AsyncStream<Grpc_Health_V1_HealthCheckResponse.ServingStatus>.makeStream()
+        let hasEnded = Mutex(false)
         group.addTask {
           try? await client.watch(request("b.Service")) { response in
             for try await message in response.messages { see.yield(message.status) }
           }
+          hasEnded.withLock { $0 = true }
         }
         var statuses = seen.makeAsyncIterator()
         #expect(await statuses.next() == .serviceUnknown)
+        try? await Task.sleep(for: .milliseconds(50))
+        #expect(!hasEnded.withLock { $0 })
         group.cancelAll()
       }
     }

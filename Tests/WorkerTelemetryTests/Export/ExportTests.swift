@@ -6,7 +6,7 @@ import Testing
 
 @testable import WorkerTelemetry
 
-@Suite("Export")
+@Suite("Export", .timeLimit(.minutes(1)))
 struct ExportTests {
   private func queue(capacity: Int = 10, batchSize: Int = 4) -> BatchQueue<[Int]> {
     BatchQueue(capacity: capacity, batchSize: batchSize, counts: ExportCounts())
@@ -104,9 +104,9 @@ struct ExportTests {
     #expect(queue.counts.dropped == [.shutdown: 10])
   }
 
-  @Test("tries again what the specification calls retryable, and nothing else", arguments: 0...16)
-  func retryable(code: Int) {
-    guard let status = Status.Code(rawValue: code), let rpcCode = RPCError.Code(status) else { return }
+  @Test("tries again what the specification calls retryable, and nothing else", arguments: 1...16)
+  func retryable(code: Int) throws {
+    let rpcCode = try #require(Status.Code(rawValue: code).flatMap { RPCError.Code($0) })
     let retryable: [RPCError.Code] = [.cancelled, .deadlineExceeded, .aborted, .outOfRange, .unavailable, .dataLoss]
     let delay = OTLPRetry().delay(after: RPCError(code: rpcCode, message: ""), attempt: 1)
     #expect((delay != nil) == retryable.contains(rpcCode))

@@ -1,4 +1,5 @@
 import Synchronization
+import TestSupport
 import Testing
 import Tracing
 
@@ -90,14 +91,24 @@ struct RecordingTracerTests {
 
   @Test("samples by the trace id: all of a smaller share are in a larger one")
   func ratio() {
-    let ids = (0..<20_000).map { _ in TraceID.random() }
+    var random = SplitMix64(seed: 1)
+    let ids = (0..<20_000).map { _ in TraceID(high: random.next(), low: random.next()) }
     func chosen(_ ratio: Double) -> Set<TraceID> {
       Set(ids.filter { Sampler.traceIDRatio(ratio).isSampled($0, parent: nil) })
     }
     #expect(chosen(0).isEmpty && chosen(1).count == ids.count)
-    // 8 standard deviations.
-    #expect(abs(chosen(0.1).count - 2000) < 340)
+    // Three standard deviations.
+    #expect(abs(chosen(0.1).count - 2000) < 128)
     #expect(chosen(0.1).isSubset(of: chosen(0.3)))
+  }
+
+  @Test("makes identifiers that differ, and are never zero, on every thread")
+  func identifiers() async {
+    let all = await withTaskGroup(of: [TraceID].self) { group in
+      for _ in 0..<4 { group.addTask { (0..<1000).map { _ in TraceID.random() } } }
+      return await group.reduce(into: [TraceID]()) { $0 += $1 }
+    }
+    #expect(Set(all).count == 4000 && !all.contains(TraceID(high: 0, low: 0)))
   }
 
   @Test(
