@@ -6,7 +6,7 @@ SWIFT_BUILD = swift build --manifest-cache none -c $(CONFIGURATION) --product im
 WORKER = .build/$(CONFIGURATION)/image-worker
 
 .PHONY: run test unit-test codec-test end-to-end-test fuzz build release setup format check-format generate \
-        check-generated lint breaking bench corpus compare clean
+        check-generated lint breaking bench corpus compare bench-pair clean
 
 ## Serve on 127.0.0.1:50051. Options: make run ARGS="--port 8080"
 run: build
@@ -54,6 +54,7 @@ format:
 
 check-format:
 	@swift format lint --strict --parallel $(SWIFT_FILES)
+	@.ci/check_documentation.py
 
 ## Regenerate the protobuf and gRPC code from Protos.
 generate: setup
@@ -83,6 +84,10 @@ corpus: build
 ## Compare every result of the shared corpus with those of another worker: make compare OLD=path/to/image-worker
 compare: build
 	Tests/EndToEnd/python.sh Benchmarks/tables/compare_results.py $(OLD) $(WORKER) $(ARGS)
+
+## Compare what images cost with what they cost another worker: make bench-pair OLD=path/to/image-worker
+bench-pair: build
+	Tests/EndToEnd/python.sh Benchmarks/tables/compare_costs.py $(OLD) $(WORKER) $(ARGS)
 
 clean:
 	swift package clean

@@ -9,5 +9,5 @@ venv=.build/end-to-end/venv
 Tests/EndToEnd/venv.sh "$venv"
 tools=$PWD/.build/end-to-end/tools
 Tests/EndToEnd/promtool.sh "$tools"
-IMAGE_WORKER=$worker PATH="$PWD/$venv/bin:$tools:$PATH" "$venv/bin/python" -m pytest -q -p no:cacheprovider \
+IMAGE_WORKER=$worker PATH="$PWD/$venv/bin:$tools:$PATH" "$venv/bin/python" -m pytest -q -rs -p no:cacheprovider \
   Tests/EndToEnd

@@ -68,15 +68,16 @@ def test_kills_in_the_middle_of_writes_leave_a_sound_cache(tmp_path):
     options = ["--cache-directory", str(directory), "--cache-memory-mib", "0", "--cache-disk-mib", "1"]
     expected = {}
     hits = partial = 0
+    generator = random.Random(2024)
     for _ in range(int(os.environ.get("IMAGE_WORKER_KILLS", "25"))):
         worker = Worker(*options)
         partial += any(path.suffix == ".part" for path in directory.iterdir())  # all are removed at the start
         client = Client(worker)
-        killer = threading.Timer(random.uniform(0.02, 0.25), lambda: worker.process.send_signal(signal.SIGKILL))
+        killer = threading.Timer(generator.uniform(0.02, 0.25), lambda: worker.process.send_signal(signal.SIGKILL))
         killer.start()
         try:
             while True:
-                width = random.randrange(300, 340)
+                width = generator.randrange(300, 340)
                 result, hit = process(client, width)
                 assert expected.setdefault(width, result) == result
                 hits += hit

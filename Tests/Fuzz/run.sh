@@ -91,6 +91,7 @@ fuzz() { # decoder, format, extensions...
   fi
 }
 
+[[ -d ../shared/corpus ]] || echo "there is no ../shared/corpus: the fixtures and old crashers are the only seeds"
 wanted=" $* "
 failures=0
 pids=()
