@@ -3,7 +3,7 @@
 rule AllPublicDeclarationsHaveDocumentation looks at `public` and `open` alone, and this package has none of either.
 
 Members of protocols and cases have no access level of their own and are not looked at. Initialisers that only assign
-their parameters need no comment, and neither do members that a protocol of the standard library asks for. Exit status
+their parameters need no comment, and neither do members that a protocol of another package asks for. Exit status
 1 when there are more of them than the ceiling, which may only fall.
 
 Use: check_documentation.py [--list]
@@ -14,13 +14,20 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CEILING = 164
+CEILING = 137
 
 DECLARATION = re.compile(
     r"^\s*(?:@\w+(?:\([^)]*\))?\s+)*package\s+(?!import\b)(?:\w+\s+|\w+\(\w+\)\s+)*?"
     r"(func|var|let|init|struct|class|enum|protocol|typealias|subscript|actor)\b\s*([\w`]*)")
-# Their meaning is that of the protocol which asks for them.
-CONFORMANCES = {"description", "debugDescription", "hash", "encode", "id", "rawValue", "errorDescription", "next"}
+# Their meaning is that of the protocol which asks for them: the standard library's, or those of the packages for gRPC,
+# metrics, tracing and logging.
+CONFORMANCES = {
+    "description", "debugDescription", "hash", "encode", "id", "rawValue", "errorDescription", "next", "enqueue",
+    "intercept", "makeListeningChannel", "deserialize", "serverReflectionInfo", "processImage", "batchProcess",
+    "inspectImage", "listPresets", "log", "startSpan", "setStatus", "addEvent", "addLink", "recordError", "extract",
+    "inject", *(verb + noun for verb in ("make", "destroy")
+                for noun in ("Counter", "FloatingPointCounter", "Meter", "Recorder", "Timer")),
+}
 
 
 def is_assigning_initialiser(lines: list[str], index: int) -> bool:
