@@ -51,7 +51,7 @@ package enum PixelFormat: Sendable, Hashable, CaseIterable {
     case .gray8: .gray16
     case .rgb8: .rgb16
     case .rgba8: .rgba16
-    default: self
+    case .ycc8, .cmyk8, .gray16, .rgb16, .rgba16, .premultipliedRGBA16: self
     }
   }
 

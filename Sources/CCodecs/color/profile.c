@@ -66,9 +66,11 @@ static cmsColorSpaceSignature signature(ccodecs_color_space space) {
   case CCODECS_COLOR_CMYK:
   case CCODECS_COLOR_YCCK:
     return cmsSigCmykData;
-  default:
-    return cmsSigRgbData;
+  case CCODECS_COLOR_YCBCR:
+  case CCODECS_COLOR_RGB:
+    break;
   }
+  return cmsSigRgbData;
 }
 
 /// What an opened profile is; an RGB profile of a gray picture says nothing that grays would need.

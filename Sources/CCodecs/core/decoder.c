@@ -249,7 +249,11 @@ static ccodecs_status begin_filling(ccodecs_decoder *decoder) {
       memset(p, 255, 3);
       memset(p + 4, 255, 3);
       break;
-    default:
+    case CCODECS_PIXELS_GRAY8:
+    case CCODECS_PIXELS_RGB8:
+    case CCODECS_PIXELS_YCC8:
+    case CCODECS_PIXELS_GRAY16:
+    case CCODECS_PIXELS_RGB16:
       break;
     }
   }

@@ -42,7 +42,8 @@ static void filter(
       out[i] = (uint8_t)(row[i] - paeth(left[i], above[i], corner[i]));
     }
     return;
-  default:
+  case CCODECS_PNG_FILTER_NONE:
+  case CCODECS_PNG_FILTER_ADAPTIVE: // chosen from the others
     memcpy(out, row, count);
   }
 }

@@ -416,8 +416,11 @@ static size_t run_token_size(const bmp_decoder *d) {
   switch (d->run_state) {
   case RUN_PIXEL: return 4;
   case RUN_ABSOLUTE: return d->absolute_left > 0 && d->compression == RLE24 ? 3 : 1;
-  default: return 2;
+  case RUN_PAIR:
+  case RUN_DELTA:
+  case RUN_END: break;
   }
+  return 2;
 }
 
 static void read_absolute(bmp_decoder *d) {

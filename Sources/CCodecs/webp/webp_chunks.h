@@ -56,20 +56,15 @@ static inline void ccodecs_webp_put_extension(uint8_t *chunk, uint8_t flags, uin
 }
 
 /// The first chunk at or behind `at` whose type is `type` and whose body is whole; NULL when there is none.
-static inline const uint8_t *find_chunk(
-    const uint8_t *bytes, size_t count, size_t at, const char *type, uint32_t *body_bytes) {
-  while (ccodecs_riff_has_chunk(count, at)) {
-    const uint32_t size = ccodecs_riff_body_bytes(bytes + at);
-    if (size > count - at - CHUNK_HEADER_BYTES) {
-      return NULL;
-    }
-    if (ccodecs_riff_is_type(bytes + at, type)) {
-      *body_bytes = size;
-      return bytes + at + CHUNK_HEADER_BYTES;
-    }
-    at += (size_t)ccodecs_riff_chunk_bytes(size);
-  }
-  return NULL;
-}
+const uint8_t *ccodecs_riff_find(
+    const uint8_t *bytes, size_t count, size_t at, const char *type, uint32_t *body_bytes);
+
+/// Frames of an animation.
+uint32_t ccodecs_webp_count_frames(const uint8_t *bytes, size_t count);
+
+/// Whether the picture's first bytes are here. From a VP8X chunk alone libwebp tells a size, but not whether it is the
+/// picture's, nor how that is compressed. `*at` is where to look on: at first behind the RIFF header, later at a chunk
+/// that is not here, or at the picture's.
+bool ccodecs_webp_find_picture(const uint8_t *bytes, size_t count, size_t *at);
 
 #endif

@@ -59,42 +59,13 @@ typedef struct webp_decoder {
   uint32_t given;
 } webp_decoder;
 
-// MARK: Chunks
-
-/// Frames of an animation.
-static uint32_t count_frames(const uint8_t *bytes, size_t count) {
-  uint32_t frames = 0;
-  uint32_t size;
-  const uint8_t *frame = find_chunk(bytes, count, RIFF_HEADER_BYTES, "ANMF", &size);
-  while (frame != NULL) {
-    frames++;
-    frame = find_chunk(bytes, count, (size_t)(frame - bytes) + size + (size & 1), "ANMF", &size);
-  }
-  return frames;
-}
-
-/// Whether the picture's first bytes are here. From a VP8X chunk alone libwebp tells a size, but not whether it is the
-/// picture's, nor how that is compressed. `*at` is where to look on: at first behind the RIFF header, later at a chunk
-/// that is not here, or at the picture's.
-static bool find_picture(const uint8_t *bytes, size_t count, size_t *at) {
-  while (ccodecs_riff_has_chunk(count, *at)) {
-    const uint8_t *chunk = bytes + *at;
-    const uint32_t size = ccodecs_riff_body_bytes(chunk);
-    if (ccodecs_riff_is_type(chunk, "VP8 ") || ccodecs_riff_is_type(chunk, "VP8L")) {
-      return count - *at - CHUNK_HEADER_BYTES >= (size < PICTURE_BYTES ? size : PICTURE_BYTES);
-    }
-    *at += (size_t)ccodecs_riff_chunk_bytes(size);
-  }
-  return false;
-}
-
 // MARK: The container
 
 /// The orientation, and whose the picture is. False without room.
 static bool read_exif(webp_decoder *d) {
   uint32_t count;
   const uint8_t *exif =
-      find_chunk(ccodecs_bytes_start(&d->file), d->file.count, RIFF_HEADER_BYTES, "EXIF", &count);
+      ccodecs_riff_find(ccodecs_bytes_start(&d->file), d->file.count, RIFF_HEADER_BYTES, "EXIF", &count);
   if (exif == NULL) {
     return true;
   }
@@ -112,7 +83,7 @@ static bool read_exif(webp_decoder *d) {
 static bool read_profile(webp_decoder *d) {
   uint32_t count;
   const uint8_t *profile =
-      find_chunk(ccodecs_bytes_start(&d->file), d->file.count, RIFF_HEADER_BYTES, "ICCP", &count);
+      ccodecs_riff_find(ccodecs_bytes_start(&d->file), d->file.count, RIFF_HEADER_BYTES, "ICCP", &count);
   if (profile == NULL || count > CCODECS_PROFILE_BYTES_MOST) {
     d->base.header.warnings |= CCODECS_WARNING_BAD_PROFILE;
     return true;
@@ -170,7 +141,7 @@ static ccodecs_status describe(webp_decoder *d, const WebPBitstreamFeatures *fea
     return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for the WebP's metadata");
   }
   if (d->is_animated) {
-    header->frame_count = count_frames(ccodecs_bytes_start(&d->file), d->file.count);
+    header->frame_count = ccodecs_webp_count_frames(ccodecs_bytes_start(&d->file), d->file.count);
     header->warnings |= header->frame_count > 1 ? CCODECS_WARNING_FIRST_FRAME : 0;
   }
   return CCODECS_OK;
@@ -192,7 +163,7 @@ static VP8StatusCode get_features(webp_decoder *d, bool is_end, WebPBitstreamFea
   }
   const uint8_t *bytes = ccodecs_bytes_start(&d->file);
   const bool is_held = d->base.header.holds_input;
-  const bool has_picture = find_picture(bytes, d->file.count, &d->picture_at);
+  const bool has_picture = ccodecs_webp_find_picture(bytes, d->file.count, &d->picture_at);
   const bool is_there = is_held ? d->file.count >= d->file_bytes : has_picture || is_end;
   if (!is_there && (is_held || d->is_extended)) {
     return VP8_STATUS_NOT_ENOUGH_DATA;
@@ -308,7 +279,7 @@ static ccodecs_status wrap_frame(
 static ccodecs_status decode_first_frame(webp_decoder *d) {
   uint32_t size;
   const uint8_t *frame =
-      find_chunk(ccodecs_bytes_start(&d->file), d->file.count, RIFF_HEADER_BYTES, "ANMF", &size);
+      ccodecs_riff_find(ccodecs_bytes_start(&d->file), d->file.count, RIFF_HEADER_BYTES, "ANMF", &size);
   if (frame == NULL || size < 16 + CHUNK_HEADER_BYTES) {
     return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the WebP animation has no frame");
   }

@@ -202,9 +202,14 @@ static ccodecs_status read_bytes(webp_rewriter *w, ccodecs_input *input, ccodecs
   case STEP_SKIP:
     w->step = ccodecs_input_skip(input, &w->left) ? STEP_HEADER : STEP_SKIP;
     return CCODECS_OK;
-  default:
+  case STEP_GIVE:
     return give_body(w, input, piece);
+  case STEP_PAD: // these take no bytes
+  case STEP_EXIF:
+  case STEP_DONE:
+    break;
   }
+  return CCODECS_OK;
 }
 
 static ccodecs_status step(ccodecs_rewriter *base, ccodecs_input *input, ccodecs_piece *piece) {

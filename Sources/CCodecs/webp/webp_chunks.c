@@ -1,0 +1,40 @@
+#include "webp_chunks.h"
+
+const uint8_t *ccodecs_riff_find(
+    const uint8_t *bytes, size_t count, size_t at, const char *type, uint32_t *body_bytes) {
+  while (ccodecs_riff_has_chunk(count, at)) {
+    const uint32_t size = ccodecs_riff_body_bytes(bytes + at);
+    if (size > count - at - CHUNK_HEADER_BYTES) {
+      return NULL;
+    }
+    if (ccodecs_riff_is_type(bytes + at, type)) {
+      *body_bytes = size;
+      return bytes + at + CHUNK_HEADER_BYTES;
+    }
+    at += (size_t)ccodecs_riff_chunk_bytes(size);
+  }
+  return NULL;
+}
+
+uint32_t ccodecs_webp_count_frames(const uint8_t *bytes, size_t count) {
+  uint32_t frames = 0;
+  uint32_t size;
+  const uint8_t *frame = ccodecs_riff_find(bytes, count, RIFF_HEADER_BYTES, "ANMF", &size);
+  while (frame != NULL) {
+    frames++;
+    frame = ccodecs_riff_find(bytes, count, (size_t)(frame - bytes) + size + (size & 1), "ANMF", &size);
+  }
+  return frames;
+}
+
+bool ccodecs_webp_find_picture(const uint8_t *bytes, size_t count, size_t *at) {
+  while (ccodecs_riff_has_chunk(count, *at)) {
+    const uint8_t *chunk = bytes + *at;
+    const uint32_t size = ccodecs_riff_body_bytes(chunk);
+    if (ccodecs_riff_is_type(chunk, "VP8 ") || ccodecs_riff_is_type(chunk, "VP8L")) {
+      return count - *at - CHUNK_HEADER_BYTES >= (size < PICTURE_BYTES ? size : PICTURE_BYTES);
+    }
+    *at += (size_t)ccodecs_riff_chunk_bytes(size);
+  }
+  return false;
+}
