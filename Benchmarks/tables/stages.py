@@ -14,14 +14,14 @@ SOURCES = ROOT / "Sources"
 
 # The first that matches a function's source file, or else its library.
 STAGES = [
-    (r"decode/jpeg_(scan|huffman|bits|input|progressive)", "JPEG entropy decoding"),
-    (r"decode/jpeg_idct", "JPEG inverse transform"),
-    (r"decode/jpeg", "JPEG, what else decoding does"),
-    (r"decode/png", "PNG decoding without inflating"),
-    (r"encode/png", "PNG encoding without deflating"),
+    (r"jpeg/jpeg_(scan|huffman|bits|input|progressive)", "JPEG entropy decoding"),
+    (r"jpeg/jpeg_idct", "JPEG inverse transform"),
+    (r"jpeg/jpeg_(decoder|markers|rows|select|turbo|cosines)", "JPEG, what else decoding does"),
+    (r"png/png_(decoder|rows|expand|unfilter)", "PNG decoding without inflating"),
+    (r"png/png_(encoder|filter|buffered|palette)", "PNG encoding without deflating"),
     (r"libisal|libz\b", "inflating and deflating"),
-    (r"decode/webp|encode/webp|libwebp", "WebP"),
-    (r"encode/jpeg|libjpeg", "JPEG encoding"),
+    (r"webp/(webp_(decoder|encoder|chunks)|row_space)|libwebp", "WebP"),
+    (r"jpeg/jpeg_encoder|libjpeg", "JPEG encoding"),
     (r"CPixels/resize", "resampling"),
     (r"CPixels/", "colour, alpha and turning"),
     (r"\[kernel", "kernel: reading, writing, pages"),
