@@ -105,7 +105,8 @@ let targets: [Target] = [
     name: "image-worker",
     dependencies: [
       "WorkerService", "WorkerOperations", "WorkerTelemetry", "WorkerProtocol", "ResultCache", "ImagePipeline",
-      "ImageCodecs", argumentParser, configuration, grpcCore, grpcPosix, logging, metrics, serviceContext,
+      "ImageCodecs", "WorkThreads", argumentParser, configuration, grpcCore, grpcPosix, logging, metrics,
+      serviceContext,
       serviceLifecycle, system, tracing, unixSignals,
     ],
     swiftSettings: strictSwift),
@@ -113,8 +114,8 @@ let targets: [Target] = [
   .target(
     name: "WorkerService",
     dependencies: [
-      "WorkerProtocol", "ProtobufWire", "ResultCache", "ImagePipeline", asyncAlgorithms, grpcCore, grpcProtobuf,
-      metrics, serviceContext, swiftProtobuf, tracing, yams,
+      "WorkerProtocol", "ProtobufWire", "ResultCache", "ImagePipeline", "WorkThreads", asyncAlgorithms, grpcCore,
+      grpcProtobuf, metrics, serviceContext, swiftProtobuf, tracing, yams,
     ],
     swiftSettings: strictSwift),
   // The listener, health, reflection, and what is recorded of each call.
@@ -145,8 +146,12 @@ let targets: [Target] = [
   // The ordered stages, plans, presets, geometry and the memory budget.
   .target(
     name: "ImagePipeline",
-    dependencies: ["ImageCodecs", "CPixels", serviceContext, tracing],
-    swiftSettings: strictSwift),
+    dependencies: ["ImageCodecs", "ImageKernels", "WorkThreads", serviceContext, tracing],
+    swiftSettings: strictSwift + [.strictMemorySafety()]),
+  // The threads that pictures are worked on, and their clocks.
+  .target(name: "WorkThreads", swiftSettings: strictSwift),
+  // The Swift face of the pixel kernels: resizers, converters, filters and orientation over rows.
+  .target(name: "ImageKernels", dependencies: ["ImageCodecs", "CPixels"], swiftSettings: strictSwift),
   // Sniffing, headers, and owners of the C decoders and encoders.
   .target(name: "ImageCodecs", dependencies: ["CCodecs"], swiftSettings: strictSwift),
   // Embedded C: one push decoder and one encoder interface over the codec libraries.
@@ -201,10 +206,14 @@ let targets: [Target] = [
   .testTarget(
     name: "CPixelsTests", dependencies: ["CPixels"], swiftSettings: strictSwift),
   .testTarget(
+    name: "ImageKernelsTests", dependencies: ["ImageCodecs", "ImageKernels"], swiftSettings: strictSwift),
+  .testTarget(
     name: "ImageCodecsTests", dependencies: ["CCodecs", "ImageCodecs", "TestSupport"], swiftSettings: strictSwift),
   .testTarget(
     name: "ImagePipelineTests",
-    dependencies: ["ImageCodecs", "ImagePipeline", "TestSupport", inMemoryTracing, tracing],
+    dependencies: [
+      "ImageCodecs", "ImageKernels", "ImagePipeline", "TestSupport", "WorkThreads", inMemoryTracing, tracing,
+    ],
     swiftSettings: strictSwift),
   .testTarget(name: "ResultCacheTests", dependencies: ["ResultCache", logging], swiftSettings: strictSwift),
   // The built program, as a shell sees it, and its declarations.

@@ -27,7 +27,7 @@ package struct Decoder: ~Copyable {
   // Kept open: the decoder has its descriptor.
   private let spill: SpillDirectory?
   private var rows = ccodecs_rows()
-  private var pixelFormat = PixelFormat.rgb8
+  private var layout = PixelLayout(format: .rgb8, planes: [])
 
   /// - Throws: code `unsupported` for a format without a decoder, `outOfMemory` when the budget has no room.
   package init(format: ImageFormat, limits: CodecLimits, budget: PictureBudget) throws(CodecError) {
@@ -103,7 +103,7 @@ package struct Decoder: ~Copyable {
     }
     var conversion: OpaquePointer?
     try check(ccodecs_decoder_create_conversion(handle, pixels, &conversion))
-    return conversion.map { ColorConversion($0, budget: budget) }
+    return conversion.map { ColorConversion($0, of: format, budget: budget) }
   }
 
   /// Fixes the scale, one of `scales`, and allocates what the rows need.
@@ -113,17 +113,17 @@ package struct Decoder: ~Copyable {
   package mutating func start(
     scale: Int, keepsInks: Bool = false, toleratesTruncation: Bool = false, maySkipSmoothing: Bool = false
   ) throws(CodecError) -> PixelLayout {
-    var layout = ccodecs_layout()
+    var given = ccodecs_layout()
     var options = ccodecs_decode_options(
       scale_eighths: UInt8(scale), keeps_inks: keepsInks, tolerates_truncation: toleratesTruncation,
       may_skip_smoothing: maySkipSmoothing)
-    try check(ccodecs_decoder_start(handle, &options, &layout))
-    guard let format = PixelFormat(layout.pixels) else {
+    try check(ccodecs_decoder_start(handle, &options, &given))
+    guard let format = PixelFormat(given.pixels) else {
       throw CodecError(code: .misuse, message: "the decoder gave an unknown pixel format")
     }
-    pixelFormat = format
-    let planes = [layout.planes.0, layout.planes.1, layout.planes.2].prefix(Int(layout.plane_count))
-    return PixelLayout(format: format, planes: planes.map(PlaneLayout.init))
+    let planes = [given.planes.0, given.planes.1, given.planes.2].prefix(Int(given.plane_count))
+    layout = PixelLayout(format: format, planes: planes.map(PlaneLayout.init))
+    return layout
   }
 
   /// Decodes until rows are ready, bytes are needed, or the picture is done.
@@ -138,7 +138,7 @@ package struct Decoder: ~Copyable {
 
   /// Lends the rows of the last `.stripReady`.
   package func withStrip<Failure: Error>(_ body: (borrowing Strip) throws(Failure) -> Void) throws(Failure) {
-    try body(Strip(rows, format: pixelFormat))
+    try body(Strip(rows, layout: layout))
   }
 
   /// Lends the decoder to a `Rewriter`.

@@ -6,6 +6,9 @@ internal import CCodecs
 package struct Encoder: ~Copyable {
   private let handle: OpaquePointer
   private let budget: PictureBudget
+  private let format: PixelFormat
+  /// Bytes of a row of each plane.
+  private let rowByteCounts: [Int]
 
   /// - Throws: `unsupported` for a combination of format and pixels that can't be written, `limitExceeded` for a size
   ///   that the format can't hold, `outOfMemory` when the budget has no room.
@@ -21,12 +24,23 @@ package struct Encoder: ~Copyable {
     }
     self.handle = handle!
     self.budget = budget
+    format = options.pixelFormat
+    rowByteCounts = (0..<options.pixelFormat.planeCount).map { index in
+      options.planeWidth(index) * options.pixelFormat.pixelByteCount
+    }
   }
 
   deinit { ccodecs_encoder_destroy(handle) }
 
   /// Takes rows, top to bottom, of the pixel format that the options name.
+  /// - Throws: `misuse` for pixels of another format, and for rows that are shorter than the options' width.
   package mutating func write(_ strip: borrowing Strip) throws(CodecError) {
+    for index in rowByteCounts.indices {
+      let rows = strip.plane(index)
+      guard strip.format == format, rows.isEmpty || rows.rowByteCount >= rowByteCounts[index] else {
+        throw CodecError(code: .misuse, message: "rows of \(strip.format) do not fit an encoder of \(format)")
+      }
+    }
     var rows = strip.handle
     try check(ccodecs_encoder_write(handle, &rows))
   }
@@ -47,7 +61,18 @@ package struct Encoder: ~Copyable {
 
   /// Moves at most `buffer.byteCount` compressed bytes into the front of `buffer`; returns how many.
   package mutating func read(into buffer: PixelBuffer) -> Int {
-    ccodecs_encoder_read(handle, buffer.base.assumingMemoryBound(to: UInt8.self), buffer.byteCount)
+    ccodecs_encoder_read(handle, buffer.unsafeBase.assumingMemoryBound(to: UInt8.self), buffer.byteCount)
+  }
+
+  /// Lends what is compressed so far, in portions that `buffer` holds.
+  package mutating func drain<Failure: Error>(
+    _ buffer: PixelBuffer, _ body: (RawSpan) throws(Failure) -> Void
+  ) throws(Failure) {
+    while true {
+      let count = read(into: buffer)
+      guard count > 0 else { return }
+      try buffer.withBytes(count, body)
+    }
   }
 
   private func check(_ status: ccodecs_status) throws(CodecError) {

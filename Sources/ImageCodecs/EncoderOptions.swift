@@ -167,3 +167,11 @@ extension EncoderOptions.PNGFilter {
     }
   }
 }
+
+extension EncoderOptions {
+  /// Samples across a plane that an encoder with these options is given.
+  package func planeWidth(_ index: Int) -> Int {
+    guard index > 0, pixelFormat == .ycc8 else { return width }
+    return Int((Double(width) * subsampling.horizontalScale).rounded(.up))
+  }
+}

@@ -5,7 +5,7 @@ internal import CCodecs
 /// A class, not a noncopyable struct, because stages hold one for each plane, and arrays hold no noncopyable values.
 package final class PixelBuffer {
   /// The block's first byte; valid as long as this owner.
-  package let base: UnsafeMutableRawPointer
+  package let unsafeBase: UnsafeMutableRawPointer
   package let byteCount: Int
   private let budget: PictureBudget
 
@@ -15,10 +15,25 @@ package final class PixelBuffer {
     guard let base = ccodecs_allocate(budget.account, byteCount) else {
       throw CodecError(noRoomFor: byteCount, in: budget)
     }
-    self.base = base
+    unsafeBase = base
     self.byteCount = byteCount
     self.budget = budget
   }
 
-  deinit { ccodecs_free(budget.account, base) }
+  deinit { ccodecs_free(budget.account, unsafeBase) }
+
+  /// Lends the first `count` bytes; more than there are traps.
+  package func withBytes<Failure: Error>(_ count: Int, _ body: (RawSpan) throws(Failure) -> Void) throws(Failure) {
+    precondition(count >= 0 && count <= byteCount, "the buffer is smaller")
+    try body(UnsafeRawBufferPointer(start: unsafeBase, count: count).bytes)
+  }
+
+  /// Writes bytes from `offset` on; more than there is room for trap.
+  package func write(_ bytes: RawSpan, at offset: Int) {
+    precondition(offset >= 0 && offset + bytes.byteCount <= byteCount, "the buffer is smaller")
+    bytes.withUnsafeBytes { source in
+      guard let first = source.baseAddress else { return }
+      (unsafeBase + offset).copyMemory(from: first, byteCount: source.count)
+    }
+  }
 }

@@ -55,6 +55,16 @@ package enum PixelFormat: Sendable, Hashable, CaseIterable {
     }
   }
 
+  /// The format of the same colours after their conversion to sRGB: of 8 bits, and inks are RGB.
+  package var afterProfile: PixelFormat {
+    switch self {
+    case .cmyk8, .rgb16: .rgb8
+    case .gray16: .gray8
+    case .rgba16: .rgba8
+    case .gray8, .rgb8, .rgba8, .ycc8, .premultipliedRGBA16: self
+    }
+  }
+
   init?(_ handle: ccodecs_pixels) {
     switch handle {
     case CCODECS_PIXELS_GRAY8: self = .gray8

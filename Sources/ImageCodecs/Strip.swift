@@ -1,38 +1,32 @@
 internal import CCodecs
 
-/// Some rows of every plane of a picture, top to bottom, borrowed from whoever made them.
+/// Some rows of every plane of an image, top to bottom, borrowed from whoever made them.
 ///
 /// A strip is lent for the length of one call and can't be copied. Planes may bring different numbers of rows: a
 /// 4:2:0 chroma plane brings about half as many as its luma plane, and filters delay planes differently.
 package struct Strip: ~Copyable {
-  /// One plane's rows.
-  package struct Rows {
-    /// The first byte of the first row; any address when there are no rows.
-    package var base: UnsafeRawPointer
-    /// Bytes from one row to the next.
-    package var rowStride: Int
-    package var rowCount: Int
-
-    package init(base: UnsafeRawPointer, rowStride: Int, rowCount: Int) {
-      self.base = base
-      self.rowStride = rowStride
-      self.rowCount = rowCount
-    }
-  }
-
   package let format: PixelFormat
   package let planes: (Rows, Rows, Rows)
 
   /// A strip of a format with one plane.
   package init(format: PixelFormat, rows: Rows) {
     self.format = format
-    planes = (rows, Rows(base: rows.base, rowStride: 0, rowCount: 0), Rows(base: rows.base, rowStride: 0, rowCount: 0))
+    planes = (rows, rows.prefix(0), rows.prefix(0))
   }
 
   /// A strip of a format with three planes.
   package init(format: PixelFormat, planes: (Rows, Rows, Rows)) {
     self.format = format
     self.planes = planes
+  }
+
+  /// A strip of as many planes as `rows`: one, or three.
+  package init(format: PixelFormat, rows: [Rows]) {
+    if rows.count == 3 {
+      self.init(format: format, planes: (rows[0], rows[1], rows[2]))
+    } else {
+      self.init(format: format, rows: rows[0])
+    }
   }
 
   package func plane(_ index: Int) -> Rows {
@@ -48,34 +42,37 @@ package struct Strip: ~Copyable {
 
   /// Lends the first `byteCount` bytes of a row.
   /// - `row`: 0 to `rowCount(ofPlane: plane) - 1`; anything else traps.
+  /// - `byteCount`: at most the bytes of a row of the plane; more traps.
   package func withRow<Result: ~Copyable>(
     _ row: Int, ofPlane index: Int, byteCount: Int, _ body: (RawSpan) -> Result
   ) -> Result {
     let rows = plane(index)
-    precondition(row >= 0 && row < rows.rowCount && byteCount >= 0 && byteCount <= max(rows.rowStride, byteCount))
-    let bytes = UnsafeRawBufferPointer(start: rows.base + row * rows.rowStride, count: byteCount)
-    return body(bytes.bytes)
+    // Extracting more than there is would give what there is.
+    precondition(byteCount >= 0 && byteCount <= rows.rowByteCount, "rows are shorter")
+    return rows.withRow(row) { body($0.extracting(first: byteCount)) }
   }
 }
 
 extension Strip {
-  init(_ rows: ccodecs_rows, format: PixelFormat) {
-    // A plane without rows may come without an address; nothing reads it.
-    let anywhere = UnsafeRawPointer(bitPattern: 64)!
-    func plane(_ base: UnsafePointer<UInt8>?, _ stride: Int, _ count: UInt32) -> Rows {
-      Rows(base: base.map { UnsafeRawPointer($0) } ?? anywhere, rowStride: stride, rowCount: Int(count))
+  /// - `layout`: of the decoder whose rows these are.
+  init(_ rows: ccodecs_rows, layout: PixelLayout) {
+    func plane(_ index: Int, _ base: UnsafePointer<UInt8>?, _ stride: Int, _ count: UInt32) -> Rows {
+      guard let base, count > 0, index < layout.planes.count else { return .none }
+      return Rows(
+        unsafeBase: base, rowStride: stride,
+        rowByteCount: layout.planes[index].width * layout.format.pixelByteCount, rowCount: Int(count))
     }
     self.init(
-      format: format,
+      format: layout.format,
       planes: (
-        plane(rows.planes.0, rows.row_strides.0, rows.row_counts.0),
-        plane(rows.planes.1, rows.row_strides.1, rows.row_counts.1),
-        plane(rows.planes.2, rows.row_strides.2, rows.row_counts.2)
+        plane(0, rows.planes.0, rows.row_strides.0, rows.row_counts.0),
+        plane(1, rows.planes.1, rows.row_strides.1, rows.row_counts.1),
+        plane(2, rows.planes.2, rows.row_strides.2, rows.row_counts.2)
       ))
   }
 
   var handle: ccodecs_rows {
-    func base(_ rows: Rows) -> UnsafePointer<UInt8>? { rows.base.assumingMemoryBound(to: UInt8.self) }
+    func base(_ rows: Rows) -> UnsafePointer<UInt8>? { rows.unsafeBase.assumingMemoryBound(to: UInt8.self) }
     return ccodecs_rows(
       planes: (base(planes.0), base(planes.1), base(planes.2)),
       row_strides: (planes.0.rowStride, planes.1.rowStride, planes.2.rowStride),

@@ -1,5 +1,28 @@
 internal import ImageCodecs
 
+extension Pipeline: StageListing {
+  /// The stages of a rendition, in the order in which the data passes them.
+  ///
+  /// Pushing, finishing, the working set, spans and timings follow from this list. A stage that applies only to some plans
+  /// names its condition here. The image's decoder comes before them, once for all renditions.
+  static func stages(of plan: Plan) -> some StageList {
+    DecodedRows()
+      .then(ResizeStage(plan))
+      .then(ColorStage(plan, to: plan.profileFormat))
+      .then(ProfileStage(plan))
+      .then(FilterStage(plan), when: !plan.filters.isEmpty)
+      .then(ColorStage(plan, to: plan.encoder.pixelFormat))
+      .then(OrientStage(plan), when: plan.orientation != .up)
+      .then(PadStage(plan), when: plan.framing.isPadded)
+      .then(EncodeStage(plan))
+  }
+}
+
+extension Pipeline {
+  /// The names of a rendition's stages, in order.
+  package static var stageNames: [String] { Stages.names }
+}
+
 /// The way of one picture from its bytes to its compressed results, strip by strip.
 ///
 /// Bytes are pushed in, in any portions; compressed bytes come out during the same calls. The picture is decoded once,
@@ -45,7 +68,9 @@ package struct Pipeline: ~Copyable {
       let tracing = tracing.of(rendition: renditionIDs.isEmpty ? nil : renditionIDs[index])
       do throws(PipelineError) {
         renditions.append(
-          .working(try Branch(plan: plan.get(), decode: decode, budget: budget, tracing: tracing)))
+          .working(
+            try Branch(
+              plan: plan.get(), decode: decode, budget: budget, cancellation: cancellation, tracing: tracing)))
         workingCount += 1
       } catch {
         renditions.append(.ended(.failed(error)))
@@ -108,7 +133,7 @@ package struct Pipeline: ~Copyable {
         try decode.withStrip { (decoded) throws(PipelineError) in
           try branch.push(decoded) { output(index, $0) }
         }
-        if branch.isBehindWindow { try finish(index, branch, output) }
+        if branch.isDone { try finish(index, branch, output) }
       } catch { try end(index, with: error) }
     }
   }
@@ -133,7 +158,7 @@ package struct Pipeline: ~Copyable {
   ) throws(PipelineError) {
     settle()
     let isLate = branch.plan.keepsCopyright && branch.plan.encoder.exif.isEmpty
-    try branch.finish(lateRights: isLate ? decode.rights : [], cancellation) { output(index, $0) }
+    try branch.finish(lateRights: isLate ? decode.rights : []) { output(index, $0) }
     settle()
     branch.finishSpan()
     renditions[index] = .ended(.finished(branch.report(decode)))

@@ -11,47 +11,20 @@ struct EncoderTests {
     var encoder = try Encoder(options: options, budget: budget)
     let buffer = try PixelBuffer(byteCount: 1000, budget: budget)
     var output: [UInt8] = []
-    func drain() {
-      while true {
-        let count = encoder.read(into: buffer)
-        guard count > 0 else { return }
-        output += UnsafeRawBufferPointer(start: buffer.base, count: count)
-      }
+    let planes = try pixels.planes.indices.map { index in
+      try rowBuffer(
+        pixels.planes[index], rowByteCount: pixels.layout[index].width * pixels.format.pixelByteCount)
     }
-    var first = 0
-    while first < pixels.layout[0].height {
-      try withPlanes(pixels.planes) { bases in
-        let rows = bases.enumerated().map { index, base in
-          let layout = pixels.layout[index]
-          let stride = layout.width * pixels.format.pixelByteCount
-          let count = max(0, min(rowCount, layout.height - first))
-          return Strip.Rows(base: base + first * stride, rowStride: stride, rowCount: count)
-        }
-        try encoder.write(
-          rows.count == 3
-            ? Strip(format: pixels.format, planes: (rows[0], rows[1], rows[2]))
-            : Strip(format: pixels.format, rows: rows[0]))
+    for first in stride(from: 0, to: pixels.layout[0].height, by: rowCount) {
+      let rows = planes.map { plane in
+        plane.rows(first: min(first, plane.rowCount), count: max(0, min(rowCount, plane.rowCount - first)))
       }
-      first += rowCount
-      drain()
+      try encoder.write(Strip(format: pixels.format, rows: rows))
+      encoder.drain(buffer) { output.append($0) }
     }
     try encoder.finish()
-    drain()
+    encoder.drain(buffer) { output.append($0) }
     return output
-  }
-
-  private func withPlanes(_ planes: [[UInt8]], _ body: ([UnsafeRawPointer]) throws -> Void) rethrows {
-    if planes.count == 1 {
-      try planes[0].withUnsafeBytes { try body([$0.baseAddress!]) }
-    } else {
-      try planes[0].withUnsafeBytes { y in
-        try planes[1].withUnsafeBytes { cb in
-          try planes[2].withUnsafeBytes { cr in
-            try body([y.baseAddress!, cb.baseAddress!, cr.baseAddress!])
-          }
-        }
-      }
-    }
   }
 
   struct Case: Sendable, CustomTestStringConvertible {

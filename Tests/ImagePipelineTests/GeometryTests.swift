@@ -1,3 +1,4 @@
+import ImageKernels
 import ImagePipeline
 import Testing
 

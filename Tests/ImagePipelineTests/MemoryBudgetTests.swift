@@ -1,5 +1,6 @@
 import ImagePipeline
 import Testing
+import WorkThreads
 
 @Suite("Memory budget")
 struct MemoryBudgetTests {

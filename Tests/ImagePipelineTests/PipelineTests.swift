@@ -135,17 +135,12 @@ struct PipelineTests {
     let budget = PictureBudget(limit: 1 << 26)
     var encoder = try Encoder(
       options: EncoderOptions(format: .jpeg, width: 640, height: height, pixelFormat: .gray8), budget: budget)
-    let row = (0..<640).map { UInt8(truncatingIfNeeded: $0) }
-    try row.withUnsafeBytes { row in
-      for _ in 0..<height {
-        try encoder.write(
-          Strip(format: .gray8, rows: Strip.Rows(base: row.baseAddress!, rowStride: 640, rowCount: 1)))
-      }
-    }
+    let row = try rowBuffer((0..<640).map { UInt8(truncatingIfNeeded: $0) }, rowByteCount: 640)
+    for _ in 0..<height { try encoder.write(Strip(format: .gray8, rows: row.rows(count: 1))) }
     try encoder.finish()
-    let buffer = try PixelBuffer(byteCount: encoder.pendingByteCount, budget: budget)
-    let count = encoder.read(into: buffer)
-    return Array(UnsafeRawBufferPointer(start: buffer.base, count: count))
+    var bytes: [UInt8] = []
+    encoder.drain(try PixelBuffer(byteCount: 65536, budget: budget)) { bytes.append($0) }
+    return bytes
   }
 
   @Test("the plan's working set is never below what the picture took", arguments: Fixture.names)

@@ -8,23 +8,27 @@ struct LayeringTests {
   static let rooms: [String: Set<String>] = [
     "image-worker": [
       "WorkerService", "WorkerOperations", "WorkerTelemetry", "WorkerProtocol", "ResultCache", "ImagePipeline",
-      "ImageCodecs", "CPixels",
+      "ImageCodecs", "WorkThreads",
     ],
-    "WorkerService": ["WorkerProtocol", "ProtobufWire", "ResultCache", "ImagePipeline"],
+    "WorkerService": ["WorkerProtocol", "ProtobufWire", "ResultCache", "ImagePipeline", "WorkThreads"],
     "WorkerOperations": ["WorkerProtocol"],
     "WorkerTelemetry": ["WorkerProtocol", "ProtobufWire"],
     "ProtobufWire": [],
     "WorkerProtocol": [],
     "ResultCache": [],
-    "ImagePipeline": ["ImageCodecs", "CPixels"],
+    "ImagePipeline": ["ImageCodecs", "ImageKernels", "WorkThreads"],
+    "ImageKernels": ["ImageCodecs", "CPixels"],
     "ImageCodecs": ["CCodecs"],
+    "WorkThreads": [],
   ]
 
   /// Modules of other packages and of the system that a room may import; rooms that are not named may import any.
   static let foreign: [String: Set<String>] = [
     "ImagePipeline": ["ServiceContextModule", "Tracing", "Synchronization", "Glibc", "Musl", "Darwin"],
+    "ImageKernels": [],
     "ImageCodecs": [],
     "ProtobufWire": [],
+    "WorkThreads": ["Synchronization", "Glibc", "Musl", "Darwin"],
     "ResultCache": ["Crypto", "Logging", "SystemPackage", "Synchronization", "Glibc", "Musl", "Darwin"],
   ]
 
@@ -59,6 +63,22 @@ struct LayeringTests {
           #expect(!forbidden.contains { line.contains($0) }, "\(room)/\(file.lastPathComponent): \(line)")
         }
       }
+    }
+  }
+
+  @Test("the pipeline has no unsafe code, and the compiler checks that it says so")
+  func safety() throws {
+    let manifest = try String(contentsOf: Self.root.appendingPathComponent("Package.swift"), encoding: .utf8)
+    let target = try #require(manifest.split(separator: "name: \"ImagePipeline\",").dropFirst().first)
+    let settings = try #require(target.split(separator: ".target(").first)
+    #expect(settings.contains(".strictMemorySafety()"))
+    let folder = Self.root.appendingPathComponent("Sources/ImagePipeline")
+    let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
+    for case let file as URL in try #require(files) where file.pathExtension == "swift" {
+      let text = try String(contentsOf: file, encoding: .utf8)
+      // In any case: a marker, a pointer's type, a function that lends one.
+      #expect(text.range(of: "unsafe", options: .caseInsensitive) == nil, "\(file.lastPathComponent)")
+      #expect(!text.contains("OpaquePointer") && !text.contains("Unmanaged"), "\(file.lastPathComponent)")
     }
   }
 

@@ -11,17 +11,26 @@ package func encodedPicture(
     format: format, width: width, height: height, pixelFormat: pixelFormat, subsampling: .full, quality: 100)
   options.png.compressionLevel = 1
   var encoder = try Encoder(options: options, budget: budget)
-  let stride = width * pixelFormat.pixelByteCount
-  let rows = try PixelBuffer(byteCount: samples.count, budget: budget)
-  rows.base.copyMemory(from: samples, byteCount: samples.count)
-  try encoder.write(
-    Strip(
-      format: pixelFormat,
-      rows: Strip.Rows(base: UnsafeRawPointer(rows.base), rowStride: stride, rowCount: height)))
+  let rows = try rowBuffer(samples, rowByteCount: width * pixelFormat.pixelByteCount)
+  try encoder.write(Strip(format: pixelFormat, rows: rows.rows(count: height)))
   try encoder.finish()
   let buffer = try PixelBuffer(byteCount: encoder.pendingByteCount, budget: budget)
-  let count = encoder.read(into: buffer)
-  return Array(UnsafeRawBufferPointer(start: buffer.base, count: count))
+  var bytes: [UInt8] = []
+  encoder.drain(buffer) { bytes.append($0) }
+  return bytes
+}
+
+/// Rows of a plane that is an array, in a budget of their own.
+package func rowBuffer(_ bytes: [UInt8], rowByteCount: Int) throws(CodecError) -> RowBuffer {
+  let rowCount = bytes.count / rowByteCount
+  let rows = try RowBuffer(
+    rowByteCount: rowByteCount, rowCount: rowCount, budget: PictureBudget(limit: 1 << 30))
+  for row in 0..<rowCount {
+    rows.withMutableRow(row) { span in
+      for offset in 0..<rowByteCount { span[offset] = bytes[row * rowByteCount + offset] }
+    }
+  }
+  return rows
 }
 
 /// Samples that look random and are always the same.

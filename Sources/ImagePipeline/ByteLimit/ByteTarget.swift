@@ -122,16 +122,3 @@ struct ByteTarget {
       field: "max_bytes", limit: PipelineError.Limit(name: "max_bytes", limit: limit.byteCount, value: byteCount))
   }
 }
-
-extension Encoder {
-  /// Hands out what is compressed so far.
-  mutating func drain(
-    _ buffer: PixelBuffer, _ body: (RawSpan) throws(PipelineError) -> Void
-  ) throws(PipelineError) {
-    while true {
-      let count = read(into: buffer)
-      guard count > 0 else { return }
-      try body(UnsafeRawBufferPointer(start: buffer.base, count: count).bytes)
-    }
-  }
-}

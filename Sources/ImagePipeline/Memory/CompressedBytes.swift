@@ -34,9 +34,7 @@ struct CompressedBytes {
           })
       }
       let count = min(rest.byteCount, Self.chunkByteCount - offset)
-      rest.extracting(first: count).withUnsafeBytes {
-        chunks[chunks.count - 1].base.advanced(by: offset).copyMemory(from: $0.baseAddress!, byteCount: count)
-      }
+      chunks[chunks.count - 1].write(rest.extracting(first: count), at: offset)
       rest = rest.extracting(droppingFirst: count)
       offset = (offset + count) % Self.chunkByteCount
     }
@@ -47,7 +45,7 @@ struct CompressedBytes {
     var left = Int(byteCount)
     for chunk in chunks {
       let count = min(left, Self.chunkByteCount)
-      body(UnsafeRawBufferPointer(start: chunk.base, count: count).bytes)
+      chunk.withBytes(count, body)
       left -= count
     }
   }

@@ -1,5 +1,5 @@
-internal import CPixels
 internal import ImageCodecs
+internal import ImageKernels
 
 extension HeldPicture {
   /// This picture, smaller.
@@ -27,23 +27,28 @@ extension HeldPicture {
   private func fill(plane index: Int, from rows: Strip.Rows, of source: EncoderOptions) throws(CodecError) {
     let format: PixelFormat = options.pixelFormat == .rgba8 ? .premultipliedRGBA16 : options.pixelFormat
     let scale = index == 0 ? (1, 1) : (options.subsampling.horizontalScale, options.subsampling.verticalScale)
-    let columnCount = rows.rowStride / options.pixelFormat.pixelByteCount
+    let columnCount = rows.rowByteCount / options.pixelFormat.pixelByteCount
     let resizer = try PlaneResizer(
       horizontal: Self.axis(columnCount, from: source.width, to: options.width, scale: scale.0),
       vertical: Self.axis(rows.rowCount, from: source.height, to: options.height, scale: scale.1),
       format: format, budget: budget)
-    let alpha = format == .premultipliedRGBA16 ? try AlphaRows(source.width, options.width, budget) : nil
+    let alpha =
+      format == .premultipliedRGBA16
+      ? (
+        premultiplier: try Premultiplier(.rgba8, width: source.width, rowCount: 1, budget: budget),
+        divider: try PixelConverter(from: format, to: .rgba8, width: options.width, rowCount: 1, budget: budget)
+      ) : nil
     var waiting = rows
     while true {
-      let taken = resizer.push(alpha?.premultiplied(waiting) ?? waiting)
+      let taken = resizer.push(alpha?.premultiplier.premultiply(waiting.prefix(1)) ?? waiting)
       waiting.dropFirst(taken)
       let ready = resizer.read()
-      if ready.rowCount == 0, taken == 0 { return }
+      if ready.isEmpty, taken == 0 { return }
       guard let alpha else {
         append(ready, plane: index)
         continue
       }
-      for portion in ready.portions(of: 1) { append(alpha.unpremultiplied(portion), plane: index) }
+      for portion in ready.portions(of: 1) { append(alpha.divider.convert(portion), plane: index) }
     }
   }
 
@@ -51,35 +56,5 @@ extension HeldPicture {
     AxisGeometry(
       sourceCount: sampleCount, sourceScale: scale, sourceLength: Double(source), destinationScale: scale,
       destinationLength: destination, isReversed: false)
-  }
-}
-
-/// A row with its colours multiplied by alpha on its way to the resampler, and one with them divided on its way back.
-private struct AlphaRows {
-  private let source: PixelBuffer
-  private let result: PixelBuffer
-  private let sourceWidth: Int
-  private let resultWidth: Int
-
-  init(_ sourceWidth: Int, _ resultWidth: Int, _ budget: PictureBudget) throws(CodecError) {
-    (self.sourceWidth, self.resultWidth) = (sourceWidth, resultWidth)
-    source = try PixelBuffer(
-      byteCount: sourceWidth * PixelFormat.premultipliedRGBA16.pixelByteCount, budget: budget)
-    result = try PixelBuffer(byteCount: resultWidth * PixelFormat.rgba8.pixelByteCount, budget: budget)
-  }
-
-  /// The first of the rows, if there is one.
-  func premultiplied(_ rows: Strip.Rows) -> Strip.Rows {
-    guard rows.rowCount > 0 else { return rows }
-    cpixels_premultiply(
-      rows.row(0), source.base.assumingMemoryBound(to: UInt16.self), sourceWidth, CPIXELS_ISA_BEST)
-    return Strip.Rows(base: UnsafeRawPointer(source.base), rowStride: source.byteCount, rowCount: 1)
-  }
-
-  func unpremultiplied(_ rows: Strip.Rows) -> Strip.Rows {
-    cpixels_unpremultiply(
-      rows.base.assumingMemoryBound(to: UInt16.self), result.base.assumingMemoryBound(to: UInt8.self), resultWidth,
-      CPIXELS_ISA_BEST)
-    return Strip.Rows(base: UnsafeRawPointer(result.base), rowStride: result.byteCount, rowCount: 1)
   }
 }

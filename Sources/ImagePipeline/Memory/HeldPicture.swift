@@ -1,24 +1,26 @@
 internal import ImageCodecs
+internal import ImageKernels
 
 /// A result before it is compressed, held whole so that it can be compressed more than once.
 final class HeldPicture {
   /// Of the planes that are held.
   let options: EncoderOptions
-  private let planes: [PixelBuffer]
+  private let planes: [RowBuffer]
   private var heldRowCounts: [Int]
   /// Chroma planes of half the size, made when a trial first asks for them.
-  private var halved: [PixelBuffer]?
+  private var halved: [RowBuffer]?
   let budget: PictureBudget
 
   /// Room for the picture that an encoder with these options is given.
   init(options: EncoderOptions, budget: PictureBudget) throws(CodecError) {
     self.options = options
     self.budget = budget
-    var planes: [PixelBuffer] = []
+    var planes: [RowBuffer] = []
     for index in 0..<options.pixelFormat.planeCount {
       let size = options.planeSize(index)
       planes.append(
-        try PixelBuffer(byteCount: size.pixelCount * options.pixelFormat.pixelByteCount, budget: budget))
+        try RowBuffer(
+          rowByteCount: size.width * options.pixelFormat.pixelByteCount, rowCount: size.height, budget: budget))
     }
     self.planes = planes
     heldRowCounts = planes.map { _ in 0 }
@@ -38,11 +40,7 @@ final class HeldPicture {
   }
 
   func append(_ rows: Strip.Rows, plane index: Int) {
-    let stride = stride(ofPlane: index)
-    for row in 0..<rows.rowCount {
-      (planes[index].base + (heldRowCounts[index] + row) * stride).copyMemory(
-        from: rows.row(row), byteCount: stride)
-    }
+    planes[index].write(rows, at: heldRowCounts[index])
     heldRowCounts[index] += rows.rowCount
   }
 
@@ -65,46 +63,16 @@ final class HeldPicture {
   /// The planes with chroma of the size that `options` name.
   func rows(_ options: EncoderOptions) throws(CodecError) -> [Strip.Rows] {
     guard planes.count == 3, options.subsampling != self.options.subsampling else {
-      return planes.indices.map { heldRows(planes[$0], of: self.options, plane: $0) }
+      return planes.map { $0.rows(count: $0.rowCount) }
     }
-    let chroma: [PixelBuffer]
-    if let halved { chroma = halved } else { chroma = try halve() }
-    halved = chroma
-    let smaller = self.options.with(subsampling: options.subsampling)
-    return [heldRows(planes[0], of: smaller, plane: 0)] + chroma.map { heldRows($0, of: smaller, plane: 1) }
+    if halved == nil { halved = try halve() }
+    return ([planes[0]] + (halved ?? [])).map { $0.rows(count: $0.rowCount) }
   }
 
-  private func heldRows(_ buffer: PixelBuffer, of options: EncoderOptions, plane index: Int) -> Strip.Rows {
-    let size = options.planeSize(index)
-    return Strip.Rows(
-      base: UnsafeRawPointer(buffer.base), rowStride: size.width * options.pixelFormat.pixelByteCount,
-      rowCount: size.height)
-  }
-
-  /// Chroma samples are centred, so those of half the size are the means of four; at odd ends the last counts twice.
-  private func halve() throws(CodecError) -> [PixelBuffer] {
-    let (full, half) = (options.planeSize(1), options.with(subsampling: .quarter).planeSize(1))
-    var smaller: [PixelBuffer] = []
-    for plane in planes.dropFirst() {
-      let buffer = try PixelBuffer(byteCount: half.pixelCount, budget: budget)
-      let (source, destination) = (UnsafeRawPointer(plane.base), buffer.base.assumingMemoryBound(to: UInt8.self))
-      let samples = source.assumingMemoryBound(to: UInt8.self)
-      for y in 0..<half.height {
-        let upper = samples + 2 * y * full.width
-        let lower = samples + min(2 * y + 1, full.height - 1) * full.width
-        for x in 0..<half.width {
-          let (left, right) = (2 * x, min(2 * x + 1, full.width - 1))
-          let sum = Int(upper[left]) + Int(upper[right]) + Int(lower[left]) + Int(lower[right])
-          destination[y * half.width + x] = UInt8((sum + 2) >> 2)
-        }
-      }
-      smaller.append(buffer)
-    }
+  private func halve() throws(CodecError) -> [RowBuffer] {
+    var smaller: [RowBuffer] = []
+    for plane in planes.dropFirst() { smaller.append(try plane.halvedPlane(budget: budget)) }
     return smaller
-  }
-
-  private func stride(ofPlane index: Int) -> Int {
-    options.planeSize(index).width * options.pixelFormat.pixelByteCount
   }
 }
 
@@ -113,8 +81,7 @@ extension EncoderOptions {
   func planeSize(_ index: Int) -> PixelSize {
     guard index > 0, pixelFormat == .ycc8 else { return PixelSize(width: width, height: height) }
     return PixelSize(
-      width: Int((Double(width) * subsampling.horizontalScale).rounded(.up)),
-      height: Int((Double(height) * subsampling.verticalScale).rounded(.up)))
+      width: planeWidth(index), height: Int((Double(height) * subsampling.verticalScale).rounded(.up)))
   }
 
   func with(subsampling: ChromaSubsampling) -> EncoderOptions {

@@ -1,8 +1,8 @@
 package import ServiceContextModule
 package import Tracing
 
-/// One stage's clock and its trace span: one span for the whole picture, from the stage's first work to its last.
-struct StageMeter: ~Copyable {
+/// The time of one kind of work and its trace span: one span for the whole image, from its first work to its last.
+final class StageMeter {
   private let name: String
   private let tracer: any Tracer
   private let context: ServiceContext
@@ -14,8 +14,8 @@ struct StageMeter: ~Copyable {
   private(set) var busy: Duration = .zero
   private var settled: Duration = .zero
 
-  init(_ name: String, tracing: TraceTarget) {
-    self.name = name
+  init(_ span: StageSpan, tracing: TraceTarget) {
+    name = span.name
     tracer = tracing.tracer
     context = tracing.context
     observer = tracing.observer
@@ -24,26 +24,36 @@ struct StageMeter: ~Copyable {
   }
 
   /// Notes that work begins; the first call starts the span.
-  mutating func begin() -> ContinuousClock.Instant {
-    if span == nil { span = tracer.startSpan(name, context: context, ofKind: .internal) }
+  func begin() -> ContinuousClock.Instant {
+    startSpan()
     return .now
   }
 
-  /// - `excluded`: what of the time since then another stage was busy, and counts itself.
-  mutating func end(_ began: ContinuousClock.Instant, excluding excluded: Duration = .zero) {
-    let ended = ContinuousClock.now
-    busy += began.duration(to: ended) - excluded
+  func end(_ began: ContinuousClock.Instant) { add(began, .now) }
+
+  /// Starts the span.
+  /// - Returns: whether it was not started before.
+  @discardableResult
+  func startSpan() -> Bool {
+    guard span == nil else { return false }
+    span = tracer.startSpan(name, context: context, ofKind: .internal)
+    return true
+  }
+
+  /// Counts a portion of work.
+  func add(_ began: ContinuousClock.Instant, _ ended: ContinuousClock.Instant) {
+    busy += began.duration(to: ended)
     observer?(name, began, ended)
   }
 
   /// Keeps a share, 0 to 1, of the time since it was settled last: that in which the thread had a CPU.
-  mutating func settle(_ share: Double) {
+  func settle(_ share: Double) {
     settled += (busy - settled) * share
     busy = settled
   }
 
   /// Ends the span with the stage's attributes; later work would not be seen.
-  mutating func finish(_ attributes: (inout Attributes) -> Void) {
+  func finish(_ attributes: (inout Attributes) -> Void) {
     guard let span = self.span.take() else { return }
     var all = Attributes(minimumCapacity: Self.attributeCount)
     all["imageworker.busy_ns"] = .int64(Int64(busy.nanoseconds))

@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Darwin
-#endif
+internal import WorkThreads
 
 /// Which part of the time since it was read last this thread had a CPU.
 ///
@@ -13,7 +7,7 @@
 /// what of all the stages' time in that portion was work.
 struct WorkClock {
   private var wall = ContinuousClock.now
-  private var cpu = Self.threadTime()
+  private var cpu = ThreadClock.now
 
   /// Work begins, maybe on another thread than before.
   mutating func begin() { self = WorkClock() }
@@ -24,11 +18,5 @@ struct WorkClock {
     begin()
     let wallTime = began.wall.duration(to: wall)
     return wallTime > .zero ? min(1, max(0, (cpu - began.cpu) / wallTime)) : 1
-  }
-
-  private static func threadTime() -> Duration {
-    var time = timespec()
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-    return .seconds(Int64(time.tv_sec)) + .nanoseconds(Int64(time.tv_nsec))
   }
 }

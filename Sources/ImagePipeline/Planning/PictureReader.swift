@@ -183,12 +183,12 @@ package struct PictureReader: ~Copyable {
       format = ImageFormat.sniff(bytes)
     } else {
       let taken = min(bytes.byteCount, ImageFormat.sniffByteCount - prefix.count)
-      for offset in 0..<taken { prefix.append(bytes.unsafeLoad(fromByteOffset: offset, as: UInt8.self)) }
+      prefix.append(bytes.extracting(first: taken))
       consumed = taken
       inputByteCount += UInt64(taken)
       guard prefix.count == ImageFormat.sniffByteCount || isLast else { return false }
       if prefix.isEmpty { throw PipelineError(.emptyImage, "the picture has no bytes") }
-      format = ImageFormat.sniff(prefix.span.bytes)
+      format = prefix.withRawSpan { ImageFormat.sniff($0) }
     }
     guard let format else {
       throw PipelineError(.unknownFormat, "the first bytes are of no known picture format")
@@ -206,10 +206,12 @@ package struct PictureReader: ~Copyable {
   private mutating func readPrefix(isLast: Bool) throws(PipelineError) -> Bool {
     let bytes = prefix
     let (isComplete, count) = try withDecoder { (decoder) throws(CodecError) in
-      let progress = try decoder.readHeader(bytes.span.bytes, isLast: isLast)
+      let progress = try bytes.withRawSpan { (bytes) throws(CodecError) in
+        try decoder.readHeader(bytes, isLast: isLast)
+      }
       return (progress.value, progress.consumedByteCount)
     }
-    note(bytes.span.bytes.extracting(first: count))
+    bytes.withRawSpan { note($0.extracting(first: count)) }
     prefix.removeFirst(count)
     if isComplete { header = try withDecoder { (decoder) in decoder.header } }
     return isComplete

@@ -8,25 +8,9 @@ extension Plan {
   /// What the budget adds to blocks for their alignment: up to 128 bytes for each of some sixty.
   private static let blockOverhead = 8192
 
-  /// An upper bound: resizers of every plane, rows between stages, the held picture of an orientation that needs it,
-  /// and the output buffer.
-  func stagesByteCount(header: ImageHeader) -> Int {
-    let source = expectedLayout(header)
-    let width = storedOutputSize.width
-    let resized: PixelFormat = source.format.hasAlpha ? .premultipliedRGBA16 : source.format
-    let color = ColorStage.estimatedByteCount(width: width, input: resized, output: profileFormat)
-    let flatten = ColorStage.estimatedByteCount(width: width, input: filterFormat, output: encoder.pixelFormat)
-    let profile = ProfileStage.estimatedByteCount(self, conversionByteCount: header.conversionByteCount)
-    return ResizeStage.estimatedByteCount(self, source: source) + color + profile + flatten
-      + OrientStage.estimatedByteCount(self) + PadStage.estimatedByteCount(self)
-      + enlargementByteCount + EncodeStage.bufferByteCount + Self.blockOverhead
-  }
-
-  /// Where rows grow, luma runs ahead of chroma by several rows of the source: what waits in an encoder's queue grows
-  /// beyond three rows of its units, and both blocks are held while it grows.
-  private var enlargementByteCount: Int {
-    guard encoder.pixelFormat == .ycc8, Double(storedOutputSize.height) > 2 * storedWindow.height else { return 0 }
-    return storedOutputSize.width * 3 * 48 * 3 / 2
+  /// An upper bound: what the stages charge by their own account, for the rows that the decoder is expected to give.
+  func stagesByteCount(header: ImageHeader) throws(PipelineError) -> UInt64 {
+    UInt64(Self.blockOverhead) + (try Pipeline.stages(of: self).estimatedByteCount(expectedLayout(header)))
   }
 
   /// The layout that the decoder will give, as far as the header tells it; else a larger one.

@@ -42,6 +42,8 @@ package struct Plan: Sendable, Hashable {
   let filterFormat: PixelFormat
   /// What colours are converted to sRGB in: inks, or what filters are given, as deep as the picture is.
   let profileFormat: PixelFormat
+  /// An upper bound of what the conversion of the picture's colours to sRGB charges; 0 where there is none.
+  let conversionByteCount: Int
   /// An upper bound of what the picture will charge to its budget: see `Plan+WorkingSet`.
   package internal(set) var workingSetByteCount: UInt64 = 0
   /// How the picture gets to its result.
@@ -101,15 +103,8 @@ package struct Plan: Sendable, Hashable {
       header.profileByteCount == 0
       ? filterFormat : header.colorSpace.isInk ? .cmyk8 : header.isDeep ? filterFormat.deep : filterFormat
     byteLimit = ByteLimit(configuration, encoder: encoderOptions)
-    let limit = byteLimit
-    let encodeByteCount = try withCodecErrors { () throws(CodecError) in
-      guard let limit else { return try encoderOptions.estimatedByteCount() }
-      return try limit.estimatedByteCount(encoder: encoderOptions)
-    }
-    let filterByteCount = FilterStage.estimatedByteCount(
-      chain, size: framing.pictureSize.turned(by: orientation), format: colorFormat)
-    workingSetByteCount =
-      decodeByteCount + UInt64(stagesByteCount(header: header)) + UInt64(filterByteCount) + encodeByteCount
+    conversionByteCount = header.conversionByteCount
+    workingSetByteCount = decodeByteCount + (try stagesByteCount(header: header))
   }
 
   /// - `colorFormat`: what filters, conversions of colours and padding need; `nil` when there is none.

@@ -10,15 +10,15 @@ struct DecodeStage: ~Copyable {
   private let scale: Int
   /// How the decoded rows lie.
   let layout: PixelLayout
-  // Of the picture's colours to sRGB, by the format of what is converted; empty when there is nothing to convert.
-  private let conversions: [PixelFormat: ColorConversion]
-  var meter: StageMeter
+  /// Of the picture's colours to sRGB, by the format of what is converted; empty when there is nothing to convert.
+  let conversions: [PixelFormat: ColorConversion]
+  let meter: StageMeter
 
   /// - `plans`: of the picture's renditions, at least one.
   init(_ reader: consuming PictureReader, plans: [Plan], tracing: TraceTarget) throws(PipelineError) {
     let (leftover, inputByteCount) = (reader.leftover, reader.inputByteCount)
     var decoder = try reader.takeDecoder()
-    var meter = StageMeter("decode", tracing: tracing)
+    let meter = StageMeter(.decode, tracing: tracing)
     let began = meter.begin()
     let layout: PixelLayout
     var conversions: [PixelFormat: ColorConversion] = [:]
@@ -42,9 +42,6 @@ struct DecodeStage: ~Copyable {
     self.meter = meter
   }
 
-  /// The conversion of rows of `format`; `nil` when there is nothing to convert.
-  func conversion(of format: PixelFormat) -> ColorConversion? { conversions[format] }
-
   /// Decodes until a strip is ready, bytes are needed, or the picture is done.
   /// - `consumed`: grows by the bytes that were taken.
   mutating func read(_ bytes: RawSpan, isLast: Bool, consumed: inout Int) throws(PipelineError) -> Decoder.Event {
@@ -53,7 +50,10 @@ struct DecodeStage: ~Copyable {
     do {
       if !leftover.isEmpty {
         let prefix = leftover
-        let progress = try decoder.read(prefix.span.bytes, isLast: isLast && bytes.isEmpty)
+        let isLastPrefix = isLast && bytes.isEmpty
+        let progress = try prefix.withRawSpan { (prefix) throws(CodecError) in
+          try decoder.read(prefix, isLast: isLastPrefix)
+        }
         leftover.removeFirst(progress.consumedByteCount)
         if progress.value != .needsInput { return progress.value }
       }

@@ -8,29 +8,55 @@ struct EncodeStage: ~Copyable {
   /// Of each plane: as many as a row of a JPEG's units has at most.
   private static let rowCount = 16
 
+  static var name: String { "encode" }
+
+  private let plan: Plan
   private var encoder: Encoder?
   /// Where the result has a limit of bytes: it is then handed out when it is known to keep that.
   private var target: ByteTarget?
-  private let buffer: PixelBuffer
+  private var buffer: PixelBuffer?
   /// Of what is handed out.
   private(set) var options: EncoderOptions
   private(set) var outputByteCount: UInt64 = 0
-  /// Covers colour conversion and orientation too, which the pipeline runs under it.
-  var meter: StageMeter
+  private var cancellation: Cancellation?
+  private var budget: PictureBudget?
 
-  init(plan: Plan, budget: PictureBudget, tracing: TraceTarget) throws(PipelineError) {
-    let buffer = try withCodecErrors { () throws(CodecError) in
+  init(_ plan: Plan) {
+    self.plan = plan
+    options = plan.encoder
+  }
+
+  /// An upper bound of what this stage charges, its trials for a limit of bytes included.
+  func estimatedByteCount(_ layout: PixelLayout) throws(PipelineError) -> UInt64 {
+    let (limit, encoder) = (plan.byteLimit, plan.encoder)
+    let encoding = try withCodecErrors { () throws(CodecError) in
+      guard let limit else { return try encoder.estimatedByteCount() }
+      return try limit.estimatedByteCount(encoder: encoder)
+    }
+    return encoding + UInt64(Self.bufferByteCount + enlargementByteCount)
+  }
+
+  /// Where rows grow, luma runs ahead of chroma by several rows of the source: what waits in an encoder's queue grows
+  /// beyond three rows of its units, and both blocks are held while it grows.
+  private var enlargementByteCount: Int {
+    guard plan.encoder.pixelFormat == .ycc8, Double(plan.storedOutputSize.height) > 2 * plan.storedWindow.height
+    else { return 0 }
+    return plan.storedOutputSize.width * 3 * 48 * 3 / 2
+  }
+
+  mutating func start(_ layout: PixelLayout, _ context: StageContext) throws(PipelineError) {
+    let plan = plan
+    buffer = try context.allocate { (budget) throws(CodecError) in
       try PixelBuffer(byteCount: Self.bufferByteCount, budget: budget)
     }
-    let target = try plan.byteLimit.map { (limit) throws(PipelineError) in
-      try ByteTarget(limit, encoder: plan.encoder, budget: budget)
+    if let limit = plan.byteLimit {
+      target = try ByteTarget(limit, encoder: plan.encoder, budget: context.budget)
     }
-    let encoder = try withCodecErrors { () throws(CodecError) in try Encoder(options: plan.encoder, budget: budget) }
-    self.buffer = buffer
-    self.target = target
-    self.encoder = consume encoder
-    options = plan.encoder
-    meter = StageMeter("encode", tracing: tracing)
+    encoder = try context.allocate { (budget) throws(CodecError) in
+      try Encoder(options: plan.encoder, budget: budget)
+    }
+    cancellation = context.cancellation
+    budget = context.budget
   }
 
   /// Takes rows and hands out what they complete, a few at a time: what waits of the result is never much.
@@ -53,7 +79,8 @@ struct EncodeStage: ~Copyable {
   }
 
   /// Hands out what is compressed so far.
-  mutating func drain(_ output: (RawSpan) -> Void) throws(PipelineError) {
+  private mutating func drain(_ output: (RawSpan) -> Void) throws(PipelineError) {
+    guard let buffer else { return }
     try encoder?.drain(buffer) { (bytes) throws(PipelineError) in
       if target != nil {
         try target?.collect(bytes)
@@ -66,15 +93,14 @@ struct EncodeStage: ~Copyable {
 
   /// Ends the result and hands out the rest.
   /// - `lateRights`: artist and copyright that were found after the result was begun without them.
-  mutating func finish(
-    lateRights: [UInt8], _ cancellation: Cancellation, _ output: (RawSpan) -> Void
-  ) throws(PipelineError) {
+  mutating func finish(lateRights: [UInt8], _ output: (RawSpan) -> Void) throws(PipelineError) {
     do {
       if !lateRights.isEmpty { try encoder?.append(exif: lateRights) }
       try encoder?.finish()
     } catch { throw PipelineError(error) }
     try drain(output)
     encoder = nil
+    guard let buffer, let cancellation else { return }
     guard let result = try target?.settle(lateRights: lateRights, buffer, cancellation) else { return }
     target = nil
     options = result.options
@@ -82,17 +108,13 @@ struct EncodeStage: ~Copyable {
     result.bytes.forEach(output)
   }
 
-  /// - `peakMemory`: the most bytes that the picture held.
-  mutating func finishSpan(peakMemory: Int) {
-    let (options, byteCount) = (options, Int(outputByteCount))
-    meter.finish { attributes in
-      attributes["imageworker.format"] = .string(options.format.rawValue)
-      attributes["imageworker.width"] = .int64(Int64(options.width))
-      attributes["imageworker.height"] = .int64(Int64(options.height))
-      attributes["imageworker.pixels"] = .int64(Int64(options.width * options.height))
-      attributes["imageworker.quality"] = .int64(Int64(options.quality))
-      attributes["imageworker.bytes"] = .int64(Int64(byteCount))
-      attributes["imageworker.peak_memory_bytes"] = .int64(Int64(peakMemory))
-    }
+  func describe(_ attributes: inout StageMeter.Attributes) {
+    attributes["imageworker.format"] = .string(options.format.rawValue)
+    attributes["imageworker.width"] = .int64(Int64(options.width))
+    attributes["imageworker.height"] = .int64(Int64(options.height))
+    attributes["imageworker.pixels"] = .int64(Int64(options.width * options.height))
+    attributes["imageworker.quality"] = .int64(Int64(options.quality))
+    attributes["imageworker.bytes"] = .int64(Int64(outputByteCount))
+    attributes["imageworker.peak_memory_bytes"] = .int64(Int64(budget?.peak ?? 0))
   }
 }

@@ -1,88 +1,69 @@
 internal import ImageCodecs
+internal import ImageKernels
 internal import Tracing
 
 /// The filters of the configuration, pass after pass, on rows of the result's size.
 ///
-/// No pass holds more than the rows that its windows span. Without filters, strips pass as they are, and there is no
-/// span.
-struct FilterStage: ~Copyable {
-  private let passes: [any RowFilter]
-  private let format: PixelFormat
+/// No pass holds more than the rows that its windows span.
+struct FilterStage: Stage {
   private let plan: Plan
-  var meter: StageMeter
+  private var passes: [RowFilter] = []
+  private var format = PixelFormat.rgb8
 
-  init(plan: Plan, budget: PictureBudget, tracing: TraceTarget) throws(PipelineError) {
-    var meter = StageMeter("filter", tracing: tracing)
-    var passes: [any RowFilter] = []
-    if !plan.filters.isEmpty {
-      let began = meter.begin()
-      for pass in plan.filters.passes {
-        do { passes.append(try Self.rowFilter(pass, plan: plan, budget: budget)) } catch { throw PipelineError(error) }
-      }
-      meter.end(began)
-    }
-    self.passes = passes
-    self.meter = meter
-    self.plan = plan
-    format = plan.filterFormat
-  }
+  static var name: String { "filter" }
+  static var span: StageSpan { .filter }
+  static var endsSpan: Bool { true }
 
-  private static func rowFilter(
-    _ pass: FilterChain.Pass, plan: Plan, budget: PictureBudget
-  ) throws(CodecError) -> any RowFilter {
-    let (size, format) = (plan.storedOutputSize, plan.filterFormat)
-    switch pass {
-    case .levels(let table, _):
-      return try LevelFilter(table: table, width: size.width, format: format, budget: budget)
-    case .color(let program): return try ColorFilter(program, size: size, format: format, budget: budget)
-    case .area(let operation, _):
-      return try AreaFilter(
-        operation, size: size, orientation: plan.orientation, format: format, budget: budget)
-    }
-  }
+  init(_ plan: Plan) { self.plan = plan }
 
-  /// What this stage charges for a result of `size` as stored.
-  static func estimatedByteCount(_ chain: FilterChain, size: PixelSize, format: PixelFormat) -> Int {
-    chain.passes.reduce(0) { sum, pass in
-      let rows = size.width * format.pixelByteCount * RowFilterBuffer.rowCount
+  func estimatedByteCount(_ layout: inout PixelLayout) -> Int {
+    let (size, format) = (plan.storedOutputSize, layout.format)
+    return plan.filters.passes.reduce(0) { sum, pass in
+      let rows = RowFilter.outputByteCount(width: size.width, format: format)
       return switch pass {
       case .levels, .color: sum + rows
-      case .area(let operation, _): sum + rows + AreaFilter.heldByteCount(operation, size: size, format: format)
+      case .area(let operation, _):
+        sum + rows
+          + AreaFilter.windowByteCount(
+            operation.kernel(size, .up), width: size.width, height: size.height, format: format)
       }
     }
   }
 
-  /// Filters the strip's rows and hands on what they complete.
-  mutating func push(
-    _ strip: borrowing Strip, next: (borrowing Strip) throws(PipelineError) -> Void
-  ) throws(PipelineError) {
-    guard !passes.isEmpty else { return try next(strip) }
+  mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool {
+    format = layout.format
+    let (plan, format) = (plan, format)
+    passes = try context.allocate { (budget) throws(CodecError) in
+      var passes: [RowFilter] = []
+      for pass in plan.filters.passes {
+        passes.append(
+          try pass.rowFilter(plan.storedOutputSize, plan.orientation, format: format, budget: budget))
+      }
+      return passes
+    }
+    return true
+  }
+
+  func push(_ strip: borrowing Strip, next: NextStage) throws(PipelineError) {
     try pass(strip.plane(0), through: 0, next: next)
   }
 
-  /// A pass that has taken the picture's last row gives all that is left: there is nothing to flush.
-  private mutating func pass(
-    _ rows: Strip.Rows, through index: Int, next: (borrowing Strip) throws(PipelineError) -> Void
-  ) throws(PipelineError) {
+  /// A pass that has taken the image's last row gives all that is left: there is nothing to flush.
+  private func pass(_ rows: Strip.Rows, through index: Int, next: NextStage) throws(PipelineError) {
     guard index < passes.count else { return try next(Strip(format: format, rows: rows)) }
     var waiting = rows
     while true {
-      let began = meter.begin()
       let taken = passes[index].push(waiting)
       let ready = passes[index].read()
-      meter.end(began)
       waiting.dropFirst(taken)
-      if ready.rowCount > 0 { try pass(ready, through: index + 1, next: next) } else if taken == 0 { return }
+      if !ready.isEmpty { try pass(ready, through: index + 1, next: next) } else if taken == 0 { return }
     }
   }
 
-  mutating func finish() {
-    let (size, chain) = (plan.storedOutputSize, plan.filters)
-    meter.finish { attributes in
-      attributes["imageworker.width"] = .int64(Int64(size.width))
-      attributes["imageworker.height"] = .int64(Int64(size.height))
-      attributes["imageworker.filters"] = .string(chain.description)
-      attributes["imageworker.halo_rows"] = .int64(Int64(chain.haloRowCount))
-    }
+  func describe(_ attributes: inout StageMeter.Attributes) {
+    attributes["imageworker.width"] = .int64(Int64(plan.storedOutputSize.width))
+    attributes["imageworker.height"] = .int64(Int64(plan.storedOutputSize.height))
+    attributes["imageworker.filters"] = .string(plan.filters.description)
+    attributes["imageworker.halo_rows"] = .int64(Int64(plan.filters.haloRowCount))
   }
 }

@@ -1,83 +1,67 @@
 internal import ImageCodecs
 
-/// Rows of the picture as shown to rows of a larger canvas: the background's colour around them.
-///
-/// Without padding, strips pass as they are.
-struct PadStage {
+/// Rows of the image as shown to rows of a larger canvas: the background's colour around them.
+struct PadStage: Stage {
   private let framing: Framing
-  private let format: PixelFormat
-  private let canvas: PixelBuffer?
-  private let blank: PixelBuffer?
+  private let color: Color
+  private var format = PixelFormat.rgb8
+  // Room for rows with the image in them, and rows of the background alone, once it is started.
+  private var rows: (canvas: RowBuffer, blank: RowBuffer)?
   private var isBegun = false
 
   private static let rowCount = 16
 
-  init(plan: Plan, budget: PictureBudget) throws(PipelineError) {
+  static var name: String { "pad" }
+
+  init(_ plan: Plan) {
     framing = plan.framing
-    format = plan.encoder.pixelFormat
-    guard plan.framing.isPadded else {
-      (canvas, blank) = (nil, nil)
-      return
+    color = plan.background
+  }
+
+  func estimatedByteCount(_ layout: inout PixelLayout) -> Int {
+    2 * framing.canvasSize.width * layout.format.pixelByteCount * Self.rowCount
+  }
+
+  mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool {
+    format = layout.format
+    let rowByteCount = framing.canvasSize.width * format.pixelByteCount
+    let pixel = [color.red, color.green, color.blue, 255].prefix(format.pixelByteCount)
+    func background() throws(PipelineError) -> RowBuffer {
+      let buffer = try context.allocate { (budget) throws(CodecError) in
+        try RowBuffer(rowByteCount: rowByteCount, rowCount: Self.rowCount, budget: budget)
+      }
+      buffer.fill(Array(pixel))
+      return buffer
     }
-    let byteCount = plan.framing.canvasSize.width * format.pixelByteCount * Self.rowCount
-    do {
-      let canvas = try PixelBuffer(byteCount: byteCount, budget: budget)
-      let blank = try PixelBuffer(byteCount: byteCount, budget: budget)
-      for buffer in [canvas, blank] { Self.fill(buffer, byteCount, plan.background, format) }
-      (self.canvas, self.blank) = (canvas, blank)
-    } catch { throw PipelineError(error) }
+    rows = (try background(), try background())
+    return true
   }
 
-  /// An upper bound of what this stage charges.
-  static func estimatedByteCount(_ plan: Plan) -> Int {
-    plan.framing.isPadded ? 2 * plan.outputSize.width * plan.encoder.pixelFormat.pixelByteCount * rowCount : 0
-  }
-
-  private static func fill(_ buffer: PixelBuffer, _ byteCount: Int, _ color: Color, _ format: PixelFormat) {
-    let pixel = [color.red, color.green, color.blue, 255]
-    let bytes = buffer.base.assumingMemoryBound(to: UInt8.self)
-    for offset in 0..<byteCount { bytes[offset] = pixel[offset % format.pixelByteCount] }
-  }
-
-  /// Takes rows of the picture and hands on rows of the canvas.
-  mutating func push(
-    _ strip: borrowing Strip, next: (borrowing Strip) throws(PipelineError) -> Void
-  ) throws(PipelineError) {
-    guard let canvas else { return try next(strip) }
+  /// Takes rows of the image and hands on rows of the canvas.
+  mutating func push(_ strip: borrowing Strip, next: NextStage) throws(PipelineError) {
+    guard let canvas = rows?.canvas else { return }
     if !isBegun {
       isBegun = true
       try pushBlank(framing.top, next: next)
     }
-    let all = strip.plane(0)
-    for rows in all.portions(of: Self.rowCount) {
-      for row in 0..<rows.rowCount {
-        let place = canvas.base + row * stride + framing.left * format.pixelByteCount
-        place.copyMemory(from: rows.row(row), byteCount: framing.pictureSize.width * format.pixelByteCount)
-      }
-      try next(Strip(format: format, rows: self.rows(of: canvas, rows.rowCount)))
+    for rows in strip.plane(0).portions(of: Self.rowCount) {
+      canvas.write(rows, at: 0, byteOffset: framing.left * format.pixelByteCount)
+      try next(Strip(format: format, rows: canvas.rows(count: rows.rowCount)))
     }
   }
 
-  /// Hands on the rows below the picture.
-  mutating func finish(next: (borrowing Strip) throws(PipelineError) -> Void) throws(PipelineError) {
+  /// Hands on the rows below the image.
+  func finish(next: NextStage) throws(PipelineError) {
     try pushBlank(framing.canvasSize.height - framing.pictureSize.height - framing.top, next: next)
   }
 
-  private func pushBlank(
-    _ count: Int, next: (borrowing Strip) throws(PipelineError) -> Void
-  ) throws(PipelineError) {
-    guard let blank else { return }
+  private func pushBlank(_ count: Int, next: NextStage) throws(PipelineError) {
+    guard let blank = rows?.blank else { return }
     var left = count
     while left > 0 {
       let portion = min(left, Self.rowCount)
-      try next(Strip(format: format, rows: rows(of: blank, portion)))
+      try next(Strip(format: format, rows: blank.rows(count: portion)))
       left -= portion
     }
-  }
-
-  private var stride: Int { framing.canvasSize.width * format.pixelByteCount }
-
-  private func rows(of buffer: PixelBuffer, _ count: Int) -> Strip.Rows {
-    Strip.Rows(base: UnsafeRawPointer(buffer.base), rowStride: stride, rowCount: count)
   }
 }

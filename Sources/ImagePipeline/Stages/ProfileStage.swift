@@ -1,67 +1,62 @@
-internal import CPixels
 internal import ImageCodecs
+internal import ImageKernels
 
-/// Colours of the picture's profile to sRGB, on rows of the result's size.
+/// Colours of the image's profile to sRGB, on rows of the result's size.
 ///
 /// Samples of 16 bits are rounded to 8 by the conversion. Where the colours are sRGB already, strips pass as they are, and
-/// nothing is allocated.
-struct ProfileStage {
-  private let conversion: ColorConversion?
-  private let format: PixelFormat
-  private let output: PixelBuffer?
+/// nothing is allocated. Without a conversion, inks are converted without a profile, and samples of 16 bits rounded.
+struct ProfileStage: Stage {
   private let width: Int
+  private let conversionByteCount: Int
+  private var format = PixelFormat.rgb8
+  // One of the two is there once it is started; with a conversion, room for what it makes.
+  private var conversion: (ColorConversion, output: RowBuffer)?
+  private var converter: PixelConverter?
 
   private static let rowCount = 16
 
-  /// - `conversion`: `nil` when there is nothing to convert; inks are then converted without a profile, and samples of 16
-  ///   bits rounded.
-  init(plan: Plan, conversion: ColorConversion?, budget: PictureBudget) throws(PipelineError) {
-    self.conversion = conversion
-    format = plan.profileFormat
+  static var name: String { "profile" }
+
+  init(_ plan: Plan) {
     width = plan.storedOutputSize.width
-    let isIdle = conversion == nil && Self.outputFormat(of: plan.profileFormat) == plan.profileFormat
-    let byteCount = width * Self.outputFormat(of: format).pixelByteCount * Self.rowCount
-    do { output = isIdle ? nil : try PixelBuffer(byteCount: byteCount, budget: budget) } catch {
-      throw PipelineError(error)
-    }
+    conversionByteCount = plan.conversionByteCount
   }
 
-  /// An upper bound of what this stage charges, its conversion included.
-  static func estimatedByteCount(_ plan: Plan, conversionByteCount: Int) -> Int {
-    guard conversionByteCount > 0 || outputFormat(of: plan.profileFormat) != plan.profileFormat else { return 0 }
-    return plan.storedOutputSize.width * 4 * rowCount + conversionByteCount
+  /// Its conversion included.
+  func estimatedByteCount(_ layout: inout PixelLayout) -> Int {
+    let input = layout.format
+    layout.format = input.afterProfile
+    guard conversionByteCount > 0 || layout.format != input else { return 0 }
+    return width * 4 * Self.rowCount + conversionByteCount
   }
 
-  private static func outputFormat(of format: PixelFormat) -> PixelFormat {
-    switch format {
-    case .cmyk8, .rgb16: .rgb8
-    case .gray16: .gray8
-    case .rgba16: .rgba8
-    default: format
-    }
-  }
-
-  /// Converts the strip's rows and hands them on.
-  func push(
-    _ strip: borrowing Strip, next: (borrowing Strip) throws(PipelineError) -> Void
-  ) throws(PipelineError) {
-    guard let base = output?.base else { return try next(strip) }
-    let outputFormat = Self.outputFormat(of: format)
-    let stride = width * outputFormat.pixelByteCount
-    let all = strip.plane(0)
-    for rows in all.portions(of: Self.rowCount) {
-      for row in 0..<rows.rowCount {
-        let destination = (base + row * stride).assumingMemoryBound(to: UInt8.self)
-        if let conversion {
-          conversion.convert(rows.row(row), to: destination, pixelCount: width)
-        } else if format == .cmyk8 {
-          cpixels_inks_to_rgb(rows.row(row), destination, width)
-        } else {
-          cpixels_narrow(rows.deepRow(row), destination, width * format.channelCount)
-        }
+  mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool {
+    let (input, output, width) = (layout.format, layout.format.afterProfile, width)
+    format = output
+    if let conversion = context.conversions[input] {
+      let buffer = try context.allocate { (budget) throws(CodecError) in
+        try RowBuffer(rowByteCount: width * output.pixelByteCount, rowCount: Self.rowCount, budget: budget)
       }
-      let converted = Strip.Rows(base: UnsafeRawPointer(base), rowStride: stride, rowCount: rows.rowCount)
-      try next(Strip(format: outputFormat, rows: converted))
+      self.conversion = (conversion, buffer)
+    } else if input != output {
+      converter = try context.allocate { (budget) throws(CodecError) in
+        try PixelConverter(from: input, to: output, width: width, rowCount: Self.rowCount, budget: budget)
+      }
+    } else {
+      return false
+    }
+    layout.format = output
+    return true
+  }
+
+  func push(_ strip: borrowing Strip, next: NextStage) throws(PipelineError) {
+    for rows in strip.plane(0).portions(of: Self.rowCount) {
+      if let (conversion, output) = conversion {
+        conversion.convert(rows, width: width, to: output)
+        try next(Strip(format: format, rows: output.rows(count: rows.rowCount)))
+      } else if let converter {
+        try next(Strip(format: format, rows: converter.convert(rows)))
+      }
     }
   }
 }

@@ -1,60 +1,72 @@
-internal import CPixels
 internal import ImageCodecs
+internal import ImageKernels
 internal import Tracing
 
 /// Decoded rows to rows of the result's size, plane by plane.
 ///
-/// Pictures with alpha are premultiplied on the way in, so that the colour behind transparent pixels never shows.
+/// Images with alpha are premultiplied on the way in, so that the colour behind transparent pixels never shows.
 /// Where no plane changes its size, strips pass as they are.
-struct ResizeStage: ~Copyable {
-  /// What the next stage is given.
-  let outputFormat: PixelFormat
-  private let planes: [PlaneResizer]
-  private var windows: [PlaneWindow]
-  private let premultiplier: Premultiplier?
+struct ResizeStage: Stage {
   private let plan: Plan
-  var meter: StageMeter
+  private var format = PixelFormat.rgb8
+  private var planes: [PlaneResizer] = []
+  private var windows: [PlaneWindow] = []
+  private var premultiplier: Premultiplier?
 
-  init(plan: Plan, source: PixelLayout, budget: PictureBudget, tracing: TraceTarget) throws(PipelineError) {
-    var meter = StageMeter("resize", tracing: tracing)
-    let began = meter.begin()
+  /// Rows that are premultiplied at once.
+  private static let premultipliedRowCount = 8
+
+  static var name: String { "resize" }
+  static var span: StageSpan { .resize }
+  static var endsSpan: Bool { true }
+
+  init(_ plan: Plan) { self.plan = plan }
+
+  func estimatedByteCount(_ layout: inout PixelLayout) -> Int {
+    let source = layout
+    let format: PixelFormat = source.format.hasAlpha ? .premultipliedRGBA16 : source.format
     let windows = Self.windows(plan: plan, source: source)
     let axes = Self.axes(plan: plan, source: source, windows: windows)
-    let isSkipped = Self.isIdentity(axes, windows)
-    let needsPremultiplying = !isSkipped && source.format.hasAlpha
-    let format: PixelFormat = needsPremultiplying ? .premultipliedRGBA16 : source.format
-    let planes = try withCodecErrors { () throws(CodecError) in
+    layout = Self.layout(axes, format)
+    if Self.isIdentity(axes, windows) { return 0 }
+    let planes = axes.reduce(0) { sum, axis in
+      sum + PlaneResizer.byteCount(horizontal: axis.horizontal, vertical: axis.vertical, format: format)
+    }
+    guard source.format.hasAlpha else { return planes }
+    return planes + Premultiplier.byteCount(width: windows[0].columnCount, rowCount: Self.premultipliedRowCount)
+  }
+
+  mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool {
+    let source = layout
+    let windows = Self.windows(plan: plan, source: source)
+    let axes = Self.axes(plan: plan, source: source, windows: windows)
+    guard !Self.isIdentity(axes, windows) else { return false }
+    let format: PixelFormat = source.format.hasAlpha ? .premultipliedRGBA16 : source.format
+    planes = try context.allocate { (budget) throws(CodecError) in
       var planes: [PlaneResizer] = []
-      for axis in axes where !isSkipped {
+      for axis in axes {
         planes.append(
           try PlaneResizer(horizontal: axis.horizontal, vertical: axis.vertical, format: format, budget: budget))
       }
       return planes
     }
-    let premultiplier = try withCodecErrors { () throws(CodecError) in
-      needsPremultiplying ? try Premultiplier(source.format, width: windows[0].columnCount, budget: budget) : nil
+    if source.format.hasAlpha {
+      let width = windows[0].columnCount
+      premultiplier = try context.allocate { (budget) throws(CodecError) in
+        try Premultiplier(source.format, width: width, rowCount: Self.premultipliedRowCount, budget: budget)
+      }
     }
-    meter.end(began)
-    self.plan = plan
-    self.planes = planes
     self.windows = windows
-    self.premultiplier = premultiplier
-    outputFormat = format
-    self.meter = meter
+    self.format = format
+    layout = Self.layout(axes, format)
+    return true
   }
 
   /// Resamples the strip's rows and hands on what they complete.
-  mutating func push(
-    _ strip: borrowing Strip, next: (borrowing Strip) throws(PipelineError) -> Void
-  ) throws(PipelineError) {
-    guard !planes.isEmpty else { return try next(strip) }
+  mutating func push(_ strip: borrowing Strip, next: NextStage) throws(PipelineError) {
     if let premultiplier {
-      let all = windows[0].take(strip.plane(0))
-      for portion in all.portions(of: Premultiplier.rowCount) {
-        let began = meter.begin()
-        let rows = premultiplier.premultiply(portion)
-        meter.end(began)
-        try push([rows], next: next)
+      for portion in windows[0].take(strip.plane(0)).portions(of: premultiplier.rowCount) {
+        try push([premultiplier.premultiply(portion)], next: next)
       }
     } else {
       var rows: [Strip.Rows] = []
@@ -64,38 +76,31 @@ struct ResizeStage: ~Copyable {
   }
 
   /// Planes take turns, so that none runs far ahead of the others.
-  private mutating func push(
-    _ input: [Strip.Rows], next: (borrowing Strip) throws(PipelineError) -> Void
-  ) throws(PipelineError) {
+  private func push(_ input: [Strip.Rows], next: NextStage) throws(PipelineError) {
     var waiting = input
     while true {
-      let began = meter.begin()
       var isIdle = true
       var finished = waiting
       for (index, plane) in planes.enumerated() {
         let taken = plane.push(waiting[index])
         waiting[index].dropFirst(taken)
         finished[index] = plane.read()
-        if taken > 0 || finished[index].rowCount > 0 { isIdle = false }
+        if taken > 0 || !finished[index].isEmpty { isIdle = false }
       }
-      meter.end(began)
       if isIdle { return }
-      if finished.contains(where: { $0.rowCount > 0 }) { try next(Strip(format: outputFormat, rows: finished)) }
+      if finished.contains(where: { !$0.isEmpty }) { try next(Strip(format: format, rows: finished)) }
     }
   }
 
-  /// Whether rows that still come are outside of what is taken of the picture.
-  var isBehindWindow: Bool { !planes.isEmpty && windows.allSatisfy(\.isPassed) }
+  /// Whether rows that still come are outside of what is taken of the image.
+  var isDone: Bool { windows.allSatisfy(\.isPassed) }
 
-  mutating func finish() {
+  func describe(_ attributes: inout StageMeter.Attributes) {
     let size = plan.storedOutputSize
-    let isSkipped = planes.isEmpty
-    meter.finish { attributes in
-      attributes["imageworker.width"] = .int64(Int64(size.width))
-      attributes["imageworker.height"] = .int64(Int64(size.height))
-      attributes["imageworker.pixels"] = .int64(Int64(size.pixelCount))
-      attributes["imageworker.skipped"] = .bool(isSkipped)
-    }
+    attributes["imageworker.width"] = .int64(Int64(size.width))
+    attributes["imageworker.height"] = .int64(Int64(size.height))
+    attributes["imageworker.pixels"] = .int64(Int64(size.pixelCount))
+    attributes["imageworker.skipped"] = .bool(planes.isEmpty)
   }
 
   private static func axes(
@@ -132,21 +137,23 @@ struct ResizeStage: ~Copyable {
   /// At 1/8 a sample is the mean of its block, which dims what is finer. The other reduced transforms hardly do.
   private static func emphasis(decodeScale: Int) -> Double { decodeScale == 1 ? 1.0 / 16 : 0 }
 
-  /// An upper bound of what this stage charges, where the decoder gives `source`.
-  static func estimatedByteCount(_ plan: Plan, source: PixelLayout) -> Int {
-    let format: PixelFormat = source.format.hasAlpha ? .premultipliedRGBA16 : source.format
-    let windows = windows(plan: plan, source: source)
-    let axes = axes(plan: plan, source: source, windows: windows)
-    if isIdentity(axes, windows) { return 0 }
-    let planes = axes.reduce(0) { sum, axis in
-      sum + PlaneResizer.byteCount(horizontal: axis.horizontal, vertical: axis.vertical, format: format)
-    }
-    return planes + (source.format.hasAlpha ? Premultiplier.byteCount(width: windows[0].columnCount) : 0)
+  /// The layout of the rows that go out.
+  private static func layout(
+    _ axes: [(horizontal: AxisGeometry, vertical: AxisGeometry)], _ format: PixelFormat
+  ) -> PixelLayout {
+    PixelLayout(
+      format: format,
+      planes: axes.map {
+        PlaneLayout(width: $0.horizontal.destinationCount, height: $0.vertical.destinationCount)
+      })
   }
 
   private static func windows(plan: Plan, source: PixelLayout) -> [PlaneWindow] {
-    source.planes.map {
-      PlaneWindow($0, plan.storedWindow, of: plan.storedSize, pixelByteCount: source.format.pixelByteCount)
+    let window = plan.storedWindow
+    return source.planes.map {
+      PlaneWindow(
+        $0, x: window.x, y: window.y, width: window.width, height: window.height,
+        isWhole: window == Window(plan.storedSize), pixelByteCount: source.format.pixelByteCount)
     }
   }
 
@@ -154,39 +161,5 @@ struct ResizeStage: ~Copyable {
     _ axes: [(horizontal: AxisGeometry, vertical: AxisGeometry)], _ windows: [PlaneWindow]
   ) -> Bool {
     axes.allSatisfy { $0.horizontal.isIdentity && $0.vertical.isIdentity } && windows.allSatisfy(\.isWhole)
-  }
-}
-
-/// Premultiplies a few rows at a time into a buffer of its own.
-private final class Premultiplier {
-  static let rowCount = 8
-
-  private let buffer: PixelBuffer
-  private let format: PixelFormat
-  private let width: Int
-
-  /// - `format`: `rgba8` or `rgba16`.
-  init(_ format: PixelFormat, width: Int, budget: PictureBudget) throws(CodecError) {
-    self.format = format
-    self.width = width
-    buffer = try PixelBuffer(byteCount: Self.byteCount(width: width), budget: budget)
-  }
-
-  static func byteCount(width: Int) -> Int {
-    width * PixelFormat.premultipliedRGBA16.pixelByteCount * rowCount
-  }
-
-  /// At most `rowCount` rows; the result is valid until the next call.
-  func premultiply(_ rows: Strip.Rows) -> Strip.Rows {
-    let stride = width * PixelFormat.premultipliedRGBA16.pixelByteCount
-    for row in 0..<rows.rowCount {
-      let premultiplied = (buffer.base + row * stride).assumingMemoryBound(to: UInt16.self)
-      if format == .rgba16 {
-        cpixels_premultiply_deep(rows.deepRow(row), premultiplied, width)
-      } else {
-        cpixels_premultiply(rows.row(row), premultiplied, width, CPIXELS_ISA_BEST)
-      }
-    }
-    return Strip.Rows(base: UnsafeRawPointer(buffer.base), rowStride: stride, rowCount: rows.rowCount)
   }
 }

@@ -10,7 +10,7 @@ struct RewriteStage: ~Copyable {
   private let plan: Plan
   private let budget: PictureBudget
   private let cancellation: Cancellation
-  private var meter: StageMeter
+  private let meter: StageMeter
   private var clock = WorkClock()
   private var inputByteCount: UInt64
   private var outputByteCount: UInt64 = 0
@@ -20,7 +20,7 @@ struct RewriteStage: ~Copyable {
   ) throws(PipelineError) {
     (leftover, inputByteCount, budget) = (reader.leftover, reader.inputByteCount, reader.budget)
     headerWarnings = reader.header?.warnings ?? []
-    var meter = StageMeter("rewrite", tracing: tracing)
+    let meter = StageMeter(.rewrite, tracing: tracing)
     let began = meter.begin()
     let rewriter = try reader.startRewriter(plan)
     meter.end(began)
@@ -58,7 +58,11 @@ struct RewriteStage: ~Copyable {
     if !leftover.isEmpty {
       let prefix = leftover
       leftover = []
-      if try pass(prefix.span.bytes, isLast: isLast && bytes.isEmpty, counts: false, output: output) { return true }
+      let isLastPrefix = isLast && bytes.isEmpty
+      let isDone = try prefix.withRawSpan { (prefix) throws(PipelineError) in
+        try pass(prefix, isLast: isLastPrefix, counts: false, output: output)
+      }
+      if isDone { return true }
     }
     return try pass(bytes, isLast: isLast, counts: true, output: output)
   }

@@ -2,6 +2,7 @@ package import CoreMetrics
 package import ImagePipeline
 package import ResultCache
 package import Tracing
+package import WorkThreads
 
 /// What all calls of one worker share.
 package struct WorkerEnvironment: Sendable {

@@ -2,6 +2,7 @@ internal import ImagePipeline
 internal import Synchronization
 internal import SystemPackage
 internal import UnixSignals
+internal import WorkThreads
 
 /// Pictures side by side: as many as there are threads, and as many as their memory has room for.
 final class BatchRun: Sendable {

@@ -1,26 +1,32 @@
-internal import ImageCodecs
+package import ImageCodecs
 
 /// The samples of one plane that lie in a window of the picture; the others are passed over.
-struct PlaneWindow {
-  let columnCount: Int
-  let rowCount: Int
+package struct PlaneWindow {
+  package let columnCount: Int
+  package let rowCount: Int
   /// Where in the first column the window begins, in samples: 0 to 1.
-  let columnOffset: Double
-  let rowOffset: Double
+  package let columnOffset: Double
+  package let rowOffset: Double
   /// Whether it is all of the plane.
-  let isWhole: Bool
+  package let isWhole: Bool
   private let leadingByteCount: Int
+  private let byteCount: Int
   private let firstRow: Int
   private let endsAtLastRow: Bool
   private var passedRowCount = 0
 
-  init(_ plane: PlaneLayout, _ window: Window, of size: PixelSize, pixelByteCount: Int) {
-    let columns = Self.span(window.x, window.width, plane.horizontalScale, plane.width)
-    let rows = Self.span(window.y, window.height, plane.verticalScale, plane.height)
-    isWhole = window == Window(size)
+  /// - `x`, `y`, `width`, `height`: of the window, in pixels of the image.
+  /// - `isWhole`: whether the window is all of the image.
+  package init(
+    _ plane: PlaneLayout, x: Double, y: Double, width: Double, height: Double, isWhole: Bool, pixelByteCount: Int
+  ) {
+    let columns = Self.span(x, width, plane.horizontalScale, plane.width)
+    let rows = Self.span(y, height, plane.verticalScale, plane.height)
+    self.isWhole = isWhole
     columnCount = columns.count
     columnOffset = columns.offset
     leadingByteCount = columns.first * pixelByteCount
+    byteCount = columns.count * pixelByteCount
     rowCount = rows.count
     rowOffset = rows.offset
     firstRow = rows.first
@@ -37,15 +43,14 @@ struct PlaneWindow {
   }
 
   /// Whether every row of the window was taken while others follow.
-  var isPassed: Bool { !endsAtLastRow && passedRowCount >= firstRow + rowCount }
+  package var isPassed: Bool { !endsAtLastRow && passedRowCount >= firstRow + rowCount }
 
   /// The part of the next rows that lies in the window.
-  mutating func take(_ rows: Strip.Rows) -> Strip.Rows {
-    if isWhole { return rows }
+  package mutating func take(_ rows: Strip.Rows) -> Strip.Rows {
+    if isWhole || rows.isEmpty { return rows }
     let leading = min(max(firstRow - passedRowCount, 0), rows.rowCount)
     let taken = min(max(firstRow + rowCount - max(passedRowCount, firstRow), 0), rows.rowCount - leading)
     passedRowCount += rows.rowCount
-    return Strip.Rows(
-      base: rows.base + leading * rows.rowStride + leadingByteCount, rowStride: rows.rowStride, rowCount: taken)
+    return rows.part(first: leading, count: taken, byteOffset: leadingByteCount, byteCount: byteCount)
   }
 }

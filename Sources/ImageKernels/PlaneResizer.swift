@@ -1,20 +1,20 @@
 internal import CPixels
-internal import ImageCodecs
+package import ImageCodecs
 
 /// Resamples one plane as its rows arrive.
 ///
 /// A class because a stage has up to three, and only classes of unknown number can be held together.
-final class PlaneResizer {
+package final class PlaneResizer {
   private let memory: PixelBuffer
   private let handle: OpaquePointer
-  private let output: PixelBuffer
-  private let rowByteCount: Int
+  private let output: RowBuffer
+  private let sourceRowByteCount: Int
 
   /// Rows that one read gives at most.
-  static let outputRowCount = 16
+  package static let outputRowCount = 16
 
   /// - Throws: `outOfMemory` when the budget has no room.
-  init(
+  package init(
     horizontal: AxisGeometry, vertical: AxisGeometry, format: PixelFormat, budget: PictureBudget
   ) throws(CodecError) {
     var options = cpixels_resizer_options(horizontal: horizontal, vertical: vertical, format: format)
@@ -23,17 +23,18 @@ final class PlaneResizer {
       throw CodecError(code: .misuse, message: "no resizer for \(horizontal) by \(vertical)")
     }
     let memory = try PixelBuffer(byteCount: byteCount, budget: budget)
-    guard let handle = cpixels_resizer_init(&options, memory.base) else {
+    guard let handle = cpixels_resizer_init(&options, memory.unsafeBase) else {
       throw CodecError(code: .misuse, message: "no resizer for \(horizontal) by \(vertical)")
     }
-    rowByteCount = horizontal.destinationCount * format.pixelByteCount
-    output = try PixelBuffer(byteCount: rowByteCount * Self.outputRowCount, budget: budget)
+    output = try RowBuffer(
+      rowByteCount: horizontal.destinationCount * format.pixelByteCount, rowCount: Self.outputRowCount, budget: budget)
+    sourceRowByteCount = horizontal.sourceCount * format.pixelByteCount
     self.memory = memory
     self.handle = handle
   }
 
   /// The bytes a resizer for these axes charges.
-  static func byteCount(horizontal: AxisGeometry, vertical: AxisGeometry, format: PixelFormat) -> Int {
+  package static func byteCount(horizontal: AxisGeometry, vertical: AxisGeometry, format: PixelFormat) -> Int {
     var options = cpixels_resizer_options(horizontal: horizontal, vertical: vertical, format: format)
     var byteCount = 0
     guard cpixels_resizer_measure(&options, &byteCount) else { return 0 }
@@ -41,14 +42,16 @@ final class PlaneResizer {
   }
 
   /// Takes rows while there is room; returns how many.
-  func push(_ rows: Strip.Rows) -> Int {
-    rows.rowCount == 0 ? 0 : cpixels_resizer_push(handle, rows.base, rows.rowStride, rows.rowCount)
+  package func push(_ rows: Strip.Rows) -> Int {
+    if rows.isEmpty { return 0 }
+    precondition(rows.rowByteCount >= sourceRowByteCount, "rows are shorter")
+    return cpixels_resizer_push(handle, rows.unsafeBase, rows.rowStride, rows.rowCount)
   }
 
   /// The next finished rows, at most `outputRowCount`; valid until the next read.
-  func read() -> Strip.Rows {
-    let count = cpixels_resizer_read(handle, output.base, rowByteCount, Self.outputRowCount)
-    return Strip.Rows(base: UnsafeRawPointer(output.base), rowStride: rowByteCount, rowCount: count)
+  package func read() -> Strip.Rows {
+    output.rows(
+      count: cpixels_resizer_read(handle, output.unsafeRow(0), output.rowByteCount, Self.outputRowCount))
   }
 }
 

@@ -1,0 +1,37 @@
+internal import CPixels
+package import ImageCodecs
+
+/// Replaces every level of a colour, but none of alpha, by its entry of a table.
+package final class LevelFilter {
+  private let table: [UInt8]
+  private let width: Int
+  private let channelCount: UInt32
+  private let output: RowBuffer
+  private var readyCount = 0
+
+  /// - `table`: 256 levels.
+  /// - `format`: `rgb8` or `rgba8`.
+  /// - Throws: `outOfMemory` when the budget has no room.
+  package init(table: [UInt8], width: Int, format: PixelFormat, budget: PictureBudget) throws(CodecError) {
+    precondition(table.count == 256)
+    self.table = table
+    self.width = width
+    channelCount = UInt32(format.channelCount)
+    output = try RowBuffer(
+      rowByteCount: width * format.pixelByteCount, rowCount: RowFilter.rowCount, budget: budget)
+  }
+
+  func push(_ rows: Strip.Rows) -> Int {
+    precondition(rows.isEmpty || rows.rowByteCount >= output.rowByteCount, "rows are shorter")
+    readyCount = min(rows.rowCount, RowFilter.rowCount)
+    for row in 0..<readyCount {
+      cpixels_map_levels(table, channelCount, rows.bytes(row), output.bytes(row), width, CPIXELS_ISA_BEST)
+    }
+    return readyCount
+  }
+
+  func read() -> Strip.Rows {
+    defer { readyCount = 0 }
+    return output.rows(count: readyCount)
+  }
+}

@@ -1,0 +1,111 @@
+internal import CPixels
+package import ImageCodecs
+
+/// Converts rows of one plane from one pixel format to another, a few at a time, into a buffer of its own: gray to RGB,
+/// inks to RGB, alpha divided out or flattened on a background, samples of 16 bits rounded to 8.
+package struct PixelConverter {
+  private enum Conversion {
+    case grayToRGB, inksToRGB, unpremultiply, flatten, premultiplyAndFlatten
+    // Of samples of 16 bits, to 8 except for the last two.
+    case narrow, narrowGrayToRGB, deepPremultiplyAndFlatten, deepGrayToRGB, deepUnpremultiply
+
+    var needsScratch: Bool {
+      switch self {
+      case .premultiplyAndFlatten, .deepPremultiplyAndFlatten, .narrowGrayToRGB: true
+      case .grayToRGB, .inksToRGB, .unpremultiply, .flatten, .narrow, .deepGrayToRGB, .deepUnpremultiply: false
+      }
+    }
+  }
+
+  private let conversion: Conversion
+  private let width: Int
+  private let sourceRowByteCount: Int
+  private let channelCount: Int
+  /// Red, green and blue.
+  private let background: [UInt8]
+  private let output: RowBuffer
+  // A row between two steps.
+  private let scratch: RowBuffer?
+
+  /// Rows that are converted at once at most, unless another number was asked for.
+  package static let usualRowCount = 16
+
+  /// - `background`: red, green and blue behind pixels that are not opaque, where the result has no alpha.
+  /// - `rowCount`: rows that are converted at once at most.
+  /// - Throws: `misuse` for a conversion that does not exist, `outOfMemory` when the budget has no room.
+  package init(
+    from input: PixelFormat, to format: PixelFormat, width: Int, background: [UInt8] = [255, 255, 255],
+    rowCount: Int = usualRowCount, budget: PictureBudget
+  ) throws(CodecError) {
+    precondition(background.count == 3)
+    conversion = try Self.conversion(from: input, to: format)
+    self.width = width
+    self.background = background
+    sourceRowByteCount = width * input.pixelByteCount
+    channelCount = format.channelCount
+    output = try RowBuffer(rowByteCount: width * format.pixelByteCount, rowCount: rowCount, budget: budget)
+    scratch =
+      conversion.needsScratch
+      ? try RowBuffer(
+        rowByteCount: width * PixelFormat.premultipliedRGBA16.pixelByteCount, rowCount: 1, budget: budget) : nil
+  }
+
+  /// An upper bound of what it charges.
+  package static func estimatedByteCount(width: Int, to format: PixelFormat) -> Int {
+    width * (format.pixelByteCount * usualRowCount + PixelFormat.premultipliedRGBA16.pixelByteCount)
+  }
+
+  /// Rows that are converted at once at most.
+  package var rowCount: Int { output.rowCount }
+
+  /// At most `rowCount` rows; the result is valid until the next call.
+  package func convert(_ rows: Strip.Rows) -> Strip.Rows {
+    precondition(rows.isEmpty || rows.rowByteCount >= sourceRowByteCount, "rows are shorter")
+    for row in 0..<rows.rowCount { convert(rows, row) }
+    return output.rows(count: rows.rowCount)
+  }
+
+  private func convert(_ rows: Strip.Rows, _ row: Int) {
+    switch conversion {
+    case .grayToRGB: cpixels_gray_to_rgb(rows.bytes(row), output.bytes(row), width)
+    case .inksToRGB: cpixels_inks_to_rgb(rows.bytes(row), output.bytes(row), width)
+    case .unpremultiply: cpixels_unpremultiply(rows.samples(row), output.bytes(row), width, CPIXELS_ISA_BEST)
+    case .flatten: cpixels_flatten(rows.samples(row), background, output.bytes(row), width, CPIXELS_ISA_BEST)
+    case .narrow: cpixels_narrow(rows.samples(row), output.bytes(row), width * channelCount)
+    case .deepGrayToRGB: cpixels_gray_to_rgb_deep(rows.samples(row), output.samples(row), width)
+    case .deepUnpremultiply: cpixels_unpremultiply_deep(rows.samples(row), output.samples(row), width)
+    case .premultiplyAndFlatten, .deepPremultiplyAndFlatten, .narrowGrayToRGB: convertInTwo(rows, row)
+    }
+  }
+
+  private func convertInTwo(_ rows: Strip.Rows, _ row: Int) {
+    guard let scratch else { return }
+    let (premultiplied, output) = (scratch.samples(0), output.bytes(row))
+    if conversion == .narrowGrayToRGB {
+      cpixels_narrow(rows.samples(row), scratch.bytes(0), width)
+      return cpixels_gray_to_rgb(scratch.bytes(0), output, width)
+    }
+    if conversion == .deepPremultiplyAndFlatten {
+      cpixels_premultiply_deep(rows.samples(row), premultiplied, width)
+    } else {
+      cpixels_premultiply(rows.bytes(row), premultiplied, width, CPIXELS_ISA_BEST)
+    }
+    cpixels_flatten(premultiplied, background, output, width, CPIXELS_ISA_BEST)
+  }
+
+  private static func conversion(from input: PixelFormat, to output: PixelFormat) throws(CodecError) -> Conversion {
+    switch (input, output) {
+    case (.gray8, .rgb8): .grayToRGB
+    case (.cmyk8, .rgb8): .inksToRGB
+    case (.premultipliedRGBA16, .rgba8): .unpremultiply
+    case (.premultipliedRGBA16, .rgb8): .flatten
+    case (.premultipliedRGBA16, .rgba16): .deepUnpremultiply
+    case (.rgba8, .rgb8): .premultiplyAndFlatten
+    case (.rgba16, .rgb8): .deepPremultiplyAndFlatten
+    case (.gray16, .rgb8): .narrowGrayToRGB
+    case (.gray16, .rgb16): .deepGrayToRGB
+    case (.gray16, .gray8), (.rgb16, .rgb8), (.rgba16, .rgba8): .narrow
+    default: throw CodecError(code: .misuse, message: "no conversion from \(input) to \(output)")
+    }
+  }
+}

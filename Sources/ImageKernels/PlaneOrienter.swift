@@ -1,0 +1,66 @@
+internal import CPixels
+package import ImageCodecs
+
+/// Rows of one plane as stored to rows as shown.
+///
+/// A mirrored plane is mirrored a few rows at a time. Every other orientation needs the last stored row, or the last
+/// stored column, first: those hold the plane.
+package struct PlaneOrienter {
+  private let orientation: Orientation
+  private let width: Int
+  private let height: Int
+  private let pixelByteCount: Int
+  private let upright: RowBuffer
+  private var placedRowCount = 0
+
+  /// Rows that `mirror` takes at once at most.
+  package static let mirroredRowCount = 16
+
+  /// - `width`, `height`: of the plane as stored, in its samples.
+  /// - Throws: `outOfMemory` when the budget has no room.
+  package init(
+    _ orientation: Orientation, width: Int, height: Int, pixelByteCount: Int, budget: PictureBudget
+  ) throws(CodecError) {
+    self.orientation = orientation
+    self.width = width
+    self.height = height
+    self.pixelByteCount = pixelByteCount
+    let shownHeight = orientation.swapsAxes ? width : height
+    upright = try RowBuffer(
+      rowByteCount: (orientation.swapsAxes ? height : width) * pixelByteCount,
+      rowCount: orientation == .mirrored ? Self.mirroredRowCount : shownHeight, budget: budget)
+  }
+
+  /// What it charges.
+  package static func estimatedByteCount(
+    _ orientation: Orientation, width: Int, height: Int, pixelByteCount: Int
+  ) -> Int {
+    width * (orientation == .mirrored ? mirroredRowCount : height) * pixelByteCount
+  }
+
+  /// Mirrors at most `mirroredRowCount` rows left to right; the result is valid until the next call.
+  package func mirror(_ rows: Strip.Rows) -> Strip.Rows {
+    precondition(orientation == .mirrored)
+    let result = upright.rows(count: rows.rowCount)
+    orient(rows, first: 0, height: rows.rowCount)
+    return result
+  }
+
+  /// Puts the next stored rows where they are shown; for orientations that hold the plane.
+  package mutating func place(_ rows: Strip.Rows) {
+    precondition(orientation != .mirrored && placedRowCount + rows.rowCount <= height, "more rows than the plane has")
+    orient(rows, first: placedRowCount, height: height)
+    placedRowCount += rows.rowCount
+  }
+
+  /// The whole plane as shown, once every row was placed.
+  package var rows: Strip.Rows { upright.rows(count: upright.rowCount) }
+
+  private func orient(_ rows: Strip.Rows, first: Int, height: Int) {
+    if rows.isEmpty { return }
+    precondition(rows.rowByteCount >= width * pixelByteCount, "rows are shorter")
+    cpixels_orient_rows(
+      rows.bytes(0), rows.rowStride, UInt32(first), UInt32(rows.rowCount), UInt32(width), UInt32(height),
+      UInt8(pixelByteCount), UInt8(orientation.rawValue), upright.bytes(0), upright.rowByteCount)
+  }
+}

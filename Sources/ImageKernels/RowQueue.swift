@@ -1,0 +1,46 @@
+package import ImageCodecs
+
+/// Rows of one plane that wait for those of another, first in, first out.
+package final class RowQueue {
+  private var buffer: RowBuffer
+  private let budget: PictureBudget
+  private var first = 0
+  package private(set) var rowCount = 0
+
+  /// - `capacity`: rows to make room for at first; the queue grows when a plane runs further ahead.
+  package init(rowByteCount: Int, capacity: Int, budget: PictureBudget) throws(CodecError) {
+    self.budget = budget
+    buffer = try RowBuffer(rowByteCount: rowByteCount, rowCount: capacity, budget: budget)
+  }
+
+  package func append(_ rows: Strip.Rows) throws(CodecError) {
+    if rows.isEmpty { return }
+    try makeRoom(for: rows.rowCount)
+    buffer.write(rows, at: first + rowCount)
+    rowCount += rows.rowCount
+  }
+
+  /// The first `count` rows, which stay valid until the next append.
+  ///
+  /// `count` is at most `rowCount`.
+  package func take(_ count: Int) -> Strip.Rows {
+    precondition(count <= rowCount, "fewer rows wait")
+    let rows = buffer.rows(first: first, count: count)
+    first += count
+    rowCount -= count
+    return rows
+  }
+
+  private func makeRoom(for count: Int) throws(CodecError) {
+    guard first + rowCount + count > buffer.rowCount else { return }
+    if rowCount + count <= buffer.rowCount {
+      buffer.moveToFront(first: first, count: rowCount)
+    } else {
+      let larger = try RowBuffer(
+        rowByteCount: buffer.rowByteCount, rowCount: (rowCount + count) * 2, budget: budget)
+      larger.write(buffer.rows(first: first, count: rowCount), at: 0)
+      buffer = larger
+    }
+    first = 0
+  }
+}

@@ -1,0 +1,182 @@
+internal import ImageCodecs
+
+/// A list of stages that ends with the encoder: what a rendition needs of its stages.
+///
+/// One type for each list, so that a strip's way through it is compiled as one function: nothing is looked up per strip.
+protocol StageList: AnyObject {
+  /// The stages' names, in order.
+  static var names: [String] { get }
+
+  /// An upper bound of the bytes that the stages charge for strips of `layout`.
+  func estimatedByteCount(_ layout: PixelLayout) throws(PipelineError) -> UInt64
+  /// Allocates what the stages need for strips of `layout`.
+  func start(_ layout: PixelLayout, _ context: StageContext) throws(PipelineError)
+  /// Takes the next decoded strip and gives what it completes of the result.
+  func push(_ strip: borrowing Strip, output: (RawSpan) -> Void) throws(PipelineError)
+  /// Whether no strip that may still come is needed.
+  var isDone: Bool { get }
+  /// Gives the rest of the result.
+  /// - `lateRights`: artist and copyright that were found after the result was begun without them.
+  func finish(lateRights: [UInt8], output: (RawSpan) -> Void) throws(PipelineError)
+  /// Ends the last of the spans, once its time is settled.
+  func finishSpan()
+  /// What the encoder made, once all is finished.
+  var result: (options: EncoderOptions, byteCount: UInt64) { get }
+}
+
+/// A type that has a list of stages for every plan.
+protocol StageListing: ~Copyable {
+  associatedtype Stages: StageList
+  static func stages(of plan: Plan) -> Stages
+}
+
+/// The beginning of a list: strips as they are decoded.
+struct DecodedRows: Stage {
+  static var name: String { "" }
+  func estimatedByteCount(_ layout: inout PixelLayout) -> Int { 0 }
+  func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool { true }
+  func push(_ strip: borrowing Strip, next: NextStage) throws(PipelineError) { try next(strip) }
+}
+
+extension Stage where Self: ~Copyable {
+  /// Lists the next stage.
+  /// - `applies`: whether the plan asks for it; else it charges nothing, and strips pass it by.
+  consuming func then<Next: Stage & ~Copyable>(
+    _ next: consuming Next, when applies: Bool = true
+  ) -> Then<Self, Listed<Next>> {
+    Then(self, Listed(next, applies: applies))
+  }
+
+  /// Ends the list.
+  consuming func then(_ encode: consuming EncodeStage) -> EncodedStages<Self> { EncodedStages(self, encode) }
+}
+
+/// A stage in its place in the list: timed, and passed by where it has nothing to do.
+struct Listed<Content: Stage & ~Copyable>: Stage, ~Copyable {
+  private var stage: Content
+  private let applies: Bool
+  private var isActive = false
+  private var clock: StageClock?
+
+  init(_ stage: consuming Content, applies: Bool) {
+    self.stage = stage
+    self.applies = applies
+  }
+
+  static var name: String { Content.name }
+
+  func estimatedByteCount(_ layout: inout PixelLayout) -> Int {
+    applies ? stage.estimatedByteCount(&layout) : 0
+  }
+
+  mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool {
+    guard applies else { return false }
+    clock = context.clock
+    let interrupted = Content.endsSpan ? context.clock.enter(Content.span) : nil
+    defer { if Content.endsSpan { context.clock.leave(to: interrupted) } }
+    isActive = try stage.start(&layout, context)
+    return isActive
+  }
+
+  mutating func push(_ strip: borrowing Strip, next: NextStage) throws(PipelineError) {
+    guard isActive, let clock else { return try next(strip) }
+    let interrupted = clock.enter(Content.span)
+    defer { clock.leave(to: interrupted) }
+    try stage.push(strip, next: next)
+  }
+
+  mutating func finish(next: NextStage) throws(PipelineError) {
+    guard let clock else { return }
+    if isActive {
+      let interrupted = clock.enter(Content.span)
+      defer { clock.leave(to: interrupted) }
+      try stage.finish(next: next)
+    }
+    if Content.endsSpan { clock.finish(Content.span) { stage.describe(&$0) } }
+  }
+
+  var isDone: Bool { isActive && stage.isDone }
+}
+
+/// Two stages, of which the second takes what the first hands on.
+struct Then<First: Stage & ~Copyable, Second: Stage & ~Copyable>: Stage, ~Copyable {
+  private var first: First
+  private var second: Second
+
+  init(_ first: consuming First, _ second: consuming Second) {
+    self.first = first
+    self.second = second
+  }
+
+  static var name: String { First.name.isEmpty ? Second.name : "\(First.name), \(Second.name)" }
+
+  func estimatedByteCount(_ layout: inout PixelLayout) -> Int {
+    first.estimatedByteCount(&layout) + second.estimatedByteCount(&layout)
+  }
+
+  mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool {
+    let isFirstActive = try first.start(&layout, context)
+    let isSecondActive = try second.start(&layout, context)
+    return isFirstActive || isSecondActive
+  }
+
+  mutating func push(_ strip: borrowing Strip, next: NextStage) throws(PipelineError) {
+    try first.push(strip) { (strip) throws(PipelineError) in try second.push(strip, next: next) }
+  }
+
+  mutating func finish(next: NextStage) throws(PipelineError) {
+    try first.finish { (strip) throws(PipelineError) in try second.push(strip, next: next) }
+    try second.finish(next: next)
+  }
+
+  var isDone: Bool { first.isDone || second.isDone }
+}
+
+/// A whole list: the stages that take and give strips, and the encoder.
+final class EncodedStages<Rows: Stage & ~Copyable>: StageList {
+  private var rows: Rows
+  private var encode: EncodeStage
+  private var clock: StageClock?
+
+  init(_ rows: consuming Rows, _ encode: consuming EncodeStage) {
+    self.rows = rows
+    self.encode = encode
+  }
+
+  static var names: [String] { Rows.name.split(separator: ", ").map(String.init) + [EncodeStage.name] }
+
+  func estimatedByteCount(_ layout: PixelLayout) throws(PipelineError) -> UInt64 {
+    var layout = layout
+    return UInt64(rows.estimatedByteCount(&layout)) + (try encode.estimatedByteCount(layout))
+  }
+
+  func start(_ layout: PixelLayout, _ context: StageContext) throws(PipelineError) {
+    var layout = layout
+    _ = try rows.start(&layout, context)
+    try encode.start(layout, context)
+    clock = context.clock
+  }
+
+  func push(_ strip: borrowing Strip, output: (RawSpan) -> Void) throws(PipelineError) {
+    try rows.push(strip) { (strip) throws(PipelineError) in try write(strip, output) }
+  }
+
+  func finish(lateRights: [UInt8], output: (RawSpan) -> Void) throws(PipelineError) {
+    try rows.finish { (strip) throws(PipelineError) in try write(strip, output) }
+    let interrupted = clock?.enter(.encode)
+    defer { clock?.leave(to: interrupted) }
+    try encode.finish(lateRights: lateRights, output)
+  }
+
+  private func write(_ strip: borrowing Strip, _ output: (RawSpan) -> Void) throws(PipelineError) {
+    let interrupted = clock?.enter(.encode)
+    defer { clock?.leave(to: interrupted) }
+    try encode.push(strip, output)
+  }
+
+  var isDone: Bool { rows.isDone }
+
+  func finishSpan() { clock?.finish(.encode) { encode.describe(&$0) } }
+
+  var result: (options: EncoderOptions, byteCount: UInt64) { (encode.options, encode.outputByteCount) }
+}

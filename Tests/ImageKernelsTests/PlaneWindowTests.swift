@@ -1,0 +1,31 @@
+import ImageCodecs
+import ImageKernels
+import Testing
+
+@Suite("Plane window")
+struct PlaneWindowTests {
+  /// Six rows of six samples, each 10 times its row and its column.
+  private static let plane = (0..<6).map { row in (0..<6).map { UInt8(10 * row + $0) } }
+
+  @Test("takes the samples under the window, however rows are cut into strips", arguments: [1, 2, 4, 6])
+  func takes(rowCount: Int) throws {
+    let plane = try buffer(Self.plane)
+    var window = PlaneWindow(
+      PlaneLayout(width: 6, height: 6), x: 1, y: 2, width: 3, height: 2, isWhole: false, pixelByteCount: 1)
+    var taken: [[UInt8]] = []
+    for portion in plane.rows(count: 6).portions(of: rowCount) { taken += window.take(portion).contents }
+    #expect(taken == [[21, 22, 23], [31, 32, 33]])
+    #expect(window.isPassed)
+  }
+
+  @Test("of a chroma plane takes what the window touches, and says where in the first sample it begins")
+  func chroma() throws {
+    let layout = PlaneLayout(width: 6, height: 6, horizontalScale: 0.5, verticalScale: 0.5)
+    let window = PlaneWindow(layout, x: 3, y: 4, width: 4, height: 8, isWhole: false, pixelByteCount: 1)
+    #expect(window.columnCount == 3)
+    #expect(window.columnOffset == 0.5)
+    #expect(window.rowCount == 4)
+    #expect(window.rowOffset == 0)
+    #expect(!window.isPassed)
+  }
+}
