@@ -48,13 +48,19 @@ setup:
 
 # Generated code is as its generators write it.
 SWIFT_FILES = Package.swift $(shell git ls-files 'Sources/*.swift' 'Tests/*.swift' | grep -v /Generated/)
+C_FILES = $(shell git ls-files '*.c' '*.h')
+# Of one version, as others break some lines elsewhere.
+CLANG_FORMAT ?= clang-format-14
 
-format:
+## Format the Swift and the C.
+format: setup
 	@swift format --in-place --parallel $(SWIFT_FILES)
+	@$(CLANG_FORMAT) -i $(C_FILES)
 
-check-format:
+## Fail where the Swift or the C is not formatted.
+check-format: setup
 	@swift format lint --strict --parallel $(SWIFT_FILES)
-	@.ci/check_documentation.py
+	@$(CLANG_FORMAT) --dry-run -Werror $(C_FILES)
 
 ## Regenerate the protobuf and gRPC code from Protos.
 generate: setup

@@ -36,14 +36,15 @@ typedef struct format_row {
   const char *name;
   signature signatures[4];
   bool (*sniff)(const uint8_t *bytes, size_t count); ///< NULL where signatures tell.
-  ccodecs_decoder *(*create_decoder)(const ccodecs_limits *limits, ccodecs_budget *budget);    ///< NULL for none.
+  ccodecs_decoder *(*create_decoder)(const ccodecs_limits *limits, ccodecs_budget *budget);   ///< NULL for none.
   ccodecs_rewriter *(*create_rewriter)(const ccodecs_limits *limits, ccodecs_budget *budget); ///< NULL for none.
   encoder_row encoder;
 } format_row;
 
 // MARK: Table
 
-#define SIGNATURE(text) {sizeof(text) - 1, text}
+#define SIGNATURE(text)                                                                                                \
+  { sizeof(text) - 1, text }
 #define PIXELS(name) (1u << CCODECS_PIXELS_##name)
 
 #ifdef CCODECS_TIFF

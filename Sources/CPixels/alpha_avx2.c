@@ -79,8 +79,8 @@ AVX2 static inline __m256i flatten_2(const uint16_t *premultiplied, __m256i back
 
 AVX2 void cpixels_flatten_avx2(
     const uint16_t *premultiplied, const uint8_t background[3], uint8_t *rgb, size_t pixel_count) {
-  const __m256i under = _mm256_setr_epi32(
-      background[0], background[1], background[2], 0, background[0], background[1], background[2], 0);
+  const __m256i under =
+      _mm256_setr_epi32(background[0], background[1], background[2], 0, background[0], background[1], background[2], 0);
   const __m128i drop_alpha = _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
   size_t i = 0;
   for (; i + 6 <= pixel_count; i += 4) { // a store is of 16 bytes, of which the next pixels overwrite 4

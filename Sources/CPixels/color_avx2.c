@@ -37,10 +37,10 @@ AVX2 static inline void convert_16(const uint8_t *y, const uint8_t *cb, const ui
   const __m256i blue = load_16(cb, 128);
   const __m256i red = load_16(cr, 128);
   const __m256i r = _mm256_add_epi16(_mm256_add_epi16(luma, red), scale(red, CPIXELS_RED_OF_CR));
-  const __m256i g = _mm256_add_epi16(
-      _mm256_sub_epi16(luma, red), scale_both(blue, CPIXELS_GREEN_OF_CB, red, CPIXELS_GREEN_OF_CR));
-  const __m256i b = _mm256_add_epi16(
-      _mm256_add_epi16(luma, _mm256_slli_epi16(blue, 1)), scale(blue, CPIXELS_BLUE_OF_CB));
+  const __m256i g =
+      _mm256_add_epi16(_mm256_sub_epi16(luma, red), scale_both(blue, CPIXELS_GREEN_OF_CB, red, CPIXELS_GREEN_OF_CR));
+  const __m256i b =
+      _mm256_add_epi16(_mm256_add_epi16(luma, _mm256_slli_epi16(blue, 1)), scale(blue, CPIXELS_BLUE_OF_CB));
   const __m256i rg = _mm256_permute4x64_epi64(_mm256_packus_epi16(r, g), 0xD8);
   const __m256i bb = _mm256_permute4x64_epi64(_mm256_packus_epi16(b, b), 0xD8);
   _mm_storeu_si128((__m128i *)planes, _mm256_castsi256_si128(rg));

@@ -1,5 +1,5 @@
-// Samples of 16 bits, of which 65535 is 1: to 8 bits, and to premultiplied ones and back. Exact integer arithmetic, plain
-// enough for the compiler to make vectors of.
+// Samples of 16 bits, of which 65535 is 1: to 8 bits, and to premultiplied ones and back. Exact integer arithmetic,
+// plain enough for the compiler to make vectors of.
 
 #include "kernels.h"
 

@@ -17,25 +17,25 @@ enum { LARGEST_SIDE = 1 << 20, LARGEST_BLOCK = 256 };
 struct cpixels_area_filter {
   cpixels_area_options options;
   const cpixels_filter_kernels *kernels;
-  uint32_t reach;         ///< Pixels that a window extends to each side.
-  bool holds_source;      ///< Whether the result is mixed with the picture's own rows.
-  int32_t gain;           ///< Q14.
-  int32_t threshold;      ///< Q6.
-  size_t sample_count;    ///< Of a row.
-  size_t column_count;    ///< The same, rounded up to CPIXELS_AREA_MULTIPLE.
-  uint32_t pushed;        ///< Rows taken.
-  uint32_t written;       ///< Rows given.
-  int16_t *wide;          ///< [column_count + twice the reach] the row that was pushed.
-  int16_t *filtered;      ///< [column_count]
-  int16_t *ring;          ///< [ring_row_count][column_count] BLUR, SHARPEN.
+  uint32_t reach;      ///< Pixels that a window extends to each side.
+  bool holds_source;   ///< Whether the result is mixed with the picture's own rows.
+  int32_t gain;        ///< Q14.
+  int32_t threshold;   ///< Q6.
+  size_t sample_count; ///< Of a row.
+  size_t column_count; ///< The same, rounded up to CPIXELS_AREA_MULTIPLE.
+  uint32_t pushed;     ///< Rows taken.
+  uint32_t written;    ///< Rows given.
+  int16_t *wide;       ///< [column_count + twice the reach] the row that was pushed.
+  int16_t *filtered;   ///< [column_count]
+  int16_t *ring;       ///< [ring_row_count][column_count] BLUR, SHARPEN.
   uint32_t ring_row_count;
-  uint8_t *source;        ///< [source_row_count][sample_count]
+  uint8_t *source; ///< [source_row_count][sample_count]
   uint32_t source_row_count;
   uint16_t *premultiplied; ///< [sample_count] with alpha, unless SHARPEN.
   cpixels_taps taps;
   int16_t *weights;
-  uint32_t *sums;          ///< [column_count] PIXELATE.
-  uint32_t block_end;      ///< PIXELATE: the row at which the blocks that are being summed end.
+  uint32_t *sums;     ///< [column_count] PIXELATE.
+  uint32_t block_end; ///< PIXELATE: the row at which the blocks that are being summed end.
 };
 
 static uint32_t smaller(uint32_t a, uint32_t b) {
@@ -270,8 +270,7 @@ static bool is_ready(const cpixels_area_filter *f) {
   if (f->written == f->options.height) {
     return false;
   }
-  return is_blurring(f) ? f->pushed > smaller(f->written + f->reach, f->options.height - 1)
-                        : f->pushed == f->block_end;
+  return is_blurring(f) ? f->pushed > smaller(f->written + f->reach, f->options.height - 1) : f->pushed == f->block_end;
 }
 
 /// Rows beyond the edges are those at the edges.

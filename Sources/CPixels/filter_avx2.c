@@ -269,8 +269,7 @@ TARGET static void blend_premultiplied(
     const __m256i limited = _mm256_min_epi16(least, _mm256_set1_epi16(16256));
     store(destination + 4 * i, _mm256_slli_epi16(limited, 2));
   }
-  cpixels_filter_scalar.blend_premultiplied(
-      rgba + 4 * i, wide + 4 * i, pixel_count - i, gain, destination + 4 * i);
+  cpixels_filter_scalar.blend_premultiplied(rgba + 4 * i, wide + 4 * i, pixel_count - i, gain, destination + 4 * i);
 }
 
 const cpixels_filter_kernels cpixels_filter_avx2 = {

@@ -80,12 +80,10 @@ typedef struct cpixels_filter_kernels {
   /// Packed pixels to a block, and back. `table` as in cpixels_color_program.
   void (*load_block)(
       const float *table, uint32_t channels, const uint8_t *source, size_t pixel_count, cpixels_color_block *block);
-  void (*store_block)(
-      cpixels_color_block *block, uint32_t channels, size_t pixel_count, uint8_t *destination);
+  void (*store_block)(cpixels_color_block *block, uint32_t channels, size_t pixel_count, uint8_t *destination);
   /// One step; may work on the rest of the block too.
   void (*step)(
-      const cpixels_color_step *step, const cpixels_color_place *place, size_t pixel_count,
-      cpixels_color_block *block);
+      const cpixels_color_step *step, const cpixels_color_place *place, size_t pixel_count, cpixels_color_block *block);
 
   /// 8-bit samples to Q6, and 8-bit RGBA to premultiplied samples.
   void (*widen)(const uint8_t *samples, size_t sample_count, int16_t *wide);

@@ -68,8 +68,7 @@ INLINE lanes power(lanes x, float exponent) {
 
 INLINE lanes exposed(lanes x, float gain) {
   const lanes curved = power((x + CPIXELS_SRGB_OFFSET) * (1 / (1 + CPIXELS_SRGB_OFFSET)), 2.4f);
-  const lanes light =
-      select_lanes(x > CPIXELS_SRGB_DECODE_KNEE, curved, x * (1 / CPIXELS_SRGB_SLOPE)) * gain;
+  const lanes light = select_lanes(x > CPIXELS_SRGB_DECODE_KNEE, curved, x * (1 / CPIXELS_SRGB_SLOPE)) * gain;
   const lanes encoded = power(light, 1 / 2.4f) * (1 + CPIXELS_SRGB_OFFSET) - CPIXELS_SRGB_OFFSET;
   return select_lanes(light > CPIXELS_SRGB_ENCODE_KNEE, encoded, light * CPIXELS_SRGB_SLOPE);
 }

@@ -146,8 +146,7 @@ static void blend(
   for (; i + 8 <= sample_count; i += 8) {
     const int16x8_t levels = eight_levels(source + i);
     const int16x8_t samples = vld1q_s16(wide + i);
-    const int32x4_t low =
-        blended(vmovl_s16(vget_low_s16(levels)), vmovl_s16(vget_low_s16(samples)), gain, thresholds);
+    const int32x4_t low = blended(vmovl_s16(vget_low_s16(levels)), vmovl_s16(vget_low_s16(samples)), gain, thresholds);
     const int32x4_t high = blended(vmovl_high_s16(levels), vmovl_high_s16(samples), gain, thresholds);
     vst1_u8(destination + i, bytes_of(low, high));
   }
@@ -197,8 +196,7 @@ static void blend_premultiplied(
     const int16x8_t limited = vminq_s16(vmaxq_s16(sum, vdupq_n_s16(0)), vdupq_n_s16(16256));
     vst1q_u16(premultiplied + 4 * i, vreinterpretq_u16_s16(vshlq_n_s16(limited, 2)));
   }
-  cpixels_filter_scalar.blend_premultiplied(
-      rgba + 4 * i, wide + 4 * i, pixel_count - i, gain, premultiplied + 4 * i);
+  cpixels_filter_scalar.blend_premultiplied(rgba + 4 * i, wide + 4 * i, pixel_count - i, gain, premultiplied + 4 * i);
 }
 
 const cpixels_filter_kernels cpixels_filter_neon = {

@@ -115,10 +115,8 @@ void cpixels_join_avx2(
     const uint8_t *planes, size_t plane_stride, size_t pixel_count, uint32_t channels, uint8_t *packed);
 void cpixels_premultiply_avx2(const uint8_t *rgba, uint16_t *premultiplied, size_t pixel_count);
 void cpixels_unpremultiply_avx2(const uint16_t *premultiplied, uint8_t *rgba, size_t pixel_count);
-void cpixels_flatten_avx2(
-    const uint16_t *premultiplied, const uint8_t background[3], uint8_t *rgb, size_t pixel_count);
-void cpixels_ycc_to_rgb_avx2(
-    const uint8_t *y, const uint8_t *cb, const uint8_t *cr, uint8_t *rgb, size_t pixel_count);
+void cpixels_flatten_avx2(const uint16_t *premultiplied, const uint8_t background[3], uint8_t *rgb, size_t pixel_count);
+void cpixels_ycc_to_rgb_avx2(const uint8_t *y, const uint8_t *cb, const uint8_t *cr, uint8_t *rgb, size_t pixel_count);
 #endif
 
 #if defined(__aarch64__)

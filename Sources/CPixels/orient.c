@@ -12,8 +12,7 @@ typedef struct placement {
   ptrdiff_t along_column;
 } placement;
 
-static placement placement_of(
-    uint8_t orientation, uint32_t width, uint32_t height, ptrdiff_t size, ptrdiff_t stride) {
+static placement placement_of(uint8_t orientation, uint32_t width, uint32_t height, ptrdiff_t size, ptrdiff_t stride) {
   const ptrdiff_t last_x = (ptrdiff_t)width - 1;
   const ptrdiff_t last_y = (ptrdiff_t)height - 1;
   switch (orientation) {
@@ -46,8 +45,7 @@ static inline __attribute__((always_inline)) void move_run(
 void cpixels_orient_rows(
     const uint8_t *rows, size_t row_stride, uint32_t first_row, uint32_t row_count, uint32_t width, uint32_t height,
     uint8_t pixel_size, uint8_t orientation, uint8_t *upright, size_t upright_stride) {
-  const placement place =
-      placement_of(orientation, width, height, (ptrdiff_t)pixel_size, (ptrdiff_t)upright_stride);
+  const placement place = placement_of(orientation, width, height, (ptrdiff_t)pixel_size, (ptrdiff_t)upright_stride);
   if (place.along_row == pixel_size) { // rows stay rows
     for (uint32_t y = 0; y < row_count; y++) {
       uint8_t *to = upright + place.origin + (ptrdiff_t)(first_row + y) * place.along_column;

@@ -49,8 +49,7 @@ AVX2 static void split_3(const uint8_t *packed, uint8_t *planes, size_t plane_st
   const __m256i c1 = thirds(v1, v0, v2, is_0, is_1);
   const __m256i c2 = thirds(v2, v1, v0, is_0, is_1);
   _mm256_storeu_si256((__m256i *)planes, _mm256_shuffle_epi8(c0, _mm256_setr_epi8(SPLIT_0, SPLIT_0)));
-  _mm256_storeu_si256(
-      (__m256i *)(planes + plane_stride), _mm256_shuffle_epi8(c1, _mm256_setr_epi8(SPLIT_1, SPLIT_1)));
+  _mm256_storeu_si256((__m256i *)(planes + plane_stride), _mm256_shuffle_epi8(c1, _mm256_setr_epi8(SPLIT_1, SPLIT_1)));
   _mm256_storeu_si256(
       (__m256i *)(planes + 2 * plane_stride), _mm256_shuffle_epi8(c2, _mm256_setr_epi8(SPLIT_2, SPLIT_2)));
 }
@@ -58,8 +57,7 @@ AVX2 static void split_3(const uint8_t *packed, uint8_t *planes, size_t plane_st
 AVX2 static void join_3(const uint8_t *planes, size_t plane_stride, uint8_t *packed) {
   const __m256i is_0 = _mm256_setr_epi8(THIRDS_0, THIRDS_0);
   const __m256i is_1 = _mm256_setr_epi8(THIRDS_1, THIRDS_1);
-  const __m256i c0 = _mm256_shuffle_epi8(
-      _mm256_loadu_si256((const __m256i *)planes), _mm256_setr_epi8(JOIN_0, JOIN_0));
+  const __m256i c0 = _mm256_shuffle_epi8(_mm256_loadu_si256((const __m256i *)planes), _mm256_setr_epi8(JOIN_0, JOIN_0));
   const __m256i c1 = _mm256_shuffle_epi8(
       _mm256_loadu_si256((const __m256i *)(planes + plane_stride)), _mm256_setr_epi8(JOIN_1, JOIN_1));
   const __m256i c2 = _mm256_shuffle_epi8(

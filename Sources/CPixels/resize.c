@@ -13,19 +13,19 @@ struct cpixels_resizer {
   const cpixels_resize_kernels *kernels;
   cpixels_axis horizontal;
   cpixels_axis vertical;
-  uint32_t lane_count;     ///< Samples of a pixel in floating point: 1 or 4.
-  size_t column_count;     ///< Places of an intermediate plane's row, a multiple of CPIXELS_COLUMN_MULTIPLE.
+  uint32_t lane_count; ///< Samples of a pixel in floating point: 1 or 4.
+  size_t column_count; ///< Places of an intermediate plane's row, a multiple of CPIXELS_COLUMN_MULTIPLE.
   size_t source_row_size;
-  size_t source_stride;    ///< Of the planes of a source row.
+  size_t source_stride; ///< Of the planes of a source row.
   size_t ring_pair_size;
   uint32_t ring_pair_count;
-  uint8_t *ring;           ///< [ring_pair_count]: pairs, plane by plane; of floats, row by row.
-  const void **window;     ///< The pairs or rows under the kernel.
-  void *pending;           ///< The first row of a pair whose second one is not here yet.
-  void *source_planes;     ///< Two source rows, as planes or as floats; NULL where rows are used as they come.
-  void *output_planes;     ///< One destination row, before its planes are joined; likewise.
-  uint32_t pushed;         ///< Source rows taken so far.
-  uint32_t given;          ///< Destination rows read so far.
+  uint8_t *ring;       ///< [ring_pair_count]: pairs, plane by plane; of floats, row by row.
+  const void **window; ///< The pairs or rows under the kernel.
+  void *pending;       ///< The first row of a pair whose second one is not here yet.
+  void *source_planes; ///< Two source rows, as planes or as floats; NULL where rows are used as they come.
+  void *output_planes; ///< One destination row, before its planes are joined; likewise.
+  uint32_t pushed;     ///< Source rows taken so far.
+  uint32_t given;      ///< Destination rows read so far.
 };
 
 static bool is_u8(const cpixels_resizer *r) {
@@ -57,8 +57,7 @@ static size_t round_up(size_t value, size_t multiple) {
 static void place_u8(cpixels_arena *arena, cpixels_resizer *r) {
   const size_t channels = r->options.channels;
   const cpixels_axis_options *horizontal = &r->options.horizontal;
-  cpixels_axis_place(
-      arena, horizontal, cpixels_axis_choose(horizontal, r->kernels), r->kernels, true, &r->horizontal);
+  cpixels_axis_place(arena, horizontal, cpixels_axis_choose(horizontal, r->kernels), r->kernels, true, &r->horizontal);
   cpixels_axis_place(arena, &r->options.vertical, CPIXELS_LAYOUT_PAIRS, r->kernels, true, &r->vertical);
   r->source_row_size = horizontal->source_count * channels;
   r->source_stride = round_up(horizontal->source_count, 64);
@@ -298,8 +297,7 @@ size_t cpixels_resizer_read(cpixels_resizer *r, void *rows, size_t row_stride, s
   uint8_t *destination = rows;
   size_t count = 0;
   for (; count < capacity && r->given < r->vertical.destination_count; count++, destination += row_stride) {
-    const bool is_read =
-        is_u8(r) ? read_row_u8(r, destination) : read_row_u16(r, (uint16_t *)(void *)destination);
+    const bool is_read = is_u8(r) ? read_row_u8(r, destination) : read_row_u16(r, (uint16_t *)(void *)destination);
     if (!is_read) {
       break;
     }

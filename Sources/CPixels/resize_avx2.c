@@ -68,8 +68,7 @@ AVX2 static inline __attribute__((always_inline)) void horizontal_lanes(
     low += 2 * first_steps;
     high += 2 * first_steps;
     for (uint32_t s = first_steps; s < steps; s += depth, low += 2 * depth, high += 2 * depth) {
-      sum = add_steps(
-          sum, load_halves(a + low, a + high), load_halves(b + low, b + high), order, weights + s, depth);
+      sum = add_steps(sum, load_halves(a + low, a + high), load_halves(b + low, b + high), order, weights + s, depth);
     }
     store_pairs(pairs, sum.a, sum.b);
   }
@@ -220,8 +219,7 @@ AVX2 static void widen_u16(const uint16_t *samples, size_t sample_count, float *
 }
 
 /// One destination pixel of four lanes, two taps at a time, in two partial sums.
-AVX2 static void horizontal_four(
-    const cpixels_axis *axis, const float *a, const float *b, float *out_a, float *out_b) {
+AVX2 static void horizontal_four(const cpixels_axis *axis, const float *a, const float *b, float *out_a, float *out_b) {
   const __m256i order = _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1);
   for (uint32_t d = 0; d < axis->destination_count; d++) {
     const float *pixels_a = a + (size_t)axis->first[d] * 4;
@@ -235,10 +233,8 @@ AVX2 static void horizontal_four(
       sum_a = _mm256_fmadd_ps(_mm256_loadu_ps(pixels_a + (size_t)t * 4), weight, sum_a);
       sum_b = _mm256_fmadd_ps(_mm256_loadu_ps(pixels_b + (size_t)t * 4), weight, sum_b);
     }
-    _mm_storeu_ps(
-        out_a + (size_t)d * 4, _mm_add_ps(_mm256_castps256_ps128(sum_a), _mm256_extractf128_ps(sum_a, 1)));
-    _mm_storeu_ps(
-        out_b + (size_t)d * 4, _mm_add_ps(_mm256_castps256_ps128(sum_b), _mm256_extractf128_ps(sum_b, 1)));
+    _mm_storeu_ps(out_a + (size_t)d * 4, _mm_add_ps(_mm256_castps256_ps128(sum_a), _mm256_extractf128_ps(sum_a, 1)));
+    _mm_storeu_ps(out_b + (size_t)d * 4, _mm_add_ps(_mm256_castps256_ps128(sum_b), _mm256_extractf128_ps(sum_b, 1)));
   }
 }
 
@@ -249,8 +245,7 @@ AVX2 static inline float add_up_floats(__m256 sum) {
 }
 
 /// One destination sample, eight taps at a time.
-AVX2 static void horizontal_one(
-    const cpixels_axis *axis, const float *a, const float *b, float *out_a, float *out_b) {
+AVX2 static void horizontal_one(const cpixels_axis *axis, const float *a, const float *b, float *out_a, float *out_b) {
   for (uint32_t d = 0; d < axis->destination_count; d++) {
     const float *weights = axis->float_weights + (size_t)d * axis->window;
     __m256 sum_a = _mm256_setzero_ps();

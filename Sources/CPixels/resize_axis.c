@@ -51,9 +51,8 @@ static uint32_t round_up(uint32_t value, uint32_t multiple) {
 bool cpixels_axis_is_valid(const cpixels_axis_options *axis) {
   return axis->source_count >= 1 && axis->source_count <= largest_count && axis->destination_count >= 1 &&
          axis->destination_count <= largest_count && axis->ratio > 0 && axis->ratio <= largest_count &&
-         isfinite(axis->offset) && fabs(axis->offset) <= largest_count &&
-         axis->kernel >= CPIXELS_KERNEL_LANCZOS3 && axis->kernel <= CPIXELS_KERNEL_DOUBLED_LANCZOS3 &&
-         axis->emphasis >= 0 && axis->emphasis <= 0.25 &&
+         isfinite(axis->offset) && fabs(axis->offset) <= largest_count && axis->kernel >= CPIXELS_KERNEL_LANCZOS3 &&
+         axis->kernel <= CPIXELS_KERNEL_DOUBLED_LANCZOS3 && axis->emphasis >= 0 && axis->emphasis <= 0.25 &&
          (axis->emphasis == 0 || axis->kernel == CPIXELS_KERNEL_LANCZOS3);
 }
 
@@ -115,8 +114,7 @@ cpixels_layout cpixels_axis_choose(const cpixels_axis_options *options, const cp
   return CPIXELS_LAYOUT_PLAIN;
 }
 
-static uint32_t window_of(
-    cpixels_layout layout, uint32_t taps, const cpixels_resize_kernels *kernels, bool is_fixed) {
+static uint32_t window_of(cpixels_layout layout, uint32_t taps, const cpixels_resize_kernels *kernels, bool is_fixed) {
   switch (layout) {
   case CPIXELS_LAYOUT_COPY:
     return 0;
@@ -213,7 +211,7 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high) {
 /// The taps of one destination sample.
 typedef struct tap_range {
   double centre;
-  int64_t left;   ///< First and last source sample under the kernel, which may lie outside the source.
+  int64_t left; ///< First and last source sample under the kernel, which may lie outside the source.
   int64_t right;
   int64_t start;  ///< Where its window begins.
   bool is_folded; ///< Whether taps outside go to the edge samples, or the window had to move inside.

@@ -43,8 +43,7 @@ static void horizontal_u8(const cpixels_axis *axis, const uint8_t *a, const uint
 }
 
 /// Eight samples from place `x` on.
-static inline uint8x8_t vertical_8(
-    const int16_t *const *pairs, const int16_t *weights, uint32_t pair_count, size_t x) {
+static inline uint8x8_t vertical_8(const int16_t *const *pairs, const int16_t *weights, uint32_t pair_count, size_t x) {
   int32x4_t low = vdupq_n_s32(1 << (VERTICAL_SHIFT - 1));
   int32x4_t high = low;
   for (uint32_t p = 0; p < pair_count; p++) {
@@ -101,8 +100,7 @@ static void horizontal_u16(
 }
 
 /// Eight samples from place `x` on, to nearest: conversion truncates, after adding a half, and clamps.
-static inline uint16x8_t vertical_8_u16(
-    const float *const *rows, const float *weights, uint32_t row_count, size_t x) {
+static inline uint16x8_t vertical_8_u16(const float *const *rows, const float *weights, uint32_t row_count, size_t x) {
   float32x4_t low = vdupq_n_f32(0);
   float32x4_t high = low;
   for (uint32_t t = 0; t < row_count; t++) {

@@ -84,7 +84,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
   ccodecs_budget budget = {.limit = budget_bytes, .used = used, .peak = used};
   ccodecs_decoder *decoder = NULL;
   check(
-      ccodecs_decoder_create(FUZZ_FORMAT, &limits, &budget, &decoder) == CCODECS_OK, "the decoder that is tested exists");
+      ccodecs_decoder_create(FUZZ_FORMAT, &limits, &budget, &decoder) == CCODECS_OK,
+      "the decoder that is tested exists");
   next_window(&f);
   ccodecs_status status;
   while ((status = ccodecs_decoder_read_header(decoder, &f.input)) == CCODECS_NEEDS_INPUT) {

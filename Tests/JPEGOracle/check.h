@@ -58,7 +58,7 @@ double cpu_milliseconds(void);
 
 typedef struct native_options {
   uint8_t eighths;
-  size_t window;       ///< Bytes given at a time.
+  size_t window; ///< Bytes given at a time.
   uint64_t max_pixels;
   size_t budget;
   uint32_t max_scans;  ///< 0 for no limit.
@@ -72,9 +72,9 @@ typedef struct native_result {
   ccodecs_status status; ///< CCODECS_DONE or the failure.
   planes planes;         ///< Empty after a failure.
   uint32_t warnings;
-  size_t consumed;       ///< Bytes of the file.
-  size_t peak;           ///< Of the budget.
-  uint64_t estimate;     ///< What the decoder said it would charge.
+  size_t consumed;   ///< Bytes of the file.
+  size_t peak;       ///< Of the budget.
+  uint64_t estimate; ///< What the decoder said it would charge.
   char message[200];
 } native_result;
 
@@ -86,9 +86,9 @@ native_result native_decode(const file *f, const native_options *options);
 
 typedef enum turbo_outcome {
   TURBO_DONE,
-  TURBO_CUT,        ///< Done, but a marker cut a progressive scan short.
-  TURBO_DAMAGED,    ///< Done, with made-up samples.
-  TURBO_TRUNCATED,  ///< Bytes behind the end were wanted.
+  TURBO_CUT,       ///< Done, but a marker cut a progressive scan short.
+  TURBO_DAMAGED,   ///< Done, with made-up samples.
+  TURBO_TRUNCATED, ///< Bytes behind the end were wanted.
   TURBO_FAILED,
   TURBO_OTHER_KIND, ///< A picture that the native decoder leaves to others; not decoded.
   TURBO_TOO_LARGE,  ///< More pixels than this program takes; not decoded.
@@ -98,7 +98,7 @@ typedef struct turbo_result {
   turbo_outcome outcome;
   bool is_too_wide; ///< It failed because a side is above its limit.
   bool has_warned;
-  planes planes;    ///< Only of TURBO_DONE and TURBO_CUT.
+  planes planes; ///< Only of TURBO_DONE and TURBO_CUT.
   char message[200];
 } turbo_result;
 
@@ -154,7 +154,8 @@ void print_disagreement(const file *f, const agreement *a);
 // MARK: Fuzzing
 
 /// Decodes `rounds` files, each one of `seeds` damaged at random, by both. The number of defects, which are printed and
-/// kept as files in `directory`. Some are decoded from a file without a name in /var/tmp. A seed gives the same files again.
+/// kept as files in `directory`. Some are decoded from a file without a name in /var/tmp. A seed gives the same files
+/// again.
 uint64_t fuzz(uint64_t rounds, uint64_t seed, const file *seeds, size_t seed_count, const char *directory);
 
 #endif

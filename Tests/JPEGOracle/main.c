@@ -11,7 +11,8 @@
 
 static const char usage[] =
     "usage: run.sh identity FILE...\n"
-    "         Full size: sample for sample what libjpeg-turbo's accurate transform gives, and refused alike; of damage no\n"
+    "         Full size: sample for sample what libjpeg-turbo's accurate transform gives, and refused alike; of damage "
+    "no\n"
     "         warning where that has none.\n"
     "         3/8, 5/8, 6/8, 7/8: within 1 of libjpeg-turbo's.\n"
     "       run.sh windows FILE...\n"
@@ -138,8 +139,8 @@ static uint64_t identity(int count, char **paths) {
     file f = file_of(paths[i]);
     agreement a = agreement_of(&f, &whole_picture);
     const bool is_above = a.native.status == CCODECS_DONE && a.native.peak > a.native.estimate;
-    const bool warns_alone = a.verdict == VERDICT_SAME && !a.turbo.has_warned &&
-                             (a.native.warnings & CCODECS_WARNING_DAMAGED) != 0;
+    const bool warns_alone =
+        a.verdict == VERDICT_SAME && !a.turbo.has_warned && (a.native.warnings & CCODECS_WARNING_DAMAGED) != 0;
     counts[a.verdict]++;
     if (is_defect(a.verdict) || is_above || warns_alone) {
       defects++;
@@ -184,8 +185,7 @@ static bool is_same_cut(
   if (!is_equal) {
     printf(
         "%s at %u/8, windows of %zu bytes: status %d and %d, warnings %u and %u, \"%s\" and \"%s\"\n", f->name,
-        options.eighths, window, whole->status, cut.status, whole->warnings, cut.warnings, whole->message,
-        cut.message);
+        options.eighths, window, whole->status, cut.status, whole->warnings, cut.warnings, whole->message, cut.message);
   }
   planes_free(&cut.planes);
   return is_equal;

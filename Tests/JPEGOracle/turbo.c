@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jpeglib.h>
 #include <jerror.h>
+#include <jpeglib.h>
 
 enum {
   STRICT_WINDOW = 64,
@@ -23,10 +23,10 @@ typedef struct turbo {
   size_t window;
   uint32_t made_up_ends; ///< End markers given behind the last byte.
   uint32_t warnings;
-  uint32_t cuts;         ///< Of these: a marker inside entropy-coded data,
-  uint32_t resyncs;      ///< a restart marker out of turn,
-  uint32_t bad_codes;    ///< a code that no table has,
-  uint32_t end_codes;    ///< such a code among the last 8 bytes before a marker.
+  uint32_t cuts;      ///< Of these: a marker inside entropy-coded data,
+  uint32_t resyncs;   ///< a restart marker out of turn,
+  uint32_t bad_codes; ///< a code that no table has,
+  uint32_t end_codes; ///< such a code among the last 8 bytes before a marker.
   bool is_too_wide;
   char message[JMSG_LENGTH_MAX];
   planes planes;

@@ -41,8 +41,9 @@ static size_t table_bytes(const uint8_t *profile, size_t count) {
 }
 
 /// What littlecms may allocate for a conversion, by what the profile consists of: the least that did for every profile
-/// of its kind (gray 94 KB, curves with a matrix 319, tables of RGB 332, of inks 610 beside profile and table), and more.
-/// Curves are held as read, sampled, and copied; a table is read, widened, copied, and stands in a grid in the end.
+/// of its kind (gray 94 KB, curves with a matrix 319, tables of RGB 332, of inks 610 beside profile and table), and
+/// more. Curves are held as read, sampled, and copied; a table is read, widened, copied, and stands in a grid in the
+/// end.
 static size_t allowance_bytes(const uint8_t *profile, size_t count) {
   const size_t table = table_bytes(profile, count);
   if (table == 0) {
@@ -148,7 +149,8 @@ ccodecs_conversion *ccodecs_conversion_create(
   }
   memset(c, 0, sizeof *c);
   c->source = source;
-  c->allowance = (color_allowance){.budget = budget, .left = allowance_bytes(ccodecs_bytes_start(profile), profile->count)};
+  c->allowance =
+      (color_allowance){.budget = budget, .left = allowance_bytes(ccodecs_bytes_start(profile), profile->count)};
   if (open_transform(c, profile)) {
     return c;
   }

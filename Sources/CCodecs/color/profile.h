@@ -19,8 +19,7 @@ typedef enum ccodecs_profile_kind {
 ///
 /// Whether it is sRGB is told by its primaries and its curves, not by its name.
 bool ccodecs_profile_classify(
-    const ccodecs_bytes *profile, ccodecs_color_space color_space, ccodecs_budget *budget,
-    ccodecs_profile_kind *kind);
+    const ccodecs_bytes *profile, ccodecs_color_space color_space, ccodecs_budget *budget, ccodecs_profile_kind *kind);
 
 /// A PNG's cHRM (white, red, green, blue: x and y, times 100000), and its gAMA (times 100000, 0 for sRGB's curve), as a
 /// profile. Leaves `profile` empty when the numbers are no colour space. False when the budget has no room.

@@ -83,7 +83,7 @@ static ccodecs_status enter(ccodecs_decoder *decoder, ccodecs_decoder_state stat
 /// Makes a failure stick that came without a reason.
 static ccodecs_status leave(ccodecs_decoder *decoder, ccodecs_status status) {
   if (status >= CCODECS_CORRUPT && decoder->failure == CCODECS_OK) {
-    const char *reason = status == CCODECS_NO_MEMORY ? "memory is exhausted"
+    const char *reason = status == CCODECS_NO_MEMORY   ? "memory is exhausted"
                          : status == CCODECS_TRUNCATED ? "the input ends before the picture"
                                                        : "the picture can't be decoded";
     return ccodecs_decoder_fail(decoder, status, "%s", reason);

@@ -9,8 +9,8 @@
 typedef struct ccodecs_decoder_methods {
   ccodecs_status (*read_header)(ccodecs_decoder *decoder, ccodecs_input *input);
   uint8_t (*scales)(const ccodecs_decoder *decoder); ///< NULL where there is nothing but 8/8.
-  /// The fewest bytes behind the header that hold its picture, or fewer; NULL where few bytes may stand for any number of
-  /// pixels. Legal after read_header.
+  /// The fewest bytes behind the header that hold its picture, or fewer; NULL where few bytes may stand for any number
+  /// of pixels. Legal after read_header.
   uint64_t (*least_bytes)(const ccodecs_decoder *decoder);
   ccodecs_status (*estimate)(
       const ccodecs_decoder *decoder, const ccodecs_decode_options *options, uint64_t *byte_count);
@@ -35,16 +35,16 @@ struct ccodecs_decoder {
   ccodecs_budget *budget;
   ccodecs_limits limits;
   ccodecs_header header;
-  ccodecs_bytes profile;  ///< As it came. After the header only a profile that is not sRGB is left.
-  ccodecs_bytes artist;   ///< As CCODECS_RIGHTS_TEXT_MOST says, without a zero at the end.
+  ccodecs_bytes profile; ///< As it came. After the header only a profile that is not sRGB is left.
+  ccodecs_bytes artist;  ///< As CCODECS_RIGHTS_TEXT_MOST says, without a zero at the end.
   ccodecs_bytes copyright;
   bool tolerates_truncation;
-  bool is_whole;          ///< When the header was read, the file's end was in the window, and
-  size_t rest_bytes;      ///< this many bytes stood before it.
-  bool is_filling;        ///< The input ended; gray is given for what is missing.
+  bool is_whole;     ///< When the header was read, the file's end was in the window, and
+  size_t rest_bytes; ///< this many bytes stood before it.
+  bool is_filling;   ///< The input ended; gray is given for what is missing.
   ccodecs_layout layout;
   uint32_t rows_left[CCODECS_MAX_PLANES];
-  uint8_t *fill;          ///< A gray row.
+  uint8_t *fill; ///< A gray row.
   ccodecs_decoder_state state;
   ccodecs_status failure; ///< CCODECS_OK until the decoder failed.
   char message[200];      ///< Why it failed.
@@ -70,8 +70,8 @@ void ccodecs_decoder_describe_packed(const ccodecs_decoder *decoder, uint32_t ch
 /// How many rows of so many bytes go into a strip: as many as fit into 64 KiB, at least one and at most 64.
 uint32_t ccodecs_decoder_strip_rows(size_t row_bytes);
 
-/// Keeps a colour profile as it came; one that is too large gives CCODECS_WARNING_BAD_PROFILE. CCODECS_OK, or the failure
-/// noted.
+/// Keeps a colour profile as it came; one that is too large gives CCODECS_WARNING_BAD_PROFILE. CCODECS_OK, or the
+/// failure noted.
 ccodecs_status ccodecs_decoder_keep_profile(ccodecs_decoder *decoder, const uint8_t *profile, size_t count);
 
 /// EXIF orientation (1 to 8) from a TIFF block (the bytes after "Exif\0\0" in JPEG, the eXIf chunk of PNG, the EXIF

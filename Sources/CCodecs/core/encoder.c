@@ -49,7 +49,8 @@ uint32_t ccodecs_encoder_channels(const ccodecs_encode_options *options) {
 static uint64_t sample_count(const ccodecs_encode_options *options, uint32_t channels) {
   uint64_t samples = 0;
   for (uint32_t i = 0; i < ccodecs_encoder_plane_count(options); i++) {
-    samples += (uint64_t)(ccodecs_encoder_plane_width(options, i) + 16) * (ccodecs_encoder_plane_height(options, i) + 16);
+    samples +=
+        (uint64_t)(ccodecs_encoder_plane_width(options, i) + 16) * (ccodecs_encoder_plane_height(options, i) + 16);
   }
   return samples * channels;
 }

@@ -66,8 +66,7 @@ void ccodecs_rewriter_note(ccodecs_rewriter *rewriter, const uint8_t *bytes, siz
   }
 }
 
-void ccodecs_rewriter_survey(
-    const ccodecs_rewriter *rewriter, const ccodecs_decoder *decoder, ccodecs_survey *survey) {
+void ccodecs_rewriter_survey(const ccodecs_rewriter *rewriter, const ccodecs_decoder *decoder, ccodecs_survey *survey) {
   memset(survey, 0, sizeof *survey);
   if (rewriter->failure == CCODECS_OK && !rewriter->is_started) {
     rewriter->methods->survey(rewriter, decoder, survey);
@@ -81,13 +80,13 @@ static size_t opening_bytes(const ccodecs_rewriter *rewriter, const ccodecs_rewr
 
 uint64_t ccodecs_rewriter_estimate(
     const ccodecs_rewriter *rewriter, const ccodecs_decoder *decoder, const ccodecs_rewrite_options *options) {
-  (void)decoder; // what it holds is in the budget already
+  (void)decoder;                             // what it holds is in the budget already
   static const uint64_t alignment = 4 * 128; // of the budget's blocks
   const uint64_t turn = options->orientation == 1 || rewriter->methods->turn_bytes == NULL
                             ? 0
                             : rewriter->methods->turn_bytes(rewriter, options);
-  return rewriter->budget->used + opening_bytes(rewriter, options) +
-         rewriter->methods->start_bytes(rewriter, options) + alignment + turn;
+  return rewriter->budget->used + opening_bytes(rewriter, options) + rewriter->methods->start_bytes(rewriter, options) +
+         alignment + turn;
 }
 
 ccodecs_status ccodecs_rewriter_start(
@@ -98,8 +97,8 @@ ccodecs_status ccodecs_rewriter_start(
   ccodecs_survey survey;
   ccodecs_rewriter_survey(rewriter, decoder, &survey);
   const bool is_turn = options->orientation >= 2 && options->orientation <= 8;
-  const bool can_go = is_turn ? (survey.turns >> options->orientation & 1) != 0
-                              : survey.can_copy && options->orientation == 1;
+  const bool can_go =
+      is_turn ? (survey.turns >> options->orientation & 1) != 0 : survey.can_copy && options->orientation == 1;
   if (!can_go) {
     return ccodecs_rewriter_fail(rewriter, CCODECS_MISUSE, "a picture is rewritten that must be decoded");
   }

@@ -39,7 +39,8 @@ typedef struct ccodecs_rewriter_methods {
   uint64_t (*start_bytes)(const ccodecs_rewriter *rewriter, const ccodecs_rewrite_options *options);
   /// What turning charges, as an upper bound; NULL for a format that is not turned.
   uint64_t (*turn_bytes)(const ccodecs_rewriter *rewriter, const ccodecs_rewrite_options *options);
-  /// Charges and prepares what the copy goes through: CCODECS_OK, or CCODECS_NO_MEMORY, when `turn` is destroyed likewise.
+  /// Charges and prepares what the copy goes through: CCODECS_OK, or CCODECS_NO_MEMORY, when `turn` is destroyed
+  /// likewise.
   ccodecs_status (*create_turn)(
       const ccodecs_rewriter *rewriter, const ccodecs_rewrite_options *options, ccodecs_turn **turn);
   void (*destroy)(ccodecs_rewriter *rewriter); ///< Frees everything, the rewriter itself included.
@@ -54,7 +55,7 @@ struct ccodecs_rewriter {
   ccodecs_turn *turn; ///< What the copy goes through; NULL when it is the result.
   bool is_started;
   bool has_given_head;
-  bool is_copied;     ///< The last byte of the copy was given.
+  bool is_copied; ///< The last byte of the copy was given.
   uint32_t warnings;
   ccodecs_status failure;
   char message[200];

@@ -74,8 +74,7 @@ bool ccodecs_is_tga(const uint8_t *bytes, size_t count) {
   const bool is_mapped = type == 1 && map_type == 1 && depth == 8;
   const bool is_true_color = type == 2 && map_type <= 1 && (depth == 15 || depth == 16 || depth == 24 || depth == 32);
   const bool is_gray = type == 3 && map_type <= 1 && (depth == 8 || depth == 16);
-  const bool map_fits =
-      map_type == 0 || bytes[7] == 15 || bytes[7] == 16 || bytes[7] == 24 || bytes[7] == 32;
+  const bool map_fits = map_type == 0 || bytes[7] == 15 || bytes[7] == 16 || bytes[7] == 24 || bytes[7] == 32;
   return (is_mapped || is_true_color || is_gray) && map_fits && ccodecs_le16(bytes + 12) > 0 &&
          ccodecs_le16(bytes + 14) > 0 && (bytes[17] & 0xC0) == 0;
 }

@@ -14,10 +14,10 @@ enum { GIF_MOST_CODES = 4096, GIF_MOST_CODE_BITS = 12, GIF_NO_CODE = 0xFFFF };
 typedef struct gif_codes {
   uint32_t least_bits; ///< Of a pixel.
   uint32_t code_bits;
-  uint64_t bits;       ///< Lowest first.
+  uint64_t bits; ///< Lowest first.
   uint32_t bit_count;
   uint32_t next_code;
-  uint32_t previous;   ///< The code before, or GIF_NO_CODE after a clear code.
+  uint32_t previous; ///< The code before, or GIF_NO_CODE after a clear code.
   uint16_t prefixes[GIF_MOST_CODES];
   uint16_t lengths[GIF_MOST_CODES];
   uint8_t suffixes[GIF_MOST_CODES];

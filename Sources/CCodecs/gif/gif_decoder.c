@@ -5,8 +5,8 @@
 // frame leaves uncovered is transparent in a file that uses transparency anywhere, and black in one that does not:
 // so a file whose first frame is smaller than its canvas, and opaque, is held until that is known.
 
-#include "../memory/bytes.h"
 #include "../core/decoder.h"
+#include "../memory/bytes.h"
 #include "gif_codes.h"
 #include "gif_format.h"
 
@@ -15,20 +15,20 @@
 enum { EXTENSION = 0x21, DESCRIPTOR = 0x2C, TRAILER = 0x3B, GRAPHIC_CONTROL = 0xF9 };
 
 typedef enum gif_state {
-  STATE_SCREEN,       ///< Signature and logical screen descriptor.
+  STATE_SCREEN, ///< Signature and logical screen descriptor.
   STATE_GLOBAL_TABLE,
-  STATE_BLOCK,        ///< The byte that tells a block's kind.
-  STATE_LABEL,        ///< The byte that tells an extension's kind.
-  STATE_SKIP_SIZE,    ///< The size of a sub-block that is passed over.
+  STATE_BLOCK,     ///< The byte that tells a block's kind.
+  STATE_LABEL,     ///< The byte that tells an extension's kind.
+  STATE_SKIP_SIZE, ///< The size of a sub-block that is passed over.
   STATE_SKIP,
-  STATE_CONTROL,      ///< The sub-block of a graphic control extension.
+  STATE_CONTROL, ///< The sub-block of a graphic control extension.
   STATE_DESCRIPTOR,
   STATE_LOCAL_TABLE,
   STATE_CODE_SIZE,
-  STATE_LOOK_AHEAD,   ///< Holding the file to learn whether it uses transparency.
-  STATE_DATA_SIZE,    ///< The size of a sub-block of codes.
+  STATE_LOOK_AHEAD, ///< Holding the file to learn whether it uses transparency.
+  STATE_DATA_SIZE,  ///< The size of a sub-block of codes.
   STATE_DATA,
-  STATE_AFTER,        ///< The first frame is whole; is there a second one?
+  STATE_AFTER, ///< The first frame is whole; is there a second one?
   STATE_END,
 } gif_state;
 
@@ -38,7 +38,7 @@ typedef struct gif_decoder {
   uint8_t token[768]; ///< What must be whole to be understood: a header, a table.
   size_t token_count;
   uint64_t block_left; ///< Bytes to come of the sub-block, or colours of the table.
-  bool is_after;      ///< Blocks are read to find a second frame.
+  bool is_after;       ///< Blocks are read to find a second frame.
 
   ccodecs_bytes file; ///< What look-ahead has held.
   size_t ahead;       ///< Where in `file` look-ahead goes on: always at a sub-block's size or at a block's kind.
@@ -47,15 +47,15 @@ typedef struct gif_decoder {
 
   uint32_t left, top, width, height; ///< The first frame on the canvas.
   bool is_interlaced;
-  int transparent;    ///< An index, or -1.
-  bool clears_rest;   ///< Pixels beside the frame are transparent, not black.
+  int transparent;  ///< An index, or -1.
+  bool clears_rest; ///< Pixels beside the frame are transparent, not black.
   uint32_t channels;
   uint8_t palette[256][4];
 
   gif_codes codes;
-  uint8_t *indices;     ///< Decoded and not given yet; all of an interlaced frame.
+  uint8_t *indices; ///< Decoded and not given yet; all of an interlaced frame.
   size_t index_count;
-  uint64_t index_left;  ///< Of the frame, not decoded yet.
+  uint64_t index_left; ///< Of the frame, not decoded yet.
   uint8_t *strip;
   size_t row_bytes;
   uint32_t strip_rows;
@@ -184,12 +184,17 @@ static ccodecs_status read_screen(gif_decoder *d) {
 /// The bytes that the state needs whole. STATE_SKIP and the states of frame data need none.
 static size_t token_size(const gif_decoder *d) {
   switch (d->state) {
-  case STATE_SCREEN: return 13;
+  case STATE_SCREEN:
+    return 13;
   case STATE_GLOBAL_TABLE:
-  case STATE_LOCAL_TABLE: return d->block_left * 3;
-  case STATE_DESCRIPTOR: return 9;
-  case STATE_CONTROL: return 4;
-  default: return 1;
+  case STATE_LOCAL_TABLE:
+    return d->block_left * 3;
+  case STATE_DESCRIPTOR:
+    return 9;
+  case STATE_CONTROL:
+    return 4;
+  default:
+    return 1;
   }
 }
 
@@ -413,10 +418,7 @@ static uint32_t interlaced_place(uint32_t y, uint32_t height) {
   const uint32_t eighths = (height + 7) / 8;
   const uint32_t quarters = (height + 3) / 4;
   const uint32_t halves = (height + 1) / 2;
-  return y % 8 == 0   ? y / 8
-         : y % 8 == 4 ? eighths + y / 8
-         : y % 4 == 2 ? quarters + y / 4
-                      : halves + y / 2;
+  return y % 8 == 0 ? y / 8 : y % 8 == 4 ? eighths + y / 8 : y % 4 == 2 ? quarters + y / 4 : halves + y / 2;
 }
 
 static void put_pixels(const gif_decoder *d, uint8_t *out, const uint8_t *indices, size_t count) {

@@ -125,8 +125,8 @@ static bool begin(avif_encoder *e) {
   e->context = heif_context_alloc();
   if (e->context == NULL ||
       is_error(heif_image_create(
-          width, height, heif_colorspace_RGB,
-          has_alpha ? heif_chroma_interleaved_RGBA : heif_chroma_interleaved_RGB, &e->image)) ||
+          width, height, heif_colorspace_RGB, has_alpha ? heif_chroma_interleaved_RGBA : heif_chroma_interleaved_RGB,
+          &e->image)) ||
       is_error(heif_image_add_plane(e->image, heif_channel_interleaved, width, height, 8))) {
     return false;
   }

@@ -1,10 +1,10 @@
 // The largest frame that the bitstreams in an HEIC or AVIF file announce.
 //
-// What an item's properties say of its size binds neither AV1 nor HEVC: their decoders allocate what the bitstream's own
-// sequence header asks for. So those are read here, at the beginning of every item and in the configuration boxes, for
-// a file that claims a small picture and holds a large one. Of the rest, only AV1 pictures are told whose data is not all
-// there: libheif gives libdav1d none then, which prints and leaks.
-// Sources: ISO/IEC 14496-12 (boxes), 14496-15 (hvcC), 23008-12; AV1 bitstream specification 5.5; ITU-T H.265 7.3.2.2.
+// What an item's properties say of its size binds neither AV1 nor HEVC: their decoders allocate what the bitstream's
+// own sequence header asks for. So those are read here, at the beginning of every item and in the configuration boxes,
+// for a file that claims a small picture and holds a large one. Of the rest, only AV1 pictures are told whose data is
+// not all there: libheif gives libdav1d none then, which prints and leaks. Sources: ISO/IEC 14496-12 (boxes), 14496-15
+// (hvcC), 23008-12; AV1 bitstream specification 5.5; ITU-T H.265 7.3.2.2.
 
 #include "heif_coded.h"
 
@@ -28,7 +28,7 @@ typedef struct finder {
   uint64_t pixels;            ///< Of the largest frame found.
   uint64_t empty[MOST_EMPTY]; ///< Items without data, or not all of it.
   uint32_t empty_count;
-  bool lacks_data;            ///< One of them is a picture.
+  bool lacks_data; ///< One of them is a picture.
 } finder;
 
 // MARK: Bits
@@ -216,8 +216,8 @@ static bool take_number(const uint8_t *bytes, size_t count, size_t *at, uint32_t
 
 /// Looks at the beginning of an item, put together from its pieces.
 static bool read_item(
-    finder *f, const uint8_t *bytes, size_t count, size_t *at, const uint32_t sizes[4], uint32_t method,
-    uint64_t base, uint32_t pieces, bool *is_there) {
+    finder *f, const uint8_t *bytes, size_t count, size_t *at, const uint32_t sizes[4], uint32_t method, uint64_t base,
+    uint32_t pieces, bool *is_there) {
   const uint8_t *source = method == 1 ? f->data : f->file;
   const size_t source_count = method == 1 ? f->data_count : f->count;
   uint8_t joined[JOINED_BYTES];

@@ -1,11 +1,12 @@
 // HEIC and AVIF through libheif: the primary picture of a file that is held whole.
 //
-// libheif turns, mirrors and crops as the file asks, and gives RGB, of eight bits or as deep as it is. It holds the planes that the codec
-// decodes, its conversions, and the result: all of it is charged before the decoding, by the picture's size.
+// libheif turns, mirrors and crops as the file asks, and gives RGB, of eight bits or as deep as it is. It holds the
+// planes that the codec decodes, its conversions, and the result: all of it is charged before the decoding, by the
+// picture's size.
 
-#include "../memory/bytes.h"
 #include "../color/profile.h"
 #include "../core/decoder.h"
+#include "../memory/bytes.h"
 #include "heif_coded.h"
 #include "heif_format.h"
 
@@ -30,8 +31,8 @@ typedef struct heif_decoder {
   struct heif_image *image;
   const uint8_t *pixels;
   size_t row_stride;
-  uint8_t *strip;        ///< Rows brought to 16 bits.
-  uint32_t largest;      ///< Of libheif's deep samples.
+  uint8_t *strip;   ///< Rows brought to 16 bits.
+  uint32_t largest; ///< Of libheif's deep samples.
   bool is_premultiplied;
   uint32_t channels;
   uint64_t coded_pixels; ///< Of the largest frame, before what the file crops.
@@ -128,7 +129,8 @@ static ccodecs_status describe(heif_decoder *d) {
   return read_profile(d);
 }
 
-/// A last box may have no size and reach to the file's end. libheif takes that for an empty one: its size is written in.
+/// A last box may have no size and reach to the file's end. libheif takes that for an empty one: its size is written
+/// in.
 static void complete_last_box(heif_decoder *d) {
   uint8_t *bytes = ccodecs_bytes_start(&d->file);
   size_t at = 0;
@@ -227,10 +229,10 @@ static ccodecs_status decode(heif_decoder *d) {
   }
   const bool is_deep = d->base.header.is_deep;
   options->convert_hdr_to_8bit = !is_deep;
-  const enum heif_chroma chroma =
-      d->channels == 4 ? is_deep ? heif_chroma_interleaved_RRGGBBAA_LE : heif_chroma_interleaved_RGBA
-      : is_deep        ? heif_chroma_interleaved_RRGGBB_LE
-                       : heif_chroma_interleaved_RGB;
+  const enum heif_chroma chroma = d->channels == 4
+                                      ? is_deep ? heif_chroma_interleaved_RRGGBBAA_LE : heif_chroma_interleaved_RGBA
+                                  : is_deep ? heif_chroma_interleaved_RRGGBB_LE
+                                            : heif_chroma_interleaved_RGB;
   const struct heif_error error = heif_decode_image(d->handle, &d->image, heif_colorspace_RGB, chroma, options);
   heif_decoding_options_free(options);
   if (is_error(error)) {

@@ -67,12 +67,12 @@ typedef enum ccodecs_status {
   CCODECS_DONE = 3,        ///< Every row, or of a rewriter every byte, was given.
   CCODECS_BYTES_READY = 4, ///< `piece` is filled and valid until the next call on this rewriter.
 
-  CCODECS_CORRUPT = 16,    ///< The bytes contradict their format.
-  CCODECS_TRUNCATED = 17,  ///< The input ended before the picture did.
+  CCODECS_CORRUPT = 16,     ///< The bytes contradict their format.
+  CCODECS_TRUNCATED = 17,   ///< The input ended before the picture did.
   CCODECS_UNSUPPORTED = 18, ///< A valid picture of a kind that is not decoded here.
-  CCODECS_LIMIT = 19,      ///< The picture exceeds a ccodecs_limits field; nothing was allocated for it.
-  CCODECS_NO_MEMORY = 20,  ///< The budget, or the system's memory, is exhausted.
-  CCODECS_MISUSE = 21,     ///< Calls out of order or an argument out of range: a bug of the caller.
+  CCODECS_LIMIT = 19,       ///< The picture exceeds a ccodecs_limits field; nothing was allocated for it.
+  CCODECS_NO_MEMORY = 20,   ///< The budget, or the system's memory, is exhausted.
+  CCODECS_MISUSE = 21,      ///< Calls out of order or an argument out of range: a bug of the caller.
 } ccodecs_status;
 
 /// What formats.c has a row for.
@@ -124,7 +124,8 @@ typedef struct ccodecs_budget {
   size_t limit;
   size_t used;
   size_t peak;
-  bool has_machine_failed; ///< Memory or disk was not there, or failed: CCODECS_NO_MEMORY is then not the picture's fault.
+  bool has_machine_failed; ///< Memory or disk was not there, or failed: CCODECS_NO_MEMORY is then not the picture's
+                           ///< fault.
 } ccodecs_budget;
 
 /// Charges `byte_count`; false, and nothing charged, when that would exceed the limit.
@@ -147,9 +148,9 @@ typedef struct ccodecs_limits {
   uint64_t max_whole_input_pixels; ///< width x height of pictures whose decoder holds the whole bitmap.
   uint32_t max_scans;              ///< Scans of a progressive JPEG; a file with more is refused with CCODECS_LIMIT.
   bool can_spill;                  ///< Whether there is a spill_directory.
-  /// The descriptor of a directory for files without a name. A progressive JPEG's bytes or coefficients, or a non-interleaved
-  /// one's planes, go there instead of memory, once the picture holds CCODECS_SPILL_BYTES. It must stay open as long as the
-  /// decoder.
+  /// The descriptor of a directory for files without a name. A progressive JPEG's bytes or coefficients, or a
+  /// non-interleaved one's planes, go there instead of memory, once the picture holds CCODECS_SPILL_BYTES. It must stay
+  /// open as long as the decoder.
   int spill_directory;
 } ccodecs_limits;
 
@@ -179,31 +180,31 @@ typedef enum ccodecs_color_space {
 
 /// Things a caller may want to know of a picture that decodes all the same: bits of ccodecs_header.warnings.
 enum {
-  CCODECS_WARNING_BAD_EXIF = 1u << 0,        ///< EXIF was there but broken, and ignored.
-  CCODECS_WARNING_FIRST_FRAME = 1u << 1,     ///< Animated or multi-picture: only the first picture is decoded.
-  CCODECS_WARNING_DAMAGED = 1u << 2,         ///< The library met damage that it could repair or skip.
-  CCODECS_WARNING_BAD_PROFILE = 1u << 3,     ///< The colour profile is of no use; colours were taken for sRGB.
-  CCODECS_WARNING_TRUNCATED = 1u << 4,       ///< The file ends early, and what is missing was made gray.
+  CCODECS_WARNING_BAD_EXIF = 1u << 0,    ///< EXIF was there but broken, and ignored.
+  CCODECS_WARNING_FIRST_FRAME = 1u << 1, ///< Animated or multi-picture: only the first picture is decoded.
+  CCODECS_WARNING_DAMAGED = 1u << 2,     ///< The library met damage that it could repair or skip.
+  CCODECS_WARNING_BAD_PROFILE = 1u << 3, ///< The colour profile is of no use; colours were taken for sRGB.
+  CCODECS_WARNING_TRUNCATED = 1u << 4,   ///< The file ends early, and what is missing was made gray.
 };
 
 typedef struct ccodecs_header {
   ccodecs_format format;
-  uint32_t width;      ///< As stored, before orientation, in pixels.
-  uint32_t height;     ///< As stored, before orientation, in pixels.
-  uint8_t orientation; ///< EXIF 1 to 8; 1 when the picture says nothing valid.
+  uint32_t width;        ///< As stored, before orientation, in pixels.
+  uint32_t height;       ///< As stored, before orientation, in pixels.
+  uint8_t orientation;   ///< EXIF 1 to 8; 1 when the picture says nothing valid.
   bool is_storage_order; ///< The orientation is the format's order of rows and columns, not that of a camera.
-  uint8_t bit_depth;   ///< Bits per sample as stored.
-  bool is_deep;        ///< Rows have 16 bits a sample: GRAY16, RGB16 or RGBA16.
+  uint8_t bit_depth;     ///< Bits per sample as stored.
+  bool is_deep;          ///< Rows have 16 bits a sample: GRAY16, RGB16 or RGBA16.
   bool has_alpha;
   bool is_progressive; ///< Progressive JPEG or interlaced PNG: no row is final before the last scan or pass.
   bool holds_input;    ///< The decoder holds the whole compressed file before the first row.
   bool holds_bitmap;   ///< The decoder holds the whole decoded picture before the first row.
   ccodecs_color_space color_space;
-  uint8_t chroma_across;  ///< Luma samples for each chroma sample of planes to come; 0 where it can't be told.
-  uint8_t chroma_down;    ///< Rows of luma for each of chroma; 0 likewise.
-  bool has_profile;       ///< Colours are not sRGB's: see ccodecs_decoder_profile.
-  uint32_t frame_count;   ///< 0 when the bytes read so far don't tell.
-  uint32_t warnings;      ///< Bits of CCODECS_WARNING_*; may grow until CCODECS_DONE.
+  uint8_t chroma_across; ///< Luma samples for each chroma sample of planes to come; 0 where it can't be told.
+  uint8_t chroma_down;   ///< Rows of luma for each of chroma; 0 likewise.
+  bool has_profile;      ///< Colours are not sRGB's: see ccodecs_decoder_profile.
+  uint32_t frame_count;  ///< 0 when the bytes read so far don't tell.
+  uint32_t warnings;     ///< Bits of CCODECS_WARNING_*; may grow until CCODECS_DONE.
 } ccodecs_header;
 
 /// How samples lie in rows. Those of 16 bits are in the machine's byte order, in rows aligned to two bytes, 65535 for
@@ -241,9 +242,9 @@ typedef struct ccodecs_layout {
 
 /// Some rows of every plane, top to bottom. `row_counts` may differ between planes, and be 0.
 typedef struct ccodecs_rows {
-  const uint8_t *planes[CCODECS_MAX_PLANES];    ///< First byte of the first row.
-  size_t row_strides[CCODECS_MAX_PLANES];       ///< Bytes from one row to the next.
-  uint32_t row_counts[CCODECS_MAX_PLANES];      ///< Rows in this strip.
+  const uint8_t *planes[CCODECS_MAX_PLANES]; ///< First byte of the first row.
+  size_t row_strides[CCODECS_MAX_PLANES];    ///< Bytes from one row to the next.
+  uint32_t row_counts[CCODECS_MAX_PLANES];   ///< Rows in this strip.
 } ccodecs_rows;
 
 typedef struct ccodecs_decode_options {
@@ -285,7 +286,8 @@ void ccodecs_decoder_profile(const ccodecs_decoder *decoder, const uint8_t **byt
 
 /// Writes who made the picture and whose it is as an EXIF block (TIFF) of nothing else: Artist and Copyright, from the
 /// picture's EXIF, or from what a PNG says in tEXt and iTXt chunks as Author and Copyright. Each is cut to 4 KiB. The
-/// block's size; 0 when the picture says neither. Legal after read_header; of a PNG there may be more after the last row.
+/// block's size; 0 when the picture says neither. Legal after read_header; of a PNG there may be more after the last
+/// row.
 size_t ccodecs_decoder_rights(const ccodecs_decoder *decoder, uint8_t block[CCODECS_RIGHTS_BYTES_MOST]);
 
 /// The scales that start takes: bit N-1 set means N/8. Legal after read_header.
@@ -318,14 +320,15 @@ typedef struct ccodecs_conversion ccodecs_conversion;
 /// The bytes that a conversion made of this profile will charge, as an upper bound.
 size_t ccodecs_conversion_estimate(const uint8_t *profile, size_t profile_count);
 
-/// Makes a conversion of the decoder's profile. Legal before start, any number of times. `source` is any but YCC8; CMYK8
-/// becomes RGB8, samples of 16 bits become those of 8, others stay what they are. *conversion is NULL without a profile, and where the profile
-/// turns out to be of no use, which the header's warnings then tell. CCODECS_OK or CCODECS_NO_MEMORY.
+/// Makes a conversion of the decoder's profile. Legal before start, any number of times. `source` is any but YCC8;
+/// CMYK8 becomes RGB8, samples of 16 bits become those of 8, others stay what they are. *conversion is NULL without a
+/// profile, and where the profile turns out to be of no use, which the header's warnings then tell. CCODECS_OK or
+/// CCODECS_NO_MEMORY.
 ccodecs_status ccodecs_decoder_create_conversion(
     ccodecs_decoder *decoder, ccodecs_pixels source, ccodecs_conversion **conversion);
 
-/// Converts `pixel_count` pixels; samples of 16 bits are aligned to two bytes. `source` and `destination` may be the same
-/// where the pixels stay what they are.
+/// Converts `pixel_count` pixels; samples of 16 bits are aligned to two bytes. `source` and `destination` may be the
+/// same where the pixels stay what they are.
 void ccodecs_conversion_convert(
     const ccodecs_conversion *conversion, const uint8_t *source, uint8_t *destination, size_t pixel_count);
 
@@ -357,10 +360,10 @@ typedef struct ccodecs_jpeg_options {
 } ccodecs_jpeg_options;
 
 typedef struct ccodecs_png_options {
-  uint8_t compression_level;   ///< 0 to 9, of deflate.
+  uint8_t compression_level; ///< 0 to 9, of deflate.
   ccodecs_png_filter filter;
-  bool is_interlaced;          ///< By Adam7; the picture is held.
-  uint16_t palette_count;      ///< 2 to 256 colours of a palette, where it was built in; 0 for none. The picture is held.
+  bool is_interlaced;     ///< By Adam7; the picture is held.
+  uint16_t palette_count; ///< 2 to 256 colours of a palette, where it was built in; 0 for none. The picture is held.
 } ccodecs_png_options;
 
 typedef struct ccodecs_webp_options {
@@ -374,14 +377,14 @@ typedef struct ccodecs_encode_options {
   ccodecs_format format; ///< CCODECS_FORMAT_JPEG, _PNG, _WEBP, or _AVIF where it was built in.
   uint32_t width;        ///< 1 to 65500 (JPEG), 2^31 - 1 (PNG), 16383 (WebP), 65535 (AVIF).
   uint32_t height;
-  ccodecs_pixels pixels; ///< JPEG: GRAY8, RGB8, YCC8. PNG: GRAY8, RGB8, RGBA8. WebP, AVIF: RGB8, RGBA8.
+  ccodecs_pixels pixels;           ///< JPEG: GRAY8, RGB8, YCC8. PNG: GRAY8, RGB8, RGBA8. WebP, AVIF: RGB8, RGBA8.
   ccodecs_subsampling subsampling; ///< JPEG, AVIF; and the size of the planes given with YCC8.
   uint8_t quality;                 ///< 1 to 100; JPEG, lossy WebP and AVIF.
   ccodecs_jpeg_options jpeg;       ///< Each heeded for its own format alone.
   ccodecs_png_options png;
   ccodecs_webp_options webp;
-  const uint8_t *exif;             ///< A TIFF block that the result is to carry, borrowed for create; or NULL.
-  size_t exif_count;               ///< Its bytes, at most 65527; 0 for none.
+  const uint8_t *exif; ///< A TIFF block that the result is to carry, borrowed for create; or NULL.
+  size_t exif_count;   ///< Its bytes, at most 65527; 0 for none.
 } ccodecs_encode_options;
 
 /// Whether PNG can be written with a palette.
@@ -406,9 +409,9 @@ uint64_t ccodecs_encoder_largest(const ccodecs_encode_options *options);
 /// Takes rows, top to bottom; `rows` is borrowed for the call. Planes may come with different counts in one call.
 ccodecs_status ccodecs_encoder_write(ccodecs_encoder *encoder, const ccodecs_rows *rows);
 
-/// Gives the result an EXIF block after its last row, before it is finished: at most 65527 bytes, borrowed for the call. CCODECS_UNSUPPORTED,
-/// and no failure, where it would have to stand before what was written, as in all formats but PNG, or where the options
-/// had one.
+/// Gives the result an EXIF block after its last row, before it is finished: at most 65527 bytes, borrowed for the
+/// call. CCODECS_UNSUPPORTED, and no failure, where it would have to stand before what was written, as in all formats
+/// but PNG, or where the options had one.
 ccodecs_status ccodecs_encoder_append_exif(ccodecs_encoder *encoder, const uint8_t *exif, size_t count);
 
 /// Ends the picture. CCODECS_MISUSE when rows are missing.
@@ -431,8 +434,8 @@ void ccodecs_encoder_destroy(ccodecs_encoder *encoder);
 /// A picture's file made into one without metadata, without being decoded: markers, chunks and compressed data are
 /// checked for their structure and passed on as they come. What is kept is what a decoder needs: of a JPEG tables,
 /// frame, scans and a JFIF segment of its own; of a PNG IHDR, PLTE, tRNS, IDAT and IEND; of a WebP the picture and its
-/// alpha. Bytes behind the picture are not read. Compressed data are not looked into: damage inside goes unnoticed where a
-/// PNG's CRCs, or the restart markers of a JPEG, do not tell.
+/// alpha. Bytes behind the picture are not read. Compressed data are not looked into: damage inside goes unnoticed
+/// where a PNG's CRCs, or the restart markers of a JPEG, do not tell.
 ///
 /// The legal order of calls is create; note, with all bytes that a decoder of the picture consumed until its header
 /// was complete; survey; start, with that decoder; read until CCODECS_DONE; destroy. Destroy is legal at any point. A
@@ -474,8 +477,7 @@ ccodecs_status ccodecs_rewriter_create(
 void ccodecs_rewriter_note(ccodecs_rewriter *rewriter, const uint8_t *bytes, size_t count);
 
 /// What can be done with the picture whose header `decoder` has read. Legal before start.
-void ccodecs_rewriter_survey(
-    const ccodecs_rewriter *rewriter, const ccodecs_decoder *decoder, ccodecs_survey *survey);
+void ccodecs_rewriter_survey(const ccodecs_rewriter *rewriter, const ccodecs_decoder *decoder, ccodecs_survey *survey);
 
 /// The bytes that start and read will charge, as an upper bound, with what rewriter and decoder hold already.
 uint64_t ccodecs_rewriter_estimate(

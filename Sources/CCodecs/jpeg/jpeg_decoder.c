@@ -96,8 +96,8 @@ static uint8_t scales(const ccodecs_decoder *base) {
   return 0xFF;
 }
 
-/// A sequential block takes two bits, the codes of its DC difference and its end. A progressive one takes one, in the scan
-/// of its DC coefficient: those of the others may end thousands of blocks with one code.
+/// A sequential block takes two bits, the codes of its DC difference and its end. A progressive one takes one, in the
+/// scan of its DC coefficient: those of the others may end thousands of blocks with one code.
 static uint64_t least_bytes(const ccodecs_decoder *base) {
   const jpeg_decoder *d = (const jpeg_decoder *)base;
   uint64_t blocks = 0;

@@ -18,8 +18,9 @@
 //          -> jpeg_scan.c or jpeg_progressive.c: coefficients
 //          -> jpeg_idct*.c: samples -> rows of the decoder's own strip
 //
-// Progressive, but for 1/8, the first arrow is a detour (jpeg_rows.c): scans are held as they come, compressed. When the
-// last has come, each row of units is read from all of them in turn, so that a row's coefficients are all there are.
+// Progressive, but for 1/8, the first arrow is a detour (jpeg_rows.c): scans are held as they come, compressed. When
+// the last has come, each row of units is read from all of them in turn, so that a row's coefficients are all there
+// are.
 //
 // Entropy-coded bytes are unstuffed in bulk into a buffer of 16 KiB; the bit reader loads 64 bits from it without
 // looking for markers. A unit (MCU) is decoded only when its longest possible code is there, or when the marker behind
@@ -45,18 +46,18 @@
 //
 // Sequential, one scan: tables (9 KiB for DC, 27 to 41 KiB for AC; as many as the scan names), a tile group (6 to 21
 // KiB), the input buffer (19 KiB) and one strip of units at N/8. Sequential, several scans: the planes at N/8.
-// Progressive at 1/8: a coefficient of 2 bytes for each block. Progressive at other scales: the entropy-coded bytes of the
-// scans; for each scan 5 KiB, and its tables (9 KiB; two for the first); a row of units, N * N coefficients of 2 bytes
-// for each of its blocks, and 8 bytes that say which of its coefficients are not zero, without which refinement scans
-// can't be read. An EXIF segment is held while it is read (at most 64 KiB). All of it is charged to the budget. Planes,
-// coefficients and the scans' bytes go to a file from CCODECS_SPILL_BYTES on, where the limits name a directory for it
-// (spill.h, held.h), the bytes also from what all coefficients would take on. Of a scan no more is held than its units can
-// take; scans that together have twice what the coefficients would take, and a MiB, give CCODECS_LIMIT. What there is no room for gives
-// CCODECS_NO_MEMORY: planes and coefficients from start, scans from read_rows.
+// Progressive at 1/8: a coefficient of 2 bytes for each block. Progressive at other scales: the entropy-coded bytes of
+// the scans; for each scan 5 KiB, and its tables (9 KiB; two for the first); a row of units, N * N coefficients of 2
+// bytes for each of its blocks, and 8 bytes that say which of its coefficients are not zero, without which refinement
+// scans can't be read. An EXIF segment is held while it is read (at most 64 KiB). All of it is charged to the budget.
+// Planes, coefficients and the scans' bytes go to a file from CCODECS_SPILL_BYTES on, where the limits name a directory
+// for it (spill.h, held.h), the bytes also from what all coefficients would take on. Of a scan no more is held than its
+// units can take; scans that together have twice what the coefficients would take, and a MiB, give CCODECS_LIMIT. What
+// there is no room for gives CCODECS_NO_MEMORY: planes and coefficients from start, scans from read_rows.
 //
 // What estimate says is exact but for alignment where the end of the file was in the window that completed the header.
-// Else up to 100 scans are foreseen (or max_scans), and as many bytes as the coefficients would take; without a directory
-// for a file a picture whose scans are longer charges more.
+// Else up to 100 scans are foreseen (or max_scans), and as many bytes as the coefficients would take; without a
+// directory for a file a picture whose scans are longer charges more.
 //
 // The budget's peak for 12 megapixels 4:2:0: baseline (4032x3024) 0.2 MB at any scale; progressive (3024x4032, 1.6 MB)
 // 2.0, 1.8, 1.8, 1.8 and 0.6 MB at 8/8, 4/8, 3/8, 2/8 and 1/8.
@@ -90,13 +91,13 @@
 #ifndef CCODECS_JPEG_H
 #define CCODECS_JPEG_H
 
+#include "../core/decoder.h"
 #include "../memory/held.h"
 #include "../memory/spill.h"
-#include "../core/decoder.h"
 
-/// Whether the native decoder takes a picture with this frame header. `sof_marker` is the second byte of its marker (0xC0
-/// to 0xCF). `adobe_transform` is byte 11 of an Adobe APP14 segment before it; -1 without one or when there is a JFIF
-/// APP0 segment, and 0 when there is neither and the component identifiers are the letters R, G, B.
+/// Whether the native decoder takes a picture with this frame header. `sof_marker` is the second byte of its marker
+/// (0xC0 to 0xCF). `adobe_transform` is byte 11 of an Adobe APP14 segment before it; -1 without one or when there is a
+/// JFIF APP0 segment, and 0 when there is neither and the component identifiers are the letters R, G, B.
 bool ccodecs_jpeg_native_supports(
     uint8_t sof_marker, uint8_t precision, uint8_t component_count, int32_t adobe_transform);
 
@@ -121,8 +122,8 @@ enum {
   JPEG_BLOCK_BYTES = 256,   ///< More than the longest code of a block: 64 symbols of 31 bits.
   JPEG_INPUT_BYTES = 16384, ///< Unstuffed bytes held at a time.
   JPEG_INPUT_SLACK = JPEG_MAX_MCU_BLOCKS * JPEG_BLOCK_BYTES + 64, ///< Zeros behind the last byte before a marker.
-  JPEG_DC_BYTES = 4,        ///< Of a block in a progressive scan of DC coefficients: a symbol of 31 bits.
-  JPEG_HELD_INPUT_BYTES = 4096,                  ///< The same for a scan whose bytes are held,
+  JPEG_DC_BYTES = 4,            ///< Of a block in a progressive scan of DC coefficients: a symbol of 31 bits.
+  JPEG_HELD_INPUT_BYTES = 4096, ///< The same for a scan whose bytes are held,
   JPEG_HELD_INPUT_SLACK = JPEG_BLOCK_BYTES + 64, ///< whose units are single blocks, or of DC coefficients alone.
 };
 
@@ -144,7 +145,7 @@ typedef struct jpeg_code {
 enum {
   JPEG_LENGTH = 0x3F,
   JPEG_PAIR_ENDS = 0x80,
-  JPEG_ADVANCE_END = 100,  ///< End of block.
+  JPEG_ADVANCE_END = 100, ///< End of block.
   /// Not in one look-up: for the coefficient there is code length, size << 5, run << 9; or 0 when even the code is too
   /// long.
   JPEG_ADVANCE_SLOW = 180,
@@ -157,11 +158,11 @@ typedef struct jpeg_table {
   /// Sequential AC at a reduced size: bits to consume (0 to 5), and how far to advance (6 to 13), 128 more at an end of
   /// block, 64 when even one symbol is too long; behind the table.
   uint16_t *skips;
-  uint32_t skip_shift;    ///< 64 less the bits of the index of `skips`.
-  uint32_t end_code;      ///< The end of block's code, left-aligned in 32 bits.
+  uint32_t skip_shift; ///< 64 less the bits of the index of `skips`.
+  uint32_t end_code;   ///< The end of block's code, left-aligned in 32 bits.
   uint32_t end_length;
-  int32_t last_code[18];  ///< The largest code of a length, -1 without one; [17] ends every search.
-  int32_t offset[18];     ///< What to add to a code for its index in `symbols`.
+  int32_t last_code[18]; ///< The largest code of a length, -1 without one; [17] ends every search.
+  int32_t offset[18];    ///< What to add to a code for its index in `symbols`.
   uint8_t symbols[256];
 } jpeg_table;
 
@@ -183,16 +184,16 @@ void ccodecs_jpeg_code_standard(jpeg_code *code, bool is_dc, uint32_t index);
 
 /// Unstuffed entropy-coded bytes up to a marker, and the bit reader's place in them.
 typedef struct jpeg_input {
-  uint8_t *bytes;    ///< `capacity` and `slack`.
-  size_t capacity;   ///< Unstuffed bytes held at a time.
-  size_t slack;      ///< Zeros behind the last byte before a marker.
-  size_t count;      ///< Unstuffed bytes.
-  size_t next;       ///< The first that is not in `bits`.
-  uint64_t bits;     ///< Left-aligned.
+  uint8_t *bytes;  ///< `capacity` and `slack`.
+  size_t capacity; ///< Unstuffed bytes held at a time.
+  size_t slack;    ///< Zeros behind the last byte before a marker.
+  size_t count;    ///< Unstuffed bytes.
+  size_t next;     ///< The first that is not in `bits`.
+  uint64_t bits;   ///< Left-aligned.
   uint32_t bit_count;
-  bool has_ff;       ///< The last byte of the last window was 0xFF.
-  bool is_ended;     ///< A marker, or the end of the input, follows `count`.
-  uint8_t marker;    ///< That marker; 0 at the end of the input.
+  bool has_ff;    ///< The last byte of the last window was 0xFF.
+  bool is_ended;  ///< A marker, or the end of the input, follows `count`.
+  uint8_t marker; ///< That marker; 0 at the end of the input.
 } jpeg_input;
 
 /// Moves the window into the buffer until it is full, a marker is there, or the window is consumed.
@@ -237,9 +238,9 @@ typedef struct jpeg_component {
   uint8_t quant_index;
   uint8_t dc_index; ///< Tables of the current scan.
   uint8_t ac_index;
-  bool has_quant;   ///< `quant` was taken from the tables, at the component's first scan.
-  bool has_scan;    ///< Sequential: its scan was seen.
-  uint16_t quant[64]; ///< In the order of a tile's rows.
+  bool has_quant;         ///< `quant` was taken from the tables, at the component's first scan.
+  bool has_scan;          ///< Sequential: its scan was seen.
+  uint16_t quant[64];     ///< In the order of a tile's rows.
   uint32_t blocks_across; ///< Without padding.
   uint32_t blocks_down;
   uint32_t padded_across; ///< With the blocks that fill up units and tiles.
@@ -248,10 +249,10 @@ typedef struct jpeg_component {
   uint32_t plane_height;
   ccodecs_spill samples; ///< The strip, or with several sequential scans the plane.
   size_t stride;
-  /// Progressive: the int16_t coefficients, tiles of 16 blocks, row by row of blocks: at 1/8 of the picture, otherwise of
-  /// a row of units.
+  /// Progressive: the int16_t coefficients, tiles of 16 blocks, row by row of blocks: at 1/8 of the picture, otherwise
+  /// of a row of units.
   ccodecs_spill tiles;
-  uint64_t *marks;     ///< Progressive, but for 1/8: of each of those blocks which are not zero, by zigzag index.
+  uint64_t *marks;       ///< Progressive, but for 1/8: of each of those blocks which are not zero, by zigzag index.
   int8_t known_bits[64]; ///< Progressive: the lowest bit known of each coefficient, -1 when nothing is.
 } jpeg_component;
 
@@ -259,11 +260,11 @@ typedef struct jpeg_component {
 typedef struct jpeg_block_plan {
   const jpeg_table *dc;
   const jpeg_table *ac;
-  int16_t *tiles;      ///< The first of its component's row of tiles in the group.
-  uint16_t *extents;   ///< One for each of those tiles.
-  uint8_t component;   ///< Index in the scan.
-  uint8_t across;      ///< Blocks of its component across a unit.
-  uint8_t column;      ///< Which of them it is.
+  int16_t *tiles;    ///< The first of its component's row of tiles in the group.
+  uint16_t *extents; ///< One for each of those tiles.
+  uint8_t component; ///< Index in the scan.
+  uint8_t across;    ///< Blocks of its component across a unit.
+  uint8_t column;    ///< Which of them it is.
 } jpeg_block_plan;
 
 typedef struct jpeg_scan {
@@ -276,34 +277,34 @@ typedef struct jpeg_scan {
   uint32_t mcus_across;
   uint32_t mcus_down;
   uint32_t block_count;
-  uint32_t unit_bytes;   ///< More than a unit takes.
+  uint32_t unit_bytes; ///< More than a unit takes.
   jpeg_block_plan blocks[JPEG_MAX_MCU_BLOCKS];
   uint32_t mcu_x;
   uint32_t mcu_y;
   uint32_t restart_left; ///< Units until the next restart marker.
   uint32_t restart_next; ///< Its number.
   int32_t predictions[3];
-  uint32_t end_run;      ///< Progressive: blocks that are at their end already.
-  bool is_skipped;       ///< Nothing in it is needed.
+  uint32_t end_run; ///< Progressive: blocks that are at their end already.
+  bool is_skipped;  ///< Nothing in it is needed.
 } jpeg_scan;
 
-/// A progressive scan whose bytes are held, to be read row by row together with the others: what of jpeg_decoder belongs
-/// to it while it is not read.
+/// A progressive scan whose bytes are held, to be read row by row together with the others: what of jpeg_decoder
+/// belongs to it while it is not read.
 typedef struct jpeg_held_scan {
   struct jpeg_held_scan *next; ///< In the order of the file.
   jpeg_scan scan;
   jpeg_input in;
   jpeg_table *tables[3]; ///< Those that it uses.
   uint32_t restart_interval;
-  uint64_t place;        ///< Its first byte that is not in `in`,
-  uint64_t end;          ///< and the end of the marker behind it.
+  uint64_t place; ///< Its first byte that is not in `in`,
+  uint64_t end;   ///< and the end of the marker behind it.
   bool is_done;
 } jpeg_held_scan;
 
 /// What follows the header, where all of it was known then.
 typedef struct jpeg_rest {
   bool is_known;
-  uint64_t byte_count;  ///< Of entropy-coded data.
+  uint64_t byte_count; ///< Of entropy-coded data.
   uint64_t scan_count;
   uint64_t table_count; ///< Huffman tables that these scans name.
 } jpeg_rest;
@@ -362,15 +363,15 @@ typedef struct jpeg_decoder {
 
   // Decoding.
   jpeg_stage stage;
-  uint32_t n;        ///< Of N/8.
-  uint32_t limit;    ///< 1 more than the last zigzag index that is needed.
-  uint32_t tile_size; ///< Samples of a tile in a group, its row for what is not needed included.
+  uint32_t n;           ///< Of N/8.
+  uint32_t limit;       ///< 1 more than the last zigzag index that is needed.
+  uint32_t tile_size;   ///< Samples of a tile in a group, its row for what is not needed included.
   uint16_t places[256]; ///< By zigzag index + 1: where in a tile.
   uint64_t needed;      ///< By zigzag index: which coefficients have a place of their own.
   jpeg_transform transform;
   jpeg_input in;
   jpeg_scan scan;
-  int16_t *group;    ///< Tiles of 16 units.
+  int16_t *group; ///< Tiles of 16 units.
   uint16_t extents[4 * JPEG_MAX_MCU_BLOCKS];
   uint32_t output_row; ///< In rows of units.
 
@@ -457,8 +458,8 @@ uint64_t ccodecs_jpeg_rows_charge(const jpeg_decoder *d, uint64_t held);
 /// After ccodecs_jpeg_scan_start: keeps what the scan needs to be read later. CCODECS_OK or the failure.
 ccodecs_status ccodecs_jpeg_rows_begin_scan(jpeg_decoder *d);
 
-/// Holds the scan's bytes, up to the marker behind them, which is then in d->in: CCODECS_OK, also at the end of the input,
-/// where there is none. CCODECS_NEEDS_INPUT, or the failure.
+/// Holds the scan's bytes, up to the marker behind them, which is then in d->in: CCODECS_OK, also at the end of the
+/// input, where there is none. CCODECS_NEEDS_INPUT, or the failure.
 ccodecs_status ccodecs_jpeg_rows_hold(jpeg_decoder *d, ccodecs_input *window);
 
 /// When all scans are held: reads a row of units of each. CCODECS_OK or the failure.

@@ -24,9 +24,9 @@ static const uint32_t queued_mcu_rows = 3;
 
 typedef struct plane_queue {
   ccodecs_bytes rows;
-  size_t width;       ///< Samples of a row as given.
-  size_t stride;      ///< Padded to whole MCUs.
-  uint32_t mcu_rows;  ///< Rows in a row of MCUs.
+  size_t width;      ///< Samples of a row as given.
+  size_t stride;     ///< Padded to whole MCUs.
+  uint32_t mcu_rows; ///< Rows in a row of MCUs.
 } plane_queue;
 
 typedef struct jpeg_encoder {
@@ -360,8 +360,7 @@ ccodecs_encoder *ccodecs_jpeg_encoder_create(const ccodecs_encode_options *optio
   const uint64_t charge = library_charge(options);
   if (charge <= SIZE_MAX && ccodecs_budget_charge(budget, (size_t)charge)) {
     e->charged = (size_t)charge;
-    if (run(e, create_step) == CCODECS_OK &&
-        (options->pixels == CCODECS_PIXELS_RGB8 || prepare_planes(e))) {
+    if (run(e, create_step) == CCODECS_OK && (options->pixels == CCODECS_PIXELS_RGB8 || prepare_planes(e))) {
       return &e->base;
     }
   }

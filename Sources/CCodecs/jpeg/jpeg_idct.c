@@ -75,8 +75,7 @@ static bool gather_8(const int16_t *tile, const uint16_t *quant, int16_t data[64
   return any == 0;
 }
 
-static void idct_8(
-    const int16_t *tile, const uint16_t *quant, uint8_t *rows, size_t row_stride, uint32_t extent) {
+static void idct_8(const int16_t *tile, const uint16_t *quant, uint8_t *rows, size_t row_stride, uint32_t extent) {
   (void)extent;
   for (uint32_t lane = 0; lane < JPEG_LANES; lane++) {
     int16_t data[64];
@@ -141,11 +140,11 @@ static inline void idct_n(
   }
 }
 
-#define IDCT(n)                                                                                                      \
-  static void idct_##n(                                                                                              \
-      const int16_t *tile, const uint16_t *quant, uint8_t *rows, size_t row_stride, uint32_t extent) {               \
-    (void)extent;                                                                                                    \
-    idct_n(tile, quant, rows, row_stride, n);                                                                        \
+#define IDCT(n)                                                                                                        \
+  static void idct_##n(                                                                                                \
+      const int16_t *tile, const uint16_t *quant, uint8_t *rows, size_t row_stride, uint32_t extent) {                 \
+    (void)extent;                                                                                                      \
+    idct_n(tile, quant, rows, row_stride, n);                                                                          \
   }
 
 IDCT(2)

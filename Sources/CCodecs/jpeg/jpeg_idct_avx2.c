@@ -137,22 +137,22 @@ INLINE void transform_8(const __m256i in[8], __m256i out[8], const int32_t shift
   __m256i even[4][2];
   __m256i odd[4][2];
   // Both halves of the lanes: a value in the upper 16 bits, shifted down by 3, is the value times 8192.
-#define HALF(h, dot, unpack)                                                                                         \
-  do {                                                                                                               \
-    const __m256i t3 = dot(in[2], in6, 4433 + 6270, 4433);                                                           \
-    const __m256i t2 = dot(in[2], in6, 4433, 4433 - 15137);                                                          \
-    const __m256i t0 = _mm256_srai_epi32(unpack(zero, sum), 3);                                                      \
-    const __m256i t1 = _mm256_srai_epi32(unpack(zero, difference), 3);                                               \
-    const __m256i s3 = dot(z3, z4, 9633 - 16069, 9633);                                                              \
-    const __m256i s4 = dot(z3, z4, 9633, 9633 - 3196);                                                               \
-    even[0][h] = _mm256_add_epi32(t0, t3);                                                                           \
-    even[1][h] = _mm256_add_epi32(t1, t2);                                                                           \
-    even[2][h] = _mm256_sub_epi32(t1, t2);                                                                           \
-    even[3][h] = _mm256_sub_epi32(t0, t3);                                                                           \
-    odd[0][h] = _mm256_add_epi32(dot(in7, in[1], -7373, 12299 - 7373), s4);                                          \
-    odd[1][h] = _mm256_add_epi32(dot(in5, in[3], -20995, 25172 - 20995), s3);                                        \
-    odd[2][h] = _mm256_add_epi32(dot(in5, in[3], 16819 - 20995, -20995), s4);                                        \
-    odd[3][h] = _mm256_add_epi32(dot(in7, in[1], 2446 - 7373, -7373), s3);                                           \
+#define HALF(h, dot, unpack)                                                                                           \
+  do {                                                                                                                 \
+    const __m256i t3 = dot(in[2], in6, 4433 + 6270, 4433);                                                             \
+    const __m256i t2 = dot(in[2], in6, 4433, 4433 - 15137);                                                            \
+    const __m256i t0 = _mm256_srai_epi32(unpack(zero, sum), 3);                                                        \
+    const __m256i t1 = _mm256_srai_epi32(unpack(zero, difference), 3);                                                 \
+    const __m256i s3 = dot(z3, z4, 9633 - 16069, 9633);                                                                \
+    const __m256i s4 = dot(z3, z4, 9633, 9633 - 3196);                                                                 \
+    even[0][h] = _mm256_add_epi32(t0, t3);                                                                             \
+    even[1][h] = _mm256_add_epi32(t1, t2);                                                                             \
+    even[2][h] = _mm256_sub_epi32(t1, t2);                                                                             \
+    even[3][h] = _mm256_sub_epi32(t0, t3);                                                                             \
+    odd[0][h] = _mm256_add_epi32(dot(in7, in[1], -7373, 12299 - 7373), s4);                                            \
+    odd[1][h] = _mm256_add_epi32(dot(in5, in[3], -20995, 25172 - 20995), s3);                                          \
+    odd[2][h] = _mm256_add_epi32(dot(in5, in[3], 16819 - 20995, -20995), s4);                                          \
+    odd[3][h] = _mm256_add_epi32(dot(in7, in[1], 2446 - 7373, -7373), s3);                                             \
   } while (0)
   HALF(0, dot_low, _mm256_unpacklo_epi16);
   HALF(1, dot_high, _mm256_unpackhi_epi16);
@@ -195,8 +195,7 @@ INLINE bool is_extreme(const int16_t *tile, const uint16_t *quant) {
   return !_mm256_testz_si256(any, _mm256_set1_epi16((int16_t)0xE000));
 }
 
-AVX2 static void idct_8(
-    const int16_t *tile, const uint16_t *quant, uint8_t *rows, size_t row_stride, uint32_t extent) {
+AVX2 static void idct_8(const int16_t *tile, const uint16_t *quant, uint8_t *rows, size_t row_stride, uint32_t extent) {
   if (is_extreme(tile, quant)) {
     ccodecs_jpeg_transform_scalar(8)(tile, quant, rows, row_stride, extent);
   } else if (extent == 0) {
@@ -270,10 +269,10 @@ INLINE void transform_tile_n(
   }
 }
 
-#define IDCT(n)                                                                                                      \
-  AVX2 static void idct_##n(                                                                                         \
-      const int16_t *tile, const uint16_t *quant, uint8_t *rows, size_t row_stride, uint32_t extent) {               \
-    transform_tile_n(tile, quant, rows, row_stride, extent, n);                                                      \
+#define IDCT(n)                                                                                                        \
+  AVX2 static void idct_##n(                                                                                           \
+      const int16_t *tile, const uint16_t *quant, uint8_t *rows, size_t row_stride, uint32_t extent) {                 \
+    transform_tile_n(tile, quant, rows, row_stride, extent, n);                                                        \
   }
 
 IDCT(2)
@@ -283,8 +282,7 @@ IDCT(5)
 IDCT(6)
 IDCT(7)
 
-AVX2 static void idct_1(
-    const int16_t *tile, const uint16_t *quant, uint8_t *rows, size_t row_stride, uint32_t extent) {
+AVX2 static void idct_1(const int16_t *tile, const uint16_t *quant, uint8_t *rows, size_t row_stride, uint32_t extent) {
   (void)row_stride;
   (void)extent;
   const __m256i dc = load(tile, quant, 0);

@@ -109,8 +109,7 @@ INLINE bool is_extreme(const int16_t *tile, const uint16_t *quant) {
   return vmaxvq_u16(vreinterpretq_u16_s16(any)) >= 0x2000;
 }
 
-static void idct_8(
-    const int16_t *tile, const uint16_t *quant, uint8_t *rows, size_t row_stride, uint32_t extent) {
+static void idct_8(const int16_t *tile, const uint16_t *quant, uint8_t *rows, size_t row_stride, uint32_t extent) {
   if (is_extreme(tile, quant)) {
     ccodecs_jpeg_transform_scalar(8)(tile, quant, rows, row_stride, extent);
     return;
@@ -178,11 +177,11 @@ INLINE void transform_tile_n(
   }
 }
 
-#define IDCT(n)                                                                                                      \
-  static void idct_##n(                                                                                              \
-      const int16_t *tile, const uint16_t *quant, uint8_t *rows, size_t row_stride, uint32_t extent) {               \
-    (void)extent;                                                                                                    \
-    transform_tile_n(tile, quant, rows, row_stride, n);                                                              \
+#define IDCT(n)                                                                                                        \
+  static void idct_##n(                                                                                                \
+      const int16_t *tile, const uint16_t *quant, uint8_t *rows, size_t row_stride, uint32_t extent) {                 \
+    (void)extent;                                                                                                      \
+    transform_tile_n(tile, quant, rows, row_stride, n);                                                                \
   }
 
 IDCT(2)

@@ -1,8 +1,8 @@
 // Marker segments of the native JPEG decoder: T.81 annex B, with libjpeg's tolerance.
 
 #include "../memory/bytes.h"
-#include "jpeg_decoder.h"
 #include "jpeg_codes.h"
+#include "jpeg_decoder.h"
 
 #include <string.h>
 

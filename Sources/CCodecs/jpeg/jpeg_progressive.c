@@ -114,9 +114,9 @@ static void note_bits(jpeg_decoder *d, jpeg_component *c) {
 ccodecs_status ccodecs_jpeg_progressive_start(jpeg_decoder *d) {
   jpeg_scan *scan = &d->scan;
   const bool is_dc = scan->spectral_start == 0;
-  const bool is_band = is_dc ? scan->spectral_end == 0
-                             : scan->spectral_start <= scan->spectral_end && scan->spectral_end < 64 &&
-                                   scan->component_count == 1;
+  const bool is_band =
+      is_dc ? scan->spectral_end == 0
+            : scan->spectral_start <= scan->spectral_end && scan->spectral_end < 64 && scan->component_count == 1;
   const bool is_bit = scan->low_bit <= 13 && (scan->high_bit == 0 || scan->low_bit == scan->high_bit - 1);
   if (!is_band || !is_bit) {
     return ccodecs_decoder_fail(
@@ -161,8 +161,7 @@ static bool read_dc_unit(jpeg_decoder *d, jpeg_reader *r, uint32_t mcu_x) {
     }
     int32_t difference;
     if (!take_dc(r, plan->dc, &difference) ||
-        __builtin_add_overflow(
-            scan->predictions[plan->component], difference, &scan->predictions[plan->component])) {
+        __builtin_add_overflow(scan->predictions[plan->component], difference, &scan->predictions[plan->component])) {
       return false;
     }
     *block = (int16_t)(uint16_t)((uint32_t)scan->predictions[plan->component] << scan->low_bit);
@@ -187,8 +186,8 @@ INLINE uint64_t range(uint32_t first, uint32_t last) {
   return first > last ? 0 : (~0ull >> (63 - (last - first))) << first;
 }
 
-/// Bits spread over the places of a mask, from the lowest on: BMI2's pdep, only to be called where `has_deposit` is set. As
-/// assembly, since what is inlined into functions for a processor can't itself be for it.
+/// Bits spread over the places of a mask, from the lowest on: BMI2's pdep, only to be called where `has_deposit` is
+/// set. As assembly, since what is inlined into functions for a processor can't itself be for it.
 INLINE uint64_t deposit(uint64_t bits, uint64_t mask) {
 #if defined(__x86_64__)
   uint64_t result;
@@ -276,7 +275,8 @@ INLINE void refine(jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64
 }
 
 /// A symbol of a refinement scan whose entry does not hold it whole: how many zeros it passes over, and the new
-/// coefficient behind them, -1 to 1; or *end_size, otherwise UINT32_MAX, for a run of ended blocks. False for a bad code.
+/// coefficient behind them, -1 to 1; or *end_size, otherwise UINT32_MAX, for a run of ended blocks. False for a bad
+/// code.
 INLINE bool take_long_refinement(
     jpeg_reader *r, const jpeg_table *table, uint32_t entry, uint32_t *run, int32_t *sign, uint32_t *end_size) {
   *end_size = UINT32_MAX;
@@ -295,8 +295,7 @@ INLINE bool take_long_refinement(
 }
 
 /// Any symbol.
-INLINE bool take_refinement(
-    jpeg_reader *r, const jpeg_table *table, uint32_t *run, int32_t *sign, uint32_t *end_size) {
+INLINE bool take_refinement(jpeg_reader *r, const jpeg_table *table, uint32_t *run, int32_t *sign, uint32_t *end_size) {
   refill(r);
   const uint32_t entry = table->values[r->bits >> (64 - JPEG_VALUE_BITS)];
   const uint32_t advance = entry >> 8 & 0xFF;
@@ -311,8 +310,7 @@ INLINE bool take_refinement(
 }
 
 /// The next bit of a block's band. False for a bad code.
-INLINE bool read_refinement(
-    jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64_t *marks, uint32_t *end_run) {
+INLINE bool read_refinement(jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64_t *marks, uint32_t *end_run) {
   uint32_t k = band->first;
   while (*end_run == 0 && k <= band->last) {
     uint32_t run;
@@ -344,8 +342,8 @@ INLINE bool read_refinement(
   return true;
 }
 
-/// Takes the bits of the coefficients of `marks`, and says which of them are to be refined. Where the reader has but `left`
-/// bits, and they take more, refines them at once.
+/// Takes the bits of the coefficients of `marks`, and says which of them are to be refined. Where the reader has but
+/// `left` bits, and they take more, refines them at once.
 INLINE uint64_t take_due(jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64_t marks, uint32_t left) {
   const uint32_t count = (uint32_t)__builtin_popcountll(marks);
   if (count > left) {
@@ -358,8 +356,9 @@ INLINE uint64_t take_due(jpeg_reader *r, const jpeg_band *band, int16_t *block, 
   return due;
 }
 
-/// The same, where `deposit` is fast: what is to be refined is gathered in a mask, so that there is one loop for a block, not
-/// one for each symbol. How long each is comes at random, and a branch on that costs as much as a dozen other steps.
+/// The same, where `deposit` is fast: what is to be refined is gathered in a mask, so that there is one loop for a
+/// block, not one for each symbol. How long each is comes at random, and a branch on that costs as much as a dozen
+/// other steps.
 INLINE bool read_refinement_by_masks(
     jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64_t *marks, uint32_t *end_run) {
   const uint64_t old = *marks;
@@ -412,8 +411,8 @@ INLINE bool read_refinement_by_masks(
 
 /// Blocks of an AC scan in one row, up to `count` and while the reader is not behind `stop`. How many; less than 0 for
 /// a bad code.
-INLINE int32_t read_ac_blocks(
-    jpeg_decoder *d, uint32_t count, const uint8_t *stop, const bool is_refinement, const bool has_deposit) {
+INLINE int32_t
+read_ac_blocks(jpeg_decoder *d, uint32_t count, const uint8_t *stop, const bool is_refinement, const bool has_deposit) {
   jpeg_scan *scan = &d->scan;
   jpeg_component *c = scan->components[0];
   const jpeg_band band = {

@@ -7,12 +7,12 @@
 // Entropy-coded bytes are searched for markers. Restart markers must be as many as the units ask for, and in turn; and
 // no interval may have fewer bytes than its blocks need at the least: two bits of a sequential block, one of a DC scan.
 
-#include "jpeg_decoder.h"
 #include "../core/rewriter.h"
+#include "jpeg_codes.h"
+#include "jpeg_decoder.h"
 #include "jpeg_format.h"
 #include "jpeg_quality.h"
 #include "jpeg_turn.h"
-#include "jpeg_codes.h"
 
 /// A marker and its segment.
 enum { SEGMENT_BYTES_MOST = 2 + 65535 };
@@ -55,12 +55,12 @@ typedef struct jpeg_rewriter {
   uint32_t scan_count;
 
   // Of the scan.
-  uint64_t units_left;     ///< Behind the interval that is being read.
+  uint64_t units_left; ///< Behind the interval that is being read.
   uint64_t interval_units;
-  uint64_t unit_bits;      ///< What a unit takes at the least.
+  uint64_t unit_bits; ///< What a unit takes at the least.
   uint64_t interval_bytes;
   uint32_t restart_next;
-  bool has_ff;             ///< An 0xFF was taken whose second byte is to come.
+  bool has_ff; ///< An 0xFF was taken whose second byte is to come.
   uint8_t pair[2];
 } jpeg_rewriter;
 

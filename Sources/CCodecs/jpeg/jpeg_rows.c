@@ -1,13 +1,13 @@
-// Progressive pictures row by row, in the native JPEG decoder: the scans' bytes are held, and once all are there, each row
-// of units is read from every scan in turn.
+// Progressive pictures row by row, in the native JPEG decoder: the scans' bytes are held, and once all are there, each
+// row of units is read from every scan in turn.
 //
 // So no more than a row's coefficients is ever there, which stay in the processor's cache, where going through those of
 // the whole picture again for each of its scans, often ten, costs as much as reading them. What is held instead is the
 // compressed file, often a tenth of the coefficients. At 1/8, which needs nothing but DC coefficients, a picture's are
 // fewer than the bytes they come in, and its scans are read as they come.
 
-#include "jpeg_decoder.h"
 #include "jpeg_codes.h"
+#include "jpeg_decoder.h"
 
 #include <string.h>
 
@@ -83,16 +83,16 @@ uint64_t ccodecs_jpeg_rows_charge(const jpeg_decoder *d, uint64_t held) {
   const uint64_t bytes = d->rest.is_known ? d->rest.byte_count : coefficient_bytes(d);
   // Those of a scan that is skipped are built as well.
   const uint64_t table_bytes = ccodecs_jpeg_table_bytes(JPEG_TABLE_PROGRESSIVE_AC, 0) + 128;
-  return scans * (scan_bytes() + 128) + (tables + 3) * table_bytes +
-         ccodecs_held_charge(bytes, held, &d->base.limits);
+  return scans * (scan_bytes() + 128) + (tables + 3) * table_bytes + ccodecs_held_charge(bytes, held, &d->base.limits);
 }
 
 // MARK: Holding
 
 static ccodecs_status no_room(jpeg_decoder *d) {
   return ccodecs_decoder_fail(
-      &d->base, CCODECS_NO_MEMORY, "scan %u of the picture has to be held behind %llu bytes of others, for which there is no room",
-      d->scan_count, (unsigned long long)d->held.count);
+      &d->base, CCODECS_NO_MEMORY,
+      "scan %u of the picture has to be held behind %llu bytes of others, for which there is no room", d->scan_count,
+      (unsigned long long)d->held.count);
 }
 
 /// Takes the tables that the scan uses away from the decoder, so that the next scan has its own.
@@ -156,15 +156,16 @@ static size_t coded_bytes(const ccodecs_input *window) {
   return window->count;
 }
 
-/// More than the units of a scan can take: 31 bits for each coefficient, every byte stuffed, and a restart for each unit.
+/// More than the units of a scan can take: 31 bits for each coefficient, every byte stuffed, and a restart for each
+/// unit.
 static uint64_t most_bytes(const jpeg_scan *scan) {
   const uint64_t units = (uint64_t)scan->mcus_across * scan->mcus_down;
   const uint64_t coefficients = units * scan->block_count * (scan->spectral_end - scan->spectral_start + 1);
   return 8 * coefficients + 4 * units + 64;
 }
 
-/// Holds bytes, unless the scan is skipped. Those that none of its units can be waiting for are passed over, and all scans
-/// together may have twice what the coefficients would take: a file without an end must not fill the disk.
+/// Holds bytes, unless the scan is skipped. Those that none of its units can be waiting for are passed over, and all
+/// scans together may have twice what the coefficients would take: a file without an end must not fill the disk.
 static ccodecs_status hold(jpeg_decoder *d, const uint8_t *bytes, size_t count) {
   if (d->scan.is_skipped) {
     return CCODECS_OK;
@@ -179,7 +180,8 @@ static ccodecs_status hold(jpeg_decoder *d, const uint8_t *bytes, size_t count) 
   const uint64_t limit = 2 * coefficient_bytes(d) + (1 << 20);
   if (d->held.count + count > limit) {
     return ccodecs_decoder_fail(
-        &d->base, CCODECS_LIMIT, "the picture's scans have more than %llu bytes, twice what its coefficients would take",
+        &d->base, CCODECS_LIMIT,
+        "the picture's scans have more than %llu bytes, twice what its coefficients would take",
         (unsigned long long)limit);
   }
   return ccodecs_held_append(&d->held, bytes, count, &d->base.limits, d->base.budget) ? CCODECS_OK : no_room(d);

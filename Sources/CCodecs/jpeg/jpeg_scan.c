@@ -201,13 +201,13 @@ INLINE bool skip_ac(jpeg_reader *r, const jpeg_table *table, uint32_t k) {
     uint32_t entry;
     uint32_t next;
     refill(r);
-#define SKIP_STEP                                                                                                    \
-  entry = skips[r->bits >> shift];                                                                                   \
-  next = k + (entry >> 6);                                                                                           \
-  if (next >= 64) {                                                                                                  \
-    goto at_end;                                                                                                     \
-  }                                                                                                                  \
-  consume(r, entry);                                                                                                 \
+#define SKIP_STEP                                                                                                      \
+  entry = skips[r->bits >> shift];                                                                                     \
+  next = k + (entry >> 6);                                                                                             \
+  if (next >= 64) {                                                                                                    \
+    goto at_end;                                                                                                       \
+  }                                                                                                                    \
+  consume(r, entry);                                                                                                   \
   k = next;
     SKIP_STEP
     SKIP_STEP
@@ -248,15 +248,15 @@ INLINE bool read_ac(
   for (;;) {
     uint64_t entry;
     uint64_t before;
-#define VALUE_STEP                                                                                                   \
-  entry = pairs[r->bits >> (64 - JPEG_PAIR_BITS)];                                                                   \
-  before = r->bits;                                                                                                  \
-  consume(r, (uint32_t)entry);                                                                                       \
-  block[places[k + (entry >> 8 & 0xFF)]] = (int16_t)(entry >> 32);                                                   \
-  k += entry >> 16 & 0xFF;                                                                                           \
-  block[places[k]] = (int16_t)(entry >> 48);                                                                         \
-  if ((k | (entry & JPEG_PAIR_ENDS)) >= limit) {                                                                     \
-    goto at_limit;                                                                                                   \
+#define VALUE_STEP                                                                                                     \
+  entry = pairs[r->bits >> (64 - JPEG_PAIR_BITS)];                                                                     \
+  before = r->bits;                                                                                                    \
+  consume(r, (uint32_t)entry);                                                                                         \
+  block[places[k + (entry >> 8 & 0xFF)]] = (int16_t)(entry >> 32);                                                     \
+  k += entry >> 16 & 0xFF;                                                                                             \
+  block[places[k]] = (int16_t)(entry >> 48);                                                                           \
+  if ((k | (entry & JPEG_PAIR_ENDS)) >= limit) {                                                                       \
+    goto at_limit;                                                                                                     \
   }
     VALUE_STEP
     VALUE_STEP
@@ -340,9 +340,9 @@ INLINE int32_t decode_units(jpeg_decoder *d, uint32_t mcu_count, const uint8_t *
 
 typedef int32_t (*jpeg_decode)(jpeg_decoder *d, uint32_t mcu_count, const uint8_t *stop);
 
-#define DECODE(name, limit)                                                                                          \
-  static int32_t name(jpeg_decoder *d, uint32_t mcu_count, const uint8_t *stop) {                                   \
-    return decode_units(d, mcu_count, stop, limit);                                                                  \
+#define DECODE(name, limit)                                                                                            \
+  static int32_t name(jpeg_decoder *d, uint32_t mcu_count, const uint8_t *stop) {                                      \
+    return decode_units(d, mcu_count, stop, limit);                                                                    \
   }
 
 DECODE(decode_full, 64)
@@ -397,8 +397,7 @@ static void flush_group(jpeg_decoder *d, uint32_t end) {
     const uint32_t block_count = (end - first) * plan->across;
     for (uint32_t tile = 0; tile * JPEG_LANES < block_count; tile++) {
       int16_t *coefficients = plan->tiles + (size_t)tile * d->tile_size;
-      d->transform(
-          coefficients, c->quant, samples + (size_t)tile * JPEG_LANES * n, c->stride, plan->extents[tile]);
+      d->transform(coefficients, c->quant, samples + (size_t)tile * JPEG_LANES * n, c->stride, plan->extents[tile]);
       memset(coefficients, 0, (size_t)n * n * JPEG_LANES * sizeof *coefficients);
       plan->extents[tile] = 0;
     }

@@ -1,14 +1,15 @@
-// Which decoder takes a JPEG: the native one (jpeg_decoder.h) or, for what that does not know, libjpeg-turbo (jpeg_turbo.c).
+// Which decoder takes a JPEG: the native one (jpeg_decoder.h) or, for what that does not know, libjpeg-turbo
+// (jpeg_turbo.c).
 //
 // The marker segments before the first scan are read here. Those that a decoder needs are kept and then given to the
 // one that takes the picture; others (thumbnails, comments) are passed over however long they are. A colour profile
 // comes in pieces, in any order, which are kept here and put together before the first scan.
 
-#include "../memory/bytes.h"
 #include "../color/profile.h"
+#include "../memory/bytes.h"
+#include "jpeg_codes.h"
 #include "jpeg_decoder.h"
 #include "jpeg_format.h"
-#include "jpeg_codes.h"
 
 #include <string.h>
 
@@ -191,7 +192,8 @@ static bool read_marker(jpeg_selector *s, ccodecs_input *input, ccodecs_status *
 static ccodecs_status read_bare_marker(jpeg_selector *s, uint8_t marker) {
   if ((marker == SOI) == s->has_start || marker == EOI) {
     return ccodecs_decoder_fail(
-        &s->base, CCODECS_CORRUPT, marker == EOI ? "the JPEG ends before its first scan" : "a JPEG marker is misplaced");
+        &s->base, CCODECS_CORRUPT,
+        marker == EOI ? "the JPEG ends before its first scan" : "a JPEG marker is misplaced");
   }
   s->has_start = true;
   return end_segment(s, marker == SOI ? 2 : 0);

@@ -3,8 +3,8 @@
 // libjpeg suspends when its source runs dry, and later begins again at the last place it can: the bytes from there on
 // must stay. The source reads straight from the caller's window; only what is left when it is used up is carried over.
 
-#include "../memory/bytes.h"
 #include "../core/decoder.h"
+#include "../memory/bytes.h"
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -38,13 +38,13 @@ typedef struct jpeg_decoder {
   jmp_buf escape;
   ccodecs_status escape_status;
   bool is_created;
-  bool is_started;   ///< jpeg_start_decompress is done.
-  bool is_raw;       ///< Planes, not converted rows.
-  bool keeps_inks;   ///< Rows of CMYK, not of RGB.
-  bool is_damaged;   ///< The library filled in what the file lacks.
+  bool is_started; ///< jpeg_start_decompress is done.
+  bool is_raw;     ///< Planes, not converted rows.
+  bool keeps_inks; ///< Rows of CMYK, not of RGB.
+  bool is_damaged; ///< The library filled in what the file lacks.
   ccodecs_bytes carry;
-  size_t skip;       ///< Bytes to pass over that have not come yet.
-  size_t charged;    ///< For what libjpeg allocates itself.
+  size_t skip;    ///< Bytes to pass over that have not come yet.
+  size_t charged; ///< For what libjpeg allocates itself.
   uint8_t *strip;
   uint8_t *inverted; ///< A row of CMYK.
   uint32_t rows_left[CCODECS_MAX_PLANES];
@@ -125,7 +125,8 @@ static void on_progress(j_common_ptr info) {
   jpeg_decoder *d = owner(info);
   const uint32_t limit = d->base.limits.max_scans;
   if (limit != 0 && (uint32_t)d->info.input_scan_number > limit) {
-    snprintf(d->base.message, sizeof d->base.message, "the picture has more scans than the limit max_scans of %u", limit);
+    snprintf(
+        d->base.message, sizeof d->base.message, "the picture has more scans than the limit max_scans of %u", limit);
     d->escape_status = CCODECS_LIMIT;
     longjmp(d->escape, 1);
   }
@@ -515,7 +516,8 @@ static ccodecs_status read_packed(jpeg_decoder *d, ccodecs_input *input, ccodecs
 /// Holds the window's bytes: libjpeg's arithmetic decoder can't suspend, and must find all bytes there.
 static ccodecs_status carry_all(jpeg_decoder *d, ccodecs_input *input) {
   if (!ccodecs_bytes_append(&d->carry, input->bytes, input->count, d->base.budget)) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for the file, which is held whole");
+    return ccodecs_decoder_fail(
+        &d->base, CCODECS_NO_MEMORY, "the budget has no room for the file, which is held whole");
   }
   ccodecs_input_advance(input, input->count);
   return CCODECS_NEEDS_INPUT;

@@ -47,7 +47,7 @@ typedef struct jpeg_turn {
   bool is_created;
   bool is_in_freed;
   bool is_out_of_room;
-  size_t charged_in;  ///< For the coefficients that are read, and given back before compressing.
+  size_t charged_in; ///< For the coefficients that are read, and given back before compressing.
   size_t charged_out;
   jvirt_barray_ptr *read;
   jvirt_barray_ptr turned[3];
@@ -283,8 +283,8 @@ static block_change make_change(uint8_t orientation) {
     for (int u = 0; u < DCTSIZE; u++) {
       const int from_v = change.swaps ? u : v;
       const int from_u = change.swaps ? v : u;
-      const bool flips = (reverses_columns(orientation) && (from_u & 1) != 0) !=
-                         (reverses_rows(orientation) && (from_v & 1) != 0);
+      const bool flips =
+          (reverses_columns(orientation) && (from_u & 1) != 0) != (reverses_rows(orientation) && (from_v & 1) != 0);
       change.signs[v][u] = flips ? -1 : 1;
     }
   }

@@ -3,9 +3,9 @@
 // What libjxl holds is charged by the picture's size before decoding begins, with the rows that it gives: its
 // memory manager is asked for small blocks only, not for samples.
 
-#include "../memory/bytes.h"
 #include "../color/profile.h"
 #include "../core/decoder.h"
+#include "../memory/bytes.h"
 #include "jxl_format.h"
 
 #ifdef CCODECS_JXL
@@ -15,8 +15,8 @@
 
 /// libjxl's tables, and the state of one thread's groups.
 static const size_t library_bytes = (size_t)8 << 20;
-/// Bytes that libjxl holds for a sample of a pixel. Measured: 0.5 for lossless pictures, 1.1 for lossy ones, progressive
-/// or not, 6.9 for lossy modular ones, whose whole is transformed.
+/// Bytes that libjxl holds for a sample of a pixel. Measured: 0.5 for lossless pictures, 1.1 for lossy ones,
+/// progressive or not, 6.9 for lossy modular ones, whose whole is transformed.
 static const size_t library_bytes_per_sample = 8;
 /// Compressed bytes that libjxl may leave until more follow.
 static const size_t waiting_bytes = 256 * 1024;
@@ -27,7 +27,7 @@ typedef struct jxl_decoder {
   ccodecs_bytes file; ///< Given and not consumed yet.
   JxlDecoder *library;
   JxlPixelFormat format;
-  uint32_t samples;   ///< Of a pixel, extra channels included.
+  uint32_t samples; ///< Of a pixel, extra channels included.
   bool is_described;
   bool has_own_colors; ///< They are stored as the picture's profile has them; else libjxl converts them.
   size_t row_bytes;
@@ -73,7 +73,9 @@ static ccodecs_status describe(jxl_decoder *d) {
   d->is_described = true;
   d->samples = info.num_color_channels + info.num_extra_channels;
   d->format = (JxlPixelFormat){
-      .num_channels = header->has_alpha ? 4 : is_gray ? 1 : 3,
+      .num_channels = header->has_alpha ? 4
+                      : is_gray         ? 1
+                                        : 3,
       .data_type = header->is_deep ? JXL_TYPE_UINT16 : JXL_TYPE_UINT8,
       .endianness = JXL_NATIVE_ENDIAN,
   };
@@ -117,8 +119,8 @@ static ccodecs_status settle_colors(jxl_decoder *d) {
   if (profile == NULL) {
     return CCODECS_NO_MEMORY;
   }
-  const bool is_read = JxlDecoderGetColorAsICCProfile(
-                           PROFILE_OF(d), JXL_COLOR_PROFILE_TARGET_DATA, profile, count) == JXL_DEC_SUCCESS;
+  const bool is_read =
+      JxlDecoderGetColorAsICCProfile(PROFILE_OF(d), JXL_COLOR_PROFILE_TARGET_DATA, profile, count) == JXL_DEC_SUCCESS;
   const ccodecs_status status = is_read ? ccodecs_decoder_keep_profile(&d->base, profile, count) : CCODECS_OK;
   ccodecs_free(d->base.budget, profile);
   return status;

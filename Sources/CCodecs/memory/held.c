@@ -11,8 +11,8 @@
 
 enum {
   CHARGED_BYTES = 64 << 10,
-  /// Of a block, less what the budget adds to it. Below the size from which malloc maps, so that pages are used again by
-  /// the next picture.
+  /// Of a block, less what the budget adds to it. Below the size from which malloc maps, so that pages are used again
+  /// by the next picture.
   BLOCK_BYTES = CHARGED_BYTES - 64,
   READ_BYTES = 4096, ///< Of the file at a time: no more than a reader takes.
   FIRST_CAPACITY = 32,

@@ -6,10 +6,10 @@
 //   while (offset < held.count): { if (!ccodecs_held_window(&held, offset, held.count, &window)) ... use some of it }
 //   ccodecs_held_destroy(&held, budget);
 //
-// They lie in blocks of 64 KiB. A block with which the picture would hold more than CCODECS_SPILL_BYTES, or this more than
-// `memory_most`, goes to a file without a name in limits.spill_directory, if there is one, and so does what follows. The
-// file is written and read by calls, not mapped: what is read of it is little at a time and read once, and a disk that
-// fails is an error, not a signal.
+// They lie in blocks of 64 KiB. A block with which the picture would hold more than CCODECS_SPILL_BYTES, or this more
+// than `memory_most`, goes to a file without a name in limits.spill_directory, if there is one, and so does what
+// follows. The file is written and read by calls, not mapped: what is read of it is little at a time and read once, and
+// a disk that fails is an error, not a signal.
 
 #ifndef CCODECS_HELD_H
 #define CCODECS_HELD_H
@@ -22,13 +22,13 @@ typedef struct ccodecs_held {
   uint8_t **blocks;
   size_t block_count;
   size_t block_capacity;
-  uint8_t *staging;       ///< With a file: the block that is not written yet; later what was read last.
-  uint64_t memory_count;  ///< With a file: the bytes before it.
-  int file;               ///< Its descriptor, where there is `staging`.
+  uint8_t *staging;      ///< With a file: the block that is not written yet; later what was read last.
+  uint64_t memory_count; ///< With a file: the bytes before it.
+  int file;              ///< Its descriptor, where there is `staging`.
 } ccodecs_held;
 
-/// What `byte_count` bytes will charge, as an upper bound, while the picture holds no less than `held`; and any number of
-/// them, where there is a directory and `memory_most` is no more than it.
+/// What `byte_count` bytes will charge, as an upper bound, while the picture holds no less than `held`; and any number
+/// of them, where there is a directory and `memory_most` is no more than it.
 uint64_t ccodecs_held_charge(uint64_t byte_count, uint64_t held, const ccodecs_limits *limits);
 
 /// Appends a copy. False when the budget, the system's memory or the disk has no room.

@@ -8,8 +8,8 @@
 // A block with which the picture would hold more than CCODECS_SPILL_BYTES goes to a file in limits.spill_directory, if
 // there is one. The file has no name, so it goes with the process however that ends; its room on the disk is taken at
 // once, so that writing to it can't fail later. It is mapped. Its beginning stays in memory, up to CCODECS_SPILL_BYTES
-// with all else that the picture holds, if that is a third of it at least; of the rest, what a pass has left behind is let
-// go: the system writes it to the file when it likes. That each pass has to fetch it again is what a file costs.
+// with all else that the picture holds, if that is a third of it at least; of the rest, what a pass has left behind is
+// let go: the system writes it to the file when it likes. That each pass has to fetch it again is what a file costs.
 
 #ifndef CCODECS_SPILL_H
 #define CCODECS_SPILL_H
@@ -17,12 +17,12 @@
 #include "ccodecs.h"
 
 typedef struct ccodecs_spill {
-  uint8_t *bytes;    ///< Zeroed at first; aligned to 64 bytes.
+  uint8_t *bytes; ///< Zeroed at first; aligned to 64 bytes.
   size_t byte_count;
   bool is_file;
-  size_t kept;       ///< In a file: bytes at its beginning that are never let go,
-  size_t resident;   ///< the offset of the first byte behind them that this pass has not let go,
-  size_t touched;    ///< and of the first that it did not bring in.
+  size_t kept;     ///< In a file: bytes at its beginning that are never let go,
+  size_t resident; ///< the offset of the first byte behind them that this pass has not let go,
+  size_t touched;  ///< and of the first that it did not bring in.
 } ccodecs_spill;
 
 /// What a block of `byte_count` bytes will charge, as an upper bound, while the picture holds no less than `held`.

@@ -1,4 +1,5 @@
-// PNG: chunks, what they say of the picture, and the decoder's methods. png_decoder.h tells how the rest hangs together.
+// PNG: chunks, what they say of the picture, and the decoder's methods. png_decoder.h tells how the rest hangs
+// together.
 //
 // Critical chunks, and the ancillary ones that are used, are read with their CRCs; all others are passed over however
 // large they are. A chunk of metadata is held whole while it is read, IDAT's bytes go to inflate as they come.
@@ -309,9 +310,8 @@ static ccodecs_status begin_chunk(png_decoder *d) {
   }
   ccodecs_free(d->base.budget, d->body);
   d->body = ccodecs_allocate(d->base.budget, d->body_left);
-  return d->body != NULL
-             ? CCODECS_OK
-             : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for a PNG chunk");
+  return d->body != NULL ? CCODECS_OK
+                         : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for a PNG chunk");
 }
 
 /// The four bytes of a chunk's CRC are here.

@@ -1,16 +1,17 @@
-// The PNG decoder's state, shared by the reading of chunks (png_decoder.c), of the picture's data (png_rows.c), and by the
-// kernels on rows (png_unfilter.c, png_expand.c). Private to CCodecs.
+// The PNG decoder's state, shared by the reading of chunks (png_decoder.c), of the picture's data (png_rows.c), and by
+// the kernels on rows (png_unfilter.c, png_expand.c). Private to CCodecs.
 //
-//   window -> png_decoder.c: chunks -> png_rows.c: inflate -> png_unfilter_rows.c: rows as stored -> png_expand.c: rows as given
+//   window -> png_decoder.c: chunks -> png_rows.c: inflate -> png_unfilter_rows.c: rows as stored -> png_expand.c: rows
+//   as given
 //
-// Sources: PNG specification (third edition); inflate is ISA-L's, whose state is of fixed size and which takes and gives
-// bytes in any portions.
+// Sources: PNG specification (third edition); inflate is ISA-L's, whose state is of fixed size and which takes and
+// gives bytes in any portions.
 
 #ifndef CCODECS_PNG_H
 #define CCODECS_PNG_H
 
-#include "../memory/spill.h"
 #include "../core/decoder.h"
+#include "../memory/spill.h"
 #include "png_chunk.h"
 
 // MARK: Kernels
@@ -20,9 +21,9 @@
 /// up to 8 bytes behind `count`.
 void ccodecs_png_unfilter(uint8_t filter, uint8_t *row, const uint8_t *above, size_t count, size_t pixel_bytes);
 
-/// Undoes the filters of `row_count` rows that lie `stride` bytes apart, each behind its filter byte, with the row above
-/// in front of them. As ccodecs_png_unfilter in all else, but up to 12 bytes are read behind the last row. Fastest with
-/// PNG_ROWS_AT_ONCE rows or a multiple.
+/// Undoes the filters of `row_count` rows that lie `stride` bytes apart, each behind its filter byte, with the row
+/// above in front of them. As ccodecs_png_unfilter in all else, but up to 12 bytes are read behind the last row.
+/// Fastest with PNG_ROWS_AT_ONCE rows or a multiple.
 void ccodecs_png_unfilter_rows(uint8_t *rows, size_t stride, size_t row_count, size_t count, size_t pixel_bytes);
 
 enum { PNG_ROWS_AT_ONCE = 4 };
@@ -41,7 +42,8 @@ typedef struct png_expansion {
 /// Whether rows as stored are rows as given.
 bool ccodecs_png_is_plain(const png_expansion *expansion);
 
-/// Expands `width` pixels; `given` is aligned to two bytes where samples have 16 bits. False when one had no place in the palette; it is black then.
+/// Expands `width` pixels; `given` is aligned to two bytes where samples have 16 bits. False when one had no place in
+/// the palette; it is black then.
 bool ccodecs_png_expand(const png_expansion *expansion, const uint8_t *stored, uint8_t *given, uint32_t width);
 
 // MARK: Decoder
@@ -54,52 +56,52 @@ typedef struct png_decoder {
 
   // Chunks.
   uint8_t chunk_header[PNG_CHUNK_HEADER_BYTES]; ///< Of the chunk that is being read.
-  uint8_t trailer[4];      ///< Its CRC, as far as it has come.
+  uint8_t trailer[4];                           ///< Its CRC, as far as it has come.
   size_t header_count;
   size_t trailer_count;
   uint32_t body_left;
-  uint32_t crc;            ///< Of its type and of the body so far.
+  uint32_t crc; ///< Of its type and of the body so far.
   bool has_signature;
   bool is_in_chunk;
-  bool has_header;         ///< IHDR.
+  bool has_header; ///< IHDR.
   bool has_palette;
-  bool has_transparency;   ///< tRNS.
-  bool has_data;           ///< The first IDAT was met.
-  bool is_past_data;       ///< A chunk other than IDAT came after it.
-  bool has_end;            ///< IEND.
-  bool has_exif;           ///< eXIf that names an artist or a copyright; texts are then not heeded.
-  bool has_srgb;           ///< sRGB.
-  bool has_profile;        ///< iCCP, of use or not.
-  bool has_primaries;      ///< cHRM.
+  bool has_transparency; ///< tRNS.
+  bool has_data;         ///< The first IDAT was met.
+  bool is_past_data;     ///< A chunk other than IDAT came after it.
+  bool has_end;          ///< IEND.
+  bool has_exif;         ///< eXIf that names an artist or a copyright; texts are then not heeded.
+  bool has_srgb;         ///< sRGB.
+  bool has_profile;      ///< iCCP, of use or not.
+  bool has_primaries;    ///< cHRM.
   uint32_t primaries[8];
-  uint32_t gamma;          ///< gAMA; 0 without.
-  uint8_t *body;           ///< Of a chunk that is read whole.
+  uint32_t gamma; ///< gAMA; 0 without.
+  uint8_t *body;  ///< Of a chunk that is read whole.
   uint32_t body_count;
 
   // Picture.
   png_expansion expansion;
-  uint32_t stored_bits;    ///< Of a pixel.
-  size_t given_bytes;      ///< Of a row.
+  uint32_t stored_bits; ///< Of a pixel.
+  size_t given_bytes;   ///< Of a row.
   bool is_interlaced;
 
   // Data.
   struct inflate_state *inflate;
-  bool may_have_rows;      ///< Inflate may hold rows back.
-  bool is_inflated;        ///< The compressed stream is at its end.
-  uint8_t *rows;           ///< A batch, each row behind its filter byte; the row above the batch comes first.
-  size_t rows_capacity;    ///< Rows of the batch.
-  size_t row_stride;       ///< Bytes of a row and its filter byte.
-  size_t filled;           ///< Bytes of the batch that were inflated.
-  uint32_t ready;          ///< Rows of the batch that are unfiltered.
-  uint8_t *expanded;       ///< The batch as given, when it is not given as stored; one row of an interlaced picture.
-  uint32_t row;            ///< Rows of the picture, or of the pass, that were inflated.
-  uint32_t given;          ///< Rows that were given.
+  bool may_have_rows;   ///< Inflate may hold rows back.
+  bool is_inflated;     ///< The compressed stream is at its end.
+  uint8_t *rows;        ///< A batch, each row behind its filter byte; the row above the batch comes first.
+  size_t rows_capacity; ///< Rows of the batch.
+  size_t row_stride;    ///< Bytes of a row and its filter byte.
+  size_t filled;        ///< Bytes of the batch that were inflated.
+  uint32_t ready;       ///< Rows of the batch that are unfiltered.
+  uint8_t *expanded;    ///< The batch as given, when it is not given as stored; one row of an interlaced picture.
+  uint32_t row;         ///< Rows of the picture, or of the pass, that were inflated.
+  uint32_t given;       ///< Rows that were given.
 
   // Interlacing.
-  uint32_t pass;           ///< 0 to 6; 7 when all are done.
+  uint32_t pass; ///< 0 to 6; 7 when all are done.
   uint32_t pass_width;
   uint32_t pass_height;
-  ccodecs_spill held;      ///< The picture.
+  ccodecs_spill held; ///< The picture.
 } png_decoder;
 
 // png_rows.c

@@ -1,7 +1,7 @@
 // PNG, row by row, deflated by ISA-L up to level 3 and by zlib above.
 //
-// ISA-L's deflate is some ten times as fast as zlib's at its usual level of 6, and photographs come out 2 to 5 % larger;
-// zlib's upper levels are for whoever wants the smallest file.
+// ISA-L's deflate is some ten times as fast as zlib's at its usual level of 6, and photographs come out 2 to 5 %
+// larger; zlib's upper levels are for whoever wants the smallest file.
 //
 // Sources: PNG specification (third edition), sections 5, 9 and 12.7.
 

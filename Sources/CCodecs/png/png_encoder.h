@@ -14,8 +14,8 @@ enum { PNG_FILTER_COUNT = 5 };
 
 typedef struct png_encoder {
   ccodecs_encoder base;
-  size_t row_bytes;          ///< Of this pass.
-  size_t pixel_bytes;        ///< From a byte to the one that it is told by; 1 for less than a byte.
+  size_t row_bytes;   ///< Of this pass.
+  size_t pixel_bytes; ///< From a byte to the one that it is told by; 1 for less than a byte.
   ccodecs_png_filter filter;
   uint8_t *rows;             ///< Two rows, each behind some zeros.
   uint8_t *above;            ///< The row before, zeros at first.
@@ -23,15 +23,15 @@ typedef struct png_encoder {
   uint8_t *candidates;       ///< It, filtered in every way.
   struct isal_zstream *fast; ///< Up to LARGEST_FAST_LEVEL.
   uint8_t *level_buffer;
-  z_stream slow;             ///< Above.
+  z_stream slow; ///< Above.
   bool has_slow;
-  uint8_t *chunk;            ///< Compressed bytes that are not in a chunk yet.
+  uint8_t *chunk; ///< Compressed bytes that are not in a chunk yet.
   size_t chunk_count;
-  bool has_ended;            ///< All of the data is in chunks.
+  bool has_ended; ///< All of the data is in chunks.
   ccodecs_bytes exif;
-  uint8_t *held;             ///< The picture, where it must be there before any of it is written; else NULL.
+  uint8_t *held; ///< The picture, where it must be there before any of it is written; else NULL.
   uint32_t held_row_count;
-  uint8_t *indices;          ///< It in its palette's colours.
+  uint8_t *indices; ///< It in its palette's colours.
 } png_encoder;
 
 // png_encoder.c

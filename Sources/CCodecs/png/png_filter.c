@@ -18,7 +18,8 @@ static uint8_t paeth(int left, int up, int corner) {
 
 /// The row filtered in one way. `row` and `above` have zeros in front of them.
 static void filter(
-    ccodecs_png_filter way, const uint8_t *row, const uint8_t *above, size_t step, size_t count, uint8_t *restrict out) {
+    ccodecs_png_filter way, const uint8_t *row, const uint8_t *above, size_t step, size_t count,
+    uint8_t *restrict out) {
   const uint8_t *restrict left = row - step;
   const uint8_t *restrict corner = above - step;
   switch (way) {

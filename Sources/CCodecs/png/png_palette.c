@@ -103,8 +103,7 @@ static ccodecs_status choose_colors(png_encoder *e, uint8_t *depth) {
   }
   liq_set_speed(settings, speed);
   liq_set_max_colors(settings, options->png.palette_count);
-  liq_image *image =
-      liq_image_create_custom(settings, give_row, e, (int)options->width, (int)options->height, 0);
+  liq_image *image = liq_image_create_custom(settings, give_row, e, (int)options->width, (int)options->height, 0);
   const ccodecs_status status = image == NULL ? CCODECS_NO_MEMORY : quantize(e, settings, image, depth);
   if (image != NULL) {
     liq_image_destroy(image);

@@ -27,7 +27,7 @@ typedef struct png_rewriter {
   png_step step;
   png_use use;
   uint8_t chunk[PNG_CHUNK_HEADER_BYTES + BODY_BYTES_MOST + PNG_CRC_BYTES]; ///< The header, and what is held.
-  size_t held;  ///< Bytes of `chunk`.
+  size_t held;                                                             ///< Bytes of `chunk`.
   uint8_t crc_bytes[PNG_CRC_BYTES];
   size_t crc_count;
   uint32_t body_left;
@@ -41,7 +41,7 @@ typedef struct png_rewriter {
   uint8_t color_type;
   bool is_interlaced;
   uint32_t palette_count;
-  uint64_t row_bytes;    ///< Of all rows as stored, with their filters.
+  uint64_t row_bytes; ///< Of all rows as stored, with their filters.
   uint64_t data_bytes;
 } png_rewriter;
 
@@ -185,7 +185,7 @@ static ccodecs_status step(ccodecs_rewriter *base, ccodecs_input *input, ccodecs
   }
   if (p->step == STEP_CRC) {
     return ccodecs_input_collect(input, p->crc_bytes, &p->crc_count, PNG_CRC_BYTES) ? end_chunk(p, piece)
-                                                                                : CCODECS_NEEDS_INPUT;
+                                                                                    : CCODECS_NEEDS_INPUT;
   }
   if (!ccodecs_input_collect(input, p->chunk, &p->held, PNG_CHUNK_HEADER_BYTES)) {
     return CCODECS_NEEDS_INPUT;
@@ -221,9 +221,8 @@ static ccodecs_status start(
       ccodecs_bytes_append(opening, ccodecs_png_signature, sizeof ccodecs_png_signature, base->budget) &&
       ccodecs_bytes_append(opening, head, first, base->budget);
   const bool has_room =
-      has_beginning &&
-      (options->exif_count == 0 ||
-       ccodecs_png_append_chunk(opening, "eXIf", options->exif, options->exif_count, base->budget));
+      has_beginning && (options->exif_count == 0 ||
+                        ccodecs_png_append_chunk(opening, "eXIf", options->exif, options->exif_count, base->budget));
   ccodecs_bytes_take(&base->head, first);
   return has_room ? CCODECS_OK : ccodecs_rewriter_fail_for_room(base);
 }

@@ -93,8 +93,7 @@ ccodecs_status ccodecs_png_rows_start(png_decoder *d) {
   d->inflate = ccodecs_allocate(budget, sizeof *d->inflate);
   d->rows = ccodecs_allocate(budget, block_bytes(d));
   d->expanded = expanded > 0 ? ccodecs_allocate(budget, expanded * d->given_bytes) : NULL;
-  const bool has_held =
-      !d->is_interlaced || ccodecs_spill_create(&d->held, held_bytes(d), &d->base.limits, budget);
+  const bool has_held = !d->is_interlaced || ccodecs_spill_create(&d->held, held_bytes(d), &d->base.limits, budget);
   if (d->inflate == NULL || d->rows == NULL || (expanded > 0 && d->expanded == NULL) || !has_held) {
     return ccodecs_decoder_fail(
         &d->base, CCODECS_NO_MEMORY, "the picture's rows need %llu bytes, for which there is no room",

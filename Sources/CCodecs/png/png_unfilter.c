@@ -62,8 +62,8 @@ INLINE void undo_paeth(uint8_t *row, const uint8_t *above, size_t count, const s
   words8 corner = {0};
   for (size_t i = 0; i < count; i += pixel_bytes) {
     const words8 up = widen(load(above + i));
-    const words8 to_left = up - corner;            // p - left
-    const words8 to_up = left - corner;            // p - up
+    const words8 to_left = up - corner; // p - left
+    const words8 to_up = left - corner; // p - up
     const words8 distance_left = __builtin_elementwise_abs(to_left);
     const words8 distance_up = __builtin_elementwise_abs(to_up);
     const words8 distance_corner = __builtin_elementwise_abs(to_left + to_up);
@@ -77,15 +77,15 @@ INLINE void undo_paeth(uint8_t *row, const uint8_t *above, size_t count, const s
   }
 }
 
-#define FOR_PIXELS(bytes)                                                                                            \
-  case bytes:                                                                                                        \
-    if (filter == 1) {                                                                                               \
-      undo_sub(row, count, bytes);                                                                                   \
-    } else if (filter == 3) {                                                                                        \
-      undo_average(row, above, count, bytes);                                                                        \
-    } else {                                                                                                         \
-      undo_paeth(row, above, count, bytes);                                                                          \
-    }                                                                                                                \
+#define FOR_PIXELS(bytes)                                                                                              \
+  case bytes:                                                                                                          \
+    if (filter == 1) {                                                                                                 \
+      undo_sub(row, count, bytes);                                                                                     \
+    } else if (filter == 3) {                                                                                          \
+      undo_average(row, above, count, bytes);                                                                          \
+    } else {                                                                                                           \
+      undo_paeth(row, above, count, bytes);                                                                            \
+    }                                                                                                                  \
     break;
 
 void ccodecs_png_unfilter(uint8_t filter, uint8_t *row, const uint8_t *above, size_t count, size_t pixel_bytes) {

@@ -132,17 +132,17 @@ INLINE doubles8 load_two(const uint8_t *first, const uint8_t *second, const size
   memcpy(&a, first, sizeof a);
   memcpy(&b, second, sizeof b);
   const bytes32 v = __builtin_shufflevector(
-      a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29,
-      30, 31);
+      a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28,
+      29, 30, 31);
   switch (pixel_bytes) { // the bytes behind a pixel do not matter
   case 1:
     return (doubles8)__builtin_shufflevector(
-        v, v, 0, -1, -1, -1, 1, -1, -1, -1, 2, -1, -1, -1, 3, -1, -1, -1, 16, -1, -1, -1, 17, -1, -1, -1, 18, -1, -1, -1,
-        19, -1, -1, -1);
+        v, v, 0, -1, -1, -1, 1, -1, -1, -1, 2, -1, -1, -1, 3, -1, -1, -1, 16, -1, -1, -1, 17, -1, -1, -1, 18, -1, -1,
+        -1, 19, -1, -1, -1);
   case 2:
     return (doubles8)__builtin_shufflevector(
-        v, v, 0, 1, -1, -1, 2, 3, -1, -1, 4, 5, -1, -1, 6, 7, -1, -1, 16, 17, -1, -1, 18, 19, -1, -1, 20, 21, -1, -1, 22,
-        23, -1, -1);
+        v, v, 0, 1, -1, -1, 2, 3, -1, -1, 4, 5, -1, -1, 6, 7, -1, -1, 16, 17, -1, -1, 18, 19, -1, -1, 20, 21, -1, -1,
+        22, 23, -1, -1);
   case 3:
     return (doubles8)__builtin_shufflevector(
         v, v, 0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1, 16, 17, 18, -1, 19, 20, 21, -1, 22, 23, 24, -1, 25,
@@ -158,8 +158,8 @@ INLINE void store_two(uint8_t *first, uint8_t *second, doubles8 pixels, const si
   switch (pixel_bytes) {
   case 1:
     v = __builtin_shufflevector(
-        v, v, 0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 16, 20, 24, 28, -1, -1, -1, -1, -1, -1, -1, -1,
-        -1, -1, -1, -1);
+        v, v, 0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 16, 20, 24, 28, -1, -1, -1, -1, -1, -1, -1,
+        -1, -1, -1, -1, -1);
     break;
   case 2:
     v = __builtin_shufflevector(
@@ -168,8 +168,8 @@ INLINE void store_two(uint8_t *first, uint8_t *second, doubles8 pixels, const si
     break;
   case 3:
     v = __builtin_shufflevector(
-        v, v, 0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1, 16, 17, 18, 20, 21, 22, 24, 25, 26, 28, 29, 30, -1,
-        -1, -1, -1);
+        v, v, 0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1, 16, 17, 18, 20, 21, 22, 24, 25, 26, 28, 29, 30,
+        -1, -1, -1, -1);
     break;
   default:
     break;
@@ -193,17 +193,17 @@ INLINE void four_steps(
   const doubles8 odd = load_two(at[1], at[3], pixel_bytes);
   const bytes32 early = (bytes32)__builtin_shufflevector(even, odd, 0, 8, 1, 9, 4, 12, 5, 13);
   const bytes32 late = (bytes32)__builtin_shufflevector(even, odd, 2, 10, 3, 11, 6, 14, 7, 15);
-#define WIDEN_LOW(v)                                                                                                 \
-  (words16) __builtin_shufflevector(                                                                                 \
-      v, zero, 0, 32, 1, 32, 2, 32, 3, 32, 4, 32, 5, 32, 6, 32, 7, 32, 16, 32, 17, 32, 18, 32, 19, 32, 20, 32, 21,    \
-      32, 22, 32, 23, 32)
-#define WIDEN_HIGH(v)                                                                                                \
-  (words16) __builtin_shufflevector(                                                                                 \
-      v, zero, 8, 32, 9, 32, 10, 32, 11, 32, 12, 32, 13, 32, 14, 32, 15, 32, 24, 32, 25, 32, 26, 32, 27, 32, 28, 32,  \
+#define WIDEN_LOW(v)                                                                                                   \
+  (words16) __builtin_shufflevector(                                                                                   \
+      v, zero, 0, 32, 1, 32, 2, 32, 3, 32, 4, 32, 5, 32, 6, 32, 7, 32, 16, 32, 17, 32, 18, 32, 19, 32, 20, 32, 21, 32, \
+      22, 32, 23, 32)
+#define WIDEN_HIGH(v)                                                                                                  \
+  (words16) __builtin_shufflevector(                                                                                   \
+      v, zero, 8, 32, 9, 32, 10, 32, 11, 32, 12, 32, 13, 32, 14, 32, 15, 32, 24, 32, 25, 32, 26, 32, 27, 32, 28, 32,   \
       29, 32, 30, 32, 31, 32)
-#define NARROW(low, high)                                                                                            \
-  (doubles8) __builtin_shufflevector(                                                                                \
-      (bytes32)low, (bytes32)high, 0, 2, 4, 6, 8, 10, 12, 14, 32, 34, 36, 38, 40, 42, 44, 46, 16, 18, 20, 22, 24, 26, \
+#define NARROW(low, high)                                                                                              \
+  (doubles8) __builtin_shufflevector(                                                                                  \
+      (bytes32)low, (bytes32)high, 0, 2, 4, 6, 8, 10, 12, 14, 32, 34, 36, 38, 40, 42, 44, 46, 16, 18, 20, 22, 24, 26,  \
       28, 30, 48, 50, 52, 54, 56, 58, 60, 62)
   const words16 a = step(c, WIDEN_LOW(early), load_above(above), pixel_bytes, has_averages);
   const words16 b = step(c, WIDEN_HIGH(early), load_above(above + pixel_bytes), pixel_bytes, has_averages);
@@ -262,13 +262,13 @@ INLINE void undo(uint8_t *rows, size_t stride, size_t count, const size_t pixel_
   }
 }
 
-#define FOR_PIXELS(bytes)                                                                                            \
-  case bytes:                                                                                                        \
-    if (has_averages) {                                                                                              \
-      undo(rows, stride, count, bytes, true);                                                                        \
-    } else {                                                                                                         \
-      undo(rows, stride, count, bytes, false);                                                                       \
-    }                                                                                                                \
+#define FOR_PIXELS(bytes)                                                                                              \
+  case bytes:                                                                                                          \
+    if (has_averages) {                                                                                                \
+      undo(rows, stride, count, bytes, true);                                                                          \
+    } else {                                                                                                           \
+      undo(rows, stride, count, bytes, false);                                                                         \
+    }                                                                                                                  \
     break;
 
 TARGET static void undo_rows(uint8_t *rows, size_t stride, size_t count, size_t pixel_bytes, bool has_averages) {

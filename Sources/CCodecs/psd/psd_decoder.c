@@ -1,12 +1,12 @@
 // PSD and PSB: the merged picture of a Photoshop document, decoded as it arrives; layers are passed over.
 //
 // Its channels stand one behind the other. All but the last that is needed are held, in a file where they are large,
-// and rows are given while the last arrives. Bitmaps, gray, mapped, RGB and CMYK of 8 and, but for mapped ones, 16 bits.
-// The fourth channel of RGB is alpha, as other readers have it. Not decoded: Lab, multichannel, 32 bits, ZIP.
+// and rows are given while the last arrives. Bitmaps, gray, mapped, RGB and CMYK of 8 and, but for mapped ones, 16
+// bits. The fourth channel of RGB is alpha, as other readers have it. Not decoded: Lab, multichannel, 32 bits, ZIP.
 // Source: Adobe Photoshop File Formats Specification (2019).
 
-#include "../memory/bytes.h"
 #include "psd_decoder.h"
+#include "../memory/bytes.h"
 #include "psd_format.h"
 
 enum { RAW = 0, PACK_BITS = 1 };
@@ -150,8 +150,9 @@ static ccodecs_status step_to_channels(psd_decoder *d, ccodecs_input *input) {
     d->skip_left =
         d->compression == RAW ? 0 : (uint64_t)d->channel_count * d->base.header.height * (d->is_large ? 4 : 2);
     d->state = PSD_STATE_COUNTS;
-    return d->compression == RAW || d->compression == PACK_BITS ? CCODECS_OK
-                                                                : ccodecs_psd_unsupported(d, "pictures compressed in another way");
+    return d->compression == RAW || d->compression == PACK_BITS
+               ? CCODECS_OK
+               : ccodecs_psd_unsupported(d, "pictures compressed in another way");
   case PSD_STATE_COUNTS:
     d->state = ccodecs_input_skip(input, &d->skip_left) ? PSD_STATE_CHANNELS : d->state;
     return d->state == PSD_STATE_CHANNELS ? CCODECS_OK : CCODECS_NEEDS_INPUT;

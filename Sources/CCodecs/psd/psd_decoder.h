@@ -1,11 +1,11 @@
-// The PSD decoder's state, shared by the reading of what stands before the picture (psd_header.c) and that of the picture
-// (psd_decoder.c). Private to CCodecs.
+// The PSD decoder's state, shared by the reading of what stands before the picture (psd_header.c) and that of the
+// picture (psd_decoder.c). Private to CCodecs.
 
 #ifndef CCODECS_PSD_H
 #define CCODECS_PSD_H
 
-#include "../memory/spill.h"
 #include "../core/decoder.h"
+#include "../memory/spill.h"
 
 enum { CCODECS_PSD_PALETTE_BYTES = 768 };
 enum {
@@ -21,17 +21,17 @@ typedef enum psd_state {
   PSD_STATE_FILE_HEADER,
   PSD_STATE_PALETTE,
   PSD_STATE_RESOURCES,
-  PSD_STATE_RESOURCE,      ///< Signature, number and the length of the name.
+  PSD_STATE_RESOURCE, ///< Signature, number and the length of the name.
   PSD_STATE_RESOURCE_NAME,
   PSD_STATE_RESOURCE_SIZE,
   PSD_STATE_RESOURCE_KEPT, ///< The bytes of one that is looked at.
   PSD_STATE_SKIP,          ///< Past `skip_left` bytes to the next resource.
   PSD_STATE_LAYERS,
   PSD_STATE_LAYER_COUNT,
-  PSD_STATE_READY,         ///< The header ends here.
+  PSD_STATE_READY, ///< The header ends here.
   PSD_STATE_LAYERS_REST,
   PSD_STATE_COMPRESSION,
-  PSD_STATE_COUNTS,        ///< Of the bytes of each row, which are not needed.
+  PSD_STATE_COUNTS, ///< Of the bytes of each row, which are not needed.
   PSD_STATE_CHANNELS,
 } psd_state;
 
@@ -41,7 +41,7 @@ typedef struct psd_decoder {
   uint8_t token[CCODECS_PSD_PALETTE_BYTES + 8];
   size_t token_count;
   uint64_t skip_left;
-  uint64_t section_left;  ///< Of the resources, and then of the layers.
+  uint64_t section_left; ///< Of the resources, and then of the layers.
   uint32_t resource;
   uint64_t resource_left;
   ccodecs_bytes resource_bytes;
@@ -54,18 +54,18 @@ typedef struct psd_decoder {
   uint32_t compression;
 
   uint32_t colors;
-  uint32_t needed;        ///< Channels that are decoded.
-  uint32_t channels;      ///< Of a pixel that is given.
+  uint32_t needed;   ///< Channels that are decoded.
+  uint32_t channels; ///< Of a pixel that is given.
   bool keeps_inks;
   size_t channel_row_bytes;
   ccodecs_spill planes[3]; ///< The channels before the last.
   uint8_t *stored;         ///< A row of the last.
   uint32_t channel;
   uint32_t row;
-  size_t stored_count;     ///< Bytes of the row that are there.
-  uint32_t run_left;       ///< Bytes of a run that are still to come;
-  bool is_literal;         ///< each of its own, or
-  bool has_value;          ///< `value` again and again.
+  size_t stored_count; ///< Bytes of the row that are there.
+  uint32_t run_left;   ///< Bytes of a run that are still to come;
+  bool is_literal;     ///< each of its own, or
+  bool has_value;      ///< `value` again and again.
   uint8_t value;
   uint8_t *strip;
   size_t row_bytes;

@@ -1,8 +1,8 @@
 // What stands before a PSD's picture: its kind, palette, resources, and how many layers it has.
 // Source: Adobe Photoshop File Formats Specification (2019).
 
-#include "../memory/bytes.h"
 #include "../color/profile.h"
+#include "../memory/bytes.h"
 #include "psd_decoder.h"
 
 enum { FILE_HEADER_BYTES = 26, MOST_CHANNELS = 56, RIGHTS_BYTES_MOST = 65536 };
@@ -163,8 +163,7 @@ static ccodecs_status keep_resource(psd_decoder *d, ccodecs_input *input) {
 static void read_layer_count(psd_decoder *d, const uint8_t *p) {
   const int32_t count = (int16_t)ccodecs_be16(p);
   const bool may_have_alpha = d->mode == PSD_MODE_GRAY || d->mode == PSD_MODE_RGB;
-  d->base.header.has_alpha =
-      d->base.header.has_alpha || (count < 0 && may_have_alpha && d->channel_count > d->colors);
+  d->base.header.has_alpha = d->base.header.has_alpha || (count < 0 && may_have_alpha && d->channel_count > d->colors);
 }
 
 static ccodecs_status describe(psd_decoder *d) {
@@ -173,9 +172,9 @@ static ccodecs_status describe(psd_decoder *d) {
   header->bit_depth = (uint8_t)d->bits;
   // Inks are given in 8 bits where they are converted by their profile.
   header->is_deep = d->bits == 16 && !(d->mode == PSD_MODE_CMYK && d->has_profile);
-  header->color_space = is_gray             ? CCODECS_COLOR_GRAY
+  header->color_space = is_gray                    ? CCODECS_COLOR_GRAY
                         : d->mode == PSD_MODE_CMYK ? CCODECS_COLOR_CMYK
-                                               : CCODECS_COLOR_RGB;
+                                                   : CCODECS_COLOR_RGB;
   d->needed = d->colors + (header->has_alpha ? 1 : 0);
   header->holds_bitmap = d->needed > 1;
   d->channels = header->has_alpha ? 4 : is_gray ? 1 : 3;
@@ -184,8 +183,8 @@ static ccodecs_status describe(psd_decoder *d) {
   return CCODECS_OK;
 }
 
-/// One step through what stands before the layers. CCODECS_NEEDS_INPUT when the window is consumed. Long, as it has all of
-/// the states, a few lines each.
+/// One step through what stands before the layers. CCODECS_NEEDS_INPUT when the window is consumed. Long, as it has all
+/// of the states, a few lines each.
 static ccodecs_status step(psd_decoder *d, ccodecs_input *input) {
   switch (d->state) {
   case PSD_STATE_FILE_HEADER:

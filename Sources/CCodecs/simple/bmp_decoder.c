@@ -1,10 +1,10 @@
 // BMP of Windows and OS/2, decoded as it arrives: 1, 2, 4, 8, 16, 24 and 32 bits a pixel, run-length coded or not.
 //
 // Files begin with the bottom row. Rows are given in the order in which they are stored, and the header says how the
-// picture must be turned, so that no more than a strip of rows is ever held. Where a mask has more than 8 bits, rows have 16
-// bits a sample. Bits are trusted as to alpha only where a
-// mask names them. Not decoded: Huffman coding, 64 bits a pixel, and JPEG or PNG inside.
-// Sources: Microsoft, "Bitmap storage"; OS/2 2.0 Presentation Manager, "Bitmap file format"; bmpsuite's notes.
+// picture must be turned, so that no more than a strip of rows is ever held. Where a mask has more than 8 bits, rows
+// have 16 bits a sample. Bits are trusted as to alpha only where a mask names them. Not decoded: Huffman coding, 64
+// bits a pixel, and JPEG or PNG inside. Sources: Microsoft, "Bitmap storage"; OS/2 2.0 Presentation Manager, "Bitmap
+// file format"; bmpsuite's notes.
 
 #include "row_decoder.h"
 #include "simple_formats.h"
@@ -18,13 +18,13 @@ typedef enum bmp_state {
   STATE_HEADER_REST, ///< Beyond the fields that are known.
   STATE_MASKS,
   STATE_PALETTE,
-  STATE_GAP,         ///< Up to the offset that the file header names.
+  STATE_GAP, ///< Up to the offset that the file header names.
   STATE_READY,
 } bmp_state;
 
 typedef enum bmp_run_state {
-  RUN_PAIR,     ///< A count and a value, or an escape.
-  RUN_PIXEL,    ///< The rest of an RLE24 run's pixel.
+  RUN_PAIR,  ///< A count and a value, or an escape.
+  RUN_PIXEL, ///< The rest of an RLE24 run's pixel.
   RUN_DELTA,
   RUN_ABSOLUTE, ///< Values as they are.
   RUN_END,
@@ -44,7 +44,7 @@ typedef struct bmp_decoder {
   uint8_t token[1024];
   size_t token_count;
   uint64_t skip_left;
-  uint64_t position;     ///< Bytes of the file that were consumed before the rows.
+  uint64_t position; ///< Bytes of the file that were consumed before the rows.
   uint32_t data_offset;
   uint32_t header_bytes;
   uint32_t bits;
@@ -52,10 +52,10 @@ typedef struct bmp_decoder {
   uint32_t palette_count; ///< Colours that the file holds.
   uint32_t palette_entry_bytes;
   uint8_t palette[256][4];
-  bmp_field fields[4];    ///< Red, green, blue, alpha.
+  bmp_field fields[4]; ///< Red, green, blue, alpha.
 
   bmp_run_state run_state;
-  uint8_t run[4];         ///< A pair, or a run's pixel.
+  uint8_t run[4]; ///< A pair, or a run's pixel.
   size_t run_count;
   uint32_t absolute_left; ///< Pixels of the absolute run to come, and then
   bool has_padding;       ///< whether a byte pads them.
@@ -158,10 +158,7 @@ static ccodecs_status read_header_fields(bmp_decoder *d) {
 /// Bytes of the masks that stand between the header and the palette.
 static size_t mask_bytes(const bmp_decoder *d) {
   const bool is_inside = d->header_bytes >= 52 && d->header_bytes != 64;
-  return is_inside                              ? 0
-         : d->compression == BIT_FIELDS       ? 12
-         : d->compression == ALPHA_BIT_FIELDS ? 16
-                                              : 0;
+  return is_inside ? 0 : d->compression == BIT_FIELDS ? 12 : d->compression == ALPHA_BIT_FIELDS ? 16 : 0;
 }
 
 static ccodecs_status prepare_field(bmp_decoder *d, bmp_field *field, uint32_t mask) {
@@ -414,11 +411,14 @@ static void read_pair(bmp_decoder *d) {
 /// The bytes that the next step takes whole.
 static size_t run_token_size(const bmp_decoder *d) {
   switch (d->run_state) {
-  case RUN_PIXEL: return 4;
-  case RUN_ABSOLUTE: return d->absolute_left > 0 && d->compression == RLE24 ? 3 : 1;
+  case RUN_PIXEL:
+    return 4;
+  case RUN_ABSOLUTE:
+    return d->absolute_left > 0 && d->compression == RLE24 ? 3 : 1;
   case RUN_PAIR:
   case RUN_DELTA:
-  case RUN_END: break;
+  case RUN_END:
+    break;
   }
   return 2;
 }

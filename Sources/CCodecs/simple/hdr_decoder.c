@@ -28,10 +28,10 @@ typedef struct hdr_decoder {
   bool is_after_empty; ///< The next line is the size.
   uint8_t token[4];
   size_t token_count;
-  uint32_t channel;    ///< Of a coded row.
+  uint32_t channel; ///< Of a coded row.
   uint32_t x;
   uint32_t run_left;
-  uint32_t shift;      ///< Of the next repetition's count.
+  uint32_t shift;        ///< Of the next repetition's count.
   ccodecs_linear linear; ///< Filled by start.
 } hdr_decoder;
 
@@ -186,8 +186,9 @@ static ccodecs_status take_count(hdr_decoder *d) {
   const uint8_t count = d->token[0];
   d->run_left = count > 128 ? count - 128u : count;
   d->state = count > 128 ? STATE_REPEAT : STATE_LITERAL;
-  return count > 0 && d->run_left <= d->base.base.header.width - d->x ? CCODECS_OK
-                                                                 : corrupt(d, "a run goes beyond the end of its row");
+  return count > 0 && d->run_left <= d->base.base.header.width - d->x
+             ? CCODECS_OK
+             : corrupt(d, "a run goes beyond the end of its row");
 }
 
 static void take_value(hdr_decoder *d) {

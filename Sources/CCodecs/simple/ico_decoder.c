@@ -5,10 +5,10 @@
 // It is small: a directory names no more than 256 by 256 pixels.
 // Source: Microsoft, "Icons" (Win32 Resource File Formats, ICONDIR and ICONIMAGE); PNG since Windows Vista.
 
-#include "../memory/bytes.h"
 #include "../core/decoder.h"
-#include "simple_formats.h"
+#include "../memory/bytes.h"
 #include "../png/png_format.h"
+#include "simple_formats.h"
 
 enum { DIRECTORY_BYTES = 6, ENTRY_BYTES = 16, BITMAP_HEADER_BYTES = 40, PROFILED_HEADER_BYTES = 124 };
 
@@ -17,11 +17,11 @@ static const uint32_t strip_row_count = 64;
 typedef struct ico_decoder {
   ccodecs_decoder base;
   ccodecs_bytes file;
-  size_t entry;        ///< Where the largest picture stands.
+  size_t entry; ///< Where the largest picture stands.
   size_t entry_bytes;
   bool is_chosen;
   ccodecs_decoder *png;
-  ccodecs_input left;  ///< Of the PNG, as far as the directory says that it goes. What it lacks then is read on.
+  ccodecs_input left; ///< Of the PNG, as far as the directory says that it goes. What it lacks then is read on.
 
   uint32_t bits;
   uint32_t palette_count;

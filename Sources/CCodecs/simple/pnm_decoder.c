@@ -24,10 +24,10 @@ typedef struct pnm_decoder {
   size_t line_count;
   uint32_t lines;
 
-  uint64_t number;     ///< That is being read.
+  uint64_t number; ///< That is being read.
   bool is_in_number;
   bool is_in_comment;
-  uint32_t numbers;    ///< Read of the header.
+  uint32_t numbers;        ///< Read of the header.
   uint32_t header_numbers; ///< There are in it.
 
   bool is_text;
@@ -47,8 +47,8 @@ static bool is_space(uint8_t byte) {
   return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
 
-/// Takes a byte of text. CCODECS_DONE when it ended a number; CCODECS_OK when more is needed. A bitmap's digits stand for
-/// themselves when `is_digit_whole`.
+/// Takes a byte of text. CCODECS_DONE when it ended a number; CCODECS_OK when more is needed. A bitmap's digits stand
+/// for themselves when `is_digit_whole`.
 static ccodecs_status take_text(pnm_decoder *d, uint8_t byte, bool is_digit_whole) {
   if (d->is_in_comment) {
     d->is_in_comment = byte != '\n' && byte != '\r';

@@ -75,8 +75,7 @@ ccodecs_status ccodecs_row_decoder_read_rows(ccodecs_decoder *base, ccodecs_inpu
     return CCODECS_ROWS_READY; // a failure behind these rows is noted, and what the next call says
   }
   if (status == CCODECS_NEEDS_INPUT && input->is_last) {
-    return ccodecs_decoder_fail(
-        base, CCODECS_TRUNCATED, "the %s data ends before the last row", d->format->name);
+    return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the %s data ends before the last row", d->format->name);
   }
   return status == CCODECS_OK ? CCODECS_DONE : status;
 }

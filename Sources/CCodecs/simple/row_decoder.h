@@ -1,4 +1,5 @@
-// What BMP, TGA, PNM and HDR share: a row is read as it is in the file, and given in a strip of rows. Private to CCodecs.
+// What BMP, TGA, PNM and HDR share: a row is read as it is in the file, and given in a strip of rows. Private to
+// CCodecs.
 
 #ifndef CCODECS_ROW_DECODER_H
 #define CCODECS_ROW_DECODER_H
@@ -40,7 +41,8 @@ void *ccodecs_row_decoder_create(
 /// Notes what is wrong with the file.
 ccodecs_status ccodecs_row_decoder_corrupt(row_decoder *decoder, const char *reason);
 
-/// Fixes how large rows are, once the header tells: the size, `channels`, header.is_deep, and `stored_bytes` for one row.
+/// Fixes how large rows are, once the header tells: the size, `channels`, header.is_deep, and `stored_bytes` for one
+/// row.
 void ccodecs_row_decoder_measure(row_decoder *decoder, size_t stored_bytes);
 
 /// What read_header answers when reading it came to `status`.

@@ -14,20 +14,20 @@ typedef struct tga_decoder {
   uint8_t token[HEADER_BYTES];
   size_t token_count;
   bool has_header;
-  uint64_t skip_left;     ///< Bytes of the identification field.
-  uint32_t type;          ///< Without the bit for run-length coding.
+  uint64_t skip_left; ///< Bytes of the identification field.
+  uint32_t type;      ///< Without the bit for run-length coding.
   bool is_run_length;
-  uint32_t pixel_bytes;   ///< Of a pixel in the file.
+  uint32_t pixel_bytes; ///< Of a pixel in the file.
   uint32_t attribute_bits;
   uint32_t map_first;
   uint32_t map_count;
   uint32_t map_entry_bytes;
-  uint32_t map_read;      ///< Entries read.
+  uint32_t map_read; ///< Entries read.
   uint8_t palette[256][4];
 
-  uint8_t packet[5];      ///< A packet's head, and the pixel that it repeats.
+  uint8_t packet[5]; ///< A packet's head, and the pixel that it repeats.
   size_t packet_count;
-  uint32_t run_left;      ///< Pixels of the packet to come.
+  uint32_t run_left; ///< Pixels of the packet to come.
   bool is_repeat;
 } tga_decoder;
 

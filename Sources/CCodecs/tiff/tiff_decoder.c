@@ -2,9 +2,9 @@
 //
 // Blocks are decoded a band at a time: some scanlines of strips whose samples are interleaved, or the strips or tiles
 // that lie side by side. Gray, RGB, mapped and CMYK samples of any depth are unpacked here; what needs a conversion of
-// its own (YCbCr that is not JPEG, CIELAB, LogLuv) is left to libtiff's RGBA interface, band by band as well. CMYK with a
-// colour profile is given as inks; with alpha beside them it is converted without it.
-// Source: TIFF 6.0, with Adobe's Technical Notes and the floating-point formats of Adobe Photoshop.
+// its own (YCbCr that is not JPEG, CIELAB, LogLuv) is left to libtiff's RGBA interface, band by band as well. CMYK with
+// a colour profile is given as inks; with alpha beside them it is converted without it. Source: TIFF 6.0, with Adobe's
+// Technical Notes and the floating-point formats of Adobe Photoshop.
 
 #include "../memory/bytes.h"
 
@@ -23,8 +23,11 @@ static ccodecs_status fail(tiff_decoder *d, const char *otherwise) {
                           strstr(reason, "scheme") != NULL;
   const bool is_memory = strstr(reason, "emory") != NULL;
   return ccodecs_decoder_fail(
-      &d->base, is_unknown ? CCODECS_UNSUPPORTED : is_memory ? CCODECS_NO_MEMORY : CCODECS_CORRUPT, "TIFF data: %s",
-      d->file.reason[0] != 0 ? d->file.reason : otherwise);
+      &d->base,
+      is_unknown  ? CCODECS_UNSUPPORTED
+      : is_memory ? CCODECS_NO_MEMORY
+                  : CCODECS_CORRUPT,
+      "TIFF data: %s", d->file.reason[0] != 0 ? d->file.reason : otherwise);
 }
 
 static ccodecs_status unsupported(tiff_decoder *d, const char *kind) {
@@ -210,9 +213,7 @@ static ccodecs_status describe(tiff_decoder *d) {
   header->bit_depth = (uint8_t)d->bits;
   header->has_alpha = d->alpha > 0;
   const bool is_gray = d->colors == 1 && d->photometric != PHOTOMETRIC_PALETTE;
-  header->color_space = is_gray          ? CCODECS_COLOR_GRAY
-                        : d->colors == 4 ? CCODECS_COLOR_CMYK
-                                         : CCODECS_COLOR_RGB;
+  header->color_space = is_gray ? CCODECS_COLOR_GRAY : d->colors == 4 ? CCODECS_COLOR_CMYK : CCODECS_COLOR_RGB;
   header->warnings |= TIFFLastDirectory(d->tiff) ? 0 : CCODECS_WARNING_FIRST_FRAME;
   header->frame_count = TIFFLastDirectory(d->tiff) ? 1 : 0;
   header->is_deep = d->bits > 8 && d->mode != MODE_RGBA;

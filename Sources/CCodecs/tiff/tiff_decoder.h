@@ -1,5 +1,5 @@
-// The TIFF decoder's state, shared by the reading of files and blocks (tiff_decoder.c) and that of samples (tiff_samples.c).
-// Private to CCodecs.
+// The TIFF decoder's state, shared by the reading of files and blocks (tiff_decoder.c) and that of samples
+// (tiff_samples.c). Private to CCodecs.
 
 #ifndef CCODECS_TIFF_H
 #define CCODECS_TIFF_H
@@ -28,12 +28,12 @@ typedef struct tiff_decoder {
   uint16_t photometric;
   uint16_t sample_format;
   bool is_separate;
-  uint32_t colors;      ///< Samples that are colours, 1, 3 or 4.
-  uint32_t alpha;       ///< Index of the sample that is alpha, or 0.
+  uint32_t colors; ///< Samples that are colours, 1, 3 or 4.
+  uint32_t alpha;  ///< Index of the sample that is alpha, or 0.
   bool is_premultiplied;
-  uint32_t kept;        ///< Samples of a pixel in the band.
-  uint32_t channels;    ///< Of a pixel that is given.
-  bool keeps_inks;      ///< Rows of CMYK, not of RGB.
+  uint32_t kept;     ///< Samples of a pixel in the band.
+  uint32_t channels; ///< Of a pixel that is given.
+  bool keeps_inks;   ///< Rows of CMYK, not of RGB.
   uint8_t palette[256][3];
   ccodecs_linear linear;
   TIFFRGBAImage rgba;
@@ -42,9 +42,9 @@ typedef struct tiff_decoder {
   uint32_t block_width; ///< Of a tile; the picture's for strips.
   uint32_t band_rows;
   size_t block_bytes;
-  size_t charged;       ///< For libtiff.
-  uint8_t *block;       ///< A scanline, tile or strip as libtiff gives it.
-  void *band;           ///< Samples as they are given, interleaved.
+  size_t charged; ///< For libtiff.
+  uint8_t *block; ///< A scanline, tile or strip as libtiff gives it.
+  void *band;     ///< Samples as they are given, interleaved.
   uint32_t band_first;
   uint32_t band_count;
   uint8_t *strip;
@@ -68,8 +68,8 @@ static inline size_t ccodecs_tiff_kept_bytes(const tiff_decoder *d) {
 
 // tiff_samples.c
 
-/// Keeps `count` pixels of a row that libtiff gave, from place `first_x` of a row of the band on: all samples, or the one
-/// named where they come apart.
+/// Keeps `count` pixels of a row that libtiff gave, from place `first_x` of a row of the band on: all samples, or the
+/// one named where they come apart.
 void ccodecs_tiff_keep_row(
     const tiff_decoder *d, uint32_t band_row, uint32_t first_x, const uint8_t *row, uint32_t count, uint32_t sample);
 

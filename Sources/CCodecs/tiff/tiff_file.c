@@ -76,8 +76,8 @@ bool ccodecs_tiff_file_open(ccodecs_tiff_file *file) {
   TIFFOpenOptionsSetMaxSingleMemAlloc(options, CCODECS_TIFF_LARGEST_BLOCK);
   TIFFOpenOptionsSetErrorHandlerExtR(options, on_error, file);
   TIFFOpenOptionsSetWarningHandlerExtR(options, on_warning, file);
-  file->tiff = TIFFClientOpenExt(
-      "", "r", file, on_read, on_write, on_seek, on_close, on_size, on_map, on_unmap, options);
+  file->tiff =
+      TIFFClientOpenExt("", "r", file, on_read, on_write, on_seek, on_close, on_size, on_map, on_unmap, options);
   TIFFOpenOptionsFree(options);
   return true;
 }

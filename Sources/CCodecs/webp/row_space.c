@@ -40,8 +40,8 @@ static bool move_ahead(ccodecs_row_space *space, size_t written) {
   // The step's own place stays mapped, without memory: what is not mapped might be taken by others.
   const int flags = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
   if (mremap(space->base + space->passed, space->step, space->step, flags, space->base + ahead) == MAP_FAILED) {
-    // The place may have been cleared for it by then. Without one there either, writing to it ends the process, which is
-    // better than writing to what others put there.
+    // The place may have been cleared for it by then. Without one there either, writing to it ends the process, which
+    // is better than writing to what others put there.
     mmap(space->base + ahead, space->step, PROT_READ | PROT_WRITE, map_flags | MAP_FIXED, -1, 0);
     space->ahead = space->byte_count; // no further attempt
     return false;

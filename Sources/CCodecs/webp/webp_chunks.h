@@ -56,8 +56,7 @@ static inline void ccodecs_webp_put_extension(uint8_t *chunk, uint8_t flags, uin
 }
 
 /// The first chunk at or behind `at` whose type is `type` and whose body is whole; NULL when there is none.
-const uint8_t *ccodecs_riff_find(
-    const uint8_t *bytes, size_t count, size_t at, const char *type, uint32_t *body_bytes);
+const uint8_t *ccodecs_riff_find(const uint8_t *bytes, size_t count, size_t at, const char *type, uint32_t *body_bytes);
 
 /// Frames of an animation.
 uint32_t ccodecs_webp_count_frames(const uint8_t *bytes, size_t count);

@@ -1,10 +1,11 @@
 // WebP through libwebp's incremental decoder.
 //
 // libwebp writes rows into buffers of the whole picture, but never reads them back. Those buffers are address space of
-// which only a window has memory (row_space.h), however large the picture. A lossy picture without alpha is given as the
-// planes that it consists of, brought from BT.601's limited range (VP8, RFC 6386, section 9.2) to the full one. Lossless pictures are held by libwebp itself,
-// four bytes a pixel. The orientation of a WebP stands behind the picture: a file that announces EXIF is held until
-// it is complete, and so is an animation, of which the first frame is decoded.
+// which only a window has memory (row_space.h), however large the picture. A lossy picture without alpha is given as
+// the planes that it consists of, brought from BT.601's limited range (VP8, RFC 6386, section 9.2) to the full one.
+// Lossless pictures are held by libwebp itself, four bytes a pixel. The orientation of a WebP stands behind the
+// picture: a file that announces EXIF is held until it is complete, and so is an animation, of which the first frame is
+// decoded.
 
 #include "../color/profile.h"
 #include "../core/decoder.h"
@@ -39,23 +40,23 @@ typedef struct webp_plane {
 
 typedef struct webp_decoder {
   ccodecs_decoder base;
-  ccodecs_bytes file;   ///< The beginning, or the whole when it is held.
-  bool is_extended;     ///< There is a VP8X chunk.
+  ccodecs_bytes file; ///< The beginning, or the whole when it is held.
+  bool is_extended;   ///< There is a VP8X chunk.
   bool is_lossless;
   bool is_animated;
-  uint32_t flags;       ///< Of the VP8X chunk.
-  uint64_t file_bytes;  ///< What the RIFF header claims.
-  size_t picture_at;    ///< Where the picture's chunk is looked for, or is.
+  uint32_t flags;      ///< Of the VP8X chunk.
+  uint64_t file_bytes; ///< What the RIFF header claims.
+  size_t picture_at;   ///< Where the picture's chunk is looked for, or is.
   uint32_t channels;
   size_t row_bytes;
   WebPDecoderConfig config;
   WebPIDecoder *incremental;
   uint32_t plane_count; ///< 3 for YCbCr 4:2:0, 1 for packed pixels.
   webp_plane planes[CCODECS_MAX_PLANES];
-  size_t charged;       ///< For libwebp and for the window of rows.
-  uint8_t *canvas;      ///< The first frame of an animation, RGBA.
-  bool is_complete;     ///< libwebp has decoded the last row.
-  uint32_t decoded;     ///< Rows, of luma where there are planes.
+  size_t charged;   ///< For libwebp and for the window of rows.
+  uint8_t *canvas;  ///< The first frame of an animation, RGBA.
+  bool is_complete; ///< libwebp has decoded the last row.
+  uint32_t decoded; ///< Rows, of luma where there are planes.
   uint32_t given;
 } webp_decoder;
 
@@ -155,8 +156,8 @@ static ccodecs_status append(webp_decoder *d, ccodecs_input *input, size_t count
   return CCODECS_OK;
 }
 
-/// What libwebp makes of the header, once all is here that it takes. It goes through all chunks before the picture each time
-/// that it is asked: so only where there are none, or when they are all here.
+/// What libwebp makes of the header, once all is here that it takes. It goes through all chunks before the picture each
+/// time that it is asked: so only where there are none, or when they are all here.
 static VP8StatusCode get_features(webp_decoder *d, bool is_end, WebPBitstreamFeatures *features) {
   if (!has_beginning(d)) {
     return VP8_STATUS_NOT_ENOUGH_DATA;
@@ -244,8 +245,8 @@ static ccodecs_status estimate(
   const uint64_t height = base->header.height;
   const uint64_t waiting = slice_rows < height ? slice_rows : height;
   const uint64_t more = waiting > window_row_count ? (waiting - window_row_count) * d->row_bytes : 0;
-  *byte_count = library_charge(d) + canvas + (slice_rows > 16 ? more : 0) +
-                (d->is_lossless ? 2 * lossless_slice_bytes + 128 : 0);
+  *byte_count =
+      library_charge(d) + canvas + (slice_rows > 16 ? more : 0) + (d->is_lossless ? 2 * lossless_slice_bytes + 128 : 0);
   return CCODECS_OK;
 }
 
@@ -303,8 +304,8 @@ static ccodecs_status decode_first_frame(webp_decoder *d) {
     } else if (
         (uint32_t)features.width != width || (uint32_t)features.height != height ||
         WebPDecodeRGBAInto(
-            ccodecs_bytes_start(&file), file.count, d->canvas + offset, canvas_bytes - offset,
-            (int)d->row_bytes) == NULL) {
+            ccodecs_bytes_start(&file), file.count, d->canvas + offset, canvas_bytes - offset, (int)d->row_bytes) ==
+            NULL) {
       status = fail(d, VP8_STATUS_BITSTREAM_ERROR);
     }
   }
@@ -341,7 +342,9 @@ static ccodecs_status start_incremental(webp_decoder *d, bool may_skip_smoothing
   if (d->plane_count == 1) {
     output->colorspace = d->channels == 4 ? MODE_RGBA : MODE_RGB;
     output->u.RGBA = (WebPRGBABuffer){
-        .rgba = planes[0].space.base, .stride = (int)planes[0].row_bytes, .size = planes[0].row_bytes * planes[0].height};
+        .rgba = planes[0].space.base,
+        .stride = (int)planes[0].row_bytes,
+        .size = planes[0].row_bytes * planes[0].height};
   } else {
     output->colorspace = MODE_YUV;
     output->u.YUVA = (WebPYUVABuffer){
@@ -414,17 +417,16 @@ static ccodecs_status decode(webp_decoder *d, const uint8_t *bytes, size_t count
   }
   d->is_complete = status == VP8_STATUS_OK;
   int last = 0;
-  const uint8_t *rows = d->plane_count == 1
-                            ? WebPIDecGetRGB(d->incremental, &last, NULL, NULL, NULL)
-                            : WebPIDecGetYUV(d->incremental, &last, NULL, NULL, NULL, NULL, NULL, NULL);
+  const uint8_t *rows = d->plane_count == 1 ? WebPIDecGetRGB(d->incremental, &last, NULL, NULL, NULL)
+                                            : WebPIDecGetYUV(d->incremental, &last, NULL, NULL, NULL, NULL, NULL, NULL);
   if (rows != NULL && last > 0) {
     d->decoded = (uint32_t)last;
   }
   return charge_waiting(d);
 }
 
-/// Keeps bytes of a lossless picture until there are enough for libwebp. CCODECS_OK when there are, CCODECS_NEEDS_INPUT,
-/// or the failure.
+/// Keeps bytes of a lossless picture until there are enough for libwebp. CCODECS_OK when there are,
+/// CCODECS_NEEDS_INPUT, or the failure.
 static ccodecs_status gather(webp_decoder *d, ccodecs_input *input) {
   if (!d->is_lossless || (d->file.count == 0 && input->count >= lossless_slice_bytes)) {
     return CCODECS_OK;

@@ -23,7 +23,7 @@ typedef struct bool_reader {
   size_t count;
   uint32_t value; ///< Two bytes.
   uint32_t range;
-  int bits;       ///< Shifted since the last byte was taken.
+  int bits; ///< Shifted since the last byte was taken.
 } bool_reader;
 
 static uint32_t next_byte(bool_reader *r) {

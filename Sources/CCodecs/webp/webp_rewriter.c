@@ -1,8 +1,8 @@
 // WebP: RIFF chunks to those of the picture (VP8 or VP8L, with ALPH), in a container made anew.
 //
-// The decoder holds the file from its beginning up to its picture's first bytes at least (webp_decoder.c); a RIFF header
-// is written first and has the file's size, which is known from there. The held bytes are taken over and read first.
-// Source: WebP Container Specification.
+// The decoder holds the file from its beginning up to its picture's first bytes at least (webp_decoder.c); a RIFF
+// header is written first and has the file's size, which is known from there. The held bytes are taken over and read
+// first. Source: WebP Container Specification.
 
 #include "../core/rewriter.h"
 #include "webp_chunks.h"
@@ -24,16 +24,16 @@ typedef enum webp_step { STEP_RIFF, STEP_HEADER, STEP_GIVE, STEP_PAD, STEP_SKIP,
 
 typedef struct webp_rewriter {
   ccodecs_rewriter base;
-  ccodecs_bytes held;  ///< Taken over from the decoder.
-  ccodecs_bytes exif;  ///< The chunk.
+  ccodecs_bytes held; ///< Taken over from the decoder.
+  ccodecs_bytes exif; ///< The chunk.
   webp_map map;
   webp_step step;
   uint8_t header[RIFF_HEADER_BYTES];
   size_t header_count;
-  uint64_t left;       ///< Of the chunk's body.
+  uint64_t left; ///< Of the chunk's body.
   bool is_odd;
   bool is_picture;
-  bool has_alpha;      ///< ALPH was given.
+  bool has_alpha; ///< ALPH was given.
 } webp_rewriter;
 
 // MARK: Survey
@@ -41,7 +41,8 @@ typedef struct webp_rewriter {
 /// Finds the picture. Not good: what libwebp would refuse, or repair, or what is not here yet.
 static webp_map find_picture(const uint8_t *bytes, size_t count) {
   webp_map map = {0};
-  if (count < RIFF_HEADER_BYTES + CHUNK_HEADER_BYTES || !ccodecs_riff_is_type(bytes, "RIFF") || !ccodecs_riff_is_type(bytes + 8, "WEBP")) {
+  if (count < RIFF_HEADER_BYTES + CHUNK_HEADER_BYTES || !ccodecs_riff_is_type(bytes, "RIFF") ||
+      !ccodecs_riff_is_type(bytes + 8, "WEBP")) {
     return map;
   }
   const uint64_t end = (uint64_t)ccodecs_le32(bytes + 4) + 8;
@@ -90,10 +91,10 @@ static void survey(const ccodecs_rewriter *base, const ccodecs_decoder *decoder,
   const uint8_t *bytes = ccodecs_bytes_start(file);
   const webp_map map = find_picture(bytes, file->count);
   const size_t here = map.is_good ? file->count - map.picture : 0;
-  const int32_t index = map.is_good && !map.is_lossless
-                            ? ccodecs_vp8_quantizer(
-                                  bytes + map.picture, here < map.picture_size ? here : map.picture_size)
-                            : -1;
+  const int32_t index =
+      map.is_good && !map.is_lossless
+          ? ccodecs_vp8_quantizer(bytes + map.picture, here < map.picture_size ? here : map.picture_size)
+          : -1;
   survey->is_lossless = map.is_lossless;
   survey->can_copy = map.is_good && (map.is_lossless || index >= 0);
   survey->quality = !survey->can_copy ? 0 : map.is_lossless ? 100 : ccodecs_webp_quality((uint32_t)index);
@@ -153,7 +154,8 @@ static ccodecs_status begin_chunk(webp_rewriter *w, ccodecs_piece *piece) {
   w->left = size;
   w->is_odd = (size & 1) != 0;
   w->is_picture = ccodecs_riff_is_type(w->header, w->map.is_lossless ? "VP8L" : "VP8 ");
-  const bool is_alpha = !w->map.is_lossless && ccodecs_riff_is_type(w->header, "ALPH") && !w->has_alpha && w->map.alpha_size > 0;
+  const bool is_alpha =
+      !w->map.is_lossless && ccodecs_riff_is_type(w->header, "ALPH") && !w->has_alpha && w->map.alpha_size > 0;
   if (!w->is_picture && !is_alpha) {
     w->left += size & 1;
     w->step = STEP_SKIP;

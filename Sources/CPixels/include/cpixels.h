@@ -48,7 +48,7 @@ extern "C" {
 typedef enum cpixels_isa {
   CPIXELS_ISA_BEST = 0, ///< The widest that this processor and operating system support.
   CPIXELS_ISA_SCALAR = 1,
-  CPIXELS_ISA_AVX2 = 2, ///< With FMA.
+  CPIXELS_ISA_AVX2 = 2,   ///< With FMA.
   CPIXELS_ISA_AVX512 = 3, ///< With VBMI and VNNI.
   CPIXELS_ISA_NEON = 4,
 } cpixels_isa;
@@ -221,13 +221,13 @@ typedef enum cpixels_area_kind {
 
 typedef struct cpixels_area_options {
   cpixels_area_kind kind;
-  uint32_t width;    ///< Pixels, 1 to 2^20.
-  uint32_t height;   ///< Rows, 1 to 2^20.
-  uint8_t channels;  ///< 3 or 4.
-  double radius;     ///< BLUR, SHARPEN: standard deviation in pixels, 0.01 to 100.
-  double amount;     ///< SHARPEN: 0 to 5. Others: the filtered picture's share of the result, 0 to 1.
-  double threshold;  ///< SHARPEN: differences of at most this stay as they are, 0 to 1.
-  uint32_t block;    ///< PIXELATE: pixels on a block's side, 1 to 256.
+  uint32_t width;        ///< Pixels, 1 to 2^20.
+  uint32_t height;       ///< Rows, 1 to 2^20.
+  uint8_t channels;      ///< 3 or 4.
+  double radius;         ///< BLUR, SHARPEN: standard deviation in pixels, 0.01 to 100.
+  double amount;         ///< SHARPEN: 0 to 5. Others: the filtered picture's share of the result, 0 to 1.
+  double threshold;      ///< SHARPEN: differences of at most this stay as they are, 0 to 1.
+  uint32_t block;        ///< PIXELATE: pixels on a block's side, 1 to 256.
   uint32_t first_width;  ///< PIXELATE: pixels of the first block of a row, 1 to `block`.
   uint32_t first_height; ///< PIXELATE: rows of the first blocks, 1 to `block`.
   cpixels_isa isa;

@@ -1,2 +1,2 @@
-#include <stdio.h>
 #include <jpeglib.h>
+#include <stdio.h>
