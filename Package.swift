@@ -42,6 +42,7 @@ let packages: [Package.Dependency] = [
   .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
   .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
   .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+  .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
   .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
   .package(url: "https://github.com/apple/swift-service-context", from: "1.5.1"),
   .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
@@ -91,6 +92,9 @@ let metrics: Target.Dependency = .product(name: "CoreMetrics", package: "swift-m
 let nio: [Target.Dependency] = [
   .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
 ]
+let nioHTTP2: [Target.Dependency] = [
+  .product(name: "NIOHTTP2", package: "swift-nio-http2"), .product(name: "NIOHPACK", package: "swift-nio-http2"),
+]
 let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
 let configuration: Target.Dependency = .product(name: "Configuration", package: "swift-configuration")
 let asyncAlgorithms: Target.Dependency = .product(name: "AsyncAlgorithms", package: "swift-async-algorithms")
@@ -122,8 +126,9 @@ let targets: [Target] = [
   .target(
     name: "WorkerOperations",
     dependencies: [
-      "WorkerProtocol", grpcCore, grpcPosix, grpcProtobuf, logging, metrics, serviceContext, swiftProtobuf, tracing,
-    ] + nio,
+      "WorkerProtocol", "CLibZ", grpcCore, grpcPosix, grpcProtobuf, logging, metrics, serviceContext, swiftProtobuf,
+      tracing,
+    ] + nio + nioHTTP2,
     swiftSettings: strictSwift),
   // Traces, metrics and logs: where they are recorded, and how they reach a collector, Prometheus and a terminal.
   .target(
@@ -237,9 +242,9 @@ let targets: [Target] = [
   .testTarget(
     name: "WorkerOperationsTests",
     dependencies: [
-      "WorkerOperations", "WorkerProtocol", "WorkerTelemetry", grpcCore, grpcInProcess, grpcPosix, grpcProtobuf,
-      inMemoryTracing, logging, metrics, serviceLifecycle, swiftProtobuf, tracing,
-    ] + nio,
+      "CLibZ", "WorkerOperations", "WorkerProtocol", "WorkerTelemetry", grpcCore, grpcInProcess, grpcPosix,
+      grpcProtobuf, inMemoryTracing, logging, metrics, serviceLifecycle, swiftProtobuf, tracing,
+    ] + nio + nioHTTP2,
     swiftSettings: strictSwift),
   .testTarget(
     name: "WorkerTelemetryTests",

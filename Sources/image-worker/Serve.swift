@@ -17,13 +17,15 @@ struct Serve: AsyncParsableCommand {
       Every option can also be set in the environment (IMAGE_WORKER_PORT for --port) or in a YAML file (port: 50051; \
       names in camel case). An option wins over the environment, which wins over the file. Some settings have no option: \
       limits of streams, queues and scans, and those of HTTP/2 (maxScans, maxWaitingPictures, maxOpenUploads, \
-      maxPicturesPerStream, maxConnectionCalls, windowKib, frameKib). Sources/WorkerService/Documentation.docc/Serving.md \
+      maxPicturesPerStream, maxConnectionCalls, maxConnectionPings, maxConnectionResets, metadataKib, listenBacklog, \
+      windowKib, frameKib). Sources/WorkerService/Documentation.docc/Serving.md \
       has their units and defaults.
 
       Traces, metrics and logs go to the collector that the OTEL_EXPORTER_OTLP_ENDPOINT variable and its companions \
       name; without it nowhere.
 
-      SIGTERM and SIGINT turn health to NOT_SERVING, let work in flight finish, and end the process with status 0. \
+      SIGTERM and SIGINT turn health to NOT_SERVING, let work in flight finish, and end the process with status 0, or 1 \
+      when it did not finish within the drain timeout. A second one ends the process at once. \
       SIGHUP reads the file of presets again.
       """)
 
@@ -83,7 +85,8 @@ struct Serve: AsyncParsableCommand {
     metrics.observe(telemetry)
 
     let logger = Self.logger(settings, label: "image-worker", export: telemetry.log)
-    let worker = try Worker(settings: settings, telemetry: telemetry, metrics: metrics, logger: logger)
+    let end = ProcessEnd(logger: logger)
+    let worker = try Worker(settings: settings, telemetry: telemetry, metrics: metrics, logger: logger, end: end)
     // Stopped in reverse: what the last calls leave behind is still exported.
     var services: [ServiceGroupConfiguration.ServiceConfiguration] = [.init(service: telemetry)]
     if let port = settings.metricsPort {
@@ -98,7 +101,10 @@ struct Serve: AsyncParsableCommand {
     let group = ServiceGroup(
       configuration: ServiceGroupConfiguration(
         services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
+    let signals = Task { await end.watchSignals() }
+    defer { signals.cancel() }
     try await group.run()
+    if end.hasTimedOut { throw ExitCode.failure }
   }
 
   private static func logger(_ settings: Settings, label: String, export: LogExport?) -> Logger {

@@ -25,6 +25,13 @@ struct Settings {
   ///
   /// What a call sends in one message is in memory before the picture can be admitted.
   var maxConnectionCalls: Int
+  /// PING frames that a connection may bring in 30 seconds, and cancelled calls in 10, beyond those of a client that works.
+  var maxConnectionPings: Int
+  var maxConnectionResets: Int
+  /// Maximum size of a call's metadata.
+  var metadataByteCount: Int
+  /// Connections that wait for being accepted.
+  var listenBacklog: Int
   var logLevel: Logger.Level
   var logFormat: LogFormat
   /// Where metrics are told to Prometheus; no port, not at all.
@@ -74,6 +81,10 @@ struct Settings {
     presets = config.string(forKey: "presets").map { PresetSource(path: FilePath($0)) }
     takesOnlyPresets = try Self.bool(config, "onlyPresets")
     cache = try Self.cache(config)
+    maxConnectionPings = try Self.int(config, "maxConnectionPings", default: 200, in: 10...1_000_000)
+    maxConnectionResets = try Self.int(config, "maxConnectionResets", default: 1000, in: 10...1_000_000)
+    metadataByteCount = try Self.int(config, "metadataKib", default: 16, in: 4...64) << 10
+    listenBacklog = try Self.int(config, "listenBacklog", default: 4096, in: 1...65_535)
     logLevel = try Self.choice(config, "logLevel", option: "log-level", default: Logger.Level.info)
     logFormat = try Self.choice(config, "logFormat", option: "log-format", default: WorkerLogHandler.fittingFormat)
     metricsHost = Self.address(config, "metricsHost")

@@ -15,15 +15,19 @@ struct Worker: Service {
   private let telemetry: Telemetry
   private let metrics: MetricRegistry
   private let logger: Logger
+  private let end: ProcessEnd
   let environment: WorkerEnvironment
   private let reflection: ReflectionServices
   private let health: HealthState
 
-  init(settings: Settings, telemetry: Telemetry, metrics: MetricRegistry, logger: Logger) throws {
+  init(
+    settings: Settings, telemetry: Telemetry, metrics: MetricRegistry, logger: Logger, end: ProcessEnd
+  ) throws {
     self.settings = settings
     self.telemetry = telemetry
     self.metrics = metrics
     self.logger = logger
+    self.end = end
     environment = WorkerEnvironment(
       limits: settings.limits, presets: try settings.presets?.read() ?? PresetCatalog(),
       takesOnlyPresets: settings.takesOnlyPresets,
@@ -37,7 +41,8 @@ struct Worker: Service {
   func run() async throws {
     observe()
     let transport = HTTP2ServerTransport.Custom(
-      listenerFactory: TCPListener(host: settings.host, port: settings.port), config: configuration)
+      listenerFactory: TCPListener(host: settings.host, port: settings.port, limits: connectionLimits),
+      config: configuration)
     let server = GRPCServer(transport: transport, services: services, interceptors: interceptors)
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask(executorPreference: EventLoopExecutor.shared) {
@@ -54,15 +59,27 @@ struct Worker: Service {
       try await group.next()
       group.cancelAll()
     }
+    // What is left is telemetry, which has a limit of its own.
+    end.limit(to: .seconds(15))
     logger.notice("stopped")
   }
 
-  /// Tells callers to go elsewhere first; what the server then signals to calls in flight is not taken for a cancel.
+  /// What a cancelled image may take to notice it before the process ends without it.
+  private static var cancellationLimit: Duration { .seconds(5) }
+
+  /// Tells callers to go elsewhere first.
+  ///
+  /// Calls that they have sent before they learn of it are still served.
   private func drain(_ server: GRPCServer<HTTP2ServerTransport.Custom<TCPListener>>) {
     logger.notice("draining", metadata: ["calls": "\(environment.drain.workCount)"])
-    environment.drain.begin()
+    end.limit(to: settings.drainTimeout + Self.cancellationLimit)
     health.set(.notServing)
     server.beginGracefulShutdown()
+    // Later, so that items of batches are taken that were sent before their client could know.
+    Task {
+      try? await Task.sleep(for: .milliseconds(200))
+      environment.drain.begin(refusesCalls: false)
+    }
   }
 
   private func cancelWorkWhenDrainTakesTooLong() async {
@@ -71,6 +88,7 @@ struct Worker: Service {
       try await Task.sleep(for: settings.drainTimeout)
     } catch { return }
     logger.warning("drain timed out; cancelling work", metadata: ["calls": "\(environment.drain.workCount)"])
+    end.noteTimeout()
     environment.drain.cancelWork()
     // Callers are told within a strip, if they listen.
     try? await Task.sleep(for: .seconds(2))
@@ -93,7 +111,7 @@ struct Worker: Service {
   private var interceptors: [any ServerInterceptor] {
     [
       EventLoopInterceptor(), TracingInterceptor(tracer: telemetry.tracer),
-      CallInterceptor(metrics: metrics, logger: logger),
+      CallInterceptor(metrics: metrics, logger: logger), DeadlineInterceptor(),
     ]
   }
 
@@ -101,8 +119,18 @@ struct Worker: Service {
     [ImageWorkerService(environment: environment), HealthService(state: health)] + reflection.all
   }
 
+  private var connectionLimits: ConnectionLimits {
+    var limits = ConnectionLimits(logger: logger)
+    limits.maxPings = settings.maxConnectionPings
+    limits.maxResets = settings.maxConnectionResets
+    limits.maxMetadataByteCount = settings.metadataByteCount
+    limits.maxMessageByteCount = settings.limits.maxMessageByteCount
+    limits.backlog = Int32(settings.listenBacklog)
+    return limits
+  }
+
   private var configuration: HTTP2ServerTransport.Custom<TCPListener>.Config {
-    var configuration = HTTP2ServerTransport.Custom<TCPListener>.Config.defaults
+    var configuration = HTTP2ServerTransport.Custom<TCPListener>.Config.guarded
     // Above its limit the transport resets the stream without a word. Up to twice ours, the service can explain.
     configuration.rpc.maxRequestPayloadSize = 2 * settings.limits.maxMessageByteCount
     configuration.http2.targetWindowSize = settings.windowByteCount

@@ -1,22 +1,26 @@
 internal import GRPCCore
+internal import NIOCore
 internal import ServiceContextModule
 internal import Synchronization
 
 /// Tells once how a call ended.
 ///
 /// A call whose response is let go of before it was produced, which happens when its client has left, ended as
-/// cancelled: nobody else would say so.
+/// cancelled: nobody else would say so. If its deadline had passed by then, that is why its client left.
 final class CallEnd: Sendable {
   private let cancellation: ServerContext.RPCCancellationHandle
+  private let deadline: CallDeadline?
   private let report: Mutex<(@Sendable (RPCError.Code?, (any Error)?) -> Void)?>
 
-  /// - `cancellation`: the call's.
+  /// - `context`: the call's.
+  /// - `metadata`: what the client sent with it.
   /// - `report`: called once, with the code (`nil` for OK) and the error that was thrown, if one was.
   init(
-    _ cancellation: ServerContext.RPCCancellationHandle,
+    _ context: ServerContext, _ metadata: Metadata,
     _ report: @escaping @Sendable (RPCError.Code?, (any Error)?) -> Void
   ) {
-    self.cancellation = cancellation
+    cancellation = context.cancellation
+    deadline = CallDeadline(metadata)
     self.report = Mutex(report)
   }
 
@@ -24,17 +28,24 @@ final class CallEnd: Sendable {
 
   func succeed() { finish(nil, nil) }
 
-  func fail(_ error: any Error) {
+  func fail(_ error: any Error) { finish(Self.code(error, isCancelled: cancellation.isCancelled), error) }
+
+  /// The code that a call ended with: cancelled, where what it threw is no more than that its client was gone.
+  static func code(_ error: any Error, isCancelled: Bool) -> RPCError.Code {
     let code = RPCError.Code(of: error)
+    guard let error = error as? RPCError else { return code }
+    // A call that is cancelled as soon as it begins has no handle yet that says so.
+    if code == .unavailable, error.message.hasPrefix("Stream unexpectedly closed") { return .cancelled }
     // UNAVAILABLE is what the transport throws when it finds the client gone; the worker's own is no `RPCError`.
-    let isClientGone = code == .unavailable && error is RPCError && cancellation.isCancelled
-    finish(isClientGone ? .cancelled : code, error)
+    let isLost = code == .unavailable || error.cause is ChannelError || error.cause is NIOAsyncWriterError
+    let isClientGone = isCancelled && isLost
+    return isClientGone ? .cancelled : code
   }
 
   private func finish(_ code: RPCError.Code?, _ error: (any Error)?) {
     // Taken under the lock, called outside it.
-    let report = self.report.withLock { $0.take() }
-    report?(code, error)
+    guard let report = self.report.withLock({ $0.take() }) else { return }
+    report(code == .cancelled && deadline?.hasPassed() == true ? .deadlineExceeded : code, error)
   }
 }
 

@@ -29,7 +29,7 @@ package struct CallInterceptor: ServerInterceptor {
     next: @Sendable (StreamingServerRequest<Input>, ServerContext) async throws -> StreamingServerResponse<Output>
   ) async throws -> StreamingServerResponse<Output> {
     let call = Call(began: .now, method: context.descriptor, peer: context.remotePeer, span: .current)
-    let end = CallEnd(context.cancellation) { code, error in note(call, code, error) }
+    let end = CallEnd(context, request.metadata) { code, error in note(call, code, error) }
     do { return try await next(request, context).telling(end) } catch {
       end.fail(error)
       throw error

@@ -30,7 +30,7 @@ package struct TracingInterceptor: ServerInterceptor {
     var parent = ServiceContext.current ?? .topLevel
     tracer.extract(request.metadata, into: &parent, using: MetadataExtractor())
     let span = tracer.startSpan(method.fullyQualifiedMethod, context: parent, ofKind: .server)
-    let end = CallEnd(context.cancellation) { [peer = context.remotePeer] code, error in
+    let end = CallEnd(context, request.metadata) { [peer = context.remotePeer] code, error in
       Self.end(span, method, peer: peer, code, error)
     }
     return try await ServiceContext.$current.withValue(span.context) {

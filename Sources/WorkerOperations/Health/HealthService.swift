@@ -44,7 +44,7 @@ package struct HealthService: Grpc_Health_V1_Health.SimpleServiceProtocol {
       unknown.status = .serviceUnknown
       try await response.write(unknown)
       try await context.cancellation.cancelled
-      return
+      return try endWatch()
     }
     try await state.watch { statuses, continuation in
       try await withRPCCancellationHandler {
@@ -53,6 +53,12 @@ package struct HealthService: Grpc_Health_V1_Health.SimpleServiceProtocol {
         continuation.finish()
       }
     }
+    try endWatch()
+  }
+
+  /// A watch ends well only with the worker.
+  private func endWatch() throws {
+    if state.status == .serving { throw RPCError(code: .cancelled, message: "the watch was cancelled") }
   }
 }
 

@@ -1,21 +1,27 @@
 package import GRPCNIOTransportHTTP2Posix
 package import NIOCore
+internal import NIOHTTP2
 internal import NIOPosix
 
-/// Listens on an address of the machine, without TLS.
+/// Listens on an address of the machine, without TLS, and guards every connection.
 ///
 /// Instead of `HTTP2ServerTransport.Posix`, which asks the connection of each call for certificates, twice by way of its
 /// event loop, also without TLS.
 package struct TCPListener: HTTP2ServerTransport.ListenerFactory {
   private let host: String
   private let port: Int
+  private let limits: ConnectionLimits
+  private let inflation: InflationAllowance
 
   /// - Parameters:
   ///   - host: a name or an address, IPv6 without brackets.
   ///   - port: 0 for any free one.
-  package init(host: String, port: Int) {
+  ///   - limits: what a client may do.
+  package init(host: String, port: Int, limits: ConnectionLimits) {
     self.host = host
     self.port = port
+    self.limits = limits
+    inflation = InflationAllowance(limits.maxInflatedByteCount)
   }
 
   package var eventLoopGroup: any EventLoopGroup { MultiThreadedEventLoopGroup.singleton }
@@ -26,10 +32,28 @@ package struct TCPListener: HTTP2ServerTransport.ListenerFactory {
   ) async throws -> NIOAsyncChannel<HTTP2ServerTransport.ConnectionConfigurator.ConnectionChannel, Never> {
     let bootstrap = ServerBootstrap(group: eventLoopGroup)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-      .serverChannelInitializer { listenerConfigurator.configure(channel: $0) }
+      .serverChannelOption(.backlog, value: limits.backlog)
+      .serverChannelInitializer { [limits] channel in
+        listenerConfigurator.configure(channel: channel).flatMapThrowing {
+          try channel.pipeline.syncOperations.addHandler(AcceptPause(logger: limits.logger))
+        }
+      }
     do {
-      return try await bootstrap.bind(host: host, port: port) {
-        connectionConfigurator.configure(channel: $0, tls: .none)
+      return try await bootstrap.bind(host: host, port: port) { [limits, inflation] channel in
+        channel.eventLoop.makeCompletedFuture {
+          try channel.pipeline.syncOperations.addHandler(ConnectionGuard(limits: limits, inflation: inflation))
+        }.flatMap {
+          connectionConfigurator.configure(channel: channel, tls: .none)
+        }.flatMapThrowing { connection in
+          let pipeline = channel.pipeline.syncOperations
+          let position = ChannelPipeline.SynchronousOperations.Position.after(
+            try pipeline.handler(type: NIOHTTP2Handler.self))
+          let filter = StreamErrorFilter(connection: try pipeline.handler(type: ConnectionGuard.self))
+          try pipeline.addHandler(filter, position: position)
+          try pipeline.addHandler(
+            MetadataSizeAnnouncer(byteCount: limits.maxReadMetadataByteCount), position: position)
+          return connection
+        }
       }
     } catch { throw Refusal(host: host, port: port, reason: error) }
   }
@@ -40,5 +64,18 @@ package struct TCPListener: HTTP2ServerTransport.ListenerFactory {
     let reason: any Error
 
     var description: String { "can't listen on port \(port) of \(host): \(reason)" }
+  }
+}
+
+extension HTTP2ServerTransport.Custom<TCPListener>.Config {
+  /// The defaults, with a guard before each call.
+  ///
+  /// Without it a connection's guard takes calls for ended ones.
+  package static var guarded: Self {
+    var configuration = defaults
+    configuration.channelDebuggingCallbacks.onAcceptHTTP2Stream = { channel in
+      channel.eventLoop.makeCompletedFuture { try RequestGuard.install(on: channel) }
+    }
+    return configuration
   }
 }

@@ -3,11 +3,11 @@ internal import Synchronization
 
 /// Whether the worker is finishing up, and what it still works on.
 ///
-/// A graceful shutdown of the server signals cancellation to calls that may still finish, in the same way as a client
-/// that leaves. This flag tells the two apart: once the drain has begun, work goes on until `cancelWork`.
+/// Once the drain has begun, work goes on until `cancelWork`.
 package final class DrainState: Sendable {
   private struct State {
     var isDraining = false
+    var refusesCalls = false
     var isOver = false
     var nextID: UInt64 = 0
     var work: [UInt64: Cancellation] = [:]
@@ -23,12 +23,15 @@ package final class DrainState: Sendable {
   /// Calls that are being served now.
   package var workCount: Int { state.withLock { $0.work.count } }
 
-  /// New work is refused from now on.
+  /// New work is refused from now on: items of batches, and calls.
   ///
   /// Call it before the server's own shutdown begins.
-  package func begin() {
+  ///
+  /// - `refusesCalls`: not where a listener refuses those that their clients have sent too late, because only it knows.
+  package func begin(refusesCalls: Bool = true) {
     let handlers = state.withLock { state in
       state.isDraining = true
+      state.refusesCalls = refusesCalls
       defer { state.handlers = [:] }
       return Array(state.handlers.values)
     }
@@ -53,7 +56,7 @@ package final class DrainState: Sendable {
   ) async throws -> Result {
     let cancellation = Cancellation()
     let id = try state.withLock { state in
-      guard !state.isDraining else { throw DrainError() }
+      guard !state.refusesCalls, !state.isOver else { throw DrainError() }
       state.nextID += 1
       state.work[state.nextID] = cancellation
       return state.nextID

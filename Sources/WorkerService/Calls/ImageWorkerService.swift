@@ -70,12 +70,9 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
     let isCancelled = Mutex(false)
     do {
       return try await environment.drain.withWork { cancellation in
-        let drain = environment.drain
         return try await withRPCCancellationHandler {
           try await body(cancellation)
         } onCancelRPC: {
-          // A graceful shutdown of the server signals the same, to calls that shall finish.
-          guard !drain.isDraining else { return }
           isCancelled.withLock { $0 = true }
           cancellation.cancel()
         }

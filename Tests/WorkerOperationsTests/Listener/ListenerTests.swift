@@ -1,6 +1,7 @@
 import Dispatch
 import GRPCCore
 import GRPCNIOTransportHTTP2Posix
+import Logging
 import NIOCore
 import NIOPosix
 import Synchronization
@@ -15,7 +16,9 @@ struct TransportTests {
     arguments: ["127.0.0.1", "localhost"])
   func oneLoop(host: String) async throws {
     let probe = LoopProbe()
-    let transport = HTTP2ServerTransport.Custom(listenerFactory: TCPListener(host: host, port: 0))
+    let transport = HTTP2ServerTransport.Custom(
+      listenerFactory: TCPListener(host: host, port: 0, limits: ConnectionLimits(logger: Logger(label: "test"))),
+      config: .guarded)
     let server = GRPCServer(
       transport: transport, services: [HealthService(state: HealthState(services: []))],
       interceptors: [EventLoopInterceptor(), probe])

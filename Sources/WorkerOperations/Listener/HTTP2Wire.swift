@@ -1,0 +1,73 @@
+internal import NIOCore
+
+/// The header of an HTTP/2 frame, and the frames that the guard writes itself.
+///
+/// Source: RFC 9113, sections 4.1 and 6.
+struct FrameHeader: Equatable {
+  static let byteCount = 9
+  /// `PRI * HTTP/2.0` and what follows it, which a client sends first.
+  static let prefaceByteCount = 24
+  /// The highest stream identifier.
+  static let lastStream: UInt32 = 0x7fff_ffff
+
+  enum Kind: UInt8 {
+    case data, headers, priority, reset, settings, pushPromise, ping, goAway, windowUpdate, continuation
+  }
+
+  static let acknowledged: UInt8 = 0x1
+  static let endHeaders: UInt8 = 0x4
+
+  var length: Int
+  var type: UInt8
+  var flags: UInt8
+  var stream: UInt32
+
+  /// `nil` for frames of extensions.
+  var kind: Kind? { Kind(rawValue: type) }
+
+  init(length: Int, kind: Kind, flags: UInt8 = 0, stream: UInt32 = 0) {
+    self.length = length
+    type = kind.rawValue
+    self.flags = flags
+    self.stream = stream
+  }
+
+  /// `nil` when there are fewer than nine bytes at `index`.
+  init?(_ bytes: ByteBuffer, at index: Int) {
+    guard let first = bytes.getInteger(at: index, as: UInt32.self),
+      let flags = bytes.getInteger(at: index + 4, as: UInt8.self),
+      let stream = bytes.getInteger(at: index + 5, as: UInt32.self)
+    else { return nil }
+    length = Int(first >> 8)
+    type = UInt8(truncatingIfNeeded: first)
+    self.flags = flags
+    self.stream = stream & Self.lastStream
+  }
+}
+
+extension ByteBuffer {
+  mutating func write(_ header: FrameHeader) {
+    writeInteger(UInt32(header.length) << 8 | UInt32(header.type))
+    writeInteger(header.flags)
+    writeInteger(header.stream)
+  }
+
+  mutating func writePing(_ data: UInt64, isAnswer: Bool) {
+    write(FrameHeader(length: 8, kind: .ping, flags: isAnswer ? FrameHeader.acknowledged : 0))
+    writeInteger(data)
+  }
+
+  /// - `code`: 0 for no error, 11 for ENHANCE_YOUR_CALM.
+  mutating func writeGoAway(lastStream: UInt32, code: UInt32, reason: String = "") {
+    write(FrameHeader(length: 8 + reason.utf8.count, kind: .goAway))
+    writeInteger(lastStream)
+    writeInteger(code)
+    writeString(reason)
+  }
+
+  /// Lets the peer send `byteCount` more on the connection.
+  mutating func writeConnectionWindowUpdate(_ byteCount: Int) {
+    write(FrameHeader(length: 4, kind: .windowUpdate))
+    writeInteger(UInt32(byteCount))
+  }
+}

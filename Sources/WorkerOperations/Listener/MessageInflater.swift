@@ -1,0 +1,173 @@
+internal import CLibZ
+internal import NIOCore
+internal import Synchronization
+
+/// What all calls' messages may be once they are decompressed.
+final class InflationAllowance: Sendable {
+  private let left: Mutex<Int>
+
+  init(_ byteCount: Int) { left = Mutex(byteCount) }
+
+  func take(_ byteCount: Int) -> Bool {
+    left.withLock { left in
+      guard left >= byteCount else { return false }
+      left -= byteCount
+      return true
+    }
+  }
+
+  func giveBack(_ byteCount: Int) { left.withLock { $0 += byteCount } }
+}
+
+/// Decompresses the messages of one call, as they arrive, into ones that are not compressed.
+///
+/// gRPC's package decompresses a message only when all of it has arrived, on no account but its own, and answers what is
+/// too large with INTERNAL. Here every piece is charged before it is kept.
+struct MessageInflater: ~Copyable {
+  /// The names that gRPC has for them.
+  enum Format: String {
+    case gzip
+    /// With zlib's header.
+    case deflate
+
+    fileprivate var windowBits: Int32 { self == .gzip ? 31 : 15 }
+  }
+
+  /// Where in the stream of messages the next byte stands.
+  private enum State {
+    case prefix
+    /// Bytes that are still to come of a message that is not compressed.
+    case plain(Int)
+    case compressed(Int)
+  }
+
+  private static let pieceByteCount = 64 << 10
+  private static let prefixByteCount = 5
+
+  private let limit: Int
+  private let allowance: InflationAllowance
+  private let inflater: UnsafeMutableRawPointer
+  private var state = State.prefix
+  private var input = ByteBuffer()
+  private var message = ByteBuffer()
+  private var isEnded = false
+  private var charged = 0
+
+  /// - Throws: when there is no memory for it.
+  init(_ format: Format, limit: Int, allowance: InflationAllowance) throws(RequestRefusal) {
+    guard let inflater = clibz_inflater_create(format.windowBits) else { throw Self.noRoom }
+    self.inflater = inflater
+    self.limit = limit
+    self.allowance = allowance
+  }
+
+  deinit {
+    clibz_inflater_destroy(inflater)
+    allowance.giveBack(charged)
+  }
+
+  /// Takes bytes of the call; returns those of messages that are complete, or plain.
+  mutating func push(_ bytes: ByteBuffer) throws(RequestRefusal) -> ByteBuffer {
+    var bytes = bytes
+    input.writeBuffer(&bytes)
+    var output = ByteBuffer()
+    while try step(&output) {}
+    input.discardReadBytes()
+    return output
+  }
+
+  /// `false` when more must come first.
+  private mutating func step(_ output: inout ByteBuffer) throws(RequestRefusal) -> Bool {
+    switch state {
+    case .prefix:
+      guard let flag = input.getInteger(at: input.readerIndex, as: UInt8.self),
+        let length = input.getInteger(at: input.readerIndex + 1, as: UInt32.self)
+      else { return false }
+      guard Int(length) <= limit else { throw tooLarge() }
+      input.moveReaderIndex(forwardBy: Self.prefixByteCount)
+      if flag == 0 {
+        write(length: Int(length), &output)
+        state = .plain(Int(length))
+      } else {
+        try begin()
+        state = .compressed(Int(length))
+      }
+    case .plain(0): state = .prefix
+    case .plain(let left):
+      guard var part = input.readSlice(length: min(left, input.readableBytes)), part.readableBytes > 0 else {
+        return false
+      }
+      state = .plain(left - part.readableBytes)
+      output.writeBuffer(&part)
+    case .compressed(0):
+      guard isEnded else { throw RequestRefusal(code: .invalidArgument, message: "a compressed message is cut short") }
+      write(length: message.readableBytes, &output)
+      output.writeBuffer(&message)
+      message = ByteBuffer()
+      state = .prefix
+    case .compressed(let left):
+      let count = min(left, input.readableBytes)
+      guard count > 0 else { return false }
+      try inflate(count)
+      state = .compressed(left - count)
+    }
+    return true
+  }
+
+  private func write(length: Int, _ output: inout ByteBuffer) {
+    output.writeInteger(UInt8(0))
+    output.writeInteger(UInt32(length))
+  }
+
+  private mutating func begin() throws(RequestRefusal) {
+    isEnded = false
+    guard clibz_inflater_reset(inflater) == Z_OK else {
+      throw RequestRefusal(code: .invalidArgument, message: "a message cannot be decompressed")
+    }
+  }
+
+  /// Decompresses the next `count` bytes of input.
+  private mutating func inflate(_ count: Int) throws(RequestRefusal) {
+    guard var part = input.readSlice(length: count) else { return }
+    while !isEnded {
+      let before = message.readableBytes
+      let (status, consumed) = inflatePiece(part)
+      part.moveReaderIndex(forwardBy: consumed)
+      let produced = message.readableBytes - before
+      guard allowance.take(produced) else { throw Self.noRoom }
+      charged += produced
+      guard message.readableBytes <= limit else { throw tooLarge() }
+      switch status {
+      case Z_STREAM_END: isEnded = true
+      case Z_OK where produced == Self.pieceByteCount || part.readableBytes > 0: continue
+      case Z_OK, Z_BUF_ERROR: return
+      default: throw RequestRefusal(code: .invalidArgument, message: "a message cannot be decompressed")
+      }
+    }
+    guard part.readableBytes == 0 else {
+      throw RequestRefusal(code: .invalidArgument, message: "a compressed message ends before its bytes do")
+    }
+  }
+
+  /// At most `pieceByteCount` more bytes of the message; returns zlib's status and how much of `part` it read.
+  private mutating func inflatePiece(_ part: ByteBuffer) -> (status: Int32, consumed: Int) {
+    let inflater = inflater
+    return part.withUnsafeReadableBytes { source in
+      var (status, consumed) = (Z_OK, source.count)
+      message.writeWithUnsafeMutableBytes(minimumWritableBytes: Self.pieceByteCount) { target in
+        var produced = Self.pieceByteCount
+        status = clibz_inflater_push(inflater, source.baseAddress, &consumed, target.baseAddress, &produced)
+        return produced
+      }
+      return (status, consumed)
+    }
+  }
+
+  private static var noRoom: RequestRefusal {
+    RequestRefusal(code: .resourceExhausted, message: "no room to decompress the message; try again later")
+  }
+
+  private func tooLarge() -> RequestRefusal {
+    RequestRefusal(code: .resourceExhausted, message: "a message is larger than \(limit) bytes when it is decompressed")
+  }
+}

@@ -1,0 +1,187 @@
+internal import GRPCCore
+internal import NIOCore
+internal import NIOHPACK
+internal import NIOHTTP2
+
+/// Stands between a call's stream and gRPC's package, which trusts what clients send and knows one answer to most of it.
+///
+/// It checks the request headers, decompresses messages, answers what is refused, and ends the call when its client
+/// cancels it.
+final class RequestGuard: ChannelDuplexHandler {
+  typealias InboundIn = HTTP2Frame.FramePayload
+  typealias InboundOut = HTTP2Frame.FramePayload
+  typealias OutboundIn = HTTP2Frame.FramePayload
+  typealias OutboundOut = HTTP2Frame.FramePayload
+
+  private enum State {
+    case waiting
+    case running
+    /// Answered here, or cancelled: nothing more goes in or out.
+    case ended
+  }
+
+  private let connection: ConnectionGuard
+  private let stream: UInt32
+  private var context: ChannelHandlerContext?
+  private var state = State.waiting
+  private var inflater: MessageInflater?
+  private var path = ""
+  private var isCompressed = false
+  private var isOperational = false
+  private var hasAnswered = false
+  private var hasClientEnded = false
+  private var wasReset = false
+
+  init(connection: ConnectionGuard, stream: UInt32) {
+    self.connection = connection
+    self.stream = stream
+  }
+
+  /// Puts a guard before everything else of a call's channel; on its event loop.
+  static func install(on channel: any Channel) throws {
+    guard let parent = channel.parent, let options = channel.syncOptions else { return }
+    let connection = try parent.pipeline.syncOperations.handler(type: ConnectionGuard.self)
+    let stream = try options.getOption(HTTP2StreamChannelOptions.streamID)
+    try channel.pipeline.syncOperations.addHandler(
+      RequestGuard(connection: connection, stream: UInt32(Int(stream))), position: .first)
+  }
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    self.context = context
+    guard !connection.begin(self, stream: stream) else { return }
+    state = .ended
+    // The client was told that the call is not served: it may make it elsewhere without risk.
+    write(context, .rstStream(.refusedStream))
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    self.context = nil
+    connection.end(stream: stream, wasReset: wasReset)
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    inflater = nil
+    connection.end(stream: stream, wasReset: wasReset)
+    context.fireChannelInactive()
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    switch (unwrapInboundIn(data), state) {
+    case (_, .ended): return
+    case (.headers(let payload), .waiting): begin(payload, context)
+    case (.data(let payload), _): take(payload, context)
+    case (let payload, _): context.fireChannelRead(wrapInboundOut(payload))
+    }
+  }
+
+  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    if state == .ended {
+      promise?.fail(ChannelError.ioOnClosedChannel)
+      return
+    }
+    guard !hasAnswered, case .headers(var payload) = unwrapOutboundIn(data) else {
+      return context.write(data, promise: promise)
+    }
+    hasAnswered = true
+    payload.headers.add(name: "grpc-accept-encoding", value: RequestHeaders.encodings)
+    context.write(wrapOutboundOut(.headers(payload)), promise: promise)
+  }
+
+  private func begin(_ payload: HTTP2Frame.FramePayload.Headers, _ context: ChannelHandlerContext) {
+    state = .running
+    hasClientEnded = payload.endStream
+    path = payload.headers.first(name: ":path") ?? ""
+    var payload = payload
+    do throws(RequestRefusal) {
+      let request = try RequestHeaders(
+        payload.headers, now: .now(), maxByteCount: connection.limits.maxMetadataByteCount)
+      if let compression = request.compression {
+        inflater = try MessageInflater(
+          compression, limit: connection.limits.maxMessageByteCount, allowance: connection.inflation)
+        isCompressed = true
+      }
+      isOperational = connection.limits.endedByDrain.contains { path.hasPrefix("/\($0)/") }
+      payload.headers = request.headers
+    } catch {
+      return end(error)
+    }
+    context.fireChannelRead(wrapInboundOut(.headers(payload)))
+    if connection.drain.hasBegun { connectionDrains() }
+  }
+
+  private func take(_ payload: HTTP2Frame.FramePayload.Data, _ context: ChannelHandlerContext) {
+    hasClientEnded = payload.endStream
+    guard isCompressed, case .byteBuffer(let bytes) = payload.data else {
+      return context.fireChannelRead(wrapInboundOut(.data(payload)))
+    }
+    do throws(RequestRefusal) {
+      guard let messages = try inflater?.push(bytes), messages.readableBytes > 0 || payload.endStream else { return }
+      let inflated = HTTP2Frame.FramePayload.Data(data: .byteBuffer(messages), endStream: payload.endStream)
+      context.fireChannelRead(wrapInboundOut(.data(inflated)))
+    } catch {
+      end(error)
+    }
+  }
+
+  private func write(_ context: ChannelHandlerContext, _ payload: HTTP2Frame.FramePayload) {
+    context.writeAndFlush(wrapOutboundOut(payload), promise: nil)
+  }
+}
+
+extension RequestGuard {
+  /// The client has cancelled the call.
+  ///
+  /// The HTTP/2 handler is not told of it, because it counts what it is told: the stream is closed from this end.
+  func clientReset(code: UInt32) {
+    guard let context else { return }
+    wasReset = true
+    let isRunning = state == .running
+    state = .ended
+    if isRunning { context.fireChannelRead(wrapInboundOut(.rstStream(HTTP2ErrorCode(networkCode: Int(code))))) }
+    context.close(promise: nil)
+  }
+
+  /// Ends what would go on for as long as its client wants: health is watched, and reflection asked, until then.
+  func connectionDrains() {
+    guard isOperational, state == .running, let context else { return }
+    // Its handler may have a last word.
+    context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+    let loopBound = NIOLoopBound(self, eventLoop: context.eventLoop)
+    context.eventLoop.scheduleTask(in: .milliseconds(200)) {
+      loopBound.value.end(RequestRefusal(code: .unavailable, message: "the worker is shutting down"))
+    }
+  }
+
+  /// Answers the call, and ends it for its handler as a cancelled one.
+  private func end(_ refusal: RequestRefusal) {
+    guard state == .running, let context else { return }
+    var headers = HPACKHeaders()
+    if !hasAnswered {
+      headers.add(name: ":status", value: "200")
+      headers.add(name: "content-type", value: "application/grpc")
+      headers.add(name: "grpc-accept-encoding", value: RequestHeaders.encodings)
+    }
+    headers.add(name: "grpc-status", value: String(refusal.code.rawValue))
+    headers.add(name: "grpc-message", value: refusal.wireMessage)
+    state = .ended
+    connection.noteRefusal(refusal, path: path)
+    context.write(wrapOutboundOut(.headers(.init(headers: headers, endStream: true))), promise: nil)
+    // The rest of an upload is of no use to anybody.
+    if !hasClientEnded { context.write(wrapOutboundOut(.rstStream(.noError)), promise: nil) }
+    context.flush()
+    context.fireChannelRead(wrapInboundOut(.rstStream(.cancel)))
+  }
+}
+
+extension RequestRefusal {
+  /// Percent-encoded, as gRPC wants its messages.
+  fileprivate var wireMessage: String {
+    message.utf8.reduce(into: "") { text, byte in
+      if (0x20...0x7e).contains(byte), byte != UInt8(ascii: "%") {
+        text.unicodeScalars.append(Unicode.Scalar(byte))
+      } else {
+        text += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+      }
+    }
+  }
+}

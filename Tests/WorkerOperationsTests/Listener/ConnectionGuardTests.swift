@@ -1,0 +1,280 @@
+import GRPCCore
+import GRPCNIOTransportHTTP2Posix
+import Logging
+import NIOCore
+import Synchronization
+import Testing
+import WorkerProtocol
+
+@testable import WorkerOperations
+
+/// A server with the health service alone, and clients that speak HTTP/2 by hand.
+@Suite("ConnectionGuard", .timeLimit(.minutes(2)))
+struct ConnectionGuardTests {
+  private struct Server: Sendable {
+    var port: Int
+    var drain: @Sendable () -> Void
+  }
+
+  private func serve(
+    _ limits: ConnectionLimits = ConnectionLimits(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }),
+    _ body: @escaping @Sendable (Server) throws -> Void
+  ) async throws {
+    let transport = HTTP2ServerTransport.Custom(
+      listenerFactory: TCPListener(host: "127.0.0.1", port: 0, limits: limits), config: .guarded)
+    let state = HealthState(services: [])
+    state.set(.serving)
+    let server = GRPCServer(
+      transport: transport, services: [HealthService(state: state)],
+      interceptors: [EventLoopInterceptor(), DeadlineInterceptor()])
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask(executorPreference: EventLoopExecutor.shared) { try await server.serve() }
+      let port = try #require(await transport.listeningAddress?.ipv4).port
+      let drain: @Sendable () -> Void = {
+        state.set(.notServing)
+        server.beginGracefulShutdown()
+      }
+      try await RawConnection.onThread { try body(Server(port: port, drain: drain)) }
+      drain()
+      try await group.waitForAll()
+    }
+  }
+
+  @Test(
+    "a timeout that is none is refused, and nothing else",
+    arguments: [
+      "-1S", "-99S", "", "S", "1", "1X", "1 S", "+1S", "0x1S", "123456789S", "9223372036854775808n", "１S", "1s",
+    ])
+  func timeouts(value: String) async throws {
+    try await serve { server in
+      let connection = try RawConnection(port: server.port)
+      let stream = try connection.open(RawConnection.okRequest + [("grpc-timeout", value)])
+      #expect(try connection.answer(stream).status == 3)
+      let valid = try connection.open(RawConnection.okRequest + [("grpc-timeout", "99999999H")])
+      #expect(try connection.answer(valid).status == 0)
+    }
+  }
+
+  @Test("a deadline that passes is DEADLINE_EXCEEDED", arguments: ["100m", "90000000n"])
+  func deadline(value: String) async throws {
+    try await serve { server in
+      let connection = try RawConnection(port: server.port)
+      let stream = try connection.open(
+        RawConnection.watchRequest + [("grpc-timeout", value), ("image-worker-deadline", "0 0")])
+      #expect(try connection.answer(stream).status == 4)
+    }
+  }
+
+  @Test("random request headers hurt nobody else", arguments: [1, 2, 3, 4] as [UInt64])
+  func randomHeaders(seed: UInt64) async throws {
+    try await serve { server in
+      var random = SeededRandom(state: seed)
+      let other = try RawConnection(port: server.port)
+      let watch = try other.open(RawConnection.watchRequest)
+      for _ in 0..<20 {
+        let connection = try RawConnection(port: server.port)
+        for _ in 0..<25 {
+          // The HTTP/2 handler may end a connection whose fields are no HTTP.
+          guard let stream = try? connection.open(Self.fields(&random), ends: random.next() % 8 != 0) else { break }
+          if random.next() % 2 == 0, (try? connection.reset(stream)) == nil { break }
+        }
+        #expect(try other.answer(try other.open()).status == 0)
+      }
+      #expect(other.goAways.isEmpty && other.answers[watch]?.reset == nil && other.answers[watch]?.status == nil)
+    }
+  }
+
+  /// The fields of a good request, some of which are taken away, changed or doubled.
+  private static func fields(_ random: inout SeededRandom) -> [(String, String)] {
+    let names = [
+      "grpc-timeout", "grpc-encoding", "grpc-accept-encoding", "content-type", "te", ":path", ":method", ":scheme",
+      ":authority", "x-bin", "x", "grpc-message-type", "user-agent", "traceparent", "content-length", "host",
+      "connection",
+      ":status", ":protocol", "grpc-status", "image-worker-deadline", "cookie", "X-Upper", "",
+    ]
+    let values = [
+      "", "0", "-1", "-1S", "1S", "99999999H", "18446744073709551616n", "gzip", "identity", "snappy,gzip",
+      "application/grpc",
+      "application/grpc+proto", "application/grpc;x", "text/html", "/", "//", "/a/b/c", "/grpc.health.v1.Health/",
+      "/grpc.health.v1.Health/Check", "%00", "\u{e9}", "====", "AAA", "_-_-", "POST", "GET", "http", "https",
+      "trailers",
+      String(repeating: "z", count: 3000), "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "\t", "a b", "1",
+    ]
+    var fields = RawConnection.okRequest
+    for _ in 0...(random.next() % 4) {
+      let field = (names[random.below(names.count)], values[random.below(values.count)])
+      switch random.next() % 4 {
+      case 0: fields.append(field)
+      case 1: fields.insert(field, at: random.below(fields.count + 1))
+      case 2 where !fields.isEmpty: fields.remove(at: random.below(fields.count))
+      default: if !fields.isEmpty { fields[random.below(fields.count)].1 = field.1 }
+      }
+    }
+    return fields
+  }
+
+  @Test("a client that estimates its bandwidth may ping with all that it receives")
+  func pings() async throws {
+    try await serve { server in
+      let connection = try RawConnection(port: server.port)
+      for round in 1...600 {
+        let stream = try connection.open()
+        try connection.ping()
+        #expect(try connection.answer(stream).status == 0)
+        try connection.wait { connection.pingAnswers == round }
+      }
+      #expect(connection.goAways.isEmpty)
+    }
+  }
+
+  @Test("a flood of pings is cut, and says why")
+  func pingFlood() async throws {
+    try await serve { server in
+      let connection = try RawConnection(port: server.port)
+      for _ in 0..<2000 { guard (try? connection.ping()) != nil else { break } }
+      connection.waitForEnd()
+      #expect(connection.goAways.map(\.code) == [11] && connection.goAways.first?.reason == "too_many_pings")
+      #expect(connection.pingAnswers < 250)
+    }
+  }
+
+  @Test("a flood of settings is cut")
+  func settingsFlood() async throws {
+    try await serve { server in
+      let connection = try RawConnection(port: server.port)
+      for _ in 0..<400 { guard (try? connection.send(.settings, stream: 0)) != nil else { break } }
+      connection.waitForEnd()
+      #expect(connection.goAways.map(\.code) == [11])
+    }
+  }
+
+  @Test("calls that are cancelled leave their connection alone")
+  func resets() async throws {
+    try await serve { server in
+      let connection = try RawConnection(port: server.port)
+      let watch = try connection.open(RawConnection.watchRequest)
+      for _ in 0..<900 {
+        let stream = try connection.open(RawConnection.watchRequest)
+        try connection.reset(stream)
+        // What was on its way already.
+        try connection.send(.windowUpdate, stream: stream, [0, 0, 1, 0])
+        try connection.send(.data, stream: stream, [0, 0, 0])
+      }
+      #expect(try connection.answer(try connection.open()).status == 0)
+      #expect(connection.goAways.isEmpty && connection.answers[watch]?.reset == nil)
+    }
+  }
+
+  @Test("a flood of cancelled calls is cut")
+  func resetFlood() async throws {
+    try await serve { server in
+      let connection = try RawConnection(port: server.port)
+      for _ in 0..<3000 {
+        guard let stream = try? connection.open(), (try? connection.reset(stream)) != nil else { break }
+      }
+      connection.waitForEnd()
+      #expect(connection.goAways.map(\.code) == [11] && connection.goAways.first?.reason == "too_many_resets")
+    }
+  }
+
+  @Test("what is sent to calls that have ended is given back to the connection's window")
+  func window() async throws {
+    try await serve { server in
+      let connection = try RawConnection(port: server.port)
+      let ended = try connection.open()
+      #expect(try connection.answer(ended).status == 0)
+      let before = connection.credit
+      for _ in 0..<64 { try connection.send(.data, stream: ended, [UInt8](repeating: 0, count: 16_000)) }
+      #expect(try connection.answer(try connection.open()).status == 0)
+      #expect(connection.credit - before == 64 * 16_000)
+      #expect(connection.goAways.isEmpty)
+    }
+  }
+
+  @Test("metadata above the limit costs its own call alone", arguments: [20_000, 60_000])
+  func metadata(byteCount: Int) async throws {
+    try await serve { server in
+      let connection = try RawConnection(port: server.port)
+      let large = (0..<byteCount / 1000).map { ("x-\($0)", String(repeating: "v", count: 960)) }
+      #expect(try connection.answer(try connection.open(RawConnection.okRequest + large)).status == 8)
+      #expect(try connection.answer(try connection.open()).status == 0)
+    }
+  }
+
+  @Test("compressed requests are read, within limits", arguments: ["gzip", "deflate"])
+  func compression(name: String) async throws {
+    var limits = ConnectionLimits(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    limits.maxMessageByteCount = 1 << 20
+    let format = try #require(MessageInflater.Format(rawValue: name))
+    let request = RawConnection.okRequest + [("grpc-encoding", name), ("grpc-accept-encoding", name)]
+    let (empty, bomb) = (try compress([], format), try compress([UInt8](repeating: 0, count: 16 << 20), format))
+    #expect(bomb.count < 20_000)
+    try await serve(limits) { server in
+      let connection = try RawConnection(port: server.port)
+      let answer = try connection.answer(try connection.open(request, message: empty))
+      #expect(answer.status == 0 && answer.headers["grpc-accept-encoding"] == "identity,deflate,gzip")
+      #expect(answer.headers["grpc-encoding"] == nil)
+      #expect(try connection.answer(try connection.open(request, message: bomb)).status == 8)
+      #expect(try connection.answer(try connection.open(request, message: [1, 0, 0, 0, 3, 1, 2, 3])).status == 3)
+      let unknown = RawConnection.okRequest + [("grpc-encoding", "snappy")]
+      let refused = try connection.answer(try connection.open(unknown))
+      #expect(refused.status == 12 && refused.headers["grpc-accept-encoding"] == "identity,deflate,gzip")
+      #expect(try connection.answer(try connection.open()).status == 0)
+    }
+  }
+
+  @Test("a drain serves what was sent before the client knew of it, and nothing after")
+  func drain() async throws {
+    var limits = ConnectionLimits(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    limits.endedByDrain = []
+    try await serve(limits) { server in
+      let connection = try RawConnection(port: server.port)
+      connection.answersPings = false
+      let begun = try connection.open(ends: false)
+      server.drain()
+      try connection.wait { connection.serverPing != nil }
+      #expect(connection.goAways.map(\.lastStream) == [FrameHeader.lastStream])
+      let late = try connection.open()
+      #expect(try connection.answer(late).status == 0)
+      try connection.ping(connection.serverPing ?? 0, isAnswer: true)
+      try connection.wait { connection.goAways.count == 2 }
+      #expect(connection.goAways[1].lastStream == late && connection.goAways[1].code == 0)
+      #expect(try connection.answer(try connection.open()).reset == 7)
+      try connection.send(.data, flags: 1, stream: begun)
+      #expect(try connection.answer(begun).status == 0)
+      connection.waitForEnd()
+    }
+  }
+
+  @Test("a drain waits for no client that has nothing to do", arguments: [true, false])
+  func idle(isWatching: Bool) async throws {
+    let clock = ContinuousClock()
+    let start = Mutex(clock.now)
+    try await serve { server in
+      let connection = try RawConnection(port: server.port)
+      connection.answersPings = false
+      let watch = isWatching ? try connection.open(RawConnection.watchRequest) : nil
+      if let watch { try connection.wait { connection.answers[watch] != nil } }
+      start.withLock { $0 = clock.now }
+      server.drain()
+      connection.waitForEnd()
+      if let watch { #expect(connection.answers[watch]?.status == 0) }
+    }
+    #expect(clock.now - start.withLock { $0 } < .seconds(5))
+  }
+}
+
+/// SplitMix64: the same numbers on every run.
+private struct SeededRandom: RandomNumberGenerator {
+  var state: UInt64
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
+    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
+    return z ^ (z >> 31)
+  }
+
+  mutating func below(_ count: Int) -> Int { Int(next() % UInt64(count)) }
+}
