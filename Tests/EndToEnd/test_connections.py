@@ -1,0 +1,261 @@
+"""What clients do to their connections, and what becomes of their calls when the worker ends."""
+
+import os
+import resource
+import signal
+import socket
+import subprocess
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import grpc
+import pytest
+from conftest import SERVICE, Client, Worker, fixture_bytes, wait_until
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+
+
+@pytest.fixture(scope="module")
+def large_photo():
+    """A picture whose decoding takes a good while, and whose upload does not."""
+    from io import BytesIO
+    from PIL import Image
+    buffer = BytesIO()
+    Image.open(BytesIO(fixture_bytes("photo-420.jpg"))).resize((5000, 4000)).save(buffer, "JPEG", quality=80)
+    return buffer.getvalue()
+
+
+def test_cancelled_calls_leave_the_others_alone_and_are_no_errors(large_photo):
+    worker = Worker("--log-format", "json")
+    client = Client(worker)
+    watch = health_pb2_grpc.HealthStub(client.channel).Watch(health_pb2.HealthCheckRequest())
+    assert next(watch).status == health_pb2.HealthCheckResponse.SERVING
+    for index in range(300):
+        call = client.process(large_photo if index % 20 == 0 else fixture_bytes("photo-420.jpg"), preset="upload")
+        if index % 3:
+            next(call)
+        call.cancel()
+    assert [r.WhichOneof("part") for r in client.process(fixture_bytes("photo.png"), preset="favicon")][-1] == "report"
+    assert watch.is_active()  # on the same connection
+    watch.cancel()
+    client.channel.close()
+    assert worker.stop() == 0
+    log = "".join(worker.log)
+    assert '"level":"error"' not in log and '"code":"INTERNAL"' not in log and '"code":"UNAVAILABLE"' not in log, log
+    assert log.count('"code":"CANCELLED"') > 5
+
+
+def test_a_deadline_that_passes_is_called_so(large_photo):
+    worker = Worker("--log-format", "json", "--metrics-port", "0")
+    client = Client(worker)
+    for timeout in (0.05, 0.15):
+        with pytest.raises(grpc.RpcError) as caught:
+            list(client.process(large_photo, timeout=timeout, max_width=4900, preferred_format=3))
+        assert caught.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED
+    assert wait_until(lambda: sum('"code":"DEADLINE_EXCEEDED"' in line for line in worker.log) == 2), worker.log
+    assert not any('"level":"error"' in line for line in worker.log)
+    assert worker.stop() == 0
+
+
+@pytest.mark.parametrize("compression", [grpc.Compression.Gzip, grpc.Compression.Deflate])
+def test_compressed_requests_are_read(worker, compression):
+    channel = grpc.insecure_channel(worker.address, compression=compression)
+    client = Client(worker)
+    request = client.message("ProcessImageRequest")(image=fixture_bytes("photo.png"), preset="favicon")
+    expected = list(client.process(request.image, preset="favicon"))
+    call = channel.unary_stream(
+        f"/{SERVICE}/ProcessImage", request_serializer=type(request).SerializeToString,
+        response_deserializer=client.message("ProcessImageResponse").FromString)
+    got = list(call(request, timeout=60))
+    assert [r.chunk for r in got] == [r.chunk for r in expected] and got[-1].WhichOneof("part") == "report"
+
+
+def test_metadata_above_the_limit_costs_its_own_call_alone(client):
+    stub = health_pb2_grpc.HealthStub(client.channel)
+    watch = stub.Watch(health_pb2.HealthCheckRequest())
+    next(watch)
+    for byte_count in (20_000, 60_000):
+        with pytest.raises(grpc.RpcError) as caught:
+            stub.Check(health_pb2.HealthCheckRequest(), metadata=[("x-large", "v" * byte_count)], timeout=20)
+        assert caught.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED, (byte_count, caught.value)
+    assert watch.is_active() and stub.Check(health_pb2.HealthCheckRequest()).status == 1
+    watch.cancel()
+
+
+def test_a_drain_cuts_no_accepted_call(large_photo):
+    worker = Worker("--threads", "2", "--cache-memory-mib", "0")
+    client = Client(worker)
+    client.message("ProcessImageRequest")
+    sent = threading.Semaphore(0)
+
+    def upload(index):
+        def parts():
+            yield client.start(f"item {index}", "preview")
+            sent.release()
+            image = fixture_bytes("photo-420.jpg")
+            for offset in range(0, len(image), 4096):
+                time.sleep(0.3)
+                yield client.chunk(f"item {index}", image[offset:offset + 4096])
+            yield client.end(f"item {index}")
+        kinds = []
+        try:
+            for response in client.batch(parts()):
+                kinds.append(response.WhichOneof("part"))
+        except grpc.RpcError as error:  # a batch that is open when its last item is done
+            assert error.code() == grpc.StatusCode.UNAVAILABLE and kinds[-1] == "report"
+        return kinds
+
+    def whole(_):
+        sent.release()
+        return [r.WhichOneof("part") for r in client.process(fixture_bytes("photo-420.jpg"), preset="upload")]
+
+    with ThreadPoolExecutor(48) as pool:
+        calls = [pool.submit(upload if index % 2 else whole, index) for index in range(48)]
+        for _ in calls:
+            sent.acquire()
+        time.sleep(0.5)
+        worker.process.terminate()
+        ends = [call.result()[-1] for call in calls]
+    assert ends == ["report"] * 48
+    assert worker.process.wait(timeout=15) == 0, "".join(worker.log)
+
+
+def test_a_drain_resets_no_call_of_a_busy_connection():
+    worker = Worker("--cache-memory-mib", "0")
+    client = Client(worker)
+    client.process(fixture_bytes("photo.png"), preset="favicon")
+    done = []
+
+    def work():
+        while True:
+            try:
+                responses = list(client.process(fixture_bytes("photo.png"), preset="favicon"))
+                done.append(responses[-1].WhichOneof("part"))
+            except grpc.RpcError as error:
+                return error.code(), error.details()
+
+    with ThreadPoolExecutor(32) as pool:
+        calls = [pool.submit(work) for _ in range(32)]
+        assert wait_until(lambda: len(done) > 100)
+        worker.process.terminate()
+        ends = [call.result() for call in calls]
+    # Whoever could not be served was not connected any more.
+    assert all(code == grpc.StatusCode.UNAVAILABLE and "connect" in details.lower() for code, details in ends), ends
+    assert not any("Stream removed" in details or "RST_STREAM" in details for _, details in ends), ends
+    assert set(done) == {"report"} and worker.process.wait(timeout=15) == 0
+
+
+def test_clients_without_work_do_not_delay_the_end():
+    worker = Worker()
+    idle = socket.create_connection(("127.0.0.1", worker.port))  # says nothing at all
+    silent = socket.create_connection(("127.0.0.1", worker.port))  # and this one no more than it must
+    silent.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))
+    channel = grpc.insecure_channel(worker.address)
+    watch = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
+    next(watch)
+    done = threading.Event()
+
+    def questions():
+        yield reflection_pb2.ServerReflectionRequest(list_services="")
+        done.wait(30)
+
+    answers = reflection_pb2_grpc.ServerReflectionStub(channel).ServerReflectionInfo(questions())
+    next(answers)
+    started = time.monotonic()
+    worker.process.terminate()
+    code = worker.process.wait(timeout=40)
+    took = time.monotonic() - started
+    done.set()
+    idle.close()
+    silent.close()
+    assert code == 0 and took < 5, took
+
+
+@pytest.mark.parametrize("first, second, code", [("TERM", "TERM", 143), ("INT", "INT", 130), ("TERM", "INT", 130)])
+def test_a_second_signal_ends_at_once(first, second, code):
+    worker = Worker()
+    client = Client(worker)
+    held = threading.Event()
+
+    def parts():
+        yield client.start("a", "preview")
+        yield client.chunk("a", fixture_bytes("photo-420.jpg")[:3000])
+        held.wait(30)
+
+    call = client.batch(parts())
+    assert next(call).WhichOneof("part") == "header"
+    worker.process.send_signal(getattr(signal, f"SIG{first}"))
+    assert wait_until(lambda: any("draining" in line for line in worker.log))
+    assert worker.process.poll() is None
+    started = time.monotonic()
+    worker.process.send_signal(getattr(signal, f"SIG{second}"))
+    assert worker.process.wait(timeout=20) == code
+    assert time.monotonic() - started < 2
+    held.set()
+
+
+def test_a_library_that_is_stuck_does_not_keep_the_process(tmp_path):
+    # A WebP library whose decoder never returns stands in for any that loops.
+    (tmp_path / "stuck.c").write_text("#include <unistd.h>\nint WebPIAppend() { for (;;) pause(); }\n"
+                                      "int WebPIUpdate() { for (;;) pause(); }\n")
+    library = tmp_path / "stuck.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "stuck.c"], check=True)
+    from io import BytesIO
+    from PIL import Image
+    webp = BytesIO()
+    Image.open(BytesIO(fixture_bytes("photo.png"))).convert("RGB").save(webp, "WEBP")
+    worker = Worker("--drain-timeout-seconds", "1", environment={"LD_PRELOAD": str(library)})
+    client = Client(worker)
+    call = client.process(webp.getvalue(), preset="favicon")
+    threading.Thread(target=lambda: call.exception(), daemon=True).start()
+    time.sleep(0.5)
+    started = time.monotonic()
+    worker.process.terminate()
+    assert worker.process.wait(timeout=30) == 1
+    assert 1 < time.monotonic() - started < 10
+
+
+def test_without_descriptors_the_worker_rests_and_says_so():
+    worker = Worker()
+    resource.prlimit(worker.process.pid, resource.RLIMIT_NOFILE, (64, 64))
+    connections = []
+    for _ in range(150):
+        connections.append(socket.create_connection(("127.0.0.1", worker.port)))
+    time.sleep(1)
+    cpu = worker.cpu_seconds()
+    time.sleep(2)
+    assert worker.cpu_seconds() - cpu < 0.3
+    assert sum("no new connections" in line for line in worker.log) == 1, worker.log
+    for connection in connections:
+        connection.close()
+    with grpc.insecure_channel(worker.address) as channel:
+        answer = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=20, wait_for_ready=True)
+        assert answer.status == health_pb2.HealthCheckResponse.SERVING
+    assert worker.stop() == 0
+
+
+def test_many_connections_at_once_need_not_try_again():
+    worker = Worker()
+    limit = min(1000, int(open("/proc/sys/net/core/somaxconn").read()))
+    os.kill(worker.process.pid, signal.SIGSTOP)  # nothing is accepted meanwhile
+    connections = []
+    try:
+        for _ in range(limit):
+            connection = socket.socket()
+            connection.setblocking(False)
+            connection.connect_ex(("127.0.0.1", worker.port))
+            connections.append(connection)
+        time.sleep(0.5)
+        names = []
+        for connection in connections:
+            try:
+                names.append(connection.getpeername())
+            except OSError:
+                pass
+        assert len(names) == limit
+    finally:
+        os.kill(worker.process.pid, signal.SIGCONT)
+        for connection in connections:
+            connection.close()
+    assert worker.stop() == 0
