@@ -21,9 +21,12 @@ static inline void clibz_inflater_destroy(void *inflater) {
   free(inflater);
 }
 
-static inline int clibz_inflater_reset(void *inflater) { return inflateReset((z_stream *)inflater); }
+static inline int clibz_inflater_reset(void *inflater) {
+  return inflateReset((z_stream *)inflater);
+}
 
-/// Decompresses some bytes; the counts, at most 4 GiB, become those of what was read and written. Returns zlib's status.
+/// Decompresses some bytes; the counts, at most 4 GiB, become those of what was read and written. Returns zlib's
+/// status.
 static inline int clibz_inflater_push(
     void *inflater, const void *input, size_t *input_count, void *output, size_t *output_count) {
   z_stream *stream = (z_stream *)inflater;
