@@ -19,7 +19,7 @@ struct Inspect: AsyncParsableCommand {
   func run() async throws {
     let configuration = try PresetSource.catalog(path: presets).configuration(
       named: preset, overrides: overrides.configuration)
-    let plan = try PictureFile(path: FilePath(file)).plan(configuration)
+    let plan = try ImageFile(path: FilePath(file)).plan(configuration)
     let (input, output) = (plan.input, plan.outputInfo)
     print(
       """

@@ -63,7 +63,7 @@ struct Process: AsyncParsableCommand {
     _ input: FilePath, _ configuration: ProcessingConfiguration, _ directory: FilePath, _ destinations: Destinations,
     _ trace: StageTrace?
   ) throws -> String {
-    let file = PictureFile(path: input)
+    let file = ImageFile(path: input)
     let plan = try file.plan(configuration)
     let name = "\(input.stem ?? "picture").\(plan.fileExtension)"
     let destination = directory.appending(name)

@@ -3,6 +3,7 @@ import GRPCCore
 import GRPCInProcessTransport
 import GRPCProtobuf
 import SwiftProtobuf
+import TestSupport
 import Testing
 import WorkerProtocol
 import WorkerService
@@ -74,9 +75,36 @@ struct PictureRequestTests {
     #expect(item.start.preview && item.start.previewKey == "key" && item.start.image == Self.image)
   }
 
+  /// Whether `image` lies in `message`, instead of in a copy.
+  private func isLent(_ image: Data, by message: [UInt8]) -> Bool {
+    message.withUnsafeBytes { message in
+      image.withUnsafeBytes { image in
+        guard let start = message.baseAddress, let place = image.baseAddress else { return false }
+        return place >= start && place + image.count <= start + message.count
+      }
+    }
+  }
+
+  @Test("lend a large image, and copy a small one")
+  func lending() throws {
+    let (process, start, chunk) = (Array(try Self.process), Array(try Self.start), Array(try Self.chunk))
+    let request = try PictureRequestDeserializer<Imageworker_V1_ProcessImageRequest>().deserialize(process)
+    #expect(isLent(request.image, by: process))
+    let inspection = try PictureRequestDeserializer<Imageworker_V1_InspectImageRequest>().deserialize(process)
+    #expect(isLent(inspection.image, by: process))
+    let items = PictureRequestDeserializer<Imageworker_V1_BatchProcessRequest>()
+    #expect(isLent(try items.deserialize(start).start.image, by: start))
+    #expect(isLent(try items.deserialize(chunk).chunk, by: chunk))
+    let small: [UInt8] = try Imageworker_V1_ProcessImageRequest.with {
+      $0.image = Self.image.prefix(16 * 1024 - 1)
+    }.serializedBytes()
+    let copy = try PictureRequestDeserializer<Imageworker_V1_ProcessImageRequest>().deserialize(small)
+    #expect(!isLent(copy.image, by: small) && copy.image.count == 16 * 1024 - 1)
+  }
+
   @Test("that were damaged are read, or refused, as SwiftProtobuf does")
   func damaged() throws {
-    var random = SystemRandomNumberGenerator()
+    var random = SeededGenerator(seed: 14)
     let (process, start, chunk) = (Array(try Self.process), Array(try Self.start), Array(try Self.chunk))
     for _ in 0..<400 {
       func damage(_ bytes: [UInt8]) -> [UInt8] {

@@ -61,7 +61,7 @@ extension ImageJob {
   private func readHeaderWindow() throws -> Bool {
     try cancellation.check()
     let (bytes, isLast) = input.current
-    let headerByteCount = try work.readHeader(bytes, isLast: isLast)
+    let headerByteCount = try work.readHeader(bytes.bytes, isLast: isLast)
     do throws(PipelineError) { try work.chargeBuffered() } catch {
       guard let preview, preview.makeRoom(after: error) else { throw error }
       try work.chargeBuffered()
@@ -123,7 +123,7 @@ extension ImageJob {
   func decode() throws {
     try cancellation.check()
     let (bytes, isLast) = input.current
-    try work.push(bytes, isLast: isLast)
+    try work.push(bytes.bytes, isLast: isLast)
     input.consume(bytes.count)
   }
 

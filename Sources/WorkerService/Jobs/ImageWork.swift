@@ -1,4 +1,4 @@
-package import FoundationEssentials
+internal import FoundationEssentials
 package import ImagePipeline
 
 /// The CPU work of one image: its bytes in, its plan, its compressed results out.
@@ -32,8 +32,8 @@ package struct ImageWork: ~Copyable {
 
   /// Takes the next bytes of the image until its header is complete.
   /// - Returns: how many of them belong to the header once it is complete; `nil` while it needs more.
-  package mutating func readHeader(_ bytes: Data, isLast: Bool) throws(PipelineError) -> Int? {
-    let (isComplete, consumed) = try reader!.push(bytes.bytes, isLast: isLast)
+  package mutating func readHeader(_ bytes: RawSpan, isLast: Bool) throws(PipelineError) -> Int? {
+    let (isComplete, consumed) = try reader!.push(bytes, isLast: isLast)
     return isComplete ? consumed : nil
   }
 
@@ -50,6 +50,13 @@ package struct ImageWork: ~Copyable {
     _ configurations: [ProcessingConfiguration], followingByteCount: Int?
   ) throws(PipelineError) {
     expect(try reader!.plan(configurations, followingByteCount: followingByteCount))
+  }
+
+  /// Plans the only result; legal once the header is complete.
+  package mutating func plan(_ configuration: ProcessingConfiguration) throws(PipelineError) -> Plan {
+    let plan = try reader!.plan(configuration)
+    expect(PicturePlan(plan))
+    return plan
   }
 
   /// Plans a small image that shows what the configuration's result will; legal once the header is complete.
@@ -80,15 +87,23 @@ package struct ImageWork: ~Copyable {
     path = try PicturePath(reader, plan: plan, renditionIDs: renditionIDs, cancellation: cancellation, tracing: tracing)
   }
 
-  /// Takes the next bytes of the image once it was started.
+  /// Takes the next bytes of the image once it was started; `takeOutput` returns what they complete.
   /// - Returns: whether every rendition has ended; bytes that follow are ignored.
   @discardableResult
-  package mutating func push(_ bytes: Data, isLast: Bool) throws(PipelineError) -> Bool {
-    try path!.push(bytes.bytes, isLast: isLast) { outputs[$0].append($1) }
+  mutating func push(_ bytes: RawSpan, isLast: Bool) throws(PipelineError) -> Bool {
+    try path!.push(bytes, isLast: isLast) { outputs[$0].append($1) }
+  }
+
+  /// As `push`, with what the bytes complete lent to `output`, by its rendition's place in the plan.
+  @discardableResult
+  package mutating func push(
+    _ bytes: RawSpan, isLast: Bool, output: (_ rendition: Int, RawSpan) -> Void
+  ) throws(PipelineError) -> Bool {
+    try path!.push(bytes, isLast: isLast, output: output)
   }
 
   /// Returns a rendition's compressed bytes that are ready, in chunks that fit a message.
-  package mutating func takeOutput(of index: Int) -> [Data] { outputs[index].take() }
+  mutating func takeOutput(of index: Int) -> [Data] { outputs[index].take() }
 
   /// Returns the outcome of a rendition, once: `nil` while it is worked on, and from the second time on.
   package mutating func takeEnd(of index: Int) -> Result<ProcessingReport, PipelineError>? {

@@ -110,11 +110,11 @@ final class PreviewFirstSink: ResultSink {
       let window = bytes.prefix(SourceWindows.byteCount)
       let isLastWindow = isLast && window.count == bytes.count
       if isStarted {
-        let isDone = try work!.push(window, isLast: isLastWindow)
+        let isDone = try work!.push(window.bytes, isLast: isLastWindow)
         bytes = isDone ? Data() : bytes.dropFirst(window.count)
         continue
       }
-      let headerByteCount = try work!.readHeader(window, isLast: isLastWindow)
+      let headerByteCount = try work!.readHeader(window.bytes, isLast: isLastWindow)
       try work!.chargeBuffered()
       bytes = bytes.dropFirst(headerByteCount ?? window.count)
       guard headerByteCount != nil else { continue }

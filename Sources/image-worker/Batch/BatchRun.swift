@@ -77,7 +77,7 @@ final class BatchRun: Sendable {
 
   private func process(_ picture: BatchPicture) async -> BatchLine {
     do {
-      let file = PictureFile(path: picture.path)
+      let file = ImageFile(path: picture.path)
       let plan = try file.plan(configuration)
       let destination = try destination(of: picture, plan)
       if skipsExisting, FileSystem.isThere(destination) { return BatchLine(picture, .skipped, output: destination) }

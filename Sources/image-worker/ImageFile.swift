@@ -1,52 +1,55 @@
 internal import ImagePipeline
 internal import SystemPackage
+internal import WorkerService
 
-/// A picture read from a file through a window, never whole.
-struct PictureFile {
+/// An image read from a file through a window, never whole.
+struct ImageFile {
   private static let windowByteCount = 256 * 1024
 
   let path: FilePath
 
-  /// Reads as much as the header needs and plans the picture.
+  /// Reads as much as the header needs and plans the result.
   func plan(_ configuration: ProcessingConfiguration, limits: PictureLimits = PictureLimits()) throws -> Plan {
     try withWindows { window in
-      var reader = PictureReader(limits: limits)
-      try Self.readHeader(&reader, &window)
-      return try reader.plan(configuration)
+      var work = ImageWork(limits: limits, memory: nil, cancellation: Cancellation(), tracing: TraceTarget())
+      return try Self.plan(configuration, &work, &window)
     }
   }
 
-  /// Runs the pipeline from this file into another.
+  /// Processes this file into another.
   func process(
     _ configuration: ProcessingConfiguration, limits: PictureLimits = PictureLimits(),
     cancellation: Cancellation = Cancellation(), tracing: TraceTarget = TraceTarget(), into output: FileDescriptor
   ) throws -> ProcessingReport {
     try withWindows { window in
-      let began = ContinuousClock.now
-      var reader = PictureReader(limits: limits)
-      try Self.readHeader(&reader, &window)
-      let plan = try reader.plan(configuration)
-      var pipeline = try PicturePath(reader, plan: plan, cancellation: cancellation, tracing: tracing)
+      let clock = JobClock()
+      var work = ImageWork(limits: limits, memory: nil, cancellation: cancellation, tracing: tracing)
+      _ = try Self.plan(configuration, &work, &window)
+      try work.start(nil)
       var failure: (any Error)?
       while true {
-        let isDone = try pipeline.push(
+        try work.push(
           window.bytes.span.bytes.extracting(droppingFirst: window.offset), isLast: window.isLast
-        ) { compressed in
+        ) { _, compressed in
           do { try compressed.withUnsafeBytes { _ = try output.writeAll($0) } } catch { failure = failure ?? error }
         }
         if let failure { throw failure }
-        if isDone { return pipeline.report(queued: .zero, total: began.duration(to: .now)) }
+        if let outcome = work.takeEnd(of: 0) { return clock.timed(try outcome.get()) }
         try window.advance()
       }
     }
   }
 
-  private static func readHeader(_ reader: inout PictureReader, _ window: inout Window) throws {
+  private static func plan(
+    _ configuration: ProcessingConfiguration, _ work: inout ImageWork, _ window: inout Window
+  ) throws -> Plan {
     while true {
-      let (isComplete, consumed) = try reader.push(
+      let headerByteCount = try work.readHeader(
         window.bytes.span.bytes.extracting(droppingFirst: window.offset), isLast: window.isLast)
-      window.offset += consumed
-      if isComplete { return }
+      if let headerByteCount {
+        window.offset += headerByteCount
+        return try work.plan(configuration)
+      }
       try window.advance()
     }
   }
@@ -82,7 +85,7 @@ struct PictureFile {
     }
 
     private func read() throws -> [UInt8] {
-      try [UInt8](unsafeUninitializedCapacity: PictureFile.windowByteCount) { buffer, count in
+      try [UInt8](unsafeUninitializedCapacity: ImageFile.windowByteCount) { buffer, count in
         count = try file.read(into: UnsafeMutableRawBufferPointer(buffer))
       }
     }

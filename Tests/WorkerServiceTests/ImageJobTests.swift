@@ -1,0 +1,163 @@
+import Foundation
+import ImageCodecs
+import ImagePipeline
+import Logging
+import ResultCache
+import TestSupport
+import Testing
+
+@testable import WorkerService
+
+@Suite("ImageJob", .timeLimit(.minutes(1)))
+struct ImageJobTests {
+  private static let photo = Fixture.bytes("photo-420.jpg")
+
+  private static func rendition(isPreviewed: Bool = false) -> Rendition {
+    Rendition(
+      index: nil, id: "", configuration: ProcessingConfiguration(maxWidth: 100), isPreviewed: isPreviewed)
+  }
+
+  private static func renditions(_ widths: [Int]) -> [Rendition] {
+    widths.enumerated().map {
+      Rendition(index: $0, id: "\($1)", configuration: ProcessingConfiguration(maxWidth: $1))
+    }
+  }
+
+  /// One job with what it worked with.
+  private struct Run {
+    let environment: WorkerEnvironment
+    let sink = RecordingSink()
+    let admission: RecordingAdmission
+    let cancellation = Cancellation()
+
+    init(_ environment: WorkerEnvironment) {
+      self.environment = environment
+      admission = RecordingAdmission(memory: environment.memory)
+    }
+
+    func process(_ source: any ImageSource, _ renditions: [Rendition] = [ImageJobTests.rendition()]) async throws {
+      let job = ImageJob(
+        renditions, from: source, to: sink, admission: admission, environment: environment,
+        cancellation: cancellation)
+      try await job.run()
+    }
+  }
+
+  private func environment(cached: Bool = false, memoryLimit: Int = 64 << 20) throws -> WorkerEnvironment {
+    let cache = cached ? try ResultCache(limits: CacheLimits(), logger: Logger(label: "test")) : nil
+    return WorkerEnvironment(cache: cache, memoryLimit: memoryLimit, threadCount: 1)
+  }
+
+  @Test("gives the same result of a whole image and of portions of any size", arguments: [1, 7, 4096, 1 << 20])
+  func portions(byteCount: Int) async throws {
+    let environment = try environment()
+    let (whole, cut) = (Run(environment), Run(environment))
+    try await whole.process(WholeImage(Data(Self.photo)))
+    try await cut.process(PortionedSource(Self.photo, byteCount: byteCount))
+    for run in [whole, cut] {
+      #expect(run.sink.kinds.first == "header" && run.sink.kinds.last == "report")
+      #expect(run.sink.kinds.filter { $0 != "chunk" }.count == 2)
+      #expect(try Pixels.decode(Array(run.sink.bytes)).layout[0].width == 100)
+    }
+    #expect(whole.sink.bytes == cut.sink.bytes)
+    #expect(environment.memory.used == 0 && environment.memory.held == 0)
+  }
+
+  @Test("asks for the memory of its plan and of what its source holds, once, and is told no before a part is sent")
+  func admission() async throws {
+    let roomy = Run(try environment())
+    try await roomy.process(PortionedSource(Self.photo, byteCount: 999, bufferedByteCount: 0))
+    let need = try #require(roomy.admission.byteCounts.first)
+    let buffering = Run(try environment(memoryLimit: need + 999))
+    await #expect(throws: PipelineError.self) {
+      try await buffering.process(PortionedSource(Self.photo, byteCount: 999, bufferedByteCount: 1000))
+    }
+    #expect(roomy.admission.byteCounts.count == 1 && buffering.admission.byteCounts == [need + 1000])
+    #expect(buffering.sink.parts.isEmpty && buffering.environment.memory.used == 0)
+  }
+
+  @Test("throws what its source and its sink throw, and what is wrong with the image")
+  func errors() async throws {
+    struct Gone: Error {}
+    let environment = try environment()
+    let source = PortionedSource(Array(Self.photo.prefix(3000)), byteCount: 500)
+    source.failure = Gone()
+    await #expect(throws: Gone.self) { try await Run(environment).process(source) }
+    let closed = Run(environment)
+    closed.sink.onPart = { _ in throw Gone() }
+    await #expect(throws: Gone.self) { try await closed.process(WholeImage(Data(Self.photo))) }
+    let cut = Run(environment)
+    let error = await #expect(throws: PipelineError.self) {
+      try await cut.process(PortionedSource(Array(Self.photo.prefix(3000)), byteCount: 500))
+    }
+    #expect(error?.code == .truncatedImage && cut.sink.kinds.last != "report")
+    #expect(environment.memory.used == 0)
+  }
+
+  @Test("stops at the next window once it is cancelled")
+  func cancellation() async throws {
+    let run = Run(try environment())
+    run.sink.onPart = { [cancellation = run.cancellation] _ in cancellation.cancel() }
+    let error = await #expect(throws: PipelineError.self) {
+      try await run.process(PortionedSource(Self.photo, byteCount: 100))
+    }
+    #expect(error == .cancelled && run.sink.kinds == ["header"] && run.environment.memory.used == 0)
+  }
+
+  @Test("sends the failure of one of several renditions, and goes on with the others")
+  func failedRendition() async throws {
+    let run = Run(try environment())
+    let bad = Rendition(
+      index: 1, id: "bad",
+      configuration: ProcessingConfiguration(crop: Crop(unit: .pixels, x: 9999, y: 0, width: 9, height: 9)))
+    try await run.process(WholeImage(Data(Self.photo)), Self.renditions([50]) + [bad])
+    let failed = run.sink.parts.filter { $0.rendition.id == "bad" }
+    #expect(failed.count == 1 && failed.first?.isLast == true)
+    #expect(run.sink.reports.count == 1 && run.sink.reports[0].processing.output.size.width == 50)
+  }
+
+  @Test("delivers what is in the cache without memory, and makes the rest")
+  func cache() async throws {
+    let environment = try environment(cached: true)
+    let (first, again, some) = (Run(environment), Run(environment), Run(environment))
+    try await first.process(WholeImage(Data(Self.photo)), Self.renditions([60, 70]))
+    try await again.process(WholeImage(Data(Self.photo)), Self.renditions([60, 70]))
+    try await some.process(WholeImage(Data(Self.photo)), Self.renditions([60, 80]))
+    #expect(first.sink.reports.map(\.isCacheHit) == [false, false] && first.admission.byteCounts.count == 1)
+    #expect(again.sink.reports.map(\.isCacheHit) == [true, true] && again.admission.byteCounts.isEmpty)
+    #expect(some.sink.reports.map(\.isCacheHit) == [true, false] && some.admission.byteCounts.count == 1)
+    let (made, kept) = (first.sink.reports[0].processing, again.sink.reports[0].processing)
+    #expect(kept.input == made.input && kept.output == made.output && kept.outputByteCount == made.outputByteCount)
+    #expect(kept.compressionQuality == made.compressionQuality && kept.timings.decode == .zero)
+  }
+
+  @Test("does not decode an upload that was complete when it was admitted, and whose result is kept")
+  func completeUpload() async throws {
+    let environment = try environment(cached: true)
+    let (whole, open, complete) = (Run(environment), Run(environment), Run(environment))
+    try await whole.process(WholeImage(Data(Self.photo)))
+    for run in [open, complete] {
+      // All bytes come in one portion, and their end only later.
+      let source = PortionedSource(Self.photo, byteCount: Self.photo.count)
+      if run.sink === complete.sink { run.admission.onReserve = { source.isComplete = true } }
+      try await run.process(source)
+      #expect(run.sink.bytes == whole.sink.bytes && run.admission.byteCounts.count == 1)
+    }
+    #expect(open.sink.reports.map(\.isCacheHit) == [false] && complete.sink.reports.map(\.isCacheHit) == [true])
+    #expect(environment.memory.used == 0)
+  }
+
+  @Test("sends a preview before the result, which is the same without")
+  func preview() async throws {
+    let environment = try environment()
+    let (plain, previewed) = (Run(environment), Run(environment))
+    try await plain.process(PortionedSource(Self.photo, byteCount: 500))
+    try await previewed.process(PortionedSource(Self.photo, byteCount: 500), [Self.rendition(isPreviewed: true)])
+    let kinds = previewed.sink.kinds
+    #expect(kinds.first == "~header" && kinds.filter { $0 != "~chunk" && $0 != "chunk" }.count == 4)
+    #expect(try #require(kinds.firstIndex(of: "header")) > #require(kinds.firstIndex(of: "~report")))
+    #expect(previewed.sink.bytes == plain.sink.bytes)
+    #expect(previewed.admission.byteCounts[0] > plain.admission.byteCounts[0])
+    #expect(environment.memory.used == 0 && environment.memory.held == 0)
+  }
+}
