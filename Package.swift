@@ -108,9 +108,9 @@ let targets: [Target] = [
   .executableTarget(
     name: "image-worker",
     dependencies: [
-      "WorkerService", "WorkerOperations", "WorkerTelemetry", "WorkerProtocol", "ResultCache", "ImagePipeline",
-      "ImageCodecs", "WorkThreads", argumentParser, configuration, grpcCore, grpcPosix, logging, metrics,
-      serviceContext,
+      "WorkerService", "WorkerOperations", "WorkerTelemetry", "ResultCache", "ImagePipeline",
+      "ImageCodecs", "WorkThreads", argumentParser, configuration, grpcCore, grpcPosix, logging,
+
       serviceLifecycle, system, tracing, unixSignals,
     ],
     swiftSettings: strictSwift),
@@ -119,7 +119,7 @@ let targets: [Target] = [
     name: "WorkerService",
     dependencies: [
       "WorkerProtocol", "ProtobufWire", "ResultCache", "ImagePipeline", "WorkThreads", asyncAlgorithms, grpcCore,
-      grpcProtobuf, metrics, serviceContext, swiftProtobuf, tracing, yams,
+      grpcProtobuf, metrics, swiftProtobuf, tracing, yams,
     ],
     swiftSettings: strictSwift),
   // The listener, health, reflection, and what is recorded of each call.
@@ -220,7 +220,8 @@ let targets: [Target] = [
       "ImageCodecs", "ImageKernels", "ImagePipeline", "TestSupport", "WorkThreads", inMemoryTracing, tracing,
     ],
     swiftSettings: strictSwift),
-  .testTarget(name: "ResultCacheTests", dependencies: ["ResultCache", logging], swiftSettings: strictSwift),
+  .testTarget(
+    name: "ResultCacheTests", dependencies: ["ResultCache", "TestSupport", logging], swiftSettings: strictSwift),
   // The built program, as a shell sees it, and its declarations.
   .testTarget(
     name: "ImageWorkerCommandTests",
@@ -236,14 +237,14 @@ let targets: [Target] = [
     dependencies: [
       "ImageCodecs", "ImagePipeline", "ResultCache", "TestSupport", "WorkerOperations", "WorkerProtocol",
       "WorkerService", "WorkerTelemetry",
-      grpcCore, grpcInProcess, grpcProtobuf, inMemoryTracing, logging, metrics, serviceContext, swiftProtobuf, tracing,
+      asyncAlgorithms, grpcCore, grpcInProcess, grpcProtobuf, inMemoryTracing, logging, metrics, swiftProtobuf, tracing,
     ],
     swiftSettings: strictSwift),
   .testTarget(
     name: "WorkerOperationsTests",
     dependencies: [
       "CLibZ", "WorkerOperations", "WorkerProtocol", "WorkerTelemetry", grpcCore, grpcInProcess, grpcPosix,
-      grpcProtobuf, inMemoryTracing, logging, metrics, serviceLifecycle, swiftProtobuf, tracing,
+      inMemoryTracing, logging, swiftProtobuf, tracing,
     ] + nio + nioHTTP2,
     swiftSettings: strictSwift),
   .testTarget(

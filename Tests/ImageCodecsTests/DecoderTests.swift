@@ -45,9 +45,10 @@ struct DecoderTests {
     for count in stride(from: 2, to: bytes.count - 2, by: 97) {
       for scale in [1, 4] {
         let budget = PictureBudget(limit: 1 << 24)
-        #expect(throws: CodecError.self, "\(name) cut to \(count) at \(scale)/8") {
+        let error = #expect(throws: CodecError.self, "\(name) cut to \(count) at \(scale)/8") {
           _ = try Pixels.decode(Array(bytes.prefix(count)), scale: scale, budget: budget)
         }
+        #expect(error?.code == Self.code(ofTruncated: name, to: count), "\(name) cut to \(count) at \(scale)/8")
         #expect(budget.used == 0)
       }
     }
@@ -94,6 +95,18 @@ struct DecoderTests {
     }
   }
 
+  /// What a file that was cut is refused as.
+  ///
+  /// libtiff and libheif don't distinguish the end of a file from damage, and neither does libjpeg-turbo's arithmetic
+  /// decoder. Of too few bytes no format is known.
+  private static func code(ofTruncated name: String, to count: Int) -> CodecError.Code {
+    if ImageFormat.sniff(Array(Fixture.bytes(name).prefix(count)).span.bytes) == nil { return .unsupported }
+    switch name.split(separator: ".").last {
+    case "tiff", "avif", "heic": return .corrupt
+    default: return name == "photo-arithmetic.jpg" ? .corrupt : .truncated
+    }
+  }
+
   @Test("refuse every truncation, and give back all memory", arguments: Fixture.names)
   func truncationsAreErrors(name: String) {
     let bytes = Fixture.bytes(name)
@@ -101,9 +114,10 @@ struct DecoderTests {
     let step = max(1, bytes.count / 61)
     for count in stride(from: 1, to: bytes.count - inessential, by: step) {
       let budget = PictureBudget(limit: 1 << 30)
-      #expect(throws: CodecError.self, "\(name) cut to \(count) of \(bytes.count)") {
+      let error = #expect(throws: CodecError.self, "\(name) cut to \(count) of \(bytes.count)") {
         _ = try Pixels.decode(Array(bytes.prefix(count)), budget: budget)
       }
+      #expect(error?.code == Self.code(ofTruncated: name, to: count), "\(name) cut to \(count) of \(bytes.count)")
       #expect(budget.used == 0)
     }
   }
@@ -111,7 +125,7 @@ struct DecoderTests {
   @Test("never crash on flipped bits, and give back all memory", arguments: Fixture.names)
   func bitFlipsAreHarmless(name: String) {
     let bytes = Fixture.bytes(name)
-    var random = SplitMix64(seed: UInt64(bytes.count))
+    var random = SeededGenerator(seed: UInt64(bytes.count))
     for _ in 0..<40 {
       var damaged = bytes
       for _ in 0...random.next() % 4 {
@@ -157,7 +171,7 @@ struct DecoderTests {
       offset += progress.consumedByteCount
       if progress.value == .done { break }
     }
-    #expect(UInt64(budget.peak) <= estimate)
+    #expect(budget.peak > 0 && UInt64(budget.peak) <= estimate)
   }
 
   @Test("read the orientation of every container", arguments: ["jpg", "png", "webp"], 1...8)

@@ -12,7 +12,7 @@ struct PNGFilterTests {
     "of several rows are undone as those of one", arguments: kinds,
     [[4], [3], [4, 3], [0, 1, 2, 3, 4], [1, 2], [4, 4, 4, 0], [2, 4, 1, 4, 4]])
   func severalRows(kind: (colorType: UInt8, bitDepth: UInt8, pixelByteCount: Int), filters: [UInt8]) throws {
-    var random = SystemRandomNumberGenerator()
+    var random = SeededGenerator(seed: 92)
     for (width, height) in [(1, 9), (2, 4), (5, 8), (6, 3), (7, 21), (13, 6), (40, 13), (101, 14)] {
       // Bytes that differ little meet Paeth's ties, and others its wrapping.
       let largest: UInt8 = Bool.random(using: &random) ? 3 : 255

@@ -111,16 +111,20 @@ struct PSDTests {
     let bytes = Self.document(Self.kinds[5], compression: compression)
     for count in 1..<bytes.count - 1 {
       let budget = PictureBudget(limit: 1 << 24)
-      #expect(throws: CodecError.self, "cut to \(count)") {
+      let error = #expect(throws: CodecError.self, "cut to \(count)") {
         _ = try Pixels.decode(Array(bytes.prefix(count)), budget: budget)
       }
+      #expect(error?.code == (count < 4 ? .unsupported : .truncated), "cut to \(count)")
       #expect(budget.used == 0)
     }
     guard compression == .packBits else { return }
     var wrong = bytes
-    let data = bytes.count - 3 * Self.height * (Self.width + 4)
-    for place in max(data, 0)..<bytes.count { wrong[place] = 0x81 }  // runs of 128 beyond a channel of 189 bytes
-    #expect(throws: CodecError.self) { _ = try Pixels.decode(wrong) }
+    // Behind the table of the rows' lengths, which samples that are stored raw come without.
+    let raw = Self.document(Self.kinds[5], compression: .raw)
+    let data = raw.count - 3 * Self.height * Self.width + 2 * 3 * Self.height
+    for place in data..<bytes.count { wrong[place] = 0x81 }  // runs of 128 beyond a row of 21 bytes
+    let error = #expect(throws: CodecError.self) { _ = try Pixels.decode(wrong) }
+    #expect(error?.code == .corrupt)
   }
 
   @Test("of kinds that are not decoded are refused as such", arguments: [(9, 8, 3), (7, 8, 3), (3, 32, 3), (1, 32, 1)])

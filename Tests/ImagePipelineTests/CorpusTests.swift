@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Every picture of the shared collection, where there is one beside this checkout.
-@Suite("Corpus", .enabled(if: !Corpus.expectations.isEmpty))
+@Suite("Corpus", .enabled(if: Corpus.isPresent, "\(Corpus.absence)"))
 struct CorpusTests {
   /// Lossless JPEG (SOF3), which libjpeg-turbo 2 does not decode.
   private static let undecodable = ["_lossless_"]

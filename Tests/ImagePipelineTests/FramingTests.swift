@@ -160,6 +160,7 @@ struct FramingTests {
     let configuration = ProcessingConfiguration(crop: Crop(width: 40, height: 16))
     let cut = bytes.prefix(bytes.count * 2 / 3)
     #expect(try process(Array(cut), configuration).report.output.size == PixelSize(width: 40, height: 16))
-    #expect(throws: PipelineError.self) { try process(Array(cut), ProcessingConfiguration()) }
+    let error = #expect(throws: PipelineError.self) { try process(Array(cut), ProcessingConfiguration()) }
+    #expect(error?.code == .truncatedImage)
   }
 }

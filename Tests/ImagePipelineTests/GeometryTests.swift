@@ -1,5 +1,6 @@
 import ImageKernels
 import ImagePipeline
+import TestSupport
 import Testing
 
 @Suite("Geometry")
@@ -13,7 +14,7 @@ struct GeometryTests {
 
   @Test("fit keeps both bounds and the ratio within half a pixel, and never enlarges")
   func fitProperties() {
-    var random = SystemRandomNumberGenerator()
+    var random = SeededGenerator(seed: 4)
     for _ in 0..<20_000 {
       let shown = PixelSize(
         width: .random(in: 1...20_000, using: &random), height: .random(in: 1...20_000, using: &random))

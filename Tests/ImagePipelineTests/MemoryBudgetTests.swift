@@ -1,4 +1,5 @@
 import ImagePipeline
+import TestSupport
 import Testing
 import WorkThreads
 
@@ -10,10 +11,10 @@ struct MemoryBudgetTests {
     let first = try await budget.reserve(60, cancellation: Cancellation())
     #expect(budget.used == 60)
     async let large = waited(budget, 80, 1)
-    while budget.waitingCount < 1 { await Task.yield() }
+    try await waitUntil("one waits") { budget.waitingCount == 1 }
     // It would fit beside the first, but must not overtake.
     async let small = waited(budget, 10, 2)
-    while budget.waitingCount < 2 { await Task.yield() }
+    try await waitUntil("two wait") { budget.waitingCount == 2 }
     end(first)
     #expect(await [large, small] == [1, 2])
     #expect(budget.used == 0 && budget.peak <= 100 && budget.waitingCount == 0)
@@ -46,9 +47,10 @@ struct MemoryBudgetTests {
     }
     // Beside it there is room for 5 MiB, but while nothing is reserved, any picture is let in.
     let reserved = try await budget.reserve(4 << 20, cancellation: Cancellation())
-    await #expect(throws: PipelineError.self) { () async throws in
+    let full = await #expect(throws: PipelineError.self) { () async throws in
       end(try await budget.reserve(2 << 20, cancellation: Cancellation()))
     }
+    #expect(full?.code == .overloaded)
     end(reserved)
     end(try await budget.reserve(8 << 20, cancellation: Cancellation()))
     end(first)
@@ -66,7 +68,7 @@ struct MemoryBudgetTests {
     var upload = Hold(budget: budget)
     try upload.grow(to: 4 << 20)
     async let waiting = waited(budget, 4 << 20, 3)
-    while budget.waitingCount < 1 { await Task.yield() }
+    try await waitUntil("one waits") { budget.waitingCount == 1 }
     end(upload)
     #expect(await waiting == 3)
     end(reserved)
@@ -99,9 +101,9 @@ struct MemoryBudgetTests {
     let held = try await budget.reserve(50, cancellation: Cancellation())
     let cancellation = Cancellation()
     async let large: PipelineError.Code? = code(budget, 90, cancellation)
-    while budget.waitingCount < 1 { await Task.yield() }
+    try await waitUntil("one waits") { budget.waitingCount == 1 }
     async let small = waited(budget, 40, 7)
-    while budget.waitingCount < 2 { await Task.yield() }
+    try await waitUntil("two wait") { budget.waitingCount == 2 }
     cancellation.cancel()
     #expect(await large == .cancelled)
     #expect(await small == 7)
@@ -116,23 +118,5 @@ struct MemoryBudgetTests {
       end(try await budget.reserve(byteCount, cancellation: cancellation))
       return nil
     } catch { return error.code }
-  }
-}
-
-@Suite("Picture executor")
-struct PictureExecutorTests {
-  @Test("runs work on its own threads, as many at once as it has, and all of it")
-  func runsEverything() async {
-    let executor = PictureExecutor(threadCount: 3)
-    let sum = await withTaskGroup(of: Int.self) { group in
-      for value in 1...500 {
-        group.addTask(executorPreference: executor) {
-          await Task.yield()
-          return value
-        }
-      }
-      return await group.reduce(0, +)
-    }
-    #expect(sum == 500 * 501 / 2)
   }
 }

@@ -92,7 +92,8 @@ struct RenditionTests {
     #expect(try ends[1].get().bytes == (try process(cut, tolerant).bytes))
     // Its rows were all there, and the decoder was stopped by nobody.
     #expect(try ends[2].get().bytes == (try process(bytes, top).bytes))
-    #expect(throws: PipelineError.self) { try process(cut, [strict, top]) }
+    let end = #expect(throws: PipelineError.self) { try process(cut, [strict, top]) }
+    #expect(end?.code == .truncatedImage)
   }
 
   @Test("end as soon as none needs the rows that follow")

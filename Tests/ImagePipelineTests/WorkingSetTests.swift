@@ -40,7 +40,7 @@ struct WorkingSetTests {
     for configuration in Self.configurations { try Self.check(name, Fixture.bytes(name), configuration) }
   }
 
-  @Test("fits every picture of the collection", .enabled(if: !Corpus.expectations.isEmpty))
+  @Test("fits every picture of the collection", .enabled(if: Corpus.isPresent, "\(Corpus.absence)"))
   func corpus() throws {
     let names = Corpus.expectations.filter { $0.value.want == "decode" }.keys.sorted()
     for (index, name) in names.enumerated() {

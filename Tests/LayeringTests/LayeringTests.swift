@@ -1,95 +1,110 @@
-import Foundation
 import Testing
 
-/// Each room imports only what the design allows it.
+/// Each module holds and imports only what the table of layers allows it.
 @Suite("Layering")
 struct LayeringTests {
-  /// The rooms of this package that a room may import.
-  static let rooms: [String: Set<String>] = [
-    "image-worker": [
-      "WorkerService", "WorkerOperations", "WorkerTelemetry", "WorkerProtocol", "ResultCache", "ImagePipeline",
-      "ImageCodecs", "WorkThreads",
-    ],
-    "WorkerService": ["WorkerProtocol", "ProtobufWire", "ResultCache", "ImagePipeline", "WorkThreads"],
-    "WorkerOperations": ["WorkerProtocol"],
-    "WorkerTelemetry": ["WorkerProtocol", "ProtobufWire"],
-    "ProtobufWire": [],
-    "WorkerProtocol": [],
-    "ResultCache": [],
-    "ImagePipeline": ["ImageCodecs", "ImageKernels", "WorkThreads"],
-    "ImageKernels": ["ImageCodecs", "CPixels"],
-    "ImageCodecs": ["CCodecs"],
-    "WorkThreads": [],
+  private static let system: Set<String> = [
+    "Foundation", "FoundationEssentials", "Glibc", "Musl", "Darwin", "Synchronization", "Dispatch", "Testing",
   ]
 
-  /// Modules of other packages and of the system that a room may import; rooms that are not named may import any.
-  static let foreign: [String: Set<String>] = [
-    "ImagePipeline": ["ServiceContextModule", "Tracing", "Synchronization", "Glibc", "Musl", "Darwin"],
-    "ImageKernels": [],
-    "ImageCodecs": [],
-    "ProtobufWire": [],
-    "WorkThreads": ["Synchronization", "Glibc", "Musl", "Darwin"],
-    "ResultCache": ["Crypto", "Logging", "SystemPackage", "Synchronization", "Glibc", "Musl", "Darwin"],
-  ]
-
-  private static let root = URL(fileURLWithPath: #filePath)
-    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-
-  @Test("imports follow the plan of the house", arguments: rooms.keys.sorted())
-  func imports(room: String) throws {
-    let allowed = try #require(Self.rooms[room])
-    let folder = Self.root.appendingPathComponent("Sources/\(room)")
-    let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
-    var checked = 0
-    for case let file as URL in try #require(files) where file.pathExtension == "swift" {
-      checked += 1
-      for module in try Self.modules(in: file) {
-        let isRoom = Self.rooms[module] != nil || ["CCodecs", "CPixels"].contains(module)
-        let isAllowed = isRoom ? allowed.contains(module) : Self.foreign[room]?.contains(module) ?? true
-        #expect(isAllowed, "\(room)/\(file.lastPathComponent) imports \(module)")
-      }
-    }
-    #expect(checked > 0)
+  @Test("every folder of Sources has its row in the table")
+  func rows() throws {
+    let folders = try SourceTree.folders(in: "Sources").subtracting(["System"])
+    #expect(folders.isSubset(of: Layer.all.map(\.name)))
+    #expect(Set(Layer.inSwift.map(\.name)).isSuperset(of: ["image-worker", "ImagePipeline", "ImageCodecs"]))
   }
 
-  @Test("the C rooms include nothing of each other, and CPixels no library")
-  func includes() throws {
-    for (room, forbidden) in [("CPixels", ["ccodecs", "jpeglib", "png.h", "webp"]), ("CCodecs", ["cpixels"])] {
-      let folder = Self.root.appendingPathComponent("Sources/\(room)")
-      let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
-      for case let file as URL in try #require(files) where ["c", "h"].contains(file.pathExtension) {
-        let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
-        for line in lines where line.hasPrefix("#include") {
-          #expect(!forbidden.contains { line.contains($0) }, "\(room)/\(file.lastPathComponent): \(line)")
-        }
-      }
+  @Test("a layer may import only layers below it")
+  func order() {
+    for (index, layer) in Layer.all.enumerated() {
+      #expect(layer.modules.isSubset(of: Layer.all[(index + 1)...].map(\.name)), "\(layer.name)")
     }
   }
 
-  @Test("the pipeline has no unsafe code, and the compiler checks that it says so")
+  @Test("imports follow the table", arguments: Layer.inSwift)
+  func imports(layer: Layer) throws {
+    for file in try SourceTree.files(in: "Sources/\(layer.name)") {
+      let surplus = file.imports.subtracting(layer.modules).subtracting(layer.foreign)
+      #expect(surplus.isEmpty, "\(layer.name)/\(file.path) imports \(surplus.sorted())")
+    }
+  }
+
+  @Test("a target imports what the manifest declares for it, and declares nothing else")
+  func declarations() throws {
+    let manifest = try Manifest()
+    #expect(Set(Layer.inSwift.map(\.name)).isSubset(of: manifest.dependencies.keys))
+    for (target, declared) in manifest.dependencies.sorted(by: { $0.key < $1.key }) {
+      let folder = SourceTree.has("Sources/\(target)") ? "Sources/\(target)" : "Tests/\(target)"
+      guard !target.hasPrefix("C") || folder.hasPrefix("Tests") else { continue }
+      let imported = try SourceTree.files(in: folder).reduce(into: Set<String>()) { $0.formUnion($1.imports) }
+      let names = Set(declared.map { $0.replacing("-", with: "_") })
+      let undeclared = imported.subtracting(names).subtracting(Self.system)
+      #expect(undeclared.isEmpty, "\(target) imports \(undeclared.sorted()) without declaring it")
+      let unused = names.subtracting(imported)
+      #expect(unused.isEmpty, "\(target) declares \(unused.sorted()) and imports it nowhere")
+    }
+  }
+
+  @Test("pointers stay in the Swift faces of the C modules", arguments: Layer.inSwift)
+  func pointers(layer: Layer) throws {
+    guard let most = layer.maxPointerLineCount else { return }
+    let files = try SourceTree.files(in: "Sources/\(layer.name)").filter { $0.pointerLineCount > 0 }
+    let count = files.reduce(0) { $0 + $1.pointerLineCount }
+    #expect(count <= most, "\(layer.name) has \(count) lines with pointers, in \(files.map(\.path))")
+  }
+
+  @Test("the compiler checks that the pipeline has no unsafe code")
   func safety() throws {
-    let manifest = try String(contentsOf: Self.root.appendingPathComponent("Package.swift"), encoding: .utf8)
+    let manifest = try SourceTree.text("Package.swift")
     let target = try #require(manifest.split(separator: "name: \"ImagePipeline\",").dropFirst().first)
-    let settings = try #require(target.split(separator: ".target(").first)
-    #expect(settings.contains(".strictMemorySafety()"))
-    let folder = Self.root.appendingPathComponent("Sources/ImagePipeline")
-    let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
-    for case let file as URL in try #require(files) where file.pathExtension == "swift" {
-      let text = try String(contentsOf: file, encoding: .utf8)
+    #expect(try #require(target.split(separator: ".target(").first).contains(".strictMemorySafety()"))
+    for file in try SourceTree.files(in: "Sources/ImagePipeline") {
       // In any case: a marker, a pointer's type, a function that lends one.
-      #expect(text.range(of: "unsafe", options: .caseInsensitive) == nil, "\(file.lastPathComponent)")
-      #expect(!text.contains("OpaquePointer") && !text.contains("Unmanaged"), "\(file.lastPathComponent)")
+      #expect(!file.lines.contains { $0.lowercased().contains("unsafe") }, "\(file.path)")
     }
   }
 
-  private static func modules(in file: URL) throws -> [String] {
-    let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
-    return lines.compactMap { line in
-      let words = line.split(separator: " ")
-      guard let index = words.firstIndex(of: "import"), index <= 2, !line.contains("//") else { return nil }
-      let kinds: Set<Substring> = ["struct", "class", "enum", "protocol", "func", "var", "let", "typealias"]
-      let name = words.dropFirst(index + 1).first { !kinds.contains($0) }
-      return name.flatMap { $0.split(separator: ".").first.map(String.init) }
+  @Test("wire types stay in WorkerService/Wire")
+  func wire() throws {
+    var counts = maxWireFileCounts.mapValues { _ in 0 }
+    for file in try SourceTree.files(in: "Sources/WorkerService") where !file.imports.isDisjoint(with: wireModules) {
+      counts[String(file.path.prefix { $0 != "/" }), default: 0] += 1
+    }
+    counts["Wire"] = nil
+    for (folder, count) in counts { #expect(count <= maxWireFileCounts[folder] ?? 0, "\(folder)") }
+  }
+
+  @Test("CPixels includes nothing but its own headers and the system's")
+  func kernels() throws {
+    let files = try SourceTree.files(in: "Sources/CPixels", extensions: ["c", "h"])
+    let headers = Set(files.map { $0.path.split(separator: "/").last.map(String.init) ?? $0.path })
+    for file in files {
+      for header in file.includes { #expect(headers.contains(header), "\(file.path) includes \(header)") }
+      let system = file.lines.filter { $0.hasPrefix("#include <") }.compactMap {
+        $0.split(separator: "<").last?.dropLast()
+      }
+      let allowed: Set<Substring> = [
+        "arm_neon.h", "immintrin.h", "math.h", "stdatomic.h", "stdbool.h", "stddef.h", "stdint.h", "stdlib.h",
+        "string.h",
+      ]
+      #expect(allowed.isSuperset(of: system), "\(file.path): \(system)")
+    }
+  }
+
+  @Test("a format's folder of CCodecs includes nothing of another format's")
+  func formats() throws {
+    let folders = try SourceTree.folders(in: "Sources/CCodecs")
+    #expect(folders.isSuperset(of: sharedFolders))
+    for file in try SourceTree.files(in: "Sources/CCodecs", extensions: ["c", "h"]) {
+      #expect(!file.includes.contains("cpixels.h"), "\(file.path)")
+      let own = String(file.path.prefix { $0 != "/" })
+      guard folders.contains(own), !sharedFolders.contains(own) else { continue }
+      for header in file.includes {
+        let folder = header.split(separator: "/").dropLast().last.map(String.init) ?? own
+        // A header of codes and numbers, as other formats that embed this one need.
+        if header.hasSuffix("_format.h") { continue }
+        #expect(folder == own || sharedFolders.contains(folder), "\(file.path) includes \(header)")
+      }
     }
   }
 }

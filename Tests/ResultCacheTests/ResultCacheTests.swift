@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import ResultCache
@@ -27,7 +28,7 @@ struct ResultCacheTests {
 
   @Test("follows a plain list of the last used, through ten thousand random steps")
   func randomSteps() {
-    var generator = SystemRandomNumberGenerator()
+    var generator = SeededGenerator(seed: 40)
     var recent = RecentlyUsed<Int>()
     var plain: [(CacheKey, Int)] = []
     let keys = (0..<40).map { CacheKey.of("\($0)") }

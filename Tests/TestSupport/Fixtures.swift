@@ -79,6 +79,11 @@ package enum Corpus {
     return file.files
   }()
 
+  package static var isPresent: Bool { !expectations.isEmpty }
+
+  /// Why tests of it are skipped, which the test run prints.
+  package static let absence = "there is no collection of pictures at ../shared/corpus"
+
   package static func bytes(_ name: String) throws -> [UInt8] {
     [UInt8](try Data(contentsOf: root.appendingPathComponent(name)))
   }

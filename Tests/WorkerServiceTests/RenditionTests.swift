@@ -202,7 +202,7 @@ struct RenditionTests {
       #expect(environment.memory.used > 0)
       call.cancel()
       _ = await call.result
-      while environment.memory.used > 0 { try await Task.sleep(for: .milliseconds(5)) }
+      try await waitUntil("all memory is given back") { environment.memory.used == 0 }
     }
   }
 }

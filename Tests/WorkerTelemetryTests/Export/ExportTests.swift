@@ -98,7 +98,8 @@ struct ExportTests {
     await withTaskGroup(of: Void.self) { group in
       group.addTask { await exporter.run() }
       for element in 0..<10 { queue.offer(element) }
-      while !began.withLock({ $0 }) { await Task.yield() }
+      for _ in 0..<20_000 where !began.withLock({ $0 }) { try? await Task.sleep(for: .milliseconds(1)) }
+      #expect(began.withLock { $0 })
       queue.close()
     }
     #expect(queue.counts.dropped == [.shutdown: 10])

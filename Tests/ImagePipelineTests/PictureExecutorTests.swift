@@ -1,0 +1,66 @@
+import Foundation
+import Synchronization
+import Testing
+import WorkThreads
+
+@Suite("Picture executor")
+struct PictureExecutorTests {
+  /// What jobs saw of the threads that they ran on.
+  private final class Witness: Sendable {
+    struct Seen {
+      var threads: Set<ObjectIdentifier> = []
+      var runningCount = 0
+      var maxRunningCount = 0
+      var values: [Int] = []
+    }
+    let seen = Mutex(Seen())
+
+    func note(_ value: Int) {
+      seen.withLock {
+        $0.threads.insert(ObjectIdentifier(Thread.current))
+        $0.values.append(value)
+      }
+    }
+
+    /// Keeps the thread until so many jobs run at once, or too long.
+    func meet(_ count: Int) {
+      let deadline = ContinuousClock.now + .seconds(20)
+      seen.withLock {
+        $0.threads.insert(ObjectIdentifier(Thread.current))
+        $0.runningCount += 1
+        $0.maxRunningCount = max($0.maxRunningCount, $0.runningCount)
+      }
+      while seen.withLock({ $0.maxRunningCount }) < count, ContinuousClock.now < deadline {
+        Thread.sleep(forTimeInterval: 0.001)
+      }
+      // Longer than another thread, if there were one, takes to begin.
+      Thread.sleep(forTimeInterval: 0.005)
+      seen.withLock { $0.runningCount -= 1 }
+    }
+  }
+
+  @Test("runs as many jobs at once as it has threads, and no more", arguments: [1, 3])
+  func concurrency(threadCount: Int) async {
+    let executor = PictureExecutor(threadCount: threadCount)
+    let witness = Witness()
+    await withTaskGroup(of: Void.self) { group in
+      for _ in 0..<4 * threadCount { group.addTask(executorPreference: executor) { witness.meet(threadCount) } }
+    }
+    let seen = witness.seen.withLock { $0 }
+    #expect(seen.maxRunningCount == threadCount)
+    #expect(seen.threads.count == threadCount)
+  }
+
+  @Test("runs every job, in the order in which they came, on threads of its own")
+  func order() async {
+    let executor = PictureExecutor(threadCount: 1)
+    let (ours, others) = (Witness(), Witness())
+    await withTaskGroup(of: Void.self) { group in
+      for value in 1...500 { group.addTask(executorPreference: executor) { ours.note(value) } }
+      for value in 1...50 { group.addTask { others.note(value) } }
+    }
+    #expect(ours.seen.withLock { $0.values } == Array(1...500))
+    #expect(ours.seen.withLock { $0.threads }.count == 1)
+    #expect(ours.seen.withLock { $0.threads }.isDisjoint(with: others.seen.withLock { $0.threads }))
+  }
+}

@@ -1,0 +1,111 @@
+import Foundation
+import Testing
+
+/// This checkout's files.
+enum SourceTree {
+  static let root = URL(fileURLWithPath: #filePath)
+    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+  static func has(_ path: String) -> Bool {
+    FileManager.default.fileExists(atPath: root.appendingPathComponent(path).path)
+  }
+
+  static func text(_ path: String) throws -> String {
+    try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+  }
+
+  /// The files below a folder with one of these extensions, in order; there must be some.
+  static func files(in folder: String, extensions: Set<String> = ["swift"]) throws -> [SourceFile] {
+    let files = try #require(FileManager.default.subpaths(atPath: root.appendingPathComponent(folder).path))
+      .filter { extensions.contains(URL(fileURLWithPath: $0).pathExtension) }.sorted()
+      .map { try SourceFile(path: $0, text: text("\(folder)/\($0)")) }
+    try #require(!files.isEmpty, "\(folder) has no source")
+    return files
+  }
+
+  /// The names of the folders directly in a folder.
+  static func folders(in folder: String) throws -> Set<String> {
+    let url = root.appendingPathComponent(folder)
+    let names = try FileManager.default.contentsOfDirectory(at: url, includingPropertiesForKeys: [.isDirectoryKey])
+    return Set(
+      try names.filter { try $0.resourceValues(forKeys: [.isDirectoryKey]).isDirectory == true }
+        .map(\.lastPathComponent))
+  }
+}
+
+/// One file, with comments left out line by line.
+struct SourceFile: Sendable {
+  /// Relative to the folder that was asked for.
+  var path: String
+  var lines: [Substring]
+
+  init(path: String, text: String) {
+    self.path = path
+    lines = text.split(separator: "\n").filter { !$0.drop { $0 == " " }.hasPrefix("//") }
+  }
+
+  /// The modules that it imports.
+  var imports: Set<String> {
+    let kinds: Set<Substring> = ["struct", "class", "enum", "protocol", "func", "var", "let", "typealias"]
+    return Set(
+      lines.compactMap { line in
+        let words = line.split(separator: " ")
+        // Behind an access level and attributes.
+        guard let index = words.firstIndex(of: "import"), index <= 2, words[..<index].allSatisfy(Self.isModifier)
+        else { return nil }
+        let name = words.dropFirst(index + 1).first { !kinds.contains($0) }
+        return name.flatMap { $0.split(separator: ".").first.map(String.init) }
+      })
+  }
+
+  private static func isModifier(_ word: Substring) -> Bool {
+    word.hasPrefix("@") || ["public", "package", "internal", "private", "fileprivate"].contains(word)
+  }
+
+  /// The headers of this package that it includes.
+  var includes: [String] {
+    lines.compactMap { line in
+      guard line.hasPrefix("#include \"") else { return nil }
+      return line.split(separator: "\"").dropFirst().first.map(String.init)
+    }
+  }
+
+  /// The lines that name a pointer or ask for one.
+  var pointerLineCount: Int {
+    let names = ["OpaquePointer", "Unmanaged<", "withUnsafeBytes", "withUnsafeMutableBytes", "withUnsafePointer"]
+    return lines.count { line in
+      names.contains { line.contains($0) } || line.contains("Unsafe") && line.contains("Pointer")
+        || line.contains("withUnsafe") && line.contains("Buffer")
+    }
+  }
+}
+
+/// What the manifest declares, read from its text: to ask the package manager takes seconds.
+struct Manifest {
+  /// By target: the modules of this package, and the products, that it declares.
+  var dependencies: [String: Set<String>] = [:]
+
+  init() throws {
+    let text = try SourceTree.text("Package.swift")
+    var products: [String: Set<String>] = [:]
+    for match in text.matches(of: /let (\w+): Target\.Dependency = \.product\(\s*name: "(\w+)"/) {
+      products[String(match.1), default: []].insert(String(match.2))
+    }
+    for match in text.matches(of: /let (\w+): \[Target\.Dependency\] = \[((?:.|\n)*?)\n\]/) {
+      products[String(match.1)] = Set(match.2.matches(of: /name: "(\w+)"/).map { String($0.1) })
+    }
+    let target = /\.(?:t|executableT|testT)arget\(\s*name: "([^"]+)"((?:.|\n)*?)\n  (?:\.|\/\/|\])/
+    for match in text.replacing("\n]", with: "\n  ]").matches(of: target) {
+      dependencies[String(match.1)] = Self.names(in: String(match.2), products: products)
+    }
+  }
+
+  private static func names(in body: String, products: [String: Set<String>]) -> Set<String> {
+    guard let start = body.firstRange(of: "dependencies: [") else { return [] }
+    let rest = body[start.upperBound...]
+    let end = rest.firstMatch(of: /\b(?:path|resources|swiftSettings|cSettings):/)?.range.lowerBound ?? rest.endIndex
+    let list = rest[..<end]
+    let names = Set(list.matches(of: /"([^"]+)"/).map { String($0.1) })
+    return list.matches(of: /\b\w+\b/).reduce(into: names) { $0.formUnion(products[String($1.0)] ?? []) }
+  }
+}
