@@ -2,6 +2,7 @@ internal import CCodecs
 
 /// Why a decoder or an encoder gave up.
 package struct CodecError: Error, Sendable, Equatable, CustomStringConvertible {
+  /// The kind of error, which callers tell apart.
   package enum Code: Sendable, Hashable {
     /// The bytes contradict their format.
     case corrupt
@@ -19,6 +20,7 @@ package struct CodecError: Error, Sendable, Equatable, CustomStringConvertible {
     case misuse
   }
 
+  /// The kind of error.
   package var code: Code
   /// One English clause, without bytes or metadata of the picture.
   package var message: String

@@ -8,6 +8,7 @@ package struct ImageHeader: Sendable, Hashable {
     package var down: Int
   }
 
+  /// The colour model of the file's samples.
   package enum ColorSpace: String, Sendable, Hashable {
     case gray, ycbcr, rgb, cmyk, ycck
 
@@ -24,6 +25,7 @@ package struct ImageHeader: Sendable, Hashable {
     case unusableProfile = "the colour profile is broken or does not fit the picture; its colours were taken for sRGB"
   }
 
+  /// The file's format.
   package var format: ImageFormat
   /// Pixels as stored, before orientation.
   package var width: Int
@@ -37,6 +39,7 @@ package struct ImageHeader: Sendable, Hashable {
   package var bitDepth: Int
   /// Rows have 16 bits a sample.
   package var isDeep: Bool
+  /// Whether the image has transparency.
   package var hasAlpha: Bool
   /// Progressive JPEG or interlaced PNG: no row is final before the last scan or pass.
   package var isProgressive: Bool
@@ -44,6 +47,7 @@ package struct ImageHeader: Sendable, Hashable {
   package var holdsInput: Bool
   /// The decoder holds the whole decoded picture before the first row.
   package var holdsBitmap: Bool
+  /// The colour model of the file's samples.
   package var colorSpace: ColorSpace
   /// Luma samples for each sample of the chroma planes to come; `nil` where the header does not tell.
   package var chromaSampling: ChromaSampling?

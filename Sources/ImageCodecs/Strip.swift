@@ -5,6 +5,7 @@ internal import CCodecs
 /// A strip is lent for the length of one call and can't be copied. Planes may bring different numbers of rows: a
 /// 4:2:0 chroma plane brings about half as many as its luma plane, and filters delay planes differently.
 package struct Strip: ~Copyable {
+  /// The layout of the samples.
   package let format: PixelFormat
   package let planes: (Rows, Rows, Rows)
 
@@ -29,6 +30,7 @@ package struct Strip: ~Copyable {
     }
   }
 
+  /// The rows of one plane, counted from 0.
   package func plane(_ index: Int) -> Rows {
     switch index {
     case 0: planes.0

@@ -1,6 +1,8 @@
 /// How one axis of one plane is resampled: see `cpixels.h`, "Geometry".
 package struct AxisGeometry: Sendable, Hashable {
+  /// The number of samples that are read, before resizing.
   package var sourceCount: Int
+  /// The number of samples after resizing.
   package var destinationCount: Int
   /// Source samples per destination sample.
   package var ratio: Double

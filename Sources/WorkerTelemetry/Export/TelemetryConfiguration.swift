@@ -57,6 +57,7 @@ package struct TelemetryConfiguration: Sendable {
     warnings = reader.warnings
   }
 
+  /// Whether the signal goes to a collector.
   package func isExported(_ signal: Signal) -> Bool { exports[signal] != nil }
 
   private static func resource(
