@@ -17,7 +17,7 @@ struct WireReaderTests {
     } catch { return error }
   }
 
-  private static func message(_ random: inout SplitMix64) throws -> [UInt8] {
+  private static func message(_ random: inout SeededGenerator) throws -> [UInt8] {
     let file = Google_Protobuf_FileDescriptorProto.with { file in
       file.name = "n\(UInt8.random(in: .min ... .max, using: &random))"
       file.publicDependency = (0..<3).map { _ in .random(in: .min ... .max, using: &random) }
@@ -87,7 +87,7 @@ struct WireReaderTests {
 
   @Test("accepts what SwiftProtobuf accepts of damaged, cut and random bytes", arguments: 0..<8 as Range<UInt64>)
   func damaged(seed: UInt64) throws {
-    var random = SplitMix64(seed: seed)
+    var random = SeededGenerator(seed: seed)
     var accepted = 0
     var refused = 0
     for _ in 0..<2000 {

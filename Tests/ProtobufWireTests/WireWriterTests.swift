@@ -10,18 +10,18 @@ struct WireWriterTests {
   private typealias Option = Google_Protobuf_UninterpretedOption
 
   /// Numbers of every length, those at which the length changes among them.
-  private static func number(_ random: inout SplitMix64) -> UInt64 {
+  private static func number(_ random: inout SeededGenerator) -> UInt64 {
     let edges: [UInt64] = [0, 1, 0x7f, 0x80, 0x3fff, 0x4000, UInt64(Int64.max), 1 << 63, .max]
     let bits = UInt64.random(in: .min ... .max, using: &random)
     return Bool.random(using: &random) ? edges.randomElement(using: &random) ?? 0 : bits >> (bits % 64)
   }
 
-  private static func text(_ random: inout SplitMix64) -> String {
+  private static func text(_ random: inout SeededGenerator) -> String {
     let byteCount = [0, 1, 127, 128, 129, 300, 20_000].randomElement(using: &random) ?? 0
     return String((0..<byteCount).map { _ in ["a", "ü", "🌲"].randomElement(using: &random) ?? "a" })
   }
 
-  private static func option(_ random: inout SplitMix64) -> Option {
+  private static func option(_ random: inout SeededGenerator) -> Option {
     .with { option in
       option.name = (0..<Int.random(in: 0...4, using: &random)).map { _ in
         .with { ($0.namePart, $0.isExtension) = (text(&random), .random(using: &random)) }
@@ -52,7 +52,7 @@ struct WireWriterTests {
 
   @Test("writes random messages byte for byte as SwiftProtobuf does", arguments: 0..<8 as Range<UInt64>)
   func random(seed: UInt64) throws {
-    var random = SplitMix64(seed: seed)
+    var random = SeededGenerator(seed: seed)
     for _ in 0..<40 {
       let option = Self.option(&random)
       #expect(try Self.write(option) == option.serializedBytes())

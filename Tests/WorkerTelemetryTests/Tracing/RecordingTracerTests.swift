@@ -91,7 +91,7 @@ struct RecordingTracerTests {
 
   @Test("samples by the trace id: all of a smaller share are in a larger one")
   func ratio() {
-    var random = SplitMix64(seed: 1)
+    var random = SeededGenerator(seed: 1)
     let ids = (0..<20_000).map { _ in TraceID(high: random.next(), low: random.next()) }
     func chosen(_ ratio: Double) -> Set<TraceID> {
       Set(ids.filter { Sampler.traceIDRatio(ratio).isSampled($0, parent: nil) })
