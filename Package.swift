@@ -36,7 +36,6 @@ func whenBuilt(_ target: String, _ trait: String) -> Target.Dependency {
 let packages: [Package.Dependency] = [
   .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
   .package(url: "https://github.com/apple/swift-async-algorithms", from: "1.1.4"),
-  .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: [.defaults, "YAML"]),
   .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
   .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
   .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
@@ -96,7 +95,6 @@ let nioHTTP2: [Target.Dependency] = [
   .product(name: "NIOHTTP2", package: "swift-nio-http2"), .product(name: "NIOHPACK", package: "swift-nio-http2"),
 ]
 let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
-let configuration: Target.Dependency = .product(name: "Configuration", package: "swift-configuration")
 let asyncAlgorithms: Target.Dependency = .product(name: "AsyncAlgorithms", package: "swift-async-algorithms")
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
 let yams: Target.Dependency = .product(name: "Yams", package: "Yams")
@@ -108,18 +106,16 @@ let targets: [Target] = [
   .executableTarget(
     name: "image-worker",
     dependencies: [
-      "WorkerService", "WorkerOperations", "WorkerTelemetry", "ResultCache", "ImagePipeline",
-      "ImageCodecs", "WorkThreads", argumentParser, configuration, grpcCore, grpcPosix, logging,
-
-      serviceLifecycle, system, tracing, unixSignals,
+      "WorkerService", "WorkerOperations", "WorkerTelemetry", "ResultCache", "ImagePipeline", "ImageCodecs", "Fields",
+      "WorkThreads", argumentParser, grpcCore, grpcPosix, logging, serviceLifecycle, system, tracing, unixSignals, yams,
     ],
     swiftSettings: strictSwift),
   // The RPCs: chunks in and out, request -> Plan, error -> RPCError, admission.
   .target(
     name: "WorkerService",
     dependencies: [
-      "WorkerProtocol", "ProtobufWire", "ResultCache", "ImagePipeline", "WorkThreads", asyncAlgorithms, grpcCore,
-      grpcProtobuf, metrics, swiftProtobuf, tracing, yams,
+      "WorkerProtocol", "ProtobufWire", "ResultCache", "ImagePipeline", "Fields", "WorkThreads", asyncAlgorithms,
+      grpcCore, grpcProtobuf, metrics, swiftProtobuf, tracing, yams,
     ],
     swiftSettings: strictSwift),
   // The listener, health, reflection, and what is recorded of each call.
@@ -151,14 +147,16 @@ let targets: [Target] = [
   // The ordered stages, plans, presets, geometry and the memory budget.
   .target(
     name: "ImagePipeline",
-    dependencies: ["ImageCodecs", "ImageKernels", "WorkThreads", serviceContext, tracing],
+    dependencies: ["Fields", "ImageCodecs", "ImageKernels", "WorkThreads", serviceContext, tracing],
     swiftSettings: strictSwift + [.strictMemorySafety()]),
   // The threads that pictures are worked on, and their clocks.
   .target(name: "WorkThreads", swiftSettings: strictSwift),
   // The Swift face of the pixel kernels: resizers, converters, filters and orientation over rows.
   .target(name: "ImageKernels", dependencies: ["ImageCodecs", "CPixels"], swiftSettings: strictSwift),
   // Sniffing, headers, and owners of the C decoders and encoders.
-  .target(name: "ImageCodecs", dependencies: ["CCodecs"], swiftSettings: strictSwift),
+  .target(name: "ImageCodecs", dependencies: ["Fields", "CCodecs"], swiftSettings: strictSwift),
+  // Rows of fields: how a record is read, written, merged, checked and set by options; depends on nothing.
+  .target(name: "Fields", swiftSettings: strictSwift),
   // Embedded C: one push decoder and one encoder interface over the codec libraries.
   .target(
     name: "CCodecs",
@@ -217,7 +215,7 @@ let targets: [Target] = [
   .testTarget(
     name: "ImagePipelineTests",
     dependencies: [
-      "ImageCodecs", "ImageKernels", "ImagePipeline", "TestSupport", "WorkThreads", inMemoryTracing, tracing,
+      "Fields", "ImageCodecs", "ImageKernels", "ImagePipeline", "TestSupport", "WorkThreads", inMemoryTracing, tracing,
     ],
     swiftSettings: strictSwift),
   .testTarget(
@@ -225,7 +223,10 @@ let targets: [Target] = [
   // The built program, as a shell sees it, and its declarations.
   .testTarget(
     name: "ImageWorkerCommandTests",
-    dependencies: ["image-worker", "ImageCodecs", "ImagePipeline", "TestSupport", argumentParser],
+    dependencies: [
+      "image-worker", "Fields", "ImageCodecs", "ImagePipeline", "TestSupport", "WorkerProtocol", "WorkerService",
+      argumentParser, swiftProtobuf, system,
+    ],
     swiftSettings: strictSwift),
   // What each module may import; reads the sources and this manifest.
   .testTarget(name: "LayeringTests", swiftSettings: strictSwift),
@@ -235,7 +236,7 @@ let targets: [Target] = [
   .testTarget(
     name: "WorkerServiceTests",
     dependencies: [
-      "ImageCodecs", "ImagePipeline", "ResultCache", "TestSupport", "WorkerOperations", "WorkerProtocol",
+      "Fields", "ImageCodecs", "ImagePipeline", "ResultCache", "TestSupport", "WorkerOperations", "WorkerProtocol",
       "WorkerService", "WorkerTelemetry",
       asyncAlgorithms, grpcCore, grpcInProcess, grpcProtobuf, inMemoryTracing, logging, metrics, swiftProtobuf, tracing,
     ],

@@ -2,7 +2,7 @@ internal import Crypto
 
 /// What a result is the result of: the bytes of a picture, and what was asked for.
 package struct CacheKey: Sendable, Hashable {
-  /// Counted up when the same request gives another result, or entries are written in another form.
+  /// Counted up when entries are written in another form.
   private static let generation: UInt8 = 1
 
   /// A SHA-256 digest.

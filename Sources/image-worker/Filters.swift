@@ -33,31 +33,3 @@ struct Filters: ParsableCommand {
     return [[kind.rawValue, "", "", "", kind.summary]] + parameters
   }
 }
-
-extension Filter {
-  /// A filter as the command line has it: `sepia`, `sepia=0.5`, or `blur=1,radius=4`.
-  /// - Throws: `ValidationError` saying what can't be read; names and ranges are checked with the configuration.
-  init(argument: String) throws {
-    var parts = argument.split(separator: ",", omittingEmptySubsequences: false)[...]
-    let (name, intensity) = try Self.pair(parts.removeFirst(), in: argument)
-    self.init(name: name, intensity: intensity ?? 1)
-    for part in parts {
-      let (parameter, value) = try Self.pair(part, in: argument)
-      guard let value, !parameter.isEmpty else {
-        throw ValidationError("\"\(part)\" in \"\(argument)\" is not a parameter and its value, as in radius=4.")
-      }
-      guard parameters.updateValue(value, forKey: parameter) == nil else {
-        throw ValidationError("\"\(parameter)\" stands in \"\(argument)\" twice.")
-      }
-    }
-  }
-
-  private static func pair(_ text: Substring, in argument: String) throws -> (name: String, value: Double?) {
-    guard let sign = text.firstIndex(of: "=") else { return (String(text), nil) }
-    let number = text[text.index(after: sign)...]
-    guard let value = Double(number) else {
-      throw ValidationError("\"\(number)\" in \"\(argument)\" is not a number.")
-    }
-    return (String(text[..<sign]), value)
-  }
-}

@@ -5,21 +5,28 @@ internal import SystemPackage
 /// `image-worker inspect`.
 struct Inspect: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Tell what a picture is, and what a preset would make of it, from its first kilobytes.")
+    abstract: "Show what an image is, and what a preset would make of it, from its first kilobytes.")
 
-  @Argument(help: "The picture.", completion: .file())
+  @Argument(help: "The image.", completion: .file())
   var file: String
-  @Option(help: ArgumentHelp("Preset: \(Preset.builtIn.map(\.name).joined(separator: ", ")).", valueName: "name"))
+  @Option(
+    help: ArgumentHelp(
+      "Start from this preset: \(Preset.builtIn.map(\.name).joined(separator: ", ")), or one of --presets.",
+      valueName: "name"))
   var preset = Preset.defaultName
-  @Option(help: "A YAML file of presets beside the built-in ones.", completion: .file())
+  @Option(
+    help: ArgumentHelp(
+      "Read presets from a YAML file, in addition to the built-in ones, which it may override.", valueName: "file"),
+    completion: .file())
   var presets: String?
   @OptionGroup(title: "Overrides of the preset")
   var overrides: ConfigurationOptions
 
   func run() async throws {
-    let configuration = try PresetSource.catalog(path: presets).configuration(
-      named: preset, overrides: overrides.configuration)
-    let plan = try ImageFile(path: FilePath(file)).plan(configuration)
+    let configuration = try ResultOptions.configuration(
+      try PresetSource.catalog(path: presets), preset, try overrides.configuration)
+    let picture = try ImageFile(path: FilePath(file)).plan(.results([configuration]))
+    let plan = try picture.renditions[0].get()
     let (input, output) = (plan.input, plan.outputInfo)
     print(
       """
@@ -33,7 +40,7 @@ struct Inspect: AsyncParsableCommand {
       result       \(output.format) \(output.size)
       decoded at   \(plan.decodeScale)/8
       filters      \(plan.filters.isEmpty ? "none" : plan.filters.description)
-      working set  \(plan.workingSetByteCount) bytes at most
+      working set  \(picture.workingSetByteCount) bytes at most
       """)
   }
 }

@@ -1,5 +1,4 @@
 internal import ArgumentParser
-internal import Configuration
 internal import FoundationEssentials
 internal import GRPCCore
 internal import GRPCNIOTransportHTTP2Posix
@@ -14,12 +13,9 @@ struct Serve: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Serve imageworker.v1.ImageWorkerService, health and reflection over gRPC.",
     discussion: """
-      Every option can also be set in the environment (IMAGE_WORKER_PORT for --port) or in a YAML file (port: 50051; \
-      names in camel case). An option wins over the environment, which wins over the file. Some settings have no option: \
-      limits of streams, queues and scans, and those of HTTP/2 (maxScans, maxWaitingPictures, maxOpenUploads, \
-      maxPicturesPerStream, maxConnectionCalls, maxConnectionPings, maxConnectionResets, metadataKib, listenBacklog, \
-      windowKib, frameKib). Sources/WorkerService/Documentation.docc/Serving.md \
-      has their units and defaults.
+      Each setting can also be given in the environment (IMAGE_WORKER_PORT for --port) or in a YAML file (port: 50051; \
+      names in camel case). An option overrides the environment, which overrides the file. Names that are not known are \
+      refused.
 
       Traces, metrics and logs go to the collector that the OTEL_EXPORTER_OTLP_ENDPOINT variable and its companions \
       name; without it nowhere.
@@ -29,54 +25,25 @@ struct Serve: AsyncParsableCommand {
       SIGHUP reads the file of presets again.
       """)
 
-  @Option(help: "Address to listen on. Default: 127.0.0.1.")
-  var host: String?
-  @Option(help: "Port to listen on; 0 for any free one. Default: 50051.")
-  var port: Int?
-  @Option(help: "Pictures worked on at the same moment. Default: the number of cores.")
-  var threads: Int?
-  @Option(name: .customLong("memory-limit-mib"), help: "Memory that all pictures together may hold. Default: 768.")
-  var memoryLimit: Int?
-  @Option(name: .customLong("picture-memory-limit-mib"), help: "Memory that one picture may hold. Default: 384.")
-  var pictureMemoryLimit: Int?
-  @Option(name: .customLong("max-message-mib"), help: "Largest request message. Default: 64.")
-  var maxMessage: Int?
-  @Option(help: "Most pixels of a picture that is decoded strip by strip. Default: 500000000.")
-  var maxPixels: Int?
-  @Option(help: "Most pixels of a picture that must be held whole. Default: 100000000.")
-  var maxHeldPixels: Int?
   @Option(
-    help: "Directory for what a picture can't hold in memory; empty for none. Default: /var/tmp.",
-    completion: .directory)
-  var spillDirectory: String?
-  @Option(name: .customLong("drain-timeout-seconds"), help: "How long work in flight may take to finish. Default: 30.")
-  var drainTimeout: Int?
-  @Option(help: "trace, debug, info, notice, warning, error or critical. Default: info.")
-  var logLevel: String?
-  @Option(help: "json or text. Default: text at a terminal, else json.")
-  var logFormat: String?
-  @Option(help: "Port on which GET /metrics tells Prometheus every metric; 0 for any free one. Default: none.")
-  var metricsPort: Int?
-  @Option(help: "Address of that port. Default: 127.0.0.1.")
-  var metricsHost: String?
-  @Option(name: .customLong("cache-memory-mib"), help: "Memory for results that are kept; 0 for none. Default: 100.")
-  var cacheMemory: Int?
-  @Option(help: "Directory for results that are kept in files. Default: none.", completion: .directory)
-  var cacheDirectory: String?
-  @Option(name: .customLong("cache-disk-mib"), help: "Most that the files of kept results may hold. Default: 500.")
-  var cacheDisk: Int?
-  @Option(help: "A YAML file of presets beside the built-in ones, which it may override.", completion: .file())
-  var presets: String?
-  @Flag(help: "Refuse requests that set fields of their own beside a preset.")
-  var onlyPresets = false
-  @Option(name: .customLong("config"), help: "A YAML file with settings.")
+    name: .customLong("config"), help: ArgumentHelp("Read settings from a YAML file.", valueName: "file"),
+    completion: .file())
   var configurationFile: String?
+  @OptionGroup(title: "Settings")
+  var options: TableOptions<SettingOptions>
+
+  func validate() throws {
+    do { _ = try Settings.read(options: options.values, file: nil, environment: [:]) } catch {
+      throw ValidationError("\(error).")
+    }
+  }
 
   func run() async throws {
     // Before an error that is thrown is printed.
     defer { LogWriter.standardError.flush() }
     let environment = ProcessInfo.processInfo.environment
-    let settings = try await Settings.read(flags: flags, file: configurationFile, environment: environment)
+    let settings = try Settings.read(
+      options: options.values, file: configurationFile, environment: environment)
     let metrics = MetricRegistry()
     let telemetry = Telemetry(
       configuration: TelemetryConfiguration(environment: environment, processAttributes: SystemInfo.attributes),
@@ -111,22 +78,5 @@ struct Serve: AsyncParsableCommand {
     var logger = Logger(label: label) { WorkerLogHandler(label: $0, format: settings.logFormat, export: export) }
     logger.logLevel = settings.logLevel
     return logger
-  }
-
-  private var flags: [String: ConfigContent] {
-    let numbers: [String: Int?] = [
-      "port": port, "threads": threads, "memoryLimitMib": memoryLimit, "pictureMemoryLimitMib": pictureMemoryLimit,
-      "maxMessageMib": maxMessage, "maxPixels": maxPixels, "maxHeldPixels": maxHeldPixels,
-      "drainTimeoutSeconds": drainTimeout, "metricsPort": metricsPort, "cacheMemoryMib": cacheMemory,
-      "cacheDiskMib": cacheDisk,
-    ]
-    let texts: [String: String?] = [
-      "host": host, "logLevel": logLevel, "logFormat": logFormat, "metricsHost": metricsHost,
-      "spillDirectory": spillDirectory, "presets": presets, "cacheDirectory": cacheDirectory,
-    ]
-    let switches: [String: ConfigContent] = onlyPresets ? ["onlyPresets": .bool(true)] : [:]
-    return numbers.compactMapValues { $0.map(ConfigContent.int) }
-      .merging(texts.compactMapValues { $0.map(ConfigContent.string) }) { number, _ in number }
-      .merging(switches) { other, _ in other }
   }
 }

@@ -62,14 +62,14 @@ def test_concurrent_requests_are_worked_on_once(tmp_path):
 
 
 def test_kills_in_the_middle_of_writes_leave_a_sound_cache(tmp_path):
-    """IMAGE_WORKER_KILLS sets how many; more of them find rarer moments."""
+    """WORKER_KILLS sets how many; more of them find rarer moments."""
     directory = tmp_path / "cache"
     limit = 1 << 20
     options = ["--cache-directory", str(directory), "--cache-memory-mib", "0", "--cache-disk-mib", "1"]
     expected = {}
     hits = partial = 0
     generator = random.Random(2024)
-    for _ in range(int(os.environ.get("IMAGE_WORKER_KILLS", "25"))):
+    for _ in range(int(os.environ.get("WORKER_KILLS", "25"))):
         worker = Worker(*options)
         partial += any(path.suffix == ".part" for path in directory.iterdir())  # all are removed at the start
         client = Client(worker)

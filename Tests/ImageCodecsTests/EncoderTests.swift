@@ -30,7 +30,7 @@ struct EncoderTests {
   struct Case: Sendable, CustomTestStringConvertible {
     var fixture: String
     var format: ImageFormat
-    var subsampling = EncoderOptions.ChromaSubsampling.quarter
+    var subsampling = ChromaSubsampling.quarter
     var tolerance: Double
     var testDescription: String { "\(fixture) as \(format)" }
   }

@@ -1,3 +1,5 @@
+import Fields
+import ImageCodecs
 import ImagePipeline
 import Testing
 

@@ -1,3 +1,4 @@
+import Fields
 import ImagePipeline
 import TestSupport
 import Testing

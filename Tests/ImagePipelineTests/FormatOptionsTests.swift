@@ -108,7 +108,7 @@ struct FormatOptionsTests {
     }
   }
 
-  @Test("a palette has at most the colours that are asked for", .enabled(if: EncoderOptions.PNG.hasPalettes))
+  @Test("a palette has at most the colours that are asked for", .enabled(if: PNGOptions.hasPalettes))
   func palettes() throws {
     for name in Self.fixtures {
       let plain = try Pixels.decode(try png(name, nil))
@@ -173,7 +173,7 @@ struct FormatOptionsTests {
     }
   }
 
-  @Test("refuses a palette that was not built in, naming the field", .enabled(if: !EncoderOptions.PNG.hasPalettes))
+  @Test("refuses a palette that was not built in, naming the field", .enabled(if: !PNGOptions.hasPalettes))
   func paletteNotBuiltIn() {
     let error = #expect(throws: PipelineError.self) { try png("photo.png", PNGOptions(paletteColors: 8)) }
     #expect(error?.code == .unservedField && error?.field == "png.palette_colors")
@@ -218,7 +218,7 @@ struct FormatOptionsTests {
       ProcessingConfiguration(
         preferredFormat: .webp, maxBytes: 2000, allowSmallerDimensions: true, webp: WebPOptions(isLossless: true)),
     ]
-    + (EncoderOptions.PNG.hasPalettes
+    + (PNGOptions.hasPalettes
       ? [ProcessingConfiguration(preferredFormat: .png, png: PNGOptions(isInterlaced: true, paletteColors: 256))] : [])
 
   @Test("the plan's working set is never below what a picture took", arguments: demanding)

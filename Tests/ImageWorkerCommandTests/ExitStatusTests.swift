@@ -30,7 +30,14 @@ struct ExitStatusTests {
     Misuse(
       arguments: ["batch", "a", "--out", "o", "--memory-limit-mib", "0"], words: ["--memory-limit-mib", "1048576"]),
     Misuse(arguments: ["filters", "sepia"], words: ["sepia"]),
+    Misuse(arguments: ["process", "a.jpg", "--out", "o", "--max-width", "0"], words: ["--max-width is 0", "65500"]),
+    Misuse(arguments: ["inspect", "a.jpg", "--quality", "2"], words: ["--quality is 2", "between 0 and 1"]),
+    Misuse(arguments: ["inspect", "a.jpg", "--scale-factor", "0.5"], words: ["--scale-factor is 0.5", "at least 1"]),
+    Misuse(arguments: ["inspect", "a.jpg", "--filter", "bogus=1"], words: ["--filter", "bogus", "sepia"]),
     Misuse(arguments: ["serve", "--port", "many"], words: ["--port", "many"]),
+    Misuse(arguments: ["serve", "--port", "99999"], words: ["--port is 99999", "65535"]),
+    Misuse(arguments: ["serve", "--threads", "0"], words: ["--threads is 0", "1024"]),
+    Misuse(arguments: ["serve", "--log-level", "loud"], words: ["--log-level", "loud", "notice"]),
   ]
 
   @Test("a call that can't be parsed ends with 64 and the usage", arguments: unparsed)
@@ -44,11 +51,8 @@ struct ExitStatusTests {
 
   /// Calls that parse and ask for what there is not: 1.
   static let refused = [
-    Misuse(arguments: ["--max-width", "0"], words: ["INVALID_FIELD", "max_width", "65500"]),
-    Misuse(arguments: ["--quality", "2"], words: ["INVALID_FIELD", "compression_quality", "between 0 and 1"]),
-    Misuse(arguments: ["--scale-factor", "0.5"], words: ["INVALID_FIELD", "scale_factor"]),
+    Misuse(arguments: ["--resize-mode", "fill", "--max-width", "9"], words: ["--resize-mode FILL", "--max-height"]),
     Misuse(arguments: ["--preset", "bogus"], words: ["UNKNOWN_PRESET", "bogus", "compressedFavicon"]),
-    Misuse(arguments: ["--filter", "bogus=1"], words: ["INVALID_FIELD", "filters[0].name", "sepia"]),
     Misuse(arguments: ["--presets", "/nowhere/presets.yaml"], words: ["/nowhere/presets.yaml"]),
   ]
 
@@ -65,10 +69,7 @@ struct ExitStatusTests {
   }
 
   static let settings = [
-    Misuse(arguments: ["--port", "99999"], words: ["port", "99999", "65535"]),
-    Misuse(arguments: ["--threads", "0"], words: ["threads", "0"]),
-    Misuse(arguments: ["--log-level", "loud"], words: ["log-level", "loud", "notice"]),
-    Misuse(arguments: ["--config", "/nowhere/worker.yaml"], words: ["/nowhere/worker.yaml"]),
+    Misuse(arguments: ["--config", "/nowhere/worker.yaml"], words: ["/nowhere/worker.yaml"])
   ]
 
   @Test("a setting that can't be served ends the server with 1 before it listens", arguments: settings)

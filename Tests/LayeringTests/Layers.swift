@@ -23,17 +23,17 @@ extension Layer {
       name: "image-worker",
       modules: [
         "WorkerService", "WorkerOperations", "WorkerTelemetry", "WorkerProtocol", "ResultCache", "ImagePipeline",
-        "ImageCodecs", "WorkThreads",
+        "ImageCodecs", "Fields", "WorkThreads",
       ],
       foreign: libc.union([
-        "ArgumentParser", "Configuration", "Dispatch", "FoundationEssentials", "GRPCCore", "GRPCNIOTransportHTTP2Posix",
+        "ArgumentParser", "Dispatch", "FoundationEssentials", "GRPCCore", "GRPCNIOTransportHTTP2Posix",
         "Logging",
-        "ServiceLifecycle", "Synchronization", "SystemPackage", "Tracing", "UnixSignals",
+        "ServiceLifecycle", "Synchronization", "SystemPackage", "Tracing", "UnixSignals", "Yams",
       ]),
       maxPointerLineCount: 3),
     Layer(
       name: "WorkerService",
-      modules: ["WorkerProtocol", "ProtobufWire", "ResultCache", "ImagePipeline", "WorkThreads"],
+      modules: ["WorkerProtocol", "ProtobufWire", "ResultCache", "ImagePipeline", "Fields", "WorkThreads"],
       foreign: grpc.union([
         "AsyncAlgorithms", "CoreMetrics", "FoundationEssentials", "ServiceContextModule", "Synchronization", "Tracing",
         "Yams",
@@ -64,11 +64,12 @@ extension Layer {
       foreign: libc.union(["Crypto", "Logging", "Synchronization", "SystemPackage"]),
       maxPointerLineCount: 5),
     Layer(
-      name: "ImagePipeline", modules: ["ImageCodecs", "ImageKernels", "WorkThreads"],
+      name: "ImagePipeline", modules: ["ImageCodecs", "ImageKernels", "Fields", "WorkThreads"],
       foreign: libc.union(["ServiceContextModule", "Synchronization", "Tracing"]),
       maxPointerLineCount: 0),
     Layer(name: "ImageKernels", modules: ["ImageCodecs", "CPixels"], foreign: ["Synchronization"]),
-    Layer(name: "ImageCodecs", modules: ["CCodecs"], foreign: ["Synchronization"]),
+    Layer(name: "ImageCodecs", modules: ["Fields", "CCodecs"], foreign: ["Synchronization"]),
+    Layer(name: "Fields", modules: [], foreign: [], maxPointerLineCount: 0),
     Layer(name: "WorkThreads", modules: [], foreign: libc.union(["Synchronization"])),
     Layer(name: "CCodecs", modules: [], foreign: []),
     Layer(name: "CPixels", modules: [], foreign: []),
@@ -83,7 +84,7 @@ extension Layer {
 /// The number of files outside WorkerService/Wire that may still import the wire's types, by folder.
 ///
 /// Wire types and domain types are to meet in that folder alone: the numbers may only fall.
-let maxWireFileCounts = ["Admission": 0, "Batch": 0, "Calls": 3, "Jobs": 0, "Presets": 3]
+let maxWireFileCounts = ["Admission": 0, "Batch": 0, "Calls": 3, "Jobs": 0, "Presets": 2]
 /// The modules of the wire's types.
 let wireModules: Set<String> = ["WorkerProtocol", "SwiftProtobuf", "GRPCProtobuf"]
 

@@ -121,13 +121,13 @@ struct PresetFileTests {
     case .bool: "true"
     default:
       // A palette may not be built in; 0 asks for none.
-      ["rotation": "90", "palette_colors": EncoderOptions.PNG.hasPalettes ? "2" : "0"][field.name] ?? "1"
+      ["rotation": "90", "palette_colors": PNGOptions.hasPalettes ? "2" : "0"][field.name] ?? "1"
     }
   }
 
   @Test("every field of the contract can be set, and is kept")
   func everyField() throws {
-    let schema = try ContractSchema()
+    let schema = ContractSchema.shared
     let fields = schema.message(".imageworker.v1.ProcessingConfiguration").field
     #expect(fields.count >= 17)
     for field in fields {

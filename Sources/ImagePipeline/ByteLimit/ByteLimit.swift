@@ -18,7 +18,7 @@ struct ByteLimit: Sendable, Hashable {
     self.byteCount = byteCount
     allowsSmaller = configuration.allowSmallerDimensions ?? false
     adaptsChroma =
-      (encoder.format.traits.output?.subsamplesChroma ?? false) && !encoder.asksForChroma(configuration)
+      (encoder.format.traits.output?.subsamplesChroma ?? false) && !encoder.asksForChroma
   }
 
   /// Whether the picture must be there for a second trial.

@@ -1,6 +1,24 @@
+package import Fields
+
 /// A side or corner of the shown picture, or its middle.
-package enum Gravity: String, Sendable, Hashable, CaseIterable {
-  case center, north, northEast, east, southEast, south, southWest, west, northWest
+package enum Gravity: String, Sendable, Hashable, FieldChoice {
+  case center, north
+  case northEast = "north_east"
+  case east
+  case southEast = "south_east"
+  case south
+  case southWest = "south_west"
+  case west
+  case northWest = "north_west"
+
+  package static let synonyms: [String: Gravity] = [
+    "top": .north, "top-right": .northEast, "right": .east, "bottom-right": .southEast, "bottom": .south,
+    "bottom-left": .southWest, "left": .west, "top-left": .northWest,
+  ]
+
+  package static var textForm: String {
+    "center, or a side or corner as in north or north-west, top or top-left"
+  }
 
   /// The share of free columns that lies to the left.
   package var x: Double {
@@ -31,18 +49,30 @@ package struct Point: Sendable, Hashable {
     self.y = y
   }
 
-  func validate(_ field: String) throws(PipelineError) {
-    for (name, value) in [("x", x), ("y", y)] where !(0...1).contains(value) {
-      throw PipelineError(
-        .invalidField, "\(field).\(name) is \(value); it must be between 0 and 1", field: "\(field).\(name)")
-    }
+}
+
+extension Point: FieldRecord {
+  package init() { self.init(x: 0, y: 0) }
+
+  package static let fields: [Field<Point>] = [
+    Field("x", \.x, .values("between 0 and 1") { (0...1).contains($0) }),
+    Field("y", \.y, .values("between 0 and 1") { (0...1).contains($0) }),
+  ]
+
+  /// As in `0.3,0.7`.
+  package init(text: String, field: String) throws(FieldError) {
+    let numbers = text.split(separator: ",", omittingEmptySubsequences: false).compactMap { Double($0) }
+    guard numbers.count == 2, text.filter({ $0 == "," }).count == 1 else { throw Self.unreadable(text, field: field) }
+    self.init(x: numbers[0], y: numbers[1])
   }
+
+  package static var textForm: String { "x,y, each between 0 and 1, as in 0.3,0.7" }
 }
 
 /// A part of the shown picture, from its upper left corner.
 package struct Crop: Sendable, Hashable {
   /// What the numbers count in.
-  package enum Unit: String, Sendable, Hashable, CaseIterable {
+  package enum Unit: String, Sendable, Hashable, FieldChoice {
     /// Pixels of the shown picture.
     case pixels
     /// Fractions of its width and height.
@@ -61,19 +91,6 @@ package struct Crop: Sendable, Hashable {
     self.y = y
     self.width = width
     self.height = height
-  }
-
-  /// What can be said without the picture.
-  func validate() throws(PipelineError) {
-    for (name, value) in [("x", x), ("y", y)] where !(value >= 0 && value.isFinite) {
-      throw PipelineError(
-        .invalidField, "crop.\(name) is \(value); it must be a finite number of at least 0", field: "crop.\(name)")
-    }
-    for (name, value) in [("width", width), ("height", height)] where !(value > 0 && value.isFinite) {
-      throw PipelineError(
-        .invalidField, "crop.\(name) is \(value); it must be a finite number above 0", field: "crop.\(name)")
-    }
-    if unit == .fractions { _ = try window(in: PixelSize(width: 1 << 20, height: 1 << 20)) }
   }
 
   /// The whole pixels that are nearest to this part of a picture, at least one on each axis.
@@ -100,5 +117,42 @@ package struct Crop: Sendable, Hashable {
     let first = min((start * scale).rounded(), Double(whole - 1))
     let last = min(max(((start + length) * scale).rounded(), first + 1), Double(whole))
     return (first, last - first)
+  }
+}
+
+extension Crop: FieldRecord {
+  /// Nothing of the picture, which a message without values stands for.
+  package init() { self.init(width: 0, height: 0) }
+
+  package static let fields: [Field<Crop>] = [
+    Field("unit", \.unit), Field("x", \.x, start), Field("y", \.y, start), Field("width", \.width, length),
+    Field("height", \.height, length),
+  ]
+
+  private static let start = FieldRule<Double>.values("a finite number of at least 0") { $0 >= 0 && $0.isFinite }
+  private static let length = FieldRule<Double>.values("a finite number above 0") { $0 > 0 && $0.isFinite }
+
+  /// As in `10,20,300x200`, in pixels; in fractions where a number has a decimal point, as in `0.1,0.1,0.5x0.5`.
+  package init(text: String, field: String) throws(FieldError) {
+    let parts = text.split(separator: ",", omittingEmptySubsequences: false)
+    let sides = parts.last?.split(separator: "x", omittingEmptySubsequences: false) ?? []
+    let numbers = (parts.dropLast() + sides).compactMap { Double($0) }
+    guard parts.count == 3, sides.count == 2, numbers.count == 4 else { throw Self.unreadable(text, field: field) }
+    self.init(
+      unit: text.contains(".") ? .fractions : .pixels, x: numbers[0], y: numbers[1], width: numbers[2],
+      height: numbers[3])
+  }
+
+  package static var textForm: String {
+    "x,y,WIDTHxHEIGHT in pixels, as in 10,20,300x200, or in fractions, as in 0.1,0.1,0.5x0.5"
+  }
+
+  /// Checks what does not depend on the picture.
+  func checkNumbers(_ field: String) throws(FieldError) {
+    try validate(field)
+    guard unit == .fractions else { return }
+    do throws(PipelineError) { _ = try window(in: PixelSize(width: 1 << 20, height: 1 << 20)) } catch {
+      throw FieldError(error.message, field: error.field ?? field)
+    }
   }
 }

@@ -1,3 +1,5 @@
+internal import Fields
+
 /// A named configuration.
 package struct Preset: Sendable, Hashable {
   package var name: String

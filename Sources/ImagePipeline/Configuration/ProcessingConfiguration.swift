@@ -1,3 +1,5 @@
+package import ImageCodecs
+
 /// How a picture is brought to its bounds.
 package enum ResizeMode: String, Sendable, Hashable, CaseIterable {
   /// Both bounds hold, the aspect ratio is kept.
@@ -13,22 +15,7 @@ package enum MetadataPolicy: String, Sendable, Hashable, CaseIterable {
   /// Nothing.
   case strip
   /// Artist and copyright.
-  case keepCopyright
-}
-
-/// An opaque sRGB colour, 8 bits a channel.
-package struct Color: Sendable, Hashable {
-  package var red: UInt8
-  package var green: UInt8
-  package var blue: UInt8
-
-  package init(red: UInt8, green: UInt8, blue: UInt8) {
-    self.red = red
-    self.green = green
-    self.blue = blue
-  }
-
-  package static let white = Color(red: 255, green: 255, blue: 255)
+  case keepCopyright = "keep_copyright"
 }
 
 /// What a caller asks for.
@@ -152,83 +139,5 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     self.jpeg = jpeg
     self.png = png
     self.webp = webp
-  }
-
-  /// This configuration with the set fields of `overrides` in place of its own.
-  package func overridden(by overrides: ProcessingConfiguration) -> ProcessingConfiguration {
-    var merged = self
-    func override<Value>(_ field: WritableKeyPath<ProcessingConfiguration, Value?>) {
-      if let value = overrides[keyPath: field] { merged[keyPath: field] = value }
-    }
-    override(\.maxWidth)
-    override(\.maxHeight)
-    override(\.compressionQuality)
-    override(\.scaleFactor)
-    override(\.preferredFormat)
-    override(\.resizeMode)
-    override(\.allowUpscale)
-    override(\.gravity)
-    override(\.focusPoint)
-    override(\.crop)
-    override(\.pad)
-    override(\.rotation)
-    override(\.flipHorizontal)
-    override(\.flipVertical)
-    override(\.background)
-    override(\.maxBytes)
-    override(\.metadata)
-    override(\.tolerateTruncation)
-    override(\.alwaysEncode)
-    override(\.filters)
-    override(\.allowSmallerDimensions)
-    merged.jpeg = overrides.jpeg.map { (jpeg ?? JPEGOptions()).overridden(by: $0) } ?? jpeg
-    merged.png = overrides.png.map { (png ?? PNGOptions()).overridden(by: $0) } ?? png
-    merged.webp = overrides.webp.map { (webp ?? WebPOptions()).overridden(by: $0) } ?? webp
-    return merged
-  }
-}
-
-extension ProcessingConfiguration {
-  /// The widest or highest result that can be asked for, in pixels: what JPEG holds.
-  package static let largestBound = 65_500
-
-  /// Checks every set field against its range.
-  /// - Parameter partial: the configuration only overrides another, which may set what this one lacks.
-  /// - Throws: `invalidField` naming the first that is outside, `unservedField` for one that can't be kept.
-  package func validate(partial: Bool = false) throws(PipelineError) {
-    try Self.check(maxWidth, "max_width")
-    try Self.check(maxHeight, "max_height")
-    if let quality = compressionQuality, !(0...1).contains(quality) {
-      throw PipelineError(
-        .invalidField, "compression_quality is \(quality); it must be between 0 and 1", field: "compression_quality")
-    }
-    if let factor = scaleFactor, !(factor >= 1 && factor.isFinite) {
-      throw PipelineError(
-        .invalidField, "scale_factor is \(factor); it must be a finite number of at least 1", field: "scale_factor")
-    }
-    if !partial, let mode = resizeMode, mode != .fit, maxWidth == nil || maxHeight == nil {
-      throw PipelineError(
-        .invalidField, "resize_mode \(mode.rawValue.uppercased()) needs both max_width and max_height",
-        field: "resize_mode")
-    }
-    try focusPoint?.validate("focus_point")
-    try crop?.validate()
-    if let rotation, ![0, 90, 180, 270].contains(rotation) {
-      throw PipelineError(
-        .invalidField, "rotation is \(rotation); it must be 0, 90, 180 or 270", field: "rotation")
-    }
-    _ = try Filter.resolve(filters ?? [])
-    if maxBytes == 0 {
-      throw PipelineError(.invalidField, "max_bytes is 0; it must be at least 1", field: "max_bytes")
-    }
-    try jpeg?.validate()
-    try png?.validate()
-    try webp?.validate()
-  }
-
-  private static func check(_ bound: Int?, _ field: String) throws(PipelineError) {
-    guard let bound, !(1...largestBound).contains(bound) else { return }
-    throw PipelineError(
-      .invalidField, "\(field) is \(bound); it must be between 1 and \(largestBound)", field: field)
   }
 }

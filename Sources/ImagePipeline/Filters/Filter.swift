@@ -1,3 +1,5 @@
+package import Fields
+
 /// One filter of a chain, as a caller asks for it.
 package struct Filter: Sendable, Hashable {
   /// What it is called, as in `sepia`.
@@ -81,5 +83,48 @@ struct FilterSettings: Sendable, Hashable {
       preconditionFailure("\(kind.rawValue) has no parameter \(name)")
     }
     return values[name] ?? parameter.defaultValue
+  }
+}
+
+extension Filter: FieldRecord {
+  /// A filter without a name, which does nothing: what a message without values stands for.
+  package init() { self.init(name: "", intensity: 0) }
+
+  /// Names and ranges depend on the kind of filter: see `resolve`.
+  package static let fields: [Field<Filter>] = [
+    Field("name", \.name), Field("intensity", \.intensity), Field("parameters", \.parameters),
+  ]
+
+  /// A filter as a command line has it: `sepia`, `sepia=0.5`, or `blur=1,radius=4`.
+  package init(text: String, field: String) throws(FieldError) {
+    var parts = text.split(separator: ",", omittingEmptySubsequences: false)[...]
+    let (name, intensity) = try Self.pair(parts.removeFirst(), in: text, field)
+    self.init(name: name, intensity: intensity ?? 1)
+    for part in parts {
+      let (parameter, value) = try Self.pair(part, in: text, field)
+      guard let value, !parameter.isEmpty else {
+        throw FieldError(
+          "\(field) \"\(text)\": \"\(part)\" is not a parameter and its value, as in radius=4", field: field)
+      }
+      guard parameters.updateValue(value, forKey: parameter) == nil else {
+        throw FieldError("\(field) \"\(text)\" has the parameter \"\(parameter)\" twice", field: field)
+      }
+    }
+    do throws(PipelineError) { _ = try Self.resolve([self]) } catch {
+      throw FieldError("\(field) \"\(text)\": \(error.message)", field: field)
+    }
+  }
+
+  package static var textForm: String { "a filter as name, name=intensity or name=intensity,parameter=value" }
+
+  private static func pair(
+    _ text: Substring, in argument: String, _ field: String
+  ) throws(FieldError) -> (name: String, value: Double?) {
+    guard let sign = text.firstIndex(of: "=") else { return (String(text), nil) }
+    let number = text[text.index(after: sign)...]
+    guard let value = Double(number) else {
+      throw FieldError("\(field) \"\(argument)\": \"\(number)\" is not a number", field: field)
+    }
+    return (String(text[..<sign]), value)
   }
 }

@@ -31,7 +31,7 @@ extension Passage {
     // What a file says of its maker behind its data is not known yet; a rewritten one has no place for it any more.
     let hasNoLateRights = configuration.metadata != .keepCopyright || !header.format.traits.hasTrailingMetadata
     guard isAsked, hasNoLateRights, survey.canCopy, plan.encoder.format == header.format, plan.keepsPixels,
-      Self.isPlain(header), !plan.encoder.asksForCoding(configuration), Self.isCoarse(survey, beside: plan.encoder)
+      Self.isPlain(header), !plan.encoder.asksForCoding, Self.isCoarse(survey, beside: plan.encoder)
     else {
       self = .decoded
       return

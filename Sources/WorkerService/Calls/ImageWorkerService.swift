@@ -57,7 +57,7 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
     request: Imageworker_V1_ListPresetsRequest, context: ServerContext
   ) async throws -> Imageworker_V1_ListPresetsResponse {
     var response = Imageworker_V1_ListPresetsResponse()
-    response.presets = environment.presets.presets.map(Imageworker_V1_Preset.init)
+    response.presets = try environment.presets.presets.map(Imageworker_V1_Preset.init)
     return response
   }
 

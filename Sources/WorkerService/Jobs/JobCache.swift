@@ -40,7 +40,7 @@ final class JobCache {
   /// - Throws: the error of that job, `cancelled`.
   func lookUp() async throws -> [Kept] {
     hasLookedUp = true
-    let keys = try keys()
+    let keys = keys()
     if missing.count == 1, missing[0].index == nil { return try await lead(missing[0], keys[0]) }
     // Nobody waits for others here: two requests with some renditions in common could each wait for the other.
     let looked = zip(missing, keys).map { (rendition: $0, key: $1, result: cache.result(for: $1)) }
@@ -81,8 +81,8 @@ final class JobCache {
   ///   made will be collected.
   func lookUpUpload() -> [Kept] {
     hasLookedUp = true
-    if source.isComplete, let keys = try? keys() {
-      let kept = zip(missing, keys).compactMap { rendition, key in
+    if source.isComplete {
+      let kept = zip(missing, keys()).compactMap { rendition, key in
         cache.result(for: key).map { Kept(rendition: rendition, result: $0) }
       }
       if kept.count == missing.count {
@@ -103,7 +103,7 @@ final class JobCache {
     let entries = sink.entries
     if entries.values.contains(where: { $0.key == nil }) {
       // Decoders may be done before the last byte: the results are then those of the bytes so far.
-      for (rendition, key) in zip(missing, try keys()) {
+      for (rendition, key) in zip(missing, keys()) {
         metrics.looked(isHit: false)
         entries[rendition.id]?.collector.keep(as: key)
       }
@@ -125,8 +125,8 @@ final class JobCache {
   }
 
   /// The missing renditions' keys: the image, and the configuration with the preset's fields in place.
-  private func keys() throws -> [CacheKey] {
-    try missing.map { CacheKey(input: source.hasher, configuration: try $0.configuration.cacheKeyBytes) }
+  private func keys() -> [CacheKey] {
+    missing.map { CacheKey(input: source.hasher, configuration: $0.configuration) }
   }
 }
 

@@ -27,7 +27,7 @@ package struct PresetFile: Sendable {
   /// - Throws: `PresetFileError` naming the line and the field of the first thing that is wrong.
   package init(yaml: String, name: String) throws(PresetFileError) {
     do {
-      presets = try Self.presets(try Self.compose(yaml), schema: try ContractSchema())
+      presets = try Self.presets(try Self.compose(yaml), schema: .shared)
     } catch let problem as PresetProblem {
       throw PresetFileError(file: name, problem)
     } catch {

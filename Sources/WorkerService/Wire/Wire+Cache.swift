@@ -32,14 +32,3 @@ extension ImageInfo {
       colorSpace: wire.colorSpace, frameCount: Int(wire.frameCount))
   }
 }
-
-extension ProcessingConfiguration {
-  /// The configuration as part of a cache key: equal ones have equal bytes.
-  var cacheKeyBytes: [UInt8] {
-    get throws {
-      var options = BinaryEncodingOptions()
-      options.useDeterministicOrdering = true
-      return try Imageworker_V1_ProcessingConfiguration(self).serializedBytes(options: options)
-    }
-  }
-}

@@ -5,36 +5,42 @@ internal import SystemPackage
 /// `image-worker batch`.
 struct Batch: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Process many pictures side by side, without a server.",
+    abstract: "Process many images side by side, without a server.",
     discussion: """
       Takes files, and folders with all that is in them. Results go to the output directory under their inputs' names \
-      with the results' extension, in the folders that they have below the folder that was named. A result is there \
-      whole or not at all, so that an interrupted batch goes on with --skip-existing where it stopped.
+      with the results' extension, in the folders that they have below the folder that was named. Where two results \
+      would have the same name, as those of a.jpg and a.png, both keep their inputs' extensions in it. A result is there \
+      whole or not at all, so that an interrupted batch resumes with --skip-existing where it stopped.
 
-      A picture that fails is reported and does not stop the others; the exit status is then 1. What was found in a \
-      folder and is no picture is passed over. SIGINT and SIGTERM let what is begun finish and begin nothing more \
-      (exit status 130); a second one gives up what is under way.
+      An image that fails is reported and does not stop the others; the exit status is then 1. Files of a folder that \
+      are no images are ignored. SIGINT and SIGTERM let what is begun finish and begin nothing more (exit status 130); \
+      a second one cancels what is under way.
       """)
 
-  @Argument(help: "Pictures, and folders of pictures.", completion: .file())
+  @Argument(help: "Images, and folders of images.", completion: .file())
   var inputs: [String] = []
   @Option(
-    help: ArgumentHelp("A file that names further inputs, one on a line; - is the standard input.", valueName: "file"),
+    help: ArgumentHelp("Read further inputs from a file, one on a line; - is the standard input.", valueName: "file"),
     completion: .file())
   var list: String?
-  @Option(help: ArgumentHelp("Preset: \(Preset.builtIn.map(\.name).joined(separator: ", ")).", valueName: "name"))
-  var preset = Preset.defaultName
-  @Option(name: .customLong("out"), help: "Directory for the results; made when it is missing.", completion: .directory)
+  @Option(
+    name: .customLong("out"),
+    help: ArgumentHelp("Write results to this directory; it is created if missing.", valueName: "directory"),
+    completion: .directory)
   var output: String
-  @Option(help: "Pictures worked on at the same moment. Default: the number of cores.")
+  @Option(
+    help: ArgumentHelp(
+      "Process this number of images at the same time. Default: the number of cores.", valueName: "count"))
   var jobs: Int?
-  @Option(name: .customLong("memory-limit-mib"), help: "Memory that all pictures together may hold.")
+  @Option(
+    name: .customLong("memory-limit-mib"),
+    help: ArgumentHelp("Limit the memory of all images together.", valueName: "MiB"))
   var memoryLimit = 768
-  @Flag(help: "Pass over pictures whose result is there already.")
+  @Flag(help: "Skip images whose result exists already.")
   var skipExisting = false
-  @Flag(help: "Report each picture as a JSON object on a line of its own.")
+  @Flag(help: "Report each result as a JSON object on a line of its own.")
   var json = false
-  @Flag(help: "Report only what failed.")
+  @Flag(help: "Report only failures.")
   var quiet = false
   @Option(
     help: ArgumentHelp(
@@ -42,11 +48,11 @@ struct Batch: AsyncParsableCommand {
       valueName: "file"),
     completion: .file())
   var traceOut: String?
-  @OptionGroup(title: "Overrides of the preset")
-  var overrides: ConfigurationOptions
+  @OptionGroup
+  var results: ResultOptions
 
   func validate() throws {
-    if inputs.isEmpty, list == nil { throw ValidationError("Name pictures or folders, or a --list of them.") }
+    if inputs.isEmpty, list == nil { throw ValidationError("Name images or folders, or a --list of them.") }
     if let jobs, !(1...1024).contains(jobs) {
       throw ValidationError("--jobs is \(jobs); it must be between 1 and 1024.")
     }
@@ -56,28 +62,30 @@ struct Batch: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let configuration = try PresetCatalog().configuration(named: preset, overrides: overrides.configuration)
-    try configuration.validate()
+    let requested = try results.requested
     let directory = FilePath(output)
     try FileSystem.makeDirectory(directory)
     let listed = try list.map(BatchInputs.lines(of:)) ?? []
-    let pictures = try BatchInputs.pictures(in: (inputs + listed).map { FilePath($0) }, output: directory)
-    guard let traceOut else { return try await process(pictures, configuration, directory, trace: nil) }
+    let images: [BatchImage]
+    do {
+      images = try BatchInputs.images(
+        in: (inputs + listed).map { FilePath($0) }, output: directory, suffixes: requested.suffixes)
+    } catch let error as BatchInputError { throw ValidationError("\(error).") }
+    guard let traceOut else { return try await process(images, requested, directory, trace: nil) }
     try await StageTrace.write(to: FilePath(traceOut)) {
-      try await process(pictures, configuration, directory, trace: $0)
+      try await process(images, requested, directory, trace: $0)
     }
   }
 
   private func process(
-    _ pictures: [BatchPicture], _ configuration: ProcessingConfiguration, _ directory: FilePath, trace: StageTrace?
+    _ images: [BatchImage], _ requested: RequestedResults, _ directory: FilePath, trace: StageTrace?
   ) async throws {
     let jobs = self.jobs ?? SystemInfo.coreCount
     let run = BatchRun(
-      configuration: configuration, directory: directory,
-      destinations: Destinations(pictures: pictures.map(\.path)), jobs: jobs, skipsExisting: skipExisting,
-      memory: MemoryBudget(limit: memoryLimit << 20, maxWaiting: jobs), trace: trace)
+      requested: requested, directory: directory, destinations: Destinations(pictures: images.map(\.path)), jobs: jobs,
+      skipsExisting: skipExisting, memory: MemoryBudget(limit: memoryLimit << 20, maxWaiting: jobs), trace: trace)
     let (json, quiet) = (self.json, self.quiet)
-    let counts = try await run.process(pictures) { line in
+    let counts = try await run.process(images) { line in
       if quiet, line.status != .failed { return }
       try line.print(asJSON: json)
     }

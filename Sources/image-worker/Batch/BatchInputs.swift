@@ -1,18 +1,35 @@
 internal import FoundationEssentials
 internal import SystemPackage
 
-/// One picture of a batch.
-struct BatchPicture: Sendable {
+/// One image of a batch.
+struct BatchImage: Sendable {
   var path: FilePath
   /// The result's folder below the output directory; empty for that directory itself.
   var folder: FilePath
-  /// The result's name, without its extension.
+  /// The results' name, without suffix and extension.
   var name: String
   /// Found in a folder, not named.
   var isFound: Bool
+  /// Why it is not begun.
+  var problem: BatchProblem?
 }
 
-/// Which pictures a batch consists of.
+/// Why an image of a batch is not begun.
+enum BatchProblem: Error, Sendable, CustomStringConvertible {
+  /// A pipe, a socket or a device.
+  case noRegularFile
+  /// Its results would have the names of another image's.
+  case nameTaken(by: FilePath)
+
+  var description: String {
+    switch self {
+    case .noRegularFile: FileKindError().description
+    case .nameTaken(let other): "its result would have the name of that of \(other)"
+    }
+  }
+}
+
+/// The images that a batch consists of.
 enum BatchInputs {
   /// The lines of a file that are not empty; `-` is the standard input.
   static func lines(of path: String) throws -> [String] {
@@ -23,50 +40,82 @@ enum BatchInputs {
 
   /// Every file that `inputs` name, and every file of the folders among them, in a fixed order, each once.
   ///
-  /// Hidden files and what lies in `output` are passed over.
-  static func pictures(in inputs: [FilePath], output: FilePath) throws -> [BatchPicture] {
-    var pictures: [BatchPicture] = []
+  /// Hidden files and what lies in `output` are left out.
+  /// - `suffixes`: what names of results have after the image's name.
+  /// - Throws: `BatchInputError` for a folder that is also the output directory.
+  static func images(in inputs: [FilePath], output: FilePath, suffixes: [String]) throws -> [BatchImage] {
+    var images: [BatchImage] = []
     var seen: Set<FilePath> = []
     let results = FileSystem.canonical(output)
+    func add(_ path: FilePath, folder: FilePath, isFound: Bool, _ kind: FileSystem.Kind) {
+      guard seen.insert(FileSystem.canonical(path)).inserted else { return }
+      images.append(
+        BatchImage(
+          path: path, folder: folder, name: path.stem ?? "picture", isFound: isFound,
+          problem: kind == .other ? .noRegularFile : nil))
+    }
     for input in inputs {
-      guard FileSystem.isDirectory(input) else {
-        if seen.insert(FileSystem.canonical(input)).inserted {
-          pictures.append(BatchPicture(path: input, folder: "", name: input.stem ?? "picture", isFound: false))
-        }
+      let kind = FileSystem.kind(of: input)
+      guard kind == .directory else {
+        add(input, folder: "", isFound: false, kind)
         continue
       }
-      try walk(input, folder: "", passingOver: results) { path, folder in
-        guard seen.insert(FileSystem.canonical(path)).inserted else { return }
-        pictures.append(BatchPicture(path: path, folder: folder, name: path.stem ?? "picture", isFound: true))
-      }
+      if FileSystem.canonical(input) == results { throw BatchInputError(folder: input) }
+      try walk(input, folder: "", passingOver: results) { add($0, folder: $1, isFound: true, $2) }
     }
-    return distinct(pictures)
+    return settled(images, suffixes: suffixes)
   }
 
   private static func walk(
-    _ directory: FilePath, folder: FilePath, passingOver results: FilePath, _ body: (FilePath, FilePath) -> Void
+    _ directory: FilePath, folder: FilePath, passingOver results: FilePath,
+    _ body: (FilePath, FilePath, FileSystem.Kind) -> Void
   ) throws {
     if FileSystem.canonical(directory) == results { return }
     for name in try FileManager.default.contentsOfDirectory(atPath: directory.string).sorted() {
       let path = directory.appending(name)
       if name.hasPrefix(".") { continue }
+      let kind = FileSystem.kind(of: path)
       // A link to a folder may lead round in a circle.
-      if FileSystem.isDirectory(path) {
+      if kind == .directory {
         if !FileSystem.isLink(path) { try walk(path, folder: folder.appending(name), passingOver: results, body) }
       } else {
-        body(path, folder)
+        body(path, folder, kind)
       }
     }
   }
 
-  /// Pictures whose results would have the same name, as a.jpg and a.png, keep their own extension in it.
-  private static func distinct(_ pictures: [BatchPicture]) -> [BatchPicture] {
-    let counts = Dictionary(pictures.map { ($0.folder.appending($0.name), 1) }, uniquingKeysWith: +)
-    return pictures.map { picture in
-      guard counts[picture.folder.appending(picture.name)] ?? 0 > 1 else { return picture }
-      var picture = picture
-      picture.name = picture.path.lastComponent?.string ?? picture.name
-      return picture
+  /// The images with names under which no two of them have a result in common, whatever the results' formats are.
+  ///
+  /// Images whose results would have the same name, as those of a.jpg and a.png, keep their own extension in it. Where
+  /// even that is not enough, as for x/a.jpg and y/a.jpg, the first one gets the name and the others are not begun.
+  static func settled(_ images: [BatchImage], suffixes: [String]) -> [BatchImage] {
+    var images = images
+    while true {
+      let places = users(images, suffixes)
+      let shared = Set(places.values.filter { $0.count > 1 }.joined())
+      let renamed = shared.filter { images[$0].name != images[$0].path.lastComponent?.string }
+      if renamed.isEmpty { break }
+      for index in renamed { images[index].name = images[index].path.lastComponent?.string ?? images[index].name }
     }
+    for place in users(images, suffixes).values where place.count > 1 {
+      for index in place.dropFirst() { images[index].problem = .nameTaken(by: images[place[0]].path) }
+    }
+    return images
   }
+
+  /// The images that would write each result, without its extension.
+  private static func users(_ images: [BatchImage], _ suffixes: [String]) -> [FilePath: [Int]] {
+    var users: [FilePath: [Int]] = [:]
+    for (index, image) in images.enumerated() where image.problem == nil {
+      for suffix in suffixes { users[image.folder.appending(image.name + suffix), default: []].append(index) }
+    }
+    return users
+  }
+}
+
+/// A folder whose results would lie among its images.
+struct BatchInputError: Error, CustomStringConvertible {
+  let folder: FilePath
+
+  var description: String { "--out is \(folder), which is an input; name another directory" }
 }

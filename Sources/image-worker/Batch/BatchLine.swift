@@ -2,13 +2,13 @@ internal import FoundationEssentials
 internal import ImagePipeline
 internal import SystemPackage
 
-/// What became of one picture of a batch.
+/// The outcome of one result of a batch.
 struct BatchLine: Sendable, Encodable {
   enum Status: String, Sendable, Encodable, CaseIterable {
     case done, failed
     /// Its result was there already.
     case skipped
-    /// Found in a folder, and no picture.
+    /// Found in a folder, and no image.
     case ignored
   }
 
@@ -18,6 +18,8 @@ struct BatchLine: Sendable, Encodable {
   }
 
   var input: String
+  /// The result's rendition, or `preview`.
+  var rendition: String?
   var status: Status
   var output: String?
   var error: Failure?
@@ -35,21 +37,33 @@ struct BatchLine: Sendable, Encodable {
   var timings: [String: Double]?
   var warnings: [String]?
 
-  init(_ picture: BatchPicture, _ status: Status, output: FilePath? = nil) {
-    input = picture.path.string
+  /// The outcome of a result.
+  init(_ image: BatchImage, _ written: LocalImage.Written) {
+    switch written.outcome {
+    case .done(let report): self.init(image, report, output: written.destination)
+    case .skipped: self.init(image, .skipped, output: written.destination)
+    case .failed(let error): self.init(image, error)
+    }
+    rendition = written.id.isEmpty ? nil : written.id
+  }
+
+  /// The outcome of an image that has no result.
+  init(_ image: BatchImage, _ error: any Error) {
+    let known = error as? PipelineError
+    var isNoImage = known?.code == .unknownFormat
+    if case .noRegularFile? = error as? BatchProblem { isNoImage = true }
+    self.init(image, image.isFound && isNoImage ? .ignored : .failed, output: nil)
+    self.error = Failure(code: known?.code.rawValue ?? "FILE", message: known?.optionMessage ?? "\(error)")
+  }
+
+  private init(_ image: BatchImage, _ status: Status, output: FilePath?) {
+    input = image.path.string
     self.status = status
     self.output = output?.string
   }
 
-  init(_ picture: BatchPicture, _ error: any Error) {
-    let known = error as? PipelineError
-    let isIgnored = picture.isFound && known?.code == .unknownFormat
-    self.init(picture, isIgnored ? .ignored : .failed)
-    self.error = Failure(code: known?.code.rawValue ?? "FILE", message: known?.message ?? "\(error)")
-  }
-
-  init(_ picture: BatchPicture, _ report: ProcessingReport, output: FilePath) {
-    self.init(picture, .done, output: output)
+  private init(_ image: BatchImage, _ report: ProcessingReport, output: FilePath?) {
+    self.init(image, .done, output: output)
     format = report.output.format
     (inputWidth, inputHeight) = (report.input.size.width, report.input.size.height)
     (width, height) = (report.output.size.width, report.output.size.height)
@@ -71,9 +85,11 @@ struct BatchLine: Sendable, Encodable {
       encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
       return try Self.write(String(decoding: try encoder.encode(self), as: UTF8.self))
     }
-    if let error, status == .failed { return FileSystem.printError("\(input): \(error.code): \(error.message)") }
-    try Self.write("\(input): \(summary)" + (warnings ?? []).map { "\n  warning: \($0)" }.joined())
+    if let error, status == .failed { return FileSystem.printError("\(name): \(error.code): \(error.message)") }
+    try Self.write("\(name): \(summary)" + (warnings ?? []).map { "\n  warning: \($0)" }.joined())
   }
+
+  private var name: String { rendition.map { "\(input): \($0)" } ?? input }
 
   private var summary: String {
     guard status == .done, let output, let inputWidth, let inputHeight, let width, let height, let inputBytes,
@@ -88,7 +104,7 @@ struct BatchLine: Sendable, Encodable {
   }
 }
 
-/// How many pictures of a batch came to what.
+/// The number of results of a batch with each status.
 struct BatchCounts: CustomStringConvertible {
   private var counts: [BatchLine.Status: Int] = [:]
 

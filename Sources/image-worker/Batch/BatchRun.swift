@@ -4,9 +4,9 @@ internal import SystemPackage
 internal import UnixSignals
 internal import WorkThreads
 
-/// Pictures side by side: as many as there are threads, and as many as their memory has room for.
+/// Images side by side: as many as there are threads, and as many as their memory has room for.
 final class BatchRun: Sendable {
-  private let configuration: ProcessingConfiguration
+  private let requested: RequestedResults
   private let directory: FilePath
   private let jobs: Int
   private let skipsExisting: Bool
@@ -18,10 +18,10 @@ final class BatchRun: Sendable {
   private let destinations: Destinations
 
   init(
-    configuration: ProcessingConfiguration, directory: FilePath, destinations: Destinations, jobs: Int,
+    requested: RequestedResults, directory: FilePath, destinations: Destinations, jobs: Int,
     skipsExisting: Bool, memory: MemoryBudget, trace: StageTrace?
   ) {
-    self.configuration = configuration
+    self.requested = requested
     self.destinations = destinations
     self.directory = directory
     self.jobs = jobs
@@ -31,12 +31,12 @@ final class BatchRun: Sendable {
     executor = PictureExecutor(threadCount: jobs, niceness: 0)
   }
 
-  /// A signal came before every picture was begun.
+  /// A signal came before every image was begun.
   var isStopped: Bool { stopped.load(ordering: .acquiring) }
 
   /// Processes them all, or until a signal; `note` is told of each as it ends, in one task.
   /// - Throws: what `note` throws; what is under way then is given up.
-  func process(_ pictures: [BatchPicture], note: (BatchLine) throws -> Void) async throws -> BatchCounts {
+  func process(_ images: [BatchImage], note: (BatchLine) throws -> Void) async throws -> BatchCounts {
     try await withThrowingTaskGroup(of: Void.self) { watchers in
       let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
       watchers.addTask { [self] in
@@ -46,24 +46,26 @@ final class BatchRun: Sendable {
         }
       }
       defer { watchers.cancelAll() }
-      return try await work(pictures, note: note)
+      return try await work(images, note: note)
     }
   }
 
-  private func work(_ pictures: [BatchPicture], note: (BatchLine) throws -> Void) async throws -> BatchCounts {
-    try await withThrowingTaskGroup(of: BatchLine.self) { group in
+  private func work(_ images: [BatchImage], note: (BatchLine) throws -> Void) async throws -> BatchCounts {
+    try await withThrowingTaskGroup(of: [BatchLine].self) { group in
       var counts = BatchCounts()
-      var waiting = pictures[...]
+      var waiting = images[...]
       func begin() {
-        guard !isStopped, let picture = waiting.popFirst() else { return }
-        group.addTask(executorPreference: executor) { [self] in await process(picture) }
+        guard !isStopped, let image = waiting.popFirst() else { return }
+        group.addTask(executorPreference: executor) { [self] in await process(image) }
       }
       for _ in 0..<jobs { begin() }
       do {
-        while let line = try await group.next() {
+        while let lines = try await group.next() {
           begin()
-          counts.add(line.status)
-          try note(line)
+          for line in lines {
+            counts.add(line.status)
+            try note(line)
+          }
         }
       } catch {
         cancellation.cancel()
@@ -75,33 +77,26 @@ final class BatchRun: Sendable {
     }
   }
 
-  private func process(_ picture: BatchPicture) async -> BatchLine {
+  private func process(_ image: BatchImage) async -> [BatchLine] {
     do {
-      let file = ImageFile(path: picture.path)
-      let plan = try file.plan(configuration)
-      let destination = try destination(of: picture, plan)
-      if skipsExisting, FileSystem.isThere(destination) { return BatchLine(picture, .skipped, output: destination) }
-      let reservation = try await memory.reserve(Int(clamping: plan.workingSetByteCount), cancellation: cancellation)
-      let began = ContinuousClock.now
-      let tracing = TraceTarget(observer: trace?.observer(picture: picture.path.string))
-      let report = try FileSystem.replacing(destination, isDurable: true) {
-        try file.process(configuration, cancellation: cancellation, tracing: tracing, into: $0)
+      if let problem = image.problem { throw problem }
+      let local = LocalImage(
+        path: image.path, directory: try folder(of: image), name: image.name, requested: requested,
+        destinations: destinations, skipsExisting: skipsExisting, isDurable: true)
+      let written = try await local.run(cancellation: cancellation, trace: trace) {
+        try await memory.reserve(Int(clamping: $0), cancellation: cancellation)
       }
-      trace?.note("picture", of: picture.path.string, from: began, to: .now)
-      _ = consume reservation
-      return BatchLine(picture, report, output: destination)
-    } catch { return BatchLine(picture, error) }
+      return written.map { BatchLine(image, $0) }
+    } catch { return [BatchLine(image, error)] }
   }
 
-  /// Where the result goes; its folder is made.
-  private func destination(of picture: BatchPicture, _ plan: Plan) throws -> FilePath {
+  /// Where the results go; the folder is made.
+  private func folder(of image: BatchImage) throws -> FilePath {
     var folder = directory
-    for component in picture.folder.components {
+    for component in image.folder.components {
       folder.append(component)
       try FileSystem.makeDirectory(folder)
     }
-    let destination = folder.appending("\(picture.name).\(plan.fileExtension)")
-    try destinations.claim(destination, for: picture.path)
-    return destination
+    return folder
   }
 }

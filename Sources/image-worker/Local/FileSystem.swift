@@ -20,10 +20,22 @@ enum FileSystem {
   /// Whether something is there, a link that leads nowhere apart.
   static func isThere(_ path: FilePath) -> Bool { path.withPlatformString { access($0, F_OK) } == 0 }
 
-  /// Whether a directory is there, or a link to one.
-  static func isDirectory(_ path: FilePath) -> Bool {
+  /// What a path leads to, links followed.
+  enum Kind: Sendable {
+    case file, directory
+    /// A pipe, a socket or a device, whose reading may never end.
+    case other
+    case missing
+  }
+
+  static func kind(of path: FilePath) -> Kind {
     var status = stat()
-    return path.withPlatformString { stat($0, &status) } == 0 && status.st_mode & S_IFMT == S_IFDIR
+    guard path.withPlatformString({ stat($0, &status) }) == 0 else { return .missing }
+    switch status.st_mode & S_IFMT {
+    case S_IFREG: return .file
+    case S_IFDIR: return .directory
+    default: return .other
+    }
   }
 
   static func isLink(_ path: FilePath) -> Bool {
@@ -37,34 +49,6 @@ enum FileSystem {
       guard let resolved = realpath(given, nil) else { return path }
       defer { free(resolved) }
       return FilePath(platformString: resolved)
-    }
-  }
-
-  /// Writes a file that is there whole or not at all.
-  /// - `isDurable`: a file that is there is whole even after the system broke down.
-  static func replacing<Result>(
-    _ path: FilePath, isDurable: Bool = false, _ body: (FileDescriptor) throws -> Result
-  ) throws -> Result {
-    var temporary = path
-    temporary.removeLastComponent()
-    temporary.append(".\(path.lastComponent?.string ?? "").\(getpid()).part")
-    let file = try FileDescriptor.open(
-      temporary, .writeOnly, options: [.create, .truncate], permissions: [.ownerReadWrite, .groupRead, .otherRead])
-    do {
-      let result = try file.closeAfter {
-        let result = try body(file)
-        if isDurable, fsync(file.rawValue) != 0 { throw Errno(rawValue: errno) }
-        return result
-      }
-      try temporary.withPlatformString { from in
-        try path.withPlatformString { to in
-          if rename(from, to) != 0 { throw Errno(rawValue: errno) }
-        }
-      }
-      return result
-    } catch {
-      _ = temporary.withPlatformString { unlink($0) }
-      throw error
     }
   }
 

@@ -9,13 +9,19 @@ struct ContractSchema: Sendable {
   typealias Field = Google_Protobuf_FieldDescriptorProto
 
   private var messages: [String: Message] = [:]
-  private var enums: [String: Google_Protobuf_EnumDescriptorProto] = [:]
+  private var fieldsByNumber: [String: [Int: Field]] = [:]
+  private var choicesByEnum: [String: [(name: String, number: Int32)]] = [:]
+
+  /// The contract that this worker serves.
+  static let shared: ContractSchema = {
+    do { return try ContractSchema() } catch { preconditionFailure("the embedded descriptor set is damaged: \(error)") }
+  }()
 
   /// - Throws: when the bytes are not a `FileDescriptorSet`.
   init(serialized: [UInt8] = DescriptorSet.serialized) throws {
     for file in try Google_Protobuf_FileDescriptorSet(serializedBytes: serialized).file {
       let scope = file.package.isEmpty ? "" : ".\(file.package)"
-      for value in file.enumType { enums["\(scope).\(value.name)"] = value }
+      for value in file.enumType { add(value, scope: scope) }
       for message in file.messageType { add(message, scope: scope) }
     }
   }
@@ -23,7 +29,8 @@ struct ContractSchema: Sendable {
   private mutating func add(_ message: Message, scope: String) {
     let name = "\(scope).\(message.name)"
     messages[name] = message
-    for value in message.enumType { enums["\(name).\(value.name)"] = value }
+    fieldsByNumber[name] = Dictionary(uniqueKeysWithValues: message.field.map { (Int($0.number), $0) })
+    for value in message.enumType { add(value, scope: name) }
     for nested in message.nestedType { add(nested, scope: name) }
   }
 
@@ -38,8 +45,17 @@ struct ContractSchema: Sendable {
   /// The values of an enum by their short names: `fit` for `RESIZE_MODE_FIT`; in the contract's order, without the
   /// value that stands for none.
   func choices(of enumName: String) -> [(name: String, number: Int32)] {
-    guard let values = enums[enumName]?.value else { return [] }
-    let prefix = values.first.map { String($0.name.dropLast("UNSPECIFIED".count)) } ?? ""
-    return values.filter { $0.number != 0 }.map { (String($0.name.dropFirst(prefix.count)).lowercased(), $0.number) }
+    choicesByEnum[enumName] ?? []
+  }
+
+  /// The fields of a message by their numbers.
+  /// - `fullName`: without a leading dot.
+  func fields(of fullName: String) -> [Int: Field] { fieldsByNumber[".\(fullName)"] ?? [:] }
+
+  private mutating func add(_ type: Google_Protobuf_EnumDescriptorProto, scope: String) {
+    let prefix = type.value.first.map { String($0.name.dropLast("UNSPECIFIED".count)) } ?? ""
+    choicesByEnum["\(scope).\(type.name)"] = type.value.filter { $0.number != 0 }.map {
+      (String($0.name.dropFirst(prefix.count)).lowercased(), $0.number)
+    }
   }
 }

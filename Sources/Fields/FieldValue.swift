@@ -1,0 +1,55 @@
+/// The value of a field, whatever its type.
+package enum FieldValue: Sendable, Hashable {
+  case flag(Bool)
+  case integer(UInt64)
+  case number(Double)
+  /// Text, or a choice by its name in the contract: lower case, words joined by `_`.
+  case word(String)
+  /// Set fields by name.
+  case record([String: FieldValue])
+  case list([FieldValue])
+  /// Values by the caller's own keys.
+  case map([String: FieldValue])
+}
+
+extension FieldValue {
+  /// Bytes that are equal for equal values, and different for different ones.
+  ///
+  /// A kind, then a length before everything of variable length; names in order.
+  package var canonicalBytes: [UInt8] {
+    switch self {
+    case .flag(let value): [0, value ? 1 : 0]
+    case .integer(let value): [1] + Self.bytes(value)
+    case .number(let value): [2] + Self.bytes(value.bitPattern)
+    case .word(let text): [3] + Self.bytes(text)
+    case .record(let fields): [4] + Self.bytes(fields)
+    case .list(let elements): [5] + Self.bytes(UInt64(elements.count)) + elements.flatMap(\.canonicalBytes)
+    case .map(let entries): [6] + Self.bytes(entries)
+    }
+  }
+
+  private static func bytes(_ value: UInt64) -> [UInt8] { (0..<8).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) } }
+
+  private static func bytes(_ text: String) -> [UInt8] { bytes(UInt64(text.utf8.count)) + text.utf8 }
+
+  private static func bytes(_ entries: [String: FieldValue]) -> [UInt8] {
+    let sorted = entries.sorted { $0.key < $1.key }
+    return bytes(UInt64(sorted.count)) + sorted.flatMap { bytes($0.key) + $0.value.canonicalBytes }
+  }
+}
+
+/// A field whose value cannot be used.
+package struct FieldError: Error, Sendable, Hashable, CustomStringConvertible {
+  /// The field with the spelling of whoever set it: `crop.width`, or `--crop`.
+  package var field: String
+  /// One sentence that names the field, the value and what would be accepted.
+  package var message: String
+  /// Whether this build lacks what the value asks for.
+  package var isUnserved: Bool
+
+  package init(_ message: String, field: String, isUnserved: Bool = false) {
+    (self.field, self.message, self.isUnserved) = (field, message, isUnserved)
+  }
+
+  package var description: String { message }
+}

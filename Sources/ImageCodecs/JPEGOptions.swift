@@ -1,0 +1,80 @@
+internal import CCodecs
+package import Fields
+
+/// The size of chroma planes relative to the luma plane.
+package enum ChromaSubsampling: String, Sendable, Hashable, FieldChoice {
+  /// As large as luma.
+  case full = "444"
+  /// Half the width, rounded up; for JPEG.
+  case half = "422"
+  /// Half the width and half the height, rounded up.
+  case quarter = "420"
+
+  /// Samples of a chroma plane for each of the luma plane.
+  package var horizontalScale: Double { self == .full ? 1 : 0.5 }
+  package var verticalScale: Double { self == .quarter ? 0.5 : 1 }
+
+  var handle: ccodecs_subsampling {
+    switch self {
+    case .full: CCODECS_SUBSAMPLING_444
+    case .half: CCODECS_SUBSAMPLING_422
+    case .quarter: CCODECS_SUBSAMPLING_420
+    }
+  }
+}
+
+/// Options of JPEG results.
+///
+/// A field that is `nil` has its default.
+package struct JPEGOptions: Sendable, Hashable {
+  /// Whether the file is progressive; the coefficients of the whole image are then buffered.
+  package var isProgressive: Bool?
+  /// Default: by the quality.
+  package var chromaSubsampling: ChromaSubsampling?
+  /// Whether Huffman tables are computed for the image; its coefficients are then buffered.
+  package var optimizesHuffman: Bool?
+  /// Rows of MCUs between restart markers; 0 for none.
+  package var restartRows: Int?
+
+  package init(
+    isProgressive: Bool? = nil, chromaSubsampling: ChromaSubsampling? = nil, optimizesHuffman: Bool? = nil,
+    restartRows: Int? = nil
+  ) {
+    self.isProgressive = isProgressive
+    self.chromaSubsampling = chromaSubsampling
+    self.optimizesHuffman = optimizesHuffman
+    self.restartRows = restartRows
+  }
+
+  /// The encoder's form; `nil` for values out of range.
+  var handle: ccodecs_jpeg_options? {
+    guard let restartRowCount = UInt16(exactly: restartRows ?? 0) else { return nil }
+    return ccodecs_jpeg_options(
+      is_progressive: isProgressive ?? false, has_optimal_tables: optimizesHuffman ?? false,
+      restart_row_count: restartRowCount)
+  }
+
+  /// Whether the file is coded in another way than by default.
+  package var asksForCoding: Bool { isProgressive ?? false || optimizesHuffman ?? false || restartRows ?? 0 != 0 }
+}
+
+extension JPEGOptions: FieldRecord {
+  package init() { self.init(isProgressive: nil) }
+
+  package static let fields: [Field<JPEGOptions>] = [
+    Field(
+      "progressive", \.isProgressive,
+      option: OptionText("progressive", "JPEG: Write a progressive file. Default: false.")),
+    Field(
+      "chroma_subsampling", \.chromaSubsampling,
+      option: OptionText(
+        "chroma", "sampling", "JPEG: Set the size of chroma planes. Default: 420 below quality 0.9, else 444.")),
+    Field(
+      "optimize_huffman", \.optimizesHuffman,
+      option: OptionText("optimize-huffman", "JPEG: Compute Huffman tables for the image. Default: false.")),
+    Field(
+      "restart_rows", \.restartRows, .range(0...65_535),
+      option: OptionText(
+        "restart-rows", "rows", "JPEG: Set the rows of MCUs between restart markers; 0 for none. Default: 0.")),
+  ]
+}

@@ -1,0 +1,97 @@
+internal import CCodecs
+package import Fields
+
+/// How a row of a PNG is predicted from its neighbours before it is compressed.
+package enum PNGFilter: String, Sendable, Hashable, FieldChoice {
+  /// For each row the one with the smallest sum of absolute differences.
+  case adaptive
+  case unfiltered = "none"
+  case sub, up, average, paeth
+
+  fileprivate var handle: ccodecs_png_filter {
+    switch self {
+    case .adaptive: CCODECS_PNG_FILTER_ADAPTIVE
+    case .unfiltered: CCODECS_PNG_FILTER_NONE
+    case .sub: CCODECS_PNG_FILTER_SUB
+    case .up: CCODECS_PNG_FILTER_UP
+    case .average: CCODECS_PNG_FILTER_AVERAGE
+    case .paeth: CCODECS_PNG_FILTER_PAETH
+    }
+  }
+}
+
+/// Options of PNG results.
+///
+/// A field that is `nil` has its default.
+package struct PNGOptions: Sendable, Hashable {
+  /// The level of deflate, 0 (fastest) to 9 (smallest).
+  package var compressionLevel: Int?
+  /// Whether the file is interlaced; the image is then buffered.
+  package var isInterlaced: Bool?
+  /// The maximum number of colours of a palette, 2 to 256; 0 for none.
+  ///
+  /// With a palette, the image is buffered.
+  package var paletteColors: Int?
+  /// Default: `adaptive`, with a palette `none`.
+  package var filter: PNGFilter?
+
+  package init(
+    compressionLevel: Int? = nil, isInterlaced: Bool? = nil, paletteColors: Int? = nil, filter: PNGFilter? = nil
+  ) {
+    self.compressionLevel = compressionLevel
+    self.isInterlaced = isInterlaced
+    self.paletteColors = paletteColors
+    self.filter = filter
+  }
+
+  /// Whether palettes were built in.
+  package static var hasPalettes: Bool { ccodecs_png_has_palettes() }
+
+  private static let defaultLevel = 3
+
+  /// The encoder's form; `nil` for values out of range.
+  var handle: ccodecs_png_options? {
+    guard let level = UInt8(exactly: compressionLevel ?? Self.defaultLevel),
+      let paletteCount = UInt16(exactly: paletteColors ?? 0)
+    else { return nil }
+    return ccodecs_png_options(
+      compression_level: level, filter: (filter ?? (paletteCount > 0 ? .unfiltered : .adaptive)).handle,
+      is_interlaced: isInterlaced ?? false, palette_count: paletteCount)
+  }
+
+  /// Whether the file is coded in another way than by default.
+  package var asksForCoding: Bool {
+    compressionLevel ?? Self.defaultLevel != Self.defaultLevel || isInterlaced ?? false || paletteColors ?? 0 != 0
+      || filter ?? .adaptive != .adaptive
+  }
+}
+
+extension PNGOptions: FieldRecord {
+  package init() { self.init(compressionLevel: nil) }
+
+  package static let fields: [Field<PNGOptions>] = [
+    Field(
+      "compression_level", \.compressionLevel, .range(0...9),
+      option: OptionText(
+        "compression-level", "level", "PNG: Set the compression level, from 0 (fastest) to 9 (smallest). Default: 3.")),
+    Field(
+      "interlaced", \.isInterlaced,
+      option: OptionText("interlaced", "PNG: Write an interlaced file. Default: false.")),
+    Field(
+      "palette_colors", \.paletteColors, .function("0 or between 2 and 256", checkPalette),
+      option: OptionText(
+        "palette-colors", "count", "PNG: Set the maximum number of colours of a palette; 0 for none. Default: 0.")),
+    Field(
+      "filter", \.filter,
+      option: OptionText("png-filter", "filter", "PNG: Set the row filter. Default: adaptive, with a palette none.")),
+  ]
+
+  private static func checkPalette(_ colors: Int, _ field: String) throws(FieldError) {
+    guard colors == 0 || (2...256).contains(colors) else {
+      throw FieldError("\(field) is \(colors); it must be 0 or between 2 and 256", field: field)
+    }
+    if colors > 0, !hasPalettes {
+      throw FieldError("\(field): palettes are not built into this worker", field: field, isUnserved: true)
+    }
+  }
+}

@@ -1,0 +1,136 @@
+internal import ImagePipeline
+internal import SystemPackage
+internal import WorkerService
+
+/// An image that is read from a file through a window, never whole.
+struct ImageFile: Sendable {
+  /// What is made of it.
+  enum Request: Sendable {
+    /// A result for each configuration, from one decode.
+    case results([ProcessingConfiguration])
+    /// A small image that shows what the configuration's result will.
+    case preview(of: ProcessingConfiguration)
+  }
+
+  /// The outcome of one result.
+  typealias Outcome = Result<ProcessingReport, PipelineError>
+
+  private static let windowByteCount = 256 * 1024
+
+  let path: FilePath
+
+  /// Reads as much as the header needs and plans the results.
+  func plan(_ request: Request) throws -> PicturePlan {
+    try withWindows { window in
+      var work = ImageWork(
+        limits: PictureLimits(), memory: nil, cancellation: Cancellation(), tracing: TraceTarget())
+      return try Self.plan(request, &work, &window)
+    }
+  }
+
+  /// Processes this file.
+  /// - `renditionIDs`: what traces call the results; empty where there is but one.
+  /// - `output`: is given a result's place in the request, and its next bytes.
+  /// - Returns: the outcome of each result.
+  /// - Throws: an error of the whole image, or what `output` throws.
+  func process(
+    _ request: Request, renditionIDs: [String] = [], cancellation: Cancellation = Cancellation(),
+    tracing: TraceTarget = TraceTarget(), output: (Int, RawSpan) throws -> Void
+  ) throws -> [Outcome] {
+    try withWindows { window in
+      let clock = JobClock()
+      var work = ImageWork(limits: PictureLimits(), memory: nil, cancellation: cancellation, tracing: tracing)
+      let plan = try Self.plan(request, &work, &window)
+      if !plan.plans.isEmpty {
+        try work.start(nil, renditionIDs: renditionIDs)
+        while try !Self.push(&window, to: &work, output) { try window.advance() }
+      }
+      return plan.renditions.indices.map { index -> Outcome in
+        guard let outcome = work.takeEnd(of: index) else {
+          return .failure(PipelineError(.internalDefect, "a result was neither finished nor failed"))
+        }
+        return outcome.map { clock.timed($0) }
+      }
+    }
+  }
+
+  /// - Returns: whether every result has ended.
+  private static func push(
+    _ window: inout Window, to work: inout ImageWork, _ output: (Int, RawSpan) throws -> Void
+  ) throws -> Bool {
+    var failure: (any Error)?
+    let hasEnded = try work.push(
+      window.bytes.span.bytes.extracting(droppingFirst: window.offset), isLast: window.isLast
+    ) { index, compressed in
+      do { if failure == nil { try output(index, compressed) } } catch { failure = error }
+    }
+    if let failure { throw failure }
+    return hasEnded
+  }
+
+  private static func plan(
+    _ request: Request, _ work: inout ImageWork, _ window: inout Window
+  ) throws -> PicturePlan {
+    while true {
+      let headerByteCount = try work.readHeader(
+        window.bytes.span.bytes.extracting(droppingFirst: window.offset), isLast: window.isLast)
+      if let headerByteCount {
+        window.offset += headerByteCount
+        return try work.plan(request)
+      }
+      try window.advance()
+    }
+  }
+
+  private func withWindows<Result>(_ body: (inout Window) throws -> Result) throws -> Result {
+    let file = try FileDescriptor.open(path, .readOnly)
+    return try file.closeAfter {
+      var window = Window(file: file)
+      try window.advance()
+      return try body(&window)
+    }
+  }
+
+  /// The bytes of the file that are in memory.
+  private struct Window {
+    let file: FileDescriptor
+    var bytes: [UInt8] = []
+    /// Bytes of the window that were consumed.
+    var offset = 0
+    var isLast = false
+    private var next: [UInt8]?
+
+    init(file: FileDescriptor) {
+      self.file = file
+    }
+
+    /// Reads one window ahead, so that the last is known to be the last.
+    mutating func advance() throws {
+      bytes = try next ?? read()
+      offset = 0
+      next = bytes.isEmpty ? [] : try read()
+      isLast = next?.isEmpty ?? true
+    }
+
+    private func read() throws -> [UInt8] {
+      try [UInt8](unsafeUninitializedCapacity: ImageFile.windowByteCount) { buffer, count in
+        count = try file.read(into: UnsafeMutableRawBufferPointer(buffer))
+      }
+    }
+  }
+}
+
+extension ImageWork {
+  fileprivate mutating func plan(_ request: ImageFile.Request) throws(PipelineError) -> PicturePlan {
+    switch request {
+    case .results(let configurations): try plan(configurations)
+    case .preview(let configuration): try planPreview(configuration)
+    }
+  }
+
+  private mutating func plan(_ configurations: [ProcessingConfiguration]) throws(PipelineError) -> PicturePlan {
+    try plan(configurations, followingByteCount: nil)
+    guard let plan else { throw PipelineError(.internalDefect, "an image was planned without a plan") }
+    return plan
+  }
+}

@@ -1,0 +1,112 @@
+internal import ImagePipeline
+internal import SystemPackage
+
+/// One image of a local command: from its file to the files of its results.
+struct LocalImage: Sendable {
+  /// One result's file, and its outcome.
+  struct Written: Sendable {
+    /// The rendition's name; empty where there is but one result.
+    let id: String
+    /// `nil` where no file was begun.
+    let destination: FilePath?
+    let outcome: Outcome
+  }
+
+  enum Outcome: Sendable {
+    case done(ProcessingReport)
+    /// The file was there already.
+    case skipped
+    case failed(any Error)
+  }
+
+  let path: FilePath
+  /// The directory of the results.
+  let directory: FilePath
+  /// The results' name, without suffix and extension.
+  let name: String
+  let requested: RequestedResults
+  let destinations: Destinations
+  let skipsExisting: Bool
+  let isDurable: Bool
+
+  private var file: ImageFile { ImageFile(path: path) }
+
+  /// Plans the results, waits for room for them, and writes them.
+  /// - `admit`: is called with the bytes of memory that the image needs, before it is decoded.
+  /// - Returns: each result in the order of the request, a preview first.
+  /// - Throws: an error of the whole image.
+  func run<Room: ~Copyable>(
+    cancellation: Cancellation, trace: StageTrace?, admit: (UInt64) async throws -> Room
+  ) async throws -> [Written] {
+    let results = requested.results
+    let plan = try file.plan(.results(results.map(\.configuration)))
+    let previewPlan = requested.hasPreview ? (try? file.plan(.preview(of: results[0].configuration))) : nil
+    let places = zip(results, plan.renditions).map { result, plan in
+      Result { try claim(result.suffix, try plan.get()) }
+    }
+    let missing = places.indices.filter { index in
+      guard case .success(let place) = places[index] else { return false }
+      return !(skipsExisting && FileSystem.isThere(place))
+    }
+    var written = places.enumerated().map { index, place in
+      Written(
+        id: results[index].id, destination: try? place.get(), outcome: place.outcomeWithoutWork)
+    }
+    guard !missing.isEmpty else { return written }
+    let room = try await admit(max(plan.workingSetByteCount, previewPlan?.workingSetByteCount ?? 0))
+    let began = ContinuousClock.now
+    let tracing = TraceTarget(observer: trace?.observer(picture: path.string))
+    let preview = previewPlan.map { writePreview($0, cancellation, tracing) }
+    let made = try write(
+      .results(missing.map { results[$0].configuration }), ids: missing.map { results[$0].id },
+      to: try missing.map { try places[$0].get() }, cancellation, tracing)
+    for (index, result) in zip(missing, made) { written[index] = result }
+    trace?.note("picture", of: path.string, from: began, to: .now)
+    _ = consume room
+    return (preview.map { [$0] } ?? []) + written
+  }
+
+  /// The path of a result, which is set aside for it.
+  private func claim(_ suffix: String, _ plan: Plan) throws -> FilePath {
+    let place = directory.appending("\(name)\(suffix).\(plan.fileExtension)")
+    try destinations.claim(place, for: path)
+    return place
+  }
+
+  /// A preview that fails does not keep the result from being made.
+  private func writePreview(_ plan: PicturePlan, _ cancellation: Cancellation, _ tracing: TraceTarget) -> Written {
+    do {
+      let place = try claim(RequestedResults.previewSuffix, try plan.renditions[0].get())
+      let request = ImageFile.Request.preview(of: requested.results[0].configuration)
+      return try write(request, ids: ["preview"], to: [place], cancellation, tracing)[0]
+    } catch { return Written(id: "preview", destination: nil, outcome: .failed(error)) }
+  }
+
+  private func write(
+    _ request: ImageFile.Request, ids: [String], to places: [FilePath], _ cancellation: Cancellation,
+    _ tracing: TraceTarget
+  ) throws -> [Written] {
+    let files = try places.map { try PartialFile($0) }
+    let outcomes = try file.process(
+      request, renditionIDs: ids.count > 1 ? ids : [], cancellation: cancellation, tracing: tracing
+    ) { try files[$0].write($1) }
+    return zip(zip(ids, files), outcomes).map { target, outcome in
+      let (id, file) = target
+      do {
+        let report = try outcome.get()
+        try file.complete(isDurable: isDurable)
+        return Written(id: id, destination: file.path, outcome: .done(report))
+      } catch { return Written(id: id, destination: file.path, outcome: .failed(error)) }
+    }
+  }
+}
+
+extension Result where Success == FilePath, Failure == any Error {
+  /// The outcome of a result that nothing is to be done for.
+  fileprivate var outcomeWithoutWork: LocalImage.Outcome {
+    switch self {
+    case .success: .skipped
+    case .failure(let error): .failed(error)
+    }
+  }
+}

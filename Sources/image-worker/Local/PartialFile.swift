@@ -1,0 +1,61 @@
+internal import Synchronization
+internal import SystemPackage
+
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#else
+  internal import Darwin
+#endif
+
+/// A file that is there whole or not at all: its bytes go to a hidden file next to it until it is complete.
+final class PartialFile: Sendable {
+  private static let count = Atomic<UInt64>(0)
+
+  let path: FilePath
+  private let temporary: FilePath
+  private let file: FileDescriptor
+  private let isOpen = Mutex(true)
+
+  /// - `path`: a file there is replaced when this one is complete.
+  init(_ path: FilePath) throws {
+    self.path = path
+    // A name of its own: the file's may be as long as names can be.
+    let number = Self.count.add(1, ordering: .relaxed).newValue
+    temporary = path.removingLastComponent().appending(".image-worker.\(getpid()).\(number).part")
+    file = try FileDescriptor.open(
+      temporary, .writeOnly, options: [.create, .truncate], permissions: [.ownerReadWrite, .groupRead, .otherRead])
+  }
+
+  func write(_ bytes: RawSpan) throws {
+    try bytes.withUnsafeBytes { _ = try file.writeAll($0) }
+  }
+
+  /// Puts the file in its place.
+  /// - `isDurable`: a file that is there is whole even after the system broke down.
+  func complete(isDurable: Bool) throws {
+    if isDurable, fsync(file.rawValue) != 0 { throw Errno(rawValue: errno) }
+    try close()
+    try temporary.withPlatformString { from in
+      try path.withPlatformString { to in
+        if rename(from, to) != 0 { throw Errno(rawValue: errno) }
+      }
+    }
+  }
+
+  private func close() throws {
+    guard
+      isOpen.withLock({ isOpen in
+        defer { isOpen = false }; return isOpen
+      })
+    else { return }
+    try file.close()
+  }
+
+  /// Nothing is left of a file that was not completed.
+  deinit {
+    try? close()
+    _ = temporary.withPlatformString { unlink($0) }
+  }
+}

@@ -1,0 +1,72 @@
+internal import ArgumentParser
+internal import Fields
+internal import ImagePipeline
+
+/// The fields of a configuration as options: one for each field of the contract.
+typealias ConfigurationOptions = TableOptions<ConfigurationTable>
+
+enum ConfigurationTable: OptionTable {
+  static let fields = ProcessingConfiguration.fields.flatMap(\.options)
+
+  static let options = fields.map { field in
+    let valueName = field.text.valueName ?? "value"
+    let kind: TableOption.Kind =
+      switch field.kind {
+      case .flag: .flag
+      case .value: .value(name: valueName)
+      case .list: .list(name: valueName)
+      }
+    let accepted = field.accepted.isEmpty ? "" : " Accepts \(field.accepted)."
+    return TableOption(name: field.text.name, kind: kind, help: field.text.help + accepted)
+  }
+
+  static func validate(_ values: OptionValues) throws {
+    do { _ = try configuration(values) } catch { throw ValidationError(error.message) }
+  }
+
+  /// The configuration that the options make up; fields without an option are not set.
+  /// - Throws: an error that names the option, its value and what is accepted.
+  static func configuration(_ values: OptionValues) throws(FieldError) -> ProcessingConfiguration {
+    var root: [String: FieldValue] = [:]
+    for field in fields {
+      guard let texts = values[field.text.name] else { continue }
+      var elements: [FieldValue] = []
+      for text in texts {
+        let value = try field.value(of: text)
+        if case .list(let parts) = value { elements += parts } else { elements.append(value) }
+      }
+      guard let last = elements.last else { continue }
+      set(field.kind == .list ? .list(elements) : last, at: field.path[...], in: &root)
+    }
+    return try ProcessingConfiguration(.record(root), field: "")
+  }
+
+  private static func set(_ value: FieldValue, at path: ArraySlice<String>, in record: inout [String: FieldValue]) {
+    guard let name = path.first else { return }
+    guard path.count > 1 else { return record[name] = value }
+    var inner: [String: FieldValue] = [:]
+    if case .record(let fields)? = record[name] { inner = fields }
+    set(value, at: path.dropFirst(), in: &inner)
+    record[name] = .record(inner)
+  }
+}
+
+extension TableOptions<ConfigurationTable> {
+  var configuration: ProcessingConfiguration {
+    get throws { try ConfigurationTable.configuration(values) }
+  }
+}
+
+extension PipelineError {
+  /// The message with fields spelled as options, as in `--max-width` for `max_width`.
+  var optionMessage: String {
+    // Longer names first, as some contain others.
+    let fields = ConfigurationTable.fields.sorted { $0.path.joined().count > $1.path.joined().count }
+    return fields.reduce(message) { message, field in
+      let name = field.path.joined(separator: ".")
+      return name.contains("_") || name.contains(".")
+        ? message.split(separator: name, omittingEmptySubsequences: false).joined(separator: "--\(field.text.name)")
+        : message
+    }
+  }
+}

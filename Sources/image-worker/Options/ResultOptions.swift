@@ -1,0 +1,129 @@
+internal import ArgumentParser
+internal import Fields
+internal import ImagePipeline
+internal import WorkerService
+
+/// One result of each image.
+struct RequestedResult: Sendable {
+  /// Its rendition's name; empty where there is but one result.
+  var id: String
+  var configuration: ProcessingConfiguration
+
+  /// What its file's name has after the image's name.
+  var suffix: String { id.isEmpty ? "" : "-\(id)" }
+}
+
+/// What `process` and `batch` make of each image.
+struct RequestedResults: Sendable {
+  /// At least one.
+  var results: [RequestedResult]
+  /// Whether a preview is written before the result.
+  var hasPreview = false
+
+  static let previewSuffix = "-preview"
+
+  /// All that names of result files end with, without their extensions.
+  var suffixes: [String] { results.map(\.suffix) + (hasPreview ? [Self.previewSuffix] : []) }
+}
+
+/// The options by which `process` and `batch` choose results.
+struct ResultOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Start from this preset: \(Preset.builtIn.map(\.name).joined(separator: ", ")), or one of --presets.",
+      valueName: "name"))
+  var preset = Preset.defaultName
+  @Option(
+    help: ArgumentHelp(
+      "Read presets from a YAML file, in addition to the built-in ones, which it may override.", valueName: "file"),
+    completion: .file())
+  var presets: String?
+  @Option(
+    name: .customLong("rendition"), parsing: .unconditionalSingleValue,
+    help: ArgumentHelp(
+      "Write a rendition of each image as IMAGE-NAME: a name and its options, as in "
+        + "'small: --max-width 300 --format webp'. They override the command's. Repeat it for several renditions, which "
+        + "are all made from one decode.", valueName: "name: options"))
+  var renditions: [String] = []
+  @Flag(help: "Write a small preview of each image, too, as IMAGE-preview.")
+  var preview = false
+  @OptionGroup(title: "Overrides of the preset")
+  var overrides: ConfigurationOptions
+
+  static let largestRenditionCount = 16
+
+  /// - Throws: `ValidationError` for what cannot be read, `PipelineError` for what cannot be served, or what is wrong
+  ///   with the file of presets.
+  var requested: RequestedResults {
+    get throws {
+      let catalog = try PresetSource.catalog(path: presets)
+      let common = try overrides.configuration
+      guard !renditions.isEmpty else {
+        let configuration = try Self.configuration(catalog, preset, common)
+        return RequestedResults(results: [RequestedResult(id: "", configuration: configuration)], hasPreview: preview)
+      }
+      if preview {
+        throw ValidationError("--preview cannot be combined with --rendition; request a small rendition instead.")
+      }
+      guard renditions.count <= Self.largestRenditionCount else {
+        throw ValidationError(
+          "--rendition is given \(renditions.count) times; at most \(Self.largestRenditionCount) are accepted.")
+      }
+      var ids: Set<String> = []
+      let results = try renditions.map { text in
+        let (id, options) = try RenditionOptions.read(text)
+        guard ids.insert(id).inserted else { throw ValidationError("--rendition \"\(id)\" is given twice.") }
+        do {
+          let own = try options.overrides.configuration
+          return RequestedResult(
+            id: id,
+            configuration: try Self.configuration(catalog, options.preset ?? preset, common.overridden(by: own)))
+        } catch var error as PipelineError {
+          error.message = "--rendition \"\(id)\": \(error.message)"
+          throw error
+        }
+      }
+      return RequestedResults(results: results)
+    }
+  }
+
+  /// The preset with overrides in place.
+  /// - Throws: an error that spells fields as options.
+  static func configuration(
+    _ catalog: PresetCatalog, _ preset: String, _ overrides: ProcessingConfiguration
+  ) throws(PipelineError) -> ProcessingConfiguration {
+    do {
+      let configuration = try catalog.configuration(named: preset, overrides: overrides)
+      try configuration.validate()
+      return configuration
+    } catch {
+      throw PipelineError(error.code, error.optionMessage, field: error.field, limit: error.limit)
+    }
+  }
+}
+
+/// The options of one rendition, which are those of the command that make sense for it.
+private struct RenditionOptions: ParsableArguments {
+  @Option var preset: String?
+  @OptionGroup var overrides: ConfigurationOptions
+
+  private static let longestName = 64
+
+  /// - `text`: as in `small: --max-width 300`.
+  static func read(_ text: String) throws -> (id: String, options: RenditionOptions) {
+    guard let colon = text.firstIndex(of: ":") else {
+      throw ValidationError(
+        "--rendition is \"\(text)\"; it must be a name, a colon and options, as in 'small: --max-width 300'.")
+    }
+    let id = text[..<colon].split(separator: " ").joined(separator: " ")
+    guard (1...longestName).contains(id.utf8.count), !id.contains("/"), !id.contains("\0") else {
+      throw ValidationError(
+        "--rendition has the name \"\(id)\"; it must have between 1 and \(longestName) bytes, and no slash.")
+    }
+    do {
+      return (id, try parse(text[text.index(after: colon)...].split(separator: " ").map(String.init)))
+    } catch {
+      throw ValidationError("--rendition \"\(id)\": \(message(for: error))")
+    }
+  }
+}

@@ -1,0 +1,215 @@
+internal import ArgumentParser
+internal import ImageCodecs
+internal import ImagePipeline
+internal import Logging
+internal import ResultCache
+internal import SystemPackage
+internal import WorkerService
+internal import WorkerTelemetry
+
+/// The settings of `serve`.
+///
+/// An option wins over the environment, which wins over the file, which wins over the default. Each setting is declared
+/// by the call that reads it: see `SettingSource`. The table in WorkerService's article Serving has a row for each.
+struct Settings {
+  var host: String
+  var port: Int
+  var threadCount: Int
+  var memoryLimit: Int
+  var drainTimeout: Duration
+  /// HTTP/2 flow-control window of a connection and of each of its streams.
+  var windowByteCount: Int
+  /// Largest HTTP/2 frame that a client may send.
+  var frameByteCount: Int
+  /// Calls that a connection may have under way; its client holds back others.
+  ///
+  /// What a call sends in one message is in memory before the picture can be admitted.
+  var maxConnectionCalls: Int
+  /// PING frames that a connection may bring in 30 seconds, and cancelled calls in 10, beyond those of a client that works.
+  var maxConnectionPings: Int
+  var maxConnectionResets: Int
+  /// Maximum size of a call's metadata.
+  var metadataByteCount: Int
+  /// Connections that wait for being accepted.
+  var listenBacklog: Int
+  var logLevel: Logger.Level
+  var logFormat: LogFormat
+  /// Where metrics are told to Prometheus; no port, not at all.
+  var metricsHost: String
+  var metricsPort: Int?
+  var limits: WorkerLimits
+  /// The file of presets, when there is one.
+  var presets: PresetSource?
+  var takesOnlyPresets: Bool
+  /// What is kept of results; `nil` for nothing.
+  var cache: CacheLimits?
+
+  /// What is known of each setting.
+  static let rows: [SettingRow] = {
+    var source = SettingSource()
+    // Nothing is given, so nothing can be wrong.
+    _ = try? Settings(&source)
+    return source.rows
+  }()
+
+  /// - `options`: those of the command line.
+  /// - `file`: the path of a YAML file, or `nil`.
+  /// - `environment`: the process' variables.
+  /// - Throws: `SettingsError` naming the setting as it was spelled, and what is accepted.
+  static func read(options: OptionValues, file: String?, environment: [String: String]) throws -> Settings {
+    var lookup = SettingLookup(rows: rows)
+    if let file { try lookup.add(file: try text(ofFile: file), name: file) }
+    try lookup.add(environment: environment)
+    lookup.add(options: options)
+    var source = SettingSource(lookup.given)
+    return try Settings(&source)
+  }
+
+  private static func text(ofFile path: String) throws(SettingsError) -> String {
+    let bytes: [UInt8]
+    do { bytes = try FileSystem.read(FilePath(path), limit: 1 << 20) } catch {
+      throw SettingsError(description: "--config \(path) cannot be read: \(error)")
+    }
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      throw SettingsError(description: "--config \(path) is not text in UTF-8")
+    }
+    return text
+  }
+
+  /// Every setting: its name in files, from which those of its option and its variable follow, and its row.
+  private init(_ source: inout SettingSource) throws(SettingsError) {
+    host = Self.address(source.text("host", default: "127.0.0.1", "address", "Set the address to listen on."))
+    port = try source.integer(
+      "port", in: 0...65535, default: 50051, unit: "port", "Set the port to listen on; 0 for any free one.")
+    threadCount =
+      try source.optionalInteger(
+        "threads", in: 1...1024, default: "the number of cores", unit: "images",
+        "Set how many images are processed at the same time.") ?? SystemInfo.coreCount
+    memoryLimit =
+      try source.integer(
+        "memoryLimitMib", in: 32...1_048_576, default: 768, unit: "MiB", "Limit the memory of all images together.")
+      << 20
+    limits = try Self.limits(&source)
+    // Chosen by measurement: see "Windows" in Design.md.
+    windowByteCount =
+      try source.integer(
+        "windowKib", in: 64...65_536, default: 1024, unit: "KiB",
+        "Set the HTTP/2 flow-control window of a connection and of each of its streams.") << 10
+    frameByteCount =
+      try source.integer(
+        "frameKib", in: 16...16_383, default: 256, unit: "KiB", "Limit the HTTP/2 frames that a client may send.")
+      << 10
+    maxConnectionCalls = try source.integer(
+      "maxConnectionCalls", in: 1...1_000_000, default: 100, unit: "calls",
+      "Limit the concurrent calls of a connection; its client holds back others.")
+    maxConnectionPings = try source.integer(
+      "maxConnectionPings", in: 10...1_000_000, default: 200, unit: "frames",
+      "Limit the PING frames that a client may send in 30 seconds beyond one for each frame that it receives; others cut "
+        + "its connection.")
+    maxConnectionResets = try source.integer(
+      "maxConnectionResets", in: 10...1_000_000, default: 1000, unit: "calls",
+      "Limit the calls that a client may cancel in 10 seconds beyond one for each that it lets finish; others cut its "
+        + "connection.")
+    metadataByteCount =
+      try source.integer(
+        "metadataKib", in: 4...64, default: 16, unit: "KiB",
+        "Limit the metadata of a call; one with more is refused with RESOURCE_EXHAUSTED.") << 10
+    listenBacklog = try source.integer(
+      "listenBacklog", in: 1...65_535, default: 4096, unit: "connections",
+      "Limit the connections that wait to be accepted; the kernel may allow fewer.")
+    drainTimeout = .seconds(
+      try source.integer(
+        "drainTimeoutSeconds", in: 0...3600, default: 30, unit: "seconds",
+        "Limit the time that work in flight may take to finish after SIGTERM."))
+    logLevel = try source.choice("logLevel", default: Logger.Level.info, "Set the lowest level that is logged.")
+    logFormat = try source.choice(
+      "logFormat", default: WorkerLogHandler.fittingFormat, called: "text at a terminal, else json",
+      "Set the format of log lines.")
+    metricsPort = try source.optionalInteger(
+      "metricsPort", in: 0...65535, default: "none", unit: "port",
+      "Expose metrics to Prometheus as GET /metrics on this port; 0 for any free one.")
+    metricsHost = Self.address(
+      source.text("metricsHost", default: "127.0.0.1", "address", "Set the address of --metrics-port."))
+    cache = try Self.cache(&source)
+    presets = source.text(
+      "presets", default: nil, "file", completion: .file(),
+      "Read presets from a YAML file, in addition to the built-in ones, which it may override."
+    )
+    .map { PresetSource(path: FilePath($0)) }
+    takesOnlyPresets = try source.flag("onlyPresets", "Refuse requests that set fields of their own besides a preset.")
+  }
+
+  /// An address to listen on.
+  private static func address(_ given: String?) -> String {
+    // Of a name only the first address is listened on, which for this one may be ::1, where fewer clients look.
+    guard let given, given != "localhost" else { return "127.0.0.1" }
+    return given
+  }
+
+  private static func limits(_ source: inout SettingSource) throws(SettingsError) -> WorkerLimits {
+    let defaults = WorkerLimits()
+    return WorkerLimits(
+      picture: try imageLimits(&source, defaults.picture),
+      maxMessageByteCount: try source.integer(
+        "maxMessageMib", in: 1...1023, default: defaults.maxMessageByteCount >> 20, unit: "MiB",
+        "Limit the part of an image in one request message.") << 20,
+      maxWaitingPictures: try source.integer(
+        "maxWaitingPictures", in: 0...1_000_000, default: defaults.maxWaitingPictures, unit: "images",
+        "Limit the images that wait for memory; others are refused with RESOURCE_EXHAUSTED."),
+      maxOpenUploads: try source.integer(
+        "maxOpenUploads", in: 1...100_000, default: defaults.maxOpenUploads, unit: "uploads",
+        "Limit the uploads in chunks that are open on one BatchProcess stream; others are refused with "
+          + "RESOURCE_EXHAUSTED."),
+      maxPicturesPerStream: try source.integer(
+        "maxPicturesPerStream", in: 1...100_000, default: defaults.maxPicturesPerStream, unit: "images",
+        "Limit the images that came whole on one BatchProcess stream and are processed at the same time; the stream is "
+          + "not read meanwhile."))
+  }
+
+  private static func imageLimits(
+    _ source: inout SettingSource, _ defaults: PictureLimits
+  ) throws(SettingsError) -> PictureLimits {
+    PictureLimits(
+      maxPixels: UInt64(
+        try source.integer(
+          "maxPixels", in: 1...Int.max, default: Int(defaults.maxPixels), unit: "pixels",
+          "Limit the size of an image that is decoded strip by strip.")),
+      maxHeldPixels: UInt64(
+        try source.integer(
+          "maxHeldPixels", in: 1...Int.max, default: Int(defaults.maxHeldPixels), unit: "pixels",
+          "Limit the size of an image that must be buffered whole.")),
+      maxScans: UInt32(
+        try source.integer(
+          "maxScans", in: 1...1_000_000, default: Int(defaults.maxScans), unit: "scans",
+          "Limit the scans of a JPEG, each of which costs a pass over the image.")),
+      memory: try source.integer(
+        "pictureMemoryLimitMib", in: 1...1_048_576, default: defaults.memory >> 20, unit: "MiB",
+        "Limit the memory of one image.") << 20,
+      spill: try spillDirectory(&source))
+  }
+
+  private static func spillDirectory(_ source: inout SettingSource) throws(SettingsError) -> SpillDirectory? {
+    let path = source.text(
+      "spillDirectory", default: "/var/tmp", "directory, empty for none", completion: .directory,
+      "Spool here what an image cannot hold in memory.")
+    guard let path else { return nil }
+    if let directory = SpillDirectory(path: path) { return directory }
+    if !source.isGiven("spillDirectory") { return nil }
+    throw source.error("spillDirectory", "it must be a directory in which files can be created")
+  }
+
+  private static func cache(_ source: inout SettingSource) throws(SettingsError) -> CacheLimits? {
+    let limits = CacheLimits(
+      memoryByteCount: try source.integer(
+        "cacheMemoryMib", in: 0...1_048_576, default: 100, unit: "MiB",
+        "Limit the memory of cached results; 0 for none."
+      ) << 20,
+      diskByteCount: try source.integer(
+        "cacheDiskMib", in: 0...1_048_576, default: 500, unit: "MiB", "Limit the files of cached results; 0 for none.")
+        << 20,
+      directory: source.text(
+        "cacheDirectory", default: nil, "directory", completion: .directory,
+        "Cache results in files, too, in this directory."))
+    return limits.memoryByteCount > 0 || limits.directory != nil && limits.diskByteCount > 0 ? limits : nil
+  }
+}

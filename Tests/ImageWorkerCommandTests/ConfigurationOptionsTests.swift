@@ -1,0 +1,172 @@
+import ArgumentParser
+import Fields
+import ImageCodecs
+import ImagePipeline
+import SwiftProtobuf
+import Testing
+import WorkerProtocol
+
+@testable import image_worker
+
+@Suite("Options of a configuration")
+struct ConfigurationOptionsTests {
+  private static func configuration(_ arguments: String...) throws -> ProcessingConfiguration {
+    try ConfigurationOptions.parse(arguments).configuration
+  }
+
+  /// The contract's fields that have a value of their own, by their paths.
+  private static func paths(of type: String, _ path: [String] = []) throws -> [[String]] {
+    let files = try Google_Protobuf_FileDescriptorSet(serializedBytes: DescriptorSet.serialized).file
+    let message = files.flatMap { file in file.messageType.map { (".\(file.package).\($0.name)", $0) } }
+      .first { $0.0 == type }?.1
+    return try #require(message, "\(type)").field.flatMap { field in
+      field.typeName.hasSuffix("Options") ? try paths(of: field.typeName, path + [field.name]) : [path + [field.name]]
+    }
+  }
+
+  @Test("there is an option for each field of the contract")
+  func contract() throws {
+    let fields = try Self.paths(of: ".imageworker.v1.ProcessingConfiguration")
+    #expect(fields.count >= 32)
+    let options = ConfigurationTable.fields.map(\.path)
+    #expect(Set(options) == Set(fields), "without an option: \(Set(fields).subtracting(options))")
+    #expect(options.count == fields.count && Set(ConfigurationTable.options.map(\.name)).count == fields.count)
+  }
+
+  @Test("each option has help in --help of process, batch and inspect")
+  func help() {
+    for help in [
+      image_worker.Process.helpMessage(columns: 200), Batch.helpMessage(columns: 200),
+      Inspect.helpMessage(columns: 200),
+    ] {
+      for option in ConfigurationTable.options { #expect(help.contains("--\(option.name)"), "\(option.name)") }
+      #expect(help.contains("10,20,300x200") && help.contains("between 1 and 65500"))
+    }
+  }
+
+  @Test("sizes, places, colours and formats have the spelling that one expects")
+  func values() throws {
+    let read = try Self.configuration(
+      "--max-width", "300", "--max-height", "200", "--quality", "0.5", "--scale-factor", "2", "--format", "webp",
+      "--resize-mode", "fill", "--gravity", "top-left", "--focus-point", "0.3,0.7", "--crop", "10,20,300x200",
+      "--background", "#0a80ff", "--max-bytes", "1000", "--metadata", "keep-copyright", "--rotation", "90")
+    let expected = ProcessingConfiguration(
+      maxWidth: 300, maxHeight: 200, compressionQuality: 0.5, scaleFactor: 2, preferredFormat: .webp, resizeMode: .fill,
+      gravity: .northWest, focusPoint: Point(x: 0.3, y: 0.7), crop: Crop(x: 10, y: 20, width: 300, height: 200),
+      rotation: 90, background: Color(red: 10, green: 128, blue: 255), maxBytes: 1000, metadata: .keepCopyright)
+    #expect(read == expected)
+    #expect(
+      try Self.configuration("--crop", "0.1,0.1,0.5x0.5").crop
+        == Crop(unit: .fractions, x: 0.1, y: 0.1, width: 0.5, height: 0.5))
+    #expect(try Self.configuration("--background", "#fff").background == .white)
+    for (text, gravity) in [("center", Gravity.center), ("north-east", .northEast), ("bottom", .south)] {
+      #expect(try Self.configuration("--gravity", text).gravity == gravity)
+    }
+    #expect(try Self.configuration() == ProcessingConfiguration())
+  }
+
+  @Test("flags are set, unset or neither")
+  func flags() throws {
+    let read = try Self.configuration(
+      "--pad", "--no-allow-upscale", "--flip-horizontal", "--flip-vertical", "--always-encode", "--allow-smaller",
+      "--tolerate-truncation", "--progressive", "--no-interlaced")
+    let expected = ProcessingConfiguration(
+      allowUpscale: false, pad: true, flipHorizontal: true, flipVertical: true, tolerateTruncation: true,
+      alwaysEncode: true, allowSmallerDimensions: true, jpeg: JPEGOptions(isProgressive: true),
+      png: PNGOptions(isInterlaced: false))
+    #expect(read == expected)
+  }
+
+  @Test("options of formats and filters are read")
+  func formats() throws {
+    let read = try Self.configuration(
+      "--chroma", "422", "--optimize-huffman", "--restart-rows", "3", "--compression-level", "9", "--png-filter",
+      "none",
+      "--near-lossless", "60", "--webp-method", "0", "--lossless", "--filter", "sepia=0.5", "--filter",
+      "blur=1,radius=4")
+    let expected = ProcessingConfiguration(
+      filters: [Filter(name: "sepia", intensity: 0.5), Filter(name: "blur", parameters: ["radius": 4])],
+      jpeg: JPEGOptions(chromaSubsampling: .half, optimizesHuffman: true, restartRows: 3),
+      png: PNGOptions(compressionLevel: 9, filter: .unfiltered),
+      webp: WebPOptions(isLossless: true, nearLossless: 60, method: 0))
+    #expect(read == expected)
+  }
+
+  @Test(
+    "an error names the option, the value and what is accepted",
+    arguments: [
+      (["--max-width", "0"], ["--max-width is 0", "between 1 and 65500"]),
+      (["--max-width", "wide"], ["--max-width is \"wide\"", "a whole number"]),
+      (["--quality", "1.5"], ["--quality is 1.5", "between 0 and 1"]),
+      (["--crop", "10,20"], ["--crop is \"10,20\"", "10,20,300x200", "0.1,0.1,0.5x0.5"]),
+      (["--crop", "0.5,0.5,0.6x0.5"], ["reach beyond"]), (["--crop", "1,2,0x4"], ["--crop.width is 0", "above 0"]),
+      (["--focus-point", "2,0"], ["--focus-point.x is 2", "between 0 and 1"]),
+      (["--focus-point", "0.5"], ["--focus-point is \"0.5\"", "0.3,0.7"]),
+      (["--background", "white"], ["--background is \"white\"", "#rrggbb"]),
+      (["--background", "#12345g"], ["--background", "#rrggbb"]),
+      (["--gravity", "up"], ["--gravity is \"up\"", "top-left"]),
+      (["--format", "bmp"], ["--format is \"bmp\"", "original, jpeg, png, webp or avif"]),
+      (["--resize-mode", "crop"], ["--resize-mode is \"crop\"", "fit, fill or stretch"]),
+      (["--rotation", "45"], ["--rotation is 45", "0, 90, 180 or 270"]),
+      (["--metadata", "all"], ["--metadata is \"all\"", "strip or keep-copyright"]),
+      (["--compression-level", "10"], ["--compression-level is 10", "between 0 and 9"]),
+      (["--filter", "sepias"], ["--filter \"sepias\"", "grayscale"]),
+      (["--filter", "blur=1,radius"], ["--filter", "radius=4"]),
+      (["--max-widht", "4"], ["--max-widht"]),
+    ] as [([String], [String])])
+  func errors(arguments: [String], parts: [String]) {
+    do {
+      _ = try ConfigurationOptions.parse(arguments)
+      Issue.record("\(arguments) is accepted")
+    } catch {
+      let message = ConfigurationOptions.message(for: error)
+      for part in parts { #expect(message.contains(part), "\(message)") }
+    }
+  }
+
+  @Test("an error of the whole configuration spells fields as options")
+  func wholeConfiguration() throws {
+    let options = try ResultOptions.parse(["--resize-mode", "fill", "--max-width", "9"])
+    let error = #expect(throws: PipelineError.self) { try options.requested }
+    #expect(error?.message == "--resize-mode FILL needs both --max-width and --max-height")
+  }
+
+  @Test("a rendition has a name and options, which override the command's")
+  func renditions() throws {
+    let options = try ResultOptions.parse([
+      "--preset", "thumbnail", "--format", "png", "--rendition", "small: --max-width 300 --crop 1,2,3x4", "--rendition",
+      "other:--preset favicon --format webp",
+    ])
+    let requested = try options.requested
+    #expect(requested.results.map(\.id) == ["small", "other"] && requested.suffixes == ["-small", "-other"])
+    let (small, other) = (requested.results[0].configuration, requested.results[1].configuration)
+    #expect(small.maxWidth == 300 && small.maxHeight == 720 && small.preferredFormat == .png && small.crop?.height == 4)
+    #expect(other.maxWidth == 64 && other.preferredFormat == .webp && other.crop == nil)
+  }
+
+  static let seventeen: [String] = (0..<17).flatMap { ["--rendition", "\($0):"] }
+
+  @Test(
+    "a rendition that cannot be read is named",
+    arguments: [
+      (["--rendition", "small"], "name, a colon and options"),
+      (["--rendition", ": --max-width 3"], "between 1 and 64"),
+      (["--rendition", "a/b: --max-width 3"], "no slash"), (["--rendition", "a: --max-width 0"], "--max-width is 0"),
+      (["--rendition", "a: --max-widht 1"], "--rendition \"a\""), (["--rendition", "a: b"], "--rendition \"a\""),
+      (["--rendition", "a:", "--rendition", "a: --pad"], "twice"),
+      (["--rendition", "a:", "--preview"], "request a small rendition instead"),
+      (["--rendition", "a: --resize-mode fill"], "--resize-mode FILL needs both --max-width and --max-height"),
+      (seventeen, "at most 16"),
+      (["--preset", "nothing"], "compressedThumbnail"),
+    ] as [([String], String)])
+  func badRenditions(arguments: [String], part: String) throws {
+    let options = try ResultOptions.parse(arguments)
+    do {
+      _ = try options.requested
+      Issue.record("\(arguments) is accepted")
+    } catch {
+      let message = (error as? ValidationError)?.message ?? (error as? PipelineError)?.message ?? ""
+      #expect(message.contains(part), "\(message)")
+    }
+  }
+}

@@ -1,0 +1,192 @@
+import ArgumentParser
+import Foundation
+import ImageCodecs
+import ImagePipeline
+import SystemPackage
+import TestSupport
+import Testing
+
+@testable import image_worker
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// What `process` and `batch` make of their inputs, run within the test.
+@Suite("Results of local commands", .timeLimit(.minutes(2)))
+struct LocalResultTests {
+  private let scratch: ScratchFolder
+
+  init() throws { scratch = try ScratchFolder() }
+
+  private var out: String { "\(scratch.url.path)/out" }
+
+  private func process(_ arguments: String...) async throws {
+    let process = try #require(
+      try image_worker.Process.parseAsRoot(arguments + ["--out", out, "--quiet"]) as? image_worker.Process)
+    try await process.run()
+  }
+
+  private func batch(_ arguments: String...) async throws {
+    let batch = try #require(try Batch.parseAsRoot(arguments + ["--quiet"]) as? Batch)
+    try await batch.run()
+  }
+
+  private func images(_ inputs: [String], suffixes: [String] = [""]) throws -> [BatchImage] {
+    try BatchInputs.images(in: inputs.map { FilePath($0) }, output: FilePath(out), suffixes: suffixes)
+  }
+
+  @Test("renditions of an image come from one decode, each in its file")
+  func renditions() async throws {
+    let photo = try scratch.add("photo.jpg", Fixture.bytes("photo-420.jpg"))
+    try await process(photo, "--rendition", "small: --max-width 60", "--rendition", "tiny: --max-width 9 --format png")
+    #expect(try scratch.files(in: "out") == ["photo-small.jpg", "photo-tiny.png"])
+    let together = try TestSupport.process(
+      Fixture.bytes("photo-420.jpg"),
+      [
+        ProcessingConfiguration(maxWidth: 60, compressionQuality: 1, preferredFormat: .original),
+        ProcessingConfiguration(maxWidth: 9, compressionQuality: 1, preferredFormat: .png),
+      ])
+    #expect(try scratch.bytes("out/photo-small.jpg") == together.results[0].get().bytes)
+    #expect(try scratch.bytes("out/photo-tiny.png") == together.results[1].get().bytes)
+  }
+
+  @Test("one rendition's error touches no other")
+  func renditionError() async throws {
+    let photo = try scratch.add("photo.jpg", Fixture.bytes("photo-420.jpg"))
+    await #expect(throws: ExitCode.self) {
+      try await process(photo, "--rendition", "far: --crop 5000,0,10x10", "--rendition", "good: --max-width 9")
+    }
+    #expect(try scratch.files(in: "out") == ["photo-good.jpg"])
+  }
+
+  @Test("a preview lies next to the result, which is the same without it")
+  func preview() async throws {
+    let photo = try scratch.add("photo.png", Fixture.bytes("photo.png"))
+    try await process(photo, "--preset", "favicon")
+    let plain = try scratch.bytes("out/photo.jpg")
+    try await process(photo, "--preset", "favicon", "--preview")
+    #expect(try scratch.files(in: "out") == ["photo-preview.jpg", "photo.jpg"])
+    #expect(try scratch.bytes("out/photo.jpg") == plain)
+    #expect(try Pixels.decode(try scratch.bytes("out/photo-preview.jpg")).layout[0].width == 64)
+  }
+
+  @Test("options change the result as the contract's fields do")
+  func options() async throws {
+    let photo = try scratch.add("photo.png", Fixture.bytes("photo.png"))
+    try await process(
+      photo, "--crop", "10,20,30x40", "--rotation", "90", "--max-width", "40", "--max-height", "40", "--pad",
+      "--background", "#ff0000", "--format", "png")
+    let expected = try TestSupport.process(
+      Fixture.bytes("photo.png"),
+      ProcessingConfiguration(
+        maxWidth: 40, maxHeight: 40, compressionQuality: 1, preferredFormat: .png,
+        crop: Crop(x: 10, y: 20, width: 30, height: 40), pad: true, rotation: 90,
+        background: Color(red: 255, green: 0, blue: 0)))
+    #expect(try scratch.bytes("out/photo.png") == expected.bytes)
+  }
+
+  @Test("a batch makes renditions and previews, too")
+  func batchRenditions() async throws {
+    for name in ["a.jpg", "b.jpg"] { try scratch.add("in/\(name)", Fixture.bytes("photo-420.jpg")) }
+    try await batch(
+      "\(scratch.url.path)/in", "--out", out, "--rendition", "s: --max-width 9", "--rendition", "t: --max-width 8")
+    #expect(try scratch.files(in: "out") == ["a-s.jpg", "a-t.jpg", "b-s.jpg", "b-t.jpg"])
+    try await batch("\(scratch.url.path)/in", "--out", "\(scratch.url.path)/again", "--max-width", "9", "--preview")
+    #expect(try scratch.files(in: "again") == ["a-preview.jpg", "a.jpg", "b-preview.jpg", "b.jpg"])
+  }
+
+  @Test("only regular files are read: a pipe in a folder is ignored, one that is named fails")
+  func pipes() async throws {
+    try scratch.add("in/a.jpg", Fixture.bytes("photo-420.jpg"))
+    let pipe = "\(scratch.url.path)/in/pipe.jpg"
+    #expect(mkfifo(pipe, 0o600) == 0)
+    try await batch("\(scratch.url.path)/in", "--out", out, "--preset", "favicon")
+    #expect(try scratch.files(in: "out") == ["a.jpg"])
+    await #expect(throws: ExitCode(1)) { try await batch(pipe, "--out", out) }
+    await #expect(throws: ExitCode(1)) { try await process(pipe) }
+    let found = try images(["\(scratch.url.path)/in"])
+    #expect(found.map { $0.problem == nil } == [true, false])
+    #expect(BatchLine(found[1], BatchProblem.noRegularFile).status == .ignored)
+  }
+
+  @Test("names of results do not depend on chance: no two images ever have one in common")
+  func names() async throws {
+    try scratch.add("in/a.jpg", Fixture.bytes("photo-420.jpg"))
+    try scratch.add("in/a.jpg.jpg", Fixture.bytes("photo-gray.jpg"))
+    try scratch.add("in/a.png", Fixture.bytes("photo.png"))
+    let settled = try images(["\(scratch.url.path)/in"])
+    #expect(settled.map(\.name) == ["a.jpg", "a.jpg.jpg", "a.png"] && settled.allSatisfy { $0.problem == nil })
+    try await batch("\(scratch.url.path)/in", "--out", out, "--preset", "favicon")
+    #expect(try scratch.files(in: "out") == ["a.jpg.jpg", "a.jpg.jpg.jpg", "a.png.jpg"])
+    let all = try scratch.files(in: "out").map { try scratch.bytes("out/\($0)") }
+    // What is missing is made again, and nothing in place of another image's result.
+    #expect(unlink("\(out)/a.jpg.jpg.jpg") == 0)
+    try await batch("\(scratch.url.path)/in", "--out", out, "--preset", "favicon", "--skip-existing")
+    #expect(try scratch.files(in: "out").map { try scratch.bytes("out/\($0)") } == all)
+  }
+
+  @Test("renditions' names do not meet those of other images")
+  func renditionNames() throws {
+    for name in ["a.jpg", "a-b.jpg", "x/c.jpg", "y/c.jpg"] { try scratch.add("in/\(name)") }
+    let folder = try images(["\(scratch.url.path)/in"], suffixes: ["-b-c", "-c"])
+    // Without their extensions, a-b-c would be the name of both.
+    #expect(folder.map(\.name) == ["a-b.jpg", "a.jpg", "c", "c"] && folder.allSatisfy { $0.problem == nil })
+    let named = try images(["x/c.jpg", "y/c.jpg"].map { "\(scratch.url.path)/in/\($0)" })
+    #expect(named.map(\.name) == ["c.jpg", "c.jpg"] && named[0].problem == nil)
+    let problem = named[1].problem.map { "\($0)" } ?? ""
+    #expect(problem.contains("x/c.jpg"), "\(problem)")
+  }
+
+  @Test("a name of 240 bytes is one like others")
+  func longNames() async throws {
+    let name = String(repeating: "n", count: 240)
+    let photo = try scratch.add("in/\(name).jpg", Fixture.bytes("photo-420.jpg"))
+    try await process(photo, "--preset", "favicon")
+    #expect(try scratch.files(in: "out") == ["\(name).jpg"])
+    try await batch(photo, "--out", "\(scratch.url.path)/again", "--preset", "favicon")
+    #expect(try scratch.files(in: "again") == ["\(name).jpg"])
+  }
+
+  @Test("an output directory that is an input is refused")
+  func outputIsInput() async throws {
+    try scratch.add("in/a.jpg", Fixture.bytes("photo-420.jpg"))
+    for input in ["\(scratch.url.path)/in", "\(scratch.url.path)/in/../in/"] {
+      let error = await #expect(throws: ValidationError.self) {
+        try await batch(input, "--out", "\(scratch.url.path)/in")
+      }
+      #expect(error?.message.contains("--out is") == true)
+    }
+    #expect(try scratch.files(in: "in") == ["a.jpg"])
+    // Below an input it is left out, as before.
+    try await batch("\(scratch.url.path)/in", "--out", "\(scratch.url.path)/in/out", "--preset", "favicon")
+    #expect(try scratch.files(in: "in/out") == ["a.jpg"])
+  }
+
+  @Test("nothing is left of a result that fails")
+  func nothingLeft() async throws {
+    let cut = try scratch.add("cut.jpg", Array(Fixture.bytes("photo-420.jpg").prefix(3000)))
+    await #expect(throws: ExitCode.self) { try await process(cut) }
+    #expect(try scratch.files(in: "out").isEmpty)
+  }
+}
+
+extension ScratchFolder {
+  /// Writes a file, and creates the folders that it is in.
+  /// - Returns: its path.
+  @discardableResult
+  func add(_ name: String, _ bytes: [UInt8] = []) throws -> String {
+    let folder = url.appendingPathComponent(name).deletingLastPathComponent()
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    return try write(bytes, to: name)
+  }
+
+  /// The names of all files in a folder of it, hidden ones included.
+  func files(in folder: String) throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: path(folder)).sorted()
+  }
+}

@@ -1,0 +1,134 @@
+import ArgumentParser
+import Foundation
+import ImagePipeline
+import Testing
+import WorkerService
+
+@testable import image_worker
+
+@Suite("Settings of serve")
+struct SettingsTests {
+  private static func settings(
+    options: OptionValues = [:], file: String? = nil, environment: [String: String] = [:]
+  ) throws -> Settings {
+    guard let file else { return try Settings.read(options: options, file: nil, environment: environment) }
+    let scratch = try ScratchFolder()
+    let path = try scratch.write(file.utf8, to: "settings.yaml")
+    return try Settings.read(options: options, file: path, environment: environment)
+  }
+
+  private static func error(
+    options: OptionValues = [:], file: String? = nil, environment: [String: String] = [:]
+  ) -> String {
+    do {
+      _ = try settings(options: options, file: file, environment: environment)
+      return ""
+    } catch { return "\(error)" }
+  }
+
+  @Test("there is a row for each setting, each with an option, a variable and a key of its own")
+  func rows() {
+    let rows = Settings.rows
+    #expect(rows.count >= 26)
+    for names in [rows.map(\.key), rows.map(\.option), rows.map(\.variable)] { #expect(Set(names).count == rows.count) }
+    #expect(rows.allSatisfy { $0.help.hasSuffix(".") && !$0.defaultText.isEmpty && !$0.accepted.isEmpty })
+    let memory = rows.first { $0.key == "memoryLimitMib" }
+    #expect(memory?.option == "memory-limit-mib" && memory?.variable == "IMAGE_WORKER_MEMORY_LIMIT_MIB")
+  }
+
+  @Test("--help has every option")
+  func help() {
+    let help = Serve.helpMessage(columns: 200).split { $0.isWhitespace }.joined(separator: " ")
+    for row in Settings.rows {
+      #expect(help.contains("--\(row.option)"), "\(row.option)")
+      #expect(help.contains("Default: \(row.defaultText)."), "\(row.option)")
+    }
+  }
+
+  @Test("the article Serving has the table of the rows")
+  func article() throws {
+    let root = URL(fileURLWithPath: #filePath)
+      .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    let path = root.appendingPathComponent("Sources/WorkerService/Documentation.docc/Serving.md")
+    let lines = try String(contentsOf: path, encoding: .utf8).split(separator: "\n").map(String.init)
+    let rows = Settings.rows.map(\.markdown)
+    for row in rows { #expect(lines.contains(row), "the table of Serving.md lacks this row:\n\(row)") }
+    #expect(lines.filter { $0.hasPrefix("| `--") } == rows, "Serving.md has rows of no setting, or in another order")
+  }
+
+  @Test("an option wins over the environment, which wins over the file, which wins over the default")
+  func precedence() throws {
+    let file = "port: 1\nthreads: 2\nmemoryLimitMib: 100\n"
+    let environment = ["IMAGE_WORKER_PORT": "3", "IMAGE_WORKER_THREADS": "4"]
+    let settings = try Self.settings(options: ["port": ["5"]], file: file, environment: environment)
+    #expect(settings.port == 5 && settings.threadCount == 4 && settings.memoryLimit == 100 << 20)
+    #expect(settings.windowByteCount == 1024 << 10 && settings.frameByteCount == 256 << 10)
+  }
+
+  @Test(
+    "an error has the spelling under which the value was given",
+    arguments: [
+      (["port": ["70000"]], nil, [:], "--port is 70000; it must be between 0 and 65535"),
+      (
+        ["memory-limit-mib": ["many"]], nil, [:],
+        "--memory-limit-mib is \"many\"; it must be a whole number, 32 to 1048576"
+      ),
+      ([:], nil, ["IMAGE_WORKER_PORT": "many"], "IMAGE_WORKER_PORT is \"many\"; it must be a whole number, 0 to 65535"),
+      ([:], "port: 1\nframeKib: 15\n", [:], "frameKib in settings.yaml:2 is 15; it must be between 16 and 16383"),
+      ([:], nil, ["LOG_LEVEL": "loud"], "LOG_LEVEL is \"loud\"; it must be one of trace, debug, info"),
+      (["log-format": ["xml"]], nil, [:], "--log-format is \"xml\"; it must be one of json, text"),
+      ([:], "onlyPresets: perhaps\n", [:], "onlyPresets in settings.yaml:1 is \"perhaps\"; it must be true or false"),
+      (["spill-directory": ["/nowhere"]], nil, [:], "--spill-directory is \"/nowhere\"; it must be a directory"),
+    ] as [(OptionValues, String?, [String: String], String)])
+  func spelling(options: OptionValues, file: String?, environment: [String: String], message: String) {
+    let error = Self.error(options: options, file: file, environment: environment)
+    #expect(error.replacing(/in \S*settings.yaml/, with: "in settings.yaml").hasPrefix(message), "\(error)")
+  }
+
+  @Test(
+    "an unknown name is refused, and the nearest one named",
+    arguments: [
+      ("memoryLimitMb: 5\n", [:], "memoryLimitMb", "memoryLimitMib"), ("Port: 5\n", [:], "Port", "port"),
+      ("a: {b: 1}\n", [:], "a in", "the nearest one is"),
+      (nil, ["IMAGE_WORKER_MEMORY_LIMIT": "5"], "IMAGE_WORKER_MEMORY_LIMIT ", "IMAGE_WORKER_MEMORY_LIMIT_MIB"),
+      (nil, ["IMAGE_WORKER_THREAD": "5"], "IMAGE_WORKER_THREAD ", "IMAGE_WORKER_THREADS"),
+    ] as [(String?, [String: String], String, String)])
+  func unknown(file: String?, environment: [String: String], name: String, nearest: String) {
+    let error = Self.error(file: file, environment: environment)
+    #expect(error.hasPrefix(name) && error.contains("is not a setting") && error.contains(nearest), "\(error)")
+  }
+
+  @Test(
+    "a file that is no mapping of settings is refused", arguments: ["[1]", "port", "port: [1]", "port:", "port: {"])
+  func badFile(text: String) {
+    #expect(!Self.error(file: text).isEmpty)
+  }
+
+  @Test("what Kubernetes and Docker tell of a service of this name is no setting")
+  func serviceLinks() throws {
+    let settings = try Self.settings(environment: [
+      "IMAGE_WORKER_PORT": "tcp://10.0.0.1:50051", "IMAGE_WORKER_SERVICE_HOST": "10.0.0.1",
+      "IMAGE_WORKER_SERVICE_PORT": "50051", "IMAGE_WORKER_SERVICE_PORT_GRPC": "50051",
+      "IMAGE_WORKER_PORT_50051_TCP": "tcp://10.0.0.1:50051", "IMAGE_WORKER_PORT_50051_TCP_ADDR": "10.0.0.1",
+      "IMAGE_WORKER": "/usr/bin/image-worker", "OTHER": "1",
+    ])
+    #expect(settings.port == 50051)
+  }
+
+  @Test("the options are read from a command line")
+  func options() throws {
+    let serve = try #require(
+      try Serve.parseAsRoot([
+        "--max-scans", "7", "--window-kib", "64", "--frame-kib", "16", "--max-connection-calls", "3",
+        "--max-waiting-pictures", "0", "--max-open-uploads", "2", "--max-pictures-per-stream", "1", "--only-presets",
+        "--spill-directory", "",
+      ]) as? Serve)
+    let settings = try Self.settings(options: serve.options.values)
+    #expect(settings.limits.picture.maxScans == 7 && settings.limits.picture.spill == nil)
+    #expect(settings.windowByteCount == 64 << 10 && settings.frameByteCount == 16 << 10)
+    #expect(settings.maxConnectionCalls == 3 && settings.limits.maxWaitingPictures == 0)
+    #expect(settings.limits.maxOpenUploads == 2 && settings.limits.maxPicturesPerStream == 1)
+    #expect(settings.takesOnlyPresets)
+    #expect(throws: (any Error).self) { try Serve.parseAsRoot(["--max-scan", "7"]) }
+  }
+}

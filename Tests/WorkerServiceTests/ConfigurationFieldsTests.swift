@@ -1,0 +1,181 @@
+import Fields
+import Foundation
+import ImageCodecs
+import ImagePipeline
+import SwiftProtobuf
+import Testing
+import WorkerProtocol
+
+@testable import ResultCache
+@testable import WorkerService
+
+/// Whole messages, every field at every depth, made by the contract's descriptors: a field that somebody forgot fails.
+@Suite("Fields of the contract")
+struct ConfigurationFieldsTests {
+  /// A field's place, the outermost name first, and two values that it can have.
+  struct Leaf: Sendable, CustomTestStringConvertible {
+    var path: [String]
+    var values: [Value]
+    var testDescription: String { path.joined(separator: ".") }
+  }
+
+  enum Value: Sendable {
+    case flag(Bool)
+    case integer(Int)
+    case number(Double)
+    case text(String)
+    case numbers([String: Double])
+
+    var json: Any {
+      switch self {
+      case .flag(let value): value
+      case .integer(let value): value
+      case .number(let value): value
+      case .text(let value): value
+      case .numbers(let value): value
+      }
+    }
+  }
+
+  /// Those that not every value of the type will do for.
+  private static let special: [String: [Value]] = [
+    "scale_factor": [.number(1.5), .number(2)], "rotation": [.integer(90), .integer(180)],
+    "png.palette_colors": PNGOptions.hasPalettes ? [.integer(2), .integer(3)] : [.integer(0)],
+    "filters.name": [.text("blur"), .text("sharpen")],
+    "filters.parameters": [.numbers(["radius": 1]), .numbers(["radius": 2])],
+  ]
+
+  static let leaves = leaves(of: ".imageworker.v1.ProcessingConfiguration", path: [])
+
+  private static func leaves(of type: String, path: [String]) -> [Leaf] {
+    let schema = ContractSchema.shared
+    return schema.message(type).field.flatMap { field -> [Leaf] in
+      let path = path + [field.name]
+      let name = path.joined(separator: ".")
+      if let values = special[name] { return [Leaf(path: path, values: values)] }
+      switch field.type {
+      case .message: return leaves(of: field.typeName, path: path)
+      case .bool: return [Leaf(path: path, values: [.flag(true), .flag(false)])]
+      case .double: return [Leaf(path: path, values: [.number(0.25), .number(0.5)])]
+      case .enum: return [Leaf(path: path, values: [.integer(1), .integer(2)])]
+      case .uint32, .uint64: return [Leaf(path: path, values: [.integer(1), .integer(2)])]
+      default: return [Leaf(path: path, values: [])]
+      }
+    }
+  }
+
+  /// A message in which every field has one of its values.
+  /// - `other`: the one field that has its second value; `nil` for none.
+  private static func message(other: [String]? = nil) throws -> Imageworker_V1_ProcessingConfiguration {
+    var root: [String: Any] = [:]
+    for leaf in leaves {
+      let value = leaf.path == other ? leaf.values.last : leaf.values.first
+      set(try #require(value, "no sample for \(leaf.path)").json, at: leaf.path[...], in: &root)
+    }
+    return try parse(root)
+  }
+
+  private static func parse(_ root: [String: Any]) throws -> Imageworker_V1_ProcessingConfiguration {
+    var root = root
+    if let filter = root["filters"] { root["filters"] = [filter] }
+    return try Imageworker_V1_ProcessingConfiguration(
+      jsonUTF8Data: try JSONSerialization.data(withJSONObject: root))
+  }
+
+  private static func set(_ value: Any, at path: ArraySlice<String>, in record: inout [String: Any]) {
+    guard let name = path.first else { return }
+    guard path.count > 1 else { return record[name] = value }
+    var inner = record[name] as? [String: Any] ?? [:]
+    set(value, at: path.dropFirst(), in: &inner)
+    record[name] = inner
+  }
+
+  private static func key(_ configuration: ProcessingConfiguration) -> [UInt8] {
+    CacheKey(input: InputHasher(), configuration: configuration).bytes
+  }
+
+  @Test("the contract has fields at three depths, each with samples")
+  func samples() {
+    #expect(Self.leaves.count >= 41)
+    #expect(Self.leaves.allSatisfy { !$0.values.isEmpty })
+  }
+
+  @Test("a whole message is read and written as it was")
+  func wholeMessage() throws {
+    let wire = try Self.message()
+    #expect(try Imageworker_V1_ProcessingConfiguration(ProcessingConfiguration(wire)) == wire)
+  }
+
+  @Test("each field alone is read and written, merged, and part of the cache key", arguments: leaves)
+  func eachField(leaf: Leaf) throws {
+    guard leaf.values.count > 1 else { return }
+    let (one, other) = (try Self.message(), try Self.message(other: leaf.path))
+    try #require(one != other)
+    let (ours, changed) = (try ProcessingConfiguration(one), try ProcessingConfiguration(other))
+    #expect(try Imageworker_V1_ProcessingConfiguration(changed) == other)
+    #expect(Self.key(ours) != Self.key(changed))
+    #expect(ours.overridden(by: changed) == changed)
+    #expect(changed.overridden(by: ours) == ours)
+  }
+
+  @Test("a field that is set alone overrides nothing else, and changes the cache key", arguments: leaves)
+  func setAlone(leaf: Leaf) throws {
+    // Of a message whose fields always have values, all of it is set.
+    let groups: Set = ["jpeg", "png", "webp"]
+    let isGroup = groups.contains(leaf.path[0])
+    let set = Self.leaves.filter { isGroup ? $0.path == leaf.path : $0.path[0] == leaf.path[0] }
+    var root: [String: Any] = [:]
+    for member in set { Self.set(try #require(member.values.first).json, at: member.path[...], in: &root) }
+    let (empty, alone) = (ProcessingConfiguration(), try ProcessingConfiguration(try Self.parse(root)))
+    #expect(alone != empty && Self.key(alone) != Self.key(empty))
+    #expect(empty.overridden(by: alone) == alone && alone.overridden(by: empty) == alone)
+    let whole = try ProcessingConfiguration(try Self.message(other: leaf.path))
+    let merged = try Imageworker_V1_ProcessingConfiguration(whole.overridden(by: alone))
+    let first = try Self.message()
+    #expect(merged == first)
+  }
+
+  @Test("keys of equal requests are equal, those of other versions are not")
+  func keys() throws {
+    let configuration = try ProcessingConfiguration(try Self.message())
+    let again = try ProcessingConfiguration(try Self.message())
+    #expect(Self.key(configuration) == Self.key(again))
+    let later = CacheKey(
+      input: InputHasher(), configuration: configuration, version: ResultVersion.current + 1)
+    #expect(later.bytes != Self.key(configuration))
+    // Documented: what is not set and what is set to its default are two requests.
+    #expect(Self.key(ProcessingConfiguration()) != Self.key(ProcessingConfiguration(allowUpscale: false)))
+  }
+
+  @Test("every property of a record has a row")
+  func rows() {
+    func check<Record: FieldRecord>(_ record: Record) {
+      #expect(Mirror(reflecting: record).children.count == Record.fields.count, "\(Record.self)")
+      #expect(Set(Record.fields.map(\.name)).count == Record.fields.count)
+    }
+    check(ProcessingConfiguration())
+    check(JPEGOptions())
+    check(PNGOptions())
+    check(WebPOptions())
+    check(Color())
+    check(Point())
+    check(Crop())
+    check(Filter())
+  }
+
+  @Test("every choice of the contract is one of ours")
+  func choices() throws {
+    let schema = ContractSchema.shared
+    func check<Choice: FieldChoice>(_ type: Choice.Type, _ name: String) {
+      #expect(
+        schema.choices(of: ".imageworker.v1.\(name)").map(\.name).sorted() == type.allCases.map(\.rawValue).sorted())
+    }
+    check(OutputFormat.self, "OutputFormat")
+    check(ResizeMode.self, "ResizeMode")
+    check(Gravity.self, "Gravity")
+    check(MetadataPolicy.self, "MetadataPolicy")
+    check(Crop.Unit.self, "RectUnit")
+    check(ChromaSubsampling.self, "ChromaSubsampling")
+    check(PNGFilter.self, "PNGFilter")
+  }
+}
