@@ -82,4 +82,27 @@ struct FileSizeTests {
       }
     }
   }
+
+  /// Formats that hold any number of pixels in a few bytes.
+  @Test("a few bytes may hold 25 megapixels, and not many more", arguments: ["bmp", "gif"])
+  func proportion(format: String) {
+    func file(side: Int) -> [UInt8] {
+      let two = Container.littleEndian(side, byteCount: 2)
+      switch format {
+      case "gif":
+        // A frame of one pixel on a canvas that is cleared.
+        return Array("GIF89a".utf8) + two + two + [0x80, 0, 0, 1, 2, 3, 4, 5, 6, 0x21, 0xF9, 4, 1, 0, 0, 0, 0, 0x2C]
+          + [0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 2, 0x44, 1, 0, 0x3B]
+      case "bmp":
+        let four = Container.littleEndian(side, byteCount: 4)
+        let info = [40, 0, 0, 0] + four + four + [1, 0, 8, 0, 1, 0, 0, 0] + [UInt8](repeating: 0, count: 12)
+        return Array("BM".utf8) + [UInt8](repeating: 0, count: 8) + [62, 0, 0, 0] + info
+          + [2, 0, 0, 0, 0, 0, 0, 0, 9, 9, 9, 0, 1, 2, 3, 0, 0, 1]
+      default: preconditionFailure(format)
+      }
+    }
+    let error = #expect(throws: CodecError.self) { try Pixels.decode(file(side: 20_000)) }
+    #expect(error?.code == .limitExceeded && error?.message.contains("max_pixels_per_byte") == true)
+    #expect(throws: Never.self) { try Pixels.decode(file(side: 2000)) }
+  }
 }

@@ -116,12 +116,56 @@ static ccodecs_status settle_profile(ccodecs_decoder *decoder) {
   return CCODECS_OK;
 }
 
+// MARK: Cost in proportion
+
+/// Pixels that a file of any size may hold, and how many more for each of its bytes. A byte costs its sender little,
+/// and a hundred million pixels a second of ours.
+static const uint64_t free_pixels = 25000000;
+static const uint64_t pixels_per_byte = 49152;
+
+bool ccodecs_decoder_is_in_proportion(uint64_t pixels, uint64_t bytes) {
+  return pixels <= free_pixels || (pixels - free_pixels) / pixels_per_byte <= bytes;
+}
+
+/// Refuses `pixels` that came of too few bytes.
+static ccodecs_status check_proportion(ccodecs_decoder *decoder, uint64_t pixels, uint64_t bytes) {
+  if (ccodecs_decoder_is_in_proportion(pixels, bytes)) {
+    return CCODECS_OK;
+  }
+  return ccodecs_decoder_fail(
+      decoder, CCODECS_LIMIT,
+      "%llu bytes hold %llu pixels, above the limit max_pixels_per_byte of %llu beyond the first %llu",
+      (unsigned long long)bytes, (unsigned long long)pixels, (unsigned long long)pixels_per_byte,
+      (unsigned long long)free_pixels);
+}
+
+/// What decoding the whole means, in pixels.
+static uint64_t all_pixels(const ccodecs_decoder *decoder) {
+  const uint64_t pixels = (uint64_t)decoder->header.width * decoder->header.height;
+  return decoder->work_pixels > pixels ? decoder->work_pixels : pixels;
+}
+
+/// Refuses a file, all of which is known, before it is decoded.
+static ccodecs_status check_whole_proportion(ccodecs_decoder *decoder) {
+  return decoder->is_whole ? check_proportion(decoder, all_pixels(decoder), decoder->taken_bytes + decoder->rest_bytes)
+                           : CCODECS_OK;
+}
+
+/// Refuses rows of which there are too many for the bytes so far.
+static ccodecs_status check_rows_proportion(ccodecs_decoder *decoder) {
+  const uint64_t height = decoder->layout.planes[0].height;
+  const double share = (double)(height - decoder->rows_left[0]) / (double)height;
+  return check_proportion(decoder, (uint64_t)((double)all_pixels(decoder) * share), decoder->taken_bytes);
+}
+
 ccodecs_status ccodecs_decoder_read_header(ccodecs_decoder *decoder, ccodecs_input *input) {
   ccodecs_status status = enter(decoder, CCODECS_STATE_HEADER);
   if (status != CCODECS_OK) {
     return status;
   }
+  const size_t count = input->count;
   status = decoder->methods->read_header(decoder, input);
+  decoder->taken_bytes += count - input->count;
   if (status == CCODECS_OK) {
     status = ccodecs_decoder_check_limits(decoder);
   }
@@ -216,6 +260,8 @@ ccodecs_status ccodecs_decoder_start(
   decoder->tolerates_truncation = options->tolerates_truncation;
   status = check_size(decoder);
   status = status == CCODECS_OK ? decoder->methods->start(decoder, options, layout) : status;
+  // Behind what a format tells more exactly.
+  status = status == CCODECS_OK ? check_whole_proportion(decoder) : status;
   if (status == CCODECS_OK) {
     decoder->state = CCODECS_STATE_ROWS;
     decoder->layout = *layout;
@@ -285,13 +331,19 @@ ccodecs_status ccodecs_decoder_read_rows(ccodecs_decoder *decoder, ccodecs_input
   if (status != CCODECS_OK) {
     return status;
   }
+  const size_t count = input->count;
   status = decoder->is_filling ? give_fill(decoder, rows) : decoder->methods->read_rows(decoder, input, rows);
+  decoder->taken_bytes += count - input->count;
   if (status == CCODECS_TRUNCATED) {
     status = begin_filling(decoder);
     status = status == CCODECS_OK ? give_fill(decoder, rows) : status;
   }
   for (uint32_t i = 0; status == CCODECS_ROWS_READY && i < decoder->layout.plane_count; i++) {
     decoder->rows_left[i] -= rows->row_counts[i];
+  }
+  if (status == CCODECS_ROWS_READY) {
+    const ccodecs_status proportion = check_rows_proportion(decoder);
+    status = proportion == CCODECS_OK ? status : proportion;
   }
   if (status == CCODECS_DONE) {
     decoder->state = CCODECS_STATE_DONE;

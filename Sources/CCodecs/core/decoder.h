@@ -39,9 +39,11 @@ struct ccodecs_decoder {
   ccodecs_bytes artist;  ///< As CCODECS_RIGHTS_TEXT_MOST says, without a zero at the end.
   ccodecs_bytes copyright;
   bool tolerates_truncation;
-  bool is_whole;     ///< When the header was read, the file's end was in the window, and
-  size_t rest_bytes; ///< this many bytes stood before it.
-  bool is_filling;   ///< The input ended; gray is given for what is missing.
+  uint64_t taken_bytes; ///< Of the file, so far.
+  uint64_t work_pixels; ///< What decoding means, where that is more than the image's pixels; else 0.
+  bool is_whole;        ///< When the header was read, the file's end was in the window, and
+  size_t rest_bytes;    ///< this many bytes stood before it.
+  bool is_filling;      ///< The input ended; gray is given for what is missing.
   ccodecs_layout layout;
   uint32_t rows_left[CCODECS_MAX_PLANES];
   uint8_t *fill; ///< A gray row.
@@ -57,6 +59,9 @@ ccodecs_status ccodecs_decoder_fail(ccodecs_decoder *decoder, ccodecs_status sta
 /// Checks header.width x header.height against the limits, by header.holds_bitmap.
 /// CCODECS_OK, or the failure noted with limit and value.
 ccodecs_status ccodecs_decoder_check_limits(ccodecs_decoder *decoder);
+
+/// Whether so many pixels may come of so many bytes of a file.
+bool ccodecs_decoder_is_in_proportion(uint64_t pixels, uint64_t bytes);
 
 /// A concrete decoder of `byte_count` bytes, zeroed but for its base, which is filled; NULL when there is no room.
 void *ccodecs_decoder_allocate(

@@ -33,6 +33,9 @@ package struct FilterChain: Sendable, Hashable {
   /// Whether the picture stays as it is: nothing was asked for, or nothing that changes it.
   package var isEmpty: Bool { passes.isEmpty }
 
+  /// Whether some pass looks at more than a pixel at a time.
+  var hasAreas: Bool { passes.contains { if case .area = $0 { true } else { false } } }
+
   /// Rows that a pass holds beside the one it works on, over all passes.
   package var haloRowCount: Int {
     passes.reduce(0) { sum, pass in

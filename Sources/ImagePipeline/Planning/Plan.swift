@@ -88,6 +88,7 @@ package struct Plan: Sendable, Hashable {
     hidesBlocks = framing.reduction >= Self.smallestHidingReduction(quality: configuration.compressionQuality ?? 1)
     keepsCopyright = configuration.metadata == .keepCopyright
     filters = FilterChain(try Filter.resolve(configuration.filters ?? []))
+    try Self.checkSides(stored: storedSize, framing: framing, filters: filters)
     let (chain, colorFormat) = (filters, header.hasAlpha ? PixelFormat.rgba8 : .rgb8)
     // A gray profile makes grays of grays: those need no other format.
     let isGray = header.colorSpace == .gray && !header.hasAlpha
