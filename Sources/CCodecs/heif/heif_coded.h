@@ -5,8 +5,18 @@
 
 #include "ccodecs.h"
 
-/// Width x height of the largest frame that a sequence header in the file allows; 0 when none was found.
-/// False when an AV1 picture of the file has no data, or not all of it.
-bool ccodecs_heif_coded_pixels(const uint8_t *bytes, size_t count, bool is_av1, uint64_t *pixels);
+typedef struct ccodecs_heif_frames {
+  uint64_t max_pixels; ///< Width x height of the largest frame that a sequence header allows; 0 when none was found.
+  uint64_t count;      ///< Frames that begin in the bitstream, shown or not.
+} ccodecs_heif_frames;
+
+/// Adds what AV1's open bitstream units announce.
+void ccodecs_heif_read_av1(const uint8_t *bytes, size_t count, ccodecs_heif_frames *frames);
+
+/// Adds what HEVC's units announce, each behind its length of 2 or 4 bytes.
+void ccodecs_heif_read_hevc(const uint8_t *bytes, size_t count, size_t length_bytes, ccodecs_heif_frames *frames);
+
+/// Adds what the units in the body of an `hvcC` box announce.
+void ccodecs_heif_read_hevc_configuration(const uint8_t *bytes, size_t count, ccodecs_heif_frames *frames);
 
 #endif

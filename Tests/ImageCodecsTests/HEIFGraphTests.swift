@@ -1,0 +1,175 @@
+import ImageCodecs
+import TestSupport
+import Testing
+
+/// Files whose items are made of each other: libheif would follow them as deep and as often as they ask.
+@Suite("AVIF and HEIC items", .enabled(if: ImageFormat.avif.isDecodable), .timeLimit(.minutes(1)))
+struct HEIFGraphTests {
+  private static let (width, height) = (61, 43)
+  private static let coded = HEIFFile.Coded(fixture: "photo.avif")
+  private static let size = HEIFFile.Box.size(width, height)
+
+  private static func refusal(_ file: HEIFFile) -> CodecError? {
+    let budget = PictureBudget(limit: 1 << 30)
+    let error = #expect(throws: CodecError.self) { _ = try Pixels.decode(file.bytes, budget: budget) }
+    #expect(budget.used == 0 && budget.peak < 1 << 20)
+    return error
+  }
+
+  private static func add(_ type: String, to file: inout HEIFFile, count: Int = 1) -> Int {
+    switch type {
+    case "grid":
+      file.add(
+        type, data: HEIFFile.grid(rows: 1, columns: count, width: width * count, height: height),
+        properties: [.size(width * count, height)])
+    case "iovl":
+      file.add(
+        type, data: HEIFFile.overlay(width: width, height: height, count: count), properties: [size])
+    default: file.add(type, properties: [size])
+    }
+  }
+
+  @Test("are images of grids, overlays and their alpha")
+  func derived() throws {
+    let picture = try Pixels.decode(Fixture.bytes("photo.avif"))
+    for type in ["grid", "iovl", "iden"] {
+      var file = HEIFFile(brand: "avif")
+      let first = Self.add(type, to: &file)
+      file.refer("dimg", from: first, to: [file.add(Self.coded)])
+      #expect(try Pixels.decode(file.bytes).mean == picture.mean, "\(type)")
+    }
+  }
+
+  @Test(
+    "that are made of themselves are refused",
+    arguments: [["grid"], ["iovl"], ["iden"], ["grid", "iovl"], ["iden", "iden", "iden"]])
+  func cycles(types: [String]) {
+    var file = HEIFFile(brand: "avif")
+    for type in types { _ = Self.add(type, to: &file) }
+    for number in 1...types.count { file.refer("dimg", from: number, to: [number % types.count + 1]) }
+    let error = Self.refusal(file)
+    #expect(error?.code == .corrupt && error?.message.contains("made of itself") == true)
+  }
+
+  @Test("that are each other's alpha are refused")
+  func alphaCycle() {
+    var file = HEIFFile(brand: "avif")
+    for number in 1...2 {
+      _ = file.add(Self.coded, properties: [.alpha])
+      file.refer("auxl", from: number, to: [3 - number])
+    }
+    #expect(Self.refusal(file)?.code == .corrupt)
+  }
+
+  @Test("are three deep at the most", arguments: 1...20)
+  func depth(levels: Int) throws {
+    var file = HEIFFile(brand: "avif")
+    for _ in 0..<levels { _ = Self.add("iovl", to: &file) }
+    _ = file.add(Self.coded)
+    for number in 1...levels { file.refer("dimg", from: number, to: [number + 1]) }
+    if levels <= 3 {
+      #expect(throws: Never.self) { try Pixels.decode(file.bytes) }
+    } else if levels > 4 {
+      let error = Self.refusal(file)
+      #expect(error?.code == .limitExceeded && error?.message.contains("deep") == true)
+    }
+  }
+
+  /// Twenty levels of ten references each would be 10^20 decodings; two of 255 are 65,025.
+  @Test("that refer to each other many times over are refused", arguments: [(20, 10), (2, 255), (3, 255)])
+  func work(levels: Int, count: Int) {
+    var file = HEIFFile(brand: "avif")
+    for _ in 0..<levels { _ = Self.add("iovl", to: &file, count: count) }
+    _ = file.add(Self.coded)
+    for number in 1...levels {
+      file.refer("dimg", from: number, to: [Int](repeating: number + 1, count: count))
+    }
+    #expect(Self.refusal(file)?.code == .limitExceeded)
+  }
+
+  /// libheif reads beyond the rows of such a part, and shows what it finds there.
+  @Test("do not begin outside the overlay that they are parts of", arguments: [(-5, 9), (9, -5), (0, 0), (9, 9)])
+  func partsOutside(x: Int, y: Int) throws {
+    var file = HEIFFile(brand: "avif")
+    let overlay = HEIFFile.overlay(width: Self.width, height: Self.height, count: 1, x: x, y: y)
+    _ = file.add("iovl", data: overlay, properties: [Self.size])
+    file.refer("dimg", from: 1, to: [file.add(Self.coded)])
+    if min(x, y) < 0 {
+      #expect(Self.refusal(file)?.code == .unsupported)
+    } else {
+      #expect(throws: Never.self) { try Pixels.decode(file.bytes) }
+    }
+  }
+
+  @Test("are not turned over and over")
+  func transforms() {
+    var file = HEIFFile(brand: "avif")
+    let (side, count) = (8000, 250)
+    let grid = HEIFFile.grid(rows: 1, columns: 1, width: side, height: side)
+    let turns = [HEIFFile.Box](repeating: .rotation(quarters: 2), count: count)
+    _ = file.add("grid", data: grid, properties: [.size(side, side)] + turns)
+    file.refer("dimg", from: 1, to: [file.add(Self.coded)])
+    #expect(Self.refusal(file)?.code == .limitExceeded)
+  }
+
+  /// libheif looks each of them up in the list of all.
+  @Test("are not too many, and cost no more than their number", arguments: [(4000, false), (20_000, true)])
+  func manyItems(count: Int, isRefused: Bool) throws {
+    var file = HEIFFile(brand: "avif")
+    _ = file.add(Self.coded)
+    for _ in 1..<count { _ = file.add("iden", properties: [Self.size]) }
+    let bytes = file.bytes
+    let clock = ContinuousClock()
+    let elapsed = clock.measure {
+      if isRefused {
+        let error = #expect(throws: CodecError.self) { try Pixels.decode(bytes) }
+        #expect(error?.code == .limitExceeded && error?.message.contains("4096") == true)
+      } else {
+        #expect(throws: Never.self) { try Pixels.decode(bytes) }
+      }
+    }
+    #expect(elapsed < .seconds(isRefused ? 1 : 20))
+  }
+
+  @Test("do not share so much data that copies of them would fill the memory")
+  func sharedData() {
+    var file = HEIFFile(brand: "avif")
+    _ = file.add(Self.coded)
+    let data = [UInt8](repeating: 7, count: 1 << 20)
+    for _ in 0..<200 { _ = file.add("Exif", data: data) }
+    let error = #expect(throws: CodecError.self) { try Pixels.decode(file.bytes) }
+    #expect(error?.code == .limitExceeded)
+  }
+
+  /// Of 16 to 235, where 16 is black: pictures that pillow-heif 1.8 and Pillow 13 made of full range, with another flag.
+  @Test("without chroma are brought to full range", arguments: ["gray.avif", "gray.heic"])
+  func limitedGray(name: String) throws {
+    let full = try Pixels.decode(Fixture.bytes(name))
+    var bytes = Fixture.bytes(name)
+    let profile = try #require(bytes.indices.dropLast(15).first { bytes[$0..<$0 + 8].elementsEqual("colrnclx".utf8) })
+    bytes[profile + 14] &= 0x7F
+    let limited = try Pixels.decode(bytes)
+    for (expanded, stored) in zip(limited.planes[0], full.planes[0]) {
+      let exact = (Double(stored) - 16) * 255 / 219
+      try #require(abs(Double(expanded) - min(255, max(0, exact))) <= 0.5)
+    }
+  }
+
+  @Test("charge little more than they use: a camera's 48 megapixels fit")
+  func cameraPicture() throws {
+    var file = HEIFFile(brand: "heic")
+    let tile = HEIFFile.Coded(fixture: "photo.heic", without: ["ispe"])
+    let (width, height) = (8064, 6048)
+    let grid = HEIFFile.grid(rows: 252, columns: 252, width: width, height: height)
+    _ = file.add("grid", data: grid, properties: [.size(width, height)])
+    _ = file.add(tile, properties: [.size(120, 80)])
+    file.refer("dimg", from: 1, to: [2])
+    let bytes = file.bytes
+    var decoder = try Decoder(
+      format: .heic, limits: CodecLimits(maxPixels: 0, maxHeldPixels: 100_000_000, maxScans: 0),
+      budget: PictureBudget(limit: 1 << 30))
+    let header = try decoder.readHeader(bytes.span.bytes, isLast: true)
+    #expect(header.value)
+    #expect(try decoder.estimatedByteCount(scale: 8) < 360 << 20)
+  }
+}
