@@ -1,17 +1,24 @@
-// JPEG XL through libjxl: the first frame, decoded as its bytes arrive and held whole.
+// JPEG XL through libjxl: the first frame that is shown, decoded as its bytes arrive and held whole.
 //
-// What libjxl holds is charged by the picture's size before decoding begins, with the rows that it gives: its
-// memory manager is asked for small blocks only, not for samples.
+// Headers of frames up to that one are read before libjxl sees them (jxl_frames.c). What libjxl holds is charged by
+// their sizes before decoding begins, with the rows that it gives: version 0.7 asks its memory manager for small blocks
+// only, not for samples; a later one gets no more from it than was charged. Bytes are given in slices, between which
+// the caller may give up.
 
 #include "../color/profile.h"
 #include "../core/decoder.h"
+#include "../core/quiet.h"
 #include "../memory/bytes.h"
 #include "jxl_format.h"
 
 #ifdef CCODECS_JXL
 
+#include "jxl_frames.h"
+
 #include <jxl/decode.h>
 #include <jxl/version.h>
+#include <stddef.h>
+#include <stdlib.h>
 
 /// libjxl's tables, and the state of one thread's groups.
 static const size_t library_bytes = (size_t)8 << 20;
@@ -21,10 +28,25 @@ static const size_t library_bytes_per_sample = 8;
 /// Compressed bytes that libjxl may leave until more follow.
 static const size_t waiting_bytes = 256 * 1024;
 static const uint32_t strip_row_count = 64;
+/// Bytes that libjxl gets at a time: what it decodes in one call is about as much as they hold.
+static const size_t slice_bytes = 4096;
+/// Of layers, each of which costs as much as a picture.
+static const size_t layer_slice_bytes = 256;
+/// Frames that others may refer to.
+static const uint64_t max_kept_frames = 4;
+/// What frames of an image come to, in pixels, is at most what an image may hold, or so many times the image itself.
+static const uint64_t frames_multiple = 8;
 
 typedef struct jxl_decoder {
   ccodecs_decoder base;
   ccodecs_bytes file; ///< Given and not consumed yet.
+  size_t left;        ///< Of those, what libjxl was given already and left.
+  ccodecs_jxl_boxes boxes;
+  ccodecs_bytes codestream; ///< From its beginning, until the frame that is shown was found.
+  ccodecs_jxl_image image;
+  ccodecs_jxl_frames frames;
+  bool has_colors;
+  size_t library_used; ///< Of what was charged, what libjxl took from its memory manager.
   JxlDecoder *library;
   JxlPixelFormat format;
   uint32_t samples; ///< Of a pixel, extra channels included.
@@ -50,6 +72,38 @@ static ccodecs_status charge(jxl_decoder *d, uint64_t byte_count) {
   return CCODECS_OK;
 }
 
+// MARK: Memory manager
+
+/// In front of each block of libjxl's. As large as any alignment that malloc keeps.
+typedef union block_head {
+  size_t byte_count;
+  max_align_t alignment;
+} block_head;
+
+static void *on_allocate(void *context, size_t byte_count) {
+  jxl_decoder *d = context;
+  if (byte_count > d->charged - d->library_used) {
+    return NULL;
+  }
+  block_head *head = malloc(sizeof *head + byte_count);
+  if (head == NULL) {
+    d->base.budget->has_machine_failed = true;
+    return NULL;
+  }
+  head->byte_count = byte_count;
+  d->library_used += byte_count;
+  return head + 1;
+}
+
+static void on_free(void *context, void *block) {
+  jxl_decoder *d = context;
+  if (block != NULL) {
+    block_head *head = (block_head *)block - 1;
+    d->library_used -= head->byte_count;
+    free(head);
+  }
+}
+
 // MARK: Header
 
 static ccodecs_status describe(jxl_decoder *d) {
@@ -69,6 +123,16 @@ static ccodecs_status describe(jxl_decoder *d) {
   header->color_space = is_gray ? CCODECS_COLOR_GRAY : CCODECS_COLOR_RGB;
   header->warnings |= info.have_animation ? CCODECS_WARNING_FIRST_FRAME : 0;
   header->frame_count = info.have_animation ? 0 : 1;
+  d->image = (ccodecs_jxl_image){
+      .width = info.xsize,
+      .height = info.ysize,
+      .preview_width = info.have_preview ? info.preview.xsize : 0,
+      .preview_height = info.have_preview ? info.preview.ysize : 0,
+      .extra_channels = info.num_extra_channels,
+      .is_xyb = !info.uses_original_profile,
+      .has_animation = info.have_animation,
+      .has_timecodes = info.have_animation && info.animation.have_timecodes,
+  };
   d->has_own_colors = info.uses_original_profile;
   d->is_described = true;
   d->samples = info.num_color_channels + info.num_extra_channels;
@@ -126,25 +190,103 @@ static ccodecs_status settle_colors(jxl_decoder *d) {
   return status;
 }
 
-/// Gives libjxl what arrived; what it leaves is kept. The answer is JXL_DEC_NEED_MORE_INPUT when there is no more.
-static ccodecs_status process(jxl_decoder *d, ccodecs_input *input, JxlDecoderStatus *answer) {
-  if (!ccodecs_bytes_append(&d->file, input->bytes, input->count, d->base.budget)) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room to hold the JPEG XL data");
+/// Keeps what arrived.
+static ccodecs_status take_input(jxl_decoder *d, ccodecs_input *input) {
+  bool has_room = true;
+  const uint8_t *bytes;
+  size_t count;
+  for (ccodecs_input window = *input;
+       !d->frames.is_complete && ccodecs_jxl_boxes_next(&d->boxes, &window, &bytes, &count);) {
+    has_room = has_room && ccodecs_bytes_append(&d->codestream, bytes, count, d->base.budget);
   }
+  has_room = has_room && ccodecs_bytes_append(&d->file, input->bytes, input->count, d->base.budget);
   ccodecs_input_advance(input, input->count);
+  return has_room
+             ? CCODECS_OK
+             : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room to hold the JPEG XL data");
+}
+
+/// Gives libjxl at most `slice` bytes that it has not seen; what it leaves is kept. The answer is
+/// JXL_DEC_NEED_MORE_INPUT when it has seen them all.
+static ccodecs_status process(jxl_decoder *d, size_t slice, bool is_last, JxlDecoderStatus *answer) {
+  const size_t count = d->file.count - d->left < slice ? d->file.count : d->left + slice;
   // Without bytes there is no block: libjxl wants an address all the same.
   const uint8_t nothing = 0;
   const uint8_t *bytes = d->file.count > 0 ? ccodecs_bytes_start(&d->file) : &nothing;
-  if (JxlDecoderSetInput(d->library, bytes, d->file.count) != JXL_DEC_SUCCESS) {
+  if (JxlDecoderSetInput(d->library, bytes, count) != JXL_DEC_SUCCESS) {
     return corrupt(d);
   }
+  ccodecs_quiet_begin();
   *answer = JxlDecoderProcessInput(d->library);
-  const size_t left = JxlDecoderReleaseInput(d->library);
-  ccodecs_bytes_take(&d->file, d->file.count - left);
-  if (*answer == JXL_DEC_NEED_MORE_INPUT && input->is_last) {
+  ccodecs_quiet_end();
+  d->left = JxlDecoderReleaseInput(d->library);
+  const bool is_all = count == d->file.count;
+  ccodecs_bytes_take(&d->file, count - d->left);
+  if (*answer == JXL_DEC_NEED_MORE_INPUT && is_last && is_all) {
     return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the JPEG XL data ends before the picture does");
   }
   return *answer == JXL_DEC_ERROR ? corrupt(d) : CCODECS_OK;
+}
+
+// MARK: Frames
+
+/// Where the first frame begins: where libjxl stops that reads all that stands before.
+static ccodecs_status find_first_frame(jxl_decoder *d) {
+  JxlDecoder *scout = JxlDecoderCreate(NULL);
+  if (scout == NULL) {
+    return CCODECS_NO_MEMORY;
+  }
+  ccodecs_quiet_begin();
+  const bool is_found =
+      JxlDecoderSubscribeEvents(scout, JXL_DEC_COLOR_ENCODING) == JXL_DEC_SUCCESS &&
+      JxlDecoderSetInput(scout, ccodecs_bytes_start(&d->codestream), d->codestream.count) == JXL_DEC_SUCCESS &&
+      JxlDecoderProcessInput(scout) == JXL_DEC_COLOR_ENCODING;
+  ccodecs_quiet_end();
+  d->frames.at = is_found ? d->codestream.count - JxlDecoderReleaseInput(scout) : 0;
+  JxlDecoderDestroy(scout);
+  d->has_colors = true;
+  return is_found ? CCODECS_OK : corrupt(d);
+}
+
+static ccodecs_status check_frames(jxl_decoder *d) {
+  const ccodecs_jxl_frames *frames = &d->frames;
+  d->base.work_pixels = frames->pixels;
+  const uint64_t held = d->base.limits.max_whole_input_pixels;
+  const uint64_t own = (uint64_t)d->image.width * d->image.height;
+  const uint64_t limit = own * frames_multiple > held ? own * frames_multiple : held;
+  if (held != 0 && frames->max_pixels > held) {
+    return ccodecs_decoder_fail(
+        &d->base, CCODECS_LIMIT, "its frames are of %llu pixels, above the limit max_held_pixels of %llu",
+        (unsigned long long)frames->max_pixels, (unsigned long long)held);
+  }
+  return held == 0 || frames->pixels <= limit
+             ? CCODECS_OK
+             : ccodecs_decoder_fail(
+                   &d->base, CCODECS_LIMIT,
+                   "its frames are of %llu pixels in all, above the limit of %llu for an image of %llu",
+                   (unsigned long long)frames->pixels, (unsigned long long)limit, (unsigned long long)own);
+}
+
+/// Reads headers of frames as far as they are here.
+static ccodecs_status read_frames(jxl_decoder *d, bool is_last) {
+  const ccodecs_status status =
+      ccodecs_jxl_frames_read(&d->frames, &d->image, ccodecs_bytes_start(&d->codestream), d->codestream.count);
+  switch (status) {
+  case CCODECS_OK:
+    ccodecs_bytes_free(&d->codestream, d->base.budget);
+    return check_frames(d);
+  case CCODECS_NEEDS_INPUT:
+    return is_last ? ccodecs_decoder_fail(
+                         &d->base, CCODECS_TRUNCATED, "the JPEG XL data ends before the frame that is shown")
+                   : CCODECS_NEEDS_INPUT;
+  case CCODECS_LIMIT:
+    return ccodecs_decoder_fail(&d->base, CCODECS_LIMIT, "it has more layers than the limit of %u", d->frames.count);
+  case CCODECS_UNSUPPORTED:
+    return ccodecs_decoder_fail(
+        &d->base, CCODECS_UNSUPPORTED, "JPEG XL layers whose sections are out of order are not decoded");
+  default:
+    return corrupt(d);
+  }
 }
 
 static ccodecs_status begin(jxl_decoder *d) {
@@ -152,7 +294,8 @@ static ccodecs_status begin(jxl_decoder *d) {
   if (status != CCODECS_OK) {
     return status;
   }
-  d->library = JxlDecoderCreate(NULL);
+  const JxlMemoryManager manager = {.opaque = d, .alloc = on_allocate, .free = on_free};
+  d->library = JxlDecoderCreate(&manager);
   return d->library != NULL && JxlDecoderSetKeepOrientation(d->library, JXL_TRUE) == JXL_DEC_SUCCESS &&
                  JxlDecoderSetUnpremultiplyAlpha(d->library, JXL_TRUE) == JXL_DEC_SUCCESS &&
                  JxlDecoderSubscribeEvents(
@@ -161,23 +304,30 @@ static ccodecs_status begin(jxl_decoder *d) {
              : CCODECS_NO_MEMORY;
 }
 
-static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
-  jxl_decoder *d = (jxl_decoder *)base;
+/// Reads what stands before the frames.
+static ccodecs_status read_image(jxl_decoder *d, bool is_last) {
   ccodecs_status status = d->library == NULL ? begin(d) : CCODECS_OK;
-  while (status == CCODECS_OK) {
+  // Little is given of what may be the frames' already; more each time, since libjxl begins anew with some of it.
+  for (size_t slice = layer_slice_bytes; status == CCODECS_OK;) {
     JxlDecoderStatus answer = JXL_DEC_NEED_MORE_INPUT;
-    status = process(d, input, &answer);
+    status = process(d, slice, is_last, &answer);
     if (status != CCODECS_OK) {
       return status;
     }
     switch (answer) {
     case JXL_DEC_NEED_MORE_INPUT:
-      return CCODECS_NEEDS_INPUT;
+      if (d->file.count <= d->left) {
+        return CCODECS_NEEDS_INPUT;
+      }
+      slice *= 2;
+      break;
     case JXL_DEC_BASIC_INFO:
       status = describe(d);
+      status = status == CCODECS_OK ? ccodecs_decoder_check_limits(&d->base) : status;
       break;
     case JXL_DEC_COLOR_ENCODING:
-      return d->is_described ? settle_colors(d) : corrupt(d);
+      status = d->is_described ? settle_colors(d) : corrupt(d);
+      return status == CCODECS_OK ? find_first_frame(d) : status;
     default:
       return corrupt(d);
     }
@@ -185,9 +335,21 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   return status;
 }
 
+static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
+  jxl_decoder *d = (jxl_decoder *)base;
+  ccodecs_status status = take_input(d, input);
+  if (status == CCODECS_OK && !d->has_colors) {
+    status = read_image(d, input->is_last);
+  }
+  return status == CCODECS_OK ? read_frames(d, input->is_last) : status;
+}
+
 static uint64_t decoding_bytes(const jxl_decoder *d) {
-  const uint64_t pixels = (uint64_t)d->base.header.width * d->base.header.height;
-  return pixels * d->samples * library_bytes_per_sample;
+  const uint64_t own = (uint64_t)d->base.header.width * d->base.header.height;
+  const uint64_t pixels = d->frames.max_pixels > own ? d->frames.max_pixels : own;
+  const uint64_t most_kept = pixels * max_kept_frames;
+  const uint64_t kept = d->frames.kept_pixels < most_kept ? d->frames.kept_pixels : most_kept;
+  return (pixels * library_bytes_per_sample + kept * sizeof(float)) * d->samples;
 }
 
 static ccodecs_status estimate(
@@ -213,18 +375,21 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
 
 // MARK: Rows
 
-/// Decodes the frame into `bitmap`.
+/// Decodes some of the frame into `bitmap`: CCODECS_OK when it is whole, CCODECS_ROWS_READY when there is more to
+/// decode.
 static ccodecs_status decode(jxl_decoder *d, ccodecs_input *input) {
-  while (!d->is_decoded) {
-    JxlDecoderStatus answer;
-    const ccodecs_status status = process(d, input, &answer);
+  ccodecs_status status = take_input(d, input);
+  const size_t slice = d->frames.count > 1 ? layer_slice_bytes : slice_bytes;
+  while (status == CCODECS_OK && !d->is_decoded) {
+    JxlDecoderStatus answer = JXL_DEC_NEED_MORE_INPUT;
+    status = process(d, slice, input->is_last, &answer);
     if (status != CCODECS_OK) {
       return status;
     }
     size_t needed;
     switch (answer) {
     case JXL_DEC_NEED_MORE_INPUT:
-      return CCODECS_NEEDS_INPUT;
+      return d->file.count > d->left ? CCODECS_ROWS_READY : CCODECS_NEEDS_INPUT;
     case JXL_DEC_NEED_IMAGE_OUT_BUFFER:
       if (JxlDecoderImageOutBufferSize(d->library, &d->format, &needed) != JXL_DEC_SUCCESS ||
           needed != d->row_bytes * d->base.header.height ||
@@ -239,10 +404,12 @@ static ccodecs_status decode(jxl_decoder *d, ccodecs_input *input) {
       return corrupt(d);
     }
   }
-  JxlDecoderDestroy(d->library);
-  d->library = NULL;
-  ccodecs_bytes_free(&d->file, d->base.budget);
-  return CCODECS_OK;
+  if (status == CCODECS_OK) {
+    JxlDecoderDestroy(d->library);
+    d->library = NULL;
+    ccodecs_bytes_free(&d->file, d->base.budget);
+  }
+  return status;
 }
 
 static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
@@ -268,6 +435,7 @@ static void destroy(ccodecs_decoder *base) {
   }
   ccodecs_budget_refund(budget, d->charged);
   ccodecs_bytes_free(&d->file, budget);
+  ccodecs_bytes_free(&d->codestream, budget);
   ccodecs_free(budget, d->bitmap);
   ccodecs_free(budget, d);
 }

@@ -1,0 +1,409 @@
+// Source: ISO/IEC 18181-1 (codestream: bundles, frame header, table of contents), 18181-2 (boxes).
+
+#include "jxl_frames.h"
+
+#include "../memory/bytes.h"
+
+enum {
+  MAX_FRAMES = 64, ///< Until one is shown.
+  MAX_SECTIONS = 65536,
+  REGULAR = 0,
+  LOW_FREQUENCY = 1,
+  REFERENCE_ONLY = 2,
+  USES_LOW_FREQUENCY_FRAME = 32,
+};
+
+typedef struct reader {
+  const uint8_t *bytes;
+  uint64_t count; ///< In bits.
+  uint64_t at;    ///< Beyond `count` once they ran out: then zeros are read.
+} reader;
+
+typedef struct frame {
+  uint32_t type;
+  bool is_modular;
+  uint64_t flags;
+  uint32_t chroma_shift[2];
+  uint32_t upsampling;
+  uint32_t group_size_shift;
+  uint32_t pass_count;
+  uint64_t width;
+  uint64_t height;
+  bool is_partial;
+  bool replaces;
+  bool is_last;
+  bool has_duration;
+  bool is_kept;
+} frame;
+
+static uint64_t parts(uint64_t count, uint64_t size) {
+  return (count + size - 1) / size;
+}
+
+// MARK: Bits
+
+static uint32_t read_bits(reader *r, uint32_t count) {
+  uint32_t value = 0;
+  for (uint32_t i = 0; i < count; i++, r->at++) {
+    const uint32_t bit = r->at < r->count ? r->bytes[r->at / 8] >> (r->at % 8) & 1u : 0;
+    value |= bit << i;
+  }
+  return value;
+}
+
+static bool read_bool(reader *r) {
+  return read_bits(r, 1) != 0;
+}
+
+/// One of four: a number of bits, and what is added.
+static uint32_t read_number(reader *r, const uint32_t bits[4], const uint32_t added[4]) {
+  const uint32_t choice = read_bits(r, 2);
+  return read_bits(r, bits[choice]) + added[choice];
+}
+
+static uint64_t read_long_number(reader *r) {
+  switch (read_bits(r, 2)) {
+  case 0:
+    return 0;
+  case 1:
+    return 1 + read_bits(r, 4);
+  case 2:
+    return 17 + read_bits(r, 8);
+  default:
+    break;
+  }
+  uint64_t value = read_bits(r, 12);
+  for (uint32_t shift = 12; read_bool(r); shift += 8) {
+    if (shift == 60) {
+      return value | (uint64_t)read_bits(r, 4) << shift;
+    }
+    value |= (uint64_t)read_bits(r, 8) << shift;
+  }
+  return value;
+}
+
+static void skip_floats(reader *r, uint32_t count) {
+  r->at += 16 * (uint64_t)count;
+}
+
+static void skip_extensions(reader *r) {
+  const uint64_t extensions = read_long_number(r);
+  uint64_t total = 0;
+  for (int i = 0; i < 64; i++) {
+    const uint64_t bits = (extensions >> i & 1) != 0 ? read_long_number(r) : 0;
+    total = bits > UINT32_MAX || total > UINT32_MAX ? UINT32_MAX : total + bits;
+  }
+  r->at += total;
+}
+
+// MARK: Header
+
+static const uint32_t no_bits[4] = {0, 0, 0, 0};
+static const uint32_t zero_to_three[4] = {0, 1, 2, 3};
+static const uint32_t powers[4] = {1, 2, 4, 8};
+
+static void read_chroma(reader *r, frame *f) {
+  static const uint8_t across[4] = {0, 1, 1, 0};
+  static const uint8_t down[4] = {0, 1, 0, 1};
+  for (int i = 0; i < 3; i++) {
+    const uint32_t mode = read_bits(r, 2);
+    f->chroma_shift[0] |= across[mode];
+    f->chroma_shift[1] |= down[mode];
+  }
+}
+
+static void read_passes(reader *r, frame *f) {
+  static const uint32_t pass_bits[4] = {0, 0, 0, 3};
+  static const uint32_t passes[4] = {1, 2, 3, 4};
+  static const uint32_t step_bits[4] = {0, 0, 0, 1};
+  static const uint32_t last_bits[4] = {0, 0, 0, 3};
+  static const uint32_t lasts[4] = {0, 1, 2, 0};
+  f->pass_count = read_number(r, pass_bits, passes);
+  if (f->pass_count == 1) {
+    return;
+  }
+  const uint32_t steps = read_number(r, step_bits, zero_to_three);
+  read_bits(r, 2 * (f->pass_count - 1));
+  for (uint32_t i = 0; i < steps; i++) {
+    read_bits(r, 2);
+  }
+  for (uint32_t i = 0; i < steps; i++) {
+    read_number(r, last_bits, lasts);
+  }
+}
+
+static int64_t signed_number(uint32_t packed) {
+  return (packed & 1) != 0 ? -(int64_t)(packed / 2) - 1 : (int64_t)(packed / 2);
+}
+
+/// What part of the image the frame is. It has its size already.
+static void read_crop(reader *r, frame *f, bool is_placed) {
+  static const uint32_t bits[4] = {8, 11, 14, 30};
+  static const uint32_t added[4] = {0, 256, 2304, 18688};
+  if (!read_bool(r)) {
+    return;
+  }
+  const uint64_t width = f->width;
+  const uint64_t height = f->height;
+  const int64_t left = is_placed ? signed_number(read_number(r, bits, added)) : 0;
+  const int64_t top = is_placed ? signed_number(read_number(r, bits, added)) : 0;
+  f->width = read_number(r, bits, added);
+  f->height = read_number(r, bits, added);
+  f->is_partial = is_placed && (left > 0 || top > 0 || (int64_t)f->width + left < (int64_t)width ||
+                                (int64_t)f->height + top < (int64_t)height);
+}
+
+static void read_blending(reader *r, const frame *f, uint32_t extra_channels, uint32_t *mode) {
+  enum { REPLACE = 0, BLEND = 2, ALPHA_WEIGHTED = 3, MULTIPLY = 4 };
+  static const uint32_t mode_bits[4] = {0, 0, 0, 2};
+  static const uint32_t channel_bits[4] = {0, 0, 0, 3};
+  *mode = read_number(r, mode_bits, zero_to_three);
+  const bool uses_alpha = extra_channels > 0 && (*mode == BLEND || *mode == ALPHA_WEIGHTED);
+  if (uses_alpha) {
+    read_number(r, channel_bits, zero_to_three);
+  }
+  if (uses_alpha || *mode == MULTIPLY) {
+    read_bool(r); // clamp
+  }
+  if (*mode != REPLACE || f->is_partial) {
+    read_number(r, no_bits, zero_to_three); // source
+  }
+}
+
+/// How a frame is put upon others, and whether it is shown.
+static void read_place_in_time(reader *r, frame *f, const ccodecs_jxl_image *image) {
+  static const uint32_t duration_bits[4] = {0, 0, 8, 32};
+  static const uint32_t durations[4] = {0, 1, 0, 0};
+  uint32_t mode;
+  read_blending(r, f, image->extra_channels, &mode);
+  f->replaces = mode == 0;
+  for (uint32_t i = 0; i < image->extra_channels; i++) {
+    read_blending(r, f, image->extra_channels, &mode);
+  }
+  if (image->has_animation) {
+    f->has_duration = read_number(r, duration_bits, durations) != 0;
+    read_bits(r, image->has_timecodes ? 32 : 0);
+  }
+  f->is_last = read_bool(r);
+}
+
+static void skip_filter(reader *r, bool is_modular) {
+  if (read_bool(r)) { // all as usual
+    return;
+  }
+  if (read_bool(r) && read_bool(r)) {
+    skip_floats(r, 6);
+  }
+  if (read_bits(r, 2) > 0) {
+    if (!is_modular && read_bool(r)) {
+      skip_floats(r, 8);
+    }
+    if (read_bool(r)) {
+      skip_floats(r, 5);
+    }
+    if (read_bool(r)) {
+      skip_floats(r, is_modular ? 3 : 4);
+    }
+    skip_floats(r, is_modular ? 1 : 0);
+  }
+  skip_extensions(r);
+}
+
+static void read_coding(reader *r, frame *f, const ccodecs_jxl_image *image) {
+  f->type = read_bits(r, 2);
+  f->is_modular = read_bool(r);
+  f->flags = read_long_number(r);
+  const bool is_ycbcr = !image->is_xyb && read_bool(r);
+  if ((f->flags & USES_LOW_FREQUENCY_FRAME) == 0) {
+    if (is_ycbcr) {
+      read_chroma(r, f);
+    }
+    f->upsampling = read_number(r, no_bits, powers);
+    for (uint32_t i = 0; i < image->extra_channels; i++) {
+      read_bits(r, 2);
+    }
+  }
+  if (f->is_modular) {
+    f->group_size_shift = read_bits(r, 2);
+  } else if (image->is_xyb) {
+    read_bits(r, 6);
+  }
+  if (f->type != REFERENCE_ONLY) {
+    read_passes(r, f);
+  }
+  if (f->type == LOW_FREQUENCY) {
+    const uint64_t scale = (uint64_t)8 << (3 * read_bits(r, 2));
+    f->width = parts(f->width, scale);
+    f->height = parts(f->height, scale);
+  }
+}
+
+/// Reads a header up to the table of contents.
+static void read_header(reader *r, frame *f, const ccodecs_jxl_image *image, bool is_preview) {
+  static const uint32_t name_bits[4] = {0, 4, 5, 10};
+  static const uint32_t name_added[4] = {0, 0, 16, 48};
+  *f = (frame){
+      .upsampling = 1,
+      .group_size_shift = 1,
+      .pass_count = 1,
+      .width = is_preview ? image->preview_width : image->width,
+      .height = is_preview ? image->preview_height : image->height,
+      .replaces = true,
+  };
+  if (read_bool(r)) { // all as usual
+    f->is_last = true;
+    return;
+  }
+  read_coding(r, f, image);
+  const bool is_normal = f->type != LOW_FREQUENCY && f->type != REFERENCE_ONLY;
+  if (f->type != LOW_FREQUENCY) {
+    read_crop(r, f, is_normal);
+  }
+  if (is_normal) {
+    read_place_in_time(r, f, image);
+  }
+  f->is_last = f->is_last && f->type == REGULAR;
+  uint32_t slot = 0;
+  if (f->type != LOW_FREQUENCY && !f->is_last) {
+    slot = read_bits(r, 2);
+  }
+  f->is_kept = !f->is_last && (f->type == LOW_FREQUENCY || !f->has_duration || slot != 0);
+  if (f->type == REFERENCE_ONLY || (is_normal && f->is_kept && f->replaces && !f->is_partial)) {
+    read_bool(r); // kept before its colours are converted
+  }
+  r->at += 8 * (uint64_t)read_number(r, name_bits, name_added);
+  skip_filter(r, f->is_modular);
+  skip_extensions(r);
+}
+
+// MARK: Table of contents
+
+static uint64_t section_count(const frame *f) {
+  const uint64_t width = parts(f->width, f->upsampling);
+  const uint64_t height = parts(f->height, f->upsampling);
+  const uint64_t group = (uint64_t)128 << f->group_size_shift;
+  const uint64_t groups = parts(width, group) * parts(height, group);
+  const uint64_t blocks_across = parts(width, (uint64_t)8 << f->chroma_shift[0]) << f->chroma_shift[0];
+  const uint64_t blocks_down = parts(height, (uint64_t)8 << f->chroma_shift[1]) << f->chroma_shift[1];
+  const uint64_t low_groups = parts(blocks_across, group) * parts(blocks_down, group);
+  return groups == 1 && f->pass_count == 1 ? 1 : 2 + low_groups + groups * f->pass_count;
+}
+
+/// Where the frame ends, in bytes. CCODECS_NEEDS_INPUT when the table is not all there.
+static ccodecs_status find_end(reader *r, const frame *f, uint64_t *end) {
+  static const uint32_t bits[4] = {10, 14, 22, 30};
+  static const uint32_t added[4] = {0, 1024, 17408, 4211712};
+  const uint64_t count = section_count(f);
+  if (count > MAX_SECTIONS) {
+    return CCODECS_CORRUPT;
+  }
+  if (read_bool(r)) {
+    return r->at > r->count ? CCODECS_NEEDS_INPUT : CCODECS_UNSUPPORTED;
+  }
+  r->at = parts(r->at, 8) * 8;
+  uint64_t total = 0;
+  for (uint64_t i = 0; i < count && r->at <= r->count; i++) {
+    total += read_number(r, bits, added);
+  }
+  *end = parts(r->at, 8) + total;
+  return r->at > r->count ? CCODECS_NEEDS_INPUT : CCODECS_OK;
+}
+
+static void note(ccodecs_jxl_frames *frames, const frame *f, const ccodecs_jxl_image *image) {
+  const uint64_t pixels = f->width * f->height;
+  const bool is_normal = f->type != REFERENCE_ONLY && f->type != LOW_FREQUENCY;
+  const uint64_t canvas = is_normal ? (uint64_t)image->width * image->height : 0;
+  frames->count++;
+  frames->pixels += pixels;
+  frames->max_pixels = pixels > frames->max_pixels ? pixels : frames->max_pixels;
+  frames->kept_pixels += !f->is_kept ? 0 : pixels > canvas ? pixels : canvas;
+}
+
+ccodecs_status ccodecs_jxl_frames_read(
+    ccodecs_jxl_frames *frames, const ccodecs_jxl_image *image, const uint8_t *bytes, size_t count) {
+  while (!frames->is_complete) {
+    if (frames->count >= MAX_FRAMES) {
+      return CCODECS_LIMIT;
+    }
+    if (frames->at >= count) {
+      return CCODECS_NEEDS_INPUT;
+    }
+    reader r = {.bytes = bytes + frames->at, .count = (uint64_t)(count - frames->at) * 8};
+    frame f;
+    const bool is_preview = frames->count == 0 && image->preview_width > 0;
+    read_header(&r, &f, image, is_preview);
+    if (r.at > r.count) {
+      return CCODECS_NEEDS_INPUT;
+    }
+    if (f.width == 0 || f.height == 0 || f.width > UINT32_MAX / 2 || f.height > UINT32_MAX / 2) {
+      return CCODECS_CORRUPT;
+    }
+    if (!is_preview && (f.is_last || f.has_duration)) {
+      note(frames, &f, image);
+      frames->is_complete = true;
+      return CCODECS_OK;
+    }
+    uint64_t end = 0;
+    const ccodecs_status status = find_end(&r, &f, &end);
+    if (status != CCODECS_OK) {
+      return status;
+    }
+    note(frames, &f, image);
+    frames->at += end > SIZE_MAX - frames->at ? SIZE_MAX - frames->at : (size_t)end;
+  }
+  return CCODECS_OK;
+}
+
+// MARK: Boxes
+
+/// Collects a box's head. False when the window ends before.
+static bool read_box_head(ccodecs_jxl_boxes *b, ccodecs_input *window) {
+  if (!ccodecs_input_collect(window, b->head, &b->head_count, 8)) {
+    return false;
+  }
+  uint64_t size = ccodecs_be32(b->head);
+  if (size == 1) {
+    if (!ccodecs_input_collect(window, b->head, &b->head_count, 16)) {
+      return false;
+    }
+    size = (uint64_t)ccodecs_be32(b->head + 8) << 32 | ccodecs_be32(b->head + 12);
+  }
+  const bool is_part = memcmp(b->head + 4, "jxlp", 4) == 0;
+  b->is_codestream = is_part || memcmp(b->head + 4, "jxlc", 4) == 0;
+  b->left = size == 0 ? UINT64_MAX : size < b->head_count ? 0 : size - b->head_count;
+  b->head_count = 0;
+  b->skip_left = is_part ? 4 : 0; // its number
+  return true;
+}
+
+bool ccodecs_jxl_boxes_next(ccodecs_jxl_boxes *b, ccodecs_input *window, const uint8_t **bytes, size_t *count) {
+  while (window->count > 0) {
+    if (!b->has_start) {
+      b->has_start = true;
+      b->is_bare = window->bytes[0] == 0xFF;
+    }
+    if (b->is_bare) {
+      *bytes = window->bytes;
+      *count = window->count;
+      ccodecs_input_advance(window, window->count);
+      return true;
+    }
+    if (b->left == 0 && !read_box_head(b, window)) {
+      return false;
+    }
+    size_t taken = window->count < b->left ? window->count : (size_t)b->left;
+    if (b->skip_left > 0 && taken > b->skip_left) {
+      taken = b->skip_left;
+    }
+    const bool is_given = b->is_codestream && b->skip_left == 0 && taken > 0;
+    *bytes = window->bytes;
+    *count = taken;
+    ccodecs_input_advance(window, taken);
+    b->left -= b->left == UINT64_MAX ? 0 : taken;
+    b->skip_left -= b->skip_left > 0 ? (uint32_t)taken : 0;
+    if (is_given) {
+      return true;
+    }
+  }
+  return false;
+}

@@ -1,0 +1,81 @@
+import ImageCodecs
+import TestSupport
+import Testing
+
+/// Files of several frames, by Tests/Fuzz/jxl_seeds.c.
+@Suite("JPEG XL", .enabled(if: ImageFormat.jxl.isDecodable), .timeLimit(.minutes(1)))
+struct JXLTests {
+  private static func refusal(_ name: String, limits: CodecLimits? = nil) -> CodecError? {
+    let budget = PictureBudget(limit: 384 << 20)
+    let limits = limits ?? CodecLimits(maxPixels: 0, maxHeldPixels: 100_000_000, maxScans: 100)
+    let error = #expect(throws: CodecError.self) {
+      try Pixels.decode(Fixture.bytes(name), budget: budget, limits: limits)
+    }
+    #expect(budget.used == 0 && budget.peak < 16 << 20)
+    return error
+  }
+
+  @Test("puts layers upon each other, and charges what is kept of them")
+  func layers() throws {
+    let bytes = Fixture.bytes("layers.jxl")
+    let whole = try Pixels.decode(bytes)
+    #expect(whole.layout[0].width == 100 && whole.warnings == [.firstFrameOnly])
+    // Four layers of alpha 128, three of them smaller than the image.
+    #expect(whole.sample(x: 10, y: 10, channel: 3) == 239 && whole.sample(x: 90, y: 90, channel: 3) == 128)
+    for windowByteCount in [1, 7, 4096] {
+      #expect(try Pixels.decode(bytes, windowByteCount: windowByteCount) == whole)
+    }
+    for count in stride(from: 1, to: bytes.count - 1, by: 97) {
+      #expect(throws: CodecError.self) { try Pixels.decode(Array(bytes.prefix(count))) }
+    }
+  }
+
+  @Test("with a frame far larger than the image is refused before the frame is decoded")
+  func vastFrame() {
+    #expect(Self.refusal("vast-frame.jxl")?.code == .outOfMemory)
+    let limits = CodecLimits(maxPixels: 0, maxHeldPixels: 1_000_000, maxScans: 100)
+    let error = Self.refusal("vast-frame.jxl", limits: limits)
+    #expect(error?.code == .limitExceeded && error?.message.contains("max_held_pixels") == true)
+  }
+
+  @Test("with too many layers, or too much in them, is refused")
+  func manyLayers() {
+    let error = Self.refusal("too-many-layers.jxl")
+    #expect(error?.code == .limitExceeded && error?.message.contains("64") == true)
+    // 60 layers of 160,000 pixels.
+    let limits = CodecLimits(maxPixels: 0, maxHeldPixels: 5_000_000, maxScans: 100)
+    #expect(Self.refusal("many-layers.jxl", limits: limits)?.code == .limitExceeded)
+  }
+
+  @Test("lets the caller give up between layers")
+  func pauses() throws {
+    let bytes = Fixture.bytes("many-layers.jxl")
+    var decoder = try Decoder(
+      format: .jxl, limits: CodecLimits(maxPixels: 0, maxHeldPixels: 0, maxScans: 0),
+      budget: PictureBudget(limit: 1 << 28))
+    let header = try decoder.readHeader(bytes.span.bytes, isLast: true)
+    #expect(header.value)
+    let layout = try decoder.start(scale: 8)
+    var consumed = header.consumedByteCount
+    var (pauses, rows) = (0, 0)
+    while true {
+      let progress = try decoder.read(bytes.span.bytes.extracting(droppingFirst: consumed), isLast: true)
+      consumed += progress.consumedByteCount
+      guard progress.value == .stripReady else { break }
+      decoder.withStrip { strip in
+        let count = strip.rowCount(ofPlane: 0)
+        pauses += count == 0 ? 1 : 0
+        rows += count
+      }
+    }
+    #expect(pauses >= 15 && rows == layout.planes[0].height)
+  }
+
+  @Test("prints nothing of what is wrong with a file")
+  func silence() throws {
+    var damaged = Fixture.bytes("photo.jxl")
+    for index in stride(from: damaged.count / 2, to: damaged.count, by: 3) { damaged[index] ^= 0x5A }
+    let printed = try standardError { #expect(throws: CodecError.self) { try Pixels.decode(damaged) } }
+    #expect(!printed.contains("jxl"))
+  }
+}
