@@ -60,13 +60,14 @@ package enum Container {
   /// A TIFF of one uncompressed strip of interleaved samples, little-endian where they have 16 bits.
   package static func tiff(
     width: Int, height: Int, bitDepth: Int, sampleCount: Int, photometric: Int, samples: [UInt8],
-    stripByteCount: Int? = nil, profile: [UInt8] = []
+    stripByteCount: Int? = nil, profile: [UInt8] = [], sampleFormat: Int = 1
   ) -> [UInt8] {
     let stripEnd = 8 + samples.count
     var entries = [
       (256, 4, 1, width), (257, 4, 1, height), (258, 3, 1, bitDepth), (259, 3, 1, 1), (262, 3, 1, photometric),
       (273, 4, 1, 8), (277, 3, 1, sampleCount), (278, 4, 1, height), (279, 4, 1, stripByteCount ?? samples.count),
     ]
+    if sampleFormat != 1 { entries.append((339, 3, 1, sampleFormat)) }
     if !profile.isEmpty { entries.append((34675, 7, profile.count, stripEnd)) }
     let directory = entries.flatMap { tag, type, count, value in
       littleEndian(tag, byteCount: 2) + littleEndian(type, byteCount: 2) + littleEndian(count, byteCount: 4)
@@ -74,6 +75,34 @@ package enum Container {
     }
     return [0x49, 0x49, 42, 0] + littleEndian(stripEnd + profile.count, byteCount: 4) + samples + profile
       + littleEndian(entries.count, byteCount: 2) + directory + [0, 0, 0, 0]
+  }
+
+  /// A TIFF of compressed strips of 8-bit samples, of which all that follow the last one share its bytes.
+  package static func tiff(
+    width: Int, height: Int, photometric: Int, sampleCount: Int = 1, rowsPerStrip: Int? = nil, compression: Int,
+    blocks: [[UInt8]], blockCount: Int? = nil
+  ) -> [UInt8] {
+    let count = blockCount ?? blocks.count
+    var (starts, next) = ([Int](), 8)
+    for block in blocks {
+      starts.append(next)
+      next += block.count
+    }
+    let places = (0..<count).map { min($0, blocks.count - 1) }
+    let offsets = places.flatMap { littleEndian(starts[$0], byteCount: 4) }
+    let counts = places.flatMap { littleEndian(blocks[$0].count, byteCount: 4) }
+    let entries = [
+      (256, 4, 1, width), (257, 4, 1, height), (258, 3, 1, 8), (259, 3, 1, compression), (262, 3, 1, photometric),
+      (273, 4, count, count == 1 ? starts[0] : next), (277, 3, 1, sampleCount), (278, 4, 1, rowsPerStrip ?? height),
+      (279, 4, count, count == 1 ? blocks[0].count : next + offsets.count),
+    ]
+    let directory = entries.flatMap { tag, type, count, value in
+      littleEndian(tag, byteCount: 2) + littleEndian(type, byteCount: 2) + littleEndian(count, byteCount: 4)
+        + littleEndian(value, byteCount: 4)
+    }
+    return [0x49, 0x49, 42, 0] + littleEndian(next + offsets.count + counts.count, byteCount: 4)
+      + blocks.flatMap(\.self) + offsets + counts + littleEndian(entries.count, byteCount: 2) + directory
+      + [0, 0, 0, 0]
   }
 
   /// How a Photoshop document's channels are stored.

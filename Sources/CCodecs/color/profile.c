@@ -188,3 +188,22 @@ bool ccodecs_profile_inflate(const uint8_t *bytes, size_t count, ccodecs_bytes *
   ccodecs_free(budget, z);
   return has_room;
 }
+
+bool ccodecs_profile_is_linear(const uint8_t *bytes, size_t count) {
+  enum { TAGS = 132, TAG_BYTES = 12, MAX_TAGS = 100 };
+  const uint32_t tags = count >= TAGS ? ccodecs_be32(bytes + TAGS - 4) : 0;
+  for (uint32_t i = 0; i < tags && i < MAX_TAGS && TAGS + (i + 1) * TAG_BYTES <= count; i++) {
+    const uint8_t *tag = bytes + TAGS + i * TAG_BYTES;
+    const uint32_t offset = ccodecs_be32(tag + 4);
+    if (memcmp(tag, "rTRC", 4) != 0 || offset > count || count - offset < 16) {
+      continue;
+    }
+    const uint8_t *curve = bytes + offset;
+    if (memcmp(curve, "curv", 4) == 0) { // without entries, or a gamma of 8.8 bits
+      const uint32_t entries = ccodecs_be32(curve + 8);
+      return entries == 0 || (entries == 1 && ccodecs_be16(curve + 12) == 0x0100);
+    }
+    return memcmp(curve, "para", 4) == 0 && ccodecs_be16(curve + 8) == 0 && ccodecs_be32(curve + 12) == 0x00010000;
+  }
+  return false;
+}

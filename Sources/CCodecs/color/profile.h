@@ -35,4 +35,7 @@ bool ccodecs_profile_inflate(const uint8_t *bytes, size_t count, ccodecs_bytes *
 ccodecs_conversion *ccodecs_conversion_create(
     ccodecs_bytes *profile, ccodecs_pixels source, ccodecs_budget *budget, bool *has_room);
 
+/// Whether a profile's red curve is that of linear light.
+bool ccodecs_profile_is_linear(const uint8_t *bytes, size_t count);
+
 #endif

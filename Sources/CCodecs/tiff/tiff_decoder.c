@@ -10,6 +10,7 @@
 
 #ifdef CCODECS_TIFF
 
+#include "../color/profile.h"
 #include "tiff_decoder.h"
 #include "tiff_format.h"
 
@@ -102,6 +103,13 @@ static ccodecs_status choose_mode(tiff_decoder *d) {
   case PHOTOMETRIC_SEPARATED:
     d->colors = 4;
     break;
+  case PHOTOMETRIC_CIELAB:
+  case PHOTOMETRIC_ICCLAB:
+    d->is_lab = d->bits == 8 && d->samples == 3;
+    d->has_signed_lab = d->photometric == PHOTOMETRIC_CIELAB;
+    d->colors = 3;
+    d->mode = d->is_lab ? d->mode : MODE_RGBA;
+    break;
   default:
     d->mode = MODE_RGBA;
     d->colors = 3;
@@ -130,10 +138,14 @@ static ccodecs_status check_samples(tiff_decoder *d) {
 
 static ccodecs_status begin_rgba(tiff_decoder *d) {
   static const float usual[3] = {0.299f, 0.587f, 0.114f};
+  static const float white[2] = {0.3127f, 0.3290f}; // sRGB's
   const float *luma = NULL;
   char reason[1024] = "";
   if (d->photometric == PHOTOMETRIC_YCBCR && TIFFGetField(d->tiff, TIFFTAG_YCBCRCOEFFICIENTS, &luma) && luma[1] == 0) {
     TIFFSetField(d->tiff, TIFFTAG_YCBCRCOEFFICIENTS, usual); // zeros, as some writers leave them
+  }
+  if (d->photometric == PHOTOMETRIC_CIELAB) {
+    TIFFSetField(d->tiff, TIFFTAG_WHITEPOINT, white); // libtiff does not adapt colours to another
   }
   if (!TIFFRGBAImageOK(d->tiff, reason) || !TIFFRGBAImageBegin(&d->rgba, d->tiff, 1, reason)) {
     return unsupported(d, "samples of such a kind");
@@ -195,6 +207,10 @@ static ccodecs_status describe(tiff_decoder *d) {
   TIFFGetFieldDefaulted(d->tiff, TIFFTAG_ORIENTATION, &orientation);
   d->sample_format = d->sample_format == SAMPLEFORMAT_VOID ? SAMPLEFORMAT_UINT : d->sample_format;
   d->is_separate = planar == PLANARCONFIG_SEPARATE && d->samples > 1;
+  status = ccodecs_tiff_check_kind(d);
+  if (status != CCODECS_OK) {
+    return status;
+  }
   if (!TIFFGetField(d->tiff, TIFFTAG_PHOTOMETRIC, &d->photometric)) {
     d->photometric = d->samples >= 3 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK;
   }
@@ -219,17 +235,19 @@ static ccodecs_status describe(tiff_decoder *d) {
   header->is_deep = d->bits > 8 && d->mode != MODE_RGBA;
   d->channels = header->has_alpha ? 4 : is_gray ? 1 : 3;
   d->strip_rows = ccodecs_decoder_strip_rows(ccodecs_tiff_row_bytes(d));
-  return size_blocks(d);
+  status = size_blocks(d);
+  return status == CCODECS_OK ? ccodecs_tiff_check_blocks(d) : status;
 }
 
 /// The colour profile, which libtiff holds. One that is too large is of no use.
 static ccodecs_status read_profile(tiff_decoder *d) {
   uint32_t count = 0;
   void *profile = NULL;
-  const bool has_other = d->mode == MODE_RGBA || (d->colors == 4 && d->alpha > 0);
+  const bool has_other = d->mode == MODE_RGBA || d->is_lab || (d->colors == 4 && d->alpha > 0);
   if (has_other || !TIFFGetField(d->tiff, TIFFTAG_ICCPROFILE, &count, &profile)) {
     return CCODECS_OK;
   }
+  d->has_linear_profile = ccodecs_profile_is_linear(profile, count);
   // Inks are given in 8 bits.
   d->base.header.is_deep = d->base.header.is_deep && d->colors != 4;
   return ccodecs_decoder_keep_profile(&d->base, profile, count);
@@ -318,7 +336,7 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   d->block = ccodecs_allocate(base->budget, d->block_bytes);
   d->band = ccodecs_allocate(base->budget, band_bytes(d));
   d->strip = ccodecs_allocate(base->budget, ccodecs_tiff_row_bytes(d) * d->strip_rows);
-  if (d->sample_format == SAMPLEFORMAT_IEEEFP) {
+  if (d->sample_format == SAMPLEFORMAT_IEEEFP || d->is_lab) {
     ccodecs_linear_fill(&d->linear);
   }
   return d->block == NULL || d->band == NULL || d->strip == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;

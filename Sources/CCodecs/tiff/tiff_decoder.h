@@ -35,6 +35,9 @@ typedef struct tiff_decoder {
   uint32_t channels; ///< Of a pixel that is given.
   bool keeps_inks;   ///< Rows of CMYK, not of RGB.
   uint8_t palette[256][3];
+  bool is_lab;             ///< Colours are CIELAB of eight bits a sample.
+  bool has_signed_lab;     ///< Its a and b are signed, not 128 for neither.
+  bool has_linear_profile; ///< Samples in floating point are as the profile has them, and it has them in linear light.
   ccodecs_linear linear;
   TIFFRGBAImage rgba;
   bool has_rgba;
@@ -65,6 +68,14 @@ static inline size_t ccodecs_tiff_row_bytes(const tiff_decoder *d) {
 static inline size_t ccodecs_tiff_kept_bytes(const tiff_decoder *d) {
   return (size_t)d->base.header.width * d->kept * ccodecs_tiff_sample_bytes(d);
 }
+
+// tiff_blocks.c
+
+/// Refuses compressions and numbers of samples that are not decoded.
+ccodecs_status ccodecs_tiff_check_kind(tiff_decoder *d);
+
+/// Refuses blocks that would be too much, and charges what their codec holds. The sizes of blocks are known.
+ccodecs_status ccodecs_tiff_check_blocks(tiff_decoder *d);
 
 // tiff_samples.c
 

@@ -17,13 +17,14 @@ static float half_to_float(uint16_t half) {
   return (half & 0x8000) != 0 ? -value : value;
 }
 
-/// RGB in floating point is linear light, 1 is white; gray has no defined white, and is taken as it stands, 0 to 255
-/// (both as libvips has it).
+/// RGB in floating point is linear light, 1 is white, which a profile may be made for; gray has no defined white, and
+/// is taken as it stands, 0 to 255 (both as libvips has it).
 static uint16_t float_to_sample(const tiff_decoder *d, float value, bool is_alpha) {
-  if (!is_alpha && d->colors == 3) {
+  const bool is_light = !is_alpha && d->colors == 3;
+  if (is_light && !d->has_linear_profile) {
     return ccodecs_linear_signal(&d->linear, value);
   }
-  const float scaled = value * (is_alpha ? 65535 : 257) + 0.5f;
+  const float scaled = value * (is_alpha || is_light ? 65535 : 257) + 0.5f;
   return (uint16_t)(!(scaled > 0) ? 0 : scaled > 65535 ? 65535 : scaled); // what is no number is 0
 }
 
@@ -122,10 +123,36 @@ static void put_inks(const tiff_decoder *d, uint8_t *out, const uint8_t *kept) {
   }
 }
 
+static float lab_light(float f) {
+  return f > 6.0f / 29 ? f * f * f : (f - 4.0f / 29) * (108.0f / 841);
+}
+
+/// CIELAB, whose white is D50 or taken for it, to sRGB, whose white is D65: adapted as ICC profiles are (Bradford).
+/// Sources: TIFF 6.0, section 23; ICC.1; Lindbloom, "RGB/XYZ matrices".
+static void convert_lab(const tiff_decoder *d, const uint8_t *lab, uint8_t *rgb) {
+  static const float white[3] = {0.96422f, 1, 0.82521f};
+  static const float matrix[3][3] = {
+      {3.1338561f, -1.6168667f, -0.4906146f},
+      {-0.9787684f, 1.9161415f, 0.0334540f},
+      {0.0719453f, -0.2289914f, 1.4052427f},
+  };
+  const float a = d->has_signed_lab ? (int8_t)lab[1] : lab[1] - 128;
+  const float b = d->has_signed_lab ? (int8_t)lab[2] : lab[2] - 128;
+  const float y = ((float)lab[0] * (100.0f / 255) + 16) / 116;
+  const float light[3] = {
+      white[0] * lab_light(y + a / 500), white[1] * lab_light(y), white[2] * lab_light(y - b / 200)};
+  for (int i = 0; i < 3; i++) {
+    const float value = matrix[i][0] * light[0] + matrix[i][1] * light[1] + matrix[i][2] * light[2];
+    rgb[i] = narrow(ccodecs_linear_signal(&d->linear, value));
+  }
+}
+
 static void put_shallow_row(const tiff_decoder *d, uint8_t *out, const uint8_t *kept) {
   for (uint32_t x = 0; x < d->base.header.width; x++, kept += d->kept, out += d->channels) {
     uint8_t color[3];
-    if (d->mode == MODE_RGBA || d->colors == 3) {
+    if (d->is_lab) {
+      convert_lab(d, kept, color);
+    } else if (d->mode == MODE_RGBA || d->colors == 3) {
       memcpy(color, kept, 3);
     } else if (d->photometric == PHOTOMETRIC_PALETTE) {
       memcpy(color, d->palette[kept[0]], 3);

@@ -1,0 +1,168 @@
+// What a TIFF's blocks come to, told before libtiff decodes any: how often they share their bytes, how large they are
+// beside the image, and what their codecs hold. Sources: TIFF 6.0, its Technical Note 2 (JPEG); RFC 8878 (Zstandard
+// frames).
+
+#include "../memory/bytes.h"
+#include "tiff_decoder.h"
+
+#ifdef CCODECS_TIFF
+
+enum { MAX_SAMPLES = 64, COMPRESSION_OF_ZSTD = 50000 };
+
+/// What blocks' bytes may come to, so many times the file and so much more: they may share them.
+static const uint64_t data_multiple = 8;
+static const uint64_t data_allowance = 1u << 20;
+/// What blocks may come to, in pixels, each scan of a JPEG counted: so many times the image, and so much more.
+static const uint64_t work_multiple = 16;
+static const uint64_t work_allowance = 16u << 20;
+/// libtiff refuses a JPEG in several scans for which libjpeg would hold more.
+static const uint64_t max_scans_bytes = 10u << 20;
+
+/// Compressions whose memory is bounded by what is charged. Not so LZMA's, whose files choose it; LERC, JBIG and WebP
+/// decode blocks in ways of their own, and are hardly used.
+static bool is_allowed(uint16_t compression) {
+  switch (compression) {
+  case COMPRESSION_NONE:
+  case COMPRESSION_CCITTRLE:
+  case COMPRESSION_CCITTRLEW:
+  case COMPRESSION_CCITTFAX3:
+  case COMPRESSION_CCITTFAX4:
+  case COMPRESSION_LZW:
+  case COMPRESSION_OJPEG:
+  case COMPRESSION_JPEG:
+  case COMPRESSION_ADOBE_DEFLATE:
+  case COMPRESSION_DEFLATE:
+  case COMPRESSION_PACKBITS:
+  case COMPRESSION_NEXT:
+  case COMPRESSION_THUNDERSCAN:
+  case COMPRESSION_PIXARLOG:
+  case COMPRESSION_SGILOG:
+  case COMPRESSION_SGILOG24:
+  case COMPRESSION_OF_ZSTD:
+    return true;
+  default:
+    return false;
+  }
+}
+
+ccodecs_status ccodecs_tiff_check_kind(tiff_decoder *d) {
+  uint16_t compression = COMPRESSION_NONE;
+  TIFFGetFieldDefaulted(d->tiff, TIFFTAG_COMPRESSION, &compression);
+  if (!is_allowed(compression)) {
+    return ccodecs_decoder_fail(
+        &d->base, CCODECS_UNSUPPORTED, "TIFF data: its compression scheme, %u, is not decoded", compression);
+  }
+  return d->samples <= MAX_SAMPLES
+             ? CCODECS_OK
+             : ccodecs_decoder_fail(
+                   &d->base, CCODECS_LIMIT, "TIFF data: %u samples a pixel are more than the limit of %u", d->samples,
+                   MAX_SAMPLES);
+}
+
+/// Scans of a JPEG: markers of their start. What follows each is passed over without a look at where it ends.
+static uint64_t count_scans(const uint8_t *bytes, size_t count) {
+  uint64_t scans = 0;
+  for (const uint8_t *next = bytes, *end = bytes + count; next != NULL && end - next >= 2;) {
+    next = memchr(next, 0xFF, (size_t)(end - next) - 1);
+    if (next != NULL) {
+      scans += next[1] == 0xDA ? 1 : 0;
+      next += 1;
+    }
+  }
+  return scans;
+}
+
+/// What decoding a Zstandard frame holds of what it has written.
+static uint64_t window_bytes(const uint8_t *bytes, size_t count) {
+  static const uint8_t magic[4] = {0x28, 0xB5, 0x2F, 0xFD};
+  static const uint8_t dictionary_bytes[4] = {0, 1, 2, 4};
+  if (count < 18 || memcmp(bytes, magic, sizeof magic) != 0) {
+    return 0;
+  }
+  const uint8_t head = bytes[4];
+  const bool is_single = (head & 0x20) != 0;
+  if (!is_single) {
+    const uint64_t base = UINT64_C(1) << (10 + (bytes[5] >> 3));
+    return base + base / 8 * (bytes[5] & 7);
+  }
+  const uint8_t *size = bytes + 5 + dictionary_bytes[head & 3];
+  switch (head >> 6) {
+  case 0:
+    return size[0];
+  case 1:
+    return 256u + ccodecs_le16(size);
+  case 2:
+    return ccodecs_le32(size);
+  default:
+    return ccodecs_le32(size + 4) > 0 ? UINT64_MAX : ccodecs_le32(size);
+  }
+}
+
+typedef struct sums {
+  uint64_t data_bytes;
+  uint64_t blocks; ///< Each as often as it has scans.
+  bool has_scans;  ///< More than one of a block.
+  uint64_t window_bytes;
+} sums;
+
+static sums add_blocks(const tiff_decoder *d, uint16_t compression, uint32_t count) {
+  const uint64_t file_bytes = d->file.bytes.count;
+  const uint8_t *file = ccodecs_bytes_start(&d->file.bytes);
+  sums s = {0};
+  for (uint32_t i = 0; i < count; i++) {
+    const uint64_t offset = TIFFGetStrileOffset(d->tiff, i);
+    const uint64_t stated = TIFFGetStrileByteCount(d->tiff, i);
+    const uint64_t left = offset < file_bytes ? file_bytes - offset : 0;
+    const uint64_t bytes = stated < left ? stated : left;
+    s.data_bytes += bytes;
+    if (s.data_bytes > file_bytes * data_multiple + data_allowance) {
+      break; // refused: the rest need not be looked into
+    }
+    const uint64_t scans = compression == COMPRESSION_JPEG ? count_scans(file + offset, (size_t)bytes) : 1;
+    const uint64_t window = compression == COMPRESSION_OF_ZSTD ? window_bytes(file + offset, (size_t)bytes) : 0;
+    // A JPEG of one scan for each component is as usual.
+    s.has_scans = s.has_scans || scans > 1;
+    s.blocks += scans <= 4 ? 1 : scans;
+    s.window_bytes = window > s.window_bytes ? window : s.window_bytes;
+  }
+  return s;
+}
+
+ccodecs_status ccodecs_tiff_check_blocks(tiff_decoder *d) {
+  const ccodecs_header *header = &d->base.header;
+  uint16_t compression = COMPRESSION_NONE;
+  uint32_t rows = 0;
+  TIFFGetFieldDefaulted(d->tiff, TIFFTAG_COMPRESSION, &compression);
+  const bool is_tiled = TIFFIsTiled(d->tiff);
+  TIFFGetFieldDefaulted(d->tiff, is_tiled ? TIFFTAG_TILELENGTH : TIFFTAG_ROWSPERSTRIP, &rows);
+  rows = !is_tiled && rows > header->height ? header->height : rows;
+  const uint32_t count = is_tiled ? TIFFNumberOfTiles(d->tiff) : TIFFNumberOfStrips(d->tiff);
+  const sums s = add_blocks(d, compression, count);
+  const uint64_t data_limit = d->file.bytes.count * data_multiple + data_allowance;
+  if (s.data_bytes > data_limit) {
+    return ccodecs_decoder_fail(
+        &d->base, CCODECS_LIMIT, "TIFF data: its blocks share more bytes than the limit of %llu",
+        (unsigned long long)data_limit);
+  }
+  const uint64_t own = (uint64_t)header->width * header->height * (d->is_separate ? d->samples : 1);
+  const uint64_t work_limit = own * work_multiple + work_allowance;
+  uint64_t work;
+  if (__builtin_mul_overflow((uint64_t)d->block_width * rows, s.blocks, &work) || work > work_limit) {
+    return ccodecs_decoder_fail(
+        &d->base, CCODECS_LIMIT, "TIFF data: its blocks, by their scans, are of more pixels than the limit of %llu",
+        (unsigned long long)work_limit);
+  }
+  const uint64_t strip_bytes = is_tiled ? TIFFTileSize64(d->tiff) : TIFFStripSize64(d->tiff);
+  const uint64_t scans_bytes = strip_bytes * 3 < max_scans_bytes ? strip_bytes * 3 : max_scans_bytes;
+  const uint64_t codec_bytes =
+      (s.has_scans ? scans_bytes : 0) + s.window_bytes + (compression == COMPRESSION_PIXARLOG ? strip_bytes * 2 : 0);
+  if (s.window_bytes > SIZE_MAX / 4 || !ccodecs_budget_charge(d->base.budget, (size_t)codec_bytes)) {
+    return ccodecs_decoder_fail(
+        &d->base, CCODECS_NO_MEMORY, "TIFF data: decoding its blocks needs %llu bytes of memory",
+        (unsigned long long)codec_bytes);
+  }
+  d->charged += (size_t)codec_bytes;
+  return CCODECS_OK;
+}
+
+#endif

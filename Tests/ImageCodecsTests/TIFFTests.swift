@@ -1,0 +1,112 @@
+import ImageCodecs
+import TestSupport
+import Testing
+
+@Suite("TIFF", .enabled(if: ImageFormat.tiff.isDecodable), .timeLimit(.minutes(1)))
+struct TIFFTests {
+  private static func refusal(_ bytes: [UInt8]) -> CodecError? {
+    let budget = PictureBudget(limit: 1 << 30)
+    let error = #expect(throws: CodecError.self) { try Pixels.decode(bytes, budget: budget) }
+    #expect(budget.used == 0 && budget.peak < 4 << 20)
+    return error
+  }
+
+  @Test(
+    "of a compression whose files choose how much memory it takes is refused", arguments: [34925, 34887, 34661, 50001])
+  func compressions(scheme: Int) {
+    let bytes = Container.tiff(
+      width: 8, height: 8, photometric: 1, compression: scheme, blocks: [[UInt8](repeating: 0, count: 64)])
+    #expect(Self.refusal(bytes)?.code == .unsupported)
+  }
+
+  @Test("of 60,000 samples a pixel is refused, of nine it is not")
+  func samples() throws {
+    func file(_ count: Int) -> [UInt8] {
+      Container.tiff(
+        width: 4, height: 4, bitDepth: 8, sampleCount: count, photometric: 1,
+        samples: [UInt8](repeating: 9, count: 16 * count))
+    }
+    let error = Self.refusal(file(60_000))
+    #expect(error?.code == .limitExceeded && error?.message.contains("64") == true)
+    #expect(try Pixels.decode(file(9)).mean == [9, 9, 9])
+  }
+
+  /// 3000 strips of one row and a half megabyte each would be a gigabyte and a half.
+  @Test("may share its strips, but not without end")
+  func sharedStrips() throws {
+    func file(count: Int, byteCount: Int) -> [UInt8] {
+      Container.tiff(
+        width: 100, height: count, photometric: 1, rowsPerStrip: 1, compression: 1,
+        blocks: [[UInt8](repeating: 90, count: byteCount)], blockCount: count)
+    }
+    #expect(try Pixels.decode(file(count: 300, byteCount: 100)).mean == [90, 90, 90])
+    #expect(Self.refusal(file(count: 3000, byteCount: 500_000))?.code == .limitExceeded)
+  }
+
+  @Test("of strips that share a JPEG of many scans is refused")
+  func sharedScans() throws {
+    var jpeg = Fixture.bytes("photo-progressive-scans.jpg")
+    let scan = try #require(jpeg.indices.dropLast().last { jpeg[$0] == 0xFF && jpeg[$0 + 1] == 0xDA })
+    let last = Array(jpeg[scan..<jpeg.count - 2])
+    jpeg.removeLast(2)
+    for _ in 0..<200 { jpeg += last }
+    let (width, height, count) = (240, 160, 400)
+    let bytes = Container.tiff(
+      width: width, height: height * count, photometric: 6, sampleCount: 3, rowsPerStrip: height, compression: 7,
+      blocks: [jpeg + [0xFF, 0xD9]], blockCount: count)
+    #expect(Self.refusal(bytes)?.code == .limitExceeded)
+  }
+
+  /// White is D50 in CIELAB, and D65 in sRGB.
+  ///
+  /// Littlecms makes (255, 255, 255), (119, 119, 119) and about (190, 0, 0) of these.
+  @Test("in CIELAB is adapted to sRGB's white", arguments: [8, 9])
+  func lab(photometric: Int) throws {
+    let neutral: UInt8 = photometric == 8 ? 0 : 128
+    let (a, b) = photometric == 8 ? (UInt8(65), UInt8(57)) : (UInt8(193), UInt8(185))
+    let bytes = Container.tiff(
+      width: 3, height: 1, bitDepth: 8, sampleCount: 3, photometric: photometric,
+      samples: [255, neutral, neutral, 128, neutral, neutral, 102, a, b])
+    let pixels = try Pixels.decode(bytes)
+    #expect(pixels.color(x: 0, y: 0) == [255, 255, 255])
+    for (ours, expected) in zip(pixels.color(x: 1, y: 0), [119.0, 119, 119]) { #expect(abs(ours - expected) <= 1) }
+    let red = pixels.color(x: 2, y: 0)
+    #expect(abs(red[0] - 191) <= 5 && red[1] < 16 && red[2] < 16)
+  }
+
+  @Test("in floating point gets one curve, not that of sRGB and a linear profile's")
+  func linearProfile() throws {
+    func file(profile: [UInt8]) -> [UInt8] {
+      let half = withUnsafeBytes(of: Float(0.5).bitPattern.littleEndian) { Array($0) }
+      return Container.tiff(
+        width: 1, height: 1, bitDepth: 32, sampleCount: 3, photometric: 2, samples: half + half + half,
+        profile: profile, sampleFormat: 3)
+    }
+    let plain = try Pixels.decode(file(profile: []))
+    #expect(abs(plain.sample(x: 0, y: 0) - 48_192) < 64)
+    let linear = try Pixels.decode(file(profile: Self.linearProfile))
+    #expect(abs(linear.sample(x: 0, y: 0) - 32_768) < 2)
+  }
+
+  /// sRGB's primaries, and light as it is.
+  private static let linearProfile: [UInt8] = {
+    func fixed(_ value: Double) -> [UInt8] { Container.bigEndian(Int((value * 65_536).rounded()), byteCount: 4) }
+    func xyz(_ values: [Double]) -> [UInt8] { Array("XYZ ".utf8) + [0, 0, 0, 0] + values.flatMap(fixed) }
+    let curve = Array("curv".utf8) + [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+    let tags: [(String, [UInt8])] = [
+      ("wtpt", xyz([0.9642, 1, 0.8249])), ("rXYZ", xyz([0.4361, 0.2225, 0.0139])),
+      ("gXYZ", xyz([0.3851, 0.7169, 0.0971])), ("bXYZ", xyz([0.1431, 0.0606, 0.7139])), ("rTRC", curve),
+      ("gTRC", curve), ("bTRC", curve),
+    ]
+    var (table, data) = (Container.bigEndian(tags.count, byteCount: 4), [UInt8]())
+    for (name, body) in tags {
+      table += Array(name.utf8) + Container.bigEndian(132 + 12 * tags.count + data.count, byteCount: 4)
+      table += Container.bigEndian(body.count, byteCount: 4)
+      data += body
+    }
+    let size = Container.bigEndian(128 + table.count + data.count, byteCount: 4)
+    let head = size + [0, 0, 0, 0, 2, 0x40, 0, 0] + Array("mntrRGB XYZ ".utf8) + [UInt8](repeating: 0, count: 12)
+    let rest = Array("acsp".utf8) + [UInt8](repeating: 0, count: 28) + [0.9642, 1, 0.8249].flatMap(fixed)
+    return head + rest + [UInt8](repeating: 0, count: 128 - head.count - rest.count) + table + data
+  }()
+}
