@@ -13,7 +13,7 @@ package struct Pixels: Equatable, Sendable {
   /// Decodes `bytes`, given in windows of `windowByteCount`.
   package static func decode(
     _ bytes: [UInt8], windowByteCount: Int = .max, scale: Int = 8, maySkipSmoothing: Bool = false,
-    budget: PictureBudget = PictureBudget(limit: 1 << 30),
+    toleratesTruncation: Bool = false, budget: PictureBudget = PictureBudget(limit: 1 << 30),
     limits: CodecLimits = CodecLimits(maxPixels: 0, maxHeldPixels: 0, maxScans: 100)
   ) throws(CodecError) -> Pixels {
     guard let format = ImageFormat.sniff(bytes.span.bytes) else {
@@ -27,7 +27,8 @@ package struct Pixels: Equatable, Sendable {
       if progress.value { break }
       windows.advance()
     }
-    let layout = try decoder.start(scale: scale, maySkipSmoothing: maySkipSmoothing)
+    let layout = try decoder.start(
+      scale: scale, toleratesTruncation: toleratesTruncation, maySkipSmoothing: maySkipSmoothing)
     var pixels = Pixels(format: layout.format, layout: layout.planes, planes: layout.planes.map { _ in [] })
     while true {
       let progress = try decoder.read(windows.current, isLast: windows.isLast)

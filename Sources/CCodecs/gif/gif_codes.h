@@ -1,4 +1,4 @@
-// The codes of a GIF frame: Lempel-Ziv-Welch with codes that grow from 3 to 12 bits. Private to CCodecs.
+// The codes of a GIF frame: Lempel-Ziv-Welch with codes that grow up to 12 bits. Private to CCodecs.
 //
 // Source: Welch, "A Technique for High-Performance Data Compression", 1984; GIF89a, appendix F.
 
@@ -38,7 +38,7 @@ static inline void gif_codes_clear(gif_codes *c) {
   c->previous = GIF_NO_CODE;
 }
 
-/// Begins a frame whose pixels have `least_bits` bits, 1 to 8.
+/// Begins a frame whose pixels have `least_bits` bits, 0 to 11; of an index of more than 8 those are kept.
 static inline void gif_codes_begin(gif_codes *c, uint32_t least_bits) {
   c->least_bits = least_bits;
   c->bits = 0;
@@ -57,7 +57,7 @@ static inline void gif_codes_add(gif_codes *c, uint8_t suffix) {
   c->lengths[code] = (uint16_t)(c->lengths[c->previous] + 1);
   c->suffixes[code] = suffix;
   c->firsts[code] = c->firsts[c->previous];
-  if (c->next_code == 1u << c->code_bits && c->code_bits < GIF_MOST_CODE_BITS) {
+  if (c->next_code >= 1u << c->code_bits && c->code_bits < GIF_MOST_CODE_BITS) {
     c->code_bits++;
   }
 }

@@ -122,8 +122,9 @@ static bool covers_canvas(const gif_decoder *d) {
 }
 
 static ccodecs_status begin_frame(gif_decoder *d) {
-  if (d->token[0] < 1 || d->token[0] > 8) {
-    return corrupt(d, "the first code size is not one of 1 to 8");
+  // Writers give 2 to 8; browsers take what leaves room for codes of strings.
+  if (d->token[0] >= GIF_MOST_CODE_BITS) {
+    return corrupt(d, "the first code size is above 11");
   }
   gif_codes_begin(&d->codes, d->token[0]);
   ccodecs_header *header = &d->base.header;

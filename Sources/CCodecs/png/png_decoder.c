@@ -433,6 +433,11 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   return ccodecs_png_rows_start(d);
 }
 
+/// Whether the file lacks no more than its IEND chunk, or some of it.
+static bool lacks_end_only(const png_decoder *d) {
+  return d->has_data && (!d->is_in_chunk || is_type(d, "IEND")) && ccodecs_png_rows_are_complete(d);
+}
+
 static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
   png_decoder *d = (png_decoder *)base;
   if (d->may_have_rows) {
@@ -446,6 +451,11 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
   while (!d->has_end) {
     if (input->count == 0 && !input->is_last) {
       return CCODECS_NEEDS_INPUT;
+    }
+    if (input->count == 0 && lacks_end_only(d)) {
+      base->header.warnings |= CCODECS_WARNING_DAMAGED;
+      d->has_end = true;
+      break;
     }
     if (input->count == 0) {
       const ccodecs_status status = base->tolerates_truncation ? ccodecs_png_rows_give_last(d, rows) : CCODECS_OK;

@@ -2,7 +2,9 @@
 //
 // A file may begin in any corner. Rows and pixels are given in the order in which they are stored, and the header says
 // how the picture must be turned, so that no more than a strip of rows is ever held. Alpha is there where the
-// descriptor counts attribute bits. Source: Truevision TGA File Format Specification 2.0.
+// descriptor counts attribute bits; of 32 bits for which it counts none the last eight are alpha all the same, as many
+// writers have it, unless they are zero in every pixel: the file is held until one is found that is not. Source:
+// Truevision TGA File Format Specification 2.0.
 
 #include "row_decoder.h"
 #include "simple_formats.h"
@@ -24,6 +26,11 @@ typedef struct tga_decoder {
   uint32_t map_entry_bytes;
   uint32_t map_read; ///< Entries read.
   uint8_t palette[256][4];
+
+  bool is_uncertain;   ///< Whether there is alpha, the pixels tell.
+  ccodecs_bytes ahead; ///< Pixels held until then.
+  size_t ahead_at;     ///< The first that was not looked at, or its packet.
+  uint64_t ahead_left; ///< Pixels not looked at.
 
   uint8_t packet[5]; ///< A packet's head, and the pixel that it repeats.
   size_t packet_count;
@@ -85,6 +92,13 @@ static bool is_sound(const tga_decoder *d, uint32_t map_type, uint32_t depth, ui
           (d->type == GRAY && (depth == 8 || depth == 16)));
 }
 
+/// What follows from whether there is alpha.
+static void settle_alpha(tga_decoder *d, bool has_alpha) {
+  d->base.base.header.has_alpha = has_alpha;
+  d->base.channels = has_alpha ? 4 : d->type == GRAY ? 1 : 3;
+  ccodecs_row_decoder_measure(&d->base, (size_t)d->base.base.header.width * d->pixel_bytes);
+}
+
 static ccodecs_status describe(tga_decoder *d) {
   // Corners by bits 4 and 5 of the descriptor: bottom left, bottom right, top left, top right.
   static const uint8_t orientations[4] = {4, 3, 1, 2};
@@ -108,9 +122,9 @@ static ccodecs_status describe(tga_decoder *d) {
   header->color_space = d->type == GRAY ? CCODECS_COLOR_GRAY : CCODECS_COLOR_RGB;
   const uint32_t color_bits = d->type == MAPPED ? p[7] : depth;
   const bool has_attributes = d->attribute_bits > 0 && (color_bits == 16 || color_bits == 32);
-  header->has_alpha = d->type == GRAY ? depth == 16 : has_attributes;
-  d->base.channels = header->has_alpha ? 4 : d->type == GRAY ? 1 : 3;
-  ccodecs_row_decoder_measure(&d->base, (size_t)header->width * d->pixel_bytes);
+  settle_alpha(d, d->type == GRAY ? depth == 16 : has_attributes);
+  d->is_uncertain = d->type == TRUE_COLOR && depth == 32 && d->attribute_bits == 0;
+  d->ahead_left = (uint64_t)header->width * header->height;
   d->skip_left = p[0];
   for (int i = 0; i < 256; i++) {
     d->palette[i][3] = 255;
@@ -148,15 +162,65 @@ static ccodecs_status read_beginning(tga_decoder *d, ccodecs_input *input) {
   return ccodecs_input_skip(input, &d->skip_left) ? read_map(d, input) : CCODECS_NEEDS_INPUT;
 }
 
+// MARK: Looking ahead
+
+/// Looks at `count` pixels; true when the last byte of one is not zero.
+static bool has_last_byte(tga_decoder *d, size_t at, uint64_t count) {
+  const uint8_t *p = ccodecs_bytes_start(&d->ahead) + at;
+  for (uint64_t i = 0; i < count; i++) {
+    if (p[4 * i + 3] != 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Goes on as far as pixels are there. True when it is known whether there is alpha.
+static bool look_ahead(tga_decoder *d) {
+  bool is_found = false;
+  while (!is_found && d->ahead_left > 0) {
+    const size_t left = d->ahead.count - d->ahead_at;
+    const uint8_t head = d->is_run_length && left > 0 ? ccodecs_bytes_start(&d->ahead)[d->ahead_at] : 0;
+    const size_t head_bytes = d->is_run_length ? 1 : 0;
+    const uint64_t there = left > head_bytes ? (left - head_bytes) / 4 : 0;
+    uint64_t pixels = d->is_run_length ? (head & 0x7Fu) + 1 : there;
+    pixels = pixels < d->ahead_left ? pixels : d->ahead_left;
+    const uint64_t stored = (head & 0x80) != 0 ? 1 : pixels;
+    if (there < stored || stored == 0) {
+      return false;
+    }
+    is_found = has_last_byte(d, d->ahead_at + head_bytes, stored);
+    d->ahead_at += head_bytes + (size_t)stored * 4;
+    d->ahead_left -= pixels;
+  }
+  d->attribute_bits = is_found ? 8 : 0;
+  settle_alpha(d, is_found);
+  return true;
+}
+
+static ccodecs_status hold(tga_decoder *d, ccodecs_input *input) {
+  d->base.base.header.holds_input = true;
+  if (!ccodecs_bytes_append(&d->ahead, input->bytes, input->count, d->base.base.budget)) {
+    return ccodecs_decoder_fail(&d->base.base, CCODECS_NO_MEMORY, "the budget has no room to hold the TGA file");
+  }
+  ccodecs_input_advance(input, input->count);
+  return look_ahead(d) || input->is_last ? CCODECS_OK : CCODECS_NEEDS_INPUT;
+}
+
 static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
-  return ccodecs_row_decoder_end_header((row_decoder *)base, input, read_beginning((tga_decoder *)base, input));
+  tga_decoder *d = (tga_decoder *)base;
+  const ccodecs_status status = read_beginning(d, input);
+  return status == CCODECS_OK && d->is_uncertain ? hold(d, input)
+                                                 : ccodecs_row_decoder_end_header(&d->base, input, status);
 }
 
 /// A packet is of 128 pixels at most.
 static uint64_t least_bytes(const ccodecs_decoder *base) {
   const tga_decoder *d = (const tga_decoder *)base;
   const uint64_t pixels = (uint64_t)base->header.width * base->header.height;
-  return d->is_run_length ? pixels / 128 * (1 + d->pixel_bytes) : (uint64_t)d->base.stored_bytes * base->header.height;
+  const uint64_t least =
+      d->is_run_length ? pixels / 128 * (1 + d->pixel_bytes) : (uint64_t)d->base.stored_bytes * base->header.height;
+  return least > d->ahead.count ? least - d->ahead.count : 0;
 }
 
 // MARK: Rows
@@ -200,9 +264,37 @@ static ccodecs_status read_row(row_decoder *base, ccodecs_input *input) {
   return d->is_run_length ? read_packets(d, input) : ccodecs_row_decoder_read_plain(base, input);
 }
 
+static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
+  tga_decoder *d = (tga_decoder *)base;
+  if (d->ahead.count > 0) {
+    ccodecs_input held = {.bytes = ccodecs_bytes_start(&d->ahead), .count = d->ahead.count};
+    const ccodecs_status status = ccodecs_row_decoder_read_rows(base, &held, rows);
+    ccodecs_bytes_take(&d->ahead, d->ahead.count - held.count);
+    if (status != CCODECS_NEEDS_INPUT) {
+      return status;
+    }
+    ccodecs_bytes_free(&d->ahead, base->budget);
+  }
+  return ccodecs_row_decoder_read_rows(base, input, rows);
+}
+
+static void destroy(ccodecs_decoder *base) {
+  tga_decoder *d = (tga_decoder *)base;
+  ccodecs_bytes_free(&d->ahead, base->budget);
+  ccodecs_row_decoder_destroy(base);
+}
+
 ccodecs_decoder *ccodecs_tga_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
   static const row_format format = {
-      .methods = {.read_header = read_header, .least_bytes = least_bytes, ROW_DECODER_METHODS},
+      .methods =
+          {
+              .read_header = read_header,
+              .least_bytes = least_bytes,
+              .estimate = ccodecs_row_decoder_estimate,
+              .start = ccodecs_row_decoder_start,
+              .read_rows = read_rows,
+              .destroy = destroy,
+          },
       .name = "TGA",
       .read_row = read_row,
       .put_row = put_row,

@@ -1,0 +1,92 @@
+import ImageCodecs
+import TestSupport
+import Testing
+
+/// Files that are a little out of the ordinary, and are decoded as others decode them.
+@Suite("Unusual files")
+struct LenienceTests {
+  private static func tga(_ pixels: [UInt8], isRunLength: Bool = false) -> [UInt8] {
+    [0, 0, isRunLength ? 10 : 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 2, 0, 32, 0x20] + pixels
+  }
+
+  @Test("a TGA's fourth byte is alpha, though it counts no attribute bits", arguments: [1, 7, .max])
+  func tgaAlpha(windowByteCount: Int) throws {
+    let plain = Self.tga([1, 2, 3, 0, 4, 5, 6, 0, 7, 8, 9, 128, 10, 11, 12, 255])
+    let packed = Self.tga([0x81, 1, 2, 3, 0, 0, 7, 8, 9, 128, 0x80, 10, 11, 12, 255], isRunLength: true)
+    for bytes in [plain, packed] {
+      let pixels = try Pixels.decode(bytes, windowByteCount: windowByteCount)
+      #expect(pixels.format == .rgba8)
+      #expect(
+        [(0, 0), (1, 0), (0, 1), (1, 1)].map { pixels.sample(x: $0.0, y: $0.1, channel: 3) } == [0, 0, 128, 255])
+      #expect(pixels.sample(x: 0, y: 1) == 9)
+    }
+    #expect(throws: CodecError.self) { try Pixels.decode(Array(plain.dropLast()), windowByteCount: windowByteCount) }
+  }
+
+  @Test("unless it is zero in every pixel", arguments: [1, 7, .max])
+  func tgaWithoutAlpha(windowByteCount: Int) throws {
+    let bytes = Self.tga([1, 2, 3, 0, 4, 5, 6, 0, 7, 8, 9, 0, 10, 11, 12, 0])
+    let pixels = try Pixels.decode(bytes, windowByteCount: windowByteCount)
+    #expect(pixels.format == .rgb8 && pixels.planes == [[3, 2, 1, 6, 5, 4, 9, 8, 7, 12, 11, 10]])
+  }
+
+  /// - `codes`: with the number of their bits.
+  private static func gif(codeSize: UInt8, _ codes: [(Int, Int)]) -> [UInt8] {
+    var (bits, count) = (0, 0)
+    for (code, size) in codes {
+      bits |= code << count
+      count += size
+    }
+    let data = Container.littleEndian(bits, byteCount: (count + 7) / 8)
+    let head: [UInt8] = Array("GIF89a".utf8) + [2, 0, 1, 0, 0x80, 0, 0, 9, 9, 9, 200, 200, 200]
+    return head + [0x2C, 0, 0, 0, 0, 2, 0, 1, 0, 0, codeSize, UInt8(data.count)] + data + [0, 0x3B]
+  }
+
+  @Test("a GIF's first codes may be longer than its pixels need", arguments: 9...11)
+  func longCodes(size: Int) throws {
+    let clear = 1 << size
+    let codes = [(clear, size + 1), (1, size + 1), (0, size + 1), (clear + 1, size + 1)]
+    let pixels = try Pixels.decode(Self.gif(codeSize: UInt8(size), codes))
+    #expect(pixels.planes == [[200, 200, 200, 9, 9, 9]])
+  }
+
+  @Test("or have no bits, where there is one colour")
+  func noCodes() throws {
+    let pixels = try Pixels.decode(Self.gif(codeSize: 0, [(1, 1), (0, 1), (0, 1), (2, 2)]))
+    #expect(pixels.planes == [[9, 9, 9, 9, 9, 9]])
+    #expect(throws: CodecError.self) { try Pixels.decode(Self.gif(codeSize: 12, [(4096, 13)])) }
+  }
+
+  @Test("a PNG may lack its end, and a warning says so", arguments: [12, 9, 4, 1])
+  func pngWithoutEnd(missingByteCount: Int) throws {
+    let bytes = Fixture.bytes("photo.png")
+    let whole = try Pixels.decode(bytes)
+    for windowByteCount in [1, 4096, .max] {
+      let pixels = try Pixels.decode(Array(bytes.dropLast(missingByteCount)), windowByteCount: windowByteCount)
+      #expect(pixels.planes == whole.planes && pixels.warnings == [.damaged])
+    }
+  }
+
+  @Test("a PNG may not lack a byte of its picture")
+  func pngWithoutData() {
+    for missing in [13, 16, 17, 300] {
+      let error = #expect(throws: CodecError.self) {
+        try Pixels.decode(Array(Fixture.bytes("photo.png").dropLast(missing)))
+      }
+      #expect(error?.code == .truncated)
+    }
+  }
+
+  @Test("an arithmetic JPEG that ends early says so, and is given as far as it goes", arguments: [1, 4096, .max])
+  func cutArithmetic(windowByteCount: Int) throws {
+    let bytes = Fixture.bytes("photo-arithmetic.jpg")
+    let cut = Array(bytes.prefix(bytes.count / 2))
+    let error = #expect(throws: CodecError.self) { try Pixels.decode(cut, windowByteCount: windowByteCount) }
+    #expect(error?.code == .truncated)
+    let whole = try Pixels.decode(bytes)
+    let part = try Pixels.decode(cut, windowByteCount: windowByteCount, toleratesTruncation: true)
+    #expect(part.warnings.contains(.truncated))
+    #expect(part.planes[0].prefix(240 * 32) == whole.planes[0].prefix(240 * 32))
+    #expect(part.planes[0].last == 128)
+  }
+}
