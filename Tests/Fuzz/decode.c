@@ -6,8 +6,9 @@
 
 #include "feed.h"
 
-static const size_t budget_bytes = (size_t)96 << 20;
-static const uint64_t most_pixels = (uint64_t)1 << 20;
+static const size_t budget_bytes = (size_t)256 << 20;
+static const uint64_t most_pixels = (uint64_t)8 << 20;
+static const uint32_t most_scans = 60;
 
 static volatile uint8_t sink;
 
@@ -76,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
   const ccodecs_limits limits = {
       .max_pixels = most_pixels,
       .max_whole_input_pixels = most_pixels,
-      .max_scans = 20,
+      .max_scans = most_scans,
       .can_spill = directory >= 0,
       .spill_directory = directory,
   };

@@ -3,7 +3,8 @@
 #
 #   Tests/Fuzz/run.sh SECONDS [DECODER...]
 #
-# Corpora begin with the fixtures, the crashers of old and, where it lies beside this checkout, the shared collection;
+# Corpora begin with the fixtures, the crashers of old, what seeds.py and jxl_seeds.c make (several frames, layers, tiles,
+# items that are made of each other) and, where it lies beside this checkout, the shared collection;
 # what is found is kept in .build/fuzz. A crash is left in .build/fuzz/crashes, and fails the run. Needs clang with
 # libFuzzer (CLANG names it; that of the Swift toolchain has it) and lld.
 set -euo pipefail
@@ -48,6 +49,14 @@ sanitizers="address,undefined"
 echo "leak:libdav1d" >"$work/leaks"
 export LSAN_OPTIONS=suppressions=$PWD/$work/leaks:print_suppressions=0
 
+python3 Tests/Fuzz/seeds.py "$work/made"
+if [[ $libraries == *libjxl* ]]; then
+  mkdir -p "$work/made/jxl"
+  # shellcheck disable=SC2046
+  "$clang" -O1 Tests/Fuzz/jxl_seeds.c $(pkg-config --libs libjxl) -o "$work/jxl_seeds"
+  "$work/jxl_seeds" "$work/made/jxl"
+fi
+
 compile() { # source, object
   # shellcheck disable=SC2086
   "$clang" $flags "-fsanitize=fuzzer-no-link,$sanitizers" -fno-sanitize-recover=all -c "$1" -o "$2"
@@ -75,13 +84,13 @@ fuzz() { # decoder, format, extensions...
   mkdir -p "$corpus" "$work/seeds/$name"
   local seeds=("$work/seeds/$name") extension folder
   for extension in "$@"; do
-    for folder in Tests/TestSupport/Fixtures ../shared/corpus; do
+    for folder in Tests/TestSupport/Fixtures "$work/made" ../shared/corpus; do
       [[ -d $folder ]] || continue
       find "$folder" -iname "*.$extension" -size -64k -exec cp -n -t "$work/seeds/$name" {} + 2>/dev/null || true
     done
   done
   [[ -d Tests/Fuzz/crashers/$name ]] && seeds+=("Tests/Fuzz/crashers/$name")
-  if "$program" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=3000 -max_len=65536 -use_value_profile=0 \
+  if "$program" -max_total_time="$seconds" -timeout=25 -rss_limit_mb=3000 -max_len=65536 -use_value_profile=0 \
     -artifact_prefix="$work/crashes/$name-" -print_final_stats=1 "$corpus" "${seeds[@]}" >"$work/$name.log" 2>&1; then
     echo "$name: $(grep -o 'number_of_executed_units: .*' "$work/$name.log" | tr -dc 0-9) inputs, no crash"
   else
