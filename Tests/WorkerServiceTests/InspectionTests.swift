@@ -20,6 +20,25 @@ struct InspectionTests {
     }
   }
 
+  @Test("takes the beginning of a progressive JPEG for a beginning")
+  func progressiveBeginning() async throws {
+    var bytes = Fixture.bytes("photo-progressive.jpg")
+    let scan = try #require(bytes.indices.dropLast().last { bytes[$0] == 0xFF && bytes[$0 + 1] == 0xDA })
+    let last = bytes[scan..<bytes.count - 2]
+    for _ in 0..<60 { bytes.insert(contentsOf: last, at: bytes.count - 2) }
+    let file = bytes
+    try await withWorker { client, _ in
+      var request = Imageworker_V1_InspectImageRequest()
+      request.preset = "default"
+      request.configuration.alwaysEncode = true
+      request.image = .init(file)
+      let whole = try await client.inspectImage(request)
+      request.image = .init(file.prefix(8000))
+      let beginning = try await client.inspectImage(request)
+      #expect(beginning.workingSetBytes >= whole.workingSetBytes)
+    }
+  }
+
   @Test("refuses a beginning that is too short, or no picture")
   func refusals() async throws {
     try await withWorker { client, _ in
