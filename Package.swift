@@ -106,8 +106,9 @@ let targets: [Target] = [
   .executableTarget(
     name: "image-worker",
     dependencies: [
-      "WorkerService", "WorkerOperations", "WorkerTelemetry", "ResultCache", "ImagePipeline", "ImageCodecs", "Fields",
-      "WorkThreads", argumentParser, grpcCore, grpcPosix, logging, serviceLifecycle, system, tracing, unixSignals, yams,
+      "CMalloc", "WorkerService", "WorkerOperations", "WorkerTelemetry", "ResultCache", "ImagePipeline", "ImageCodecs",
+      "Fields", "WorkThreads", argumentParser, grpcCore, grpcPosix, logging, serviceLifecycle, system, tracing,
+      unixSignals, yams,
     ],
     swiftSettings: strictSwift),
   // The RPCs: chunks in and out, request -> Plan, error -> RPCError, admission.
@@ -183,6 +184,8 @@ let targets: [Target] = [
   .systemLibrary(
     name: "CLibWebP", path: "Sources/System/CLibWebP", pkgConfig: "libwebp",
     providers: [.apt(["libwebp-dev"]), .brew(["webp"])]),
+  // The allocator's settings; part of the C library.
+  .systemLibrary(name: "CMalloc", path: "Sources/System/CMalloc"),
   .systemLibrary(
     name: "CLibZ", path: "Sources/System/CLibZ", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
   .systemLibrary(

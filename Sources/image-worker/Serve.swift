@@ -44,6 +44,7 @@ struct Serve: AsyncParsableCommand {
     let environment = ProcessInfo.processInfo.environment
     let settings = try Settings.read(
       options: options.values, file: configurationFile, environment: environment)
+    Allocator.limitRetention(threadCount: settings.threadCount)
     let metrics = MetricRegistry()
     let telemetry = Telemetry(
       configuration: TelemetryConfiguration(environment: environment, processAttributes: SystemInfo.attributes),
@@ -64,6 +65,7 @@ struct Serve: AsyncParsableCommand {
       let reloader = await PresetReloader(source: source, store: worker.environment.presetStore, logger: logger)
       services.append(.init(service: reloader))
     }
+    services.append(.init(service: IdleMemoryService(drain: worker.environment.drain)))
     services.append(.init(service: worker, successTerminationBehavior: .gracefullyShutdownGroup))
     let group = ServiceGroup(
       configuration: ServiceGroupConfiguration(

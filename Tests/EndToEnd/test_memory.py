@@ -7,7 +7,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from conftest import Client, Worker, wait_until
+from conftest import Client, Worker, fixture_bytes, wait_until
 
 WIDTH, HEIGHT = 12_000, 8_400
 CHUNK = 256 << 10
@@ -91,5 +91,33 @@ def test_two_uploads_of_100_megapixels(pictures, kind):
             assert (report.output.width, report.output.height) == (1029, 720)
         assert peak_mib(worker) < LIMIT_MIB
         assert wait_until(lambda: worker.rss_mib() < floor + 40)
+    finally:
+        assert worker.stop() == 0, "".join(worker.log)
+
+
+def test_free_memory_returns_when_idle(pictures):
+    """Mixed traffic leaves free memory in every thread's arena; an idle worker gives it back to the system."""
+    worker = Worker("--cache-memory-mib", "0")
+    try:
+        floor = worker.rss_mib()
+        formats = [2, 3, 4]  # JPEG, PNG, WebP
+        images = [fixture_bytes(name) for name in ("photo.webp", "photo.png", "photo-progressive.jpg", "photo.gif")]
+        images.append(pictures["progressive"])
+
+        def traffic(seed: int) -> None:
+            client = Client(worker)
+            for turn in range(12):
+                image = images[(seed + turn) % len(images)]
+                list(client.process(
+                    image, max_width=2500, max_height=2500, always_encode=True, allow_upscale=True,
+                    preferred_format=formats[(seed + turn) % len(formats)]))
+
+        threads = [threading.Thread(target=traffic, args=(seed,)) for seed in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert peak_mib(worker) > floor + 30, "the traffic was too light to show anything"
+        assert wait_until(lambda: worker.rss_mib() < floor + 20), f"{worker.rss_mib()} MiB, {floor} at its start"
     finally:
         assert worker.stop() == 0, "".join(worker.log)

@@ -23,7 +23,7 @@ extension Layer {
       name: "image-worker",
       modules: [
         "WorkerService", "WorkerOperations", "WorkerTelemetry", "WorkerProtocol", "ResultCache", "ImagePipeline",
-        "ImageCodecs", "Fields", "WorkThreads",
+        "ImageCodecs", "Fields", "WorkThreads", "CMalloc",
       ],
       foreign: libc.union([
         "ArgumentParser", "Dispatch", "FoundationEssentials", "GRPCCore", "GRPCNIOTransportHTTP2Posix",
@@ -73,6 +73,7 @@ extension Layer {
     Layer(name: "WorkThreads", modules: [], foreign: libc.union(["Synchronization"])),
     Layer(name: "CCodecs", modules: [], foreign: []),
     Layer(name: "CPixels", modules: [], foreign: []),
+    Layer(name: "CMalloc", modules: [], foreign: []),
     // Of the system's libraries the one that is used beside CCodecs.
     Layer(name: "CLibZ", modules: [], foreign: []),
   ]

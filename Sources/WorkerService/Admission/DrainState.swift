@@ -10,6 +10,7 @@ package final class DrainState: Sendable {
     var refusesCalls = false
     var isOver = false
     var nextID: UInt64 = 0
+    var startedCount: UInt64 = 0
     var work: [UInt64: Cancellation] = [:]
     var handlers: [UInt64: @Sendable () -> Void] = [:]
   }
@@ -22,6 +23,9 @@ package final class DrainState: Sendable {
 
   /// Calls that are being served now.
   package var workCount: Int { state.withLock { $0.work.count } }
+
+  /// Calls that were begun since the process started, those that have ended included.
+  package var startedCount: UInt64 { state.withLock { $0.startedCount } }
 
   /// New work is refused from now on: items of batches, and calls.
   ///
@@ -58,6 +62,7 @@ package final class DrainState: Sendable {
     let id = try state.withLock { state in
       guard !state.refusesCalls, !state.isOver else { throw DrainError() }
       state.nextID += 1
+      state.startedCount += 1
       state.work[state.nextID] = cancellation
       return state.nextID
     }
