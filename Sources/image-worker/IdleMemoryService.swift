@@ -9,7 +9,9 @@ struct IdleMemoryService: Service {
   /// How long no call must have been served.
   private static let idlePeriod = Duration.seconds(2)
 
-  /// Checks once per period until the process shuts down. A worker that stays idle is trimmed once.
+  /// Checks once per period until the process shuts down.
+  ///
+  /// A worker that stays idle is trimmed once.
   func run() async throws {
     try? await cancelWhenGracefulShutdown { [drain] in
       var trimmedCount: UInt64 = 0

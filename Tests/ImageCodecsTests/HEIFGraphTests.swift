@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Files whose items are made of each other: libheif would follow them as deep and as often as they ask.
-@Suite("AVIF and HEIC items", .enabled(if: ImageFormat.avif.isDecodable), .timeLimit(.minutes(1)))
+@Suite("AVIF and HEIC items", .enabled(if: ImageFormat.avif.isDecodable), .timeLimit(.minutes(15)))
 struct HEIFGraphTests {
   private static let (width, height) = (61, 43)
   private static let coded = HEIFFile.Coded(fixture: "photo.avif")

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Files of several frames, by Tests/Fuzz/jxl_seeds.c.
-@Suite("JPEG XL", .enabled(if: ImageFormat.jxl.isDecodable), .timeLimit(.minutes(1)))
+@Suite("JPEG XL", .enabled(if: ImageFormat.jxl.isDecodable), .timeLimit(.minutes(15)))
 struct JXLTests {
   private static func refusal(_ name: String, limits: CodecLimits? = nil) -> CodecError? {
     let budget = PictureBudget(limit: 384 << 20)

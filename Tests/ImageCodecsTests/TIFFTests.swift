@@ -2,7 +2,7 @@ import ImageCodecs
 import TestSupport
 import Testing
 
-@Suite("TIFF", .enabled(if: ImageFormat.tiff.isDecodable), .timeLimit(.minutes(1)))
+@Suite("TIFF", .enabled(if: ImageFormat.tiff.isDecodable), .timeLimit(.minutes(15)))
 struct TIFFTests {
   private static func refusal(_ bytes: [UInt8]) -> CodecError? {
     let budget = PictureBudget(limit: 1 << 30)

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What a shell sees of a call that can't be served: the exit status, and an error that names the cause.
-@Suite("Exit status", .timeLimit(.minutes(2)))
+@Suite("Exit status", .timeLimit(.minutes(15)))
 struct ExitStatusTests {
   /// A call, and what its error must contain.
   struct Misuse: Sendable, CustomTestStringConvertible {

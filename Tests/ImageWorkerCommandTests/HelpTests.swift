@@ -4,7 +4,7 @@ import Testing
 @testable import image_worker
 
 /// The help of every command, printed by the program and read from its declaration.
-@Suite("Help", .timeLimit(.minutes(2)))
+@Suite("Help", .timeLimit(.minutes(15)))
 struct HelpTests {
   static let commands = ImageWorker.configuration.subcommands.map { $0._commandName }
 

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// `process`, `inspect` and `filters`: the commands that need no server.
-@Suite("Local commands", .timeLimit(.minutes(2)))
+@Suite("Local commands", .timeLimit(.minutes(15)))
 struct LocalCommandTests {
   @Test("process writes the result that the pipeline gives, under the input's name and the result's extension")
   func process() async throws {

@@ -17,7 +17,7 @@ import Testing
 #endif
 
 /// What `process` and `batch` make of their inputs, run within the test.
-@Suite("Results of local commands", .timeLimit(.minutes(2)))
+@Suite("Results of local commands", .timeLimit(.minutes(15)))
 struct LocalResultTests {
   private let scratch: ScratchFolder
 

@@ -8,7 +8,7 @@ import Testing
 
 @testable import WorkerService
 
-@Suite("ImageJob", .timeLimit(.minutes(1)))
+@Suite("ImageJob", .timeLimit(.minutes(15)))
 struct ImageJobTests {
   private static let photo = Fixture.bytes("photo-420.jpg")
 

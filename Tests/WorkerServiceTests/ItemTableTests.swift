@@ -75,7 +75,7 @@ struct ItemStateTests {
   }
 }
 
-@Suite("ItemTable", .timeLimit(.minutes(1)))
+@Suite("ItemTable", .timeLimit(.minutes(15)))
 struct ItemTableTests {
   private let table = ItemTable(maxOpenUploads: 2, maxWholeImages: 1)
   private let stream = Cancellation()

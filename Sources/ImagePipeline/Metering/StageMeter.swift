@@ -13,6 +13,8 @@ final class StageMeter {
   /// Time spent working; waiting for bytes is not counted, nor, once it is settled, waiting for a CPU.
   private(set) var busy: Duration = .zero
   private var settled: Duration = .zero
+  /// Whether the span has ended; its time then stays what the span shows.
+  private var isFinished = false
 
   init(_ span: StageSpan, tracing: TraceTarget) {
     name = span.name
@@ -35,25 +37,28 @@ final class StageMeter {
   /// - Returns: whether it was not started before.
   @discardableResult
   func startSpan() -> Bool {
-    guard span == nil else { return false }
+    guard span == nil, !isFinished else { return false }
     span = tracer.startSpan(name, context: context, ofKind: .internal)
     return true
   }
 
   /// Counts a portion of work.
   func add(_ began: ContinuousClock.Instant, _ ended: ContinuousClock.Instant) {
+    guard !isFinished else { return }
     busy += began.duration(to: ended)
     observer?(name, began, ended)
   }
 
   /// Keeps a share, 0 to 1, of the time since it was settled last: that in which the thread had a CPU.
   func settle(_ share: Double) {
+    guard !isFinished else { return }
     settled += (busy - settled) * share
     busy = settled
   }
 
   /// Ends the span with the stage's attributes; later work would not be seen.
   func finish(_ attributes: (inout Attributes) -> Void) {
+    isFinished = true
     guard let span = self.span.take() else { return }
     var all = Attributes(minimumCapacity: Self.attributeCount)
     all["imageworker.busy_ns"] = .int64(Int64(busy.nanoseconds))

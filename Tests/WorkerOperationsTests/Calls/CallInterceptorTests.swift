@@ -12,7 +12,7 @@ import WorkerProtocol
 @testable import WorkerOperations
 @testable import WorkerTelemetry
 
-@Suite("CallInterceptor", .timeLimit(.minutes(1)))
+@Suite("CallInterceptor", .timeLimit(.minutes(15)))
 struct CallInterceptorTests {
   private typealias Request = Grpc_Health_V1_HealthCheckRequest
 

@@ -7,7 +7,7 @@ import Tracing
 import WorkerOperations
 import WorkerProtocol
 
-@Suite("Tracing", .timeLimit(.minutes(1)))
+@Suite("Tracing", .timeLimit(.minutes(15)))
 struct TracingTests {
   typealias Client = Grpc_Health_V1_Health.Client<InProcessTransport.Client>
 

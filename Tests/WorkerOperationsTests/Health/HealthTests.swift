@@ -7,7 +7,7 @@ import Testing
 import WorkerOperations
 import WorkerProtocol
 
-@Suite("Health", .timeLimit(.minutes(1)))
+@Suite("Health", .timeLimit(.minutes(15)))
 struct HealthTests {
   typealias Client = Grpc_Health_V1_Health.Client<InProcessTransport.Client>
 

@@ -9,7 +9,7 @@ import WorkerProtocol
 @testable import WorkerOperations
 
 /// A server with the health service alone, and clients that speak HTTP/2 by hand.
-@Suite("ConnectionGuard", .timeLimit(.minutes(2)))
+@Suite("ConnectionGuard", .timeLimit(.minutes(15)))
 struct ConnectionGuardTests {
   private struct Server: Sendable {
     var port: Int

@@ -5,7 +5,7 @@ import Testing
 import WorkerOperations
 import WorkerProtocol
 
-@Suite("Reflection", .timeLimit(.minutes(1)))
+@Suite("Reflection", .timeLimit(.minutes(15)))
 struct ReflectionTests {
   typealias Request = Grpc_Reflection_V1_ServerReflectionRequest
   typealias Response = Grpc_Reflection_V1_ServerReflectionResponse

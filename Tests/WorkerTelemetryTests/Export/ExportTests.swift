@@ -6,7 +6,7 @@ import Testing
 
 @testable import WorkerTelemetry
 
-@Suite("Export", .timeLimit(.minutes(1)))
+@Suite("Export", .timeLimit(.minutes(15)))
 struct ExportTests {
   private func queue(capacity: Int = 10, batchSize: Int = 4) -> BatchQueue<[Int]> {
     BatchQueue(capacity: capacity, batchSize: batchSize, counts: ExportCounts())
