@@ -80,7 +80,7 @@ struct BatchStream: Sendable {
     switch (part.content, items.standing(of: id)) {
     case (.start(let start), .unknown): return try await begin(id, start)
     case (.start, .uploading(let item)): try await end(item, with: .invalid("item_id is in use by an open upload"))
-    case (.start, .working), (.start, .ended):
+    case (.start, .stopping), (.start, .working), (.start, .ended):
       try await emit(PipelineError.invalid("item_id was used before on this stream"), for: id)
     case (.chunk(let bytes), .uploading(let item)): try await take(bytes, of: item)
     case (.end, .uploading(let item)): items.complete(item)

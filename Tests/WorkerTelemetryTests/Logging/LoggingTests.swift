@@ -77,7 +77,8 @@ struct LoggingTests {
     #expect(records.allSatisfy { $0.timeUnixNano > 1_600_000_000_000_000_000 })
   }
 
-  @Test("waits for nobody who reads it, and tells of the lines that it dropped in their place", .timeLimit(.minutes(15)))
+  @Test(
+    "waits for nobody who reads it, and tells of the lines that it dropped in their place", .timeLimit(.minutes(15)))
   func stalled() async throws {
     let pipe = Pipe()
     let writer = LogWriter(file: pipe.fileHandleForWriting.fileDescriptor, capacity: 100_000)
