@@ -43,6 +43,7 @@ typedef struct jpeg_decoder {
   bool keeps_inks; ///< Rows of CMYK, not of RGB.
   bool is_damaged; ///< The library filled in what the file lacks.
   bool has_all;    ///< All bytes are there: those that the library lacks, the file lacks.
+  bool has_ended;  ///< The source stands in an end marker that the file lacks, behind all that it was given.
   ccodecs_bytes carry;
   size_t skip;    ///< Bytes to pass over that have not come yet.
   size_t charged; ///< For what libjpeg allocates itself.
@@ -163,6 +164,7 @@ static boolean on_source_empty(j_decompress_ptr info) {
     longjmp(d->escape, 1);
   }
   d->base.header.warnings |= CCODECS_WARNING_TRUNCATED;
+  d->has_ended = true;
   d->source.next_input_byte = end;
   d->source.bytes_in_buffer = sizeof end;
   return TRUE;
@@ -212,12 +214,14 @@ static ccodecs_status run_once(jpeg_decoder *d, ccodecs_input *input, step step,
   const bool from_carry = old > 0;
   const uint8_t *start = from_carry ? ccodecs_bytes_start(&d->carry) : input->bytes;
   d->source.next_input_byte = start;
-  d->source.bytes_in_buffer = from_carry ? d->carry.count : input->count;
+  const size_t given = from_carry ? d->carry.count : input->count;
+  d->source.bytes_in_buffer = given;
+  d->has_ended = false;
   const ccodecs_status status = run_caught(d, step, is_done);
   if (status != CCODECS_OK) {
     return status;
   }
-  const size_t used = (size_t)(d->source.next_input_byte - start);
+  const size_t used = d->has_ended ? given : (size_t)(d->source.next_input_byte - start);
   if (!from_carry) {
     ccodecs_input_advance(input, used);
     *has_all = true;
