@@ -2,21 +2,20 @@ internal import CMalloc
 
 /// How the system's allocator keeps memory that was freed.
 ///
-/// glibc raises its thresholds as large blocks come and go, until each arena keeps up to 64 MiB of free memory at its end,
-/// which `malloc_trim` returns of the first arena only: after mixed traffic a worker stayed at 240 MiB with 5 MiB in use.
-/// With these thresholds and few arenas it returns to 56 MiB, 38 at its start, at the same CPU. Other allocators are left as
-/// they are.
+/// glibc keeps up to 64 MiB of free memory at the end of each of its arenas, and `malloc_trim` returns that of the first
+/// arena only: after mixed traffic an idle worker stayed at 240 MiB with 5 MiB in use. With few arenas, and a trim when it
+/// is idle, it returns to 56 MiB, 38 at its start. Other allocators are left as they are.
 enum Allocator {
   /// Blocks from this size on are mapped from the system, and go back to it as soon as they are freed: the most that glibc
-  /// takes.
+  /// takes, and what it comes to by itself.
   ///
   /// Thresholds of 128 KiB cost 15 to 36 % of CPU on AVIF.
   private static let mappedByteCount: Int32 = 32 << 20
-  /// An arena whose free end is larger gives it back.
+  /// An arena whose free end is larger gives it back at once: what glibc comes to by itself.
   ///
-  /// More than an upload in one message and its working set take, or every image pays for its pages anew: 4 MiB cost 11 % of
-  /// CPU on 12 megapixels.
-  private static let keptByteCount: Int32 = 8 << 20
+  /// Less than an image in one message takes, and every image pays for its pages anew: 4 MiB cost 11 % of CPU on a JPEG of
+  /// 12 megapixels, 8 MiB 9 % on a PNG.
+  private static let keptByteCount: Int32 = 64 << 20
   /// Image threads that share an arena.
   ///
   /// Most of their small blocks come from a cache of each thread's own.

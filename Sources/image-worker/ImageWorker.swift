@@ -10,4 +10,10 @@ struct ImageWorker: AsyncParsableCommand {
       ones still arrive, so that memory stays small however large the picture is.
       """,
     subcommands: [Serve.self, Process.self, Batch.self, Inspect.self, Filters.self])
+
+  /// Runs the command, with the allocator's limits set before other threads allocate.
+  static func main() async {
+    Allocator.limitRetention(threadCount: SystemInfo.coreCount)
+    await main(nil)
+  }
 }

@@ -44,7 +44,6 @@ struct Serve: AsyncParsableCommand {
     let environment = ProcessInfo.processInfo.environment
     let settings = try Settings.read(
       options: options.values, file: configurationFile, environment: environment)
-    Allocator.limitRetention(threadCount: settings.threadCount)
     let metrics = MetricRegistry()
     let telemetry = Telemetry(
       configuration: TelemetryConfiguration(environment: environment, processAttributes: SystemInfo.attributes),
