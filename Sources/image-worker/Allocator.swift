@@ -16,21 +16,21 @@ enum Allocator {
   /// Less than an image in one message takes, and every image pays for its pages anew: 4 MiB cost 11 % of CPU on a JPEG of
   /// 12 megapixels, 8 MiB 9 % on a PNG.
   private static let keptByteCount: Int32 = 64 << 20
-  /// Image threads that share an arena.
+  /// Cores whose threads share an arena.
   ///
   /// Most of their small blocks come from a cache of each thread's own.
-  private static let threadsPerArena = 4
+  private static let coresPerArena = 4
 
   /// Sets the thresholds.
   ///
   /// Call it before the process starts threads.
   ///
-  /// - Parameter threadCount: the number of images that are worked on at the same moment.
-  static func limitRetention(threadCount: Int) {
+  /// - Parameter coreCount: the number of processors, at least 1.
+  static func limitRetention(coreCount: Int) {
     #if canImport(Glibc)
       mallopt(M_MMAP_THRESHOLD, mappedByteCount)
       mallopt(M_TRIM_THRESHOLD, keptByteCount)
-      mallopt(M_ARENA_MAX, Int32(clamping: (threadCount + threadsPerArena - 1) / threadsPerArena))
+      mallopt(M_ARENA_MAX, Int32(clamping: (coreCount + coresPerArena - 1) / coresPerArena))
     #endif
   }
 

@@ -13,7 +13,7 @@ struct ImageWorker: AsyncParsableCommand {
 
   /// Runs the command, with the allocator's limits set before other threads allocate.
   static func main() async {
-    Allocator.limitRetention(threadCount: SystemInfo.coreCount)
+    Allocator.limitRetention(coreCount: SystemInfo.coreCount)
     await main(nil)
   }
 }

@@ -139,7 +139,7 @@ static ccodecs_status check_proportion(ccodecs_decoder *decoder, uint64_t pixels
       (unsigned long long)free_pixels);
 }
 
-/// What decoding the whole means, in pixels.
+/// The work of decoding the whole image, in pixels.
 static uint64_t all_pixels(const ccodecs_decoder *decoder) {
   const uint64_t pixels = (uint64_t)decoder->header.width * decoder->header.height;
   return decoder->work_pixels > pixels ? decoder->work_pixels : pixels;
@@ -260,7 +260,7 @@ ccodecs_status ccodecs_decoder_start(
   decoder->tolerates_truncation = options->tolerates_truncation;
   status = check_size(decoder);
   status = status == CCODECS_OK ? decoder->methods->start(decoder, options, layout) : status;
-  // Behind what a format tells more exactly.
+  // After start, whose own checks name the limit more exactly.
   status = status == CCODECS_OK ? check_whole_proportion(decoder) : status;
   if (status == CCODECS_OK) {
     decoder->state = CCODECS_STATE_ROWS;
