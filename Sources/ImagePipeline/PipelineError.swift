@@ -24,6 +24,8 @@ package struct PipelineError: Error, Sendable, Hashable, CustomStringConvertible
     case limitExceeded = "LIMIT_EXCEEDED"
     /// The worker holds as much as it may and can't take more now.
     case overloaded = "OVERLOADED"
+    /// The caller sent nothing more of an upload for too long; `limit` names the time.
+    case uploadStalled = "UPLOAD_STALLED"
     /// The caller cancelled or left.
     case cancelled = "CANCELLED"
     /// A defect of this program.
@@ -49,6 +51,8 @@ package struct PipelineError: Error, Sendable, Hashable, CustomStringConvertible
   /// The configuration field, in wire spelling (`compression_quality`), that the error is about.
   package var field: String?
   package var limit: Limit?
+  /// Of an image whose header is not all here: how many bytes are needed at least, where its format tells.
+  package var neededByteCount: Int?
 
   package init(_ code: Code, _ message: String, field: String? = nil, limit: Limit? = nil) {
     self.code = code

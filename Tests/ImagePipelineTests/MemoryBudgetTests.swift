@@ -12,12 +12,56 @@ struct MemoryBudgetTests {
     #expect(budget.used == 60)
     async let large = waited(budget, 80, 1)
     try await waitUntil("one waits") { budget.waitingCount == 1 }
-    // It would fit beside the first, but must not overtake.
-    async let small = waited(budget, 10, 2)
+    // It would fit beside the first, but not beside the one that waits.
+    async let small = waited(budget, 30, 2)
     try await waitUntil("two wait") { budget.waitingCount == 2 }
     end(first)
     #expect(await [large, small] == [1, 2])
     #expect(budget.used == 0 && budget.peak <= 100 && budget.waitingCount == 0)
+  }
+
+  @Test("small ones pass a large one as far as it costs that no time")
+  func passing() async throws {
+    let budget = MemoryBudget(limit: 100, maxWaiting: 10)
+    let stalled = try await budget.reserve(60, cancellation: Cancellation())
+    async let large = waited(budget, 80, 1)
+    try await waitUntil("one waits") { budget.waitingCount == 1 }
+    // Together with the large one they fill the budget.
+    let passed = [
+      Box(try await budget.reserve(15, cancellation: Cancellation())), Box(try budget.reserveNow(5)),
+    ]
+    #expect(budget.used == 80 && budget.waitingCount == 1)
+    let full = #expect(throws: PipelineError.self) { end(try budget.reserveNow(1)) }
+    #expect(full?.code == .overloaded)
+    end(stalled)
+    #expect(await large == 1)
+    #expect(budget.used == 20)
+    withExtendedLifetime(passed) {}
+  }
+
+  @Test("one in line behind a large one passes it when another that passed ends")
+  func passingInLine() async throws {
+    let budget = MemoryBudget(limit: 100, maxWaiting: 10)
+    let stalled = try await budget.reserve(60, cancellation: Cancellation())
+    let cancellation = Cancellation()
+    async let large = code(budget, 80, cancellation)
+    try await waitUntil("one waits") { budget.waitingCount == 1 }
+    let passed = try await budget.reserve(15, cancellation: Cancellation())
+    async let small = waited(budget, 10, 2)
+    try await waitUntil("two wait") { budget.waitingCount == 2 }
+    end(passed)
+    #expect(await small == 2)
+    #expect(budget.used == 60 && budget.waitingCount == 1)
+    cancellation.cancel()
+    #expect(await large == .cancelled)
+    end(stalled)
+    #expect(budget.used == 0)
+  }
+
+  /// Keeps a reservation.
+  private final class Box: Sendable {
+    private let reservation: Reservation
+    init(_ reservation: consuming Reservation) { self.reservation = reservation }
   }
 
   private func end(_ reservation: consuming Reservation) {}

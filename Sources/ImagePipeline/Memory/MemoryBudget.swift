@@ -2,8 +2,9 @@ internal import Synchronization
 
 /// The memory that all pictures of a worker share, handed out in arrival order.
 ///
-/// A picture reserves what its plan needs before it decodes, and waits while others hold too much. A picture that is
-/// first in line is never overtaken, so a large one is not starved by small ones.
+/// An image reserves what its plan needs before it decodes, and waits while others hold too much. Small ones may pass a
+/// large one that is first in line, as far as there is room for both: what has passed it never reserves so much that it
+/// would not fit beside that, so it waits only for those that were admitted before it came first.
 ///
 /// Uploads of formats whose header is known only at their end are held before there is a plan. They count, up to half of
 /// the limit, beside what is reserved: but while nothing is reserved, the first in line is let in however much is held, or
@@ -13,11 +14,20 @@ package final class MemoryBudget: Sendable {
   fileprivate struct Waiter {
     var id: UInt64
     var byteCount: Int
-    var continuation: CheckedContinuation<Bool, Never>
+    var continuation: CheckedContinuation<Admission?, Never>
+  }
+
+  /// How an image got its memory.
+  fileprivate enum Admission: Sendable {
+    case inTurn
+    /// Before another that came earlier.
+    case passing
   }
 
   fileprivate struct State {
     var used = 0
+    /// What of `used` passed others.
+    var passed = 0
     var held = 0
     var peak = 0
     var nextID: UInt64 = 0
@@ -52,24 +62,24 @@ package final class MemoryBudget: Sendable {
     try checkLimit(byteCount)
     try cancellation.check()
     switch state.withLock({ $0.take(byteCount, limit: limit, maxWaiting: maxWaiting) }) {
-    case .taken: return Reservation(byteCount: byteCount, budget: self)
+    case .taken(let admission): return Reservation(byteCount: byteCount, admission: admission, budget: self)
     case .full:
       throw PipelineError(.overloaded, "\(maxWaiting) pictures wait for memory already; try again later")
     case .wait(let id):
-      guard await wait(id, byteCount, cancellation) else { throw .cancelled }
-      return Reservation(byteCount: byteCount, budget: self)
+      guard let admission = await wait(id, byteCount, cancellation) else { throw .cancelled }
+      return Reservation(byteCount: byteCount, admission: admission, budget: self)
     }
   }
 
-  /// Reserves `byteCount` bytes if there is room for them now and nobody waits.
+  /// Reserves `byteCount` bytes if there is room for them now, beside those who wait.
   /// - Throws: `limitExceeded` when it can never fit, `overloaded` when it does not fit now.
   package func reserveNow(_ byteCount: Int) throws(PipelineError) -> Reservation {
     try checkLimit(byteCount)
-    guard case .taken = state.withLock({ $0.take(byteCount, limit: limit, maxWaiting: 0) }) else {
+    guard case .taken(let admission) = state.withLock({ $0.take(byteCount, limit: limit, maxWaiting: 0) }) else {
       throw PipelineError(
         .overloaded, "there is no room for \(byteCount) bytes beside \(used) of \(limit) in use; try again later")
     }
-    return Reservation(byteCount: byteCount, budget: self)
+    return Reservation(byteCount: byteCount, admission: admission, budget: self)
   }
 
   /// Counts `byteCount` bytes more that an upload holds, or refuses.
@@ -102,19 +112,17 @@ package final class MemoryBudget: Sendable {
       exceeding: "memory_limit", limit: UInt64(limit), value: UInt64(byteCount), unit: "bytes of memory")
   }
 
-  private func wait(_ id: UInt64, _ byteCount: Int, _ cancellation: Cancellation) async -> Bool {
+  /// - Returns: `nil` when cancelled.
+  private func wait(_ id: UInt64, _ byteCount: Int, _ cancellation: Cancellation) async -> Admission? {
     let handler = Mutex<UInt64>(0)
-    let granted = await withCheckedContinuation { continuation in
-      let isGranted = state.withLock { state in
+    let granted: Admission? = await withCheckedContinuation { continuation in
+      let admission: Admission? = state.withLock { state in
         // Between being told to wait and waiting, room may have been given back.
-        if state.waiters.isEmpty, state.fits(byteCount, limit: limit) {
-          state.add(byteCount)
-          return true
-        }
+        if let admission = state.admit(byteCount, limit: limit) { return admission }
         state.waiters.append(Waiter(id: id, byteCount: byteCount, continuation: continuation))
-        return false
+        return nil
       }
-      if isGranted { return continuation.resume(returning: true) }
+      if let admission { return continuation.resume(returning: admission) }
       let registered = cancellation.addHandler { [self] in abandon(id) }
       handler.withLock { $0 = registered }
     }
@@ -126,31 +134,28 @@ package final class MemoryBudget: Sendable {
     let waiter = state.withLock { state in
       state.waiters.firstIndex { $0.id == id }.map { state.waiters.remove(at: $0) }
     }
-    waiter?.continuation.resume(returning: false)
+    waiter?.continuation.resume(returning: nil)
     admitWaiters()
   }
 
-  fileprivate func release(_ byteCount: Int) {
-    state.withLock { $0.used -= byteCount }
+  fileprivate func release(_ byteCount: Int, _ admission: Admission) {
+    state.withLock { state in
+      state.used -= byteCount
+      if admission == .passing { state.passed -= byteCount }
+    }
     admitWaiters()
   }
 
   private func admitWaiters() {
-    let admitted = state.withLock { state in
-      var admitted: [Waiter] = []
-      while let next = state.waiters.first, state.fits(next.byteCount, limit: limit) {
-        state.add(next.byteCount)
-        admitted.append(state.waiters.removeFirst())
-      }
-      return admitted
-    }
-    for waiter in admitted { waiter.continuation.resume(returning: true) }
+    let admitted = state.withLock { $0.admitWaiters(limit: limit) }
+    for (waiter, admission) in admitted { waiter.continuation.resume(returning: admission) }
   }
 }
 
 extension MemoryBudget.State {
   fileprivate enum Outcome {
-    case taken, full
+    case taken(MemoryBudget.Admission)
+    case full
     case wait(UInt64)
   }
 
@@ -162,27 +167,61 @@ extension MemoryBudget.State {
   }
 
   fileprivate mutating func take(_ byteCount: Int, limit: Int, maxWaiting: Int) -> Outcome {
-    if waiters.isEmpty, fits(byteCount, limit: limit) {
-      add(byteCount)
-      return .taken
-    }
+    if let admission = admit(byteCount, limit: limit) { return .taken(admission) }
     guard waiters.count < maxWaiting else { return .full }
     nextID += 1
     return .wait(nextID)
+  }
+
+  /// Reserves for one who is not in line, where there is room.
+  fileprivate mutating func admit(_ byteCount: Int, limit: Int) -> MemoryBudget.Admission? {
+    if let first = waiters.first { return pass(byteCount, by: first.byteCount, limit: limit) ? .passing : nil }
+    guard fits(byteCount, limit: limit) else { return nil }
+    add(byteCount)
+    return .inTurn
+  }
+
+  /// Reserves before the first in line, which needs `first` bytes, where that costs it no time.
+  private mutating func pass(_ byteCount: Int, by first: Int, limit: Int) -> Bool {
+    guard byteCount <= limit - used - held, byteCount <= limit - held - passed - first else { return false }
+    add(byteCount)
+    passed += byteCount
+    return true
+  }
+
+  /// Reserves for those in line for whom there is room now, and takes them out of it.
+  fileprivate mutating func admitWaiters(limit: Int) -> [(MemoryBudget.Waiter, MemoryBudget.Admission)] {
+    var admitted: [(MemoryBudget.Waiter, MemoryBudget.Admission)] = []
+    while let next = waiters.first, fits(next.byteCount, limit: limit) {
+      add(next.byteCount)
+      admitted.append((waiters.removeFirst(), .inTurn))
+    }
+    guard let first = waiters.first else { return admitted }
+    var index = 1
+    while index < waiters.count {
+      if pass(waiters[index].byteCount, by: first.byteCount, limit: limit) {
+        admitted.append((waiters.remove(at: index), .passing))
+      } else {
+        index += 1
+      }
+    }
+    return admitted
   }
 }
 
 /// Memory set aside for one picture; given back when it ends.
 package struct Reservation: ~Copyable, Sendable {
   package let byteCount: Int
+  private let admission: MemoryBudget.Admission
   private let budget: MemoryBudget
 
-  fileprivate init(byteCount: Int, budget: MemoryBudget) {
+  fileprivate init(byteCount: Int, admission: MemoryBudget.Admission, budget: MemoryBudget) {
     self.byteCount = byteCount
+    self.admission = admission
     self.budget = budget
   }
 
-  deinit { budget.release(byteCount) }
+  deinit { budget.release(byteCount, admission) }
 }
 
 /// What an upload holds before it has a plan; given back when it ends.

@@ -13,16 +13,19 @@ package struct WorkerLimits: Sendable, Hashable {
   package var maxOpenUploads: Int
   /// Whole pictures that are worked on at once on one batch stream; the stream is not read on above it.
   package var maxPicturesPerStream: Int
+  /// How long an upload may bring no bytes once it has begun; `nil` for any time.
+  package var uploadTimeout: Duration?
 
   package init(
     picture: PictureLimits = PictureLimits(), maxMessageByteCount: Int = 64 << 20, maxWaitingPictures: Int = 256,
-    maxOpenUploads: Int = 64, maxPicturesPerStream: Int = 8
+    maxOpenUploads: Int = 64, maxPicturesPerStream: Int = 8, uploadTimeout: Duration? = .seconds(30)
   ) {
     self.picture = picture
     self.maxMessageByteCount = maxMessageByteCount
     self.maxWaitingPictures = maxWaitingPictures
     self.maxOpenUploads = maxOpenUploads
     self.maxPicturesPerStream = maxPicturesPerStream
+    self.uploadTimeout = uploadTimeout
   }
 
   /// - Throws: `limitExceeded` for a message that holds more of a picture than one may.

@@ -11,12 +11,18 @@ struct BatchStream: Sendable {
   private let environment: WorkerEnvironment
   private let responses: BatchResponses
   private let cancellation: Cancellation
+  private let connection: String
   private let items: ItemTable
+  /// Of uploads, while the stream is read.
+  private let progress: ProgressDeadline<String>
 
-  init(environment: WorkerEnvironment, responses: BatchResponses, cancellation: Cancellation) {
+  /// - `connection`: what the stream shares with others of its client.
+  init(environment: WorkerEnvironment, responses: BatchResponses, cancellation: Cancellation, connection: String) {
     self.environment = environment
     self.responses = responses
     self.cancellation = cancellation
+    self.connection = connection
+    progress = ProgressDeadline(limit: environment.limits.uploadTimeout)
     items = ItemTable(
       maxOpenUploads: environment.limits.maxOpenUploads, maxWholeImages: environment.limits.maxPicturesPerStream)
   }
@@ -30,6 +36,12 @@ struct BatchStream: Sendable {
         return false
       }
       watchers.addTask { await drainedWhileIdle() }
+      if progress.limit != nil {
+        watchers.addTask {
+          await progress.watch { items.stopUpload($0) }
+          return false
+        }
+      }
       defer { watchers.cancelAll() }
       return try await watchers.next() ?? false
     }
@@ -54,7 +66,11 @@ struct BatchStream: Sendable {
   private func serveItems<Parts: AsyncSequence>(_ parts: Parts) async throws where Parts.Element == BatchPart {
     try await withThrowingDiscardingTaskGroup { group in
       do {
+        progress.resume()
         for try await part in parts {
+          // While the stream waits for its own items, it is not the client that is slow.
+          progress.pause()
+          defer { progress.resume() }
           if let item = try await accept(part) { group.addTask { try await process(item) } }
         }
       } catch {
@@ -83,7 +99,9 @@ struct BatchStream: Sendable {
     case (.start, .stopping), (.start, .working), (.start, .ended):
       try await emit(PipelineError.invalid("item_id was used before on this stream"), for: id)
     case (.chunk(let bytes), .uploading(let item)): try await take(bytes, of: item)
-    case (.end, .uploading(let item)): items.complete(item)
+    case (.end, .uploading(let item)):
+      progress.supply(id)
+      items.complete(item)
     case (nil, .uploading(let item)): try await end(item, with: .unsetPart)
     case (.chunk, .unknown), (.end, .unknown):
       try await refuse(id, with: PipelineError.invalid("item_id names no item that was started"))
@@ -99,6 +117,7 @@ struct BatchStream: Sendable {
       try await refuse(id, with: error)
       return nil
     }
+    if !item.isWhole { progress.observe(id) }
     await items.begin(item)
     return item
   }
@@ -122,14 +141,19 @@ struct BatchStream: Sendable {
     do throws(PipelineError) { try environment.limits.check(message: bytes) } catch {
       return try await end(item, with: error)
     }
-    if case .upload(let chunks) = item.content { await chunks.send(bytes) }
+    guard case .upload(let chunks) = item.content else { return }
+    progress.supply(item.id)
+    await chunks.send(bytes)
   }
 
   // MARK: Items
 
   /// Works on one item and gives it its one end.
   private func process(_ item: BatchItem) async throws {
-    defer { items.remove(item) }
+    defer {
+      items.remove(item)
+      progress.forget(item.id)
+    }
     let span = environment.tracer.startSpan("item", ofKind: .internal)
     defer { span.end() }
     span.attributes["imageworker.item_id"] = item.id
@@ -152,9 +176,11 @@ struct BatchStream: Sendable {
         cancellation: item.cancellation)
     case .upload(let chunks):
       return ImageJob(
-        item.renditions, from: UploadSource(item, chunks: chunks, table: items, memory: memory), to: sink,
-        admission: UploadAdmission(item: item, table: items, memory: memory), environment: environment,
-        cancellation: item.cancellation)
+        item.renditions, from: UploadSource(item, chunks: chunks, table: items, progress: progress, memory: memory),
+        to: sink,
+        admission: UploadAdmission(
+          item: item, table: items, memory: memory, shares: environment.shares, connection: connection),
+        environment: environment, cancellation: item.cancellation)
     }
   }
 

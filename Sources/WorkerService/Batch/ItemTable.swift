@@ -21,6 +21,8 @@ final class ItemTable: Sendable {
   private struct Entry {
     let item: BatchItem
     var state: ItemState
+    /// Of an upload that has memory, while its bytes still arrive.
+    var share: ConnectionShare?
   }
 
   private struct State {
@@ -120,7 +122,12 @@ final class ItemTable: Sendable {
 
   /// The upload's last byte is here.
   func complete(_ item: BatchItem) {
-    if state.withLock({ $0.entries[item.id]?.state.complete() ?? false }) { item.finishChunks() }
+    let (isNews, share) = state.withLock { state in
+      (state.entries[item.id]?.state.complete() ?? false, state.entries[item.id]?.share.take())
+    }
+    // It needs no more of its client, and so counts no longer.
+    _ = share
+    if isNews { item.finishChunks() }
   }
 
   /// Whether all bytes of the item are here.
@@ -142,9 +149,17 @@ final class ItemTable: Sendable {
     }
   }
 
-  /// Notes whether an upload has memory.
-  func note(_ memory: ItemState.UploadMemory, of item: BatchItem) {
-    state.withLock { $0.entries[item.id]?.state.set(memory) }
+  /// Notes whether an upload has memory, and keeps its share until its last byte is here.
+  func note(_ memory: ItemState.UploadMemory, of item: BatchItem, share: ConnectionShare? = nil) {
+    state.withLock { state in
+      state.entries[item.id]?.state.set(memory)
+      if state.entries[item.id]?.state.isOpen ?? false { state.entries[item.id]?.share = share }
+    }
+  }
+
+  /// No more bytes of an upload are waited for.
+  func stopUpload(_ id: String) {
+    state.withLock { $0.entries[id]?.item }?.finishChunks()
   }
 
   /// No part will come any more.
@@ -178,14 +193,15 @@ final class ItemTable: Sendable {
 
   /// The item has its end, and nobody works on it any more.
   func remove(_ item: BatchItem) {
-    let continuation = state.withLock { state -> CheckedContinuation<Void, Never>? in
-      state.entries[item.id] = nil
+    let (continuation, entry) = state.withLock { state -> (CheckedContinuation<Void, Never>?, Entry?) in
+      let entry = state.entries.removeValue(forKey: item.id)
       state.ended.insert(item.id)
       if state.newest[item.key] === item { state.newest[item.key] = nil }
-      guard let next = state.next, begin(next.item, in: &state) else { return nil }
+      guard let next = state.next, begin(next.item, in: &state) else { return (nil, entry) }
       state.next = nil
-      return next.continuation
+      return (next.continuation, entry)
     }
+    _ = entry  // its share ends outside the lock
     item.release()
     item.finishChunks()
     continuation?.resume()

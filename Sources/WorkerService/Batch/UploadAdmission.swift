@@ -5,13 +5,17 @@ struct UploadAdmission: ImageAdmission {
   let item: BatchItem
   let table: ItemTable
   let memory: MemoryBudget
+  let shares: ConnectionShares
+  let connection: String
 
   func reserve(_ byteCount: Int) async throws(PipelineError) -> Reservation {
+    // Before it waits: what it may not have, it need not wait for.
+    let share = table.isComplete(item) ? nil : try shares.take(byteCount, of: connection)
     do throws(PipelineError) {
       let reservation =
         table.mayWaitForMemory(item)
         ? try await memory.reserve(byteCount, cancellation: item.cancellation) : try memory.reserveNow(byteCount)
-      table.note(.reserved, of: item)
+      table.note(.reserved, of: item, share: share)
       return reservation
     } catch {
       table.note(.none, of: item)

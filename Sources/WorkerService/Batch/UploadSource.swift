@@ -3,18 +3,26 @@ internal import FoundationEssentials
 internal import ImagePipeline
 
 /// Supplies the bytes of an item as they arrive on its stream.
+///
+/// Once it has bytes, and so may hold memory, the wait for more of them has a deadline.
 final class UploadSource: ImageSource {
   private let item: BatchItem
   private let table: ItemTable
+  private let progress: ProgressDeadline<String>
   private var chunks: AsyncChannel<Data>.Iterator
   private var reservation: Hold
+  private var hasBytes = false
 
   /// Larger chunks are charged while they wait.
   private static let freeChunkByteCount = 1 << 20
 
-  init(_ item: BatchItem, chunks: AsyncChannel<Data>, table: ItemTable, memory: MemoryBudget) {
+  init(
+    _ item: BatchItem, chunks: AsyncChannel<Data>, table: ItemTable, progress: ProgressDeadline<String>,
+    memory: MemoryBudget
+  ) {
     self.item = item
     self.table = table
+    self.progress = progress
     self.chunks = chunks.makeAsyncIterator()
     reservation = Hold(budget: memory)
   }
@@ -23,14 +31,31 @@ final class UploadSource: ImageSource {
   var bufferedByteCount: Int { 0 }
 
   func next() async throws -> (bytes: Data, isLast: Bool) {
-    if let bytes = await chunks.next() {
+    if hasBytes { progress.beginWait(of: item.id) }
+    let bytes = await chunks.next()
+    progress.endWait(of: item.id, tookSupply: bytes != nil)
+    if let bytes {
+      hasBytes = true
       if bytes.count > Self.freeChunkByteCount { try reservation.grow(to: bytes.count) }
       return (bytes, false)
     }
     try item.checkCancellation()
+    // Before anything else: chunks that came since were dropped.
+    if let limit = progress.limit, progress.hasExpired(item.id) { throw PipelineError.stalledUpload(limit) }
     guard isComplete else {
       throw PipelineError(.truncatedImage, "the stream ended before the item's end", field: "image")
     }
     return (Data(), true)
+  }
+}
+
+extension PipelineError {
+  /// The error of an upload of which nothing came for too long.
+  fileprivate static func stalledUpload(_ limit: Duration) -> PipelineError {
+    let seconds = UInt64(clamping: limit.components.seconds)
+    return PipelineError(
+      .uploadStalled,
+      "no bytes of the upload came for \(limit), the limit uploadTimeoutSeconds",
+      limit: Limit(name: "upload_timeout_seconds", limit: seconds, value: seconds))
   }
 }

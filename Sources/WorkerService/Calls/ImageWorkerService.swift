@@ -35,7 +35,8 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
   ) async throws {
     try await serve { cancellation in
       let stream = BatchStream(
-        environment: environment, responses: BatchResponses(writer: response), cancellation: cancellation)
+        environment: environment, responses: BatchResponses(writer: response), cancellation: cancellation,
+        connection: context.remotePeer)
       try await stream.run(request.map { [environment] in BatchPart($0, environment: environment) })
     }
   }

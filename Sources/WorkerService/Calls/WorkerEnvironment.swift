@@ -14,6 +14,8 @@ package struct WorkerEnvironment: Sendable {
   package let cache: ResultCache?
   /// The memory that all pictures share.
   package let memory: MemoryBudget
+  /// What of it each connection's unfinished uploads have.
+  package let shares: ConnectionShares
   /// The threads that decode, resize and encode.
   package let executor: PictureExecutor
   package let drain: DrainState
@@ -39,6 +41,7 @@ package struct WorkerEnvironment: Sendable {
     self.takesOnlyPresets = takesOnlyPresets
     self.cache = cache
     memory = MemoryBudget(limit: memoryLimit, maxWaiting: limits.maxWaitingPictures)
+    shares = ConnectionShares(memoryLimit: memoryLimit)
     executor = PictureExecutor(threadCount: threadCount)
     self.drain = drain
     self.tracer = tracer

@@ -146,7 +146,7 @@ extension PipelineError {
     case .invalidField, .unservedField, .unknownPreset, .emptyImage, .unknownFormat, .unsupportedImage, .corruptImage,
       .truncatedImage, .limitExceeded:
       true
-    case .overloaded, .cancelled, .internalDefect: false
+    case .overloaded, .uploadStalled, .cancelled, .internalDefect: false
     }
   }
 }

@@ -32,7 +32,7 @@ struct FailureReason: Equatable {
       case .invalidField, .unservedField, .unknownPreset, .emptyImage, .unknownFormat, .unsupportedImage,
         .limitExceeded, .overloaded:
         true
-      case .corruptImage, .truncatedImage, .cancelled, .internalDefect: false
+      case .corruptImage, .truncatedImage, .uploadStalled, .cancelled, .internalDefect: false
       }
     self.init(name: code.rawValue.lowercased(), isRefusal: isRefusal)
   }

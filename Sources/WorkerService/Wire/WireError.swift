@@ -73,6 +73,7 @@ enum WireError {
     case .unservedField, .unknownFormat, .unsupportedImage: .unimplemented
     case .limitExceeded: .failedPrecondition
     case .overloaded: .resourceExhausted
+    case .uploadStalled: .deadlineExceeded
     case .cancelled: .cancelled
     case .internalDefect: .internalError
     }
@@ -87,6 +88,7 @@ enum WireError {
       metadata["limit"] = String(limit.limit)
       metadata["value"] = String(limit.value)
     }
+    metadata["needed_bytes"] = error.neededByteCount.map { String($0) }
     var details: [ErrorDetails] = [
       .errorInfo(reason: error.code.rawValue, domain: domain, metadata: metadata)
     ]

@@ -1,0 +1,75 @@
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import WorkerService
+
+@Suite("Progress deadline", .timeLimit(.minutes(1)))
+struct ProgressDeadlineTests {
+  private static let limit = Duration.milliseconds(20)
+
+  private func observing(_ ids: String...) -> ProgressDeadline<String> {
+    let deadline = ProgressDeadline<String>(limit: Self.limit)
+    for id in ids { deadline.observe(id) }
+    return deadline
+  }
+
+  @Test("a wait expires once, and only where nothing is on its way")
+  func expiry() async throws {
+    let deadline = observing("nothing comes", "comes", "came", "works")
+    deadline.resume()
+    for id in ["nothing comes", "comes", "came"] { deadline.beginWait(of: id) }
+    deadline.supply("comes")
+    deadline.supply("came")
+    deadline.endWait(of: "came", tookSupply: true)
+    var expired: [String] = []
+    try await waitUntil("a wait has expired") {
+      expired += deadline.takeExpired()
+      return !expired.isEmpty
+    }
+    try await Task.sleep(for: Self.limit * 3)
+    #expect(expired + deadline.takeExpired() == ["nothing comes"])
+    #expect(deadline.hasExpired("nothing comes") && !deadline.hasExpired("comes"))
+    // The next wait is one of its own.
+    deadline.beginWait(of: "came")
+    try await waitUntil("it has expired") { deadline.takeExpired() == ["came"] }
+    deadline.forget("came")
+    #expect(!deadline.hasExpired("came"))
+  }
+
+  @Test("no time passes while it is paused")
+  func pause() async throws {
+    let deadline = observing("a")
+    deadline.beginWait(of: "a")
+    try await Task.sleep(for: Self.limit * 5)
+    #expect(deadline.takeExpired().isEmpty)
+    deadline.resume()
+    try await waitUntil("it has expired") { !deadline.takeExpired().isEmpty }
+    deadline.pause()
+    deadline.endWait(of: "a", tookSupply: false)
+    deadline.observe("a")
+    deadline.beginWait(of: "a")
+    try await Task.sleep(for: Self.limit * 5)
+    #expect(deadline.takeExpired().isEmpty)
+  }
+
+  private final class Expired: Sendable {
+    let ids = Mutex<[String]>([])
+  }
+
+  @Test("calls for each that expires until it is cancelled, and for none without a limit")
+  func watch() async throws {
+    let expired = Expired()
+    for deadline in [observing("a"), ProgressDeadline<String>(limit: nil)] {
+      deadline.observe("a")
+      deadline.beginWait(of: "a")
+      deadline.resume()
+      await withTaskGroup(of: Void.self) { group in
+        group.addTask { await deadline.watch { id in expired.ids.withLock { $0.append(id) } } }
+        while deadline.limit != nil, expired.ids.withLock({ $0.isEmpty }) { await Task.yield() }
+        group.cancelAll()
+      }
+    }
+    #expect(expired.ids.withLock { $0 } == ["a"])
+  }
+}
