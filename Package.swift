@@ -123,8 +123,8 @@ let targets: [Target] = [
   .target(
     name: "WorkerOperations",
     dependencies: [
-      "WorkerProtocol", "CLibZ", grpcCore, grpcPosix, grpcProtobuf, logging, metrics, serviceContext, swiftProtobuf,
-      tracing,
+      "WorkerProtocol", "WorkThreads", "CLibZ", grpcCore, grpcPosix, grpcProtobuf, logging, metrics, serviceContext,
+      swiftProtobuf, tracing,
     ] + nio + nioHTTP2,
     swiftSettings: strictSwift),
   // Traces, metrics and logs: where they are recorded, and how they reach a collector, Prometheus and a terminal.
@@ -247,8 +247,8 @@ let targets: [Target] = [
   .testTarget(
     name: "WorkerOperationsTests",
     dependencies: [
-      "CLibZ", "WorkerOperations", "WorkerProtocol", "WorkerTelemetry", grpcCore, grpcInProcess, grpcPosix,
-      inMemoryTracing, logging, swiftProtobuf, tracing,
+      "CLibZ", "TestSupport", "WorkThreads", "WorkerOperations", "WorkerProtocol", "WorkerTelemetry", grpcCore,
+      grpcInProcess, grpcPosix, inMemoryTracing, logging, swiftProtobuf, tracing,
     ] + nio + nioHTTP2,
     swiftSettings: strictSwift),
   .testTarget(

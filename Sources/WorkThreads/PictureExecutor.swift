@@ -15,12 +15,14 @@ internal import Synchronization
 /// Jobs run in the order in which they were enqueued. The threads end when the last reference to the executor goes.
 package final class PictureExecutor: TaskExecutor {
   private let queue: JobQueue
+  private let activities: [ThreadActivity]
 
   /// Starts `threadCount` threads, at least 1.
   /// - `niceness`: added to the threads' nice value on Linux, so that a busy worker's event loops come first.
   package init(threadCount: Int, niceness: Int32 = 5) {
     queue = JobQueue()
-    for _ in 0..<max(1, threadCount) { Self.startThread(running: queue, niceness: niceness) }
+    activities = (0..<max(1, threadCount)).map { _ in ThreadActivity() }
+    for activity in activities { Self.startThread(running: queue, noting: activity, niceness: niceness) }
   }
 
   deinit { queue.close() }
@@ -29,16 +31,25 @@ package final class PictureExecutor: TaskExecutor {
     queue.append(UnownedJob(job), executor: asUnownedTaskExecutor())
   }
 
-  private static func startThread(running queue: JobQueue, niceness: Int32) {
+  /// What threads have worked on for longer than `duration` without returning.
+  ///
+  /// A piece of work begins with a job, and with each `WorkThread.begin` in it.
+  package func stuckWork(longerThan duration: Duration) -> [StuckWork] {
+    activities.enumerated().compactMap { $1.work(of: $0, longerThan: duration) }
+  }
+
+  private static func startThread(running queue: JobQueue, noting activity: ThreadActivity, niceness: Int32) {
     final class Start {
       let queue: JobQueue
+      let activity: ThreadActivity
       let niceness: Int32
-      init(queue: JobQueue, niceness: Int32) {
+      init(queue: JobQueue, activity: ThreadActivity, niceness: Int32) {
         self.queue = queue
+        self.activity = activity
         self.niceness = niceness
       }
     }
-    let start = Unmanaged.passRetained(Start(queue: queue, niceness: niceness)).toOpaque()
+    let start = Unmanaged.passRetained(Start(queue: queue, activity: activity, niceness: niceness)).toOpaque()
     #if os(Linux)
       var thread = pthread_t()
       let status = pthread_create(
@@ -47,7 +58,7 @@ package final class PictureExecutor: TaskExecutor {
           let start = Unmanaged<Start>.fromOpaque(argument!).takeRetainedValue()
           // On Linux the nice value belongs to the thread, and 0 names the caller.
           setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, start.niceness)
-          start.queue.runUntilClosed()
+          start.queue.runUntilClosed(noting: start.activity)
           return nil
         }, start)
     #else
@@ -56,7 +67,7 @@ package final class PictureExecutor: TaskExecutor {
         &thread, nil,
         { argument in
           let start = Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
-          start.queue.runUntilClosed()
+          start.queue.runUntilClosed(noting: start.activity)
           return nil
         }, start)
     #endif
@@ -107,8 +118,14 @@ private final class JobQueue: @unchecked Sendable {
     pthread_cond_broadcast(condition)
   }
 
-  func runUntilClosed() {
-    while let (job, executor) = next() { job.runSynchronously(on: executor) }
+  func runUntilClosed(noting activity: ThreadActivity) {
+    WorkThread.note(in: activity)
+    while let (job, executor) = next() {
+      activity.begin(ThreadActivity.unknownSubject)
+      job.runSynchronously(on: executor)
+      activity.end()
+    }
+    withExtendedLifetime(activity) {}
   }
 
   private func next() -> (UnownedJob, UnownedTaskExecutor)? {

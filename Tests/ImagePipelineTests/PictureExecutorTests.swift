@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 import WorkThreads
 
@@ -49,6 +50,43 @@ struct PictureExecutorTests {
     let seen = witness.seen.withLock { $0 }
     #expect(seen.maxRunningCount == threadCount)
     #expect(seen.threads.count == threadCount)
+  }
+
+  /// Keeps a thread until a number is reached.
+  private final class Gate: Sendable {
+    private let number = Mutex(0)
+
+    func open(_ number: Int) { self.number.withLock { $0 = number } }
+
+    func wait(_ number: Int) {
+      while self.number.withLock({ $0 }) < number { Thread.sleep(forTimeInterval: 0.001) }
+    }
+  }
+
+  @Test("tells of work that a thread does not return from, each piece by itself, and of none that it has done")
+  func stuckWork() async throws {
+    let executor = PictureExecutor(threadCount: 2)
+    let gate = Gate()
+    #expect(executor.stuckWork(longerThan: .zero).isEmpty)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask(executorPreference: executor) {
+        for next in 1...2 {
+          WorkThread.begin("piece \(next)")
+          gate.wait(next)
+        }
+      }
+      defer { gate.open(2) }
+      try await waitUntil("a thread is stuck") { !executor.stuckWork(longerThan: .milliseconds(20)).isEmpty }
+      let first = try #require(executor.stuckWork(longerThan: .zero).first)
+      #expect(first.subject == "piece 1" && first.duration >= .milliseconds(20))
+      #expect(executor.stuckWork(longerThan: .seconds(3600)).isEmpty)
+      gate.open(1)
+      try await waitUntil("it is at the next") { executor.stuckWork(longerThan: .zero).first?.subject == "piece 2" }
+      #expect(executor.stuckWork(longerThan: .zero).first?.id != first.id)
+      gate.open(2)
+      try await group.waitForAll()
+      try await waitUntil("it has returned") { executor.stuckWork(longerThan: .zero).isEmpty }
+    }
   }
 
   @Test("runs every job, in the order in which they came, on threads of its own")

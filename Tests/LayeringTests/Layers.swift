@@ -40,7 +40,7 @@ extension Layer {
       ]),
       maxPointerLineCount: 14),
     Layer(
-      name: "WorkerOperations", modules: ["WorkerProtocol", "CLibZ"],
+      name: "WorkerOperations", modules: ["WorkerProtocol", "WorkThreads", "CLibZ"],
       foreign: grpc.union(libc).union([
         "CoreMetrics", "FoundationEssentials", "GRPCNIOTransportHTTP2Posix", "Logging", "NIOCore", "NIOHPACK",
         "NIOHTTP2",

@@ -45,6 +45,11 @@ package struct PictureReader: ~Copyable {
     return (isComplete, consumed + count)
   }
 
+  /// The name of a file's format by its first bytes; `nil` where they are too few, or of none that is known.
+  package static func formatName(_ bytes: RawSpan) -> String? {
+    bytes.isEmpty ? nil : ImageFormat.sniff(bytes)?.rawValue
+  }
+
   /// The bytes that the reader holds.
   package var heldByteCount: Int { budget.used }
 

@@ -58,7 +58,7 @@ package struct HealthService: Grpc_Health_V1_Health.SimpleServiceProtocol {
 
   /// A watch ends well only with the worker.
   private func endWatch() throws {
-    if state.status == .serving { throw RPCError(code: .cancelled, message: "the watch was cancelled") }
+    if state.isMeantToServe { throw RPCError(code: .cancelled, message: "the watch was cancelled") }
   }
 }
 

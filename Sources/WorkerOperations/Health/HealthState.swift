@@ -8,9 +8,12 @@ package final class HealthState: Sendable {
   }
 
   private struct State {
-    var status = Status.notServing
+    var isMeantToServe = false
+    var isStuck = false
     var nextID: UInt64 = 0
     var watchers: [UInt64: AsyncStream<Status>.Continuation] = [:]
+
+    var status: Status { isMeantToServe && !isStuck ? .serving : .notServing }
   }
 
   /// The services whose health can be asked; the empty name stands for the worker as a whole.
@@ -24,14 +27,25 @@ package final class HealthState: Sendable {
 
   package var status: Status { state.withLock { $0.status } }
 
+  /// Whether the worker has not begun to shut down, stuck or not.
+  var isMeantToServe: Bool { state.withLock { $0.isMeantToServe } }
+
   /// How many watch now.
   package var watcherCount: Int { state.withLock { $0.watchers.count } }
 
-  /// Changes the status and tells the watchers, unless it is the status already.
-  package func set(_ status: Status) {
+  /// Sets what the worker means to do, which holds while it is not stuck.
+  package func set(_ status: Status) { change { $0.isMeantToServe = status == .serving } }
+
+  /// Sets whether the worker is stuck, and so does not serve though it means to.
+  package func setStuck(_ isStuck: Bool) { change { $0.isStuck = isStuck } }
+
+  /// Changes the state, and tells the watchers where that changes the status.
+  private func change(_ body: (inout State) -> Void) {
     state.withLock { state in
-      guard state.status != status else { return }
-      state.status = status
+      let before = state.status
+      body(&state)
+      let status = state.status
+      guard status != before else { return }
       // Under the lock, so that of two changes at once no watcher is told the older one last. Yielding to a stream of
       // bounded buffer runs no code of the watcher's.
       for watcher in state.watchers.values { watcher.yield(status) }

@@ -1,5 +1,6 @@
 internal import FoundationEssentials
 package import ImagePipeline
+internal import WorkThreads
 
 /// The CPU work of one image: its bytes in, its plan, its compressed results out.
 ///
@@ -11,6 +12,8 @@ package struct ImageWork: ~Copyable {
   private var reader: PictureReader?
   private var path: PicturePath?
   private var reservation: Reservation?
+  // What logs call the image while a thread is at it.
+  private var formatName: String?
   // Of more than a header's bytes, until the image is started.
   private var bufferedReservation: Hold?
   /// What was decided for the image; `nil` until then.
@@ -33,9 +36,14 @@ package struct ImageWork: ~Copyable {
   /// Takes the next bytes of the image until its header is complete.
   /// - Returns: how many of them belong to the header once it is complete; `nil` while it needs more.
   package mutating func readHeader(_ bytes: RawSpan, isLast: Bool) throws(PipelineError) -> Int? {
+    if formatName == nil { formatName = PictureReader.formatName(bytes) ?? "unknown" }
+    noteWork()
     let (isComplete, consumed) = try reader!.push(bytes, isLast: isLast)
     return isComplete ? consumed : nil
   }
+
+  /// From here on the thread is at this image until it returns.
+  private func noteWork() { WorkThread.begin(formatName ?? "unknown") }
 
   /// Charges what is buffered of a file whose header is not known yet.
   /// - Throws: `overloaded`, `limitExceeded` where there is no room. Repeating it is legal.
@@ -91,7 +99,8 @@ package struct ImageWork: ~Copyable {
   /// - Returns: whether every rendition has ended; bytes that follow are ignored.
   @discardableResult
   mutating func push(_ bytes: RawSpan, isLast: Bool) throws(PipelineError) -> Bool {
-    try path!.push(bytes, isLast: isLast) { outputs[$0].append($1) }
+    noteWork()
+    return try path!.push(bytes, isLast: isLast) { outputs[$0].append($1) }
   }
 
   /// As `push`, with what the bytes complete lent to `output`, by its rendition's place in the plan.
@@ -99,7 +108,8 @@ package struct ImageWork: ~Copyable {
   package mutating func push(
     _ bytes: RawSpan, isLast: Bool, output: (_ rendition: Int, RawSpan) -> Void
   ) throws(PipelineError) -> Bool {
-    try path!.push(bytes, isLast: isLast, output: output)
+    noteWork()
+    return try path!.push(bytes, isLast: isLast, output: output)
   }
 
   /// Returns a rendition's compressed bytes that are ready, in chunks that fit a message.
