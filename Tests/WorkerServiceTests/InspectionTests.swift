@@ -52,6 +52,43 @@ struct InspectionTests {
     }
   }
 
+  /// A file with large segments or chunks before the others, as a camera's thumbnail is.
+  private func withLargeBeginning(_ format: String) -> [UInt8] {
+    let body = [UInt8](repeating: 7, count: 40_000)
+    return format == "jpeg"
+      ? Container.jpeg(Fixture.bytes("photo-420.jpg"), adding: [(0xED, body), (0xED, body)])
+      : Container.png(Fixture.bytes("photo.png"), adding: [("prVt", body), ("prVt", body)])
+  }
+
+  @Test(
+    "of a beginning that is too short it tells how many bytes are needed more, until there are enough",
+    arguments: ["jpeg", "png"])
+  func neededBytes(format: String) async throws {
+    let file = withLargeBeginning(format)
+    try await withWorker { client, _ in
+      var count = 4096
+      var rounds = 0
+      while true {
+        var request = Imageworker_V1_InspectImageRequest()
+        request.image = .init(file.prefix(count))
+        let status = await failure {
+          let response = try await client.inspectImage(request)
+          #expect(response.info.format == format && response.info.width > 0)
+        }
+        guard let status else { break }
+        let info = try #require(status.details.first?.errorInfo)
+        #expect(info.reason == "TRUNCATED_IMAGE")
+        let needed = try #require(info.metadata["needed_bytes"].flatMap { Int($0) })
+        // Up to the next segment or chunk, and what tells how long that is.
+        if rounds == 0 { #expect(needed == (format == "jpeg" ? 2 + 40_004 + 4 : 33 + 40_012 + 8) - 4096) }
+        #expect(needed > 0 && count + needed <= file.count)
+        count += needed + 1024
+        rounds += 1
+      }
+      #expect(rounds == 2)
+    }
+  }
+
   @Test("lists the nine presets with their configurations")
   func listPresets() async throws {
     try await withWorker { client, _ in

@@ -50,6 +50,9 @@ package struct PictureReader: ~Copyable {
     bytes.isEmpty ? nil : ImageFormat.sniff(bytes)?.rawValue
   }
 
+  /// How many more bytes a file's header needs at least, by its beginning; `nil` where the format does not tell.
+  package static func missingByteCount(_ bytes: RawSpan) -> Int? { HeaderExtent.missingByteCount(bytes) }
+
   /// The bytes that the reader holds.
   package var heldByteCount: Int { budget.used }
 

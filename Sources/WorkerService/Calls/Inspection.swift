@@ -1,17 +1,23 @@
 internal import FoundationEssentials
 internal import ImagePipeline
+internal import WorkThreads
 
 /// Plans a picture from its first bytes, without decoding any of it.
 struct Inspection {
   let limits: WorkerLimits
 
   /// - `bytes`: the picture, or as much of its beginning as holds the header.
-  /// - Throws: `truncatedImage` when the header is not complete, and what planning throws.
+  /// - Throws: `truncatedImage` with `neededByteCount` when the header is not complete, and what planning throws.
   func plan(_ bytes: Data, configuration: ProcessingConfiguration) throws(PipelineError) -> Plan {
     var reader = PictureReader(limits: limits.picture)
-    let (isComplete, _) = try reader.push(bytes.bytes, isLast: !Self.isBeginning(bytes))
-    guard isComplete else {
-      throw PipelineError(.truncatedImage, "the picture ends before its header does")
+    WorkThread.begin(PictureReader.formatName(bytes.bytes) ?? "unknown")
+    do throws(PipelineError) {
+      let (isComplete, _) = try reader.push(bytes.bytes, isLast: !Self.isBeginning(bytes))
+      guard isComplete else {
+        throw PipelineError(.truncatedImage, "the picture ends before its header does")
+      }
+    } catch {
+      throw error.code == .truncatedImage ? Self.incomplete(error, bytes) : error
     }
     return try reader.plan(configuration)
   }
@@ -19,5 +25,14 @@ struct Inspection {
   /// Whether the bytes are those of a JPEG that goes on behind them: how long it is, they do not tell.
   private static func isBeginning(_ bytes: Data) -> Bool {
     bytes.starts(with: [0xFF, 0xD8]) && !bytes.suffix(2).elementsEqual([0xFF, 0xD9])
+  }
+
+  /// The error of a header that is not complete, with what it needs.
+  private static func incomplete(_ error: PipelineError, _ bytes: Data) -> PipelineError {
+    guard let missing = PictureReader.missingByteCount(bytes.bytes), missing > 0 else { return error }
+    var error = error
+    error.neededByteCount = missing
+    error.message += "; its header needs at least \(missing) more bytes"
+    return error
   }
 }
