@@ -54,7 +54,11 @@ struct Worker: Service {
         logger.notice("serving", metadata: ["address": "\(address)", "threads": "\(settings.threadCount)"])
       }
       group.addTask { await cancelWorkWhenDrainTakesTooLong() }
-      // The second ends when the first has begun; the third is cancelled when the first ends, or cuts it short.
+      if let limit = settings.stuckThreadLimit {
+        let watch = StuckThreadWatch(executor: environment.executor, limit: limit, health: health, logger: logger)
+        group.addTask { await watch.run() }
+      }
+      // The second ends when the first has begun; the others are cancelled when the first ends, or the third cuts it short.
       try await group.next()
       try await group.next()
       group.cancelAll()

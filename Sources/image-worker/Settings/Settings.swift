@@ -17,6 +17,8 @@ struct Settings {
   var threadCount: Int
   var memoryLimit: Int
   var drainTimeout: Duration
+  /// From when on an image thread that has not returned is stuck; `nil` for never.
+  var stuckThreadLimit: Duration?
   /// HTTP/2 flow-control window of a connection and of each of its streams.
   var windowByteCount: Int
   /// Largest HTTP/2 frame that a client may send.
@@ -121,6 +123,9 @@ struct Settings {
       try source.integer(
         "drainTimeoutSeconds", in: 0...3600, default: 30, unit: "seconds",
         "Limit the time that work in flight may take to finish after SIGTERM."))
+    stuckThreadLimit = try Self.timeLimit(
+      &source, "stuckThreadSeconds", default: 60,
+      "Report NOT_SERVING while an image thread has not returned from one step for so long; 0 for never.")
     logLevel = try source.choice("logLevel", default: Logger.Level.info, "Set the lowest level that is logged.")
     logFormat = try source.choice(
       "logFormat", default: WorkerLogHandler.fittingFormat, called: "text at a terminal, else json",
@@ -163,7 +168,18 @@ struct Settings {
       maxPicturesPerStream: try source.integer(
         "maxPicturesPerStream", in: 1...100_000, default: defaults.maxPicturesPerStream, unit: "images",
         "Limit the images that came whole on one BatchProcess stream and are processed at the same time; the stream is "
-          + "not read meanwhile."))
+          + "not read meanwhile."),
+      uploadTimeout: try timeLimit(
+        &source, "uploadTimeoutSeconds", default: 30,
+        "End an upload that has begun and brings no bytes for so long with DEADLINE_EXCEEDED; 0 for never."))
+  }
+
+  /// A time, of which 0 means none.
+  private static func timeLimit(
+    _ source: inout SettingSource, _ key: String, default defaultValue: Int, _ help: String
+  ) throws(SettingsError) -> Duration? {
+    let seconds = try source.integer(key, in: 0...86_400, default: defaultValue, unit: "seconds", help)
+    return seconds == 0 ? nil : .seconds(seconds)
   }
 
   private static func imageLimits(
