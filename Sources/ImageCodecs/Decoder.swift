@@ -83,11 +83,13 @@ package struct Decoder: ~Copyable {
   /// An upper bound of the bytes that decoding at `scale`/8 charges to the budget.
   ///
   /// Legal before `start`.
-  package func estimatedByteCount(scale: Int, toleratesTruncation: Bool = false) throws(CodecError) -> UInt64 {
+  package func estimatedByteCount(
+    scale: Int, toleratesTruncation: Bool = false, toleratesDamage: Bool = false
+  ) throws(CodecError) -> UInt64 {
     var byteCount: UInt64 = 0
     var options = ccodecs_decode_options(
       scale_eighths: UInt8(scale), keeps_inks: true, tolerates_truncation: toleratesTruncation,
-      may_skip_smoothing: false)
+      tolerates_damage: toleratesDamage, may_skip_smoothing: false)
     try check(ccodecs_decoder_estimate(handle, &options, &byteCount))
     return byteCount
   }
@@ -109,14 +111,16 @@ package struct Decoder: ~Copyable {
   /// Fixes the scale, one of `scales`, and allocates what the rows need.
   /// - `keepsInks`: CMYK is given as `cmyk8`, not converted to RGB.
   /// - `toleratesTruncation`: a file that ends after some rows is given with gray for what is missing.
+  /// - `toleratesDamage`: a damaged file is given as far as it can be decoded, with gray for the rest.
   /// - `maySkipSmoothing`: the rows are made so much smaller that edges of blocks need not be smoothed.
   package mutating func start(
-    scale: Int, keepsInks: Bool = false, toleratesTruncation: Bool = false, maySkipSmoothing: Bool = false
+    scale: Int, keepsInks: Bool = false, toleratesTruncation: Bool = false, toleratesDamage: Bool = false,
+    maySkipSmoothing: Bool = false
   ) throws(CodecError) -> PixelLayout {
     var given = ccodecs_layout()
     var options = ccodecs_decode_options(
       scale_eighths: UInt8(scale), keeps_inks: keepsInks, tolerates_truncation: toleratesTruncation,
-      may_skip_smoothing: maySkipSmoothing)
+      tolerates_damage: toleratesDamage, may_skip_smoothing: maySkipSmoothing)
     try check(ccodecs_decoder_start(handle, &options, &given))
     guard let format = PixelFormat(given.pixels) else {
       throw CodecError(code: .misuse, message: "the decoder gave an unknown pixel format")

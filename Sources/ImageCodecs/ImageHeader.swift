@@ -60,6 +60,11 @@ package struct ImageHeader: Sendable, Hashable {
   /// 0 when the bytes read so far do not tell.
   package var frameCount: Int
   package var warnings: [Warning]
+  /// The header can be read only where damage is tolerated.
+  package var isDamaged: Bool
+  /// The first row, as stored, that damage may have changed, where it was met and is tolerated; may sink until the last
+  /// row.
+  package var damagedRow: Int?
 }
 
 extension ImageHeader {
@@ -86,6 +91,8 @@ extension ImageHeader {
     colorSpace = ColorSpace(handle.color_space)
     frameCount = Int(handle.frame_count)
     warnings = Warning.all(handle.warnings)
+    isDamaged = handle.is_damaged
+    damagedRow = handle.warnings & UInt32(CCODECS_WARNING_TOLERATED) != 0 ? Int(handle.damaged_row) : nil
   }
 }
 

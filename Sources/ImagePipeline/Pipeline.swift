@@ -144,12 +144,7 @@ package struct Pipeline: ~Copyable {
     decode.finish()
     for index in renditions.indices {
       guard case .working(let branch) = renditions[index] else { continue }
-      do throws(PipelineError) {
-        if decode.isTruncated && !branch.plan.toleratesTruncation {
-          throw PipelineError(.truncatedImage, "the picture ends early, and this rendition needs all of it")
-        }
-        try finish(index, branch, output)
-      } catch { try end(index, with: error) }
+      do throws(PipelineError) { try finish(index, branch, output) } catch { try end(index, with: error) }
     }
   }
 
@@ -157,6 +152,7 @@ package struct Pipeline: ~Copyable {
     _ index: Int, _ branch: Branch, _ output: (Int, RawSpan) -> Void
   ) throws(PipelineError) {
     settle()
+    try decode.checkWholeness(branch.plan)
     let isLate = branch.plan.keepsCopyright && branch.plan.encoder.exif.isEmpty
     try branch.finish(lateRights: isLate ? decode.rights : []) { output(index, $0) }
     settle()

@@ -1,8 +1,8 @@
 // Feeds any bytes to one decoder, as a caller would, and holds it to the promises of ccodecs.h. libFuzzer's entry.
 //
-// The format is fixed when this is compiled (FUZZ_FORMAT); how the bytes are cut, the scale, whether an early end is
-// tolerated and whether what is held goes to a file follow from the bytes themselves, so that corpus files are plain
-// pictures.
+// The format is fixed when this is compiled (FUZZ_FORMAT); how the bytes are cut, the scale, whether an early end and
+// damage are tolerated and whether what is held goes to a file follow from the bytes themselves, so that corpus files
+// are plain pictures.
 
 #include "feed.h"
 
@@ -29,8 +29,12 @@ static void use(const ccodecs_rows *rows, const ccodecs_layout *layout, uint32_t
   }
 }
 
-static void decode_rows(ccodecs_decoder *decoder, feed *f, uint8_t scale, bool tolerates_truncation) {
-  const ccodecs_decode_options options = {.scale_eighths = scale, .tolerates_truncation = tolerates_truncation};
+static void decode_rows(ccodecs_decoder *decoder, feed *f, uint8_t scale, uint32_t tolerance) {
+  const ccodecs_decode_options options = {
+      .scale_eighths = scale,
+      .tolerates_truncation = (tolerance & 1) != 0,
+      .tolerates_damage = (tolerance & 2) != 0,
+  };
   ccodecs_layout layout;
   if (ccodecs_decoder_start(decoder, &options, &layout) != CCODECS_OK) {
     return;
@@ -97,7 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     check(header->width > 0 && header->height > 0, "a picture has a size");
     check((uint64_t)header->width * header->height <= most_pixels, "the pixel limit holds");
     check(header->orientation >= 1 && header->orientation <= 8, "an orientation is one of eight");
-    decode_rows(decoder, &f, pick_scale(decoder, seed >> 8), (seed >> 18 & 1) != 0);
+    decode_rows(decoder, &f, pick_scale(decoder, seed >> 8), seed >> 18);
   } else {
     check(ccodecs_decoder_message(decoder)[0] != 0, "a failure has a reason");
   }

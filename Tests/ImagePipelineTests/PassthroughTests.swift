@@ -70,6 +70,7 @@ struct PassthroughTests {
       Case(
         name: "photo-420.jpg", configuration: .init(filters: [Filter(name: "sepia", intensity: 0)]), passage: .copied),
       Case(name: "photo-420.jpg", configuration: .init(tolerateTruncation: true), passage: .decoded),
+      Case(name: "photo-420.jpg", configuration: .init(tolerateDamage: true), passage: .decoded),
       Case(name: "photo-420.jpg", configuration: .init(alwaysEncode: true), passage: .decoded),
       Case(name: "photo-420.jpg", configuration: .init(rotation: 90), passage: .turned),
       Case(name: "photo-progressive.jpg", configuration: .init(flipVertical: true), passage: .turned),

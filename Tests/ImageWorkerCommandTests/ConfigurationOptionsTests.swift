@@ -69,10 +69,10 @@ struct ConfigurationOptionsTests {
   func flags() throws {
     let read = try Self.configuration(
       "--pad", "--no-allow-upscale", "--flip-horizontal", "--flip-vertical", "--always-encode", "--allow-smaller",
-      "--tolerate-truncation", "--progressive", "--no-interlaced")
+      "--tolerate-truncation", "--tolerate-damage", "--progressive", "--no-interlaced")
     let expected = ProcessingConfiguration(
       allowUpscale: false, pad: true, flipHorizontal: true, flipVertical: true, tolerateTruncation: true,
-      alwaysEncode: true, allowSmallerDimensions: true, jpeg: JPEGOptions(isProgressive: true),
+      alwaysEncode: true, tolerateDamage: true, allowSmallerDimensions: true, jpeg: JPEGOptions(isProgressive: true),
       png: PNGOptions(isInterlaced: false))
     #expect(read == expected)
   }

@@ -9,11 +9,13 @@ package struct Pixels: Equatable, Sendable {
   package var planes: [[UInt8]]
   /// As they are after the last row.
   package var warnings: [ImageHeader.Warning] = []
+  package var damagedRow: Int?
 
   /// Decodes `bytes`, given in windows of `windowByteCount`.
   package static func decode(
     _ bytes: [UInt8], windowByteCount: Int = .max, scale: Int = 8, maySkipSmoothing: Bool = false,
-    toleratesTruncation: Bool = false, budget: PictureBudget = PictureBudget(limit: 1 << 30),
+    toleratesTruncation: Bool = false, toleratesDamage: Bool = false,
+    budget: PictureBudget = PictureBudget(limit: 1 << 30),
     limits: CodecLimits = CodecLimits(maxPixels: 0, maxHeldPixels: 0, maxScans: 100)
   ) throws(CodecError) -> Pixels {
     guard let format = ImageFormat.sniff(bytes.span.bytes) else {
@@ -28,7 +30,8 @@ package struct Pixels: Equatable, Sendable {
       windows.advance()
     }
     let layout = try decoder.start(
-      scale: scale, toleratesTruncation: toleratesTruncation, maySkipSmoothing: maySkipSmoothing)
+      scale: scale, toleratesTruncation: toleratesTruncation, toleratesDamage: toleratesDamage,
+      maySkipSmoothing: maySkipSmoothing)
     var pixels = Pixels(format: layout.format, layout: layout.planes, planes: layout.planes.map { _ in [] })
     while true {
       let progress = try decoder.read(windows.current, isLast: windows.isLast)
@@ -38,6 +41,7 @@ package struct Pixels: Equatable, Sendable {
       case .stripReady: decoder.withStrip { strip in pixels.append(strip) }
       case .done:
         pixels.warnings = decoder.header.warnings
+        pixels.damagedRow = decoder.header.damagedRow
         return pixels
       }
     }

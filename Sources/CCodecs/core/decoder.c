@@ -56,6 +56,24 @@ ccodecs_status ccodecs_decoder_fail(ccodecs_decoder *decoder, ccodecs_status sta
   return status;
 }
 
+bool ccodecs_decoder_tolerate(ccodecs_decoder *decoder, ccodecs_status failure, uint32_t row) {
+  if (failure != CCODECS_CORRUPT || !decoder->tolerates_damage) {
+    return false;
+  }
+  ccodecs_header *header = &decoder->header;
+  const bool is_first = (header->warnings & CCODECS_WARNING_TOLERATED) == 0;
+  row = row < header->height ? row : header->height - 1;
+  header->damaged_row = is_first || row < header->damaged_row ? row : header->damaged_row;
+  header->warnings |= CCODECS_WARNING_TOLERATED;
+  decoder->failure = CCODECS_OK;
+  return true;
+}
+
+void ccodecs_decoder_note_damaged_header(ccodecs_decoder *decoder, const char *reason) {
+  snprintf(decoder->message, sizeof decoder->message, "%s", reason);
+  decoder->header.is_damaged = true;
+}
+
 ccodecs_status ccodecs_decoder_check_limits(ccodecs_decoder *decoder) {
   const ccodecs_header *header = &decoder->header;
   const uint64_t pixels = (uint64_t)header->width * header->height;
@@ -229,8 +247,17 @@ ccodecs_status ccodecs_decoder_estimate(
   }
   const ccodecs_status status = decoder->methods->estimate(decoder, options, byte_count);
   *byte_count += decoder->budget->used; // what it holds already
-  *byte_count += options->tolerates_truncation ? fill_bytes(decoder) + 128 : 0;
+  *byte_count += options->tolerates_truncation || options->tolerates_damage ? fill_bytes(decoder) + 128 : 0;
   return status;
+}
+
+/// Refuses a damaged header, whose reason was noted.
+static ccodecs_status check_header(ccodecs_decoder *decoder) {
+  if (!decoder->header.is_damaged) {
+    return CCODECS_OK;
+  }
+  decoder->failure = CCODECS_CORRUPT;
+  return ccodecs_decoder_tolerate(decoder, CCODECS_CORRUPT, 0) ? CCODECS_OK : CCODECS_CORRUPT;
 }
 
 /// Refuses a file, all of which is known, that can't hold the picture that its header claims.
@@ -258,7 +285,9 @@ ccodecs_status ccodecs_decoder_start(
   }
   ccodecs_bytes_free(&decoder->profile, decoder->budget);
   decoder->tolerates_truncation = options->tolerates_truncation;
-  status = check_size(decoder);
+  decoder->tolerates_damage = options->tolerates_damage;
+  status = check_header(decoder);
+  status = status == CCODECS_OK ? check_size(decoder) : status;
   status = status == CCODECS_OK ? decoder->methods->start(decoder, options, layout) : status;
   // After start, whose own checks name the limit more exactly.
   status = status == CCODECS_OK ? check_whole_proportion(decoder) : status;
@@ -272,10 +301,28 @@ ccodecs_status ccodecs_decoder_start(
   return leave(decoder, status);
 }
 
-/// After the input ended early: CCODECS_OK when what is missing may be filled in, else CCODECS_TRUNCATED or a failure.
-static ccodecs_status begin_filling(ccodecs_decoder *decoder) {
-  if (!decoder->tolerates_truncation || decoder->rows_left[0] == decoder->layout.planes[0].height) {
-    return CCODECS_TRUNCATED;
+/// Rows as stored that those which were given show.
+static uint32_t given_rows(const ccodecs_decoder *decoder) {
+  const ccodecs_plane *plane = &decoder->layout.planes[0];
+  return (uint32_t)((plane->height - decoder->rows_left[0]) / plane->vertical_scale);
+}
+
+/// After the input ended early, or is damaged: whether what is missing may be filled in.
+static bool may_fill(ccodecs_decoder *decoder, ccodecs_status failure) {
+  if (decoder->rows_left[0] == decoder->layout.planes[0].height) {
+    return false;
+  }
+  if (failure == CCODECS_TRUNCATED && decoder->tolerates_truncation) {
+    decoder->header.warnings |= CCODECS_WARNING_TRUNCATED;
+    return true;
+  }
+  return ccodecs_decoder_tolerate(decoder, failure, given_rows(decoder));
+}
+
+/// CCODECS_OK when what is missing after a failure is filled in, else a failure.
+static ccodecs_status begin_filling(ccodecs_decoder *decoder, ccodecs_status failure) {
+  if (!may_fill(decoder, failure)) {
+    return failure;
   }
   decoder->fill = ccodecs_allocate(decoder->budget, fill_bytes(decoder));
   if (decoder->fill == NULL) {
@@ -305,7 +352,6 @@ static ccodecs_status begin_filling(ccodecs_decoder *decoder) {
   }
   decoder->failure = CCODECS_OK;
   decoder->is_filling = true;
-  decoder->header.warnings |= CCODECS_WARNING_TRUNCATED;
   return CCODECS_OK;
 }
 
@@ -334,8 +380,8 @@ ccodecs_status ccodecs_decoder_read_rows(ccodecs_decoder *decoder, ccodecs_input
   const size_t count = input->count;
   status = decoder->is_filling ? give_fill(decoder, rows) : decoder->methods->read_rows(decoder, input, rows);
   decoder->taken_bytes += count - input->count;
-  if (status == CCODECS_TRUNCATED) {
-    status = begin_filling(decoder);
+  if (status == CCODECS_TRUNCATED || status == CCODECS_CORRUPT) {
+    status = begin_filling(decoder, status);
     status = status == CCODECS_OK ? give_fill(decoder, rows) : status;
   }
   for (uint32_t i = 0; status == CCODECS_ROWS_READY && i < decoder->layout.plane_count; i++) {

@@ -39,11 +39,12 @@ struct ccodecs_decoder {
   ccodecs_bytes artist;  ///< As CCODECS_RIGHTS_TEXT_MOST says, without a zero at the end.
   ccodecs_bytes copyright;
   bool tolerates_truncation;
+  bool tolerates_damage;
   uint64_t taken_bytes; ///< Of the file, so far.
   uint64_t work_pixels; ///< What decoding means, where that is more than the image's pixels; else 0.
   bool is_whole;        ///< When the header was read, the file's end was in the window, and
   size_t rest_bytes;    ///< this many bytes stood before it.
-  bool is_filling;      ///< The input ended; gray is given for what is missing.
+  bool is_filling;      ///< The input ended, or is damaged; gray is given for what is missing.
   ccodecs_layout layout;
   uint32_t rows_left[CCODECS_MAX_PLANES];
   uint8_t *fill; ///< A gray row.
@@ -55,6 +56,13 @@ struct ccodecs_decoder {
 /// Notes why the decoder fails, and returns `status` to be returned. printf-style.
 ccodecs_status ccodecs_decoder_fail(ccodecs_decoder *decoder, ccodecs_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/// After a failure: whether it is damage, and tolerated. Then the failure is forgotten, and the damaged row noted,
+/// which counts rows as stored.
+bool ccodecs_decoder_tolerate(ccodecs_decoder *decoder, ccodecs_status failure, uint32_t row);
+
+/// Notes that the header is damaged, which is a failure of start unless that tolerates damage.
+void ccodecs_decoder_note_damaged_header(ccodecs_decoder *decoder, const char *reason);
 
 /// Checks header.width x header.height against the limits, by header.holds_bitmap.
 /// CCODECS_OK, or the failure noted with limit and value.

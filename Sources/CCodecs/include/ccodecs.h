@@ -185,6 +185,7 @@ enum {
   CCODECS_WARNING_DAMAGED = 1u << 2,     ///< The library met damage that it could repair or skip.
   CCODECS_WARNING_BAD_PROFILE = 1u << 3, ///< The colour profile is of no use; colours were taken for sRGB.
   CCODECS_WARNING_TRUNCATED = 1u << 4,   ///< The file ends early, and what is missing was made gray.
+  CCODECS_WARNING_TOLERATED = 1u << 5,   ///< Damage was tolerated, from header.damaged_row on.
 };
 
 typedef struct ccodecs_header {
@@ -205,6 +206,8 @@ typedef struct ccodecs_header {
   bool has_profile;      ///< Colours are not sRGB's: see ccodecs_decoder_profile.
   uint32_t frame_count;  ///< 0 when the bytes read so far don't tell.
   uint32_t warnings;     ///< Bits of CCODECS_WARNING_*; may grow until CCODECS_DONE.
+  bool is_damaged;       ///< start fails with CCODECS_CORRUPT unless damage is tolerated.
+  uint32_t damaged_row;  ///< With CCODECS_WARNING_TOLERATED: the first row, as stored, that damage may have changed.
 } ccodecs_header;
 
 /// How samples lie in rows. Those of 16 bits are in the machine's byte order, in rows aligned to two bytes, 65535 for
@@ -258,6 +261,11 @@ typedef struct ccodecs_decode_options {
   /// first scan began, and is given as far as it was refined. Interlaced PNG and formats whose decoder holds the file
   /// are not given in part.
   bool tolerates_truncation;
+  /// Damaged data is given as far as it can be decoded, with gray for the rest and CCODECS_WARNING_TOLERATED; else, and
+  /// where no row can be decoded, it ends in CCODECS_CORRUPT. A JPEG goes on at the next restart marker of a scan; one
+  /// that is progressive lacks the rest of a damaged scan. A PNG chunk with a wrong CRC is used all the same. Other
+  /// formats, and other damage of PNG: the rows before the damage, where rows come before the end of the file.
+  bool tolerates_damage;
   /// The rows will be made so much smaller, a quarter at the most, that what smooths the edges of blocks may be left
   /// out: lossy WebP's loop filter, which no other block depends on. Without effect on other formats.
   bool may_skip_smoothing;

@@ -273,9 +273,14 @@ static ccodecs_status read_single(jpeg_decoder *d, ccodecs_input *input, ccodecs
 
 /// Reads or holds a scan to its end. CCODECS_OK, CCODECS_NEEDS_INPUT, or the failure.
 static ccodecs_status read_scan(jpeg_decoder *d, ccodecs_input *input) {
+  if (d->is_progressive && ccodecs_jpeg_holds_scans(d, d->n)) {
+    return ccodecs_jpeg_rows_hold(d, input);
+  }
   if (d->is_progressive) {
-    return ccodecs_jpeg_holds_scans(d, d->n) ? ccodecs_jpeg_rows_hold(d, input)
-                                             : ccodecs_jpeg_progressive_read(d, input, d->scan.mcus_down);
+    const ccodecs_status status = ccodecs_jpeg_progressive_read(d, input, d->scan.mcus_down);
+    const bool has_rows = d->scan_count > 1 || d->scan.mcu_y > 0;
+    const bool is_tolerated = has_rows && ccodecs_decoder_tolerate(&d->base, status, ccodecs_jpeg_damage_row(d));
+    return is_tolerated ? CCODECS_OK : status;
   }
   while (d->scan.mcu_y < d->scan.mcus_down) {
     const ccodecs_status status = ccodecs_jpeg_scan_read_row(d, input);
@@ -375,6 +380,10 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
     base->failure = CCODECS_OK;
     base->header.warnings |= CCODECS_WARNING_TRUNCATED;
     d->stage = JPEG_STAGE_OUTPUT; // what was refined so far; coefficients that did not come are zero
+    status = CCODECS_OK;
+  }
+  if (d->stage == JPEG_STAGE_MARKERS && (has_rows || has_scans(d)) && ccodecs_decoder_tolerate(base, status, 0)) {
+    d->stage = JPEG_STAGE_OUTPUT;
     status = CCODECS_OK;
   }
   if (status != CCODECS_OK) {

@@ -286,6 +286,10 @@ typedef struct jpeg_scan {
   int32_t predictions[3];
   uint32_t end_run; ///< Progressive: blocks that are at their end already.
   bool is_skipped;  ///< Nothing in it is needed.
+  // Sequential, where damage is tolerated.
+  bool is_lost;        ///< A restart marker is looked for.
+  uint8_t likely_next; ///< Its number, where a doubtful one was met; else 8.
+  uint64_t gray_units; ///< Units before the one at which decoding goes on.
 } jpeg_scan;
 
 /// A progressive scan whose bytes are held, to be read row by row together with the others: what of jpeg_decoder
@@ -345,6 +349,7 @@ typedef struct jpeg_decoder {
   uint8_t adobe_transform;
   bool is_progressive;
   bool is_multiscan;
+  bool has_units; ///< Some unit of a sequential picture was decoded.
   uint32_t scan_count;
   uint32_t restart_interval;
   uint16_t quant[4][64]; ///< Natural order.
@@ -419,6 +424,18 @@ ccodecs_status ccodecs_jpeg_scan_check(jpeg_decoder *d, bool is_good);
 /// Decodes one row of units of a sequential scan. CCODECS_ROWS_READY when it is transformed into the planes,
 /// CCODECS_NEEDS_INPUT, or the failure.
 ccodecs_status ccodecs_jpeg_scan_read_row(jpeg_decoder *d, ccodecs_input *window);
+
+// jpeg_damage.c
+
+/// After a failure inside a sequential scan: CCODECS_OK where it is damage that is tolerated, else the failure.
+ccodecs_status ccodecs_jpeg_damage_begin(jpeg_decoder *d, ccodecs_status failure);
+
+/// While scan.is_lost: looks for the restart marker at which decoding goes on. CCODECS_OK when it is there, or all
+/// units that are left stay gray; CCODECS_NEEDS_INPUT, or the failure where nothing was decoded.
+ccodecs_status ccodecs_jpeg_damage_seek(jpeg_decoder *d, ccodecs_input *window);
+
+/// The row of the picture that the scan's row of units begins with.
+uint32_t ccodecs_jpeg_damage_row(const jpeg_decoder *d);
 
 // jpeg_progressive.c
 

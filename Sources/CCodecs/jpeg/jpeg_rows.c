@@ -276,6 +276,17 @@ static ccodecs_status end_units(jpeg_decoder *d, jpeg_held_scan *s) {
   return CCODECS_OK;
 }
 
+/// Ends a damaged scan, and those that refine what it would have brought: they can't be read without it.
+static void end_damaged(jpeg_held_scan *s) {
+  s->is_done = true;
+  for (jpeg_held_scan *t = s->next; t != NULL; t = t->next) {
+    const bool is_refinement = t->scan.high_bit != 0 && t->scan.spectral_start > 0;
+    t->is_done = t->is_done ||
+                 (is_refinement && t->scan.components[0] == s->scan.components[0] &&
+                  t->scan.spectral_start <= s->scan.spectral_end && s->scan.spectral_start <= t->scan.spectral_end);
+  }
+}
+
 /// Reads what a row of units has of a scan.
 static ccodecs_status read_scan(jpeg_decoder *d, jpeg_held_scan *s, uint32_t mcu_row) {
   const bool is_single = s->scan.component_count == 1;
@@ -290,6 +301,10 @@ static ccodecs_status read_scan(jpeg_decoder *d, jpeg_held_scan *s, uint32_t mcu
     d->base.failure = CCODECS_OK;
     d->base.header.warnings |= CCODECS_WARNING_TRUNCATED; // coefficients that did not come are zero
     s->is_done = true;
+    return CCODECS_OK;
+  }
+  if (has_rows && ccodecs_decoder_tolerate(&d->base, status, mcu_row * 8 * d->max_vertical)) {
+    end_damaged(s);
     return CCODECS_OK;
   }
   if (status == CCODECS_OK && d->scan.mcu_y == d->scan.mcus_down) {

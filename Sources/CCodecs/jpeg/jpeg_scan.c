@@ -127,7 +127,6 @@ ccodecs_status ccodecs_jpeg_scan_start(jpeg_decoder *d) {
     if (!d->is_progressive && c->has_scan) {
       return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a component of a sequential picture has two scans");
     }
-    c->has_scan = true;
     const ccodecs_status status = prepare_component(d, c);
     if (status != CCODECS_OK) {
       return status;
@@ -135,7 +134,11 @@ ccodecs_status ccodecs_jpeg_scan_start(jpeg_decoder *d) {
   }
   scan->restart_left = d->restart_interval;
   ccodecs_jpeg_input_reset(&d->in);
-  return plan_blocks(d);
+  const ccodecs_status status = plan_blocks(d);
+  for (uint32_t i = 0; i < scan->component_count && status == CCODECS_OK; i++) {
+    scan->components[i]->has_scan = true;
+  }
+  return status;
 }
 
 // MARK: Restarts and ends
@@ -302,7 +305,8 @@ INLINE bool read_ac(
   }
 }
 
-/// Decodes up to `mcu_count` units while `in.next` is not behind `stop`. How many; less than 0 for a bad code.
+/// Decodes up to `mcu_count` units while `in.next` is not behind `stop`. How many; the same less than 0 where the last
+/// of them has a bad code.
 INLINE int32_t decode_units(jpeg_decoder *d, uint32_t mcu_count, const uint8_t *stop, const uint32_t limit) {
   jpeg_scan *scan = &d->scan;
   jpeg_reader r = reader_open(&d->in);
@@ -335,7 +339,7 @@ INLINE int32_t decode_units(jpeg_decoder *d, uint32_t mcu_count, const uint8_t *
   }
   memcpy(scan->predictions, predictions, sizeof predictions);
   reader_close(&r, &d->in);
-  return is_good ? (int32_t)done : -1;
+  return is_good ? (int32_t)done : -(int32_t)done;
 }
 
 typedef int32_t (*jpeg_decode)(jpeg_decoder *d, uint32_t mcu_count, const uint8_t *stop);
@@ -443,25 +447,61 @@ ccodecs_status ccodecs_jpeg_scan_check(jpeg_decoder *d, bool is_good) {
   return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a code is not in its Huffman table");
 }
 
+/// Makes a unit of the group gray that was decoded in part.
+static void clear_unit(jpeg_decoder *d, uint32_t mcu_x) {
+  for (uint32_t i = 0; i < d->scan.block_count; i++) {
+    const jpeg_block_plan *plan = &d->scan.blocks[i];
+    const uint32_t position = mcu_x % JPEG_LANES * plan->across + plan->column;
+    int16_t *block = plan->tiles + position / JPEG_LANES * d->tile_size + position % JPEG_LANES;
+    for (uint32_t k = 0; k < d->n * d->n; k++) {
+      block[k * JPEG_LANES] = 0;
+    }
+  }
+}
+
+/// Decodes up to `count` units, or where damage is tolerated passes over them. CCODECS_OK, with how many in *done,
+/// CCODECS_NEEDS_INPUT, or the failure.
+static ccodecs_status read_units(
+    jpeg_decoder *d, ccodecs_input *window, jpeg_decode decode, uint32_t count, uint32_t *done) {
+  jpeg_scan *scan = &d->scan;
+  *done = 0;
+  if (scan->gray_units > 0) {
+    *done = count < scan->gray_units ? count : (uint32_t)scan->gray_units;
+    scan->gray_units -= *done;
+    return CCODECS_OK;
+  }
+  const uint8_t *stop;
+  ccodecs_status status = ccodecs_jpeg_scan_prepare(d, window, &stop);
+  if (status != CCODECS_OK) {
+    return ccodecs_jpeg_damage_begin(d, status);
+  }
+  count = d->restart_interval == 0 || count < scan->restart_left ? count : scan->restart_left;
+  // Which of several units a scan's end cuts is not known.
+  count = d->base.tolerates_damage && d->in.is_ended ? 1 : count;
+  const int32_t result = decode(d, count, stop);
+  status = ccodecs_jpeg_scan_check(d, result >= 0);
+  *done = status == CCODECS_OK ? (uint32_t)result : result < 0 ? (uint32_t)-result - 1 : 0;
+  if (status != CCODECS_OK && d->base.tolerates_damage) {
+    clear_unit(d, scan->mcu_x + *done);
+  }
+  d->has_units = d->has_units || *done > 0;
+  scan->restart_left -= d->restart_interval == 0 ? 0 : *done;
+  return ccodecs_jpeg_damage_begin(d, status);
+}
+
 ccodecs_status ccodecs_jpeg_scan_read_row(jpeg_decoder *d, ccodecs_input *window) {
   jpeg_scan *scan = &d->scan;
   const jpeg_decode decode = choose(d->limit);
   for (;;) {
-    const uint8_t *stop;
-    ccodecs_status status = ccodecs_jpeg_scan_prepare(d, window, &stop);
-    if (status != CCODECS_OK) {
-      return status;
-    }
     uint32_t count = JPEG_LANES - scan->mcu_x % JPEG_LANES;
     count = count < scan->mcus_across - scan->mcu_x ? count : scan->mcus_across - scan->mcu_x;
-    count = d->restart_interval == 0 || count < scan->restart_left ? count : scan->restart_left;
-    const int32_t done = decode(d, count, stop);
-    status = ccodecs_jpeg_scan_check(d, done >= 0);
+    uint32_t done = 0;
+    const ccodecs_status status =
+        scan->is_lost ? ccodecs_jpeg_damage_seek(d, window) : read_units(d, window, decode, count, &done);
     if (status != CCODECS_OK) {
       return status;
     }
-    scan->mcu_x += (uint32_t)done;
-    scan->restart_left -= d->restart_interval == 0 ? 0 : (uint32_t)done;
+    scan->mcu_x += done;
     const bool is_row_done = scan->mcu_x == scan->mcus_across;
     if (done > 0 && (is_row_done || scan->mcu_x % JPEG_LANES == 0)) {
       flush_group(d, scan->mcu_x);

@@ -253,6 +253,7 @@ static ccodecs_status relay(jpeg_selector *s, ccodecs_status status) {
     return ccodecs_decoder_fail(&s->base, status, "%s", ccodecs_decoder_message(s->taker));
   }
   s->base.header.warnings |= s->taker->header.warnings;
+  s->base.header.damaged_row = s->taker->header.damaged_row;
   return status;
 }
 

@@ -85,6 +85,15 @@ static void on_error(j_common_ptr info) {
   longjmp(d->escape, 1);
 }
 
+/// Damage for which the library makes gray blocks: noted where that is tolerated, else the end.
+static void note_damage(jpeg_decoder *d) {
+  const uint32_t scale = d->info.scale_num == 0 ? 8 : d->info.scale_num;
+  if (!ccodecs_decoder_tolerate(&d->base, CCODECS_CORRUPT, d->info.output_scanline * 8 / scale)) {
+    d->is_damaged = true;
+    d->info.err->format_message((j_common_ptr)&d->info, d->base.message);
+  }
+}
+
 static void on_message(j_common_ptr info, int level) {
   if (level >= 0) {
     return;
@@ -98,14 +107,11 @@ static void on_message(j_common_ptr info, int level) {
       d->base.header.warnings |= CCODECS_WARNING_DAMAGED;
       break;
     }
-    d->is_damaged = true;
-    info->err->format_message(info, d->base.message);
+    note_damage(d);
     break;
   case JWRN_MUST_RESYNC:
   case JWRN_HUFF_BAD_CODE:
-    // The library would go on with gray blocks.
-    d->is_damaged = true;
-    info->err->format_message(info, d->base.message);
+    note_damage(d);
     break;
   default:
     d->base.header.warnings |= CCODECS_WARNING_DAMAGED;

@@ -314,19 +314,31 @@ static ccodecs_status begin_chunk(png_decoder *d) {
                          : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for a PNG chunk");
 }
 
+/// A critical chunk has a wrong CRC: CCODECS_OK where it is used all the same. Before the first IDAT chunk that is not
+/// known yet, but when the decoder is started.
+static ccodecs_status take_wrong_crc(png_decoder *d) {
+  static const char reason[] = "a critical PNG chunk has a wrong CRC";
+  if (d->base.state == CCODECS_STATE_HEADER) {
+    ccodecs_decoder_note_damaged_header(&d->base, reason);
+    return CCODECS_OK;
+  }
+  const ccodecs_status status = ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "%s", reason);
+  return ccodecs_decoder_tolerate(&d->base, status, d->is_interlaced ? 0 : d->given) ? CCODECS_OK : status;
+}
+
 /// The four bytes of a chunk's CRC are here.
 static ccodecs_status end_chunk(png_decoder *d) {
   const bool is_right = ccodecs_be32(d->trailer) == d->crc;
   const bool was_held = d->body != NULL;
   d->is_in_chunk = false;
-  if (!is_right && is_critical(d)) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a critical PNG chunk has a wrong CRC");
+  ccodecs_status status = is_right || !is_critical(d) ? CCODECS_OK : take_wrong_crc(d);
+  if (status != CCODECS_OK) {
+    return status;
   }
   if (is_type(d, "IEND")) {
     d->has_end = true;
   }
-  ccodecs_status status = CCODECS_OK;
-  if (was_held && is_right) {
+  if (was_held && (is_right || is_critical(d))) {
     status = read_chunk(d);
   } else if (was_held) {
     d->base.header.warnings |= CCODECS_WARNING_DAMAGED;
@@ -438,8 +450,8 @@ static bool lacks_end_only(const png_decoder *d) {
   return d->has_data && (!d->is_in_chunk || is_type(d, "IEND")) && ccodecs_png_rows_are_complete(d);
 }
 
-static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
-  png_decoder *d = (png_decoder *)base;
+static ccodecs_status read_rest(png_decoder *d, ccodecs_input *input, ccodecs_rows *rows) {
+  ccodecs_decoder *base = &d->base;
   if (d->may_have_rows) {
     ccodecs_input none = {.bytes = input->bytes};
     const ccodecs_status status = ccodecs_png_rows_read(d, &none, rows);
@@ -473,6 +485,31 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
     return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the PNG data has too few rows");
   }
   return d->is_interlaced ? ccodecs_png_rows_give_held(d, rows) : CCODECS_DONE;
+}
+
+static ccodecs_status fail_lost(png_decoder *d) {
+  return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the PNG's compressed data is damaged");
+}
+
+/// Where damage is tolerated: gives the rows before it, if there are any, and fails at the next call.
+static ccodecs_status give_before_damage(png_decoder *d, ccodecs_rows *rows) {
+  const bool is_whole = ccodecs_png_rows_are_complete(d);
+  if (is_whole && ccodecs_decoder_tolerate(&d->base, CCODECS_CORRUPT, UINT32_MAX)) {
+    d->has_end = true;
+    return d->is_interlaced ? ccodecs_png_rows_give_held(d, rows) : CCODECS_DONE;
+  }
+  d->is_lost = d->base.tolerates_damage && ccodecs_png_rows_give_last(d, rows) == CCODECS_ROWS_READY;
+  d->base.failure = d->is_lost ? CCODECS_OK : CCODECS_CORRUPT;
+  return d->is_lost ? CCODECS_ROWS_READY : CCODECS_CORRUPT;
+}
+
+static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
+  png_decoder *d = (png_decoder *)base;
+  if (d->is_lost) {
+    return fail_lost(d);
+  }
+  const ccodecs_status status = read_rest(d, input, rows);
+  return status == CCODECS_CORRUPT ? give_before_damage(d, rows) : status;
 }
 
 static void destroy(ccodecs_decoder *base) {

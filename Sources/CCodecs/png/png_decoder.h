@@ -87,6 +87,7 @@ typedef struct png_decoder {
   // Data.
   struct inflate_state *inflate;
   bool may_have_rows;   ///< Inflate may hold rows back.
+  bool is_lost;         ///< Damage was met behind the rows that were given.
   bool is_inflated;     ///< The compressed stream is at its end.
   uint8_t *rows;        ///< A batch, each row behind its filter byte; the row above the batch comes first.
   size_t rows_capacity; ///< Rows of the batch.
@@ -117,8 +118,8 @@ ccodecs_status ccodecs_png_rows_start(png_decoder *d);
 /// inflate holds some back.
 ccodecs_status ccodecs_png_rows_read(png_decoder *d, ccodecs_input *input, ccodecs_rows *rows);
 
-/// When no byte will come: gives the rows of the batch that are complete. CCODECS_ROWS_READY, or CCODECS_OK when there
-/// are none. Not for interlaced pictures.
+/// When no byte will come, or be of use: gives the rows of the batch that are complete. CCODECS_ROWS_READY, or
+/// CCODECS_OK when there are none. Not for interlaced pictures.
 ccodecs_status ccodecs_png_rows_give_last(png_decoder *d, ccodecs_rows *rows);
 
 /// Whether every row of the picture, or of every pass, is there.

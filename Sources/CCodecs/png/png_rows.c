@@ -131,8 +131,8 @@ static uint8_t *batch_row(const png_decoder *d, ptrdiff_t index) {
   return d->rows + (size_t)(index + 1) * d->row_stride + 1;
 }
 
-/// Inflates into the row that is not complete. How many bytes came; less than 0 for damaged data.
-static ptrdiff_t inflate_into(png_decoder *d, ccodecs_input *input, uint8_t *to, size_t count) {
+/// Inflates into the row that is not complete; *produced is how many bytes came. False for damaged data, behind them.
+static bool inflate_into(png_decoder *d, ccodecs_input *input, uint8_t *to, size_t count, size_t *produced) {
   struct inflate_state *z = d->inflate;
   const size_t most = input->count < UINT32_MAX / 2 ? input->count : UINT32_MAX / 2;
   z->next_in = (uint8_t *)(uintptr_t)input->bytes; // igzip does not write to it
@@ -143,7 +143,8 @@ static ptrdiff_t inflate_into(png_decoder *d, ccodecs_input *input, uint8_t *to,
   // At the stream's end igzip hands back whole bytes that it has not used, and those may be of an earlier window.
   ccodecs_input_advance(input, z->avail_in < most ? most - z->avail_in : 0);
   d->is_inflated = z->block_state == ISAL_BLOCK_FINISH;
-  return result < 0 || result == ISAL_NEED_DICT ? -1 : (ptrdiff_t)(count - z->avail_out);
+  *produced = count - z->avail_out;
+  return result >= 0 && result != ISAL_NEED_DICT;
 }
 
 /// Unfilters and expands the rows of the batch that are complete. False for a filter that is not known, where it ends.
@@ -181,8 +182,9 @@ static void end_batch(png_decoder *d) {
 static void drain(png_decoder *d, ccodecs_input *input) {
   uint8_t extra[64];
   while (input->count > 0 && !d->is_inflated) {
-    const ptrdiff_t count = inflate_into(d, input, extra, sizeof extra);
-    if (count != 0) { // damage, or data behind the picture's: as libpng has it, a warning
+    size_t count;
+    if (!inflate_into(d, input, extra, sizeof extra, &count) ||
+        count != 0) { // damage, or data behind the picture's: as libpng has it, a warning
       d->base.header.warnings |= CCODECS_WARNING_DAMAGED;
       d->is_inflated = true;
     }
@@ -194,11 +196,12 @@ static void drain(png_decoder *d, ccodecs_input *input) {
 static ccodecs_status fill_batch(png_decoder *d, ccodecs_input *input, uint32_t wanted) {
   const size_t wanted_bytes = wanted * d->row_stride;
   while (d->filled < wanted_bytes && !d->is_inflated) {
-    const ptrdiff_t count = inflate_into(d, input, batch_row(d, 0) - 1 + d->filled, wanted_bytes - d->filled);
-    if (count < 0) {
+    size_t count;
+    const bool is_good = inflate_into(d, input, batch_row(d, 0) - 1 + d->filled, wanted_bytes - d->filled, &count);
+    d->filled += count;
+    if (!is_good) {
       return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the PNG's compressed data is damaged");
     }
-    d->filled += (size_t)count;
     if (count == 0 && input->count == 0) {
       break;
     }

@@ -56,6 +56,7 @@ typedef struct webp_decoder {
   size_t charged;   ///< For libwebp and for the window of rows.
   uint8_t *canvas;  ///< The first frame of an animation, RGBA.
   bool is_complete; ///< libwebp has decoded the last row.
+  bool is_lost;     ///< libwebp met damage behind the decoded rows, which is tolerated.
   uint32_t decoded; ///< Rows, of luma where there are planes.
   uint32_t given;
 } webp_decoder;
@@ -413,7 +414,12 @@ static ccodecs_status charge_waiting(webp_decoder *d) {
 static ccodecs_status decode(webp_decoder *d, const uint8_t *bytes, size_t count) {
   const VP8StatusCode status = WebPIAppend(d->incremental, bytes, count);
   if (status != VP8_STATUS_OK && status != VP8_STATUS_SUSPENDED) {
-    return fail(d, status);
+    const ccodecs_status failure = fail(d, status);
+    if (failure != CCODECS_CORRUPT || !d->base.tolerates_damage) {
+      return failure;
+    }
+    d->base.failure = CCODECS_OK;
+    d->is_lost = true;
   }
   d->is_complete = status == VP8_STATUS_OK;
   int last = 0;
@@ -519,7 +525,7 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
     if (d->given == base->header.height) {
       return CCODECS_DONE;
     }
-    if (d->is_complete) {
+    if (d->is_complete || d->is_lost) {
       return fail(d, VP8_STATUS_BITSTREAM_ERROR);
     }
     if (d->file.count == 0 && input->count == 0) {

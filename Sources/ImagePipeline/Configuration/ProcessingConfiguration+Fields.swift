@@ -106,6 +106,10 @@ extension ProcessingConfiguration: FieldRecord {
       "always_encode", \.alwaysEncode,
       option: OptionText(
         "always-encode", "Encode images anew that could be passed through unchanged. Default: false.")),
+    Field(
+      "tolerate_damage", \.tolerateDamage,
+      option: OptionText(
+        "tolerate-damage", "Deliver damaged images as far as they can be decoded, with a warning. Default: false.")),
   ]
 
   /// The largest width or height that can be asked for, in pixels: the maximum of JPEG.

@@ -94,6 +94,11 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   ///
   /// Default: no.
   package var alwaysEncode: Bool?
+  /// Whether a damaged image is delivered as far as it can be decoded, with gray for the rest and a warning; else it is
+  /// an error.
+  ///
+  /// Default: no.
+  package var tolerateDamage: Bool?
   /// Applied in this order, after the resize; at most `Filter.largestChainCount`.
   ///
   /// Default: none.
@@ -112,7 +117,8 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     gravity: Gravity? = nil, focusPoint: Point? = nil, crop: Crop? = nil, pad: Bool? = nil, rotation: Int? = nil,
     flipHorizontal: Bool? = nil, flipVertical: Bool? = nil, background: Color? = nil, maxBytes: UInt64? = nil,
     metadata: MetadataPolicy? = nil, tolerateTruncation: Bool? = nil, alwaysEncode: Bool? = nil,
-    filters: [Filter]? = nil, allowSmallerDimensions: Bool? = nil, jpeg: JPEGOptions? = nil, png: PNGOptions? = nil,
+    tolerateDamage: Bool? = nil, filters: [Filter]? = nil, allowSmallerDimensions: Bool? = nil,
+    jpeg: JPEGOptions? = nil, png: PNGOptions? = nil,
     webp: WebPOptions? = nil
   ) {
     self.maxWidth = maxWidth
@@ -134,6 +140,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     self.metadata = metadata
     self.tolerateTruncation = tolerateTruncation
     self.alwaysEncode = alwaysEncode
+    self.tolerateDamage = tolerateDamage
     self.filters = filters
     self.allowSmallerDimensions = allowSmallerDimensions
     self.jpeg = jpeg

@@ -27,7 +27,9 @@ extension Passage {
   init(
     plan: Plan, header: ImageHeader, configuration: ProcessingConfiguration, survey: Rewriter.Survey, byteCount: UInt64?
   ) {
-    let isAsked = !(configuration.alwaysEncode ?? false) && !(configuration.tolerateTruncation ?? false)
+    // What is passed on is not decoded, so that nothing is known of damage inside.
+    let isTolerant = configuration.tolerateTruncation ?? false || configuration.tolerateDamage ?? false
+    let isAsked = !(configuration.alwaysEncode ?? false) && !isTolerant
     // What a file says of its maker behind its data is not known yet; a rewritten one has no place for it any more.
     let hasNoLateRights = configuration.metadata != .keepCopyright || !header.format.traits.hasTrailingMetadata
     guard isAsked, hasNoLateRights, survey.canCopy, plan.encoder.format == header.format, plan.keepsPixels,

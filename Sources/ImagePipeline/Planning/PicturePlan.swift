@@ -48,6 +48,9 @@ struct PlanDraft {
 
   init(_ configuration: ProcessingConfiguration, of header: ImageHeader) throws(PipelineError) {
     try configuration.validate()
+    guard !header.isDamaged || configuration.tolerateDamage ?? false else {
+      throw PipelineError(.corruptImage, "the image's header is damaged; tolerate_damage decodes it all the same")
+    }
     let orientation = header.orientation.turned(
       quarters: (configuration.rotation ?? 0) / 90, flipsColumns: configuration.flipHorizontal ?? false,
       flipsRows: configuration.flipVertical ?? false)

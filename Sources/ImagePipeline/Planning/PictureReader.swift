@@ -127,11 +127,14 @@ package struct PictureReader: ~Copyable {
     _ header: ImageHeader, _ drafts: [Result<PlanDraft, PipelineError>]
   ) throws(PipelineError) -> PicturePlan {
     let usable = drafts.compactMap { if case .success(let draft) = $0 { draft } else { nil } }
-    let isTolerant = usable.contains { $0.configuration.tolerateTruncation ?? false }
+    let toleratesTruncation = usable.contains { $0.configuration.tolerateTruncation ?? false }
+    let toleratesDamage = usable.contains { $0.configuration.tolerateDamage ?? false }
     let (scale, decodeByteCount) = try withDecoder { (decoder) throws(CodecError) in
       let scales = decoder.scales
       let scale = usable.map { $0.decodeScale(of: scales) }.max() ?? 8
-      return (scale, try decoder.estimatedByteCount(scale: scale, toleratesTruncation: isTolerant))
+      let byteCount = try decoder.estimatedByteCount(
+        scale: scale, toleratesTruncation: toleratesTruncation, toleratesDamage: toleratesDamage)
+      return (scale, byteCount)
     }
     let plans = drafts.map { draft in
       draft.flatMap { draft in

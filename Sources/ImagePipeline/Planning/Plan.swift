@@ -32,6 +32,8 @@ package struct Plan: Sendable, Hashable {
   package let background: Color
   /// A file that ends early is given as far as it goes.
   let toleratesTruncation: Bool
+  /// A damaged file is given as far as it can be decoded.
+  let toleratesDamage: Bool
   /// Whether the result is so small that the smoothing of blocks in the decoder would not show.
   let hidesBlocks: Bool
   /// Artist and copyright go into the result, and may be found behind the picture's rows.
@@ -85,6 +87,7 @@ package struct Plan: Sendable, Hashable {
     self.decodeScale = decodeScale
     background = configuration.background ?? .white
     toleratesTruncation = configuration.tolerateTruncation ?? false
+    toleratesDamage = configuration.tolerateDamage ?? false
     hidesBlocks = framing.reduction >= Self.smallestHidingReduction(quality: configuration.compressionQuality ?? 1)
     keepsCopyright = configuration.metadata == .keepCopyright
     filters = FilterChain(try Filter.resolve(configuration.filters ?? []))

@@ -14,6 +14,7 @@ extension PlanDraft {
         compressionQuality: 0.7, preferredFormat: header.hasAlpha && format.takes(.rgba8) ? .png : .jpeg,
         background: configuration.background, metadata: .strip,
         tolerateTruncation: configuration.tolerateTruncation, alwaysEncode: true,
+        tolerateDamage: configuration.tolerateDamage,
         filters: configuration.filters?.compactMap { $0.scaled(by: factor) }),
       orientation: orientation, framing: framing.scaled(by: factor), isPreview: true)
   }

@@ -30,6 +30,7 @@ struct DecodeStage: ~Copyable {
       layout = try decoder.start(
         scale: scale, keepsInks: plans[0].profileFormat == .cmyk8,
         toleratesTruncation: plans.contains(where: \.toleratesTruncation),
+        toleratesDamage: plans.contains(where: \.toleratesDamage),
         maySkipSmoothing: plans.allSatisfy(\.hidesBlocks))
     } catch { throw PipelineError(error) }
     meter.end(began)
@@ -72,10 +73,24 @@ struct DecodeStage: ~Copyable {
   /// Artist and copyright, as far as they are known by now.
   var rights: [UInt8] { decoder.header.rights }
 
-  var warnings: [String] { decoder.header.warnings.map(\.rawValue) }
+  var warnings: [String] {
+    let header = decoder.header
+    let damage = header.damagedRow.map {
+      "the image is damaged from row \($0) of \(header.height) on; what could not be decoded was made gray"
+    }
+    return header.warnings.map(\.rawValue) + (damage.map { [$0] } ?? [])
+  }
 
-  /// Whether the file ended early, and what is missing was made gray.
-  var isTruncated: Bool { decoder.header.warnings.contains(.truncated) }
+  /// - Throws: `truncatedImage` or `corruptImage` where the image is missing a part, and `plan` does not tolerate that.
+  func checkWholeness(_ plan: Plan) throws(PipelineError) {
+    let header = decoder.header
+    if header.warnings.contains(.truncated) && !plan.toleratesTruncation {
+      throw PipelineError(.truncatedImage, "the picture ends early, and this rendition needs all of it")
+    }
+    if header.damagedRow != nil && !plan.toleratesDamage {
+      throw PipelineError(.corruptImage, "the image is damaged, and this rendition needs all of it")
+    }
+  }
 
   mutating func finish() {
     let header = decoder.header

@@ -964,6 +964,15 @@ public nonisolated struct Imageworker_V1_ProcessingConfiguration: @unchecked Sen
   /// Clears the value of `alwaysEncode`. Subsequent reads from it will return its default value.
   public mutating func clearAlwaysEncode() {_uniqueStorage()._alwaysEncode = nil}
 
+  public var tolerateDamage: Bool {
+    get {_storage._tolerateDamage ?? false}
+    set {_uniqueStorage()._tolerateDamage = newValue}
+  }
+  /// Returns true if `tolerateDamage` has been explicitly set.
+  public var hasTolerateDamage: Bool {_storage._tolerateDamage != nil}
+  /// Clears the value of `tolerateDamage`. Subsequent reads from it will return its default value.
+  public mutating func clearTolerateDamage() {_uniqueStorage()._tolerateDamage = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -2138,7 +2147,7 @@ nonisolated extension Imageworker_V1_ImageInfo: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessingConfiguration"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0\u{3}always_encode\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0\u{3}always_encode\0\u{3}tolerate_damage\0")
 
   fileprivate class _StorageClass {
     var _maxWidth: UInt32? = nil
@@ -2165,6 +2174,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
     var _flipVertical: Bool? = nil
     var _allowSmallerDimensions: Bool? = nil
     var _alwaysEncode: Bool? = nil
+    var _tolerateDamage: Bool? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -2199,6 +2209,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       _flipVertical = source._flipVertical
       _allowSmallerDimensions = source._allowSmallerDimensions
       _alwaysEncode = source._alwaysEncode
+      _tolerateDamage = source._tolerateDamage
     }
   }
 
@@ -2241,6 +2252,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         case 23: try { try decoder.decodeSingularBoolField(value: &_storage._flipVertical) }()
         case 24: try { try decoder.decodeSingularBoolField(value: &_storage._allowSmallerDimensions) }()
         case 25: try { try decoder.decodeSingularBoolField(value: &_storage._alwaysEncode) }()
+        case 26: try { try decoder.decodeSingularBoolField(value: &_storage._tolerateDamage) }()
         default: break
         }
       }
@@ -2325,6 +2337,9 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       try { if let v = _storage._alwaysEncode {
         try visitor.visitSingularBoolField(value: v, fieldNumber: 25)
       } }()
+      try { if let v = _storage._tolerateDamage {
+        try visitor.visitSingularBoolField(value: v, fieldNumber: 26)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -2358,6 +2373,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         if _storage._flipVertical != rhs_storage._flipVertical {return false}
         if _storage._allowSmallerDimensions != rhs_storage._allowSmallerDimensions {return false}
         if _storage._alwaysEncode != rhs_storage._alwaysEncode {return false}
+        if _storage._tolerateDamage != rhs_storage._tolerateDamage {return false}
         return true
       }
       if !storagesAreEqual {return false}

@@ -1,0 +1,208 @@
+import ImageCodecs
+import ImagePipeline
+import TestSupport
+import Testing
+
+@Suite("Damaged files")
+struct DamageTests {
+  private static let strict = ProcessingConfiguration(preferredFormat: .png, alwaysEncode: true)
+  private static let tolerant = ProcessingConfiguration(preferredFormat: .png, tolerateDamage: true)
+
+  /// Where the first scan's entropy-coded bytes begin.
+  private static func scanStart(_ jpeg: [UInt8]) -> Int {
+    var at = 2
+    while jpeg[at + 1] != 0xDA { at += 2 + Int(jpeg[at + 2]) << 8 + Int(jpeg[at + 3]) }
+    return at + 2 + Int(jpeg[at + 2]) << 8 + Int(jpeg[at + 3])
+  }
+
+  /// The place of a marker's 0xFF in the first scan.
+  private static func restart(_ number: UInt8, in jpeg: [UInt8]) -> Int {
+    (scanStart(jpeg)..<jpeg.count - 1).first { jpeg[$0] == 0xFF && jpeg[$0 + 1] == 0xD0 + number }!
+  }
+
+  /// A marker that no scan has, at `percent` of the scan's bytes.
+  private static func withStrayMarker(_ name: String, percent: Int) -> [UInt8] {
+    var bytes = Fixture.bytes(name)
+    let start = scanStart(bytes)
+    let at = start + (bytes.count - start) * percent / 100
+    (bytes[at], bytes[at + 1]) = (0xFF, 0x37)
+    return bytes
+  }
+
+  /// The chunk of `type` with another CRC.
+  private static func withWrongCRC(_ type: String, _ name: String) -> [UInt8] {
+    var bytes = Fixture.bytes(name)
+    let at = (0..<bytes.count - 4).first { Array(bytes[$0..<$0 + 4]) == Array(type.utf8) }!
+    let byteCount = bytes[at - 4..<at].reduce(0) { $0 << 8 | Int($1) }
+    bytes[at + 4 + byteCount] ^= 0x55
+    return bytes
+  }
+
+  /// The row that the warning names; `nil` without one.
+  private static func damagedRow(_ report: ProcessingReport) -> Int? {
+    report.warnings.lazy.compactMap { warning -> Int? in
+      guard warning.hasPrefix("the image is damaged from row ") else { return nil }
+      return warning.split(separator: " ").lazy.compactMap { Int($0) }.first
+    }.first
+  }
+
+  /// Checks that a damaged file is refused unless that is tolerated, and gives the same however it is cut.
+  private func processDamaged(_ bytes: [UInt8]) throws -> (pixels: Pixels, row: Int) {
+    let error = #expect(throws: PipelineError.self) { try process(bytes, Self.strict) }
+    #expect(error?.code == .corruptImage)
+    let result = try process(bytes, Self.tolerant)
+    for windowByteCount in [1, 7, 4096] {
+      let other = try process(bytes, Self.tolerant, windowByteCount: windowByteCount)
+      #expect(other.bytes == result.bytes && other.report.warnings == result.report.warnings)
+    }
+    return (try Pixels.decode(result.bytes), try #require(Self.damagedRow(result.report)))
+  }
+
+  private func whole(_ name: String) throws -> Pixels {
+    try Pixels.decode(try process(Fixture.bytes(name), Self.strict).bytes)
+  }
+
+  private func rowsDiffering(_ ours: Pixels, _ theirs: Pixels) -> [Int] {
+    let stride = ours.layout[0].width * ours.format.pixelByteCount
+    return (0..<ours.layout[0].height).filter { row in
+      ours.planes[0][row * stride..<(row + 1) * stride] != theirs.planes[0][row * stride..<(row + 1) * stride]
+    }
+  }
+
+  @Test("a JPEG goes on at the next restart marker", arguments: [0x37, 0xD7, 0xD1, 0x00] as [UInt8])
+  func restarts(code: UInt8) throws {
+    var bytes = Fixture.bytes("photo-restart.jpg")
+    let at = Self.restart(2, in: bytes) + 6
+    (bytes[at], bytes[at + 1]) = (0xFF, code)
+    // Codes of ones alone are in no table.
+    if code == 0 {
+      for offset in stride(from: 0, to: 12, by: 2) { (bytes[at + offset], bytes[at + offset + 1]) = (0xFF, 0) }
+    }
+    let (pixels, row) = try processDamaged(bytes)
+    let differing = rowsDiffering(pixels, try whole("photo-restart.jpg"))
+    let first = try #require(differing.first)
+    let last = try #require(differing.last)
+    #expect(row - 2 <= first && first < row + 16)
+    #expect(last < pixels.layout[0].height - 32, "what comes behind the next restart marker is as it was")
+  }
+
+  @Test("a JPEG without a restart marker lacks that interval alone")
+  func missingRestart() throws {
+    var bytes = Fixture.bytes("photo-restart.jpg")
+    bytes.removeSubrange(Self.restart(1, in: bytes)...Self.restart(1, in: bytes) + 1)
+    let (pixels, row) = try processDamaged(bytes)
+    let differing = rowsDiffering(pixels, try whole("photo-restart.jpg"))
+    #expect(try #require(differing.first) >= row - 2)
+    #expect(try #require(differing.last) < pixels.layout[0].height - 32)
+  }
+
+  @Test(
+    "without restart markers the rest is gray",
+    arguments: ["photo-420.jpg", "photo-444.jpg", "photo-gray.jpg", "photo-cmyk.jpg"])
+  func noRestarts(name: String) throws {
+    let (pixels, row) = try processDamaged(Self.withStrayMarker(name, percent: 50))
+    let reference = try whole(name)
+    let height = pixels.layout[0].height
+    #expect(row > height / 8 && row < height * 7 / 8)
+    #expect(rowsDiffering(pixels, reference).allSatisfy { $0 >= row - 1 })
+    let gray = name == "photo-cmyk.jpg" ? 64 : 128  // half of each ink, and black on top of it
+    for channel in pixels.color(x: 3, y: height - 1) { #expect(abs(channel - Double(gray)) <= 2) }
+  }
+
+  @Test("at every scale", arguments: 1...8)
+  func scales(scale: Int) throws {
+    let bytes = Self.withStrayMarker("photo-restart.jpg", percent: 50)
+    #expect(throws: CodecError.self) { try Pixels.decode(bytes, scale: scale) }
+    let pixels = try Pixels.decode(bytes, scale: scale, toleratesDamage: true)
+    let reference = try Pixels.decode(Fixture.bytes("photo-restart.jpg"), scale: scale)
+    #expect(pixels.damagedRow != nil && pixels.planes != reference.planes)
+    #expect(pixels.planes[0].suffix(64) == reference.planes[0].suffix(64))
+  }
+
+  @Test("a progressive JPEG lacks the rest of the damaged scan", arguments: [1, 2, 4, 8])
+  func progressive(scale: Int) throws {
+    var bytes = Fixture.bytes("photo-progressive.jpg")
+    let scans = (0..<bytes.count - 1).filter { bytes[$0] == 0xFF && bytes[$0 + 1] == 0xDA }
+    for at in scans[1] + 60..<scans[1] + 90 { bytes[at] = at % 2 == 0 ? 0xFF : 0 }
+    let reference = try Pixels.decode(Fixture.bytes("photo-progressive.jpg"), scale: scale)
+    for windowByteCount in [1, 4096, .max] {
+      let pixels = try Pixels.decode(bytes, windowByteCount: windowByteCount, scale: scale, toleratesDamage: true)
+      for (ours, theirs) in zip(pixels.mean, reference.mean) { #expect(abs(ours - theirs) < 6) }
+      if scale > 1 {  // which needs no other scan than the first
+        #expect(pixels.damagedRow != nil)
+        #expect(throws: CodecError.self) { try Pixels.decode(bytes, scale: scale) }
+      }
+    }
+  }
+
+  @Test(
+    "a PNG's chunk is used in spite of a wrong CRC",
+    arguments: [
+      ("IHDR", "photo.png"), ("IDAT", "photo.png"), ("IEND", "photo.png"), ("PLTE", "palette.png"),
+      ("IDAT", "pngsuite-basi2c08.png"),
+    ])
+  func wrongCRC(type: String, name: String) throws {
+    let (pixels, _) = try processDamaged(Self.withWrongCRC(type, name))
+    #expect(pixels.planes == (try whole(name).planes))
+  }
+
+  @Test("a PNG's rows before the damage are given")
+  func compressedData() throws {
+    var bytes = Fixture.bytes("photo.png")
+    for at in bytes.count / 2..<bytes.count / 2 + 40 { bytes[at] ^= 0xFF }
+    let (pixels, row) = try processDamaged(bytes)
+    let reference = try whole("photo.png")
+    let height = pixels.layout[0].height
+    #expect(row > height / 8 && row < height * 7 / 8)
+    #expect(rowsDiffering(pixels, reference).allSatisfy { $0 >= row - 1 })
+    for channel in pixels.color(x: 3, y: height - 1) { #expect(abs(channel - 128) <= 2) }
+  }
+
+  @Test("a WebP's rows before the damage are given")
+  func webp() throws {
+    // The chunk says that it is shorter than it is.
+    var bytes = Fixture.bytes("lossless.webp")
+    bytes.replaceSubrange(16..<20, with: Container.littleEndian(bytes.count / 2, byteCount: 4))
+    let (pixels, row) = try processDamaged(bytes)
+    let reference = try whole("lossless.webp")
+    #expect(row > 0)
+    #expect(pixels.color(x: 5, y: 5) == reference.color(x: 5, y: 5))
+    for channel in pixels.color(x: 3, y: pixels.layout[0].height - 1) { #expect(abs(channel - 128) <= 2) }
+  }
+
+  @Test("a rendition that does not tolerate damage fails beside one that does, unless its rows are whole")
+  func renditions() throws {
+    let bytes = Self.withStrayMarker("photo-420.jpg", percent: 60)
+    var top = Self.strict
+    top.crop = Crop(unit: .pixels, x: 0, y: 0, width: 100, height: 20)
+    let (_, results) = try process(bytes, [Self.strict, Self.tolerant, top])
+    let error = #expect(throws: PipelineError.self) { try results[0].get() }
+    #expect(error?.code == .corruptImage)
+    #expect(try results[1].get().bytes == (try process(bytes, Self.tolerant).bytes))
+    #expect(try results[2].get().bytes == (try process(Fixture.bytes("photo-420.jpg"), top).bytes))
+  }
+
+  @Test("an image of which nothing can be decoded is an error all the same")
+  func nothing() {
+    var png = Fixture.bytes("photo.png")
+    let at = (0..<png.count - 4).first { Array(png[$0..<$0 + 4]) == Array("IDAT".utf8) }!
+    for offset in 4..<60 { png[at + offset] = 0xFF }
+    for bytes in [Self.withStrayMarker("photo-420.jpg", percent: 0), png] {
+      let error = #expect(throws: PipelineError.self) { try process(bytes, Self.tolerant) }
+      #expect(error?.code == .corruptImage)
+    }
+  }
+
+  @Test(
+    "a whole file is what it is without the flag",
+    arguments: [
+      "photo-420.jpg", "photo-restart.jpg", "photo-progressive.jpg", "photo-cmyk.jpg", "photo.png", "palette.png",
+      "photo.webp", "lossless.webp",
+    ])
+  func wholeFiles(name: String) throws {
+    let (ours, theirs) = (
+      try process(Fixture.bytes(name), Self.tolerant), try process(Fixture.bytes(name), Self.strict)
+    )
+    #expect(ours.bytes == theirs.bytes && ours.report.warnings == theirs.report.warnings)
+  }
+}
