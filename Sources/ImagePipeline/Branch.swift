@@ -9,9 +9,13 @@ final class Branch {
   private let clock: StageClock
   private let budget: PictureBudget
   private let cancellation: Cancellation
+  private var isBegun = false
+  /// Whether the rest of the result has begun.
+  private(set) var isFinishing = false
 
   init(
-    plan: Plan, decode: borrowing DecodeStage, budget: PictureBudget, cancellation: Cancellation, tracing: TraceTarget
+    plan: Plan, decode: borrowing DecodeStage, budget: PictureBudget, cancellation: Cancellation, gauge: OutputGauge,
+    tracing: TraceTarget
   ) throws(PipelineError) {
     self.plan = plan
     self.budget = budget
@@ -20,11 +24,17 @@ final class Branch {
     stages = Pipeline.stages(of: plan)
     try stages.start(
       decode.layout,
-      StageContext(budget: budget, cancellation: cancellation, clock: clock, conversions: decode.conversions))
+      StageContext(
+        budget: budget, cancellation: cancellation, clock: clock, gauge: gauge, conversions: decode.conversions))
   }
 
-  /// Takes the next decoded rows and gives what they complete of the result.
+  /// Takes the next decoded rows and gives what they complete of the result; the same rows again where it paused.
   func push(_ decoded: borrowing Strip, output: (RawSpan) -> Void) throws(PipelineError) {
+    if !isBegun {
+      try stages.begin(output: output)
+      if stages.isPaused { return }
+      isBegun = true
+    }
     try stages.push(decoded, output: output)
   }
 
@@ -34,9 +44,13 @@ final class Branch {
   /// Whether rows that still come are outside of what is taken of the image.
   var isDone: Bool { stages.isDone }
 
-  /// Gives the rest of the result.
+  /// Whether the last call stopped because enough output waits.
+  var isPaused: Bool { stages.isPaused }
+
+  /// Gives the rest of the result; repeated where it paused.
   /// - `lateRights`: artist and copyright that were found after the result was begun without them.
   func finish(lateRights: [UInt8], output: (RawSpan) -> Void) throws(PipelineError) {
+    isFinishing = true
     try stages.finish(lateRights: lateRights, output: output)
   }
 

@@ -20,13 +20,35 @@ package struct PicturePath: ~Copyable {
     }
   }
 
-  /// As `Pipeline.push`.
+  /// As `Pipeline.advance`.
+  package mutating func advance(
+    _ bytes: RawSpan, isLast: Bool, consumed: inout Int, output: (_ rendition: Int, RawSpan) -> Void
+  ) throws(PipelineError) -> PipelineProgress {
+    if pipeline != nil {
+      return try pipeline!.advance(bytes, isLast: isLast, consumed: &consumed, output: output)
+    }
+    let progress = try rewrite!.advance(bytes, isLast: isLast, consumed: &consumed) { output(0, $0) }
+    isRewritten = progress == .done
+    return progress
+  }
+
+  /// Takes the next bytes of the picture and gives all that they complete of the results, whose reader never waits.
+  /// - `isLast`: no byte follows these.
+  /// - `output`: called with the place of a rendition in the plan and its compressed bytes, which are lent for the call.
+  /// - Returns: whether every rendition has ended. Bytes after a complete picture are ignored.
+  /// - Throws: as `Pipeline.advance`.
   package mutating func push(
     _ bytes: RawSpan, isLast: Bool, output: (_ rendition: Int, RawSpan) -> Void
   ) throws(PipelineError) -> Bool {
-    if pipeline != nil { return try pipeline!.push(bytes, isLast: isLast, output: output) }
-    isRewritten = try rewrite!.push(bytes, isLast: isLast) { output(0, $0) }
-    return isRewritten
+    var consumed = 0
+    while true {
+      let rest = bytes.extracting(droppingFirst: consumed)
+      switch try advance(rest, isLast: isLast, consumed: &consumed, output: output) {
+      case .needsInput: return false
+      case .paused: continue
+      case .done: return true
+      }
+    }
   }
 
   /// As `Pipeline.outcome`.

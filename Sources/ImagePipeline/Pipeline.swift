@@ -25,7 +25,8 @@ extension Pipeline {
 
 /// The way of one picture from its bytes to its compressed results, strip by strip.
 ///
-/// Bytes are pushed in, in any portions; compressed bytes come out during the same calls. The picture is decoded once,
+/// Bytes are pushed in, in any portions; compressed bytes come out during the same calls, which pause when enough of them
+/// wait. The picture is decoded once,
 /// and each strip passes through the branch of every rendition. At no time is the whole picture held, unless a stage that
 /// says so needs it. A pipeline that threw is over.
 package struct Pipeline: ~Copyable {
@@ -42,10 +43,19 @@ package struct Pipeline: ~Copyable {
     case ended(Outcome)
   }
 
+  /// What comes next; from a rendition on where a strip, or the end, was not given to all of them.
+  private enum Step {
+    case reading
+    case passing(from: Int)
+    case finishing(from: Int)
+  }
+
   private var decode: DecodeStage
   private var renditions: [Rendition]
   private var workingCount: Int
   private let cancellation: Cancellation
+  private var step = Step.reading
+  private let gauge: OutputGauge
   private var clock: WorkClock
   // What a library does on threads of its own is its stage's work too.
   private let hasThreads: Bool
@@ -61,6 +71,7 @@ package struct Pipeline: ~Copyable {
   ) throws(PipelineError) {
     let clock = WorkClock()
     let budget = reader.budget
+    let gauge = OutputGauge()
     let decode = try DecodeStage(reader, plans: plan.plans, tracing: tracing)
     var renditions: [Rendition] = []
     var workingCount = 0
@@ -70,7 +81,8 @@ package struct Pipeline: ~Copyable {
         renditions.append(
           .working(
             try Branch(
-              plan: plan.get(), decode: decode, budget: budget, cancellation: cancellation, tracing: tracing)))
+              plan: plan.get(), decode: decode, budget: budget, cancellation: cancellation, gauge: gauge,
+              tracing: tracing)))
         workingCount += 1
       } catch {
         renditions.append(.ended(.failed(error)))
@@ -80,6 +92,7 @@ package struct Pipeline: ~Copyable {
     self.renditions = renditions
     self.workingCount = workingCount
     self.cancellation = cancellation
+    self.gauge = gauge
     self.clock = clock
     hasThreads = plan.plans.contains(where: \.usesLibraryThreads)
     settle()
@@ -92,33 +105,55 @@ package struct Pipeline: ~Copyable {
     for rendition in renditions { if case .working(let branch) = rendition { branch.settle(share) } }
   }
 
-  /// Takes the next bytes of the picture and gives what they complete of the results.
+  /// Takes the next bytes of the picture and gives what they complete of the results, until enough of that waits.
+  ///
+  /// What earlier calls gave is taken to have been read.
   /// - `isLast`: no byte follows these.
+  /// - `consumed`: grows by the bytes that need not come again: all of them, unless it paused.
   /// - `output`: called with the place of a rendition in the plan and its compressed bytes, which are lent for the call.
-  /// - Returns: whether every rendition has ended. Bytes after a complete picture are ignored.
   /// - Throws: `corruptImage`, `truncatedImage`, `limitExceeded`, `cancelled`: errors of the picture.
-  package mutating func push(
-    _ bytes: RawSpan, isLast: Bool, output: (_ rendition: Int, RawSpan) -> Void
-  ) throws(PipelineError) -> Bool {
+  package mutating func advance(
+    _ bytes: RawSpan, isLast: Bool, consumed: inout Int, output: (_ rendition: Int, RawSpan) -> Void
+  ) throws(PipelineError) -> PipelineProgress {
     clock.begin()
-    try pushRows(bytes, isLast: isLast, output)
+    gauge.reset()
+    var taken = 0
+    let gauge = gauge
+    let progress = try advanceStep(bytes, isLast: isLast, consumed: &taken) { index, compressed in
+      gauge.add(compressed.byteCount)
+      output(index, compressed)
+    }
+    consumed += progress == .paused ? taken : bytes.byteCount
     settle()
     if workingCount == 0 { decode.finish() }
-    return workingCount == 0
+    return progress
   }
 
-  private mutating func pushRows(
-    _ bytes: RawSpan, isLast: Bool, _ output: (Int, RawSpan) -> Void
-  ) throws(PipelineError) {
-    var consumed = 0
+  private mutating func advanceStep(
+    _ bytes: RawSpan, isLast: Bool, consumed: inout Int, _ output: (Int, RawSpan) -> Void
+  ) throws(PipelineError) -> PipelineProgress {
     while workingCount > 0 {
       try cancellation.check()
-      switch try decode.read(bytes.extracting(droppingFirst: consumed), isLast: isLast, consumed: &consumed) {
-      case .needsInput: return
-      case .stripReady: try passStrip(output)
-      case .done: try finishAll(output)
+      if gauge.isFull { return .paused }
+      switch step {
+      case .reading:
+        switch try decode.read(bytes.extracting(droppingFirst: consumed), isLast: isLast, consumed: &consumed) {
+        case .needsInput: return .needsInput
+        case .stripReady: step = .passing(from: 0)
+        case .done:
+          // Its time and its span end with the last row.
+          settle()
+          decode.finish()
+          step = .finishing(from: 0)
+        }
+      case .passing(let index) where index < renditions.count:
+        if try passStrip(to: index, output) { step = .passing(from: index + 1) }
+      case .passing: step = .reading
+      case .finishing(let index):
+        if try finishWhole(index, output) { step = .finishing(from: index + 1) }
       }
     }
+    return .done
   }
 
   /// What became of a rendition, by its place in the plan.
@@ -126,39 +161,47 @@ package struct Pipeline: ~Copyable {
     if case .ended(let outcome) = renditions[index] { outcome } else { .working }
   }
 
-  private mutating func passStrip(_ output: (Int, RawSpan) -> Void) throws(PipelineError) {
-    for index in renditions.indices {
-      guard case .working(let branch) = renditions[index] else { continue }
-      do throws(PipelineError) {
+  /// - Returns: whether the rendition took the strip, and ended where it needs no other; `false` where it paused.
+  private mutating func passStrip(to index: Int, _ output: (Int, RawSpan) -> Void) throws(PipelineError) -> Bool {
+    guard case .working(let branch) = renditions[index] else { return true }
+    do throws(PipelineError) {
+      if !branch.isFinishing {
         try decode.withStrip { (decoded) throws(PipelineError) in
           try branch.push(decoded) { output(index, $0) }
         }
-        if branch.isDone { try finish(index, branch, output) }
-      } catch { try end(index, with: error) }
+        if branch.isPaused { return false }
+        guard branch.isDone else { return true }
+      }
+      return try finish(index, branch, output)
+    } catch {
+      try end(index, with: error)
+      return true
     }
   }
 
-  private mutating func finishAll(_ output: (Int, RawSpan) -> Void) throws(PipelineError) {
-    // Its time and its span end with the last row.
-    settle()
-    decode.finish()
-    for index in renditions.indices {
-      guard case .working(let branch) = renditions[index] else { continue }
-      do throws(PipelineError) { try finish(index, branch, output) } catch { try end(index, with: error) }
+  /// Ends a rendition that took every row.
+  /// - Returns: whether it has ended; `false` where it paused.
+  private mutating func finishWhole(_ index: Int, _ output: (Int, RawSpan) -> Void) throws(PipelineError) -> Bool {
+    guard case .working(let branch) = renditions[index] else { return true }
+    do throws(PipelineError) { return try finish(index, branch, output) } catch {
+      try end(index, with: error)
+      return true
     }
   }
 
   private mutating func finish(
     _ index: Int, _ branch: Branch, _ output: (Int, RawSpan) -> Void
-  ) throws(PipelineError) {
+  ) throws(PipelineError) -> Bool {
     settle()
     try decode.checkWholeness(branch.plan)
     let isLate = branch.plan.keepsCopyright && branch.plan.encoder.exif.isEmpty
     try branch.finish(lateRights: isLate ? decode.rights : []) { output(index, $0) }
     settle()
+    if branch.isPaused { return false }
     branch.finishSpan()
     renditions[index] = .ended(.finished(branch.report(decode)))
     workingCount -= 1
+    return true
   }
 
   /// An error of one rendition ends it alone, unless it is that the caller left.

@@ -11,11 +11,15 @@ protocol StageList: AnyObject {
   func estimatedByteCount(_ layout: PixelLayout) throws(PipelineError) -> UInt64
   /// Allocates what the stages need for strips of `layout`.
   func start(_ layout: PixelLayout, _ context: StageContext) throws(PipelineError)
-  /// Takes the next decoded strip and gives what it completes of the result.
+  /// Gives what comes before the first strip; repeated where it paused.
+  func begin(output: (RawSpan) -> Void) throws(PipelineError)
+  /// Takes the next decoded strip and gives what it completes of the result; the same strip again where it paused.
   func push(_ strip: borrowing Strip, output: (RawSpan) -> Void) throws(PipelineError)
+  /// Whether the last call stopped because enough output waits.
+  var isPaused: Bool { get }
   /// Whether no strip that may still come is needed.
   var isDone: Bool { get }
-  /// Gives the rest of the result.
+  /// Gives the rest of the result; repeated where it paused.
   /// - `lateRights`: artist and copyright that were found after the result was begun without them.
   func finish(lateRights: [UInt8], output: (RawSpan) -> Void) throws(PipelineError)
   /// Ends the last of the spans, once its time is settled.
@@ -56,6 +60,7 @@ struct Listed<Content: Stage & ~Copyable>: Stage, ~Copyable {
   private var stage: Content
   private let applies: Bool
   private var isActive = false
+  private var isFinished = false
   private var clock: StageClock?
 
   init(_ stage: consuming Content, applies: Bool) {
@@ -78,6 +83,13 @@ struct Listed<Content: Stage & ~Copyable>: Stage, ~Copyable {
     return isActive
   }
 
+  mutating func begin(next: NextStage) throws(PipelineError) {
+    guard isActive, let clock else { return }
+    let interrupted = clock.enter(Content.span)
+    defer { clock.leave(to: interrupted) }
+    try stage.begin(next: next)
+  }
+
   mutating func push(_ strip: borrowing Strip, next: NextStage) throws(PipelineError) {
     guard isActive, let clock else { return try next(strip) }
     let interrupted = clock.enter(Content.span)
@@ -86,16 +98,19 @@ struct Listed<Content: Stage & ~Copyable>: Stage, ~Copyable {
   }
 
   mutating func finish(next: NextStage) throws(PipelineError) {
-    guard let clock else { return }
+    guard !isFinished, let clock else { return }
     if isActive {
       let interrupted = clock.enter(Content.span)
       defer { clock.leave(to: interrupted) }
       try stage.finish(next: next)
+      if stage.isPaused { return }
     }
+    isFinished = true
     if Content.endsSpan { clock.finish(Content.span) { stage.describe(&$0) } }
   }
 
   var isDone: Bool { isActive && stage.isDone }
+  var isPaused: Bool { isActive && stage.isPaused }
 }
 
 /// Two stages, of which the second takes what the first hands on.
@@ -120,16 +135,22 @@ struct Then<First: Stage & ~Copyable, Second: Stage & ~Copyable>: Stage, ~Copyab
     return isFirstActive || isSecondActive
   }
 
+  mutating func begin(next: NextStage) throws(PipelineError) {
+    try first.begin { (strip) throws(PipelineError) in try second.push(strip, next: next) }
+    if !first.isPaused { try second.begin(next: next) }
+  }
+
   mutating func push(_ strip: borrowing Strip, next: NextStage) throws(PipelineError) {
     try first.push(strip) { (strip) throws(PipelineError) in try second.push(strip, next: next) }
   }
 
   mutating func finish(next: NextStage) throws(PipelineError) {
     try first.finish { (strip) throws(PipelineError) in try second.push(strip, next: next) }
-    try second.finish(next: next)
+    if !first.isPaused { try second.finish(next: next) }
   }
 
   var isDone: Bool { first.isDone || second.isDone }
+  var isPaused: Bool { first.isPaused || second.isPaused }
 }
 
 /// A whole list: the stages that take and give strips, and the encoder.
@@ -157,12 +178,17 @@ final class EncodedStages<Rows: Stage & ~Copyable>: StageList {
     clock = context.clock
   }
 
+  func begin(output: (RawSpan) -> Void) throws(PipelineError) {
+    try rows.begin { (strip) throws(PipelineError) in try write(strip, output) }
+  }
+
   func push(_ strip: borrowing Strip, output: (RawSpan) -> Void) throws(PipelineError) {
     try rows.push(strip) { (strip) throws(PipelineError) in try write(strip, output) }
   }
 
   func finish(lateRights: [UInt8], output: (RawSpan) -> Void) throws(PipelineError) {
     try rows.finish { (strip) throws(PipelineError) in try write(strip, output) }
+    if rows.isPaused { return }
     let interrupted = clock?.enter(.encode)
     defer { clock?.leave(to: interrupted) }
     try encode.finish(lateRights: lateRights, output)
@@ -175,6 +201,7 @@ final class EncodedStages<Rows: Stage & ~Copyable>: StageList {
   }
 
   var isDone: Bool { rows.isDone }
+  var isPaused: Bool { rows.isPaused || encode.isPaused }
 
   func finishSpan() { clock?.finish(.encode) { encode.describe(&$0) } }
 

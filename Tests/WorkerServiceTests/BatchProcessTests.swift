@@ -158,7 +158,7 @@ struct BatchProcessTests {
     let picture = try tallPicture()
     var reader = PictureReader(limits: PictureLimits())
     _ = try reader.push(picture.span.bytes, isLast: true)
-    let need = Int(try reader.plan(ProcessingConfiguration(maxWidth: 64)).workingSetByteCount)
+    let need = Int(PicturePlan(try reader.plan(ProcessingConfiguration(maxWidth: 64))).reservedByteCount)
     try await withWorker(memoryLimit: need * 3 / 2) { client, environment in
       let ids = (0..<6).map { "item\($0)" }
       var requests = ids.map { Imageworker_V1_BatchProcessRequest.start($0) { $0.maxWidth = 64 } }

@@ -94,6 +94,27 @@ struct ImageJobTests {
     #expect(environment.memory.used == 0)
   }
 
+  @Test("encodes no more than some 512 KiB ahead of its sink, also of an image whose rows come all at once")
+  func backPressure() async throws {
+    let noise = try encodedPicture(noiseSamples(800 * 600 * 3), width: 800, height: 600, pixelFormat: .rgb8)
+    let progressive = ProcessingConfiguration(preferredFormat: .jpeg, jpeg: JPEGOptions(isProgressive: true))
+    let image = try TestSupport.process(noise, progressive).bytes
+    let run = Run(try environment())
+    let configuration = ProcessingConfiguration(preferredFormat: .png, png: PNGOptions(compressionLevel: 0))
+    try await run.process(WholeImage(Data(image)), [Rendition(index: nil, id: "", configuration: configuration)])
+    // What is known to follow at once was encoded before the sink took the part.
+    var (ahead, maxAhead) = (0, 0)
+    for part in run.sink.parts {
+      guard case .chunk(let bytes) = part.content else { continue }
+      ahead += bytes.count
+      maxAhead = max(maxAhead, ahead)
+      if !part.isMoreReady { ahead = 0 }
+    }
+    #expect(run.sink.bytes.count > 1_400_000 && maxAhead < 1 << 20, "\(maxAhead) of \(run.sink.bytes.count) bytes")
+    #expect(try run.sink.bytes == Data(TestSupport.process(image, configuration).bytes))
+    #expect(run.environment.memory.used == 0)
+  }
+
   @Test("stops at the next window once it is cancelled")
   func cancellation() async throws {
     let run = Run(try environment())

@@ -179,7 +179,8 @@ struct PreviewTests {
   func memory() async throws {
     var reader = PictureReader(limits: PictureLimits())
     _ = try reader.push(Self.photo.span.bytes, isLast: true)
-    let need = Int(try reader.plan(ProcessingConfiguration(maxWidth: 100)).workingSetByteCount) + Self.photo.count
+    let plan = PicturePlan(try reader.plan(ProcessingConfiguration(maxWidth: 100)))
+    let need = Int(plan.reservedByteCount) + Self.photo.count
     let registry = MetricRegistry()
     try await withWorker(memoryLimit: need + 1000, metrics: registry) { client, environment in
       let all = try await client.processRenditions(Self.request(Self.photo) { $0.maxWidth = 100 })

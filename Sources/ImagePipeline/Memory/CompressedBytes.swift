@@ -40,13 +40,10 @@ struct CompressedBytes {
     }
   }
 
-  /// Lends all bytes, in portions.
-  func forEach(_ body: (RawSpan) -> Void) {
-    var left = Int(byteCount)
-    for chunk in chunks {
-      let count = min(left, Self.chunkByteCount)
-      chunk.withBytes(count, body)
-      left -= count
-    }
+  /// Lends the chunk that begins at `offset`, a multiple of `chunkByteCount`; returns its size.
+  func withChunk(at offset: UInt64, _ body: (RawSpan) -> Void) -> Int {
+    let count = min(Int(byteCount - offset), Self.chunkByteCount)
+    chunks[Int(offset) / Self.chunkByteCount].withBytes(count, body)
+    return count
   }
 }

@@ -22,6 +22,16 @@ package struct PicturePlan: Sendable {
     workingSetByteCount = plan.workingSetByteCount
   }
 
+  /// What is reserved for the picture: its working set, and the compressed bytes that wait for their reader.
+  package var reservedByteCount: UInt64 { workingSetByteCount + waitingByteCount }
+
+  /// An upper bound of the compressed bytes that wait until work on the picture pauses.
+  private var waitingByteCount: UInt64 {
+    let most = UInt64(OutputGauge.maxByteCount + EncodeStage.bufferByteCount)
+    guard passedThrough == nil else { return most }
+    return plans.reduce(0) { sum, plan in min(most, sum + ((try? plan.encoder.largestByteCount()) ?? most)) }
+  }
+
   /// The plan of a picture that is not decoded.
   var passedThrough: Plan? { plans.first.flatMap { $0.passage == .decoded ? nil : $0 } }
 

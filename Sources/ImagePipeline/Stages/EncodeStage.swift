@@ -20,6 +20,11 @@ struct EncodeStage: ~Copyable {
   private(set) var outputByteCount: UInt64 = 0
   private var cancellation: Cancellation?
   private var budget: PictureBudget?
+  private var gauge: OutputGauge?
+  // The result that keeps a limit of bytes, and how much of it was handed out.
+  private var chosen: (bytes: CompressedBytes, offset: UInt64)?
+  private var isEncoded = false
+  private(set) var isPaused = false
 
   init(_ plan: Plan) {
     self.plan = plan
@@ -57,6 +62,7 @@ struct EncodeStage: ~Copyable {
     }
     cancellation = context.cancellation
     budget = context.budget
+    gauge = context.gauge
   }
 
   /// Takes rows and hands out what they complete, a few at a time: what waits of the result is never much.
@@ -78,34 +84,64 @@ struct EncodeStage: ~Copyable {
     target?.hold(portion)
   }
 
-  /// Hands out what is compressed so far.
+  /// Hands out what is compressed so far: all of it, or at the end, until enough waits.
   private mutating func drain(_ output: (RawSpan) -> Void) throws(PipelineError) {
     guard let buffer else { return }
-    try encoder?.drain(buffer) { (bytes) throws(PipelineError) in
-      if target != nil {
-        try target?.collect(bytes)
-      } else {
-        outputByteCount += UInt64(bytes.byteCount)
+    while encoder != nil {
+      let count = encoder!.read(into: buffer)
+      if count == 0 { return }
+      try buffer.withBytes(count) { (bytes) throws(PipelineError) in
+        if target != nil { return try target!.collect(bytes) }
+        outputByteCount += UInt64(count)
         output(bytes)
+      }
+      if isEncoded, target == nil, gauge?.isFull == true {
+        isPaused = true
+        return
       }
     }
   }
 
-  /// Ends the result and hands out the rest.
+  /// Ends the result and hands out the rest, pausing where enough of it waits.
   /// - `lateRights`: artist and copyright that were found after the result was begun without them.
   mutating func finish(lateRights: [UInt8], _ output: (RawSpan) -> Void) throws(PipelineError) {
-    do {
-      if !lateRights.isEmpty { try encoder?.append(exif: lateRights) }
-      try encoder?.finish()
-    } catch { throw PipelineError(error) }
+    isPaused = false
+    if !isEncoded {
+      do {
+        if !lateRights.isEmpty { try encoder?.append(exif: lateRights) }
+        try encoder?.finish()
+      } catch { throw PipelineError(error) }
+      isEncoded = true
+    }
+    // What encoders keep to their end, they hold in memory that is charged already.
+    isPaused = target == nil && gauge?.isFull == true
+    if isPaused { return }
     try drain(output)
+    if isPaused { return }
     encoder = nil
+    try settle(lateRights: lateRights)
+    handOutChosen(output)
+  }
+
+  /// Chooses the result that keeps its limit of bytes, where there is one.
+  private mutating func settle(lateRights: [UInt8]) throws(PipelineError) {
     guard let buffer, let cancellation else { return }
     guard let result = try target?.settle(lateRights: lateRights, buffer, cancellation) else { return }
     target = nil
     options = result.options
     outputByteCount = result.bytes.byteCount
-    result.bytes.forEach(output)
+    chosen = (result.bytes, 0)
+  }
+
+  private mutating func handOutChosen(_ output: (RawSpan) -> Void) {
+    while let (bytes, offset) = chosen, offset < bytes.byteCount {
+      if gauge?.isFull == true {
+        isPaused = true
+        return
+      }
+      chosen?.offset += UInt64(bytes.withChunk(at: offset, output))
+    }
+    chosen = nil
   }
 
   func describe(_ attributes: inout StageMeter.Attributes) {

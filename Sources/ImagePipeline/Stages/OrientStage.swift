@@ -12,6 +12,10 @@ struct OrientStage: Stage {
   private var format = PixelFormat.rgb8
   private var planes: [PlaneOrienter] = []
   private var cancellation: Cancellation?
+  private var gauge: OutputGauge?
+  // What `finish` has not handed on of the planes' own memory.
+  private var unsent: [Strip.Rows]?
+  private(set) var isPaused = false
 
   private static let stripRowCount = 64
 
@@ -35,6 +39,7 @@ struct OrientStage: Stage {
   mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool {
     format = layout.format
     cancellation = context.cancellation
+    gauge = context.gauge
     let (sizes, orientation, format) = (storedSizes(format), orientation, format)
     planes = try context.allocate { (budget) throws(CodecError) in
       var planes: [PlaneOrienter] = []
@@ -59,12 +64,17 @@ struct OrientStage: Stage {
   }
 
   /// Hands on the held image, if there is one.
-  func finish(next: NextStage) throws(PipelineError) {
+  mutating func finish(next: NextStage) throws(PipelineError) {
     if orientation == .mirrored { return }
-    var waiting = planes.map(\.rows)
-    let heights = waiting.map(\.rowCount)
+    let heights = planes.map(\.rows.rowCount)
+    var waiting = unsent ?? planes.map(\.rows)
+    isPaused = false
     while waiting.contains(where: { !$0.isEmpty }) {
       try cancellation?.check()
+      if gauge?.isFull == true {
+        (unsent, isPaused) = (waiting, true)
+        return
+      }
       // Of halved planes half as many, so that none runs ahead and waits in the encoder.
       let portion = waiting.indices.map { index in
         waiting[index].prefix(heights[index] < heights[0] ? Self.stripRowCount / 2 : Self.stripRowCount)

@@ -7,7 +7,11 @@ struct PadStage: Stage {
   private var format = PixelFormat.rgb8
   // Room for rows with the image in them, and rows of the background alone, once it is started.
   private var rows: (canvas: RowBuffer, blank: RowBuffer)?
-  private var isBegun = false
+  // Rows of the background that are still to come, above the image and below it.
+  private var above: Int
+  private var below: Int
+  private var gauge: OutputGauge?
+  private(set) var isPaused = false
 
   private static let rowCount = 16
 
@@ -16,6 +20,8 @@ struct PadStage: Stage {
   init(_ plan: Plan) {
     framing = plan.framing
     color = plan.background
+    above = framing.top
+    below = framing.canvasSize.height - framing.pictureSize.height - framing.top
   }
 
   func estimatedByteCount(_ layout: inout PixelLayout) -> Int {
@@ -24,6 +30,7 @@ struct PadStage: Stage {
 
   mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool {
     format = layout.format
+    gauge = context.gauge
     let rowByteCount = framing.canvasSize.width * format.pixelByteCount
     let pixel = [color.red, color.green, color.blue, 255].prefix(format.pixelByteCount)
     func background() throws(PipelineError) -> RowBuffer {
@@ -37,13 +44,14 @@ struct PadStage: Stage {
     return true
   }
 
+  /// Hands on the rows above the image.
+  mutating func begin(next: NextStage) throws(PipelineError) {
+    above = try pushBlank(above, next: next)
+  }
+
   /// Takes rows of the image and hands on rows of the canvas.
   mutating func push(_ strip: borrowing Strip, next: NextStage) throws(PipelineError) {
     guard let canvas = rows?.canvas else { return }
-    if !isBegun {
-      isBegun = true
-      try pushBlank(framing.top, next: next)
-    }
     for rows in strip.plane(0).portions(of: Self.rowCount) {
       canvas.write(rows, at: 0, byteOffset: framing.left * format.pixelByteCount)
       try next(Strip(format: format, rows: canvas.rows(count: rows.rowCount)))
@@ -51,17 +59,24 @@ struct PadStage: Stage {
   }
 
   /// Hands on the rows below the image.
-  func finish(next: NextStage) throws(PipelineError) {
-    try pushBlank(framing.canvasSize.height - framing.pictureSize.height - framing.top, next: next)
+  mutating func finish(next: NextStage) throws(PipelineError) {
+    below = try pushBlank(below, next: next)
   }
 
-  private func pushBlank(_ count: Int, next: NextStage) throws(PipelineError) {
-    guard let blank = rows?.blank else { return }
+  /// - Returns: how many of `count` rows are still to come, where it paused.
+  private mutating func pushBlank(_ count: Int, next: NextStage) throws(PipelineError) -> Int {
+    guard let blank = rows?.blank else { return 0 }
     var left = count
+    isPaused = false
     while left > 0 {
+      if gauge?.isFull == true {
+        isPaused = true
+        return left
+      }
       let portion = min(left, Self.rowCount)
       try next(Strip(format: format, rows: blank.rows(count: portion)))
       left -= portion
     }
+    return 0
   }
 }

@@ -12,6 +12,11 @@ struct ResizeStage: Stage {
   private var planes: [PlaneResizer] = []
   private var windows: [PlaneWindow] = []
   private var premultiplier: Premultiplier?
+  private var gauge: OutputGauge?
+  // Of the strip under way: rows that no plane was offered, and those that planes are taking.
+  private var rest: [Strip.Rows] = []
+  private var waiting: [Strip.Rows] = []
+  private(set) var isPaused = false
 
   /// Rows that are premultiplied at once.
   private static let premultipliedRowCount = 8
@@ -58,27 +63,46 @@ struct ResizeStage: Stage {
     }
     self.windows = windows
     self.format = format
+    gauge = context.gauge
     layout = Self.layout(axes, format)
     return true
   }
 
   /// Resamples the strip's rows and hands on what they complete.
+  ///
+  /// A few rows may complete any number of them: it pauses in between.
   mutating func push(_ strip: borrowing Strip, next: NextStage) throws(PipelineError) {
-    if let premultiplier {
-      for portion in windows[0].take(strip.plane(0)).portions(of: premultiplier.rowCount) {
-        try push([premultiplier.premultiply(portion)], next: next)
-      }
-    } else {
-      var rows: [Strip.Rows] = []
-      for index in planes.indices { rows.append(windows[index].take(strip.plane(index))) }
-      try push(rows, next: next)
+    if !isPaused {
+      rest = []
+      for index in planes.indices { rest.append(windows[index].take(strip.plane(index))) }
+      guard takePortion() else { return }
     }
+    repeat {
+      isPaused = try !resample(next: next)
+      if isPaused { return }
+    } while takePortion()
+  }
+
+  /// Offers the planes the next of the strip's rows; returns whether there are any.
+  private mutating func takePortion() -> Bool {
+    if let premultiplier {
+      if rest[0].isEmpty { return false }
+      let portion = rest[0].prefix(premultiplier.rowCount)
+      rest[0].dropFirst(portion.rowCount)
+      waiting = [premultiplier.premultiply(portion)]
+    } else {
+      if rest.isEmpty { return false }
+      waiting = rest
+      rest = []
+    }
+    return true
   }
 
   /// Planes take turns, so that none runs far ahead of the others.
-  private func push(_ input: [Strip.Rows], next: NextStage) throws(PipelineError) {
-    var waiting = input
+  /// - Returns: whether that was all; `false` where enough output waits.
+  private mutating func resample(next: NextStage) throws(PipelineError) -> Bool {
     while true {
+      if gauge?.isFull == true { return false }
       var isIdle = true
       var finished = waiting
       for (index, plane) in planes.enumerated() {
@@ -87,7 +111,7 @@ struct ResizeStage: Stage {
         finished[index] = plane.read()
         if taken > 0 || !finished[index].isEmpty { isIdle = false }
       }
-      if isIdle { return }
+      if isIdle { return true }
       if finished.contains(where: { !$0.isEmpty }) { try next(Strip(format: format, rows: finished)) }
     }
   }

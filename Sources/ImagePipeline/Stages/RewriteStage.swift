@@ -14,6 +14,7 @@ struct RewriteStage: ~Copyable {
   private var clock = WorkClock()
   private var inputByteCount: UInt64
   private var outputByteCount: UInt64 = 0
+  private let gauge = OutputGauge()
 
   init(
     _ reader: consuming PictureReader, plan: Plan, cancellation: Cancellation, tracing: TraceTarget
@@ -30,17 +31,21 @@ struct RewriteStage: ~Copyable {
     self.cancellation = cancellation
   }
 
-  /// As `Pipeline.push`.
-  mutating func push(
-    _ bytes: RawSpan, isLast: Bool, output: (RawSpan) -> Void
-  ) throws(PipelineError) -> Bool {
+  /// As `Pipeline.advance`.
+  mutating func advance(
+    _ bytes: RawSpan, isLast: Bool, consumed: inout Int, output: (RawSpan) -> Void
+  ) throws(PipelineError) -> PipelineProgress {
     clock.begin()
+    gauge.reset()
     let began = meter.begin()
     do throws(PipelineError) {
-      let isDone = try passAll(bytes, isLast: isLast, output: output)
+      var taken = 0
+      let progress = try passAll(bytes, isLast: isLast, consumed: &taken, output: output)
+      inputByteCount += UInt64(taken)
+      consumed += progress == .paused ? taken : bytes.byteCount
       end(began)
-      if isDone { finish() }
-      return isDone
+      if progress == .done { finish() }
+      return progress
     } catch {
       end(began)
       throw error
@@ -53,41 +58,42 @@ struct RewriteStage: ~Copyable {
   }
 
   private mutating func passAll(
-    _ bytes: RawSpan, isLast: Bool, output: (RawSpan) -> Void
-  ) throws(PipelineError) -> Bool {
+    _ bytes: RawSpan, isLast: Bool, consumed: inout Int, output: (RawSpan) -> Void
+  ) throws(PipelineError) -> PipelineProgress {
     if !leftover.isEmpty {
       let prefix = leftover
-      leftover = []
       let isLastPrefix = isLast && bytes.isEmpty
-      let isDone = try prefix.withRawSpan { (prefix) throws(PipelineError) in
-        try pass(prefix, isLast: isLastPrefix, counts: false, output: output)
+      var taken = 0
+      let progress = try prefix.withRawSpan { (prefix) throws(PipelineError) in
+        try pass(prefix, isLast: isLastPrefix, consumed: &taken, output: output)
       }
-      if isDone { return true }
+      leftover.removeFirst(progress == .needsInput ? prefix.count : taken)
+      if progress != .needsInput { return progress }
     }
-    return try pass(bytes, isLast: isLast, counts: true, output: output)
+    return try pass(bytes, isLast: isLast, consumed: &consumed, output: output)
   }
 
   private mutating func pass(
-    _ bytes: RawSpan, isLast: Bool, counts: Bool, output: (RawSpan) -> Void
-  ) throws(PipelineError) -> Bool {
-    var rest = bytes
+    _ bytes: RawSpan, isLast: Bool, consumed: inout Int, output: (RawSpan) -> Void
+  ) throws(PipelineError) -> PipelineProgress {
     while true {
       try cancellation.check()
+      if gauge.isFull { return .paused }
       let event: Rewriter.Event
       do {
-        let progress = try rewriter.read(rest, isLast: isLast)
-        rest = rest.extracting(droppingFirst: progress.consumedByteCount)
-        inputByteCount += counts ? UInt64(progress.consumedByteCount) : 0
+        let progress = try rewriter.read(bytes.extracting(droppingFirst: consumed), isLast: isLast)
+        consumed += progress.consumedByteCount
         event = progress.value
       } catch { throw PipelineError(error) }
       switch event {
-      case .needsInput: return false
+      case .needsInput: return .needsInput
       case .pieceReady:
         rewriter.withPiece { piece in
           outputByteCount += UInt64(piece.byteCount)
+          gauge.add(piece.byteCount)
           output(piece)
         }
-      case .done: return true
+      case .done: return .done
       }
     }
   }

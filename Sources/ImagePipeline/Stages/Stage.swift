@@ -21,11 +21,23 @@ protocol Stage: ~Copyable {
   /// - Returns: whether it does anything; else strips pass it by, and it is neither pushed to nor finished.
   mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool
 
+  /// Hands on what comes before the first strip.
+  ///
+  /// It may pause, and is then called again.
+  mutating func begin(next: NextStage) throws(PipelineError)
+
   /// Takes the next strip and hands on those that it completes.
+  ///
+  /// The first stage of a list may pause, and is then given the same strip again.
   mutating func push(_ strip: borrowing Strip, next: NextStage) throws(PipelineError)
 
   /// Hands on what is left after the last strip.
+  ///
+  /// It may pause, and is then called again.
   mutating func finish(next: NextStage) throws(PipelineError)
+
+  /// Whether its last call stopped between two strips because enough output waits.
+  var isPaused: Bool { get }
 
   /// Whether it takes nothing of any strip that may still come.
   var isDone: Bool { get }
@@ -41,6 +53,8 @@ extension Stage where Self: ~Copyable {
   static var span: StageSpan { .encode }
   static var endsSpan: Bool { false }
   var isDone: Bool { false }
+  var isPaused: Bool { false }
+  mutating func begin(next: NextStage) throws(PipelineError) {}
   mutating func finish(next: NextStage) throws(PipelineError) {}
   func describe(_ attributes: inout StageMeter.Attributes) {}
 }
@@ -50,6 +64,8 @@ struct StageContext {
   let budget: PictureBudget
   let cancellation: Cancellation
   let clock: StageClock
+  /// Of all the image's output.
+  let gauge: OutputGauge
   /// Of the image's colours to sRGB, by the format of what is converted; empty when there is nothing to convert.
   let conversions: [PixelFormat: ColorConversion]
 

@@ -72,7 +72,7 @@ extension ImageJob {
 
   /// Waits for the next chunk where the current one is used up and more is needed.
   func refill() async throws {
-    guard input.isEmpty, !work.hasEnded else { return }
+    guard input.isEmpty, !work.isPaused, !work.hasEnded else { return }
     try await input.fetch()
     try await preview?.push(input.chunk, isLast: input.isLastChunk)
   }
@@ -85,7 +85,7 @@ extension ImageJob {
   func admit() async throws -> Reservation {
     let asked = ContinuousClock.now
     defer { clock.queued = asked.duration(to: .now) }
-    let byteCount = Int(clamping: plan.workingSetByteCount)
+    let byteCount = Int(clamping: plan.reservedByteCount)
     if let preview, let previewByteCount = preview.plannedByteCount {
       do throws(PipelineError) { return try await queue(byteCount + previewByteCount) } catch {
         guard error.code != .cancelled else { throw error }
@@ -119,12 +119,11 @@ extension ImageJob {
     }
   }
 
-  /// Works on the next window.
+  /// Works on the next window, until enough output waits.
   func decode() throws {
     try cancellation.check()
     let (bytes, isLast) = input.current
-    try work.push(bytes.bytes, isLast: isLast)
-    input.consume(bytes.count)
+    input.consume(try work.advance(bytes.bytes, isLast: isLast))
   }
 
   // MARK: Deliver and report

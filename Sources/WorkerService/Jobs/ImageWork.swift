@@ -19,6 +19,8 @@ package struct ImageWork: ~Copyable {
   /// What was decided for the image; `nil` until then.
   package private(set) var plan: PicturePlan?
   private var outputs: [OutputChunks] = []
+  /// Whether work stopped because enough output waits.
+  private(set) var isPaused = false
   // Those whose end was returned.
   private var isEnded: [Bool] = []
 
@@ -96,14 +98,24 @@ package struct ImageWork: ~Copyable {
   }
 
   /// Takes the next bytes of the image once it was started; `takeOutput` returns what they complete.
+  ///
+  /// It stops when enough output waits: `isPaused` then, and the rest of the same bytes comes next, even if there is none.
+  /// - Returns: how many of the bytes need not come again.
+  mutating func advance(_ bytes: RawSpan, isLast: Bool) throws(PipelineError) -> Int {
+    var consumed = 0
+    let progress = try path!.advance(bytes, isLast: isLast, consumed: &consumed) { outputs[$0].append($1) }
+    isPaused = progress == .paused
+    return consumed
+  }
+
+  /// As `advance`, for results that are small: takes all the bytes, however much they complete.
   /// - Returns: whether every rendition has ended; bytes that follow are ignored.
-  @discardableResult
   mutating func push(_ bytes: RawSpan, isLast: Bool) throws(PipelineError) -> Bool {
     noteWork()
     return try path!.push(bytes, isLast: isLast) { outputs[$0].append($1) }
   }
 
-  /// As `push`, with what the bytes complete lent to `output`, by its rendition's place in the plan.
+  /// Takes the next bytes of the image, with what they complete lent to `output`, by its rendition's place in the plan.
   @discardableResult
   package mutating func push(
     _ bytes: RawSpan, isLast: Bool, output: (_ rendition: Int, RawSpan) -> Void
