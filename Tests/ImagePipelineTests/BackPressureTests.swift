@@ -98,6 +98,24 @@ struct BackPressureTests {
     #expect(byteCounts.count > 3 && byteCounts.allSatisfy { $0 < Self.maxAheadByteCount }, "\(byteCounts)")
   }
 
+  @Test("stops between strips of a result that is larger than its image, once it is cancelled")
+  func cancellation() throws {
+    let image = try encodedPicture([90, 90, 90], width: 1, height: 1, pixelFormat: .rgb8)
+    let configuration = ProcessingConfiguration(
+      maxWidth: 2000, maxHeight: 2000, preferredFormat: .png, allowUpscale: true)
+    var reader = PictureReader(limits: PictureLimits())
+    let consumed = try reader.push(image.span.bytes, isLast: true).consumedByteCount
+    let cancellation = Cancellation()
+    var path = try PicturePath(reader, plan: reader.plan(configuration), cancellation: cancellation)
+    // Of one colour, so that output never makes it pause.
+    let error = #expect(throws: PipelineError.self) {
+      _ = try path.push(image.span.bytes.extracting(droppingFirst: consumed), isLast: true) { (_: RawSpan) in
+        cancellation.cancel()
+      }
+    }
+    #expect(error == .cancelled)
+  }
+
   @Test("shares what may wait among all renditions")
   func renditions() throws {
     let image = try Self.progressiveImage()

@@ -13,6 +13,10 @@ package struct PictureLimits: Sendable, Hashable {
   ///
   /// Each costs a pass over the picture, so a small file can ask for much work; and some KiB of memory.
   package var maxScans: UInt32
+  /// Pixels of all results of a picture, each counted once and once more for each pass of a filter.
+  ///
+  /// A small picture can ask for any number of them.
+  package var maxWorkPixels: UInt64
   /// Bytes that its decoder, stages and encoder may hold at once.
   package var memory: Int
   /// Where a progressive JPEG's bytes go, and a picture's planes, when there are too many to be held in memory.
@@ -22,11 +26,12 @@ package struct PictureLimits: Sendable, Hashable {
 
   package init(
     maxPixels: UInt64 = 500_000_000, maxHeldPixels: UInt64 = 100_000_000, maxScans: UInt32 = 100,
-    memory: Int = 384 << 20, spill: SpillDirectory? = .system
+    maxWorkPixels: UInt64 = 2_000_000_000, memory: Int = 384 << 20, spill: SpillDirectory? = .system
   ) {
     self.maxPixels = maxPixels
     self.maxHeldPixels = maxHeldPixels
     self.maxScans = maxScans
+    self.maxWorkPixels = maxWorkPixels
     self.memory = memory
     self.spill = spill
   }

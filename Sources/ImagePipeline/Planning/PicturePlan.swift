@@ -32,6 +32,12 @@ package struct PicturePlan: Sendable {
     return plans.reduce(0) { sum, plan in min(most, sum + ((try? plan.encoder.largestByteCount()) ?? most)) }
   }
 
+  /// The pixels of all results, each counted once and once more for each pass of a filter.
+  var workPixelCount: UInt64 {
+    guard passedThrough == nil else { return 0 }
+    return plans.reduce(0) { $0 + UInt64($1.outputSize.pixelCount) * UInt64(1 + $1.filters.passes.count) }
+  }
+
   /// The plan of a picture that is not decoded.
   var passedThrough: Plan? { plans.first.flatMap { $0.passage == .decoded ? nil : $0 } }
 

@@ -157,6 +157,11 @@ package struct PictureReader: ~Copyable {
         exceeding: "picture_memory_limit", limit: UInt64(limits.memory), value: plan.workingSetByteCount,
         unit: "bytes of memory")
     }
+    guard plan.workPixelCount <= limits.maxWorkPixels else {
+      throw PipelineError(
+        exceeding: "max_work_pixels", limit: limits.maxWorkPixels, value: plan.workPixelCount,
+        unit: "pixels of results and of passes over them")
+    }
     return plan
   }
 

@@ -69,6 +69,8 @@ struct EncodeStage: ~Copyable {
   mutating func push(_ strip: borrowing Strip, _ output: (RawSpan) -> Void) throws(PipelineError) {
     var waiting = (0..<strip.format.planeCount).map { strip.plane($0) }
     while waiting.contains(where: { $0.rowCount > 0 }) {
+      // A few rows of an image may become any number of these.
+      try cancellation?.check()
       var portion = waiting.map { $0.prefix(Self.rowCount) }
       if strip.format == .ycc8, options.subsampling == .quarter {
         for index in 1...2 { portion[index] = portion[index].prefix(Self.rowCount / 2) }

@@ -160,7 +160,7 @@ struct Settings {
         "Limit the part of an image in one request message.") << 20,
       maxWaitingPictures: try source.integer(
         "maxWaitingPictures", in: 0...1_000_000, default: defaults.maxWaitingPictures, unit: "images",
-        "Limit the images that wait for memory; others are refused with RESOURCE_EXHAUSTED."),
+        "Limit the images that wait for a thread or memory; others are refused with RESOURCE_EXHAUSTED."),
       maxOpenUploads: try source.integer(
         "maxOpenUploads", in: 1...100_000, default: defaults.maxOpenUploads, unit: "uploads",
         "Limit the uploads in chunks that are open on one BatchProcess stream; others are refused with "
@@ -198,6 +198,10 @@ struct Settings {
         try source.integer(
           "maxScans", in: 1...1_000_000, default: Int(defaults.maxScans), unit: "scans",
           "Limit the scans of a JPEG, each of which costs a pass over the image.")),
+      maxWorkPixels: UInt64(
+        try source.integer(
+          "maxWorkPixels", in: 1...Int.max, default: Int(defaults.maxWorkPixels), unit: "pixels",
+          "Limit the pixels of all results of an image, each counted once and once more for each pass of a filter.")),
       memory: try source.integer(
         "pictureMemoryLimitMib", in: 1...1_048_576, default: defaults.memory >> 20, unit: "MiB",
         "Limit the memory of one image.") << 20,

@@ -1,0 +1,39 @@
+import ImageCodecs
+import ImagePipeline
+import TestSupport
+import Testing
+
+@Suite("Work limit")
+struct WorkLimitTests {
+  private static let image = Fixture.bytes("photo-420.jpg")
+
+  private func limit(
+    _ configurations: [ProcessingConfiguration], maxWorkPixels: UInt64
+  ) throws -> PipelineError.Limit? {
+    var reader = PictureReader(limits: PictureLimits(maxWorkPixels: maxWorkPixels))
+    _ = try reader.push(Self.image.span.bytes, isLast: true)
+    do throws(PipelineError) { _ = try reader.plan(configurations) } catch {
+      #expect(error.code == .limitExceeded)
+      return error.limit
+    }
+    return nil
+  }
+
+  @Test("counts results, and passes over them, of all renditions together, before anything is decoded")
+  func counts() throws {
+    let small = ProcessingConfiguration(maxWidth: 50, maxHeight: 40, resizeMode: .stretch)
+    var blurred = small
+    blurred.filters = [Filter(name: "blur"), Filter(name: "blur", parameters: ["radius": 3])]
+    #expect(try limit([small, blurred], maxWorkPixels: 8000) == nil)
+    let found = try limit([small, blurred], maxWorkPixels: 7999)
+    #expect(found == PipelineError.Limit(name: "max_work_pixels", limit: 7999, value: 8000))
+  }
+
+  @Test("refuses by default what would take minutes")
+  func largest() throws {
+    let largest = ProcessingConfiguration(
+      maxWidth: 65_500, maxHeight: 65_500, preferredFormat: .png, resizeMode: .stretch, allowUpscale: true)
+    let found = try limit([largest], maxWorkPixels: PictureLimits().maxWorkPixels)
+    #expect(found?.value == 65_500 * 65_500)
+  }
+}
