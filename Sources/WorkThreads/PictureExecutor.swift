@@ -16,16 +16,21 @@ internal import Synchronization
 package final class PictureExecutor: TaskExecutor {
   private let queue: JobQueue
   private let activities: [ThreadActivity]
+  private let threadCount: Int
 
   /// Starts `threadCount` threads, at least 1.
   /// - `niceness`: added to the threads' nice value on Linux, so that a busy worker's event loops come first.
   package init(threadCount: Int, niceness: Int32 = 5) {
     queue = JobQueue()
-    activities = (0..<max(1, threadCount)).map { _ in ThreadActivity() }
+    self.threadCount = max(1, threadCount)
+    activities = (0..<self.threadCount).map { _ in ThreadActivity() }
     for activity in activities { Self.startThread(running: queue, noting: activity, niceness: niceness) }
   }
 
   deinit { queue.close() }
+
+  /// The threads that run nothing now.
+  package var idleThreadCount: Int { threadCount - queue.busyCount }
 
   package func enqueue(_ job: consuming ExecutorJob) {
     queue.append(UnownedJob(job), executor: asUnownedTaskExecutor())
@@ -91,6 +96,7 @@ private final class JobQueue: @unchecked Sendable {
   private var incoming: [(UnownedJob, UnownedTaskExecutor)] = []
   private var outgoing: [(UnownedJob, UnownedTaskExecutor)] = []
   private var isClosed = false
+  private var runningCount = 0
 
   init() {
     pthread_mutex_init(mutex, nil)
@@ -124,8 +130,22 @@ private final class JobQueue: @unchecked Sendable {
       activity.begin(ThreadActivity.unknownSubject)
       job.runSynchronously(on: executor)
       activity.end()
+      noteEnd()
     }
     withExtendedLifetime(activity) {}
+  }
+
+  /// The jobs that run now.
+  var busyCount: Int {
+    pthread_mutex_lock(mutex)
+    defer { pthread_mutex_unlock(mutex) }
+    return runningCount
+  }
+
+  private func noteEnd() {
+    pthread_mutex_lock(mutex)
+    runningCount -= 1
+    pthread_mutex_unlock(mutex)
   }
 
   private func next() -> (UnownedJob, UnownedTaskExecutor)? {
@@ -136,7 +156,10 @@ private final class JobQueue: @unchecked Sendable {
         outgoing = incoming.reversed()
         incoming.removeAll(keepingCapacity: true)
       }
-      if let job = outgoing.popLast() { return job }
+      if let job = outgoing.popLast() {
+        runningCount += 1
+        return job
+      }
       if isClosed { return nil }
       pthread_cond_wait(condition, mutex)
     }

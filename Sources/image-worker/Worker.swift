@@ -102,7 +102,8 @@ struct Worker: Service {
   private func observe() {
     let (memory, drain) = (environment.memory, environment.drain)
     metrics.observe("imageworker.calls.active") { Double(drain.workCount) }
-    metrics.observe("imageworker.queue.length") { Double(memory.waitingCount) }
+    let threadQueue = environment.threadQueue
+    metrics.observe("imageworker.queue.length") { Double(memory.waitingCount + threadQueue.waitingCount) }
     metrics.observe("imageworker.memory.budget.limit") { Double(memory.limit) }
     metrics.observe("imageworker.memory.budget.used") { Double(memory.used) }
     metrics.observe("imageworker.memory.budget.peak") { Double(memory.peak) }

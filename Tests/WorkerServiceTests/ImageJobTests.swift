@@ -3,6 +3,7 @@ import ImageCodecs
 import ImagePipeline
 import Logging
 import ResultCache
+import Synchronization
 import TestSupport
 import Testing
 
@@ -113,6 +114,42 @@ struct ImageJobTests {
     #expect(run.sink.bytes.count > 1_400_000 && maxAhead < 1 << 20, "\(maxAhead) of \(run.sink.bytes.count) bytes")
     #expect(try run.sink.bytes == Data(TestSupport.process(image, configuration).bytes))
     #expect(run.environment.memory.used == 0)
+  }
+
+  /// Keeps a thread busy until it is opened.
+  private final class Gate: Sendable {
+    let isBusy = Atomic(false)
+    let isOpen = Atomic(false)
+  }
+
+  @Test("reports how long it waited for a thread, and is refused where too many wait for one")
+  func threads() async throws {
+    var limits = WorkerLimits()
+    limits.maxWaitingPictures = 1
+    let environment = WorkerEnvironment(limits: limits, memoryLimit: 64 << 20, threadCount: 1)
+    let gate = Gate()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      defer { gate.isOpen.store(true, ordering: .releasing) }
+      group.addTask(executorPreference: environment.executor) {
+        gate.isBusy.store(true, ordering: .releasing)
+        while !gate.isOpen.load(ordering: .acquiring) { usleep(1000) }
+      }
+      try await waitUntil("the thread is busy") { gate.isBusy.load(ordering: .acquiring) }
+      group.addTask {
+        let run = Run(environment)
+        try await run.process(WholeImage(Data(Self.photo)))
+        let timings = try #require(run.sink.reports.first).processing.timings
+        #expect(timings.queued >= .milliseconds(50) && timings.total >= timings.queued)
+      }
+      try await waitUntil("an image waits") { environment.threadQueue.waitingCount == 1 }
+      let refused = Run(environment)
+      let error = await #expect(throws: PipelineError.self) { try await refused.process(WholeImage(Data(Self.photo))) }
+      #expect(error?.code == .overloaded && refused.sink.parts.isEmpty)
+      try await Task.sleep(for: .milliseconds(60))
+      gate.isOpen.store(true, ordering: .releasing)
+      try await group.waitForAll()
+    }
+    #expect(environment.threadQueue.waitingCount == 0)
   }
 
   @Test("stops at the next window once it is cancelled")

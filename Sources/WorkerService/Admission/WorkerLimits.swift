@@ -7,7 +7,7 @@ package struct WorkerLimits: Sendable, Hashable {
   package var picture: PictureLimits
   /// Bytes of a picture, or of a chunk of one, in one message.
   package var maxMessageByteCount: Int
-  /// Pictures that may wait for memory.
+  /// Pictures that may wait for a thread or for memory.
   package var maxWaitingPictures: Int
   /// Uploads in chunks that may be open at once on one batch stream.
   package var maxOpenUploads: Int

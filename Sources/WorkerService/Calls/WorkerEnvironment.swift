@@ -18,6 +18,8 @@ package struct WorkerEnvironment: Sendable {
   package let shares: ConnectionShares
   /// The threads that decode, resize and encode.
   package let executor: PictureExecutor
+  /// The images that wait for one of these threads.
+  package let threadQueue: ThreadQueue
   package let drain: DrainState
   /// Where the stages' spans go.
   package let tracer: any Tracer
@@ -43,6 +45,7 @@ package struct WorkerEnvironment: Sendable {
     memory = MemoryBudget(limit: memoryLimit, maxWaiting: limits.maxWaitingPictures)
     shares = ConnectionShares(memoryLimit: memoryLimit)
     executor = PictureExecutor(threadCount: threadCount)
+    threadQueue = ThreadQueue(executor: executor, memory: memory)
     self.drain = drain
     self.tracer = tracer
     self.traceID = traceID

@@ -20,8 +20,8 @@ extension ImageJob {
     guard let cache, input.isLastChunk else { return .missing }
     let kept = try await cache.lookUp()
     try await deliver(kept, queued: renditions[0].index == nil ? clock.began.duration(to: .now) : .zero)
-    // The report counts from here on.
-    clock.began = .now
+    // The report counts the wait for a thread, and from here on.
+    clock.began = ContinuousClock.now - clock.queued
     return cache.missing.isEmpty ? .delivered : .missing
   }
 
@@ -84,7 +84,7 @@ extension ImageJob {
   /// Where there is no room for both, for the image alone.
   func admit() async throws -> Reservation {
     let asked = ContinuousClock.now
-    defer { clock.queued = asked.duration(to: .now) }
+    defer { clock.queued += asked.duration(to: .now) }
     let byteCount = Int(clamping: plan.reservedByteCount)
     if let preview, let previewByteCount = preview.plannedByteCount {
       do throws(PipelineError) { return try await queue(byteCount + previewByteCount) } catch {

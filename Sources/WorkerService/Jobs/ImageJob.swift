@@ -52,11 +52,21 @@ final class ImageJob {
   }
 
   /// Works on the image executor until every rendition has ended.
-  /// - Throws: `PipelineError` of the image or of its one result, or what its source and its sink throw.
+  /// - Throws: `PipelineError` of the image or of its one result, or what its source and its sink throw; `overloaded` where
+  ///   too many images wait for a thread.
   func run() async throws {
+    clock = JobClock()
+    let span = environment.tracer.startSpan("queue", ofKind: .internal)
+    do { try environment.threadQueue.enter() } catch {
+      span.record(error)
+      span.end()
+      throw error
+    }
     // The whole job runs there, as each change of threads costs more than what is done between two windows.
     try await withTaskExecutorPreference(environment.executor) {
-      clock = JobClock()
+      environment.threadQueue.leave()
+      span.end()
+      clock.queued = clock.began.duration(to: .now)
       do {
         try await process()
         try cache?.keepMade()

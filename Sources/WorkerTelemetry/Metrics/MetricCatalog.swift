@@ -47,7 +47,7 @@ package enum MetricCatalog {
       "imageworker.queue.wait", unit: "s", kind: .histogram(bounds: seconds),
       help: "Time that a picture waited for memory"),
     MetricDescription(
-      "imageworker.queue.length", unit: "{picture}", kind: .gauge, help: "Pictures that wait for memory"),
+      "imageworker.queue.length", unit: "{picture}", kind: .gauge, help: "Pictures that wait for a thread or memory"),
     MetricDescription(
       "imageworker.input", unit: "By", kind: .counter, help: "Bytes of pictures read, by format"),
     MetricDescription(

@@ -1,0 +1,36 @@
+internal import ImagePipeline
+internal import Synchronization
+internal import WorkThreads
+
+/// Counts the images that wait for an image thread, and refuses those for which there is no place.
+///
+/// They share the places with the images that wait for memory.
+package final class ThreadQueue: Sendable {
+  private let executor: PictureExecutor
+  private let memory: MemoryBudget
+  private let waiting = Mutex(0)
+
+  init(executor: PictureExecutor, memory: MemoryBudget) {
+    self.executor = executor
+    self.memory = memory
+  }
+
+  /// The images that wait now.
+  package var waitingCount: Int { waiting.withLock { $0 } }
+
+  /// Counts an image until `leave`, once a thread has begun with it.
+  /// - Throws: `overloaded` where no thread is idle and too many images wait.
+  func enter() throws(PipelineError) {
+    // An image for which a thread is idle waits for nothing but that thread's awakening.
+    let places = memory.maxWaiting - memory.waitingCount + executor.idleThreadCount
+    let isRefused = waiting.withLock { waiting in
+      if waiting >= places { return true }
+      waiting += 1
+      return false
+    }
+    guard isRefused else { return }
+    throw PipelineError(.overloaded, "\(memory.maxWaiting) pictures wait for a thread or memory; try again later")
+  }
+
+  func leave() { waiting.withLock { $0 -= 1 } }
+}
