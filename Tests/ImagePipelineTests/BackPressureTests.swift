@@ -81,9 +81,11 @@ struct BackPressureTests {
 
   @Test("pauses between the rows of one small strip that is enlarged")
   func enlarged() throws {
-    let image = try encodedPicture(noiseSamples(3), width: 1, height: 1, pixelFormat: .rgb8)
+    // Rows of one colour, and equal ones, hardly weigh anything.
+    let image = try encodedPicture(noiseSamples(600 * 8 * 3), width: 600, height: 8, pixelFormat: .rgb8)
     let configuration = ProcessingConfiguration(
-      maxWidth: 1200, maxHeight: 1200, preferredFormat: .png, allowUpscale: true, png: Self.stored)
+      maxWidth: 1200, maxHeight: 3000, preferredFormat: .png, resizeMode: .stretch, allowUpscale: true,
+      png: Self.stored)
     var reader = PictureReader(limits: PictureLimits())
     var consumed = try reader.push(image.span.bytes, isLast: true).consumedByteCount
     var path = try PicturePath(reader, plan: reader.plan(configuration), cancellation: Cancellation())

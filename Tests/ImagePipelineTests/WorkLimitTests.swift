@@ -24,9 +24,9 @@ struct WorkLimitTests {
     let small = ProcessingConfiguration(maxWidth: 50, maxHeight: 40, resizeMode: .stretch)
     var blurred = small
     blurred.filters = [Filter(name: "blur"), Filter(name: "blur", parameters: ["radius": 3])]
-    #expect(try limit([small, blurred], maxWorkPixels: 8000) == nil)
-    let found = try limit([small, blurred], maxWorkPixels: 7999)
-    #expect(found == PipelineError.Limit(name: "max_work_pixels", limit: 7999, value: 8000))
+    #expect(try limit([small, blurred], maxWorkPixels: 12_000) == nil)
+    let found = try limit([small, blurred], maxWorkPixels: 11_999)
+    #expect(found == PipelineError.Limit(name: "max_work_pixels", limit: 11_999, value: 12_000))
   }
 
   @Test("refuses by default what would take minutes")
@@ -34,6 +34,18 @@ struct WorkLimitTests {
     let largest = ProcessingConfiguration(
       maxWidth: 65_500, maxHeight: 65_500, preferredFormat: .png, resizeMode: .stretch, allowUpscale: true)
     let found = try limit([largest], maxWorkPixels: PictureLimits().maxWorkPixels)
-    #expect(found?.value == 65_500 * 65_500)
+    #expect(found?.value == 2 * 65_500 * 65_500)
+    var blurred = ProcessingConfiguration(maxWidth: 4500, maxHeight: 65_500, resizeMode: .stretch, allowUpscale: true)
+    blurred.filters = Array(repeating: Filter(name: "blur"), count: 32)
+    #expect(try limit([blurred], maxWorkPixels: PictureLimits().maxWorkPixels)?.value == 34 * 4500 * 65_500)
+  }
+
+  @Test("counts what pads an image for its encoder alone")
+  func padding() throws {
+    let padded = ProcessingConfiguration(maxWidth: 65_000, maxHeight: 65_000, pad: true)
+    let found = try limit([padded], maxWorkPixels: 65_000 * 65_000)
+    let imagePixelCount = try #require(found).value - 65_000 * 65_000
+    #expect(0 < imagePixelCount && imagePixelCount < 1_000_000)
+    #expect(try limit([padded], maxWorkPixels: PictureLimits().maxWorkPixels) == nil)
   }
 }

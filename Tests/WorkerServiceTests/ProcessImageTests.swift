@@ -270,8 +270,8 @@ struct ProcessImageTests {
         _ = try await client.process(Fixture.bytes("photo-420.jpg"), preset: "favicon")
       }
       let usual = getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0)
-      // The call's; then those of the queue, of decode, of resize and of encode.
-      #expect(niceness.withLock { $0 } == [usual] + [Int32](repeating: min(usual + 5, 19), count: 4))
+      // The call's and that of its wait for a thread; then those of the wait for memory, of decode, resize and encode.
+      #expect(niceness.withLock { $0 } == [usual, usual] + [Int32](repeating: min(usual + 5, 19), count: 4))
     }
   }
 #endif

@@ -24,13 +24,11 @@ struct StalledUploadTests {
   }()
 
   /// What it reserves.
-  private static func reservedByteCount() async throws -> Int {
-    var byteCount = 0
-    try await withWorker { client, _ in
-      let response = try await client.inspectImage(.with { $0.image = Data(beginning) })
-      byteCount = Int(response.workingSetBytes)
-    }
-    return byteCount
+  private static func reservedByteCount() throws -> Int {
+    var reader = PictureReader(limits: PictureLimits())
+    _ = try reader.push(beginning.span.bytes, isLast: false)
+    let preset = try #require(Preset.builtIn.first { $0.name == Preset.defaultName })
+    return Int(PicturePlan(try reader.plan(preset.configuration)).reservedByteCount)
   }
 
   /// One stream of which `body` also sees what came.
@@ -71,7 +69,7 @@ struct StalledUploadTests {
 
   @Test("an upload of which nothing comes ends, its memory goes to those who wait, and its stream goes on")
   func stalled() async throws {
-    let need = try await Self.reservedByteCount()
+    let need = try Self.reservedByteCount()
     let limits = WorkerLimits(uploadTimeout: .milliseconds(300))
     try await withWorker(limits: limits, memoryLimit: need) { client, environment in
       let good = Fixture.bytes("photo-420.jpg")
@@ -123,7 +121,7 @@ struct StalledUploadTests {
 
   @Test("a connection's unfinished uploads reserve a part of the memory, and images of others find room")
   func share() async throws {
-    let need = try await Self.reservedByteCount()
+    let need = try Self.reservedByteCount()
     let limits = WorkerLimits(uploadTimeout: nil)
     try await withWorker(limits: limits, memoryLimit: need * 5) { client, environment in
       let good = Fixture.bytes("photo-420.jpg")

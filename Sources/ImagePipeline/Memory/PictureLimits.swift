@@ -13,9 +13,10 @@ package struct PictureLimits: Sendable, Hashable {
   ///
   /// Each costs a pass over the picture, so a small file can ask for much work; and some KiB of memory.
   package var maxScans: UInt32
-  /// Pixels of all results of a picture, each counted once and once more for each pass of a filter.
+  /// The maximum work on all results of an image, in pixels: each counts for its encoder, for scaling, and for each pass
+  /// of a filter; one that only pads the image counts for its encoder alone.
   ///
-  /// A small picture can ask for any number of them.
+  /// A small image can be asked for any number of them.
   package var maxWorkPixels: UInt64
   /// Bytes that its decoder, stages and encoder may hold at once.
   package var memory: Int
@@ -26,7 +27,7 @@ package struct PictureLimits: Sendable, Hashable {
 
   package init(
     maxPixels: UInt64 = 500_000_000, maxHeldPixels: UInt64 = 100_000_000, maxScans: UInt32 = 100,
-    maxWorkPixels: UInt64 = 2_000_000_000, memory: Int = 384 << 20, spill: SpillDirectory? = .system
+    maxWorkPixels: UInt64 = 5_000_000_000, memory: Int = 384 << 20, spill: SpillDirectory? = .system
   ) {
     self.maxPixels = maxPixels
     self.maxHeldPixels = maxHeldPixels

@@ -32,10 +32,16 @@ package struct PicturePlan: Sendable {
     return plans.reduce(0) { sum, plan in min(most, sum + ((try? plan.encoder.largestByteCount()) ?? most)) }
   }
 
-  /// The pixels of all results, each counted once and once more for each pass of a filter.
+  /// The pixels that are written for all results: each once for its encoder, and those of the image, not of what pads it,
+  /// once for scaling and once for each pass of a filter.
+  ///
+  /// What is read of the image is limited by `maxPixels`, so a small result of a large image is cheap.
   var workPixelCount: UInt64 {
     guard passedThrough == nil else { return 0 }
-    return plans.reduce(0) { $0 + UInt64($1.outputSize.pixelCount) * UInt64(1 + $1.filters.passes.count) }
+    return plans.reduce(0) { sum, plan in
+      let imagePixelCount = UInt64(plan.framing.pictureSize.pixelCount)
+      return sum + UInt64(plan.outputSize.pixelCount) + imagePixelCount * UInt64(1 + plan.filters.passes.count)
+    }
   }
 
   /// The plan of a picture that is not decoded.

@@ -160,7 +160,7 @@ package struct PictureReader: ~Copyable {
     guard plan.workPixelCount <= limits.maxWorkPixels else {
       throw PipelineError(
         exceeding: "max_work_pixels", limit: limits.maxWorkPixels, value: plan.workPixelCount,
-        unit: "pixels of results and of passes over them")
+        unit: "pixels of results, counted for encoding, scaling and each pass of a filter")
     }
     return plan
   }

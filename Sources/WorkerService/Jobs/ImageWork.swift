@@ -102,6 +102,7 @@ package struct ImageWork: ~Copyable {
   /// It stops when enough output waits: `isPaused` then, and the rest of the same bytes comes next, even if there is none.
   /// - Returns: how many of the bytes need not come again.
   mutating func advance(_ bytes: RawSpan, isLast: Bool) throws(PipelineError) -> Int {
+    noteWork()
     var consumed = 0
     let progress = try path!.advance(bytes, isLast: isLast, consumed: &consumed) { outputs[$0].append($1) }
     isPaused = progress == .paused

@@ -45,7 +45,7 @@ package enum MetricCatalog {
       help: "Time that a stage was busy with one picture, by stage and format"),
     MetricDescription(
       "imageworker.queue.wait", unit: "s", kind: .histogram(bounds: seconds),
-      help: "Time that a picture waited for memory"),
+      help: "Time that a picture waited for a thread and memory"),
     MetricDescription(
       "imageworker.queue.length", unit: "{picture}", kind: .gauge, help: "Pictures that wait for a thread or memory"),
     MetricDescription(

@@ -201,7 +201,8 @@ struct Settings {
       maxWorkPixels: UInt64(
         try source.integer(
           "maxWorkPixels", in: 1...Int.max, default: Int(defaults.maxWorkPixels), unit: "pixels",
-          "Limit the pixels of all results of an image, each counted once and once more for each pass of a filter.")),
+          "Limit the pixels of all results of an image, each counted for encoding, for scaling and for each filter pass."
+        )),
       memory: try source.integer(
         "pictureMemoryLimitMib", in: 1...1_048_576, default: defaults.memory >> 20, unit: "MiB",
         "Limit the memory of one image.") << 20,
