@@ -8,24 +8,24 @@ final class Branch {
   private let stages: Pipeline.Stages
   private let clock: StageClock
   private let budget: PictureBudget
-  private let cancellation: Cancellation
+  private let allowance: WorkAllowance
   private var isBegun = false
   /// Whether the rest of the result has begun.
   private(set) var isFinishing = false
 
   init(
-    plan: Plan, decode: borrowing DecodeStage, budget: PictureBudget, cancellation: Cancellation, gauge: OutputGauge,
+    plan: Plan, decode: borrowing DecodeStage, budget: PictureBudget, allowance: WorkAllowance, gauge: OutputGauge,
     tracing: TraceTarget
   ) throws(PipelineError) {
     self.plan = plan
     self.budget = budget
-    self.cancellation = cancellation
+    self.allowance = allowance
     clock = StageClock(tracing: tracing)
     stages = Pipeline.stages(of: plan)
     try stages.start(
       decode.layout,
       StageContext(
-        budget: budget, cancellation: cancellation, clock: clock, gauge: gauge, conversions: decode.conversions))
+        budget: budget, allowance: allowance, clock: clock, gauge: gauge, conversions: decode.conversions))
   }
 
   /// Takes the next decoded rows and gives what they complete of the result; the same rows again where it paused.

@@ -53,7 +53,7 @@ package struct Pipeline: ~Copyable {
   private var decode: DecodeStage
   private var renditions: [Rendition]
   private var workingCount: Int
-  private let cancellation: Cancellation
+  private let allowance: WorkAllowance
   private var step = Step.reading
   private let gauge: OutputGauge
   private var clock: WorkClock
@@ -72,6 +72,7 @@ package struct Pipeline: ~Copyable {
     let clock = WorkClock()
     let budget = reader.budget
     let gauge = OutputGauge()
+    let allowance = WorkAllowance(cancellation, limit: reader.limits.maxCPUTime)
     let decode = try DecodeStage(reader, plans: plan.plans, tracing: tracing)
     var renditions: [Rendition] = []
     var workingCount = 0
@@ -81,7 +82,7 @@ package struct Pipeline: ~Copyable {
         renditions.append(
           .working(
             try Branch(
-              plan: plan.get(), decode: decode, budget: budget, cancellation: cancellation, gauge: gauge,
+              plan: plan.get(), decode: decode, budget: budget, allowance: allowance, gauge: gauge,
               tracing: tracing)))
         workingCount += 1
       } catch {
@@ -91,7 +92,7 @@ package struct Pipeline: ~Copyable {
     self.decode = decode
     self.renditions = renditions
     self.workingCount = workingCount
-    self.cancellation = cancellation
+    self.allowance = allowance
     self.gauge = gauge
     self.clock = clock
     hasThreads = plan.plans.contains(where: \.usesLibraryThreads)
@@ -116,6 +117,7 @@ package struct Pipeline: ~Copyable {
     _ bytes: RawSpan, isLast: Bool, consumed: inout Int, output: (_ rendition: Int, RawSpan) -> Void
   ) throws(PipelineError) -> PipelineProgress {
     clock.begin()
+    allowance.begin()
     gauge.reset()
     var taken = 0
     let gauge = gauge
@@ -124,6 +126,7 @@ package struct Pipeline: ~Copyable {
       output(index, compressed)
     }
     consumed += progress == .paused ? taken : bytes.byteCount
+    allowance.end()
     settle()
     if workingCount == 0 { decode.finish() }
     return progress
@@ -133,7 +136,7 @@ package struct Pipeline: ~Copyable {
     _ bytes: RawSpan, isLast: Bool, consumed: inout Int, _ output: (Int, RawSpan) -> Void
   ) throws(PipelineError) -> PipelineProgress {
     while workingCount > 0 {
-      try cancellation.check()
+      try allowance.check()
       if gauge.isFull { return .paused }
       switch step {
       case .reading:
@@ -204,9 +207,9 @@ package struct Pipeline: ~Copyable {
     return true
   }
 
-  /// An error of one rendition ends it alone, unless it is that the caller left.
+  /// An error of one rendition ends it alone, unless the caller left or the image's CPU time is used up.
   private mutating func end(_ index: Int, with error: PipelineError) throws(PipelineError) {
-    try cancellation.check()
+    try allowance.check()
     renditions[index] = .ended(.failed(error))
     workingCount -= 1
   }

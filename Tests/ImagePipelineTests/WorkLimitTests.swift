@@ -48,4 +48,47 @@ struct WorkLimitTests {
     #expect(0 < imagePixelCount && imagePixelCount < 1_000_000)
     #expect(try limit([padded], maxWorkPixels: PictureLimits().maxWorkPixels) == nil)
   }
+
+  /// How much of a long result comes within `time`, and the limit that ended it.
+  private func work(
+    within time: Duration?, _ configuration: ProcessingConfiguration
+  ) throws -> (byteCount: Int, limit: PipelineError.Limit?) {
+    var reader = PictureReader(limits: PictureLimits(maxCPUTime: time))
+    var consumed = try reader.push(Self.image.span.bytes, isLast: true).consumedByteCount
+    var path = try PicturePath(reader, plan: reader.plan(configuration), cancellation: Cancellation())
+    var byteCount = 0
+    do throws(PipelineError) {
+      var progress = PipelineProgress.paused
+      while progress == .paused {
+        let rest = Self.image.span.bytes.extracting(droppingFirst: consumed)
+        progress = try path.advance(rest, isLast: true, consumed: &consumed) { _, bytes in
+          byteCount += bytes.byteCount
+        }
+      }
+    } catch {
+      #expect(error.code == .limitExceeded)
+      return (byteCount, error.limit)
+    }
+    return (byteCount, nil)
+  }
+
+  @Test("ends an image whose CPU time is used up, at the next rows of its result")
+  func cpuTime() throws {
+    let configuration = ProcessingConfiguration(
+      maxWidth: 3000, maxHeight: 2000, compressionQuality: 1, preferredFormat: .png, resizeMode: .stretch,
+      allowUpscale: true)
+    let whole = try work(within: nil, configuration)
+    #expect(whole.limit == nil)
+    // It pauses meanwhile: the time of all portions counts.
+    let cut = try work(within: .milliseconds(200), configuration)
+    #expect(cut.limit?.name == "max_cpu_seconds_per_image" && cut.limit?.value == 1)
+    #expect(cut.byteCount < whole.byteCount)
+    #expect(try work(within: .seconds(600), configuration).limit == nil)
+  }
+
+  @Test("ends an image that is passed through when its CPU time is used up")
+  func cpuTimeOfPassthrough() throws {
+    let found = try work(within: .zero, ProcessingConfiguration()).limit
+    #expect(found?.name == "max_cpu_seconds_per_image")
+  }
 }

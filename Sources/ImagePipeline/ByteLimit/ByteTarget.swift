@@ -39,20 +39,20 @@ struct ByteTarget {
   /// - `buffer`: what encoders are read into.
   /// - Throws: `limitExceeded` naming the fewest bytes that were reached, `cancelled`.
   mutating func settle(
-    lateRights: [UInt8], _ buffer: PixelBuffer, _ cancellation: Cancellation
+    lateRights: [UInt8], _ buffer: PixelBuffer, _ allowance: WorkAllowance
   ) throws(PipelineError) -> Result {
     note(first)
     if first.format.traits.hasTrailingMetadata, !lateRights.isEmpty { first.exif = lateRights }
     if let best { return best }
-    let quality = try searchQuality(buffer, cancellation)
-    if best == nil, limit.allowsSmaller { try searchSize(quality: quality, buffer, cancellation) }
+    let quality = try searchQuality(buffer, allowance)
+    if best == nil, limit.allowsSmaller { try searchSize(quality: quality, buffer, allowance) }
     if let best { return best }
     throw unreachable
   }
 
   /// - Returns: the last quality tried, which is the least that may be when nothing fits; the first's where it is lossless.
   private mutating func searchQuality(
-    _ buffer: PixelBuffer, _ cancellation: Cancellation
+    _ buffer: PixelBuffer, _ allowance: WorkAllowance
   ) throws(PipelineError) -> Int {
     guard first.isLossy, let curve = first.format.traits.output?.sizeCurve else { return first.quality }
     let floor = limit.allowsSmaller ? min(first.quality, ByteLimit.leastQualityBeforeSize) : 1
@@ -62,7 +62,7 @@ struct ByteTarget {
     search.note(quality: first.quality, byteCount: trial.byteCount)
     var last = first.quality
     while let quality = search.next {
-      try compress(limit.options(first, quality: quality), picture, buffer, cancellation)
+      try compress(limit.options(first, quality: quality), picture, buffer, allowance)
       search.note(quality: quality, byteCount: trial.byteCount)
       last = quality
     }
@@ -70,7 +70,7 @@ struct ByteTarget {
   }
 
   private mutating func searchSize(
-    quality: Int, _ buffer: PixelBuffer, _ cancellation: Cancellation
+    quality: Int, _ buffer: PixelBuffer, _ allowance: WorkAllowance
   ) throws(PipelineError) {
     var options = limit.options(first, quality: quality)
     let size = PixelSize(width: first.width, height: first.height)
@@ -78,18 +78,18 @@ struct ByteTarget {
     search.note(size, byteCount: trial.byteCount)
     guard let picture else { return }
     while let next = search.next(trialsLeft: ByteLimit.mostTrials - trialCount) {
-      try cancellation.check()
+      try allowance.check()
       (options.width, options.height) = (next.width, next.height)
       let smaller = try withCodecErrors { () throws(CodecError) in
         try picture.scaled(options)
       }
-      try compress(options, smaller, buffer, cancellation)
+      try compress(options, smaller, buffer, allowance)
       search.note(next, byteCount: trial.byteCount)
     }
   }
 
   private mutating func compress(
-    _ options: EncoderOptions, _ picture: HeldPicture?, _ buffer: PixelBuffer, _ cancellation: Cancellation
+    _ options: EncoderOptions, _ picture: HeldPicture?, _ buffer: PixelBuffer, _ allowance: WorkAllowance
   ) throws(PipelineError) {
     guard let picture else { throw PipelineError(.internalDefect, "a result was to be compressed that is not held") }
     trialCount += 1
@@ -97,7 +97,7 @@ struct ByteTarget {
     let budget = budget
     var encoder = try withCodecErrors { () throws(CodecError) in try Encoder(options: options, budget: budget) }
     try picture.write(options: options) { (strip) throws(PipelineError) in
-      try cancellation.check()
+      try allowance.check()
       do throws(CodecError) { try encoder.write(strip) } catch { throw PipelineError(error) }
       try encoder.drain(buffer) { (bytes) throws(PipelineError) in try collect(bytes) }
     }

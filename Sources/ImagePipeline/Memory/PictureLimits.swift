@@ -18,6 +18,8 @@ package struct PictureLimits: Sendable, Hashable {
   ///
   /// A small image can be asked for any number of them.
   package var maxWorkPixels: UInt64
+  /// The maximum CPU time that decoding and all results of an image take; `nil` for any.
+  package var maxCPUTime: Duration?
   /// Bytes that its decoder, stages and encoder may hold at once.
   package var memory: Int
   /// Where a progressive JPEG's bytes go, and a picture's planes, when there are too many to be held in memory.
@@ -27,12 +29,14 @@ package struct PictureLimits: Sendable, Hashable {
 
   package init(
     maxPixels: UInt64 = 500_000_000, maxHeldPixels: UInt64 = 100_000_000, maxScans: UInt32 = 100,
-    maxWorkPixels: UInt64 = 5_000_000_000, memory: Int = 384 << 20, spill: SpillDirectory? = .system
+    maxWorkPixels: UInt64 = 5_000_000_000, maxCPUTime: Duration? = .seconds(120), memory: Int = 384 << 20,
+    spill: SpillDirectory? = .system
   ) {
     self.maxPixels = maxPixels
     self.maxHeldPixels = maxHeldPixels
     self.maxScans = maxScans
     self.maxWorkPixels = maxWorkPixels
+    self.maxCPUTime = maxCPUTime
     self.memory = memory
     self.spill = spill
   }

@@ -5,7 +5,7 @@ internal import ImageCodecs
 /// Nothing is decoded and little is allocated: a few kilobytes, or the file itself for formats whose decoder needs all
 /// of it. When `push` says that the header is complete, `header` can be asked, and the reader turned into a `Pipeline`.
 package struct PictureReader: ~Copyable {
-  private let limits: PictureLimits
+  let limits: PictureLimits
   let budget: PictureBudget
   // Bytes held only while there are too few of them to name the format.
   private var prefix: [UInt8] = []

@@ -18,7 +18,7 @@ struct EncodeStage: ~Copyable {
   /// Of what is handed out.
   private(set) var options: EncoderOptions
   private(set) var outputByteCount: UInt64 = 0
-  private var cancellation: Cancellation?
+  private var allowance: WorkAllowance?
   private var budget: PictureBudget?
   private var gauge: OutputGauge?
   // The result that keeps a limit of bytes, and how much of it was handed out.
@@ -60,7 +60,7 @@ struct EncodeStage: ~Copyable {
     encoder = try context.allocate { (budget) throws(CodecError) in
       try Encoder(options: plan.encoder, budget: budget)
     }
-    cancellation = context.cancellation
+    allowance = context.allowance
     budget = context.budget
     gauge = context.gauge
   }
@@ -70,7 +70,7 @@ struct EncodeStage: ~Copyable {
     var waiting = (0..<strip.format.planeCount).map { strip.plane($0) }
     while waiting.contains(where: { $0.rowCount > 0 }) {
       // A few rows of an image may become any number of these.
-      try cancellation?.check()
+      try allowance?.check()
       var portion = waiting.map { $0.prefix(Self.rowCount) }
       if strip.format == .ycc8, options.subsampling == .quarter {
         for index in 1...2 { portion[index] = portion[index].prefix(Self.rowCount / 2) }
@@ -127,8 +127,8 @@ struct EncodeStage: ~Copyable {
 
   /// Chooses the result that keeps its limit of bytes, where there is one.
   private mutating func settle(lateRights: [UInt8]) throws(PipelineError) {
-    guard let buffer, let cancellation else { return }
-    guard let result = try target?.settle(lateRights: lateRights, buffer, cancellation) else { return }
+    guard let buffer, let allowance else { return }
+    guard let result = try target?.settle(lateRights: lateRights, buffer, allowance) else { return }
     target = nil
     options = result.options
     outputByteCount = result.bytes.byteCount

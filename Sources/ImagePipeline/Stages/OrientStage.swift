@@ -11,7 +11,7 @@ struct OrientStage: Stage {
   private let chromaScale: (horizontal: Double, vertical: Double)
   private var format = PixelFormat.rgb8
   private var planes: [PlaneOrienter] = []
-  private var cancellation: Cancellation?
+  private var allowance: WorkAllowance?
   private var gauge: OutputGauge?
   // What `finish` has not handed on of the planes' own memory.
   private var unsent: [Strip.Rows]?
@@ -38,7 +38,7 @@ struct OrientStage: Stage {
 
   mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool {
     format = layout.format
-    cancellation = context.cancellation
+    allowance = context.allowance
     gauge = context.gauge
     let (sizes, orientation, format) = (storedSizes(format), orientation, format)
     planes = try context.allocate { (budget) throws(CodecError) in
@@ -70,7 +70,7 @@ struct OrientStage: Stage {
     var waiting = unsent ?? planes.map(\.rows)
     isPaused = false
     while waiting.contains(where: { !$0.isEmpty }) {
-      try cancellation?.check()
+      try allowance?.check()
       if gauge?.isFull == true {
         (unsent, isPaused) = (waiting, true)
         return

@@ -9,7 +9,7 @@ struct RewriteStage: ~Copyable {
   private let headerWarnings: [ImageHeader.Warning]
   private let plan: Plan
   private let budget: PictureBudget
-  private let cancellation: Cancellation
+  private let allowance: WorkAllowance
   private let meter: StageMeter
   private var clock = WorkClock()
   private var inputByteCount: UInt64
@@ -20,6 +20,7 @@ struct RewriteStage: ~Copyable {
     _ reader: consuming PictureReader, plan: Plan, cancellation: Cancellation, tracing: TraceTarget
   ) throws(PipelineError) {
     (leftover, inputByteCount, budget) = (reader.leftover, reader.inputByteCount, reader.budget)
+    let allowance = WorkAllowance(cancellation, limit: reader.limits.maxCPUTime)
     headerWarnings = reader.header?.warnings ?? []
     let meter = StageMeter(.rewrite, tracing: tracing)
     let began = meter.begin()
@@ -28,7 +29,7 @@ struct RewriteStage: ~Copyable {
     self.rewriter = rewriter
     self.meter = meter
     self.plan = plan
-    self.cancellation = cancellation
+    self.allowance = allowance
   }
 
   /// As `Pipeline.advance`.
@@ -36,6 +37,8 @@ struct RewriteStage: ~Copyable {
     _ bytes: RawSpan, isLast: Bool, consumed: inout Int, output: (RawSpan) -> Void
   ) throws(PipelineError) -> PipelineProgress {
     clock.begin()
+    allowance.begin()
+    defer { allowance.end() }
     gauge.reset()
     let began = meter.begin()
     do throws(PipelineError) {
@@ -77,7 +80,7 @@ struct RewriteStage: ~Copyable {
     _ bytes: RawSpan, isLast: Bool, consumed: inout Int, output: (RawSpan) -> Void
   ) throws(PipelineError) -> PipelineProgress {
     while true {
-      try cancellation.check()
+      try allowance.check()
       if gauge.isFull { return .paused }
       let event: Rewriter.Event
       do {

@@ -62,7 +62,7 @@ extension Stage where Self: ~Copyable {
 /// What a rendition's stages share.
 struct StageContext {
   let budget: PictureBudget
-  let cancellation: Cancellation
+  let allowance: WorkAllowance
   let clock: StageClock
   /// Of all the image's output.
   let gauge: OutputGauge

@@ -203,6 +203,9 @@ struct Settings {
           "maxWorkPixels", in: 1...Int.max, default: Int(defaults.maxWorkPixels), unit: "pixels",
           "Limit the pixels of all results of an image, each counted for encoding, for scaling and for each filter pass."
         )),
+      maxCPUTime: try timeLimit(
+        &source, "maxCpuSecondsPerImage", default: 120,
+        "Limit the CPU time of one image and all its results, checked between strips; 0 for none."),
       memory: try source.integer(
         "pictureMemoryLimitMib", in: 1...1_048_576, default: defaults.memory >> 20, unit: "MiB",
         "Limit the memory of one image.") << 20,
