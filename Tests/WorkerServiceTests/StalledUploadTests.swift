@@ -99,7 +99,7 @@ struct StalledUploadTests {
 
   @Test("one that brings bytes again and again is not ended, however long it takes")
   func slow() async throws {
-    let limit = Duration.seconds(3)
+    let limit = Duration.seconds(6)
     try await withWorker(limits: WorkerLimits(uploadTimeout: limit)) { client, _ in
       let good = Fixture.bytes("photo-420.jpg")
       try await talk(client) { writer, responses in
