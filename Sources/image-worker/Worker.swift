@@ -130,6 +130,9 @@ struct Worker: Service {
     limits.maxResets = settings.maxConnectionResets
     limits.maxMetadataByteCount = settings.metadataByteCount
     limits.maxMessageByteCount = settings.limits.maxMessageByteCount
+    limits.maxFrameByteCount = settings.frameByteCount
+    let memory = environment.memory
+    limits.inflationAccount = MemoryAccount(charge: memory.holdNow, refund: memory.endHold)
     limits.backlog = Int32(settings.listenBacklog)
     return limits
   }

@@ -105,6 +105,15 @@ struct MemoryBudgetTests {
 
   private func end(_ hold: consuming Hold) {}
 
+  @Test("counts messages as uploads that are held")
+  func messages() throws {
+    let budget = MemoryBudget(limit: 8 << 20, maxWaiting: 0)
+    #expect(budget.holdNow(3 << 20) && !budget.holdNow(2 << 20) && budget.holdNow(1 << 20))
+    #expect(budget.held == 4 << 20)
+    budget.endHold(4 << 20)
+    #expect(budget.held == 0)
+  }
+
   @Test("lets in who waits when an upload lets go")
   func letGo() async throws {
     let budget = MemoryBudget(limit: 8 << 20, maxWaiting: 1)

@@ -101,6 +101,15 @@ package final class MemoryBudget: Sendable {
         + "try again later")
   }
 
+  /// Counts `byteCount` bytes of a message whose image has no plan yet as held, until `endHold`.
+  /// - Returns: whether there was room for them.
+  package func holdNow(_ byteCount: Int) -> Bool {
+    do throws(PipelineError) { try hold(byteCount, beside: 0) } catch { return false }
+    return true
+  }
+
+  package func endHold(_ byteCount: Int) { letGo(byteCount) }
+
   fileprivate func letGo(_ byteCount: Int) {
     state.withLock { $0.held -= byteCount }
     admitWaiters()

@@ -34,7 +34,7 @@ final class ConnectionGuard: ChannelDuplexHandler {
   private var rest = FrameHeader.prefaceByteCount
   private var isDropping = false
   /// Between a HEADERS frame and the last of its CONTINUATION frames nothing else may come.
-  private var isInHeaders = false
+  private var headers: HeaderContinuation?
   /// The beginning of a frame that is not there yet in full.
   private var held = ByteBuffer()
   /// Bytes of data that were dropped: the client may send as many again.
@@ -136,13 +136,18 @@ final class ConnectionGuard: ChannelDuplexHandler {
 
   private func judge(_ header: FrameHeader, _ reader: inout Reader, _ context: ChannelHandlerContext) -> Judgement {
     // A frame of the wrong size, or in the wrong place, is the HTTP/2 handler's to refuse.
-    if isInHeaders {
-      isInHeaders = header.flags & FrameHeader.endHeaders == 0
+    if headers?.takes(header) == true { return .handle }
+    if let frames = headers?.flush() {
+      headers = nil
+      forward(&reader, context)
+      if frames.readableBytes > 0 { context.fireChannelRead(wrapInboundOut(frames)) }
       return .forward
     }
     switch header.kind {
     case .headers:
-      isInHeaders = header.flags & FrameHeader.endHeaders == 0
+      if header.flags & FrameHeader.endHeaders == 0 {
+        headers = HeaderContinuation(stream: header.stream, maxFrameByteCount: limits.maxFrameByteCount)
+      }
       lastStream = max(lastStream, header.stream)
       return .forward
     case .ping: return header.length == 8 && header.stream == 0 ? .handle : .forward
@@ -164,7 +169,9 @@ final class ConnectionGuard: ChannelDuplexHandler {
   }
 
   private func handle(_ header: FrameHeader, _ bytes: ByteBuffer, _ payload: Int, _ context: ChannelHandlerContext) {
-    if header.kind == .ping {
+    if header.kind == .continuation {
+      take(bytes.getSlice(at: payload, length: header.length), flags: header.flags, context)
+    } else if header.kind == .ping {
       let data = bytes.getInteger(at: payload, as: UInt64.self) ?? 0
       if header.flags & FrameHeader.acknowledged != 0 {
         if case .begun(data) = drain { settleDrain(context) }
@@ -177,6 +184,14 @@ final class ConnectionGuard: ChannelDuplexHandler {
       guard resets.take(now: .now()) else { return cut("too_many_resets", context) }
       request.clientReset(code: bytes.getInteger(at: payload, as: UInt32.self) ?? 0)
     }
+  }
+
+  private func take(_ continuation: ByteBuffer?, flags: UInt8, _ context: ChannelHandlerContext) {
+    guard var continuation else { return }
+    let isLast = flags & FrameHeader.endHeaders != 0
+    let frames = headers?.push(&continuation, isLast: isLast)
+    if isLast { headers = nil }
+    if let frames, frames.readableBytes > 0 { context.fireChannelRead(wrapInboundOut(frames)) }
   }
 
   private func forward(_ reader: inout Reader, _ context: ChannelHandlerContext) {

@@ -22,6 +22,10 @@ package struct ConnectionLimits: Sendable {
   package var maxMessageByteCount = 64 << 20
   /// Maximum size of what all open calls have sent in compressed messages, after decompression.
   package var maxInflatedByteCount = 256 << 20
+  /// Where these bytes are charged as well.
+  package var inflationAccount = MemoryAccount.unlimited
+  /// Maximum size of the HTTP/2 frames that a client may send: the HTTP/2 handler's.
+  package var maxFrameByteCount = 16 << 10
   /// Connections that the kernel holds until the worker accepts them.
   ///
   /// The kernel's own limit may be lower.
@@ -35,8 +39,27 @@ package struct ConnectionLimits: Sendable {
 
   /// What is advertised to clients, which refuse larger metadata themselves; above it the connection ends.
   ///
-  /// Well above what is served, so that a call with too much metadata can be answered.
-  var maxReadMetadataByteCount: Int { max(64 << 10, 4 * maxMetadataByteCount) }
+  /// Well above what is served, so that a call with too much metadata can be answered; but no more than frames can carry.
+  var maxReadMetadataByteCount: Int {
+    let framesByteCount = HeaderContinuation.maxForwardedCount * maxFrameByteCount
+    return max(64 << 10, 4 * maxMetadataByteCount, min(1 << 20, framesByteCount))
+  }
+}
+
+/// Memory of the worker that is charged before it is taken.
+package struct MemoryAccount: Sendable {
+  package static let unlimited = MemoryAccount(charge: { _ in true }, refund: { _ in })
+
+  /// Returns whether there was room for that many bytes.
+  package var charge: @Sendable (_ byteCount: Int) -> Bool
+  package var refund: @Sendable (_ byteCount: Int) -> Void
+
+  package init(
+    charge: @escaping @Sendable (_ byteCount: Int) -> Bool, refund: @escaping @Sendable (_ byteCount: Int) -> Void
+  ) {
+    self.charge = charge
+    self.refund = refund
+  }
 }
 
 /// A number of events that may happen at once, and that comes back evenly over a time.

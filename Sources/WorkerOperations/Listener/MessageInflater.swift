@@ -5,18 +5,29 @@ internal import Synchronization
 /// What all calls' messages may be once they are decompressed.
 final class InflationAllowance: Sendable {
   private let left: Mutex<Int>
+  private let account: MemoryAccount
 
-  init(_ byteCount: Int) { left = Mutex(byteCount) }
+  /// - `account`: the worker's memory, of which they take part too.
+  init(_ byteCount: Int, account: MemoryAccount = .unlimited) {
+    left = Mutex(byteCount)
+    self.account = account
+  }
 
   func take(_ byteCount: Int) -> Bool {
-    left.withLock { left in
+    let isTaken = left.withLock { left in
       guard left >= byteCount else { return false }
       left -= byteCount
       return true
     }
+    guard isTaken, !account.charge(byteCount) else { return isTaken }
+    left.withLock { $0 += byteCount }
+    return false
   }
 
-  func giveBack(_ byteCount: Int) { left.withLock { $0 += byteCount } }
+  func giveBack(_ byteCount: Int) {
+    left.withLock { $0 += byteCount }
+    account.refund(byteCount)
+  }
 }
 
 /// Decompresses the messages of one call, as they arrive, into ones that are not compressed.

@@ -21,7 +21,7 @@ package struct TCPListener: HTTP2ServerTransport.ListenerFactory {
     self.host = host
     self.port = port
     self.limits = limits
-    inflation = InflationAllowance(limits.maxInflatedByteCount)
+    inflation = InflationAllowance(limits.maxInflatedByteCount, account: limits.inflationAccount)
   }
 
   package var eventLoopGroup: any EventLoopGroup { MultiThreadedEventLoopGroup.singleton }

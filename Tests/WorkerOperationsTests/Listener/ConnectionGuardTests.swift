@@ -18,10 +18,13 @@ struct ConnectionGuardTests {
 
   private func serve(
     _ limits: ConnectionLimits = ConnectionLimits(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }),
-    _ body: @escaping @Sendable (Server) throws -> Void
+    frameByteCount: Int = 16 << 10, _ body: @escaping @Sendable (Server) throws -> Void
   ) async throws {
+    var (limits, configuration) = (limits, HTTP2ServerTransport.Custom<TCPListener>.Config.guarded)
+    limits.maxFrameByteCount = frameByteCount
+    configuration.http2.maxFrameSize = frameByteCount
     let transport = HTTP2ServerTransport.Custom(
-      listenerFactory: TCPListener(host: "127.0.0.1", port: 0, limits: limits), config: .guarded)
+      listenerFactory: TCPListener(host: "127.0.0.1", port: 0, limits: limits), config: configuration)
     let state = HealthState(services: [])
     state.set(.serving)
     let server = GRPCServer(
@@ -191,13 +194,29 @@ struct ConnectionGuardTests {
     }
   }
 
-  @Test("metadata above the limit costs its own call alone", arguments: [20_000, 60_000])
+  @Test("metadata above the limit costs its own call alone", arguments: [20_000, 60_000, 120_000, 900_000])
   func metadata(byteCount: Int) async throws {
-    try await serve { server in
+    try await serve(frameByteCount: 256 << 10) { server in
       let connection = try RawConnection(port: server.port)
       let large = (0..<byteCount / 1000).map { ("x-\($0)", String(repeating: "v", count: 960)) }
       #expect(try connection.answer(try connection.open(RawConnection.okRequest + large)).status == 8)
       #expect(try connection.answer(try connection.open()).status == 0)
+    }
+  }
+
+  @Test(
+    "a header field that HTTP forbids costs its own call alone",
+    arguments: [
+      ("connection", "close"), ("te", "gzip"), ("X-Upper", "1"), (":status", "200"), ("content-length", "-1"),
+      ("transfer-encoding", "chunked"), ("x", "\u{0}"), ("x y", "1"), (":path", "/"), (":unknown", "1"),
+    ])
+  func forbidden(name: String, value: String) async throws {
+    try await serve { server in
+      let connection = try RawConnection(port: server.port)
+      _ = try connection.answer(try connection.open(RawConnection.okRequest + [(name, value)]))
+      _ = try connection.answer(try connection.open([(name, value)] + RawConnection.okRequest))
+      #expect(try connection.answer(try connection.open()).status == 0)
+      #expect(connection.goAways.isEmpty)
     }
   }
 

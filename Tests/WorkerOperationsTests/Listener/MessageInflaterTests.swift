@@ -1,5 +1,6 @@
 import CLibZ
 import NIOCore
+import Synchronization
 import Testing
 
 @testable import WorkerOperations
@@ -58,6 +59,34 @@ struct MessageInflaterTests {
       try inflate(bytes, .deflate, part: .max, allowance: InflationAllowance(1 << 19))
     }
     #expect(error?.code == .resourceExhausted)
+  }
+
+  @Test("charges the worker's memory, and refuses where that has no room")
+  func account() throws {
+    let bytes = try compress([UInt8](repeating: 1, count: 1 << 20), .gzip)
+    let charged = Atomic(0)
+    let peak = Atomic(0)
+    for (limit, isRead) in [(2 << 20, true), (1 << 19, false)] {
+      peak.store(0, ordering: .relaxed)
+      let account = MemoryAccount {
+        guard charged.load(ordering: .relaxed) + $0 <= limit else { return false }
+        peak.store(charged.add($0, ordering: .relaxed).newValue, ordering: .relaxed)
+        return true
+      } refund: {
+        charged.subtract($0, ordering: .relaxed)
+      }
+      let allowance = InflationAllowance(4 << 20, account: account)
+      if isRead {
+        _ = try inflate(bytes, .gzip, part: 4096, allowance: allowance)
+        #expect(peak.load(ordering: .relaxed) == 1 << 20)
+      } else {
+        let error = #expect(throws: RequestRefusal.self) {
+          try inflate(bytes, .gzip, part: 4096, allowance: allowance)
+        }
+        #expect(error?.code == .resourceExhausted && peak.load(ordering: .relaxed) <= limit)
+      }
+      #expect(charged.load(ordering: .relaxed) == 0)
+    }
   }
 
   @Test("survives damage", arguments: [MessageInflater.Format.gzip, .deflate])
