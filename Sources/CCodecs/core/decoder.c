@@ -47,6 +47,15 @@ uint32_t ccodecs_decoder_strip_rows(size_t row_bytes) {
   return rows < 1 ? 1 : rows > 64 ? 64 : (uint32_t)rows;
 }
 
+ccodecs_status ccodecs_decoder_give_bitmap(
+    const ccodecs_decoder *decoder, const uint8_t *bitmap, size_t row_stride, ccodecs_rows *rows) {
+  const uint32_t left = decoder->rows_left[0];
+  rows->planes[0] = bitmap + (decoder->header.height - left) * row_stride;
+  rows->row_strides[0] = row_stride;
+  rows->row_counts[0] = left < CCODECS_BITMAP_STRIP_ROWS ? left : CCODECS_BITMAP_STRIP_ROWS;
+  return left > 0 ? CCODECS_ROWS_READY : CCODECS_DONE;
+}
+
 ccodecs_status ccodecs_decoder_fail(ccodecs_decoder *decoder, ccodecs_status status, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);

@@ -83,6 +83,13 @@ void ccodecs_decoder_describe_packed(const ccodecs_decoder *decoder, uint32_t ch
 /// How many rows of so many bytes go into a strip: as many as fit into 64 KiB, at least one and at most 64.
 uint32_t ccodecs_decoder_strip_rows(size_t row_bytes);
 
+/// Gives the next rows of a picture that was decoded whole. CCODECS_ROWS_READY, or CCODECS_DONE behind the last.
+ccodecs_status ccodecs_decoder_give_bitmap(
+    const ccodecs_decoder *decoder, const uint8_t *bitmap, size_t row_stride, ccodecs_rows *rows);
+
+/// The most rows that it gives at once.
+#define CCODECS_BITMAP_STRIP_ROWS 64
+
 /// Keeps a colour profile as it came; one that is too large gives CCODECS_WARNING_BAD_PROFILE. CCODECS_OK, or the
 /// failure noted.
 ccodecs_status ccodecs_decoder_keep_profile(ccodecs_decoder *decoder, const uint8_t *profile, size_t count);

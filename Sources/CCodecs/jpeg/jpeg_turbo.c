@@ -2,17 +2,14 @@
 //
 // libjpeg suspends when its source runs dry, and later begins again at the last place it can: the bytes from there on
 // must stay. The source reads straight from the caller's window; only what is left when it is used up is carried over.
+// Arithmetic coding, which can't suspend, is in jpeg_turbo_arithmetic.c.
 
-#include "../core/decoder.h"
-#include "../memory/bytes.h"
+#include "jpeg_turbo.h"
 
-#include <setjmp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <jerror.h>
-#include <jpeglib.h>
 
 #if JPEG_LIB_VERSION >= 70
 #define SCALED_SIZE(component) ((uint32_t)(component)->DCT_h_scaled_size)
@@ -29,37 +26,14 @@ static const uint32_t packed_row_count = 16;
 /// Bytes moved behind the carried ones at a time, until the source can go on in the window.
 static const size_t carry_step = 4096;
 
-typedef struct jpeg_decoder {
-  ccodecs_decoder base;
-  struct jpeg_decompress_struct info;
-  struct jpeg_error_mgr errors;
-  struct jpeg_source_mgr source;
-  struct jpeg_progress_mgr progress;
-  jmp_buf escape;
-  ccodecs_status escape_status;
-  bool is_created;
-  bool is_started; ///< jpeg_start_decompress is done.
-  bool is_raw;     ///< Planes, not converted rows.
-  bool keeps_inks; ///< Rows of CMYK, not of RGB.
-  bool is_damaged; ///< The library filled in what the file lacks.
-  bool has_all;    ///< All bytes are there: those that the library lacks, the file lacks.
-  bool has_ended;  ///< The source stands in an end marker that the file lacks, behind all that it was given.
-  ccodecs_bytes carry;
-  size_t skip;    ///< Bytes to pass over that have not come yet.
-  size_t charged; ///< For what libjpeg allocates itself.
-  uint8_t *strip;
-  uint8_t *inverted; ///< A row of CMYK.
-  uint32_t rows_left[CCODECS_MAX_PLANES];
-} jpeg_decoder;
-
 // MARK: Callbacks of the library
 
-static jpeg_decoder *owner(j_common_ptr info) {
-  return (jpeg_decoder *)info->client_data;
+static jpeg_turbo *owner(j_common_ptr info) {
+  return (jpeg_turbo *)info->client_data;
 }
 
 static void on_error(j_common_ptr info) {
-  jpeg_decoder *d = owner(info);
+  jpeg_turbo *d = owner(info);
   switch (info->err->msg_code) {
   case JERR_OUT_OF_MEMORY:
   case JERR_NO_BACKING_STORE:
@@ -86,7 +60,7 @@ static void on_error(j_common_ptr info) {
 }
 
 /// Damage for which the library makes gray blocks: noted where that is tolerated, else the end.
-static void note_damage(jpeg_decoder *d) {
+static void note_damage(jpeg_turbo *d) {
   const uint32_t scale = d->info.scale_num == 0 ? 8 : d->info.scale_num;
   if (!ccodecs_decoder_tolerate(&d->base, CCODECS_CORRUPT, d->info.output_scanline * 8 / scale)) {
     d->is_damaged = true;
@@ -98,7 +72,7 @@ static void on_message(j_common_ptr info, int level) {
   if (level >= 0) {
     return;
   }
-  jpeg_decoder *d = owner(info);
+  jpeg_turbo *d = owner(info);
   info->err->num_warnings++;
   switch (info->err->msg_code) {
   case JWRN_HIT_MARKER:
@@ -130,7 +104,7 @@ static void on_reset(j_common_ptr info) {
 
 /// Called for every row of blocks of every scan: a small file can hold a thousand scans of a large picture.
 static void on_progress(j_common_ptr info) {
-  jpeg_decoder *d = owner(info);
+  jpeg_turbo *d = owner(info);
   const uint32_t limit = d->base.limits.max_scans;
   if (limit != 0 && (uint32_t)d->info.input_scan_number > limit) {
     snprintf(
@@ -138,10 +112,7 @@ static void on_progress(j_common_ptr info) {
     d->escape_status = CCODECS_LIMIT;
     longjmp(d->escape, 1);
   }
-  // An arithmetic decoder makes a scan of next to no bytes. One costs a sixteenth of what giving the rows does.
-  const uint64_t pixels = (uint64_t)d->info.image_width * d->info.image_height;
-  const uint64_t work = pixels + pixels / 16 * (uint64_t)d->info.input_scan_number;
-  if (d->has_all && !ccodecs_decoder_is_in_proportion(work, d->base.taken_bytes + d->source.bytes_in_buffer)) {
+  if (ccodecs_jpeg_turbo_has_too_many_scans(d)) {
     snprintf(d->base.message, sizeof d->base.message, "the picture has too many scans for its bytes");
     d->escape_status = CCODECS_LIMIT;
     longjmp(d->escape, 1);
@@ -156,31 +127,11 @@ static void on_source(j_decompress_ptr info) {
   (void)info;
 }
 
-/// Suspends. libjpeg's arithmetic decoder, which can't, has all bytes: a file that ends early ends here, and one in
-/// several scans, whose rows come of what there is of them, may be given an end.
-static boolean on_source_empty(j_decompress_ptr info) {
-  static const JOCTET end[2] = {0xFF, JPEG_EOI};
-  jpeg_decoder *d = (jpeg_decoder *)info->client_data;
-  if (!d->has_all) {
-    return FALSE;
-  }
-  if (!d->base.tolerates_truncation || !jpeg_has_multiple_scans(info)) {
-    snprintf(d->base.message, sizeof d->base.message, "the JPEG data ends before the picture does");
-    d->escape_status = CCODECS_TRUNCATED;
-    longjmp(d->escape, 1);
-  }
-  d->base.header.warnings |= CCODECS_WARNING_TRUNCATED;
-  d->has_ended = true;
-  d->source.next_input_byte = end;
-  d->source.bytes_in_buffer = sizeof end;
-  return TRUE;
-}
-
 static void on_skip(j_decompress_ptr info, long count) {
   if (count <= 0) {
     return;
   }
-  jpeg_decoder *d = (jpeg_decoder *)info->client_data;
+  jpeg_turbo *d = (jpeg_turbo *)info->client_data;
   const size_t here = (size_t)count < d->source.bytes_in_buffer ? (size_t)count : d->source.bytes_in_buffer;
   d->source.next_input_byte += here;
   d->source.bytes_in_buffer -= here;
@@ -190,10 +141,10 @@ static void on_skip(j_decompress_ptr info, long count) {
 // MARK: Input
 
 /// A step of libjpeg: what it returns is whether it was done, or had to suspend.
-typedef bool (*step)(jpeg_decoder *d);
+typedef bool (*step)(jpeg_turbo *d);
 
 /// Runs `step` with libjpeg's errors caught. The only function with a setjmp.
-static ccodecs_status run_caught(jpeg_decoder *d, step step, bool *is_done) {
+static ccodecs_status run_caught(jpeg_turbo *d, step step, bool *is_done) {
   if (setjmp(d->escape) != 0) {
     d->base.failure = d->escape_status;
     return d->escape_status;
@@ -207,7 +158,7 @@ static ccodecs_status run_caught(jpeg_decoder *d, step step, bool *is_done) {
 }
 
 /// One attempt with what is carried, or with the window. Sets *has_all when no byte is left to offer.
-static ccodecs_status run_once(jpeg_decoder *d, ccodecs_input *input, step step, bool *is_done, bool *has_all) {
+static ccodecs_status run_once(jpeg_turbo *d, ccodecs_input *input, step step, bool *is_done, bool *has_all) {
   const size_t skipped = d->skip < input->count ? d->skip : input->count;
   ccodecs_input_advance(input, skipped);
   d->skip -= skipped;
@@ -244,7 +195,7 @@ static ccodecs_status run_once(jpeg_decoder *d, ccodecs_input *input, step step,
 }
 
 /// Runs `step` until it is done or the window is used up. CCODECS_OK when it is done.
-static ccodecs_status run(jpeg_decoder *d, ccodecs_input *input, step step) {
+static ccodecs_status run(jpeg_turbo *d, ccodecs_input *input, step step) {
   while (true) {
     bool is_done = false;
     bool has_all = false;
@@ -272,7 +223,7 @@ static ccodecs_status run(jpeg_decoder *d, ccodecs_input *input, step step) {
 
 // MARK: Header
 
-static bool header_step(jpeg_decoder *d) {
+static bool header_step(jpeg_turbo *d) {
   if (!d->is_created) {
     jpeg_create_decompress(&d->info);
     d->is_created = true;
@@ -285,7 +236,7 @@ static bool header_step(jpeg_decoder *d) {
   return jpeg_read_header(&d->info, TRUE) == JPEG_HEADER_OK;
 }
 
-static void read_markers(jpeg_decoder *d) {
+static void read_markers(jpeg_turbo *d) {
   ccodecs_header *header = &d->base.header;
   bool has_exif = false;
   for (jpeg_saved_marker_ptr marker = d->info.marker_list; marker != NULL; marker = marker->next) {
@@ -302,7 +253,7 @@ static void read_markers(jpeg_decoder *d) {
   }
 }
 
-static ccodecs_color_space color_space(const jpeg_decoder *d) {
+static ccodecs_color_space color_space(const jpeg_turbo *d) {
   switch (d->info.jpeg_color_space) {
   case JCS_GRAYSCALE:
     return CCODECS_COLOR_GRAY;
@@ -318,7 +269,7 @@ static ccodecs_color_space color_space(const jpeg_decoder *d) {
 }
 
 static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
-  jpeg_decoder *d = (jpeg_decoder *)base;
+  jpeg_turbo *d = (jpeg_turbo *)base;
   const ccodecs_status status = run(d, input, header_step);
   if (status != CCODECS_OK) {
     return status;
@@ -344,7 +295,7 @@ static uint8_t scales(const ccodecs_decoder *base) {
 
 /// As the native decoder has it. Arithmetic coding takes any number of blocks in a byte.
 static uint64_t least_bytes(const ccodecs_decoder *base) {
-  const jpeg_decoder *d = (const jpeg_decoder *)base;
+  const jpeg_turbo *d = (const jpeg_turbo *)base;
   uint64_t blocks = 0;
   for (int i = 0; i < d->info.num_components; i++) {
     const jpeg_component_info *c = &d->info.comp_info[i];
@@ -353,7 +304,7 @@ static uint64_t least_bytes(const ccodecs_decoder *base) {
   return d->info.arith_code ? 0 : blocks * (d->info.progressive_mode ? 1 : 2) / 8;
 }
 
-static uint64_t coefficient_bytes(const jpeg_decoder *d) {
+static uint64_t coefficient_bytes(const jpeg_turbo *d) {
   if (!jpeg_has_multiple_scans((j_decompress_ptr)&d->info)) {
     return 0;
   }
@@ -367,14 +318,14 @@ static uint64_t coefficient_bytes(const jpeg_decoder *d) {
   return blocks * DCTSIZE2 * sizeof(JCOEF);
 }
 
-static uint64_t internal_bytes(const jpeg_decoder *d) {
+static uint64_t internal_bytes(const jpeg_turbo *d) {
   const uint64_t rows = d->is_raw ? 0 : (uint64_t)d->info.image_width * library_bytes_per_column;
   return library_bytes + rows + coefficient_bytes(d);
 }
 
 static ccodecs_status estimate(
     const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
-  const jpeg_decoder *d = (const jpeg_decoder *)base;
+  const jpeg_turbo *d = (const jpeg_turbo *)base;
   uint64_t strip = 0;
   if (d->is_raw) {
     // A component may be decoded at twice the scale of another, and at most in full.
@@ -392,12 +343,12 @@ static ccodecs_status estimate(
 
 // MARK: Rows
 
-static bool setup_step(jpeg_decoder *d) {
+static bool setup_step(jpeg_turbo *d) {
   jpeg_calc_output_dimensions(&d->info);
   return true;
 }
 
-static ccodecs_status start_planes(jpeg_decoder *d, ccodecs_layout *layout) {
+static ccodecs_status start_planes(jpeg_turbo *d, ccodecs_layout *layout) {
   const uint32_t count = (uint32_t)d->info.num_components;
   layout->pixels = count == 1 ? CCODECS_PIXELS_GRAY8 : CCODECS_PIXELS_YCC8;
   layout->plane_count = count;
@@ -419,7 +370,7 @@ static ccodecs_status start_planes(jpeg_decoder *d, ccodecs_layout *layout) {
   return d->strip == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
 }
 
-static ccodecs_status start_packed(jpeg_decoder *d, ccodecs_layout *layout) {
+static ccodecs_status start_packed(jpeg_turbo *d, ccodecs_layout *layout) {
   const double horizontal = (double)d->info.scale_num / d->info.scale_denom;
   const uint8_t channels = d->keeps_inks ? 4 : 3;
   layout->pixels = d->keeps_inks ? CCODECS_PIXELS_CMYK8 : CCODECS_PIXELS_RGB8;
@@ -438,7 +389,7 @@ static ccodecs_status start_packed(jpeg_decoder *d, ccodecs_layout *layout) {
 }
 
 static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
-  jpeg_decoder *d = (jpeg_decoder *)base;
+  jpeg_turbo *d = (jpeg_turbo *)base;
   const uint64_t internal = internal_bytes(d);
   if (internal > SIZE_MAX || !ccodecs_budget_charge(base->budget, (size_t)internal)) {
     return ccodecs_decoder_fail(
@@ -461,12 +412,12 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   return d->is_raw ? start_planes(d, layout) : start_packed(d, layout);
 }
 
-static bool start_step(jpeg_decoder *d) {
+static bool start_step(jpeg_turbo *d) {
   return jpeg_start_decompress(&d->info);
 }
 
 /// Decodes one row of MCUs into the strip.
-static bool planes_step(jpeg_decoder *d) {
+static bool planes_step(jpeg_turbo *d) {
   JSAMPROW rows[CCODECS_MAX_PLANES][4 * DCTSIZE];
   JSAMPARRAY planes[CCODECS_MAX_PLANES];
   uint8_t *next = d->strip;
@@ -481,7 +432,7 @@ static bool planes_step(jpeg_decoder *d) {
   return jpeg_read_raw_data(&d->info, planes, (JDIMENSION)(d->info.max_v_samp_factor * DCTSIZE)) > 0;
 }
 
-static void describe_planes(jpeg_decoder *d, ccodecs_rows *rows) {
+static void describe_planes(jpeg_turbo *d, ccodecs_rows *rows) {
   const uint8_t *next = d->strip;
   for (int i = 0; i < d->info.num_components; i++) {
     const jpeg_component_info *c = &d->info.comp_info[i];
@@ -495,7 +446,7 @@ static void describe_planes(jpeg_decoder *d, ccodecs_rows *rows) {
 }
 
 /// CMYK to RGB without a profile. Files with an Adobe marker store inks inverted, 255 for none.
-static void convert_ink(jpeg_decoder *d, uint8_t *rgb) {
+static void convert_ink(jpeg_turbo *d, uint8_t *rgb) {
   const uint8_t *inks = d->inverted;
   const uint8_t flip = d->info.saw_Adobe_marker ? 0 : 255;
   for (JDIMENSION x = 0; x < d->info.output_width; x++, inks += 4, rgb += 3) {
@@ -507,7 +458,7 @@ static void convert_ink(jpeg_decoder *d, uint8_t *rgb) {
 }
 
 /// CMYK as it is given: 255 for no ink.
-static void keep_inks(jpeg_decoder *d, uint8_t *inks) {
+static void keep_inks(jpeg_turbo *d, uint8_t *inks) {
   const uint8_t flip = d->info.saw_Adobe_marker ? 0 : 255;
   for (size_t i = 0; i < 4 * (size_t)d->info.output_width; i++) {
     inks[i] = d->inverted[i] ^ flip;
@@ -515,7 +466,7 @@ static void keep_inks(jpeg_decoder *d, uint8_t *inks) {
 }
 
 /// Decodes one row of RGB or CMYK into the strip's first free row.
-static bool packed_step(jpeg_decoder *d) {
+static bool packed_step(jpeg_turbo *d) {
   const bool has_ink = d->info.out_color_space == JCS_CMYK;
   const size_t row_bytes = (size_t)d->info.output_width * (d->keeps_inks ? 4 : 3);
   uint8_t *to = d->strip + d->info.output_scanline % packed_row_count * row_bytes;
@@ -531,7 +482,7 @@ static bool packed_step(jpeg_decoder *d) {
   return true;
 }
 
-static ccodecs_status read_packed(jpeg_decoder *d, ccodecs_input *input, ccodecs_rows *rows) {
+static ccodecs_status read_packed(jpeg_turbo *d, ccodecs_input *input, ccodecs_rows *rows) {
   do {
     const ccodecs_status status = run(d, input, packed_step);
     if (status != CCODECS_OK) {
@@ -546,20 +497,10 @@ static ccodecs_status read_packed(jpeg_decoder *d, ccodecs_input *input, ccodecs
   return CCODECS_ROWS_READY;
 }
 
-/// Holds the window's bytes: libjpeg's arithmetic decoder can't suspend, and must find all bytes there.
-static ccodecs_status carry_all(jpeg_decoder *d, ccodecs_input *input) {
-  if (!ccodecs_bytes_append(&d->carry, input->bytes, input->count, d->base.budget)) {
-    return ccodecs_decoder_fail(
-        &d->base, CCODECS_NO_MEMORY, "the budget has no room for the file, which is held whole");
-  }
-  ccodecs_input_advance(input, input->count);
-  return CCODECS_NEEDS_INPUT;
-}
-
 static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
-  jpeg_decoder *d = (jpeg_decoder *)base;
+  jpeg_turbo *d = (jpeg_turbo *)base;
   if (d->info.arith_code && !input->is_last) {
-    return carry_all(d, input);
+    return ccodecs_jpeg_turbo_carry_all(d, input);
   }
   d->has_all = d->info.arith_code;
   if (!d->is_started) {
@@ -584,7 +525,7 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
 }
 
 static void destroy(ccodecs_decoder *base) {
-  jpeg_decoder *d = (jpeg_decoder *)base;
+  jpeg_turbo *d = (jpeg_turbo *)base;
   ccodecs_budget *budget = base->budget;
   if (d->is_created) {
     jpeg_destroy_decompress(&d->info);
@@ -606,7 +547,7 @@ ccodecs_decoder *ccodecs_jpeg_turbo_decoder_create(const ccodecs_limits *limits,
       .read_rows = read_rows,
       .destroy = destroy,
   };
-  jpeg_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_JPEG, limits, budget);
+  jpeg_turbo *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_JPEG, limits, budget);
   if (d == NULL) {
     return NULL;
   }
@@ -616,7 +557,7 @@ ccodecs_decoder *ccodecs_jpeg_turbo_decoder_create(const ccodecs_limits *limits,
   d->errors.output_message = on_output;
   d->errors.reset_error_mgr = on_reset;
   d->source.init_source = on_source;
-  d->source.fill_input_buffer = on_source_empty;
+  d->source.fill_input_buffer = ccodecs_jpeg_turbo_source_empty;
   d->source.skip_input_data = on_skip;
   d->source.resync_to_restart = jpeg_resync_to_restart;
   d->source.term_source = on_source;

@@ -27,7 +27,6 @@ static const size_t library_bytes = (size_t)8 << 20;
 static const size_t library_bytes_per_sample = 8;
 /// Compressed bytes that libjxl may leave until more follow.
 static const size_t waiting_bytes = 256 * 1024;
-static const uint32_t strip_row_count = 64;
 /// Bytes that libjxl gets at a time: what it decodes in one call is about as much as they hold.
 static const size_t slice_bytes = 4096;
 /// Of layers, each of which costs as much as a picture.
@@ -56,7 +55,6 @@ typedef struct jxl_decoder {
   size_t charged;
   uint8_t *bitmap;
   bool is_decoded;
-  uint32_t given;
 } jxl_decoder;
 
 static ccodecs_status corrupt(jxl_decoder *d) {
@@ -418,13 +416,7 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
   if (status != CCODECS_OK) {
     return status;
   }
-  const uint32_t left = base->header.height - d->given;
-  const uint32_t count = left < strip_row_count ? left : strip_row_count;
-  rows->planes[0] = d->bitmap + d->given * d->row_bytes;
-  rows->row_strides[0] = d->row_bytes;
-  rows->row_counts[0] = count;
-  d->given += count;
-  return count > 0 ? CCODECS_ROWS_READY : CCODECS_DONE;
+  return ccodecs_decoder_give_bitmap(base, d->bitmap, d->row_bytes, rows);
 }
 
 static void destroy(ccodecs_decoder *base) {

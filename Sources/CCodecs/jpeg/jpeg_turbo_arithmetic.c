@@ -1,0 +1,39 @@
+// Arithmetic coding in the JPEG decoder by libjpeg-turbo. The library's arithmetic decoder can't suspend, so that all
+// bytes are held before it runs. A file that ends early ends there; one in several scans, whose rows come of what there
+// is of them, may be given an end.
+
+#include "jpeg_turbo.h"
+
+boolean ccodecs_jpeg_turbo_source_empty(j_decompress_ptr info) {
+  static const JOCTET end[2] = {0xFF, JPEG_EOI};
+  jpeg_turbo *d = (jpeg_turbo *)info->client_data;
+  if (!d->has_all) {
+    return FALSE;
+  }
+  if (!d->base.tolerates_truncation || !jpeg_has_multiple_scans(info)) {
+    snprintf(d->base.message, sizeof d->base.message, "the JPEG data ends before the picture does");
+    d->escape_status = CCODECS_TRUNCATED;
+    longjmp(d->escape, 1);
+  }
+  d->base.header.warnings |= CCODECS_WARNING_TRUNCATED;
+  d->has_ended = true;
+  d->source.next_input_byte = end;
+  d->source.bytes_in_buffer = sizeof end;
+  return TRUE;
+}
+
+bool ccodecs_jpeg_turbo_has_too_many_scans(const jpeg_turbo *d) {
+  // It makes a scan of next to no bytes. One costs a sixteenth of what giving the rows does.
+  const uint64_t pixels = (uint64_t)d->info.image_width * d->info.image_height;
+  const uint64_t work = pixels + pixels / 16 * (uint64_t)d->info.input_scan_number;
+  return d->has_all && !ccodecs_decoder_is_in_proportion(work, d->base.taken_bytes + d->source.bytes_in_buffer);
+}
+
+ccodecs_status ccodecs_jpeg_turbo_carry_all(jpeg_turbo *d, ccodecs_input *input) {
+  if (!ccodecs_bytes_append(&d->carry, input->bytes, input->count, d->base.budget)) {
+    return ccodecs_decoder_fail(
+        &d->base, CCODECS_NO_MEMORY, "the budget has no room for the file, which is held whole");
+  }
+  ccodecs_input_advance(input, input->count);
+  return CCODECS_NEEDS_INPUT;
+}
