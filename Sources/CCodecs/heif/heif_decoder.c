@@ -8,6 +8,7 @@
 #include "../core/decoder.h"
 #include "../core/quiet.h"
 #include "../memory/bytes.h"
+#include "heif_alpha.h"
 #include "heif_format.h"
 #include "heif_graph.h"
 
@@ -17,7 +18,6 @@
 
 /// libheif's boxes and the codecs' states.
 static const size_t library_bytes = (size_t)4 << 20;
-static const uint32_t strip_row_count = 64;
 /// libheif takes one limit for both sides.
 static const int largest_side = 65535;
 
@@ -39,7 +39,6 @@ typedef struct heif_decoder {
   bool is_composed;
   uint64_t coded_pixels; ///< Of the largest frame, before what the file crops.
   size_t charged;
-  uint32_t given;
 } heif_decoder;
 
 static ccodecs_status fail(heif_decoder *d, struct heif_error error) {
@@ -164,6 +163,10 @@ static ccodecs_status check_items(heif_decoder *d) {
 
 static ccodecs_status open_file(heif_decoder *d) {
   complete_last_box(d);
+  if (!ccodecs_heif_align_alpha(&d->file, d->base.budget)) {
+    return ccodecs_decoder_fail(
+        &d->base, CCODECS_NO_MEMORY, "the file is held whole, and the budget has no room for it");
+  }
   ccodecs_status status = check_items(d);
   status = status == CCODECS_OK ? charge(d, library_bytes) : status;
   if (status != CCODECS_OK) {
@@ -213,7 +216,9 @@ static uint64_t decoding_bytes(const heif_decoder *d) {
 }
 
 static size_t strip_bytes(const heif_decoder *d) {
-  return d->base.header.is_deep ? (size_t)d->base.header.width * d->channels * sizeof(uint16_t) * strip_row_count : 0;
+  return d->base.header.is_deep
+             ? (size_t)d->base.header.width * d->channels * sizeof(uint16_t) * CCODECS_BITMAP_STRIP_ROWS
+             : 0;
 }
 
 static ccodecs_status estimate(
@@ -366,16 +371,11 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
       return status;
     }
   }
-  const uint32_t left = base->header.height - d->given;
-  const uint32_t count = left < strip_row_count ? left : strip_row_count;
-  rows->planes[0] = d->pixels + d->given * d->row_stride;
-  rows->row_strides[0] = d->row_stride;
-  rows->row_counts[0] = count;
+  const ccodecs_status status = ccodecs_decoder_give_bitmap(base, d->pixels, d->row_stride, rows);
   if (base->header.is_deep) {
     give_deep_rows(d, rows);
   }
-  d->given += count;
-  return count > 0 ? CCODECS_ROWS_READY : CCODECS_DONE;
+  return status;
 }
 
 static void destroy(ccodecs_decoder *base) {

@@ -1,0 +1,261 @@
+// Alpha belongs to an image as it is coded: what turns, mirrors and crops the image does the same to its alpha, which
+// need have no size of its own (ISO/IEC 23000-22, 7.3.5.2; libavif). libheif 1.15 transforms each by its own
+// properties, and drops an alpha whose size then differs. So the alpha's list of properties is rewritten. Box by box,
+// what changes is one entry of `ipma` and the sizes of the boxes around it; places in the file stay what they are, as
+// the copy comes last.
+
+#include "heif_alpha.h"
+#include "heif_boxes.h"
+
+enum {
+  MAX_LISTED = 64,
+  MAX_META_BYTES = 1 << 20,
+  BOX_HEADER_BYTES = 8,
+};
+
+/// The properties of an item: 15 bits of a number from 1 on, above them whether it is essential.
+typedef struct property_list {
+  size_t at; ///< In `ipma`: of the byte that counts them.
+  uint32_t count;
+  uint16_t entries[MAX_LISTED];
+} property_list;
+
+typedef struct alpha_reader {
+  heif_boxes boxes;
+  heif_span meta;
+  heif_span associations; ///< The only `ipma`.
+  bool is_wide;           ///< Its entries have two bytes.
+} alpha_reader;
+
+static uint32_t box_type_of(const alpha_reader *r, uint16_t entry, heif_span *body) {
+  heif_box box;
+  heif_walk walk = heif_walk_from(r->boxes.properties, 0);
+  for (uint32_t left = entry & 0x7FFF; left > 0; left--) {
+    if (!heif_walk_next(&walk, &box)) {
+      return 0;
+    }
+    *body = box.body;
+  }
+  return (entry & 0x7FFF) == 0 ? 0 : box.type;
+}
+
+static bool is_transform(uint32_t type) {
+  return type == HEIF_TYPE('i', 'r', 'o', 't') || type == HEIF_TYPE('i', 'm', 'i', 'r') ||
+         type == HEIF_TYPE('c', 'l', 'a', 'p');
+}
+
+/// Whether the box with this body has a header of eight bytes, whose size can be rewritten.
+static bool has_plain_header(heif_span body) {
+  return ccodecs_be32(body.bytes - BOX_HEADER_BYTES) == body.count + BOX_HEADER_BYTES;
+}
+
+/// The only box of a type; NULL bytes where there are none or several.
+static heif_span find_only(heif_span container, size_t at, uint32_t type) {
+  heif_span found = {0};
+  heif_box box;
+  heif_walk walk = heif_walk_from(container, at);
+  while (heif_walk_next(&walk, &box)) {
+    if (box.type == type && found.bytes != NULL) {
+      return (heif_span){0};
+    }
+    found = box.type == type ? box.body : found;
+  }
+  return found;
+}
+
+static bool open_boxes(const ccodecs_bytes *file, alpha_reader *r) {
+  const heif_span all = {ccodecs_bytes_start(file), file->count};
+  if (heif_find_boxes(all, &r->boxes) != NULL || r->boxes.references.count < 4) {
+    return false;
+  }
+  r->meta = find_only(all, 0, HEIF_TYPE('m', 'e', 't', 'a'));
+  r->associations = find_only(r->boxes.property_container, 0, HEIF_TYPE('i', 'p', 'm', 'a'));
+  if (r->meta.count > MAX_META_BYTES || r->associations.bytes == NULL || r->associations.count < 8) {
+    return false;
+  }
+  r->is_wide = (r->associations.bytes[3] & 1) != 0;
+  return has_plain_header(r->meta) && has_plain_header(r->associations) &&
+         has_plain_header(r->boxes.property_container);
+}
+
+/// The properties of an item; false where there is no list of them, or a long one.
+static bool find_list(const alpha_reader *r, uint64_t wanted, property_list *list) {
+  const heif_span body = r->associations;
+  const uint32_t number_bytes = body.bytes[0] < 1 ? 2 : 4;
+  size_t at = 8;
+  uint64_t identifier;
+  uint64_t count;
+  while (heif_take_number(body, &at, number_bytes, &identifier)) {
+    list->at = at;
+    if (!heif_take_number(body, &at, 1, &count)) {
+      return false;
+    }
+    if (identifier != wanted) {
+      at += (size_t)count * (r->is_wide ? 2 : 1);
+      continue;
+    }
+    list->count = 0;
+    for (uint64_t value; list->count < count && list->count < MAX_LISTED; list->count++) {
+      if (!heif_take_number(body, &at, r->is_wide ? 2 : 1, &value)) {
+        return false;
+      }
+      list->entries[list->count] = (uint16_t)(r->is_wide ? value : (value & 0x7F) | (value & 0x80) << 8);
+    }
+    return list->count == count;
+  }
+  return false;
+}
+
+/// Whether an item is said to be alpha. The names are those of MPEG-B and of HEVC.
+static bool is_alpha(const alpha_reader *r, const property_list *list) {
+  static const char names[2][45] = {"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", "urn:mpeg:hevc:2015:auxid:1"};
+  for (uint32_t i = 0; i < list->count; i++) {
+    heif_span body;
+    if (box_type_of(r, list->entries[i], &body) != HEIF_TYPE('a', 'u', 'x', 'C')) {
+      continue;
+    }
+    for (int n = 0; n < 2; n++) {
+      const size_t length = strlen(names[n]) + 1;
+      if (body.count >= 4 + length && memcmp(body.bytes + 4, names[n], length) == 0) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+/// Finds the alpha of the primary image: items refer to what they belong to.
+static bool find_alpha(const alpha_reader *r, property_list *list) {
+  const heif_span all = r->boxes.references;
+  const uint32_t number_bytes = all.bytes[0] == 0 ? 2 : 4;
+  heif_box box;
+  heif_walk walk = heif_walk_from(all, 4);
+  while (heif_walk_next(&walk, &box)) {
+    size_t at = 0;
+    uint64_t from;
+    uint64_t count;
+    uint64_t to;
+    if (box.type == HEIF_TYPE('a', 'u', 'x', 'l') && heif_take_number(box.body, &at, number_bytes, &from) &&
+        heif_take_number(box.body, &at, 2, &count) && count == 1 &&
+        heif_take_number(box.body, &at, number_bytes, &to) && to == r->boxes.primary) {
+      return find_list(r, from, list) && is_alpha(r, list);
+    }
+  }
+  return false;
+}
+
+/// The size that an item's list states; no bytes without one.
+static heif_span stated_size(const alpha_reader *r, const property_list *list, uint16_t *entry) {
+  heif_span body;
+  for (uint32_t i = 0; i < list->count; i++) {
+    if (box_type_of(r, list->entries[i], &body) == HEIF_TYPE('i', 's', 'p', 'e') && body.count >= 12) {
+      *entry = list->entries[i];
+      return body;
+    }
+  }
+  return (heif_span){0};
+}
+
+/// What the alpha's properties should be. False where its size is not the image's, or the list would be too long.
+static bool align(
+    const alpha_reader *r, const property_list *image, const property_list *alpha, property_list *aligned) {
+  heif_span body;
+  uint16_t size = 0;
+  uint16_t own = 0;
+  const heif_span image_size = stated_size(r, image, &size);
+  const heif_span alpha_size = stated_size(r, alpha, &own);
+  if (image_size.bytes == NULL || image->count + alpha->count + 1 > MAX_LISTED ||
+      (alpha_size.bytes != NULL && memcmp(image_size.bytes + 4, alpha_size.bytes + 4, 8) != 0)) {
+    return false;
+  }
+  *aligned = (property_list){.at = alpha->at};
+  if (alpha_size.bytes == NULL) {
+    aligned->entries[aligned->count++] = size;
+  }
+  for (uint32_t i = 0; i < alpha->count; i++) {
+    if (!is_transform(box_type_of(r, alpha->entries[i], &body))) {
+      aligned->entries[aligned->count++] = alpha->entries[i];
+    }
+  }
+  for (uint32_t i = 0; i < image->count; i++) {
+    if (is_transform(box_type_of(r, image->entries[i], &body))) {
+      aligned->entries[aligned->count++] = image->entries[i];
+    }
+  }
+  return true;
+}
+
+/// Whether two lists say the same, but for the order of what does not transform.
+static bool are_same(const alpha_reader *r, const property_list *a, const property_list *b) {
+  uint32_t at = 0;
+  heif_span body;
+  if (a->count != b->count) {
+    return false;
+  }
+  for (uint32_t i = 0; i < a->count; i++) {
+    if (!is_transform(box_type_of(r, a->entries[i], &body))) {
+      continue;
+    }
+    while (at < b->count && !is_transform(box_type_of(r, b->entries[at], &body))) {
+      at++;
+    }
+    if (at == b->count || ((a->entries[i] ^ b->entries[at]) & 0x7FFF) != 0) {
+      return false;
+    }
+    at++;
+  }
+  return true;
+}
+
+static void enlarge(uint8_t *copy, size_t body_at, size_t grown) {
+  uint8_t *header = copy + body_at - BOX_HEADER_BYTES;
+  ccodecs_put_be32(header, ccodecs_be32(header) + (uint32_t)grown);
+}
+
+/// Appends the copy, and lets what was copied be skipped.
+static bool write_copy(
+    ccodecs_bytes *file, const alpha_reader *r, const property_list *old, const property_list *list,
+    ccodecs_budget *budget) {
+  const size_t width = r->is_wide ? 2 : 1;
+  const uint8_t *start = r->meta.bytes - BOX_HEADER_BYTES;
+  const size_t meta_at = (size_t)(start - ccodecs_bytes_start(file));
+  const size_t count = r->meta.count + BOX_HEADER_BYTES;
+  const size_t container_at = (size_t)(r->boxes.property_container.bytes - start);
+  const size_t associations_at = (size_t)(r->associations.bytes - start);
+  const size_t list_at = associations_at + old->at;
+  const size_t rest_at = list_at + 1 + old->count * width;
+  const size_t new_bytes = 1 + list->count * width;
+  const size_t grown = new_bytes - (rest_at - list_at); // wraps where it shrinks
+  if (!ccodecs_bytes_reserve(file, count + grown, budget)) {
+    return false;
+  }
+  uint8_t *original = ccodecs_bytes_start(file) + meta_at;
+  uint8_t *copy = ccodecs_bytes_start(file) + file->count;
+  memcpy(copy, original, list_at);
+  uint8_t *to = copy + list_at;
+  *to++ = (uint8_t)list->count;
+  for (uint32_t i = 0; i < list->count; i++) {
+    const uint16_t entry = list->entries[i];
+    if (r->is_wide) {
+      *to++ = (uint8_t)(entry >> 8);
+    }
+    *to++ = (uint8_t)(r->is_wide ? entry : (entry & 0x7F) | (entry >> 8 & 0x80));
+  }
+  memcpy(to, original + rest_at, count - rest_at);
+  enlarge(copy, BOX_HEADER_BYTES, grown);
+  enlarge(copy, container_at, grown);
+  enlarge(copy, associations_at, grown);
+  memcpy(original + 4, "free", 4);
+  file->count += count + grown;
+  return true;
+}
+
+bool ccodecs_heif_align_alpha(ccodecs_bytes *file, ccodecs_budget *budget) {
+  alpha_reader r = {0};
+  property_list image;
+  property_list alpha;
+  property_list aligned;
+  const bool is_due = open_boxes(file, &r) && find_alpha(&r, &alpha) && find_list(&r, r.boxes.primary, &image) &&
+                      align(&r, &image, &alpha, &aligned) && !are_same(&r, &alpha, &aligned);
+  return !is_due || write_copy(file, &r, &alpha, &aligned, budget);
+}
