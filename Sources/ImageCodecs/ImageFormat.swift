@@ -64,6 +64,8 @@ extension ImageFormat {
     package var optionGroup: OptionGroup?
     /// Whether the encoder subsamples chroma as `EncoderOptions.subsampling` says.
     package var subsamplesChroma = false
+    /// Whether results that need not be of this format are JPEG or PNG where its encoder needs too much memory.
+    package var hasFallback = false
   }
 
   /// What is known of a format besides its codecs.
@@ -97,7 +99,7 @@ extension ImageFormat {
     case .avif:
       Traits(
         handle: CCODECS_FORMAT_AVIF, usesLibraryThreads: true,
-        output: Output(fileExtension: "avif", sizeCurve: .linear, subsamplesChroma: true))
+        output: Output(fileExtension: "avif", sizeCurve: .linear, subsamplesChroma: true, hasFallback: true))
     case .heic: Traits(handle: CCODECS_FORMAT_HEIC, usesLibraryThreads: true)
     case .gif: Traits(handle: CCODECS_FORMAT_GIF)
     case .bmp: Traits(handle: CCODECS_FORMAT_BMP)

@@ -21,6 +21,7 @@ package struct ImageHeader: Sendable, Hashable {
     case brokenEXIF = "the EXIF block is broken and was ignored"
     case firstFrameOnly = "the file holds several pictures; only the first was decoded"
     case damaged = "the file is damaged; the decoder repaired or skipped what it could"
+    case missingEnd = "the file lacks its end marker, which the result has"
     case truncated = "the file ends early; what is missing of the picture was made gray"
     case unusableProfile = "the colour profile is broken or does not fit the picture; its colours were taken for sRGB"
   }
@@ -116,6 +117,7 @@ extension ImageHeader.Warning {
     case .brokenEXIF: UInt32(CCODECS_WARNING_BAD_EXIF)
     case .firstFrameOnly: UInt32(CCODECS_WARNING_FIRST_FRAME)
     case .damaged: UInt32(CCODECS_WARNING_DAMAGED)
+    case .missingEnd: UInt32(CCODECS_WARNING_NO_END)
     case .truncated: UInt32(CCODECS_WARNING_TRUNCATED)
     case .unusableProfile: UInt32(CCODECS_WARNING_BAD_PROFILE)
     }

@@ -79,12 +79,17 @@ package struct Rewriter: ~Copyable {
 
   /// Fixes what is done, and takes over what the decoder holds of the file.
   /// - `orientation`: `up` passes the picture on; any other turns a JPEG without loss.
+  /// - `mayLackEnd`: a JPEG without an end marker is given one, with the warning `missingEnd`. Whether its last scan is
+  ///   whole, the caller must find out.
   /// - Throws: `misuse` for what the survey does not allow, `outOfMemory` when the budget has no room.
   package mutating func start(
-    _ decoder: consuming Decoder, orientation: Orientation, exif: [UInt8]
+    _ decoder: consuming Decoder, orientation: Orientation, exif: [UInt8], mayLackEnd: Bool = false
   ) throws(CodecError) {
     let status = decoder.withHandle { decoder in
-      Self.withOptions(orientation, exif) { ccodecs_rewriter_start(handle, decoder, &$0) }
+      Self.withOptions(orientation, exif) { options in
+        options.may_lack_end = mayLackEnd
+        return ccodecs_rewriter_start(handle, decoder, &options)
+      }
     }
     try check(status)
   }
@@ -105,8 +110,8 @@ package struct Rewriter: ~Copyable {
   }
 
   /// Lends the bytes of the last `.pieceReady`, which may be those that were read: call it before they are gone.
-  package func withPiece(_ body: (RawSpan) -> Void) {
-    body(UnsafeRawBufferPointer(start: piece.bytes, count: piece.count).bytes)
+  package func withPiece<Failure: Error>(_ body: (RawSpan) throws(Failure) -> Void) throws(Failure) {
+    try body(UnsafeRawBufferPointer(start: piece.bytes, count: piece.count).bytes)
   }
 
   /// What a caller may want to know; may grow until `.done`.
@@ -125,7 +130,8 @@ package struct Rewriter: ~Copyable {
   ) -> Result {
     exif.withUnsafeBufferPointer { block in
       var options = ccodecs_rewrite_options(
-        orientation: UInt8(orientation.rawValue), exif: block.baseAddress, exif_count: block.count)
+        orientation: UInt8(orientation.rawValue), exif: block.baseAddress, exif_count: block.count,
+        may_lack_end: false)
       return body(&options)
     }
   }

@@ -16,12 +16,11 @@ struct PassthroughTests {
   }
 
   private static func plan(
-    _ bytes: [UInt8], _ configuration: ProcessingConfiguration, limits: PictureLimits = PictureLimits(),
-    followingByteCount: Int? = nil
+    _ bytes: [UInt8], _ configuration: ProcessingConfiguration, limits: PictureLimits = PictureLimits()
   ) throws -> Plan {
     var reader = PictureReader(limits: limits)
     #expect(try reader.push(bytes.span.bytes, isLast: true).isComplete)
-    return try reader.plan(configuration, followingByteCount: followingByteCount)
+    return try reader.plan(configuration)
   }
 
   private static func asked(_ quality: Double, _ format: OutputFormat = .original) -> ProcessingConfiguration {

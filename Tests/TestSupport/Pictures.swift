@@ -3,13 +3,15 @@ package import ImageCodecs
 /// A picture file made of samples, row by row.
 /// - `pixelFormat`: one with a single plane.
 package func encodedPicture(
-  _ samples: [UInt8], width: Int, height: Int, pixelFormat: PixelFormat, as format: ImageFormat = .png
+  _ samples: [UInt8], width: Int, height: Int, pixelFormat: PixelFormat, as format: ImageFormat = .png,
+  isProgressive: Bool = false
 ) throws(CodecError) -> [UInt8] {
   precondition(samples.count == width * height * pixelFormat.pixelByteCount)
   let budget = PictureBudget(limit: 1 << 28)
   var options = EncoderOptions(
     format: format, width: width, height: height, pixelFormat: pixelFormat, subsampling: .full, quality: 100)
   options.png.compressionLevel = 1
+  options.jpeg.isProgressive = isProgressive
   var encoder = try Encoder(options: options, budget: budget)
   let rows = try rowBuffer(samples, rowByteCount: width * pixelFormat.pixelByteCount)
   try encoder.write(Strip(format: pixelFormat, rows: rows.rows(count: height)))

@@ -113,6 +113,7 @@ ccodecs_status ccodecs_rewriter_start(
   ccodecs_bytes_free(&rewriter->head, rewriter->budget);
   rewriter->head = opening;
   rewriter->is_started = true;
+  rewriter->may_lack_end = options->may_lack_end;
   if (status == CCODECS_OK && options->orientation != 1) {
     status = rewriter->methods->create_turn(rewriter, options, &rewriter->turn);
     status = status == CCODECS_OK ? status : ccodecs_rewriter_fail_for_room(rewriter);
@@ -133,6 +134,10 @@ static ccodecs_status copy(ccodecs_rewriter *rewriter, ccodecs_input *input, cco
   }
   const ccodecs_status status = run(rewriter, input, piece);
   if (status == CCODECS_NEEDS_INPUT && input->is_last) {
+    if (rewriter->may_lack_end && rewriter->methods->end != NULL && rewriter->methods->end(rewriter, piece)) {
+      rewriter->warnings |= CCODECS_WARNING_NO_END;
+      return CCODECS_BYTES_READY;
+    }
     return ccodecs_rewriter_fail(rewriter, CCODECS_TRUNCATED, "the file ends before the picture does");
   }
   rewriter->is_copied = status == CCODECS_DONE;

@@ -29,6 +29,9 @@ typedef struct ccodecs_rewriter_methods {
   /// Takes some bytes of the window: CCODECS_OK to be called again, CCODECS_NEEDS_INPUT when the window is consumed,
   /// CCODECS_BYTES_READY, CCODECS_DONE, or the failure.
   ccodecs_status (*step)(ccodecs_rewriter *rewriter, ccodecs_input *input, ccodecs_piece *piece);
+  /// No byte follows, and more were needed: gives the end marker, where the file lacks nothing else that can be told.
+  /// False otherwise; NULL for a format that has none.
+  bool (*end)(ccodecs_rewriter *rewriter, ccodecs_piece *piece);
   /// Called when no step failed; `survey` is zeroed.
   void (*survey)(const ccodecs_rewriter *rewriter, const ccodecs_decoder *decoder, ccodecs_survey *survey);
   /// Appends to `opening` what comes before `head`.
@@ -54,6 +57,7 @@ struct ccodecs_rewriter {
   ccodecs_bytes head; ///< Made of the picture's header, to be given first.
   ccodecs_turn *turn; ///< What the copy goes through; NULL when it is the result.
   bool is_started;
+  bool may_lack_end;
   bool has_given_head;
   bool is_copied; ///< The last byte of the copy was given.
   uint32_t warnings;

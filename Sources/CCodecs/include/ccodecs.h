@@ -185,6 +185,7 @@ enum {
   CCODECS_WARNING_DAMAGED = 1u << 2,     ///< The library met damage that it could repair or skip.
   CCODECS_WARNING_BAD_PROFILE = 1u << 3, ///< The colour profile is of no use; colours were taken for sRGB.
   CCODECS_WARNING_TRUNCATED = 1u << 4,   ///< The file ends early, and what is missing was made gray.
+  CCODECS_WARNING_NO_END = 1u << 6,      ///< Of a rewriter: the file lacks its end marker, which was written.
   CCODECS_WARNING_TOLERATED = 1u << 5,   ///< Damage was tolerated, from header.damaged_row on.
 };
 
@@ -468,6 +469,9 @@ typedef struct ccodecs_rewrite_options {
   uint8_t orientation;
   const uint8_t *exif; ///< A TIFF block that the result is to carry, borrowed for start; or NULL.
   size_t exif_count;   ///< Its bytes, at most 65527; 0 for none.
+  /// A JPEG may end before its end marker, which is then the last piece and CCODECS_WARNING_NO_END. Whether its last
+  /// scan is whole is not known: the caller is to decode what comes before that piece.
+  bool may_lack_end;
 } ccodecs_rewrite_options;
 
 /// Some bytes of a result.

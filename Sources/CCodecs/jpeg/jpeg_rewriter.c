@@ -330,15 +330,19 @@ static bool is_dropped(uint8_t marker) {
   return ccodecs_jpeg_is_application(marker) || marker == COM || marker == DNL || marker == DAC;
 }
 
-static ccodecs_status end_picture(jpeg_rewriter *j, ccodecs_piece *piece) {
-  static const uint8_t end[2] = {0xFF, EOI};
+static bool has_all_scans(const jpeg_rewriter *j) {
   bool is_whole = j->has_frame;
   for (uint32_t i = 0; i < j->frame.component_count; i++) {
     is_whole = is_whole && j->parts[i].has_scan;
   }
+  return is_whole;
+}
+
+static ccodecs_status end_picture(jpeg_rewriter *j, ccodecs_piece *piece) {
+  static const uint8_t end[2] = {0xFF, EOI};
   j->step = STEP_DONE;
   *piece = (ccodecs_piece){.bytes = end, .count = sizeof end};
-  return is_whole ? CCODECS_BYTES_READY : corrupt(j, "a component has no scan before EOI");
+  return has_all_scans(j) ? CCODECS_BYTES_READY : corrupt(j, "a component has no scan before EOI");
 }
 
 /// The code of a marker.
@@ -416,6 +420,15 @@ static ccodecs_status take_segment(jpeg_rewriter *j, ccodecs_input *input, ccode
 }
 
 // MARK: Methods
+
+static bool end(ccodecs_rewriter *base, ccodecs_piece *piece) {
+  jpeg_rewriter *j = (jpeg_rewriter *)base;
+  const bool is_scan = j->step == STEP_SCAN;
+  const bool is_behind_scan = is_scan || j->step == STEP_SEEK || j->step == STEP_CODE;
+  const bool is_interval_whole = j->interval_bytes * 8 >= j->interval_units * j->unit_bits;
+  return is_behind_scan && has_all_scans(j) && (!is_scan || (j->units_left == 0 && is_interval_whole)) &&
+         end_picture(j, piece) == CCODECS_BYTES_READY;
+}
 
 static ccodecs_status step(ccodecs_rewriter *base, ccodecs_input *input, ccodecs_piece *piece) {
   jpeg_rewriter *j = (jpeg_rewriter *)base;
@@ -523,6 +536,7 @@ static void destroy(ccodecs_rewriter *base) {
 ccodecs_rewriter *ccodecs_jpeg_rewriter_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
   static const ccodecs_rewriter_methods methods = {
       .step = step,
+      .end = end,
       .survey = survey,
       .start = start,
       .start_bytes = start_bytes,

@@ -55,11 +55,13 @@ package struct PicturePlan: Sendable {
 
 /// What one rendition's configuration comes to, before the scale at which all of them are decoded is known.
 struct PlanDraft {
-  let configuration: ProcessingConfiguration
+  private(set) var configuration: ProcessingConfiguration
   let orientation: Orientation
   let framing: Framing
   /// Whether speed matters more than the last of its quality.
   let isPreview: Bool
+  /// Why the result is of another format than the image.
+  private(set) var fallbackWarning: String?
 
   init(_ configuration: ProcessingConfiguration, orientation: Orientation, framing: Framing, isPreview: Bool) {
     self.configuration = configuration
@@ -80,6 +82,20 @@ struct PlanDraft {
     self.init(
       configuration, orientation: orientation,
       framing: try Framing(shown: stored.turned(by: orientation), configuration: configuration), isPreview: false)
+  }
+
+  /// The same with a result of a format whose encoder needs less memory, where no format is asked for; else this.
+  func fallingBack(_ header: ImageHeader) -> PlanDraft {
+    let format = Plan.format(header: header, configuration: configuration)
+    guard configuration.preferredFormat?.imageFormat == nil, format.traits.output?.hasFallback ?? false else {
+      return self
+    }
+    var draft = self
+    let fallback = header.hasAlpha ? OutputFormat.png : .jpeg
+    draft.configuration.preferredFormat = fallback
+    draft.fallbackWarning =
+      "the result is \(fallback.rawValue) instead of \(format.rawValue), whose encoder needs more than picture_memory_limit"
+    return draft
   }
 
   /// The smallest of `scales` that serves this rendition.

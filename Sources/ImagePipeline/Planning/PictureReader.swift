@@ -71,21 +71,28 @@ package struct PictureReader: ~Copyable {
   /// The rewriter, started as the plan says, which has taken over what the decoder held.
   consuming func startRewriter(_ plan: Plan) throws(PipelineError) -> Rewriter {
     guard let decoder = decoder.take(), var rewriter = rewriter.take() else { throw .unfinishedHeader }
-    do { try rewriter.start(decoder, orientation: plan.orientation, exif: plan.encoder.exif) } catch {
-      throw PipelineError(error)
-    }
+    do {
+      try rewriter.start(
+        decoder, orientation: plan.orientation, exif: plan.encoder.exif, mayLackEnd: plan.trialScale != nil)
+    } catch { throw PipelineError(error) }
     return rewriter
+  }
+
+  /// The trial that the plan asks for.
+  func makeTrial(_ plan: Plan) throws(PipelineError) -> PassthroughTrial? {
+    guard let scale = plan.trialScale, let format = header?.format else { return nil }
+    return try PassthroughTrial(format: format, scale: scale, limits: limits.codec, budget: budget)
   }
 
   /// The plan for this picture with one result.
   ///
   /// Legal once the header is complete.
-  /// - `followingByteCount`: how many bytes of the picture were not consumed, where that is known.
+  /// - `following`: the bytes of the image that were not consumed, where all of them are known.
   /// - Throws: `invalidField`, `unservedField`, `limitExceeded` as `Plan.init` does.
   package mutating func plan(
-    _ configuration: ProcessingConfiguration, followingByteCount: Int? = nil
+    _ configuration: ProcessingConfiguration, following: RawSpan? = nil
   ) throws(PipelineError) -> Plan {
-    let picture = try plan([configuration], followingByteCount: followingByteCount)
+    let picture = try plan([configuration], following: following)
     var plan = try picture.renditions[0].get()
     plan.workingSetByteCount = picture.workingSetByteCount
     return plan
@@ -94,10 +101,10 @@ package struct PictureReader: ~Copyable {
   /// The plan for this picture with a result for each configuration.
   ///
   /// It is decoded at the scale that the most demanding of them needs. Legal once the header is complete.
-  /// - `followingByteCount`: how many bytes of the picture were not consumed, where that is known.
+  /// - `following`: the bytes of the image that were not consumed, where all of them are known.
   /// - Throws: `limitExceeded` when there is no room for all that could be made.
   package mutating func plan(
-    _ configurations: [ProcessingConfiguration], followingByteCount: Int? = nil
+    _ configurations: [ProcessingConfiguration], following: RawSpan? = nil
   ) throws(PipelineError) -> PicturePlan {
     guard let header else { throw .unfinishedHeader }
     let drafts = configurations.map { configuration in
@@ -106,7 +113,7 @@ package struct PictureReader: ~Copyable {
     var plan = try decodedPlan(header, drafts)
     // What is decoded for others is decoded for all.
     if drafts.count == 1, case .success(var only) = plan.renditions[0] {
-      try choosePassage(&only, header, configurations[0], followingByteCount.map { inputByteCount + UInt64($0) })
+      try choosePassage(&only, header, configurations[0], following)
       plan = PicturePlan(only)
     }
     return try checked(plan)
@@ -126,6 +133,15 @@ package struct PictureReader: ~Copyable {
   private mutating func decodedPlan(
     _ header: ImageHeader, _ drafts: [Result<PlanDraft, PipelineError>]
   ) throws(PipelineError) -> PicturePlan {
+    let plan = try roomyPlan(header, drafts)
+    guard plan.workingSetByteCount > UInt64(limits.memory) else { return plan }
+    return try roomyPlan(header, drafts.map { draft in draft.map { $0.fallingBack(header) } })
+  }
+
+  /// The same, in whatever memory it needs.
+  private mutating func roomyPlan(
+    _ header: ImageHeader, _ drafts: [Result<PlanDraft, PipelineError>]
+  ) throws(PipelineError) -> PicturePlan {
     let usable = drafts.compactMap { if case .success(let draft) = $0 { draft } else { nil } }
     let toleratesTruncation = usable.contains { $0.configuration.tolerateTruncation ?? false }
     let toleratesDamage = usable.contains { $0.configuration.tolerateDamage ?? false }
@@ -139,9 +155,11 @@ package struct PictureReader: ~Copyable {
     let plans = drafts.map { draft in
       draft.flatMap { draft in
         Result { () throws(PipelineError) in
-          try Plan(
+          var plan = try Plan(
             header: header, orientation: draft.orientation, framing: draft.framing, decodeScale: scale,
             decodeByteCount: decodeByteCount, configuration: draft.configuration)
+          if let warning = draft.fallbackWarning { plan.warnings.append(warning) }
+          return plan
         }
       }
     }
@@ -167,20 +185,31 @@ package struct PictureReader: ~Copyable {
 
   /// Plans not to decode the picture where that serves as well, and there is memory for it.
   private mutating func choosePassage(
-    _ plan: inout Plan, _ header: ImageHeader, _ configuration: ProcessingConfiguration, _ fileByteCount: UInt64?
+    _ plan: inout Plan, _ header: ImageHeader, _ configuration: ProcessingConfiguration, _ following: RawSpan?
   ) throws(PipelineError) {
     guard let rewriter = rewriter.take() else { return }
     let (orientation, exif) = (plan.orientation, plan.encoder.exif)
-    let (survey, byteCount) = try withDecoder { decoder in
+    let (survey, rewritingByteCount) = try withDecoder { decoder in
       (
         rewriter.survey(decoder),
         rewriter.estimatedByteCount(decoder, orientation: orientation, exif: exif)
       )
     }
+    var byteCount = rewritingByteCount
+    var fileByteCount: UInt64?
+    if let following { fileByteCount = inputByteCount + UInt64(following.byteCount) }
     let passage = Passage(
       plan: plan, header: header, configuration: configuration, survey: survey, byteCount: fileByteCount)
+    let trialScale = passage == .copied ? PassthroughTrial.scale(header, following: following) : nil
+    if let trialScale {
+      // With what this decoder holds, as that of the trial holds about as much when it has read its header.
+      byteCount += try withDecoder { (decoder) throws(CodecError) in
+        try decoder.estimatedByteCount(scale: trialScale == 1 ? decoder.scales[0] : 8)
+      }
+    }
     if passage != .decoded, byteCount <= passage.largestByteCount(memory: limits.memory) {
       plan.passage = passage
+      plan.trialScale = trialScale
       plan.workingSetByteCount = byteCount
       self.rewriter = consume rewriter
     }

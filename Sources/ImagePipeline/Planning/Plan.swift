@@ -50,7 +50,10 @@ package struct Plan: Sendable, Hashable {
   package internal(set) var workingSetByteCount: UInt64 = 0
   /// How the picture gets to its result.
   package internal(set) var passage: Passage = .decoded
-  package let warnings: [String]
+  /// The scale at which an image that is passed on is decoded as well, to find out whether it can be; `nil` where it is
+  /// not.
+  var trialScale: Int?
+  package internal(set) var warnings: [String]
 
   /// The result's properties, as they are known before it exists.
   package var outputInfo: ImageInfo { ImageInfo(self) }

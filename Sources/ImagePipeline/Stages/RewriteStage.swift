@@ -4,6 +4,7 @@ internal import Tracing
 /// A picture's file to one without metadata: the only stage of a picture that is not decoded.
 struct RewriteStage: ~Copyable {
   private var rewriter: Rewriter
+  private var trial: PassthroughTrial?
   // At most a sniffed prefix; given to the rewriter before any other byte.
   private var leftover: [UInt8]
   private let headerWarnings: [ImageHeader.Warning]
@@ -24,6 +25,7 @@ struct RewriteStage: ~Copyable {
     headerWarnings = reader.header?.warnings ?? []
     let meter = StageMeter(.rewrite, tracing: tracing)
     let began = meter.begin()
+    trial = try reader.makeTrial(plan)
     let rewriter = try reader.startRewriter(plan)
     meter.end(began)
     self.rewriter = rewriter
@@ -91,12 +93,17 @@ struct RewriteStage: ~Copyable {
       switch event {
       case .needsInput: return .needsInput
       case .pieceReady:
-        rewriter.withPiece { piece in
+        let isWrittenEnd = rewriter.warnings.contains(.missingEnd)
+        try rewriter.withPiece { (piece) throws(PipelineError) in
+          try trial?.push(isWrittenEnd ? RawSpan() : piece, isLast: isWrittenEnd)
           outputByteCount += UInt64(piece.byteCount)
           gauge.add(piece.byteCount)
           output(piece)
         }
-      case .done: return .done
+      case .done:
+        try trial?.push(RawSpan(), isLast: true)
+        trial = nil
+        return .done
       }
     }
   }

@@ -53,8 +53,8 @@ extension ImageJob {
   func readHeader() async throws {
     try await preview?.push(input.chunk, isLast: input.isLastChunk)
     while try !readHeaderWindow() { try await refill() }
-    let following = input.isLastChunk ? input.chunk.count : nil
-    try work.plan(madeRenditions.map(\.configuration), followingByteCount: following)
+    let following = input.chunk
+    try work.plan(madeRenditions.map(\.configuration), following: input.isLastChunk ? following.bytes : nil)
   }
 
   /// - Returns: whether the header is complete.

@@ -55,11 +55,11 @@ package struct ImageWork: ~Copyable {
   }
 
   /// Plans a result for each configuration; legal once the header is complete.
-  /// - `followingByteCount`: how many bytes of the image follow, where it is known.
+  /// - `following`: the bytes of the image behind its header, where all of them are known.
   package mutating func plan(
-    _ configurations: [ProcessingConfiguration], followingByteCount: Int?
+    _ configurations: [ProcessingConfiguration], following: RawSpan?
   ) throws(PipelineError) {
-    expect(try reader!.plan(configurations, followingByteCount: followingByteCount))
+    expect(try reader!.plan(configurations, following: following))
   }
 
   /// Plans the only result; legal once the header is complete.

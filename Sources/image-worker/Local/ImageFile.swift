@@ -129,7 +129,7 @@ extension ImageWork {
   }
 
   private mutating func plan(_ configurations: [ProcessingConfiguration]) throws(PipelineError) -> PicturePlan {
-    try plan(configurations, followingByteCount: nil)
+    try plan(configurations, following: nil)
     guard let plan else { throw PipelineError(.internalDefect, "an image was planned without a plan") }
     return plan
   }

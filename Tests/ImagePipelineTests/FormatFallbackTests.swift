@@ -1,0 +1,47 @@
+import ImageCodecs
+import ImagePipeline
+import TestSupport
+import Testing
+
+@Suite("Formats whose encoders need too much memory", .enabled(if: ImageFormat.avif.isEncodable))
+struct FormatFallbackTests {
+  /// Less memory than encoding as AVIF needs, and enough for decoding.
+  private static func tight(_ name: String) throws -> PictureLimits {
+    func byteCount(_ format: OutputFormat) throws -> UInt64 {
+      try plan(name, ProcessingConfiguration(preferredFormat: format), PictureLimits()).workingSetByteCount
+    }
+    let (avif, png) = (try byteCount(.avif), try byteCount(.png))
+    #expect(png < avif)
+    return PictureLimits(memory: Int(avif) - 1)
+  }
+
+  private static func plan(
+    _ name: String, _ configuration: ProcessingConfiguration, _ limits: PictureLimits
+  ) throws -> Plan {
+    var reader = PictureReader(limits: limits)
+    _ = try reader.push(Fixture.bytes(name).span.bytes, isLast: true)
+    return try reader.plan(configuration)
+  }
+
+  @Test(
+    "become JPEG, or PNG with alpha, and a warning says so", arguments: [("photo.avif", "jpeg"), ("alpha.avif", "png")])
+  func fallback(name: String, format: String) throws {
+    let limits = try Self.tight(name)
+    for configuration in [ProcessingConfiguration(), ProcessingConfiguration(preferredFormat: .original)] {
+      let (bytes, report) = try process(Fixture.bytes(name), configuration, limits: limits)
+      #expect(report.output.format == format && ImageFormat.sniff(bytes.span.bytes)?.rawValue == format)
+      #expect(report.warnings.contains { $0.hasPrefix("the result is \(format) instead of avif") })
+    }
+    let (_, whole) = try process(Fixture.bytes(name), ProcessingConfiguration())
+    #expect(whole.output.format == "avif" && whole.warnings.isEmpty)
+  }
+
+  @Test("are refused where they are asked for")
+  func asked() throws {
+    let limits = try Self.tight("photo.avif")
+    let error = #expect(throws: PipelineError.self) {
+      try process(Fixture.bytes("photo.avif"), ProcessingConfiguration(preferredFormat: .avif), limits: limits)
+    }
+    #expect(error?.code == .limitExceeded)
+  }
+}
