@@ -147,7 +147,7 @@ static ccodecs_status settle_profile(ccodecs_decoder *decoder) {
 
 /// Pixels that a file of any size may hold, and how many more for each of its bytes. A byte costs its sender little,
 /// and a hundred million pixels a second of ours.
-static const uint64_t free_pixels = 25000000;
+static const uint64_t free_pixels = 10000000;
 static const uint64_t pixels_per_byte = 49152;
 
 bool ccodecs_decoder_is_in_proportion(uint64_t pixels, uint64_t bytes) {
