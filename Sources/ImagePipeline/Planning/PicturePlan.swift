@@ -72,9 +72,7 @@ struct PlanDraft {
 
   init(_ configuration: ProcessingConfiguration, of header: ImageHeader) throws(PipelineError) {
     try configuration.validate()
-    guard !header.isDamaged || configuration.tolerateDamage ?? false else {
-      throw PipelineError(.corruptImage, "the image's header is damaged; tolerate_damage decodes it all the same")
-    }
+    if !(configuration.tolerateDamage ?? false) { try Self.checkHeader(header) }
     let orientation = header.orientation.turned(
       quarters: (configuration.rotation ?? 0) / 90, flipsColumns: configuration.flipHorizontal ?? false,
       flipsRows: configuration.flipVertical ?? false)
@@ -82,6 +80,12 @@ struct PlanDraft {
     self.init(
       configuration, orientation: orientation,
       framing: try Framing(shown: stored.turned(by: orientation), configuration: configuration), isPreview: false)
+  }
+
+  /// - Throws: `corruptImage` where the header can be read only where damage is tolerated.
+  static func checkHeader(_ header: ImageHeader) throws(PipelineError) {
+    guard header.isDamaged else { return }
+    throw PipelineError(.corruptImage, "the image's header is damaged; tolerate_damage decodes it all the same")
   }
 
   /// The same with a result of a format whose encoder needs less memory, where no format is asked for; else this.

@@ -107,6 +107,7 @@ package struct PictureReader: ~Copyable {
     _ configurations: [ProcessingConfiguration], following: RawSpan? = nil
   ) throws(PipelineError) -> PicturePlan {
     guard let header else { throw .unfinishedHeader }
+    if !configurations.contains(where: { $0.tolerateDamage ?? false }) { try PlanDraft.checkHeader(header) }
     let drafts = configurations.map { configuration in
       Result { () throws(PipelineError) in try PlanDraft(configuration, of: header) }
     }
