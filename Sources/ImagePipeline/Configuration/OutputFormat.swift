@@ -1,7 +1,8 @@
+internal import Fields
 internal import ImageCodecs
 
 /// The file format of a result.
-package enum OutputFormat: String, Sendable, Hashable, CaseIterable {
+package enum OutputFormat: String, Sendable, Hashable, FieldChoice {
   /// The input's format where it can be written; else PNG with alpha, JPEG without.
   case original
   case jpeg, png, webp
@@ -18,4 +19,12 @@ package enum OutputFormat: String, Sendable, Hashable, CaseIterable {
     case .avif: .avif
     }
   }
+}
+
+/// What a result keeps of its picture's metadata.
+package enum MetadataPolicy: String, Sendable, Hashable, FieldChoice {
+  /// Nothing.
+  case strip
+  /// Artist and copyright.
+  case keepCopyright = "keep_copyright"
 }

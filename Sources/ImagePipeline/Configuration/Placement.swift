@@ -1,5 +1,15 @@
 package import Fields
 
+/// How a picture is brought to its bounds.
+package enum ResizeMode: String, Sendable, Hashable, FieldChoice {
+  /// Both bounds hold, the aspect ratio is kept.
+  case fit
+  /// Both bounds are reached, the aspect ratio is kept, and what overhangs is cut off.
+  case fill
+  /// Exactly the bounds; the aspect ratio is not kept.
+  case stretch
+}
+
 /// A side or corner of the shown picture, or its middle.
 package enum Gravity: String, Sendable, Hashable, FieldChoice {
   case center, north
