@@ -284,11 +284,9 @@ ccodecs_status ccodecs_rewriter_create(
 
 /// Whether every option is in its range, those of other formats included.
 static bool are_valid(const ccodecs_encode_options *options) {
-  const uint16_t palette = options->png.palette_count;
   return options->width > 0 && options->height > 0 && options->quality >= 1 && options->quality <= 100 &&
-         options->exif_count <= CCODECS_EXIF_BYTES_MOST && options->png.compression_level <= 9 &&
-         options->png.filter <= CCODECS_PNG_FILTER_ADAPTIVE && (palette == 0 || (palette >= 2 && palette <= 256)) &&
-         options->webp.near_lossless <= 100 && options->webp.method <= 6;
+         options->exif_count <= CCODECS_EXIF_BYTES_MOST && ccodecs_png_options_are_valid(&options->png) &&
+         ccodecs_webp_options_are_valid(&options->webp);
 }
 
 static ccodecs_status check(const encoder_row *encoder, const ccodecs_encode_options *options) {

@@ -207,6 +207,12 @@ static bool create_compressor(png_encoder *e) {
   return true;
 }
 
+bool ccodecs_png_options_are_valid(const ccodecs_png_options *options) {
+  const uint16_t palette = options->palette_count;
+  return options->compression_level <= 9 && options->filter <= CCODECS_PNG_FILTER_ADAPTIVE &&
+         (palette == 0 || (palette >= 2 && palette <= 256));
+}
+
 bool ccodecs_png_encoder_takes(const ccodecs_encode_options *options) {
   return options->png.palette_count == 0 || ccodecs_png_has_palettes();
 }

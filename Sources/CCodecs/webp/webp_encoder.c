@@ -127,6 +127,10 @@ uint64_t ccodecs_webp_encoder_estimate(const ccodecs_encode_options *options) {
   return sizeof(webp_encoder) + library_charge(options) + ccodecs_webp_encoder_largest(options) * 5 / 2;
 }
 
+bool ccodecs_webp_options_are_valid(const ccodecs_webp_options *options) {
+  return options->near_lossless <= 100 && options->method <= 6;
+}
+
 static void configure(webp_encoder *e) {
   const ccodecs_encode_options *options = &e->base.options;
   const ccodecs_webp_options *webp = &options->webp;
