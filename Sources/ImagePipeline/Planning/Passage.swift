@@ -71,6 +71,6 @@ extension Plan {
   /// Whether the result has all of the picture's pixels, turned at most, and no others.
   fileprivate var keepsPixels: Bool {
     let shown = storedSize.turned(by: orientation)
-    return filters.isEmpty && !framing.isPadded && framing.pictureSize == shown && framing.window == Window(shown)
+    return !changesPixels && framing.pictureSize == shown && framing.window == Window(shown)
   }
 }

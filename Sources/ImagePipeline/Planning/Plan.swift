@@ -40,6 +40,8 @@ package struct Plan: Sendable, Hashable {
   let keepsCopyright: Bool
   /// What is done to the result's rows; empty when the picture stays as it is.
   package let filters: FilterChain
+  /// Whether stages between the resize and the encoder change pixels; such an image is never passed through.
+  let changesPixels: Bool
   /// What filters are given: RGB, with alpha when the picture has it; without filters, what the encoder takes.
   let filterFormat: PixelFormat
   /// What colours are converted to sRGB in: inks, or what filters are given, as deep as the picture is.
@@ -95,10 +97,11 @@ package struct Plan: Sendable, Hashable {
     keepsCopyright = configuration.metadata == .keepCopyright
     filters = FilterChain(try Filter.resolve(configuration.filters ?? []))
     try Self.checkSides(stored: storedSize, framing: framing, filters: filters)
-    let (chain, colorFormat) = (filters, header.hasAlpha ? PixelFormat.rgba8 : .rgb8)
+    changesPixels = !filters.isEmpty || framing.isPadded
+    let colorFormat = header.hasAlpha ? PixelFormat.rgba8 : .rgb8
     // A gray profile makes grays of grays: those need no other format.
     let isGray = header.colorSpace == .gray && !header.hasAlpha
-    let isPassed = chain.isEmpty && !framing.isPadded && (header.profileByteCount == 0 || isGray)
+    let isPassed = !changesPixels && (header.profileByteCount == 0 || isGray)
     encoder = try Self.encoder(
       header: header, outputSize: framing.canvasSize, configuration: configuration,
       colorFormat: isPassed ? nil : colorFormat)

@@ -9,14 +9,17 @@ extension PlanDraft {
     let longest = max(framing.canvasSize.width, framing.canvasSize.height)
     let factor = min(1, Double(Self.longestPreviewSide) / Double(longest))
     let format = Plan.format(header: header, configuration: configuration)
+    var preview = configuration
+    preview.compressionQuality = 0.7
+    preview.preferredFormat = header.hasAlpha && format.takes(.rgba8) ? .png : .jpeg
+    preview.metadata = .strip
+    preview.alwaysEncode = true
+    preview.filters = configuration.filters?.compactMap { $0.scaled(by: factor) }
+    // Meant for the result alone. The bounds are part of the framing.
+    (preview.scaleFactor, preview.maxBytes, preview.allowSmallerDimensions) = (nil, nil, nil)
+    (preview.jpeg, preview.png, preview.webp) = (nil, nil, nil)
     return PlanDraft(
-      ProcessingConfiguration(
-        compressionQuality: 0.7, preferredFormat: header.hasAlpha && format.takes(.rgba8) ? .png : .jpeg,
-        background: configuration.background, metadata: .strip,
-        tolerateTruncation: configuration.tolerateTruncation, alwaysEncode: true,
-        tolerateDamage: configuration.tolerateDamage,
-        filters: configuration.filters?.compactMap { $0.scaled(by: factor) }),
-      orientation: orientation, framing: framing.scaled(by: factor), isPreview: true)
+      preview, orientation: orientation, framing: framing.scaled(by: factor), isPreview: true)
   }
 }
 
