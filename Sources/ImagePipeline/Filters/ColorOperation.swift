@@ -29,6 +29,11 @@ enum ColorOperation: Sendable, Hashable {
     if case .curve = self { true } else { false }
   }
 
+  /// Whether it takes 8-bit levels, and so is applied at the beginning of a pass.
+  var needsLevels: Bool {
+    if case .curve(.levels) = self { true } else { false }
+  }
+
   /// Whether it changes nothing.
   var isIdentity: Bool {
     switch self {

@@ -15,16 +15,21 @@ package struct FilterChain: Sendable, Hashable {
   let passes: [Pass]
 
   /// - `filters`: checked, in the order in which they are applied.
-  init(_ filters: [FilterSettings]) {
+  init(_ filters: [FilterSettings]) { self.init(filters.map { ($0.kind, $0.effect) }) }
+
+  /// - `effects`: the filters and what they do, `nil` for nothing.
+  init(_ effects: [(filter: FilterKind, effect: FilterEffect?)]) {
     var passes: [Pass] = []
     var run = ColorRun()
-    for filter in filters {
-      switch filter.effect {
+    for (filter, effect) in effects {
+      switch effect {
       case nil: break
-      case .color(let operation): run.append(operation, filter: filter.kind)
+      case .color(let operation):
+        if operation.needsLevels, !run.isCurves { passes += run.takePass() }
+        run.append(operation, filter: filter)
       case .area(let operation):
         passes += run.takePass()
-        passes.append(.area(operation, filter: filter.kind))
+        passes.append(.area(operation, filter: filter))
       }
     }
     self.passes = passes + run.takePass()
@@ -69,6 +74,9 @@ private struct ColorRun {
 
   /// Clamping a number this much out of range does nothing that 8 bits could show.
   private static let slack = 1e-9
+
+  /// Whether all of it becomes a table of levels.
+  var isCurves: Bool { steps.allSatisfy(\.operation.isCurve) }
 
   mutating func append(_ operation: ColorOperation, filter: FilterKind) {
     var step = ColorProgram.Step(operation: operation, filters: [filter])

@@ -8,7 +8,7 @@
 
 /// What becomes of one channel's value, whatever the others are, and wherever the pixel lies.
 ///
-/// Every curve rises or falls throughout, so that the ends of a range go to the ends of its image.
+/// Every curve but one of levels rises or falls throughout, so that the ends of a range go to the ends of its image.
 enum ToneCurve: Sendable, Hashable {
   /// slope * x + intercept.
   case linear(slope: Double, intercept: Double)
@@ -20,6 +20,17 @@ enum ToneCurve: Sendable, Hashable {
   ///
   /// Source: IEC 61966-2-1, the transfer function of sRGB.
   case exposure(gain: Double, share: Double)
+  /// The value for each of 256 levels, of any shape. It needs levels and so begins a pass: see `FilterChain`.
+  case levels([Double])
+
+  /// The mixture of x and `formula(x)`, for a curve that has no kernel of its own.
+  static func formula(share: Double, _ formula: (Double) -> Double) -> ToneCurve {
+    .levels(
+      (0...255).map { level in
+        let x = Double(level) / 255
+        return min(1, max(0, x + share * (formula(x) - x)))
+      })
+  }
 
   /// The value for `x`, 0 to 1, clamped to that.
   func value(_ x: Double) -> Double { min(1, max(0, unclamped(x))) }
@@ -30,11 +41,13 @@ enum ToneCurve: Sendable, Hashable {
     case .power(let exponent, let amplitude, let offset, let share):
       x + share * (amplitude * pow(x, exponent) + offset - x)
     case .exposure(let gain, let share): x + share * (Self.encoded(gain * Self.decoded(x)) - x)
+    case .levels(let values): values[Int((x * 255).rounded())]
     }
   }
 
   /// What a channel can become when it lies in `range`.
   func image(of range: ClosedRange<Double>) -> ClosedRange<Double> {
+    if case .levels(let values) = self { return (values.min() ?? 0)...(values.max() ?? 1) }
     let ends = [value(range.lowerBound), value(range.upperBound)]
     return min(ends[0], ends[1])...max(ends[0], ends[1])
   }
@@ -44,6 +57,7 @@ enum ToneCurve: Sendable, Hashable {
     case .linear(let slope, let intercept): abs(slope - 1) < 1e-9 && abs(intercept) < 1e-9
     case .power(let exponent, let amplitude, let offset, _): exponent == 1 && amplitude == 1 && offset == 0
     case .exposure(let gain, _): gain == 1
+    case .levels(let values): values == (0...255).map { Double($0) / 255 }
     }
   }
 
