@@ -66,6 +66,31 @@ struct EncoderTests {
     for (after, before) in zip(again.mean, pixels.mean) { #expect(abs(after - before) <= test.tolerance) }
   }
 
+  @Test("of every format write what decodes to the same image", arguments: ImageFormat.allCases.filter(\.isEncodable))
+  func everyFormat(format: ImageFormat) throws {
+    for name in ["photo.png", "alpha.png"] {
+      let pixels = try Pixels.decode(Fixture.bytes(name))
+      guard format.takes(pixels.format) else { continue }
+      let options = EncoderOptions(
+        format: format, width: pixels.layout[0].width, height: pixels.layout[0].height, pixelFormat: pixels.format,
+        quality: 95)
+      let budget = PictureBudget(limit: 1 << 28)
+      let whole = try encode(pixels, options, rowCount: 16, budget: budget)
+      let (largest, estimate) = (try options.largestByteCount(), try options.estimatedByteCount())
+      #expect(budget.used == 0 && UInt64(whole.count) <= largest)
+      #expect(UInt64(budget.peak) <= estimate + 4096, "\(format) of \(name)")
+      #expect(try encode(pixels, options, rowCount: 7, budget: budget) == whole)
+      guard format.isDecodable else { continue }
+      let again = try Pixels.decode(whole)
+      #expect(again.layout[0].width == pixels.layout[0].width && again.layout[0].height == pixels.layout[0].height)
+      if options.isLossy {
+        for (after, before) in zip(again.mean, pixels.mean) { #expect(abs(after - before) <= 3) }
+      } else {
+        #expect(again.planes == pixels.planes, "\(format) of \(name)")
+      }
+    }
+  }
+
   @Test("refuse pixels and sizes that the format can't hold")
   func refusals() {
     func code(_ format: ImageFormat, _ pixels: PixelFormat, width: Int = 10, quality: Int = 80) -> CodecError.Code? {

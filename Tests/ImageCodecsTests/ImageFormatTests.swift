@@ -1,4 +1,5 @@
 import CCodecs
+import Foundation
 import ImageCodecs
 import TestSupport
 import Testing
@@ -42,6 +43,18 @@ struct ImageFormatTests {
       #expect(handles.map(ccodecs_format_can_decode) == [format.isDecodable], "\(format)")
       #expect(handles.map(ccodecs_format_can_rewrite) == [format.isRewritable], "\(format)")
     }
+  }
+
+  @Test("that can be decoded have a fixture, and are fuzzed", arguments: ImageFormat.allCases.filter(\.isDecodable))
+  func tested(format: ImageFormat) throws {
+    let isFixture = Fixture.names.contains { name in
+      ImageFormat.sniff(Array(Fixture.bytes(name).prefix(ImageFormat.sniffByteCount)).span.bytes) == format
+    }
+    #expect(isFixture, "no file of Tests/TestSupport/Fixtures is \(format)")
+    let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+      .appendingPathComponent("../Fuzz/run.sh")
+    let words = try String(contentsOf: script, encoding: .utf8).split { " \n\"'".contains($0) }
+    #expect(words.contains { $0 == format.rawValue.uppercased() }, "the table of Tests/Fuzz/run.sh has no \(format)")
   }
 
   @Test("that can be encoded have a row as results, and take 8 bits a sample alone", arguments: ImageFormat.allCases)

@@ -6,7 +6,7 @@ import Testing
 import Tracing
 
 /// The formats that this build writes.
-private let outputFormats: [OutputFormat] = [.jpeg, .png, .webp] + (ImageFormat.avif.isEncodable ? [.avif] : [])
+private let outputFormats = OutputFormat.allCases.filter { ImageFormat(rawValue: $0.rawValue)?.isEncodable ?? false }
 
 @Suite("Pipeline")
 struct PipelineTests {

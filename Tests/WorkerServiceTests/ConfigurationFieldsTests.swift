@@ -3,6 +3,7 @@ import Foundation
 import ImageCodecs
 import ImagePipeline
 import SwiftProtobuf
+import TestSupport
 import Testing
 import WorkerProtocol
 
@@ -121,8 +122,7 @@ struct ConfigurationFieldsTests {
   @Test("a field that is set alone overrides nothing else, and changes the cache key", arguments: leaves)
   func setAlone(leaf: Leaf) throws {
     // Of a message whose fields always have values, all of it is set.
-    let groups: Set = ["jpeg", "png", "webp"]
-    let isGroup = groups.contains(leaf.path[0])
+    let isGroup = Self.groups[leaf.path[0]] != nil
     let set = Self.leaves.filter { isGroup ? $0.path == leaf.path : $0.path[0] == leaf.path[0] }
     var root: [String: Any] = [:]
     for member in set { Self.set(try #require(member.values.first).json, at: member.path[...], in: &root) }
@@ -134,6 +134,57 @@ struct ConfigurationFieldsTests {
     let first = try Self.message()
     #expect(merged == first)
   }
+
+  @Test("a field changes images that may be passed through as it changes those that are encoded", arguments: leaves)
+  func passthrough(leaf: Leaf) throws {
+    let image = Fixture.bytes("photo.png")
+    for value in leaf.values {
+      // Bounds that change nothing by themselves; a message is set as a whole.
+      var root: [String: Any] = ["max_width": 250, "max_height": 150]
+      for member in Self.leaves where member.path[0] == leaf.path[0] {
+        Self.set(try #require(member.values.first).json, at: member.path[...], in: &root)
+      }
+      Self.set(value.json, at: leaf.path[...], in: &root)
+      let configuration = try ProcessingConfiguration(try Self.parse(root))
+      var encoding = configuration
+      encoding.alwaysEncode = true
+      let (one, other) = (Self.outcome(image, configuration), Self.outcome(image, encoding))
+      #expect(one == other, "\(leaf.path)")
+    }
+  }
+
+  /// Messages that are set field by field: options of one format each, and an image of that format.
+  private static let groups = ["jpeg": "photo-420.jpg", "png": "photo.png", "webp": "photo.webp"]
+
+  @Test("an encoder option is not lost on images that may be passed through", arguments: leaves)
+  func encoderOption(leaf: Leaf) throws {
+    // Of several values, one at least is not the default.
+    guard let name = Self.groups[leaf.path[0]], leaf.values.count > 1 else { return }
+    var passages: [Passage] = []
+    for value in [nil] + leaf.values.map(Optional.some) {
+      var root: [String: Any] = [:]
+      if let value { Self.set(value.json, at: leaf.path[...], in: &root) }
+      let bytes = Fixture.bytes(name)
+      var reader = PictureReader(limits: PictureLimits())
+      let isComplete = try reader.push(bytes.span.bytes, isLast: true).isComplete
+      #expect(isComplete)
+      let plan = try reader.plan(try ProcessingConfiguration(try Self.parse(root)))
+      passages.append(plan.passage)
+    }
+    #expect(passages.first == .copied && passages.contains(.decoded), "\(leaf.path): \(passages)")
+  }
+
+  /// What a result shows, or why there is none.
+  private static func outcome(_ image: [UInt8], _ configuration: ProcessingConfiguration) -> Result<
+    Pixels, OutcomeError
+  > {
+    do throws(PipelineError) {
+      let bytes = try process(image, configuration).bytes
+      do { return .success(try Pixels.decode(bytes)) } catch { return .failure(OutcomeError(message: "\(error)")) }
+    } catch { return .failure(OutcomeError(message: error.message)) }
+  }
+
+  private struct OutcomeError: Error, Equatable { var message: String }
 
   @Test("keys of equal requests are equal, those of other versions are not")
   func keys() throws {
