@@ -64,6 +64,26 @@ struct LayeringTests {
     }
   }
 
+  @Test("every stage is in the list of stages")
+  func stages() throws {
+    let list = try SourceTree.text("Sources/ImagePipeline/Pipeline.swift")
+    var names: [String] = []
+    for file in try SourceTree.files(in: "Sources/ImagePipeline/Stages") {
+      names += file.lines.compactMap { $0.wholeMatch(of: /struct (\w+): Stage\b.*/).map { String($0.1) } }
+    }
+    #expect(names.count >= 6)
+    for name in names { #expect(list.contains(".then(\(name)("), "\(name) is not in Pipeline.stages") }
+  }
+
+  @Test("every path that CONTRIBUTING.md names exists")
+  func contributing() throws {
+    let text = try SourceTree.text("CONTRIBUTING.md")
+    // In code or as a link: what begins with a folder of this checkout, or is a file at the top.
+    let names = text.matches(of: /[`(](\.?[\w-]+(?:\/[\w+.-]*)+|\w+\.md)[`)\/]?/).map { String($0.1) }
+    #expect(names.count > 40)
+    for name in names where !name.hasPrefix("../") { #expect(SourceTree.has(name), "\(name)") }
+  }
+
   @Test("wire types stay in WorkerService/Wire")
   func wire() throws {
     var counts = maxWireFileCounts.mapValues { _ in 0 }
