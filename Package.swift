@@ -209,6 +209,7 @@ let targets: [Target] = [
     resources: [.copy("Fixtures")],
     swiftSettings: strictSwift + [.enableExperimentalFeature("Lifetimes")]),
   // One suite for each room.
+  .testTarget(name: "FieldsTests", dependencies: ["Fields"], swiftSettings: strictSwift),
   .testTarget(
     name: "CPixelsTests", dependencies: ["CPixels"], swiftSettings: strictSwift),
   .testTarget(

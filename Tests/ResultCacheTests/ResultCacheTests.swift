@@ -26,6 +26,17 @@ struct ResultCacheTests {
     #expect(cache.memoryByteCount <= 100_000 && cache.memoryByteCount > 90_000)
   }
 
+  @Test("counts a result once that is kept anew")
+  func keptAnew() throws {
+    let cache = try Self.cache(memory: 100_000)
+    cache.put("a", byteCount: 30_000)
+    let once = cache.memoryByteCount
+    cache.put("a", byteCount: 30_000)
+    #expect(cache.has("a") && cache.memoryByteCount == once)
+    cache.put("a", byteCount: 20_000)
+    #expect(cache.has("a") && cache.memoryByteCount == once - 10_000)
+  }
+
   @Test("follows a plain list of the last used, through ten thousand random steps")
   func randomSteps() {
     var generator = SeededGenerator(seed: 40)
@@ -103,6 +114,27 @@ struct ResultCacheTests {
     }
     let cache = try Self.cache(memory: 0, disk: 50_000, in: scratch)
     #expect(scratch.results.count == 1 && cache.diskByteCount == scratch.byteCount)
+  }
+
+  @Test("what was used last stays at the next start, in whatever order the directory has it")
+  func orderOfUse() throws {
+    let scratch = Scratch()
+    let names = (0..<16).map { "\($0)" }
+    do {
+      let cache = try Self.cache(memory: 0, in: scratch)
+      for name in names { cache.put(name, byteCount: 1000) }
+    }
+    // Every fifth, so that neither names nor files are in this order.
+    let used = names.indices.map { names[$0 * 5 % names.count] }
+    for (second, name) in used.enumerated() {
+      try FileManager.default.setAttributes(
+        [.modificationDate: Date(timeIntervalSince1970: 1_700_000_000 + Double(second))],
+        ofItemAtPath: "\(scratch.path)/\(CacheKey.of(name).hexadecimal).result")
+    }
+    let cache = try Self.cache(memory: 0, disk: scratch.byteCount / 2, in: scratch)
+    #expect(scratch.results.count == names.count / 2)
+    for name in used[..<(names.count / 2)] { #expect(!cache.has(name), "\(name)") }
+    for name in used[(names.count / 2)...] { #expect(cache.has(name), "\(name)") }
   }
 
   static let damages: [(name: String, change: @Sendable (inout Data) -> Void)] = [

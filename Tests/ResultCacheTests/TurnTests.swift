@@ -4,7 +4,7 @@ import Testing
 
 @testable import ResultCache
 
-@Suite("Turns at one result")
+@Suite("Turns at one result", .timeLimit(.minutes(1)))
 struct TurnTests {
   private struct Broken: Error, Equatable {}
 
@@ -118,5 +118,55 @@ struct TurnTests {
     collector.beginSending()
     for task in tasks { #expect(try await task.value == "alone") }
     collector.endSending()
+  }
+
+  @Test("one whose caller takes bytes slowly is waited for")
+  func slow() async throws {
+    let cache = try Self.cache()
+    let collector = try await Self.collector(cache)
+    let tasks = await Self.waiters(2, cache)
+    // Longer than anybody waits for one message.
+    for _ in 0..<16 {
+      collector.beginSending()
+      try await Task.sleep(for: .milliseconds(150))
+      collector.endSending()
+    }
+    Self.finish(collector)
+    for task in tasks { #expect(try await task.value == "hit") }
+  }
+
+  @Test("each message that is sent has a number of its own, and whoever takes over has sent none")
+  func sending() async {
+    let key = CacheKey.of("a")
+    var state = CacheState(limit: 1000, keepsEntries: true)
+    state.noteSending(key, isSending: true)
+    #expect(state.flights[key] == nil)
+    guard case .lead = state.enter(key) else {
+      Issue.record("nobody makes it")
+      return
+    }
+    var numbers: Set<UInt64?> = []
+    for _ in 0..<3 {
+      state.noteSending(key, isSending: true)
+      numbers.insert(state.flights[key]?.sending)
+      state.noteSending(key, isSending: false)
+      #expect(state.flights[key] != nil && state.flights[key]?.sending == nil)
+    }
+    #expect(numbers.count == 3)
+    state.noteSending(key, isSending: true)
+    var added = false
+    var next: Waiter?
+    let answer: Result<Answer, any Error> = await withCheckedContinuation { continuation in
+      added = state.add(Waiter(id: 1, continuation: continuation), for: key)
+      next = state.takeHeir(of: key)
+      next?.continuation.resume(returning: .success(.lead))
+    }
+    guard case .success(.lead) = answer else {
+      Issue.record("\(answer)")
+      return
+    }
+    #expect(added && next?.id == 1 && state.flights[key] != nil && state.flights[key]?.sending == nil)
+    next = state.takeHeir(of: key)
+    #expect(next == nil && state.flights[key] == nil)
   }
 }

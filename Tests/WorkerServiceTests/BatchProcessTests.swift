@@ -46,7 +46,7 @@ struct BatchProcessTests {
         .start("words", image: Array("no picture at all, just a few words".utf8)),
         .start("cut"), .chunk("cut", good.prefix(3000)), .end("cut"),
         .start("unended"), .chunk("unended", good.prefix(3000)),
-        .chunk("stray", good), .end("stray2"),
+        .chunk("stray", good), .chunk("stray", good), .end("stray"), .end("stray2"),
         .with { $0.itemID = "nothing" },
         .start("good", preset: "favicon", image: good),
       ])

@@ -158,6 +158,26 @@ struct ItemTableTests {
     #expect(standing("d") == "uploading d")
   }
 
+  @Test("an item that was replaced leaves its key to the newer one when it ends")
+  func keyOfNewer() async {
+    let items = (0..<3).map { item("\($0)", key: "k") }
+    await table.begin(items[0])
+    await table.begin(items[1])
+    table.remove(items[0])
+    await table.begin(items[2])
+    #expect(items.map(\.cancellation.isCancelled) == [true, true, false])
+  }
+
+  @Test("the stream cancels its items until they have ended")
+  func stopped() async {
+    let (ended, active) = (item("a"), item("b"))
+    await table.begin(ended)
+    await table.begin(active)
+    table.remove(ended)
+    stream.cancel()
+    #expect(!ended.cancellation.isCancelled && active.cancellation.isCancelled)
+  }
+
   @Test("holds up items with a key while too many that were replaced have no end")
   func replacedLimit() async {
     let items = (0..<4).map { item("\($0)", key: "k") }

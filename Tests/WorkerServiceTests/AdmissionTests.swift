@@ -1,0 +1,101 @@
+import AsyncAlgorithms
+import Foundation
+import ImagePipeline
+import Synchronization
+import Testing
+
+@testable import WorkerService
+
+@Suite("Drain state")
+struct DrainStateTests {
+  private let drain = DrainState()
+
+  @Test("calls each handler once when the drain begins, and none that was removed")
+  func handlers() {
+    let calls = Mutex<[String]>([])
+    let removed = drain.addHandler { calls.withLock { $0.append("removed") } }
+    _ = drain.addHandler { calls.withLock { $0.append("kept") } }
+    drain.removeHandler(removed)
+    #expect(calls.withLock { $0 }.isEmpty && !drain.isDraining)
+    drain.begin()
+    drain.begin()
+    #expect(calls.withLock { $0 } == ["kept"] && drain.isDraining)
+    _ = drain.addHandler { calls.withLock { $0.append("late") } }
+    #expect(calls.withLock { $0 } == ["kept", "late"])
+  }
+
+  @Test("refuses calls from its beginning on, unless a listener does; once it is over, it refuses all")
+  func refusals() async throws {
+    #expect(try await drain.withWork { _ in drain.workCount } == 1)
+    drain.begin(refusesCalls: false)
+    #expect(try await drain.withWork { _ in 1 } == 1)
+    #expect(drain.workCount == 0 && drain.startedCount == 2)
+    drain.cancelWork()
+    await #expect(throws: DrainError.self) { try await drain.withWork { _ in 1 } }
+    let other = DrainState()
+    other.begin()
+    await #expect(throws: DrainError.self) { try await other.withWork { _ in 1 } }
+    #expect(drain.startedCount == 2 && other.startedCount == 0)
+  }
+
+  @Test("cancels work when its time is over, and is then the reason that callers see")
+  func reasons() async throws {
+    let failure = PipelineError(.corruptImage, "broken")
+    try await drain.withWork { cancellation in
+      drain.begin()
+      #expect(!cancellation.isCancelled)
+      // A caller that left is not told of the drain.
+      #expect(drain.reason(PipelineError.cancelled) is PipelineError)
+      drain.cancelWork()
+      #expect(cancellation.isCancelled)
+      #expect(drain.reason(PipelineError.cancelled) is DrainError)
+      #expect(drain.reason(failure) as? PipelineError == failure)
+    }
+  }
+}
+
+@Suite("Worker limits")
+struct WorkerLimitsTests {
+  @Test("take a message of exactly the limit, and none of a byte more")
+  func message() throws {
+    let limits = WorkerLimits(maxMessageByteCount: 10)
+    try limits.check(message: Data(count: 10))
+    let error = #expect(throws: PipelineError.self) { try limits.check(message: Data(count: 11)) }
+    #expect(error?.code == .limitExceeded && error?.limit?.limit == 10 && error?.limit?.value == 11)
+  }
+}
+
+@Suite("UploadAdmission", .timeLimit(.minutes(1)))
+struct UploadAdmissionTests {
+  private let table = ItemTable(maxOpenUploads: 2, maxWholeImages: 1)
+  private let memory = MemoryBudget(limit: 100, maxWaiting: 4)
+
+  private let shares = ConnectionShares(memoryLimit: 1000)
+
+  private func admission(_ item: BatchItem) -> UploadAdmission {
+    UploadAdmission(item: item, table: table, memory: memory, shares: shares, connection: "")
+  }
+
+  private func code(_ item: BatchItem, _ byteCount: Int) async -> PipelineError.Code? {
+    do throws(PipelineError) {
+      _ = try await admission(item).reserve(byteCount)
+      return nil
+    } catch { return error.code }
+  }
+
+  @Test("an upload that was refused is not in the way of another; one that has memory is")
+  func refused() async throws {
+    let stream = Cancellation()
+    let items = ["a", "b"].map {
+      BatchItem(id: $0, key: "", renditions: [], content: .upload(AsyncChannel()), stream: stream)
+    }
+    for item in items { await table.begin(item) }
+    #expect(await code(items[0], 101) == .limitExceeded)
+    #expect(table.mayWaitForMemory(items[1]))
+    table.note(.none, of: items[1])
+    let reservation = try await admission(items[1]).reserve(60)
+    // It would wait for an upload whose next bytes stand behind its own.
+    #expect(await code(items[0], 50) == .overloaded)
+    #expect(reservation.byteCount == 60 && memory.used == 60 && memory.waitingCount == 0)
+  }
+}
