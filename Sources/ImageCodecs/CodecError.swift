@@ -50,7 +50,8 @@ extension CodecError {
   init(noRoomFor byteCount: Int, in budget: PictureBudget) {
     self.init(
       code: .outOfMemory,
-      message: "\(byteCount) bytes do not fit beside \(budget.used) in the picture's budget of \(budget.limit) bytes",
+      message:
+        "\(byteCount) bytes do not fit: \(budget.used) of \(budget.limit) bytes of the image's memory are in use",
       budget: budget)
   }
 }

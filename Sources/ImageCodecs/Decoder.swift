@@ -101,7 +101,7 @@ package struct Decoder: ~Copyable {
   /// - Throws: `outOfMemory` when the budget has no room.
   package mutating func makeColorConversion(of format: PixelFormat) throws(CodecError) -> ColorConversion? {
     guard let pixels = format.handle else {
-      throw CodecError(code: .misuse, message: "no conversion of colours for \(format)")
+      throw CodecError(code: .misuse, message: "no colour conversion for \(format)")
     }
     var conversion: OpaquePointer?
     try check(ccodecs_decoder_create_conversion(handle, pixels, &conversion))
@@ -123,7 +123,7 @@ package struct Decoder: ~Copyable {
       tolerates_damage: toleratesDamage, may_skip_smoothing: maySkipSmoothing)
     try check(ccodecs_decoder_start(handle, &options, &given))
     guard let format = PixelFormat(given.pixels) else {
-      throw CodecError(code: .misuse, message: "the decoder gave an unknown pixel format")
+      throw CodecError(code: .misuse, message: "the decoder returned an unknown pixel format")
     }
     let planes = [given.planes.0, given.planes.1, given.planes.2].prefix(Int(given.plane_count))
     layout = PixelLayout(format: format, planes: planes.map(PlaneLayout.init))

@@ -17,7 +17,8 @@ package struct Encoder: ~Copyable {
     let status = try options.withHandle { ccodecs_encoder_create(&$0, budget.account, &handle) }
     if let error = CodecError(
       status: status,
-      message: "\(options.format.rawValue) can't hold \(options.width)x\(options.height) \(options.pixelFormat)",
+      message:
+        "\(options.format.rawValue) cannot store \(options.width)x\(options.height) \(options.pixelFormat)",
       budget: budget)
     {
       throw error

@@ -64,7 +64,8 @@ package struct EncoderOptions: Sendable, Hashable {
     var byteCount: UInt64 = 0
     let status = try withHandle { ccodecs_encoder_estimate(&$0, &byteCount) }
     if let error = CodecError(
-      status: status, message: "\(format.rawValue) can't hold \(width)x\(height) \(pixelFormat)", budget: nil)
+      status: status, message: "\(format.rawValue) cannot store \(width)x\(height) \(pixelFormat)",
+      budget: nil)
     {
       throw error
     }

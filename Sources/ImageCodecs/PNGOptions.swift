@@ -91,7 +91,9 @@ extension PNGOptions: FieldRecord {
       throw FieldError("\(field) is \(colors); it must be 0 or between 2 and 256", field: field)
     }
     if colors > 0, !hasPalettes {
-      throw FieldError("\(field): palettes are not built into this worker", field: field, isUnserved: true)
+      throw FieldError(
+        "\(field): this worker was built without palettes (libimagequant); leave the field unset", field: field,
+        isUnserved: true)
     }
   }
 }

@@ -48,7 +48,8 @@ package struct PlaneOrienter {
 
   /// Puts the next stored rows where they are shown; for orientations that hold the plane.
   package mutating func place(_ rows: Strip.Rows) {
-    precondition(orientation != .mirrored && placedRowCount + rows.rowCount <= height, "more rows than the plane has")
+    precondition(
+      orientation != .mirrored && placedRowCount + rows.rowCount <= height, "there are more rows than the plane has")
     orient(rows, first: placedRowCount, height: height)
     placedRowCount += rows.rowCount
   }

@@ -64,7 +64,7 @@ final class Branch {
     let (options, byteCount) = stages.result
     var output = ImageInfo(plan)
     output.size = PixelSize(width: options.width, height: options.height)
-    let smaller = "the result was made \(output.size) instead of \(plan.outputSize), to keep max_bytes"
+    let smaller = "the result is \(output.size) instead of \(plan.outputSize), to fit max_bytes"
     return ProcessingReport(
       input: plan.input, output: output, inputByteCount: decode.inputByteCount,
       outputByteCount: byteCount, timings: timings, peakMemoryByteCount: UInt64(budget.peak),

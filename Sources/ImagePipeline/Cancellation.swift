@@ -59,5 +59,5 @@ package final class Cancellation: Sendable {
 
 extension PipelineError {
   /// The error of work whose caller cancelled it or left.
-  package static let cancelled = PipelineError(.cancelled, "the caller cancelled")
+  package static let cancelled = PipelineError(.cancelled, "the client cancelled the call")
 }

@@ -86,7 +86,7 @@ extension PicturePath {
   /// - `queued`: how long the picture waited for admission.
   /// - `total`: from the first byte to the last.
   package func report(queued: Duration, total: Duration) -> ProcessingReport {
-    guard case .finished(var report) = outcome(of: 0) else { preconditionFailure("the picture has no report yet") }
+    guard case .finished(var report) = outcome(of: 0) else { preconditionFailure("the image has no report yet") }
     report.timings.queued = queued
     report.timings.total = total
     return report

@@ -68,20 +68,20 @@ extension PipelineError {
   /// The error of a limit, with a message that names limit and value.
   package init(exceeding name: String, limit: UInt64, value: UInt64, unit: String) {
     self.init(
-      .limitExceeded, "the picture needs \(value) \(unit), above the limit \(name) of \(limit)",
+      .limitExceeded, "the image needs \(value) \(unit), above the limit \(name) of \(limit)",
       limit: Limit(name: name, limit: limit, value: value))
   }
 
   init(_ error: CodecError) {
     switch error.code {
-    case .corrupt: self.init(.corruptImage, "the picture is corrupt: \(error.message)")
-    case .truncated: self.init(.truncatedImage, "the picture ends early: \(error.message)")
-    case .unsupported: self.init(.unsupportedImage, "the picture can't be decoded here: \(error.message)")
-    case .limitExceeded: self.init(.limitExceeded, "the picture exceeds a limit: \(error.message)")
-    case .outOfMemory: self.init(.limitExceeded, "the picture exceeds its memory budget: \(error.message)")
+    case .corrupt: self.init(.corruptImage, "the image is corrupt: \(error.message)")
+    case .truncated: self.init(.truncatedImage, "the image is truncated: \(error.message)")
+    case .unsupported: self.init(.unsupportedImage, "the image cannot be decoded by this worker: \(error.message)")
+    case .limitExceeded: self.init(.limitExceeded, "the image exceeds a limit: \(error.message)")
+    case .outOfMemory: self.init(.limitExceeded, "the image exceeds its memory limit: \(error.message)")
     case .outOfResources:
-      self.init(.overloaded, "the machine has no room for the picture: \(error.message); try again later")
-    case .misuse: self.init(.internalDefect, "a codec was used wrongly: \(error.message)")
+      self.init(.overloaded, "the host has no memory or disk space for the image: \(error.message); try again later")
+    case .misuse: self.init(.internalDefect, "a codec was called incorrectly: \(error.message)")
     }
   }
 }

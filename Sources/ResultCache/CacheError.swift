@@ -8,7 +8,7 @@ package enum CacheError: Error, Sendable, Hashable, CustomStringConvertible {
   package var description: String {
     switch self {
     case .directory(let reason): reason
-    case .stopped: "the wait for a result was ended"
+    case .stopped: "the wait for a cached result was stopped"
     }
   }
 }

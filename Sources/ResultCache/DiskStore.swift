@@ -44,7 +44,8 @@ final class DiskStore: Sendable {
     } catch { throw CacheError.directory("\(directory): \(error)") }
     guard Files.lock(lockFile) else {
       state.withLock { $0.isOff = true }
-      logger.warning("another process has the disk cache; it is off here", metadata: ["directory": "\(directory)"])
+      logger.warning(
+        "the disk cache is locked by another process; continuing without it", metadata: ["directory": "\(directory)"])
       return
     }
     do { try takeOver() } catch { throw CacheError.directory("\(directory): \(error)") }
@@ -106,7 +107,7 @@ final class DiskStore: Sendable {
       }
     } catch {
       logger.warning(
-        "removed a file of the disk cache that can't be read",
+        "removed an unreadable file from the disk cache",
         metadata: ["file": "\(path(of: key))", "error": "\(error)"])
       writing.withLock { _ in remove(key) }
       return nil
@@ -146,7 +147,7 @@ final class DiskStore: Sendable {
   private func turnOff(_ error: any Error) {
     state.withLock { $0.isOff = true }
     logger.warning(
-      "the disk cache is off: a file can't be written",
+      "a disk cache file cannot be written; continuing without the disk cache",
       metadata: ["directory": "\(directory)", "error": "\(error)"])
   }
 
@@ -176,8 +177,8 @@ private enum DiskProblem: Error, CustomStringConvertible {
 
   var description: String {
     switch self {
-    case .corrupt: "it is not what was written"
-    case .truncated: "it ends early"
+    case .corrupt: "its content does not match its checksum"
+    case .truncated: "it is truncated"
     }
   }
 }

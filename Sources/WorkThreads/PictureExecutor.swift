@@ -76,7 +76,7 @@ package final class PictureExecutor: TaskExecutor {
           return nil
         }, start)
     #endif
-    precondition(status == 0, "the system refused a thread: error \(status)")
+    precondition(status == 0, "the operating system refused to create a thread: error \(status)")
     #if os(Linux)
       pthread_detach(thread)
     #else

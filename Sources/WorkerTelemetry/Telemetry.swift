@@ -110,7 +110,7 @@ private struct Connections {
       return connection
     } catch {
       logger.warning(
-        "\(signal.rawValue) are not exported: the connection can't be set up", metadata: ["error": "\(error)"])
+        "\(signal.rawValue) are not exported: the connection cannot be set up", metadata: ["error": "\(error)"])
       return nil
     }
   }

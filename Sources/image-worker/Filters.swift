@@ -6,7 +6,7 @@ struct Filters: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "List the filters with their parameters, ranges and defaults.",
     discussion: """
-      Each filter has an intensity: 0 is the picture as it is, 1 the filter in full.
+      Each filter has an intensity from 0 (the image is unchanged) to 1 (the filter is fully applied).
       """)
 
   func run() {

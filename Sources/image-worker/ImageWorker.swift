@@ -4,10 +4,10 @@ internal import ArgumentParser
 struct ImageWorker: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "image-worker",
-    abstract: "Shrinks and converts pictures strip by strip, over gRPC or here.",
+    abstract: "Resize, convert and compress images, over gRPC or from files.",
     discussion: """
-      Pictures are decoded while their bytes arrive, pass through the stages in strips of rows, and leave while later \
-      ones still arrive, so that memory stays small however large the picture is.
+      Images are decoded while their bytes arrive, processed in strips of rows, and sent while later rows still \
+      arrive. Memory stays small whatever the size of the image.
       """,
     subcommands: [Serve.self, Process.self, Batch.self, Inspect.self, Filters.self])
 

@@ -5,9 +5,9 @@ internal import SystemPackage
 /// `image-worker inspect`.
 struct Inspect: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Show what an image is, and what a preset would make of it, from its first kilobytes.")
+    abstract: "Show the properties of an image, and of the result that a preset would give.")
 
-  @Argument(help: "The image.", completion: .file())
+  @Argument(help: "Set the image.", completion: .file())
   var file: String
   @Option(
     help: ArgumentHelp(
@@ -34,13 +34,13 @@ struct Inspect: AsyncParsableCommand {
       size         \(input.size)
       orientation  \(input.orientation)
       alpha        \(input.hasAlpha ? "yes" : "no")
-      depth        \(input.bitDepth) bits a sample
+      depth        \(input.bitDepth) bits per sample
       colours      \(input.colorSpace)
-      frames       \(input.frameCount == 0 ? "not known" : "\(input.frameCount)")
+      frames       \(input.frameCount == 0 ? "unknown" : "\(input.frameCount)")
       result       \(output.format) \(output.size)
       decoded at   \(plan.decodeScale)/8
       filters      \(plan.filters.isEmpty ? "none" : plan.filters.description)
-      working set  \(picture.workingSetByteCount) bytes at most
+      working set  up to \(picture.workingSetByteCount) bytes
       """)
   }
 }

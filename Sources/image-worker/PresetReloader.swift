@@ -32,7 +32,8 @@ struct PresetReloader: Service {
       logger.notice(
         "presets reloaded", metadata: ["file": "\(source.path)", "presets": "\(catalog.presets.count)"])
     } catch {
-      logger.error("presets not reloaded; those there were stay", metadata: ["error": "\(error)"])
+      logger.error(
+        "the presets file cannot be used; the previous presets stay in effect", metadata: ["error": "\(error)"])
     }
   }
 }

@@ -13,10 +13,10 @@ struct PresetSource {
   func read() throws -> PresetCatalog {
     let bytes: [UInt8]
     do { bytes = try FileSystem.read(path, limit: Self.largestByteCount) } catch {
-      throw SettingsError(description: "presets: \(path) can't be read: \(error)")
+      throw SettingsError(description: "--presets \(path) cannot be read: \(error)")
     }
     guard let text = String(validating: bytes, as: UTF8.self) else {
-      throw SettingsError(description: "presets: \(path) is not text in UTF-8")
+      throw SettingsError(description: "--presets \(path) is not text in UTF-8")
     }
     return PresetCatalog().adding(try PresetFile(yaml: text, name: path.string).presets)
   }

@@ -8,25 +8,25 @@ struct Process: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Process images from files, without a server.",
     discussion: """
-      Each result is written to the output directory under its input's name with the result's extension. An image \
-      that fails is reported and does not stop the others; the exit status is then 1. An image whose result would replace \
-      an input, or another result, fails.
+      Write each result to the output directory, under its input's name with the result's extension. A failed image \
+      is reported and does not stop the others; the exit status is then 1. An image fails if its result would replace \
+      an input or another result.
       """)
 
-  @Argument(help: "Images to process.", completion: .file())
+  @Argument(help: "Set the images to process.", completion: .file())
   var inputs: [String]
   @Option(
     name: .customLong("out"),
     help: ArgumentHelp("Write results to this directory; it is created if missing.", valueName: "directory"),
     completion: .directory)
   var output: String
-  @Flag(help: "Print nothing but errors.")
+  @Flag(help: "Print only errors.")
   var quiet = false
   @Flag(help: "Print how long each stage of each image was busy.")
   var timings = false
   @Option(
     help: ArgumentHelp(
-      "Write what each stage did when, strip by strip, as Chrome trace events, which Perfetto opens.",
+      "Write a timeline of all stages as Chrome trace events; open it in Perfetto.",
       valueName: "file"),
     completion: .file())
   var traceOut: String?

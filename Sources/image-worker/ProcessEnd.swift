@@ -42,7 +42,7 @@ final class ProcessEnd: Sendable {
     let milliseconds = duration.components.seconds * 1000 + duration.components.attoseconds / 1_000_000_000_000_000
     queue.asyncAfter(deadline: .now() + .milliseconds(Int(milliseconds))) {
       guard self.state.withLock({ $0.limit }) == limit else { return }
-      self.logger.error("work that cannot be cancelled is left behind")
+      self.logger.error("exiting with work that cannot be cancelled")
       Self.exit(1)
     }
   }
@@ -53,7 +53,7 @@ final class ProcessEnd: Sendable {
     for await signal in await UnixSignalsSequence(trapping: .sigterm, .sigint) {
       count += 1
       guard count > 1 else { continue }
-      logger.warning("ended by a second signal", metadata: ["signal": "\(signal)"])
+      logger.warning("exiting because of a second signal", metadata: ["signal": "\(signal)"])
       Self.exit(signal == .sigint ? 130 : 143)
     }
   }

@@ -13,16 +13,15 @@ struct Serve: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Serve imageworker.v1.ImageWorkerService, health and reflection over gRPC.",
     discussion: """
-      Each setting can also be given in the environment (IMAGE_WORKER_PORT for --port) or in a YAML file (port: 50051; \
-      names in camel case). An option overrides the environment, which overrides the file. Names that are not known are \
-      refused.
+      Set each value as an option (--port 50051), in the environment (IMAGE_WORKER_PORT=50051) or in a YAML file \
+      (port: 50051; names in camel case). An option overrides the environment, which overrides the file. Unknown \
+      names are errors.
 
-      Traces, metrics and logs go to the collector that the OTEL_EXPORTER_OTLP_ENDPOINT variable and its companions \
-      name; without it nowhere.
+      Set OTEL_EXPORTER_OTLP_ENDPOINT and related variables to export traces, metrics and logs to a collector. \
+      Without them nothing is exported.
 
-      SIGTERM and SIGINT turn health to NOT_SERVING, let work in flight finish, and end the process with status 0, or 1 \
-      when it did not finish within the drain timeout. A second one ends the process at once. \
-      SIGHUP reads the file of presets again.
+      On SIGTERM or SIGINT, health becomes NOT_SERVING and calls in progress finish; the exit status is 0, or 1 if \
+      they do not finish within the drain timeout. A second signal exits at once. SIGHUP reloads the presets file.
       """)
 
   @Option(

@@ -226,7 +226,7 @@ def test_without_descriptors_the_worker_rests_and_says_so():
     cpu = worker.cpu_seconds()
     time.sleep(2)
     assert worker.cpu_seconds() - cpu < 0.3
-    assert sum("no new connections" in line for line in worker.log) == 1, worker.log
+    assert sum("new connections cannot be accepted" in line for line in worker.log) == 1, worker.log
     for connection in connections:
         connection.close()
     with grpc.insecure_channel(worker.address) as channel:

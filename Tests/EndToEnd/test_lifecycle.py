@@ -223,7 +223,7 @@ def test_each_setting_is_in_the_table_with_its_range(tmp_path):
     from conftest import FIXTURES
     sources = FIXTURES.parent.parent.parent / "Sources"
     usage = subprocess.run([os.environ["IMAGE_WORKER"], "serve", "--help"], capture_output=True, text=True).stdout
-    article = (sources / "WorkerService/Documentation.docc/Serving.md").read_text()
+    article = (sources / "image-worker/Documentation.docc/Deploying.md").read_text()
     rows = re.findall(r"^\| `(--[a-z-]+)` \| `(IMAGE_WORKER_\w+)` \| `(\w+)` \| ([^|]*) \|", article, re.M)
     assert len(rows) > 25
     for option, variable, key, accepted in rows:

@@ -24,7 +24,7 @@ def test_a_file_of_presets_is_read_again_at_sighup(tmp_path):
     assert next(client.process(fixture_bytes("photo.png"), "card")).header.width == 20
     with pytest.raises(grpc.RpcError) as caught:
         list(client.process(fixture_bytes("photo.png"), "card", max_width=10))
-    assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT and "presets only" in caught.value.details()
+    assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT and "only presets" in caught.value.details()
 
     path.write_text("presets:\n  card: {max_width: 30, preferred_format: png}\n  other: {max_width: 1}\n")
     worker.process.send_signal(signal.SIGHUP)

@@ -164,7 +164,7 @@ def test_a_collector_that_dies_costs_no_request_and_no_memory(collector):
     assert worker.rss_mib() < before + 16
     began = time.monotonic()
     assert worker.stop() == 0 and time.monotonic() - began < 15
-    assert sum("does not take telemetry" in line for line in worker.log) == 1, "".join(worker.log)
+    assert sum("does not accept telemetry" in line for line in worker.log) == 1, "".join(worker.log)
     assert any("telemetry was dropped" in line for line in worker.log)
 
 
@@ -175,7 +175,7 @@ def test_a_collector_that_comes_back_is_found(collector, tmp_path):
     assert wait_until(lambda: len(collector.spans()) == 5)
     collector.kill()
     call(client, photo)
-    assert wait_until(lambda: any("does not take telemetry" in line for line in worker.log))
+    assert wait_until(lambda: any("does not accept telemetry" in line for line in worker.log))
     other = tmp_path / "other"
     other.mkdir()
     again = Collector(other, "--port", str(collector.port))
@@ -185,7 +185,7 @@ def test_a_collector_that_comes_back_is_found(collector, tmp_path):
             return again.spans()
         assert wait_until(arrives, 60)
         assert worker.stop() == 0
-        assert any("takes telemetry again" in line for line in worker.log)
+        assert any("accepts telemetry again" in line for line in worker.log)
     finally:
         again.kill()
 
@@ -216,7 +216,7 @@ def test_exports_are_tried_again_where_the_specification_says_so(tmp_path, optio
     if arrives:
         assert wait_until(lambda: len(collector.spans()) == 5)
     else:
-        assert wait_until(lambda: any("does not take telemetry" in line for line in worker.log))
+        assert wait_until(lambda: any("does not accept telemetry" in line for line in worker.log))
     assert worker.stop() == 0
     assert len(collector.spans()) == (5 if arrives else 0)
     assert any("telemetry was dropped" in line for line in worker.log) != arrives
@@ -315,7 +315,7 @@ def test_logs_are_json_with_trace_ids_and_go_to_the_collector_too(collector):
     assert calls[0]["trace_id"] == TRACE and calls[0]["method"] == f"{METHOD}/ProcessImage"
     server = next(span for span in collector.spans() if span.parent_span_id.hex() == PARENT)
     assert calls[0]["span_id"] == server.span_id.hex() and calls[0]["duration_ms"] > 0
-    assert "the picture has no bytes" in calls[1]["error"]
+    assert "the image has no bytes; send the bytes of an image file" in calls[1]["error"]
     records = [record for record in collector.logs() if record.body.string_value == "call"]
     assert [record.trace_id.hex() for record in records][0] == TRACE and len(records) == 2
     assert attributes(records[0])["code"] == "OK" and records[0].severity_text == "info"

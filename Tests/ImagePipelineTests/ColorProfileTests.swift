@@ -7,7 +7,7 @@ import Testing
 struct ColorProfileTests {
   private static let p3 = Fixture.bytes("display-p3.icc")
   private static let warning =
-    "the colour profile is broken or does not fit the picture; its colours were taken for sRGB"
+    "the colour profile is damaged or does not match the image; its colours were treated as sRGB"
   private static let toPNG = ProcessingConfiguration(preferredFormat: .png)
 
   /// Colours within Display P3 and what they are in sRGB, by the two standards' matrices and their common curve.

@@ -57,7 +57,7 @@ struct FilterChainTests {
       ([Filter(name: "sepia", intensity: 1.5)], "filters[0].intensity", "between 0 and 1"),
       ([Filter(name: "sepia", intensity: .nan)], "filters[0].intensity", "between 0 and 1"),
       ([Filter(name: "sepia", intensity: -0.1)], "filters[0].intensity", "between 0 and 1"),
-      ([Filter(name: "sepia", parameters: ["radius": 1])], #"filters[0].parameters["radius"]"#, "takes none"),
+      ([Filter(name: "sepia", parameters: ["radius": 1])], #"filters[0].parameters["radius"]"#, "has no parameters"),
       (
         [Filter(name: "sharpen", parameters: ["sigma": 1])], #"filters[0].parameters["sigma"]"#,
         "radius, amount, threshold"

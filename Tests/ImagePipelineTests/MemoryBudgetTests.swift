@@ -101,7 +101,7 @@ struct MemoryBudgetTests {
     #expect(budget.held == 0 && budget.used == 0)
   }
 
-  private static let unit = "bytes for its file, for which there is half of the memory"
+  private static let unit = "bytes to buffer its file, which may use half of the memory"
 
   private func end(_ hold: consuming Hold) {}
 

@@ -10,7 +10,7 @@ struct TruncationTests {
     "photo.webp",
     "lossless.webp",
   ]
-  private static let warning = "the file ends early; what is missing of the picture was made gray"
+  private static let warning = "the file is truncated; the missing part of the image is gray"
   private static let tolerant = ProcessingConfiguration(preferredFormat: .png, tolerateTruncation: true)
 
   private static func cut(_ name: String, _ percent: Int) -> [UInt8] {

@@ -99,7 +99,7 @@ struct ConfigurationOptionsTests {
       (["--max-width", "wide"], ["--max-width is \"wide\"", "a whole number"]),
       (["--quality", "1.5"], ["--quality is 1.5", "between 0 and 1"]),
       (["--crop", "10,20"], ["--crop is \"10,20\"", "10,20,300x200", "0.1,0.1,0.5x0.5"]),
-      (["--crop", "0.5,0.5,0.6x0.5"], ["reach beyond"]), (["--crop", "1,2,0x4"], ["--crop.width is 0", "above 0"]),
+      (["--crop", "0.5,0.5,0.6x0.5"], ["exceed the image"]), (["--crop", "1,2,0x4"], ["--crop.width is 0", "above 0"]),
       (["--focus-point", "2,0"], ["--focus-point.x is 2", "between 0 and 1"]),
       (["--focus-point", "0.5"], ["--focus-point is \"0.5\"", "0.3,0.7"]),
       (["--background", "white"], ["--background is \"white\"", "#rrggbb"]),

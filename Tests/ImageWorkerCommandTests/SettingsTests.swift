@@ -45,15 +45,15 @@ struct SettingsTests {
     }
   }
 
-  @Test("the article Serving has the table of the rows")
+  @Test("the article Deploying has the table of the rows")
   func article() throws {
     let root = URL(fileURLWithPath: #filePath)
       .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    let path = root.appendingPathComponent("Sources/WorkerService/Documentation.docc/Serving.md")
+    let path = root.appendingPathComponent("Sources/image-worker/Documentation.docc/Deploying.md")
     let lines = try String(contentsOf: path, encoding: .utf8).split(separator: "\n").map(String.init)
     let rows = Settings.rows.map(\.markdown)
-    for row in rows { #expect(lines.contains(row), "the table of Serving.md lacks this row:\n\(row)") }
-    #expect(lines.filter { $0.hasPrefix("| `--") } == rows, "Serving.md has rows of no setting, or in another order")
+    for row in rows { #expect(lines.contains(row), "the table of Deploying.md lacks this row:\n\(row)") }
+    #expect(lines.filter { $0.hasPrefix("| `--") } == rows, "Deploying.md has rows of no setting, or in another order")
   }
 
   @Test("an option wins over the environment, which wins over the file, which wins over the default")
@@ -89,7 +89,7 @@ struct SettingsTests {
     "an unknown name is refused, and the nearest one named",
     arguments: [
       ("memoryLimitMb: 5\n", [:], "memoryLimitMb", "memoryLimitMib"), ("Port: 5\n", [:], "Port", "port"),
-      ("a: {b: 1}\n", [:], "a in", "the nearest one is"),
+      ("a: {b: 1}\n", [:], "a in", "did you mean"),
       (nil, ["IMAGE_WORKER_MEMORY_LIMIT": "5"], "IMAGE_WORKER_MEMORY_LIMIT ", "IMAGE_WORKER_MEMORY_LIMIT_MIB"),
       (nil, ["IMAGE_WORKER_THREAD": "5"], "IMAGE_WORKER_THREAD ", "IMAGE_WORKER_THREADS"),
     ] as [(String?, [String: String], String, String)])

@@ -58,7 +58,7 @@ static verdict verdict_of_refused(const agreement *a) {
   if (strcmp(why, "a component has no scan before EOI") == 0) {
     return VERDICT_NO_SCAN;
   }
-  return strcmp(why, "a component of a sequential picture has two scans") == 0 ? VERDICT_TWO_SCANS : VERDICT_STRICTER;
+  return strcmp(why, "a component of a sequential image has two scans") == 0 ? VERDICT_TWO_SCANS : VERDICT_STRICTER;
 }
 
 static verdict verdict_of_done(const file *f, const agreement *a) {

@@ -169,7 +169,7 @@ static uint64_t identity(int count, char **paths) {
 
 /// Whether it was refused because all of it was there, and was too short for what its header claims.
 static bool is_refused_by_size(const native_result *whole) {
-  return whole->status == CCODECS_TRUNCATED && strstr(whole->message, "its header claims") == whole->message;
+  return whole->status == CCODECS_TRUNCATED && strstr(whole->message, "the header specifies") == whole->message;
 }
 
 /// Whether the file gives the same when it comes in windows of this size and is held in a file.

@@ -73,7 +73,7 @@ static ccodecs_status start(run *r) {
 static void take_rows(run *r, const ccodecs_rows *rows) {
   planes *p = &r->result.planes;
   for (uint32_t i = 0; i < p->count; i++) {
-    require(rows->row_counts[i] <= p->heights[i] - r->rows[i], r, "more rows than the picture has");
+    require(rows->row_counts[i] <= p->heights[i] - r->rows[i], r, "there are more rows than the image has");
     for (uint32_t row = 0; row < rows->row_counts[i] && p->samples[i] != NULL; row++) {
       memcpy(
           p->samples[i] + (size_t)(r->rows[i] + row) * p->strides[i], rows->planes[i] + row * rows->row_strides[i],

@@ -56,7 +56,7 @@ struct PreviewKeyTests {
   }
 
   private static func replaced(by id: String) -> [String] {
-    ["1 item \(id) with the same preview_key took its place"]
+    ["1 replaced by item \(id), which has the same preview_key"]
   }
 
   @Test("cancel an upload, whose late chunks are ignored, and nothing else")

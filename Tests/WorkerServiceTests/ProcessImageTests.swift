@@ -85,7 +85,7 @@ struct ProcessImageTests {
       #expect(status?.code == .invalidArgument)
       let result = try await client.process(cut) { $0.tolerateTruncation = true }
       let report = try #require(result.report)
-      #expect(report.warnings.contains { $0.contains("ends early") })
+      #expect(report.warnings.contains { $0.contains("is truncated") })
       #expect(report.output.height == report.input.height)
     }
   }
@@ -188,7 +188,7 @@ struct ProcessImageTests {
       let status = await failure { _ = try await client.process(Fixture.bytes("photo-420.jpg")) { $0.maxBytes = 5 } }
       #expect(status?.code == .failedPrecondition)
       let violation = status?.details.compactMap(\.preconditionFailure).first?.violations.first
-      #expect(violation?.subject == "max_bytes" && violation?.description.contains("max_bytes of 5") == true)
+      #expect(violation?.subject == "max_bytes" && violation?.description.contains("max_bytes is 5") == true)
       #expect(environment.memory.used == 0)
     }
   }

@@ -92,7 +92,7 @@ ccodecs_status ccodecs_decoder_check_limits(ccodecs_decoder *decoder) {
     return CCODECS_OK;
   }
   return ccodecs_decoder_fail(
-      decoder, CCODECS_LIMIT, "%ux%u are %llu pixels, above the limit %s of %llu", header->width, header->height,
+      decoder, CCODECS_LIMIT, "%ux%u has %llu pixels, above the limit %s of %llu", header->width, header->height,
       (unsigned long long)pixels, is_held ? "max_held_pixels" : "max_pixels", (unsigned long long)limit);
 }
 
@@ -111,8 +111,8 @@ static ccodecs_status enter(ccodecs_decoder *decoder, ccodecs_decoder_state stat
 static ccodecs_status leave(ccodecs_decoder *decoder, ccodecs_status status) {
   if (status >= CCODECS_CORRUPT && decoder->failure == CCODECS_OK) {
     const char *reason = status == CCODECS_NO_MEMORY   ? "memory is exhausted"
-                         : status == CCODECS_TRUNCATED ? "the input ends before the picture"
-                                                       : "the picture can't be decoded";
+                         : status == CCODECS_TRUNCATED ? "the input ends before the image"
+                                                       : "the image cannot be decoded";
     return ccodecs_decoder_fail(decoder, status, "%s", reason);
   }
   return status;
@@ -125,7 +125,7 @@ ccodecs_status ccodecs_decoder_keep_profile(ccodecs_decoder *decoder, const uint
   }
   return ccodecs_bytes_append(&decoder->profile, profile, count, decoder->budget)
              ? CCODECS_OK
-             : ccodecs_decoder_fail(decoder, CCODECS_NO_MEMORY, "the budget has no room for the colour profile");
+             : ccodecs_decoder_fail(decoder, CCODECS_NO_MEMORY, "no room for the colour profile");
 }
 
 /// Keeps the profile only when there is something to convert.
@@ -133,7 +133,7 @@ static ccodecs_status settle_profile(ccodecs_decoder *decoder) {
   ccodecs_profile_kind kind = CCODECS_PROFILE_SRGB;
   if (decoder->profile.count > 0 &&
       !ccodecs_profile_classify(&decoder->profile, decoder->header.color_space, decoder->budget, &kind)) {
-    return ccodecs_decoder_fail(decoder, CCODECS_NO_MEMORY, "the budget has no room for the colour profile");
+    return ccodecs_decoder_fail(decoder, CCODECS_NO_MEMORY, "no room for the colour profile");
   }
   decoder->header.has_profile = kind == CCODECS_PROFILE_OTHER;
   decoder->header.warnings |= kind == CCODECS_PROFILE_UNUSABLE ? CCODECS_WARNING_BAD_PROFILE : 0u;
@@ -161,7 +161,7 @@ static ccodecs_status check_proportion(ccodecs_decoder *decoder, uint64_t pixels
   }
   return ccodecs_decoder_fail(
       decoder, CCODECS_LIMIT,
-      "%llu bytes hold %llu pixels, above the limit max_pixels_per_byte of %llu beyond the first %llu",
+      "%llu bytes contain %llu pixels, above the limit max_pixels_per_byte of %llu beyond the first %llu",
       (unsigned long long)bytes, (unsigned long long)pixels, (unsigned long long)pixels_per_byte,
       (unsigned long long)free_pixels);
 }
@@ -225,7 +225,7 @@ ccodecs_status ccodecs_decoder_create_conversion(
   bool has_room = true;
   *conversion = ccodecs_conversion_create(&decoder->profile, source, decoder->budget, &has_room);
   if (!has_room) {
-    return ccodecs_decoder_fail(decoder, CCODECS_NO_MEMORY, "the budget has no room for the conversion of colours");
+    return ccodecs_decoder_fail(decoder, CCODECS_NO_MEMORY, "no room for the colour conversion");
   }
   decoder->header.warnings |= *conversion == NULL ? CCODECS_WARNING_BAD_PROFILE : 0u;
   return CCODECS_OK;
@@ -277,9 +277,9 @@ static ccodecs_status check_size(ccodecs_decoder *decoder) {
     return CCODECS_OK;
   }
   return ccodecs_decoder_fail(
-      decoder, CCODECS_TRUNCATED, "its header claims %ux%u pixels, which take %llu bytes at least, and %llu follow",
-      decoder->header.width, decoder->header.height, (unsigned long long)least,
-      (unsigned long long)decoder->rest_bytes);
+      decoder, CCODECS_TRUNCATED,
+      "the header specifies %ux%u pixels, which need at least %llu bytes, but only %llu follow", decoder->header.width,
+      decoder->header.height, (unsigned long long)least, (unsigned long long)decoder->rest_bytes);
 }
 
 ccodecs_status ccodecs_decoder_start(
@@ -335,7 +335,7 @@ static ccodecs_status begin_filling(ccodecs_decoder *decoder, ccodecs_status fai
   }
   decoder->fill = ccodecs_allocate(decoder->budget, fill_bytes(decoder));
   if (decoder->fill == NULL) {
-    return ccodecs_decoder_fail(decoder, CCODECS_NO_MEMORY, "the budget has no room for a gray row");
+    return ccodecs_decoder_fail(decoder, CCODECS_NO_MEMORY, "no room for a gray row");
   }
   memset(decoder->fill, 128, fill_bytes(decoder));
   for (size_t i = 0; i < fill_bytes(decoder); i += 8) {

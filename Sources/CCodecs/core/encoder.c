@@ -69,7 +69,7 @@ uint64_t ccodecs_encoder_stored_largest(const ccodecs_encode_options *options, u
 static ccodecs_status leave(ccodecs_encoder *encoder, ccodecs_status status) {
   if (status != CCODECS_OK && encoder->failure == CCODECS_OK) {
     return ccodecs_encoder_fail(
-        encoder, status, "%s", status == CCODECS_NO_MEMORY ? "memory is exhausted" : "the picture can't be encoded");
+        encoder, status, "%s", status == CCODECS_NO_MEMORY ? "memory is exhausted" : "the image cannot be encoded");
   }
   return status;
 }
@@ -80,7 +80,7 @@ ccodecs_status ccodecs_encoder_write(ccodecs_encoder *encoder, const ccodecs_row
   }
   for (uint32_t i = 0; i < ccodecs_encoder_plane_count(&encoder->options); i++) {
     if (encoder->is_finished || rows->row_counts[i] > encoder->rows_left[i]) {
-      return ccodecs_encoder_fail(encoder, CCODECS_MISUSE, "more rows than the picture has");
+      return ccodecs_encoder_fail(encoder, CCODECS_MISUSE, "there are more rows than the image has");
     }
     encoder->rows_left[i] -= rows->row_counts[i];
   }
@@ -97,7 +97,7 @@ ccodecs_status ccodecs_encoder_append_exif(ccodecs_encoder *encoder, const uint8
   }
   for (uint32_t i = 0; i < ccodecs_encoder_plane_count(&encoder->options); i++) {
     if (encoder->rows_left[i] > 0) {
-      return ccodecs_encoder_fail(encoder, CCODECS_MISUSE, "the picture lacks rows");
+      return ccodecs_encoder_fail(encoder, CCODECS_MISUSE, "the image lacks rows");
     }
   }
   encoder->options.exif_count = count;
@@ -110,7 +110,7 @@ ccodecs_status ccodecs_encoder_finish(ccodecs_encoder *encoder) {
   }
   for (uint32_t i = 0; i < ccodecs_encoder_plane_count(&encoder->options); i++) {
     if (encoder->is_finished || encoder->rows_left[i] > 0) {
-      return ccodecs_encoder_fail(encoder, CCODECS_MISUSE, "the picture lacks rows, or was finished before");
+      return ccodecs_encoder_fail(encoder, CCODECS_MISUSE, "the image lacks rows or was finished before");
     }
   }
   encoder->is_finished = true;

@@ -158,7 +158,7 @@ static ccodecs_status read_block_kind(gif_decoder *d) {
       d->state = STATE_END;
       return CCODECS_OK;
     }
-    return corrupt(d, d->token[0] == TRAILER ? "there is no frame" : "a block is of an unknown kind");
+    return corrupt(d, d->token[0] == TRAILER ? "there is no frame" : "a block has an unknown type");
   }
 }
 
@@ -172,7 +172,7 @@ static void read_control(gif_decoder *d) {
 static ccodecs_status read_screen(gif_decoder *d) {
   const uint8_t *p = d->token;
   if (memcmp(p, "GIF87a", 6) != 0 && memcmp(p, "GIF89a", 6) != 0) {
-    return corrupt(d, "it has no signature");
+    return corrupt(d, "the signature is missing");
   }
   d->base.header.width = ccodecs_le16(p + 6);
   d->base.header.height = ccodecs_le16(p + 8);
@@ -286,7 +286,7 @@ static bool look_ahead(gif_decoder *d) {
 
 static ccodecs_status hold(gif_decoder *d, ccodecs_input *input) {
   if (!ccodecs_bytes_append(&d->file, input->bytes, input->count, d->base.budget)) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room to hold the GIF file");
+    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room to buffer the GIF file");
   }
   ccodecs_input_advance(input, input->count);
   if (!look_ahead(d) && !input->is_last) {
@@ -531,7 +531,7 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
   if (d->given == base->header.height) {
     return CCODECS_DONE;
   }
-  return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the GIF data ends before the picture does");
+  return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the GIF data ends before the image");
 }
 
 static void destroy(ccodecs_decoder *base) {

@@ -77,7 +77,7 @@ static ccodecs_status finish(ccodecs_encoder *base) {
   avif_encoder *e = (avif_encoder *)base;
   struct heif_encoder *encoder = make_encoder(e);
   if (encoder == NULL) {
-    return ccodecs_encoder_fail(base, CCODECS_UNSUPPORTED, "libheif has no AV1 encoder here");
+    return ccodecs_encoder_fail(base, CCODECS_UNSUPPORTED, "libheif was installed without an AV1 encoder");
   }
   struct heif_image_handle *picture = NULL;
   struct heif_error error = heif_context_encode_image(e->context, e->image, encoder, NULL, &picture);

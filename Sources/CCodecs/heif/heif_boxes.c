@@ -53,10 +53,10 @@ static const char *find_meta(heif_span file, heif_span *meta) {
   heif_walk walk = heif_walk_from(file, 0);
   while (heif_walk_next(&walk, &box)) {
     if (box.type == HEIF_TYPE('m', 'e', 't', 'a') && !note(meta, box.body)) {
-      return "it has more than one box of items";
+      return "it has more than one meta box";
     }
   }
-  return meta->bytes == NULL || meta->count < 4 ? "it has no box of items" : NULL;
+  return meta->bytes == NULL || meta->count < 4 ? "it has no meta box" : NULL;
 }
 
 static const char *find_properties(heif_boxes *boxes) {
@@ -64,10 +64,10 @@ static const char *find_properties(heif_boxes *boxes) {
   heif_walk walk = heif_walk_from(boxes->property_container, 0);
   while (heif_walk_next(&walk, &box)) {
     if (box.type == HEIF_TYPE('i', 'p', 'c', 'o') && !note(&boxes->properties, box.body)) {
-      return "it has more than one list of properties";
+      return "it has more than one property list";
     }
   }
-  return walk.is_broken || boxes->properties.bytes == NULL ? "it has no list of properties" : NULL;
+  return walk.is_broken || boxes->properties.bytes == NULL ? "it has no property list" : NULL;
 }
 
 const char *heif_find_boxes(heif_span file, heif_boxes *boxes) {
@@ -106,12 +106,12 @@ const char *heif_find_boxes(heif_span file, heif_boxes *boxes) {
   }
   size_t at = 4;
   if (!is_sound || walk.is_broken) {
-    return "its box of items is not well formed";
+    return "the meta box is malformed";
   }
   if (primary.count < 4 || !heif_take_number(primary, &at, primary.bytes[0] == 0 ? 2 : 4, &boxes->primary)) {
     return "it has no primary image";
   }
-  return boxes->property_container.bytes == NULL ? "it has no list of properties" : find_properties(boxes);
+  return boxes->property_container.bytes == NULL ? "it has no property list" : find_properties(boxes);
 }
 
 // MARK: Places

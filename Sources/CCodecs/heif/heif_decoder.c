@@ -49,7 +49,7 @@ static ccodecs_status fail(heif_decoder *d, struct heif_error error) {
     return ccodecs_decoder_fail(&d->base, CCODECS_UNSUPPORTED, "%s data: %s", format, error.message);
   case heif_error_Memory_allocation_error:
     return error.subcode == heif_suberror_Security_limit_exceeded
-               ? ccodecs_decoder_fail(&d->base, CCODECS_LIMIT, "%s data: a limit of libheif's is exceeded", format)
+               ? ccodecs_decoder_fail(&d->base, CCODECS_LIMIT, "%s data: a limit of libheif is exceeded", format)
                : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "%s data: libheif is out of memory", format);
   default:
     return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "%s data: %s", format, error.message);
@@ -99,14 +99,14 @@ static ccodecs_status describe(heif_decoder *d) {
   const int coded_width = heif_image_handle_get_ispe_width(d->handle);
   const int coded_height = heif_image_handle_get_ispe_height(d->handle);
   if (width <= 0 || height <= 0 || coded_width <= 0 || coded_height <= 0) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "its width or height is zero or missing");
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the width or height is zero or missing");
   }
   const uint64_t coded = (uint64_t)coded_width * (uint64_t)coded_height;
   d->coded_pixels = d->coded_pixels < coded ? coded : d->coded_pixels;
   const uint64_t limit = d->base.limits.max_whole_input_pixels;
   if (limit != 0 && d->coded_pixels > limit) {
     return ccodecs_decoder_fail(
-        &d->base, CCODECS_LIMIT, "its frames are of %llu pixels, above the limit max_held_pixels of %llu",
+        &d->base, CCODECS_LIMIT, "the frames have %llu pixels, above the limit max_held_pixels of %llu",
         (unsigned long long)d->coded_pixels, (unsigned long long)limit);
   }
   // What a grid claims to be made of is no larger. libheif refuses from the limit on, not above it.
@@ -190,7 +190,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   heif_decoder *d = (heif_decoder *)base;
   base->header.holds_input = true;
   if (!ccodecs_bytes_append(&d->file, input->bytes, input->count, base->budget)) {
-    return ccodecs_decoder_fail(base, CCODECS_NO_MEMORY, "the file is held whole, and the budget has no room for it");
+    return ccodecs_decoder_fail(base, CCODECS_NO_MEMORY, "no room to buffer the file");
   }
   ccodecs_input_advance(input, input->count);
   return input->is_last ? open_file(d) : CCODECS_NEEDS_INPUT;
@@ -314,7 +314,7 @@ static ccodecs_status decode(heif_decoder *d) {
   const int height = heif_image_get_height(d->image, heif_channel_interleaved);
   if (pixels == NULL || width < 0 || height < 0 || (uint32_t)width != d->base.header.width ||
       (uint32_t)height != d->base.header.height || (size_t)stride < (size_t)width * d->channels * (is_deep ? 2 : 1)) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the picture has another size than its header says");
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the image's size differs from its header");
   }
   d->pixels = pixels;
   d->row_stride = (size_t)stride;

@@ -97,13 +97,13 @@ static bool corrupt(reader *r, const char *reason) {
 }
 
 static bool exceeds(reader *r, const char *things, uint64_t limit) {
-  return refuse(r, CCODECS_LIMIT, "it has more %s than the limit of %llu", things, (unsigned long long)limit);
+  return refuse(r, CCODECS_LIMIT, "the file has more %s than the limit of %llu", things, (unsigned long long)limit);
 }
 
 static void *take(reader *r, size_t count, size_t size) {
   void *block = ccodecs_allocate(r->budget, (count + 1) * size);
   if (block == NULL) {
-    refuse(r, CCODECS_NO_MEMORY, "the budget has no room for the list of its items");
+    refuse(r, CCODECS_NO_MEMORY, "no room for the item list");
     return NULL;
   }
   return memset(block, 0, (count + 1) * size);
@@ -161,7 +161,7 @@ static bool read_entry(reader *r, heif_span entry) {
   uint64_t type;
   const uint32_t version = entry.count >= 4 ? entry.bytes[0] : 0;
   if (entry.count < 4 || !heif_take_number(entry, &at, version > 2 ? 4 : 2, &identifier)) {
-    return corrupt(r, "the list of its items is not well formed");
+    return corrupt(r, "the item list is malformed");
   }
   at += 2;
   if (version >= 2 && at <= entry.count && heif_take_number(entry, &at, 4, &type)) {
@@ -181,7 +181,7 @@ static bool read_items(reader *r) {
   const heif_span list = r->boxes.items;
   const size_t head = list.count >= 1 && list.bytes[0] > 0 ? 8 : 6;
   if (list.count < head) {
-    return corrupt(r, "it has no list of items");
+    return corrupt(r, "it has no item list");
   }
   size_t capacity = 0;
   heif_box box;
@@ -190,7 +190,7 @@ static bool read_items(reader *r) {
     capacity += box.type == HEIF_TYPE('i', 'n', 'f', 'e') ? 1 : 0;
   }
   if (walk.is_broken) {
-    return corrupt(r, "the list of its items is not well formed");
+    return corrupt(r, "the item list is malformed");
   }
   if (capacity > MAX_ITEMS) {
     return exceeds(r, "items", MAX_ITEMS);
@@ -208,7 +208,7 @@ static bool read_items(reader *r) {
   qsort(r->items, r->item_count, sizeof *r->items, compare_items);
   for (uint32_t i = 1; i < r->item_count; i++) {
     if (r->items[i].identifier == r->items[i - 1].identifier) {
-      return corrupt(r, "two of its items have the same number");
+      return corrupt(r, "two items have the same ID");
     }
   }
   return true;
@@ -248,7 +248,7 @@ static bool read_properties(reader *r) {
     capacity++;
   }
   if (walk.is_broken) {
-    return corrupt(r, "its properties are not well formed");
+    return corrupt(r, "the properties are malformed");
   }
   if (capacity > MAX_PROPERTIES) {
     return exceeds(r, "properties", MAX_PROPERTIES);
@@ -290,7 +290,7 @@ static bool read_associations(reader *r, heif_span body) {
   size_t at = 4;
   uint64_t entries;
   if (body.count < 4 || !heif_take_number(body, &at, 4, &entries)) {
-    return corrupt(r, "the list of its items' properties is not well formed");
+    return corrupt(r, "the item property list is malformed");
   }
   const uint32_t number_bytes = body.bytes[0] < 1 ? 2 : 4;
   const bool is_wide = (body.bytes[3] & 1) != 0;
@@ -364,7 +364,7 @@ static bool read_data(reader *r, item *i, const heif_place *place) {
   r->data_bytes = sum(r->data_bytes, sum(total, i->configuration_bytes));
   const uint64_t limit = r->count * data_multiple + data_allowance;
   if (r->data_bytes > limit) {
-    return exceeds(r, "bytes of items, each counted anew where items share them,", limit);
+    return exceeds(r, "bytes of items, counting shared bytes for each item,", limit);
   }
   if (place->extent_count == 1 && source.bytes != NULL) {
     look_into(r, i, (heif_span){source.bytes + extents[0].first, extents[0].span_count});
@@ -374,7 +374,7 @@ static bool read_data(reader *r, item *i, const heif_place *place) {
   }
   uint8_t *joined = ccodecs_allocate(r->budget, (size_t)total + 1);
   if (joined == NULL) {
-    return refuse(r, CCODECS_NO_MEMORY, "the budget has no room for an item that lies in pieces");
+    return refuse(r, CCODECS_NO_MEMORY, "no room for an item that is stored in pieces");
   }
   size_t length = 0;
   for (uint32_t e = 0; e < place->extent_count; e++) {
@@ -389,14 +389,14 @@ static bool read_data(reader *r, item *i, const heif_place *place) {
 static bool read_places(reader *r) {
   heif_places places;
   if (!heif_places_begin(r->boxes.places, &places)) {
-    return corrupt(r, "the list of its items' places is not well formed");
+    return corrupt(r, "the item location list is malformed");
   }
   if (places.left > MAX_ITEMS) {
     return exceeds(r, "items", MAX_ITEMS);
   }
   for (heif_place place; places.left > 0;) {
     if (!heif_places_next(&places, &place)) {
-      return corrupt(r, "the list of its items' places is not well formed");
+      return corrupt(r, "the item location list is malformed");
     }
     r->extent_count += place.extent_count;
     if (r->extent_count > MAX_EXTENTS) {
@@ -412,11 +412,11 @@ static bool read_places(reader *r) {
   // libheif gives libdav1d none where there is none, and that prints and leaks.
   for (uint32_t i = 0; i < r->item_count; i++) {
     if (r->items[i].type == HEIF_TYPE('a', 'v', '0', '1') && !r->items[i].has_data) {
-      return corrupt(r, "a picture of the file has no data, or not all of it");
+      return corrupt(r, "an image in the file has no data or is incomplete");
     }
     // libheif reads beyond such a part's rows.
     if (r->items[i].has_part_outside) {
-      return refuse(r, CCODECS_UNSUPPORTED, "overlays with parts that begin outside of them are not decoded");
+      return refuse(r, CCODECS_UNSUPPORTED, "overlays with parts that start outside them are not supported");
     }
   }
   return true;
@@ -441,7 +441,7 @@ static bool read_reference(reader *r, heif_box box, uint32_t number_bytes, uint3
   uint64_t count;
   if (!heif_take_number(box.body, &at, number_bytes, &identifier) || !heif_take_number(box.body, &at, 2, &count) ||
       box.body.count - at != count * number_bytes) {
-    return corrupt(r, "the list of its items' references is not well formed");
+    return corrupt(r, "the item reference list is malformed");
   }
   *total += 1 + (uint32_t)count;
   if (*total > MAX_REFERENCES) {
@@ -475,7 +475,7 @@ static bool read_references(reader *r) {
   }
   r->edges = list.count < 4 ? NULL : take(r, MAX_REFERENCES, sizeof *r->edges);
   if (r->edges == NULL) {
-    return list.count >= 4 ? false : corrupt(r, "the list of its items' references is not well formed");
+    return list.count >= 4 ? false : corrupt(r, "the item reference list is malformed");
   }
   uint32_t total = 0;
   heif_box box;
@@ -486,7 +486,7 @@ static bool read_references(reader *r) {
     }
   }
   if (walk.is_broken) {
-    return corrupt(r, "the list of its items' references is not well formed");
+    return corrupt(r, "the item reference list is malformed");
   }
   qsort(r->edges, r->edge_count, sizeof *r->edges, compare_edges);
   for (uint32_t e = r->edge_count; e-- > 0;) {
@@ -511,10 +511,10 @@ static uint64_t own_work(const item *i) {
 /// Adds up an item's work. Recursion ends at MAX_DEPTH.
 static bool visit(reader *r, item *i, uint32_t depth) {
   if (i->state == VISIT_BEGUN) {
-    return corrupt(r, "one of its images is made of itself");
+    return corrupt(r, "an image is derived from itself");
   }
   if (depth + i->height > MAX_DEPTH) {
-    return refuse(r, CCODECS_LIMIT, "its images are made of each other more than %d deep", MAX_DEPTH);
+    return refuse(r, CCODECS_LIMIT, "images are derived from each other more than %d levels deep", MAX_DEPTH);
   }
   if (i->state == VISIT_DONE) {
     return true;
@@ -561,7 +561,7 @@ static bool check_work(reader *r) {
   const uint64_t limit = sum(product(pixels_of(primary), work_multiple), work_allowance);
   return primary->work <= limit ||
          refuse(
-             r, CCODECS_LIMIT, "its parts are of %llu pixels in all, above the limit of %llu for an image of %llu",
+             r, CCODECS_LIMIT, "the parts have %llu pixels in total, above the limit of %llu for an image of %llu",
              (unsigned long long)primary->work, (unsigned long long)limit, (unsigned long long)pixels_of(primary));
 }
 

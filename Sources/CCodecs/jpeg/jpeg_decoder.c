@@ -70,7 +70,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
     break;
   }
   if (is_rgb(d)) {
-    return ccodecs_decoder_fail(base, CCODECS_UNSUPPORTED, "the picture's components are RGB");
+    return ccodecs_decoder_fail(base, CCODECS_UNSUPPORTED, "RGB components are unsupported");
   }
   ccodecs_free(base->budget, d->body);
   d->body = NULL;
@@ -191,7 +191,7 @@ static ccodecs_status start_planes(jpeg_decoder *d, ccodecs_layout *layout) {
     c->stride = plane_stride(c, d->n);
     if (!ccodecs_spill_create(&c->samples, sample_bytes(d, c, d->n), &d->base.limits, d->base.budget)) {
       return ccodecs_decoder_fail(
-          &d->base, CCODECS_NO_MEMORY, "a component's samples need %llu bytes, for which there is no room",
+          &d->base, CCODECS_NO_MEMORY, "a component's samples need %llu bytes, which do not fit",
           (unsigned long long)sample_bytes(d, c, d->n));
     }
     c->plane_width = divide_up(header->width * c->horizontal * d->n, d->max_horizontal * 8);
@@ -228,7 +228,7 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   d->in.bytes = holds_scans ? NULL : ccodecs_allocate(base->budget, JPEG_INPUT_BYTES + JPEG_INPUT_SLACK);
   d->group = d->is_progressive ? NULL : ccodecs_allocate(base->budget, group_bytes(d->n));
   if ((d->in.bytes == NULL && !holds_scans) || (d->group == NULL && !d->is_progressive)) {
-    return ccodecs_decoder_fail(base, CCODECS_NO_MEMORY, "the budget has no room for the decoder's buffers");
+    return ccodecs_decoder_fail(base, CCODECS_NO_MEMORY, "no room for the decoder's buffers");
   }
   if (d->is_progressive) {
     status = ccodecs_jpeg_progressive_create(d);

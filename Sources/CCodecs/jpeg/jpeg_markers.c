@@ -64,13 +64,13 @@ static bool read_frame(jpeg_decoder *d, const uint8_t *p, uint32_t count) {
   d->base.header.height = ccodecs_be16(p + 1);
   d->base.header.width = ccodecs_be16(p + 3);
   if (d->base.header.width == 0 || d->base.header.height == 0 || p[5] == 0) {
-    return fail(d, CCODECS_CORRUPT, "the frame header says that the picture is empty");
+    return fail(d, CCODECS_CORRUPT, "the frame header specifies an empty image");
   }
   if (count != 6 + 3 * (uint32_t)p[5]) {
     return fail(d, CCODECS_CORRUPT, "the frame header's length does not fit its components");
   }
   if (!ccodecs_jpeg_native_supports(d->marker, precision, p[5], -1)) {
-    return fail(d, CCODECS_UNSUPPORTED, "the picture's coding process, precision or component count");
+    return fail(d, CCODECS_UNSUPPORTED, "the coding process, precision or component count is unsupported");
   }
   d->component_count = p[5];
   d->is_progressive = d->marker == SOF2;
@@ -210,7 +210,7 @@ static bool read_scan(jpeg_decoder *d, const uint8_t *p, uint32_t count) {
       is_twice = scan->components[j] == c;
     }
     if (is_twice) {
-      return fail(d, CCODECS_CORRUPT, "a scan names a component that is not there, or twice");
+      return fail(d, CCODECS_CORRUPT, "a scan specifies a missing component, or one twice");
     }
     scan->components[i] = c;
     c->dc_index = p[1] >> 4;
@@ -262,7 +262,7 @@ static bool begin_marker(jpeg_decoder *d, jpeg_marker_result *result) {
   const bool is_application = ccodecs_jpeg_is_application(marker);
   if (is_frame(marker) && marker > SOF2 && marker != SOF9 && marker != SOF10) {
     *result = JPEG_MARKER_FAILED;
-    return fail(d, CCODECS_UNSUPPORTED, "the picture is coded by a lossless or hierarchical process");
+    return fail(d, CCODECS_UNSUPPORTED, "lossless and hierarchical JPEG are not supported");
   }
   if (!is_frame(marker) && marker != DHT && marker != DAC && marker != SOS && marker != DQT && marker != DNL &&
       marker != DRI && !is_application && marker != COM) {
@@ -296,7 +296,7 @@ static bool reserve_body(jpeg_decoder *d) {
   d->body_capacity = 0;
   d->body = ccodecs_allocate(d->base.budget, d->body_wanted);
   if (d->body == NULL) {
-    return fail(d, CCODECS_NO_MEMORY, "the budget has no room for a marker segment");
+    return fail(d, CCODECS_NO_MEMORY, "no room for a marker segment");
   }
   d->body_capacity = d->body_wanted;
   return true;
@@ -341,7 +341,7 @@ static bool take_byte(jpeg_decoder *d, uint8_t byte, jpeg_marker_result *result)
   case JPEG_STEP_START_CODE:
     if (byte != (d->step == JPEG_STEP_START ? 0xFF : SOI)) {
       *result = JPEG_MARKER_FAILED;
-      return fail(d, CCODECS_CORRUPT, "it does not start with SOI");
+      return fail(d, CCODECS_CORRUPT, "the file does not start with SOI");
     }
     d->step = d->step == JPEG_STEP_START ? JPEG_STEP_START_CODE : JPEG_STEP_SEEK;
     return true;

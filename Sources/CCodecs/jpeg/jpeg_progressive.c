@@ -42,13 +42,13 @@ ccodecs_status ccodecs_jpeg_progressive_create(jpeg_decoder *d) {
     jpeg_component *c = &d->components[i];
     if (!ccodecs_spill_create(&c->tiles, tile_bytes(d, c, d->n), &d->base.limits, d->base.budget)) {
       return ccodecs_decoder_fail(
-          &d->base, CCODECS_NO_MEMORY, "a component's coefficients need %llu bytes, for which there is no room",
+          &d->base, CCODECS_NO_MEMORY, "a component's coefficients need %llu bytes, which do not fit",
           (unsigned long long)tile_bytes(d, c, d->n));
     }
     if (ccodecs_jpeg_holds_scans(d, d->n)) {
       c->marks = ccodecs_allocate(d->base.budget, mark_bytes(c));
       if (c->marks == NULL) {
-        return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for a row's coefficients");
+        return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for a row's coefficients");
       }
       memset(c->marks, 0, mark_bytes(c));
     }

@@ -75,14 +75,14 @@ static ccodecs_status read_frame(jpeg_rewriter *j, const uint8_t *p, size_t coun
     return corrupt(j, "there are two frame headers, or one has a wrong length");
   }
   if (p[0] != 8 || (p[5] != 1 && p[5] != 3)) {
-    return ccodecs_rewriter_fail(&j->base, CCODECS_UNSUPPORTED, "the picture's precision or component count");
+    return ccodecs_rewriter_fail(&j->base, CCODECS_UNSUPPORTED, "the precision or component count is unsupported");
   }
   ccodecs_jpeg_frame *f = &j->frame;
   f->height = ccodecs_be16(p + 1);
   f->width = ccodecs_be16(p + 3);
   f->component_count = p[5];
   if (f->width == 0 || f->height == 0) {
-    return corrupt(j, "the frame header says that the picture is empty");
+    return corrupt(j, "the frame header specifies an empty image");
   }
   for (uint32_t i = 0; i < f->component_count; i++) {
     const uint8_t *c = p + 6 + 3 * i;
@@ -212,7 +212,7 @@ static ccodecs_status read_scan(jpeg_rewriter *j, const uint8_t *p, size_t count
     rewrite_part *part = find_part(j, p[1 + 2 * i], &named);
     const uint8_t tables = p[2 + 2 * i];
     if (part == NULL || (part->has_scan && !j->is_progressive)) {
-      return corrupt(j, "a scan names a component that is not there, or twice");
+      return corrupt(j, "a scan specifies a missing component, or one twice");
     }
     const bool has_tables = (!needs_dc || (tables >> 4 <= 3 && (j->dc_tables >> (tables >> 4) & 1) != 0)) &&
                             (!needs_ac || ((tables & 15) <= 3 && (j->ac_tables >> (tables & 15) & 1) != 0));
@@ -224,7 +224,7 @@ static ccodecs_status read_scan(jpeg_rewriter *j, const uint8_t *p, size_t count
   j->scan_count++;
   if (j->is_progressive && j->base.limits.max_scans > 0 && j->scan_count > j->base.limits.max_scans) {
     return ccodecs_rewriter_fail(
-        &j->base, CCODECS_LIMIT, "it has more scans than the limit max_scans of %u", j->base.limits.max_scans);
+        &j->base, CCODECS_LIMIT, "the image has more scans than the limit max_scans of %u", j->base.limits.max_scans);
   }
   measure_scan(j, named, part_count);
   j->unit_bits *= !j->is_progressive ? 2 : band[0] == 0 ? 1 : 0;
@@ -253,7 +253,7 @@ static ccodecs_status take_pair(jpeg_rewriter *j, ccodecs_input *input, ccodecs_
   if (byte != 0 && !is_restart) {
     j->step = STEP_CODE;
     const ccodecs_status status = end_interval(j);
-    return status != CCODECS_OK || j->units_left == 0 ? status : corrupt(j, "a scan is cut short by a marker");
+    return status != CCODECS_OK || j->units_left == 0 ? status : corrupt(j, "a scan is truncated by a marker");
   }
   ccodecs_input_advance(input, 1);
   if (is_restart) {
@@ -262,7 +262,7 @@ static ccodecs_status take_pair(jpeg_rewriter *j, ccodecs_input *input, ccodecs_
       return status; // behind the last unit it means nothing, and is dropped
     }
     if (byte != RST0 + j->restart_next) {
-      return corrupt(j, "a restart marker is out of turn");
+      return corrupt(j, "a restart marker is out of order");
     }
     j->restart_next = (j->restart_next + 1) & 7;
     begin_interval(j);
@@ -366,7 +366,8 @@ static ccodecs_status take_code(jpeg_rewriter *j, ccodecs_input *input, ccodecs_
   const bool is_bare = ccodecs_jpeg_is_restart(marker) || marker == TEM;
   j->base.warnings |= is_bare ? 0u : CCODECS_WARNING_DAMAGED;
   j->step = STEP_SEEK;
-  return is_bare || marker == 0 ? CCODECS_OK : corrupt(j, "a marker is unknown, misplaced or of another process");
+  return is_bare || marker == 0 ? CCODECS_OK
+                                : corrupt(j, "a marker is unknown, misplaced or from another coding process");
 }
 
 /// Moves bytes from the window to the segment until it has `wanted`. CCODECS_OK when they are all there.
@@ -398,7 +399,7 @@ static ccodecs_status take_segment(jpeg_rewriter *j, ccodecs_input *input, ccode
     const bool is_start = header[0] == 0xFF && header[1] == SOI;
     drop_segment(j);
     j->step = STEP_SEEK;
-    return is_start ? CCODECS_OK : corrupt(j, "it does not start with SOI");
+    return is_start ? CCODECS_OK : corrupt(j, "the file does not start with SOI");
   }
   if (j->step == STEP_LENGTH) {
     const size_t found = ccodecs_be16(header + 2);

@@ -90,9 +90,8 @@ uint64_t ccodecs_jpeg_rows_charge(const jpeg_decoder *d, uint64_t held) {
 
 static ccodecs_status no_room(jpeg_decoder *d) {
   return ccodecs_decoder_fail(
-      &d->base, CCODECS_NO_MEMORY,
-      "scan %u of the picture has to be held behind %llu bytes of others, for which there is no room", d->scan_count,
-      (unsigned long long)d->held.count);
+      &d->base, CCODECS_NO_MEMORY, "scan %u must be buffered after %llu bytes of other scans, which do not fit",
+      d->scan_count, (unsigned long long)d->held.count);
 }
 
 /// Takes the tables that the scan uses away from the decoder, so that the next scan has its own.
@@ -180,8 +179,7 @@ static ccodecs_status hold(jpeg_decoder *d, const uint8_t *bytes, size_t count) 
   const uint64_t limit = 2 * coefficient_bytes(d) + (1 << 20);
   if (d->held.count + count > limit) {
     return ccodecs_decoder_fail(
-        &d->base, CCODECS_LIMIT,
-        "the picture's scans have more than %llu bytes, twice what its coefficients would take",
+        &d->base, CCODECS_LIMIT, "the image's scans have more than %llu bytes, twice the size of its coefficients",
         (unsigned long long)limit);
   }
   return ccodecs_held_append(&d->held, bytes, count, &d->base.limits, d->base.budget) ? CCODECS_OK : no_room(d);
@@ -235,7 +233,7 @@ static bool open_window(jpeg_decoder *d, const jpeg_held_scan *s, ccodecs_input 
 
 static ccodecs_status lost(jpeg_decoder *d) {
   d->base.budget->has_machine_failed = true;
-  return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "what was put on the disk can't be read");
+  return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "spooled data cannot be read");
 }
 
 /// Reads the scan that is in the decoder up to its row of units `end`.

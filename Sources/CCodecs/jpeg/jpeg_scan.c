@@ -36,7 +36,7 @@ static ccodecs_status prepare_table(jpeg_decoder *d, bool is_dc, uint32_t index)
   if (*table == NULL) {
     *table = ccodecs_allocate(d->base.budget, ccodecs_jpeg_table_bytes(kind, bits));
     if (*table == NULL) {
-      return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for Huffman tables");
+      return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for Huffman tables");
     }
   }
   if (!ccodecs_jpeg_table_build(*table, code, kind, bits)) {
@@ -104,7 +104,7 @@ ccodecs_status ccodecs_jpeg_scan_start(jpeg_decoder *d) {
   const uint32_t limit = d->base.limits.max_scans;
   if (limit != 0 && d->scan_count > limit) {
     return ccodecs_decoder_fail(
-        &d->base, CCODECS_LIMIT, "the picture has more scans than the limit max_scans of %u", limit);
+        &d->base, CCODECS_LIMIT, "the image has more scans than the limit max_scans of %u", limit);
   }
   if (scan->component_count == 1) {
     scan->mcus_across = scan->components[0]->blocks_across;
@@ -125,7 +125,7 @@ ccodecs_status ccodecs_jpeg_scan_start(jpeg_decoder *d) {
   for (uint32_t i = 0; i < scan->component_count; i++) {
     jpeg_component *c = scan->components[i];
     if (!d->is_progressive && c->has_scan) {
-      return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a component of a sequential picture has two scans");
+      return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a component of a sequential image has two scans");
     }
     const ccodecs_status status = prepare_component(d, c);
     if (status != CCODECS_OK) {
@@ -149,7 +149,7 @@ static ccodecs_status overrun(jpeg_decoder *d) {
     return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the input ends inside a scan");
   }
   return ccodecs_decoder_fail(
-      &d->base, CCODECS_CORRUPT, "marker 0x%02x cuts a scan's entropy-coded data short", d->in.marker);
+      &d->base, CCODECS_CORRUPT, "marker 0x%02x truncates a scan's entropy-coded data", d->in.marker);
 }
 
 /// Takes the restart marker that is due. CCODECS_OK, CCODECS_NEEDS_INPUT or the failure.
@@ -166,8 +166,7 @@ static ccodecs_status restart(jpeg_decoder *d, ccodecs_input *window) {
   }
   if (d->in.marker != RST0 + scan->restart_next) {
     return ccodecs_decoder_fail(
-        &d->base, CCODECS_CORRUPT, "marker 0x%02x stands where restart marker %u is due", d->in.marker,
-        scan->restart_next);
+        &d->base, CCODECS_CORRUPT, "marker 0x%02x replaces restart marker %u", d->in.marker, scan->restart_next);
   }
   ccodecs_jpeg_input_reset(&d->in);
   memset(scan->predictions, 0, sizeof scan->predictions);

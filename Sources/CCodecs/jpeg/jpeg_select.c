@@ -36,7 +36,7 @@ typedef struct jpeg_selector {
 } jpeg_selector;
 
 static ccodecs_status no_room(jpeg_selector *s) {
-  return ccodecs_decoder_fail(&s->base, CCODECS_NO_MEMORY, "the budget has no room for the JPEG's header");
+  return ccodecs_decoder_fail(&s->base, CCODECS_NO_MEMORY, "no room for the JPEG's header");
 }
 
 static bool is_application(uint8_t marker) {
@@ -170,7 +170,7 @@ static bool read_marker(jpeg_selector *s, ccodecs_input *input, ccodecs_status *
     const uint8_t byte = *input->bytes;
     const bool is_marker = s->segment.count == 0 ? byte == 0xFF : byte != 0;
     if (!is_marker && !s->has_start) {
-      *status = ccodecs_decoder_fail(&s->base, CCODECS_CORRUPT, "the JPEG does not begin with its start marker");
+      *status = ccodecs_decoder_fail(&s->base, CCODECS_CORRUPT, "the JPEG does not start with SOI");
       return false;
     }
     if (is_marker && (s->segment.count == 0 || byte != 0xFF)) {

@@ -396,7 +396,7 @@ static ccodecs_status push(ccodecs_turn *base, const uint8_t *bytes, size_t coun
     const size_t missing = SLICE_BYTES - t->slice_count;
     const size_t taken = count < missing ? count : missing;
     if (!ccodecs_bytes_append(&t->carry, bytes, taken, t->budget)) {
-      return fail(t, CCODECS_NO_MEMORY, "the budget has no room for a marker segment");
+      return fail(t, CCODECS_NO_MEMORY, "no room for a marker segment");
     }
     bytes += taken;
     count -= taken;
@@ -420,17 +420,17 @@ static ccodecs_status finish(ccodecs_turn *base) {
     return status;
   }
   if (t->stage != STAGE_WHOLE) {
-    return fail(t, CCODECS_TRUNCATED, "the JPEG data ends before the picture does");
+    return fail(t, CCODECS_TRUNCATED, "the JPEG data ends before the image");
   }
   if (!add_block(t)) {
-    return fail(t, CCODECS_NO_MEMORY, "the budget has no room for the turned picture");
+    return fail(t, CCODECS_NO_MEMORY, "no room for the rotated image");
   }
   status = run(t, turn_step);
   free_in(t);
   if (status == CCODECS_OK) {
     status = run(t, compress_step);
   }
-  return t->is_out_of_room ? fail(t, status, "the budget has no room for the turned picture") : status;
+  return t->is_out_of_room ? fail(t, status, "no room for the rotated image") : status;
 }
 
 static bool read(ccodecs_turn *base, ccodecs_piece *piece) {

@@ -199,9 +199,8 @@ static ccodecs_status take_input(jxl_decoder *d, ccodecs_input *input) {
   }
   has_room = has_room && ccodecs_bytes_append(&d->file, input->bytes, input->count, d->base.budget);
   ccodecs_input_advance(input, input->count);
-  return has_room
-             ? CCODECS_OK
-             : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room to hold the JPEG XL data");
+  return has_room ? CCODECS_OK
+                  : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room to buffer the JPEG XL data");
 }
 
 /// Gives libjxl at most `slice` bytes that it has not seen; what it leaves is kept. The answer is
@@ -221,7 +220,7 @@ static ccodecs_status process(jxl_decoder *d, size_t slice, bool is_last, JxlDec
   const bool is_all = count == d->file.count;
   ccodecs_bytes_take(&d->file, count - d->left);
   if (*answer == JXL_DEC_NEED_MORE_INPUT && is_last && is_all) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the JPEG XL data ends before the picture does");
+    return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the JPEG XL data ends before the image");
   }
   return *answer == JXL_DEC_ERROR ? corrupt(d) : CCODECS_OK;
 }
@@ -254,14 +253,14 @@ static ccodecs_status check_frames(jxl_decoder *d) {
   const uint64_t limit = own * frames_multiple > held ? own * frames_multiple : held;
   if (held != 0 && frames->max_pixels > held) {
     return ccodecs_decoder_fail(
-        &d->base, CCODECS_LIMIT, "its frames are of %llu pixels, above the limit max_held_pixels of %llu",
+        &d->base, CCODECS_LIMIT, "the frames have %llu pixels, above the limit max_held_pixels of %llu",
         (unsigned long long)frames->max_pixels, (unsigned long long)held);
   }
   return held == 0 || frames->pixels <= limit
              ? CCODECS_OK
              : ccodecs_decoder_fail(
                    &d->base, CCODECS_LIMIT,
-                   "its frames are of %llu pixels in all, above the limit of %llu for an image of %llu",
+                   "the frames have %llu pixels in total, above the limit of %llu for an image of %llu",
                    (unsigned long long)frames->pixels, (unsigned long long)limit, (unsigned long long)own);
 }
 
@@ -274,14 +273,15 @@ static ccodecs_status read_frames(jxl_decoder *d, bool is_last) {
     ccodecs_bytes_free(&d->codestream, d->base.budget);
     return check_frames(d);
   case CCODECS_NEEDS_INPUT:
-    return is_last ? ccodecs_decoder_fail(
-                         &d->base, CCODECS_TRUNCATED, "the JPEG XL data ends before the frame that is shown")
-                   : CCODECS_NEEDS_INPUT;
+    return is_last
+               ? ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the JPEG XL data ends before the displayed frame")
+               : CCODECS_NEEDS_INPUT;
   case CCODECS_LIMIT:
-    return ccodecs_decoder_fail(&d->base, CCODECS_LIMIT, "it has more layers than the limit of %u", d->frames.count);
+    return ccodecs_decoder_fail(
+        &d->base, CCODECS_LIMIT, "the image has more layers than the limit of %u", d->frames.count);
   case CCODECS_UNSUPPORTED:
     return ccodecs_decoder_fail(
-        &d->base, CCODECS_UNSUPPORTED, "JPEG XL layers whose sections are out of order are not decoded");
+        &d->base, CCODECS_UNSUPPORTED, "JPEG XL layers with sections out of order are not supported");
   default:
     return corrupt(d);
   }

@@ -43,12 +43,12 @@ static ccodecs_status read_header_chunk(png_decoder *d) {
                                    : (type == 2 || type == 4 || type == 6) && (depth == 8 || depth == 16);
   if (header->width == 0 || header->height == 0 || header->width > INT32_MAX || header->height > INT32_MAX) {
     return ccodecs_decoder_fail(
-        &d->base, CCODECS_CORRUPT, "the PNG claims %u x %u pixels", header->width, header->height);
+        &d->base, CCODECS_CORRUPT, "the PNG's size is %u x %u pixels", header->width, header->height);
   }
   if (!is_good || p[10] != 0 || p[11] != 0 || p[12] > 1) {
     return ccodecs_decoder_fail(
         &d->base, CCODECS_CORRUPT,
-        "the PNG has colour type %u, depth %u, compression %u, filters %u, interlacing %u; there is no such kind", type,
+        "the PNG has colour type %u, depth %u, compression %u, filters %u, interlacing %u, which is invalid", type,
         depth, p[10], p[11], p[12]);
   }
   d->expansion.color_type = type;
@@ -65,7 +65,7 @@ static ccodecs_status read_palette(png_decoder *d) {
   const bool is_good = d->body_count % 3 == 0 && d->body_count > 0 && d->body_count <= PALETTE_BYTES;
   if (is_palette && (!is_good || d->has_palette)) {
     return ccodecs_decoder_fail(
-        &d->base, CCODECS_CORRUPT, "the PNG's palette has %u bytes or comes twice", d->body_count);
+        &d->base, CCODECS_CORRUPT, "the PNG's palette has %u bytes or occurs twice", d->body_count);
   }
   d->has_palette = true;
   if (!is_palette) {
@@ -176,7 +176,7 @@ static ccodecs_status read_profile(png_decoder *d) {
   d->has_profile = true;
   if (prefix > 2 && prefix < d->body_count && end[1] == 0 &&
       !ccodecs_profile_inflate(d->body + prefix, d->body_count - prefix, &d->base.profile, d->base.budget)) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for the PNG's colour profile");
+    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for the PNG's colour profile");
   }
   d->base.header.warnings |= d->base.profile.count == 0 ? CCODECS_WARNING_BAD_PROFILE : 0u;
   return CCODECS_OK;
@@ -215,7 +215,7 @@ static ccodecs_status settle_color_space(png_decoder *d) {
   }
   return ccodecs_profile_from_primaries(d->primaries, d->gamma, &d->base.profile, d->base.budget)
              ? CCODECS_OK
-             : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for the PNG's colour space");
+             : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for the PNG's colour space");
 }
 
 /// A chunk that was held is whole, and its CRC is right.
@@ -236,8 +236,7 @@ static ccodecs_status read_chunk(png_decoder *d) {
     return d->has_profile ? CCODECS_OK : read_profile(d);
   }
   read_color_space(d);
-  return read_metadata(d) ? CCODECS_OK
-                          : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for metadata");
+  return read_metadata(d) ? CCODECS_OK : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for metadata");
 }
 
 // MARK: Walking over chunks
@@ -257,10 +256,10 @@ static ccodecs_status check_chunk(png_decoder *d) {
   const bool is_first = is_type(d, "IHDR");
   const bool is_data = is_type(d, "IDAT");
   if (is_type(d, "CgBI")) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_UNSUPPORTED, "it is not a PNG but Apple's variant of it (CgBI)");
+    return ccodecs_decoder_fail(&d->base, CCODECS_UNSUPPORTED, "the file is Apple's variant of PNG (CgBI)");
   }
   if (d->body_left > INT32_MAX) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a PNG chunk is longer than PNG allows");
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a PNG chunk is too long");
   }
   if (is_first ? d->has_header || d->body_left != PNG_IHDR_BYTES : !d->has_header) {
     return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the PNG does not begin with one IHDR chunk of 13 bytes");
@@ -275,7 +274,7 @@ static ccodecs_status check_chunk(png_decoder *d) {
     return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a PLTE chunk is too long or comes after IDAT");
   }
   if (is_critical(d) && !is_first && !is_data && !is_type(d, "PLTE") && !is_type(d, "IEND")) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the PNG has a critical chunk that is not known");
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the PNG has an unknown critical chunk");
   }
   if (is_type(d, "IEND") && !d->has_data) {
     return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the PNG has no IDAT chunk");
@@ -310,8 +309,7 @@ static ccodecs_status begin_chunk(png_decoder *d) {
   }
   ccodecs_free(d->base.budget, d->body);
   d->body = ccodecs_allocate(d->base.budget, d->body_left);
-  return d->body != NULL ? CCODECS_OK
-                         : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for a PNG chunk");
+  return d->body != NULL ? CCODECS_OK : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for a PNG chunk");
 }
 
 /// A critical chunk has a wrong CRC: CCODECS_OK where it is used all the same. Before the first IDAT chunk that is not

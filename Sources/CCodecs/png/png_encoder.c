@@ -26,7 +26,7 @@ static const size_t margin = 8;
 // MARK: Chunks
 
 static ccodecs_status no_room(png_encoder *e) {
-  return ccodecs_encoder_fail(&e->base, CCODECS_NO_MEMORY, "the budget has no room for compressed bytes");
+  return ccodecs_encoder_fail(&e->base, CCODECS_NO_MEMORY, "no room for compressed bytes");
 }
 
 ccodecs_status ccodecs_png_write_chunk(png_encoder *e, const char *type, const uint8_t *body, size_t count) {

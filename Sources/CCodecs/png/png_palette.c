@@ -138,7 +138,7 @@ uint64_t ccodecs_png_palette_estimate(const ccodecs_encode_options *options) {
 
 ccodecs_status ccodecs_png_write_palette(png_encoder *e, uint8_t *depth) {
   (void)depth;
-  return ccodecs_encoder_fail(&e->base, CCODECS_UNSUPPORTED, "palettes are not built into this worker");
+  return ccodecs_encoder_fail(&e->base, CCODECS_UNSUPPORTED, "this worker was built without palettes (libimagequant)");
 }
 
 #endif

@@ -92,7 +92,7 @@ static ccodecs_status begin_chunk(png_rewriter *p) {
     return corrupt(p, "the PNG's IDAT chunks are not consecutive, or PLTE is out of place");
   }
   if (is_critical && !is_first && !is_data && !is_palette && !is_type(p, "IEND")) {
-    return corrupt(p, "the PNG has a critical chunk that is not known");
+    return corrupt(p, "the PNG has an unknown critical chunk");
   }
   p->is_past_data = p->has_data && !is_data;
   p->has_data = p->has_data || is_data;
@@ -103,7 +103,7 @@ static ccodecs_status begin_chunk(png_rewriter *p) {
     p->use = USE_CHECK;
   } else if (is_critical) {
     if (is_palette && (p->has_palette || p->body_left % 3 != 0 || p->body_left / 3 > 1u << p->bit_depth)) {
-      return corrupt(p, "the PNG's palette has a wrong length or comes twice");
+      return corrupt(p, "the PNG's palette has a wrong length or occurs twice");
     }
     p->palette_count = is_palette ? p->body_left / 3 : p->palette_count;
     p->has_palette = p->has_palette || is_palette;

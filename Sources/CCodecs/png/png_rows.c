@@ -96,7 +96,7 @@ ccodecs_status ccodecs_png_rows_start(png_decoder *d) {
   const bool has_held = !d->is_interlaced || ccodecs_spill_create(&d->held, held_bytes(d), &d->base.limits, budget);
   if (d->inflate == NULL || d->rows == NULL || (expanded > 0 && d->expanded == NULL) || !has_held) {
     return ccodecs_decoder_fail(
-        &d->base, CCODECS_NO_MEMORY, "the picture's rows need %llu bytes, for which there is no room",
+        &d->base, CCODECS_NO_MEMORY, "the image's rows need %llu bytes, which do not fit",
         (unsigned long long)ccodecs_png_rows_estimate(d));
   }
   isal_inflate_init(d->inflate);
@@ -207,11 +207,11 @@ static ccodecs_status fill_batch(png_decoder *d, ccodecs_input *input, uint32_t 
     }
   }
   if (d->is_inflated && d->filled < wanted_bytes) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the PNG's compressed data ends before the picture");
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the PNG's compressed data ends before the image");
   }
   const uint32_t complete = (uint32_t)(d->filled / d->row_stride);
   if (!finish_rows(d, complete < wanted ? complete - complete % PNG_ROWS_AT_ONCE : complete)) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a row of the PNG has a filter that is not known");
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a row of the PNG has an unknown filter");
   }
   return CCODECS_OK;
 }

@@ -59,7 +59,7 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   for (uint32_t i = 0; i + 1 < d->needed; i++) {
     if (!ccodecs_spill_create(&d->planes[i], plane_bytes(d), &base->limits, base->budget)) {
       return ccodecs_decoder_fail(
-          base, CCODECS_NO_MEMORY, "a channel's samples need %llu bytes, for which there is no room",
+          base, CCODECS_NO_MEMORY, "a channel's samples need %llu bytes, which do not fit",
           (unsigned long long)plane_bytes(d));
     }
   }
@@ -133,7 +133,7 @@ static ccodecs_status read_channel(psd_decoder *d, ccodecs_input *input) {
   }
   d->row = 0;
   d->channel++;
-  return d->run_left == 0 ? CCODECS_OK : ccodecs_psd_corrupt(d, "a run goes beyond the end of its channel");
+  return d->run_left == 0 ? CCODECS_OK : ccodecs_psd_corrupt(d, "a run exceeds its channel");
 }
 
 /// One step from the layers to the last channel.
@@ -152,7 +152,7 @@ static ccodecs_status step_to_channels(psd_decoder *d, ccodecs_input *input) {
     d->state = PSD_STATE_COUNTS;
     return d->compression == RAW || d->compression == PACK_BITS
                ? CCODECS_OK
-               : ccodecs_psd_unsupported(d, "pictures compressed in another way");
+               : ccodecs_psd_unsupported(d, "images with this compression");
   case PSD_STATE_COUNTS:
     d->state = ccodecs_input_skip(input, &d->skip_left) ? PSD_STATE_CHANNELS : d->state;
     return d->state == PSD_STATE_CHANNELS ? CCODECS_OK : CCODECS_NEEDS_INPUT;
@@ -253,7 +253,7 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
     return CCODECS_ROWS_READY;
   }
   if (status == CCODECS_NEEDS_INPUT && input->is_last) {
-    return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the PSD data end before the last row");
+    return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the PSD data ends before the last row");
   }
   return status == CCODECS_OK ? CCODECS_DONE : status;
 }

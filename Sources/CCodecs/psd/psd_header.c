@@ -13,7 +13,7 @@ ccodecs_status ccodecs_psd_corrupt(psd_decoder *d, const char *reason) {
 }
 
 ccodecs_status ccodecs_psd_unsupported(psd_decoder *d, const char *kind) {
-  return ccodecs_decoder_fail(&d->base, CCODECS_UNSUPPORTED, "PSD data: %s are not decoded", kind);
+  return ccodecs_decoder_fail(&d->base, CCODECS_UNSUPPORTED, "PSD data: %s are not supported", kind);
 }
 
 static uint64_t be64(const uint8_t *p) {
@@ -26,10 +26,10 @@ static ccodecs_status check_kind(psd_decoder *d) {
   switch (d->mode) {
   case PSD_MODE_BITMAP:
     d->colors = 1;
-    return d->bits == 1 ? CCODECS_OK : ccodecs_psd_corrupt(d, "a bitmap has one bit a pixel");
+    return d->bits == 1 ? CCODECS_OK : ccodecs_psd_corrupt(d, "a bitmap does not have 1 bit per pixel");
   case PSD_MODE_INDEXED:
     d->colors = 1;
-    return d->bits == 8 ? CCODECS_OK : ccodecs_psd_corrupt(d, "a picture with a palette has 8 bits a pixel");
+    return d->bits == 8 ? CCODECS_OK : ccodecs_psd_corrupt(d, "an image with a palette does not have 8 bits per pixel");
   case PSD_MODE_GRAY:
   case PSD_MODE_DUOTONE:
     d->colors = 1;
@@ -41,12 +41,13 @@ static ccodecs_status check_kind(psd_decoder *d) {
     d->colors = 4;
     break;
   default:
-    return ccodecs_psd_unsupported(d, "pictures of such a colour mode");
+    return ccodecs_psd_unsupported(d, "images of this colour mode");
   }
   if (d->bits == 32) {
-    return ccodecs_psd_unsupported(d, "samples of 32 bits");
+    return ccodecs_psd_unsupported(d, "32-bit samples");
   }
-  return d->bits == 8 || d->bits == 16 ? CCODECS_OK : ccodecs_psd_corrupt(d, "it has no such number of bits a sample");
+  return d->bits == 8 || d->bits == 16 ? CCODECS_OK
+                                       : ccodecs_psd_corrupt(d, "the number of bits per sample is invalid");
 }
 
 static ccodecs_status read_file_header(psd_decoder *d) {
@@ -54,7 +55,7 @@ static ccodecs_status read_file_header(psd_decoder *d) {
   ccodecs_header *header = &d->base.header;
   const uint32_t version = ccodecs_be16(p + 4);
   if (memcmp(p, "8BPS", 4) != 0 || version < 1 || version > 2) {
-    return ccodecs_psd_corrupt(d, "its header is of an unknown kind");
+    return ccodecs_psd_corrupt(d, "the header's version is unknown");
   }
   d->is_large = version == 2;
   d->channel_count = ccodecs_be16(p + 12);
@@ -64,14 +65,14 @@ static ccodecs_status read_file_header(psd_decoder *d) {
   d->mode = ccodecs_be16(p + 24);
   const uint32_t most = d->is_large ? 300000 : 30000;
   if (header->width == 0 || header->height == 0 || header->width > most || header->height > most) {
-    return ccodecs_psd_corrupt(d, "its width or height is zero or too large");
+    return ccodecs_psd_corrupt(d, "the width or height is zero or too large");
   }
   const ccodecs_status status = check_kind(d);
   if (status != CCODECS_OK) {
     return status;
   }
   if (d->channel_count < d->colors || d->channel_count > MOST_CHANNELS) {
-    return ccodecs_psd_corrupt(d, "it has no such number of channels");
+    return ccodecs_psd_corrupt(d, "the number of channels is invalid");
   }
   header->has_alpha = d->mode == PSD_MODE_RGB && d->channel_count > 3;
   d->state = PSD_STATE_PALETTE;
@@ -87,7 +88,7 @@ static ccodecs_status read_palette(psd_decoder *d) {
     return CCODECS_OK;
   }
   if (count < CCODECS_PSD_PALETTE_BYTES) {
-    return ccodecs_psd_corrupt(d, "its palette is missing");
+    return ccodecs_psd_corrupt(d, "the palette is missing");
   }
   for (uint32_t i = 0; i < CCODECS_PSD_PALETTE_BYTES; i++) {
     d->palette[i % 256][i / 256] = d->token[4 + i];
@@ -155,8 +156,7 @@ static ccodecs_status keep_resource(psd_decoder *d, ccodecs_input *input) {
   }
   ccodecs_bytes_free(bytes, d->base.budget);
   d->state = PSD_STATE_SKIP;
-  return has_room ? CCODECS_OK
-                  : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for the PSD's resources");
+  return has_room ? CCODECS_OK : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for the PSD's resources");
 }
 
 /// What the layers' section says of the merged picture: whether its first channel beyond the colours is alpha.
@@ -263,7 +263,7 @@ ccodecs_status ccodecs_psd_read_header(ccodecs_decoder *base, ccodecs_input *inp
     status = step(d, input);
   }
   if (status == CCODECS_NEEDS_INPUT && input->is_last) {
-    return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the PSD data end before the picture");
+    return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the PSD data ends before the image");
   }
   return status;
 }

@@ -68,7 +68,7 @@ static ccodecs_status corrupt(bmp_decoder *d, const char *reason) {
 }
 
 static ccodecs_status unsupported(bmp_decoder *d, const char *kind) {
-  return ccodecs_decoder_fail(&d->base.base, CCODECS_UNSUPPORTED, "BMP data: %s are not decoded", kind);
+  return ccodecs_decoder_fail(&d->base.base, CCODECS_UNSUPPORTED, "BMP data: %s are not supported", kind);
 }
 
 static bool is_run_length(const bmp_decoder *d) {
@@ -92,7 +92,7 @@ static ccodecs_status read_size(bmp_decoder *d, int64_t width, int64_t height) {
   const bool is_top_down = height < 0;
   height = is_top_down ? -height : height;
   if (width <= 0 || height == 0 || height > INT32_MAX) {
-    return corrupt(d, "its width or height is zero or negative");
+    return corrupt(d, "the width or height is zero or negative");
   }
   header->width = (uint32_t)width;
   header->height = (uint32_t)height;
@@ -107,25 +107,25 @@ static ccodecs_status check_kind(bmp_decoder *d) {
   switch (d->compression) {
   case PLAIN:
     if (bits == 64) {
-      return unsupported(d, "64 bits a pixel");
+      return unsupported(d, "64 bits per pixel");
     }
     return bits == 1 || bits == 2 || bits == 4 || bits == 8 || bits == 16 || bits == 24 || bits == 32
                ? CCODECS_OK
-               : corrupt(d, "it has no such number of bits a pixel");
+               : corrupt(d, "the number of bits per pixel is invalid");
   case RLE8:
-    return bits == 8 ? CCODECS_OK : corrupt(d, "its runs are of another number of bits");
+    return bits == 8 ? CCODECS_OK : corrupt(d, "run-length coding does not match the bits per pixel");
   case RLE4:
-    return bits == 4 ? CCODECS_OK : corrupt(d, "its runs are of another number of bits");
+    return bits == 4 ? CCODECS_OK : corrupt(d, "run-length coding does not match the bits per pixel");
   case BIT_FIELDS:
     return bits == 16 || bits == 32 ? CCODECS_OK
-           : bits == 1              ? unsupported(d, "Huffman-coded pictures")
-                                    : corrupt(d, "it has bit fields, and not 16 or 32 bits a pixel");
+           : bits == 1              ? unsupported(d, "Huffman-coded images")
+                                    : corrupt(d, "bit fields need 16 or 32 bits per pixel");
   case RLE24:
-    return bits == 24 ? CCODECS_OK : unsupported(d, "JPEG pictures inside");
+    return bits == 24 ? CCODECS_OK : unsupported(d, "embedded JPEG images");
   case ALPHA_BIT_FIELDS:
-    return bits == 16 || bits == 32 ? CCODECS_OK : corrupt(d, "it has bit fields, and not 16 or 32 bits a pixel");
+    return bits == 16 || bits == 32 ? CCODECS_OK : corrupt(d, "bit fields need 16 or 32 bits per pixel");
   default:
-    return unsupported(d, "pictures compressed in another way");
+    return unsupported(d, "images with this compression");
   }
 }
 
@@ -243,7 +243,7 @@ static ccodecs_status read_file_header(bmp_decoder *d) {
   d->data_offset = ccodecs_le32(d->token + 10);
   d->header_bytes = ccodecs_le32(d->token + 14);
   if (memcmp(d->token, "BM", 2) != 0 || (d->header_bytes != OS2_HEADER_BYTES && d->header_bytes < 16)) {
-    return corrupt(d, "its header is of an unknown kind");
+    return corrupt(d, "the header's version is unknown");
   }
   memcpy(d->token, d->token + FILE_HEADER_BYTES, 4); // the header counts its size among its fields
   d->token_count = 4;
@@ -467,7 +467,7 @@ static ccodecs_status read_runs(bmp_decoder *d, ccodecs_input *input) {
       break;
     }
     if (d->x > d->base.base.header.width) {
-      return corrupt(d, "a run goes beyond the end of its row");
+      return corrupt(d, "a run exceeds its row");
     }
   }
   return CCODECS_OK;

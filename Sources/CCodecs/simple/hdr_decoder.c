@@ -55,19 +55,19 @@ static ccodecs_status read_size(hdr_decoder *d) {
     }
     is_minus[i] = *p == '-';
     if ((*p != '-' && *p != '+') || (p[1] != 'X' && p[1] != 'Y') || p[2] != ' ') {
-      return corrupt(d, "its size can't be read");
+      return corrupt(d, "the size cannot be read");
     }
     axes[i] = p[1];
     char *end;
     const unsigned long size = strtoul(p + 3, &end, 10);
     if (end == p + 3 || size == 0 || size > INT32_MAX) {
-      return corrupt(d, "its width or height is zero, or too large");
+      return corrupt(d, "the width or height is zero or too large");
     }
     sizes[i] = (uint32_t)size;
     p = end;
   }
   if (axes[0] == axes[1]) {
-    return corrupt(d, "its size can't be read");
+    return corrupt(d, "the size cannot be read");
   }
   const int swaps = axes[0] == 'X';
   const bool is_upward = !is_minus[swaps];
@@ -91,16 +91,16 @@ static ccodecs_status read_line(hdr_decoder *d) {
   const bool is_empty = d->line_count == 0;
   d->line_count = 0;
   if (d->lines++ == 0) {
-    return strncmp(d->line, "#?", 2) == 0 ? CCODECS_OK : corrupt(d, "it has no signature");
+    return strncmp(d->line, "#?", 2) == 0 ? CCODECS_OK : corrupt(d, "the signature is missing");
   }
   if (d->is_after_empty) {
     return read_size(d);
   }
   d->is_after_empty = is_empty;
   if (strncmp(d->line, "FORMAT=", 7) == 0 && strncmp(d->line, "FORMAT=32-bit_rle_rgbe", 22) != 0) {
-    return ccodecs_decoder_fail(&d->base.base, CCODECS_UNSUPPORTED, "HDR data: pictures not in RGB are not decoded");
+    return ccodecs_decoder_fail(&d->base.base, CCODECS_UNSUPPORTED, "HDR data: only RGB images are supported");
   }
-  return d->lines < MOST_LINES ? CCODECS_OK : corrupt(d, "its header does not end");
+  return d->lines < MOST_LINES ? CCODECS_OK : corrupt(d, "the header does not end");
 }
 
 static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
@@ -113,7 +113,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
     ccodecs_input_advance(input, 1);
     if (byte != '\n') {
       if (d->line_count + 1 >= sizeof d->line) {
-        return corrupt(d, "a line of its header does not end");
+        return corrupt(d, "a line of the header does not end");
       }
       d->line[d->line_count++] = byte;
       continue;
@@ -159,7 +159,7 @@ static ccodecs_status take_pixel(hdr_decoder *d) {
   }
   const uint64_t count = (uint64_t)p[3] << d->shift;
   if (d->x == 0 || count > d->base.base.header.width - d->x) {
-    return corrupt(d, "a pixel is repeated beyond its row");
+    return corrupt(d, "a repeated pixel exceeds its row");
   }
   for (uint64_t i = 0; i < count; i++, d->x++) {
     memcpy(d->base.stored + (size_t)d->x * 4, d->base.stored + (size_t)(d->x - 1) * 4, 4);
@@ -179,16 +179,15 @@ static ccodecs_status take_start(hdr_decoder *d) {
   if (!is_coded) {
     return take_pixel(d);
   }
-  return ((uint32_t)p[2] << 8 | p[3]) == width ? CCODECS_OK : corrupt(d, "a row is of another width");
+  return ((uint32_t)p[2] << 8 | p[3]) == width ? CCODECS_OK : corrupt(d, "a row has the wrong width");
 }
 
 static ccodecs_status take_count(hdr_decoder *d) {
   const uint8_t count = d->token[0];
   d->run_left = count > 128 ? count - 128u : count;
   d->state = count > 128 ? STATE_REPEAT : STATE_LITERAL;
-  return count > 0 && d->run_left <= d->base.base.header.width - d->x
-             ? CCODECS_OK
-             : corrupt(d, "a run goes beyond the end of its row");
+  return count > 0 && d->run_left <= d->base.base.header.width - d->x ? CCODECS_OK
+                                                                      : corrupt(d, "a run exceeds its row");
 }
 
 static void take_value(hdr_decoder *d) {

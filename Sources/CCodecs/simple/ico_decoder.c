@@ -46,7 +46,7 @@ static ccodecs_status hold(ico_decoder *d, ccodecs_input *input, size_t wanted) 
   const size_t missing = d->file.count < wanted ? wanted - d->file.count : 0;
   const size_t count = input->count < missing ? input->count : missing;
   if (!ccodecs_bytes_append(&d->file, input->bytes, count, d->base.budget)) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room to hold the ICO file");
+    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room to buffer the ICO file");
   }
   ccodecs_input_advance(input, count);
   return count == missing ? CCODECS_OK : input->is_last ? CCODECS_DONE : CCODECS_NEEDS_INPUT;
@@ -77,14 +77,14 @@ static ccodecs_status read_directory(ico_decoder *d, ccodecs_input *input) {
   }
   const uint32_t count = ccodecs_le16(ccodecs_bytes_start(&d->file) + 4);
   if (count == 0) {
-    return corrupt(d, "it has no picture");
+    return corrupt(d, "it contains no image");
   }
   const size_t end = DIRECTORY_BYTES + (size_t)count * ENTRY_BYTES;
   status = hold(d, input, end);
   if (status == CCODECS_OK) {
     choose(d, count);
   }
-  return status == CCODECS_OK && d->entry < end ? corrupt(d, "a picture stands in its directory") : status;
+  return status == CCODECS_OK && d->entry < end ? corrupt(d, "an image overlaps the directory") : status;
 }
 
 // MARK: Bitmaps
@@ -107,7 +107,7 @@ static ccodecs_status place_bitmap(ico_decoder *d, const uint8_t *bytes, size_t 
   const uint64_t row = ((uint64_t)header->width * d->bits + 31) / 32 * 4;
   const uint64_t mask_row = ((uint64_t)header->width + 31) / 32 * 4;
   if (ccodecs_le32(bytes) < BITMAP_HEADER_BYTES || palette_end + row * header->height > count) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the ICO data ends before the picture does");
+    return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the ICO data ends before the image");
   }
   d->row_stride = (size_t)row;
   d->mask_stride = (size_t)mask_row;
@@ -120,7 +120,7 @@ static ccodecs_status place_bitmap(ico_decoder *d, const uint8_t *bytes, size_t 
                            ccodecs_le32(bytes + 112) < mask_end;
   d->mask = mask_end <= count && !has_profile ? bytes + (size_t)mask : NULL;
   if (d->mask == NULL && d->bits < 32 && !has_profile) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the ICO data ends before the picture's mask does");
+    return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the ICO data ends before the image's mask");
   }
   return CCODECS_OK;
 }
@@ -128,19 +128,19 @@ static ccodecs_status place_bitmap(ico_decoder *d, const uint8_t *bytes, size_t 
 static ccodecs_status read_bitmap(ico_decoder *d, const uint8_t *bytes, size_t count) {
   ccodecs_header *header = &d->base.header;
   if (count < BITMAP_HEADER_BYTES) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the ICO data ends before the picture does");
+    return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the ICO data ends before the image");
   }
   header->width = ccodecs_le32(bytes + 4);
   header->height = ccodecs_le32(bytes + 8) / 2; // that of the pixels and the mask
   d->bits = ccodecs_le16(bytes + 14);
   if (header->width == 0 || header->width > INT32_MAX || header->height == 0 || header->height > INT32_MAX / 2) {
-    return corrupt(d, "a picture's width or height is zero or negative");
+    return corrupt(d, "an image's width or height is zero or negative");
   }
   if (ccodecs_le32(bytes + 16) != 0 && !(ccodecs_le32(bytes + 16) == 3 && d->bits == 32)) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_UNSUPPORTED, "ICO data: compressed bitmaps are not decoded");
+    return ccodecs_decoder_fail(&d->base, CCODECS_UNSUPPORTED, "ICO data: compressed bitmaps are not supported");
   }
   if (d->bits != 1 && d->bits != 4 && d->bits != 8 && d->bits != 24 && d->bits != 32) {
-    return corrupt(d, "a picture has no such number of bits a pixel");
+    return corrupt(d, "an image's number of bits per pixel is invalid");
   }
   const uint32_t most = d->bits <= 8 ? 1u << d->bits : 0;
   const uint32_t said = ccodecs_le32(bytes + 32);
@@ -228,7 +228,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
     return status;
   }
   if (!d->is_chosen || d->file.count <= d->entry) {
-    return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the ICO data ends before the picture does");
+    return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the ICO data ends before the image");
   }
   const uint8_t *bytes = ccodecs_bytes_start(&d->file) + d->entry;
   const size_t count = d->file.count - d->entry;

@@ -61,7 +61,7 @@ static ccodecs_status take_text(pnm_decoder *d, uint8_t byte, bool is_digit_whol
   }
   d->is_in_comment = byte == '#';
   if (!d->is_in_comment && !is_space(byte)) {
-    return corrupt(d, "there is something else where a number should be");
+    return corrupt(d, "a number is missing");
   }
   const bool is_end = d->is_in_number;
   d->is_in_number = false;
@@ -73,14 +73,14 @@ static ccodecs_status take_text(pnm_decoder *d, uint8_t byte, bool is_digit_whol
 static ccodecs_status describe(pnm_decoder *d) {
   ccodecs_header *header = &d->base.base.header;
   if (header->width == 0 || header->height == 0) {
-    return corrupt(d, "its width or height is zero or missing");
+    return corrupt(d, "the width or height is zero or missing");
   }
   if (d->largest == 0 || d->largest > 65535) {
-    return corrupt(d, "its largest sample is not one of 1 to 65535");
+    return corrupt(d, "the maximum sample is not between 1 and 65535");
   }
   if (d->samples < 1 || d->samples > 4) {
     return ccodecs_decoder_fail(
-        &d->base.base, CCODECS_UNSUPPORTED, "PNM data: pixels of %u samples are not decoded", d->samples);
+        &d->base.base, CCODECS_UNSUPPORTED, "PNM data: pixels of %u samples are not supported", d->samples);
   }
   header->has_alpha = d->samples == 2 || d->samples == 4;
   header->color_space = d->samples == 1 ? CCODECS_COLOR_GRAY : CCODECS_COLOR_RGB;
@@ -101,7 +101,7 @@ static ccodecs_status describe(pnm_decoder *d) {
 static ccodecs_status read_magic(pnm_decoder *d) {
   const uint8_t kind = d->token[1];
   if (d->token[0] != 'P' || kind < '1' || kind > '7') {
-    return corrupt(d, "it has no signature");
+    return corrupt(d, "the signature is missing");
   }
   d->is_text = kind <= '3';
   d->is_bitmap = kind == '1' || kind == '4';
@@ -138,7 +138,7 @@ static ccodecs_status read_line(pnm_decoder *d) {
       *places[i] = value > INT32_MAX ? 0 : (uint32_t)value;
     }
   }
-  return d->lines++ < MOST_LINES ? CCODECS_OK : corrupt(d, "its header does not end");
+  return d->lines++ < MOST_LINES ? CCODECS_OK : corrupt(d, "the header does not end");
 }
 
 static ccodecs_status take_line_byte(pnm_decoder *d, uint8_t byte) {
@@ -146,7 +146,7 @@ static ccodecs_status take_line_byte(pnm_decoder *d, uint8_t byte) {
     return read_line(d);
   }
   if (d->line_count + 1 >= sizeof d->line) {
-    return corrupt(d, "a line of its header does not end");
+    return corrupt(d, "a line of the header does not end");
   }
   d->line[d->line_count++] = (char)byte;
   return CCODECS_OK;
@@ -233,7 +233,7 @@ static void put_row(row_decoder *base, uint8_t *out) {
 
 static ccodecs_status put_number(pnm_decoder *d) {
   if (d->number > d->largest) {
-    return corrupt(d, "a sample is larger than the largest");
+    return corrupt(d, "a sample is above the maximum");
   }
   d->base.stored[d->base.stored_count++] = (uint8_t)(d->number >> 8);
   d->base.stored[d->base.stored_count++] = (uint8_t)d->number;

@@ -110,7 +110,7 @@ static ccodecs_status describe(tga_decoder *d) {
   header->width = ccodecs_le16(p + 12);
   header->height = ccodecs_le16(p + 14);
   if (!is_sound(d, p[1], depth, p[7]) || header->width == 0 || header->height == 0) {
-    return corrupt(d, "its header's fields contradict each other");
+    return corrupt(d, "the header's fields contradict each other");
   }
   d->map_first = ccodecs_le16(p + 3);
   d->map_count = p[1] == 1 ? ccodecs_le16(p + 5) : 0;
@@ -201,7 +201,7 @@ static bool look_ahead(tga_decoder *d) {
 static ccodecs_status hold(tga_decoder *d, ccodecs_input *input) {
   d->base.base.header.holds_input = true;
   if (!ccodecs_bytes_append(&d->ahead, input->bytes, input->count, d->base.base.budget)) {
-    return ccodecs_decoder_fail(&d->base.base, CCODECS_NO_MEMORY, "the budget has no room to hold the TGA file");
+    return ccodecs_decoder_fail(&d->base.base, CCODECS_NO_MEMORY, "no room to buffer the TGA file");
   }
   ccodecs_input_advance(input, input->count);
   return look_ahead(d) || input->is_last ? CCODECS_OK : CCODECS_NEEDS_INPUT;

@@ -50,12 +50,12 @@ ccodecs_status ccodecs_tiff_check_kind(tiff_decoder *d) {
   TIFFGetFieldDefaulted(d->tiff, TIFFTAG_COMPRESSION, &compression);
   if (!is_allowed(compression)) {
     return ccodecs_decoder_fail(
-        &d->base, CCODECS_UNSUPPORTED, "TIFF data: its compression scheme, %u, is not decoded", compression);
+        &d->base, CCODECS_UNSUPPORTED, "TIFF data: compression scheme %u is not supported", compression);
   }
   return d->samples <= MAX_SAMPLES
              ? CCODECS_OK
              : ccodecs_decoder_fail(
-                   &d->base, CCODECS_LIMIT, "TIFF data: %u samples a pixel are more than the limit of %u", d->samples,
+                   &d->base, CCODECS_LIMIT, "TIFF data: %u samples per pixel exceed the limit of %u", d->samples,
                    MAX_SAMPLES);
 }
 
@@ -141,7 +141,7 @@ ccodecs_status ccodecs_tiff_check_blocks(tiff_decoder *d) {
   const uint64_t data_limit = d->file.bytes.count * data_multiple + data_allowance;
   if (s.data_bytes > data_limit) {
     return ccodecs_decoder_fail(
-        &d->base, CCODECS_LIMIT, "TIFF data: its blocks share more bytes than the limit of %llu",
+        &d->base, CCODECS_LIMIT, "TIFF data: the blocks share more bytes than the limit of %llu",
         (unsigned long long)data_limit);
   }
   const uint64_t own = (uint64_t)header->width * header->height * (d->is_separate ? d->samples : 1);
@@ -149,7 +149,7 @@ ccodecs_status ccodecs_tiff_check_blocks(tiff_decoder *d) {
   uint64_t work;
   if (__builtin_mul_overflow((uint64_t)d->block_width * rows, s.blocks, &work) || work > work_limit) {
     return ccodecs_decoder_fail(
-        &d->base, CCODECS_LIMIT, "TIFF data: its blocks, by their scans, are of more pixels than the limit of %llu",
+        &d->base, CCODECS_LIMIT, "TIFF data: the blocks' scans have more pixels than the limit of %llu",
         (unsigned long long)work_limit);
   }
   const uint64_t strip_bytes = is_tiled ? TIFFTileSize64(d->tiff) : TIFFStripSize64(d->tiff);
@@ -158,7 +158,7 @@ ccodecs_status ccodecs_tiff_check_blocks(tiff_decoder *d) {
       (s.has_scans ? scans_bytes : 0) + s.window_bytes + (compression == COMPRESSION_PIXARLOG ? strip_bytes * 2 : 0);
   if (s.window_bytes > SIZE_MAX / 4 || !ccodecs_budget_charge(d->base.budget, (size_t)codec_bytes)) {
     return ccodecs_decoder_fail(
-        &d->base, CCODECS_NO_MEMORY, "TIFF data: decoding its blocks needs %llu bytes of memory",
+        &d->base, CCODECS_NO_MEMORY, "TIFF data: decoding the blocks needs %llu bytes of memory",
         (unsigned long long)codec_bytes);
   }
   d->charged += (size_t)codec_bytes;

@@ -32,7 +32,7 @@ static ccodecs_status fail(tiff_decoder *d, const char *otherwise) {
 }
 
 static ccodecs_status unsupported(tiff_decoder *d, const char *kind) {
-  return ccodecs_decoder_fail(&d->base, CCODECS_UNSUPPORTED, "TIFF data: %s are not decoded", kind);
+  return ccodecs_decoder_fail(&d->base, CCODECS_UNSUPPORTED, "TIFF data: %s are not supported", kind);
 }
 
 static ccodecs_status open_file(tiff_decoder *d) {
@@ -41,9 +41,9 @@ static ccodecs_status open_file(tiff_decoder *d) {
   }
   d->tiff = d->file.tiff;
   if (d->tiff != NULL && d->file.lacks_palette) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "TIFF data: its colour map can't be read");
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "TIFF data: the colour map cannot be read");
   }
-  return d->tiff == NULL ? fail(d, "its directory can't be read") : CCODECS_OK;
+  return d->tiff == NULL ? fail(d, "the directory cannot be read") : CCODECS_OK;
 }
 
 // MARK: Header
@@ -67,7 +67,7 @@ static ccodecs_status read_palette(tiff_decoder *d) {
     return unsupported(d, "palettes of more than 256 colours");
   }
   if (!TIFFGetField(d->tiff, TIFFTAG_COLORMAP, &maps[0], &maps[1], &maps[2])) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "TIFF data: it has no colour map");
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "TIFF data: the colour map is missing");
   }
   const uint32_t count = 1u << d->bits;
   bool is_wide = false; // some writers give 8 bits where 16 are due
@@ -119,7 +119,7 @@ static ccodecs_status choose_mode(tiff_decoder *d) {
     d->mode = MODE_RGBA;
   }
   if (d->samples < d->colors || (d->colors == 4 && inks != INKSET_CMYK)) {
-    return unsupported(d, "pictures of such a number of colours");
+    return unsupported(d, "images with this number of channels");
   }
   return CCODECS_OK;
 }
@@ -128,10 +128,10 @@ static ccodecs_status check_samples(tiff_decoder *d) {
   const bool is_float = d->sample_format == SAMPLEFORMAT_IEEEFP;
   const bool is_integer = d->sample_format == SAMPLEFORMAT_UINT || d->sample_format == SAMPLEFORMAT_INT;
   if (is_float ? d->bits != 16 && d->bits != 32 : !is_integer || d->bits < 1 || d->bits > 32) {
-    return unsupported(d, "samples of such a kind");
+    return unsupported(d, "samples of this type");
   }
   if (d->sample_format == SAMPLEFORMAT_INT && d->colors > 1) {
-    return unsupported(d, "signed colours");
+    return unsupported(d, "signed colour samples");
   }
   return d->photometric == PHOTOMETRIC_PALETTE ? read_palette(d) : CCODECS_OK;
 }
@@ -148,7 +148,7 @@ static ccodecs_status begin_rgba(tiff_decoder *d) {
     TIFFSetField(d->tiff, TIFFTAG_WHITEPOINT, white); // libtiff does not adapt colours to another
   }
   if (!TIFFRGBAImageOK(d->tiff, reason) || !TIFFRGBAImageBegin(&d->rgba, d->tiff, 1, reason)) {
-    return unsupported(d, "samples of such a kind");
+    return unsupported(d, "samples of this type");
   }
   d->has_rgba = true;
   d->rgba.req_orientation = d->rgba.orientation; // rows as they are stored
@@ -181,7 +181,7 @@ static ccodecs_status size_blocks(tiff_decoder *d) {
   const bool is_sound = d->block_width > 0 && d->band_rows > 0 && block_bytes > 0 &&
                         block_bytes <= CCODECS_TIFF_LARGEST_BLOCK && (d->mode == MODE_RGBA || needed <= block_bytes);
   if (!is_sound) {
-    return fail(d, "its blocks have no size, or too large a one");
+    return fail(d, "the block size is zero or too large");
   }
   d->block_bytes = (size_t)block_bytes;
   return CCODECS_OK;
@@ -194,7 +194,7 @@ static ccodecs_status describe(tiff_decoder *d) {
   TIFFGetField(d->tiff, TIFFTAG_IMAGEWIDTH, &header->width);
   TIFFGetField(d->tiff, TIFFTAG_IMAGELENGTH, &header->height);
   if (header->width == 0 || header->height == 0) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "TIFF data: its width or height is zero or missing");
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "TIFF data: the width or height is zero or missing");
   }
   ccodecs_status status = ccodecs_decoder_check_limits(&d->base);
   if (status != CCODECS_OK) {
@@ -257,7 +257,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   tiff_decoder *d = (tiff_decoder *)base;
   base->header.holds_input = true;
   if (!ccodecs_bytes_append(&d->file.bytes, input->bytes, input->count, base->budget)) {
-    return ccodecs_decoder_fail(base, CCODECS_NO_MEMORY, "the budget has no room to hold the TIFF file");
+    return ccodecs_decoder_fail(base, CCODECS_NO_MEMORY, "no room to buffer the TIFF file");
   }
   ccodecs_input_advance(input, input->count);
   if (!input->is_last) {
@@ -314,7 +314,7 @@ static ccodecs_status check_extent(tiff_decoder *d) {
              ? CCODECS_OK
              : ccodecs_decoder_fail(
                    &d->base, CCODECS_TRUNCATED,
-                   "its header claims %ux%u pixels, whose data end at byte %llu, and the file has %llu bytes",
+                   "the header specifies %ux%u pixels, whose data ends at byte %llu, but the file has %llu bytes",
                    d->base.header.width, d->base.header.height, (unsigned long long)end,
                    (unsigned long long)d->file.bytes.count);
 }
@@ -414,7 +414,7 @@ static ccodecs_status read_band(tiff_decoder *d) {
   const bool is_read = d->mode == MODE_SCANLINES ? read_scanlines(d)
                        : d->mode == MODE_BLOCKS  ? read_blocks(d)
                                                  : read_rgba(d);
-  return is_read ? CCODECS_OK : fail(d, "a block can't be decoded");
+  return is_read ? CCODECS_OK : fail(d, "a block cannot be decoded");
 }
 
 static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {

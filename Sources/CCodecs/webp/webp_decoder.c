@@ -116,10 +116,10 @@ static ccodecs_status fail(webp_decoder *d, VP8StatusCode status) {
   case VP8_STATUS_OUT_OF_MEMORY:
     return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "libwebp is out of memory");
   case VP8_STATUS_UNSUPPORTED_FEATURE:
-    return ccodecs_decoder_fail(&d->base, CCODECS_UNSUPPORTED, "a WebP feature that libwebp does not decode");
+    return ccodecs_decoder_fail(&d->base, CCODECS_UNSUPPORTED, "libwebp does not support a feature of the file");
   case VP8_STATUS_SUSPENDED:
   case VP8_STATUS_NOT_ENOUGH_DATA:
-    return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the WebP data ends before the picture does");
+    return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the WebP data ends before the image");
   default:
     return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the WebP bitstream is corrupt");
   }
@@ -140,7 +140,7 @@ static ccodecs_status describe(webp_decoder *d, const WebPBitstreamFeatures *fea
   const bool has_room =
       ((d->flags & FLAG_EXIF) == 0 || read_exif(d)) && ((d->flags & FLAG_PROFILE) == 0 || read_profile(d));
   if (!has_room) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for the WebP's metadata");
+    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for the WebP's metadata");
   }
   if (d->is_animated) {
     header->frame_count = ccodecs_webp_count_frames(ccodecs_bytes_start(&d->file), d->file.count);
@@ -151,7 +151,7 @@ static ccodecs_status describe(webp_decoder *d, const WebPBitstreamFeatures *fea
 
 static ccodecs_status append(webp_decoder *d, ccodecs_input *input, size_t count) {
   if (!ccodecs_bytes_append(&d->file, input->bytes, count, d->base.budget)) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room to hold the WebP file");
+    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room to buffer the WebP file");
   }
   ccodecs_input_advance(input, count);
   return CCODECS_OK;

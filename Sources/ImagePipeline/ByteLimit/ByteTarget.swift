@@ -91,7 +91,9 @@ struct ByteTarget {
   private mutating func compress(
     _ options: EncoderOptions, _ picture: HeldPicture?, _ buffer: PixelBuffer, _ allowance: WorkAllowance
   ) throws(PipelineError) {
-    guard let picture else { throw PipelineError(.internalDefect, "a result was to be compressed that is not held") }
+    guard let picture else {
+      throw PipelineError(.internalDefect, "a result must be compressed again but is not buffered")
+    }
     trialCount += 1
     trial = CompressedBytes(limit: limit.byteCount, budget: budget)
     let budget = budget
@@ -117,7 +119,7 @@ struct ByteTarget {
     let quality = options.isLossy ? " at quality \(Double(options.quality) / 100)" : ""
     return PipelineError(
       .limitExceeded,
-      "the smallest result that was reached has \(byteCount) bytes, above max_bytes of \(limit.byteCount): "
+      "max_bytes is \(limit.byteCount), but the smallest result has \(byteCount) bytes: "
         + "\(options.format.rawValue) of \(options.width)x\(options.height)\(quality)",
       field: "max_bytes", limit: PipelineError.Limit(name: "max_bytes", limit: limit.byteCount, value: byteCount))
   }

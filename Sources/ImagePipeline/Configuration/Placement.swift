@@ -121,7 +121,7 @@ package struct Crop: Sendable, Hashable {
       let field = start < largest ? names.length : names.start
       throw PipelineError(
         .invalidField,
-        "crop.\(names.start) \(start) and crop.\(names.length) \(length) reach beyond the picture's \(largest)",
+        "crop.\(names.start) \(start) and crop.\(names.length) \(length) exceed the image's \(largest)",
         field: "crop.\(field)")
     }
     let first = min((start * scale).rounded(), Double(whole - 1))

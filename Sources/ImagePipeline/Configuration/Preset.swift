@@ -21,7 +21,7 @@ extension Preset {
   /// The presets every worker has, in the order in which they are listed.
   package static let builtIn: [Preset] = [
     Preset(
-      name: defaultName, description: "The picture as it is, upright and without metadata.",
+      name: defaultName, description: "The image unchanged, upright and without metadata.",
       configuration: ProcessingConfiguration(compressionQuality: 1, preferredFormat: .original)),
     jpeg("highDefinition", "Fits in 1920x1080 at full quality.", 1920, 1080, quality: 1),
     jpeg("thumbnail", "Fits in 1280x720 at full quality.", 1280, 720, quality: 1),
@@ -72,7 +72,7 @@ package struct PresetCatalog: Sendable {
     guard let preset = presets.first(where: { $0.name == wanted }) else {
       let names = presets.map(\.name).joined(separator: ", ")
       throw PipelineError(
-        .unknownPreset, "there is no preset \"\(wanted.prefix(64))\"; there are: \(names)", field: "preset")
+        .unknownPreset, "there is no preset \"\(wanted.prefix(64))\"; use one of: \(names)", field: "preset")
     }
     return preset.configuration.overridden(by: overrides)
   }

@@ -24,7 +24,8 @@ package struct Filter: Sendable, Hashable {
   static func resolve(_ filters: [Filter]) throws(PipelineError) -> [FilterSettings] {
     guard filters.count <= largestChainCount else {
       throw PipelineError(
-        .invalidField, "filters has \(filters.count) entries; it may have \(largestChainCount)", field: "filters")
+        .invalidField, "filters has \(filters.count) entries; at most \(largestChainCount) are accepted",
+        field: "filters")
     }
     var settings: [FilterSettings] = []
     for (index, filter) in filters.enumerated() { settings.append(try filter.resolved(path: "filters[\(index)]")) }
@@ -35,7 +36,7 @@ package struct Filter: Sendable, Hashable {
     guard let kind = FilterKind(rawValue: name) else {
       let names = FilterKind.allCases.map(\.rawValue).joined(separator: ", ")
       throw PipelineError(
-        .invalidField, "\(path).name is \(Self.quoted(name)); there are: \(names)", field: "\(path).name")
+        .invalidField, "\(path).name is \(Self.quoted(name)); it must be one of: \(names)", field: "\(path).name")
     }
     guard (0...1).contains(intensity) else {
       throw PipelineError(
@@ -47,7 +48,7 @@ package struct Filter: Sendable, Hashable {
       let field = "\(path).parameters[\(Self.quoted(name))]"
       guard let parameter = kind.parameters.first(where: { $0.name == name }) else {
         let names = kind.parameters.map(\.name)
-        let known = names.isEmpty ? "it takes none" : "it takes: \(names.joined(separator: ", "))"
+        let known = names.isEmpty ? "it has no parameters" : "it accepts: \(names.joined(separator: ", "))"
         throw PipelineError(.invalidField, "\(field) is not a parameter of \(kind.rawValue); \(known)", field: field)
       }
       guard parameter.allows(value) else {

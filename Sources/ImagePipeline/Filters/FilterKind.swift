@@ -39,22 +39,22 @@ package enum FilterKind: String, Sendable, Hashable, CaseIterable {
   /// One sentence for whoever chooses among filters.
   package var summary: String {
     switch self {
-    case .grayscale: "Gray of the same luminance."
-    case .sepia: "The brown of old photographs."
-    case .invert: "The negative."
-    case .brightness: "Multiplies colours."
-    case .contrast: "Multiplies the distance from middle gray."
-    case .saturation: "Multiplies the distance from gray of the same luminance."
-    case .hue: "Turns the hue, keeping luminance."
-    case .gamma: "Bends tones: amplitude * colour ^ exponent + offset."
-    case .exposure: "Multiplies linear light by 2 ^ stops."
-    case .tint: "Multiplies by a colour, as light seen through coloured glass."
-    case .duotone: "Luminance as a mixture of a dark and a light colour."
-    case .vignette: "Darkens towards the corners."
-    case .blur: "Gaussian blur, alpha included."
-    case .sharpen: "Unsharp mask."
-    case .pixelate: "Square blocks of their mean colour, from the upper left corner on."
-    case .threshold: "White where luminance reaches a level, black elsewhere."
+    case .grayscale: "Convert to gray of the same luminance."
+    case .sepia: "Tint in the brown of old photographs."
+    case .invert: "Invert colours."
+    case .brightness: "Multiply colours."
+    case .contrast: "Multiply the distance from middle gray."
+    case .saturation: "Multiply the distance from gray of the same luminance."
+    case .hue: "Rotate the hue and keep luminance."
+    case .gamma: "Apply a tone curve: amplitude * colour ^ exponent + offset."
+    case .exposure: "Multiply linear light by 2 ^ stops."
+    case .tint: "Multiply by a colour, like light through coloured glass."
+    case .duotone: "Map luminance to a mix of a dark and a light colour."
+    case .vignette: "Darken towards the corners."
+    case .blur: "Apply a Gaussian blur, also to alpha."
+    case .sharpen: "Apply an unsharp mask."
+    case .pixelate: "Fill square blocks with their mean colour, starting at the upper left corner."
+    case .threshold: "Make pixels white where luminance reaches a level, and black elsewhere."
     }
   }
 
@@ -69,31 +69,31 @@ package enum FilterKind: String, Sendable, Hashable, CaseIterable {
       [
         FilterParameter("exponent", 0.1...10, default: 1 / 2.2, "below 1 brightens"),
         FilterParameter("amplitude", 0...8, default: 1, "factor"),
-        FilterParameter("offset", -1...1, default: 0, "share of white that is added"),
+        FilterParameter("offset", -1...1, default: 0, "added share of white"),
       ]
-    case .exposure: [FilterParameter("stops", -8...8, default: 1, "doublings of the light")]
-    case .tint: Self.color("", of: "the glass", default: (255, 220, 180))
+    case .exposure: [FilterParameter("stops", -8...8, default: 1, "exposure in stops; each one doubles the light")]
+    case .tint: Self.color("", of: "colour of the glass", default: (255, 220, 180))
     case .duotone:
       Self.color("dark_", of: "black", default: (20, 30, 90))
         + Self.color("light_", of: "white", default: (255, 220, 160))
     case .vignette:
       [
-        FilterParameter("radius", 0...1, default: 0.5, "where it begins; 0 is the centre, 1 the corners"),
-        FilterParameter("softness", 0.01...2, default: 0.5, "how much farther out it is black, in the same unit"),
+        FilterParameter("radius", 0...1, default: 0.5, "distance at which it begins; 0 is the centre, 1 the corners"),
+        FilterParameter("softness", 0.01...2, default: 0.5, "width of the transition to black, in the same unit"),
       ]
     case .blur: [Self.radius(default: 4)]
     case .sharpen:
       [
         Self.radius(default: 1),
-        FilterParameter("amount", 0...5, default: 1, "factor of what is added"),
-        FilterParameter("threshold", 0...1, default: 0, "differences up to this share of white are left"),
+        FilterParameter("amount", 0...5, default: 1, "factor of the added difference"),
+        FilterParameter("threshold", 0...1, default: 0, "differences up to this share of white are not sharpened"),
       ]
     case .pixelate:
       [
         FilterParameter(
           "size", 1...256, default: 8, isWhole: true, isLength: true, "side of a block in pixels of the result")
       ]
-    case .threshold: [FilterParameter("level", 0...1, default: 0.5, "luminance from which on it is white")]
+    case .threshold: [FilterParameter("level", 0...1, default: 0.5, "minimum luminance of white")]
     }
   }
 

@@ -64,7 +64,7 @@ package final class MemoryBudget: Sendable {
     switch state.withLock({ $0.take(byteCount, limit: limit, maxWaiting: maxWaiting) }) {
     case .taken(let admission): return Reservation(byteCount: byteCount, admission: admission, budget: self)
     case .full:
-      throw PipelineError(.overloaded, "\(maxWaiting) pictures wait for memory already; try again later")
+      throw PipelineError(.overloaded, "\(maxWaiting) images are waiting for memory already; try again later")
     case .wait(let id):
       guard let admission = await wait(id, byteCount, cancellation) else { throw .cancelled }
       return Reservation(byteCount: byteCount, admission: admission, budget: self)
@@ -77,7 +77,7 @@ package final class MemoryBudget: Sendable {
     try checkLimit(byteCount)
     guard case .taken(let admission) = state.withLock({ $0.take(byteCount, limit: limit, maxWaiting: 0) }) else {
       throw PipelineError(
-        .overloaded, "there is no room for \(byteCount) bytes beside \(used) of \(limit) in use; try again later")
+        .overloaded, "\(byteCount) bytes of memory are not free: \(used) of \(limit) are in use; try again later")
     }
     return Reservation(byteCount: byteCount, admission: admission, budget: self)
   }
@@ -87,7 +87,7 @@ package final class MemoryBudget: Sendable {
     guard own + byteCount <= holdLimit else {
       throw PipelineError(
         exceeding: "memory_limit", limit: UInt64(holdLimit), value: UInt64(own + byteCount),
-        unit: "bytes for its file, for which there is half of the memory")
+        unit: "bytes to buffer its file, which may use half of the memory")
     }
     let others: Int? = state.withLock { state in
       guard state.held + byteCount <= holdLimit else { return state.held - own }
@@ -97,7 +97,7 @@ package final class MemoryBudget: Sendable {
     guard let others else { return }
     throw PipelineError(
       .overloaded,
-      "there is no room to hold \(own + byteCount) bytes of a file beside \(others) of \(holdLimit) that others hold; "
+      "\(own + byteCount) bytes to buffer the file are not free: other files use \(others) of \(holdLimit); "
         + "try again later")
   }
 

@@ -79,7 +79,7 @@ final class StageMeter {
     span.attributes["imageworker.busy_ns"] = busy.nanoseconds
     if let renditionID { span.attributes["imageworker.rendition_id"] = renditionID }
     if isPreview { span.attributes["imageworker.is_preview"] = true }
-    span.setStatus(SpanStatus(code: .error, message: "the picture was given up"))
+    span.setStatus(SpanStatus(code: .error, message: "the image was abandoned"))
     span.end()
   }
 }

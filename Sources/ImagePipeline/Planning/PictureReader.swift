@@ -225,7 +225,7 @@ package struct PictureReader: ~Copyable {
   private mutating func sniff(_ bytes: RawSpan, isLast: Bool, consumed: inout Int) throws(PipelineError) -> Bool {
     let format: ImageFormat?
     if prefix.isEmpty, bytes.byteCount >= ImageFormat.sniffByteCount || isLast {
-      if bytes.isEmpty { throw PipelineError(.emptyImage, "the picture has no bytes") }
+      if bytes.isEmpty { throw PipelineError(.emptyImage, "the image has no bytes; send the bytes of an image file") }
       format = ImageFormat.sniff(bytes)
     } else {
       let taken = min(bytes.byteCount, ImageFormat.sniffByteCount - prefix.count)
@@ -233,14 +233,15 @@ package struct PictureReader: ~Copyable {
       consumed = taken
       inputByteCount += UInt64(taken)
       guard prefix.count == ImageFormat.sniffByteCount || isLast else { return false }
-      if prefix.isEmpty { throw PipelineError(.emptyImage, "the picture has no bytes") }
+      if prefix.isEmpty { throw PipelineError(.emptyImage, "the image has no bytes; send the bytes of an image file") }
       format = prefix.withRawSpan { ImageFormat.sniff($0) }
     }
     guard let format else {
-      throw PipelineError(.unknownFormat, "the first bytes are of no known picture format")
+      throw PipelineError(.unknownFormat, "the first bytes match no known image format; send an image file")
     }
     guard format.isDecodable else {
-      throw PipelineError(.unsupportedImage, "pictures of format \(format.rawValue) are not decoded by this worker")
+      throw PipelineError(
+        .unsupportedImage, "this worker was built without the decoder for \(format.rawValue); send another format")
     }
     do {
       decoder = try Decoder(format: format, limits: limits.codec, budget: budget)
@@ -279,5 +280,5 @@ package struct PictureReader: ~Copyable {
 
 extension PipelineError {
   fileprivate static let unfinishedHeader = PipelineError(
-    .internalDefect, "a picture was planned or decoded before its header was complete, or after it failed")
+    .internalDefect, "an image was planned or decoded before its header was complete, or after it failed")
 }

@@ -17,7 +17,7 @@ extension Plan {
   private static func check(_ size: PixelSize, limit: Int, name: String) throws(PipelineError) {
     let side = max(size.width, size.height)
     guard side <= limit else {
-      throw PipelineError(exceeding: name, limit: UInt64(limit), value: UInt64(side), unit: "pixels on a side")
+      throw PipelineError(exceeding: name, limit: UInt64(limit), value: UInt64(side), unit: "pixels per side")
     }
   }
 }

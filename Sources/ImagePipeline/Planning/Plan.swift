@@ -3,7 +3,7 @@ internal import ImageCodecs
 /// Everything that was decided for one picture before any of it is decoded.
 package struct Plan: Sendable, Hashable {
   /// How much larger than the target a picture decoded at N/8 must at least be on both axes, by measurement: see
-  /// "Shrinking on load" in Design.md.
+  /// Benchmarks/results/shrink-on-load.md.
   ///
   /// The reduced transform's own low-pass is coarse. At half as much again as the target, what it does wrong is hidden
   /// by the compression of the result, unless the result is of high quality. That one is also of full chroma, of which
@@ -11,7 +11,7 @@ package struct Plan: Sendable, Hashable {
   static func smallestResidual(quality: Double) -> Double { quality >= 0.9 ? 2.5 : 1.5 }
 
   /// How many times smaller than its window the result must at least be for edges of blocks not to show, by measurement:
-  /// see "WebP" in Design.md.
+  /// see Benchmarks/results/webp.md.
   private static func smallestHidingReduction(quality: Double) -> Double { quality >= 0.9 ? 8 : 4 }
 
   package let input: ImageInfo
@@ -124,7 +124,8 @@ package struct Plan: Sendable, Hashable {
     let format = format(header: header, configuration: configuration)
     guard format.isEncodable else {
       throw PipelineError(
-        .unservedField, "\(format.rawValue) results are not built into this worker", field: "preferred_format")
+        .unservedField, "this worker was built without the encoder for \(format.rawValue); request another format",
+        field: "preferred_format")
     }
     let quality = configuration.compressionQuality ?? 1
     var options = EncoderOptions(
@@ -167,6 +168,6 @@ package struct Plan: Sendable, Hashable {
   private static func warnings(_ configuration: ProcessingConfiguration) -> [String] {
     guard (configuration.scaleFactor ?? 1) > 1, configuration.maxWidth == nil, configuration.maxHeight == nil
     else { return [] }
-    return ["scale_factor divides the bounds, and there are none"]
+    return ["scale_factor needs max_width or max_height; set one of them"]
   }
 }

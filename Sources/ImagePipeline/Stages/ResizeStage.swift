@@ -156,7 +156,7 @@ struct ResizeStage: Stage {
     }
   }
 
-  /// What makes up for the decoder's low-pass, by measurement: see "Shrinking on load" in Design.md.
+  /// What makes up for the decoder's low-pass, by measurement: see Benchmarks/results/shrink-on-load.md.
   ///
   /// At 1/8 a sample is the mean of its block, which dims what is finer. The other reduced transforms hardly do.
   private static func emphasis(decodeScale: Int) -> Double { decodeScale == 1 ? 1.0 / 16 : 0 }

@@ -49,6 +49,7 @@ extension CallDeadline {
     guard context.cancellation.isCancelled, CallEnd.code(error, isCancelled: true) == .cancelled, hasPassed() else {
       return error
     }
-    return RPCError(code: .deadlineExceeded, message: "the call's deadline passed before it was done")
+    return RPCError(
+      code: .deadlineExceeded, message: "the deadline passed before the call was complete; set a longer one")
   }
 }

@@ -17,7 +17,7 @@ package struct HealthService: Grpc_Health_V1_Health.SimpleServiceProtocol {
     request: Grpc_Health_V1_HealthCheckRequest, context: ServerContext
   ) async throws -> Grpc_Health_V1_HealthCheckResponse {
     guard state.services.contains(request.service) else {
-      throw RPCError(code: .notFound, message: "no service \"\(request.service.prefix(128))\" is served here")
+      throw RPCError(code: .notFound, message: "there is no service \"\(request.service.prefix(128))\"")
     }
     return Grpc_Health_V1_HealthCheckResponse(state.status)
   }

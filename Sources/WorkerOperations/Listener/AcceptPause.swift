@@ -44,6 +44,6 @@ final class AcceptPause: ChannelInboundHandler {
   private func report(_ failure: IOError) {
     guard NIODeadline.now() >= nextReport else { return }
     nextReport = .now() + Self.reportInterval
-    logger.warning("no new connections can be accepted at the moment", metadata: ["error": "\(failure)"])
+    logger.warning("new connections cannot be accepted at the moment", metadata: ["error": "\(failure)"])
   }
 }

@@ -211,7 +211,7 @@ final class ConnectionGuard: ChannelDuplexHandler {
   private func cut(_ reason: String, _ context: ChannelHandlerContext) {
     guard !isOver else { return }
     isCut = true
-    limits.logger.notice("connection cut", metadata: ["reason": "\(reason)", "peer": "\(peer)"])
+    limits.logger.notice("connection closed", metadata: ["reason": "\(reason)", "peer": "\(peer)"])
     write(context) { $0.writeGoAway(lastStream: lastStream, code: 11, reason: reason) }
     closeGently(context)
   }

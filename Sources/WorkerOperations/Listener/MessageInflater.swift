@@ -111,7 +111,7 @@ struct MessageInflater: ~Copyable {
       state = .plain(left - part.readableBytes)
       output.writeBuffer(&part)
     case .compressed(0):
-      guard isEnded else { throw RequestRefusal(code: .invalidArgument, message: "a compressed message is cut short") }
+      guard isEnded else { throw RequestRefusal(code: .invalidArgument, message: "a compressed message is truncated") }
       write(length: message.readableBytes, &output)
       output.writeBuffer(&message)
       message = ByteBuffer()
@@ -156,7 +156,7 @@ struct MessageInflater: ~Copyable {
       }
     }
     guard part.readableBytes == 0 else {
-      throw RequestRefusal(code: .invalidArgument, message: "a compressed message ends before its bytes do")
+      throw RequestRefusal(code: .invalidArgument, message: "a compressed message has bytes after its end")
     }
   }
 
@@ -175,10 +175,12 @@ struct MessageInflater: ~Copyable {
   }
 
   private static var noRoom: RequestRefusal {
-    RequestRefusal(code: .resourceExhausted, message: "no room to decompress the message; try again later")
+    RequestRefusal(code: .resourceExhausted, message: "there is no memory to decompress the message; try again later")
   }
 
   private func tooLarge() -> RequestRefusal {
-    RequestRefusal(code: .resourceExhausted, message: "a message is larger than \(limit) bytes when it is decompressed")
+    RequestRefusal(
+      code: .resourceExhausted,
+      message: "a message is larger than \(limit) bytes when decompressed; send the image in chunks with BatchProcess")
   }
 }

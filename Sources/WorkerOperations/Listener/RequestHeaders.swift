@@ -39,7 +39,7 @@ struct RequestHeaders {
     let size = headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 32 }
     guard size > limit else { return }
     throw RequestRefusal(
-      code: .resourceExhausted, message: "the call's metadata is \(size) bytes; at most \(limit) are accepted")
+      code: .resourceExhausted, message: "the call's metadata has \(size) bytes; at most \(limit) are accepted")
   }
 
   /// Replaces the timeout by one that gRPC's package can read, and notes when it is over.
@@ -69,7 +69,7 @@ struct RequestHeaders {
     guard let format = MessageInflater.Format(rawValue: value) else {
       throw RequestRefusal(
         code: .unimplemented,
-        message: "messages compressed by \"\(value.prefix(32))\" are not read; \(Self.encodings) are")
+        message: "grpc-encoding is \"\(value.prefix(32))\"; it must be one of \(Self.encodings)")
     }
     headers.remove(name: "grpc-encoding")
     compression = format

@@ -63,7 +63,7 @@ package struct TCPListener: HTTP2ServerTransport.ListenerFactory {
     let port: Int
     let reason: any Error
 
-    var description: String { "can't listen on port \(port) of \(host): \(reason)" }
+    var description: String { "cannot listen on port \(port) of \(host): \(reason)" }
   }
 }
 

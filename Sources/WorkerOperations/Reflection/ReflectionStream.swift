@@ -38,7 +38,7 @@ struct ReflectionStream {
       index.hasMessage(type)
         ? .extensionNumbers(type: type, index.extensionNumbers(of: type)) : .failure(.notFound, "no message \(type)")
     case .services: .services(index.services)
-    case .nothing: .failure(.invalidArgument, "the request asks for nothing")
+    case .nothing: .failure(.invalidArgument, "the request has no message_request")
     }
   }
 

@@ -95,5 +95,5 @@ package final class DrainState: Sendable {
 
 /// The refusal of work, or the end of it, because the worker shuts down.
 struct DrainError: Error, CustomStringConvertible {
-  var description: String { "the worker is shutting down and takes no new work" }
+  var description: String { "the worker is shutting down; retry on another one" }
 }

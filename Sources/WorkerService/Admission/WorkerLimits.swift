@@ -33,7 +33,7 @@ package struct WorkerLimits: Sendable, Hashable {
     guard bytes.count > maxMessageByteCount else { return }
     throw PipelineError(
       .limitExceeded,
-      "a message holds \(bytes.count) bytes of a picture, above the limit max_message_bytes of \(maxMessageByteCount); "
+      "a message contains \(bytes.count) bytes of an image, above max_message_bytes of \(maxMessageByteCount); "
         + "send it in chunks with BatchProcess",
       limit: .init(
         name: "max_message_bytes", limit: UInt64(maxMessageByteCount), value: UInt64(bytes.count)))

@@ -57,6 +57,7 @@ final class BatchItem: Sendable {
   static func check(key: String) throws(PipelineError) {
     guard key.utf8.count > maxKeyByteCount else { return }
     throw PipelineError(
-      .invalidField, "preview_key has \(key.utf8.count) bytes; it may have \(maxKeyByteCount)", field: "preview_key")
+      .invalidField, "preview_key has \(key.utf8.count) bytes; at most \(maxKeyByteCount) are accepted",
+      field: "preview_key")
   }
 }

@@ -95,16 +95,17 @@ struct BatchStream: Sendable {
     }
     switch (part.content, items.standing(of: id)) {
     case (.start(let start), .unknown): return try await begin(id, start)
-    case (.start, .uploading(let item)): try await end(item, with: .invalid("item_id is in use by an open upload"))
+    case (.start, .uploading(let item)):
+      try await end(item, with: .invalid("item_id is used by an open upload; use another one"))
     case (.start, .stopping), (.start, .working), (.start, .ended):
-      try await emit(PipelineError.invalid("item_id was used before on this stream"), for: id)
+      try await emit(PipelineError.invalid("item_id was used before on this stream; use another one"), for: id)
     case (.chunk(let bytes), .uploading(let item)): try await take(bytes, of: item)
     case (.end, .uploading(let item)):
       progress.supply(id)
       items.complete(item)
     case (nil, .uploading(let item)): try await end(item, with: .unsetPart)
     case (.chunk, .unknown), (.end, .unknown):
-      try await refuse(id, with: PipelineError.invalid("item_id names no item that was started"))
+      try await refuse(id, with: PipelineError.invalid("item_id matches no started item; send its start first"))
     case (nil, .unknown): try await refuse(id, with: PipelineError.unsetPart)
     case (_, .stopping), (.chunk, _), (.end, _), (nil, _): break  // it has its end already, or all its bytes
     }
@@ -130,7 +131,8 @@ struct BatchStream: Sendable {
     let renditions = try start.renditions.get()
     guard !start.image.isEmpty || items.hasRoomForUpload(replacing: start.previewKey) else {
       throw PipelineError(
-        .overloaded, "\(environment.limits.maxOpenUploads) uploads are open on this stream; finish one first")
+        .overloaded,
+        "\(environment.limits.maxOpenUploads) uploads are open on this stream, which is the maximum; finish one first")
     }
     return BatchItem(
       id: id, key: start.previewKey, renditions: renditions,
@@ -215,7 +217,8 @@ struct BatchStream: Sendable {
 }
 
 extension PipelineError {
-  fileprivate static let unsetPart = PipelineError(.invalidField, "part is not set", field: "part")
+  fileprivate static let unsetPart = PipelineError(
+    .invalidField, "part is not set; set start, chunk or end", field: "part")
 
   /// An item id that can't be used where it is.
   fileprivate static func invalid(_ message: String) -> PipelineError {

@@ -183,7 +183,7 @@ final class ItemTable: Sendable {
   /// Why there is no result, when `error` ended the work.
   func reason(_ error: any Error, of item: BatchItem) -> any Error {
     guard case .replaced(let id) = state.withLock({ $0.entries[item.id]?.state.progress }) else { return error }
-    return PipelineError(.cancelled, "item \(id) with the same preview_key took its place")
+    return PipelineError(.cancelled, "replaced by item \(id), which has the same preview_key")
   }
 
   /// Notes an id that was refused without becoming an item.

@@ -43,7 +43,7 @@ final class UploadSource: ImageSource {
     // Before anything else: chunks that came since were dropped.
     if let limit = progress.limit, progress.hasExpired(item.id) { throw PipelineError.stalledUpload(limit) }
     guard isComplete else {
-      throw PipelineError(.truncatedImage, "the stream ended before the item's end", field: "image")
+      throw PipelineError(.truncatedImage, "the stream ended before the item did; send its end", field: "image")
     }
     return (Data(), true)
   }

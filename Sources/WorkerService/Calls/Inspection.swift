@@ -14,7 +14,7 @@ struct Inspection {
     do throws(PipelineError) {
       let (isComplete, _) = try reader.push(bytes.bytes, isLast: !Self.isBeginning(bytes))
       guard isComplete else {
-        throw PipelineError(.truncatedImage, "the picture ends before its header does")
+        throw PipelineError(.truncatedImage, "the image ends before its header does; send more bytes")
       }
     } catch {
       throw error.code == .truncatedImage ? Self.incomplete(error, bytes) : error

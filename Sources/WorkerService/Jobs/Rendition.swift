@@ -53,7 +53,9 @@ extension Rendition {
         field: "rendition_id")
     }
     guard others.insert(id).inserted else {
-      throw PipelineError(.invalidField, "rendition_id \"\(id)\" is used twice in this request", field: "rendition_id")
+      throw PipelineError(
+        .invalidField, "rendition_id \"\(id)\" is used twice in this request; each rendition needs its own",
+        field: "rendition_id")
     }
   }
 }

@@ -31,7 +31,7 @@ package struct PresetFile: Sendable {
     } catch let problem as PresetProblem {
       throw PresetFileError(file: name, problem)
     } catch {
-      throw PresetFileError(file: name, PresetProblem("the file can't be read: \(error)", line: nil))
+      throw PresetFileError(file: name, PresetProblem("the file cannot be read: \(error)", line: nil))
     }
   }
 
@@ -47,7 +47,7 @@ package struct PresetFile: Sendable {
   private static func presets(_ root: Node, schema: ContractSchema) throws -> [Preset] {
     let top = try PresetReader.mapping(root, path: "the file")
     for (key, _) in top where key.string != "presets" {
-      throw PresetProblem("is not known here; there is: presets", field: key.string ?? "", line: key.mark?.line)
+      throw PresetProblem("is unknown; the only key is presets", field: key.string ?? "", line: key.mark?.line)
     }
     guard let (_, value) = top.first else { throw PresetProblem("is missing", field: "presets", line: 1) }
     return try PresetReader.mapping(value, path: "presets").map { key, body in
@@ -94,7 +94,7 @@ struct PresetProblem: Error {
       self.init(problem, line: mark.line)
     case .duplicatedKeysInMapping(let keys, let context):
       let names = keys.sorted().joined(separator: ", ")
-      self.init("a mapping has a key twice, first here: \(names)", line: context.mark.line)
+      self.init("a mapping contains a key twice: \(names)", line: context.mark.line)
     default: self.init("\(error)", line: nil)
     }
   }

@@ -26,7 +26,7 @@ struct PresetReader {
     root = "presets.\(name)"
     guard (1...Self.longestName).contains(name.utf8.count) else {
       throw PresetProblem(
-        "a preset's name has between 1 and \(Self.longestName) bytes", field: root, line: key.mark?.line)
+        "a preset's name must have between 1 and \(Self.longestName) bytes", field: root, line: key.mark?.line)
     }
     var description = ""
     var fields: [(Node, Node)] = []
@@ -83,7 +83,7 @@ struct PresetReader {
       let fieldPath = path.isEmpty ? name : "\(path).\(name)"
       guard let field = descriptor.field.first(where: { $0.name == name }) else {
         let known = (extraKeys + descriptor.field.map(\.name)).joined(separator: ", ")
-        throw problem("is not known here; there are: \(known)", path: fieldPath, line: key.mark?.line)
+        throw problem("is unknown; it must be one of: \(known)", path: fieldPath, line: key.mark?.line)
       }
       lines[fieldPath] = key.mark?.line
       try append(value, field, path: fieldPath, to: &wire)
@@ -151,7 +151,7 @@ struct PresetReader {
       }
       wire.varint(field.number, value, isPresent: true)
     default:
-      throw problem("can't be set in a file", path: path, line: node.mark?.line)
+      throw problem("cannot be set in a file", path: path, line: node.mark?.line)
     }
   }
 

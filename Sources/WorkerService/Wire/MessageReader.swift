@@ -22,7 +22,7 @@ struct MessageReader: Visitor {
   /// - Throws: `invalidField` for a choice that the contract does not have.
   static func value<Wire: Message>(of message: Wire) throws(PipelineError) -> FieldValue {
     do { return try value(of: message, path: "") } catch let error as PipelineError { throw error } catch {
-      throw PipelineError(.internalDefect, "a message could not be read: \(error)")
+      throw PipelineError(.internalDefect, "a message cannot be parsed: \(error)")
     }
   }
 
@@ -60,7 +60,7 @@ struct MessageReader: Visitor {
     let choices = ContractSchema.shared.choices(of: field.typeName)
     guard let choice = choices.first(where: { $0.number == Int32(truncatingIfNeeded: value.rawValue) }) else {
       let name = path(of: fieldNumber)
-      throw PipelineError(.invalidField, "\(name) has no value \(value.rawValue)", field: name)
+      throw PipelineError(.invalidField, "\(name) is \(value.rawValue), which is not a value of its enum", field: name)
     }
     set(fieldNumber, .word(choice.name))
   }

@@ -20,7 +20,7 @@ extension Imageworker_V1_ProcessingConfiguration {
   init(_ configuration: ProcessingConfiguration) throws(PipelineError) {
     let bytes = MessageWriter.bytes(of: configuration.fieldValue, type: Self.protoMessageName)
     do { self = try Self(serializedBytes: bytes) } catch {
-      throw PipelineError(.internalDefect, "a configuration does not fit the wire contract: \(error)")
+      throw PipelineError(.internalDefect, "a configuration does not match the wire contract: \(error)")
     }
   }
 }

@@ -13,7 +13,7 @@ extension WorkerEnvironment {
       let names = catalog.presets.map(\.name).joined(separator: ", ")
       throw PipelineError(
         .invalidField,
-        "this worker takes presets only: leave configuration empty, and name a preset; there are: \(names)",
+        "this worker accepts only presets; leave configuration empty and use one of: \(names)",
         field: "configuration")
     }
     return try catalog.configuration(named: preset, overrides: ProcessingConfiguration(overrides))
@@ -28,17 +28,18 @@ extension WorkerEnvironment {
     }
     guard !request.preview else {
       throw PipelineError(
-        .invalidField, "preview must not be set beside renditions, of which a small one serves", field: "preview")
+        .invalidField, "preview cannot be combined with renditions; request a small rendition instead", field: "preview"
+      )
     }
     for (field, isSet) in [("preset", !request.preset.isEmpty), ("configuration", request.hasConfiguration)] where isSet
     {
       throw PipelineError(
-        .invalidField, "\(field) must not be set beside renditions, which have their own", field: field)
+        .invalidField, "\(field) cannot be combined with renditions; set it in each rendition", field: field)
     }
     guard request.renditions.count <= Rendition.maxCount else {
       throw PipelineError(
         .invalidField,
-        "renditions has \(request.renditions.count) entries; at most \(Rendition.maxCount) are taken",
+        "renditions has \(request.renditions.count) entries; at most \(Rendition.maxCount) are accepted",
         field: "renditions")
     }
     var ids: Set<String> = []

@@ -57,7 +57,8 @@ enum WireError {
     case is CancellationError: status(PipelineError.cancelled, configurationPath: configurationPath)
     default:
       status(
-        PipelineError(.internalDefect, "the call failed for a reason that is not the picture's"),
+        PipelineError(
+          .internalDefect, "the call failed because of a defect in the worker; its log contains the cause"),
         configurationPath: configurationPath)
     }
   }

@@ -32,7 +32,7 @@ struct OTLPEndpoint: Hashable, Sendable {
       rest = text[range.upperBound...]
     }
     let authority = rest.prefix { !"/?#".contains($0) }
-    guard !authority.contains("@") else { throw MalformedValue("must not hold a user's name") }
+    guard !authority.contains("@") else { throw MalformedValue("must not contain a user name") }
     (host, port) = try Self.split(authority)
     self.tls = isPlaintext ? nil : tls
   }

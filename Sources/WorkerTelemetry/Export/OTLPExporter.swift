@@ -62,19 +62,19 @@ final class OTLPExporter: Sendable {
     }
     if isNew, !answer.message.isEmpty {
       logger.warning(
-        "the collector answers with a warning",
+        "the collector accepted telemetry with a warning",
         metadata: description.merging(
           ["rejected": "\(answer.rejectedCount)", "answer": "\(answer.message.prefix(256))"]) { $1 })
     }
     guard change(isFailing: false) else { return }
-    logger.notice("the collector takes telemetry again", metadata: description)
+    logger.notice("the collector accepts telemetry again", metadata: description)
   }
 
   private func note(_ error: any Error) {
     guard change(isFailing: true) else { return }
     let reason = (error as? RPCError).map { "\($0.code): \($0.message.prefix(256))" } ?? "\(error)"
     logger.warning(
-      "the collector does not take telemetry, which is dropped until it does",
+      "the collector does not accept telemetry; it is dropped until it does",
       metadata: description.merging(["error": "\(reason)"]) { $1 })
   }
 

@@ -84,7 +84,9 @@ package struct TelemetryConfiguration: Sendable {
       case "tracecontext": propagation.insert(.traceContext)
       case "baggage": propagation.insert(.baggage)
       case "none": break
-      default: reader.warn("OTEL_PROPAGATORS names \"\(name)\", which is not known here and left out")
+      default:
+        reader.warn(
+          "OTEL_PROPAGATORS contains \"\(name)\", which is unknown and ignored; use tracecontext, baggage or none")
       }
     }
     return propagation
@@ -96,12 +98,12 @@ package struct TelemetryConfiguration: Sendable {
     case nil, "otlp": break
     case "none": return nil
     case let name?:
-      reader.warn("\(exporter) is \"\(name)\"; this worker exports by otlp or not at all (none), and otlp is used")
+      reader.warn("\(exporter) is \"\(name)\"; it must be otlp or none; using otlp")
     }
     let variables = SignalVariables(signal: signal)
     guard let (name, address) = reader.first(variables.names("ENDPOINT")) else { return nil }
     if let (name, value) = reader.first(variables.names("PROTOCOL")), value != "grpc" {
-      reader.warn("\(name) is \"\(value)\"; this worker speaks grpc, and uses it")
+      reader.warn("\(name) is \"\(value)\"; it must be grpc; using grpc")
     }
     do {
       var endpoint = try OTLPEndpoint(
@@ -123,7 +125,7 @@ package struct TelemetryConfiguration: Sendable {
   private static func usesGzip(_ variables: SignalVariables, _ reader: inout VariableReader) -> Bool {
     guard let (name, value) = reader.first(variables.names("COMPRESSION")) else { return false }
     if value != "gzip", value != "none" {
-      reader.warn("\(name) is \"\(value)\"; it must be gzip or none, and none is used")
+      reader.warn("\(name) is \"\(value)\"; it must be gzip or none; using none")
     }
     return value == "gzip"
   }

@@ -27,7 +27,7 @@ struct VariableReader {
   mutating func bool(_ name: String) -> Bool {
     guard let value = string(name) else { return false }
     if value.lowercased() != "true", value.lowercased() != "false" {
-      warn("\(name) is \"\(value)\"; it must be true or false, and false is used")
+      warn("\(name) is \"\(value)\"; it must be true or false; using false")
     }
     return value.lowercased() == "true"
   }
@@ -48,8 +48,8 @@ struct VariableReader {
     guard let (name, text) = first(names) else { return defaultValue }
     guard let value = Int(text), range.contains(value) else {
       warn(
-        "\(name) is \"\(text)\"; it must be a whole number between \(range.lowerBound) and \(range.upperBound), and "
-          + "\(defaultValue) is used")
+        "\(name) is \"\(text)\"; it must be a whole number between \(range.lowerBound) and \(range.upperBound); "
+          + "using \(defaultValue)")
       return defaultValue
     }
     return value
@@ -62,7 +62,7 @@ struct VariableReader {
       let halves = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       guard halves.count == 2, !halves[0].trimmed.isEmpty, let value = PercentEncoding.decode(halves[1].trimmed) else {
         // The value may be a secret.
-        warn("\(name) has a member that is not key=value, which is left out")
+        warn("\(name) has an entry that is not key=value; the entry is ignored")
         continue
       }
       pairs.append((String(halves[0].trimmed), value))
@@ -79,7 +79,7 @@ struct VariableReader {
       let isKey = key.utf8.allSatisfy { "abcdefghijklmnopqrstuvwxyz0123456789_-.".utf8.contains($0) }
       let isValue = value.utf8.allSatisfy { (0x20...0x7e).contains($0) }
       guard isKey, isValue, !key.hasPrefix("grpc-"), !key.hasSuffix("-bin") else {
-        warn("\(name) has the header \"\(key)\", which a call can't carry and which is left out")
+        warn("\(name) has the header \"\(key)\", which gRPC metadata cannot carry; the header is ignored")
         continue
       }
       headers.append((key, value))

@@ -29,7 +29,8 @@ package final class LogWriter: Sendable {
       case .dropped(let count, let format):
         format.format(
           LogLine(
-            time: Date(), level: .warning, label: "log", message: "lines were dropped, as nobody took the log in time",
+            time: Date(), level: .warning, label: "log",
+            message: "log lines were dropped because the reader of the log was too slow",
             metadata: [("dropped", .stringConvertible(count))]))
       }
     }

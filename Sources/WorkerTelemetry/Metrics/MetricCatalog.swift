@@ -16,69 +16,69 @@ package enum MetricCatalog {
   private static let calls = [
     MetricDescription(
       "rpc.server.call.duration", unit: "s", kind: .histogram(bounds: seconds),
-      help: "Time from the first byte of a call to its last, by method and status code"),
+      help: "Duration of calls from first to last byte, by method and status code"),
     MetricDescription(
-      "imageworker.calls.active", unit: "{call}", kind: .gauge, help: "Calls that are being served"),
+      "imageworker.calls.active", unit: "{call}", kind: .gauge, help: "Calls in progress"),
   ]
 
   private static let pictures = [
     MetricDescription(
       "imageworker.pictures", unit: "{picture}", kind: .counter,
-      help: "Pictures that were asked for, by outcome: ok, or the reason of the error"),
+      help: "Images requested, by outcome: ok or the error's reason"),
     MetricDescription(
       "imageworker.renditions", unit: "{rendition}", kind: .counter,
-      help: "Renditions of pictures of which several were asked for, by outcome as of pictures"),
+      help: "Renditions requested, by outcome: ok or the error's reason"),
     MetricDescription(
       "imageworker.previews", unit: "{preview}", kind: .counter,
-      help: "Previews of pictures, by outcome as of pictures; cancelled where the result was there first"),
+      help: "Previews requested, by outcome; cancelled if the result was ready first"),
     MetricDescription(
       "imageworker.refusals", unit: "{picture}", kind: .counter,
-      help: "Pictures that were refused before any of them was decoded, by reason"),
+      help: "Images refused before decoding, by reason"),
     MetricDescription(
       "imageworker.cancellations", unit: "{picture}", kind: .counter,
-      help: "Pictures that were given up because their caller left or cancelled"),
+      help: "Images abandoned because the client cancelled or disconnected"),
     MetricDescription(
       "imageworker.picture.duration", unit: "s", kind: .histogram(bounds: seconds),
-      help: "Time from a picture's first byte to the last byte of its result"),
+      help: "Duration from the first byte of an image to the last byte of its result"),
     MetricDescription(
       "imageworker.stage.duration", unit: "s", kind: .histogram(bounds: seconds),
-      help: "Time that a stage was busy with one picture, by stage and format"),
+      help: "Busy time of a stage per image, by stage and format"),
     MetricDescription(
       "imageworker.queue.wait", unit: "s", kind: .histogram(bounds: seconds),
-      help: "Time that a picture waited for a thread and memory"),
+      help: "Time that an image waited for a thread and memory"),
     MetricDescription(
-      "imageworker.queue.length", unit: "{picture}", kind: .gauge, help: "Pictures that wait for a thread or memory"),
+      "imageworker.queue.length", unit: "{picture}", kind: .gauge, help: "Images waiting for a thread or memory"),
     MetricDescription(
-      "imageworker.input", unit: "By", kind: .counter, help: "Bytes of pictures read, by format"),
+      "imageworker.input", unit: "By", kind: .counter, help: "Bytes of images read, by format"),
     MetricDescription(
       "imageworker.output", unit: "By", kind: .counter, help: "Bytes of results written, by format"),
     MetricDescription(
-      "imageworker.input.pixels", unit: "{pixel}", kind: .counter, help: "Pixels of pictures read, by format"),
+      "imageworker.input.pixels", unit: "{pixel}", kind: .counter, help: "Pixels of images read, by format"),
     MetricDescription(
       "imageworker.output.pixels", unit: "{pixel}", kind: .counter, help: "Pixels of results written, by format"),
     MetricDescription(
       "imageworker.picture.memory", unit: "By", kind: .histogram(bounds: bytes),
-      help: "Most bytes that one picture's working set held at once"),
+      help: "Maximum size of an image's working set"),
   ]
 
   private static let cache = [
     MetricDescription(
       "imageworker.cache.requests", unit: "{request}", kind: .counter,
-      help: "Results that were looked for among those that are kept, by outcome: hit or miss"),
+      help: "Cache lookups, by outcome: hit or miss"),
     MetricDescription(
       "imageworker.cache.memory", unit: "By", kind: .gauge,
-      help: "Memory of results that are kept or on their way to be"),
-    MetricDescription("imageworker.cache.disk", unit: "By", kind: .gauge, help: "Files of results that are kept"),
+      help: "Memory used by cached results and by results being collected for the cache"),
+    MetricDescription("imageworker.cache.disk", unit: "By", kind: .gauge, help: "Disk space used by cached results"),
   ]
 
   private static let memory = [
     MetricDescription(
-      "imageworker.memory.budget.limit", unit: "By", kind: .gauge, help: "Bytes that all pictures together may hold"),
+      "imageworker.memory.budget.limit", unit: "By", kind: .gauge, help: "Memory limit of all images together"),
     MetricDescription(
-      "imageworker.memory.budget.used", unit: "By", kind: .gauge, help: "Bytes that are set aside for pictures"),
+      "imageworker.memory.budget.used", unit: "By", kind: .gauge, help: "Memory reserved for images"),
     MetricDescription(
       "imageworker.memory.budget.peak", unit: "By", kind: .gauge,
-      help: "Most bytes that were set aside at once since the worker began"),
+      help: "Maximum memory reserved for images since the worker started"),
   ]
 
   private static let process = [
@@ -86,15 +86,15 @@ package enum MetricCatalog {
       "process.memory.usage", unit: "By", kind: .gauge, help: "Resident memory of the process"),
     MetricDescription("process.threads", unit: "{thread}", kind: .gauge, help: "Threads of the process"),
     MetricDescription("process.cpu.time", unit: "s", kind: .counter, help: "CPU time of the process"),
-    MetricDescription("process.uptime", unit: "s", kind: .gauge, help: "Time since the worker began"),
+    MetricDescription("process.uptime", unit: "s", kind: .gauge, help: "Time since the worker started"),
   ]
 
   private static let telemetry = [
     MetricDescription(
       "imageworker.telemetry.exported", unit: "{item}", kind: .counter,
-      help: "Spans, data points and log records that the collector took, by signal"),
+      help: "Spans, data points and log records that the collector accepted, by signal"),
     MetricDescription(
       "imageworker.telemetry.dropped", unit: "{item}", kind: .counter,
-      help: "Spans, data points and log records that were lost, by signal and reason"),
+      help: "Spans, data points and log records that were dropped, by signal and reason"),
   ]
 }

@@ -34,7 +34,7 @@ extension Sampler {
     case "parentbased_always_off": self = .parentBased(root: .alwaysOff)
     case "parentbased_traceidratio": self = .parentBased(root: .traceIDRatio(Self.ratio(argument, warn)))
     case let name?:
-      warn("OTEL_TRACES_SAMPLER is \"\(name)\", which is not known here; parentbased_always_on is used")
+      warn("OTEL_TRACES_SAMPLER is \"\(name)\", which is unknown; using parentbased_always_on")
       self = fallback
     }
   }
@@ -42,7 +42,7 @@ extension Sampler {
   private static func ratio(_ argument: String?, _ warn: (String) -> Void) -> Double {
     guard let argument else { return 1 }
     guard let ratio = Double(argument), (0...1).contains(ratio) else {
-      warn("OTEL_TRACES_SAMPLER_ARG is \"\(argument)\"; it must be between 0 and 1, and 1 is used")
+      warn("OTEL_TRACES_SAMPLER_ARG is \"\(argument)\"; it must be between 0 and 1; using 1")
       return 1
     }
     return ratio

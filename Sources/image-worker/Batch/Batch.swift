@@ -5,22 +5,22 @@ internal import SystemPackage
 /// `image-worker batch`.
 struct Batch: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Process many images side by side, without a server.",
+    abstract: "Process many images in parallel, without a server.",
     discussion: """
-      Takes files, and folders with all that is in them. Results go to the output directory under their inputs' names \
-      with the results' extension, in the folders that they have below the folder that was named. Where two results \
-      would have the same name, as those of a.jpg and a.png, both keep their inputs' extensions in it. A result is there \
-      whole or not at all, so that an interrupted batch resumes with --skip-existing where it stopped.
+      Read files, and folders with everything in them. Write each result to the output directory, under its input's \
+      name with the result's extension, in the same subfolder as the input. If two results would have the same name \
+      (a.jpg and a.png), both keep the input's extension in their names. Results are written completely or not at all: \
+      rerun an interrupted batch with --skip-existing to resume it.
 
-      An image that fails is reported and does not stop the others; the exit status is then 1. Files of a folder that \
-      are no images are ignored. SIGINT and SIGTERM let what is begun finish and begin nothing more (exit status 130); \
-      a second one cancels what is under way.
+      A failed image is reported and does not stop the others; the exit status is then 1. Files in a folder that are \
+      not images are ignored. On SIGINT or SIGTERM, images in progress finish and no new ones start (exit status 130); \
+      a second signal cancels the images in progress.
       """)
 
-  @Argument(help: "Images, and folders of images.", completion: .file())
+  @Argument(help: "Set the images and folders of images.", completion: .file())
   var inputs: [String] = []
   @Option(
-    help: ArgumentHelp("Read further inputs from a file, one on a line; - is the standard input.", valueName: "file"),
+    help: ArgumentHelp("Read more inputs from a file, one per line; - reads standard input.", valueName: "file"),
     completion: .file())
   var list: String?
   @Option(
@@ -38,13 +38,13 @@ struct Batch: AsyncParsableCommand {
   var memoryLimit = 768
   @Flag(help: "Skip images whose result exists already.")
   var skipExisting = false
-  @Flag(help: "Report each result as a JSON object on a line of its own.")
+  @Flag(help: "Report each result as a JSON object on its own line.")
   var json = false
   @Flag(help: "Report only failures.")
   var quiet = false
   @Option(
     help: ArgumentHelp(
-      "Write what each stage did when, strip by strip and thread by thread, as Chrome trace events, which Perfetto opens.",
+      "Write a timeline of all stages and threads as Chrome trace events; open it in Perfetto.",
       valueName: "file"),
     completion: .file())
   var traceOut: String?
@@ -52,7 +52,7 @@ struct Batch: AsyncParsableCommand {
   var results: ResultOptions
 
   func validate() throws {
-    if inputs.isEmpty, list == nil { throw ValidationError("Name images or folders, or a --list of them.") }
+    if inputs.isEmpty, list == nil { throw ValidationError("Specify images or folders, or use --list.") }
     if let jobs, !(1...1024).contains(jobs) {
       throw ValidationError("--jobs is \(jobs); it must be between 1 and 1024.")
     }

@@ -24,7 +24,7 @@ enum BatchProblem: Error, Sendable, CustomStringConvertible {
   var description: String {
     switch self {
     case .noRegularFile: FileKindError().description
-    case .nameTaken(let other): "its result would have the name of that of \(other)"
+    case .nameTaken(let other): "its result would have the same name as the result of \(other)"
     }
   }
 }

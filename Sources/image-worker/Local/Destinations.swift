@@ -21,7 +21,7 @@ final class Destinations: Sendable {
       if other == nil { sources[destination] = picture }
       return other
     }
-    if let other { throw DestinationError(description: "\(destination) is the result of \(other) already") }
+    if let other { throw DestinationError(description: "\(destination) is already the result of \(other)") }
     let place = FileSystem.canonical(destination)
     guard let replaced = pictures[place] else { return }
     let name = place == FileSystem.canonical(picture) ? "it" : "\(replaced)"

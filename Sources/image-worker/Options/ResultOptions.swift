@@ -67,12 +67,14 @@ struct ResultOptions: ParsableArguments {
       }
       guard renditions.count <= Self.largestRenditionCount else {
         throw ValidationError(
-          "--rendition is given \(renditions.count) times; at most \(Self.largestRenditionCount) are accepted.")
+          "--rendition is set \(renditions.count) times; at most \(Self.largestRenditionCount) are accepted.")
       }
       var ids: Set<String> = []
       let results = try renditions.map { text in
         let (id, options) = try RenditionOptions.read(text)
-        guard ids.insert(id).inserted else { throw ValidationError("--rendition \"\(id)\" is given twice.") }
+        guard ids.insert(id).inserted else {
+          throw ValidationError("--rendition \"\(id)\" is set twice; give each rendition its own name.")
+        }
         do {
           let own = try options.overrides.configuration
           return RequestedResult(

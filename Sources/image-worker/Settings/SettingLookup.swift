@@ -56,7 +56,7 @@ struct SettingLookup {
   private func unknown(_ name: String, _ place: String, spelling: KeyPath<SettingRow, String>) -> SettingsError {
     let names = rows.map { $0[keyPath: spelling] }
     let nearest = names.min { $0.distance(to: name) < $1.distance(to: name) } ?? ""
-    return SettingsError(description: "\(place) is not a setting; the nearest one is \(nearest)")
+    return SettingsError(description: "\(place) is not a setting; did you mean \(nearest)?")
   }
 
   /// Whether Kubernetes or Docker sets the variable to tell where a service of the name `image-worker` is.

@@ -30,7 +30,7 @@ struct SettingRow: Sendable {
     }
   }
 
-  /// The row of the table in the article Serving.
+  /// The row of the table in the article Deploying.
   var markdown: String {
     let accepted = [unit, accepted].filter { !$0.isEmpty }.joined(separator: ", ")
     return "| `--\(option)` | `\(variable)` | `\(key)` | \(accepted) | \(defaultText) | \(help) |"

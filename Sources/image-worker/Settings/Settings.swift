@@ -92,7 +92,7 @@ struct Settings {
         "memoryLimitMib", in: 32...1_048_576, default: 768, unit: "MiB", "Limit the memory of all images together.")
       << 20
     limits = try Self.limits(&source)
-    // Chosen by measurement: see "Windows" in Design.md.
+    // Chosen by measurement: see Benchmarks/results/http2-windows.md.
     windowByteCount =
       try source.integer(
         "windowKib", in: 64...65_536, default: 1024, unit: "KiB",
@@ -103,14 +103,14 @@ struct Settings {
       << 10
     maxConnectionCalls = try source.integer(
       "maxConnectionCalls", in: 1...1_000_000, default: 100, unit: "calls",
-      "Limit the concurrent calls of a connection; its client holds back others.")
+      "Limit the concurrent calls of a connection; its client delays further ones.")
     maxConnectionPings = try source.integer(
       "maxConnectionPings", in: 10...1_000_000, default: 200, unit: "frames",
-      "Limit the PING frames that a client may send in 30 seconds beyond one for each frame that it receives; others cut "
+      "Limit the PING frames that a client may send in 30 seconds beyond one per frame that it receives; more close "
         + "its connection.")
     maxConnectionResets = try source.integer(
       "maxConnectionResets", in: 10...1_000_000, default: 1000, unit: "calls",
-      "Limit the calls that a client may cancel in 10 seconds beyond one for each that it lets finish; others cut its "
+      "Limit the calls that a client may cancel in 10 seconds beyond one per call that it lets finish; more close its "
         + "connection.")
     metadataByteCount =
       try source.integer(
@@ -125,7 +125,7 @@ struct Settings {
         "Limit the time that work in flight may take to finish after SIGTERM."))
     stuckThreadLimit = try Self.timeLimit(
       &source, "stuckThreadSeconds", default: 60,
-      "Report NOT_SERVING while an image thread has not returned from one step for so long; 0 for never.")
+      "Report NOT_SERVING while an image thread spends more than this time in one step; 0 for never.")
     logLevel = try source.choice("logLevel", default: Logger.Level.info, "Set the lowest level that is logged.")
     logFormat = try source.choice(
       "logFormat", default: WorkerLogHandler.fittingFormat, called: "text at a terminal, else json",
@@ -141,7 +141,8 @@ struct Settings {
       "Read presets from a YAML file, in addition to the built-in ones, which it may override."
     )
     .map { PresetSource(path: FilePath($0)) }
-    takesOnlyPresets = try source.flag("onlyPresets", "Refuse requests that set fields of their own besides a preset.")
+    takesOnlyPresets = try source.flag(
+      "onlyPresets", "Refuse requests that set configuration fields; allow only presets.")
   }
 
   /// An address to listen on.
@@ -157,21 +158,21 @@ struct Settings {
       picture: try imageLimits(&source, defaults.picture),
       maxMessageByteCount: try source.integer(
         "maxMessageMib", in: 1...1023, default: defaults.maxMessageByteCount >> 20, unit: "MiB",
-        "Limit the part of an image in one request message.") << 20,
+        "Limit the image bytes in one request message.") << 20,
       maxWaitingPictures: try source.integer(
         "maxWaitingPictures", in: 0...1_000_000, default: defaults.maxWaitingPictures, unit: "images",
-        "Limit the images that wait for a thread or memory; others are refused with RESOURCE_EXHAUSTED."),
+        "Limit the images that wait for a thread or memory; further ones are refused with RESOURCE_EXHAUSTED."),
       maxOpenUploads: try source.integer(
         "maxOpenUploads", in: 1...100_000, default: defaults.maxOpenUploads, unit: "uploads",
-        "Limit the uploads in chunks that are open on one BatchProcess stream; others are refused with "
+        "Limit the chunked uploads that are open on one BatchProcess stream; further ones are refused with "
           + "RESOURCE_EXHAUSTED."),
       maxPicturesPerStream: try source.integer(
         "maxPicturesPerStream", in: 1...100_000, default: defaults.maxPicturesPerStream, unit: "images",
-        "Limit the images that came whole on one BatchProcess stream and are processed at the same time; the stream is "
+        "Limit the images sent whole on one BatchProcess stream that are processed at the same time; the stream is "
           + "not read meanwhile."),
       uploadTimeout: try timeLimit(
         &source, "uploadTimeoutSeconds", default: 30,
-        "End an upload that has begun and brings no bytes for so long with DEADLINE_EXCEEDED; 0 for never."))
+        "End a started upload that sends no bytes for this time, with DEADLINE_EXCEEDED; 0 for never."))
   }
 
   /// A time, of which 0 means none.
@@ -215,25 +216,26 @@ struct Settings {
   private static func spillDirectory(_ source: inout SettingSource) throws(SettingsError) -> SpillDirectory? {
     let path = source.text(
       "spillDirectory", default: "/var/tmp", "directory, empty for none", completion: .directory,
-      "Spool here what an image cannot hold in memory.")
+      "Spool data that does not fit in memory to this directory.")
     guard let path else { return nil }
     if let directory = SpillDirectory(path: path) { return directory }
     if !source.isGiven("spillDirectory") { return nil }
-    throw source.error("spillDirectory", "it must be a directory in which files can be created")
+    throw source.error("spillDirectory", "it must be a directory in which the worker can create files")
   }
 
   private static func cache(_ source: inout SettingSource) throws(SettingsError) -> CacheLimits? {
     let limits = CacheLimits(
       memoryByteCount: try source.integer(
         "cacheMemoryMib", in: 0...1_048_576, default: 100, unit: "MiB",
-        "Limit the memory of cached results; 0 for none."
+        "Limit the memory of cached results; 0 disables the memory cache."
       ) << 20,
       diskByteCount: try source.integer(
-        "cacheDiskMib", in: 0...1_048_576, default: 500, unit: "MiB", "Limit the files of cached results; 0 for none.")
+        "cacheDiskMib", in: 0...1_048_576, default: 500, unit: "MiB",
+        "Limit the disk space of cached results; 0 disables the disk cache.")
         << 20,
       directory: source.text(
         "cacheDirectory", default: nil, "directory", completion: .directory,
-        "Cache results in files, too, in this directory."))
+        "Also cache results in files in this directory."))
     return limits.memoryByteCount > 0 || limits.directory != nil && limits.diskByteCount > 0 ? limits : nil
   }
 }
