@@ -6,7 +6,7 @@ SWIFT_BUILD = swift build --manifest-cache none -c $(CONFIGURATION) --product im
 WORKER = .build/$(CONFIGURATION)/image-worker
 
 .PHONY: run test unit-test codec-test end-to-end-test fuzz build release setup format check-format generate \
-        check-generated lint breaking bench corpus compare bench-pair clean
+        check-generated lint breaking text bench corpus compare bench-pair clean
 
 ## Serve on 127.0.0.1:50051. Options: make run ARGS="--port 8080"
 run: build
@@ -76,6 +76,10 @@ lint: check-generated
 ## Compare the wire contract with the one that the branch main has.
 breaking: check-generated
 	Protos/lint.sh --breaking
+
+## Refresh Tests/UserVisibleTextTests/UserVisibleText.md, the file of all texts that users see.
+text: setup
+	UPDATE_USER_VISIBLE_TEXT=1 swift test --manifest-cache none --filter UserVisibleTextTests
 
 ## Measure beside libvips and others. Options: make bench ARGS="--jobs T --pictures 12mp --rounds 2", ARGS=--help
 bench: build

@@ -232,6 +232,10 @@ let targets: [Target] = [
       argumentParser, swiftProtobuf, system,
     ],
     swiftSettings: strictSwift),
+  // Every text that users see, in one file that `make text` writes.
+  .testTarget(
+    name: "UserVisibleTextTests", dependencies: ["image-worker", "WorkerTelemetry", argumentParser],
+    exclude: ["UserVisibleText.md"], swiftSettings: strictSwift),
   // What each module may import; reads the sources and this manifest.
   .testTarget(name: "LayeringTests", swiftSettings: strictSwift),
   .testTarget(

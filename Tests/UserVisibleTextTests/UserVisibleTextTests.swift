@@ -1,0 +1,50 @@
+import ArgumentParser
+import Foundation
+import Testing
+import WorkerTelemetry
+
+@testable import image_worker
+
+/// Every text that users see, in one file: `make text` writes it anew.
+@Suite("User-visible text")
+struct UserVisibleTextTests {
+  private static let file = Checkout.root.appendingPathComponent("Tests/UserVisibleTextTests/UserVisibleText.md")
+
+  @Test("UserVisibleText.md has every text; `make text` brings it up to date")
+  func upToDate() throws {
+    let text = try UserVisibleText.collected()
+    if ProcessInfo.processInfo.environment["UPDATE_USER_VISIBLE_TEXT"] != nil {
+      try text.write(to: Self.file, atomically: true, encoding: .utf8)
+    }
+    let lines = text.split(separator: "\n")
+    let committed = try String(contentsOf: Self.file, encoding: .utf8).split(separator: "\n")
+    let missing = Set(lines).subtracting(committed).sorted().joined(separator: "\n")
+    let stale = Set(committed).subtracting(lines).sorted().joined(separator: "\n")
+    #expect(lines == committed, "run `make text`, review the change and commit it\nnew:\n\(missing)\nold:\n\(stale)")
+  }
+
+  @Test("the texts are written in the project's words")
+  func words() throws {
+    let avoided = try Regex(#"(?i)\bpictures?\b|can't|heed|\binks?\b|gone on with|\btold\b|\btells?\b|\bheir\b"#)
+    for line in try UserVisibleText.collected().split(separator: "\n") {
+      // Names that clients use stay, as in --max-waiting-pictures and imageworker.pictures.
+      let prose = line.replacing(/`[^`]*`|--[a-z-]+/, with: "")
+      #expect(prose.firstMatch(of: avoided) == nil, "\(line)")
+    }
+  }
+
+  @Test(
+    "literals are found in their statements",
+    arguments: [
+      (#"throw E("one \(two) three " + "four")"#, [#"one \(two) three four"#]),
+      (#"f("a b", "c d")"#, ["a b", "c d"]),
+      ("// \"not this\"\nlet a = \"but this\"", ["but this"]),
+      (#"precondition(x, "no such row")"#, []),
+      ("let a = \"\"\"\n  first \\\n  line\n  second\n  \"\"\"", ["first line\nsecond"]),
+      (#"/* "not this" */ fail(d, CODE, "its %u rows")"#, ["its %u rows"]),
+      (#"call("word", "\(a) \(b)", '"', "two words")"#, ["two words"]),
+    ])
+  func scanner(source: String, texts: [String]) {
+    #expect(SourceScanner.texts(in: source) == texts)
+  }
+}
