@@ -18,7 +18,7 @@ from reference import scores
 from report import Measured, Row, cpu_table, detail_table, environment, peer_versions, summary
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTATION = ROOT / "Sources" / "ImagePipeline" / "Documentation.docc" / "Benchmarks.md"
+DOCUMENTATION = ROOT / "Benchmarks" / "results" / "peers.md"
 SHARE_SECONDS = 0.2  # what a peer does in its turn, at least
 
 INTRODUCTION = """# Benchmarks
@@ -56,8 +56,8 @@ def arguments_of() -> argparse.Namespace:
     parser.add_argument("--load-rounds", type=int, default=3, help="default: 3")
     parser.add_argument("--load-calls", type=int, default=200, help="calls of a round, at least; default: 200")
     parser.add_argument("--concurrency", default="1,2,8,32,256", help="default: 1,2,8,32,256")
-    parser.add_argument("--output", type=Path, help="a Markdown file for the results; default: Benchmarks.md of the "
-                        "documentation when nothing was left out")
+    parser.add_argument("--output", type=Path, help="a Markdown file for the results; default: Benchmarks/results/peers.md "
+                        "when nothing was left out")
     parser.add_argument("--photographs", type=Path, default=ROOT.parent / "shared" / "corpus" / "12-photos")
     parser.add_argument("--cache", type=Path, default=ROOT / ".build" / "benchmarks" / "pictures")
     parser.add_argument("--python", type=Path, required=True, help=argparse.SUPPRESS)

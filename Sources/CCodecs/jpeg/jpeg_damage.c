@@ -65,7 +65,7 @@ ccodecs_status ccodecs_jpeg_damage_seek(jpeg_decoder *d, ccodecs_input *window) 
     }
     if (is_end(d, d->in.marker)) { // which is left for what comes behind the scan
       if (!d->has_units) {
-        return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "nothing of the damaged picture can be decoded");
+        return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "no part of the damaged image can be decoded");
       }
       scan->gray_units = units_left;
       scan->is_lost = false;

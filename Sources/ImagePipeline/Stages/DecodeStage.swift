@@ -76,7 +76,7 @@ struct DecodeStage: ~Copyable {
   var warnings: [String] {
     let header = decoder.header
     let damage = header.damagedRow.map {
-      "the image is damaged from row \($0) of \(header.height) on; what could not be decoded was made gray"
+      "the image is damaged from row \($0) of \(header.height) on; the undecodable part is gray"
     }
     return header.warnings.map(\.rawValue) + (damage.map { [$0] } ?? [])
   }
@@ -85,10 +85,10 @@ struct DecodeStage: ~Copyable {
   func checkWholeness(_ plan: Plan) throws(PipelineError) {
     let header = decoder.header
     if header.warnings.contains(.truncated) && !plan.toleratesTruncation {
-      throw PipelineError(.truncatedImage, "the picture ends early, and this rendition needs all of it")
+      throw PipelineError(.truncatedImage, "the image is truncated, and this rendition needs all of it; set tolerate_truncation")
     }
     if header.damagedRow != nil && !plan.toleratesDamage {
-      throw PipelineError(.corruptImage, "the image is damaged, and this rendition needs all of it")
+      throw PipelineError(.corruptImage, "the image is damaged, and this rendition needs all of it; set tolerate_damage")
     }
   }
 

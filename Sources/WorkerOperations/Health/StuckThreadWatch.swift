@@ -28,7 +28,7 @@ package struct StuckThreadWatch: Sendable {
           "an image thread is stuck; not serving until it returns",
           metadata: ["format": "\(work.subject)", "seconds": "\(work.duration.components.seconds)"])
       }
-      if stuck.isEmpty, !reported.isEmpty { logger.notice("every image thread has returned") }
+      if stuck.isEmpty, !reported.isEmpty { logger.notice("all image threads respond again") }
       reported = Set(stuck.map(\.id))
     }
   }

@@ -28,7 +28,7 @@ package final class ConnectionShares: Sendable {
     guard let others else { return ConnectionShare(byteCount: byteCount, connection: connection, shares: self) }
     throw PipelineError(
       .overloaded,
-      "the unfinished uploads of this connection reserve \(others) bytes, and \(byteCount) more are above its share of "
+      "the unfinished uploads of this connection reserve \(others) bytes; \(byteCount) more exceed its share of "
         + "\(limit); finish one first")
   }
 

@@ -29,7 +29,7 @@ package final class ThreadQueue: Sendable {
       return false
     }
     guard isRefused else { return }
-    throw PipelineError(.overloaded, "\(memory.maxWaiting) pictures wait for a thread or memory; try again later")
+    throw PipelineError(.overloaded, "\(memory.maxWaiting) images are waiting for a thread or memory; try again later")
   }
 
   func leave() { waiting.withLock { $0 -= 1 } }

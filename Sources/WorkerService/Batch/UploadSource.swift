@@ -55,7 +55,7 @@ extension PipelineError {
     let seconds = UInt64(clamping: limit.components.seconds)
     return PipelineError(
       .uploadStalled,
-      "no bytes of the upload came for \(limit), the limit uploadTimeoutSeconds",
+      "the upload sent no bytes for \(limit), the limit upload_timeout_seconds; send it again",
       limit: Limit(name: "upload_timeout_seconds", limit: seconds, value: seconds))
   }
 }

@@ -32,7 +32,7 @@ struct Inspection {
     guard let missing = PictureReader.missingByteCount(bytes.bytes), missing > 0 else { return error }
     var error = error
     error.neededByteCount = missing
-    error.message += "; its header needs at least \(missing) more bytes"
+    error.message += "; the header needs at least \(missing) more bytes"
     return error
   }
 }
