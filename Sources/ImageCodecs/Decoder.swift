@@ -17,10 +17,13 @@ package struct Decoder: ~Copyable {
 
   /// How far a call came, and how many of the bytes it was given it has consumed.
   package struct Progress<Value: Sendable>: Sendable {
+    /// The value that the call returned.
     package var value: Value
+    /// The number of bytes that were consumed from the start of the input.
     package var consumedByteCount: Int
   }
 
+  /// The format that is decoded.
   package let format: ImageFormat
   private let handle: OpaquePointer
   private let budget: PictureBudget

@@ -4,7 +4,9 @@ internal import CCodecs
 package struct EncoderOptions: Sendable, Hashable {
   /// `.jpeg`, `.png`, `.webp`, or `.avif` where it was built in.
   package var format: ImageFormat
+  /// Width of the result in pixels.
   package var width: Int
+  /// Height of the result in pixels.
   package var height: Int
   /// One that `ImageFormat.takes`.
   package var pixelFormat: PixelFormat
@@ -12,8 +14,11 @@ package struct EncoderOptions: Sendable, Hashable {
   package var subsampling: ChromaSubsampling
   /// 1 to 100; for JPEG, lossy WebP and AVIF.
   package var quality: Int
+  /// Options of a JPEG; ignored for other formats.
   package var jpeg = JPEGOptions()
+  /// Options of a PNG; ignored for other formats.
   package var png = PNGOptions()
+  /// Options of a WebP; ignored for other formats.
   package var webp = WebPOptions()
   /// Whether a lossy WebP is encoded in a third to a half of the memory, which takes half as long again.
   package var savesMemory = false

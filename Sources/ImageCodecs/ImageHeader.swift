@@ -4,7 +4,9 @@ internal import CCodecs
 package struct ImageHeader: Sendable, Hashable {
   /// How many luma samples there are for a chroma sample: 2 and 2 for 4:2:0.
   package struct ChromaSampling: Sendable, Hashable {
+    /// The horizontal factor.
     package var across: Int
+    /// The vertical factor.
     package var down: Int
   }
 
@@ -60,6 +62,7 @@ package struct ImageHeader: Sendable, Hashable {
   package var rights: [UInt8]
   /// 0 when the bytes read so far do not tell.
   package var frameCount: Int
+  /// What is wrong with the file so far.
   package var warnings: [Warning]
   /// The header can be read only where damage is tolerated.
   package var isDamaged: Bool

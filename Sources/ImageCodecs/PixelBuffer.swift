@@ -6,6 +6,7 @@ internal import CCodecs
 package final class PixelBuffer {
   /// The block's first byte; valid as long as this owner.
   package let unsafeBase: UnsafeMutableRawPointer
+  /// The size of the buffer in bytes.
   package let byteCount: Int
   private let budget: PictureBudget
 

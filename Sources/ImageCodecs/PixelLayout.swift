@@ -21,6 +21,7 @@ package enum PixelFormat: Sendable, Hashable, CaseIterable {
   /// One plane of four interleaved channels, 16 bits: colour times alpha and alpha times 255, 0 to 65025.
   case premultipliedRGBA16
 
+  /// The number of planes.
   package var planeCount: Int { self == .ycc8 ? 3 : 1 }
 
   /// Interleaved samples at one place of a plane.
@@ -35,6 +36,7 @@ package enum PixelFormat: Sendable, Hashable, CaseIterable {
   /// Bytes of one place of a plane.
   package var pixelByteCount: Int { isDeep ? 2 * channelCount : channelCount }
 
+  /// Whether pixels have an alpha sample.
   package var hasAlpha: Bool { self == .rgba8 || self == .rgba16 || self == .premultipliedRGBA16 }
 
   /// Whether samples have 16 bits.
@@ -100,9 +102,13 @@ package enum PixelFormat: Sendable, Hashable, CaseIterable {
 /// A picture pixel edge at x lies at `x * horizontalScale` in this plane's samples: 0.5 for a chroma plane of 4:2:0,
 /// N/8 for a luma plane decoded at N/8. Width and height are rounded up; the scales are exact.
 package struct PlaneLayout: Sendable, Hashable {
+  /// Width in samples.
   package var width: Int
+  /// Height in samples.
   package var height: Int
+  /// The width of the plane divided by the width of the image.
   package var horizontalScale: Double
+  /// The height of the plane divided by the height of the image.
   package var verticalScale: Double
 
   package init(width: Int, height: Int, horizontalScale: Double = 1, verticalScale: Double = 1) {

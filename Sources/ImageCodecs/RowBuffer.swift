@@ -2,7 +2,9 @@
 ///
 /// Copies share the memory.
 package struct RowBuffer {
+  /// The bytes of a row.
   package let rowByteCount: Int
+  /// The number of rows.
   package let rowCount: Int
   private let buffer: PixelBuffer
 

@@ -7,6 +7,7 @@ package final class SpillDirectory: Sendable {
   /// The directory for temporary files that may be large: `/var/tmp`; `nil` when no file can be made there.
   package static let system = SpillDirectory(path: "/var/tmp")
 
+  /// The path of the directory.
   package let path: String
   let descriptor: Int32
 

@@ -10,6 +10,7 @@ extension Strip {
     package let rowStride: Int
     /// Bytes of one row.
     package let rowByteCount: Int
+    /// The number of rows.
     package let rowCount: Int
 
     /// - `unsafeBase`: of `rowCount` rows of `rowByteCount` bytes, `rowStride` bytes apart, which the caller vouches for.
@@ -28,6 +29,7 @@ extension Strip {
 }
 
 extension Strip.Rows {
+  /// Whether there are no rows.
   package var isEmpty: Bool { rowCount == 0 }
 
   /// Lends the bytes of a row, 0 to `rowCount - 1`; anything else traps.

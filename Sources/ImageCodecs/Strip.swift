@@ -7,6 +7,7 @@ internal import CCodecs
 package struct Strip: ~Copyable {
   /// The layout of the samples.
   package let format: PixelFormat
+  /// The rows of each plane; unused planes are empty.
   package let planes: (Rows, Rows, Rows)
 
   /// A strip of a format with one plane.

@@ -5,6 +5,7 @@ package import Fields
 ///
 /// A field that is `nil` has its default.
 package struct WebPOptions: Sendable, Hashable {
+  /// Whether the file is lossless; `nil` for the default, false.
   package var isLossless: Bool?
   /// From 0 (smallest) to 100 (exact); below 100 the file is lossless.
   package var nearLossless: Int?

@@ -17,6 +17,7 @@ package struct AxisGeometry: Sendable, Hashable {
   /// Lanczos'.
   package var emphasis = 0.0
 
+  /// How samples between two input samples are computed.
   package enum Enlargement: Sendable, Hashable {
     /// As where it shrinks.
     case lanczos
@@ -32,6 +33,7 @@ package struct AxisGeometry: Sendable, Hashable {
     }
   }
 
+  /// Whether the output samples are the input samples.
   package var isIdentity: Bool {
     ratio == 1 && offset == 0 && sourceCount == destinationCount && !isDoubled && emphasis == 0
   }

@@ -2,7 +2,9 @@ package import ImageCodecs
 
 /// The samples of one plane that lie in a window of the picture; the others are passed over.
 package struct PlaneWindow {
+  /// The number of columns.
   package let columnCount: Int
+  /// The number of rows.
   package let rowCount: Int
   /// Where in the first column the window begins, in samples: 0 to 1.
   package let columnOffset: Double

@@ -5,6 +5,7 @@ package final class RowQueue {
   private var buffer: RowBuffer
   private let budget: PictureBudget
   private var first = 0
+  /// The number of rows in the queue.
   package private(set) var rowCount = 0
 
   /// - `capacity`: rows to make room for at first; the queue grows when a plane runs further ahead.

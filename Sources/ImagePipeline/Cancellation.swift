@@ -19,6 +19,7 @@ package final class Cancellation: Sendable {
 
   package init() {}
 
+  /// Whether the work was cancelled.
   package var isCancelled: Bool { flag.load(ordering: .acquiring) }
 
   /// Sets the flag and calls the registered handlers, once.

@@ -34,8 +34,11 @@ package struct PipelineError: Error, Sendable, Hashable, CustomStringConvertible
 
   /// A limit and the value that broke it.
   package struct Limit: Sendable, Hashable {
+    /// The name of the limit, as in `max_pixels`.
     package var name: String
+    /// The limit.
     package var limit: UInt64
+    /// The value that exceeds the limit.
     package var value: UInt64
 
     package init(name: String, limit: UInt64, value: UInt64) {
@@ -45,11 +48,13 @@ package struct PipelineError: Error, Sendable, Hashable, CustomStringConvertible
     }
   }
 
+  /// The kind of error.
   package var code: Code
   /// One sentence without bytes or metadata of the picture.
   package var message: String
   /// The configuration field, in wire spelling (`compression_quality`), that the error is about.
   package var field: String?
+  /// The limit that was exceeded; `nil` for other errors.
   package var limit: Limit?
   /// Of an image whose header is not all here: how many bytes are needed at least, where its format tells.
   package var neededByteCount: Int?

@@ -2,8 +2,11 @@ package import Fields
 
 /// An opaque sRGB colour, 8 bits a channel.
 package struct Color: Sendable, Hashable {
+  /// Red, 0 to 255.
   package var red: UInt8
+  /// Green, 0 to 255.
   package var green: UInt8
+  /// Blue, 0 to 255.
   package var blue: UInt8
 
   package init(red: UInt8, green: UInt8, blue: UInt8) {
@@ -12,6 +15,7 @@ package struct Color: Sendable, Hashable {
     self.blue = blue
   }
 
+  /// Opaque white.
   package static let white = Color(red: 255, green: 255, blue: 255)
 }
 

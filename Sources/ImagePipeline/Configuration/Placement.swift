@@ -51,7 +51,9 @@ package enum Gravity: String, Sendable, Hashable, FieldChoice {
 
 /// A place in the shown picture, in fractions of its width and height from its upper left corner.
 package struct Point: Sendable, Hashable {
+  /// Horizontal position from the left edge.
   package var x: Double
+  /// Vertical position from the top edge.
   package var y: Double
 
   package init(x: Double, y: Double) {
@@ -89,10 +91,13 @@ package struct Crop: Sendable, Hashable {
     case fractions
   }
 
+  /// The unit of the other fields.
   package var unit: Unit
   package var x: Double
   package var y: Double
+  /// Width, above 0.
   package var width: Double
+  /// Height, above 0.
   package var height: Double
 
   package init(unit: Unit = .pixels, x: Double = 0, y: Double = 0, width: Double, height: Double) {

@@ -2,9 +2,11 @@ internal import Fields
 
 /// A named configuration.
 package struct Preset: Sendable, Hashable {
+  /// The name that requests use.
   package var name: String
   /// One sentence for whoever chooses among presets.
   package var description: String
+  /// The fields that the preset sets.
   package var configuration: ProcessingConfiguration
 
   package init(name: String, description: String, configuration: ProcessingConfiguration) {

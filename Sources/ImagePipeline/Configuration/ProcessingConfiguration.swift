@@ -90,8 +90,11 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   ///
   /// Default: no.
   package var allowSmallerDimensions: Bool?
+  /// Options for JPEG results; ignored for other formats.
   package var jpeg: JPEGOptions?
+  /// Options for PNG results; ignored for other formats.
   package var png: PNGOptions?
+  /// Options for WebP results; ignored for other formats.
   package var webp: WebPOptions?
 
   package init(

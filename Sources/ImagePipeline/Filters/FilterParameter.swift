@@ -1,9 +1,12 @@
 /// A number that a filter can be given.
 package struct FilterParameter: Sendable, Hashable {
+  /// The name that requests use.
   package let name: String
   /// What it does, with its unit.
   package let summary: String
+  /// The accepted values.
   package let range: ClosedRange<Double>
+  /// The value of a parameter that is not set.
   package let defaultValue: Double
   /// Whether only whole numbers are allowed.
   package let isWhole: Bool

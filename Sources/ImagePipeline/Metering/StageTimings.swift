@@ -18,7 +18,9 @@ enum StageSpan: Int, CaseIterable {
 package struct StageTimings: Sendable, Hashable {
   /// Waiting for admission.
   package var queued: Duration = .zero
+  /// Busy time of decoding.
   package var decode: Duration = .zero
+  /// Busy time of resizing.
   package var resize: Duration = .zero
   /// Filters that the configuration asks for.
   package var filter: Duration = .zero

@@ -46,8 +46,10 @@ package struct Framing: Sendable, Hashable {
   package let canvasSize: PixelSize
   /// Where the picture's upper left corner stands on the canvas.
   package let left: Int
+  /// Rows of padding above the image.
   package let top: Int
 
+  /// Whether the canvas is larger than the image.
   package var isPadded: Bool { pictureSize != canvasSize }
 
   private init(window: Window, pictureSize: PixelSize, canvasSize: PixelSize, left: Int, top: Int) {

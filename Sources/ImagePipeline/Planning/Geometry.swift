@@ -2,7 +2,9 @@ internal import ImageCodecs
 
 /// A width and a height in whole pixels, both at least 1.
 package struct PixelSize: Sendable, Hashable, CustomStringConvertible {
+  /// Width in pixels.
   package var width: Int
+  /// Height in pixels.
   package var height: Int
 
   package init(width: Int, height: Int) {
@@ -10,6 +12,7 @@ package struct PixelSize: Sendable, Hashable, CustomStringConvertible {
     self.height = height
   }
 
+  /// Width times height.
   package var pixelCount: Int { width * height }
 
   package var description: String { "\(width)x\(height)" }

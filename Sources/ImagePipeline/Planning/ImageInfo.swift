@@ -4,10 +4,13 @@ internal import ImageCodecs
 package struct ImageInfo: Sendable, Hashable {
   /// `jpeg`, `png`, `webp`, `gif`, `bmp`, `tga`, `psd`, `pnm`, `hdr`, `ico`, `tiff`, `avif`, `heic` or `jxl`.
   package var format: String
+  /// Size as displayed, after orientation.
   package var size: PixelSize
   /// The EXIF orientation as stored, 1 to 8.
   package var orientation: Int
+  /// Whether the image has transparency.
   package var hasAlpha: Bool
+  /// Bits per sample as stored.
   package var bitDepth: Int
   /// `gray`, `ycbcr`, `rgb`, `cmyk` or `ycck`.
   package var colorSpace: String
@@ -59,13 +62,19 @@ package struct ImageInfo: Sendable, Hashable {
 
 /// What became of one picture.
 package struct ProcessingReport: Sendable, Hashable {
+  /// The properties of the image.
   package var input: ImageInfo
+  /// The properties of the result.
   package var output: ImageInfo
+  /// The bytes of the image that were read.
   package var inputByteCount: UInt64
+  /// The size of the result in bytes.
   package var outputByteCount: UInt64
+  /// Busy time of each stage.
   package var timings: StageTimings
   /// The most bytes that the picture's budget held at once.
   package var peakMemoryByteCount: UInt64
+  /// Warnings, one sentence each.
   package var warnings: [String]
   /// What the result was compressed at, 0 to 1; `nil` where it is lossless.
   package var compressionQuality: Double?

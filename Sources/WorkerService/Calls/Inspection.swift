@@ -14,7 +14,7 @@ struct Inspection {
     do throws(PipelineError) {
       let (isComplete, _) = try reader.push(bytes.bytes, isLast: !Self.isBeginning(bytes))
       guard isComplete else {
-        throw PipelineError(.truncatedImage, "the image ends before its header does; send more bytes")
+        throw PipelineError(.truncatedImage, "the image ends before its header does")
       }
     } catch {
       throw error.code == .truncatedImage ? Self.incomplete(error, bytes) : error
@@ -32,7 +32,7 @@ struct Inspection {
     guard let missing = PictureReader.missingByteCount(bytes.bytes), missing > 0 else { return error }
     var error = error
     error.neededByteCount = missing
-    error.message += "; the header needs at least \(missing) more bytes"
+    error.message += "; send at least \(missing) more bytes"
     return error
   }
 }

@@ -15,7 +15,9 @@ package final class MetricRegistry: MetricsFactory {
 
   /// A name and a value that tell series of a metric apart.
   package struct Dimension: Sendable, Hashable {
+    /// The name of the dimension.
     package var name: String
+    /// The value of the dimension.
     package var value: String
 
     package init(_ name: String, _ value: String) {

@@ -6,7 +6,9 @@ package import Tracing
 package struct Baggage: Hashable, Sendable {
   /// One member of the list.
   package struct Member: Hashable, Sendable {
+    /// The key, unique in the baggage.
     package var key: String
+    /// The decoded value.
     package var value: String
     /// What follows the value's first semicolon, as it came.
     var properties: String = ""
@@ -16,6 +18,7 @@ package struct Baggage: Hashable, Sendable {
   private static let maxCount = 64
   private static let maxByteCount = 8192
 
+  /// The members, in their order on the wire.
   package private(set) var members: [Member] = []
 
   /// Members that are malformed are left out.

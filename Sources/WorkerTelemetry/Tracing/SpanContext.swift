@@ -14,7 +14,9 @@ package struct SpanContext: Hashable, Sendable {
     static let random = Flags(rawValue: 2)
   }
 
+  /// The id of the trace.
   package var traceID: TraceID
+  /// The id of the span.
   package var spanID: SpanID
   var flags: Flags
   var state: TraceState = TraceState()
