@@ -93,7 +93,7 @@ struct ProgressiveTests {
       _ = try Pixels.decode(Self.padded(1 << 20), windowByteCount: 4096, budget: budget, limits: limits)
     }
     #expect(error?.code == .outOfMemory)
-    #expect(error?.message.contains(/has to be held behind \d{5,} bytes/) == true)
+    #expect(error?.message.contains(/must be buffered after \d{5,} bytes/) == true)
     #expect(budget.used == 0)
   }
 

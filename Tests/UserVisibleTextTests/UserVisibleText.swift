@@ -41,7 +41,9 @@ enum UserVisibleText {
     var known: Set<String> = []
     let all =
       [("", ImageWorker.helpMessage(columns: 118))]
-      + ImageWorker.configuration.subcommands.map { (" \($0._commandName)", ImageWorker.helpMessage(for: $0, columns: 118)) }
+      + ImageWorker.configuration.subcommands.map { command in
+        (" \(command._commandName)", ImageWorker.helpMessage(for: command, columns: 118))
+      }
     return "## Help\n\n"
       + all.map { name, help in
         let sections = help.split(separator: "\n\n").map(String.init).map { section in

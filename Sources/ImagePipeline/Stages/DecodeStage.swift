@@ -85,10 +85,12 @@ struct DecodeStage: ~Copyable {
   func checkWholeness(_ plan: Plan) throws(PipelineError) {
     let header = decoder.header
     if header.warnings.contains(.truncated) && !plan.toleratesTruncation {
-      throw PipelineError(.truncatedImage, "the image is truncated, and this rendition needs all of it; set tolerate_truncation")
+      throw PipelineError(
+        .truncatedImage, "the image is truncated, and this rendition needs all of it; set tolerate_truncation")
     }
     if header.damagedRow != nil && !plan.toleratesDamage {
-      throw PipelineError(.corruptImage, "the image is damaged, and this rendition needs all of it; set tolerate_damage")
+      throw PipelineError(
+        .corruptImage, "the image is damaged, and this rendition needs all of it; set tolerate_damage")
     }
   }
 
