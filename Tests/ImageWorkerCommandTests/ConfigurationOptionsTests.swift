@@ -129,7 +129,7 @@ struct ConfigurationOptionsTests {
   func wholeConfiguration() throws {
     let options = try ResultOptions.parse(["--resize-mode", "fill", "--max-width", "9"])
     let error = #expect(throws: PipelineError.self) { try options.requested }
-    #expect(error?.message == "--resize-mode FILL needs both --max-width and --max-height")
+    #expect(error?.message == "--resize-mode FILL needs both --max-width and --max-height; set both")
   }
 
   @Test("a rendition has a name and options, which override the command's")

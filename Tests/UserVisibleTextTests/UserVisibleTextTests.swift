@@ -37,11 +37,11 @@ struct UserVisibleTextTests {
     "literals are found in their statements",
     arguments: [
       (#"throw E("one \(two) three " + "four")"#, [#"one \(two) three four"#]),
-      (#"f("a b", "c d")"#, ["a b", "c d"]),
+      (#"f("one two", "three four")"#, ["one two", "three four"]),
       ("// \"not this\"\nlet a = \"but this\"", ["but this"]),
       (#"precondition(x, "no such row")"#, []),
       ("let a = \"\"\"\n  first \\\n  line\n  second\n  \"\"\"", ["first line\nsecond"]),
-      (#"/* "not this" */ fail(d, CODE, "its %u rows")"#, ["its %u rows"]),
+      (#"/* "not this" */ fail(d, CODE, "it has %u rows")"#, ["it has %u rows"]),
       (#"call("word", "\(a) \(b)", '"', "two words")"#, ["two words"]),
     ])
   func scanner(source: String, texts: [String]) {
