@@ -20,12 +20,12 @@ package struct ImageHeader: Sendable, Hashable {
 
   /// Something a caller may want to know of a picture that decodes all the same.
   package enum Warning: String, Sendable, Hashable, CaseIterable {
-    case brokenEXIF = "the EXIF block is broken and was ignored"
-    case firstFrameOnly = "the file holds several pictures; only the first was decoded"
-    case damaged = "the file is damaged; the decoder repaired or skipped what it could"
-    case missingEnd = "the file lacks its end marker, which the result has"
-    case truncated = "the file ends early; what is missing of the picture was made gray"
-    case unusableProfile = "the colour profile is broken or does not fit the picture; its colours were taken for sRGB"
+    case brokenEXIF = "the EXIF data is damaged and was ignored"
+    case firstFrameOnly = "the file contains several images; only the first was decoded"
+    case damaged = "the file is damaged; the decoder repaired or skipped the damaged parts"
+    case missingEnd = "the file had no end marker; the result has one"
+    case truncated = "the file is truncated; the missing part of the image is gray"
+    case unusableProfile = "the colour profile is damaged or does not match the image; its colours were treated as sRGB"
   }
 
   /// The file's format.

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Trials of images that are passed on")
 struct PassthroughTrialTests {
-  private static let warning = "the file lacks its end marker, which the result has"
+  private static let warning = "the file had no end marker; the result has one"
 
   /// Passes an image on whose bytes are all known.
   private func passOn(_ bytes: [UInt8]) throws -> (bytes: [UInt8], report: ProcessingReport) {

@@ -31,7 +31,7 @@ ccodecs_status ccodecs_rewriter_fail(ccodecs_rewriter *rewriter, ccodecs_status 
 }
 
 ccodecs_status ccodecs_rewriter_fail_for_room(ccodecs_rewriter *rewriter) {
-  return ccodecs_rewriter_fail(rewriter, CCODECS_NO_MEMORY, "the budget has no room for the picture's header");
+  return ccodecs_rewriter_fail(rewriter, CCODECS_NO_MEMORY, "no room for the picture's header");
 }
 
 /// Runs steps until there is a piece, or no step can be made.
@@ -56,7 +56,7 @@ void ccodecs_rewriter_note(ccodecs_rewriter *rewriter, const uint8_t *bytes, siz
   while (status < CCODECS_CORRUPT && input.count > 0) {
     status = run(rewriter, &input, &piece);
     if (status == CCODECS_DONE) { // a header that is a whole picture: its decoder is to say what is wrong with it
-      status = ccodecs_rewriter_fail(rewriter, CCODECS_CORRUPT, "the picture ends in its header");
+      status = ccodecs_rewriter_fail(rewriter, CCODECS_CORRUPT, "the image ends in its header");
     } else if (status == CCODECS_BYTES_READY && !keep(rewriter, &piece)) {
       status = ccodecs_rewriter_fail_for_room(rewriter);
     }
@@ -100,7 +100,7 @@ ccodecs_status ccodecs_rewriter_start(
   const bool can_go =
       is_turn ? (survey.turns >> options->orientation & 1) != 0 : survey.can_copy && options->orientation == 1;
   if (!can_go) {
-    return ccodecs_rewriter_fail(rewriter, CCODECS_MISUSE, "a picture is rewritten that must be decoded");
+    return ccodecs_rewriter_fail(rewriter, CCODECS_MISUSE, "an image was rewritten that must be decoded");
   }
   ccodecs_bytes opening = {0};
   ccodecs_status status = !ccodecs_bytes_reserve(&opening, opening_bytes(rewriter, options), rewriter->budget)
@@ -138,7 +138,7 @@ static ccodecs_status copy(ccodecs_rewriter *rewriter, ccodecs_input *input, cco
       rewriter->warnings |= CCODECS_WARNING_NO_END;
       return CCODECS_BYTES_READY;
     }
-    return ccodecs_rewriter_fail(rewriter, CCODECS_TRUNCATED, "the file ends before the picture does");
+    return ccodecs_rewriter_fail(rewriter, CCODECS_TRUNCATED, "the file ends before the image");
   }
   rewriter->is_copied = status == CCODECS_DONE;
   return status;
@@ -150,7 +150,7 @@ ccodecs_status ccodecs_rewriter_read(ccodecs_rewriter *rewriter, ccodecs_input *
     return rewriter->failure;
   }
   if (!rewriter->is_started) {
-    return ccodecs_rewriter_fail(rewriter, CCODECS_MISUSE, "a rewriter is read before it was started");
+    return ccodecs_rewriter_fail(rewriter, CCODECS_MISUSE, "a rewriter was read before it was started");
   }
   if (rewriter->turn == NULL) {
     return copy(rewriter, input, piece);

@@ -164,8 +164,7 @@ static ccodecs_status check_items(heif_decoder *d) {
 static ccodecs_status open_file(heif_decoder *d) {
   complete_last_box(d);
   if (!ccodecs_heif_align_alpha(&d->file, d->base.budget)) {
-    return ccodecs_decoder_fail(
-        &d->base, CCODECS_NO_MEMORY, "the file is held whole, and the budget has no room for it");
+    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room to buffer the file");
   }
   ccodecs_status status = check_items(d);
   status = status == CCODECS_OK ? charge(d, library_bytes) : status;

@@ -107,13 +107,12 @@ static void on_progress(j_common_ptr info) {
   jpeg_turbo *d = owner(info);
   const uint32_t limit = d->base.limits.max_scans;
   if (limit != 0 && (uint32_t)d->info.input_scan_number > limit) {
-    snprintf(
-        d->base.message, sizeof d->base.message, "the picture has more scans than the limit max_scans of %u", limit);
+    snprintf(d->base.message, sizeof d->base.message, "the image has more scans than the limit max_scans of %u", limit);
     d->escape_status = CCODECS_LIMIT;
     longjmp(d->escape, 1);
   }
   if (ccodecs_jpeg_turbo_has_too_many_scans(d)) {
-    snprintf(d->base.message, sizeof d->base.message, "the picture has too many scans for its bytes");
+    snprintf(d->base.message, sizeof d->base.message, "the image has too many scans for its size in bytes");
     d->escape_status = CCODECS_LIMIT;
     longjmp(d->escape, 1);
   }
@@ -166,7 +165,7 @@ static ccodecs_status run_once(jpeg_turbo *d, ccodecs_input *input, step step, b
   const bool is_whole = input->count < carry_step || d->info.arith_code;
   const size_t moved = old == 0 ? 0 : is_whole ? input->count : carry_step;
   if (!ccodecs_bytes_append(&d->carry, input->bytes, moved, d->base.budget)) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for a marker segment");
+    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for a marker segment");
   }
   const bool from_carry = old > 0;
   const uint8_t *start = from_carry ? ccodecs_bytes_start(&d->carry) : input->bytes;
@@ -211,10 +210,10 @@ static ccodecs_status run(jpeg_turbo *d, ccodecs_input *input, step step) {
       continue;
     }
     if (input->is_last) {
-      return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the JPEG data ends before the picture does");
+      return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the JPEG data ends before the image");
     }
     if (!ccodecs_bytes_append(&d->carry, input->bytes, input->count, d->base.budget)) {
-      return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "the budget has no room for a marker segment");
+      return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for a marker segment");
     }
     ccodecs_input_advance(input, input->count);
     return CCODECS_NEEDS_INPUT;
@@ -393,7 +392,7 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   const uint64_t internal = internal_bytes(d);
   if (internal > SIZE_MAX || !ccodecs_budget_charge(base->budget, (size_t)internal)) {
     return ccodecs_decoder_fail(
-        base, CCODECS_NO_MEMORY, "its coefficients need %llu bytes of memory", (unsigned long long)internal);
+        base, CCODECS_NO_MEMORY, "the coefficients need %llu bytes of memory", (unsigned long long)internal);
   }
   d->charged = (size_t)internal;
   d->info.mem->max_memory_to_use = (long)(internal + (1 << 20));

@@ -11,7 +11,7 @@ boolean ccodecs_jpeg_turbo_source_empty(j_decompress_ptr info) {
     return FALSE;
   }
   if (!d->base.tolerates_truncation || !jpeg_has_multiple_scans(info)) {
-    snprintf(d->base.message, sizeof d->base.message, "the JPEG data ends before the picture does");
+    snprintf(d->base.message, sizeof d->base.message, "the JPEG data ends before the image");
     d->escape_status = CCODECS_TRUNCATED;
     longjmp(d->escape, 1);
   }
@@ -31,8 +31,7 @@ bool ccodecs_jpeg_turbo_has_too_many_scans(const jpeg_turbo *d) {
 
 ccodecs_status ccodecs_jpeg_turbo_carry_all(jpeg_turbo *d, ccodecs_input *input) {
   if (!ccodecs_bytes_append(&d->carry, input->bytes, input->count, d->base.budget)) {
-    return ccodecs_decoder_fail(
-        &d->base, CCODECS_NO_MEMORY, "the budget has no room for the file, which is held whole");
+    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room to buffer the file");
   }
   ccodecs_input_advance(input, input->count);
   return CCODECS_NEEDS_INPUT;

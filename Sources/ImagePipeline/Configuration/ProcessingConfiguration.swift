@@ -159,7 +159,7 @@ extension ProcessingConfiguration: FieldRecord {
       "resize_mode", \.resizeMode,
       option: OptionText(
         "resize-mode", "mode",
-        "Choose how the image is brought to the maximum width and height: keep the aspect ratio (fit), also cover both "
+        "Choose how the image is brought to the maximum width and height: keep the aspect ratio (fit), cover both "
           + "and crop the rest (fill), or distort (stretch). Default: fit.")),
     Field(
       "allow_upscale", \.allowUpscale,
@@ -252,7 +252,7 @@ extension ProcessingConfiguration: FieldRecord {
     do throws(FieldError) { try validate("") } catch { throw PipelineError(error) }
     if !partial, let mode = resizeMode, mode != .fit, maxWidth == nil || maxHeight == nil {
       throw PipelineError(
-        .invalidField, "resize_mode \(mode.rawValue.uppercased()) needs both max_width and max_height",
+        .invalidField, "resize_mode \(mode.rawValue.uppercased()) needs both max_width and max_height; set both",
         field: "resize_mode")
     }
     _ = try Filter.resolve(filters ?? [])

@@ -85,7 +85,7 @@ struct PlanDraft {
   /// - Throws: `corruptImage` where the header can be read only where damage is tolerated.
   static func checkHeader(_ header: ImageHeader) throws(PipelineError) {
     guard header.isDamaged else { return }
-    throw PipelineError(.corruptImage, "the image's header is damaged; tolerate_damage decodes it all the same")
+    throw PipelineError(.corruptImage, "the image's header is damaged; set tolerate_damage to decode it anyway")
   }
 
   /// The same with a result of a format whose encoder needs less memory, where no format is asked for; else this.

@@ -130,7 +130,7 @@ extension ImageWork {
 
   private mutating func plan(_ configurations: [ProcessingConfiguration]) throws(PipelineError) -> PicturePlan {
     try plan(configurations, following: nil)
-    guard let plan else { throw PipelineError(.internalDefect, "an image was planned without a plan") }
+    guard let plan else { throw PipelineError(.internalDefect, "an image was processed without a plan") }
     return plan
   }
 }
