@@ -9,6 +9,7 @@ package struct Field<Record>: Sendable {
   package let options: [FieldOption]
   /// The value; `nil` where the field is not set.
   let value: @Sendable (Record) -> FieldValue?
+  /// Sets the field, and checks its value against its rule.
   let read: @Sendable (inout Record, FieldValue, _ path: String) throws(FieldError) -> Void
   /// Takes the other record's value, where it has one.
   let override: @Sendable (inout Record, Record) -> Void
@@ -25,7 +26,7 @@ package struct Field<Record>: Sendable {
     options = option.map { [FieldOption(path: [name], text: $0, rule: rule)] } ?? []
     value = { $0[keyPath: path]?.fieldValue }
     read = { (record, value, field) throws(FieldError) in
-      record[keyPath: path] = try Value(value, field: field)
+      record[keyPath: path] = try Self.read(value, field, rule)
     }
     override = { record, other in
       if let value = other[keyPath: path] { record[keyPath: path] = value }
@@ -43,7 +44,7 @@ package struct Field<Record>: Sendable {
     options = []
     value = { $0[keyPath: path].fieldValue }
     read = { (record, value, field) throws(FieldError) in
-      record[keyPath: path] = try Value(value, field: field)
+      record[keyPath: path] = try Self.read(value, field, rule)
     }
     override = { record, other in record[keyPath: path] = other[keyPath: path] }
     validate = { (record, field) throws(FieldError) in try rule.check(record[keyPath: path], field) }
@@ -63,6 +64,14 @@ package struct Field<Record>: Sendable {
     }
     validate = { (record, field) throws(FieldError) in try record[keyPath: path]?.validate(field) }
   }
+
+  private static func read<Value: FieldConvertible>(
+    _ value: FieldValue, _ field: String, _ rule: FieldRule<Value>
+  ) throws(FieldError) -> Value {
+    let value = try Value(value, field: field)
+    try rule.check(value, field)
+    return value
+  }
 }
 
 /// A type that consists of fields.
@@ -81,11 +90,14 @@ extension FieldRecord {
     return .record(set)
   }
 
-  /// A record of which a caller has set some fields; others are as in `init()`.
+  /// A record of which a caller has set some fields.
+  ///
+  /// Those are checked against their rules; others are as in `init()`.
   /// - `field`: the record's path, empty for the outermost one.
   package init(_ value: FieldValue, field: String) throws(FieldError) {
     self.init()
     guard case .record(let set) = value else { throw FieldError("\(field) must be a record", field: field) }
+    guard !set.isEmpty else { return }
     for row in Self.fields {
       if let value = set[row.name] { try row.read(&self, value, Self.path(field, row.name)) }
     }

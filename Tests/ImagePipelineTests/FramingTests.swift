@@ -79,7 +79,7 @@ struct FramingTests {
     ])
   func impossibleCrop(crop: Crop, field: String) {
     let error = #expect(throws: PipelineError.self) {
-      try ProcessingConfiguration(crop: crop).validate(partial: true)
+      try ProcessingConfiguration(crop: crop).validate()
     }
     #expect(error?.code == .invalidField && error?.field == field)
   }

@@ -245,18 +245,32 @@ extension ProcessingConfiguration: FieldRecord {
   /// The largest width or height that can be asked for, in pixels: the maximum of JPEG.
   package static let largestBound = 65_500
 
-  /// Checks every set field against its rule.
-  /// - Parameter partial: the configuration only overrides another, which may set what this one lacks.
-  /// - Throws: `invalidField` naming the first that breaks it, `unservedField` for one that this build cannot serve.
-  package func validate(partial: Bool = false) throws(PipelineError) {
+  /// Checks every set field against its rule, and the fields against each other.
+  ///
+  /// - Throws: `invalidField` naming the first that breaks a rule, `unservedField` for one that this build cannot serve.
+  package func validate() throws(PipelineError) {
     do throws(FieldError) { try validate("") } catch { throw PipelineError(error) }
-    if !partial, let mode = resizeMode, mode != .fit, maxWidth == nil || maxHeight == nil {
+    try validateCombination()
+  }
+
+  /// Checks the fields of a complete configuration against each other.
+  ///
+  /// Enough for one whose fields were checked when they were read, and much cheaper than `validate()`.
+  ///
+  /// - Throws: as `validate()`.
+  package func validateCombination() throws(PipelineError) {
+    if let mode = resizeMode, mode != .fit, maxWidth == nil || maxHeight == nil {
       throw PipelineError(
         .invalidField, "resize_mode \(mode.rawValue.uppercased()) needs both max_width and max_height; set both",
         field: "resize_mode")
     }
-    _ = try Filter.resolve(filters ?? [])
+    try validateFilters()
   }
+
+  /// Checks the names and the parameters of the filters.
+  ///
+  /// - Throws: `invalidField` naming the first that is not served.
+  package func validateFilters() throws(PipelineError) { _ = try Filter.resolve(filters ?? []) }
 }
 
 extension PipelineError {

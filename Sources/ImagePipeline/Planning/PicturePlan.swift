@@ -70,8 +70,9 @@ struct PlanDraft {
     self.isPreview = isPreview
   }
 
+  /// - `configuration`: one whose fields were checked when it was read.
   init(_ configuration: ProcessingConfiguration, of header: ImageHeader) throws(PipelineError) {
-    try configuration.validate()
+    try configuration.validateCombination()
     if !(configuration.tolerateDamage ?? false) { try Self.checkHeader(header) }
     let orientation = header.orientation.turned(
       quarters: (configuration.rotation ?? 0) / 90, flipsColumns: configuration.flipHorizontal ?? false,

@@ -25,6 +25,7 @@ final class RequestGuard: ChannelDuplexHandler {
   private var context: ChannelHandlerContext?
   private var state = State.waiting
   private var inflater: MessageInflater?
+  private var beginning: MessageBeginning
   private var path = ""
   private var isCompressed = false
   private var isOperational = false
@@ -35,6 +36,7 @@ final class RequestGuard: ChannelDuplexHandler {
   init(connection: ConnectionGuard, stream: UInt32) {
     self.connection = connection
     self.stream = stream
+    beginning = MessageBeginning(maxByteCount: connection.limits.maxMessageByteCount)
   }
 
   /// Puts a guard before everything else of a call's channel; on its event loop.
@@ -111,8 +113,13 @@ final class RequestGuard: ChannelDuplexHandler {
 
   private func take(_ payload: HTTP2Frame.FramePayload.Data, _ context: ChannelHandlerContext) {
     hasClientEnded = payload.endStream
-    guard isCompressed, case .byteBuffer(let bytes) = payload.data else {
+    guard case .byteBuffer(let bytes) = payload.data else {
       return context.fireChannelRead(wrapInboundOut(.data(payload)))
+    }
+    guard isCompressed else {
+      guard let ready = beginning.push(bytes, isLast: payload.endStream) else { return }
+      let data = HTTP2Frame.FramePayload.Data(data: .byteBuffer(ready), endStream: payload.endStream)
+      return context.fireChannelRead(wrapInboundOut(.data(data)))
     }
     do throws(RequestRefusal) {
       guard let messages = try inflater?.push(bytes), messages.readableBytes > 0 || payload.endStream else { return }

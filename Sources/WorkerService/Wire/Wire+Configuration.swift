@@ -10,9 +10,9 @@ extension ProcessingConfiguration {
   ///   build cannot serve.
   init(_ wire: Imageworker_V1_ProcessingConfiguration) throws(PipelineError) {
     let value = try MessageReader.value(of: wire)
-    do throws(FieldError) { try self.init(value, field: "") } catch { throw PipelineError(error) }
     // Checked before the preset is applied, so that a value out of range is named even where another would hide it.
-    try validate(partial: true)
+    do throws(FieldError) { try self.init(value, field: "") } catch { throw PipelineError(error) }
+    try validateFilters()
   }
 }
 
