@@ -86,7 +86,7 @@ bench: build
 	@deploy/setup.sh --benchmarks
 	Benchmarks/tables/run.sh $(WORKER) $(ARGS)
 
-## Tell of every picture of the shared corpus what becomes of it, and fail when one is not as it should be.
+## Tell of every image of the shared corpus what becomes of it, and fail when one is not as it should be.
 ## Options: make corpus ARGS="--only 09-tiff"
 corpus: build
 	Tests/EndToEnd/python.sh Benchmarks/tables/corpus.py $(WORKER) $(ARGS)

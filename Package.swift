@@ -3,7 +3,7 @@
 import Foundation
 import PackageDescription
 
-/// Picture formats, and palettes, that are built in where pkg-config knows their library, or as the option `--traits` says.
+/// Image formats, and palettes, that are built in where pkg-config knows their library, or as the option `--traits` says.
 ///
 /// A build without any of them: `--disable-default-traits`.
 let formatTraits: [(name: String, library: String, description: String)] = [
@@ -135,7 +135,7 @@ let targets: [Target] = [
       serviceLifecycle, swiftProtobuf, tracing,
     ] + nio,
     swiftSettings: strictSwift),
-  // Results by what they are results of, in memory and in files; knows nothing of pictures.
+  // Results by what they are results of, in memory and in files; knows nothing of images.
   .target(name: "ResultCache", dependencies: [crypto, logging, system], swiftSettings: strictSwift),
   // Generated code and the descriptor set; nothing by hand.
   .target(
@@ -150,7 +150,7 @@ let targets: [Target] = [
     name: "ImagePipeline",
     dependencies: ["Fields", "ImageCodecs", "ImageKernels", "WorkThreads", serviceContext, tracing],
     swiftSettings: strictSwift + [.strictMemorySafety()]),
-  // The threads that pictures are worked on, and their clocks.
+  // The threads that images are worked on, and their clocks.
   .target(name: "WorkThreads", swiftSettings: strictSwift),
   // The Swift face of the pixel kernels: resizers, converters, filters and orientation over rows.
   .target(name: "ImageKernels", dependencies: ["ImageCodecs", "CPixels"], swiftSettings: strictSwift),

@@ -60,7 +60,7 @@ def main() -> None:
     has_metrics = "--metrics" in sys.argv
     paths = [argument for argument in sys.argv[1:] if argument != "--metrics"]
     pictures = {path: Path(path).read_bytes() for path in paths} or {"photo-420.jpg": fixture_bytes("photo-420.jpg")}
-    print("| picture | CPU ms off | CPU ms on | overhead, median (quartiles) |\n|---|---|---|---|")
+    print("| image | CPU ms off | CPU ms on | overhead, median (quartiles) |\n|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         collector = Collector(Path(folder))
         for name, image in pictures.items():

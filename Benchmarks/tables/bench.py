@@ -47,7 +47,7 @@ def arguments_of() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench ARGS=")
     parser.add_argument("worker", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--jobs", default="THFPWN", help="letters of jobs; default: THFPWN")
-    parser.add_argument("--pictures", default="", help="only those whose names begin with one of these (comma)")
+    parser.add_argument("--images", default="", help="only those whose names begin with one of these (comma)")
     parser.add_argument("--peers", default="", help="only those, and the worker, whose names have one of these (comma)")
     parser.add_argument("--rounds", type=int, default=5, help="default: 5")
     parser.add_argument("--no-quality", action="store_true", help="no SSIMULACRA2, which takes longest")
@@ -82,7 +82,7 @@ def is_wanted_peer(name: str, parts: str) -> bool:
 
 def fits(job: str, picture: Picture) -> bool:
     """PNG is what PNGs become; they are shrunk to JPEG and WebP too."""
-    return job != "N" or picture.suffix == ".png"
+    return job != "N" or image.suffix == ".png"
 
 
 def measure(case: Case, arguments: argparse.Namespace, tools: Tools) -> dict[str, Measured]:
@@ -119,7 +119,7 @@ def take_turns(running: dict, results: dict[str, Measured], rounds: int) -> None
 
 
 def shares(peer) -> int:
-    """How many pictures a peer processes in its turn; the first, which is not counted, tells."""
+    """How many images a peer processes in its turn; the first, which is not counted, tells."""
     first = max(peer.run(1), 1e-4)
     return min(max(math.ceil(SHARE_SECONDS / first), 1), 100)
 

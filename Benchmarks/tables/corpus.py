@@ -58,10 +58,10 @@ CORRECTED = {
     "imgtiff--miniswhite-1c-12b.tiff": ("ImageMagick 6 does not invert where 0 is white", (144.5, 144.5, 144.5)),
     "imgtiff--miniswhite-1c-6b.tiff": ("ImageMagick 6 does not invert where 0 is white", (117.4, 117.4, 117.4)),
 }
-# What is refused although the expectation is a picture: why.
+# What is refused although the expectation is an image: why.
 REFUSED = {
     "_lossless_psv": "lossless JPEG (SOF3), which libjpeg-turbo decodes from version 3 on, and Debian 12 has 2.1",
-    "gd--badrle": "of bmpsuite's bad pictures: runs go beyond their row",
+    "gd--badrle": "of bmpsuite's bad images: runs go beyond their row",
 }
 
 Image.MAX_IMAGE_PIXELS = None
@@ -71,7 +71,7 @@ Image.MAX_IMAGE_PIXELS = None
 class Outcome:
     kind: str  # ok, warning, refused, crash, hang
     detail: str = ""
-    size: tuple[int, int] | None = None  # Of the picture, as shown.
+    size: tuple[int, int] | None = None  # Of the image, as shown.
     result: tuple[int, int] | None = None
     mean: tuple[float, ...] | None = None
     cpu_seconds: float = 0
@@ -109,7 +109,7 @@ def mean_colour(path: Path) -> tuple[tuple[int, int], tuple[float, ...]]:
 def run(worker: str, picture: Path) -> Outcome:
     with tempfile.TemporaryDirectory() as directory, tempfile.TemporaryFile("w+") as text:
         process = subprocess.Popen(
-            [worker, "process", str(picture), "--format", "png", "--max-width", str(BOUND), "--max-height",
+            [worker, "process", str(image), "--format", "png", "--max-width", str(BOUND), "--max-height",
              str(BOUND), "--always-encode", "--out", directory], stdout=text, stderr=text,
             preexec_fn=limit_cpu)
         _, status, usage = os.wait4(process.pid, 0)

@@ -1,4 +1,4 @@
-"""Pictures a second over gRPC at several numbers of concurrent calls: the worker, and pyvips behind a server."""
+"""Images a second over gRPC at several numbers of concurrent calls: the worker, and pyvips behind a server."""
 
 import json
 import os
@@ -137,6 +137,6 @@ def measure(tools: Tools, picture: Path, rounds: int, calls: int, concurrencies=
                     finally:
                         server.stop()
                     print(load.row(), flush=True)
-    head = ["| calls | server | pictures/s | server CPU ms | p50 ms | p99 ms | peak MiB | refused | client CPU ms |",
+    head = ["| calls | server | images/s | server CPU ms | p50 ms | p99 ms | peak MiB | refused | client CPU ms |",
             "|---|---|---|---|---|---|---|---|---|"]
     return head + [load.row() for load in loads.values()]

@@ -54,7 +54,7 @@ def opencv_peer():
     reduced = {8: cv2.IMREAD_REDUCED_COLOR_8, 4: cv2.IMREAD_REDUCED_COLOR_4, 2: cv2.IMREAD_REDUCED_COLOR_2}
 
     def decode(data, job):
-        """OpenCV tells a picture's size only after decoding it: the job brings it."""
+        """OpenCV tells an image's size only after decoding it: the job brings it."""
         buffer = np.frombuffer(data, np.uint8)
         if data[:2] != b"\xff\xd8":
             return cv2.imdecode(buffer, cv2.IMREAD_UNCHANGED)

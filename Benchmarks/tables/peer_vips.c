@@ -1,7 +1,7 @@
 // Debian's libvips, called from C: peer_vips PICTURE WIDTH HEIGHT SUFFIX-WITH-OPTIONS.
 //
 // Speaks as peer_python.py does: its version on a line, then for each line of its input, a number of times to process
-// the picture or "save PATH", a line when it is done.
+// the image or "save PATH", a line when it is done.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,12 +19,11 @@ static void fail(void) {
   exit(1);
 }
 
-static bytes process(bytes picture, char **arguments) {
+static bytes process(bytes image, char **arguments) {
   VipsImage *image = NULL;
   bytes result = {0};
   const int status = vips_thumbnail_buffer(
-      picture.start, picture.count, &image, atoi(arguments[2]), "height", atoi(arguments[3]), "size", VIPS_SIZE_DOWN,
-      NULL);
+      image.start, image.count, &image, atoi(arguments[2]), "height", atoi(arguments[3]), "size", VIPS_SIZE_DOWN, NULL);
   if (status != 0 || vips_image_write_to_buffer(image, arguments[4], &result.start, &result.count, NULL) != 0) {
     fail();
   }
@@ -53,7 +52,7 @@ int main(int argc, char **argv) {
   printf("libvips %s\n", vips_version_string());
   fflush(stdout);
   char line[4096];
-  bytes picture = {0};
+  bytes image = {0};
   bytes result = {0};
   while (fgets(line, sizeof line, stdin) != NULL) {
     line[strcspn(line, "\n")] = 0;
@@ -62,12 +61,12 @@ int main(int argc, char **argv) {
         return 1;
       }
     } else {
-      if (picture.start == NULL) {
-        picture = read_file(argv[1]);
+      if (image.start == NULL) {
+        image = read_file(argv[1]);
       }
       for (int left = atoi(line); left > 0; left--) {
         g_free(result.start);
-        result = process(picture, argv);
+        result = process(image, argv);
       }
     }
     puts("done");

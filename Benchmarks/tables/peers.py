@@ -44,7 +44,7 @@ JOBS = {
 
 @dataclass
 class Case:
-    """A picture and what is to become of it."""
+    """An image and what is to become of it."""
 
     job: Job
     path: Path
@@ -94,7 +94,7 @@ class Child:
             raise RuntimeError("it failed")
 
     def run(self, count: int) -> float:
-        """CPU seconds of one picture."""
+        """CPU seconds of one image."""
         began = cpu_seconds(self.process.pid)
         self.ask(str(count))
         return (cpu_seconds(self.process.pid) - began) / count

@@ -60,7 +60,7 @@ PICTURES = [
 
 
 def path_of(picture: Picture, photographs: Path, cache: Path) -> Path:
-    """The picture's file, made when it is missing."""
+    """The image's file, made when it is missing."""
     path = cache / (picture.name + picture.suffix)
     if not path.exists():
         print(f"making {path.name}", flush=True)
@@ -109,5 +109,5 @@ def without_metadata(jpeg: bytes) -> bytes:
 
 
 def pixels(path: Path) -> Image.Image:
-    """The picture as it is shown."""
+    """The image as it is shown."""
     return ImageOps.exif_transpose(Image.open(path))

@@ -56,7 +56,7 @@ def resize(image: Image.Image, size: tuple[int, int]) -> np.ndarray:
 
 
 def reference(path: Path, size: tuple[int, int], keeps_alpha: bool, cache: Path) -> Path:
-    """The reference as a PNG; computed once for each picture and size. Without alpha it is flattened on white."""
+    """The reference as a PNG; computed once for each image and size. Without alpha it is flattened on white."""
     result = cache / f"{path.stem}-{size[0]}x{size[1]}{'-alpha' if keeps_alpha else ''}.png"
     if result.exists():
         return result

@@ -16,7 +16,7 @@ from pictures import Picture
 
 @dataclass
 class Measured:
-    """One peer on one picture by one job."""
+    """One peer on one image by one job."""
 
     peer: str
     version: str = ""
@@ -84,7 +84,7 @@ def peer_versions(rows: list[Row]) -> list[str]:
 
 
 def cpu_table(rows: list[Row], peers: list[str]) -> list[str]:
-    lines = ["| picture | " + " | ".join(peers) + " |", "|---" * (len(peers) + 1) + "|"]
+    lines = ["| image | " + " | ".join(peers) + " |", "|---" * (len(peers) + 1) + "|"]
     for row in rows:
         cells = []
         for peer in peers:
@@ -94,12 +94,12 @@ def cpu_table(rows: list[Row], peers: list[str]) -> list[str]:
             else:
                 factor = "" if ratio is None or peer == GRPC else f" ({ratio:.2f})"
                 cells.append(f"{statistics.median(measured.cpu_ms):.1f}{factor}")
-        lines.append(f"| {row.picture.name} | " + " | ".join(cells) + " |")
+        lines.append(f"| {row.image.name} | " + " | ".join(cells) + " |")
     return lines
 
 
 def detail_table(rows: list[Row], peers: list[str]) -> list[str]:
-    lines = ["| picture | " + " | ".join(peers) + " |", "|---" * (len(peers) + 1) + "|"]
+    lines = ["| image | " + " | ".join(peers) + " |", "|---" * (len(peers) + 1) + "|"]
     for row in rows:
         cells = []
         for peer in peers:
@@ -110,17 +110,17 @@ def detail_table(rows: list[Row], peers: list[str]) -> list[str]:
             above = measured.peak_mib - measured.start_mib
             score = "" if measured.score is None else f", {measured.score:.2f}"
             cells.append(f"{measured.peak_mib:.0f} (+{above:.0f}), {measured.output_bytes / 1000:.1f}{score}")
-        lines.append(f"| {row.picture.name} | " + " | ".join(cells) + " |")
+        lines.append(f"| {row.image.name} | " + " | ".join(cells) + " |")
     return lines
 
 
 def summary(rows: list[Row]) -> list[str]:
-    """libvips 8.18 against ours, by job and kind of picture."""
+    """libvips 8.18 against ours, by job and kind of image."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        group = f"{row.picture.megapixels:g} MP {row.picture.kind}"
+        group = f"{row.image.megapixels:g} MP {row.image.kind}"
         groups.setdefault((row.job, group), []).append(row)
-    lines = ["| job | pictures | libvips / over gRPC | libvips / in-process | best other peer / over gRPC | "
+    lines = ["| job | images | libvips / over gRPC | libvips / in-process | best other peer / over gRPC | "
              "SSIMULACRA2 less libvips' |", "|---|---|---|---|---|---|"]
     for (job, group), members in groups.items():
         lines.append(f"| {job} | {group} ({len(members)}) | {spread([row.ratio(LIBVIPS) for row in members])} | "

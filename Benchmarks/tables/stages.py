@@ -48,7 +48,7 @@ def file_of(symbol: str, files: dict[str, str]) -> str:
 
 
 def profile(worker: Path, path: Path, job: Job, count: int) -> list[str]:
-    """The rows of the table, of `count` pictures; empty without perf, or without the right to use it."""
+    """The rows of the table, of `count` images; empty without perf, or without the right to use it."""
     perf = shutil.which("perf")
     if perf is None:
         return []

@@ -238,7 +238,7 @@ def measure(worker, folder, name, make, idle):
         except OSError as error:  # no library, or no fixture
             print(f"note: no {name} of {side}²: {error}", file=sys.stderr)
             return
-        path = folder / f"picture.{name.split(',')[0]}"
+        path = folder / f"image.{name.split(',')[0]}"
         path.write_bytes(data)
         for kind in ("jpeg", "png"):
             seconds, code = cpu_seconds(worker, path, folder / "results", kind)

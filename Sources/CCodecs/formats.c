@@ -27,7 +27,7 @@ typedef struct encoder_row {
   uint64_t (*largest)(const ccodecs_encode_options *options);
   bool (*takes)(const ccodecs_encode_options *options); ///< What else it can't be asked for; NULL for nothing.
   uint32_t pixels;                                      ///< A bit for each of ccodecs_pixels that it takes.
-  uint32_t largest_side;                                ///< Of a picture, in pixels.
+  uint32_t max_side;                                    ///< Of an image, in pixels.
   bool halves_columns;                                  ///< Takes CCODECS_SUBSAMPLING_422.
 } encoder_row;
 
@@ -75,9 +75,9 @@ static const format_row rows[] = {
             {
                 .create = ccodecs_jpeg_encoder_create,
                 .estimate = ccodecs_jpeg_encoder_estimate,
-                .largest = ccodecs_encoder_lossy_largest,
+                .largest = ccodecs_encoder_max_lossy_bytes,
                 .pixels = PIXELS(GRAY8) | PIXELS(RGB8) | PIXELS(YCC8),
-                .largest_side = 65500,
+                .max_side = 65500,
                 .halves_columns = true,
             },
     },
@@ -91,10 +91,10 @@ static const format_row rows[] = {
             {
                 .create = ccodecs_png_encoder_create,
                 .estimate = ccodecs_png_encoder_estimate,
-                .largest = ccodecs_png_encoder_largest,
+                .largest = ccodecs_png_encoder_max_bytes,
                 .takes = ccodecs_png_encoder_takes,
                 .pixels = PIXELS(GRAY8) | PIXELS(RGB8) | PIXELS(RGBA8),
-                .largest_side = INT32_MAX,
+                .max_side = INT32_MAX,
             },
     },
     {
@@ -153,9 +153,9 @@ static const format_row rows[] = {
             {
                 .create = ccodecs_webp_encoder_create,
                 .estimate = ccodecs_webp_encoder_estimate,
-                .largest = ccodecs_webp_encoder_largest,
+                .largest = ccodecs_webp_encoder_max_bytes,
                 .pixels = PIXELS(RGB8) | PIXELS(RGBA8),
-                .largest_side = 16383,
+                .max_side = 16383,
             },
     },
     {
@@ -167,9 +167,9 @@ static const format_row rows[] = {
             {
                 .create = WHEN_HEIF(ccodecs_avif_encoder_create),
                 .estimate = WHEN_HEIF(ccodecs_avif_encoder_estimate),
-                .largest = ccodecs_encoder_lossy_largest,
+                .largest = ccodecs_encoder_max_lossy_bytes,
                 .pixels = PIXELS(RGB8) | PIXELS(RGBA8),
-                .largest_side = 65535,
+                .max_side = 65535,
             },
     },
     {
@@ -285,7 +285,7 @@ ccodecs_status ccodecs_rewriter_create(
 /// Whether every option is in its range, those of other formats included.
 static bool are_valid(const ccodecs_encode_options *options) {
   return options->width > 0 && options->height > 0 && options->quality >= 1 && options->quality <= 100 &&
-         options->exif_count <= CCODECS_EXIF_BYTES_MOST && ccodecs_png_options_are_valid(&options->png) &&
+         options->exif_count <= CCODECS_MAX_EXIF_BYTES && ccodecs_png_options_are_valid(&options->png) &&
          ccodecs_webp_options_are_valid(&options->webp);
 }
 
@@ -295,7 +295,7 @@ static ccodecs_status check(const encoder_row *encoder, const ccodecs_encode_opt
       (!encoder->halves_columns && options->subsampling == CCODECS_SUBSAMPLING_422)) {
     return CCODECS_UNSUPPORTED;
   }
-  if (options->width > encoder->largest_side || options->height > encoder->largest_side) {
+  if (options->width > encoder->max_side || options->height > encoder->max_side) {
     return CCODECS_LIMIT;
   }
   return are_valid(options) ? CCODECS_OK : CCODECS_MISUSE;
@@ -325,7 +325,7 @@ ccodecs_status ccodecs_encoder_estimate(const ccodecs_encode_options *options, u
   return status;
 }
 
-uint64_t ccodecs_encoder_largest(const ccodecs_encode_options *options) {
+uint64_t ccodecs_encoder_max_bytes(const ccodecs_encode_options *options) {
   const encoder_row *row = &row_of(options->format)->encoder;
   return row->largest == NULL ? 0 : row->largest(options);
 }

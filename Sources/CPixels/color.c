@@ -42,11 +42,11 @@ void cpixels_gray_to_rgb(const uint8_t *gray, uint8_t *rgb, size_t pixel_count) 
   cpixels_join_scalar(gray, 0, pixel_count, 3, rgb);
 }
 
-void cpixels_inks_to_rgb(const uint8_t *inks, uint8_t *rgb, size_t pixel_count) {
-  for (size_t i = 0; i < pixel_count; i++, inks += 4, rgb += 3) {
-    const uint32_t black = inks[3];
+void cpixels_inks_to_rgb(const uint8_t *cmyk, uint8_t *rgb, size_t pixel_count) {
+  for (size_t i = 0; i < pixel_count; i++, cmyk += 4, rgb += 3) {
+    const uint32_t black = cmyk[3];
     for (int c = 0; c < 3; c++) {
-      rgb[c] = (uint8_t)((inks[c] * black + 127) / 255);
+      rgb[c] = (uint8_t)((cmyk[c] * black + 127) / 255);
     }
   }
 }

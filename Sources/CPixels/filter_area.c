@@ -1,5 +1,5 @@
 // Area filters: rows are widened (and premultiplied) as they are pushed; the rows that a window still needs are kept in
-// rings, the filtered ones in 16 bits and, where the result is mixed with the picture, the picture's own.
+// rings, the filtered ones in 16 bits and, where the result is mixed with the image, the image's own.
 //
 //   BLUR, SHARPEN: row -> wide -> horizontal taps -> ring -> vertical taps -> filtered row -> blend -> row
 //   PIXELATE:      row -> wide -> sums of columns -> means of blocks        -> filtered row -> blend -> rows
@@ -18,7 +18,7 @@ struct cpixels_area_filter {
   cpixels_area_options options;
   const cpixels_filter_kernels *kernels;
   uint32_t reach;      ///< Pixels that a window extends to each side.
-  bool holds_source;   ///< Whether the result is mixed with the picture's own rows.
+  bool buffers_source; ///< Whether the result is mixed with the image's own rows.
   int32_t gain;        ///< Q14.
   int32_t threshold;   ///< Q6.
   size_t sample_count; ///< Of a row.
@@ -77,7 +77,7 @@ static void place(cpixels_arena *arena, cpixels_area_filter *f) {
   const double unit = 1 << CPIXELS_GAIN_BITS;
   f->gain = (int32_t)lround(o->amount * (is_sharpening ? unit : -unit));
   f->threshold = is_sharpening ? (int32_t)lround(o->threshold * CPIXELS_AREA_WHITE) : 0;
-  f->holds_source = is_sharpening || f->gain != -(1 << CPIXELS_GAIN_BITS);
+  f->buffers_source = is_sharpening || f->gain != -(1 << CPIXELS_GAIN_BITS);
   f->reach = is_blurring(f) ? (uint32_t)ceil(3 * o->radius) : 0;
   f->sample_count = (size_t)o->width * o->channels;
   const size_t multiple = CPIXELS_AREA_MULTIPLE;
@@ -99,7 +99,7 @@ static void place(cpixels_arena *arena, cpixels_area_filter *f) {
     f->source_row_count = smaller(o->block, o->height);
   }
   // Where the result is not mixed, kernels are given any row: it weighs nothing.
-  f->source_row_count = f->holds_source ? f->source_row_count : 1;
+  f->source_row_count = f->buffers_source ? f->source_row_count : 1;
   f->source = cpixels_arena_take(arena, f->source_row_count, f->sample_count);
   if (o->channels == 4 && !is_sharpening) {
     f->premultiplied = cpixels_arena_take(arena, f->sample_count, sizeof(uint16_t));
@@ -236,7 +236,7 @@ static bool has_room(const cpixels_area_filter *f) {
     return f->pushed < f->block_end;
   }
   const uint32_t oldest = f->written > f->reach ? f->written - f->reach : 0;
-  return f->pushed - oldest < f->ring_row_count && (!f->holds_source || f->pushed - f->written < f->source_row_count);
+  return f->pushed - oldest < f->ring_row_count && (!f->buffers_source || f->pushed - f->written < f->source_row_count);
 }
 
 size_t cpixels_area_push(cpixels_area_filter *f, const uint8_t *rows, size_t row_stride, size_t row_count) {
@@ -247,7 +247,7 @@ size_t cpixels_area_push(cpixels_area_filter *f, const uint8_t *rows, size_t row
     if (!has_room(f)) {
       return taken;
     }
-    if (f->holds_source) {
+    if (f->buffers_source) {
       memcpy(source_row(f, f->pushed), rows, f->sample_count);
     }
     if (is_blurring(f)) {

@@ -16,7 +16,7 @@ typedef struct cpixels_color_block {
   uint8_t levels[4][CPIXELS_COLOR_BLOCK];
 } cpixels_color_block;
 
-/// Where a block lies in its picture, for steps that ask.
+/// Where a block lies in its image, for steps that ask.
 typedef struct cpixels_color_place {
   uint32_t x;
   uint32_t y;

@@ -39,8 +39,8 @@ typedef struct cpixels_lane_shape {
   uint32_t load_lanes;
   uint32_t load_size;
   uint32_t step;
-  uint32_t largest_depth; ///< Steps that one load may serve.
-  bool is_split;          ///< A group's weights of a step are all their low bytes, signed, then all high bytes.
+  uint32_t max_depth; ///< Steps that one load may serve.
+  bool is_split;      ///< A group's weights of a step are all their low bytes, signed, then all high bytes.
 } cpixels_lane_shape;
 
 /// One axis: which source samples make a destination sample, and with which weights.

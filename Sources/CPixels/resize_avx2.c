@@ -312,7 +312,7 @@ AVX2 static void vertical_u16(
 }
 
 const cpixels_resize_kernels cpixels_resize_avx2 = {
-    .lanes = {.group = 8, .load_lanes = 4, .load_size = 16, .step = 2, .largest_depth = 4},
+    .lanes = {.group = 8, .load_lanes = 4, .load_size = 16, .step = 2, .max_depth = 4},
     .dot_multiple = 16,
     .horizontal_u8 = horizontal_u8,
     .vertical_u8 = vertical_u8,

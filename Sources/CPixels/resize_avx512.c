@@ -187,7 +187,7 @@ AVX512 static void vertical_u16(
 }
 
 const cpixels_resize_kernels cpixels_resize_avx512 = {
-    .lanes = {.group = 16, .load_lanes = 16, .load_size = 64, .step = 4, .largest_depth = 16, .is_split = true},
+    .lanes = {.group = 16, .load_lanes = 16, .load_size = 64, .step = 4, .max_depth = 16, .is_split = true},
     .dot_multiple = 16,
     .horizontal_u8 = horizontal_u8,
     .vertical_u8 = vertical_u8,

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-static const uint32_t largest_count = 1u << 26;
+static const uint32_t max_count = 1u << 26;
 static const double pi = 3.14159265358979323846;
 
 static double kernel_radius(cpixels_kernel kernel) {
@@ -49,9 +49,9 @@ static uint32_t round_up(uint32_t value, uint32_t multiple) {
 }
 
 bool cpixels_axis_is_valid(const cpixels_axis_options *axis) {
-  return axis->source_count >= 1 && axis->source_count <= largest_count && axis->destination_count >= 1 &&
-         axis->destination_count <= largest_count && axis->ratio > 0 && axis->ratio <= largest_count &&
-         isfinite(axis->offset) && fabs(axis->offset) <= largest_count && axis->kernel >= CPIXELS_KERNEL_LANCZOS3 &&
+  return axis->source_count >= 1 && axis->source_count <= max_count && axis->destination_count >= 1 &&
+         axis->destination_count <= max_count && axis->ratio > 0 && axis->ratio <= max_count &&
+         isfinite(axis->offset) && fabs(axis->offset) <= max_count && axis->kernel >= CPIXELS_KERNEL_LANCZOS3 &&
          axis->kernel <= CPIXELS_KERNEL_DOUBLED_LANCZOS3 && axis->emphasis >= 0 && axis->emphasis <= 0.25 &&
          (axis->emphasis == 0 || axis->kernel == CPIXELS_KERNEL_LANCZOS3);
 }
@@ -96,7 +96,7 @@ static uint32_t lane_depth(const cpixels_axis_options *options, cpixels_lane_sha
   }
   const uint32_t steps = round_up(tap_count(options), lanes.step) / lanes.step;
   const uint32_t fitting = (lanes.load_size - (uint32_t)spread) / lanes.step;
-  const uint32_t depth = smaller(smaller(fitting, steps), lanes.largest_depth);
+  const uint32_t depth = smaller(smaller(fitting, steps), lanes.max_depth);
   return options->source_count >= lanes.load_size + (steps - depth) * lanes.step ? depth : 0;
 }
 
@@ -155,7 +155,7 @@ void cpixels_axis_place(
 // MARK: Weights
 
 /// Steps through a kernel's values at equal distances. The sines of Lanczos' come from rotating one angle, since a
-/// picture's axes have some ten thousand taps and a sine costs as much as many of them.
+/// image's axes have some ten thousand taps and a sine costs as much as many of them.
 typedef struct kernel_walk {
   cpixels_kernel kernel;
   double x;

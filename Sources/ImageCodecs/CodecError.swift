@@ -6,13 +6,13 @@ package struct CodecError: Error, Sendable, Equatable, CustomStringConvertible {
   package enum Code: Sendable, Hashable {
     /// The bytes contradict their format.
     case corrupt
-    /// The input ended before the picture did.
+    /// The input ended before the image did.
     case truncated
-    /// A valid picture of a kind that is not handled here.
+    /// A valid image of a kind that is not handled here.
     case unsupported
     /// A limit was exceeded; the message names limit and value.
     case limitExceeded
-    /// The picture's memory budget is exhausted.
+    /// The image's memory budget is exhausted.
     case outOfMemory
     /// The machine's memory, or its disk, is exhausted, or fails.
     case outOfResources
@@ -22,7 +22,7 @@ package struct CodecError: Error, Sendable, Equatable, CustomStringConvertible {
 
   /// The kind of error.
   package var code: Code
-  /// One English clause, without bytes or metadata of the picture.
+  /// One English clause, without bytes or metadata of the image.
   package var message: String
 
   package init(code: Code, message: String) {
@@ -35,19 +35,19 @@ package struct CodecError: Error, Sendable, Equatable, CustomStringConvertible {
 
 extension CodecError {
   /// `nil` for a status that is not an error.
-  /// - `budget`: the picture's; `nil` where nothing is allocated.
-  init?(status: ccodecs_status, message: String, budget: PictureBudget?) {
+  /// - `budget`: the image's; `nil` where nothing is allocated.
+  init?(status: ccodecs_status, message: String, budget: ImageBudget?) {
     guard let code = Code(status: status) else { return nil }
     self.init(code: code, message: message.isEmpty ? "\(code)" : message, budget: budget)
   }
 
-  private init(code: Code, message: String, budget: PictureBudget?) {
+  private init(code: Code, message: String, budget: ImageBudget?) {
     let isResources = code == .outOfMemory && budget?.hasMachineFailed == true
     self.init(code: isResources ? .outOfResources : code, message: message)
   }
 
   /// There was no room for a block of `byteCount` bytes.
-  init(noRoomFor byteCount: Int, in budget: PictureBudget) {
+  init(noRoomFor byteCount: Int, in budget: ImageBudget) {
     self.init(
       code: .outOfMemory,
       message:

@@ -1,17 +1,17 @@
 internal import CCodecs
 
-/// A conversion of rows from the colours of a picture's profile to sRGB, relative colorimetric.
+/// A conversion of rows from the colours of an image's profile to sRGB, relative colorimetric.
 ///
-/// A class because a stage may have none, and belongs to one picture as its budget does.
+/// A class because a stage may have none, and belongs to one image as its budget does.
 package final class ColorConversion {
   private let handle: OpaquePointer
   private let input: PixelFormat
   /// What it makes of the pixels that it was made for.
   package let output: PixelFormat
   // Outlives what is charged to it.
-  private let budget: PictureBudget
+  private let budget: ImageBudget
 
-  init(_ handle: OpaquePointer, of format: PixelFormat, budget: PictureBudget) {
+  init(_ handle: OpaquePointer, of format: PixelFormat, budget: ImageBudget) {
     self.handle = handle
     input = format
     output = format.afterProfile

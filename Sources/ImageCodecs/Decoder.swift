@@ -26,14 +26,14 @@ package struct Decoder: ~Copyable {
   /// The format that is decoded.
   package let format: ImageFormat
   private let handle: OpaquePointer
-  private let budget: PictureBudget
+  private let budget: ImageBudget
   // Kept open: the decoder has its descriptor.
   private let spill: SpillDirectory?
   private var rows = ccodecs_rows()
   private var layout = PixelLayout(format: .rgb8, planes: [])
 
   /// - Throws: code `unsupported` for a format without a decoder, `outOfMemory` when the budget has no room.
-  package init(format: ImageFormat, limits: CodecLimits, budget: PictureBudget) throws(CodecError) {
+  package init(format: ImageFormat, limits: CodecLimits, budget: ImageBudget) throws(CodecError) {
     var handle: OpaquePointer?
     var cLimits = limits.handle
     let status = ccodecs_decoder_create(format.handle, &cLimits, budget.account, &handle)
@@ -70,12 +70,12 @@ package struct Decoder: ~Copyable {
   }
 
   private var rights: [UInt8] {
-    [UInt8](unsafeUninitializedCapacity: Int(CCODECS_RIGHTS_BYTES_MOST)) { buffer, count in
-      count = buffer.baseAddress.map { ccodecs_decoder_rights(handle, $0) } ?? 0
+    [UInt8](unsafeUninitializedCapacity: Int(CCODECS_MAX_COPYRIGHT_BYTES)) { buffer, count in
+      count = buffer.baseAddress.map { ccodecs_decoder_trailing_metadata(handle, $0) } ?? 0
     }
   }
 
-  /// The N for which the picture can be decoded at N/8 of its size, smallest first.
+  /// The N for which the image can be decoded at N/8 of its size, smallest first.
   ///
   /// 8 is always there.
   package var scales: [Int] {
@@ -91,13 +91,13 @@ package struct Decoder: ~Copyable {
   ) throws(CodecError) -> UInt64 {
     var byteCount: UInt64 = 0
     var options = ccodecs_decode_options(
-      scale_eighths: UInt8(scale), keeps_inks: true, tolerates_truncation: toleratesTruncation,
+      scale_eighths: UInt8(scale), keeps_cmyk: true, tolerates_truncation: toleratesTruncation,
       tolerates_damage: toleratesDamage, may_skip_smoothing: false)
     try check(ccodecs_decoder_estimate(handle, &options, &byteCount))
     return byteCount
   }
 
-  /// A conversion of the picture's colours to sRGB, for rows of `format`; `nil` where there is nothing to convert, and
+  /// A conversion of the image's colours to sRGB, for rows of `format`; `nil` where there is nothing to convert, and
   /// where the profile turns out to be of no use, of which the header then warns.
   ///
   /// Legal from when the header is complete until `start`, which gives the profile's bytes back.
@@ -112,17 +112,17 @@ package struct Decoder: ~Copyable {
   }
 
   /// Fixes the scale, one of `scales`, and allocates what the rows need.
-  /// - `keepsInks`: CMYK is given as `cmyk8`, not converted to RGB.
+  /// - `keepsCMYK`: CMYK is given as `cmyk8`, not converted to RGB.
   /// - `toleratesTruncation`: a file that ends after some rows is given with gray for what is missing.
   /// - `toleratesDamage`: a damaged file is given as far as it can be decoded, with gray for the rest.
   /// - `maySkipSmoothing`: the rows are made so much smaller that edges of blocks need not be smoothed.
   package mutating func start(
-    scale: Int, keepsInks: Bool = false, toleratesTruncation: Bool = false, toleratesDamage: Bool = false,
+    scale: Int, keepsCMYK: Bool = false, toleratesTruncation: Bool = false, toleratesDamage: Bool = false,
     maySkipSmoothing: Bool = false
   ) throws(CodecError) -> PixelLayout {
     var given = ccodecs_layout()
     var options = ccodecs_decode_options(
-      scale_eighths: UInt8(scale), keeps_inks: keepsInks, tolerates_truncation: toleratesTruncation,
+      scale_eighths: UInt8(scale), keeps_cmyk: keepsCMYK, tolerates_truncation: toleratesTruncation,
       tolerates_damage: toleratesDamage, may_skip_smoothing: maySkipSmoothing)
     try check(ccodecs_decoder_start(handle, &options, &given))
     guard let format = PixelFormat(given.pixels) else {
@@ -133,8 +133,8 @@ package struct Decoder: ~Copyable {
     return layout
   }
 
-  /// Decodes until rows are ready, bytes are needed, or the picture is done.
-  /// - Throws: `corrupt` or `truncated` when the bytes are not a whole picture.
+  /// Decodes until rows are ready, bytes are needed, or the image is done.
+  /// - Throws: `corrupt` or `truncated` when the bytes are not a whole image.
   package mutating func read(_ bytes: RawSpan, isLast: Bool) throws(CodecError) -> Progress<Event> {
     var next = ccodecs_rows()
     let (status, consumed) = withInput(bytes, isLast: isLast) { ccodecs_decoder_read_rows(handle, &$0, &next) }

@@ -5,14 +5,14 @@ internal import CCodecs
 /// One that threw stays failed.
 package struct Encoder: ~Copyable {
   private let handle: OpaquePointer
-  private let budget: PictureBudget
+  private let budget: ImageBudget
   private let format: PixelFormat
   /// Bytes of a row of each plane.
   private let rowByteCounts: [Int]
 
   /// - Throws: `unsupported` for a combination of format and pixels that can't be written, `limitExceeded` for a size
   ///   that the format can't hold, `outOfMemory` when the budget has no room.
-  package init(options: EncoderOptions, budget: PictureBudget) throws(CodecError) {
+  package init(options: EncoderOptions, budget: ImageBudget) throws(CodecError) {
     var handle: OpaquePointer?
     let status = try options.withHandle { ccodecs_encoder_create(&$0, budget.account, &handle) }
     if let error = CodecError(
@@ -52,7 +52,7 @@ package struct Encoder: ~Copyable {
     if status != CCODECS_UNSUPPORTED { try check(status) }
   }
 
-  /// Ends the picture, all rows of which were written.
+  /// Ends the image, all rows of which were written.
   package mutating func finish() throws(CodecError) {
     try check(ccodecs_encoder_finish(handle))
   }

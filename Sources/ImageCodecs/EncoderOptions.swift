@@ -37,7 +37,7 @@ package struct EncoderOptions: Sendable, Hashable {
     self.quality = quality
   }
 
-  /// Whether `quality` says how near the result is to its picture.
+  /// Whether `quality` says how near the result is to its image.
   package var isLossy: Bool {
     guard let output = format.traits.output, output.sizeCurve != nil else { return false }
     return output.optionGroup != .webp || !webp.writesLossless
@@ -78,8 +78,8 @@ package struct EncoderOptions: Sendable, Hashable {
   }
 
   /// An upper bound of the result's bytes.
-  package func largestByteCount() throws(CodecError) -> UInt64 {
-    try withHandle { ccodecs_encoder_largest(&$0) }
+  package func maxByteCount() throws(CodecError) -> UInt64 {
+    try withHandle { ccodecs_encoder_max_bytes(&$0) }
   }
 }
 

@@ -1,6 +1,6 @@
 internal import CCodecs
 
-/// What a file says of its picture before any of it is decoded.
+/// What a file says of its image before any of it is decoded.
 package struct ImageHeader: Sendable, Hashable {
   /// How many luma samples there are for a chroma sample: 2 and 2 for 4:2:0.
   package struct ChromaSampling: Sendable, Hashable {
@@ -15,10 +15,10 @@ package struct ImageHeader: Sendable, Hashable {
     case gray, ycbcr, rgb, cmyk, ycck
 
     /// Whether samples say how much ink there is.
-    package var isInk: Bool { self == .cmyk || self == .ycck }
+    package var isCMYK: Bool { self == .cmyk || self == .ycck }
   }
 
-  /// Something a caller may want to know of a picture that decodes all the same.
+  /// Something a caller may want to know of an image that decodes all the same.
   package enum Warning: String, Sendable, Hashable, CaseIterable {
     case brokenEXIF = "the EXIF data is damaged and was ignored"
     case firstFrameOnly = "the file contains several images; only the first was decoded"
@@ -41,15 +41,15 @@ package struct ImageHeader: Sendable, Hashable {
   /// Bits per sample as stored.
   package var bitDepth: Int
   /// Rows have 16 bits a sample.
-  package var isDeep: Bool
+  package var is16Bit: Bool
   /// Whether the image has transparency.
   package var hasAlpha: Bool
   /// Progressive JPEG or interlaced PNG: no row is final before the last scan or pass.
   package var isProgressive: Bool
   /// The decoder holds the whole compressed file before the first row.
-  package var holdsInput: Bool
-  /// The decoder holds the whole decoded picture before the first row.
-  package var holdsBitmap: Bool
+  package var buffersInput: Bool
+  /// The decoder holds the whole decoded image before the first row.
+  package var buffersBitmap: Bool
   /// The colour model of the file's samples.
   package var colorSpace: ColorSpace
   /// Luma samples for each sample of the chroma planes to come; `nil` where the header does not tell.
@@ -58,7 +58,7 @@ package struct ImageHeader: Sendable, Hashable {
   package var profileByteCount: Int
   /// An upper bound of the bytes that their conversion charges to the budget; 0 without a profile.
   package var conversionByteCount: Int
-  /// Artist and copyright as an EXIF block of nothing else; empty when the picture names neither.
+  /// Artist and copyright as an EXIF block of nothing else; empty when the image names neither.
   package var rights: [UInt8]
   /// 0 when the bytes read so far do not tell.
   package var frameCount: Int
@@ -87,11 +87,11 @@ extension ImageHeader {
     orientation = Orientation(rawValue: Int(handle.orientation)) ?? .up
     isStorageOrder = handle.is_storage_order
     bitDepth = Int(handle.bit_depth)
-    isDeep = handle.is_deep
+    is16Bit = handle.is_16bit
     hasAlpha = handle.has_alpha
     isProgressive = handle.is_progressive
-    holdsInput = handle.holds_input
-    holdsBitmap = handle.holds_bitmap
+    buffersInput = handle.buffers_input
+    buffersBitmap = handle.buffers_bitmap
     colorSpace = ColorSpace(handle.color_space)
     frameCount = Int(handle.frame_count)
     warnings = Warning.all(handle.warnings)

@@ -1,4 +1,4 @@
-/// What must be done to a stored picture to show it upright.
+/// What must be done to a stored image to show it upright.
 ///
 /// Source: CIPA DC-008 (Exif 2.32), tag 0x0112.
 package enum Orientation: Int, Sendable, Hashable, CaseIterable {
@@ -15,7 +15,7 @@ package enum Orientation: Int, Sendable, Hashable, CaseIterable {
   /// Turned counter-clockwise by a quarter.
   case left = 8
 
-  /// Whether the shown picture's width is the stored one's height.
+  /// Whether the shown image's width is the stored one's height.
   package var swapsAxes: Bool { rawValue >= 5 }
 
   /// Whether stored columns are shown from last to first.
@@ -33,7 +33,7 @@ package enum Orientation: Int, Sendable, Hashable, CaseIterable {
     return Orientation.allCases.first { $0.matrix == result } ?? self
   }
 
-  /// Where the stored axes, to the right and down, point in the shown picture.
+  /// Where the stored axes, to the right and down, point in the shown image.
   private var matrix: Matrix {
     switch self {
     case .up: Matrix(1, 0, 0, 1)

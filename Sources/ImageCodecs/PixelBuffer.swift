@@ -1,6 +1,6 @@
 internal import CCodecs
 
-/// A block of memory charged to a picture's budget, aligned to 64 bytes, freed and refunded with its last reference.
+/// A block of memory charged to an image's budget, aligned to 64 bytes, freed and refunded with its last reference.
 ///
 /// A class, not a noncopyable struct, because stages hold one for each plane, and arrays hold no noncopyable values.
 package final class PixelBuffer {
@@ -8,11 +8,11 @@ package final class PixelBuffer {
   package let unsafeBase: UnsafeMutableRawPointer
   /// The size of the buffer in bytes.
   package let byteCount: Int
-  private let budget: PictureBudget
+  private let budget: ImageBudget
 
   /// Charges and allocates `byteCount` bytes, not zeroed.
   /// - Throws: `CodecError` with code `outOfMemory` when the budget has no room, `outOfResources` when the system has none.
-  package init(byteCount: Int, budget: PictureBudget) throws(CodecError) {
+  package init(byteCount: Int, budget: ImageBudget) throws(CodecError) {
     guard let base = ccodecs_allocate(budget.account, byteCount) else {
       throw CodecError(noRoomFor: byteCount, in: budget)
     }

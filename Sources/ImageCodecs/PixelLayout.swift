@@ -34,13 +34,13 @@ package enum PixelFormat: Sendable, Hashable, CaseIterable {
   }
 
   /// Bytes of one place of a plane.
-  package var pixelByteCount: Int { isDeep ? 2 * channelCount : channelCount }
+  package var pixelByteCount: Int { is16Bit ? 2 * channelCount : channelCount }
 
   /// Whether pixels have an alpha sample.
   package var hasAlpha: Bool { self == .rgba8 || self == .rgba16 || self == .premultipliedRGBA16 }
 
   /// Whether samples have 16 bits.
-  package var isDeep: Bool {
+  package var is16Bit: Bool {
     switch self {
     case .gray16, .rgb16, .rgba16, .premultipliedRGBA16: true
     case .gray8, .rgb8, .rgba8, .ycc8, .cmyk8: false
@@ -97,9 +97,9 @@ package enum PixelFormat: Sendable, Hashable, CaseIterable {
   }
 }
 
-/// The size of one plane of a picture, and how it lies over the picture.
+/// The size of one plane of an image, and how it lies over the image.
 ///
-/// A picture pixel edge at x lies at `x * horizontalScale` in this plane's samples: 0.5 for a chroma plane of 4:2:0,
+/// An image pixel edge at x lies at `x * horizontalScale` in this plane's samples: 0.5 for a chroma plane of 4:2:0,
 /// N/8 for a luma plane decoded at N/8. Width and height are rounded up; the scales are exact.
 package struct PlaneLayout: Sendable, Hashable {
   /// Width in samples.

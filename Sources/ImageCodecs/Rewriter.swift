@@ -1,11 +1,11 @@
 internal import CCodecs
 
-/// Makes a picture's file into one without metadata, without decoding it.
+/// Makes an image's file into one without metadata, without decoding it.
 ///
-/// The order of calls is `note` with every byte that the picture's `Decoder` consumed until its header was complete,
+/// The order of calls is `note` with every byte that the image's `Decoder` consumed until its header was complete,
 /// `survey`, `start` with that decoder, then `read` until `.done`. One that threw stays failed.
 package struct Rewriter: ~Copyable {
-  /// What can be done with a picture, and how it is compressed.
+  /// What can be done with an image, and how it is compressed.
   package struct Survey: Sendable, Hashable {
     /// It is of a kind that can be passed on.
     package var canCopy: Bool
@@ -30,11 +30,11 @@ package struct Rewriter: ~Copyable {
   }
 
   private let handle: OpaquePointer
-  private let budget: PictureBudget
+  private let budget: ImageBudget
   private var piece = ccodecs_piece()
 
   /// - Throws: code `unsupported` for a format that is not rewritten, `outOfMemory` when the budget has no room.
-  package init(format: ImageFormat, limits: CodecLimits, budget: PictureBudget) throws(CodecError) {
+  package init(format: ImageFormat, limits: CodecLimits, budget: ImageBudget) throws(CodecError) {
     var handle: OpaquePointer?
     var cLimits = limits.handle
     let status = ccodecs_rewriter_create(format.handle, &cLimits, budget.account, &handle)
@@ -47,7 +47,7 @@ package struct Rewriter: ~Copyable {
 
   deinit { ccodecs_rewriter_destroy(handle) }
 
-  /// Tells of the next bytes of the picture's header.
+  /// Tells of the next bytes of the image's header.
   ///
   /// What it does not understand is no error: its survey then says that nothing can be done.
   package mutating func note(_ bytes: RawSpan) {
@@ -57,7 +57,7 @@ package struct Rewriter: ~Copyable {
     }
   }
 
-  /// What can be done with the picture whose header `decoder` has read.
+  /// What can be done with the image whose header `decoder` has read.
   package func survey(_ decoder: borrowing Decoder) -> Survey {
     var survey = ccodecs_survey()
     decoder.withHandle { ccodecs_rewriter_survey(handle, $0, &survey) }
@@ -78,7 +78,7 @@ package struct Rewriter: ~Copyable {
   }
 
   /// Fixes what is done, and takes over what the decoder holds of the file.
-  /// - `orientation`: `up` passes the picture on; any other turns a JPEG without loss.
+  /// - `orientation`: `up` passes the image on; any other turns a JPEG without loss.
   /// - `mayLackEnd`: a JPEG without an end marker is given one, with the warning `missingEnd`. Whether its last scan is
   ///   whole, the caller must find out.
   /// - Throws: `misuse` for what the survey does not allow, `outOfMemory` when the budget has no room.

@@ -10,7 +10,7 @@ package struct RowBuffer {
 
   /// Charges and allocates `rowCount` rows, not zeroed.
   /// - Throws: as `PixelBuffer.init`.
-  package init(rowByteCount: Int, rowCount: Int, budget: PictureBudget) throws(CodecError) {
+  package init(rowByteCount: Int, rowCount: Int, budget: ImageBudget) throws(CodecError) {
     self.rowByteCount = rowByteCount
     self.rowCount = rowCount
     buffer = try PixelBuffer(byteCount: rowByteCount * rowCount, budget: budget)

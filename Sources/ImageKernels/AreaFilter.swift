@@ -19,7 +19,7 @@ package final class AreaFilter {
   /// - `format`: `rgb8` or `rgba8`.
   /// - Throws: `misuse` for numbers out of range, `outOfMemory` when the budget has no room.
   package init(
-    _ kernel: Kernel, width: Int, height: Int, format: PixelFormat, budget: PictureBudget
+    _ kernel: Kernel, width: Int, height: Int, format: PixelFormat, budget: ImageBudget
   ) throws(CodecError) {
     var options = cpixels_area_options(kernel, width: width, height: height, format: format)
     let misuse = CodecError(code: .misuse, message: "no filter for \(kernel) on \(width)x\(height)")

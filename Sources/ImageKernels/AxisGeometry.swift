@@ -11,7 +11,7 @@ package struct AxisGeometry: Sendable, Hashable {
   /// How samples are made where the axis grows.
   package var enlargement: Enlargement
   /// Samples are resampled as if they were brought to twice as many first, by linear interpolation: as chroma is where
-  /// decoders bring it to the picture's size.
+  /// decoders bring it to the image's size.
   package var isDoubled = false
   /// How much source samples are set off against their neighbours, see `cpixels.h`; without effect on kernels other than
   /// Lanczos'.
@@ -21,7 +21,7 @@ package struct AxisGeometry: Sendable, Hashable {
   package enum Enlargement: Sendable, Hashable {
     /// As where it shrinks.
     case lanczos
-    /// For chroma planes, as decoders do it: a kernel that rings would make colours that the picture does not have
+    /// For chroma planes, as decoders do it: a kernel that rings would make colours that the image does not have
     /// beside sharp edges.
     case linear
     /// For chroma planes of one or two columns, in which libjpeg finds nothing to interpolate.
@@ -39,11 +39,11 @@ package struct AxisGeometry: Sendable, Hashable {
   }
 
   /// - `sourceCount`: samples of the source plane on this axis, from the first that lies in the window on.
-  /// - `sourceScale`: samples of the source plane per pixel of the source picture.
-  /// - `sourceLength`: pixels of the source picture's window on this axis.
+  /// - `sourceScale`: samples of the source plane per pixel of the source image.
+  /// - `sourceLength`: pixels of the source image's window on this axis.
   /// - `sourceStart`: where in the first sample the window begins, in samples.
-  /// - `destinationScale`: samples of the destination plane per pixel of the destination picture: 1, or 0.5.
-  /// - `destinationLength`: pixels of the destination picture on this axis.
+  /// - `destinationScale`: samples of the destination plane per pixel of the destination image: 1, or 0.5.
+  /// - `destinationLength`: pixels of the destination image on this axis.
   /// - `isReversed`: the axis is shown from last to first, so that the destination plane's samples must lie
   ///   correctly counted from its end.
   package init(
@@ -55,7 +55,7 @@ package struct AxisGeometry: Sendable, Hashable {
     let exactCount = Double(destinationLength) * destinationScale
     destinationCount = Int(exactCount.rounded(.up))
     ratio = sourceLength * sourceScale / exactCount
-    // A subsampled plane of an odd length overhangs the picture by half a sample at its end; shown in reverse, the
+    // A subsampled plane of an odd length overhangs the image by half a sample at its end; shown in reverse, the
     // overhang must lie at the start.
     let overhang = Double(destinationCount) - exactCount
     offset = sourceStart + (isReversed ? -overhang * ratio : 0)

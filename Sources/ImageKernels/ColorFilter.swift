@@ -28,7 +28,7 @@ package final class ColorFilter {
   /// - `width`, `height`: of the image, in pixels.
   /// - `format`: `rgb8` or `rgba8`.
   package init(
-    levels: [Double]?, steps list: [ColorStep], width: Int, height: Int, format: PixelFormat, budget: PictureBudget
+    levels: [Double]?, steps list: [ColorStep], width: Int, height: Int, format: PixelFormat, budget: ImageBudget
   ) throws(CodecError) {
     precondition(levels == nil || levels?.count == 256)
     output = try RowBuffer(

@@ -12,7 +12,7 @@ package final class LevelFilter {
   /// - `table`: 256 levels.
   /// - `format`: `rgb8` or `rgba8`.
   /// - Throws: `outOfMemory` when the budget has no room.
-  package init(table: [UInt8], width: Int, format: PixelFormat, budget: PictureBudget) throws(CodecError) {
+  package init(table: [UInt8], width: Int, format: PixelFormat, budget: ImageBudget) throws(CodecError) {
     precondition(table.count == 256)
     self.table = table
     self.width = width

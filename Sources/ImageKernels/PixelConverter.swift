@@ -7,12 +7,12 @@ package struct PixelConverter {
   private enum Conversion {
     case grayToRGB, inksToRGB, unpremultiply, flatten, premultiplyAndFlatten
     // Of samples of 16 bits, to 8 except for the last two.
-    case narrow, narrowGrayToRGB, deepPremultiplyAndFlatten, deepGrayToRGB, deepUnpremultiply
+    case narrow, grayToRGB8Bit, premultiplyAndFlatten16Bit, grayToRGB16Bit, unpremultiply16Bit
 
     var needsScratch: Bool {
       switch self {
-      case .premultiplyAndFlatten, .deepPremultiplyAndFlatten, .narrowGrayToRGB: true
-      case .grayToRGB, .inksToRGB, .unpremultiply, .flatten, .narrow, .deepGrayToRGB, .deepUnpremultiply: false
+      case .premultiplyAndFlatten, .premultiplyAndFlatten16Bit, .grayToRGB8Bit: true
+      case .grayToRGB, .inksToRGB, .unpremultiply, .flatten, .narrow, .grayToRGB16Bit, .unpremultiply16Bit: false
       }
     }
   }
@@ -35,7 +35,7 @@ package struct PixelConverter {
   /// - Throws: `misuse` for a conversion that does not exist, `outOfMemory` when the budget has no room.
   package init(
     from input: PixelFormat, to format: PixelFormat, width: Int, background: [UInt8] = [255, 255, 255],
-    rowCount: Int = usualRowCount, budget: PictureBudget
+    rowCount: Int = usualRowCount, budget: ImageBudget
   ) throws(CodecError) {
     precondition(background.count == 3)
     conversion = try Self.conversion(from: input, to: format)
@@ -71,22 +71,22 @@ package struct PixelConverter {
     case .inksToRGB: cpixels_inks_to_rgb(rows.bytes(row), output.bytes(row), width)
     case .unpremultiply: cpixels_unpremultiply(rows.samples(row), output.bytes(row), width, CPIXELS_ISA_BEST)
     case .flatten: cpixels_flatten(rows.samples(row), background, output.bytes(row), width, CPIXELS_ISA_BEST)
-    case .narrow: cpixels_narrow(rows.samples(row), output.bytes(row), width * channelCount)
-    case .deepGrayToRGB: cpixels_gray_to_rgb_deep(rows.samples(row), output.samples(row), width)
-    case .deepUnpremultiply: cpixels_unpremultiply_deep(rows.samples(row), output.samples(row), width)
-    case .premultiplyAndFlatten, .deepPremultiplyAndFlatten, .narrowGrayToRGB: convertInTwo(rows, row)
+    case .narrow: cpixels_convert_to_8bit(rows.samples(row), output.bytes(row), width * channelCount)
+    case .grayToRGB16Bit: cpixels_gray_to_rgb_16bit(rows.samples(row), output.samples(row), width)
+    case .unpremultiply16Bit: cpixels_unpremultiply_16bit(rows.samples(row), output.samples(row), width)
+    case .premultiplyAndFlatten, .premultiplyAndFlatten16Bit, .grayToRGB8Bit: convertInTwo(rows, row)
     }
   }
 
   private func convertInTwo(_ rows: Strip.Rows, _ row: Int) {
     guard let scratch else { return }
     let (premultiplied, output) = (scratch.samples(0), output.bytes(row))
-    if conversion == .narrowGrayToRGB {
-      cpixels_narrow(rows.samples(row), scratch.bytes(0), width)
+    if conversion == .grayToRGB8Bit {
+      cpixels_convert_to_8bit(rows.samples(row), scratch.bytes(0), width)
       return cpixels_gray_to_rgb(scratch.bytes(0), output, width)
     }
-    if conversion == .deepPremultiplyAndFlatten {
-      cpixels_premultiply_deep(rows.samples(row), premultiplied, width)
+    if conversion == .premultiplyAndFlatten16Bit {
+      cpixels_premultiply_16bit(rows.samples(row), premultiplied, width)
     } else {
       cpixels_premultiply(rows.bytes(row), premultiplied, width, CPIXELS_ISA_BEST)
     }
@@ -99,11 +99,11 @@ package struct PixelConverter {
     case (.cmyk8, .rgb8): .inksToRGB
     case (.premultipliedRGBA16, .rgba8): .unpremultiply
     case (.premultipliedRGBA16, .rgb8): .flatten
-    case (.premultipliedRGBA16, .rgba16): .deepUnpremultiply
+    case (.premultipliedRGBA16, .rgba16): .unpremultiply16Bit
     case (.rgba8, .rgb8): .premultiplyAndFlatten
-    case (.rgba16, .rgb8): .deepPremultiplyAndFlatten
-    case (.gray16, .rgb8): .narrowGrayToRGB
-    case (.gray16, .rgb16): .deepGrayToRGB
+    case (.rgba16, .rgb8): .premultiplyAndFlatten16Bit
+    case (.gray16, .rgb8): .grayToRGB8Bit
+    case (.gray16, .rgb16): .grayToRGB16Bit
     case (.gray16, .gray8), (.rgb16, .rgb8), (.rgba16, .rgba8): .narrow
     default: throw CodecError(code: .misuse, message: "no conversion from \(input) to \(output)")
     }

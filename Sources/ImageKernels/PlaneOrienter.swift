@@ -19,7 +19,7 @@ package struct PlaneOrienter {
   /// - `width`, `height`: of the plane as stored, in its samples.
   /// - Throws: `outOfMemory` when the budget has no room.
   package init(
-    _ orientation: Orientation, width: Int, height: Int, pixelByteCount: Int, budget: PictureBudget
+    _ orientation: Orientation, width: Int, height: Int, pixelByteCount: Int, budget: ImageBudget
   ) throws(CodecError) {
     self.orientation = orientation
     self.width = width

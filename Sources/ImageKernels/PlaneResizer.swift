@@ -15,7 +15,7 @@ package final class PlaneResizer {
 
   /// - Throws: `outOfMemory` when the budget has no room.
   package init(
-    horizontal: AxisGeometry, vertical: AxisGeometry, format: PixelFormat, budget: PictureBudget
+    horizontal: AxisGeometry, vertical: AxisGeometry, format: PixelFormat, budget: ImageBudget
   ) throws(CodecError) {
     var options = cpixels_resizer_options(horizontal: horizontal, vertical: vertical, format: format)
     var byteCount = 0
@@ -60,7 +60,7 @@ extension cpixels_resizer_options {
     self.init(
       horizontal: cpixels_axis_options(horizontal), vertical: cpixels_axis_options(vertical),
       channels: UInt8(format.channelCount),
-      sample: format.isDeep ? CPIXELS_SAMPLE_U16 : CPIXELS_SAMPLE_U8, isa: CPIXELS_ISA_BEST)
+      sample: format.is16Bit ? CPIXELS_SAMPLE_U16 : CPIXELS_SAMPLE_U8, isa: CPIXELS_ISA_BEST)
   }
 }
 

@@ -1,6 +1,6 @@
 package import ImageCodecs
 
-/// The samples of one plane that lie in a window of the picture; the others are passed over.
+/// The samples of one plane that lie in a window of the image; the others are passed over.
 package struct PlaneWindow {
   /// The number of columns.
   package let columnCount: Int

@@ -9,7 +9,7 @@ package struct Premultiplier {
 
   /// - `format`: `rgba8` or `rgba16`.
   /// - `rowCount`: rows that it takes at once at most.
-  package init(_ format: PixelFormat, width: Int, rowCount: Int, budget: PictureBudget) throws(CodecError) {
+  package init(_ format: PixelFormat, width: Int, rowCount: Int, budget: ImageBudget) throws(CodecError) {
     self.format = format
     self.width = width
     buffer = try RowBuffer(
@@ -30,7 +30,7 @@ package struct Premultiplier {
     for row in 0..<rows.rowCount {
       let premultiplied = buffer.unsafeRow(row).assumingMemoryBound(to: UInt16.self)
       if format == .rgba16 {
-        cpixels_premultiply_deep(rows.samples(row), premultiplied, width)
+        cpixels_premultiply_16bit(rows.samples(row), premultiplied, width)
       } else {
         cpixels_premultiply(rows.bytes(row), premultiplied, width, CPIXELS_ISA_BEST)
       }

@@ -5,7 +5,7 @@ extension RowBuffer {
   ///
   /// Chroma samples are centred, so those of half the size are the means of four; at odd ends the last counts twice.
   /// - Throws: `outOfMemory` when the budget has no room.
-  package func halvedPlane(budget: PictureBudget) throws(CodecError) -> RowBuffer {
+  package func halvedPlane(budget: ImageBudget) throws(CodecError) -> RowBuffer {
     let width = rowByteCount
     let half = try RowBuffer(rowByteCount: (width + 1) / 2, rowCount: (rowCount + 1) / 2, budget: budget)
     for y in 0..<half.rowCount {

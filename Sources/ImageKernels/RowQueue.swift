@@ -3,13 +3,13 @@ package import ImageCodecs
 /// Rows of one plane that wait for those of another, first in, first out.
 package final class RowQueue {
   private var buffer: RowBuffer
-  private let budget: PictureBudget
+  private let budget: ImageBudget
   private var first = 0
   /// The number of rows in the queue.
   package private(set) var rowCount = 0
 
   /// - `capacity`: rows to make room for at first; the queue grows when a plane runs further ahead.
-  package init(rowByteCount: Int, capacity: Int, budget: PictureBudget) throws(CodecError) {
+  package init(rowByteCount: Int, capacity: Int, budget: ImageBudget) throws(CodecError) {
     self.budget = budget
     buffer = try RowBuffer(rowByteCount: rowByteCount, rowCount: capacity, budget: budget)
   }

@@ -14,7 +14,7 @@ package struct YCCMerger {
   private static let queuedRowCount = 64
 
   /// - Throws: `outOfMemory` when the budget has no room.
-  package init(width: Int, budget: PictureBudget) throws(CodecError) {
+  package init(width: Int, budget: ImageBudget) throws(CodecError) {
     self.width = width
     output = try RowBuffer(
       rowByteCount: width * PixelFormat.rgb8.pixelByteCount, rowCount: Self.rowCount, budget: budget)

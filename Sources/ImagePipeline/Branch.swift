@@ -7,14 +7,14 @@ final class Branch {
   let plan: Plan
   private let stages: Pipeline.Stages
   private let clock: StageClock
-  private let budget: PictureBudget
+  private let budget: ImageBudget
   private let allowance: WorkAllowance
   private var isBegun = false
   /// Whether the rest of the result has begun.
   private(set) var isFinishing = false
 
   init(
-    plan: Plan, decode: borrowing DecodeStage, budget: PictureBudget, allowance: WorkAllowance, gauge: OutputGauge,
+    plan: Plan, decode: borrowing DecodeStage, budget: ImageBudget, allowance: WorkAllowance, gauge: OutputGauge,
     tracing: TraceTarget
   ) throws(PipelineError) {
     self.plan = plan
@@ -48,10 +48,10 @@ final class Branch {
   var isPaused: Bool { stages.isPaused }
 
   /// Gives the rest of the result; repeated where it paused.
-  /// - `lateRights`: artist and copyright that were found after the result was begun without them.
-  func finish(lateRights: [UInt8], output: (RawSpan) -> Void) throws(PipelineError) {
+  /// - `trailingMetadata`: artist and copyright that were found after the result was begun without them.
+  func finish(trailingMetadata: [UInt8], output: (RawSpan) -> Void) throws(PipelineError) {
     isFinishing = true
-    try stages.finish(lateRights: lateRights, output: output)
+    try stages.finish(trailingMetadata: trailingMetadata, output: output)
   }
 
   /// Ends the last of the spans, once its time is settled.

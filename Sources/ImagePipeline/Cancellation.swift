@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// A flag that stops one picture's work.
+/// A flag that stops one image's work.
 ///
 /// Work checks it before every strip; waiting registers a handler.
 ///

@@ -23,17 +23,17 @@ extension Pipeline {
   package static var stageNames: [String] { Stages.names }
 }
 
-/// The way of one picture from its bytes to its compressed results, strip by strip.
+/// The way of one image from its bytes to its compressed results, strip by strip.
 ///
 /// Bytes are pushed in, in any portions; compressed bytes come out during the same calls, which pause when enough of them
-/// wait. The picture is decoded once,
-/// and each strip passes through the branch of every rendition. At no time is the whole picture held, unless a stage that
+/// wait. The image is decoded once,
+/// and each strip passes through the branch of every rendition. At no time is the whole image held, unless a stage that
 /// says so needs it. A pipeline that threw is over.
 package struct Pipeline: ~Copyable {
   /// What became of one rendition.
   package enum Outcome: Sendable {
     case working
-    /// The report lacks what only the caller knows: how long the picture waited, and how long it took.
+    /// The report lacks what only the caller knows: how long the image waited, and how long it took.
     case finished(ProcessingReport)
     case failed(PipelineError)
   }
@@ -60,13 +60,13 @@ package struct Pipeline: ~Copyable {
   // What a library does on threads of its own is its stage's work too.
   private let hasThreads: Bool
 
-  /// Turns a reader whose header is complete into the pipeline of its picture.
+  /// Turns a reader whose header is complete into the pipeline of its image.
   ///
   /// - `plan`: at least one of its renditions can be made.
   /// - `renditionIDs`: what traces call the renditions, in the plan's order; empty where there is but one result.
-  /// - Throws: an error of the picture; that of a rendition is its outcome.
+  /// - Throws: an error of the image; that of a rendition is its outcome.
   package init(
-    _ reader: consuming PictureReader, plan: PicturePlan, renditionIDs: [String] = [], cancellation: Cancellation,
+    _ reader: consuming ImageReader, plan: ImagePlan, renditionIDs: [String] = [], cancellation: Cancellation,
     tracing: TraceTarget = TraceTarget()
   ) throws(PipelineError) {
     let clock = WorkClock()
@@ -106,13 +106,13 @@ package struct Pipeline: ~Copyable {
     for rendition in renditions { if case .working(let branch) = rendition { branch.settle(share) } }
   }
 
-  /// Takes the next bytes of the picture and gives what they complete of the results, until enough of that waits.
+  /// Takes the next bytes of the image and gives what they complete of the results, until enough of that waits.
   ///
   /// What earlier calls gave is taken to have been read.
   /// - `isLast`: no byte follows these.
   /// - `consumed`: grows by the bytes that need not come again: all of them, unless it paused.
   /// - `output`: called with the place of a rendition in the plan and its compressed bytes, which are lent for the call.
-  /// - Throws: `corruptImage`, `truncatedImage`, `limitExceeded`, `cancelled`: errors of the picture.
+  /// - Throws: `corruptImage`, `truncatedImage`, `limitExceeded`, `cancelled`: errors of the image.
   package mutating func advance(
     _ bytes: RawSpan, isLast: Bool, consumed: inout Int, output: (_ rendition: Int, RawSpan) -> Void
   ) throws(PipelineError) -> PipelineProgress {
@@ -198,7 +198,7 @@ package struct Pipeline: ~Copyable {
     settle()
     try decode.checkWholeness(branch.plan)
     let isLate = branch.plan.keepsCopyright && branch.plan.encoder.exif.isEmpty
-    try branch.finish(lateRights: isLate ? decode.rights : []) { output(index, $0) }
+    try branch.finish(trailingMetadata: isLate ? decode.rights : []) { output(index, $0) }
     settle()
     if branch.isPaused { return false }
     branch.finishSpan()

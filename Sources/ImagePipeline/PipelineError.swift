@@ -1,6 +1,6 @@
 internal import ImageCodecs
 
-/// Why a picture, or a request for one, was refused or given up.
+/// Why an image, or a request for one, was refused or given up.
 package struct PipelineError: Error, Sendable, Hashable, CustomStringConvertible {
   /// What went wrong, in the terms of whoever asked.
   package enum Code: String, Sendable, Hashable, CaseIterable {
@@ -10,7 +10,7 @@ package struct PipelineError: Error, Sendable, Hashable, CustomStringConvertible
     case unservedField = "UNSERVED_FIELD"
     /// No preset has this name; `field` names where it was given.
     case unknownPreset = "UNKNOWN_PRESET"
-    /// The picture has no bytes.
+    /// The image has no bytes.
     case emptyImage = "EMPTY_IMAGE"
     /// The first bytes are of no known format.
     case unknownFormat = "UNKNOWN_FORMAT"
@@ -18,9 +18,9 @@ package struct PipelineError: Error, Sendable, Hashable, CustomStringConvertible
     case unsupportedImage = "UNSUPPORTED_IMAGE"
     /// The bytes contradict their format.
     case corruptImage = "CORRUPT_IMAGE"
-    /// The bytes end before the picture does.
+    /// The bytes end before the image does.
     case truncatedImage = "TRUNCATED_IMAGE"
-    /// A configured limit; `limit` names it with its value and the picture's.
+    /// A configured limit; `limit` names it with its value and the image's.
     case limitExceeded = "LIMIT_EXCEEDED"
     /// The worker holds as much as it may and can't take more now.
     case overloaded = "OVERLOADED"
@@ -50,7 +50,7 @@ package struct PipelineError: Error, Sendable, Hashable, CustomStringConvertible
 
   /// The kind of error.
   package var code: Code
-  /// One sentence without bytes or metadata of the picture.
+  /// One sentence without bytes or metadata of the image.
   package var message: String
   /// The configuration field, in wire spelling (`compression_quality`), that the error is about.
   package var field: String?

@@ -20,8 +20,8 @@ protocol StageList: AnyObject {
   /// Whether no strip that may still come is needed.
   var isDone: Bool { get }
   /// Gives the rest of the result; repeated where it paused.
-  /// - `lateRights`: artist and copyright that were found after the result was begun without them.
-  func finish(lateRights: [UInt8], output: (RawSpan) -> Void) throws(PipelineError)
+  /// - `trailingMetadata`: artist and copyright that were found after the result was begun without them.
+  func finish(trailingMetadata: [UInt8], output: (RawSpan) -> Void) throws(PipelineError)
   /// Ends the last of the spans, once its time is settled.
   func finishSpan()
   /// What the encoder made, once all is finished.
@@ -186,12 +186,12 @@ final class EncodedStages<Rows: Stage & ~Copyable>: StageList {
     try rows.push(strip) { (strip) throws(PipelineError) in try write(strip, output) }
   }
 
-  func finish(lateRights: [UInt8], output: (RawSpan) -> Void) throws(PipelineError) {
+  func finish(trailingMetadata: [UInt8], output: (RawSpan) -> Void) throws(PipelineError) {
     try rows.finish { (strip) throws(PipelineError) in try write(strip, output) }
     if rows.isPaused { return }
     let interrupted = clock?.enter(.encode)
     defer { clock?.leave(to: interrupted) }
-    try encode.finish(lateRights: lateRights, output)
+    try encode.finish(trailingMetadata: trailingMetadata, output)
   }
 
   private func write(_ strip: borrowing Strip, _ output: (RawSpan) -> Void) throws(PipelineError) {

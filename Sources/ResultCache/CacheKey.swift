@@ -1,6 +1,6 @@
 internal import Crypto
 
-/// What a result is the result of: the bytes of a picture, and what was asked for.
+/// What a result is the result of: the bytes of an image, and what was asked for.
 package struct CacheKey: Sendable, Hashable {
   /// Counted up when entries are written in another form.
   private static let generation: UInt8 = 1
@@ -14,7 +14,7 @@ package struct CacheKey: Sendable, Hashable {
     self.bytes = bytes
   }
 
-  /// - `input`: of all bytes of the picture.
+  /// - `input`: of all bytes of the image.
   /// - `configuration`: what was asked for, in a form in which equal requests have equal bytes.
   package init(input: InputHasher, configuration: [UInt8]) {
     var hasher = SHA256()
@@ -44,7 +44,7 @@ package struct CacheKey: Sendable, Hashable {
   }
 }
 
-/// SHA-256 (FIPS 180-4) of a picture's bytes while they arrive, in any portions.
+/// SHA-256 (FIPS 180-4) of an image's bytes while they arrive, in any portions.
 package struct InputHasher: Sendable {
   private var hasher = SHA256()
 

@@ -85,16 +85,16 @@ struct CacheState: Sendable {
     return flights[key]?.waiters.remove(at: index)
   }
 
-  mutating func takeHeir(of key: CacheKey) -> Waiter? {
+  mutating func promote(of key: CacheKey) -> Waiter? {
     guard var flight = flights[key] else { return nil }
     guard !flight.waiters.isEmpty else {
       flights[key] = nil
       return nil
     }
-    let heir = flight.waiters.removeFirst()
+    let successor = flight.waiters.removeFirst()
     flight.sending = nil
     flights[key] = flight
-    return heir
+    return successor
   }
 
   mutating func noteSending(_ key: CacheKey, isSending: Bool) {

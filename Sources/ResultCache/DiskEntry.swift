@@ -48,7 +48,7 @@ enum DiskEntry {
     let lengths = [offset, offset + 8].map { start in
       (0..<8).reduce(UInt64(0)) { $0 | UInt64(bytes[start + $1]) << UInt64(8 * $1) }
     }
-    let limit = UInt64(CacheLimits.largestResult)
+    let limit = UInt64(CacheLimits.maxResultByteCount)
     guard lengths[0] <= limit, lengths[1] <= limit,
       UInt64(fileByteCount) == UInt64(headerByteCount) + lengths[0] + lengths[1]
     else { return nil }

@@ -17,7 +17,7 @@ package struct CacheLimits: Sendable, Hashable {
   }
 
   /// The largest result that is kept.
-  static let largestResult = 32 << 20
+  static let maxResultByteCount = 32 << 20
 }
 
 /// Results by what they are results of, in memory and, when a directory is given, in files.
@@ -44,7 +44,7 @@ package final class ResultCache: Sendable {
   /// - Throws: `CacheError` when the directory can't be used.
   package init(limits: CacheLimits, logger: Logger) throws(CacheError) {
     // Results on their way to files alone need room too.
-    let room = limits.memoryByteCount > 0 ? limits.memoryByteCount : CacheLimits.largestResult
+    let room = limits.memoryByteCount > 0 ? limits.memoryByteCount : CacheLimits.maxResultByteCount
     state = Mutex(CacheState(limit: room, keepsEntries: limits.memoryByteCount > 0))
     disk =
       if let directory = limits.directory, limits.diskByteCount > 0 {
@@ -145,8 +145,8 @@ package final class ResultCache: Sendable {
   }
 
   /// Makes room for bytes of a result that has `held` already.
-  func reserve(_ byteCount: Int, beside held: Int) -> Bool {
-    guard held + byteCount <= CacheLimits.largestResult else { return false }
+  func reserve(_ byteCount: Int, beside buffered: Int) -> Bool {
+    guard buffered + byteCount <= CacheLimits.maxResultByteCount else { return false }
     return state.withLock { $0.reserve(byteCount) }
   }
 
@@ -166,7 +166,7 @@ package final class ResultCache: Sendable {
 
   /// Lets the first of those who wait make the result; the others go on waiting.
   func handOver(_ key: CacheKey) {
-    state.withLock { $0.takeHeir(of: key) }?.continuation.resume(returning: .success(.lead))
+    state.withLock { $0.promote(of: key) }?.continuation.resume(returning: .success(.lead))
   }
 
   func noteSending(_ key: CacheKey, isSending: Bool) {

@@ -8,7 +8,7 @@ package final class Telemetry: Service {
   /// What the last flush may take when the worker stops.
   static let flushLimit = Duration.seconds(5)
 
-  /// Traces calls and pictures; only passes contexts on when traces are not exported.
+  /// Traces calls and images; only passes contexts on when traces are not exported.
   package let tracer: RecordingTracer
   /// Takes the log for a collector; `nil` when logs are not exported.
   package let log: LogExport?

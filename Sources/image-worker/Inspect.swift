@@ -25,8 +25,8 @@ struct Inspect: AsyncParsableCommand {
   func run() async throws {
     let configuration = try ResultOptions.configuration(
       try PresetSource.catalog(path: presets), preset, try overrides.configuration)
-    let picture = try ImageFile(path: FilePath(file)).plan(.results([configuration]))
-    let plan = try picture.renditions[0].get()
+    let image = try ImageFile(path: FilePath(file)).plan(.results([configuration]))
+    let plan = try image.renditions[0].get()
     let (input, output) = (plan.input, plan.outputInfo)
     print(
       """
@@ -40,7 +40,7 @@ struct Inspect: AsyncParsableCommand {
       result       \(output.format) \(output.size)
       decoded at   \(plan.decodeScale)/8
       filters      \(plan.filters.isEmpty ? "none" : plan.filters.description)
-      working set  up to \(picture.workingSetByteCount) bytes
+      working set  up to \(image.workingSetByteCount) bytes
       """)
   }
 }

@@ -4,7 +4,7 @@ internal import WorkerService
 
 /// Where presets come from: a file, beside the built-in ones.
 struct PresetSource {
-  private static let largestByteCount = 1 << 20
+  private static let maxByteCount = 1 << 20
 
   let path: FilePath
 
@@ -12,7 +12,7 @@ struct PresetSource {
   /// - Throws: `PresetFileError` for what the file says, `SettingsError` when it can't be read.
   func read() throws -> PresetCatalog {
     let bytes: [UInt8]
-    do { bytes = try FileSystem.read(path, limit: Self.largestByteCount) } catch {
+    do { bytes = try FileSystem.read(path, limit: Self.maxByteCount) } catch {
       throw SettingsError(description: "--presets \(path) cannot be read: \(error)")
     }
     guard let text = String(validating: bytes, as: UTF8.self) else {

@@ -42,12 +42,12 @@ struct Process: AsyncParsableCommand {
   }
 
   private func process(_ requested: RequestedResults, _ directory: FilePath, trace: StageTrace?) async throws {
-    let destinations = Destinations(pictures: inputs.map { FilePath($0) })
+    let destinations = Destinations(images: inputs.map { FilePath($0) })
     var failures = 0
     for input in inputs {
       let path = FilePath(input)
       let image = LocalImage(
-        path: path, directory: directory, name: path.stem ?? "picture", requested: requested,
+        path: path, directory: directory, name: path.stem ?? "image", requested: requested,
         destinations: destinations, skipsExisting: false, isDurable: false)
       do {
         let kind = FileSystem.kind(of: path)

@@ -1,6 +1,6 @@
 internal import ImagePipeline
 
-/// How long each stage of one picture was busy, for a person to read: a table with a bar for each stage.
+/// How long each stage of one image was busy, for a person to read: a table with a bar for each stage.
 struct StageTable {
   private static let barWidth = 32
 

@@ -38,14 +38,14 @@ final class StageTrace: Sendable {
   }
 
   /// What a pipeline tells of its stages' work.
-  func observer(picture: String) -> WorkObserver {
-    { [self] stage, began, ended in note(stage, of: picture, from: began, to: ended) }
+  func observer(image: String) -> WorkObserver {
+    { [self] stage, began, ended in note(stage, of: image, from: began, to: ended) }
   }
 
   func note(
-    _ stage: String, of picture: String, from began: ContinuousClock.Instant, to ended: ContinuousClock.Instant
+    _ stage: String, of image: String, from began: ContinuousClock.Instant, to ended: ContinuousClock.Instant
   ) {
-    trace.record(stage, thread: Self.thread, from: began, to: ended, picture: picture)
+    trace.record(stage, thread: Self.thread, from: began, to: ended, image: image)
   }
 
   /// A number that tells this thread from others.

@@ -2,7 +2,7 @@ import CPixels
 import Foundation
 import Testing
 
-/// An area filter on a picture of noise.
+/// An area filter on an image of noise.
 struct AreaCase: Sendable, CustomTestStringConvertible {
   var options: cpixels_area_options
   let testDescription: String
@@ -89,7 +89,7 @@ struct AreaReference {
     }
   }
 
-  /// G(x) = exp(-x^2 / (2 s^2)), the picture going on at its edges as it ends.
+  /// G(x) = exp(-x^2 / (2 s^2)), the image going on at its edges as it ends.
   private func blurred(_ samples: [Double]) -> [Double] {
     let reach = Int((5 * options.radius).rounded(.up))
     let raw = (-reach...reach).map { exp(-Double($0 * $0) / (2 * options.radius * options.radius)) }
@@ -159,7 +159,7 @@ struct AreaFilterTests {
   }
 
   /// Opaque enough for colours to be told, and smooth enough beside a threshold for rounding not to decide.
-  private static func picture(_ test: AreaCase) -> [UInt8] {
+  private static func image(_ test: AreaCase) -> [UInt8] {
     let samples = noise(test.rowByteCount * Int(test.options.height))
     guard test.options.channels == 4 else { return samples }
     return samples.enumerated().map { $0.offset % 4 == 3 ? 64 + $0.element / 4 * 3 : $0.element }
@@ -167,7 +167,7 @@ struct AreaFilterTests {
 
   @Test("is within a level of a double-precision reference", arguments: cases)
   func agreesWithReference(test: AreaCase) {
-    let source = Self.picture(test)
+    let source = Self.image(test)
     let expected = AreaReference(test).filter(source)
     let result = test.run(source, CPIXELS_ISA_SCALAR)
     let errors = zip(result, expected).map { abs(Double($0) - min(255, max(0, $1))) }
@@ -193,8 +193,8 @@ struct AreaFilterTests {
     }
   }
 
-  @Test("a picture of one colour stays as it is, whatever its alpha", arguments: cases)
-  func plainPicturesStay(test: AreaCase) {
+  @Test("an image of one colour stays as it is, whatever its alpha", arguments: cases)
+  func plainImagesStay(test: AreaCase) {
     for pixel: [UInt8] in [[200, 30, 99, 255], [0, 255, 7, 128], [255, 255, 255, 40]] {
       let pixel = Array(pixel.prefix(Int(test.options.channels)))
       let source = (0..<Int(test.options.width * test.options.height)).flatMap { _ in pixel }
@@ -219,12 +219,12 @@ struct AreaFilterTests {
   func zeroAmount(channels: Int) {
     for kind in [CPIXELS_AREA_BLUR, CPIXELS_AREA_SHARPEN, CPIXELS_AREA_PIXELATE] {
       let test = AreaCase(kind, (50, 20), channels: channels, radius: 3, amount: 0, block: (4, 4, 4))
-      let source = Self.picture(test)
+      let source = Self.image(test)
       #expect(test.run(source, CPIXELS_ISA_BEST) == source)
     }
   }
 
-  @Test("holds the rows under its window, not the picture")
+  @Test("holds the rows under its window, not the image")
   func memoryIsBounded() {
     func measured(_ height: Int) -> Int {
       var options = AreaCase(CPIXELS_AREA_BLUR, (1000, height), radius: 5, amount: 0.5).options

@@ -5,7 +5,7 @@ import Testing
 struct OrientTests {
   @Test("places every pixel where EXIF says", arguments: 1...8, [1, 3, 4, 8])
   func placesPixels(orientation: Int, pixelSize: Int) {
-    let stored = Picture(width: 37, height: 21, pixelSize: pixelSize)
+    let stored = Image(width: 37, height: 21, pixelSize: pixelSize)
     for portion in [1, 5, stored.height] {
       let upright = stored.oriented(orientation, portion: portion)
       for y in 0..<upright.height {
@@ -19,7 +19,7 @@ struct OrientTests {
 
   @Test("is undone by the inverse", arguments: [(1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 8), (7, 7), (8, 6)])
   func inverse(orientation: Int, inverse: Int) {
-    let stored = Picture(width: 50, height: 33, pixelSize: 3)
+    let stored = Image(width: 50, height: 33, pixelSize: 3)
     #expect(stored.oriented(orientation).oriented(inverse) == stored)
   }
 
@@ -29,13 +29,13 @@ struct OrientTests {
       [6, 6, 3], [8, 8, 3], [2, 4, 3], [6, 2, 5], [5, 2, 6], [5, 4, 8], [6, 4, 7], [3, 6, 8], [5, 7, 3],
     ])
   func composition(steps: [Int]) {
-    let stored = Picture(width: 19, height: 40, pixelSize: 4)
+    let stored = Image(width: 19, height: 40, pixelSize: 4)
     #expect(stored.oriented(steps[0]).oriented(steps[1]) == stored.oriented(steps[2]))
   }
 
   @Test("takes rows that are further apart than they are long", arguments: 1...8)
   func paddedRows(orientation: Int) {
-    let stored = Picture(width: 20, height: 17, pixelSize: 1)
+    let stored = Image(width: 20, height: 17, pixelSize: 1)
     #expect(stored.oriented(orientation, padding: 9) == stored.oriented(orientation))
   }
 
@@ -54,7 +54,7 @@ struct OrientTests {
   }
 }
 
-private struct Picture: Equatable {
+private struct Image: Equatable {
   let width: Int
   let height: Int
   let pixelSize: Int
@@ -72,9 +72,9 @@ private struct Picture: Equatable {
   }
 
   /// What orienting `portion` rows at a time makes of it, out of rows with `padding` bytes between them.
-  func oriented(_ orientation: Int, portion: Int = 16, padding: Int = 0) -> Picture {
+  func oriented(_ orientation: Int, portion: Int = 16, padding: Int = 0) -> Image {
     let isTurned = orientation >= 5
-    var upright = Picture(width: isTurned ? height : width, height: isTurned ? width : height, pixelSize: pixelSize)
+    var upright = Image(width: isTurned ? height : width, height: isTurned ? width : height, pixelSize: pixelSize)
     let rowByteCount = width * pixelSize
     let rows = (0..<height).flatMap {
       bytes[$0 * rowByteCount..<($0 + 1) * rowByteCount] + [UInt8](repeating: 0, count: padding)

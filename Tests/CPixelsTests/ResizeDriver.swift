@@ -47,7 +47,7 @@ struct ResizeCase: Sendable, CustomTestStringConvertible {
       channels: UInt8(channels), sample: sample, isa: isa)
   }
 
-  /// The whole picture resampled, pushed and read in portions of so many rows.
+  /// The whole image resampled, pushed and read in portions of so many rows.
   func resize<Sample: FixedWidthInteger>(
     _ source: [Sample], isa: cpixels_isa, _ portions: ResizePortions = ResizePortions(pushed: 16, read: 16)
   ) -> [Sample] {

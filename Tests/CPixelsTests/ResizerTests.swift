@@ -72,7 +72,7 @@ struct ResizerTests {
     }
   }
 
-  @Test("keeps a constant picture constant", arguments: [0, 1, 128, 254, 255] as [UInt8])
+  @Test("keeps a constant image constant", arguments: [0, 1, 128, 254, 255] as [UInt8])
   func constant(value: UInt8) {
     for test in Self.cases {
       let source = [UInt8](repeating: value, count: test.sourceSampleCount)

@@ -39,7 +39,7 @@ def brightness(picture, amount=1.5):
 
 
 def contrast(picture, amount=1.5):
-    """Pillow's enhancement pivots on the picture's mean; blending with middle gray is what CSS defines."""
+    """Pillow's enhancement pivots on the image's mean; blending with middle gray is what CSS defines."""
     return samples(Image.blend(Image.new("RGB", picture.size, (128, 128, 128)), picture, amount)) - 0.5 * (1 - amount)
 
 

@@ -33,7 +33,7 @@ def lines(output):
 
 @pytest.fixture
 def folder(tmp_path):
-    """Five pictures in two folders, a text, a picture that is cut short, and a hidden file."""
+    """Five images in two folders, a text, an image that is cut short, and a hidden file."""
     pictures = tmp_path / "in"
     (pictures / "below").mkdir(parents=True)
     for name in ["a.jpg", "b.jpg", "below/c.jpg"]:
@@ -41,7 +41,7 @@ def folder(tmp_path):
     (pictures / "a.png").write_bytes(fixture_bytes("photo.png"))
     (pictures / "below/alpha.png").write_bytes(fixture_bytes("alpha.png"))
     (pictures / "cut.jpg").write_bytes(fixture_bytes("photo-420.jpg")[:3000])
-    (pictures / "notes.txt").write_text("only words, many of them, and no picture")
+    (pictures / "notes.txt").write_text("only words, many of them, and no image")
     (pictures / ".hidden.jpg").write_bytes(fixture_bytes("photo-420.jpg"))
     return pictures
 
@@ -91,7 +91,7 @@ def test_a_list_names_pictures_and_text_tells_of_them(folder, tmp_path):
 
 
 def test_what_is_there_is_skipped_and_what_is_not_is_made(folder, tmp_path):
-    out = folder / "out"  # whose files are results, not pictures to process
+    out = folder / "out"  # whose files are results, not images to process
     (folder / "cut.jpg").unlink()
     assert run(folder, "--out", out, *ARGUMENTS)[0] == 0
     assert files(out) == RESULTS
@@ -114,7 +114,7 @@ def test_a_result_never_replaces_its_input(folder):
 
 @pytest.fixture
 def many(tmp_path):
-    """Pictures that take long enough for a signal to come between them."""
+    """Images that take long enough for a signal to come between them."""
     pictures = tmp_path / "many"
     pictures.mkdir()
     data = io.BytesIO()

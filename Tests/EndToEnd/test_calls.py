@@ -71,7 +71,7 @@ def test_orientations_come_out_upright_and_without_metadata(client):
 
 @pytest.mark.parametrize("image, configuration, preset, code, reason, field", [
     (b"", {}, "", "INVALID_ARGUMENT", "EMPTY_IMAGE", None),
-    (b"only words, many of them, and no picture", {}, "", "UNIMPLEMENTED", "UNKNOWN_FORMAT", None),
+    (b"only words, many of them, and no image", {}, "", "UNIMPLEMENTED", "UNKNOWN_FORMAT", None),
     (b"qoif\0\0\0\x01", {}, "", "UNIMPLEMENTED", "UNSUPPORTED_IMAGE", None),
     (fixture_bytes("photo-420.jpg")[:3000], {}, "", "INVALID_ARGUMENT", "TRUNCATED_IMAGE", None),
     (fixture_bytes("pngsuite-xcsn0g01.png"), {}, "", "INVALID_ARGUMENT", "CORRUPT_IMAGE", None),

@@ -18,7 +18,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 @pytest.fixture(scope="module")
 def large_photo():
-    """A picture whose decoding takes a good while, and whose upload does not."""
+    """An image whose decoding takes a good while, and whose upload does not."""
     from io import BytesIO
     from PIL import Image
     buffer = BytesIO()

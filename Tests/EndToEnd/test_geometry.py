@@ -1,4 +1,4 @@
-"""Crop, fill, padding and turning over the wire, beside Pillow doing the same to the same picture."""
+"""Crop, fill, padding and turning over the wire, beside Pillow doing the same to the same image."""
 
 import io
 

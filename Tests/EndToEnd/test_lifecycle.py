@@ -275,7 +275,7 @@ def test_process_replaces_no_picture_and_no_result(tmp_path):
 
     code, errors = process("p.jpg", "--out", ".")
     assert code == 1 and errors == "p.jpg: its result would replace it\n"
-    # Not by another way to it, and not that of a picture whose turn comes later.
+    # Not by another way to it, and not that of an image whose turn comes later.
     code, errors = process("below/../p.jpg", "--out", "./below/..")
     assert code == 1 and "would replace it" in errors
     code, errors = process("below/p.jpg", "below/q.png", "p.jpg", "q.jpg", "--out", ".")
@@ -285,4 +285,4 @@ def test_process_replaces_no_picture_and_no_result(tmp_path):
     code, errors = process("q.jpg", "below/q.png", "p.jpg", "--out", "small")
     assert code == 1 and errors == "below/q.png: small/q.jpg is the result of q.jpg already\n"
     assert sorted(path.name for path in (tmp_path / "small").iterdir()) == ["p.jpg", "q.jpg"]
-    assert process("q.jpg", "--out", "small") == (0, "")  # a result of an earlier run is no picture of this one
+    assert process("q.jpg", "--out", "small") == (0, "")  # a result of an earlier run is no image of this one

@@ -1,4 +1,4 @@
-"""What the whole worker holds while pictures of 100 megapixels go through it."""
+"""What the whole worker holds while images of 100 megapixels go through it."""
 
 import re
 import struct
@@ -59,10 +59,10 @@ def upload(worker: Worker, picture: bytes, results: list, **configuration) -> No
 
 @pytest.fixture(scope="module")
 def pictures():
-    """The picture as a PNG, and as JPEGs that a worker made of it."""
+    """The image as a PNG, and as JPEGs that a worker made of it."""
     png, results = large_png(), []
     # A result that is progressive has all its coefficients held.
-    worker = Worker("--cache-memory-mib", "0", "--memory-limit-mib", "1024", "--picture-memory-limit-mib", "1024")
+    worker = Worker("--cache-memory-mib", "0", "--memory-limit-mib", "1024", "--image-memory-limit-mib", "1024")
     try:
         for progressive in (False, True):
             upload(worker, png, results, compression_quality=0.8, preferred_format=2, progressive=progressive)

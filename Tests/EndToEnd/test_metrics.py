@@ -43,7 +43,7 @@ def used(tmp_path_factory):
         collector, "--metrics-port", "0", "--cache-memory-mib", "8", OTEL_METRICS_EXPORTER="otlp", OTEL_METRIC_EXPORT_INTERVAL="200")
     client = Client(worker)
     photo = fixture_bytes("photo-420.jpg")
-    words = b"only words, many of them, and no picture"
+    words = b"only words, many of them, and no image"
     for image, preset in [(photo, "favicon"), (photo, "preview"), (photo, "favicon"), (photo[:3000], "favicon"), (words, "")]:
         try:
             list(client.process(image, preset=preset, preview=preset == "preview"))
@@ -70,14 +70,14 @@ def test_a_scrape_tells_what_was_done(used):
     method = 'rpc_method="imageworker.v1.ImageWorkerService/ProcessImage"'
     assert values[f'rpc_server_call_duration_seconds_count{{{method},rpc_response_status_code="OK"}}'] == 3
     assert values[f'rpc_server_call_duration_seconds_count{{{method},rpc_response_status_code="UNIMPLEMENTED"}}'] == 1
-    assert values['imageworker_pictures_total{outcome="ok"}'] == 3
+    assert values['imageworker_images_total{outcome="ok"}'] == 3
     assert values['imageworker_previews_total{outcome="ok"}'] == 1
-    assert values['imageworker_pictures_total{outcome="truncated_image"}'] == 1
+    assert values['imageworker_images_total{outcome="truncated_image"}'] == 1
     assert values['imageworker_refusals_total{reason="unknown_format"}'] == 1
     assert values['imageworker_input_bytes_total{format="jpeg"}'] == 2 * len(fixture_bytes("photo-420.jpg"))
     assert values['imageworker_input_pixels_total{format="jpeg"}'] == 2 * 240 * 160
     assert values['imageworker_stage_duration_seconds_count{format="jpeg",stage="decode"}'] == 2
-    # The two pictures that can not be decoded were looked for too; the upload that is given up never had its key.
+    # The two images that can not be decoded were looked for too; the upload that is given up never had its key.
     assert values['imageworker_cache_requests_total{outcome="hit"}'] == 1
     assert values['imageworker_cache_requests_total{outcome="miss"}'] == 4
     assert 0 < values["imageworker_cache_memory_bytes"] < 8 << 20 and values["imageworker_cache_disk_bytes"] == 0
@@ -118,7 +118,7 @@ def test_the_collector_gets_the_same_metrics(used):
     names = {name.replace(".", "_") + units.get(metric.unit, "") + ("_total" if metric.HasField("sum") else "")
              for name, metric in metrics.items()}
     assert names == scraped_names
-    pictures = {attributes(point)["outcome"]: point.as_double for point in metrics["imageworker.pictures"].sum.data_points}
+    pictures = {attributes(point)["outcome"]: point.as_double for point in metrics["imageworker.images"].sum.data_points}
     assert pictures["ok"] == 3
     calls = metrics["rpc.server.call.duration"].histogram
     assert calls.aggregation_temporality == 2 and all(sum(p.bucket_counts) == p.count for p in calls.data_points)

@@ -1,4 +1,4 @@
-"""Pictures that meet their configuration: what Pillow and exiftool see of them after they were passed on or turned."""
+"""Images that meet their configuration: what Pillow and exiftool see of them after they were passed on or turned."""
 
 import io
 
@@ -9,7 +9,7 @@ from PIL import Image
 from test_calls import parts
 from test_metadata import KEEP_COPYRIGHT, picture, tags
 
-# By EXIF orientation: what shows the stored picture upright.
+# By EXIF orientation: what shows the stored image upright.
 UPRIGHT = {
     2: numpy.fliplr, 3: lambda a: numpy.rot90(a, 2), 4: numpy.flipud, 5: lambda a: numpy.swapaxes(a, 0, 1),
     6: lambda a: numpy.rot90(a, -1), 7: lambda a: numpy.rot90(numpy.swapaxes(a, 0, 1), 2), 8: numpy.rot90,

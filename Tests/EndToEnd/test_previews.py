@@ -78,7 +78,7 @@ def check(preview: Result, result: Result, form: str = "JPEG", tolerance: float 
     factor = min(1, 300 / max(large.size))
     assert small.size == tuple(max(1, round(side * factor)) for side in large.size)
     assert not small.getexif() and not small.info.get("icc_profile")
-    # What is seen is the result: the same picture, as far as the size lets it.
+    # What is seen is the result: the same image, as far as the size lets it.
     shown = large.convert("RGBA").resize(small.size, Image.Resampling.BOX)
     both = [Image.alpha_composite(Image.new("RGBA", small.size, "white"), one.convert("RGBA")).convert("RGB")
             for one in (small, shown)]
@@ -135,15 +135,15 @@ def test_a_preview_is_upright(client, orientation):
     both = process(client, image, max_width=900, max_height=900, allow_upscale=True)
     check(both["", True], both["", False])
     upright = ImageOps.exif_transpose(Image.open(io.BytesIO(image))).convert("RGB")
-    preview = both["", True].picture.convert("RGB").resize(upright.size)
+    preview = both["", True].image.convert("RGB").resize(upright.size)
     assert max(ImageStat.Stat(ImageChops.difference(preview, upright)).mean) < 12
 
 
 def test_transparency_stays(client):
     both = process(client, fixture_bytes("alpha.png"), max_width=800, allow_upscale=True)
     check(both["", True], both["", False], form="PNG")
-    assert both["", True].header.has_alpha and both["", True].picture.mode == "RGBA"
-    low, high = both["", True].picture.getchannel("A").getextrema()
+    assert both["", True].header.has_alpha and both["", True].image.mode == "RGBA"
+    low, high = both["", True].image.getchannel("A").getextrema()
     assert low < 128 < high or low < high
 
 
@@ -193,7 +193,7 @@ def test_a_kept_result_comes_without_a_preview():
 
 
 def test_an_item_takes_the_place_of_the_one_with_its_key(client):
-    """As somebody who moves a slider: each position asks for the picture anew, and only the last one counts."""
+    """As somebody who moves a slider: each position asks for the image anew, and only the last one counts."""
     image = corpus("12-photos/mei--Issue_525.jpg")
     feed = queue.SimpleQueue()
     call = client.batch(iter(feed.get, None), timeout=120)

@@ -34,7 +34,7 @@ def call(client, image, metadata=(), preset="favicon"):
 
 
 def many(client, count, image, threads=16):
-    """Processes a picture `count` times; the codes of the calls that failed."""
+    """Processes an image `count` times; the codes of the calls that failed."""
     request = client.message("ProcessImageRequest")(image=image, preset="favicon")
     method = client.call("ProcessImage", "unary_stream")
 
@@ -56,7 +56,7 @@ def test_a_call_is_one_trace_below_its_caller(collector):
         ("traceparent", f"00-{TRACE}-{PARENT}-01"), ("tracestate", "vendor=1"), ("baggage", "user=secret")])
     assert responses[-1].report.trace_id == TRACE
     with pytest.raises(grpc.RpcError):
-        call(client, b"only words, many of them, and no picture")
+        call(client, b"only words, many of them, and no image")
     assert worker.stop() == 0
 
     resource = collector.exports("trace")[0][1].resource_spans[0]
@@ -121,7 +121,7 @@ def test_busy_times_account_for_the_cpu_time(collector, tmp_path):
     worker = traced(collector)
     client = Client(worker)
     request = client.message("ProcessImageRequest")(image=path.read_bytes())
-    # A job beside which receiving the picture is little: that is CPU time too, and no stage's.
+    # A job beside which receiving the image is little: that is CPU time too, and no stage's.
     request.configuration.max_width = 3000
     request.configuration.preferred_format = 4  # WebP
     method = client.call("ProcessImage", "unary_stream")

@@ -2,7 +2,7 @@
 //
 // The format is fixed when this is compiled (FUZZ_FORMAT); how the bytes are cut, the scale, whether an early end and
 // damage are tolerated and whether what is held goes to a file follow from the bytes themselves, so that corpus files
-// are plain pictures.
+// are plain images.
 
 #include "feed.h"
 
@@ -63,7 +63,7 @@ static uint8_t pick_scale(const ccodecs_decoder *decoder, uint32_t seed) {
   return (ccodecs_decoder_scales(decoder) >> (scale - 1) & 1) != 0 ? scale : 8;
 }
 
-/// A directory for what is held, for one picture in four.
+/// A directory for what is held, for one image in four.
 static int spill_directory(uint32_t seed) {
   static int directory = -2;
   if (directory == -2) {
@@ -98,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
   }
   if (status == CCODECS_OK) {
     const ccodecs_header *header = ccodecs_decoder_header(decoder);
-    check(header->width > 0 && header->height > 0, "a picture has a size");
+    check(header->width > 0 && header->height > 0, "an image has a size");
     check((uint64_t)header->width * header->height <= most_pixels, "the pixel limit holds");
     check(header->orientation >= 1 && header->orientation <= 8, "an orientation is one of eight");
     decode_rows(decoder, &f, pick_scale(decoder, seed >> 8), seed >> 18);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct picture {
+typedef struct image {
   const char *name;
   uint32_t side;       ///< Of the image, in pixels.
   uint32_t frame_side; ///< Of each frame but the first; of that, too, where it is the only one.
@@ -24,7 +24,7 @@ typedef struct picture {
   uint32_t duration;
   int option; ///< Set to `value` in each frame; -1 for none.
   int value;
-} picture;
+} image;
 
 static void require(bool holds, const char *what) {
   if (!holds) {
@@ -33,7 +33,7 @@ static void require(bool holds, const char *what) {
   }
 }
 
-static void begin(JxlEncoder *encoder, const picture *p) {
+static void begin(JxlEncoder *encoder, const image *p) {
   JxlBasicInfo info;
   JxlColorEncoding colors;
   JxlEncoderInitBasicInfo(&info);
@@ -51,7 +51,7 @@ static void begin(JxlEncoder *encoder, const picture *p) {
   require(JxlEncoderSetColorEncoding(encoder, &colors) == JXL_ENC_SUCCESS, "colours");
 }
 
-static void add_frame(JxlEncoder *encoder, const picture *p, uint32_t index) {
+static void add_frame(JxlEncoder *encoder, const image *p, uint32_t index) {
   JxlEncoderFrameSettings *settings = JxlEncoderFrameSettingsCreate(encoder, NULL);
   JxlEncoderSetFrameLossless(settings, p->is_lossless);
   JxlEncoderFrameSettingsSetOption(settings, JXL_ENC_FRAME_SETTING_EFFORT, p->is_flat ? 3 : 5);
@@ -85,7 +85,7 @@ static void add_frame(JxlEncoder *encoder, const picture *p, uint32_t index) {
   free(pixels);
 }
 
-static void write_picture(const char *folder, const picture *p) {
+static void write_image(const char *folder, const image *p) {
   char path[4096];
   snprintf(path, sizeof path, "%s/%s.jxl", folder, p->name);
   FILE *file = fopen(path, "wb");
@@ -110,7 +110,7 @@ static void write_picture(const char *folder, const picture *p) {
 }
 
 int main(int count, char **arguments) {
-  static const picture pictures[] = {
+  static const image images[] = {
       {"layers", 100, 80, 4, 8, true, false, false, false, true, 0, -1, 0},
       {"vast-frame", 64, 4000, 1, 16, true, true, true, false, false, 0, -1, 0},
       {"many-layers", 400, 400, 60, 8, false, false, true, false, true, 0, -1, 0},
@@ -124,8 +124,8 @@ int main(int count, char **arguments) {
       {"ordered", 600, 600, 2, 8, true, false, false, false, true, 1, JXL_ENC_FRAME_SETTING_GROUP_ORDER, 1},
   };
   require(count == 2, "usage: jxl_seeds FOLDER");
-  for (size_t i = 0; i < sizeof pictures / sizeof *pictures; i++) {
-    write_picture(arguments[1], &pictures[i]);
+  for (size_t i = 0; i < sizeof images / sizeof *images; i++) {
+    write_image(arguments[1], &images[i]);
   }
   return 0;
 }

@@ -19,7 +19,7 @@ static void append(result *r, const ccodecs_piece *piece) {
   r->count += piece->count;
 }
 
-/// The picture's header, of which the rewriter is told. Whether it is complete.
+/// The image's header, of which the rewriter is told. Whether it is complete.
 static bool read_header(ccodecs_decoder *decoder, ccodecs_rewriter *rewriter, feed *f) {
   ccodecs_status status;
   while (true) {

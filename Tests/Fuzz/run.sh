@@ -17,7 +17,7 @@ work=.build/fuzz
 jobs=$(getconf _NPROCESSORS_ONLN)
 mkdir -p "$work/objects" "$work/crashes"
 
-# decoder, format, and the extensions of its pictures
+# decoder, format, and the extensions of its images
 table="jpeg JPEG jpg jpeg mpo
 png PNG png
 webp WEBP webp
@@ -45,7 +45,7 @@ option libjxl JXL "jxl JXL jxl"
 # shellcheck disable=SC2086 # lists of flags
 flags+=" $(pkg-config --cflags $libraries)"
 sanitizers="address,undefined"
-# libheif forgets 40 bytes of libdav1d's when a picture has no data. Every way to that which was found is refused.
+# libheif forgets 40 bytes of libdav1d's when an image has no data. Every way to that which was found is refused.
 echo "leak:libdav1d" >"$work/leaks"
 export LSAN_OPTIONS=suppressions=$PWD/$work/leaks:print_suppressions=0
 

@@ -44,7 +44,7 @@ struct DecoderTests {
     let bytes = Fixture.bytes(name)
     for count in stride(from: 2, to: bytes.count - 2, by: 97) {
       for scale in [1, 4] {
-        let budget = PictureBudget(limit: 1 << 24)
+        let budget = ImageBudget(limit: 1 << 24)
         let error = #expect(throws: CodecError.self, "\(name) cut to \(count) at \(scale)/8") {
           _ = try Pixels.decode(Array(bytes.prefix(count)), scale: scale, budget: budget)
         }
@@ -55,7 +55,7 @@ struct DecoderTests {
   }
 
   @Test(
-    "reduce a smooth picture to the means of its squares", arguments: [1, 2, 4], ["photo-gray.jpg", "photo-444.jpg"])
+    "reduce a smooth image to the means of its squares", arguments: [1, 2, 4], ["photo-gray.jpg", "photo-444.jpg"])
   func reducedIsTheMean(scale: Int, name: String) throws {
     let full = try Pixels.decode(Fixture.bytes(name))
     let reduced = try Pixels.decode(Fixture.bytes(name), scale: scale)
@@ -79,7 +79,7 @@ struct DecoderTests {
     }
   }
 
-  /// Bytes at the end that hold no part of the picture: the end-of-image marker of a baseline JPEG, GIF's end code and
+  /// Bytes at the end that hold no part of the image: the end-of-image marker of a baseline JPEG, GIF's end code and
   /// trailer and the frames after its first, the end mark of a run-length coded BMP, TGA's trailer, PNG's end chunk, the
   /// values of TIFF's last tags and what pads a Group 4 row, an icon's mask, the last digits of a text, RIFF's padding.
   private static func inessentialByteCount(name: String, byteCount: Int) -> Int {
@@ -114,7 +114,7 @@ struct DecoderTests {
     let inessential = Self.inessentialByteCount(name: name, byteCount: bytes.count)
     let step = max(1, bytes.count / 61)
     for count in stride(from: 1, to: bytes.count - inessential, by: step) {
-      let budget = PictureBudget(limit: 1 << 30)
+      let budget = ImageBudget(limit: 1 << 30)
       let error = #expect(throws: CodecError.self, "\(name) cut to \(count) of \(bytes.count)") {
         _ = try Pixels.decode(Array(bytes.prefix(count)), budget: budget)
       }
@@ -132,8 +132,8 @@ struct DecoderTests {
       for _ in 0...random.next() % 4 {
         damaged[Int(random.next() % UInt64(bytes.count))] ^= 1 << UInt8(random.next() % 8)
       }
-      let budget = PictureBudget(limit: 64 << 20)
-      let limits = CodecLimits(maxPixels: 4_000_000, maxHeldPixels: 4_000_000, maxScans: 100)
+      let budget = ImageBudget(limit: 64 << 20)
+      let limits = CodecLimits(maxPixels: 4_000_000, maxBufferedPixels: 4_000_000, maxScans: 100)
       let scale = name.hasSuffix(".jpg") ? 1 << Int(random.next() % 4) : 8
       _ = try? Pixels.decode(damaged, scale: scale, budget: budget, limits: limits)
       #expect(budget.used == 0)
@@ -143,7 +143,7 @@ struct DecoderTests {
   @Test("stay within a budget, or say that they can't", arguments: Fixture.names)
   func budgetHolds(name: String) {
     for limit in [0, 4 << 10, 64 << 10, 512 << 10] {
-      let budget = PictureBudget(limit: limit)
+      let budget = ImageBudget(limit: limit)
       do {
         _ = try Pixels.decode(Fixture.bytes(name), budget: budget)
       } catch {
@@ -157,11 +157,11 @@ struct DecoderTests {
   @Test("never charge more than they estimated", arguments: Fixture.names)
   func estimateHolds(name: String) throws {
     let bytes = Fixture.bytes(name)
-    let budget = PictureBudget(limit: 1 << 30)
+    let budget = ImageBudget(limit: 1 << 30)
     let sniffed = ImageFormat.sniff(bytes.span.bytes)
     let format = try #require(sniffed)
     var decoder = try Decoder(
-      format: format, limits: CodecLimits(maxPixels: 0, maxHeldPixels: 0, maxScans: 0), budget: budget)
+      format: format, limits: CodecLimits(maxPixels: 0, maxBufferedPixels: 0, maxScans: 0), budget: budget)
     let header = try decoder.readHeader(bytes.span.bytes, isLast: true)
     #expect(header.value)
     let estimate = try decoder.estimatedByteCount(scale: 8)
@@ -181,13 +181,13 @@ struct DecoderTests {
     let sniffed = ImageFormat.sniff(bytes.span.bytes)
     let format = try #require(sniffed)
     var decoder = try Decoder(
-      format: format, limits: CodecLimits(maxPixels: 0, maxHeldPixels: 0, maxScans: 0),
-      budget: PictureBudget(limit: 1 << 24))
+      format: format, limits: CodecLimits(maxPixels: 0, maxBufferedPixels: 0, maxScans: 0),
+      budget: ImageBudget(limit: 1 << 24))
     _ = try decoder.readHeader(bytes.span.bytes, isLast: true)
     #expect(decoder.header.orientation.rawValue == value)
   }
 
-  @Test("decode JPEG at reduced size to the same picture", arguments: [1, 2, 4, 8])
+  @Test("decode JPEG at reduced size to the same image", arguments: [1, 2, 4, 8])
   func reducedJPEG(scale: Int) throws {
     let name = "photo-420.jpg"
     let pixels = try Pixels.decode(Fixture.bytes(name), scale: scale)
@@ -217,9 +217,9 @@ struct DecoderTests {
     }
   }
 
-  @Test("refuse a picture above the pixel limit, naming limit and value")
+  @Test("refuse an image above the pixel limit, naming limit and value")
   func pixelLimit() throws {
-    let limits = CodecLimits(maxPixels: 1000, maxHeldPixels: 1000, maxScans: 100)
+    let limits = CodecLimits(maxPixels: 1000, maxBufferedPixels: 1000, maxScans: 100)
     for name in ["photo-420.jpg", "photo.png", "photo.webp", "photo.gif"] {
       let error = #expect(throws: CodecError.self) { _ = try Pixels.decode(Fixture.bytes(name), limits: limits) }
       #expect(error?.code == .limitExceeded)
@@ -229,7 +229,7 @@ struct DecoderTests {
 
   @Test("stop a JPEG with more scans than the limit")
   func scanLimit() throws {
-    let limits = CodecLimits(maxPixels: 0, maxHeldPixels: 0, maxScans: 2)
+    let limits = CodecLimits(maxPixels: 0, maxBufferedPixels: 0, maxScans: 2)
     let error = #expect(throws: CodecError.self) {
       _ = try Pixels.decode(Fixture.bytes("photo-progressive.jpg"), limits: limits)
     }

@@ -4,8 +4,8 @@ import Testing
 
 @Suite("Encoders")
 struct EncoderTests {
-  /// Encodes a whole picture given as one strip of each plane in portions of `rowCount` rows.
-  private func encode(_ pixels: Pixels, _ options: EncoderOptions, rowCount: Int, budget: PictureBudget) throws
+  /// Encodes a whole image given as one strip of each plane in portions of `rowCount` rows.
+  private func encode(_ pixels: Pixels, _ options: EncoderOptions, rowCount: Int, budget: ImageBudget) throws
     -> [UInt8]
   {
     var encoder = try Encoder(options: options, budget: budget)
@@ -36,7 +36,7 @@ struct EncoderTests {
   }
 
   @Test(
-    "write what decodes to the same picture, however the rows are cut",
+    "write what decodes to the same image, however the rows are cut",
     arguments: [
       Case(fixture: "photo-420.jpg", format: .jpeg, tolerance: 1),
       Case(fixture: "photo-444.jpg", format: .jpeg, subsampling: .full, tolerance: 1),
@@ -54,7 +54,7 @@ struct EncoderTests {
     let options = EncoderOptions(
       format: test.format, width: pixels.layout[0].width, height: pixels.layout[0].height, pixelFormat: pixels.format,
       subsampling: test.subsampling, quality: 95)
-    let budget = PictureBudget(limit: 1 << 26)
+    let budget = ImageBudget(limit: 1 << 26)
     let whole = try encode(pixels, options, rowCount: 16, budget: budget)
     #expect(UInt64(budget.peak) <= (try options.estimatedByteCount()) + UInt64(whole.count) * 3 + 4096)
     for rowCount in [1, 7, 10000] {
@@ -74,9 +74,9 @@ struct EncoderTests {
       let options = EncoderOptions(
         format: format, width: pixels.layout[0].width, height: pixels.layout[0].height, pixelFormat: pixels.format,
         quality: 95)
-      let budget = PictureBudget(limit: 1 << 28)
+      let budget = ImageBudget(limit: 1 << 28)
       let whole = try encode(pixels, options, rowCount: 16, budget: budget)
-      let (largest, estimate) = (try options.largestByteCount(), try options.estimatedByteCount())
+      let (largest, estimate) = (try options.maxByteCount(), try options.estimatedByteCount())
       #expect(budget.used == 0 && UInt64(whole.count) <= largest)
       #expect(UInt64(budget.peak) <= estimate + 4096, "\(format) of \(name)")
       #expect(try encode(pixels, options, rowCount: 7, budget: budget) == whole)
@@ -96,7 +96,7 @@ struct EncoderTests {
     func code(_ format: ImageFormat, _ pixels: PixelFormat, width: Int = 10, quality: Int = 80) -> CodecError.Code? {
       let options = EncoderOptions(format: format, width: width, height: 10, pixelFormat: pixels, quality: quality)
       do {
-        _ = try Encoder(options: options, budget: PictureBudget(limit: 1 << 24))
+        _ = try Encoder(options: options, budget: ImageBudget(limit: 1 << 24))
         return nil
       } catch { return error.code }
     }
@@ -109,10 +109,10 @@ struct EncoderTests {
     #expect(code(.jpeg, .rgb8) == nil)
   }
 
-  @Test("refuse to finish a picture that lacks rows, and then stay failed")
+  @Test("refuse to finish an image that lacks rows, and then stay failed")
   func missingRows() throws {
     let options = EncoderOptions(format: .png, width: 4, height: 4, pixelFormat: .gray8)
-    var encoder = try Encoder(options: options, budget: PictureBudget(limit: 1 << 24))
+    var encoder = try Encoder(options: options, budget: ImageBudget(limit: 1 << 24))
     for _ in 0..<2 {
       do {
         try encoder.finish()

@@ -10,7 +10,7 @@ struct FileSizeTests {
   private static func bigEndian(_ value: Int) -> [UInt8] { Container.bigEndian(value, byteCount: 4) }
 
   private static func expectRefusal(_ bytes: [UInt8], _ comment: Comment) {
-    let budget = PictureBudget(limit: 1 << 30)
+    let budget = ImageBudget(limit: 1 << 30)
     let error = #expect(throws: CodecError.self, comment) { _ = try Pixels.decode(bytes, budget: budget) }
     #expect(error?.code == .truncated && error?.message.contains("\(side)x\(side)") == true, comment)
     #expect(budget.peak < 1 << 20, comment)
@@ -50,7 +50,7 @@ struct FileSizeTests {
     Self.expectRefusal(bytes, "PSD")
   }
 
-  @Test("what arithmetic coding makes of a picture has no least size, and is decoded")
+  @Test("what arithmetic coding makes of an image has no least size, and is decoded")
   func arithmetic() throws {
     let flat = Fixture.bytes("photo-arithmetic.jpg")
     #expect(throws: Never.self) { _ = try Pixels.decode(flat) }
@@ -67,7 +67,7 @@ struct FileSizeTests {
     #expect(try Pixels.decode(file(side: 8, stripByteCount: 64)).mean == [90, 90, 90])
   }
 
-  @Test("an icon's picture ends where its own header says, and not where the directory does")
+  @Test("an icon's image ends where its own header says, and not where the directory does")
   func icon() throws {
     for (name, entry) in [("icon-png.ico", 22), ("icon-bitmap.ico", 6)] {
       let bytes = Fixture.bytes(name)

@@ -10,7 +10,7 @@ struct HEIFGraphTests {
   private static let size = HEIFFile.Box.size(width, height)
 
   private static func refusal(_ file: HEIFFile) -> CodecError? {
-    let budget = PictureBudget(limit: 1 << 30)
+    let budget = ImageBudget(limit: 1 << 30)
     let error = #expect(throws: CodecError.self) { _ = try Pixels.decode(file.bytes, budget: budget) }
     #expect(budget.used == 0 && budget.peak < 1 << 20)
     return error
@@ -31,12 +31,12 @@ struct HEIFGraphTests {
 
   @Test("are images of grids, overlays and their alpha")
   func derived() throws {
-    let picture = try Pixels.decode(Fixture.bytes("photo.avif"))
+    let image = try Pixels.decode(Fixture.bytes("photo.avif"))
     for type in ["grid", "iovl", "iden"] {
       var file = HEIFFile(brand: "avif")
       let first = Self.add(type, to: &file)
       file.refer("dimg", from: first, to: [file.add(Self.coded)])
-      #expect(try Pixels.decode(file.bytes).mean == picture.mean, "\(type)")
+      #expect(try Pixels.decode(file.bytes).mean == image.mean, "\(type)")
     }
   }
 
@@ -141,7 +141,7 @@ struct HEIFGraphTests {
     #expect(error?.code == .limitExceeded)
   }
 
-  /// Of 16 to 235, where 16 is black: pictures that pillow-heif 1.8 and Pillow 13 made of full range, with another flag.
+  /// Of 16 to 235, where 16 is black: images that pillow-heif 1.8 and Pillow 13 made of full range, with another flag.
   @Test("without chroma are brought to full range", arguments: ["gray.avif", "gray.heic"])
   func limitedGray(name: String) throws {
     let full = try Pixels.decode(Fixture.bytes(name))
@@ -156,7 +156,7 @@ struct HEIFGraphTests {
   }
 
   @Test("charge little more than they use: a camera's 48 megapixels fit")
-  func cameraPicture() throws {
+  func cameraImage() throws {
     var file = HEIFFile(brand: "heic")
     let tile = HEIFFile.Coded(fixture: "photo.heic", without: ["ispe"])
     let (width, height) = (8064, 6048)
@@ -166,8 +166,8 @@ struct HEIFGraphTests {
     file.refer("dimg", from: 1, to: [2])
     let bytes = file.bytes
     var decoder = try Decoder(
-      format: .heic, limits: CodecLimits(maxPixels: 0, maxHeldPixels: 100_000_000, maxScans: 0),
-      budget: PictureBudget(limit: 1 << 30))
+      format: .heic, limits: CodecLimits(maxPixels: 0, maxBufferedPixels: 100_000_000, maxScans: 0),
+      budget: ImageBudget(limit: 1 << 30))
     let header = try decoder.readHeader(bytes.span.bytes, isLast: true)
     #expect(header.value)
     #expect(try decoder.estimatedByteCount(scale: 8) < 360 << 20)

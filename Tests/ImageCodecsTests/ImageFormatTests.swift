@@ -62,7 +62,7 @@ struct ImageFormatTests {
     let taken = PixelFormat.allCases.filter(format.takes)
     #expect(!format.isEncodable || format.traits.output != nil)
     #expect((format.traits.output != nil) == taken.contains(.rgb8))
-    #expect(taken.allSatisfy { !$0.isDeep })
+    #expect(taken.allSatisfy { !$0.is16Bit })
     #expect(!format.isRewritable || format.isEncodable)
   }
 
@@ -70,8 +70,8 @@ struct ImageFormatTests {
   func notDecoded(format: ImageFormat) {
     let error = #expect(throws: CodecError.self) {
       _ = try Decoder(
-        format: format, limits: CodecLimits(maxPixels: 0, maxHeldPixels: 0, maxScans: 0),
-        budget: PictureBudget(limit: 1 << 20))
+        format: format, limits: CodecLimits(maxPixels: 0, maxBufferedPixels: 0, maxScans: 0),
+        budget: ImageBudget(limit: 1 << 20))
     }
     #expect(error?.code == .unsupported)
     #expect(error?.message.contains(format.rawValue) == true)
@@ -81,7 +81,7 @@ struct ImageFormatTests {
   func unknown() {
     // The second is a film whose box's size is that of an icon.
     let film = [0, 0, 1, 0] + Array("ftypisom".utf8) + [0, 0, 2, 0] + Array("isomiso2".utf8)
-    for bytes in [Array("hello, world, this is not a picture".utf8), film, [UInt8](repeating: 0, count: 40), [1], []] {
+    for bytes in [Array("hello, world, this is not an image".utf8), film, [UInt8](repeating: 0, count: 40), [1], []] {
       #expect(ImageFormat.sniff(bytes.span.bytes) == nil)
     }
   }

@@ -6,8 +6,8 @@ import Testing
 @Suite("JPEG XL", .enabled(if: ImageFormat.jxl.isDecodable), .timeLimit(.minutes(15)))
 struct JXLTests {
   private static func refusal(_ name: String, limits: CodecLimits? = nil) -> CodecError? {
-    let budget = PictureBudget(limit: 384 << 20)
-    let limits = limits ?? CodecLimits(maxPixels: 0, maxHeldPixels: 100_000_000, maxScans: 100)
+    let budget = ImageBudget(limit: 384 << 20)
+    let limits = limits ?? CodecLimits(maxPixels: 0, maxBufferedPixels: 100_000_000, maxScans: 100)
     let error = #expect(throws: CodecError.self) {
       try Pixels.decode(Fixture.bytes(name), budget: budget, limits: limits)
     }
@@ -33,9 +33,9 @@ struct JXLTests {
   @Test("with a frame far larger than the image is refused before the frame is decoded")
   func vastFrame() {
     #expect(Self.refusal("vast-frame.jxl")?.code == .outOfMemory)
-    let limits = CodecLimits(maxPixels: 0, maxHeldPixels: 1_000_000, maxScans: 100)
+    let limits = CodecLimits(maxPixels: 0, maxBufferedPixels: 1_000_000, maxScans: 100)
     let error = Self.refusal("vast-frame.jxl", limits: limits)
-    #expect(error?.code == .limitExceeded && error?.message.contains("max_held_pixels") == true)
+    #expect(error?.code == .limitExceeded && error?.message.contains("max_buffered_pixels") == true)
   }
 
   @Test("with too many layers, or too much in them, is refused")
@@ -43,7 +43,7 @@ struct JXLTests {
     let error = Self.refusal("too-many-layers.jxl")
     #expect(error?.code == .limitExceeded && error?.message.contains("64") == true)
     // 60 layers of 160,000 pixels.
-    let limits = CodecLimits(maxPixels: 0, maxHeldPixels: 5_000_000, maxScans: 100)
+    let limits = CodecLimits(maxPixels: 0, maxBufferedPixels: 5_000_000, maxScans: 100)
     #expect(Self.refusal("many-layers.jxl", limits: limits)?.code == .limitExceeded)
   }
 
@@ -51,8 +51,8 @@ struct JXLTests {
   func pauses() throws {
     let bytes = Fixture.bytes("many-layers.jxl")
     var decoder = try Decoder(
-      format: .jxl, limits: CodecLimits(maxPixels: 0, maxHeldPixels: 0, maxScans: 0),
-      budget: PictureBudget(limit: 1 << 28))
+      format: .jxl, limits: CodecLimits(maxPixels: 0, maxBufferedPixels: 0, maxScans: 0),
+      budget: ImageBudget(limit: 1 << 28))
     let header = try decoder.readHeader(bytes.span.bytes, isLast: true)
     #expect(header.value)
     let layout = try decoder.start(scale: 8)

@@ -67,7 +67,7 @@ struct LenienceTests {
     }
   }
 
-  @Test("a PNG may not lack a byte of its picture")
+  @Test("a PNG may not lack a byte of its image")
   func pngWithoutData() {
     for missing in [13, 16, 17, 300] {
       let error = #expect(throws: CodecError.self) {

@@ -20,13 +20,13 @@ struct PNGFilterTests {
         [filters[row % filters.count]]
           + (0..<width * kind.pixelByteCount).map { _ in UInt8.random(in: 0...largest, using: &random) }
       }
-      func picture(_ rows: [[UInt8]]) -> [UInt8] {
+      func image(_ rows: [[UInt8]]) -> [UInt8] {
         Container.png(
           width: width, height: height, bitDepth: kind.bitDepth, colorType: kind.colorType, rows: Array(rows.joined()))
       }
-      let expected = try Pixels.decode(picture(unfiltered(rows, pixelByteCount: kind.pixelByteCount)))
+      let expected = try Pixels.decode(image(unfiltered(rows, pixelByteCount: kind.pixelByteCount)))
       for windowByteCount in [61, .max] {
-        let pixels = try Pixels.decode(picture(rows), windowByteCount: windowByteCount)
+        let pixels = try Pixels.decode(image(rows), windowByteCount: windowByteCount)
         #expect(pixels == expected, "\(width)x\(height): \(rows)")
       }
     }

@@ -76,7 +76,7 @@ struct PSDTests {
         let bytes = Self.document(kind, compression: compression, isLarge: isLarge)
         let pixels = try Pixels.decode(bytes)
         #expect(pixels.format == kind.format)
-        let most = kind.format.isDeep ? 65_535.0 : 255
+        let most = kind.format.is16Bit ? 65_535.0 : 255
         for (x, y) in [(0, 0), (3, 5), (9, 2), (20, 8), (15, 4), (12, 7)] {
           for (channel, value) in Self.expected(kind, x: x, y: y).enumerated() {
             let sample = Double(pixels.sample(x: x, y: y, channel: channel))
@@ -110,7 +110,7 @@ struct PSDTests {
   func damage(compression: Container.PSDCompression) throws {
     let bytes = Self.document(Self.kinds[5], compression: compression)
     for count in 1..<bytes.count - 1 {
-      let budget = PictureBudget(limit: 1 << 24)
+      let budget = ImageBudget(limit: 1 << 24)
       let error = #expect(throws: CodecError.self, "cut to \(count)") {
         _ = try Pixels.decode(Array(bytes.prefix(count)), budget: budget)
       }

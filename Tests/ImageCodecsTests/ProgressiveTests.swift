@@ -12,7 +12,7 @@ struct ProgressiveTests {
   /// The same coefficients in one scan, and in 70 scans, by jpegtran.
   private static let (single, scans) = ("photo-420.jpg", "photo-progressive-scans.jpg")
 
-  /// The picture with `count` bytes of no use behind the last unit of its last scan.
+  /// The image with `count` bytes of no use behind the last unit of its last scan.
   private static func padded(_ count: Int) -> [UInt8] {
     let bytes = Fixture.bytes("photo-progressive.jpg")
     return bytes.dropLast(2) + [UInt8](repeating: 0xAA, count: count) + bytes.suffix(2)
@@ -31,7 +31,7 @@ struct ProgressiveTests {
   @Test("charge a few KiB for a scan, and no coefficients")
   func memory() throws {
     func peak(_ name: String) throws -> Int {
-      let budget = PictureBudget(limit: 1 << 24)
+      let budget = ImageBudget(limit: 1 << 24)
       _ = try Pixels.decode(Fixture.bytes(name), budget: budget)
       return budget.peak
     }
@@ -44,9 +44,9 @@ struct ProgressiveTests {
     let count = 4 << 20
     let bytes = Self.padded(count)
     for (spill, isHeld) in [(SpillDirectory.system, false), (nil, true)] {
-      let limits = CodecLimits(maxPixels: 0, maxHeldPixels: 0, maxScans: 100, spill: spill)
+      let limits = CodecLimits(maxPixels: 0, maxBufferedPixels: 0, maxScans: 100, spill: spill)
       for scale in [2, 8] {
-        let budget = PictureBudget(limit: 1 << 24)
+        let budget = ImageBudget(limit: 1 << 24)
         let pixels = try Pixels.decode(
           bytes, windowByteCount: 100_000, scale: scale, budget: budget, limits: limits)
         var expected = try Pixels.decode(Fixture.bytes("photo-progressive.jpg"), scale: scale)
@@ -60,9 +60,9 @@ struct ProgressiveTests {
   @Test("hold no more of a scan without an end than its units can take")
   func endless() throws {
     let bytes = Fixture.bytes("photo-progressive.jpg").dropLast(2) + [UInt8](repeating: 0xAA, count: 1 << 20)
-    let budget = PictureBudget(limit: 1 << 24)
+    let budget = ImageBudget(limit: 1 << 24)
     var decoder = try Decoder(
-      format: .jpeg, limits: CodecLimits(maxPixels: 0, maxHeldPixels: 0, maxScans: 100), budget: budget)
+      format: .jpeg, limits: CodecLimits(maxPixels: 0, maxBufferedPixels: 0, maxScans: 100), budget: budget)
     var offset = try decoder.readHeader(bytes.span.bytes, isLast: false).consumedByteCount
     _ = try decoder.start(scale: 8)
     offset += try decoder.read(bytes.span.bytes.extracting(droppingFirst: offset), isLast: false).consumedByteCount
@@ -87,8 +87,8 @@ struct ProgressiveTests {
 
   @Test("say where there is no room for their bytes")
   func noRoom() {
-    let limits = CodecLimits(maxPixels: 0, maxHeldPixels: 0, maxScans: 100)
-    let budget = PictureBudget(limit: 1 << 18)
+    let limits = CodecLimits(maxPixels: 0, maxBufferedPixels: 0, maxScans: 100)
+    let budget = ImageBudget(limit: 1 << 18)
     let error = #expect(throws: CodecError.self) {
       _ = try Pixels.decode(Self.padded(1 << 20), windowByteCount: 4096, budget: budget, limits: limits)
     }
@@ -97,13 +97,13 @@ struct ProgressiveTests {
     #expect(budget.used == 0)
   }
 
-  @Test("do not blame the picture where the disk fails")
+  @Test("do not blame the image where the disk fails")
   func failingDisk() throws {
     let path = "/var/tmp/image-worker-test-\(UInt64.random(in: 0...UInt64.max))"
     try #require(mkdir(path, 0o700) == 0)
     let spill = try #require(SpillDirectory(path: path))
     try #require(rmdir(path) == 0)
-    let limits = CodecLimits(maxPixels: 0, maxHeldPixels: 0, maxScans: 100, spill: spill)
+    let limits = CodecLimits(maxPixels: 0, maxBufferedPixels: 0, maxScans: 100, spill: spill)
     let error = #expect(throws: CodecError.self) {
       _ = try Pixels.decode(Self.padded(1 << 20), windowByteCount: 4096, limits: limits)
     }
@@ -116,9 +116,9 @@ struct ProgressiveTests {
     // All ones are no code. The first scan begins behind the first SOS, and its blocks are read row by row.
     let start = try #require(bytes.indices.first { bytes[$0] == 0xFF && bytes[$0 + 1] == 0xDA }) + 14 + 300
     for index in start..<start + 8 { bytes[index] = index % 2 == start % 2 ? 0xFF : 0 }
-    let budget = PictureBudget(limit: 1 << 24)
+    let budget = ImageBudget(limit: 1 << 24)
     var decoder = try Decoder(
-      format: .jpeg, limits: CodecLimits(maxPixels: 0, maxHeldPixels: 0, maxScans: 0), budget: budget)
+      format: .jpeg, limits: CodecLimits(maxPixels: 0, maxBufferedPixels: 0, maxScans: 0), budget: budget)
     var offset = try decoder.readHeader(bytes.span.bytes, isLast: true).consumedByteCount
     _ = try decoder.start(scale: 8)
     var stripCount = 0

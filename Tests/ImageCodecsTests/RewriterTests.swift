@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Rewriters")
 struct RewriterTests {
-  private static let limits = CodecLimits(maxPixels: 0, maxHeldPixels: 0, maxScans: 100)
+  private static let limits = CodecLimits(maxPixels: 0, maxBufferedPixels: 0, maxScans: 100)
   private static let turnable = [
     "photo-420.jpg", "photo-422.jpg", "photo-444.jpg", "photo-gray.jpg", "photo-progressive.jpg", "photo-restart.jpg",
   ]
@@ -16,13 +16,13 @@ struct RewriterTests {
 
   private struct Refused: Error {}
 
-  /// Rewrites a whole picture; `Refused` where its survey does not allow it.
+  /// Rewrites a whole image; `Refused` where its survey does not allow it.
   private static func rewrite(
     _ bytes: [UInt8], windowByteCount: Int = .max, orientation: Orientation = .up, exif: [UInt8] = [],
     limits: CodecLimits = RewriterTests.limits
   ) throws -> [UInt8] {
     guard let format = ImageFormat.sniff(bytes.span.bytes), format.isRewritable else { throw Refused() }
-    let budget = PictureBudget(limit: 1 << 28)
+    let budget = ImageBudget(limit: 1 << 28)
     let result = try rewrite(bytes, format, windowByteCount, orientation, exif, limits, budget)
     #expect(budget.used == 0)
     return result
@@ -30,7 +30,7 @@ struct RewriterTests {
 
   private static func rewrite(
     _ bytes: [UInt8], _ format: ImageFormat, _ windowByteCount: Int, _ orientation: Orientation, _ exif: [UInt8],
-    _ limits: CodecLimits, _ budget: PictureBudget
+    _ limits: CodecLimits, _ budget: ImageBudget
   ) throws -> [UInt8] {
     var decoder = try Decoder(format: format, limits: limits, budget: budget)
     var rewriter = try Rewriter(format: format, limits: limits, budget: budget)
@@ -63,12 +63,12 @@ struct RewriterTests {
 
   private static func header(_ bytes: [UInt8]) throws -> ImageHeader {
     guard let format = ImageFormat.sniff(bytes.span.bytes) else { throw Refused() }
-    var decoder = try Decoder(format: format, limits: limits, budget: PictureBudget(limit: 1 << 26))
+    var decoder = try Decoder(format: format, limits: limits, budget: ImageBudget(limit: 1 << 26))
     guard try decoder.readHeader(bytes.span.bytes, isLast: true).value else { throw Refused() }
     return decoder.header
   }
 
-  @Test("pass a picture on, sample for sample, however it is cut", arguments: copied)
+  @Test("pass an image on, sample for sample, however it is cut", arguments: copied)
   func copies(name: String) throws {
     let bytes = Fixture.bytes(name)
     let copy = try Self.rewrite(bytes)
@@ -92,7 +92,7 @@ struct RewriterTests {
     #expect(throws: Refused.self) { try Self.rewrite(Fixture.bytes(name)) }
   }
 
-  @Test("drop segments, chunks, trailing bytes and further pictures", arguments: ["photo-420.jpg", "photo.png"])
+  @Test("drop segments, chunks, trailing bytes and further images", arguments: ["photo-420.jpg", "photo.png"])
   func drops(name: String) throws {
     let bytes = Fixture.bytes(name)
     let secret = Array("secret".utf8)
@@ -143,7 +143,7 @@ struct RewriterTests {
       passedCount += 1
       let (ours, theirs) = (try? Pixels.decode(result).planes, try? Pixels.decode(damaged).planes)
       let isSame = ours == theirs
-      // libwebp reads on into what stands behind a damaged picture, of which a result has less.
+      // libwebp reads on into what stands behind a damaged image, of which a result has less.
       if name.hasSuffix("webp") {
         differentCount += isSame || ours == nil || theirs == nil ? 0 : 1
       } else {
@@ -214,7 +214,7 @@ struct RewriterTests {
       }
       #expect(worst <= tolerance, "plane \(plane)")
     }
-    // Turned back it is the same picture, to the last bit.
+    // Turned back it is the same image, to the last bit.
     let back: Orientation = orientation == .right ? .left : orientation == .left ? .right : orientation
     #expect(try Pixels.decode(Self.rewrite(turned, orientation: back)).planes == source.planes)
   }
@@ -228,7 +228,7 @@ struct RewriterTests {
     #expect(try Self.header(turned).width == 81 && Self.header(turned).height == 121)
   }
 
-  @Test("a damaged JPEG is not turned into another picture, and nothing leaks", arguments: turnable)
+  @Test("a damaged JPEG is not turned into another image, and nothing leaks", arguments: turnable)
   func damagedTurns(name: String) throws {
     let (bytes, noise) = (Fixture.bytes(name), noiseSamples(100_000))
     var turnedCount = 0

@@ -63,7 +63,7 @@ struct StripTests {
 
   @Test("an encoder refuses rows that are too short for it, and those of another format")
   func encoderRefusesRows() throws {
-    let budget = PictureBudget(limit: 1 << 20)
+    let budget = ImageBudget(limit: 1 << 20)
     let buffer = try Self.rows()
     var wide = try Encoder(
       options: EncoderOptions(format: .png, width: 5, height: 3, pixelFormat: .gray8), budget: budget)

@@ -5,7 +5,7 @@ import Testing
 @Suite("TIFF", .enabled(if: ImageFormat.tiff.isDecodable), .timeLimit(.minutes(15)))
 struct TIFFTests {
   private static func refusal(_ bytes: [UInt8]) -> CodecError? {
-    let budget = PictureBudget(limit: 1 << 30)
+    let budget = ImageBudget(limit: 1 << 30)
     let error = #expect(throws: CodecError.self) { try Pixels.decode(bytes, budget: budget) }
     #expect(budget.used == 0 && budget.peak < 4 << 20)
     return error

@@ -8,16 +8,16 @@ struct WebPTests {
   static let (width, height) = (1536, 2048)
 
   @Test(
-    "gives each row of a large picture once and in its place, whatever arrives at a time",
+    "gives each row of a large image once and in its place, whatever arrives at a time",
     arguments: [(PixelFormat.rgb8, 8), (.rgba8, 8), (.rgb8, 128), (.rgba8, 128)], [257, .max])
-  func largePicture(picture: (pixelFormat: PixelFormat, bandHeight: Int), windowByteCount: Int) throws {
-    let (pixelFormat, bandHeight) = picture
+  func largeImage(image: (pixelFormat: PixelFormat, bandHeight: Int), windowByteCount: Int) throws {
+    let (pixelFormat, bandHeight) = image
     let samples = (0..<Self.height).flatMap { y in
       (0..<Self.width).flatMap { x in Self.pixel(x, y, bandHeight).prefix(pixelFormat.pixelByteCount) }
     }
-    let file = try encodedPicture(
+    let file = try encodedImage(
       samples, width: Self.width, height: Self.height, pixelFormat: pixelFormat, as: .webp)
-    let budget = PictureBudget(limit: 1 << 30)
+    let budget = ImageBudget(limit: 1 << 30)
     let pixels = try Pixels.decode(file, windowByteCount: windowByteCount, budget: budget)
     #expect(pixels.layout.count == (pixelFormat == .rgb8 ? 3 : 1))
     for y in 0..<Self.height {
@@ -28,20 +28,20 @@ struct WebPTests {
     }
   }
 
-  @Test("with any number of chunks before the picture costs no more for coming in pieces")
+  @Test("with any number of chunks before the image costs no more for coming in pieces")
   func manyChunks() throws {
-    let picture = try encodedPicture(
+    let image = try encodedImage(
       noiseSamples(32 * 32 * 3), width: 32, height: 32, pixelFormat: .rgb8, as: .webp)
     let header: [UInt8] = Array("VP8X".utf8) + [10, 0, 0, 0] + [0, 0, 0, 0, 31, 0, 0, 31, 0, 0]
     let chunks = repeatElement(Array("none".utf8) + [0, 0, 0, 0], count: 200_000).joined()
-    let body = Array("WEBP".utf8) + header + chunks + picture.dropFirst(12)
+    let body = Array("WEBP".utf8) + header + chunks + image.dropFirst(12)
     let file = Array("RIFF".utf8) + withUnsafeBytes(of: UInt32(body.count).littleEndian) { Array($0) } + body
     // Each of 25,000 windows would go through up to 200,000 chunks.
     let pixels = try Pixels.decode(file, windowByteCount: 64)
-    #expect(try pixels == Pixels.decode(picture))
+    #expect(try pixels == Pixels.decode(image))
   }
 
-  @Test("is a picture from its smallest size on")
+  @Test("is an image from its smallest size on")
   func smallest() throws {
     // 1x1, lossless: no transforms, no colour cache, five codes of one symbol, 0.
     let file: [UInt8] =

@@ -9,7 +9,7 @@ struct PixelConverterTests {
   ) throws -> [UInt8] {
     let converter = try PixelConverter(
       from: input, to: output, width: row.count / input.pixelByteCount, background: background,
-      budget: PictureBudget(limit: 1 << 20))
+      budget: ImageBudget(limit: 1 << 20))
     return converter.convert(try buffer([row]).rows(count: 1)).contents[0]
   }
 
@@ -39,7 +39,7 @@ struct PixelConverterTests {
 
   @Test("alpha is multiplied in and divided out")
   func alpha() throws {
-    let budget = PictureBudget(limit: 1 << 20)
+    let budget = ImageBudget(limit: 1 << 20)
     let row: [UInt8] = [200, 100, 0, 255, 200, 100, 0, 128, 200, 100, 0, 0]
     let premultiplier = try Premultiplier(.rgba8, width: 3, rowCount: 1, budget: budget)
     let divider = try PixelConverter(from: .premultipliedRGBA16, to: .rgba8, width: 3, budget: budget)
@@ -50,7 +50,7 @@ struct PixelConverterTests {
   @Test("what can't be converted is a misuse")
   func unknown() {
     let error = #expect(throws: CodecError.self) {
-      try PixelConverter(from: .rgb8, to: .cmyk8, width: 1, budget: PictureBudget(limit: 1 << 20))
+      try PixelConverter(from: .rgb8, to: .cmyk8, width: 1, budget: ImageBudget(limit: 1 << 20))
     }
     #expect(error?.code == .misuse)
   }
@@ -59,7 +59,7 @@ struct PixelConverterTests {
   func shortRows() async {
     await #expect(processExitsWith: .failure) {
       let converter = try PixelConverter(
-        from: .gray8, to: .rgb8, width: 3, budget: PictureBudget(limit: 1 << 20))
+        from: .gray8, to: .rgb8, width: 3, budget: ImageBudget(limit: 1 << 20))
       _ = converter.convert(try buffer([[1, 2]]).rows(count: 1))
     }
   }

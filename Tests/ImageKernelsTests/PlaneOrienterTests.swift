@@ -19,7 +19,7 @@ struct PlaneOrienterTests {
   func places(orientation: Orientation, shown: [[UInt8]]) throws {
     let plane = try buffer(Self.stored)
     var orienter = try PlaneOrienter(
-      orientation, width: 3, height: 2, pixelByteCount: 1, budget: PictureBudget(limit: 1 << 20))
+      orientation, width: 3, height: 2, pixelByteCount: 1, budget: ImageBudget(limit: 1 << 20))
     for portion in plane.rows(count: 2).portions(of: 1) { orienter.place(portion) }
     #expect(orienter.rows.contents == shown)
   }
@@ -28,7 +28,7 @@ struct PlaneOrienterTests {
   func mirrors() throws {
     let plane = try buffer(Self.stored)
     let orienter = try PlaneOrienter(
-      .mirrored, width: 3, height: 2, pixelByteCount: 1, budget: PictureBudget(limit: 1 << 20))
+      .mirrored, width: 3, height: 2, pixelByteCount: 1, budget: ImageBudget(limit: 1 << 20))
     #expect(orienter.mirror(plane.rows(count: 2)).contents == [[3, 2, 1], [6, 5, 4]])
   }
 }

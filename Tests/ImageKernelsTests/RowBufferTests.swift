@@ -7,7 +7,7 @@ struct RowBufferTests {
   @Test("halves a plane to the means of four, and counts the last sample of an odd end twice")
   func halves() throws {
     let plane = try buffer([[0, 4, 10], [8, 12, 20], [100, 104, 255]])
-    let half = try plane.halvedPlane(budget: PictureBudget(limit: 1 << 20))
+    let half = try plane.halvedPlane(budget: ImageBudget(limit: 1 << 20))
     #expect(half.rows(count: half.rowCount).contents == [[6, 15], [102, 255]])
   }
 

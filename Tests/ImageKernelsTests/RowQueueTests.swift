@@ -8,7 +8,7 @@ struct RowQueueTests {
 
   @Test("gives rows in the order in which they came, while it moves and while it grows")
   func order() throws {
-    let queue = try RowQueue(rowByteCount: 2, capacity: 4, budget: PictureBudget(limit: 1 << 20))
+    let queue = try RowQueue(rowByteCount: 2, capacity: 4, budget: ImageBudget(limit: 1 << 20))
     var taken: [[UInt8]] = []
     var next: UInt8 = 0
     for (appended, removed) in [(3, 2), (3, 1), (1, 4), (9, 3), (2, 8)] {
@@ -23,7 +23,7 @@ struct RowQueueTests {
 
   @Test("charges what it grows by, and throws when there is no room for that")
   func budget() throws {
-    let budget = PictureBudget(limit: 2048)
+    let budget = ImageBudget(limit: 2048)
     let queue = try RowQueue(rowByteCount: 2, capacity: 4, budget: budget)
     let many = try Self.rows(0..<200)
     let error = #expect(throws: CodecError.self) {

@@ -14,7 +14,7 @@ extension Strip.Rows {
 /// A buffer that holds `rows`, all of one length.
 func buffer(_ rows: [[UInt8]]) throws -> RowBuffer {
   let buffer = try RowBuffer(
-    rowByteCount: rows[0].count, rowCount: rows.count, budget: PictureBudget(limit: 1 << 20))
+    rowByteCount: rows[0].count, rowCount: rows.count, budget: ImageBudget(limit: 1 << 20))
   for (index, row) in rows.enumerated() {
     buffer.withMutableRow(index) { span in
       for offset in row.indices { span[offset] = row[offset] }

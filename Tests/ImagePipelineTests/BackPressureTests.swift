@@ -40,7 +40,7 @@ struct BackPressureTests {
   /// Noise, whose rows come only when its last scan is there.
   private static func progressiveImage() throws -> [UInt8] {
     let (width, height) = (800, 600)
-    let noise = try encodedPicture(
+    let noise = try encodedImage(
       noiseSamples(width * height * 3), width: width, height: height, pixelFormat: .rgb8)
     return try process(
       noise,
@@ -54,10 +54,10 @@ struct BackPressureTests {
     let image = try Self.progressiveImage()
     for (name, configuration) in Self.cases {
       let cut = try process(image, configuration, windowByteCount: 5000)
-      var reader = PictureReader(limits: PictureLimits())
+      var reader = ImageReader(limits: ImageLimits())
       var consumed = try reader.push(image.span.bytes, isLast: true).consumedByteCount
       let plan = try reader.plan(configuration)
-      var path = try PicturePath(reader, plan: plan, cancellation: Cancellation())
+      var path = try ImageRoute(reader, plan: plan, cancellation: Cancellation())
       var result: [UInt8] = []
       var (pauseCount, maxAhead) = (0, 0)
       var progress = PipelineProgress.paused
@@ -82,13 +82,13 @@ struct BackPressureTests {
   @Test("pauses between the rows of one small strip that is enlarged")
   func enlarged() throws {
     // Rows of one colour, and equal ones, hardly weigh anything.
-    let image = try encodedPicture(noiseSamples(600 * 8 * 3), width: 600, height: 8, pixelFormat: .rgb8)
+    let image = try encodedImage(noiseSamples(600 * 8 * 3), width: 600, height: 8, pixelFormat: .rgb8)
     let configuration = ProcessingConfiguration(
       maxWidth: 1200, maxHeight: 3000, preferredFormat: .png, resizeMode: .stretch, allowUpscale: true,
       png: Self.stored)
-    var reader = PictureReader(limits: PictureLimits())
+    var reader = ImageReader(limits: ImageLimits())
     var consumed = try reader.push(image.span.bytes, isLast: true).consumedByteCount
-    var path = try PicturePath(reader, plan: reader.plan(configuration), cancellation: Cancellation())
+    var path = try ImageRoute(reader, plan: reader.plan(configuration), cancellation: Cancellation())
     var byteCounts: [Int] = []
     var progress = PipelineProgress.paused
     while progress == .paused {
@@ -102,13 +102,13 @@ struct BackPressureTests {
 
   @Test("stops between strips of a result that is larger than its image, once it is cancelled")
   func cancellation() throws {
-    let image = try encodedPicture([90, 90, 90], width: 1, height: 1, pixelFormat: .rgb8)
+    let image = try encodedImage([90, 90, 90], width: 1, height: 1, pixelFormat: .rgb8)
     let configuration = ProcessingConfiguration(
       maxWidth: 2000, maxHeight: 2000, preferredFormat: .png, allowUpscale: true)
-    var reader = PictureReader(limits: PictureLimits())
+    var reader = ImageReader(limits: ImageLimits())
     let consumed = try reader.push(image.span.bytes, isLast: true).consumedByteCount
     let cancellation = Cancellation()
-    var path = try PicturePath(reader, plan: reader.plan(configuration), cancellation: cancellation)
+    var path = try ImageRoute(reader, plan: reader.plan(configuration), cancellation: cancellation)
     // Of one colour, so that output never makes it pause.
     let error = #expect(throws: PipelineError.self) {
       _ = try path.push(image.span.bytes.extracting(droppingFirst: consumed), isLast: true) { (_: RawSpan) in
@@ -126,9 +126,9 @@ struct BackPressureTests {
       ProcessingConfiguration(maxWidth: 700, preferredFormat: .png, png: Self.stored),
     ]
     let cut = try process(image, configurations, windowByteCount: 5000)
-    var reader = PictureReader(limits: PictureLimits())
+    var reader = ImageReader(limits: ImageLimits())
     var consumed = try reader.push(image.span.bytes, isLast: true).consumedByteCount
-    var path = try PicturePath(
+    var path = try ImageRoute(
       reader, plan: reader.plan(configurations), renditionIDs: ["a", "b"], cancellation: Cancellation())
     var results: [[UInt8]] = [[], []]
     var progress = PipelineProgress.paused

@@ -152,7 +152,7 @@ struct ByteLimitTests {
       #expect(result.report.output.size.width == 1024 && !result.report.output.hasAlpha)
       #expect(try result.bytes == process(Fixture.bytes(name), unlimited).bytes && result.bytes.count <= 1_000_000)
     }
-    let noise = try encodedPicture(noiseSamples(1500 * 1600 * 3), width: 1500, height: 1600, pixelFormat: .rgb8)
+    let noise = try encodedImage(noiseSamples(1500 * 1600 * 3), width: 1500, height: 1600, pixelFormat: .rgb8)
     let result = try process(noise, try PresetCatalog().configuration(named: "widget"))
     #expect(try process(noise, unlimited).bytes.count > 300_000)
     #expect(result.bytes.count <= 1_000_000 && result.report.output.size.width == 1024)

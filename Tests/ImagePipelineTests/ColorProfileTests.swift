@@ -22,7 +22,7 @@ struct ColorProfileTests {
     for patch in patches {
       for _ in 0..<8 { row += patch.p3 + (alpha ? [255] : []) }
     }
-    return try encodedPicture(
+    return try encodedImage(
       [[UInt8]](repeating: row, count: 8).flatMap(\.self), width: 8 * patches.count, height: 8,
       pixelFormat: alpha ? .rgba8 : .rgb8)
   }
@@ -85,7 +85,7 @@ struct ColorProfileTests {
   @Test("a gray profile is a curve: grays stay gray")
   func gray() throws {
     let samples = (0...255).map { UInt8($0) }
-    let png = try encodedPicture(samples, width: 256, height: 1, pixelFormat: .gray8)
+    let png = try encodedImage(samples, width: 256, height: 1, pixelFormat: .gray8)
     let tagged = Container.png(png, adding: [Container.profileChunk(Fixture.bytes("gray-gamma-1.8.icc"))])
     let pixels = try Pixels.decode(try process(tagged, Self.toPNG).bytes)
     #expect(pixels.format == .gray8)
@@ -96,7 +96,7 @@ struct ColorProfileTests {
   }
 
   @Test("inks are converted by their profile, and without one as ever")
-  func inks() throws {
+  func cmyk() throws {
     let plain = Fixture.bytes("photo-cmyk.jpg")
     let tagged = Container.jpeg(plain, adding: Container.profileSegments(Fixture.bytes("inks.icc")))
     let (without, with) = (try process(plain, Self.toPNG), try process(tagged, Self.toPNG))
@@ -108,7 +108,7 @@ struct ColorProfileTests {
   }
 
   /// Inks, what littlecms makes of them with inks.icc (by Pillow), and what the simple rule does.
-  private static let inkPatches: [(inks: [UInt8], converted: [Double], plain: [Double])] = [
+  private static let inkPatches: [(cmyk: [UInt8], converted: [Double], plain: [Double])] = [
     ([0, 0, 0, 0], [255, 255, 255], [255, 255, 255]), ([255, 0, 0, 0], [0, 161, 214], [0, 255, 255]),
     ([0, 255, 0, 0], [217, 41, 131], [255, 0, 255]), ([30, 120, 200, 10], [205, 134, 54], [216, 130, 53]),
     ([0, 0, 0, 255], [0, 0, 0], [0, 0, 0]), ([200, 40, 90, 60], [66, 132, 146], [42, 164, 126]),
@@ -118,7 +118,7 @@ struct ColorProfileTests {
     "inks of a TIFF too, of 8 and of 16 bits", .enabled(if: ImageFormat.tiff.isDecodable), arguments: [8, 16],
     [true, false])
   func inksOfTIFF(bitDepth: Int, hasProfile: Bool) throws {
-    let samples = Self.inkPatches.flatMap(\.inks).flatMap { [UInt8](repeating: $0, count: bitDepth / 8) }
+    let samples = Self.inkPatches.flatMap(\.cmyk).flatMap { [UInt8](repeating: $0, count: bitDepth / 8) }
     let tiff = Container.tiff(
       width: Self.inkPatches.count, height: 1, bitDepth: bitDepth, sampleCount: 4, photometric: 5, samples: samples,
       profile: hasProfile ? Fixture.bytes("inks.icc") : [])
@@ -146,7 +146,7 @@ struct ColorProfileTests {
     #expect(with.bytes == without.bytes && with.report.warnings.isEmpty)
   }
 
-  @Test("a profile that is broken gives a warning and the picture as it is, and never crashes")
+  @Test("a profile that is broken gives a warning and the image as it is, and never crashes")
   func broken() throws {
     let plain = Fixture.bytes("photo-420.jpg")
     let without = try process(plain, Self.toPNG).bytes
@@ -166,10 +166,10 @@ struct ColorProfileTests {
           let place = (Int(noise[round * 9 + change]) * 256 + Int(noise[round + seed])) % profile.count
           profile[place] ^= noise[round * 9 + change + 3] | 1
         }
-        let picture =
+        let image =
           name == "inks.icc" ? "photo-cmyk.jpg" : name == "display-p3.icc" ? "photo-444.jpg" : "photo-gray.jpg"
         let small = ProcessingConfiguration(maxWidth: 4, preferredFormat: .png)
-        let damaged = Container.jpeg(Fixture.bytes(picture), adding: Container.profileSegments(profile))
+        let damaged = Container.jpeg(Fixture.bytes(image), adding: Container.profileSegments(profile))
         _ = try process(damaged, small)
       }
     }
@@ -215,7 +215,7 @@ struct ColorProfileTests {
   func memory(name: String) throws {
     let profile = Fixture.bytes(name == "photo-cmyk.jpg" ? "inks.icc" : "display-p3.icc")
     let bytes = Container.jpeg(Fixture.bytes(name), adding: Container.profileSegments(profile))
-    var reader = PictureReader(limits: PictureLimits())
+    var reader = ImageReader(limits: ImageLimits())
     _ = try reader.push(bytes.span.bytes, isLast: true)
     let plan = try reader.plan(Self.toPNG)
     #expect(try process(bytes, Self.toPNG).report.peakMemoryByteCount <= plan.workingSetByteCount)

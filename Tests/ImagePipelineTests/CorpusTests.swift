@@ -2,13 +2,13 @@ import ImagePipeline
 import TestSupport
 import Testing
 
-/// Every picture of the shared collection, where there is one beside this checkout.
+/// Every image of the shared collection, where there is one beside this checkout.
 @Suite("Corpus", .enabled(if: Corpus.isPresent, "\(Corpus.absence)"))
 struct CorpusTests {
   /// Lossless JPEG (SOF3), which libjpeg-turbo 2 does not decode.
   private static let undecodable = ["_lossless_"]
 
-  @Test("every picture has the outcome that is expected of it, and none crashes", arguments: folders)
+  @Test("every image has the outcome that is expected of it, and none crashes", arguments: folders)
   func outcomes(folder: String) throws {
     for (name, expectation) in Corpus.expectations where name.hasPrefix(folder) {
       let configuration = ProcessingConfiguration(

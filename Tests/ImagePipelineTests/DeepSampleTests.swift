@@ -3,16 +3,16 @@ import ImagePipeline
 import TestSupport
 import Testing
 
-/// Pictures of 16 bits a sample keep them until the result is rounded to 8.
+/// Images of 16 bits a sample keep them until the result is rounded to 8.
 ///
-/// Every sample of these lies nearly half a level of 8 bits above a whole one: rounded too early, the whole picture is
+/// Every sample of these lies nearly half a level of 8 bits above a whole one: rounded too early, the whole image is
 /// too dark by that.
 @Suite("Samples of 16 bits")
 struct DeepSampleTests {
   private static let side = 64
   private static let target = 24
 
-  /// Which channels a picture has, as a PAM's depth.
+  /// Which channels an image has, as a PAM's depth.
   enum Kind: Int, CaseIterable, Sendable {
     case gray = 1
     case rgb = 3
@@ -24,7 +24,7 @@ struct DeepSampleTests {
     channel == 3 ? 65535 - 257 * (x / 2) : 257 * (40 + x + y + 9 * channel) + 120
   }
 
-  private static func picture(_ kind: Kind) -> [UInt8] {
+  private static func image(_ kind: Kind) -> [UInt8] {
     let header = "P7\nWIDTH \(side)\nHEIGHT \(side)\nDEPTH \(kind.rawValue)\nMAXVAL 65535\nENDHDR\n"
     var bytes = Array(header.utf8)
     for y in 0..<side {
@@ -78,7 +78,7 @@ struct DeepSampleTests {
   @Test("are within half a level of the exact result when resized", arguments: Kind.allCases)
   func resized(kind: Kind) throws {
     let configuration = ProcessingConfiguration(maxWidth: Self.target, maxHeight: Self.target, preferredFormat: .png)
-    let result = try process(Self.picture(kind), configuration)
+    let result = try process(Self.image(kind), configuration)
     #expect(result.report.input.bitDepth == 16)
     let pixels = try Pixels.decode(result.bytes)
     var most = 0.0
@@ -100,7 +100,7 @@ struct DeepSampleTests {
   @Test("are rounded to the nearest level at the same size", arguments: Kind.allCases)
   func sameSize(kind: Kind) throws {
     let pixels = try Pixels.decode(
-      try process(Self.picture(kind), ProcessingConfiguration(preferredFormat: .png)).bytes)
+      try process(Self.image(kind), ProcessingConfiguration(preferredFormat: .png)).bytes)
     for y in 0..<Self.side {
       for x in 0..<Self.side {
         for channel in 0..<kind.rawValue {
@@ -116,7 +116,7 @@ struct DeepSampleTests {
     let background = Color(red: 200, green: 10, blue: 100)
     let configuration = ProcessingConfiguration(
       maxWidth: bound, maxHeight: bound, preferredFormat: .jpeg, background: background)
-    let pixels = try Pixels.decode(try process(Self.picture(.rgba), configuration).bytes)
+    let pixels = try Pixels.decode(try process(Self.image(.rgba), configuration).bytes)
     let side = bound ?? Self.side
     let step = Double(Self.side) / Double(side)
     for place in [side / 4, side / 2] {

@@ -6,7 +6,7 @@ import Testing
 @Suite("Filter chains")
 struct FilterChainTests {
   @Test(
-    "neighbours fuse where that does not change the picture, and the plan shows it",
+    "neighbours fuse where that does not change the image, and the plan shows it",
     arguments: [
       // Matrices whose results need no clamping become one, and so do lines.
       (["grayscale", "tint", "duotone"], "matrix(grayscale, tint, duotone)"),
@@ -107,7 +107,7 @@ struct FilterChainTests {
   }
 
   private func plan(_ filters: [Filter]) throws -> Plan {
-    var reader = PictureReader(limits: PictureLimits())
+    var reader = ImageReader(limits: ImageLimits())
     let (isComplete, _) = try reader.push(Fixture.bytes("photo.png").span.bytes, isLast: true)
     #expect(isComplete)
     return try reader.plan(ProcessingConfiguration(filters: filters))

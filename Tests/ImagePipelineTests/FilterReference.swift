@@ -11,35 +11,35 @@ struct FilterReference {
 
   private func value(_ name: String, _ standard: Double) -> Double { filter.parameters[name] ?? standard }
 
-  /// A picture of red, green and blue after the filter, mixed by its intensity and clamped, and not rounded.
-  func apply(_ picture: [[Double]], width: Int) -> [[Double]] {
-    let filtered = formula(picture, width: width)
-    return zip(picture, filtered).map { before, after in
+  /// An image of red, green and blue after the filter, mixed by its intensity and clamped, and not rounded.
+  func apply(_ image: [[Double]], width: Int) -> [[Double]] {
+    let filtered = formula(image, width: width)
+    return zip(image, filtered).map { before, after in
       zip(before, after).map { min(1, max(0, $0 + filter.intensity * ($1 - $0))) }
     }
   }
 
-  private func formula(_ picture: [[Double]], width: Int) -> [[Double]] {
-    let height = picture.count / width
+  private func formula(_ image: [[Double]], width: Int) -> [[Double]] {
+    let height = image.count / width
     switch filter.name {
-    case "blur": return blurred(picture, width: width, deviation: value("radius", 4))
+    case "blur": return blurred(image, width: width, deviation: value("radius", 4))
     case "sharpen":
-      let soft = blurred(picture, width: width, deviation: value("radius", 1))
-      return zip(picture, soft).map { before, after in
+      let soft = blurred(image, width: width, deviation: value("radius", 1))
+      return zip(image, soft).map { before, after in
         zip(before, after).map {
           abs($0 - $1) <= value("threshold", 0) ? $0 : $0 + value("amount", 1) * ($0 - $1)
         }
       }
-    case "pixelate": return blocks(picture, width: width, size: Int(value("size", 8)))
+    case "pixelate": return blocks(image, width: width, size: Int(value("size", 8)))
     case "vignette":
-      return picture.enumerated().map { index, color in
+      return image.enumerated().map { index, color in
         let (x, y) = (Double(index % width) + 0.5, Double(index / width) + 0.5)
         let (right, down) = (2 * x / Double(width) - 1, 2 * y / Double(height) - 1)
         let distance = ((right * right + down * down) / 2).squareRoot()
         let t = min(1, max(0, (distance - value("radius", 0.5)) / value("softness", 0.5)))
         return color.map { $0 * (1 - t * t * (3 - 2 * t)) }
       }
-    default: return picture.map(color)
+    default: return image.map(color)
     }
   }
 
@@ -90,34 +90,34 @@ struct FilterReference {
     }
   }
 
-  private func blurred(_ picture: [[Double]], width: Int, deviation: Double) -> [[Double]] {
-    let height = picture.count / width
+  private func blurred(_ image: [[Double]], width: Int, deviation: Double) -> [[Double]] {
+    let height = image.count / width
     let reach = Int((5 * deviation).rounded(.up))
     let raw = (-reach...reach).map { exp(-Double($0 * $0) / (2 * deviation * deviation)) }
     let sum = raw.reduce(0, +)
-    func pass(_ picture: [[Double]], _ place: (_ index: Int, _ offset: Int) -> Int) -> [[Double]] {
-      picture.indices.map { index in
+    func pass(_ image: [[Double]], _ place: (_ index: Int, _ offset: Int) -> Int) -> [[Double]] {
+      image.indices.map { index in
         var color = [0.0, 0.0, 0.0]
         for (tap, weight) in raw.enumerated() {
-          let other = picture[place(index, tap - reach)]
+          let other = image[place(index, tap - reach)]
           for channel in 0..<3 { color[channel] += weight / sum * other[channel] }
         }
         return color
       }
     }
-    let across = pass(picture) { index, offset in
+    let across = pass(image) { index, offset in
       index / width * width + min(width - 1, max(0, index % width + offset))
     }
     return pass(across) { index, offset in min(height - 1, max(0, index / width + offset)) * width + index % width }
   }
 
-  private func blocks(_ picture: [[Double]], width: Int, size: Int) -> [[Double]] {
+  private func blocks(_ image: [[Double]], width: Int, size: Int) -> [[Double]] {
     var members: [[Int]: [Int]] = [:]
-    for index in picture.indices { members[[index % width / size, index / width / size], default: []].append(index) }
-    var result = picture
+    for index in image.indices { members[[index % width / size, index / width / size], default: []].append(index) }
+    var result = image
     for indices in members.values {
       let mean = (0..<3).map { channel in
-        indices.reduce(0) { $0 + picture[$1][channel] } / Double(indices.count)
+        indices.reduce(0) { $0 + image[$1][channel] } / Double(indices.count)
       }
       for index in indices { result[index] = mean }
     }

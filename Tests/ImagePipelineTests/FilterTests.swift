@@ -78,7 +78,7 @@ struct FilterTests {
         Filter(name: "vignette", parameters: ["radius": 1]),
       ]
     var configuration = plain
-    configuration.filters = Array(idle.prefix(Filter.largestChainCount))
+    configuration.filters = Array(idle.prefix(Filter.maxChainCount))
     let result = try process(Fixture.bytes(name), configuration)
     #expect(result.bytes == expected.bytes)
     #expect(result.report.timings.filter == .zero)
@@ -104,12 +104,12 @@ struct FilterTests {
       compressionQuality: 1, preferredFormat: .jpeg, background: Color(red: 255, green: 255, blue: 255),
       filters: [Filter(name: "invert")])
     let clear = [UInt8](repeating: 0, count: 16 * 16 * 4)
-    let png = try encodedPicture(clear, width: 16, height: 16, pixelFormat: .rgba8)
+    let png = try encodedImage(clear, width: 16, height: 16, pixelFormat: .rgba8)
     let pixels = try Pixels.decode(try process(png, configuration).bytes)
     for channel in pixels.color(x: 8, y: 8) { #expect(channel > 250) }
   }
 
-  @Test("every kind of picture can be filtered, in every format out", arguments: Fixture.names)
+  @Test("every kind of image can be filtered, in every format out", arguments: Fixture.names)
   func everyFixture(name: String) throws {
     for format in [OutputFormat.jpeg, .png, .webp] {
       let configuration = ProcessingConfiguration(
@@ -123,7 +123,7 @@ struct FilterTests {
     }
   }
 
-  @Test("a turned picture is filtered as it is shown", arguments: 1...8)
+  @Test("a turned image is filtered as it is shown", arguments: 1...8)
   func orientations(value: Int) throws {
     // 33x22 has blocks that are cut at the right and at the bottom, as shown.
     let chain = [
@@ -140,7 +140,7 @@ struct FilterTests {
     #expect(upright.layout == turned.layout && worst <= 2)
   }
 
-  @Test("holds the rows under its windows, never the picture")
+  @Test("holds the rows under its windows, never the image")
   func memoryIsBounded() throws {
     let chain = [
       Filter(name: "sepia"), Filter(name: "blur", intensity: 0.5, parameters: ["radius": 6]), Filter(name: "gamma"),
@@ -148,7 +148,7 @@ struct FilterTests {
     ]
     // From JPEG to JPEG nothing else grows with the height.
     let peaks = try [500, 4000].map { height in
-      let jpeg = try encodedPicture(
+      let jpeg = try encodedImage(
         noiseSamples(100 * height * 3), width: 100, height: height, pixelFormat: .rgb8, as: .jpeg)
       let configuration = ProcessingConfiguration(compressionQuality: 0.5, filters: chain)
       return try process(jpeg, configuration, windowByteCount: 4096).report.peakMemoryByteCount
@@ -176,9 +176,9 @@ struct FilterTests {
   func halosAreCharged() {
     let configuration = ProcessingConfiguration(filters: [Filter(name: "blur", parameters: ["radius": 50])])
     let error = #expect(throws: PipelineError.self) {
-      try process(Fixture.bytes("photo.png"), configuration, limits: PictureLimits(memory: 400_000))
+      try process(Fixture.bytes("photo.png"), configuration, limits: ImageLimits(memory: 400_000))
     }
-    #expect(error?.code == .limitExceeded && error?.limit?.name == "picture_memory_limit")
+    #expect(error?.code == .limitExceeded && error?.limit?.name == "image_memory_limit")
   }
 
   @Test("has a span of its own, whose time is not the encoder's")
@@ -205,13 +205,13 @@ struct FilterTests {
   // MARK: Running
 
   private func filtered(_ samples: [UInt8], _ chain: [Filter], format: PixelFormat = .rgb8) throws -> [UInt8] {
-    let png = try encodedPicture(samples, width: Self.width, height: Self.height, pixelFormat: format)
+    let png = try encodedImage(samples, width: Self.width, height: Self.height, pixelFormat: format)
     let configuration = ProcessingConfiguration(preferredFormat: .png, filters: chain)
     return try Pixels.decode(try process(png, configuration).bytes).planes[0]
   }
 
   private func plan(_ bytes: [UInt8], _ configuration: ProcessingConfiguration) throws -> Plan {
-    var reader = PictureReader(limits: PictureLimits())
+    var reader = ImageReader(limits: ImageLimits())
     let (isComplete, _) = try reader.push(bytes.span.bytes, isLast: true)
     #expect(isComplete)
     return try reader.plan(configuration)

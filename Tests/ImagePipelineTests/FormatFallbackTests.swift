@@ -6,19 +6,19 @@ import Testing
 @Suite("Formats whose encoders need too much memory", .enabled(if: ImageFormat.avif.isEncodable))
 struct FormatFallbackTests {
   /// Less memory than encoding as AVIF needs, and enough for decoding.
-  private static func tight(_ name: String) throws -> PictureLimits {
+  private static func tight(_ name: String) throws -> ImageLimits {
     func byteCount(_ format: OutputFormat) throws -> UInt64 {
-      try plan(name, ProcessingConfiguration(preferredFormat: format), PictureLimits()).workingSetByteCount
+      try plan(name, ProcessingConfiguration(preferredFormat: format), ImageLimits()).workingSetByteCount
     }
     let (avif, png) = (try byteCount(.avif), try byteCount(.png))
     #expect(png < avif)
-    return PictureLimits(memory: Int(avif) - 1)
+    return ImageLimits(memory: Int(avif) - 1)
   }
 
   private static func plan(
-    _ name: String, _ configuration: ProcessingConfiguration, _ limits: PictureLimits
+    _ name: String, _ configuration: ProcessingConfiguration, _ limits: ImageLimits
   ) throws -> Plan {
-    var reader = PictureReader(limits: limits)
+    var reader = ImageReader(limits: limits)
     _ = try reader.push(Fixture.bytes(name).span.bytes, isLast: true)
     return try reader.plan(configuration)
   }

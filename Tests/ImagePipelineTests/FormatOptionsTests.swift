@@ -20,7 +20,7 @@ struct FormatOptionsTests {
     return try process(Fixture.bytes(name), configuration).bytes
   }
 
-  @Test("how a JPEG is coded changes nothing of its picture", arguments: fixtures, jpegOptions)
+  @Test("how a JPEG is coded changes nothing of its image", arguments: fixtures, jpegOptions)
   func jpegCoding(name: String, options: JPEGOptions) throws {
     let plain = try jpeg(name, nil)
     let coded = try jpeg(name, options)
@@ -42,7 +42,7 @@ struct FormatOptionsTests {
   }
 
   @Test(
-    "chroma planes have the size that is asked for, and lie right however the picture is turned",
+    "chroma planes have the size that is asked for, and lie right however the image is turned",
     arguments: ChromaSubsampling.allCases, 1...8)
   func chroma(subsampling: ChromaSubsampling, orientation: Int) throws {
     for container in ["jpg", "png"] {
@@ -85,7 +85,7 @@ struct FormatOptionsTests {
     ).bytes
   }
 
-  @Test("how a PNG is coded changes nothing of its picture", arguments: fixtures, [false, true])
+  @Test("how a PNG is coded changes nothing of its image", arguments: fixtures, [false, true])
   func pngCoding(name: String, isInterlaced: Bool) throws {
     let plain = try Pixels.decode(try png(name, nil))
     for filter in PNGFilter.allCases {
@@ -98,13 +98,13 @@ struct FormatOptionsTests {
     }
   }
 
-  @Test("pictures of all small sizes are interlaced right", arguments: 1...9)
+  @Test("images of all small sizes are interlaced right", arguments: 1...9)
   func interlacedSizes(width: Int) throws {
     for height in 1...9 {
       let samples = noiseSamples(width * height * 3)
-      let picture = try encodedPicture(samples, width: width, height: height, pixelFormat: .rgb8)
+      let image = try encodedImage(samples, width: width, height: height, pixelFormat: .rgb8)
       let configuration = ProcessingConfiguration(preferredFormat: .png, png: PNGOptions(isInterlaced: true))
-      #expect(try Pixels.decode(try process(picture, configuration).bytes).planes == [samples])
+      #expect(try Pixels.decode(try process(image, configuration).bytes).planes == [samples])
     }
   }
 
@@ -133,7 +133,7 @@ struct FormatOptionsTests {
       ).bytes)
   }
 
-  @Test("a lossless WebP is the picture itself, a near-lossless one nearly", arguments: fixtures)
+  @Test("a lossless WebP is the image itself, a near-lossless one nearly", arguments: fixtures)
   func losslessWebP(name: String) throws {
     let plain = try Grid(decoding: try png(name, nil))
     let alpha = try Pixels.decode(try png(name, nil))
@@ -179,7 +179,7 @@ struct FormatOptionsTests {
     #expect(error?.code == .unservedField && error?.field == "png.palette_colors")
   }
 
-  @Test("a picture is passed on unless its format's options ask for another coding")
+  @Test("an image is passed on unless its format's options ask for another coding")
   func passing() throws {
     let table: [(String, ProcessingConfiguration, Bool)] = [
       ("photo-420.jpg", ProcessingConfiguration(), true),
@@ -221,11 +221,11 @@ struct FormatOptionsTests {
     + (PNGOptions.hasPalettes
       ? [ProcessingConfiguration(preferredFormat: .png, png: PNGOptions(isInterlaced: true, paletteColors: 256))] : [])
 
-  @Test("the plan's working set is never below what a picture took", arguments: demanding)
+  @Test("the plan's working set is never below what an image took", arguments: demanding)
   func estimateHolds(configuration: ProcessingConfiguration) throws {
-    let noise = try encodedPicture(noiseSamples(300 * 200 * 4), width: 300, height: 200, pixelFormat: .rgba8)
+    let noise = try encodedImage(noiseSamples(300 * 200 * 4), width: 300, height: 200, pixelFormat: .rgba8)
     for (name, bytes) in Self.fixtures.map({ ($0, Fixture.bytes($0)) }) + [("noise", noise)] {
-      var reader = PictureReader(limits: PictureLimits())
+      var reader = ImageReader(limits: ImageLimits())
       #expect(try reader.push(bytes.span.bytes, isLast: true).isComplete)
       let estimate = try reader.plan(configuration).workingSetByteCount
       let peak = try process(bytes, configuration).report.peakMemoryByteCount

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Framing")
 struct FramingTests {
-  @Test("fill covers both bounds with a part of the same shape, kept inside the picture", arguments: Gravity.allCases)
+  @Test("fill covers both bounds with a part of the same shape, kept inside the image", arguments: Gravity.allCases)
   func fill(gravity: Gravity) throws {
     for (width, height) in [(400, 300), (300, 400), (1000, 10), (50, 50), (123, 457)] {
       for (boundWidth, boundHeight) in [(100, 100), (64, 20), (20, 64), (500, 500)] {
@@ -14,7 +14,7 @@ struct FramingTests {
           shown: shown,
           configuration: ProcessingConfiguration(
             maxWidth: boundWidth, maxHeight: boundHeight, resizeMode: .fill, gravity: gravity))
-        let (window, size) = (framing.window, framing.pictureSize)
+        let (window, size) = (framing.window, framing.imageSize)
         #expect(size == PixelSize(width: min(boundWidth, width), height: min(boundHeight, height)))
         #expect(window.x >= 0 && window.x + window.width <= Double(width) + 1e-9)
         #expect(window.y >= 0 && window.y + window.height <= Double(height) + 1e-9)
@@ -26,7 +26,7 @@ struct FramingTests {
     }
   }
 
-  @Test("the focus point is in the middle of what fill keeps, as far as the picture reaches")
+  @Test("the focus point is in the middle of what fill keeps, as far as the image reaches")
   func focus() throws {
     func window(_ x: Double) throws -> Window {
       try Framing(
@@ -48,16 +48,16 @@ struct FramingTests {
     ] {
       let framing = try Framing(shown: shown, configuration: ProcessingConfiguration(maxWidth: 100, crop: crop))
       #expect(framing.window == Window(x: 100, y: 50, width: 200, height: 100))
-      #expect(framing.pictureSize == PixelSize(width: 100, height: 50))
+      #expect(framing.imageSize == PixelSize(width: 100, height: 50))
     }
     let whole = Crop(unit: .fractions, x: 0.7, y: 0, width: 0.3, height: 1)
     #expect(
-      try Framing(shown: shown, configuration: ProcessingConfiguration(crop: whole)).pictureSize
+      try Framing(shown: shown, configuration: ProcessingConfiguration(crop: whole)).imageSize
         == PixelSize(width: 120, height: 200))
   }
 
   @Test(
-    "a crop beyond the picture is refused by its field",
+    "a crop beyond the image is refused by its field",
     arguments: [
       (Crop(x: 400, width: 1, height: 1), "crop.x"), (Crop(x: 399, width: 2, height: 1), "crop.width"),
       (Crop(y: 200, width: 1, height: 1), "crop.y"), (Crop(width: 1, height: 201), "crop.height"),
@@ -71,7 +71,7 @@ struct FramingTests {
   }
 
   @Test(
-    "crop numbers that no picture can meet are refused before there is one",
+    "crop numbers that no image can meet are refused before there is one",
     arguments: [
       (Crop(x: -1, width: 1, height: 1), "crop.x"), (Crop(x: .nan, width: 1, height: 1), "crop.x"),
       (Crop(width: 0, height: 1), "crop.width"), (Crop(width: 1, height: .infinity), "crop.height"),
@@ -84,7 +84,7 @@ struct FramingTests {
     #expect(error?.code == .invalidField && error?.field == field)
   }
 
-  @Test("padding brings the result to its bounds, the picture placed by gravity")
+  @Test("padding brings the result to its bounds, the image placed by gravity")
   func padding() throws {
     func framing(_ gravity: Gravity) throws -> Framing {
       try Framing(
@@ -92,7 +92,7 @@ struct FramingTests {
         configuration: ProcessingConfiguration(maxWidth: 100, maxHeight: 101, gravity: gravity, pad: true))
     }
     let centred = try framing(.center)
-    #expect(centred.pictureSize == PixelSize(width: 100, height: 25))
+    #expect(centred.imageSize == PixelSize(width: 100, height: 25))
     #expect(centred.canvasSize == PixelSize(width: 100, height: 101))
     #expect(centred.left == 0 && centred.top == 38)
     #expect(try framing(.southEast).top == 76)
@@ -114,7 +114,7 @@ struct FramingTests {
     #expect(Orientation.up.turned(quarters: 0, flipsColumns: true, flipsRows: false) == .mirrored)
   }
 
-  /// Crop, turn and pad of whole pixels against the same done on the decoded picture pixel by pixel.
+  /// Crop, turn and pad of whole pixels against the same done on the decoded image pixel by pixel.
   @Test("crops, turns and pads in shown space for every orientation", arguments: 1...8)
   func pixels(orientation: Int) throws {
     let name = "orientation-\(orientation).png"

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Geometry")
 struct GeometryTests {
-  @Test("a 4000x3000 picture under thumbnail becomes 960x720")
+  @Test("a 4000x3000 image under thumbnail becomes 960x720")
   func thumbnail() {
     let size = outputSize(
       of: PixelSize(width: 4000, height: 3000), configuration: ProcessingConfiguration(maxWidth: 1280, maxHeight: 720))

@@ -1,14 +1,14 @@
 import ImageCodecs
 import TestSupport
 
-/// A picture as rows of pixels: what crops and turns are compared with, done the slow and obvious way.
+/// An image as rows of pixels: what crops and turns are compared with, done the slow and obvious way.
 struct Grid: Equatable {
   private var rows: [[[UInt8]]]
 
   var width: Int { rows[0].count }
   var height: Int { rows.count }
 
-  /// Decodes an upright picture, without alpha.
+  /// Decodes an upright image, without alpha.
   init(decoding bytes: [UInt8]) throws {
     let pixels = try Pixels.decode(bytes)
     let size = pixels.layout[0]
@@ -42,7 +42,7 @@ struct Grid: Equatable {
     return grid
   }
 
-  /// The mean difference of samples between this picture and the means of `side` by `side` pixels of another.
+  /// The mean difference of samples between this image and the means of `side` by `side` pixels of another.
   func meanDifference(fromBoxMeansOf other: Grid, side: Int) -> Double {
     var sum = 0.0
     for y in 0..<height {

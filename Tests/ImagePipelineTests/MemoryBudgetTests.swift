@@ -79,7 +79,7 @@ struct MemoryBudgetTests {
     var first = Hold(budget: budget)
     try first.grow(to: 3 << 20)
     try first.grow(to: 1 << 20)
-    #expect(budget.held == 3 << 20)
+    #expect(budget.buffered == 3 << 20)
     let error = #expect(throws: PipelineError.self) {
       var second = Hold(budget: budget)
       try second.grow(to: 2 << 20)
@@ -89,7 +89,7 @@ struct MemoryBudgetTests {
     #expect(throws: PipelineError(exceeding: "memory_limit", limit: 4 << 20, value: 5 << 20, unit: Self.unit)) {
       try first.grow(to: 5 << 20)
     }
-    // Beside it there is room for 5 MiB, but while nothing is reserved, any picture is let in.
+    // Beside it there is room for 5 MiB, but while nothing is reserved, any image is let in.
     let reserved = try await budget.reserve(4 << 20, cancellation: Cancellation())
     let full = await #expect(throws: PipelineError.self) { () async throws in
       end(try await budget.reserve(2 << 20, cancellation: Cancellation()))
@@ -98,7 +98,7 @@ struct MemoryBudgetTests {
     end(reserved)
     end(try await budget.reserve(8 << 20, cancellation: Cancellation()))
     end(first)
-    #expect(budget.held == 0 && budget.used == 0)
+    #expect(budget.buffered == 0 && budget.used == 0)
   }
 
   private static let unit = "bytes to buffer its file, which may use half of the memory"
@@ -109,9 +109,9 @@ struct MemoryBudgetTests {
   func messages() throws {
     let budget = MemoryBudget(limit: 8 << 20, maxWaiting: 0)
     #expect(budget.holdNow(3 << 20) && !budget.holdNow(2 << 20) && budget.holdNow(1 << 20))
-    #expect(budget.held == 4 << 20)
+    #expect(budget.buffered == 4 << 20)
     budget.endHold(4 << 20)
-    #expect(budget.held == 0)
+    #expect(budget.buffered == 0)
   }
 
   @Test("lets in who waits when an upload lets go")
@@ -139,19 +139,19 @@ struct MemoryBudgetTests {
   @Test("refuses at once when too many wait")
   func tooManyWait() async throws {
     let budget = MemoryBudget(limit: 100, maxWaiting: 0)
-    let held = try await budget.reserve(100, cancellation: Cancellation())
+    let buffered = try await budget.reserve(100, cancellation: Cancellation())
     let error = await #expect(throws: PipelineError.self) { () async throws in
       end(try await budget.reserve(1, cancellation: Cancellation()))
     }
     #expect(error?.code == .overloaded)
-    end(held)
+    end(buffered)
     #expect(budget.used == 0)
   }
 
-  @Test("a waiting picture that is cancelled leaves the line, and lets those behind it pass")
+  @Test("a waiting image that is cancelled leaves the line, and lets those behind it pass")
   func cancelledWaiter() async throws {
     let budget = MemoryBudget(limit: 100, maxWaiting: 10)
-    let held = try await budget.reserve(50, cancellation: Cancellation())
+    let buffered = try await budget.reserve(50, cancellation: Cancellation())
     let cancellation = Cancellation()
     async let large: PipelineError.Code? = code(budget, 90, cancellation)
     try await waitUntil("one waits") { budget.waitingCount == 1 }
@@ -160,7 +160,7 @@ struct MemoryBudgetTests {
     cancellation.cancel()
     #expect(await large == .cancelled)
     #expect(await small == 7)
-    end(held)
+    end(buffered)
     #expect(budget.used == 0)
   }
 

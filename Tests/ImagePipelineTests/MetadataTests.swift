@@ -45,7 +45,7 @@ struct MetadataTests {
     return start + directory + number(0, 4) + values + gps
   }
 
-  private static func pictures(_ block: [UInt8]) throws -> [(String, [UInt8])] {
+  private static func images(_ block: [UInt8]) throws -> [(String, [UInt8])] {
     let segment = (marker: UInt8(0xE1), body: Array("Exif\0\0".utf8) + block)
     let comment = (marker: UInt8(0xFE), body: Array("XMP".utf8))
     let webp = try process(Fixture.bytes("photo-444.jpg"), ProcessingConfiguration(preferredFormat: .webp)).bytes
@@ -63,7 +63,7 @@ struct MetadataTests {
 
   @Test("nothing is kept by default, from any format in any format", arguments: formats)
   func strips(format: OutputFormat) throws {
-    for (name, bytes) in try Self.pictures(Self.exif(isBig: true)) {
+    for (name, bytes) in try Self.images(Self.exif(isBig: true)) {
       for policy in [nil, MetadataPolicy.strip] {
         let configuration = ProcessingConfiguration(maxWidth: 60, preferredFormat: format, metadata: policy)
         let result = try process(bytes, configuration).bytes
@@ -75,7 +75,7 @@ struct MetadataTests {
   @Test("artist and copyright are kept when asked for, and nothing else", arguments: formats, [false, true])
   func keeps(format: OutputFormat, isBig: Bool) throws {
     let configuration = ProcessingConfiguration(maxWidth: 60, preferredFormat: format, metadata: .keepCopyright)
-    for (name, bytes) in try Self.pictures(Self.exif(isBig: isBig)) {
+    for (name, bytes) in try Self.images(Self.exif(isBig: isBig)) {
       let result = try process(bytes, configuration)
       for text in ["Anna Beispiel\0", "All rights reserved\0"] { #expect(Self.holds(result.bytes, text), "\(name)") }
       for text in ["Kamera", "XMP", "GPS"] { #expect(!Self.holds(result.bytes, text), "\(name)") }
@@ -90,12 +90,12 @@ struct MetadataTests {
     }
   }
 
-  @Test("a picture that names neither gets no EXIF", arguments: formats)
+  @Test("an image that names neither gets no EXIF", arguments: formats)
   func nothingToKeep(format: OutputFormat) throws {
     let kept = ProcessingConfiguration(maxWidth: 60, preferredFormat: format, metadata: .keepCopyright)
     let stripped = ProcessingConfiguration(maxWidth: 60, preferredFormat: format)
     for bytes in [
-      Fixture.bytes("photo.png"), try Self.pictures(Self.exif(isBig: true, artist: "", copyright: " "))[0].1,
+      Fixture.bytes("photo.png"), try Self.images(Self.exif(isBig: true, artist: "", copyright: " "))[0].1,
     ] {
       #expect(try process(bytes, kept).bytes == process(bytes, stripped).bytes)
     }
@@ -119,8 +119,8 @@ struct MetadataTests {
     ]
     for body in broken {
       for type in ["tEXt", "iTXt"] {
-        let picture = Container.png(Fixture.bytes("photo.png"), adding: [(type, body)])
-        #expect(!Self.holds(try process(picture, kept).bytes, "Exif"))
+        let image = Container.png(Fixture.bytes("photo.png"), adding: [(type, body)])
+        #expect(!Self.holds(try process(image, kept).bytes, "Exif"))
       }
     }
   }
@@ -151,7 +151,7 @@ struct MetadataTests {
   func lengths(format: OutputFormat) throws {
     let kept = ProcessingConfiguration(maxWidth: 8, preferredFormat: format, metadata: .keepCopyright)
     let long = String(repeating: "abcdefghij", count: 2000)
-    for (_, bytes) in try Self.pictures(Self.exif(isBig: false, artist: "A B", copyright: long)) {
+    for (_, bytes) in try Self.images(Self.exif(isBig: false, artist: "A B", copyright: long)) {
       let result = try process(bytes, kept)
       #expect(Self.holds(result.bytes, "A B\0") && Self.holds(result.bytes, String(long.prefix(4095)) + "\0"))
     }

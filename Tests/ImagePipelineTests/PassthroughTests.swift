@@ -5,20 +5,20 @@ import TestSupport
 import Testing
 import Tracing
 
-@Suite("Passing pictures on")
+@Suite("Passing images on")
 struct PassthroughTests {
-  /// A picture, what is asked of it, and how it should get there.
+  /// An image, what is asked of it, and how it should get there.
   struct Case: Sendable, CustomTestStringConvertible {
     var name: String
     var configuration = ProcessingConfiguration()
-    var passage: Passage
-    var testDescription: String { "\(name) \(passage)" }
+    var passthrough: Passthrough
+    var testDescription: String { "\(name) \(passthrough)" }
   }
 
   private static func plan(
-    _ bytes: [UInt8], _ configuration: ProcessingConfiguration, limits: PictureLimits = PictureLimits()
+    _ bytes: [UInt8], _ configuration: ProcessingConfiguration, limits: ImageLimits = ImageLimits()
   ) throws -> Plan {
-    var reader = PictureReader(limits: limits)
+    var reader = ImageReader(limits: limits)
     #expect(try reader.push(bytes.span.bytes, isLast: true).isComplete)
     return try reader.plan(configuration)
   }
@@ -28,77 +28,83 @@ struct PassthroughTests {
   }
 
   @Test(
-    "a picture passes when encoding it again would gain nothing",
+    "an image passes when encoding it again would gain nothing",
     arguments: [
-      Case(name: "photo-420.jpg", passage: .copied), Case(name: "photo-444.jpg", passage: .copied),
-      Case(name: "photo-progressive.jpg", passage: .copied), Case(name: "photo-gray.jpg", passage: .copied),
+      Case(name: "photo-420.jpg", passthrough: .copied), Case(name: "photo-444.jpg", passthrough: .copied),
+      Case(name: "photo-progressive.jpg", passthrough: .copied), Case(name: "photo-gray.jpg", passthrough: .copied),
       // The fixtures have quality 85.
-      Case(name: "photo-420.jpg", configuration: asked(0.85), passage: .copied),
-      Case(name: "photo-420.jpg", configuration: asked(0.84), passage: .decoded),
-      Case(name: "photo-gray.jpg", configuration: asked(0.85), passage: .copied),
-      Case(name: "photo-444.jpg", configuration: asked(0.9), passage: .copied),
-      Case(name: "photo-444.jpg", configuration: asked(0.89), passage: .decoded),
-      Case(name: "photo-422.jpg", configuration: asked(0.89), passage: .decoded),
-      Case(name: "photo-420.jpg", configuration: asked(1, .jpeg), passage: .copied),
-      Case(name: "photo-420.jpg", configuration: asked(1, .png), passage: .decoded),
-      Case(name: "photo-arithmetic.jpg", passage: .decoded), Case(name: "photo-cmyk.jpg", passage: .decoded),
-      Case(name: "photo.png", configuration: asked(0.1), passage: .copied),
-      Case(name: "palette.png", passage: .copied), Case(name: "bilevel.png", passage: .copied),
-      Case(name: "alpha.png", configuration: asked(1, .jpeg), passage: .decoded),
-      Case(name: "gray-16.png", passage: .decoded), Case(name: "pngsuite-basi2c08.png", passage: .decoded),
-      Case(name: "photo.webp", passage: .copied), Case(name: "alpha.webp", passage: .copied),
-      Case(name: "photo.webp", configuration: asked(0.85), passage: .copied),
-      Case(name: "photo.webp", configuration: asked(0.6), passage: .decoded),
-      Case(name: "lossless.webp", passage: .copied),
-      Case(name: "lossless.webp", configuration: asked(0.99), passage: .decoded),
-      Case(name: "animated.webp", passage: .decoded), Case(name: "photo.gif", passage: .decoded),
-      Case(name: "photo-420.jpg", configuration: .init(maxWidth: 240, maxHeight: 160), passage: .copied),
-      Case(name: "photo-420.jpg", configuration: .init(maxWidth: 239), passage: .decoded),
-      Case(name: "photo-420.jpg", configuration: .init(maxWidth: 480, allowUpscale: true), passage: .decoded),
+      Case(name: "photo-420.jpg", configuration: asked(0.85), passthrough: .copied),
+      Case(name: "photo-420.jpg", configuration: asked(0.84), passthrough: .decoded),
+      Case(name: "photo-gray.jpg", configuration: asked(0.85), passthrough: .copied),
+      Case(name: "photo-444.jpg", configuration: asked(0.9), passthrough: .copied),
+      Case(name: "photo-444.jpg", configuration: asked(0.89), passthrough: .decoded),
+      Case(name: "photo-422.jpg", configuration: asked(0.89), passthrough: .decoded),
+      Case(name: "photo-420.jpg", configuration: asked(1, .jpeg), passthrough: .copied),
+      Case(name: "photo-420.jpg", configuration: asked(1, .png), passthrough: .decoded),
+      Case(name: "photo-arithmetic.jpg", passthrough: .decoded), Case(name: "photo-cmyk.jpg", passthrough: .decoded),
+      Case(name: "photo.png", configuration: asked(0.1), passthrough: .copied),
+      Case(name: "palette.png", passthrough: .copied), Case(name: "bilevel.png", passthrough: .copied),
+      Case(name: "alpha.png", configuration: asked(1, .jpeg), passthrough: .decoded),
+      Case(name: "gray-16.png", passthrough: .decoded), Case(name: "pngsuite-basi2c08.png", passthrough: .decoded),
+      Case(name: "photo.webp", passthrough: .copied), Case(name: "alpha.webp", passthrough: .copied),
+      Case(name: "photo.webp", configuration: asked(0.85), passthrough: .copied),
+      Case(name: "photo.webp", configuration: asked(0.6), passthrough: .decoded),
+      Case(name: "lossless.webp", passthrough: .copied),
+      Case(name: "lossless.webp", configuration: asked(0.99), passthrough: .decoded),
+      Case(name: "animated.webp", passthrough: .decoded), Case(name: "photo.gif", passthrough: .decoded),
+      Case(name: "photo-420.jpg", configuration: .init(maxWidth: 240, maxHeight: 160), passthrough: .copied),
+      Case(name: "photo-420.jpg", configuration: .init(maxWidth: 239), passthrough: .decoded),
+      Case(name: "photo-420.jpg", configuration: .init(maxWidth: 480, allowUpscale: true), passthrough: .decoded),
       Case(
-        name: "photo-420.jpg", configuration: .init(maxWidth: 240, maxHeight: 160, resizeMode: .fill), passage: .copied),
+        name: "photo-420.jpg", configuration: .init(maxWidth: 240, maxHeight: 160, resizeMode: .fill),
+        passthrough: .copied),
       Case(
-        name: "photo-420.jpg", configuration: .init(maxWidth: 160, maxHeight: 160, resizeMode: .fill), passage: .decoded
+        name: "photo-420.jpg", configuration: .init(maxWidth: 160, maxHeight: 160, resizeMode: .fill),
+        passthrough: .decoded
       ),
-      Case(name: "photo-420.jpg", configuration: .init(maxWidth: 300, maxHeight: 300, pad: true), passage: .decoded),
-      Case(name: "photo-420.jpg", configuration: .init(crop: Crop(x: 1, width: 239, height: 160)), passage: .decoded),
       Case(
-        name: "photo-420.jpg", configuration: .init(crop: Crop(unit: .fractions, width: 1, height: 1)), passage: .copied
+        name: "photo-420.jpg", configuration: .init(maxWidth: 300, maxHeight: 300, pad: true), passthrough: .decoded),
+      Case(
+        name: "photo-420.jpg", configuration: .init(crop: Crop(x: 1, width: 239, height: 160)), passthrough: .decoded),
+      Case(
+        name: "photo-420.jpg", configuration: .init(crop: Crop(unit: .fractions, width: 1, height: 1)),
+        passthrough: .copied
       ),
-      Case(name: "photo-420.jpg", configuration: .init(filters: [Filter(name: "sepia")]), passage: .decoded),
+      Case(name: "photo-420.jpg", configuration: .init(filters: [Filter(name: "sepia")]), passthrough: .decoded),
       Case(
-        name: "photo-420.jpg", configuration: .init(filters: [Filter(name: "sepia", intensity: 0)]), passage: .copied),
-      Case(name: "photo-420.jpg", configuration: .init(tolerateTruncation: true), passage: .decoded),
-      Case(name: "photo-420.jpg", configuration: .init(tolerateDamage: true), passage: .decoded),
-      Case(name: "photo-420.jpg", configuration: .init(alwaysEncode: true), passage: .decoded),
-      Case(name: "photo-420.jpg", configuration: .init(rotation: 90), passage: .turned),
-      Case(name: "photo-progressive.jpg", configuration: .init(flipVertical: true), passage: .turned),
-      Case(name: "photo-420.jpg", configuration: .init(maxWidth: 160, rotation: 90), passage: .turned),
-      Case(name: "photo-420.jpg", configuration: .init(maxWidth: 159, rotation: 90), passage: .decoded),
-      Case(name: "photo-420.jpg", configuration: .init(rotation: 90, alwaysEncode: true), passage: .decoded),
-      Case(name: "photo-odd.jpg", configuration: .init(rotation: 90), passage: .decoded),
-      Case(name: "photo.png", configuration: .init(rotation: 90), passage: .decoded),
-      Case(name: "orientation-1.jpg", passage: .copied), Case(name: "orientation-6.jpg", passage: .turned),
-      Case(name: "orientation-6.jpg", configuration: .init(rotation: 270), passage: .copied),
-      Case(name: "orientation-6.jpg", configuration: .init(alwaysEncode: true), passage: .decoded),
-      Case(name: "orientation-6.png", passage: .decoded), Case(name: "orientation-1.webp", passage: .copied),
-      Case(name: "orientation-6.webp", passage: .decoded),
+        name: "photo-420.jpg", configuration: .init(filters: [Filter(name: "sepia", intensity: 0)]),
+        passthrough: .copied),
+      Case(name: "photo-420.jpg", configuration: .init(tolerateTruncation: true), passthrough: .decoded),
+      Case(name: "photo-420.jpg", configuration: .init(tolerateDamage: true), passthrough: .decoded),
+      Case(name: "photo-420.jpg", configuration: .init(alwaysEncode: true), passthrough: .decoded),
+      Case(name: "photo-420.jpg", configuration: .init(rotation: 90), passthrough: .turned),
+      Case(name: "photo-progressive.jpg", configuration: .init(flipVertical: true), passthrough: .turned),
+      Case(name: "photo-420.jpg", configuration: .init(maxWidth: 160, rotation: 90), passthrough: .turned),
+      Case(name: "photo-420.jpg", configuration: .init(maxWidth: 159, rotation: 90), passthrough: .decoded),
+      Case(name: "photo-420.jpg", configuration: .init(rotation: 90, alwaysEncode: true), passthrough: .decoded),
+      Case(name: "photo-odd.jpg", configuration: .init(rotation: 90), passthrough: .decoded),
+      Case(name: "photo.png", configuration: .init(rotation: 90), passthrough: .decoded),
+      Case(name: "orientation-1.jpg", passthrough: .copied), Case(name: "orientation-6.jpg", passthrough: .turned),
+      Case(name: "orientation-6.jpg", configuration: .init(rotation: 270), passthrough: .copied),
+      Case(name: "orientation-6.jpg", configuration: .init(alwaysEncode: true), passthrough: .decoded),
+      Case(name: "orientation-6.png", passthrough: .decoded), Case(name: "orientation-1.webp", passthrough: .copied),
+      Case(name: "orientation-6.webp", passthrough: .decoded),
     ])
   func passages(test: Case) throws {
     let bytes = Fixture.bytes(test.name)
     let plan = try Self.plan(bytes, test.configuration)
-    #expect(plan.passage == test.passage)
+    #expect(plan.passthrough == test.passthrough)
     let (result, report) = try process(bytes, test.configuration)
-    #expect(report.isPassedThrough == (test.passage != .decoded))
+    #expect(report.isPassedThrough == (test.passthrough != .decoded))
     #expect(report.output == plan.outputInfo)
     #expect(report.outputByteCount == UInt64(result.count) && report.inputByteCount <= UInt64(bytes.count))
     #expect(report.peakMemoryByteCount <= plan.workingSetByteCount)
     for windowByteCount in [1, 7, 4096] {
       #expect(try process(bytes, test.configuration, windowByteCount: windowByteCount).bytes == result)
     }
-    guard test.passage != .decoded else { return }
+    guard test.passthrough != .decoded else { return }
     let again = try Self.plan(result, ProcessingConfiguration())
-    #expect(again.passage == .copied && again.input.size == report.output.size && again.input.orientation == 1)
+    #expect(again.passthrough == .copied && again.input.size == report.output.size && again.input.orientation == 1)
     #expect(again.input.bitDepth == report.output.bitDepth && again.input.colorSpace == report.output.colorSpace)
   }
 
@@ -115,24 +121,24 @@ struct PassthroughTests {
 
   @Test("an sRGB profile is dropped, another is no reason to keep it")
   func profiles() throws {
-    for (profile, passage) in [("srgb.icc", Passage.copied), ("display-p3.icc", .decoded)] {
+    for (profile, passthrough) in [("srgb.icc", Passthrough.copied), ("display-p3.icc", .decoded)] {
       let block = Fixture.bytes(profile)
-      let pictures = [
+      let images = [
         Container.jpeg(
           Fixture.bytes("photo-420.jpg"),
           adding: Container.profileSegments(block).map { (marker: $0.0, body: $0.1) }),
         Container.png(Fixture.bytes("photo.png"), adding: [Container.profileChunk(block)]),
         Container.webp(Fixture.bytes("photo.webp"), width: 120, height: 80, profile: block),
       ]
-      for picture in pictures {
-        #expect(try Self.plan(picture, ProcessingConfiguration()).passage == passage)
-        let result = try process(picture, ProcessingConfiguration()).bytes
-        #expect(try Self.plan(result, ProcessingConfiguration()).passage == .copied)
+      for image in images {
+        #expect(try Self.plan(image, ProcessingConfiguration()).passthrough == passthrough)
+        let result = try process(image, ProcessingConfiguration()).bytes
+        #expect(try Self.plan(result, ProcessingConfiguration()).passthrough == .copied)
       }
-      if passage == .copied {
-        for (picture, name) in zip(pictures, ["photo-420.jpg", "photo.png", "photo.webp"]) {
+      if passthrough == .copied {
+        for (image, name) in zip(images, ["photo-420.jpg", "photo.png", "photo.webp"]) {
           let plain = try process(Fixture.bytes(name), ProcessingConfiguration()).bytes
-          #expect(try process(picture, ProcessingConfiguration()).bytes == plain)
+          #expect(try process(image, ProcessingConfiguration()).bytes == plain)
         }
       }
     }
@@ -145,12 +151,12 @@ struct PassthroughTests {
       Fixture.bytes("photo-420.jpg"), adding: [(marker: 0xE1, body: Array("Exif\0\0".utf8) + block)])
     let png = Container.png(Fixture.bytes("photo.png"), adding: [("eXIf", block)])
     // Both say that they lie on their side; turned back the JPEG is copied. A PNG might say more behind its data.
-    for (picture, turns) in [(jpeg, [0: Passage.turned, 270: .copied]), (png, [0: .decoded, 270: .decoded])] {
-      for (rotation, passage) in turns {
+    for (image, turns) in [(jpeg, [0: Passthrough.turned, 270: .copied]), (png, [0: .decoded, 270: .decoded])] {
+      for (rotation, passthrough) in turns {
         let configuration = ProcessingConfiguration(rotation: rotation, metadata: .keepCopyright)
-        let plan = try Self.plan(picture, configuration)
-        #expect(plan.passage == passage)
-        let (result, report) = try process(picture, configuration)
+        let plan = try Self.plan(image, configuration)
+        #expect(plan.passthrough == passthrough)
+        let (result, report) = try process(image, configuration)
         #expect(report.peakMemoryByteCount <= plan.workingSetByteCount)
         for text in ["Anna Beispiel", "All rights reserved"] { #expect(holds(result, text)) }
         for text in ["Kamera", "GPS"] { #expect(!holds(result, text)) }
@@ -164,7 +170,7 @@ struct PassthroughTests {
     return bytes.indices.dropLast(wanted.count).contains { Array(bytes[$0..<$0 + wanted.count]) == wanted }
   }
 
-  @Test("turning by blocks shows a picture upright", arguments: 2...8)
+  @Test("turning by blocks shows an image upright", arguments: 2...8)
   func turnsUpright(value: Int) throws {
     let turned = try process(Fixture.bytes("orientation-\(value).jpg"), ProcessingConfiguration())
     #expect(turned.report.isPassedThrough && turned.report.output.size == PixelSize(width: 48, height: 32))
@@ -182,9 +188,9 @@ struct PassthroughTests {
     let bytes = Fixture.bytes("photo-444.jpg")
     let configuration = ProcessingConfiguration(rotation: 90)
     let plan = try Self.plan(bytes, configuration)
-    #expect(plan.passage == .turned)
-    let tight = PictureLimits(memory: Int(plan.workingSetByteCount) * 4 - 1)
-    #expect(try Self.plan(bytes, configuration, limits: tight).passage == .decoded)
+    #expect(plan.passthrough == .turned)
+    let tight = ImageLimits(memory: Int(plan.workingSetByteCount) * 4 - 1)
+    #expect(try Self.plan(bytes, configuration, limits: tight).passthrough == .decoded)
     let result = try process(bytes, configuration, limits: tight)
     #expect(!result.report.isPassedThrough && result.report.output.size == PixelSize(width: 160, height: 240))
   }
@@ -217,7 +223,7 @@ struct PassthroughTests {
     let spans = tracer.finishedSpans
     #expect(spans.map(\.operationName) == ["rewrite"])
     #expect(spans.first?.attributes.get("imageworker.bytes") == bytes.count.toSpanAttribute())
-    #expect(spans.first?.attributes.get("imageworker.passage") == "copied".toSpanAttribute())
+    #expect(spans.first?.attributes.get("imageworker.passthrough") == "copied".toSpanAttribute())
     #expect(report.timings.encode > .zero && report.timings.decode == .zero)
   }
 }

@@ -9,14 +9,14 @@ struct PassthroughTrialTests {
 
   /// Passes an image on whose bytes are all known.
   private func passOn(_ bytes: [UInt8]) throws -> (bytes: [UInt8], report: ProcessingReport) {
-    var reader = PictureReader(limits: PictureLimits())
+    var reader = ImageReader(limits: ImageLimits())
     let (isComplete, consumed) = try reader.push(bytes.span.bytes, isLast: true)
     #expect(isComplete)
     let rest = Array(bytes.dropFirst(consumed))
     let plan = try reader.plan(ProcessingConfiguration(), following: rest.span.bytes)
-    #expect(plan.passage == .copied)
+    #expect(plan.passthrough == .copied)
     let workingSet = plan.workingSetByteCount
-    var path = try PicturePath(reader, plan: plan, cancellation: Cancellation())
+    var path = try ImageRoute(reader, plan: plan, cancellation: Cancellation())
     var result: [UInt8] = []
     #expect(try path.push(rest.span.bytes, isLast: true) { result.append($0) })
     let report = path.report(queued: .zero, total: .zero)
@@ -32,7 +32,7 @@ struct PassthroughTrialTests {
     precondition(height > 0)
     let (columns, rows) = (4, 600)
     let wide = (0..<columns).flatMap { _ in row }
-    return try encodedPicture(
+    return try encodedImage(
       (0..<rows).flatMap { _ in wide }, width: width * columns, height: rows, pixelFormat: .rgb8, as: .jpeg,
       isProgressive: isProgressive)
   }

@@ -10,7 +10,7 @@ private let outputFormats = OutputFormat.allCases.filter { ImageFormat(rawValue:
 
 @Suite("Pipeline")
 struct PipelineTests {
-  @Test("brings every kind of picture within its bounds, with the colours it had", arguments: Fixture.names)
+  @Test("brings every kind of image within its bounds, with the colours it had", arguments: Fixture.names)
   func fitsAndKeepsColours(name: String) throws {
     let fixture = Fixture.named(name)
     let configuration = ProcessingConfiguration(
@@ -64,7 +64,7 @@ struct PipelineTests {
     return bytes.indices.dropLast(wanted.count).contains { Array(bytes[$0..<$0 + wanted.count]) == wanted }
   }
 
-  @Test("a turned picture is the upright one, turned: chroma lies right at odd sizes too", arguments: 2...8)
+  @Test("a turned image is the upright one, turned: chroma lies right at odd sizes too", arguments: 2...8)
   func turnsAgree(value: Int) throws {
     // 33x22 has chroma planes that overhang; each orientation must give what orientation 1 gives.
     let configuration = ProcessingConfiguration(maxWidth: 33, compressionQuality: 0.89, preferredFormat: .jpeg)
@@ -119,7 +119,7 @@ struct PipelineTests {
     for (ours, theirs) in zip(pixels.mean, Fixture.named("alpha.png").mean) { #expect(abs(ours - theirs) < 2.5) }
   }
 
-  @Test("never holds the picture: memory does not grow with its height")
+  @Test("never holds the image: memory does not grow with its height")
   func memoryIsBounded() throws {
     let configuration = ProcessingConfiguration(maxWidth: 64, maxHeight: 64, compressionQuality: 0.8)
     var peaks: [UInt64] = []
@@ -133,7 +133,7 @@ struct PipelineTests {
   }
 
   private func tallJPEG(height: Int) throws -> [UInt8] {
-    let budget = PictureBudget(limit: 1 << 26)
+    let budget = ImageBudget(limit: 1 << 26)
     var encoder = try Encoder(
       options: EncoderOptions(format: .jpeg, width: 640, height: height, pixelFormat: .gray8), budget: budget)
     let row = try rowBuffer((0..<640).map { UInt8(truncatingIfNeeded: $0) }, rowByteCount: 640)
@@ -144,11 +144,11 @@ struct PipelineTests {
     return bytes
   }
 
-  @Test("the plan's working set is never below what the picture took", arguments: Fixture.names)
+  @Test("the plan's working set is never below what the image took", arguments: Fixture.names)
   func estimateHolds(name: String) throws {
     for format in outputFormats {
       let configuration = ProcessingConfiguration(maxWidth: 50, compressionQuality: 0.8, preferredFormat: format)
-      var reader = PictureReader(limits: PictureLimits())
+      var reader = ImageReader(limits: ImageLimits())
       let bytes = Fixture.bytes(name)
       #expect(try reader.push(bytes.span.bytes, isLast: true).isComplete)
       let estimate = try reader.plan(configuration).workingSetByteCount
@@ -157,12 +157,12 @@ struct PipelineTests {
     }
   }
 
-  @Test("a picture that needs more memory than one may have is refused, naming limit and value")
+  @Test("an image that needs more memory than one may have is refused, naming limit and value")
   func memoryLimit() {
     let error = #expect(throws: PipelineError.self) {
       try process(
         Fixture.bytes("photo-progressive.jpg"), ProcessingConfiguration(alwaysEncode: true),
-        limits: PictureLimits(memory: 600_000))
+        limits: ImageLimits(memory: 600_000))
     }
     #expect(error?.code == .limitExceeded && error?.limit?.limit == 600_000)
   }
@@ -170,7 +170,7 @@ struct PipelineTests {
   @Test(
     "bad input gets an error that says what is wrong",
     arguments: [
-      ([], PipelineError.Code.emptyImage), (Array("this is no picture at all, just words".utf8), .unknownFormat),
+      ([], PipelineError.Code.emptyImage), (Array("this is no image at all, just words".utf8), .unknownFormat),
       (Array("qoif".utf8) + [0, 0, 0, 1], .unsupportedImage),
       (Array(Fixture.bytes("photo.png").prefix(400)), .truncatedImage),
       ([0xFF, 0xD8, 0xFF, 0xE0], .truncatedImage), (Fixture.bytes("pngsuite-xcsn0g01.png"), .corruptImage),
@@ -186,7 +186,7 @@ struct PipelineTests {
     }
   }
 
-  @Test("a cancelled picture stops at its next strip")
+  @Test("a cancelled image stops at its next strip")
   func cancellation() {
     let cancellation = Cancellation()
     cancellation.cancel()
@@ -217,7 +217,7 @@ struct PipelineTests {
     }
   }
 
-  @Test("a picture that fails ends its spans with an error")
+  @Test("an image that fails ends its spans with an error")
   func failedSpans() {
     let tracer = InMemoryTracer()
     let error = #expect(throws: PipelineError.self) {

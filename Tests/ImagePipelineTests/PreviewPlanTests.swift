@@ -5,8 +5,8 @@ import Testing
 
 @Suite("Plans of previews")
 struct PreviewPlanTests {
-  private func reader(_ bytes: [UInt8]) throws -> PictureReader {
-    var reader = PictureReader(limits: PictureLimits())
+  private func reader(_ bytes: [UInt8]) throws -> ImageReader {
+    var reader = ImageReader(limits: ImageLimits())
     _ = try reader.push(bytes.span.bytes, isLast: true)
     return reader
   }
@@ -22,12 +22,12 @@ struct PreviewPlanTests {
   struct Case: Sendable {
     var configuration: ProcessingConfiguration
     var canvas: PixelSize
-    var picture: PixelSize?
+    var image: PixelSize?
     var left = 0
     var top = 0
   }
 
-  /// Of a picture of 240x160.
+  /// Of an image of 240x160.
   private static let cases = [
     Case(configuration: ProcessingConfiguration(), canvas: PixelSize(width: 240, height: 160)),
     Case(
@@ -45,20 +45,20 @@ struct PreviewPlanTests {
     Case(
       configuration: ProcessingConfiguration(maxWidth: 9000, maxHeight: 1, resizeMode: .stretch, allowUpscale: true),
       canvas: PixelSize(width: 300, height: 1)),
-    // A picture that may not grow stands small on its canvas, and so it does in the preview.
+    // An image that may not grow stands small on its canvas, and so it does in the preview.
     Case(
       configuration: ProcessingConfiguration(maxWidth: 1000, maxHeight: 1000, pad: true),
-      canvas: PixelSize(width: 300, height: 300), picture: PixelSize(width: 72, height: 48), left: 114, top: 126),
+      canvas: PixelSize(width: 300, height: 300), image: PixelSize(width: 72, height: 48), left: 114, top: 126),
     Case(
       configuration: ProcessingConfiguration(maxWidth: 65_000, maxHeight: 65_000, gravity: .southEast, pad: true),
-      canvas: PixelSize(width: 300, height: 300), picture: PixelSize(width: 1, height: 1), left: 299, top: 299),
+      canvas: PixelSize(width: 300, height: 300), image: PixelSize(width: 1, height: 1), left: 299, top: 299),
   ]
 
-  @Test("take the same part of the picture to the same place, at most 300 pixels long", arguments: cases)
+  @Test("take the same part of the image to the same place, at most 300 pixels long", arguments: cases)
   func geometry(_ expected: Case) throws {
     let (full, preview) = try plans(Fixture.bytes("photo-420.jpg"), expected.configuration)
     #expect(preview.outputSize == expected.canvas && preview.framing.window == full.framing.window)
-    #expect(preview.framing.pictureSize == expected.picture ?? expected.canvas)
+    #expect(preview.framing.imageSize == expected.image ?? expected.canvas)
     #expect(preview.framing.left == expected.left && preview.framing.top == expected.top)
   }
 
@@ -101,14 +101,14 @@ struct PreviewPlanTests {
     }
   }
 
-  @Test("decode at the smallest scale that is as large as the preview, and never pass the picture on")
+  @Test("decode at the smallest scale that is as large as the preview, and never pass the image on")
   func scale() throws {
     let bytes = Fixture.bytes("photo-420.jpg")
     let small = ProcessingConfiguration(maxWidth: 30, compressionQuality: 1)
     #expect(try plans(bytes, small).preview.decodeScale == 1 && plans(bytes, small).full.decodeScale > 1)
     #expect(try plans(bytes, ProcessingConfiguration(maxWidth: 31)).preview.decodeScale == 2)
     let (full, preview) = try plans(bytes, ProcessingConfiguration())
-    #expect(full.passage != .decoded && preview.passage == .decoded)
+    #expect(full.passthrough != .decoded && preview.passthrough == .decoded)
   }
 
   @Test("keep to the memory that was planned, and show what the result does", arguments: Fixture.names)
@@ -116,10 +116,10 @@ struct PreviewPlanTests {
     let bytes = Fixture.bytes(name)
     let configuration = ProcessingConfiguration(
       maxWidth: 330, maxHeight: 310, preferredFormat: .jpeg, allowUpscale: true, pad: true, rotation: 90)
-    var reader = PictureReader(limits: PictureLimits())
+    var reader = ImageReader(limits: ImageLimits())
     let consumed = try reader.push(bytes.span.bytes, isLast: true).consumedByteCount
     let plan = try reader.previewPlan(configuration)
-    var path = try PicturePath(reader, plan: plan, cancellation: Cancellation())
+    var path = try ImageRoute(reader, plan: plan, cancellation: Cancellation())
     var preview: [UInt8] = []
     let isDone = try path.push(bytes.span.bytes.extracting(droppingFirst: consumed), isLast: true) { span in
       span.withUnsafeBytes { preview.append(contentsOf: $0) }
@@ -148,13 +148,13 @@ struct PreviewPlanTests {
       _ = try reader.previewPlan(outside)
     }
     #expect(refused?.field == "crop.x")
-    var limits = PictureLimits()
+    var limits = ImageLimits()
     limits.memory = 60_000
     let large = #expect(throws: PipelineError.self) {
-      var reader = PictureReader(limits: limits)
+      var reader = ImageReader(limits: limits)
       _ = try reader.push(Fixture.bytes("photo-420.jpg").span.bytes, isLast: true)
       _ = try reader.previewPlan(ProcessingConfiguration())
     }
-    #expect(large?.limit?.name == "picture_memory_limit")
+    #expect(large?.limit?.name == "image_memory_limit")
   }
 }

@@ -5,9 +5,9 @@ import TestSupport
 import Testing
 import Tracing
 
-@Suite("Several renditions of one picture")
+@Suite("Several renditions of one image")
 struct RenditionTests {
-  /// Of full quality and hardly smaller than the picture, so that most are decoded at full size, alone too.
+  /// Of full quality and hardly smaller than the image, so that most are decoded at full size, alone too.
   private static let fullSize = [
     ProcessingConfiguration(maxWidth: 100, compressionQuality: 1, preferredFormat: .png, alwaysEncode: true),
     ProcessingConfiguration(compressionQuality: 1, preferredFormat: .jpeg, alwaysEncode: true),
@@ -45,7 +45,7 @@ struct RenditionTests {
   }
 
   private func alonePlan(_ bytes: [UInt8], _ configuration: ProcessingConfiguration) throws -> Plan {
-    var reader = PictureReader(limits: PictureLimits())
+    var reader = ImageReader(limits: ImageLimits())
     _ = try reader.push(bytes.span.bytes, isLast: true)
     return try reader.plan(configuration)
   }
@@ -62,7 +62,7 @@ struct RenditionTests {
     #expect(small.plans.map(\.decodeScale) == [alone[0], alone[0]] && alone[0] < 8 && alone[2] < alone[0])
   }
 
-  @Test("fail alone: where a crop is not in the picture, and where a file that ends early is not tolerated")
+  @Test("fail alone: where a crop is not in the image, and where a file that ends early is not tolerated")
   func isolation() throws {
     let bytes = Fixture.bytes("photo-420.jpg")
     let good = ProcessingConfiguration(maxWidth: 64)
@@ -72,7 +72,7 @@ struct RenditionTests {
     #expect(try results[1].get().bytes == (try process(bytes, good).bytes))
     for index in [0, 2] {
       guard case .failure(let error) = results[index] else {
-        Issue.record("a crop outside of the picture")
+        Issue.record("a crop outside of the image")
         continue
       }
       #expect(error.code == .invalidField && error.field == "crop.x")
@@ -109,7 +109,7 @@ struct RenditionTests {
 
   @Test("convert a gray profile in the format that each needs")
   func profiles() throws {
-    let gray = try encodedPicture(
+    let gray = try encodedImage(
       [UInt8](repeating: 100, count: 64 * 64), width: 64, height: 64, pixelFormat: .gray8)
     let tagged = Container.png(gray, adding: [Container.profileChunk(Fixture.bytes("gray-gamma-1.8.icc"))])
     let configurations = [OutputFormat.png, .webp, .jpeg].map {

@@ -4,12 +4,12 @@ import ImagePipeline
 import TestSupport
 import Testing
 
-/// What decoders leave out of pictures that become much smaller, and what makes up for it.
+/// What decoders leave out of images that become much smaller, and what makes up for it.
 @Suite("Shrinking on load")
 struct ShrinkOnLoadTests {
   private static let side = 1600
 
-  /// A wave of brightness across the picture, of so many pixels a period, as PNM.
+  /// A wave of brightness across the image, of so many pixels a period, as PNM.
   private static func wave(period: Double) -> [UInt8] {
     let row = (0..<side).map { UInt8((128 + 80 * cos(2 * .pi * Double($0) / period)).rounded()) }
     return Array("P5\n\(side) 64\n255\n".utf8) + (0..<64).flatMap { _ in row }
@@ -23,7 +23,7 @@ struct ShrinkOnLoadTests {
     return (row.reduce(0) { $0 + ($1 - mean) * ($1 - mean) } / Double(row.count)).squareRoot()
   }
 
-  @Test("at 1/8 fine detail is as strong as in a picture that is decoded whole", arguments: [46.0, 53, 80, 160])
+  @Test("at 1/8 fine detail is as strong as in an image that is decoded whole", arguments: [46.0, 53, 80, 160])
   func contrastAtAnEighth(period: Double) throws {
     let source = Self.wave(period: period)
     let jpeg = try process(source, ProcessingConfiguration(compressionQuality: 1, preferredFormat: .jpeg)).bytes
@@ -34,7 +34,7 @@ struct ShrinkOnLoadTests {
     #expect((0.985...1.03).contains(ratio))
   }
 
-  @Test("edges of a WebP's blocks are smoothed unless all results are a quarter of the picture or less")
+  @Test("edges of a WebP's blocks are smoothed unless all results are a quarter of the image or less")
   func blocks() throws {
     let bytes = Fixture.bytes("photo.webp")
     let width = Fixture.named("photo.webp").width

@@ -3,10 +3,10 @@ import ImagePipeline
 import TestSupport
 import Testing
 
-@Suite("Large progressive pictures")
+@Suite("Large progressive images")
 struct SpillTests {
   /// 11 megapixels, whose coefficients take 34 MiB.
-  private static let picture: Result<[UInt8], PipelineError> = Result { () throws(PipelineError) in
+  private static let image: Result<[UInt8], PipelineError> = Result { () throws(PipelineError) in
     let configuration = ProcessingConfiguration(
       maxWidth: 4096, compressionQuality: 0.6, preferredFormat: .jpeg, allowUpscale: true,
       jpeg: JPEGOptions(isProgressive: true))
@@ -22,8 +22,8 @@ struct SpillTests {
   private static func run(
     _ bytes: [UInt8], spill: SpillDirectory?, windowByteCount: Int
   ) throws -> (bytes: [UInt8], warnings: [String], peak: UInt64) {
-    let limits = PictureLimits(spill: spill)
-    var reader = PictureReader(limits: limits)
+    let limits = ImageLimits(spill: spill)
+    var reader = ImageReader(limits: limits)
     let first = [UInt8](bytes.prefix(windowByteCount))
     #expect(try reader.push(first.span.bytes, isLast: windowByteCount >= bytes.count).isComplete)
     let estimate = try reader.plan(configuration).workingSetByteCount
@@ -34,7 +34,7 @@ struct SpillTests {
 
   @Test("hold their bytes, not their coefficients")
   func memory() throws {
-    let bytes = try Self.picture.get()
+    let bytes = try Self.image.get()
     let whole = try Self.run(bytes, spill: .system, windowByteCount: .max)
     #expect(whole.peak < UInt64(bytes.count) + Self.stagesByteCount && bytes.count < 4 << 20)
     for spill in [nil, SpillDirectory.system] {
@@ -45,16 +45,16 @@ struct SpillTests {
 
   @Test("hold in a file what is above 12 MiB")
   func inFile() throws {
-    let bytes = try Self.picture.get()
+    let bytes = try Self.image.get()
     // Bytes of no use behind the last unit of the last scan.
     let long = [UInt8](bytes.dropLast(2) + [UInt8](repeating: 0xAA, count: 24 << 20) + bytes.suffix(2))
     let plain = try Self.run(bytes, spill: .system, windowByteCount: .max)
     for windowByteCount in [100_000, .max] {
-      let held = try Self.run(long, spill: nil, windowByteCount: windowByteCount)
+      let buffered = try Self.run(long, spill: nil, windowByteCount: windowByteCount)
       let spilled = try Self.run(long, spill: .system, windowByteCount: windowByteCount)
-      #expect(held.bytes == plain.bytes && spilled.bytes == plain.bytes)
-      #expect(held.warnings == spilled.warnings && held.warnings.count == 1)
-      #expect(held.peak > 24 << 20)
+      #expect(buffered.bytes == plain.bytes && spilled.bytes == plain.bytes)
+      #expect(buffered.warnings == spilled.warnings && buffered.warnings.count == 1)
+      #expect(buffered.peak > 24 << 20)
       #expect(spilled.peak > 12 << 20 && spilled.peak < 12 << 20 + Self.stagesByteCount)
     }
   }

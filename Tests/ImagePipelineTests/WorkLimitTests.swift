@@ -10,7 +10,7 @@ struct WorkLimitTests {
   private func limit(
     _ configurations: [ProcessingConfiguration], maxWorkPixels: UInt64
   ) throws -> PipelineError.Limit? {
-    var reader = PictureReader(limits: PictureLimits(maxWorkPixels: maxWorkPixels))
+    var reader = ImageReader(limits: ImageLimits(maxWorkPixels: maxWorkPixels))
     _ = try reader.push(Self.image.span.bytes, isLast: true)
     do throws(PipelineError) { _ = try reader.plan(configurations) } catch {
       #expect(error.code == .limitExceeded)
@@ -33,11 +33,11 @@ struct WorkLimitTests {
   func largest() throws {
     let largest = ProcessingConfiguration(
       maxWidth: 65_500, maxHeight: 65_500, preferredFormat: .png, resizeMode: .stretch, allowUpscale: true)
-    let found = try limit([largest], maxWorkPixels: PictureLimits().maxWorkPixels)
+    let found = try limit([largest], maxWorkPixels: ImageLimits().maxWorkPixels)
     #expect(found?.value == 2 * 65_500 * 65_500)
     var blurred = ProcessingConfiguration(maxWidth: 4500, maxHeight: 65_500, resizeMode: .stretch, allowUpscale: true)
     blurred.filters = Array(repeating: Filter(name: "blur"), count: 32)
-    #expect(try limit([blurred], maxWorkPixels: PictureLimits().maxWorkPixels)?.value == 34 * 4500 * 65_500)
+    #expect(try limit([blurred], maxWorkPixels: ImageLimits().maxWorkPixels)?.value == 34 * 4500 * 65_500)
   }
 
   @Test("counts what pads an image for its encoder alone")
@@ -46,16 +46,16 @@ struct WorkLimitTests {
     let found = try limit([padded], maxWorkPixels: 65_000 * 65_000)
     let imagePixelCount = try #require(found).value - 65_000 * 65_000
     #expect(0 < imagePixelCount && imagePixelCount < 1_000_000)
-    #expect(try limit([padded], maxWorkPixels: PictureLimits().maxWorkPixels) == nil)
+    #expect(try limit([padded], maxWorkPixels: ImageLimits().maxWorkPixels) == nil)
   }
 
   /// How much of a long result comes within `time`, and the limit that ended it.
   private func work(
     within time: Duration?, _ configuration: ProcessingConfiguration
   ) throws -> (byteCount: Int, limit: PipelineError.Limit?) {
-    var reader = PictureReader(limits: PictureLimits(maxCPUTime: time))
+    var reader = ImageReader(limits: ImageLimits(maxCPUTime: time))
     var consumed = try reader.push(Self.image.span.bytes, isLast: true).consumedByteCount
-    var path = try PicturePath(reader, plan: reader.plan(configuration), cancellation: Cancellation())
+    var path = try ImageRoute(reader, plan: reader.plan(configuration), cancellation: Cancellation())
     var byteCount = 0
     do throws(PipelineError) {
       var progress = PipelineProgress.paused

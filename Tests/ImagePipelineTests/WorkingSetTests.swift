@@ -2,7 +2,7 @@ import ImagePipeline
 import TestSupport
 import Testing
 
-/// The plan's working set beside what pictures came to hold: never less, and at most twice as much.
+/// The plan's working set beside what images came to hold: never less, and at most twice as much.
 @Suite("Working set")
 struct WorkingSetTests {
   private static let configurations: [ProcessingConfiguration] = {
@@ -24,7 +24,7 @@ struct WorkingSetTests {
   }()
 
   private static func check(_ name: String, _ bytes: [UInt8], _ configuration: ProcessingConfiguration) throws {
-    var reader = PictureReader(limits: PictureLimits())
+    var reader = ImageReader(limits: ImageLimits())
     guard try reader.push(bytes.span.bytes, isLast: true).isComplete else { return }
     let estimate = try reader.plan(configuration).workingSetByteCount
     let report = try process(bytes, configuration).report
@@ -42,12 +42,12 @@ struct WorkingSetTests {
     for configuration in Self.configurations { try Self.check(name, Fixture.bytes(name), configuration) }
   }
 
-  @Test("fits every picture of the collection", .enabled(if: Corpus.isPresent, "\(Corpus.absence)"))
+  @Test("fits every image of the collection", .enabled(if: Corpus.isPresent, "\(Corpus.absence)"))
   func corpus() throws {
     let names = Corpus.expectations.filter { $0.value.want == "decode" }.keys.sorted()
     for (index, name) in names.enumerated() {
       let bytes = try Corpus.bytes(name)
-      // Each picture in one of them, so that all of it takes seconds.
+      // Each image in one of them, so that all of it takes seconds.
       let configuration = Self.configurations[index % Self.configurations.count]
       do { try Self.check(name, bytes, configuration) } catch let error as PipelineError {
         #expect(error.code == .unsupportedImage || error.code == .limitExceeded, "\(name): \(error)")

@@ -26,7 +26,7 @@ struct LocalCommandTests {
     #expect(try result == TestSupport.process(Fixture.bytes("photo-420.jpg"), configuration).bytes)
   }
 
-  @Test("a picture that fails ends process with 1 and does not stop the others")
+  @Test("an image that fails ends process with 1 and does not stop the others")
   func failure() async throws {
     let scratch = try ScratchFolder()
     let whole = try scratch.write(Fixture.bytes("photo.png"), to: "whole.png")
@@ -64,7 +64,7 @@ struct LocalCommandTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: scratch.path("out")) == ["same.jpg"])
   }
 
-  @Test("inspect prints the picture's properties and the result's, and decodes nothing")
+  @Test("inspect prints the image's properties and the result's, and decodes nothing")
   func inspect() async throws {
     let scratch = try ScratchFolder()
     // The header is in the first kilobytes: the rest of the file is not needed.

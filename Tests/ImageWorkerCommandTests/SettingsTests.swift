@@ -122,16 +122,16 @@ struct SettingsTests {
         "--max-scans", "7", "--max-work-pixels", "8", "--max-cpu-seconds-per-image", "9", "--window-kib", "64",
         "--frame-kib", "16",
         "--max-connection-calls", "3",
-        "--max-waiting-pictures", "0", "--max-open-uploads", "2", "--max-pictures-per-stream", "1", "--only-presets",
+        "--max-waiting-images", "0", "--max-open-uploads", "2", "--max-images-per-stream", "1", "--only-presets",
         "--spill-directory", "",
       ]) as? Serve)
     let settings = try Self.settings(options: serve.options.values)
-    #expect(settings.limits.picture.maxScans == 7 && settings.limits.picture.maxWorkPixels == 8)
-    #expect(settings.limits.picture.maxCPUTime == .seconds(9))
-    #expect(settings.limits.picture.spill == nil)
+    #expect(settings.limits.image.maxScans == 7 && settings.limits.image.maxWorkPixels == 8)
+    #expect(settings.limits.image.maxCPUTime == .seconds(9))
+    #expect(settings.limits.image.spill == nil)
     #expect(settings.windowByteCount == 64 << 10 && settings.frameByteCount == 16 << 10)
-    #expect(settings.maxConnectionCalls == 3 && settings.limits.maxWaitingPictures == 0)
-    #expect(settings.limits.maxOpenUploads == 2 && settings.limits.maxPicturesPerStream == 1)
+    #expect(settings.maxConnectionCalls == 3 && settings.limits.maxWaitingImages == 0)
+    #expect(settings.limits.maxOpenUploads == 2 && settings.limits.maxImagesPerStream == 1)
     #expect(settings.takesOnlyPresets)
     #expect(throws: (any Error).self) { try Serve.parseAsRoot(["--max-scan", "7"]) }
   }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/// What a picture that both decoded comes to.
+/// What an image that both decoded comes to.
 static verdict verdict_of_samples(const native_result *native, const turbo_result *turbo) {
   const difference d = planes_compare(&native->planes, &turbo->planes);
   if (turbo->outcome == TURBO_DONE) {
@@ -32,7 +32,7 @@ static verdict verdict_when_ended(const file *f, size_t count, const native_resu
 enum { MAX_ENDS = 8 };
 
 /// Of a file that the oracle refuses: the verdict once it is ended where the decoder stopped reading, or at one of the
-/// last markers before, because the decoder may have read into what follows the picture.
+/// last markers before, because the decoder may have read into what follows the image.
 static verdict verdict_of_needed(const file *f, const native_result *native) {
   size_t end = native->consumed;
   verdict v = verdict_when_ended(f, end, native);

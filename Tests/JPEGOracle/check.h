@@ -1,4 +1,4 @@
-// What the files of this program share: pictures as component planes, decoded by either decoder.
+// What the files of this program share: images as component planes, decoded by either decoder.
 //
 //   main.c       the subcommands, and what they print
 //   native.c     the decoder under test, Sources/CCodecs/jpeg/jpeg_decoder.h, fed in windows of any size
@@ -63,7 +63,7 @@ typedef struct native_options {
   size_t budget;
   uint32_t max_scans;  ///< 0 for no limit.
   int spill_directory; ///< A descriptor, or -1 for none.
-  size_t held;         ///< What the budget holds before; CCODECS_SPILL_BYTES sends all that can go there to a file.
+  size_t buffered;     ///< What the budget holds before; CCODECS_SPILL_BYTES sends all that can go there to a file.
   bool tolerates_truncation;
   bool keeps_samples;
 } native_options;
@@ -90,7 +90,7 @@ typedef enum turbo_outcome {
   TURBO_DAMAGED,   ///< Done, with made-up samples.
   TURBO_TRUNCATED, ///< Bytes behind the end were wanted.
   TURBO_FAILED,
-  TURBO_OTHER_KIND, ///< A picture that the native decoder leaves to others; not decoded.
+  TURBO_OTHER_KIND, ///< An image that the native decoder leaves to others; not decoded.
   TURBO_TOO_LARGE,  ///< More pixels than this program takes; not decoded.
 } turbo_outcome;
 
@@ -118,7 +118,7 @@ typedef enum verdict {
   VERDICT_TOO_LARGE,
   // Differences that jpeg_decoder.h announces.
   VERDICT_NO_SCAN,    ///< Stricter: a component without a scan.
-  VERDICT_TWO_SCANS,  ///< Stricter: a component of a sequential picture with two scans.
+  VERDICT_TWO_SCANS,  ///< Stricter: a component of a sequential image with two scans.
   VERDICT_CUT_SAME,   ///< More lenient: a cut progressive scan, decoded with a warning, to the same samples.
   VERDICT_CUT_OTHER,  ///< The same, to other samples.
   VERDICT_END_UNREAD, ///< More lenient: only what lies behind the last byte that is needed is missing or wrong.

@@ -137,7 +137,7 @@ static bool reduced_keeps_estimate(const file *f, random_state *r, int spill_dir
       .budget = (size_t)60 << 20,
       .max_scans = 50,
       .spill_directory = is_in_file ? spill_directory : -1,
-      .held = is_in_file ? CCODECS_SPILL_BYTES : 0,
+      .buffered = is_in_file ? CCODECS_SPILL_BYTES : 0,
       .tolerates_truncation = below(r, 2) == 0,
   };
   native_result result = native_decode(f, &options);
@@ -164,7 +164,7 @@ static verdict check(const file *f, random_state *r, int spill_directory, bool *
       .max_pixels = max_pixels,
       .budget = (size_t)200 << 20,
       .spill_directory = is_in_file ? spill_directory : -1,
-      .held = is_in_file ? CCODECS_SPILL_BYTES : 0,
+      .buffered = is_in_file ? CCODECS_SPILL_BYTES : 0,
       .keeps_samples = true,
   };
   agreement a = agreement_of(f, &options);

@@ -25,7 +25,7 @@ static const char usage[] =
     "         CPU time beside libjpeg-turbo at every scale: medians of interleaved runs.\n"
     "The exit status is 1 when there is a difference that jpeg_decoder.h does not announce.\n";
 
-static const native_options whole_picture = {
+static const native_options whole_image = {
     .eighths = 8,
     .window = SIZE_MAX,
     .max_pixels = 130000000,
@@ -105,9 +105,9 @@ double cpu_milliseconds(void) {
 
 // MARK: Identity
 
-/// Adds what 1 picture at N/8 differs by. False when it is too much.
+/// Adds what 1 image at N/8 differs by. False when it is too much.
 static bool check_reduced(const file *f, uint8_t eighths, difference *total, uint64_t *files) {
-  native_options options = whole_picture;
+  native_options options = whole_image;
   options.eighths = eighths;
   native_result native = native_decode(f, &options);
   turbo_result turbo = turbo_decode(f, eighths, options.max_pixels);
@@ -137,7 +137,7 @@ static uint64_t identity(int count, char **paths) {
   uint64_t defects = 0;
   for (int i = 0; i < count; i++) {
     file f = file_of(paths[i]);
-    agreement a = agreement_of(&f, &whole_picture);
+    agreement a = agreement_of(&f, &whole_image);
     const bool is_above = a.native.status == CCODECS_DONE && a.native.peak > a.native.estimate;
     const bool warns_alone =
         a.verdict == VERDICT_SAME && !a.turbo.has_warned && (a.native.warnings & CCODECS_WARNING_DAMAGED) != 0;
@@ -177,7 +177,7 @@ static bool is_same_cut(
     const file *f, native_options options, const native_result *whole, size_t window, int directory) {
   options.window = window;
   options.spill_directory = directory;
-  options.held = CCODECS_SPILL_BYTES;
+  options.buffered = CCODECS_SPILL_BYTES;
   native_result cut = native_decode(f, &options);
   const difference d = planes_compare(&whole->planes, &cut.planes);
   const bool is_equal = cut.status == whole->status && cut.warnings == whole->warnings && is_same(&d) &&
@@ -214,7 +214,7 @@ static uint64_t windows(int count, char **paths) {
   uint64_t defects = 0;
   for (int i = 0; i < count; i++) {
     file f = file_of(paths[i]);
-    native_options options = whole_picture;
+    native_options options = whole_image;
     for (uint8_t n = 1; n <= 8; n++) {
       options.eighths = n;
       defects += check_windows(&f, options, directory, &runs);
@@ -246,7 +246,7 @@ static double median(double values[TIMED_RUNS]) {
 }
 
 static bool time_scale(const file *f, uint8_t eighths) {
-  native_options options = whole_picture;
+  native_options options = whole_image;
   options.eighths = eighths;
   options.keeps_samples = false;
   double native_ms[TIMED_RUNS];
@@ -278,7 +278,7 @@ static bool time_scale(const file *f, uint8_t eighths) {
 
 static uint64_t measure(int count, char **paths) {
   uint64_t failures = 0;
-  printf("| picture | scale | CPU ms | libjpeg-turbo CPU ms | ratio | MB charged |\n|---|---|---|---|---|---|\n");
+  printf("| image | scale | CPU ms | libjpeg-turbo CPU ms | ratio | MB charged |\n|---|---|---|---|---|---|\n");
   for (int i = 0; i < count; i++) {
     file f = file_of(paths[i]);
     for (uint8_t n = 8; n >= 1; n--) {

@@ -94,14 +94,14 @@ static ccodecs_status read_all_rows(run *r) {
     }
   }
   for (uint32_t i = 0; i < r->result.planes.count && status == CCODECS_DONE; i++) {
-    require(r->rows[i] == r->result.planes.heights[i], r, "fewer rows than the picture has");
+    require(r->rows[i] == r->result.planes.heights[i], r, "fewer rows than the image has");
   }
   return status;
 }
 
 native_result native_decode(const file *f, const native_options *options) {
   run r = {.f = f, .options = options};
-  ccodecs_budget budget = {.limit = options->budget, .used = options->held, .peak = options->held};
+  ccodecs_budget budget = {.limit = options->budget, .used = options->buffered, .peak = options->buffered};
   const ccodecs_limits limits = {
       .max_pixels = options->max_pixels,
       .max_whole_input_pixels = options->max_pixels,
@@ -122,7 +122,7 @@ native_result native_decode(const file *f, const native_options *options) {
   r.result.consumed = r.next - r.input.count;
   memcpy(r.result.message, ccodecs_decoder_message(r.decoder), sizeof r.result.message);
   ccodecs_decoder_destroy(r.decoder);
-  require(budget.used == options->held, &r, "memory was not given back");
+  require(budget.used == options->buffered, &r, "memory was not given back");
   r.result.peak = budget.peak;
   free(r.window);
   if (r.result.status != CCODECS_DONE) {

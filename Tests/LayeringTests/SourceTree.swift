@@ -103,8 +103,8 @@ struct Manifest {
   private static func names(in body: String, products: [String: Set<String>]) -> Set<String> {
     guard let start = body.firstRange(of: "dependencies: [") else { return [] }
     let rest = body[start.upperBound...]
-    let end = rest.firstMatch(of: /\b(?:path|exclude|resources|swiftSettings|cSettings):/)?.range.lowerBound ?? rest.endIndex
-    let list = rest[..<end]
+    let end = rest.firstMatch(of: /\b(?:path|exclude|resources|swiftSettings|cSettings):/)
+    let list = rest[..<(end?.range.lowerBound ?? rest.endIndex)]
     let names = Set(list.matches(of: /"([^"]+)"/).map { String($0.1) })
     return list.matches(of: /\b\w+\b/).reduce(into: names) { $0.formUnion(products[String($1.0)] ?? []) }
   }

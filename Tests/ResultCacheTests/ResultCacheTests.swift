@@ -76,9 +76,9 @@ struct ResultCacheTests {
     #expect(cache.has("c"))
     let collector = cache.collector()
     collector.append([UInt8](repeating: 0, count: 40_000))
-    let held = cache.memoryByteCount
+    let buffered = cache.memoryByteCount
     collector.giveUp()
-    #expect(cache.memoryByteCount == held - 40_000 - CachedResult.blockOverhead)
+    #expect(cache.memoryByteCount == buffered - 40_000 - CachedResult.blockOverhead)
   }
 
   @Test("files are found again by the next process, with their exact sizes and in their order of use")

@@ -95,7 +95,7 @@ struct TurnTests {
     let cache = try Self.cache()
     let collector = try await Self.collector(cache)
     let tasks = await Self.waiters(3, cache)
-    for _ in 0...CacheLimits.largestResult / (1 << 20) { collector.append([UInt8](repeating: 0, count: 1 << 20)) }
+    for _ in 0...CacheLimits.maxResultByteCount / (1 << 20) { collector.append([UInt8](repeating: 0, count: 1 << 20)) }
     for task in tasks { #expect(try await task.value == "alone") }
     #expect(cache.memoryByteCount == 0)
   }
@@ -158,7 +158,7 @@ struct TurnTests {
     var next: Waiter?
     let answer: Result<Answer, any Error> = await withCheckedContinuation { continuation in
       added = state.add(Waiter(id: 1, continuation: continuation), for: key)
-      next = state.takeHeir(of: key)
+      next = state.promote(of: key)
       next?.continuation.resume(returning: .success(.lead))
     }
     guard case .success(.lead) = answer else {
@@ -166,7 +166,7 @@ struct TurnTests {
       return
     }
     #expect(added && next?.id == 1 && state.flights[key] != nil && state.flights[key]?.sending == nil)
-    next = state.takeHeir(of: key)
+    next = state.promote(of: key)
     #expect(next == nil && state.flights[key] == nil)
   }
 }

@@ -1,4 +1,4 @@
-/// Picture files with segments and chunks put in: profiles and metadata that the fixtures do not have.
+/// Image files with segments and chunks put in: profiles and metadata that the fixtures do not have.
 package enum Container {
   /// A JPEG with segments behind its start marker.
   package static func jpeg(_ bytes: [UInt8], adding segments: [(marker: UInt8, body: [UInt8])]) -> [UInt8] {
@@ -41,7 +41,7 @@ package enum Container {
     ("iCCP", Array("profile".utf8) + [0, 0] + stored(profile))
   }
 
-  /// A lossy WebP without other chunks than its picture's, with chunks before and behind that.
+  /// A lossy WebP without other chunks than its image's, with chunks before and behind that.
   package static func webp(
     _ bytes: [UInt8], width: Int, height: Int, profile: [UInt8] = [], exif: [UInt8] = []
   ) -> [UInt8] {
@@ -108,7 +108,7 @@ package enum Container {
   /// How a Photoshop document's channels are stored.
   package enum PSDCompression: CaseIterable, Sendable { case raw, packBits }
 
-  /// A Photoshop document of a merged picture: `channels` one behind the other, each of rows as stored.
+  /// A Photoshop document of a merged image: `channels` one behind the other, each of rows as stored.
   ///
   /// - `layerCount`: negative where the first channel beyond the colours is alpha; `nil` leaves the layers out.
   package static func psd(

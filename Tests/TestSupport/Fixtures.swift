@@ -1,7 +1,7 @@
 internal import Foundation
 internal import ImageCodecs
 
-/// The pictures that the tests bring along, with what an independent decoder (Pillow) makes of them.
+/// The images that the tests bring along, with what an independent decoder (Pillow) makes of them.
 package struct Fixture: Decodable, Sendable {
   /// After orientation.
   package var width: Int
@@ -18,7 +18,7 @@ package struct Fixture: Decodable, Sendable {
     var files: [String: Fixture]
   }
 
-  /// Every fixture that is a whole picture, by file name.
+  /// Every fixture that is a whole image, by file name.
   package static let all: [String: Fixture] = {
     guard let data = try? Data(contentsOf: url("expectations.json")),
       let file = try? JSONDecoder().decode(File.self, from: data)
@@ -47,7 +47,7 @@ package struct Fixture: Decodable, Sendable {
   }
 }
 
-/// The shared collection of test pictures, where this checkout has it beside it.
+/// The shared collection of test images, where this checkout has it beside it.
 package enum Corpus {
   /// What is expected of one file.
   package struct Expectation: Decodable, Sendable {
@@ -82,7 +82,7 @@ package enum Corpus {
   package static var isPresent: Bool { !expectations.isEmpty }
 
   /// Why tests of it are skipped, which the test run prints.
-  package static let absence = "there is no collection of pictures at ../shared/corpus"
+  package static let absence = "there is no collection of images at ../shared/corpus"
 
   package static func bytes(_ name: String) throws -> [UInt8] {
     [UInt8](try Data(contentsOf: root.appendingPathComponent(name)))

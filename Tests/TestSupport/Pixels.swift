@@ -1,7 +1,7 @@
 package import ImageCodecs
 package import ImagePipeline
 
-/// A decoded picture held whole, for comparing.
+/// A decoded image held whole, for comparing.
 package struct Pixels: Equatable, Sendable {
   package var format: PixelFormat
   package var layout: [PlaneLayout]
@@ -15,8 +15,8 @@ package struct Pixels: Equatable, Sendable {
   package static func decode(
     _ bytes: [UInt8], windowByteCount: Int = .max, scale: Int = 8, maySkipSmoothing: Bool = false,
     toleratesTruncation: Bool = false, toleratesDamage: Bool = false,
-    budget: PictureBudget = PictureBudget(limit: 1 << 30),
-    limits: CodecLimits = CodecLimits(maxPixels: 0, maxHeldPixels: 0, maxScans: 100)
+    budget: ImageBudget = ImageBudget(limit: 1 << 30),
+    limits: CodecLimits = CodecLimits(maxPixels: 0, maxBufferedPixels: 0, maxScans: 100)
   ) throws(CodecError) -> Pixels {
     guard let format = ImageFormat.sniff(bytes.span.bytes) else {
       throw CodecError(code: .unsupported, message: "no known format")
@@ -59,7 +59,7 @@ package struct Pixels: Equatable, Sendable {
 
   package func sample(x: Int, y: Int, channel: Int = 0, plane: Int = 0) -> Int {
     let index = (y * layout[plane].width + x) * format.channelCount + channel
-    guard format.isDeep else { return Int(planes[plane][index]) }
+    guard format.is16Bit else { return Int(planes[plane][index]) }
     return planes[plane].withUnsafeBytes { Int($0.loadUnaligned(fromByteOffset: 2 * index, as: UInt16.self)) }
   }
 
@@ -85,7 +85,7 @@ package struct Pixels: Equatable, Sendable {
   }
 
   private func level(_ x: Int, _ y: Int, _ channel: Int) -> Double {
-    Double(sample(x: x, y: y, channel: channel)) / (format.isDeep ? 257 : 1)
+    Double(sample(x: x, y: y, channel: channel)) / (format.is16Bit ? 257 : 1)
   }
 
   package var mean: [Double] {
@@ -131,17 +131,17 @@ package struct Windows {
   }
 }
 
-/// Runs a whole picture through the pipeline.
+/// Runs a whole image through the pipeline.
 package func process(
   _ bytes: [UInt8], _ configuration: ProcessingConfiguration, windowByteCount: Int = .max,
-  limits: PictureLimits = PictureLimits(), cancellation: Cancellation = Cancellation(),
+  limits: ImageLimits = ImageLimits(), cancellation: Cancellation = Cancellation(),
   tracing: TraceTarget = TraceTarget()
 ) throws(PipelineError) -> (bytes: [UInt8], report: ProcessingReport) {
-  var reader = PictureReader(limits: limits)
+  var reader = ImageReader(limits: limits)
   var windows = Windows(bytes: bytes, windowByteCount: windowByteCount)
   try reader.readHeader(&windows)
   let plan = try reader.plan(configuration)
-  var pipeline = try PicturePath(reader, plan: plan, cancellation: cancellation, tracing: tracing)
+  var pipeline = try ImageRoute(reader, plan: plan, cancellation: cancellation, tracing: tracing)
   var output: [UInt8] = []
   while true {
     let isDone = try pipeline.push(windows.current, isLast: windows.isLast) { span in
@@ -154,17 +154,17 @@ package func process(
 
 package typealias RenditionResult = Result<(bytes: [UInt8], report: ProcessingReport), PipelineError>
 
-/// Runs a whole picture through the pipeline once for all configurations.
+/// Runs a whole image through the pipeline once for all configurations.
 package func process(
   _ bytes: [UInt8], _ configurations: [ProcessingConfiguration], windowByteCount: Int = .max,
-  limits: PictureLimits = PictureLimits(), cancellation: Cancellation = Cancellation(),
+  limits: ImageLimits = ImageLimits(), cancellation: Cancellation = Cancellation(),
   tracing: TraceTarget = TraceTarget()
-) throws(PipelineError) -> (plan: PicturePlan, results: [RenditionResult]) {
-  var reader = PictureReader(limits: limits)
+) throws(PipelineError) -> (plan: ImagePlan, results: [RenditionResult]) {
+  var reader = ImageReader(limits: limits)
   var windows = Windows(bytes: bytes, windowByteCount: windowByteCount)
   try reader.readHeader(&windows)
   let plan = try reader.plan(configurations)
-  var pipeline = try PicturePath(
+  var pipeline = try ImageRoute(
     reader, plan: plan, renditionIDs: configurations.indices.map { "\($0)" }, cancellation: cancellation,
     tracing: tracing)
   var outputs = configurations.map { _ in [UInt8]() }
@@ -184,7 +184,7 @@ package func process(
   return (plan, results)
 }
 
-extension PictureReader {
+extension ImageReader {
   /// Takes windows until the header is complete.
   fileprivate mutating func readHeader(_ windows: inout Windows) throws(PipelineError) {
     while true {

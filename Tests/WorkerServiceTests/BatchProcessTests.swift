@@ -43,7 +43,7 @@ struct BatchProcessTests {
         .start("preset", preset: "nope", image: good),
         .start("quality", image: good) { $0.compressionQuality = 1.5 },
         .start("empty"), .end("empty"),
-        .start("words", image: Array("no picture at all, just a few words".utf8)),
+        .start("words", image: Array("no image at all, just a few words".utf8)),
         .start("cut"), .chunk("cut", good.prefix(3000)), .end("cut"),
         .start("unended"), .chunk("unended", good.prefix(3000)),
         .chunk("stray", good), .chunk("stray", good), .end("stray"), .end("stray2"),
@@ -115,24 +115,24 @@ struct BatchProcessTests {
       let codes = ["a", "b"].compactMap { items[$0]?.errors.first?.code }
       #expect(Set(codes) == [8, 3])  // RESOURCE_EXHAUSTED, and INVALID_ARGUMENT as its end never came
       #expect(items["c"]?.report != nil)
-      #expect(environment.memory.held == 0)
+      #expect(environment.memory.buffered == 0)
     }
   }
 
   @Test("decodes chunks as they arrive: the first bytes of the result come before the last of the upload")
   func streams() async throws {
     try await withWorker { client, _ in
-      let picture = try tallPicture()
+      let image = try tallImage()
       let (results, send) = AsyncStream<Void>.makeStream()
       try await client.batchProcess { writer in
         try await writer.write(.start("a") { $0.maxWidth = 256 })
-        let half = picture.count / 2
+        let half = image.count / 2
         for offset in stride(from: 0, to: half, by: 8192) {
-          try await writer.write(.chunk("a", picture[offset..<min(offset + 8192, half)]))
+          try await writer.write(.chunk("a", image[offset..<min(offset + 8192, half)]))
         }
         // The other half is only sent once compressed bytes have come back.
         for await _ in results { break }
-        try await writer.write(.chunk("a", picture[half...]))
+        try await writer.write(.chunk("a", image[half...]))
         try await writer.write(.end("a"))
       } onResponse: { response in
         var isReported = false
@@ -146,7 +146,7 @@ struct BatchProcessTests {
   }
 
   /// A JPEG of some 100 KB with many rows.
-  private func tallPicture() throws -> [UInt8] {
+  private func tallImage() throws -> [UInt8] {
     try process(
       Fixture.bytes("photo-420.jpg"),
       ProcessingConfiguration(maxWidth: 900, compressionQuality: 0.95, preferredFormat: .jpeg, allowUpscale: true)
@@ -155,15 +155,15 @@ struct BatchProcessTests {
 
   @Test("uploads that can't all have memory are refused rather than waiting for each other")
   func noDeadlock() async throws {
-    let picture = try tallPicture()
-    var reader = PictureReader(limits: PictureLimits())
-    _ = try reader.push(picture.span.bytes, isLast: true)
-    let need = Int(PicturePlan(try reader.plan(ProcessingConfiguration(maxWidth: 64))).reservedByteCount)
+    let image = try tallImage()
+    var reader = ImageReader(limits: ImageLimits())
+    _ = try reader.push(image.span.bytes, isLast: true)
+    let need = Int(ImagePlan(try reader.plan(ProcessingConfiguration(maxWidth: 64))).reservedByteCount)
     try await withWorker(memoryLimit: need * 3 / 2) { client, environment in
       let ids = (0..<6).map { "item\($0)" }
       var requests = ids.map { Imageworker_V1_BatchProcessRequest.start($0) { $0.maxWidth = 64 } }
-      for offset in stride(from: 0, to: picture.count, by: 4096) {
-        requests += ids.map { .chunk($0, picture[offset..<min(offset + 4096, picture.count)]) }
+      for offset in stride(from: 0, to: image.count, by: 4096) {
+        requests += ids.map { .chunk($0, image[offset..<min(offset + 4096, image.count)]) }
       }
       requests += ids.map { .end($0) }
       let items = try await client.batch(requests)
@@ -178,18 +178,18 @@ struct BatchProcessTests {
   func drain() async throws {
     let drain = DrainState()
     try await withWorker(drain: drain) { client, _ in
-      let picture = Fixture.bytes("photo-420.jpg")
+      let image = Fixture.bytes("photo-420.jpg")
       let (starts, started) = AsyncStream<Void>.makeStream()
       let (ends, ended) = AsyncStream<Void>.makeStream()
       let outcome = Mutex<[String: String]>([:])
       let status = await failure {
         try await client.batchProcess { writer in
           try await writer.write(.start("open", preset: "favicon"))
-          try await writer.write(.chunk("open", picture.prefix(8000)))
+          try await writer.write(.chunk("open", image.prefix(8000)))
           for await _ in starts { break }  // the header has come back: it is being worked on
           drain.begin()
-          try await writer.write(.start("late", preset: "favicon", image: picture))
-          try await writer.write(.chunk("open", picture.dropFirst(8000)))
+          try await writer.write(.start("late", preset: "favicon", image: image))
+          try await writer.write(.chunk("open", image.dropFirst(8000)))
           try await writer.write(.end("open"))
           for await _ in ends { break }  // the client would keep the stream open
         } onResponse: { response in

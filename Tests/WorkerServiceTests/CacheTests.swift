@@ -15,7 +15,7 @@ struct CacheTests {
     try ResultCache(limits: CacheLimits(), logger: Logger(label: "test"))
   }
 
-  @Test("the same picture and configuration give the same result, without work")
+  @Test("the same image and configuration give the same result, without work")
   func hit() async throws {
     try await withWorker(cache: try Self.cache()) { client, environment in
       let bytes = Fixture.bytes("photo-420.jpg")
@@ -89,7 +89,7 @@ struct CacheTests {
     try await withWorker(cache: try Self.cache()) { client, environment in
       let bytes = Fixture.bytes("photo-420.jpg")
       let whole = try await client.process(bytes, preset: "favicon")
-      let held = try await environment.memory.reserve(environment.memory.limit, cancellation: Cancellation())
+      let buffered = try await environment.memory.reserve(environment.memory.limit, cancellation: Cancellation())
       let (arrived, arrival) = AsyncStream.makeStream(of: Never.self)
       async let report = client.batchProcess { writer in
         // What answers to "b" comes when all of "a" is here.
@@ -108,7 +108,7 @@ struct CacheTests {
         return (report, chunks)
       }
       for await _ in arrived {}
-      _ = consume held
+      _ = consume buffered
       let (found, chunks) = try await report
       #expect(found?.cacheHit == true && chunks == whole.bytes)
     }

@@ -160,16 +160,16 @@ struct ConfigurationFieldsTests {
   func encoderOption(leaf: Leaf) throws {
     // Of several values, one at least is not the default.
     guard let name = Self.groups[leaf.path[0]], leaf.values.count > 1 else { return }
-    var passages: [Passage] = []
+    var passages: [Passthrough] = []
     for value in [nil] + leaf.values.map(Optional.some) {
       var root: [String: Any] = [:]
       if let value { Self.set(value.json, at: leaf.path[...], in: &root) }
       let bytes = Fixture.bytes(name)
-      var reader = PictureReader(limits: PictureLimits())
+      var reader = ImageReader(limits: ImageLimits())
       let isComplete = try reader.push(bytes.span.bytes, isLast: true).isComplete
       #expect(isComplete)
       let plan = try reader.plan(try ProcessingConfiguration(try Self.parse(root)))
-      passages.append(plan.passage)
+      passages.append(plan.passthrough)
     }
     #expect(passages.first == .copied && passages.contains(.decoded), "\(leaf.path): \(passages)")
   }

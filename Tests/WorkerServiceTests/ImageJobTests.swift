@@ -61,7 +61,7 @@ struct ImageJobTests {
       #expect(try Pixels.decode(Array(run.sink.bytes)).layout[0].width == 100)
     }
     #expect(whole.sink.bytes == cut.sink.bytes)
-    #expect(environment.memory.used == 0 && environment.memory.held == 0)
+    #expect(environment.memory.used == 0 && environment.memory.buffered == 0)
   }
 
   @Test("asks for the memory of its plan and of what its source holds, once, and is told no before a part is sent")
@@ -97,7 +97,7 @@ struct ImageJobTests {
 
   @Test("encodes no more than some 512 KiB ahead of its sink, also of an image whose rows come all at once")
   func backPressure() async throws {
-    let noise = try encodedPicture(noiseSamples(800 * 600 * 3), width: 800, height: 600, pixelFormat: .rgb8)
+    let noise = try encodedImage(noiseSamples(800 * 600 * 3), width: 800, height: 600, pixelFormat: .rgb8)
     let progressive = ProcessingConfiguration(preferredFormat: .jpeg, jpeg: JPEGOptions(isProgressive: true))
     let image = try TestSupport.process(noise, progressive).bytes
     let run = Run(try environment())
@@ -125,7 +125,7 @@ struct ImageJobTests {
   @Test("reports how long it waited for a thread, and is refused where too many wait for one")
   func threads() async throws {
     var limits = WorkerLimits()
-    limits.maxWaitingPictures = 1
+    limits.maxWaitingImages = 1
     let environment = WorkerEnvironment(limits: limits, memoryLimit: 64 << 20, threadCount: 1)
     let gate = Gate()
     try await withThrowingTaskGroup(of: Void.self) { group in
@@ -216,6 +216,6 @@ struct ImageJobTests {
     #expect(try #require(kinds.firstIndex(of: "header")) > #require(kinds.firstIndex(of: "~report")))
     #expect(previewed.sink.bytes == plain.sink.bytes)
     #expect(previewed.admission.byteCounts[0] > plain.admission.byteCounts[0])
-    #expect(environment.memory.used == 0 && environment.memory.held == 0)
+    #expect(environment.memory.used == 0 && environment.memory.buffered == 0)
   }
 }

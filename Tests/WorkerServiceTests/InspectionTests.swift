@@ -6,7 +6,7 @@ import WorkerProtocol
 
 @Suite("InspectImage and ListPresets")
 struct InspectionTests {
-  @Test("tells what a picture is and would become, from its beginning alone")
+  @Test("tells what an image is and would become, from its beginning alone")
   func inspect() async throws {
     try await withWorker { client, _ in
       var request = Imageworker_V1_InspectImageRequest()
@@ -39,7 +39,7 @@ struct InspectionTests {
     }
   }
 
-  @Test("refuses a beginning that is too short, or no picture")
+  @Test("refuses a beginning that is too short, or no image")
   func refusals() async throws {
     try await withWorker { client, _ in
       for (bytes, reason) in [([0xFF, 0xD8, 0xFF, 0xE0], "TRUNCATED_IMAGE"), ([], "EMPTY_IMAGE")] as [([UInt8], String)]

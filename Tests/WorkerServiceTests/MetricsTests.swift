@@ -6,7 +6,7 @@ import Tracing
 import WorkerProtocol
 import WorkerTelemetry
 
-@Suite("Metrics of pictures")
+@Suite("Metrics of images")
 struct MetricsTests {
   /// Values of counters and counts of histograms, by name and by the values of the dimensions.
   private func totals(_ registry: MetricRegistry) -> [String: Double] {
@@ -23,7 +23,7 @@ struct MetricsTests {
     return totals
   }
 
-  @Test("count pictures by outcome, and their bytes, pixels and stages by format")
+  @Test("count images by outcome, and their bytes, pixels and stages by format")
   func outcomes() async throws {
     let registry = MetricRegistry()
     let photo = Fixture.bytes("photo-420.jpg")
@@ -35,18 +35,18 @@ struct MetricsTests {
         .start("a", preset: "favicon", image: photo), .start("b", preset: "no-such", image: photo),
       ])
       let totals = totals(registry)
-      #expect(totals["imageworker.pictures ok"] == 2)
-      #expect(totals["imageworker.pictures unknown_format"] == 1 && totals["imageworker.refusals unknown_format"] == 1)
-      #expect(totals["imageworker.pictures truncated_image"] == 1)
+      #expect(totals["imageworker.images ok"] == 2)
+      #expect(totals["imageworker.images unknown_format"] == 1 && totals["imageworker.refusals unknown_format"] == 1)
+      #expect(totals["imageworker.images truncated_image"] == 1)
       #expect(totals["imageworker.refusals truncated_image"] == nil)
-      #expect(totals["imageworker.pictures unknown_preset"] == 1)
+      #expect(totals["imageworker.images unknown_preset"] == 1)
       #expect(totals["imageworker.input jpeg"] == Double(2 * (result.report?.inputBytes ?? 0)))
       #expect(totals["imageworker.output png"] == Double(result.bytes.count))
       #expect(totals["imageworker.input.pixels jpeg"] == 76_800)
       #expect(totals["imageworker.output.pixels png"] == 2752)
       #expect(totals["imageworker.stage.duration jpeg decode"] == 2)
       #expect(totals["imageworker.stage.duration png encode"] == 1)
-      #expect(totals["imageworker.queue.wait"] == 2 && totals["imageworker.picture.memory"] == 2)
+      #expect(totals["imageworker.queue.wait"] == 2 && totals["imageworker.image.memory"] == 2)
     }
   }
 
@@ -93,8 +93,8 @@ private final class NamesFactory: MetricsFactory {
   func destroyTimer(_ handler: any TimerHandler) {}
 }
 
-@Suite("Traces of pictures")
-struct PictureTraceTests {
+@Suite("Traces of images")
+struct ImageTraceTests {
   private final class Spans: Sendable {
     private let all = Mutex<[FinishedSpan]>([])
     var ended: [FinishedSpan] { all.withLock { $0 } }

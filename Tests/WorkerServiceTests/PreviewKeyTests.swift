@@ -79,7 +79,7 @@ struct PreviewKeyTests {
       #expect(ends(of: "b", in: responses) == ["report"] && ends(of: "other", in: responses) == ["report"])
       let last = responses.last { $0.itemID == "a" }
       if case .error = last?.part {} else { Issue.record("something follows the end of the item") }
-      #expect(environment.memory.used == 0 && environment.memory.held == 0)
+      #expect(environment.memory.used == 0 && environment.memory.buffered == 0)
     }
   }
 
@@ -105,7 +105,7 @@ struct PreviewKeyTests {
   @Test("cancel an item that is worked on, within a strip, and so make room for the next")
   func working() async throws {
     var limits = WorkerLimits()
-    limits.maxPicturesPerStream = 1
+    limits.maxImagesPerStream = 1
     try await withWorker(limits: limits) { client, environment in
       let responses = try await talk(client) { writer, responses in
         try await writer.write(Self.start("a", key: "k", image: Self.photo, width: 12_000))
@@ -163,7 +163,7 @@ struct PreviewKeyTests {
       }
       #expect(ends(of: "49", in: responses) == ["report"])
       #expect(ends(of: "more", in: responses).first?.hasPrefix("8 ") == true)
-      #expect(environment.memory.used == 0 && environment.memory.held == 0)
+      #expect(environment.memory.used == 0 && environment.memory.buffered == 0)
     }
   }
 
@@ -203,7 +203,7 @@ struct PreviewKeyTests {
         #expect(last?.isPreview == false, "\(id)")
       }
       #expect(ends(of: "99", in: responses) == ["report"] && ends(of: "9", in: responses) == ["report"])
-      #expect(environment.memory.used == 0 && environment.memory.held == 0)
+      #expect(environment.memory.used == 0 && environment.memory.buffered == 0)
     }
   }
 }

@@ -57,7 +57,7 @@ struct PreviewTests {
     }
   }
 
-  /// An item whose picture comes in chunks.
+  /// An item whose image comes in chunks.
   private static func upload(
     _ id: String, _ image: [UInt8], chunk: Int, isPreviewed: Bool = true, _ configuration: Configuration
   ) -> [Imageworker_V1_BatchProcessRequest] {
@@ -92,7 +92,7 @@ struct PreviewTests {
     for (one, other) in zip(small.mean, large.mean) { #expect(abs(one - other) < 4, "\(expected.name)") }
   }
 
-  @Test("come before the result, which is the same as without, of whole pictures and of uploads", arguments: cases)
+  @Test("come before the result, which is the same as without, of whole images and of uploads", arguments: cases)
   func same(_ expected: Case) async throws {
     try await withWorker { client, environment in
       let bytes = Fixture.bytes(expected.name)
@@ -116,11 +116,11 @@ struct PreviewTests {
       ])
       try check(whole["w~preview"], before: whole["w"], expected)
       #expect(whole["w"]?.bytes == alone.bytes)
-      #expect(environment.memory.used == 0 && environment.memory.held == 0)
+      #expect(environment.memory.used == 0 && environment.memory.buffered == 0)
     }
   }
 
-  @Test("leave the errors of a picture to its result")
+  @Test("leave the errors of an image to its result")
   func errors() async throws {
     try await withWorker { client, environment in
       let cut = Array(Self.photo.prefix(3000))
@@ -131,13 +131,13 @@ struct PreviewTests {
           Self.request(Self.photo) { $0.crop = .with { ($0.x, $0.width, $0.height) = (500, 9, 9) } })
       }
       #expect(outside?.details.compactMap(\.badRequest).first?.violations.first?.field == "configuration.crop.x")
-      // No kind of picture, and the unended upload of one.
+      // No kind of image, and the unended upload of one.
       let resized = Configuration.with { $0.maxWidth = 100 }
       for isPreviewed in [false, true] {
         let items = try await client.batch(
           Self.upload("cut", cut, chunk: 500, isPreviewed: isPreviewed, resized)
             + Self.upload(
-              "words", Array("only words, and no picture".utf8), chunk: 3, isPreviewed: isPreviewed, resized)
+              "words", Array("only words, and no image".utf8), chunk: 3, isPreviewed: isPreviewed, resized)
             + Self.upload("open", cut, chunk: 500, isPreviewed: isPreviewed, resized).dropLast()
             + Self.upload("good", Self.photo, chunk: 900, isPreviewed: isPreviewed, resized))
         for id in ["cut", "words", "open"] {
@@ -152,7 +152,7 @@ struct PreviewTests {
       let tolerated = try await client.processRenditions(Self.request(cut) { $0 = tolerant })
       #expect(tolerated["~preview"]?.report?.warnings.isEmpty == false && tolerated["~preview"]?.bytes.isEmpty == false)
       #expect(try await client.process(cut) { $0 = tolerant }.bytes == tolerated[""]?.bytes)
-      #expect(environment.memory.used == 0 && environment.memory.held == 0)
+      #expect(environment.memory.used == 0 && environment.memory.buffered == 0)
     }
   }
 
@@ -177,9 +177,9 @@ struct PreviewTests {
 
   @Test("are left out where there is memory for the result alone")
   func memory() async throws {
-    var reader = PictureReader(limits: PictureLimits())
+    var reader = ImageReader(limits: ImageLimits())
     _ = try reader.push(Self.photo.span.bytes, isLast: true)
-    let plan = PicturePlan(try reader.plan(ProcessingConfiguration(maxWidth: 100)))
+    let plan = ImagePlan(try reader.plan(ProcessingConfiguration(maxWidth: 100)))
     let need = Int(plan.reservedByteCount) + Self.photo.count
     let registry = MetricRegistry()
     try await withWorker(memoryLimit: need + 1000, metrics: registry) { client, environment in
@@ -193,15 +193,15 @@ struct PreviewTests {
     // Nor is there one where the result's parts can't wait for it.
     try await withWorker { client, environment in
       var others = Hold(budget: environment.memory)
-      try others.grow(to: environment.memory.holdLimit)
+      try others.grow(to: environment.memory.reservationLimit)
       let alone = try await client.process(Self.photo) { $0.maxWidth = 100 }
       let items = try await client.batch(Self.upload("a", Self.photo, chunk: 900, .with { $0.maxWidth = 100 }))
       #expect(items["a~preview"]?.report == nil && items["a"]?.bytes == alone.bytes)
-      // Of a whole picture nothing has to wait.
+      // Of a whole image nothing has to wait.
       let whole = try await client.processRenditions(Self.request(Self.photo) { $0.maxWidth = 100 })
       #expect(whole["~preview"]?.report != nil && whole[""]?.bytes == alone.bytes)
       others.release()
-      #expect(environment.memory.used == 0 && environment.memory.held == 0)
+      #expect(environment.memory.used == 0 && environment.memory.buffered == 0)
     }
   }
 
@@ -223,7 +223,7 @@ struct PreviewTests {
     }
   }
 
-  @Test("are measured apart from pictures, and marked in traces")
+  @Test("are measured apart from images, and marked in traces")
   func measured() async throws {
     let registry = MetricRegistry()
     let spans = Mutex<[FinishedSpan]>([])
@@ -234,7 +234,7 @@ struct PreviewTests {
         try await client.processRenditions(Self.request(Self.photo) { $0.maxWidth = 90 })[""]?.bytes.count ?? 0
     }
     let counts = registry.counts
-    #expect(counts["imageworker.previews ok"] == 1 && counts["imageworker.pictures ok"] == 1)
+    #expect(counts["imageworker.previews ok"] == 1 && counts["imageworker.images ok"] == 1)
     #expect(counts["imageworker.input jpeg"] == Double(Self.photo.count))
     #expect(counts["imageworker.output jpeg"] == Double(byteCount) && byteCount > 0)
     for name in ["decode", "resize", "encode"] {

@@ -77,7 +77,7 @@ struct ProcessImageTests {
     }
   }
 
-  @Test("a picture that ends early is an error, or with tolerate_truncation what came and a warning")
+  @Test("an image that ends early is an error, or with tolerate_truncation what came and a warning")
   func truncation() async throws {
     try await withWorker { client, _ in
       let cut = Array(Fixture.bytes("photo-420.jpg").dropLast(3000))
@@ -151,15 +151,15 @@ struct ProcessImageTests {
   }
 
   @Test(
-    "says what is wrong with a picture",
+    "says what is wrong with an image",
     arguments: [
       ([], RPCError.Code.invalidArgument, "EMPTY_IMAGE"),
-      (Array("only words, many of them, and no picture".utf8), .unimplemented, "UNKNOWN_FORMAT"),
+      (Array("only words, many of them, and no image".utf8), .unimplemented, "UNKNOWN_FORMAT"),
       (Array("qoif".utf8) + [0, 0, 0, 1], .unimplemented, "UNSUPPORTED_IMAGE"),
       (Array(Fixture.bytes("photo-420.jpg").prefix(3000)), .invalidArgument, "TRUNCATED_IMAGE"),
       (Fixture.bytes("pngsuite-xcsn0g01.png"), .invalidArgument, "CORRUPT_IMAGE"),
     ] as [([UInt8], RPCError.Code, String)])
-  func badPictures(bytes: [UInt8], code: RPCError.Code, reason: String) async throws {
+  func badImages(bytes: [UInt8], code: RPCError.Code, reason: String) async throws {
     try await withWorker { client, environment in
       let status = await failure { _ = try await client.process(bytes) }
       #expect(status?.code == code)
@@ -193,10 +193,10 @@ struct ProcessImageTests {
     }
   }
 
-  @Test("refuses a picture above a limit, naming limit and value")
+  @Test("refuses an image above a limit, naming limit and value")
   func limits() async throws {
     var limits = WorkerLimits()
-    limits.picture.maxPixels = 1000
+    limits.image.maxPixels = 1000
     try await withWorker(limits: limits) { client, _ in
       let status = await failure { _ = try await client.process(Fixture.bytes("photo-420.jpg")) }
       #expect(status?.code == .failedPrecondition)
@@ -212,13 +212,13 @@ struct ProcessImageTests {
   @Test("refuses work when the queue is full, and says when to come back")
   func fullQueue() async throws {
     var limits = WorkerLimits()
-    limits.maxWaitingPictures = 0
+    limits.maxWaitingImages = 0
     try await withWorker(limits: limits, memoryLimit: 10 << 20) { client, environment in
-      let held = try await environment.memory.reserve(10 << 20, cancellation: .init())
+      let buffered = try await environment.memory.reserve(10 << 20, cancellation: .init())
       let status = await failure { _ = try await client.process(Fixture.bytes("photo-420.jpg")) }
       #expect(status?.code == .resourceExhausted)
       #expect(status?.details.contains { $0.retryInfo != nil } == true)
-      #expect(held.byteCount == 10 << 20)
+      #expect(buffered.byteCount == 10 << 20)
     }
   }
 
@@ -254,7 +254,7 @@ struct ProcessImageTests {
   import Synchronization
 
   extension ProcessImageTests {
-    @Test("works on the picture executor's threads, and on no other")
+    @Test("works on the image executor's threads, and on no other")
     func threads() async throws {
       // Those threads alone are niced, and a stage's span begins where its work is done.
       let niceness = Mutex<[Int32]>([])

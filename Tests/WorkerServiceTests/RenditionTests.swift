@@ -87,7 +87,7 @@ struct RenditionTests {
     }
   }
 
-  @Test("fail alone, with the error's place in the request; an error of the picture ends all")
+  @Test("fail alone, with the error's place in the request; an error of the image ends all")
   func errors() async throws {
     let registry = MetricRegistry()
     try await withWorker(metrics: registry) { client, environment in
@@ -125,8 +125,8 @@ struct RenditionTests {
         totals[([family.description.name] + series.dimensions.map(\.value)).joined(separator: " ")] = value
       }
     }
-    #expect(totals["imageworker.pictures ok"] == 2 && totals["imageworker.pictures invalid_field"] == 1)
-    #expect(totals["imageworker.pictures truncated_image"] == 2)
+    #expect(totals["imageworker.images ok"] == 2 && totals["imageworker.images invalid_field"] == 1)
+    #expect(totals["imageworker.images truncated_image"] == 2)
     #expect(totals["imageworker.renditions ok"] == 3 && totals["imageworker.renditions invalid_field"] == 3)
     #expect(totals["imageworker.input jpeg"] == Double(2 * Self.photo.count))
   }

@@ -9,7 +9,7 @@ import Testing
 
 /// A result's report as from a pipeline.
 private func report() throws -> ResultReport {
-  var reader = PictureReader(limits: PictureLimits())
+  var reader = ImageReader(limits: ImageLimits())
   _ = try reader.push(Fixture.bytes("photo-420.jpg").span.bytes, isLast: true)
   let plan = try reader.plan(ProcessingConfiguration())
   let processing = ProcessingReport(
@@ -86,12 +86,12 @@ struct PreviewFirstSinkTests {
     #expect(try #require(sink.plannedByteCount) > 0)
     try await sink.send(chunk(1))
     try await sink.send(chunk(2))
-    #expect(recorder.parts.isEmpty && environment.memory.held > 0)
+    #expect(recorder.parts.isEmpty && environment.memory.buffered > 0)
     try await sink.start(JobClock())
     try await sink.send(chunk(3))
     #expect(recorder.kinds.first == "~header" && recorder.kinds.filter { $0 == "~report" }.count == 1)
     #expect(recorder.kinds.suffix(4) == ["~report", "chunk", "chunk", "chunk"] && recorder.bytes == Data([1, 2, 3]))
-    #expect(environment.memory.held == 0)
+    #expect(environment.memory.buffered == 0)
   }
 
   @Test("ends the preview when the result is complete, or can't be buffered")
@@ -102,7 +102,7 @@ struct PreviewFirstSinkTests {
     #expect(recorder.kinds == ["chunk", "report"])
     let full = try sink()
     var others = Hold(budget: environment.memory)
-    try others.grow(to: environment.memory.holdLimit)
+    try others.grow(to: environment.memory.reservationLimit)
     try await full.send(chunk(2))
     #expect(recorder.kinds == ["chunk", "report", "chunk"])
     others.release()

@@ -25,10 +25,10 @@ struct StalledUploadTests {
 
   /// What it reserves.
   private static func reservedByteCount() throws -> Int {
-    var reader = PictureReader(limits: PictureLimits())
+    var reader = ImageReader(limits: ImageLimits())
     _ = try reader.push(beginning.span.bytes, isLast: false)
     let preset = try #require(Preset.builtIn.first { $0.name == Preset.defaultName })
-    return Int(PicturePlan(try reader.plan(preset.configuration)).reservedByteCount)
+    return Int(ImagePlan(try reader.plan(preset.configuration)).reservedByteCount)
   }
 
   /// One stream of which `body` also sees what came.
@@ -93,7 +93,7 @@ struct StalledUploadTests {
         let goodEnd = try await Self.end(of: "good", &responses)
         #expect(goodEnd == nil)
       }
-      #expect(environment.memory.used == 0 && environment.memory.held == 0)
+      #expect(environment.memory.used == 0 && environment.memory.buffered == 0)
     }
   }
 

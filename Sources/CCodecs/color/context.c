@@ -1,4 +1,4 @@
-// The allocator of littlecms: it charges the picture's budget.
+// The allocator of littlecms: it charges the image's budget.
 
 #include "context.h"
 

@@ -1,4 +1,4 @@
-// A context of littlecms for every use of it, which charges the picture's budget. Private to CCodecs.
+// A context of littlecms for every use of it, which charges the image's budget. Private to CCodecs.
 
 #ifndef CCODECS_CONTEXT_H
 #define CCODECS_CONTEXT_H

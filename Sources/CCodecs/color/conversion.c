@@ -1,4 +1,4 @@
-// Conversions of rows from a profile's colours to sRGB: relative colorimetric, as the picture was meant to look on its
+// Conversions of rows from a profile's colours to sRGB: relative colorimetric, as the image was meant to look on its
 // own white.
 
 #include "context.h"
@@ -70,7 +70,7 @@ static void hide_elements(ccodecs_bytes *profile) {
   }
 }
 
-static bool is_deep(const ccodecs_conversion *c) {
+static bool is_16bit(const ccodecs_conversion *c) {
   return c->source >= CCODECS_PIXELS_GRAY16;
 }
 
@@ -84,13 +84,13 @@ static cmsHTRANSFORM create_transform(ccodecs_conversion *c, cmsHPROFILE profile
   const bool keeps_alpha = !is_gray && has_alpha(c);
   cmsUInt32Number input;
   if (is_gray) {
-    input = is_deep(c) ? TYPE_GRAY_16 : TYPE_GRAY_8;
+    input = is_16bit(c) ? TYPE_GRAY_16 : TYPE_GRAY_8;
   } else if (c->source == CCODECS_PIXELS_CMYK8) {
     input = TYPE_CMYK_8_REV;
   } else if (keeps_alpha) {
-    input = is_deep(c) ? TYPE_RGBA_16 : TYPE_RGBA_8;
+    input = is_16bit(c) ? TYPE_RGBA_16 : TYPE_RGBA_8;
   } else {
-    input = is_deep(c) ? TYPE_RGB_16 : TYPE_RGB_8;
+    input = is_16bit(c) ? TYPE_RGB_16 : TYPE_RGB_8;
   }
   return cmsCreateTransformTHR(
       c->context, profile, input, srgb, keeps_alpha ? TYPE_RGBA_8 : TYPE_RGB_8, INTENT_RELATIVE_COLORIMETRIC,
@@ -99,7 +99,7 @@ static cmsHTRANSFORM create_transform(ccodecs_conversion *c, cmsHPROFILE profile
 
 /// A gray profile gives grays: a table of them says all. False without room.
 static bool fill_levels(ccodecs_conversion *c) {
-  const uint32_t count = is_deep(c) ? DEEP_LEVEL_COUNT : LEVEL_COUNT;
+  const uint32_t count = is_16bit(c) ? DEEP_LEVEL_COUNT : LEVEL_COUNT;
   uint16_t deep[LEVEL_COUNT];
   uint8_t gray[LEVEL_COUNT];
   uint8_t rgb[LEVEL_COUNT][3];
@@ -113,7 +113,7 @@ static bool fill_levels(ccodecs_conversion *c) {
       deep[i] = (uint16_t)(first + i);
       gray[i] = (uint8_t)i;
     }
-    cmsDoTransform(c->transform, is_deep(c) ? (const void *)deep : gray, rgb, LEVEL_COUNT);
+    cmsDoTransform(c->transform, is_16bit(c) ? (const void *)deep : gray, rgb, LEVEL_COUNT);
     for (uint32_t i = 0; i < LEVEL_COUNT; i++) {
       c->levels[first + i] = rgb[i][1];
     }
@@ -168,9 +168,9 @@ static void convert_levels(const ccodecs_conversion *c, const uint8_t *source, u
   const size_t samples = count * (is_gray ? 1 : has_alpha(c) ? 4 : 3);
   const uint16_t *deep = (const uint16_t *)(const void *)source;
   for (size_t i = 0; i < samples; i++) {
-    const uint32_t sample = is_deep(c) ? deep[i] : source[i];
+    const uint32_t sample = is_16bit(c) ? deep[i] : source[i];
     const bool is_alpha = has_alpha(c) && (i & 3) == 3;
-    destination[i] = !is_alpha ? c->levels[sample] : is_deep(c) ? narrow(sample) : (uint8_t)sample;
+    destination[i] = !is_alpha ? c->levels[sample] : is_16bit(c) ? narrow(sample) : (uint8_t)sample;
   }
 }
 

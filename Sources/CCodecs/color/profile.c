@@ -73,7 +73,7 @@ static cmsColorSpaceSignature signature(ccodecs_color_space space) {
   return cmsSigRgbData;
 }
 
-/// What an opened profile is; an RGB profile of a gray picture says nothing that grays would need.
+/// What an opened profile is; an RGB profile of a gray image says nothing that grays would need.
 static ccodecs_profile_kind kind_of(cmsHPROFILE profile, ccodecs_color_space space) {
   const cmsProfileClassSignature class = cmsGetDeviceClass(profile);
   const bool has_class = class == cmsSigInputClass || class == cmsSigDisplayClass || class == cmsSigOutputClass ||
@@ -95,13 +95,13 @@ static ccodecs_profile_kind kind_of(cmsHPROFILE profile, ccodecs_color_space spa
 /// The size that a profile's own header claims; 0 when it is none that is read.
 static size_t claimed_bytes(const uint8_t *header) {
   const size_t count = ccodecs_be32(header);
-  return count < PROFILE_LEAST_BYTES || count > CCODECS_PROFILE_BYTES_MOST ? 0 : count;
+  return count < PROFILE_LEAST_BYTES || count > CCODECS_MAX_PROFILE_BYTES ? 0 : count;
 }
 
 bool ccodecs_profile_classify(
     const ccodecs_bytes *profile, ccodecs_color_space space, ccodecs_budget *budget, ccodecs_profile_kind *kind) {
   *kind = CCODECS_PROFILE_UNUSABLE;
-  if (profile->count < PROFILE_LEAST_BYTES || profile->count > CCODECS_PROFILE_BYTES_MOST ||
+  if (profile->count < PROFILE_LEAST_BYTES || profile->count > CCODECS_MAX_PROFILE_BYTES ||
       claimed_bytes(ccodecs_bytes_start(profile)) == 0) {
     return true;
   }
@@ -147,7 +147,7 @@ bool ccodecs_profile_from_primaries(
   cmsHPROFILE made = curve == NULL ? NULL : cmsCreateRGBProfileTHR(context, &white, &primaries, curves);
   cmsUInt32Number count = 0;
   bool has_room = true;
-  if (made != NULL && cmsSaveProfileToMem(made, NULL, &count) && count <= CCODECS_PROFILE_BYTES_MOST) {
+  if (made != NULL && cmsSaveProfileToMem(made, NULL, &count) && count <= CCODECS_MAX_PROFILE_BYTES) {
     has_room = ccodecs_bytes_reserve(profile, count, budget);
     if (has_room && cmsSaveProfileToMem(made, ccodecs_bytes_start(profile), &count)) {
       profile->count = count;

@@ -6,16 +6,16 @@
 #include "../memory/bytes.h"
 
 /// The largest profile that is read. The largest in use, of seven inks, have about 3 MiB.
-#define CCODECS_PROFILE_BYTES_MOST (4u << 20)
+#define CCODECS_MAX_PROFILE_BYTES (4u << 20)
 
-/// What a profile is to a picture.
+/// What a profile is to an image.
 typedef enum ccodecs_profile_kind {
   CCODECS_PROFILE_SRGB = 0,     ///< There is nothing to convert.
   CCODECS_PROFILE_OTHER = 1,    ///< Its colours are to be converted.
-  CCODECS_PROFILE_UNUSABLE = 2, ///< Broken, or of another colour space than the picture.
+  CCODECS_PROFILE_UNUSABLE = 2, ///< Broken, or of another colour space than the image.
 } ccodecs_profile_kind;
 
-/// What `profile` is to a picture of `color_space`. False when the budget has no room to find out.
+/// What `profile` is to an image of `color_space`. False when the budget has no room to find out.
 ///
 /// Whether it is sRGB is told by its primaries and its curves, not by its name.
 bool ccodecs_profile_classify(

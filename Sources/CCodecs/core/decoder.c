@@ -27,10 +27,10 @@ void *ccodecs_decoder_allocate(
 }
 
 void ccodecs_decoder_describe_packed(const ccodecs_decoder *decoder, uint32_t channels, ccodecs_layout *layout) {
-  const bool is_deep = decoder->header.is_deep;
-  layout->pixels = channels == 1   ? is_deep ? CCODECS_PIXELS_GRAY16 : CCODECS_PIXELS_GRAY8
-                   : channels == 3 ? is_deep ? CCODECS_PIXELS_RGB16 : CCODECS_PIXELS_RGB8
-                   : is_deep       ? CCODECS_PIXELS_RGBA16
+  const bool is_16bit = decoder->header.is_16bit;
+  layout->pixels = channels == 1   ? is_16bit ? CCODECS_PIXELS_GRAY16 : CCODECS_PIXELS_GRAY8
+                   : channels == 3 ? is_16bit ? CCODECS_PIXELS_RGB16 : CCODECS_PIXELS_RGB8
+                   : is_16bit      ? CCODECS_PIXELS_RGBA16
                                    : CCODECS_PIXELS_RGBA8;
   layout->plane_count = 1;
   layout->planes[0] = (ccodecs_plane){
@@ -86,14 +86,14 @@ void ccodecs_decoder_note_damaged_header(ccodecs_decoder *decoder, const char *r
 ccodecs_status ccodecs_decoder_check_limits(ccodecs_decoder *decoder) {
   const ccodecs_header *header = &decoder->header;
   const uint64_t pixels = (uint64_t)header->width * header->height;
-  const bool is_held = header->holds_bitmap;
-  const uint64_t limit = is_held ? decoder->limits.max_whole_input_pixels : decoder->limits.max_pixels;
+  const bool is_buffered = header->buffers_bitmap;
+  const uint64_t limit = is_buffered ? decoder->limits.max_whole_input_pixels : decoder->limits.max_pixels;
   if (limit == 0 || pixels <= limit) {
     return CCODECS_OK;
   }
   return ccodecs_decoder_fail(
       decoder, CCODECS_LIMIT, "%ux%u has %llu pixels, above the limit %s of %llu", header->width, header->height,
-      (unsigned long long)pixels, is_held ? "max_held_pixels" : "max_pixels", (unsigned long long)limit);
+      (unsigned long long)pixels, is_buffered ? "max_buffered_pixels" : "max_pixels", (unsigned long long)limit);
 }
 
 /// CCODECS_OK when `decoder` may be called in `state`; else the failure, old or new.
@@ -119,7 +119,7 @@ static ccodecs_status leave(ccodecs_decoder *decoder, ccodecs_status status) {
 }
 
 ccodecs_status ccodecs_decoder_keep_profile(ccodecs_decoder *decoder, const uint8_t *profile, size_t count) {
-  if (count > CCODECS_PROFILE_BYTES_MOST) {
+  if (count > CCODECS_MAX_PROFILE_BYTES) {
     decoder->header.warnings |= CCODECS_WARNING_BAD_PROFILE;
     return CCODECS_OK;
   }
@@ -242,7 +242,7 @@ static bool options_are_valid(const ccodecs_decoder *decoder, const ccodecs_deco
 
 /// Of a row that is given for any that is missing.
 static uint64_t fill_bytes(const ccodecs_decoder *decoder) {
-  return (uint64_t)decoder->header.width * (decoder->header.is_deep ? 8 : 4) / 8 * 8 + 64;
+  return (uint64_t)decoder->header.width * (decoder->header.is_16bit ? 8 : 4) / 8 * 8 + 64;
 }
 
 ccodecs_status ccodecs_decoder_estimate(
@@ -269,7 +269,7 @@ static ccodecs_status check_header(ccodecs_decoder *decoder) {
   return ccodecs_decoder_tolerate(decoder, CCODECS_CORRUPT, 0) ? CCODECS_OK : CCODECS_CORRUPT;
 }
 
-/// Refuses a file, all of which is known, that can't hold the picture that its header claims.
+/// Refuses a file, all of which is known, that can't hold the image that its header claims.
 static ccodecs_status check_size(ccodecs_decoder *decoder) {
   const bool is_known = decoder->is_whole && decoder->methods->least_bytes != NULL;
   const uint64_t least = is_known ? decoder->methods->least_bytes(decoder) : 0;

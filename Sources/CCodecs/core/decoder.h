@@ -9,7 +9,7 @@
 typedef struct ccodecs_decoder_methods {
   ccodecs_status (*read_header)(ccodecs_decoder *decoder, ccodecs_input *input);
   uint8_t (*scales)(const ccodecs_decoder *decoder); ///< NULL where there is nothing but 8/8.
-  /// The fewest bytes behind the header that hold its picture, or fewer; NULL where few bytes may stand for any number
+  /// The fewest bytes behind the header that hold its image, or fewer; NULL where few bytes may stand for any number
   /// of pixels. Legal after read_header.
   uint64_t (*least_bytes)(const ccodecs_decoder *decoder);
   ccodecs_status (*estimate)(
@@ -19,7 +19,7 @@ typedef struct ccodecs_decoder_methods {
   void (*destroy)(ccodecs_decoder *decoder); ///< Frees everything, the decoder itself included.
   /// What is held of the file, from its first byte on, before start: for a rewriter, which may take it away. NULL where
   /// nothing is held.
-  ccodecs_bytes *(*held)(ccodecs_decoder *decoder);
+  ccodecs_bytes *(*buffered)(ccodecs_decoder *decoder);
 } ccodecs_decoder_methods;
 
 typedef enum ccodecs_decoder_state {
@@ -36,7 +36,7 @@ struct ccodecs_decoder {
   ccodecs_limits limits;
   ccodecs_header header;
   ccodecs_bytes profile; ///< As it came. After the header only a profile that is not sRGB is left.
-  ccodecs_bytes artist;  ///< As CCODECS_RIGHTS_TEXT_MOST says, without a zero at the end.
+  ccodecs_bytes artist;  ///< As CCODECS_MAX_COPYRIGHT_TEXT says, without a zero at the end.
   ccodecs_bytes copyright;
   bool tolerates_truncation;
   bool tolerates_damage;
@@ -64,7 +64,7 @@ bool ccodecs_decoder_tolerate(ccodecs_decoder *decoder, ccodecs_status failure, 
 /// Notes that the header is damaged, which is a failure of start unless that tolerates damage.
 void ccodecs_decoder_note_damaged_header(ccodecs_decoder *decoder, const char *reason);
 
-/// Checks header.width x header.height against the limits, by header.holds_bitmap.
+/// Checks header.width x header.height against the limits, by header.buffers_bitmap.
 /// CCODECS_OK, or the failure noted with limit and value.
 ccodecs_status ccodecs_decoder_check_limits(ccodecs_decoder *decoder);
 
@@ -76,14 +76,14 @@ void *ccodecs_decoder_allocate(
     size_t byte_count, const ccodecs_decoder_methods *methods, ccodecs_format format, const ccodecs_limits *limits,
     ccodecs_budget *budget);
 
-/// The layout of a picture that is given at its full size, as one plane of 1 (gray), 3 (RGB) or 4 channels (RGBA), of 8
-/// bits, or of 16 where header.is_deep.
+/// The layout of an image that is given at its full size, as one plane of 1 (gray), 3 (RGB) or 4 channels (RGBA), of 8
+/// bits, or of 16 where header.is_16bit.
 void ccodecs_decoder_describe_packed(const ccodecs_decoder *decoder, uint32_t channels, ccodecs_layout *layout);
 
 /// How many rows of so many bytes go into a strip: as many as fit into 64 KiB, at least one and at most 64.
 uint32_t ccodecs_decoder_strip_rows(size_t row_bytes);
 
-/// Gives the next rows of a picture that was decoded whole. CCODECS_ROWS_READY, or CCODECS_DONE behind the last.
+/// Gives the next rows of an image that was decoded whole. CCODECS_ROWS_READY, or CCODECS_DONE behind the last.
 ccodecs_status ccodecs_decoder_give_bitmap(
     const ccodecs_decoder *decoder, const uint8_t *bitmap, size_t row_stride, ccodecs_rows *rows);
 
@@ -100,10 +100,10 @@ ccodecs_status ccodecs_decoder_keep_profile(ccodecs_decoder *decoder, const uint
 uint8_t ccodecs_exif_orientation(const uint8_t *bytes, size_t count, bool *is_broken);
 
 /// What is kept of an artist's or a copyright's text.
-#define CCODECS_RIGHTS_TEXT_MOST 4095
+#define CCODECS_MAX_COPYRIGHT_TEXT 4095
 
 /// Keeps Artist (0x013B) and Copyright (0x8298) of such a block's IFD0. False without room.
-bool ccodecs_exif_keep_rights(ccodecs_decoder *decoder, const uint8_t *bytes, size_t count);
+bool ccodecs_exif_keep_copyright(ccodecs_decoder *decoder, const uint8_t *bytes, size_t count);
 
 /// Keeps a text in place of what was there: without zeros and spaces at its end, and cut. False without room.
 bool ccodecs_decoder_keep_text(ccodecs_decoder *decoder, ccodecs_bytes *kept, const uint8_t *text, size_t count);

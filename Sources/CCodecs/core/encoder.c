@@ -55,12 +55,12 @@ static uint64_t sample_count(const ccodecs_encode_options *options, uint32_t cha
   return samples * channels;
 }
 
-uint64_t ccodecs_encoder_lossy_largest(const ccodecs_encode_options *options) {
+uint64_t ccodecs_encoder_max_lossy_bytes(const ccodecs_encode_options *options) {
   const uint64_t samples = sample_count(options, ccodecs_encoder_channels(options));
   return samples + samples / 2 + 65536 + options->exif_count;
 }
 
-uint64_t ccodecs_encoder_stored_largest(const ccodecs_encode_options *options, uint32_t channels) {
+uint64_t ccodecs_encoder_max_stored_bytes(const ccodecs_encode_options *options, uint32_t channels) {
   const uint64_t samples = sample_count(options, channels);
   return samples + samples / 64 + 65536 + options->exif_count;
 }
@@ -92,7 +92,7 @@ ccodecs_status ccodecs_encoder_append_exif(ccodecs_encoder *encoder, const uint8
     return encoder->failure;
   }
   const bool fits = encoder->methods->append_exif != NULL && encoder->options.exif_count == 0 && !encoder->is_finished;
-  if (!fits || count == 0 || count > CCODECS_EXIF_BYTES_MOST) {
+  if (!fits || count == 0 || count > CCODECS_MAX_EXIF_BYTES) {
     return CCODECS_UNSUPPORTED;
   }
   for (uint32_t i = 0; i < ccodecs_encoder_plane_count(&encoder->options); i++) {

@@ -39,14 +39,14 @@ uint32_t ccodecs_encoder_plane_height(const ccodecs_encode_options *options, uin
 uint32_t ccodecs_encoder_channels(const ccodecs_encode_options *options);
 
 /// What an APP1 segment of JPEG holds.
-#define CCODECS_EXIF_BYTES_MOST (65535 - 2 - 6)
+#define CCODECS_MAX_EXIF_BYTES (65535 - 2 - 6)
 
 /// The bytes of the largest file, as an upper bound, of a format whose samples take up to 12 bits where noise is
 /// compressed at the best quality.
-uint64_t ccodecs_encoder_lossy_largest(const ccodecs_encode_options *options);
+uint64_t ccodecs_encoder_max_lossy_bytes(const ccodecs_encode_options *options);
 
 /// Likewise where samples that can't be compressed are stored, `channels` for each pixel.
-uint64_t ccodecs_encoder_stored_largest(const ccodecs_encode_options *options, uint32_t channels);
+uint64_t ccodecs_encoder_max_stored_bytes(const ccodecs_encode_options *options, uint32_t channels);
 
 /// Fills the base of a freshly allocated encoder.
 void ccodecs_encoder_init(

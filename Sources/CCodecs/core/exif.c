@@ -56,12 +56,12 @@ bool ccodecs_decoder_keep_text(ccodecs_decoder *decoder, ccodecs_bytes *kept, co
   while (count > 0 && (text[count - 1] == 0 || text[count - 1] == ' ')) {
     count--;
   }
-  count = count < CCODECS_RIGHTS_TEXT_MOST ? count : CCODECS_RIGHTS_TEXT_MOST;
+  count = count < CCODECS_MAX_COPYRIGHT_TEXT ? count : CCODECS_MAX_COPYRIGHT_TEXT;
   ccodecs_bytes_take(kept, kept->count);
   return ccodecs_bytes_append(kept, text, count, decoder->budget);
 }
 
-bool ccodecs_exif_keep_rights(ccodecs_decoder *decoder, const uint8_t *bytes, size_t count) {
+bool ccodecs_exif_keep_copyright(ccodecs_decoder *decoder, const uint8_t *bytes, size_t count) {
   if (count < TIFF_HEADER_BYTES || (memcmp(bytes, "II*\0", 4) != 0 && memcmp(bytes, "MM\0*", 4) != 0)) {
     return true;
   }
@@ -106,12 +106,12 @@ static void write_text(uint8_t *block, uint8_t *entry, uint32_t tag, const ccode
   memcpy(to, ccodecs_bytes_start(text), text->count);
 }
 
-size_t ccodecs_decoder_rights(const ccodecs_decoder *decoder, uint8_t block[CCODECS_RIGHTS_BYTES_MOST]) {
+size_t ccodecs_decoder_trailing_metadata(const ccodecs_decoder *decoder, uint8_t block[CCODECS_MAX_COPYRIGHT_BYTES]) {
   const uint32_t entries = (decoder->artist.count > 0) + (decoder->copyright.count > 0);
   if (entries == 0) {
     return 0;
   }
-  memset(block, 0, CCODECS_RIGHTS_BYTES_MOST);
+  memset(block, 0, CCODECS_MAX_COPYRIGHT_BYTES);
   memcpy(block, "II*\0\x08\0\0\0", TIFF_HEADER_BYTES);
   ccodecs_put_le16(block + TIFF_HEADER_BYTES, entries);
   uint8_t *entry = block + TIFF_HEADER_BYTES + 2;

@@ -5,8 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/// What a rewriter holds of a header at most: ten times what the largest tables need. A picture with more is decoded.
-static const size_t largest_head = 64 * 1024;
+/// What a rewriter holds of a header at most: ten times what the largest tables need. An image with more is decoded.
+static const size_t max_head = 64 * 1024;
 
 void *ccodecs_rewriter_allocate(
     size_t byte_count, const ccodecs_rewriter_methods *methods, const ccodecs_limits *limits, ccodecs_budget *budget) {
@@ -31,7 +31,7 @@ ccodecs_status ccodecs_rewriter_fail(ccodecs_rewriter *rewriter, ccodecs_status 
 }
 
 ccodecs_status ccodecs_rewriter_fail_for_room(ccodecs_rewriter *rewriter) {
-  return ccodecs_rewriter_fail(rewriter, CCODECS_NO_MEMORY, "no room for the picture's header");
+  return ccodecs_rewriter_fail(rewriter, CCODECS_NO_MEMORY, "no room for the image's header");
 }
 
 /// Runs steps until there is a piece, or no step can be made.
@@ -45,7 +45,7 @@ static ccodecs_status run(ccodecs_rewriter *rewriter, ccodecs_input *input, ccod
 
 /// Holds a piece of the header; false without room.
 static bool keep(ccodecs_rewriter *rewriter, const ccodecs_piece *piece) {
-  return rewriter->head.count + piece->count <= largest_head &&
+  return rewriter->head.count + piece->count <= max_head &&
          ccodecs_bytes_append(&rewriter->head, piece->bytes, piece->count, rewriter->budget);
 }
 
@@ -55,7 +55,7 @@ void ccodecs_rewriter_note(ccodecs_rewriter *rewriter, const uint8_t *bytes, siz
   ccodecs_status status = rewriter->failure;
   while (status < CCODECS_CORRUPT && input.count > 0) {
     status = run(rewriter, &input, &piece);
-    if (status == CCODECS_DONE) { // a header that is a whole picture: its decoder is to say what is wrong with it
+    if (status == CCODECS_DONE) { // a header that is a whole image: its decoder is to say what is wrong with it
       status = ccodecs_rewriter_fail(rewriter, CCODECS_CORRUPT, "the image ends in its header");
     } else if (status == CCODECS_BYTES_READY && !keep(rewriter, &piece)) {
       status = ccodecs_rewriter_fail_for_room(rewriter);

@@ -8,20 +8,20 @@
 typedef struct ccodecs_turn ccodecs_turn;
 
 /// A turn's functions. None is called after a failure.
-typedef struct ccodecs_turn_methods {
+typedef struct ccodecs_transform_methods {
   /// Takes the next bytes of a copy.
   ccodecs_status (*push)(ccodecs_turn *turn, const uint8_t *bytes, size_t count);
-  /// No byte follows: turns the picture and compresses it.
+  /// No byte follows: turns the image and compresses it.
   ccodecs_status (*finish)(ccodecs_turn *turn);
   /// The next bytes of the result, valid until the next call; false when there are none.
   bool (*read)(ccodecs_turn *turn, ccodecs_piece *piece);
   const char *(*message)(const ccodecs_turn *turn); ///< Why it failed.
   void (*destroy)(ccodecs_turn *turn);              ///< Frees everything, the turn itself included.
-} ccodecs_turn_methods;
+} ccodecs_transform_methods;
 
-/// The first member of what turns a format's pictures.
+/// The first member of what turns a format's images.
 struct ccodecs_turn {
-  const ccodecs_turn_methods *methods;
+  const ccodecs_transform_methods *methods;
 };
 
 /// One format's functions. None is called after a failure: rewriter.c sees to it.
@@ -54,7 +54,7 @@ struct ccodecs_rewriter {
   const ccodecs_rewriter_methods *methods;
   ccodecs_budget *budget;
   ccodecs_limits limits;
-  ccodecs_bytes head; ///< Made of the picture's header, to be given first.
+  ccodecs_bytes head; ///< Made of the image's header, to be given first.
   ccodecs_turn *turn; ///< What the copy goes through; NULL when it is the result.
   bool is_started;
   bool may_lack_end;

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { GIF_MOST_CODES = 4096, GIF_MOST_CODE_BITS = 12, GIF_NO_CODE = 0xFFFF };
+enum { GIF_MAX_CODES = 4096, GIF_MAX_CODE_BITS = 12, GIF_NO_CODE = 0xFFFF };
 
 /// The dictionary, and bits that wait to become codes.
 typedef struct gif_codes {
@@ -18,10 +18,10 @@ typedef struct gif_codes {
   uint32_t bit_count;
   uint32_t next_code;
   uint32_t previous; ///< The code before, or GIF_NO_CODE after a clear code.
-  uint16_t prefixes[GIF_MOST_CODES];
-  uint16_t lengths[GIF_MOST_CODES];
-  uint8_t suffixes[GIF_MOST_CODES];
-  uint8_t firsts[GIF_MOST_CODES];
+  uint16_t prefixes[GIF_MAX_CODES];
+  uint16_t lengths[GIF_MAX_CODES];
+  uint8_t suffixes[GIF_MAX_CODES];
+  uint8_t firsts[GIF_MAX_CODES];
 } gif_codes;
 
 /// What a code turned out to be.
@@ -57,7 +57,7 @@ static inline void gif_codes_add(gif_codes *c, uint8_t suffix) {
   c->lengths[code] = (uint16_t)(c->lengths[c->previous] + 1);
   c->suffixes[code] = suffix;
   c->firsts[code] = c->firsts[c->previous];
-  if (c->next_code >= 1u << c->code_bits && c->code_bits < GIF_MOST_CODE_BITS) {
+  if (c->next_code >= 1u << c->code_bits && c->code_bits < GIF_MAX_CODE_BITS) {
     c->code_bits++;
   }
 }
@@ -76,7 +76,7 @@ static inline gif_code_kind gif_codes_take(gif_codes *c, uint32_t *code_found) {
   if (code == clear + 1) {
     return GIF_CODE_END;
   }
-  const bool may_add = c->previous != GIF_NO_CODE && c->next_code < GIF_MOST_CODES;
+  const bool may_add = c->previous != GIF_NO_CODE && c->next_code < GIF_MAX_CODES;
   const bool is_next = code == c->next_code && may_add;
   if (code >= c->next_code && !is_next) {
     return GIF_CODE_BAD;

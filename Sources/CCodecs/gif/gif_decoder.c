@@ -123,19 +123,19 @@ static bool covers_canvas(const gif_decoder *d) {
 
 static ccodecs_status begin_frame(gif_decoder *d) {
   // Writers give 2 to 8; browsers take what leaves room for codes of strings.
-  if (d->token[0] >= GIF_MOST_CODE_BITS) {
+  if (d->token[0] >= GIF_MAX_CODE_BITS) {
     return corrupt(d, "the first code size is above 11");
   }
   gif_codes_begin(&d->codes, d->token[0]);
   ccodecs_header *header = &d->base.header;
   header->color_space = CCODECS_COLOR_RGB;
   header->frame_count = 0;
-  header->holds_bitmap = d->is_interlaced;
+  header->buffers_bitmap = d->is_interlaced;
   header->is_progressive = d->is_interlaced;
   d->index_left = (uint64_t)d->width * d->height;
   d->clears_rest = d->transparent >= 0;
   d->is_known = covers_canvas(d) || d->clears_rest;
-  header->holds_input = !d->is_known;
+  header->buffers_input = !d->is_known;
   d->state = d->is_known ? STATE_DATA_SIZE : STATE_LOOK_AHEAD;
   d->ahead_in_data = true;
   // What is refused for its size is refused before the file is held.
@@ -326,7 +326,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
 
 /// The last string of a strip reaches at most its length beyond the strip.
 static size_t index_capacity(const gif_decoder *d) {
-  return d->is_interlaced ? (size_t)d->width * d->height : (size_t)d->width * d->strip_rows + GIF_MOST_CODES;
+  return d->is_interlaced ? (size_t)d->width * d->height : (size_t)d->width * d->strip_rows + GIF_MAX_CODES;
 }
 
 static ccodecs_status estimate(
@@ -492,7 +492,7 @@ static ccodecs_status read_strip(gif_decoder *d, ccodecs_input *input, ccodecs_r
   return CCODECS_ROWS_READY;
 }
 
-/// Looks for a second frame. The picture is whole: nothing from here on is an error.
+/// Looks for a second frame. The image is whole: nothing from here on is an error.
 static ccodecs_status read_rest(gif_decoder *d, ccodecs_input *input) {
   if (!d->is_after) {
     d->is_after = true;
@@ -516,9 +516,9 @@ static ccodecs_status advance(gif_decoder *d, ccodecs_input *input, ccodecs_rows
 static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
   gif_decoder *d = (gif_decoder *)base;
   if (d->file.count > 0) {
-    ccodecs_input held = {.bytes = ccodecs_bytes_start(&d->file), .count = d->file.count};
-    const ccodecs_status status = advance(d, &held, rows);
-    ccodecs_bytes_take(&d->file, d->file.count - held.count);
+    ccodecs_input buffered = {.bytes = ccodecs_bytes_start(&d->file), .count = d->file.count};
+    const ccodecs_status status = advance(d, &buffered, rows);
+    ccodecs_bytes_take(&d->file, d->file.count - buffered.count);
     if (status != CCODECS_NEEDS_INPUT) {
       return status;
     }

@@ -79,13 +79,13 @@ static ccodecs_status finish(ccodecs_encoder *base) {
   if (encoder == NULL) {
     return ccodecs_encoder_fail(base, CCODECS_UNSUPPORTED, "libheif was installed without an AV1 encoder");
   }
-  struct heif_image_handle *picture = NULL;
-  struct heif_error error = heif_context_encode_image(e->context, e->image, encoder, NULL, &picture);
+  struct heif_image_handle *image = NULL;
+  struct heif_error error = heif_context_encode_image(e->context, e->image, encoder, NULL, &image);
   heif_encoder_release(encoder);
   if (!is_error(error) && e->exif.count > 0) {
-    error = heif_context_add_exif_metadata(e->context, picture, ccodecs_bytes_start(&e->exif), (int)e->exif.count);
+    error = heif_context_add_exif_metadata(e->context, image, ccodecs_bytes_start(&e->exif), (int)e->exif.count);
   }
-  heif_image_handle_release(picture);
+  heif_image_handle_release(image);
   struct heif_writer writer = {.writer_api_version = 1, .write = on_write};
   if (!is_error(error)) {
     error = heif_context_write(e->context, &writer, e);

@@ -63,7 +63,7 @@ static void read_operating_points(bits *b, bool has_model, uint32_t delay_bits) 
 
 static void read_sequence_header(ccodecs_heif_frames *f, bits b) {
   read_bits(&b, 4);
-  if (read_bits(&b, 1) != 0) { // reduced_still_picture_header
+  if (read_bits(&b, 1) != 0) { // reduced_still_image_header
     read_bits(&b, 5);
   } else {
     bool has_model = false;

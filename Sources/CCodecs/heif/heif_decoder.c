@@ -1,8 +1,8 @@
-// HEIC and AVIF through libheif: the primary picture of a file that is held whole.
+// HEIC and AVIF through libheif: the primary image of a file that is held whole.
 //
 // libheif turns, mirrors and crops as the file asks, and gives RGB, of eight bits or as deep as it is. It holds the
 // planes that the codec decodes, its conversions, and the result: all of it is charged before the decoding, by the
-// picture's size.
+// image's size.
 
 #include "../color/profile.h"
 #include "../core/decoder.h"
@@ -19,7 +19,7 @@
 /// libheif's boxes and the codecs' states.
 static const size_t library_bytes = (size_t)4 << 20;
 /// libheif takes one limit for both sides.
-static const int largest_side = 65535;
+static const int max_side = 65535;
 
 typedef struct heif_decoder {
   ccodecs_decoder base;
@@ -78,7 +78,7 @@ static ccodecs_status read_profile(heif_decoder *d) {
   if (count == 0 || (type != heif_color_profile_type_prof && type != heif_color_profile_type_rICC)) {
     return CCODECS_OK;
   }
-  if (count > CCODECS_PROFILE_BYTES_MOST) {
+  if (count > CCODECS_MAX_PROFILE_BYTES) {
     return ccodecs_decoder_keep_profile(&d->base, NULL, count);
   }
   uint8_t *profile = ccodecs_allocate(d->base.budget, count);
@@ -106,7 +106,7 @@ static ccodecs_status describe(heif_decoder *d) {
   const uint64_t limit = d->base.limits.max_whole_input_pixels;
   if (limit != 0 && d->coded_pixels > limit) {
     return ccodecs_decoder_fail(
-        &d->base, CCODECS_LIMIT, "the frames have %llu pixels, above the limit max_held_pixels of %llu",
+        &d->base, CCODECS_LIMIT, "the frames have %llu pixels, above the limit max_buffered_pixels of %llu",
         (unsigned long long)d->coded_pixels, (unsigned long long)limit);
   }
   // What a grid claims to be made of is no larger. libheif refuses from the limit on, not above it.
@@ -114,14 +114,14 @@ static ccodecs_status describe(heif_decoder *d) {
   header->width = (uint32_t)width;
   header->height = (uint32_t)height;
   header->bit_depth = depth > 0 && depth <= 16 ? (uint8_t)depth : 8;
-  header->is_deep = header->bit_depth > 8;
+  header->is_16bit = header->bit_depth > 8;
   header->has_alpha = heif_image_handle_has_alpha_channel(d->handle) != 0;
   header->color_space = CCODECS_COLOR_RGB;
-  header->holds_bitmap = true;
-  const int pictures = heif_context_get_number_of_top_level_images(d->context);
+  header->buffers_bitmap = true;
+  const int images = heif_context_get_number_of_top_level_images(d->context);
   const bool is_sequence = memcmp(ccodecs_bytes_start(&d->file) + 8, "avis", 4) == 0;
-  header->frame_count = is_sequence ? 0 : pictures > 0 ? (uint32_t)pictures : 1;
-  header->warnings |= pictures > 1 || is_sequence ? CCODECS_WARNING_FIRST_FRAME : 0;
+  header->frame_count = is_sequence ? 0 : images > 0 ? (uint32_t)images : 1;
+  header->warnings |= images > 1 || is_sequence ? CCODECS_WARNING_FIRST_FRAME : 0;
   d->channels = header->has_alpha ? 4 : 3;
   return read_profile(d);
 }
@@ -176,7 +176,7 @@ static ccodecs_status open_file(heif_decoder *d) {
     return CCODECS_NO_MEMORY;
   }
   heif_context_set_max_decoding_threads(d->context, 0);
-  heif_context_set_maximum_image_size_limit(d->context, largest_side);
+  heif_context_set_maximum_image_size_limit(d->context, max_side);
   struct heif_error error =
       heif_context_read_from_memory_without_copy(d->context, ccodecs_bytes_start(&d->file), d->file.count, NULL);
   if (!is_error(error)) {
@@ -187,7 +187,7 @@ static ccodecs_status open_file(heif_decoder *d) {
 
 static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   heif_decoder *d = (heif_decoder *)base;
-  base->header.holds_input = true;
+  base->header.buffers_input = true;
   if (!ccodecs_bytes_append(&d->file, input->bytes, input->count, base->budget)) {
     return ccodecs_decoder_fail(base, CCODECS_NO_MEMORY, "no room to buffer the file");
   }
@@ -200,14 +200,14 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
 /// 4:2:0, 13.6 at 4:4:4, 12.2 and 13.6 with alpha. Of composed images canvases are held as well.
 static uint64_t bytes_per_pixel(const heif_decoder *d) {
   const bool has_alpha = d->channels == 4;
-  const bool is_deep = d->base.header.is_deep;
+  const bool is_16bit = d->base.header.is_16bit;
   if (d->is_composed) {
-    return (uint64_t)d->channels * (is_deep ? 12 : 6);
+    return (uint64_t)d->channels * (is_16bit ? 12 : 6);
   }
   if (d->base.header.format == CCODECS_FORMAT_HEIC) {
-    return is_deep ? has_alpha ? 24 : 18 : has_alpha ? 10 : 7;
+    return is_16bit ? has_alpha ? 24 : 18 : has_alpha ? 10 : 7;
   }
-  return is_deep ? has_alpha ? 32 : 24 : d->has_full_chroma ? 15 : has_alpha ? 13 : 8;
+  return is_16bit ? has_alpha ? 32 : 24 : d->has_full_chroma ? 15 : has_alpha ? 13 : 8;
 }
 
 static uint64_t decoding_bytes(const heif_decoder *d) {
@@ -215,7 +215,7 @@ static uint64_t decoding_bytes(const heif_decoder *d) {
 }
 
 static size_t strip_bytes(const heif_decoder *d) {
-  return d->base.header.is_deep
+  return d->base.header.is_16bit
              ? (size_t)d->base.header.width * d->channels * sizeof(uint16_t) * CCODECS_BITMAP_STRIP_ROWS
              : 0;
 }
@@ -294,12 +294,12 @@ static ccodecs_status decode(heif_decoder *d) {
   if (options == NULL) {
     return CCODECS_NO_MEMORY;
   }
-  const bool is_deep = d->base.header.is_deep;
-  options->convert_hdr_to_8bit = !is_deep;
+  const bool is_16bit = d->base.header.is_16bit;
+  options->convert_hdr_to_8bit = !is_16bit;
   const enum heif_chroma chroma = d->channels == 4
-                                      ? is_deep ? heif_chroma_interleaved_RRGGBBAA_LE : heif_chroma_interleaved_RGBA
-                                  : is_deep ? heif_chroma_interleaved_RRGGBB_LE
-                                            : heif_chroma_interleaved_RGB;
+                                      ? is_16bit ? heif_chroma_interleaved_RRGGBBAA_LE : heif_chroma_interleaved_RGBA
+                                  : is_16bit ? heif_chroma_interleaved_RRGGBB_LE
+                                             : heif_chroma_interleaved_RGB;
   ccodecs_quiet_begin();
   const struct heif_error error = heif_decode_image(d->handle, &d->image, heif_colorspace_RGB, chroma, options);
   ccodecs_quiet_end();
@@ -312,14 +312,14 @@ static ccodecs_status decode(heif_decoder *d) {
   const int width = heif_image_get_width(d->image, heif_channel_interleaved);
   const int height = heif_image_get_height(d->image, heif_channel_interleaved);
   if (pixels == NULL || width < 0 || height < 0 || (uint32_t)width != d->base.header.width ||
-      (uint32_t)height != d->base.header.height || (size_t)stride < (size_t)width * d->channels * (is_deep ? 2 : 1)) {
+      (uint32_t)height != d->base.header.height || (size_t)stride < (size_t)width * d->channels * (is_16bit ? 2 : 1)) {
     return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the image's size differs from its header");
   }
   d->pixels = pixels;
   d->row_stride = (size_t)stride;
   d->is_premultiplied = d->channels == 4 && heif_image_handle_is_premultiplied_alpha(d->handle);
   d->is_limited_gray = is_limited_gray(d);
-  if (!is_deep) {
+  if (!is_16bit) {
     if (d->is_limited_gray) {
       expand_rows(d, pixels);
     }
@@ -334,7 +334,7 @@ static ccodecs_status decode(heif_decoder *d) {
 }
 
 /// A row of deep samples, of which libheif uses the low bits alone, at the whole of 16.
-static void put_deep_row(const heif_decoder *d, const uint8_t *source, uint16_t *out) {
+static void put_16bit_row(const heif_decoder *d, const uint8_t *source, uint16_t *out) {
   const size_t count = (size_t)d->base.header.width * d->channels;
   for (size_t i = 0; i < count; i++) {
     uint32_t sample = ccodecs_le16(source + 2 * i);
@@ -352,10 +352,10 @@ static void put_deep_row(const heif_decoder *d, const uint8_t *source, uint16_t 
   }
 }
 
-static void give_deep_rows(heif_decoder *d, ccodecs_rows *rows) {
+static void emit_16bit_rows(heif_decoder *d, ccodecs_rows *rows) {
   const size_t stride = (size_t)d->base.header.width * d->channels * sizeof(uint16_t);
   for (uint32_t i = 0; i < rows->row_counts[0]; i++) {
-    put_deep_row(d, rows->planes[0] + i * d->row_stride, (uint16_t *)(void *)(d->strip + i * stride));
+    put_16bit_row(d, rows->planes[0] + i * d->row_stride, (uint16_t *)(void *)(d->strip + i * stride));
   }
   rows->planes[0] = d->strip;
   rows->row_strides[0] = stride;
@@ -371,8 +371,8 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
     }
   }
   const ccodecs_status status = ccodecs_decoder_give_bitmap(base, d->pixels, d->row_stride, rows);
-  if (base->header.is_deep) {
-    give_deep_rows(d, rows);
+  if (base->header.is_16bit) {
+    emit_16bit_rows(d, rows);
   }
   return status;
 }

@@ -402,7 +402,7 @@ static bool read_places(reader *r) {
     if (r->extent_count > MAX_EXTENTS) {
       return exceeds(r, "pieces of items", MAX_EXTENTS);
     }
-    item *i = find_item(r, place.identifier); // data elsewhere are none of a picture that libheif decodes
+    item *i = find_item(r, place.identifier); // data elsewhere are none of an image that libheif decodes
     if (i != NULL && place.method > 1) {
       i->has_data = true;
     } else if (i != NULL && !read_data(r, i, &place)) {

@@ -39,15 +39,15 @@
 //
 // # Memory
 //
-// Every block that grows with the picture is charged to the ccodecs_budget before it exists; blocks that a library
+// Every block that grows with the image is charged to the ccodecs_budget before it exists; blocks that a library
 // allocates without a hook are charged by the library's documented size. A budget is not synchronised: it belongs to
-// one picture, and one picture is worked on by one thread at a time. It must outlive what was created with it.
+// one image, and one image is worked on by one thread at a time. It must outlive what was created with it.
 //
 // # Errors
 //
 // Everything at or above CCODECS_CORRUPT is an error. It is sticky: every later call returns it again.
 // ccodecs_decoder_message and ccodecs_encoder_message then tell the reason as one English clause, without bytes or
-// metadata of the picture. The functions never print, exit or jump out.
+// metadata of the image. The functions never print, exit or jump out.
 
 #ifndef CCODECS_H
 #define CCODECS_H
@@ -68,9 +68,9 @@ typedef enum ccodecs_status {
   CCODECS_BYTES_READY = 4, ///< `piece` is filled and valid until the next call on this rewriter.
 
   CCODECS_CORRUPT = 16,     ///< The bytes contradict their format.
-  CCODECS_TRUNCATED = 17,   ///< The input ended before the picture did.
-  CCODECS_UNSUPPORTED = 18, ///< A valid picture of a kind that is not decoded here.
-  CCODECS_LIMIT = 19,       ///< The picture exceeds a ccodecs_limits field; nothing was allocated for it.
+  CCODECS_TRUNCATED = 17,   ///< The input ended before the image did.
+  CCODECS_UNSUPPORTED = 18, ///< A valid image of a kind that is not decoded here.
+  CCODECS_LIMIT = 19,       ///< The image exceeds a ccodecs_limits field; nothing was allocated for it.
   CCODECS_NO_MEMORY = 20,   ///< The budget, or the system's memory, is exhausted.
   CCODECS_MISUSE = 21,      ///< Calls out of order or an argument out of range: a bug of the caller.
 } ccodecs_status;
@@ -102,7 +102,7 @@ typedef enum ccodecs_format {
 /// How many first bytes settle every format.
 #define CCODECS_SNIFF_BYTES 32
 
-/// The format of a picture from its first bytes. Give CCODECS_SNIFF_BYTES of them, or all there are.
+/// The format of an image from its first bytes. Give CCODECS_SNIFF_BYTES of them, or all there are.
 ccodecs_format ccodecs_sniff(const uint8_t *bytes, size_t count);
 
 /// The short lower-case name of a format: "jpeg", "png", ...; "unknown" for CCODECS_FORMAT_UNKNOWN. Static storage.
@@ -119,12 +119,12 @@ bool ccodecs_format_can_rewrite(ccodecs_format format);
 
 // MARK: Budget
 
-/// What one picture may hold, holds, and held at most, in bytes.
+/// What one image may hold, holds, and held at most, in bytes.
 typedef struct ccodecs_budget {
   size_t limit;
   size_t used;
   size_t peak;
-  bool has_machine_failed; ///< Memory or disk was not there, or failed: CCODECS_NO_MEMORY is then not the picture's
+  bool has_machine_failed; ///< Memory or disk was not there, or failed: CCODECS_NO_MEMORY is then not the image's
                            ///< fault.
 } ccodecs_budget;
 
@@ -142,19 +142,19 @@ void ccodecs_free(ccodecs_budget *budget, void *block);
 
 // MARK: Decoder
 
-/// Limits checked against the header, before anything is allocated for the picture. Zero means no limit.
+/// Limits checked against the header, before anything is allocated for the image. Zero means no limit.
 typedef struct ccodecs_limits {
-  uint64_t max_pixels;             ///< width x height of pictures that stream.
-  uint64_t max_whole_input_pixels; ///< width x height of pictures whose decoder holds the whole bitmap.
+  uint64_t max_pixels;             ///< width x height of images that stream.
+  uint64_t max_whole_input_pixels; ///< width x height of images whose decoder holds the whole bitmap.
   uint32_t max_scans;              ///< Scans of a progressive JPEG; a file with more is refused with CCODECS_LIMIT.
   bool can_spill;                  ///< Whether there is a spill_directory.
   /// The descriptor of a directory for files without a name. A progressive JPEG's bytes or coefficients, or a
-  /// non-interleaved one's planes, go there instead of memory, once the picture holds CCODECS_SPILL_BYTES. It must stay
+  /// non-interleaved one's planes, go there instead of memory, once the image holds CCODECS_SPILL_BYTES. It must stay
   /// open as long as the decoder.
   int spill_directory;
 } ccodecs_limits;
 
-/// What a picture holds at most before blocks go to limits.spill_directory.
+/// What an image holds at most before blocks go to limits.spill_directory.
 #define CCODECS_SPILL_BYTES (12u << 20)
 
 /// A descriptor of the directory at `path` for ccodecs_limits.spill_directory; -1 when no file can be made in it.
@@ -163,7 +163,7 @@ int ccodecs_spill_open(const char *path);
 /// Closes what ccodecs_spill_open gave.
 void ccodecs_spill_close(int directory);
 
-/// The next bytes of the picture. Borrowed for one call, which advances `bytes` and `count`.
+/// The next bytes of the image. Borrowed for one call, which advances `bytes` and `count`.
 typedef struct ccodecs_input {
   const uint8_t *bytes;
   size_t count;
@@ -178,10 +178,10 @@ typedef enum ccodecs_color_space {
   CCODECS_COLOR_YCCK = 4,
 } ccodecs_color_space;
 
-/// Things a caller may want to know of a picture that decodes all the same: bits of ccodecs_header.warnings.
+/// Things a caller may want to know of an image that decodes all the same: bits of ccodecs_header.warnings.
 enum {
   CCODECS_WARNING_BAD_EXIF = 1u << 0,    ///< EXIF was there but broken, and ignored.
-  CCODECS_WARNING_FIRST_FRAME = 1u << 1, ///< Animated or multi-picture: only the first picture is decoded.
+  CCODECS_WARNING_FIRST_FRAME = 1u << 1, ///< Animated or multi-image: only the first image is decoded.
   CCODECS_WARNING_DAMAGED = 1u << 2,     ///< The library met damage that it could repair or skip.
   CCODECS_WARNING_BAD_PROFILE = 1u << 3, ///< The colour profile is of no use; colours were taken for sRGB.
   CCODECS_WARNING_TRUNCATED = 1u << 4,   ///< The file ends early, and what is missing was made gray.
@@ -193,14 +193,14 @@ typedef struct ccodecs_header {
   ccodecs_format format;
   uint32_t width;        ///< As stored, before orientation, in pixels.
   uint32_t height;       ///< As stored, before orientation, in pixels.
-  uint8_t orientation;   ///< EXIF 1 to 8; 1 when the picture says nothing valid.
+  uint8_t orientation;   ///< EXIF 1 to 8; 1 when the image says nothing valid.
   bool is_storage_order; ///< The orientation is the format's order of rows and columns, not that of a camera.
   uint8_t bit_depth;     ///< Bits per sample as stored.
-  bool is_deep;          ///< Rows have 16 bits a sample: GRAY16, RGB16 or RGBA16.
+  bool is_16bit;         ///< Rows have 16 bits a sample: GRAY16, RGB16 or RGBA16.
   bool has_alpha;
   bool is_progressive; ///< Progressive JPEG or interlaced PNG: no row is final before the last scan or pass.
-  bool holds_input;    ///< The decoder holds the whole compressed file before the first row.
-  bool holds_bitmap;   ///< The decoder holds the whole decoded picture before the first row.
+  bool buffers_input;  ///< The decoder holds the whole compressed file before the first row.
+  bool buffers_bitmap; ///< The decoder holds the whole decoded image before the first row.
   ccodecs_color_space color_space;
   uint8_t chroma_across; ///< Luma samples for each chroma sample of planes to come; 0 where it can't be told.
   uint8_t chroma_down;   ///< Rows of luma for each of chroma; 0 likewise.
@@ -226,9 +226,9 @@ typedef enum ccodecs_pixels {
 
 #define CCODECS_MAX_PLANES 3
 
-/// One plane of a decoded or encoded picture.
+/// One plane of a decoded or encoded image.
 ///
-/// A picture pixel edge at x (0 to the picture's width) lies at x * horizontal_scale in this plane's samples: 0.5 for
+/// An image pixel edge at x (0 to the image's width) lies at x * horizontal_scale in this plane's samples: 0.5 for
 /// a chroma plane of 4:2:0, N/8 for a luma plane decoded at N/8. The plane's size is rounded up; the scale is exact.
 typedef struct ccodecs_plane {
   uint32_t width;   ///< Samples in a row.
@@ -255,8 +255,8 @@ typedef struct ccodecs_decode_options {
   /// 1 to 8: decode at N/8 of the stored size. Use one that ccodecs_decoder_scales offers; 8 always works.
   uint8_t scale_eighths;
   /// CMYK and YCCK are given as CCODECS_PIXELS_CMYK8, to be converted by their profile; else as CCODECS_PIXELS_RGB8,
-  /// converted without one. Other pictures are given as ever.
-  bool keeps_inks;
+  /// converted without one. Other images are given as ever.
+  bool keeps_cmyk;
   /// A file that ends after some rows, but before the last, is given with gray for what is missing and
   /// CCODECS_WARNING_TRUNCATED; else it ends in CCODECS_TRUNCATED. A progressive JPEG counts as having rows once its
   /// first scan began, and is given as far as it was refined. Interlaced PNG and formats whose decoder holds the file
@@ -285,24 +285,24 @@ ccodecs_status ccodecs_decoder_read_header(ccodecs_decoder *decoder, ccodecs_inp
 /// What read_header found. Valid until destroy.
 const ccodecs_header *ccodecs_decoder_header(const ccodecs_decoder *decoder);
 
-/// The picture's colour profile (ICC.1), where its colours are not sRGB's; *count is 0 for a picture that has none, or
+/// The image's colour profile (ICC.1), where its colours are not sRGB's; *count is 0 for an image that has none, or
 /// one that says sRGB or is of no use (CCODECS_WARNING_BAD_PROFILE). Borrowed from the decoder, valid until
 /// start. Legal after read_header.
 void ccodecs_decoder_profile(const ccodecs_decoder *decoder, const uint8_t **bytes, size_t *count);
 
-/// The most bytes of what ccodecs_decoder_rights writes.
-#define CCODECS_RIGHTS_BYTES_MOST 8320
+/// The most bytes of what ccodecs_decoder_trailing_metadata writes.
+#define CCODECS_MAX_COPYRIGHT_BYTES 8320
 
-/// Writes who made the picture and whose it is as an EXIF block (TIFF) of nothing else: Artist and Copyright, from the
-/// picture's EXIF, or from what a PNG says in tEXt and iTXt chunks as Author and Copyright. Each is cut to 4 KiB. The
-/// block's size; 0 when the picture says neither. Legal after read_header; of a PNG there may be more after the last
+/// Writes who made the image and whose it is as an EXIF block (TIFF) of nothing else: Artist and Copyright, from the
+/// image's EXIF, or from what a PNG says in tEXt and iTXt chunks as Author and Copyright. Each is cut to 4 KiB. The
+/// block's size; 0 when the image says neither. Legal after read_header; of a PNG there may be more after the last
 /// row.
-size_t ccodecs_decoder_rights(const ccodecs_decoder *decoder, uint8_t block[CCODECS_RIGHTS_BYTES_MOST]);
+size_t ccodecs_decoder_trailing_metadata(const ccodecs_decoder *decoder, uint8_t block[CCODECS_MAX_COPYRIGHT_BYTES]);
 
 /// The scales that start takes: bit N-1 set means N/8. Legal after read_header.
 uint8_t ccodecs_decoder_scales(const ccodecs_decoder *decoder);
 
-/// The bytes that start and read_rows will charge for this picture at `options`, as an upper bound, without charging
+/// The bytes that start and read_rows will charge for this image at `options`, as an upper bound, without charging
 /// them. Legal after read_header, before start.
 ccodecs_status ccodecs_decoder_estimate(
     const ccodecs_decoder *decoder, const ccodecs_decode_options *options, uint64_t *byte_count);
@@ -311,8 +311,8 @@ ccodecs_status ccodecs_decoder_estimate(
 ccodecs_status ccodecs_decoder_start(
     ccodecs_decoder *decoder, const ccodecs_decode_options *options, ccodecs_layout *layout);
 
-/// Decodes until rows are ready, input is needed, or the picture is done. `rows` is borrowed from the decoder and
-/// valid until the next call on it. Bytes after the picture's end are left in the window.
+/// Decodes until rows are ready, input is needed, or the image is done. `rows` is borrowed from the decoder and
+/// valid until the next call on it. Bytes after the image's end are left in the window.
 ccodecs_status ccodecs_decoder_read_rows(ccodecs_decoder *decoder, ccodecs_input *input, ccodecs_rows *rows);
 
 /// Why the decoder failed, or "" when it did not. Valid until destroy.
@@ -323,7 +323,7 @@ void ccodecs_decoder_destroy(ccodecs_decoder *decoder);
 
 // MARK: Colour
 
-/// A conversion of a picture's colours to sRGB, relative colorimetric.
+/// A conversion of an image's colours to sRGB, relative colorimetric.
 typedef struct ccodecs_conversion ccodecs_conversion;
 
 /// The bytes that a conversion made of this profile will charge, as an upper bound.
@@ -364,15 +364,15 @@ typedef enum ccodecs_png_filter {
 
 typedef struct ccodecs_jpeg_options {
   bool is_progressive;        ///< Implies tables of its own. The coefficients are held: two bytes a sample.
-  bool has_optimal_tables;    ///< Huffman tables made for the picture. The coefficients are held likewise.
+  bool has_optimal_tables;    ///< Huffman tables made for the image. The coefficients are held likewise.
   uint16_t restart_row_count; ///< Rows of MCUs between restart markers; 0 for none.
 } ccodecs_jpeg_options;
 
 typedef struct ccodecs_png_options {
   uint8_t compression_level; ///< 0 to 9, of deflate.
   ccodecs_png_filter filter;
-  bool is_interlaced;     ///< By Adam7; the picture is held.
-  uint16_t palette_count; ///< 2 to 256 colours of a palette, where it was built in; 0 for none. The picture is held.
+  bool is_interlaced;     ///< By Adam7; the image is held.
+  uint16_t palette_count; ///< 2 to 256 colours of a palette, where it was built in; 0 for none. The image is held.
 } ccodecs_png_options;
 
 typedef struct ccodecs_webp_options {
@@ -413,7 +413,7 @@ ccodecs_status ccodecs_encoder_create(
 ccodecs_status ccodecs_encoder_estimate(const ccodecs_encode_options *options, uint64_t *byte_count);
 
 /// The bytes of the largest file that `options` can give, as an upper bound; 0 for a format that is not encoded.
-uint64_t ccodecs_encoder_largest(const ccodecs_encode_options *options);
+uint64_t ccodecs_encoder_max_bytes(const ccodecs_encode_options *options);
 
 /// Takes rows, top to bottom; `rows` is borrowed for the call. Planes may come with different counts in one call.
 ccodecs_status ccodecs_encoder_write(ccodecs_encoder *encoder, const ccodecs_rows *rows);
@@ -423,7 +423,7 @@ ccodecs_status ccodecs_encoder_write(ccodecs_encoder *encoder, const ccodecs_row
 /// but PNG, or where the options had one.
 ccodecs_status ccodecs_encoder_append_exif(ccodecs_encoder *encoder, const uint8_t *exif, size_t count);
 
-/// Ends the picture. CCODECS_MISUSE when rows are missing.
+/// Ends the image. CCODECS_MISUSE when rows are missing.
 ccodecs_status ccodecs_encoder_finish(ccodecs_encoder *encoder);
 
 /// The compressed bytes that wait to be read.
@@ -440,18 +440,18 @@ void ccodecs_encoder_destroy(ccodecs_encoder *encoder);
 
 // MARK: Rewriter
 
-/// A picture's file made into one without metadata, without being decoded: markers, chunks and compressed data are
+/// An image's file made into one without metadata, without being decoded: markers, chunks and compressed data are
 /// checked for their structure and passed on as they come. What is kept is what a decoder needs: of a JPEG tables,
-/// frame, scans and a JFIF segment of its own; of a PNG IHDR, PLTE, tRNS, IDAT and IEND; of a WebP the picture and its
-/// alpha. Bytes behind the picture are not read. Compressed data are not looked into: damage inside goes unnoticed
+/// frame, scans and a JFIF segment of its own; of a PNG IHDR, PLTE, tRNS, IDAT and IEND; of a WebP the image and its
+/// alpha. Bytes behind the image are not read. Compressed data are not looked into: damage inside goes unnoticed
 /// where a PNG's CRCs, or the restart markers of a JPEG, do not tell.
 ///
-/// The legal order of calls is create; note, with all bytes that a decoder of the picture consumed until its header
+/// The legal order of calls is create; note, with all bytes that a decoder of the image consumed until its header
 /// was complete; survey; start, with that decoder; read until CCODECS_DONE; destroy. Destroy is legal at any point. A
 /// rewriter that does not understand what it is told of is no error: its survey then says that nothing can be done.
 typedef struct ccodecs_rewriter ccodecs_rewriter;
 
-/// What can be done with a picture, and how it is compressed.
+/// What can be done with an image, and how it is compressed.
 typedef struct ccodecs_survey {
   bool can_copy;        ///< It is of a kind that can be passed on.
   bool is_lossless;     ///< PNG and lossless WebP.
@@ -459,12 +459,12 @@ typedef struct ccodecs_survey {
   /// 1 to 100: the least quality at which an encoder of this header would quantise no more coarsely. Of a JPEG by the
   /// sums of its tables, of a WebP by the mean quantizer of its segments.
   uint8_t quality;
-  /// JPEG: bit N is set when the picture can be turned by EXIF orientation N in whole blocks.
+  /// JPEG: bit N is set when the image can be turned by EXIF orientation N in whole blocks.
   uint16_t turns;
 } ccodecs_survey;
 
 typedef struct ccodecs_rewrite_options {
-  /// 1 passes the picture on. 2 to 8 turn a JPEG as that EXIF orientation asks, block by block: its coefficients are
+  /// 1 passes the image on. 2 to 8 turn a JPEG as that EXIF orientation asks, block by block: its coefficients are
   /// decoded and held, and nothing is lost.
   uint8_t orientation;
   const uint8_t *exif; ///< A TIFF block that the result is to carry, borrowed for start; or NULL.
@@ -485,10 +485,10 @@ typedef struct ccodecs_piece {
 ccodecs_status ccodecs_rewriter_create(
     ccodecs_format format, const ccodecs_limits *limits, ccodecs_budget *budget, ccodecs_rewriter **rewriter);
 
-/// Tells of the next bytes of the picture's header. Legal before start.
+/// Tells of the next bytes of the image's header. Legal before start.
 void ccodecs_rewriter_note(ccodecs_rewriter *rewriter, const uint8_t *bytes, size_t count);
 
-/// What can be done with the picture whose header `decoder` has read. Legal before start.
+/// What can be done with the image whose header `decoder` has read. Legal before start.
 void ccodecs_rewriter_survey(const ccodecs_rewriter *rewriter, const ccodecs_decoder *decoder, ccodecs_survey *survey);
 
 /// The bytes that start and read will charge, as an upper bound, with what rewriter and decoder hold already.

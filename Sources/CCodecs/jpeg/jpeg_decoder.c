@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-  SEGMENT_BYTES_MOST = 65536 + 128,
+  MAX_SEGMENT_BYTES = 65536 + 128,
 };
 
 static uint32_t divide_up(uint32_t count, uint32_t unit) {
@@ -126,7 +126,7 @@ static size_t group_bytes(uint32_t n) {
   return (size_t)JPEG_MAX_MCU_BLOCKS * (n * n + 1) * JPEG_LANES * sizeof(int16_t);
 }
 
-/// All tables that a picture can name: in one scan one for each component, in several scans four.
+/// All tables that an image can name: in one scan one for each component, in several scans four.
 static uint64_t table_bytes(const jpeg_decoder *d) {
   const uint64_t count = d->is_multiscan ? 4 : d->component_count;
   const uint64_t dc = ccodecs_jpeg_table_bytes(JPEG_TABLE_DC, 0);
@@ -144,11 +144,11 @@ static ccodecs_status estimate(
   if (!d->is_progressive) {
     *byte_count += group_bytes(n);
   }
-  if (!ccodecs_jpeg_holds_scans(d, n)) {
+  if (!ccodecs_jpeg_buffers_scans(d, n)) {
     *byte_count += JPEG_INPUT_BYTES + JPEG_INPUT_SLACK + table_bytes(d);
   }
   if (d->is_multiscan) {
-    *byte_count += SEGMENT_BYTES_MOST;
+    *byte_count += MAX_SEGMENT_BYTES;
   }
   // In the order in which they are allocated, as what is held says which go to a file.
   uint64_t planes = 0;
@@ -159,7 +159,7 @@ static ccodecs_status estimate(
     planes += ccodecs_jpeg_progressive_charge(d, n, base->budget->used + planes);
   }
   *byte_count += planes;
-  if (ccodecs_jpeg_holds_scans(d, n)) {
+  if (ccodecs_jpeg_buffers_scans(d, n)) {
     *byte_count += ccodecs_jpeg_rows_charge(d, base->budget->used + planes);
   }
   return CCODECS_OK;
@@ -209,7 +209,7 @@ static ccodecs_status start_planes(jpeg_decoder *d, ccodecs_layout *layout) {
 
 static ccodecs_status start_scan(jpeg_decoder *d) {
   const ccodecs_status status = ccodecs_jpeg_scan_start(d);
-  return status == CCODECS_OK && ccodecs_jpeg_holds_scans(d, d->n) ? ccodecs_jpeg_rows_begin_scan(d) : status;
+  return status == CCODECS_OK && ccodecs_jpeg_buffers_scans(d, d->n) ? ccodecs_jpeg_rows_begin_scan(d) : status;
 }
 
 static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
@@ -222,12 +222,12 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   if (status != CCODECS_OK) {
     return status;
   }
-  const bool holds_scans = ccodecs_jpeg_holds_scans(d, d->n); // each of which has its own input
+  const bool buffers_scans = ccodecs_jpeg_buffers_scans(d, d->n); // each of which has its own input
   d->in.capacity = JPEG_INPUT_BYTES;
   d->in.slack = JPEG_INPUT_SLACK;
-  d->in.bytes = holds_scans ? NULL : ccodecs_allocate(base->budget, JPEG_INPUT_BYTES + JPEG_INPUT_SLACK);
+  d->in.bytes = buffers_scans ? NULL : ccodecs_allocate(base->budget, JPEG_INPUT_BYTES + JPEG_INPUT_SLACK);
   d->group = d->is_progressive ? NULL : ccodecs_allocate(base->budget, group_bytes(d->n));
-  if ((d->in.bytes == NULL && !holds_scans) || (d->group == NULL && !d->is_progressive)) {
+  if ((d->in.bytes == NULL && !buffers_scans) || (d->group == NULL && !d->is_progressive)) {
     return ccodecs_decoder_fail(base, CCODECS_NO_MEMORY, "no room for the decoder's buffers");
   }
   if (d->is_progressive) {
@@ -243,7 +243,7 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
 
 // MARK: Rows
 
-/// Describes the rows of one row of units: in the strip, or in the planes of a picture with several scans.
+/// Describes the rows of one row of units: in the strip, or in the planes of an image with several scans.
 static void describe(jpeg_decoder *d, uint32_t mcu_row, ccodecs_rows *rows) {
   for (uint32_t i = 0; i < d->component_count; i++) {
     jpeg_component *c = &d->components[i];
@@ -273,8 +273,8 @@ static ccodecs_status read_single(jpeg_decoder *d, ccodecs_input *input, ccodecs
 
 /// Reads or holds a scan to its end. CCODECS_OK, CCODECS_NEEDS_INPUT, or the failure.
 static ccodecs_status read_scan(jpeg_decoder *d, ccodecs_input *input) {
-  if (d->is_progressive && ccodecs_jpeg_holds_scans(d, d->n)) {
-    return ccodecs_jpeg_rows_hold(d, input);
+  if (d->is_progressive && ccodecs_jpeg_buffers_scans(d, d->n)) {
+    return ccodecs_jpeg_rows_buffer(d, input);
   }
   if (d->is_progressive) {
     const ccodecs_status status = ccodecs_jpeg_progressive_read(d, input, d->scan.mcus_down);
@@ -312,7 +312,7 @@ static bool is_complete(const jpeg_decoder *d) {
 
 /// After the last unit of a scan: to the marker behind it. CCODECS_OK, CCODECS_NEEDS_INPUT, or the failure.
 static ccodecs_status end_scan(jpeg_decoder *d, ccodecs_input *input) {
-  if (!ccodecs_jpeg_holds_scans(d, d->n)) { // else the marker is there
+  if (!ccodecs_jpeg_buffers_scans(d, d->n)) { // else the marker is there
     bool has_dropped = false;
     const bool is_there = ccodecs_jpeg_input_drop(&d->in, input, &has_dropped);
     d->base.header.warnings |= has_dropped && !d->scan.is_skipped ? CCODECS_WARNING_DAMAGED : 0u;
@@ -375,7 +375,7 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
     }
   }
   const bool has_rows =
-      d->is_progressive && (d->scan_count > 1 || d->scan.mcu_y > 0 || ccodecs_jpeg_holds_scans(d, d->n));
+      d->is_progressive && (d->scan_count > 1 || d->scan.mcu_y > 0 || ccodecs_jpeg_buffers_scans(d, d->n));
   if (status == CCODECS_TRUNCATED && base->tolerates_truncation && has_rows) {
     base->failure = CCODECS_OK;
     base->header.warnings |= CCODECS_WARNING_TRUNCATED;
@@ -392,7 +392,7 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
   if (d->output_row == d->mcu_rows) {
     return CCODECS_DONE;
   }
-  if (ccodecs_jpeg_holds_scans(d, d->n)) {
+  if (ccodecs_jpeg_buffers_scans(d, d->n)) {
     status = ccodecs_jpeg_rows_read(d, d->output_row);
     if (status != CCODECS_OK) {
       return status;

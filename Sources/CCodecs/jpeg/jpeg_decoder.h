@@ -8,7 +8,7 @@
 //
 // Everything else gives CCODECS_UNSUPPORTED from read_header: arithmetic coding, 12 and 16 bits, lossless and
 // hierarchical processes, two or four components (CMYK, YCCK), three components that are RGB. A height that comes with
-// a DNL segment is CCODECS_CORRUPT, as libjpeg has it. A caller that wants to hand such pictures to another decoder
+// a DNL segment is CCODECS_CORRUPT, as libjpeg has it. A caller that wants to hand such images to another decoder
 // must ask before it feeds this one, which consumes what it reads: keep the bytes up to the first SOS, then ask
 // ccodecs_jpeg_native_supports with what the SOFn, JFIF and Adobe segments before it say.
 //
@@ -57,7 +57,7 @@
 //
 // What estimate says is exact but for alignment where the end of the file was in the window that completed the header.
 // Else up to 100 scans are foreseen (or max_scans), and as many bytes as the coefficients would take; without a
-// directory for a file a picture whose scans are longer charges more.
+// directory for a file an image whose scans are longer charges more.
 //
 // The budget's peak for 12 megapixels 4:2:0: baseline (4032x3024) 0.2 MB at any scale; progressive (3024x4032, 1.6 MB)
 // 2.0, 1.8, 1.8, 1.8 and 0.6 MB at 8/8, 4/8, 3/8, 2/8 and 1/8.
@@ -70,22 +70,22 @@
 // passed over as libjpeg-turbo does, with CCODECS_WARNING_DAMAGED, as are progressive scans that contradict earlier
 // ones, what a progressive scan lacks that a marker cuts short, and baseline scans with odd spectral parameters.
 //
-// In one scan, and in a progressive picture but for 1/8, an error in entropy-coded data comes after the rows before it.
+// In one scan, and in a progressive image but for 1/8, an error in entropy-coded data comes after the rows before it.
 //
 // Stricter than libjpeg-turbo:
 // - A bad code is always an error. libjpeg-turbo's fast path takes it for a zero without a warning.
 // - A component without any scan is an error; libjpeg-turbo makes its plane gray. (One that lacks only its DC scan is
 //   none.)
-// - A component with two scans in a sequential picture is an error; libjpeg-turbo mixes them.
+// - A component with two scans in a sequential image is an error; libjpeg-turbo mixes them.
 //
 // More lenient:
 // - Width and height go to 65535; libjpeg-turbo stops at 65500.
 // - A missing EOI is not missed once every row is there, or with several scans every bit of every coefficient; nothing
 //   behind the last unit of a single scan is read.
 // - Scans (or parts of them) that a reduced size does not need are passed over by their markers; damage inside is not
-//   seen, and bits that contradict an earlier scan give another picture than at full size.
+//   seen, and bits that contradict an earlier scan give another image than at full size.
 //
-// Different: blocks of an unfinished progressive picture (its last scans are missing, but EOI is there) are not
+// Different: blocks of an unfinished progressive image (its last scans are missing, but EOI is there) are not
 // smoothed; libjpeg-turbo smooths them unless do_block_smoothing is off.
 
 #ifndef CCODECS_JPEG_H
@@ -95,13 +95,13 @@
 #include "../memory/held.h"
 #include "../memory/spill.h"
 
-/// Whether the native decoder takes a picture with this frame header. `sof_marker` is the second byte of its marker
+/// Whether the native decoder takes an image with this frame header. `sof_marker` is the second byte of its marker
 /// (0xC0 to 0xCF). `adobe_transform` is byte 11 of an Adobe APP14 segment before it; -1 without one or when there is a
 /// JFIF APP0 segment, and 0 when there is neither and the component identifiers are the letters R, G, B.
 bool ccodecs_jpeg_native_supports(
     uint8_t sof_marker, uint8_t precision, uint8_t component_count, int32_t adobe_transform);
 
-/// A native decoder for one picture, to be driven through decoder.c; NULL when the budget has no room.
+/// A native decoder for one image, to be driven through decoder.c; NULL when the budget has no room.
 ccodecs_decoder *ccodecs_jpeg_native_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
 
 /// A decoder by libjpeg-turbo; NULL when the budget has no room.
@@ -233,7 +233,7 @@ jpeg_transform ccodecs_jpeg_transform_neon(uint32_t n);
 
 typedef struct jpeg_component {
   uint8_t id;
-  uint8_t horizontal; ///< Sampling factors; 1 when the picture has one component.
+  uint8_t horizontal; ///< Sampling factors; 1 when the image has one component.
   uint8_t vertical;
   uint8_t quant_index;
   uint8_t dc_index; ///< Tables of the current scan.
@@ -249,7 +249,7 @@ typedef struct jpeg_component {
   uint32_t plane_height;
   ccodecs_spill samples; ///< The strip, or with several sequential scans the plane.
   size_t stride;
-  /// Progressive: the int16_t coefficients, tiles of 16 blocks, row by row of blocks: at 1/8 of the picture, otherwise
+  /// Progressive: the int16_t coefficients, tiles of 16 blocks, row by row of blocks: at 1/8 of the image, otherwise
   /// of a row of units.
   ccodecs_spill tiles;
   uint64_t *marks;       ///< Progressive, but for 1/8: of each of those blocks which are not zero, by zigzag index.
@@ -294,8 +294,8 @@ typedef struct jpeg_scan {
 
 /// A progressive scan whose bytes are held, to be read row by row together with the others: what of jpeg_decoder
 /// belongs to it while it is not read.
-typedef struct jpeg_held_scan {
-  struct jpeg_held_scan *next; ///< In the order of the file.
+typedef struct jpeg_buffered_scan {
+  struct jpeg_buffered_scan *next; ///< In the order of the file.
   jpeg_scan scan;
   jpeg_input in;
   jpeg_table *tables[3]; ///< Those that it uses.
@@ -303,7 +303,7 @@ typedef struct jpeg_held_scan {
   uint64_t place; ///< Its first byte that is not in `in`,
   uint64_t end;   ///< and the end of the marker behind it.
   bool is_done;
-} jpeg_held_scan;
+} jpeg_buffered_scan;
 
 /// What follows the header, where all of it was known then.
 typedef struct jpeg_rest {
@@ -349,7 +349,7 @@ typedef struct jpeg_decoder {
   uint8_t adobe_transform;
   bool is_progressive;
   bool is_multiscan;
-  bool has_units; ///< Some unit of a sequential picture was decoded.
+  bool has_units; ///< Some unit of a sequential image was decoded.
   uint32_t scan_count;
   uint32_t restart_interval;
   uint16_t quant[4][64]; ///< Natural order.
@@ -382,10 +382,10 @@ typedef struct jpeg_decoder {
 
   // Progressive.
   jpeg_rest rest;
-  uint32_t band_row; ///< The row of units that the components' tiles begin with.
-  ccodecs_held held; ///< Entropy-coded bytes.
-  jpeg_held_scan *held_scans;
-  jpeg_held_scan *last_held_scan;
+  uint32_t band_row;      ///< The row of units that the components' tiles begin with.
+  ccodecs_spool buffered; ///< Entropy-coded bytes.
+  jpeg_buffered_scan *buffered_scans;
+  jpeg_buffered_scan *last_buffered_scan;
 } jpeg_decoder;
 
 /// Natural (row by row) index of a zigzag index; 64 to 79 repeat 63, where a run over the end leads.
@@ -434,13 +434,13 @@ ccodecs_status ccodecs_jpeg_damage_begin(jpeg_decoder *d, ccodecs_status failure
 /// units that are left stay gray; CCODECS_NEEDS_INPUT, or the failure where nothing was decoded.
 ccodecs_status ccodecs_jpeg_damage_seek(jpeg_decoder *d, ccodecs_input *window);
 
-/// The row of the picture that the scan's row of units begins with.
+/// The row of the image that the scan's row of units begins with.
 uint32_t ccodecs_jpeg_damage_row(const jpeg_decoder *d);
 
 // jpeg_progressive.c
 
-/// What coefficients and marks will charge, as an upper bound, while the picture holds no less than `held`.
-uint64_t ccodecs_jpeg_progressive_charge(const jpeg_decoder *d, uint32_t n, uint64_t held);
+/// What coefficients and marks will charge, as an upper bound, while the image holds no less than `held`.
+uint64_t ccodecs_jpeg_progressive_charge(const jpeg_decoder *d, uint32_t n, uint64_t buffered);
 
 /// Allocates the coefficients. CCODECS_OK or the failure.
 ccodecs_status ccodecs_jpeg_progressive_create(jpeg_decoder *d);
@@ -461,23 +461,23 @@ void ccodecs_jpeg_progressive_destroy(jpeg_decoder *d);
 
 // jpeg_rows.c
 
-/// Whether a picture's scans are held, and read row by row.
-static inline bool ccodecs_jpeg_holds_scans(const jpeg_decoder *d, uint32_t n) {
+/// Whether an image's scans are held, and read row by row.
+static inline bool ccodecs_jpeg_buffers_scans(const jpeg_decoder *d, uint32_t n) {
   return d->is_progressive && n > 1;
 }
 
 /// Looks through a window that ends the file for what d->rest tells.
 void ccodecs_jpeg_rows_foresee(jpeg_decoder *d, const ccodecs_input *window);
 
-/// What the scans will charge, as an upper bound, while the picture holds no less than `held`.
-uint64_t ccodecs_jpeg_rows_charge(const jpeg_decoder *d, uint64_t held);
+/// What the scans will charge, as an upper bound, while the image holds no less than `held`.
+uint64_t ccodecs_jpeg_rows_charge(const jpeg_decoder *d, uint64_t buffered);
 
 /// After ccodecs_jpeg_scan_start: keeps what the scan needs to be read later. CCODECS_OK or the failure.
 ccodecs_status ccodecs_jpeg_rows_begin_scan(jpeg_decoder *d);
 
 /// Holds the scan's bytes, up to the marker behind them, which is then in d->in: CCODECS_OK, also at the end of the
 /// input, where there is none. CCODECS_NEEDS_INPUT, or the failure.
-ccodecs_status ccodecs_jpeg_rows_hold(jpeg_decoder *d, ccodecs_input *window);
+ccodecs_status ccodecs_jpeg_rows_buffer(jpeg_decoder *d, ccodecs_input *window);
 
 /// When all scans are held: reads a row of units of each. CCODECS_OK or the failure.
 ccodecs_status ccodecs_jpeg_rows_read(jpeg_decoder *d, uint32_t mcu_row);

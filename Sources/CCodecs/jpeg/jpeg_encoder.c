@@ -85,7 +85,7 @@ static boolean on_full(j_compress_ptr info) {
   // libjpeg says so when the room is used up, whatever it has made of next_output_byte.
   e->base.output.count = e->base.output.capacity - e->base.output.first;
   // A whole file that waits grows once, to all that it can be.
-  const uint64_t largest = e->base.is_finished ? ccodecs_encoder_lossy_largest(&e->base.options) : 0;
+  const uint64_t largest = e->base.is_finished ? ccodecs_encoder_max_lossy_bytes(&e->base.options) : 0;
   const uint64_t missing = largest > e->base.output.count ? largest - e->base.output.count : 0;
   if (!offer_room(e, missing > output_step ? (size_t)missing : output_step)) {
     e->is_out_of_room = true;
@@ -263,8 +263,8 @@ static bool prepare_planes(jpeg_encoder *e) {
 
 // MARK: Methods
 
-/// Progressive files, and those with tables of their own, are written from the coefficients of the whole picture.
-static bool holds_coefficients(const ccodecs_encode_options *options) {
+/// Progressive files, and those with tables of their own, are written from the coefficients of the whole image.
+static bool buffers_coefficients(const ccodecs_encode_options *options) {
   return options->jpeg.is_progressive || options->jpeg.has_optimal_tables;
 }
 
@@ -279,8 +279,8 @@ static ccodecs_status write(ccodecs_encoder *base, const ccodecs_rows *rows) {
 
 static ccodecs_status finish(ccodecs_encoder *base) {
   jpeg_encoder *e = (jpeg_encoder *)base;
-  const uint64_t usual = ccodecs_encoder_lossy_largest(&base->options) / 2;
-  if (holds_coefficients(&base->options) && !ccodecs_bytes_reserve(&base->output, (size_t)usual, base->budget)) {
+  const uint64_t usual = ccodecs_encoder_max_lossy_bytes(&base->options) / 2;
+  if (buffers_coefficients(&base->options) && !ccodecs_bytes_reserve(&base->output, (size_t)usual, base->budget)) {
     return CCODECS_NO_MEMORY;
   }
   if (base->options.pixels != CCODECS_PIXELS_RGB8) {
@@ -309,7 +309,7 @@ static void destroy(ccodecs_encoder *base) {
 static uint64_t library_charge(const ccodecs_encode_options *options) {
   uint64_t charge =
       library_bytes + (options->pixels == CCODECS_PIXELS_RGB8 ? options->width * library_bytes_per_column : 0);
-  if (holds_coefficients(options)) {
+  if (buffers_coefficients(options)) {
     // Two bytes for each, in whole MCUs; pointers to the rows of blocks.
     ccodecs_encode_options planes = *options;
     planes.pixels = options->pixels == CCODECS_PIXELS_GRAY8 ? CCODECS_PIXELS_GRAY8 : CCODECS_PIXELS_YCC8;
@@ -338,7 +338,7 @@ uint64_t ccodecs_jpeg_encoder_estimate(const ccodecs_encode_options *options) {
   }
   // What is compressed at the end waits whole, in a block that grows once at most.
   const uint64_t pending =
-      holds_coefficients(options) ? ccodecs_encoder_lossy_largest(options) * 3 / 2 : pending_bytes(options);
+      buffers_coefficients(options) ? ccodecs_encoder_max_lossy_bytes(options) * 3 / 2 : pending_bytes(options);
   return sizeof(jpeg_encoder) + library_charge(options) + queues + pending + 2 * output_step + 1024;
 }
 

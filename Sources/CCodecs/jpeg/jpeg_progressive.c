@@ -15,24 +15,24 @@ static size_t tile_size(uint32_t n) {
 }
 
 /// Rows of blocks that are held: at 1/8, where scans are read as they come, all of them; else those of a row of units.
-static uint32_t held_rows(const jpeg_decoder *d, const jpeg_component *c, uint32_t n) {
-  return ccodecs_jpeg_holds_scans(d, n) ? c->vertical : c->padded_down;
+static uint32_t buffered_rows(const jpeg_decoder *d, const jpeg_component *c, uint32_t n) {
+  return ccodecs_jpeg_buffers_scans(d, n) ? c->vertical : c->padded_down;
 }
 
 static uint64_t tile_bytes(const jpeg_decoder *d, const jpeg_component *c, uint32_t n) {
-  return (uint64_t)c->padded_across * held_rows(d, c, n) * n * n * sizeof(int16_t);
+  return (uint64_t)c->padded_across * buffered_rows(d, c, n) * n * n * sizeof(int16_t);
 }
 
 static size_t mark_bytes(const jpeg_component *c) {
   return (size_t)c->padded_across * c->vertical * sizeof(uint64_t);
 }
 
-uint64_t ccodecs_jpeg_progressive_charge(const jpeg_decoder *d, uint32_t n, uint64_t held) {
+uint64_t ccodecs_jpeg_progressive_charge(const jpeg_decoder *d, uint32_t n, uint64_t buffered) {
   uint64_t charge = 0;
   for (uint32_t i = 0; i < d->component_count; i++) {
     const jpeg_component *c = &d->components[i];
-    charge += ccodecs_spill_charge(tile_bytes(d, c, n), held + charge, &d->base.limits);
-    charge += ccodecs_jpeg_holds_scans(d, n) ? mark_bytes(c) + 128 : 0;
+    charge += ccodecs_spill_charge(tile_bytes(d, c, n), buffered + charge, &d->base.limits);
+    charge += ccodecs_jpeg_buffers_scans(d, n) ? mark_bytes(c) + 128 : 0;
   }
   return charge;
 }
@@ -45,7 +45,7 @@ ccodecs_status ccodecs_jpeg_progressive_create(jpeg_decoder *d) {
           &d->base, CCODECS_NO_MEMORY, "a component's coefficients need %llu bytes, which do not fit",
           (unsigned long long)tile_bytes(d, c, d->n));
     }
-    if (ccodecs_jpeg_holds_scans(d, d->n)) {
+    if (ccodecs_jpeg_buffers_scans(d, d->n)) {
       c->marks = ccodecs_allocate(d->base.budget, mark_bytes(c));
       if (c->marks == NULL) {
         return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for a row's coefficients");
@@ -69,7 +69,7 @@ static bool is_needed(const jpeg_decoder *d, uint32_t k) {
   return d->needed >> k & 1;
 }
 
-/// `y` is the row of blocks in the picture.
+/// `y` is the row of blocks in the image.
 static int16_t *block_at(const jpeg_decoder *d, const jpeg_component *c, uint32_t x, uint32_t y) {
   const size_t tile = (size_t)(y - d->band_row * c->vertical) * tiles_across(c) + x / JPEG_LANES;
   return (int16_t *)c->tiles.bytes + tile * tile_size(d->n) + x % JPEG_LANES;
@@ -82,7 +82,7 @@ static uint64_t *marks_at(const jpeg_decoder *d, const jpeg_component *c, uint32
 
 /// Says that a pass over a component's blocks needs no row before `y` any more.
 static void pass_rows(const jpeg_decoder *d, jpeg_component *c, uint32_t y) {
-  if (!ccodecs_jpeg_holds_scans(d, d->n)) {
+  if (!ccodecs_jpeg_buffers_scans(d, d->n)) {
     ccodecs_spill_pass(&c->tiles, (size_t)y * tiles_across(c) * tile_size(d->n) * sizeof(int16_t));
   }
 }

@@ -2,7 +2,7 @@
 //
 // Kept are tables (DQT, DHT, DRI), the frame header, scan headers and entropy-coded bytes; a JFIF segment without a
 // thumbnail comes first, since what is kept is YCbCr or gray. Applications' segments and comments are dropped, as are
-// fill bytes. Only pictures that the native decoder takes are understood.
+// fill bytes. Only images that the native decoder takes are understood.
 //
 // Entropy-coded bytes are searched for markers. Restart markers must be as many as the units ask for, and in turn; and
 // no interval may have fewer bytes than its blocks need at the least: two bits of a sequential block, one of a DC scan.
@@ -15,7 +15,7 @@
 #include "jpeg_turn.h"
 
 /// A marker and its segment.
-enum { SEGMENT_BYTES_MOST = 2 + 65535 };
+enum { MAX_SEGMENT_BYTES = 2 + 65535 };
 
 typedef enum rewrite_step {
   STEP_START, ///< SOI must be next.
@@ -31,7 +31,7 @@ typedef enum rewrite_step {
 typedef struct rewrite_part {
   uint8_t id;
   uint8_t quant_index;
-  bool has_scan; ///< In a progressive picture one of its DC coefficients.
+  bool has_scan; ///< In a progressive image one of its DC coefficients.
 } rewrite_part;
 
 typedef struct jpeg_rewriter {
@@ -338,7 +338,7 @@ static bool has_all_scans(const jpeg_rewriter *j) {
   return is_whole;
 }
 
-static ccodecs_status end_picture(jpeg_rewriter *j, ccodecs_piece *piece) {
+static ccodecs_status end_image(jpeg_rewriter *j, ccodecs_piece *piece) {
   static const uint8_t end[2] = {0xFF, EOI};
   j->step = STEP_DONE;
   *piece = (ccodecs_piece){.bytes = end, .count = sizeof end};
@@ -354,7 +354,7 @@ static ccodecs_status take_code(jpeg_rewriter *j, ccodecs_input *input, ccodecs_
     return CCODECS_OK;
   }
   if (marker == EOI) {
-    return end_picture(j, piece);
+    return end_image(j, piece);
   }
   if (is_kept(marker) || is_dropped(marker)) {
     const uint8_t begin[2] = {0xFF, marker};
@@ -428,7 +428,7 @@ static bool end(ccodecs_rewriter *base, ccodecs_piece *piece) {
   const bool is_behind_scan = is_scan || j->step == STEP_SEEK || j->step == STEP_CODE;
   const bool is_interval_whole = j->interval_bytes * 8 >= j->interval_units * j->unit_bits;
   return is_behind_scan && has_all_scans(j) && (!is_scan || (j->units_left == 0 && is_interval_whole)) &&
-         end_picture(j, piece) == CCODECS_BYTES_READY;
+         end_image(j, piece) == CCODECS_BYTES_READY;
 }
 
 static ccodecs_status step(ccodecs_rewriter *base, ccodecs_input *input, ccodecs_piece *piece) {
@@ -491,17 +491,17 @@ static void survey(const ccodecs_rewriter *base, const ccodecs_decoder *decoder,
   survey->has_fine_chroma = has_fine_chroma(j);
   survey->quality = ccodecs_jpeg_quality(sums[0], sums[1] < sums[2] ? sums[1] : sums[2]);
   for (uint8_t orientation = 2; orientation <= 8; orientation++) {
-    survey->turns |= (uint16_t)(ccodecs_jpeg_turn_is_perfect(&j->frame, orientation) << orientation);
+    survey->turns |= (uint16_t)(ccodecs_jpeg_transform_is_perfect(&j->frame, orientation) << orientation);
   }
 }
 
 static uint64_t turn_bytes(const ccodecs_rewriter *base, const ccodecs_rewrite_options *options) {
-  return ccodecs_jpeg_turn_estimate(&((const jpeg_rewriter *)base)->frame, options);
+  return ccodecs_jpeg_transform_estimate(&((const jpeg_rewriter *)base)->frame, options);
 }
 
 static ccodecs_status create_turn(
     const ccodecs_rewriter *base, const ccodecs_rewrite_options *options, ccodecs_turn **turn) {
-  return ccodecs_jpeg_turn_create(&((const jpeg_rewriter *)base)->frame, options, base->budget, turn);
+  return ccodecs_jpeg_transform_create(&((const jpeg_rewriter *)base)->frame, options, base->budget, turn);
 }
 
 static ccodecs_status start(
@@ -513,7 +513,7 @@ static ccodecs_status start(
   };
   const size_t length = options->exif_count + 8;
   const uint8_t exif[10] = {0xFF, APP0 + 1, (uint8_t)(length >> 8), (uint8_t)length, 'E', 'x', 'i', 'f', 0, 0};
-  bool has_room = ccodecs_bytes_reserve(&((jpeg_rewriter *)base)->segment, SEGMENT_BYTES_MOST, base->budget) &&
+  bool has_room = ccodecs_bytes_reserve(&((jpeg_rewriter *)base)->segment, MAX_SEGMENT_BYTES, base->budget) &&
                   ccodecs_bytes_append(opening, begin, sizeof begin, base->budget);
   if (options->exif_count > 0 && options->orientation == 1) { // what is turned gets it when it is compressed
     has_room = has_room && length <= 65535 && ccodecs_bytes_append(opening, exif, sizeof exif, base->budget) &&
@@ -525,7 +525,7 @@ static ccodecs_status start(
 /// Any segment may be as long as it can be.
 static uint64_t start_bytes(const ccodecs_rewriter *base, const ccodecs_rewrite_options *options) {
   (void)options;
-  return SEGMENT_BYTES_MOST + 3 * (uint64_t)((const jpeg_rewriter *)base)->segment.capacity / 2;
+  return MAX_SEGMENT_BYTES + 3 * (uint64_t)((const jpeg_rewriter *)base)->segment.capacity / 2;
 }
 
 static void destroy(ccodecs_rewriter *base) {

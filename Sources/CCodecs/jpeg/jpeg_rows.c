@@ -1,9 +1,9 @@
-// Progressive pictures row by row, in the native JPEG decoder: the scans' bytes are held, and once all are there, each
+// Progressive images row by row, in the native JPEG decoder: the scans' bytes are held, and once all are there, each
 // row of units is read from every scan in turn.
 //
 // So no more than a row's coefficients is ever there, which stay in the processor's cache, where going through those of
-// the whole picture again for each of its scans, often ten, costs as much as reading them. What is held instead is the
-// compressed file, often a tenth of the coefficients. At 1/8, which needs nothing but DC coefficients, a picture's are
+// the whole image again for each of its scans, often ten, costs as much as reading them. What is held instead is the
+// compressed file, often a tenth of the coefficients. At 1/8, which needs nothing but DC coefficients, an image's are
 // fewer than the bytes they come in, and its scans are read as they come.
 
 #include "jpeg_codes.h"
@@ -62,7 +62,7 @@ void ccodecs_jpeg_rows_foresee(jpeg_decoder *d, const ccodecs_input *window) {
 
 /// A scan's own memory, but for its tables.
 static size_t scan_bytes(void) {
-  return sizeof(jpeg_held_scan) + JPEG_HELD_INPUT_BYTES + JPEG_HELD_INPUT_SLACK;
+  return sizeof(jpeg_buffered_scan) + JPEG_HELD_INPUT_BYTES + JPEG_HELD_INPUT_SLACK;
 }
 
 /// What all coefficients would take: more than they do when they are compressed.
@@ -74,7 +74,7 @@ static uint64_t coefficient_bytes(const jpeg_decoder *d) {
   return bytes;
 }
 
-uint64_t ccodecs_jpeg_rows_charge(const jpeg_decoder *d, uint64_t held) {
+uint64_t ccodecs_jpeg_rows_charge(const jpeg_decoder *d, uint64_t buffered) {
   const uint64_t limit = d->base.limits.max_scans;
   uint64_t scans = d->rest.is_known ? d->rest.scan_count : SCANS_FORESEEN;
   scans = limit != 0 && limit < scans ? limit : scans;
@@ -83,7 +83,8 @@ uint64_t ccodecs_jpeg_rows_charge(const jpeg_decoder *d, uint64_t held) {
   const uint64_t bytes = d->rest.is_known ? d->rest.byte_count : coefficient_bytes(d);
   // Those of a scan that is skipped are built as well.
   const uint64_t table_bytes = ccodecs_jpeg_table_bytes(JPEG_TABLE_PROGRESSIVE_AC, 0) + 128;
-  return scans * (scan_bytes() + 128) + (tables + 3) * table_bytes + ccodecs_held_charge(bytes, held, &d->base.limits);
+  return scans * (scan_bytes() + 128) + (tables + 3) * table_bytes +
+         ccodecs_spool_charge(bytes, buffered, &d->base.limits);
 }
 
 // MARK: Holding
@@ -91,7 +92,7 @@ uint64_t ccodecs_jpeg_rows_charge(const jpeg_decoder *d, uint64_t held) {
 static ccodecs_status no_room(jpeg_decoder *d) {
   return ccodecs_decoder_fail(
       &d->base, CCODECS_NO_MEMORY, "scan %u must be buffered after %llu bytes of other scans, which do not fit",
-      d->scan_count, (unsigned long long)d->held.count);
+      d->scan_count, (unsigned long long)d->buffered.count);
 }
 
 /// Takes the tables that the scan uses away from the decoder, so that the next scan has its own.
@@ -106,7 +107,7 @@ static void take_tables(jpeg_decoder *d, jpeg_table *tables[3]) {
   }
 }
 
-static void destroy_scan(jpeg_decoder *d, jpeg_held_scan *s) {
+static void destroy_scan(jpeg_decoder *d, jpeg_buffered_scan *s) {
   for (uint32_t i = 0; i < 3; i++) {
     ccodecs_free(d->base.budget, s->tables[i]);
   }
@@ -114,27 +115,27 @@ static void destroy_scan(jpeg_decoder *d, jpeg_held_scan *s) {
 }
 
 ccodecs_status ccodecs_jpeg_rows_begin_scan(jpeg_decoder *d) {
-  if (d->held.memory_most == 0) {
-    d->held.memory_most = d->rest.is_known ? UINT64_MAX : coefficient_bytes(d);
+  if (d->buffered.memory_most == 0) {
+    d->buffered.memory_most = d->rest.is_known ? UINT64_MAX : coefficient_bytes(d);
   }
-  jpeg_held_scan *s = ccodecs_allocate(d->base.budget, scan_bytes());
+  jpeg_buffered_scan *s = ccodecs_allocate(d->base.budget, scan_bytes());
   if (s == NULL) {
     return no_room(d);
   }
-  *s = (jpeg_held_scan){
+  *s = (jpeg_buffered_scan){
       .scan = d->scan,
       .in = {.bytes = (uint8_t *)(s + 1), .capacity = JPEG_HELD_INPUT_BYTES, .slack = JPEG_HELD_INPUT_SLACK},
       .restart_interval = d->restart_interval,
-      .place = d->held.count,
+      .place = d->buffered.count,
   };
   take_tables(d, s->tables);
   if (d->scan.is_skipped) {
     destroy_scan(d, s);
     return CCODECS_OK;
   }
-  jpeg_held_scan **link = d->held_scans == NULL ? &d->held_scans : &d->last_held_scan->next;
+  jpeg_buffered_scan **link = d->buffered_scans == NULL ? &d->buffered_scans : &d->last_buffered_scan->next;
   *link = s;
-  d->last_held_scan = s;
+  d->last_buffered_scan = s;
   return CCODECS_OK;
 }
 
@@ -169,32 +170,32 @@ static ccodecs_status hold(jpeg_decoder *d, const uint8_t *bytes, size_t count) 
   if (d->scan.is_skipped) {
     return CCODECS_OK;
   }
-  const uint64_t held = d->held.count - d->last_held_scan->place;
+  const uint64_t buffered = d->buffered.count - d->last_buffered_scan->place;
   const uint64_t most = most_bytes(&d->scan);
-  const uint64_t left = held < most ? most - held : 0;
+  const uint64_t left = buffered < most ? most - buffered : 0;
   if (count > left) {
     d->base.header.warnings |= CCODECS_WARNING_DAMAGED;
     count = (size_t)left;
   }
   const uint64_t limit = 2 * coefficient_bytes(d) + (1 << 20);
-  if (d->held.count + count > limit) {
+  if (d->buffered.count + count > limit) {
     return ccodecs_decoder_fail(
         &d->base, CCODECS_LIMIT, "the image's scans have more than %llu bytes, twice the size of its coefficients",
         (unsigned long long)limit);
   }
-  return ccodecs_held_append(&d->held, bytes, count, &d->base.limits, d->base.budget) ? CCODECS_OK : no_room(d);
+  return ccodecs_spool_append(&d->buffered, bytes, count, &d->base.limits, d->base.budget) ? CCODECS_OK : no_room(d);
 }
 
 /// Ends the scan that is held, whose last bytes are the marker; 0 at the end of the input.
 static ccodecs_status end_scan(jpeg_decoder *d, uint8_t marker) {
   d->in.marker = marker;
   if (!d->scan.is_skipped) {
-    d->last_held_scan->end = d->held.count;
+    d->last_buffered_scan->end = d->buffered.count;
   }
   return CCODECS_OK;
 }
 
-ccodecs_status ccodecs_jpeg_rows_hold(jpeg_decoder *d, ccodecs_input *window) {
+ccodecs_status ccodecs_jpeg_rows_buffer(jpeg_decoder *d, ccodecs_input *window) {
   while (window->count > 0) {
     if (!d->in.has_ff) {
       const size_t count = coded_bytes(window);
@@ -227,8 +228,8 @@ ccodecs_status ccodecs_jpeg_rows_hold(jpeg_decoder *d, ccodecs_input *window) {
 // MARK: Reading
 
 /// The bytes of a scan that come next. False when they can't be read.
-static bool open_window(jpeg_decoder *d, const jpeg_held_scan *s, ccodecs_input *window) {
-  return ccodecs_held_window(&d->held, s->place, s->end, window);
+static bool open_window(jpeg_decoder *d, const jpeg_buffered_scan *s, ccodecs_input *window) {
+  return ccodecs_spool_window(&d->buffered, s->place, s->end, window);
 }
 
 static ccodecs_status lost(jpeg_decoder *d) {
@@ -237,7 +238,7 @@ static ccodecs_status lost(jpeg_decoder *d) {
 }
 
 /// Reads the scan that is in the decoder up to its row of units `end`.
-static ccodecs_status read_units(jpeg_decoder *d, jpeg_held_scan *s, uint32_t end) {
+static ccodecs_status read_units(jpeg_decoder *d, jpeg_buffered_scan *s, uint32_t end) {
   for (;;) {
     ccodecs_input window;
     if (!open_window(d, s, &window)) {
@@ -253,7 +254,7 @@ static ccodecs_status read_units(jpeg_decoder *d, jpeg_held_scan *s, uint32_t en
 }
 
 /// After the last unit: warns of bytes that nothing used, up to the marker that ends the scan.
-static ccodecs_status end_units(jpeg_decoder *d, jpeg_held_scan *s) {
+static ccodecs_status end_units(jpeg_decoder *d, jpeg_buffered_scan *s) {
   bool has_dropped = false;
   bool is_there = false;
   while (!is_there && !has_dropped) {
@@ -275,9 +276,9 @@ static ccodecs_status end_units(jpeg_decoder *d, jpeg_held_scan *s) {
 }
 
 /// Ends a damaged scan, and those that refine what it would have brought: they can't be read without it.
-static void end_damaged(jpeg_held_scan *s) {
+static void end_damaged(jpeg_buffered_scan *s) {
   s->is_done = true;
-  for (jpeg_held_scan *t = s->next; t != NULL; t = t->next) {
+  for (jpeg_buffered_scan *t = s->next; t != NULL; t = t->next) {
     const bool is_refinement = t->scan.high_bit != 0 && t->scan.spectral_start > 0;
     t->is_done = t->is_done ||
                  (is_refinement && t->scan.components[0] == s->scan.components[0] &&
@@ -286,7 +287,7 @@ static void end_damaged(jpeg_held_scan *s) {
 }
 
 /// Reads what a row of units has of a scan.
-static ccodecs_status read_scan(jpeg_decoder *d, jpeg_held_scan *s, uint32_t mcu_row) {
+static ccodecs_status read_scan(jpeg_decoder *d, jpeg_buffered_scan *s, uint32_t mcu_row) {
   const bool is_single = s->scan.component_count == 1;
   const uint32_t down = is_single ? s->scan.components[0]->vertical : 1;
   const uint32_t most = (mcu_row + 1) * down;
@@ -314,12 +315,12 @@ static ccodecs_status read_scan(jpeg_decoder *d, jpeg_held_scan *s, uint32_t mcu
 }
 
 ccodecs_status ccodecs_jpeg_rows_read(jpeg_decoder *d, uint32_t mcu_row) {
-  if (mcu_row == 0 && !ccodecs_held_end(&d->held)) {
+  if (mcu_row == 0 && !ccodecs_spool_end(&d->buffered)) {
     d->base.budget->has_machine_failed = true;
     return no_room(d);
   }
   d->band_row = mcu_row;
-  for (jpeg_held_scan *s = d->held_scans; s != NULL; s = s->next) {
+  for (jpeg_buffered_scan *s = d->buffered_scans; s != NULL; s = s->next) {
     const ccodecs_status status = s->is_done ? CCODECS_OK : read_scan(d, s, mcu_row);
     if (status != CCODECS_OK) {
       return status;
@@ -329,13 +330,13 @@ ccodecs_status ccodecs_jpeg_rows_read(jpeg_decoder *d, uint32_t mcu_row) {
 }
 
 void ccodecs_jpeg_rows_destroy(jpeg_decoder *d) {
-  if (d->held_scans != NULL) {
+  if (d->buffered_scans != NULL) {
     d->in.bytes = NULL; // a scan's
   }
-  for (jpeg_held_scan *s = d->held_scans; s != NULL;) {
-    jpeg_held_scan *next = s->next;
+  for (jpeg_buffered_scan *s = d->buffered_scans; s != NULL;) {
+    jpeg_buffered_scan *next = s->next;
     destroy_scan(d, s);
     s = next;
   }
-  ccodecs_held_destroy(&d->held, d->base.budget);
+  ccodecs_spool_destroy(&d->buffered, d->base.budget);
 }

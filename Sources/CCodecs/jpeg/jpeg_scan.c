@@ -9,7 +9,7 @@
 
 // MARK: Preparation
 
-/// More bits skip more symbols, but a table of 8192 entries is only worth its making for a large picture.
+/// More bits skip more symbols, but a table of 8192 entries is only worth its making for a large image.
 static uint32_t skip_bits(const jpeg_decoder *d) {
   if (d->is_progressive || d->limit == 64) {
     return 0;

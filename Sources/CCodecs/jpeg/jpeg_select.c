@@ -2,7 +2,7 @@
 // (jpeg_turbo.c).
 //
 // The marker segments before the first scan are read here. Those that a decoder needs are kept and then given to the
-// one that takes the picture; others (thumbnails, comments) are passed over however long they are. A colour profile
+// one that takes the image; others (thumbnails, comments) are passed over however long they are. A colour profile
 // comes in pieces, in any order, which are kept here and put together before the first scan.
 
 #include "../color/profile.h"
@@ -16,11 +16,11 @@
 /// Source: ICC.1, annex B.4: a name that ends with a zero, the piece's number from 1 on, and how many there are.
 static const char profile_name[12] = "ICC_PROFILE";
 
-enum { PROFILE_PREFIX_BYTES = 14, PROFILE_PIECES_MOST = 255 };
+enum { PROFILE_PREFIX_BYTES = 14, MAX_PROFILE_PIECES = 255 };
 
 typedef struct jpeg_selector {
   ccodecs_decoder base;
-  ccodecs_bytes kept;    ///< Segments for the decoder that takes the picture, SOI first.
+  ccodecs_bytes kept;    ///< Segments for the decoder that takes the image, SOI first.
   ccodecs_bytes segment; ///< The one that is being read, from its 0xFF on.
   size_t skip;           ///< Bytes of a segment to pass over.
   ccodecs_bytes pieces;  ///< Of the profile: for each its number and its length, and itself.
@@ -67,7 +67,7 @@ static bool is_passed_over(const jpeg_selector *s, uint8_t marker) {
 static bool keep_piece(jpeg_selector *s, const uint8_t *p, size_t count) {
   const size_t body = count - PROFILE_PREFIX_BYTES;
   const bool is_good = p[12] >= 1 && p[12] <= p[13] && (s->piece_count == 0 || s->piece_count == p[13]) &&
-                       s->pieces.count + body <= CCODECS_PROFILE_BYTES_MOST;
+                       s->pieces.count + body <= CCODECS_MAX_PROFILE_BYTES;
   if (!is_good || s->has_bad_profile) {
     s->has_bad_profile = true;
     ccodecs_bytes_free(&s->pieces, s->base.budget);
@@ -84,7 +84,7 @@ static bool join_pieces(jpeg_selector *s) {
   struct {
     const uint8_t *bytes;
     size_t count;
-  } pieces[PROFILE_PIECES_MOST + 1] = {0};
+  } pieces[MAX_PROFILE_PIECES + 1] = {0};
   size_t total = 0;
   if (s->pieces.count == 0) {
     return true;
@@ -132,7 +132,7 @@ static bool read_segment(jpeg_selector *s, uint8_t marker, const uint8_t *p, siz
   case APP1: // XMP comes under the same marker
     s->has_exif = count >= 6 && memcmp(p, "Exif", 5) == 0;
     return s->has_exif;
-  case APP2: // the index of a multi-picture file
+  case APP2: // the index of a multi-image file
     return count >= 4 && memcmp(p, "MPF", 4) == 0;
   default:
     return true;
@@ -239,7 +239,7 @@ static ccodecs_status read_next(jpeg_selector *s, ccodecs_input *input, bool *is
     return keep_piece(s, body, length - 2) ? end_segment(s, 0) : no_room(s);
   }
   const bool is_needed = read_segment(s, marker, body, length - 2);
-  if (marker == APP1 && s->has_exif && !ccodecs_exif_keep_rights(&s->base, body + 6, length - 8)) {
+  if (marker == APP1 && s->has_exif && !ccodecs_exif_keep_copyright(&s->base, body + 6, length - 8)) {
     return no_room(s);
   }
   return end_segment(s, is_needed ? length + 2 : 0);

@@ -1,4 +1,4 @@
-// JPEG through libjpeg-turbo: raw component planes where the picture is YCbCr or gray, RGB rows otherwise.
+// JPEG through libjpeg-turbo: raw component planes where the image is YCbCr or gray, RGB rows otherwise.
 //
 // libjpeg suspends when its source runs dry, and later begins again at the last place it can: the bytes from there on
 // must stay. The source reads straight from the caller's window; only what is left when it is used up is carried over.
@@ -77,7 +77,7 @@ static void on_message(j_common_ptr info, int level) {
   switch (info->err->msg_code) {
   case JWRN_HIT_MARKER:
     if (d->info.progressive_mode) {
-      // A refinement is missing, not a part of the picture.
+      // A refinement is missing, not a part of the image.
       d->base.header.warnings |= CCODECS_WARNING_DAMAGED;
       break;
     }
@@ -102,7 +102,7 @@ static void on_reset(j_common_ptr info) {
   info->err->msg_code = 0;
 }
 
-/// Called for every row of blocks of every scan: a small file can hold a thousand scans of a large picture.
+/// Called for every row of blocks of every scan: a small file can hold a thousand scans of a large image.
 static void on_progress(j_common_ptr info) {
   jpeg_turbo *d = owner(info);
   const uint32_t limit = d->base.limits.max_scans;
@@ -277,7 +277,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   base->header.height = d->info.image_height;
   base->header.bit_depth = (uint8_t)d->info.data_precision;
   base->header.is_progressive = d->info.progressive_mode;
-  base->header.holds_input = d->info.arith_code;
+  base->header.buffers_input = d->info.arith_code;
   base->header.color_space = color_space(d);
   d->is_raw = base->header.color_space == CCODECS_COLOR_GRAY || base->header.color_space == CCODECS_COLOR_YCBCR;
   read_markers(d);
@@ -371,8 +371,8 @@ static ccodecs_status start_planes(jpeg_turbo *d, ccodecs_layout *layout) {
 
 static ccodecs_status start_packed(jpeg_turbo *d, ccodecs_layout *layout) {
   const double horizontal = (double)d->info.scale_num / d->info.scale_denom;
-  const uint8_t channels = d->keeps_inks ? 4 : 3;
-  layout->pixels = d->keeps_inks ? CCODECS_PIXELS_CMYK8 : CCODECS_PIXELS_RGB8;
+  const uint8_t channels = d->keeps_cmyk ? 4 : 3;
+  layout->pixels = d->keeps_cmyk ? CCODECS_PIXELS_CMYK8 : CCODECS_PIXELS_RGB8;
   layout->plane_count = 1;
   layout->planes[0] = (ccodecs_plane){
       .width = d->info.output_width,
@@ -400,9 +400,10 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   d->info.scale_denom = 8;
   d->info.dct_method = JDCT_ISLOW;
   d->info.raw_data_out = d->is_raw;
-  const bool has_ink = base->header.color_space == CCODECS_COLOR_CMYK || base->header.color_space == CCODECS_COLOR_YCCK;
-  d->keeps_inks = has_ink && options->keeps_inks;
-  d->info.out_color_space = d->is_raw ? d->info.jpeg_color_space : has_ink ? JCS_CMYK : JCS_RGB;
+  const bool has_cmyk =
+      base->header.color_space == CCODECS_COLOR_CMYK || base->header.color_space == CCODECS_COLOR_YCCK;
+  d->keeps_cmyk = has_cmyk && options->keeps_cmyk;
+  d->info.out_color_space = d->is_raw ? d->info.jpeg_color_space : has_cmyk ? JCS_CMYK : JCS_RGB;
   bool is_done;
   const ccodecs_status status = run_caught(d, setup_step, &is_done);
   if (status != CCODECS_OK) {
@@ -445,38 +446,38 @@ static void describe_planes(jpeg_turbo *d, ccodecs_rows *rows) {
 }
 
 /// CMYK to RGB without a profile. Files with an Adobe marker store inks inverted, 255 for none.
-static void convert_ink(jpeg_turbo *d, uint8_t *rgb) {
-  const uint8_t *inks = d->inverted;
+static void convert_cmyk(jpeg_turbo *d, uint8_t *rgb) {
+  const uint8_t *cmyk = d->inverted;
   const uint8_t flip = d->info.saw_Adobe_marker ? 0 : 255;
-  for (JDIMENSION x = 0; x < d->info.output_width; x++, inks += 4, rgb += 3) {
-    const uint32_t black = inks[3] ^ flip;
+  for (JDIMENSION x = 0; x < d->info.output_width; x++, cmyk += 4, rgb += 3) {
+    const uint32_t black = cmyk[3] ^ flip;
     for (int c = 0; c < 3; c++) {
-      rgb[c] = (uint8_t)(((inks[c] ^ flip) * black + 127) / 255);
+      rgb[c] = (uint8_t)(((cmyk[c] ^ flip) * black + 127) / 255);
     }
   }
 }
 
 /// CMYK as it is given: 255 for no ink.
-static void keep_inks(jpeg_turbo *d, uint8_t *inks) {
+static void keep_cmyk(jpeg_turbo *d, uint8_t *cmyk) {
   const uint8_t flip = d->info.saw_Adobe_marker ? 0 : 255;
   for (size_t i = 0; i < 4 * (size_t)d->info.output_width; i++) {
-    inks[i] = d->inverted[i] ^ flip;
+    cmyk[i] = d->inverted[i] ^ flip;
   }
 }
 
 /// Decodes one row of RGB or CMYK into the strip's first free row.
 static bool packed_step(jpeg_turbo *d) {
-  const bool has_ink = d->info.out_color_space == JCS_CMYK;
-  const size_t row_bytes = (size_t)d->info.output_width * (d->keeps_inks ? 4 : 3);
+  const bool has_cmyk = d->info.out_color_space == JCS_CMYK;
+  const size_t row_bytes = (size_t)d->info.output_width * (d->keeps_cmyk ? 4 : 3);
   uint8_t *to = d->strip + d->info.output_scanline % packed_row_count * row_bytes;
-  JSAMPROW row = has_ink ? d->inverted : to;
+  JSAMPROW row = has_cmyk ? d->inverted : to;
   if (jpeg_read_scanlines(&d->info, &row, 1) == 0) {
     return false;
   }
-  if (d->keeps_inks) {
-    keep_inks(d, to);
-  } else if (has_ink) {
-    convert_ink(d, to);
+  if (d->keeps_cmyk) {
+    keep_cmyk(d, to);
+  } else if (has_cmyk) {
+    convert_cmyk(d, to);
   }
   return true;
 }
@@ -491,7 +492,7 @@ static ccodecs_status read_packed(jpeg_turbo *d, ccodecs_input *input, ccodecs_r
   } while (d->rows_left[0] > 0 && d->info.output_scanline % packed_row_count != 0);
   const uint32_t count = (d->info.output_scanline - 1) % packed_row_count + 1;
   rows->planes[0] = d->strip;
-  rows->row_strides[0] = (size_t)d->info.output_width * (d->keeps_inks ? 4 : 3);
+  rows->row_strides[0] = (size_t)d->info.output_width * (d->keeps_cmyk ? 4 : 3);
   rows->row_counts[0] = count;
   return CCODECS_ROWS_READY;
 }

@@ -22,7 +22,7 @@ typedef struct jpeg_turbo {
   bool is_created;
   bool is_started; ///< jpeg_start_decompress is done.
   bool is_raw;     ///< Planes, not converted rows.
-  bool keeps_inks; ///< Rows of CMYK, not of RGB.
+  bool keeps_cmyk; ///< Rows of CMYK, not of RGB.
   bool is_damaged; ///< The library filled in what the file lacks.
   bool has_all;    ///< All bytes are there: those that the library lacks, the file lacks.
   bool has_ended;  ///< The source stands in an end marker that the file lacks, behind all that it was given.

@@ -1,7 +1,7 @@
 // JPEG turned and mirrored without loss: whole blocks change places, and their coefficients signs and places.
 //
-// libjpeg reads the coefficients as the bytes come, holds them, and compresses those of the turned picture, with
-// Huffman tables made for it unless it came with the standard ones; a progressive picture stays progressive. This is
+// libjpeg reads the coefficients as the bytes come, holds them, and compresses those of the turned image, with
+// Huffman tables made for it unless it came with the standard ones; a progressive image stays progressive. This is
 // what TurboJPEG's tjTransform does, which needs the whole file and the whole result in memory besides. The input's
 // coefficients are given back before the result is compressed, which never has more bytes than they.
 
@@ -31,13 +31,13 @@ typedef struct output_block {
   uint8_t bytes[OUTPUT_BYTES];
 } output_block;
 
-typedef enum turn_stage { STAGE_HEADER, STAGE_COEFFICIENTS, STAGE_WHOLE } turn_stage;
+typedef enum transform_stage { STAGE_HEADER, STAGE_COEFFICIENTS, STAGE_WHOLE } transform_stage;
 
 typedef struct jpeg_turn {
   ccodecs_turn base;
   ccodecs_budget *budget;
   uint8_t orientation;
-  turn_stage stage;
+  transform_stage stage;
   struct jpeg_decompress_struct in;
   struct jpeg_compress_struct out;
   struct jpeg_error_mgr errors;
@@ -81,7 +81,7 @@ static void most_sampling(const ccodecs_jpeg_frame *frame, uint32_t *horizontal,
   }
 }
 
-bool ccodecs_jpeg_turn_is_perfect(const ccodecs_jpeg_frame *frame, uint8_t orientation) {
+bool ccodecs_jpeg_transform_is_perfect(const ccodecs_jpeg_frame *frame, uint8_t orientation) {
   uint32_t horizontal;
   uint32_t vertical;
   most_sampling(frame, &horizontal, &vertical);
@@ -104,7 +104,7 @@ static uint64_t coefficient_bytes(const ccodecs_jpeg_frame *frame) {
   return bytes;
 }
 
-uint64_t ccodecs_jpeg_turn_estimate(const ccodecs_jpeg_frame *frame, const ccodecs_rewrite_options *options) {
+uint64_t ccodecs_jpeg_transform_estimate(const ccodecs_jpeg_frame *frame, const ccodecs_rewrite_options *options) {
   return sizeof(jpeg_turn) + 2 * coefficient_bytes(frame) + library_bytes + 2 * 65536 + 2 * OUTPUT_BYTES +
          2 * options->exif_count + 1024;
 }
@@ -117,7 +117,7 @@ static void on_error(j_common_ptr info) {
   longjmp(t->escape, 1);
 }
 
-/// Any damage that libjpeg would pass over is an error, as the result is not to be another picture; bytes behind the
+/// Any damage that libjpeg would pass over is an error, as the result is not to be another image; bytes behind the
 /// last unit of a scan are none.
 static void on_message(j_common_ptr info, int level) {
   if (level < 0 && info->err->msg_code != JWRN_EXTRANEOUS_DATA) {
@@ -230,7 +230,7 @@ static bool is_same_table(const JHUFF_TBL *table, const JHUFF_TBL *other) {
          memcmp(table->huffval, other->huffval, sizeof table->huffval) == 0;
 }
 
-/// Whether the picture was coded with the tables of T.81 annex K: then it is again, which saves a pass.
+/// Whether the image was coded with the tables of T.81 annex K: then it is again, which saves a pass.
 static bool has_standard_tables(const jpeg_turn *t) {
   bool is_standard = true;
   for (int i = 0; i < t->in.num_components; i++) {
@@ -308,7 +308,7 @@ static void change_block(const block_change *change, const JCOEF *from, JCOEF *t
   memcpy(to, rows, sizeof rows);
 }
 
-static void turn_component(jpeg_turn *t, int index, const block_change *change) {
+static void transform_component(jpeg_turn *t, int index, const block_change *change) {
   const jpeg_component_info *from = &t->in.comp_info[index];
   const bool swaps = swaps_axes(t->orientation);
   const JDIMENSION across = swaps ? from->height_in_blocks : from->width_in_blocks;
@@ -341,14 +341,14 @@ static void write_exif(jpeg_turn *t) {
   }
 }
 
-static void turn_step(jpeg_turn *t) {
+static void transform_step(jpeg_turn *t) {
   request_arrays(t);
   set_parameters(t);
   jpeg_write_coefficients(&t->out, t->turned);
   write_exif(t);
   const block_change change = make_change(t->orientation);
   for (int i = 0; i < t->in.num_components; i++) {
-    turn_component(t, i, &change);
+    transform_component(t, i, &change);
   }
 }
 
@@ -425,7 +425,7 @@ static ccodecs_status finish(ccodecs_turn *base) {
   if (!add_block(t)) {
     return fail(t, CCODECS_NO_MEMORY, "no room for the rotated image");
   }
-  status = run(t, turn_step);
+  status = run(t, transform_step);
   free_in(t);
   if (status == CCODECS_OK) {
     status = run(t, compress_step);
@@ -485,10 +485,10 @@ static void destroy(ccodecs_turn *base) {
   ccodecs_free(budget, t);
 }
 
-ccodecs_status ccodecs_jpeg_turn_create(
+ccodecs_status ccodecs_jpeg_transform_create(
     const ccodecs_jpeg_frame *frame, const ccodecs_rewrite_options *options, ccodecs_budget *budget,
     ccodecs_turn **turn) {
-  static const ccodecs_turn_methods methods = {
+  static const ccodecs_transform_methods methods = {
       .push = push, .finish = finish, .read = read, .message = message, .destroy = destroy};
   const uint64_t coefficients = coefficient_bytes(frame);
   jpeg_turn *t = ccodecs_allocate(budget, sizeof *t);

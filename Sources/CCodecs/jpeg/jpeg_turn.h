@@ -15,13 +15,13 @@ typedef struct ccodecs_jpeg_frame {
 } ccodecs_jpeg_frame;
 
 /// Whether the turn keeps every block whole.
-bool ccodecs_jpeg_turn_is_perfect(const ccodecs_jpeg_frame *frame, uint8_t orientation);
+bool ccodecs_jpeg_transform_is_perfect(const ccodecs_jpeg_frame *frame, uint8_t orientation);
 
 /// What a turn charges, as an upper bound.
-uint64_t ccodecs_jpeg_turn_estimate(const ccodecs_jpeg_frame *frame, const ccodecs_rewrite_options *options);
+uint64_t ccodecs_jpeg_transform_estimate(const ccodecs_jpeg_frame *frame, const ccodecs_rewrite_options *options);
 
 /// Charges and prepares. CCODECS_OK, or CCODECS_NO_MEMORY. It takes a JPEG without metadata.
-ccodecs_status ccodecs_jpeg_turn_create(
+ccodecs_status ccodecs_jpeg_transform_create(
     const ccodecs_jpeg_frame *frame, const ccodecs_rewrite_options *options, ccodecs_budget *budget,
     ccodecs_turn **turn);
 

@@ -22,14 +22,14 @@
 
 /// libjxl's tables, and the state of one thread's groups.
 static const size_t library_bytes = (size_t)8 << 20;
-/// Bytes that libjxl holds for a sample of a pixel. Measured: 0.5 for lossless pictures, 1.1 for lossy ones,
+/// Bytes that libjxl holds for a sample of a pixel. Measured: 0.5 for lossless images, 1.1 for lossy ones,
 /// progressive or not, 6.9 for lossy modular ones, whose whole is transformed.
 static const size_t library_bytes_per_sample = 8;
 /// Compressed bytes that libjxl may leave until more follow.
 static const size_t waiting_bytes = 256 * 1024;
 /// Bytes that libjxl gets at a time: what it decodes in one call is about as much as they hold.
 static const size_t slice_bytes = 4096;
-/// Of layers, each of which costs as much as a picture.
+/// Of layers, each of which costs as much as an image.
 static const size_t layer_slice_bytes = 256;
 /// Frames that others may refer to.
 static const uint64_t max_kept_frames = 4;
@@ -50,7 +50,7 @@ typedef struct jxl_decoder {
   JxlPixelFormat format;
   uint32_t samples; ///< Of a pixel, extra channels included.
   bool is_described;
-  bool has_own_colors; ///< They are stored as the picture's profile has them; else libjxl converts them.
+  bool has_own_colors; ///< They are stored as the image's profile has them; else libjxl converts them.
   size_t row_bytes;
   size_t charged;
   uint8_t *bitmap;
@@ -114,9 +114,9 @@ static ccodecs_status describe(jxl_decoder *d) {
   header->height = info.ysize;
   header->orientation = info.orientation >= 1 && info.orientation <= 8 ? (uint8_t)info.orientation : 1;
   header->bit_depth = info.bits_per_sample <= 32 ? (uint8_t)info.bits_per_sample : 8;
-  header->is_deep = info.bits_per_sample > 8;
+  header->is_16bit = info.bits_per_sample > 8;
   header->has_alpha = info.alpha_bits > 0;
-  header->holds_bitmap = true;
+  header->buffers_bitmap = true;
   const bool is_gray = info.num_color_channels == 1 && !header->has_alpha;
   header->color_space = is_gray ? CCODECS_COLOR_GRAY : CCODECS_COLOR_RGB;
   header->warnings |= info.have_animation ? CCODECS_WARNING_FIRST_FRAME : 0;
@@ -138,10 +138,10 @@ static ccodecs_status describe(jxl_decoder *d) {
       .num_channels = header->has_alpha ? 4
                       : is_gray         ? 1
                                         : 3,
-      .data_type = header->is_deep ? JXL_TYPE_UINT16 : JXL_TYPE_UINT8,
+      .data_type = header->is_16bit ? JXL_TYPE_UINT16 : JXL_TYPE_UINT8,
       .endianness = JXL_NATIVE_ENDIAN,
   };
-  d->row_bytes = (size_t)header->width * d->format.num_channels * (header->is_deep ? 2 : 1);
+  d->row_bytes = (size_t)header->width * d->format.num_channels * (header->is_16bit ? 2 : 1);
   return CCODECS_OK;
 }
 
@@ -173,7 +173,7 @@ static ccodecs_status settle_colors(jxl_decoder *d) {
   }
   size_t count = 0;
   if (JxlDecoderGetICCProfileSize(PROFILE_OF(d), JXL_COLOR_PROFILE_TARGET_DATA, &count) != JXL_DEC_SUCCESS ||
-      count == 0 || count > CCODECS_PROFILE_BYTES_MOST) {
+      count == 0 || count > CCODECS_MAX_PROFILE_BYTES) {
     d->base.header.warnings |= CCODECS_WARNING_BAD_PROFILE;
     return CCODECS_OK;
   }
@@ -248,15 +248,15 @@ static ccodecs_status find_first_frame(jxl_decoder *d) {
 static ccodecs_status check_frames(jxl_decoder *d) {
   const ccodecs_jxl_frames *frames = &d->frames;
   d->base.work_pixels = frames->pixels;
-  const uint64_t held = d->base.limits.max_whole_input_pixels;
+  const uint64_t buffered = d->base.limits.max_whole_input_pixels;
   const uint64_t own = (uint64_t)d->image.width * d->image.height;
-  const uint64_t limit = own * frames_multiple > held ? own * frames_multiple : held;
-  if (held != 0 && frames->max_pixels > held) {
+  const uint64_t limit = own * frames_multiple > buffered ? own * frames_multiple : buffered;
+  if (buffered != 0 && frames->max_pixels > buffered) {
     return ccodecs_decoder_fail(
-        &d->base, CCODECS_LIMIT, "the frames have %llu pixels, above the limit max_held_pixels of %llu",
-        (unsigned long long)frames->max_pixels, (unsigned long long)held);
+        &d->base, CCODECS_LIMIT, "the frames have %llu pixels, above the limit max_buffered_pixels of %llu",
+        (unsigned long long)frames->max_pixels, (unsigned long long)buffered);
   }
-  return held == 0 || frames->pixels <= limit
+  return buffered == 0 || frames->pixels <= limit
              ? CCODECS_OK
              : ccodecs_decoder_fail(
                    &d->base, CCODECS_LIMIT,

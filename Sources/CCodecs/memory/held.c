@@ -12,16 +12,16 @@
 enum {
   CHARGED_BYTES = 64 << 10,
   /// Of a block, less what the budget adds to it. Below the size from which malloc maps, so that pages are used again
-  /// by the next picture.
+  /// by the next image.
   BLOCK_BYTES = CHARGED_BYTES - 64,
   READ_BYTES = 4096, ///< Of the file at a time: no more than a reader takes.
   FIRST_CAPACITY = 32,
 };
 
-uint64_t ccodecs_held_charge(uint64_t byte_count, uint64_t held, const ccodecs_limits *limits) {
+uint64_t ccodecs_spool_charge(uint64_t byte_count, uint64_t buffered, const ccodecs_limits *limits) {
   uint64_t blocks = (byte_count + BLOCK_BYTES - 1) / BLOCK_BYTES + 1; // with the staging
   if (limits->can_spill) {
-    const uint64_t most = held < CCODECS_SPILL_BYTES ? (CCODECS_SPILL_BYTES - held) / CHARGED_BYTES : 0;
+    const uint64_t most = buffered < CCODECS_SPILL_BYTES ? (CCODECS_SPILL_BYTES - buffered) / CHARGED_BYTES : 0;
     blocks = blocks > most + 1 ? most + 1 : blocks;
   }
   const uint64_t list = 3 * sizeof(uint8_t *) * (blocks + FIRST_CAPACITY); // the old and the new one while it grows
@@ -29,46 +29,46 @@ uint64_t ccodecs_held_charge(uint64_t byte_count, uint64_t held, const ccodecs_l
 }
 
 /// Makes room in the list for one more block.
-static bool reserve_entry(ccodecs_held *held, ccodecs_budget *budget) {
-  if (held->block_count < held->block_capacity) {
+static bool reserve_entry(ccodecs_spool *buffered, ccodecs_budget *budget) {
+  if (buffered->block_count < buffered->block_capacity) {
     return true;
   }
-  const size_t capacity = held->block_capacity == 0 ? FIRST_CAPACITY : 2 * held->block_capacity;
+  const size_t capacity = buffered->block_capacity == 0 ? FIRST_CAPACITY : 2 * buffered->block_capacity;
   uint8_t **blocks = ccodecs_allocate(budget, capacity * sizeof *blocks);
   if (blocks == NULL) {
     return false;
   }
-  if (held->block_count > 0) {
-    memcpy(blocks, held->blocks, held->block_count * sizeof *blocks);
+  if (buffered->block_count > 0) {
+    memcpy(blocks, buffered->blocks, buffered->block_count * sizeof *blocks);
   }
-  ccodecs_free(budget, held->blocks);
-  held->blocks = blocks;
-  held->block_capacity = capacity;
+  ccodecs_free(budget, buffered->blocks);
+  buffered->blocks = blocks;
+  buffered->block_capacity = capacity;
   return true;
 }
 
-static bool begin_file(ccodecs_held *held, const ccodecs_limits *limits, ccodecs_budget *budget) {
+static bool begin_file(ccodecs_spool *buffered, const ccodecs_limits *limits, ccodecs_budget *budget) {
   uint8_t *staging = ccodecs_allocate(budget, BLOCK_BYTES);
   if (staging == NULL) {
     return false;
   }
-  held->file = ccodecs_spill_create_file(limits->spill_directory);
-  if (held->file < 0) {
+  buffered->file = ccodecs_spill_create_file(limits->spill_directory);
+  if (buffered->file < 0) {
     budget->has_machine_failed = true;
     ccodecs_free(budget, staging);
     return false;
   }
-  held->staging = staging;
-  held->memory_count = held->count;
+  buffered->staging = staging;
+  buffered->memory_count = buffered->count;
   return true;
 }
 
 /// Writes the first `count` bytes of the staging, which are the last that came.
-static bool write_staging(ccodecs_held *held, size_t count) {
-  const uint8_t *next = held->staging;
-  uint64_t place = held->count - held->memory_count - count;
+static bool write_staging(ccodecs_spool *buffered, size_t count) {
+  const uint8_t *next = buffered->staging;
+  uint64_t place = buffered->count - buffered->memory_count - count;
   while (count > 0) {
-    const ssize_t written = pwrite(held->file, next, count, (off_t)place);
+    const ssize_t written = pwrite(buffered->file, next, count, (off_t)place);
     if (written <= 0) {
       return false;
     }
@@ -80,51 +80,53 @@ static bool write_staging(ccodecs_held *held, size_t count) {
 }
 
 /// The block for the next byte, which begins one; NULL without room.
-static uint8_t *begin_block(ccodecs_held *held, const ccodecs_limits *limits, ccodecs_budget *budget) {
-  if (held->staging != NULL) {
-    const bool is_written = held->count == held->memory_count || write_staging(held, BLOCK_BYTES);
+static uint8_t *begin_block(ccodecs_spool *buffered, const ccodecs_limits *limits, ccodecs_budget *budget) {
+  if (buffered->staging != NULL) {
+    const bool is_written = buffered->count == buffered->memory_count || write_staging(buffered, BLOCK_BYTES);
     budget->has_machine_failed |= !is_written;
-    return is_written ? held->staging : NULL;
+    return is_written ? buffered->staging : NULL;
   }
-  const bool is_most = held->count + BLOCK_BYTES > held->memory_most;
+  const bool is_most = buffered->count + BLOCK_BYTES > buffered->memory_most;
   if (limits->can_spill && (is_most || budget->used + CHARGED_BYTES > CCODECS_SPILL_BYTES)) {
-    return begin_file(held, limits, budget) ? held->staging : NULL;
+    return begin_file(buffered, limits, budget) ? buffered->staging : NULL;
   }
-  uint8_t *block = reserve_entry(held, budget) ? ccodecs_allocate(budget, BLOCK_BYTES) : NULL;
+  uint8_t *block = reserve_entry(buffered, budget) ? ccodecs_allocate(budget, BLOCK_BYTES) : NULL;
   if (block != NULL) {
-    held->blocks[held->block_count++] = block;
+    buffered->blocks[buffered->block_count++] = block;
   }
   return block;
 }
 
-bool ccodecs_held_append(
-    ccodecs_held *held, const uint8_t *bytes, size_t count, const ccodecs_limits *limits, ccodecs_budget *budget) {
+bool ccodecs_spool_append(
+    ccodecs_spool *buffered, const uint8_t *bytes, size_t count, const ccodecs_limits *limits, ccodecs_budget *budget) {
   while (count > 0) {
-    const size_t used = (size_t)(held->count % BLOCK_BYTES);
-    uint8_t *block = held->staging != NULL ? held->staging : used > 0 ? held->blocks[held->block_count - 1] : NULL;
-    block = used > 0 ? block : begin_block(held, limits, budget);
+    const size_t used = (size_t)(buffered->count % BLOCK_BYTES);
+    uint8_t *block = buffered->staging != NULL ? buffered->staging
+                     : used > 0                ? buffered->blocks[buffered->block_count - 1]
+                                               : NULL;
+    block = used > 0 ? block : begin_block(buffered, limits, budget);
     if (block == NULL) {
       return false;
     }
     const size_t taken = count < BLOCK_BYTES - used ? count : BLOCK_BYTES - used;
     memcpy(block + used, bytes, taken);
-    held->count += taken;
+    buffered->count += taken;
     bytes += taken;
     count -= taken;
   }
   return true;
 }
 
-bool ccodecs_held_end(ccodecs_held *held) {
-  if (held->staging == NULL || held->count == held->memory_count) {
+bool ccodecs_spool_end(ccodecs_spool *buffered) {
+  if (buffered->staging == NULL || buffered->count == buffered->memory_count) {
     return true;
   }
-  const size_t used = (size_t)(held->count % BLOCK_BYTES);
-  return write_staging(held, used == 0 ? BLOCK_BYTES : used);
+  const size_t used = (size_t)(buffered->count % BLOCK_BYTES);
+  return write_staging(buffered, used == 0 ? BLOCK_BYTES : used);
 }
 
-bool ccodecs_held_window(ccodecs_held *held, uint64_t offset, uint64_t end, ccodecs_input *window) {
-  const bool is_in_file = held->staging != NULL && offset >= held->memory_count;
+bool ccodecs_spool_window(ccodecs_spool *buffered, uint64_t offset, uint64_t end, ccodecs_input *window) {
+  const bool is_in_file = buffered->staging != NULL && offset >= buffered->memory_count;
   const uint64_t left = end - offset;
   const uint64_t first = offset % BLOCK_BYTES;
   const uint64_t most = is_in_file ? READ_BYTES : BLOCK_BYTES - first;
@@ -132,10 +134,10 @@ bool ccodecs_held_window(ccodecs_held *held, uint64_t offset, uint64_t end, ccod
   if (window->count == 0) {
     return true;
   }
-  window->bytes = is_in_file ? held->staging : held->blocks[offset / BLOCK_BYTES] + first;
+  window->bytes = is_in_file ? buffered->staging : buffered->blocks[offset / BLOCK_BYTES] + first;
   for (size_t done = 0; is_in_file && done < window->count;) {
-    const uint64_t place = offset - held->memory_count + done;
-    const ssize_t count = pread(held->file, held->staging + done, window->count - done, (off_t)place);
+    const uint64_t place = offset - buffered->memory_count + done;
+    const ssize_t count = pread(buffered->file, buffered->staging + done, window->count - done, (off_t)place);
     if (count <= 0) {
       return false;
     }
@@ -144,14 +146,14 @@ bool ccodecs_held_window(ccodecs_held *held, uint64_t offset, uint64_t end, ccod
   return true;
 }
 
-void ccodecs_held_destroy(ccodecs_held *held, ccodecs_budget *budget) {
-  if (held->staging != NULL) {
-    close(held->file);
-    ccodecs_free(budget, held->staging);
+void ccodecs_spool_destroy(ccodecs_spool *buffered, ccodecs_budget *budget) {
+  if (buffered->staging != NULL) {
+    close(buffered->file);
+    ccodecs_free(budget, buffered->staging);
   }
-  for (size_t i = 0; i < held->block_count; i++) {
-    ccodecs_free(budget, held->blocks[i]);
+  for (size_t i = 0; i < buffered->block_count; i++) {
+    ccodecs_free(budget, buffered->blocks[i]);
   }
-  ccodecs_free(budget, held->blocks);
-  memset(held, 0, sizeof *held);
+  ccodecs_free(budget, buffered->blocks);
+  memset(buffered, 0, sizeof *buffered);
 }

@@ -20,20 +20,20 @@ enum {
 };
 
 /// Whether a block goes to a file; a file's window is no less than a small block.
-static bool is_for_file(uint64_t byte_count, uint64_t held, const ccodecs_limits *limits) {
-  return limits->can_spill && byte_count > WINDOW_BYTES && held + byte_count > CCODECS_SPILL_BYTES;
+static bool is_for_file(uint64_t byte_count, uint64_t buffered, const ccodecs_limits *limits) {
+  return limits->can_spill && byte_count > WINDOW_BYTES && buffered + byte_count > CCODECS_SPILL_BYTES;
 }
 
-/// The beginning of a file that stays resident: what the picture may hold besides its window, unless that is so little
+/// The beginning of a file that stays resident: what the image may hold besides its window, unless that is so little
 /// of the file that it saves nothing.
-static size_t kept_bytes(uint64_t byte_count, uint64_t held) {
-  const uint64_t taken = held + WINDOW_BYTES;
+static size_t kept_bytes(uint64_t byte_count, uint64_t buffered) {
+  const uint64_t taken = buffered + WINDOW_BYTES;
   const uint64_t kept = taken >= CCODECS_SPILL_BYTES ? 0 : (CCODECS_SPILL_BYTES - taken) / STEP_BYTES * STEP_BYTES;
   return 3 * kept < byte_count ? 0 : (size_t)kept;
 }
 
-uint64_t ccodecs_spill_charge(uint64_t byte_count, uint64_t held, const ccodecs_limits *limits) {
-  return is_for_file(byte_count, held, limits) ? kept_bytes(byte_count, held) + WINDOW_BYTES : byte_count + 128;
+uint64_t ccodecs_spill_charge(uint64_t byte_count, uint64_t buffered, const ccodecs_limits *limits) {
+  return is_for_file(byte_count, buffered, limits) ? kept_bytes(byte_count, buffered) + WINDOW_BYTES : byte_count + 128;
 }
 
 int ccodecs_spill_create_file(int directory) {

@@ -5,10 +5,10 @@
 //   for each pass: for each row: { use block.bytes + row's offset; ccodecs_spill_pass(&block, end of the row); }
 //   ccodecs_spill_destroy(&block, budget);
 //
-// A block with which the picture would hold more than CCODECS_SPILL_BYTES goes to a file in limits.spill_directory, if
+// A block with which the image would hold more than CCODECS_SPILL_BYTES goes to a file in limits.spill_directory, if
 // there is one. The file has no name, so it goes with the process however that ends; its room on the disk is taken at
 // once, so that writing to it can't fail later. It is mapped. Its beginning stays in memory, up to CCODECS_SPILL_BYTES
-// with all else that the picture holds, if that is a third of it at least; of the rest, what a pass has left behind is
+// with all else that the image holds, if that is a third of it at least; of the rest, what a pass has left behind is
 // let go: the system writes it to the file when it likes. That each pass has to fetch it again is what a file costs.
 
 #ifndef CCODECS_SPILL_H
@@ -25,8 +25,8 @@ typedef struct ccodecs_spill {
   size_t touched;  ///< and of the first that it did not bring in.
 } ccodecs_spill;
 
-/// What a block of `byte_count` bytes will charge, as an upper bound, while the picture holds no less than `held`.
-uint64_t ccodecs_spill_charge(uint64_t byte_count, uint64_t held, const ccodecs_limits *limits);
+/// What a block of `byte_count` bytes will charge, as an upper bound, while the image holds no less than `held`.
+uint64_t ccodecs_spill_charge(uint64_t byte_count, uint64_t buffered, const ccodecs_limits *limits);
 
 /// False, and nothing held, when the budget, the system's memory or the disk has no room.
 bool ccodecs_spill_create(

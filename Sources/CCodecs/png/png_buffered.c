@@ -1,4 +1,4 @@
-// PNG of which the whole picture is needed before any of it is written: interlaced, with a palette, or both.
+// PNG of which the whole image is needed before any of it is written: interlaced, with a palette, or both.
 //
 // Sources: PNG specification (third edition), sections 7.2, 8.1 and 11.2.
 
@@ -14,34 +14,35 @@ static const adam7_pass adam7[] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2,
                                    {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
 static const adam7_pass whole[] = {{0, 0, 1, 1}};
 
-static uint64_t picture_bytes(const ccodecs_encode_options *options) {
+static uint64_t image_bytes(const ccodecs_encode_options *options) {
   return (uint64_t)options->width * options->height * ccodecs_encoder_channels(options);
 }
 
-uint64_t ccodecs_png_held_estimate(const ccodecs_encode_options *options) {
-  const bool is_held = options->png.is_interlaced || options->png.palette_count > 0;
+uint64_t ccodecs_png_buffered_estimate(const ccodecs_encode_options *options) {
+  const bool is_buffered = options->png.is_interlaced || options->png.palette_count > 0;
   // All that is compressed comes at the end, and waits in a block that grows.
-  return is_held ? picture_bytes(options) + ccodecs_png_encoder_largest(options) * 5 / 2 +
-                       (options->png.palette_count > 0 ? ccodecs_png_palette_estimate(options) : 0)
-                 : 0;
+  return is_buffered ? image_bytes(options) + ccodecs_png_encoder_max_bytes(options) * 5 / 2 +
+                           (options->png.palette_count > 0 ? ccodecs_png_palette_estimate(options) : 0)
+                     : 0;
 }
 
 bool ccodecs_png_hold(png_encoder *e) {
-  const uint64_t byte_count = picture_bytes(&e->base.options);
-  e->held = byte_count <= SIZE_MAX ? ccodecs_allocate(e->base.budget, (size_t)byte_count) : NULL;
-  return e->held != NULL;
+  const uint64_t byte_count = image_bytes(&e->base.options);
+  e->buffered = byte_count <= SIZE_MAX ? ccodecs_allocate(e->base.budget, (size_t)byte_count) : NULL;
+  return e->buffered != NULL;
 }
 
-void ccodecs_png_hold_rows(png_encoder *e, const ccodecs_rows *rows) {
-  for (uint32_t i = 0; i < rows->row_counts[0]; i++, e->held_row_count++) {
-    memcpy(e->held + e->held_row_count * e->row_bytes, rows->planes[0] + i * rows->row_strides[0], e->row_bytes);
+void ccodecs_png_buffer_rows(png_encoder *e, const ccodecs_rows *rows) {
+  for (uint32_t i = 0; i < rows->row_counts[0]; i++, e->buffered_row_count++) {
+    memcpy(
+        e->buffered + e->buffered_row_count * e->row_bytes, rows->planes[0] + i * rows->row_strides[0], e->row_bytes);
   }
 }
 
-void ccodecs_png_free_held(png_encoder *e) {
-  ccodecs_free(e->base.budget, e->held);
+void ccodecs_png_free_buffered(png_encoder *e) {
+  ccodecs_free(e->base.budget, e->buffered);
   ccodecs_free(e->base.budget, e->indices);
-  e->held = NULL;
+  e->buffered = NULL;
   e->indices = NULL;
 }
 
@@ -83,12 +84,12 @@ static ccodecs_status write_pass(png_encoder *e, adam7_pass pass, const uint8_t 
   return CCODECS_OK;
 }
 
-ccodecs_status ccodecs_png_write_held(png_encoder *e) {
+ccodecs_status ccodecs_png_write_buffered(png_encoder *e) {
   const bool is_indexed = e->base.options.png.palette_count > 0;
   uint8_t depth = 8;
   ccodecs_status status =
       is_indexed ? ccodecs_png_write_palette(e, &depth) : ccodecs_png_write_beginning(e, depth, false);
-  const uint8_t *pixels = is_indexed ? e->indices : e->held;
+  const uint8_t *pixels = is_indexed ? e->indices : e->buffered;
   const bool is_interlaced = e->base.options.png.is_interlaced;
   const size_t pass_count = is_interlaced ? sizeof adam7 / sizeof *adam7 : 1;
   for (size_t i = 0; i < pass_count && status == CCODECS_OK; i++) {

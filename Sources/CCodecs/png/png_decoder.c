@@ -1,11 +1,11 @@
-// PNG: chunks, what they say of the picture, and the decoder's methods. png_decoder.h tells how the rest hangs
+// PNG: chunks, what they say of the image, and the decoder's methods. png_decoder.h tells how the rest hangs
 // together.
 //
 // Critical chunks, and the ancillary ones that are used, are read with their CRCs; all others are passed over however
 // large they are. A chunk of metadata is held whole while it is read, IDAT's bytes go to inflate as they come.
 //
 // What libpng lets pass is let pass: a palette or a key that the colour type has no use for, wrong ancillary CRCs (the
-// chunk is then ignored), data behind the picture's, a wrong checksum inside the compressed data. What it refuses is
+// chunk is then ignored), data behind the image's, a wrong checksum inside the compressed data. What it refuses is
 // refused: wrong critical CRCs, unknown critical chunks, IDAT chunks that are not consecutive, data that ends early.
 
 #include "png_decoder.h"
@@ -16,7 +16,7 @@
 #include <string.h>
 
 /// The largest metadata chunk that is read; larger ones are passed over.
-static const uint32_t largest_metadata = 65536;
+static const uint32_t max_metadata = 65536;
 
 enum { PALETTE_BYTES = 256 * 3 };
 
@@ -80,7 +80,7 @@ static ccodecs_status read_palette(png_decoder *d) {
   return CCODECS_OK;
 }
 
-/// tRNS: false when it makes no sense for the picture, which is then as if it had none.
+/// tRNS: false when it makes no sense for the image, which is then as if it had none.
 static bool read_transparency(png_decoder *d) {
   png_expansion *e = &d->expansion;
   if (d->has_transparency) {
@@ -106,7 +106,7 @@ static bool read_transparency(png_decoder *d) {
   return true;
 }
 
-/// Keeps a text that says whose the picture is: tEXt's in UTF-8, which it is not. False without room.
+/// Keeps a text that says whose the image is: tEXt's in UTF-8, which it is not. False without room.
 static bool keep_text(png_decoder *d, ccodecs_bytes *kept, const uint8_t *text, size_t count) {
   if (d->has_exif) {
     return true;
@@ -114,9 +114,9 @@ static bool keep_text(png_decoder *d, ccodecs_bytes *kept, const uint8_t *text, 
   if (is_type(d, "iTXt")) {
     return ccodecs_decoder_keep_text(&d->base, kept, text, count);
   }
-  uint8_t utf8[2 * CCODECS_RIGHTS_TEXT_MOST];
+  uint8_t utf8[2 * CCODECS_MAX_COPYRIGHT_TEXT];
   size_t written = 0;
-  for (size_t i = 0; i < count && i < CCODECS_RIGHTS_TEXT_MOST; i++) {
+  for (size_t i = 0; i < count && i < CCODECS_MAX_COPYRIGHT_TEXT; i++) {
     if (text[i] >= 0x80) {
       utf8[written++] = (uint8_t)(0xC0 | text[i] >> 6);
       utf8[written++] = (uint8_t)(0x80 | (text[i] & 0x3F));
@@ -161,7 +161,7 @@ static bool read_metadata(png_decoder *d) {
     const uint8_t orientation = ccodecs_exif_orientation(d->body, d->body_count, &is_broken);
     header->orientation = d->has_data ? header->orientation : orientation; // rows were given already
     header->warnings |= is_broken ? CCODECS_WARNING_BAD_EXIF : 0;
-    const bool has_room = ccodecs_exif_keep_rights(&d->base, d->body, d->body_count);
+    const bool has_room = ccodecs_exif_keep_copyright(&d->base, d->body, d->body_count);
     d->has_exif = d->base.artist.count + d->base.copyright.count > 0;
     return has_room;
   }
@@ -207,7 +207,7 @@ static bool has_srgb_primaries(const png_decoder *d) {
 }
 
 /// Makes a profile of cHRM and gAMA, unless there is a better word. gAMA alone is not believed: writers have put into
-/// it what their machine's screen had, and no decoder that pictures are compared with heeds it.
+/// it what their machine's screen had, and no decoder that images are compared with heeds it.
 static ccodecs_status settle_color_space(png_decoder *d) {
   const bool is_colored = d->base.header.color_space != CCODECS_COLOR_GRAY;
   if (d->has_profile || d->has_srgb || !d->has_primaries || !is_colored || has_srgb_primaries(d)) {
@@ -242,13 +242,13 @@ static ccodecs_status read_chunk(png_decoder *d) {
 // MARK: Walking over chunks
 
 /// Whether a chunk's body is held and read. IDAT goes its own way.
-static bool is_held(const png_decoder *d) {
+static bool is_buffered(const png_decoder *d) {
   const bool is_color = is_type(d, "sRGB") || is_type(d, "gAMA") || is_type(d, "cHRM");
-  const bool is_rights = is_type(d, "eXIf") || is_type(d, "tEXt") || is_type(d, "iTXt");
-  const bool is_metadata = is_color || is_rights || is_type(d, "tRNS") || is_type(d, "acTL");
-  const bool is_profile = is_type(d, "iCCP") && d->body_left <= CCODECS_PROFILE_BYTES_MOST;
-  const bool is_small = is_metadata && d->body_left <= largest_metadata;
-  return is_type(d, "IHDR") || is_type(d, "PLTE") || ((is_small || is_profile) && (!d->has_data || is_rights));
+  const bool is_copyright = is_type(d, "eXIf") || is_type(d, "tEXt") || is_type(d, "iTXt");
+  const bool is_metadata = is_color || is_copyright || is_type(d, "tRNS") || is_type(d, "acTL");
+  const bool is_profile = is_type(d, "iCCP") && d->body_left <= CCODECS_MAX_PROFILE_BYTES;
+  const bool is_small = is_metadata && d->body_left <= max_metadata;
+  return is_type(d, "IHDR") || is_type(d, "PLTE") || ((is_small || is_profile) && (!d->has_data || is_copyright));
 }
 
 /// What order and length forbid. CCODECS_OK, or the failure.
@@ -304,7 +304,7 @@ static ccodecs_status begin_chunk(png_decoder *d) {
   } else {
     d->is_past_data = d->has_data;
   }
-  if (!is_held(d)) {
+  if (!is_buffered(d)) {
     return CCODECS_OK;
   }
   ccodecs_free(d->base.budget, d->body);
@@ -327,7 +327,7 @@ static ccodecs_status take_wrong_crc(png_decoder *d) {
 /// The four bytes of a chunk's CRC are here.
 static ccodecs_status end_chunk(png_decoder *d) {
   const bool is_right = ccodecs_be32(d->trailer) == d->crc;
-  const bool was_held = d->body != NULL;
+  const bool was_buffered = d->body != NULL;
   d->is_in_chunk = false;
   ccodecs_status status = is_right || !is_critical(d) ? CCODECS_OK : take_wrong_crc(d);
   if (status != CCODECS_OK) {
@@ -336,9 +336,9 @@ static ccodecs_status end_chunk(png_decoder *d) {
   if (is_type(d, "IEND")) {
     d->has_end = true;
   }
-  if (was_held && (is_right || is_critical(d))) {
+  if (was_buffered && (is_right || is_critical(d))) {
     status = read_chunk(d);
-  } else if (was_held) {
+  } else if (was_buffered) {
     d->base.header.warnings |= CCODECS_WARNING_DAMAGED;
   }
   ccodecs_free(d->base.budget, d->body);
@@ -391,13 +391,13 @@ static ccodecs_status describe(png_decoder *d) {
   ccodecs_header *header = &d->base.header;
   png_expansion *e = &d->expansion;
   header->bit_depth = e->bit_depth;
-  header->is_deep = e->bit_depth == 16;
+  header->is_16bit = e->bit_depth == 16;
   header->has_alpha = e->color_type >= 4 || d->has_transparency;
   header->is_progressive = d->is_interlaced;
-  header->holds_bitmap = d->is_interlaced;
+  header->buffers_bitmap = d->is_interlaced;
   header->color_space = e->color_type == 0 || e->color_type == 4 ? CCODECS_COLOR_GRAY : CCODECS_COLOR_RGB;
   e->channels = header->has_alpha ? 4 : header->color_space == CCODECS_COLOR_GRAY ? 1 : 3;
-  if (__builtin_mul_overflow((size_t)header->width, e->channels * (header->is_deep ? 2u : 1u), &d->given_bytes)) {
+  if (__builtin_mul_overflow((size_t)header->width, e->channels * (header->is_16bit ? 2u : 1u), &d->given_bytes)) {
     return ccodecs_decoder_fail(&d->base, CCODECS_LIMIT, "a row of %u pixels is too wide", header->width);
   }
   return settle_color_space(d);
@@ -420,7 +420,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   return CCODECS_NEEDS_INPUT;
 }
 
-/// Deflate makes no more than 1032 bytes of one. An interlaced picture's rows have more filter bytes.
+/// Deflate makes no more than 1032 bytes of one. An interlaced image's rows have more filter bytes.
 static uint64_t least_bytes(const ccodecs_decoder *base) {
   const uint64_t row = ((uint64_t)base->header.width * ((const png_decoder *)base)->stored_bits + 7) / 8 + 1;
   return row * base->header.height / 1032;
@@ -430,7 +430,7 @@ static ccodecs_status estimate(
     const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
   (void)options;
   // A chunk behind the data, and the texts that are kept of it.
-  const uint64_t metadata = largest_metadata + 4 * (CCODECS_RIGHTS_TEXT_MOST + 1) + 4 * 128;
+  const uint64_t metadata = max_metadata + 4 * (CCODECS_MAX_COPYRIGHT_TEXT + 1) + 4 * 128;
   *byte_count = ccodecs_png_rows_estimate((const png_decoder *)base) + metadata;
   return CCODECS_OK;
 }
@@ -482,7 +482,7 @@ static ccodecs_status read_rest(png_decoder *d, ccodecs_input *input, ccodecs_ro
   if (!ccodecs_png_rows_are_complete(d)) {
     return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the PNG data has too few rows");
   }
-  return d->is_interlaced ? ccodecs_png_rows_give_held(d, rows) : CCODECS_DONE;
+  return d->is_interlaced ? ccodecs_png_rows_emit_buffered(d, rows) : CCODECS_DONE;
 }
 
 static ccodecs_status fail_lost(png_decoder *d) {
@@ -494,7 +494,7 @@ static ccodecs_status give_before_damage(png_decoder *d, ccodecs_rows *rows) {
   const bool is_whole = ccodecs_png_rows_are_complete(d);
   if (is_whole && ccodecs_decoder_tolerate(&d->base, CCODECS_CORRUPT, UINT32_MAX)) {
     d->has_end = true;
-    return d->is_interlaced ? ccodecs_png_rows_give_held(d, rows) : CCODECS_DONE;
+    return d->is_interlaced ? ccodecs_png_rows_emit_buffered(d, rows) : CCODECS_DONE;
   }
   d->is_lost = d->base.tolerates_damage && ccodecs_png_rows_give_last(d, rows) == CCODECS_ROWS_READY;
   d->base.failure = d->is_lost ? CCODECS_OK : CCODECS_CORRUPT;

@@ -1,4 +1,4 @@
-// The PNG decoder's state, shared by the reading of chunks (png_decoder.c), of the picture's data (png_rows.c), and by
+// The PNG decoder's state, shared by the reading of chunks (png_decoder.c), of the image's data (png_rows.c), and by
 // the kernels on rows (png_unfilter.c, png_expand.c). Private to CCodecs.
 //
 //   window -> png_decoder.c: chunks -> png_rows.c: inflate -> png_unfilter_rows.c: rows as stored -> png_expand.c: rows
@@ -17,7 +17,7 @@
 // MARK: Kernels
 
 /// Undoes a row's filter in place. `filter` is 0 to 4; `above` the row above as stored, zeros for the first row of a
-/// picture or pass; `pixel_bytes` 1, 2, 3, 4, 6 or 8, those of a whole pixel, at least 1. `row` and `above` may be read
+/// image or pass; `pixel_bytes` 1, 2, 3, 4, 6 or 8, those of a whole pixel, at least 1. `row` and `above` may be read
 /// up to 8 bytes behind `count`.
 void ccodecs_png_unfilter(uint8_t filter, uint8_t *row, const uint8_t *above, size_t count, size_t pixel_bytes);
 
@@ -33,7 +33,7 @@ typedef struct png_expansion {
   uint8_t color_type; ///< 0 gray, 2 RGB, 3 palette, 4 gray and alpha, 6 RGBA.
   uint8_t bit_depth;  ///< 1, 2, 4, 8 or 16.
   uint8_t channels;   ///< Of the result: 1 gray, 3 RGB, 4 RGBA.
-  bool has_key;       ///< One colour of a gray or RGB picture is transparent.
+  bool has_key;       ///< One colour of a gray or RGB image is transparent.
   uint16_t key[3];
   uint8_t palette[256][4];
   uint32_t palette_count;
@@ -78,7 +78,7 @@ typedef struct png_decoder {
   uint8_t *body;  ///< Of a chunk that is read whole.
   uint32_t body_count;
 
-  // Picture.
+  // Image.
   png_expansion expansion;
   uint32_t stored_bits; ///< Of a pixel.
   size_t given_bytes;   ///< Of a row.
@@ -94,15 +94,15 @@ typedef struct png_decoder {
   size_t row_stride;    ///< Bytes of a row and its filter byte.
   size_t filled;        ///< Bytes of the batch that were inflated.
   uint32_t ready;       ///< Rows of the batch that are unfiltered.
-  uint8_t *expanded;    ///< The batch as given, when it is not given as stored; one row of an interlaced picture.
-  uint32_t row;         ///< Rows of the picture, or of the pass, that were inflated.
+  uint8_t *expanded;    ///< The batch as given, when it is not given as stored; one row of an interlaced image.
+  uint32_t row;         ///< Rows of the image, or of the pass, that were inflated.
   uint32_t given;       ///< Rows that were given.
 
   // Interlacing.
   uint32_t pass; ///< 0 to 6; 7 when all are done.
   uint32_t pass_width;
   uint32_t pass_height;
-  ccodecs_spill held; ///< The picture.
+  ccodecs_spill buffered; ///< The image.
 } png_decoder;
 
 // png_rows.c
@@ -119,14 +119,14 @@ ccodecs_status ccodecs_png_rows_start(png_decoder *d);
 ccodecs_status ccodecs_png_rows_read(png_decoder *d, ccodecs_input *input, ccodecs_rows *rows);
 
 /// When no byte will come, or be of use: gives the rows of the batch that are complete. CCODECS_ROWS_READY, or
-/// CCODECS_OK when there are none. Not for interlaced pictures.
+/// CCODECS_OK when there are none. Not for interlaced images.
 ccodecs_status ccodecs_png_rows_give_last(png_decoder *d, ccodecs_rows *rows);
 
-/// Whether every row of the picture, or of every pass, is there.
+/// Whether every row of the image, or of every pass, is there.
 bool ccodecs_png_rows_are_complete(const png_decoder *d);
 
-/// Gives rows of an interlaced picture that is complete. CCODECS_ROWS_READY, or CCODECS_DONE.
-ccodecs_status ccodecs_png_rows_give_held(png_decoder *d, ccodecs_rows *rows);
+/// Gives rows of an interlaced image that is complete. CCODECS_ROWS_READY, or CCODECS_DONE.
+ccodecs_status ccodecs_png_rows_emit_buffered(png_decoder *d, ccodecs_rows *rows);
 
 void ccodecs_png_rows_destroy(png_decoder *d);
 

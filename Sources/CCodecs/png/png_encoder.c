@@ -121,8 +121,8 @@ ccodecs_status ccodecs_png_write_row(png_encoder *e) {
 
 static ccodecs_status write_rows(ccodecs_encoder *base, const ccodecs_rows *rows) {
   png_encoder *e = (png_encoder *)base;
-  if (e->held != NULL) {
-    ccodecs_png_hold_rows(e, rows);
+  if (e->buffered != NULL) {
+    ccodecs_png_buffer_rows(e, rows);
     return CCODECS_OK;
   }
   for (uint32_t i = 0; i < rows->row_counts[0]; i++) {
@@ -135,13 +135,13 @@ static ccodecs_status write_rows(ccodecs_encoder *base, const ccodecs_rows *rows
   return CCODECS_OK;
 }
 
-/// Ends the picture's data, a held picture's with all of it.
+/// Ends the image's data, a held image's with all of it.
 static ccodecs_status end_data(png_encoder *e) {
   if (e->has_ended) {
     return CCODECS_OK;
   }
   e->has_ended = true;
-  ccodecs_status status = e->held != NULL ? ccodecs_png_write_held(e) : CCODECS_OK;
+  ccodecs_status status = e->buffered != NULL ? ccodecs_png_write_buffered(e) : CCODECS_OK;
   if (status == CCODECS_OK) {
     status = compress_bytes(e, NULL, 0, true);
   }
@@ -172,7 +172,7 @@ static void destroy(ccodecs_encoder *base) {
   ccodecs_free(budget, e->rows);
   ccodecs_free(budget, e->candidates);
   ccodecs_free(budget, e->chunk);
-  ccodecs_png_free_held(e);
+  ccodecs_png_free_buffered(e);
   ccodecs_bytes_free(&e->exif, budget);
   ccodecs_bytes_free(&base->output, budget);
   ccodecs_free(budget, e);
@@ -217,9 +217,9 @@ bool ccodecs_png_encoder_takes(const ccodecs_encode_options *options) {
   return options->png.palette_count == 0 || ccodecs_png_has_palettes();
 }
 
-uint64_t ccodecs_png_encoder_largest(const ccodecs_encode_options *options) {
+uint64_t ccodecs_png_encoder_max_bytes(const ccodecs_encode_options *options) {
   const bool is_indexed = options->png.palette_count > 0;
-  return ccodecs_encoder_stored_largest(options, is_indexed ? 1 : ccodecs_encoder_channels(options));
+  return ccodecs_encoder_max_stored_bytes(options, is_indexed ? 1 : ccodecs_encoder_channels(options));
 }
 
 uint64_t ccodecs_png_encoder_estimate(const ccodecs_encode_options *options) {
@@ -228,7 +228,7 @@ uint64_t ccodecs_png_encoder_estimate(const ccodecs_encode_options *options) {
                                   ? zlib_bytes
                                   : sizeof(struct isal_zstream) + level_bytes[options->png.compression_level];
   return sizeof(png_encoder) + compressor + (2 + PNG_FILTER_COUNT) * row + 4 * CHUNK_BYTES +
-         ccodecs_png_held_estimate(options);
+         ccodecs_png_buffered_estimate(options);
 }
 
 ccodecs_encoder *ccodecs_png_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget) {
@@ -248,9 +248,9 @@ ccodecs_encoder *ccodecs_png_encoder_create(const ccodecs_encode_options *option
   e->chunk = ccodecs_allocate(budget, CHUNK_BYTES);
   if (e->rows != NULL && e->candidates != NULL && e->chunk != NULL && create_compressor(e) &&
       ccodecs_bytes_append(&e->exif, options->exif, options->exif_count, budget)) {
-    // A held picture begins when its palette is known.
-    const bool is_held = options->png.is_interlaced || options->png.palette_count > 0;
-    const bool has_begun = is_held ? ccodecs_png_hold(e) : ccodecs_png_write_beginning(e, 8, false) == CCODECS_OK;
+    // A held image begins when its palette is known.
+    const bool is_buffered = options->png.is_interlaced || options->png.palette_count > 0;
+    const bool has_begun = is_buffered ? ccodecs_png_hold(e) : ccodecs_png_write_beginning(e, 8, false) == CCODECS_OK;
     if (has_begun) {
       ccodecs_png_begin_pass(e, row_bytes);
       return &e->base;

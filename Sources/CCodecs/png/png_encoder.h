@@ -29,8 +29,8 @@ typedef struct png_encoder {
   size_t chunk_count;
   bool has_ended; ///< All of the data is in chunks.
   ccodecs_bytes exif;
-  uint8_t *held; ///< The picture, where it must be there before any of it is written; else NULL.
-  uint32_t held_row_count;
+  uint8_t *buffered; ///< The image, where it must be there before any of it is written; else NULL.
+  uint32_t buffered_row_count;
   uint8_t *indices; ///< It in its palette's colours.
 } png_encoder;
 
@@ -41,7 +41,7 @@ ccodecs_status ccodecs_png_write_chunk(png_encoder *e, const char *type, const u
 /// Signature, IHDR and eXIf.
 ccodecs_status ccodecs_png_write_beginning(png_encoder *e, uint8_t depth, bool is_indexed);
 
-/// Begins a pass of rows of `row_bytes`, at most those of the whole picture.
+/// Begins a pass of rows of `row_bytes`, at most those of the whole image.
 void ccodecs_png_begin_pass(png_encoder *e, size_t row_bytes);
 
 /// Filters and compresses `current`, which may then be filled with the next row.
@@ -52,20 +52,20 @@ ccodecs_status ccodecs_png_write_row(png_encoder *e);
 /// The filter's type and `current`, filtered.
 const uint8_t *ccodecs_png_filter_row(png_encoder *e);
 
-// png_buffered.c: pictures that are interlaced or have a palette.
+// png_buffered.c: images that are interlaced or have a palette.
 
-/// Makes room for the picture; false without room.
+/// Makes room for the image; false without room.
 bool ccodecs_png_hold(png_encoder *e);
-void ccodecs_png_hold_rows(png_encoder *e, const ccodecs_rows *rows);
+void ccodecs_png_buffer_rows(png_encoder *e, const ccodecs_rows *rows);
 
-/// Writes the held picture, its beginning included.
-ccodecs_status ccodecs_png_write_held(png_encoder *e);
-void ccodecs_png_free_held(png_encoder *e);
-uint64_t ccodecs_png_held_estimate(const ccodecs_encode_options *options);
+/// Writes the held image, its beginning included.
+ccodecs_status ccodecs_png_write_buffered(png_encoder *e);
+void ccodecs_png_free_buffered(png_encoder *e);
+uint64_t ccodecs_png_buffered_estimate(const ccodecs_encode_options *options);
 
 // png_palette.c
 
-/// Chooses a palette for the held picture, fills `indices`, and writes PLTE and tRNS behind the beginning. `depth` is
+/// Chooses a palette for the held image, fills `indices`, and writes PLTE and tRNS behind the beginning. `depth` is
 /// set to the bits of an index: 1, 2, 4 or 8.
 ccodecs_status ccodecs_png_write_palette(png_encoder *e, uint8_t *depth);
 uint64_t ccodecs_png_palette_estimate(const ccodecs_encode_options *options);

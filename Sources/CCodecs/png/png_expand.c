@@ -65,7 +65,7 @@ static void expand_gray_alpha(const uint8_t *stored, uint8_t *given, uint32_t wi
 }
 
 /// Rows of 16 bits a sample, of any kind but those with a palette.
-static void expand_deep(const png_expansion *e, const uint8_t *stored, uint16_t *given, uint32_t width) {
+static void expand_16bit(const png_expansion *e, const uint8_t *stored, uint16_t *given, uint32_t width) {
   const uint32_t colors = e->color_type == 0 || e->color_type == 4 ? 1 : 3;
   const uint32_t samples = colors + (e->color_type >= 4 ? 1 : 0);
   if (samples == e->channels) {
@@ -86,7 +86,7 @@ static void expand_deep(const png_expansion *e, const uint8_t *stored, uint16_t 
 
 bool ccodecs_png_expand(const png_expansion *e, const uint8_t *stored, uint8_t *given, uint32_t width) {
   if (e->bit_depth == 16) {
-    expand_deep(e, stored, (uint16_t *)(void *)given, width);
+    expand_16bit(e, stored, (uint16_t *)(void *)given, width);
     return true;
   }
   switch (e->color_type) {

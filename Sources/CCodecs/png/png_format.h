@@ -11,7 +11,7 @@
 ccodecs_decoder *ccodecs_png_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
 ccodecs_encoder *ccodecs_png_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget);
 uint64_t ccodecs_png_encoder_estimate(const ccodecs_encode_options *options);
-uint64_t ccodecs_png_encoder_largest(const ccodecs_encode_options *options);
+uint64_t ccodecs_png_encoder_max_bytes(const ccodecs_encode_options *options);
 /// Whether every option is in its range.
 bool ccodecs_png_options_are_valid(const ccodecs_png_options *options);
 bool ccodecs_png_encoder_takes(const ccodecs_encode_options *options);

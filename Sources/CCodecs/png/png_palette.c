@@ -15,7 +15,7 @@
 static const int speed = 4;
 
 // What libimagequant 2.17 holds at this speed, as measured of noise, which has the most colours: up to four megapixels
-// it holds the picture in floating point, with maps of edges and of noise; above, the maps alone. The histogram has a
+// it holds the image in floating point, with maps of edges and of noise; above, the maps alone. The histogram has a
 // limit of its own.
 static const uint64_t floating_pixels_most = 1 << 22;
 static const uint64_t library_bytes = 1 << 20;
@@ -38,7 +38,7 @@ uint64_t ccodecs_png_palette_estimate(const ccodecs_encode_options *options) {
 static void give_row(liq_color *row, int y, int width, void *owner) {
   const png_encoder *e = owner;
   const uint32_t channels = ccodecs_encoder_channels(&e->base.options);
-  const uint8_t *pixel = e->held + (size_t)y * (size_t)width * channels;
+  const uint8_t *pixel = e->buffered + (size_t)y * (size_t)width * channels;
   for (int x = 0; x < width; x++, pixel += channels) {
     row[x] = (liq_color){
         .r = pixel[0],
@@ -82,7 +82,7 @@ static ccodecs_status quantize(png_encoder *e, liq_attr *settings, liq_image *im
     liq_set_dithering_level(result, 1);
     error = liq_write_remapped_image(result, image, e->indices, (size_t)e->base.options.width * e->base.options.height);
   }
-  // The palette is final once the picture is written in it.
+  // The palette is final once the image is written in it.
   const ccodecs_status status =
       error == LIQ_OK ? write_colors(e, liq_get_palette(result), depth)
                       : ccodecs_encoder_fail(

@@ -1,17 +1,17 @@
 // PNG: chunks to those that a decoder needs, IHDR, PLTE, tRNS, IDAT and IEND, whose CRCs are checked.
 //
 // Chunks are judged as the decoder judges them (png_decoder.c): what it refuses is refused, ancillary chunks that it
-// ignores are dropped, all that only describe the picture too. IDAT's bytes pass as they come. Whether they are enough
-// for the picture is not known without inflating them; fewer than deflate's best can't be.
+// ignores are dropped, all that only describe the image too. IDAT's bytes pass as they come. Whether they are enough
+// for the image is not known without inflating them; fewer than deflate's best can't be.
 
 #include "../core/rewriter.h"
 #include "png_chunk.h"
 #include "png_format.h"
 
-enum { BODY_BYTES_MOST = 256 * 3 };
+enum { MAX_BODY_BYTES = 256 * 3 };
 
 /// Deflate makes at most so many bytes of one: 258 of a length and a distance of a bit each.
-static const uint64_t largest_expansion = 1032;
+static const uint64_t max_expansion = 1032;
 
 typedef enum png_step { STEP_SIGNATURE, STEP_HEADER, STEP_BODY, STEP_CRC, STEP_DONE } png_step;
 
@@ -26,8 +26,8 @@ typedef struct png_rewriter {
   ccodecs_rewriter base;
   png_step step;
   png_use use;
-  uint8_t chunk[PNG_CHUNK_HEADER_BYTES + BODY_BYTES_MOST + PNG_CRC_BYTES]; ///< The header, and what is held.
-  size_t held;                                                             ///< Bytes of `chunk`.
+  uint8_t chunk[PNG_CHUNK_HEADER_BYTES + MAX_BODY_BYTES + PNG_CRC_BYTES]; ///< The header, and what is held.
+  size_t buffered;                                                        ///< Bytes of `chunk`.
   uint8_t crc_bytes[PNG_CRC_BYTES];
   size_t crc_count;
   uint32_t body_left;
@@ -65,7 +65,7 @@ static void read_header_chunk(png_rewriter *p) {
   p->has_header = true;
 }
 
-/// Whether tRNS has a meaning for the picture.
+/// Whether tRNS has a meaning for the image.
 static bool is_transparency_used(const png_rewriter *p, uint32_t count) {
   if (p->has_transparency || p->has_data) {
     return false;
@@ -88,7 +88,7 @@ static ccodecs_status begin_chunk(png_rewriter *p) {
   if (p->body_left > INT32_MAX || (is_first ? p->has_header || p->body_left != PNG_IHDR_BYTES : !p->has_header)) {
     return corrupt(p, "a PNG chunk is too long, or IHDR is not the first");
   }
-  if (is_data ? p->is_past_data : (is_palette && (p->has_data || p->body_left > BODY_BYTES_MOST))) {
+  if (is_data ? p->is_past_data : (is_palette && (p->has_data || p->body_left > MAX_BODY_BYTES))) {
     return corrupt(p, "the PNG's IDAT chunks are not consecutive, or PLTE is out of place");
   }
   if (is_critical && !is_first && !is_data && !is_palette && !is_type(p, "IEND")) {
@@ -107,7 +107,7 @@ static ccodecs_status begin_chunk(png_rewriter *p) {
     }
     p->palette_count = is_palette ? p->body_left / 3 : p->palette_count;
     p->has_palette = p->has_palette || is_palette;
-    p->use = p->body_left <= BODY_BYTES_MOST ? USE_HOLD : USE_CHECK;
+    p->use = p->body_left <= MAX_BODY_BYTES ? USE_HOLD : USE_CHECK;
   } else {
     p->use = is_type(p, "tRNS") && is_transparency_used(p, p->body_left) ? USE_HOLD : USE_DROP;
   }
@@ -127,7 +127,7 @@ static ccodecs_status end_chunk(png_rewriter *p, ccodecs_piece *piece) {
   if (p->use != USE_DROP && !is_right) {
     if (is_type(p, "tRNS")) { // ignored by decoders
       p->base.warnings |= CCODECS_WARNING_DAMAGED;
-      p->held = 0;
+      p->buffered = 0;
       return CCODECS_OK;
     }
     return corrupt(p, "a critical PNG chunk has a wrong CRC");
@@ -135,11 +135,11 @@ static ccodecs_status end_chunk(png_rewriter *p, ccodecs_piece *piece) {
   if (is_end && !p->has_data) {
     return corrupt(p, "the PNG has no IDAT chunk");
   }
-  if (is_end && (p->data_bytes < 6 || p->row_bytes / largest_expansion > p->data_bytes)) {
+  if (is_end && (p->data_bytes < 6 || p->row_bytes / max_expansion > p->data_bytes)) {
     return ccodecs_rewriter_fail(&p->base, CCODECS_TRUNCATED, "the PNG data has too few rows");
   }
-  const size_t held = p->held;
-  p->held = 0;
+  const size_t buffered = p->buffered;
+  p->buffered = 0;
   if (p->use == USE_PASS) {
     return give(p->crc_bytes, PNG_CRC_BYTES, piece);
   }
@@ -150,8 +150,8 @@ static ccodecs_status end_chunk(png_rewriter *p, ccodecs_piece *piece) {
     read_header_chunk(p);
   }
   p->has_transparency = p->has_transparency || is_type(p, "tRNS");
-  memcpy(p->chunk + held, p->crc_bytes, PNG_CRC_BYTES);
-  return give(p->chunk, held + PNG_CRC_BYTES, piece);
+  memcpy(p->chunk + buffered, p->crc_bytes, PNG_CRC_BYTES);
+  return give(p->chunk, buffered + PNG_CRC_BYTES, piece);
 }
 
 /// Takes bytes of a chunk's body.
@@ -166,8 +166,8 @@ static ccodecs_status take_body(png_rewriter *p, ccodecs_input *input, ccodecs_p
   }
   p->crc = ccodecs_png_crc_update(p->crc, bytes, count);
   if (p->use == USE_HOLD) {
-    memcpy(p->chunk + p->held, bytes, count);
-    p->held += count;
+    memcpy(p->chunk + p->buffered, bytes, count);
+    p->buffered += count;
   }
   return p->use == USE_PASS ? give(bytes, count, piece) : CCODECS_OK;
 }
@@ -187,11 +187,11 @@ static ccodecs_status step(ccodecs_rewriter *base, ccodecs_input *input, ccodecs
     return ccodecs_input_collect(input, p->crc_bytes, &p->crc_count, PNG_CRC_BYTES) ? end_chunk(p, piece)
                                                                                     : CCODECS_NEEDS_INPUT;
   }
-  if (!ccodecs_input_collect(input, p->chunk, &p->held, PNG_CHUNK_HEADER_BYTES)) {
+  if (!ccodecs_input_collect(input, p->chunk, &p->buffered, PNG_CHUNK_HEADER_BYTES)) {
     return CCODECS_NEEDS_INPUT;
   }
   if (p->step == STEP_SIGNATURE) { // it is what the format was told by; start writes it
-    p->held = 0;
+    p->buffered = 0;
     p->step = STEP_HEADER;
     return CCODECS_OK;
   }
@@ -199,7 +199,7 @@ static ccodecs_status step(ccodecs_rewriter *base, ccodecs_input *input, ccodecs
   if (status != CCODECS_OK || p->use == USE_HOLD) {
     return status;
   }
-  p->held = 0;
+  p->buffered = 0;
   return p->use == USE_PASS ? give(p->chunk, PNG_CHUNK_HEADER_BYTES, piece) : CCODECS_OK;
 }
 

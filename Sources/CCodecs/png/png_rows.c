@@ -1,7 +1,7 @@
-// The picture's data: from IDAT's bytes through inflate to rows.
+// The image's data: from IDAT's bytes through inflate to rows.
 //
 // Rows are inflated a batch at a time, into a block in which each has its filter byte in front: what the next row needs
-// of the one above is there. A plain picture's rows are given as they lie there.
+// of the one above is there. A plain image's rows are given as they lie there.
 
 #include "../memory/bytes.h"
 #include "png_decoder.h"
@@ -36,20 +36,20 @@ static size_t expanded_rows(const png_decoder *d) {
   return d->is_interlaced ? 1 : ccodecs_png_is_plain(&d->expansion) ? 0 : batch_rows(d);
 }
 
-static uint64_t held_bytes(const png_decoder *d) {
+static uint64_t buffered_bytes(const png_decoder *d) {
   return (uint64_t)d->given_bytes * d->base.header.height;
 }
 
 uint64_t ccodecs_png_rows_estimate(const png_decoder *d) {
   const uint64_t rows = block_bytes(d) + expanded_rows(d) * (uint64_t)d->given_bytes;
-  const uint64_t held =
-      d->is_interlaced ? ccodecs_spill_charge(held_bytes(d), d->base.budget->used, &d->base.limits) : 0;
-  return rows + held + sizeof *d->inflate + 4 * 128;
+  const uint64_t buffered =
+      d->is_interlaced ? ccodecs_spill_charge(buffered_bytes(d), d->base.budget->used, &d->base.limits) : 0;
+  return rows + buffered + sizeof *d->inflate + 4 * 128;
 }
 
 // MARK: Passes
 
-/// Begins the rows of a picture or pass of the size that is set.
+/// Begins the rows of an image or pass of the size that is set.
 static void begin_rows(png_decoder *d) {
   d->row = 0;
   d->row_stride = stored_row_bytes(d, d->pass_width) + 1;
@@ -75,13 +75,13 @@ static void begin_pass(png_decoder *d) {
 static void spread(png_decoder *d, uint32_t number) {
   const size_t pixel_bytes = (size_t)d->expansion.channels * (d->expansion.bit_depth == 16 ? 2 : 1);
   const size_t y = passes[d->pass].y + (size_t)number * passes[d->pass].down;
-  uint8_t *row = d->held.bytes + y * d->given_bytes;
+  uint8_t *row = d->buffered.bytes + y * d->given_bytes;
   uint8_t *to = row + passes[d->pass].x * pixel_bytes;
   const size_t step = passes[d->pass].across * pixel_bytes;
   for (uint32_t x = 0; x < d->pass_width; x++, to += step) {
     memcpy(to, d->expanded + x * pixel_bytes, pixel_bytes);
   }
-  ccodecs_spill_pass(&d->held, y * d->given_bytes);
+  ccodecs_spill_pass(&d->buffered, y * d->given_bytes);
 }
 
 // MARK: Life
@@ -93,8 +93,9 @@ ccodecs_status ccodecs_png_rows_start(png_decoder *d) {
   d->inflate = ccodecs_allocate(budget, sizeof *d->inflate);
   d->rows = ccodecs_allocate(budget, block_bytes(d));
   d->expanded = expanded > 0 ? ccodecs_allocate(budget, expanded * d->given_bytes) : NULL;
-  const bool has_held = !d->is_interlaced || ccodecs_spill_create(&d->held, held_bytes(d), &d->base.limits, budget);
-  if (d->inflate == NULL || d->rows == NULL || (expanded > 0 && d->expanded == NULL) || !has_held) {
+  const bool has_buffered =
+      !d->is_interlaced || ccodecs_spill_create(&d->buffered, buffered_bytes(d), &d->base.limits, budget);
+  if (d->inflate == NULL || d->rows == NULL || (expanded > 0 && d->expanded == NULL) || !has_buffered) {
     return ccodecs_decoder_fail(
         &d->base, CCODECS_NO_MEMORY, "the image's rows need %llu bytes, which do not fit",
         (unsigned long long)ccodecs_png_rows_estimate(d));
@@ -117,7 +118,7 @@ void ccodecs_png_rows_destroy(png_decoder *d) {
   ccodecs_free(budget, d->inflate);
   ccodecs_free(budget, d->rows);
   ccodecs_free(budget, d->expanded);
-  ccodecs_spill_destroy(&d->held, budget);
+  ccodecs_spill_destroy(&d->buffered, budget);
 }
 
 bool ccodecs_png_rows_are_complete(const png_decoder *d) {
@@ -184,7 +185,7 @@ static void drain(png_decoder *d, ccodecs_input *input) {
   while (input->count > 0 && !d->is_inflated) {
     size_t count;
     if (!inflate_into(d, input, extra, sizeof extra, &count) ||
-        count != 0) { // damage, or data behind the picture's: as libpng has it, a warning
+        count != 0) { // damage, or data behind the image's: as libpng has it, a warning
       d->base.header.warnings |= CCODECS_WARNING_DAMAGED;
       d->is_inflated = true;
     }
@@ -263,14 +264,14 @@ ccodecs_status ccodecs_png_rows_read(png_decoder *d, ccodecs_input *input, ccode
   return CCODECS_OK;
 }
 
-ccodecs_status ccodecs_png_rows_give_held(png_decoder *d, ccodecs_rows *rows) {
+ccodecs_status ccodecs_png_rows_emit_buffered(png_decoder *d, ccodecs_rows *rows) {
   static const uint32_t strip_row_count = 64;
   const uint32_t left = d->base.header.height - d->given;
   if (left == 0) {
     return CCODECS_DONE;
   }
-  ccodecs_spill_pass(&d->held, d->given * d->given_bytes);
-  rows->planes[0] = d->held.bytes + d->given * d->given_bytes;
+  ccodecs_spill_pass(&d->buffered, d->given * d->given_bytes);
+  rows->planes[0] = d->buffered.bytes + d->given * d->given_bytes;
   rows->row_strides[0] = d->given_bytes;
   rows->row_counts[0] = left < strip_row_count ? left : strip_row_count;
   d->given += rows->row_counts[0];

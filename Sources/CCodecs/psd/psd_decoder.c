@@ -1,4 +1,4 @@
-// PSD and PSB: the merged picture of a Photoshop document, decoded as it arrives; layers are passed over.
+// PSD and PSB: the merged image of a Photoshop document, decoded as it arrives; layers are passed over.
 //
 // Its channels stand one behind the other. All but the last that is needed are held, in a file where they are large,
 // and rows are given while the last arrives. Bitmaps, gray, mapped, RGB and CMYK of 8 and, but for mapped ones, 16
@@ -29,18 +29,18 @@ static uint64_t plane_bytes(const psd_decoder *d) {
 }
 
 /// Whether rows are of inks, to be converted by their profile.
-static bool gives_inks(const psd_decoder *d, const ccodecs_decode_options *options) {
-  return d->mode == PSD_MODE_CMYK && options->keeps_inks && !d->base.header.is_deep;
+static bool gives_cmyk(const psd_decoder *d, const ccodecs_decode_options *options) {
+  return d->mode == PSD_MODE_CMYK && options->keeps_cmyk && !d->base.header.is_16bit;
 }
 
-static size_t given_row_bytes(const psd_decoder *d, bool has_inks) {
-  return (size_t)d->base.header.width * (has_inks ? 4 : d->channels) * (d->base.header.is_deep ? 2 : 1);
+static size_t given_row_bytes(const psd_decoder *d, bool has_cmyk) {
+  return (size_t)d->base.header.width * (has_cmyk ? 4 : d->channels) * (d->base.header.is_16bit ? 2 : 1);
 }
 
 static ccodecs_status estimate(
     const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
   const psd_decoder *d = (const psd_decoder *)base;
-  const size_t row_bytes = given_row_bytes(d, gives_inks(d, options));
+  const size_t row_bytes = given_row_bytes(d, gives_cmyk(d, options));
   uint64_t total = 0;
   for (uint32_t i = 0; i + 1 < d->needed; i++) { // in order, as what is held says which go to a file
     total += ccodecs_spill_charge(plane_bytes(d), base->budget->used + total, &base->limits);
@@ -51,11 +51,11 @@ static ccodecs_status estimate(
 
 static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
   psd_decoder *d = (psd_decoder *)base;
-  d->keeps_inks = gives_inks(d, options);
-  d->row_bytes = given_row_bytes(d, d->keeps_inks);
+  d->keeps_cmyk = gives_cmyk(d, options);
+  d->row_bytes = given_row_bytes(d, d->keeps_cmyk);
   d->strip_rows = ccodecs_decoder_strip_rows(d->row_bytes);
-  ccodecs_decoder_describe_packed(base, d->keeps_inks ? 4 : d->channels, layout);
-  layout->pixels = d->keeps_inks ? CCODECS_PIXELS_CMYK8 : layout->pixels;
+  ccodecs_decoder_describe_packed(base, d->keeps_cmyk ? 4 : d->channels, layout);
+  layout->pixels = d->keeps_cmyk ? CCODECS_PIXELS_CMYK8 : layout->pixels;
   for (uint32_t i = 0; i + 1 < d->needed; i++) {
     if (!ccodecs_spill_create(&d->planes[i], plane_bytes(d), &base->limits, base->budget)) {
       return ccodecs_decoder_fail(
@@ -167,7 +167,7 @@ static uint16_t sample_of(const uint8_t *row, uint32_t x, bool is_wide) {
   return is_wide ? (uint16_t)ccodecs_be16(row + 2 * (size_t)x) : row[x];
 }
 
-/// Takes out the white that colours are blended with in the merged picture.
+/// Takes out the white that colours are blended with in the merged image.
 static uint32_t without_white(uint32_t color, uint32_t alpha, uint32_t most) {
   if (alpha == 0 || alpha == most) {
     return color;
@@ -179,7 +179,7 @@ static uint32_t without_white(uint32_t color, uint32_t alpha, uint32_t most) {
 }
 
 static void put_sample(const psd_decoder *d, uint8_t *out, size_t index, uint32_t value) {
-  if (d->base.header.is_deep) {
+  if (d->base.header.is_16bit) {
     ((uint16_t *)(void *)out)[index] = (uint16_t)value;
   } else {
     out[index] = (uint8_t)(d->bits == 16 ? (value * 255u + 32767) / 65535 : value);
@@ -221,10 +221,10 @@ static void put_row(psd_decoder *d, uint32_t y, uint8_t *out) {
   for (uint32_t x = 0; x < width && d->mode == PSD_MODE_INDEXED; x++) {
     memcpy(out + 3 * (size_t)x, d->palette[d->stored[x]], 3);
   }
-  for (size_t i = 0; i < (size_t)width * 4 && d->keeps_inks; i++) {
+  for (size_t i = 0; i < (size_t)width * 4 && d->keeps_cmyk; i++) {
     put_sample(d, out, i, sample_of(rows[i % 4], (uint32_t)(i / 4), d->bits == 16));
   }
-  if (d->mode != PSD_MODE_BITMAP && d->mode != PSD_MODE_INDEXED && !d->keeps_inks) {
+  if (d->mode != PSD_MODE_BITMAP && d->mode != PSD_MODE_INDEXED && !d->keeps_cmyk) {
     put_pixels(d, rows, out);
   }
   for (uint32_t i = 0; i + 1 < d->needed; i++) {

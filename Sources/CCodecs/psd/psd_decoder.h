@@ -1,5 +1,5 @@
-// The PSD decoder's state, shared by the reading of what stands before the picture (psd_header.c) and that of the
-// picture (psd_decoder.c). Private to CCodecs.
+// The PSD decoder's state, shared by the reading of what stands before the image (psd_header.c) and that of the
+// image (psd_decoder.c). Private to CCodecs.
 
 #ifndef CCODECS_PSD_H
 #define CCODECS_PSD_H
@@ -56,7 +56,7 @@ typedef struct psd_decoder {
   uint32_t colors;
   uint32_t needed;   ///< Channels that are decoded.
   uint32_t channels; ///< Of a pixel that is given.
-  bool keeps_inks;
+  bool keeps_cmyk;
   size_t channel_row_bytes;
   ccodecs_spill planes[3]; ///< The channels before the last.
   uint8_t *stored;         ///< A row of the last.

@@ -1,11 +1,11 @@
-// What stands before a PSD's picture: its kind, palette, resources, and how many layers it has.
+// What stands before a PSD's image: its kind, palette, resources, and how many layers it has.
 // Source: Adobe Photoshop File Formats Specification (2019).
 
 #include "../color/profile.h"
 #include "../memory/bytes.h"
 #include "psd_decoder.h"
 
-enum { FILE_HEADER_BYTES = 26, MOST_CHANNELS = 56, RIGHTS_BYTES_MOST = 65536 };
+enum { FILE_HEADER_BYTES = 26, MOST_CHANNELS = 56, MAX_COPYRIGHT_BYTES = 65536 };
 enum { RESOURCE_PROFILE = 1039, RESOURCE_EXIF = 1058 };
 
 ccodecs_status ccodecs_psd_corrupt(psd_decoder *d, const char *reason) {
@@ -126,10 +126,10 @@ static void size_resource(psd_decoder *d) {
   d->resource_left = count + count % 2;
   const bool is_whole = d->resource_left <= d->section_left;
   const bool is_profile = d->resource == RESOURCE_PROFILE && !d->has_profile;
-  const bool is_rights = d->resource == RESOURCE_EXIF && count <= RIGHTS_BYTES_MOST;
-  if (is_profile && is_whole && count > CCODECS_PROFILE_BYTES_MOST) {
+  const bool is_copyright = d->resource == RESOURCE_EXIF && count <= MAX_COPYRIGHT_BYTES;
+  if (is_profile && is_whole && count > CCODECS_MAX_PROFILE_BYTES) {
     d->base.header.warnings |= CCODECS_WARNING_BAD_PROFILE;
-  } else if (is_whole && (is_profile || is_rights)) {
+  } else if (is_whole && (is_profile || is_copyright)) {
     d->section_left -= d->resource_left;
     d->state = PSD_STATE_RESOURCE_KEPT;
     return;
@@ -152,14 +152,14 @@ static ccodecs_status keep_resource(psd_decoder *d, ccodecs_input *input) {
     d->base.profile = *bytes;
     *bytes = (ccodecs_bytes){0};
   } else if (has_room && bytes->count > 0) {
-    has_room = ccodecs_exif_keep_rights(&d->base, ccodecs_bytes_start(bytes), bytes->count);
+    has_room = ccodecs_exif_keep_copyright(&d->base, ccodecs_bytes_start(bytes), bytes->count);
   }
   ccodecs_bytes_free(bytes, d->base.budget);
   d->state = PSD_STATE_SKIP;
   return has_room ? CCODECS_OK : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for the PSD's resources");
 }
 
-/// What the layers' section says of the merged picture: whether its first channel beyond the colours is alpha.
+/// What the layers' section says of the merged image: whether its first channel beyond the colours is alpha.
 static void read_layer_count(psd_decoder *d, const uint8_t *p) {
   const int32_t count = (int16_t)ccodecs_be16(p);
   const bool may_have_alpha = d->mode == PSD_MODE_GRAY || d->mode == PSD_MODE_RGB;
@@ -171,12 +171,12 @@ static ccodecs_status describe(psd_decoder *d) {
   const bool is_gray = d->colors == 1 && d->mode != PSD_MODE_INDEXED;
   header->bit_depth = (uint8_t)d->bits;
   // Inks are given in 8 bits where they are converted by their profile.
-  header->is_deep = d->bits == 16 && !(d->mode == PSD_MODE_CMYK && d->has_profile);
+  header->is_16bit = d->bits == 16 && !(d->mode == PSD_MODE_CMYK && d->has_profile);
   header->color_space = is_gray                    ? CCODECS_COLOR_GRAY
                         : d->mode == PSD_MODE_CMYK ? CCODECS_COLOR_CMYK
                                                    : CCODECS_COLOR_RGB;
   d->needed = d->colors + (header->has_alpha ? 1 : 0);
-  header->holds_bitmap = d->needed > 1;
+  header->buffers_bitmap = d->needed > 1;
   d->channels = header->has_alpha ? 4 : is_gray ? 1 : 3;
   d->channel_row_bytes = ((size_t)header->width * d->bits + 7) / 8;
   d->state = PSD_STATE_READY;

@@ -1,7 +1,7 @@
 // BMP of Windows and OS/2, decoded as it arrives: 1, 2, 4, 8, 16, 24 and 32 bits a pixel, run-length coded or not.
 //
 // Files begin with the bottom row. Rows are given in the order in which they are stored, and the header says how the
-// picture must be turned, so that no more than a strip of rows is ever held. Where a mask has more than 8 bits, rows
+// image must be turned, so that no more than a strip of rows is ever held. Where a mask has more than 8 bits, rows
 // have 16 bits a sample. Bits are trusted as to alpha only where a mask names them. Not decoded: Huffman coding, 64
 // bits a pixel, and JPEG or PNG inside. Sources: Microsoft, "Bitmap storage"; OS/2 2.0 Presentation Manager, "Bitmap
 // file format"; bmpsuite's notes.
@@ -231,7 +231,7 @@ static ccodecs_status describe(bmp_decoder *d) {
   for (uint32_t i = 0; i < 4 && (d->bits == 16 || d->bits == 32); i++) {
     header->bit_depth = d->fields[i].bits > header->bit_depth ? (uint8_t)d->fields[i].bits : header->bit_depth;
   }
-  header->is_deep = header->bit_depth > 8;
+  header->is_16bit = header->bit_depth > 8;
   ccodecs_row_decoder_measure(
       &d->base, is_run_length(d) ? (size_t)header->width * (d->bits == 24 ? 3 : 1)
                                  : (size_t)(((uint64_t)header->width * d->bits + 31) / 32 * 4));
@@ -329,13 +329,13 @@ static uint16_t deep_field_value(const bmp_field *field, uint32_t pixel) {
 }
 
 static void put_fields(const bmp_decoder *d, uint8_t *out) {
-  const bool is_deep = d->base.base.header.is_deep;
+  const bool is_16bit = d->base.base.header.is_16bit;
   for (uint32_t x = 0; x < d->base.base.header.width; x++) {
     const uint8_t *p = d->base.stored + (size_t)x * (d->bits / 8);
     const uint32_t pixel = d->bits == 16 ? ccodecs_le16(p) : ccodecs_le32(p);
     for (uint32_t i = 0; i < d->base.channels; i++) {
       const size_t place = (size_t)x * d->base.channels + i;
-      if (is_deep) {
+      if (is_16bit) {
         ((uint16_t *)(void *)out)[place] = deep_field_value(&d->fields[i], pixel);
       } else {
         out[place] = field_value(&d->fields[i], pixel);

@@ -1,5 +1,5 @@
-// Radiance pictures, decoded as they arrive: light from 0 to 1 becomes sRGB, what is brighter becomes white.
-// Source: Ward, "Real Pixels" (Graphics Gems II), and the Radiance file formats' description of picture files.
+// Radiance images, decoded as they arrive: light from 0 to 1 becomes sRGB, what is brighter becomes white.
+// Source: Ward, "Real Pixels" (Graphics Gems II), and the Radiance file formats' description of image files.
 
 #include "../color/linear.h"
 #include "row_decoder.h"
@@ -79,7 +79,7 @@ static ccodecs_status read_size(hdr_decoder *d) {
   header->is_storage_order = header->orientation != 1;
   header->color_space = CCODECS_COLOR_RGB;
   header->bit_depth = 8;
-  header->is_deep = true; // eight bits and an exponent are more than sixteen of sRGB's
+  header->is_16bit = true; // eight bits and an exponent are more than sixteen of sRGB's
   d->base.channels = 3;
   ccodecs_row_decoder_measure(&d->base, (size_t)header->width * 4);
   d->state = STATE_START;

@@ -1,6 +1,6 @@
-// ICO: the largest of a file's pictures, a PNG or a bitmap without its file header and with a mask.
+// ICO: the largest of a file's images, a PNG or a bitmap without its file header and with a mask.
 //
-// Pictures stand anywhere in the file, and a bitmap's mask behind its pixels: the file is held up to the largest's end.
+// Images stand anywhere in the file, and a bitmap's mask behind its pixels: the file is held up to the largest's end.
 // Where that is, its own header tells, as directories are known to give too little.
 // It is small: a directory names no more than 256 by 256 pixels.
 // Source: Microsoft, "Icons" (Win32 Resource File Formats, ICONDIR and ICONIMAGE); PNG since Windows Vista.
@@ -17,7 +17,7 @@ static const uint32_t strip_row_count = 64;
 typedef struct ico_decoder {
   ccodecs_decoder base;
   ccodecs_bytes file;
-  size_t entry; ///< Where the largest picture stands.
+  size_t entry; ///< Where the largest image stands.
   size_t entry_bytes;
   bool is_chosen;
   ccodecs_decoder *png;
@@ -206,7 +206,7 @@ static ccodecs_status read_png_header(ico_decoder *d, ccodecs_input *input) {
   header->format = CCODECS_FORMAT_ICO;
   header->frame_count = frames;
   header->has_profile = false;
-  header->holds_input = true;
+  header->buffers_input = true;
   // Colours of icons are sRGB by custom; their profiles are not looked at.
   return CCODECS_OK;
 }
@@ -232,7 +232,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   }
   const uint8_t *bytes = ccodecs_bytes_start(&d->file) + d->entry;
   const size_t count = d->file.count - d->entry;
-  base->header.holds_input = true;
+  base->header.buffers_input = true;
   if (count < 8 || memcmp(bytes, "\x89PNG\r\n\x1A\n", 8) != 0) {
     return read_bitmap(d, bytes, count);
   }

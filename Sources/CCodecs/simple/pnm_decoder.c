@@ -92,7 +92,7 @@ static ccodecs_status describe(pnm_decoder *d) {
   }
   const size_t samples = (size_t)header->width * d->samples;
   const bool is_wide = d->is_text || d->largest > 255;
-  header->is_deep = d->largest > 255;
+  header->is_16bit = d->largest > 255;
   ccodecs_row_decoder_measure(&d->base, is_wide ? samples * 2 : d->is_bitmap ? (samples + 7) / 8 : samples);
   d->state = STATE_READY;
   return CCODECS_OK;
@@ -192,30 +192,30 @@ static uint8_t sample_at(const pnm_decoder *d, size_t index) {
   return d->is_bitmap ? 255 - scaled : scaled;
 }
 
-static uint16_t deep_sample_at(const pnm_decoder *d, size_t index) {
+static uint16_t sample_16bit_at(const pnm_decoder *d, size_t index) {
   const uint32_t value = ccodecs_be16(d->base.stored + 2 * index);
   const uint32_t most = value < d->largest ? value : d->largest;
   return d->largest == 65535 ? (uint16_t)most : (uint16_t)((most * 65535u + d->largest / 2) / d->largest);
 }
 
-static void put_deep_row(const pnm_decoder *d, uint16_t *out) {
+static void put_16bit_row(const pnm_decoder *d, uint16_t *out) {
   const size_t count = (size_t)d->base.base.header.width * d->samples;
   if (d->samples != 2) {
     for (size_t i = 0; i < count; i++) {
-      out[i] = deep_sample_at(d, i);
+      out[i] = sample_16bit_at(d, i);
     }
     return;
   }
   for (size_t i = 0; i < count; i += 2, out += 4) {
-    out[0] = out[1] = out[2] = deep_sample_at(d, i);
-    out[3] = deep_sample_at(d, i + 1);
+    out[0] = out[1] = out[2] = sample_16bit_at(d, i);
+    out[3] = sample_16bit_at(d, i + 1);
   }
 }
 
 static void put_row(row_decoder *base, uint8_t *out) {
   const pnm_decoder *d = (const pnm_decoder *)base;
-  if (d->base.base.header.is_deep) {
-    put_deep_row(d, (uint16_t *)(void *)out);
+  if (d->base.base.header.is_16bit) {
+    put_16bit_row(d, (uint16_t *)(void *)out);
     return;
   }
   const size_t count = (size_t)d->base.base.header.width * d->samples;

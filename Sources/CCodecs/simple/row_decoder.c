@@ -17,7 +17,7 @@ ccodecs_status ccodecs_row_decoder_corrupt(row_decoder *d, const char *reason) {
 void ccodecs_row_decoder_measure(row_decoder *d, size_t stored_bytes) {
   // Both fit: a width has 31 bits, and what streams is limited to far fewer pixels than overflow.
   d->stored_bytes = stored_bytes;
-  d->row_bytes = (size_t)d->base.header.width * d->channels * (d->base.header.is_deep ? 2 : 1);
+  d->row_bytes = (size_t)d->base.header.width * d->channels * (d->base.header.is_16bit ? 2 : 1);
   d->strip_rows = ccodecs_decoder_strip_rows(d->row_bytes);
 }
 

@@ -41,7 +41,7 @@ void *ccodecs_row_decoder_create(
 /// Notes what is wrong with the file.
 ccodecs_status ccodecs_row_decoder_corrupt(row_decoder *decoder, const char *reason);
 
-/// Fixes how large rows are, once the header tells: the size, `channels`, header.is_deep, and `stored_bytes` for one
+/// Fixes how large rows are, once the header tells: the size, `channels`, header.is_16bit, and `stored_bytes` for one
 /// row.
 void ccodecs_row_decoder_measure(row_decoder *decoder, size_t stored_bytes);
 

@@ -1,7 +1,7 @@
-// Targa, decoded as it arrives: mapped, true-colour and gray pictures, run-length coded or not.
+// Targa, decoded as it arrives: mapped, true-colour and gray images, run-length coded or not.
 //
 // A file may begin in any corner. Rows and pixels are given in the order in which they are stored, and the header says
-// how the picture must be turned, so that no more than a strip of rows is ever held. Alpha is there where the
+// how the image must be turned, so that no more than a strip of rows is ever held. Alpha is there where the
 // descriptor counts attribute bits; of 32 bits for which it counts none the last eight are alpha all the same, as many
 // writers have it, unless they are zero in every pixel: the file is held until one is found that is not. Source:
 // Truevision TGA File Format Specification 2.0.
@@ -48,7 +48,7 @@ static uint8_t expand_5_bits(uint32_t value) {
   return (uint8_t)(((value & 31) * 255 + 15) / 31);
 }
 
-/// A colour of 2 to 4 bytes as red, green, blue and alpha. The attribute bit of 16 is set where the picture is not to
+/// A colour of 2 to 4 bytes as red, green, blue and alpha. The attribute bit of 16 is set where the image is not to
 /// be shown, as its name of old, interrupt bit, says.
 static void put_color(const tga_decoder *d, uint8_t *out, const uint8_t *color, uint32_t byte_count) {
   if (byte_count == 2) {
@@ -199,7 +199,7 @@ static bool look_ahead(tga_decoder *d) {
 }
 
 static ccodecs_status hold(tga_decoder *d, ccodecs_input *input) {
-  d->base.base.header.holds_input = true;
+  d->base.base.header.buffers_input = true;
   if (!ccodecs_bytes_append(&d->ahead, input->bytes, input->count, d->base.base.budget)) {
     return ccodecs_decoder_fail(&d->base.base, CCODECS_NO_MEMORY, "no room to buffer the TGA file");
   }
@@ -267,9 +267,9 @@ static ccodecs_status read_row(row_decoder *base, ccodecs_input *input) {
 static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
   tga_decoder *d = (tga_decoder *)base;
   if (d->ahead.count > 0) {
-    ccodecs_input held = {.bytes = ccodecs_bytes_start(&d->ahead), .count = d->ahead.count};
-    const ccodecs_status status = ccodecs_row_decoder_read_rows(base, &held, rows);
-    ccodecs_bytes_take(&d->ahead, d->ahead.count - held.count);
+    ccodecs_input buffered = {.bytes = ccodecs_bytes_start(&d->ahead), .count = d->ahead.count};
+    const ccodecs_status status = ccodecs_row_decoder_read_rows(base, &buffered, rows);
+    ccodecs_bytes_take(&d->ahead, d->ahead.count - buffered.count);
     if (status != CCODECS_NEEDS_INPUT) {
       return status;
     }

@@ -1,4 +1,4 @@
-// TIFF through libtiff: the first picture of a file that is held whole, since its directory stands anywhere.
+// TIFF through libtiff: the first image of a file that is held whole, since its directory stands anywhere.
 //
 // Blocks are decoded a band at a time: some scanlines of strips whose samples are interleaved, or the strips or tiles
 // that lie side by side. Gray, RGB, mapped and CMYK samples of any depth are unpacked here; what needs a conversion of
@@ -83,9 +83,9 @@ static ccodecs_status read_palette(tiff_decoder *d) {
 /// How libtiff's samples become those that are given; what this file can't do is left to libtiff.
 static ccodecs_status choose_mode(tiff_decoder *d) {
   uint16_t compression = COMPRESSION_NONE;
-  uint16_t inks = INKSET_CMYK;
+  uint16_t cmyk = INKSET_CMYK;
   TIFFGetFieldDefaulted(d->tiff, TIFFTAG_COMPRESSION, &compression);
-  TIFFGetFieldDefaulted(d->tiff, TIFFTAG_INKSET, &inks);
+  TIFFGetFieldDefaulted(d->tiff, TIFFTAG_INKSET, &cmyk);
   const bool is_jpeg_ycc = compression == COMPRESSION_JPEG && d->photometric == PHOTOMETRIC_YCBCR && !d->is_separate;
   if (is_jpeg_ycc && TIFFSetField(d->tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB)) {
     d->photometric = PHOTOMETRIC_RGB;
@@ -118,7 +118,7 @@ static ccodecs_status choose_mode(tiff_decoder *d) {
   if (compression == COMPRESSION_OJPEG) {
     d->mode = MODE_RGBA;
   }
-  if (d->samples < d->colors || (d->colors == 4 && inks != INKSET_CMYK)) {
+  if (d->samples < d->colors || (d->colors == 4 && cmyk != INKSET_CMYK)) {
     return unsupported(d, "images with this number of channels");
   }
   return CCODECS_OK;
@@ -158,7 +158,7 @@ static ccodecs_status begin_rgba(tiff_decoder *d) {
   return CCODECS_OK;
 }
 
-/// The size of bands and blocks. A tile may be far larger than the picture: its size is charged, and so limited.
+/// The size of bands and blocks. A tile may be far larger than the image: its size is charged, and so limited.
 static ccodecs_status size_blocks(tiff_decoder *d) {
   const ccodecs_header *header = &d->base.header;
   uint32_t rows = 0;
@@ -232,7 +232,7 @@ static ccodecs_status describe(tiff_decoder *d) {
   header->color_space = is_gray ? CCODECS_COLOR_GRAY : d->colors == 4 ? CCODECS_COLOR_CMYK : CCODECS_COLOR_RGB;
   header->warnings |= TIFFLastDirectory(d->tiff) ? 0 : CCODECS_WARNING_FIRST_FRAME;
   header->frame_count = TIFFLastDirectory(d->tiff) ? 1 : 0;
-  header->is_deep = d->bits > 8 && d->mode != MODE_RGBA;
+  header->is_16bit = d->bits > 8 && d->mode != MODE_RGBA;
   d->channels = header->has_alpha ? 4 : is_gray ? 1 : 3;
   d->strip_rows = ccodecs_decoder_strip_rows(ccodecs_tiff_row_bytes(d));
   status = size_blocks(d);
@@ -249,13 +249,13 @@ static ccodecs_status read_profile(tiff_decoder *d) {
   }
   d->has_linear_profile = ccodecs_profile_is_linear(profile, count);
   // Inks are given in 8 bits.
-  d->base.header.is_deep = d->base.header.is_deep && d->colors != 4;
+  d->base.header.is_16bit = d->base.header.is_16bit && d->colors != 4;
   return ccodecs_decoder_keep_profile(&d->base, profile, count);
 }
 
 static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   tiff_decoder *d = (tiff_decoder *)base;
-  base->header.holds_input = true;
+  base->header.buffers_input = true;
   if (!ccodecs_bytes_append(&d->file.bytes, input->bytes, input->count, base->budget)) {
     return ccodecs_decoder_fail(base, CCODECS_NO_MEMORY, "no room to buffer the TIFF file");
   }
@@ -280,8 +280,8 @@ static size_t library_block_bytes(const tiff_decoder *d) {
 }
 
 /// Whether rows are of inks, to be converted by their profile.
-static bool gives_inks(const tiff_decoder *d, const ccodecs_decode_options *options) {
-  return options->keeps_inks && d->colors == 4 && d->alpha == 0 && !d->base.header.is_deep;
+static bool gives_cmyk(const tiff_decoder *d, const ccodecs_decode_options *options) {
+  return options->keeps_cmyk && d->colors == 4 && d->alpha == 0 && !d->base.header.is_16bit;
 }
 
 static size_t band_bytes(const tiff_decoder *d) {
@@ -292,7 +292,7 @@ static ccodecs_status estimate(
     const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
   const tiff_decoder *d = (const tiff_decoder *)base;
   const uint64_t blocks = (uint64_t)library_block_bytes(d) + d->block_bytes;
-  const uint64_t ink_bytes = gives_inks(d, options) ? (uint64_t)base->header.width * 4 : 0;
+  const uint64_t ink_bytes = gives_cmyk(d, options) ? (uint64_t)base->header.width * 4 : 0;
   const uint64_t row_bytes = ink_bytes > 0 ? ink_bytes : ccodecs_tiff_row_bytes(d);
   *byte_count = blocks + band_bytes(d) + row_bytes * d->strip_rows + 6 * 64;
   return CCODECS_OK;
@@ -325,10 +325,10 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   if (status != CCODECS_OK) {
     return status;
   }
-  d->keeps_inks = gives_inks(d, options);
-  d->channels = d->keeps_inks ? 4 : d->channels;
+  d->keeps_cmyk = gives_cmyk(d, options);
+  d->channels = d->keeps_cmyk ? 4 : d->channels;
   ccodecs_decoder_describe_packed(base, d->channels, layout);
-  layout->pixels = d->keeps_inks ? CCODECS_PIXELS_CMYK8 : layout->pixels;
+  layout->pixels = d->keeps_cmyk ? CCODECS_PIXELS_CMYK8 : layout->pixels;
   if (!ccodecs_budget_charge(base->budget, library_block_bytes(d))) {
     return CCODECS_NO_MEMORY;
   }

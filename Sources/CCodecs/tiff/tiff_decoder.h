@@ -33,7 +33,7 @@ typedef struct tiff_decoder {
   bool is_premultiplied;
   uint32_t kept;     ///< Samples of a pixel in the band.
   uint32_t channels; ///< Of a pixel that is given.
-  bool keeps_inks;   ///< Rows of CMYK, not of RGB.
+  bool keeps_cmyk;   ///< Rows of CMYK, not of RGB.
   uint8_t palette[256][3];
   bool is_lab;             ///< Colours are CIELAB of eight bits a sample.
   bool has_signed_lab;     ///< Its a and b are signed, not 128 for neither.
@@ -42,7 +42,7 @@ typedef struct tiff_decoder {
   TIFFRGBAImage rgba;
   bool has_rgba;
 
-  uint32_t block_width; ///< Of a tile; the picture's for strips.
+  uint32_t block_width; ///< Of a tile; the image's for strips.
   uint32_t band_rows;
   size_t block_bytes;
   size_t charged; ///< For libtiff.
@@ -56,7 +56,7 @@ typedef struct tiff_decoder {
 } tiff_decoder;
 
 static inline size_t ccodecs_tiff_sample_bytes(const tiff_decoder *d) {
-  return d->base.header.is_deep ? 2 : 1;
+  return d->base.header.is_16bit ? 2 : 1;
 }
 
 /// Of a row that is given.

@@ -31,13 +31,13 @@ static uint16_t float_to_sample(const tiff_decoder *d, float value, bool is_alph
 /// `bits` bits from bit `at` on, highest first.
 static uint32_t read_bits(const uint8_t *bytes, uint64_t at, uint32_t bits) {
   uint64_t value = 0;
-  uint32_t held = 0;
+  uint32_t buffered = 0;
   const uint8_t *p = bytes + at / 8;
   const uint32_t skipped = (uint32_t)(at % 8);
-  for (; held < bits + skipped; held += 8) {
+  for (; buffered < bits + skipped; buffered += 8) {
     value = value << 8 | *p++;
   }
-  return (uint32_t)(value >> (held - bits - skipped)) & (uint32_t)(0xFFFFFFFFu >> (32 - bits));
+  return (uint32_t)(value >> (buffered - bits - skipped)) & (uint32_t)(0xFFFFFFFFu >> (32 - bits));
 }
 
 /// A sample of at most eight bits.
@@ -52,7 +52,7 @@ static uint8_t read_sample(const tiff_decoder *d, const uint8_t *row, size_t ind
 
 /// An integer of more than eight bits. A signed one is black where it is negative, as Pillow has it; of eight bits the
 /// sign is not looked at.
-static uint16_t integer_to_deep(const tiff_decoder *d, uint32_t value) {
+static uint16_t integer_to_16bit(const tiff_decoder *d, uint32_t value) {
   const bool is_signed = d->sample_format == SAMPLEFORMAT_INT;
   const uint32_t bits = d->bits - (is_signed ? 1 : 0);
   if (bits == 16) {
@@ -63,7 +63,7 @@ static uint16_t integer_to_deep(const tiff_decoder *d, uint32_t value) {
 }
 
 /// A sample of more than eight bits; libtiff has set the bytes of 16 and 32 in order.
-static uint16_t read_deep_sample(const tiff_decoder *d, const uint8_t *row, size_t index, bool is_alpha) {
+static uint16_t read_16bit_sample(const tiff_decoder *d, const uint8_t *row, size_t index, bool is_alpha) {
   const bool is_float = d->sample_format == SAMPLEFORMAT_IEEEFP;
   uint16_t value16;
   uint32_t value32;
@@ -71,13 +71,13 @@ static uint16_t read_deep_sample(const tiff_decoder *d, const uint8_t *row, size
   switch (d->bits) {
   case 16:
     memcpy(&value16, row + 2 * index, 2);
-    return is_float ? float_to_sample(d, half_to_float(value16), is_alpha) : integer_to_deep(d, value16);
+    return is_float ? float_to_sample(d, half_to_float(value16), is_alpha) : integer_to_16bit(d, value16);
   case 32:
     memcpy(&value32, row + 4 * index, 4);
     memcpy(&number, row + 4 * index, 4);
-    return is_float ? float_to_sample(d, number, is_alpha) : integer_to_deep(d, value32);
+    return is_float ? float_to_sample(d, number, is_alpha) : integer_to_16bit(d, value32);
   default:
-    return integer_to_deep(d, read_bits(row, (uint64_t)index * d->bits, d->bits));
+    return integer_to_16bit(d, read_bits(row, (uint64_t)index * d->bits, d->bits));
   }
 }
 
@@ -95,17 +95,17 @@ void ccodecs_tiff_keep_row(
     }
     const uint32_t stride = d->is_separate ? 1 : d->samples;
     const uint32_t first = d->is_separate ? 0 : source;
-    if (d->base.header.is_deep) {
+    if (d->base.header.is_16bit) {
       uint16_t *out = (uint16_t *)d->band + place + k;
       for (uint32_t x = 0; x < count; x++) {
-        out[(size_t)x * d->kept] = read_deep_sample(d, row, (size_t)x * stride + first, k >= d->colors);
+        out[(size_t)x * d->kept] = read_16bit_sample(d, row, (size_t)x * stride + first, k >= d->colors);
       }
     } else {
       uint8_t *out = (uint8_t *)d->band + place + k;
       for (uint32_t x = 0; x < count; x++) {
         const size_t index = (size_t)x * stride + first;
         out[(size_t)x * d->kept] =
-            d->bits > 8 ? narrow(read_deep_sample(d, row, index, k >= d->colors)) : read_sample(d, row, index);
+            d->bits > 8 ? narrow(read_16bit_sample(d, row, index, k >= d->colors)) : read_sample(d, row, index);
       }
     }
   }
@@ -117,7 +117,7 @@ static uint8_t divide_alpha(uint8_t value, uint8_t alpha) {
 }
 
 /// Inks as they are given, 255 for none.
-static void put_inks(const tiff_decoder *d, uint8_t *out, const uint8_t *kept) {
+static void put_cmyk(const tiff_decoder *d, uint8_t *out, const uint8_t *kept) {
   for (size_t i = 0; i < (size_t)d->base.header.width * 4; i++) {
     out[i] = (uint8_t)(255 - kept[i]);
   }
@@ -173,12 +173,12 @@ static void put_shallow_row(const tiff_decoder *d, uint8_t *out, const uint8_t *
   }
 }
 
-static uint16_t divide_deep_alpha(uint16_t value, uint16_t alpha) {
+static uint16_t divide_16bit_alpha(uint16_t value, uint16_t alpha) {
   const uint32_t quotient = alpha == 0 ? 0 : (value * 65535u + alpha / 2u) / alpha;
   return quotient > 65535 ? 65535 : (uint16_t)quotient;
 }
 
-static void put_deep_row(const tiff_decoder *d, uint16_t *out, const uint16_t *kept) {
+static void put_16bit_row(const tiff_decoder *d, uint16_t *out, const uint16_t *kept) {
   for (uint32_t x = 0; x < d->base.header.width; x++, kept += d->kept, out += d->channels) {
     uint16_t color[3];
     for (int i = 0; i < 3; i++) {
@@ -190,7 +190,7 @@ static void put_deep_row(const tiff_decoder *d, uint16_t *out, const uint16_t *k
     if (d->channels == 4) {
       out[3] = kept[d->kept - 1];
       for (int i = 0; i < 3 && d->is_premultiplied; i++) {
-        color[i] = divide_deep_alpha(color[i], out[3]);
+        color[i] = divide_16bit_alpha(color[i], out[3]);
       }
     }
     memcpy(out, color, d->channels < 3 ? sizeof *color : sizeof color);
@@ -198,10 +198,10 @@ static void put_deep_row(const tiff_decoder *d, uint16_t *out, const uint16_t *k
 }
 
 void ccodecs_tiff_put_row(const tiff_decoder *d, uint8_t *out, const uint8_t *kept) {
-  if (d->keeps_inks) {
-    put_inks(d, out, kept);
-  } else if (d->base.header.is_deep) {
-    put_deep_row(d, (uint16_t *)(void *)out, (const uint16_t *)(const void *)kept);
+  if (d->keeps_cmyk) {
+    put_cmyk(d, out, kept);
+  } else if (d->base.header.is_16bit) {
+    put_16bit_row(d, (uint16_t *)(void *)out, (const uint16_t *)(const void *)kept);
   } else {
     put_shallow_row(d, out, kept);
   }

@@ -1,4 +1,4 @@
-// Address space for the rows of a whole picture, of which only a window has memory. Private to CCodecs.
+// Address space for the rows of a whole image, of which only a window has memory. Private to CCodecs.
 //
 //   ccodecs_row_space space;
 //   if (!ccodecs_row_space_create(&space, row_bytes * height)) ...
@@ -6,7 +6,7 @@
 //                 ccodecs_row_space_pass(&space, end of the rows used, end of the rows written); }
 //   ccodecs_row_space_destroy(&space);
 //
-// For libraries that write to a buffer of the whole picture but never read it back. Pages appear as they are written;
+// For libraries that write to a buffer of the whole image but never read it back. Pages appear as they are written;
 // those that were used are moved ahead of what is written, where the system can do that, so that no page is cleared
 // twice and all of them stay in the processor's cache; else they go back to the system. Beside a window's rows up to
 // ccodecs_row_space_slack bytes have memory. Nothing is charged to a budget: the window depends on its user.

@@ -27,12 +27,12 @@ uint32_t ccodecs_webp_count_frames(const uint8_t *bytes, size_t count) {
   return frames;
 }
 
-bool ccodecs_webp_find_picture(const uint8_t *bytes, size_t count, size_t *at) {
+bool ccodecs_webp_find_image(const uint8_t *bytes, size_t count, size_t *at) {
   while (ccodecs_riff_has_chunk(count, *at)) {
     const uint8_t *chunk = bytes + *at;
     const uint32_t size = ccodecs_riff_body_bytes(chunk);
     if (ccodecs_riff_is_type(chunk, "VP8 ") || ccodecs_riff_is_type(chunk, "VP8L")) {
-      return count - *at - CHUNK_HEADER_BYTES >= (size < PICTURE_BYTES ? size : PICTURE_BYTES);
+      return count - *at - CHUNK_HEADER_BYTES >= (size < IMAGE_BYTES ? size : IMAGE_BYTES);
     }
     *at += (size_t)ccodecs_riff_chunk_bytes(size);
   }

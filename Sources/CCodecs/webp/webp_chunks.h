@@ -10,8 +10,8 @@ enum {
   RIFF_HEADER_BYTES = 12,
   CHUNK_HEADER_BYTES = 8,
   EXTENSION_BYTES = 10, ///< Of the body of a VP8X chunk.
-  /// Waited for of the picture: there a rewriter finds how it was quantised.
-  PICTURE_BYTES = 40,
+  /// Waited for of the image: there a rewriter finds how it was quantised.
+  IMAGE_BYTES = 40,
 };
 
 /// Flags of a VP8X chunk.
@@ -61,9 +61,9 @@ const uint8_t *ccodecs_riff_find(const uint8_t *bytes, size_t count, size_t at, 
 /// Frames of an animation.
 uint32_t ccodecs_webp_count_frames(const uint8_t *bytes, size_t count);
 
-/// Whether the picture's first bytes are here. From a VP8X chunk alone libwebp tells a size, but not whether it is the
-/// picture's, nor how that is compressed. `*at` is where to look on: at first behind the RIFF header, later at a chunk
-/// that is not here, or at the picture's.
-bool ccodecs_webp_find_picture(const uint8_t *bytes, size_t count, size_t *at);
+/// Whether the image's first bytes are here. From a VP8X chunk alone libwebp tells a size, but not whether it is the
+/// image's, nor how that is compressed. `*at` is where to look on: at first behind the RIFF header, later at a chunk
+/// that is not here, or at the image's.
+bool ccodecs_webp_find_image(const uint8_t *bytes, size_t count, size_t *at);
 
 #endif

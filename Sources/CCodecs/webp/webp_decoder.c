@@ -1,10 +1,10 @@
 // WebP through libwebp's incremental decoder.
 //
-// libwebp writes rows into buffers of the whole picture, but never reads them back. Those buffers are address space of
-// which only a window has memory (row_space.h), however large the picture. A lossy picture without alpha is given as
+// libwebp writes rows into buffers of the whole image, but never reads them back. Those buffers are address space of
+// which only a window has memory (row_space.h), however large the image. A lossy image without alpha is given as
 // the planes that it consists of, brought from BT.601's limited range (VP8, RFC 6386, section 9.2) to the full one.
-// Lossless pictures are held by libwebp itself, four bytes a pixel. The orientation of a WebP stands behind the
-// picture: a file that announces EXIF is held until it is complete, and so is an animation, of which the first frame is
+// Lossless images are held by libwebp itself, four bytes a pixel. The orientation of a WebP stands behind the
+// image: a file that announces EXIF is held until it is complete, and so is an animation, of which the first frame is
 // decoded.
 
 #include "../color/profile.h"
@@ -24,13 +24,13 @@ static const size_t library_bytes_per_column = 160;
 static const uint32_t strip_row_count = 64;
 /// The window that is expected to hold rows which were decoded and not used yet.
 static const uint32_t window_row_count = 128;
-/// Bytes that libwebp is given of a lossy picture at a time at least.
+/// Bytes that libwebp is given of a lossy image at a time at least.
 static const size_t least_slice_bytes = 64;
-/// What libwebp is given of a lossless picture at least, but for its end. It goes back to where it was sure of itself
+/// What libwebp is given of a lossless image at least, but for its end. It goes back to where it was sure of itself
 /// whenever it runs out of bytes: byte by byte, the work would grow with the square of the file.
 static const size_t lossless_slice_bytes = 4096;
 
-/// One plane of the whole picture.
+/// One plane of the whole image.
 typedef struct webp_plane {
   ccodecs_row_space space;
   size_t row_bytes;
@@ -46,7 +46,7 @@ typedef struct webp_decoder {
   bool is_animated;
   uint32_t flags;      ///< Of the VP8X chunk.
   uint64_t file_bytes; ///< What the RIFF header claims.
-  size_t picture_at;   ///< Where the picture's chunk is looked for, or is.
+  size_t image_at;     ///< Where the image's chunk is looked for, or is.
   uint32_t channels;
   size_t row_bytes;
   WebPDecoderConfig config;
@@ -63,7 +63,7 @@ typedef struct webp_decoder {
 
 // MARK: The container
 
-/// The orientation, and whose the picture is. False without room.
+/// The orientation, and whose the image is. False without room.
 static bool read_exif(webp_decoder *d) {
   uint32_t count;
   const uint8_t *exif =
@@ -78,15 +78,15 @@ static bool read_exif(webp_decoder *d) {
   bool is_broken;
   d->base.header.orientation = ccodecs_exif_orientation(exif, count, &is_broken);
   d->base.header.warnings |= is_broken ? CCODECS_WARNING_BAD_EXIF : 0;
-  return ccodecs_exif_keep_rights(&d->base, exif, count);
+  return ccodecs_exif_keep_copyright(&d->base, exif, count);
 }
 
-/// The colour profile, which stands before the picture. False without room.
+/// The colour profile, which stands before the image. False without room.
 static bool read_profile(webp_decoder *d) {
   uint32_t count;
   const uint8_t *profile =
       ccodecs_riff_find(ccodecs_bytes_start(&d->file), d->file.count, RIFF_HEADER_BYTES, "ICCP", &count);
-  if (profile == NULL || count > CCODECS_PROFILE_BYTES_MOST) {
+  if (profile == NULL || count > CCODECS_MAX_PROFILE_BYTES) {
     d->base.header.warnings |= CCODECS_WARNING_BAD_PROFILE;
     return true;
   }
@@ -105,7 +105,7 @@ static bool has_beginning(webp_decoder *d) {
   d->is_extended = memcmp(bytes + RIFF_HEADER_BYTES, "VP8X", 4) == 0;
   d->flags = d->is_extended ? bytes[RIFF_HEADER_BYTES + CHUNK_HEADER_BYTES] : 0;
   d->is_animated = (d->flags & FLAG_ANIMATION) != 0;
-  d->base.header.holds_input = (d->flags & (FLAG_ANIMATION | FLAG_EXIF)) != 0;
+  d->base.header.buffers_input = (d->flags & (FLAG_ANIMATION | FLAG_EXIF)) != 0;
   return true;
 }
 
@@ -134,7 +134,7 @@ static ccodecs_status describe(webp_decoder *d, const WebPBitstreamFeatures *fea
   d->plane_count = header->has_alpha || d->is_lossless ? 1 : 3;
   header->color_space = d->plane_count == 3 ? CCODECS_COLOR_YCBCR : CCODECS_COLOR_RGB;
   header->chroma_across = header->chroma_down = d->plane_count == 3 ? 2 : 0;
-  header->holds_bitmap = d->is_lossless || d->is_animated;
+  header->buffers_bitmap = d->is_lossless || d->is_animated;
   d->channels = header->has_alpha ? 4 : 3;
   d->row_bytes = (size_t)header->width * d->channels; // at most 16384 x 4
   const bool has_room =
@@ -157,17 +157,17 @@ static ccodecs_status append(webp_decoder *d, ccodecs_input *input, size_t count
   return CCODECS_OK;
 }
 
-/// What libwebp makes of the header, once all is here that it takes. It goes through all chunks before the picture each
+/// What libwebp makes of the header, once all is here that it takes. It goes through all chunks before the image each
 /// time that it is asked: so only where there are none, or when they are all here.
 static VP8StatusCode get_features(webp_decoder *d, bool is_end, WebPBitstreamFeatures *features) {
   if (!has_beginning(d)) {
     return VP8_STATUS_NOT_ENOUGH_DATA;
   }
   const uint8_t *bytes = ccodecs_bytes_start(&d->file);
-  const bool is_held = d->base.header.holds_input;
-  const bool has_picture = ccodecs_webp_find_picture(bytes, d->file.count, &d->picture_at);
-  const bool is_there = is_held ? d->file.count >= d->file_bytes : has_picture || is_end;
-  if (!is_there && (is_held || d->is_extended)) {
+  const bool is_buffered = d->base.header.buffers_input;
+  const bool has_image = ccodecs_webp_find_image(bytes, d->file.count, &d->image_at);
+  const bool is_there = is_buffered ? d->file.count >= d->file_bytes : has_image || is_end;
+  if (!is_there && (is_buffered || d->is_extended)) {
     return VP8_STATUS_NOT_ENOUGH_DATA;
   }
   const VP8StatusCode found = WebPGetFeatures(bytes, d->file.count, features);
@@ -189,9 +189,9 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
       return input->is_last ? fail(d, found) : CCODECS_NEEDS_INPUT;
     }
     size_t count = input->count;
-    if (base->header.holds_input && d->file_bytes > d->file.count && count > d->file_bytes - d->file.count) {
+    if (base->header.buffers_input && d->file_bytes > d->file.count && count > d->file_bytes - d->file.count) {
       count = (size_t)(d->file_bytes - d->file.count);
-    } else if (base->header.holds_input && d->file_bytes <= d->file.count) {
+    } else if (base->header.buffers_input && d->file_bytes <= d->file.count) {
       return fail(d, VP8_STATUS_NOT_ENOUGH_DATA);
     }
     const ccodecs_status status = append(d, input, count);
@@ -225,11 +225,11 @@ static uint64_t plane_slack(const webp_decoder *d) {
 /// What libwebp allocates and the window of rows, as they will be charged.
 static uint64_t library_charge(const webp_decoder *d) {
   const uint64_t pixels = (uint64_t)d->base.header.width * d->base.header.height;
-  const uint64_t held = d->is_lossless ? 4 * pixels : d->base.header.has_alpha ? 2 * pixels : 0;
+  const uint64_t buffered = d->is_lossless ? 4 * pixels : d->base.header.has_alpha ? 2 * pixels : 0;
   const uint64_t columns = (uint64_t)d->base.header.width * library_bytes_per_column;
   const uint32_t rows = d->base.header.height < window_row_count ? d->base.header.height : window_row_count;
   const uint64_t window = d->is_animated ? 4 * pixels : rows * (uint64_t)d->row_bytes + plane_slack(d);
-  return library_bytes + held + columns + window + d->file_bytes;
+  return library_bytes + buffered + columns + window + d->file_bytes;
 }
 
 static ccodecs_status estimate(
@@ -239,7 +239,7 @@ static ccodecs_status estimate(
   // The canvas, and a copy of the first frame's bytes.
   const uint64_t canvas =
       d->is_animated ? (uint64_t)base->header.width * base->header.height * 4 + d->file_bytes + 1024 : 0;
-  // Of a picture that is little but a colour, the least slice of bytes holds more rows than a window has room for.
+  // Of an image that is little but a colour, the least slice of bytes holds more rows than a window has room for.
   const uint64_t macroblock_rows = base->header.height / 16 + 1;
   const uint64_t slice = d->is_lossless ? lossless_slice_bytes : least_slice_bytes;
   const uint64_t slice_rows = d->file_bytes == 0 ? 0 : slice * 2 * 16 * macroblock_rows / d->file_bytes;
@@ -262,7 +262,7 @@ static ccodecs_status charge(webp_decoder *d, uint64_t byte_count) {
 
 // MARK: Animations
 
-/// The first frame's picture as a WebP file of its own: a RIFF header, and for alpha a VP8X chunk, before its chunks.
+/// The first frame's image as a WebP file of its own: a RIFF header, and for alpha a VP8X chunk, before its chunks.
 static ccodecs_status wrap_frame(
     webp_decoder *d, const uint8_t *chunks, uint32_t count, uint32_t width, uint32_t height, ccodecs_bytes *file) {
   uint8_t header[RIFF_HEADER_BYTES + CHUNK_HEADER_BYTES + EXTENSION_BYTES];
@@ -393,7 +393,7 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
 }
 
 /// Bytes to give libwebp at a time. It decodes every row that it can, and all of them wait in memory: about a row of
-/// macroblocks at a time keeps that window small in pictures that compress evenly.
+/// macroblocks at a time keeps that window small in images that compress evenly.
 static size_t slice_bytes(const webp_decoder *d) {
   const uint64_t rows = d->base.header.height / 16 + 1;
   const uint64_t even = d->file_bytes / rows / 2;
@@ -431,7 +431,7 @@ static ccodecs_status decode(webp_decoder *d, const uint8_t *bytes, size_t count
   return charge_waiting(d);
 }
 
-/// Keeps bytes of a lossless picture until there are enough for libwebp. CCODECS_OK when there are,
+/// Keeps bytes of a lossless image until there are enough for libwebp. CCODECS_OK when there are,
 /// CCODECS_NEEDS_INPUT, or the failure.
 static ccodecs_status gather(webp_decoder *d, ccodecs_input *input) {
   if (!d->is_lossless || (d->file.count == 0 && input->count >= lossless_slice_bytes)) {
@@ -451,9 +451,9 @@ static ccodecs_status gather(webp_decoder *d, ccodecs_input *input) {
 static ccodecs_status feed(webp_decoder *d, ccodecs_input *input) {
   const size_t slice = slice_bytes(d);
   if (d->file.count > 0) {
-    // All before the picture at once, as libwebp goes through it again for each slice.
-    const size_t first = d->picture_at + slice;
-    d->picture_at = 0;
+    // All before the image at once, as libwebp goes through it again for each slice.
+    const size_t first = d->image_at + slice;
+    d->image_at = 0;
     const size_t count = d->file.count < first ? d->file.count : first;
     const ccodecs_status status = decode(d, ccodecs_bytes_start(&d->file), count);
     ccodecs_bytes_take(&d->file, count);
@@ -548,7 +548,7 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
   return CCODECS_ROWS_READY;
 }
 
-static ccodecs_bytes *held(ccodecs_decoder *base) {
+static ccodecs_bytes *buffered(ccodecs_decoder *base) {
   return &((webp_decoder *)base)->file;
 }
 
@@ -572,12 +572,12 @@ ccodecs_decoder *ccodecs_webp_decoder_create(const ccodecs_limits *limits, ccode
       .start = start,
       .read_rows = read_rows,
       .destroy = destroy,
-      .held = held,
+      .buffered = buffered,
   };
   webp_decoder *d = ccodecs_decoder_allocate(sizeof *d, &methods, CCODECS_FORMAT_WEBP, limits, budget);
   if (d == NULL) {
     return NULL;
   }
-  d->picture_at = RIFF_HEADER_BYTES;
+  d->image_at = RIFF_HEADER_BYTES;
   return &d->base;
 }

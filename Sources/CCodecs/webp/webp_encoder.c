@@ -14,7 +14,7 @@ static const float lossless_effort = 75;
 
 typedef struct webp_encoder {
   ccodecs_encoder base;
-  WebPPicture picture;
+  WebPPicture image;
   WebPConfig config;
   size_t charged;
   uint32_t written;
@@ -23,8 +23,8 @@ typedef struct webp_encoder {
 
 static const size_t extension_bytes = CHUNK_HEADER_BYTES + EXTENSION_BYTES;
 
-static int on_write(const uint8_t *bytes, size_t count, const WebPPicture *picture) {
-  webp_encoder *e = picture->custom_ptr;
+static int on_write(const uint8_t *bytes, size_t count, const WebPPicture *image) {
+  webp_encoder *e = image->custom_ptr;
   return ccodecs_bytes_append(&e->base.output, bytes, count, e->base.budget);
 }
 
@@ -33,7 +33,7 @@ static ccodecs_status write(ccodecs_encoder *base, const ccodecs_rows *rows) {
   const uint32_t channels = ccodecs_encoder_channels(&base->options);
   for (uint32_t row = 0; row < rows->row_counts[0]; row++, e->written++) {
     const uint8_t *pixel = rows->planes[0] + row * rows->row_strides[0];
-    uint32_t *argb = e->picture.argb + (size_t)e->written * (size_t)e->picture.argb_stride;
+    uint32_t *argb = e->image.argb + (size_t)e->written * (size_t)e->image.argb_stride;
     for (uint32_t x = 0; x < base->options.width; x++, pixel += channels) {
       const uint32_t alpha = channels == 4 ? pixel[3] : 255;
       argb[x] = alpha << 24 | (uint32_t)pixel[0] << 16 | (uint32_t)pixel[1] << 8 | pixel[2];
@@ -42,7 +42,7 @@ static ccodecs_status write(ccodecs_encoder *base, const ccodecs_rows *rows) {
   return CCODECS_OK;
 }
 
-/// Puts EXIF behind the picture, and says so in a VP8X chunk before it.
+/// Puts EXIF behind the image, and says so in a VP8X chunk before it.
 static ccodecs_status add_exif(webp_encoder *e) {
   ccodecs_bytes *output = &e->base.output;
   const ccodecs_encode_options *options = &e->base.options;
@@ -70,13 +70,13 @@ static ccodecs_status add_exif(webp_encoder *e) {
 
 static ccodecs_status finish(ccodecs_encoder *base) {
   webp_encoder *e = (webp_encoder *)base;
-  if (WebPEncode(&e->config, &e->picture)) {
-    WebPPictureFree(&e->picture);
+  if (WebPEncode(&e->config, &e->image)) {
+    WebPPictureFree(&e->image);
     ccodecs_budget_refund(base->budget, e->charged);
     e->charged = 0;
     return e->exif.count > 0 ? add_exif(e) : CCODECS_OK;
   }
-  const WebPEncodingError error = e->picture.error_code;
+  const WebPEncodingError error = e->image.error_code;
   const bool is_memory = error == VP8_ENC_ERROR_OUT_OF_MEMORY || error == VP8_ENC_ERROR_BITSTREAM_OUT_OF_MEMORY ||
                          error == VP8_ENC_ERROR_BAD_WRITE;
   return ccodecs_encoder_fail(
@@ -86,7 +86,7 @@ static ccodecs_status finish(ccodecs_encoder *base) {
 static void destroy(ccodecs_encoder *base) {
   webp_encoder *e = (webp_encoder *)base;
   ccodecs_budget *budget = base->budget;
-  WebPPictureFree(&e->picture);
+  WebPPictureFree(&e->image);
   ccodecs_budget_refund(budget, e->charged);
   ccodecs_bytes_free(&base->output, budget);
   ccodecs_bytes_free(&e->exif, budget);
@@ -98,13 +98,13 @@ static uint64_t pixel_count(const ccodecs_encode_options *options) {
 }
 
 /// What libwebp 1.2.4 holds for each pixel, as measured of noise, which takes the most: ARGB, its conversion to YUV and
-/// alpha or its backward references, and, unless it is to save memory, what it found out of the picture.
+/// alpha or its backward references, and, unless it is to save memory, what it found out of the image.
 static uint64_t library_bytes_per_pixel(const ccodecs_encode_options *options) {
   const uint8_t method = options->webp.method;
   if (options->webp.is_lossless) {
     return method == 0 ? 30 : method == 5 ? 58 : 50;
   }
-  if (options->pixels == CCODECS_PIXELS_RGBA8) { // alpha is a lossless picture of its own
+  if (options->pixels == CCODECS_PIXELS_RGBA8) { // alpha is a lossless image of its own
     return method < 3 ? 40 : method < 6 ? 47 : 60;
   }
   if (method < 3 || options->webp.saves_memory) {
@@ -117,14 +117,14 @@ static uint64_t library_charge(const ccodecs_encode_options *options) {
   return library_bytes + pixel_count(options) * library_bytes_per_pixel(options);
 }
 
-uint64_t ccodecs_webp_encoder_largest(const ccodecs_encode_options *options) {
-  return options->webp.is_lossless ? ccodecs_encoder_stored_largest(options, ccodecs_encoder_channels(options))
-                                   : ccodecs_encoder_lossy_largest(options);
+uint64_t ccodecs_webp_encoder_max_bytes(const ccodecs_encode_options *options) {
+  return options->webp.is_lossless ? ccodecs_encoder_max_stored_bytes(options, ccodecs_encoder_channels(options))
+                                   : ccodecs_encoder_max_lossy_bytes(options);
 }
 
 uint64_t ccodecs_webp_encoder_estimate(const ccodecs_encode_options *options) {
   // The compressed result waits whole, in a block that grows by half when the last byte of it comes.
-  return sizeof(webp_encoder) + library_charge(options) + ccodecs_webp_encoder_largest(options) * 5 / 2;
+  return sizeof(webp_encoder) + library_charge(options) + ccodecs_webp_encoder_max_bytes(options) * 5 / 2;
 }
 
 bool ccodecs_webp_options_are_valid(const ccodecs_webp_options *options) {
@@ -140,11 +140,11 @@ static void configure(webp_encoder *e) {
   e->config.near_lossless = webp->near_lossless;
   e->config.exact = webp->is_lossless && webp->near_lossless == 100; // or what is behind transparency would change
   e->config.low_memory = webp->saves_memory;
-  e->picture.use_argb = 1;
-  e->picture.width = (int)options->width;
-  e->picture.height = (int)options->height;
-  e->picture.writer = on_write;
-  e->picture.custom_ptr = e;
+  e->image.use_argb = 1;
+  e->image.width = (int)options->width;
+  e->image.height = (int)options->height;
+  e->image.writer = on_write;
+  e->image.custom_ptr = e;
 }
 
 ccodecs_encoder *ccodecs_webp_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget) {
@@ -156,11 +156,11 @@ ccodecs_encoder *ccodecs_webp_encoder_create(const ccodecs_encode_options *optio
   memset(e, 0, sizeof *e);
   ccodecs_encoder_init(&e->base, &methods, options, budget);
   const uint64_t charge = library_charge(options);
-  if (ccodecs_bytes_append(&e->exif, options->exif, options->exif_count, budget) && WebPPictureInit(&e->picture) &&
+  if (ccodecs_bytes_append(&e->exif, options->exif, options->exif_count, budget) && WebPPictureInit(&e->image) &&
       WebPConfigInit(&e->config) && charge <= SIZE_MAX && ccodecs_budget_charge(budget, (size_t)charge)) {
     e->charged = (size_t)charge;
     configure(e);
-    if (WebPPictureAlloc(&e->picture)) {
+    if (WebPPictureAlloc(&e->image)) {
       return &e->base;
     }
   }

@@ -13,7 +13,7 @@ ccodecs_encoder *ccodecs_webp_encoder_create(const ccodecs_encode_options *optio
 /// Whether every option is in its range.
 bool ccodecs_webp_options_are_valid(const ccodecs_webp_options *options);
 uint64_t ccodecs_webp_encoder_estimate(const ccodecs_encode_options *options);
-uint64_t ccodecs_webp_encoder_largest(const ccodecs_encode_options *options);
+uint64_t ccodecs_webp_encoder_max_bytes(const ccodecs_encode_options *options);
 ccodecs_rewriter *ccodecs_webp_rewriter_create(const ccodecs_limits *limits, ccodecs_budget *budget);
 
 #endif

@@ -1,6 +1,6 @@
-// WebP: RIFF chunks to those of the picture (VP8 or VP8L, with ALPH), in a container made anew.
+// WebP: RIFF chunks to those of the image (VP8 or VP8L, with ALPH), in a container made anew.
 //
-// The decoder holds the file from its beginning up to its picture's first bytes at least (webp_decoder.c); a RIFF
+// The decoder holds the file from its beginning up to its image's first bytes at least (webp_decoder.c); a RIFF
 // header is written first and has the file's size, which is known from there. The held bytes are taken over and read
 // first. Source: WebP Container Specification.
 
@@ -16,30 +16,30 @@ typedef struct webp_map {
   bool is_lossless;
   uint8_t flags;
   uint32_t alpha_size; ///< 0 without.
-  size_t picture;      ///< Behind the chunk's header.
-  uint32_t picture_size;
+  size_t image;        ///< Behind the chunk's header.
+  uint32_t image_size;
 } webp_map;
 
 typedef enum webp_step { STEP_RIFF, STEP_HEADER, STEP_GIVE, STEP_PAD, STEP_SKIP, STEP_EXIF, STEP_DONE } webp_step;
 
 typedef struct webp_rewriter {
   ccodecs_rewriter base;
-  ccodecs_bytes held; ///< Taken over from the decoder.
-  ccodecs_bytes exif; ///< The chunk.
+  ccodecs_bytes buffered; ///< Taken over from the decoder.
+  ccodecs_bytes exif;     ///< The chunk.
   webp_map map;
   webp_step step;
   uint8_t header[RIFF_HEADER_BYTES];
   size_t header_count;
   uint64_t left; ///< Of the chunk's body.
   bool is_odd;
-  bool is_picture;
+  bool is_image;
   bool has_alpha; ///< ALPH was given.
 } webp_rewriter;
 
 // MARK: Survey
 
-/// Finds the picture. Not good: what libwebp would refuse, or repair, or what is not here yet.
-static webp_map find_picture(const uint8_t *bytes, size_t count) {
+/// Finds the image. Not good: what libwebp would refuse, or repair, or what is not here yet.
+static webp_map find_image(const uint8_t *bytes, size_t count) {
   webp_map map = {0};
   if (count < RIFF_HEADER_BYTES + CHUNK_HEADER_BYTES || !ccodecs_riff_is_type(bytes, "RIFF") ||
       !ccodecs_riff_is_type(bytes + 8, "WEBP")) {
@@ -55,8 +55,8 @@ static webp_map find_picture(const uint8_t *bytes, size_t count) {
     const bool is_first = at == RIFF_HEADER_BYTES + CHUNK_HEADER_BYTES;
     if (ccodecs_riff_is_type(header, "VP8 ") || ccodecs_riff_is_type(header, "VP8L")) {
       map.is_lossless = ccodecs_riff_is_type(header, "VP8L");
-      map.picture = at;
-      map.picture_size = size;
+      map.image = at;
+      map.image_size = size;
       const bool has_flag = (map.flags & FLAG_ALPHA) != 0;
       const bool is_alpha_clear = map.is_lossless ? map.alpha_size == 0 : has_flag == (map.alpha_size > 0);
       map.is_good = (is_first || map.is_extended) && size > 10 && (uint64_t)at + size <= end && is_alpha_clear &&
@@ -78,23 +78,22 @@ static webp_map find_picture(const uint8_t *bytes, size_t count) {
   return map;
 }
 
-static const ccodecs_bytes *held_file(const ccodecs_decoder *decoder) {
-  return decoder->methods->held == NULL ? NULL : decoder->methods->held((ccodecs_decoder *)(uintptr_t)decoder);
+static const ccodecs_bytes *spooled_file(const ccodecs_decoder *decoder) {
+  return decoder->methods->buffered == NULL ? NULL : decoder->methods->buffered((ccodecs_decoder *)(uintptr_t)decoder);
 }
 
 static void survey(const ccodecs_rewriter *base, const ccodecs_decoder *decoder, ccodecs_survey *survey) {
   (void)base;
-  const ccodecs_bytes *file = held_file(decoder);
+  const ccodecs_bytes *file = spooled_file(decoder);
   if (file == NULL || file->count == 0) {
     return;
   }
   const uint8_t *bytes = ccodecs_bytes_start(file);
-  const webp_map map = find_picture(bytes, file->count);
-  const size_t here = map.is_good ? file->count - map.picture : 0;
-  const int32_t index =
-      map.is_good && !map.is_lossless
-          ? ccodecs_vp8_quantizer(bytes + map.picture, here < map.picture_size ? here : map.picture_size)
-          : -1;
+  const webp_map map = find_image(bytes, file->count);
+  const size_t here = map.is_good ? file->count - map.image : 0;
+  const int32_t index = map.is_good && !map.is_lossless
+                            ? ccodecs_vp8_quantizer(bytes + map.image, here < map.image_size ? here : map.image_size)
+                            : -1;
   survey->is_lossless = map.is_lossless;
   survey->can_copy = map.is_good && (map.is_lossless || index >= 0);
   survey->quality = !survey->can_copy ? 0 : map.is_lossless ? 100 : ccodecs_webp_quality((uint32_t)index);
@@ -116,10 +115,10 @@ static bool append_exif(webp_rewriter *w, const ccodecs_rewrite_options *options
 static ccodecs_status start(
     ccodecs_rewriter *base, ccodecs_decoder *decoder, const ccodecs_rewrite_options *options, ccodecs_bytes *opening) {
   webp_rewriter *w = (webp_rewriter *)base;
-  ccodecs_bytes *file = decoder->methods->held(decoder);
-  w->map = find_picture(ccodecs_bytes_start(file), file->count);
+  ccodecs_bytes *file = decoder->methods->buffered(decoder);
+  w->map = find_image(ccodecs_bytes_start(file), file->count);
   const bool is_extended = w->map.alpha_size > 0 || options->exif_count > 0;
-  uint64_t size = 4 + ccodecs_riff_chunk_bytes(w->map.picture_size);
+  uint64_t size = 4 + ccodecs_riff_chunk_bytes(w->map.image_size);
   size += is_extended ? ccodecs_riff_chunk_bytes(EXTENSION_BYTES) : 0;
   size += w->map.alpha_size > 0 ? ccodecs_riff_chunk_bytes(w->map.alpha_size) : 0;
   size += options->exif_count > 0 ? ccodecs_riff_chunk_bytes(options->exif_count) : 0;
@@ -135,7 +134,7 @@ static ccodecs_status start(
       !append_exif(w, options)) {
     return ccodecs_rewriter_fail_for_room(base);
   }
-  w->held = *file;
+  w->buffered = *file;
   *file = (ccodecs_bytes){0};
   return CCODECS_OK;
 }
@@ -153,10 +152,10 @@ static ccodecs_status begin_chunk(webp_rewriter *w, ccodecs_piece *piece) {
   w->header_count = 0;
   w->left = size;
   w->is_odd = (size & 1) != 0;
-  w->is_picture = ccodecs_riff_is_type(w->header, w->map.is_lossless ? "VP8L" : "VP8 ");
+  w->is_image = ccodecs_riff_is_type(w->header, w->map.is_lossless ? "VP8L" : "VP8 ");
   const bool is_alpha =
       !w->map.is_lossless && ccodecs_riff_is_type(w->header, "ALPH") && !w->has_alpha && w->map.alpha_size > 0;
-  if (!w->is_picture && !is_alpha) {
+  if (!w->is_image && !is_alpha) {
     w->left += size & 1;
     w->step = STEP_SKIP;
     return CCODECS_OK;
@@ -176,10 +175,10 @@ static ccodecs_status give_body(webp_rewriter *w, ccodecs_input *input, ccodecs_
   return CCODECS_BYTES_READY;
 }
 
-/// Behind a body that was given. The picture's own padding is not waited for, as nothing behind it is read.
+/// Behind a body that was given. The image's own padding is not waited for, as nothing behind it is read.
 static ccodecs_status pad(webp_rewriter *w, ccodecs_piece *piece) {
   static const uint8_t zero = 0;
-  w->step = w->is_picture ? STEP_EXIF : STEP_SKIP;
+  w->step = w->is_image ? STEP_EXIF : STEP_SKIP;
   w->left = w->is_odd;
   *piece = (ccodecs_piece){.bytes = &zero, .count = 1};
   return w->is_odd ? CCODECS_BYTES_READY : CCODECS_OK;
@@ -234,22 +233,22 @@ static ccodecs_status step(ccodecs_rewriter *base, ccodecs_input *input, ccodecs
     ccodecs_input_advance(input, input->count);
     return CCODECS_NEEDS_INPUT;
   }
-  if (w->held.count > 0) {
-    ccodecs_input held = {.bytes = ccodecs_bytes_start(&w->held), .count = w->held.count, .is_last = false};
-    const ccodecs_status status = read_bytes(w, &held, piece);
+  if (w->buffered.count > 0) {
+    ccodecs_input buffered = {.bytes = ccodecs_bytes_start(&w->buffered), .count = w->buffered.count, .is_last = false};
+    const ccodecs_status status = read_bytes(w, &buffered, piece);
     // The block stays where it is until the next step, as a piece may lie in it.
-    const size_t taken = w->held.count - held.count;
-    w->held.first += taken;
-    w->held.count -= taken;
+    const size_t taken = w->buffered.count - buffered.count;
+    w->buffered.first += taken;
+    w->buffered.count -= taken;
     return status == CCODECS_NEEDS_INPUT ? CCODECS_OK : status;
   }
-  ccodecs_bytes_free(&w->held, base->budget);
+  ccodecs_bytes_free(&w->buffered, base->budget);
   return read_bytes(w, input, piece);
 }
 
 static void destroy(ccodecs_rewriter *base) {
   webp_rewriter *w = (webp_rewriter *)base;
-  ccodecs_bytes_free(&w->held, base->budget);
+  ccodecs_bytes_free(&w->buffered, base->budget);
   ccodecs_bytes_free(&w->exif, base->budget);
   ccodecs_free(base->budget, w);
 }

@@ -63,7 +63,7 @@ typedef enum cpixels_kernel {
   CPIXELS_KERNEL_TRIANGLE = 1, ///< 1 - |x|, |x| < 1: linear interpolation. Never rings.
   CPIXELS_KERNEL_BOX = 2,      ///< 1, |x| <= 1/2: the nearest sample, or the mean of two that are equally near.
   /// Linear interpolation to twice as many samples, and Lanczos' kernel over those, in one step: what becomes of a
-  /// subsampled chroma plane in decoders that bring it to the picture's size first, and of that when it shrinks.
+  /// subsampled chroma plane in decoders that bring it to the image's size first, and of that when it shrinks.
   CPIXELS_KERNEL_DOUBLED_LANCZOS3 = 3,
 } cpixels_kernel;
 
@@ -128,17 +128,17 @@ void cpixels_flatten(
 // Gray, RGB and straight RGBA, 0 to 65535, which is 1.
 
 /// 16 bits -> 8, rounded to nearest.
-void cpixels_narrow(const uint16_t *source, uint8_t *destination, size_t sample_count);
+void cpixels_convert_to_8bit(const uint16_t *source, uint8_t *destination, size_t sample_count);
 
 /// Gray -> RGB: every sample three times.
-void cpixels_gray_to_rgb_deep(const uint16_t *gray, uint16_t *rgb, size_t pixel_count);
+void cpixels_gray_to_rgb_16bit(const uint16_t *gray, uint16_t *rgb, size_t pixel_count);
 
 /// RGBA, straight -> premultiplied as by cpixels_premultiply, 0 to 65025, rounded to nearest.
-void cpixels_premultiply_deep(const uint16_t *rgba, uint16_t *premultiplied, size_t pixel_count);
+void cpixels_premultiply_16bit(const uint16_t *rgba, uint16_t *premultiplied, size_t pixel_count);
 
-/// The inverse of cpixels_premultiply_deep, as far as 16 bits tell, rounded to nearest and clamped. Colour is 0 where
+/// The inverse of cpixels_premultiply_16bit, as far as 16 bits tell, rounded to nearest and clamped. Colour is 0 where
 /// alpha is 0.
-void cpixels_unpremultiply_deep(const uint16_t *premultiplied, uint16_t *rgba, size_t pixel_count);
+void cpixels_unpremultiply_16bit(const uint16_t *premultiplied, uint16_t *rgba, size_t pixel_count);
 
 // MARK: Colour
 
@@ -151,7 +151,7 @@ void cpixels_ycc_to_rgb(
 void cpixels_gray_to_rgb(const uint8_t *gray, uint8_t *rgb, size_t pixel_count);
 
 /// CMYK, 255 for no ink -> RGB, by the simple rule for inks without a profile: ink * black / 255.
-void cpixels_inks_to_rgb(const uint8_t *inks, uint8_t *rgb, size_t pixel_count);
+void cpixels_inks_to_rgb(const uint8_t *cmyk, uint8_t *rgb, size_t pixel_count);
 
 // MARK: Colour filters
 //
@@ -174,8 +174,8 @@ typedef enum cpixels_color_step_kind {
   /// the sum's rounding, and x - share * x elsewhere. Numbers: weights of red, green and blue, level, share.
   CPIXELS_COLOR_THRESHOLD = 4,
   /// Every channel: x becomes x - share * s * x, where s rises smoothly (3 t^2 - 2 t^3) from 0 where the distance from
-  /// the centre is radius to 1 where it is radius + softness. The distance is 0 at the picture's centre, 1 at its
-  /// corners, and the same on ellipses that have the picture's proportions. Numbers: radius, softness (> 0), share.
+  /// the centre is radius to 1 where it is radius + softness. The distance is 0 at the image's centre, 1 at its
+  /// corners, and the same on ellipses that have the image's proportions. Numbers: radius, softness (> 0), share.
   CPIXELS_COLOR_VIGNETTE = 5,
 } cpixels_color_step_kind;
 
@@ -190,7 +190,7 @@ typedef struct cpixels_color_program {
   const cpixels_color_step *steps;
   uint32_t step_count;
   uint32_t width;  ///< Pixels of a row, at least 1.
-  uint32_t height; ///< Rows of the picture, at least 1.
+  uint32_t height; ///< Rows of the image, at least 1.
 } cpixels_color_program;
 
 /// Runs the program over row `y`, rounding to nearest. `channels` is 3 or 4. `source` may be `destination`.
@@ -207,8 +207,8 @@ void cpixels_map_levels(
 //
 // Filters whose pixels depend on others around them, over rows of RGB or RGBA, 8 bits, not premultiplied. Used as the
 // streaming resampler is: measure, init, then push and read by turns. Only the rows under a pixel's window are held.
-// Beyond its edges the picture is taken to go on as at the edge. Colour is weighted by its alpha. Every instruction set
-// gives the same samples, which for opaque pictures are within one level of the exact result.
+// Beyond its edges the image is taken to go on as at the edge. Colour is weighted by its alpha. Every instruction set
+// gives the same samples, which for opaque images are within one level of the exact result.
 
 typedef enum cpixels_area_kind {
   /// Gaussian blur of premultiplied colour and of alpha, cut off at 3 standard deviations.
@@ -225,7 +225,7 @@ typedef struct cpixels_area_options {
   uint32_t height;       ///< Rows, 1 to 2^20.
   uint8_t channels;      ///< 3 or 4.
   double radius;         ///< BLUR, SHARPEN: standard deviation in pixels, 0.01 to 100.
-  double amount;         ///< SHARPEN: 0 to 5. Others: the filtered picture's share of the result, 0 to 1.
+  double amount;         ///< SHARPEN: 0 to 5. Others: the filtered image's share of the result, 0 to 1.
   double threshold;      ///< SHARPEN: differences of at most this stay as they are, 0 to 1.
   uint32_t block;        ///< PIXELATE: pixels on a block's side, 1 to 256.
   uint32_t first_width;  ///< PIXELATE: pixels of the first block of a row, 1 to `block`.
@@ -243,7 +243,7 @@ bool cpixels_area_measure(const cpixels_area_options *options, size_t *byte_coun
 cpixels_area_filter *cpixels_area_init(const cpixels_area_options *options, void *memory);
 
 /// Takes up to `row_count` rows; returns how many. `rows` is borrowed for the call; `row_stride` in bytes. Rows beyond
-/// the picture's height are ignored and counted as taken.
+/// the image's height are ignored and counted as taken.
 size_t cpixels_area_push(cpixels_area_filter *filter, const uint8_t *rows, size_t row_stride, size_t row_count);
 
 /// Writes up to `capacity` finished rows; returns how many. `row_stride` in bytes.
@@ -251,7 +251,7 @@ size_t cpixels_area_read(cpixels_area_filter *filter, uint8_t *rows, size_t row_
 
 // MARK: Orientation
 
-/// The EXIF orientations as what must be done to the stored picture to show it upright: 1 nothing, 2 mirror left to
+/// The EXIF orientations as what must be done to the stored image to show it upright: 1 nothing, 2 mirror left to
 /// right, 3 turn by 180 degrees, 4 mirror top to bottom, 5 transpose, 6 turn by 90 degrees clockwise, 7 transverse,
 /// 8 turn by 90 degrees counter-clockwise. Source: CIPA DC-008 (Exif 2.32), tag 0x0112.
 ///

@@ -2,8 +2,8 @@ internal import ImageCodecs
 
 /// What a result may weigh, and what may be given up for that.
 struct ByteLimit: Sendable, Hashable {
-  /// Trial encodes of one picture, the first included.
-  static let mostTrials = 6
+  /// Trial encodes of one image, the first included.
+  static let maxTrials = 6
   /// What quality does not go below where the result may become smaller instead.
   static let leastQualityBeforeSize = 40
 
@@ -21,8 +21,8 @@ struct ByteLimit: Sendable, Hashable {
       (encoder.format.traits.output?.subsamplesChroma ?? false) && !encoder.asksForChroma
   }
 
-  /// Whether the picture must be there for a second trial.
-  func holdsPicture(_ encoder: EncoderOptions) -> Bool { encoder.isLossy || allowsSmaller }
+  /// Whether the image must be there for a second trial.
+  func buffersImage(_ encoder: EncoderOptions) -> Bool { encoder.isLossy || allowsSmaller }
 
   /// The first trial's options at another quality.
   func options(_ encoder: EncoderOptions, quality: Int) -> EncoderOptions {
@@ -36,17 +36,17 @@ struct ByteLimit: Sendable, Hashable {
   func estimatedByteCount(encoder: EncoderOptions) throws(CodecError) -> UInt64 {
     var encoding = try encoder.estimatedByteCount()
     // Two results are held at most: the best that fits, and the one that is being made.
-    let result = min(byteCount, try encoder.largestByteCount()) + UInt64(CompressedBytes.chunkByteCount) * 2
-    guard holdsPicture(encoder) else { return encoding + result }
-    var held = HeldPicture.estimatedByteCount(encoder, halvesChroma: adaptsChroma)
+    let result = min(byteCount, try encoder.maxByteCount()) + UInt64(CompressedBytes.chunkByteCount) * 2
+    guard buffersImage(encoder) else { return encoding + result }
+    var buffered = BufferedImage.estimatedByteCount(encoder, halvesChroma: adaptsChroma)
     if allowsSmaller {
-      held += HeldPicture.smallerByteCount(encoder)
-      // Some encoders hold more of a smaller picture.
+      buffered += BufferedImage.smallerByteCount(encoder)
+      // Some encoders hold more of a smaller image.
       var smaller = encoder
       (smaller.width, smaller.height) = (min(encoder.width, 2048), min(encoder.height, 2048))
       encoding = max(encoding, try smaller.estimatedByteCount())
     }
-    return encoding + 2 * result + UInt64(held)
+    return encoding + 2 * result + UInt64(buffered)
   }
 }
 

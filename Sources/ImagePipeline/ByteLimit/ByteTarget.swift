@@ -11,38 +11,38 @@ struct ByteTarget {
   }
 
   private let limit: ByteLimit
-  private let budget: PictureBudget
+  private let budget: ImageBudget
   private var first: EncoderOptions
-  private let picture: HeldPicture?
+  private let image: BufferedImage?
   private var trial: CompressedBytes
   private var best: Result?
   private var trialCount = 1
   private var smallest: (options: EncoderOptions, byteCount: UInt64)?
 
-  init(_ limit: ByteLimit, encoder: EncoderOptions, budget: PictureBudget) throws(PipelineError) {
+  init(_ limit: ByteLimit, encoder: EncoderOptions, budget: ImageBudget) throws(PipelineError) {
     self.limit = limit
     self.budget = budget
     first = encoder
-    picture = try withCodecErrors { () throws(CodecError) in
-      limit.holdsPicture(encoder) ? try HeldPicture(options: encoder, budget: budget) : nil
+    image = try withCodecErrors { () throws(CodecError) in
+      limit.buffersImage(encoder) ? try BufferedImage(options: encoder, budget: budget) : nil
     }
     trial = CompressedBytes(limit: limit.byteCount, budget: budget)
   }
 
-  func hold(_ strip: borrowing Strip) { picture?.append(strip) }
+  func hold(_ strip: borrowing Strip) { image?.append(strip) }
 
   /// Takes the next bytes of a trial.
   mutating func collect(_ bytes: RawSpan) throws(PipelineError) { try trial.append(bytes) }
 
   /// The best result, once the first trial is over.
-  /// - `lateRights`: what was put behind the rows of the first, where its format can have it there.
+  /// - `trailingMetadata`: what was put behind the rows of the first, where its format can have it there.
   /// - `buffer`: what encoders are read into.
   /// - Throws: `limitExceeded` naming the fewest bytes that were reached, `cancelled`.
   mutating func settle(
-    lateRights: [UInt8], _ buffer: PixelBuffer, _ allowance: WorkAllowance
+    trailingMetadata: [UInt8], _ buffer: PixelBuffer, _ allowance: WorkAllowance
   ) throws(PipelineError) -> Result {
     note(first)
-    if first.format.traits.hasTrailingMetadata, !lateRights.isEmpty { first.exif = lateRights }
+    if first.format.traits.hasTrailingMetadata, !trailingMetadata.isEmpty { first.exif = trailingMetadata }
     if let best { return best }
     let quality = try searchQuality(buffer, allowance)
     if best == nil, limit.allowsSmaller { try searchSize(quality: quality, buffer, allowance) }
@@ -58,11 +58,11 @@ struct ByteTarget {
     let floor = limit.allowsSmaller ? min(first.quality, ByteLimit.leastQualityBeforeSize) : 1
     var search = QualitySearch(
       curve: curve, limit: limit.byteCount, floor: floor,
-      trialsToFloor: limit.allowsSmaller ? 3 : ByteLimit.mostTrials)
+      trialsToFloor: limit.allowsSmaller ? 3 : ByteLimit.maxTrials)
     search.note(quality: first.quality, byteCount: trial.byteCount)
     var last = first.quality
     while let quality = search.next {
-      try compress(limit.options(first, quality: quality), picture, buffer, allowance)
+      try compress(limit.options(first, quality: quality), image, buffer, allowance)
       search.note(quality: quality, byteCount: trial.byteCount)
       last = quality
     }
@@ -76,12 +76,12 @@ struct ByteTarget {
     let size = PixelSize(width: first.width, height: first.height)
     var search = SizeSearch(limit: limit.byteCount, size: size)
     search.note(size, byteCount: trial.byteCount)
-    guard let picture else { return }
-    while let next = search.next(trialsLeft: ByteLimit.mostTrials - trialCount) {
+    guard let image else { return }
+    while let next = search.next(trialsLeft: ByteLimit.maxTrials - trialCount) {
       try allowance.check()
       (options.width, options.height) = (next.width, next.height)
       let smaller = try withCodecErrors { () throws(CodecError) in
-        try picture.scaled(options)
+        try image.scaled(options)
       }
       try compress(options, smaller, buffer, allowance)
       search.note(next, byteCount: trial.byteCount)
@@ -89,16 +89,16 @@ struct ByteTarget {
   }
 
   private mutating func compress(
-    _ options: EncoderOptions, _ picture: HeldPicture?, _ buffer: PixelBuffer, _ allowance: WorkAllowance
+    _ options: EncoderOptions, _ image: BufferedImage?, _ buffer: PixelBuffer, _ allowance: WorkAllowance
   ) throws(PipelineError) {
-    guard let picture else {
+    guard let image else {
       throw PipelineError(.internalDefect, "a result must be compressed again but is not buffered")
     }
     trialCount += 1
     trial = CompressedBytes(limit: limit.byteCount, budget: budget)
     let budget = budget
     var encoder = try withCodecErrors { () throws(CodecError) in try Encoder(options: options, budget: budget) }
-    try picture.write(options: options) { (strip) throws(PipelineError) in
+    try image.write(options: options) { (strip) throws(PipelineError) in
       try allowance.check()
       do throws(CodecError) { try encoder.write(strip) } catch { throw PipelineError(error) }
       try encoder.drain(buffer) { (bytes) throws(PipelineError) in try collect(bytes) }

@@ -11,7 +11,7 @@ internal import ImageCodecs
 /// Which quality to try next, from the sizes that those before came to.
 ///
 /// The logarithm of a file's size is nearly linear in what `coarseness` makes of its quality. So each trial is aimed by
-/// those before, and three are enough for most pictures where bisection takes seven.
+/// those before, and three are enough for most images where bisection takes seven.
 struct QualitySearch {
   /// As good as exact: what a better quality would gain nobody sees.
   private static let enough = 0.985
@@ -49,19 +49,19 @@ struct QualitySearch {
 
   /// The next quality to try: above all that fit and below all that did not; `nil` when that is not worth it.
   var next: Int? {
-    guard let last = failures.last, trialCount < ByteLimit.mostTrials else { return nil }
+    guard let last = failures.last, trialCount < ByteLimit.maxTrials else { return nil }
     if let fit {
       guard fit.quality + 1 < last.quality, fit.size < limit * Self.enough else { return nil }
       let slope = self.slope(from: (last.quality, last.size), to: fit)
       let aimed = quality(from: fit, slope: slope, aim: 0.995, within: fit.quality + 1...last.quality - 1)
-      // A picture that was a JPEG before has steps: the line then errs to one side again and again.
+      // An image that was a JPEG before has steps: the line then errs to one side again and again.
       let middle = (fit.quality + last.quality) / 2
       if run >= 2 { return max(aimed, (aimed + middle + 1) / 2) }
       return run <= -2 ? min(aimed, (aimed + middle) / 2) : aimed
     }
     guard last.quality > floor else { return nil }
     guard trialCount < trialsToFloor - 1 else { return floor }
-    // Where the first aim failed, the picture is not like others: the next are further off.
+    // Where the first aim failed, the image is not like others: the next are further off.
     let aim = [0.97, 0.93, 0.85, 0.7, 0.5][min(failures.count, 5) - 1]
     let before = failures.dropLast().last
     let slope = before.map { min(1.2, max(0.5, self.slope(from: $0, to: last))) } ?? 0.65

@@ -10,7 +10,7 @@
 ///
 /// The logarithm of a file's size is nearly linear in that of its area.
 struct SizeSearch {
-  /// As good as exact, for a side of the picture.
+  /// As good as exact, for a side of the image.
   private static let enough = 0.93
 
   private let limit: Double

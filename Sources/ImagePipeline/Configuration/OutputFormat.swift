@@ -21,7 +21,7 @@ package enum OutputFormat: String, Sendable, Hashable, FieldChoice {
   }
 }
 
-/// What a result keeps of its picture's metadata.
+/// What a result keeps of its image's metadata.
 package enum MetadataPolicy: String, Sendable, Hashable, FieldChoice {
   /// Nothing.
   case strip

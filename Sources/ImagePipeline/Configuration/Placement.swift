@@ -1,6 +1,6 @@
 package import Fields
 
-/// How a picture is brought to its bounds.
+/// How an image is brought to its bounds.
 package enum ResizeMode: String, Sendable, Hashable, FieldChoice {
   /// Both bounds hold, the aspect ratio is kept.
   case fit
@@ -10,7 +10,7 @@ package enum ResizeMode: String, Sendable, Hashable, FieldChoice {
   case stretch
 }
 
-/// A side or corner of the shown picture, or its middle.
+/// A side or corner of the shown image, or its middle.
 package enum Gravity: String, Sendable, Hashable, FieldChoice {
   case center, north
   case northEast = "north_east"
@@ -49,7 +49,7 @@ package enum Gravity: String, Sendable, Hashable, FieldChoice {
   }
 }
 
-/// A place in the shown picture, in fractions of its width and height from its upper left corner.
+/// A place in the shown image, in fractions of its width and height from its upper left corner.
 package struct Point: Sendable, Hashable {
   /// Horizontal position from the left edge.
   package var x: Double
@@ -81,11 +81,11 @@ extension Point: FieldRecord {
   package static var textForm: String { "x,y, each between 0 and 1, as in 0.3,0.7" }
 }
 
-/// A part of the shown picture, from its upper left corner.
+/// A part of the shown image, from its upper left corner.
 package struct Crop: Sendable, Hashable {
   /// What the numbers count in.
   package enum Unit: String, Sendable, Hashable, FieldChoice {
-    /// Pixels of the shown picture.
+    /// Pixels of the shown image.
     case pixels
     /// Fractions of its width and height.
     case fractions
@@ -108,8 +108,8 @@ package struct Crop: Sendable, Hashable {
     self.height = height
   }
 
-  /// The whole pixels that are nearest to this part of a picture, at least one on each axis.
-  /// - Throws: `invalidField` when it reaches beyond the picture.
+  /// The whole pixels that are nearest to this part of an image, at least one on each axis.
+  /// - Throws: `invalidField` when it reaches beyond the image.
   func window(in size: PixelSize) throws(PipelineError) -> Window {
     let horizontal = try Self.span(x, width, size.width, unit, ("x", "width"))
     let vertical = try Self.span(y, height, size.height, unit, ("y", "height"))
@@ -136,7 +136,7 @@ package struct Crop: Sendable, Hashable {
 }
 
 extension Crop: FieldRecord {
-  /// Nothing of the picture, which a message without values stands for.
+  /// Nothing of the image, which a message without values stands for.
   package init() { self.init(width: 0, height: 0) }
 
   package static let fields: [Field<Crop>] = [
@@ -162,7 +162,7 @@ extension Crop: FieldRecord {
     "x,y,WIDTHxHEIGHT in pixels, as in 10,20,300x200, or in fractions, as in 0.1,0.1,0.5x0.5"
   }
 
-  /// Checks what does not depend on the picture.
+  /// Checks what does not depend on the image.
   func checkNumbers(_ field: String) throws(FieldError) {
     try validate(field)
     guard unit == .fractions else { return }

@@ -25,11 +25,11 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   package var preferredFormat: OutputFormat?
   /// Default: `fit`.
   package var resizeMode: ResizeMode?
-  /// Whether a picture smaller than its bounds is enlarged.
+  /// Whether an image smaller than its bounds is enlarged.
   ///
   /// Default: no.
   package var allowUpscale: Bool?
-  /// Which part `fill` keeps, and where padding puts the picture.
+  /// Which part `fill` keeps, and where padding puts the image.
   ///
   /// Default: `center`.
   package var gravity: Gravity?
@@ -37,17 +37,17 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   ///
   /// Default: none.
   package var focusPoint: Point?
-  /// The part of the shown picture to take, before anything else.
+  /// The part of the shown image to take, before anything else.
   ///
   /// Default: all of it.
   package var crop: Crop?
-  /// Whether the result has exactly the bounds, with the background around the picture.
+  /// Whether the result has exactly the bounds, with the background around the image.
   ///
   /// Default: no.
   package var pad: Bool?
   /// Clockwise, in degrees: 0, 90, 180 or 270.
   ///
-  /// Turning and flipping come first: all else is as if the picture had come that way.
+  /// Turning and flipping come first: all else is as if the image had come that way.
   ///
   /// Default: 0.
   package var rotation: Int?
@@ -59,7 +59,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   ///
   /// Default: no.
   package var flipVertical: Bool?
-  /// What shows through transparency where the result has none, and around a padded picture.
+  /// What shows through transparency where the result has none, and around a padded image.
   ///
   /// Default: white.
   package var background: Color?
@@ -73,7 +73,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   ///
   /// Default: no.
   package var tolerateTruncation: Bool?
-  /// Whether a picture is decoded and encoded even where it could be passed on as it is, or turned without loss.
+  /// Whether an image is decoded and encoded even where it could be passed on as it is, or turned without loss.
   ///
   /// Default: no.
   package var alwaysEncode: Bool?
@@ -82,7 +82,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   ///
   /// Default: no.
   package var tolerateDamage: Bool?
-  /// Applied in this order, after the resize; at most `Filter.largestChainCount`.
+  /// Applied in this order, after the resize; at most `Filter.maxChainCount`.
   ///
   /// Default: none.
   package var filters: [Filter]?
@@ -147,10 +147,10 @@ extension ProcessingConfiguration: FieldRecord {
   /// Size, and what is shown of the image.
   private static let placement: [Field<ProcessingConfiguration>] = [
     Field(
-      "max_width", \.maxWidth, .range(1...largestBound),
+      "max_width", \.maxWidth, .range(1...maxBound),
       option: OptionText("max-width", "pixels", "Set the maximum width of the result. Default: none.")),
     Field(
-      "max_height", \.maxHeight, .range(1...largestBound),
+      "max_height", \.maxHeight, .range(1...maxBound),
       option: OptionText("max-height", "pixels", "Set the maximum height of the result. Default: none.")),
     Field(
       "scale_factor", \.scaleFactor, .values("a finite number of at least 1") { $0 >= 1 && $0.isFinite },
@@ -243,7 +243,7 @@ extension ProcessingConfiguration: FieldRecord {
   ]
 
   /// The largest width or height that can be asked for, in pixels: the maximum of JPEG.
-  package static let largestBound = 65_500
+  package static let maxBound = 65_500
 
   /// Checks every set field against its rule, and the fields against each other.
   ///

@@ -35,7 +35,7 @@ struct ColorMatrix: Sendable, Hashable {
       })
   }
 
-  /// The mixture of a picture, and of what this matrix makes of it with the given share.
+  /// The mixture of an image, and of what this matrix makes of it with the given share.
   func mixed(share: Double) -> ColorMatrix {
     ColorMatrix(zip(numbers, Self.identity.numbers).map { $1 + share * ($0 - $1) })
   }

@@ -10,7 +10,7 @@
 enum ColorOperation: Sendable, Hashable {
   case matrix(ColorMatrix)
   case curve(ToneCurve)
-  /// The mixture of the picture, and of white where its luminance reaches the level and black elsewhere.
+  /// The mixture of the image, and of white where its luminance reaches the level and black elsewhere.
   case threshold(level: Double, share: Double)
   /// See `CPIXELS_COLOR_VIGNETTE` in `cpixels.h`.
   case vignette(radius: Double, softness: Double, share: Double)
@@ -80,7 +80,7 @@ extension FilterSettings {
     case .sepia: return .matrix(ColorMatrix.sepia.mixed(share: intensity))
     case .saturation: return .matrix(ColorMatrix.saturation(self["amount"]).mixed(share: intensity))
     case .hue: return .matrix(ColorMatrix.hue(degrees: self["angle"]).mixed(share: intensity))
-    // Compositing and Blending Level 1, blend mode "multiply", with a picture of one colour.
+    // Compositing and Blending Level 1, blend mode "multiply", with an image of one colour.
     case .tint: return .matrix(ColorMatrix(diagonal: color("")).mixed(share: intensity))
     case .duotone:
       return .matrix(ColorMatrix.duotone(dark: color("dark_"), light: color("light_")).mixed(share: intensity))

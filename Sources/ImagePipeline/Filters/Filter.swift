@@ -4,7 +4,7 @@ package import Fields
 package struct Filter: Sendable, Hashable {
   /// What it is called, as in `sepia`.
   package var name: String
-  /// 0, the picture as it is, to 1, the filter in full.
+  /// 0, the image as it is, to 1, the filter in full.
   package var intensity: Double
   /// The filter's own parameters by name; those that are not given have their defaults.
   package var parameters: [String: Double]
@@ -15,16 +15,16 @@ package struct Filter: Sendable, Hashable {
     self.parameters = parameters
   }
 
-  /// The most filters that one picture may pass.
-  package static let largestChainCount = 32
+  /// The most filters that one image may pass.
+  package static let maxChainCount = 32
 
   /// Checks a chain against what exists.
   /// - Throws: `invalidField` naming the first name, intensity or parameter that does not exist or is out of range, as
   ///   in `filters[1].parameters["radius"]`, with a message that lists what exists.
   static func resolve(_ filters: [Filter]) throws(PipelineError) -> [FilterSettings] {
-    guard filters.count <= largestChainCount else {
+    guard filters.count <= maxChainCount else {
       throw PipelineError(
-        .invalidField, "filters has \(filters.count) entries; at most \(largestChainCount) are accepted",
+        .invalidField, "filters has \(filters.count) entries; at most \(maxChainCount) are accepted",
         field: "filters")
     }
     var settings: [FilterSettings] = []

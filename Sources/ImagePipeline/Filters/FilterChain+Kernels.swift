@@ -5,7 +5,7 @@ extension FilterChain.Pass {
   /// The kernel that does this to an image.
   /// - `size`: as stored; `orientation` is how it will be shown.
   func rowFilter(
-    _ size: PixelSize, _ orientation: Orientation, format: PixelFormat, budget: PictureBudget
+    _ size: PixelSize, _ orientation: Orientation, format: PixelFormat, budget: ImageBudget
   ) throws(CodecError) -> RowFilter {
     switch self {
     case .levels(let table, _):

@@ -1,7 +1,7 @@
-/// The filters of one picture as passes over its rows, in the caller's order.
+/// The filters of one image as passes over its rows, in the caller's order.
 ///
 /// Neighbouring filters of single pixels share a pass, in which nothing is rounded, and within it they fuse where that
-/// does not change the picture: matrices multiply when what the first gives needs no clamping, and curves that the pass
+/// does not change the image: matrices multiply when what the first gives needs no clamping, and curves that the pass
 /// begins with become one table. A pass of curves alone is a table of 8-bit levels.
 package struct FilterChain: Sendable, Hashable {
   /// A pass over the rows.
@@ -35,7 +35,7 @@ package struct FilterChain: Sendable, Hashable {
     self.passes = passes + run.takePass()
   }
 
-  /// Whether the picture stays as it is: nothing was asked for, or nothing that changes it.
+  /// Whether the image stays as it is: nothing was asked for, or nothing that changes it.
   package var isEmpty: Bool { passes.isEmpty }
 
   /// Whether some pass looks at more than a pixel at a time.

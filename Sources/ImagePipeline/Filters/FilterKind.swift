@@ -21,7 +21,7 @@ package enum FilterKind: String, Sendable, Hashable, CaseIterable {
   case gamma
   /// Linear light by the transfer function of sRGB (IEC 61966-2-1), multiplied.
   case exposure
-  /// Compositing and Blending Level 1 (W3C), blend mode `multiply`, with a picture of one colour.
+  /// Compositing and Blending Level 1 (W3C), blend mode `multiply`, with an image of one colour.
   case tint
   /// Luminance, as `grayscale` has it, as a place on the line between two colours.
   case duotone

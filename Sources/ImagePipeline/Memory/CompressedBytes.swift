@@ -5,11 +5,11 @@ struct CompressedBytes {
   static let chunkByteCount = 64 * 1024
 
   private let limit: UInt64
-  private let budget: PictureBudget
+  private let budget: ImageBudget
   private var chunks: [PixelBuffer] = []
   private(set) var byteCount: UInt64 = 0
 
-  init(limit: UInt64, budget: PictureBudget) {
+  init(limit: UInt64, budget: ImageBudget) {
     self.limit = limit
     self.budget = budget
   }

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// The memory that all pictures of a worker share, handed out in arrival order.
+/// The memory that all images of a worker share, handed out in arrival order.
 ///
 /// An image reserves what its plan needs before it decodes, and waits while others hold too much. Small ones may pass a
 /// large one that is first in line, as far as there is room for both: what has passed it never reserves so much that it
@@ -9,7 +9,7 @@ internal import Synchronization
 /// Uploads of formats whose header is known only at their end are held before there is a plan. They count, up to half of
 /// the limit, beside what is reserved: but while nothing is reserved, the first in line is let in however much is held, or
 /// uploads that wait for memory would wait for each other. So all together never take more than one and a half times the
-/// limit, and that only while a picture that needs nearly all of it is worked on alone.
+/// limit, and that only while an image that needs nearly all of it is worked on alone.
 package final class MemoryBudget: Sendable {
   fileprivate struct Waiter {
     var id: UInt64
@@ -28,15 +28,15 @@ package final class MemoryBudget: Sendable {
     var used = 0
     /// What of `used` passed others.
     var passed = 0
-    var held = 0
+    var buffered = 0
     var peak = 0
     var nextID: UInt64 = 0
     var waiters: [Waiter] = []
   }
 
-  /// The bytes that all pictures together may reserve.
+  /// The bytes that all images together may reserve.
   package let limit: Int
-  /// The pictures that may wait.
+  /// The images that may wait.
   package let maxWaiting: Int
   private let state = Mutex(State())
 
@@ -48,12 +48,12 @@ package final class MemoryBudget: Sendable {
   /// The bytes reserved now.
   package var used: Int { state.withLock { $0.used } }
   /// The bytes of uploads that are held without a plan.
-  package var held: Int { state.withLock { $0.held } }
+  package var buffered: Int { state.withLock { $0.buffered } }
   /// What uploads may hold together.
-  package var holdLimit: Int { limit / 2 }
+  package var reservationLimit: Int { limit / 2 }
   /// The most bytes that were reserved at once.
   package var peak: Int { state.withLock { $0.peak } }
-  /// The pictures that wait now.
+  /// The images that wait now.
   package var waitingCount: Int { state.withLock { $0.waiters.count } }
 
   /// Reserves `byteCount` bytes until the reservation ends, waiting for its turn.
@@ -84,20 +84,20 @@ package final class MemoryBudget: Sendable {
 
   /// Counts `byteCount` bytes more that an upload holds, or refuses.
   fileprivate func hold(_ byteCount: Int, beside own: Int) throws(PipelineError) {
-    guard own + byteCount <= holdLimit else {
+    guard own + byteCount <= reservationLimit else {
       throw PipelineError(
-        exceeding: "memory_limit", limit: UInt64(holdLimit), value: UInt64(own + byteCount),
+        exceeding: "memory_limit", limit: UInt64(reservationLimit), value: UInt64(own + byteCount),
         unit: "bytes to buffer its file, which may use half of the memory")
     }
     let others: Int? = state.withLock { state in
-      guard state.held + byteCount <= holdLimit else { return state.held - own }
-      state.held += byteCount
+      guard state.buffered + byteCount <= reservationLimit else { return state.buffered - own }
+      state.buffered += byteCount
       return nil
     }
     guard let others else { return }
     throw PipelineError(
       .overloaded,
-      "\(own + byteCount) bytes to buffer the file are not free: other files use \(others) of \(holdLimit); "
+      "\(own + byteCount) bytes to buffer the file are not free: other files use \(others) of \(reservationLimit); "
         + "try again later")
   }
 
@@ -111,7 +111,7 @@ package final class MemoryBudget: Sendable {
   package func endHold(_ byteCount: Int) { letGo(byteCount) }
 
   fileprivate func letGo(_ byteCount: Int) {
-    state.withLock { $0.held -= byteCount }
+    state.withLock { $0.buffered -= byteCount }
     admitWaiters()
   }
 
@@ -168,7 +168,7 @@ extension MemoryBudget.State {
     case wait(UInt64)
   }
 
-  fileprivate func fits(_ byteCount: Int, limit: Int) -> Bool { used == 0 || byteCount <= limit - used - held }
+  fileprivate func fits(_ byteCount: Int, limit: Int) -> Bool { used == 0 || byteCount <= limit - used - buffered }
 
   fileprivate mutating func add(_ byteCount: Int) {
     used += byteCount
@@ -192,7 +192,7 @@ extension MemoryBudget.State {
 
   /// Reserves before the first in line, which needs `first` bytes, where that costs it no time.
   private mutating func pass(_ byteCount: Int, by first: Int, limit: Int) -> Bool {
-    guard byteCount <= limit - used - held, byteCount <= limit - held - passed - first else { return false }
+    guard byteCount <= limit - used - buffered, byteCount <= limit - buffered - passed - first else { return false }
     add(byteCount)
     passed += byteCount
     return true
@@ -218,7 +218,7 @@ extension MemoryBudget.State {
   }
 }
 
-/// Memory set aside for one picture; given back when it ends.
+/// Memory set aside for one image; given back when it ends.
 package struct Reservation: ~Copyable, Sendable {
   package let byteCount: Int
   private let admission: MemoryBudget.Admission

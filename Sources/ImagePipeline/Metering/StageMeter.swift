@@ -74,7 +74,7 @@ final class StageMeter {
   private static let attributeCount = 8
 
   deinit {
-    // Only a picture that failed or was cancelled leaves its spans open.
+    // Only an image that failed or was cancelled leaves its spans open.
     guard let span else { return }
     span.attributes["imageworker.busy_ns"] = busy.nanoseconds
     if let renditionID { span.attributes["imageworker.rendition_id"] = renditionID }
@@ -90,14 +90,14 @@ package typealias WorkObserver =
     _ stage: String, _ began: ContinuousClock.Instant, _ ended: ContinuousClock.Instant
   ) -> Void
 
-/// Where a picture's spans go: the tracer, and the context whose span is their parent.
+/// Where an image's spans go: the tracer, and the context whose span is their parent.
 package struct TraceTarget: Sendable {
   let tracer: any Tracer
   let context: ServiceContext
   let observer: WorkObserver?
   /// The rendition that a stage works for; `nil` for what all of them share, and where there is but one.
   var renditionID: String?
-  /// Whether stages work for a preview, of which the picture's result has nothing.
+  /// Whether stages work for a preview, of which the image's result has nothing.
   let isPreview: Bool
 
   /// - Parameters:

@@ -14,7 +14,7 @@ enum StageSpan: Int, CaseIterable {
   }
 }
 
-/// How long each stage of one picture was busy: time spent working, not waiting for bytes or for its turn.
+/// How long each stage of one image was busy: time spent working, not waiting for bytes or for its turn.
 package struct StageTimings: Sendable, Hashable {
   /// Waiting for admission.
   package var queued: Duration = .zero

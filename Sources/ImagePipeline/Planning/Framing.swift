@@ -1,6 +1,6 @@
 internal import ImageCodecs
 
-/// A rectangle in a picture's pixels; edges may lie inside pixels.
+/// A rectangle in an image's pixels; edges may lie inside pixels.
 package struct Window: Sendable, Hashable {
   package var x: Double
   package var y: Double
@@ -23,7 +23,7 @@ package struct Window: Sendable, Hashable {
     PixelSize(width: max(1, Int(width.rounded())), height: max(1, Int(height.rounded())))
   }
 
-  /// Where this window of a picture shown with `size` lies in the picture as stored.
+  /// Where this window of an image shown with `size` lies in the image as stored.
   func stored(_ orientation: Orientation, shown size: PixelSize) -> Window {
     let (farX, farY) = (Double(size.width) - x - width, Double(size.height) - y - height)
     guard orientation.swapsAxes else {
@@ -36,33 +36,33 @@ package struct Window: Sendable, Hashable {
   }
 }
 
-/// What is taken of a shown picture, what that becomes, and where it stands in the result.
+/// What is taken of a shown image, what that becomes, and where it stands in the result.
 package struct Framing: Sendable, Hashable {
-  /// In pixels of the shown picture.
+  /// In pixels of the shown image.
   package let window: Window
   /// What the window becomes.
-  package let pictureSize: PixelSize
-  /// The result; larger than `pictureSize` where it is padded.
+  package let imageSize: PixelSize
+  /// The result; larger than `imageSize` where it is padded.
   package let canvasSize: PixelSize
-  /// Where the picture's upper left corner stands on the canvas.
+  /// Where the image's upper left corner stands on the canvas.
   package let left: Int
   /// Rows of padding above the image.
   package let top: Int
 
   /// Whether the canvas is larger than the image.
-  package var isPadded: Bool { pictureSize != canvasSize }
+  package var isPadded: Bool { imageSize != canvasSize }
 
-  private init(window: Window, pictureSize: PixelSize, canvasSize: PixelSize, left: Int, top: Int) {
+  private init(window: Window, imageSize: PixelSize, canvasSize: PixelSize, left: Int, top: Int) {
     self.window = window
-    self.pictureSize = pictureSize
+    self.imageSize = imageSize
     self.canvasSize = canvasSize
     self.left = left
     self.top = top
   }
 
-  /// The same part of the picture at the same place, on a canvas that is `factor` as large, at most 1.
+  /// The same part of the image at the same place, on a canvas that is `factor` as large, at most 1.
   ///
-  /// Edges are rounded to whole pixels; the picture and the canvas have at least one on each axis.
+  /// Edges are rounded to whole pixels; the image and the canvas have at least one on each axis.
   func scaled(by factor: Double) -> Framing {
     func scaled(_ length: Int) -> Int { max(1, Int((Double(length) * factor).rounded())) }
     func placed(_ start: Int, _ length: Int, in canvas: Int) -> (start: Int, length: Int) {
@@ -70,24 +70,24 @@ package struct Framing: Sendable, Hashable {
       return (first, max(1, min(scaled(start + length), canvas) - first))
     }
     let canvas = PixelSize(width: scaled(canvasSize.width), height: scaled(canvasSize.height))
-    let (left, width) = placed(left, pictureSize.width, in: canvas.width)
-    let (top, height) = placed(top, pictureSize.height, in: canvas.height)
+    let (left, width) = placed(left, imageSize.width, in: canvas.width)
+    let (top, height) = placed(top, imageSize.height, in: canvas.height)
     return Framing(
-      window: window, pictureSize: PixelSize(width: width, height: height), canvasSize: canvas, left: left, top: top)
+      window: window, imageSize: PixelSize(width: width, height: height), canvasSize: canvas, left: left, top: top)
   }
 
-  /// How many times smaller the picture becomes than its window, on the axis where it does so less.
+  /// How many times smaller the image becomes than its window, on the axis where it does so less.
   var reduction: Double {
-    min(window.width / Double(pictureSize.width), window.height / Double(pictureSize.height))
+    min(window.width / Double(imageSize.width), window.height / Double(imageSize.height))
   }
 
-  /// Crop, bounds, mode and padding of a configuration, for a picture shown with `size`.
+  /// Crop, bounds, mode and padding of a configuration, for an image shown with `size`.
   ///
   /// The crop comes first. `fit` then scales both sides by one factor such that both bounds hold; `fill` by one such that
   /// both are reached, and cuts off what overhangs by gravity or around the focus point; `stretch` takes the bounds as
   /// they are. Nothing is enlarged unless `allowUpscale`: `fill` and `stretch` then keep the smaller of bound and side.
   /// Each side is rounded to the nearest pixel, and is at least 1. Bounds are divided by `scaleFactor`, rounded down.
-  /// - Throws: `invalidField` for a crop that is not in the picture.
+  /// - Throws: `invalidField` for a crop that is not in the image.
   package init(shown size: PixelSize, configuration: ProcessingConfiguration) throws(PipelineError) {
     let factor = configuration.scaleFactor ?? 1
     func bound(_ value: Int?) -> Int? { value.map { max(1, Int(Double($0) / factor)) } }
@@ -98,26 +98,26 @@ package struct Framing: Sendable, Hashable {
     func side(_ bound: Int, _ length: Double) -> Int { mayGrow ? bound : min(bound, max(1, Int(length.rounded()))) }
 
     var window = crop
-    let picture: PixelSize
+    let image: PixelSize
     switch (configuration.resizeMode ?? .fit, maxWidth, maxHeight) {
     case (.stretch, let maxWidth?, let maxHeight?):
-      picture = PixelSize(width: side(maxWidth, crop.width), height: side(maxHeight, crop.height))
+      image = PixelSize(width: side(maxWidth, crop.width), height: side(maxHeight, crop.height))
     case (.fill, let maxWidth?, let maxHeight?):
-      picture = PixelSize(width: side(maxWidth, crop.width), height: side(maxHeight, crop.height))
-      window = Self.cover(crop, picture, gravity: gravity, focus: configuration.focusPoint, shown: size)
+      image = PixelSize(width: side(maxWidth, crop.width), height: side(maxHeight, crop.height))
+      window = Self.cover(crop, image, gravity: gravity, focus: configuration.focusPoint, shown: size)
     default:
-      picture = Self.fit(crop, maxWidth: maxWidth, maxHeight: maxHeight, mayGrow: mayGrow)
+      image = Self.fit(crop, maxWidth: maxWidth, maxHeight: maxHeight, mayGrow: mayGrow)
     }
     self.window = window
-    pictureSize = picture
+    imageSize = image
     guard configuration.pad ?? false else {
-      (canvasSize, left, top) = (picture, 0, 0)
+      (canvasSize, left, top) = (image, 0, 0)
       return
     }
     canvasSize = PixelSize(
-      width: max(picture.width, maxWidth ?? 0), height: max(picture.height, maxHeight ?? 0))
-    left = Int(Double(canvasSize.width - picture.width) * gravity.x)
-    top = Int(Double(canvasSize.height - picture.height) * gravity.y)
+      width: max(image.width, maxWidth ?? 0), height: max(image.height, maxHeight ?? 0))
+    left = Int(Double(canvasSize.width - image.width) * gravity.x)
+    top = Int(Double(canvasSize.height - image.height) * gravity.y)
   }
 
   private static func fit(_ crop: Window, maxWidth: Int?, maxHeight: Int?, mayGrow: Bool) -> PixelSize {
@@ -125,7 +125,7 @@ package struct Framing: Sendable, Hashable {
     let least = scales.compactMap(\.self).min() ?? 1
     let scale = mayGrow ? least : min(least, 1)
     func side(_ length: Double, _ bound: Int?) -> Int {
-      min(max(1, Int((length * scale).rounded())), bound ?? ProcessingConfiguration.largestBound)
+      min(max(1, Int((length * scale).rounded())), bound ?? ProcessingConfiguration.maxBound)
     }
     return scale == 1
       ? crop.pixelSize : PixelSize(width: side(crop.width, maxWidth), height: side(crop.height, maxHeight))

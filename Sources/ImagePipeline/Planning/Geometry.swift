@@ -17,7 +17,7 @@ package struct PixelSize: Sendable, Hashable, CustomStringConvertible {
 
   package var description: String { "\(width)x\(height)" }
 
-  /// The size as shown of a picture stored with this size, and the size as stored of one shown with it.
+  /// The size as shown of an image stored with this size, and the size as stored of one shown with it.
   func turned(by orientation: Orientation) -> PixelSize {
     orientation.swapsAxes ? PixelSize(width: height, height: width) : self
   }
@@ -25,7 +25,7 @@ package struct PixelSize: Sendable, Hashable, CustomStringConvertible {
 
 /// Where results end up: pure functions of sizes.
 package enum Geometry {
-  /// The smallest N of `scales` for which a window of a picture decoded at N/8 is still at least `residual` times the
+  /// The smallest N of `scales` for which a window of an image decoded at N/8 is still at least `residual` times the
   /// target on both axes; 8 when none is.
   package static func decodeScale(
     window: PixelSize, target: PixelSize, scales: [Int], residual: Double

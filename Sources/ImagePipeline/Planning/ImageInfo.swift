@@ -1,6 +1,6 @@
 internal import ImageCodecs
 
-/// A picture's properties as a person sees it: width and height are those after orientation.
+/// An image's properties as a person sees it: width and height are those after orientation.
 package struct ImageInfo: Sendable, Hashable {
   /// `jpeg`, `png`, `webp`, `gif`, `bmp`, `tga`, `psd`, `pnm`, `hdr`, `ico`, `tiff`, `avif`, `heic` or `jxl`.
   package var format: String
@@ -41,7 +41,7 @@ package struct ImageInfo: Sendable, Hashable {
   }
 
   init(_ plan: Plan) {
-    guard plan.passage == .decoded else {
+    guard plan.passthrough == .decoded else {
       self = plan.input
       size = plan.outputSize
       orientation = Orientation.up.rawValue
@@ -60,7 +60,7 @@ package struct ImageInfo: Sendable, Hashable {
   }
 }
 
-/// What became of one picture.
+/// What became of one image.
 package struct ProcessingReport: Sendable, Hashable {
   /// The properties of the image.
   package var input: ImageInfo
@@ -72,13 +72,13 @@ package struct ProcessingReport: Sendable, Hashable {
   package var outputByteCount: UInt64
   /// Busy time of each stage.
   package var timings: StageTimings
-  /// The most bytes that the picture's budget held at once.
+  /// The most bytes that the image's budget held at once.
   package var peakMemoryByteCount: UInt64
   /// Warnings, one sentence each.
   package var warnings: [String]
   /// What the result was compressed at, 0 to 1; `nil` where it is lossless.
   package var compressionQuality: Double?
-  /// The picture was not decoded: its compressed data were passed on, or turned without loss.
+  /// The image was not decoded: its compressed data were passed on, or turned without loss.
   package var isPassedThrough = false
 
   package init(

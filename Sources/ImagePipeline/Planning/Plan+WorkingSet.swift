@@ -2,8 +2,8 @@ internal import ImageCodecs
 
 /// What the stages between decoder and encoder will charge.
 ///
-/// A bound on what a picture holds is of use to a caller, and lets as many pictures in as there is memory for, only when
-/// it is near: it is held to no less than what was charged, and no more than twice that, over every picture there is.
+/// A bound on what an image holds is of use to a caller, and lets as many images in as there is memory for, only when
+/// it is near: it is held to no less than what was charged, and no more than twice that, over every image there is.
 extension Plan {
   /// What the budget adds to blocks for their alignment: up to 128 bytes for each of some sixty.
   private static let blockOverhead = 8192
@@ -24,7 +24,7 @@ extension Plan {
     }
     let first = plane(across: 1, down: 1)
     func packed(_ format: PixelFormat) -> PixelLayout {
-      PixelLayout(format: header.isDeep ? format.deep : format, planes: [first])
+      PixelLayout(format: header.is16Bit ? format.deep : format, planes: [first])
     }
     if header.hasAlpha { return packed(.rgba8) }
     switch header.colorSpace {

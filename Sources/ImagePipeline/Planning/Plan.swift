@@ -1,30 +1,30 @@
 internal import ImageCodecs
 
-/// Everything that was decided for one picture before any of it is decoded.
+/// Everything that was decided for one image before any of it is decoded.
 package struct Plan: Sendable, Hashable {
-  /// How much larger than the target a picture decoded at N/8 must at least be on both axes, by measurement: see
+  /// How much larger than the target an image decoded at N/8 must at least be on both axes, by measurement: see
   /// Benchmarks/results/shrink-on-load.md.
   ///
   /// The reduced transform's own low-pass is coarse. At half as much again as the target, what it does wrong is hidden
   /// by the compression of the result, unless the result is of high quality. That one is also of full chroma, of which
-  /// the picture may have half.
-  static func smallestResidual(quality: Double) -> Double { quality >= 0.9 ? 2.5 : 1.5 }
+  /// the image may have half.
+  static func minResidual(quality: Double) -> Double { quality >= 0.9 ? 2.5 : 1.5 }
 
   /// How many times smaller than its window the result must at least be for edges of blocks not to show, by measurement:
   /// see Benchmarks/results/webp.md.
-  private static func smallestHidingReduction(quality: Double) -> Double { quality >= 0.9 ? 8 : 4 }
+  private static func minHidingReduction(quality: Double) -> Double { quality >= 0.9 ? 8 : 4 }
 
   package let input: ImageInfo
   /// As stored, before orientation.
   package let storedSize: PixelSize
   let orientation: Orientation
-  /// What is taken of the shown picture, and where it goes.
+  /// What is taken of the shown image, and where it goes.
   package let framing: Framing
-  /// What is taken of the stored picture, in its pixels.
+  /// What is taken of the stored image, in its pixels.
   let storedWindow: Window
   /// Of the result, as shown.
   package var outputSize: PixelSize { framing.canvasSize }
-  /// The picture is decoded at N/8 of its size.
+  /// The image is decoded at N/8 of its size.
   package let decodeScale: Int
   let encoder: EncoderOptions
   /// What the result may weigh; `nil` without a limit.
@@ -36,22 +36,22 @@ package struct Plan: Sendable, Hashable {
   let toleratesDamage: Bool
   /// Whether the result is so small that the smoothing of blocks in the decoder would not show.
   let hidesBlocks: Bool
-  /// Artist and copyright go into the result, and may be found behind the picture's rows.
+  /// Artist and copyright go into the result, and may be found behind the image's rows.
   let keepsCopyright: Bool
-  /// What is done to the result's rows; empty when the picture stays as it is.
+  /// What is done to the result's rows; empty when the image stays as it is.
   package let filters: FilterChain
   /// Whether stages between the resize and the encoder change pixels; such an image is never passed through.
   let changesPixels: Bool
-  /// What filters are given: RGB, with alpha when the picture has it; without filters, what the encoder takes.
+  /// What filters are given: RGB, with alpha when the image has it; without filters, what the encoder takes.
   let filterFormat: PixelFormat
-  /// What colours are converted to sRGB in: inks, or what filters are given, as deep as the picture is.
+  /// What colours are converted to sRGB in: inks, or what filters are given, as deep as the image is.
   let profileFormat: PixelFormat
-  /// An upper bound of what the conversion of the picture's colours to sRGB charges; 0 where there is none.
+  /// An upper bound of what the conversion of the image's colours to sRGB charges; 0 where there is none.
   let conversionByteCount: Int
-  /// An upper bound of what the picture will charge to its budget: see `Plan+WorkingSet`.
+  /// An upper bound of what the image will charge to its budget: see `Plan+WorkingSet`.
   package internal(set) var workingSetByteCount: UInt64 = 0
-  /// How the picture gets to its result.
-  package internal(set) var passage: Passage = .decoded
+  /// How the image gets to its result.
+  package internal(set) var passthrough: Passthrough = .decoded
   /// The scale at which an image that is passed on is decoded as well, to find out whether it can be; `nil` where it is
   /// not.
   var trialScale: Int?
@@ -64,11 +64,11 @@ package struct Plan: Sendable, Hashable {
   /// Whether a library decodes or encodes on threads of its own.
   let usesLibraryThreads: Bool
 
-  /// Bytes of the whole picture at 8 bits a sample, as a decoder would hold it that holds it whole.
+  /// Bytes of the whole image at 8 bits a sample, as a decoder would hold it that holds it whole.
   package let decodedByteCount: UInt64
 
   /// The size of the result before it is turned upright and padded.
-  package var storedOutputSize: PixelSize { framing.pictureSize.turned(by: orientation) }
+  package var storedOutputSize: PixelSize { framing.imageSize.turned(by: orientation) }
 
   /// Samples of the result's chroma planes for each of luma, before it is turned upright.
   var storedChromaScale: (horizontal: Double, vertical: Double) {
@@ -93,7 +93,7 @@ package struct Plan: Sendable, Hashable {
     background = configuration.background ?? .white
     toleratesTruncation = configuration.tolerateTruncation ?? false
     toleratesDamage = configuration.tolerateDamage ?? false
-    hidesBlocks = framing.reduction >= Self.smallestHidingReduction(quality: configuration.compressionQuality ?? 1)
+    hidesBlocks = framing.reduction >= Self.minHidingReduction(quality: configuration.compressionQuality ?? 1)
     keepsCopyright = configuration.metadata == .keepCopyright
     filters = FilterChain(try Filter.resolve(configuration.filters ?? []))
     try Self.checkSides(stored: storedSize, framing: framing, filters: filters)
@@ -111,7 +111,7 @@ package struct Plan: Sendable, Hashable {
     filterFormat = isPassed ? encoderOptions.pixelFormat : colorFormat
     profileFormat =
       header.profileByteCount == 0
-      ? filterFormat : header.colorSpace.isInk ? .cmyk8 : header.isDeep ? filterFormat.deep : filterFormat
+      ? filterFormat : header.colorSpace.isCMYK ? .cmyk8 : header.is16Bit ? filterFormat.deep : filterFormat
     byteLimit = ByteLimit(configuration, encoder: encoderOptions)
     conversionByteCount = header.conversionByteCount
     workingSetByteCount = decodeByteCount + (try stagesByteCount(header: header))

@@ -2,12 +2,12 @@ internal import ImageCodecs
 
 extension PlanDraft {
   /// The longest side of a preview in pixels.
-  static let longestPreviewSide = 300
+  static let maxPreviewSide = 300
 
   /// What shows the same as this draft's result, and is small and soon there.
   func preview(of header: ImageHeader) -> PlanDraft {
     let longest = max(framing.canvasSize.width, framing.canvasSize.height)
-    let factor = min(1, Double(Self.longestPreviewSide) / Double(longest))
+    let factor = min(1, Double(Self.maxPreviewSide) / Double(longest))
     let format = Plan.format(header: header, configuration: configuration)
     var preview = configuration
     preview.compressionQuality = 0.7

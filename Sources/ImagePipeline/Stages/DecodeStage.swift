@@ -10,12 +10,12 @@ struct DecodeStage: ~Copyable {
   private let scale: Int
   /// How the decoded rows lie.
   let layout: PixelLayout
-  /// Of the picture's colours to sRGB, by the format of what is converted; empty when there is nothing to convert.
+  /// Of the image's colours to sRGB, by the format of what is converted; empty when there is nothing to convert.
   let conversions: [PixelFormat: ColorConversion]
   let meter: StageMeter
 
-  /// - `plans`: of the picture's renditions, at least one.
-  init(_ reader: consuming PictureReader, plans: [Plan], tracing: TraceTarget) throws(PipelineError) {
+  /// - `plans`: of the image's renditions, at least one.
+  init(_ reader: consuming ImageReader, plans: [Plan], tracing: TraceTarget) throws(PipelineError) {
     let (leftover, inputByteCount) = (reader.leftover, reader.inputByteCount)
     var decoder = try reader.takeDecoder()
     let meter = StageMeter(.decode, tracing: tracing)
@@ -28,7 +28,7 @@ struct DecodeStage: ~Copyable {
         conversions[format] = try decoder.makeColorConversion(of: format)
       }
       layout = try decoder.start(
-        scale: scale, keepsInks: plans[0].profileFormat == .cmyk8,
+        scale: scale, keepsCMYK: plans[0].profileFormat == .cmyk8,
         toleratesTruncation: plans.contains(where: \.toleratesTruncation),
         toleratesDamage: plans.contains(where: \.toleratesDamage),
         maySkipSmoothing: plans.allSatisfy(\.hidesBlocks))
@@ -43,7 +43,7 @@ struct DecodeStage: ~Copyable {
     self.meter = meter
   }
 
-  /// Decodes until a strip is ready, bytes are needed, or the picture is done.
+  /// Decodes until a strip is ready, bytes are needed, or the image is done.
   /// - `consumed`: grows by the bytes that were taken.
   mutating func read(_ bytes: RawSpan, isLast: Bool, consumed: inout Int) throws(PipelineError) -> Decoder.Event {
     let began = meter.begin()

@@ -19,7 +19,7 @@ struct EncodeStage: ~Copyable {
   private(set) var options: EncoderOptions
   private(set) var outputByteCount: UInt64 = 0
   private var allowance: WorkAllowance?
-  private var budget: PictureBudget?
+  private var budget: ImageBudget?
   private var gauge: OutputGauge?
   // The result that keeps a limit of bytes, and how much of it was handed out.
   private var chosen: (bytes: CompressedBytes, offset: UInt64)?
@@ -105,12 +105,12 @@ struct EncodeStage: ~Copyable {
   }
 
   /// Ends the result and hands out the rest, pausing where enough of it waits.
-  /// - `lateRights`: artist and copyright that were found after the result was begun without them.
-  mutating func finish(lateRights: [UInt8], _ output: (RawSpan) -> Void) throws(PipelineError) {
+  /// - `trailingMetadata`: artist and copyright that were found after the result was begun without them.
+  mutating func finish(trailingMetadata: [UInt8], _ output: (RawSpan) -> Void) throws(PipelineError) {
     isPaused = false
     if !isEncoded {
       do {
-        if !lateRights.isEmpty { try encoder?.append(exif: lateRights) }
+        if !trailingMetadata.isEmpty { try encoder?.append(exif: trailingMetadata) }
         try encoder?.finish()
       } catch { throw PipelineError(error) }
       isEncoded = true
@@ -121,14 +121,14 @@ struct EncodeStage: ~Copyable {
     try drain(output)
     if isPaused { return }
     encoder = nil
-    try settle(lateRights: lateRights)
+    try settle(trailingMetadata: trailingMetadata)
     handOutChosen(output)
   }
 
   /// Chooses the result that keeps its limit of bytes, where there is one.
-  private mutating func settle(lateRights: [UInt8]) throws(PipelineError) {
+  private mutating func settle(trailingMetadata: [UInt8]) throws(PipelineError) {
     guard let buffer, let allowance else { return }
-    guard let result = try target?.settle(lateRights: lateRights, buffer, allowance) else { return }
+    guard let result = try target?.settle(trailingMetadata: trailingMetadata, buffer, allowance) else { return }
     target = nil
     options = result.options
     outputByteCount = result.bytes.byteCount

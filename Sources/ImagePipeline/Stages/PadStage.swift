@@ -21,7 +21,7 @@ struct PadStage: Stage {
     framing = plan.framing
     color = plan.background
     above = framing.top
-    below = framing.canvasSize.height - framing.pictureSize.height - framing.top
+    below = framing.canvasSize.height - framing.imageSize.height - framing.top
   }
 
   func estimatedByteCount(_ layout: inout PixelLayout) -> Int {

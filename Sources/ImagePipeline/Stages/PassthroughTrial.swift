@@ -22,7 +22,7 @@ struct PassthroughTrial: ~Copyable {
     return header.isProgressive ? 8 : 1
   }
 
-  init(format: ImageFormat, scale: Int, limits: CodecLimits, budget: PictureBudget) throws(PipelineError) {
+  init(format: ImageFormat, scale: Int, limits: CodecLimits, budget: ImageBudget) throws(PipelineError) {
     do { decoder = try Decoder(format: format, limits: limits, budget: budget) } catch { throw PipelineError(error) }
     self.scale = scale
   }

@@ -145,7 +145,7 @@ struct ResizeStage: Stage {
         sourceStart: window.rowOffset, destinationScale: scale.vertical, destinationLength: target.height,
         isReversed: plan.orientation.reversesRows, enlargement: enlargement)
       // Chroma of a result that has as much of it as of luma: sharper than what decoders make of it, it scores less.
-      // Of a picture that is decoded at a reduced size, it has lost more than that already.
+      // Of an image that is decoded at a reduced size, it has lost more than that already.
       let mayDouble = index > 0 && plan.decodeScale == 8 && enlargement == .linear
       horizontal.isDoubled =
         mayDouble && scale.horizontal == 1 && plane.horizontalScale == 0.5 && horizontal.ratio > 0.5

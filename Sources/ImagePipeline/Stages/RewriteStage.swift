@@ -1,7 +1,7 @@
 internal import ImageCodecs
 internal import Tracing
 
-/// A picture's file to one without metadata: the only stage of a picture that is not decoded.
+/// An image's file to one without metadata: the only stage of an image that is not decoded.
 struct RewriteStage: ~Copyable {
   private var rewriter: Rewriter
   private var trial: PassthroughTrial?
@@ -9,7 +9,7 @@ struct RewriteStage: ~Copyable {
   private var leftover: [UInt8]
   private let headerWarnings: [ImageHeader.Warning]
   private let plan: Plan
-  private let budget: PictureBudget
+  private let budget: ImageBudget
   private let allowance: WorkAllowance
   private let meter: StageMeter
   private var clock = WorkClock()
@@ -18,7 +18,7 @@ struct RewriteStage: ~Copyable {
   private let gauge = OutputGauge()
 
   init(
-    _ reader: consuming PictureReader, plan: Plan, cancellation: Cancellation, tracing: TraceTarget
+    _ reader: consuming ImageReader, plan: Plan, cancellation: Cancellation, tracing: TraceTarget
   ) throws(PipelineError) {
     (leftover, inputByteCount, budget) = (reader.leftover, reader.inputByteCount, reader.budget)
     let allowance = WorkAllowance(cancellation, limit: reader.limits.maxCPUTime)
@@ -114,7 +114,7 @@ struct RewriteStage: ~Copyable {
       attributes["imageworker.format"] = .string(plan.encoder.format.rawValue)
       attributes["imageworker.width"] = .int64(Int64(plan.outputSize.width))
       attributes["imageworker.height"] = .int64(Int64(plan.outputSize.height))
-      attributes["imageworker.passage"] = .string(plan.passage.rawValue)
+      attributes["imageworker.passthrough"] = .string(plan.passthrough.rawValue)
       attributes["imageworker.bytes"] = .int64(Int64(byteCount))
       attributes["imageworker.peak_memory_bytes"] = .int64(Int64(peak))
     }

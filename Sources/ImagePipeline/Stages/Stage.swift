@@ -61,7 +61,7 @@ extension Stage where Self: ~Copyable {
 
 /// What a rendition's stages share.
 struct StageContext {
-  let budget: PictureBudget
+  let budget: ImageBudget
   let allowance: WorkAllowance
   let clock: StageClock
   /// Of all the image's output.
@@ -71,7 +71,7 @@ struct StageContext {
 
   /// Allocates, with errors as the pipeline has them.
   func allocate<Result: ~Copyable>(
-    _ body: (PictureBudget) throws(CodecError) -> Result
+    _ body: (ImageBudget) throws(CodecError) -> Result
   ) throws(PipelineError) -> Result {
     do { return try body(budget) } catch { throw PipelineError(error) }
   }

@@ -4,13 +4,13 @@ package import WorkThreads
 /// Lets health checks fail while an image thread is stuck in one piece of work, such as a call of a library that cannot be
 /// cancelled.
 package struct StuckThreadWatch: Sendable {
-  private let executor: PictureExecutor
+  private let executor: ImageExecutor
   private let limit: Duration
   private let health: HealthState
   private let logger: Logger
 
   /// - `limit`: from when on a thread that has not returned is stuck.
-  package init(executor: PictureExecutor, limit: Duration, health: HealthState, logger: Logger) {
+  package init(executor: ImageExecutor, limit: Duration, health: HealthState, logger: Logger) {
     self.executor = executor
     self.limit = limit
     self.health = health

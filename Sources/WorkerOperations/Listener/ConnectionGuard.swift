@@ -36,7 +36,7 @@ final class ConnectionGuard: ChannelDuplexHandler {
   /// Between a HEADERS frame and the last of its CONTINUATION frames nothing else may come.
   private var headers: HeaderContinuation?
   /// The beginning of a frame that is not there yet in full.
-  private var held = ByteBuffer()
+  private var buffered = ByteBuffer()
   /// Bytes of data that were dropped: the client may send as many again.
   private var dropped = 0
   private var needsFlush = false
@@ -87,10 +87,10 @@ final class ConnectionGuard: ChannelDuplexHandler {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     var bytes = unwrapInboundIn(data)
-    if held.readableBytes > 0 {
-      held.writeBuffer(&bytes)
-      bytes = held
-      held = ByteBuffer()
+    if buffered.readableBytes > 0 {
+      buffered.writeBuffer(&bytes)
+      bytes = buffered
+      buffered = ByteBuffer()
     }
     var reader = Reader(bytes: bytes)
     while !isOver, reader.index < bytes.writerIndex {
@@ -103,7 +103,7 @@ final class ConnectionGuard: ChannelDuplexHandler {
       }
     }
     forward(&reader, context)
-    if !isOver { held = bytes.getSlice(at: reader.index, length: bytes.writerIndex - reader.index) ?? ByteBuffer() }
+    if !isOver { buffered = bytes.getSlice(at: reader.index, length: bytes.writerIndex - reader.index) ?? ByteBuffer() }
   }
 
   private var isOver: Bool { isClosed || isCut }

@@ -6,11 +6,11 @@ internal import WorkThreads
 ///
 /// They share the places with the images that wait for memory.
 package final class ThreadQueue: Sendable {
-  private let executor: PictureExecutor
+  private let executor: ImageExecutor
   private let memory: MemoryBudget
   private let waiting = Mutex(0)
 
-  init(executor: PictureExecutor, memory: MemoryBudget) {
+  init(executor: ImageExecutor, memory: MemoryBudget) {
     self.executor = executor
     self.memory = memory
   }

@@ -24,7 +24,7 @@ struct BatchStream: Sendable {
     self.connection = connection
     progress = ProgressDeadline(limit: environment.limits.uploadTimeout)
     items = ItemTable(
-      maxOpenUploads: environment.limits.maxOpenUploads, maxWholeImages: environment.limits.maxPicturesPerStream)
+      maxOpenUploads: environment.limits.maxOpenUploads, maxWholeImages: environment.limits.maxImagesPerStream)
   }
 
   /// Serves the stream until the client has sent everything and every item has ended, or until a drain finds the

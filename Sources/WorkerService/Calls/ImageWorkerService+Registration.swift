@@ -3,22 +3,22 @@ internal import GRPCProtobuf
 internal import WorkerProtocol
 
 extension ImageWorkerService {
-  /// Registers every method as the generated code does, but for how requests with pictures are read.
+  /// Registers every method as the generated code does, but for how requests with images are read.
   package func registerMethods<Transport: ServerTransport>(with router: inout RPCRouter<Transport>) {
     typealias Method = Imageworker_V1_ImageWorkerService.Method
     router.registerHandler(
       forMethod: Method.ProcessImage.descriptor,
-      deserializer: PictureRequestDeserializer<Imageworker_V1_ProcessImageRequest>(),
+      deserializer: ImageRequestDeserializer<Imageworker_V1_ProcessImageRequest>(),
       serializer: ProtobufSerializer<Imageworker_V1_ProcessImageResponse>(),
       handler: { try await processImage(request: $0, context: $1) })
     router.registerHandler(
       forMethod: Method.BatchProcess.descriptor,
-      deserializer: PictureRequestDeserializer<Imageworker_V1_BatchProcessRequest>(),
+      deserializer: ImageRequestDeserializer<Imageworker_V1_BatchProcessRequest>(),
       serializer: ProtobufSerializer<Imageworker_V1_BatchProcessResponse>(),
       handler: { try await batchProcess(request: $0, context: $1) })
     router.registerHandler(
       forMethod: Method.InspectImage.descriptor,
-      deserializer: PictureRequestDeserializer<Imageworker_V1_InspectImageRequest>(),
+      deserializer: ImageRequestDeserializer<Imageworker_V1_InspectImageRequest>(),
       serializer: ProtobufSerializer<Imageworker_V1_InspectImageResponse>(),
       handler: { try await inspectImage(request: $0, context: $1) })
     router.registerHandler(

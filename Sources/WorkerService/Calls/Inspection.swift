@@ -2,15 +2,15 @@ internal import FoundationEssentials
 internal import ImagePipeline
 internal import WorkThreads
 
-/// Plans a picture from its first bytes, without decoding any of it.
+/// Plans an image from its first bytes, without decoding any of it.
 struct Inspection {
   let limits: WorkerLimits
 
-  /// - `bytes`: the picture, or as much of its beginning as holds the header.
+  /// - `bytes`: the image, or as much of its beginning as holds the header.
   /// - Throws: `truncatedImage` with `neededByteCount` when the header is not complete, and what planning throws.
   func plan(_ bytes: Data, configuration: ProcessingConfiguration) throws(PipelineError) -> Plan {
-    var reader = PictureReader(limits: limits.picture)
-    WorkThread.begin(PictureReader.formatName(bytes.bytes) ?? "unknown")
+    var reader = ImageReader(limits: limits.image)
+    WorkThread.begin(ImageReader.formatName(bytes.bytes) ?? "unknown")
     do throws(PipelineError) {
       let (isComplete, _) = try reader.push(bytes.bytes, isLast: !Self.isBeginning(bytes))
       guard isComplete else {
@@ -29,7 +29,7 @@ struct Inspection {
 
   /// The error of a header that is not complete, with what it needs.
   private static func incomplete(_ error: PipelineError, _ bytes: Data) -> PipelineError {
-    guard let missing = PictureReader.missingByteCount(bytes.bytes), missing > 0 else { return error }
+    guard let missing = ImageReader.missingByteCount(bytes.bytes), missing > 0 else { return error }
     var error = error
     error.neededByteCount = missing
     error.message += "; send at least \(missing) more bytes"

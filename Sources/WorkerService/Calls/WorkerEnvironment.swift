@@ -12,12 +12,12 @@ package struct WorkerEnvironment: Sendable {
   package let takesOnlyPresets: Bool
   /// Results that were made before; `nil` when none are kept.
   package let cache: ResultCache?
-  /// The memory that all pictures share.
+  /// The memory that all images share.
   package let memory: MemoryBudget
   /// What of it each connection's unfinished uploads have.
   package let shares: ConnectionShares
   /// The threads that decode, resize and encode.
-  package let executor: PictureExecutor
+  package let executor: ImageExecutor
   /// The images that wait for one of these threads.
   package let threadQueue: ThreadQueue
   package let drain: DrainState
@@ -27,8 +27,8 @@ package struct WorkerEnvironment: Sendable {
   package let traceID: @Sendable (ServiceContext) -> String?
   let metrics: WorkerMetrics
 
-  /// - `memoryLimit`: bytes that all pictures together may hold.
-  /// - `threadCount`: pictures that are worked on at the same moment.
+  /// - `memoryLimit`: bytes that all images together may hold.
+  /// - `threadCount`: images that are worked on at the same moment.
   /// - `traceID`: what the tracer calls the trace of a context.
   /// - `metrics`: what measurements go to.
   package init(
@@ -42,9 +42,9 @@ package struct WorkerEnvironment: Sendable {
     presetStore = PresetStore(presets)
     self.takesOnlyPresets = takesOnlyPresets
     self.cache = cache
-    memory = MemoryBudget(limit: memoryLimit, maxWaiting: limits.maxWaitingPictures)
+    memory = MemoryBudget(limit: memoryLimit, maxWaiting: limits.maxWaitingImages)
     shares = ConnectionShares(memoryLimit: memoryLimit)
-    executor = PictureExecutor(threadCount: threadCount)
+    executor = ImageExecutor(threadCount: threadCount)
     threadQueue = ThreadQueue(executor: executor, memory: memory)
     self.drain = drain
     self.tracer = tracer

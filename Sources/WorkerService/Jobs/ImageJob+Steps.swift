@@ -11,7 +11,7 @@ extension ImageJob {
   private var madeRenditions: [Rendition] { cache?.missing ?? renditions }
 
   /// What was decided for the image; legal once its header was read.
-  var plan: PicturePlan { work.plan! }
+  var plan: ImagePlan { work.plan! }
 
   // MARK: Look up
 

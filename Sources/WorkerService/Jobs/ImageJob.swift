@@ -47,7 +47,7 @@ final class ImageJob {
     self.source = hashing ?? source
     input = SourceWindows(self.source)
     work = ImageWork(
-      limits: environment.limits.picture, memory: environment.memory, cancellation: cancellation,
+      limits: environment.limits.image, memory: environment.memory, cancellation: cancellation,
       tracing: TraceTarget(tracer: environment.tracer))
   }
 

@@ -9,15 +9,15 @@ internal import WorkThreads
 package struct ImageWork: ~Copyable {
   private let cancellation: Cancellation
   private let tracing: TraceTarget
-  private var reader: PictureReader?
-  private var path: PicturePath?
+  private var reader: ImageReader?
+  private var path: ImageRoute?
   private var reservation: Reservation?
   // What logs call the image while a thread is at it.
   private var formatName: String?
   // Of more than a header's bytes, until the image is started.
   private var bufferedReservation: Hold?
   /// What was decided for the image; `nil` until then.
-  package private(set) var plan: PicturePlan?
+  package private(set) var plan: ImagePlan?
   private var outputs: [OutputChunks] = []
   /// Whether work stopped because enough output waits.
   private(set) var isPaused = false
@@ -28,17 +28,17 @@ package struct ImageWork: ~Copyable {
   private static let headerByteCount = 256 * 1024
 
   /// - `memory`: what is charged for a file that is buffered before its header is known; `nil` for nothing.
-  package init(limits: PictureLimits, memory: MemoryBudget?, cancellation: Cancellation, tracing: TraceTarget) {
+  package init(limits: ImageLimits, memory: MemoryBudget?, cancellation: Cancellation, tracing: TraceTarget) {
     self.cancellation = cancellation
     self.tracing = tracing
-    reader = PictureReader(limits: limits)
+    reader = ImageReader(limits: limits)
     bufferedReservation = memory.map { Hold(budget: $0) }
   }
 
   /// Takes the next bytes of the image until its header is complete.
   /// - Returns: how many of them belong to the header once it is complete; `nil` while it needs more.
   package mutating func readHeader(_ bytes: RawSpan, isLast: Bool) throws(PipelineError) -> Int? {
-    if formatName == nil { formatName = PictureReader.formatName(bytes) ?? "unknown" }
+    if formatName == nil { formatName = ImageReader.formatName(bytes) ?? "unknown" }
     noteWork()
     let (isComplete, consumed) = try reader!.push(bytes, isLast: isLast)
     return isComplete ? consumed : nil
@@ -50,7 +50,7 @@ package struct ImageWork: ~Copyable {
   /// Charges what is buffered of a file whose header is not known yet.
   /// - Throws: `overloaded`, `limitExceeded` where there is no room. Repeating it is legal.
   package mutating func chargeBuffered() throws(PipelineError) {
-    guard let byteCount = reader?.heldByteCount, byteCount > Self.headerByteCount else { return }
+    guard let byteCount = reader?.bufferedByteCount, byteCount > Self.headerByteCount else { return }
     try bufferedReservation?.grow(to: byteCount)
   }
 
@@ -65,18 +65,18 @@ package struct ImageWork: ~Copyable {
   /// Plans the only result; legal once the header is complete.
   package mutating func plan(_ configuration: ProcessingConfiguration) throws(PipelineError) -> Plan {
     let plan = try reader!.plan(configuration)
-    expect(PicturePlan(plan))
+    expect(ImagePlan(plan))
     return plan
   }
 
   /// Plans a small image that shows what the configuration's result will; legal once the header is complete.
-  package mutating func planPreview(_ configuration: ProcessingConfiguration) throws(PipelineError) -> PicturePlan {
+  package mutating func planPreview(_ configuration: ProcessingConfiguration) throws(PipelineError) -> ImagePlan {
     let plan = try reader!.previewPlan(configuration)
     expect(plan)
     return plan
   }
 
-  private mutating func expect(_ plan: PicturePlan) {
+  private mutating func expect(_ plan: ImagePlan) {
     self.plan = plan
     outputs = plan.renditions.map { _ in OutputChunks() }
     isEnded = plan.renditions.map { _ in false }
@@ -94,7 +94,7 @@ package struct ImageWork: ~Copyable {
     guard let reader = reader.take(), let plan else {
       throw PipelineError(.internalDefect, "an image was started before its header was complete")
     }
-    path = try PicturePath(reader, plan: plan, renditionIDs: renditionIDs, cancellation: cancellation, tracing: tracing)
+    path = try ImageRoute(reader, plan: plan, renditionIDs: renditionIDs, cancellation: cancellation, tracing: tracing)
   }
 
   /// Takes the next bytes of the image once it was started; `takeOutput` returns what they complete.

@@ -10,7 +10,7 @@ final class PreviewFirstSink: ResultSink {
   private enum Phase {
     case readingHeader
     /// It can be started, in the memory that the plan asks for.
-    case planned(PicturePlan)
+    case planned(ImagePlan)
     /// The first bytes of its result come with its header.
     case decoding(header: ImageInfo)
     case sending
@@ -43,7 +43,7 @@ final class PreviewFirstSink: ResultSink {
     self.environment = environment
     self.cancellation = cancellation
     work = ImageWork(
-      limits: environment.limits.picture, memory: environment.memory, cancellation: cancellation,
+      limits: environment.limits.image, memory: environment.memory, cancellation: cancellation,
       tracing: TraceTarget(tracer: environment.tracer, isPreview: true))
     reservation = Hold(budget: environment.memory)
   }

@@ -1,13 +1,13 @@
 internal import CoreMetrics
 internal import ImagePipeline
 
-/// What pictures are measured by.
+/// What images are measured by.
 ///
 /// Names are those of `MetricCatalog` in WorkerTelemetry, which describes them.
 struct WorkerMetrics: Sendable {
   let factory: any MetricsFactory
 
-  /// A picture that is done, of which there is at least one result: that of `report`, the last.
+  /// An image that is done, of which there is at least one result: that of `report`, the last.
   func finished(_ report: ProcessingReport) {
     let (input, timings) = (report.input.format, report.timings)
     answered(after: timings.total)
@@ -15,7 +15,7 @@ struct WorkerMetrics: Sendable {
     count("imageworker.input.pixels", by: report.input.size.pixelCount, [("format", input)])
     time("imageworker.queue.wait", timings.queued)
     time("imageworker.stage.duration", timings.decode, [("stage", "decode"), ("format", input)])
-    Recorder(label: "imageworker.picture.memory", dimensions: [], aggregate: true, factory: factory)
+    Recorder(label: "imageworker.image.memory", dimensions: [], aggregate: true, factory: factory)
       .record(report.peakMemoryByteCount)
   }
 
@@ -37,13 +37,13 @@ struct WorkerMetrics: Sendable {
     count("imageworker.output", by: report.outputByteCount, [("format", report.output.format)])
   }
 
-  /// A picture that is done.
+  /// An image that is done.
   func answered(after duration: Duration) {
-    count("imageworker.pictures", by: 1, [("outcome", "ok")])
-    time("imageworker.picture.duration", duration)
+    count("imageworker.images", by: 1, [("outcome", "ok")])
+    time("imageworker.image.duration", duration)
   }
 
-  /// One of several renditions of a picture that has ended.
+  /// One of several renditions of an image that has ended.
   /// - `error`: why it is not there; `nil` when it is.
   func ended(renditionWith error: (any Error)?) {
     count("imageworker.renditions", by: 1, [("outcome", error.map { FailureReason($0).name } ?? "ok")])
@@ -60,11 +60,11 @@ struct WorkerMetrics: Sendable {
     count("imageworker.cache.requests", by: 1, [("outcome", isHit ? "hit" : "miss")])
   }
 
-  /// A picture that was refused or given up.
+  /// An image that was refused or given up.
   /// - `isCancelled`: whether its caller had left before.
   func failed(_ error: any Error, isCancelled: Bool) {
     let reason = isCancelled ? FailureReason.cancelled : FailureReason(error)
-    count("imageworker.pictures", by: 1, [("outcome", reason.name)])
+    count("imageworker.images", by: 1, [("outcome", reason.name)])
     if reason == .cancelled { count("imageworker.cancellations", by: 1) }
     if reason.isRefusal { count("imageworker.refusals", by: 1, [("reason", reason.name)]) }
   }

@@ -14,7 +14,7 @@ struct PresetReader {
 
   private static let configurationType = ".imageworker.v1.ProcessingConfiguration"
   private static let filterType = ".imageworker.v1.Filter"
-  private static let longestName = 64
+  private static let maxNameByteCount = 64
 
   init(schema: ContractSchema) {
     self.schema = schema
@@ -24,9 +24,9 @@ struct PresetReader {
   mutating func preset(key: Node, body: Node) throws -> Preset {
     let name = key.string ?? ""
     root = "presets.\(name)"
-    guard (1...Self.longestName).contains(name.utf8.count) else {
+    guard (1...Self.maxNameByteCount).contains(name.utf8.count) else {
       throw PresetProblem(
-        "a preset's name must have between 1 and \(Self.longestName) bytes", field: root, line: key.mark?.line)
+        "a preset's name must have between 1 and \(Self.maxNameByteCount) bytes", field: root, line: key.mark?.line)
     }
     var description = ""
     var fields: [(Node, Node)] = []

@@ -54,7 +54,7 @@ extension WorkerEnvironment {
   }
 }
 
-/// The part of a request that says what to make of a picture.
+/// The part of a request that says what to make of an image.
 protocol ResultRequest {
   var preset: String { get }
   var configuration: Imageworker_V1_ProcessingConfiguration { get }

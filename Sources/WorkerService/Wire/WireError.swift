@@ -100,7 +100,7 @@ enum WireError {
     case .limitExceeded:
       details.append(
         .preconditionFailure(violations: [
-          .init(type: "LIMIT", subject: error.limit?.name ?? "picture", description: error.message)
+          .init(type: "LIMIT", subject: error.limit?.name ?? "image", description: error.message)
         ]))
     default:
       if let field {

@@ -3,7 +3,7 @@
 /// Code that measures names them by the same names; a test compares them to what a working worker exports, and to what
 /// the dashboard and the alerts in `deploy` ask for.
 package enum MetricCatalog {
-  /// Seconds, from what a small picture takes to what a stalled upload takes.
+  /// Seconds, from what a small image takes to what a stalled upload takes.
   static let seconds: [Double] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
   ]
@@ -11,7 +11,7 @@ package enum MetricCatalog {
   static let bytes: [Double] = (0...7).map { Double(1 << (16 + 2 * $0)) }
 
   /// In the order of their names.
-  package static let all = (calls + pictures + cache + memory + process + telemetry).sorted { $0.name < $1.name }
+  package static let all = (calls + images + cache + memory + process + telemetry).sorted { $0.name < $1.name }
 
   private static let calls = [
     MetricDescription(
@@ -21,9 +21,9 @@ package enum MetricCatalog {
       "imageworker.calls.active", unit: "{call}", kind: .gauge, help: "Calls in progress"),
   ]
 
-  private static let pictures = [
+  private static let images = [
     MetricDescription(
-      "imageworker.pictures", unit: "{picture}", kind: .counter,
+      "imageworker.images", unit: "{image}", kind: .counter,
       help: "Images requested, by outcome: ok or the error's reason"),
     MetricDescription(
       "imageworker.renditions", unit: "{rendition}", kind: .counter,
@@ -32,13 +32,13 @@ package enum MetricCatalog {
       "imageworker.previews", unit: "{preview}", kind: .counter,
       help: "Previews requested, by outcome; cancelled if the result was ready first"),
     MetricDescription(
-      "imageworker.refusals", unit: "{picture}", kind: .counter,
+      "imageworker.refusals", unit: "{image}", kind: .counter,
       help: "Images refused before decoding, by reason"),
     MetricDescription(
-      "imageworker.cancellations", unit: "{picture}", kind: .counter,
+      "imageworker.cancellations", unit: "{image}", kind: .counter,
       help: "Images abandoned because the client cancelled or disconnected"),
     MetricDescription(
-      "imageworker.picture.duration", unit: "s", kind: .histogram(bounds: seconds),
+      "imageworker.image.duration", unit: "s", kind: .histogram(bounds: seconds),
       help: "Duration from the first byte of an image to the last byte of its result"),
     MetricDescription(
       "imageworker.stage.duration", unit: "s", kind: .histogram(bounds: seconds),
@@ -47,7 +47,7 @@ package enum MetricCatalog {
       "imageworker.queue.wait", unit: "s", kind: .histogram(bounds: seconds),
       help: "Time that an image waited for a thread and memory"),
     MetricDescription(
-      "imageworker.queue.length", unit: "{picture}", kind: .gauge, help: "Images waiting for a thread or memory"),
+      "imageworker.queue.length", unit: "{image}", kind: .gauge, help: "Images waiting for a thread or memory"),
     MetricDescription(
       "imageworker.input", unit: "By", kind: .counter, help: "Bytes of images read, by format"),
     MetricDescription(
@@ -57,7 +57,7 @@ package enum MetricCatalog {
     MetricDescription(
       "imageworker.output.pixels", unit: "{pixel}", kind: .counter, help: "Pixels of results written, by format"),
     MetricDescription(
-      "imageworker.picture.memory", unit: "By", kind: .histogram(bounds: bytes),
+      "imageworker.image.memory", unit: "By", kind: .histogram(bounds: bytes),
       help: "Maximum size of an image's working set"),
   ]
 

@@ -19,7 +19,7 @@ package final class ChromeTrace: Sendable {
 
   private static let portionByteCount = 64 * 1024
   /// Where lanes stand, from above.
-  private static let order = ["picture", "decode", "resize", "filter", "encode"]
+  private static let order = ["image", "decode", "resize", "filter", "encode"]
 
   private let began = ContinuousClock.now
   private let write: @Sendable (String) -> Void
@@ -36,10 +36,10 @@ package final class ChromeTrace: Sendable {
   ///   - thread: which one worked; any number that tells threads apart.
   ///   - began: when it began, not before this trace did.
   ///   - ended: when it ended.
-  ///   - picture: what it worked on.
+  ///   - image: what it worked on.
   package func record(
     _ stage: String, thread: UInt, from began: ContinuousClock.Instant, to ended: ContinuousClock.Instant,
-    picture: String
+    image: String
   ) {
     let start = Self.microseconds(self.began.duration(to: began))
     let duration = Self.microseconds(began.duration(to: ended))
@@ -47,7 +47,7 @@ package final class ChromeTrace: Sendable {
       let lane = lane(Lane(stage: stage, thread: thread), &state)
       append(
         "\"name\":\(stage.jsonQuoted),\"cat\":\"stage\",\"ph\":\"X\",\"ts\":\(start),\"dur\":\(duration),\"pid\":1,"
-          + "\"tid\":\(lane),\"args\":{\"picture\":\(picture.jsonQuoted)}", &state)
+          + "\"tid\":\(lane),\"args\":{\"image\":\(image.jsonQuoted)}", &state)
       if state.text.utf8.count >= Self.portionByteCount { flush(&state) }
     }
   }

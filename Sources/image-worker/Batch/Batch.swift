@@ -82,7 +82,7 @@ struct Batch: AsyncParsableCommand {
   ) async throws {
     let jobs = self.jobs ?? SystemInfo.coreCount
     let run = BatchRun(
-      requested: requested, directory: directory, destinations: Destinations(pictures: images.map(\.path)), jobs: jobs,
+      requested: requested, directory: directory, destinations: Destinations(images: images.map(\.path)), jobs: jobs,
       skipsExisting: skipExisting, memory: MemoryBudget(limit: memoryLimit << 20, maxWaiting: jobs), trace: trace)
     let (json, quiet) = (self.json, self.quiet)
     let counts = try await run.process(images) { line in

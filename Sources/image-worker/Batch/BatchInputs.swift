@@ -51,7 +51,7 @@ enum BatchInputs {
       guard seen.insert(FileSystem.canonical(path)).inserted else { return }
       images.append(
         BatchImage(
-          path: path, folder: folder, name: path.stem ?? "picture", isFound: isFound,
+          path: path, folder: folder, name: path.stem ?? "image", isFound: isFound,
           problem: kind == .other ? .noRegularFile : nil))
     }
     for input in inputs {

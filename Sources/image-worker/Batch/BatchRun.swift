@@ -12,7 +12,7 @@ final class BatchRun: Sendable {
   private let skipsExisting: Bool
   private let memory: MemoryBudget
   private let trace: StageTrace?
-  private let executor: PictureExecutor
+  private let executor: ImageExecutor
   private let cancellation = Cancellation()
   private let stopped = Atomic(false)
   private let destinations: Destinations
@@ -28,7 +28,7 @@ final class BatchRun: Sendable {
     self.skipsExisting = skipsExisting
     self.memory = memory
     self.trace = trace
-    executor = PictureExecutor(threadCount: jobs, niceness: 0)
+    executor = ImageExecutor(threadCount: jobs, niceness: 0)
   }
 
   /// A signal came before every image was begun.

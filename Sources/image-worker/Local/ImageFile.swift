@@ -20,10 +20,10 @@ struct ImageFile: Sendable {
   let path: FilePath
 
   /// Reads as much as the header needs and plans the results.
-  func plan(_ request: Request) throws -> PicturePlan {
+  func plan(_ request: Request) throws -> ImagePlan {
     try withWindows { window in
       var work = ImageWork(
-        limits: PictureLimits(), memory: nil, cancellation: Cancellation(), tracing: TraceTarget())
+        limits: ImageLimits(), memory: nil, cancellation: Cancellation(), tracing: TraceTarget())
       return try Self.plan(request, &work, &window)
     }
   }
@@ -39,7 +39,7 @@ struct ImageFile: Sendable {
   ) throws -> [Outcome] {
     try withWindows { window in
       let clock = JobClock()
-      var work = ImageWork(limits: PictureLimits(), memory: nil, cancellation: cancellation, tracing: tracing)
+      var work = ImageWork(limits: ImageLimits(), memory: nil, cancellation: cancellation, tracing: tracing)
       let plan = try Self.plan(request, &work, &window)
       if !plan.plans.isEmpty {
         try work.start(nil, renditionIDs: renditionIDs)
@@ -70,7 +70,7 @@ struct ImageFile: Sendable {
 
   private static func plan(
     _ request: Request, _ work: inout ImageWork, _ window: inout Window
-  ) throws -> PicturePlan {
+  ) throws -> ImagePlan {
     while true {
       let headerByteCount = try work.readHeader(
         window.bytes.span.bytes.extracting(droppingFirst: window.offset), isLast: window.isLast)
@@ -121,14 +121,14 @@ struct ImageFile: Sendable {
 }
 
 extension ImageWork {
-  fileprivate mutating func plan(_ request: ImageFile.Request) throws(PipelineError) -> PicturePlan {
+  fileprivate mutating func plan(_ request: ImageFile.Request) throws(PipelineError) -> ImagePlan {
     switch request {
     case .results(let configurations): try plan(configurations)
     case .preview(let configuration): try planPreview(configuration)
     }
   }
 
-  private mutating func plan(_ configurations: [ProcessingConfiguration]) throws(PipelineError) -> PicturePlan {
+  private mutating func plan(_ configurations: [ProcessingConfiguration]) throws(PipelineError) -> ImagePlan {
     try plan(configurations, following: nil)
     guard let plan else { throw PipelineError(.internalDefect, "an image was processed without a plan") }
     return plan

@@ -55,13 +55,13 @@ struct LocalImage: Sendable {
     guard !missing.isEmpty else { return written }
     let room = try await admit(max(plan.workingSetByteCount, previewPlan?.workingSetByteCount ?? 0))
     let began = ContinuousClock.now
-    let tracing = TraceTarget(observer: trace?.observer(picture: path.string))
+    let tracing = TraceTarget(observer: trace?.observer(image: path.string))
     let preview = previewPlan.map { writePreview($0, cancellation, tracing) }
     let made = try write(
       .results(missing.map { results[$0].configuration }), ids: missing.map { results[$0].id },
       to: try missing.map { try places[$0].get() }, cancellation, tracing)
     for (index, result) in zip(missing, made) { written[index] = result }
-    trace?.note("picture", of: path.string, from: began, to: .now)
+    trace?.note("image", of: path.string, from: began, to: .now)
     _ = consume room
     return (preview.map { [$0] } ?? []) + written
   }
@@ -74,7 +74,7 @@ struct LocalImage: Sendable {
   }
 
   /// A preview that fails does not keep the result from being made.
-  private func writePreview(_ plan: PicturePlan, _ cancellation: Cancellation, _ tracing: TraceTarget) -> Written {
+  private func writePreview(_ plan: ImagePlan, _ cancellation: Cancellation, _ tracing: TraceTarget) -> Written {
     do {
       let place = try claim(RequestedResults.previewSuffix, try plan.renditions[0].get())
       let request = ImageFile.Request.preview(of: requested.results[0].configuration)

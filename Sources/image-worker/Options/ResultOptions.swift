@@ -50,7 +50,7 @@ struct ResultOptions: ParsableArguments {
   @OptionGroup(title: "Overrides of the preset")
   var overrides: ConfigurationOptions
 
-  static let largestRenditionCount = 16
+  static let maxRenditionCount = 16
 
   /// - Throws: `ValidationError` for what cannot be read, `PipelineError` for what cannot be served, or what is wrong
   ///   with the file of presets.
@@ -65,9 +65,9 @@ struct ResultOptions: ParsableArguments {
       if preview {
         throw ValidationError("--preview cannot be combined with --rendition; request a small rendition instead.")
       }
-      guard renditions.count <= Self.largestRenditionCount else {
+      guard renditions.count <= Self.maxRenditionCount else {
         throw ValidationError(
-          "--rendition is set \(renditions.count) times; at most \(Self.largestRenditionCount) are accepted.")
+          "--rendition is set \(renditions.count) times; at most \(Self.maxRenditionCount) are accepted.")
       }
       var ids: Set<String> = []
       let results = try renditions.map { text in
@@ -109,7 +109,7 @@ private struct RenditionOptions: ParsableArguments {
   @Option var preset: String?
   @OptionGroup var overrides: ConfigurationOptions
 
-  private static let longestName = 64
+  private static let maxNameByteCount = 64
 
   /// - `text`: as in `small: --max-width 300`.
   static func read(_ text: String) throws -> (id: String, options: RenditionOptions) {
@@ -118,9 +118,9 @@ private struct RenditionOptions: ParsableArguments {
         "--rendition is \"\(text)\"; it must be a name, a colon and options, as in 'small: --max-width 300'.")
     }
     let id = text[..<colon].split(separator: " ").joined(separator: " ")
-    guard (1...longestName).contains(id.utf8.count), !id.contains("/"), !id.contains("\0") else {
+    guard (1...maxNameByteCount).contains(id.utf8.count), !id.contains("/"), !id.contains("\0") else {
       throw ValidationError(
-        "--rendition has the name \"\(id)\"; it must have between 1 and \(longestName) bytes, and no slash.")
+        "--rendition has the name \"\(id)\"; it must have between 1 and \(maxNameByteCount) bytes, and no slash.")
     }
     do {
       return (id, try parse(text[text.index(after: colon)...].split(separator: " ").map(String.init)))

@@ -25,7 +25,7 @@ struct Settings {
   var frameByteCount: Int
   /// Calls that a connection may have under way; its client holds back others.
   ///
-  /// What a call sends in one message is in memory before the picture can be admitted.
+  /// What a call sends in one message is in memory before the image can be admitted.
   var maxConnectionCalls: Int
   /// PING frames that a connection may bring in 30 seconds, and cancelled calls in 10, beyond those of a client that works.
   var maxConnectionPings: Int
@@ -155,19 +155,19 @@ struct Settings {
   private static func limits(_ source: inout SettingSource) throws(SettingsError) -> WorkerLimits {
     let defaults = WorkerLimits()
     return WorkerLimits(
-      picture: try imageLimits(&source, defaults.picture),
+      image: try imageLimits(&source, defaults.image),
       maxMessageByteCount: try source.integer(
         "maxMessageMib", in: 1...1023, default: defaults.maxMessageByteCount >> 20, unit: "MiB",
         "Limit the image bytes in one request message.") << 20,
-      maxWaitingPictures: try source.integer(
-        "maxWaitingPictures", in: 0...1_000_000, default: defaults.maxWaitingPictures, unit: "images",
+      maxWaitingImages: try source.integer(
+        "maxWaitingImages", in: 0...1_000_000, default: defaults.maxWaitingImages, unit: "images",
         "Limit the images that wait for a thread or memory; further ones are refused with RESOURCE_EXHAUSTED."),
       maxOpenUploads: try source.integer(
         "maxOpenUploads", in: 1...100_000, default: defaults.maxOpenUploads, unit: "uploads",
         "Limit the chunked uploads that are open on one BatchProcess stream; further ones are refused with "
           + "RESOURCE_EXHAUSTED."),
-      maxPicturesPerStream: try source.integer(
-        "maxPicturesPerStream", in: 1...100_000, default: defaults.maxPicturesPerStream, unit: "images",
+      maxImagesPerStream: try source.integer(
+        "maxImagesPerStream", in: 1...100_000, default: defaults.maxImagesPerStream, unit: "images",
         "Limit the images sent whole on one BatchProcess stream that are processed at the same time; the stream is "
           + "not read meanwhile."),
       uploadTimeout: try timeLimit(
@@ -184,16 +184,16 @@ struct Settings {
   }
 
   private static func imageLimits(
-    _ source: inout SettingSource, _ defaults: PictureLimits
-  ) throws(SettingsError) -> PictureLimits {
-    PictureLimits(
+    _ source: inout SettingSource, _ defaults: ImageLimits
+  ) throws(SettingsError) -> ImageLimits {
+    ImageLimits(
       maxPixels: UInt64(
         try source.integer(
           "maxPixels", in: 1...Int.max, default: Int(defaults.maxPixels), unit: "pixels",
           "Limit the size of an image that is decoded strip by strip.")),
-      maxHeldPixels: UInt64(
+      maxBufferedPixels: UInt64(
         try source.integer(
-          "maxHeldPixels", in: 1...Int.max, default: Int(defaults.maxHeldPixels), unit: "pixels",
+          "maxBufferedPixels", in: 1...Int.max, default: Int(defaults.maxBufferedPixels), unit: "pixels",
           "Limit the size of an image that must be buffered whole.")),
       maxScans: UInt32(
         try source.integer(
@@ -208,7 +208,7 @@ struct Settings {
         &source, "maxCpuSecondsPerImage", default: 120,
         "Limit the CPU time of one image and all its results, checked between strips; 0 for none."),
       memory: try source.integer(
-        "pictureMemoryLimitMib", in: 1...1_048_576, default: defaults.memory >> 20, unit: "MiB",
+        "imageMemoryLimitMib", in: 1...1_048_576, default: defaults.memory >> 20, unit: "MiB",
         "Limit the memory of one image.") << 20,
       spill: try spillDirectory(&source))
   }

@@ -22,7 +22,7 @@ struct StuckThreadWatchTests {
 
   @Test("health fails while an image thread is stuck, which is logged once, and recovers when it returns")
   func stuck() async throws {
-    let executor = PictureExecutor(threadCount: 2)
+    let executor = ImageExecutor(threadCount: 2)
     let health = HealthState(services: [])
     let lines = Mutex<[String]>([])
     let logger = Logger(label: "test") { label in

@@ -15,7 +15,7 @@ struct ChromeTraceTests {
       let start = began.advanced(by: .microseconds(index))
       trace.record(
         index % 2 == 0 ? "decode" : "encode", thread: UInt(index % 3), from: start,
-        to: start.advanced(by: .microseconds(3)), picture: "a \"b\".jpg")
+        to: start.advanced(by: .microseconds(3)), image: "a \"b\".jpg")
     }
     trace.finish()
     let data = Data(text.withLock { $0 }.utf8)
@@ -23,7 +23,7 @@ struct ChromeTraceTests {
     let work = events.filter { $0["ph"] as? String == "X" }
     #expect(work.count == 2000 && Set(work.compactMap { $0["tid"] as? Int }).count == 6)
     #expect(work.allSatisfy { $0["dur"] as? Double == 3 && ($0["ts"] as? Double ?? -1) >= 0 })
-    #expect((work.first?["args"] as? [String: String])?["picture"] == "a \"b\".jpg")
+    #expect((work.first?["args"] as? [String: String])?["image"] == "a \"b\".jpg")
     let names = events.filter { $0["name"] as? String == "thread_name" }
     let lanes = names.compactMap { ($0["args"] as? [String: String])?["name"] }
     #expect(Set(lanes) == Set((1...3).flatMap { ["decode, thread \($0)", "encode, thread \($0)"] }))

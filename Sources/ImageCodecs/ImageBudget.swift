@@ -1,10 +1,10 @@
 internal import CCodecs
 
-/// What one picture may hold, holds, and held at most, in bytes.
+/// What one image may hold, holds, and held at most, in bytes.
 ///
-/// Decoders, encoders and pixel buffers of a picture are charged here before they allocate. A budget is not
-/// synchronised: it belongs to one picture, which is worked on by one thread at a time.
-package final class PictureBudget {
+/// Decoders, encoders and pixel buffers of an image are charged here before they allocate. A budget is not
+/// synchronised: it belongs to one image, which is worked on by one thread at a time.
+package final class ImageBudget {
   // The C side keeps the address, so the struct lives in a block of its own for as long as this object does.
   let account: UnsafeMutablePointer<ccodecs_budget>
 
@@ -16,7 +16,7 @@ package final class PictureBudget {
 
   deinit { account.deallocate() }
 
-  /// The most bytes the picture may hold.
+  /// The most bytes the image may hold.
   package var limit: Int { account.pointee.limit }
   /// The bytes it holds now.
   package var used: Int { account.pointee.used }

@@ -5,9 +5,9 @@ package import ProtobufWire
 package import SwiftProtobuf
 package import WorkerProtocol
 
-/// A request with a picture, or a part of one, that is taken where it was received.
-package protocol PictureRequest: Message, Sendable {
-  /// The message, with its picture lent by `lend` and all else read as usual.
+/// A request with an image, or a part of one, that is taken where it was received.
+package protocol ImageRequest: Message, Sendable {
+  /// The message, with its image lent by `lend` and all else read as usual.
   ///
   /// - `fields`: the message's fields in `bytes`.
   /// - Returns: `nil` where the message must be read as usual.
@@ -16,15 +16,15 @@ package protocol PictureRequest: Message, Sendable {
   ) throws -> Self?
 }
 
-/// Reads requests without copying the pictures in them.
+/// Reads requests without copying the images in them.
 ///
-/// A request as the deserializer of SwiftProtobuf gives it, but `bytes` fields of pictures keep the received message and
+/// A request as the deserializer of SwiftProtobuf gives it, but `bytes` fields of images keep the received message and
 /// point into it. Whatever is not plain in a message, be it of many fields, or damaged, is left to SwiftProtobuf.
-package struct PictureRequestDeserializer<Request: PictureRequest>: MessageDeserializer {
+package struct ImageRequestDeserializer<Request: ImageRequest>: MessageDeserializer {
   package init() {}
 
   package func deserialize<Bytes: GRPCContiguousBytes>(_ bytes: Bytes) throws -> Request {
-    if bytes.count >= LentBytes.smallestByteCount, let request = Self.read(ReceivedBytes(bytes)) { return request }
+    if bytes.count >= LentBytes.minByteCount, let request = Self.read(ReceivedBytes(bytes)) { return request }
     return try ProtobufDeserializer<Request>().deserialize(bytes)
   }
 
@@ -57,11 +57,11 @@ private final class ReceivedBytes<Bytes: GRPCContiguousBytes>: @unchecked Sendab
 
 private enum LentBytes {
   /// Below it, copying costs less than what keeping the message does.
-  static let smallestByteCount = 16 * 1024
+  static let minByteCount = 16 * 1024
 
   /// Bytes that point into `bytes`, and keep their owner; `nil` for few.
   static func data(of bytes: UnsafeRawBufferPointer, in range: Range<Int>, owner: any AnyObject & Sendable) -> Data? {
-    guard range.count >= smallestByteCount, let base = bytes.baseAddress else { return nil }
+    guard range.count >= minByteCount, let base = bytes.baseAddress else { return nil }
     return Data(
       bytesNoCopy: UnsafeMutableRawPointer(mutating: base + range.lowerBound), count: range.count,
       deallocator: .custom { _, _ in withExtendedLifetime(owner) {} })
@@ -81,29 +81,29 @@ private func plainFields(of bytes: UnsafeRawBufferPointer, in range: Range<Int>)
 extension Message {
   /// The message whose field of this number is lent, and put where `place` says; `nil` where it can't be lent.
   fileprivate static func read(
-    _ fields: [WireField], of bytes: UnsafeRawBufferPointer, picture number: Int32,
+    _ fields: [WireField], of bytes: UnsafeRawBufferPointer, image number: Int32,
     at place: WritableKeyPath<Self, Data>, lend: (Range<Int>) -> Data?
   ) throws -> Self? {
-    guard let picture = fields.soleContents(of: number).flatMap(lend) else { return nil }
+    guard let image = fields.soleContents(of: number).flatMap(lend) else { return nil }
     var message = try Self(serializedBytes: fields.bytes(without: number, of: bytes.bytes))
-    message[keyPath: place] = picture
+    message[keyPath: place] = image
     return message
   }
 }
 
-extension Imageworker_V1_ProcessImageRequest: PictureRequest {
+extension Imageworker_V1_ProcessImageRequest: ImageRequest {
   package static func read(
     _ fields: [WireField], of bytes: UnsafeRawBufferPointer, lend: (Range<Int>) -> Data?
   ) throws -> Self? {
-    try read(fields, of: bytes, picture: 1, at: \.image, lend: lend)
+    try read(fields, of: bytes, image: 1, at: \.image, lend: lend)
   }
 }
 
-extension Imageworker_V1_InspectImageRequest: PictureRequest {
+extension Imageworker_V1_InspectImageRequest: ImageRequest {
   package static func read(
     _ fields: [WireField], of bytes: UnsafeRawBufferPointer, lend: (Range<Int>) -> Data?
   ) throws -> Self? {
-    try read(fields, of: bytes, picture: 1, at: \.image, lend: lend)
+    try read(fields, of: bytes, image: 1, at: \.image, lend: lend)
   }
 }
 
@@ -111,11 +111,11 @@ extension Imageworker_V1_BatchItemStart {
   fileprivate static func read(
     _ fields: [WireField], of bytes: UnsafeRawBufferPointer, lend: (Range<Int>) -> Data?
   ) throws -> Self? {
-    try read(fields, of: bytes, picture: 3, at: \.image, lend: lend)
+    try read(fields, of: bytes, image: 3, at: \.image, lend: lend)
   }
 }
 
-extension Imageworker_V1_BatchProcessRequest: PictureRequest {
+extension Imageworker_V1_BatchProcessRequest: ImageRequest {
   package static func read(
     _ fields: [WireField], of bytes: UnsafeRawBufferPointer, lend: (Range<Int>) -> Data?
   ) throws -> Self? {

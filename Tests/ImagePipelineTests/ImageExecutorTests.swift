@@ -4,8 +4,8 @@ import TestSupport
 import Testing
 import WorkThreads
 
-@Suite("Picture executor")
-struct PictureExecutorTests {
+@Suite("Image executor")
+struct ImageExecutorTests {
   /// What jobs saw of the threads that they ran on.
   private final class Witness: Sendable {
     struct Seen {
@@ -42,7 +42,7 @@ struct PictureExecutorTests {
 
   @Test("runs as many jobs at once as it has threads, and no more", arguments: [1, 3])
   func concurrency(threadCount: Int) async {
-    let executor = PictureExecutor(threadCount: threadCount)
+    let executor = ImageExecutor(threadCount: threadCount)
     let witness = Witness()
     await withTaskGroup(of: Void.self) { group in
       for _ in 0..<4 * threadCount { group.addTask(executorPreference: executor) { witness.meet(threadCount) } }
@@ -65,7 +65,7 @@ struct PictureExecutorTests {
 
   @Test("tells of work that a thread does not return from, each piece by itself, and of none that it has done")
   func stuckWork() async throws {
-    let executor = PictureExecutor(threadCount: 2)
+    let executor = ImageExecutor(threadCount: 2)
     let gate = Gate()
     #expect(executor.stuckWork(longerThan: .zero).isEmpty)
     try await withThrowingTaskGroup(of: Void.self) { group in
@@ -91,7 +91,7 @@ struct PictureExecutorTests {
 
   @Test("runs every job, in the order in which they came, on threads of its own")
   func order() async {
-    let executor = PictureExecutor(threadCount: 1)
+    let executor = ImageExecutor(threadCount: 1)
     let (ours, others) = (Witness(), Witness())
     await withTaskGroup(of: Void.self) { group in
       for value in 1...500 { group.addTask(executorPreference: executor) { ours.note(value) } }

@@ -1,7 +1,7 @@
 internal import ImageCodecs
 
-/// How a picture gets to its result.
-package enum Passage: String, Sendable, Hashable {
+/// How an image gets to its result.
+package enum Passthrough: String, Sendable, Hashable {
   /// It is decoded, goes through the stages, and is encoded.
   case decoded
   /// Its file is passed on without metadata.
@@ -10,19 +10,19 @@ package enum Passage: String, Sendable, Hashable {
   case turned
 }
 
-extension Passage {
-  /// What of a picture's memory limit turning may take: its coefficients are held, twice.
+extension Passthrough {
+  /// What of an image's memory limit turning may take: its coefficients are held, twice.
   private static let turningShare: UInt64 = 4
 
-  /// The cheapest passage by which the result is no worse and, as far as the header tells, not larger than by decoding.
+  /// The cheapest passthrough by which the result is no worse and, as far as the header tells, not larger than by decoding.
   ///
-  /// A picture passes when nothing is asked for that changes its pixels, and it was compressed no better than asked: a
+  /// An image passes when nothing is asked for that changes its pixels, and it was compressed no better than asked: a
   /// JPEG by its quantisation tables and chroma, a lossy WebP by its quantizers.
   /// - Parameters:
-  ///   - plan: of the same picture and configuration.
-  ///   - header: the picture's.
+  ///   - plan: of the same image and configuration.
+  ///   - header: the image's.
   ///   - configuration: what is asked for.
-  ///   - survey: what can be done with the picture.
+  ///   - survey: what can be done with the image.
   ///   - byteCount: of the whole file; `nil` when it is not known.
   init(
     plan: Plan, header: ImageHeader, configuration: ProcessingConfiguration, survey: Rewriter.Survey, byteCount: UInt64?
@@ -31,8 +31,8 @@ extension Passage {
     let isTolerant = configuration.tolerateTruncation ?? false || configuration.tolerateDamage ?? false
     let isAsked = !(configuration.alwaysEncode ?? false) && !isTolerant
     // What a file says of its maker behind its data is not known yet; a rewritten one has no place for it any more.
-    let hasNoLateRights = configuration.metadata != .keepCopyright || !header.format.traits.hasTrailingMetadata
-    guard isAsked, hasNoLateRights, survey.canCopy, plan.encoder.format == header.format, plan.keepsPixels,
+    let hasNoTrailingMetadata = configuration.metadata != .keepCopyright || !header.format.traits.hasTrailingMetadata
+    guard isAsked, hasNoTrailingMetadata, survey.canCopy, plan.encoder.format == header.format, plan.keepsPixels,
       Self.isPlain(header), !plan.encoder.asksForCoding, Self.isCoarse(survey, beside: plan.encoder)
     else {
       self = .decoded
@@ -47,11 +47,11 @@ extension Passage {
     }
   }
 
-  /// Whether nothing but its metadata would be lost: one picture, undamaged, in sRGB.
+  /// Whether nothing but its metadata would be lost: one image, undamaged, in sRGB.
   private static func isPlain(_ header: ImageHeader) -> Bool {
-    let isMultiPicture = header.format.traits.hasCompanionImages  // what follows the first is dropped
-    return header.profileByteCount == 0 && (header.frameCount == 1 || isMultiPicture)
-      && header.warnings.allSatisfy { $0 == .brokenEXIF || ($0 == .firstFrameOnly && isMultiPicture) }
+    let isMultiImage = header.format.traits.hasCompanionImages  // what follows the first is dropped
+    return header.profileByteCount == 0 && (header.frameCount == 1 || isMultiImage)
+      && header.warnings.allSatisfy { $0 == .brokenEXIF || ($0 == .firstFrameOnly && isMultiImage) }
   }
 
   /// Whether encoding would give no fewer bytes, or fewer only because it does worse than was asked for.
@@ -61,16 +61,16 @@ extension Passage {
       && !(survey.hasFineChroma && encoder.subsampling == .quarter)
   }
 
-  /// The most bytes that this passage may hold, of a picture that may hold `memory`.
-  func largestByteCount(memory: Int) -> UInt64 {
+  /// The most bytes that this passthrough may hold, of an image that may hold `memory`.
+  func maxByteCount(memory: Int) -> UInt64 {
     self == .turned ? UInt64(memory) / Self.turningShare : UInt64(memory)
   }
 }
 
 extension Plan {
-  /// Whether the result has all of the picture's pixels, turned at most, and no others.
+  /// Whether the result has all of the image's pixels, turned at most, and no others.
   fileprivate var keepsPixels: Bool {
     let shown = storedSize.turned(by: orientation)
-    return !changesPixels && framing.pictureSize == shown && framing.window == Window(shown)
+    return !changesPixels && framing.imageSize == shown && framing.window == Window(shown)
   }
 }

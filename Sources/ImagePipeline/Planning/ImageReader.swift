@@ -1,22 +1,22 @@
 internal import ImageCodecs
 
-/// Takes a picture's first bytes until its format and header are known.
+/// Takes an image's first bytes until its format and header are known.
 ///
 /// Nothing is decoded and little is allocated: a few kilobytes, or the file itself for formats whose decoder needs all
 /// of it. When `push` says that the header is complete, `header` can be asked, and the reader turned into a `Pipeline`.
-package struct PictureReader: ~Copyable {
-  let limits: PictureLimits
-  let budget: PictureBudget
+package struct ImageReader: ~Copyable {
+  let limits: ImageLimits
+  let budget: ImageBudget
   // Bytes held only while there are too few of them to name the format.
   private var prefix: [UInt8] = []
   private var decoder: Decoder?
-  // Follows the header, for the case that the picture need not be decoded.
+  // Follows the header, for the case that the image need not be decoded.
   private var rewriter: Rewriter?
   private(set) var inputByteCount: UInt64 = 0
 
-  package init(limits: PictureLimits) {
+  package init(limits: ImageLimits) {
     self.limits = limits
-    budget = PictureBudget(limit: limits.memory)
+    budget = ImageBudget(limit: limits.memory)
   }
 
   /// Takes the next bytes, until the header is complete.
@@ -54,9 +54,9 @@ package struct PictureReader: ~Copyable {
   package static func missingByteCount(_ bytes: RawSpan) -> Int? { HeaderExtent.missingByteCount(bytes) }
 
   /// The bytes that the reader holds.
-  package var heldByteCount: Int { budget.used }
+  package var bufferedByteCount: Int { budget.used }
 
-  /// What the file says of its picture; `nil` until the header is complete.
+  /// What the file says of its image; `nil` until the header is complete.
   private(set) var header: ImageHeader?
 
   /// Bytes that must be given to the decoder before any that still arrive.
@@ -84,7 +84,7 @@ package struct PictureReader: ~Copyable {
     return try PassthroughTrial(format: format, scale: scale, limits: limits.codec, budget: budget)
   }
 
-  /// The plan for this picture with one result.
+  /// The plan for this image with one result.
   ///
   /// Legal once the header is complete.
   /// - `following`: the bytes of the image that were not consumed, where all of them are known.
@@ -92,20 +92,20 @@ package struct PictureReader: ~Copyable {
   package mutating func plan(
     _ configuration: ProcessingConfiguration, following: RawSpan? = nil
   ) throws(PipelineError) -> Plan {
-    let picture = try plan([configuration], following: following)
-    var plan = try picture.renditions[0].get()
-    plan.workingSetByteCount = picture.workingSetByteCount
+    let image = try plan([configuration], following: following)
+    var plan = try image.renditions[0].get()
+    plan.workingSetByteCount = image.workingSetByteCount
     return plan
   }
 
-  /// The plan for this picture with a result for each configuration.
+  /// The plan for this image with a result for each configuration.
   ///
   /// It is decoded at the scale that the most demanding of them needs. Legal once the header is complete.
   /// - `following`: the bytes of the image that were not consumed, where all of them are known.
   /// - Throws: `limitExceeded` when there is no room for all that could be made.
   package mutating func plan(
     _ configurations: [ProcessingConfiguration], following: RawSpan? = nil
-  ) throws(PipelineError) -> PicturePlan {
+  ) throws(PipelineError) -> ImagePlan {
     guard let header else { throw .unfinishedHeader }
     if !configurations.contains(where: { $0.tolerateDamage ?? false }) { try PlanDraft.checkHeader(header) }
     let drafts = configurations.map { configuration in
@@ -114,17 +114,17 @@ package struct PictureReader: ~Copyable {
     var plan = try decodedPlan(header, drafts)
     // What is decoded for others is decoded for all.
     if drafts.count == 1, case .success(var only) = plan.renditions[0] {
-      try choosePassage(&only, header, configurations[0], following)
-      plan = PicturePlan(only)
+      try choosePassthrough(&only, header, configurations[0], following)
+      plan = ImagePlan(only)
     }
     return try checked(plan)
   }
 
-  /// The plan for a small picture that shows what a configuration's result will.
+  /// The plan for a small image that shows what a configuration's result will.
   ///
   /// Legal once the header is complete.
   /// - Throws: what planning the result itself throws; `limitExceeded` when there is no room.
-  package mutating func previewPlan(_ configuration: ProcessingConfiguration) throws(PipelineError) -> PicturePlan {
+  package mutating func previewPlan(_ configuration: ProcessingConfiguration) throws(PipelineError) -> ImagePlan {
     guard let header else { throw .unfinishedHeader }
     let draft = try PlanDraft(configuration, of: header)
     return try checked(decodedPlan(header, [.success(draft.preview(of: header))]))
@@ -133,7 +133,7 @@ package struct PictureReader: ~Copyable {
   /// - `drafts`: of renditions that are all made from decoded rows.
   private mutating func decodedPlan(
     _ header: ImageHeader, _ drafts: [Result<PlanDraft, PipelineError>]
-  ) throws(PipelineError) -> PicturePlan {
+  ) throws(PipelineError) -> ImagePlan {
     let plan = try roomyPlan(header, drafts)
     guard plan.workingSetByteCount > UInt64(limits.memory) else { return plan }
     return try roomyPlan(header, drafts.map { draft in draft.map { $0.fallingBack(header) } })
@@ -142,7 +142,7 @@ package struct PictureReader: ~Copyable {
   /// The same, in whatever memory it needs.
   private mutating func roomyPlan(
     _ header: ImageHeader, _ drafts: [Result<PlanDraft, PipelineError>]
-  ) throws(PipelineError) -> PicturePlan {
+  ) throws(PipelineError) -> ImagePlan {
     let usable = drafts.compactMap { if case .success(let draft) = $0 { draft } else { nil } }
     let toleratesTruncation = usable.contains { $0.configuration.tolerateTruncation ?? false }
     let toleratesDamage = usable.contains { $0.configuration.tolerateDamage ?? false }
@@ -164,16 +164,16 @@ package struct PictureReader: ~Copyable {
         }
       }
     }
-    return PicturePlan(plans, decodeByteCount: decodeByteCount)
+    return ImagePlan(plans, decodeByteCount: decodeByteCount)
   }
 
-  private func checked(_ picture: PicturePlan) throws(PipelineError) -> PicturePlan {
-    var plan = picture
+  private func checked(_ image: ImagePlan) throws(PipelineError) -> ImagePlan {
+    var plan = image
     // A header may have taken more than what comes after it.
     plan.workingSetByteCount = max(plan.workingSetByteCount, UInt64(budget.peak))
     guard plan.workingSetByteCount <= UInt64(limits.memory) else {
       throw PipelineError(
-        exceeding: "picture_memory_limit", limit: UInt64(limits.memory), value: plan.workingSetByteCount,
+        exceeding: "image_memory_limit", limit: UInt64(limits.memory), value: plan.workingSetByteCount,
         unit: "bytes of memory")
     }
     guard plan.workPixelCount <= limits.maxWorkPixels else {
@@ -184,8 +184,8 @@ package struct PictureReader: ~Copyable {
     return plan
   }
 
-  /// Plans not to decode the picture where that serves as well, and there is memory for it.
-  private mutating func choosePassage(
+  /// Plans not to decode the image where that serves as well, and there is memory for it.
+  private mutating func choosePassthrough(
     _ plan: inout Plan, _ header: ImageHeader, _ configuration: ProcessingConfiguration, _ following: RawSpan?
   ) throws(PipelineError) {
     guard let rewriter = rewriter.take() else { return }
@@ -199,17 +199,17 @@ package struct PictureReader: ~Copyable {
     var byteCount = rewritingByteCount
     var fileByteCount: UInt64?
     if let following { fileByteCount = inputByteCount + UInt64(following.byteCount) }
-    let passage = Passage(
+    let passthrough = Passthrough(
       plan: plan, header: header, configuration: configuration, survey: survey, byteCount: fileByteCount)
-    let trialScale = passage == .copied ? PassthroughTrial.scale(header, following: following) : nil
+    let trialScale = passthrough == .copied ? PassthroughTrial.scale(header, following: following) : nil
     if let trialScale {
       // With what this decoder holds, as that of the trial holds about as much when it has read its header.
       byteCount += try withDecoder { (decoder) throws(CodecError) in
         try decoder.estimatedByteCount(scale: trialScale == 1 ? decoder.scales[0] : 8)
       }
     }
-    if passage != .decoded, byteCount <= passage.largestByteCount(memory: limits.memory) {
-      plan.passage = passage
+    if passthrough != .decoded, byteCount <= passthrough.maxByteCount(memory: limits.memory) {
+      plan.passthrough = passthrough
       plan.trialScale = trialScale
       plan.workingSetByteCount = byteCount
       self.rewriter = consume rewriter

@@ -2,17 +2,17 @@ internal import ImageCodecs
 internal import ImageKernels
 
 /// A result before it is compressed, held whole so that it can be compressed more than once.
-final class HeldPicture {
+final class BufferedImage {
   /// Of the planes that are held.
   let options: EncoderOptions
   private let planes: [RowBuffer]
-  private var heldRowCounts: [Int]
+  private var bufferedRowCounts: [Int]
   /// Chroma planes of half the size, made when a trial first asks for them.
   private var halved: [RowBuffer]?
-  let budget: PictureBudget
+  let budget: ImageBudget
 
-  /// Room for the picture that an encoder with these options is given.
-  init(options: EncoderOptions, budget: PictureBudget) throws(CodecError) {
+  /// Room for the image that an encoder with these options is given.
+  init(options: EncoderOptions, budget: ImageBudget) throws(CodecError) {
     self.options = options
     self.budget = budget
     var planes: [RowBuffer] = []
@@ -23,10 +23,10 @@ final class HeldPicture {
           rowByteCount: size.width * options.pixelFormat.pixelByteCount, rowCount: size.height, budget: budget))
     }
     self.planes = planes
-    heldRowCounts = planes.map { _ in 0 }
+    bufferedRowCounts = planes.map { _ in 0 }
   }
 
-  /// What is charged for the picture, and with `halvesChroma` for smaller chroma planes.
+  /// What is charged for the image, and with `halvesChroma` for smaller chroma planes.
   static func estimatedByteCount(_ options: EncoderOptions, halvesChroma: Bool) -> Int {
     let all = (0..<options.pixelFormat.planeCount).reduce(0) { sum, index in
       sum + options.planeSize(index).pixelCount * options.pixelFormat.pixelByteCount
@@ -40,12 +40,12 @@ final class HeldPicture {
   }
 
   func append(_ rows: Strip.Rows, plane index: Int) {
-    planes[index].write(rows, at: heldRowCounts[index])
-    heldRowCounts[index] += rows.rowCount
+    planes[index].write(rows, at: bufferedRowCounts[index])
+    bufferedRowCounts[index] += rows.rowCount
   }
 
-  /// Gives the picture to an encoder, a row of MCUs at a time.
-  /// - `options`: of the encoder; those of this picture but for quality and chroma.
+  /// Gives the image to an encoder, a row of MCUs at a time.
+  /// - `options`: of the encoder; those of this image but for quality and chroma.
   func write(
     options: EncoderOptions, _ next: (borrowing Strip) throws(PipelineError) -> Void
   ) throws(PipelineError) {

@@ -6,20 +6,20 @@
 /// What 1 is in premultiplied samples, and 65535 / 255.
 enum { UNIT = 65025, STEP = 257 };
 
-void cpixels_narrow(const uint16_t *source, uint8_t *destination, size_t sample_count) {
+void cpixels_convert_to_8bit(const uint16_t *source, uint8_t *destination, size_t sample_count) {
   for (size_t i = 0; i < sample_count; i++) {
     const uint32_t v = source[i];
     destination[i] = (uint8_t)((v - ((v + 128) >> 8) + 128) >> 8); // v / 257, for each of the 65536
   }
 }
 
-void cpixels_gray_to_rgb_deep(const uint16_t *gray, uint16_t *rgb, size_t pixel_count) {
+void cpixels_gray_to_rgb_16bit(const uint16_t *gray, uint16_t *rgb, size_t pixel_count) {
   for (size_t i = 0; i < pixel_count; i++, rgb += 3) {
     rgb[0] = rgb[1] = rgb[2] = gray[i];
   }
 }
 
-void cpixels_premultiply_deep(const uint16_t *rgba, uint16_t *premultiplied, size_t pixel_count) {
+void cpixels_premultiply_16bit(const uint16_t *rgba, uint16_t *premultiplied, size_t pixel_count) {
   const uint32_t square = STEP * STEP; // 65535 * 65535 / UNIT
   for (size_t i = 0; i < pixel_count; i++, rgba += 4, premultiplied += 4) {
     const uint32_t alpha = rgba[3];
@@ -30,7 +30,7 @@ void cpixels_premultiply_deep(const uint16_t *rgba, uint16_t *premultiplied, siz
   }
 }
 
-void cpixels_unpremultiply_deep(const uint16_t *premultiplied, uint16_t *rgba, size_t pixel_count) {
+void cpixels_unpremultiply_16bit(const uint16_t *premultiplied, uint16_t *rgba, size_t pixel_count) {
   for (size_t i = 0; i < pixel_count; i++, rgba += 4, premultiplied += 4) {
     const uint32_t alpha = premultiplied[3] < UNIT ? premultiplied[3] : UNIT;
     for (uint32_t c = 0; c < 3; c++) {

@@ -1,16 +1,16 @@
 internal import ImageCodecs
 internal import ImageKernels
 
-extension HeldPicture {
-  /// This picture, smaller.
+extension BufferedImage {
+  /// This image, smaller.
   /// - `options`: of the encoder that it is for.
-  func scaled(_ options: EncoderOptions) throws(CodecError) -> HeldPicture {
-    let smaller = try HeldPicture(options: options, budget: budget)
+  func scaled(_ options: EncoderOptions) throws(CodecError) -> BufferedImage {
+    let smaller = try BufferedImage(options: options, budget: budget)
     for (index, rows) in try rows(options).enumerated() { try smaller.fill(plane: index, from: rows, of: self.options) }
     return smaller
   }
 
-  /// What is charged for a smaller picture, and for making it.
+  /// What is charged for a smaller image, and for making it.
   static func smallerByteCount(_ options: EncoderOptions) -> Int {
     let format: PixelFormat = options.pixelFormat == .rgba8 ? .premultipliedRGBA16 : options.pixelFormat
     // A resampler for a smaller result has wider windows of shorter rows: it takes about as much.

@@ -1,13 +1,13 @@
 package import ImageCodecs
 
-/// A picture file made of samples, row by row.
+/// An image file made of samples, row by row.
 /// - `pixelFormat`: one with a single plane.
-package func encodedPicture(
+package func encodedImage(
   _ samples: [UInt8], width: Int, height: Int, pixelFormat: PixelFormat, as format: ImageFormat = .png,
   isProgressive: Bool = false
 ) throws(CodecError) -> [UInt8] {
   precondition(samples.count == width * height * pixelFormat.pixelByteCount)
-  let budget = PictureBudget(limit: 1 << 28)
+  let budget = ImageBudget(limit: 1 << 28)
   var options = EncoderOptions(
     format: format, width: width, height: height, pixelFormat: pixelFormat, subsampling: .full, quality: 100)
   options.png.compressionLevel = 1
@@ -26,7 +26,7 @@ package func encodedPicture(
 package func rowBuffer(_ bytes: [UInt8], rowByteCount: Int) throws(CodecError) -> RowBuffer {
   let rowCount = bytes.count / rowByteCount
   let rows = try RowBuffer(
-    rowByteCount: rowByteCount, rowCount: rowCount, budget: PictureBudget(limit: 1 << 30))
+    rowByteCount: rowByteCount, rowCount: rowCount, budget: ImageBudget(limit: 1 << 30))
   for row in 0..<rowCount {
     rows.withMutableRow(row) { span in
       for offset in 0..<rowByteCount { span[offset] = bytes[row * rowByteCount + offset] }

@@ -8,8 +8,8 @@ import Testing
 import WorkerProtocol
 import WorkerService
 
-@Suite("Requests with pictures")
-struct PictureRequestTests {
+@Suite("Requests with images")
+struct ImageRequestTests {
   private static let image = Data((0..<40_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
   private static let configuration = Imageworker_V1_ProcessingConfiguration.with { $0.maxWidth = 640 }
 
@@ -40,9 +40,9 @@ struct PictureRequestTests {
   }
 
   /// What both ways of reading give: the same message, or an error each.
-  private func expectSame<Request: PictureRequest & Equatable>(_: Request.Type, _ bytes: [UInt8]) {
+  private func expectSame<Request: ImageRequest & Equatable>(_: Request.Type, _ bytes: [UInt8]) {
     let usual = try? ProtobufDeserializer<Request>().deserialize(bytes) as Request
-    let ours = try? PictureRequestDeserializer<Request>().deserialize(bytes)
+    let ours = try? ImageRequestDeserializer<Request>().deserialize(bytes)
     #expect(ours == usual)
   }
 
@@ -66,12 +66,12 @@ struct PictureRequestTests {
     }
   }
 
-  @Test("keep what they say of previews beside a picture that is lent")
+  @Test("keep what they say of previews beside an image that is lent")
   func previews() throws {
-    let request = try PictureRequestDeserializer<Imageworker_V1_ProcessImageRequest>().deserialize(
+    let request = try ImageRequestDeserializer<Imageworker_V1_ProcessImageRequest>().deserialize(
       Array(try Self.process))
     #expect(request.preview && request.image == Self.image)
-    let item = try PictureRequestDeserializer<Imageworker_V1_BatchProcessRequest>().deserialize(Array(try Self.start))
+    let item = try ImageRequestDeserializer<Imageworker_V1_BatchProcessRequest>().deserialize(Array(try Self.start))
     #expect(item.start.preview && item.start.previewKey == "key" && item.start.image == Self.image)
   }
 
@@ -88,17 +88,17 @@ struct PictureRequestTests {
   @Test("lend a large image, and copy a small one")
   func lending() throws {
     let (process, start, chunk) = (Array(try Self.process), Array(try Self.start), Array(try Self.chunk))
-    let request = try PictureRequestDeserializer<Imageworker_V1_ProcessImageRequest>().deserialize(process)
+    let request = try ImageRequestDeserializer<Imageworker_V1_ProcessImageRequest>().deserialize(process)
     #expect(isLent(request.image, by: process))
-    let inspection = try PictureRequestDeserializer<Imageworker_V1_InspectImageRequest>().deserialize(process)
+    let inspection = try ImageRequestDeserializer<Imageworker_V1_InspectImageRequest>().deserialize(process)
     #expect(isLent(inspection.image, by: process))
-    let items = PictureRequestDeserializer<Imageworker_V1_BatchProcessRequest>()
+    let items = ImageRequestDeserializer<Imageworker_V1_BatchProcessRequest>()
     #expect(isLent(try items.deserialize(start).start.image, by: start))
     #expect(isLent(try items.deserialize(chunk).chunk, by: chunk))
     let small: [UInt8] = try Imageworker_V1_ProcessImageRequest.with {
       $0.image = Self.image.prefix(16 * 1024 - 1)
     }.serializedBytes()
-    let copy = try PictureRequestDeserializer<Imageworker_V1_ProcessImageRequest>().deserialize(small)
+    let copy = try ImageRequestDeserializer<Imageworker_V1_ProcessImageRequest>().deserialize(small)
     #expect(!isLent(copy.image, by: small) && copy.image.count == 16 * 1024 - 1)
   }
 
@@ -131,7 +131,7 @@ struct PictureRequestTests {
 
   @Test("keep what they point into")
   func lifetime() throws {
-    var request = try PictureRequestDeserializer<Imageworker_V1_ProcessImageRequest>().deserialize(
+    var request = try ImageRequestDeserializer<Imageworker_V1_ProcessImageRequest>().deserialize(
       Array(try Self.process))
     let image = request.image.dropFirst(100)
     request = Imageworker_V1_ProcessImageRequest()

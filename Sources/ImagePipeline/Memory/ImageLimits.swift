@@ -1,17 +1,17 @@
 package import ImageCodecs
 
-/// What one picture may claim and hold at most.
+/// What one image may claim and hold at most.
 ///
 /// Checked before anything is allocated for it.
-package struct PictureLimits: Sendable, Hashable {
-  /// Width times height of a picture that is decoded strip by strip.
+package struct ImageLimits: Sendable, Hashable {
+  /// Width times height of an image that is decoded strip by strip.
   package var maxPixels: UInt64
-  /// Width times height of a picture whose decoder holds the whole bitmap (PSD, HEIC, AVIF, JPEG XL, interlaced PNG and GIF,
+  /// Width times height of an image whose decoder holds the whole bitmap (PSD, HEIC, AVIF, JPEG XL, interlaced PNG and GIF,
   /// lossless WebP).
-  package var maxHeldPixels: UInt64
+  package var maxBufferedPixels: UInt64
   /// Scans of a progressive JPEG.
   ///
-  /// Each costs a pass over the picture, so a small file can ask for much work; and some KiB of memory.
+  /// Each costs a pass over the image, so a small file can ask for much work; and some KiB of memory.
   package var maxScans: UInt32
   /// The maximum work on all results of an image, in pixels: each counts for its encoder, for scaling, and for each pass
   /// of a filter; one that only pads the image counts for its encoder alone.
@@ -22,18 +22,18 @@ package struct PictureLimits: Sendable, Hashable {
   package var maxCPUTime: Duration?
   /// Bytes that its decoder, stages and encoder may hold at once.
   package var memory: Int
-  /// Where a progressive JPEG's bytes go, and a picture's planes, when there are too many to be held in memory.
+  /// Where a progressive JPEG's bytes go, and an image's planes, when there are too many to be held in memory.
   ///
   /// Without it they are held, up to `memory`.
   package var spill: SpillDirectory?
 
   package init(
-    maxPixels: UInt64 = 500_000_000, maxHeldPixels: UInt64 = 100_000_000, maxScans: UInt32 = 100,
+    maxPixels: UInt64 = 500_000_000, maxBufferedPixels: UInt64 = 100_000_000, maxScans: UInt32 = 100,
     maxWorkPixels: UInt64 = 5_000_000_000, maxCPUTime: Duration? = .seconds(120), memory: Int = 384 << 20,
     spill: SpillDirectory? = .system
   ) {
     self.maxPixels = maxPixels
-    self.maxHeldPixels = maxHeldPixels
+    self.maxBufferedPixels = maxBufferedPixels
     self.maxScans = maxScans
     self.maxWorkPixels = maxWorkPixels
     self.maxCPUTime = maxCPUTime
@@ -42,6 +42,6 @@ package struct PictureLimits: Sendable, Hashable {
   }
 
   var codec: CodecLimits {
-    CodecLimits(maxPixels: maxPixels, maxHeldPixels: maxHeldPixels, maxScans: maxScans, spill: spill)
+    CodecLimits(maxPixels: maxPixels, maxBufferedPixels: maxBufferedPixels, maxScans: maxScans, spill: spill)
   }
 }

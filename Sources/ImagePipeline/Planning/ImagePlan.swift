@@ -1,10 +1,10 @@
 internal import ImageCodecs
 
-/// Everything that was decided for one picture and each of its renditions before any of it is decoded.
-package struct PicturePlan: Sendable {
+/// Everything that was decided for one image and each of its renditions before any of it is decoded.
+package struct ImagePlan: Sendable {
   /// In the order in which they were asked for; of those that can't be made, why.
   package let renditions: [Result<Plan, PipelineError>]
-  /// An upper bound of what the picture will charge to its budget: its decoder once, and the stages of each rendition.
+  /// An upper bound of what the image will charge to its budget: its decoder once, and the stages of each rendition.
   package internal(set) var workingSetByteCount: UInt64
 
   /// - `decodeByteCount`: the decoder's share, at the scale that all plans have.
@@ -16,20 +16,20 @@ package struct PicturePlan: Sendable {
     }
   }
 
-  /// The plan of a picture with one result.
+  /// The plan of an image with one result.
   package init(_ plan: Plan) {
     renditions = [.success(plan)]
     workingSetByteCount = plan.workingSetByteCount
   }
 
-  /// What is reserved for the picture: its working set, and the compressed bytes that wait for their reader.
+  /// What is reserved for the image: its working set, and the compressed bytes that wait for their reader.
   package var reservedByteCount: UInt64 { workingSetByteCount + waitingByteCount }
 
-  /// An upper bound of the compressed bytes that wait until work on the picture pauses.
+  /// An upper bound of the compressed bytes that wait until work on the image pauses.
   private var waitingByteCount: UInt64 {
     let most = UInt64(OutputGauge.maxByteCount + EncodeStage.bufferByteCount)
     guard passedThrough == nil else { return most }
-    return plans.reduce(0) { sum, plan in min(most, sum + ((try? plan.encoder.largestByteCount()) ?? most)) }
+    return plans.reduce(0) { sum, plan in min(most, sum + ((try? plan.encoder.maxByteCount()) ?? most)) }
   }
 
   /// The pixels that are written for all results: each once for its encoder, and those of the image, not of what pads it,
@@ -39,13 +39,13 @@ package struct PicturePlan: Sendable {
   var workPixelCount: UInt64 {
     guard passedThrough == nil else { return 0 }
     return plans.reduce(0) { sum, plan in
-      let imagePixelCount = UInt64(plan.framing.pictureSize.pixelCount)
+      let imagePixelCount = UInt64(plan.framing.imageSize.pixelCount)
       return sum + UInt64(plan.outputSize.pixelCount) + imagePixelCount * UInt64(1 + plan.filters.passes.count)
     }
   }
 
-  /// The plan of a picture that is not decoded.
-  var passedThrough: Plan? { plans.first.flatMap { $0.passage == .decoded ? nil : $0 } }
+  /// The plan of an image that is not decoded.
+  var passedThrough: Plan? { plans.first.flatMap { $0.passthrough == .decoded ? nil : $0 } }
 
   /// The plans of those that can be made.
   package var plans: [Plan] {
@@ -99,14 +99,14 @@ struct PlanDraft {
     let fallback = header.hasAlpha ? OutputFormat.png : .jpeg
     draft.configuration.preferredFormat = fallback
     draft.fallbackWarning =
-      "the result is \(fallback.rawValue) instead of \(format.rawValue), whose encoder needs more than picture_memory_limit"
+      "the result is \(fallback.rawValue) instead of \(format.rawValue), whose encoder needs more than image_memory_limit"
     return draft
   }
 
   /// The smallest of `scales` that serves this rendition.
   func decodeScale(of scales: [Int]) -> Int {
     Geometry.decodeScale(
-      window: framing.window.pixelSize, target: framing.pictureSize, scales: scales,
-      residual: isPreview ? 1 : Plan.smallestResidual(quality: configuration.compressionQuality ?? 1))
+      window: framing.window.pixelSize, target: framing.imageSize, scales: scales,
+      residual: isPreview ? 1 : Plan.minResidual(quality: configuration.compressionQuality ?? 1))
   }
 }

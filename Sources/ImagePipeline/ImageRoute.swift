@@ -1,7 +1,7 @@
-/// The way of one picture to its results, as its plan says: through a `Pipeline`, or past it.
+/// The way of one image to its results, as its plan says: through a `Pipeline`, or past it.
 ///
 /// Used as a `Pipeline` is.
-package struct PicturePath: ~Copyable {
+package struct ImageRoute: ~Copyable {
   // One of the two is there.
   private var pipeline: Pipeline?
   private var rewrite: RewriteStage?
@@ -9,7 +9,7 @@ package struct PicturePath: ~Copyable {
 
   /// As `Pipeline.init`.
   package init(
-    _ reader: consuming PictureReader, plan: PicturePlan, renditionIDs: [String] = [], cancellation: Cancellation,
+    _ reader: consuming ImageReader, plan: ImagePlan, renditionIDs: [String] = [], cancellation: Cancellation,
     tracing: TraceTarget = TraceTarget()
   ) throws(PipelineError) {
     if let passed = plan.passedThrough {
@@ -32,10 +32,10 @@ package struct PicturePath: ~Copyable {
     return progress
   }
 
-  /// Takes the next bytes of the picture and gives all that they complete of the results, whose reader never waits.
+  /// Takes the next bytes of the image and gives all that they complete of the results, whose reader never waits.
   /// - `isLast`: no byte follows these.
   /// - `output`: called with the place of a rendition in the plan and its compressed bytes, which are lent for the call.
-  /// - Returns: whether every rendition has ended. Bytes after a complete picture are ignored.
+  /// - Returns: whether every rendition has ended. Bytes after a complete image are ignored.
   /// - Throws: as `Pipeline.advance`.
   package mutating func push(
     _ bytes: RawSpan, isLast: Bool, output: (_ rendition: Int, RawSpan) -> Void
@@ -58,19 +58,19 @@ package struct PicturePath: ~Copyable {
   }
 }
 
-/// Pictures with one result.
-extension PicturePath {
-  /// Turns a reader whose header is complete into the path of its picture.
+/// Images with one result.
+extension ImageRoute {
+  /// Turns a reader whose header is complete into the path of its image.
   package init(
-    _ reader: consuming PictureReader, plan: Plan, cancellation: Cancellation, tracing: TraceTarget = TraceTarget()
+    _ reader: consuming ImageReader, plan: Plan, cancellation: Cancellation, tracing: TraceTarget = TraceTarget()
   ) throws(PipelineError) {
-    try self.init(reader, plan: PicturePlan(plan), cancellation: cancellation, tracing: tracing)
+    try self.init(reader, plan: ImagePlan(plan), cancellation: cancellation, tracing: tracing)
   }
 
-  /// Takes the next bytes of the picture and gives what they complete of the result.
+  /// Takes the next bytes of the image and gives what they complete of the result.
   /// - `isLast`: no byte follows these.
   /// - `output`: called with compressed bytes, which are lent for the call.
-  /// - Returns: whether the result is complete. Bytes after a complete picture are ignored.
+  /// - Returns: whether the result is complete. Bytes after a complete image are ignored.
   /// - Throws: `corruptImage`, `truncatedImage`, `limitExceeded`, `cancelled`.
   package mutating func push(
     _ bytes: RawSpan, isLast: Bool, output: (RawSpan) -> Void
@@ -80,10 +80,10 @@ extension PicturePath {
     return isDone
   }
 
-  /// What became of the picture.
+  /// What became of the image.
   ///
   /// Legal once `push` returned true.
-  /// - `queued`: how long the picture waited for admission.
+  /// - `queued`: how long the image waited for admission.
   /// - `total`: from the first byte to the last.
   package func report(queued: Duration, total: Duration) -> ProcessingReport {
     guard case .finished(var report) = outcome(of: 0) else { preconditionFailure("the image has no report yet") }

@@ -9,11 +9,11 @@ internal import Synchronization
 #endif
 
 /// The threads that decode, resize and encode: as many as cores, apart from the event loops and from the cooperative
-/// pool, so that the worker answers while every core is busy with pictures.
+/// pool, so that the worker answers while every core is busy with images.
 ///
-/// Use it as a task's preferred executor: `withTaskExecutorPreference(executor) { await picture.push(bytes) }`.
+/// Use it as a task's preferred executor: `withTaskExecutorPreference(executor) { await image.push(bytes) }`.
 /// Jobs run in the order in which they were enqueued. The threads end when the last reference to the executor goes.
-package final class PictureExecutor: TaskExecutor {
+package final class ImageExecutor: TaskExecutor {
   private let queue: JobQueue
   private let activities: [ThreadActivity]
   private let threadCount: Int
