@@ -1,17 +1,19 @@
 internal import ImagePipeline
 internal import ResultCache
 
-/// Collects results for the cache on their way.
+/// Copies results into the cache's collectors and forwards them to the next sink.
 final class CachingSink: ResultSink {
-  /// What is done with one rendition's result.
+  /// The collector of one rendition's result.
   struct Entry {
     let collector: ResultCollector
-    /// What to keep the result as when it is complete; `nil` where that is not known yet.
+    /// The key under which to store the complete result; `nil` while it is unknown.
     let key: CacheKey?
   }
 
   private let next: any ResultSink
-  /// By rendition id; results of others pass.
+  /// Entries by rendition id.
+  ///
+  /// Results of other renditions are forwarded only.
   var entries: [String: Entry] = [:]
 
   init(_ next: any ResultSink) { self.next = next }
@@ -25,7 +27,7 @@ final class CachingSink: ResultSink {
       if let key = entry.key { entry.collector.keep(as: key) }
     case .header, .failure: break
     }
-    // Those who wait for the result see whether its caller takes it.
+    // Jobs that wait for this result can see whether this caller still reads it.
     entry.collector.beginSending()
     defer { entry.collector.endSending() }
     try await next.send(part)

@@ -4,28 +4,30 @@ internal import ResultCache
 internal import Tracing
 
 extension ImageJob {
-  /// Whether results have still to be made.
+  /// The outcome of a cache lookup: some results are missing, or all were delivered.
   enum Lookup { case missing, delivered }
 
-  /// The renditions that are made.
+  /// The renditions that this job produces: those that are not in the cache.
   private var madeRenditions: [Rendition] { cache?.missing ?? renditions }
 
-  /// What was decided for the image; legal once its header was read.
+  /// The plan of the image.
+  ///
+  /// Available once the header was read.
   var plan: ImagePlan { work.plan! }
 
   // MARK: Look up
 
-  /// Delivers the results of an image that are in the cache, where all of its bytes came in the first chunk.
+  /// Delivers the cached results of an image whose first chunk contains all of its bytes.
   func lookUp() async throws -> Lookup {
     guard let cache, input.isLastChunk else { return .missing }
     let kept = try await cache.lookUp()
     try await deliver(kept, queued: renditions[0].index == nil ? clock.began.duration(to: .now) : .zero)
-    // The report counts the wait for a thread, and from here on.
+    // The reported total consists of the wait for a thread and the time from here on.
     clock.began = ContinuousClock.now - clock.queued
     return cache.missing.isEmpty ? .delivered : .missing
   }
 
-  /// Delivers the results of an upload that was read up to its end while it waited for memory.
+  /// Delivers the cached results of an upload that was read to its end while it waited for memory.
   func lookUpUpload() async throws -> Lookup {
     guard let cache, !cache.hasLookedUp else { return .missing }
     try await deliver(cache.lookUpUpload(), queued: .zero)
@@ -49,7 +51,7 @@ extension ImageJob {
 
   // MARK: Read the header
 
-  /// Takes bytes until the header is complete, and plans the results.
+  /// Reads input until the header is complete, then plans the results.
   func readHeader() async throws {
     try await preview?.push(input.chunk, isLast: input.isLastChunk)
     while try !readHeaderWindow() { try await refill() }
@@ -57,7 +59,8 @@ extension ImageJob {
     try work.plan(madeRenditions.map(\.configuration), following: input.isLastChunk ? following.bytes : nil)
   }
 
-  /// - Returns: whether the header is complete.
+  /// Reads the next window of the header.
+  /// - Returns: Whether the header is complete.
   private func readHeaderWindow() throws -> Bool {
     try cancellation.check()
     let (bytes, isLast) = input.current
@@ -70,7 +73,7 @@ extension ImageJob {
     return headerByteCount != nil
   }
 
-  /// Waits for the next chunk where the current one is used up and more is needed.
+  /// Waits for the next chunk if the current one is consumed and more input is needed.
   func refill() async throws {
     guard input.isEmpty, !work.isPaused, !work.hasEnded else { return }
     try await input.fetch()
@@ -79,9 +82,10 @@ extension ImageJob {
 
   // MARK: Admit
 
-  /// Reserves memory for the image and its preview together, since two waits could each wait for the other.
+  /// Reserves memory for the image and its preview together.
   ///
-  /// Where there is no room for both, for the image alone.
+  /// Two separate waits could deadlock with those of another job. If there is no room for both, the preview ends and
+  /// memory is reserved for the image alone.
   func admit() async throws -> Reservation {
     let asked = ContinuousClock.now
     defer { clock.queued += asked.duration(to: .now) }
@@ -95,7 +99,7 @@ extension ImageJob {
     return try await queue(byteCount)
   }
 
-  /// Waits for memory, under a span that shows how long.
+  /// Waits for memory inside a `queue` span that records the wait.
   private func queue(_ byteCount: Int) async throws(PipelineError) -> Reservation {
     let span = environment.tracer.startSpan("queue", ofKind: .internal)
     defer { span.end() }
@@ -108,7 +112,7 @@ extension ImageJob {
 
   // MARK: Decode
 
-  /// Begins decoding, and delivers the headers of what is coming.
+  /// Starts decoding and delivers the headers of the planned results.
   func start(_ reservation: consuming Reservation) async throws {
     let renditions = madeRenditions
     try work.start(reservation, renditionIDs: renditions.contains { $0.index != nil } ? renditions.map(\.id) : [])
@@ -119,7 +123,7 @@ extension ImageJob {
     }
   }
 
-  /// Works on the next window, until enough output waits.
+  /// Processes the next window, or a part of it if enough output is buffered.
   func decode() throws {
     try cancellation.check()
     let (bytes, isLast) = input.current
@@ -128,7 +132,7 @@ extension ImageJob {
 
   // MARK: Deliver and report
 
-  /// Delivers what is ready of each rendition, and the ends of those that have ended.
+  /// Delivers the available output of each rendition, and the report or error of each that has ended.
   func deliver() async throws {
     for (index, rendition) in madeRenditions.enumerated() {
       var chunks = work.takeOutput(of: index)[...]
@@ -141,7 +145,7 @@ extension ImageJob {
       case nil: break
       case .success(let report): try await self.report(report, of: rendition)
       case .failure(let error):
-        // The error of the only result is the image's.
+        // The error of a single unnamed result is the error of the image.
         guard rendition.index != nil else { throw error }
         try await madeResults.send(ResultPart(.failure(rendition.error(error)), of: rendition))
       }
@@ -155,7 +159,7 @@ extension ImageJob {
 }
 
 extension Span {
-  /// Marks the span as failed, with the code of the error's kind.
+  /// Marks the span as failed, with the error's code as its status.
   func record(_ error: any Error) {
     let code = (error as? PipelineError)?.code.rawValue ?? "OTHER"
     attributes["error.type"] = code

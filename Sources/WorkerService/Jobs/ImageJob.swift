@@ -1,9 +1,9 @@
 internal import ImagePipeline
 internal import Tracing
 
-/// One image, from its source to its sink.
+/// The processing of one image, from its source to its sink.
 ///
-/// A job belongs to one task. `ImageJob+Steps.swift` holds what each step consists of.
+/// A job belongs to one task. `ImageJob+Steps.swift` contains the individual steps.
 final class ImageJob {
   let environment: WorkerEnvironment
   let renditions: [Rendition]
@@ -11,9 +11,11 @@ final class ImageJob {
   let cancellation: Cancellation
   let cache: JobCache?
   let preview: PreviewFirstSink?
-  /// Takes results that need not be made.
+  /// Receives results from the cache.
   let results: any ResultSink
-  /// Takes results that are made: through the preview and the cache to `results`.
+  /// Receives results that this job produces.
+  ///
+  /// Forwards them through the preview and the cache to `results`.
   let madeResults: any ResultSink
 
   let source: any ImageSource
@@ -51,9 +53,9 @@ final class ImageJob {
       tracing: TraceTarget(tracer: environment.tracer))
   }
 
-  /// Works on the image executor until every rendition has ended.
-  /// - Throws: `PipelineError` of the image or of its one result, or what its source and its sink throw; `overloaded` where
-  ///   too many images wait for a thread.
+  /// Processes the image on the image executor until every rendition has ended.
+  /// - Throws: `PipelineError` of the image or of its only result, or the errors of its source and its sink;
+  ///   `overloaded` if too many images wait for a thread.
   func run() async throws {
     clock = JobClock()
     let span = environment.tracer.startSpan("queue", ofKind: .internal)
@@ -62,7 +64,7 @@ final class ImageJob {
       span.end()
       throw error
     }
-    // The whole job runs there, as each change of threads costs more than what is done between two windows.
+    // The whole job runs on one executor: a change of threads costs more than the work between two windows.
     try await withTaskExecutorPreference(environment.executor) {
       environment.threadQueue.leave()
       span.end()
@@ -78,7 +80,7 @@ final class ImageJob {
     }
   }
 
-  /// What happens to an image, in order.
+  /// Runs the steps of the job in order.
   private func process() async throws {
     try await input.fetch()
     guard try await lookUp() == .missing else { return }

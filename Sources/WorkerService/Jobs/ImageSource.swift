@@ -6,19 +6,19 @@ internal import ResultCache
 ///
 /// A source belongs to one job.
 protocol ImageSource: AnyObject {
-  /// The next bytes of the image, and whether none follow.
+  /// Returns the next bytes of the image, and whether they are the last.
   ///
-  /// Waits until there are some. Not called again after the last.
+  /// Waits until bytes are available. Must not be called again after the last bytes.
   func next() async throws -> (bytes: Data, isLast: Bool)
 
   /// Whether every byte of the image has arrived.
   var isComplete: Bool { get }
 
-  /// Bytes that the source itself holds in memory until the image has ended.
+  /// The number of bytes that the source itself keeps in memory until the image has ended.
   var bufferedByteCount: Int { get }
 }
 
-/// An image that came in one message.
+/// An image that arrived in one message.
 final class WholeImage: ImageSource {
   private let bytes: Data
 
@@ -30,10 +30,10 @@ final class WholeImage: ImageSource {
   func next() async throws -> (bytes: Data, isLast: Bool) { (bytes, true) }
 }
 
-/// Computes the hash of another source's bytes as they pass.
+/// Hashes the bytes of another source while forwarding them.
 final class HashingSource: ImageSource {
   private let source: any ImageSource
-  /// Of the bytes so far.
+  /// The hash state of the bytes forwarded so far.
   private(set) var hasher = InputHasher()
 
   init(_ source: any ImageSource) { self.source = source }
@@ -48,9 +48,11 @@ final class HashingSource: ImageSource {
   }
 }
 
-/// A source's bytes in windows: what is worked on between two looks at the output.
+/// The bytes of a source, divided into windows.
+///
+/// A job checks for output after each window.
 struct SourceWindows {
-  /// A strip of a large image needs about as many bytes.
+  /// The maximum size of a window in bytes; a strip of a large image needs about as many.
   static let byteCount = 128 * 1024
 
   private let source: any ImageSource
@@ -60,14 +62,14 @@ struct SourceWindows {
 
   init(_ source: any ImageSource) { self.source = source }
 
-  /// What is left of the current chunk.
+  /// The unread bytes of the current chunk.
   var chunk: Data { rest }
-  /// Whether the current chunk is used up.
+  /// Whether the current chunk is consumed.
   var isEmpty: Bool { rest.isEmpty }
-  /// Whether at most one window is left of the image.
+  /// Whether at most one window of the image remains.
   var isNearEnd: Bool { isLastChunk && rest.count <= Self.byteCount }
 
-  /// The next bytes to work on, and whether none follow.
+  /// The next bytes to process, and whether they are the last.
   var current: (bytes: Data, isLast: Bool) {
     let window = rest.prefix(Self.byteCount)
     return (window, isLastChunk && window.count == rest.count)
@@ -75,6 +77,6 @@ struct SourceWindows {
 
   mutating func consume(_ byteCount: Int) { rest = rest.dropFirst(byteCount) }
 
-  /// Waits for the source's next chunk, in place of the current one.
+  /// Replaces the current chunk with the source's next one, and waits for it if necessary.
   mutating func fetch() async throws { (rest, isLastChunk) = try await source.next() }
 }

@@ -2,32 +2,34 @@ internal import FoundationEssentials
 package import ImagePipeline
 internal import WorkThreads
 
-/// The CPU work of one image: its bytes in, its plan, its compressed results out.
+/// The CPU work of one image: reads its bytes, plans its results and produces their compressed bytes.
 ///
-/// Everything that costs CPU happens in its functions. It belongs to one task, so that going on needs no change of
-/// threads. Read the header, `plan`, `start`, and then `push` until `hasEnded`.
+/// All CPU work of an image runs in these functions. A value belongs to one task, so that continuing does not change
+/// threads. Call `readHeader` until the header is complete, then `plan`, `start`, and `push` until `hasEnded`.
 package struct ImageWork: ~Copyable {
   private let cancellation: Cancellation
   private let tracing: TraceTarget
   private var reader: ImageReader?
   private var path: ImageRoute?
   private var reservation: Reservation?
-  // What logs call the image while a thread is at it.
+  // The format's name in logs while a thread processes the image.
   private var formatName: String?
-  // Of more than a header's bytes, until the image is started.
+  // Memory charged for input buffered beyond `headerByteCount`, until the image is started.
   private var bufferedReservation: Hold?
-  /// What was decided for the image; `nil` until then.
+  /// The plan of the image; `nil` until it was planned.
   package private(set) var plan: ImagePlan?
   private var outputs: [OutputChunks] = []
-  /// Whether work stopped because enough output waits.
+  /// Whether work is paused because enough output is buffered.
   private(set) var isPaused = false
-  // Those whose end was returned.
+  // Whether the outcome of each rendition was returned.
   private var isEnded: [Bool] = []
 
-  /// What readers of formats with their header in front buffer; not counted.
+  /// The size in bytes that readers may buffer without a charge; enough for formats whose header comes first.
   private static let headerByteCount = 256 * 1024
 
-  /// - `memory`: what is charged for a file that is buffered before its header is known; `nil` for nothing.
+  /// Creates the work of one image.
+  ///
+  /// - `memory`: the budget charged for a file that is buffered before its header is known; `nil` to charge nothing.
   package init(limits: ImageLimits, memory: MemoryBudget?, cancellation: Cancellation, tracing: TraceTarget) {
     self.cancellation = cancellation
     self.tracing = tracing
@@ -35,8 +37,8 @@ package struct ImageWork: ~Copyable {
     bufferedReservation = memory.map { Hold(budget: $0) }
   }
 
-  /// Takes the next bytes of the image until its header is complete.
-  /// - Returns: how many of them belong to the header once it is complete; `nil` while it needs more.
+  /// Reads the next bytes of the image until its header is complete.
+  /// - Returns: How many of the bytes belong to the header once it is complete; `nil` while more are needed.
   package mutating func readHeader(_ bytes: RawSpan, isLast: Bool) throws(PipelineError) -> Int? {
     if formatName == nil { formatName = ImageReader.formatName(bytes) ?? "unknown" }
     noteWork()
@@ -44,32 +46,38 @@ package struct ImageWork: ~Copyable {
     return isComplete ? consumed : nil
   }
 
-  /// From here on the thread is at this image until it returns.
+  /// Records that the current thread processes this image until it returns.
   private func noteWork() { WorkThread.begin(formatName ?? "unknown") }
 
-  /// Charges what is buffered of a file whose header is not known yet.
-  /// - Throws: `overloaded`, `limitExceeded` where there is no room. Repeating it is legal.
+  /// Charges the memory budget for the buffered bytes of a file whose header is not complete yet.
+  /// - Throws: `overloaded` or `limitExceeded` if there is no room. The call can be repeated.
   package mutating func chargeBuffered() throws(PipelineError) {
     guard let byteCount = reader?.bufferedByteCount, byteCount > Self.headerByteCount else { return }
     try bufferedReservation?.grow(to: byteCount)
   }
 
-  /// Plans a result for each configuration; legal once the header is complete.
-  /// - `following`: the bytes of the image behind its header, where all of them are known.
+  /// Plans a result for each configuration.
+  ///
+  /// Requires a complete header.
+  /// - `following`: the bytes of the image behind its header if all of them are known, else `nil`.
   package mutating func plan(
     _ configurations: [ProcessingConfiguration], following: RawSpan?
   ) throws(PipelineError) {
     expect(try reader!.plan(configurations, following: following))
   }
 
-  /// Plans the only result; legal once the header is complete.
+  /// Plans a single result.
+  ///
+  /// Requires a complete header.
   package mutating func plan(_ configuration: ProcessingConfiguration) throws(PipelineError) -> Plan {
     let plan = try reader!.plan(configuration)
     expect(ImagePlan(plan))
     return plan
   }
 
-  /// Plans a small image that shows what the configuration's result will; legal once the header is complete.
+  /// Plans a small preview of the configuration's result.
+  ///
+  /// Requires a complete header.
   package mutating func planPreview(_ configuration: ProcessingConfiguration) throws(PipelineError) -> ImagePlan {
     let plan = try reader!.previewPlan(configuration)
     expect(plan)
@@ -82,25 +90,26 @@ package struct ImageWork: ~Copyable {
     isEnded = plan.renditions.map { _ in false }
   }
 
-  /// Begins decoding, with the memory that the plan asks for reserved.
+  /// Starts decoding, with the memory reserved that the plan requires.
   /// - Parameters:
-  ///   - reservation: `nil` where it is part of another's.
-  ///   - renditionIDs: what traces call the renditions, in the plan's order; empty where there is but one result.
-  /// - Throws: `internalDefect` before the header is complete, and what decoders and encoders throw at their start.
+  ///   - reservation: The reserved memory; `nil` if it is part of another reservation.
+  ///   - renditionIDs: The names of the renditions in traces, in the plan's order; empty for a single result.
+  /// - Throws: `internalDefect` before the header is complete, and the errors of starting decoders and encoders.
   package mutating func start(_ reservation: consuming Reservation?, renditionIDs: [String] = []) throws(PipelineError)
   {
     self.reservation = consume reservation
-    bufferedReservation = nil  // what is buffered is part of what the plan asked for
+    bufferedReservation = nil  // the plan's reservation includes the buffered bytes
     guard let reader = reader.take(), let plan else {
       throw PipelineError(.internalDefect, "an image was started before its header was complete")
     }
     path = try ImageRoute(reader, plan: plan, renditionIDs: renditionIDs, cancellation: cancellation, tracing: tracing)
   }
 
-  /// Takes the next bytes of the image once it was started; `takeOutput` returns what they complete.
+  /// Processes the next bytes of a started image; `takeOutput` returns the output.
   ///
-  /// It stops when enough output waits: `isPaused` then, and the rest of the same bytes comes next, even if there is none.
-  /// - Returns: how many of the bytes need not come again.
+  /// Stops when enough output is buffered and sets `isPaused`. The next call must then supply the unconsumed bytes
+  /// again, even if there are none.
+  /// - Returns: The number of bytes consumed.
   mutating func advance(_ bytes: RawSpan, isLast: Bool) throws(PipelineError) -> Int {
     noteWork()
     var consumed = 0
@@ -109,14 +118,14 @@ package struct ImageWork: ~Copyable {
     return consumed
   }
 
-  /// As `advance`, for results that are small: takes all the bytes, however much they complete.
-  /// - Returns: whether every rendition has ended; bytes that follow are ignored.
+  /// Processes all the bytes, however much output they produce; for small results.
+  /// - Returns: Whether every rendition has ended; bytes that follow are ignored.
   mutating func push(_ bytes: RawSpan, isLast: Bool) throws(PipelineError) -> Bool {
     noteWork()
     return try path!.push(bytes, isLast: isLast) { outputs[$0].append($1) }
   }
 
-  /// Takes the next bytes of the image, with what they complete lent to `output`, by its rendition's place in the plan.
+  /// Processes the next bytes of the image and lends their output to `output`, with the rendition's index in the plan.
   @discardableResult
   package mutating func push(
     _ bytes: RawSpan, isLast: Bool, output: (_ rendition: Int, RawSpan) -> Void
@@ -125,10 +134,10 @@ package struct ImageWork: ~Copyable {
     return try path!.push(bytes, isLast: isLast, output: output)
   }
 
-  /// Returns a rendition's compressed bytes that are ready, in chunks that fit a message.
+  /// Returns the available compressed bytes of a rendition, in chunks that fit into a message.
   mutating func takeOutput(of index: Int) -> [Data] { outputs[index].take() }
 
-  /// Returns the outcome of a rendition, once: `nil` while it is worked on, and from the second time on.
+  /// Returns the outcome of a rendition once; `nil` before it has ended and on every later call.
   package mutating func takeEnd(of index: Int) -> Result<ProcessingReport, PipelineError>? {
     guard !isEnded[index], let end = end(of: index) else { return nil }
     isEnded[index] = true
@@ -144,11 +153,11 @@ package struct ImageWork: ~Copyable {
     }
   }
 
-  /// Whether the end of every rendition was returned.
+  /// Whether the outcome of every rendition was returned.
   package var hasEnded: Bool { plan != nil && isEnded.allSatisfy(\.self) }
 }
 
-/// Compressed bytes cut into chunks of at most 64 KiB.
+/// Compressed bytes, split into chunks of at most 64 KiB.
 private struct OutputChunks {
   static let chunkByteCount = 64 * 1024
 
@@ -165,9 +174,9 @@ private struct OutputChunks {
     }
   }
 
-  /// What is ready.
+  /// Removes and returns all buffered bytes.
   ///
-  /// A chunk that is not full goes too: its receiver may wait for nothing else.
+  /// The last chunk may be smaller than the others: its receiver may not be able to continue without it.
   mutating func take() -> [Data] {
     closeChunk()
     defer { ready = [] }

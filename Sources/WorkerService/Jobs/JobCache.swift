@@ -2,9 +2,9 @@ internal import ImagePipeline
 internal import ResultCache
 internal import Synchronization
 
-/// The cache's part in one job: the results that it has, and those that it keeps of what the job makes.
+/// The cache access of one job: looks up results and stores those that the job produces.
 final class JobCache {
-  /// A result that was kept.
+  /// A cached result.
   struct Kept {
     let rendition: Rendition
     let result: CachedResult
@@ -14,14 +14,16 @@ final class JobCache {
   private let source: HashingSource
   private let metrics: WorkerMetrics
   private let cancellation: Cancellation
-  /// Collects what is made of the missing renditions.
+  /// Collects the results of the missing renditions.
   let sink: CachingSink
-  /// The renditions that are to be made.
+  /// The renditions that the job must produce.
   private(set) var missing: [Rendition]
-  /// Whether the image's results were looked for.
+  /// Whether the image's results were looked up.
   private(set) var hasLookedUp = false
 
-  /// - `next`: takes what the sink collected.
+  /// Creates the cache access of one job.
+  ///
+  /// - `next`: receives the parts that the sink has collected.
   init(
     _ cache: ResultCache, of renditions: [Rendition], from source: HashingSource, to next: any ResultSink,
     metrics: WorkerMetrics, cancellation: Cancellation
@@ -34,15 +36,17 @@ final class JobCache {
     missing = renditions
   }
 
-  /// Looks for the results of an image whose bytes were all read.
+  /// Looks up the results of an image whose bytes were all read.
   ///
-  /// Those that are kept are no longer missing. A single result waits for another job that makes the same.
-  /// - Throws: the error of that job, `cancelled`.
+  /// Results that are found are removed from `missing`. A single result waits for another job that produces the same
+  /// one.
+  /// - Returns: The results that were found.
+  /// - Throws: The error of that job, or `cancelled`.
   func lookUp() async throws -> [Kept] {
     hasLookedUp = true
     let keys = keys()
     if missing.count == 1, missing[0].index == nil { return try await lead(missing[0], keys[0]) }
-    // Nobody waits for others here: two requests with some renditions in common could each wait for the other.
+    // Several renditions never wait for other jobs: two requests that share some renditions could deadlock.
     let looked = zip(missing, keys).map { (rendition: $0, key: $1, result: cache.result(for: $1)) }
     let absent = looked.filter { $0.result == nil }
     for _ in absent { metrics.looked(isHit: false) }
@@ -75,10 +79,10 @@ final class JobCache {
     } catch CacheError.stopped { throw PipelineError.cancelled }
   }
 
-  /// Looks for the results of an upload whose bytes may all have arrived while it waited for memory.
+  /// Looks up the results of an upload whose bytes may all have arrived while it waited for memory.
   ///
-  /// - Returns: the results, which are no longer missing, where all bytes are here and all results are kept. Else what is
-  ///   made will be collected.
+  /// - Returns: All results, which are then no longer missing, if all bytes have arrived and every result is cached;
+  ///   otherwise none, and the results that the job produces are collected.
   func lookUpUpload() -> [Kept] {
     hasLookedUp = true
     if source.isComplete {
@@ -98,11 +102,13 @@ final class JobCache {
     sink.entries[rendition.id] = CachingSink.Entry(collector: collector, key: key)
   }
 
-  /// Keeps the results that were made; blocks while they are written to the disk.
+  /// Stores the results that were produced.
+  ///
+  /// Blocks while they are written to the disk.
   func keepMade() throws {
     let entries = sink.entries
     if entries.values.contains(where: { $0.key == nil }) {
-      // Decoders may be done before the last byte: the results are then those of the bytes so far.
+      // Decoders may finish before the last byte. The results then belong to the bytes read so far.
       for (rendition, key) in zip(missing, keys()) {
         metrics.looked(isHit: false)
         entries[rendition.id]?.collector.keep(as: key)
@@ -114,9 +120,9 @@ final class JobCache {
     }
   }
 
-  /// Gives up what was not made.
+  /// Abandons the results that were not produced.
   ///
-  /// Those who wait for it get the error where it is the image's, else one of them begins anew.
+  /// Jobs that wait for them receive the error if the image caused it; otherwise one of them starts over.
   func fail(_ error: any Error) {
     for entry in sink.entries.values {
       if let error = error as? PipelineError, error.isOfTheImage { entry.collector.fail(error) }
@@ -124,13 +130,13 @@ final class JobCache {
     }
   }
 
-  /// The missing renditions' keys: the image, and the configuration with the preset's fields in place.
+  /// The cache keys of the missing renditions: the image's hash and the configuration with the preset applied.
   private func keys() -> [CacheKey] {
     missing.map { CacheKey(input: source.hasher, configuration: $0.configuration) }
   }
 }
 
-/// The id of a handler, set by whoever registers it.
+/// The id of a cancellation handler, set when the handler is registered.
 private final class Registration: Sendable {
   private let state = Mutex<UInt64>(0)
 
@@ -140,7 +146,7 @@ private final class Registration: Sendable {
 }
 
 extension PipelineError {
-  /// Whether the same request would fail again in the same way.
+  /// Whether the same request would always fail with this error.
   fileprivate var isOfTheImage: Bool {
     switch code {
     case .invalidField, .unservedField, .unknownPreset, .emptyImage, .unknownFormat, .unsupportedImage, .corruptImage,

@@ -1,10 +1,11 @@
 package import ImagePipeline
 
-/// When a job began, and how long it waited for admission.
+/// The start time of a job, and how long it waited for admission.
 package struct JobClock: Sendable {
   var began = ContinuousClock.now
   var queued = Duration.zero
 
+  /// Starts the clock now.
   package init() {}
 
   init(began: ContinuousClock.Instant, queued: Duration) {
@@ -12,7 +13,7 @@ package struct JobClock: Sendable {
     self.queued = queued
   }
 
-  /// The report with the times that only the job knows.
+  /// Returns the report with the queue time and the total time of the job.
   package func timed(_ report: ProcessingReport) -> ProcessingReport {
     var report = report
     report.timings.queued = queued

@@ -1,16 +1,18 @@
 internal import ImagePipeline
 
-/// Measures results as they pass, and the image when its last result has ended.
+/// Records the metrics of results while forwarding them, and those of the image when its last result has ended.
 final class MeteringSink: ResultSink {
   private let next: any ResultSink
   private let metrics: WorkerMetrics
   private var renditionsLeft: Int
-  /// Of the last rendition that was made.
+  /// The report of the last rendition that was produced.
   private var report: ProcessingReport?
-  /// Of the first that failed.
+  /// The error of the first rendition that failed.
   private var error: (any Error)?
 
-  /// - `renditionCount`: the results of the image, a preview not counted.
+  /// Creates a sink that forwards to `next`.
+  ///
+  /// - `renditionCount`: the number of the image's results, without a preview.
   init(_ next: any ResultSink, renditionCount: Int, metrics: WorkerMetrics) {
     self.next = next
     self.metrics = metrics

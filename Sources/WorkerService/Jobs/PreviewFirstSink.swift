@@ -1,17 +1,19 @@
 internal import FoundationEssentials
 internal import ImagePipeline
 
-/// Sends a preview of an image's result first, and the result's parts when the preview has ended.
+/// Sends a preview of an image's result, then the result's parts once the preview has ended.
 ///
-/// The preview is decoded separately from the result, from the same bytes, so that the result is what it would be without.
-/// It is best effort: whatever goes wrong with it alone ends it, and the result goes on.
+/// The preview is decoded separately from the same bytes, so that it does not change the result. It is best effort: an
+/// error that concerns the preview alone ends the preview, and the result continues.
 final class PreviewFirstSink: ResultSink {
-  /// How far the preview is.
+  /// The state of the preview.
   private enum Phase {
     case readingHeader
-    /// It can be started, in the memory that the plan asks for.
+    /// The preview can be started in the memory that the plan requires.
     case planned(ImagePlan)
-    /// The first bytes of its result come with its header.
+    /// The preview is being decoded.
+    ///
+    /// Its header is sent together with its first bytes.
     case decoding(header: ImageInfo)
     case sending
     case ended
@@ -24,18 +26,20 @@ final class PreviewFirstSink: ResultSink {
   private var phase = Phase.readingHeader
   private var work: ImageWork?
   private var clock = JobClock()
-  // What the preview has not consumed of the bytes that are here.
+  // The bytes of the image that have arrived and that the preview has not consumed.
   private var bytes = Data()
   private var isLast = false
-  // Parts of the result, until the preview has ended.
+  // Parts of the result, buffered until the preview has ended.
   private var buffered: [ResultPart] = []
   private var bufferedByteCount = 0
   private var reservation: Hold
 
-  /// The most that a part takes in addition to its bytes.
+  /// The maximum memory of a part in addition to its bytes.
   private static let partByteCount = 256
 
-  /// - `rendition`: that of the preview.
+  /// Creates a sink that forwards to `next`.
+  ///
+  /// - `rendition`: the rendition of the preview.
   init(_ next: any ResultSink, preview rendition: Rendition, environment: WorkerEnvironment, cancellation: Cancellation)
   {
     self.next = next
@@ -57,26 +61,26 @@ final class PreviewFirstSink: ResultSink {
     }
   }
 
-  /// The memory that the preview needs, when that is known and it was not started.
+  /// The memory in bytes that the preview requires; `nil` unless it is planned and not started.
   var plannedByteCount: Int? {
     if case .planned(let plan) = phase { Int(clamping: plan.workingSetByteCount) } else { nil }
   }
 
   // MARK: The preview
 
-  /// Takes the next bytes of the image, and sends what they complete of the preview.
+  /// Processes the next bytes of the image and sends the preview's output.
   func push(_ bytes: Data, isLast: Bool) async throws {
     switch phase {
     case .readingHeader, .decoding, .sending:
       (self.bytes, self.isLast) = (bytes, isLast)
       try await advance()
-    // The result is planned at the same byte, and the preview is then started, or of no use.
+    // The result is planned at the same byte. The preview is either started then, or no longer useful.
     case .planned: discard()
     case .ended: break
     }
   }
 
-  /// Begins decoding, in memory that was reserved together with the result's.
+  /// Starts decoding, in memory that was reserved together with the result's.
   func start(_ clock: JobClock) async throws {
     guard case .planned(let plan) = phase else { return }
     self.clock = clock
@@ -104,7 +108,7 @@ final class PreviewFirstSink: ResultSink {
     try await sendBuffered()
   }
 
-  /// Works on the bytes that are here: all of them, or until the preview has to be started.
+  /// Processes the available bytes: all of them, or until the preview must be started.
   private func decode() throws(PipelineError) {
     repeat {
       let window = bytes.prefix(SourceWindows.byteCount)
@@ -125,7 +129,7 @@ final class PreviewFirstSink: ResultSink {
     } while !bytes.isEmpty
   }
 
-  /// Ends the preview, if it has not ended, and sends what waited for it.
+  /// Ends the preview if it has not ended, and sends the buffered parts.
   func end(with error: PipelineError) async throws {
     guard !hasEnded else { return }
     try cancellation.check()
@@ -134,8 +138,8 @@ final class PreviewFirstSink: ResultSink {
     try await sendBuffered()
   }
 
-  /// Ends the preview, which was not started, because there is no room for the image.
-  /// - Returns: whether there may be room now.
+  /// Ends the preview, which is not started yet, to release its memory for the image.
+  /// - Returns: Whether there may be room now.
   func makeRoom(after error: PipelineError) -> Bool {
     guard !hasEnded else { return false }
     discard()
@@ -143,16 +147,18 @@ final class PreviewFirstSink: ResultSink {
     return true
   }
 
-  /// Ends the preview because its image failed: what was ready of the result is sent before the error, as without one.
+  /// Ends the preview because its image failed.
+  ///
+  /// The available parts of the result are sent before the error, as they are without a preview.
   func abandon(after error: PipelineError) async {
     guard isStarted else { return discard() }
     discard()
     environment.metrics.ended(previewWith: error)
-    // What keeps these parts from being sent is less important than the image's own error.
+    // An error of sending these parts matters less than the image's own error.
     if !cancellation.isCancelled { try? await sendBuffered() }
   }
 
-  /// Releases all that the preview needed.
+  /// Releases the preview's decoder and buffered bytes.
   private func discard() {
     phase = .ended
     work = nil
@@ -162,7 +168,7 @@ final class PreviewFirstSink: ResultSink {
   // MARK: The result
 
   func send(_ part: ResultPart) async throws {
-    // Nobody needs a preview of a result that is complete.
+    // A complete result makes the preview useless.
     if case .report = part.content { try await end(with: .cancelled) }
     guard !hasEnded else { return try await next.send(part) }
     do throws(PipelineError) { try buffer(part) } catch {
@@ -171,7 +177,8 @@ final class PreviewFirstSink: ResultSink {
     }
   }
 
-  /// - Throws: `overloaded`, `limitExceeded` when there is no room for the part.
+  /// Buffers a part of the result.
+  /// - Throws: `overloaded` or `limitExceeded` if there is no room for the part.
   private func buffer(_ part: ResultPart) throws(PipelineError) {
     bufferedByteCount += Self.partByteCount
     if case .chunk(let bytes) = part.content { bufferedByteCount += bytes.count }

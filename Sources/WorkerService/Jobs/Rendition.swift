@@ -1,18 +1,18 @@
 internal import ImagePipeline
 
-/// One of the results that are asked for of an image.
+/// One of the requested results of an image.
 struct Rendition: Sendable {
-  /// Its place among the request's renditions; `nil` for the one result of a request that names none.
+  /// The index among the request's renditions; `nil` for the single result of a request without renditions.
   let index: Int?
-  /// Empty where `index` is `nil`.
+  /// The rendition's id; empty if `index` is `nil`.
   let id: String
   let configuration: ProcessingConfiguration
-  /// Whether a preview of it comes before it.
+  /// Whether a preview is sent before this rendition.
   var isPreviewed = false
-  /// Whether it is the preview of a result, not the result itself.
+  /// Whether this is the preview of a result instead of the result itself.
   private(set) var isPreview = false
 
-  /// What comes before it, where anything does.
+  /// The preview to send before this rendition; `nil` if there is none.
   var preview: Rendition? {
     guard isPreviewed else { return nil }
     var preview = self
@@ -31,21 +31,23 @@ struct Rendition: Sendable {
   static let maxCount = 16
   private static let maxIDByteCount = 64
 
-  /// An error of this rendition as whoever asked for it is told.
+  /// Returns the error in the form in which it is reported to the client.
   func error(_ error: any Error) -> any Error {
     index.map { RenditionError(index: $0, error: error) } ?? error
   }
 }
 
-/// An error that is about one rendition of a request.
+/// An error of one rendition of a request.
 struct RenditionError: Error {
-  /// The rendition's place in the request.
+  /// The index of the rendition in the request.
   let index: Int
   let error: any Error
 }
 
 extension Rendition {
-  /// - `others`: the ids that the request has used before; grows by this one.
+  /// Checks the length of an id, and that the request uses it only once.
+  ///
+  /// - `others`: the ids of the request's earlier renditions; `id` is added to them.
   static func check(id: String, beside others: inout Set<String>) throws(PipelineError) {
     guard (1...maxIDByteCount).contains(id.utf8.count) else {
       throw PipelineError(

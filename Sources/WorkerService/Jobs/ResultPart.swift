@@ -1,21 +1,21 @@
 internal import FoundationEssentials
 internal import ImagePipeline
 
-/// One part of a rendition's result on its way to a sink.
+/// One part of a rendition's result, as sent to a sink.
 ///
-/// A rendition has a header, chunks and a report, in this order, or a failure instead of what is missing of them.
+/// A rendition consists of a header, chunks and a report, in this order. A failure replaces the parts that are missing.
 struct ResultPart: Sendable {
   enum Content: Sendable {
     case header(ImageInfo)
     case chunk(Data)
     case report(ResultReport)
-    /// Why one of several renditions has no result, or no more of it.
+    /// The error that ended one of several renditions, before or after its header.
     case failure(any Error)
   }
 
   let content: Content
   let rendition: Rendition
-  /// Whether another part follows at once.
+  /// Whether another part follows immediately.
   let isMoreReady: Bool
 
   init(_ content: Content, of rendition: Rendition, isMoreReady: Bool = false) {
@@ -24,7 +24,7 @@ struct ResultPart: Sendable {
     self.isMoreReady = isMoreReady
   }
 
-  /// Whether no part of the rendition follows.
+  /// Whether this is the last part of the rendition.
   var isLast: Bool {
     switch content {
     case .report, .failure: true
@@ -33,11 +33,11 @@ struct ResultPart: Sendable {
   }
 }
 
-/// The outcome of processing an image, as one caller gets it.
+/// The outcome of processing an image, as reported to one caller.
 struct ResultReport: Sendable {
   var processing: ProcessingReport
-  /// Whether the result was in the cache.
+  /// Whether the result came from the cache.
   var isCacheHit = false
-  /// The trace of the call; `nil` where it is not traced.
+  /// The id of the call's trace; `nil` if the call is not traced.
   var traceID: String?
 }

@@ -1,7 +1,9 @@
-/// Takes the parts of one image's results.
+/// Receives the parts of one image's results.
 ///
-/// A sink belongs to one job. It may keep parts back, and passes them on in their order.
+/// A sink belongs to one job. It may buffer parts and forwards them in order.
 protocol ResultSink: AnyObject {
-  /// Takes a part, and waits while there is no room for it.
+  /// Accepts a part.
+  ///
+  /// Waits while there is no room for it.
   func send(_ part: ResultPart) async throws
 }

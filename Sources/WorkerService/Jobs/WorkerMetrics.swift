@@ -1,13 +1,15 @@
 internal import CoreMetrics
 internal import ImagePipeline
 
-/// What images are measured by.
+/// The metrics of images and their results.
 ///
-/// Names are those of `MetricCatalog` in WorkerTelemetry, which describes them.
+/// `MetricCatalog` in WorkerTelemetry defines and describes the names.
 struct WorkerMetrics: Sendable {
   let factory: any MetricsFactory
 
-  /// An image that is done, of which there is at least one result: that of `report`, the last.
+  /// Records an image with at least one result.
+  ///
+  /// - `report`: the report of the last result.
   func finished(_ report: ProcessingReport) {
     let (input, timings) = (report.input.format, report.timings)
     answered(after: timings.total)
@@ -19,7 +21,7 @@ struct WorkerMetrics: Sendable {
       .record(report.peakMemoryByteCount)
   }
 
-  /// A result that is complete.
+  /// Records a complete result that was produced.
   func made(_ report: ProcessingReport) {
     let (output, timings) = (report.output.format, report.timings)
     count("imageworker.output", by: report.outputByteCount, [("format", output)])
@@ -31,37 +33,37 @@ struct WorkerMetrics: Sendable {
     time("imageworker.stage.duration", timings.encode, [("stage", "encode"), ("format", output)])
   }
 
-  /// A result that was kept from before.
+  /// Records a result from the cache.
   func found(_ report: ProcessingReport) {
     looked(isHit: true)
     count("imageworker.output", by: report.outputByteCount, [("format", report.output.format)])
   }
 
-  /// An image that is done.
+  /// Records an image that was processed successfully.
   func answered(after duration: Duration) {
     count("imageworker.images", by: 1, [("outcome", "ok")])
     time("imageworker.image.duration", duration)
   }
 
-  /// One of several renditions of an image that has ended.
-  /// - `error`: why it is not there; `nil` when it is.
+  /// Records the end of one of several renditions of an image.
+  /// - `error`: why the rendition failed; `nil` for success.
   func ended(renditionWith error: (any Error)?) {
     count("imageworker.renditions", by: 1, [("outcome", error.map { FailureReason($0).name } ?? "ok")])
   }
 
-  /// A preview that has ended.
-  /// - `error`: why it is not there, or not whole; `nil` when it is.
+  /// Records the end of a preview.
+  /// - `error`: why the preview is missing or incomplete; `nil` for success.
   func ended(previewWith error: PipelineError?) {
     count("imageworker.previews", by: 1, [("outcome", error.map { FailureReason($0).name } ?? "ok")])
   }
 
-  /// A look for a result in the cache.
+  /// Records a cache lookup.
   func looked(isHit: Bool) {
     count("imageworker.cache.requests", by: 1, [("outcome", isHit ? "hit" : "miss")])
   }
 
-  /// An image that was refused or given up.
-  /// - `isCancelled`: whether its caller had left before.
+  /// Records an image that was refused or that failed.
+  /// - `isCancelled`: whether its client had cancelled the call before.
   func failed(_ error: any Error, isCancelled: Bool) {
     let reason = isCancelled ? FailureReason.cancelled : FailureReason(error)
     count("imageworker.images", by: 1, [("outcome", reason.name)])
