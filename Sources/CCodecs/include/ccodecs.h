@@ -6,27 +6,28 @@
 //   ccodecs_decoder *decoder = NULL;
 //   ccodecs_status status = ccodecs_decoder_create(format, &limits, &budget, &decoder);
 //
-//   // 1. Header. Repeat with more input while the answer is CCODECS_NEEDS_INPUT.
+//   // 1. Read the header. Repeat with more input while the status is CCODECS_NEEDS_INPUT.
 //   status = ccodecs_decoder_read_header(decoder, &input);
 //   const ccodecs_header *header = ccodecs_decoder_header(decoder);
 //
-//   // 2. Choose a scale and learn how the rows will lie in memory.
+//   // 2. Choose a scale and get the memory layout of the rows.
 //   ccodecs_layout layout;
 //   status = ccodecs_decoder_start(decoder, &(ccodecs_decode_options){.scale_eighths = 4}, &layout);
 //
-//   // 3. Rows. CCODECS_ROWS_READY: take them, call again. CCODECS_NEEDS_INPUT: bring the next bytes.
+//   // 3. Read rows. On CCODECS_ROWS_READY, consume them and call again. On CCODECS_NEEDS_INPUT, supply the next bytes.
 //   ccodecs_rows rows;
 //   while ((status = ccodecs_decoder_read_rows(decoder, &input, &rows)) == CCODECS_ROWS_READY) use(&rows);
 //
 //   ccodecs_decoder_destroy(decoder);
 //
 // The legal order of calls is create, read_header until CCODECS_OK, start, read_rows until CCODECS_DONE, destroy;
-// destroy is legal at any point, header after read_header said CCODECS_OK. Any other order gives CCODECS_MISUSE.
+// destroy is legal at any point, and header once read_header returned CCODECS_OK. Any other order returns
+// CCODECS_MISUSE.
 //
-// Input is a window that each call moves forward: `bytes` and `count` are advanced past what was consumed. A decoder
-// never blocks and keeps no pointer into the window after the call; what it can't finish yet it copies.
-// CCODECS_NEEDS_INPUT means the window is consumed; it is never returned while `is_last` is set: then the answer is
-// CCODECS_TRUNCATED. Where the input is cut into windows never changes the pixels.
+// The input is a window that each call moves forward: `bytes` and `count` advance past the consumed bytes. A decoder
+// never blocks and keeps no pointer into the window after the call; it copies incomplete elements.
+// CCODECS_NEEDS_INPUT means that the window is consumed. It is never returned while `is_last` is set; the status is
+// then CCODECS_TRUNCATED. The size of the windows never changes the pixels.
 //
 // # Encoding
 //
@@ -39,15 +40,15 @@
 //
 // # Memory
 //
-// Every block that grows with the image is charged to the ccodecs_budget before it exists; blocks that a library
-// allocates without a hook are charged by the library's documented size. A budget is not synchronised: it belongs to
-// one image, and one image is worked on by one thread at a time. It must outlive what was created with it.
+// Every block that grows with the image is charged to the ccodecs_budget before it is allocated. Blocks that a library
+// allocates without an allocator hook are charged at the library's documented size. A budget is not synchronised: it
+// belongs to one image, which one thread processes at a time. It must outlive every object created with it.
 //
 // # Errors
 //
-// Everything at or above CCODECS_CORRUPT is an error. It is sticky: every later call returns it again.
-// ccodecs_decoder_message and ccodecs_encoder_message then tell the reason as one English clause, without bytes or
-// metadata of the image. The functions never print, exit or jump out.
+// Every status at or above CCODECS_CORRUPT is an error. Errors are sticky: every later call returns the same error.
+// ccodecs_decoder_message and ccodecs_encoder_message then return the reason as one English clause, which contains no
+// image bytes or metadata. The functions never print, exit or longjmp out of the call.
 
 #ifndef CCODECS_H
 #define CCODECS_H
@@ -60,22 +61,23 @@
 extern "C" {
 #endif
 
+/// The result of a call; values from CCODECS_CORRUPT on are errors.
 typedef enum ccodecs_status {
   CCODECS_OK = 0,
-  CCODECS_NEEDS_INPUT = 1, ///< The window is consumed; call again with the bytes that follow.
+  CCODECS_NEEDS_INPUT = 1, ///< The window is consumed; call again with the next bytes.
   CCODECS_ROWS_READY = 2,  ///< `rows` is filled and valid until the next call on this decoder.
-  CCODECS_DONE = 3,        ///< Every row, or of a rewriter every byte, was given.
+  CCODECS_DONE = 3,        ///< Every row (decoder) or byte (rewriter) was returned.
   CCODECS_BYTES_READY = 4, ///< `piece` is filled and valid until the next call on this rewriter.
 
-  CCODECS_CORRUPT = 16,     ///< The bytes contradict their format.
-  CCODECS_TRUNCATED = 17,   ///< The input ended before the image did.
-  CCODECS_UNSUPPORTED = 18, ///< A valid image of a kind that is not decoded here.
+  CCODECS_CORRUPT = 16,     ///< The bytes violate their format.
+  CCODECS_TRUNCATED = 17,   ///< The input ended before the image was complete.
+  CCODECS_UNSUPPORTED = 18, ///< A valid image that uses a feature without support here.
   CCODECS_LIMIT = 19,       ///< The image exceeds a ccodecs_limits field; nothing was allocated for it.
-  CCODECS_NO_MEMORY = 20,   ///< The budget, or the system's memory, is exhausted.
-  CCODECS_MISUSE = 21,      ///< Calls out of order or an argument out of range: a bug of the caller.
+  CCODECS_NO_MEMORY = 20,   ///< The budget or the system's memory is exhausted.
+  CCODECS_MISUSE = 21,      ///< Calls out of order, or an argument out of range: a bug in the caller.
 } ccodecs_status;
 
-/// What formats.c has a row for.
+/// An image format; formats.c has one row for each.
 typedef enum ccodecs_format {
   CCODECS_FORMAT_UNKNOWN,
   CCODECS_FORMAT_JPEG,
@@ -88,234 +90,244 @@ typedef enum ccodecs_format {
   CCODECS_FORMAT_PNM,
   CCODECS_FORMAT_HDR,
   CCODECS_FORMAT_ICO,
-  // Decoded where they were built in: CCODECS_TIFF, CCODECS_HEIF (AVIF and HEIC), CCODECS_JXL.
+  // Decoded only in builds that define CCODECS_TIFF, CCODECS_HEIF (AVIF and HEIC) or CCODECS_JXL.
   CCODECS_FORMAT_TIFF,
   CCODECS_FORMAT_AVIF,
   CCODECS_FORMAT_HEIC,
   CCODECS_FORMAT_JXL,
-  // Recognised by their first bytes so that a refusal can name them; there is no decoder.
+  // Recognised only so that an error can name them; there is no decoder.
   CCODECS_FORMAT_JPEG2000,
   CCODECS_FORMAT_QOI,
-  CCODECS_FORMAT_END, ///< Not a format: how many there are.
+  CCODECS_FORMAT_END, ///< Not a format: the number of formats.
 } ccodecs_format;
 
-/// How many first bytes settle every format.
+/// The number of leading bytes that suffice to recognise every format.
 #define CCODECS_SNIFF_BYTES 32
 
-/// The format of an image from its first bytes. Give CCODECS_SNIFF_BYTES of them, or all there are.
+/// Returns the format of an image from its first CCODECS_SNIFF_BYTES bytes, or from the whole file if it is shorter.
 ccodecs_format ccodecs_sniff(const uint8_t *bytes, size_t count);
 
-/// The short lower-case name of a format: "jpeg", "png", ...; "unknown" for CCODECS_FORMAT_UNKNOWN. Static storage.
+/// Returns the short lower-case name of a format, such as "jpeg"; "unknown" for CCODECS_FORMAT_UNKNOWN. The string is
+/// static.
 const char *ccodecs_format_name(ccodecs_format format);
 
-/// Whether ccodecs_decoder_create knows the format in this build.
+/// Returns whether this build has a decoder for the format.
 bool ccodecs_format_can_decode(ccodecs_format format);
 
-/// Whether ccodecs_encoder_create knows the format in this build.
+/// Returns whether this build has an encoder for the format.
 bool ccodecs_format_can_encode(ccodecs_format format);
 
-/// Whether ccodecs_rewriter_create knows the format.
+/// Returns whether there is a rewriter for the format.
 bool ccodecs_format_can_rewrite(ccodecs_format format);
 
 // MARK: Budget
 
-/// What one image may hold, holds, and held at most, in bytes.
+/// The memory budget of one image: limit, current use and peak use, in bytes.
 typedef struct ccodecs_budget {
   size_t limit;
   size_t used;
   size_t peak;
-  bool has_machine_failed; ///< Memory or disk was not there, or failed: CCODECS_NO_MEMORY is then not the image's
-                           ///< fault.
+  bool has_machine_failed; ///< The system's memory or disk was exhausted or failed, so CCODECS_NO_MEMORY
+                           ///< is not due to the image.
 } ccodecs_budget;
 
-/// Charges `byte_count`; false, and nothing charged, when that would exceed the limit.
+/// Charges `byte_count` bytes. Returns false and charges nothing if that would exceed the limit.
 bool ccodecs_budget_charge(ccodecs_budget *budget, size_t byte_count);
 
-/// Gives back what ccodecs_budget_charge took.
+/// Refunds bytes that ccodecs_budget_charge charged.
 void ccodecs_budget_refund(ccodecs_budget *budget, size_t byte_count);
 
-/// A charged block aligned to 64 bytes, or NULL when the budget or the system has no room. Not zeroed.
+/// Allocates and charges a block aligned to 64 bytes, without zeroing it. Returns NULL if the budget or the system's
+/// memory is exhausted.
 void *ccodecs_allocate(ccodecs_budget *budget, size_t byte_count);
 
-/// Frees and refunds a block from ccodecs_allocate made with the same budget; NULL is ignored.
+/// Frees and refunds a block that ccodecs_allocate returned for the same budget; NULL is ignored.
 void ccodecs_free(ccodecs_budget *budget, void *block);
 
 // MARK: Decoder
 
-/// Limits checked against the header, before anything is allocated for the image. Zero means no limit.
+/// Limits checked against the header before anything is allocated for the image. Zero means no limit.
 typedef struct ccodecs_limits {
-  uint64_t max_pixels;             ///< width x height of images that stream.
-  uint64_t max_whole_input_pixels; ///< width x height of images whose decoder holds the whole bitmap.
-  uint32_t max_scans;              ///< Scans of a progressive JPEG; a file with more is refused with CCODECS_LIMIT.
-  bool can_spill;                  ///< Whether there is a spill_directory.
-  /// The descriptor of a directory for files without a name. A progressive JPEG's bytes or coefficients, or a
-  /// non-interleaved one's planes, go there instead of memory, once the image holds CCODECS_SPILL_BYTES. It must stay
-  /// open as long as the decoder.
+  uint64_t max_pixels;             ///< Maximum width x height of images that are decoded row by row.
+  uint64_t max_whole_input_pixels; ///< Maximum width x height of images whose decoder buffers the whole bitmap.
+  uint32_t max_scans;              ///< Maximum number of scans of a progressive JPEG; more return CCODECS_LIMIT.
+  bool can_spill;                  ///< Whether spill_directory is set.
+  /// The descriptor of a directory for unnamed temporary files. Once the image uses CCODECS_SPILL_BYTES of memory, the
+  /// bytes or coefficients of a progressive JPEG, or the planes of a non-interleaved JPEG, are spooled there. It must
+  /// stay open as long as the decoder.
   int spill_directory;
 } ccodecs_limits;
 
-/// What an image holds at most before blocks go to limits.spill_directory.
+/// The memory in bytes that an image may use before large blocks are spooled to limits.spill_directory.
 #define CCODECS_SPILL_BYTES (12u << 20)
 
-/// A descriptor of the directory at `path` for ccodecs_limits.spill_directory; -1 when no file can be made in it.
+/// Opens the directory at `path` for ccodecs_limits.spill_directory. Returns its descriptor, or -1 if no file can be
+/// created in it.
 int ccodecs_spill_open(const char *path);
 
-/// Closes what ccodecs_spill_open gave.
+/// Closes a descriptor that ccodecs_spill_open returned.
 void ccodecs_spill_close(int directory);
 
 /// The next bytes of the image. Borrowed for one call, which advances `bytes` and `count`.
 typedef struct ccodecs_input {
   const uint8_t *bytes;
   size_t count;
-  bool is_last; ///< No byte follows this window.
+  bool is_last; ///< The image's bytes end with this window.
 } ccodecs_input;
 
+/// The colour space of an image as stored.
 typedef enum ccodecs_color_space {
   CCODECS_COLOR_GRAY = 0,
-  CCODECS_COLOR_YCBCR = 1, ///< Full-range BT.601, as JFIF has it.
+  CCODECS_COLOR_YCBCR = 1, ///< Full-range BT.601, as in JFIF.
   CCODECS_COLOR_RGB = 2,
   CCODECS_COLOR_CMYK = 3,
   CCODECS_COLOR_YCCK = 4,
 } ccodecs_color_space;
 
-/// Things a caller may want to know of an image that decodes all the same: bits of ccodecs_header.warnings.
+/// Bits of ccodecs_header.warnings: conditions that do not prevent decoding.
 enum {
-  CCODECS_WARNING_BAD_EXIF = 1u << 0,    ///< EXIF was there but broken, and ignored.
+  CCODECS_WARNING_BAD_EXIF = 1u << 0,    ///< The EXIF block is malformed and was ignored.
   CCODECS_WARNING_FIRST_FRAME = 1u << 1, ///< Animated or multi-image: only the first image is decoded.
-  CCODECS_WARNING_DAMAGED = 1u << 2,     ///< The library met damage that it could repair or skip.
-  CCODECS_WARNING_BAD_PROFILE = 1u << 3, ///< The colour profile is of no use; colours were taken for sRGB.
-  CCODECS_WARNING_TRUNCATED = 1u << 4,   ///< The file ends early, and what is missing was made gray.
-  CCODECS_WARNING_NO_END = 1u << 6,      ///< Of a rewriter: the file lacks its end marker, which was written.
+  CCODECS_WARNING_DAMAGED = 1u << 2,     ///< The codec library repaired or skipped damaged data.
+  CCODECS_WARNING_BAD_PROFILE = 1u << 3, ///< The colour profile is unusable; colours are treated as sRGB.
+  CCODECS_WARNING_TRUNCATED = 1u << 4,   ///< The file is truncated; the missing part is filled with gray.
+  CCODECS_WARNING_NO_END = 1u << 6,      ///< Rewriters only: the file lacked its end marker, which was added.
   CCODECS_WARNING_TOLERATED = 1u << 5,   ///< Damage was tolerated, from header.damaged_row on.
 };
 
+/// Properties of an image, from its header.
 typedef struct ccodecs_header {
   ccodecs_format format;
   uint32_t width;        ///< As stored, before orientation, in pixels.
   uint32_t height;       ///< As stored, before orientation, in pixels.
-  uint8_t orientation;   ///< EXIF 1 to 8; 1 when the image says nothing valid.
-  bool is_storage_order; ///< The orientation is the format's order of rows and columns, not that of a camera.
+  uint8_t orientation;   ///< EXIF orientation, 1 to 8; 1 when the image has no valid one.
+  bool is_storage_order; ///< The orientation describes the format's order of rows and columns, not a camera's position.
   uint8_t bit_depth;     ///< Bits per sample as stored.
-  bool is_16bit;         ///< Rows have 16 bits a sample: GRAY16, RGB16 or RGBA16.
+  bool is_16bit;         ///< Rows have 16 bits per sample: GRAY16, RGB16 or RGBA16.
   bool has_alpha;
   bool is_progressive; ///< Progressive JPEG or interlaced PNG: no row is final before the last scan or pass.
-  bool buffers_input;  ///< The decoder holds the whole compressed file before the first row.
-  bool buffers_bitmap; ///< The decoder holds the whole decoded image before the first row.
+  bool buffers_input;  ///< The decoder buffers the whole compressed file before the first row.
+  bool buffers_bitmap; ///< The decoder buffers the whole decoded image before the first row.
   ccodecs_color_space color_space;
-  uint8_t chroma_across; ///< Luma samples for each chroma sample of planes to come; 0 where it can't be told.
-  uint8_t chroma_down;   ///< Rows of luma for each of chroma; 0 likewise.
-  bool has_profile;      ///< Colours are not sRGB's: see ccodecs_decoder_profile.
-  uint32_t frame_count;  ///< 0 when the bytes read so far don't tell.
-  uint32_t warnings;     ///< Bits of CCODECS_WARNING_*; may grow until CCODECS_DONE.
-  bool is_damaged;       ///< start fails with CCODECS_CORRUPT unless damage is tolerated.
-  uint32_t damaged_row;  ///< With CCODECS_WARNING_TOLERATED: the first row, as stored, that damage may have changed.
+  uint8_t chroma_across; ///< Luma columns per chroma column of the decoded planes; 0 if unknown.
+  uint8_t chroma_down;   ///< Luma rows per chroma row; 0 if unknown.
+  bool has_profile;      ///< The colours are not sRGB: see ccodecs_decoder_profile.
+  uint32_t frame_count;  ///< Number of frames; 0 if the bytes read so far do not specify it.
+  uint32_t warnings;     ///< Bits of CCODECS_WARNING_*; more may be set until CCODECS_DONE.
+  bool is_damaged;       ///< The header is damaged: start fails with CCODECS_CORRUPT unless damage is tolerated.
+  uint32_t damaged_row;  ///< With CCODECS_WARNING_TOLERATED: the first stored row that damage may affect.
 } ccodecs_header;
 
-/// How samples lie in rows. Those of 16 bits are in the machine's byte order, in rows aligned to two bytes, 65535 for
-/// what 255 is of those of 8.
+/// The layout of samples in rows. 16-bit samples are in native byte order, in rows aligned to two bytes; 65535
+/// corresponds to 255 in 8-bit samples.
 typedef enum ccodecs_pixels {
   CCODECS_PIXELS_GRAY8 = 0,  ///< One plane, one channel.
   CCODECS_PIXELS_RGB8 = 1,   ///< One plane, three interleaved channels.
   CCODECS_PIXELS_RGBA8 = 2,  ///< One plane, four interleaved channels, alpha not premultiplied.
-  CCODECS_PIXELS_YCC8 = 3,   ///< Three planes of one channel: Y, Cb, Cr, full-range BT.601, each of its own size.
-  CCODECS_PIXELS_CMYK8 = 4,  ///< One plane, four interleaved channels of ink, 255 for none.
-  CCODECS_PIXELS_GRAY16 = 5, ///< As GRAY8, 16 bits a sample.
-  CCODECS_PIXELS_RGB16 = 6,  ///< As RGB8, 16 bits a sample.
-  CCODECS_PIXELS_RGBA16 = 7, ///< As RGBA8, 16 bits a sample.
+  CCODECS_PIXELS_YCC8 = 3,   ///< Three planes of one channel: Y, Cb, Cr, full-range BT.601, each with its own size.
+  CCODECS_PIXELS_CMYK8 = 4,  ///< One plane, four interleaved inverted channels: 255 means no ink.
+  CCODECS_PIXELS_GRAY16 = 5, ///< Like GRAY8, with 16 bits per sample.
+  CCODECS_PIXELS_RGB16 = 6,  ///< Like RGB8, with 16 bits per sample.
+  CCODECS_PIXELS_RGBA16 = 7, ///< Like RGBA8, with 16 bits per sample.
 } ccodecs_pixels;
 
+/// The maximum number of planes of an image.
 #define CCODECS_MAX_PLANES 3
 
 /// One plane of a decoded or encoded image.
 ///
-/// An image pixel edge at x (0 to the image's width) lies at x * horizontal_scale in this plane's samples: 0.5 for
-/// a chroma plane of 4:2:0, N/8 for a luma plane decoded at N/8. The plane's size is rounded up; the scale is exact.
+/// A pixel edge at x in the image (0 to its width) is at x * horizontal_scale in the plane. The scale is 0.5 for a
+/// 4:2:0 chroma plane, and N/8 for a luma plane decoded at N/8. It is exact, while the plane's size is rounded up.
 typedef struct ccodecs_plane {
-  uint32_t width;   ///< Samples in a row.
-  uint32_t height;  ///< Rows.
-  uint8_t channels; ///< Interleaved samples at one place.
+  uint32_t width;   ///< Width in pixels of this plane.
+  uint32_t height;  ///< Height in rows.
+  uint8_t channels; ///< Interleaved samples per pixel.
   double horizontal_scale;
   double vertical_scale;
 } ccodecs_plane;
 
+/// The sample layout and planes of the rows that a decoder returns.
 typedef struct ccodecs_layout {
   ccodecs_pixels pixels;
   uint32_t plane_count;
   ccodecs_plane planes[CCODECS_MAX_PLANES];
 } ccodecs_layout;
 
-/// Some rows of every plane, top to bottom. `row_counts` may differ between planes, and be 0.
+/// A strip of rows, top to bottom. The row counts may differ between planes, and may be 0.
 typedef struct ccodecs_rows {
   const uint8_t *planes[CCODECS_MAX_PLANES]; ///< First byte of the first row.
   size_t row_strides[CCODECS_MAX_PLANES];    ///< Bytes from one row to the next.
   uint32_t row_counts[CCODECS_MAX_PLANES];   ///< Rows in this strip.
 } ccodecs_rows;
 
+/// Options for ccodecs_decoder_start.
 typedef struct ccodecs_decode_options {
-  /// 1 to 8: decode at N/8 of the stored size. Use one that ccodecs_decoder_scales offers; 8 always works.
+  /// Decode at N/8 of the stored size, 1 to 8. Must be a scale in ccodecs_decoder_scales; 8 is always supported.
   uint8_t scale_eighths;
-  /// CMYK and YCCK are given as CCODECS_PIXELS_CMYK8, to be converted by their profile; else as CCODECS_PIXELS_RGB8,
-  /// converted without one. Other images are given as ever.
+  /// Return CMYK and YCCK images as CCODECS_PIXELS_CMYK8, for a conversion with their profile. Otherwise they are
+  /// converted to CCODECS_PIXELS_RGB8 without a profile. Ignored for other images.
   bool keeps_cmyk;
-  /// A file that ends after some rows, but before the last, is given with gray for what is missing and
-  /// CCODECS_WARNING_TRUNCATED; else it ends in CCODECS_TRUNCATED. A progressive JPEG counts as having rows once its
-  /// first scan began, and is given as far as it was refined. Interlaced PNG and formats whose decoder holds the file
-  /// are not given in part.
+  /// Decode a file that is truncated after its first row: missing rows are filled with gray, and
+  /// CCODECS_WARNING_TRUNCATED is set. Otherwise decoding ends with CCODECS_TRUNCATED. A progressive JPEG counts as
+  /// having rows once its first scan has begun, and is returned as far as it was refined. Interlaced PNG and formats
+  /// whose decoder buffers the file are not decoded in part.
   bool tolerates_truncation;
-  /// Damaged data is given as far as it can be decoded, with gray for the rest and CCODECS_WARNING_TOLERATED; else, and
-  /// where no row can be decoded, it ends in CCODECS_CORRUPT. A JPEG goes on at the next restart marker of a scan; one
-  /// that is progressive lacks the rest of a damaged scan. A PNG chunk with a wrong CRC is used all the same. Other
-  /// formats, and other damage of PNG: the rows before the damage, where rows come before the end of the file.
+  /// Decode damaged data as far as possible: the rest is filled with gray, and CCODECS_WARNING_TOLERATED is set.
+  /// Otherwise, and when no row can be decoded, decoding ends with CCODECS_CORRUPT. A JPEG resumes at the next restart
+  /// marker of the scan; a progressive JPEG loses the rest of a damaged scan. A PNG chunk with a wrong CRC is used
+  /// anyway. For other formats and other PNG damage, the rows before the damage are returned if the decoder returns
+  /// rows before the end of the file.
   bool tolerates_damage;
-  /// The rows will be made so much smaller, a quarter at the most, that what smooths the edges of blocks may be left
-  /// out: lossy WebP's loop filter, which no other block depends on. Without effect on other formats.
+  /// Allow skipping the loop filter of lossy WebP, on which no other block depends. Intended for rows that will be
+  /// scaled down to a quarter or less. Ignored for other formats.
   bool may_skip_smoothing;
 } ccodecs_decode_options;
 
+/// A push decoder for one image.
 typedef struct ccodecs_decoder ccodecs_decoder;
 
-/// A decoder for `format`. CCODECS_UNSUPPORTED for a format without one, CCODECS_NO_MEMORY without room.
-/// `limits` is copied; `budget` is borrowed until destroy.
+/// Creates a decoder for `format`. Returns CCODECS_UNSUPPORTED if the build has no decoder for it, CCODECS_NO_MEMORY if
+/// the budget is exhausted. `limits` is copied; `budget` is borrowed until destroy.
 ccodecs_status ccodecs_decoder_create(
     ccodecs_format format, const ccodecs_limits *limits, ccodecs_budget *budget, ccodecs_decoder **decoder);
 
-/// Reads up to the first row's bytes. CCODECS_OK when ccodecs_decoder_header may be asked.
+/// Reads the header, up to the bytes of the first row. Returns CCODECS_OK once ccodecs_decoder_header is available.
 ccodecs_status ccodecs_decoder_read_header(ccodecs_decoder *decoder, ccodecs_input *input);
 
-/// What read_header found. Valid until destroy.
+/// Returns the header that read_header parsed. Valid until destroy.
 const ccodecs_header *ccodecs_decoder_header(const ccodecs_decoder *decoder);
 
-/// The image's colour profile (ICC.1), where its colours are not sRGB's; *count is 0 for an image that has none, or
-/// one that says sRGB or is of no use (CCODECS_WARNING_BAD_PROFILE). Borrowed from the decoder, valid until
-/// start. Legal after read_header.
+/// Returns the image's ICC colour profile (ICC.1) if its colours are not sRGB. *count is 0 if the image has no profile,
+/// or if the profile is sRGB or unusable (CCODECS_WARNING_BAD_PROFILE). The bytes belong to the decoder and are valid
+/// until start. Legal after read_header.
 void ccodecs_decoder_profile(const ccodecs_decoder *decoder, const uint8_t **bytes, size_t *count);
 
-/// The most bytes of what ccodecs_decoder_trailing_metadata writes.
+/// The maximum size in bytes of the block that ccodecs_decoder_trailing_metadata writes.
 #define CCODECS_MAX_COPYRIGHT_BYTES 8320
 
-/// Writes who made the image and whose it is as an EXIF block (TIFF) of nothing else: Artist and Copyright, from the
-/// image's EXIF, or from what a PNG says in tEXt and iTXt chunks as Author and Copyright. Each is cut to 4 KiB. The
-/// block's size; 0 when the image says neither. Legal after read_header; of a PNG there may be more after the last
-/// row.
+/// Writes the copyright metadata as an EXIF block (TIFF) that contains only Artist and Copyright. Returns the block's
+/// size in bytes; 0 if the image has neither. The sources are the image's EXIF block, and the Author and Copyright
+/// keywords in tEXt and iTXt chunks of a PNG. Each text is truncated to 4 KiB. Legal after read_header; a PNG may have
+/// more copyright metadata after the last row.
 size_t ccodecs_decoder_trailing_metadata(const ccodecs_decoder *decoder, uint8_t block[CCODECS_MAX_COPYRIGHT_BYTES]);
 
-/// The scales that start takes: bit N-1 set means N/8. Legal after read_header.
+/// Returns the scales that start accepts: bit N-1 set means N/8. Legal after read_header.
 uint8_t ccodecs_decoder_scales(const ccodecs_decoder *decoder);
 
-/// The bytes that start and read_rows will charge for this image at `options`, as an upper bound, without charging
+/// Computes an upper bound of the bytes that start and read_rows charge for this image with `options`, without charging
 /// them. Legal after read_header, before start.
 ccodecs_status ccodecs_decoder_estimate(
     const ccodecs_decoder *decoder, const ccodecs_decode_options *options, uint64_t *byte_count);
 
-/// Fixes scale and layout, and allocates what the rows need. The profile's bytes are given back.
+/// Fixes the scale and the layout, and allocates the row buffers. Releases the profile's bytes.
 ccodecs_status ccodecs_decoder_start(
     ccodecs_decoder *decoder, const ccodecs_decode_options *options, ccodecs_layout *layout);
 
-/// Decodes until rows are ready, input is needed, or the image is done. `rows` is borrowed from the decoder and
-/// valid until the next call on it. Bytes after the image's end are left in the window.
+/// Decodes until rows are ready, input is needed, or the image is complete. `rows` points into the decoder and is valid
+/// until the next call on it. Bytes after the end of the image stay in the window.
 ccodecs_status ccodecs_decoder_read_rows(ccodecs_decoder *decoder, ccodecs_input *input, ccodecs_rows *rows);
 
-/// Why the decoder failed, or "" when it did not. Valid until destroy.
+/// Returns the reason for the failure, or "" if the decoder has not failed. Valid until destroy.
 const char *ccodecs_decoder_message(const ccodecs_decoder *decoder);
 
 /// Frees the decoder and refunds its budget; NULL is ignored.
@@ -323,116 +335,124 @@ void ccodecs_decoder_destroy(ccodecs_decoder *decoder);
 
 // MARK: Colour
 
-/// A conversion of an image's colours to sRGB, relative colorimetric.
+/// A conversion of an image's colours to sRGB with relative colorimetric intent.
 typedef struct ccodecs_conversion ccodecs_conversion;
 
-/// The bytes that a conversion made of this profile will charge, as an upper bound.
+/// Returns an upper bound of the bytes that a conversion from this profile charges.
 size_t ccodecs_conversion_estimate(const uint8_t *profile, size_t profile_count);
 
-/// Makes a conversion of the decoder's profile. Legal before start, any number of times. `source` is any but YCC8;
-/// CMYK8 becomes RGB8, samples of 16 bits become those of 8, others stay what they are. *conversion is NULL without a
-/// profile, and where the profile turns out to be of no use, which the header's warnings then tell. CCODECS_OK or
-/// CCODECS_NO_MEMORY.
+/// Creates a conversion from the decoder's profile. Returns CCODECS_OK or CCODECS_NO_MEMORY. Legal before start, any
+/// number of times. `source` is any layout except YCC8. CMYK8 is converted to RGB8, and 16-bit samples to 8-bit
+/// samples; other layouts are kept. *conversion is NULL if there is no profile or if the profile is unusable; in the
+/// latter case the header's warnings include CCODECS_WARNING_BAD_PROFILE.
 ccodecs_status ccodecs_decoder_create_conversion(
     ccodecs_decoder *decoder, ccodecs_pixels source, ccodecs_conversion **conversion);
 
-/// Converts `pixel_count` pixels; samples of 16 bits are aligned to two bytes. `source` and `destination` may be the
-/// same where the pixels stay what they are.
+/// Converts `pixel_count` pixels. 16-bit samples must be aligned to two bytes. `source` and `destination` may be the
+/// same if the conversion keeps the sample layout.
 void ccodecs_conversion_convert(
     const ccodecs_conversion *conversion, const uint8_t *source, uint8_t *destination, size_t pixel_count);
 
-/// Frees the conversion and refunds its budget, which must be there still; NULL is ignored.
+/// Frees the conversion and refunds its budget, which must still be valid; NULL is ignored.
 void ccodecs_conversion_destroy(ccodecs_conversion *conversion);
 
 // MARK: Encoder
 
+/// The chroma subsampling of an encoded image.
 typedef enum ccodecs_subsampling {
-  CCODECS_SUBSAMPLING_444 = 0, ///< Chroma planes as large as luma.
-  CCODECS_SUBSAMPLING_420 = 1, ///< Chroma planes of half the width and height, rounded up.
-  CCODECS_SUBSAMPLING_422 = 2, ///< Chroma planes of half the width, rounded up. JPEG only.
+  CCODECS_SUBSAMPLING_444 = 0, ///< Chroma planes have the size of the luma plane.
+  CCODECS_SUBSAMPLING_420 = 1, ///< Chroma planes have half the width and height, rounded up.
+  CCODECS_SUBSAMPLING_422 = 2, ///< Chroma planes have half the width, rounded up. JPEG only.
 } ccodecs_subsampling;
 
-/// How a row of PNG is told by its neighbours (PNG specification, section 9).
+/// PNG row filter (PNG specification, section 9).
 typedef enum ccodecs_png_filter {
   CCODECS_PNG_FILTER_NONE = 0,
   CCODECS_PNG_FILTER_SUB = 1,
   CCODECS_PNG_FILTER_UP = 2,
   CCODECS_PNG_FILTER_AVERAGE = 3,
   CCODECS_PNG_FILTER_PAETH = 4,
-  CCODECS_PNG_FILTER_ADAPTIVE = 5, ///< For each row the one with the smallest sum of absolute differences.
+  CCODECS_PNG_FILTER_ADAPTIVE = 5, ///< For each row, the filter with the smallest sum of absolute differences.
 } ccodecs_png_filter;
 
+/// Options of the JPEG encoder.
 typedef struct ccodecs_jpeg_options {
-  bool is_progressive;        ///< Implies tables of its own. The coefficients are held: two bytes a sample.
-  bool has_optimal_tables;    ///< Huffman tables made for the image. The coefficients are held likewise.
-  uint16_t restart_row_count; ///< Rows of MCUs between restart markers; 0 for none.
+  bool is_progressive;        ///< Implies optimal tables. Buffers the coefficients: two bytes per sample.
+  bool has_optimal_tables;    ///< Computes Huffman tables for the image. Buffers the coefficients too.
+  uint16_t restart_row_count; ///< Number of MCU rows between restart markers; 0 for no markers.
 } ccodecs_jpeg_options;
 
+/// Options of the PNG encoder.
 typedef struct ccodecs_png_options {
-  uint8_t compression_level; ///< 0 to 9, of deflate.
+  uint8_t compression_level; ///< Deflate level, 0 to 9.
   ccodecs_png_filter filter;
-  bool is_interlaced;     ///< By Adam7; the image is held.
-  uint16_t palette_count; ///< 2 to 256 colours of a palette, where it was built in; 0 for none. The image is held.
+  bool is_interlaced;     ///< Adam7 interlacing. Buffers the image.
+  uint16_t palette_count; ///< Palette size, 2 to 256, if built in; 0 for no palette. Buffers the image.
 } ccodecs_png_options;
 
+/// Options of the WebP encoder.
 typedef struct ccodecs_webp_options {
   bool is_lossless;
-  uint8_t near_lossless; ///< 0 to 100, of a lossless file: how little is changed to make it smaller; 100 for nothing.
-  uint8_t method;        ///< 0 (fastest) to 6 (smallest).
-  bool saves_memory;     ///< Of a lossy file: takes half as long again, and a third to a half of the memory.
+  uint8_t near_lossless; ///< Near-lossless level of a lossless file, from 0 (smallest) to 100 (exact).
+  uint8_t method;        ///< Effort, from 0 (fastest) to 6 (smallest).
+  bool saves_memory;     ///< Lossy only: takes 1.5 times as long, with a third to a half of the memory.
 } ccodecs_webp_options;
 
+/// Options for ccodecs_encoder_create.
 typedef struct ccodecs_encode_options {
-  ccodecs_format format; ///< CCODECS_FORMAT_JPEG, _PNG, _WEBP, or _AVIF where it was built in.
-  uint32_t width;        ///< 1 to 65500 (JPEG), 2^31 - 1 (PNG), 16383 (WebP), 65535 (AVIF).
-  uint32_t height;
+  ccodecs_format format;           ///< CCODECS_FORMAT_JPEG, _PNG, _WEBP, or _AVIF if built in.
+  uint32_t width;                  ///< In pixels, 1 to 65500 (JPEG), 2^31 - 1 (PNG), 16383 (WebP), 65535 (AVIF).
+  uint32_t height;                 ///< In pixels, with the same limits.
   ccodecs_pixels pixels;           ///< JPEG: GRAY8, RGB8, YCC8. PNG: GRAY8, RGB8, RGBA8. WebP, AVIF: RGB8, RGBA8.
-  ccodecs_subsampling subsampling; ///< JPEG, AVIF; and the size of the planes given with YCC8.
-  uint8_t quality;                 ///< 1 to 100; JPEG, lossy WebP and AVIF.
-  ccodecs_jpeg_options jpeg;       ///< Each heeded for its own format alone.
+  ccodecs_subsampling subsampling; ///< JPEG and AVIF; also sets the plane sizes for YCC8 input.
+  uint8_t quality;                 ///< 1 to 100; JPEG, lossy WebP and AVIF only.
+  ccodecs_jpeg_options jpeg;       ///< Each format's options are ignored for other formats.
   ccodecs_png_options png;
   ccodecs_webp_options webp;
-  const uint8_t *exif; ///< A TIFF block that the result is to carry, borrowed for create; or NULL.
-  size_t exif_count;   ///< Its bytes, at most 65527; 0 for none.
+  const uint8_t *exif; ///< EXIF data (a TIFF block) to embed, borrowed for create; or NULL.
+  size_t exif_count;   ///< Size of `exif` in bytes, at most 65527; 0 for none.
 } ccodecs_encode_options;
 
-/// Whether PNG can be written with a palette.
+/// Returns whether this build can encode PNG with a palette.
 bool ccodecs_png_has_palettes(void);
 
-/// Whether an encoder of the format, if one was built in, takes these pixels.
+/// Returns whether the encoder of `format`, if built in, accepts this sample layout.
 bool ccodecs_format_takes(ccodecs_format format, ccodecs_pixels pixels);
 
+/// An encoder for one image.
 typedef struct ccodecs_encoder ccodecs_encoder;
 
-/// An encoder. CCODECS_UNSUPPORTED for a format or pixels not listed above, CCODECS_LIMIT for a size that the format
-/// can't hold, CCODECS_MISUSE for an option out of range.
+/// Creates an encoder. Returns CCODECS_UNSUPPORTED for a format or sample layout not listed above, CCODECS_LIMIT for a
+/// size that exceeds the format's maximum, CCODECS_MISUSE for an option out of range. `budget` is borrowed until
+/// destroy.
 ccodecs_status ccodecs_encoder_create(
     const ccodecs_encode_options *options, ccodecs_budget *budget, ccodecs_encoder **encoder);
 
-/// The bytes that an encoder for `options` will charge, as an upper bound, if its output is read after every 16 rows.
+/// Computes an upper bound of the bytes that an encoder for `options` charges if its output is read after every 16
+/// rows.
 ccodecs_status ccodecs_encoder_estimate(const ccodecs_encode_options *options, uint64_t *byte_count);
 
-/// The bytes of the largest file that `options` can give, as an upper bound; 0 for a format that is not encoded.
+/// Returns an upper bound of the encoded file's size in bytes; 0 for a format that this build cannot encode.
 uint64_t ccodecs_encoder_max_bytes(const ccodecs_encode_options *options);
 
-/// Takes rows, top to bottom; `rows` is borrowed for the call. Planes may come with different counts in one call.
+/// Encodes the next rows, top to bottom. `rows` is borrowed for the call. Row counts may differ between planes.
 ccodecs_status ccodecs_encoder_write(ccodecs_encoder *encoder, const ccodecs_rows *rows);
 
-/// Gives the result an EXIF block after its last row, before it is finished: at most 65527 bytes, borrowed for the
-/// call. CCODECS_UNSUPPORTED, and no failure, where it would have to stand before what was written, as in all formats
-/// but PNG, or where the options had one.
+/// Appends an EXIF block of at most 65527 bytes after the last row, before finish. `exif` is borrowed for the call.
+/// Returns CCODECS_UNSUPPORTED, without failing the encoder, if the options already contained one or if the format
+/// stores EXIF before the rows, as all formats except PNG do.
 ccodecs_status ccodecs_encoder_append_exif(ccodecs_encoder *encoder, const uint8_t *exif, size_t count);
 
-/// Ends the image. CCODECS_MISUSE when rows are missing.
+/// Ends the image. Returns CCODECS_MISUSE if rows are missing.
 ccodecs_status ccodecs_encoder_finish(ccodecs_encoder *encoder);
 
-/// The compressed bytes that wait to be read.
+/// Returns the number of compressed bytes that are ready to be read.
 size_t ccodecs_encoder_pending(const ccodecs_encoder *encoder);
 
-/// Moves at most `capacity` compressed bytes into `buffer`; returns how many.
+/// Moves up to `capacity` compressed bytes into `buffer`. Returns their number.
 size_t ccodecs_encoder_read(ccodecs_encoder *encoder, uint8_t *buffer, size_t capacity);
 
-/// Why the encoder failed, or "" when it did not. Valid until destroy.
+/// Returns the reason for the failure, or "" if the encoder has not failed. Valid until destroy.
 const char *ccodecs_encoder_message(const ccodecs_encoder *encoder);
 
 /// Frees the encoder and refunds its budget; NULL is ignored.
@@ -440,74 +460,77 @@ void ccodecs_encoder_destroy(ccodecs_encoder *encoder);
 
 // MARK: Rewriter
 
-/// An image's file made into one without metadata, without being decoded: markers, chunks and compressed data are
-/// checked for their structure and passed on as they come. What is kept is what a decoder needs: of a JPEG tables,
-/// frame, scans and a JFIF segment of its own; of a PNG IHDR, PLTE, tRNS, IDAT and IEND; of a WebP the image and its
-/// alpha. Bytes behind the image are not read. Compressed data are not looked into: damage inside goes unnoticed
-/// where a PNG's CRCs, or the restart markers of a JPEG, do not tell.
+/// A rewriter, which removes the metadata of an image file without decoding the image.
 ///
-/// The legal order of calls is create; note, with all bytes that a decoder of the image consumed until its header
-/// was complete; survey; start, with that decoder; read until CCODECS_DONE; destroy. Destroy is legal at any point. A
-/// rewriter that does not understand what it is told of is no error: its survey then says that nothing can be done.
+/// The rewriter checks the structure of markers, chunks and compressed data, and copies what a decoder needs. From a
+/// JPEG it keeps tables, frame and scans, and writes its own JFIF segment; from a PNG it keeps IHDR, PLTE, tRNS, IDAT
+/// and IEND; from a WebP the image and its alpha. It does not read bytes after the image. It does not parse compressed
+/// data: damage inside is detected only by a PNG's CRCs or a JPEG's restart markers.
+///
+/// The legal order of calls is create; note, with all bytes that the image's decoder consumed until its header was
+/// complete; survey; start, with that decoder; read until CCODECS_DONE; destroy. Destroy is legal at any point. A
+/// header that the rewriter does not understand is not an error: survey then reports that neither copying nor rotation
+/// is possible.
 typedef struct ccodecs_rewriter ccodecs_rewriter;
 
-/// What can be done with an image, and how it is compressed.
+/// The operations that a rewriter supports for an image, and properties of its compression.
 typedef struct ccodecs_survey {
-  bool can_copy;        ///< It is of a kind that can be passed on.
-  bool is_lossless;     ///< PNG and lossless WebP.
-  bool has_fine_chroma; ///< JPEG whose chroma planes have more than half of luma's columns or rows.
-  /// 1 to 100: the least quality at which an encoder of this header would quantise no more coarsely. Of a JPEG by the
-  /// sums of its tables, of a WebP by the mean quantizer of its segments.
+  bool can_copy;        ///< The image can be copied.
+  bool is_lossless;     ///< The image is a PNG or a lossless WebP.
+  bool has_fine_chroma; ///< JPEG whose chroma planes have more than half of the luma plane's columns or rows.
+  /// The minimum quality, 1 to 100, at which this module's encoder would quantise no more coarsely. It is derived from
+  /// the sums of a JPEG's quantisation tables, or from the mean quantiser of a WebP's segments.
   uint8_t quality;
-  /// JPEG: bit N is set when the image can be turned by EXIF orientation N in whole blocks.
+  /// JPEG: bit N is set if EXIF orientation N can be applied losslessly, in whole blocks.
   uint16_t turns;
 } ccodecs_survey;
 
+/// Options for ccodecs_rewriter_start.
 typedef struct ccodecs_rewrite_options {
-  /// 1 passes the image on. 2 to 8 turn a JPEG as that EXIF orientation asks, block by block: its coefficients are
-  /// decoded and held, and nothing is lost.
+  /// The EXIF orientation to apply. 1 copies the image. 2 to 8 transform a JPEG losslessly, block by block; its
+  /// coefficients are decoded and buffered.
   uint8_t orientation;
-  const uint8_t *exif; ///< A TIFF block that the result is to carry, borrowed for start; or NULL.
-  size_t exif_count;   ///< Its bytes, at most 65527; 0 for none.
-  /// A JPEG may end before its end marker, which is then the last piece and CCODECS_WARNING_NO_END. Whether its last
-  /// scan is whole is not known: the caller is to decode what comes before that piece.
+  const uint8_t *exif; ///< EXIF data (a TIFF block) to embed, borrowed for start; or NULL.
+  size_t exif_count;   ///< Size of `exif` in bytes, at most 65527; 0 for none.
+  /// Accept a JPEG without an end marker: the rewriter emits the marker as the last piece and sets
+  /// CCODECS_WARNING_NO_END. The last scan may be incomplete, so the caller must decode the bytes before that piece.
   bool may_lack_end;
 } ccodecs_rewrite_options;
 
-/// Some bytes of a result.
+/// A piece of the rewritten file.
 typedef struct ccodecs_piece {
   const uint8_t *bytes;
   size_t count;
 } ccodecs_piece;
 
-/// A rewriter for JPEG, PNG or WebP; else CCODECS_UNSUPPORTED. CCODECS_NO_MEMORY without room. `limits` is copied;
-/// `budget` is borrowed until destroy.
+/// Creates a rewriter for JPEG, PNG or WebP. Returns CCODECS_UNSUPPORTED for other formats, CCODECS_NO_MEMORY if the
+/// budget is exhausted. `limits` is copied; `budget` is borrowed until destroy.
 ccodecs_status ccodecs_rewriter_create(
     ccodecs_format format, const ccodecs_limits *limits, ccodecs_budget *budget, ccodecs_rewriter **rewriter);
 
-/// Tells of the next bytes of the image's header. Legal before start.
+/// Supplies the next bytes of the image's header. Legal before start.
 void ccodecs_rewriter_note(ccodecs_rewriter *rewriter, const uint8_t *bytes, size_t count);
 
-/// What can be done with the image whose header `decoder` has read. Legal before start.
+/// Fills `survey` for the image whose header `decoder` has read. Legal before start.
 void ccodecs_rewriter_survey(const ccodecs_rewriter *rewriter, const ccodecs_decoder *decoder, ccodecs_survey *survey);
 
-/// The bytes that start and read will charge, as an upper bound, with what rewriter and decoder hold already.
+/// Returns an upper bound of the bytes that start and read charge, including what rewriter and decoder already use.
 uint64_t ccodecs_rewriter_estimate(
     const ccodecs_rewriter *rewriter, const ccodecs_decoder *decoder, const ccodecs_rewrite_options *options);
 
-/// Fixes what is done, which the survey must allow, and takes over what the decoder holds of the file: it can only be
-/// destroyed then.
+/// Starts the operation in `options`, which the survey must allow, and takes over the bytes that the decoder has
+/// buffered. After that, the decoder can only be destroyed.
 ccodecs_status ccodecs_rewriter_start(
     ccodecs_rewriter *rewriter, ccodecs_decoder *decoder, const ccodecs_rewrite_options *options);
 
-/// Reads on, from where the decoder stopped: CCODECS_BYTES_READY with the next bytes of the result, which may be in the
-/// window, CCODECS_NEEDS_INPUT, CCODECS_DONE, or the failure.
+/// Reads on from where the decoder stopped. Returns CCODECS_BYTES_READY with the next bytes of the result, which may
+/// point into the window, CCODECS_NEEDS_INPUT, CCODECS_DONE, or the failure.
 ccodecs_status ccodecs_rewriter_read(ccodecs_rewriter *rewriter, ccodecs_input *input, ccodecs_piece *piece);
 
-/// Bits of CCODECS_WARNING_*; may grow until CCODECS_DONE.
+/// Returns bits of CCODECS_WARNING_*; more may be set until CCODECS_DONE.
 uint32_t ccodecs_rewriter_warnings(const ccodecs_rewriter *rewriter);
 
-/// Why the rewriter failed, or "" when it did not. Valid until destroy.
+/// Returns the reason for the failure, or "" if the rewriter has not failed. Valid until destroy.
 const char *ccodecs_rewriter_message(const ccodecs_rewriter *rewriter);
 
 /// Frees the rewriter and refunds its budget; NULL is ignored.
