@@ -1,28 +1,28 @@
 internal import CCodecs
 
-/// Why a decoder or an encoder gave up.
+/// An error from a decoder, encoder or rewriter.
 package struct CodecError: Error, Sendable, Equatable, CustomStringConvertible {
-  /// The kind of error, which callers tell apart.
+  /// The error codes that callers distinguish.
   package enum Code: Sendable, Hashable {
-    /// The bytes contradict their format.
+    /// The data violates its format.
     case corrupt
-    /// The input ended before the image did.
+    /// The input ended before the image was complete.
     case truncated
-    /// A valid image of a kind that is not handled here.
+    /// The image is valid but uses a feature that is not supported.
     case unsupported
-    /// A limit was exceeded; the message names limit and value.
+    /// The image exceeds a limit; the message names the limit and the value.
     case limitExceeded
     /// The image's memory budget is exhausted.
     case outOfMemory
-    /// The machine's memory, or its disk, is exhausted, or fails.
+    /// The system ran out of memory or disk space, or a disk operation failed.
     case outOfResources
-    /// Calls out of order: a defect of this program.
+    /// The calls were made out of order or with invalid arguments: a defect in this program.
     case misuse
   }
 
-  /// The kind of error.
+  /// The error code.
   package var code: Code
-  /// One English clause, without bytes or metadata of the image.
+  /// The error message: one English clause that contains no image data or metadata.
   package var message: String
 
   package init(code: Code, message: String) {
@@ -34,8 +34,8 @@ package struct CodecError: Error, Sendable, Equatable, CustomStringConvertible {
 }
 
 extension CodecError {
-  /// `nil` for a status that is not an error.
-  /// - `budget`: the image's; `nil` where nothing is allocated.
+  /// Creates an error from a C status; `nil` if the status is not an error.
+  /// - `budget`: the image's budget; `nil` where nothing is allocated.
   init?(status: ccodecs_status, message: String, budget: ImageBudget?) {
     guard let code = Code(status: status) else { return nil }
     self.init(code: code, message: message.isEmpty ? "\(code)" : message, budget: budget)
@@ -46,7 +46,7 @@ extension CodecError {
     self.init(code: isResources ? .outOfResources : code, message: message)
   }
 
-  /// There was no room for a block of `byteCount` bytes.
+  /// Creates the error for an allocation of `byteCount` bytes that failed.
   init(noRoomFor byteCount: Int, in budget: ImageBudget) {
     self.init(
       code: .outOfMemory,

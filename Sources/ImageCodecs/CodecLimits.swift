@@ -1,21 +1,22 @@
 internal import CCodecs
 
-/// What an image's header may claim.
+/// Limits on what an image's header may declare.
 ///
-/// Checked before anything is allocated for the image.
+/// They are checked before any memory is allocated for the image.
 package struct CodecLimits: Sendable, Hashable {
-  /// Width times height of an image that is decoded strip by strip.
+  /// The maximum width times height of an image that is decoded strip by strip.
   package var maxPixels: UInt64
-  /// Width times height of an image whose decoder holds the whole bitmap (PSD, HEIC, AVIF, JPEG XL, interlaced PNG and GIF,
-  /// lossless WebP).
+  /// The maximum width times height of an image whose decoder buffers the whole bitmap.
+  ///
+  /// This applies to PSD, HEIC, AVIF, JPEG XL, interlaced PNG and GIF, and lossless WebP.
   package var maxBufferedPixels: UInt64
-  /// Scans of a progressive JPEG.
+  /// The maximum number of scans in a progressive JPEG.
   ///
-  /// Each costs a pass over the image, so a small file can ask for much work.
+  /// Each scan costs a pass over the image, so a small file can cause a lot of work.
   package var maxScans: UInt32
-  /// Where a JPEG's bytes, coefficients or planes go when there are too many to be held in memory.
+  /// The directory to which a JPEG's data, coefficients or planes are spilled when they are too large for memory.
   ///
-  /// `nil` holds them all the same.
+  /// If it is `nil`, they stay in memory.
   package var spill: SpillDirectory?
 
   package init(maxPixels: UInt64, maxBufferedPixels: UInt64, maxScans: UInt32, spill: SpillDirectory? = nil) {

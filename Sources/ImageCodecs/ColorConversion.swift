@@ -1,14 +1,14 @@
 internal import CCodecs
 
-/// A conversion of rows from the colours of an image's profile to sRGB, relative colorimetric.
+/// A conversion of rows from an image's colour profile to sRGB, with the relative colorimetric intent.
 ///
-/// A class because a stage may have none, and belongs to one image as its budget does.
+/// It is a class because a stage may have none, and because it belongs to one image, as the budget does.
 package final class ColorConversion {
   private let handle: OpaquePointer
   private let input: PixelFormat
-  /// What it makes of the pixels that it was made for.
+  /// The pixel format of the converted rows.
   package let output: PixelFormat
-  // Outlives what is charged to it.
+  // The budget must outlive the memory that is charged to it.
   private let budget: ImageBudget
 
   init(_ handle: OpaquePointer, of format: PixelFormat, budget: ImageBudget) {
@@ -20,10 +20,12 @@ package final class ColorConversion {
 
   deinit { ccodecs_conversion_destroy(handle) }
 
-  /// Converts pixels of the format that the conversion was made for; `cmyk8` becomes `rgb8`, samples of 16 bits become
-  /// those of 8, others stay what they are.
-  /// - `width`: pixels of a row.
-  /// - `buffer`: has room for as many rows; they are written from its first on.
+  /// Converts rows in the input format and writes them to the start of `buffer`.
+  ///
+  /// `cmyk8` becomes `rgb8`, and 16-bit formats become the 8-bit formats with the same channels. Other formats do not
+  /// change.
+  /// - `width`: the number of pixels in a row.
+  /// - `buffer`: must have at least as many rows as `rows`.
   package func convert(_ rows: Strip.Rows, width: Int, to buffer: RowBuffer) {
     precondition(rows.rowByteCount >= width * input.pixelByteCount, "rows are shorter")
     precondition(buffer.rowByteCount >= width * output.pixelByteCount, "the buffer's rows are shorter")

@@ -1,21 +1,22 @@
 internal import CCodecs
 
-/// A push decoder: bytes go in as they arrive, strips of rows come out as soon as they are complete.
+/// A push decoder: the caller pushes bytes as they arrive and reads strips of rows as soon as they are complete.
 ///
-/// The order of calls is `readHeader` until it is complete, `start`, then `read` until `.done`. Any other order throws
-/// `CodecError` with code `misuse`. A decoder that threw stays failed. Nothing given to it is kept after the call.
+/// Call `readHeader` until the header is complete, then `start`, then `read` until `.done`. Any other order throws a
+/// `CodecError` with code `misuse`. A decoder that has thrown stays failed. The decoder does not keep its input after a
+/// call.
 package struct Decoder: ~Copyable {
-  /// What a call to `read` came to.
+  /// The result of a call to `read`.
   package enum Event: Sendable, Hashable {
-    /// The bytes are used up; bring those that follow.
+    /// All input is consumed; push the bytes that follow.
     case needsInput
-    /// `withStrip` has rows until the next call.
+    /// Rows are available from `withStrip` until the next call.
     case stripReady
-    /// Every row was given.
+    /// All rows have been returned.
     case done
   }
 
-  /// How far a call came, and how many of the bytes it was given it has consumed.
+  /// The result of a call and the number of input bytes that it consumed.
   package struct Progress<Value: Sendable>: Sendable {
     /// The value that the call returned.
     package var value: Value
@@ -23,16 +24,17 @@ package struct Decoder: ~Copyable {
     package var consumedByteCount: Int
   }
 
-  /// The format that is decoded.
+  /// The image format.
   package let format: ImageFormat
   private let handle: OpaquePointer
   private let budget: ImageBudget
-  // Kept open: the decoder has its descriptor.
+  // Keeps the directory open, because the decoder uses its descriptor.
   private let spill: SpillDirectory?
   private var rows = ccodecs_rows()
   private var layout = PixelLayout(format: .rgb8, planes: [])
 
-  /// - Throws: code `unsupported` for a format without a decoder, `outOfMemory` when the budget has no room.
+  /// Creates a decoder.
+  /// - Throws: `unsupported` if the format has no decoder, `outOfMemory` if the budget is exhausted.
   package init(format: ImageFormat, limits: CodecLimits, budget: ImageBudget) throws(CodecError) {
     var handle: OpaquePointer?
     var cLimits = limits.handle
@@ -48,18 +50,19 @@ package struct Decoder: ~Copyable {
 
   deinit { ccodecs_decoder_destroy(handle) }
 
-  /// Reads up to the first row's bytes.
+  /// Reads input up to the data of the first row.
   /// - Returns: whether the header is complete.
-  /// - Throws: `truncated` when `isLast` and the header is not complete; `limitExceeded` when it claims too much.
+  /// - Throws: `truncated` if `isLast` is set and the header is incomplete; `limitExceeded` if the header exceeds a
+  ///   limit.
   package mutating func readHeader(_ bytes: RawSpan, isLast: Bool) throws(CodecError) -> Progress<Bool> {
     let (status, consumed) = withInput(bytes, isLast: isLast) { ccodecs_decoder_read_header(handle, &$0) }
     try check(status)
     return Progress(value: status == CCODECS_OK, consumedByteCount: consumed)
   }
 
-  /// What `readHeader` found; its warnings may grow until the last row.
+  /// The image header; available once `readHeader` has returned true.
   ///
-  /// Legal once the header is complete.
+  /// Its warnings may grow until the last row is decoded.
   package var header: ImageHeader {
     var bytes: UnsafePointer<UInt8>?
     var byteCount = 0
@@ -75,17 +78,17 @@ package struct Decoder: ~Copyable {
     }
   }
 
-  /// The N for which the image can be decoded at N/8 of its size, smallest first.
+  /// The values N for which the image can be decoded at N/8 of its size, in ascending order.
   ///
-  /// 8 is always there.
+  /// 8 is always included.
   package var scales: [Int] {
     let mask = ccodecs_decoder_scales(handle)
     return (1...8).filter { mask & (1 << ($0 - 1)) != 0 }
   }
 
-  /// An upper bound of the bytes that decoding at `scale`/8 charges to the budget.
+  /// Returns an upper bound of the bytes that decoding at `scale`/8 charges to the budget.
   ///
-  /// Legal before `start`.
+  /// Call it before `start`.
   package func estimatedByteCount(
     scale: Int, toleratesTruncation: Bool = false, toleratesDamage: Bool = false
   ) throws(CodecError) -> UInt64 {
@@ -97,11 +100,11 @@ package struct Decoder: ~Copyable {
     return byteCount
   }
 
-  /// A conversion of the image's colours to sRGB, for rows of `format`; `nil` where there is nothing to convert, and
-  /// where the profile turns out to be of no use, of which the header then warns.
+  /// Creates a conversion of the image's colours to sRGB for rows of `format`.
   ///
-  /// Legal from when the header is complete until `start`, which gives the profile's bytes back.
-  /// - Throws: `outOfMemory` when the budget has no room.
+  /// Call it after the header is complete and before `start`, which frees the profile. The result is `nil` if no
+  /// conversion is needed. It is also `nil` if the profile is unusable; the header then has a warning.
+  /// - Throws: `outOfMemory` if the budget is exhausted.
   package mutating func makeColorConversion(of format: PixelFormat) throws(CodecError) -> ColorConversion? {
     guard let pixels = format.handle else {
       throw CodecError(code: .misuse, message: "no colour conversion for \(format)")
@@ -111,11 +114,11 @@ package struct Decoder: ~Copyable {
     return conversion.map { ColorConversion($0, of: format, budget: budget) }
   }
 
-  /// Fixes the scale, one of `scales`, and allocates what the rows need.
-  /// - `keepsCMYK`: CMYK is given as `cmyk8`, not converted to RGB.
-  /// - `toleratesTruncation`: a file that ends after some rows is given with gray for what is missing.
-  /// - `toleratesDamage`: a damaged file is given as far as it can be decoded, with gray for the rest.
-  /// - `maySkipSmoothing`: the rows are made so much smaller that edges of blocks need not be smoothed.
+  /// Sets the scale, which must be one of `scales`, and allocates the memory for decoding rows.
+  /// - `keepsCMYK`: return CMYK rows as `cmyk8` instead of converting them to RGB.
+  /// - `toleratesTruncation`: decode a file that ends after some rows, and fill the missing part with gray.
+  /// - `toleratesDamage`: decode as much of a damaged file as possible, and fill the rest with gray.
+  /// - `maySkipSmoothing`: the rows will be reduced so much that block edges need no smoothing.
   package mutating func start(
     scale: Int, keepsCMYK: Bool = false, toleratesTruncation: Bool = false, toleratesDamage: Bool = false,
     maySkipSmoothing: Bool = false
@@ -133,8 +136,8 @@ package struct Decoder: ~Copyable {
     return layout
   }
 
-  /// Decodes until rows are ready, bytes are needed, or the image is done.
-  /// - Throws: `corrupt` or `truncated` when the bytes are not a whole image.
+  /// Decodes until rows are ready, more input is needed, or the image is complete.
+  /// - Throws: `corrupt` or `truncated` if the input is not a complete, valid image.
   package mutating func read(_ bytes: RawSpan, isLast: Bool) throws(CodecError) -> Progress<Event> {
     var next = ccodecs_rows()
     let (status, consumed) = withInput(bytes, isLast: isLast) { ccodecs_decoder_read_rows(handle, &$0, &next) }
@@ -143,12 +146,12 @@ package struct Decoder: ~Copyable {
     return Progress(value: Event(status), consumedByteCount: consumed)
   }
 
-  /// Lends the rows of the last `.stripReady`.
+  /// Calls `body` with the rows of the last `.stripReady`; they are valid only during the call.
   package func withStrip<Failure: Error>(_ body: (borrowing Strip) throws(Failure) -> Void) throws(Failure) {
     try body(Strip(rows, layout: layout))
   }
 
-  /// Lends the decoder to a `Rewriter`.
+  /// Calls `body` with the C decoder, for use by a `Rewriter`.
   borrowing func withHandle<Result>(_ body: (OpaquePointer) -> Result) -> Result { body(handle) }
 
   private func check(_ status: ccodecs_status) throws(CodecError) {

@@ -1,17 +1,18 @@
 internal import CCodecs
 
-/// An encoder: strips go in, compressed bytes come out as they are made.
+/// An encoder that takes strips of rows and produces compressed bytes incrementally.
 ///
-/// One that threw stays failed.
+/// An encoder that has thrown stays failed.
 package struct Encoder: ~Copyable {
   private let handle: OpaquePointer
   private let budget: ImageBudget
   private let format: PixelFormat
-  /// Bytes of a row of each plane.
+  /// The number of bytes in a row of each plane.
   private let rowByteCounts: [Int]
 
-  /// - Throws: `unsupported` for a combination of format and pixels that can't be written, `limitExceeded` for a size
-  ///   that the format can't hold, `outOfMemory` when the budget has no room.
+  /// Creates an encoder.
+  /// - Throws: `unsupported` if the format cannot store the pixel format, `limitExceeded` if the format cannot store
+  ///   the size, `outOfMemory` if the budget is exhausted.
   package init(options: EncoderOptions, budget: ImageBudget) throws(CodecError) {
     var handle: OpaquePointer?
     let status = try options.withHandle { ccodecs_encoder_create(&$0, budget.account, &handle) }
@@ -33,8 +34,8 @@ package struct Encoder: ~Copyable {
 
   deinit { ccodecs_encoder_destroy(handle) }
 
-  /// Takes rows, top to bottom, of the pixel format that the options name.
-  /// - Throws: `misuse` for pixels of another format, and for rows that are shorter than the options' width.
+  /// Encodes rows, from top to bottom, in the pixel format given in the options.
+  /// - Throws: `misuse` if the pixel format differs, or if rows are shorter than the options' width.
   package mutating func write(_ strip: borrowing Strip) throws(CodecError) {
     for index in rowByteCounts.indices {
       let rows = strip.plane(index)
@@ -46,26 +47,26 @@ package struct Encoder: ~Copyable {
     try check(ccodecs_encoder_write(handle, &rows))
   }
 
-  /// Gives the result an EXIF block after its last row, where its format can have one there (PNG); else nothing happens.
+  /// Appends an EXIF block after the last row if the format allows one there (PNG); otherwise does nothing.
   package mutating func append(exif: [UInt8]) throws(CodecError) {
     let status = exif.withUnsafeBufferPointer { ccodecs_encoder_append_exif(handle, $0.baseAddress, $0.count) }
     if status != CCODECS_UNSUPPORTED { try check(status) }
   }
 
-  /// Ends the image, all rows of which were written.
+  /// Completes the image; call it after all rows have been written.
   package mutating func finish() throws(CodecError) {
     try check(ccodecs_encoder_finish(handle))
   }
 
-  /// Compressed bytes that wait to be read.
+  /// The number of compressed bytes that can be read now.
   package var pendingByteCount: Int { ccodecs_encoder_pending(handle) }
 
-  /// Moves at most `buffer.byteCount` compressed bytes into the front of `buffer`; returns how many.
+  /// Moves at most `buffer.byteCount` compressed bytes to the start of `buffer`, and returns their number.
   package mutating func read(into buffer: PixelBuffer) -> Int {
     ccodecs_encoder_read(handle, buffer.unsafeBase.assumingMemoryBound(to: UInt8.self), buffer.byteCount)
   }
 
-  /// Lends what is compressed so far, in portions that `buffer` holds.
+  /// Calls `body` with all compressed bytes produced so far, in portions of at most the size of `buffer`.
   package mutating func drain<Failure: Error>(
     _ buffer: PixelBuffer, _ body: (RawSpan) throws(Failure) -> Void
   ) throws(Failure) {

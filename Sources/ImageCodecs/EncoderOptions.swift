@@ -1,28 +1,30 @@
 internal import CCodecs
 
-/// What an encoder is asked to write.
+/// The options of an encoder.
 package struct EncoderOptions: Sendable, Hashable {
-  /// `.jpeg`, `.png`, `.webp`, or `.avif` where it was built in.
+  /// The output format: `.jpeg`, `.png`, `.webp`, or `.avif` if it was built in.
   package var format: ImageFormat
   /// Width of the result in pixels.
   package var width: Int
   /// Height of the result in pixels.
   package var height: Int
-  /// One that `ImageFormat.takes`.
+  /// The pixel format of the input rows; `ImageFormat.takes` must accept it.
   package var pixelFormat: PixelFormat
-  /// For JPEG, and for the size of the planes given as `ycc8`.
+  /// The chroma subsampling of a JPEG, and the size of the planes that are passed as `ycc8`.
   package var subsampling: ChromaSubsampling
-  /// 1 to 100; for JPEG, lossy WebP and AVIF.
+  /// The quality, from 1 to 100; used for JPEG, lossy WebP and AVIF.
   package var quality: Int
-  /// Options of a JPEG; ignored for other formats.
+  /// JPEG options; ignored for other formats.
   package var jpeg = JPEGOptions()
-  /// Options of a PNG; ignored for other formats.
+  /// PNG options; ignored for other formats.
   package var png = PNGOptions()
-  /// Options of a WebP; ignored for other formats.
+  /// WebP options; ignored for other formats.
   package var webp = WebPOptions()
-  /// Whether a lossy WebP is encoded in a third to a half of the memory, which takes half as long again.
+  /// Whether to encode a lossy WebP with less memory.
+  ///
+  /// This takes a third to a half of the memory and 1.5 times as long.
   package var savesMemory = false
-  /// An EXIF block (TIFF) that the result is to carry; empty for none.
+  /// An EXIF block (TIFF) to write to the result; empty for none.
   package var exif: [UInt8] = []
 
   package init(
@@ -37,13 +39,13 @@ package struct EncoderOptions: Sendable, Hashable {
     self.quality = quality
   }
 
-  /// Whether `quality` says how near the result is to its image.
+  /// Whether `quality` affects the result.
   package var isLossy: Bool {
     guard let output = format.traits.output, output.sizeCurve != nil else { return false }
     return output.optionGroup != .webp || !webp.writesLossless
   }
 
-  /// Lends the options, which are valid for the call.
+  /// Calls `body` with the C options, which are valid only during the call.
   func withHandle<Result>(_ body: (inout ccodecs_encode_options) -> Result) throws(CodecError) -> Result {
     var options = try handle()
     return exif.withUnsafeBufferPointer { block in
@@ -64,7 +66,9 @@ package struct EncoderOptions: Sendable, Hashable {
       exif: nil, exif_count: 0)
   }
 
-  /// An upper bound of the bytes that an encoder charges to the budget, if its output is read after every 16 rows.
+  /// Returns an upper bound of the bytes that an encoder charges to the budget.
+  ///
+  /// The output must be read after every 16 rows.
   package func estimatedByteCount() throws(CodecError) -> UInt64 {
     var byteCount: UInt64 = 0
     let status = try withHandle { ccodecs_encoder_estimate(&$0, &byteCount) }
@@ -77,14 +81,14 @@ package struct EncoderOptions: Sendable, Hashable {
     return byteCount
   }
 
-  /// An upper bound of the result's bytes.
+  /// Returns an upper bound of the size of the result in bytes.
   package func maxByteCount() throws(CodecError) -> UInt64 {
     try withHandle { ccodecs_encoder_max_bytes(&$0) }
   }
 }
 
 extension EncoderOptions {
-  /// Samples across a plane that an encoder with these options is given.
+  /// Returns the number of samples in a row of the input plane at `index`.
   package func planeWidth(_ index: Int) -> Int {
     guard index > 0, pixelFormat == .ycc8 else { return width }
     return Int((Double(width) * subsampling.horizontalScale).rounded(.up))

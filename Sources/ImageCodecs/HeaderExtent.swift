@@ -1,17 +1,17 @@
-/// How far a file's header reaches, as far as its beginning shows.
+/// A lower bound of the header size of a file, computed from the bytes at its start.
 package enum HeaderExtent {
-  /// Returns how many bytes are missing at least until the header is complete, 0 where it seems to be.
+  /// Returns the minimum number of bytes that are missing from the header, or 0 if it appears complete.
   ///
-  /// The segments of JPEG and the chunks of PNG have their lengths in front.
-  /// - Returns: `nil` for files that are not JPEG or PNG, or do not keep to their format.
+  /// JPEG segments and PNG chunks start with their lengths.
+  /// - Returns: `nil` if the file is not JPEG or PNG, or violates its format.
   package static func missingByteCount(_ bytes: RawSpan) -> Int? {
     guard !bytes.isEmpty, let format = ImageFormat.sniff(bytes) else { return nil }
-    // Other formats have their header in front, or need the whole file.
+    // Other formats have the header at the start, or need the whole file.
     if format == .jpeg { return bytes.withUnsafeBytes { missingOfJPEG(Bytes($0)) } }
     return format == .png ? bytes.withUnsafeBytes { missingOfPNG(Bytes($0)) } : nil
   }
 
-  /// Bytes of which any may be asked for.
+  /// Bytes with bounds-checked access.
   private struct Bytes {
     private let bytes: UnsafeRawBufferPointer
 
@@ -21,7 +21,7 @@ package enum HeaderExtent {
 
     subscript(index: Int) -> Int? { index >= 0 && index < bytes.count ? Int(bytes[index]) : nil }
 
-    /// A number of `byteCount` bytes, the most significant first.
+    /// Returns the big-endian number of `byteCount` bytes at `index`.
     func number(at index: Int, byteCount: Int) -> Int? {
       var value = 0
       for offset in 0..<byteCount {
@@ -32,10 +32,10 @@ package enum HeaderExtent {
     }
   }
 
-  /// Up to the end of the first scan's header.
+  /// Returns the number of bytes missing up to the end of the first scan's header.
   private static func missingOfJPEG(_ bytes: Bytes) -> Int? {
     var place = 2
-    // Of the marker and its length.
+    // The size of a marker and its length.
     let headByteCount = 4
     while true {
       while bytes[place] == 0xFF, bytes[place + 1] == 0xFF { place += 1 }
@@ -50,17 +50,17 @@ package enum HeaderExtent {
     }
   }
 
-  /// Up to the beginning of the first IDAT's data.
+  /// Returns the number of bytes missing up to the data of the first IDAT chunk.
   private static func missingOfPNG(_ bytes: Bytes) -> Int? {
     var place = 8
-    // Of length and type.
+    // The size of a chunk's length and type.
     let headByteCount = 8
     while true {
       guard let length = bytes.number(at: place, byteCount: 4), let type = bytes.number(at: place + 4, byteCount: 4)
       else { return place + headByteCount - bytes.count }
       if type == 0x4944_4154 { return 0 }
       guard length < 1 << 31 else { return nil }
-      let end = place + headByteCount + length + 4  // with its checksum
+      let end = place + headByteCount + length + 4  // including the checksum
       if end > bytes.count { return end + headByteCount - bytes.count }
       place = end
     }

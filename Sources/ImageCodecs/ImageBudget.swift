@@ -1,14 +1,14 @@
 internal import CCodecs
 
-/// What one image may hold, holds, and held at most, in bytes.
+/// The memory budget of one image, in bytes.
 ///
-/// Decoders, encoders and pixel buffers of an image are charged here before they allocate. A budget is not
-/// synchronised: it belongs to one image, which is worked on by one thread at a time.
+/// The image's decoders, encoders and pixel buffers charge it before they allocate. A budget is not synchronised: it
+/// belongs to one image, and only one thread works on an image at a time.
 package final class ImageBudget {
-  // The C side keeps the address, so the struct lives in a block of its own for as long as this object does.
+  // The C code keeps the address, so the struct has its own allocation, which lives as long as this object.
   let account: UnsafeMutablePointer<ccodecs_budget>
 
-  /// A budget of `limit` bytes.
+  /// Creates a budget of `limit` bytes.
   package init(limit: Int) {
     account = .allocate(capacity: 1)
     account.initialize(to: ccodecs_budget(limit: max(0, limit), used: 0, peak: 0, has_machine_failed: false))
@@ -16,12 +16,12 @@ package final class ImageBudget {
 
   deinit { account.deallocate() }
 
-  /// The most bytes the image may hold.
+  /// The maximum number of bytes that the image may use.
   package var limit: Int { account.pointee.limit }
-  /// The bytes it holds now.
+  /// The number of bytes in use.
   package var used: Int { account.pointee.used }
-  /// Whether memory or disk was not there for it, or failed.
+  /// Whether the system failed to provide memory or disk space.
   var hasMachineFailed: Bool { account.pointee.has_machine_failed }
-  /// The most bytes it has held.
+  /// The highest value of `used` so far.
   package var peak: Int { account.pointee.peak }
 }

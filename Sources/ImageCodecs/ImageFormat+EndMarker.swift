@@ -1,7 +1,7 @@
 extension ImageFormat {
-  /// Whether the bytes behind a JPEG's header have its end marker; `false` for other formats.
+  /// Returns whether `bytes`, which follow a JPEG's header, contain an end marker; `false` for other formats.
   ///
-  /// Looks from the end on, where it is in nearly every file.
+  /// The search starts at the end, where nearly every file has its marker.
   package func hasEndMarker(_ bytes: RawSpan) -> Bool {
     guard self == .jpeg else { return false }
     return bytes.withUnsafeBytes { buffer in

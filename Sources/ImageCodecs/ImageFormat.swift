@@ -1,31 +1,32 @@
 internal import CCodecs
 
-/// An image file format that the worker decodes, or recognises well enough to name in a refusal.
+/// An image file format that the worker decodes, or recognises in order to name it in an error message.
 ///
-/// What is known of a format stands in two rows: `traits` here, and that of `formats.c`, which has its name, signature,
-/// decoder, encoder and rewriter.
+/// Each format has two rows: `traits` here, and a row in `formats.c` with the name, signature, decoder, encoder and
+/// rewriter.
 package enum ImageFormat: String, Sendable, Hashable, CaseIterable {
   case jpeg, png, webp, gif, bmp, tga, psd, pnm, hdr
   case tiff, avif, heic, jxl, jpeg2000, ico, qoi
 
-  /// How many first bytes settle the format of any file.
+  /// The number of bytes at the start of a file that are enough to detect any format.
   package static let sniffByteCount = Int(CCODECS_SNIFF_BYTES)
 
-  /// The format of a file from its first `sniffByteCount` bytes, or all there are; `nil` when no format matches.
+  /// Returns the format of a file, or `nil` if no format matches.
+  /// - `bytes`: the first `sniffByteCount` bytes of the file, or all of a shorter file.
   package static func sniff(_ bytes: RawSpan) -> ImageFormat? {
     ImageFormat(bytes.withUnsafeBytes { ccodecs_sniff($0.baseAddress?.assumingMemoryBound(to: UInt8.self), $0.count) })
   }
 
-  /// Whether a `Decoder` can be made for this format.
+  /// Whether this format has a decoder.
   package var isDecodable: Bool { ccodecs_format_can_decode(handle) }
 
-  /// Whether an `Encoder` can be made for this format.
+  /// Whether this format has an encoder.
   package var isEncodable: Bool { ccodecs_format_can_encode(handle) }
 
-  /// Whether a `Rewriter` can be made for this format.
+  /// Whether this format has a rewriter.
   package var isRewritable: Bool { ccodecs_format_can_rewrite(handle) }
 
-  /// Whether an encoder of this format, if one was built in, takes rows of `pixelFormat`.
+  /// Returns whether the encoder of this format, if one was built in, accepts rows of `pixelFormat`.
   package func takes(_ pixelFormat: PixelFormat) -> Bool {
     pixelFormat.handle.map { ccodecs_format_takes(handle, $0) } ?? false
   }
@@ -39,49 +40,51 @@ package enum ImageFormat: String, Sendable, Hashable, CaseIterable {
 }
 
 extension ImageFormat {
-  /// How the size of a file falls with the quality that it is compressed at.
+  /// The relation between the quality of a lossy file and its size.
   package enum SizeCurve: Sendable, Hashable {
-    /// With the scale of libjpeg's quantisation tables.
+    /// The size follows the scale of libjpeg's quantisation tables.
     case libjpeg
-    /// With libwebp's quantiser.
+    /// The size follows libwebp's quantiser.
     case libwebp
-    /// With the quality itself.
+    /// The size is linear in the quality.
     case linear
   }
 
-  /// The fields of `EncoderOptions` that are of one format alone.
+  /// A group of fields in `EncoderOptions` that applies to one format only.
   package enum OptionGroup: Sendable, Hashable {
     case jpeg, png, webp
   }
 
-  /// A format as that of results.
+  /// The properties of a format that results can have.
   package struct Output: Sendable {
-    /// Of file names, without the dot.
+    /// The file name extension, without the dot.
     package let fileExtension: String
-    /// `nil` for a format that is always lossless.
+    /// The relation between quality and size; `nil` for a format that is always lossless.
     package let sizeCurve: SizeCurve?
-    /// `nil` for a format without options of its own.
+    /// The format's own options; `nil` if it has none.
     package var optionGroup: OptionGroup?
-    /// Whether the encoder subsamples chroma as `EncoderOptions.subsampling` says.
+    /// Whether the encoder applies `EncoderOptions.subsampling` to chroma.
     package var subsamplesChroma = false
-    /// Whether results that need not be of this format are JPEG or PNG where its encoder needs too much memory.
+    /// Whether a result may fall back to JPEG or PNG when this encoder needs too much memory.
+    ///
+    /// The fallback is only used if the client did not require the format.
     package var hasFallback = false
   }
 
-  /// What is known of a format besides its codecs.
+  /// The properties of a format, other than its codecs.
   package struct Traits: Sendable {
     let handle: ccodecs_format
-    /// Whether its library works on threads of its own.
+    /// Whether the format's library starts its own threads.
     package var usesLibraryThreads = false
-    /// Whether further images in a file only go with the first, as previews and gain maps do.
+    /// Whether further images in a file only accompany the first one, as previews and gain maps do.
     package var hasCompanionImages = false
-    /// Whether metadata may stand behind the image's rows.
+    /// Whether metadata may follow the image data.
     package var hasTrailingMetadata = false
-    /// `nil` for a format that is only read.
+    /// The properties as an output format; `nil` for a format that is only decoded.
     package var output: Output?
   }
 
-  /// The row of this format.
+  /// The properties of this format.
   package var traits: Traits {
     switch self {
     case .jpeg:

@@ -1,8 +1,8 @@
 internal import CCodecs
 
-/// What a file says of its image before any of it is decoded.
+/// The properties of an image that are known before any of it is decoded.
 package struct ImageHeader: Sendable, Hashable {
-  /// How many luma samples there are for a chroma sample: 2 and 2 for 4:2:0.
+  /// The number of luma samples per chroma sample on each axis: 2 and 2 for 4:2:0.
   package struct ChromaSampling: Sendable, Hashable {
     /// The horizontal factor.
     package var across: Int
@@ -14,11 +14,11 @@ package struct ImageHeader: Sendable, Hashable {
   package enum ColorSpace: String, Sendable, Hashable {
     case gray, ycbcr, rgb, cmyk, ycck
 
-    /// Whether samples say how much ink there is.
+    /// Whether the samples are amounts of ink.
     package var isCMYK: Bool { self == .cmyk || self == .ycck }
   }
 
-  /// Something a caller may want to know of an image that decodes all the same.
+  /// A problem with an image that does not prevent decoding.
   package enum Warning: String, Sendable, Hashable, CaseIterable {
     case brokenEXIF = "the EXIF data is damaged and was ignored"
     case firstFrameOnly = "the file contains several images; only the first was decoded"
@@ -30,49 +30,51 @@ package struct ImageHeader: Sendable, Hashable {
 
   /// The file's format.
   package var format: ImageFormat
-  /// Pixels as stored, before orientation.
+  /// The width in pixels as stored, before orientation.
   package var width: Int
-  /// Pixels as stored, before orientation.
+  /// The height in pixels as stored, before orientation.
   package var height: Int
-  /// What must be done to the rows as they come.
+  /// The orientation to apply to the decoded rows.
   package var orientation: Orientation
-  /// The orientation is the format's order of rows and columns (BMP, TGA), not that of a camera.
+  /// Whether the orientation is the format's own row and column order (BMP, TGA), not that of a camera.
   package var isStorageOrder: Bool
-  /// Bits per sample as stored.
+  /// The number of bits per sample in the file.
   package var bitDepth: Int
-  /// Rows have 16 bits a sample.
+  /// Whether decoded rows have 16 bits per sample.
   package var is16Bit: Bool
   /// Whether the image has transparency.
   package var hasAlpha: Bool
-  /// Progressive JPEG or interlaced PNG: no row is final before the last scan or pass.
+  /// Whether the file is a progressive JPEG or an interlaced PNG: no row is final before the last scan or pass.
   package var isProgressive: Bool
-  /// The decoder holds the whole compressed file before the first row.
+  /// Whether the decoder buffers the whole compressed file before it returns the first row.
   package var buffersInput: Bool
-  /// The decoder holds the whole decoded image before the first row.
+  /// Whether the decoder buffers the whole decoded image before it returns the first row.
   package var buffersBitmap: Bool
   /// The colour model of the file's samples.
   package var colorSpace: ColorSpace
-  /// Luma samples for each sample of the chroma planes to come; `nil` where the header does not tell.
+  /// The number of luma samples per sample of the decoded chroma planes; `nil` if the header does not specify it.
   package var chromaSampling: ChromaSampling?
-  /// Bytes of the profile that its colours are converted from; 0 when they are sRGB, or taken for it.
+  /// The size in bytes of the colour profile to convert from; 0 if the image is sRGB or treated as sRGB.
   package var profileByteCount: Int
-  /// An upper bound of the bytes that their conversion charges to the budget; 0 without a profile.
+  /// An upper bound of the bytes that the colour conversion charges to the budget; 0 without a profile.
   package var conversionByteCount: Int
-  /// Artist and copyright as an EXIF block of nothing else; empty when the image names neither.
+  /// An EXIF block that contains only the artist and copyright; empty if the image specifies neither.
   package var rights: [UInt8]
-  /// 0 when the bytes read so far do not tell.
+  /// The number of frames; 0 if it is not known yet.
   package var frameCount: Int
-  /// What is wrong with the file so far.
+  /// The warnings so far.
   package var warnings: [Warning]
-  /// The header can be read only where damage is tolerated.
+  /// Whether the header is damaged and can only be used if damage is tolerated.
   package var isDamaged: Bool
-  /// The first row, as stored, that damage may have changed, where it was met and is tolerated; may sink until the last
-  /// row.
+  /// The first stored row that tolerated damage may affect; `nil` if there is no such damage.
+  ///
+  /// The value may decrease until the last row is decoded.
   package var damagedRow: Int?
 }
 
 extension ImageHeader {
-  /// - `profile`: its bytes and those of its conversion.
+  /// Creates a header from its C representation.
+  /// - `profile`: the size of the profile, and an upper bound of the memory for the conversion, in bytes.
   init(
     _ handle: ccodecs_header, format: ImageFormat, profile: (byteCount: Int, conversionByteCount: Int), rights: [UInt8]
   ) {

@@ -3,15 +3,16 @@ package import Fields
 
 /// The size of chroma planes relative to the luma plane.
 package enum ChromaSubsampling: String, Sendable, Hashable, FieldChoice {
-  /// As large as luma.
+  /// The same size as luma.
   case full = "444"
-  /// Half the width, rounded up; for JPEG.
+  /// Half the width, rounded up; JPEG only.
   case half = "422"
   /// Half the width and half the height, rounded up.
   case quarter = "420"
 
-  /// Samples of a chroma plane for each of the luma plane.
+  /// The width of a chroma plane divided by the width of the luma plane.
   package var horizontalScale: Double { self == .full ? 1 : 0.5 }
+  /// The height of a chroma plane divided by the height of the luma plane.
   package var verticalScale: Double { self == .quarter ? 0.5 : 1 }
 
   var handle: ccodecs_subsampling {
@@ -23,17 +24,17 @@ package enum ChromaSubsampling: String, Sendable, Hashable, FieldChoice {
   }
 }
 
-/// Options of JPEG results.
+/// Options for JPEG output.
 ///
-/// A field that is `nil` has its default.
+/// A field that is `nil` has its default value.
 package struct JPEGOptions: Sendable, Hashable {
-  /// Whether the file is progressive; the coefficients of the whole image are then buffered.
+  /// Whether to write a progressive file; the coefficients of the whole image are then buffered.
   package var isProgressive: Bool?
-  /// Default: by the quality.
+  /// The size of the chroma planes; by default it depends on the quality.
   package var chromaSubsampling: ChromaSubsampling?
-  /// Whether Huffman tables are computed for the image; its coefficients are then buffered.
+  /// Whether to compute Huffman tables for the image; its coefficients are then buffered.
   package var optimizesHuffman: Bool?
-  /// Rows of MCUs between restart markers; 0 for none.
+  /// The number of MCU rows between restart markers; 0 for none.
   package var restartRows: Int?
 
   package init(
@@ -46,7 +47,7 @@ package struct JPEGOptions: Sendable, Hashable {
     self.restartRows = restartRows
   }
 
-  /// The encoder's form; `nil` for values out of range.
+  /// The C options; `nil` if a value is out of range.
   var handle: ccodecs_jpeg_options? {
     guard let restartRowCount = UInt16(exactly: restartRows ?? 0) else { return nil }
     return ccodecs_jpeg_options(
@@ -54,7 +55,7 @@ package struct JPEGOptions: Sendable, Hashable {
       restart_row_count: restartRowCount)
   }
 
-  /// Whether the file is coded in another way than by default.
+  /// Whether any coding option differs from its default.
   package var asksForCoding: Bool { isProgressive ?? false || optimizesHuffman ?? false || restartRows ?? 0 != 0 }
 }
 

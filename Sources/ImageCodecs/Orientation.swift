@@ -1,4 +1,4 @@
-/// What must be done to a stored image to show it upright.
+/// The transformation that displays a stored image upright.
 ///
 /// Source: CIPA DC-008 (Exif 2.32), tag 0x0112.
 package enum Orientation: Int, Sendable, Hashable, CaseIterable {
@@ -8,23 +8,23 @@ package enum Orientation: Int, Sendable, Hashable, CaseIterable {
   case downMirrored = 4
   /// Mirrored along the diagonal from the top left.
   case transposed = 5
-  /// Turned clockwise by a quarter.
+  /// Rotated 90 degrees clockwise.
   case right = 6
   /// Mirrored along the diagonal from the top right.
   case transversed = 7
-  /// Turned counter-clockwise by a quarter.
+  /// Rotated 90 degrees counter-clockwise.
   case left = 8
 
-  /// Whether the shown image's width is the stored one's height.
+  /// Whether the displayed width is the stored height.
   package var swapsAxes: Bool { rawValue >= 5 }
 
-  /// Whether stored columns are shown from last to first.
+  /// Whether stored columns are displayed from last to first.
   package var reversesColumns: Bool { [.mirrored, .down, .transversed, .left].contains(self) }
 
-  /// Whether stored rows are shown from last to first.
+  /// Whether stored rows are displayed from last to first.
   package var reversesRows: Bool { [.down, .downMirrored, .right, .transversed].contains(self) }
 
-  /// This orientation and then a clockwise turn by `quarters`, and after that mirroring.
+  /// Returns this orientation followed by `quarters` clockwise rotations of 90 degrees, and then by the flips.
   package func turned(quarters: Int, flipsColumns: Bool, flipsRows: Bool) -> Orientation {
     var result = matrix
     for _ in 0..<(quarters % 4 + 4) % 4 { result = Orientation.right.matrix.multiplied(by: result) }
@@ -33,7 +33,7 @@ package enum Orientation: Int, Sendable, Hashable, CaseIterable {
     return Orientation.allCases.first { $0.matrix == result } ?? self
   }
 
-  /// Where the stored axes, to the right and down, point in the shown image.
+  /// The directions of the stored axes, right and down, in the displayed image.
   private var matrix: Matrix {
     switch self {
     case .up: Matrix(1, 0, 0, 1)
@@ -47,7 +47,7 @@ package enum Orientation: Int, Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// Shown x is a x + b y, shown y is c x + d y.
+  /// A linear map: displayed x is a x + b y, displayed y is c x + d y.
   private struct Matrix: Equatable {
     var a: Int
     var b: Int

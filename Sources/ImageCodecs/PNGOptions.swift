@@ -1,9 +1,9 @@
 internal import CCodecs
 package import Fields
 
-/// How a row of a PNG is predicted from its neighbours before it is compressed.
+/// The filter that predicts a PNG row from its neighbours before compression.
 package enum PNGFilter: String, Sendable, Hashable, FieldChoice {
-  /// For each row the one with the smallest sum of absolute differences.
+  /// The filter with the smallest sum of absolute differences, chosen for each row.
   case adaptive
   case unfiltered = "none"
   case sub, up, average, paeth
@@ -20,19 +20,19 @@ package enum PNGFilter: String, Sendable, Hashable, FieldChoice {
   }
 }
 
-/// Options of PNG results.
+/// Options for PNG output.
 ///
-/// A field that is `nil` has its default.
+/// A field that is `nil` has its default value.
 package struct PNGOptions: Sendable, Hashable {
-  /// The level of deflate, 0 (fastest) to 9 (smallest).
+  /// The deflate level, from 0 (fastest) to 9 (smallest).
   package var compressionLevel: Int?
-  /// Whether the file is interlaced; the image is then buffered.
+  /// Whether to write an interlaced file; the image is then buffered.
   package var isInterlaced: Bool?
-  /// The maximum number of colours of a palette, 2 to 256; 0 for none.
+  /// The maximum number of palette colours, 2 to 256; 0 for no palette.
   ///
   /// With a palette, the image is buffered.
   package var paletteColors: Int?
-  /// Default: `adaptive`, with a palette `none`.
+  /// The row filter; by default `adaptive`, or `none` with a palette.
   package var filter: PNGFilter?
 
   package init(
@@ -44,12 +44,12 @@ package struct PNGOptions: Sendable, Hashable {
     self.filter = filter
   }
 
-  /// Whether palettes were built in.
+  /// Whether support for palettes was built in.
   package static var hasPalettes: Bool { ccodecs_png_has_palettes() }
 
   private static let defaultLevel = 3
 
-  /// The encoder's form; `nil` for values out of range.
+  /// The C options; `nil` if a value is out of range.
   var handle: ccodecs_png_options? {
     guard let level = UInt8(exactly: compressionLevel ?? Self.defaultLevel),
       let paletteCount = UInt16(exactly: paletteColors ?? 0)
@@ -59,7 +59,7 @@ package struct PNGOptions: Sendable, Hashable {
       is_interlaced: isInterlaced ?? false, palette_count: paletteCount)
   }
 
-  /// Whether the file is coded in another way than by default.
+  /// Whether any coding option differs from its default.
   package var asksForCoding: Bool {
     compressionLevel ?? Self.defaultLevel != Self.defaultLevel || isInterlaced ?? false || paletteColors ?? 0 != 0
       || filter ?? .adaptive != .adaptive

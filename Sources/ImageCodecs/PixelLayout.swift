@@ -1,6 +1,6 @@
 internal import CCodecs
 
-/// How samples lie in the rows of a strip.
+/// The layout of samples in the rows of a strip.
 package enum PixelFormat: Sendable, Hashable, CaseIterable {
   /// One plane of one channel, 8 bits.
   case gray8
@@ -8,9 +8,9 @@ package enum PixelFormat: Sendable, Hashable, CaseIterable {
   case rgb8
   /// One plane of four interleaved channels, 8 bits, alpha not premultiplied.
   case rgba8
-  /// Three planes of one channel, 8 bits: Y, Cb, Cr; full-range BT.601 as JFIF has it.
+  /// Three planes of one channel, 8 bits: Y, Cb and Cr in full-range BT.601, as in JFIF.
   case ycc8
-  /// One plane of four interleaved channels of ink, 8 bits, 255 for none.
+  /// One plane of four interleaved CMYK channels, 8 bits, 255 for no ink.
   case cmyk8
   /// One plane of one channel, 16 bits.
   case gray16
@@ -18,13 +18,13 @@ package enum PixelFormat: Sendable, Hashable, CaseIterable {
   case rgb16
   /// One plane of four interleaved channels, 16 bits, alpha not premultiplied.
   case rgba16
-  /// One plane of four interleaved channels, 16 bits: colour times alpha and alpha times 255, 0 to 65025.
+  /// One plane of four interleaved channels, 16 bits: colour times alpha, and alpha times 255, each 0 to 65025.
   case premultipliedRGBA16
 
   /// The number of planes.
   package var planeCount: Int { self == .ycc8 ? 3 : 1 }
 
-  /// Interleaved samples at one place of a plane.
+  /// The number of interleaved samples per pixel of a plane.
   package var channelCount: Int {
     switch self {
     case .gray8, .gray16, .ycc8: 1
@@ -33,7 +33,7 @@ package enum PixelFormat: Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// Bytes of one place of a plane.
+  /// The number of bytes per pixel of a plane.
   package var pixelByteCount: Int { is16Bit ? 2 * channelCount : channelCount }
 
   /// Whether pixels have an alpha sample.
@@ -47,7 +47,7 @@ package enum PixelFormat: Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// The format of the same channels with 16 bits a sample, where there is one.
+  /// The 16-bit format with the same channels, or this format if there is none.
   package var deep: PixelFormat {
     switch self {
     case .gray8: .gray16
@@ -57,7 +57,7 @@ package enum PixelFormat: Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// The format of the same colours after their conversion to sRGB: of 8 bits, and inks are RGB.
+  /// The format after conversion to sRGB: 8-bit, and CMYK becomes RGB.
   package var afterProfile: PixelFormat {
     switch self {
     case .cmyk8, .rgb16: .rgb8
@@ -81,7 +81,7 @@ package enum PixelFormat: Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// `nil` for the format that only the pipeline uses between its stages.
+  /// The C pixel format; `nil` for the format that is only used between pipeline stages.
   var handle: ccodecs_pixels? {
     switch self {
     case .gray8: CCODECS_PIXELS_GRAY8
@@ -97,10 +97,10 @@ package enum PixelFormat: Sendable, Hashable, CaseIterable {
   }
 }
 
-/// The size of one plane of an image, and how it lies over the image.
+/// The size of one plane of an image, and its position relative to the image.
 ///
-/// An image pixel edge at x lies at `x * horizontalScale` in this plane's samples: 0.5 for a chroma plane of 4:2:0,
-/// N/8 for a luma plane decoded at N/8. Width and height are rounded up; the scales are exact.
+/// A pixel edge at x in the image is at `x * horizontalScale` in samples of this plane. The scale is 0.5 for a chroma
+/// plane of 4:2:0, and N/8 for a luma plane decoded at N/8. Width and height are rounded up; the scales are exact.
 package struct PlaneLayout: Sendable, Hashable {
   /// Width in samples.
   package var width: Int
@@ -122,7 +122,7 @@ package struct PlaneLayout: Sendable, Hashable {
 /// A pixel format and the layout of each of its planes.
 package struct PixelLayout: Sendable, Hashable {
   package var format: PixelFormat
-  /// `format.planeCount` planes.
+  /// The layout of each plane; there are `format.planeCount`.
   package var planes: [PlaneLayout]
 
   package init(format: PixelFormat, planes: [PlaneLayout]) {

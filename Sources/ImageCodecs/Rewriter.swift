@@ -1,31 +1,31 @@
 internal import CCodecs
 
-/// Makes an image's file into one without metadata, without decoding it.
+/// A rewriter that removes an image's metadata, or rotates or flips a JPEG losslessly, without decoding it to pixels.
 ///
-/// The order of calls is `note` with every byte that the image's `Decoder` consumed until its header was complete,
-/// `survey`, `start` with that decoder, then `read` until `.done`. One that threw stays failed.
+/// Call `note` with every byte that the image's `Decoder` consumed until its header was complete, then `survey`, then
+/// `start` with that decoder, then `read` until `.done`. A rewriter that has thrown stays failed.
 package struct Rewriter: ~Copyable {
-  /// What can be done with an image, and how it is compressed.
+  /// The operations that are possible with an image, and how it is compressed.
   package struct Survey: Sendable, Hashable {
-    /// It is of a kind that can be passed on.
+    /// Whether the image can be copied (passthrough).
     package var canCopy: Bool
-    /// PNG and lossless WebP.
+    /// Whether the compression is lossless: PNG and lossless WebP.
     package var isLossless: Bool
-    /// JPEG whose chroma planes have more than half of luma's columns or rows.
+    /// Whether a JPEG's chroma planes have more than half of luma's columns or rows.
     package var hasFineChroma: Bool
-    /// 1 to 100: the least quality at which an encoder would quantise no more coarsely.
+    /// The minimum quality, 1 to 100, at which an encoder would quantise no more coarsely.
     package var quality: Int
-    /// The ways in which it can be turned in whole blocks.
+    /// The orientations that can be applied losslessly, block by block.
     package var turns: Set<Orientation>
   }
 
-  /// What a call to `read` came to.
+  /// The result of a call to `read`.
   package enum Event: Sendable, Hashable {
-    /// The bytes are used up; bring those that follow.
+    /// All input is consumed; push the bytes that follow.
     case needsInput
-    /// `withPiece` has bytes of the result until the next call.
+    /// Output is available from `withPiece` until the next call.
     case pieceReady
-    /// Every byte was given.
+    /// All output has been returned.
     case done
   }
 
@@ -33,7 +33,8 @@ package struct Rewriter: ~Copyable {
   private let budget: ImageBudget
   private var piece = ccodecs_piece()
 
-  /// - Throws: code `unsupported` for a format that is not rewritten, `outOfMemory` when the budget has no room.
+  /// Creates a rewriter.
+  /// - Throws: `unsupported` if the format has no rewriter, `outOfMemory` if the budget is exhausted.
   package init(format: ImageFormat, limits: CodecLimits, budget: ImageBudget) throws(CodecError) {
     var handle: OpaquePointer?
     var cLimits = limits.handle
@@ -47,9 +48,9 @@ package struct Rewriter: ~Copyable {
 
   deinit { ccodecs_rewriter_destroy(handle) }
 
-  /// Tells of the next bytes of the image's header.
+  /// Passes the next bytes of the image's header to the rewriter.
   ///
-  /// What it does not understand is no error: its survey then says that nothing can be done.
+  /// Unknown content is not an error: the survey then reports that nothing can be done.
   package mutating func note(_ bytes: RawSpan) {
     bytes.withUnsafeBytes { buffer in
       guard let base = buffer.baseAddress else { return }
@@ -57,7 +58,7 @@ package struct Rewriter: ~Copyable {
     }
   }
 
-  /// What can be done with the image whose header `decoder` has read.
+  /// Returns the possible operations for the image whose header `decoder` has read.
   package func survey(_ decoder: borrowing Decoder) -> Survey {
     var survey = ccodecs_survey()
     decoder.withHandle { ccodecs_rewriter_survey(handle, $0, &survey) }
@@ -67,8 +68,8 @@ package struct Rewriter: ~Copyable {
       turns: Set(Orientation.allCases.filter { survey.turns >> $0.rawValue & 1 != 0 }))
   }
 
-  /// An upper bound of the bytes that rewriting charges to the budget, with what is held already.
-  /// - `exif`: an EXIF block (TIFF) that the result is to carry; empty for none.
+  /// Returns an upper bound of the bytes that rewriting charges to the budget, including those already in use.
+  /// - `exif`: an EXIF block (TIFF) to write to the result; empty for none.
   package func estimatedByteCount(
     _ decoder: borrowing Decoder, orientation: Orientation, exif: [UInt8]
   ) -> UInt64 {
@@ -77,11 +78,11 @@ package struct Rewriter: ~Copyable {
     }
   }
 
-  /// Fixes what is done, and takes over what the decoder holds of the file.
-  /// - `orientation`: `up` passes the image on; any other turns a JPEG without loss.
-  /// - `mayLackEnd`: a JPEG without an end marker is given one, with the warning `missingEnd`. Whether its last scan is
-  ///   whole, the caller must find out.
-  /// - Throws: `misuse` for what the survey does not allow, `outOfMemory` when the budget has no room.
+  /// Starts rewriting and takes over the part of the file that the decoder has buffered.
+  /// - `orientation`: `up` copies the image; any other orientation transforms a JPEG losslessly.
+  /// - `mayLackEnd`: add a missing end marker to a JPEG, with the warning `missingEnd`. The caller must check that the
+  ///   last scan is complete.
+  /// - Throws: `misuse` if the survey does not allow the operation, `outOfMemory` if the budget is exhausted.
   package mutating func start(
     _ decoder: consuming Decoder, orientation: Orientation, exif: [UInt8], mayLackEnd: Bool = false
   ) throws(CodecError) {
@@ -94,8 +95,8 @@ package struct Rewriter: ~Copyable {
     try check(status)
   }
 
-  /// Reads on from where the decoder stopped.
-  /// - Throws: `corrupt` or `truncated` when the bytes are not a whole file, `limitExceeded`, `outOfMemory`.
+  /// Continues reading where the decoder stopped.
+  /// - Throws: `corrupt` or `truncated` if the input is not a complete, valid file; `limitExceeded`, `outOfMemory`.
   package mutating func read(_ bytes: RawSpan, isLast: Bool) throws(CodecError) -> Decoder.Progress<Event> {
     var next = ccodecs_piece()
     let (status, consumed) = bytes.withUnsafeBytes { buffer in
@@ -109,12 +110,14 @@ package struct Rewriter: ~Copyable {
     return Decoder.Progress(value: Event(status), consumedByteCount: consumed)
   }
 
-  /// Lends the bytes of the last `.pieceReady`, which may be those that were read: call it before they are gone.
+  /// Calls `body` with the output of the last `.pieceReady`.
+  ///
+  /// The output may refer to the input of `read`, so call this while that input is still valid.
   package func withPiece<Failure: Error>(_ body: (RawSpan) throws(Failure) -> Void) throws(Failure) {
     try body(UnsafeRawBufferPointer(start: piece.bytes, count: piece.count).bytes)
   }
 
-  /// What a caller may want to know; may grow until `.done`.
+  /// The warnings so far; more may follow until `.done`.
   package var warnings: [ImageHeader.Warning] { ImageHeader.Warning.all(ccodecs_rewriter_warnings(handle)) }
 
   private func check(_ status: ccodecs_status) throws(CodecError) {

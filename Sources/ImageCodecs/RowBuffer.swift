@@ -1,22 +1,22 @@
-/// Room for rows of equal length, charged to an image's budget, freed with its last copy.
+/// A buffer of rows of equal length, charged to an image's budget until its last copy is released.
 ///
 /// Copies share the memory.
 package struct RowBuffer {
-  /// The bytes of a row.
+  /// The number of bytes in a row.
   package let rowByteCount: Int
   /// The number of rows.
   package let rowCount: Int
   private let buffer: PixelBuffer
 
-  /// Charges and allocates `rowCount` rows, not zeroed.
-  /// - Throws: as `PixelBuffer.init`.
+  /// Allocates `rowCount` uninitialized rows and charges them to `budget`.
+  /// - Throws: the errors of `PixelBuffer.init`.
   package init(rowByteCount: Int, rowCount: Int, budget: ImageBudget) throws(CodecError) {
     self.rowByteCount = rowByteCount
     self.rowCount = rowCount
     buffer = try PixelBuffer(byteCount: rowByteCount * rowCount, budget: budget)
   }
 
-  /// Lends `count` rows from `first` on; more than there are trap.
+  /// Returns `count` rows starting at `first`; traps if they are out of range.
   package func rows(first: Int = 0, count: Int) -> Strip.Rows {
     precondition(first >= 0 && count >= 0 && first + count <= rowCount, "no such rows")
     return Strip.Rows(
@@ -24,7 +24,7 @@ package struct RowBuffer {
       rowCount: count)
   }
 
-  /// Lends a row for changing it, 0 to `rowCount - 1`; anything else traps.
+  /// Calls `body` with the mutable bytes of a row; traps unless `index` is between 0 and `rowCount - 1`.
   package func withMutableRow<Result>(_ index: Int, _ body: (inout MutableSpan<UInt8>) -> Result) -> Result {
     var bytes = UnsafeMutableBufferPointer(
       start: unsafeRow(index).assumingMemoryBound(to: UInt8.self), count: rowByteCount
@@ -32,13 +32,13 @@ package struct RowBuffer {
     return body(&bytes)
   }
 
-  /// The first byte of a row, 0 to `rowCount - 1`; anything else traps.
+  /// Returns the address of a row; traps unless `index` is between 0 and `rowCount - 1`.
   package func unsafeRow(_ index: Int) -> UnsafeMutableRawPointer {
     precondition(index >= 0 && index < rowCount, "no such row")
     return buffer.unsafeBase + index * rowByteCount
   }
 
-  /// Copies rows to `first` and those that follow it, each to `byteOffset` in its row; what does not fit traps.
+  /// Copies rows to `first` and the rows that follow, at `byteOffset` in each row; traps if they do not fit.
   package func write(_ rows: Strip.Rows, at first: Int, byteOffset: Int = 0) {
     precondition(first >= 0 && first + rows.rowCount <= rowCount, "no such rows")
     precondition(byteOffset >= 0 && byteOffset + rows.rowByteCount <= rowByteCount, "rows are shorter")
@@ -47,14 +47,14 @@ package struct RowBuffer {
     }
   }
 
-  /// Moves `count` rows from `first` on to the beginning.
+  /// Moves `count` rows, starting at `first`, to the start of the buffer.
   package func moveToFront(first: Int, count: Int) {
     precondition(first >= 0 && count >= 0 && first + count <= rowCount, "no such rows")
     buffer.unsafeBase.copyMemory(from: buffer.unsafeBase + first * rowByteCount, byteCount: count * rowByteCount)
   }
 
-  /// Fills every row with one pixel.
-  /// - `pixel`: its bytes; the first is the first of each row.
+  /// Fills every row with copies of one pixel.
+  /// - `pixel`: the bytes of the pixel; every row starts with the first of them.
   package func fill(_ pixel: [UInt8]) {
     for row in 0..<rowCount {
       withMutableRow(row) { bytes in

@@ -1,17 +1,17 @@
 internal import CCodecs
 
-/// A directory for files without a name that hold what does not fit in memory.
+/// A directory for unnamed temporary files that store data too large for memory.
 ///
-/// Such a file goes with the process however that ends. The directory stays open as long as this value lives.
+/// Such a file disappears with the process, however it ends. The directory stays open as long as this object lives.
 package final class SpillDirectory: Sendable {
-  /// The directory for temporary files that may be large: `/var/tmp`; `nil` when no file can be made there.
+  /// The system directory for large temporary files, `/var/tmp`; `nil` if no file can be created there.
   package static let system = SpillDirectory(path: "/var/tmp")
 
   /// The path of the directory.
   package let path: String
   let descriptor: Int32
 
-  /// Fails when no file can be made in the directory.
+  /// Opens the directory; fails if no file can be created in it.
   package init?(path: String) {
     let descriptor = ccodecs_spill_open(path)
     guard descriptor >= 0 else { return nil }

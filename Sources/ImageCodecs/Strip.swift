@@ -1,28 +1,28 @@
 internal import CCodecs
 
-/// Some rows of every plane of an image, top to bottom, borrowed from whoever made them.
+/// Rows of every plane of an image, from top to bottom, borrowed from their producer.
 ///
-/// A strip is lent for the length of one call and can't be copied. Planes may bring different numbers of rows: a
-/// 4:2:0 chroma plane brings about half as many as its luma plane, and filters delay planes differently.
+/// A strip is valid for one call and cannot be copied. Planes may have different numbers of rows: a 4:2:0 chroma plane
+/// has about half as many as its luma plane, and filters delay planes by different amounts.
 package struct Strip: ~Copyable {
   /// The layout of the samples.
   package let format: PixelFormat
   /// The rows of each plane; unused planes are empty.
   package let planes: (Rows, Rows, Rows)
 
-  /// A strip of a format with one plane.
+  /// Creates a strip of a format with one plane.
   package init(format: PixelFormat, rows: Rows) {
     self.format = format
     planes = (rows, rows.prefix(0), rows.prefix(0))
   }
 
-  /// A strip of a format with three planes.
+  /// Creates a strip of a format with three planes.
   package init(format: PixelFormat, planes: (Rows, Rows, Rows)) {
     self.format = format
     self.planes = planes
   }
 
-  /// A strip of as many planes as `rows`: one, or three.
+  /// Creates a strip with the planes in `rows`, of which there are one or three.
   package init(format: PixelFormat, rows: [Rows]) {
     if rows.count == 3 {
       self.init(format: format, planes: (rows[0], rows[1], rows[2]))
@@ -31,7 +31,7 @@ package struct Strip: ~Copyable {
     }
   }
 
-  /// The rows of one plane, counted from 0.
+  /// Returns the rows of the plane at `index`.
   package func plane(_ index: Int) -> Rows {
     switch index {
     case 0: planes.0
@@ -40,24 +40,25 @@ package struct Strip: ~Copyable {
     }
   }
 
-  /// Rows of the plane at `index`, 0 to `format.planeCount - 1`.
+  /// Returns the number of rows of the plane at `index`, 0 to `format.planeCount - 1`.
   package func rowCount(ofPlane index: Int) -> Int { plane(index).rowCount }
 
-  /// Lends the first `byteCount` bytes of a row.
-  /// - `row`: 0 to `rowCount(ofPlane: plane) - 1`; anything else traps.
-  /// - `byteCount`: at most the bytes of a row of the plane; more traps.
+  /// Calls `body` with the first `byteCount` bytes of a row.
+  /// - `row`: 0 to `rowCount(ofPlane: index) - 1`; other values trap.
+  /// - `byteCount`: at most the number of bytes in a row of the plane; larger values trap.
   package func withRow<Result: ~Copyable>(
     _ row: Int, ofPlane index: Int, byteCount: Int, _ body: (RawSpan) -> Result
   ) -> Result {
     let rows = plane(index)
-    // Extracting more than there is would give what there is.
+    // `extracting` would silently return fewer bytes.
     precondition(byteCount >= 0 && byteCount <= rows.rowByteCount, "rows are shorter")
     return rows.withRow(row) { body($0.extracting(first: byteCount)) }
   }
 }
 
 extension Strip {
-  /// - `layout`: of the decoder whose rows these are.
+  /// Creates a strip from the rows of a decoder.
+  /// - `layout`: the decoder's layout.
   init(_ rows: ccodecs_rows, layout: PixelLayout) {
     func plane(_ index: Int, _ base: UnsafePointer<UInt8>?, _ stride: Int, _ count: UInt32) -> Rows {
       guard let base, count > 0, index < layout.planes.count else { return .none }

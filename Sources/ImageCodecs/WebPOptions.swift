@@ -1,15 +1,15 @@
 internal import CCodecs
 package import Fields
 
-/// Options of WebP results.
+/// Options for WebP output.
 ///
-/// A field that is `nil` has its default.
+/// A field that is `nil` has its default value.
 package struct WebPOptions: Sendable, Hashable {
-  /// Whether the file is lossless; `nil` for the default, false.
+  /// Whether to write a lossless file; false by default.
   package var isLossless: Bool?
-  /// From 0 (smallest) to 100 (exact); below 100 the file is lossless.
+  /// The near-lossless level, from 0 (smallest) to 100 (exact); below 100 the file uses lossless coding.
   package var nearLossless: Int?
-  /// From 0 (fastest) to 6 (smallest).
+  /// The compression effort, from 0 (fastest) to 6 (smallest).
   package var method: Int?
 
   package init(isLossless: Bool? = nil, nearLossless: Int? = nil, method: Int? = nil) {
@@ -21,11 +21,11 @@ package struct WebPOptions: Sendable, Hashable {
   private static let defaultMethod = 4
   private static let exact = 100
 
-  /// Whether the file is lossless, exactly or nearly.
+  /// Whether the file uses lossless coding, exact or near-lossless.
   package var writesLossless: Bool { isLossless ?? false || nearLossless ?? Self.exact < Self.exact }
 
-  /// The encoder's form; `nil` for values out of range.
-  /// - `savesMemory`: as in `EncoderOptions`.
+  /// Returns the C options; `nil` if a value is out of range.
+  /// - `savesMemory`: see `EncoderOptions.savesMemory`.
   func handle(savesMemory: Bool) -> ccodecs_webp_options? {
     guard let nearLossless = UInt8(exactly: nearLossless ?? Self.exact),
       let method = UInt8(exactly: method ?? Self.defaultMethod)
@@ -34,7 +34,7 @@ package struct WebPOptions: Sendable, Hashable {
       is_lossless: writesLossless, near_lossless: nearLossless, method: method, saves_memory: savesMemory)
   }
 
-  /// Whether the file is coded in another way than by default.
+  /// Whether any coding option differs from its default.
   package var asksForCoding: Bool {
     nearLossless ?? Self.exact != Self.exact || method ?? Self.defaultMethod != Self.defaultMethod
   }
