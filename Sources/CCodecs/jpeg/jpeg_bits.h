@@ -1,4 +1,4 @@
-// The bit reader of the native JPEG decoder, for the files that read entropy-coded data.
+// The bit reader of the native JPEG decoder, for the files that decode entropy-coded data.
 
 #ifndef CCODECS_JPEG_BITS_H
 #define CCODECS_JPEG_BITS_H
@@ -9,9 +9,9 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/// Where bits stand. `bits` is left-aligned; what lies below `count` bits is what the next load will bring again. Of
-/// `count` only the low 6 bits have a meaning, and shifts take no other, so that a table's whole entry can be
-/// subtracted and shifted by.
+/// Position of the bit reader. `bits` is left-aligned; the next load overwrites the bits below the first `count`. Only
+/// the low 6 bits of `count` are significant, and shifts use no others, so a whole table entry can be subtracted and
+/// shifted by.
 typedef struct jpeg_reader {
   uint64_t bits;
   uint32_t count;
@@ -28,7 +28,7 @@ INLINE void reader_close(const jpeg_reader *r, jpeg_input *in) {
   in->next = (size_t)(r->next - in->bytes);
 }
 
-/// Leaves at least 56 bits.
+/// Refills `bits` to at least 56 bits.
 INLINE void refill(jpeg_reader *r) {
   uint64_t word;
   memcpy(&word, r->next, 8);
@@ -37,32 +37,32 @@ INLINE void refill(jpeg_reader *r) {
   r->count |= 56;
 }
 
-/// `count` modulo 64.
+/// Consumes `count` modulo 64 bits.
 INLINE void consume(jpeg_reader *r, uint32_t count) {
   r->bits <<= count & 63;
   r->count -= count;
 }
 
-/// The next `count` bits, 1 to 32, after a refill.
+/// Returns the next `count` bits, 1 to 32. Call it after a refill.
 INLINE uint32_t take(jpeg_reader *r, uint32_t count) {
   const uint32_t bits = (uint32_t)(r->bits >> (64 - count));
   consume(r, count);
   return bits;
 }
 
-/// The signed value that `size` bits stand for, 1 to 15 (T.81 F.12).
+/// Returns the signed value of the next `size` bits, 1 to 15 (T.81 F.12).
 INLINE int32_t take_value(jpeg_reader *r, uint32_t size) {
   const int32_t bits = (int32_t)take(r, size);
   return bits >> (size - 1) != 0 ? bits : bits - (1 << size) + 1;
 }
 
-/// A symbol's parts.
+/// The parts of a decoded symbol.
 typedef struct jpeg_symbol {
   uint32_t run;
   uint32_t size;
 } jpeg_symbol;
 
-/// The symbol of an entry that does not hold it whole, after a refill. False for a code that is not there.
+/// Decodes a symbol that does not fit into its table entry. Call it after a refill. Returns false for an invalid code.
 INLINE bool take_slow(jpeg_reader *r, const jpeg_table *table, uint32_t entry, jpeg_symbol *symbol) {
   uint32_t length = entry >> 16 & 31;
   *symbol = (jpeg_symbol){.run = entry >> 25 & 15, .size = entry >> 21 & 15};
@@ -78,7 +78,7 @@ INLINE bool take_slow(jpeg_reader *r, const jpeg_table *table, uint32_t entry, j
   return true;
 }
 
-/// The DC difference of a block. Refills before, and leaves at least 45 bits.
+/// Decodes the DC difference of a block. Refills first, and leaves at least 45 bits.
 INLINE bool take_dc(jpeg_reader *r, const jpeg_table *table, int32_t *value) {
   refill(r);
   const uint32_t entry = table->values[r->bits >> (64 - JPEG_VALUE_BITS)];

@@ -1,4 +1,4 @@
-// The codes of JPEG's markers, behind 0xFF (T.81, table B.1). Private to CCodecs.
+// The second bytes of JPEG's markers, after 0xFF (T.81, table B.1). Private to CCodecs.
 
 #ifndef CCODECS_JPEG_CODES_H
 #define CCODECS_JPEG_CODES_H
@@ -9,12 +9,12 @@
 enum {
   TEM = 0x01,
   SOF0 = 0xC0, ///< Baseline.
-  SOF1 = 0xC1, ///< Extended.
+  SOF1 = 0xC1, ///< Extended sequential.
   SOF2 = 0xC2, ///< Progressive.
   DHT = 0xC4,
   JPG = 0xC8,
-  SOF9 = 0xC9,  ///< Arithmetic coding.
-  SOF10 = 0xCA, ///< Arithmetic coding, progressive.
+  SOF9 = 0xC9,  ///< Sequential, arithmetic coding.
+  SOF10 = 0xCA, ///< Progressive, arithmetic coding.
   DAC = 0xCC,
   SOF15 = 0xCF,
   RST0 = 0xD0,
@@ -33,12 +33,12 @@ enum {
   COM = 0xFE,
 };
 
-/// Whether it is a restart marker, which has no body.
+/// Returns whether `code` is a restart marker, which has no body.
 static inline bool ccodecs_jpeg_is_restart(uint8_t code) {
   return code >= RST0 && code <= RST7;
 }
 
-/// Whether it is that of an application segment.
+/// Returns whether `code` is the marker of an application segment.
 static inline bool ccodecs_jpeg_is_application(uint8_t code) {
   return code >= APP0 && code <= APP15;
 }

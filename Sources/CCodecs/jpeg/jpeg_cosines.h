@@ -1,12 +1,13 @@
-// The constants of the reduced inverse transforms. In a header so that every transform has them at compile time.
+// The constants of the reduced inverse transforms. They are in a header so that every transform has them at compile
+// time.
 
 #ifndef CCODECS_JPEG_COSINES_H
 #define CCODECS_JPEG_COSINES_H
 
 #include "jpeg_decoder.h"
 
-/// 8192 * sqrt(2) * cos((2x + 1) u pi / 2N), 8192 for u = 0: [N][x][u] for the first (N + 1) / 2 samples; the others
-/// mirror them.
+/// 8192 * sqrt(2) * cos((2x + 1) u pi / 2N), and 8192 for u = 0, as [N][x][u] for the first (N + 1) / 2 samples. The
+/// others mirror them.
 static const int16_t jpeg_cosines[8][4][8] = {
     {{0}},
     {{0}},

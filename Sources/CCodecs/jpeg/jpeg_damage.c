@@ -1,9 +1,9 @@
-// Damage inside a sequential scan of the native JPEG decoder, where it is tolerated: units up to the next restart
-// marker that can be one of the scan's stay gray.
+// Damage inside a sequential scan of the native JPEG decoder, when it is tolerated: units stay gray up to the next
+// restart marker that plausibly belongs to the scan.
 //
-// A marker's number says which of the next eight intervals it begins. Up to two ahead it is believed; further ahead it
-// may be damage itself, or late, and is believed only of a marker that follows another in turn. Markers that no scan
-// has inside it are passed over.
+// A marker's number indicates which of the next eight intervals it starts. The decoder trusts a marker that is up to
+// two intervals ahead. One further ahead may itself be damaged or out of place, so it is trusted only when its number
+// follows that of the marker before it. Markers that cannot occur inside a scan are skipped.
 
 #include "jpeg_codes.h"
 #include "jpeg_decoder.h"
@@ -27,14 +27,14 @@ ccodecs_status ccodecs_jpeg_damage_begin(jpeg_decoder *d, ccodecs_status failure
   return CCODECS_OK;
 }
 
-/// Whether a marker, or with 0 the end of the input, can't stand inside the scan by mere damage of it. Behind the only
-/// scan nothing is needed, so that all else is passed over there.
+/// Returns whether a marker (0: the end of the input) ends the scan, because damage alone does not explain it there.
+/// Nothing after an only scan is needed, so everything except EOI is skipped there.
 static bool is_end(const jpeg_decoder *d, uint8_t marker) {
   const bool is_segment = marker == SOS || marker == DHT || marker == DQT || marker == DRI;
   return marker == 0 || marker == EOI || (d->is_multiscan && is_segment);
 }
 
-/// Goes on at restart marker `marker`. False when it is none that can come.
+/// Resumes at restart marker `marker`. Returns false when the scan cannot continue with it.
 static bool resume(jpeg_decoder *d, uint8_t marker, uint64_t units_left) {
   jpeg_scan *scan = &d->scan;
   if (!ccodecs_jpeg_is_restart(marker) || d->restart_interval == 0) {
@@ -63,7 +63,7 @@ ccodecs_status ccodecs_jpeg_damage_seek(jpeg_decoder *d, ccodecs_input *window) 
     if (!ccodecs_jpeg_input_drop(&d->in, window, &has_dropped)) {
       return CCODECS_NEEDS_INPUT;
     }
-    if (is_end(d, d->in.marker)) { // which is left for what comes behind the scan
+    if (is_end(d, d->in.marker)) { // left for the code that follows the scan
       if (!d->has_units) {
         return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "no part of the damaged image can be decoded");
       }

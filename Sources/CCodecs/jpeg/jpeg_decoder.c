@@ -1,4 +1,5 @@
-// The native JPEG decoder's methods: header, memory, and the way from scans to rows. jpeg_decoder.h is its manual.
+// The native JPEG decoder's methods: header, memory, and the steps from scans to rows. See jpeg_decoder.h for the
+// documentation.
 
 #include "jpeg_decoder.h"
 #include "jpeg_codes.h"
@@ -15,7 +16,7 @@ static uint32_t divide_up(uint32_t count, uint32_t unit) {
 
 // MARK: Header
 
-/// How libjpeg tells RGB from YCbCr.
+/// Returns whether the image is RGB, by the rules that libjpeg uses to distinguish RGB from YCbCr.
 static bool is_rgb(const jpeg_decoder *d) {
   if (d->component_count != 3 || d->has_jfif) {
     return false;
@@ -26,7 +27,7 @@ static bool is_rgb(const jpeg_decoder *d) {
   return d->components[0].id == 'R' && d->components[1].id == 'G' && d->components[2].id == 'B';
 }
 
-/// Sizes that do not depend on the scale.
+/// Computes the sizes that do not depend on the scale.
 static void measure(jpeg_decoder *d) {
   const ccodecs_header *header = &d->base.header;
   d->mcu_rows = divide_up(header->height, 8 * d->max_vertical);
@@ -41,7 +42,7 @@ static void measure(jpeg_decoder *d) {
   }
 }
 
-/// Where luma has the most samples, and both chroma planes a whole fraction of them.
+/// Reports the chroma subsampling if luma has the most samples and both chroma planes have a whole fraction of them.
 static void tell_sampling(jpeg_decoder *d) {
   const jpeg_component *c = d->components;
   const bool is_usual = d->component_count == 3 && c[0].horizontal == d->max_horizontal &&
@@ -96,8 +97,8 @@ static uint8_t scales(const ccodecs_decoder *base) {
   return 0xFF;
 }
 
-/// A sequential block takes two bits, the codes of its DC difference and its end. A progressive one takes one, in the
-/// scan of its DC coefficient: those of the others may end thousands of blocks with one code.
+/// A sequential block takes at least two bits, the codes of its DC difference and its end. A progressive block takes at
+/// least one, in the scan of its DC coefficient; in the other scans one code can end thousands of blocks.
 static uint64_t least_bytes(const ccodecs_decoder *base) {
   const jpeg_decoder *d = (const jpeg_decoder *)base;
   uint64_t blocks = 0;
@@ -110,10 +111,10 @@ static uint64_t least_bytes(const ccodecs_decoder *base) {
 // MARK: Memory
 
 static size_t plane_stride(const jpeg_component *c, uint32_t n) {
-  return ((size_t)c->padded_across * n + 8 + 63) & ~(size_t)63; // 8 for what a transform writes behind a row
+  return ((size_t)c->padded_across * n + 8 + 63) & ~(size_t)63; // 8 for what a transform writes after a row
 }
 
-/// Rows of a component in memory: a strip, or everything.
+/// Returns the rows of a component in memory: those of a strip, or of the whole plane.
 static uint32_t plane_rows(const jpeg_decoder *d, const jpeg_component *c, uint32_t n) {
   return n * (d->is_multiscan && !d->is_progressive ? c->padded_down : c->vertical);
 }
@@ -126,7 +127,7 @@ static size_t group_bytes(uint32_t n) {
   return (size_t)JPEG_MAX_MCU_BLOCKS * (n * n + 1) * JPEG_LANES * sizeof(int16_t);
 }
 
-/// All tables that an image can name: in one scan one for each component, in several scans four.
+/// Returns the size of all tables that an image can use: one per component in one scan, four in several scans.
 static uint64_t table_bytes(const jpeg_decoder *d) {
   const uint64_t count = d->is_multiscan ? 4 : d->component_count;
   const uint64_t dc = ccodecs_jpeg_table_bytes(JPEG_TABLE_DC, 0);
@@ -139,7 +140,7 @@ static ccodecs_status estimate(
     const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
   const jpeg_decoder *d = (const jpeg_decoder *)base;
   const uint32_t n = options->scale_eighths;
-  const uint64_t alignment = 8 * 128; // of the budget's blocks
+  const uint64_t alignment = 8 * 128; // alignment of the budget's blocks
   *byte_count = alignment;
   if (!d->is_progressive) {
     *byte_count += group_bytes(n);
@@ -150,7 +151,7 @@ static ccodecs_status estimate(
   if (d->is_multiscan) {
     *byte_count += MAX_SEGMENT_BYTES;
   }
-  // In the order in which they are allocated, as what is held says which go to a file.
+  // In the order of the allocations, because the bytes already charged decide which blocks move to a file.
   uint64_t planes = 0;
   for (uint32_t i = 0; i < d->component_count; i++) {
     planes += ccodecs_spill_charge(sample_bytes(d, &d->components[i], n), base->budget->used + planes, &base->limits);
@@ -165,7 +166,8 @@ static ccodecs_status estimate(
   return CCODECS_OK;
 }
 
-/// Where each zigzag index lies in a tile. What is not needed, and the ends that look-ups write, go to its last row.
+/// Computes the position in a tile of each zigzag index. Coefficients that are not needed, and the ends that lookups
+/// write, go to the tile's last row.
 static void fill_places(jpeg_decoder *d) {
   const uint16_t elsewhere = (uint16_t)(d->n * d->n * JPEG_LANES);
   for (uint32_t i = 0; i < 256; i++) {
@@ -222,7 +224,7 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   if (status != CCODECS_OK) {
     return status;
   }
-  const bool buffers_scans = ccodecs_jpeg_buffers_scans(d, d->n); // each of which has its own input
+  const bool buffers_scans = ccodecs_jpeg_buffers_scans(d, d->n); // each scan has its own input
   d->in.capacity = JPEG_INPUT_BYTES;
   d->in.slack = JPEG_INPUT_SLACK;
   d->in.bytes = buffers_scans ? NULL : ccodecs_allocate(base->budget, JPEG_INPUT_BYTES + JPEG_INPUT_SLACK);
@@ -243,7 +245,7 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
 
 // MARK: Rows
 
-/// Describes the rows of one row of units: in the strip, or in the planes of an image with several scans.
+/// Describes the rows of one row of units, in the strip or in the planes of an image with several scans.
 static void describe(jpeg_decoder *d, uint32_t mcu_row, ccodecs_rows *rows) {
   for (uint32_t i = 0; i < d->component_count; i++) {
     jpeg_component *c = &d->components[i];
@@ -271,7 +273,7 @@ static ccodecs_status read_single(jpeg_decoder *d, ccodecs_input *input, ccodecs
   return status;
 }
 
-/// Reads or holds a scan to its end. CCODECS_OK, CCODECS_NEEDS_INPUT, or the failure.
+/// Decodes or buffers a scan to its end. Returns CCODECS_OK, CCODECS_NEEDS_INPUT, or the failure.
 static ccodecs_status read_scan(jpeg_decoder *d, ccodecs_input *input) {
   if (d->is_progressive && ccodecs_jpeg_buffers_scans(d, d->n)) {
     return ccodecs_jpeg_rows_buffer(d, input);
@@ -296,7 +298,7 @@ static ccodecs_status read_scan(jpeg_decoder *d, ccodecs_input *input) {
   return CCODECS_OK;
 }
 
-/// Whether every component had a scan.
+/// Returns whether every component had a scan.
 static bool has_scans(const jpeg_decoder *d) {
   bool has_all = true;
   for (uint32_t i = 0; i < d->component_count; i++) {
@@ -305,14 +307,14 @@ static bool has_scans(const jpeg_decoder *d) {
   return has_all;
 }
 
-/// Whether nothing is missing although EOI is.
+/// Returns whether the image is complete although EOI is missing.
 static bool is_complete(const jpeg_decoder *d) {
   return d->is_progressive ? ccodecs_jpeg_progressive_is_complete(d) : has_scans(d);
 }
 
-/// After the last unit of a scan: to the marker behind it. CCODECS_OK, CCODECS_NEEDS_INPUT, or the failure.
+/// Skips to the marker after the last unit of a scan. Returns CCODECS_OK, CCODECS_NEEDS_INPUT, or the failure.
 static ccodecs_status end_scan(jpeg_decoder *d, ccodecs_input *input) {
-  if (!ccodecs_jpeg_buffers_scans(d, d->n)) { // else the marker is there
+  if (!ccodecs_jpeg_buffers_scans(d, d->n)) { // otherwise the marker was read already
     bool has_dropped = false;
     const bool is_there = ccodecs_jpeg_input_drop(&d->in, input, &has_dropped);
     d->base.header.warnings |= has_dropped && !d->scan.is_skipped ? CCODECS_WARNING_DAMAGED : 0u;
@@ -326,7 +328,7 @@ static ccodecs_status end_scan(jpeg_decoder *d, ccodecs_input *input) {
     return is_complete(d) ? CCODECS_OK
                           : ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the input ends before the last scan");
   }
-  if (ccodecs_jpeg_is_restart(marker)) { // of a scan that is passed over, or without meaning
+  if (ccodecs_jpeg_is_restart(marker)) { // of a scan that is skipped, or out of place
     ccodecs_jpeg_input_reset(&d->in);
     return CCODECS_OK;
   }
@@ -335,7 +337,7 @@ static ccodecs_status end_scan(jpeg_decoder *d, ccodecs_input *input) {
   return CCODECS_OK;
 }
 
-/// Between scans. CCODECS_OK, CCODECS_NEEDS_INPUT, or the failure.
+/// Reads the segments between scans. Returns CCODECS_OK, CCODECS_NEEDS_INPUT, or the failure.
 static ccodecs_status read_markers(jpeg_decoder *d, ccodecs_input *input) {
   switch (ccodecs_jpeg_markers_read(d, input)) {
   case JPEG_MARKER_NEEDS_INPUT:
@@ -379,7 +381,7 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
   if (status == CCODECS_TRUNCATED && base->tolerates_truncation && has_rows) {
     base->failure = CCODECS_OK;
     base->header.warnings |= CCODECS_WARNING_TRUNCATED;
-    d->stage = JPEG_STAGE_OUTPUT; // what was refined so far; coefficients that did not come are zero
+    d->stage = JPEG_STAGE_OUTPUT; // the image as refined so far; missing coefficients are zero
     status = CCODECS_OK;
   }
   if (d->stage == JPEG_STAGE_MARKERS && (has_rows || has_scans(d)) && ccodecs_decoder_tolerate(base, status, 0)) {

@@ -1,7 +1,8 @@
-// JPEG through libjpeg-turbo: component planes as they are, or RGB rows.
+// JPEG encoding with libjpeg, from component planes without conversion or from RGB rows.
 //
-// libjpeg takes planes a row of MCUs at a time, padded to whole MCUs; planes arrive at different times. So each plane
-// has a queue of padded rows, and a row of MCUs is encoded when all planes have theirs.
+// libjpeg takes planes one row of MCUs at a time, padded to whole MCUs, but the rows of different planes arrive at
+// different times. So each plane has a queue of padded rows, and a row of MCUs is encoded when all planes have their
+// rows.
 
 #include "../core/encoder.h"
 #include "jpeg_format.h"
@@ -13,19 +14,19 @@
 
 #include <jpeglib.h>
 
-/// Room that libjpeg is given for compressed bytes at a time.
+/// Bytes of output space that libjpeg receives at a time.
 static const size_t output_step = 16 * 1024;
-/// What libjpeg allocates beside row buffers.
+/// Bytes that libjpeg allocates in addition to row buffers.
 static const size_t library_bytes = 192 * 1024;
-/// Row buffers of the colour converter and the downsampler for each pixel of width.
+/// Bytes of the row buffers of the color converter and the downsampler, per pixel of width.
 static const size_t library_bytes_per_column = 64;
-/// Rows of MCUs that a queue has room for at first.
+/// Initial capacity of a queue, in rows of MCUs.
 static const uint32_t queued_mcu_rows = 3;
 
 typedef struct plane_queue {
   ccodecs_bytes rows;
-  size_t width;      ///< Samples of a row as given.
-  size_t stride;     ///< Padded to whole MCUs.
+  size_t width;      ///< Bytes of an input row.
+  size_t stride;     ///< Bytes of a row padded to whole MCUs.
   uint32_t mcu_rows; ///< Rows in a row of MCUs.
 } plane_queue;
 
@@ -39,7 +40,7 @@ typedef struct jpeg_encoder {
   bool is_out_of_room;
   size_t charged;
   plane_queue planes[CCODECS_MAX_PLANES];
-  const ccodecs_rows *rows; ///< Of the write that is under way.
+  const ccodecs_rows *rows; ///< Input of the current write.
 } jpeg_encoder;
 
 // MARK: Callbacks of the library
@@ -65,7 +66,7 @@ static void on_destination(j_compress_ptr info) {
   (void)info;
 }
 
-/// Lets libjpeg write at least `wanted` bytes behind the pending ones.
+/// Gives libjpeg room for at least `wanted` bytes after the pending ones.
 static bool offer_room(jpeg_encoder *e, size_t wanted) {
   ccodecs_bytes *output = &e->base.output;
   if (!ccodecs_bytes_reserve(output, wanted, e->base.budget)) {
@@ -82,9 +83,9 @@ static void take_output(jpeg_encoder *e) {
 
 static boolean on_full(j_compress_ptr info) {
   jpeg_encoder *e = (jpeg_encoder *)info->client_data;
-  // libjpeg says so when the room is used up, whatever it has made of next_output_byte.
+  // libjpeg calls this when the room is used up, whatever the value of next_output_byte.
   e->base.output.count = e->base.output.capacity - e->base.output.first;
-  // A whole file that waits grows once, to all that it can be.
+  // The output of a buffered file grows once, to its maximum size.
   const uint64_t largest = e->base.is_finished ? ccodecs_encoder_max_lossy_bytes(&e->base.options) : 0;
   const uint64_t missing = largest > e->base.output.count ? largest - e->base.output.count : 0;
   if (!offer_room(e, missing > output_step ? (size_t)missing : output_step)) {
@@ -96,7 +97,7 @@ static boolean on_full(j_compress_ptr info) {
 
 // MARK: Steps
 
-/// A step of libjpeg, run with its errors caught and room for what it writes. The only function with a setjmp.
+/// Runs a step of libjpeg with room for its output, and catches its errors. The only function with a setjmp.
 static ccodecs_status run(jpeg_encoder *e, void (*step)(jpeg_encoder *e)) {
   if (!offer_room(e, output_step)) {
     return CCODECS_NO_MEMORY;
@@ -175,7 +176,7 @@ static void mcu_row_step(jpeg_encoder *e) {
   jpeg_write_raw_data(&e->info, planes, (JDIMENSION)(e->info.max_v_samp_factor * DCTSIZE));
 }
 
-/// Where the coefficients were held, all that is compressed comes in this step.
+/// If the coefficients are buffered, all compressed output is produced in this step.
 static void finish_step(jpeg_encoder *e) {
   jpeg_finish_compress(&e->info);
 }
@@ -226,7 +227,7 @@ static ccodecs_status write_planes(jpeg_encoder *e, const ccodecs_rows *rows) {
   return encode_queued(e);
 }
 
-/// Repeats the last row of each plane until the last row of MCUs is whole.
+/// Repeats the last row of each plane until the last row of MCUs is complete.
 static ccodecs_status pad_planes(jpeg_encoder *e) {
   if (e->info.next_scanline >= e->info.image_height) {
     return CCODECS_OK;
@@ -237,7 +238,7 @@ static ccodecs_status pad_planes(jpeg_encoder *e) {
       if (!ccodecs_bytes_reserve(&queue->rows, queue->stride, e->base.budget)) {
         return CCODECS_NO_MEMORY;
       }
-      // Halves are rounded up, so no plane ends a row of MCUs before another: there is a row to repeat.
+      // Halves are rounded up, so no plane ends a row of MCUs before another: there is always a row to repeat.
       uint8_t *end = ccodecs_bytes_start(&queue->rows) + queue->rows.count;
       memcpy(end, end - queue->stride, queue->stride);
       queue->rows.count += queue->stride;
@@ -263,7 +264,7 @@ static bool prepare_planes(jpeg_encoder *e) {
 
 // MARK: Methods
 
-/// Progressive files, and those with tables of their own, are written from the coefficients of the whole image.
+/// Progressive files, and files with optimized Huffman tables, are encoded from the coefficients of the whole image.
 static bool buffers_coefficients(const ccodecs_encode_options *options) {
   return options->jpeg.is_progressive || options->jpeg.has_optimal_tables;
 }
@@ -310,7 +311,7 @@ static uint64_t library_charge(const ccodecs_encode_options *options) {
   uint64_t charge =
       library_bytes + (options->pixels == CCODECS_PIXELS_RGB8 ? options->width * library_bytes_per_column : 0);
   if (buffers_coefficients(options)) {
-    // Two bytes for each, in whole MCUs; pointers to the rows of blocks.
+    // Two bytes for each coefficient, in whole MCUs, and pointers to the rows of blocks.
     ccodecs_encode_options planes = *options;
     planes.pixels = options->pixels == CCODECS_PIXELS_GRAY8 ? CCODECS_PIXELS_GRAY8 : CCODECS_PIXELS_YCC8;
     for (uint32_t i = 0; i < ccodecs_encoder_plane_count(&planes); i++) {
@@ -322,8 +323,8 @@ static uint64_t library_charge(const ccodecs_encode_options *options) {
   return charge;
 }
 
-/// What waits to be read after 16 rows, at most as much as they make of noise: by measurement 9 bits a sample at the
-/// highest quality, 6 where chroma is halved. The block that holds it is held beside the one half larger that follows.
+/// Returns the maximum size of the output pending after 16 rows of noise. Measured: 9 bits per sample at the highest
+/// quality, 6 with 4:2:0 chroma. The buffer grows by half, and the old block is still allocated while it is copied.
 static uint64_t pending_bytes(const ccodecs_encode_options *options) {
   const bool is_halved = options->subsampling == CCODECS_SUBSAMPLING_420 && options->quality < 95;
   const uint64_t bits = options->pixels == CCODECS_PIXELS_GRAY8 ? 9 : is_halved ? 9 : 27;
@@ -336,7 +337,7 @@ uint64_t ccodecs_jpeg_encoder_estimate(const ccodecs_encode_options *options) {
     const uint64_t rows = (i == 0 && options->subsampling == CCODECS_SUBSAMPLING_420 ? 16 : 8) * queued_mcu_rows;
     queues += ((uint64_t)ccodecs_encoder_plane_width(options, i) + 16) * rows + 128;
   }
-  // What is compressed at the end waits whole, in a block that grows once at most.
+  // The final compression step leaves its whole output pending, in a block that grows once at most.
   const uint64_t pending =
       buffers_coefficients(options) ? ccodecs_encoder_max_lossy_bytes(options) * 3 / 2 : pending_bytes(options);
   return sizeof(jpeg_encoder) + library_charge(options) + queues + pending + 2 * output_step + 1024;

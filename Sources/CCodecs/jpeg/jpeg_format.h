@@ -1,4 +1,4 @@
-// What the table of formats has of JPEG. Private to CCodecs.
+// The JPEG entry points for the table of formats. Private to CCodecs.
 
 #ifndef CCODECS_JPEG_FORMAT_H
 #define CCODECS_JPEG_FORMAT_H
@@ -7,7 +7,7 @@
 #include "../core/encoder.h"
 #include "../core/rewriter.h"
 
-// Constructors leave NULL when there is no room.
+// The constructors return NULL when the budget has no room.
 ccodecs_decoder *ccodecs_jpeg_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
 ccodecs_encoder *ccodecs_jpeg_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget);
 uint64_t ccodecs_jpeg_encoder_estimate(const ccodecs_encode_options *options);

@@ -1,4 +1,4 @@
-// Huffman tables of the native JPEG decoder: T.81 annex C and F.2.2, and the look-up tables made of them.
+// Huffman tables of the native JPEG decoder: T.81 annex C and F.2.2, and the lookup tables derived from them.
 
 #include "jpeg_decoder.h"
 
@@ -10,7 +10,8 @@ typedef struct jpeg_word {
   uint32_t length;
 } jpeg_word;
 
-/// Codes in the order of the symbols (T.81 C.2), and the limits for searches. False when the counts are no code.
+/// Derives the codes in the order of the symbols (T.81 C.2), and the limits for searches. Returns false when the counts
+/// do not form a valid code.
 static bool derive_words(jpeg_table *table, const jpeg_code *code, jpeg_word words[256], uint32_t *word_count) {
   uint32_t next = 0;
   uint32_t count = 0;
@@ -26,7 +27,7 @@ static bool derive_words(jpeg_table *table, const jpeg_code *code, jpeg_word wor
     if (code->counts[length] != 0) {
       table->last_code[length] = (int32_t)next - 1;
       if (next >= 1u << length) {
-        return false; // no code may be all ones
+        return false; // no code may consist of ones only
       }
     }
     next <<= 1;
@@ -37,7 +38,7 @@ static bool derive_words(jpeg_table *table, const jpeg_code *code, jpeg_word wor
   return true;
 }
 
-/// The signed value of `size` bits (T.81 F.12).
+/// Returns the signed value of `size` bits (T.81 F.12).
 static int32_t extend(uint32_t bits, uint32_t size) {
   return size == 0 || bits >> (size - 1) != 0 ? (int32_t)bits : (int32_t)bits - (int32_t)(1u << size) + 1;
 }
@@ -46,19 +47,20 @@ static uint32_t pack(uint32_t length, uint32_t advance, uint32_t value) {
   return length | advance << 8 | value << 16;
 }
 
-/// The entries of a symbol whose value does not fit: how to read it, without searching for its code.
+/// Packs the entry of a symbol whose value does not fit. It describes how to read the value without searching for the
+/// code.
 static uint32_t pack_slow(uint32_t length, uint32_t size, uint32_t run) {
   return pack(0, JPEG_ADVANCE_SLOW, length | size << 5 | run << 9);
 }
 
-/// All entries that begin with `word`.
+/// Fills all entries that start with `word`.
 static void fill_values(jpeg_table *table, jpeg_word word, uint8_t symbol, jpeg_table_kind kind) {
   const uint32_t size = kind == JPEG_TABLE_DC ? symbol : symbol & 15;
   const uint32_t run = kind == JPEG_TABLE_DC ? 0 : symbol >> 4;
   const uint32_t spare = JPEG_VALUE_BITS - word.length;
   uint32_t *entries = &table->values[word.code << spare];
   if (size == 0 && run < 15 && kind != JPEG_TABLE_DC) {
-    // An end of block; in progressive scans of 2^run blocks and more.
+    // An end of block. In progressive scans, run > 0 ends 2^run blocks or more.
     const bool is_plain = kind == JPEG_TABLE_AC || run == 0;
     for (uint32_t i = 0; i < 1u << spare; i++) {
       entries[i] = is_plain ? pack(word.length, JPEG_ADVANCE_END, 0) : pack_slow(word.length, 0, run);
@@ -79,7 +81,7 @@ static uint32_t advance_of(uint32_t entry) {
   return entry >> 8 & 0xFF;
 }
 
-/// Joins each entry's symbol with the one behind it, and with the end of block behind that, as far as they fit.
+/// Joins each entry's symbol with the next one, and with the end of block after it, as far as they fit.
 static void join_pairs(jpeg_table *table) {
   const uint32_t end = table->end_length == 0 ? 0 : table->end_code >> (32 - table->end_length);
   for (uint32_t i = 0; i < 1u << JPEG_PAIR_BITS; i++) {
@@ -109,7 +111,7 @@ static void join_pairs(jpeg_table *table) {
   }
 }
 
-/// What the first symbol of an index of `bits` bits takes, as in `skips`.
+/// Fills in what the first symbol of an index of `bits` bits consumes, in the format of `skips`.
 static void fill_first(uint16_t *first, uint32_t bits, jpeg_word word, uint8_t symbol) {
   const uint32_t size = symbol & 15;
   const bool is_end = size == 0 && symbol >> 4 != 15;
@@ -124,7 +126,7 @@ static void fill_first(uint16_t *first, uint32_t bits, jpeg_word word, uint8_t s
   }
 }
 
-/// Joins the symbols that an index holds whole.
+/// Joins the symbols that fit completely into an index.
 static void join_skips(jpeg_table *table, const uint16_t *first, uint32_t bits) {
   const uint32_t mask = (1u << bits) - 1;
   for (uint32_t i = 0; i <= mask; i++) {
@@ -139,7 +141,7 @@ static void join_skips(jpeg_table *table, const uint16_t *first, uint32_t bits) 
       length += next & JPEG_LENGTH;
       advance += step;
     }
-    // An advance of 64 leads behind the end of every block, which no other entry does: it asks for a single step.
+    // An advance of 64 goes past the end of every block, which no other entry does; it requests a single step.
     table->skips[i] = (uint16_t)(length == 0 ? 64u << 6 : length | advance << 6);
   }
 }

@@ -1,8 +1,10 @@
-// Inverse transforms of the native JPEG decoder, scalar: the oracle of the SIMD ones, and the choice between them.
+// Scalar inverse transforms of the native JPEG decoder, which are the oracle for the SIMD versions, and the selection
+// of a transform.
 //
 // The full-size transform is libjpeg's jidctint.c (Loeffler, Ligtenberg and Moschytz, ICASSP 1989) with the
-// intermediate widths of libjpeg-turbo's SIMD version, which decide what overflowing coefficients give: products with
-// the quantiser and sums of two inputs wrap at 16 bits, sums of products wrap at 32, and each pass saturates to 16.
+// intermediate widths of libjpeg-turbo's SIMD version, which determine the result of overflowing coefficients: products
+// with the quantizer and sums of two inputs wrap at 16 bits, sums of products wrap at 32, and each pass saturates to
+// 16.
 
 #include "jpeg_cosines.h"
 
@@ -20,7 +22,7 @@ static int16_t saturate16(int32_t value) {
   return (int16_t)(value > 32767 ? 32767 : value < -32768 ? -32768 : value);
 }
 
-/// To a sample: 8 bits around 128.
+/// Converts a value to a sample: 8 bits around 128.
 static uint8_t saturate8(int32_t value) {
   return (uint8_t)((value > 127 ? 127 : value < -128 ? -128 : value) + 128);
 }
@@ -37,7 +39,7 @@ static int16_t descale(uint32_t value, uint32_t shift) {
 
 enum { PASS1_SHIFT = 11, PASS2_SHIFT = 18 };
 
-/// One pass over 8 values that lie `step` apart.
+/// Runs one pass over 8 values at a distance of `step`.
 static void transform_8(int16_t *data, uint32_t step, uint32_t shift) {
   int16_t in[8];
   for (uint32_t i = 0; i < 8; i++) {
@@ -64,7 +66,7 @@ static void transform_8(int16_t *data, uint32_t step, uint32_t shift) {
   }
 }
 
-/// Dequantises a block. True when its coefficients of vertical frequency 1 and more are all zero.
+/// Dequantizes a block. Returns true when all coefficients of vertical frequency 1 and above are zero.
 static bool gather_8(const int16_t *tile, const uint16_t *quant, int16_t data[64]) {
   int32_t any = 0;
   for (uint32_t i = 0; i < 64; i++) {
@@ -100,7 +102,7 @@ static void idct_8(const int16_t *tile, const uint16_t *quant, uint8_t *rows, si
 
 // MARK: Reduced
 
-/// One pass over `n` values that lie `step` apart, by the definition.
+/// Runs one pass over `n` values at a distance of `step`, by the definition.
 static void transform_n(int16_t *data, uint32_t n, uint32_t step, uint32_t shift) {
   int16_t in[8];
   for (uint32_t i = 0; i < n; i++) {
@@ -154,7 +156,7 @@ IDCT(5)
 IDCT(6)
 IDCT(7)
 
-/// An eighth of the DC coefficient.
+/// The sample is an eighth of the DC coefficient.
 static void idct_1(const int16_t *tile, const uint16_t *quant, uint8_t *rows, size_t row_stride, uint32_t extent) {
   (void)row_stride;
   (void)extent;

@@ -1,5 +1,5 @@
-// Inverse transforms of the native JPEG decoder with AVX2: 16 blocks at once, one in each 16-bit lane. Samples come out
-// bit for bit as in jpeg_idct.c, where the arithmetic is explained.
+// Inverse transforms of the native JPEG decoder with AVX2: 16 blocks at once, one in each 16-bit lane. The samples are
+// identical to those of jpeg_idct.c, which explains the arithmetic.
 
 #include "jpeg_cosines.h"
 
@@ -17,7 +17,7 @@ INLINE __m256i load(const int16_t *tile, const uint16_t *quant, uint32_t row) {
   return _mm256_mullo_epi16(coefficients, _mm256_set1_epi16((int16_t)quant[row]));
 }
 
-/// Products of two vectors with two factors, added; the lower (or upper) half of each 128 bits.
+/// Returns the sum of the products of two vectors with two factors, for the lower (or upper) half of each 128 bits.
 INLINE __m256i dot_low(__m256i a, __m256i b, int32_t factor_a, int32_t factor_b) {
   const __m256i factors = _mm256_set1_epi32((int32_t)((uint32_t)factor_b << 16 | (uint16_t)factor_a));
   return _mm256_madd_epi16(_mm256_unpacklo_epi16(a, b), factors);
@@ -41,7 +41,7 @@ INLINE void store_128(uint8_t *row, __m128i samples) {
   _mm_storeu_si128((__m128i *)row, samples);
 }
 
-/// 8 samples of each of 16 blocks, or the first `n` of them, as 16 * n bytes in a row.
+/// Stores 8 samples of each of 16 blocks, or the first `n` of them, as 16 * n consecutive bytes.
 INLINE void store_8(uint8_t *row, const __m256i x[8], const uint32_t n) {
   const __m256i center = _mm256_set1_epi8((char)0x80);
   const __m256i a = _mm256_xor_si256(_mm256_packs_epi16(x[0], x[4]), center);
@@ -75,7 +75,7 @@ INLINE void store_8(uint8_t *row, const __m256i x[8], const uint32_t n) {
   }
 }
 
-/// 3 or 4 samples of each block.
+/// Stores 3 or 4 samples of each block.
 INLINE void store_4(uint8_t *row, const __m256i x[4], const uint32_t n) {
   const __m256i center = _mm256_set1_epi8((char)0x80);
   const __m256i a = _mm256_xor_si256(_mm256_packs_epi16(x[0], x[2]), center);
@@ -113,7 +113,7 @@ INLINE void store(uint8_t *row, const __m256i x[8], const uint32_t n) {
   }
 }
 
-/// Blocks of one value each, already halved to samples around 0.
+/// Stores blocks of one value each, which is already reduced to a sample around 0.
 INLINE void store_flat(uint8_t *rows, size_t row_stride, __m256i value, const uint32_t n) {
   const __m256i x[8] = {value, value, value, value, value, value, value, value};
   for (uint32_t y = 0; y < n; y++) {
@@ -123,7 +123,7 @@ INLINE void store_flat(uint8_t *rows, size_t row_stride, __m256i value, const ui
 
 // MARK: Full size
 
-/// One pass over 8 vectors. With `is_corner` the upper four of them are zero.
+/// Runs one pass over 8 vectors. If `is_corner`, the upper four of them are zero.
 INLINE void transform_8(const __m256i in[8], __m256i out[8], const int32_t shift, const bool is_corner) {
   const __m256i zero = _mm256_setzero_si256();
   const __m256i in4 = is_corner ? zero : in[4];
@@ -136,7 +136,7 @@ INLINE void transform_8(const __m256i in[8], __m256i out[8], const int32_t shift
   const __m256i z4 = is_corner ? in[1] : _mm256_add_epi16(in5, in[1]);
   __m256i even[4][2];
   __m256i odd[4][2];
-  // Both halves of the lanes: a value in the upper 16 bits, shifted down by 3, is the value times 8192.
+  // Computes both halves of the lanes. A value in the upper 16 bits, shifted down by 3, is the value times 8192.
 #define HALF(h, dot, unpack)                                                                                           \
   do {                                                                                                                 \
     const __m256i t3 = dot(in[2], in6, 4433 + 6270, 4433);                                                             \
@@ -185,8 +185,8 @@ INLINE void transform_tile_8(
   }
 }
 
-/// Whether a coefficient of the first row is so large that blocks with nothing else go another way (see idct_8 in
-/// jpeg_idct.c).
+/// Returns whether a coefficient of the first row is so large that blocks with no other coefficients are computed
+/// differently (see idct_8 in jpeg_idct.c).
 INLINE bool is_extreme(const int16_t *tile, const uint16_t *quant) {
   __m256i any = _mm256_setzero_si256();
   for (uint32_t u = 0; u < 8; u++) {
@@ -210,7 +210,7 @@ AVX2 static void idct_8(const int16_t *tile, const uint16_t *quant, uint8_t *row
 
 // MARK: Reduced
 
-/// One pass over `n` vectors, by the definition.
+/// Runs one pass over `n` vectors, by the definition.
 INLINE void transform_n(const __m256i in[8], __m256i out[8], const int32_t shift, const uint32_t n) {
   const __m256i zero = _mm256_setzero_si256();
   const __m256i in2 = n > 2 ? in[2] : zero;
@@ -240,7 +240,7 @@ INLINE void transform_n(const __m256i in[8], __m256i out[8], const int32_t shift
 INLINE void transform_tile_n(
     const int16_t *tile, const uint16_t *quant, uint8_t *rows, size_t row_stride, uint32_t extent, const uint32_t n) {
   if (extent == 0) {
-    // As both passes would: 4 times the value, saturated, and an eighth of it.
+    // Same result as both passes: 4 times the value, saturated, and an eighth of it.
     const __m256i dc = load(tile, quant, 0);
     const __m256i twice = _mm256_adds_epi16(dc, dc);
     const __m256i scaled = _mm256_adds_epi16(_mm256_adds_epi16(twice, twice), _mm256_set1_epi16(16));

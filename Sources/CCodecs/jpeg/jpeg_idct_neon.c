@@ -1,5 +1,5 @@
-// Inverse transforms of the native JPEG decoder with NEON: 8 blocks at once, one in each 16-bit lane. Samples come out
-// bit for bit as in jpeg_idct.c, where the arithmetic is explained.
+// Inverse transforms of the native JPEG decoder with NEON: 8 blocks at once, one in each 16-bit lane. The samples are
+// identical to those of jpeg_idct.c, which explains the arithmetic.
 
 #include "jpeg_cosines.h"
 
@@ -36,7 +36,7 @@ INLINE jpeg_wide subtract(jpeg_wide a, jpeg_wide b) {
   return (jpeg_wide){.low = vsubq_s32(a.low, b.low), .high = vsubq_s32(a.high, b.high)};
 }
 
-/// The value times 8192.
+/// Returns the values times 8192.
 INLINE jpeg_wide widen(int16x8_t a) {
   return (jpeg_wide){.low = vshll_n_s16(vget_low_s16(a), 13), .high = vshll_n_s16(vget_high_s16(a), 13)};
 }
@@ -49,7 +49,7 @@ INLINE int16x8_t descale(jpeg_wide a, const int32_t shift) {
   return vcombine_s16(vqmovn_s32(low), vqmovn_s32(high));
 }
 
-/// `n` samples of each of 8 blocks, as 8 * n bytes in a row.
+/// Stores `n` samples of each of 8 blocks as 8 * n consecutive bytes.
 INLINE void store(uint8_t *row, const int16x8_t x[8], const uint32_t n) {
   uint8x8_t samples[8];
   for (uint32_t i = 0; i < n; i++) {
@@ -99,7 +99,7 @@ INLINE void transform_8(const int16x8_t in[8], int16x8_t out[8], const int32_t s
   }
 }
 
-/// As is_extreme in jpeg_idct_avx2.c.
+/// Same as is_extreme in jpeg_idct_avx2.c.
 INLINE bool is_extreme(const int16_t *tile, const uint16_t *quant) {
   int16x8_t any = vdupq_n_s16(0);
   for (uint32_t u = 0; u < 8; u++) {

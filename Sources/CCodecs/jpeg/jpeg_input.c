@@ -1,17 +1,18 @@
-// Entropy-coded bytes of the native JPEG decoder: from the caller's window, without stuffing, up to a marker.
+// Entropy-coded input of the native JPEG decoder: copies the caller's window, without stuffing, up to a marker.
 
 #include "jpeg_decoder.h"
 
 #include <string.h>
 
-/// Lets zeros follow the last byte, so that the bit reader may run on without looking.
+/// Appends zeros after the last byte, so that the bit reader can read past it without a check.
 static void end(jpeg_input *in, uint8_t marker) {
   in->is_ended = true;
   in->marker = marker;
   memset(in->bytes + in->count, 0, in->slack);
 }
 
-/// After 0xFF. A marker may be preceded by any number of them, and so, for libjpeg's sake, may a stuffed zero.
+/// Reads the byte after 0xFF. Any number of 0xFF may precede a marker and, for compatibility with libjpeg, a stuffed
+/// zero.
 static void take_escape(jpeg_input *in, ccodecs_input *window) {
   while (window->count > 0 && *window->bytes == 0xFF) {
     window->bytes++;
@@ -60,7 +61,7 @@ void ccodecs_jpeg_input_fill(jpeg_input *in, ccodecs_input *window) {
 }
 
 bool ccodecs_jpeg_input_drop(jpeg_input *in, ccodecs_input *window, bool *has_dropped) {
-  // Of the bits that the reader has, those behind the last byte are none of the file's.
+  // The bits in the reader beyond the last byte do not belong to the file.
   *has_dropped |= in->count * 8 + in->bit_count >= in->next * 8 + 8;
   in->bits = 0;
   in->bit_count = 0;

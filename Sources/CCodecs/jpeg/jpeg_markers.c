@@ -46,7 +46,7 @@ static bool read_components(jpeg_decoder *d, const uint8_t *p) {
     d->max_horizontal = c->horizontal > d->max_horizontal ? c->horizontal : d->max_horizontal;
     d->max_vertical = c->vertical > d->max_vertical ? c->vertical : d->max_vertical;
   }
-  if (d->component_count == 1) { // its units are single blocks, whatever the factors say (T.81 A.2.2)
+  if (d->component_count == 1) { // its units are single blocks, whatever the factors are (T.81 A.2.2)
     d->components[0].horizontal = d->components[0].vertical = 1;
     d->max_horizontal = d->max_vertical = 1;
   }
@@ -119,7 +119,7 @@ static bool read_codes(jpeg_decoder *d, const uint8_t *p, uint32_t count) {
   return count == 0 || fail(d, CCODECS_CORRUPT, "a Huffman table segment has a wrong length");
 }
 
-/// Arithmetic conditioning means nothing here, but must be well formed for libjpeg.
+/// Arithmetic conditioning is unused here, but libjpeg requires it to be well-formed.
 static bool check_conditioning(jpeg_decoder *d, const uint8_t *p, uint32_t count) {
   for (; count >= 2; p += 2, count -= 2) {
     if (p[0] >= 32 || (p[0] < 16 && (p[1] & 15) > p[1] >> 4)) {
@@ -157,7 +157,7 @@ static void read_application(jpeg_decoder *d, const uint8_t *p, uint32_t count) 
   }
 }
 
-/// How much of a segment must be held to be read.
+/// Returns how many bytes of a segment must be buffered to read it.
 static uint32_t wanted_bytes(const jpeg_decoder *d, uint32_t count) {
   uint32_t most;
   switch (d->marker) {
@@ -182,7 +182,7 @@ static uint32_t wanted_bytes(const jpeg_decoder *d, uint32_t count) {
 
 // MARK: Scan
 
-/// The component that libjpeg takes for an identifier, also where several share one.
+/// Returns the component that libjpeg selects for an identifier, also if several components share it.
 static jpeg_component *find_component(jpeg_decoder *d, uint8_t id) {
   for (uint32_t i = 0; i < d->component_count; i++) {
     if (d->components[i].id == id && d->scan.components[i] == NULL) {
@@ -248,7 +248,7 @@ static bool read_segment(jpeg_decoder *d, const uint8_t *p, uint32_t count) {
   }
 }
 
-/// Decides on a marker whose code was read. False when it ends the reading.
+/// Handles a marker whose code was read. Returns false when the marker ends the loop.
 static bool begin_marker(jpeg_decoder *d, jpeg_marker_result *result) {
   const uint8_t marker = d->marker;
   if (ccodecs_jpeg_is_restart(marker) || marker == TEM) {
@@ -276,7 +276,7 @@ static bool begin_marker(jpeg_decoder *d, jpeg_marker_result *result) {
 }
 
 static bool begin_body(jpeg_decoder *d) {
-  // libjpeg takes lengths of 0 and 1 for empty where it does not look inside.
+  // libjpeg treats lengths of 0 and 1 as empty in segments that it does not parse.
   const bool is_skippable = ccodecs_jpeg_is_application(d->marker) || d->marker == COM || d->marker == DNL;
   if (d->body_left < 2 && !is_skippable) {
     return fail(d, CCODECS_CORRUPT, "a segment's length is less than 2");
@@ -302,7 +302,8 @@ static bool reserve_body(jpeg_decoder *d) {
   return true;
 }
 
-/// In a segment's body. Reads it in the window where it is there whole; else gathers it. *is_read when it was read.
+/// Reads a segment's body: directly from the window if all of it is there, otherwise from a buffer. Sets *is_read when
+/// the body was read.
 static bool take_body(jpeg_decoder *d, ccodecs_input *window, bool *is_read) {
   *is_read = false;
   if (d->body_count == 0 && window->count >= d->body_wanted) {
@@ -322,7 +323,7 @@ static bool take_body(jpeg_decoder *d, ccodecs_input *window, bool *is_read) {
   d->body_count += count;
   d->body_left -= count;
   if (d->marker == APP1 && d->body_count >= 6 && memcmp(d->body, "Exif", 5) != 0) {
-    *is_read = true; // XMP and others are of no use here
+    *is_read = true; // XMP and other application data are not used
     return true;
   }
   *is_read = d->body_count == d->body_wanted;
@@ -334,7 +335,7 @@ void ccodecs_jpeg_markers_resume(jpeg_decoder *d, uint8_t marker) {
   d->step = JPEG_STEP_CODE;
 }
 
-/// One byte of the way to a marker's length. False when the reading ends.
+/// Consumes one byte of a marker up to its length. Returns false when the loop ends.
 static bool take_byte(jpeg_decoder *d, uint8_t byte, jpeg_marker_result *result) {
   switch (d->step) {
   case JPEG_STEP_START:

@@ -1,8 +1,8 @@
 // Progressive scans of the native JPEG decoder: T.81 annex G, for the coefficients that the scale needs.
 //
-// A refinement scan holds one more bit for each coefficient of its band that is not zero yet, needed or not, so which
-// are not zero is kept for all of them: 64 marks for each block. They also make refinement fast, as the coefficients to
-// refine are found by bit operations.
+// A refinement scan contains one more bit for each nonzero coefficient of its band, whether it is needed or not. So the
+// decoder records which of all coefficients are nonzero: 64 marks for each block. They also make refinement fast,
+// because bit operations find the coefficients to refine.
 
 #include "jpeg_bits.h"
 
@@ -14,7 +14,8 @@ static size_t tile_size(uint32_t n) {
   return (size_t)n * n * JPEG_LANES;
 }
 
-/// Rows of blocks that are held: at 1/8, where scans are read as they come, all of them; else those of a row of units.
+/// Returns the rows of blocks in memory: all of them at 1/8, where scans are decoded as they arrive; otherwise those of
+/// one row of units.
 static uint32_t buffered_rows(const jpeg_decoder *d, const jpeg_component *c, uint32_t n) {
   return ccodecs_jpeg_buffers_scans(d, n) ? c->vertical : c->padded_down;
 }
@@ -69,25 +70,26 @@ static bool is_needed(const jpeg_decoder *d, uint32_t k) {
   return d->needed >> k & 1;
 }
 
-/// `y` is the row of blocks in the image.
+/// Returns the coefficients of a block. `y` is the row of blocks in the image.
 static int16_t *block_at(const jpeg_decoder *d, const jpeg_component *c, uint32_t x, uint32_t y) {
   const size_t tile = (size_t)(y - d->band_row * c->vertical) * tiles_across(c) + x / JPEG_LANES;
   return (int16_t *)c->tiles.bytes + tile * tile_size(d->n) + x % JPEG_LANES;
 }
 
-/// The marks of a row of blocks.
+/// Returns the marks of a row of blocks.
 static uint64_t *marks_at(const jpeg_decoder *d, const jpeg_component *c, uint32_t y) {
   return c->marks + (size_t)(y - d->band_row * c->vertical) * c->padded_across;
 }
 
-/// Says that a pass over a component's blocks needs no row before `y` any more.
+/// Reports that a pass over a component's blocks no longer needs any row before `y`.
 static void pass_rows(const jpeg_decoder *d, jpeg_component *c, uint32_t y) {
   if (!ccodecs_jpeg_buffers_scans(d, d->n)) {
     ccodecs_spill_pass(&c->tiles, (size_t)y * tiles_across(c) * tile_size(d->n) * sizeof(int16_t));
   }
 }
 
-/// Whether a scan of AC coefficients matters: for a needed one, or for marks that a later scan may need.
+/// Returns whether a scan of AC coefficients matters: for a needed coefficient, or for marks that a later scan may
+/// need.
 static bool is_ac_useful(const jpeg_decoder *d) {
   if (d->n == 1) {
     return false;
@@ -99,7 +101,7 @@ static bool is_ac_useful(const jpeg_decoder *d) {
   return is_useful;
 }
 
-/// Notes which bits a scan brings. What contradicts earlier scans is only a warning, as in libjpeg.
+/// Records which bits a scan contains. A contradiction of earlier scans is only a warning, as in libjpeg.
 static void note_bits(jpeg_decoder *d, jpeg_component *c) {
   const jpeg_scan *scan = &d->scan;
   bool is_odd = scan->spectral_start > 0 && c->known_bits[0] < 0;
@@ -142,7 +144,8 @@ bool ccodecs_jpeg_progressive_is_complete(const jpeg_decoder *d) {
 
 // MARK: DC
 
-/// The DC coefficients of a unit, or one bit of each. False for a bad code, or a sum that is out of range.
+/// Decodes the DC coefficients of a unit, or one bit of each. Returns false for an invalid code, or a sum that is out
+/// of range.
 static bool read_dc_unit(jpeg_decoder *d, jpeg_reader *r, uint32_t mcu_x) {
   jpeg_scan *scan = &d->scan;
   uint32_t row = 0;
@@ -171,23 +174,24 @@ static bool read_dc_unit(jpeg_decoder *d, jpeg_reader *r, uint32_t mcu_x) {
 
 // MARK: AC
 
-/// What reading a band needs to know.
+/// Parameters for decoding a band.
 typedef struct jpeg_band {
   const jpeg_table *table;
   const uint16_t *places;
   uint32_t first;
   uint32_t last;
   uint32_t low_bit;
-  uint64_t needed; ///< By zigzag index: which are kept.
+  uint64_t needed; ///< The coefficients to keep, by zigzag index.
 } jpeg_band;
 
-/// The bits from `first` to `last`.
+/// Returns a mask of the bits from `first` to `last`.
 INLINE uint64_t range(uint32_t first, uint32_t last) {
   return first > last ? 0 : (~0ull >> (63 - (last - first))) << first;
 }
 
-/// Bits spread over the places of a mask, from the lowest on: BMI2's pdep, only to be called where `has_deposit` is
-/// set. As assembly, since what is inlined into functions for a processor can't itself be for it.
+/// Distributes the lowest bits of `bits` over the set bits of `mask`. This is BMI2's pdep; call it only if
+/// `has_deposit` is set. It is written in assembly because a function that targets a processor cannot be inlined into
+/// one that does not.
 INLINE uint64_t deposit(uint64_t bits, uint64_t mask) {
 #if defined(__x86_64__)
   uint64_t result;
@@ -199,12 +203,12 @@ INLINE uint64_t deposit(uint64_t bits, uint64_t mask) {
 #endif
 }
 
-/// The length of a run of ended blocks, the first included.
+/// Returns the length of a run of ended blocks, including the first.
 INLINE uint32_t take_end_run(jpeg_reader *r, uint32_t size) {
   return (1u << size) + (size == 0 ? 0 : take(r, size));
 }
 
-/// A coefficient at zigzag index k - 1; a run that leads over the end leads to the last.
+/// Stores a coefficient at zigzag index k - 1. A run that goes past the end of the block stores it at the last index.
 INLINE void place(const jpeg_band *band, int16_t *block, uint64_t *marks, uint32_t k, int16_t coefficient) {
   const uint32_t index = k > 64 ? 63 : k - 1;
   *marks = (*marks & ~(1ull << index)) | (uint64_t)(coefficient != 0) << index;
@@ -213,7 +217,7 @@ INLINE void place(const jpeg_band *band, int16_t *block, uint64_t *marks, uint32
   }
 }
 
-/// First bits of a block's band, marked in *marks. False for a bad code.
+/// Decodes the first bits of a block's band, and marks them in *marks. Returns false for an invalid code.
 INLINE bool read_first(jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64_t *marks, uint32_t *end_run) {
   uint32_t k = band->first;
   while (k <= band->last) {
@@ -245,7 +249,8 @@ INLINE bool read_first(jpeg_reader *r, const jpeg_band *band, int16_t *block, ui
   return true;
 }
 
-/// Adds a bit to a coefficient that is not zero, away from zero; unless it has it already, which damage may bring.
+/// Adds a bit to a nonzero coefficient, away from zero, unless it has that bit already, which is possible in damaged
+/// files.
 INLINE void refine_one(const jpeg_band *band, int16_t *block, uint32_t k, int32_t is_set) {
   const int32_t step = 1 << band->low_bit;
   int16_t *coefficient = &block[band->places[k + 1]];
@@ -254,7 +259,7 @@ INLINE void refine_one(const jpeg_band *band, int16_t *block, uint32_t k, int32_
   *coefficient = (int16_t)(old + (old >= 0 ? step : -step) * is_due);
 }
 
-/// One more bit for each of the coefficients of `marks`.
+/// Reads one more bit for each coefficient in `marks`.
 INLINE void refine(jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64_t marks) {
   while (marks != 0) {
     refill(r);
@@ -268,15 +273,15 @@ INLINE void refine(jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64
     for (uint32_t i = 0; i < count; i++, marks &= marks - 1, bits <<= 1) {
       const uint32_t k = (uint32_t)__builtin_ctzll(marks);
       if ((band->needed >> k & 1) != 0) {
-        refine_one(band, block, k, (int32_t)(bits >> 63)); // without branches, as bits come at random
+        refine_one(band, block, k, (int32_t)(bits >> 63)); // without branches, because the bits are random
       }
     }
   }
 }
 
-/// A symbol of a refinement scan whose entry does not hold it whole: how many zeros it passes over, and the new
-/// coefficient behind them, -1 to 1; or *end_size, otherwise UINT32_MAX, for a run of ended blocks. False for a bad
-/// code.
+/// Decodes a symbol of a refinement scan that does not fit into its table entry. Sets *run to the zeros that it skips
+/// and *sign to the new coefficient after them, -1 to 1. Sets *end_size for a run of ended blocks, otherwise to
+/// UINT32_MAX. Returns false for an invalid code.
 INLINE bool take_long_refinement(
     jpeg_reader *r, const jpeg_table *table, uint32_t entry, uint32_t *run, int32_t *sign, uint32_t *end_size) {
   *end_size = UINT32_MAX;
@@ -294,7 +299,7 @@ INLINE bool take_long_refinement(
   return true;
 }
 
-/// Any symbol.
+/// Decodes any symbol of a refinement scan.
 INLINE bool take_refinement(jpeg_reader *r, const jpeg_table *table, uint32_t *run, int32_t *sign, uint32_t *end_size) {
   refill(r);
   const uint32_t entry = table->values[r->bits >> (64 - JPEG_VALUE_BITS)];
@@ -309,7 +314,7 @@ INLINE bool take_refinement(jpeg_reader *r, const jpeg_table *table, uint32_t *r
   return *sign >= -1 && *sign <= 1;
 }
 
-/// The next bit of a block's band. False for a bad code.
+/// Decodes the next bit of a block's band. Returns false for an invalid code.
 INLINE bool read_refinement(jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64_t *marks, uint32_t *end_run) {
   uint32_t k = band->first;
   while (*end_run == 0 && k <= band->last) {
@@ -323,7 +328,7 @@ INLINE bool read_refinement(jpeg_reader *r, const jpeg_band *band, int16_t *bloc
       *end_run = take_end_run(r, end_size);
       break;
     }
-    // Pass over `run` coefficients that are zero, refining those that are not on the way to the next zero.
+    // Skips `run` zero coefficients, and refines the nonzero ones on the way to the next zero.
     uint64_t zeros = ~*marks & range(k, band->last);
     for (; run > 0; run--) {
       zeros &= zeros - (zeros != 0);
@@ -342,8 +347,8 @@ INLINE bool read_refinement(jpeg_reader *r, const jpeg_band *band, int16_t *bloc
   return true;
 }
 
-/// Takes the bits of the coefficients of `marks`, and says which of them are to be refined. Where the reader has but
-/// `left` bits, and they take more, refines them at once.
+/// Consumes the bits of the coefficients in `marks`, and returns those to refine. If they need more than the `left`
+/// bits of the reader, refines them at once.
 INLINE uint64_t take_due(jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64_t marks, uint32_t left) {
   const uint32_t count = (uint32_t)__builtin_popcountll(marks);
   if (count > left) {
@@ -356,9 +361,9 @@ INLINE uint64_t take_due(jpeg_reader *r, const jpeg_band *band, int16_t *block, 
   return due;
 }
 
-/// The same, where `deposit` is fast: what is to be refined is gathered in a mask, so that there is one loop for a
-/// block, not one for each symbol. How long each is comes at random, and a branch on that costs as much as a dozen
-/// other steps.
+/// Same as read_refinement, for processors with a fast `deposit`. The coefficients to refine are collected in a mask,
+/// so there is one loop for a block instead of one for each symbol. The length of those loops is random, and a
+/// mispredicted branch costs as much as a dozen other steps.
 INLINE bool read_refinement_by_masks(
     jpeg_reader *r, const jpeg_band *band, int16_t *block, uint64_t *marks, uint32_t *end_run) {
   const uint64_t old = *marks;
@@ -374,7 +379,7 @@ INLINE bool read_refinement_by_masks(
     consume(r, entry);
     if (run >= 16 || (uint32_t)(sign + 1) > 2) {
       uint32_t end_size;
-      // A value that the entry holds whole, but is none of these, is a bad code.
+      // A value that the entry contains completely, but that is none of these, is an invalid code.
       is_good = run >= 16 && take_long_refinement(r, band->table, entry, &run, &sign, &end_size);
       if (!is_good) {
         break;
@@ -384,12 +389,12 @@ INLINE bool read_refinement_by_masks(
         break;
       }
     }
-    const uint64_t zero = deposit(1ull << run, ~old & rest); // where the new coefficient goes, if there is room
-    const uint64_t passed = zero - 1;                        // all, if there is none
+    const uint64_t zero = deposit(1ull << run, ~old & rest); // position of the new coefficient, if there is room
+    const uint64_t passed = zero - 1;                        // all positions, if there is no room
     due |= take_due(r, band, block, old & rest & passed, 56 - 17);
     rest &= ~(passed | zero);
     if (sign != 0) {
-      // Where a run leads over the end, it goes behind the last.
+      // If a run goes past the end, the coefficient goes after the last one.
       const uint32_t index = zero != 0 ? (uint32_t)__builtin_ctzll(zero) : band->last < 63 ? band->last + 1 : 63;
       placed |= 1ull << index;
       if (band->needed >> index & 1) {
@@ -409,8 +414,8 @@ INLINE bool read_refinement_by_masks(
   return is_good;
 }
 
-/// Blocks of an AC scan in one row, up to `count` and while the reader is not behind `stop`. How many; less than 0 for
-/// a bad code.
+/// Decodes up to `count` blocks of an AC scan in one row, until the reader passes `stop`. Returns the number of blocks;
+/// a negative number after an invalid code.
 INLINE int32_t
 read_ac_blocks(jpeg_decoder *d, uint32_t count, const uint8_t *stop, const bool is_refinement, const bool has_deposit) {
   jpeg_scan *scan = &d->scan;
@@ -471,7 +476,7 @@ static bool has_bmi2(void) {
   return __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
 }
 
-/// AMD's processors before Zen 3 take hundreds of cycles for a pdep.
+/// AMD processors before Zen 3 need hundreds of cycles for a pdep.
 static bool has_fast_deposit(void) {
   return has_bmi2() && !__builtin_cpu_is("znver1") && !__builtin_cpu_is("znver2");
 }
@@ -515,7 +520,7 @@ ccodecs_status ccodecs_jpeg_progressive_read(jpeg_decoder *d, ccodecs_input *win
     count = d->restart_interval == 0 || count < scan->restart_left ? count : scan->restart_left;
     const int32_t done = scan->spectral_start == 0 ? read_dc_units(d, count, stop) : read_ac_row(d, count, stop);
     if (d->in.marker != 0 && ccodecs_jpeg_scan_is_cut(d, done >= 0)) {
-      // What the scan lacks is a little sharpness; later scans may bring even that.
+      // The missing part of the scan only affects sharpness, and later scans may still contain it.
       d->base.header.warnings |= CCODECS_WARNING_DAMAGED;
       scan->mcu_y = scan->mcus_down;
       return CCODECS_OK;
@@ -538,7 +543,7 @@ ccodecs_status ccodecs_jpeg_progressive_read(jpeg_decoder *d, ccodecs_input *win
   return CCODECS_OK;
 }
 
-/// The highest zigzag index in a tile that may not be zero.
+/// Returns the maximum zigzag index in a tile that may be nonzero.
 static uint32_t extent_of(const uint64_t marks[JPEG_LANES]) {
   uint64_t all = 0;
   for (uint32_t i = 0; i < JPEG_LANES; i++) {

@@ -1,8 +1,9 @@
-// The quality that a JPEG was compressed with, as far as its tables tell.
+// Estimates the quality that a JPEG was compressed with from its quantization tables.
 
 #include "jpeg_quality.h"
 
-/// T.81 annex K.1, as libjpeg scales it for a quality (its order does not matter to a sum).
+/// Returns the sum of a table of T.81 annex K.1, scaled for a quality as in libjpeg. The order of the entries does not
+/// matter to a sum.
 static uint32_t table_sum(const uint8_t table[64], uint32_t quality) {
   const uint32_t scale = quality < 50 ? 5000 / quality : 200 - 2 * quality;
   uint32_t sum = 0;

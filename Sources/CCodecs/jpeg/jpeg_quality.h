@@ -1,12 +1,13 @@
-// The quality that a JPEG was compressed with (jpeg_quality.c). Private to CCodecs.
+// Estimation of the quality that a JPEG was compressed with (jpeg_quality.c). Private to CCodecs.
 
 #ifndef CCODECS_JPEG_QUALITY_H
 #define CCODECS_JPEG_QUALITY_H
 
 #include <stdint.h>
 
-/// The least quality at which libjpeg's tables are no coarser than tables with these sums; `chroma_sum` is UINT32_MAX
-/// where there is none.
+/// Returns the minimum quality at which libjpeg's tables are no coarser than tables with these sums.
+///
+/// `chroma_sum` is UINT32_MAX if there is no chroma table.
 uint8_t ccodecs_jpeg_quality(uint32_t luma_sum, uint32_t chroma_sum);
 
 #endif

@@ -1,11 +1,12 @@
-// JPEG: marker segments and scans (ITU-T T.81 annex B) to those that a decoder needs.
+// JPEG rewriting: reduces marker segments and scans (ITU-T T.81 annex B) to those that a decoder needs.
 //
-// Kept are tables (DQT, DHT, DRI), the frame header, scan headers and entropy-coded bytes; a JFIF segment without a
-// thumbnail comes first, since what is kept is YCbCr or gray. Applications' segments and comments are dropped, as are
-// fill bytes. Only images that the native decoder takes are understood.
+// The result contains the tables (DQT, DHT, DRI), the frame header, scan headers and entropy-coded bytes. It starts
+// with a JFIF segment without a thumbnail, because the image is YCbCr or gray. Application segments, comments and fill
+// bytes are dropped. Only images that the native decoder supports are accepted.
 //
-// Entropy-coded bytes are searched for markers. Restart markers must be as many as the units ask for, and in turn; and
-// no interval may have fewer bytes than its blocks need at the least: two bits of a sequential block, one of a DC scan.
+// Entropy-coded bytes are searched for markers. The number and the order of restart markers must match the units, and
+// each interval must have the minimum number of bits that its blocks can take: two bits for a sequential block, one for
+// a block of a DC scan.
 
 #include "../core/rewriter.h"
 #include "jpeg_codes.h"
@@ -14,11 +15,11 @@
 #include "jpeg_quality.h"
 #include "jpeg_turn.h"
 
-/// A marker and its segment.
+/// Maximum size of a marker and its segment.
 enum { MAX_SEGMENT_BYTES = 2 + 65535 };
 
 typedef enum rewrite_step {
-  STEP_START, ///< SOI must be next.
+  STEP_START, ///< SOI must come next.
   STEP_SEEK,  ///< Before a marker.
   STEP_CODE,
   STEP_LENGTH,
@@ -31,14 +32,14 @@ typedef enum rewrite_step {
 typedef struct rewrite_part {
   uint8_t id;
   uint8_t quant_index;
-  bool has_scan; ///< In a progressive image one of its DC coefficients.
+  bool has_scan; ///< In a progressive image: it has a scan of its DC coefficients.
 } rewrite_part;
 
 typedef struct jpeg_rewriter {
   ccodecs_rewriter base;
   rewrite_step step;
-  ccodecs_bytes segment; ///< The one that is being read, from its 0xFF on.
-  bool is_given;         ///< The segment was given as a piece.
+  ccodecs_bytes segment; ///< The segment being read, from its 0xFF on.
+  bool is_given;         ///< The segment was returned as a piece.
   uint8_t marker;
   uint64_t skip;
 
@@ -48,19 +49,19 @@ typedef struct jpeg_rewriter {
   uint32_t max_horizontal;
   uint32_t max_vertical;
   rewrite_part parts[3];
-  uint32_t quant_sums[4]; ///< 0 for a table that was not defined.
-  uint32_t dc_tables;     ///< Bits of those that were defined.
+  uint32_t quant_sums[4]; ///< 0 for an undefined table.
+  uint32_t dc_tables;     ///< Bit mask of the defined tables.
   uint32_t ac_tables;
   uint32_t restart_interval;
   uint32_t scan_count;
 
-  // Of the scan.
-  uint64_t units_left; ///< Behind the interval that is being read.
+  // State of the scan.
+  uint64_t units_left; ///< Units after the current interval.
   uint64_t interval_units;
-  uint64_t unit_bits; ///< What a unit takes at the least.
+  uint64_t unit_bits; ///< Minimum number of bits of a unit.
   uint64_t interval_bytes;
   uint32_t restart_next;
-  bool has_ff; ///< An 0xFF was taken whose second byte is to come.
+  bool has_ff; ///< 0xFF was consumed; its second byte comes next.
   uint8_t pair[2];
 } jpeg_rewriter;
 
@@ -124,7 +125,7 @@ static ccodecs_status read_quant(jpeg_rewriter *j, const uint8_t *p, size_t coun
 static ccodecs_status read_codes(jpeg_rewriter *j, const uint8_t *p, size_t count) {
   while (count > 16) {
     uint32_t symbol_count = 0;
-    uint32_t space = 0; // in codes of 16 bits
+    uint32_t space = 0; // 16-bit code space in use
     for (uint32_t i = 1; i <= 16; i++) {
       symbol_count += p[i];
       space += (uint32_t)p[i] << (16 - i);
@@ -147,7 +148,7 @@ static ccodecs_status read_codes(jpeg_rewriter *j, const uint8_t *p, size_t coun
 
 // MARK: Scans
 
-/// The component of a scan's entry; NULL when there is none, or it is named twice.
+/// Returns the component of a scan header's entry; NULL when it does not exist, or is named twice.
 static rewrite_part *find_part(jpeg_rewriter *j, uint8_t id, uint32_t *named) {
   for (uint32_t i = 0; i < j->frame.component_count; i++) {
     if (j->parts[i].id == id && (*named >> i & 1) == 0) {
@@ -158,7 +159,7 @@ static rewrite_part *find_part(jpeg_rewriter *j, uint8_t id, uint32_t *named) {
   return NULL;
 }
 
-/// Spectral band and bits of a progressive scan: T.81 G.1.1.1.
+/// Returns whether the spectral band and the bits of a progressive scan are valid (T.81 G.1.1.1).
 static bool is_band(const uint8_t *p, uint32_t component_count) {
   const uint32_t high = p[2] >> 4;
   const uint32_t low = p[2] & 15;
@@ -170,7 +171,7 @@ static uint64_t divide_up(uint64_t count, uint64_t unit) {
   return (count + unit - 1) / unit;
 }
 
-/// Begins the next interval between restart markers.
+/// Starts the next interval between restart markers.
 static void begin_interval(jpeg_rewriter *j) {
   const uint64_t most = j->restart_interval == 0 ? UINT64_MAX : j->restart_interval;
   j->interval_units = j->units_left < most ? j->units_left : most;
@@ -178,7 +179,7 @@ static void begin_interval(jpeg_rewriter *j) {
   j->interval_bytes = 0;
 }
 
-/// Counts the units of the scan, and the blocks of one.
+/// Counts the units of the scan, and the blocks of a unit.
 static void measure_scan(jpeg_rewriter *j, uint32_t named, uint32_t count) {
   const ccodecs_jpeg_frame *f = &j->frame;
   uint64_t blocks = 0;
@@ -234,17 +235,17 @@ static ccodecs_status read_scan(jpeg_rewriter *j, const uint8_t *p, size_t count
   return CCODECS_OK;
 }
 
-/// At a restart marker or the scan's end: whether the interval has as many bytes as it must.
+/// Checks at a restart marker or at the end of the scan that the interval has its minimum number of bytes.
 static ccodecs_status end_interval(jpeg_rewriter *j) {
   return j->interval_bytes * 8 >= j->interval_units * j->unit_bits
              ? CCODECS_OK
              : corrupt(j, "a scan has too few bytes for its blocks");
 }
 
-/// The second byte of a pair that begins with 0xFF in entropy-coded data.
+/// Consumes the second byte of a pair that starts with 0xFF in entropy-coded data.
 static ccodecs_status take_pair(jpeg_rewriter *j, ccodecs_input *input, ccodecs_piece *piece) {
   const uint8_t byte = *input->bytes;
-  if (byte == 0xFF) { // filling
+  if (byte == 0xFF) { // a fill byte
     ccodecs_input_advance(input, 1);
     return CCODECS_OK;
   }
@@ -259,7 +260,7 @@ static ccodecs_status take_pair(jpeg_rewriter *j, ccodecs_input *input, ccodecs_
   if (is_restart) {
     const ccodecs_status status = end_interval(j);
     if (status != CCODECS_OK || j->units_left == 0) {
-      return status; // behind the last unit it means nothing, and is dropped
+      return status; // after the last unit it has no meaning, and is dropped
     }
     if (byte != RST0 + j->restart_next) {
       return corrupt(j, "a restart marker is out of order");
@@ -275,7 +276,7 @@ static ccodecs_status take_pair(jpeg_rewriter *j, ccodecs_input *input, ccodecs_
   return CCODECS_BYTES_READY;
 }
 
-/// Passes on entropy-coded bytes up to a marker or the end of the window.
+/// Returns entropy-coded bytes up to a marker or the end of the window.
 static ccodecs_status take_scan(jpeg_rewriter *j, ccodecs_input *input, ccodecs_piece *piece) {
   if (j->has_ff) {
     return take_pair(j, input, piece);
@@ -283,7 +284,7 @@ static ccodecs_status take_scan(jpeg_rewriter *j, ccodecs_input *input, ccodecs_
   const uint8_t *start = input->bytes;
   const uint8_t *end = start + input->count;
   const uint8_t *p = start;
-  size_t stuffed = 0; // zeros behind 0xFF, which are no bytes of the code
+  size_t stuffed = 0; // zeros after 0xFF, which are not part of the code
   while (p < end) {
     const uint8_t *ff = memchr(p, 0xFF, (size_t)(end - p));
     if (ff == NULL) {
@@ -345,7 +346,7 @@ static ccodecs_status end_image(jpeg_rewriter *j, ccodecs_piece *piece) {
   return has_all_scans(j) ? CCODECS_BYTES_READY : corrupt(j, "a component has no scan before EOI");
 }
 
-/// The code of a marker.
+/// Handles the code of a marker.
 static ccodecs_status take_code(jpeg_rewriter *j, ccodecs_input *input, ccodecs_piece *piece) {
   const uint8_t marker = *input->bytes;
   ccodecs_input_advance(input, 1);
@@ -370,7 +371,7 @@ static ccodecs_status take_code(jpeg_rewriter *j, ccodecs_input *input, ccodecs_
                                 : corrupt(j, "a marker is unknown, misplaced or from another coding process");
 }
 
-/// Moves bytes from the window to the segment until it has `wanted`. CCODECS_OK when they are all there.
+/// Moves bytes from the window to the segment until it has `wanted` bytes. Returns CCODECS_OK when it has.
 static ccodecs_status gather(jpeg_rewriter *j, ccodecs_input *input, size_t wanted) {
   const size_t missing = wanted > j->segment.count ? wanted - j->segment.count : 0;
   const size_t count = input->count < missing ? input->count : missing;
@@ -386,7 +387,7 @@ static void drop_segment(jpeg_rewriter *j) {
   j->is_given = false;
 }
 
-/// The bytes of SOI, of a length, or of a body.
+/// Handles the bytes of SOI, of a length, or of a body.
 static ccodecs_status take_segment(jpeg_rewriter *j, ccodecs_input *input, ccodecs_piece *piece) {
   const uint8_t *header = ccodecs_bytes_start(&j->segment);
   const size_t length = j->step == STEP_BODY ? ccodecs_be16(header + 2) : 0;
@@ -479,7 +480,7 @@ static void survey(const ccodecs_rewriter *base, const ccodecs_decoder *decoder,
   const jpeg_rewriter *j = (const jpeg_rewriter *)base;
   const ccodecs_color_space space = decoder->header.color_space;
   uint32_t sums[3] = {UINT32_MAX, UINT32_MAX, UINT32_MAX};
-  // Three components are RGB by signs that are not kept.
+  // Three components can be RGB by indications that the result does not contain.
   survey->can_copy = j->step == STEP_SCAN && (space == CCODECS_COLOR_GRAY || space == CCODECS_COLOR_YCBCR);
   for (uint32_t i = 0; i < j->frame.component_count; i++) {
     sums[i] = j->quant_sums[j->parts[i].quant_index];
@@ -515,14 +516,15 @@ static ccodecs_status start(
   const uint8_t exif[10] = {0xFF, APP0 + 1, (uint8_t)(length >> 8), (uint8_t)length, 'E', 'x', 'i', 'f', 0, 0};
   bool has_room = ccodecs_bytes_reserve(&((jpeg_rewriter *)base)->segment, MAX_SEGMENT_BYTES, base->budget) &&
                   ccodecs_bytes_append(opening, begin, sizeof begin, base->budget);
-  if (options->exif_count > 0 && options->orientation == 1) { // what is turned gets it when it is compressed
+  if (options->exif_count > 0 &&
+      options->orientation == 1) { // an image to be transformed gets it when it is compressed
     has_room = has_room && length <= 65535 && ccodecs_bytes_append(opening, exif, sizeof exif, base->budget) &&
                ccodecs_bytes_append(opening, options->exif, options->exif_count, base->budget);
   }
   return has_room ? CCODECS_OK : ccodecs_rewriter_fail_for_room(base);
 }
 
-/// Any segment may be as long as it can be.
+/// Any segment may have the maximum length.
 static uint64_t start_bytes(const ccodecs_rewriter *base, const ccodecs_rewrite_options *options) {
   (void)options;
   return MAX_SEGMENT_BYTES + 3 * (uint64_t)((const jpeg_rewriter *)base)->segment.capacity / 2;

@@ -1,10 +1,10 @@
-// Progressive images row by row, in the native JPEG decoder: the scans' bytes are held, and once all are there, each
-// row of units is read from every scan in turn.
+// Row-by-row decoding of progressive images in the native JPEG decoder: the scans' bytes are buffered, and when all of
+// them are available, each row of units is decoded from every scan.
 //
-// So no more than a row's coefficients is ever there, which stay in the processor's cache, where going through those of
-// the whole image again for each of its scans, often ten, costs as much as reading them. What is held instead is the
-// compressed file, often a tenth of the coefficients. At 1/8, which needs nothing but DC coefficients, an image's are
-// fewer than the bytes they come in, and its scans are read as they come.
+// So only the coefficients of one row exist at a time, and they stay in the processor's cache. Passing over the
+// coefficients of the whole image for each of its scans, often ten, would cost as much as decoding them. The buffer
+// holds the compressed file instead, often a tenth of the size of the coefficients. At 1/8, which needs only DC
+// coefficients, those are smaller than the compressed bytes, so scans are decoded as they arrive.
 
 #include "jpeg_codes.h"
 #include "jpeg_decoder.h"
@@ -12,12 +12,12 @@
 #include <string.h>
 
 enum {
-  SCANS_FORESEEN = 100, ///< Where neither the file nor max_scans says how many there are at most.
+  SCANS_FORESEEN = 100, ///< Assumed when neither the file nor max_scans limits the number of scans.
 };
 
 // MARK: Memory
 
-/// Notes what an SOS segment asks for, where `p` has its body of `count` bytes.
+/// Records what an SOS segment requires. `p` points to its body of `count` bytes.
 static void foresee_scan(jpeg_rest *rest, const uint8_t *p, size_t count) {
   const uint32_t component_count = count > 0 ? p[0] : 0;
   const bool is_dc = count > 2 * (size_t)component_count + 1 && p[2 * component_count + 1] == 0;
@@ -60,12 +60,12 @@ void ccodecs_jpeg_rows_foresee(jpeg_decoder *d, const ccodecs_input *window) {
   }
 }
 
-/// A scan's own memory, but for its tables.
+/// Returns the size of a scan's own memory, without its tables.
 static size_t scan_bytes(void) {
   return sizeof(jpeg_buffered_scan) + JPEG_HELD_INPUT_BYTES + JPEG_HELD_INPUT_SLACK;
 }
 
-/// What all coefficients would take: more than they do when they are compressed.
+/// Returns the size of all coefficients, an upper bound for their compressed size.
 static uint64_t coefficient_bytes(const jpeg_decoder *d) {
   uint64_t bytes = 64 << 10;
   for (uint32_t i = 0; i < d->component_count; i++) {
@@ -81,7 +81,7 @@ uint64_t ccodecs_jpeg_rows_charge(const jpeg_decoder *d, uint64_t buffered) {
   uint64_t tables = d->rest.is_known ? d->rest.table_count : scans + 2;
   tables = tables < 3 * scans ? tables : 3 * scans;
   const uint64_t bytes = d->rest.is_known ? d->rest.byte_count : coefficient_bytes(d);
-  // Those of a scan that is skipped are built as well.
+  // The tables of a skipped scan are built as well.
   const uint64_t table_bytes = ccodecs_jpeg_table_bytes(JPEG_TABLE_PROGRESSIVE_AC, 0) + 128;
   return scans * (scan_bytes() + 128) + (tables + 3) * table_bytes +
          ccodecs_spool_charge(bytes, buffered, &d->base.limits);
@@ -95,7 +95,7 @@ static ccodecs_status no_room(jpeg_decoder *d) {
       d->scan_count, (unsigned long long)d->buffered.count);
 }
 
-/// Takes the tables that the scan uses away from the decoder, so that the next scan has its own.
+/// Moves the tables that the scan uses out of the decoder, so that the next scan builds its own.
 static void take_tables(jpeg_decoder *d, jpeg_table *tables[3]) {
   const bool is_dc = d->scan.spectral_start == 0;
   for (uint32_t i = 0; i < d->scan.component_count; i++) {
@@ -139,7 +139,8 @@ ccodecs_status ccodecs_jpeg_rows_begin_scan(jpeg_decoder *d) {
   return CCODECS_OK;
 }
 
-/// How much of a window is entropy-coded: up to a marker that ends the scan, or a 0xFF whose meaning is not there.
+/// Returns how many bytes of a window are entropy-coded: up to a marker that ends the scan, or a 0xFF whose second byte
+/// is not in the window.
 static size_t coded_bytes(const ccodecs_input *window) {
   const uint8_t *p = window->bytes;
   const uint8_t *end = p + window->count;
@@ -156,16 +157,16 @@ static size_t coded_bytes(const ccodecs_input *window) {
   return window->count;
 }
 
-/// More than the units of a scan can take: 31 bits for each coefficient, every byte stuffed, and a restart for each
-/// unit.
+/// Returns an upper bound for the bytes of a scan's units: 31 bits for each coefficient, every byte stuffed, and a
+/// restart marker for each unit.
 static uint64_t most_bytes(const jpeg_scan *scan) {
   const uint64_t units = (uint64_t)scan->mcus_across * scan->mcus_down;
   const uint64_t coefficients = units * scan->block_count * (scan->spectral_end - scan->spectral_start + 1);
   return 8 * coefficients + 4 * units + 64;
 }
 
-/// Holds bytes, unless the scan is skipped. Those that none of its units can be waiting for are passed over, and all
-/// scans together may have twice what the coefficients would take: a file without an end must not fill the disk.
+/// Buffers bytes, unless the scan is skipped. Bytes beyond the maximum size of the scan's units are dropped. All scans
+/// together may take twice the size of the coefficients plus 1 MiB, so that an endless file cannot fill the disk.
 static ccodecs_status hold(jpeg_decoder *d, const uint8_t *bytes, size_t count) {
   if (d->scan.is_skipped) {
     return CCODECS_OK;
@@ -186,7 +187,7 @@ static ccodecs_status hold(jpeg_decoder *d, const uint8_t *bytes, size_t count) 
   return ccodecs_spool_append(&d->buffered, bytes, count, &d->base.limits, d->base.budget) ? CCODECS_OK : no_room(d);
 }
 
-/// Ends the scan that is held, whose last bytes are the marker; 0 at the end of the input.
+/// Ends the buffered scan, whose last bytes are the marker; `marker` is 0 at the end of the input.
 static ccodecs_status end_scan(jpeg_decoder *d, uint8_t marker) {
   d->in.marker = marker;
   if (!d->scan.is_skipped) {
@@ -227,7 +228,7 @@ ccodecs_status ccodecs_jpeg_rows_buffer(jpeg_decoder *d, ccodecs_input *window) 
 
 // MARK: Reading
 
-/// The bytes of a scan that come next. False when they can't be read.
+/// Sets `window` to the next bytes of a scan. Returns false when they cannot be read.
 static bool open_window(jpeg_decoder *d, const jpeg_buffered_scan *s, ccodecs_input *window) {
   return ccodecs_spool_window(&d->buffered, s->place, s->end, window);
 }
@@ -237,7 +238,7 @@ static ccodecs_status lost(jpeg_decoder *d) {
   return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "spooled data cannot be read");
 }
 
-/// Reads the scan that is in the decoder up to its row of units `end`.
+/// Decodes the decoder's current scan up to its row of units `end`.
 static ccodecs_status read_units(jpeg_decoder *d, jpeg_buffered_scan *s, uint32_t end) {
   for (;;) {
     ccodecs_input window;
@@ -253,7 +254,7 @@ static ccodecs_status read_units(jpeg_decoder *d, jpeg_buffered_scan *s, uint32_
   }
 }
 
-/// After the last unit: warns of bytes that nothing used, up to the marker that ends the scan.
+/// Ends a scan after its last unit: warns of unused bytes before the marker that ends the scan.
 static ccodecs_status end_units(jpeg_decoder *d, jpeg_buffered_scan *s) {
   bool has_dropped = false;
   bool is_there = false;
@@ -265,7 +266,7 @@ static ccodecs_status end_units(jpeg_decoder *d, jpeg_buffered_scan *s) {
     const size_t count = window.count;
     is_there = ccodecs_jpeg_input_drop(&d->in, &window, &has_dropped);
     s->place += count - window.count;
-    if (is_there && ccodecs_jpeg_is_restart(d->in.marker)) { // without meaning
+    if (is_there && ccodecs_jpeg_is_restart(d->in.marker)) { // out of place
       ccodecs_jpeg_input_reset(&d->in);
       is_there = false;
     }
@@ -275,7 +276,7 @@ static ccodecs_status end_units(jpeg_decoder *d, jpeg_buffered_scan *s) {
   return CCODECS_OK;
 }
 
-/// Ends a damaged scan, and those that refine what it would have brought: they can't be read without it.
+/// Ends a damaged scan and the scans that refine it, which cannot be decoded without it.
 static void end_damaged(jpeg_buffered_scan *s) {
   s->is_done = true;
   for (jpeg_buffered_scan *t = s->next; t != NULL; t = t->next) {
@@ -286,7 +287,7 @@ static void end_damaged(jpeg_buffered_scan *s) {
   }
 }
 
-/// Reads what a row of units has of a scan.
+/// Decodes the part of a scan that belongs to a row of units.
 static ccodecs_status read_scan(jpeg_decoder *d, jpeg_buffered_scan *s, uint32_t mcu_row) {
   const bool is_single = s->scan.component_count == 1;
   const uint32_t down = is_single ? s->scan.components[0]->vertical : 1;
@@ -298,7 +299,7 @@ static ccodecs_status read_scan(jpeg_decoder *d, jpeg_buffered_scan *s, uint32_t
   const bool has_rows = d->scan_count > 1 || mcu_row > 0;
   if (status == CCODECS_TRUNCATED && d->base.tolerates_truncation && has_rows) {
     d->base.failure = CCODECS_OK;
-    d->base.header.warnings |= CCODECS_WARNING_TRUNCATED; // coefficients that did not come are zero
+    d->base.header.warnings |= CCODECS_WARNING_TRUNCATED; // missing coefficients are zero
     s->is_done = true;
     return CCODECS_OK;
   }
@@ -331,7 +332,7 @@ ccodecs_status ccodecs_jpeg_rows_read(jpeg_decoder *d, uint32_t mcu_row) {
 
 void ccodecs_jpeg_rows_destroy(jpeg_decoder *d) {
   if (d->buffered_scans != NULL) {
-    d->in.bytes = NULL; // a scan's
+    d->in.bytes = NULL; // belongs to a scan
   }
   for (jpeg_buffered_scan *s = d->buffered_scans; s != NULL;) {
     jpeg_buffered_scan *next = s->next;

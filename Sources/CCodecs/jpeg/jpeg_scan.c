@@ -1,4 +1,4 @@
-// Sequential scans of the native JPEG decoder: T.81 F.2, and what progressive scans share with them.
+// Sequential scans of the native JPEG decoder: T.81 F.2, and the code that progressive scans share with them.
 //
 // decode_units is one long function on purpose: the bit buffer must stay in registers from block to block.
 
@@ -9,7 +9,7 @@
 
 // MARK: Preparation
 
-/// More bits skip more symbols, but a table of 8192 entries is only worth its making for a large image.
+/// More bits skip more symbols, but only a large image justifies building a table of 8192 entries.
 static uint32_t skip_bits(const jpeg_decoder *d) {
   if (d->is_progressive || d->limit == 64) {
     return 0;
@@ -67,7 +67,7 @@ static ccodecs_status prepare_component(jpeg_decoder *d, jpeg_component *c) {
   return status;
 }
 
-/// Lists the blocks of a unit, and gives each its tiles in the group.
+/// Lists the blocks of a unit, and assigns each its tiles in the group.
 static ccodecs_status plan_blocks(jpeg_decoder *d) {
   jpeg_scan *scan = &d->scan;
   const bool is_single = scan->component_count == 1;
@@ -143,7 +143,7 @@ ccodecs_status ccodecs_jpeg_scan_start(jpeg_decoder *d) {
 
 // MARK: Restarts and ends
 
-/// The failure that fits an overrun.
+/// Returns the failure for reading past the end.
 static ccodecs_status overrun(jpeg_decoder *d) {
   if (d->in.marker == 0) {
     return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the input ends inside a scan");
@@ -152,7 +152,7 @@ static ccodecs_status overrun(jpeg_decoder *d) {
       &d->base, CCODECS_CORRUPT, "marker 0x%02x truncates a scan's entropy-coded data", d->in.marker);
 }
 
-/// Takes the restart marker that is due. CCODECS_OK, CCODECS_NEEDS_INPUT or the failure.
+/// Consumes the restart marker that is due. Returns CCODECS_OK, CCODECS_NEEDS_INPUT or the failure.
 static ccodecs_status restart(jpeg_decoder *d, ccodecs_input *window) {
   jpeg_scan *scan = &d->scan;
   bool has_dropped = false;
@@ -178,8 +178,8 @@ static ccodecs_status restart(jpeg_decoder *d, ccodecs_input *window) {
 
 // MARK: Blocks
 
-/// A symbol that its entry does not hold whole, after a refill: how far it leads, and its value. False for a code that
-/// is not there.
+/// Decodes a symbol that does not fit into its table entry: how far it advances, and its value. Call it after a refill.
+/// Returns false for an invalid code.
 INLINE bool read_slow(jpeg_reader *r, const jpeg_table *table, uint32_t entry, uint32_t *advance, int32_t *value) {
   jpeg_symbol symbol;
   if (!take_slow(r, table, entry, &symbol)) {
@@ -195,7 +195,7 @@ INLINE bool read_slow(jpeg_reader *r, const jpeg_table *table, uint32_t entry, u
   return true;
 }
 
-/// Passes over the symbols of a block from zigzag index `k` on, which is below 64.
+/// Skips the symbols of a block from zigzag index `k` on, which is below 64.
 INLINE bool skip_ac(jpeg_reader *r, const jpeg_table *table, uint32_t k) {
   const uint16_t *skips = table->skips;
   const uint32_t shift = table->skip_shift;
@@ -222,7 +222,7 @@ INLINE bool skip_ac(jpeg_reader *r, const jpeg_table *table, uint32_t k) {
       consume(r, entry);
       return true;
     }
-    // The block ends amid the entry's symbols, or the symbol is too long: take one.
+    // The block ends between the entry's symbols, or the symbol is too long: consume a single one.
     refill(r);
     const uint32_t single = table->values[r->bits >> (64 - JPEG_VALUE_BITS)];
     uint32_t advance = single >> 8 & 0xFF;
@@ -241,8 +241,8 @@ INLINE bool skip_ac(jpeg_reader *r, const jpeg_table *table, uint32_t k) {
   }
 }
 
-/// Reads the AC coefficients of a block, those from `limit` on without their values. *last is the zigzag index of the
-/// last one that was read, or more. Starts with the 45 bits that a DC difference leaves of a refill.
+/// Decodes the AC coefficients of a block, and skips the values from `limit` on. *last is at least the zigzag index of
+/// the last coefficient that was decoded. Starts with the 45 bits that a DC difference leaves of a refill.
 INLINE bool read_ac(
     jpeg_reader *r, const jpeg_table *table, int16_t *block, const uint16_t *places, uint32_t limit, uint32_t *last) {
   const uint64_t *pairs = table->pairs;
@@ -269,7 +269,7 @@ INLINE bool read_ac(
     continue;
   at_limit:
     if (k >= 64 && k < JPEG_ADVANCE_END) {
-      // The block is full. What the entry has behind its last coefficient belongs to the next block.
+      // The block is full. What the entry contains after its last coefficient belongs to the next block.
       const uint32_t first = k - (entry >> 16 & 0xFF) + (entry >> 8 & 0xFF);
       const uint32_t ends = entry & JPEG_PAIR_ENDS ? table->end_length : 0;
       const uint32_t length = first >= 64 ? entry >> 24 & JPEG_LENGTH : (entry & JPEG_LENGTH) - ends;
@@ -304,8 +304,8 @@ INLINE bool read_ac(
   }
 }
 
-/// Decodes up to `mcu_count` units while `in.next` is not behind `stop`. How many; the same less than 0 where the last
-/// of them has a bad code.
+/// Decodes up to `mcu_count` units, until `in.next` passes `stop`. Returns the number of units, negated when the last
+/// of them has an invalid code.
 INLINE int32_t decode_units(jpeg_decoder *d, uint32_t mcu_count, const uint8_t *stop, const uint32_t limit) {
   jpeg_scan *scan = &d->scan;
   jpeg_reader r = reader_open(&d->in);
@@ -357,7 +357,7 @@ static jpeg_decode choose_plain(uint32_t limit) {
 }
 
 #if defined(__x86_64__)
-// With BMI2 a shift takes its count from any register, and needs no instruction to mask it.
+// With BMI2 a shift takes its count from any register, without an instruction to mask it.
 #define DECODE_BMI2(name, limit) __attribute__((target("bmi,bmi2"))) DECODE(name, limit)
 
 DECODE_BMI2(decode_full_bmi2, 64)
@@ -386,10 +386,10 @@ static void flush_group(jpeg_decoder *d, uint32_t end) {
   for (uint32_t i = 0; i < scan->block_count; i++) {
     const jpeg_block_plan *plan = &scan->blocks[i];
     if (plan->column != 0) {
-      continue; // the first block of each row of a unit stands for the row
+      continue; // the first block of each row of a unit represents the row
     }
     jpeg_component *c = scan->components[plan->component];
-    uint32_t row = 0; // of blocks, in the plane
+    uint32_t row = 0; // row of blocks in the plane
     for (uint32_t j = 0; j < i; j++) {
       row += scan->blocks[j].component == plan->component && scan->blocks[j].column == 0;
     }
@@ -407,7 +407,7 @@ static void flush_group(jpeg_decoder *d, uint32_t end) {
   }
 }
 
-/// The last place from which a whole unit can be decoded; NULL when there is none.
+/// Returns the last position from which a whole unit can be decoded; NULL when there is none.
 static const uint8_t *last_start(const jpeg_decoder *d) {
   if (d->in.is_ended) {
     return d->in.bytes + d->in.count + 8;
@@ -432,7 +432,8 @@ ccodecs_status ccodecs_jpeg_scan_prepare(jpeg_decoder *d, ccodecs_input *window,
 }
 
 bool ccodecs_jpeg_scan_is_cut(const jpeg_decoder *d, bool is_good) {
-  const bool is_near_end = d->in.count * 8 + d->in.bit_count < d->in.next * 8 + 16; // then a bad code is a cut one
+  const bool is_near_end =
+      d->in.count * 8 + d->in.bit_count < d->in.next * 8 + 16; // an invalid code there is a truncated one
   return d->in.is_ended && (ccodecs_jpeg_input_is_overrun(&d->in) || (!is_good && is_near_end));
 }
 
@@ -446,7 +447,7 @@ ccodecs_status ccodecs_jpeg_scan_check(jpeg_decoder *d, bool is_good) {
   return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a code is not in its Huffman table");
 }
 
-/// Makes a unit of the group gray that was decoded in part.
+/// Makes a partly decoded unit of the group gray.
 static void clear_unit(jpeg_decoder *d, uint32_t mcu_x) {
   for (uint32_t i = 0; i < d->scan.block_count; i++) {
     const jpeg_block_plan *plan = &d->scan.blocks[i];
@@ -458,8 +459,8 @@ static void clear_unit(jpeg_decoder *d, uint32_t mcu_x) {
   }
 }
 
-/// Decodes up to `count` units, or where damage is tolerated passes over them. CCODECS_OK, with how many in *done,
-/// CCODECS_NEEDS_INPUT, or the failure.
+/// Decodes up to `count` units, or skips them as gray when damage is tolerated. Sets *done to their number. Returns
+/// CCODECS_OK, CCODECS_NEEDS_INPUT, or the failure.
 static ccodecs_status read_units(
     jpeg_decoder *d, ccodecs_input *window, jpeg_decode decode, uint32_t count, uint32_t *done) {
   jpeg_scan *scan = &d->scan;
@@ -475,7 +476,7 @@ static ccodecs_status read_units(
     return ccodecs_jpeg_damage_begin(d, status);
   }
   count = d->restart_interval == 0 || count < scan->restart_left ? count : scan->restart_left;
-  // Which of several units a scan's end cuts is not known.
+  // Decode one unit at a time at the end of a scan, because of several it is unknown which one is cut.
   count = d->base.tolerates_damage && d->in.is_ended ? 1 : count;
   const int32_t result = decode(d, count, stop);
   status = ccodecs_jpeg_scan_check(d, result >= 0);

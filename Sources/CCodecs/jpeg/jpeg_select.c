@@ -1,9 +1,9 @@
-// Which decoder takes a JPEG: the native one (jpeg_decoder.h) or, for what that does not know, libjpeg-turbo
-// (jpeg_turbo.c).
+// Selects the decoder for a JPEG: the native one (jpeg_decoder.h) or, for images that it does not support,
+// libjpeg-turbo (jpeg_turbo.c).
 //
-// The marker segments before the first scan are read here. Those that a decoder needs are kept and then given to the
-// one that takes the image; others (thumbnails, comments) are passed over however long they are. A colour profile
-// comes in pieces, in any order, which are kept here and put together before the first scan.
+// The marker segments before the first scan are read here. Segments that a decoder needs are kept and then passed to
+// the selected one; others (thumbnails, comments) are skipped, whatever their length. A color profile comes in pieces,
+// in any order, which are kept here and joined before the first scan.
 
 #include "../color/profile.h"
 #include "../memory/bytes.h"
@@ -13,25 +13,25 @@
 
 #include <string.h>
 
-/// Source: ICC.1, annex B.4: a name that ends with a zero, the piece's number from 1 on, and how many there are.
+/// Source: ICC.1, annex B.4: a name that ends with a zero, the piece's number from 1 on, and the number of pieces.
 static const char profile_name[12] = "ICC_PROFILE";
 
 enum { PROFILE_PREFIX_BYTES = 14, MAX_PROFILE_PIECES = 255 };
 
 typedef struct jpeg_selector {
   ccodecs_decoder base;
-  ccodecs_bytes kept;    ///< Segments for the decoder that takes the image, SOI first.
-  ccodecs_bytes segment; ///< The one that is being read, from its 0xFF on.
-  size_t skip;           ///< Bytes of a segment to pass over.
-  ccodecs_bytes pieces;  ///< Of the profile: for each its number and its length, and itself.
-  uint8_t piece_count;   ///< How many there are to be.
+  ccodecs_bytes kept;    ///< Segments for the selected decoder, starting with SOI.
+  ccodecs_bytes segment; ///< The segment being read, from its 0xFF on.
+  size_t skip;           ///< Bytes of a segment to skip.
+  ccodecs_bytes pieces;  ///< Pieces of the profile: the number, the length and the data of each.
+  uint8_t piece_count;   ///< Number of pieces that the profile has.
   bool has_bad_profile;
   bool has_start;
   bool has_exif;
   bool has_jfif;
   int32_t adobe_transform; ///< -1 without an Adobe segment.
-  bool is_native;          ///< By the last frame header.
-  bool has_rgb_ids;        ///< The components are called R, G and B.
+  bool is_native;          ///< According to the last frame header.
+  bool has_rgb_ids;        ///< The component identifiers are R, G and B.
   ccodecs_decoder *taker;
 } jpeg_selector;
 
@@ -47,7 +47,7 @@ static bool is_frame(uint8_t marker) {
   return marker >= SOF0 && marker <= SOF15 && marker != DHT && marker != JPG && marker != DAC;
 }
 
-/// By the same signs as libjpeg goes by, -1 for no sign.
+/// Returns the color transform by the same rules as libjpeg; -1 if nothing indicates it.
 static int32_t color_transform(const jpeg_selector *s) {
   if (s->has_jfif) {
     return -1;
@@ -57,13 +57,13 @@ static int32_t color_transform(const jpeg_selector *s) {
 
 // MARK: Segments
 
-/// Whether a segment is passed over without a look at it.
+/// Returns whether a segment is skipped without reading it.
 static bool is_passed_over(const jpeg_selector *s, uint8_t marker) {
   const bool is_read = marker == APP0 || marker == APP14 || marker == APP2 || (marker == APP1 && !s->has_exif);
   return marker == COM || (is_application(marker) && !is_read);
 }
 
-/// Keeps a piece of the profile. False without room.
+/// Keeps a piece of the profile. Returns false when the budget has no room.
 static bool keep_piece(jpeg_selector *s, const uint8_t *p, size_t count) {
   const size_t body = count - PROFILE_PREFIX_BYTES;
   const bool is_good = p[12] >= 1 && p[12] <= p[13] && (s->piece_count == 0 || s->piece_count == p[13]) &&
@@ -79,7 +79,7 @@ static bool keep_piece(jpeg_selector *s, const uint8_t *p, size_t count) {
          ccodecs_bytes_append(&s->pieces, p + PROFILE_PREFIX_BYTES, body, s->base.budget);
 }
 
-/// Puts the profile together; of pieces with the same number the first is taken. False without room.
+/// Joins the profile. Of pieces with the same number, the first one is used. Returns false when the budget has no room.
 static bool join_pieces(jpeg_selector *s) {
   struct {
     const uint8_t *bytes;
@@ -111,7 +111,7 @@ static bool join_pieces(jpeg_selector *s) {
   return has_room;
 }
 
-/// Notes what a segment says. Whether a decoder needs it too.
+/// Reads a segment. Returns whether a decoder needs it too.
 static bool read_segment(jpeg_selector *s, uint8_t marker, const uint8_t *p, size_t count) {
   if (is_frame(marker)) {
     const bool is_whole = count >= 6 && count >= 6 + 3 * (size_t)p[5];
@@ -129,7 +129,7 @@ static bool read_segment(jpeg_selector *s, uint8_t marker, const uint8_t *p, siz
     }
     s->adobe_transform = p[11];
     return true;
-  case APP1: // XMP comes under the same marker
+  case APP1: // XMP uses the same marker
     s->has_exif = count >= 6 && memcmp(p, "Exif", 5) == 0;
     return s->has_exif;
   case APP2: // the index of a multi-image file
@@ -139,7 +139,7 @@ static bool read_segment(jpeg_selector *s, uint8_t marker, const uint8_t *p, siz
   }
 }
 
-/// Moves bytes from the window to the segment until it has `wanted`. True when they are all there.
+/// Moves bytes from the window to the segment until it has `wanted` bytes. Returns true when it has.
 static bool gather(jpeg_selector *s, ccodecs_input *input, size_t wanted, ccodecs_status *status) {
   const size_t missing = wanted > s->segment.count ? wanted - s->segment.count : 0;
   const size_t count = input->count < missing ? input->count : missing;
@@ -152,7 +152,7 @@ static bool gather(jpeg_selector *s, ccodecs_input *input, size_t wanted, ccodec
   return count == missing;
 }
 
-/// Ends a segment; its first `count` bytes are kept.
+/// Ends a segment, and keeps its first `count` bytes.
 static ccodecs_status end_segment(jpeg_selector *s, size_t count) {
   const bool has_room =
       count == 0 || ccodecs_bytes_append(&s->kept, ccodecs_bytes_start(&s->segment), count, s->base.budget);
@@ -160,7 +160,7 @@ static ccodecs_status end_segment(jpeg_selector *s, size_t count) {
   return has_room ? CCODECS_OK : no_room(s);
 }
 
-/// Brings 0xFF and the marker's code into the segment, past fill bytes and bytes between segments.
+/// Reads 0xFF and the marker's code into the segment, and skips fill bytes and bytes between segments.
 static bool read_marker(jpeg_selector *s, ccodecs_input *input, ccodecs_status *status) {
   while (s->segment.count < 2) {
     if (input->count == 0) {
@@ -188,7 +188,7 @@ static bool read_marker(jpeg_selector *s, ccodecs_input *input, ccodecs_status *
   return true;
 }
 
-/// A marker without a segment. CCODECS_OK or the failure.
+/// Handles a marker without a segment. Returns CCODECS_OK or the failure.
 static ccodecs_status read_bare_marker(jpeg_selector *s, uint8_t marker) {
   if ((marker == SOI) == s->has_start || marker == EOI) {
     return ccodecs_decoder_fail(
@@ -199,7 +199,7 @@ static ccodecs_status read_bare_marker(jpeg_selector *s, uint8_t marker) {
   return end_segment(s, marker == SOI ? 2 : 0);
 }
 
-/// Reads one marker and its segment. CCODECS_OK when it is done, and *is_scan when it was SOS.
+/// Reads one marker and its segment. Returns CCODECS_OK when it is complete. Sets *is_scan when it was SOS.
 static ccodecs_status read_next(jpeg_selector *s, ccodecs_input *input, bool *is_scan) {
   ccodecs_status status = CCODECS_OK;
   if (s->skip > 0) {
@@ -220,7 +220,7 @@ static ccodecs_status read_next(jpeg_selector *s, ccodecs_input *input, bool *is
   }
   const uint8_t *header = ccodecs_bytes_start(&s->segment);
   const size_t length = (size_t)header[2] << 8 | header[3];
-  if (length < 2) { // some writers count wrongly; where nothing is lost, the next marker is looked for
+  if (length < 2) { // some writers count incorrectly; the decoder resumes at the next marker if nothing is lost
     s->base.header.warnings |= CCODECS_WARNING_DAMAGED;
     return is_application(marker) || marker == COM
                ? end_segment(s, 0)
@@ -247,7 +247,7 @@ static ccodecs_status read_next(jpeg_selector *s, ccodecs_input *input, bool *is
 
 // MARK: Handing over
 
-/// Takes over what the taker says: its status, warnings and reason.
+/// Copies status, warnings and message from the selected decoder.
 static ccodecs_status relay(jpeg_selector *s, ccodecs_status status) {
   if (status >= CCODECS_CORRUPT) {
     return ccodecs_decoder_fail(&s->base, status, "%s", ccodecs_decoder_message(s->taker));

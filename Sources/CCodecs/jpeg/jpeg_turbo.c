@@ -1,8 +1,8 @@
-// JPEG through libjpeg-turbo: raw component planes where the image is YCbCr or gray, RGB rows otherwise.
+// JPEG decoding with libjpeg-turbo: raw component planes if the image is YCbCr or gray, RGB rows otherwise.
 //
-// libjpeg suspends when its source runs dry, and later begins again at the last place it can: the bytes from there on
-// must stay. The source reads straight from the caller's window; only what is left when it is used up is carried over.
-// Arithmetic coding, which can't suspend, is in jpeg_turbo_arithmetic.c.
+// libjpeg suspends when its source is empty, and later restarts at the last position that it can, so the bytes from
+// there on must stay available. The source reads directly from the caller's window; only the rest of a consumed window
+// is carried over. Arithmetic coding, which cannot suspend, is in jpeg_turbo_arithmetic.c.
 
 #include "jpeg_turbo.h"
 
@@ -17,13 +17,14 @@
 #define SCALED_SIZE(component) ((uint32_t)(component)->DCT_scaled_size)
 #endif
 
-/// What libjpeg allocates beside coefficients and rows: tables, one MCU row of blocks, the decoder itself.
+/// Bytes that libjpeg allocates in addition to coefficients and rows: tables, one MCU row of blocks, the decoder
+/// itself.
 static const size_t library_bytes = 192 * 1024;
-/// Row buffers of the colour converter and the upsampler for each pixel of width, where they are used.
+/// Bytes of the row buffers of the color converter and the upsampler, per pixel of width, if they are used.
 static const size_t library_bytes_per_column = 96;
-/// Rows of a strip of RGB.
+/// Rows of an RGB strip.
 static const uint32_t packed_row_count = 16;
-/// Bytes moved behind the carried ones at a time, until the source can go on in the window.
+/// Bytes appended to the carried ones at a time, until the source can continue in the window.
 static const size_t carry_step = 4096;
 
 // MARK: Callbacks of the library
@@ -59,7 +60,7 @@ static void on_error(j_common_ptr info) {
   longjmp(d->escape, 1);
 }
 
-/// Damage for which the library makes gray blocks: noted where that is tolerated, else the end.
+/// Handles damage for which the library produces gray blocks: records it if it is tolerated, otherwise fails.
 static void note_damage(jpeg_turbo *d) {
   const uint32_t scale = d->info.scale_num == 0 ? 8 : d->info.scale_num;
   if (!ccodecs_decoder_tolerate(&d->base, CCODECS_CORRUPT, d->info.output_scanline * 8 / scale)) {
@@ -102,7 +103,7 @@ static void on_reset(j_common_ptr info) {
   info->err->msg_code = 0;
 }
 
-/// Called for every row of blocks of every scan: a small file can hold a thousand scans of a large image.
+/// Called for every row of blocks of every scan: a small file can contain a thousand scans of a large image.
 static void on_progress(j_common_ptr info) {
   jpeg_turbo *d = owner(info);
   const uint32_t limit = d->base.limits.max_scans;
@@ -139,10 +140,10 @@ static void on_skip(j_decompress_ptr info, long count) {
 
 // MARK: Input
 
-/// A step of libjpeg: what it returns is whether it was done, or had to suspend.
+/// A step of libjpeg. Returns true when it completed, false when it had to suspend.
 typedef bool (*step)(jpeg_turbo *d);
 
-/// Runs `step` with libjpeg's errors caught. The only function with a setjmp.
+/// Runs `step` and catches libjpeg's errors. The only function with a setjmp.
 static ccodecs_status run_caught(jpeg_turbo *d, step step, bool *is_done) {
   if (setjmp(d->escape) != 0) {
     d->base.failure = d->escape_status;
@@ -156,7 +157,7 @@ static ccodecs_status run_caught(jpeg_turbo *d, step step, bool *is_done) {
   return CCODECS_OK;
 }
 
-/// One attempt with what is carried, or with the window. Sets *has_all when no byte is left to offer.
+/// Runs `step` once, on the carried bytes or on the window. Sets *has_all when no byte is left to offer.
 static ccodecs_status run_once(jpeg_turbo *d, ccodecs_input *input, step step, bool *is_done, bool *has_all) {
   const size_t skipped = d->skip < input->count ? d->skip : input->count;
   ccodecs_input_advance(input, skipped);
@@ -181,7 +182,7 @@ static ccodecs_status run_once(jpeg_turbo *d, ccodecs_input *input, step step, b
   if (!from_carry) {
     ccodecs_input_advance(input, used);
     *has_all = true;
-  } else if (used >= old) { // the source stands in bytes that are in the window too
+  } else if (used >= old) { // the source is at bytes that are also in the window
     ccodecs_bytes_take(&d->carry, d->carry.count);
     ccodecs_input_advance(input, used - old);
     *has_all = input->count == 0;
@@ -193,7 +194,7 @@ static ccodecs_status run_once(jpeg_turbo *d, ccodecs_input *input, step step, b
   return CCODECS_OK;
 }
 
-/// Runs `step` until it is done or the window is used up. CCODECS_OK when it is done.
+/// Runs `step` until it completes or the window is consumed. Returns CCODECS_OK when it completed.
 static ccodecs_status run(jpeg_turbo *d, ccodecs_input *input, step step) {
   while (true) {
     bool is_done = false;
@@ -292,7 +293,7 @@ static uint8_t scales(const ccodecs_decoder *base) {
   return 1u << 0 | 1u << 1 | 1u << 3 | 1u << 7;
 }
 
-/// As the native decoder has it. Arithmetic coding takes any number of blocks in a byte.
+/// Same as in the native decoder. Arithmetic coding can store any number of blocks in a byte.
 static uint64_t least_bytes(const ccodecs_decoder *base) {
   const jpeg_turbo *d = (const jpeg_turbo *)base;
   uint64_t blocks = 0;
@@ -327,7 +328,7 @@ static ccodecs_status estimate(
   const jpeg_turbo *d = (const jpeg_turbo *)base;
   uint64_t strip = 0;
   if (d->is_raw) {
-    // A component may be decoded at twice the scale of another, and at most in full.
+    // A component may be decoded at up to twice the scale of another, but not above full size.
     const uint64_t scale = options->scale_eighths <= 4 ? options->scale_eighths * 2 : 8;
     for (int i = 0; i < d->info.num_components; i++) {
       const jpeg_component_info *c = &d->info.comp_info[i];
@@ -336,7 +337,7 @@ static ccodecs_status estimate(
   } else {
     strip = ((uint64_t)d->info.image_width + 8) * (4 * packed_row_count + 4);
   }
-  *byte_count = internal_bytes(d) + strip + 3 * 65536; // markers are carried whole
+  *byte_count = internal_bytes(d) + strip + 3 * 65536; // markers are carried as a whole
   return CCODECS_OK;
 }
 
@@ -445,7 +446,7 @@ static void describe_planes(jpeg_turbo *d, ccodecs_rows *rows) {
   }
 }
 
-/// CMYK to RGB without a profile. Files with an Adobe marker store inks inverted, 255 for none.
+/// Converts CMYK to RGB without a profile. Files with an Adobe marker store CMYK inverted: 255 means no ink.
 static void convert_cmyk(jpeg_turbo *d, uint8_t *rgb) {
   const uint8_t *cmyk = d->inverted;
   const uint8_t flip = d->info.saw_Adobe_marker ? 0 : 255;
@@ -457,7 +458,7 @@ static void convert_cmyk(jpeg_turbo *d, uint8_t *rgb) {
   }
 }
 
-/// CMYK as it is given: 255 for no ink.
+/// Copies CMYK in the output convention: 255 means no ink.
 static void keep_cmyk(jpeg_turbo *d, uint8_t *cmyk) {
   const uint8_t flip = d->info.saw_Adobe_marker ? 0 : 255;
   for (size_t i = 0; i < 4 * (size_t)d->info.output_width; i++) {

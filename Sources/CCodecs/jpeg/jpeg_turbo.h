@@ -1,4 +1,4 @@
-// The state of the JPEG decoder by libjpeg-turbo, shared by its files. Private to CCodecs.
+// The state of the libjpeg-turbo based JPEG decoder, shared by its files. Private to CCodecs.
 
 #ifndef CCODECS_JPEG_TURBO_H
 #define CCODECS_JPEG_TURBO_H
@@ -20,29 +20,32 @@ typedef struct jpeg_turbo {
   jmp_buf escape;
   ccodecs_status escape_status;
   bool is_created;
-  bool is_started; ///< jpeg_start_decompress is done.
-  bool is_raw;     ///< Planes, not converted rows.
-  bool keeps_cmyk; ///< Rows of CMYK, not of RGB.
-  bool is_damaged; ///< The library filled in what the file lacks.
-  bool has_all;    ///< All bytes are there: those that the library lacks, the file lacks.
-  bool has_ended;  ///< The source stands in an end marker that the file lacks, behind all that it was given.
+  bool is_started; ///< jpeg_start_decompress has completed.
+  bool is_raw;     ///< The output is raw planes, not converted rows.
+  bool keeps_cmyk; ///< The rows are CMYK, not RGB.
+  bool is_damaged; ///< The library filled in data that the file lacks.
+  bool has_all;    ///< The file was read to its end: whatever libjpeg still needs is missing from the file.
+  bool has_ended;  ///< The source is at the end marker that stands in for the file's missing one, after all input.
   ccodecs_bytes carry;
-  size_t skip;    ///< Bytes to pass over that have not come yet.
-  size_t charged; ///< For what libjpeg allocates itself.
+  size_t skip;    ///< Bytes to skip that have not arrived yet.
+  size_t charged; ///< Charged for libjpeg's own allocations.
   uint8_t *strip;
-  uint8_t *inverted; ///< A row of CMYK.
+  uint8_t *inverted; ///< One row of CMYK.
   uint32_t rows_left[CCODECS_MAX_PLANES];
 } jpeg_turbo;
 
 // jpeg_turbo_arithmetic.c
 
-/// The library's source is empty: false to suspend. An arithmetic decoder is given an end, or ended.
+/// Handles an empty source of libjpeg: returns false to suspend.
+///
+/// The source of an arithmetic decoder, which cannot suspend, receives an end marker, or the decoding is aborted.
 boolean ccodecs_jpeg_turbo_source_empty(j_decompress_ptr info);
 
-/// Whether an arithmetic decoder makes more scans than its bytes are worth.
+/// Returns whether an arithmetic decoder runs more scans than the size of its input justifies.
 bool ccodecs_jpeg_turbo_has_too_many_scans(const jpeg_turbo *d);
 
-/// Holds the window's bytes, all of which must be there before the first step. CCODECS_NEEDS_INPUT, or the failure.
+/// Buffers the window's bytes, because all of them must be available before the first step. Returns CCODECS_NEEDS_INPUT
+/// or the failure.
 ccodecs_status ccodecs_jpeg_turbo_carry_all(jpeg_turbo *d, ccodecs_input *input);
 
 #endif

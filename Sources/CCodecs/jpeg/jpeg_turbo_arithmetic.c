@@ -1,6 +1,6 @@
-// Arithmetic coding in the JPEG decoder by libjpeg-turbo. The library's arithmetic decoder can't suspend, so that all
-// bytes are held before it runs. A file that ends early ends there; one in several scans, whose rows come of what there
-// is of them, may be given an end.
+// Arithmetic coding in the libjpeg-turbo based JPEG decoder. The library's arithmetic decoder cannot suspend, so all
+// bytes are buffered before it runs. A truncated file ends there with an error. If truncation is tolerated and the
+// image has several scans, an end marker is supplied, and the rows are produced from the scans that arrived.
 
 #include "jpeg_turbo.h"
 
@@ -23,7 +23,7 @@ boolean ccodecs_jpeg_turbo_source_empty(j_decompress_ptr info) {
 }
 
 bool ccodecs_jpeg_turbo_has_too_many_scans(const jpeg_turbo *d) {
-  // It makes a scan of next to no bytes. One costs a sixteenth of what giving the rows does.
+  // The library can decode a scan from next to no bytes. A scan costs a sixteenth of producing the rows.
   const uint64_t pixels = (uint64_t)d->info.image_width * d->info.image_height;
   const uint64_t work = pixels + pixels / 16 * (uint64_t)d->info.input_scan_number;
   return d->has_all && !ccodecs_decoder_is_in_proportion(work, d->base.taken_bytes + d->source.bytes_in_buffer);

@@ -1,9 +1,9 @@
-// JPEG turned and mirrored without loss: whole blocks change places, and their coefficients signs and places.
+// Lossless JPEG rotation and mirroring: whole blocks move, and their coefficients change signs and positions.
 //
-// libjpeg reads the coefficients as the bytes come, holds them, and compresses those of the turned image, with
-// Huffman tables made for it unless it came with the standard ones; a progressive image stays progressive. This is
-// what TurboJPEG's tjTransform does, which needs the whole file and the whole result in memory besides. The input's
-// coefficients are given back before the result is compressed, which never has more bytes than they.
+// libjpeg reads the coefficients as the bytes arrive, stores them, and compresses those of the transformed image. The
+// Huffman tables are optimized for it unless the input used the standard ones; a progressive image stays progressive.
+// TurboJPEG's tjTransform works the same way, but also needs the whole file and the whole result in memory. The input's
+// coefficients are released before the result is compressed, which is never larger than they are.
 
 #include "jpeg_turn.h"
 
@@ -17,14 +17,15 @@
 
 enum {
   OUTPUT_BYTES = 64 * 1024,
-  /// What libjpeg is given at a time, however the bytes come: what it notices of damage depends on that.
+  /// Size of the slices that libjpeg receives, independent of how the bytes arrive: which damage it detects depends on
+  /// it.
   SLICE_BYTES = 16 * 1024,
 };
 
-/// What libjpeg allocates besides coefficients, for reading and for writing.
+/// Bytes that libjpeg allocates in addition to coefficients, for decoding and for encoding.
 static const uint64_t library_bytes = 512 * 1024;
 
-/// Compressed bytes, in a list.
+/// A block of compressed output, in a linked list.
 typedef struct output_block {
   struct output_block *next;
   size_t count;
@@ -47,12 +48,12 @@ typedef struct jpeg_turn {
   bool is_created;
   bool is_in_freed;
   bool is_out_of_room;
-  size_t charged_in; ///< For the coefficients that are read, and given back before compressing.
+  size_t charged_in; ///< For the decoded coefficients; released before compression.
   size_t charged_out;
   jvirt_barray_ptr *read;
   jvirt_barray_ptr turned[3];
-  size_t slice_count;  ///< Bytes of the slice that is being filled.
-  ccodecs_bytes carry; ///< What libjpeg has not taken yet.
+  size_t slice_count;  ///< Bytes of the current slice.
+  ccodecs_bytes carry; ///< Bytes that libjpeg has not consumed yet.
   ccodecs_bytes exif;
   output_block *first;
   output_block *last;
@@ -89,7 +90,8 @@ bool ccodecs_jpeg_transform_is_perfect(const ccodecs_jpeg_frame *frame, uint8_t 
          (!reverses_rows(orientation) || frame->height % (8 * vertical) == 0);
 }
 
-/// Of all components, with the blocks that fill up units, and the addresses of rows.
+/// Returns the size of the coefficients of all components, including the blocks that complete units, and of the row
+/// pointers.
 static uint64_t coefficient_bytes(const ccodecs_jpeg_frame *frame) {
   uint32_t horizontal;
   uint32_t vertical;
@@ -98,7 +100,7 @@ static uint64_t coefficient_bytes(const ccodecs_jpeg_frame *frame) {
   for (uint32_t i = 0; i < frame->component_count; i++) {
     const uint64_t across = ((uint64_t)frame->width * frame->horizontal[i] + 8 * horizontal - 1) / (8 * horizontal);
     const uint64_t down = ((uint64_t)frame->height * frame->vertical[i] + 8 * vertical - 1) / (8 * vertical);
-    // Each axis may be that of the rows, once it is turned.
+    // Either axis may be that of the rows after the transform.
     bytes += (across + 4) * (down + 4) * DCTSIZE2 * sizeof(JCOEF) + (across + down + 8) * sizeof(void *);
   }
   return bytes;
@@ -117,8 +119,8 @@ static void on_error(j_common_ptr info) {
   longjmp(t->escape, 1);
 }
 
-/// Any damage that libjpeg would pass over is an error, as the result is not to be another image; bytes behind the
-/// last unit of a scan are none.
+/// Damage that libjpeg would tolerate is an error, because the result must be the same image. Extra bytes after the
+/// last unit of a scan are not an error.
 static void on_message(j_common_ptr info, int level) {
   if (level < 0 && info->err->msg_code != JWRN_EXTRANEOUS_DATA) {
     on_error(info);
@@ -140,7 +142,7 @@ static boolean on_source_empty(j_decompress_ptr info) {
 
 static void on_skip(j_decompress_ptr info, long count) {
   jpeg_turn *t = (jpeg_turn *)info->client_data;
-  // Nothing that could be skipped is left in a copy, but for what is in the buffer.
+  // A copy contains nothing that could be skipped, except in the buffer.
   const size_t wanted = count < 0 ? 0 : (size_t)count;
   const size_t taken = wanted < t->source.bytes_in_buffer ? wanted : t->source.bytes_in_buffer;
   t->source.next_input_byte += taken;
@@ -186,7 +188,7 @@ static uint32_t round_up(uint32_t count, int unit) {
   return (count + (uint32_t)unit - 1) / (uint32_t)unit * (uint32_t)unit;
 }
 
-/// Reads the header, then coefficients, as far as there are bytes.
+/// Reads the header, then coefficients, as far as the bytes reach.
 static void read_step(jpeg_turn *t) {
   if (t->stage == STAGE_HEADER && jpeg_read_header(&t->in, TRUE) == JPEG_HEADER_OK) {
     t->stage = STAGE_COEFFICIENTS;
@@ -199,7 +201,7 @@ static void read_step(jpeg_turn *t) {
 
 // MARK: Turning
 
-/// Asks for the room of the turned coefficients.
+/// Requests the arrays of the transformed coefficients.
 static void request_arrays(jpeg_turn *t) {
   for (int i = 0; i < t->in.num_components; i++) {
     const jpeg_component_info *c = &t->in.comp_info[i];
@@ -230,7 +232,7 @@ static bool is_same_table(const JHUFF_TBL *table, const JHUFF_TBL *other) {
          memcmp(table->huffval, other->huffval, sizeof table->huffval) == 0;
 }
 
-/// Whether the image was coded with the tables of T.81 annex K: then it is again, which saves a pass.
+/// Returns whether the image uses the tables of T.81 annex K. The result then uses them too, which saves a pass.
 static bool has_standard_tables(const jpeg_turn *t) {
   bool is_standard = true;
   for (int i = 0; i < t->in.num_components; i++) {
@@ -243,7 +245,7 @@ static bool has_standard_tables(const jpeg_turn *t) {
   return is_standard;
 }
 
-/// The frame of the result: the input's, with its axes swapped where they are.
+/// Sets up the frame of the result: that of the input, with its axes swapped if the transform swaps them.
 static void set_parameters(jpeg_turn *t) {
   jpeg_copy_critical_parameters(&t->in, &t->out);
   for (int i = 0; i < t->out.num_components && swaps_axes(t->orientation); i++) {
@@ -270,13 +272,13 @@ static void set_parameters(jpeg_turn *t) {
 /// A row of a block.
 typedef int16_t block_row __attribute__((vector_size(16)));
 
-/// What is done to each block: rows and columns change places, and then signs.
+/// The change to each block: rows and columns are swapped first, then signs change.
 typedef struct block_change {
   bool swaps;
   block_row signs[DCTSIZE]; ///< 1 or -1.
 } block_change;
 
-/// Mirroring an axis changes the sign of its odd frequencies.
+/// Mirroring an axis negates its odd frequencies.
 static block_change make_change(uint8_t orientation) {
   block_change change = {.swaps = swaps_axes(orientation)};
   for (int v = 0; v < DCTSIZE; v++) {
@@ -294,7 +296,7 @@ static block_change make_change(uint8_t orientation) {
 static void change_block(const block_change *change, const JCOEF *from, JCOEF *to) {
   block_row rows[DCTSIZE];
   memcpy(rows, from, sizeof rows);
-  for (int round = 0; round < 3 && change->swaps; round++) { // three riffles of the rows transpose
+  for (int round = 0; round < 3 && change->swaps; round++) { // three interleaving rounds transpose the block
     block_row riffled[DCTSIZE];
     for (int i = 0; i < DCTSIZE / 2; i++) {
       riffled[2 * i] = __builtin_shufflevector(rows[i], rows[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
@@ -358,7 +360,7 @@ static void compress_step(jpeg_turn *t) {
 
 // MARK: Steps
 
-/// A step of libjpeg, run with its errors caught. The only function with a setjmp.
+/// Runs a step of libjpeg and catches its errors. The only function with a setjmp.
 static ccodecs_status run(jpeg_turn *t, void (*step)(jpeg_turn *t)) {
   if (setjmp(t->escape) != 0) {
     return t->is_out_of_room ? CCODECS_NO_MEMORY : CCODECS_CORRUPT;
@@ -381,7 +383,7 @@ static void free_in(jpeg_turn *t) {
   t->charged_in = 0;
 }
 
-/// Gives libjpeg what is carried.
+/// Passes the carried bytes to libjpeg.
 static ccodecs_status read_carried(jpeg_turn *t) {
   t->source.next_input_byte = ccodecs_bytes_start(&t->carry);
   t->source.bytes_in_buffer = t->carry.count;
@@ -435,7 +437,7 @@ static ccodecs_status finish(ccodecs_turn *base) {
 
 static bool read(ccodecs_turn *base, ccodecs_piece *piece) {
   jpeg_turn *t = (jpeg_turn *)base;
-  if (t->is_created) { // the result is whole, and what it was made of is not needed
+  if (t->is_created) { // the result is complete, and its input is no longer needed
     jpeg_destroy_compress(&t->out);
     t->is_created = false;
     ccodecs_budget_refund(t->budget, t->charged_out);
@@ -446,7 +448,7 @@ static bool read(ccodecs_turn *base, ccodecs_piece *piece) {
   output_block *given = t->first;
   t->first = given->next;
   if (t->first == NULL) {
-    t->first = given; // kept for a caller that asks once more
+    t->first = given; // kept for a caller that calls again
     return false;
   }
   ccodecs_free(t->budget, given);

@@ -1,11 +1,11 @@
-// JPEG turned without loss (jpeg_turn.c). Private to CCodecs.
+// Lossless JPEG transforms: rotation and mirroring (jpeg_turn.c). Private to CCodecs.
 
 #ifndef CCODECS_JPEG_TURN_H
 #define CCODECS_JPEG_TURN_H
 
 #include "../core/rewriter.h"
 
-/// The frame of a JPEG that is turned.
+/// The frame of a JPEG to be transformed.
 typedef struct ccodecs_jpeg_frame {
   uint32_t width;
   uint32_t height;
@@ -14,13 +14,13 @@ typedef struct ccodecs_jpeg_frame {
   uint8_t vertical[3];
 } ccodecs_jpeg_frame;
 
-/// Whether the turn keeps every block whole.
+/// Returns whether the transform maps whole blocks to whole blocks.
 bool ccodecs_jpeg_transform_is_perfect(const ccodecs_jpeg_frame *frame, uint8_t orientation);
 
-/// What a turn charges, as an upper bound.
+/// Returns an upper bound of the bytes that a transform charges.
 uint64_t ccodecs_jpeg_transform_estimate(const ccodecs_jpeg_frame *frame, const ccodecs_rewrite_options *options);
 
-/// Charges and prepares. CCODECS_OK, or CCODECS_NO_MEMORY. It takes a JPEG without metadata.
+/// Charges the budget and prepares the transform of a JPEG without metadata. Returns CCODECS_OK or CCODECS_NO_MEMORY.
 ccodecs_status ccodecs_jpeg_transform_create(
     const ccodecs_jpeg_frame *frame, const ccodecs_rewrite_options *options, ccodecs_budget *budget,
     ccodecs_turn **turn);
