@@ -3,18 +3,22 @@ internal import NIOCore
 internal import ServiceContextModule
 internal import Synchronization
 
-/// Tells once how a call ended.
+/// Reports exactly once how a call ended.
 ///
-/// A call whose response is let go of before it was produced, which happens when its client has left, ended as
-/// cancelled: nobody else would say so. If its deadline had passed by then, that is why its client left.
+/// A response can be released before it is produced, which happens when the client has disconnected. Nothing else
+/// reports the end of such a call, so it ends as CANCELLED here, or as DEADLINE_EXCEEDED if its deadline had already
+/// passed.
 final class CallEnd: Sendable {
   private let cancellation: ServerContext.RPCCancellationHandle
   private let deadline: CallDeadline?
   private let report: Mutex<(@Sendable (RPCError.Code?, (any Error)?) -> Void)?>
 
-  /// - `context`: the call's.
-  /// - `metadata`: what the client sent with it.
-  /// - `report`: called once, with the code (`nil` for OK) and the error that was thrown, if one was.
+  /// Creates the reporter for one call.
+  ///
+  /// - Parameters:
+  ///   - context: The context of the call.
+  ///   - metadata: The request metadata of the call.
+  ///   - report: Called once, with the status code (`nil` for OK) and the error that was thrown, if any.
   init(
     _ context: ServerContext, _ metadata: Metadata,
     _ report: @escaping @Sendable (RPCError.Code?, (any Error)?) -> Void
@@ -30,29 +34,32 @@ final class CallEnd: Sendable {
 
   func fail(_ error: any Error) { finish(Self.code(error, isCancelled: cancellation.isCancelled), error) }
 
-  /// The code that a call ended with: cancelled, where what it threw is no more than that its client was gone.
+  /// Returns the status code of a call that failed with `error`; an error caused only by the client's disconnection
+  /// counts as CANCELLED.
   static func code(_ error: any Error, isCancelled: Bool) -> RPCError.Code {
     let code = RPCError.Code(of: error)
     guard let error = error as? RPCError else { return code }
-    // A call that is cancelled as soon as it begins has no handle yet that says so.
+    // A call that is cancelled as soon as it begins does not have a cancellation handle that reports it yet.
     if code == .unavailable, error.message.hasPrefix("Stream unexpectedly closed") { return .cancelled }
-    // UNAVAILABLE is what the transport throws when it finds the client gone; the worker's own is no `RPCError`.
+    // The transport throws UNAVAILABLE when it finds that the client has disconnected. The worker's own UNAVAILABLE
+    // errors are not `RPCError`s.
     let isLost = code == .unavailable || error.cause is ChannelError || error.cause is NIOAsyncWriterError
     let isClientGone = isCancelled && isLost
     return isClientGone ? .cancelled : code
   }
 
   private func finish(_ code: RPCError.Code?, _ error: (any Error)?) {
-    // Taken under the lock, called outside it.
+    // Take the closure under the lock, but call it outside.
     guard let report = self.report.withLock({ $0.take() }) else { return }
     report(code == .cancelled && deadline?.hasPassed() == true ? .deadlineExceeded : code, error)
   }
 }
 
 extension StreamingServerResponse {
-  /// This response, telling `end` when all of it was produced, or why not; `context` is current meanwhile.
+  /// Returns this response, changed to report to `end` when it was produced completely or why it failed.
   ///
-  /// The handler of a streaming call returns before its work is done, which the response's producer does.
+  /// The handler of a streaming call returns early; the response's producer does the work. `context` is current while
+  /// it runs.
   func telling(_ end: CallEnd, context: ServiceContext? = ServiceContext.current) -> Self {
     var response = self
     switch response.accepted {

@@ -3,20 +3,22 @@ package import GRPCCore
 package import Logging
 internal import ServiceContextModule
 
-/// Measures each call and tells the log how it ended.
+/// Measures the duration of each call and logs how it ended.
 ///
-/// Put it behind the tracing interceptor, so that a call's span is current when the log is told. Calls to operational
-/// services are measured too, and logged at `debug`. Other calls are logged at `info`, and at `error` only when the worker
-/// has a defect.
+/// Install it after the tracing interceptor, so that the call's span is current when the end is logged. Calls to
+/// operational services are measured too, but logged at `debug`. Other calls are logged at `info`, and at `error` only
+/// if the worker has a defect.
 package struct CallInterceptor: ServerInterceptor {
   private let metrics: any MetricsFactory
   private let logger: Logger
   private let quiet: Set<String>
 
+  /// Creates an interceptor.
+  ///
   /// - Parameters:
-  ///   - metrics: where the duration goes.
-  ///   - logger: told of each call's end.
-  ///   - quiet: full names of services whose calls are of interest to nobody.
+  ///   - metrics: The factory of the timer that records call durations.
+  ///   - logger: The logger that receives one message per call.
+  ///   - quiet: Full names of the services whose calls are logged at `debug` only.
   package init(metrics: any MetricsFactory, logger: Logger, quiet: Set<String> = OperationalServices.names) {
     self.metrics = metrics
     self.logger = logger
@@ -53,7 +55,7 @@ package struct CallInterceptor: ServerInterceptor {
     timer.recordNanoseconds(duration.wholeNanoseconds)
     let isQuiet = quiet.contains(call.method.service.fullyQualifiedService)
     let level: Logger.Level = isQuiet ? .debug : code?.isDefect == true ? .error : .info
-    // Told where no task's context is current, when a response is let go of.
+    // No task context is current when the end is reported because the response was released.
     ServiceContext.$current.withValue(call.span) {
       var metadata: Logger.Metadata = [
         "method": "\(method)", "code": "\(name)", "peer": "\(call.peer)",
@@ -66,9 +68,9 @@ package struct CallInterceptor: ServerInterceptor {
 }
 
 extension Duration {
-  /// Far below the 292 years that fit.
+  /// Whole nanoseconds; `Int64` overflows after 292 years.
   var wholeNanoseconds: Int64 { components.seconds * 1_000_000_000 + components.attoseconds / 1_000_000_000 }
 
-  /// With three digits behind the point.
+  /// Milliseconds, with microsecond resolution.
   var milliseconds: Double { Double(wholeNanoseconds / 1000) / 1000 }
 }

@@ -1,9 +1,10 @@
 package import GRPCCore
 internal import NIOCore
 
-/// Lets a call whose deadline passed end as DEADLINE_EXCEEDED, in its answer and for every interceptor before this one.
+/// Ends a call whose deadline passed with DEADLINE_EXCEEDED, in its response and for every interceptor before this one.
 ///
-/// gRPC's package cancels such a call like one whose client left, which is what its handler then says. Put it last.
+/// grpc-swift-2 cancels such a call in the same way as one whose client disconnected, and its handler then reports
+/// CANCELLED. Install it last.
 package struct DeadlineInterceptor: ServerInterceptor {
   package init() {}
 
@@ -31,7 +32,9 @@ package struct DeadlineInterceptor: ServerInterceptor {
 }
 
 extension CallDeadline {
-  /// The deadline that the listener noted; where there is no listener, that of a call that arrives now.
+  /// Reads the deadline that the listener stored in the metadata.
+  ///
+  /// Without a listener, the deadline is the call's timeout counted from now. `nil` if the call has no timeout.
   init?(_ metadata: Metadata) {
     if let value = metadata[stringValues: Self.key].first(where: { _ in true }) {
       self.init(value: value)
@@ -44,7 +47,7 @@ extension CallDeadline {
     }
   }
 
-  /// What a call failed for: its deadline, when it was cancelled because of that.
+  /// Returns DEADLINE_EXCEEDED if the call was cancelled because of its deadline, otherwise `error`.
   fileprivate func reason(_ error: any Error, _ context: ServerContext) -> any Error {
     guard context.cancellation.isCancelled, CallEnd.code(error, isCancelled: true) == .cancelled, hasPassed() else {
       return error

@@ -2,25 +2,27 @@ internal import GRPCCore
 internal import GRPCProtobuf
 internal import Logging
 
-/// What the log says of an error that ended a call: a field for each thing that one may search for.
+/// Log fields for an error that ended a call, one for each value that is useful in searches.
 enum ErrorFields {
-  /// The fields of an `ErrorInfo`'s metadata that are logged.
+  /// Keys of an `ErrorInfo`'s metadata that are logged.
   private static let details: Set<String> = ["field", "limit_name", "limit", "value"]
 
-  /// The message as `error`; the `ErrorInfo`'s reason as `reason`; the request's field, and the limit that was exceeded,
-  /// where there is one; and as `cause` the defect that the client is not told of.
+  /// Returns the log fields for an error.
+  ///
+  /// `error` is the message and `reason` the reason of the `ErrorInfo`. Where present, the request's field and the
+  /// limit that was exceeded are included. `cause` is the defect that the client does not see.
   static func metadata(of error: any Error) -> Logger.Metadata {
     var metadata: Logger.Metadata = ["error": "\(message(of: error))"]
-    // Details that can't be read are as good as none.
+    // Details that cannot be decoded are ignored.
     let status = error as? GoogleRPCStatus ?? (error as? RPCError).flatMap { try? $0.unpackGoogleRPCStatus() }
     if let info = status?.details.lazy.compactMap(\.errorInfo).first {
       metadata["reason"] = "\(info.reason)"
       for (key, text) in info.metadata where details.contains(key) {
-        // Numbers stay numbers, so that they can be compared.
+        // Numbers stay numbers, so that log queries can compare them.
         if let number = Int(text) { metadata[key] = .stringConvertible(number) } else { metadata[key] = .string(text) }
       }
     }
-    // An error that is one of gRPC's itself says no more than was said.
+    // A cause that is itself a gRPC error adds nothing to the message.
     if let cause = (error as? RPCError)?.cause, !(cause is any RPCErrorConvertible) {
       metadata["cause"] = "\(String(describing: cause))"
     }

@@ -1,9 +1,10 @@
 internal import GRPCCore
 internal import Tracing
 
-/// Reads trace headers from a call's metadata.
+/// Reads trace context headers from a call's metadata.
 struct MetadataExtractor: Extractor {
-  /// Values of one key are one list, as HTTP has it; trace state and baggage may come in several.
+  /// Returns all values of a key, joined by commas as in HTTP; trace state and baggage may be split over several
+  /// headers.
   func extract(key: String, from metadata: Metadata) -> String? {
     let values = Array(metadata[stringValues: key])
     return values.isEmpty ? nil : values.joined(separator: ",")

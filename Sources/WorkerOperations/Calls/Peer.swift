@@ -1,9 +1,10 @@
-/// The other end of a connection, from gRPC's way of writing it: `ipv4:127.0.0.1:50051`, `ipv6:[::1]:50051`,
-/// `unix:/run/socket`.
+/// The remote end of a connection, parsed from gRPC's notation.
+///
+/// Examples: `ipv4:127.0.0.1:50051`, `ipv6:[::1]:50051`, `unix:/run/socket`.
 struct Peer: Equatable {
-  /// An IP address without brackets, or the path of a socket.
+  /// IP address without brackets, or path of a Unix socket.
   var address: String
-  /// `nil` where there is none.
+  /// Port number; `nil` for a Unix socket or an address without a port.
   var port: Int?
 
   init(_ peer: String) {

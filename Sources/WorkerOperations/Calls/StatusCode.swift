@@ -1,7 +1,7 @@
 internal import GRPCCore
 
 extension RPCError.Code {
-  /// The code that a client sees for an error that a handler throws.
+  /// The code that a client receives for an error that a handler throws.
   init(of error: any Error) {
     switch error {
     case let error as RPCError: self = error.code
@@ -17,13 +17,13 @@ extension RPCError.Code {
     [.unknown, .deadlineExceeded, .unimplemented, .internalError, .unavailable, .dataLoss].contains(self)
   }
 
-  /// Whether an operator should look into it: nothing that a client sends or asks for may end a call with this code.
+  /// Whether an operator should investigate: no client input or request may end a call with this code.
   ///
-  /// Unlike `isServerFault`, which OpenTelemetry defines for spans, this leaves out formats that are not supported, deadlines
-  /// that clients set, and refusals while the worker shuts down.
+  /// Unlike `isServerFault`, which follows OpenTelemetry's definition for spans, this excludes unsupported formats,
+  /// deadlines set by clients, and calls refused while the worker shuts down.
   var isDefect: Bool { [.unknown, .internalError, .dataLoss].contains(self) }
 
-  /// The code as the wire specification spells it, as in `INVALID_ARGUMENT`.
+  /// The code as the gRPC specification spells it, for example `INVALID_ARGUMENT`.
   var name: String {
     switch self {
     case .cancelled: "CANCELLED"

@@ -2,17 +2,20 @@ package import GRPCCore
 internal import ServiceContextModule
 package import Tracing
 
-/// Opens a server span for each call, from its metadata's trace context, and keeps it current while the call runs.
+/// Opens a server span for each call and keeps it current while the call runs.
 ///
-/// Attributes follow the OpenTelemetry semantic conventions for RPC, in the version that `SemanticConventions` in
-/// WorkerTelemetry names. Health checks and reflection are not traced.
+/// The parent comes from the trace context in the call's metadata. Attributes follow the OpenTelemetry semantic
+/// conventions for RPC, in the version given by `SemanticConventions` in WorkerTelemetry. Health checks and reflection
+/// are not traced.
 package struct TracingInterceptor: ServerInterceptor {
   private let tracer: any Tracer
   private let untraced: Set<String>
 
+  /// Creates an interceptor.
+  ///
   /// - Parameters:
-  ///   - tracer: where spans go.
-  ///   - untraced: full names of services whose calls get no span.
+  ///   - tracer: The tracer that creates the spans.
+  ///   - untraced: Full names of the services whose calls get no span.
   package init(
     tracer: any Tracer = InstrumentationSystem.tracer, untraced: Set<String> = OperationalServices.names
   ) {
@@ -41,7 +44,7 @@ package struct TracingInterceptor: ServerInterceptor {
     }
   }
 
-  /// Ends the span with its attributes, all at once: to change those that a span has copies them.
+  /// Sets all attributes at once and ends the span; changing the attributes of a span copies them.
   private static func end(
     _ span: any Span, _ method: MethodDescriptor, peer: String, _ code: RPCError.Code?, _ error: (any Error)?
   ) {
@@ -63,9 +66,9 @@ package struct TracingInterceptor: ServerInterceptor {
   }
 }
 
-/// The services by which the worker is operated, not used.
+/// The gRPC services for operating the worker: health checks and reflection.
 package enum OperationalServices {
-  /// Their full names.
+  /// Full names of the services.
   package static let names: Set<String> = [
     "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection",
   ]

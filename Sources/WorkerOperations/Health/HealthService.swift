@@ -8,11 +8,12 @@ package import WorkerProtocol
 package struct HealthService: Grpc_Health_V1_Health.SimpleServiceProtocol {
   private let state: HealthState
 
+  /// Creates a service that reports `state`.
   package init(state: HealthState) {
     self.state = state
   }
 
-  /// The status of one service; NOT_FOUND for one that is not served here.
+  /// Returns the status of one service, or throws NOT_FOUND for a service that the worker does not have.
   package func check(
     request: Grpc_Health_V1_HealthCheckRequest, context: ServerContext
   ) async throws -> Grpc_Health_V1_HealthCheckResponse {
@@ -22,7 +23,7 @@ package struct HealthService: Grpc_Health_V1_Health.SimpleServiceProtocol {
     return Grpc_Health_V1_HealthCheckResponse(state.status)
   }
 
-  /// The status of every service.
+  /// Returns the status of every service.
   package func list(
     request: Grpc_Health_V1_HealthListRequest, context: ServerContext
   ) async throws -> Grpc_Health_V1_HealthListResponse {
@@ -32,14 +33,16 @@ package struct HealthService: Grpc_Health_V1_Health.SimpleServiceProtocol {
     return response
   }
 
-  /// The status of one service now and whenever it changes, until the client leaves or the worker shuts down.
+  /// Sends the status of one service, now and whenever it changes, until the client disconnects or the worker shuts
+  /// down.
   package func watch(
     request: Grpc_Health_V1_HealthCheckRequest,
     response: RPCWriter<Grpc_Health_V1_HealthCheckResponse>,
     context: ServerContext
   ) async throws {
     guard state.services.contains(request.service) else {
-      // The protocol wants the watch to stay open: the service might be registered later. Here none will be.
+      // The protocol requires the watch to stay open because a service may be registered later. The worker never
+      // registers one.
       var unknown = Grpc_Health_V1_HealthCheckResponse()
       unknown.status = .serviceUnknown
       try await response.write(unknown)
@@ -56,7 +59,7 @@ package struct HealthService: Grpc_Health_V1_Health.SimpleServiceProtocol {
     try endWatch()
   }
 
-  /// A watch ends well only with the worker.
+  /// Ends a watch with OK only when the worker shuts down, otherwise with CANCELLED.
   private func endWatch() throws {
     if state.isMeantToServe { throw RPCError(code: .cancelled, message: "the watch was cancelled") }
   }

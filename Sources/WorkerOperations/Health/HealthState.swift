@@ -1,8 +1,10 @@
 internal import Synchronization
 
-/// Whether the worker serves, for everyone who asks or watches.
+/// The health of the worker, for health checks and watches.
+///
+/// It is safe to use from any thread.
 package final class HealthState: Sendable {
-  /// What a health check answers.
+  /// The result of a health check.
   package enum Status: Sendable, Hashable {
     case serving, notServing
   }
@@ -16,45 +18,46 @@ package final class HealthState: Sendable {
     var status: Status { isMeantToServe && !isStuck ? .serving : .notServing }
   }
 
-  /// The services whose health can be asked; the empty name stands for the worker as a whole.
+  /// The services with a health status; the empty name stands for the worker as a whole.
   package let services: Set<String>
   private let state = Mutex(State())
 
-  /// Not serving, until `set`.
+  /// Creates a state that is not serving until `set(_:)` is called.
   package init(services: Set<String>) {
     self.services = services.union([""])
   }
 
+  /// The current status: `notServing` while the worker is stuck or shuts down.
   package var status: Status { state.withLock { $0.status } }
 
-  /// Whether the worker has not begun to shut down, stuck or not.
+  /// Whether the worker has started and is not shutting down; it may be stuck.
   var isMeantToServe: Bool { state.withLock { $0.isMeantToServe } }
 
-  /// How many watch now.
+  /// Number of active watches.
   package var watcherCount: Int { state.withLock { $0.watchers.count } }
 
-  /// Sets what the worker means to do, which holds while it is not stuck.
+  /// Sets the intended status, which applies while the worker is not stuck.
   package func set(_ status: Status) { change { $0.isMeantToServe = status == .serving } }
 
-  /// Sets whether the worker is stuck, and so does not serve though it means to.
+  /// Sets whether the worker is stuck; a stuck worker reports `notServing`.
   package func setStuck(_ isStuck: Bool) { change { $0.isStuck = isStuck } }
 
-  /// Changes the state, and tells the watchers where that changes the status.
+  /// Changes the state and notifies the watchers if the status changed.
   private func change(_ body: (inout State) -> Void) {
     state.withLock { state in
       let before = state.status
       body(&state)
       let status = state.status
       guard status != before else { return }
-      // Under the lock, so that of two changes at once no watcher is told the older one last. Yielding to a stream of
-      // bounded buffer runs no code of the watcher's.
+      // Yield under the lock, so that after two concurrent changes no watcher receives the older status last. Yielding
+      // to a stream with a bounded buffer runs no code of the watcher.
       for watcher in state.watchers.values { watcher.yield(status) }
     }
   }
 
-  /// Calls `body` with the statuses from now on, the present one first.
+  /// Calls `body` with a stream of statuses that starts with the current one.
   ///
-  /// A slow watcher misses all but the newest.
+  /// A slow watcher receives only the newest status.
   func watch(_ body: (AsyncStream<Status>, AsyncStream<Status>.Continuation) async throws -> Void) async rethrows {
     let (stream, continuation) = AsyncStream<Status>.makeStream(bufferingPolicy: .bufferingNewest(1))
     let id = state.withLock { state in

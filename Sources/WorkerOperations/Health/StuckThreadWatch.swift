@@ -1,15 +1,22 @@
 package import Logging
 package import WorkThreads
 
-/// Lets health checks fail while an image thread is stuck in one piece of work, such as a call of a library that cannot be
-/// cancelled.
+/// Makes health checks fail while an image thread is stuck in one piece of work.
+///
+/// An example is a call into a library that cannot be cancelled.
 package struct StuckThreadWatch: Sendable {
   private let executor: ImageExecutor
   private let limit: Duration
   private let health: HealthState
   private let logger: Logger
 
-  /// - `limit`: from when on a thread that has not returned is stuck.
+  /// Creates a watch.
+  ///
+  /// - Parameters:
+  ///   - executor: The executor whose threads are watched.
+  ///   - limit: The time after which a thread that has not returned counts as stuck.
+  ///   - health: The state that reports the worker as stuck.
+  ///   - logger: The logger for threads that get stuck or recover.
   package init(executor: ImageExecutor, limit: Duration, health: HealthState, logger: Logger) {
     self.executor = executor
     self.limit = limit
@@ -17,7 +24,7 @@ package struct StuckThreadWatch: Sendable {
     self.logger = logger
   }
 
-  /// Looks four times within the limit, until the task is cancelled.
+  /// Checks the threads four times per limit until the task is cancelled.
   package func run() async {
     var reported: Set<StuckWork.ID> = []
     while (try? await Task.sleep(for: limit / 4)) != nil {

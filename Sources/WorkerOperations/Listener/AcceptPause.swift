@@ -9,10 +9,10 @@ internal import NIOCore
   internal import Glibc
 #endif
 
-/// Lets a listening socket rest when there are no descriptors, or no memory, for another connection.
+/// Pauses a listening socket while there are no file descriptors, or no memory, for another connection.
 ///
-/// SwiftNIO's own back-off postpones only the reads that it asks for: the socket stays registered and is tried again
-/// at once, for as long as a connection waits.
+/// SwiftNIO's own back-off postpones only the reads that it issues itself. The socket stays registered, so it is
+/// retried immediately for as long as a connection is pending.
 final class AcceptPause: ChannelInboundHandler {
   typealias InboundIn = any Channel
 
@@ -27,7 +27,7 @@ final class AcceptPause: ChannelInboundHandler {
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     guard let failure = error as? IOError else { return context.fireErrorCaught(error) }
-    // A client that left before it was accepted is no reason to let others wait.
+    // A client that disconnected before it was accepted must not delay others.
     guard failure.errnoCode != ECONNABORTED, !isPaused, let options = context.channel.syncOptions else { return }
     report(failure)
     guard (try? options.setOption(.autoRead, value: false)) != nil else { return }
@@ -36,7 +36,7 @@ final class AcceptPause: ChannelInboundHandler {
     context.eventLoop.scheduleTask(in: Self.length) {
       let (pause, options) = loopBound.value
       pause.isPaused = false
-      // Fails when the socket was closed meanwhile.
+      // Throws if the socket was closed in the meantime.
       try? options.setOption(.autoRead, value: true)
     }
   }

@@ -12,7 +12,7 @@ struct CallTimeout: Equatable {
   ]
 
   private let amount: UInt64
-  /// Index in `units`.
+  /// Index into `units`.
   private let unit: Int
 
   init?(_ value: String) {
@@ -29,7 +29,7 @@ struct CallTimeout: Equatable {
     return overflows ? .max : product
   }
 
-  /// The same, rounded up to what grpc-swift-2 reads: it ignores eight digits.
+  /// The same timeout, rounded up to a value that grpc-swift-2 accepts; it ignores values with eight digits.
   var readableValue: String {
     var (amount, unit) = (amount, unit)
     while amount > 9_999_999, unit + 1 < Self.units.count {
@@ -41,13 +41,15 @@ struct CallTimeout: Equatable {
   }
 }
 
-/// When a call's client stops waiting, kept in its metadata from the moment at which the call arrives.
+/// The time at which a call's client stops waiting.
+///
+/// It is stored in the call's metadata when the call arrives.
 struct CallDeadline: Equatable {
-  /// Never taken from a client.
+  /// Metadata key; a value sent by a client is discarded.
   static let key = "image-worker-deadline"
 
   private let instant: UInt64
-  /// A client whose own clock ends the call does so a little earlier: C-core rounds its timeouts up by as much as this.
+  /// Nanoseconds by which a client may end the call early, because C-core rounds its timeouts up by that much.
   private let tolerance: UInt64
 
   init(_ timeout: CallTimeout, from now: NIODeadline) {
@@ -57,7 +59,7 @@ struct CallDeadline: Equatable {
     tolerance = min(nanoseconds / 50 + 5_000_000, nanoseconds)
   }
 
-  /// - `value`: what `value` was.
+  /// Restores a deadline from the string that `value` returned.
   init?(value: String) {
     let parts = value.split(separator: " ").compactMap { UInt64($0) }
     guard parts.count == 2 else { return nil }

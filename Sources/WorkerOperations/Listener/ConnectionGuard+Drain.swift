@@ -1,12 +1,12 @@
 internal import NIOCore
 
 extension ConnectionGuard {
-  /// How far a connection is on its way to its end.
+  /// Progress of a connection's graceful shutdown.
   enum Drain {
     case none
     /// The client was asked to open no more calls, by GOAWAY and a PING with this data.
     case begun(UInt64)
-    /// The client was told the last call that is served: it has no other under way.
+    /// The client has received the identifier of the last call that is served; it can open no further calls.
     case settled(lastStream: UInt32)
     case closing
 
@@ -21,17 +21,17 @@ extension ConnectionGuard {
     var hasBegun: Bool { if case .none = self { false } else { true } }
   }
 
-  /// How long a client may take to answer the PING.
+  /// Time limit for the client's reply to the PING.
   ///
-  /// One that does not read, as an idle one may, must not delay the end.
+  /// A client that does not read, for example an idle one, must not delay the shutdown.
   private static var answerLimit: TimeAmount { .seconds(1) }
-  /// How long a client may take to close its end after the last call.
+  /// Time limit for the client to close its end after the last call.
   private static var closeLimit: TimeAmount { .milliseconds(500) }
 
-  /// Lets every call finish that the client has opened, also those that it opens before it learns of the drain.
+  /// Starts a drain that lets every open call finish, including calls opened before the client learns of it.
   ///
-  /// The HTTP/2 handler refuses streams from its own first GOAWAY on, and ends the connection at their next frame
-  /// (swift-nio-http2, issue 466). So it is not told of the drain.
+  /// The HTTP/2 handler refuses streams after its own first GOAWAY and ends the connection at their next frame
+  /// (swift-nio-http2, issue 466). It is therefore not informed of the drain.
   func beginDrain(_ context: ChannelHandlerContext) {
     guard !drain.hasBegun else { return }
     let ping = UInt64.random(in: .min ... .max)
@@ -49,7 +49,9 @@ extension ConnectionGuard {
     }
   }
 
-  /// The client opens no more calls: tells it which was the last, and ends the connection with the last of them.
+  /// Sends the identifier of the last served call and closes the connection when the last call ends.
+  ///
+  /// Called when the client can open no more calls.
   func settleDrain(_ context: ChannelHandlerContext) {
     drain = .settled(lastStream: lastStream)
     write(context) { $0.writeGoAway(lastStream: lastStream, code: 0) }
@@ -61,16 +63,17 @@ extension ConnectionGuard {
     guard case .settled = drain, requests.isEmpty, let context else { return }
     drain = .closing
     let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-    // Behind what the last call still writes.
+    // Close only after the last call has written its remaining data.
     context.eventLoop.execute {
       let (connection, context) = loopBound.value
       if !connection.isClosed { connection.closeGently(context) }
     }
   }
 
-  /// Closes the connection when the client has, or soon.
+  /// Closes the write side now, and the connection when the client has closed its end or `closeLimit` has passed.
   ///
-  /// To close it while the client's last frames arrive would reset it, and cost the client what it has not read.
+  /// Closing it while the client's last frames arrive would reset the connection, and the client would lose data that
+  /// it has not read yet.
   func closeGently(_ context: ChannelHandlerContext) {
     context.flush()
     context.close(mode: .output, promise: nil)

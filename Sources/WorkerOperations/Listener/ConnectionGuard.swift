@@ -1,12 +1,12 @@
 internal import Logging
 internal import NIOCore
 
-/// Stands between a connection and its HTTP/2 handler, whose limits and drain cannot be set.
+/// Filters the frames of a connection before its HTTP/2 handler, whose limits and drain cannot be configured.
 ///
-/// It reads the headers of frames and forwards most of them untouched, without copying. Those that the handler counts
-/// against fixed limits it handles itself: it answers PING, drops PRIORITY, and hands RST_STREAM to the call's
-/// `RequestGuard`. Frames of calls that have ended are dropped, as their client could not know. The drain of the
-/// connection is its own (`ConnectionGuard+Drain`). <doc:UpstreamDefects> has the reasons.
+/// It reads frame headers and forwards most frames untouched, without copying. It handles the frames that the HTTP/2
+/// handler counts against fixed limits: it answers PING, drops PRIORITY, and passes RST_STREAM to the call's
+/// `RequestGuard`. Frames of ended calls are dropped, because the client could not know that the call had ended. It
+/// also drains the connection (`ConnectionGuard+Drain`). <doc:UpstreamDefects> gives the reasons.
 final class ConnectionGuard: ChannelDuplexHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
@@ -16,28 +16,28 @@ final class ConnectionGuard: ChannelDuplexHandler {
   let limits: ConnectionLimits
   let inflation: InflationAllowance
   var context: ChannelHandlerContext?
-  /// Calls under way, by stream.
+  /// Open calls by stream identifier.
   private(set) var requests: [UInt32: RequestGuard] = [:]
-  /// The highest stream that the client has opened.
+  /// The highest stream identifier that the client has used.
   private(set) var lastStream: UInt32 = 0
   var drain = Drain.none
   private(set) var isClosed = false
-  /// The HTTP/2 handler has ended it, which it says to the client only.
+  /// Whether the HTTP/2 handler has ended the connection, which it reports only to the client.
   private(set) var hasFailed = false
-  /// Nothing more is read of it.
+  /// Whether the connection was cut; nothing more is read from it.
   private var isCut = false
 
   private var pings: Allowance
   private var settings: Allowance
   private var resets: Allowance
-  /// Bytes that are still to come of the frame, or of the preface, that is being read.
+  /// Bytes still expected of the current frame or of the preface.
   private var rest = FrameHeader.prefaceByteCount
   private var isDropping = false
-  /// Between a HEADERS frame and the last of its CONTINUATION frames nothing else may come.
+  /// Set between a HEADERS frame and its last CONTINUATION frame, where no other frame is allowed.
   private var headers: HeaderContinuation?
-  /// The beginning of a frame that is not there yet in full.
+  /// The incomplete beginning of a frame.
   private var buffered = ByteBuffer()
-  /// Bytes of data that were dropped: the client may send as many again.
+  /// Number of dropped DATA bytes to return to the client's connection window.
   private var dropped = 0
   private var needsFlush = false
 
@@ -108,7 +108,7 @@ final class ConnectionGuard: ChannelDuplexHandler {
 
   private var isOver: Bool { isClosed || isCut }
 
-  /// Takes what begins with a header; `false` when more of it must come first.
+  /// Processes the frame with this header; returns `false` if more of the frame must arrive first.
   private func take(_ header: FrameHeader, _ reader: inout Reader, _ context: ChannelHandlerContext) -> Bool {
     switch judge(header, &reader, context) {
     case .forward:
@@ -123,7 +123,7 @@ final class ConnectionGuard: ChannelDuplexHandler {
     case .handle:
       let payload = reader.index + FrameHeader.byteCount
       guard reader.bytes.writerIndex - payload >= header.length else { return false }
-      // What came before it, such as the beginning of the call that it ends, is handled before it.
+      // Frames before this one, such as the beginning of the call that it resets, must be handled first.
       forward(&reader, context)
       guard !isOver else { return true }
       reader.advance(FrameHeader.byteCount + header.length, isDropping: true)
@@ -135,7 +135,7 @@ final class ConnectionGuard: ChannelDuplexHandler {
   private enum Judgement { case forward, drop, handle }
 
   private func judge(_ header: FrameHeader, _ reader: inout Reader, _ context: ChannelHandlerContext) -> Judgement {
-    // A frame of the wrong size, or in the wrong place, is the HTTP/2 handler's to refuse.
+    // The HTTP/2 handler rejects frames with a wrong size or in a wrong place.
     if headers?.takes(header) == true { return .handle }
     if let frames = headers?.flush() {
       headers = nil
@@ -159,7 +159,7 @@ final class ConnectionGuard: ChannelDuplexHandler {
       return .forward
     case .data, .windowUpdate:
       guard header.stream > 0, header.stream <= lastStream, requests[header.stream] == nil else { return .forward }
-      // It may be a call that begins with what is not yet forwarded.
+      // The frame may belong to a call whose beginning is not forwarded yet.
       forward(&reader, context)
       guard requests[header.stream] == nil else { return .forward }
       if header.kind == .data { dropped += header.length }
@@ -199,7 +199,7 @@ final class ConnectionGuard: ChannelDuplexHandler {
     context.fireChannelRead(wrapInboundOut(run))
   }
 
-  /// Writes a frame past the HTTP/2 handler, which writes whole frames; flushed when what was read is done with.
+  /// Writes a whole frame, bypassing the HTTP/2 handler; it is flushed at the end of the current read.
   func write(_ context: ChannelHandlerContext, _ frame: (inout ByteBuffer) -> Void) {
     var buffer = context.channel.allocator.buffer(capacity: 64)
     frame(&buffer)
@@ -207,7 +207,9 @@ final class ConnectionGuard: ChannelDuplexHandler {
     needsFlush = true
   }
 
-  /// Ends the connection of a client that floods; `reason` is the word that gRPC clients know, where there is one.
+  /// Closes the connection of a client that floods the worker.
+  ///
+  /// `reason` is sent in GOAWAY, with the spelling that gRPC clients recognize, if there is one.
   private func cut(_ reason: String, _ context: ChannelHandlerContext) {
     guard !isOver else { return }
     isCut = true
@@ -218,7 +220,7 @@ final class ConnectionGuard: ChannelDuplexHandler {
 }
 
 extension ConnectionGuard {
-  /// Reports a call that no handler has seen; its fault is the client's.
+  /// Logs a call that was refused before it reached a handler, because of a client error.
   func noteRefusal(_ refusal: RequestRefusal, path: String) {
     limits.logger.info(
       "call refused",
@@ -230,13 +232,13 @@ extension ConnectionGuard {
 
   private var peer: String { context?.remoteAddress.map(String.init(describing:)) ?? "" }
 
-  /// Notes a call that begins; `false` when the client was told that it is not served any more.
+  /// Registers a call that begins; returns `false` if it arrived after the last call that is served.
   func begin(_ request: RequestGuard, stream: UInt32) -> Bool {
     requests[stream] = request
     return drain.accepts(stream)
   }
 
-  /// - `wasReset`: whether the client cancelled it.
+  /// Removes a call; `wasReset` is whether the client cancelled it.
   func end(stream: UInt32, wasReset: Bool) {
     guard requests.removeValue(forKey: stream) != nil else { return }
     if !wasReset { resets.earn() }
@@ -244,7 +246,7 @@ extension ConnectionGuard {
   }
 }
 
-/// What of the bytes read goes on in one piece.
+/// A cursor over received bytes that collects contiguous runs to forward.
 private struct Reader {
   let bytes: ByteBuffer
   private(set) var index: Int
@@ -261,7 +263,7 @@ private struct Reader {
     if isDropping { runStart = index }
   }
 
-  /// The bytes since the last ones that were taken or dropped.
+  /// Returns the bytes since the last bytes that were returned or dropped; `nil` if there are none.
   mutating func takeRun() -> ByteBuffer? {
     defer { runStart = index }
     return index > runStart ? bytes.getSlice(at: runStart, length: index - runStart) : nil

@@ -1,59 +1,67 @@
 package import Logging
 internal import NIOCore
 
-/// What one client may do to its connection before it is cut, and what one call may send.
+/// Limits on what a client may send on one connection and in one call.
 ///
-/// Every limit counts what floods: a client that works may ping, cancel and reconfigure as much as its work needs.
+/// Each limit counts frames that can flood the worker. A client can still ping, cancel and change settings as much as
+/// its work requires.
 package struct ConnectionLimits: Sendable {
-  /// PING frames that a client may send in 30 seconds without receiving anything but their answers.
+  /// Maximum number of PING frames in 30 seconds from a client that receives nothing but their answers.
   ///
-  /// Each frame that the worker sends earns the client another one: grpc-go and C-core ping with nearly every burst of
-  /// data that they receive, to estimate the bandwidth.
+  /// Each frame that the worker sends earns the client another PING: grpc-go and C-core send one with nearly every
+  /// burst of data that they receive, to estimate the bandwidth.
   package var maxPings = 200
-  /// SETTINGS frames that a client may send in 30 seconds.
+  /// Maximum number of SETTINGS frames that a client may send in 30 seconds.
   ///
   /// The HTTP/2 handler's own limit is 200.
   package var maxSettings = 150
-  /// Calls that a client may cancel in 10 seconds beyond those that it lets finish.
+  /// Maximum number of calls that a client may cancel in 10 seconds, in addition to one for each call that it lets
+  /// finish.
   package var maxResets = 1000
-  /// Maximum size of a call's metadata, as HTTP/2 counts it: 32 bytes more than name and value for each field.
+  /// Maximum size of a call's metadata in bytes, as HTTP/2 counts it: 32 bytes plus name and value for each field.
   package var maxMetadataByteCount = 16 << 10
-  /// Maximum size of one message, after decompression.
+  /// Maximum size of one message in bytes, after decompression.
   package var maxMessageByteCount = 64 << 20
-  /// Maximum size of what all open calls have sent in compressed messages, after decompression.
+  /// Maximum total size in bytes of the compressed messages of all open calls, after decompression.
   package var maxInflatedByteCount = 256 << 20
-  /// Where these bytes are charged as well.
+  /// Memory account that is also charged for decompressed bytes.
   package var inflationAccount = MemoryAccount.unlimited
-  /// Maximum size of the HTTP/2 frames that a client may send: the HTTP/2 handler's.
+  /// Maximum payload size in bytes of an HTTP/2 frame from a client; must match the HTTP/2 handler's setting.
   package var maxFrameByteCount = 16 << 10
-  /// Connections that the kernel holds until the worker accepts them.
+  /// Maximum number of connections that the kernel queues until the worker accepts them.
   ///
   /// The kernel's own limit may be lower.
   package var backlog: Int32 = 4096
-  /// Full names of services whose calls a drain ends, because they go on for as long as their client wants.
+  /// Full names of the services whose calls a drain ends, because they run for as long as the client wants.
   package var endedByDrain = OperationalServices.names
-  /// Where cut connections and refused calls are reported.
+  /// Logger for closed connections and refused calls.
   package var logger: Logger
 
+  /// Creates the default limits.
   package init(logger: Logger) { self.logger = logger }
 
-  /// What is advertised to clients, which refuse larger metadata themselves; above it the connection ends.
+  /// The maximum metadata size in bytes that is advertised to clients, which refuse to send more; a call above it ends
+  /// the connection.
   ///
-  /// Well above what is served, so that a call with too much metadata can be answered; but no more than frames can carry.
+  /// It is well above the maximum that is served, so that a call with too much metadata still receives an answer, but
+  /// no more than the frames can carry.
   var maxReadMetadataByteCount: Int {
     let framesByteCount = HeaderContinuation.maxForwardedCount * maxFrameByteCount
     return max(64 << 10, 4 * maxMetadataByteCount, min(1 << 20, framesByteCount))
   }
 }
 
-/// Memory of the worker that is charged before it is taken.
+/// An account of the worker's memory that is charged before memory is allocated.
 package struct MemoryAccount: Sendable {
+  /// An account without a limit.
   package static let unlimited = MemoryAccount(charge: { _ in true }, refund: { _ in })
 
-  /// Returns whether there was room for that many bytes.
+  /// Charges a number of bytes; returns `false` if the account has no room for them.
   package var charge: @Sendable (_ byteCount: Int) -> Bool
+  /// Returns charged bytes to the account.
   package var refund: @Sendable (_ byteCount: Int) -> Void
 
+  /// Creates an account from its two operations, which may be called from any thread.
   package init(
     charge: @escaping @Sendable (_ byteCount: Int) -> Bool, refund: @escaping @Sendable (_ byteCount: Int) -> Void
   ) {
@@ -62,7 +70,7 @@ package struct MemoryAccount: Sendable {
   }
 }
 
-/// A number of events that may happen at once, and that comes back evenly over a time.
+/// A token bucket: a number of events that may happen at once, refilled evenly over a period.
 struct Allowance {
   private let capacity: Double
   private let period: TimeAmount
@@ -76,7 +84,7 @@ struct Allowance {
     updated = now
   }
 
-  /// Takes one; `false` when none is left.
+  /// Uses one token; returns `false` if none is left.
   mutating func take(now: NIODeadline) -> Bool {
     let elapsed = Double((now - updated).nanoseconds) / Double(period.nanoseconds)
     left = min(capacity, left + elapsed * capacity)
@@ -86,6 +94,6 @@ struct Allowance {
     return true
   }
 
-  /// Gives one back.
+  /// Adds one token, up to the capacity.
   mutating func earn() { left = min(capacity, left + 1) }
 }

@@ -1,12 +1,12 @@
 internal import NIOCore
 internal import NIOPosix
 
-/// Runs tasks on event loops, where the transport's own work is done.
+/// Runs tasks on event loops, where the transport does its own work.
 ///
-/// With a call's tasks there, what it receives and what it sends needs no other thread to be woken, which costs more than
-/// what a handler does between the two. Nothing that takes long or blocks may run here.
+/// When a call's tasks run there, receiving and sending wake no other thread. Waking a thread costs more than a
+/// handler's work between receiving and sending. Nothing slow or blocking may run here.
 package final class EventLoopExecutor: TaskExecutor {
-  /// Runs jobs on the loop that they are given on, and on any where they come from elsewhere.
+  /// Runs each job on the current event loop, or on any event loop if the job comes from another thread.
   package static let shared = EventLoopExecutor(loop: nil)
 
   private static let pinned = Dictionary(
@@ -18,11 +18,12 @@ package final class EventLoopExecutor: TaskExecutor {
 
   private init(loop: (any EventLoop)?) { self.loop = loop }
 
-  /// The one that stays on the loop of the calling thread; `nil` on other threads.
+  /// The executor pinned to the event loop of the calling thread; `nil` on other threads.
   static var current: EventLoopExecutor? {
     MultiThreadedEventLoopGroup.currentEventLoop.flatMap { pinned[ObjectIdentifier($0)] }
   }
 
+  /// Schedules a job on the executor's event loop.
   package func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     let loop = self.loop ?? MultiThreadedEventLoopGroup.currentEventLoop ?? MultiThreadedEventLoopGroup.singleton.any()

@@ -1,9 +1,9 @@
 package import GRPCCore
 
-/// Keeps a call on the event loop that it begins on, which is its connection's.
+/// Keeps a call on the event loop where it begins, which is the event loop of its connection.
 ///
-/// What leaves it for another executor would else come back on any of them. Put it first, and serve with
-/// `EventLoopExecutor.shared` as preferred executor.
+/// Otherwise, a task that runs on another executor could return on any event loop. Install it first, and serve with
+/// `EventLoopExecutor.shared` as the preferred executor.
 package struct EventLoopInterceptor: ServerInterceptor {
   package init() {}
 

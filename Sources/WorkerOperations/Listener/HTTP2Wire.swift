@@ -1,13 +1,15 @@
 internal import NIOCore
 
-/// The header of an HTTP/2 frame, and the frames that the guard writes itself.
+/// The header of an HTTP/2 frame.
+///
+/// The extension of `ByteBuffer` writes the frames that the guard sends itself.
 ///
 /// Source: RFC 9113, sections 4.1 and 6.
 struct FrameHeader: Equatable {
   static let byteCount = 9
-  /// `PRI * HTTP/2.0` and what follows it, which a client sends first.
+  /// Size in bytes of the client's connection preface, `PRI * HTTP/2.0` and the lines after it.
   static let prefaceByteCount = 24
-  /// The highest stream identifier.
+  /// The maximum stream identifier.
   static let lastStream: UInt32 = 0x7fff_ffff
 
   enum Kind: UInt8 {
@@ -22,7 +24,7 @@ struct FrameHeader: Equatable {
   var flags: UInt8
   var stream: UInt32
 
-  /// `nil` for frames of extensions.
+  /// The frame type; `nil` for an extension frame.
   var kind: Kind? { Kind(rawValue: type) }
 
   init(length: Int, kind: Kind, flags: UInt8 = 0, stream: UInt32 = 0) {
@@ -32,7 +34,7 @@ struct FrameHeader: Equatable {
     self.stream = stream
   }
 
-  /// `nil` when there are fewer than nine bytes at `index`.
+  /// Reads a header at `index`; `nil` if fewer than nine bytes are available.
   init?(_ bytes: ByteBuffer, at index: Int) {
     guard let first = bytes.getInteger(at: index, as: UInt32.self),
       let flags = bytes.getInteger(at: index + 4, as: UInt8.self),
@@ -57,7 +59,7 @@ extension ByteBuffer {
     writeInteger(data)
   }
 
-  /// - `code`: 0 for no error, 11 for ENHANCE_YOUR_CALM.
+  /// Writes a GOAWAY frame; `code` is 0 for no error or 11 for ENHANCE_YOUR_CALM.
   mutating func writeGoAway(lastStream: UInt32, code: UInt32, reason: String = "") {
     write(FrameHeader(length: 8 + reason.utf8.count, kind: .goAway))
     writeInteger(lastStream)
@@ -65,7 +67,7 @@ extension ByteBuffer {
     writeString(reason)
   }
 
-  /// Lets the peer send `byteCount` more on the connection.
+  /// Writes a WINDOW_UPDATE that lets the peer send `byteCount` more bytes on the connection.
   mutating func writeConnectionWindowUpdate(_ byteCount: Int) {
     write(FrameHeader(length: 4, kind: .windowUpdate))
     writeInteger(UInt32(byteCount))

@@ -1,12 +1,12 @@
 internal import NIOCore
 
-/// Joins the CONTINUATION frames of one call's headers into fewer and larger ones.
+/// Merges the CONTINUATION frames of one call's headers into fewer, larger frames.
 ///
-/// The HTTP/2 handler reads only few of them, and clients make them of 16 KiB.
+/// The HTTP/2 handler accepts only a few of them, and clients send them with 16 KiB each.
 struct HeaderContinuation {
-  /// The frames that the HTTP/2 handler reads after HEADERS.
+  /// Maximum number of CONTINUATION frames that the HTTP/2 handler accepts after HEADERS.
   static let maxForwardedCount = 5
-  /// The frames that a client may send after HEADERS: 1 MiB in ones of 16 KiB, and a few that are smaller.
+  /// Maximum number of frames that a client may send after HEADERS: 1 MiB in frames of 16 KiB, and a few smaller ones.
   private static let maxCount = 128
 
   let stream: UInt32
@@ -19,13 +19,13 @@ struct HeaderContinuation {
     self.maxFrameByteCount = maxFrameByteCount
   }
 
-  /// Whether the frame is the next of these headers, and of a kind that the HTTP/2 handler would not refuse.
+  /// Whether the frame is the next of these headers and one that the HTTP/2 handler would accept.
   func takes(_ header: FrameHeader) -> Bool {
     header.kind == .continuation && header.stream == stream && header.length <= maxFrameByteCount
       && count < Self.maxCount
   }
 
-  /// Takes a frame's payload; returns the frames that are complete.
+  /// Consumes a frame's payload and returns the merged frames that are complete.
   mutating func push(_ bytes: inout ByteBuffer, isLast: Bool) -> ByteBuffer {
     count += 1
     payload.writeBuffer(&bytes)
@@ -38,7 +38,7 @@ struct HeaderContinuation {
     return frames
   }
 
-  /// Returns what was taken, before a frame that does not belong here.
+  /// Returns the buffered payload as frames, before a frame that does not belong to these headers.
   mutating func flush() -> ByteBuffer {
     var frames = ByteBuffer()
     if payload.readableBytes > 0 { write(payload.readableBytes, isLast: false, to: &frames) }

@@ -1,17 +1,17 @@
 internal import NIOCore
 
-/// Gathers the beginning of a call's first message, and hands it on in a buffer with room for the rest.
+/// Buffers the beginning of a call's first message and forwards it in a buffer with capacity for the rest.
 ///
-/// gRPC's package appends what follows to the buffer it is given first. Left to grow by itself, that buffer is copied each
-/// time its size doubles: 16 MB of copies, and 24 MiB at once, for a message of 15 MB. The room is at most
-/// `maxRoomPerByte` times what has arrived, so that a length that is only announced reserves nothing.
+/// grpc-swift-2 appends later bytes to the first buffer that it receives. If that buffer grew by itself, it would be
+/// copied each time its size doubles: 16 MB of copies, and a peak of 24 MiB, for a message of 15 MB. The capacity is at
+/// most `maxRoomPerByte` times the bytes received, so that a length prefix alone reserves no memory.
 struct MessageBeginning {
   private static let prefixByteCount = 5
-  /// Smaller messages grow cheaply.
+  /// Messages below this size are cheap to grow.
   private static let minByteCount = 256 << 10
   private static let maxRoomPerByte = 16
 
-  /// The longest message that is given room; longer ones are refused elsewhere.
+  /// Maximum size of a message that gets capacity in advance; larger ones are refused elsewhere.
   private let maxByteCount: Int
   private var bytes = ByteBuffer()
   private var isDone = false
@@ -21,9 +21,9 @@ struct MessageBeginning {
   /// Consumes the next bytes of the call.
   ///
   /// - Parameters:
-  ///   - part: the bytes.
-  ///   - isLast: whether no bytes follow.
-  /// - Returns: the bytes that can be handed on; `nil` while they are gathered.
+  ///   - part: The bytes.
+  ///   - isLast: Whether no bytes follow.
+  /// - Returns: The bytes to forward, or `nil` while the beginning is still incomplete.
   mutating func push(_ part: ByteBuffer, isLast: Bool) -> ByteBuffer? {
     guard !isDone else { return part }
     if bytes.readableBytes == 0 { bytes = part } else { bytes.writeImmutableBuffer(part) }
@@ -35,7 +35,7 @@ struct MessageBeginning {
     return bytes
   }
 
-  /// Bytes of the message with its prefix; 0 for one that needs no room, `nil` before its length has arrived.
+  /// Size of the message with its prefix, in bytes; 0 if it needs no capacity, `nil` if its length has not arrived.
   private var neededRoom: Int? {
     guard let length = bytes.getInteger(at: bytes.readerIndex + 1, as: UInt32.self) else { return nil }
     let room = Int(length) + Self.prefixByteCount

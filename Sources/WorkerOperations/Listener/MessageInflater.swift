@@ -2,12 +2,12 @@ internal import CLibZ
 internal import NIOCore
 internal import Synchronization
 
-/// What all calls' messages may be once they are decompressed.
+/// The shared limit on decompressed message bytes of all calls.
 final class InflationAllowance: Sendable {
   private let left: Mutex<Int>
   private let account: MemoryAccount
 
-  /// - `account`: the worker's memory, of which they take part too.
+  /// Creates an allowance of `byteCount` bytes, which are also charged to `account`.
   init(_ byteCount: Int, account: MemoryAccount = .unlimited) {
     left = Mutex(byteCount)
     self.account = account
@@ -30,24 +30,24 @@ final class InflationAllowance: Sendable {
   }
 }
 
-/// Decompresses the messages of one call, as they arrive, into ones that are not compressed.
+/// Decompresses the messages of one call as they arrive.
 ///
-/// gRPC's package decompresses a message only when all of it has arrived, on no account but its own, and answers what is
-/// too large with INTERNAL. Here every piece is charged before it is kept.
+/// grpc-swift-2 decompresses a message only when it has arrived completely, does not charge its memory to the worker's
+/// account, and answers a message that is too large with INTERNAL. Here every piece is charged before it is buffered.
 struct MessageInflater: ~Copyable {
-  /// The names that gRPC has for them.
+  /// The supported encodings, with gRPC's names.
   enum Format: String {
     case gzip
-    /// With zlib's header.
+    /// DEFLATE with a zlib header.
     case deflate
 
     fileprivate var windowBits: Int32 { self == .gzip ? 31 : 15 }
   }
 
-  /// Where in the stream of messages the next byte stands.
+  /// The position of the next input byte in the stream of messages.
   private enum State {
     case prefix
-    /// Bytes that are still to come of a message that is not compressed.
+    /// An uncompressed message, with the number of bytes still expected.
     case plain(Int)
     case compressed(Int)
   }
@@ -64,7 +64,13 @@ struct MessageInflater: ~Copyable {
   private var isEnded = false
   private var charged = 0
 
-  /// - Throws: when there is no memory for it.
+  /// Creates a decompressor.
+  ///
+  /// - Parameters:
+  ///   - format: The encoding of the call's messages.
+  ///   - limit: The maximum size in bytes of one message after decompression.
+  ///   - allowance: The shared limit that decompressed bytes are charged to.
+  /// - Throws: `RequestRefusal` if there is no memory for it.
   init(_ format: Format, limit: Int, allowance: InflationAllowance) throws(RequestRefusal) {
     guard let inflater = clibz_inflater_create(format.windowBits) else { throw Self.noRoom }
     self.inflater = inflater
@@ -77,7 +83,7 @@ struct MessageInflater: ~Copyable {
     allowance.giveBack(charged)
   }
 
-  /// Takes bytes of the call; returns those of messages that are complete, or plain.
+  /// Consumes bytes of the call; returns complete decompressed messages and the bytes of uncompressed ones.
   mutating func push(_ bytes: ByteBuffer) throws(RequestRefusal) -> ByteBuffer {
     var bytes = bytes
     input.writeBuffer(&bytes)
@@ -87,7 +93,7 @@ struct MessageInflater: ~Copyable {
     return output
   }
 
-  /// `false` when more must come first.
+  /// Processes buffered input; returns `false` if more input is needed.
   private mutating func step(_ output: inout ByteBuffer) throws(RequestRefusal) -> Bool {
     switch state {
     case .prefix:
@@ -160,7 +166,7 @@ struct MessageInflater: ~Copyable {
     }
   }
 
-  /// At most `pieceByteCount` more bytes of the message; returns zlib's status and how much of `part` it read.
+  /// Decompresses at most `pieceByteCount` bytes; returns zlib's status and the number of bytes of `part` consumed.
   private mutating func inflatePiece(_ part: ByteBuffer) -> (status: Int32, consumed: Int) {
     let inflater = inflater
     return part.withUnsafeReadableBytes { source in

@@ -1,9 +1,9 @@
 internal import NIOCore
 internal import NIOHTTP2
 
-/// Raises what the HTTP/2 handler reads of a call's metadata above its 16 KiB, by a second SETTINGS frame.
+/// Raises the HTTP/2 handler's metadata limit above its 16 KiB, with a second SETTINGS frame.
 ///
-/// Above its limit the handler ends the connection; below it a call can be answered.
+/// Above its limit the handler ends the connection; below it, the worker can answer the call.
 final class MetadataSizeAnnouncer: ChannelInboundHandler {
   typealias InboundIn = HTTP2Frame
   typealias OutboundOut = HTTP2Frame

@@ -3,9 +3,9 @@ internal import NIOCore
 internal import NIOHPACK
 internal import NIOHTTP2
 
-/// Stands between a call's stream and gRPC's package, which trusts what clients send and knows one answer to most of it.
+/// Filters a call's stream before grpc-swift-2, which trusts client input and reports most errors in the same way.
 ///
-/// It checks the request headers, decompresses messages, answers what is refused, and ends the call when its client
+/// It checks the request headers, decompresses messages, answers refused calls, and ends the call when its client
 /// cancels it.
 final class RequestGuard: ChannelDuplexHandler {
   typealias InboundIn = HTTP2Frame.FramePayload
@@ -16,7 +16,7 @@ final class RequestGuard: ChannelDuplexHandler {
   private enum State {
     case waiting
     case running
-    /// Answered here, or cancelled: nothing more goes in or out.
+    /// The call was answered here or cancelled; nothing more is forwarded in either direction.
     case ended
   }
 
@@ -39,7 +39,7 @@ final class RequestGuard: ChannelDuplexHandler {
     beginning = MessageBeginning(maxByteCount: connection.limits.maxMessageByteCount)
   }
 
-  /// Puts a guard before everything else of a call's channel; on its event loop.
+  /// Installs a guard as the first handler of a call's channel; must be called on its event loop.
   static func install(on channel: any Channel) throws {
     guard let parent = channel.parent, let options = channel.syncOptions else { return }
     let connection = try parent.pipeline.syncOperations.handler(type: ConnectionGuard.self)
@@ -52,7 +52,7 @@ final class RequestGuard: ChannelDuplexHandler {
     self.context = context
     guard !connection.begin(self, stream: stream) else { return }
     state = .ended
-    // The client was told that the call is not served: it may make it elsewhere without risk.
+    // REFUSED_STREAM tells the client that the call was not processed, so that it can safely retry it elsewhere.
     write(context, .rstStream(.refusedStream))
   }
 
@@ -136,9 +136,10 @@ final class RequestGuard: ChannelDuplexHandler {
 }
 
 extension RequestGuard {
-  /// The client has cancelled the call.
+  /// Handles the client's cancellation of the call.
   ///
-  /// The HTTP/2 handler is not told of it, because it counts what it is told: the stream is closed from this end.
+  /// RST_STREAM is not forwarded to the HTTP/2 handler, which counts such frames; instead, the stream is closed from
+  /// this end.
   func clientReset(code: UInt32) {
     guard let context else { return }
     wasReset = true
@@ -148,10 +149,10 @@ extension RequestGuard {
     context.close(promise: nil)
   }
 
-  /// Ends what would go on for as long as its client wants: health is watched, and reflection asked, until then.
+  /// Ends calls to health watches and reflection, which otherwise run for as long as the client wants.
   func connectionDrains() {
     guard isOperational, state == .running, let context else { return }
-    // Its handler may have a last word.
+    // Its handler may send a final response first.
     context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
     let loopBound = NIOLoopBound(self, eventLoop: context.eventLoop)
     context.eventLoop.scheduleTask(in: .milliseconds(200)) {
@@ -159,7 +160,7 @@ extension RequestGuard {
     }
   }
 
-  /// Answers the call, and ends it for its handler as a cancelled one.
+  /// Sends the refusal to the client and cancels the call for its handler.
   private func end(_ refusal: RequestRefusal) {
     guard state == .running, let context else { return }
     var headers = HPACKHeaders()
@@ -173,7 +174,7 @@ extension RequestGuard {
     state = .ended
     connection.noteRefusal(refusal, path: path)
     context.write(wrapOutboundOut(.headers(.init(headers: headers, endStream: true))), promise: nil)
-    // The rest of an upload is of no use to anybody.
+    // Stop the client from sending the rest of the upload.
     if !hasClientEnded { context.write(wrapOutboundOut(.rstStream(.noError)), promise: nil) }
     context.flush()
     context.fireChannelRead(wrapInboundOut(.rstStream(.cancel)))
@@ -181,7 +182,7 @@ extension RequestGuard {
 }
 
 extension RequestRefusal {
-  /// Percent-encoded, as gRPC wants its messages.
+  /// The message, percent-encoded as the gRPC specification requires.
   fileprivate var wireMessage: String {
     message.utf8.reduce(into: "") { text, byte in
       if (0x20...0x7e).contains(byte), byte != UInt8(ascii: "%") {

@@ -1,9 +1,9 @@
 internal import NIOCore
 internal import NIOHPACK
 
-/// What is wrong with a call that is answered before any handler sees it.
+/// The reason for refusing a call before any handler sees it.
 struct RequestRefusal: Error, Equatable {
-  /// A code of gRPC, as the wire has it.
+  /// A gRPC status code with its numeric value.
   enum Code: Int {
     case invalidArgument = 3
     case resourceExhausted = 8
@@ -15,19 +15,21 @@ struct RequestRefusal: Error, Equatable {
   var message: String
 }
 
-/// The request headers of a call, checked and put into the form that gRPC's package reads without trapping.
+/// The request headers of a call, validated and normalized so that grpc-swift-2 reads them without trapping.
 struct RequestHeaders {
   static let encodings = "identity,deflate,gzip"
 
   private(set) var headers: HPACKHeaders
-  /// How the messages are compressed; `nil` for not at all.
+  /// Compression of the messages; `nil` if they are uncompressed.
   private(set) var compression: MessageInflater.Format?
 
+  /// Validates the headers of a call.
+  ///
   /// - Parameters:
-  ///   - headers: as they came.
-  ///   - now: when they came.
-  ///   - maxByteCount: maximum size of all of them.
-  /// - Throws: how a call with such headers is answered.
+  ///   - headers: The headers as received.
+  ///   - now: The time of arrival.
+  ///   - maxByteCount: The maximum total size of the headers in bytes.
+  /// - Throws: `RequestRefusal` with the answer for the client.
   init(_ headers: HPACKHeaders, now: NIODeadline, maxByteCount: Int) throws(RequestRefusal) {
     self.headers = headers
     try checkSize(maxByteCount)
@@ -42,7 +44,7 @@ struct RequestHeaders {
       code: .resourceExhausted, message: "the call's metadata has \(size) bytes; at most \(limit) are accepted")
   }
 
-  /// Replaces the timeout by one that gRPC's package can read, and notes when it is over.
+  /// Replaces the timeout with one that grpc-swift-2 can read, and stores the deadline.
   private mutating func readTimeout(_ now: NIODeadline) throws(RequestRefusal) {
     headers.remove(name: CallDeadline.key)
     let values = headers[CallTimeout.key]
@@ -58,7 +60,7 @@ struct RequestHeaders {
   }
 
   private mutating func readEncoding() throws(RequestRefusal) {
-    // Responses are images: to compress them again costs time and saves nothing.
+    // Responses contain images; compressing them again costs time and saves nothing.
     headers.remove(name: "grpc-accept-encoding")
     let values = headers["grpc-encoding"]
     guard let value = values.first else { return }

@@ -1,10 +1,11 @@
 internal import NIOCore
 internal import NIOHTTP2
 
-/// Keeps errors of one stream from ending the connection.
+/// Prevents an error of one stream from ending the connection.
 ///
-/// The HTTP/2 handler reports an error of a stream, such as a bad header field, as it does one of the connection, and the
-/// transport ends the connection for both. But only for its own errors the handler has told the client to go away.
+/// The HTTP/2 handler reports an error of a stream, such as an invalid header field, in the same way as an error of the
+/// connection, and the transport ends the connection for both. The difference is that only for a connection error the
+/// handler has already sent GOAWAY.
 final class StreamErrorFilter: ChannelInboundHandler {
   typealias InboundIn = HTTP2Frame
 

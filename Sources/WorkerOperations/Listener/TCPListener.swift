@@ -3,20 +3,22 @@ package import NIOCore
 internal import NIOHTTP2
 internal import NIOPosix
 
-/// Listens on an address of the machine, without TLS, and guards every connection.
+/// Listens on a TCP address without TLS and guards every connection.
 ///
-/// Instead of `HTTP2ServerTransport.Posix`, which asks the connection of each call for certificates, twice by way of its
-/// event loop, also without TLS.
+/// It replaces `HTTP2ServerTransport.Posix`, which asks the connection for its certificates on each call, with two
+/// round trips through its event loop, even without TLS.
 package struct TCPListener: HTTP2ServerTransport.ListenerFactory {
   private let host: String
   private let port: Int
   private let limits: ConnectionLimits
   private let inflation: InflationAllowance
 
+  /// Creates a listener.
+  ///
   /// - Parameters:
-  ///   - host: a name or an address, IPv6 without brackets.
-  ///   - port: 0 for any free one.
-  ///   - limits: what a client may do.
+  ///   - host: A host name or an address, IPv6 without brackets.
+  ///   - port: The port number; 0 selects any free port.
+  ///   - limits: The limits for each client.
   package init(host: String, port: Int, limits: ConnectionLimits) {
     self.host = host
     self.port = port
@@ -68,9 +70,9 @@ package struct TCPListener: HTTP2ServerTransport.ListenerFactory {
 }
 
 extension HTTP2ServerTransport.Custom<TCPListener>.Config {
-  /// The defaults, with a guard before each call.
+  /// The default configuration, with a guard on each call.
   ///
-  /// Without it a connection's guard takes calls for ended ones.
+  /// Without it, a `ConnectionGuard` treats open calls as ended.
   package static var guarded: Self {
     var configuration = defaults
     configuration.channelDebuggingCallbacks.onAcceptHTTP2Stream = { channel in

@@ -1,9 +1,11 @@
 internal import SwiftProtobuf
 internal import WorkerProtocol
 
-/// Finds the file that describes a symbol: a message, field, oneof, enum, enum value, service or method.
+/// An index from symbols to the files that describe them.
+///
+/// A symbol is a message, field, oneof, enum, enum value, service or method.
 struct DescriptorIndex: Sendable {
-  /// A file of the set, as reflection sends it.
+  /// A file of the descriptor set, in the form that reflection sends.
   struct File: Sendable {
     var name: String
     var imports: [String]
@@ -17,7 +19,7 @@ struct DescriptorIndex: Sendable {
   private let messages: Set<String>
   private let fileOfExtension: [String: [Int32: String]]
 
-  /// - Throws: when the bytes are not a `FileDescriptorSet`.
+  /// Creates an index; throws if the bytes are not a `FileDescriptorSet`.
   init(serialized: [UInt8] = DescriptorSet.serialized) throws {
     let set = try Google_Protobuf_FileDescriptorSet(serializedBytes: serialized)
     var files: [String: File] = [:]
@@ -42,7 +44,7 @@ struct DescriptorIndex: Sendable {
 
   func file(named name: String) -> File? { files[name] }
 
-  /// - `symbol`: a full name; a method may be joined to its service by a dot or a slash.
+  /// Returns the file that declares `symbol`, a full name; a method may follow its service after a dot or a slash.
   func file(containing symbol: String) -> File? {
     let name = symbol.drop { $0 == "." }.split(separator: "/", omittingEmptySubsequences: false).joined(separator: ".")
     return fileOfSymbol[name].flatMap { files[$0] }
@@ -54,10 +56,10 @@ struct DescriptorIndex: Sendable {
 
   func hasMessage(_ name: String) -> Bool { messages.contains(name) }
 
-  /// The numbers of the extensions of a message, sorted.
+  /// Returns the numbers of a message's extensions, sorted.
   func extensionNumbers(of type: String) -> [Int32] { fileOfExtension[type]?.keys.sorted() ?? [] }
 
-  /// A file and everything it imports, imports first, without those in `sent`.
+  /// Returns a file and everything it imports, imports first, without those in `sent`.
   func closure(of file: File, without sent: Set<String>) -> [File] {
     var seen = sent
     var result: [File] = []
@@ -74,7 +76,7 @@ struct DescriptorIndex: Sendable {
 
   private static func join(_ scope: String, _ name: String) -> String { scope.isEmpty ? name : "\(scope).\(name)" }
 
-  /// A message and those declared inside it, at any depth, with their full names.
+  /// Returns a message and all messages nested in it, with their full names.
   private static func messages(
     in message: Google_Protobuf_DescriptorProto, scope: String
   ) -> [(name: String, message: Google_Protobuf_DescriptorProto)] {
@@ -100,7 +102,10 @@ struct DescriptorIndex: Sendable {
       + message.enumType.flatMap { symbols(of: $0, in: name) }
   }
 
-  /// Enum values are siblings of their enum; the name inside it is what people look for, so both are found.
+  /// Returns the symbols of an enum, with two names for each value.
+  ///
+  /// By protobuf's rules, enum values are siblings of their enum. People search for the name inside the enum, so the
+  /// index contains both.
   private static func symbols(of enumeration: Google_Protobuf_EnumDescriptorProto, in scope: String) -> [String] {
     let name = join(scope, enumeration.name)
     return [name] + enumeration.value.flatMap { [join(scope, $0.name), join(name, $0.name)] }

@@ -1,6 +1,6 @@
 package import GRPCCore
 
-/// Both versions of server reflection, over the descriptors of everything this worker serves.
+/// Both versions of server reflection, for all services of this worker.
 package struct ReflectionServices: Sendable {
   package let v1: ReflectionV1Service
   package let v1Alpha: ReflectionV1AlphaService
@@ -8,7 +8,7 @@ package struct ReflectionServices: Sendable {
   /// Full names of the services that reflection lists, sorted.
   package let serviceNames: [String]
 
-  /// - Throws: when the built-in descriptors can't be read: a defect of the build.
+  /// Creates the services; throws if the embedded descriptors cannot be decoded, which is a defect of the build.
   package init() throws {
     let index = try DescriptorIndex()
     v1 = ReflectionV1Service(index: index)
@@ -16,5 +16,6 @@ package struct ReflectionServices: Sendable {
     serviceNames = index.services
   }
 
+  /// Both services, ready to register.
   package var all: [any RegistrableRPCService] { [v1, v1Alpha] }
 }

@@ -1,8 +1,8 @@
 internal import GRPCCore
 
-/// One reflection stream: what was asked, what was found, and which files were sent already.
+/// The state of one reflection stream: it answers queries and records which files were already sent.
 ///
-/// Both versions of the service speak the same messages under different names; this is what they share.
+/// Both versions of the service use the same messages under different names and share this type.
 struct ReflectionStream {
   enum Query {
     case file(name: String)
@@ -14,7 +14,7 @@ struct ReflectionStream {
   }
 
   enum Answer {
-    /// Serialized file descriptors, imports first, none that was sent on this stream before.
+    /// Serialized file descriptors, imports first, without those that were sent earlier on this stream.
     case files([[UInt8]])
     case extensionNumbers(type: String, [Int32])
     case services([String])

@@ -6,7 +6,7 @@ package import WorkerProtocol
 
 /// The service `grpc.reflection.v1alpha.ServerReflection`.
 ///
-/// The version before v1, which older clients still ask for.
+/// It precedes v1 and is still used by older clients.
 package struct ReflectionV1AlphaService: Grpc_Reflection_V1alpha_ServerReflection.SimpleServiceProtocol {
   private let index: DescriptorIndex
 
