@@ -1,13 +1,13 @@
 internal import CPixels
 package import ImageCodecs
 
-/// Filters pixels by those around them.
+/// A filter that computes each pixel from the pixels around it.
 package final class AreaFilter {
-  /// What is done: see "Area filters" in `cpixels.h`.
+  /// The filter and its parameters: see "Area filters" in `cpixels.h`.
   package enum Kernel: Sendable, Hashable {
     case blur(radius: Double, share: Double)
     case sharpen(radius: Double, amount: Double, threshold: Double)
-    /// Blocks of `size` pixels on a side; the first of a row and of a column may be cut.
+    /// Blocks of `size` by `size` pixels; the first block of a row or column may be smaller.
     case pixelate(size: Int, firstWidth: Int, firstHeight: Int, share: Double)
   }
 
@@ -15,9 +15,10 @@ package final class AreaFilter {
   private let handle: OpaquePointer
   private let output: RowBuffer
 
-  /// - `width`, `height`: of the image, in pixels.
+  /// Creates a filter and allocates its memory.
+  /// - `width`, `height`: the size of the image in pixels.
   /// - `format`: `rgb8` or `rgba8`.
-  /// - Throws: `misuse` for numbers out of range, `outOfMemory` when the budget has no room.
+  /// - Throws: `misuse` if a parameter is out of range, `outOfMemory` if the budget is exhausted.
   package init(
     _ kernel: Kernel, width: Int, height: Int, format: PixelFormat, budget: ImageBudget
   ) throws(CodecError) {
@@ -33,7 +34,7 @@ package final class AreaFilter {
     self.handle = handle
   }
 
-  /// The bytes that such a filter charges in addition to its output rows.
+  /// Returns the number of bytes that a filter charges in addition to its output rows.
   package static func windowByteCount(_ kernel: Kernel, width: Int, height: Int, format: PixelFormat) -> Int {
     var options = cpixels_area_options(kernel, width: width, height: height, format: format)
     var byteCount = 0

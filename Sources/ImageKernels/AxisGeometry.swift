@@ -1,51 +1,56 @@
-/// How one axis of one plane is resampled: see `cpixels.h`, "Geometry".
+/// The resampling geometry of one axis of a plane: see "Geometry" in `cpixels.h`.
 package struct AxisGeometry: Sendable, Hashable {
-  /// The number of samples that are read, before resizing.
+  /// The number of source samples, before resizing.
   package var sourceCount: Int
-  /// The number of samples after resizing.
+  /// The number of destination samples, after resizing.
   package var destinationCount: Int
-  /// Source samples per destination sample.
+  /// The number of source samples per destination sample.
   package var ratio: Double
-  /// Source samples.
+  /// The position of the destination's start, in source samples.
   package var offset: Double
-  /// How samples are made where the axis grows.
+  /// The interpolation kernel for enlarging.
   package var enlargement: Enlargement
-  /// Samples are resampled as if they were brought to twice as many first, by linear interpolation: as chroma is where
-  /// decoders bring it to the image's size.
+  /// Whether samples are resampled as if linear interpolation had doubled their number first.
+  ///
+  /// Decoders that bring chroma to the image's size do the same.
   package var isDoubled = false
-  /// How much source samples are set off against their neighbours, see `cpixels.h`; without effect on kernels other than
-  /// Lanczos'.
+  /// The amount by which source samples are sharpened against their neighbours: see `cpixels.h`.
+  ///
+  /// It is ignored for kernels other than Lanczos.
   package var emphasis = 0.0
 
-  /// How samples between two input samples are computed.
+  /// An interpolation kernel for enlarging.
   package enum Enlargement: Sendable, Hashable {
-    /// As where it shrinks.
+    /// The same kernel as for reducing.
     case lanczos
-    /// For chroma planes, as decoders do it: a kernel that rings would make colours that the image does not have
-    /// beside sharp edges.
+    /// Linear interpolation, for chroma planes, as in decoders.
+    ///
+    /// A kernel that rings would add colours next to sharp edges that the image does not have.
     case linear
-    /// For chroma planes of one or two columns, in which libjpeg finds nothing to interpolate.
+    /// The nearest sample, for chroma planes of one or two columns, which libjpeg does not interpolate either.
     case nearest
 
-    /// - `width`: samples across the plane.
+    /// Selects the kernel for a plane.
+    /// - `width`: the width of the plane in samples.
     package init(isChroma: Bool, width: Int) {
       self = !isChroma ? .lanczos : width > 2 ? .linear : .nearest
     }
   }
 
-  /// Whether the output samples are the input samples.
+  /// Whether the output samples equal the input samples.
   package var isIdentity: Bool {
     ratio == 1 && offset == 0 && sourceCount == destinationCount && !isDoubled && emphasis == 0
   }
 
-  /// - `sourceCount`: samples of the source plane on this axis, from the first that lies in the window on.
-  /// - `sourceScale`: samples of the source plane per pixel of the source image.
-  /// - `sourceLength`: pixels of the source image's window on this axis.
-  /// - `sourceStart`: where in the first sample the window begins, in samples.
-  /// - `destinationScale`: samples of the destination plane per pixel of the destination image: 1, or 0.5.
-  /// - `destinationLength`: pixels of the destination image on this axis.
-  /// - `isReversed`: the axis is shown from last to first, so that the destination plane's samples must lie
-  ///   correctly counted from its end.
+  /// Creates the geometry of an axis for resizing a window of an image.
+  /// - `sourceCount`: the number of samples of the source plane, starting with the first sample in the window.
+  /// - `sourceScale`: the number of source plane samples per pixel of the source image.
+  /// - `sourceLength`: the length of the window in pixels of the source image.
+  /// - `sourceStart`: the position in the first sample at which the window starts, in samples.
+  /// - `destinationScale`: the number of destination plane samples per pixel of the destination image: 1 or 0.5.
+  /// - `destinationLength`: the length of the destination image in pixels.
+  /// - `isReversed`: whether the axis is displayed from last to first, so that the samples of the destination plane
+  ///   must be aligned with its end.
   package init(
     sourceCount: Int, sourceScale: Double, sourceLength: Double, sourceStart: Double = 0,
     destinationScale: Double, destinationLength: Int, isReversed: Bool, enlargement: Enlargement = .lanczos
@@ -55,8 +60,8 @@ package struct AxisGeometry: Sendable, Hashable {
     let exactCount = Double(destinationLength) * destinationScale
     destinationCount = Int(exactCount.rounded(.up))
     ratio = sourceLength * sourceScale / exactCount
-    // A subsampled plane of an odd length overhangs the image by half a sample at its end; shown in reverse, the
-    // overhang must lie at the start.
+    // A subsampled plane of an odd length overhangs the image by half a sample at its end. If it is displayed in
+    // reverse, the overhang must be at the start.
     let overhang = Double(destinationCount) - exactCount
     offset = sourceStart + (isReversed ? -overhang * ratio : 0)
   }

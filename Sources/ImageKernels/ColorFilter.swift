@@ -1,21 +1,21 @@
 internal import CPixels
 package import ImageCodecs
 
-/// One step that a `ColorFilter` does to every pixel by itself: see "Colour filters" in `cpixels.h`.
+/// A step of a `ColorFilter`, applied to each pixel independently: see "Colour filters" in `cpixels.h`.
 package enum ColorStep: Sendable, Hashable {
   /// Three rows of four numbers: weights of red, green and blue, and a constant.
   case matrix([Double])
   case linear(slope: Double, intercept: Double)
   case power(exponent: Double, amplitude: Double, offset: Double, share: Double)
   case exposure(gain: Double, share: Double)
-  /// - `weights`: of red, green and blue.
+  /// - `weights`: the weights of red, green and blue.
   case threshold(weights: [Double], level: Double, share: Double)
   case vignette(radius: Double, softness: Double, share: Double)
 }
 
-/// Runs a program of steps over every pixel, without rounding in between.
+/// A filter that applies a sequence of steps to each pixel, without rounding between them.
 package final class ColorFilter {
-  // The program keeps addresses of its table and its steps, which therefore live in blocks of their own.
+  // The C program keeps the addresses of the table and the steps, so they have their own allocations.
   private let table: UnsafeMutableBufferPointer<Float>
   private let steps: UnsafeMutableBufferPointer<cpixels_color_step>
   private var program: cpixels_color_program
@@ -24,9 +24,11 @@ package final class ColorFilter {
   private var nextRow: UInt32 = 0
   private var readyCount = 0
 
-  /// - `levels`: what each 8-bit level is to begin with, 256 numbers between 0 and 1; `nil` for level / 255.
-  /// - `width`, `height`: of the image, in pixels.
+  /// Creates a filter and allocates its output rows.
+  /// - `levels`: the initial value of each 8-bit level, 256 numbers from 0 to 1; `nil` for level / 255.
+  /// - `width`, `height`: the size of the image in pixels.
   /// - `format`: `rgb8` or `rgba8`.
+  /// - Throws: `outOfMemory` if the budget is exhausted.
   package init(
     levels: [Double]?, steps list: [ColorStep], width: Int, height: Int, format: PixelFormat, budget: ImageBudget
   ) throws(CodecError) {

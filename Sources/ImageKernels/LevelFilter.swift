@@ -1,7 +1,7 @@
 internal import CPixels
 package import ImageCodecs
 
-/// Replaces every level of a colour, but none of alpha, by its entry of a table.
+/// A filter that replaces each level of red, green and blue by its entry in a table; alpha does not change.
 package final class LevelFilter {
   private let table: [UInt8]
   private let width: Int
@@ -9,9 +9,10 @@ package final class LevelFilter {
   private let output: RowBuffer
   private var readyCount = 0
 
+  /// Creates a filter and allocates its output rows.
   /// - `table`: 256 levels.
   /// - `format`: `rgb8` or `rgba8`.
-  /// - Throws: `outOfMemory` when the budget has no room.
+  /// - Throws: `outOfMemory` if the budget is exhausted.
   package init(table: [UInt8], width: Int, format: PixelFormat, budget: ImageBudget) throws(CodecError) {
     precondition(table.count == 256)
     self.table = table

@@ -1,12 +1,14 @@
 internal import CPixels
 package import ImageCodecs
 
-/// Converts rows of one plane from one pixel format to another, a few at a time, into a buffer of its own: gray to RGB,
-/// inks to RGB, alpha divided out or flattened on a background, samples of 16 bits rounded to 8.
+/// A converter of rows of one plane from one pixel format to another, a few rows at a time, into its own buffer.
+///
+/// It converts gray or CMYK to RGB, unpremultiplies alpha or flattens it onto a background, and rounds 16-bit samples
+/// to 8 bits.
 package struct PixelConverter {
   private enum Conversion {
     case grayToRGB, inksToRGB, unpremultiply, flatten, premultiplyAndFlatten
-    // Of samples of 16 bits, to 8 except for the last two.
+    // These read 16-bit samples; all but the last two write 8-bit samples.
     case narrow, grayToRGB8Bit, premultiplyAndFlatten16Bit, grayToRGB16Bit, unpremultiply16Bit
 
     var needsScratch: Bool {
@@ -21,18 +23,19 @@ package struct PixelConverter {
   private let width: Int
   private let sourceRowByteCount: Int
   private let channelCount: Int
-  /// Red, green and blue.
+  /// The background colour: red, green and blue.
   private let background: [UInt8]
   private let output: RowBuffer
-  // A row between two steps.
+  // The intermediate row of a conversion in two steps.
   private let scratch: RowBuffer?
 
-  /// Rows that are converted at once at most, unless another number was asked for.
+  /// The default for the maximum number of rows per call.
   package static let usualRowCount = 16
 
-  /// - `background`: red, green and blue behind pixels that are not opaque, where the result has no alpha.
-  /// - `rowCount`: rows that are converted at once at most.
-  /// - Throws: `misuse` for a conversion that does not exist, `outOfMemory` when the budget has no room.
+  /// Creates a converter and allocates its output rows.
+  /// - `background`: red, green and blue behind pixels that are not opaque, if the result has no alpha.
+  /// - `rowCount`: the maximum number of rows per call.
+  /// - Throws: `misuse` for an unsupported conversion, `outOfMemory` if the budget is exhausted.
   package init(
     from input: PixelFormat, to format: PixelFormat, width: Int, background: [UInt8] = [255, 255, 255],
     rowCount: Int = usualRowCount, budget: ImageBudget
@@ -50,15 +53,15 @@ package struct PixelConverter {
         rowByteCount: width * PixelFormat.premultipliedRGBA16.pixelByteCount, rowCount: 1, budget: budget) : nil
   }
 
-  /// An upper bound of what it charges.
+  /// Returns an upper bound of the bytes that a converter charges, with the default number of rows.
   package static func estimatedByteCount(width: Int, to format: PixelFormat) -> Int {
     width * (format.pixelByteCount * usualRowCount + PixelFormat.premultipliedRGBA16.pixelByteCount)
   }
 
-  /// Rows that are converted at once at most.
+  /// The maximum number of rows per call.
   package var rowCount: Int { output.rowCount }
 
-  /// At most `rowCount` rows; the result is valid until the next call.
+  /// Converts at most `rowCount` rows; the result is valid until the next call.
   package func convert(_ rows: Strip.Rows) -> Strip.Rows {
     precondition(rows.isEmpty || rows.rowByteCount >= sourceRowByteCount, "rows are shorter")
     for row in 0..<rows.rowCount { convert(rows, row) }

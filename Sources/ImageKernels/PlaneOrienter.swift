@@ -1,10 +1,10 @@
 internal import CPixels
 package import ImageCodecs
 
-/// Rows of one plane as stored to rows as shown.
+/// Transforms the rows of one plane from stored to displayed order.
 ///
-/// A mirrored plane is mirrored a few rows at a time. Every other orientation needs the last stored row, or the last
-/// stored column, first: those hold the plane.
+/// Mirroring works on a few rows at a time. Every other orientation needs the last stored row or column first, and
+/// therefore buffers the whole plane.
 package struct PlaneOrienter {
   private let orientation: Orientation
   private let width: Int
@@ -13,11 +13,12 @@ package struct PlaneOrienter {
   private let upright: RowBuffer
   private var placedRowCount = 0
 
-  /// Rows that `mirror` takes at once at most.
+  /// The maximum number of rows per call of `mirror`.
   package static let mirroredRowCount = 16
 
-  /// - `width`, `height`: of the plane as stored, in its samples.
-  /// - Throws: `outOfMemory` when the budget has no room.
+  /// Creates an orienter and allocates its buffer.
+  /// - `width`, `height`: the size of the stored plane in samples.
+  /// - Throws: `outOfMemory` if the budget is exhausted.
   package init(
     _ orientation: Orientation, width: Int, height: Int, pixelByteCount: Int, budget: ImageBudget
   ) throws(CodecError) {
@@ -31,7 +32,7 @@ package struct PlaneOrienter {
       rowCount: orientation == .mirrored ? Self.mirroredRowCount : shownHeight, budget: budget)
   }
 
-  /// What it charges.
+  /// Returns the number of bytes that an orienter charges.
   package static func estimatedByteCount(
     _ orientation: Orientation, width: Int, height: Int, pixelByteCount: Int
   ) -> Int {
@@ -46,7 +47,7 @@ package struct PlaneOrienter {
     return result
   }
 
-  /// Puts the next stored rows where they are shown; for orientations that hold the plane.
+  /// Writes the next stored rows to their displayed positions; for orientations that buffer the plane.
   package mutating func place(_ rows: Strip.Rows) {
     precondition(
       orientation != .mirrored && placedRowCount + rows.rowCount <= height, "there are more rows than the plane has")
@@ -54,7 +55,7 @@ package struct PlaneOrienter {
     placedRowCount += rows.rowCount
   }
 
-  /// The whole plane as shown, once every row was placed.
+  /// The whole displayed plane, valid after every row has been placed.
   package var rows: Strip.Rows { upright.rows(count: upright.rowCount) }
 
   private func orient(_ rows: Strip.Rows, first: Int, height: Int) {

@@ -1,19 +1,20 @@
 internal import CPixels
 package import ImageCodecs
 
-/// Resamples one plane as its rows arrive.
+/// A streaming resizer of one plane.
 ///
-/// A class because a stage has up to three, and only classes of unknown number can be held together.
+/// It is a class because a stage stores up to three in an array, and arrays cannot store noncopyable values.
 package final class PlaneResizer {
   private let memory: PixelBuffer
   private let handle: OpaquePointer
   private let output: RowBuffer
   private let sourceRowByteCount: Int
 
-  /// Rows that one read gives at most.
+  /// The maximum number of rows that one `read` returns.
   package static let outputRowCount = 16
 
-  /// - Throws: `outOfMemory` when the budget has no room.
+  /// Creates a resizer and allocates its memory.
+  /// - Throws: `misuse` for an axis out of range, `outOfMemory` if the budget is exhausted.
   package init(
     horizontal: AxisGeometry, vertical: AxisGeometry, format: PixelFormat, budget: ImageBudget
   ) throws(CodecError) {
@@ -33,7 +34,7 @@ package final class PlaneResizer {
     self.handle = handle
   }
 
-  /// The bytes a resizer for these axes charges.
+  /// Returns the number of bytes that a resizer for these axes charges.
   package static func byteCount(horizontal: AxisGeometry, vertical: AxisGeometry, format: PixelFormat) -> Int {
     var options = cpixels_resizer_options(horizontal: horizontal, vertical: vertical, format: format)
     var byteCount = 0
@@ -41,14 +42,14 @@ package final class PlaneResizer {
     return byteCount + horizontal.destinationCount * format.pixelByteCount * outputRowCount
   }
 
-  /// Takes rows while there is room; returns how many.
+  /// Consumes rows while there is room, and returns their number.
   package func push(_ rows: Strip.Rows) -> Int {
     if rows.isEmpty { return 0 }
     precondition(rows.rowByteCount >= sourceRowByteCount, "rows are shorter")
     return cpixels_resizer_push(handle, rows.unsafeBase, rows.rowStride, rows.rowCount)
   }
 
-  /// The next finished rows, at most `outputRowCount`; valid until the next read.
+  /// Returns the next finished rows, at most `outputRowCount`; they are valid until the next read.
   package func read() -> Strip.Rows {
     output.rows(
       count: cpixels_resizer_read(handle, output.unsafeRow(0), output.rowByteCount, Self.outputRowCount))

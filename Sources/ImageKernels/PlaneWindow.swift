@@ -1,15 +1,16 @@
 package import ImageCodecs
 
-/// The samples of one plane that lie in a window of the image; the others are passed over.
+/// Selects the samples of one plane that are in a window of the image.
 package struct PlaneWindow {
   /// The number of columns.
   package let columnCount: Int
   /// The number of rows.
   package let rowCount: Int
-  /// Where in the first column the window begins, in samples: 0 to 1.
+  /// The position in the first column at which the window starts, in samples: 0 to 1.
   package let columnOffset: Double
+  /// The position in the first row at which the window starts, in samples: 0 to 1.
   package let rowOffset: Double
-  /// Whether it is all of the plane.
+  /// Whether the window covers the whole plane.
   package let isWhole: Bool
   private let leadingByteCount: Int
   private let byteCount: Int
@@ -17,8 +18,9 @@ package struct PlaneWindow {
   private let endsAtLastRow: Bool
   private var passedRowCount = 0
 
-  /// - `x`, `y`, `width`, `height`: of the window, in pixels of the image.
-  /// - `isWhole`: whether the window is all of the image.
+  /// Creates the window of one plane.
+  /// - `x`, `y`, `width`, `height`: the window in pixels of the image.
+  /// - `isWhole`: whether the window covers the whole image.
   package init(
     _ plane: PlaneLayout, x: Double, y: Double, width: Double, height: Double, isWhole: Bool, pixelByteCount: Int
   ) {
@@ -39,15 +41,15 @@ package struct PlaneWindow {
     _ start: Double, _ length: Double, _ scale: Double, _ count: Int
   ) -> (first: Int, count: Int, offset: Double) {
     let first = min(Int((start * scale).rounded(.down)), count - 1)
-    // Whole samples must stay whole where fractions were added up.
+    // The small margin keeps sums of fractions from adding a sample where the end is a whole number.
     let end = min(max(Int(((start + length) * scale - 1e-6).rounded(.up)), first + 1), count)
     return (first, end - first, start * scale - Double(first))
   }
 
-  /// Whether every row of the window was taken while others follow.
+  /// Whether all rows of the window have been consumed and the plane has more rows, which are not needed.
   package var isPassed: Bool { !endsAtLastRow && passedRowCount >= firstRow + rowCount }
 
-  /// The part of the next rows that lies in the window.
+  /// Returns the part of the next rows of the plane that is in the window.
   package mutating func take(_ rows: Strip.Rows) -> Strip.Rows {
     if isWhole || rows.isEmpty { return rows }
     let leading = min(max(firstRow - passedRowCount, 0), rows.rowCount)

@@ -1,14 +1,16 @@
 internal import CPixels
 package import ImageCodecs
 
-/// Multiplies colours by alpha, a few rows at a time, into a buffer of its own.
+/// Multiplies colours by alpha, a few rows at a time, into its own buffer.
 package struct Premultiplier {
   private let buffer: RowBuffer
   private let format: PixelFormat
   private let width: Int
 
+  /// Creates a premultiplier and allocates its output rows.
   /// - `format`: `rgba8` or `rgba16`.
-  /// - `rowCount`: rows that it takes at once at most.
+  /// - `rowCount`: the maximum number of rows per call.
+  /// - Throws: `outOfMemory` if the budget is exhausted.
   package init(_ format: PixelFormat, width: Int, rowCount: Int, budget: ImageBudget) throws(CodecError) {
     self.format = format
     self.width = width
@@ -16,15 +18,15 @@ package struct Premultiplier {
       rowByteCount: width * PixelFormat.premultipliedRGBA16.pixelByteCount, rowCount: rowCount, budget: budget)
   }
 
-  /// The bytes that it charges.
+  /// Returns the number of bytes that a premultiplier charges.
   package static func byteCount(width: Int, rowCount: Int) -> Int {
     width * PixelFormat.premultipliedRGBA16.pixelByteCount * rowCount
   }
 
-  /// Rows that it takes at once at most.
+  /// The maximum number of rows per call.
   package var rowCount: Int { buffer.rowCount }
 
-  /// At most `rowCount` rows, `premultipliedRGBA16`; valid until the next call.
+  /// Converts at most `rowCount` rows to `premultipliedRGBA16`; the result is valid until the next call.
   package func premultiply(_ rows: Strip.Rows) -> Strip.Rows {
     precondition(rows.isEmpty || rows.rowByteCount >= width * format.pixelByteCount, "rows are shorter")
     for row in 0..<rows.rowCount {

@@ -1,10 +1,10 @@
 package import ImageCodecs
 
 extension RowBuffer {
-  /// A plane of 8-bit samples, half as wide and half as high, rounded up.
+  /// Returns this plane of 8-bit samples at half the width and half the height, rounded up.
   ///
-  /// Chroma samples are centred, so those of half the size are the means of four; at odd ends the last counts twice.
-  /// - Throws: `outOfMemory` when the budget has no room.
+  /// Chroma samples are centred, so each result is the mean of four samples. At odd ends the last sample counts twice.
+  /// - Throws: `outOfMemory` if the budget is exhausted.
   package func halvedPlane(budget: ImageBudget) throws(CodecError) -> RowBuffer {
     let width = rowByteCount
     let half = try RowBuffer(rowByteCount: (width + 1) / 2, rowCount: (rowCount + 1) / 2, budget: budget)

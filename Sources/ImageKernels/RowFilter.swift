@@ -1,15 +1,15 @@
 package import ImageCodecs
 
-/// One pass of filters over rows of RGB or RGBA, 8 bits: rows in, rows out.
+/// A filter pass over rows of 8-bit RGB or RGBA.
 ///
-/// Rows are pushed and read by turns. A filter that has taken the image's last row gives all that is left: there is
-/// nothing to flush.
+/// Push and read rows alternately. After the image's last row has been pushed, `read` returns all remaining rows; no
+/// flush is needed.
 package enum RowFilter {
   case levels(LevelFilter)
   case color(ColorFilter)
   case area(AreaFilter)
 
-  /// Takes rows while there is room; returns how many.
+  /// Consumes rows while there is room, and returns their number.
   package func push(_ rows: Strip.Rows) -> Int {
     switch self {
     case .levels(let filter): filter.push(rows)
@@ -18,7 +18,7 @@ package enum RowFilter {
     }
   }
 
-  /// The next finished rows, if there are any; valid until the next call.
+  /// Returns the next finished rows, or none; they are valid until the next call.
   package func read() -> Strip.Rows {
     switch self {
     case .levels(let filter): filter.read()
@@ -27,10 +27,10 @@ package enum RowFilter {
     }
   }
 
-  /// Rows that a filter finishes at once at most.
+  /// The maximum number of rows that a filter returns at once.
   static let rowCount = 16
 
-  /// What every filter charges for the rows that it finishes.
+  /// Returns the number of bytes that each filter charges for its output rows.
   package static func outputByteCount(width: Int, format: PixelFormat) -> Int {
     width * format.pixelByteCount * rowCount
   }

@@ -1,6 +1,6 @@
 package import ImageCodecs
 
-/// Rows of one plane that wait for those of another, first in, first out.
+/// A first-in, first-out queue of rows of one plane that wait for the rows of another plane.
 package final class RowQueue {
   private var buffer: RowBuffer
   private let budget: ImageBudget
@@ -8,12 +8,16 @@ package final class RowQueue {
   /// The number of rows in the queue.
   package private(set) var rowCount = 0
 
-  /// - `capacity`: rows to make room for at first; the queue grows when a plane runs further ahead.
+  /// Creates an empty queue.
+  /// - `capacity`: the initial number of rows; the queue grows if its plane runs further ahead.
+  /// - Throws: `outOfMemory` if the budget is exhausted.
   package init(rowByteCount: Int, capacity: Int, budget: ImageBudget) throws(CodecError) {
     self.budget = budget
     buffer = try RowBuffer(rowByteCount: rowByteCount, rowCount: capacity, budget: budget)
   }
 
+  /// Copies rows to the end of the queue, and grows it if needed.
+  /// - Throws: `outOfMemory` if the budget is exhausted.
   package func append(_ rows: Strip.Rows) throws(CodecError) {
     if rows.isEmpty { return }
     try makeRoom(for: rows.rowCount)
@@ -21,9 +25,9 @@ package final class RowQueue {
     rowCount += rows.rowCount
   }
 
-  /// The first `count` rows, which stay valid until the next append.
+  /// Removes and returns the first `count` rows, at most `rowCount`.
   ///
-  /// `count` is at most `rowCount`.
+  /// They are valid until the next append.
   package func take(_ count: Int) -> Strip.Rows {
     precondition(count <= rowCount, "fewer rows wait")
     let rows = buffer.rows(first: first, count: count)

@@ -1,19 +1,20 @@
 internal import CPixels
 package import ImageCodecs
 
-/// Merges planes of Y, Cb and Cr of one size to rows of RGB, in a buffer of its own.
+/// Merges Y, Cb and Cr planes of equal size into rows of RGB, in its own buffer.
 ///
-/// The planes' filters finish rows at different times; only rows that all three have can be merged, the others wait.
+/// The planes' resizers finish rows at different times. Rows wait in queues until all three planes have them.
 package struct YCCMerger {
   private let width: Int
   private let output: RowBuffer
   private let queues: [RowQueue]
 
   private static let rowCount = 16
-  // Chroma lags behind luma by what its wider filter spans, and both come in portions of rowCount.
+  // Chroma lags behind luma by the span of its wider kernel, and both arrive in portions of `rowCount`.
   private static let queuedRowCount = 64
 
-  /// - Throws: `outOfMemory` when the budget has no room.
+  /// Creates a merger and allocates its queues and output rows.
+  /// - Throws: `outOfMemory` if the budget is exhausted.
   package init(width: Int, budget: ImageBudget) throws(CodecError) {
     self.width = width
     output = try RowBuffer(
@@ -25,13 +26,14 @@ package struct YCCMerger {
     self.queues = queues
   }
 
-  /// What it charges.
+  /// Returns the number of bytes that a merger charges initially.
   package static func estimatedByteCount(width: Int) -> Int {
     width * (PixelFormat.rgb8.pixelByteCount * rowCount + 3 * queuedRowCount)
   }
 
-  /// Takes some of the next rows of each plane, which are left out of `planes`; read what is ready before the next call.
-  /// - Throws: `outOfMemory` when a plane runs so far ahead that the budget has no room for what waits.
+  /// Consumes some of the next rows of each plane and removes them from `planes`; read the finished rows before the
+  /// next call.
+  /// - Throws: `outOfMemory` if a plane runs so far ahead that the budget has no room for its waiting rows.
   package func push(_ planes: inout [Strip.Rows]) throws(CodecError) {
     for index in 0..<3 {
       let portion = planes[index].prefix(Self.rowCount)
@@ -40,7 +42,7 @@ package struct YCCMerger {
     }
   }
 
-  /// The next rows that are complete, or none; valid until the next call.
+  /// Returns the next complete rows, or none; they are valid until the next call.
   package func read() -> Strip.Rows {
     let count = min(Self.rowCount, queues[0].rowCount, queues[1].rowCount, queues[2].rowCount)
     guard count > 0 else { return .none }
