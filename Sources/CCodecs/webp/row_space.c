@@ -29,7 +29,8 @@ bool ccodecs_row_space_create(ccodecs_row_space *space, size_t byte_count) {
   return space->base != NULL;
 }
 
-/// Gives a step's memory a place ahead of what is written. False where there is none, or where the system can't.
+/// Moves the memory of one step ahead of the written bytes. Returns false when there is no position ahead, or when the
+/// system does not support it.
 static bool move_ahead(ccodecs_row_space *space, size_t written) {
 #if defined(MREMAP_DONTUNMAP)
   const size_t free_from = round_up(written, space->step);
@@ -37,11 +38,11 @@ static bool move_ahead(ccodecs_row_space *space, size_t written) {
   if (ahead >= space->byte_count) {
     return false;
   }
-  // The step's own place stays mapped, without memory: what is not mapped might be taken by others.
+  // The step's own addresses stay mapped, without memory, so that nothing else is mapped there.
   const int flags = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
   if (mremap(space->base + space->passed, space->step, space->step, flags, space->base + ahead) == MAP_FAILED) {
-    // The place may have been cleared for it by then. Without one there either, writing to it ends the process, which
-    // is better than writing to what others put there.
+    // The failed call may have unmapped the destination, so map it again. If that fails too, a write to it ends the
+    // process, which is better than a write to memory that someone else mapped there.
     mmap(space->base + ahead, space->step, PROT_READ | PROT_WRITE, map_flags | MAP_FIXED, -1, 0);
     space->ahead = space->byte_count; // no further attempt
     return false;

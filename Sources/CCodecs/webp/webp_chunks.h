@@ -1,4 +1,6 @@
-// RIFF as WebP has it: a header, and chunks of a type, a size and a body that is padded to even. Private to CCodecs.
+// The RIFF container of WebP: a header, and chunks of a type, a size and a body padded to an even size. Private to
+// CCodecs.
+//
 // Source: WebP Container Specification, "RIFF file format" and "Extended file format".
 
 #ifndef CCODECS_WEBP_CHUNKS_H
@@ -9,8 +11,8 @@
 enum {
   RIFF_HEADER_BYTES = 12,
   CHUNK_HEADER_BYTES = 8,
-  EXTENSION_BYTES = 10, ///< Of the body of a VP8X chunk.
-  /// Waited for of the image: there a rewriter finds how it was quantised.
+  EXTENSION_BYTES = 10, ///< The body of a VP8X chunk.
+  /// Image bytes to wait for: a rewriter reads the quantizers from them.
   IMAGE_BYTES = 40,
 };
 
@@ -21,17 +23,17 @@ static inline bool ccodecs_riff_is_type(const uint8_t *chunk, const char *type) 
   return memcmp(chunk, type, 4) == 0;
 }
 
-/// A chunk's bytes, with its header and its padding.
+/// Returns the size of a chunk in bytes, including its header and padding.
 static inline uint64_t ccodecs_riff_chunk_bytes(uint64_t body_bytes) {
   return CHUNK_HEADER_BYTES + body_bytes + (body_bytes & 1);
 }
 
-/// Whether a chunk's header stands at `at` of `count` bytes.
+/// Returns whether `count` bytes contain a whole chunk header at offset `at`.
 static inline bool ccodecs_riff_has_chunk(size_t count, size_t at) {
   return at <= count && count - at >= CHUNK_HEADER_BYTES;
 }
 
-/// The size of the body whose chunk's header is at `chunk`.
+/// Returns the size in bytes of the body of a chunk. `chunk` points to the chunk's header.
 static inline uint32_t ccodecs_riff_body_bytes(const uint8_t *chunk) {
   return ccodecs_le32(chunk + 4);
 }
@@ -41,7 +43,7 @@ static inline void ccodecs_riff_put_chunk(uint8_t *chunk, const char *type, uint
   ccodecs_put_le32(chunk + 4, body_bytes);
 }
 
-/// Writes a file's header; `byte_count` is that of the whole file.
+/// Writes a file's header. `byte_count` is the size of the whole file.
 static inline void ccodecs_riff_put_header(uint8_t *file, uint32_t byte_count) {
   ccodecs_riff_put_chunk(file, "RIFF", byte_count - CHUNK_HEADER_BYTES);
   memcpy(file + CHUNK_HEADER_BYTES, "WEBP", 4);
@@ -55,15 +57,19 @@ static inline void ccodecs_webp_put_extension(uint8_t *chunk, uint8_t flags, uin
   ccodecs_put_le24(chunk + 15, height - 1);
 }
 
-/// The first chunk at or behind `at` whose type is `type` and whose body is whole; NULL when there is none.
+/// Returns the body of the first chunk of type `type`, from the chunk at `at` on, and sets *body_bytes.
+///
+/// Returns NULL when there is none, or when its body is incomplete.
 const uint8_t *ccodecs_riff_find(const uint8_t *bytes, size_t count, size_t at, const char *type, uint32_t *body_bytes);
 
-/// Frames of an animation.
+/// Returns the number of animation frames.
 uint32_t ccodecs_webp_count_frames(const uint8_t *bytes, size_t count);
 
-/// Whether the image's first bytes are here. From a VP8X chunk alone libwebp tells a size, but not whether it is the
-/// image's, nor how that is compressed. `*at` is where to look on: at first behind the RIFF header, later at a chunk
-/// that is not here, or at the image's.
+/// Returns whether the image's first bytes are available.
+///
+/// From a VP8X chunk alone libwebp reports a size, but not whether the image has that size or how it is compressed.
+/// `*at` is the offset at which to continue: initially after the RIFF header, later at a chunk that is not available
+/// yet, or at the image's chunk.
 bool ccodecs_webp_find_image(const uint8_t *bytes, size_t count, size_t *at);
 
 #endif

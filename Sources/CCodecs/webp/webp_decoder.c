@@ -1,11 +1,11 @@
-// WebP through libwebp's incremental decoder.
+// WebP decoding with libwebp's incremental decoder.
 //
 // libwebp writes rows into buffers of the whole image, but never reads them back. Those buffers are address space of
-// which only a window has memory (row_space.h), however large the image. A lossy image without alpha is given as
-// the planes that it consists of, brought from BT.601's limited range (VP8, RFC 6386, section 9.2) to the full one.
-// Lossless images are held by libwebp itself, four bytes a pixel. The orientation of a WebP stands behind the
-// image: a file that announces EXIF is held until it is complete, and so is an animation, of which the first frame is
-// decoded.
+// which only a window is backed by memory (row_space.h), whatever the size of the image. A lossy image without alpha is
+// returned as its component planes, converted from BT.601's limited range (VP8, RFC 6386, section 9.2) to full range.
+// Lossless images are buffered by libwebp itself, with four bytes per pixel. The orientation of a WebP is stored after
+// the image, so a file whose header announces EXIF is buffered until it is complete. So is an animation, of which the
+// first frame is decoded.
 
 #include "../color/profile.h"
 #include "../core/decoder.h"
@@ -17,17 +17,18 @@
 
 #include <webp/decode.h>
 
-/// libwebp's state beside rows: probabilities, bit readers, and its copy of what it was given last.
+/// Bytes of libwebp's state without rows: probabilities, bit readers, and its copy of the last input.
 static const size_t library_bytes = 512 * 1024;
-/// Rows of macroblocks, filter and upsampling state for each pixel of width.
+/// Bytes of rows of macroblocks, filter and upsampling state, per pixel of width.
 static const size_t library_bytes_per_column = 160;
 static const uint32_t strip_row_count = 64;
-/// The window that is expected to hold rows which were decoded and not used yet.
+/// Expected maximum number of rows that were decoded but not used yet.
 static const uint32_t window_row_count = 128;
-/// Bytes that libwebp is given of a lossy image at a time at least.
+/// Minimum number of bytes of a lossy image that libwebp receives at a time.
 static const size_t least_slice_bytes = 64;
-/// What libwebp is given of a lossless image at least, but for its end. It goes back to where it was sure of itself
-/// whenever it runs out of bytes: byte by byte, the work would grow with the square of the file.
+/// Minimum number of bytes of a lossless image that libwebp receives at a time, except at its end. Whenever libwebp
+/// runs out of bytes, it returns to its last saved state: byte by byte, the work would grow with the square of the file
+/// size.
 static const size_t lossless_slice_bytes = 4096;
 
 /// One plane of the whole image.
@@ -35,35 +36,35 @@ typedef struct webp_plane {
   ccodecs_row_space space;
   size_t row_bytes;
   uint32_t height;
-  uint32_t given; ///< Rows that were given.
+  uint32_t given; ///< Rows returned to the caller.
 } webp_plane;
 
 typedef struct webp_decoder {
   ccodecs_decoder base;
-  ccodecs_bytes file; ///< The beginning, or the whole when it is held.
+  ccodecs_bytes file; ///< The start of the file, or the whole file if it is buffered.
   bool is_extended;   ///< There is a VP8X chunk.
   bool is_lossless;
   bool is_animated;
-  uint32_t flags;      ///< Of the VP8X chunk.
-  uint64_t file_bytes; ///< What the RIFF header claims.
-  size_t image_at;     ///< Where the image's chunk is looked for, or is.
+  uint32_t flags;      ///< Flags of the VP8X chunk.
+  uint64_t file_bytes; ///< File size according to the RIFF header.
+  size_t image_at;     ///< Offset of the image's chunk, or of where to look for it.
   uint32_t channels;
   size_t row_bytes;
   WebPDecoderConfig config;
   WebPIDecoder *incremental;
   uint32_t plane_count; ///< 3 for YCbCr 4:2:0, 1 for packed pixels.
   webp_plane planes[CCODECS_MAX_PLANES];
-  size_t charged;   ///< For libwebp and for the window of rows.
+  size_t charged;   ///< Charged for libwebp and for the window of rows.
   uint8_t *canvas;  ///< The first frame of an animation, RGBA.
   bool is_complete; ///< libwebp has decoded the last row.
-  bool is_lost;     ///< libwebp met damage behind the decoded rows, which is tolerated.
-  uint32_t decoded; ///< Rows, of luma where there are planes.
+  bool is_lost;     ///< libwebp found damage after the decoded rows, which is tolerated.
+  uint32_t decoded; ///< Decoded rows; with planes, rows of luma.
   uint32_t given;
 } webp_decoder;
 
 // MARK: The container
 
-/// The orientation, and whose the image is. False without room.
+/// Reads the orientation and the copyright metadata. Returns false when the budget has no room.
 static bool read_exif(webp_decoder *d) {
   uint32_t count;
   const uint8_t *exif =
@@ -81,7 +82,7 @@ static bool read_exif(webp_decoder *d) {
   return ccodecs_exif_keep_copyright(&d->base, exif, count);
 }
 
-/// The colour profile, which stands before the image. False without room.
+/// Reads the color profile, which precedes the image. Returns false when the budget has no room.
 static bool read_profile(webp_decoder *d) {
   uint32_t count;
   const uint8_t *profile =
@@ -93,7 +94,7 @@ static bool read_profile(webp_decoder *d) {
   return ccodecs_bytes_append(&d->base.profile, profile, count, d->base.budget);
 }
 
-/// Whether the beginning of the file is here: the RIFF header, and the first chunk with its flags.
+/// Returns whether the start of the file is available: the RIFF header, and the first chunk with its flags.
 static bool has_beginning(webp_decoder *d) {
   const size_t first_bytes = RIFF_HEADER_BYTES + CHUNK_HEADER_BYTES;
   const uint8_t *bytes = ccodecs_bytes_start(&d->file);
@@ -157,8 +158,8 @@ static ccodecs_status append(webp_decoder *d, ccodecs_input *input, size_t count
   return CCODECS_OK;
 }
 
-/// What libwebp makes of the header, once all is here that it takes. It goes through all chunks before the image each
-/// time that it is asked: so only where there are none, or when they are all here.
+/// Returns libwebp's result for the header once everything that it reads is available. libwebp walks through all chunks
+/// before the image on each call, so it is called only if there are none, or if all of them are available.
 static VP8StatusCode get_features(webp_decoder *d, bool is_end, WebPBitstreamFeatures *features) {
   if (!has_beginning(d)) {
     return VP8_STATUS_NOT_ENOUGH_DATA;
@@ -209,7 +210,7 @@ static void measure_plane(const webp_decoder *d, uint32_t index, size_t *row_byt
   *height = index == 0 ? header->height : (header->height + 1) / 2;
 }
 
-/// What the planes hold beside their windows of rows.
+/// Returns the bytes that the planes allocate in addition to their windows of rows.
 static uint64_t plane_slack(const webp_decoder *d) {
   uint64_t slack = 0;
   for (uint32_t i = 0; i < d->plane_count; i++) {
@@ -222,7 +223,7 @@ static uint64_t plane_slack(const webp_decoder *d) {
   return slack;
 }
 
-/// What libwebp allocates and the window of rows, as they will be charged.
+/// Returns the bytes to charge for libwebp's allocations and the window of rows.
 static uint64_t library_charge(const webp_decoder *d) {
   const uint64_t pixels = (uint64_t)d->base.header.width * d->base.header.height;
   const uint64_t buffered = d->is_lossless ? 4 * pixels : d->base.header.has_alpha ? 2 * pixels : 0;
@@ -239,7 +240,7 @@ static ccodecs_status estimate(
   // The canvas, and a copy of the first frame's bytes.
   const uint64_t canvas =
       d->is_animated ? (uint64_t)base->header.width * base->header.height * 4 + d->file_bytes + 1024 : 0;
-  // Of an image that is little but a colour, the least slice of bytes holds more rows than a window has room for.
+  // If the image is close to a single color, the smallest slice of bytes contains more rows than a window has room for.
   const uint64_t macroblock_rows = base->header.height / 16 + 1;
   const uint64_t slice = d->is_lossless ? lossless_slice_bytes : least_slice_bytes;
   const uint64_t slice_rows = d->file_bytes == 0 ? 0 : slice * 2 * 16 * macroblock_rows / d->file_bytes;
@@ -262,7 +263,8 @@ static ccodecs_status charge(webp_decoder *d, uint64_t byte_count) {
 
 // MARK: Animations
 
-/// The first frame's image as a WebP file of its own: a RIFF header, and for alpha a VP8X chunk, before its chunks.
+/// Wraps the first frame's image as a WebP file of its own: a RIFF header and, for alpha, a VP8X chunk before its
+/// chunks.
 static ccodecs_status wrap_frame(
     webp_decoder *d, const uint8_t *chunks, uint32_t count, uint32_t width, uint32_t height, ccodecs_bytes *file) {
   uint8_t header[RIFF_HEADER_BYTES + CHUNK_HEADER_BYTES + EXTENSION_BYTES];
@@ -392,8 +394,8 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   return d->canvas == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
 }
 
-/// Bytes to give libwebp at a time. It decodes every row that it can, and all of them wait in memory: about a row of
-/// macroblocks at a time keeps that window small in images that compress evenly.
+/// Returns the number of bytes to pass to libwebp at a time. libwebp decodes every row that it can, and all of them
+/// wait in memory. About one row of macroblocks at a time keeps that window small in images that compress evenly.
 static size_t slice_bytes(const webp_decoder *d) {
   const uint64_t rows = d->base.header.height / 16 + 1;
   const uint64_t even = d->file_bytes / rows / 2;
@@ -401,7 +403,7 @@ static size_t slice_bytes(const webp_decoder *d) {
   return even < least ? least : even > 16384 ? 16384 : (size_t)even;
 }
 
-/// Charges for decoded rows beyond the window that was charged for.
+/// Charges for decoded rows that exceed the window already charged.
 static ccodecs_status charge_waiting(webp_decoder *d) {
   const uint32_t waiting = d->decoded - d->given;
   if (waiting <= window_row_count) {
@@ -431,7 +433,7 @@ static ccodecs_status decode(webp_decoder *d, const uint8_t *bytes, size_t count
   return charge_waiting(d);
 }
 
-/// Keeps bytes of a lossless image until there are enough for libwebp. CCODECS_OK when there are,
+/// Buffers bytes of a lossless image until there are enough for libwebp. Returns CCODECS_OK when there are,
 /// CCODECS_NEEDS_INPUT, or the failure.
 static ccodecs_status gather(webp_decoder *d, ccodecs_input *input) {
   if (!d->is_lossless || (d->file.count == 0 && input->count >= lossless_slice_bytes)) {
@@ -447,11 +449,11 @@ static ccodecs_status gather(webp_decoder *d, ccodecs_input *input) {
   return d->file.count >= lossless_slice_bytes || input->is_last ? CCODECS_OK : CCODECS_NEEDS_INPUT;
 }
 
-/// Gives a slice of what is held, or of the window, to libwebp.
+/// Passes a slice of the buffered bytes, or of the window, to libwebp.
 static ccodecs_status feed(webp_decoder *d, ccodecs_input *input) {
   const size_t slice = slice_bytes(d);
   if (d->file.count > 0) {
-    // All before the image at once, as libwebp goes through it again for each slice.
+    // Pass everything before the image at once, because libwebp walks through it again for each slice.
     const size_t first = d->image_at + slice;
     d->image_at = 0;
     const size_t count = d->file.count < first ? d->file.count : first;
@@ -468,17 +470,17 @@ static ccodecs_status feed(webp_decoder *d, ccodecs_input *input) {
   return status;
 }
 
-/// Lets go of the rows that were used.
+/// Releases the rows that were used.
 static void pass_used_rows(webp_decoder *d) {
   for (uint32_t i = 0; i < d->plane_count; i++) {
     webp_plane *plane = &d->planes[i];
-    // libwebp may have begun rows that it has not told of, in the next two rows of macroblocks.
+    // libwebp may have started rows that it has not reported, in the next two rows of macroblocks.
     const size_t begun = (size_t)d->decoded / (i == 0 ? 1 : 2) + 32;
     ccodecs_row_space_pass(&plane->space, plane->given * plane->row_bytes, begun * plane->row_bytes);
   }
 }
 
-/// 16 to 235 becomes 0 to 255.
+/// Expands 16 to 235 to 0 to 255.
 static void widen_luma(uint8_t *samples, size_t count) {
   for (size_t i = 0; i < count; i++) {
     const uint16_t above = samples[i] < 16 ? 0 : (uint16_t)(samples[i] - 16);
@@ -487,7 +489,7 @@ static void widen_luma(uint8_t *samples, size_t count) {
   }
 }
 
-/// 16 to 240 becomes 0 to 255, 128 stays.
+/// Expands 16 to 240 to 0 to 255, with 128 unchanged.
 static void widen_chroma(uint8_t *samples, size_t count) {
   for (size_t i = 0; i < count; i++) {
     const int16_t centred = (int16_t)(samples[i] - 128);
@@ -496,7 +498,7 @@ static void widen_chroma(uint8_t *samples, size_t count) {
   }
 }
 
-/// Describes up to `count` rows of a plane, and brings them to the full range.
+/// Describes up to `count` rows of a plane, and expands them to full range.
 static void give_rows(webp_decoder *d, uint32_t index, uint32_t count, ccodecs_rows *rows) {
   webp_plane *plane = &d->planes[index];
   uint8_t *base = d->is_animated ? d->canvas : plane->space.base;
@@ -541,7 +543,7 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
   d->given += left < strip_row_count ? left : strip_row_count;
   give_rows(d, 0, d->given - d->planes[0].given, rows);
   for (uint32_t i = 1; i < d->plane_count; i++) {
-    // A row of chroma is complete with the second of its rows of luma.
+    // A row of chroma is complete with the second of its two rows of luma.
     const uint32_t whole = d->given == base->header.height ? (d->given + 1) / 2 : d->given / 2;
     give_rows(d, i, whole - d->planes[i].given, rows);
   }

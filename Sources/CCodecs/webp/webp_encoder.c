@@ -1,4 +1,4 @@
-// WebP through libwebp, which wants the whole result before it writes a byte of it.
+// WebP encoding with libwebp, which produces no output before the whole image is encoded.
 
 #include "../core/encoder.h"
 #include "webp_chunks.h"
@@ -9,7 +9,7 @@
 #include <webp/encode.h>
 
 static const size_t library_bytes = 1024 * 1024;
-/// Of a lossless file, how much work of each step libwebp does for its method; its own default.
+/// libwebp's default effort for a lossless file: how much work it spends on each step of its method.
 static const float lossless_effort = 75;
 
 typedef struct webp_encoder {
@@ -42,7 +42,7 @@ static ccodecs_status write(ccodecs_encoder *base, const ccodecs_rows *rows) {
   return CCODECS_OK;
 }
 
-/// Puts EXIF behind the image, and says so in a VP8X chunk before it.
+/// Appends EXIF after the image, and announces it in a VP8X chunk before the image.
 static ccodecs_status add_exif(webp_encoder *e) {
   ccodecs_bytes *output = &e->base.output;
   const ccodecs_encode_options *options = &e->base.options;
@@ -97,8 +97,8 @@ static uint64_t pixel_count(const ccodecs_encode_options *options) {
   return (uint64_t)options->width * options->height;
 }
 
-/// What libwebp 1.2.4 holds for each pixel, as measured of noise, which takes the most: ARGB, its conversion to YUV and
-/// alpha or its backward references, and, unless it is to save memory, what it found out of the image.
+/// Returns libwebp 1.2.4's memory per pixel, measured with noise, which is the worst case: ARGB, its conversion to YUV
+/// and alpha or its backward references, and, unless the low-memory mode is on, its analysis of the image.
 static uint64_t library_bytes_per_pixel(const ccodecs_encode_options *options) {
   const uint8_t method = options->webp.method;
   if (options->webp.is_lossless) {
@@ -123,7 +123,7 @@ uint64_t ccodecs_webp_encoder_max_bytes(const ccodecs_encode_options *options) {
 }
 
 uint64_t ccodecs_webp_encoder_estimate(const ccodecs_encode_options *options) {
-  // The compressed result waits whole, in a block that grows by half when the last byte of it comes.
+  // The whole compressed result is buffered, in a block that may grow by half when the last byte arrives.
   return sizeof(webp_encoder) + library_charge(options) + ccodecs_webp_encoder_max_bytes(options) * 5 / 2;
 }
 
@@ -138,7 +138,8 @@ static void configure(webp_encoder *e) {
   e->config.method = webp->method;
   e->config.lossless = webp->is_lossless;
   e->config.near_lossless = webp->near_lossless;
-  e->config.exact = webp->is_lossless && webp->near_lossless == 100; // or what is behind transparency would change
+  e->config.exact =
+      webp->is_lossless && webp->near_lossless == 100; // otherwise the colors of transparent pixels would change
   e->config.low_memory = webp->saves_memory;
   e->image.use_argb = 1;
   e->image.width = (int)options->width;

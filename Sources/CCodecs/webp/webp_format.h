@@ -1,4 +1,4 @@
-// What the table of formats has of WebP. Private to CCodecs.
+// The WebP entry points for the table of formats. Private to CCodecs.
 
 #ifndef CCODECS_WEBP_FORMAT_H
 #define CCODECS_WEBP_FORMAT_H
@@ -7,10 +7,10 @@
 #include "../core/encoder.h"
 #include "../core/rewriter.h"
 
-// Constructors leave NULL when there is no room.
+// The constructors return NULL when the budget has no room.
 ccodecs_decoder *ccodecs_webp_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
 ccodecs_encoder *ccodecs_webp_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget);
-/// Whether every option is in its range.
+/// Returns whether every option is in its range.
 bool ccodecs_webp_options_are_valid(const ccodecs_webp_options *options);
 uint64_t ccodecs_webp_encoder_estimate(const ccodecs_encode_options *options);
 uint64_t ccodecs_webp_encoder_max_bytes(const ccodecs_encode_options *options);

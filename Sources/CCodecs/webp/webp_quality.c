@@ -1,4 +1,4 @@
-// The quality that a WebP was compressed with, as far as its header tells.
+// Estimates the quality that a WebP was compressed with from its header.
 
 #include "webp_quality.h"
 
@@ -8,7 +8,7 @@
 uint8_t ccodecs_webp_quality(uint32_t index) {
   uint8_t quality = 1;
   for (; quality < 100; quality++) {
-    // libwebp's QualityToCompression, and the index that it makes of it.
+    // libwebp's QualityToCompression, and the index that libwebp derives from it.
     const double linear = quality < 75 ? quality / 100.0 * 2 / 3 : 2 * quality / 100.0 - 1;
     if ((uint32_t)(127 * (1 - cbrt(linear))) <= index) {
       break;
@@ -17,13 +17,13 @@ uint8_t ccodecs_webp_quality(uint32_t index) {
   return quality;
 }
 
-/// The boolean decoder of RFC 6386, section 7.3, for bits that are as likely as not. Zeros follow the last byte.
+/// The boolean decoder of RFC 6386, section 7.3, for bits of equal probability. Zeros follow the last byte.
 typedef struct bool_reader {
   const uint8_t *bytes;
   size_t count;
   uint32_t value; ///< Two bytes.
   uint32_t range;
-  int bits; ///< Shifted since the last byte was taken.
+  int bits; ///< Bits shifted since the last byte was read.
 } bool_reader;
 
 static uint32_t next_byte(bool_reader *r) {
@@ -54,7 +54,7 @@ static uint32_t read_bits(bool_reader *r, int count) {
   return result;
 }
 
-/// A flag, and where it is set a magnitude of `count` bits and its sign.
+/// Reads a flag and, if it is set, a magnitude of `count` bits and its sign.
 static int32_t read_optional(bool_reader *r, int count) {
   if (read_bits(r, 1) == 0) {
     return 0;
@@ -71,7 +71,7 @@ int32_t ccodecs_vp8_quantizer(const uint8_t *bytes, size_t count) {
   bool_reader r = {.bytes = bytes + FRAME_HEADER_BYTES, .count = NEEDED_BYTES - FRAME_HEADER_BYTES, .range = 255};
   r.value = next_byte(&r) << 8;
   r.value |= next_byte(&r);
-  read_bits(&r, 2); // colour space, clamping
+  read_bits(&r, 2); // color space, clamping
   int32_t segments[4] = {0};
   bool has_quantizers = false;
   bool is_absolute = false;

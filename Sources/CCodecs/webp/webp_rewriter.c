@@ -1,22 +1,22 @@
-// WebP: RIFF chunks to those of the image (VP8 or VP8L, with ALPH), in a container made anew.
+// WebP rewriting: reduces the RIFF chunks to those of the image (VP8 or VP8L, with ALPH), in a new container.
 //
-// The decoder holds the file from its beginning up to its image's first bytes at least (webp_decoder.c); a RIFF
-// header is written first and has the file's size, which is known from there. The held bytes are taken over and read
-// first. Source: WebP Container Specification.
+// The decoder buffers the file at least from its start to its image's first bytes (webp_decoder.c). The new RIFF header
+// comes first and contains the file size, which is known at that point. The rewriter takes over the buffered bytes and
+// reads them first. Source: WebP Container Specification.
 
 #include "../core/rewriter.h"
 #include "webp_chunks.h"
 #include "webp_format.h"
 #include "webp_quality.h"
 
-/// Where things lie in the file.
+/// Positions of the chunks in the file.
 typedef struct webp_map {
   bool is_good;
   bool is_extended;
   bool is_lossless;
   uint8_t flags;
-  uint32_t alpha_size; ///< 0 without.
-  size_t image;        ///< Behind the chunk's header.
+  uint32_t alpha_size; ///< 0 without alpha.
+  size_t image;        ///< Offset after the chunk's header.
   uint32_t image_size;
 } webp_map;
 
@@ -25,20 +25,20 @@ typedef enum webp_step { STEP_RIFF, STEP_HEADER, STEP_GIVE, STEP_PAD, STEP_SKIP,
 typedef struct webp_rewriter {
   ccodecs_rewriter base;
   ccodecs_bytes buffered; ///< Taken over from the decoder.
-  ccodecs_bytes exif;     ///< The chunk.
+  ccodecs_bytes exif;     ///< The EXIF chunk.
   webp_map map;
   webp_step step;
   uint8_t header[RIFF_HEADER_BYTES];
   size_t header_count;
-  uint64_t left; ///< Of the chunk's body.
+  uint64_t left; ///< Bytes left in the chunk's body.
   bool is_odd;
   bool is_image;
-  bool has_alpha; ///< ALPH was given.
+  bool has_alpha; ///< The ALPH chunk was returned.
 } webp_rewriter;
 
 // MARK: Survey
 
-/// Finds the image. Not good: what libwebp would refuse, or repair, or what is not here yet.
+/// Finds the image. `is_good` is false for files that libwebp would reject or repair, and for incomplete input.
 static webp_map find_image(const uint8_t *bytes, size_t count) {
   webp_map map = {0};
   if (count < RIFF_HEADER_BYTES + CHUNK_HEADER_BYTES || !ccodecs_riff_is_type(bytes, "RIFF") ||
@@ -146,7 +146,7 @@ static uint64_t start_bytes(const ccodecs_rewriter *base, const ccodecs_rewrite_
 
 // MARK: Steps
 
-/// A chunk's header is here.
+/// Handles a complete chunk header.
 static ccodecs_status begin_chunk(webp_rewriter *w, ccodecs_piece *piece) {
   const uint32_t size = ccodecs_riff_body_bytes(w->header);
   w->header_count = 0;
@@ -175,7 +175,8 @@ static ccodecs_status give_body(webp_rewriter *w, ccodecs_input *input, ccodecs_
   return CCODECS_BYTES_READY;
 }
 
-/// Behind a body that was given. The image's own padding is not waited for, as nothing behind it is read.
+/// Pads a body that was returned. The padding in the input's image chunk is not waited for, because nothing after it is
+/// read.
 static ccodecs_status pad(webp_rewriter *w, ccodecs_piece *piece) {
   static const uint8_t zero = 0;
   w->step = w->is_image ? STEP_EXIF : STEP_SKIP;
@@ -184,7 +185,7 @@ static ccodecs_status pad(webp_rewriter *w, ccodecs_piece *piece) {
   return w->is_odd ? CCODECS_BYTES_READY : CCODECS_OK;
 }
 
-/// One step over bytes: the held ones, or the window.
+/// Runs one step over bytes: the buffered ones, or the window.
 static ccodecs_status read_bytes(webp_rewriter *w, ccodecs_input *input, ccodecs_piece *piece) {
   if (input->count == 0) {
     return CCODECS_NEEDS_INPUT;
@@ -205,7 +206,7 @@ static ccodecs_status read_bytes(webp_rewriter *w, ccodecs_input *input, ccodecs
     return CCODECS_OK;
   case STEP_GIVE:
     return give_body(w, input, piece);
-  case STEP_PAD: // these take no bytes
+  case STEP_PAD: // these consume no bytes
   case STEP_EXIF:
   case STEP_DONE:
     break;
@@ -229,14 +230,14 @@ static ccodecs_status step(ccodecs_rewriter *base, ccodecs_input *input, ccodecs
   if (w->step == STEP_DONE) {
     return CCODECS_DONE;
   }
-  if (!base->is_started) { // the decoder holds these bytes
+  if (!base->is_started) { // the decoder has these bytes
     ccodecs_input_advance(input, input->count);
     return CCODECS_NEEDS_INPUT;
   }
   if (w->buffered.count > 0) {
     ccodecs_input buffered = {.bytes = ccodecs_bytes_start(&w->buffered), .count = w->buffered.count, .is_last = false};
     const ccodecs_status status = read_bytes(w, &buffered, piece);
-    // The block stays where it is until the next step, as a piece may lie in it.
+    // The block stays in place until the next step, because a piece may point into it.
     const size_t taken = w->buffered.count - buffered.count;
     w->buffered.first += taken;
     w->buffered.count -= taken;
