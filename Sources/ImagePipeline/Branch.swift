@@ -1,8 +1,8 @@
 internal import ImageCodecs
 
-/// The way of one rendition from decoded rows to compressed bytes, strip by strip.
+/// The stages of one rendition and their state: turns decoded rows into compressed bytes, strip by strip.
 ///
-/// A class because an image has any number of them, and stages can't be copied.
+/// It is a class because an image can have any number of branches, and stages cannot be copied.
 final class Branch {
   let plan: Plan
   private let stages: Pipeline.Stages
@@ -10,7 +10,7 @@ final class Branch {
   private let budget: ImageBudget
   private let allowance: WorkAllowance
   private var isBegun = false
-  /// Whether the rest of the result has begun.
+  /// Whether `finish` has been called.
   private(set) var isFinishing = false
 
   init(
@@ -28,7 +28,9 @@ final class Branch {
         budget: budget, allowance: allowance, clock: clock, gauge: gauge, conversions: decode.conversions))
   }
 
-  /// Takes the next decoded rows and gives what they complete of the result; the same rows again where it paused.
+  /// Processes the next decoded rows and emits the output that they complete.
+  ///
+  /// After a pause, it must be called again with the same rows.
   func push(_ decoded: borrowing Strip, output: (RawSpan) -> Void) throws(PipelineError) {
     if !isBegun {
       try stages.begin(output: output)
@@ -38,26 +40,28 @@ final class Branch {
     try stages.push(decoded, output: output)
   }
 
-  /// Keeps a share of what the stages' meters counted since they were settled last.
+  /// Scales the time that the stages' meters have counted since the last call by `share`, 0 to 1.
   func settle(_ share: Double) { clock.settle(share) }
 
-  /// Whether rows that still come are outside of what is taken of the image.
+  /// Whether all rows that the result needs have been processed.
   var isDone: Bool { stages.isDone }
 
-  /// Whether the last call stopped because enough output waits.
+  /// Whether the last call paused because enough output is waiting.
   var isPaused: Bool { stages.isPaused }
 
-  /// Gives the rest of the result; repeated where it paused.
-  /// - `trailingMetadata`: artist and copyright that were found after the result was begun without them.
+  /// Emits the rest of the result.
+  ///
+  /// After a pause, it must be called again.
+  /// - `trailingMetadata`: EXIF data with artist and copyright that was found after the result was started without it.
   func finish(trailingMetadata: [UInt8], output: (RawSpan) -> Void) throws(PipelineError) {
     isFinishing = true
     try stages.finish(trailingMetadata: trailingMetadata, output: output)
   }
 
-  /// Ends the last of the spans, once its time is settled.
+  /// Ends the span of the encoder; must be called after its time was settled.
   func finishSpan() { stages.finishSpan() }
 
-  /// The outcome of the rendition, complete except for how long the image waited and took.
+  /// Returns the report of the rendition, without the queued time and the total time, which only the caller knows.
   func report(_ decode: borrowing DecodeStage) -> ProcessingReport {
     var timings = clock.timings
     timings[.decode] = decode.meter.busy

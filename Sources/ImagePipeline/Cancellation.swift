@@ -1,11 +1,11 @@
 internal import Synchronization
 
-/// A flag that stops one image's work.
+/// A flag that stops the work on one image.
 ///
-/// Work checks it before every strip; waiting registers a handler.
+/// Running work checks the flag before every strip; waiting code registers a handler.
 ///
-/// It is separate from task cancellation because the cancellation of an RPC does not cancel its task, and because a
-/// server that shuts down gracefully signals it to calls that may still finish.
+/// It is separate from task cancellation for two reasons: the cancellation of an RPC does not cancel its task, and a
+/// server that shuts down gracefully also signals cancellation to calls that may still finish.
 package final class Cancellation: Sendable {
   private struct State {
     var isCancelled = false
@@ -14,7 +14,7 @@ package final class Cancellation: Sendable {
   }
 
   private let state = Mutex(State())
-  // Beside the mutex, so that the check before each strip is one load.
+  // Separate from the mutex, so that the check before each strip is a single load.
   private let flag = Atomic(false)
 
   package init() {}
@@ -22,7 +22,7 @@ package final class Cancellation: Sendable {
   /// Whether the work was cancelled.
   package var isCancelled: Bool { flag.load(ordering: .acquiring) }
 
-  /// Sets the flag and calls the registered handlers, once.
+  /// Sets the flag and calls every registered handler once; later calls have no effect.
   package func cancel() {
     let handlers = state.withLock { state in
       guard !state.isCancelled else { return [@Sendable () -> Void]() }
@@ -34,13 +34,15 @@ package final class Cancellation: Sendable {
     for handler in handlers { handler() }
   }
 
+  /// Throws an error if the work was cancelled.
   /// - Throws: `cancelled` once the flag is set.
   package func check() throws(PipelineError) {
     if isCancelled { throw .cancelled }
   }
 
-  /// Calls `handler` when the flag is set, at once if it is already.
-  /// - Returns: what `removeHandler` takes.
+  /// Registers a handler to be called when the flag is set, or calls it immediately if the flag is already set.
+  /// - Parameter handler: Called at most once.
+  /// - Returns: An identifier for `removeHandler`.
   package func addHandler(_ handler: @escaping @Sendable () -> Void) -> UInt64 {
     let id: UInt64? = state.withLock { state in
       guard !state.isCancelled else { return nil }
@@ -52,13 +54,13 @@ package final class Cancellation: Sendable {
     return id ?? 0
   }
 
-  /// Forgets a handler; one that was called or never was is none.
+  /// Removes a handler; has no effect if the handler was already called or is unknown.
   package func removeHandler(_ id: UInt64) {
     state.withLock { _ = $0.handlers.removeValue(forKey: id) }
   }
 }
 
 extension PipelineError {
-  /// The error of work whose caller cancelled it or left.
+  /// The error for work that the caller cancelled or abandoned.
   package static let cancelled = PipelineError(.cancelled, "the client cancelled the call")
 }

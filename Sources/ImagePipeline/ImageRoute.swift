@@ -1,13 +1,13 @@
-/// The way of one image to its results, as its plan says: through a `Pipeline`, or past it.
+/// Processes one image as its plan specifies: decodes it with a `Pipeline`, or passes it through.
 ///
-/// Used as a `Pipeline` is.
+/// It is used in the same way as a `Pipeline`.
 package struct ImageRoute: ~Copyable {
-  // One of the two is there.
+  // Exactly one of the two is set.
   private var pipeline: Pipeline?
   private var rewrite: RewriteStage?
   private var isRewritten = false
 
-  /// As `Pipeline.init`.
+  /// Creates the route for an image; see `Pipeline.init`.
   package init(
     _ reader: consuming ImageReader, plan: ImagePlan, renditionIDs: [String] = [], cancellation: Cancellation,
     tracing: TraceTarget = TraceTarget()
@@ -20,7 +20,7 @@ package struct ImageRoute: ~Copyable {
     }
   }
 
-  /// As `Pipeline.advance`.
+  /// Consumes the next bytes of the image and emits output; see `Pipeline.advance`.
   package mutating func advance(
     _ bytes: RawSpan, isLast: Bool, consumed: inout Int, output: (_ rendition: Int, RawSpan) -> Void
   ) throws(PipelineError) -> PipelineProgress {
@@ -32,11 +32,14 @@ package struct ImageRoute: ~Copyable {
     return progress
   }
 
-  /// Takes the next bytes of the image and gives all that they complete of the results, whose reader never waits.
-  /// - `isLast`: no byte follows these.
-  /// - `output`: called with the place of a rendition in the plan and its compressed bytes, which are lent for the call.
-  /// - Returns: whether every rendition has ended. Bytes after a complete image are ignored.
-  /// - Throws: as `Pipeline.advance`.
+  /// Consumes the next bytes of the image and emits all output that they complete, without pausing.
+  /// - Parameters:
+  ///   - bytes: The next bytes of the image.
+  ///   - isLast: Whether these are the last bytes of the image.
+  ///   - output: Called with the index of a rendition in the plan and its compressed bytes, which are valid only during
+  ///     the call.
+  /// - Returns: Whether every rendition has ended. Bytes after a complete image are ignored.
+  /// - Throws: The errors of `Pipeline.advance`.
   package mutating func push(
     _ bytes: RawSpan, isLast: Bool, output: (_ rendition: Int, RawSpan) -> Void
   ) throws(PipelineError) -> Bool {
@@ -51,7 +54,7 @@ package struct ImageRoute: ~Copyable {
     }
   }
 
-  /// As `Pipeline.outcome`.
+  /// Returns the outcome of the rendition at `index` in the plan.
   package func outcome(of index: Int) -> Pipeline.Outcome {
     if pipeline != nil { return pipeline!.outcome(of: index) }
     return isRewritten ? .finished(rewrite!.report(queued: .zero, total: .zero)) : .working
@@ -60,18 +63,20 @@ package struct ImageRoute: ~Copyable {
 
 /// Images with one result.
 extension ImageRoute {
-  /// Turns a reader whose header is complete into the path of its image.
+  /// Creates the route for an image with one result from the reader that has read its header.
   package init(
     _ reader: consuming ImageReader, plan: Plan, cancellation: Cancellation, tracing: TraceTarget = TraceTarget()
   ) throws(PipelineError) {
     try self.init(reader, plan: ImagePlan(plan), cancellation: cancellation, tracing: tracing)
   }
 
-  /// Takes the next bytes of the image and gives what they complete of the result.
-  /// - `isLast`: no byte follows these.
-  /// - `output`: called with compressed bytes, which are lent for the call.
-  /// - Returns: whether the result is complete. Bytes after a complete image are ignored.
-  /// - Throws: `corruptImage`, `truncatedImage`, `limitExceeded`, `cancelled`.
+  /// Consumes the next bytes of the image and emits the output that they complete.
+  /// - Parameters:
+  ///   - bytes: The next bytes of the image.
+  ///   - isLast: Whether these are the last bytes of the image.
+  ///   - output: Called with compressed bytes, which are valid only during the call.
+  /// - Returns: Whether the result is complete. Bytes after a complete image are ignored.
+  /// - Throws: `corruptImage`, `truncatedImage`, `limitExceeded`, `cancelled`, or another error of the result.
   package mutating func push(
     _ bytes: RawSpan, isLast: Bool, output: (RawSpan) -> Void
   ) throws(PipelineError) -> Bool {
@@ -80,11 +85,13 @@ extension ImageRoute {
     return isDone
   }
 
-  /// What became of the image.
+  /// Returns the report of the image, with its times filled in.
   ///
-  /// Legal once `push` returned true.
-  /// - `queued`: how long the image waited for admission.
-  /// - `total`: from the first byte to the last.
+  /// It must be called only after `push` has returned `true`; otherwise it traps.
+  /// - Parameters:
+  ///   - queued: How long the image waited for admission.
+  ///   - total: The time from the first byte to the last.
+  /// - Returns: The report of the only rendition.
   package func report(queued: Duration, total: Duration) -> ProcessingReport {
     guard case .finished(var report) = outcome(of: 0) else { preconditionFailure("the image has no report yet") }
     report.timings.queued = queued

@@ -1,27 +1,28 @@
-/// Counts compressed bytes since their reader last took them, so that work pauses when enough of them wait.
+/// Counts the compressed bytes that the caller has not read yet, so that work can pause when too many are waiting.
 ///
-/// A class because all renditions of an image, and their stages, share it.
+/// It is a class because all renditions of an image and their stages share it.
 final class OutputGauge {
-  /// The bytes above which no stage begins anything that adds to them.
+  /// The number of waiting bytes at which stages stop producing output.
   static let maxByteCount = 512 * 1024
 
   private var byteCount = 0
 
-  /// Whether enough output waits.
+  /// Whether enough output is waiting that work must pause.
   var isFull: Bool { byteCount >= Self.maxByteCount }
 
+  /// Counts `byteCount` bytes of new output.
   func add(_ byteCount: Int) { self.byteCount += byteCount }
 
-  /// The reader took everything.
+  /// Resets the count, after the caller has read all output.
   func reset() { byteCount = 0 }
 }
 
-/// How far the work on a portion of an image's bytes got.
+/// The state of the work after a portion of an image's bytes.
 package enum PipelineProgress: Sendable {
-  /// Every byte was consumed, and more are needed.
+  /// Every byte was consumed; more bytes are needed.
   case needsInput
-  /// Enough output waits; the rest of the same bytes comes next, even if there is none.
+  /// Enough output is waiting; the next call continues with the unconsumed bytes, even if there are none.
   case paused
-  /// Every rendition has ended. Bytes that follow are ignored.
+  /// Every rendition has ended; further bytes are ignored.
   case done
 }

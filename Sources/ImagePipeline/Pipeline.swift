@@ -1,10 +1,11 @@
 internal import ImageCodecs
 
 extension Pipeline: StageListing {
-  /// The stages of a rendition, in the order in which the data passes them.
+  /// The stages of a rendition, in the order in which the data passes through them.
   ///
-  /// Pushing, finishing, the working set, spans and timings follow from this list. A stage that applies only to some plans
-  /// names its condition here. The image's decoder comes before them, once for all renditions.
+  /// This list determines how strips are pushed and finished, the estimated working set, and the spans and timings that
+  /// are reported. A stage that applies only to some plans states its condition here. The image's decoder comes before
+  /// these stages and runs once for all renditions.
   static func stages(of plan: Plan) -> some StageList {
     DecodedRows()
       .then(ResizeStage(plan))
@@ -19,22 +20,26 @@ extension Pipeline: StageListing {
 }
 
 extension Pipeline {
-  /// The names of a rendition's stages, in order.
+  /// The names of a rendition's stages, in the order in which the data passes through them.
   package static var stageNames: [String] { Stages.names }
 }
 
-/// The way of one image from its bytes to its compressed results, strip by strip.
+/// Decodes one image and encodes all of its renditions, strip by strip.
 ///
-/// Bytes are pushed in, in any portions; compressed bytes come out during the same calls, which pause when enough of them
-/// wait. The image is decoded once,
-/// and each strip passes through the branch of every rendition. At no time is the whole image held, unless a stage that
-/// says so needs it. A pipeline that threw is over.
+/// The caller pushes the file's bytes in portions of any size and receives compressed bytes during the same calls,
+/// which pause when enough output is waiting. The image is decoded once, and each decoded strip passes through the
+/// branch of every rendition. The whole image is buffered only where a stage documents that it needs this. A pipeline
+/// that has thrown an error must not be used again.
 package struct Pipeline: ~Copyable {
-  /// What became of one rendition.
+  /// The outcome of one rendition.
   package enum Outcome: Sendable {
+    /// The rendition is not complete yet.
     case working
-    /// The report lacks what only the caller knows: how long the image waited, and how long it took.
+    /// The rendition is complete.
+    ///
+    /// The report lacks the times that only the caller knows: how long the image waited and how long it took in total.
     case finished(ProcessingReport)
+    /// The rendition failed; the other renditions continue.
     case failed(PipelineError)
   }
 
@@ -43,7 +48,10 @@ package struct Pipeline: ~Copyable {
     case ended(Outcome)
   }
 
-  /// What comes next; from a rendition on where a strip, or the end, was not given to all of them.
+  /// The next step of the pipeline.
+  ///
+  /// The associated values give the index of the first rendition that has not received the current strip, or the end of
+  /// the image.
   private enum Step {
     case reading
     case passing(from: Int)
@@ -57,14 +65,20 @@ package struct Pipeline: ~Copyable {
   private var step = Step.reading
   private let gauge: OutputGauge
   private var clock: WorkClock
-  // What a library does on threads of its own is its stage's work too.
+  // Whether a library runs threads of its own, whose CPU time this thread's clock does not measure.
   private let hasThreads: Bool
 
-  /// Turns a reader whose header is complete into the pipeline of its image.
+  /// Creates the pipeline of an image from the reader that has read its header.
   ///
-  /// - `plan`: at least one of its renditions can be made.
-  /// - `renditionIDs`: what traces call the renditions, in the plan's order; empty where there is but one result.
-  /// - Throws: an error of the image; that of a rendition is its outcome.
+  /// An error of a single rendition is not thrown; it becomes the outcome of that rendition.
+  /// - Parameters:
+  ///   - reader: A reader whose header is complete.
+  ///   - plan: The plan of the image, with at least one rendition that can be produced.
+  ///   - renditionIDs: The names of the renditions in traces, in the order of the plan; empty for an image with one
+  ///     result.
+  ///   - cancellation: Stops the work when it is cancelled.
+  ///   - tracing: The destination of the spans.
+  /// - Throws: An error that affects the whole image.
   package init(
     _ reader: consuming ImageReader, plan: ImagePlan, renditionIDs: [String] = [], cancellation: Cancellation,
     tracing: TraceTarget = TraceTarget()
@@ -99,20 +113,25 @@ package struct Pipeline: ~Copyable {
     settle()
   }
 
-  /// Takes from the stages' times those in which this thread waited for a CPU.
+  /// Removes from the stages' times the share in which this thread waited for a CPU.
   private mutating func settle() {
     let share = hasThreads ? 1 : clock.share()
     decode.meter.settle(share)
     for rendition in renditions { if case .working(let branch) = rendition { branch.settle(share) } }
   }
 
-  /// Takes the next bytes of the image and gives what they complete of the results, until enough of that waits.
+  /// Consumes the next bytes of the image and emits the output that they complete, pausing when enough output is
+  /// waiting.
   ///
-  /// What earlier calls gave is taken to have been read.
-  /// - `isLast`: no byte follows these.
-  /// - `consumed`: grows by the bytes that need not come again: all of them, unless it paused.
-  /// - `output`: called with the place of a rendition in the plan and its compressed bytes, which are lent for the call.
-  /// - Throws: `corruptImage`, `truncatedImage`, `limitExceeded`, `cancelled`: errors of the image.
+  /// Each call assumes that the caller has read all output of earlier calls.
+  /// - Parameters:
+  ///   - bytes: The next bytes; after a pause, the bytes that were not consumed.
+  ///   - isLast: Whether these are the last bytes of the image.
+  ///   - consumed: Increased by the number of consumed bytes: all of them, unless the call paused.
+  ///   - output: Called with the index of a rendition in the plan and its compressed bytes, which are valid only during
+  ///     the call.
+  /// - Returns: Whether the pipeline needs input, has paused, or is done.
+  /// - Throws: Errors of the image: `corruptImage`, `truncatedImage`, `limitExceeded`, `cancelled`.
   package mutating func advance(
     _ bytes: RawSpan, isLast: Bool, consumed: inout Int, output: (_ rendition: Int, RawSpan) -> Void
   ) throws(PipelineError) -> PipelineProgress {
@@ -144,7 +163,7 @@ package struct Pipeline: ~Copyable {
         case .needsInput: return .needsInput
         case .stripReady: step = .passing(from: 0)
         case .done:
-          // Its time and its span end with the last row.
+          // The decoder's time and its span end with the last row.
           settle()
           decode.finish()
           step = .finishing(from: 0)
@@ -159,12 +178,13 @@ package struct Pipeline: ~Copyable {
     return .done
   }
 
-  /// What became of a rendition, by its place in the plan.
+  /// Returns the outcome of the rendition at `index` in the plan.
   package func outcome(of index: Int) -> Outcome {
     if case .ended(let outcome) = renditions[index] { outcome } else { .working }
   }
 
-  /// - Returns: whether the rendition took the strip, and ended where it needs no other; `false` where it paused.
+  /// Passes the current strip to a rendition, and finishes the rendition if it needs no further strips.
+  /// - Returns: Whether the rendition has processed the strip; `false` if it paused.
   private mutating func passStrip(to index: Int, _ output: (Int, RawSpan) -> Void) throws(PipelineError) -> Bool {
     guard case .working(let branch) = renditions[index] else { return true }
     do throws(PipelineError) {
@@ -182,8 +202,8 @@ package struct Pipeline: ~Copyable {
     }
   }
 
-  /// Ends a rendition that took every row.
-  /// - Returns: whether it has ended; `false` where it paused.
+  /// Finishes a rendition that has received every row.
+  /// - Returns: Whether the rendition has ended; `false` if it paused.
   private mutating func finishWhole(_ index: Int, _ output: (Int, RawSpan) -> Void) throws(PipelineError) -> Bool {
     guard case .working(let branch) = renditions[index] else { return true }
     do throws(PipelineError) { return try finish(index, branch, output) } catch {
@@ -207,7 +227,8 @@ package struct Pipeline: ~Copyable {
     return true
   }
 
-  /// An error of one rendition ends it alone, unless the caller left or the image's CPU time is used up.
+  /// Ends a rendition with an error; the other renditions continue.
+  /// - Throws: An error if the work was cancelled or the image's CPU time is used up, as that ends all renditions.
   private mutating func end(_ index: Int, with error: PipelineError) throws(PipelineError) {
     try allowance.check()
     renditions[index] = .ended(.failed(error))

@@ -1,42 +1,42 @@
 internal import ImageCodecs
 
-/// Why an image, or a request for one, was refused or given up.
+/// The reason why an image or a request for one was rejected or abandoned.
 package struct PipelineError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// What went wrong, in the terms of whoever asked.
+  /// The kind of error, from the point of view of the caller.
   package enum Code: String, Sendable, Hashable, CaseIterable {
-    /// A field's value is outside its range; `field` names it.
+    /// The value of a field is outside its range; `field` names it.
     case invalidField = "INVALID_FIELD"
-    /// A field that this version does not serve; `field` names it.
+    /// This version does not support the field; `field` names it.
     case unservedField = "UNSERVED_FIELD"
-    /// No preset has this name; `field` names where it was given.
+    /// No preset has the requested name; `field` names the field that contains it.
     case unknownPreset = "UNKNOWN_PRESET"
     /// The image has no bytes.
     case emptyImage = "EMPTY_IMAGE"
-    /// The first bytes are of no known format.
+    /// The first bytes do not match any known format.
     case unknownFormat = "UNKNOWN_FORMAT"
-    /// A known format, or a kind of it, that is not decoded here.
+    /// The format is known, but this worker cannot decode it or the variant that the file uses.
     case unsupportedImage = "UNSUPPORTED_IMAGE"
-    /// The bytes contradict their format.
+    /// The bytes violate their format.
     case corruptImage = "CORRUPT_IMAGE"
-    /// The bytes end before the image does.
+    /// The bytes end before the image is complete.
     case truncatedImage = "TRUNCATED_IMAGE"
-    /// A configured limit; `limit` names it with its value and the image's.
+    /// The image exceeds a configured limit; `limit` contains its name and value and the image's value.
     case limitExceeded = "LIMIT_EXCEEDED"
-    /// The worker holds as much as it may and can't take more now.
+    /// The worker has no free capacity for more work at present.
     case overloaded = "OVERLOADED"
-    /// The caller sent nothing more of an upload for too long; `limit` names the time.
+    /// The caller sent no more bytes of an upload for too long; `limit` names the timeout.
     case uploadStalled = "UPLOAD_STALLED"
-    /// The caller cancelled or left.
+    /// The caller cancelled the work or disconnected.
     case cancelled = "CANCELLED"
     /// A defect of this program.
     case internalDefect = "INTERNAL_DEFECT"
   }
 
-  /// A limit and the value that broke it.
+  /// A limit and the value that exceeds it.
   package struct Limit: Sendable, Hashable {
     /// The name of the limit, as in `max_pixels`.
     package var name: String
-    /// The limit.
+    /// The value of the limit.
     package var limit: UInt64
     /// The value that exceeds the limit.
     package var value: UInt64
@@ -50,13 +50,13 @@ package struct PipelineError: Error, Sendable, Hashable, CustomStringConvertible
 
   /// The kind of error.
   package var code: Code
-  /// One sentence without bytes or metadata of the image.
+  /// A description in one sentence, without bytes or metadata of the image.
   package var message: String
-  /// The configuration field, in wire spelling (`compression_quality`), that the error is about.
+  /// The configuration field that caused the error, as it is spelled in requests (`compression_quality`).
   package var field: String?
   /// The limit that was exceeded; `nil` for other errors.
   package var limit: Limit?
-  /// Of an image whose header is not all here: how many bytes are needed at least, where its format tells.
+  /// The minimum number of bytes needed to complete the image's header; `nil` if the format does not indicate it.
   package var neededByteCount: Int?
 
   package init(_ code: Code, _ message: String, field: String? = nil, limit: Limit? = nil) {
@@ -70,7 +70,7 @@ package struct PipelineError: Error, Sendable, Hashable, CustomStringConvertible
 }
 
 extension PipelineError {
-  /// The error of a limit, with a message that names limit and value.
+  /// Creates the error for an exceeded limit, with a message that contains the limit and the value.
   package init(exceeding name: String, limit: UInt64, value: UInt64, unit: String) {
     self.init(
       .limitExceeded, "the image needs \(value) \(unit), above the limit \(name) of \(limit)",
@@ -91,7 +91,7 @@ extension PipelineError {
   }
 }
 
-/// Runs codec work, its errors as pipeline errors.
+/// Runs codec work and converts its errors to pipeline errors.
 func withCodecErrors<Result: ~Copyable>(
   _ body: () throws(CodecError) -> Result
 ) throws(PipelineError) -> Result {

@@ -1,40 +1,48 @@
 internal import ImageCodecs
 
-/// A list of stages that ends with the encoder: what a rendition needs of its stages.
+/// A list of a rendition's stages that ends with the encoder.
 ///
-/// One type for each list, so that a strip's way through it is compiled as one function: nothing is looked up per strip.
+/// Each list is a separate type, so that the path of a strip through all stages is compiled as one function, without
+/// any lookup for each strip.
 protocol StageList: AnyObject {
-  /// The stages' names, in order.
+  /// The names of the stages, in order.
   static var names: [String] { get }
 
-  /// An upper bound of the bytes that the stages charge for strips of `layout`.
+  /// Returns an upper bound of the bytes that the stages charge to the budget for strips of `layout`.
   func estimatedByteCount(_ layout: PixelLayout) throws(PipelineError) -> UInt64
-  /// Allocates what the stages need for strips of `layout`.
+  /// Allocates the memory that the stages need for strips of `layout`.
   func start(_ layout: PixelLayout, _ context: StageContext) throws(PipelineError)
-  /// Gives what comes before the first strip; repeated where it paused.
+  /// Emits the output that precedes the first strip.
+  ///
+  /// After a pause, it must be called again.
   func begin(output: (RawSpan) -> Void) throws(PipelineError)
-  /// Takes the next decoded strip and gives what it completes of the result; the same strip again where it paused.
+  /// Processes the next decoded strip and emits the output that it completes.
+  ///
+  /// After a pause, it must be called again with the same strip.
   func push(_ strip: borrowing Strip, output: (RawSpan) -> Void) throws(PipelineError)
-  /// Whether the last call stopped because enough output waits.
+  /// Whether the last call paused because enough output is waiting.
   var isPaused: Bool { get }
-  /// Whether no strip that may still come is needed.
+  /// Whether the result needs no further strips.
   var isDone: Bool { get }
-  /// Gives the rest of the result; repeated where it paused.
-  /// - `trailingMetadata`: artist and copyright that were found after the result was begun without them.
+  /// Emits the rest of the result.
+  ///
+  /// After a pause, it must be called again.
+  /// - `trailingMetadata`: EXIF data with artist and copyright that was found after the result was started without it.
   func finish(trailingMetadata: [UInt8], output: (RawSpan) -> Void) throws(PipelineError)
-  /// Ends the last of the spans, once its time is settled.
+  /// Ends the span of the encoder; must be called after its time was settled.
   func finishSpan()
-  /// What the encoder made, once all is finished.
+  /// The options and the size of the encoded result; valid once the list is finished.
   var result: (options: EncoderOptions, byteCount: UInt64) { get }
 }
 
-/// A type that has a list of stages for every plan.
+/// A type that provides a list of stages for every plan.
 protocol StageListing: ~Copyable {
   associatedtype Stages: StageList
+  /// Returns the stages for `plan`, not yet started.
   static func stages(of plan: Plan) -> Stages
 }
 
-/// The beginning of a list: strips as they are decoded.
+/// The start of a list, which forwards decoded strips unchanged.
 struct DecodedRows: Stage {
   static var name: String { "" }
   func estimatedByteCount(_ layout: inout PixelLayout) -> Int { 0 }
@@ -43,19 +51,19 @@ struct DecodedRows: Stage {
 }
 
 extension Stage where Self: ~Copyable {
-  /// Lists the next stage.
-  /// - `applies`: whether the plan asks for it; else it charges nothing, and strips pass it by.
+  /// Appends a stage to the list.
+  /// - `applies`: Whether the plan needs the stage; otherwise it charges nothing and strips bypass it.
   consuming func then<Next: Stage & ~Copyable>(
     _ next: consuming Next, when applies: Bool = true
   ) -> Then<Self, Listed<Next>> {
     Then(self, Listed(next, applies: applies))
   }
 
-  /// Ends the list.
+  /// Appends the encoder, which completes the list.
   consuming func then(_ encode: consuming EncodeStage) -> EncodedStages<Self> { EncodedStages(self, encode) }
 }
 
-/// A stage in its place in the list: timed, and passed by where it has nothing to do.
+/// A stage in a list: measures its time, and is bypassed if it has nothing to do.
 struct Listed<Content: Stage & ~Copyable>: Stage, ~Copyable {
   private var stage: Content
   private let applies: Bool
@@ -113,7 +121,7 @@ struct Listed<Content: Stage & ~Copyable>: Stage, ~Copyable {
   var isPaused: Bool { isActive && stage.isPaused }
 }
 
-/// Two stages, of which the second takes what the first hands on.
+/// Two stages in sequence: the second receives the strips that the first emits.
 struct Then<First: Stage & ~Copyable, Second: Stage & ~Copyable>: Stage, ~Copyable {
   private var first: First
   private var second: Second
@@ -153,7 +161,7 @@ struct Then<First: Stage & ~Copyable, Second: Stage & ~Copyable>: Stage, ~Copyab
   var isPaused: Bool { first.isPaused || second.isPaused }
 }
 
-/// A whole list: the stages that take and give strips, and the encoder.
+/// A complete list: the stages that transform strips, followed by the encoder.
 final class EncodedStages<Rows: Stage & ~Copyable>: StageList {
   private var rows: Rows
   private var encode: EncodeStage

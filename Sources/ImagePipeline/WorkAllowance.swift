@@ -1,16 +1,16 @@
 internal import WorkThreads
 
-/// Whether work on one image may go on: its caller still waits, and there is CPU time left.
+/// Decides whether work on one image may continue: the caller has not cancelled it, and CPU time is left.
 ///
-/// Work checks it before every strip, of its input and of its results. What libraries do on threads of their own does not
-/// count. A class because all renditions of an image, and their stages, share it.
+/// Work checks it before every strip of its input and of its results. The CPU time of threads that libraries create is
+/// not counted. It is a class because all renditions of an image and their stages share it.
 final class WorkAllowance {
   private let cancellation: Cancellation
-  /// The maximum CPU time; `nil` for any.
+  /// The maximum CPU time; `nil` for no limit.
   private let limit: Duration?
-  /// That of earlier portions of the work.
+  /// The CPU time of earlier portions of the work.
   private var used = Duration.zero
-  // Of the portion under way, which stays on one thread.
+  // The start of the current portion, which stays on one thread.
   private var wall = ContinuousClock.now
   private var cpu = Duration.zero
 
@@ -19,22 +19,23 @@ final class WorkAllowance {
     self.limit = limit
   }
 
-  /// A portion of work begins on this thread.
+  /// Starts counting a portion of work on the current thread.
   func begin() {
     guard limit != nil else { return }
     (wall, cpu) = (.now, ThreadClock.now)
   }
 
-  /// The portion is over.
+  /// Ends the portion; must be called on the thread that called `begin`.
   func end() {
     guard limit != nil else { return }
     used += ThreadClock.now - cpu
   }
 
-  /// - Throws: `cancelled`, and `limitExceeded` once the CPU time is used up.
+  /// Throws an error if the work must stop.
+  /// - Throws: `cancelled`; `limitExceeded` once the CPU time is used up.
   func check() throws(PipelineError) {
     try cancellation.check()
-    // No thread has had a CPU for longer than the wall clock shows, and that is cheaper to read.
+    // The wall clock bounds the thread's CPU time from above and is cheaper to read.
     guard let limit, used + wall.duration(to: .now) > limit else { return }
     let total = used + (ThreadClock.now - cpu)
     guard total > limit else { return }

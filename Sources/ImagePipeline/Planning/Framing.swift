@@ -1,6 +1,6 @@
 internal import ImageCodecs
 
-/// A rectangle in an image's pixels; edges may lie inside pixels.
+/// A rectangle in pixel coordinates; its edges may lie between pixel boundaries.
 package struct Window: Sendable, Hashable {
   package var x: Double
   package var y: Double
@@ -14,16 +14,17 @@ package struct Window: Sendable, Hashable {
     self.height = height
   }
 
+  /// A window that covers a whole image of `size`.
   package init(_ size: PixelSize) {
     self.init(x: 0, y: 0, width: Double(size.width), height: Double(size.height))
   }
 
-  /// At least one pixel on each axis.
+  /// The size rounded to whole pixels, at least 1 on each axis.
   package var pixelSize: PixelSize {
     PixelSize(width: max(1, Int(width.rounded())), height: max(1, Int(height.rounded())))
   }
 
-  /// Where this window of an image shown with `size` lies in the image as stored.
+  /// Returns the position of this window in the stored image, given the size of the displayed image.
   func stored(_ orientation: Orientation, shown size: PixelSize) -> Window {
     let (farX, farY) = (Double(size.width) - x - width, Double(size.height) - y - height)
     guard orientation.swapsAxes else {
@@ -36,17 +37,17 @@ package struct Window: Sendable, Hashable {
   }
 }
 
-/// What is taken of a shown image, what that becomes, and where it stands in the result.
+/// The part of a displayed image to use, its size in the result, and its position there.
 package struct Framing: Sendable, Hashable {
-  /// In pixels of the shown image.
+  /// The part of the displayed image to use, in its pixels.
   package let window: Window
-  /// What the window becomes.
+  /// The size to which the window is scaled, in pixels.
   package let imageSize: PixelSize
-  /// The result; larger than `imageSize` where it is padded.
+  /// The size of the result in pixels; larger than `imageSize` if the result is padded.
   package let canvasSize: PixelSize
-  /// Where the image's upper left corner stands on the canvas.
+  /// The number of columns of padding to the left of the image.
   package let left: Int
-  /// Rows of padding above the image.
+  /// The number of rows of padding above the image.
   package let top: Int
 
   /// Whether the canvas is larger than the image.
@@ -60,9 +61,9 @@ package struct Framing: Sendable, Hashable {
     self.top = top
   }
 
-  /// The same part of the image at the same place, on a canvas that is `factor` as large, at most 1.
+  /// Returns the framing of the same part of the image at the same position, on a canvas scaled by `factor`, at most 1.
   ///
-  /// Edges are rounded to whole pixels; the image and the canvas have at least one on each axis.
+  /// Edges are rounded to whole pixels; the image and the canvas have at least one pixel on each axis.
   func scaled(by factor: Double) -> Framing {
     func scaled(_ length: Int) -> Int { max(1, Int((Double(length) * factor).rounded())) }
     func placed(_ start: Int, _ length: Int, in canvas: Int) -> (start: Int, length: Int) {
@@ -76,18 +77,20 @@ package struct Framing: Sendable, Hashable {
       window: window, imageSize: PixelSize(width: width, height: height), canvasSize: canvas, left: left, top: top)
   }
 
-  /// How many times smaller the image becomes than its window, on the axis where it does so less.
+  /// The ratio of the window's size to the image's size, on the axis with the smaller reduction.
   var reduction: Double {
     min(window.width / Double(imageSize.width), window.height / Double(imageSize.height))
   }
 
-  /// Crop, bounds, mode and padding of a configuration, for an image shown with `size`.
+  /// Computes the framing of an image that is displayed with `size` from the crop, bounds, resize mode and padding of a
+  /// configuration.
   ///
-  /// The crop comes first. `fit` then scales both sides by one factor such that both bounds hold; `fill` by one such that
-  /// both are reached, and cuts off what overhangs by gravity or around the focus point; `stretch` takes the bounds as
-  /// they are. Nothing is enlarged unless `allowUpscale`: `fill` and `stretch` then keep the smaller of bound and side.
-  /// Each side is rounded to the nearest pixel, and is at least 1. Bounds are divided by `scaleFactor`, rounded down.
-  /// - Throws: `invalidField` for a crop that is not in the image.
+  /// The crop is applied first. Then `fit` scales both sides by one factor so that neither exceeds its bound; `fill`
+  /// scales both sides by one factor so that both bounds are reached, and crops the excess according to the gravity or
+  /// the focus point; `stretch` scales each side to its bound. Without `allowUpscale` nothing is enlarged: `fill` and
+  /// `stretch` then use the smaller of bound and side. Each side is rounded to the nearest pixel and is at least 1.
+  /// Bounds are divided by `scaleFactor` and rounded down.
+  /// - Throws: `invalidField` for a crop that extends beyond the image.
   package init(shown size: PixelSize, configuration: ProcessingConfiguration) throws(PipelineError) {
     let factor = configuration.scaleFactor ?? 1
     func bound(_ value: Int?) -> Int? { value.map { max(1, Int(Double($0) / factor)) } }
@@ -131,7 +134,7 @@ package struct Framing: Sendable, Hashable {
       ? crop.pixelSize : PixelSize(width: side(crop.width, maxWidth), height: side(crop.height, maxHeight))
   }
 
-  /// The largest part of `crop` with the shape of `target`.
+  /// Returns the largest part of `crop` with the aspect ratio of `target`.
   private static func cover(
     _ crop: Window, _ target: PixelSize, gravity: Gravity, focus: Point?, shown: PixelSize
   ) -> Window {

@@ -17,16 +17,18 @@ package struct PixelSize: Sendable, Hashable, CustomStringConvertible {
 
   package var description: String { "\(width)x\(height)" }
 
-  /// The size as shown of an image stored with this size, and the size as stored of one shown with it.
+  /// Converts between the stored size and the displayed size of an image with `orientation`, in either direction.
   func turned(by orientation: Orientation) -> PixelSize {
     orientation.swapsAxes ? PixelSize(width: height, height: width) : self
   }
 }
 
-/// Where results end up: pure functions of sizes.
+/// Pure functions that compute the sizes of results.
 package enum Geometry {
-  /// The smallest N of `scales` for which a window of an image decoded at N/8 is still at least `residual` times the
-  /// target on both axes; 8 when none is.
+  /// Returns the smallest N of `scales` for which a window of an image decoded at N/8 is still at least `residual`
+  /// times the target on both axes.
+  ///
+  /// The result is 8 if no scale satisfies this.
   package static func decodeScale(
     window: PixelSize, target: PixelSize, scales: [Int], residual: Double
   ) -> Int {

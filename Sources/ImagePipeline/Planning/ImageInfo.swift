@@ -1,6 +1,6 @@
 internal import ImageCodecs
 
-/// An image's properties as a person sees it: width and height are those after orientation.
+/// The properties of an image, with its size as displayed.
 package struct ImageInfo: Sendable, Hashable {
   /// `jpeg`, `png`, `webp`, `gif`, `bmp`, `tga`, `psd`, `pnm`, `hdr`, `ico`, `tiff`, `avif`, `heic` or `jxl`.
   package var format: String
@@ -14,7 +14,7 @@ package struct ImageInfo: Sendable, Hashable {
   package var bitDepth: Int
   /// `gray`, `ycbcr`, `rgb`, `cmyk` or `ycck`.
   package var colorSpace: String
-  /// 0 when it is not known without reading the whole file.
+  /// The number of frames; 0 if it cannot be determined without reading the whole file.
   package var frameCount: Int
 
   package init(
@@ -60,7 +60,7 @@ package struct ImageInfo: Sendable, Hashable {
   }
 }
 
-/// What became of one image.
+/// The outcome of processing one image.
 package struct ProcessingReport: Sendable, Hashable {
   /// The properties of the image.
   package var input: ImageInfo
@@ -72,13 +72,14 @@ package struct ProcessingReport: Sendable, Hashable {
   package var outputByteCount: UInt64
   /// Busy time of each stage.
   package var timings: StageTimings
-  /// The most bytes that the image's budget held at once.
+  /// The maximum number of bytes that the image's budget had allocated at once.
   package var peakMemoryByteCount: UInt64
   /// Warnings, one sentence each.
   package var warnings: [String]
-  /// What the result was compressed at, 0 to 1; `nil` where it is lossless.
+  /// The compression quality of the result, 0 to 1; `nil` for a lossless result.
   package var compressionQuality: Double?
-  /// The image was not decoded: its compressed data were passed on, or turned without loss.
+  /// Whether the image was passed through without decoding: its compressed data were copied or transformed without
+  /// loss.
   package var isPassedThrough = false
 
   package init(

@@ -1,13 +1,15 @@
 internal import ImageCodecs
 
-/// Everything that was decided for one image and each of its renditions before any of it is decoded.
+/// All decisions for one image and each of its renditions, made before decoding starts.
 package struct ImagePlan: Sendable {
-  /// In the order in which they were asked for; of those that can't be made, why.
+  /// The plan of each rendition, in the order of the request; the error if a rendition cannot be produced.
   package let renditions: [Result<Plan, PipelineError>]
-  /// An upper bound of what the image will charge to its budget: its decoder once, and the stages of each rendition.
+  /// An upper bound of the bytes that the image charges to its budget: its decoder once, and the stages of each
+  /// rendition.
   package internal(set) var workingSetByteCount: UInt64
 
-  /// - `decodeByteCount`: the decoder's share, at the scale that all plans have.
+  /// Combines the plans of all renditions.
+  /// - `decodeByteCount`: The decoder's share of each plan's working set, at the scale that all plans share.
   init(_ renditions: [Result<Plan, PipelineError>], decodeByteCount: UInt64) {
     self.renditions = renditions
     workingSetByteCount = renditions.reduce(decodeByteCount) { sum, plan in
@@ -22,20 +24,21 @@ package struct ImagePlan: Sendable {
     workingSetByteCount = plan.workingSetByteCount
   }
 
-  /// What is reserved for the image: its working set, and the compressed bytes that wait for their reader.
+  /// The bytes to reserve for the image: its working set, and the compressed bytes that wait to be read.
   package var reservedByteCount: UInt64 { workingSetByteCount + waitingByteCount }
 
-  /// An upper bound of the compressed bytes that wait until work on the image pauses.
+  /// An upper bound of the compressed bytes that can accumulate before work on the image pauses.
   private var waitingByteCount: UInt64 {
     let most = UInt64(OutputGauge.maxByteCount + EncodeStage.bufferByteCount)
     guard passedThrough == nil else { return most }
     return plans.reduce(0) { sum, plan in min(most, sum + ((try? plan.encoder.maxByteCount()) ?? most)) }
   }
 
-  /// The pixels that are written for all results: each once for its encoder, and those of the image, not of what pads it,
-  /// once for scaling and once for each pass of a filter.
+  /// The number of pixels that are written for all results.
   ///
-  /// What is read of the image is limited by `maxPixels`, so a small result of a large image is cheap.
+  /// Every pixel of a result counts once for its encoder. Pixels of the image, but not its padding, also count once for
+  /// scaling and once for each pass of a filter. The pixels that are read are limited by `maxPixels` instead, so a
+  /// small result of a large image counts little.
   var workPixelCount: UInt64 {
     guard passedThrough == nil else { return 0 }
     return plans.reduce(0) { sum, plan in
@@ -44,23 +47,23 @@ package struct ImagePlan: Sendable {
     }
   }
 
-  /// The plan of an image that is not decoded.
+  /// The plan of an image that is passed through; `nil` for an image that is decoded.
   var passedThrough: Plan? { plans.first.flatMap { $0.passthrough == .decoded ? nil : $0 } }
 
-  /// The plans of those that can be made.
+  /// The plans of the renditions that can be produced.
   package var plans: [Plan] {
     renditions.compactMap { if case .success(let plan) = $0 { plan } else { nil } }
   }
 }
 
-/// What one rendition's configuration comes to, before the scale at which all of them are decoded is known.
+/// The decisions for one rendition that do not depend on the common decode scale.
 struct PlanDraft {
   private(set) var configuration: ProcessingConfiguration
   let orientation: Orientation
   let framing: Framing
-  /// Whether speed matters more than the last of its quality.
+  /// Whether the result is a preview, for which speed matters more than quality.
   let isPreview: Bool
-  /// Why the result is of another format than the image.
+  /// A warning that explains why the result has a different format than the image.
   private(set) var fallbackWarning: String?
 
   init(_ configuration: ProcessingConfiguration, orientation: Orientation, framing: Framing, isPreview: Bool) {
@@ -70,7 +73,8 @@ struct PlanDraft {
     self.isPreview = isPreview
   }
 
-  /// - `configuration`: one whose fields were checked when it was read.
+  /// Creates the draft for an image with `header`.
+  /// - `configuration`: A configuration whose fields were validated when it was read.
   init(_ configuration: ProcessingConfiguration, of header: ImageHeader) throws(PipelineError) {
     try configuration.validateCombination()
     if !(configuration.tolerateDamage ?? false) { try Self.checkHeader(header) }
@@ -83,13 +87,15 @@ struct PlanDraft {
       framing: try Framing(shown: stored.turned(by: orientation), configuration: configuration), isPreview: false)
   }
 
-  /// - Throws: `corruptImage` where the header can be read only where damage is tolerated.
+  /// Throws an error if the header is damaged.
+  /// - Throws: `corruptImage` if the header can be read only with damage tolerated.
   static func checkHeader(_ header: ImageHeader) throws(PipelineError) {
     guard header.isDamaged else { return }
     throw PipelineError(.corruptImage, "the image's header is damaged; set tolerate_damage to decode it anyway")
   }
 
-  /// The same with a result of a format whose encoder needs less memory, where no format is asked for; else this.
+  /// Returns this draft with a format whose encoder needs less memory, or this draft unchanged if there is no such
+  /// format or the configuration specifies one.
   func fallingBack(_ header: ImageHeader) -> PlanDraft {
     let format = Plan.format(header: header, configuration: configuration)
     guard configuration.preferredFormat?.imageFormat == nil, format.traits.output?.hasFallback ?? false else {
@@ -103,7 +109,7 @@ struct PlanDraft {
     return draft
   }
 
-  /// The smallest of `scales` that serves this rendition.
+  /// Returns the smallest of `scales`, in eighths, that is sufficient for this rendition.
   func decodeScale(of scales: [Int]) -> Int {
     Geometry.decodeScale(
       window: framing.window.pixelSize, target: framing.imageSize, scales: scales,

@@ -1,16 +1,17 @@
 internal import ImageCodecs
 
-/// Takes an image's first bytes until its format and header are known.
+/// Reads the first bytes of an image until its format and header are known.
 ///
-/// Nothing is decoded and little is allocated: a few kilobytes, or the file itself for formats whose decoder needs all
-/// of it. When `push` says that the header is complete, `header` can be asked, and the reader turned into a `Pipeline`.
+/// Nothing is decoded and little memory is allocated: a few kilobytes, or the file itself for formats whose decoder
+/// needs the whole file. Once `push` reports that the header is complete, the image can be planned, and the reader can
+/// be consumed to create a `Pipeline`.
 package struct ImageReader: ~Copyable {
   let limits: ImageLimits
   let budget: ImageBudget
-  // Bytes held only while there are too few of them to name the format.
+  // Bytes that are buffered until there are enough of them to identify the format.
   private var prefix: [UInt8] = []
   private var decoder: Decoder?
-  // Follows the header, for the case that the image need not be decoded.
+  // Also reads the header, in case the image can be passed through.
   private var rewriter: Rewriter?
   private(set) var inputByteCount: UInt64 = 0
 
@@ -19,9 +20,12 @@ package struct ImageReader: ~Copyable {
     budget = ImageBudget(limit: limits.memory)
   }
 
-  /// Takes the next bytes, until the header is complete.
-  /// - Returns: whether the header is complete, and how many of the bytes were consumed. What was not consumed belongs
-  ///   to the `Pipeline`.
+  /// Consumes the next bytes, until the header is complete.
+  /// - Parameters:
+  ///   - bytes: The next bytes of the image.
+  ///   - isLast: Whether these are the last bytes of the image.
+  /// - Returns: Whether the header is complete, and how many bytes were consumed. The remaining bytes must be pushed to
+  ///   the `Pipeline`.
   /// - Throws: `emptyImage`, `unknownFormat`, `unsupportedImage`, `corruptImage`, `truncatedImage`, `limitExceeded`.
   package mutating func push(
     _ bytes: RawSpan, isLast: Bool
@@ -45,30 +49,33 @@ package struct ImageReader: ~Copyable {
     return (isComplete, consumed + count)
   }
 
-  /// The name of a file's format by its first bytes; `nil` where they are too few, or of none that is known.
+  /// Returns the name of a file's format, detected from its first bytes; `nil` if they are too few or match no known
+  /// format.
   package static func formatName(_ bytes: RawSpan) -> String? {
     bytes.isEmpty ? nil : ImageFormat.sniff(bytes)?.rawValue
   }
 
-  /// How many more bytes a file's header needs at least, by its beginning; `nil` where the format does not tell.
+  /// Returns the minimum number of bytes that are still missing from a file's header.
+  /// - Parameter bytes: The beginning of the file.
+  /// - Returns: A number of bytes; `nil` if the format does not indicate it.
   package static func missingByteCount(_ bytes: RawSpan) -> Int? { HeaderExtent.missingByteCount(bytes) }
 
-  /// The bytes that the reader holds.
+  /// The number of bytes that the reader has allocated from the image's budget.
   package var bufferedByteCount: Int { budget.used }
 
-  /// What the file says of its image; `nil` until the header is complete.
+  /// The header of the image; `nil` until it is complete.
   private(set) var header: ImageHeader?
 
-  /// Bytes that must be given to the decoder before any that still arrive.
+  /// Bytes that the decoder must read before any later bytes.
   var leftover: [UInt8] { prefix }
 
-  /// The decoder, which has read its header.
+  /// Returns the decoder, which has read the header.
   consuming func takeDecoder() throws(PipelineError) -> Decoder {
     guard let decoder = decoder.take() else { throw .unfinishedHeader }
     return decoder
   }
 
-  /// The rewriter, started as the plan says, which has taken over what the decoder held.
+  /// Returns the rewriter, started as the plan specifies, which takes over the buffered data of the decoder.
   consuming func startRewriter(_ plan: Plan) throws(PipelineError) -> Rewriter {
     guard let decoder = decoder.take(), var rewriter = rewriter.take() else { throw .unfinishedHeader }
     do {
@@ -78,17 +85,18 @@ package struct ImageReader: ~Copyable {
     return rewriter
   }
 
-  /// The trial that the plan asks for.
+  /// Creates the decoding trial of the plan; returns `nil` if the plan has none.
   func makeTrial(_ plan: Plan) throws(PipelineError) -> PassthroughTrial? {
     guard let scale = plan.trialScale, let format = header?.format else { return nil }
     return try PassthroughTrial(format: format, scale: scale, limits: limits.codec, budget: budget)
   }
 
-  /// The plan for this image with one result.
-  ///
-  /// Legal once the header is complete.
-  /// - `following`: the bytes of the image that were not consumed, where all of them are known.
-  /// - Throws: `invalidField`, `unservedField`, `limitExceeded` as `Plan.init` does.
+  /// Plans one result of this image; must be called after the header is complete.
+  /// - Parameters:
+  ///   - configuration: The configuration of the result.
+  ///   - following: The bytes of the image that were not consumed, if the rest of the file is known.
+  /// - Returns: The plan, with the working set of the whole image.
+  /// - Throws: `invalidField`, `unservedField`, `corruptImage`, `limitExceeded`.
   package mutating func plan(
     _ configuration: ProcessingConfiguration, following: RawSpan? = nil
   ) throws(PipelineError) -> Plan {
@@ -98,11 +106,15 @@ package struct ImageReader: ~Copyable {
     return plan
   }
 
-  /// The plan for this image with a result for each configuration.
+  /// Plans a result for each configuration; must be called after the header is complete.
   ///
-  /// It is decoded at the scale that the most demanding of them needs. Legal once the header is complete.
-  /// - `following`: the bytes of the image that were not consumed, where all of them are known.
-  /// - Throws: `limitExceeded` when there is no room for all that could be made.
+  /// The image is decoded at the scale that the most demanding rendition needs.
+  /// - Parameters:
+  ///   - configurations: The configurations of the renditions.
+  ///   - following: The bytes of the image that were not consumed, if the rest of the file is known.
+  /// - Returns: The plan, which contains the errors of renditions that cannot be produced.
+  /// - Throws: `limitExceeded` if the renditions together exceed a limit; `corruptImage` if the header is damaged and
+  ///   no configuration tolerates that.
   package mutating func plan(
     _ configurations: [ProcessingConfiguration], following: RawSpan? = nil
   ) throws(PipelineError) -> ImagePlan {
@@ -112,7 +124,7 @@ package struct ImageReader: ~Copyable {
       Result { () throws(PipelineError) in try PlanDraft(configuration, of: header) }
     }
     var plan = try decodedPlan(header, drafts)
-    // What is decoded for others is decoded for all.
+    // If one rendition must be decoded, all of them are.
     if drafts.count == 1, case .success(var only) = plan.renditions[0] {
       try choosePassthrough(&only, header, configurations[0], following)
       plan = ImagePlan(only)
@@ -120,17 +132,17 @@ package struct ImageReader: ~Copyable {
     return try checked(plan)
   }
 
-  /// The plan for a small image that shows what a configuration's result will.
-  ///
-  /// Legal once the header is complete.
-  /// - Throws: what planning the result itself throws; `limitExceeded` when there is no room.
+  /// Plans a small preview of a configuration's result; must be called after the header is complete.
+  /// - Parameter configuration: The configuration of the result that the preview represents.
+  /// - Returns: The plan, with the preview as its only rendition.
+  /// - Throws: The errors of planning the result itself; `limitExceeded` if the preview exceeds a limit.
   package mutating func previewPlan(_ configuration: ProcessingConfiguration) throws(PipelineError) -> ImagePlan {
     guard let header else { throw .unfinishedHeader }
     let draft = try PlanDraft(configuration, of: header)
     return try checked(decodedPlan(header, [.success(draft.preview(of: header))]))
   }
 
-  /// - `drafts`: of renditions that are all made from decoded rows.
+  /// Plans renditions that are all encoded from decoded rows, with a fallback format if the memory limit requires it.
   private mutating func decodedPlan(
     _ header: ImageHeader, _ drafts: [Result<PlanDraft, PipelineError>]
   ) throws(PipelineError) -> ImagePlan {
@@ -139,7 +151,7 @@ package struct ImageReader: ~Copyable {
     return try roomyPlan(header, drafts.map { draft in draft.map { $0.fallingBack(header) } })
   }
 
-  /// The same, in whatever memory it needs.
+  /// Plans the renditions without regard to the memory limit.
   private mutating func roomyPlan(
     _ header: ImageHeader, _ drafts: [Result<PlanDraft, PipelineError>]
   ) throws(PipelineError) -> ImagePlan {
@@ -169,7 +181,7 @@ package struct ImageReader: ~Copyable {
 
   private func checked(_ image: ImagePlan) throws(PipelineError) -> ImagePlan {
     var plan = image
-    // A header may have taken more than what comes after it.
+    // Reading the header may have needed more memory than the rest will.
     plan.workingSetByteCount = max(plan.workingSetByteCount, UInt64(budget.peak))
     guard plan.workingSetByteCount <= UInt64(limits.memory) else {
       throw PipelineError(
@@ -184,7 +196,7 @@ package struct ImageReader: ~Copyable {
     return plan
   }
 
-  /// Plans not to decode the image where that serves as well, and there is memory for it.
+  /// Chooses passthrough if its result is as good as that of decoding and there is enough memory for it.
   private mutating func choosePassthrough(
     _ plan: inout Plan, _ header: ImageHeader, _ configuration: ProcessingConfiguration, _ following: RawSpan?
   ) throws(PipelineError) {
@@ -203,7 +215,8 @@ package struct ImageReader: ~Copyable {
       plan: plan, header: header, configuration: configuration, survey: survey, byteCount: fileByteCount)
     let trialScale = passthrough == .copied ? PassthroughTrial.scale(header, following: following) : nil
     if let trialScale {
-      // With what this decoder holds, as that of the trial holds about as much when it has read its header.
+      // This includes what the current decoder has allocated, as the decoder of the trial allocates about as much for
+      // its header.
       byteCount += try withDecoder { (decoder) throws(CodecError) in
         try decoder.estimatedByteCount(scale: trialScale == 1 ? decoder.scales[0] : 8)
       }
@@ -264,9 +277,9 @@ package struct ImageReader: ~Copyable {
     return isComplete
   }
 
-  /// Lends the decoder.
+  /// Calls `body` with the decoder.
   ///
-  /// When the work throws the decoder is gone, and with it the reader.
+  /// If `body` throws, the decoder is discarded and the reader can no longer be used.
   private mutating func withDecoder<Result>(
     _ body: (inout Decoder) throws(CodecError) -> Result
   ) throws(PipelineError) -> Result {

@@ -1,36 +1,39 @@
 internal import ImageCodecs
 
-/// How an image gets to its result.
+/// The way in which the result is produced from the image's file.
 package enum Passthrough: String, Sendable, Hashable {
-  /// It is decoded, goes through the stages, and is encoded.
+  /// The image is decoded, processed by the stages, and encoded.
   case decoded
-  /// Its file is passed on without metadata.
+  /// The file is copied without its metadata.
   case copied
-  /// As `copied`, and the blocks of a JPEG are turned without loss.
+  /// As `copied`, and the blocks of a JPEG are also rotated or flipped without loss.
   case turned
 }
 
 extension Passthrough {
-  /// What of an image's memory limit turning may take: its coefficients are held, twice.
+  /// The divisor of an image's memory limit that gives the maximum for a lossless transform, which buffers the
+  /// coefficients twice.
   private static let turningShare: UInt64 = 4
 
-  /// The cheapest passthrough by which the result is no worse and, as far as the header tells, not larger than by decoding.
+  /// Chooses the cheapest way whose result is no worse and, as far as the header indicates, no larger than after
+  /// decoding.
   ///
-  /// An image passes when nothing is asked for that changes its pixels, and it was compressed no better than asked: a
-  /// JPEG by its quantisation tables and chroma, a lossy WebP by its quantizers.
+  /// An image is passed through if nothing in the configuration changes its pixels, and its compression quality does
+  /// not exceed the requested one. The quality of a JPEG is determined from its quantisation tables and chroma, that of
+  /// a lossy WebP from its quantizers.
   /// - Parameters:
-  ///   - plan: of the same image and configuration.
-  ///   - header: the image's.
-  ///   - configuration: what is asked for.
-  ///   - survey: what can be done with the image.
-  ///   - byteCount: of the whole file; `nil` when it is not known.
+  ///   - plan: The plan for the same image and configuration.
+  ///   - header: The header of the image.
+  ///   - configuration: The requested configuration.
+  ///   - survey: The transforms that are possible without decoding.
+  ///   - byteCount: The size of the whole file in bytes; `nil` if it is not known.
   init(
     plan: Plan, header: ImageHeader, configuration: ProcessingConfiguration, survey: Rewriter.Survey, byteCount: UInt64?
   ) {
-    // What is passed on is not decoded, so that nothing is known of damage inside.
+    // A file that is passed through is not decoded, so damage inside it is not detected.
     let isTolerant = configuration.tolerateTruncation ?? false || configuration.tolerateDamage ?? false
     let isAsked = !(configuration.alwaysEncode ?? false) && !isTolerant
-    // What a file says of its maker behind its data is not known yet; a rewritten one has no place for it any more.
+    // Copyright metadata that follows the image data is not known yet, and a rewritten file has no place for it.
     let hasNoTrailingMetadata = configuration.metadata != .keepCopyright || !header.format.traits.hasTrailingMetadata
     guard isAsked, hasNoTrailingMetadata, survey.canCopy, plan.encoder.format == header.format, plan.keepsPixels,
       Self.isPlain(header), !plan.encoder.asksForCoding, Self.isCoarse(survey, beside: plan.encoder)
@@ -39,7 +42,7 @@ extension Passthrough {
       return
     }
     if plan.orientation == .up {
-      // What is put in: JFIF, a container of WebP, or the rights.
+      // Rewriting inserts a JFIF segment, a WebP container, or the copyright metadata.
       let most = byteCount.map { $0 + UInt64(plan.encoder.exif.count) + 64 }
       self = configuration.maxBytes.map { limit in most.map { $0 <= limit } ?? false } ?? true ? .copied : .decoded
     } else {
@@ -47,28 +50,28 @@ extension Passthrough {
     }
   }
 
-  /// Whether nothing but its metadata would be lost: one image, undamaged, in sRGB.
+  /// Whether only metadata would be lost: the file contains one undamaged image in sRGB.
   private static func isPlain(_ header: ImageHeader) -> Bool {
     let isMultiImage = header.format.traits.hasCompanionImages  // what follows the first is dropped
     return header.profileByteCount == 0 && (header.frameCount == 1 || isMultiImage)
       && header.warnings.allSatisfy { $0 == .brokenEXIF || ($0 == .firstFrameOnly && isMultiImage) }
   }
 
-  /// Whether encoding would give no fewer bytes, or fewer only because it does worse than was asked for.
+  /// Whether encoding would not reduce the size, or only by a lower quality than requested.
   private static func isCoarse(_ survey: Rewriter.Survey, beside encoder: EncoderOptions) -> Bool {
     if survey.isLossless { return encoder.quality == 100 || !encoder.isLossy }
     return encoder.isLossy && survey.quality <= encoder.quality
       && !(survey.hasFineChroma && encoder.subsampling == .quarter)
   }
 
-  /// The most bytes that this passthrough may hold, of an image that may hold `memory`.
+  /// Returns the maximum number of bytes that this way may allocate, for an image with a limit of `memory` bytes.
   func maxByteCount(memory: Int) -> UInt64 {
     self == .turned ? UInt64(memory) / Self.turningShare : UInt64(memory)
   }
 }
 
 extension Plan {
-  /// Whether the result has all of the image's pixels, turned at most, and no others.
+  /// Whether the result contains exactly the image's pixels, possibly rotated or flipped.
   fileprivate var keepsPixels: Bool {
     let shown = storedSize.turned(by: orientation)
     return !changesPixels && framing.imageSize == shown && framing.window == Window(shown)

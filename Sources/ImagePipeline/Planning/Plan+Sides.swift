@@ -1,13 +1,14 @@
 internal import ImageCodecs
 
-/// How long the sides of what passes through the stages may be.
+/// Limits on the sides of images in the stages.
 extension Plan {
-  /// Of the image and of the result, as the resampler counts samples.
+  /// The maximum side of the image and of the result in pixels, given by how the resampler counts samples.
   static let maxSide = 1 << 26
-  /// Of a result that filters of areas are applied to.
+  /// The maximum side in pixels of a result to which area filters are applied.
   static let maxFilteredSide = 1 << 20
 
-  /// - Throws: `limitExceeded`, which names the limit, where a stage could not be made.
+  /// Checks that every stage can be created for these sizes.
+  /// - Throws: `limitExceeded` with the name of the limit.
   static func checkSides(stored: PixelSize, framing: Framing, filters: FilterChain) throws(PipelineError) {
     try check(stored, limit: maxSide, name: "max_side")
     try check(framing.imageSize, limit: maxSide, name: "max_side")

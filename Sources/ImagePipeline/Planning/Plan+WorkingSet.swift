@@ -1,19 +1,20 @@
 internal import ImageCodecs
 
-/// What the stages between decoder and encoder will charge.
+/// Estimates of the memory that the stages between decoder and encoder charge.
 ///
-/// A bound on what an image holds is of use to a caller, and lets as many images in as there is memory for, only when
-/// it is near: it is held to no less than what was charged, and no more than twice that, over every image there is.
+/// Callers rely on the bound, and it determines how many images are admitted at once, so it must be close. Tests
+/// require that it is at least the charged amount and at most twice that, over the whole image corpus.
 extension Plan {
-  /// What the budget adds to blocks for their alignment: up to 128 bytes for each of some sixty.
+  /// The bytes that the budget adds to align blocks: up to 128 for each of about sixty blocks.
   private static let blockOverhead = 8192
 
-  /// An upper bound: what the stages charge by their own account, for the rows that the decoder is expected to give.
+  /// Returns an upper bound of the bytes that the stages charge, by their own estimates for the expected layout of
+  /// decoded rows.
   func stagesByteCount(header: ImageHeader) throws(PipelineError) -> UInt64 {
     UInt64(Self.blockOverhead) + (try Pipeline.stages(of: self).estimatedByteCount(expectedLayout(header)))
   }
 
-  /// The layout that the decoder will give, as far as the header tells it; else a larger one.
+  /// Returns the layout of the decoder's rows as far as the header determines it; otherwise a larger one.
   private func expectedLayout(_ header: ImageHeader) -> PixelLayout {
     let scale = Double(decodeScale) / 8
     func plane(across: Int, down: Int) -> PlaneLayout {

@@ -1,76 +1,85 @@
 internal import ImageCodecs
 
-/// Everything that was decided for one image before any of it is decoded.
+/// All decisions for one rendition of an image, made before decoding starts.
 package struct Plan: Sendable, Hashable {
-  /// How much larger than the target an image decoded at N/8 must at least be on both axes, by measurement: see
-  /// Benchmarks/results/shrink-on-load.md.
+  /// The minimum ratio of an image decoded at N/8 to the target, on both axes.
   ///
-  /// The reduced transform's own low-pass is coarse. At half as much again as the target, what it does wrong is hidden
-  /// by the compression of the result, unless the result is of high quality. That one is also of full chroma, of which
-  /// the image may have half.
+  /// The values are measured; see Benchmarks/results/shrink-on-load.md. The low-pass of the reduced transform is
+  /// coarse. At 1.5 times the target size, the compression of the result hides its errors, except at high quality. A
+  /// result of high quality also has full-resolution chroma, while the chroma of the image may have half the
+  /// resolution.
   static func minResidual(quality: Double) -> Double { quality >= 0.9 ? 2.5 : 1.5 }
 
-  /// How many times smaller than its window the result must at least be for edges of blocks not to show, by measurement:
-  /// see Benchmarks/results/webp.md.
+  /// The minimum reduction from window to result at which block edges are not visible.
+  ///
+  /// The values are measured; see Benchmarks/results/webp.md.
   private static func minHidingReduction(quality: Double) -> Double { quality >= 0.9 ? 8 : 4 }
 
+  /// The properties of the image.
   package let input: ImageInfo
-  /// As stored, before orientation.
+  /// The size of the stored image in pixels, before orientation.
   package let storedSize: PixelSize
+  /// The orientation of the stored image, including the requested rotation and flips.
   let orientation: Orientation
-  /// What is taken of the shown image, and where it goes.
+  /// The part of the displayed image to use, and its position in the result.
   package let framing: Framing
-  /// What is taken of the stored image, in its pixels.
+  /// The part of the stored image to use, in its pixels.
   let storedWindow: Window
-  /// Of the result, as shown.
+  /// The size of the result in pixels, as displayed.
   package var outputSize: PixelSize { framing.canvasSize }
-  /// The image is decoded at N/8 of its size.
+  /// The scale N at which the image is decoded, as N/8 of its size.
   package let decodeScale: Int
   let encoder: EncoderOptions
-  /// What the result may weigh; `nil` without a limit.
+  /// The maximum size of the result in bytes and the ways to reach it; `nil` without a limit.
   let byteLimit: ByteLimit?
+  /// The colour behind transparent pixels, if the result has no alpha, and of the padding.
   package let background: Color
-  /// A file that ends early is given as far as it goes.
+  /// Whether a truncated image is delivered as far as it goes.
   let toleratesTruncation: Bool
-  /// A damaged file is given as far as it can be decoded.
+  /// Whether a damaged image is delivered as far as it can be decoded.
   let toleratesDamage: Bool
-  /// Whether the result is so small that the smoothing of blocks in the decoder would not show.
+  /// Whether the reduction hides block edges, so that the decoder may skip its smoothing.
   let hidesBlocks: Bool
-  /// Artist and copyright go into the result, and may be found behind the image's rows.
+  /// Whether the result keeps artist and copyright, which may follow the image data in the file.
   let keepsCopyright: Bool
-  /// What is done to the result's rows; empty when the image stays as it is.
+  /// The filters to apply to the result's rows; empty if there are none.
   package let filters: FilterChain
   /// Whether stages between the resize and the encoder change pixels; such an image is never passed through.
   let changesPixels: Bool
-  /// What filters are given: RGB, with alpha when the image has it; without filters, what the encoder takes.
+  /// The input format of the filters: RGB, with alpha if the image has it; without filters, the input format of the
+  /// encoder.
   let filterFormat: PixelFormat
-  /// What colours are converted to sRGB in: inks, or what filters are given, as deep as the image is.
+  /// The pixel format in which colours are converted to sRGB: CMYK, or the input format of the filters at the bit depth
+  /// of the image.
   let profileFormat: PixelFormat
-  /// An upper bound of what the conversion of the image's colours to sRGB charges; 0 where there is none.
+  /// An upper bound of the bytes that the colour conversion to sRGB charges; 0 without a conversion.
   let conversionByteCount: Int
-  /// An upper bound of what the image will charge to its budget: see `Plan+WorkingSet`.
+  /// An upper bound of the bytes that the image charges to its budget; see `Plan+WorkingSet.swift`.
   package internal(set) var workingSetByteCount: UInt64 = 0
-  /// How the image gets to its result.
+  /// The way in which the result is produced: by decoding, or by passthrough.
   package internal(set) var passthrough: Passthrough = .decoded
-  /// The scale at which an image that is passed on is decoded as well, to find out whether it can be; `nil` where it is
-  /// not.
+  /// The scale, in eighths, at which an image that is passed through is also decoded, to verify that this is possible.
+  ///
+  /// It is `nil` without such a trial.
   var trialScale: Int?
+  /// Warnings for the report, one sentence each.
   package internal(set) var warnings: [String]
 
-  /// The result's properties, as they are known before it exists.
+  /// The properties of the result, as far as they are known in advance.
   package var outputInfo: ImageInfo { ImageInfo(self) }
-  /// Of the result's file name, without the dot.
+  /// The extension of the result's file name, without the dot.
   package var fileExtension: String { encoder.format.traits.output?.fileExtension ?? encoder.format.rawValue }
   /// Whether a library decodes or encodes on threads of its own.
   let usesLibraryThreads: Bool
 
-  /// Bytes of the whole image at 8 bits a sample, as a decoder would hold it that holds it whole.
+  /// The size in bytes of the whole decoded image at 8 bits per sample, as a decoder that buffers the whole image needs
+  /// it.
   package let decodedByteCount: UInt64
 
-  /// The size of the result before it is turned upright and padded.
+  /// The size of the result in pixels, before it is oriented and padded.
   package var storedOutputSize: PixelSize { framing.imageSize.turned(by: orientation) }
 
-  /// Samples of the result's chroma planes for each of luma, before it is turned upright.
+  /// The ratio of chroma samples to luma samples of the result, per axis and before it is oriented.
   var storedChromaScale: (horizontal: Double, vertical: Double) {
     let subsampling = encoder.subsampling
     return orientation.swapsAxes
@@ -99,7 +108,7 @@ package struct Plan: Sendable, Hashable {
     try Self.checkSides(stored: storedSize, framing: framing, filters: filters)
     changesPixels = !filters.isEmpty || framing.isPadded
     let colorFormat = header.hasAlpha ? PixelFormat.rgba8 : .rgb8
-    // A gray profile makes grays of grays: those need no other format.
+    // Converting gray with a gray profile yields gray, so no other pixel format is needed.
     let isGray = header.colorSpace == .gray && !header.hasAlpha
     let isPassed = !changesPixels && (header.profileByteCount == 0 || isGray)
     encoder = try Self.encoder(
@@ -117,7 +126,8 @@ package struct Plan: Sendable, Hashable {
     workingSetByteCount = decodeByteCount + (try stagesByteCount(header: header))
   }
 
-  /// - `colorFormat`: what filters, conversions of colours and padding need; `nil` when there is none.
+  /// Chooses the options of the encoder.
+  /// - `colorFormat`: The pixel format that filters, colour conversion and padding need; `nil` if there are none.
   private static func encoder(
     header: ImageHeader, outputSize: PixelSize, configuration: ProcessingConfiguration, colorFormat: PixelFormat?
   ) throws(PipelineError) -> EncoderOptions {
@@ -138,13 +148,13 @@ package struct Plan: Sendable, Hashable {
     return options
   }
 
-  /// What the result is encoded as.
+  /// Returns the file format of the result.
   static func format(header: ImageHeader, configuration: ProcessingConfiguration) -> ImageFormat {
     configuration.preferredFormat?.imageFormat
       ?? (header.format.isEncodable ? header.format : header.hasAlpha ? .png : .jpeg)
   }
 
-  /// What the encoder is given: as near to what the decoder gives as the format allows.
+  /// Returns the input format of the encoder: the closest to the decoder's output that `format` supports.
   private static func pixelFormat(of format: ImageFormat, header: ImageHeader) -> PixelFormat {
     let formats: [PixelFormat] =
       switch header.colorSpace {

@@ -1,10 +1,10 @@
 internal import ImageCodecs
 
 extension PlanDraft {
-  /// The longest side of a preview in pixels.
+  /// The maximum side of a preview in pixels.
   static let maxPreviewSide = 300
 
-  /// What shows the same as this draft's result, and is small and soon there.
+  /// Returns the draft of a preview: it shows the same as this draft's result, but is small and fast to produce.
   func preview(of header: ImageHeader) -> PlanDraft {
     let longest = max(framing.canvasSize.width, framing.canvasSize.height)
     let factor = min(1, Double(Self.maxPreviewSide) / Double(longest))
@@ -15,7 +15,7 @@ extension PlanDraft {
     preview.metadata = .strip
     preview.alwaysEncode = true
     preview.filters = configuration.filters?.compactMap { $0.scaled(by: factor) }
-    // Meant for the result alone. The bounds are part of the framing.
+    // These apply only to the result itself. The bounds are already part of the framing.
     (preview.scaleFactor, preview.maxBytes, preview.allowSmallerDimensions) = (nil, nil, nil)
     (preview.jpeg, preview.png, preview.webp) = (nil, nil, nil)
     return PlanDraft(
@@ -24,9 +24,10 @@ extension PlanDraft {
 }
 
 extension Filter {
-  /// What does to a result that is `factor` as large, at most 1, what this filter does to the result itself.
+  /// Returns a filter that has the same visible effect on a result scaled by `factor`, at most 1.
   ///
-  /// `nil` where that is less than what the filter can do at least. Lengths that must be whole are rounded.
+  /// It is `nil` if a parameter would fall below its minimum, as the filter can then be omitted. Lengths that must be
+  /// whole numbers are rounded.
   func scaled(by factor: Double) -> Filter? {
     var scaled = self
     for parameter in FilterKind(rawValue: name)?.parameters ?? [] where parameter.isLength {
