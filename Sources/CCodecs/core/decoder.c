@@ -1,4 +1,4 @@
-// What is the same for every decoder: the order of calls, sticky failure, limits, and rows for those that are missing.
+// The common part of all decoders: order of calls, sticky failures, limits, and gray rows for missing ones.
 
 #include "decoder.h"
 
@@ -96,7 +96,7 @@ ccodecs_status ccodecs_decoder_check_limits(ccodecs_decoder *decoder) {
       (unsigned long long)pixels, is_buffered ? "max_buffered_pixels" : "max_pixels", (unsigned long long)limit);
 }
 
-/// CCODECS_OK when `decoder` may be called in `state`; else the failure, old or new.
+/// Returns CCODECS_OK if the decoder is in `state`; otherwise the earlier failure, or CCODECS_MISUSE.
 static ccodecs_status enter(ccodecs_decoder *decoder, ccodecs_decoder_state state) {
   if (decoder->failure != CCODECS_OK) {
     return decoder->failure;
@@ -107,7 +107,7 @@ static ccodecs_status enter(ccodecs_decoder *decoder, ccodecs_decoder_state stat
   return CCODECS_OK;
 }
 
-/// Makes a failure stick that came without a reason.
+/// Records a failure for which the concrete decoder gave no reason.
 static ccodecs_status leave(ccodecs_decoder *decoder, ccodecs_status status) {
   if (status >= CCODECS_CORRUPT && decoder->failure == CCODECS_OK) {
     const char *reason = status == CCODECS_NO_MEMORY   ? "memory is exhausted"
@@ -128,7 +128,7 @@ ccodecs_status ccodecs_decoder_keep_profile(ccodecs_decoder *decoder, const uint
              : ccodecs_decoder_fail(decoder, CCODECS_NO_MEMORY, "no room for the colour profile");
 }
 
-/// Keeps the profile only when there is something to convert.
+/// Keeps the profile only if it requires a conversion.
 static ccodecs_status settle_profile(ccodecs_decoder *decoder) {
   ccodecs_profile_kind kind = CCODECS_PROFILE_SRGB;
   if (decoder->profile.count > 0 &&
@@ -143,10 +143,10 @@ static ccodecs_status settle_profile(ccodecs_decoder *decoder) {
   return CCODECS_OK;
 }
 
-// MARK: Cost in proportion
+// MARK: Cost in proportion to the file size
 
-/// Pixels that a file of any size may hold, and how many more for each of its bytes. A byte costs its sender little,
-/// and a hundred million pixels a second of ours.
+/// The number of pixels allowed for a file of any size, and the additional pixels allowed per byte. Without this limit,
+/// a tiny file could demand a lot of work: a hundred million pixels cost about a second.
 static const uint64_t free_pixels = 10000000;
 static const uint64_t pixels_per_byte = 49152;
 
@@ -154,7 +154,7 @@ bool ccodecs_decoder_is_in_proportion(uint64_t pixels, uint64_t bytes) {
   return pixels <= free_pixels || (pixels - free_pixels) / pixels_per_byte <= bytes;
 }
 
-/// Refuses `pixels` that came of too few bytes.
+/// Fails with CCODECS_LIMIT if `bytes` are too few for `pixels`.
 static ccodecs_status check_proportion(ccodecs_decoder *decoder, uint64_t pixels, uint64_t bytes) {
   if (ccodecs_decoder_is_in_proportion(pixels, bytes)) {
     return CCODECS_OK;
@@ -166,19 +166,19 @@ static ccodecs_status check_proportion(ccodecs_decoder *decoder, uint64_t pixels
       (unsigned long long)free_pixels);
 }
 
-/// The work of decoding the whole image, in pixels.
+/// Returns the cost of decoding the whole image, in pixels.
 static uint64_t all_pixels(const ccodecs_decoder *decoder) {
   const uint64_t pixels = (uint64_t)decoder->header.width * decoder->header.height;
   return decoder->work_pixels > pixels ? decoder->work_pixels : pixels;
 }
 
-/// Refuses a file, all of which is known, before it is decoded.
+/// Checks the proportion before decoding if the size of the file is known.
 static ccodecs_status check_whole_proportion(ccodecs_decoder *decoder) {
   return decoder->is_whole ? check_proportion(decoder, all_pixels(decoder), decoder->taken_bytes + decoder->rest_bytes)
                            : CCODECS_OK;
 }
 
-/// Refuses rows of which there are too many for the bytes so far.
+/// Checks the decoded rows against the bytes consumed so far.
 static ccodecs_status check_rows_proportion(ccodecs_decoder *decoder) {
   const uint64_t height = decoder->layout.planes[0].height;
   const double share = (double)(height - decoder->rows_left[0]) / (double)height;
@@ -240,7 +240,7 @@ static bool options_are_valid(const ccodecs_decoder *decoder, const ccodecs_deco
          (ccodecs_decoder_scales(decoder) & 1u << (options->scale_eighths - 1)) != 0;
 }
 
-/// Of a row that is given for any that is missing.
+/// Returns the size in bytes of the gray row that replaces missing rows.
 static uint64_t fill_bytes(const ccodecs_decoder *decoder) {
   return (uint64_t)decoder->header.width * (decoder->header.is_16bit ? 8 : 4) / 8 * 8 + 64;
 }
@@ -255,12 +255,12 @@ ccodecs_status ccodecs_decoder_estimate(
     return CCODECS_MISUSE;
   }
   const ccodecs_status status = decoder->methods->estimate(decoder, options, byte_count);
-  *byte_count += decoder->budget->used; // what it holds already
+  *byte_count += decoder->budget->used; // already charged
   *byte_count += options->tolerates_truncation || options->tolerates_damage ? fill_bytes(decoder) + 128 : 0;
   return status;
 }
 
-/// Refuses a damaged header, whose reason was noted.
+/// Fails if the header is damaged and damage is not tolerated; the reason was recorded before.
 static ccodecs_status check_header(ccodecs_decoder *decoder) {
   if (!decoder->header.is_damaged) {
     return CCODECS_OK;
@@ -269,7 +269,7 @@ static ccodecs_status check_header(ccodecs_decoder *decoder) {
   return ccodecs_decoder_tolerate(decoder, CCODECS_CORRUPT, 0) ? CCODECS_OK : CCODECS_CORRUPT;
 }
 
-/// Refuses a file, all of which is known, that can't hold the image that its header claims.
+/// Fails if the size of the file is known and too small for the image that its header specifies.
 static ccodecs_status check_size(ccodecs_decoder *decoder) {
   const bool is_known = decoder->is_whole && decoder->methods->least_bytes != NULL;
   const uint64_t least = is_known ? decoder->methods->least_bytes(decoder) : 0;
@@ -298,7 +298,7 @@ ccodecs_status ccodecs_decoder_start(
   status = check_header(decoder);
   status = status == CCODECS_OK ? check_size(decoder) : status;
   status = status == CCODECS_OK ? decoder->methods->start(decoder, options, layout) : status;
-  // After start, whose own checks name the limit more exactly.
+  // Checked after start, because start's own checks give a more exact reason.
   status = status == CCODECS_OK ? check_whole_proportion(decoder) : status;
   if (status == CCODECS_OK) {
     decoder->state = CCODECS_STATE_ROWS;
@@ -310,13 +310,13 @@ ccodecs_status ccodecs_decoder_start(
   return leave(decoder, status);
 }
 
-/// Rows as stored that those which were given show.
+/// Returns the number of stored rows that the returned rows cover.
 static uint32_t given_rows(const ccodecs_decoder *decoder) {
   const ccodecs_plane *plane = &decoder->layout.planes[0];
   return (uint32_t)((plane->height - decoder->rows_left[0]) / plane->vertical_scale);
 }
 
-/// After the input ended early, or is damaged: whether what is missing may be filled in.
+/// Returns whether the missing rows of truncated or damaged input may be filled with gray.
 static bool may_fill(ccodecs_decoder *decoder, ccodecs_status failure) {
   if (decoder->rows_left[0] == decoder->layout.planes[0].height) {
     return false;
@@ -328,7 +328,7 @@ static bool may_fill(ccodecs_decoder *decoder, ccodecs_status failure) {
   return ccodecs_decoder_tolerate(decoder, failure, given_rows(decoder));
 }
 
-/// CCODECS_OK when what is missing after a failure is filled in, else a failure.
+/// Starts to fill missing rows after `failure`. Returns CCODECS_OK, or the failure if they must not be filled.
 static ccodecs_status begin_filling(ccodecs_decoder *decoder, ccodecs_status failure) {
   if (!may_fill(decoder, failure)) {
     return failure;
@@ -347,7 +347,7 @@ static ccodecs_status begin_filling(ccodecs_decoder *decoder, ccodecs_status fai
     case CCODECS_PIXELS_RGBA16:
       p[6] = p[7] = 255;
       break;
-    case CCODECS_PIXELS_CMYK8: // no ink but black
+    case CCODECS_PIXELS_CMYK8: // black ink only
       memset(p, 255, 3);
       memset(p + 4, 255, 3);
       break;
@@ -364,13 +364,13 @@ static ccodecs_status begin_filling(ccodecs_decoder *decoder, ccodecs_status fai
   return CCODECS_OK;
 }
 
-/// Gives gray rows, a few at a time so that planes keep together.
+/// Returns gray rows, a few at a time so that the planes advance together.
 static ccodecs_status give_fill(ccodecs_decoder *decoder, ccodecs_rows *rows) {
   static const uint32_t most = 16;
   bool has_rows = false;
   for (uint32_t i = 0; i < decoder->layout.plane_count; i++) {
     rows->planes[i] = decoder->fill;
-    rows->row_strides[i] = 0; // the same row again and again
+    rows->row_strides[i] = 0; // all rows share one buffer
     rows->row_counts[i] = decoder->rows_left[i] < most ? decoder->rows_left[i] : most;
     has_rows = has_rows || rows->row_counts[i] > 0;
   }

@@ -1,31 +1,32 @@
-// What every decoder of this room is built from. Private to CCodecs.
+// The base of every decoder in this module. Private to CCodecs.
 
 #ifndef CCODECS_DECODER_H
 #define CCODECS_DECODER_H
 
 #include "../memory/bytes.h"
 
-/// One decoder's functions. Each is called only in the legal order, never after a failure: decoder.c sees to both.
+/// The functions of a concrete decoder. decoder.c calls them only in the legal order and never after a failure.
 typedef struct ccodecs_decoder_methods {
   ccodecs_status (*read_header)(ccodecs_decoder *decoder, ccodecs_input *input);
-  uint8_t (*scales)(const ccodecs_decoder *decoder); ///< NULL where there is nothing but 8/8.
-  /// The fewest bytes behind the header that hold its image, or fewer; NULL where few bytes may stand for any number
-  /// of pixels. Legal after read_header.
+  uint8_t (*scales)(const ccodecs_decoder *decoder); ///< NULL if only 8/8 is supported.
+  /// Returns a lower bound of the bytes that must follow the header for its image; NULL if a few bytes may encode any
+  /// number of pixels. Legal after read_header.
   uint64_t (*least_bytes)(const ccodecs_decoder *decoder);
   ccodecs_status (*estimate)(
       const ccodecs_decoder *decoder, const ccodecs_decode_options *options, uint64_t *byte_count);
   ccodecs_status (*start)(ccodecs_decoder *decoder, const ccodecs_decode_options *options, ccodecs_layout *layout);
   ccodecs_status (*read_rows)(ccodecs_decoder *decoder, ccodecs_input *input, ccodecs_rows *rows);
-  void (*destroy)(ccodecs_decoder *decoder); ///< Frees everything, the decoder itself included.
-  /// What is held of the file, from its first byte on, before start: for a rewriter, which may take it away. NULL where
-  /// nothing is held.
+  void (*destroy)(ccodecs_decoder *decoder); ///< Frees everything, including the decoder itself.
+  /// Returns the buffered bytes of the file, from its first byte on, which a rewriter may take over before start. NULL
+  /// if the decoder buffers none.
   ccodecs_bytes *(*buffered)(ccodecs_decoder *decoder);
 } ccodecs_decoder_methods;
 
+/// The position of a decoder in the legal order of calls.
 typedef enum ccodecs_decoder_state {
   CCODECS_STATE_HEADER = 0, ///< Reading the header.
   CCODECS_STATE_READY = 1,  ///< Header known, not started.
-  CCODECS_STATE_ROWS = 2,   ///< Giving rows.
+  CCODECS_STATE_ROWS = 2,   ///< Returning rows.
   CCODECS_STATE_DONE = 3,
 } ccodecs_decoder_state;
 
@@ -35,77 +36,80 @@ struct ccodecs_decoder {
   ccodecs_budget *budget;
   ccodecs_limits limits;
   ccodecs_header header;
-  ccodecs_bytes profile; ///< As it came. After the header only a profile that is not sRGB is left.
-  ccodecs_bytes artist;  ///< As CCODECS_MAX_COPYRIGHT_TEXT says, without a zero at the end.
-  ccodecs_bytes copyright;
+  ccodecs_bytes profile;   ///< As stored; kept after the header only if it is not sRGB.
+  ccodecs_bytes artist;    ///< At most CCODECS_MAX_COPYRIGHT_TEXT bytes, without a terminating zero.
+  ccodecs_bytes copyright; ///< Like `artist`.
   bool tolerates_truncation;
   bool tolerates_damage;
-  uint64_t taken_bytes; ///< Of the file, so far.
-  uint64_t work_pixels; ///< What decoding means, where that is more than the image's pixels; else 0.
-  bool is_whole;        ///< When the header was read, the file's end was in the window, and
-  size_t rest_bytes;    ///< this many bytes stood before it.
-  bool is_filling;      ///< The input ended, or is damaged; gray is given for what is missing.
+  uint64_t taken_bytes; ///< Bytes of the file consumed so far.
+  uint64_t work_pixels; ///< The cost of decoding in pixels if it exceeds the image's pixels; else 0.
+  bool is_whole;        ///< The window that completed the header also contained the end of the file.
+  size_t rest_bytes;    ///< Bytes that were left in that window.
+  bool is_filling;      ///< The input is truncated or damaged; the missing rows are filled with gray.
   ccodecs_layout layout;
   uint32_t rows_left[CCODECS_MAX_PLANES];
   uint8_t *fill; ///< A gray row.
   ccodecs_decoder_state state;
-  ccodecs_status failure; ///< CCODECS_OK until the decoder failed.
-  char message[200];      ///< Why it failed.
+  ccodecs_status failure; ///< CCODECS_OK until the decoder fails.
+  char message[200];      ///< The reason for the failure.
 };
 
-/// Notes why the decoder fails, and returns `status` to be returned. printf-style.
+/// Records the failure and its printf-style reason. Returns `status`, for the caller to return.
 ccodecs_status ccodecs_decoder_fail(ccodecs_decoder *decoder, ccodecs_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/// After a failure: whether it is damage, and tolerated. Then the failure is forgotten, and the damaged row noted,
-/// which counts rows as stored.
+/// Returns whether `failure` is damage that the options tolerate. If so, clears the failure and records `row`, an index
+/// of stored rows, as damaged.
 bool ccodecs_decoder_tolerate(ccodecs_decoder *decoder, ccodecs_status failure, uint32_t row);
 
-/// Notes that the header is damaged, which is a failure of start unless that tolerates damage.
+/// Records that the header is damaged. start then fails unless its options tolerate damage.
 void ccodecs_decoder_note_damaged_header(ccodecs_decoder *decoder, const char *reason);
 
-/// Checks header.width x header.height against the limits, by header.buffers_bitmap.
-/// CCODECS_OK, or the failure noted with limit and value.
+/// Checks header.width x header.height against the limit that applies, which depends on header.buffers_bitmap. Returns
+/// CCODECS_OK or records a failure that names the limit and the value.
 ccodecs_status ccodecs_decoder_check_limits(ccodecs_decoder *decoder);
 
-/// Whether so many pixels may come of so many bytes of a file.
+/// Returns whether a file of `bytes` bytes is large enough to be allowed `pixels` pixels.
 bool ccodecs_decoder_is_in_proportion(uint64_t pixels, uint64_t bytes);
 
-/// A concrete decoder of `byte_count` bytes, zeroed but for its base, which is filled; NULL when there is no room.
+/// Allocates a concrete decoder of `byte_count` bytes, fills its base and zeroes the rest. Returns NULL if the budget
+/// is exhausted.
 void *ccodecs_decoder_allocate(
     size_t byte_count, const ccodecs_decoder_methods *methods, ccodecs_format format, const ccodecs_limits *limits,
     ccodecs_budget *budget);
 
-/// The layout of an image that is given at its full size, as one plane of 1 (gray), 3 (RGB) or 4 channels (RGBA), of 8
-/// bits, or of 16 where header.is_16bit.
+/// Fills the layout of an image returned at full size as one plane of 1 (gray), 3 (RGB) or 4 (RGBA) channels, with 16
+/// bits per sample if header.is_16bit, otherwise 8.
 void ccodecs_decoder_describe_packed(const ccodecs_decoder *decoder, uint32_t channels, ccodecs_layout *layout);
 
-/// How many rows of so many bytes go into a strip: as many as fit into 64 KiB, at least one and at most 64.
+/// Returns the number of rows of `row_bytes` bytes in a strip: as many as fit into 64 KiB, at least 1, at most 64.
 uint32_t ccodecs_decoder_strip_rows(size_t row_bytes);
 
-/// Gives the next rows of an image that was decoded whole. CCODECS_ROWS_READY, or CCODECS_DONE behind the last.
+/// Returns the next rows of a bitmap that was decoded as a whole: CCODECS_ROWS_READY, or CCODECS_DONE after the last.
 ccodecs_status ccodecs_decoder_give_bitmap(
     const ccodecs_decoder *decoder, const uint8_t *bitmap, size_t row_stride, ccodecs_rows *rows);
 
-/// The most rows that it gives at once.
+/// The maximum number of rows that ccodecs_decoder_give_bitmap returns per call.
 #define CCODECS_BITMAP_STRIP_ROWS 64
 
-/// Keeps a colour profile as it came; one that is too large gives CCODECS_WARNING_BAD_PROFILE. CCODECS_OK, or the
-/// failure noted.
+/// Appends bytes to the colour profile; if they exceed the maximum size, ignores them and sets
+/// CCODECS_WARNING_BAD_PROFILE. Returns CCODECS_OK or records the failure.
 ccodecs_status ccodecs_decoder_keep_profile(ccodecs_decoder *decoder, const uint8_t *profile, size_t count);
 
-/// EXIF orientation (1 to 8) from a TIFF block (the bytes after "Exif\0\0" in JPEG, the eXIf chunk of PNG, the EXIF
-/// chunk of WebP). 1 when it has none; *is_broken is set when the block is not well formed up to that tag.
+/// Returns the EXIF orientation (1 to 8) in a TIFF block: the bytes after "Exif\0\0" in JPEG, the eXIf chunk of PNG, or
+/// the EXIF chunk of WebP. Returns 1 if the block has none, and sets *is_broken if it is malformed before that tag.
+///
 /// Source: CIPA DC-008 (Exif 2.32), section 4.6.2; tag 0x0112 of IFD0.
 uint8_t ccodecs_exif_orientation(const uint8_t *bytes, size_t count, bool *is_broken);
 
-/// What is kept of an artist's or a copyright's text.
+/// The maximum size in bytes of a stored Artist or Copyright text; longer texts are truncated.
 #define CCODECS_MAX_COPYRIGHT_TEXT 4095
 
-/// Keeps Artist (0x013B) and Copyright (0x8298) of such a block's IFD0. False without room.
+/// Stores Artist (0x013B) and Copyright (0x8298) from IFD0 of a TIFF block. Returns false if the budget is exhausted.
 bool ccodecs_exif_keep_copyright(ccodecs_decoder *decoder, const uint8_t *bytes, size_t count);
 
-/// Keeps a text in place of what was there: without zeros and spaces at its end, and cut. False without room.
+/// Replaces `kept` with a text, without trailing zeros and spaces, truncated to CCODECS_MAX_COPYRIGHT_TEXT bytes.
+/// Returns false if the budget is exhausted.
 bool ccodecs_decoder_keep_text(ccodecs_decoder *decoder, ccodecs_bytes *kept, const uint8_t *text, size_t count);
 
 #endif

@@ -1,4 +1,4 @@
-// What is the same for every encoder: the count of rows, sticky failure, pending output.
+// The common part of all encoders: row counts, sticky failures and pending output.
 
 #include "encoder.h"
 
@@ -45,7 +45,7 @@ uint32_t ccodecs_encoder_channels(const ccodecs_encode_options *options) {
   return options->pixels == CCODECS_PIXELS_RGBA8 ? 4 : options->pixels == CCODECS_PIXELS_RGB8 ? 3 : 1;
 }
 
-/// The samples of all planes, with those that fill up blocks.
+/// Returns the number of samples of all planes, including block padding.
 static uint64_t sample_count(const ccodecs_encode_options *options, uint32_t channels) {
   uint64_t samples = 0;
   for (uint32_t i = 0; i < ccodecs_encoder_plane_count(options); i++) {
@@ -65,7 +65,7 @@ uint64_t ccodecs_encoder_max_stored_bytes(const ccodecs_encode_options *options,
   return samples + samples / 64 + 65536 + options->exif_count;
 }
 
-/// Makes a failure stick that came without a reason.
+/// Records a failure for which the concrete encoder gave no reason.
 static ccodecs_status leave(ccodecs_encoder *encoder, ccodecs_status status) {
   if (status != CCODECS_OK && encoder->failure == CCODECS_OK) {
     return ccodecs_encoder_fail(

@@ -1,17 +1,17 @@
-// What every encoder of this room is built from. Private to CCodecs.
+// The base of every encoder in this module. Private to CCodecs.
 
 #ifndef CCODECS_ENCODER_H
 #define CCODECS_ENCODER_H
 
 #include "../memory/bytes.h"
 
-/// One encoder's functions. None is called after a failure: encoder.c sees to it.
+/// The functions of a concrete encoder. encoder.c calls none of them after a failure.
 typedef struct ccodecs_encoder_methods {
   ccodecs_status (*write)(ccodecs_encoder *encoder, const ccodecs_rows *rows);
-  /// After the last row; NULL where metadata stands before the rows.
+  /// Appends EXIF after the last row; NULL if the format stores metadata before the rows.
   ccodecs_status (*append_exif)(ccodecs_encoder *encoder, const uint8_t *exif, size_t count);
   ccodecs_status (*finish)(ccodecs_encoder *encoder);
-  void (*destroy)(ccodecs_encoder *encoder); ///< Frees everything, the encoder itself included.
+  void (*destroy)(ccodecs_encoder *encoder); ///< Frees everything, including the encoder itself.
 } ccodecs_encoder_methods;
 
 /// The first member of every concrete encoder.
@@ -20,35 +20,36 @@ struct ccodecs_encoder {
   ccodecs_budget *budget;
   ccodecs_encode_options options;
   ccodecs_bytes output;
-  uint32_t rows_left[CCODECS_MAX_PLANES]; ///< Rows of each plane that were not written yet.
+  uint32_t rows_left[CCODECS_MAX_PLANES]; ///< Rows of each plane that are not yet written.
   bool is_finished;
-  ccodecs_status failure;
-  char message[200];
+  ccodecs_status failure; ///< CCODECS_OK until the encoder fails.
+  char message[200];      ///< The reason for the failure.
 };
 
-/// Notes why the encoder fails, and returns `status` to be returned. printf-style.
+/// Records the failure and its printf-style reason. Returns `status`, for the caller to return.
 ccodecs_status ccodecs_encoder_fail(ccodecs_encoder *encoder, ccodecs_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/// Planes of the options' pixels, and their sizes.
+/// The number of planes of options.pixels, and the size of each plane in samples.
 uint32_t ccodecs_encoder_plane_count(const ccodecs_encode_options *options);
 uint32_t ccodecs_encoder_plane_width(const ccodecs_encode_options *options, uint32_t plane);
 uint32_t ccodecs_encoder_plane_height(const ccodecs_encode_options *options, uint32_t plane);
 
-/// Interleaved samples of the options' pixels.
+/// Returns the number of interleaved samples per pixel of options.pixels.
 uint32_t ccodecs_encoder_channels(const ccodecs_encode_options *options);
 
-/// What an APP1 segment of JPEG holds.
+/// The maximum size in bytes of the EXIF block in a JPEG APP1 segment.
 #define CCODECS_MAX_EXIF_BYTES (65535 - 2 - 6)
 
-/// The bytes of the largest file, as an upper bound, of a format whose samples take up to 12 bits where noise is
-/// compressed at the best quality.
+/// Returns an upper bound of the file size in bytes for a lossy format, which needs up to 12 bits per sample for noise
+/// at the maximum quality.
 uint64_t ccodecs_encoder_max_lossy_bytes(const ccodecs_encode_options *options);
 
-/// Likewise where samples that can't be compressed are stored, `channels` for each pixel.
+/// Returns an upper bound of the file size in bytes for a format that stores incompressible samples as they are, with
+/// `channels` samples per pixel.
 uint64_t ccodecs_encoder_max_stored_bytes(const ccodecs_encode_options *options, uint32_t channels);
 
-/// Fills the base of a freshly allocated encoder.
+/// Initialises the base of a newly allocated encoder.
 void ccodecs_encoder_init(
     ccodecs_encoder *encoder, const ccodecs_encoder_methods *methods, const ccodecs_encode_options *options,
     ccodecs_budget *budget);

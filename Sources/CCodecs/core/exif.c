@@ -42,7 +42,7 @@ uint8_t ccodecs_exif_orientation(const uint8_t *bytes, size_t count, bool *is_br
       continue;
     }
     const uint32_t value = read16(entry + 8, is_big);
-    // 0 is written by some cameras for "not known".
+    // Some cameras write 0 for "unknown".
     *is_broken = read16(entry + 2, is_big) != TYPE_SHORT || read32(entry + 4, is_big) != 1 || value > 8;
     return *is_broken || value == 0 ? 1 : (uint8_t)value;
   }
@@ -50,7 +50,7 @@ uint8_t ccodecs_exif_orientation(const uint8_t *bytes, size_t count, bool *is_br
   return 1;
 }
 
-// MARK: Rights
+// MARK: Copyright metadata
 
 bool ccodecs_decoder_keep_text(ccodecs_decoder *decoder, ccodecs_bytes *kept, const uint8_t *text, size_t count) {
   while (count > 0 && (text[count - 1] == 0 || text[count - 1] == ' ')) {
@@ -91,7 +91,7 @@ bool ccodecs_exif_keep_copyright(ccodecs_decoder *decoder, const uint8_t *bytes,
   return has_room;
 }
 
-/// Writes an entry of a text, which goes to block + *end unless it is so short that the entry holds it.
+/// Writes the directory entry of a text. A text that does not fit into the entry goes to block + *end.
 static void write_text(uint8_t *block, uint8_t *entry, uint32_t tag, const ccodecs_bytes *text, size_t *end) {
   const size_t length = text->count + 1;
   ccodecs_put_le16(entry, tag);
@@ -101,7 +101,7 @@ static void write_text(uint8_t *block, uint8_t *entry, uint32_t tag, const ccode
   uint8_t *to = is_short ? entry + 8 : block + *end;
   if (!is_short) {
     ccodecs_put_le32(entry + 8, (uint32_t)*end);
-    *end += length + (length & 1); // values stand at even places
+    *end += length + (length & 1); // values start at even offsets
   }
   memcpy(to, ccodecs_bytes_start(text), text->count);
 }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-// A thread's state has no owner but the thread, and the stream is the process's: the only variables of this module.
+// The only global variables of this module: the nesting depth belongs to a thread, and stderr to the process.
 static _Thread_local int depth;
 
 #ifdef __GLIBC__
@@ -23,7 +23,8 @@ static ssize_t on_write(void *context, const char *bytes, size_t count) {
   return (ssize_t)count;
 }
 
-/// Puts a stream in the place of `stderr` that asks the thread. The old one stays open for who has it in hand.
+/// Replaces `stderr` with a stream that checks the calling thread's depth. The old stream stays open, because other
+/// code may still use it.
 static void install(void) {
   FILE *stream = fopencookie(NULL, "w", (cookie_io_functions_t){.write = on_write});
   if (stream != NULL) {

@@ -1,12 +1,12 @@
-// Keeps libraries from printing. Private to CCodecs.
+// Suppresses output of libraries on standard error. Private to CCodecs.
 //
-// libjxl and libdav1d tell of damage by lines on standard error, between those of whoever logs there, and have no
-// switch.
+// libjxl and libdav1d report damage on standard error, where their lines mix with the log, and have no option to
+// disable it.
 
 #ifndef CCODECS_QUIET_H
 #define CCODECS_QUIET_H
 
-/// What this thread writes to the stream `stderr` until the matching end is dropped. Pairs may be nested.
+/// Discards what this thread writes to the stream `stderr` until the matching end. Pairs may be nested.
 void ccodecs_quiet_begin(void);
 void ccodecs_quiet_end(void);
 

@@ -1,11 +1,12 @@
-// What is the same for every rewriter: the order of calls, sticky failure, what of the result comes when.
+// The common part of all rewriters: order of calls, sticky failures, and the sequence of output pieces.
 
 #include "rewriter.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-/// What a rewriter holds of a header at most: ten times what the largest tables need. An image with more is decoded.
+/// The maximum size in bytes of a buffered header, ten times what the largest tables need. Images with a larger header
+/// are decoded instead.
 static const size_t max_head = 64 * 1024;
 
 void *ccodecs_rewriter_allocate(
@@ -34,7 +35,7 @@ ccodecs_status ccodecs_rewriter_fail_for_room(ccodecs_rewriter *rewriter) {
   return ccodecs_rewriter_fail(rewriter, CCODECS_NO_MEMORY, "no room for the image's header");
 }
 
-/// Runs steps until there is a piece, or no step can be made.
+/// Runs steps until one returns something other than CCODECS_OK.
 static ccodecs_status run(ccodecs_rewriter *rewriter, ccodecs_input *input, ccodecs_piece *piece) {
   ccodecs_status status;
   do {
@@ -43,7 +44,7 @@ static ccodecs_status run(ccodecs_rewriter *rewriter, ccodecs_input *input, ccod
   return status;
 }
 
-/// Holds a piece of the header; false without room.
+/// Buffers a piece of the header. Returns false if it exceeds max_head or the budget.
 static bool keep(ccodecs_rewriter *rewriter, const ccodecs_piece *piece) {
   return rewriter->head.count + piece->count <= max_head &&
          ccodecs_bytes_append(&rewriter->head, piece->bytes, piece->count, rewriter->budget);
@@ -55,7 +56,7 @@ void ccodecs_rewriter_note(ccodecs_rewriter *rewriter, const uint8_t *bytes, siz
   ccodecs_status status = rewriter->failure;
   while (status < CCODECS_CORRUPT && input.count > 0) {
     status = run(rewriter, &input, &piece);
-    if (status == CCODECS_DONE) { // a header that is a whole image: its decoder is to say what is wrong with it
+    if (status == CCODECS_DONE) { // the decoder reports the reason
       status = ccodecs_rewriter_fail(rewriter, CCODECS_CORRUPT, "the image ends in its header");
     } else if (status == CCODECS_BYTES_READY && !keep(rewriter, &piece)) {
       status = ccodecs_rewriter_fail_for_room(rewriter);
@@ -73,14 +74,14 @@ void ccodecs_rewriter_survey(const ccodecs_rewriter *rewriter, const ccodecs_dec
   }
 }
 
-/// What is given first: the head, and what formats put before it.
+/// Returns an upper bound of the size of the first piece: the head and what formats put before it.
 static size_t opening_bytes(const ccodecs_rewriter *rewriter, const ccodecs_rewrite_options *options) {
   return rewriter->head.count + options->exif_count + 64;
 }
 
 uint64_t ccodecs_rewriter_estimate(
     const ccodecs_rewriter *rewriter, const ccodecs_decoder *decoder, const ccodecs_rewrite_options *options) {
-  (void)decoder;                             // what it holds is in the budget already
+  (void)decoder;                             // its memory is already charged
   static const uint64_t alignment = 4 * 128; // of the budget's blocks
   const uint64_t turn = options->orientation == 1 || rewriter->methods->turn_bytes == NULL
                             ? 0
@@ -121,7 +122,7 @@ ccodecs_status ccodecs_rewriter_start(
   return status;
 }
 
-/// The next piece of the copy.
+/// Returns the next piece of the copy.
 static ccodecs_status copy(ccodecs_rewriter *rewriter, ccodecs_input *input, ccodecs_piece *piece) {
   if (!rewriter->has_given_head) {
     rewriter->has_given_head = true;

@@ -21,7 +21,7 @@ static bool is_one_of(const uint8_t *brand, const char *brands) {
   return false;
 }
 
-/// Files name their kind by brands: the major one, and compatible ones after a version. The first that is known counts.
+/// Returns the kind of the first known brand. The major brand comes first, the compatible brands follow the version.
 static brand_kind read_brands(const uint8_t *bytes, size_t count) {
   if (!ccodecs_is_base_media(bytes, count)) {
     return BRAND_OTHER;
@@ -53,7 +53,7 @@ bool ccodecs_is_heic(const uint8_t *bytes, size_t count) {
 
 // MARK: Simple formats
 
-/// Portable anymap: P1 to P7, then white space or a comment.
+/// Portable anymap: P1 to P7, then whitespace or a comment.
 bool ccodecs_is_pnm(const uint8_t *bytes, size_t count) {
   return count >= 3 && bytes[0] == 'P' && bytes[1] >= '1' && bytes[1] <= '7' &&
          (bytes[2] == ' ' || bytes[2] == '\t' || bytes[2] == '\n' || bytes[2] == '\r' || bytes[2] == '#');
@@ -63,13 +63,13 @@ bool ccodecs_is_ico(const uint8_t *bytes, size_t count) {
   return count >= 6 && memcmp(bytes, "\0\0\1\0", 4) == 0 && ccodecs_le16(bytes + 4) > 0;
 }
 
-/// Every field of the header must make sense. Source: Truevision TGA 2.0, section C.2.
+/// Checks every field of the header, as there is no signature. Source: Truevision TGA 2.0, section C.2.
 bool ccodecs_is_tga(const uint8_t *bytes, size_t count) {
   if (count < 18) {
     return false;
   }
   const uint8_t map_type = bytes[1];
-  const uint8_t type = bytes[2] & ~8; // run-length coding is bit 3
+  const uint8_t type = bytes[2] & ~8; // bit 3 means run-length encoding
   const uint8_t depth = bytes[16];
   const bool is_mapped = type == 1 && map_type == 1 && depth == 8;
   const bool is_true_color = type == 2 && map_type <= 1 && (depth == 15 || depth == 16 || depth == 24 || depth == 32);

@@ -1,4 +1,4 @@
-// Formats that no signature at the file's beginning tells. Private to CCodecs.
+// Detection of formats that have no fixed signature at the start of the file. Private to CCodecs.
 
 #ifndef CCODECS_SNIFF_H
 #define CCODECS_SNIFF_H
@@ -7,15 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// Each takes CCODECS_SNIFF_BYTES first bytes of a file, or all there are.
+/// Each function takes the first CCODECS_SNIFF_BYTES bytes of a file, or the whole file if it is shorter.
 bool ccodecs_is_webp(const uint8_t *bytes, size_t count);
 bool ccodecs_is_avif(const uint8_t *bytes, size_t count);
 bool ccodecs_is_heic(const uint8_t *bytes, size_t count);
-/// An ISO base media file, of any brand.
+/// Returns whether this is an ISO base media file of any brand.
 bool ccodecs_is_base_media(const uint8_t *bytes, size_t count);
 bool ccodecs_is_pnm(const uint8_t *bytes, size_t count);
 bool ccodecs_is_ico(const uint8_t *bytes, size_t count);
-/// Targa has no signature, and may look like any of the others: it is asked for last.
+/// Targa has no signature and can resemble any other format, so it is checked last.
 bool ccodecs_is_tga(const uint8_t *bytes, size_t count);
 
 #endif
