@@ -5,7 +5,7 @@ internal import SwiftProtobuf
 internal import Tracing
 internal import WorkerProtocol
 
-/// From what is recorded to the call of each signal's collector.
+/// The pipelines from recorded telemetry to the export calls, one for each signal.
 extension Telemetry {
   private typealias TraceAnswer = Opentelemetry_Proto_Collector_Trace_V1_ExportTraceServiceResponse
 
@@ -15,7 +15,7 @@ extension Telemetry {
   ) -> BatchExporter<OTLPSpanBatch> {
     let batching = configuration.spanBatching
     let exporter = OTLPExporter(.traces, export, counts: counts, logger: logger)
-    // It has strings alone, which can always be written.
+    // Serialization cannot fail: the resource contains only strings.
     let resource: [UInt8] = (try? OTLPResource(configuration.resource).serializedBytes()) ?? []
     return BatchExporter(
       queue: BatchQueue(capacity: batching.queueCapacity, batchSize: batching.batchSize, counts: counts),

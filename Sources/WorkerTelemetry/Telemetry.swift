@@ -1,27 +1,30 @@
 package import Logging
 internal import ServiceLifecycle
 
-/// The worker's telemetry as one service of the process: what is recorded, and how it reaches collectors.
+/// The worker's telemetry as a service: it records traces, metrics and logs and exports them to collectors.
 ///
-/// Recording never waits: what a collector does not take in time is dropped and counted.
+/// Recording never waits. Telemetry that a collector does not accept in time is dropped and counted.
 package final class Telemetry: Service {
-  /// What the last flush may take when the worker stops.
+  /// Time limit for the last flush when the worker stops.
   static let flushLimit = Duration.seconds(5)
 
-  /// Traces calls and images; only passes contexts on when traces are not exported.
+  /// Tracer for calls and images; it only propagates contexts if traces are not exported.
   package let tracer: RecordingTracer
-  /// Takes the log for a collector; `nil` when logs are not exported.
+  /// Export for log records; `nil` if logs are not exported.
   package let log: LogExport?
-  /// What became of each exported signal's telemetry.
+  /// Numbers of exported and dropped elements for each exported signal.
   package let counts: [TelemetryConfiguration.Signal: ExportCounts]
   private let logger: Logger
   private let connections: [OTLPConnection]
   private let exports: [BackgroundExport]
 
+  /// Sets up the exports; a signal whose connection cannot be set up is skipped with a warning.
+  ///
   /// - Parameters:
-  ///   - configuration: what the environment asks for.
-  ///   - metrics: what is measured.
-  ///   - logger: told of a collector that can't be reached. It must not be one whose log goes to that collector.
+  ///   - configuration: The settings from the environment.
+  ///   - metrics: The metrics to export.
+  ///   - logger: The logger for warnings, for example about a collector that cannot be reached. It must not export to
+  ///     that collector.
   package init(configuration: TelemetryConfiguration, metrics: MetricRegistry, logger: Logger) {
     var connections = Connections()
     var counts: [TelemetryConfiguration.Signal: ExportCounts] = [:]
@@ -34,7 +37,8 @@ package final class Telemetry: Service {
     {
       let count = ExportCounts()
       let pipeline = Self.traces(configuration, export, connection, count, logger)
-      // Written on the thread that ends it: what a span refers to is freed where it was made, and waits for nobody.
+      // Serialize on the thread that ends the span: its storage is then freed where it was allocated, without
+      // contention.
       sink = { [queue = pipeline.queue] in queue.offer(OTLPSpan($0)) }
       counts[.traces] = count
       exports.append(BackgroundExport(run: pipeline.run, close: pipeline.queue.close))
@@ -66,7 +70,7 @@ package final class Telemetry: Service {
     self.exports = exports
   }
 
-  /// Exports until a graceful shutdown, and then what is left within a limit.
+  /// Exports until a graceful shutdown, then flushes the rest within a time limit.
   package func run() async throws {
     await withTaskGroup(of: Void.self) { group in
       for connection in connections { group.addTask { await connection.run() } }
@@ -89,17 +93,17 @@ package final class Telemetry: Service {
   }
 }
 
-/// Work that goes on while the worker serves, and ends some time after it is closed.
+/// A background task that runs while the worker serves and ends some time after it is closed.
 struct BackgroundExport: Sendable {
   var run: @Sendable () async -> Void
   var close: @Sendable () -> Void
 }
 
-/// Connections by endpoint: signals that go to the same collector share one.
+/// Connections by endpoint; signals with the same collector share one.
 private struct Connections {
   private(set) var all: [OTLPEndpoint: OTLPConnection] = [:]
 
-  /// `nil`, and a warning, when the endpoint can't be used.
+  /// Returns the connection to an endpoint; `nil`, after a warning, if it cannot be set up.
   mutating func connection(
     to endpoint: OTLPEndpoint, for signal: TelemetryConfiguration.Signal, _ logger: Logger
   ) -> OTLPConnection? {

@@ -1,14 +1,14 @@
-/// Sends what a queue holds, a batch at a time: when a batch is full, after a delay, and once more when it is closed.
+/// Sends a queue's contents in batches: when a batch is full, after a delay, and once more when the queue is closed.
 struct BatchExporter<Batch: BatchContents & Sendable>: Sendable where Batch.Element: Sendable {
   let queue: BatchQueue<Batch>
-  /// The longest that anything waits in the queue while the collector answers.
+  /// Maximum time that an element waits in the queue while the collector responds.
   let delay: Duration
-  /// What the last flush may take once the queue is closed.
+  /// Time limit for the last flush after the queue is closed.
   let flushLimit: Duration
-  /// Sends one batch; returns when the collector took it or it was given up.
+  /// Sends one batch; returns when the collector has accepted it or the exporter has given up.
   let send: @Sendable (Batch) async -> Void
 
-  /// Works until the queue is closed and empty, or the time for the last flush is over.
+  /// Exports until the queue is closed and empty, or until the time limit for the last flush has passed.
   func run() async {
     await withTaskGroup(of: Void.self) { group in
       group.addTask {
@@ -20,7 +20,7 @@ struct BatchExporter<Batch: BatchContents & Sendable>: Sendable where Batch.Elem
         try? await Task.sleep(for: flushLimit)
       }
       group.addTask { while (try? await Task.sleep(for: delay)) != nil { queue.flush() } }
-      // The first ends when all is sent, the second when the time for that is over, the third never.
+      // The first task ends when everything is sent, the second when the flush limit has passed, the third never.
       await group.next()
       group.cancelAll()
     }

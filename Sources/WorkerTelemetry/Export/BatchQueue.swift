@@ -1,10 +1,10 @@
 internal import Synchronization
 
-/// What a queue gathers, element by element, until it is sent as a whole.
+/// A container that a queue fills element by element until it is sent as a whole.
 protocol BatchContents {
   associatedtype Element
 
-  /// An empty batch of which `capacity` elements are expected.
+  /// Creates an empty batch that expects `capacity` elements.
   init(capacity: Int)
 
   var count: Int { get }
@@ -19,19 +19,19 @@ extension Array: BatchContents {
   }
 }
 
-/// Takes telemetry from the threads that work, for the task that sends it: bounded, and never waiting.
+/// A bounded queue from the threads that record telemetry to the task that sends it; recording never waits.
 ///
-/// What does not fit is dropped and counted.
+/// Elements that do not fit are dropped and counted.
 final class BatchQueue<Batch: BatchContents & Sendable>: Sendable where Batch.Element: Sendable {
   private struct State {
-    /// In the order of their elements; all but the last are full.
+    /// Batches in the order of their elements; all but the last are full.
     var batches: [Batch] = []
     var count = 0
     var isFlushing = false
     var isClosed = false
   }
 
-  /// What is expected of a batch at most: one may be allowed to be larger than there is ever anything to put into it.
+  /// Maximum capacity reserved for a batch, because the configured batch size may be far above what is ever recorded.
   private static var maxExpectedCount: Int { 512 }
 
   private let capacity: Int
@@ -47,10 +47,10 @@ final class BatchQueue<Batch: BatchContents & Sendable>: Sendable where Batch.El
     self.counts = counts
   }
 
-  /// Yields whenever there may be a batch to take, and ends when the queue is closed; one consumer.
+  /// Yields whenever a batch may be available, and ends when the queue is closed; it supports one consumer.
   var wakes: AsyncStream<Void> { wake.stream }
 
-  /// Ends when the queue is closed; one consumer.
+  /// Ends when the queue is closed; it supports one consumer.
   var closes: AsyncStream<Never> { closing.stream }
 
   var count: Int { state.withLock { $0.count } }
@@ -70,20 +70,20 @@ final class BatchQueue<Batch: BatchContents & Sendable>: Sendable where Batch.El
     if isBatch { wake.continuation.yield() }
   }
 
-  /// Lets go of what is there now, in batches that need not be full.
+  /// Makes the current contents available, in batches that may be incomplete.
   func flush() {
     state.withLock { $0.isFlushing = true }
     wake.continuation.yield()
   }
 
-  /// Takes nothing more; what is there can still be taken.
+  /// Stops accepting elements; the current contents can still be taken.
   func close() {
     state.withLock { $0.isClosed = true }
     wake.continuation.finish()
     closing.continuation.finish()
   }
 
-  /// The next batch: a full one, or what there is when flushing or closed.
+  /// Returns the next batch: a full one, or an incomplete one while flushing or closed; `nil` if there is none.
   func take() -> Batch? {
     state.withLock { state in
       guard let first = state.batches.first?.count, first >= batchSize || state.isFlushing || state.isClosed else {
@@ -96,17 +96,17 @@ final class BatchQueue<Batch: BatchContents & Sendable>: Sendable where Batch.El
   }
 }
 
-/// What became of one signal's telemetry.
+/// Counts of exported and dropped telemetry for one signal.
 package final class ExportCounts: Sendable {
-  /// Why telemetry was dropped.
+  /// The reason why telemetry was dropped.
   package enum Reason: String, Sendable, CaseIterable {
-    /// It came faster than the collector took it.
+    /// It was recorded faster than the collector accepted it.
     case queueFull = "queue_full"
-    /// The collector did not take it within the time for one export, or refused it for good.
+    /// The collector did not accept it within the export timeout, or refused it permanently.
     case exportFailed = "export_failed"
-    /// The collector took the batch, and refused this part of it.
+    /// The collector accepted the batch, but rejected this part of it.
     case rejected
-    /// The time for the last flush was over.
+    /// The time limit for the last flush had passed.
     case shutdown
   }
 
@@ -119,10 +119,10 @@ package final class ExportCounts: Sendable {
 
   init() {}
 
-  /// Spans, data points or log records that the collector took.
+  /// Number of spans, data points or log records that the collector accepted.
   package var exported: Int { state.withLock { $0.exported } }
 
-  /// Those that were lost, by reason.
+  /// Number of spans, data points or log records that were dropped, by reason.
   package var dropped: [Reason: Int] { state.withLock { $0.dropped } }
 
   func export(_ count: Int) { state.withLock { $0.exported += count } }

@@ -1,11 +1,11 @@
 internal import GRPCCore
 internal import GRPCNIOTransportHTTP2Posix
 
-/// A connection to a collector, made when it is first needed and again when it is lost.
+/// A connection to a collector, opened on first use and reopened when it is lost.
 final class OTLPConnection: Sendable {
   let client: GRPCClient<HTTP2ClientTransport.Posix>
 
-  /// - Throws: when a certificate or key can't be read.
+  /// Creates a connection; throws if a certificate or key cannot be read.
   init(_ endpoint: OTLPEndpoint) throws {
     let security: HTTP2ClientTransport.Posix.TransportSecurity =
       if let tls = endpoint.tls { .tls(Self.configuration(tls)) } else { .plaintext }
@@ -15,14 +15,15 @@ final class OTLPConnection: Sendable {
         config: .defaults { config in
           config.compression.algorithm = endpoint.usesGzip ? .gzip : .none
           config.compression.enabledAlgorithms = [.gzip]
-          // Attempts to connect go on while the worker lives; a collector that comes back is found within this time.
+          // Reconnection continues while the worker runs; this is the maximum delay until a returning collector is
+          // found.
           config.backoff.max = .seconds(10)
         }))
   }
 
-  /// Keeps the connection until `close`, or until the task is cancelled.
+  /// Maintains the connection until `close()` is called or the task is cancelled.
   func run() async {
-    // It throws when its task is cancelled, and then there is nothing left to do.
+    // It throws when its task is cancelled; nothing is left to do then.
     try? await client.runConnections()
   }
 

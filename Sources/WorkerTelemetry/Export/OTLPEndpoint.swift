@@ -1,10 +1,12 @@
-/// Where a collector listens, and how it is spoken to.
+/// The address of a collector and the transport settings for it.
 struct OTLPEndpoint: Hashable, Sendable {
-  /// The files of a connection by TLS.
+  /// Certificate and key files for TLS.
   struct TLS: Hashable, Sendable {
-    // PEM files, by path. Without the first the system's certificates are trusted.
+    // Path of a PEM file with trusted certificates; `nil` to trust the system's certificates.
     var trustedCertificate: String?
+    /// Path of the PEM file with the client's certificate.
     var clientCertificate: String?
+    /// Path of the PEM file with the client's private key.
     var clientKey: String?
   }
 
@@ -12,14 +14,17 @@ struct OTLPEndpoint: Hashable, Sendable {
 
   var host: String
   var port: Int
-  /// `nil` for plaintext.
+  /// TLS settings; `nil` for plaintext.
   var tls: TLS?
   var usesGzip = false
 
-  /// Reads `http://host:port`, `https://host:port` or `host:port`.
+  /// Parses `http://host:port`, `https://host:port` or `host:port`.
   ///
-  /// - `isInsecure`: whether an address without scheme is spoken to in plaintext.
-  /// - Throws: `MalformedValue` saying what is wrong.
+  /// - Parameters:
+  ///   - text: The value of the setting.
+  ///   - isInsecure: Whether an address without a scheme uses plaintext.
+  ///   - tls: The TLS settings for an address that uses TLS.
+  /// - Throws: `MalformedValue` with the reason.
   init(_ text: String, isInsecure: Bool = false, tls: TLS = TLS()) throws(MalformedValue) {
     var rest = Substring(text)
     var isPlaintext = isInsecure
@@ -40,7 +45,7 @@ struct OTLPEndpoint: Hashable, Sendable {
   private static func split(_ authority: Substring) throws(MalformedValue) -> (String, Int) {
     var host = authority
     var port = defaultPort
-    // The colons of an IPv6 address stand in brackets.
+    // The colons of an IPv6 address are inside brackets.
     if let colon = authority.lastIndex(of: ":"), !authority[colon...].contains("]") {
       guard let number = UInt16(authority[authority.index(after: colon)...]), number > 0 else {
         throw MalformedValue("has no port number after its colon")
@@ -58,7 +63,7 @@ struct OTLPEndpoint: Hashable, Sendable {
   }
 }
 
-/// What is wrong with a setting's value, as the end of a sentence that begins with the setting's name.
+/// A description of an invalid setting, phrased to follow the setting's name in a sentence.
 struct MalformedValue: Error, CustomStringConvertible {
   var description: String
 

@@ -2,9 +2,9 @@ internal import GRPCCore
 internal import Logging
 internal import Synchronization
 
-/// Sends batches of one signal to its collector, and tells the log when that begins and ceases to fail.
+/// Sends batches of one signal to its collector, and logs when exports start to fail and when they recover.
 final class OTLPExporter: Sendable {
-  /// What the collector says of a batch that it took.
+  /// The collector's response to a batch that it accepted.
   struct Answer: Sendable {
     var rejectedCount: Int
     var message: String
@@ -17,7 +17,7 @@ final class OTLPExporter: Sendable {
   private let logger: Logger
   private let retry: OTLPRetry
   private let isFailing = Mutex(false)
-  /// What the collector said last of a batch that it took; said once to the log, however many batches it is said of.
+  /// The collector's last message about an accepted batch; a repeated message is logged once.
   private let lastAnswer = Mutex("")
 
   init(
@@ -34,9 +34,11 @@ final class OTLPExporter: Sendable {
     self.metadata = metadata
   }
 
-  /// Sends one batch; returns when the collector took it, or it was given up and counted as dropped.
-  /// - `count`: what the batch holds.
-  /// - `call`: the call itself.
+  /// Sends one batch; returns when the collector has accepted it, or when it was counted as dropped.
+  ///
+  /// - Parameters:
+  ///   - count: The number of elements in the batch.
+  ///   - call: The export call; it may run several times.
   func send(count: Int, _ call: (Metadata, CallOptions) async throws -> Answer) async {
     do {
       let answer = try await retry.run(timeout: export.timeout) { timeLeft in

@@ -6,9 +6,9 @@ typealias OTLPNumber = Opentelemetry_Proto_Metrics_V1_NumberDataPoint
 typealias OTLPHistogram = Opentelemetry_Proto_Metrics_V1_HistogramDataPoint
 typealias OTLPMetricsRequest = Opentelemetry_Proto_Collector_Metrics_V1_ExportMetricsServiceRequest
 
-/// The span of time that exported metrics tell of, in nanoseconds since 1970.
+/// The time range covered by exported metrics, in nanoseconds since 1970.
 struct MetricPeriod {
-  /// When counting began.
+  /// Start of counting.
   var start: UInt64
   var end: UInt64
 }

@@ -1,16 +1,20 @@
 internal import GRPCCore
 internal import GRPCProtobuf
 
-/// When an export is tried again.
+/// The retry policy of an export.
 ///
 /// Source: OTLP specification 1.x, sections "Failures" and "OTLP/gRPC Throttling".
 struct OTLPRetry: Sendable {
   var initialDelay = Duration.milliseconds(500)
   var maxDelay = Duration.seconds(5)
 
-  /// Tries until it succeeds, fails for good, or the time is over.
-  /// - `timeout`: for all attempts together.
-  /// - `attempt`: given the time that is left.
+  /// Repeats `attempt` until it succeeds, fails permanently, or the timeout has passed.
+  ///
+  /// - Parameters:
+  ///   - timeout: The time limit for all attempts together.
+  ///   - attempt: One attempt, called with the remaining time.
+  /// - Returns: The result of the successful attempt.
+  /// - Throws: The error of the last attempt.
   func run<Result: Sendable>(
     timeout: Duration, _ attempt: (Duration) async throws -> Result
   ) async throws -> Result {
@@ -28,7 +32,7 @@ struct OTLPRetry: Sendable {
     }
   }
 
-  /// How long to wait after the attempt of this number, from 1, or `nil` when the failure is for good.
+  /// Returns the delay after the attempt with this number, counted from 1, or `nil` if the failure is permanent.
   func delay(after error: RPCError, attempt: Int) -> Duration? {
     let asked = Self.askedDelay(error)
     switch error.code {
@@ -36,14 +40,14 @@ struct OTLPRetry: Sendable {
     case .resourceExhausted where asked != nil: break
     default: return nil
     }
-    // Doubling, spread so that many workers do not come back at the same moment.
+    // Exponential back-off with jitter, so that many workers do not retry at the same moment.
     let doubled = min(maxDelay, initialDelay * (1 << min(attempt - 1, 16)))
     return max(asked ?? .zero, doubled * Double.random(in: 0.5...1))
   }
 
-  /// What the collector asks for in `RetryInfo`.
+  /// Returns the delay that the collector requests in `RetryInfo`.
   private static func askedDelay(_ error: RPCError) -> Duration? {
-    // Details that can't be read are as good as none.
+    // Details that cannot be decoded are ignored.
     guard let status = try? error.unpackGoogleRPCStatus() else { return nil }
     return status.details.lazy.compactMap(\.retryInfo?.delay).first
   }

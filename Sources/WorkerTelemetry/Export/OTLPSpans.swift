@@ -3,24 +3,24 @@ internal import ProtobufWire
 internal import Tracing
 internal import WorkerProtocol
 
-/// A span as a field of `ScopeSpans` on the wire.
+/// A span, serialized as a field of `ScopeSpans`.
 ///
-/// Source: opentelemetry-proto 1, trace.proto and common.proto, whose field numbers stand here.
+/// Source: opentelemetry-proto 1, trace.proto and common.proto; the field numbers below are theirs.
 struct OTLPSpan: Sendable {
   fileprivate let bytes: [UInt8]
 
   init(_ span: FinishedSpan) {
     var writer = WireWriter()
-    // What the worker's own spans need; it lives but a moment.
+    // Enough for the worker's own spans; the buffer is short-lived.
     writer.reserveCapacity(640)
     writer.message(2) { $0.fields(of: span) }
     bytes = writer.bytes
   }
 }
 
-/// Spans one after the other, as they go on the wire.
+/// Serialized spans, concatenated as on the wire.
 struct OTLPSpanBatch: BatchContents, Sendable {
-  /// What most spans need.
+  /// Size in bytes that is enough for most spans.
   private static let expectedByteCount = 384
 
   private(set) var count = 0
@@ -34,11 +34,11 @@ struct OTLPSpanBatch: BatchContents, Sendable {
   }
 }
 
-/// A batch of spans as an `ExportTraceServiceRequest` on the wire.
+/// A batch of spans, serialized as an `ExportTraceServiceRequest`.
 struct OTLPTraceRequest: Sendable {
   let bytes: [UInt8]
 
-  /// - `resource`: a serialized `Resource`.
+  /// Creates a request from spans and a serialized `Resource`.
   init(_ spans: OTLPSpanBatch, resource: [UInt8]) {
     var scope = WireWriter()
     scope.message(1) { $0.string(1, "image-worker") }
@@ -48,7 +48,7 @@ struct OTLPTraceRequest: Sendable {
     head.data(1, resource)
     head.header(2, byteCount: scope.bytes.count + spans.bytes.count + schema.bytes.count)
     let rest = [head.bytes, scope.bytes, spans.bytes, schema.bytes, schema.bytes]
-    // Put together once, as it is long.
+    // Assemble the long message in one buffer of the right size.
     let byteCount = rest.reduce(0) { $0 + $1.count }
     var writer = WireWriter()
     writer.reserveCapacity(byteCount + 16)
@@ -58,7 +58,7 @@ struct OTLPTraceRequest: Sendable {
   }
 }
 
-/// Hands on what is serialized already.
+/// Passes on the bytes of a request that is already serialized.
 struct OTLPTraceSerializer: MessageSerializer {
   func serialize<Bytes: GRPCContiguousBytes>(_ request: OTLPTraceRequest) -> Bytes { Bytes(request.bytes) }
 }
@@ -82,7 +82,7 @@ extension WireWriter {
     }
     varint(12, UInt64(clamping: span.droppedEventCount))
     for link in span.links {
-      // A context may name no span.
+      // A context may contain no span.
       guard let context = link.context.spanContext else { continue }
       message(13) { fields in
         fields.names(of: context, state: 3)
@@ -139,7 +139,7 @@ extension WireWriter {
     }
   }
 
-  /// The flags of the trace, and that it is known whether the other span lives in another process.
+  /// Returns the trace flags, with the bits that say whether the other span is remote.
   private static func flags(_ context: SpanContext, isRemote: Bool) -> UInt32 {
     UInt32(context.flags.rawValue) | UInt32(Opentelemetry_Proto_Trace_V1_SpanFlags.contextHasIsRemoteMask.rawValue)
       | (isRemote ? UInt32(Opentelemetry_Proto_Trace_V1_SpanFlags.contextIsRemoteMask.rawValue) : 0)

@@ -29,6 +29,6 @@ extension OTLPResource {
 }
 
 extension OTLPScope {
-  /// What all telemetry of this worker comes from.
+  /// The instrumentation scope of all telemetry of this worker.
   static let worker: OTLPScope = .with { $0.name = "image-worker" }
 }

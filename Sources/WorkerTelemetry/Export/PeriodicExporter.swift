@@ -1,4 +1,4 @@
-/// Sends what there is to say at an interval, and once more when it is closed.
+/// Exports at a fixed interval, and once more when it is closed.
 final class PeriodicExporter: Sendable {
   private let interval: Duration
   private let flushLimit: Duration
@@ -13,7 +13,7 @@ final class PeriodicExporter: Sendable {
 
   func close() { closing.continuation.finish() }
 
-  /// Works until it is closed and has sent once more, or the time for that is over.
+  /// Exports until it is closed and has exported once more, or until the time limit for the last export has passed.
   func run() async {
     await withTaskGroup(of: Void.self) { group in
       group.addTask { [interval, send] in

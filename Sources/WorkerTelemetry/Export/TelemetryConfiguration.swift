@@ -1,45 +1,48 @@
-/// What the standard environment variables ask for.
+/// Telemetry settings from the standard OpenTelemetry environment variables.
 ///
-/// As the OpenTelemetry specification wants it, a value without meaning is warned of and passed over: telemetry never
-/// keeps the worker from starting. A signal whose endpoint can't be used is not exported.
+/// As the OpenTelemetry specification requires, an invalid value causes a warning and is ignored: telemetry never
+/// prevents the worker from starting. A signal whose endpoint is unusable is not exported.
 package struct TelemetryConfiguration: Sendable {
-  /// One kind of telemetry.
+  /// A kind of telemetry.
   package enum Signal: String, Sendable, CaseIterable {
     case traces, metrics, logs
   }
 
-  /// How one signal reaches its collector.
+  /// The export settings of one signal.
   struct Export: Sendable {
     var endpoint: OTLPEndpoint
-    /// Sent along with each export; keys are lower case.
+    /// Headers sent with each export; keys are lower case.
     var headers: [(key: String, value: String)]
-    /// For one export, its retries included.
+    /// Time limit for one export, including its retries.
     var timeout: Duration
   }
 
-  /// How spans and log records are gathered before they are sent.
+  /// The batching settings for spans or log records.
   struct Batching: Sendable {
     var queueCapacity: Int
     var batchSize: Int
     var delay: Duration
   }
 
-  /// `OTEL_SDK_DISABLED`.
+  /// The value of `OTEL_SDK_DISABLED`.
   package private(set) var isDisabled = false
-  /// What describes this process: service name first.
+  /// Resource attributes of this process, service name first.
   private(set) var resource: [(key: String, value: String)] = []
   private(set) var sampler = Sampler.parentBased(root: .alwaysOn)
   private(set) var propagation: RecordingTracer.Propagation = [.traceContext, .baggage]
-  /// By signal; a signal that is not there is not exported.
+  /// Export settings by signal; a signal without an entry is not exported.
   private(set) var exports: [Signal: Export] = [:]
   private(set) var spanBatching: Batching
   private(set) var logBatching: Batching
   private(set) var metricInterval: Duration = .seconds(60)
-  /// Values that were passed over, one sentence each.
+  /// Warnings about ignored values, one sentence each.
   package private(set) var warnings: [String] = []
 
-  /// - `environment`: the process' variables by name.
-  /// - `processAttributes`: what the process knows of itself, for the resource.
+  /// Reads the configuration.
+  ///
+  /// - Parameters:
+  ///   - environment: The environment variables of the process by name.
+  ///   - processAttributes: Resource attributes that the process itself provides.
   package init(environment: [String: String], processAttributes: [(key: String, value: String)] = []) {
     var reader = VariableReader(environment)
     spanBatching = Batching(reader: &reader, prefix: "OTEL_BSP", delay: 5000)
@@ -57,7 +60,7 @@ package struct TelemetryConfiguration: Sendable {
     warnings = reader.warnings
   }
 
-  /// Whether the signal goes to a collector.
+  /// Returns whether the signal is exported to a collector.
   package func isExported(_ signal: Signal) -> Bool { exports[signal] != nil }
 
   private static func resource(
@@ -69,7 +72,7 @@ package struct TelemetryConfiguration: Sendable {
     let sdk = [
       (key: "telemetry.sdk.name", value: "image-worker"), (key: "telemetry.sdk.language", value: "swift"),
     ]
-    // What the operator says wins.
+    // Attributes from the environment take precedence.
     for pair in given.reversed() + processAttributes + sdk where !all.contains(where: { $0.key == pair.key }) {
       all.append(pair)
     }
@@ -132,7 +135,7 @@ package struct TelemetryConfiguration: Sendable {
 }
 
 extension TelemetryConfiguration.Batching {
-  /// - `delay`: milliseconds unless the environment says otherwise.
+  /// Reads the settings with this prefix; `delay` is the default delay in milliseconds.
   fileprivate init(reader: inout VariableReader, prefix: String, delay: Int) {
     let capacity = reader.int("\(prefix)_MAX_QUEUE_SIZE", default: 2048, in: 1...1_000_000)
     let batchSize = reader.int("\(prefix)_MAX_EXPORT_BATCH_SIZE", default: min(512, capacity), in: 1...capacity)
@@ -142,7 +145,7 @@ extension TelemetryConfiguration.Batching {
   }
 }
 
-/// The names of the variables that one signal goes by: its own, then the common one.
+/// The names of the variables for one signal: its own first, then the general one.
 private struct SignalVariables {
   let signal: TelemetryConfiguration.Signal
 

@@ -1,4 +1,5 @@
-/// Reads environment variables as the OpenTelemetry specification has them; gathers warnings of those without meaning.
+/// Parses environment variables by the rules of the OpenTelemetry specification, and collects warnings about invalid
+/// values.
 struct VariableReader {
   private let variables: [String: String]
   private(set) var warnings: [String] = []
@@ -11,12 +12,12 @@ struct VariableReader {
     if !warnings.contains(warning) { warnings.append(warning) }
   }
 
-  /// An empty value is as good as none.
+  /// Returns the value without surrounding spaces; an empty value counts as unset.
   func string(_ name: String) -> String? {
     variables[name].map { String($0[...].trimmed) }.flatMap { $0.isEmpty ? nil : $0 }
   }
 
-  /// The first of the variables that is set.
+  /// Returns the first of the variables that is set.
   func first(_ names: [String]) -> (name: String, value: String)? {
     for name in names {
       if let value = string(name) { return (name, value) }
@@ -55,13 +56,13 @@ struct VariableReader {
     return value
   }
 
-  /// A list of `key=value`, separated by commas, values percent-encoded.
+  /// Parses a comma-separated list of `key=value` with percent-encoded values.
   mutating func pairs(_ name: String) -> [(key: String, value: String)] {
     var pairs: [(key: String, value: String)] = []
     for part in (string(name) ?? "").split(separator: ",") {
       let halves = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       guard halves.count == 2, !halves[0].trimmed.isEmpty, let value = PercentEncoding.decode(halves[1].trimmed) else {
-        // The value may be a secret.
+        // Do not log the entry; its value may be a secret.
         warn("\(name) has an entry that is not key=value; the entry is ignored")
         continue
       }
@@ -70,7 +71,7 @@ struct VariableReader {
     return pairs
   }
 
-  /// Headers for a call: keys that metadata can't carry are left out.
+  /// Parses headers for a call; keys that gRPC metadata cannot contain are skipped with a warning.
   mutating func headers(_ names: [String]) -> [(key: String, value: String)] {
     guard let name = first(names)?.name else { return [] }
     var headers: [(key: String, value: String)] = []

@@ -1,35 +1,35 @@
 internal import FoundationEssentials
 internal import Logging
 
-/// One line of the log, before it takes a form.
+/// One log record before it is formatted.
 struct LogLine: Sendable {
   var time: Date
   var level: Logger.Level
   var label: String
   var message: String
-  /// By key, sorted.
+  /// Metadata, sorted by key.
   var metadata: [(key: String, value: Logger.MetadataValue)]
-  /// The span that was current.
+  /// The span that was current when the line was logged.
   var span: SpanContext?
 
-  /// In UTC, to the millisecond.
+  /// The time in UTC with milliseconds.
   fileprivate var timestamp: String { time.formatted(Self.timestampStyle) }
 
-  // Made once: it takes as long as to format with it.
+  // Created once: creating it takes as long as formatting with it.
   private static let timestampStyle = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
 
-  /// What every form of the line shows: the metadata, then the ids of the span.
+  /// The fields that every format shows: the metadata, then the identifiers of the span.
   fileprivate var fields: [(key: String, value: Logger.MetadataValue)] {
     guard let span else { return metadata }
     return metadata + [("trace_id", .string(span.traceID.description)), ("span_id", .string(span.spanID.description))]
   }
 }
 
-/// How lines of the log look.
+/// The format of log lines.
 package enum LogFormat: String, Sendable, CaseIterable {
-  /// One JSON object a line, for machines.
+  /// One JSON object per line, for machines.
   case json
-  /// For a person at a terminal.
+  /// Text for a person at a terminal.
   case text
 
   func format(_ line: LogLine) -> String {
@@ -51,7 +51,9 @@ package enum LogFormat: String, Sendable, CaseIterable {
     return text.contains(" ") || text.isEmpty ? "\"\(text)\"" : text
   }
 
-  /// A line break in a value must not look like a line of the log, nor a control character act on a terminal.
+  /// Returns the text with control characters escaped.
+  ///
+  /// A line break in a value must not look like a new log line, and control characters must not reach the terminal.
   private static func singleLine(_ text: String) -> String {
     guard text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else { return text }
     var result = ""
@@ -70,7 +72,7 @@ package enum LogFormat: String, Sendable, CaseIterable {
     text += ",\"logger\":\(line.label.jsonQuoted),\"message\":\(line.message.jsonQuoted)"
     let own: Set = ["time", "level", "logger", "message"]
     for (key, value) in line.fields {
-      // Keys of the line's own must stay what they are.
+      // Metadata must not replace the record's own keys.
       let isTaken = own.contains(key)
       text += ",\((isTaken ? "metadata.\(key)" : key).jsonQuoted):\(json(value))"
     }
@@ -87,10 +89,10 @@ package enum LogFormat: String, Sendable, CaseIterable {
     }
   }
 
-  /// Numbers stay numbers, so that they can be searched as such.
+  /// Numbers stay numbers, so that log queries can compare them.
   private static func json(convertible value: any CustomStringConvertible & Sendable) -> String {
     switch value {
-    // Those of every call first: whether a type is any kind of integer takes long to find out.
+    // Check the types that occur in every call first: testing for `any BinaryInteger` is slow.
     case let value as Double: value.isFinite ? "\(value)" : "\(value)".jsonQuoted
     case let value as Bool: "\(value)"
     case let value as any BinaryInteger: "\(value)"

@@ -11,12 +11,12 @@ internal import Synchronization
   internal import Darwin
 #endif
 
-/// Writes lines of the log to a file, in their order and on a thread of its own, so that nobody who logs waits for whoever
-/// reads them.
+/// Writes log lines to a file in order, on its own thread.
 ///
-/// What waits is bounded: lines beyond it are dropped, and a line in their place tells how many.
+/// Logging therefore never waits for the reader of the log. The number of waiting bytes is limited: lines above the
+/// limit are dropped, and a line in their place reports how many.
 package final class LogWriter: Sendable {
-  /// The process' own.
+  /// The writer for the standard error of the process.
   package static let standardError = LogWriter(file: STDERR_FILENO)
 
   private enum Entry {
@@ -38,11 +38,11 @@ package final class LogWriter: Sendable {
 
   private struct State {
     var waiting: [Entry] = []
-    /// Those that wait, and those that are being written.
+    /// Number of entries that are waiting or being written.
     var entryCount = 0
-    /// Of their lines.
+    /// Total size of these entries' lines in bytes.
     var byteCount = 0
-    /// Whether the thread is at work, or will be.
+    /// Whether the thread is running or was signalled to run.
     var isBusy = false
 
     mutating func add(_ entry: Entry) {
@@ -51,7 +51,8 @@ package final class LogWriter: Sendable {
     }
   }
 
-  /// Microseconds after which the thread looks once more before it sleeps: to wake it costs who logs as much as to write.
+  /// Microseconds after which the thread checks for new lines before it sleeps; waking it costs the logging thread as
+  /// much as writing the line.
   private static let linger: UInt32 = 10_000
 
   private let file: Int32
@@ -59,11 +60,11 @@ package final class LogWriter: Sendable {
   private let state = Mutex(State())
   private let wake = DispatchSemaphore(value: 0)
 
-  /// Starts the thread, which stays as long as the process.
+  /// Creates a writer and starts its thread, which runs until the process exits.
   ///
   /// - Parameters:
-  ///   - file: a descriptor, which stays the caller's.
-  ///   - capacity: bytes of lines that may wait.
+  ///   - file: A file descriptor, owned by the caller.
+  ///   - capacity: The maximum total size in bytes of the lines that are waiting.
   package init(file: Int32, capacity: Int = 1 << 20) {
     self.file = file
     self.capacity = capacity
@@ -75,8 +76,11 @@ package final class LogWriter: Sendable {
     }
   }
 
-  /// Takes a line, its end included, and does not wait.
-  /// - `format`: how a line looks that tells of dropped ones.
+  /// Appends a line to the queue without waiting.
+  ///
+  /// - Parameters:
+  ///   - line: The line, including its line feed.
+  ///   - format: The format of the line that reports dropped lines.
   func write(_ line: String, format: LogFormat) {
     let byteCount = line.utf8.count
     let isIdle = state.withLock { state in
@@ -94,7 +98,7 @@ package final class LogWriter: Sendable {
     if isIdle { wake.signal() }
   }
 
-  /// Waits until all that was logged is written, or until none of it has been for as long as `patience`.
+  /// Waits until all lines are written, or until no line has been written for as long as `patience`.
   package func flush(patience: Duration = .seconds(5)) {
     var left = state.withLock { $0.entryCount }
     var deadline = ContinuousClock.now + patience
@@ -131,16 +135,16 @@ package final class LogWriter: Sendable {
     }
   }
 
-  /// One call for a line, so that it does not mix with what other processes write there.
+  /// Writes a line in one system call, so that it does not mix with the output of other processes.
   ///
-  /// What the system does not take at once is written by further calls.
+  /// If the system accepts only a part, further calls write the rest.
   private func put(_ line: String) {
     var line = line
     line.withUTF8 { bytes in
       var rest = UnsafeRawBufferPointer(bytes)
       while !rest.isEmpty {
         let count = systemWrite(file, rest.baseAddress, rest.count)
-        // A log that nobody takes is no reason to stop.
+        // A log that cannot be written is no reason to stop.
         guard count > 0 || errno == EINTR else { return }
         rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(max(0, count)))
       }

@@ -1,7 +1,7 @@
 extension String {
-  /// As a JSON string, quotes included.
+  /// The string as a JSON string literal, including the quotes.
   var jsonQuoted: String {
-    // As almost every text is: it stands as it is.
+    // Fast path: almost every text needs no escapes.
     let isPlain = utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }
     if isPlain { return "\"" + self + "\"" }
     var result = "\""

@@ -11,7 +11,7 @@ internal import Tracing
   internal import Darwin
 #endif
 
-/// Writes the log to standard error, a line at a time, with the ids of the span that is current.
+/// A log handler that writes one line per record to standard error, with the identifiers of the current span.
 package struct WorkerLogHandler: LogHandler {
   package var metadata: Logger.Metadata = [:]
   package var metadataProvider: Logger.MetadataProvider?
@@ -22,11 +22,13 @@ package struct WorkerLogHandler: LogHandler {
   private let write: @Sendable (String) -> Void
   private let export: LogExport?
 
+  /// Creates a handler.
+  ///
   /// - Parameters:
-  ///   - label: the logger's.
-  ///   - format: how lines look.
-  ///   - export: takes each line for a collector.
-  ///   - write: takes each line, its end included; `LogWriter.standardError` unless given.
+  ///   - label: The label of the logger.
+  ///   - format: The format of the lines.
+  ///   - export: The export that also receives each record; `nil` if logs are not exported.
+  ///   - write: The destination of each line, including its line feed; defaults to `LogWriter.standardError`.
   package init(
     label: String, format: LogFormat, export: LogExport? = nil, write: (@Sendable (String) -> Void)? = nil
   ) {
@@ -36,7 +38,7 @@ package struct WorkerLogHandler: LogHandler {
     self.write = write ?? { LogWriter.standardError.write($0, format: format) }
   }
 
-  /// What suits standard error: text at a terminal, else JSON.
+  /// The format for standard error: text at a terminal, otherwise JSON.
   package static var fittingFormat: LogFormat { isatty(STDERR_FILENO) == 1 ? .text : .json }
 
   package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
@@ -56,7 +58,7 @@ package struct WorkerLogHandler: LogHandler {
   }
 }
 
-/// Takes lines of the log for a collector; made by `Telemetry`.
+/// Exports log records to a collector; created by `Telemetry`.
 package struct LogExport: Sendable {
   let take: @Sendable (LogLine) -> Void
 }

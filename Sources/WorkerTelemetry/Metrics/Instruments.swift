@@ -1,18 +1,20 @@
 internal import CoreMetrics
 internal import Synchronization
 
-/// The value of one series at one moment.
+/// The value of one series at a point in time.
 package enum MetricValue: Sendable, Equatable {
   case counter(Double)
   case gauge(Double)
   case histogram(HistogramValue)
 }
 
-/// How often values fell between the bounds.
+/// The distribution of recorded values over the buckets between the bounds.
 package struct HistogramValue: Sendable, Equatable {
+  /// Upper bounds of the buckets, ascending and inclusive.
   package var bounds: [Double]
-  /// One more than there are bounds; not cumulative.
+  /// Number of values per bucket, not cumulative; one more bucket than there are bounds.
   package var counts: [UInt64]
+  /// Sum of all values.
   package var sum: Double = 0
 
   init(bounds: [Double]) {
@@ -20,21 +22,22 @@ package struct HistogramValue: Sendable, Equatable {
     counts = Array(repeating: 0, count: bounds.count + 1)
   }
 
+  /// Number of values in all buckets.
   package var count: UInt64 { counts.reduce(0, +) }
 
   mutating func record(_ value: Double) {
-    // A value equal to a bound lies below it.
+    // Bounds are inclusive: a value equal to a bound belongs to the bucket below it.
     counts[bounds.firstIndex { value <= $0 } ?? bounds.count] += 1
     sum += value
   }
 }
 
-/// Something that holds one series' value.
+/// An object that stores the value of one series.
 protocol Instrument: AnyObject, Sendable {
   var value: MetricValue { get }
 }
 
-/// Only grows.
+/// An instrument whose value only increases.
 final class CounterInstrument: Instrument, CounterHandler, FloatingPointCounterHandler {
   private let total = Mutex(0.0)
 
@@ -43,14 +46,14 @@ final class CounterInstrument: Instrument, CounterHandler, FloatingPointCounterH
   func increment(by amount: Int64) { increment(by: Double(amount)) }
 
   func increment(by amount: Double) {
-    // A counter that falls would be taken for one that began anew.
+    // A decreasing counter would look like a counter that was reset.
     if amount > 0, amount.isFinite { total.withLock { $0 += amount } }
   }
 
   func reset() { total.withLock { $0 = 0 } }
 }
 
-/// Holds what was set last.
+/// An instrument that stores the last value set.
 final class GaugeInstrument: Instrument, RecorderHandler, MeterHandler {
   private let current = Mutex(0.0)
 
@@ -64,7 +67,7 @@ final class GaugeInstrument: Instrument, RecorderHandler, MeterHandler {
   func decrement(by amount: Double) { current.withLock { $0 -= amount } }
 }
 
-/// Counts values by size.
+/// An instrument that counts values by size.
 final class HistogramInstrument: Instrument, RecorderHandler, TimerHandler {
   private let current: Mutex<HistogramValue>
 
@@ -76,6 +79,6 @@ final class HistogramInstrument: Instrument, RecorderHandler, TimerHandler {
 
   func record(_ value: Int64) { record(Double(value)) }
   func record(_ value: Double) { if value.isFinite { current.withLock { $0.record(value) } } }
-  /// Times are exported in seconds.
+  /// Durations are exported in seconds.
   func recordNanoseconds(_ duration: Int64) { record(Double(duration) / 1e9) }
 }

@@ -1,16 +1,16 @@
-/// Every metric of this worker.
+/// The descriptions of all metrics of this worker.
 ///
-/// Code that measures names them by the same names; a test compares them to what a working worker exports, and to what
-/// the dashboard and the alerts in `deploy` ask for.
+/// Code that records metrics uses the same names. A test compares them with what a running worker exports, and with
+/// what the dashboard and the alerts in `deploy` query.
 package enum MetricCatalog {
-  /// Seconds, from what a small image takes to what a stalled upload takes.
+  /// Histogram bounds in seconds, from the duration of a small image to that of a stalled upload.
   static let seconds: [Double] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
   ]
-  /// Bytes, from 64 KiB to 1 GiB.
+  /// Histogram bounds in bytes, from 64 KiB to 1 GiB.
   static let bytes: [Double] = (0...7).map { Double(1 << (16 + 2 * $0)) }
 
-  /// In the order of their names.
+  /// All descriptions, sorted by name.
   package static let all = (calls + images + cache + memory + process + telemetry).sorted { $0.name < $1.name }
 
   private static let calls = [

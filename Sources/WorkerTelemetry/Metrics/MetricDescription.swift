@@ -1,22 +1,23 @@
-/// What a metric is, as both exports tell it.
+/// The description of a metric, used by both the Prometheus and the OTLP export.
 package struct MetricDescription: Sendable, Hashable {
-  /// How its values add up.
+  /// How the values of a metric are aggregated.
   package enum Kind: Sendable, Hashable {
-    /// Only grows.
+    /// A sum that only increases.
     case counter
     case gauge
-    /// Counts values up to each of these bounds, and above the last.
+    /// Counts of values up to each of these bounds, and above the last.
     case histogram(bounds: [Double])
   }
 
-  /// As OpenTelemetry spells it, with dots.
+  /// OpenTelemetry name, with dots.
   package var name: String
-  /// In UCUM: `s`, `By`, or what is counted in braces.
+  /// UCUM unit: `s`, `By`, or the counted things in braces.
   package var unit: String
   package var kind: Kind
   /// One sentence without its full stop.
   package var help: String
 
+  /// Creates a description.
   package init(_ name: String, unit: String, kind: Kind, help: String) {
     self.name = name
     self.unit = unit
@@ -24,7 +25,7 @@ package struct MetricDescription: Sendable, Hashable {
     self.help = help
   }
 
-  /// As Prometheus spells it.
+  /// The Prometheus name of the metric.
   ///
   /// Source: OpenTelemetry specification, "Prometheus and OpenMetrics Compatibility".
   package var prometheusName: String {
@@ -40,7 +41,7 @@ package struct MetricDescription: Sendable, Hashable {
 }
 
 extension String {
-  /// With an underscore for what Prometheus does not allow in names.
+  /// The string with an underscore for each character that Prometheus does not allow in names.
   var prometheusIdentifier: String {
     String(
       String.UnicodeScalarView(

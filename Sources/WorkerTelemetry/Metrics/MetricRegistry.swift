@@ -1,25 +1,26 @@
 package import CoreMetrics
 internal import Synchronization
 
-/// Every series of this process, for those that measure and for those that export.
+/// All metric series of this process, for recording and for export.
 ///
-/// Bounded: beyond `maxSeries` all further series of a metric fall together into one that says so, as the OpenTelemetry
-/// specification has it.
+/// The number of series is limited: above `maxSeries`, all further series of a metric are merged into one with the
+/// dimension `otel.metric.overflow`, as the OpenTelemetry specification defines.
 package final class MetricRegistry: MetricsFactory {
   /// One metric with its series.
   package struct Family: Sendable {
     package var description: MetricDescription
-    /// By dimensions, which are sorted by name.
+    /// Series, each with its dimensions sorted by name.
     package var series: [(dimensions: [Dimension], value: MetricValue)]
   }
 
-  /// A name and a value that tell series of a metric apart.
+  /// A name and a value that distinguish series of a metric.
   package struct Dimension: Sendable, Hashable {
     /// The name of the dimension.
     package var name: String
     /// The value of the dimension.
     package var value: String
 
+    /// Creates a dimension.
     package init(_ name: String, _ value: String) {
       self.name = name
       self.value = value
@@ -40,23 +41,25 @@ package final class MetricRegistry: MetricsFactory {
   private let maxSeries: Int
   private let state = Mutex(State())
 
+  /// Creates an empty registry.
+  ///
   /// - Parameters:
-  ///   - catalog: what is known of metrics by name; others are exported without help.
-  ///   - maxSeries: of all metrics together.
+  ///   - catalog: The known metrics; others are exported without a help text.
+  ///   - maxSeries: The maximum number of series of all metrics together.
   package init(catalog: [MetricDescription] = MetricCatalog.all, maxSeries: Int = 2000) {
     descriptions = Dictionary(uniqueKeysWithValues: catalog.map { ($0.name, $0) })
     self.maxSeries = maxSeries
   }
 
-  /// Asks `observe` for a series' value whenever it is exported.
+  /// Registers a closure that returns the value of a series whenever it is exported.
   ///
-  /// - `name`: of a counter or a gauge of the catalog.
+  /// `name` must be a counter or a gauge of the catalog.
   package func observe(_ name: String, _ dimensions: [Dimension] = [], _ observe: @escaping @Sendable () -> Double) {
     let key = Key(name: name, dimensions: dimensions.sorted { $0.name < $1.name })
     state.withLock { $0.observers[key] = observe }
   }
 
-  /// Every metric that has a series, by name.
+  /// Returns every metric that has a series, sorted by name.
   package func collect() -> [Family] {
     let (instruments, observers) = state.withLock { ($0.instruments, $0.observers) }
     var families: [String: Family] = [:]
@@ -65,7 +68,7 @@ package final class MetricRegistry: MetricsFactory {
       family.series.append((key.dimensions, value(family.description)))
       families[key.name] = family
     }
-    // Asked outside the lock: whom they ask may be measuring.
+    // Called outside the lock, because an observer may itself record metrics.
     for (key, observe) in observers { add(key) { $0.kind == .counter ? .counter(observe()) : .gauge(observe()) } }
     for (key, instrument) in instruments { add(key) { _ in instrument.value } }
     return families.values.map(\.sorted).sorted { $0.description.name < $1.description.name }
@@ -75,9 +78,9 @@ package final class MetricRegistry: MetricsFactory {
     descriptions[name] ?? MetricDescription(name, unit: "", kind: .gauge, help: name)
   }
 
-  /// The instrument of a series, made when there is none.
+  /// Returns the instrument of a series, creating it if needed.
   ///
-  /// One that is asked for as another kind than the catalog says measures for nobody.
+  /// `nil` if the catalog describes the metric with another kind; nothing is recorded then.
   private func instrument<Kind: Instrument>(
     _ name: String, _ dimensions: [(String, String)], _ make: (MetricDescription?) -> Kind?
   ) -> Kind? {
@@ -135,7 +138,7 @@ package final class MetricRegistry: MetricsFactory {
     instrument(label, dimensions, Self.histogram) ?? NOOPMetricsHandler.instance
   }
 
-  // A series lives as long as the process: what it counted stays true.
+  // A series lives as long as the process; its totals must not disappear.
   package func destroyCounter(_ handler: any CounterHandler) {}
   package func destroyFloatingPointCounter(_ handler: any FloatingPointCounterHandler) {}
   package func destroyMeter(_ handler: any MeterHandler) {}

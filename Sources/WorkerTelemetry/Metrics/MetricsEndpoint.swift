@@ -5,11 +5,11 @@ internal import NIOPosix
 internal import ServiceLifecycle
 internal import Synchronization
 
-/// Answers `GET /metrics` with every metric, for Prometheus to scrape.
+/// Serves all metrics at `GET /metrics` for Prometheus to scrape.
 package struct MetricsEndpoint: Service {
-  /// Scrapers that may be connected at once; further ones are turned away.
+  /// Maximum number of concurrent connections; further ones are closed.
   private static let maxConnections = 32
-  /// How long a connection may stay silent.
+  /// Time after which an idle connection is closed.
   private static let idleLimit = TimeAmount.seconds(30)
 
   private let host: String
@@ -17,11 +17,13 @@ package struct MetricsEndpoint: Service {
   private let registry: MetricRegistry
   private let logger: Logger
 
+  /// Creates an endpoint.
+  ///
   /// - Parameters:
-  ///   - host: the address to listen on.
-  ///   - port: 0 for any free one.
-  ///   - registry: what is told.
-  ///   - logger: told of the address.
+  ///   - host: The address to listen on.
+  ///   - port: The port number; 0 selects any free port.
+  ///   - registry: The metrics to serve.
+  ///   - logger: The logger that reports the address.
   package init(host: String, port: Int, registry: MetricRegistry, logger: Logger) {
     self.host = host
     self.port = port
@@ -29,9 +31,9 @@ package struct MetricsEndpoint: Service {
     self.logger = logger
   }
 
-  /// Answers until a graceful shutdown.
+  /// Serves requests until a graceful shutdown.
   ///
-  /// - Throws: when the address can't be listened on.
+  /// - Throws: An I/O error if the address cannot be bound.
   package func run() async throws {
     let connections = ConnectionCount(limit: Self.maxConnections)
     let registry = registry
@@ -52,7 +54,7 @@ package struct MetricsEndpoint: Service {
   }
 }
 
-/// Connections that are open, of all event loops.
+/// Number of open connections on all event loops.
 private final class ConnectionCount: Sendable {
   private let limit: Int
   private let count = Mutex(0)
@@ -71,7 +73,7 @@ private final class ConnectionCount: Sendable {
   func close() { count.withLock { $0 -= 1 } }
 }
 
-/// Answers one connection's requests.
+/// Handles the requests of one connection.
 private final class MetricsHandler: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart

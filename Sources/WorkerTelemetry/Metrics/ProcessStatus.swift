@@ -8,18 +8,18 @@ internal import FoundationEssentials
   internal import Darwin
 #endif
 
-/// What the system says of this process.
+/// Resource usage of this process, as reported by the system.
 enum ProcessStatus {
-  /// Resident bytes; 0 where the system does not tell.
+  /// Resident memory in bytes; 0 if the system does not report it.
   static var residentByteCount: Double { field("VmRSS").map { $0 * 1024 } ?? 0 }
 
-  /// Threads; 0 where the system does not tell.
+  /// Number of threads; 0 if the system does not report it.
   static var threadCount: Double { field("Threads") ?? 0 }
 
-  /// Seconds of CPU time, user and system; POSIX fixes the clock's unit at a microsecond.
+  /// User and system CPU time in seconds; POSIX defines the clock's unit as a microsecond.
   static var cpuSeconds: Double { Double(clock()) / 1e6 }
 
-  /// A number of `/proc/self/status`, in the unit that stands there.
+  /// Returns a number from `/proc/self/status`, in the unit used there.
   private static func field(_ name: String) -> Double? {
     guard let text = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8) else { return nil }
     let line = text.split(separator: "\n").first { $0.hasPrefix("\(name):") }
@@ -28,7 +28,7 @@ enum ProcessStatus {
 }
 
 extension MetricRegistry {
-  /// Begins to tell the process' memory, threads, CPU time and age.
+  /// Starts to report the memory, threads, CPU time and age of the process.
   package func observeProcess() {
     let began = ContinuousClock.now
     observe("process.memory.usage") { ProcessStatus.residentByteCount }
@@ -37,7 +37,7 @@ extension MetricRegistry {
     observe("process.uptime") { began.duration(to: .now) / .seconds(1) }
   }
 
-  /// Begins to tell what became of exported telemetry.
+  /// Starts to report how much telemetry was exported and dropped.
   package func observe(_ telemetry: Telemetry) {
     for (signal, counts) in telemetry.counts {
       let signal = Dimension("signal", signal.rawValue)

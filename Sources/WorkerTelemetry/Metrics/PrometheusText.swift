@@ -1,11 +1,11 @@
-/// Metrics as Prometheus reads them.
+/// Formats metrics in Prometheus's text format.
 ///
 /// Source: Prometheus, "Exposition formats", text format 0.0.4.
 package enum PrometheusText {
   /// The media type of `format`'s result.
   package static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
-  /// The whole text of a scrape.
+  /// Returns the complete text of a scrape.
   package static func format(_ families: [MetricRegistry.Family]) -> String {
     var text = ""
     for family in families { append(family, to: &text) }
@@ -45,7 +45,7 @@ package enum PrometheusText {
     "\(name)\(labels.isEmpty ? "" : "{\(labels.joined(separator: ","))}") \(number(value))\n"
   }
 
-  /// Whole numbers without a point, which is shorter and as exact.
+  /// Whole numbers have no decimal point, which is shorter and equally exact.
   private static func number(_ value: Double) -> String {
     if let whole = Int(exactly: value) { return String(whole) }
     if value.isNaN { return "NaN" }

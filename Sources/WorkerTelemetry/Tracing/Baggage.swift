@@ -1,27 +1,27 @@
 package import Tracing
 
-/// Names and values that a caller wants passed on with a call.
+/// Names and values that a caller propagates with a call.
 ///
-/// Never written to spans: what callers put here is theirs. Source: W3C Baggage.
+/// They belong to the caller and are never written to spans. Source: W3C Baggage.
 package struct Baggage: Hashable, Sendable {
-  /// One member of the list.
+  /// One entry of the baggage.
   package struct Member: Hashable, Sendable {
     /// The key, unique in the baggage.
     package var key: String
     /// The decoded value.
     package var value: String
-    /// What follows the value's first semicolon, as it came.
+    /// The text after the value's first semicolon, unmodified.
     var properties: String = ""
   }
 
-  // What every implementation must pass on at least; more is cut off.
+  // Minimum limits that every implementation must support; anything above them is cut off.
   private static let maxCount = 64
   private static let maxByteCount = 8192
 
-  /// The members, in their order on the wire.
+  /// Members in the order of the header.
   package private(set) var members: [Member] = []
 
-  /// Members that are malformed are left out.
+  /// Parses a header; malformed members are skipped.
   init(header: String) {
     var byteCount = 0
     for part in header.split(separator: ",") {
@@ -52,9 +52,9 @@ extension Baggage.Member {
   }
 }
 
-/// Percent encoding, as baggage and the OTEL variables that look like it use it.
+/// Percent-encoding as used by baggage and by the OTEL variables with the same syntax.
 enum PercentEncoding {
-  /// Whether a byte may stand in an HTTP token.
+  /// Returns whether a byte is allowed in an HTTP token.
   static func isToken(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -64,7 +64,7 @@ enum PercentEncoding {
     }
   }
 
-  /// `nil` when a percent sign is not followed by two digits, or the bytes are not UTF-8.
+  /// Decodes percent-encoded text; `nil` if a percent sign is not followed by two digits, or the bytes are not UTF-8.
   static func decode(_ text: Substring) -> String? {
     var bytes: [UInt8] = []
     var rest = text.utf8[...]
@@ -101,7 +101,7 @@ private enum BaggageKey: InstrumentationContextKey {
 }
 
 extension InstrumentationContext {
-  /// What the caller wants passed on.
+  /// The baggage received from the caller.
   package var baggage: Baggage? {
     get { self[BaggageKey.self] }
     set { self[BaggageKey.self] = newValue }

@@ -1,9 +1,9 @@
 internal import Synchronization
 
-/// Writes what stages did, strip by strip, as Chrome trace events: a file that Perfetto opens, with one lane for each
-/// stage on each thread.
+/// Writes the work of pipeline stages as Chrome trace events, strip by strip.
 ///
-/// Source: "Trace Event Format", JSON array of complete events. Written as it comes, so that its length costs no memory.
+/// Perfetto opens the file and shows one lane for each stage on each thread. Events are written as they occur, so that
+/// memory does not grow with the length of the trace. Source: "Trace Event Format", JSON array of complete events.
 package final class ChromeTrace: Sendable {
   private struct Lane: Hashable {
     var stage: String
@@ -18,25 +18,28 @@ package final class ChromeTrace: Sendable {
   }
 
   private static let portionByteCount = 64 * 1024
-  /// Where lanes stand, from above.
+  /// Order of the lanes, from top to bottom.
   private static let order = ["image", "decode", "resize", "filter", "encode"]
 
   private let began = ContinuousClock.now
   private let write: @Sendable (String) -> Void
   private let state = Mutex(State())
 
-  /// - `write`: takes the file's text, portion by portion; never called by two threads at once.
+  /// Creates a trace.
+  ///
+  /// - Parameter write: The destination of the file's text, called with one portion at a time and never concurrently.
   package init(write: @escaping @Sendable (String) -> Void) {
     self.write = write
   }
 
-  /// Notes one portion of a stage's work.
+  /// Records one portion of a stage's work.
+  ///
   /// - Parameters:
-  ///   - stage: what the lane is called.
-  ///   - thread: which one worked; any number that tells threads apart.
-  ///   - began: when it began, not before this trace did.
-  ///   - ended: when it ended.
-  ///   - image: what it worked on.
+  ///   - stage: The name of the lane.
+  ///   - thread: Any number that identifies the thread.
+  ///   - began: The start time, not before the creation of the trace.
+  ///   - ended: The end time.
+  ///   - image: The image that was processed.
   package func record(
     _ stage: String, thread: UInt, from began: ContinuousClock.Instant, to ended: ContinuousClock.Instant,
     image: String
@@ -52,7 +55,7 @@ package final class ChromeTrace: Sendable {
     }
   }
 
-  /// Ends the file.
+  /// Writes the end of the file.
   package func finish() {
     state.withLock { state in
       state.text += "\n]\n"

@@ -1,6 +1,6 @@
 package import Tracing
 
-/// A span that has ended, as exporters take it.
+/// An ended span, in the form that exporters consume.
 package struct FinishedSpan: Sendable {
   /// The name of the operation.
   package var name: String
@@ -8,11 +8,11 @@ package struct FinishedSpan: Sendable {
   package var context: SpanContext
   /// The identifiers of the parent; `nil` for a root span.
   package var parent: SpanContext?
-  /// The role of the span, as in `server`.
+  /// The role of the span, for example `server`.
   package var kind: SpanKind
-  /// Nanoseconds since 1970.
+  /// Start time in nanoseconds since 1970.
   package var start: UInt64
-  /// Nanoseconds since 1970, no less than `start`.
+  /// End time in nanoseconds since 1970, not before `start`.
   package var end: UInt64
   /// The attributes of the span.
   package var attributes: SpanAttributes
@@ -22,8 +22,10 @@ package struct FinishedSpan: Sendable {
   package var links: [SpanLink]
   /// The status; `nil` if none was set.
   package var status: SpanStatus?
-  /// What was left out because there was too much of it.
+  /// Number of attributes dropped because of the limit per span.
   var droppedAttributeCount = 0
+  /// Number of events dropped because of the limit per span.
   var droppedEventCount = 0
+  /// Number of links dropped because of the limit per span.
   var droppedLinkCount = 0
 }

@@ -1,15 +1,15 @@
 internal import Synchronization
 package import Tracing
 
-/// A span of `RecordingTracer`: kept in memory until it ends, then given to the tracer's sink.
+/// A span of `RecordingTracer`, kept in memory until it ends and then passed to the tracer's sink.
 ///
-/// One that is not sampled only has a context to pass on.
+/// A span that is not sampled only has a context to propagate.
 package final class RecordingSpan: Span {
-  /// What is known of a span when it starts.
+  /// The properties of a span at its start.
   struct Start: Sendable {
     var parent: SpanContext?
     var kind: SpanKind
-    /// Nanoseconds since 1970.
+    /// Start time in nanoseconds since 1970.
     var time: UInt64
     var sink: @Sendable (FinishedSpan) -> Void
   }
@@ -26,7 +26,7 @@ package final class RecordingSpan: Span {
     var droppedLinkCount = 0
   }
 
-  /// What one span may hold, as the OpenTelemetry specification has it by default.
+  /// Maximum number of attributes, of events and of links per span: the OpenTelemetry specification's default.
   private static let maxCount = 128
 
   private let outerContext: ServiceContext
@@ -34,11 +34,13 @@ package final class RecordingSpan: Span {
   private let start: Start?
   private let state: Mutex<State>
 
+  /// Creates a span.
+  ///
   /// - Parameters:
-  ///   - name: what it is called at first.
-  ///   - context: what it was started in.
-  ///   - own: what names it; `nil` when the context is passed on as it is.
-  ///   - start: what is known of it, or `nil` when it is not sampled.
+  ///   - name: The initial operation name.
+  ///   - context: The context that the span was started in.
+  ///   - own: The identifiers of the span; `nil` if `context` is propagated unchanged.
+  ///   - start: The start properties; `nil` if the span is not sampled.
   init(name: String, in context: ServiceContext, own: SpanContext? = nil, recording start: Start? = nil) {
     outerContext = context
     ownContext = own
@@ -46,8 +48,9 @@ package final class RecordingSpan: Span {
     state = Mutex(State(name: name, isRecording: start != nil))
   }
 
-  /// For those who work under it; made when it is asked for, as most spans have nobody under them and contexts are
-  /// copied to be changed.
+  /// The context for work inside the span.
+  ///
+  /// It is created on demand, because most spans have no children and a context is copied to be changed.
   package var context: ServiceContext {
     guard let ownContext else { return outerContext }
     var context = outerContext
@@ -55,7 +58,7 @@ package final class RecordingSpan: Span {
     return context
   }
 
-  /// Whether it is sampled and has not ended.
+  /// Whether the span is sampled and has not ended.
   package var isRecording: Bool { state.withLock { $0.isRecording } }
 
   package var operationName: String {
@@ -77,7 +80,7 @@ package final class RecordingSpan: Span {
   }
 
   package func setStatus(_ status: SpanStatus) {
-    // Once it is OK it stays so.
+    // A status of OK is final.
     record { if $0.status?.code != .ok { $0.status = status } }
   }
 
@@ -111,19 +114,19 @@ package final class RecordingSpan: Span {
     }
   }
 
-  /// Gives the span away; later calls do nothing.
+  /// Ends the span and passes it to the sink; later calls have no effect.
   package func end<Instant: TracerInstant>(at instant: @autoclosure () -> Instant) {
     guard let start, let ownContext, let last = takeState() else { return }
     start.sink(
       FinishedSpan(
         name: last.name, context: ownContext, parent: start.parent, kind: start.kind, start: start.time,
-        // The system's clock may be set back meanwhile.
+        // The system clock may have been set back in the meantime.
         end: max(start.time, instant().nanosecondsSinceEpoch), attributes: last.attributes, events: last.events,
         links: last.links, status: last.status, droppedAttributeCount: last.droppedAttributeCount,
         droppedEventCount: last.droppedEventCount, droppedLinkCount: last.droppedLinkCount))
   }
 
-  /// What was recorded, once; only the name stays.
+  /// Returns the recorded state once and keeps only the name.
   private func takeState() -> State? {
     state.withLock { state in
       guard state.isRecording else { return nil }

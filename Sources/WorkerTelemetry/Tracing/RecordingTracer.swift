@@ -1,8 +1,8 @@
 package import Tracing
 
-/// A tracer that reads and writes W3C trace context and baggage, and gives ended spans to a sink.
+/// A tracer that propagates W3C trace context and baggage, and passes ended spans to a sink.
 package struct RecordingTracer: Tracer {
-  /// Which headers are read and written.
+  /// The headers that the tracer reads and writes.
   package struct Propagation: OptionSet, Sendable {
     package let rawValue: Int
 
@@ -10,8 +10,9 @@ package struct RecordingTracer: Tracer {
       self.rawValue = rawValue
     }
 
-    /// `traceparent` and `tracestate`.
+    /// The headers `traceparent` and `tracestate`.
     package static let traceContext = Propagation(rawValue: 1)
+    /// The header `baggage`.
     package static let baggage = Propagation(rawValue: 2)
   }
 
@@ -19,8 +20,13 @@ package struct RecordingTracer: Tracer {
   private let propagation: Propagation
   private let sink: (@Sendable (FinishedSpan) -> Void)?
 
-  /// - `sink`: takes each ended span; called on the thread that ended it, so it must be quick. Without one contexts are
-  ///   passed on as they came.
+  /// Creates a tracer.
+  ///
+  /// - Parameters:
+  ///   - sampler: The policy that selects the traces to record.
+  ///   - propagation: The headers to read and write.
+  ///   - sink: The receiver of each ended span, called on the thread that ended it, so it must be fast. Without a sink,
+  ///     contexts are propagated unchanged.
   package init(
     sampler: Sampler = .parentBased(root: .alwaysOn), propagation: Propagation = [.traceContext, .baggage],
     sink: (@Sendable (FinishedSpan) -> Void)?
@@ -49,7 +55,7 @@ package struct RecordingTracer: Tracer {
         parent: parent, kind: kind, time: instant().nanosecondsSinceEpoch, sink: sink))
   }
 
-  /// Nothing: what is under way to the collector is flushed by whoever owns the sink.
+  /// Does nothing; the owner of the sink flushes what is on its way to the collector.
   package func forceFlush() {}
 
   package func extract<Carrier, Extract: Extractor>(

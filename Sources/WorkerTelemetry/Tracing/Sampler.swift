@@ -1,12 +1,13 @@
-/// Decides which traces are recorded.
+/// The policy that decides which traces are recorded.
 ///
 /// Source: OpenTelemetry specification, Tracing SDK, section "Sampling".
 package indirect enum Sampler: Sendable, Hashable {
   case alwaysOn
   case alwaysOff
-  /// This part of the traces, 0 to 1, chosen by the trace id, so that every process chooses the same.
+  /// Records this fraction of the traces, 0 to 1, selected by the trace identifier, so that every process selects the
+  /// same ones.
   case traceIDRatio(Double)
-  /// As the caller decided; without a caller, as `root` decides.
+  /// Follows the caller's decision, or `root` if there is no caller.
   case parentBased(root: Sampler)
 
   func isSampled(_ traceID: TraceID, parent: SpanContext?) -> Bool {
@@ -14,7 +15,7 @@ package indirect enum Sampler: Sendable, Hashable {
     case .alwaysOn: true
     case .alwaysOff: false
     case .traceIDRatio(let ratio):
-      // The upper bit is left out as other implementations do it, whose arithmetic is signed.
+      // The top bit is excluded as in other implementations, whose arithmetic is signed.
       ratio >= 1 || Double(traceID.low & (.max >> 1)) < ratio * 0x1p63
     case .parentBased(let root): parent?.isSampled ?? root.isSampled(traceID, parent: nil)
     }
@@ -22,8 +23,12 @@ package indirect enum Sampler: Sendable, Hashable {
 }
 
 extension Sampler {
-  /// - `name`, `argument`: values of `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG`.
-  /// - `warn`: called for a value that has no meaning, with the variable and what is done instead.
+  /// Parses the environment's settings.
+  ///
+  /// - Parameters:
+  ///   - name: The value of `OTEL_TRACES_SAMPLER`.
+  ///   - argument: The value of `OTEL_TRACES_SAMPLER_ARG`.
+  ///   - warn: Called for an invalid value, with the variable and the replacement.
   init(name: String?, argument: String?, warn: (String) -> Void) {
     let fallback = Sampler.parentBased(root: .alwaysOn)
     switch name {

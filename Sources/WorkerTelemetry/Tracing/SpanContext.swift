@@ -1,6 +1,6 @@
 package import Tracing
 
-/// What names a span to others: in its own process, and in the headers of calls.
+/// The identifiers of a span, as propagated within the process and in the headers of calls.
 ///
 /// Source: W3C Trace Context, levels 1 and 2.
 package struct SpanContext: Hashable, Sendable {
@@ -8,19 +8,19 @@ package struct SpanContext: Hashable, Sendable {
   struct Flags: OptionSet, Hashable, Sendable {
     let rawValue: UInt8
 
-    /// The caller may record the trace.
+    /// The caller may have recorded the trace.
     static let sampled = Flags(rawValue: 1)
-    /// The trace id is random, so that it can be sampled by.
+    /// The trace identifier is random, so that samplers can use it.
     static let random = Flags(rawValue: 2)
   }
 
-  /// The id of the trace.
+  /// The identifier of the trace.
   package var traceID: TraceID
-  /// The id of the span.
+  /// The identifier of the span.
   package var spanID: SpanID
   var flags: Flags
   var state: TraceState = TraceState()
-  /// Whether it came from another process.
+  /// Whether the context came from another process.
   var isRemote = false
 
   /// Whether the span is recorded.
@@ -28,9 +28,9 @@ package struct SpanContext: Hashable, Sendable {
 }
 
 extension SpanContext {
-  /// Reads a `traceparent`.
+  /// Parses a `traceparent` header.
   ///
-  /// `nil` when it is malformed. Of a version above 0 what version 0 knows is read.
+  /// `nil` if it is malformed. Of a version above 0, only the fields of version 0 are read.
   init?(traceparent: String) {
     let text = traceparent.utf8
     let fields = traceparent.split(separator: "-", maxSplits: 4, omittingEmptySubsequences: false).map(\.utf8)
@@ -52,12 +52,12 @@ private enum SpanContextKey: InstrumentationContextKey {
 }
 
 extension InstrumentationContext {
-  /// The span that is current, or that the caller named.
+  /// The identifiers of the current span, or of the caller's span.
   package var spanContext: SpanContext? {
     get { self[SpanContextKey.self] }
     set { self[SpanContextKey.self] = newValue }
   }
 
-  /// The trace that is recorded here or by the caller, 32 hexadecimal digits; `nil` when none is.
+  /// The identifier of a sampled trace, 32 hexadecimal digits; `nil` if the trace is not sampled.
   package var traceID: String? { spanContext.flatMap { $0.isSampled ? $0.traceID.description : nil } }
 }

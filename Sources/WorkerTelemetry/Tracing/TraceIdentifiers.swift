@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import Synchronization
 
-/// The 16 bytes that all spans of a trace share; not all zero.
+/// The identifier shared by all spans of a trace: 16 bytes, not all zero.
 package struct TraceID: Hashable, Sendable, CustomStringConvertible {
   let high: UInt64
   let low: UInt64
@@ -11,7 +11,7 @@ package struct TraceID: Hashable, Sendable, CustomStringConvertible {
     self.low = low
   }
 
-  /// - `hexadecimal`: 32 digits, small letters.
+  /// Parses 32 lower-case hexadecimal digits; `nil` if malformed or zero.
   init?(hexadecimal: Substring.UTF8View) {
     guard hexadecimal.count == 32, let high = UInt64(hexadecimal: hexadecimal.prefix(16)),
       let low = UInt64(hexadecimal: hexadecimal.suffix(16)), high | low != 0
@@ -23,13 +23,13 @@ package struct TraceID: Hashable, Sendable, CustomStringConvertible {
 
   var bytes: Data { high.bytes + low.bytes }
 
-  /// 32 hexadecimal digits.
+  /// The identifier as 32 hexadecimal digits.
   package var description: String {
     String(unsafeUninitializedCapacity: 32) { high.write(to: $0, at: 0) + low.write(to: $0, at: 16) }
   }
 }
 
-/// The 8 bytes that name a span within its trace; not all zero.
+/// The identifier of a span within its trace: 8 bytes, not all zero.
 package struct SpanID: Hashable, Sendable, CustomStringConvertible {
   let value: UInt64
 
@@ -37,7 +37,7 @@ package struct SpanID: Hashable, Sendable, CustomStringConvertible {
     self.value = value
   }
 
-  /// - `hexadecimal`: 16 digits, small letters.
+  /// Parses 16 lower-case hexadecimal digits; `nil` if malformed or zero.
   init?(hexadecimal: Substring.UTF8View) {
     guard hexadecimal.count == 16, let value = UInt64(hexadecimal: hexadecimal), value != 0 else { return nil }
     self.value = value
@@ -47,15 +47,16 @@ package struct SpanID: Hashable, Sendable, CustomStringConvertible {
 
   var bytes: Data { value.bytes }
 
-  /// 16 hexadecimal digits.
+  /// The identifier as 16 hexadecimal digits.
   package var description: String { value.hexadecimal }
 }
 
-/// Numbers for identifiers, which must differ and look random, but are no secret: asking the system for each of the
-/// seven of a call is a good part of what its spans cost.
+/// A generator of random numbers for identifiers, which must be unique and evenly distributed but need not be secret.
 ///
-/// Source: SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014): a number comes again
-/// only after all others have come.
+/// A call needs seven numbers; requesting each from the system would be a considerable part of the cost of its spans.
+///
+/// Source: SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014): no number repeats
+/// before all others have occurred.
 struct RandomNumbers: ~Copyable, Sendable {
   static let high = RandomNumbers()
   static let low = RandomNumbers()
@@ -63,7 +64,7 @@ struct RandomNumbers: ~Copyable, Sendable {
 
   private let state = Atomic<UInt64>(.random(in: .min ... .max))
 
-  /// Not zero.
+  /// Returns the next number, never zero.
   func next() -> UInt64 {
     while true {
       var value = state.wrappingAdd(0x9e37_79b9_7f4a_7c15, ordering: .relaxed).newValue
@@ -76,7 +77,7 @@ struct RandomNumbers: ~Copyable, Sendable {
 }
 
 extension UInt8 {
-  /// - `hexadecimal`: 2 digits, small letters.
+  /// Parses 2 lower-case hexadecimal digits.
   init?(hexadecimal: Substring.UTF8View) {
     guard hexadecimal.count == 2, let value = UInt64(hexadecimal: hexadecimal) else { return nil }
     self = UInt8(value)
@@ -86,7 +87,7 @@ extension UInt8 {
 }
 
 extension UInt64 {
-  /// At most 16 digits, small letters alone, as the trace context wants them.
+  /// Parses at most 16 hexadecimal digits, lower case only, as Trace Context requires.
   fileprivate init?(hexadecimal: Substring.UTF8View) {
     var value: UInt64 = 0
     for digit in hexadecimal {
@@ -101,7 +102,7 @@ extension UInt64 {
 
   fileprivate var hexadecimal: String { String(unsafeUninitializedCapacity: 16) { write(to: $0, at: 0) } }
 
-  /// Writes 16 digits, and returns how many that are.
+  /// Writes 16 digits at `start` and returns their number.
   fileprivate func write(to digits: UnsafeMutableBufferPointer<UInt8>, at start: Int) -> Int {
     for index in 0..<16 {
       let digit = UInt8(truncatingIfNeeded: self >> UInt64(60 - 4 * index) & 15)

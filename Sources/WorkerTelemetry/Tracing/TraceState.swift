@@ -1,4 +1,4 @@
-/// What vendors along a trace want passed on: at most 32 pairs, the newest first.
+/// Vendor-specific pairs propagated along a trace: at most 32, the newest first.
 ///
 /// Source: W3C Trace Context, section 3.3.
 struct TraceState: Hashable, Sendable, CustomStringConvertible {
@@ -8,7 +8,7 @@ struct TraceState: Hashable, Sendable, CustomStringConvertible {
 
   init() {}
 
-  /// Empty when the header is malformed anywhere, as the standard asks.
+  /// Parses a header; the state is empty if any part is malformed, as the standard requires.
   init(header: String) {
     var keys: Set<Substring> = []
     var members: [Substring] = []
@@ -42,7 +42,7 @@ struct TraceState: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension Substring {
-  /// Without the spaces and tabs around it, which lists in headers may have.
+  /// The text without surrounding spaces and tabs, which are allowed around the elements of header lists.
   var trimmed: Substring {
     var text = self
     while let first = text.first, first == " " || first == "\t" { text.removeFirst() }
