@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/// In front of each block, so that freeing it knows what to refund. As large as the alignment.
+/// Precedes each block and stores the number of bytes to refund. Its size equals the alignment.
 typedef union block_header {
   size_t byte_count;
   uint8_t padding[64];
@@ -28,7 +28,7 @@ void *ccodecs_allocate(ccodecs_budget *budget, size_t byte_count) {
   if (__builtin_add_overflow(byte_count, sizeof(block_header) + 63, &total)) {
     return NULL;
   }
-  total &= ~(size_t)63; // aligned_alloc wants a multiple of the alignment
+  total &= ~(size_t)63; // aligned_alloc requires a multiple of the alignment
   if (!ccodecs_budget_charge(budget, total)) {
     return NULL;
   }

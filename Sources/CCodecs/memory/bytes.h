@@ -7,37 +7,40 @@
 
 #include <string.h>
 
-/// Bytes that are appended at the end and taken from the front, in one charged block.
+/// A byte queue in one charged block: bytes are appended at the end and consumed from the front.
 typedef struct ccodecs_bytes {
   uint8_t *block;
-  size_t first;    ///< Offset of the first byte that was not taken.
-  size_t count;    ///< Bytes from there on.
-  size_t capacity; ///< Of the block.
+  size_t first;    ///< Offset of the first unconsumed byte.
+  size_t count;    ///< Number of unconsumed bytes.
+  size_t capacity; ///< Size of the block in bytes.
 } ccodecs_bytes;
 
-/// The first byte that was not taken.
+/// Returns a pointer to the first unconsumed byte.
 static inline uint8_t *ccodecs_bytes_start(const ccodecs_bytes *bytes) {
   return bytes->block + bytes->first;
 }
 
-/// Makes room for `extra` bytes at the end, moving or growing the block by at least half. False without room.
+/// Makes room for `extra` bytes at the end. Moves the bytes to the front of the block, or grows the block by at least
+/// half. Returns false if the budget is exhausted.
 bool ccodecs_bytes_reserve(ccodecs_bytes *bytes, size_t extra, ccodecs_budget *budget);
 
-/// Appends a copy of `count` bytes; false without room.
+/// Appends a copy of `count` bytes. Returns false if the budget is exhausted.
 bool ccodecs_bytes_append(ccodecs_bytes *bytes, const uint8_t *source, size_t count, ccodecs_budget *budget);
 
-/// Takes `count` bytes from the front.
+/// Consumes `count` bytes from the front.
 void ccodecs_bytes_take(ccodecs_bytes *bytes, size_t count);
 
+/// Frees and refunds the block, and zeroes `bytes`.
 void ccodecs_bytes_free(ccodecs_bytes *bytes, ccodecs_budget *budget);
 
-/// Moves a window past `count` bytes that were consumed.
+/// Moves a window past `count` consumed bytes.
 static inline void ccodecs_input_advance(ccodecs_input *input, size_t count) {
   input->bytes += count;
   input->count -= count;
 }
 
-/// Moves bytes from the window behind the `*count` that `token` holds, until it holds `wanted`; true when it does.
+/// Appends bytes from the window to the `*count` bytes in `token` until there are `wanted` bytes. Returns true once the
+/// token is complete.
 static inline bool ccodecs_input_collect(ccodecs_input *input, uint8_t *token, size_t *count, size_t wanted) {
   const size_t missing = *count < wanted ? wanted - *count : 0;
   const size_t taken = input->count < missing ? input->count : missing;
@@ -49,7 +52,7 @@ static inline bool ccodecs_input_collect(ccodecs_input *input, uint8_t *token, s
   return *count >= wanted;
 }
 
-/// Moves a window past as many of the `*left` bytes as it has; true when none is left.
+/// Skips up to `*left` bytes of the window and subtracts them from `*left`. Returns true once none is left.
 static inline bool ccodecs_input_skip(ccodecs_input *input, uint64_t *left) {
   const size_t taken = input->count < *left ? input->count : (size_t)*left;
   ccodecs_input_advance(input, taken);

@@ -11,24 +11,24 @@
 
 enum {
   CHARGED_BYTES = 64 << 10,
-  /// Of a block, less what the budget adds to it. Below the size from which malloc maps, so that pages are used again
-  /// by the next image.
+  /// The usable size of a block, without the budget's header. Below malloc's mmap threshold, so that the next image
+  /// reuses the pages.
   BLOCK_BYTES = CHARGED_BYTES - 64,
-  READ_BYTES = 4096, ///< Of the file at a time: no more than a reader takes.
+  READ_BYTES = 4096, ///< Bytes per read of the file: no more than a reader consumes.
   FIRST_CAPACITY = 32,
 };
 
 uint64_t ccodecs_spool_charge(uint64_t byte_count, uint64_t buffered, const ccodecs_limits *limits) {
-  uint64_t blocks = (byte_count + BLOCK_BYTES - 1) / BLOCK_BYTES + 1; // with the staging
+  uint64_t blocks = (byte_count + BLOCK_BYTES - 1) / BLOCK_BYTES + 1; // including the staging block
   if (limits->can_spill) {
     const uint64_t most = buffered < CCODECS_SPILL_BYTES ? (CCODECS_SPILL_BYTES - buffered) / CHARGED_BYTES : 0;
     blocks = blocks > most + 1 ? most + 1 : blocks;
   }
-  const uint64_t list = 3 * sizeof(uint8_t *) * (blocks + FIRST_CAPACITY); // the old and the new one while it grows
+  const uint64_t list = 3 * sizeof(uint8_t *) * (blocks + FIRST_CAPACITY); // the old and the new list while it grows
   return blocks * CHARGED_BYTES + list + 2 * 128;
 }
 
-/// Makes room in the list for one more block.
+/// Makes room for one more block in the list. Returns false if the budget is exhausted.
 static bool reserve_entry(ccodecs_spool *buffered, ccodecs_budget *budget) {
   if (buffered->block_count < buffered->block_capacity) {
     return true;
@@ -63,7 +63,7 @@ static bool begin_file(ccodecs_spool *buffered, const ccodecs_limits *limits, cc
   return true;
 }
 
-/// Writes the first `count` bytes of the staging, which are the last that came.
+/// Writes the first `count` bytes of the staging block, which are the last bytes appended.
 static bool write_staging(ccodecs_spool *buffered, size_t count) {
   const uint8_t *next = buffered->staging;
   uint64_t place = buffered->count - buffered->memory_count - count;
@@ -79,7 +79,7 @@ static bool write_staging(ccodecs_spool *buffered, size_t count) {
   return true;
 }
 
-/// The block for the next byte, which begins one; NULL without room.
+/// Returns a new block for the next byte, or NULL if the budget or the disk is exhausted.
 static uint8_t *begin_block(ccodecs_spool *buffered, const ccodecs_limits *limits, ccodecs_budget *budget) {
   if (buffered->staging != NULL) {
     const bool is_written = buffered->count == buffered->memory_count || write_staging(buffered, BLOCK_BYTES);

@@ -1,48 +1,50 @@
-// Bytes that are appended as they come and then read from any place, in memory or in a file. Private to CCodecs.
+// A spool: bytes are appended, then read at any offset, from memory or from a file. Private to CCodecs.
 //
-//   ccodecs_spool held = {.memory_most = bytes};
-//   while there are bytes: if (!ccodecs_spool_append(&held, bytes, count, &limits, budget)) ...
-//   if (!ccodecs_spool_end(&held)) ...
-//   while (offset < held.count): { if (!ccodecs_spool_window(&held, offset, held.count, &window)) ... use some of it }
-//   ccodecs_spool_destroy(&held, budget);
+//   ccodecs_spool spool = {.memory_most = bytes};
+//   while there are bytes: if (!ccodecs_spool_append(&spool, bytes, count, &limits, budget)) ...
+//   if (!ccodecs_spool_end(&spool)) ...
+//   while (offset < spool.count): { if (!ccodecs_spool_window(&spool, offset, spool.count, &window)) ... use window }
+//   ccodecs_spool_destroy(&spool, budget);
 //
-// They lie in blocks of 64 KiB. A block with which the image would hold more than CCODECS_SPILL_BYTES, or this more
-// than `memory_most`, goes to a file without a name in limits.spill_directory, if there is one, and so does what
-// follows. The file is written and read by calls, not mapped: what is read of it is little at a time and read once, and
-// a disk that fails is an error, not a signal.
+// The bytes are stored in blocks of 64 KiB. If another block would raise the image's memory above CCODECS_SPILL_BYTES,
+// or the spool's above `memory_most`, this block and all later ones go to an unnamed file in limits.spill_directory, if
+// set. The file is accessed with read and write calls instead of a mapping, because it is read once in small pieces,
+// and because a disk failure is then an error instead of a signal.
 
 #ifndef CCODECS_HELD_H
 #define CCODECS_HELD_H
 
 #include "ccodecs.h"
 
+/// A spool; initialise it to zero, except for `memory_most`.
 typedef struct ccodecs_spool {
-  uint64_t memory_most;
-  uint64_t count;
+  uint64_t memory_most; ///< Maximum number of bytes in memory if there is a spill directory.
+  uint64_t count;       ///< Number of bytes appended.
   uint8_t **blocks;
   size_t block_count;
   size_t block_capacity;
-  uint8_t *staging;      ///< With a file: the block that is not written yet; later what was read last.
-  uint64_t memory_count; ///< With a file: the bytes before it.
-  int file;              ///< Its descriptor, where there is `staging`.
+  uint8_t *staging;      ///< With a file: the unwritten block; after the end, the bytes read last.
+  uint64_t memory_count; ///< With a file: the number of bytes in memory, which precede the file's.
+  int file;              ///< The file's descriptor, valid if `staging` is not NULL.
 } ccodecs_spool;
 
-/// What `byte_count` bytes will charge, as an upper bound, while the image holds no less than `held`; and any number
-/// of them, where there is a directory and `memory_most` is no more than it.
+/// Returns an upper bound of the bytes that a spool of `byte_count` bytes charges while the image's other memory is at
+/// least `buffered` bytes. With a spill directory and a `memory_most` of at most `byte_count`, the bound holds for any
+/// number of bytes.
 uint64_t ccodecs_spool_charge(uint64_t byte_count, uint64_t buffered, const ccodecs_limits *limits);
 
-/// Appends a copy. False when the budget, the system's memory or the disk has no room.
+/// Appends a copy of `count` bytes. Returns false if the budget, the system's memory or the disk is exhausted.
 bool ccodecs_spool_append(
     ccodecs_spool *buffered, const uint8_t *bytes, size_t count, const ccodecs_limits *limits, ccodecs_budget *budget);
 
-/// Ends the appending. False when the disk has no room.
+/// Ends the appended data. Returns false if the disk is full.
 bool ccodecs_spool_end(ccodecs_spool *buffered);
 
-/// Gives some of the bytes from `offset` to `end`, valid until the next call; is_last when they are all. False when the
-/// disk fails.
+/// Returns in `window` some bytes at `offset`, up to `end`, valid until the next call. Sets window.is_last if it
+/// reaches `end`. Returns false if the disk fails.
 bool ccodecs_spool_window(ccodecs_spool *buffered, uint64_t offset, uint64_t end, ccodecs_input *window);
 
-/// Also of a zeroed ccodecs_spool.
+/// Frees the spool and refunds its budget. A zeroed ccodecs_spool is valid.
 void ccodecs_spool_destroy(ccodecs_spool *buffered, ccodecs_budget *budget);
 
 #endif

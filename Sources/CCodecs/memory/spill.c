@@ -13,19 +13,19 @@
 #include <unistd.h>
 
 enum {
-  /// Let go at a time: large enough that the calls cost nothing.
+  /// Bytes released at a time: large enough to make the cost of the calls negligible.
   STEP_BYTES = 256 << 10,
-  /// What stays resident of a file: a step, and the row of blocks that is worked on.
+  /// The resident bytes of a file: one step, and the row of blocks in use.
   WINDOW_BYTES = 1 << 20,
 };
 
-/// Whether a block goes to a file; a file's window is no less than a small block.
+/// Returns whether a block goes to a file. A block within the window size would save no memory in a file.
 static bool is_for_file(uint64_t byte_count, uint64_t buffered, const ccodecs_limits *limits) {
   return limits->can_spill && byte_count > WINDOW_BYTES && buffered + byte_count > CCODECS_SPILL_BYTES;
 }
 
-/// The beginning of a file that stays resident: what the image may hold besides its window, unless that is so little
-/// of the file that it saves nothing.
+/// Returns the number of bytes at the beginning of a file that stay resident: what is left of CCODECS_SPILL_BYTES after
+/// the window, or 0 if that is too small a part of the file to be useful.
 static size_t kept_bytes(uint64_t byte_count, uint64_t buffered) {
   const uint64_t taken = buffered + WINDOW_BYTES;
   const uint64_t kept = taken >= CCODECS_SPILL_BYTES ? 0 : (CCODECS_SPILL_BYTES - taken) / STEP_BYTES * STEP_BYTES;
@@ -53,7 +53,7 @@ int ccodecs_spill_create_file(int directory) {
   return -1;
 }
 
-/// A file without a name, of `byte_count` bytes that the disk has; or -1.
+/// Creates an unnamed file with `byte_count` bytes of allocated disk space. Returns its descriptor, or -1.
 static int open_file(int directory, size_t byte_count) {
   const int file = ccodecs_spill_create_file(directory);
   if (file < 0) {
@@ -97,7 +97,7 @@ static bool create_file(ccodecs_spill *spill, const ccodecs_limits *limits, ccod
   const int file = open_file(limits->spill_directory, spill->byte_count);
   void *map = file < 0 ? MAP_FAILED : mmap(NULL, spill->byte_count, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (file >= 0) {
-    close(file); // the map keeps it
+    close(file); // the mapping keeps the file
   }
   if (map == MAP_FAILED) {
     budget->has_machine_failed = true;
@@ -128,14 +128,15 @@ bool ccodecs_spill_create(
   return spill->bytes != NULL;
 }
 
-/// Lets go of the pages from `first` to `end`; what they hold stays in the file.
+/// Releases the pages from `first` to `end`; their content stays in the file.
 static void let_go(ccodecs_spill *spill, size_t first, size_t end) {
   if (end > first) {
     madvise(spill->bytes + first, end - first, MADV_DONTNEED);
   }
 }
 
-/// Brings a step's pages in at once, which costs less than one by one when they are touched. Older systems refuse.
+/// Prefetches the pages of a step in one call, which costs less than separate page faults. Older kernels reject it,
+/// which is harmless.
 static void touch(ccodecs_spill *spill, size_t first) {
 #if defined(MADV_POPULATE_WRITE)
   const size_t left = spill->byte_count - first;
@@ -150,7 +151,7 @@ void ccodecs_spill_pass(ccodecs_spill *spill, size_t offset) {
   if (!spill->is_file) {
     return;
   }
-  if (offset < spill->resident && spill->touched > spill->kept) { // the pass before may have ended anywhere
+  if (offset < spill->resident && spill->touched > spill->kept) { // the previous pass may have ended anywhere
     let_go(spill, spill->resident, spill->byte_count);
     spill->resident = spill->kept;
     spill->touched = spill->kept;
