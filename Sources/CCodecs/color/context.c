@@ -1,4 +1,4 @@
-// The allocator of littlecms: it charges the image's budget.
+// The allocator for littlecms, which charges the image's budget.
 
 #include "context.h"
 
@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/// In front of each block. Freeing must know whose it is: littlecms asks for its context before it has a user.
+/// Precedes each block and stores its owner for freeing. The owner is NULL for blocks that littlecms allocates before
+/// the context has its user data.
 typedef union block_header {
   struct {
     color_allowance *owner;
@@ -72,7 +73,7 @@ cmsContext ccodecs_color_context(color_allowance *allowance) {
       .FreePtr = on_free,
       .ReallocPtr = on_reallocate,
   };
-  return cmsCreateContext((void *)(uintptr_t)&plugin, allowance); // it is only read
+  return cmsCreateContext((void *)(uintptr_t)&plugin, allowance); // littlecms only reads it
 }
 
 size_t ccodecs_color_allowance(size_t profile_count) {

@@ -1,4 +1,4 @@
-// A context of littlecms for every use of it, which charges the image's budget. Private to CCodecs.
+// A littlecms context that charges the image's budget. Every use of littlecms has its own. Private to CCodecs.
 
 #ifndef CCODECS_CONTEXT_H
 #define CCODECS_CONTEXT_H
@@ -7,18 +7,19 @@
 
 #include <lcms2.h>
 
-/// What littlecms allocates from. A profile that is made to need more than `left` can't be used.
+/// The memory available to a littlecms context. A profile that needs more than `left` bytes is unusable.
 typedef struct color_allowance {
   ccodecs_budget *budget;
   size_t left;
-  bool is_exhausted; ///< The budget, not the allowance, had no room.
+  bool is_exhausted; ///< The budget or the system's memory was exhausted, not the allowance.
 } color_allowance;
 
-/// A context that allocates from `allowance`, which must stay where it is; NULL without room.
+/// Creates a context that allocates from `allowance`, whose address must not change. Returns NULL if memory is
+/// exhausted.
 cmsContext ccodecs_color_context(color_allowance *allowance);
 
-/// What a context may hold for a profile: its bytes, its tables as they were read and in a pipeline, where they are
-/// wider, and a table that stands for all of it.
+/// Returns the maximum memory in bytes of a context for a profile of `profile_count` bytes. This covers the profile,
+/// its tables as read and in a pipeline, where they are wider, and a table that replaces the whole pipeline.
 size_t ccodecs_color_allowance(size_t profile_count);
 
 #endif

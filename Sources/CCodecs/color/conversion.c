@@ -1,5 +1,5 @@
-// Conversions of rows from a profile's colours to sRGB: relative colorimetric, as the image was meant to look on its
-// own white.
+// Conversion of rows from a profile's colours to sRGB, with relative colorimetric intent: the image's white maps to
+// white.
 
 #include "context.h"
 #include "profile.h"
@@ -18,11 +18,12 @@ struct ccodecs_conversion {
   color_allowance allowance;
   ccodecs_pixels source;
   cmsContext context;
-  cmsHTRANSFORM transform; ///< NULL where `levels` does it.
-  uint8_t *levels;         ///< What a gray profile makes of a level of 8 bits, or of 16.
+  cmsHTRANSFORM transform; ///< Used for rows only if `levels` is NULL.
+  uint8_t *levels;         ///< For a gray profile: the sRGB level for each 8-bit or 16-bit level.
 };
 
-/// The largest table from the device's colours; 0 for a profile of curves, with or without a matrix.
+/// Returns the size in bytes of the largest A2B table; 0 for a profile that consists of curves, with or without a
+/// matrix.
 static size_t table_bytes(const uint8_t *profile, size_t count) {
   if (count < PROFILE_TABLE + 4) {
     return 0;
@@ -40,10 +41,10 @@ static size_t table_bytes(const uint8_t *profile, size_t count) {
   return largest;
 }
 
-/// What littlecms may allocate for a conversion, by what the profile consists of: the least that did for every profile
-/// of its kind (gray 94 KB, curves with a matrix 319, tables of RGB 332, of inks 610 beside profile and table), and
-/// more. Curves are held as read, sampled, and copied; a table is read, widened, copied, and stands in a grid in the
-/// end.
+/// Returns the maximum number of bytes that littlecms may allocate for a conversion. It depends on the kind of profile
+/// and includes a margin over the measured minimum: gray 94 KB, curves with a matrix 319 KB, RGB tables 332 KB, CMYK
+/// tables 610 KB, plus the profile and its table. Curves are stored as read, sampled and copied; a table is read,
+/// widened, copied, and finally resampled into a grid.
 static size_t allowance_bytes(const uint8_t *profile, size_t count) {
   const size_t table = table_bytes(profile, count);
   if (table == 0) {
@@ -56,8 +57,9 @@ size_t ccodecs_conversion_estimate(const uint8_t *profile, size_t profile_count)
   return profile_count == 0 ? 0 : sizeof(ccodecs_conversion) + 128 + allowance_bytes(profile, profile_count);
 }
 
-/// Hides the tags with elements of a profile's maker (D2Bx). Each such element may be named any number of times, so
-/// that a small profile can ask for hours of work, and a profile with them has the common tables too (ICC.1, 8.2).
+/// Hides the tags with multi-process elements (D2Bx) from littlecms. A profile may refer to the same element any number
+/// of times, so a small profile could demand hours of work. Nothing is lost, because a profile with these tags also has
+/// the common tables (ICC.1, 8.2).
 static void hide_elements(ccodecs_bytes *profile) {
   uint8_t *bytes = ccodecs_bytes_start(profile);
   const size_t room = (profile->count - PROFILE_TABLE - 4) / PROFILE_ENTRY_BYTES;
@@ -78,7 +80,7 @@ static bool has_alpha(const ccodecs_conversion *c) {
   return c->source == CCODECS_PIXELS_RGBA8 || c->source == CCODECS_PIXELS_RGBA16;
 }
 
-/// A gray profile's transform is of grays alone, to RGB: only a table is made with it.
+/// Creates the littlecms transform. For a gray profile, it converts gray to RGB and is only used to fill `levels`.
 static cmsHTRANSFORM create_transform(ccodecs_conversion *c, cmsHPROFILE profile, cmsHPROFILE srgb) {
   const bool is_gray = cmsGetColorSpace(profile) == cmsSigGrayData;
   const bool keeps_alpha = !is_gray && has_alpha(c);
@@ -97,7 +99,7 @@ static cmsHTRANSFORM create_transform(ccodecs_conversion *c, cmsHPROFILE profile
       keeps_alpha ? cmsFLAGS_COPY_ALPHA : 0);
 }
 
-/// A gray profile gives grays: a table of them says all. False without room.
+/// Fills `levels`: as a gray profile maps gray to gray, a table suffices. Returns false if the budget is exhausted.
 static bool fill_levels(ccodecs_conversion *c) {
   const uint32_t count = is_16bit(c) ? DEEP_LEVEL_COUNT : LEVEL_COUNT;
   uint16_t deep[LEVEL_COUNT];

@@ -1,4 +1,4 @@
-// Linear light as sRGB's signal. Private to CCodecs.
+// Conversion of linear light to the sRGB signal. Private to CCodecs.
 
 #ifndef CCODECS_LINEAR_H
 #define CCODECS_LINEAR_H
@@ -7,15 +7,16 @@
 
 enum { CCODECS_LINEAR_STEPS = 4096 };
 
-/// sRGB's signal, 0 to 65535, at equal steps of linear light from 0 to 1.
+/// A table of the sRGB signal, 0 to 65535, at equal steps of linear light from 0 to 1.
 typedef struct ccodecs_linear {
   float signals[CCODECS_LINEAR_STEPS + 1];
 } ccodecs_linear;
 
-/// Source: IEC 61966-2-1.
+/// Fills the table. Source: IEC 61966-2-1.
 void ccodecs_linear_fill(ccodecs_linear *linear);
 
-/// The signal of `light`, to within two of 65535; what is out of its range, and what is no number, is brought into it.
+/// Returns the sRGB signal of `light`, with an error of at most two of 65535. Values outside 0 to 1 are clamped; NaN
+/// returns 0.
 static inline uint16_t ccodecs_linear_signal(const ccodecs_linear *linear, float light) {
   const float place = CCODECS_LINEAR_STEPS * light;
   if (!(place > 0)) {

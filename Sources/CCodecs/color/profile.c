@@ -1,4 +1,4 @@
-// Colour profiles through littlecms: which are sRGB, and which can be used; and making them of what a PNG says.
+// Classification of colour profiles with littlecms, and creation of profiles from PNG chunks.
 //
 // Sources: ICC.1:2022 (profile format); IEC 61966-2-1 (sRGB); PNG specification (third edition), section 11.3.2.
 
@@ -12,21 +12,21 @@
 enum {
   PROFILE_HEADER_BYTES = 128,
   PROFILE_LEAST_BYTES = PROFILE_HEADER_BYTES + 4,
-  DEFLATE_EXPANSION = 1032, ///< The most that deflate makes of a byte.
+  DEFLATE_EXPANSION = 1032, ///< Maximum expansion ratio of deflate.
 };
 
-// MARK: What a profile is
+// MARK: Classification
 
-/// The primaries of sRGB, adapted to D50, as ICC profiles have them.
+/// The sRGB primaries, adapted to D50, as in ICC profiles.
 static const double srgb_primaries[3][3] = {
     {0.4361, 0.2225, 0.0139}, {0.3851, 0.7169, 0.0971}, {0.1431, 0.0606, 0.7141}};
 
-/// sRGB's curve: light to signal, 0 to 1.
+/// Converts linear light to the sRGB signal, both 0 to 1.
 static double encode(double light) {
   return light <= 0.0031308 ? 12.92 * light : 1.055 * pow(light, 1 / 2.4) - 0.055;
 }
 
-/// Whether a curve is sRGB's to within a level of 8 bits.
+/// Returns whether a curve matches sRGB's to within one 8-bit level.
 static bool is_srgb_curve(const cmsToneCurve *curve) {
   for (int level = 0; level <= 255; level++) {
     const double light = cmsEvalToneCurveFloat(curve, (float)level / 255);
@@ -73,7 +73,8 @@ static cmsColorSpaceSignature signature(ccodecs_color_space space) {
   return cmsSigRgbData;
 }
 
-/// What an opened profile is; an RGB profile of a gray image says nothing that grays would need.
+/// Returns the kind of an opened profile. An RGB profile of a gray image is usable only if it is sRGB, because it does
+/// not define gray levels.
 static ccodecs_profile_kind kind_of(cmsHPROFILE profile, ccodecs_color_space space) {
   const cmsProfileClassSignature class = cmsGetDeviceClass(profile);
   const bool has_class = class == cmsSigInputClass || class == cmsSigDisplayClass || class == cmsSigOutputClass ||
@@ -92,7 +93,7 @@ static ccodecs_profile_kind kind_of(cmsHPROFILE profile, ccodecs_color_space spa
   return has_tables(profile) || has_curves ? CCODECS_PROFILE_OTHER : CCODECS_PROFILE_UNUSABLE;
 }
 
-/// The size that a profile's own header claims; 0 when it is none that is read.
+/// Returns the size in the profile's header, or 0 if it is outside the accepted range.
 static size_t claimed_bytes(const uint8_t *header) {
   const size_t count = ccodecs_be32(header);
   return count < PROFILE_LEAST_BYTES || count > CCODECS_MAX_PROFILE_BYTES ? 0 : count;
@@ -119,7 +120,7 @@ bool ccodecs_profile_classify(
   return !allowance.is_exhausted;
 }
 
-// MARK: Making profiles
+// MARK: Creation
 
 bool ccodecs_profile_from_primaries(
     const uint32_t chromaticities[8], uint32_t gamma, ccodecs_bytes *profile, ccodecs_budget *budget) {
@@ -199,7 +200,7 @@ bool ccodecs_profile_is_linear(const uint8_t *bytes, size_t count) {
       continue;
     }
     const uint8_t *curve = bytes + offset;
-    if (memcmp(curve, "curv", 4) == 0) { // without entries, or a gamma of 8.8 bits
+    if (memcmp(curve, "curv", 4) == 0) { // no entries (linear), or one: a gamma in 8.8 fixed point
       const uint32_t entries = ccodecs_be32(curve + 8);
       return entries == 0 || (entries == 1 && ccodecs_be16(curve + 12) == 0x0100);
     }
