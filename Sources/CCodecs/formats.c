@@ -1,5 +1,5 @@
-// Everything that is known of each format, in one row, and what is asked of it: name, signature, and which decoder,
-// encoder and rewriter there is in this build. A format that ccodecs.h has and no row is an error of the compiler.
+// The format table: each row has a format's name, signatures, decoder, encoder and rewriter in this build. A format in
+// ccodecs.h without a row is a compile error.
 
 #include "core/decoder.h"
 #include "core/encoder.h"
@@ -15,27 +15,29 @@
 #include "tiff/tiff_format.h"
 #include "webp/webp_format.h"
 
-/// First bytes that tell a format; none when `count` is 0.
+/// Leading bytes that identify a format; `count` is 0 for an unused entry.
 typedef struct signature {
   uint8_t count;
   const char *bytes;
 } signature;
 
+/// A format's encoder, and the options that it accepts.
 typedef struct encoder_row {
   ccodecs_encoder *(*create)(const ccodecs_encode_options *options, ccodecs_budget *budget); ///< NULL for none.
   uint64_t (*estimate)(const ccodecs_encode_options *options);
   uint64_t (*largest)(const ccodecs_encode_options *options);
-  bool (*takes)(const ccodecs_encode_options *options); ///< What else it can't be asked for; NULL for nothing.
-  uint32_t pixels;                                      ///< A bit for each of ccodecs_pixels that it takes.
-  uint32_t max_side;                                    ///< Of an image, in pixels.
-  bool halves_columns;                                  ///< Takes CCODECS_SUBSAMPLING_422.
+  bool (*takes)(const ccodecs_encode_options *options); ///< Checks further options; NULL to accept all.
+  uint32_t pixels;                                      ///< Accepted ccodecs_pixels values, as bits.
+  uint32_t max_side;                                    ///< Maximum width and height in pixels.
+  bool halves_columns;                                  ///< Accepts CCODECS_SUBSAMPLING_422.
 } encoder_row;
 
+/// Everything this module knows about a format.
 typedef struct format_row {
   ccodecs_format format;
   const char *name;
   signature signatures[4];
-  bool (*sniff)(const uint8_t *bytes, size_t count); ///< NULL where signatures tell.
+  bool (*sniff)(const uint8_t *bytes, size_t count); ///< NULL if the signatures suffice.
   ccodecs_decoder *(*create_decoder)(const ccodecs_limits *limits, ccodecs_budget *budget);   ///< NULL for none.
   ccodecs_rewriter *(*create_rewriter)(const ccodecs_limits *limits, ccodecs_budget *budget); ///< NULL for none.
   encoder_row encoder;
@@ -63,7 +65,7 @@ typedef struct format_row {
 #define WHEN_JXL(function) NULL
 #endif
 
-/// In the order in which files are asked for them: signatures first. Sources: the formats' specifications.
+/// All formats, in the order in which they are checked: signatures first. Sources: the formats' specifications.
 static const format_row rows[] = {
     {
         .format = CCODECS_FORMAT_JPEG,
@@ -179,7 +181,7 @@ static const format_row rows[] = {
         .create_decoder = WHEN_HEIF(ccodecs_heic_decoder_create),
     },
     {
-        .format = CCODECS_FORMAT_UNKNOWN, // of base media, what has other brands: a film
+        .format = CCODECS_FORMAT_UNKNOWN, // base media files with other brands, such as videos
         .name = "unknown",
         .sniff = ccodecs_is_base_media,
     },
@@ -206,7 +208,7 @@ static const format_row rows[] = {
 enum { ROW_COUNT = sizeof rows / sizeof *rows };
 _Static_assert(ROW_COUNT == CCODECS_FORMAT_END, "a format has no row");
 
-// MARK: Look-up
+// MARK: Lookup
 
 static const format_row *row_of(ccodecs_format format) {
   for (size_t i = 0; i < ROW_COUNT; i++) {
@@ -282,7 +284,7 @@ ccodecs_status ccodecs_rewriter_create(
 
 // MARK: Encoders
 
-/// Whether every option is in its range, those of other formats included.
+/// Returns whether every option is in its range, including the options of other formats.
 static bool are_valid(const ccodecs_encode_options *options) {
   return options->width > 0 && options->height > 0 && options->quality >= 1 && options->quality <= 100 &&
          options->exif_count <= CCODECS_MAX_EXIF_BYTES && ccodecs_png_options_are_valid(&options->png) &&
@@ -313,14 +315,14 @@ ccodecs_status ccodecs_encoder_create(
   if (*encoder == NULL) {
     return CCODECS_NO_MEMORY;
   }
-  (*encoder)->options.exif = NULL; // it was borrowed
+  (*encoder)->options.exif = NULL; // it was borrowed for create only
   return CCODECS_OK;
 }
 
 ccodecs_status ccodecs_encoder_estimate(const ccodecs_encode_options *options, uint64_t *byte_count) {
   const encoder_row *row = &row_of(options->format)->encoder;
   const ccodecs_status status = check(row, options);
-  // The EXIF block is copied, and pending output grows by half when it grows.
+  // The EXIF block is copied, and the output buffer grows by half its size.
   *byte_count = status == CCODECS_OK ? row->estimate(options) + 4 * options->exif_count : 0;
   return status;
 }
