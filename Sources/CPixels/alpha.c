@@ -1,9 +1,9 @@
-// Alpha: premultiplying, its inverse, and flattening. Exact integer arithmetic throughout, so that every instruction
-// set gives the same samples.
+// Alpha: premultiplying, unpremultiplying and flattening. All arithmetic is exact integer arithmetic, so every
+// instruction set produces the same samples.
 
 #include "kernels.h"
 
-/// What 1 is in premultiplied samples: 255 * 255.
+/// The value of 1 in premultiplied samples: 255 * 255.
 enum { UNIT = 65025 };
 
 static uint32_t smaller(uint32_t a, uint32_t b) {

@@ -1,8 +1,8 @@
 // Alpha for AVX2.
 //
-// The divisions are done in single precision and are exact all the same: every dividend is a whole number below 2^24,
-// quotients are below 256 and divisors at most 65025, so a quotient that is not whole is at least 1/65025 below the
-// next whole number, which is more than rounding it to 24 bits can add. Truncation then gives the integer quotient.
+// Divisions are done in single precision and are still exact. Every dividend is an integer below 2^24, quotients are
+// below 256 and divisors at most 65025. A quotient that is not an integer is therefore at least 1/65025 below the next
+// integer, which is more than rounding to 24 bits can add. Truncation then yields the integer quotient.
 
 #if defined(__x86_64__)
 
@@ -14,12 +14,12 @@
 
 enum { UNIT = 65025 };
 
-/// Copies the fourth of four 32-bit lanes to all of them.
+/// Copies the fourth of four 32-bit lanes to all four.
 AVX2 static inline __m256i alphas_of(__m256i pixels) {
   return _mm256_shuffle_epi32(pixels, 0xFF);
 }
 
-/// Two premultiplied pixels in 32 bits, alpha at most 1 and colours at most alpha.
+/// Loads two premultiplied pixels into 32-bit lanes, with alpha clamped to 1 and colours clamped to alpha.
 AVX2 static inline __m256i load_clamped(const uint16_t *premultiplied) {
   const __m256i pixels = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)premultiplied));
   const __m256i clamped = _mm256_min_epi32(pixels, _mm256_set1_epi32(UNIT));
@@ -47,7 +47,8 @@ AVX2 void cpixels_premultiply_avx2(const uint8_t *rgba, uint16_t *premultiplied,
   cpixels_premultiply_scalar(rgba + 4 * i, premultiplied + 4 * i, pixel_count - i);
 }
 
-/// (colour * 255 + alpha / 2) / alpha; and alpha itself as (alpha * 255 + UNIT / 2) / UNIT, likewise to nearest.
+/// Computes (colour * 255 + alpha / 2) / alpha for colours, and (alpha * 255 + UNIT / 2) / UNIT for alpha; both round
+/// to nearest.
 AVX2 static inline __m256i unpremultiply_2(const uint16_t *premultiplied) {
   const __m256i pixels = load_clamped(premultiplied);
   const __m256i divisors = _mm256_blend_epi32(alphas_of(pixels), _mm256_set1_epi32(UNIT), 0x88);
@@ -83,7 +84,7 @@ AVX2 void cpixels_flatten_avx2(
       _mm256_setr_epi32(background[0], background[1], background[2], 0, background[0], background[1], background[2], 0);
   const __m128i drop_alpha = _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
   size_t i = 0;
-  for (; i + 6 <= pixel_count; i += 4) { // a store is of 16 bytes, of which the next pixels overwrite 4
+  for (; i + 6 <= pixel_count; i += 4) { // a store writes 16 bytes, 4 of which the next pixels overwrite
     const __m256i low = flatten_2(premultiplied + 4 * i, under);
     const __m256i high = flatten_2(premultiplied + 4 * i + 8, under);
     const __m256i words = _mm256_permute4x64_epi64(_mm256_packus_epi32(low, high), 0xD8);

@@ -1,4 +1,4 @@
-// Colour, in integer arithmetic that every instruction set repeats exactly.
+// Colour conversions in integer arithmetic, with the same results for every instruction set.
 
 #include "kernels.h"
 
@@ -6,8 +6,8 @@ static uint8_t clamp_to_byte(int32_t value) {
   return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
 }
 
-/// Source: JFIF 1.02, "Conversion to and from RGB": 1.402, 0.344136, 0.714136, 1.772. The fractions are in Q15, taken
-/// from the nearest whole number so that they and their products fit 16-bit arithmetic.
+/// Source: JFIF 1.02, "Conversion to and from RGB": 1.402, 0.344136, 0.714136, 1.772. The fractions are in Q15 and
+/// relative to the nearest integer, so that they and their products fit in 16-bit arithmetic.
 void cpixels_ycc_to_rgb_scalar(
     const uint8_t *y, const uint8_t *cb, const uint8_t *cr, uint8_t *rgb, size_t pixel_count) {
   const int32_t half = 1 << 14;
@@ -35,7 +35,7 @@ void cpixels_ycc_to_rgb(
 void cpixels_gray_to_rgb(const uint8_t *gray, uint8_t *rgb, size_t pixel_count) {
 #if defined(__x86_64__)
   if (cpixels_isa_has_avx2(CPIXELS_ISA_BEST)) {
-    cpixels_join_avx2(gray, 0, pixel_count, 3, rgb); // three planes at one place
+    cpixels_join_avx2(gray, 0, pixel_count, 3, rgb); // the three planes are the same memory
     return;
   }
 #endif

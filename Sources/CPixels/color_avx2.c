@@ -1,4 +1,4 @@
-// Colour for AVX2.
+// Colour conversions for AVX2.
 
 #if defined(__x86_64__)
 
@@ -8,7 +8,8 @@
 
 #define AVX2 __attribute__((target("avx2,fma")))
 
-/// Pixels that are converted to planes before these are joined: enough that no plane is read while it is written.
+/// The number of pixels that are converted to planes before the planes are joined: enough that no plane is read while
+/// it is written.
 enum { BLOCK = 256 };
 
 AVX2 static inline __m256i load_16(const uint8_t *samples, int center) {
@@ -16,12 +17,12 @@ AVX2 static inline __m256i load_16(const uint8_t *samples, int center) {
   return _mm256_sub_epi16(wide, _mm256_set1_epi16((int16_t)center));
 }
 
-/// The rounded product of 16-bit numbers and a Q15 fraction.
+/// Multiplies 16-bit numbers by a Q15 fraction and rounds.
 AVX2 static inline __m256i scale(__m256i x, int fraction) {
   return _mm256_mulhrs_epi16(x, _mm256_set1_epi16((int16_t)fraction));
 }
 
-/// The sum of the products of two 16-bit numbers and Q15 fractions, rounded once.
+/// Sums the products of two 16-bit numbers and Q15 fractions, and rounds once.
 AVX2 static inline __m256i scale_both(__m256i x, int fraction_x, __m256i y, int fraction_y) {
   const __m256i fractions = _mm256_set1_epi32((int32_t)((uint32_t)fraction_y << 16 | (uint16_t)fraction_x));
   const __m256i half = _mm256_set1_epi32(1 << 14);
@@ -31,7 +32,7 @@ AVX2 static inline __m256i scale_both(__m256i x, int fraction_x, __m256i y, int 
       _mm256_srai_epi32(_mm256_add_epi32(low, half), 15), _mm256_srai_epi32(_mm256_add_epi32(high, half), 15));
 }
 
-/// Sixteen pixels to three planes that are BLOCK apart.
+/// Converts sixteen pixels to three planes that are BLOCK apart.
 AVX2 static inline void convert_16(const uint8_t *y, const uint8_t *cb, const uint8_t *cr, uint8_t *planes) {
   const __m256i luma = load_16(y, 0);
   const __m256i blue = load_16(cb, 128);

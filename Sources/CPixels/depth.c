@@ -1,15 +1,15 @@
-// Samples of 16 bits, of which 65535 is 1: to 8 bits, and to premultiplied ones and back. Exact integer arithmetic,
-// plain enough for the compiler to make vectors of.
+// 16-bit samples, where 65535 represents 1: conversion to 8 bits, premultiplying and unpremultiplying. All arithmetic
+// is exact integer arithmetic, and simple enough for the compiler to vectorize.
 
 #include "kernels.h"
 
-/// What 1 is in premultiplied samples, and 65535 / 255.
+/// The value of 1 in premultiplied samples, and 65535 / 255.
 enum { UNIT = 65025, STEP = 257 };
 
 void cpixels_convert_to_8bit(const uint16_t *source, uint8_t *destination, size_t sample_count) {
   for (size_t i = 0; i < sample_count; i++) {
     const uint32_t v = source[i];
-    destination[i] = (uint8_t)((v - ((v + 128) >> 8) + 128) >> 8); // v / 257, for each of the 65536
+    destination[i] = (uint8_t)((v - ((v + 128) >> 8) + 128) >> 8); // equals v / 257 rounded, for all 65536 values
   }
 }
 

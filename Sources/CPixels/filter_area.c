@@ -1,5 +1,5 @@
-// Area filters: rows are widened (and premultiplied) as they are pushed; the rows that a window still needs are kept in
-// rings, the filtered ones in 16 bits and, where the result is mixed with the image, the image's own.
+// Area filters. Rows are widened (and premultiplied) as they are pushed. Rings store the rows that a window still
+// needs: the filtered rows in 16 bits and, if the result is mixed with the image, the image's own rows.
 //
 //   BLUR, SHARPEN: row -> wide -> horizontal taps -> ring -> vertical taps -> filtered row -> blend -> row
 //   PIXELATE:      row -> wide -> sums of columns -> means of blocks        -> filtered row -> blend -> rows
@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/// Rows that can be pushed before one must be read.
+/// The number of rows that can be pushed before one must be read.
 enum { RING_SLACK = 16 };
 
 enum { LARGEST_SIDE = 1 << 20, LARGEST_BLOCK = 256 };
@@ -17,25 +17,25 @@ enum { LARGEST_SIDE = 1 << 20, LARGEST_BLOCK = 256 };
 struct cpixels_area_filter {
   cpixels_area_options options;
   const cpixels_filter_kernels *kernels;
-  uint32_t reach;      ///< Pixels that a window extends to each side.
+  uint32_t reach;      ///< The number of pixels that a window extends to each side.
   bool buffers_source; ///< Whether the result is mixed with the image's own rows.
   int32_t gain;        ///< Q14.
   int32_t threshold;   ///< Q6.
-  size_t sample_count; ///< Of a row.
-  size_t column_count; ///< The same, rounded up to CPIXELS_AREA_MULTIPLE.
-  uint32_t pushed;     ///< Rows taken.
-  uint32_t written;    ///< Rows given.
-  int16_t *wide;       ///< [column_count + twice the reach] the row that was pushed.
+  size_t sample_count; ///< The number of samples in a row.
+  size_t column_count; ///< sample_count rounded up to CPIXELS_AREA_MULTIPLE.
+  uint32_t pushed;     ///< The number of rows consumed.
+  uint32_t written;    ///< The number of rows returned.
+  int16_t *wide;       ///< [column_count + twice the reach] The row that was pushed.
   int16_t *filtered;   ///< [column_count]
   int16_t *ring;       ///< [ring_row_count][column_count] BLUR, SHARPEN.
   uint32_t ring_row_count;
   uint8_t *source; ///< [source_row_count][sample_count]
   uint32_t source_row_count;
-  uint16_t *premultiplied; ///< [sample_count] with alpha, unless SHARPEN.
+  uint16_t *premultiplied; ///< [sample_count] With alpha, except SHARPEN.
   cpixels_taps taps;
   int16_t *weights;
   uint32_t *sums;     ///< [column_count] PIXELATE.
-  uint32_t block_end; ///< PIXELATE: the row at which the blocks that are being summed end.
+  uint32_t block_end; ///< PIXELATE: the row at which the current blocks end.
 };
 
 static uint32_t smaller(uint32_t a, uint32_t b) {
@@ -45,7 +45,7 @@ static uint32_t smaller(uint32_t a, uint32_t b) {
 // MARK: Set-up
 
 static bool lies_between(double value, double low, double high) {
-  return value >= low && value <= high; // not so for NaN
+  return value >= low && value <= high; // false for NaN
 }
 
 static bool options_are_valid(const cpixels_area_options *o) {
@@ -70,7 +70,7 @@ static bool is_blurring(const cpixels_area_filter *f) {
   return f->options.kind != CPIXELS_AREA_PIXELATE;
 }
 
-/// Takes all memory, and computes what is known from the options alone.
+/// Allocates all memory, and computes everything that depends on the options alone.
 static void place(cpixels_arena *arena, cpixels_area_filter *f) {
   const cpixels_area_options *o = &f->options;
   const bool is_sharpening = o->kind == CPIXELS_AREA_SHARPEN;
@@ -86,7 +86,7 @@ static void place(cpixels_arena *arena, cpixels_area_filter *f) {
   f->wide = cpixels_arena_take(arena, f->column_count + 2 * (size_t)f->reach * o->channels, sizeof(int16_t));
   f->filtered = cpixels_arena_take(arena, f->column_count, sizeof(int16_t));
   if (is_blurring(f)) {
-    const uint32_t tap_count = (f->reach + 2) / 2 * 2; // the middle and one side, rounded up to even
+    const uint32_t tap_count = (f->reach + 2) / 2 * 2; // the middle tap and one side, rounded up to an even number
     f->taps.count = tap_count;
     f->taps.before = cpixels_arena_take(arena, tap_count, sizeof(void *));
     f->taps.after = cpixels_arena_take(arena, tap_count, sizeof(void *));
@@ -98,7 +98,7 @@ static void place(cpixels_arena *arena, cpixels_area_filter *f) {
     f->sums = cpixels_arena_take(arena, f->column_count, sizeof(uint32_t));
     f->source_row_count = smaller(o->block, o->height);
   }
-  // Where the result is not mixed, kernels are given any row: it weighs nothing.
+  // If the result is not mixed, kernels may be given any row, because its weight is 0.
   f->source_row_count = f->buffers_source ? f->source_row_count : 1;
   f->source = cpixels_arena_take(arena, f->source_row_count, f->sample_count);
   if (o->channels == 4 && !is_sharpening) {
@@ -106,8 +106,8 @@ static void place(cpixels_arena *arena, cpixels_area_filter *f) {
   }
 }
 
-/// Weights of a Gaussian, in as many bits as they and their sums fit. Rounding the sums of the outer weights, not the
-/// weights, keeps the error of wide kernels from adding up.
+/// Computes the weights of a Gaussian with the maximum number of bits that they and their sums allow. It rounds the
+/// sums of the outer weights instead of the weights, so that the error of wide kernels does not accumulate.
 static void fill_weights(cpixels_area_filter *f) {
   const double spread = 1 / (2 * f->options.radius * f->options.radius);
   double sum = 1;
@@ -126,7 +126,7 @@ static void fill_weights(cpixels_area_filter *f) {
     f->weights[t] = (int16_t)(next - outer);
     outer = next;
   }
-  f->weights[0] = (int16_t)((1 << (bits - 1)) - outer); // half of the middle's, which is counted twice
+  f->weights[0] = (int16_t)((1 << (bits - 1)) - outer); // half of the middle weight, which is counted twice
   for (uint32_t t = f->reach + 1; t < f->taps.count; t++) {
     f->weights[t] = 0;
   }
@@ -156,7 +156,7 @@ cpixels_area_filter *cpixels_area_init(const cpixels_area_options *options, void
   f->options = *options;
   f->kernels = cpixels_filter_kernels_of(options->isa);
   place(&arena, f);
-  // Kernels read whole vectors; what lies beyond a row's samples must be something.
+  // Kernels read whole vectors, so the memory after a row's samples must be initialized.
   memset(f->wide, 0, (f->column_count + 2 * (size_t)f->reach * options->channels) * sizeof *f->wide);
   memset(f->source, 0, f->sample_count);
   if (is_blurring(f)) {
@@ -186,7 +186,8 @@ static void widen_row(const cpixels_area_filter *f, const uint8_t *row, int16_t 
   }
 }
 
-/// Interleaved samples are as many apart as a pixel has channels: the taps of a row are the row itself, moved.
+/// Interleaved samples of a channel are as far apart as a pixel has channels, so the taps of a row are the row itself,
+/// shifted.
 static void blur_row(cpixels_area_filter *f, const uint8_t *row) {
   const size_t channels = f->options.channels;
   int16_t *first = f->wide + f->reach * channels;
@@ -204,7 +205,7 @@ static void blur_row(cpixels_area_filter *f, const uint8_t *row) {
   f->kernels->convolve(&f->taps, f->column_count, ring_row(f, f->pushed));
 }
 
-/// The means of a row of blocks, once all their rows are in.
+/// Computes the means of a row of blocks after all their rows have arrived.
 static void finish_blocks(cpixels_area_filter *f) {
   const cpixels_area_options *o = &f->options;
   const uint32_t first_row = f->written;
@@ -273,7 +274,7 @@ static bool is_ready(const cpixels_area_filter *f) {
   return is_blurring(f) ? f->pushed > smaller(f->written + f->reach, f->options.height - 1) : f->pushed == f->block_end;
 }
 
-/// Rows beyond the edges are those at the edges.
+/// Rows beyond the edges repeat the edge rows.
 static void blur_column(cpixels_area_filter *f) {
   const uint32_t y = f->written;
   for (uint32_t t = 0; t < f->taps.count; t++) {

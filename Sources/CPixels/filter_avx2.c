@@ -27,8 +27,8 @@ INLINE void store(void *address, __m256i value) {
 
 // MARK: Colour
 
-/// The entries of a table of 256 for 32 levels, from 16 registers of 16 entries each: a register is looked up with the
-/// levels less its first one, such that shuffling gives 0 for levels that belong to another.
+/// Looks up 32 levels in a table of 256 entries, stored in 16 registers of 16 entries each. For each register, the
+/// levels are reduced by the register's first level such that shuffling returns 0 for levels of other registers.
 INLINE __m256i look_up(const __m256i parts[16], __m256i levels) {
   __m256i entries = _mm256_setzero_si256();
   for (int h = 0; h < 16; h++) {
@@ -52,7 +52,7 @@ TARGET static void map_levels(
     const __m256i levels = load(source + i);
     store(destination + i, _mm256_blendv_epi8(look_up(parts, levels), levels, is_kept));
   }
-  // 32 is no multiple of 3, but only four channels have one that differs.
+  // 32 is not a multiple of 3, but only with four channels does one channel need different treatment.
   const size_t rest = count - i;
   if (channels == 4) {
     cpixels_filter_scalar.map_levels(table, 4, source + i, destination + i, rest / 4);
@@ -110,7 +110,7 @@ TARGET static void widen(const uint8_t *samples, size_t sample_count, int16_t *w
   cpixels_filter_scalar.widen(samples + i, sample_count - i, wide + i);
 }
 
-/// Four pixels.
+/// Premultiplies four pixels.
 INLINE __m256i premultiplied(const uint8_t *rgba) {
   const __m256i alpha_order = _mm256_setr_epi8(
       6, 7, 6, 7, 6, 7, 6, 7, 14, 15, 14, 15, 14, 15, 14, 15, 6, 7, 6, 7, 6, 7, 6, 7, 14, 15, 14, 15, 14, 15, 14, 15);
@@ -143,8 +143,8 @@ typedef struct unpacked_sums {
   __m256i high;
 } unpacked_sums;
 
-/// Adds what taps `t` and `t + 1` give to 16 samples from place `x` on. Both sides of a tap are added first: they share
-/// their weight, and their sum fits 16 bits.
+/// Adds the contributions of taps `t` and `t + 1` to the 16 samples that start at `x`. Both sides of a tap are added
+/// first, because they have the same weight and their sum fits in 16 bits.
 INLINE unpacked_sums add_taps(unpacked_sums sums, const cpixels_taps *taps, uint32_t t, __m256i weights, size_t x) {
   const __m256i first = _mm256_add_epi16(load(taps->before[t] + x), load(taps->after[t] + x));
   const __m256i second = _mm256_add_epi16(load(taps->before[t + 1] + x), load(taps->after[t + 1] + x));
@@ -175,7 +175,7 @@ TARGET static void convolve(const cpixels_taps *taps, size_t sample_count, int16
   }
 }
 
-/// Eight samples of 32 bits: `source` 8 bits, `filtered` Q6; the result is not clamped.
+/// Blends eight samples in 32 bits: `source` is 8-bit, `filtered` is Q6; the result is not clamped.
 INLINE __m256i blended(__m256i source, __m256i filtered, __m256i gain, __m256i threshold) {
   const int bits = CPIXELS_AREA_BITS + CPIXELS_GAIN_BITS;
   const __m256i all = _mm256_sub_epi32(_mm256_slli_epi32(source, CPIXELS_AREA_BITS), filtered);
@@ -185,7 +185,7 @@ INLINE __m256i blended(__m256i source, __m256i filtered, __m256i gain, __m256i t
   return _mm256_srai_epi32(_mm256_add_epi32(base, change), bits);
 }
 
-/// Two registers of eight 32-bit numbers to 16 bytes, clamped.
+/// Packs two registers of eight 32-bit numbers into 16 bytes, with clamping.
 INLINE __m128i bytes_of(__m256i low, __m256i high) {
   const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xD8);
   return _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
@@ -213,7 +213,7 @@ TARGET static void blend(
   cpixels_filter_scalar.blend(source + i, wide + i, sample_count - i, gain, threshold, destination + i);
 }
 
-/// Two pixels: what is filtered, divided by its alpha, in Q6; where that is 0, the source.
+/// Divides two filtered pixels by their alpha, in Q6; returns the source where alpha is 0.
 INLINE __m256i straightened(__m256i source, __m256i filtered) {
   const __m256i alphas = _mm256_shuffle_epi32(filtered, 0xFF);
   const __m256i divisors = _mm256_max_epi32(alphas, _mm256_set1_epi32(1));
@@ -247,7 +247,7 @@ TARGET static void blend_over_alpha(
       rgba + 4 * i, wide + 4 * i, pixel_count - i, gain, threshold, destination + 4 * i);
 }
 
-/// source + the rounded product of gain and (source - filtered), eight samples of 32 bits.
+/// Returns source + the rounded product of gain and (source - filtered), for eight samples in 32 bits.
 INLINE __m256i mixed(__m256i source, __m256i filtered, __m256i gain) {
   const __m256i product = _mm256_mullo_epi32(_mm256_sub_epi32(source, filtered), gain);
   const __m256i half = _mm256_set1_epi32(1 << (CPIXELS_GAIN_BITS - 1));

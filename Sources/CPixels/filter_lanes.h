@@ -1,6 +1,6 @@
-// The steps of a colour program over vectors of floats, written once for every instruction set: the file that includes
-// this defines LANES (floats of a vector), TARGET (a function attribute), clamp_lanes and root_lanes. The operations
-// and their order are those of filter_scalar.c.
+// The steps of a colour program over vectors of floats, written once for all instruction sets. The including file
+// defines LANES (the number of floats in a vector), TARGET (a function attribute), clamp_lanes and root_lanes. The
+// operations and their order are the same as in filter_scalar.c.
 
 #include "filter_kernels.h"
 
@@ -172,7 +172,8 @@ TARGET static void step(
   }
 }
 
-/// Clears what the steps work on beyond the last pixel, so that nothing undefined is computed with.
+/// Clears the part of the block after the last pixel that the steps process, so that they never read uninitialized
+/// values.
 TARGET static void clear_rest(size_t pixel_count, cpixels_color_block *block) {
   if (pixel_count < CPIXELS_COLOR_BLOCK) {
     const size_t rest = CPIXELS_COLOR_BLOCK - pixel_count;

@@ -19,7 +19,8 @@ INLINE lanes root_lanes(lanes x) {
 
 // MARK: Colour
 
-/// The entries of a table of 256 for 16 levels, 64 of them at a time: others give 0, or leave what is there.
+/// Looks up 16 levels in a table of 256 entries, 64 entries at a time; levels outside those 64 give 0 or keep the
+/// previous value.
 INLINE uint8x16_t look_up(const uint8x16x4_t parts[4], uint8x16_t levels) {
   uint8x16_t entries = vqtbl4q_u8(parts[0], levels);
   for (uint8_t part = 1; part < 4; part++) {
@@ -42,7 +43,7 @@ static void map_levels(
     const uint8x16_t levels = vld1q_u8(source + i);
     vst1q_u8(destination + i, vbslq_u8(is_kept, levels, look_up(parts, levels)));
   }
-  for (; i < count; i++) { // 16 is a multiple of 4, so that alpha stays where it was
+  for (; i < count; i++) { // 16 is a multiple of 4, so alpha keeps its position
     destination[i] = channels == 4 && i % 4 == 3 ? source[i] : table[source[i]];
   }
 }
@@ -64,7 +65,7 @@ static void load_block(
 
 static void store_block(cpixels_color_block *block, uint32_t channels, size_t pixel_count, uint8_t *destination) {
   for (uint32_t c = 0; c < 3; c++) {
-    for (size_t i = 0; i < pixel_count; i++) { // the compiler makes vectors of this
+    for (size_t i = 0; i < pixel_count; i++) { // vectorized by the compiler
       block->levels[c][i] = (uint8_t)(int32_t)(block->planes[c][i] * 255 + 0.5f);
     }
   }
@@ -74,7 +75,7 @@ static void store_block(cpixels_color_block *block, uint32_t channels, size_t pi
 // MARK: Area
 
 static void widen(const uint8_t *samples, size_t sample_count, int16_t *wide) {
-  for (size_t i = 0; i < sample_count; i++) { // the compiler makes vectors of this
+  for (size_t i = 0; i < sample_count; i++) { // vectorized by the compiler
     wide[i] = (int16_t)(samples[i] << CPIXELS_AREA_BITS);
   }
 }
@@ -94,7 +95,7 @@ static void premultiply(const uint8_t *rgba, size_t pixel_count, int16_t *wide) 
 }
 
 static void accumulate(const int16_t *wide, size_t sample_count, uint32_t *sums) {
-  for (size_t i = 0; i < sample_count; i++) { // the compiler makes vectors of this
+  for (size_t i = 0; i < sample_count; i++) { // vectorized by the compiler
     sums[i] += (uint32_t)wide[i];
   }
 }
@@ -121,7 +122,7 @@ static void convolve(const cpixels_taps *taps, size_t sample_count, int16_t *wid
   }
 }
 
-/// Four samples of 32 bits: `source` 8 bits, `filtered` Q6; the result is not clamped.
+/// Blends four samples in 32 bits: `source` is 8-bit, `filtered` is Q6; the result is not clamped.
 INLINE int32x4_t blended(int32x4_t source, int32x4_t filtered, int32_t gain, int32x4_t threshold) {
   const int32x4_t all = vsubq_s32(vshlq_n_s32(source, CPIXELS_AREA_BITS), filtered);
   const uint32x4_t is_large = vcgtq_s32(vabsq_s32(all), threshold);
@@ -153,7 +154,7 @@ static void blend(
   cpixels_filter_scalar.blend(source + i, wide + i, sample_count - i, gain, threshold, destination + i);
 }
 
-/// One pixel: what is filtered, divided by its alpha, in Q6; where that is 0, the source.
+/// Divides one filtered pixel by its alpha, in Q6; returns the source where alpha is 0.
 INLINE int32x4_t straightened(int32x4_t source, int32x4_t filtered) {
   const int32x4_t alphas = vdupq_laneq_s32(filtered, 3);
   const float32x4_t product = vmulq_n_f32(vcvtq_f32_s32(filtered), (float)CPIXELS_AREA_WHITE);

@@ -1,5 +1,6 @@
-// The filter kernels in plain C: the oracle of the others. They are held to the same order of the same operations, so
-// that every instruction set gives the same samples; contracting a product and a sum into one rounding would break it.
+// The filter kernels in plain C, which are the oracle for the others. All versions perform the same operations in the
+// same order, so that every instruction set produces the same samples. Fusing a multiplication and an addition into one
+// rounding would break this.
 
 #include "filter_kernels.h"
 
@@ -57,7 +58,7 @@ static void store_block(cpixels_color_block *block, uint32_t channels, size_t pi
 static inline float binary_logarithm(float x) {
   uint32_t bits;
   memcpy(&bits, &x, sizeof bits);
-  // Such that what is left of x lies between the roots of 1/2 and 2, where the series is short.
+  // Chosen so that the remaining factor of x is between the square roots of 1/2 and 2, where the series is short.
   const int32_t exponent = (int32_t)(bits - 0x3F3504F3) >> 23;
   bits -= (uint32_t)exponent << 23;
   float rest;
@@ -87,7 +88,7 @@ static inline float power_of_two(float x) {
   return series * scale;
 }
 
-/// x^exponent, for x of at least 0, within some millionths.
+/// Returns x^exponent for x >= 0, accurate to a few millionths.
 static inline float power(float x, float exponent) {
   return x < CPIXELS_SMALLEST_BASE ? 0 : power_of_two(exponent * binary_logarithm(x));
 }
@@ -122,7 +123,7 @@ static void step_threshold(const float *n, size_t count, float *red, float *gree
 
 static void step_vignette(
     const float *n, const cpixels_color_place *place, size_t count, float *red, float *green, float *blue) {
-  // Twice the distance from the centre in pixels is a whole number, so that both halves come out alike.
+  // Twice the distance from the centre in pixels is an integer, so both halves are exactly symmetric.
   const float across = 1 / (float)place->width;
   const float down = (float)(2 * (int32_t)place->y + 1 - (int32_t)place->height) * (1 / (float)place->height);
   const float down_square = down * down;
@@ -201,7 +202,7 @@ static void accumulate(const int16_t *wide, size_t sample_count, uint32_t *sums)
 }
 
 static void convolve(const cpixels_taps *taps, size_t sample_count, int16_t *wide) {
-  for (size_t x = 0; x < sample_count; x += CPIXELS_AREA_MULTIPLE) { // the compiler makes vectors of the inner loops
+  for (size_t x = 0; x < sample_count; x += CPIXELS_AREA_MULTIPLE) { // the compiler vectorizes the inner loops
     int32_t sums[CPIXELS_AREA_MULTIPLE];
     for (size_t i = 0; i < CPIXELS_AREA_MULTIPLE; i++) {
       sums[i] = 1 << (taps->bits - 1);
@@ -220,7 +221,7 @@ static void convolve(const cpixels_taps *taps, size_t sample_count, int16_t *wid
   }
 }
 
-/// `source` is 8 bits, `filtered` Q6.
+/// `source` is 8-bit, `filtered` is Q6.
 static inline uint8_t blended(int32_t source, int32_t filtered, int32_t gain, int32_t threshold) {
   int32_t difference = source * (1 << CPIXELS_AREA_BITS) - filtered;
   if (difference <= threshold && difference >= -threshold) {
@@ -245,7 +246,7 @@ static void blend_over_alpha(
   for (size_t i = 0; i < 4 * pixel_count; i += 4) {
     const float alpha = wide[i + 3];
     for (size_t c = i; c < i + 3; c++) {
-      // Where everything around is transparent there is no colour to differ from.
+      // Where all surrounding pixels are transparent, there is no colour to compare with.
       const float color = (float)wide[c] * (float)CPIXELS_AREA_WHITE / (alpha < 1 ? 1 : alpha) + 0.5f;
       const int32_t straight = limited((int32_t)color, 0, CPIXELS_AREA_WHITE);
       const int32_t filtered = alpha < 1 ? rgba[c] << CPIXELS_AREA_BITS : straight;

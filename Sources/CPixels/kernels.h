@@ -1,85 +1,88 @@
 // The kernels behind cpixels.h, one set per instruction set. Private to CPixels.
 //
-// Inside the resampler everything is planar and rows go in pairs:
+// The resampler works on planes, and on pairs of rows:
 //
 //   packed source rows a, b -> split -> planes -> horizontal_u8 -> ring of pairs -> vertical_u8 -> planes -> join
 //
-// A pair holds two neighbouring source rows after the horizontal pass, interleaved sample by sample (a0 b0 a1 b1 ...),
-// which is how a multiply-add of 16-bit neighbours wants them in the vertical pass.
+// A pair contains two adjacent source rows after the horizontal pass, interleaved sample by sample (a0 b0 a1 b1 ...).
+// This is the order that a multiply-add of adjacent 16-bit numbers needs in the vertical pass.
 
 #ifndef CPIXELS_KERNELS_H
 #define CPIXELS_KERNELS_H
 
 #include "cpixels.h"
 
-/// Weights are Q14 and a destination sample's sum to exactly 1. Intermediate samples are Q6. Neither kernel's weights
-/// have absolute values that sum to 1.6, so an intermediate sample stays within 255 * 64 * 1.6 < 2^15.
+/// Weights are Q14, and the weights of a destination sample sum to exactly 1. Intermediate samples are Q6. The absolute
+/// values of a kernel's weights sum to less than 1.6, so an intermediate sample stays below 255 * 64 * 1.6 < 2^15.
 #define CPIXELS_WEIGHT_BITS 14
 #define CPIXELS_INTERMEDIATE_BITS 6
 
-/// Intermediate rows have room for a multiple of this many samples; kernels may write, and read, all of it.
+/// The number of samples in an intermediate row is rounded up to a multiple of this; kernels may read and write all of
+/// them.
 #define CPIXELS_COLUMN_MULTIPLE 32
 
-/// Windows of floating-point weights are a multiple of this many taps.
+/// The number of taps in a window of floating-point weights is a multiple of this.
 #define CPIXELS_FLOAT_TAP_MULTIPLE 8
 
-/// How the weights of an axis lie in memory.
+/// The memory layout of an axis's weights.
 typedef enum cpixels_layout {
   CPIXELS_LAYOUT_COPY,  ///< No weights: destination samples are source samples.
   CPIXELS_LAYOUT_PLAIN, ///< [destination][window].
-  CPIXELS_LAYOUT_PAIRS, ///< [destination][window], where windows begin and end between pairs.
-  CPIXELS_LAYOUT_DOTS,  ///< [destination][window], where windows lie inside the source.
-  CPIXELS_LAYOUT_LANES, ///< [destination / group][window / step][group][step], likewise: destinations side by side.
+  CPIXELS_LAYOUT_PAIRS, ///< [destination][window], where windows start and end between pairs.
+  CPIXELS_LAYOUT_DOTS,  ///< [destination][window], where windows are inside the source.
+  CPIXELS_LAYOUT_LANES, ///< [destination / group][window / step][group][step], windows also inside the source.
 } cpixels_layout;
 
-/// How a kernel wants CPIXELS_LAYOUT_LANES: `group` destinations are computed side by side, `step` taps at a time;
-/// `load_lanes` neighbours among them take their taps out of one load of `load_size` samples.
+/// The parameters of CPIXELS_LAYOUT_LANES for a kernel. It computes `group` destinations side by side, `step` taps at a
+/// time; `load_lanes` adjacent destinations take their taps from one load of `load_size` samples.
 typedef struct cpixels_lane_shape {
   uint32_t group;
   uint32_t load_lanes;
   uint32_t load_size;
   uint32_t step;
-  uint32_t max_depth; ///< Steps that one load may serve.
-  bool is_split;      ///< A group's weights of a step are all their low bytes, signed, then all high bytes.
+  uint32_t max_depth; ///< The maximum number of steps that one load may serve.
+  bool is_split; ///< The weights of a group's step are stored as all low bytes, signed, followed by all high bytes.
 } cpixels_lane_shape;
 
-/// One axis: which source samples make a destination sample, and with which weights.
+/// One axis: the source samples that contribute to each destination sample, and their weights.
 typedef struct cpixels_axis {
   cpixels_layout layout;
   cpixels_lane_shape lanes;
   uint32_t source_count;
   uint32_t destination_count;
-  uint32_t tap_count;     ///< Taps of the destination sample that has most.
-  uint32_t window;        ///< Taps stored per destination sample; those that it does not have weigh 0.
-  uint32_t depth;         ///< LANES: steps that one load serves.
-  uint32_t last_base;     ///< LANES: the last sample to begin with so that all loads stay inside the source.
-  uint32_t *first;        ///< [destination_count, rounded up to a group] first source sample of the window.
-  int16_t *fixed_weights; ///< Q14; or NULL.
-  float *float_weights;   ///< Or NULL.
-  uint8_t *order;         ///< LANES: [destination / group][group][step], which sample of its load a tap is.
+  uint32_t tap_count;     ///< The maximum number of taps of a destination sample.
+  uint32_t window;        ///< The number of taps stored per destination sample; unused taps have weight 0.
+  uint32_t depth;         ///< LANES: the number of steps that one load serves.
+  uint32_t last_base;     ///< LANES: the last start sample for which all loads stay inside the source.
+  uint32_t *first;        ///< [destination_count, rounded up to a group] The first source sample of the window.
+  int16_t *fixed_weights; ///< Q14; may be NULL.
+  float *float_weights;   ///< May be NULL.
+  uint8_t *order;         ///< LANES: [destination / group][group][step] The index of a tap's sample in its load.
 } cpixels_axis;
 
 typedef struct cpixels_resize_kernels {
-  cpixels_lane_shape lanes; ///< Of horizontal_u8; group is 0 when it does not read that layout.
-  uint32_t dot_multiple;    ///< Of windows in CPIXELS_LAYOUT_DOTS; 0 likewise.
+  cpixels_lane_shape lanes; ///< The shape that horizontal_u8 needs; group is 0 if it does not support that layout.
+  uint32_t dot_multiple;    ///< The tap count of CPIXELS_LAYOUT_DOTS windows is a multiple of this; 0 if horizontal_u8
+                            ///< does not support that layout.
 
-  /// One plane of two 8-bit rows to one pair of intermediate rows, Q6. Reads nothing beyond the rows.
+  /// Resamples one plane of two 8-bit rows into one row of intermediate pairs, Q6. Does not read beyond the rows.
   void (*horizontal_u8)(const cpixels_axis *axis, const uint8_t *a, const uint8_t *b, int16_t *pairs);
-  /// Pairs of intermediate rows to one 8-bit row of `sample_count` samples, rounded to nearest. Two weights a pair.
+  /// Combines rows of intermediate pairs into one 8-bit row of `sample_count` samples, rounded to nearest. There are
+  /// two weights per pair.
   void (*vertical_u8)(
       const int16_t *const *pairs, const int16_t *weights, uint32_t pair_count, size_t sample_count,
       uint8_t *destination);
 
-  /// 16-bit samples to floats.
+  /// Converts 16-bit samples to floats.
   void (*widen_u16)(const uint16_t *samples, size_t sample_count, float *floats);
-  /// Two rows of pixels of `lane_count` (1 or 4) floats, resampled. Reads up to a window beyond the rows.
+  /// Resamples two rows of pixels of `lane_count` (1 or 4) floats. May read up to a window beyond the rows.
   void (*horizontal_u16)(
       const cpixels_axis *axis, uint32_t lane_count, const float *a, const float *b, float *out_a, float *out_b);
-  /// Intermediate rows to one 16-bit row of `sample_count` samples, rounded to nearest.
+  /// Combines intermediate rows into one 16-bit row of `sample_count` samples, rounded to nearest.
   void (*vertical_u16)(
       const float *const *rows, const float *weights, uint32_t row_count, size_t sample_count, uint16_t *destination);
 
-  /// Packed pixels of 3 or 4 channels to planes that are `plane_stride` samples apart, and back.
+  /// Converts packed pixels of 3 or 4 channels to planes that are `plane_stride` samples apart, and back.
   void (*split)(const uint8_t *packed, size_t pixel_count, uint32_t channels, uint8_t *planes, size_t plane_stride);
   void (*join)(const uint8_t *planes, size_t plane_stride, size_t pixel_count, uint32_t channels, uint8_t *packed);
 } cpixels_resize_kernels;
@@ -97,7 +100,7 @@ void cpixels_flatten_scalar(
 void cpixels_ycc_to_rgb_scalar(
     const uint8_t *y, const uint8_t *cb, const uint8_t *cr, uint8_t *rgb, size_t pixel_count);
 
-/// Of YCbCr to RGB, in Q15: 1.402 - 1, -0.344136, 1 - 0.714136, 1.772 - 2.
+/// The coefficients of YCbCr to RGB, in Q15: 1.402 - 1, -0.344136, 1 - 0.714136, 1.772 - 2.
 enum {
   CPIXELS_RED_OF_CR = 13173,
   CPIXELS_GREEN_OF_CB = -11277,
@@ -125,7 +128,7 @@ extern const cpixels_resize_kernels cpixels_resize_neon;
 
 // MARK: Axes (resize_axis.c)
 
-/// Hands out parts of one block, each aligned to 64 bytes; with no block it only measures.
+/// Allocates parts of one block, each aligned to 64 bytes; without a block it only measures.
 typedef struct cpixels_arena {
   uint8_t *base;
   size_t used;
@@ -136,28 +139,29 @@ void *cpixels_arena_take(cpixels_arena *arena, size_t count, size_t size);
 
 bool cpixels_axis_is_valid(const cpixels_axis_options *options);
 
-/// The layout that `kernels` resample this axis of 8-bit samples in fastest.
+/// Returns the layout in which `kernels` resample this axis of 8-bit samples fastest.
 cpixels_layout cpixels_axis_choose(const cpixels_axis_options *options, const cpixels_resize_kernels *kernels);
 
-/// Sizes an axis and takes its memory. `kernels` is for CPIXELS_LAYOUT_DOTS and CPIXELS_LAYOUT_LANES.
+/// Computes the sizes of an axis and allocates its memory. `kernels` is used for CPIXELS_LAYOUT_DOTS and
+/// CPIXELS_LAYOUT_LANES.
 void cpixels_axis_place(
     cpixels_arena *arena, const cpixels_axis_options *options, cpixels_layout layout,
     const cpixels_resize_kernels *kernels, bool is_fixed, cpixels_axis *axis);
 
-/// Computes the weights of a placed axis. `scratch` has room for its window.
+/// Computes the weights of a placed axis. `scratch` has room for one window.
 void cpixels_axis_fill(const cpixels_axis_options *options, double *scratch, cpixels_axis *axis);
 
-/// The first sample of the first load that the destinations from `destination` on share, a multiple of load_lanes.
-/// That load serves (steps - 1) modulo depth + 1 steps, the loads after it `depth` each.
+/// Returns the first sample of the first load that the destinations starting at `destination`, a multiple of
+/// load_lanes, share. That load serves (steps - 1) modulo depth + 1 steps; each load after it serves `depth` steps.
 static inline uint32_t cpixels_lane_base(const cpixels_axis *axis, uint32_t destination) {
   const uint32_t first = axis->first[destination];
   return first < axis->last_base ? first : axis->last_base;
 }
 
-/// The concrete instruction set that `isa` stands for here; CPIXELS_ISA_BEST itself when it is not available.
+/// Returns the instruction set that `isa` selects on this processor; CPIXELS_ISA_BEST if `isa` is not available.
 cpixels_isa cpixels_isa_resolve(cpixels_isa isa);
 
-/// Whether `isa` stands for AVX2 or more here.
+/// Returns whether `isa` selects AVX2 or better on this processor.
 bool cpixels_isa_has_avx2(cpixels_isa isa);
 
 #endif

@@ -1,4 +1,4 @@
-// Packed pixels to planes and back.
+// Conversion of packed pixels to planes and back.
 
 #include "kernels.h"
 

@@ -1,7 +1,9 @@
-// Packed pixels to planes and back, 32 pixels at a time. Both halves of a register do the same to 16 pixels each.
+// Conversion of packed pixels to planes and back, 32 pixels at a time. Both halves of a register do the same with 16
+// pixels each.
 //
-// Three channels: of the three loads of 16 pixels' bytes, each place (modulo 16) holds a given channel in exactly one.
-// Blending collects a channel's 16 bytes, still at their places, and one shuffle brings them into order.
+// Three channels: 16 pixels take three loads. For each byte position (modulo 16), exactly one of these loads contains a
+// given channel. Blending collects the 16 bytes of a channel, still at their positions, and one shuffle puts them in
+// order.
 
 #if defined(__x86_64__)
 
@@ -11,17 +13,17 @@
 
 #define AVX2 __attribute__((target("avx2,fma")))
 
-/// Places whose index modulo 3 is 0 and 1.
+/// Masks of the positions whose index modulo 3 is 0 and 1.
 #define THIRDS_0 -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1
 #define THIRDS_1 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0
-/// Where pixel i's first channel is, 3 i modulo 16, and the inverse; other channels follow by turning these.
+/// The position of pixel i's first channel, 3 i modulo 16, and the inverse; rotating these gives the other channels.
 #define SPLIT_0 0, 3, 6, 9, 12, 15, 2, 5, 8, 11, 14, 1, 4, 7, 10, 13
 #define SPLIT_1 1, 4, 7, 10, 13, 0, 3, 6, 9, 12, 15, 2, 5, 8, 11, 14
 #define SPLIT_2 2, 5, 8, 11, 14, 1, 4, 7, 10, 13, 0, 3, 6, 9, 12, 15
 #define JOIN_0 0, 11, 6, 1, 12, 7, 2, 13, 8, 3, 14, 9, 4, 15, 10, 5
 #define JOIN_1 5, 0, 11, 6, 1, 12, 7, 2, 13, 8, 3, 14, 9, 4, 15, 10
 #define JOIN_2 10, 5, 0, 11, 6, 1, 12, 7, 2, 13, 8, 3, 14, 9, 4, 15
-/// The four channels of four pixels, channel by channel.
+/// Four pixels of four channels, reordered channel by channel.
 #define QUARTERS 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15
 
 AVX2 static inline __m256i load_halves(const uint8_t *low, const uint8_t *high) {
@@ -34,7 +36,7 @@ AVX2 static inline void store_halves(uint8_t *low, uint8_t *high, __m256i value)
   _mm_storeu_si128((__m128i *)high, _mm256_extracti128_si256(value, 1));
 }
 
-/// `a` where a place modulo 3 is 0, `b` where it is 1, `c` where it is 2.
+/// Returns `a` where a position modulo 3 is 0, `b` where it is 1, and `c` where it is 2.
 AVX2 static inline __m256i thirds(__m256i a, __m256i b, __m256i c, __m256i is_0, __m256i is_1) {
   return _mm256_blendv_epi8(_mm256_blendv_epi8(c, b, is_1), a, is_0);
 }

@@ -1,11 +1,11 @@
-// The streaming resampler: what it holds, and the order of things. Weights are made in resize_axis.c; the arithmetic
-// on samples is in resize_scalar.c and its vector siblings.
+// The streaming resampler: its state and control flow. resize_axis.c computes the weights; resize_scalar.c and its
+// vector versions do the arithmetic on samples.
 
 #include "kernels.h"
 
 #include <string.h>
 
-/// Pairs that the ring holds beyond what one output row needs, so that rows can be pushed several at a time.
+/// The number of pairs in the ring beyond those that one output row needs, so that several rows can be pushed at once.
 static const uint32_t ring_slack = 4;
 
 struct cpixels_resizer {
@@ -13,19 +13,19 @@ struct cpixels_resizer {
   const cpixels_resize_kernels *kernels;
   cpixels_axis horizontal;
   cpixels_axis vertical;
-  uint32_t lane_count; ///< Samples of a pixel in floating point: 1 or 4.
-  size_t column_count; ///< Places of an intermediate plane's row, a multiple of CPIXELS_COLUMN_MULTIPLE.
+  uint32_t lane_count; ///< The number of floating-point samples per pixel: 1 or 4.
+  size_t column_count; ///< The row length of an intermediate plane in samples, a multiple of CPIXELS_COLUMN_MULTIPLE.
   size_t source_row_size;
-  size_t source_stride; ///< Of the planes of a source row.
+  size_t source_stride; ///< The stride between the planes of a source row.
   size_t ring_pair_size;
   uint32_t ring_pair_count;
-  uint8_t *ring;       ///< [ring_pair_count]: pairs, plane by plane; of floats, row by row.
+  uint8_t *ring;       ///< [ring_pair_count] Pairs, plane by plane; with floats, row by row.
   const void **window; ///< The pairs or rows under the kernel.
-  void *pending;       ///< The first row of a pair whose second one is not here yet.
-  void *source_planes; ///< Two source rows, as planes or as floats; NULL where rows are used as they come.
-  void *output_planes; ///< One destination row, before its planes are joined; likewise.
-  uint32_t pushed;     ///< Source rows taken so far.
-  uint32_t given;      ///< Destination rows read so far.
+  void *pending;       ///< The first row of a pair whose second row has not arrived yet.
+  void *source_planes; ///< Two source rows, as planes or as floats; NULL if rows are used as they are.
+  void *output_planes; ///< One destination row before its planes are joined; NULL if not needed.
+  uint32_t pushed;     ///< The number of source rows consumed.
+  uint32_t given;      ///< The number of destination rows read.
 };
 
 static bool is_u8(const cpixels_resizer *r) {
@@ -85,7 +85,7 @@ static void place_u16(cpixels_arena *arena, cpixels_resizer *r) {
   }
 }
 
-/// Takes all memory but init's scratch. `r->options` and `r->kernels` are set.
+/// Allocates all memory except init's scratch. `r->options` and `r->kernels` must be set.
 static void place(cpixels_arena *arena, cpixels_resizer *r) {
   r->column_count = round_up(r->options.horizontal.destination_count, CPIXELS_COLUMN_MULTIPLE);
   if (is_u8(r)) {
@@ -138,7 +138,7 @@ cpixels_resizer *cpixels_resizer_init(const cpixels_resizer_options *options, vo
   cpixels_axis_fill(&options->horizontal, scratch, &r->horizontal);
   cpixels_axis_fill(&options->vertical, scratch, &r->vertical);
   if (!is_u8(r)) {
-    memset(r->source_planes, 0, 2 * r->source_stride * sizeof(float)); // what windows read beyond the rows
+    memset(r->source_planes, 0, 2 * r->source_stride * sizeof(float)); // windows read beyond the rows
   }
   return r;
 }
@@ -165,7 +165,7 @@ static void push_pair_u8(cpixels_resizer *r, const uint8_t *a, const uint8_t *b,
   }
 }
 
-/// Samples to floats, three channels to four.
+/// Converts samples to floats, and three channels to four.
 static void widen_row_u16(const cpixels_resizer *r, const uint16_t *row, float *lanes) {
   const size_t count = r->horizontal.source_count;
   if (r->options.channels != 3) {
@@ -197,7 +197,7 @@ static void push_pair(cpixels_resizer *r, uint32_t pair, const void *a, const vo
   }
 }
 
-/// Takes one row or two, of which no output row needs any, or all have room in the ring.
+/// Consumes one or two rows, which either no output row needs or for which the ring has room.
 static size_t push_some(cpixels_resizer *r, const uint8_t *row, size_t row_stride, size_t row_count, bool is_needed) {
   const uint32_t pair = r->pushed / 2;
   const bool is_second = r->pushed % 2 == 1;
@@ -238,7 +238,7 @@ size_t cpixels_resizer_push(cpixels_resizer *r, const void *rows, size_t row_str
 
 // MARK: Rows out
 
-/// Writes the next output row, when the pairs under its kernel are in.
+/// Writes the next output row if the pairs under its kernel have arrived.
 static bool read_row_u8(cpixels_resizer *r, uint8_t *destination) {
   const uint32_t first_pair = r->vertical.first[r->given] / 2;
   const int16_t *weights = r->vertical.fixed_weights + (size_t)r->given * r->vertical.window;

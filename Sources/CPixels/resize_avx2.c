@@ -1,7 +1,7 @@
 // The resampling kernels for AVX2 and FMA.
 //
-// Integer kernels sum the same products as the scalar ones in 32 bits, where order does not matter, and so agree with
-// them bit for bit.
+// Integer kernels sum the same products as the scalar kernels, in 32 bits. The order of additions does not matter, so
+// the results are identical.
 
 #if defined(__x86_64__)
 
@@ -17,7 +17,7 @@ enum { VERTICAL_SHIFT = CPIXELS_WEIGHT_BITS + CPIXELS_INTERMEDIATE_BITS };
 
 // MARK: Horizontal, 8 bits
 
-/// Two rows' sums of eight destinations to eight pairs.
+/// Stores the sums of eight destinations in two rows as eight pairs.
 AVX2 static inline void store_pairs(int16_t *pairs, __m256i a, __m256i b) {
   const __m256i low = _mm256_srli_epi32(a, HORIZONTAL_SHIFT);
   const __m256i high = _mm256_slli_epi32(b, 16 - HORIZONTAL_SHIFT);
@@ -29,19 +29,19 @@ AVX2 static inline __m256i load_halves(const uint8_t *low, const uint8_t *high) 
       _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)low)), _mm_loadu_si128((const __m128i *)high), 1);
 }
 
-/// `order` takes each destination's next two taps out of a load, as 16 bits, side by side as madd wants them.
+/// Returns the shuffle that moves each destination's next two taps out of a load, as adjacent 16-bit numbers for madd.
 AVX2 static inline __m256i order_of(const uint8_t *order) {
   const __m256i indices = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)order));
   return _mm256_or_si256(indices, _mm256_set1_epi16((int16_t)0x8000));
 }
 
-/// Eight destinations of two rows.
+/// The sums of eight destinations in two rows.
 typedef struct sums {
   __m256i a;
   __m256i b;
 } sums;
 
-/// `count` steps of two taps, out of one load for either four destinations of a row.
+/// Adds `count` steps of two taps, from one load for each four destinations of a row.
 AVX2 static inline __attribute__((always_inline)) sums add_steps(
     sums sum, __m256i taps_a, __m256i taps_b, __m256i order, const __m256i *weights, uint32_t count) {
   for (uint32_t s = 0; s < count; s++) {
@@ -74,7 +74,7 @@ AVX2 static inline __attribute__((always_inline)) void horizontal_lanes(
   }
 }
 
-/// A kernel for each depth, so that its loop over steps is unrolled.
+/// Selects a kernel for each depth, so that its loop over steps is unrolled.
 AVX2 static void horizontal_by_depth(const cpixels_axis *axis, const uint8_t *a, const uint8_t *b, int16_t *pairs) {
   switch (axis->depth) {
   case 4:
@@ -92,7 +92,7 @@ AVX2 static void horizontal_by_depth(const cpixels_axis *axis, const uint8_t *a,
   }
 }
 
-/// The sums over taps of one destination, in eight partial sums.
+/// Computes the sum over the taps of one destination, as eight partial sums.
 AVX2 static inline __m256i dot(const uint8_t *samples, const int16_t *weights, uint32_t window) {
   __m256i sum = _mm256_setzero_si256();
   for (uint32_t t = 0; t < window; t += 16) {
@@ -102,14 +102,14 @@ AVX2 static inline __m256i dot(const uint8_t *samples, const int16_t *weights, u
   return sum;
 }
 
-/// Eight sets of eight partial sums, added up by a tree of horizontal additions.
+/// Adds up eight sets of eight partial sums with a tree of horizontal additions.
 AVX2 static inline __m256i add_up(const __m256i sums[8]) {
   const __m256i low = _mm256_hadd_epi32(_mm256_hadd_epi32(sums[0], sums[1]), _mm256_hadd_epi32(sums[2], sums[3]));
   const __m256i high = _mm256_hadd_epi32(_mm256_hadd_epi32(sums[4], sums[5]), _mm256_hadd_epi32(sums[6], sums[7]));
   return _mm256_add_epi32(_mm256_permute2x128_si256(low, high, 0x20), _mm256_permute2x128_si256(low, high, 0x31));
 }
 
-/// One destination after the other, sixteen taps at a time: for destinations that are far apart.
+/// Computes one destination at a time, sixteen taps at a time; for destinations that are far apart.
 AVX2 static void horizontal_dots(const cpixels_axis *axis, const uint8_t *a, const uint8_t *b, int16_t *pairs) {
   const __m256i rounding = _mm256_set1_epi32(1 << (HORIZONTAL_SHIFT - 1));
   const uint32_t last = axis->destination_count - 1;
@@ -153,7 +153,7 @@ AVX2 static void horizontal_u8(const cpixels_axis *axis, const uint8_t *a, const
   case CPIXELS_LAYOUT_COPY:
     horizontal_copy(axis, a, b, pairs);
     break;
-  default: // a source smaller than a load
+  default: // the source is smaller than a load
     cpixels_resize_scalar.horizontal_u8(axis, a, b, pairs);
     break;
   }
@@ -165,7 +165,7 @@ AVX2 static inline __m256i multiply_pairs(const int16_t *pairs, __m256i weight) 
   return _mm256_madd_epi16(_mm256_loadu_si256((const __m256i *)(const void *)pairs), weight);
 }
 
-/// 32 samples from place `x` on.
+/// Computes the 32 samples that start at `x`.
 AVX2 static inline __m256i vertical_32(
     const int16_t *const *pairs, const int16_t *weights, uint32_t pair_count, size_t x) {
   const __m256i rounding = _mm256_set1_epi32(1 << (VERTICAL_SHIFT - 1));
@@ -218,7 +218,7 @@ AVX2 static void widen_u16(const uint16_t *samples, size_t sample_count, float *
   }
 }
 
-/// One destination pixel of four lanes, two taps at a time, in two partial sums.
+/// Computes one destination pixel of four lanes at a time, two taps at a time, in two partial sums.
 AVX2 static void horizontal_four(const cpixels_axis *axis, const float *a, const float *b, float *out_a, float *out_b) {
   const __m256i order = _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1);
   for (uint32_t d = 0; d < axis->destination_count; d++) {
@@ -244,7 +244,7 @@ AVX2 static inline float add_up_floats(__m256 sum) {
   return _mm_cvtss_f32(_mm_add_ss(quarter, _mm_movehdup_ps(quarter)));
 }
 
-/// One destination sample, eight taps at a time.
+/// Computes one destination sample at a time, eight taps at a time.
 AVX2 static void horizontal_one(const cpixels_axis *axis, const float *a, const float *b, float *out_a, float *out_b) {
   for (uint32_t d = 0; d < axis->destination_count; d++) {
     const float *weights = axis->float_weights + (size_t)d * axis->window;
@@ -271,7 +271,7 @@ AVX2 static void horizontal_u16(
   }
 }
 
-/// Sixteen samples to nearest: truncation after adding a half, as the scalar kernel rounds; packing clamps.
+/// Rounds sixteen samples to nearest like the scalar kernel, by adding a half and truncating; packing clamps.
 AVX2 static inline __m256i round_16(__m256 low, __m256 high) {
   const __m256 half = _mm256_set1_ps(0.5f);
   const __m256i packed = _mm256_packus_epi32(
@@ -279,7 +279,7 @@ AVX2 static inline __m256i round_16(__m256 low, __m256 high) {
   return _mm256_permute4x64_epi64(packed, 0xD8);
 }
 
-/// 32 samples from place `x` on.
+/// Computes the 32 samples that start at `x`.
 AVX2 static inline void vertical_32_u16(
     const float *const *rows, const float *weights, uint32_t row_count, size_t x, uint16_t *destination) {
   __m256 sum_0 = _mm256_setzero_ps();

@@ -1,5 +1,5 @@
-// The resampling kernels for AVX-512 with VBMI and VNNI: the same sums as those for AVX2, twice as wide and in half
-// the instructions a tap.
+// The resampling kernels for AVX-512 with VBMI and VNNI. They compute the same sums as the AVX2 kernels, twice as wide
+// and with half the instructions per tap.
 
 #if defined(__x86_64__)
 
@@ -13,7 +13,7 @@
 enum { HORIZONTAL_SHIFT = CPIXELS_WEIGHT_BITS - CPIXELS_INTERMEDIATE_BITS };
 enum { VERTICAL_SHIFT = CPIXELS_WEIGHT_BITS + CPIXELS_INTERMEDIATE_BITS };
 
-/// Sixteen destinations of one row: the products with the weights' high bytes, and with their low ones.
+/// The sums of sixteen destinations in one row: the products with the high and with the low bytes of the weights.
 typedef struct sums {
   __m512i high;
   __m512i low;
@@ -25,13 +25,13 @@ AVX512 static inline __attribute__((always_inline)) sums add_step(
   return (sums){_mm512_dpbusd_epi32(sum.high, taps, high), _mm512_dpbusd_epi32(sum.low, taps, low)};
 }
 
-/// (high * 256 + low) >> 8.
+/// Computes (high * 256 + low) >> 8.
 AVX512 static inline __m512i finish(sums sum) {
   return _mm512_add_epi32(sum.high, _mm512_srai_epi32(sum.low, HORIZONTAL_SHIFT));
 }
 
-/// Sixteen destinations side by side, four taps at a time: `order` takes each one's next four out of a load, and a
-/// weight's two bytes are multiplied apart, which spares widening the samples.
+/// Computes sixteen destinations side by side, four taps at a time. `order` moves each destination's next four taps out
+/// of a load. The two bytes of a weight are multiplied separately, which avoids widening the samples.
 AVX512 static void horizontal_lanes(const cpixels_axis *axis, const uint8_t *a, const uint8_t *b, int16_t *pairs) {
   const sums zero = {_mm512_setzero_si512(), _mm512_set1_epi32(1 << (HORIZONTAL_SHIFT - 1))};
   const uint32_t steps = axis->window / 4;
@@ -78,7 +78,7 @@ AVX512 static inline __m128i to_bytes(__m512i sum) {
   return _mm512_cvtusepi32_epi8(_mm512_max_epi32(shifted, _mm512_setzero_si512()));
 }
 
-/// 32 samples from place `x` on.
+/// Computes the 32 samples that start at `x`.
 AVX512 static inline __m256i vertical_32(
     const int16_t *const *pairs, const int16_t *weights, uint32_t pair_count, size_t x) {
   __m512i low = _mm512_set1_epi32(1 << (VERTICAL_SHIFT - 1));
@@ -119,13 +119,13 @@ AVX512 static void widen_u16(const uint16_t *samples, size_t sample_count, float
   }
 }
 
-/// The four partial sums of a pixel's lanes.
+/// Adds up the four partial sums of a pixel's lanes.
 AVX512 static inline __m128 add_up_quarters(__m512 sum) {
   const __m512 halves = _mm512_add_ps(sum, _mm512_shuffle_f32x4(sum, sum, 0x4E));
   return _mm512_castps512_ps128(_mm512_add_ps(halves, _mm512_shuffle_f32x4(halves, halves, 0xB1)));
 }
 
-/// One destination pixel of four lanes, four taps at a time, in four partial sums.
+/// Computes one destination pixel of four lanes at a time, four taps at a time, in four partial sums.
 AVX512 static void horizontal_four(
     const cpixels_axis *axis, const float *a, const float *b, float *out_a, float *out_b) {
   const __m512i order = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
@@ -151,17 +151,17 @@ AVX512 static void horizontal_u16(
   if (axis->layout != CPIXELS_LAYOUT_COPY && lane_count == 4) {
     horizontal_four(axis, a, b, out_a, out_b);
   } else {
-    cpixels_resize_avx2.horizontal_u16(axis, lane_count, a, b, out_a, out_b); // one lane's few taps fill no more
+    cpixels_resize_avx2.horizontal_u16(axis, lane_count, a, b, out_a, out_b); // too few taps to fill wider registers
   }
 }
 
-/// Sixteen samples to nearest: truncation after adding a half, as the scalar kernel rounds; packing clamps.
+/// Rounds sixteen samples to nearest like the scalar kernel, by adding a half and truncating; packing clamps.
 AVX512 static inline __m256i round_16(__m512 sum) {
   const __m512i whole = _mm512_cvttps_epi32(_mm512_add_ps(sum, _mm512_set1_ps(0.5f)));
   return _mm512_cvtusepi32_epi16(_mm512_max_epi32(whole, _mm512_setzero_si512()));
 }
 
-/// 32 samples from place `x` on.
+/// Computes the 32 samples that start at `x`.
 AVX512 static inline __m512i vertical_32_u16(
     const float *const *rows, const float *weights, uint32_t row_count, size_t x) {
   __m512 low = _mm512_setzero_ps();

@@ -1,4 +1,5 @@
-// The axes of the resampler: which taps a destination sample has, their weights, and their layout for the kernels.
+// The axes of the resampler: the taps of each destination sample, their weights, and the layout of the weights for the
+// kernels.
 
 #include "kernels.h"
 
@@ -13,7 +14,7 @@ static double kernel_radius(cpixels_kernel kernel) {
   case CPIXELS_KERNEL_TRIANGLE:
     return 1;
   case CPIXELS_KERNEL_BOX:
-    return 0.5 + 1e-9; // ties are in
+    return 0.5 + 1e-9; // includes ties
   default:
     return 3;
   }
@@ -27,13 +28,14 @@ static bool is_emphasized(const cpixels_axis_options *axis) {
   return axis->emphasis > 0;
 }
 
-/// Of the source that is resampled: as it is, or doubled.
+/// Returns the stretch of the kernel in samples of the resampled source, which is the source itself or the doubled
+/// source.
 static double stretch_of(const cpixels_axis_options *axis) {
   const double ratio = is_doubled(axis) ? 2 * axis->ratio : axis->ratio;
   return ratio > 1 ? ratio : 1;
 }
 
-/// How far from a destination sample's centre its taps are, in source samples.
+/// Returns the maximum distance of a tap from the centre of its destination sample, in source samples.
 static double reach_of(const cpixels_axis_options *axis) {
   const double reach = kernel_radius(axis->kernel) * stretch_of(axis);
   return is_doubled(axis) ? reach / 2 + 0.75 : is_emphasized(axis) ? reach + 1 : reach;
@@ -56,7 +58,8 @@ bool cpixels_axis_is_valid(const cpixels_axis_options *axis) {
          (axis->emphasis == 0 || axis->kernel == CPIXELS_KERNEL_LANCZOS3);
 }
 
-/// An open interval of this width holds at most this many sample centres.
+/// Returns the maximum number of taps: the number of sample centres that an open interval of the kernel's width can
+/// contain.
 static uint32_t tap_count(const cpixels_axis_options *axis) {
   if (is_identity(axis)) {
     return 1;
@@ -84,8 +87,8 @@ static uint32_t smaller(uint32_t a, uint32_t b) {
   return a < b ? a : b;
 }
 
-/// How many steps one load can serve; 0 when taps of neighbouring destinations are too far apart for any, or the
-/// source is too small for the loads.
+/// Returns the number of steps that one load can serve. It is 0 if the taps of neighbouring destinations are too far
+/// apart for any step, or the source is too small for the loads.
 static uint32_t lane_depth(const cpixels_axis_options *options, cpixels_lane_shape lanes) {
   if (lanes.group == 0 || is_identity(options)) {
     return 0;
@@ -154,13 +157,13 @@ void cpixels_axis_place(
 
 // MARK: Weights
 
-/// Steps through a kernel's values at equal distances. The sines of Lanczos' come from rotating one angle, since a
-/// image's axes have some ten thousand taps and a sine costs as much as many of them.
+/// Iterates over a kernel's values at equal distances. It computes the sines of the Lanczos kernel by rotating one
+/// angle, because an image's axes have some ten thousand taps and a sine costs as much as many of them.
 typedef struct kernel_walk {
   cpixels_kernel kernel;
   double x;
   double step;
-  double sine; ///< Of pi x / 3.
+  double sine; ///< The sine of pi x / 3.
   double cosine;
   double step_sine;
   double step_cosine;
@@ -211,13 +214,14 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high) {
 /// The taps of one destination sample.
 typedef struct tap_range {
   double centre;
-  int64_t left; ///< First and last source sample under the kernel, which may lie outside the source.
+  int64_t left; ///< The first and last source sample under the kernel; they may be outside the source.
   int64_t right;
-  int64_t start;  ///< Where its window begins.
-  bool is_folded; ///< Whether taps outside go to the edge samples, or the window had to move inside.
+  int64_t start;  ///< The first sample of the window.
+  bool is_folded; ///< Whether taps outside the source are folded onto the edge samples, or the window had to move
+                  ///< inside.
 } tap_range;
 
-/// Where a window begins that should begin at `left`.
+/// Returns the start of the window whose ideal start is `left`.
 static int64_t window_start(const cpixels_axis *axis, int64_t left) {
   const bool is_inside = axis->layout == CPIXELS_LAYOUT_DOTS || axis->layout == CPIXELS_LAYOUT_LANES;
   const int64_t taps = is_inside ? axis->window : axis->tap_count;
@@ -240,13 +244,13 @@ static tap_range tap_range_of(const cpixels_axis_options *options, const cpixels
   return range;
 }
 
-/// Steps through the weights of a destination sample's taps.
+/// Iterates over the weights of a destination sample's taps.
 typedef struct tap_walk {
   kernel_walk *kernel;
   bool is_doubled;
   double emphasis;
-  /// Where samples are doubled: the kernel's values at the last of the sample before, and at the first of this one.
-  /// Where they are emphasized: at the sample before, and at this one.
+  /// If samples are doubled: the kernel's values at the last half of the previous sample and at the first half of the
+  /// current one. If samples are emphasized: the values at the previous sample and at the current one.
   double before;
   double first;
 } tap_walk;
@@ -283,7 +287,7 @@ static double tap_walk_value(tap_walk *taps) {
   if (!taps->is_doubled) {
     return next_value(taps->kernel);
   }
-  // A sample weighs 3/4 in its own two, and 1/4 in the ones beside them.
+  // A sample has weight 3/4 in its own two doubled samples, and 1/4 in the adjacent ones.
   const double last = next_value(taps->kernel);
   const double after = next_value(taps->kernel);
   const double value = 0.75 * (taps->first + last) + 0.25 * (taps->before + after);
@@ -292,7 +296,7 @@ static double tap_walk_value(tap_walk *taps) {
   return value;
 }
 
-/// The weights of one destination sample over its window. They sum to 1.
+/// Computes the weights of one destination sample over its window. They sum to 1.
 static void make_weights(
     const cpixels_axis_options *options, const cpixels_axis *axis, tap_range range, kernel_walk *walk,
     double *weights) {
@@ -307,7 +311,7 @@ static void make_weights(
   double sum = 0;
   for (int64_t s = range.left; s <= range.right; s++) {
     const double weight = tap_walk_value(&taps);
-    // Rounding may put a sample that weighs next to nothing just outside the window.
+    // Rounding may put a sample with a negligible weight just outside the window.
     const int64_t inside = clamp(s, 0, (int64_t)axis->source_count - 1);
     weights[clamp(inside - range.start, 0, (int64_t)axis->window - 1)] += weight;
     sum += weight;
@@ -318,7 +322,7 @@ static void make_weights(
   }
 }
 
-/// Where the fixed weights of a destination sample are: `step` lie side by side, the next ones `stride` further.
+/// The location of a destination sample's fixed-point weights: groups of `step` adjacent weights, `stride` apart.
 typedef struct fixed_place {
   int16_t *weights;
   uint32_t step;
@@ -335,10 +339,10 @@ static fixed_place fixed_place_of(const cpixels_axis *axis, uint32_t destination
   return (fixed_place){of_group + destination % group * step, step, group * step};
 }
 
-/// Rounds weights to Q14 so that they still sum to exactly 1: the running sum is what is rounded, so that what one tap
-/// loses the next one gains.
+/// Rounds weights to Q14 such that they still sum to exactly 1. It rounds the running sum, so the next tap gains what
+/// one tap loses.
 static void put_fixed(const double *weights, uint32_t count, fixed_place place) {
-  const double above_zero = 1 << 20; // so that truncation rounds down
+  const double above_zero = 1 << 20; // makes truncation round down
   double sum = above_zero + 0.5;
   int32_t rounded = (int32_t)above_zero;
   for (uint32_t t = 0; t < count; place.weights += place.stride) {
@@ -375,7 +379,8 @@ static void copy_weights(cpixels_axis *axis, uint32_t from, uint32_t to) {
   }
 }
 
-/// Which samples of their loads the taps of a step are; missing destinations of the last group take the last one's.
+/// Computes the positions of a step's taps in their loads; the missing destinations of the last group repeat the last
+/// one.
 static void fill_order(cpixels_axis *axis) {
   const cpixels_lane_shape lanes = axis->lanes;
   const uint32_t padded_count = round_up(axis->destination_count, lanes.group);
@@ -390,7 +395,7 @@ static void fill_order(cpixels_axis *axis) {
   }
 }
 
-/// Each weight is 256 high + low, low from -128 to 127.
+/// Splits each weight into 256 high + low, with low from -128 to 127.
 static void split_weights(cpixels_axis *axis) {
   enum { LARGEST_COUNT = 64 };
   const size_t count = (size_t)axis->lanes.group * axis->lanes.step;
@@ -406,8 +411,9 @@ static void split_weights(cpixels_axis *axis) {
   }
 }
 
-/// After how many destination samples weights repeat, moved by a whole number of samples; 0 when not soon. Most
-/// ratios are of small whole numbers, and weights cost more to compute than a row to resample.
+/// Returns the number of destination samples after which weights repeat, shifted by an integer number of samples; 0 if
+/// they do not repeat soon. Most ratios are ratios of small integers, and computing the weights costs more than
+/// resampling a row.
 static uint32_t period_of(const cpixels_axis_options *options, const cpixels_axis *axis) {
   const uint32_t longest = smaller(256, axis->destination_count / 2);
   for (uint32_t period = 1; period <= longest; period++) {
@@ -425,7 +431,7 @@ static void fill_weights(const cpixels_axis_options *options, double *scratch, c
   const uint32_t period = period_of(options, axis);
   const int64_t moved = (int64_t)floor(period * options->ratio + 0.5);
   kernel_walk walk = kernel_walk_by(options->kernel, 1 / stretch_of(options));
-  uint32_t unfolded_run = 0; // how many destination samples up to this one have all their taps
+  uint32_t unfolded_run = 0; // the number of consecutive destination samples up to this one with no folded taps
   for (uint32_t d = 0; d < axis->destination_count; d++) {
     const tap_range range = tap_range_of(options, axis, d);
     axis->first[d] = (uint32_t)range.start;

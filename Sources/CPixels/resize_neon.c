@@ -1,4 +1,4 @@
-// The resampling kernels for NEON. Integer kernels sum the same products as the scalar ones and agree bit for bit.
+// The resampling kernels for NEON. Integer kernels sum the same products as the scalar kernels, with identical results.
 
 #if defined(__aarch64__)
 
@@ -19,7 +19,7 @@ static inline int16x8_t load_8(const uint8_t *samples) {
   return vreinterpretq_s16_u16(vmovl_u8(vld1_u8(samples)));
 }
 
-/// One destination after the other, eight taps of two rows at a time.
+/// Computes one destination at a time, eight taps of two rows at a time.
 static void horizontal_u8(const cpixels_axis *axis, const uint8_t *a, const uint8_t *b, int16_t *pairs) {
   if (axis->layout != CPIXELS_LAYOUT_DOTS) {
     cpixels_resize_scalar.horizontal_u8(axis, a, b, pairs);
@@ -42,7 +42,7 @@ static void horizontal_u8(const cpixels_axis *axis, const uint8_t *a, const uint
   }
 }
 
-/// Eight samples from place `x` on.
+/// Computes the eight samples that start at `x`.
 static inline uint8x8_t vertical_8(const int16_t *const *pairs, const int16_t *weights, uint32_t pair_count, size_t x) {
   int32x4_t low = vdupq_n_s32(1 << (VERTICAL_SHIFT - 1));
   int32x4_t high = low;
@@ -73,12 +73,12 @@ static void vertical_u8(
 }
 
 static void widen_u16(const uint16_t *samples, size_t sample_count, float *floats) {
-  for (size_t i = 0; i < sample_count; i++) { // the compiler makes vectors of this
+  for (size_t i = 0; i < sample_count; i++) { // vectorized by the compiler
     floats[i] = samples[i];
   }
 }
 
-/// One destination pixel of four lanes, of two rows at a time.
+/// Computes one destination pixel of four lanes at a time, for two rows.
 static void horizontal_u16(
     const cpixels_axis *axis, uint32_t lane_count, const float *a, const float *b, float *out_a, float *out_b) {
   if (axis->layout == CPIXELS_LAYOUT_COPY || lane_count != 4) {
@@ -99,7 +99,8 @@ static void horizontal_u16(
   }
 }
 
-/// Eight samples from place `x` on, to nearest: conversion truncates, after adding a half, and clamps.
+/// Computes the eight samples that start at `x`, rounded to nearest by adding a half and truncating; the conversion
+/// clamps.
 static inline uint16x8_t vertical_8_u16(const float *const *rows, const float *weights, uint32_t row_count, size_t x) {
   float32x4_t low = vdupq_n_f32(0);
   float32x4_t high = low;

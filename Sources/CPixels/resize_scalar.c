@@ -1,4 +1,4 @@
-// The plain kernels: what the vector ones must agree with, bit for bit where the arithmetic is in integers.
+// The scalar kernels, which are the oracle for the vector kernels: integer results must be identical.
 
 #include "kernels.h"
 
