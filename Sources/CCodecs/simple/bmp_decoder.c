@@ -1,10 +1,12 @@
-// BMP of Windows and OS/2, decoded as it arrives: 1, 2, 4, 8, 16, 24 and 32 bits a pixel, run-length coded or not.
+// Streaming decoder for Windows and OS/2 BMP with 1, 2, 4, 8, 16, 24 and 32 bits per pixel, with or without run-length
+// encoding.
 //
-// Files begin with the bottom row. Rows are given in the order in which they are stored, and the header says how the
-// image must be turned, so that no more than a strip of rows is ever held. Where a mask has more than 8 bits, rows
-// have 16 bits a sample. Bits are trusted as to alpha only where a mask names them. Not decoded: Huffman coding, 64
-// bits a pixel, and JPEG or PNG inside. Sources: Microsoft, "Bitmap storage"; OS/2 2.0 Presentation Manager, "Bitmap
-// file format"; bmpsuite's notes.
+// Most files start with the bottom row. Rows are returned in file order, and header.orientation specifies how to flip
+// the image, so that only a strip of rows is buffered. If a mask has more than 8 bits, rows have 16 bits per sample.
+// Alpha is used only if a mask specifies it. Not supported: Huffman coding, 64 bits per pixel, and embedded JPEG or
+// PNG.
+//
+// Sources: Microsoft, "Bitmap storage"; OS/2 2.0 Presentation Manager, "Bitmap file format"; bmpsuite's notes.
 
 #include "row_decoder.h"
 #include "simple_formats.h"
@@ -13,29 +15,29 @@ enum { FILE_HEADER_BYTES = 14, OS2_HEADER_BYTES = 12, WINDOWS_HEADER_BYTES = 40,
 enum { PLAIN = 0, RLE8 = 1, RLE4 = 2, BIT_FIELDS = 3, RLE24 = 4, ALPHA_BIT_FIELDS = 6 };
 
 typedef enum bmp_state {
-  STATE_FILE_HEADER, ///< With the size of the header that follows.
+  STATE_FILE_HEADER, ///< Includes the size of the header that follows.
   STATE_HEADER,
-  STATE_HEADER_REST, ///< Beyond the fields that are known.
+  STATE_HEADER_REST, ///< The part after the known fields.
   STATE_MASKS,
   STATE_PALETTE,
-  STATE_GAP, ///< Up to the offset that the file header names.
+  STATE_GAP, ///< Up to the pixel offset in the file header.
   STATE_READY,
 } bmp_state;
 
 typedef enum bmp_run_state {
-  RUN_PAIR,  ///< A count and a value, or an escape.
-  RUN_PIXEL, ///< The rest of an RLE24 run's pixel.
+  RUN_PAIR,  ///< A count and a value, or an escape code.
+  RUN_PIXEL, ///< The last two bytes of an RLE24 run's pixel.
   RUN_DELTA,
-  RUN_ABSOLUTE, ///< Values as they are.
+  RUN_ABSOLUTE, ///< Literal values.
   RUN_END,
 } bmp_run_state;
 
-/// One colour of a pixel in 16 or 32 bits.
+/// One channel of a 16-bit or 32-bit pixel.
 typedef struct bmp_field {
   uint32_t mask;
   uint32_t shift;
   uint32_t bits;
-  uint8_t scaled[256]; ///< What up to eight bits are as 0 to 255.
+  uint8_t scaled[256]; ///< Values of up to eight bits, scaled to 0 to 255.
 } bmp_field;
 
 typedef struct bmp_decoder {
@@ -44,23 +46,23 @@ typedef struct bmp_decoder {
   uint8_t token[1024];
   size_t token_count;
   uint64_t skip_left;
-  uint64_t position; ///< Bytes of the file that were consumed before the rows.
+  uint64_t position; ///< Bytes of the file consumed before the rows.
   uint32_t data_offset;
   uint32_t header_bytes;
   uint32_t bits;
   uint32_t compression;
-  uint32_t palette_count; ///< Colours that the file holds.
+  uint32_t palette_count; ///< Number of colours in the file's palette.
   uint32_t palette_entry_bytes;
   uint8_t palette[256][4];
   bmp_field fields[4]; ///< Red, green, blue, alpha.
 
   bmp_run_state run_state;
-  uint8_t run[4]; ///< A pair, or a run's pixel.
+  uint8_t run[4]; ///< A pair, or the pixel of a run.
   size_t run_count;
-  uint32_t absolute_left; ///< Pixels of the absolute run to come, and then
-  bool has_padding;       ///< whether a byte pads them.
-  uint64_t x;             ///< Where the next run goes.
-  uint32_t target;        ///< Rows that are to be completed before the next run.
+  uint32_t absolute_left; ///< Remaining pixels of the absolute run.
+  bool has_padding;       ///< A padding byte follows the absolute run.
+  uint64_t x;             ///< Column of the next run.
+  uint32_t target;        ///< Rows to return before the next run.
 } bmp_decoder;
 
 static ccodecs_status corrupt(bmp_decoder *d, const char *reason) {
@@ -77,7 +79,7 @@ static bool is_run_length(const bmp_decoder *d) {
 
 // MARK: Header
 
-/// Collects `count` bytes in `token`; true when they are all there, once.
+/// Collects `count` bytes in `token`. Returns true once they are complete, and resets the count.
 static bool collect(bmp_decoder *d, ccodecs_input *input, size_t count) {
   if (!ccodecs_input_collect(input, d->token, &d->token_count, count)) {
     return false;
@@ -101,7 +103,7 @@ static ccodecs_status read_size(bmp_decoder *d, int64_t width, int64_t height) {
   return CCODECS_OK;
 }
 
-/// Whether bits and compression go together.
+/// Checks that the bit depth is valid for the compression.
 static ccodecs_status check_kind(bmp_decoder *d) {
   const uint32_t bits = d->bits;
   switch (d->compression) {
@@ -144,7 +146,7 @@ static ccodecs_status read_header_fields(bmp_decoder *d) {
   d->compression = is_old ? PLAIN : ccodecs_le32(p + 16);
   d->palette_entry_bytes = is_old ? 3 : 4;
   d->palette_count = is_old ? 0 : ccodecs_le32(p + 32);
-  // OS/2 headers of 64 bytes have other fields where Windows' have masks.
+  // 64-byte OS/2 headers have other fields in the place of the masks in Windows headers.
   const bool has_masks = d->header_bytes >= 52 && d->header_bytes != 64;
   for (int i = 0; i < 4 && has_masks; i++) {
     d->fields[i].mask = i < 3 || d->header_bytes >= 56 ? ccodecs_le32(p + 40 + 4 * i) : 0;
@@ -155,7 +157,7 @@ static ccodecs_status read_header_fields(bmp_decoder *d) {
   return check_kind(d);
 }
 
-/// Bytes of the masks that stand between the header and the palette.
+/// Returns the size in bytes of the masks between the header and the palette.
 static size_t mask_bytes(const bmp_decoder *d) {
   const bool is_inside = d->header_bytes >= 52 && d->header_bytes != 64;
   return is_inside ? 0 : d->compression == BIT_FIELDS ? 12 : d->compression == ALPHA_BIT_FIELDS ? 16 : 0;
@@ -188,7 +190,7 @@ static ccodecs_status prepare_fields(bmp_decoder *d) {
   return status;
 }
 
-/// Fixes how many colours the palette has: no more than stand before the pixels.
+/// Limits the number of palette colours to what fits before the pixels.
 static void limit_palette(bmp_decoder *d) {
   const uint32_t most = d->bits > 8 ? 0 : 1u << d->bits;
   uint64_t count = d->palette_count == 0 || d->palette_count > most ? most : d->palette_count;
@@ -208,7 +210,7 @@ static bool is_gray(const bmp_decoder *d) {
   return true;
 }
 
-/// What an index outside the palette shows is black.
+/// Reads the palette. Indices outside it remain black.
 static void read_palette(bmp_decoder *d) {
   for (uint32_t i = 0; i < d->palette_count; i++) {
     const uint8_t *entry = d->token + (size_t)i * d->palette_entry_bytes;
@@ -245,14 +247,14 @@ static ccodecs_status read_file_header(bmp_decoder *d) {
   if (memcmp(d->token, "BM", 2) != 0 || (d->header_bytes != OS2_HEADER_BYTES && d->header_bytes < 16)) {
     return corrupt(d, "the header's version is unknown");
   }
-  memcpy(d->token, d->token + FILE_HEADER_BYTES, 4); // the header counts its size among its fields
+  memcpy(d->token, d->token + FILE_HEADER_BYTES, 4); // the size field is part of the header
   d->token_count = 4;
   d->position -= 4;
   d->state = STATE_HEADER;
   return CCODECS_OK;
 }
 
-/// One step through what stands before the rows. CCODECS_NEEDS_INPUT when the window is consumed.
+/// Runs one step of the header's state machine. Returns CCODECS_NEEDS_INPUT once the window is consumed.
 static ccodecs_status step(bmp_decoder *d, ccodecs_input *input) {
   switch (d->state) {
   case STATE_FILE_HEADER:
@@ -301,7 +303,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   return ccodecs_row_decoder_end_header(&d->base, input, status);
 }
 
-/// Runs may leave out what is not painted.
+/// Returns 0 for run-length data, because runs may skip any number of pixels.
 static uint64_t least_bytes(const ccodecs_decoder *base) {
   const bmp_decoder *d = (const bmp_decoder *)base;
   return is_run_length(d) ? 0 : (uint64_t)d->base.stored_bytes * base->header.height;
@@ -361,7 +363,7 @@ static void put_pixels(const bmp_decoder *d, uint8_t *out) {
 
 // MARK: Runs
 
-/// Writes one pixel of a run, unless it lies beyond the row's end: then `x` is larger than the width.
+/// Writes one pixel of a run. Ignores pixels beyond the end of the row, where `x` exceeds the width.
 static void put_run_pixel(bmp_decoder *d, const uint8_t *value) {
   const uint32_t bytes = d->bits == 24 ? 3 : 1;
   if (d->x < d->base.base.header.width) {
@@ -378,7 +380,7 @@ static void put_run(bmp_decoder *d) {
   }
 }
 
-/// How many rows are complete when `count` more are; no more than there are.
+/// Returns the number of complete rows after `count` more, at most the image's height.
 static uint32_t rows_after(const bmp_decoder *d, uint32_t count) {
   const uint32_t left = d->base.base.header.height - d->base.row;
   return d->base.row + (count < left ? count : left);
@@ -389,7 +391,7 @@ static void read_pair(bmp_decoder *d) {
   const uint8_t value = d->run[1];
   if (count > 0 && d->compression == RLE24) {
     d->run_state = RUN_PIXEL;
-    d->run_count = 2; // the pair's second byte is the pixel's first
+    d->run_count = 2; // the pair's second byte is the pixel's first byte
   } else if (count > 0) {
     put_run(d);
   } else if (value == 0) {
@@ -408,7 +410,7 @@ static void read_pair(bmp_decoder *d) {
   }
 }
 
-/// The bytes that the next step takes whole.
+/// Returns the number of bytes that the next step needs.
 static size_t run_token_size(const bmp_decoder *d) {
   switch (d->run_state) {
   case RUN_PIXEL:
@@ -440,7 +442,7 @@ static void read_absolute(bmp_decoder *d) {
   }
 }
 
-/// Decodes runs until rows are complete; CCODECS_NEEDS_INPUT when the window is consumed before.
+/// Decodes runs until rows are complete. Returns CCODECS_NEEDS_INPUT if the window is consumed first.
 static ccodecs_status read_runs(bmp_decoder *d, ccodecs_input *input) {
   while (d->base.row == d->target) {
     if (!ccodecs_input_collect(input, d->run, &d->run_count, run_token_size(d))) {
@@ -481,7 +483,7 @@ static ccodecs_status read_row(row_decoder *base, ccodecs_input *input) {
     return ccodecs_row_decoder_read_plain(base, input);
   }
   const ccodecs_status status = read_runs(d, input);
-  // The last row may lack its end.
+  // The end-of-bitmap code after the last row may be missing.
   const bool is_whole = base->row + 1 == base->base.header.height && d->x >= base->base.header.width;
   return status == CCODECS_NEEDS_INPUT && input->is_last && is_whole ? CCODECS_OK : status;
 }

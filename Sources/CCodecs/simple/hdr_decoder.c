@@ -1,5 +1,7 @@
-// Radiance images, decoded as they arrive: light from 0 to 1 becomes sRGB, what is brighter becomes white.
-// Source: Ward, "Real Pixels" (Graphics Gems II), and the Radiance file formats' description of image files.
+// Streaming decoder for Radiance HDR images. Linear light from 0 to 1 is converted to sRGB; brighter values are clipped
+// to white.
+//
+// Sources: Ward, "Real Pixels" (Graphics Gems II); the description of picture files in the Radiance file formats.
 
 #include "../color/linear.h"
 #include "row_decoder.h"
@@ -11,12 +13,12 @@
 enum { MOST_LINE_BYTES = 512, MOST_LINES = 1000, LEAST_CODED_WIDTH = 8, MOST_CODED_WIDTH = 32767 };
 
 typedef enum hdr_state {
-  STATE_LINES,   ///< Text, to the empty line and the size behind it.
-  STATE_START,   ///< The first four bytes of a row tell how it is coded.
-  STATE_COUNT,   ///< The head of a run of one channel.
+  STATE_LINES,   ///< Text, up to the empty line and the size after it.
+  STATE_START,   ///< The first four bytes of a row, which specify its encoding.
+  STATE_COUNT,   ///< The count of a run in one channel.
   STATE_REPEAT,  ///< The value that a run repeats.
-  STATE_LITERAL, ///< The values of a run as they are.
-  STATE_PIXEL,   ///< A pixel as it is, or a repetition of the one before.
+  STATE_LITERAL, ///< The literal values of a run.
+  STATE_PIXEL,   ///< A literal pixel, or a repetition of the previous one.
 } hdr_state;
 
 typedef struct hdr_decoder {
@@ -25,13 +27,13 @@ typedef struct hdr_decoder {
   char line[MOST_LINE_BYTES];
   size_t line_count;
   uint32_t lines;
-  bool is_after_empty; ///< The next line is the size.
+  bool is_after_empty; ///< The next line contains the size.
   uint8_t token[4];
   size_t token_count;
-  uint32_t channel; ///< Of a coded row.
+  uint32_t channel; ///< Current channel of a run-length encoded row.
   uint32_t x;
   uint32_t run_left;
-  uint32_t shift;        ///< Of the next repetition's count.
+  uint32_t shift;        ///< Bit shift of the next repetition's count.
   ccodecs_linear linear; ///< Filled by start.
 } hdr_decoder;
 
@@ -41,9 +43,9 @@ static ccodecs_status corrupt(hdr_decoder *d, const char *reason) {
 
 // MARK: Header
 
-/// "-Y 480 +X 640" and its seven turned forms: what stands first is the order of rows.
+/// Parses the size, such as "-Y 480 +X 640", and its orientation. The first axis is the order of rows.
 static ccodecs_status read_size(hdr_decoder *d) {
-  // By whether columns come first, rows from the bottom, and columns from the right.
+  // Index bits: columns first, rows from the bottom, columns from the right.
   static const uint8_t orientations[8] = {1, 2, 4, 3, 5, 6, 8, 7};
   const char *p = d->line;
   uint32_t sizes[2];
@@ -79,7 +81,7 @@ static ccodecs_status read_size(hdr_decoder *d) {
   header->is_storage_order = header->orientation != 1;
   header->color_space = CCODECS_COLOR_RGB;
   header->bit_depth = 8;
-  header->is_16bit = true; // eight bits and an exponent are more than sixteen of sRGB's
+  header->is_16bit = true; // 8 bits with a shared exponent can exceed the precision of 16-bit sRGB
   d->base.channels = 3;
   ccodecs_row_decoder_measure(&d->base, (size_t)header->width * 4);
   d->state = STATE_START;
@@ -127,7 +129,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
 }
 
 static uint64_t least_bytes(const ccodecs_decoder *base) {
-  return 4 * (uint64_t)base->header.height; // a pixel, or the head of a coded row
+  return 4 * (uint64_t)base->header.height; // one pixel, or the start of an encoded row
 }
 
 static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
@@ -149,7 +151,8 @@ static void put_row(row_decoder *base, uint8_t *given) {
   }
 }
 
-/// A pixel of a row that is not coded by channels: as it is, or the one before again. `token` has it.
+/// Processes the pixel in `token`, in a row without per-channel encoding: a literal pixel, or a repetition of the
+/// previous one.
 static ccodecs_status take_pixel(hdr_decoder *d) {
   const uint8_t *p = d->token;
   if (p[0] != 1 || p[1] != 1 || p[2] != 1) {
@@ -205,7 +208,7 @@ static void take_value(hdr_decoder *d) {
   }
 }
 
-/// Whether the row in `stored` is complete.
+/// Returns whether the row in `stored` is complete.
 static bool is_complete(const hdr_decoder *d) {
   return d->state == STATE_PIXEL ? d->x == d->base.base.header.width : d->state != STATE_START && d->channel == 4;
 }

@@ -1,8 +1,9 @@
-// ICO: the largest of a file's images, a PNG or a bitmap without its file header and with a mask.
+// ICO decoder for the largest image of a file: a PNG, or a bitmap without a file header and with a mask.
 //
-// Images stand anywhere in the file, and a bitmap's mask behind its pixels: the file is held up to the largest's end.
-// Where that is, its own header tells, as directories are known to give too little.
-// It is small: a directory names no more than 256 by 256 pixels.
+// Images can be anywhere in the file, and a bitmap's mask follows its pixels, so the file is buffered up to the end of
+// the largest image. The end is computed from the image's own header, because the sizes in some directories are too
+// small. The buffer stays small, as a directory describes images of at most 256 by 256 pixels.
+//
 // Source: Microsoft, "Icons" (Win32 Resource File Formats, ICONDIR and ICONIMAGE); PNG since Windows Vista.
 
 #include "../core/decoder.h"
@@ -17,17 +18,18 @@ static const uint32_t strip_row_count = 64;
 typedef struct ico_decoder {
   ccodecs_decoder base;
   ccodecs_bytes file;
-  size_t entry; ///< Where the largest image stands.
+  size_t entry; ///< Offset of the largest image.
   size_t entry_bytes;
   bool is_chosen;
   ccodecs_decoder *png;
-  ccodecs_input left; ///< Of the PNG, as far as the directory says that it goes. What it lacks then is read on.
+  ccodecs_input
+      left; ///< Unread buffered bytes of the PNG. If the directory's size is too small, the rest comes from the input.
 
   uint32_t bits;
   uint32_t palette_count;
-  const uint8_t *palette; ///< Blue, green, red, nothing; of the bitmap, as are
-  const uint8_t *pixels;  ///< the lowest row and
-  const uint8_t *mask;    ///< that of the mask; NULL without.
+  const uint8_t *palette; ///< The bitmap's palette: blue, green, red, unused.
+  const uint8_t *pixels;  ///< The bitmap's bottom row.
+  const uint8_t *mask;    ///< The mask's bottom row; NULL without a mask.
   size_t row_stride;
   size_t mask_stride;
   bool has_alpha_bytes;
@@ -39,9 +41,10 @@ static ccodecs_status corrupt(ico_decoder *d, const char *reason) {
   return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "ICO data: %s", reason);
 }
 
-// MARK: The directory
+// MARK: Directory
 
-/// Holds the file's first `wanted` bytes. CCODECS_OK; CCODECS_NEEDS_INPUT; CCODECS_DONE when the file is shorter.
+/// Buffers the first `wanted` bytes of the file. Returns CCODECS_OK, CCODECS_NEEDS_INPUT, or CCODECS_DONE if the file
+/// is shorter.
 static ccodecs_status hold(ico_decoder *d, ccodecs_input *input, size_t wanted) {
   const size_t missing = d->file.count < wanted ? wanted - d->file.count : 0;
   const size_t count = input->count < missing ? input->count : missing;
@@ -52,7 +55,7 @@ static ccodecs_status hold(ico_decoder *d, ccodecs_input *input, size_t wanted) 
   return count == missing ? CCODECS_OK : input->is_last ? CCODECS_DONE : CCODECS_NEEDS_INPUT;
 }
 
-/// Chooses the largest entry, and the deepest of those.
+/// Chooses the entry with the most pixels and, among equals, the greatest bit depth.
 static void choose(ico_decoder *d, uint32_t count) {
   uint64_t most = 0;
   for (uint32_t i = 0; i < count; i++) {
@@ -89,7 +92,7 @@ static ccodecs_status read_directory(ico_decoder *d, ccodecs_input *input) {
 
 // MARK: Bitmaps
 
-/// What a bitmap takes with its mask, by its own header, which is all here.
+/// Returns the size in bytes of a bitmap with its mask, from its complete header.
 static uint64_t bitmap_bytes(const uint8_t *bytes) {
   const uint64_t width = ccodecs_le32(bytes + 4);
   const uint64_t rows = ccodecs_le32(bytes + 8) / 2;
@@ -100,7 +103,7 @@ static uint64_t bitmap_bytes(const uint8_t *bytes) {
              : ccodecs_le32(bytes) + palette + ((width * bits + 31) / 32 + (width + 31) / 32) * 4 * rows;
 }
 
-/// The planes of a bitmap within `count` bytes. The mask may be missing where there is alpha.
+/// Locates the palette, pixels and mask of a bitmap of `count` bytes. The mask may be missing if the pixels have alpha.
 static ccodecs_status place_bitmap(ico_decoder *d, const uint8_t *bytes, size_t count) {
   ccodecs_header *header = &d->base.header;
   const uint64_t palette_end = ccodecs_le32(bytes) + (uint64_t)d->palette_count * 4;
@@ -115,7 +118,8 @@ static ccodecs_status place_bitmap(ico_decoder *d, const uint8_t *bytes, size_t 
   d->pixels = bytes + (size_t)palette_end;
   const uint64_t mask = palette_end + row * header->height;
   const uint64_t mask_end = mask + mask_row * header->height;
-  // Such a header tells where a profile stands: that may be in the mask's place, and there is then no mask.
+  // A header of this version has the offset of a profile. A profile in the place of the mask means that there is no
+  // mask.
   const bool has_profile = ccodecs_le32(bytes) >= PROFILED_HEADER_BYTES && ccodecs_le32(bytes + 112) != 0 &&
                            ccodecs_le32(bytes + 112) < mask_end;
   d->mask = mask_end <= count && !has_profile ? bytes + (size_t)mask : NULL;
@@ -131,7 +135,7 @@ static ccodecs_status read_bitmap(ico_decoder *d, const uint8_t *bytes, size_t c
     return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the ICO data ends before the image");
   }
   header->width = ccodecs_le32(bytes + 4);
-  header->height = ccodecs_le32(bytes + 8) / 2; // that of the pixels and the mask
+  header->height = ccodecs_le32(bytes + 8) / 2; // the height of pixels and mask together
   d->bits = ccodecs_le16(bytes + 14);
   if (header->width == 0 || header->width > INT32_MAX || header->height == 0 || header->height > INT32_MAX / 2) {
     return corrupt(d, "an image's width or height is zero or negative");
@@ -178,14 +182,14 @@ static void put_row(const ico_decoder *d, uint32_t y, uint8_t *out) {
 
 // MARK: Methods
 
-/// Takes over a failure of the PNG's decoder.
+/// Records a failure of the PNG decoder as this decoder's own.
 static ccodecs_status pass_on(ico_decoder *d, ccodecs_status status) {
   return status < CCODECS_CORRUPT
              ? status
              : ccodecs_decoder_fail(&d->base, status, "ICO data: %s", ccodecs_decoder_message(d->png));
 }
 
-/// Begins a PNG of which `count` bytes are held.
+/// Creates the decoder for a PNG of which `count` bytes are buffered.
 static ccodecs_status begin_png(ico_decoder *d, const ccodecs_input *input, const uint8_t *bytes, size_t count) {
   d->png = ccodecs_png_decoder_create(&d->base.limits, d->base.budget);
   d->left = (ccodecs_input){.bytes = bytes, .count = count, .is_last = input->is_last && input->count == 0};
@@ -207,7 +211,7 @@ static ccodecs_status read_png_header(ico_decoder *d, ccodecs_input *input) {
   header->frame_count = frames;
   header->has_profile = false;
   header->buffers_input = true;
-  // Colours of icons are sRGB by custom; their profiles are not looked at.
+  // Icons are sRGB by convention; profiles are ignored.
   return CCODECS_OK;
 }
 

@@ -1,5 +1,5 @@
-// Portable anymaps, decoded as they arrive: bitmaps, graymaps and pixmaps, in text or binary, and PAM of one to four
-// samples. Source: the Netpbm formats' manual pages pbm, pgm, ppm and pam.
+// Streaming decoder for portable anymaps: bitmaps, graymaps and pixmaps, as text or binary, and PAM with one to four
+// samples per pixel. Source: the manual pages pbm, pgm, ppm and pam of Netpbm.
 
 #include "row_decoder.h"
 #include "simple_formats.h"
@@ -10,8 +10,8 @@ enum { MOST_LINE_BYTES = 256, MOST_LINES = 1000 };
 
 typedef enum pnm_state {
   STATE_MAGIC,
-  STATE_NUMBERS, ///< Width, height and the largest sample, as text.
-  STATE_LINES,   ///< PAM's header, line by line.
+  STATE_NUMBERS, ///< Width, height and maximum sample value, as text.
+  STATE_LINES,   ///< The PAM header, line by line.
   STATE_READY,
 } pnm_state;
 
@@ -24,17 +24,17 @@ typedef struct pnm_decoder {
   size_t line_count;
   uint32_t lines;
 
-  uint64_t number; ///< That is being read.
+  uint64_t number; ///< The number being parsed.
   bool is_in_number;
   bool is_in_comment;
-  uint32_t numbers;        ///< Read of the header.
-  uint32_t header_numbers; ///< There are in it.
+  uint32_t numbers;        ///< Header numbers read so far.
+  uint32_t header_numbers; ///< Numbers in the header.
 
   bool is_text;
-  bool is_bitmap;      ///< One bit a sample, 1 is black.
-  uint32_t largest;    ///< Sample.
-  uint32_t samples;    ///< Of a pixel.
-  uint8_t scaled[256]; ///< Samples of one byte as 0 to 255.
+  bool is_bitmap;      ///< One bit per sample; 1 is black.
+  uint32_t largest;    ///< Maximum sample value.
+  uint32_t samples;    ///< Samples per pixel.
+  uint8_t scaled[256]; ///< One-byte samples, scaled to 0 to 255.
 } pnm_decoder;
 
 static ccodecs_status corrupt(pnm_decoder *d, const char *reason) {
@@ -47,8 +47,8 @@ static bool is_space(uint8_t byte) {
   return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
 
-/// Takes a byte of text. CCODECS_DONE when it ended a number; CCODECS_OK when more is needed. A bitmap's digits stand
-/// for themselves when `is_digit_whole`.
+/// Consumes a byte of text. Returns CCODECS_DONE if it ends a number, CCODECS_OK if more bytes are needed. With
+/// `is_digit_whole`, as in the pixels of a bitmap, each digit is a number.
 static ccodecs_status take_text(pnm_decoder *d, uint8_t byte, bool is_digit_whole) {
   if (d->is_in_comment) {
     d->is_in_comment = byte != '\n' && byte != '\r';
@@ -119,7 +119,7 @@ static ccodecs_status take_header_byte(pnm_decoder *d, uint8_t byte) {
   }
   uint32_t *const places[3] = {&d->base.base.header.width, &d->base.base.header.height, &d->largest};
   *places[d->numbers++] = (uint32_t)d->number;
-  // The one byte of white space that ended the last number is all that stands before the pixels.
+  // The single whitespace byte that ended the last number precedes the pixels.
   return d->numbers == d->header_numbers ? describe(d) : CCODECS_OK;
 }
 
@@ -247,7 +247,7 @@ static ccodecs_status read_text_row(pnm_decoder *d, ccodecs_input *input) {
       status = take_text(d, input->bytes[0], d->is_bitmap);
       ccodecs_input_advance(input, 1);
     } else if (input->is_last && d->is_in_number) {
-      d->is_in_number = false; // the last number may end with the file
+      d->is_in_number = false; // the end of the file may end the last number
     } else {
       return CCODECS_NEEDS_INPUT;
     }

@@ -15,7 +15,7 @@ ccodecs_status ccodecs_row_decoder_corrupt(row_decoder *d, const char *reason) {
 }
 
 void ccodecs_row_decoder_measure(row_decoder *d, size_t stored_bytes) {
-  // Both fit: a width has 31 bits, and what streams is limited to far fewer pixels than overflow.
+  // No overflow: a width has 31 bits, and the pixel limit of streamed images is far below the overflow.
   d->stored_bytes = stored_bytes;
   d->row_bytes = (size_t)d->base.header.width * d->channels * (d->base.header.is_16bit ? 2 : 1);
   d->strip_rows = ccodecs_decoder_strip_rows(d->row_bytes);
@@ -50,7 +50,7 @@ ccodecs_status ccodecs_row_decoder_start(
   if (d->stored == NULL || d->strip == NULL) {
     return CCODECS_NO_MEMORY;
   }
-  memset(d->stored, 0, d->stored_bytes); // runs may leave out pixels
+  memset(d->stored, 0, d->stored_bytes); // runs may skip pixels
   return CCODECS_OK;
 }
 
@@ -72,7 +72,7 @@ ccodecs_status ccodecs_row_decoder_read_rows(ccodecs_decoder *base, ccodecs_inpu
     rows->planes[0] = d->strip;
     rows->row_strides[0] = d->row_bytes;
     rows->row_counts[0] = count;
-    return CCODECS_ROWS_READY; // a failure behind these rows is noted, and what the next call says
+    return CCODECS_ROWS_READY; // the next call reports a failure after these rows
   }
   if (status == CCODECS_NEEDS_INPUT && input->is_last) {
     return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the %s data ends before the last row", d->format->name);

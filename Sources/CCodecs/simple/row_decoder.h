@@ -1,5 +1,5 @@
-// What BMP, TGA, PNM and HDR share: a row is read as it is in the file, and given in a strip of rows. Private to
-// CCodecs.
+// The common part of the BMP, TGA, PNM and HDR decoders, which read stored rows and return strips of converted rows.
+// Private to CCodecs.
 
 #ifndef CCODECS_ROW_DECODER_H
 #define CCODECS_ROW_DECODER_H
@@ -7,48 +7,49 @@
 #include "../core/decoder.h"
 #include "../memory/bytes.h"
 
+/// The base of a decoder for a format of plain rows.
 typedef struct row_decoder row_decoder;
 
-/// What differs.
+/// The functions of one format.
 typedef struct row_format {
-  ccodecs_decoder_methods methods; ///< All but read_header and least_bytes: ROW_DECODER_METHODS.
-  const char *name;                ///< "TGA", of messages.
-  /// Completes the next row in `stored`: CCODECS_OK, CCODECS_NEEDS_INPUT, or the failure.
+  ccodecs_decoder_methods methods; ///< ROW_DECODER_METHODS, except read_header and least_bytes.
+  const char *name;                ///< The name for error messages, such as "TGA".
+  /// Completes the next row in `stored`. Returns CCODECS_OK, CCODECS_NEEDS_INPUT, or the failure.
   ccodecs_status (*read_row)(row_decoder *decoder, ccodecs_input *input);
-  /// Makes of `stored` the row that is given.
+  /// Converts the row in `stored` to the returned row `given`.
   void (*put_row)(row_decoder *decoder, uint8_t *given);
 } row_format;
 
-/// The first member of such a decoder.
+/// The first member of every row decoder.
 struct row_decoder {
   ccodecs_decoder base;
   const row_format *format;
-  uint32_t channels;   ///< That are given.
-  uint8_t *stored;     ///< A row as it is in the file.
-  size_t stored_bytes; ///< Fixed, as `channels`, by the header.
+  uint32_t channels;   ///< Channels of the returned rows.
+  uint8_t *stored;     ///< One row as in the file.
+  size_t stored_bytes; ///< Size of `stored`; like `channels`, set by the header.
   size_t stored_count;
   uint8_t *strip;
-  size_t row_bytes; ///< Of a row that is given.
+  size_t row_bytes; ///< Size of a returned row.
   uint32_t strip_rows;
-  uint32_t row; ///< Rows that are complete.
+  uint32_t row; ///< Number of complete rows.
 };
 
-/// A decoder of `byte_count` bytes; NULL when there is no room.
+/// Allocates a decoder of `byte_count` bytes. Returns NULL if the budget is exhausted.
 void *ccodecs_row_decoder_create(
     size_t byte_count, const row_format *row_format, ccodecs_format format, const ccodecs_limits *limits,
     ccodecs_budget *budget);
 
-/// Notes what is wrong with the file.
+/// Records CCODECS_CORRUPT with a reason that follows the format's name.
 ccodecs_status ccodecs_row_decoder_corrupt(row_decoder *decoder, const char *reason);
 
-/// Fixes how large rows are, once the header tells: the size, `channels`, header.is_16bit, and `stored_bytes` for one
-/// row.
+/// Sets the row sizes. Requires the image's size, `channels` and header.is_16bit; `stored_bytes` is the size of one row
+/// in the file.
 void ccodecs_row_decoder_measure(row_decoder *decoder, size_t stored_bytes);
 
-/// What read_header answers when reading it came to `status`.
+/// Returns `status` from read_header, or records CCODECS_TRUNCATED if the last input ended within the header.
 ccodecs_status ccodecs_row_decoder_end_header(row_decoder *decoder, const ccodecs_input *input, ccodecs_status status);
 
-/// Reads a row that stands in the file as it is.
+/// Reads an uncompressed row into `stored`.
 ccodecs_status ccodecs_row_decoder_read_plain(row_decoder *decoder, ccodecs_input *input);
 
 ccodecs_status ccodecs_row_decoder_estimate(

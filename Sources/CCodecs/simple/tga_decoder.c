@@ -1,10 +1,11 @@
-// Targa, decoded as it arrives: mapped, true-colour and gray images, run-length coded or not.
+// Streaming decoder for Targa: colour-mapped, true-colour and gray images, with or without run-length encoding.
 //
-// A file may begin in any corner. Rows and pixels are given in the order in which they are stored, and the header says
-// how the image must be turned, so that no more than a strip of rows is ever held. Alpha is there where the
-// descriptor counts attribute bits; of 32 bits for which it counts none the last eight are alpha all the same, as many
-// writers have it, unless they are zero in every pixel: the file is held until one is found that is not. Source:
-// Truevision TGA File Format Specification 2.0.
+// A file may start in any corner. Rows and pixels are returned in file order, and header.orientation specifies how to
+// transform the image, so that only a strip of rows is buffered. An image has alpha if the descriptor specifies
+// attribute bits. Many writers omit them for 32-bit pixels with alpha. For such files the last byte of a pixel is alpha
+// unless it is zero in every pixel; the file is buffered until a nonzero byte is found.
+//
+// Source: Truevision TGA File Format Specification 2.0.
 
 #include "row_decoder.h"
 #include "simple_formats.h"
@@ -16,25 +17,25 @@ typedef struct tga_decoder {
   uint8_t token[HEADER_BYTES];
   size_t token_count;
   bool has_header;
-  uint64_t skip_left; ///< Bytes of the identification field.
-  uint32_t type;      ///< Without the bit for run-length coding.
+  uint64_t skip_left; ///< Remaining bytes of the identification field.
+  uint32_t type;      ///< Image type without the run-length bit.
   bool is_run_length;
-  uint32_t pixel_bytes; ///< Of a pixel in the file.
+  uint32_t pixel_bytes; ///< Size of a pixel in the file.
   uint32_t attribute_bits;
   uint32_t map_first;
   uint32_t map_count;
   uint32_t map_entry_bytes;
-  uint32_t map_read; ///< Entries read.
+  uint32_t map_read; ///< Number of entries read.
   uint8_t palette[256][4];
 
-  bool is_uncertain;   ///< Whether there is alpha, the pixels tell.
-  ccodecs_bytes ahead; ///< Pixels held until then.
-  size_t ahead_at;     ///< The first that was not looked at, or its packet.
-  uint64_t ahead_left; ///< Pixels not looked at.
+  bool is_uncertain;   ///< Whether the image has alpha depends on its pixels.
+  ccodecs_bytes ahead; ///< Pixels buffered until that is known.
+  size_t ahead_at;     ///< Offset of the first unchecked pixel or packet.
+  uint64_t ahead_left; ///< Number of unchecked pixels.
 
-  uint8_t packet[5]; ///< A packet's head, and the pixel that it repeats.
+  uint8_t packet[5]; ///< The packet's header and the pixel that it repeats.
   size_t packet_count;
-  uint32_t run_left; ///< Pixels of the packet to come.
+  uint32_t run_left; ///< Remaining pixels of the packet.
   bool is_repeat;
 } tga_decoder;
 
@@ -48,8 +49,8 @@ static uint8_t expand_5_bits(uint32_t value) {
   return (uint8_t)(((value & 31) * 255 + 15) / 31);
 }
 
-/// A colour of 2 to 4 bytes as red, green, blue and alpha. The attribute bit of 16 is set where the image is not to
-/// be shown, as its name of old, interrupt bit, says.
+/// Converts a colour of 2 to 4 bytes to red, green, blue and alpha. The attribute bit of 16-bit pixels, historically
+/// the interrupt bit, means that the pixel is transparent.
 static void put_color(const tga_decoder *d, uint8_t *out, const uint8_t *color, uint32_t byte_count) {
   if (byte_count == 2) {
     const uint32_t value = ccodecs_le16(color);
@@ -92,7 +93,7 @@ static bool is_sound(const tga_decoder *d, uint32_t map_type, uint32_t depth, ui
           (d->type == GRAY && (depth == 8 || depth == 16)));
 }
 
-/// What follows from whether there is alpha.
+/// Sets the fields that depend on whether the image has alpha.
 static void settle_alpha(tga_decoder *d, bool has_alpha) {
   d->base.base.header.has_alpha = has_alpha;
   d->base.channels = has_alpha ? 4 : d->type == GRAY ? 1 : 3;
@@ -100,7 +101,7 @@ static void settle_alpha(tga_decoder *d, bool has_alpha) {
 }
 
 static ccodecs_status describe(tga_decoder *d) {
-  // Corners by bits 4 and 5 of the descriptor: bottom left, bottom right, top left, top right.
+  // The first corner, by bits 4 and 5 of the descriptor: bottom left, bottom right, top left, top right.
   static const uint8_t orientations[4] = {4, 3, 1, 2};
   const uint8_t *p = d->token;
   ccodecs_header *header = &d->base.base.header;
@@ -134,7 +135,7 @@ static ccodecs_status describe(tga_decoder *d) {
   return ccodecs_decoder_check_limits(&d->base.base);
 }
 
-/// Reads the colour map, entry for entry: it may hold far more than the 256 that pixels can name.
+/// Reads the colour map entry by entry, as it may have far more entries than the 256 that pixels can refer to.
 static ccodecs_status read_map(tga_decoder *d, ccodecs_input *input) {
   while (d->map_read < d->map_count) {
     if (!ccodecs_input_collect(input, d->token, &d->token_count, d->map_entry_bytes)) {
@@ -162,9 +163,9 @@ static ccodecs_status read_beginning(tga_decoder *d, ccodecs_input *input) {
   return ccodecs_input_skip(input, &d->skip_left) ? read_map(d, input) : CCODECS_NEEDS_INPUT;
 }
 
-// MARK: Looking ahead
+// MARK: Alpha detection
 
-/// Looks at `count` pixels; true when the last byte of one is not zero.
+/// Returns whether the last byte of any of `count` pixels at `at` is nonzero.
 static bool has_last_byte(tga_decoder *d, size_t at, uint64_t count) {
   const uint8_t *p = ccodecs_bytes_start(&d->ahead) + at;
   for (uint64_t i = 0; i < count; i++) {
@@ -175,7 +176,7 @@ static bool has_last_byte(tga_decoder *d, size_t at, uint64_t count) {
   return false;
 }
 
-/// Goes on as far as pixels are there. True when it is known whether there is alpha.
+/// Checks all buffered pixels. Returns true once it is known whether the image has alpha.
 static bool look_ahead(tga_decoder *d) {
   bool is_found = false;
   while (!is_found && d->ahead_left > 0) {
@@ -214,7 +215,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
                                                  : ccodecs_row_decoder_end_header(&d->base, input, status);
 }
 
-/// A packet is of 128 pixels at most.
+/// Returns the lower bound; a packet encodes at most 128 pixels.
 static uint64_t least_bytes(const ccodecs_decoder *base) {
   const tga_decoder *d = (const tga_decoder *)base;
   const uint64_t pixels = (uint64_t)base->header.width * base->header.height;
@@ -225,13 +226,13 @@ static uint64_t least_bytes(const ccodecs_decoder *base) {
 
 // MARK: Rows
 
-/// Completes the row in `stored` from packets, which may reach into the next row.
+/// Completes the row in `stored` from packets, which may extend into the next row.
 static ccodecs_status read_packets(tga_decoder *d, ccodecs_input *input) {
   while (d->base.stored_count < d->base.stored_bytes) {
     if (d->run_left > 0 && !d->is_repeat) {
       const size_t pixels = (d->base.stored_bytes - d->base.stored_count + d->pixel_bytes - 1) / d->pixel_bytes;
       const size_t taken = pixels < d->run_left ? pixels : d->run_left;
-      // A pixel that came in part counts as not taken yet: its bytes stand behind whole ones.
+      // A partial pixel, whose bytes follow the complete pixels in `stored`, counts as unread.
       const size_t begun = d->base.stored_count % d->pixel_bytes;
       const size_t end = d->base.stored_count - begun + taken * d->pixel_bytes;
       const size_t first = (d->base.stored_count - begun) / d->pixel_bytes;
