@@ -1,4 +1,4 @@
-// The codes of a GIF frame: Lempel-Ziv-Welch with codes that grow up to 12 bits. Private to CCodecs.
+// Lempel-Ziv-Welch decoding for GIF frames, with codes of up to 12 bits. Private to CCodecs.
 //
 // Source: Welch, "A Technique for High-Performance Data Compression", 1984; GIF89a, appendix F.
 
@@ -10,21 +10,21 @@
 
 enum { GIF_MAX_CODES = 4096, GIF_MAX_CODE_BITS = 12, GIF_NO_CODE = 0xFFFF };
 
-/// The dictionary, and bits that wait to become codes.
+/// The dictionary and the unread bits of the code stream.
 typedef struct gif_codes {
-  uint32_t least_bits; ///< Of a pixel.
+  uint32_t least_bits; ///< Bits per pixel.
   uint32_t code_bits;
-  uint64_t bits; ///< Lowest first.
+  uint64_t bits; ///< Unread bits, least significant first.
   uint32_t bit_count;
   uint32_t next_code;
-  uint32_t previous; ///< The code before, or GIF_NO_CODE after a clear code.
+  uint32_t previous; ///< The previous code, or GIF_NO_CODE after a clear code.
   uint16_t prefixes[GIF_MAX_CODES];
   uint16_t lengths[GIF_MAX_CODES];
   uint8_t suffixes[GIF_MAX_CODES];
   uint8_t firsts[GIF_MAX_CODES];
 } gif_codes;
 
-/// What a code turned out to be.
+/// The kind of a code.
 typedef enum gif_code_kind {
   GIF_CODE_STRING,
   GIF_CODE_CLEAR,
@@ -32,13 +32,14 @@ typedef enum gif_code_kind {
   GIF_CODE_BAD, ///< Not in the dictionary.
 } gif_code_kind;
 
+/// Clears the dictionary.
 static inline void gif_codes_clear(gif_codes *c) {
   c->code_bits = c->least_bits + 1;
   c->next_code = (1u << c->least_bits) + 2;
   c->previous = GIF_NO_CODE;
 }
 
-/// Begins a frame whose pixels have `least_bits` bits, 0 to 11; of an index of more than 8 those are kept.
+/// Begins a frame whose pixels have `least_bits` bits, 0 to 11. Only the low 8 bits of an index are kept.
 static inline void gif_codes_begin(gif_codes *c, uint32_t least_bits) {
   c->least_bits = least_bits;
   c->bits = 0;
@@ -51,6 +52,7 @@ static inline void gif_codes_begin(gif_codes *c, uint32_t least_bits) {
   gif_codes_clear(c);
 }
 
+/// Adds the string of `previous` with `suffix` appended.
 static inline void gif_codes_add(gif_codes *c, uint8_t suffix) {
   const uint32_t code = c->next_code++;
   c->prefixes[code] = (uint16_t)c->previous;
@@ -62,7 +64,8 @@ static inline void gif_codes_add(gif_codes *c, uint8_t suffix) {
   }
 }
 
-/// Takes one code from `bits`, of which there are enough. A full dictionary stays as it is until it is cleared.
+/// Consumes one code from `bits`, which must contain a complete code. A full dictionary does not change until it is
+/// cleared.
 static inline gif_code_kind gif_codes_take(gif_codes *c, uint32_t *code_found) {
   const uint32_t code = (uint32_t)c->bits & ((1u << c->code_bits) - 1);
   const uint32_t clear = 1u << c->least_bits;

@@ -1,9 +1,9 @@
-// GIF, decoded as it arrives: the first frame on the canvas, an index a pixel. Source: GIF89a.
+// Streaming decoder for GIF, which returns the first frame on its canvas. Source: GIF89a.
 //
-// A frame that is not interlaced needs a strip of rows and the dictionary; an interlaced one is held, one byte a pixel.
-// The canvas is the logical screen, enlarged where the first frame exceeds it, as browsers and libvips do. What the
-// frame leaves uncovered is transparent in a file that uses transparency anywhere, and black in one that does not:
-// so a file whose first frame is smaller than its canvas, and opaque, is held until that is known.
+// A non-interlaced frame requires a strip of rows and the dictionary; an interlaced frame is buffered, one byte per
+// pixel. The canvas is the logical screen, enlarged if the first frame exceeds it, as in browsers and libvips. Pixels
+// outside the frame are transparent if the file uses transparency anywhere, otherwise black. A file whose first frame
+// is opaque and smaller than the canvas is therefore buffered until this is known.
 
 #include "../core/decoder.h"
 #include "../memory/bytes.h"
@@ -17,45 +17,45 @@ enum { EXTENSION = 0x21, DESCRIPTOR = 0x2C, TRAILER = 0x3B, GRAPHIC_CONTROL = 0x
 typedef enum gif_state {
   STATE_SCREEN, ///< Signature and logical screen descriptor.
   STATE_GLOBAL_TABLE,
-  STATE_BLOCK,     ///< The byte that tells a block's kind.
-  STATE_LABEL,     ///< The byte that tells an extension's kind.
-  STATE_SKIP_SIZE, ///< The size of a sub-block that is passed over.
+  STATE_BLOCK,     ///< The byte with a block's type.
+  STATE_LABEL,     ///< The byte with an extension's label.
+  STATE_SKIP_SIZE, ///< The size of a sub-block to skip.
   STATE_SKIP,
   STATE_CONTROL, ///< The sub-block of a graphic control extension.
   STATE_DESCRIPTOR,
   STATE_LOCAL_TABLE,
   STATE_CODE_SIZE,
-  STATE_LOOK_AHEAD, ///< Holding the file to learn whether it uses transparency.
+  STATE_LOOK_AHEAD, ///< Buffering the file to find out whether it uses transparency.
   STATE_DATA_SIZE,  ///< The size of a sub-block of codes.
   STATE_DATA,
-  STATE_AFTER, ///< The first frame is whole; is there a second one?
+  STATE_AFTER, ///< The first frame is complete; looking for a second one.
   STATE_END,
 } gif_state;
 
 typedef struct gif_decoder {
   ccodecs_decoder base;
   gif_state state;
-  uint8_t token[768]; ///< What must be whole to be understood: a header, a table.
+  uint8_t token[768]; ///< A partially read element, such as a header or a table.
   size_t token_count;
-  uint64_t block_left; ///< Bytes to come of the sub-block, or colours of the table.
-  bool is_after;       ///< Blocks are read to find a second frame.
+  uint64_t block_left; ///< Remaining bytes of the sub-block, or number of colours in the table.
+  bool is_after;       ///< The first frame is complete; blocks are read to find a second frame.
 
-  ccodecs_bytes file; ///< What look-ahead has held.
-  size_t ahead;       ///< Where in `file` look-ahead goes on: always at a sub-block's size or at a block's kind.
-  bool ahead_in_data; ///< At a sub-block's size.
-  bool is_known;      ///< Look-ahead is over.
+  ccodecs_bytes file; ///< Bytes buffered during look-ahead.
+  size_t ahead;       ///< Offset in `file` where look-ahead continues: a sub-block's size or a block's type.
+  bool ahead_in_data; ///< `ahead` is at a sub-block's size.
+  bool is_known;      ///< Look-ahead is complete or unnecessary.
 
-  uint32_t left, top, width, height; ///< The first frame on the canvas.
+  uint32_t left, top, width, height; ///< Position and size of the first frame on the canvas.
   bool is_interlaced;
-  int transparent;  ///< An index, or -1.
-  bool clears_rest; ///< Pixels beside the frame are transparent, not black.
+  int transparent;  ///< Index of the transparent colour, or -1.
+  bool clears_rest; ///< Pixels outside the frame are transparent instead of black.
   uint32_t channels;
   uint8_t palette[256][4];
 
   gif_codes codes;
-  uint8_t *indices; ///< Decoded and not given yet; all of an interlaced frame.
+  uint8_t *indices; ///< Decoded indices that are not yet returned; for an interlaced frame, all of them.
   size_t index_count;
-  uint64_t index_left; ///< Of the frame, not decoded yet.
+  uint64_t index_left; ///< Number of the frame's indices that are not yet decoded.
   uint8_t *strip;
   size_t row_bytes;
   uint32_t strip_rows;
@@ -64,7 +64,7 @@ typedef struct gif_decoder {
 
 // MARK: Blocks
 
-/// Collects `count` bytes in `token`; true when they are all there, once.
+/// Collects `count` bytes in `token`. Returns true once they are complete, and resets the count.
 static bool collect(gif_decoder *d, ccodecs_input *input, size_t count) {
   if (!ccodecs_input_collect(input, d->token, &d->token_count, count)) {
     return false;
@@ -87,7 +87,7 @@ static void set_palette(gif_decoder *d, size_t colors) {
   }
 }
 
-/// A file without any table leaves the colours to the reader.
+/// Sets a gray ramp for files without a colour table, for which GIF89a leaves the colours to the decoder.
 static void set_gray_palette(gif_decoder *d) {
   for (size_t i = 0; i < 256; i++) {
     memset(d->palette[i], (int)i, 3);
@@ -122,7 +122,7 @@ static bool covers_canvas(const gif_decoder *d) {
 }
 
 static ccodecs_status begin_frame(gif_decoder *d) {
-  // Writers give 2 to 8; browsers take what leaves room for codes of strings.
+  // Writers use 2 to 8. Browsers accept all sizes that leave codes for strings.
   if (d->token[0] >= GIF_MAX_CODE_BITS) {
     return corrupt(d, "the first code size is above 11");
   }
@@ -138,7 +138,7 @@ static ccodecs_status begin_frame(gif_decoder *d) {
   header->buffers_input = !d->is_known;
   d->state = d->is_known ? STATE_DATA_SIZE : STATE_LOOK_AHEAD;
   d->ahead_in_data = true;
-  // What is refused for its size is refused before the file is held.
+  // Checked here so that an image above the limit fails before its file is buffered.
   return ccodecs_decoder_check_limits(&d->base);
 }
 
@@ -182,7 +182,7 @@ static ccodecs_status read_screen(gif_decoder *d) {
   return CCODECS_OK;
 }
 
-/// The bytes that the state needs whole. STATE_SKIP and the states of frame data need none.
+/// Returns the size of the element that the state reads. Does not apply to STATE_SKIP and the frame data states.
 static size_t token_size(const gif_decoder *d) {
   switch (d->state) {
   case STATE_SCREEN:
@@ -199,7 +199,8 @@ static size_t token_size(const gif_decoder *d) {
   }
 }
 
-/// One step through the blocks around the frame. CCODECS_NEEDS_INPUT when the window is consumed.
+/// Runs one step of the state machine for blocks outside the frame data. Returns CCODECS_NEEDS_INPUT once the window is
+/// consumed.
 static ccodecs_status step(gif_decoder *d, ccodecs_input *input) {
   if (d->state == STATE_SKIP) {
     if (!ccodecs_input_skip(input, &d->block_left)) {
@@ -226,7 +227,7 @@ static ccodecs_status step(gif_decoder *d, ccodecs_input *input) {
     return CCODECS_OK;
   case STATE_SKIP_SIZE: {
     const bool is_control = d->token[1] == GRAPHIC_CONTROL && d->token[0] >= 4;
-    d->token[1] = 0; // a graphic control is told by its label once, in its first sub-block
+    d->token[1] = 0; // only the first sub-block is the graphic control
     d->block_left = is_control ? d->token[0] - 4u : d->token[0];
     d->state = is_control ? STATE_CONTROL : d->token[0] == 0 ? STATE_BLOCK : STATE_SKIP;
     return CCODECS_OK;
@@ -248,9 +249,9 @@ static ccodecs_status step(gif_decoder *d, ccodecs_input *input) {
   }
 }
 
-// MARK: Looking ahead
+// MARK: Look-ahead
 
-/// Walks the held blocks as far as they are there; true when it is known whether any frame is transparent.
+/// Scans the buffered blocks. Returns true once it is known whether any frame is transparent.
 static bool look_ahead(gif_decoder *d) {
   const uint8_t *bytes = ccodecs_bytes_start(&d->file);
   while (d->ahead < d->file.count) {
@@ -324,7 +325,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   return CCODECS_OK;
 }
 
-/// The last string of a strip reaches at most its length beyond the strip.
+/// Returns the size of the index buffer. The last string of a strip may extend beyond the strip by up to its length.
 static size_t index_capacity(const gif_decoder *d) {
   return d->is_interlaced ? (size_t)d->width * d->height : (size_t)d->width * d->strip_rows + GIF_MAX_CODES;
 }
@@ -348,7 +349,7 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
 
 // MARK: Codes
 
-/// Appends the string of `code`, or as much of it as the frame still takes.
+/// Appends the string of `code`, truncated to the end of the frame.
 static void put_string(gif_decoder *d, uint32_t code) {
   const gif_codes *c = &d->codes;
   size_t length = c->lengths[code];
@@ -384,7 +385,7 @@ static ccodecs_status take_code(gif_decoder *d) {
   return corrupt(d, "a code is not in the dictionary");
 }
 
-/// Decodes until `wanted` indices wait or the window is consumed.
+/// Decodes until there are `wanted` indices or the window is consumed.
 static ccodecs_status fill(gif_decoder *d, ccodecs_input *input, size_t wanted) {
   gif_codes *c = &d->codes;
   while (d->index_count < wanted) {
@@ -414,7 +415,7 @@ static ccodecs_status fill(gif_decoder *d, ccodecs_input *input, size_t wanted) 
 
 // MARK: Rows
 
-/// Where the row at `y` of an interlaced frame stands in the order of decoding. Source: GIF89a, appendix E.
+/// Returns the position of row `y` of an interlaced frame in file order. Source: GIF89a, appendix E.
 static uint32_t interlaced_place(uint32_t y, uint32_t height) {
   const uint32_t eighths = (height + 7) / 8;
   const uint32_t quarters = (height + 3) / 4;
@@ -454,7 +455,7 @@ static void put_row(const gif_decoder *d, uint8_t *out, const uint8_t *indices) 
   clear_pixels(d, out + (size_t)right * d->channels, d->base.header.width - right);
 }
 
-/// How many of the canvas' rows from `first` on, `count` of them, belong to the frame.
+/// Returns how many of the `count` canvas rows from `first` on intersect the frame.
 static uint32_t frame_rows(const gif_decoder *d, uint32_t first, uint32_t count) {
   const uint32_t end = first + count < d->top + d->height ? first + count : d->top + d->height;
   const uint32_t begin = first > d->top ? first : d->top;
@@ -492,7 +493,7 @@ static ccodecs_status read_strip(gif_decoder *d, ccodecs_input *input, ccodecs_r
   return CCODECS_ROWS_READY;
 }
 
-/// Looks for a second frame. The image is whole: nothing from here on is an error.
+/// Looks for a second frame. The first frame is complete, so damage from here on is ignored.
 static ccodecs_status read_rest(gif_decoder *d, ccodecs_input *input) {
   if (!d->is_after) {
     d->is_after = true;
