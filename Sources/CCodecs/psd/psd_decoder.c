@@ -1,9 +1,9 @@
-// PSD and PSB: the merged image of a Photoshop document, decoded as it arrives; layers are passed over.
+// Streaming decoder for the merged image of PSD and PSB documents; layers are skipped.
 //
-// Its channels stand one behind the other. All but the last that is needed are held, in a file where they are large,
-// and rows are given while the last arrives. Bitmaps, gray, mapped, RGB and CMYK of 8 and, but for mapped ones, 16
-// bits. The fourth channel of RGB is alpha, as other readers have it. Not decoded: Lab, multichannel, 32 bits, ZIP.
-// Source: Adobe Photoshop File Formats Specification (2019).
+// The channels are stored one after another. All needed channels except the last are buffered, in a file if they are
+// large, and rows are returned while the last channel is read. Supported are bitmap, indexed (8 bits), gray, duotone,
+// RGB and CMYK (8 and 16 bits). The fourth channel of RGB is alpha, as in other readers. Not supported: Lab,
+// multichannel, 32 bits, ZIP. Source: Adobe Photoshop File Formats Specification (2019).
 
 #include "psd_decoder.h"
 #include "../memory/bytes.h"
@@ -13,7 +13,8 @@ enum { RAW = 0, PACK_BITS = 1 };
 
 // MARK: Memory
 
-/// The layers, and the channels as they are or as runs of 128 bytes in two, behind the count of each row.
+/// Returns the size of the layers and of the channels, which are raw, or PackBits runs that encode up to 128 bytes in
+/// two, preceded by the byte counts of all rows.
 static uint64_t least_bytes(const ccodecs_decoder *base) {
   const psd_decoder *d = (const psd_decoder *)base;
   const uint64_t rows = (uint64_t)base->header.height * d->needed;
@@ -28,7 +29,7 @@ static uint64_t plane_bytes(const psd_decoder *d) {
   return (uint64_t)d->channel_row_bytes * d->base.header.height;
 }
 
-/// Whether rows are of inks, to be converted by their profile.
+/// Returns whether rows are CMYK, for a conversion with the profile.
 static bool gives_cmyk(const psd_decoder *d, const ccodecs_decode_options *options) {
   return d->mode == PSD_MODE_CMYK && options->keeps_cmyk && !d->base.header.is_16bit;
 }
@@ -42,7 +43,8 @@ static ccodecs_status estimate(
   const psd_decoder *d = (const psd_decoder *)base;
   const size_t row_bytes = given_row_bytes(d, gives_cmyk(d, options));
   uint64_t total = 0;
-  for (uint32_t i = 0; i + 1 < d->needed; i++) { // in order, as what is held says which go to a file
+  for (uint32_t i = 0; i + 1 < d->needed;
+       i++) { // in order, because the memory in use decides which planes go to a file
     total += ccodecs_spill_charge(plane_bytes(d), base->budget->used + total, &base->limits);
   }
   *byte_count = total + d->channel_row_bytes + row_bytes * ccodecs_decoder_strip_rows(row_bytes) + 2 * 128;
@@ -72,7 +74,8 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
 
 // MARK: Channels
 
-/// Fills the row from runs. True when it is whole. Source: Apple, "PackBits" (Technical Note TN1023).
+/// Decodes PackBits runs into the row. Returns true once it is complete. Source: Apple, "PackBits" (Technical Note
+/// TN1023).
 static bool unpack(psd_decoder *d, ccodecs_input *input, uint8_t *row) {
   while (d->stored_count < d->channel_row_bytes) {
     const size_t room = d->channel_row_bytes - d->stored_count;
@@ -107,7 +110,7 @@ static bool unpack(psd_decoder *d, ccodecs_input *input, uint8_t *row) {
   return true;
 }
 
-/// Completes the next row of a channel. CCODECS_OK or CCODECS_NEEDS_INPUT.
+/// Completes the next row of a channel. Returns CCODECS_OK or CCODECS_NEEDS_INPUT.
 static ccodecs_status read_channel_row(psd_decoder *d, ccodecs_input *input, uint8_t *row) {
   const bool is_whole = d->compression == RAW
                             ? ccodecs_input_collect(input, row, &d->stored_count, d->channel_row_bytes)
@@ -120,7 +123,7 @@ static ccodecs_status read_channel_row(psd_decoder *d, ccodecs_input *input, uin
   return CCODECS_OK;
 }
 
-/// A channel before the last.
+/// Reads a whole channel into its plane.
 static ccodecs_status read_channel(psd_decoder *d, ccodecs_input *input) {
   ccodecs_spill *plane = &d->planes[d->channel];
   while (d->row < d->base.header.height) {
@@ -136,7 +139,7 @@ static ccodecs_status read_channel(psd_decoder *d, ccodecs_input *input) {
   return d->run_left == 0 ? CCODECS_OK : ccodecs_psd_corrupt(d, "a run exceeds its channel");
 }
 
-/// One step from the layers to the last channel.
+/// Runs one step of the state machine from the layers to the last needed channel.
 static ccodecs_status step_to_channels(psd_decoder *d, ccodecs_input *input) {
   switch (d->state) {
   case PSD_STATE_LAYERS_REST:
@@ -167,7 +170,7 @@ static uint16_t sample_of(const uint8_t *row, uint32_t x, bool is_wide) {
   return is_wide ? (uint16_t)ccodecs_be16(row + 2 * (size_t)x) : row[x];
 }
 
-/// Takes out the white that colours are blended with in the merged image.
+/// Removes the white background with which the merged image is blended.
 static uint32_t without_white(uint32_t color, uint32_t alpha, uint32_t most) {
   if (alpha == 0 || alpha == most) {
     return color;
@@ -194,7 +197,7 @@ static void put_pixels(const psd_decoder *d, const uint8_t *const rows[4], uint8
     const uint32_t last = sample_of(rows[d->needed - 1], x, is_wide);
     for (uint32_t i = 0; i < colors; i++) {
       uint32_t value = sample_of(rows[d->colors == 1 ? 0 : i], x, is_wide);
-      if (d->mode == PSD_MODE_CMYK) { // 255 is no ink
+      if (d->mode == PSD_MODE_CMYK) { // 255 means no ink
         value = (uint32_t)(((uint64_t)value * last + most / 2) / most);
       } else if (d->base.header.has_alpha) {
         value = without_white(value, last, most);
@@ -207,7 +210,7 @@ static void put_pixels(const psd_decoder *d, const uint8_t *const rows[4], uint8
   }
 }
 
-/// A row of the strip, of the same row of every channel.
+/// Combines row `y` of all channels into a row of the strip.
 static void put_row(psd_decoder *d, uint32_t y, uint8_t *out) {
   const uint8_t *rows[4];
   const uint32_t width = d->base.header.width;

@@ -1,5 +1,5 @@
-// The PSD decoder's state, shared by the reading of what stands before the image (psd_header.c) and that of the
-// image (psd_decoder.c). Private to CCodecs.
+// The PSD decoder's state, shared by psd_header.c, which reads the sections before the image, and psd_decoder.c, which
+// reads the image. Private to CCodecs.
 
 #ifndef CCODECS_PSD_H
 #define CCODECS_PSD_H
@@ -21,17 +21,17 @@ typedef enum psd_state {
   PSD_STATE_FILE_HEADER,
   PSD_STATE_PALETTE,
   PSD_STATE_RESOURCES,
-  PSD_STATE_RESOURCE, ///< Signature, number and the length of the name.
+  PSD_STATE_RESOURCE, ///< Signature, ID and length of the name.
   PSD_STATE_RESOURCE_NAME,
   PSD_STATE_RESOURCE_SIZE,
-  PSD_STATE_RESOURCE_KEPT, ///< The bytes of one that is looked at.
-  PSD_STATE_SKIP,          ///< Past `skip_left` bytes to the next resource.
+  PSD_STATE_RESOURCE_KEPT, ///< The data of a resource in use.
+  PSD_STATE_SKIP,          ///< Skipping `skip_left` bytes to the next resource.
   PSD_STATE_LAYERS,
   PSD_STATE_LAYER_COUNT,
-  PSD_STATE_READY, ///< The header ends here.
+  PSD_STATE_READY, ///< The header is complete.
   PSD_STATE_LAYERS_REST,
   PSD_STATE_COMPRESSION,
-  PSD_STATE_COUNTS, ///< Of the bytes of each row, which are not needed.
+  PSD_STATE_COUNTS, ///< The byte counts of all rows, which are not needed.
   PSD_STATE_CHANNELS,
 } psd_state;
 
@@ -41,38 +41,38 @@ typedef struct psd_decoder {
   uint8_t token[CCODECS_PSD_PALETTE_BYTES + 8];
   size_t token_count;
   uint64_t skip_left;
-  uint64_t section_left; ///< Of the resources, and then of the layers.
+  uint64_t section_left; ///< Remaining bytes of the resources, then of the layers.
   uint32_t resource;
   uint64_t resource_left;
   ccodecs_bytes resource_bytes;
   bool has_profile;
-  bool is_large;          ///< PSB, whose counts are wider.
-  uint32_t channel_count; ///< In the file.
+  bool is_large;          ///< PSB, with wider size fields.
+  uint32_t channel_count; ///< Channels in the file.
   uint32_t mode;
   uint32_t bits;
   uint8_t palette[256][3];
   uint32_t compression;
 
   uint32_t colors;
-  uint32_t needed;   ///< Channels that are decoded.
-  uint32_t channels; ///< Of a pixel that is given.
+  uint32_t needed;   ///< Channels to decode.
+  uint32_t channels; ///< Channels of a returned pixel.
   bool keeps_cmyk;
   size_t channel_row_bytes;
-  ccodecs_spill planes[3]; ///< The channels before the last.
-  uint8_t *stored;         ///< A row of the last.
+  ccodecs_spill planes[3]; ///< All needed channels except the last.
+  uint8_t *stored;         ///< A row of the last needed channel.
   uint32_t channel;
   uint32_t row;
-  size_t stored_count; ///< Bytes of the row that are there.
-  uint32_t run_left;   ///< Bytes of a run that are still to come;
-  bool is_literal;     ///< each of its own, or
-  bool has_value;      ///< `value` again and again.
+  size_t stored_count; ///< Bytes of the row read so far.
+  uint32_t run_left;   ///< Remaining bytes of the PackBits run.
+  bool is_literal;     ///< The run consists of literal bytes.
+  bool has_value;      ///< The run repeats `value`, which is already read.
   uint8_t value;
   uint8_t *strip;
   size_t row_bytes;
   uint32_t strip_rows;
 } psd_decoder;
 
-/// Collects `count` bytes in `token`; true when they are all there, once.
+/// Collects `count` bytes in `token`. Returns true once they are complete, and resets the count.
 static inline bool ccodecs_psd_collect(psd_decoder *d, ccodecs_input *input, size_t count) {
   if (!ccodecs_input_collect(input, d->token, &d->token_count, count)) {
     return false;
@@ -83,11 +83,13 @@ static inline bool ccodecs_psd_collect(psd_decoder *d, ccodecs_input *input, siz
 
 // psd_header.c
 
+/// Records CCODECS_CORRUPT with `reason`.
 ccodecs_status ccodecs_psd_corrupt(psd_decoder *d, const char *reason);
 
+/// Records CCODECS_UNSUPPORTED for images or samples of this `kind`, a plural noun.
 ccodecs_status ccodecs_psd_unsupported(psd_decoder *d, const char *kind);
 
-/// The decoder's read_header: up to the number of layers.
+/// Implements read_header; reads up to and including the number of layers.
 ccodecs_status ccodecs_psd_read_header(ccodecs_decoder *base, ccodecs_input *input);
 
 #endif

@@ -1,4 +1,4 @@
-// What stands before a PSD's image: its kind, palette, resources, and how many layers it has.
+// The sections before a PSD's image: file header, palette, resources and number of layers.
 // Source: Adobe Photoshop File Formats Specification (2019).
 
 #include "../color/profile.h"
@@ -97,7 +97,7 @@ static ccodecs_status read_palette(psd_decoder *d) {
   return CCODECS_OK;
 }
 
-/// Ends the resource, or the section where what follows is none.
+/// Skips the rest of the resource, or the rest of the section if the size is invalid.
 static void end_resource(psd_decoder *d) {
   d->skip_left += d->resource_left < d->section_left ? d->resource_left : d->section_left;
   d->section_left -= d->skip_left;
@@ -108,13 +108,13 @@ static void begin_resource(psd_decoder *d) {
   const bool is_resource = memcmp(d->token, "8BIM", 4) == 0;
   d->resource = ccodecs_be16(d->token + 4);
   d->section_left -= 7;
-  d->resource_left = d->section_left; // all there is, where there is no order to it
+  d->resource_left = d->section_left; // the rest of the section if the signature is wrong
   d->skip_left = 0;
   if (!is_resource) {
     end_resource(d);
     return;
   }
-  const uint64_t name = (uint64_t)(d->token[6] | 1u); // with its length an even number of bytes
+  const uint64_t name = (uint64_t)(d->token[6] | 1u); // name and length byte are padded to an even size
   d->skip_left = name < d->section_left ? name : d->section_left;
   d->section_left -= d->skip_left;
   d->state = PSD_STATE_RESOURCE_NAME;
@@ -137,7 +137,7 @@ static void size_resource(psd_decoder *d) {
   end_resource(d);
 }
 
-/// Gathers the bytes of a resource, and then takes from them what is needed.
+/// Buffers a resource, then extracts the profile or the copyright metadata.
 static ccodecs_status keep_resource(psd_decoder *d, ccodecs_input *input) {
   const size_t count = input->count < d->resource_left ? input->count : (size_t)d->resource_left;
   ccodecs_bytes *bytes = &d->resource_bytes;
@@ -159,7 +159,7 @@ static ccodecs_status keep_resource(psd_decoder *d, ccodecs_input *input) {
   return has_room ? CCODECS_OK : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for the PSD's resources");
 }
 
-/// What the layers' section says of the merged image: whether its first channel beyond the colours is alpha.
+/// Reads the layer count. A negative count means that the first extra channel of the merged image is alpha.
 static void read_layer_count(psd_decoder *d, const uint8_t *p) {
   const int32_t count = (int16_t)ccodecs_be16(p);
   const bool may_have_alpha = d->mode == PSD_MODE_GRAY || d->mode == PSD_MODE_RGB;
@@ -170,7 +170,7 @@ static ccodecs_status describe(psd_decoder *d) {
   ccodecs_header *header = &d->base.header;
   const bool is_gray = d->colors == 1 && d->mode != PSD_MODE_INDEXED;
   header->bit_depth = (uint8_t)d->bits;
-  // Inks are given in 8 bits where they are converted by their profile.
+  // CMYK is converted to 8 bits for the conversion with a profile.
   header->is_16bit = d->bits == 16 && !(d->mode == PSD_MODE_CMYK && d->has_profile);
   header->color_space = is_gray                    ? CCODECS_COLOR_GRAY
                         : d->mode == PSD_MODE_CMYK ? CCODECS_COLOR_CMYK
@@ -183,8 +183,8 @@ static ccodecs_status describe(psd_decoder *d) {
   return CCODECS_OK;
 }
 
-/// One step through what stands before the layers. CCODECS_NEEDS_INPUT when the window is consumed. Long, as it has all
-/// of the states, a few lines each.
+/// Runs one step of the state machine. Returns CCODECS_NEEDS_INPUT once the window is consumed. The function is long
+/// because it contains all states, with a few lines each.
 static ccodecs_status step(psd_decoder *d, ccodecs_input *input) {
   switch (d->state) {
   case PSD_STATE_FILE_HEADER:
