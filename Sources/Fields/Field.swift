@@ -1,23 +1,24 @@
-/// All that is known of one field of a record: its row.
+/// The description of one field of a record.
 ///
-/// What a record is read from and written to, merged and checked by, follows from its rows, and so do its options on a
-/// command line.
+/// Reading, writing, merging and validating a record, and its command-line options, are all derived from these
+/// descriptions.
 package struct Field<Record>: Sendable {
-  /// The name in the wire contract.
+  /// The field's name in the wire contract.
   package let name: String
-  /// The field's options on a command line, or those of its own fields.
+  /// The field's command-line options, or those of its nested fields.
   package let options: [FieldOption]
-  /// The value; `nil` where the field is not set.
+  /// Returns the value; `nil` if the field is not set.
   let value: @Sendable (Record) -> FieldValue?
-  /// Sets the field, and checks its value against its rule.
+  /// Sets the field after checking the value against its rule.
   let read: @Sendable (inout Record, FieldValue, _ path: String) throws(FieldError) -> Void
-  /// Takes the other record's value, where it has one.
+  /// Copies the value of the other record if it has one.
   let override: @Sendable (inout Record, Record) -> Void
+  /// Checks the value against its rule.
   let validate: @Sendable (Record, _ path: String) throws(FieldError) -> Void
 
-  /// A field that is set or not.
-  /// - `rule`: what its value must keep.
-  /// - `option`: its option on a command line; `nil` where another field's option sets it.
+  /// Describes an optional field.
+  /// - `rule`: the rule that the value must satisfy.
+  /// - `option`: the field's command-line option; `nil` if another field's option sets it.
   package init<Value: FieldConvertible>(
     _ name: String, _ path: any WritableKeyPath<Record, Value?> & Sendable, _ rule: FieldRule<Value> = .any,
     option: OptionText? = nil
@@ -36,7 +37,7 @@ package struct Field<Record>: Sendable {
     }
   }
 
-  /// A field that always has a value.
+  /// Describes a field that always has a value.
   package init<Value: FieldConvertible>(
     _ name: String, _ path: any WritableKeyPath<Record, Value> & Sendable, _ rule: FieldRule<Value> = .any
   ) {
@@ -50,7 +51,7 @@ package struct Field<Record>: Sendable {
     validate = { (record, field) throws(FieldError) in try rule.check(record[keyPath: path], field) }
   }
 
-  /// A field that is a record whose fields are set one by one.
+  /// Describes a field that is a nested record; its fields are set individually.
   package init<Value: FieldRecord>(group name: String, _ path: any WritableKeyPath<Record, Value?> & Sendable) {
     self.name = name
     options = Value.fields.flatMap { field in field.options.map { $0.nested(in: name) } }
@@ -74,12 +75,12 @@ package struct Field<Record>: Sendable {
   }
 }
 
-/// A type that consists of fields.
+/// A record that is described by its fields.
 package protocol FieldRecord: FieldConvertible, Hashable {
-  /// A record of which nothing is set.
+  /// Creates a record in which no field is set.
   init()
 
-  /// One row for each field, in the contract's order.
+  /// The fields, in the order of the contract.
   static var fields: [Field<Self>] { get }
 }
 
@@ -90,10 +91,10 @@ extension FieldRecord {
     return .record(set)
   }
 
-  /// A record of which a caller has set some fields.
+  /// Creates a record from the fields that a caller has set.
   ///
-  /// Those are checked against their rules; others are as in `init()`.
-  /// - `field`: the record's path, empty for the outermost one.
+  /// Set fields are checked against their rules; the other fields have the values of `init()`.
+  /// - `field`: the path of the record; empty for the outermost one.
   package init(_ value: FieldValue, field: String) throws(FieldError) {
     self.init()
     guard case .record(let set) = value else { throw FieldError("\(field) must be a record", field: field) }
@@ -108,12 +109,12 @@ extension FieldRecord {
   package static var textForm: String { "a record" }
 
   /// Checks each field against its rule.
-  /// - `path`: the record's, empty for the outermost one.
+  /// - `path`: the path of the record; empty for the outermost one.
   package func validate(_ path: String) throws(FieldError) {
     for row in Self.fields { try row.validate(self, Self.path(path, row.name)) }
   }
 
-  /// This record with the set fields of `other` in place of its own.
+  /// Returns this record with each field that is set in `other` replaced.
   package func overridden(by other: Self) -> Self {
     var merged = self
     for row in Self.fields { row.override(&merged, other) }

@@ -1,20 +1,22 @@
-/// A type that a field can have.
+/// A type that a field's value can have.
 package protocol FieldConvertible: Sendable {
+  /// The value in its untyped form.
   var fieldValue: FieldValue { get }
 
-  /// - `field`: the field's path, for the error.
+  /// Converts an untyped value.
+  /// - `field`: the path of the field, for error messages.
   init(_ value: FieldValue, field: String) throws(FieldError)
 
-  /// Reads what a command line gives.
-  /// - `field`: the option, for the error.
+  /// Parses text from the command line.
+  /// - `field`: the option, for error messages.
   init(text: String, field: String) throws(FieldError)
 
-  /// The spelling that `init(text:field:)` accepts, as in "a whole number".
+  /// The accepted spelling, as a noun phrase such as "a whole number".
   static var textForm: String { get }
 }
 
 extension FieldConvertible {
-  /// An error that shows the text and what is accepted instead.
+  /// Returns an error that shows the text and the accepted spelling.
   package static func unreadable(_ text: String, field: String) -> FieldError {
     FieldError("\(field) is \"\(text)\"; it must be \(textForm)", field: field)
   }
@@ -143,15 +145,15 @@ extension Array: FieldConvertible where Element: FieldConvertible {
     for (index, element) in elements.enumerated() { append(try Element(element, field: "\(field)[\(index)]")) }
   }
 
-  /// Of one element.
+  /// Parses an array of one element.
   package init(text: String, field: String) throws(FieldError) { self = [try Element(text: text, field: field)] }
 
   package static var textForm: String { Element.textForm }
 }
 
-/// A field whose values are few, each with a name: its raw value, spelled as in the contract.
+/// A field type with a fixed set of values, whose raw values are spelled as in the contract.
 package protocol FieldChoice: FieldConvertible, CaseIterable, RawRepresentable where RawValue == String {
-  /// Further spellings on a command line.
+  /// Additional spellings that the command line accepts.
   static var synonyms: [String: Self] { get }
 }
 
@@ -175,7 +177,7 @@ extension FieldChoice {
     self = choice
   }
 
-  /// The spelling of a command line.
+  /// The spelling on the command line.
   package var optionText: String { String(rawValue.map { $0 == "_" ? "-" : $0 }) }
 
   package static var textForm: String {

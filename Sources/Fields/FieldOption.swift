@@ -1,38 +1,38 @@
-/// The name and the help of a field's option.
+/// The name and help text of a field's command-line option.
 package struct OptionText: Sendable {
-  /// Without its dashes.
+  /// The option's name, without dashes.
   package let name: String
-  /// Stands for the value in usage lines.
+  /// The placeholder for the value in usage lines; `nil` for a flag.
   package let valueName: String?
-  /// One or more sentences in the imperative mood; the accepted values are added.
+  /// One or more sentences in the imperative mood; the accepted values are appended.
   package let help: String
 
   package init(_ name: String, _ valueName: String, _ help: String) {
     (self.name, self.valueName, self.help) = (name, valueName, help)
   }
 
-  /// The text of a flag.
+  /// Creates the text of a flag.
   package init(_ name: String, _ help: String) {
     (self.name, valueName, self.help) = (name, nil, help)
   }
 }
 
-/// An option of a command line that sets a field.
+/// A command-line option that sets a field.
 package struct FieldOption: Sendable {
-  /// The kinds of options.
+  /// The kind of an option.
   package enum Kind: Sendable, Hashable {
-    /// `--name` and `--no-name`.
+    /// A flag: `--name` and `--no-name`.
     case flag
     case value
-    /// A value, any number of times.
+    /// A value that may be given any number of times.
     case list
   }
 
-  /// Names of fields, the outermost first.
+  /// The names of the fields that lead to the value, outermost first.
   package private(set) var path: [String]
   package let text: OptionText
   package let kind: Kind
-  /// What is accepted; empty for flags.
+  /// The accepted values, for help texts; empty for flags.
   package let accepted: String
   private let parse: @Sendable (String, _ field: String) throws(FieldError) -> FieldValue
 
@@ -51,7 +51,8 @@ package struct FieldOption: Sendable {
     }
   }
 
-  /// - Throws: an error that names the option, the text and what is accepted.
+  /// Parses the option's text and checks the value.
+  /// - Throws: an error that names the option, the text and the accepted values.
   package func value(of text: String) throws(FieldError) -> FieldValue { try parse(text, "--\(self.text.name)") }
 
   func nested(in group: String) -> FieldOption {
@@ -61,6 +62,6 @@ package struct FieldOption: Sendable {
   }
 }
 
-/// A field of several elements.
+/// A field with several elements.
 private protocol RepeatedField {}
 extension Array: RepeatedField {}

@@ -1,6 +1,6 @@
-/// What the value of a field must keep.
+/// A rule that a field's value must satisfy.
 package struct FieldRule<Value: Sendable>: Sendable {
-  /// As in "between 0 and 1"; empty where every value of the type will do.
+  /// The accepted values, such as "between 0 and 1"; empty if every value of the type is accepted.
   package let accepted: String
   let check: @Sendable (Value, _ field: String) throws(FieldError) -> Void
 
@@ -8,10 +8,10 @@ package struct FieldRule<Value: Sendable>: Sendable {
     (self.accepted, self.check) = (accepted, check)
   }
 
-  /// Every value.
+  /// A rule that accepts every value.
   package static var any: FieldRule { FieldRule(accepted: "") { (_, _) throws(FieldError) in } }
 
-  /// Values that a predicate allows; `accepted` completes "it must be".
+  /// Returns a rule that accepts the values for which `allows` returns true; `accepted` completes "it must be".
   package static func values(
     _ accepted: String, _ allows: @escaping @Sendable (Value) -> Bool
   ) -> FieldRule {
@@ -22,8 +22,8 @@ package struct FieldRule<Value: Sendable>: Sendable {
     }
   }
 
-  /// Values that only a function can tell.
-  /// - `accepted`: for people.
+  /// Returns a rule that a function checks.
+  /// - `accepted`: the accepted values, for messages and help texts.
   package static func function(
     _ accepted: String = "", _ check: @escaping @Sendable (Value, _ field: String) throws(FieldError) -> Void
   ) -> FieldRule {
@@ -32,6 +32,7 @@ package struct FieldRule<Value: Sendable>: Sendable {
 }
 
 extension FieldRule where Value: Comparable {
+  /// Returns a rule that accepts the values in a range.
   package static func range(_ range: ClosedRange<Value>) -> FieldRule where Value: Sendable {
     values("between \(range.lowerBound) and \(range.upperBound)") { range.contains($0) }
   }

@@ -1,21 +1,22 @@
-/// The value of a field, whatever its type.
+/// The untyped value of a field.
 package enum FieldValue: Sendable, Hashable {
   case flag(Bool)
   case integer(UInt64)
   case number(Double)
-  /// Text, or a choice by its name in the contract: lower case, words joined by `_`.
+  /// Text, or the name of a choice as in the contract: lower case, with words joined by `_`.
   case word(String)
-  /// Set fields by name.
+  /// The set fields of a record, by name.
   case record([String: FieldValue])
   case list([FieldValue])
-  /// Values by the caller's own keys.
+  /// Values by keys that the caller chooses.
   case map([String: FieldValue])
 }
 
 extension FieldValue {
-  /// Bytes that are equal for equal values, and different for different ones.
+  /// A serialized form that is equal for equal values and different for different values.
   ///
-  /// A kind, then a length before everything of variable length; names in order.
+  /// Each value starts with a byte for its kind. Everything of variable length is preceded by its length, and names are
+  /// sorted.
   package var canonicalBytes: [UInt8] {
     switch self {
     case .flag(let value): [0, value ? 1 : 0]
@@ -38,13 +39,13 @@ extension FieldValue {
   }
 }
 
-/// A field whose value cannot be used.
+/// An error in the value of a field.
 package struct FieldError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// The field with the spelling of whoever set it: `crop.width`, or `--crop`.
+  /// The field as the user spelled it: `crop.width` or `--crop`.
   package var field: String
-  /// One sentence that names the field, the value and what would be accepted.
+  /// One sentence that names the field, the value and the accepted values.
   package var message: String
-  /// Whether this build lacks what the value asks for.
+  /// Whether the value requires a feature that this build does not include.
   package var isUnserved: Bool
 
   package init(_ message: String, field: String, isUnserved: Bool = false) {
