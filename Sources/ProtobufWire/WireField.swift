@@ -1,25 +1,26 @@
-/// Where a field of a serialized message is.
+/// The location of a field in a serialized message.
 ///
-/// Ranges are offsets into the bytes that were read.
+/// Ranges are offsets into the bytes from which the field was read.
 package struct WireField: Sendable, Hashable {
   package let number: Int32
   package let type: WireType
-  /// The whole field, its tag included.
+  /// The range of the whole field, including its tag.
   package let range: Range<Int>
-  /// The value, without the tag and, in a length-delimited field, the length.
+  /// The range of the value, without the tag and, for a length-delimited field, without the length.
   package let value: Range<Int>
 }
 
 extension [WireField] {
-  /// The contents of the only field with this number; `nil` when there is none, several, or one that is not
-  /// length-delimited.
+  /// Returns the range of the contents of the only field with this number.
+  ///
+  /// It is `nil` if there is no such field, if there are several, or if it is not length-delimited.
   package func soleContents(of number: Int32) -> Range<Int>? {
     let named = filter { $0.number == number }
     guard named.count == 1, named[0].type == .lengthDelimited else { return nil }
     return named[0].value
   }
 
-  /// The message that remains when every field with this number is left out of `bytes`, from which these were read.
+  /// Returns the message without the fields that have this number; `bytes` is the message that was read.
   package func bytes(without number: Int32, of bytes: RawSpan) -> [UInt8] {
     bytes.withUnsafeBytes { bytes in
       reduce(into: []) { rest, field in if field.number != number { rest += bytes[field.range] } }

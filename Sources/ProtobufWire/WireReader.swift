@@ -1,29 +1,28 @@
-/// Finds the fields of a serialized message without copying them.
+/// A reader that locates the fields of a serialized message without copying them.
 ///
-/// Every length is checked against the bytes that there are: damaged or hostile bytes give an error.
+/// Every length is checked against the available bytes, so damaged or hostile input results in an error.
 package struct WireReader {
-  /// Why bytes are not the fields of a message.
+  /// The reason why bytes are not the fields of a message.
   package enum Failure: Error, Hashable {
-    /// The bytes end within a field.
+    /// The message ends within a field.
     case truncated
-    /// A number has more than ten bytes.
+    /// A varint has more than ten bytes.
     case overlongVarint
     /// A field number of 0 or above 536,870,911, or an unknown wire type.
     case invalidTag
-    /// A group, which is valid but not read here.
+    /// A group, which is valid but not supported.
     case group
-    /// More fields than the caller reads.
+    /// There are more fields than the caller allows.
     case tooManyFields
   }
 
-  /// Finds the fields of the message at `range` of `bytes`.
+  /// Locates the fields of the message at `range` of `bytes`.
   ///
   /// - Parameters:
-  ///   - bytes: what the returned ranges refer to.
-  ///   - range: where the message is; must be within `bytes`.
-  ///   - maxCount: the number of fields beyond which reading stops, so that a message of many small fields costs no
-  ///     memory.
-  /// - Returns: the fields in their order.
+  ///   - bytes: the bytes that the returned ranges refer to.
+  ///   - range: the range of the message; must be within `bytes`.
+  ///   - maxCount: the maximum number of fields; limits the memory that a message of many small fields can use.
+  /// - Returns: the fields, in their order.
   /// - Throws: `Failure`, at the first byte that is not part of a field.
   package static func fields(
     of bytes: RawSpan, in range: Range<Int>, maxCount: Int = .max
@@ -37,7 +36,7 @@ package struct WireReader {
     return fields
   }
 
-  /// The value of a varint field that was found in `bytes`; what exceeds 64 bits is cut off, as by other readers.
+  /// Returns the value of a varint field in `bytes`; bits beyond 64 are discarded, as other readers do.
   package static func varint(_ field: WireField, of bytes: RawSpan) throws(Failure) -> UInt64 {
     var reader = WireReader(offset: field.value.lowerBound, end: field.value.upperBound)
     return try reader.varint(bytes)

@@ -1,6 +1,6 @@
-/// How the bytes of a field are delimited.
+/// The wire type of a field, which determines how its bytes are delimited.
 ///
-/// Source: Protocol Buffers, "Encoding". Groups, which no message of today has, are not among them.
+/// Source: Protocol Buffers, "Encoding". Groups are not included; current messages do not use them.
 package enum WireType: UInt8, Sendable, Hashable, CaseIterable {
   case varint = 0
   case fixed64 = 1

@@ -1,14 +1,15 @@
-/// A protobuf message that is built field by field.
+/// A writer that builds a protobuf message field by field.
 ///
-/// For messages that are too many to make a value of generated code of each, which measures itself before it is written,
-/// and for messages whose fields are known only at run time. Fields appear in the order in which they are written. Field
-/// numbers are 1 to 536,870,911. It can be inlined into other modules, as spans are written by it on every call.
+/// Use it where a value of generated code per message would be too expensive, because such a value computes its size
+/// before it is written, and for messages whose fields are known only at run time. Fields appear in the order in which
+/// they are written. Field numbers are 1 to 536,870,911. The writer can be inlined into other modules, because spans
+/// are written with it on every call.
 package struct WireWriter: Sendable {
   @usableFromInline var storage: [UInt8] = []
 
   @inlinable package init() {}
 
-  /// The fields written so far.
+  /// The serialized fields so far.
   @inlinable package var bytes: [UInt8] { storage }
 
   @inlinable package mutating func reserveCapacity(_ byteCount: Int) { storage.reserveCapacity(byteCount) }
@@ -16,65 +17,66 @@ package struct WireWriter: Sendable {
   /// Writes an integer, a Boolean or an enumeration.
   ///
   /// - Parameters:
-  ///   - field: the field's number.
-  ///   - value: the integer; a negative one in two's complement.
-  ///   - isPresent: whether 0 is written too, as members of a oneof need and fields with presence may.
+  ///   - field: the field number.
+  ///   - value: the integer; negative integers in two's complement.
+  ///   - isPresent: whether to write 0 too, as a member of a oneof requires and a field with presence may.
   @inlinable package mutating func varint(_ field: Int32, _ value: UInt64, isPresent: Bool = false) {
     guard value != 0 || isPresent else { return }
     tag(field, .varint)
     append(varint: value)
   }
 
-  /// Writes a `fixed64`, or a `double` by its bit pattern.
+  /// Writes a `fixed64`, or a `double` as its bit pattern.
   @inlinable package mutating func fixed64(_ field: Int32, _ value: UInt64, isPresent: Bool = false) {
     guard value != 0 || isPresent else { return }
     tag(field, .fixed64)
     withUnsafeBytes(of: value.littleEndian) { storage.append(contentsOf: $0) }
   }
 
-  /// Writes a `fixed32`, or a `float` by its bit pattern.
+  /// Writes a `fixed32`, or a `float` as its bit pattern.
   @inlinable package mutating func fixed32(_ field: Int32, _ value: UInt32, isPresent: Bool = false) {
     guard value != 0 || isPresent else { return }
     tag(field, .fixed32)
     withUnsafeBytes(of: value.littleEndian) { storage.append(contentsOf: $0) }
   }
 
+  /// Writes a string; an empty one only if `isPresent` is set.
   @inlinable package mutating func string(_ field: Int32, _ text: String, isPresent: Bool = false) {
     guard !text.isEmpty || isPresent else { return }
     header(field, byteCount: text.utf8.count)
     storage.append(contentsOf: text.utf8)
   }
 
-  /// Writes bytes, or a message that is serialized already, also when there are none.
+  /// Writes bytes or a serialized message, even if it is empty.
   @inlinable package mutating func data(_ field: Int32, _ data: [UInt8]) {
     header(field, byteCount: data.count)
     storage.append(contentsOf: data)
   }
 
-  /// Writes a number as eight bytes of data, the most significant first.
+  /// Writes a number as eight bytes in big-endian order.
   @inlinable package mutating func bigEndian(_ field: Int32, _ value: UInt64) {
     header(field, byteCount: 8)
     withUnsafeBytes(of: value.bigEndian) { storage.append(contentsOf: $0) }
   }
 
-  /// Writes a number as sixteen bytes of data, the most significant first.
+  /// Writes a number as sixteen bytes in big-endian order.
   @inlinable package mutating func bigEndian(_ field: Int32, high: UInt64, low: UInt64) {
     header(field, byteCount: 16)
     withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { storage.append(contentsOf: $0) }
   }
 
-  /// Writes what precedes the `byteCount` bytes of a length-delimited field, which must be appended next.
+  /// Writes the tag and length of a length-delimited field; append its `byteCount` bytes next.
   @inlinable package mutating func header(_ field: Int32, byteCount: Int) {
     tag(field, .lengthDelimited)
     append(varint: UInt64(byteCount))
   }
 
-  /// Appends fields that are serialized already.
+  /// Appends fields that are already serialized.
   @inlinable package mutating func append(_ fields: [UInt8]) { storage += fields }
 
-  /// Writes a message whose fields `body` writes.
+  /// Writes a message with the fields that `body` writes.
   ///
-  /// Its length is put before it when it is known.
+  /// The length is inserted before the message after `body` returns.
   @inlinable package mutating func message(_ field: Int32, _ body: (inout WireWriter) -> Void) {
     tag(field, .lengthDelimited)
     let start = storage.count
@@ -85,7 +87,7 @@ package struct WireWriter: Sendable {
       storage[start] = UInt8(byteCount)
       return
     }
-    // Most messages are below 128 bytes, and need no more room.
+    // Most messages are shorter than 128 bytes, so one byte is reserved for the length.
     var length = WireWriter()
     length.append(varint: UInt64(byteCount))
     storage.replaceSubrange(start...start, with: length.storage)
