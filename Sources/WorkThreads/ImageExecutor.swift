@@ -8,18 +8,19 @@ internal import Synchronization
   internal import Darwin
 #endif
 
-/// The threads that decode, resize and encode: as many as cores, apart from the event loops and from the cooperative
-/// pool, so that the worker answers while every core is busy with images.
+/// A task executor with its own threads for decoding, resizing and encoding.
 ///
-/// Use it as a task's preferred executor: `withTaskExecutorPreference(executor) { await image.push(bytes) }`.
-/// Jobs run in the order in which they were enqueued. The threads end when the last reference to the executor goes.
+/// The threads are separate from the event loops and from the cooperative pool, so the worker responds while every core
+/// is busy with images. Use it as a task's preferred executor: `withTaskExecutorPreference(executor) { await
+/// image.push(bytes) }`. Jobs start in the order in which they were enqueued. The threads end after the last reference
+/// to the executor is released.
 package final class ImageExecutor: TaskExecutor {
   private let queue: JobQueue
   private let activities: [ThreadActivity]
   private let threadCount: Int
 
   /// Starts `threadCount` threads, at least 1.
-  /// - `niceness`: added to the threads' nice value on Linux, so that a busy worker's event loops come first.
+  /// - `niceness`: the increase of the threads' nice value on Linux, which gives priority to the event loops.
   package init(threadCount: Int, niceness: Int32 = 5) {
     queue = JobQueue()
     self.threadCount = max(1, threadCount)
@@ -29,16 +30,16 @@ package final class ImageExecutor: TaskExecutor {
 
   deinit { queue.close() }
 
-  /// The threads that run nothing now.
+  /// The number of threads that are not running a job.
   package var idleThreadCount: Int { threadCount - queue.busyCount }
 
   package func enqueue(_ job: consuming ExecutorJob) {
     queue.append(UnownedJob(job), executor: asUnownedTaskExecutor())
   }
 
-  /// What threads have worked on for longer than `duration` without returning.
+  /// Returns the work that threads have not completed within `duration`.
   ///
-  /// A piece of work begins with a job, and with each `WorkThread.begin` in it.
+  /// A piece of work starts with each job and with each call to `WorkThread.begin` in it.
   package func stuckWork(longerThan duration: Duration) -> [StuckWork] {
     activities.enumerated().compactMap { $1.work(of: $0, longerThan: duration) }
   }
@@ -61,7 +62,7 @@ package final class ImageExecutor: TaskExecutor {
         &thread, nil,
         { argument in
           let start = Unmanaged<Start>.fromOpaque(argument!).takeRetainedValue()
-          // On Linux the nice value belongs to the thread, and 0 names the caller.
+          // On Linux each thread has its own nice value, and 0 selects the calling thread.
           setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, start.niceness)
           start.queue.runUntilClosed(noting: start.activity)
           return nil
@@ -85,14 +86,14 @@ package final class ImageExecutor: TaskExecutor {
   }
 }
 
-/// First in, first out; threads sleep while it is empty.
+/// A first-in, first-out queue of jobs; threads sleep while it is empty.
 ///
-/// Unchecked: the mutex and the condition guard every stored property, and they live at addresses of their own because
-/// the system keeps them.
+/// It is unchecked because the mutex guards every mutable property. The mutex and the condition have their own
+/// allocations, because the system keeps their addresses.
 private final class JobQueue: @unchecked Sendable {
   private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
   private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-  // A ring would save the reversal, but a job is worth some hundred microseconds of work.
+  // A ring would avoid the reversal, but a job takes several hundred microseconds of work.
   private var incoming: [(UnownedJob, UnownedTaskExecutor)] = []
   private var outgoing: [(UnownedJob, UnownedTaskExecutor)] = []
   private var isClosed = false
@@ -135,7 +136,7 @@ private final class JobQueue: @unchecked Sendable {
     withExtendedLifetime(activity) {}
   }
 
-  /// The jobs that run now.
+  /// The number of jobs that are running.
   var busyCount: Int {
     pthread_mutex_lock(mutex)
     defer { pthread_mutex_unlock(mutex) }

@@ -6,11 +6,11 @@
   internal import Darwin
 #endif
 
-/// The calling thread's own clock.
+/// The CPU clock of the calling thread.
 package enum ThreadClock {
-  /// How long this thread has had a CPU so far.
+  /// The CPU time that the calling thread has used so far.
   ///
-  /// It costs a system call, 250 ns.
+  /// Reading it takes a system call, about 250 ns.
   package static var now: Duration {
     var time = timespec()
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)

@@ -8,16 +8,16 @@ internal import Synchronization
   internal import Darwin
 #endif
 
-/// The calling thread, where it is one of an executor's.
+/// The calling thread, if it belongs to an `ImageExecutor`.
 package enum WorkThread {
-  /// Notes that the thread begins a piece of work that it can only return from.
-  /// - `subject`: what logs call it, a format's name for example.
+  /// Records the start of a piece of work that cannot be interrupted.
+  /// - `subject`: the name of the work in logs, for example an image format.
   package static func begin(_ subject: String) {
     guard let activity = pthread_getspecific(key) else { return }
     Unmanaged<ThreadActivity>.fromOpaque(activity).takeUnretainedValue().begin(subject)
   }
 
-  /// Makes `activity` what the calling thread notes its work in.
+  /// Sets the `activity` in which the calling thread records its work.
   ///
   /// It must outlive the thread.
   static func note(in activity: ThreadActivity) {
@@ -32,26 +32,26 @@ package enum WorkThread {
   }()
 }
 
-/// A piece of work that a thread has not returned from.
+/// A piece of work that a thread has not completed in time.
 package struct StuckWork: Sendable, Hashable {
-  /// Which piece of work, and of which of the executor's threads.
+  /// An identifier of a piece of work, unique within its executor.
   package struct ID: Sendable, Hashable {
     var thread: Int
     var piece: UInt64
   }
 
   package let id: ID
-  /// What it is about, as `WorkThread.begin` was told; "unknown" where it was not.
+  /// The subject given to `WorkThread.begin`; "unknown" if there was none.
   package let subject: String
-  /// How long it has taken so far.
+  /// The time since the work started.
   package let duration: Duration
 }
 
-/// What one thread works on now.
+/// The current work of one thread.
 final class ThreadActivity: Sendable {
   private struct State {
     var piece: UInt64 = 0
-    /// `nil` while it waits for work.
+    /// The start of the work; `nil` while the thread is idle.
     var since: ContinuousClock.Instant?
     var subject = unknownSubject
   }
@@ -69,7 +69,7 @@ final class ThreadActivity: Sendable {
 
   func end() { state.withLock { $0.since = nil } }
 
-  /// The work, where the thread has been at it for at least `duration`.
+  /// Returns the current work if it started at least `duration` ago.
   func work(of thread: Int, longerThan duration: Duration) -> StuckWork? {
     state.withLock { state in
       guard let elapsed = state.since?.duration(to: .now), elapsed >= duration else { return nil }
