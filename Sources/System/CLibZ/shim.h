@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <zlib.h>
 
-// zlib's stream without its members: Swift cannot tell to which module they belong where another one has zlib too.
+// zlib's stream as an opaque pointer, because Swift cannot resolve its members if another module also includes zlib.
 
-/// A decompressor, or NULL when there is no memory for it; `window_bits` as `inflateInit2` has it.
+/// Creates a decompressor, with `window_bits` as for `inflateInit2`. Returns NULL if there is no memory.
 static inline void *clibz_inflater_create(int window_bits) {
   z_stream *stream = (z_stream *)calloc(1, sizeof *stream);
   if (stream && inflateInit2(stream, window_bits) != Z_OK) {
@@ -16,17 +16,19 @@ static inline void *clibz_inflater_create(int window_bits) {
   return stream;
 }
 
+/// Frees a decompressor.
 static inline void clibz_inflater_destroy(void *inflater) {
   inflateEnd((z_stream *)inflater);
   free(inflater);
 }
 
+/// Prepares a decompressor for a new stream. Returns zlib's status.
 static inline int clibz_inflater_reset(void *inflater) {
   return inflateReset((z_stream *)inflater);
 }
 
-/// Decompresses some bytes; the counts, at most 4 GiB, become those of what was read and written. Returns zlib's
-/// status.
+/// Decompresses bytes and returns zlib's status. On return, the counts are the numbers of bytes that were read and
+/// written; they must not exceed 4 GiB.
 static inline int clibz_inflater_push(
     void *inflater, const void *input, size_t *input_count, void *output, size_t *output_count) {
   z_stream *stream = (z_stream *)inflater;

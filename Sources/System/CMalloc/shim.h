@@ -1,4 +1,4 @@
-// glibc's extensions of malloc, which Swift's module Glibc leaves out. Empty where the C library is another.
+// The glibc extensions to malloc, which Swift's Glibc module omits. Empty with other C libraries.
 #include <stdlib.h>
 #ifdef __GLIBC__
 #include <malloc.h>
