@@ -1,8 +1,8 @@
-// Feeds any bytes to one decoder, as a caller would, and holds it to the promises of ccodecs.h. libFuzzer's entry.
+// libFuzzer target: feeds arbitrary bytes to one decoder, as a caller would, and checks the contract in ccodecs.h.
 //
-// The format is fixed when this is compiled (FUZZ_FORMAT); how the bytes are cut, the scale, whether an early end and
-// damage are tolerated and whether what is held goes to a file follow from the bytes themselves, so that corpus files
-// are plain images.
+// The format is fixed at compile time (FUZZ_FORMAT). The window size, the scale, the tolerance for truncation and
+// damage, and whether buffered data is spilled to a file are derived from a hash of the bytes, so that corpus files are
+// plain images.
 
 #include "feed.h"
 
@@ -12,7 +12,7 @@ static const uint32_t most_scans = 60;
 
 static volatile uint8_t sink;
 
-/// Touches every byte of every row, and counts the rows.
+/// Reads every byte of every row and counts the rows.
 static void use(const ccodecs_rows *rows, const ccodecs_layout *layout, uint32_t *counts) {
   for (uint32_t plane = 0; plane < layout->plane_count; plane++) {
     const size_t sample_bytes = layout->pixels >= CCODECS_PIXELS_GRAY16 ? 2 : 1;
@@ -57,13 +57,13 @@ static void decode_rows(ccodecs_decoder *decoder, feed *f, uint8_t scale, uint32
   check(ccodecs_decoder_read_rows(decoder, &f->input, &rows) == status, "an end and a failure are final");
 }
 
-/// One of the scales that the decoder offers.
+/// Returns one of the scales that the decoder supports.
 static uint8_t pick_scale(const ccodecs_decoder *decoder, uint32_t seed) {
   const uint8_t scale = (uint8_t)(seed % 8 + 1);
   return (ccodecs_decoder_scales(decoder) >> (scale - 1) & 1) != 0 ? scale : 8;
 }
 
-/// A directory for what is held, for one image in four.
+/// Returns a spill directory for one image in four, otherwise -1.
 static int spill_directory(uint32_t seed) {
   static int directory = -2;
   if (directory == -2) {
@@ -75,7 +75,7 @@ static int spill_directory(uint32_t seed) {
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
   const uint32_t seed = hash(bytes, count);
   const size_t windows[8] = {SIZE_MAX, SIZE_MAX, 4096, 1000, 97, 7, 2, 1};
-  // Small windows for small files alone: some libraries begin a header anew with each.
+  // Small windows only for small files: some libraries restart the header with each window.
   feed f = {.bytes = bytes, .left = count, .window_bytes = windows[seed % (count < 1024 ? 8 : 4)]};
   const int directory = spill_directory(seed);
   const ccodecs_limits limits = {
@@ -85,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
       .can_spill = directory >= 0,
       .spill_directory = directory,
   };
-  const size_t used = directory >= 0 ? CCODECS_SPILL_BYTES : 0; // so that all that can goes to files
+  const size_t used = directory >= 0 ? CCODECS_SPILL_BYTES : 0; // makes everything that can be spilled go to files
   ccodecs_budget budget = {.limit = budget_bytes, .used = used, .peak = used};
   ccodecs_decoder *decoder = NULL;
   check(

@@ -1,4 +1,4 @@
-// What the fuzz targets share: promises, and bytes that come a window at a time.
+// Shared by the fuzz targets: contract checks, and input that arrives one window at a time.
 #pragma once
 
 #include "ccodecs.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/// Where a promise is broken the fuzzer is to stop.
+/// Aborts if the contract is broken, so that the fuzzer stops and keeps the input.
 static void check(bool holds, const char *promise) {
   if (!holds) {
     fprintf(stderr, "broken promise: %s\n", promise);
@@ -23,7 +23,7 @@ static uint32_t hash(const uint8_t *bytes, size_t count) {
   return value;
 }
 
-/// The bytes, a window at a time, each in a block of its own so that a read beyond it is seen.
+/// Supplies the bytes one window at a time, each in its own allocation so that a sanitizer detects reads beyond it.
 typedef struct feed {
   const uint8_t *bytes;
   size_t left;
@@ -43,7 +43,7 @@ static void next_window(feed *f) {
   f->input = (ccodecs_input){.bytes = f->block, .count = count, .is_last = f->left == 0};
 }
 
-/// Goes on after CCODECS_NEEDS_INPUT.
+/// Supplies the next window after CCODECS_NEEDS_INPUT.
 static void feed_more(feed *f) {
   check(!f->input.is_last, "no input is asked for after the last");
   check(f->input.count == 0, "the window is consumed when input is asked for");

@@ -1,8 +1,8 @@
-// Writes JPEG XL files of several frames: seeds for the fuzzer, and fixtures of the tests.
+// Writes JPEG XL files with several frames, as seeds for the fuzzer and fixtures for the tests.
 //
 //   clang Tests/Fuzz/jxl_seeds.c -ljxl -o jxl_seeds && ./jxl_seeds FOLDER
 //
-// Tests/TestSupport/Fixtures/layers.jxl, vast-frame.jxl and many-layers.jxl are this program's, by libjxl 0.7.
+// It wrote Tests/TestSupport/Fixtures/layers.jxl, vast-frame.jxl and many-layers.jxl with libjxl 0.7.
 
 #include <jxl/encode.h>
 #include <stdbool.h>
@@ -12,8 +12,8 @@
 
 typedef struct image {
   const char *name;
-  uint32_t side;       ///< Of the image, in pixels.
-  uint32_t frame_side; ///< Of each frame but the first; of that, too, where it is the only one.
+  uint32_t side;       ///< Side of the image in pixels.
+  uint32_t frame_side; ///< Side of each frame in pixels; the first of several frames fills the image.
   uint32_t frames;
   uint32_t bits;
   bool has_alpha;
@@ -22,7 +22,7 @@ typedef struct image {
   bool is_boxed;
   bool has_animation;
   uint32_t duration;
-  int option; ///< Set to `value` in each frame; -1 for none.
+  int option; ///< Setting that gets `value` in each frame; -1 for none.
   int value;
 } image;
 

@@ -1,5 +1,5 @@
-// Feeds any bytes to one rewriter behind its decoder, as a caller would, and holds both to the promises of ccodecs.h.
-// libFuzzer's entry. How the bytes are cut, and what is done, follow from the bytes themselves.
+// libFuzzer target: feeds arbitrary bytes to one decoder and then its rewriter, as a caller would, and checks the
+// contract of both in ccodecs.h. The window size and the operation are derived from a hash of the bytes.
 
 #include "feed.h"
 
@@ -19,7 +19,7 @@ static void append(result *r, const ccodecs_piece *piece) {
   r->count += piece->count;
 }
 
-/// The image's header, of which the rewriter is told. Whether it is complete.
+/// Reads the image's header and notes its bytes in the rewriter. Returns whether the header is complete.
 static bool read_header(ccodecs_decoder *decoder, ccodecs_rewriter *rewriter, feed *f) {
   ccodecs_status status;
   while (true) {
@@ -51,12 +51,12 @@ static ccodecs_status rewrite_rest(ccodecs_rewriter *rewriter, feed *f, result *
 }
 
 typedef struct outcome {
-  ccodecs_status status; ///< CCODECS_UNSUPPORTED when nothing can be done.
+  ccodecs_status status; ///< CCODECS_UNSUPPORTED if the file cannot be rewritten.
   ccodecs_header header;
   result result;
 } outcome;
 
-/// `turn` is an EXIF orientation, which is taken where it can be.
+/// Rewrites a file; `turn` is an EXIF orientation, which is applied if the rewriter supports it.
 static outcome rewrite(const uint8_t *bytes, size_t count, size_t window_bytes, uint8_t turn) {
   static const uint8_t exif[26] = "II*\0\x08\0\0\0\x01\0\x3B\x01\x02\0\x02\0\0\0A\0\0\0\0\0\0";
   outcome o = {.status = CCODECS_UNSUPPORTED};

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/// What an image that both decoded comes to.
+/// Returns the verdict on an image that both decoders decoded.
 static verdict verdict_of_samples(const native_result *native, const turbo_result *turbo) {
   const difference d = planes_compare(&native->planes, &turbo->planes);
   if (turbo->outcome == TURBO_DONE) {
@@ -17,7 +17,7 @@ static verdict verdict_of_samples(const native_result *native, const turbo_resul
   return is_same(&d) ? VERDICT_CUT_SAME : VERDICT_CUT_OTHER;
 }
 
-/// The verdict on the file that ends at `count` with an end marker.
+/// Returns the verdict on the first `count` bytes of the file followed by an end marker.
 static verdict verdict_when_ended(const file *f, size_t count, const native_result *native) {
   file ended = {.name = f->name, .bytes = malloc(count + 2), .count = count + 2};
   memcpy(ended.bytes, f->bytes, count);
@@ -31,8 +31,8 @@ static verdict verdict_when_ended(const file *f, size_t count, const native_resu
 
 enum { MAX_ENDS = 8 };
 
-/// Of a file that the oracle refuses: the verdict once it is ended where the decoder stopped reading, or at one of the
-/// last markers before, because the decoder may have read into what follows the image.
+/// Returns the verdict on a file that the oracle refuses, after ending it where the decoder stopped reading or at one
+/// of the last markers before, because the decoder may have read past the end of the image.
 static verdict verdict_of_needed(const file *f, const native_result *native) {
   size_t end = native->consumed;
   verdict v = verdict_when_ended(f, end, native);

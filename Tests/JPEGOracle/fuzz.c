@@ -6,9 +6,9 @@
 #include <string.h>
 
 enum {
-  MAX_SEED_BYTES = 110000, ///< Longer seeds are cut here, which is damage too.
-  ROOM_BYTES = 8 * 8,      ///< What insertions may add.
-  HEADER_BYTES = 700,      ///< Most of what can be contradicted stands in the first bytes.
+  MAX_SEED_BYTES = 110000, ///< Longer seeds are truncated here, which is also damage.
+  ROOM_BYTES = 8 * 8,      ///< Maximum number of inserted bytes.
+  HEADER_BYTES = 700,      ///< Most fields that can be contradictory are in the first bytes.
   MAX_KEPT_DEFECTS = 20,
   REPORT_EVERY = 50000,
 };
@@ -21,8 +21,8 @@ typedef struct random_state {
   uint64_t value;
 } random_state;
 
-/// Each round has a state of its own, so that one can be repeated without those before it. Source: SplitMix64, Steele,
-/// Lea, Flood, "Fast splittable pseudorandom number generators", 2014.
+/// Returns the next random number. Each round has its own state, so that it can be repeated without the earlier ones.
+/// Source: SplitMix64, Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014.
 static uint64_t next_random(random_state *r) {
   uint64_t z = r->value += 0x9E3779B97F4A7C15u;
   z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
@@ -103,7 +103,7 @@ static void damage_once(file *f, random_state *r) {
   }
 }
 
-/// A damaged copy of `seed`.
+/// Returns a damaged copy of `seed`.
 static file damaged(const file *seed, random_state *r) {
   file f = {.name = seed->name, .bytes = malloc(MAX_SEED_BYTES + ROOM_BYTES)};
   f.count = seed->count < MAX_SEED_BYTES ? seed->count : MAX_SEED_BYTES;
@@ -127,7 +127,7 @@ static size_t random_window(random_state *r, size_t count) {
   return count > 20000 && window < 64 ? 64 : window;
 }
 
-/// A reduced size has no oracle here: it must do no harm, and keep within its estimate.
+/// Checks a reduced size, which has no oracle here: decoding must be safe and stay within its memory estimate.
 static bool reduced_keeps_estimate(const file *f, random_state *r, int spill_directory) {
   const bool is_in_file = below(r, 2) == 0;
   const native_options options = {

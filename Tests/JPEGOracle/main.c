@@ -1,4 +1,4 @@
-// Holds the native JPEG decoder against libjpeg-turbo. Built and run by run.sh; the usage is below.
+// Compares the native JPEG decoder with libjpeg-turbo. run.sh builds and runs it; the usage is below.
 
 #include "check.h"
 
@@ -105,7 +105,7 @@ double cpu_milliseconds(void) {
 
 // MARK: Identity
 
-/// Adds what 1 image at N/8 differs by. False when it is too much.
+/// Adds the difference of one image at N/8. Returns false if it exceeds the limit.
 static bool check_reduced(const file *f, uint8_t eighths, difference *total, uint64_t *files) {
   native_options options = whole_image;
   options.eighths = eighths;
@@ -167,12 +167,12 @@ static uint64_t identity(int count, char **paths) {
 
 // MARK: Windows
 
-/// Whether it was refused because all of it was there, and was too short for what its header claims.
+/// Whether the decoder refused a complete file as too short for the size that its header specifies.
 static bool is_refused_by_size(const native_result *whole) {
   return whole->status == CCODECS_TRUNCATED && strstr(whole->message, "the header specifies") == whole->message;
 }
 
-/// Whether the file gives the same when it comes in windows of this size and is held in a file.
+/// Whether the result is the same with windows of this size and spilling to a file.
 static bool is_same_cut(
     const file *f, native_options options, const native_result *whole, size_t window, int directory) {
   options.window = window;
@@ -191,14 +191,14 @@ static bool is_same_cut(
   return is_equal;
 }
 
-/// Decodes a file as one window and in many at N/8. The number of differences.
+/// Decodes a file at N/8 in one window and in many. Returns the number of differences.
 static uint64_t check_windows(const file *f, native_options options, int directory, uint64_t *runs) {
   static const size_t sizes[] = {1, 2, 7, 333, 4096};
   const uint8_t n = options.eighths;
   uint64_t defects = 0;
   native_result whole = native_decode(f, &options);
   for (size_t k = 0; k < sizeof sizes / sizeof *sizes && !is_refused_by_size(&whole); k++) {
-    // Small windows over large files only at three of the scales: what they could break does not depend on it.
+    // Small windows over large files run at only three scales: their possible defects do not depend on the scale.
     if (f->count / sizes[k] < 50000 || n == 1 || n == 3 || n == 8) {
       defects += !is_same_cut(f, options, &whole, sizes[k], directory);
       (*runs)++;

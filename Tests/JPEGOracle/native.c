@@ -6,14 +6,14 @@
 
 #include "jpeg/jpeg_decoder.h"
 
-/// One decoding.
+/// The state of one decoding.
 typedef struct run {
   const file *f;
   const native_options *options;
   ccodecs_decoder *decoder;
   ccodecs_input input;
-  uint8_t *window; ///< A copy in a block of its exact size; NULL while the whole file is the window.
-  size_t next;     ///< The first byte of the file that was not given yet.
+  uint8_t *window; ///< Exact-size copy of the window; NULL if the window is the whole file.
+  size_t next;     ///< Offset of the first byte that has not been supplied.
   uint32_t rows[MAX_PLANES];
   native_result result;
 } run;
@@ -25,7 +25,7 @@ static void require(bool holds, const run *r, const char *what) {
   }
 }
 
-/// Gives the next window, after one that must be consumed.
+/// Supplies the next window; the previous one must be consumed.
 static void feed(run *r) {
   require(r->input.count == 0 && !r->input.is_last, r, "the decoder wants input although it has some");
   const size_t left = r->f->count - r->next;

@@ -10,7 +10,7 @@
 
 enum {
   STRICT_WINDOW = 64,
-  MAX_UNIT_ROWS = 4 * 16, ///< Rows of a component in a row of units: sampling factors to 4, transforms to 16.
+  MAX_UNIT_ROWS = 4 * 16, ///< Maximum rows of a component in a row of units: sampling factor 4, transform size 16.
 };
 
 typedef struct turbo {
@@ -21,11 +21,11 @@ typedef struct turbo {
   const file *f;
   size_t next;
   size_t window;
-  uint32_t made_up_ends; ///< End markers given behind the last byte.
+  uint32_t made_up_ends; ///< End markers supplied after the last byte.
   uint32_t warnings;
-  uint32_t cuts;      ///< Of these: a marker inside entropy-coded data,
-  uint32_t resyncs;   ///< a restart marker out of turn,
-  uint32_t bad_codes; ///< a code that no table has,
+  uint32_t cuts;      ///< Of these warnings: a marker inside entropy-coded data,
+  uint32_t resyncs;   ///< a restart marker out of order,
+  uint32_t bad_codes; ///< a code that is in no table,
   uint32_t end_codes; ///< such a code among the last 8 bytes before a marker.
   bool is_too_wide;
   char message[JMSG_LENGTH_MAX];
@@ -117,7 +117,7 @@ static uint32_t round_up(uint32_t value, int factor) {
   return (value + f - 1) / f * f;
 }
 
-/// Allocates planes that have room for whole units; of one row of units unless all rows are kept.
+/// Allocates planes for whole units; only one row of units unless all rows are kept.
 static void allocate(turbo *t, bool keeps_all) {
   planes *p = &t->planes;
   p->count = (uint32_t)t->info.num_components;
@@ -148,7 +148,7 @@ static void read_rows(turbo *t, bool keeps_all) {
     const int lines = t->info.max_v_samp_factor * t->info.min_DCT_scaled_size;
     jpeg_read_raw_data(&t->info, arrays, (JDIMENSION)lines);
     if (!t->info.progressive_mode && t->cuts + t->resyncs + t->bad_codes > 0) {
-      return; // damaged, whatever follows
+      return; // damaged, regardless of the rest
     }
   }
 }
@@ -182,12 +182,12 @@ static turbo_outcome decode(turbo *t, uint8_t eighths, uint64_t max_pixels) {
   if (!is_damaged) {
     return TURBO_DONE;
   }
-  // A code that a marker cuts short may look like a bad one, and put what follows out of turn.
+  // A code truncated by a marker may look invalid and desynchronize the data after it.
   const bool is_cut = t->cuts > 0 || (t->end_codes > 0 && t->end_codes == t->bad_codes);
   return t->info.progressive_mode && is_cut ? TURBO_CUT : TURBO_DAMAGED;
 }
 
-/// A function of its own, so that what an error jumps over is not among the locals of the one that jumps.
+/// Calls decode() under setjmp, in a separate function so that no local variable changes between setjmp and longjmp.
 static turbo_outcome decode_guarded(turbo *t, uint8_t eighths, uint64_t max_pixels) {
   if (setjmp(t->escape) == 0) {
     return decode(t, eighths, max_pixels);
@@ -223,7 +223,7 @@ static bool run_guarded(turbo *t, uint8_t eighths) {
   start(t, eighths);
   allocate(t, false);
   read_rows(t, false);
-  return t->info.output_scanline >= t->info.output_height; // it counts whole rows of units
+  return t->info.output_scanline >= t->info.output_height; // the counter counts whole rows of units
 }
 
 bool turbo_run(const file *f, uint8_t eighths) {

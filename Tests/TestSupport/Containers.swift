@@ -1,6 +1,6 @@
-/// Image files with segments and chunks put in: profiles and metadata that the fixtures do not have.
+/// Image files with added segments and chunks, for profiles and metadata that the fixtures do not contain.
 package enum Container {
-  /// A JPEG with segments behind its start marker.
+  /// Returns a JPEG with segments inserted after its start marker.
   package static func jpeg(_ bytes: [UInt8], adding segments: [(marker: UInt8, body: [UInt8])]) -> [UInt8] {
     var result = Array(bytes.prefix(2))
     for (marker, body) in segments {
@@ -10,7 +10,7 @@ package enum Container {
     return result + bytes.dropFirst(2)
   }
 
-  /// APP2 segments of a profile, in pieces of at most `pieceByteCount`, in order.
+  /// Returns the APP2 segments of a profile, split into pieces of at most `pieceByteCount`, in order.
   package static func profileSegments(_ profile: [UInt8], pieceByteCount: Int = 65_000) -> [(UInt8, [UInt8])] {
     let starts = Array(stride(from: 0, to: profile.count, by: pieceByteCount))
     return starts.enumerated().map { index, start in
@@ -19,12 +19,13 @@ package enum Container {
     }
   }
 
-  /// A PNG with chunks behind IHDR.
+  /// Returns a PNG with chunks inserted after IHDR.
   package static func png(_ bytes: [UInt8], adding chunks: [(type: String, body: [UInt8])]) -> [UInt8] {
     bytes.prefix(33) + chunks.flatMap(pngChunk) + bytes.dropFirst(33)
   }
 
-  /// A PNG of rows as stored, each behind its filter byte, together below 64 KiB.
+  /// Returns a PNG with uncompressed image data: rows that each start with their filter byte, less than 64 KiB
+  /// together.
   package static func png(width: Int, height: Int, bitDepth: UInt8, colorType: UInt8, rows: [UInt8]) -> [UInt8] {
     let size = bigEndian(width, byteCount: 4) + bigEndian(height, byteCount: 4)
     let chunks = [("IHDR", size + [bitDepth, colorType, 0, 0, 0]), ("IDAT", stored(rows)), ("IEND", [])]
@@ -36,12 +37,13 @@ package enum Container {
     return bigEndian(body.count, byteCount: 4) + checked + bigEndian(Int(crc32(checked)), byteCount: 4)
   }
 
-  /// The body of an iCCP chunk.
+  /// Returns the type and body of an iCCP chunk.
   package static func profileChunk(_ profile: [UInt8]) -> (String, [UInt8]) {
     ("iCCP", Array("profile".utf8) + [0, 0] + stored(profile))
   }
 
-  /// A lossy WebP without other chunks than its image's, with chunks before and behind that.
+  /// Returns an extended WebP from a lossy one that has only an image chunk; the profile precedes it and EXIF follows
+  /// it.
   package static func webp(
     _ bytes: [UInt8], width: Int, height: Int, profile: [UInt8] = [], exif: [UInt8] = []
   ) -> [UInt8] {
@@ -57,7 +59,7 @@ package enum Container {
     return Array("RIFF".utf8) + littleEndian(body.count + 4, byteCount: 4) + Array("WEBP".utf8) + body
   }
 
-  /// A TIFF of one uncompressed strip of interleaved samples, little-endian where they have 16 bits.
+  /// Returns a TIFF with one uncompressed strip of interleaved samples, little-endian if they have 16 bits.
   package static func tiff(
     width: Int, height: Int, bitDepth: Int, sampleCount: Int, photometric: Int, samples: [UInt8],
     stripByteCount: Int? = nil, profile: [UInt8] = [], sampleFormat: Int = 1
@@ -77,7 +79,7 @@ package enum Container {
       + littleEndian(entries.count, byteCount: 2) + directory + [0, 0, 0, 0]
   }
 
-  /// A TIFF of compressed strips of 8-bit samples, of which all that follow the last one share its bytes.
+  /// Returns a TIFF with compressed strips of 8-bit samples; strips beyond `blocks` share the bytes of the last one.
   package static func tiff(
     width: Int, height: Int, photometric: Int, sampleCount: Int = 1, rowsPerStrip: Int? = nil, compression: Int,
     blocks: [[UInt8]], blockCount: Int? = nil
@@ -105,12 +107,12 @@ package enum Container {
       + [0, 0, 0, 0]
   }
 
-  /// How a Photoshop document's channels are stored.
+  /// The compression of a Photoshop document's channels.
   package enum PSDCompression: CaseIterable, Sendable { case raw, packBits }
 
-  /// A Photoshop document of a merged image: `channels` one behind the other, each of rows as stored.
+  /// Returns a Photoshop document with a merged image whose `channels` are stored one after another.
   ///
-  /// - `layerCount`: negative where the first channel beyond the colours is alpha; `nil` leaves the layers out.
+  /// A negative `layerCount` declares that the first channel after the colors is alpha; `nil` omits the layers.
   package static func psd(
     width: Int, height: Int, bitDepth: Int, mode: Int, channels: [[UInt8]], compression: PSDCompression = .raw,
     palette: [UInt8] = [], profile: [UInt8] = [], layerCount: Int? = nil, isLarge: Bool = false
@@ -148,14 +150,14 @@ package enum Container {
       } else {
         let end = (start + 1..<row.count).first { $0 + 1 < row.count && row[$0] == row[$0 + 1] } ?? row.count
         let count = min(end - start, 128)
-        result += [UInt8(count - 1)] + row[start..<start + count] + [128]  // 128 says nothing
+        result += [UInt8(count - 1)] + row[start..<start + count] + [128]  // 128 is a no-op
         start += count
       }
     }
     return result
   }
 
-  /// zlib data that is not compressed.
+  /// Returns zlib data with stored, uncompressed blocks.
   package static func stored(_ bytes: [UInt8]) -> [UInt8] {
     precondition(bytes.count < 65_536)
     let count = littleEndian(bytes.count, byteCount: 2)

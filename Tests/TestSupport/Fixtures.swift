@@ -1,15 +1,15 @@
 internal import Foundation
 internal import ImageCodecs
 
-/// The images that the tests bring along, with what an independent decoder (Pillow) makes of them.
+/// A test image and the properties that an independent decoder (Pillow) reports for it.
 package struct Fixture: Decodable, Sendable {
-  /// After orientation.
+  /// Width in pixels after orientation is applied.
   package var width: Int
-  /// After orientation.
+  /// Height in pixels after orientation is applied.
   package var height: Int
   package var alpha: Bool
   package var orientation: Int
-  /// Mean red, green and blue, flattened on white.
+  /// Mean red, green and blue over a white background.
   package var mean: [Double]
   /// Red, green and blue two pixels inside each corner: top left, top right, bottom left, bottom right.
   package var corners: [[Int]]?
@@ -18,7 +18,7 @@ package struct Fixture: Decodable, Sendable {
     var files: [String: Fixture]
   }
 
-  /// Every fixture that is a whole image, by file name.
+  /// Every fixture that is a complete image, by file name.
   package static let all: [String: Fixture] = {
     guard let data = try? Data(contentsOf: url("expectations.json")),
       let file = try? JSONDecoder().decode(File.self, from: data)
@@ -26,7 +26,7 @@ package struct Fixture: Decodable, Sendable {
     return file.files
   }()
 
-  /// Those of formats that this build decodes.
+  /// Names of the fixtures whose format this build decodes.
   package static let names: [String] = all.keys.filter { name in
     let optional: [String: ImageFormat] = ["tiff": .tiff, "avif": .avif, "heic": .heic, "jxl": .jxl]
     return name.split(separator: ".").last.flatMap { optional[String($0)] }?.isDecodable ?? true
@@ -47,9 +47,9 @@ package struct Fixture: Decodable, Sendable {
   }
 }
 
-/// The shared collection of test images, where this checkout has it beside it.
+/// The shared collection of test images, if this checkout has it next to it.
 package enum Corpus {
-  /// What is expected of one file.
+  /// The expected result for one file.
   package struct Expectation: Decodable, Sendable {
     package var want: String
     package var width: Int?
@@ -71,7 +71,7 @@ package enum Corpus {
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     .appendingPathComponent("shared/corpus")
 
-  /// Empty where there is no collection.
+  /// The expected results by file name; empty if there is no collection.
   package static let expectations: [String: Expectation] = {
     guard let data = try? Data(contentsOf: root.appendingPathComponent("expect.json")),
       let file = try? JSONDecoder().decode(File.self, from: data)
@@ -81,7 +81,7 @@ package enum Corpus {
 
   package static var isPresent: Bool { !expectations.isEmpty }
 
-  /// Why tests of it are skipped, which the test run prints.
+  /// The reason for skipping its tests, which the test run prints.
   package static let absence = "there is no collection of images at ../shared/corpus"
 
   package static func bytes(_ name: String) throws -> [UInt8] {

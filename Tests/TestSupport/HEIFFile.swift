@@ -1,6 +1,6 @@
-/// An AVIF or HEIC file put together from items, properties and references.
+/// An AVIF or HEIC file built from items, properties and references.
 package struct HEIFFile {
-  /// A box's type and body.
+  /// A box with its type and body.
   package struct Box: Hashable, Sendable {
     package var type: String
     package var body: [UInt8]
@@ -14,13 +14,13 @@ package struct HEIFFile {
       Box("ispe", [0, 0, 0, 0] + Container.bigEndian(width, byteCount: 4) + Container.bigEndian(height, byteCount: 4))
     }
 
-    /// Turned counterclockwise.
+    /// Returns a rotation by quarter turns counterclockwise.
     package static func rotation(quarters: UInt8) -> Box { Box("irot", [quarters]) }
 
-    /// - `axis`: 0 mirrors at a vertical axis, 1 at a horizontal one.
+    /// Returns a mirror property; `axis` 0 is a vertical axis, 1 a horizontal one.
     package static func mirror(axis: UInt8) -> Box { Box("imir", [axis]) }
 
-    /// What is left of an image around its centre.
+    /// Returns a clean-aperture property that crops around the center.
     package static func crop(width: Int, height: Int) -> Box {
       Box("clap", [width, 1, height, 1, 0, 1, 0, 1].flatMap { Container.bigEndian($0, byteCount: 4) })
     }
@@ -29,7 +29,7 @@ package struct HEIFFile {
       "auxC", [0, 0, 0, 0] + Array("urn:mpeg:mpegB:cicp:systems:auxiliary:alpha".utf8) + [0])
   }
 
-  /// What is coded in an item: its type, its data, and the properties without which it can't be decoded.
+  /// The coded content of an item: its type, its data, and the properties required to decode it.
   package struct Coded: Sendable {
     package var type: String
     package var data: [UInt8]
@@ -47,11 +47,12 @@ package struct HEIFFile {
   private var items: [Item] = []
   private var references: [(type: String, from: Int, to: [Int])] = []
 
-  /// The first item is the primary image.
+  /// Creates an empty file; the first item added becomes the primary image.
   package init(brand: String) { self.brand = brand }
 
-  /// - `isEssential`: whether properties are marked as such that a reader must heed.
-  /// - Returns: its number.
+  /// Adds an item and returns its number.
+  ///
+  /// `isEssential` marks the properties as essential, which means that a reader must support them.
   package mutating func add(
     _ type: String, data: [UInt8] = [], properties: [Box] = [], isEssential: Bool = true
   ) -> Int {
@@ -70,14 +71,14 @@ package struct HEIFFile {
       + Container.bigEndian(height, byteCount: 2)
   }
 
-  /// An overlay of `count` images, all at one place.
+  /// Returns the data of an overlay of `count` images, all at the same position.
   package static func overlay(width: Int, height: Int, count: Int, x: Int = 0, y: Int = 0) -> [UInt8] {
     let place = Container.bigEndian(x, byteCount: 2) + Container.bigEndian(y, byteCount: 2)
     return [0, 0, 0, 0, 0, 0, 0, 0, 255, 255] + Container.bigEndian(width, byteCount: 2)
       + Container.bigEndian(height, byteCount: 2) + repeatElement(place, count: count).joined()
   }
 
-  /// The file; items of the same data share them.
+  /// The bytes of the file; items with equal data share it.
   package var bytes: [UInt8] {
     let head = Self.box("ftyp", Array("\(brand)".utf8) + [0, 0, 0, 0] + Array("\(brand)mif1".utf8))
     let start = head.count + meta(dataStart: 0).count + 8
@@ -86,7 +87,7 @@ package struct HEIFFile {
     return head + meta(dataStart: start) + Self.box("mdat", data)
   }
 
-  /// Of the first item with the same data.
+  /// Returns the index of the first item with the same data.
   private func place(_ index: Int) -> Int {
     items[index].data.count < 64 ? index : items.firstIndex { $0.data == items[index].data } ?? index
   }
@@ -138,9 +139,9 @@ package struct HEIFFile {
 }
 
 extension HEIFFile.Coded {
-  /// The primary image of a fixture whose boxes are of the simplest kind.
+  /// Extracts the primary image of a fixture that uses only the simplest form of each box.
   ///
-  /// - `without`: types of properties that are left out.
+  /// Properties whose types are in `without` are omitted.
   package init(fixture name: String, without: Set<String> = []) {
     let file = Fixture.bytes(name)
     func number(_ bytes: [UInt8], _ at: Int, _ count: Int) -> Int {

@@ -1,7 +1,6 @@
 package import ImageCodecs
 
-/// An image file made of samples, row by row.
-/// - `pixelFormat`: one with a single plane.
+/// Encodes samples row by row into an image file; `pixelFormat` must have a single plane.
 package func encodedImage(
   _ samples: [UInt8], width: Int, height: Int, pixelFormat: PixelFormat, as format: ImageFormat = .png,
   isProgressive: Bool = false
@@ -22,7 +21,7 @@ package func encodedImage(
   return bytes
 }
 
-/// Rows of a plane that is an array, in a budget of their own.
+/// Returns a row buffer with the rows of one plane and a memory budget of its own.
 package func rowBuffer(_ bytes: [UInt8], rowByteCount: Int) throws(CodecError) -> RowBuffer {
   let rowCount = bytes.count / rowByteCount
   let rows = try RowBuffer(
@@ -35,7 +34,7 @@ package func rowBuffer(_ bytes: [UInt8], rowByteCount: Int) throws(CodecError) -
   return rows
 }
 
-/// Samples that look random and are always the same.
+/// Returns pseudorandom samples that are the same in every run.
 package func noiseSamples(_ count: Int) -> [UInt8] {
   var state: UInt32 = 2024
   return (0..<count).map { _ in

@@ -1,17 +1,17 @@
 package import ImageCodecs
 package import ImagePipeline
 
-/// A decoded image held whole, for comparing.
+/// A completely decoded image, for comparisons.
 package struct Pixels: Equatable, Sendable {
   package var format: PixelFormat
   package var layout: [PlaneLayout]
-  /// One array of bytes for each plane.
+  /// The bytes of each plane.
   package var planes: [[UInt8]]
-  /// As they are after the last row.
+  /// The warnings after the last row.
   package var warnings: [ImageHeader.Warning] = []
   package var damagedRow: Int?
 
-  /// Decodes `bytes`, given in windows of `windowByteCount`.
+  /// Decodes `bytes`, supplied in windows of `windowByteCount` bytes.
   package static func decode(
     _ bytes: [UInt8], windowByteCount: Int = .max, scale: Int = 8, maySkipSmoothing: Bool = false,
     toleratesTruncation: Bool = false, toleratesDamage: Bool = false,
@@ -63,7 +63,7 @@ package struct Pixels: Equatable, Sendable {
     return planes[plane].withUnsafeBytes { Int($0.loadUnaligned(fromByteOffset: 2 * index, as: UInt16.self)) }
   }
 
-  /// Red, green and blue at a place, 0 to 255, flattened on white.
+  /// Returns red, green and blue of a pixel, 0 to 255, over a white background.
   package func color(x: Int, y: Int) -> [Double] {
     switch format {
     case .gray8, .gray16: return [Double](repeating: level(x, y, 0), count: 3)
@@ -101,7 +101,7 @@ package struct Pixels: Equatable, Sendable {
   }
 }
 
-/// Bytes given a window at a time.
+/// A byte array supplied one window at a time.
 package struct Windows {
   private let bytes: [UInt8]
   private let windowByteCount: Int
@@ -114,7 +114,7 @@ package struct Windows {
     end = min(windowByteCount, bytes.count)
   }
 
-  /// What is left of the window.
+  /// The unread rest of the current window.
   package var current: RawSpan {
     @_lifetime(borrow self)
     get { bytes.span.bytes.extracting(start..<end) }
@@ -124,14 +124,14 @@ package struct Windows {
 
   package mutating func consume(_ count: Int) { start += count }
 
-  /// Moves on to the next window; what was left of this one is skipped.
+  /// Moves to the next window and skips the rest of the current one.
   package mutating func advance() {
     start = end
     end = bytes.count - end > windowByteCount ? end + windowByteCount : bytes.count
   }
 }
 
-/// Runs a whole image through the pipeline.
+/// Processes a complete image with the pipeline.
 package func process(
   _ bytes: [UInt8], _ configuration: ProcessingConfiguration, windowByteCount: Int = .max,
   limits: ImageLimits = ImageLimits(), cancellation: Cancellation = Cancellation(),
@@ -154,7 +154,7 @@ package func process(
 
 package typealias RenditionResult = Result<(bytes: [UInt8], report: ProcessingReport), PipelineError>
 
-/// Runs a whole image through the pipeline once for all configurations.
+/// Processes a complete image with the pipeline once for all configurations.
 package func process(
   _ bytes: [UInt8], _ configurations: [ProcessingConfiguration], windowByteCount: Int = .max,
   limits: ImageLimits = ImageLimits(), cancellation: Cancellation = Cancellation(),
@@ -185,7 +185,7 @@ package func process(
 }
 
 extension ImageReader {
-  /// Takes windows until the header is complete.
+  /// Supplies windows until the header is complete.
   fileprivate mutating func readHeader(_ windows: inout Windows) throws(PipelineError) {
     while true {
       let progress = try push(windows.current, isLast: windows.isLast)

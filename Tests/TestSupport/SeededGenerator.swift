@@ -1,4 +1,4 @@
-/// Random numbers that are the same in every run.
+/// A random number generator with the same sequence in every run.
 ///
 /// Source: SplitMix64, Steele, Lea and Flood, "Fast splittable pseudorandom number generators".
 package struct SeededGenerator: RandomNumberGenerator {

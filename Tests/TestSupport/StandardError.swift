@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// What is written to standard error while `body` runs, by this thread or another.
+/// Returns everything that any thread writes to standard error while `body` runs.
 package func standardError(_ body: () throws -> Void) throws -> String {
   let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
   defer { try? FileManager.default.removeItem(at: file) }

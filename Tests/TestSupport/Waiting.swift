@@ -1,10 +1,11 @@
-/// A wait that came to nothing.
+/// A condition that did not become true within the time limit.
 package struct WaitTimeout: Error, CustomStringConvertible {
   package var description: String
 }
 
-/// Waits until the condition holds.
-/// - Throws: `WaitTimeout` when it does not within the time limit, so that a test fails instead of hanging.
+/// Waits until the condition is true.
+///
+/// Throws `WaitTimeout` if the time limit passes, so that a test fails instead of hanging.
 package func waitUntil(
   _ what: String, within limit: Duration = .seconds(30), _ condition: () -> Bool
 ) async throws {
