@@ -1,8 +1,8 @@
-/// Why a cache can't be used, or does not give a result.
+/// An error from the result cache.
 package enum CacheError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// The directory for the files can't be made or read; the text says which, and why.
+  /// The directory cannot be created or read; the text contains its path and the reason.
   case directory(String)
-  /// The wait for a result was ended from outside.
+  /// The wait for a result was ended early, for example because the client disconnected.
   case stopped
 
   package var description: String {

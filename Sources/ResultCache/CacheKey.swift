@@ -1,8 +1,8 @@
 internal import Crypto
 
-/// What a result is the result of: the bytes of an image, and what was asked for.
+/// The key of a cached result: a digest of the image's bytes and of the requested configuration.
 package struct CacheKey: Sendable, Hashable {
-  /// Counted up when entries are written in another form.
+  /// The version of the key's form; increment it when the format of entries changes.
   private static let generation: UInt8 = 1
 
   /// A SHA-256 digest.
@@ -14,8 +14,9 @@ package struct CacheKey: Sendable, Hashable {
     self.bytes = bytes
   }
 
-  /// - `input`: of all bytes of the image.
-  /// - `configuration`: what was asked for, in a form in which equal requests have equal bytes.
+  /// Computes the key of a result.
+  /// - `input`: the hasher after all bytes of the image.
+  /// - `configuration`: the request, serialized so that equal requests have equal bytes.
   package init(input: InputHasher, configuration: [UInt8]) {
     var hasher = SHA256()
     hasher.update(data: [Self.generation])
@@ -24,13 +25,14 @@ package struct CacheKey: Sendable, Hashable {
     bytes = Array(hasher.finalize())
   }
 
-  /// 64 lower-case hexadecimal digits.
+  /// The key as 64 lower-case hexadecimal digits.
   var hexadecimal: String {
     let digits = Array("0123456789abcdef".utf8)
     return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
   }
 
-  /// - `hexadecimal`: 64 lower-case digits; anything else gives `nil`.
+  /// Parses a key.
+  /// - `hexadecimal`: 64 lower-case hexadecimal digits; otherwise the result is `nil`.
   init?(hexadecimal: some StringProtocol) {
     let digits = hexadecimal.utf8.map { digit -> UInt8 in
       switch digit {
@@ -44,14 +46,15 @@ package struct CacheKey: Sendable, Hashable {
   }
 }
 
-/// SHA-256 (FIPS 180-4) of an image's bytes while they arrive, in any portions.
+/// An incremental SHA-256 hasher (FIPS 180-4) of an image's bytes, in portions of any size.
 package struct InputHasher: Sendable {
   private var hasher = SHA256()
 
   package init() {}
 
+  /// Adds the next bytes of the image.
   package mutating func update(_ bytes: UnsafeRawBufferPointer) { hasher.update(bufferPointer: bytes) }
 
-  /// Of the bytes so far.
+  /// The digest of the bytes so far.
   var digest: [UInt8] { Array(hasher.finalize()) }
 }

@@ -1,29 +1,31 @@
-/// What those who wait are told.
+/// The answer to a caller that waits for a result.
 enum Answer: Sendable {
   case hit(CachedResult)
-  /// The result is theirs to make, for all who wait.
+  /// The waiter becomes the leader: it must produce the result for all waiters.
   case lead
-  /// Each makes its own.
+  /// The result cannot be shared: each waiter produces its own.
   case alone
-  /// There is nothing to wait for any more: ask again.
+  /// The request that the caller wanted to wait for is over: look the result up again.
   case again
 }
 
+/// A caller that waits for a result.
 struct Waiter: Sendable {
   var id: UInt64
   var continuation: CheckedContinuation<Result<Answer, any Error>, Never>
 }
 
-/// A result that somebody makes.
+/// An in-flight request: a result that a leader is producing.
 struct Flight: Sendable {
-  /// First come, first.
+  /// The waiters, in the order of their arrival.
   var waiters: [Waiter] = []
-  /// The number of the message that is being sent, while one is.
+  /// The number of the message that the leader is sending; `nil` while it is not sending.
   var sending: UInt64?
 }
 
-/// What a cache holds in memory, and who waits for what.
+/// The results in memory, and the in-flight requests with their waiters.
 struct CacheState: Sendable {
+  /// The outcome of looking up a key.
   enum Entry {
     case hit(CachedResult)
     case lead
@@ -34,7 +36,7 @@ struct CacheState: Sendable {
   let keepsEntries: Bool
   private var entries = RecentlyUsed<CachedResult>()
   private(set) var entryByteCount = 0
-  /// Of results on their way.
+  /// The memory that is reserved for results in progress, in bytes.
   var pendingByteCount = 0
   var flights: [CacheKey: Flight] = [:]
   private var lastID: UInt64 = 0
@@ -46,7 +48,7 @@ struct CacheState: Sendable {
 
   mutating func use(_ key: CacheKey) -> CachedResult? { entries.use(key) }
 
-  /// Makes room by letting go of what was not used for longest.
+  /// Reserves memory and evicts the least recently used results if needed; returns false if there is no room.
   mutating func reserve(_ byteCount: Int) -> Bool {
     guard pendingByteCount + byteCount <= limit else { return false }
     while entryByteCount + pendingByteCount + byteCount > limit, let oldest = entries.removeOldest() {
@@ -73,7 +75,8 @@ struct CacheState: Sendable {
     return .wait(lastID)
   }
 
-  /// - Returns: false when nobody makes the result any more.
+  /// Adds a waiter to an in-flight request.
+  /// - Returns: false if the request is no longer in flight.
   mutating func add(_ waiter: Waiter, for key: CacheKey) -> Bool {
     guard flights[key] != nil else { return false }
     flights[key]?.waiters.append(waiter)

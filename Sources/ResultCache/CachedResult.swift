@@ -1,8 +1,8 @@
-/// A complete result as it is kept.
+/// A complete result in the cache.
 package struct CachedResult: Sendable {
-  /// What the owner of the cache says of the result; the cache does not look at it.
+  /// Information about the result that the cache's owner stores with it; the cache does not interpret it.
   package let metadata: [UInt8]
-  /// The result's bytes, in portions as they are sent.
+  /// The bytes of the result, in the portions in which they are sent.
   package let chunks: [[UInt8]]
 
   package init(metadata: [UInt8], chunks: [[UInt8]]) {
@@ -10,10 +10,10 @@ package struct CachedResult: Sendable {
     self.chunks = chunks
   }
 
-  /// What a block costs beside its bytes: its header, its place in a list, and rounding.
+  /// The memory overhead of a block in bytes: its header, its array element, and rounding.
   static let blockOverhead = 64
 
-  /// Bytes of memory that the result takes.
+  /// The memory that the result uses, in bytes.
   var cost: Int { chunks.reduce(Self.cost(of: metadata)) { $0 + Self.cost(of: $1) } }
 
   static func cost(of block: [UInt8]) -> Int { block.count + blockOverhead }

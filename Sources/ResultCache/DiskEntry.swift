@@ -1,27 +1,27 @@
 internal import Crypto
 
-/// The form of a result's file.
+/// The file format of a cached result.
 ///
-/// A magic word, the key, the lengths of metadata and body (little-endian, 8 bytes each), SHA-256 of all of these and
-/// of what follows; then the metadata and the body.
+/// A file consists of a magic word, the key, the lengths of metadata and body (little-endian, 8 bytes each), and the
+/// SHA-256 digest of all of these and of the data that follows; then the metadata and the body.
 enum DiskEntry {
   private static let magic = Array("IWRESLT1".utf8)
   private static let digestOffset = magic.count + CacheKey.byteCount + 16
   static let headerByteCount = digestOffset + SHA256.byteCount
-  /// The portions that a body is given back in.
+  /// The size of the portions into which a body is split when it is read.
   static let chunkByteCount = 64 * 1024
 
-  /// What a header says.
+  /// The contents of a file's header.
   struct Header {
     var metadataByteCount: Int
     var bodyByteCount: Int
     fileprivate var hasher: SHA256
     fileprivate var digest: [UInt8]
 
-    /// Takes the next bytes after the header.
+    /// Adds the next bytes after the header to the digest.
     mutating func update(_ bytes: [UInt8]) { hasher.update(data: bytes) }
 
-    /// Whether the bytes are those that were written.
+    /// Whether the file's bytes match the digest in the header.
     var isIntact: Bool { Array(hasher.finalize()) == digest }
   }
 
@@ -41,7 +41,8 @@ enum DiskEntry {
     return bytes + hasher.finalize()
   }
 
-  /// - Returns: `nil` when the bytes are no header of this key's file, or of a file of another size.
+  /// Parses a header.
+  /// - Returns: `nil` if the bytes are not a valid header for this key and file size.
   static func readHeader(_ bytes: [UInt8], key: CacheKey, fileByteCount: Int) -> Header? {
     guard bytes.count == headerByteCount, bytes.starts(with: magic + key.bytes) else { return nil }
     let offset = magic.count + CacheKey.byteCount

@@ -2,12 +2,13 @@ internal import Logging
 internal import Synchronization
 internal import SystemPackage
 
-/// Results in files of one directory: one file each, there whole or not at all, found again by the next process.
+/// A store of results as files in one directory, one file per result, which later processes can use.
 ///
-/// The directory belongs to one process at a time. A file that can't be written, as on a full disk, turns the store off.
+/// A file is either complete or absent. Only one process can use the directory at a time. If a file cannot be written,
+/// for example because the disk is full, the store turns itself off.
 final class DiskStore: Sendable {
   private struct State {
-    /// Bytes of each file.
+    /// The size of each file in bytes, by key.
     var files = RecentlyUsed<Int>()
     var byteCount = 0
     var isOff = false
@@ -26,13 +27,14 @@ final class DiskStore: Sendable {
   private let limit: Int
   private let logger: Logger
   private let state = Mutex(State())
-  /// Held while files are written or removed, one at a time.
+  /// Serializes the writing and removal of files.
   private let writing = Mutex(())
-  /// Held open for its lock.
+  /// The open lock file; the lock lasts as long as it is open.
   private let lockFile: FileDescriptor
 
-  /// Takes over the files that are there, and removes what a process left that was killed while it wrote.
-  /// - Throws: `CacheError` when the directory can't be made or read.
+  /// Opens a store, adopts the files in its directory, and removes partial files of a process that was killed while it
+  /// wrote.
+  /// - Throws: `CacheError` if the directory cannot be created or read.
   init(directory: String, limit: Int, logger: Logger) throws(CacheError) {
     self.directory = FilePath(directory)
     self.limit = limit
@@ -53,7 +55,7 @@ final class DiskStore: Sendable {
 
   deinit { try? lockFile.close() }
 
-  /// Bytes of all files.
+  /// The total size of all files in bytes.
   var byteCount: Int { state.withLock { $0.byteCount } }
   var isOff: Bool { state.withLock { $0.isOff } }
 
@@ -78,13 +80,14 @@ final class DiskStore: Sendable {
     writing.withLock { _ in makeRoom(for: 0) }
   }
 
-  /// A result that has a file was used from memory.
+  /// Marks the file of a result as recently used, because the result was used from memory.
   func noteUse(_ key: CacheKey) { state.withLock { _ = $0.files.use(key) } }
 
-  /// Reads a result; blocks while it does.
+  /// Reads a result and blocks meanwhile.
   ///
-  /// A file that is not what was written is removed.
-  /// - `reserve`: asked for memory before any is taken; it stays reserved when a result is returned.
+  /// It removes a file whose content is not what was written.
+  /// - `reserve`: called before memory is allocated; the reservation remains if a result is returned.
+  /// - `release`: called to return the reservation if reading fails.
   func read(_ key: CacheKey, reserve: (Int) -> Bool, release: (Int) -> Void) -> CachedResult? {
     guard state.withLock({ !$0.isOff && $0.files.use(key) != nil }) else { return nil }
     do {
@@ -114,7 +117,7 @@ final class DiskStore: Sendable {
     }
   }
 
-  /// Writes a result, in place of those that were not used for longest; blocks while it does.
+  /// Writes a result, evicting the least recently used files if needed, and blocks meanwhile.
   func write(_ result: CachedResult, for key: CacheKey) {
     let byteCount = DiskEntry.byteCount(result)
     guard byteCount <= limit else { return }
@@ -143,7 +146,7 @@ final class DiskStore: Sendable {
     }
   }
 
-  /// Nothing is read or written from now on; the files stay for a process that can.
+  /// Stops all reading and writing; the files remain for a later process.
   private func turnOff(_ error: any Error) {
     state.withLock { $0.isOff = true }
     logger.warning(
@@ -151,14 +154,14 @@ final class DiskStore: Sendable {
       metadata: ["directory": "\(directory)", "error": "\(error)"])
   }
 
-  // Called with `writing` held.
+  // Call this with `writing` locked.
   private func makeRoom(for byteCount: Int) {
     while let key = state.withLock({ $0.byteCount + byteCount > limit ? $0.takeOldest() : nil }) {
       Files.remove(path(of: key))
     }
   }
 
-  // Called with `writing` held.
+  // Call this with `writing` locked.
   private func remove(_ key: CacheKey) {
     let removed = state.withLock { state in
       let size = state.files.remove(key)
@@ -171,7 +174,7 @@ final class DiskStore: Sendable {
   private func path(of key: CacheKey) -> FilePath { directory.appending(key.hexadecimal + Self.suffix) }
 }
 
-/// What is wrong with a file's contents.
+/// A problem with a file's contents.
 private enum DiskProblem: Error, CustomStringConvertible {
   case corrupt, truncated
 
@@ -184,18 +187,19 @@ private enum DiskProblem: Error, CustomStringConvertible {
 }
 
 extension DiskEntry.Header {
-  /// The portions of the body.
+  /// The sizes of the portions of the body.
   private var chunkByteCounts: [Int] {
     stride(from: 0, to: bodyByteCount, by: DiskEntry.chunkByteCount).map {
       min(DiskEntry.chunkByteCount, bodyByteCount - $0)
     }
   }
 
-  /// Bytes of memory that the result will take.
+  /// The memory that the result will use, in bytes.
   fileprivate var cost: Int {
     metadataByteCount + bodyByteCount + (1 + chunkByteCounts.count) * CachedResult.blockOverhead
   }
 
+  /// Reads the metadata and the body.
   /// - Throws: `DiskProblem`, `Errno`.
   fileprivate mutating func readResult(_ file: FileDescriptor) throws -> CachedResult {
     let metadata = try file.readExactly(metadataByteCount)
@@ -212,7 +216,7 @@ extension DiskEntry.Header {
 }
 
 extension FileDescriptor {
-  /// Reads the next bytes, all of them.
+  /// Reads exactly `byteCount` bytes.
   fileprivate func readExactly(_ byteCount: Int) throws -> [UInt8] {
     try [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
       while count < byteCount {

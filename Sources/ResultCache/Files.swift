@@ -8,16 +8,16 @@ internal import SystemPackage
   internal import Darwin
 #endif
 
-/// The file operations of the cache that swift-system does not have.
+/// File operations that the cache needs and swift-system does not provide.
 enum Files {
-  /// A file's size, and when it was last used.
+  /// A file's size and the time of its last use.
   struct Status {
     var byteCount: Int
     var usedSeconds: Int
     var usedNanoseconds: Int
   }
 
-  /// Makes a directory unless it is there; those above it must be.
+  /// Creates a directory if it does not exist; its parent must exist.
   static func makeDirectory(_ path: FilePath) throws(Errno) {
     guard path.withPlatformString({ mkdir($0, 0o700) }) != 0 else { return }
     let error = Errno(rawValue: errno)
@@ -37,7 +37,8 @@ enum Files {
     return names
   }
 
-  /// - Returns: `nil` for what is no regular file.
+  /// Returns the status of a file.
+  /// - Returns: `nil` if it is not a regular file.
   static func status(_ path: FilePath) -> Status? {
     var status = stat()
     guard path.withPlatformString({ lstat($0, &status) }) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
@@ -50,7 +51,7 @@ enum Files {
     return Status(status)
   }
 
-  /// Sets the time of the last use to now.
+  /// Sets the time of the last use to the current time.
   static func touch(_ file: FileDescriptor) { _ = futimens(file.rawValue, nil) }
 
   static func rename(_ from: FilePath, to path: FilePath) throws(Errno) {
@@ -71,7 +72,7 @@ enum Files {
   static func remove(_ path: FilePath) { _ = path.withPlatformString { unlink($0) } }
 
   /// Locks a file for this process until it is closed.
-  /// - Returns: false when another process has it.
+  /// - Returns: false if another process has locked it.
   static func lock(_ file: FileDescriptor) -> Bool { flock(file.rawValue, LOCK_EX | LOCK_NB) == 0 }
 }
 

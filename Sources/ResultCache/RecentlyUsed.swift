@@ -1,6 +1,6 @@
-/// Values by key, in the order in which they were last used; every operation takes constant time.
+/// A dictionary that keeps its values in the order of their last use; all operations take constant time.
 struct RecentlyUsed<Value: Sendable>: Sendable {
-  /// A place in the list; -1 stands for none.
+  /// A node of the doubly linked list; the index -1 means none.
   private struct Node: Sendable {
     let key: CacheKey
     var value: Value
@@ -16,7 +16,7 @@ struct RecentlyUsed<Value: Sendable>: Sendable {
 
   var count: Int { places.count }
 
-  /// The value, which is now the one used last.
+  /// Returns a value and marks it as the most recently used.
   mutating func use(_ key: CacheKey) -> Value? {
     guard let place = places[key], let node = nodes[place] else { return nil }
     unlink(node)
@@ -24,8 +24,8 @@ struct RecentlyUsed<Value: Sendable>: Sendable {
     return node.value
   }
 
-  /// Sets a value as the one used last.
-  /// - Returns: the value that had the key.
+  /// Inserts a value as the most recently used.
+  /// - Returns: the previous value for the key.
   mutating func insert(_ value: Value, for key: CacheKey) -> Value? {
     let replaced = remove(key)
     let place = free.popLast() ?? nodes.count
@@ -43,7 +43,7 @@ struct RecentlyUsed<Value: Sendable>: Sendable {
     return node.value
   }
 
-  /// Takes out the value that was not used for longest.
+  /// Removes and returns the least recently used value.
   mutating func removeOldest() -> (key: CacheKey, value: Value)? {
     guard oldest >= 0, let node = nodes[oldest] else { return nil }
     _ = remove(node.key)

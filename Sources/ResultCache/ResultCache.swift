@@ -1,13 +1,13 @@
 package import Logging
 internal import Synchronization
 
-/// What a cache may hold.
+/// The size limits of a cache, and its directory.
 package struct CacheLimits: Sendable, Hashable {
-  /// Bytes of memory; 0 keeps nothing there.
+  /// The memory limit in bytes; 0 caches nothing in memory.
   package var memoryByteCount: Int
-  /// Bytes of files.
+  /// The total size limit of the files in bytes.
   package var diskByteCount: Int
-  /// Where the files are; `nil` for no files.
+  /// The directory of the files; `nil` to cache nothing on disk.
   package var directory: String?
 
   package init(memoryByteCount: Int = 100 << 20, diskByteCount: Int = 500 << 20, directory: String? = nil) {
@@ -16,34 +16,35 @@ package struct CacheLimits: Sendable, Hashable {
     self.directory = directory
   }
 
-  /// The largest result that is kept.
+  /// The maximum size of a cached result in bytes.
   static let maxResultByteCount = 32 << 20
 }
 
-/// Results by what they are results of, in memory and, when a directory is given, in files.
+/// A cache of results in memory and, if a directory is given, on disk.
 ///
-/// What was not used for longest goes first. Results that are on their way count against the memory too. Whoever asks
-/// for a result that somebody else makes at the moment waits for that one.
+/// It evicts the least recently used results first. Results in progress count against the memory limit too. A caller
+/// that requests a result that another caller is already producing waits for it.
 package final class ResultCache: Sendable {
-  /// What is to be done for a result.
+  /// The outcome of looking up a result.
   package enum Turn: Sendable {
-    /// Nothing; here it is.
+    /// The result is cached, or has just become available.
     case hit(CachedResult)
-    /// It is the caller's to make, and others may wait for it: give it to the collector.
+    /// The caller is the leader: it must produce the result and pass it to the collector, and others may wait for it.
     case make(ResultCollector)
-    /// It is the caller's to make, for nobody but itself.
+    /// The caller must produce the result for itself only.
     case alone
   }
 
-  /// How long whoever makes a result may be held up by its caller before others stop waiting for it.
+  /// The time that a leader may be blocked by its client before other callers stop waiting for it.
   private static let patience = Duration.seconds(1)
 
   private let state: Mutex<CacheState>
   let disk: DiskStore?
 
-  /// - Throws: `CacheError` when the directory can't be used.
+  /// Opens a cache.
+  /// - Throws: `CacheError` if the directory cannot be used.
   package init(limits: CacheLimits, logger: Logger) throws(CacheError) {
-    // Results on their way to files alone need room too.
+    // Results need memory while they are collected, even if they are only written to disk.
     let room = limits.memoryByteCount > 0 ? limits.memoryByteCount : CacheLimits.maxResultByteCount
     state = Mutex(CacheState(limit: room, keepsEntries: limits.memoryByteCount > 0))
     disk =
@@ -52,12 +53,12 @@ package final class ResultCache: Sendable {
       } else { nil }
   }
 
-  /// Bytes of memory in use, by results that are kept and by those on their way.
+  /// The memory in use in bytes, for cached results and results in progress.
   package var memoryByteCount: Int { state.withLock { $0.entryByteCount + $0.pendingByteCount } }
-  /// Bytes of all files.
+  /// The total size of all files in bytes.
   package var diskByteCount: Int { disk?.byteCount ?? 0 }
 
-  /// The result, if it is kept; blocks while it is read from a file.
+  /// Returns the result if it is cached; blocks while it is read from disk.
   package func result(for key: CacheKey) -> CachedResult? {
     if let result = state.withLock({ $0.use(key) }) {
       disk?.noteUse(key)
@@ -68,9 +69,9 @@ package final class ResultCache: Sendable {
     return result
   }
 
-  /// What is to be done for a result, once that is known: waits while somebody else makes it.
-  /// - `onWait`: given what ends the wait early, when the caller's caller has left.
-  /// - Throws: the error of whoever made it, `CacheError.stopped` when the wait was ended.
+  /// Looks up a result, and waits while another caller is producing it.
+  /// - `onWait`: receives a function that ends the wait early, for use when the caller's client has disconnected.
+  /// - Throws: the error of the leader, or `CacheError.stopped` if the wait was ended.
   package func turn(
     for key: CacheKey, onWait: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
   ) async throws -> Turn {
@@ -89,7 +90,7 @@ package final class ResultCache: Sendable {
     }
   }
 
-  /// A collector of a result that nobody waits for, because its key is not known yet.
+  /// Returns a collector of a result for which nobody can wait, because its key is not known yet.
   package func collector() -> ResultCollector { ResultCollector(cache: self, flight: nil) }
 
   private func readFile(_ key: CacheKey) -> CachedResult? {
@@ -100,7 +101,8 @@ package final class ResultCache: Sendable {
     }
   }
 
-  /// - Returns: `nil` when it ended before the wait began.
+  /// Waits for an in-flight request.
+  /// - Returns: `nil` if the request ended before the wait started.
   private func wait(
     for key: CacheKey, _ id: UInt64, onWait: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
   ) async throws -> Turn? {
@@ -129,7 +131,7 @@ package final class ResultCache: Sendable {
     }
   }
 
-  /// Ends the wait when whoever makes the result can't get on because its caller takes no bytes.
+  /// Ends the wait if the leader is blocked because its client does not read.
   private func watch(_ key: CacheKey, _ id: UInt64) async {
     var last: UInt64?
     while true {
@@ -144,7 +146,7 @@ package final class ResultCache: Sendable {
     state.withLock { $0.removeWaiter(id, for: key) }?.continuation.resume(returning: answer)
   }
 
-  /// Makes room for bytes of a result that has `held` already.
+  /// Reserves memory for more bytes of a result that already uses `buffered` bytes; returns false if there is no room.
   func reserve(_ byteCount: Int, beside buffered: Int) -> Bool {
     guard buffered + byteCount <= CacheLimits.maxResultByteCount else { return false }
     return state.withLock { $0.reserve(byteCount) }
@@ -152,19 +154,19 @@ package final class ResultCache: Sendable {
 
   func release(_ byteCount: Int) { state.withLock { $0.pendingByteCount -= byteCount } }
 
-  /// Keeps a result whose bytes were reserved, and gives it to all who wait for it.
+  /// Stores a result whose memory was reserved, and passes it to all waiters.
   func keep(_ result: CachedResult, for key: CacheKey, reserved: Int) {
     state.withLock { $0.keep(result, for: key, reserved: reserved) }
     settle(key, with: .success(.hit(result)))
   }
 
-  /// Answers all who wait.
+  /// Sends `answer` to all waiters.
   func settle(_ key: CacheKey, with answer: Result<Answer, any Error>) {
     let waiters = state.withLock { $0.flights.removeValue(forKey: key)?.waiters ?? [] }
     for waiter in waiters { waiter.continuation.resume(returning: answer) }
   }
 
-  /// Lets the first of those who wait make the result; the others go on waiting.
+  /// Promotes the first waiter to leader; the others keep waiting.
   func handOver(_ key: CacheKey) {
     state.withLock { $0.promote(of: key) }?.continuation.resume(returning: .success(.lead))
   }

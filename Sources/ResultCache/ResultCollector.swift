@@ -1,9 +1,9 @@
 internal import Synchronization
 
-/// Takes a result's bytes while they are made, and puts them into the cache when they are complete.
+/// A collector of a result's bytes, which adds the result to the cache when it is complete.
 ///
-/// What it holds counts against the cache's memory. A result that is too large for that is let go of, and is not
-/// kept; whoever makes it need not care. One that is given up before `keep` hands its work to whoever waits for it.
+/// The collected bytes count against the cache's memory limit. A result that is too large is discarded and not cached;
+/// the producer does not need to check. If a collector is abandoned before `keep`, the first waiter becomes the leader.
 package final class ResultCollector: Sendable {
   private enum Phase {
     case collecting, sealed(metadata: [UInt8]), kept(CacheKey, CachedResult), over
@@ -27,7 +27,7 @@ package final class ResultCollector: Sendable {
 
   deinit { giveUp() }
 
-  /// Takes the next bytes of the result.
+  /// Adds the next bytes of the result.
   package func append(_ chunk: [UInt8]) {
     guard isCollecting else { return }
     let cost = CachedResult.cost(of: chunk)
@@ -38,7 +38,7 @@ package final class ResultCollector: Sendable {
     }
   }
 
-  /// The result is complete; this is what is to be said of it.
+  /// Completes the result and attaches its metadata.
   package func seal(metadata: [UInt8]) {
     guard isCollecting else { return }
     let cost = CachedResult.cost(of: metadata)
@@ -49,9 +49,9 @@ package final class ResultCollector: Sendable {
     }
   }
 
-  /// Keeps a sealed result in memory, and gives it to all who wait for it.
+  /// Stores a sealed result in memory, and passes it to all waiters.
   ///
-  /// One that is not sealed, or was kept before, stays as it is.
+  /// It does nothing if the result is not sealed, or is already stored.
   package func keep(as key: CacheKey) {
     let kept: (result: CachedResult, cost: Int)? = state.withLock { state in
       guard case .sealed(let metadata) = state.phase else { return nil }
@@ -63,7 +63,7 @@ package final class ResultCollector: Sendable {
     if let kept { cache.keep(kept.result, for: key, reserved: kept.cost) }
   }
 
-  /// Writes a kept result to the disk cache, if there is one; blocks while it does.
+  /// Writes a stored result to the disk cache, if there is one, and blocks meanwhile.
   package func persist() {
     let kept: (CacheKey, CachedResult)? = state.withLock { state in
       guard case .kept(let key, let result) = state.phase else { return nil }
@@ -73,33 +73,35 @@ package final class ResultCollector: Sendable {
     if let (key, result) = kept { cache.disk?.write(result, for: key) }
   }
 
-  /// There is no result, and would be none for anybody else: those who wait get the error too.
+  /// Ends the request with an error that would affect every caller; all waiters receive the error too.
   package func fail(_ error: any Error) {
     guard end() else { return }
     if let flight { cache.settle(flight, with: .failure(error)) }
   }
 
-  /// There is no result, for a reason that others need not meet: one of those who wait begins anew.
+  /// Ends the request without a result, for a reason that does not affect others; the first waiter becomes the leader.
   package func giveUp() {
     guard end() else { return }
     if let flight { cache.handOver(flight) }
   }
 
-  /// Bytes go to the caller, who may be slow to take them; those who wait look whether it has ended.
+  /// Records that a message is being sent, which a slow client may delay, so that waiters can time out.
   package func beginSending() { if let flight { cache.noteSending(flight, isSending: true) } }
+  /// Records that the message has been sent.
   package func endSending() { if let flight { cache.noteSending(flight, isSending: false) } }
 
   private var isCollecting: Bool {
     state.withLock { state in if case .collecting = state.phase { true } else { false } }
   }
 
-  /// The result is too large to be kept: those who wait must make it themselves.
+  /// Discards a result that is too large to cache; each waiter must produce its own.
   private func letGo() {
     guard end() else { return }
     if let flight { cache.settle(flight, with: .success(.alone)) }
   }
 
-  /// - Returns: whether this is what ended it.
+  /// Ends the collection and releases its memory.
+  /// - Returns: whether this call ended it.
   private func end() -> Bool {
     let cost: Int? = state.withLock { state in
       switch state.phase {
