@@ -67,7 +67,7 @@ struct AlphaTests {
     let rgba = noise(count * 4)
     let mixed = zip(noise(count * 8), noise(count * 8).reversed()).map { UInt16($0) << 8 | UInt16($1) }
     func run(_ isa: cpixels_isa) -> ([UInt16], [UInt8], [UInt8]) {
-      // One element more than the functions may write, which must stay as it is.
+      // One element more than the functions may write; it must stay unchanged.
       var premultiplied = [UInt16](repeating: 7, count: count * 4 + 1)
       var straight = [UInt8](repeating: 7, count: count * 4 + 1)
       var rgb = [UInt8](repeating: 7, count: count * 3 + 1)

@@ -2,7 +2,7 @@ import CPixels
 import Foundation
 import Testing
 
-/// An area filter on an image of noise.
+/// An area filter applied to a noise image.
 struct AreaCase: Sendable, CustomTestStringConvertible {
   var options: cpixels_area_options
   let testDescription: String
@@ -22,7 +22,7 @@ struct AreaCase: Sendable, CustomTestStringConvertible {
 
   var rowByteCount: Int { Int(options.width) * Int(options.channels) }
 
-  /// Pushes and reads by turns until every row is out.
+  /// Pushes and reads alternately until every row is read.
   func run(_ source: [UInt8], _ isa: cpixels_isa, pushed: Int = 1000, read: Int = 16) -> [UInt8] {
     var options = options
     options.isa = isa
@@ -52,7 +52,7 @@ struct AreaCase: Sendable, CustomTestStringConvertible {
   }
 }
 
-/// The same in double precision, straight from the definitions.
+/// The same filter in double precision, written directly from the definitions.
 struct AreaReference {
   private let options: cpixels_area_options
   private let width: Int
@@ -64,7 +64,7 @@ struct AreaReference {
     (width, height, channels) = (Int(options.width), Int(options.height), Int(options.channels))
   }
 
-  /// Before it is rounded; colours of pixels without alpha are 0.
+  /// Returns the result before rounding; the colors of transparent pixels are 0.
   func filter(_ source: [UInt8]) -> [Double] {
     let wide = premultiplied(source)
     let filtered = options.kind == CPIXELS_AREA_PIXELATE ? blocks(wide) : blurred(wide)
@@ -89,7 +89,7 @@ struct AreaReference {
     }
   }
 
-  /// G(x) = exp(-x^2 / (2 s^2)), the image going on at its edges as it ends.
+  /// Blurs with G(x) = exp(-x^2 / (2 s^2)); the edge pixels are repeated outside the image.
   private func blurred(_ samples: [Double]) -> [Double] {
     let reach = Int((5 * options.radius).rounded(.up))
     let raw = (-reach...reach).map { exp(-Double($0 * $0) / (2 * options.radius * options.radius)) }
@@ -158,7 +158,7 @@ struct AreaFilterTests {
     ]
   }
 
-  /// Opaque enough for colours to be told, and smooth enough beside a threshold for rounding not to decide.
+  /// Opaque enough for colors to be distinguished, and smooth enough near a threshold that rounding does not decide.
   private static func image(_ test: AreaCase) -> [UInt8] {
     let samples = noise(test.rowByteCount * Int(test.options.height))
     guard test.options.channels == 4 else { return samples }
@@ -171,7 +171,7 @@ struct AreaFilterTests {
     let expected = AreaReference(test).filter(source)
     let result = test.run(source, CPIXELS_ISA_SCALAR)
     let errors = zip(result, expected).map { abs(Double($0) - min(255, max(0, $1))) }
-    // A difference that lies on the threshold goes either way.
+    // A difference at the threshold may fall on either side.
     let outliers = errors.filter { $0 > 1.05 }.count
     #expect(test.options.threshold > 0 ? outliers * 200 < errors.count : outliers == 0, "worst \(errors.max() ?? 0)")
     #expect(errors.reduce(0, +) / Double(errors.count) < 0.45)
@@ -204,7 +204,7 @@ struct AreaFilterTests {
 
   @Test("colour behind transparent pixels never shows")
   func transparentColorIsHidden() {
-    // Red with alpha on the left, transparent green on the right: no green may come through.
+    // Red with alpha on the left, transparent green on the right: no green may show.
     let test = AreaCase(CPIXELS_AREA_BLUR, (20, 4), channels: 4, radius: 2)
     let source = (0..<80).flatMap { ($0 % 20 < 10 ? [255, 0, 0, 255] : [0, 255, 0, 0]) as [UInt8] }
     let result = test.run(source, CPIXELS_ISA_BEST)

@@ -2,11 +2,11 @@ import CPixels
 import Foundation
 import Testing
 
-/// A step of a colour program, and the same in double precision.
+/// A step of a color program, and the same in double precision.
 struct ColorStepCase: Sendable, CustomTestStringConvertible {
   let testDescription: String
   let step: cpixels_color_step
-  /// From red, green and blue, 0 to 1, and the place; not clamped.
+  /// Maps red, green and blue, 0 to 1, at a position to the unclamped result.
   let exact: @Sendable ([Double], _ right: Double, _ down: Double) -> [Double]
 
   init(
@@ -82,7 +82,7 @@ struct ColorFilterTests {
         }
         if channels == 4 { #expect(result[x * 4 + 3] == source[x * 4 + 3]) }
       }
-      // Half a level is the rounding; what is above it is the arithmetic.
+      // Rounding accounts for half a level; the rest is the error of the arithmetic.
       #expect(worst < 0.51)
     }
   }
@@ -142,7 +142,7 @@ struct ColorFilterTests {
     _ steps: [cpixels_color_step], _ source: [UInt8], table: [Float]? = nil, width: Int, height: Int = 9, y: Int = 4,
     channels: Int, _ isa: cpixels_isa, fenced: FencedBytes? = nil
   ) -> [UInt8] {
-    // One byte more than may be written, which must stay as it is.
+    // One byte more than may be written; it must stay unchanged.
     var result = [UInt8](repeating: 7, count: source.count + 1)
     (table ?? []).withUnsafeBufferPointer { table in
       steps.withUnsafeBufferPointer { steps in

@@ -14,7 +14,7 @@ struct ColorTests {
         let (b, r) = (Double(cb) - 128, Double(red) - 128)
         return [Double(y) + 1.402 * r, Double(y) - 0.344136 * b - 0.714136 * r, Double(y) + 1.772 * b]
       }
-      // Rounded to nearest but for the rounding of the coefficients.
+      // Rounded to nearest, except for the rounding of the coefficients.
       #expect(zip(rgb, exact).allSatisfy { abs(Double($0) - min(255, max(0, $1))) < 0.51 })
     }
   }
@@ -40,7 +40,7 @@ struct ColorTests {
   }
 
   private func convert(_ y: [UInt8], _ cb: [UInt8], _ cr: [UInt8], _ isa: cpixels_isa) -> [UInt8] {
-    // One element more than the function may write, which must stay as it is.
+    // One element more than the function may write; it must stay unchanged.
     var rgb = [UInt8](repeating: 7, count: y.count * 3 + 1)
     cpixels_ycc_to_rgb(y, cb, cr, &rgb, y.count, isa)
     #expect(rgb.last == 7)

@@ -6,7 +6,7 @@
   import Darwin
 #endif
 
-/// Bytes that end where memory that may not be read begins.
+/// Bytes that end directly before unreadable memory.
 final class FencedBytes {
   struct NoMemory: Error {}
 

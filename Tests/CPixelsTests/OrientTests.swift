@@ -39,7 +39,7 @@ struct OrientTests {
     #expect(stored.oriented(orientation, padding: 9) == stored.oriented(orientation))
   }
 
-  /// The stored place of the pixel that is shown at (x, y).
+  /// Returns the stored position of the pixel that is shown at (x, y).
   private func source(_ x: Int, _ y: Int, _ width: Int, _ height: Int, _ orientation: Int) -> (Int, Int) {
     switch orientation {
     case 2: (width - 1 - x, y)
@@ -71,7 +71,7 @@ private struct Image: Equatable {
     bytes[(y * width + x) * pixelSize..<(y * width + x + 1) * pixelSize]
   }
 
-  /// What orienting `portion` rows at a time makes of it, out of rows with `padding` bytes between them.
+  /// Returns the image oriented `portion` rows at a time, with `padding` bytes between the source rows.
   func oriented(_ orientation: Int, portion: Int = 16, padding: Int = 0) -> Image {
     let isTurned = orientation >= 5
     var upright = Image(width: isTurned ? height : width, height: isTurned ? width : height, pixelSize: pixelSize)

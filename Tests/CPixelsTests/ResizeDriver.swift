@@ -1,12 +1,12 @@
 import CPixels
 import Testing
 
-/// A resampling to be tested.
+/// A resampling to test.
 struct ResizeCase: Sendable, CustomTestStringConvertible {
   let source: (width: Int, height: Int)
   let destination: (width: Int, height: Int)
   let channels: Int
-  /// What the ratio of the sizes is multiplied by.
+  /// A factor applied to the ratio of the sizes.
   let scale: Double
   let offset: Double
   let kernel: cpixels_kernel
@@ -47,7 +47,7 @@ struct ResizeCase: Sendable, CustomTestStringConvertible {
       channels: UInt8(channels), sample: sample, isa: isa)
   }
 
-  /// The whole image resampled, pushed and read in portions of so many rows.
+  /// Returns the whole image resampled, with rows pushed and read in portions.
   func resize<Sample: FixedWidthInteger>(
     _ source: [Sample], isa: cpixels_isa, _ portions: ResizePortions = ResizePortions(pushed: 16, read: 16)
   ) -> [Sample] {
@@ -75,7 +75,7 @@ struct ResizePortions {
   let read: Int
 }
 
-/// Owns a resizer in a block that it may not leave.
+/// Owns a resizer in a memory block with guard bytes around it.
 final class ResizeDriver {
   private static let fenceByteCount = 256
   private let test: ResizeCase
@@ -116,7 +116,7 @@ final class ResizeDriver {
   }
 }
 
-/// Repeatable samples without a pattern.
+/// Returns repeatable samples without a pattern.
 func noise(_ count: Int) -> [UInt8] {
   var state: UInt32 = 12345
   return (0..<count).map { _ in

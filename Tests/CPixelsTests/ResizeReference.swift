@@ -1,6 +1,6 @@
 import CPixels
 
-/// The header's geometry, written as plainly as possible and in double precision.
+/// The geometry documented in the header, implemented as plainly as possible and in double precision.
 struct ResizeReference {
   let test: ResizeCase
 
@@ -41,13 +41,13 @@ struct ResizeReference {
     }
   }
 
-  /// A sample set off against its neighbours.
+  /// Returns the weights of a sample sharpened against its neighbors.
   private func emphasized(_ s: Int) -> [(index: Int, weight: Double)] {
     if test.emphasis == 0 { return [(s, 1)] }
     return [(s - 1, -test.emphasis), (s, 1 + 2 * test.emphasis), (s + 1, -test.emphasis)]
   }
 
-  /// Over samples that were doubled, each of them 3/4 of one and 1/4 of the one that is next nearest.
+  /// Returns weights over samples doubled in number, each 3/4 of one sample and 1/4 of the next nearest.
   private func doubledWeights(_ d: Int, _ source: Int, _ ratio: Double) -> [(index: Int, weight: Double)] {
     let stretch = max(1, 2 * ratio)
     let centre = 2 * ((Double(d) + 0.5) * ratio + test.offset)
@@ -72,7 +72,8 @@ struct ResizeReference {
     return 3 * sine(a) * sine(a / 3) / (a * a)
   }
 
-  /// By its series, so that the reference shares nothing with what it checks; arguments are below 10.
+  /// Returns the sine from its series, so that the reference shares no code with the tested function; arguments are
+  /// below 10.
   private func sine(_ x: Double) -> Double {
     var (term, sum, n) = (x, x, 1.0)
     while abs(term) > 1e-18 {

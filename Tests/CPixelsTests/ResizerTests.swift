@@ -13,7 +13,7 @@ struct ResizerTests {
     // Just enough and just too few samples for a vector; taps too far apart for one; a kernel of 1200 taps.
     ResizeCase((16, 16), (15, 15)), ResizeCase((17, 3), (16, 2)), ResizeCase((70, 5), (69, 5)),
     ResizeCase((403, 31), (100, 7)), ResizeCase((211, 66), (50, 31), channels: 3), ResizeCase((1200, 400), (6, 2)),
-    // Scale and offset apart from the sizes, as chroma planes have them.
+    // Scale and offset independent of the sizes, as for chroma planes.
     ResizeCase((33, 21), (21, 11), offset: -0.75), ResizeCase((101, 75), (50, 37), scale: 0.99, offset: 0.25),
     ResizeCase((90, 40), (50, 20), scale: 1.05, offset: 3), ResizeCase((40, 40), (10, 10), offset: 200),
     ResizeCase((40, 40), (10, 10), channels: 3, offset: -200),

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("FieldValue")
 struct FieldValueTests {
-  /// Values that a careless form would not tell apart.
+  /// Values that a careless encoding would not distinguish.
   private static let values: [FieldValue] = [
     .flag(false), .flag(true), .integer(0), .integer(1), .integer(.max), .number(0), .number(-0.0), .number(1),
     .number(Double(bitPattern: 1)), .word(""), .word("0"), .word("1"), .word("a"), .word("ab"),

@@ -11,7 +11,7 @@ struct DecoderTests {
     let stored = [pixels.layout[0].width, pixels.layout[0].height]
     let shown = [fixture.width, fixture.height]
     #expect(stored == (fixture.orientation >= 5 ? shown.reversed() : shown))
-    // HDR is tone-mapped, each program in its own way.
+    // HDR is tone-mapped, differently in each program.
     let tolerance = name.hasSuffix(".hdr") ? 12.0 : 1.5
     for (ours, theirs) in zip(pixels.mean, fixture.mean) { #expect(abs(ours - theirs) < tolerance, "\(name)") }
     #expect(!name.hasSuffix(".jpg") || !pixels.warnings.contains(.damaged))
@@ -74,14 +74,16 @@ struct DecoderTests {
           sum += abs(mean / Double(side * side) - Double(reduced.sample(x: x, y: y, plane: plane)))
         }
       }
-      // At 1/8 the two are the same but for rounding; above it the transform keeps more of the high frequencies.
+      // At 1/8 the two differ only by rounding; at larger scales the transform keeps more of the high frequencies.
       #expect(sum / Double(width * height) < (scale == 1 ? 0.6 : 4))
     }
   }
 
-  /// Bytes at the end that hold no part of the image: the end-of-image marker of a baseline JPEG, GIF's end code and
-  /// trailer and the frames after its first, the end mark of a run-length coded BMP, TGA's trailer, PNG's end chunk, the
-  /// values of TIFF's last tags and what pads a Group 4 row, an icon's mask, the last digits of a text, RIFF's padding.
+  /// Returns the number of bytes at the end that contain no part of the image.
+  ///
+  /// They are the end-of-image marker of a baseline JPEG, GIF's end code and trailer and the frames after its first,
+  /// the end mark of a run-length coded BMP, TGA's trailer, PNG's end chunk, the values of TIFF's last tags and the
+  /// padding of a Group 4 row, an icon's mask, the last digits of a text, RIFF's padding.
   private static func inessentialByteCount(name: String, byteCount: Int) -> Int {
     switch name.split(separator: ".").last {
     case "jpg" where !name.contains("progressive"): 2
@@ -89,7 +91,7 @@ struct DecoderTests {
     case "tga": 27
     case "bmp" where name == "rle8.bmp": 2
     case "tiff": 4
-    case "ico" where name == "icon-bitmap.ico": 8 * 29  // its mask, which alpha makes idle
+    case "ico" where name == "icon-bitmap.ico": 8 * 29  // its mask, which alpha makes unnecessary
     case "ppm" where name == "text.ppm": 4
     case "png": 12
     case "ico" where name == "icon-png.ico": 12
@@ -97,9 +99,9 @@ struct DecoderTests {
     }
   }
 
-  /// What a file that was cut is refused as.
+  /// Returns the expected error code for a truncated file.
   ///
-  /// libtiff and libheif don't distinguish the end of a file from damage. Of too few bytes no format is known.
+  /// libtiff and libheif do not distinguish the end of a file from damage. The format of very few bytes is unknown.
   private static func code(ofTruncated name: String, to count: Int) -> CodecError.Code {
     if ImageFormat.sniff(Array(Fixture.bytes(name).prefix(count)).span.bytes) == nil { return .unsupported }
     switch name.split(separator: ".").last {

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Encoders")
 struct EncoderTests {
-  /// Encodes a whole image given as one strip of each plane in portions of `rowCount` rows.
+  /// Encodes an image, supplied as one strip per plane, in portions of `rowCount` rows.
   private func encode(_ pixels: Pixels, _ options: EncoderOptions, rowCount: Int, budget: ImageBudget) throws
     -> [UInt8]
   {

@@ -2,7 +2,7 @@ import ImageCodecs
 import TestSupport
 import Testing
 
-/// Files whose size, or that of a part, is not what they say.
+/// Files whose size, or the size of a part, contradicts their header.
 @Suite("Sizes of files")
 struct FileSizeTests {
   private static let side = 9000
@@ -19,7 +19,7 @@ struct FileSizeTests {
   @Test("a file that is far too small for what its header claims is refused before anything is allocated for it")
   func contradicted() {
     let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
-    // Interlaced: the bitmap would be held.
+    // Interlaced: the whole bitmap would be buffered.
     let header = Container.pngChunk("IHDR", Self.bigEndian(Self.side) + Self.bigEndian(Self.side) + [8, 6, 0, 0, 1])
     let data = Container.pngChunk("IDAT", Container.stored([UInt8](repeating: 0, count: 400)))
     Self.expectRefusal(signature + header + data + Container.pngChunk("IEND", []), "PNG")
@@ -27,9 +27,9 @@ struct FileSizeTests {
     Self.expectRefusal(text + [UInt8](repeating: 7, count: 100), "PNM")
   }
 
-  /// Two bits hold a block of a sequential JPEG, and one that of a progressive one.
+  /// A block of a sequential JPEG takes at least two bits, a block of a progressive one at least one.
   ///
-  /// Inks go to libjpeg-turbo.
+  /// CMYK images are decoded by libjpeg-turbo.
   @Test("so is a JPEG", arguments: ["photo-420.jpg", "photo-gray.jpg", "photo-progressive.jpg", "photo-cmyk.jpg"])
   func jpeg(name: String) throws {
     var bytes = Fixture.bytes(name)
@@ -83,14 +83,14 @@ struct FileSizeTests {
     }
   }
 
-  /// Formats that hold any number of pixels in a few bytes.
+  /// Formats that can store any number of pixels in a few bytes.
   @Test("a few bytes may hold 10 megapixels, and not many more", arguments: ["bmp", "gif"])
   func proportion(format: String) {
     func file(side: Int) -> [UInt8] {
       let two = Container.littleEndian(side, byteCount: 2)
       switch format {
       case "gif":
-        // A frame of one pixel on a canvas that is cleared.
+        // A frame of one pixel on a cleared canvas.
         return Array("GIF89a".utf8) + two + two + [0x80, 0, 0, 1, 2, 3, 4, 5, 6, 0x21, 0xF9, 4, 1, 0, 0, 0, 0, 0x2C]
           + [0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 2, 0x44, 1, 0, 0x3B]
       case "bmp":

@@ -2,7 +2,7 @@ import ImageCodecs
 import TestSupport
 import Testing
 
-/// An image's transforms are those of its alpha, whatever the alpha's own properties say.
+/// An image's transforms apply to its alpha too, whatever the alpha's own properties are.
 @Suite("Alpha of AVIF", .enabled(if: ImageFormat.avif.isDecodable))
 struct HEIFAlphaTests {
   private static let coded = HEIFFile.Coded(fixture: "photo.avif")
@@ -12,7 +12,7 @@ struct HEIFAlphaTests {
     [.crop(width: 20, height: 10)], [.crop(width: 20, height: 10), .rotation(quarters: 3), .mirror(axis: 1)],
   ]
 
-  /// An image whose alpha is its own luma.
+  /// Decodes an image that uses its own luma as alpha.
   private static func decode(
     _ transforms: [HEIFFile.Box], alpha: HEIFFile.Coded, alphaTransforms: [HEIFFile.Box], isEssential: Bool = true
   ) throws -> Pixels {

@@ -2,7 +2,7 @@ import ImageCodecs
 import TestSupport
 import Testing
 
-/// Files whose items are made of each other: libheif would follow them as deep and as often as they ask.
+/// Files whose items reference each other: libheif would follow the references to any depth and any number of times.
 @Suite("AVIF and HEIC items", .enabled(if: ImageFormat.avif.isDecodable), .timeLimit(.minutes(15)))
 struct HEIFGraphTests {
   private static let (width, height) = (61, 43)
@@ -75,7 +75,7 @@ struct HEIFGraphTests {
     }
   }
 
-  /// Twenty levels of ten references each would be 10^20 decodings; two of 255 are 65,025.
+  /// Twenty levels of ten references each would cause 10^20 decodings; two levels of 255 cause 65,025.
   @Test("that refer to each other many times over are refused", arguments: [(20, 10), (2, 255), (3, 255)])
   func work(levels: Int, count: Int) {
     var file = HEIFFile(brand: "avif")
@@ -87,7 +87,7 @@ struct HEIFGraphTests {
     #expect(Self.refusal(file)?.code == .limitExceeded)
   }
 
-  /// libheif reads beyond the rows of such a part, and shows what it finds there.
+  /// libheif reads outside the rows of such a part, and would show that memory.
   @Test("do not begin outside the overlay that they are parts of", arguments: [(-5, 9), (9, -5), (0, 0), (9, 9)])
   func partsOutside(x: Int, y: Int) throws {
     var file = HEIFFile(brand: "avif")
@@ -112,7 +112,7 @@ struct HEIFGraphTests {
     #expect(Self.refusal(file)?.code == .limitExceeded)
   }
 
-  /// libheif looks each of them up in the list of all.
+  /// libheif searches the list of all items for each of them.
   @Test("are not too many, and cost no more than their number", arguments: [(4000, false), (20_000, true)])
   func manyItems(count: Int, isRefused: Bool) throws {
     var file = HEIFFile(brand: "avif")
@@ -141,7 +141,8 @@ struct HEIFGraphTests {
     #expect(error?.code == .limitExceeded)
   }
 
-  /// Of 16 to 235, where 16 is black: images that pillow-heif 1.8 and Pillow 13 made of full range, with another flag.
+  /// Range 16 to 235, where 16 is black: pillow-heif 1.8 and Pillow 13 wrote full-range images, whose flag was then
+  /// changed.
   @Test("without chroma are brought to full range", arguments: ["gray.avif", "gray.heic"])
   func limitedGray(name: String) throws {
     let full = try Pixels.decode(Fixture.bytes(name))

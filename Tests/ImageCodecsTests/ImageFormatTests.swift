@@ -79,7 +79,7 @@ struct ImageFormatTests {
 
   @Test("are not seen in text or noise")
   func unknown() {
-    // The second is a film whose box's size is that of an icon.
+    // The second one is a video whose box size looks like the signature of an icon.
     let film = [0, 0, 1, 0] + Array("ftypisom".utf8) + [0, 0, 2, 0] + Array("isomiso2".utf8)
     for bytes in [Array("hello, world, this is not an image".utf8), film, [UInt8](repeating: 0, count: 40), [1], []] {
       #expect(ImageFormat.sniff(bytes.span.bytes) == nil)

@@ -2,7 +2,7 @@ import ImageCodecs
 import TestSupport
 import Testing
 
-/// Files of several frames, by Tests/Fuzz/jxl_seeds.c.
+/// Files with several frames, written by Tests/Fuzz/jxl_seeds.c.
 @Suite("JPEG XL", .enabled(if: ImageFormat.jxl.isDecodable), .timeLimit(.minutes(15)))
 struct JXLTests {
   private static func refusal(_ name: String, limits: CodecLimits? = nil) -> CodecError? {
@@ -20,7 +20,7 @@ struct JXLTests {
     let bytes = Fixture.bytes("layers.jxl")
     let whole = try Pixels.decode(bytes)
     #expect(whole.layout[0].width == 100 && whole.warnings == [.firstFrameOnly])
-    // Four layers of alpha 128, three of them smaller than the image.
+    // Four layers with alpha 128, three of them smaller than the image.
     #expect(whole.sample(x: 10, y: 10, channel: 3) == 239 && whole.sample(x: 90, y: 90, channel: 3) == 128)
     for windowByteCount in [1, 7, 4096] {
       #expect(try Pixels.decode(bytes, windowByteCount: windowByteCount) == whole)
@@ -42,7 +42,7 @@ struct JXLTests {
   func manyLayers() {
     let error = Self.refusal("too-many-layers.jxl")
     #expect(error?.code == .limitExceeded && error?.message.contains("64") == true)
-    // 60 layers of 160,000 pixels.
+    // 60 layers of 160,000 pixels each.
     let limits = CodecLimits(maxPixels: 0, maxBufferedPixels: 5_000_000, maxScans: 100)
     #expect(Self.refusal("many-layers.jxl", limits: limits)?.code == .limitExceeded)
   }

@@ -2,7 +2,7 @@ import ImageCodecs
 import TestSupport
 import Testing
 
-/// Files that are a little out of the ordinary, and are decoded as others decode them.
+/// Slightly irregular files that other decoders accept; they are decoded to the same image.
 @Suite("Unusual files")
 struct LenienceTests {
   private static func tga(_ pixels: [UInt8], isRunLength: Bool = false) -> [UInt8] {
@@ -30,7 +30,7 @@ struct LenienceTests {
     #expect(pixels.format == .rgb8 && pixels.planes == [[3, 2, 1, 6, 5, 4, 9, 8, 7, 12, 11, 10]])
   }
 
-  /// - `codes`: with the number of their bits.
+  /// Returns a GIF with these codes, each with its number of bits.
   private static func gif(codeSize: UInt8, _ codes: [(Int, Int)]) -> [UInt8] {
     var (bits, count) = (0, 0)
     for (code, size) in codes {

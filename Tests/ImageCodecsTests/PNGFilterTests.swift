@@ -3,7 +3,7 @@ import Testing
 
 @Suite("PNG filters")
 struct PNGFilterTests {
-  /// Colour types and bit depths with pixels of 1, 2, 3, 4, 6 and 8 bytes.
+  /// Color types and bit depths with pixels of 1, 2, 3, 4, 6 and 8 bytes.
   static let kinds: [(colorType: UInt8, bitDepth: UInt8, pixelByteCount: Int)] = [
     (0, 8, 1), (0, 16, 2), (4, 8, 2), (2, 8, 3), (6, 8, 4), (2, 16, 6), (6, 16, 8),
   ]
@@ -14,7 +14,7 @@ struct PNGFilterTests {
   func severalRows(kind: (colorType: UInt8, bitDepth: UInt8, pixelByteCount: Int), filters: [UInt8]) throws {
     var random = SeededGenerator(seed: 92)
     for (width, height) in [(1, 9), (2, 4), (5, 8), (6, 3), (7, 21), (13, 6), (40, 13), (101, 14)] {
-      // Bytes that differ little meet Paeth's ties, and others its wrapping.
+      // Similar bytes trigger the ties of the Paeth filter, other bytes its wrap-around.
       let largest: UInt8 = Bool.random(using: &random) ? 3 : 255
       let rows = (0..<height).map { row in
         [filters[row % filters.count]]
@@ -32,7 +32,7 @@ struct PNGFilterTests {
     }
   }
 
-  /// The rows with filter 0, after the PNG specification, section 9.2.
+  /// Returns the rows with filter 0, following the PNG specification, section 9.2.
   private func unfiltered(_ rows: [[UInt8]], pixelByteCount: Int) -> [[UInt8]] {
     var above = [UInt8](repeating: 0, count: rows[0].count)
     return rows.map { stored in
@@ -45,7 +45,7 @@ struct PNGFilterTests {
           case 1: a
           case 2: b
           case 3: (a + b) / 2
-          case 4: [a, b, c].min { abs(a + b - c - $0) < abs(a + b - c - $1) }!  // the first of equals
+          case 4: [a, b, c].min { abs(a + b - c - $0) < abs(a + b - c - $1) }!  // the first of equal distances
           default: 0
           }
         row[i] &+= UInt8(prediction)

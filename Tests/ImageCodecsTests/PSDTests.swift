@@ -7,7 +7,7 @@ struct PSDTests {
   private static let width = 21
   private static let height = 9
 
-  /// Samples of a channel as they are stored: flat to the left, a slope to the right.
+  /// Returns a channel's samples as stored: flat on the left, a slope on the right.
   private static func samples(channel: Int, bitDepth: Int) -> [Int] {
     (0..<width * height).map { place in
       let (x, y) = (place % width, place / width)
@@ -53,7 +53,7 @@ struct PSDTests {
       compression: compression, layerCount: kind.layerCount, isLarge: isLarge)
   }
 
-  /// What the document's channels are at a place, 0 to 1: colours without the white that they are blended with.
+  /// Returns the document's channels at a position, 0 to 1, with the colors before they are blended with white.
   private static func expected(_ kind: Kind, x: Int, y: Int) -> [Double] {
     let most = kind.bitDepth == 16 ? 65_535.0 : 255
     let values = (0..<kind.channelCount).map {
@@ -119,10 +119,10 @@ struct PSDTests {
     }
     guard compression == .packBits else { return }
     var wrong = bytes
-    // Behind the table of the rows' lengths, which samples that are stored raw come without.
+    // After the table of row lengths, which raw data does not have.
     let raw = Self.document(Self.kinds[5], compression: .raw)
     let data = raw.count - 3 * Self.height * Self.width + 2 * 3 * Self.height
-    for place in data..<bytes.count { wrong[place] = 0x81 }  // runs of 128 beyond a row of 21 bytes
+    for place in data..<bytes.count { wrong[place] = 0x81 }  // runs of 128 exceed a row of 21 bytes
     let error = #expect(throws: CodecError.self) { _ = try Pixels.decode(wrong) }
     #expect(error?.code == .corrupt)
   }

@@ -9,10 +9,10 @@ import Testing
 
 @Suite("Progressive JPEGs")
 struct ProgressiveTests {
-  /// The same coefficients in one scan, and in 70 scans, by jpegtran.
+  /// The same coefficients in one scan and in 70 scans, written by jpegtran.
   private static let (single, scans) = ("photo-420.jpg", "photo-progressive-scans.jpg")
 
-  /// The image with `count` bytes of no use behind the last unit of its last scan.
+  /// Returns the image with `count` useless bytes after the last unit of its last scan.
   private static func padded(_ count: Int) -> [UInt8] {
     let bytes = Fixture.bytes("photo-progressive.jpg")
     return bytes.dropLast(2) + [UInt8](repeating: 0xAA, count: count) + bytes.suffix(2)
@@ -113,7 +113,7 @@ struct ProgressiveTests {
   @Test("give the rows before a bad code, then the error")
   func badCode() throws {
     var bytes = Fixture.bytes(Self.scans)
-    // All ones are no code. The first scan begins behind the first SOS, and its blocks are read row by row.
+    // A code of ones is invalid. The first scan starts after the first SOS, and its blocks are read row by row.
     let start = try #require(bytes.indices.first { bytes[$0] == 0xFF && bytes[$0 + 1] == 0xDA }) + 14 + 300
     for index in start..<start + 8 { bytes[index] = index % 2 == start % 2 ? 0xFF : 0 }
     let budget = ImageBudget(limit: 1 << 24)

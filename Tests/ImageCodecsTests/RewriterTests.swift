@@ -16,7 +16,7 @@ struct RewriterTests {
 
   private struct Refused: Error {}
 
-  /// Rewrites a whole image; `Refused` where its survey does not allow it.
+  /// Rewrites a whole image; throws `Refused` if its survey does not allow it.
   private static func rewrite(
     _ bytes: [UInt8], windowByteCount: Int = .max, orientation: Orientation = .up, exif: [UInt8] = [],
     limits: CodecLimits = RewriterTests.limits
@@ -115,14 +115,14 @@ struct RewriterTests {
   @Test("refuse a file that ends early, wherever it ends", arguments: copied)
   func truncations(name: String) throws {
     let copy = try Self.rewrite(Fixture.bytes(name))
-    // The padding of a chunk of WebP may be missing.
+    // The padding byte of a WebP chunk may be missing.
     let end = copy.count - (name.hasSuffix("webp") ? 1 : 0)
     for count in stride(from: 0, to: end, by: max(1, end / 300)) {
       for windowByteCount in [97, .max] {
         let error = #expect(throws: (any Error).self, "\(count) of \(end)") {
           try Self.rewrite(Array(copy.prefix(count)), windowByteCount: windowByteCount)
         }
-        // Of too few bytes no format is known; and of a WebP's first chunk it is not known what is in it.
+        // The format of very few bytes is unknown, and so is the content of an incomplete first WebP chunk.
         let isKnown = ImageFormat.sniff(Array(copy.prefix(count)).span.bytes) != nil
         let mayRefuse = !isKnown || name.hasSuffix("webp") && count < 128
         let isTruncated = (error as? CodecError)?.code == .truncated
@@ -143,14 +143,14 @@ struct RewriterTests {
       passedCount += 1
       let (ours, theirs) = (try? Pixels.decode(result).planes, try? Pixels.decode(damaged).planes)
       let isSame = ours == theirs
-      // libwebp reads on into what stands behind a damaged image, of which a result has less.
+      // libwebp reads past the end of a damaged image; a result has less data there.
       if name.hasSuffix("webp") {
         differentCount += isSame || ours == nil || theirs == nil ? 0 : 1
       } else {
         #expect(isSame, "\(place)")
       }
     }
-    // All of a PNG is under checksums, but for what is left out.
+    // Checksums cover all of a PNG except the parts that are dropped.
     if !name.hasSuffix("png") { #expect(passedCount > 0) }
     #expect(5 * differentCount <= passedCount, "\(differentCount) of \(passedCount)")
   }
@@ -197,7 +197,7 @@ struct RewriterTests {
     for windowByteCount in [1, 4096] {
       #expect(try Self.rewrite(bytes, windowByteCount: windowByteCount, orientation: orientation) == turned)
     }
-    // The inverse transform's rounding is not the same from both sides.
+    // The inverse transform rounds differently for the rotated image.
     let tolerance = 1
     for plane in source.planes.indices {
       let (width, height) = (result.layout[plane].width, result.layout[plane].height)
@@ -214,7 +214,7 @@ struct RewriterTests {
       }
       #expect(worst <= tolerance, "plane \(plane)")
     }
-    // Turned back it is the same image, to the last bit.
+    // Rotated back, the image is identical to the last bit.
     let back: Orientation = orientation == .right ? .left : orientation == .left ? .right : orientation
     #expect(try Pixels.decode(Self.rewrite(turned, orientation: back)).planes == source.planes)
   }
@@ -237,13 +237,13 @@ struct RewriterTests {
       damaged[place] ^= 1 << (noise[place] & 7)
       guard let result = try? Self.rewrite(damaged, orientation: .down) else { continue }
       guard let theirs = try? Pixels.decode(damaged), theirs.warnings.isEmpty else { continue }
-      // Turned back it is what a decoder makes of the damaged file.
+      // Rotated back, it equals a decoder's result for the damaged file.
       let back = try Pixels.decode(Self.rewrite(result, orientation: .down))
       let isSame = back.planes == theirs.planes
       #expect(isSame, "\(place)")
       turnedCount += 1
     }
-    // Of restart markers and of scans all damage is told.
+    // With restart markers or several scans, all damage is detected.
     #expect(turnedCount > 0 || name.contains("progressive") || name.contains("restart"))
   }
 }

@@ -31,7 +31,7 @@ struct TIFFTests {
     #expect(try Pixels.decode(file(9)).mean == [9, 9, 9])
   }
 
-  /// 3000 strips of one row and a half megabyte each would be a gigabyte and a half.
+  /// 3000 strips of one row and half a megabyte each would be 1.5 GB.
   @Test("may share its strips, but not without end")
   func sharedStrips() throws {
     func file(count: Int, byteCount: Int) -> [UInt8] {
@@ -59,7 +59,7 @@ struct TIFFTests {
 
   /// White is D50 in CIELAB, and D65 in sRGB.
   ///
-  /// Littlecms makes (255, 255, 255), (119, 119, 119) and about (190, 0, 0) of these.
+  /// Little CMS converts these to (255, 255, 255), (119, 119, 119) and about (190, 0, 0).
   @Test("in CIELAB is adapted to sRGB's white", arguments: [8, 9])
   func lab(photometric: Int) throws {
     let neutral: UInt8 = photometric == 8 ? 0 : 128
@@ -88,7 +88,7 @@ struct TIFFTests {
     #expect(abs(linear.sample(x: 0, y: 0) - 32_768) < 2)
   }
 
-  /// sRGB's primaries, and light as it is.
+  /// A profile with sRGB's primaries and a linear curve.
   private static let linearProfile: [UInt8] = {
     func fixed(_ value: Double) -> [UInt8] { Container.bigEndian(Int((value * 65_536).rounded()), byteCount: 4) }
     func xyz(_ values: [Double]) -> [UInt8] { Array("XYZ ".utf8) + [0, 0, 0, 0] + values.flatMap(fixed) }

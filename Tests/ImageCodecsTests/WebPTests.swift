@@ -36,14 +36,14 @@ struct WebPTests {
     let chunks = repeatElement(Array("none".utf8) + [0, 0, 0, 0], count: 200_000).joined()
     let body = Array("WEBP".utf8) + header + chunks + image.dropFirst(12)
     let file = Array("RIFF".utf8) + withUnsafeBytes(of: UInt32(body.count).littleEndian) { Array($0) } + body
-    // Each of 25,000 windows would go through up to 200,000 chunks.
+    // Without a limit, each of 25,000 windows would scan up to 200,000 chunks.
     let pixels = try Pixels.decode(file, windowByteCount: 64)
     #expect(try pixels == Pixels.decode(image))
   }
 
   @Test("is an image from its smallest size on")
   func smallest() throws {
-    // 1x1, lossless: no transforms, no colour cache, five codes of one symbol, 0.
+    // 1x1, lossless: no transforms, no color cache, five codes with the single symbol 0.
     let file: [UInt8] =
       Array("RIFF".utf8) + [20, 0, 0, 0] + Array("WEBPVP8L".utf8) + [8, 0, 0, 0, 0x2F, 0, 0, 0, 0, 0x88, 0x88, 0x08]
     for windowByteCount in [1, .max] {
@@ -52,8 +52,8 @@ struct WebPTests {
     }
   }
 
-  /// Gray, in rectangles of 16 by 8 that are seldom like others near them; or in high bands, of which a few bytes hold more
-  /// rows than are given at a time.
+  /// Returns gray in rectangles of 16 by 8 that rarely resemble their neighbors, or in tall bands, where a few bytes
+  /// contain more rows than are returned at a time.
   private static func pixel(_ x: Int, _ y: Int, _ bandHeight: Int) -> [UInt8] {
     let column = bandHeight == 8 ? x / 16 : 0
     let level = UInt8(16 + (column * 29 + y / bandHeight * 61) % 223)

@@ -13,7 +13,7 @@ struct PixelConverterTests {
     return converter.convert(try buffer([row]).rows(count: 1)).contents[0]
   }
 
-  /// Samples of 16 bits as their bytes.
+  /// Returns the bytes of 16-bit samples.
   private static func bytes(_ samples: [UInt16]) -> [UInt8] {
     samples.flatMap { sample in withUnsafeBytes(of: sample) { Array($0) } }
   }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Plane window")
 struct PlaneWindowTests {
-  /// Six rows of six samples, each 10 times its row and its column.
+  /// Six rows of six samples with the value 10 times the row plus the column.
   private static let plane = (0..<6).map { row in (0..<6).map { UInt8(10 * row + $0) } }
 
   @Test("takes the samples under the window, however rows are cut into strips", arguments: [1, 2, 4, 6])

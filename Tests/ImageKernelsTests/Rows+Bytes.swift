@@ -11,7 +11,7 @@ extension Strip.Rows {
   }
 }
 
-/// A buffer that holds `rows`, all of one length.
+/// Returns a buffer with `rows`, which must have equal lengths.
 func buffer(_ rows: [[UInt8]]) throws -> RowBuffer {
   let buffer = try RowBuffer(
     rowByteCount: rows[0].count, rowCount: rows.count, budget: ImageBudget(limit: 1 << 20))

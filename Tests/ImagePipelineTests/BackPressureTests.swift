@@ -8,7 +8,7 @@ struct BackPressureTests {
   private static let maxAheadByteCount = 1 << 20
   private static let stored = PNGOptions(compressionLevel: 0)
 
-  /// What makes much of one input window, each by another stage.
+  /// Configurations that produce much output from one input window, each in another stage.
   private static let cases: [(name: String, configuration: ProcessingConfiguration)] = [
     ("decoded rows", ProcessingConfiguration(preferredFormat: .png, png: stored)),
     (
@@ -37,7 +37,7 @@ struct BackPressureTests {
     ),
   ]
 
-  /// Noise, whose rows come only when its last scan is there.
+  /// Returns a noise image whose rows are complete only with its last scan.
   private static func progressiveImage() throws -> [UInt8] {
     let (width, height) = (800, 600)
     let noise = try encodedImage(
@@ -81,7 +81,7 @@ struct BackPressureTests {
 
   @Test("pauses between the rows of one small strip that is enlarged")
   func enlarged() throws {
-    // Rows of one colour, and equal ones, hardly weigh anything.
+    // Rows of one color, and equal rows, take almost no bytes.
     let image = try encodedImage(noiseSamples(600 * 8 * 3), width: 600, height: 8, pixelFormat: .rgb8)
     let configuration = ProcessingConfiguration(
       maxWidth: 1200, maxHeight: 3000, preferredFormat: .png, resizeMode: .stretch, allowUpscale: true,
@@ -109,7 +109,7 @@ struct BackPressureTests {
     let consumed = try reader.push(image.span.bytes, isLast: true).consumedByteCount
     let cancellation = Cancellation()
     var path = try ImageRoute(reader, plan: reader.plan(configuration), cancellation: cancellation)
-    // Of one colour, so that output never makes it pause.
+    // The image has one color, so that output never causes a pause.
     let error = #expect(throws: PipelineError.self) {
       _ = try path.push(image.span.bytes.extracting(droppingFirst: consumed), isLast: true) { (_: RawSpan) in
         cancellation.cancel()

@@ -18,7 +18,7 @@ struct ByteLimitTests {
         allowSmallerDimensions: allowsSmaller))
   }
 
-  /// Above it, a limit changes a JPEG's chroma planes too.
+  /// Returns the quality above which a limit also changes a JPEG's chroma planes.
   private static func quality(_ format: OutputFormat) -> Double { format == .jpeg ? 0.89 : 1 }
 
   @Test("the result keeps the limit at about the best quality that does", arguments: fixtures, formats)
@@ -33,12 +33,13 @@ struct ByteLimitTests {
       #expect(result.bytes.count <= limit && result.bytes.count == Int(result.report.outputByteCount))
       #expect(result.report.output.size == best.report.output.size && result.report.warnings.isEmpty)
       #expect(try Pixels.decode(result.bytes).layout[0].width == best.report.output.size.width)
-      // Without the limit, the quality that is told gives the same file, and one that is a little higher is too large.
+      // Without the limit, the reported quality gives the same file, and a slightly higher one gives a file that is too
+      // large.
       let quality = try #require(result.report.compressionQuality)
       #expect(quality < asked)
       #expect(try run(name, format, quality: quality).bytes == result.bytes)
       let isNear = Double(result.bytes.count) >= Double(limit) * 0.95 || limit < result.bytes.count + 16
-      // Each step of AVIF's quantiser is one and a half of quality, and does not always make a small file smaller.
+      // Each step of AVIF's quantizer is 0.015 of quality, and does not always make a small file smaller.
       let next = min(asked, quality + (format == .avif ? 0.05 : 0.031))
       #expect(
         try isNear || run(name, format, quality: next).bytes.count > limit,
@@ -110,7 +111,7 @@ struct ByteLimitTests {
     let plain = try run(name, format)
     let size = plain.report.output.size
     let floor = try run(name, format, quality: 0.4).bytes.count
-    // What every file of the format takes, which no size makes less.
+    // Bytes that every file of the format takes, whatever the image's size.
     let header = format == .jpeg ? 700.0 : 100
     for share in [0.9, 0.5, 0.3] where Double(floor) * share > header {
       let limit = UInt64(Double(floor) * share)
@@ -124,7 +125,7 @@ struct ByteLimitTests {
       let pixels = try Pixels.decode(result.bytes)
       #expect(pixels.layout[0].width == made.width && pixels.layout[0].height == made.height)
       for (ours, theirs) in zip(pixels.mean, try Pixels.decode(plain.bytes).mean) { #expect(abs(ours - theirs) < 6) }
-      // Quality comes first: above what the least of it takes, the size stays.
+      // Quality is reduced first: above the size at minimum quality, the dimensions stay unchanged.
       if format != .png {
         #expect(try run(name, format, limit: UInt64(floor), allowsSmaller: true).report.output.size == size)
       }

@@ -10,13 +10,13 @@ struct ColorProfileTests {
     "the colour profile is damaged or does not match the image; its colours were treated as sRGB"
   private static let toPNG = ProcessingConfiguration(preferredFormat: .png)
 
-  /// Colours within Display P3 and what they are in sRGB, by the two standards' matrices and their common curve.
+  /// Colors within Display P3 and their sRGB values, from the two standards' matrices and their common curve.
   private static let patches: [(p3: [UInt8], srgb: [Double])] = [
     ([200, 100, 50], [214.9, 92.6, 31.0]), ([90, 160, 120], [60.7, 162.1, 116.6]), ([128, 128, 128], [128, 128, 128]),
     ([60, 70, 200], [57.5, 70.4, 207.7]),
   ]
 
-  /// A row of 8x8 patches.
+  /// Returns a PNG with a row of 8x8 patches.
   private static func patchedPNG(alpha: Bool) throws -> [UInt8] {
     var row: [UInt8] = []
     for patch in patches {
@@ -89,7 +89,7 @@ struct ColorProfileTests {
     let tagged = Container.png(png, adding: [Container.profileChunk(Fixture.bytes("gray-gamma-1.8.icc"))])
     let pixels = try Pixels.decode(try process(tagged, Self.toPNG).bytes)
     #expect(pixels.format == .gray8)
-    // 1.8 to sRGB's curve: 64 is 8.3 % of light, 128 is 28.9 %, 200 is 64.6 %.
+    // Gamma 1.8 to sRGB's curve: 64 is 8.3 % of light, 128 is 28.9 %, 200 is 64.6 %.
     for (level, expected) in [(0, 0), (64, 81), (128, 146), (200, 210), (255, 255)] {
       #expect(abs(pixels.sample(x: level, y: 0) - expected) <= 1, "\(level)")
     }
@@ -107,7 +107,7 @@ struct ColorProfileTests {
     #expect(refused.bytes == without.bytes && refused.report.warnings == [Self.warning])
   }
 
-  /// Inks, what littlecms makes of them with inks.icc (by Pillow), and what the simple rule does.
+  /// CMYK values, their conversion by Little CMS with inks.icc (through Pillow), and the result of the simple rule.
   private static let inkPatches: [(cmyk: [UInt8], converted: [Double], plain: [Double])] = [
     ([0, 0, 0, 0], [255, 255, 255], [255, 255, 255]), ([255, 0, 0, 0], [0, 161, 214], [0, 255, 255]),
     ([0, 255, 0, 0], [217, 41, 131], [255, 0, 255]), ([30, 120, 200, 10], [205, 134, 54], [216, 130, 53]),

@@ -2,7 +2,7 @@ import ImagePipeline
 import TestSupport
 import Testing
 
-/// Every image of the shared collection, where there is one beside this checkout.
+/// Every image of the shared collection, if there is one next to this checkout.
 @Suite("Corpus", .enabled(if: Corpus.isPresent, "\(Corpus.absence)"))
 struct CorpusTests {
   /// Lossless JPEG (SOF3), which libjpeg-turbo 2 does not decode.

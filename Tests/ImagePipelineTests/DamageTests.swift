@@ -8,19 +8,19 @@ struct DamageTests {
   private static let strict = ProcessingConfiguration(preferredFormat: .png, alwaysEncode: true)
   private static let tolerant = ProcessingConfiguration(preferredFormat: .png, tolerateDamage: true)
 
-  /// Where the first scan's entropy-coded bytes begin.
+  /// Returns the start of the first scan's entropy-coded bytes.
   private static func scanStart(_ jpeg: [UInt8]) -> Int {
     var at = 2
     while jpeg[at + 1] != 0xDA { at += 2 + Int(jpeg[at + 2]) << 8 + Int(jpeg[at + 3]) }
     return at + 2 + Int(jpeg[at + 2]) << 8 + Int(jpeg[at + 3])
   }
 
-  /// The place of a marker's 0xFF in the first scan.
+  /// Returns the position of a restart marker's 0xFF byte in the first scan.
   private static func restart(_ number: UInt8, in jpeg: [UInt8]) -> Int {
     (scanStart(jpeg)..<jpeg.count - 1).first { jpeg[$0] == 0xFF && jpeg[$0 + 1] == 0xD0 + number }!
   }
 
-  /// A marker that no scan has, at `percent` of the scan's bytes.
+  /// Returns the file with an invalid marker at `percent` of the scan's bytes.
   private static func withStrayMarker(_ name: String, percent: Int) -> [UInt8] {
     var bytes = Fixture.bytes(name)
     let start = scanStart(bytes)
@@ -29,7 +29,7 @@ struct DamageTests {
     return bytes
   }
 
-  /// The chunk of `type` with another CRC.
+  /// Returns the file with a wrong CRC in the chunk of this type.
   private static func withWrongCRC(_ type: String, _ name: String) -> [UInt8] {
     var bytes = Fixture.bytes(name)
     let at = (0..<bytes.count - 4).first { Array(bytes[$0..<$0 + 4]) == Array(type.utf8) }!
@@ -38,7 +38,7 @@ struct DamageTests {
     return bytes
   }
 
-  /// The row that the warning names; `nil` without one.
+  /// Returns the row that the warning names; `nil` without a warning.
   private static func damagedRow(_ report: ProcessingReport) -> Int? {
     report.warnings.lazy.compactMap { warning -> Int? in
       guard warning.hasPrefix("the image is damaged from row ") else { return nil }
@@ -46,7 +46,8 @@ struct DamageTests {
     }.first
   }
 
-  /// Checks that a damaged file is refused unless that is tolerated, and gives the same however it is cut.
+  /// Processes a damaged file; checks that it is refused unless damage is tolerated, and that window sizes do not
+  /// matter.
   private func processDamaged(_ bytes: [UInt8]) throws -> (pixels: Pixels, row: Int) {
     let error = #expect(throws: PipelineError.self) { try process(bytes, Self.strict) }
     #expect(error?.code == .corruptImage)
@@ -74,7 +75,7 @@ struct DamageTests {
     var bytes = Fixture.bytes("photo-restart.jpg")
     let at = Self.restart(2, in: bytes) + 6
     (bytes[at], bytes[at + 1]) = (0xFF, code)
-    // Codes of ones alone are in no table.
+    // Codes that consist only of ones are in no table.
     if code == 0 {
       for offset in stride(from: 0, to: 12, by: 2) { (bytes[at + offset], bytes[at + offset + 1]) = (0xFF, 0) }
     }
@@ -105,7 +106,7 @@ struct DamageTests {
     let height = pixels.layout[0].height
     #expect(row > height / 8 && row < height * 7 / 8)
     #expect(rowsDiffering(pixels, reference).allSatisfy { $0 >= row - 1 })
-    let gray = name == "photo-cmyk.jpg" ? 64 : 128  // half of each ink, and black on top of it
+    let gray = name == "photo-cmyk.jpg" ? 64 : 128  // half of each CMY ink, and black on top
     for channel in pixels.color(x: 3, y: height - 1) { #expect(abs(channel - Double(gray)) <= 2) }
   }
 
@@ -128,7 +129,7 @@ struct DamageTests {
     for windowByteCount in [1, 4096, .max] {
       let pixels = try Pixels.decode(bytes, windowByteCount: windowByteCount, scale: scale, toleratesDamage: true)
       for (ours, theirs) in zip(pixels.mean, reference.mean) { #expect(abs(ours - theirs) < 6) }
-      if scale > 1 {  // which needs no other scan than the first
+      if scale > 1 {  // which needs only the first scan
         #expect(pixels.damagedRow != nil)
         #expect(throws: CodecError.self) { try Pixels.decode(bytes, scale: scale) }
       }
@@ -160,7 +161,7 @@ struct DamageTests {
 
   @Test("a WebP's rows before the damage are given")
   func webp() throws {
-    // The chunk says that it is shorter than it is.
+    // The chunk's length field is smaller than the chunk.
     var bytes = Fixture.bytes("lossless.webp")
     bytes.replaceSubrange(16..<20, with: Container.littleEndian(bytes.count / 2, byteCount: 4))
     let (pixels, row) = try processDamaged(bytes)

@@ -3,23 +3,23 @@ import ImagePipeline
 import TestSupport
 import Testing
 
-/// Images of 16 bits a sample keep them until the result is rounded to 8.
+/// Images with 16-bit samples keep them until the result is rounded to 8 bits.
 ///
-/// Every sample of these lies nearly half a level of 8 bits above a whole one: rounded too early, the whole image is
-/// too dark by that.
+/// Every sample in these images is almost half an 8-bit level above a whole level: if it is rounded too early, the
+/// whole image is too dark by that amount.
 @Suite("Samples of 16 bits")
 struct DeepSampleTests {
   private static let side = 64
   private static let target = 24
 
-  /// Which channels an image has, as a PAM's depth.
+  /// The channels of an image; the raw value is a PAM's depth.
   enum Kind: Int, CaseIterable, Sendable {
     case gray = 1
     case rgb = 3
     case rgba = 4
   }
 
-  /// A slope from left to right that differs by row and channel, in 65536ths.
+  /// Returns a slope from left to right that differs by row and channel, in 65536ths.
   private static func sample(_ x: Int, _ y: Int, _ channel: Int) -> Int {
     channel == 3 ? 65535 - 257 * (x / 2) : 257 * (40 + x + y + 9 * channel) + 120
   }
@@ -35,7 +35,7 @@ struct DeepSampleTests {
     return bytes
   }
 
-  /// What a result's sample is in double precision, of 0 to 255.
+  /// Returns a result's sample in double precision, 0 to 255.
   private static func exact(_ kind: Kind, _ x: Int, _ y: Int, _ channel: Int) -> Double {
     func resampled(_ value: (Int, Int) -> Double) -> Double {
       weights(y).reduce(0) { sum, row in
@@ -47,7 +47,7 @@ struct DeepSampleTests {
     return resampled { Double(sample($0, $1, channel)) * Double(sample($0, $1, 3)) } / alpha / 257
   }
 
-  /// Lanczos-3, as `cpixels.h` has it.
+  /// Returns Lanczos-3 weights as specified in `cpixels.h`.
   private static func weights(_ destination: Int) -> [(index: Int, weight: Double)] {
     let ratio = Double(side) / Double(target)
     let centre = (Double(destination) + 0.5) * ratio
@@ -92,7 +92,7 @@ struct DeepSampleTests {
         }
       }
     }
-    // A little for single precision, and for what 16 bits leave of colour times alpha.
+    // A small allowance for single precision, and for the 16-bit precision of color times alpha.
     #expect(most <= (kind == .rgba ? 0.51 : 0.502))
     #expect(early > 0.8, "rounding to 8 bits first would not be seen")
   }
@@ -132,7 +132,7 @@ struct DeepSampleTests {
 
   @Test("become sRGB by their profile to within a level, resized or not", arguments: [false, true])
   func profiled(alpha: Bool) throws {
-    // Display P3, and what it is in sRGB by the two standards' matrices and their common curve.
+    // Display P3 colors and their sRGB values, from the two standards' matrices and their common curve.
     let patches: [(p3: [Int], srgb: [Double])] = [
       ([200, 100, 50], [214.9, 92.6, 31.0]), ([90, 160, 120], [60.7, 162.1, 116.6]),
     ]
@@ -153,7 +153,7 @@ struct DeepSampleTests {
 
   @Test("of a gray profile go through its whole curve")
   func grayProfile() throws {
-    // At level 20 a gamma of 1.8 is steep: between two levels of 8 bits lie more than two of the result's.
+    // At level 20 a gamma of 1.8 is steep: two adjacent 8-bit levels are more than two levels apart in the result.
     let rows = (0..<8).map { _ in (0..<64).flatMap { Container.bigEndian(257 * 20 + 4 * $0, byteCount: 2) } }
     let png = Self.png(rows: rows, width: 64, colorType: 0)
     let tagged = Container.png(png, adding: [Container.profileChunk(Fixture.bytes("gray-gamma-1.8.icc"))])
@@ -163,7 +163,7 @@ struct DeepSampleTests {
     #expect(Set(row).count > 1)
   }
 
-  /// A PNG of 16 bits a sample whose data is not compressed.
+  /// Returns a PNG with 16-bit samples and uncompressed data.
   private static func png(rows: [[UInt8]], width: Int, colorType: UInt8) -> [UInt8] {
     let size = Container.bigEndian(width, byteCount: 4) + Container.bigEndian(rows.count, byteCount: 4)
     let data = Container.stored(rows.flatMap { [0] + $0 })

@@ -8,13 +8,13 @@ struct FilterChainTests {
   @Test(
     "neighbours fuse where that does not change the image, and the plan shows it",
     arguments: [
-      // Matrices whose results need no clamping become one, and so do lines.
+      // Adjacent matrices whose results need no clamping are fused into one, and so are linear steps.
       (["grayscale", "tint", "duotone"], "matrix(grayscale, tint, duotone)"),
       (["invert", "grayscale", "saturation"], "matrix(invert, grayscale, saturation)"),
-      // What is clamped in between is not multiplied over.
+      // Steps with clamping between them are not multiplied together.
       (["saturation", "grayscale"], "matrix(saturation) > matrix(grayscale)"),
       (["sepia", "hue", "grayscale"], "matrix(sepia) > matrix(hue) > matrix(grayscale)"),
-      // Curves compose, clamping included.
+      // Curves are composed, including their clamping.
       (
         ["brightness", "contrast", "gamma", "exposure", "invert"],
         "levels(brightness, contrast, gamma, exposure, invert)"
@@ -22,11 +22,11 @@ struct FilterChainTests {
       (["gamma", "brightness", "grayscale"], "table(gamma, brightness) > matrix(grayscale)"),
       (["grayscale", "gamma"], "matrix(grayscale) > curve(gamma)"),
       (["gamma", "invert", "grayscale"], "table(gamma) > matrix(invert, grayscale)"),
-      // Filters of neighbourhoods part passes, and keep their places.
+      // Area filters separate passes and keep their positions.
       (["gamma", "blur", "gamma"], "levels(gamma) | blur(halo 12) | levels(gamma)"),
       (["blur", "sharpen", "pixelate"], "blur(halo 12) | sharpen(halo 3) | pixelate(halo 7)"),
       (["vignette", "sepia", "threshold", "tint"], "vignette > matrix(sepia) > threshold > matrix(tint)"),
-      // What cancels out is gone.
+      // Filters that cancel each other out are removed.
       (["invert", "invert"], ""), (["blur", "invert", "invert"], "blur(halo 12)"), ([], ""),
     ] as [([String], String)])
   func fusing(names: [String], description: String) throws {

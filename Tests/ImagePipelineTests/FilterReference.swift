@@ -1,9 +1,9 @@
 import Foundation
 import ImagePipeline
 
-/// The filters in double precision, written from their definitions and from nothing in the package.
+/// The filters in double precision, implemented from their definitions without code of the package.
 ///
-/// Colours are three numbers from 0 to 1. The sources are the W3C Filter Effects Module Level 1 ("Filter functions" and
+/// Colors are three numbers from 0 to 1. The sources are the W3C Filter Effects Module Level 1 ("Filter functions" and
 /// `feColorMatrix`, `feComponentTransfer`, `feGaussianBlur`), the W3C Compositing and Blending Level 1 (`multiply`),
 /// and IEC 61966-2-1.
 struct FilterReference {
@@ -11,7 +11,7 @@ struct FilterReference {
 
   private func value(_ name: String, _ standard: Double) -> Double { filter.parameters[name] ?? standard }
 
-  /// An image of red, green and blue after the filter, mixed by its intensity and clamped, and not rounded.
+  /// Returns an image of red, green and blue after the filter, mixed by its intensity and clamped, but not rounded.
   func apply(_ image: [[Double]], width: Int) -> [[Double]] {
     let filtered = formula(image, width: width)
     return zip(image, filtered).map { before, after in
@@ -43,7 +43,7 @@ struct FilterReference {
     }
   }
 
-  /// Single pixels; not clamped.
+  /// Applies a filter to a single pixel, without clamping.
   private func color(_ c: [Double]) -> [Double] {
     let luminance = 0.2126 * c[0] + 0.7152 * c[1] + 0.0722 * c[2]
     switch filter.name {
@@ -77,7 +77,7 @@ struct FilterReference {
     }
   }
 
-  /// The matrix of `hueRotate` as the specification writes it: a constant, a cosine and a sine part.
+  /// Applies the matrix of `hueRotate` as in the specification: a constant, a cosine and a sine part.
   private func hue(_ c: [Double]) -> [Double] {
     let constant = [[0.213, 0.715, 0.072], [0.213, 0.715, 0.072], [0.213, 0.715, 0.072]]
     let cosine = [[0.787, -0.715, -0.072], [-0.213, 0.285, -0.072], [-0.213, -0.715, 0.928]]

@@ -92,7 +92,7 @@ struct FilterTests {
     let same = zip(samples, result).enumerated().allSatisfy { $0.offset % 4 != 3 || $0.element.0 == $0.element.1 }
     #expect(same == ![.blur, .pixelate].contains(kind))
     guard ![.blur, .pixelate, .sharpen].contains(kind) else { return }
-    // Colour is filtered as it is, whatever its alpha.
+    // Colors are filtered independently of alpha.
     let colors = samples.enumerated().filter { $0.offset % 4 != 3 }.map(\.element)
     let opaque = try filtered(colors, [Filter(name: kind.rawValue)])
     #expect(opaque == result.enumerated().filter { $0.offset % 4 != 3 }.map(\.element))
@@ -125,7 +125,7 @@ struct FilterTests {
 
   @Test("a turned image is filtered as it is shown", arguments: 1...8)
   func orientations(value: Int) throws {
-    // 33x22 has blocks that are cut at the right and at the bottom, as shown.
+    // 33x22 has blocks that are cut at the right and bottom edges of the shown image.
     let chain = [
       Filter(name: "vignette"), Filter(name: "pixelate", parameters: ["size": 5]),
       Filter(name: "blur", intensity: 0.5, parameters: ["radius": 1.3]),
@@ -153,7 +153,7 @@ struct FilterTests {
       let configuration = ProcessingConfiguration(compressionQuality: 0.5, filters: chain)
       return try process(jpeg, configuration, windowByteCount: 4096).report.peakMemoryByteCount
     }
-    // The rows under the blur's window, at least.
+    // At least the rows in the window of the blur.
     #expect(peaks[0] > 12 * 100 * 3 && peaks[1] < peaks[0] + 16384)
     #expect(peaks[1] < 4000 * 100 * 3)
   }
@@ -165,7 +165,7 @@ struct FilterTests {
       let plain = try plan(Fixture.bytes(name), configuration)
       configuration.filters = [Filter(name: kind.rawValue, intensity: 0.5)]
       let planned = try plan(Fixture.bytes(name), configuration)
-      // Without filters, JPEG to JPEG stays in planes, whose encoder holds other buffers.
+      // Without filters, JPEG to JPEG stays in planes, and the encoder uses other buffers.
       if format == .png { #expect(planned.workingSetByteCount > plain.workingSetByteCount) }
       let peak = try process(Fixture.bytes(name), configuration).report.peakMemoryByteCount
       #expect(peak <= planned.workingSetByteCount)
@@ -221,7 +221,7 @@ struct FilterTests {
     stride(from: 0, to: samples.count, by: 3).map { first in samples[first..<first + 3].map { Double($0) / 255 } }
   }
 
-  /// The largest difference, in levels.
+  /// Returns the maximum difference in levels.
   private func distance(_ samples: [UInt8], _ expected: [[Double]]) -> Double {
     zip(samples, expected.joined()).map { abs(Double($0) - $1 * 255) }.max() ?? .infinity
   }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Formats whose encoders need too much memory", .enabled(if: ImageFormat.avif.isEncodable))
 struct FormatFallbackTests {
-  /// Less memory than encoding as AVIF needs, and enough for decoding.
+  /// Returns limits with less memory than AVIF encoding needs, but enough for decoding.
   private static func tight(_ name: String) throws -> ImageLimits {
     func byteCount(_ format: OutputFormat) throws -> UInt64 {
       try plan(name, ProcessingConfiguration(preferredFormat: format), ImageLimits()).workingSetByteCount

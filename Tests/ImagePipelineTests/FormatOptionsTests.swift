@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Options of single formats")
 struct FormatOptionsTests {
-  /// With and without alpha, in planes, in RGB, in gray, and turned.
+  /// With and without alpha, in planes, in RGB, in gray, and rotated.
   static let fixtures = ["photo-420.jpg", "photo-odd.jpg", "photo.png", "alpha.png", "gray.png", "orientation-6.jpg"]
 
   private static let jpegOptions: [JPEGOptions] = [false, true].flatMap { progressive in
@@ -31,7 +31,7 @@ struct FormatOptionsTests {
     if options.optimizesHuffman == true, options.restartRows == 0 { #expect(coded.count < plain.count) }
   }
 
-  /// The markers of segments, and how many restart markers there are.
+  /// Returns the markers of segments and the number of restart markers.
   private static func markers(_ file: [UInt8]) -> (segments: Set<UInt8>, restartCount: Int) {
     var segments: Set<UInt8> = []
     var restartCount = 0

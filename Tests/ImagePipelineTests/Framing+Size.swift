@@ -1,7 +1,9 @@
 import ImagePipeline
 import Testing
 
-/// The size of the result for an image shown with `size`; an issue, and `size`, where the configuration is refused.
+/// Returns the result's size for an image shown with `size`.
+///
+/// If the configuration is refused, it records an issue and returns `size`.
 func outputSize(of size: PixelSize, configuration: ProcessingConfiguration) -> PixelSize {
   do { return try Framing(shown: size, configuration: configuration).canvasSize } catch {
     Issue.record("\(configuration) is refused: \(error)")

@@ -114,7 +114,7 @@ struct FramingTests {
     #expect(Orientation.up.turned(quarters: 0, flipsColumns: true, flipsRows: false) == .mirrored)
   }
 
-  /// Crop, turn and pad of whole pixels against the same done on the decoded image pixel by pixel.
+  /// Compares crop, rotation and padding of whole pixels with the same operations on the decoded pixels.
   @Test("crops, turns and pads in shown space for every orientation", arguments: 1...8)
   func pixels(orientation: Int) throws {
     let name = "orientation-\(orientation).png"

@@ -1,14 +1,14 @@
 import ImageCodecs
 import TestSupport
 
-/// An image as rows of pixels: what crops and turns are compared with, done the slow and obvious way.
+/// An image as rows of pixels: a slow and obvious reference for crops and rotations.
 struct Grid: Equatable {
   private var rows: [[[UInt8]]]
 
   var width: Int { rows[0].count }
   var height: Int { rows.count }
 
-  /// Decodes an upright image, without alpha.
+  /// Decodes an upright image, ignoring alpha.
   init(decoding bytes: [UInt8]) throws {
     let pixels = try Pixels.decode(bytes)
     let size = pixels.layout[0]
@@ -25,7 +25,7 @@ struct Grid: Equatable {
     return grid
   }
 
-  /// Clockwise.
+  /// Returns the image rotated clockwise by quarter turns.
   func turned(quarters: Int) -> Grid {
     var grid = self
     for _ in 0..<quarters {
@@ -35,14 +35,14 @@ struct Grid: Equatable {
     return grid
   }
 
-  /// Left and right exchanged.
+  /// Returns the image mirrored left to right.
   func flipped() -> Grid {
     var grid = self
     grid.rows = rows.map { $0.reversed() }
     return grid
   }
 
-  /// The mean difference of samples between this image and the means of `side` by `side` pixels of another.
+  /// Returns the mean difference of samples between this image and the means of `side` by `side` pixels of another.
   func meanDifference(fromBoxMeansOf other: Grid, side: Int) -> Double {
     var sum = 0.0
     for y in 0..<height {

@@ -6,7 +6,7 @@ import WorkThreads
 
 @Suite("Image executor")
 struct ImageExecutorTests {
-  /// What jobs saw of the threads that they ran on.
+  /// Records the threads that jobs ran on.
   private final class Witness: Sendable {
     struct Seen {
       var threads: Set<ObjectIdentifier> = []
@@ -23,7 +23,7 @@ struct ImageExecutorTests {
       }
     }
 
-    /// Keeps the thread until so many jobs run at once, or too long.
+    /// Blocks the thread until `count` jobs run at once, or until a time limit.
     func meet(_ count: Int) {
       let deadline = ContinuousClock.now + .seconds(20)
       seen.withLock {
@@ -34,7 +34,7 @@ struct ImageExecutorTests {
       while seen.withLock({ $0.maxRunningCount }) < count, ContinuousClock.now < deadline {
         Thread.sleep(forTimeInterval: 0.001)
       }
-      // Longer than another thread, if there were one, takes to begin.
+      // Longer than another thread, if there were one, takes to start.
       Thread.sleep(forTimeInterval: 0.005)
       seen.withLock { $0.runningCount -= 1 }
     }
@@ -52,7 +52,7 @@ struct ImageExecutorTests {
     #expect(seen.threads.count == threadCount)
   }
 
-  /// Keeps a thread until a number is reached.
+  /// Blocks a thread until a number is reached.
   private final class Gate: Sendable {
     private let number = Mutex(0)
 

@@ -12,7 +12,7 @@ struct MemoryBudgetTests {
     #expect(budget.used == 60)
     async let large = waited(budget, 80, 1)
     try await waitUntil("one waits") { budget.waitingCount == 1 }
-    // It would fit beside the first, but not beside the one that waits.
+    // It would fit next to the first reservation, but not next to the one that waits.
     async let small = waited(budget, 30, 2)
     try await waitUntil("two wait") { budget.waitingCount == 2 }
     end(first)
@@ -26,7 +26,7 @@ struct MemoryBudgetTests {
     let stalled = try await budget.reserve(60, cancellation: Cancellation())
     async let large = waited(budget, 80, 1)
     try await waitUntil("one waits") { budget.waitingCount == 1 }
-    // Together with the large one they fill the budget.
+    // Together with the large reservation they fill the budget.
     let passed = [
       Box(try await budget.reserve(15, cancellation: Cancellation())), Box(try budget.reserveNow(5)),
     ]
@@ -58,7 +58,7 @@ struct MemoryBudgetTests {
     #expect(budget.used == 0)
   }
 
-  /// Keeps a reservation.
+  /// Owns a reservation.
   private final class Box: Sendable {
     private let reservation: Reservation
     init(_ reservation: consuming Reservation) { self.reservation = reservation }
@@ -89,7 +89,7 @@ struct MemoryBudgetTests {
     #expect(throws: PipelineError(exceeding: "memory_limit", limit: 4 << 20, value: 5 << 20, unit: Self.unit)) {
       try first.grow(to: 5 << 20)
     }
-    // Beside it there is room for 5 MiB, but while nothing is reserved, any image is let in.
+    // Next to it there is room for 5 MiB; but while nothing is reserved, any image is admitted.
     let reserved = try await budget.reserve(4 << 20, cancellation: Cancellation())
     let full = await #expect(throws: PipelineError.self) { () async throws in
       end(try await budget.reserve(2 << 20, cancellation: Cancellation()))

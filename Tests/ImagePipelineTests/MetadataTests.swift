@@ -11,7 +11,7 @@ struct MetadataTests {
     "Exif", "exif", "eXIf", "GPS", "Kamera", "Anna Beispiel", "All rights", "ICC", "iCCP", "XMP",
   ]
 
-  /// A TIFF block: camera, orientation, artist, copyright and a GPS position.
+  /// Returns a TIFF block with camera, orientation, artist, copyright and a GPS position.
   static func exif(
     isBig: Bool, artist: String = "Anna Beispiel", copyright: String = "All rights reserved"
   ) -> [UInt8] {
@@ -79,7 +79,7 @@ struct MetadataTests {
       let result = try process(bytes, configuration)
       for text in ["Anna Beispiel\0", "All rights reserved\0"] { #expect(Self.holds(result.bytes, text), "\(name)") }
       for text in ["Kamera", "XMP", "GPS"] { #expect(!Self.holds(result.bytes, text), "\(name)") }
-      // Read again, the result is upright: the old orientation was applied, and is not told.
+      // Decoded again, the result is upright: the old orientation was applied and is not stored.
       let again = try process(result.bytes, ProcessingConfiguration(preferredFormat: .png, metadata: .keepCopyright))
       #expect(again.report.input.orientation == 1 && again.report.warnings.isEmpty)
       #expect(again.report.input.size == result.report.output.size)

@@ -7,7 +7,7 @@ import Tracing
 
 @Suite("Passing images on")
 struct PassthroughTests {
-  /// An image, what is asked of it, and how it should get there.
+  /// An image, its configuration, and the expected passthrough.
   struct Case: Sendable, CustomTestStringConvertible {
     var name: String
     var configuration = ProcessingConfiguration()
@@ -150,7 +150,8 @@ struct PassthroughTests {
     let jpeg = Container.jpeg(
       Fixture.bytes("photo-420.jpg"), adding: [(marker: 0xE1, body: Array("Exif\0\0".utf8) + block)])
     let png = Container.png(Fixture.bytes("photo.png"), adding: [("eXIf", block)])
-    // Both say that they lie on their side; turned back the JPEG is copied. A PNG might say more behind its data.
+    // Both files have a rotated orientation; rotated back, the JPEG is copied. A PNG might have metadata after its
+    // data.
     for (image, turns) in [(jpeg, [0: Passthrough.turned, 270: .copied]), (png, [0: .decoded, 270: .decoded])] {
       for (rotation, passthrough) in turns {
         let configuration = ProcessingConfiguration(rotation: rotation, metadata: .keepCopyright)

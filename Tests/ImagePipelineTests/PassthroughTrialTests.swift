@@ -7,7 +7,7 @@ import Testing
 struct PassthroughTrialTests {
   private static let warning = "the file had no end marker; the result has one"
 
-  /// Passes an image on whose bytes are all known.
+  /// Passes through an image that has arrived completely.
   private func passOn(_ bytes: [UInt8]) throws -> (bytes: [UInt8], report: ProcessingReport) {
     var reader = ImageReader(limits: ImageLimits())
     let (isComplete, consumed) = try reader.push(bytes.span.bytes, isLast: true)
@@ -24,7 +24,7 @@ struct PassthroughTrialTests {
     return (result, report)
   }
 
-  /// More pixels than are tried without a reason.
+  /// Returns a JPEG with more pixels than the limit for trials without a reason.
   private static func largeJPEG(isProgressive: Bool) throws -> [UInt8] {
     let samples = try Pixels.decode(Fixture.bytes("photo.png"))
     let (width, height) = (samples.layout[0].width, samples.layout[0].height)

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import Tracing
 
-/// The formats that this build writes.
+/// The formats that this build can encode.
 private let outputFormats = OutputFormat.allCases.filter { ImageFormat(rawValue: $0.rawValue)?.isEncodable ?? false }
 
 @Suite("Pipeline")
@@ -66,7 +66,7 @@ struct PipelineTests {
 
   @Test("a turned image is the upright one, turned: chroma lies right at odd sizes too", arguments: 2...8)
   func turnsAgree(value: Int) throws {
-    // 33x22 has chroma planes that overhang; each orientation must give what orientation 1 gives.
+    // 33x22 has chroma planes that extend past the image; every orientation must give the result of orientation 1.
     let configuration = ProcessingConfiguration(maxWidth: 33, compressionQuality: 0.89, preferredFormat: .jpeg)
     let upright = try Pixels.decode(try process(Fixture.bytes("orientation-1.png"), configuration).bytes)
     let turned = try Pixels.decode(try process(Fixture.bytes("orientation-\(value).png"), configuration).bytes)
@@ -127,7 +127,7 @@ struct PipelineTests {
       let tall = try tallJPEG(height: height)
       peaks.append(try process(tall, configuration, windowByteCount: 4096).report.peakMemoryByteCount)
     }
-    // A few rows of 3 samples, at least.
+    // At least a few rows of 3 samples.
     #expect(peaks[0] > 8 * 64 * 3 && peaks[1] < peaks[0] + 64 * 1024)
     #expect(peaks[1] < 1 << 20)
   }

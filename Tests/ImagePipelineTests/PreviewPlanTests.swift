@@ -27,7 +27,7 @@ struct PreviewPlanTests {
     var top = 0
   }
 
-  /// Of an image of 240x160.
+  /// Cases for an image of 240x160.
   private static let cases = [
     Case(configuration: ProcessingConfiguration(), canvas: PixelSize(width: 240, height: 160)),
     Case(
@@ -45,7 +45,7 @@ struct PreviewPlanTests {
     Case(
       configuration: ProcessingConfiguration(maxWidth: 9000, maxHeight: 1, resizeMode: .stretch, allowUpscale: true),
       canvas: PixelSize(width: 300, height: 1)),
-    // An image that may not grow stands small on its canvas, and so it does in the preview.
+    // An image that must not be enlarged is small on its canvas, and so it is in the preview.
     Case(
       configuration: ProcessingConfiguration(maxWidth: 1000, maxHeight: 1000, pad: true),
       canvas: PixelSize(width: 300, height: 300), image: PixelSize(width: 72, height: 48), left: 114, top: 126),
@@ -127,7 +127,7 @@ struct PreviewPlanTests {
     #expect(isDone && path.report(queued: .zero, total: .zero).peakMemoryByteCount <= plan.workingSetByteCount)
     let (small, large) = (try Pixels.decode(preview), try Pixels.decode(process(bytes, configuration).bytes))
     #expect(small.layout[0].width == 300 && small.layout[0].height == 282)
-    // At every ninth pixel of every ninth row, the mean of the two.
+    // At every ninth pixel of every ninth row, compare the mean of the two.
     var difference = [0.0, 0.0, 0.0]
     var count = 0.0
     for y in stride(from: 4, to: 282, by: 9) {

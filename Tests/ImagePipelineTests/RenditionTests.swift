@@ -7,7 +7,7 @@ import Tracing
 
 @Suite("Several renditions of one image")
 struct RenditionTests {
-  /// Of full quality and hardly smaller than the image, so that most are decoded at full size, alone too.
+  /// Renditions of full quality and almost the image's size, so that most are decoded at full size even by themselves.
   private static let fullSize = [
     ProcessingConfiguration(maxWidth: 100, compressionQuality: 1, preferredFormat: .png, alwaysEncode: true),
     ProcessingConfiguration(compressionQuality: 1, preferredFormat: .jpeg, alwaysEncode: true),
@@ -90,7 +90,7 @@ struct RenditionTests {
     }
     #expect(error.code == .truncatedImage)
     #expect(try ends[1].get().bytes == (try process(cut, tolerant).bytes))
-    // Its rows were all there, and the decoder was stopped by nobody.
+    // All its rows arrived, and nothing stopped the decoder.
     #expect(try ends[2].get().bytes == (try process(bytes, top).bytes))
     let end = #expect(throws: PipelineError.self) { try process(cut, [strict, top]) }
     #expect(end?.code == .truncatedImage)

@@ -4,11 +4,11 @@ import ImagePipeline
 import TestSupport
 import Testing
 
-/// What results show, against a table of hashes that has the version they belong to.
+/// Compares results with a table of hashes for the version that produced them.
 ///
-/// Hashed are the decoded samples of JPEG and PNG results, not their bytes: how the libraries compress them differs by
-/// version and by CPU, while decoders, kernels and the transforms of both formats give the same everywhere. No row needs
-/// an optional library.
+/// The hashes cover the decoded samples of JPEG and PNG results, not their bytes: compression by the libraries differs
+/// by version and by CPU, while decoders, kernels and the transforms of both formats give the same samples everywhere.
+/// No row needs an optional library.
 @Suite("Version of results")
 struct ResultVersionTests {
   private static let fixtures = [
@@ -67,7 +67,7 @@ struct ResultVersionTests {
     }
   }
 
-  /// FNV-1a, 64 bits.
+  /// Returns the 64-bit FNV-1a hash.
   private static func hash(_ bytes: [UInt8]) -> String {
     let hash = bytes.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
     return String(hash, radix: 16)

@@ -4,18 +4,18 @@ import ImagePipeline
 import TestSupport
 import Testing
 
-/// What decoders leave out of images that become much smaller, and what makes up for it.
+/// Data that decoders skip for images that are strongly reduced, and the compensation for it.
 @Suite("Shrinking on load")
 struct ShrinkOnLoadTests {
   private static let side = 1600
 
-  /// A wave of brightness across the image, of so many pixels a period, as PNM.
+  /// Returns a PNM with a wave of brightness across the image; `period` is in pixels.
   private static func wave(period: Double) -> [UInt8] {
     let row = (0..<side).map { UInt8((128 + 80 * cos(2 * .pi * Double($0) / period)).rounded()) }
     return Array("P5\n\(side) 64\n255\n".utf8) + (0..<64).flatMap { _ in row }
   }
 
-  /// How far the middle row's samples are from their mean, as a standard deviation.
+  /// Returns the standard deviation of the middle row's samples.
   private static func contrast(_ png: [UInt8]) throws -> Double {
     let pixels = try Pixels.decode(png)
     let row = (0..<pixels.layout[0].width).map { pixels.color(x: $0, y: pixels.layout[0].height / 2)[0] }
@@ -27,7 +27,7 @@ struct ShrinkOnLoadTests {
   func contrastAtAnEighth(period: Double) throws {
     let source = Self.wave(period: period)
     let jpeg = try process(source, ProcessingConfiguration(compressionQuality: 1, preferredFormat: .jpeg)).bytes
-    // At full quality 1/8 is taken where it is still 2.5 times the result.
+    // At full quality, scale 1/8 is used if it is still 2.5 times the result.
     let small = ProcessingConfiguration(maxWidth: Self.side / 20, preferredFormat: .png)
     let (reduced, whole) = (try process(jpeg, small).bytes, try process(source, small).bytes)
     let ratio = try Self.contrast(reduced) / Self.contrast(whole)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Limits of sides")
 struct SideLimitTests {
-  /// A bitmap of runs, of which none is there.
+  /// Returns a run-length coded bitmap without any runs.
   private static func bitmap(height: Int) -> [UInt8] {
     let info = [40, 0, 0, 0, 1, 0, 0, 0] + Container.littleEndian(height, byteCount: 4) + [1, 0, 8, 0, 1, 0, 0, 0]
     return Array("BM".utf8) + [UInt8](repeating: 0, count: 8) + [62, 0, 0, 0] + info

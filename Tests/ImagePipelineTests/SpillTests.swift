@@ -16,7 +16,7 @@ struct SpillTests {
   private static let configuration = ProcessingConfiguration(
     maxWidth: 2000, compressionQuality: 1, preferredFormat: .png, alwaysEncode: true)
 
-  /// The most that the other stages hold here.
+  /// Maximum memory in bytes of the other stages here.
   private static let stagesByteCount: UInt64 = 4 << 20
 
   private static func run(
@@ -46,7 +46,7 @@ struct SpillTests {
   @Test("hold in a file what is above 12 MiB")
   func inFile() throws {
     let bytes = try Self.image.get()
-    // Bytes of no use behind the last unit of the last scan.
+    // Useless bytes after the last unit of the last scan.
     let long = [UInt8](bytes.dropLast(2) + [UInt8](repeating: 0xAA, count: 24 << 20) + bytes.suffix(2))
     let plain = try Self.run(bytes, spill: .system, windowByteCount: .max)
     for windowByteCount in [100_000, .max] {

@@ -49,7 +49,7 @@ struct WorkLimitTests {
     #expect(try limit([padded], maxWorkPixels: ImageLimits().maxWorkPixels) == nil)
   }
 
-  /// How much of a long result comes within `time`, and the limit that ended it.
+  /// Returns the bytes of a long result produced within `time`, and the limit that ended it.
   private func work(
     within time: Duration?, _ configuration: ProcessingConfiguration
   ) throws -> (byteCount: Int, limit: PipelineError.Limit?) {
@@ -79,7 +79,7 @@ struct WorkLimitTests {
       allowUpscale: true)
     let whole = try work(within: nil, configuration)
     #expect(whole.limit == nil)
-    // It pauses meanwhile: the time of all portions counts.
+    // It pauses in between: the time of all portions counts.
     let cut = try work(within: .milliseconds(200), configuration)
     #expect(cut.limit?.name == "max_cpu_seconds_per_image" && cut.limit?.value == 1)
     #expect(cut.byteCount < whole.byteCount)

@@ -2,7 +2,7 @@ import ImagePipeline
 import TestSupport
 import Testing
 
-/// The plan's working set beside what images came to hold: never less, and at most twice as much.
+/// Compares the plan's working set with the memory that images used: never less, and at most twice as much.
 @Suite("Working set")
 struct WorkingSetTests {
   private static let configurations: [ProcessingConfiguration] = {
@@ -30,9 +30,10 @@ struct WorkingSetTests {
     let report = try process(bytes, configuration).report
     let peak = report.peakMemoryByteCount
     #expect(peak <= estimate, "\(name) as \(configuration) held \(peak), \(estimate) were expected")
-    // The memory for a conversion is set aside before it is known that the profile is broken.
+    // The memory for a conversion is reserved before the profile is known to be invalid.
     if report.warnings.contains(where: { $0.hasPrefix("the colour profile is damaged") }) { return }
-    // A small JPEG in several scans is decoded while it is passed on: both count a segment's 64 KiB, and one holds it.
+    // A small multi-scan JPEG is decoded while it is passed through: both count a segment's 64 KiB, but only one
+    // allocates it.
     let slack: UInt64 = report.isPassedThrough ? 16 * 1024 : 0
     #expect(estimate <= 2 * peak + slack, "\(name) as \(configuration) held \(peak), \(estimate) were expected")
   }
@@ -47,7 +48,7 @@ struct WorkingSetTests {
     let names = Corpus.expectations.filter { $0.value.want == "decode" }.keys.sorted()
     for (index, name) in names.enumerated() {
       let bytes = try Corpus.bytes(name)
-      // Each image in one of them, so that all of it takes seconds.
+      // Each image uses one of the configurations, so that the test takes only seconds.
       let configuration = Self.configurations[index % Self.configurations.count]
       do { try Self.check(name, bytes, configuration) } catch let error as PipelineError {
         #expect(error.code == .unsupportedImage || error.code == .limitExceeded, "\(name): \(error)")

@@ -14,7 +14,7 @@ struct ConfigurationOptionsTests {
     try ConfigurationOptions.parse(arguments).configuration
   }
 
-  /// The contract's fields that have a value of their own, by their paths.
+  /// Returns the paths of the contract's fields that have a value of their own.
   private static func paths(of type: String, _ path: [String] = []) throws -> [[String]] {
     let files = try Google_Protobuf_FileDescriptorSet(serializedBytes: DescriptorSet.serialized).file
     let message = files.flatMap { file in file.messageType.map { (".\(file.package).\($0.name)", $0) } }

@@ -2,17 +2,17 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What a shell sees of a call that can't be served: the exit status, and an error that names the cause.
+/// The result of an invalid call in a shell: the exit status, and an error that names the cause.
 @Suite("Exit status", .timeLimit(.minutes(15)))
 struct ExitStatusTests {
-  /// A call, and what its error must contain.
+  /// A call, and the words that its error must contain.
   struct Misuse: Sendable, CustomTestStringConvertible {
     var arguments: [String]
     var words: [String]
     var testDescription: String { arguments.joined(separator: " ") }
   }
 
-  /// Calls that the parser refuses: 64, as sysexits.h has it, and the usage.
+  /// Calls that the parser rejects: status 64, as defined in sysexits.h, and the usage.
   static let unparsed = [
     Misuse(arguments: ["--bogus"], words: ["--bogus"]),
     Misuse(arguments: ["bogus"], words: ["bogus"]),
@@ -49,7 +49,7 @@ struct ExitStatusTests {
     for word in misuse.words { #expect(outcome.errors.contains(word), "\(outcome.errors)") }
   }
 
-  /// Calls that parse and ask for what there is not: 1.
+  /// Calls that parse but request something unavailable: status 1.
   static let refused = [
     Misuse(arguments: ["--resize-mode", "fill", "--max-width", "9"], words: ["--resize-mode FILL", "--max-height"]),
     Misuse(arguments: ["--preset", "bogus"], words: ["UNKNOWN_PRESET", "bogus", "compressedFavicon"]),

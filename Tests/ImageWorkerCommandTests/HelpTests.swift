@@ -3,7 +3,7 @@ import Testing
 
 @testable import image_worker
 
-/// The help of every command, printed by the program and read from its declaration.
+/// The help of every command, as printed by the program and as declared.
 @Suite("Help", .timeLimit(.minutes(15)))
 struct HelpTests {
   static let commands = ImageWorker.configuration.subcommands.map { $0._commandName }
@@ -38,7 +38,7 @@ struct HelpTests {
     var optionCount = 0
     for (line, next) in zip(lines, lines.dropFirst()) where line.hasPrefix("  -") {
       optionCount += 1
-      // Behind the option's names and value, or below them.
+      // After the option's names and value, or below them.
       let words = line.split(separator: " ").drop { $0.hasPrefix("-") || $0.hasPrefix("<") }
       #expect(!words.isEmpty || next.hasPrefix("          "), "\(name):\(line)")
     }

@@ -67,7 +67,7 @@ struct LocalCommandTests {
   @Test("inspect prints the image's properties and the result's, and decodes nothing")
   func inspect() async throws {
     let scratch = try ScratchFolder()
-    // The header is in the first kilobytes: the rest of the file is not needed.
+    // The header is in the first kilobytes; the rest of the file is not needed.
     let input = try scratch.write(Fixture.bytes("photo-420.jpg").prefix(3000), to: "in.jpg")
     let outcome = try await WorkerProgram.run(["inspect", input, "--preset", "favicon", "--format", "webp"])
     #expect(outcome.status == 0 && outcome.errors.isEmpty)

@@ -16,7 +16,7 @@ import Testing
   import Darwin
 #endif
 
-/// What `process` and `batch` make of their inputs, run within the test.
+/// The results of `process` and `batch`, run inside the test process.
 @Suite("Results of local commands", .timeLimit(.minutes(15)))
 struct LocalResultTests {
   private let scratch: ScratchFolder
@@ -124,7 +124,7 @@ struct LocalResultTests {
     try await batch("\(scratch.url.path)/in", "--out", out, "--preset", "favicon")
     #expect(try scratch.files(in: "out") == ["a.jpg.jpg", "a.jpg.jpg.jpg", "a.png.jpg"])
     let all = try scratch.files(in: "out").map { try scratch.bytes("out/\($0)") }
-    // What is missing is made again, and nothing in place of another image's result.
+    // A missing result is produced again, and never overwrites another image's result.
     #expect(unlink("\(out)/a.jpg.jpg.jpg") == 0)
     try await batch("\(scratch.url.path)/in", "--out", out, "--preset", "favicon", "--skip-existing")
     #expect(try scratch.files(in: "out").map { try scratch.bytes("out/\($0)") } == all)
@@ -134,7 +134,7 @@ struct LocalResultTests {
   func renditionNames() throws {
     for name in ["a.jpg", "a-b.jpg", "x/c.jpg", "y/c.jpg"] { try scratch.add("in/\(name)") }
     let folder = try images(["\(scratch.url.path)/in"], suffixes: ["-b-c", "-c"])
-    // Without their extensions, a-b-c would be the name of both.
+    // Without their extensions, both would be named a-b-c.
     #expect(folder.map(\.name) == ["a-b.jpg", "a.jpg", "c", "c"] && folder.allSatisfy { $0.problem == nil })
     let named = try images(["x/c.jpg", "y/c.jpg"].map { "\(scratch.url.path)/in/\($0)" })
     #expect(named.map(\.name) == ["c.jpg", "c.jpg"] && named[0].problem == nil)
@@ -162,7 +162,7 @@ struct LocalResultTests {
       #expect(error?.message.contains("--out is") == true)
     }
     #expect(try scratch.files(in: "in") == ["a.jpg"])
-    // Below an input it is left out, as before.
+    // An output directory below an input is skipped, as before.
     try await batch("\(scratch.url.path)/in", "--out", "\(scratch.url.path)/in/out", "--preset", "favicon")
     #expect(try scratch.files(in: "in/out") == ["a.jpg"])
   }
@@ -176,8 +176,7 @@ struct LocalResultTests {
 }
 
 extension ScratchFolder {
-  /// Writes a file, and creates the folders that it is in.
-  /// - Returns: its path.
+  /// Writes a file, creates its parent folders, and returns its path.
   @discardableResult
   func add(_ name: String, _ bytes: [UInt8] = []) throws -> String {
     let folder = url.appendingPathComponent(name).deletingLastPathComponent()
@@ -185,7 +184,7 @@ extension ScratchFolder {
     return try write(bytes, to: name)
   }
 
-  /// The names of all files in a folder of it, hidden ones included.
+  /// Returns the names of all files in a subfolder, including hidden ones.
   func files(in folder: String) throws -> [String] {
     try FileManager.default.contentsOfDirectory(atPath: path(folder)).sorted()
   }

@@ -12,14 +12,15 @@ enum WorkerProgram {
     let errors: String
   }
 
-  /// Beside the test bundle, which on Linux is a program itself and elsewhere a bundle that a tool loaded.
+  /// The program's URL, next to the test bundle, which is an executable on Linux and a bundle loaded by a tool
+  /// elsewhere.
   static let url: URL = {
     let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }
     let folder = bundle?.bundleURL.deletingLastPathComponent() ?? Bundle.main.bundleURL
     return folder.appendingPathComponent("image-worker")
   }()
 
-  /// Runs the program to its end; ends it when the test's time is over.
+  /// Runs the program until it exits; terminates it when the test is cancelled.
   static func run(_ arguments: [String]) async throws -> Outcome {
     let scratch = try ScratchFolder()
     let (output, errors) = (try scratch.file("output"), try scratch.file("errors"))
@@ -45,7 +46,7 @@ enum WorkerProgram {
   }
 }
 
-/// A folder of its own for one test, deleted when the test lets go of it.
+/// A folder for one test, deleted when the test releases it.
 final class ScratchFolder: Sendable {
   let url: URL
 
@@ -75,7 +76,7 @@ final class ScratchFolder: Sendable {
     try #require(String(bytes: try bytes(name), encoding: .utf8), "\(name) is not text in UTF-8")
   }
 
-  /// The names of what is in the folder, in order.
+  /// The names of the folder's entries, sorted.
   var names: [String] {
     get throws { try FileManager.default.contentsOfDirectory(atPath: url.path).sorted() }
   }

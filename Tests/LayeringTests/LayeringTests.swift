@@ -1,6 +1,6 @@
 import Testing
 
-/// Each module holds and imports only what the table of layers allows it.
+/// Checks that each module contains and imports only what the table of layers allows.
 @Suite("Layering")
 struct LayeringTests {
   private static let system: Set<String> = [
@@ -59,7 +59,7 @@ struct LayeringTests {
     let target = try #require(manifest.split(separator: "name: \"ImagePipeline\",").dropFirst().first)
     #expect(try #require(target.split(separator: ".target(").first).contains(".strictMemorySafety()"))
     for file in try SourceTree.files(in: "Sources/ImagePipeline") {
-      // In any case: a marker, a pointer's type, a function that lends one.
+      // In any letter case: a marker, a pointer type, a function that lends a pointer.
       #expect(!file.lines.contains { $0.lowercased().contains("unsafe") }, "\(file.path)")
     }
   }
@@ -78,7 +78,7 @@ struct LayeringTests {
   @Test("every path that CONTRIBUTING.md names exists")
   func contributing() throws {
     let text = try SourceTree.text("CONTRIBUTING.md")
-    // In code or as a link: what begins with a folder of this checkout, or is a file at the top.
+    // Paths in code spans or links: text that starts with a folder of this checkout, or a file at the top level.
     let names = text.matches(of: /[`(](\.?[\w-]+(?:\/[\w+.-]*)+|\w+\.md)[`)\/]?/).map { String($0.1) }
     #expect(names.count > 40)
     for name in names where !name.hasPrefix("../") { #expect(SourceTree.has(name), "\(name)") }
@@ -121,7 +121,7 @@ struct LayeringTests {
       guard folders.contains(own), !sharedFolders.contains(own) else { continue }
       for header in file.includes {
         let folder = header.split(separator: "/").dropLast().last.map(String.init) ?? own
-        // A header of codes and numbers, as other formats that embed this one need.
+        // A header of codes and numbers, which formats that embed this one need.
         if header.hasSuffix("_format.h") { continue }
         #expect(folder == own || sharedFolders.contains(folder), "\(file.path) includes \(header)")
       }

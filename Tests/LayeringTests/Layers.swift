@@ -1,13 +1,13 @@
 import Testing
 
-/// A module of this package, and what may be in it.
+/// A module of this package and the rules for its contents.
 struct Layer: Sendable, CustomTestStringConvertible {
   var name: String
-  /// The modules of this package that it may import.
+  /// Modules of this package that it may import.
   var modules: Set<String>
-  /// The modules of other packages and of the system that it may import.
+  /// Modules of other packages and of the system that it may import.
   var foreign: Set<String>
-  /// The maximum number of lines that name a pointer, which may only fall; `nil` where pointers belong.
+  /// Maximum number of lines that name a pointer, which may only decrease; `nil` where pointers are allowed.
   var maxPointerLineCount: Int?
 
   var testDescription: String { name }
@@ -17,7 +17,7 @@ extension Layer {
   private static let libc: Set<String> = ["Glibc", "Musl", "Darwin"]
   private static let grpc: Set<String> = ["GRPCCore", "GRPCProtobuf", "SwiftProtobuf"]
 
-  /// From the top down: a module imports only what stands below it.
+  /// Modules from top to bottom: a module imports only modules below it.
   static let all = [
     Layer(
       name: "image-worker",
@@ -74,22 +74,22 @@ extension Layer {
     Layer(name: "CCodecs", modules: [], foreign: []),
     Layer(name: "CPixels", modules: [], foreign: []),
     Layer(name: "CMalloc", modules: [], foreign: []),
-    // Of the system's libraries the one that is used beside CCodecs.
+    // The only system library used in addition to those of CCodecs.
     Layer(name: "CLibZ", modules: [], foreign: []),
   ]
 
-  /// Those written in Swift by hand, where the house has them.
+  /// Modules written by hand in Swift that exist in this checkout.
   static var inSwift: [Layer] { all.filter { SourceTree.has("Sources/\($0.name)") && !$0.name.hasPrefix("C") } }
 }
 
-/// The number of files outside WorkerService/Wire that may still import the wire's types, by folder.
+/// Maximum number of files per folder outside WorkerService/Wire that import the wire types.
 ///
-/// Wire types and domain types are to meet in that folder alone: the numbers may only fall.
+/// Wire types and domain types should meet only in that folder, so these numbers may only decrease.
 let maxWireFileCounts = ["Admission": 0, "Batch": 0, "Calls": 3, "Jobs": 0, "Presets": 2]
-/// The modules of the wire's types.
+/// The modules of the wire types.
 let wireModules: Set<String> = ["WorkerProtocol", "SwiftProtobuf", "GRPCProtobuf"]
 
 /// The folders of CCodecs that every other folder may include.
 ///
-/// Those of single formats include none of each other.
+/// Folders of single formats do not include each other.
 let sharedFolders: Set<String> = ["core", "memory", "color", "include"]

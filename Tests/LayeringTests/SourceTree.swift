@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// This checkout's files.
+/// The files of this checkout.
 enum SourceTree {
   static let root = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -14,7 +14,7 @@ enum SourceTree {
     try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
   }
 
-  /// The files below a folder with one of these extensions, in order; there must be some.
+  /// Returns the files below a folder with one of these extensions, sorted; there must be at least one.
   static func files(in folder: String, extensions: Set<String> = ["swift"]) throws -> [SourceFile] {
     let files = try #require(FileManager.default.subpaths(atPath: root.appendingPathComponent(folder).path))
       .filter { extensions.contains(URL(fileURLWithPath: $0).pathExtension) }.sorted()
@@ -23,7 +23,7 @@ enum SourceTree {
     return files
   }
 
-  /// The names of the folders directly in a folder.
+  /// Returns the names of the subfolders of a folder.
   static func folders(in folder: String) throws -> Set<String> {
     let url = root.appendingPathComponent(folder)
     let names = try FileManager.default.contentsOfDirectory(at: url, includingPropertiesForKeys: [.isDirectoryKey])
@@ -33,9 +33,9 @@ enum SourceTree {
   }
 }
 
-/// One file, with comments left out line by line.
+/// A source file without its line comments.
 struct SourceFile: Sendable {
-  /// Relative to the folder that was asked for.
+  /// Path relative to the listed folder.
   var path: String
   var lines: [Substring]
 
@@ -44,13 +44,13 @@ struct SourceFile: Sendable {
     lines = text.split(separator: "\n").filter { !$0.drop { $0 == " " }.hasPrefix("//") }
   }
 
-  /// The modules that it imports.
+  /// The modules that the file imports.
   var imports: Set<String> {
     let kinds: Set<Substring> = ["struct", "class", "enum", "protocol", "func", "var", "let", "typealias"]
     return Set(
       lines.compactMap { line in
         let words = line.split(separator: " ")
-        // Behind an access level and attributes.
+        // `import` may follow an access level and attributes.
         guard let index = words.firstIndex(of: "import"), index <= 2, words[..<index].allSatisfy(Self.isModifier)
         else { return nil }
         let name = words.dropFirst(index + 1).first { !kinds.contains($0) }
@@ -62,7 +62,7 @@ struct SourceFile: Sendable {
     word.hasPrefix("@") || ["public", "package", "internal", "private", "fileprivate"].contains(word)
   }
 
-  /// The headers of this package that it includes.
+  /// The headers of this package that the file includes.
   var includes: [String] {
     lines.compactMap { line in
       guard line.hasPrefix("#include \"") else { return nil }
@@ -70,7 +70,7 @@ struct SourceFile: Sendable {
     }
   }
 
-  /// The lines that name a pointer or ask for one.
+  /// Number of lines that name a pointer or obtain one.
   var pointerLineCount: Int {
     let names = ["OpaquePointer", "Unmanaged<", "withUnsafeBytes", "withUnsafeMutableBytes", "withUnsafePointer"]
     return lines.count { line in
@@ -80,9 +80,9 @@ struct SourceFile: Sendable {
   }
 }
 
-/// What the manifest declares, read from its text: to ask the package manager takes seconds.
+/// The manifest's declarations, parsed from its text because asking the package manager takes seconds.
 struct Manifest {
-  /// By target: the modules of this package, and the products, that it declares.
+  /// Declared modules of this package and products, by target.
   var dependencies: [String: Set<String>] = [:]
 
   init() throws {

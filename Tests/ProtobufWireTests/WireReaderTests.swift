@@ -3,7 +3,7 @@ import SwiftProtobuf
 import TestSupport
 import Testing
 
-/// Fields are found where generated code finds them, and damaged bytes are refused where it refuses them.
+/// Compares with generated code: fields are found at the same positions, and the same damaged bytes are refused.
 @Suite("WireReader")
 struct WireReaderTests {
   private func fields(of bytes: [UInt8], maxCount: Int = .max) throws(WireReader.Failure) -> [WireField] {
@@ -101,7 +101,7 @@ struct WireReaderTests {
           bytes[Int.random(in: 0..<bytes.count, using: &random)] = .random(in: .min ... .max, using: &random)
         }
       }
-      // A message of no fields keeps all that are well formed as unknown ones.
+      // A message type without fields keeps all well-formed fields as unknown ones.
       let usual = try? Google_Protobuf_Empty(serializedBytes: bytes)
       switch failure(bytes) {
       case nil:

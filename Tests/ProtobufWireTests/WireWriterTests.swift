@@ -4,12 +4,12 @@ import SwiftProtobuf
 import TestSupport
 import Testing
 
-/// A message is written as generated code writes it.
+/// Compares written messages with those of generated code.
 @Suite("WireWriter")
 struct WireWriterTests {
   private typealias Option = Google_Protobuf_UninterpretedOption
 
-  /// Numbers of every length, those at which the length changes among them.
+  /// Returns numbers of every encoded length, including those where the length changes.
   private static func number(_ random: inout SeededGenerator) -> UInt64 {
     let edges: [UInt64] = [0, 1, 0x7f, 0x80, 0x3fff, 0x4000, UInt64(Int64.max), 1 << 63, .max]
     let bits = UInt64.random(in: .min ... .max, using: &random)

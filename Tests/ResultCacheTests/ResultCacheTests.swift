@@ -88,7 +88,7 @@ struct ResultCacheTests {
       let cache = try Self.cache(memory: 0, disk: 100_000, in: scratch)
       for name in ["a", "b", "c"] {
         cache.put(name, byteCount: 30_000)
-        usleep(20_000)  // file times have a resolution
+        usleep(20_000)  // file times have a limited resolution
       }
       #expect(cache.has("a"))
       #expect(cache.diskByteCount == scratch.byteCount && scratch.results.count == 3)
@@ -124,7 +124,7 @@ struct ResultCacheTests {
       let cache = try Self.cache(memory: 0, in: scratch)
       for name in names { cache.put(name, byteCount: 1000) }
     }
-    // Every fifth, so that neither names nor files are in this order.
+    // Every fifth, so that this order differs from that of the names and of the files.
     let used = names.indices.map { names[$0 * 5 % names.count] }
     for (second, name) in used.enumerated() {
       try FileManager.default.setAttributes(

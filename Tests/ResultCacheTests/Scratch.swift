@@ -15,10 +15,10 @@ final class Scratch: Sendable {
     return names.filter { $0.hasSuffix(".result") }.map { "\(path)/\($0)" }.sorted()
   }
 
-  /// Bytes of all files of results.
+  /// Total size in bytes of all result files.
   var byteCount: Int { results.reduce(0) { $0 + (FileManager.default.contents(atPath: $1)?.count ?? 0) } }
 
-  /// Changes the file's bytes.
+  /// Modifies the file's bytes.
   func damage(_ file: String, _ change: (inout Data) -> Void) throws {
     var bytes = try Data(contentsOf: URL(fileURLWithPath: file))
     change(&bytes)
@@ -26,7 +26,7 @@ final class Scratch: Sendable {
   }
 }
 
-/// Keeps what is logged.
+/// Records log messages.
 final class Log: Sendable {
   private let state = Mutex<[String]>([])
 
@@ -61,7 +61,7 @@ extension CacheKey {
 }
 
 extension ResultCache {
-  /// Makes, keeps and writes a result of `byteCount` bytes.
+  /// Adds a result of `byteCount` bytes to the cache and to the disk.
   func put(_ text: String, byteCount: Int) {
     let collector = collector()
     var rest = byteCount
@@ -74,7 +74,7 @@ extension ResultCache {
     collector.persist()
   }
 
-  /// Whether the result is there, and is what was put.
+  /// Returns whether the result is present and unchanged.
   func has(_ text: String) -> Bool {
     guard let result = result(for: .of(text)) else { return false }
     return result.metadata == Array(text.utf8) && result.chunks.allSatisfy { $0.allSatisfy { $0 == text.utf8.first } }

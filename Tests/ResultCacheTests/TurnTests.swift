@@ -25,7 +25,7 @@ struct TurnTests {
     return collector
   }
 
-  /// Callers that wait for the result; it is returned when all of them do.
+  /// Starts callers that wait for the result; returns when all of them wait.
   private static func waiters(
     _ count: Int, _ cache: ResultCache, _ body: @escaping @Sendable (ResultCache.Turn) async throws -> Void = { _ in }
   ) async -> [Task<String, any Error>] {
@@ -125,7 +125,7 @@ struct TurnTests {
     let cache = try Self.cache()
     let collector = try await Self.collector(cache)
     let tasks = await Self.waiters(2, cache)
-    // Longer than anybody waits for one message.
+    // Longer than anybody waits for a single message.
     for _ in 0..<16 {
       collector.beginSending()
       try await Task.sleep(for: .milliseconds(150))

@@ -1,30 +1,30 @@
-/// Finds the texts in string literals of Swift and C.
+/// Extracts the texts in string literals of Swift and C.
 ///
-/// A text is a literal of several words, with the literals that are added to it. Interpolations and formats stay as they
-/// are written. Comments are not looked into, and neither are the arguments of checks that no caller can fail.
+/// A text is a literal of several words, including the literals that are appended to it. Interpolations and format
+/// specifiers stay unchanged. Comments are skipped, and so are the arguments of checks that no caller can make fail.
 struct SourceScanner {
-  /// The functions whose messages only developers see.
+  /// Functions whose messages only developers see.
   private static let checks: Set<String> = ["precondition", "preconditionFailure", "fatalError", "assert", "asm"]
 
   private let source: [Character]
   private var index = 0
-  /// The callees of the parentheses around the current place.
+  /// The callees of the parentheses around the current position.
   private var callees: [String] = []
   private var texts: [String] = []
-  /// Whether only white space and plus signs came since the last literal.
+  /// Whether only white space and plus signs followed the last literal.
   private var continuesText = false
   private var lastText: String?
 
   private init(_ source: String) { self.source = Array(source) }
 
-  /// The texts of a file, in order.
+  /// Returns the texts of a file in order.
   static func texts(in source: String) -> [String] {
     var scanner = SourceScanner(source)
     scanner.scan()
     return scanner.texts.filter(isSentence)
   }
 
-  /// Whether a text has two words next to each other.
+  /// Returns whether a text has two adjacent words.
   private static func isSentence(_ text: String) -> Bool {
     let words = text.replacing(/\\\((?:[^()]|\([^()]*\))*\)/, with: "_").split(separator: " ")
     let isWord = words.map { word in
@@ -59,7 +59,7 @@ struct SourceScanner {
 
   private var next: Character? { index + 1 < source.count ? source[index + 1] : nil }
 
-  /// Whether an `#include` begins here.
+  /// Whether an `#include` starts here.
   private var isDirective: Bool { source[index...].starts(with: "#include") }
 
   private mutating func skipLine() {
@@ -72,14 +72,14 @@ struct SourceScanner {
     index += 2
   }
 
-  /// Skips a character of C; an apostrophe in Swift stands only in literals and comments.
+  /// Skips a C character literal; in Swift, an apostrophe occurs only in literals and comments.
   private mutating func skipCharacter() {
     index += 1
     while index < source.count, source[index] != "'" { index += source[index] == "\\" ? 2 : 1 }
     index += 1
   }
 
-  /// The identifier before an opening parenthesis.
+  /// Returns the identifier before an opening parenthesis.
   private func callee() -> String {
     let name = source[..<index].reversed().prefix { $0.isLetter || $0.isNumber || $0 == "_" }
     return String(name.reversed())
@@ -121,7 +121,7 @@ struct SourceScanner {
     lastText = nil
   }
 
-  /// The lines of a multi-line literal, without their indentation and continuations.
+  /// Returns the lines of a multi-line literal without their indentation and continuations.
   private static func dedented(_ text: String) -> String {
     text.split(separator: "\n").map { line in String(line.drop { $0 == " " }) }
       .filter { !$0.isEmpty }.joined(separator: "\n").replacing("\\\n", with: "")

@@ -5,12 +5,12 @@ import WorkerTelemetry
 
 @testable import image_worker
 
-/// This checkout's files.
+/// The files of this checkout.
 enum Checkout {
   static let root = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
-  /// The files below a folder with an extension, by their paths from the root, in order.
+  /// Returns the files below a folder with an extension, sorted by path relative to the root.
   static func files(in folder: String, extension name: String) throws -> [(path: String, text: String)] {
     try #require(FileManager.default.subpaths(atPath: root.appendingPathComponent(folder).path))
       .filter { $0.hasSuffix(".\(name)") && !$0.contains("Generated/") }.sorted()
@@ -30,13 +30,13 @@ enum UserVisibleText {
     All texts that users see: help, metrics, messages and the comments of the wire contract. Written by `make text`.
     """
 
-  /// The whole file.
+  /// Returns the contents of the whole file.
   static func collected() throws -> String {
     let help = commands()
     return try [introduction, help, metrics(), messages(besides: help), contract()].joined(separator: "\n\n") + "\n"
   }
 
-  /// The help of each command; a section that another command has, too, is only named.
+  /// Returns the help of each command; a section that another command shares is only referenced.
   private static func commands() -> String {
     var known: Set<String> = []
     let all =
@@ -60,7 +60,7 @@ enum UserVisibleText {
     return "## Metrics\n\n| metric | unit | help |\n|---|---|---|\n" + rows.joined(separator: "\n")
   }
 
-  /// The texts in the sources that no help shows: errors, warnings, lines of the log.
+  /// Returns the texts in the sources that no help contains: errors, warnings and log messages.
   private static func messages(besides help: String) throws -> String {
     let shown = String(help.filter { !$0.isWhitespace }) + MetricCatalog.all.map(\.help).joined().filter { $0 != " " }
     let files = try Checkout.files(in: "Sources", extension: "swift") + Checkout.files(in: "Sources", extension: "c")
@@ -75,7 +75,7 @@ enum UserVisibleText {
     return "## Messages\n\n" + sections.joined(separator: "\n\n")
   }
 
-  /// The comments of the wire contract, each with the declaration that it describes.
+  /// Returns the comments of the wire contract, each with the declaration that it describes.
   private static func contract() throws -> String {
     var lines: [String] = []
     var comment: [String] = []

@@ -5,7 +5,7 @@ import WorkerTelemetry
 
 @testable import image_worker
 
-/// Every text that users see, in one file: `make text` writes it anew.
+/// Checks the file with all texts that users see; `make text` regenerates it.
 @Suite("User-visible text")
 struct UserVisibleTextTests {
   private static let file = Checkout.root.appendingPathComponent("Tests/UserVisibleTextTests/UserVisibleText.md")
@@ -27,7 +27,7 @@ struct UserVisibleTextTests {
   func words() throws {
     let avoided = try Regex(#"(?i)\bpictures?\b|can't|heed|\binks?\b|gone on with|\btold\b|\btells?\b|\bheir\b"#)
     for line in try UserVisibleText.collected().split(separator: "\n") {
-      // Code keeps its spelling.
+      // Code is exempt.
       let prose = line.replacing(/`[^`]*`|--[a-z-]+/, with: "")
       #expect(prose.firstMatch(of: avoided) == nil, "\(line)")
     }

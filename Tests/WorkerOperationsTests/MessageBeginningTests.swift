@@ -15,7 +15,7 @@ struct MessageBeginningTests {
     return bytes
   }
 
-  /// What comes out, part by part, when the message is pushed in pieces.
+  /// Returns the output, part by part, when the message is pushed in pieces.
   private static func output(_ message: ByteBuffer, pieceByteCount: Int) -> [ByteBuffer] {
     var beginning = MessageBeginning(maxByteCount: maxByteCount)
     var (rest, parts) = (message, [ByteBuffer]())

@@ -44,7 +44,7 @@ struct DrainStateTests {
     try await drain.withWork { cancellation in
       drain.begin()
       #expect(!cancellation.isCancelled)
-      // A caller that left is not told of the drain.
+      // A caller that disconnected is not informed of the drain.
       #expect(drain.reason(PipelineError.cancelled) is PipelineError)
       drain.cancelWork()
       #expect(cancellation.isCancelled)
@@ -94,7 +94,7 @@ struct UploadAdmissionTests {
     #expect(table.mayWaitForMemory(items[1]))
     table.note(.none, of: items[1])
     let reservation = try await admission(items[1]).reserve(60)
-    // It would wait for an upload whose next bytes stand behind its own.
+    // It would wait for an upload whose next bytes come after its own on the stream.
     #expect(await code(items[0], 50) == .overloaded)
     #expect(reservation.byteCount == 60 && memory.used == 60 && memory.waitingCount == 0)
   }

@@ -113,7 +113,7 @@ struct BatchProcessTests {
         .start("a"), .chunk("a", chunk[...]), .start("b"), .chunk("b", chunk[...]), .start("c", image: whole),
       ])
       let codes = ["a", "b"].compactMap { items[$0]?.errors.first?.code }
-      #expect(Set(codes) == [8, 3])  // RESOURCE_EXHAUSTED, and INVALID_ARGUMENT as its end never came
+      #expect(Set(codes) == [8, 3])  // RESOURCE_EXHAUSTED, and INVALID_ARGUMENT because its end never arrived
       #expect(items["c"]?.report != nil)
       #expect(environment.memory.buffered == 0)
     }
@@ -130,7 +130,7 @@ struct BatchProcessTests {
         for offset in stride(from: 0, to: half, by: 8192) {
           try await writer.write(.chunk("a", image[offset..<min(offset + 8192, half)]))
         }
-        // The other half is only sent once compressed bytes have come back.
+        // The second half is sent only after compressed bytes have arrived.
         for await _ in results { break }
         try await writer.write(.chunk("a", image[half...]))
         try await writer.write(.end("a"))
@@ -145,7 +145,7 @@ struct BatchProcessTests {
     }
   }
 
-  /// A JPEG of some 100 KB with many rows.
+  /// Returns a JPEG of about 100 KB with many rows.
   private func tallImage() throws -> [UInt8] {
     try process(
       Fixture.bytes("photo-420.jpg"),
@@ -186,7 +186,7 @@ struct BatchProcessTests {
         try await client.batchProcess { writer in
           try await writer.write(.start("open", preset: "favicon"))
           try await writer.write(.chunk("open", image.prefix(8000)))
-          for await _ in starts { break }  // the header has come back: it is being worked on
+          for await _ in starts { break }  // the header has arrived: the item is being processed
           drain.begin()
           try await writer.write(.start("late", preset: "favicon", image: image))
           try await writer.write(.chunk("open", image.dropFirst(8000)))

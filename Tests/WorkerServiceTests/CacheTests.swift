@@ -92,7 +92,7 @@ struct CacheTests {
       let buffered = try await environment.memory.reserve(environment.memory.limit, cancellation: Cancellation())
       let (arrived, arrival) = AsyncStream.makeStream(of: Never.self)
       async let report = client.batchProcess { writer in
-        // What answers to "b" comes when all of "a" is here.
+        // The response to "b" proves that all of "a" has arrived.
         let requests: [Imageworker_V1_BatchProcessRequest] = [
           .start("a", preset: "favicon"), .chunk("a", bytes), .end("a"), .end("b"),
         ]

@@ -10,10 +10,12 @@ import WorkerProtocol
 @testable import ResultCache
 @testable import WorkerService
 
-/// Whole messages, every field at every depth, made by the contract's descriptors: a field that somebody forgot fails.
+/// Tests complete messages with every field at every depth, generated from the contract's descriptors.
+///
+/// A field that the implementation forgot makes a test fail.
 @Suite("Fields of the contract")
 struct ConfigurationFieldsTests {
-  /// A field's place, the outermost name first, and two values that it can have.
+  /// A field's path, the outermost name first, and two values that it can have.
   struct Leaf: Sendable, CustomTestStringConvertible {
     var path: [String]
     var values: [Value]
@@ -38,7 +40,7 @@ struct ConfigurationFieldsTests {
     }
   }
 
-  /// Those that not every value of the type will do for.
+  /// Fields that do not accept every value of their type.
   private static let special: [String: [Value]] = [
     "scale_factor": [.number(1.5), .number(2)], "rotation": [.integer(90), .integer(180)],
     "png.palette_colors": PNGOptions.hasPalettes ? [.integer(2), .integer(3)] : [.integer(0)],
@@ -65,8 +67,7 @@ struct ConfigurationFieldsTests {
     }
   }
 
-  /// A message in which every field has one of its values.
-  /// - `other`: the one field that has its second value; `nil` for none.
+  /// Returns a message in which every field has one of its values; the field `other` has its second value.
   private static func message(other: [String]? = nil) throws -> Imageworker_V1_ProcessingConfiguration {
     var root: [String: Any] = [:]
     for leaf in leaves {
@@ -121,7 +122,7 @@ struct ConfigurationFieldsTests {
 
   @Test("a field that is set alone overrides nothing else, and changes the cache key", arguments: leaves)
   func setAlone(leaf: Leaf) throws {
-    // Of a message whose fields always have values, all of it is set.
+    // If a message's fields always have values, all of them are set.
     let isGroup = Self.groups[leaf.path[0]] != nil
     let set = Self.leaves.filter { isGroup ? $0.path == leaf.path : $0.path[0] == leaf.path[0] }
     var root: [String: Any] = [:]
@@ -158,7 +159,7 @@ struct ConfigurationFieldsTests {
 
   @Test("an encoder option is not lost on images that may be passed through", arguments: leaves)
   func encoderOption(leaf: Leaf) throws {
-    // Of several values, one at least is not the default.
+    // At least one of several values is not the default.
     guard let name = Self.groups[leaf.path[0]], leaf.values.count > 1 else { return }
     var passages: [Passthrough] = []
     for value in [nil] + leaf.values.map(Optional.some) {
@@ -174,7 +175,7 @@ struct ConfigurationFieldsTests {
     #expect(passages.first == .copied && passages.contains(.decoded), "\(leaf.path): \(passages)")
   }
 
-  /// What a result shows, or why there is none.
+  /// Returns a result's pixels, or the error if there is no result.
   private static func outcome(_ image: [UInt8], _ configuration: ProcessingConfiguration) -> Result<
     Pixels, OutcomeError
   > {
@@ -194,7 +195,7 @@ struct ConfigurationFieldsTests {
     let later = CacheKey(
       input: InputHasher(), configuration: configuration, version: ResultVersion.current + 1)
     #expect(later.bytes != Self.key(configuration))
-    // Documented: what is not set and what is set to its default are two requests.
+    // Documented: an unset field and a field set to its default are different requests.
     #expect(Self.key(ProcessingConfiguration()) != Self.key(ProcessingConfiguration(allowUpscale: false)))
   }
 

@@ -18,7 +18,7 @@ import WorkerTelemetry
 struct DefectTests {
   private static let secret = "the disk is on fire"
 
-  /// Runs `body` with a client of a service whose first write of a call fails; returns the log and the spans.
+  /// Runs `body` with a client of a service whose first write in each call fails; returns the log and the spans.
   private func withDefectiveWorker(
     _ body: (Client) async throws -> Void
   ) async throws -> (log: [String], spans: [FinishedSpan]) {
@@ -59,7 +59,7 @@ struct DefectTests {
   @Test("stands on the span of the batch item that it ended")
   func item() async throws {
     let (_, spans) = try await withDefectiveWorker { client in
-      // In chunks, so that its header is written first and alone.
+      // Sent in chunks, so that its header is written first and separately.
       let bytes = Fixture.bytes("photo-420.jpg")
       let items = try await client.batch([
         .start("a", preset: "favicon"), .chunk("a", bytes.prefix(4000)), .chunk("a", bytes.dropFirst(4000)), .end("a"),
@@ -85,7 +85,7 @@ private struct Defect: Error, CustomStringConvertible {
   var description: String
 }
 
-/// Lets the first write of each call fail.
+/// Makes the first write of each call fail.
 private struct DefectInterceptor: ServerInterceptor {
   let defect: Defect
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import WorkerService
 
-/// The article Errors and the errors of the service.
+/// Compares the article Errors with the errors of the service.
 @Suite("Errors article")
 struct ErrorsArticleTests {
   @Test("its table has every reason with its code, and no other")
@@ -25,7 +25,7 @@ struct ErrorsArticleTests {
     #expect(rows.sorted() == expected.sorted())
   }
 
-  /// The name of a code as the wire specification spells it, from its description in camel case.
+  /// Returns a code's name as the gRPC specification spells it, from its description in camel case.
   private static func name(of code: RPCError.Code) -> String {
     code == .internalError
       ? "INTERNAL"

@@ -36,15 +36,15 @@ func withWorker(
   }
 }
 
-/// One item's or one call's result.
+/// The result of one item or one call.
 struct Collected: Sendable {
   var header: Imageworker_V1_ImageInfo?
   var bytes: [UInt8] = []
   var report: Imageworker_V1_ProcessingReport?
   var errors: [Google_Rpc_Status] = []
-  /// Parts in the order in which they came.
+  /// The kinds of the received parts, in order.
   var parts: [String] = []
-  /// The places of the parts among all that came.
+  /// The positions of these parts in the whole response stream.
   var places: [Int] = []
   var largestChunk = 0
 
@@ -66,7 +66,7 @@ extension Client {
     return try await processRenditions(request)[""] ?? Collected()
   }
 
-  /// Collects the results by rendition, a preview as "~preview".
+  /// Collects the results by rendition, with a preview as "~preview".
   func processRenditions(_ request: Imageworker_V1_ProcessImageRequest) async throws -> [String: Collected] {
     try await processImage(request) { response in
       var all: [String: Collected] = [:]
@@ -95,8 +95,9 @@ extension Client {
     }
   }
 
-  /// Sends the requests and collects the results by item, those of renditions as "item/rendition" and previews as
-  /// "item~preview".
+  /// Sends the requests and collects the results by item.
+  ///
+  /// Renditions have the key "item/rendition" and previews "item~preview".
   func batch(_ requests: [Imageworker_V1_BatchProcessRequest]) async throws -> [String: Collected] {
     try await batchProcess { writer in
       for request in requests { try await writer.write(request) }
@@ -182,7 +183,7 @@ extension Imageworker_V1_BatchProcessRequest {
   }
 }
 
-/// The error of a call, with its details unpacked.
+/// Returns the error of a call, with its details unpacked.
 func failure(_ body: () async throws -> Void) async -> GoogleRPCStatus? {
   do {
     try await body()
@@ -195,7 +196,7 @@ func failure(_ body: () async throws -> Void) async -> GoogleRPCStatus? {
 }
 
 extension Message {
-  /// This message with a change.
+  /// Returns a changed copy of this message.
   func changed(_ change: (inout Self) -> Void) -> Self {
     var changed = self
     change(&changed)

@@ -24,7 +24,7 @@ struct ImageJobTests {
     }
   }
 
-  /// One job with what it worked with.
+  /// One job with its environment.
   private struct Run {
     let environment: WorkerEnvironment
     let sink = RecordingSink()
@@ -103,7 +103,7 @@ struct ImageJobTests {
     let run = Run(try environment())
     let configuration = ProcessingConfiguration(preferredFormat: .png, png: PNGOptions(compressionLevel: 0))
     try await run.process(WholeImage(Data(image)), [Rendition(index: nil, id: "", configuration: configuration)])
-    // What is known to follow at once was encoded before the sink took the part.
+    // Chunks that are known to follow immediately were encoded before the sink accepted this part.
     var (ahead, maxAhead) = (0, 0)
     for part in run.sink.parts {
       guard case .chunk(let bytes) = part.content else { continue }
@@ -116,7 +116,7 @@ struct ImageJobTests {
     #expect(run.environment.memory.used == 0)
   }
 
-  /// Keeps a thread busy until it is opened.
+  /// Blocks a thread until it is opened.
   private final class Gate: Sendable {
     let isBusy = Atomic(false)
     let isOpen = Atomic(false)
@@ -195,7 +195,7 @@ struct ImageJobTests {
     let (whole, open, complete) = (Run(environment), Run(environment), Run(environment))
     try await whole.process(WholeImage(Data(Self.photo)))
     for run in [open, complete] {
-      // All bytes come in one portion, and their end only later.
+      // All bytes arrive in one portion, and the end of the upload only later.
       let source = PortionedSource(Self.photo, byteCount: Self.photo.count)
       if run.sink === complete.sink { run.admission.onReserve = { source.isComplete = true } }
       try await run.process(source)

@@ -39,7 +39,7 @@ struct ImageRequestTests {
     }
   }
 
-  /// What both ways of reading give: the same message, or an error each.
+  /// Checks that both parsers return the same message, or that both throw an error.
   private func expectSame<Request: ImageRequest & Equatable>(_: Request.Type, _ bytes: [UInt8]) {
     let usual = try? ProtobufDeserializer<Request>().deserialize(bytes) as Request
     let ours = try? ImageRequestDeserializer<Request>().deserialize(bytes)
@@ -75,7 +75,7 @@ struct ImageRequestTests {
     #expect(item.start.preview && item.start.previewKey == "key" && item.start.image == Self.image)
   }
 
-  /// Whether `image` lies in `message`, instead of in a copy.
+  /// Returns whether `image` points into `message` instead of a copy.
   private func isLent(_ image: Data, by message: [UInt8]) -> Bool {
     message.withUnsafeBytes { message in
       image.withUnsafeBytes { image in
@@ -110,7 +110,7 @@ struct ImageRequestTests {
       func damage(_ bytes: [UInt8]) -> [UInt8] {
         var result = bytes
         for _ in 0..<Int.random(in: 1...3, using: &random) {
-          // Where the fields' tags and lengths are.
+          // Positions of the fields' tags and lengths.
           let place = Int.random(in: 0..<24, using: &random)
           let index = Bool.random(using: &random) ? place : result.count - 1 - place
           result[index] = UInt8.random(in: .min ... .max, using: &random)
@@ -135,7 +135,7 @@ struct ImageRequestTests {
       Array(try Self.process))
     let image = request.image.dropFirst(100)
     request = Imageworker_V1_ProcessImageRequest()
-    // Room that was given back would be taken, and overwritten, here.
+    // Memory that was released too early would be reused and overwritten here.
     let others = (0..<64).map { _ in [UInt8](repeating: 0xEE, count: 40_000) }
     #expect(image == Self.image.dropFirst(100) && others.count == 64)
   }

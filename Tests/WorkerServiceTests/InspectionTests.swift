@@ -52,7 +52,7 @@ struct InspectionTests {
     }
   }
 
-  /// A file with large segments or chunks before the others, as a camera's thumbnail is.
+  /// Returns a file with a large segment or chunk before the others, such as a camera's thumbnail.
   private func withLargeBeginning(_ format: String) -> [UInt8] {
     let body = [UInt8](repeating: 7, count: 40_000)
     return format == "jpeg"
@@ -79,7 +79,7 @@ struct InspectionTests {
         let info = try #require(status.details.first?.errorInfo)
         #expect(info.reason == "TRUNCATED_IMAGE")
         let needed = try #require(info.metadata["needed_bytes"].flatMap { Int($0) })
-        // Up to the next segment or chunk, and what tells how long that is.
+        // Up to the next segment or chunk, including its length field.
         if rounds == 0 { #expect(needed == (format == "jpeg" ? 2 + 40_004 + 4 : 33 + 40_012 + 8) - 4096) }
         #expect(needed > 0 && count + needed <= file.count)
         count += needed + 1024

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("ItemState")
 struct ItemStateTests {
-  /// What happens to an item, and whether it is news.
+  /// An event of an item; some report whether they changed its state.
   enum Event: String, CaseIterable {
     case complete, replace, claimEnd, reserve
 
@@ -27,7 +27,7 @@ struct ItemStateTests {
     .ending(.uploading(.reserved)), .ending(.working), .ending(.replaced(by: "other")),
   ]
 
-  /// For each state the states after `Event.allCases`, and whether complete and claimEnd were news.
+  /// The states after each of `Event.allCases`, for each state, and whether complete and claimEnd changed anything.
   private static let transitions: [[(ItemState, Bool?)]] = [
     [
       (.active(.working), true), (.active(.replaced(by: "next")), nil), (.ending(.uploading(.none)), true),
@@ -122,7 +122,7 @@ struct ItemTableTests {
     await table.begin(second)
     #expect(!table.hasRoomForUpload(replacing: "") && !table.hasRoomForUpload(replacing: "l"))
     #expect(table.hasRoomForUpload(replacing: "k"))
-    // Its end is on its way, but it is still worked on.
+    // Its end is being sent, but it is still being processed.
     #expect(table.claimEnd(of: second) && !table.hasRoomForUpload(replacing: ""))
     table.remove(second)
     #expect(table.hasRoomForUpload(replacing: ""))
@@ -151,7 +151,7 @@ struct ItemTableTests {
     let reason = table.reason(PipelineError.cancelled, of: first) as? PipelineError
     #expect(reason?.message == "item c with the same preview_key took its place")
     #expect(table.reason(PipelineError.cancelled, of: second) as? PipelineError == .cancelled)
-    // It was claimed by nobody, and has an end still to be sent.
+    // Nobody claimed its end, so the end must still be sent.
     #expect(table.claimEnd(of: first))
     table.remove(second)
     await table.begin(item("d", key: "k"))

@@ -3,15 +3,15 @@ import ImagePipeline
 
 @testable import WorkerService
 
-/// Supplies an image in portions, from memory.
+/// Supplies an image from memory in portions.
 final class PortionedSource: ImageSource {
   private var portions: [Data]
-  /// What `next` throws when the portions are used up; `nil` to end there.
+  /// The error that `next` throws after the last portion; `nil` to end normally.
   var failure: (any Error)?
   var isComplete = false
   let bufferedByteCount: Int
 
-  /// - `byteCount`: of a portion.
+  /// Creates a source whose portions have `byteCount` bytes.
   init(_ bytes: [UInt8], byteCount: Int, bufferedByteCount: Int = 0) {
     portions = stride(from: 0, to: bytes.count, by: byteCount).map {
       Data(bytes[$0..<min($0 + byteCount, bytes.count)])
@@ -27,7 +27,7 @@ final class PortionedSource: ImageSource {
   }
 }
 
-/// Records what comes.
+/// Records the parts that it receives.
 final class RecordingSink: ResultSink {
   private(set) var parts: [ResultPart] = []
   /// Called with each part.
@@ -38,7 +38,7 @@ final class RecordingSink: ResultSink {
     try onPart(part)
   }
 
-  /// Each part's kind, of previews with a tilde.
+  /// The kind of each part, with a tilde before those of previews.
   var kinds: [String] {
     parts.map { part in
       let kind =
@@ -52,7 +52,7 @@ final class RecordingSink: ResultSink {
     }
   }
 
-  /// The result's bytes, without the preview's.
+  /// The bytes of the result, without the preview.
   var bytes: Data {
     parts.reduce(into: Data()) { bytes, part in
       if case .chunk(let chunk) = part.content, !part.rendition.isPreview { bytes += chunk }
@@ -64,7 +64,7 @@ final class RecordingSink: ResultSink {
   }
 }
 
-/// Admits at once, and notes for how much it was asked.
+/// Admits every image at once and records the requested memory.
 final class RecordingAdmission: ImageAdmission {
   private let memory: MemoryBudget
   private(set) var byteCounts: [Int] = []

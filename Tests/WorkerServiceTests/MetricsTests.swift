@@ -8,7 +8,7 @@ import WorkerTelemetry
 
 @Suite("Metrics of images")
 struct MetricsTests {
-  /// Values of counters and counts of histograms, by name and by the values of the dimensions.
+  /// Returns the values of counters and the counts of histograms, by name and dimension values.
   private func totals(_ registry: MetricRegistry) -> [String: Double] {
     var totals: [String: Double] = [:]
     for family in registry.collect() {
@@ -64,7 +64,7 @@ struct MetricsTests {
   }
 }
 
-/// Notes which metrics are asked for.
+/// Records the names of requested metrics.
 private final class NamesFactory: MetricsFactory {
   private let note: @Sendable (String) -> Void
   private let none = NOOPMetricsHandler.instance

@@ -108,7 +108,7 @@ struct PresetFileTests {
     #expect(error?.description.hasPrefix("p.yaml:\(file.line): ") == true)
   }
 
-  /// A value that the file may hold for each type of the contract's fields.
+  /// Returns a valid value for each type of the contract's fields.
   private static func sample(_ field: ContractSchema.Field, schema: ContractSchema) -> String {
     switch field.type {
     case .message where schema.isMap(field): "{}"
@@ -120,7 +120,7 @@ struct PresetFileTests {
     case .enum: schema.choices(of: field.typeName)[0].name
     case .bool: "true"
     default:
-      // A palette may not be built in; 0 asks for none.
+      // Palettes may be missing from the build; 0 requests none.
       ["rotation": "90", "palette_colors": PNGOptions.hasPalettes ? "2" : "0"][field.name] ?? "1"
     }
   }

@@ -24,7 +24,7 @@ struct PreviewKeyTests {
     }
   }
 
-  /// One stream on which what is sent depends on what came.
+  /// Opens one stream on which requests depend on received responses.
   private func talk(
     _ client: Client,
     _ body: @escaping @Sendable (RPCWriter<Request>, AsyncStream<Response>) async throws -> Void
@@ -43,7 +43,7 @@ struct PreviewKeyTests {
     }
   }
 
-  /// What ended an item: "report", or its error's code and message.
+  /// Returns what ended an item: "report", or its error's code and message.
   private func ends(of id: String, in responses: [Response]) -> [String] {
     responses.compactMap { response in
       guard response.itemID == id, !response.isPreview else { return nil }
@@ -67,7 +67,7 @@ struct PreviewKeyTests {
           try await writer.write(Self.start(id, key: id == "a" ? "k" : "", preview: true))
           try await writer.write(.chunk(id, Self.photo.prefix(9000)))
         }
-        // Both are being worked on; their first results wait for the previews.
+        // Both are being processed; their first results wait for the previews.
         _ = await responses.first { $0.isPreview && $0.itemID == "a" }
         try await writer.write(Self.start("b", key: "k", image: Self.photo, preview: true))
         try await writer.write(.chunk("a", Self.photo.dropFirst(9000)))
@@ -182,7 +182,7 @@ struct PreviewKeyTests {
             }
             try await writer.write(.end(id))
           }
-          // Some get far, some are done.
+          // Some items progress, some are complete.
           if index % 4 == 0 { _ = await responses.first { $0.itemID == id } }
           if index % 10 == 9 {
             _ = await responses.first { response in

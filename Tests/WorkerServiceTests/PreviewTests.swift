@@ -57,7 +57,7 @@ struct PreviewTests {
     }
   }
 
-  /// An item whose image comes in chunks.
+  /// Returns the requests for an item whose image arrives in chunks.
   private static func upload(
     _ id: String, _ image: [UInt8], chunk: Int, isPreviewed: Bool = true, _ configuration: Configuration
   ) -> [Imageworker_V1_BatchProcessRequest] {
@@ -131,7 +131,7 @@ struct PreviewTests {
           Self.request(Self.photo) { $0.crop = .with { ($0.x, $0.width, $0.height) = (500, 9, 9) } })
       }
       #expect(outside?.details.compactMap(\.badRequest).first?.violations.first?.field == "configuration.crop.x")
-      // No kind of image, and the unended upload of one.
+      // An image of an unknown format, and an upload of it without an end.
       let resized = Configuration.with { $0.maxWidth = 100 }
       for isPreviewed in [false, true] {
         let items = try await client.batch(
@@ -144,7 +144,7 @@ struct PreviewTests {
           #expect(items[id]?.errors.count == 1 && items[id]?.parts.last == "error", "\(id)")
           #expect(items["\(id)~preview"]?.report == nil && items["\(id)~preview"]?.errors.isEmpty != false)
         }
-        // What was ready before the error came.
+        // Parts that were ready before the error.
         #expect(items["cut"]?.parts.first == "header" && items["open"]?.parts.first == "header")
         #expect(items["good"]?.parts.last == "report" && (items["good~preview"]?.report != nil) == isPreviewed)
       }
@@ -190,14 +190,14 @@ struct PreviewTests {
       #expect(environment.memory.used == 0)
     }
     #expect(registry.counts["imageworker.previews limit_exceeded"] == 2)
-    // Nor is there one where the result's parts can't wait for it.
+    // There is also no preview if the result's parts cannot be buffered meanwhile.
     try await withWorker { client, environment in
       var others = Hold(budget: environment.memory)
       try others.grow(to: environment.memory.reservationLimit)
       let alone = try await client.process(Self.photo) { $0.maxWidth = 100 }
       let items = try await client.batch(Self.upload("a", Self.photo, chunk: 900, .with { $0.maxWidth = 100 }))
       #expect(items["a~preview"]?.report == nil && items["a"]?.bytes == alone.bytes)
-      // Of a whole image nothing has to wait.
+      // With a complete image nothing has to be buffered.
       let whole = try await client.processRenditions(Self.request(Self.photo) { $0.maxWidth = 100 })
       #expect(whole["~preview"]?.report != nil && whole[""]?.bytes == alone.bytes)
       others.release()

@@ -256,7 +256,7 @@ struct ProcessImageTests {
   extension ProcessImageTests {
     @Test("works on the image executor's threads, and on no other")
     func threads() async throws {
-      // Those threads alone are niced, and a stage's span begins where its work is done.
+      // Only those threads have a higher nice value, and a stage's span starts on the thread that does its work.
       let niceness = Mutex<[Int32]>([])
       let ids = InMemoryTracer.IDGenerator(
         nextTraceID: { "trace" },
@@ -270,7 +270,8 @@ struct ProcessImageTests {
         _ = try await client.process(Fixture.bytes("photo-420.jpg"), preset: "favicon")
       }
       let usual = getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0)
-      // The call's and that of its wait for a thread; then those of the wait for memory, of decode, resize and encode.
+      // The spans of the call and of its wait for a thread; then those of the wait for memory, decode, resize and
+      // encode.
       #expect(niceness.withLock { $0 } == [usual, usual] + [Int32](repeating: min(usual + 5, 19), count: 4))
     }
   }

@@ -30,7 +30,7 @@ struct ProgressDeadlineTests {
     try await Task.sleep(for: Self.limit * 3)
     #expect(expired + deadline.takeExpired() == ["nothing comes"])
     #expect(deadline.hasExpired("nothing comes") && !deadline.hasExpired("comes"))
-    // The next wait is one of its own.
+    // The next wait has its own deadline.
     deadline.beginWait(of: "came")
     try await waitUntil("it has expired") { deadline.takeExpired() == ["came"] }
     deadline.forget("came")

@@ -149,7 +149,7 @@ struct RenditionTests {
         #expect(items[id]?.parts.first == "header" && items[id]?.parts.last == "report", "\(id)")
       }
       #expect(items["b/small"]?.bytes == items["whole/small"]?.bytes)
-      #expect(items["a"]?.parts == ["error"])  // the id was used before
+      #expect(items["a"]?.parts == ["error"])  // the id was used earlier
       #expect(environment.memory.used == 0)
     }
   }

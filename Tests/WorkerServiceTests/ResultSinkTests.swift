@@ -7,7 +7,7 @@ import Testing
 
 @testable import WorkerService
 
-/// A result's report as from a pipeline.
+/// Returns a report such as the pipeline produces.
 private func report() throws -> ResultReport {
   var reader = ImageReader(limits: ImageLimits())
   _ = try reader.push(Fixture.bytes("photo-420.jpg").span.bytes, isLast: true)

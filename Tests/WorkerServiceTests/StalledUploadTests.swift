@@ -13,7 +13,7 @@ import WorkerProtocol
 struct StalledUploadTests {
   typealias Response = Imageworker_V1_BatchProcessResponse
 
-  /// The header of a BMP of 1500x1500, for which memory is reserved: it begins at the bottom.
+  /// The header of a bottom-up BMP of 1500x1500, for which memory is reserved.
   private static let beginning: [UInt8] = {
     let byteCount = 1500 * 1500 * 3
     var bytes = Array("BM".utf8)
@@ -23,7 +23,7 @@ struct StalledUploadTests {
     return bytes
   }()
 
-  /// What it reserves.
+  /// Returns the memory in bytes that it reserves.
   private static func reservedByteCount() throws -> Int {
     var reader = ImageReader(limits: ImageLimits())
     _ = try reader.push(beginning.span.bytes, isLast: false)
@@ -31,7 +31,7 @@ struct StalledUploadTests {
     return Int(ImagePlan(try reader.plan(preset.configuration)).reservedByteCount)
   }
 
-  /// One stream of which `body` also sees what came.
+  /// Opens one stream; `body` also sees the responses.
   private func talk(
     _ client: Client,
     _ body:
@@ -49,10 +49,10 @@ struct StalledUploadTests {
     }
   }
 
-  /// The end of a stream before that of an item.
+  /// The stream ended before the item did.
   private struct StreamEnd: Error { let id: String }
 
-  /// Reads up to the item's report or error.
+  /// Reads until the item's report or error.
   private static func end(of id: String, _ responses: inout AsyncStream<Response>.Iterator) async throws
     -> Google_Rpc_Status?
   {
@@ -77,7 +77,7 @@ struct StalledUploadTests {
         try await writer.write(.start("stalled"))
         try await writer.write(.chunk("stalled", Self.beginning))
         try await waitUntil("memory is reserved") { environment.memory.peak == need }
-        // Another client's image waits for it.
+        // Another client's image waits for the memory.
         let other = try await client.process(good, preset: "favicon")
         #expect(other.report != nil)
         let end = try await Self.end(of: "stalled", &responses)
@@ -86,7 +86,7 @@ struct StalledUploadTests {
         #expect(status.code == .deadlineExceeded && status.message.contains("uploadTimeoutSeconds"))
         #expect(status.details.first?.errorInfo?.reason == "UPLOAD_STALLED")
         #expect(status.details.first?.errorInfo?.metadata["limit_name"] == "upload_timeout_seconds")
-        // What was under way is ignored.
+        // Chunks that were already on their way are ignored.
         try await writer.write(.chunk("stalled", [UInt8]([0])))
         try await writer.write(.end("stalled"))
         try await writer.write(.start("good", preset: "favicon", image: good))
@@ -139,7 +139,7 @@ struct StalledUploadTests {
         }
         let other = try await client.process(good, preset: "favicon")
         #expect(other.report != nil)
-        // The bytes of one are all here, damaged as they are: it counts no more.
+        // All bytes of one upload have arrived, although damaged: it no longer counts.
         try await writer.write(.end("1"))
         _ = try await Self.end(of: "1", &responses)
         try await waitUntil("it counts no more") { environment.memory.used == need * 2 }

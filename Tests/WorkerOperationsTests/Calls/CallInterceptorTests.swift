@@ -16,7 +16,7 @@ import WorkerProtocol
 struct CallInterceptorTests {
   private typealias Request = Grpc_Health_V1_HealthCheckRequest
 
-  /// What calls of the health service leave behind: measurements, and lines of the log.
+  /// Returns the metrics, log lines and spans that calls of the health service produce.
   private func observe(
     quiet: Set<String>, _ body: (Grpc_Health_V1_Health.Client<InProcessTransport.Client>) async throws -> Void
   ) async throws -> (metrics: [MetricRegistry.Family], lines: [LogLine], spans: [FinishedSpan]) {
@@ -64,7 +64,7 @@ struct CallInterceptorTests {
     #expect(refused.metadata.map(\.key) == ["code", "duration_ms", "error", "method", "peer"])
   }
 
-  /// The line of the log of a call whose handler throws an error.
+  /// Returns the log line of a call whose handler throws an error.
   private func line(of error: any Error) async throws -> LogLine {
     let lines = Mutex<[LogLine]>([])
     let logger = Logger(label: "test") { label in

@@ -11,7 +11,7 @@ import WorkerProtocol
 struct TracingTests {
   typealias Client = Grpc_Health_V1_Health.Client<InProcessTransport.Client>
 
-  /// A traced service whose calls do what the name in the request asks for.
+  /// A traced service whose behavior is selected by the name in the request.
   private struct Traced: Grpc_Health_V1_Health.SimpleServiceProtocol {
     let tracer: InMemoryTracer
 
@@ -46,7 +46,7 @@ struct TracingTests {
     }
   }
 
-  /// The spans of one call, the server's first.
+  /// Returns the spans of one call, the server span first.
   private func spans(
     untraced: Set<String> = [], _ call: (Client) async throws -> Void
   ) async throws -> [FinishedInMemorySpan] {

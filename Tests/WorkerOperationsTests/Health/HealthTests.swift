@@ -19,7 +19,7 @@ struct HealthTests {
     }
   }
 
-  /// What a watcher was told last.
+  /// The last status that a watcher received.
   private final class Told: Sendable {
     private let last = Mutex(Grpc_Health_V1_HealthCheckResponse.ServingStatus.unknown)
 

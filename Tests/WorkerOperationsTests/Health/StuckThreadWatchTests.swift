@@ -9,7 +9,7 @@ import WorkerTelemetry
 
 @Suite("Stuck thread watch", .timeLimit(.minutes(1)))
 struct StuckThreadWatchTests {
-  /// Keeps a thread until it is opened.
+  /// Blocks a thread until it is opened.
   private final class Gate: Sendable {
     private let isOpen = Mutex(false)
 
@@ -39,7 +39,7 @@ struct StuckThreadWatchTests {
       }
       await #expect(throws: Never.self) {
         try await waitUntil("it does not serve") { health.status == .notServing }
-        // Several looks later it is still one line.
+        // After several checks there is still only one log line.
         try await Task.sleep(for: .milliseconds(100))
       }
       #expect(health.status == .notServing)

@@ -7,7 +7,7 @@ import Testing
 struct AllowanceTests {
   private static let start = NIODeadline.uptimeNanoseconds(1_000_000_000)
 
-  /// How many of `count` attempts are allowed so many seconds after the start.
+  /// Returns how many of `count` attempts are allowed at this number of seconds after the start.
   private func taken(_ count: Int, from allowance: inout Allowance, after seconds: Int64) -> Int {
     (0..<count).count { _ in allowance.take(now: Self.start + .seconds(seconds)) }
   }

@@ -8,7 +8,7 @@ import WorkerProtocol
 
 @testable import WorkerOperations
 
-/// A server with the health service alone, and clients that speak HTTP/2 by hand.
+/// Tests a server that has only the health service, with clients that write HTTP/2 frames directly.
 @Suite("ConnectionGuard", .timeLimit(.minutes(15)))
 struct ConnectionGuardTests {
   private struct Server: Sendable {
@@ -77,7 +77,7 @@ struct ConnectionGuardTests {
       for _ in 0..<20 {
         let connection = try RawConnection(port: server.port)
         for _ in 0..<25 {
-          // The HTTP/2 handler may end a connection whose fields are no HTTP.
+          // The HTTP/2 handler may end a connection whose header fields violate HTTP.
           guard let stream = try? connection.open(Self.fields(&random), ends: random.next() % 8 != 0) else { break }
           if random.next() % 2 == 0, (try? connection.reset(stream)) == nil { break }
         }
@@ -87,7 +87,7 @@ struct ConnectionGuardTests {
     }
   }
 
-  /// The fields of a good request, some of which are taken away, changed or doubled.
+  /// Returns the fields of a valid request, some of them removed, changed or duplicated.
   private static func fields(_ random: inout SeededRandom) -> [(String, String)] {
     let names = [
       "grpc-timeout", "grpc-encoding", "grpc-accept-encoding", "content-type", "te", ":path", ":method", ":scheme",
@@ -121,7 +121,7 @@ struct ConnectionGuardTests {
     try await serve { server in
       let connection = try RawConnection(port: server.port)
       for round in 1...600 {
-        try connection.send(.priority, stream: 1, [0, 0, 0, 0, 15])  // is dropped, and no flood
+        try connection.send(.priority, stream: 1, [0, 0, 0, 0, 15])  // dropped, and not counted as a flood
         let stream = try connection.open()
         try connection.ping()
         #expect(try connection.answer(stream).status == 0)
@@ -148,7 +148,7 @@ struct ConnectionGuardTests {
       let connection = try RawConnection(port: server.port)
       for _ in 0..<400 { guard (try? connection.send(.settings, stream: 0)) != nil else { break } }
       connection.waitForEnd()
-      // The HTTP/2 handler, whose limit is higher, gives no reason.
+      // The HTTP/2 handler, whose limit is higher, sends no reason.
       #expect(connection.goAways.map(\.code) == [11] && connection.goAways.first?.reason == "too_many_settings")
     }
   }
@@ -161,7 +161,7 @@ struct ConnectionGuardTests {
       for _ in 0..<900 {
         let stream = try connection.open(RawConnection.watchRequest)
         try connection.reset(stream)
-        // What was on its way already.
+        // Frames that were already on their way.
         try connection.send(.windowUpdate, stream: stream, [0, 0, 1, 0])
         try connection.send(.data, stream: stream, [0, 0, 0])
       }
@@ -285,7 +285,7 @@ struct ConnectionGuardTests {
   }
 }
 
-/// SplitMix64: the same numbers on every run.
+/// SplitMix64, with the same sequence in every run.
 private struct SeededRandom: RandomNumberGenerator {
   var state: UInt64
 

@@ -49,7 +49,7 @@ struct TransportTests {
   }
 }
 
-/// Notes on which event loop a call is: at its beginning, in a task of another executor, behind it, and when it answers.
+/// Records the event loop of a call: at its start, in a task on another executor, after that task, and at its response.
 private final class LoopProbe: ServerInterceptor {
   let calls = Mutex<[[ObjectIdentifier?]]>([])
   private let elsewhere = QueueExecutor()

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("MessageInflater")
 struct MessageInflaterTests {
-  /// Pushes bytes in parts; returns all that came out.
+  /// Pushes bytes in parts and returns the whole output.
   private func inflate(
     _ bytes: [UInt8], _ format: MessageInflater.Format, part: Int, limit: Int = 1 << 20,
     allowance: InflationAllowance = InflationAllowance(1 << 24)
@@ -103,14 +103,14 @@ struct MessageInflaterTests {
 
 struct CompressionFailed: Error {}
 
-/// A message of gRPC, compressed.
+/// Returns a compressed gRPC message.
 func compress(_ bytes: [UInt8], _ format: MessageInflater.Format) throws -> [UInt8] {
   var count = compressBound(UInt(bytes.count))
   var content = [UInt8](repeating: 0, count: Int(count))
   guard compress2(&content, &count, bytes, UInt(bytes.count), 9) == Z_OK else { throw CompressionFailed() }
   content = Array(content.prefix(Int(count)))
   if format == .gzip {
-    // The same without zlib's header and checksum, in those of gzip.
+    // Replace zlib's header and checksum with those of gzip.
     let end = [UInt32(crc32(0, bytes, UInt32(bytes.count))), UInt32(bytes.count)]
     content = [31, 139, 8, 0, 0, 0, 0, 0, 0, 255] + content.dropFirst(2).dropLast(4)
     content += end.flatMap { word in [0, 8, 16, 24].map { UInt8(truncatingIfNeeded: word >> $0) } }

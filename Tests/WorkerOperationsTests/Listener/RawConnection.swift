@@ -12,14 +12,14 @@ import NIOHPACK
   import Darwin
 #endif
 
-/// An HTTP/2 client that sends what it is told to, right or wrong, and blocks its thread.
+/// An HTTP/2 client that sends any frames, valid or invalid, and blocks its thread.
 final class RawConnection {
   struct Frame {
     var header: FrameHeader
     var payload: ByteBuffer
   }
 
-  /// What a stream was answered with.
+  /// The response on one stream.
   struct Answer: Equatable {
     var status: Int?
     var reset: UInt32?
@@ -35,9 +35,9 @@ final class RawConnection {
   private(set) var answers: [UInt32: Answer] = [:]
   private(set) var goAways: [(lastStream: UInt32, code: UInt32, reason: String)] = []
   private(set) var pingAnswers = 0
-  /// What the server has added to the connection's window.
+  /// Number of bytes that the server has added to the connection's window.
   private(set) var credit = 0
-  /// Whether PINGs of the server are answered.
+  /// Whether the client answers the server's PING frames.
   var answersPings = true
   private(set) var serverPing: UInt64?
   private var nextStream: UInt32 = 1
@@ -50,7 +50,7 @@ final class RawConnection {
   /// A message without content.
   static let emptyMessage: [UInt8] = [0, 0, 0, 0, 0]
 
-  /// Runs what blocks on a thread of its own.
+  /// Runs blocking work on its own thread.
   static func onThread<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
     try await withCheckedThrowingContinuation { continuation in
       DispatchQueue(label: "raw client").async {
@@ -74,7 +74,7 @@ final class RawConnection {
     var preface = ByteBuffer(string: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
     preface.write(FrameHeader(length: 0, kind: .settings))
     try send(preface)
-    // Its SETTINGS must be acknowledged before a call may use them.
+    // The client must acknowledge the server's SETTINGS before a call may rely on them.
     while settingsCount < 2 { try receive() }
   }
 
@@ -98,7 +98,7 @@ final class RawConnection {
     try send(bytes)
   }
 
-  /// Begins a call; returns its stream.
+  /// Starts a call and returns its stream.
   func open(
     _ fields: [(String, String)] = RawConnection.okRequest, message: [UInt8]? = RawConnection.emptyMessage,
     ends: Bool = true
@@ -144,18 +144,18 @@ final class RawConnection {
 
   func reset(_ stream: UInt32) throws { try send(.reset, stream: stream, [0, 0, 0, 8]) }
 
-  /// Receives until a condition is true.
+  /// Receives frames until a condition is true.
   func wait(seconds: Int32 = 10, until condition: () -> Bool) throws {
     while !condition() { try receive(seconds: seconds) }
   }
 
-  /// The answer of a stream, when it has come.
+  /// Waits for the response on a stream.
   func answer(_ stream: UInt32) throws -> Answer {
     try wait { answers[stream].map { $0.status != nil || $0.reset != nil } ?? false }
     return answers[stream] ?? Answer()
   }
 
-  /// Receives until the server closes the connection.
+  /// Receives frames until the server closes the connection.
   func waitForEnd() {
     while (try? receive()) != nil {}
   }
@@ -203,7 +203,7 @@ final class RawConnection {
   }
 }
 
-/// Sends without a signal when the other end is closed.
+/// Sends without raising a signal if the other end is closed.
 private func sendBytes(_ bytes: UnsafeRawBufferPointer, to descriptor: CInt) -> Int {
   #if canImport(Darwin)
     send(descriptor, bytes.baseAddress, bytes.count, 0)

@@ -7,7 +7,7 @@ import Testing
 struct DescriptorIndexTests {
   typealias File = Google_Protobuf_FileDescriptorProto
 
-  /// Four files whose imports form a diamond; `top.proto` also imports one that is not in the set.
+  /// Four files whose imports form a diamond; `top.proto` also imports a file that is not in the set.
   private let set: Google_Protobuf_FileDescriptorSet = .with { set in
     let bottom = File.with { file in
       file.name = "bottom.proto"

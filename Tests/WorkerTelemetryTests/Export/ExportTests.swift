@@ -173,7 +173,7 @@ struct ExportTests {
     }
     #expect(counts.exported == 3 && counts.dropped == [.rejected: 2, .exportFailed: 12])
     await exporter.send(count: 1) { _, _ in .init(rejectedCount: 0, message: "") }
-    // One line each for the odd ones, for the beginning of the failure, and for its end.
+    // One line each for the rejected elements, for the start of the failure, and for its end.
     let told = lines.withLock { $0 }
     #expect(told.count == 3 && told[0].contains("two are odd") && told[1].contains("does not accept"))
     #expect(told.last?.contains("again") == true)

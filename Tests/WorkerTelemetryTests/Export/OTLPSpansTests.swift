@@ -5,7 +5,7 @@ import WorkerProtocol
 
 @testable import WorkerTelemetry
 
-/// What is written by hand, read by generated code.
+/// Parses the hand-written serialization with generated code.
 @Suite("OTLP spans")
 struct OTLPSpansTests {
   private typealias Request = Opentelemetry_Proto_Collector_Trace_V1_ExportTraceServiceRequest

@@ -129,7 +129,7 @@ struct LoggingTests {
   }
 }
 
-/// Reads a pipe to its end, on a thread of its own.
+/// Reads a pipe to its end on its own thread.
 private final class PipeReader: Sendable {
   private let queue = DispatchQueue(label: "reader")
   private let bytes = Mutex(Data())
@@ -142,7 +142,7 @@ private final class PipeReader: Sendable {
     }
   }
 
-  /// Waits for the end.
+  /// All bytes, after waiting for the end of the pipe.
   var all: Data {
     get async {
       await withCheckedContinuation { continuation in
