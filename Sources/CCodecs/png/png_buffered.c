@@ -1,11 +1,11 @@
-// PNG of which the whole image is needed before any of it is written: interlaced, with a palette, or both.
+// Encoding of buffered images: interlaced, with a palette, or both.
 //
 // Sources: PNG specification (third edition), sections 7.2, 8.1 and 11.2.
 
 #include "png_encoder.h"
 #include "png_format.h"
 
-/// Where each pass of Adam7 begins, and how far its pixels lie apart.
+/// The origin and the pixel distances of an Adam7 pass.
 typedef struct adam7_pass {
   uint8_t x, y, across, down;
 } adam7_pass;
@@ -20,7 +20,7 @@ static uint64_t image_bytes(const ccodecs_encode_options *options) {
 
 uint64_t ccodecs_png_buffered_estimate(const ccodecs_encode_options *options) {
   const bool is_buffered = options->png.is_interlaced || options->png.palette_count > 0;
-  // All that is compressed comes at the end, and waits in a block that grows.
+  // The whole compressed file is produced at the end, into a growing block.
   return is_buffered ? image_bytes(options) + ccodecs_png_encoder_max_bytes(options) * 5 / 2 +
                            (options->png.palette_count > 0 ? ccodecs_png_palette_estimate(options) : 0)
                      : 0;
@@ -46,7 +46,8 @@ void ccodecs_png_free_buffered(png_encoder *e) {
   e->indices = NULL;
 }
 
-/// Pixels `across` apart, side by side; those of less than 8 bits packed, the first in the upper bits.
+/// Copies pixels that are `across` apart into a contiguous row. Packs indices of less than 8 bits, the first into the
+/// high bits.
 static void gather(
     const uint8_t *source, uint8_t *row, uint32_t count, size_t across, size_t pixel_bytes, uint8_t depth) {
   if (depth == 8) {
@@ -69,7 +70,7 @@ static void gather(
 static ccodecs_status write_pass(png_encoder *e, adam7_pass pass, const uint8_t *pixels, uint8_t depth) {
   const ccodecs_encode_options *options = &e->base.options;
   if (pass.x >= options->width || pass.y >= options->height) {
-    return CCODECS_OK; // a pass without pixels has no rows either
+    return CCODECS_OK; // a pass without columns has no rows
   }
   const uint32_t count = (options->width - pass.x + pass.across - 1) / pass.across;
   ccodecs_png_begin_pass(e, depth == 8 ? count * e->pixel_bytes : ((size_t)count * depth + 7) / 8);

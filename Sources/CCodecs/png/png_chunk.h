@@ -1,4 +1,4 @@
-// Chunks of PNG: the length and the type of a body before it, and a CRC of type and body behind it. Private to CCodecs.
+// PNG chunks: a length, a type, a body, and a CRC of type and body. Private to CCodecs.
 // Source: PNG specification, section 5.3.
 
 #ifndef CCODECS_PNG_CHUNK_H
@@ -12,16 +12,17 @@ enum { PNG_SIGNATURE_BYTES = 8, PNG_CHUNK_HEADER_BYTES = 8, PNG_CRC_BYTES = 4, P
 
 static const uint8_t ccodecs_png_signature[PNG_SIGNATURE_BYTES] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
 
-/// The CRC of a chunk's type, to be updated by its body.
+/// Returns the CRC of a chunk's type, which ccodecs_png_crc_update extends by the body.
 static inline uint32_t ccodecs_png_crc_begin(const uint8_t header[PNG_CHUNK_HEADER_BYTES]) {
   return crc32_gzip_refl(0, header + 4, 4);
 }
 
+/// Returns `crc` extended by `count` bytes of the body.
 static inline uint32_t ccodecs_png_crc_update(uint32_t crc, const uint8_t *body, size_t count) {
   return crc32_gzip_refl(crc, body, count);
 }
 
-/// Appends a chunk; false without room.
+/// Appends a chunk. Returns false if the budget is exhausted.
 static inline bool ccodecs_png_append_chunk(
     ccodecs_bytes *bytes, const char *type, const uint8_t *body, size_t count, ccodecs_budget *budget) {
   uint8_t header[PNG_CHUNK_HEADER_BYTES];

@@ -1,12 +1,12 @@
-// PNG: chunks, what they say of the image, and the decoder's methods. png_decoder.h tells how the rest hangs
-// together.
+// The PNG chunk parser and the decoder's methods. See png_decoder.h for an overview of the decoder.
 //
-// Critical chunks, and the ancillary ones that are used, are read with their CRCs; all others are passed over however
-// large they are. A chunk of metadata is held whole while it is read, IDAT's bytes go to inflate as they come.
+// Critical chunks and the supported ancillary chunks are read and their CRCs checked; all other chunks are skipped,
+// whatever their size. A metadata chunk is buffered as a whole, while the bytes of IDAT go directly to inflate.
 //
-// What libpng lets pass is let pass: a palette or a key that the colour type has no use for, wrong ancillary CRCs (the
-// chunk is then ignored), data behind the image's, a wrong checksum inside the compressed data. What it refuses is
-// refused: wrong critical CRCs, unknown critical chunks, IDAT chunks that are not consecutive, data that ends early.
+// The decoder accepts what libpng accepts: a palette or a key that the colour type does not use, wrong CRCs of
+// ancillary chunks (the chunk is ignored), data after the image data, and a wrong checksum in the compressed data. It
+// rejects what libpng rejects: wrong CRCs of critical chunks, unknown critical chunks, nonconsecutive IDAT chunks,
+// truncated data.
 
 #include "png_decoder.h"
 
@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-/// The largest metadata chunk that is read; larger ones are passed over.
+/// The maximum size in bytes of a metadata chunk; larger chunks are skipped.
 static const uint32_t max_metadata = 65536;
 
 enum { PALETTE_BYTES = 256 * 3 };
@@ -80,7 +80,7 @@ static ccodecs_status read_palette(png_decoder *d) {
   return CCODECS_OK;
 }
 
-/// tRNS: false when it makes no sense for the image, which is then as if it had none.
+/// Reads tRNS. Returns false if it is invalid for the image; it is then ignored.
 static bool read_transparency(png_decoder *d) {
   png_expansion *e = &d->expansion;
   if (d->has_transparency) {
@@ -106,7 +106,7 @@ static bool read_transparency(png_decoder *d) {
   return true;
 }
 
-/// Keeps a text that says whose the image is: tEXt's in UTF-8, which it is not. False without room.
+/// Stores a copyright text, converting tEXt's Latin-1 to UTF-8. Returns false if the budget is exhausted.
 static bool keep_text(png_decoder *d, ccodecs_bytes *kept, const uint8_t *text, size_t count) {
   if (d->has_exif) {
     return true;
@@ -127,8 +127,9 @@ static bool keep_text(png_decoder *d, ccodecs_bytes *kept, const uint8_t *text, 
   return ccodecs_decoder_keep_text(&d->base, kept, utf8, written);
 }
 
-/// tEXt: a keyword, a zero, Latin-1. iTXt that is not compressed: a keyword, a zero, two zeros, a language, a zero, the
-/// keyword in it, a zero, UTF-8. False without room.
+/// Reads tEXt or uncompressed iTXt. tEXt contains a keyword, a zero and Latin-1 text. iTXt contains a keyword, a zero,
+/// two zeros, a language, a zero, the translated keyword, a zero and UTF-8 text. Returns false if the budget is
+/// exhausted.
 static bool read_text(png_decoder *d) {
   const uint8_t *end = d->body + d->body_count;
   const uint8_t *zero = memchr(d->body, 0, d->body_count);
@@ -150,7 +151,7 @@ static bool read_text(png_decoder *d) {
   return kept == NULL || keep_text(d, kept, text, (size_t)(end - text));
 }
 
-/// Animation, EXIF and texts. False without room.
+/// Reads acTL, eXIf, tEXt and iTXt. Returns false if the budget is exhausted.
 static bool read_metadata(png_decoder *d) {
   ccodecs_header *header = &d->base.header;
   if (is_type(d, "acTL")) {
@@ -159,7 +160,7 @@ static bool read_metadata(png_decoder *d) {
   } else if (is_type(d, "eXIf")) {
     bool is_broken;
     const uint8_t orientation = ccodecs_exif_orientation(d->body, d->body_count, &is_broken);
-    header->orientation = d->has_data ? header->orientation : orientation; // rows were given already
+    header->orientation = d->has_data ? header->orientation : orientation; // too late once rows were returned
     header->warnings |= is_broken ? CCODECS_WARNING_BAD_EXIF : 0;
     const bool has_room = ccodecs_exif_keep_copyright(&d->base, d->body, d->body_count);
     d->has_exif = d->base.artist.count + d->base.copyright.count > 0;
@@ -168,7 +169,8 @@ static bool read_metadata(png_decoder *d) {
   return !(is_type(d, "tEXt") || is_type(d, "iTXt")) || read_text(d);
 }
 
-/// iCCP: a name of 1 to 79 bytes, a zero, the method of compression, and the profile. CCODECS_OK or the failure.
+/// Reads iCCP: a name of 1 to 79 bytes, a zero, the compression method and the profile. Returns CCODECS_OK or records
+/// the failure.
 static ccodecs_status read_profile(png_decoder *d) {
   const size_t most = d->body_count < 80 ? d->body_count : 80;
   const uint8_t *end = memchr(d->body, 0, most);
@@ -182,7 +184,7 @@ static ccodecs_status read_profile(png_decoder *d) {
   return CCODECS_OK;
 }
 
-/// cHRM, gAMA and sRGB.
+/// Reads cHRM, gAMA and sRGB.
 static void read_color_space(png_decoder *d) {
   if (is_type(d, "cHRM") && d->body_count == 32) {
     for (int i = 0; i < 8; i++) {
@@ -195,7 +197,7 @@ static void read_color_space(png_decoder *d) {
   d->has_srgb = d->has_srgb || is_type(d, "sRGB");
 }
 
-/// Whether cHRM says what it says in nearly every file that has one: sRGB.
+/// Returns whether cHRM contains the sRGB primaries, as in nearly all files that have one.
 static bool has_srgb_primaries(const png_decoder *d) {
   static const uint32_t srgb[8] = {31270, 32900, 64000, 33000, 30000, 60000, 15000, 6000};
   uint32_t largest = 0;
@@ -206,8 +208,8 @@ static bool has_srgb_primaries(const png_decoder *d) {
   return largest <= 200;
 }
 
-/// Makes a profile of cHRM and gAMA, unless there is a better word. gAMA alone is not believed: writers have put into
-/// it what their machine's screen had, and no decoder that images are compared with heeds it.
+/// Creates a profile from cHRM and gAMA, unless iCCP or sRGB takes precedence. gAMA alone is ignored: writers have
+/// stored the gamma of their own screen in it, and no reference decoder respects it.
 static ccodecs_status settle_color_space(png_decoder *d) {
   const bool is_colored = d->base.header.color_space != CCODECS_COLOR_GRAY;
   if (d->has_profile || d->has_srgb || !d->has_primaries || !is_colored || has_srgb_primaries(d)) {
@@ -218,7 +220,7 @@ static ccodecs_status settle_color_space(png_decoder *d) {
              : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for the PNG's colour space");
 }
 
-/// A chunk that was held is whole, and its CRC is right.
+/// Reads a complete buffered chunk, whose CRC is correct or whose damage is tolerated.
 static ccodecs_status read_chunk(png_decoder *d) {
   if (is_type(d, "IHDR")) {
     return read_header_chunk(d);
@@ -239,9 +241,9 @@ static ccodecs_status read_chunk(png_decoder *d) {
   return read_metadata(d) ? CCODECS_OK : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for metadata");
 }
 
-// MARK: Walking over chunks
+// MARK: Chunk parser
 
-/// Whether a chunk's body is held and read. IDAT goes its own way.
+/// Returns whether a chunk's body is buffered and read. IDAT is processed separately.
 static bool is_buffered(const png_decoder *d) {
   const bool is_color = is_type(d, "sRGB") || is_type(d, "gAMA") || is_type(d, "cHRM");
   const bool is_copyright = is_type(d, "eXIf") || is_type(d, "tEXt") || is_type(d, "iTXt");
@@ -251,7 +253,7 @@ static bool is_buffered(const png_decoder *d) {
   return is_type(d, "IHDR") || is_type(d, "PLTE") || ((is_small || is_profile) && (!d->has_data || is_copyright));
 }
 
-/// What order and length forbid. CCODECS_OK, or the failure.
+/// Checks the order and length of a chunk. Returns CCODECS_OK or records the failure.
 static ccodecs_status check_chunk(png_decoder *d) {
   const bool is_first = is_type(d, "IHDR");
   const bool is_data = is_type(d, "IDAT");
@@ -282,7 +284,7 @@ static ccodecs_status check_chunk(png_decoder *d) {
   return CCODECS_OK;
 }
 
-/// The eight bytes of the signature or of a chunk's header are here.
+/// Processes the eight complete bytes of the signature or of a chunk's header.
 static ccodecs_status begin_chunk(png_decoder *d) {
   d->header_count = 0;
   if (!d->has_signature) {
@@ -312,8 +314,8 @@ static ccodecs_status begin_chunk(png_decoder *d) {
   return d->body != NULL ? CCODECS_OK : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for a PNG chunk");
 }
 
-/// A critical chunk has a wrong CRC: CCODECS_OK where it is used all the same. Before the first IDAT chunk that is not
-/// known yet, but when the decoder is started.
+/// Processes a wrong CRC of a critical chunk. Returns CCODECS_OK if the chunk is used anyway. Before the first IDAT
+/// chunk the options are unknown, so the decision is left to start.
 static ccodecs_status take_wrong_crc(png_decoder *d) {
   static const char reason[] = "a critical PNG chunk has a wrong CRC";
   if (d->base.state == CCODECS_STATE_HEADER) {
@@ -324,7 +326,7 @@ static ccodecs_status take_wrong_crc(png_decoder *d) {
   return ccodecs_decoder_tolerate(&d->base, status, d->is_interlaced ? 0 : d->given) ? CCODECS_OK : status;
 }
 
-/// The four bytes of a chunk's CRC are here.
+/// Processes the complete CRC of a chunk.
 static ccodecs_status end_chunk(png_decoder *d) {
   const bool is_right = ccodecs_be32(d->trailer) == d->crc;
   const bool was_buffered = d->body != NULL;
@@ -346,7 +348,7 @@ static ccodecs_status end_chunk(png_decoder *d) {
   return status;
 }
 
-/// Takes bytes of a chunk's body. CCODECS_ROWS_READY, CCODECS_OK, or the failure.
+/// Consumes bytes of a chunk's body. Returns CCODECS_ROWS_READY, CCODECS_OK, or the failure.
 static ccodecs_status take_body(png_decoder *d, ccodecs_input *input, ccodecs_rows *rows) {
   const size_t count = input->count < d->body_left ? input->count : d->body_left;
   ccodecs_status status = CCODECS_OK;
@@ -367,7 +369,7 @@ static ccodecs_status take_body(png_decoder *d, ccodecs_input *input, ccodecs_ro
   return status;
 }
 
-/// Takes some bytes of the window, which has some. CCODECS_ROWS_READY, CCODECS_OK, or the failure.
+/// Consumes some bytes of a window that is not empty. Returns CCODECS_ROWS_READY, CCODECS_OK, or the failure.
 static ccodecs_status feed(png_decoder *d, ccodecs_input *input, ccodecs_rows *rows) {
   if (d->is_in_chunk && d->body_left > 0) {
     return take_body(d, input, rows);
@@ -420,7 +422,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   return CCODECS_NEEDS_INPUT;
 }
 
-/// Deflate makes no more than 1032 bytes of one. An interlaced image's rows have more filter bytes.
+/// Returns the lower bound, as deflate's maximum expansion is 1032. Interlaced images have additional filter bytes.
 static uint64_t least_bytes(const ccodecs_decoder *base) {
   const uint64_t row = ((uint64_t)base->header.width * ((const png_decoder *)base)->stored_bits + 7) / 8 + 1;
   return row * base->header.height / 1032;
@@ -429,7 +431,7 @@ static uint64_t least_bytes(const ccodecs_decoder *base) {
 static ccodecs_status estimate(
     const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
   (void)options;
-  // A chunk behind the data, and the texts that are kept of it.
+  // A metadata chunk after the image data, and the texts stored from it.
   const uint64_t metadata = max_metadata + 4 * (CCODECS_MAX_COPYRIGHT_TEXT + 1) + 4 * 128;
   *byte_count = ccodecs_png_rows_estimate((const png_decoder *)base) + metadata;
   return CCODECS_OK;
@@ -443,7 +445,7 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   return ccodecs_png_rows_start(d);
 }
 
-/// Whether the file lacks no more than its IEND chunk, or some of it.
+/// Returns whether the file lacks only its IEND chunk or a part of it.
 static bool lacks_end_only(const png_decoder *d) {
   return d->has_data && (!d->is_in_chunk || is_type(d, "IEND")) && ccodecs_png_rows_are_complete(d);
 }
@@ -489,7 +491,7 @@ static ccodecs_status fail_lost(png_decoder *d) {
   return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the PNG's compressed data is damaged");
 }
 
-/// Where damage is tolerated: gives the rows before it, if there are any, and fails at the next call.
+/// Returns the rows before the damage, if it is tolerated and there are any; the next call then fails.
 static ccodecs_status give_before_damage(png_decoder *d, ccodecs_rows *rows) {
   const bool is_whole = ccodecs_png_rows_are_complete(d);
   if (is_whole && ccodecs_decoder_tolerate(&d->base, CCODECS_CORRUPT, UINT32_MAX)) {

@@ -1,11 +1,11 @@
-// The PNG decoder's state, shared by the reading of chunks (png_decoder.c), of the image's data (png_rows.c), and by
-// the kernels on rows (png_unfilter.c, png_expand.c). Private to CCodecs.
+// The PNG decoder's state, shared by the chunk parser (png_decoder.c), the image data reader (png_rows.c) and the row
+// kernels (png_unfilter.c, png_unfilter_rows.c, png_expand.c). Private to CCodecs.
 //
-//   window -> png_decoder.c: chunks -> png_rows.c: inflate -> png_unfilter_rows.c: rows as stored -> png_expand.c: rows
-//   as given
+//   window -> png_decoder.c: chunks -> png_rows.c: inflate -> png_unfilter_rows.c: stored rows -> png_expand.c:
+//   returned rows
 //
-// Sources: PNG specification (third edition); inflate is ISA-L's, whose state is of fixed size and which takes and
-// gives bytes in any portions.
+// Inflate is ISA-L's, whose state has a fixed size, and which consumes and produces bytes in portions of any size.
+// Source: PNG specification (third edition).
 
 #ifndef CCODECS_PNG_H
 #define CCODECS_PNG_H
@@ -16,118 +16,120 @@
 
 // MARK: Kernels
 
-/// Undoes a row's filter in place. `filter` is 0 to 4; `above` the row above as stored, zeros for the first row of a
-/// image or pass; `pixel_bytes` 1, 2, 3, 4, 6 or 8, those of a whole pixel, at least 1. `row` and `above` may be read
-/// up to 8 bytes behind `count`.
+/// Reverses a row's filter in place. `filter` is 0 to 4. `above` is the unfiltered row above, or zeros for the first
+/// row of an image or pass. `pixel_bytes` is the size of a pixel, rounded up: 1, 2, 3, 4, 6 or 8. Up to 8 bytes after
+/// the first `count` of `row` and `above` may be read.
 void ccodecs_png_unfilter(uint8_t filter, uint8_t *row, const uint8_t *above, size_t count, size_t pixel_bytes);
 
-/// Undoes the filters of `row_count` rows that lie `stride` bytes apart, each behind its filter byte, with the row
-/// above in front of them. As ccodecs_png_unfilter in all else, but up to 12 bytes are read behind the last row.
-/// Fastest with PNG_ROWS_AT_ONCE rows or a multiple.
+/// Reverses the filters of `row_count` rows that are `stride` bytes apart. Each row follows its filter byte, and the
+/// row above precedes the first. Otherwise like ccodecs_png_unfilter, but up to 12 bytes after the last row may be
+/// read. Fastest if `row_count` is a multiple of PNG_ROWS_AT_ONCE.
 void ccodecs_png_unfilter_rows(uint8_t *rows, size_t stride, size_t row_count, size_t count, size_t pixel_bytes);
 
+/// The number of rows that ccodecs_png_unfilter_rows processes together.
 enum { PNG_ROWS_AT_ONCE = 4 };
 
-/// What a row is made into: 8 bits a sample, or 16 where it has them.
+/// The conversion of stored rows to returned rows with 8 bits per sample, or 16 if the file has 16.
 typedef struct png_expansion {
   uint8_t color_type; ///< 0 gray, 2 RGB, 3 palette, 4 gray and alpha, 6 RGBA.
   uint8_t bit_depth;  ///< 1, 2, 4, 8 or 16.
-  uint8_t channels;   ///< Of the result: 1 gray, 3 RGB, 4 RGBA.
-  bool has_key;       ///< One colour of a gray or RGB image is transparent.
+  uint8_t channels;   ///< Channels of the result: 1 gray, 3 RGB, 4 RGBA.
+  bool has_key;       ///< One colour of a gray or RGB image, `key`, is transparent.
   uint16_t key[3];
   uint8_t palette[256][4];
   uint32_t palette_count;
 } png_expansion;
 
-/// Whether rows as stored are rows as given.
+/// Returns whether stored rows need no expansion.
 bool ccodecs_png_is_plain(const png_expansion *expansion);
 
-/// Expands `width` pixels; `given` is aligned to two bytes where samples have 16 bits. False when one had no place in
-/// the palette; it is black then.
+/// Expands `width` pixels from `stored` to `given`, which must be aligned to two bytes for 16-bit samples. Returns
+/// false if an index is outside the palette; such pixels are black.
 bool ccodecs_png_expand(const png_expansion *expansion, const uint8_t *stored, uint8_t *given, uint32_t width);
 
 // MARK: Decoder
 
-/// What a filter may read behind a row.
+/// The number of bytes that unfiltering may read after a row.
 enum { PNG_ROW_SLACK = 16 };
 
 typedef struct png_decoder {
   ccodecs_decoder base;
 
-  // Chunks.
-  uint8_t chunk_header[PNG_CHUNK_HEADER_BYTES]; ///< Of the chunk that is being read.
-  uint8_t trailer[4];                           ///< Its CRC, as far as it has come.
+  // Chunk parser.
+  uint8_t chunk_header[PNG_CHUNK_HEADER_BYTES]; ///< Header of the current chunk.
+  uint8_t trailer[4];                           ///< CRC of the current chunk, as far as read.
   size_t header_count;
   size_t trailer_count;
   uint32_t body_left;
-  uint32_t crc; ///< Of its type and of the body so far.
+  uint32_t crc; ///< CRC of the type and of the body read so far.
   bool has_signature;
   bool is_in_chunk;
-  bool has_header; ///< IHDR.
+  bool has_header; ///< IHDR was read.
   bool has_palette;
-  bool has_transparency; ///< tRNS.
-  bool has_data;         ///< The first IDAT was met.
-  bool is_past_data;     ///< A chunk other than IDAT came after it.
-  bool has_end;          ///< IEND.
-  bool has_exif;         ///< eXIf that names an artist or a copyright; texts are then not heeded.
-  bool has_srgb;         ///< sRGB.
-  bool has_profile;      ///< iCCP, of use or not.
-  bool has_primaries;    ///< cHRM.
+  bool has_transparency; ///< A valid tRNS was read.
+  bool has_data;         ///< The first IDAT was reached.
+  bool is_past_data;     ///< A chunk other than IDAT followed the first IDAT.
+  bool has_end;          ///< IEND was read.
+  bool has_exif;         ///< eXIf contains copyright metadata; text chunks are ignored.
+  bool has_srgb;         ///< sRGB was read.
+  bool has_profile;      ///< iCCP was read, whether usable or not.
+  bool has_primaries;    ///< cHRM was read.
   uint32_t primaries[8];
-  uint32_t gamma; ///< gAMA; 0 without.
-  uint8_t *body;  ///< Of a chunk that is read whole.
+  uint32_t gamma; ///< gAMA; 0 if missing.
+  uint8_t *body;  ///< Body of a buffered chunk.
   uint32_t body_count;
 
   // Image.
   png_expansion expansion;
-  uint32_t stored_bits; ///< Of a pixel.
-  size_t given_bytes;   ///< Of a row.
+  uint32_t stored_bits; ///< Bits per stored pixel.
+  size_t given_bytes;   ///< Size of a returned row.
   bool is_interlaced;
 
-  // Data.
+  // Image data.
   struct inflate_state *inflate;
-  bool may_have_rows;   ///< Inflate may hold rows back.
-  bool is_lost;         ///< Damage was met behind the rows that were given.
-  bool is_inflated;     ///< The compressed stream is at its end.
-  uint8_t *rows;        ///< A batch, each row behind its filter byte; the row above the batch comes first.
-  size_t rows_capacity; ///< Rows of the batch.
-  size_t row_stride;    ///< Bytes of a row and its filter byte.
-  size_t filled;        ///< Bytes of the batch that were inflated.
-  uint32_t ready;       ///< Rows of the batch that are unfiltered.
-  uint8_t *expanded;    ///< The batch as given, when it is not given as stored; one row of an interlaced image.
-  uint32_t row;         ///< Rows of the image, or of the pass, that were inflated.
-  uint32_t given;       ///< Rows that were given.
+  bool may_have_rows;   ///< Inflate may have more output without more input.
+  bool is_lost;         ///< Damage follows the returned rows.
+  bool is_inflated;     ///< The compressed stream has ended.
+  uint8_t *rows;        ///< A batch of rows, each after its filter byte, preceded by the row above the batch.
+  size_t rows_capacity; ///< Maximum number of rows in a batch.
+  size_t row_stride;    ///< Size of a row with its filter byte.
+  size_t filled;        ///< Inflated bytes of the batch.
+  uint32_t ready;       ///< Unfiltered rows of the batch.
+  uint8_t *expanded;    ///< The expanded batch, or one row if interlaced; NULL if rows need no expansion.
+  uint32_t row;         ///< Rows of the image or pass in earlier batches.
+  uint32_t given;       ///< Rows returned so far.
 
   // Interlacing.
-  uint32_t pass; ///< 0 to 6; 7 when all are done.
+  uint32_t pass; ///< Current pass, 0 to 6; 7 after the last.
   uint32_t pass_width;
   uint32_t pass_height;
-  ccodecs_spill buffered; ///< The image.
+  ccodecs_spill buffered; ///< The whole image.
 } png_decoder;
 
 // png_rows.c
 
-/// The bytes that ccodecs_png_rows_start will charge.
+/// Returns an upper bound of the bytes that ccodecs_png_rows_start charges.
 uint64_t ccodecs_png_rows_estimate(const png_decoder *d);
 
-/// CCODECS_OK, or the failure.
+/// Allocates the buffers and prepares inflate. Returns CCODECS_OK or records the failure.
 ccodecs_status ccodecs_png_rows_start(png_decoder *d);
 
-/// Takes bytes of IDAT, moving `input` forward, until there are rows to be given. CCODECS_ROWS_READY, CCODECS_OK when
-/// all of `input` is used, or the failure. After CCODECS_ROWS_READY there may be more rows even without more bytes, as
-/// inflate holds some back.
+/// Consumes bytes of IDAT from `input` until rows are ready. Returns CCODECS_ROWS_READY, CCODECS_OK once all of `input`
+/// is consumed, or the failure. After CCODECS_ROWS_READY there may be more rows even without more input, because
+/// inflate buffers some.
 ccodecs_status ccodecs_png_rows_read(png_decoder *d, ccodecs_input *input, ccodecs_rows *rows);
 
-/// When no byte will come, or be of use: gives the rows of the batch that are complete. CCODECS_ROWS_READY, or
-/// CCODECS_OK when there are none. Not for interlaced images.
+/// Returns the complete rows of the last batch, if the input is truncated or damaged: CCODECS_ROWS_READY, or CCODECS_OK
+/// if there are none. Interlaced images always return CCODECS_OK.
 ccodecs_status ccodecs_png_rows_give_last(png_decoder *d, ccodecs_rows *rows);
 
-/// Whether every row of the image, or of every pass, is there.
+/// Returns whether all rows of the image, or of all passes, are decoded.
 bool ccodecs_png_rows_are_complete(const png_decoder *d);
 
-/// Gives rows of an interlaced image that is complete. CCODECS_ROWS_READY, or CCODECS_DONE.
+/// Returns the next rows of a complete interlaced image: CCODECS_ROWS_READY, or CCODECS_DONE after the last.
 ccodecs_status ccodecs_png_rows_emit_buffered(png_decoder *d, ccodecs_rows *rows);
 
+/// Frees the buffers and refunds the budget.
 void ccodecs_png_rows_destroy(png_decoder *d);
 
 #endif

@@ -1,7 +1,7 @@
-// PNG, row by row, deflated by ISA-L up to level 3 and by zlib above.
+// Streaming PNG encoder, which compresses with ISA-L up to level 3 and with zlib at higher levels.
 //
-// ISA-L's deflate is some ten times as fast as zlib's at its usual level of 6, and photographs come out 2 to 5 %
-// larger; zlib's upper levels are for whoever wants the smallest file.
+// ISA-L's deflate is about ten times as fast as zlib's at its default level 6, and makes photographs 2 to 5 % larger.
+// zlib's high levels produce the smallest files.
 //
 // Sources: PNG specification (third edition), sections 5, 9 and 12.7.
 
@@ -11,16 +11,16 @@
 
 enum {
   LARGEST_FAST_LEVEL = 3,
-  CHUNK_BYTES = 64 << 10, ///< Of an IDAT chunk.
+  CHUNK_BYTES = 64 << 10, ///< Maximum size of an IDAT chunk.
 };
 
 static const size_t level_bytes[LARGEST_FAST_LEVEL + 1] = {
     0, ISAL_DEF_LVL1_DEFAULT, ISAL_DEF_LVL2_DEFAULT, ISAL_DEF_LVL3_DEFAULT};
 
-/// What zlib allocates at its largest (zconf.h): a window and hash chains.
+/// zlib's maximum memory for a window and hash chains (zconf.h).
 static const size_t zlib_bytes = 280 << 10;
 
-/// Zeros that stand for the pixel left of a row.
+/// Size in bytes of the zeros before a row, which represent the pixel to its left.
 static const size_t margin = 8;
 
 // MARK: Chunks
@@ -53,14 +53,14 @@ ccodecs_status ccodecs_png_write_beginning(png_encoder *e, uint8_t depth, bool i
 
 // MARK: Deflate
 
-/// Ends the IDAT chunk that is being filled.
+/// Writes the current IDAT chunk, unless it is empty.
 static ccodecs_status flush_chunk(png_encoder *e) {
   const size_t count = e->chunk_count;
   e->chunk_count = 0;
   return count == 0 ? CCODECS_OK : ccodecs_png_write_chunk(e, "IDAT", e->chunk, count);
 }
 
-/// One call of the compressor into the chunk. Whether it may have more to give.
+/// Calls the compressor once, writing to the chunk. Returns whether there may be more output.
 static bool compress_fast(png_encoder *e, const uint8_t **bytes, size_t *count, bool is_last) {
   struct isal_zstream *z = e->fast;
   z->next_in = (uint8_t *)(uintptr_t)*bytes; // igzip does not write to it
@@ -135,7 +135,7 @@ static ccodecs_status write_rows(ccodecs_encoder *base, const ccodecs_rows *rows
   return CCODECS_OK;
 }
 
-/// Ends the image's data, a held image's with all of it.
+/// Ends the image data; writes all of it if the image is buffered.
 static ccodecs_status end_data(png_encoder *e) {
   if (e->has_ended) {
     return CCODECS_OK;
@@ -148,7 +148,7 @@ static ccodecs_status end_data(png_encoder *e) {
   return status == CCODECS_OK ? flush_chunk(e) : status;
 }
 
-/// eXIf may stand on either side of the data (PNG specification, third edition, section 5.6).
+/// Appends eXIf, which may precede or follow the image data (PNG specification, third edition, section 5.6).
 static ccodecs_status append_exif(ccodecs_encoder *base, const uint8_t *exif, size_t count) {
   png_encoder *e = (png_encoder *)base;
   const ccodecs_status status = end_data(e);
@@ -248,7 +248,7 @@ ccodecs_encoder *ccodecs_png_encoder_create(const ccodecs_encode_options *option
   e->chunk = ccodecs_allocate(budget, CHUNK_BYTES);
   if (e->rows != NULL && e->candidates != NULL && e->chunk != NULL && create_compressor(e) &&
       ccodecs_bytes_append(&e->exif, options->exif, options->exif_count, budget)) {
-    // A held image begins when its palette is known.
+    // A buffered image is written once its palette is known.
     const bool is_buffered = options->png.is_interlaced || options->png.palette_count > 0;
     const bool has_begun = is_buffered ? ccodecs_png_hold(e) : ccodecs_png_write_beginning(e, 8, false) == CCODECS_OK;
     if (has_begun) {

@@ -1,4 +1,4 @@
-// The parts of the PNG encoder. Private to it.
+// The PNG encoder's state, shared by its source files. Private to them.
 
 #ifndef CCODECS_ENCODE_PNG_H
 #define CCODECS_ENCODE_PNG_H
@@ -14,34 +14,35 @@ enum { PNG_FILTER_COUNT = 5 };
 
 typedef struct png_encoder {
   ccodecs_encoder base;
-  size_t row_bytes;   ///< Of this pass.
-  size_t pixel_bytes; ///< From a byte to the one that it is told by; 1 for less than a byte.
+  size_t row_bytes;   ///< Size of a row of this pass.
+  size_t pixel_bytes; ///< Filter distance: the size of a pixel, at least 1.
   ccodecs_png_filter filter;
-  uint8_t *rows;             ///< Two rows, each behind some zeros.
-  uint8_t *above;            ///< The row before, zeros at first.
-  uint8_t *current;          ///< The row to be written.
-  uint8_t *candidates;       ///< It, filtered in every way.
-  struct isal_zstream *fast; ///< Up to LARGEST_FAST_LEVEL.
+  uint8_t *rows;             ///< Two rows, each preceded by zeros.
+  uint8_t *above;            ///< The previous row, initially zeros.
+  uint8_t *current;          ///< The row to write.
+  uint8_t *candidates;       ///< The row with each filter applied.
+  struct isal_zstream *fast; ///< ISA-L's state, for levels up to LARGEST_FAST_LEVEL.
   uint8_t *level_buffer;
-  z_stream slow; ///< Above.
+  z_stream slow; ///< zlib's state, for higher levels.
   bool has_slow;
-  uint8_t *chunk; ///< Compressed bytes that are not in a chunk yet.
+  uint8_t *chunk; ///< Compressed bytes that are not yet in a chunk.
   size_t chunk_count;
-  bool has_ended; ///< All of the data is in chunks.
+  bool has_ended; ///< All image data is in chunks.
   ccodecs_bytes exif;
-  uint8_t *buffered; ///< The image, where it must be there before any of it is written; else NULL.
+  uint8_t *buffered; ///< The whole image if it is interlaced or has a palette, otherwise NULL.
   uint32_t buffered_row_count;
-  uint8_t *indices; ///< It in its palette's colours.
+  uint8_t *indices; ///< The image as palette indices.
 } png_encoder;
 
 // png_encoder.c
 
+/// Appends a chunk to the output. Returns CCODECS_OK or records CCODECS_NO_MEMORY.
 ccodecs_status ccodecs_png_write_chunk(png_encoder *e, const char *type, const uint8_t *body, size_t count);
 
-/// Signature, IHDR and eXIf.
+/// Writes the signature, IHDR and eXIf.
 ccodecs_status ccodecs_png_write_beginning(png_encoder *e, uint8_t depth, bool is_indexed);
 
-/// Begins a pass of rows of `row_bytes`, at most those of the whole image.
+/// Begins a pass with rows of `row_bytes` bytes, at most the size of a full row.
 void ccodecs_png_begin_pass(png_encoder *e, size_t row_bytes);
 
 /// Filters and compresses `current`, which may then be filled with the next row.
@@ -49,25 +50,29 @@ ccodecs_status ccodecs_png_write_row(png_encoder *e);
 
 // png_filter.c
 
-/// The filter's type and `current`, filtered.
+/// Returns the filtered `current` row, preceded by its filter type.
 const uint8_t *ccodecs_png_filter_row(png_encoder *e);
 
-// png_buffered.c: images that are interlaced or have a palette.
+// png_buffered.c: interlaced images and images with a palette
 
-/// Makes room for the image; false without room.
+/// Allocates the buffer for the image. Returns false if the budget is exhausted.
 bool ccodecs_png_hold(png_encoder *e);
+/// Copies rows into the buffered image.
 void ccodecs_png_buffer_rows(png_encoder *e, const ccodecs_rows *rows);
 
-/// Writes the held image, its beginning included.
+/// Writes the buffered image, from the signature to the image data.
 ccodecs_status ccodecs_png_write_buffered(png_encoder *e);
+/// Frees the buffered image and its indices.
 void ccodecs_png_free_buffered(png_encoder *e);
+/// Returns an upper bound of the bytes charged for buffering; 0 for images that are not buffered.
 uint64_t ccodecs_png_buffered_estimate(const ccodecs_encode_options *options);
 
 // png_palette.c
 
-/// Chooses a palette for the held image, fills `indices`, and writes PLTE and tRNS behind the beginning. `depth` is
-/// set to the bits of an index: 1, 2, 4 or 8.
+/// Chooses a palette for the buffered image and fills `indices`. Writes the signature, IHDR, eXIf, PLTE and tRNS. Sets
+/// *depth to the bits per index: 1, 2, 4 or 8.
 ccodecs_status ccodecs_png_write_palette(png_encoder *e, uint8_t *depth);
+/// Returns an upper bound of the bytes charged for choosing a palette.
 uint64_t ccodecs_png_palette_estimate(const ccodecs_encode_options *options);
 
 #endif

@@ -1,4 +1,4 @@
-// Rows of a PNG as stored to gray, RGB or RGBA, of 8 bits a sample, or of 16 in the machine's order.
+// Expansion of stored PNG rows to gray, RGB or RGBA, with 8 bits per sample, or 16 in native byte order.
 
 #include "png_decoder.h"
 
@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/// Sample `x` of a row with less than 8 bits a sample.
+/// Returns sample `x` of a row with less than 8 bits per sample.
 static inline uint32_t packed(const uint8_t *stored, uint32_t x, uint32_t bits) {
   const uint32_t at = x * bits;
   return (stored[at >> 3] >> (8 - bits - (at & 7))) & ((1u << bits) - 1);
@@ -64,7 +64,7 @@ static void expand_gray_alpha(const uint8_t *stored, uint8_t *given, uint32_t wi
   }
 }
 
-/// Rows of 16 bits a sample, of any kind but those with a palette.
+/// Expands rows with 16 bits per sample, of any colour type except palette.
 static void expand_16bit(const png_expansion *e, const uint8_t *stored, uint16_t *given, uint32_t width) {
   const uint32_t colors = e->color_type == 0 || e->color_type == 4 ? 1 : 3;
   const uint32_t samples = colors + (e->color_type >= 4 ? 1 : 0);

@@ -1,4 +1,4 @@
-// How rows of PNG are told by their neighbours before they are compressed.
+// PNG row filters, applied before compression.
 //
 // Sources: PNG specification (third edition), sections 9 and 12.7.
 
@@ -16,7 +16,7 @@ static uint8_t paeth(int left, int up, int corner) {
   return (uint8_t)(distance_corner < nearest ? corner : of_two);
 }
 
-/// The row filtered in one way. `row` and `above` have zeros in front of them.
+/// Applies one filter to a row. `row` and `above` must be preceded by zeros.
 static void filter(
     ccodecs_png_filter way, const uint8_t *row, const uint8_t *above, size_t step, size_t count,
     uint8_t *restrict out) {
@@ -44,12 +44,12 @@ static void filter(
     }
     return;
   case CCODECS_PNG_FILTER_NONE:
-  case CCODECS_PNG_FILTER_ADAPTIVE: // chosen from the others
+  case CCODECS_PNG_FILTER_ADAPTIVE: // resolved by the caller
     memcpy(out, row, count);
   }
 }
 
-/// How far the bytes, taken as signed, are from zero in all.
+/// Returns the sum of the absolute values of the bytes, interpreted as signed.
 static uint64_t distance(const uint8_t *bytes, size_t count) {
   uint64_t sum = 0;
   while (count > 0) {

@@ -1,4 +1,4 @@
-// What the table of formats has of PNG. Private to CCodecs.
+// The functions of PNG for the format table. Private to CCodecs.
 
 #ifndef CCODECS_PNG_FORMAT_H
 #define CCODECS_PNG_FORMAT_H
@@ -7,13 +7,14 @@
 #include "../core/encoder.h"
 #include "../core/rewriter.h"
 
-// Constructors leave NULL when there is no room.
+// Constructors return NULL if the budget is exhausted.
 ccodecs_decoder *ccodecs_png_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
 ccodecs_encoder *ccodecs_png_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget);
 uint64_t ccodecs_png_encoder_estimate(const ccodecs_encode_options *options);
 uint64_t ccodecs_png_encoder_max_bytes(const ccodecs_encode_options *options);
-/// Whether every option is in its range.
+/// Returns whether every option is in its range.
 bool ccodecs_png_options_are_valid(const ccodecs_png_options *options);
+/// Returns whether this build supports the options: a palette requires libimagequant.
 bool ccodecs_png_encoder_takes(const ccodecs_encode_options *options);
 ccodecs_rewriter *ccodecs_png_rewriter_create(const ccodecs_limits *limits, ccodecs_budget *budget);
 

@@ -1,4 +1,4 @@
-// Palettes for PNG, by libimagequant.
+// PNG palettes, chosen with libimagequant.
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE // RTLD_DEFAULT
@@ -11,12 +11,12 @@
 #include <dlfcn.h>
 #include <libimagequant.h>
 
-/// 1 (slow) to 10 of libimagequant: its own default.
+/// libimagequant's speed, 1 (slow) to 10. The value is its default.
 static const int speed = 4;
 
-// What libimagequant 2.17 holds at this speed, as measured of noise, which has the most colours: up to four megapixels
-// it holds the image in floating point, with maps of edges and of noise; above, the maps alone. The histogram has a
-// limit of its own.
+// Memory use of libimagequant 2.17 at this speed, measured with noise, which has the most colours. Up to four
+// megapixels, it stores the image in floating point and maps of edges and noise; above, only the maps. The histogram
+// has a separate limit.
 static const uint64_t floating_pixels_most = 1 << 22;
 static const uint64_t library_bytes = 1 << 20;
 
@@ -34,7 +34,7 @@ uint64_t ccodecs_png_palette_estimate(const ccodecs_encode_options *options) {
   return (uint64_t)options->width * options->height + library_charge(options);
 }
 
-/// A held row as libimagequant wants it.
+/// Converts a buffered row to libimagequant's layout.
 static void give_row(liq_color *row, int y, int width, void *owner) {
   const png_encoder *e = owner;
   const uint32_t channels = ccodecs_encoder_channels(&e->base.options);
@@ -48,7 +48,8 @@ static void give_row(liq_color *row, int y, int width, void *owner) {
   }
 }
 
-/// Some builds of libimagequant share the work among threads of their own, of which nobody here knows; no others do.
+/// Disables OpenMP in builds of libimagequant that use it, because its threads are outside this project's control.
+/// Other builds use no threads.
 static void stay_on_this_thread(void) {
   void (*set_thread_count)(int) = (void (*)(int))(uintptr_t)dlsym(RTLD_DEFAULT, "omp_set_num_threads");
   if (set_thread_count != NULL) {
@@ -82,7 +83,7 @@ static ccodecs_status quantize(png_encoder *e, liq_attr *settings, liq_image *im
     liq_set_dithering_level(result, 1);
     error = liq_write_remapped_image(result, image, e->indices, (size_t)e->base.options.width * e->base.options.height);
   }
-  // The palette is final once the image is written in it.
+  // The palette is final only after the image is remapped.
   const ccodecs_status status =
       error == LIQ_OK ? write_colors(e, liq_get_palette(result), depth)
                       : ccodecs_encoder_fail(

@@ -1,8 +1,9 @@
-// PNG: chunks to those that a decoder needs, IHDR, PLTE, tRNS, IDAT and IEND, whose CRCs are checked.
+// The PNG rewriter, which keeps only the chunks that a decoder needs, IHDR, PLTE, tRNS, IDAT and IEND, and checks their
+// CRCs.
 //
-// Chunks are judged as the decoder judges them (png_decoder.c): what it refuses is refused, ancillary chunks that it
-// ignores are dropped, all that only describe the image too. IDAT's bytes pass as they come. Whether they are enough
-// for the image is not known without inflating them; fewer than deflate's best can't be.
+// It validates chunks like the decoder (png_decoder.c) and rejects the same files. It drops the ancillary chunks that
+// the decoder ignores and those that only describe the image. The bytes of IDAT are copied as they arrive. Without
+// inflating them, it can only check that they are not fewer than deflate's maximum compression allows.
 
 #include "../core/rewriter.h"
 #include "png_chunk.h"
@@ -10,24 +11,25 @@
 
 enum { MAX_BODY_BYTES = 256 * 3 };
 
-/// Deflate makes at most so many bytes of one: 258 of a length and a distance of a bit each.
+/// Deflate's maximum expansion ratio: 258 bytes from two bits, one for the length and one for the distance.
 static const uint64_t max_expansion = 1032;
 
 typedef enum png_step { STEP_SIGNATURE, STEP_HEADER, STEP_BODY, STEP_CRC, STEP_DONE } png_step;
 
+/// How the rewriter processes a chunk.
 typedef enum png_use {
-  USE_DROP,  ///< Passed over without a look.
-  USE_CHECK, ///< Dropped, but its CRC must be right.
-  USE_HOLD,  ///< Given when its CRC was seen to be right.
-  USE_PASS,  ///< Given as it comes.
+  USE_DROP,  ///< Dropped without a check.
+  USE_CHECK, ///< Dropped, but its CRC must be correct.
+  USE_HOLD,  ///< Buffered, and emitted once its CRC is verified.
+  USE_PASS,  ///< Emitted as it arrives.
 } png_use;
 
 typedef struct png_rewriter {
   ccodecs_rewriter base;
   png_step step;
   png_use use;
-  uint8_t chunk[PNG_CHUNK_HEADER_BYTES + MAX_BODY_BYTES + PNG_CRC_BYTES]; ///< The header, and what is held.
-  size_t buffered;                                                        ///< Bytes of `chunk`.
+  uint8_t chunk[PNG_CHUNK_HEADER_BYTES + MAX_BODY_BYTES + PNG_CRC_BYTES]; ///< The chunk's header and buffered body.
+  size_t buffered;                                                        ///< Number of bytes in `chunk`.
   uint8_t crc_bytes[PNG_CRC_BYTES];
   size_t crc_count;
   uint32_t body_left;
@@ -41,7 +43,7 @@ typedef struct png_rewriter {
   uint8_t color_type;
   bool is_interlaced;
   uint32_t palette_count;
-  uint64_t row_bytes; ///< Of all rows as stored, with their filters.
+  uint64_t row_bytes; ///< Size of all stored rows, including filter bytes.
   uint64_t data_bytes;
 } png_rewriter;
 
@@ -53,7 +55,7 @@ static bool is_type(const png_rewriter *p, const char *type) {
   return memcmp(p->chunk + 4, type, 4) == 0;
 }
 
-/// Reads IHDR, whose decoder found it good.
+/// Reads IHDR, which the decoder has already validated.
 static void read_header_chunk(png_rewriter *p) {
   static const uint8_t samples[8] = {1, 0, 3, 1, 2, 0, 4, 0};
   const uint8_t *body = p->chunk + PNG_CHUNK_HEADER_BYTES;
@@ -65,7 +67,7 @@ static void read_header_chunk(png_rewriter *p) {
   p->has_header = true;
 }
 
-/// Whether tRNS has a meaning for the image.
+/// Returns whether tRNS is valid for the image.
 static bool is_transparency_used(const png_rewriter *p, uint32_t count) {
   if (p->has_transparency || p->has_data) {
     return false;
@@ -75,7 +77,7 @@ static bool is_transparency_used(const png_rewriter *p, uint32_t count) {
                               : p->color_type == 2 && count == 6;
 }
 
-/// What is done with the chunk whose header is here. CCODECS_OK, or the failure.
+/// Validates a chunk's header and decides how to process the chunk. Returns CCODECS_OK or records the failure.
 static ccodecs_status begin_chunk(png_rewriter *p) {
   const bool is_critical = (p->chunk[4] & 0x20) == 0;
   const bool is_first = is_type(p, "IHDR");
@@ -99,7 +101,7 @@ static ccodecs_status begin_chunk(png_rewriter *p) {
   if (is_data) {
     p->data_bytes += p->body_left;
     p->use = USE_PASS;
-  } else if (is_palette && p->color_type != 3) { // a mere suggestion
+  } else if (is_palette && p->color_type != 3) { // a suggested palette
     p->use = USE_CHECK;
   } else if (is_critical) {
     if (is_palette && (p->has_palette || p->body_left % 3 != 0 || p->body_left / 3 > 1u << p->bit_depth)) {
@@ -119,13 +121,13 @@ static ccodecs_status give(const uint8_t *bytes, size_t count, ccodecs_piece *pi
   return CCODECS_BYTES_READY;
 }
 
-/// The four bytes of a chunk's CRC are here.
+/// Processes the complete CRC of a chunk.
 static ccodecs_status end_chunk(png_rewriter *p, ccodecs_piece *piece) {
   const bool is_right = ccodecs_be32(p->crc_bytes) == p->crc;
   const bool is_end = is_type(p, "IEND");
   p->step = is_end ? STEP_DONE : STEP_HEADER;
   if (p->use != USE_DROP && !is_right) {
-    if (is_type(p, "tRNS")) { // ignored by decoders
+    if (is_type(p, "tRNS")) { // decoders ignore it
       p->base.warnings |= CCODECS_WARNING_DAMAGED;
       p->buffered = 0;
       return CCODECS_OK;
@@ -154,7 +156,7 @@ static ccodecs_status end_chunk(png_rewriter *p, ccodecs_piece *piece) {
   return give(p->chunk, buffered + PNG_CRC_BYTES, piece);
 }
 
-/// Takes bytes of a chunk's body.
+/// Consumes bytes of a chunk's body.
 static ccodecs_status take_body(png_rewriter *p, ccodecs_input *input, ccodecs_piece *piece) {
   const uint8_t *bytes = input->bytes;
   const size_t count = input->count < p->body_left ? input->count : p->body_left;
@@ -190,7 +192,7 @@ static ccodecs_status step(ccodecs_rewriter *base, ccodecs_input *input, ccodecs
   if (!ccodecs_input_collect(input, p->chunk, &p->buffered, PNG_CHUNK_HEADER_BYTES)) {
     return CCODECS_NEEDS_INPUT;
   }
-  if (p->step == STEP_SIGNATURE) { // it is what the format was told by; start writes it
+  if (p->step == STEP_SIGNATURE) { // already checked by format detection; start writes it
     p->buffered = 0;
     p->step = STEP_HEADER;
     return CCODECS_OK;
@@ -211,7 +213,7 @@ static void survey(const ccodecs_rewriter *base, const ccodecs_decoder *decoder,
   survey->quality = 1;
 }
 
-/// The signature, and behind IHDR, with which the head begins, the EXIF block.
+/// Writes the signature, IHDR, with which the head begins, and the EXIF block.
 static ccodecs_status start(
     ccodecs_rewriter *base, ccodecs_decoder *decoder, const ccodecs_rewrite_options *options, ccodecs_bytes *opening) {
   static const size_t first = PNG_CHUNK_HEADER_BYTES + PNG_IHDR_BYTES + PNG_CRC_BYTES;

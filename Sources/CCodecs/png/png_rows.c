@@ -1,17 +1,17 @@
-// The image's data: from IDAT's bytes through inflate to rows.
+// The image data reader: inflates the bytes of IDAT and returns rows.
 //
-// Rows are inflated a batch at a time, into a block in which each has its filter byte in front: what the next row needs
-// of the one above is there. A plain image's rows are given as they lie there.
+// Rows are inflated in batches into a block in which each row follows its filter byte and the row above. Rows that need
+// no expansion are returned directly from this block.
 
 #include "../memory/bytes.h"
 #include "png_decoder.h"
 
 #include <string.h>
 
-/// A batch: large enough that inflate is not held up by ends, small enough for the cache.
+/// Size of a batch in bytes: large enough for few inflate calls, small enough for the cache.
 static const size_t batch_bytes = 128 << 10;
 
-/// Where the pixels of a pass lie (PNG specification, section 8.1).
+/// The origin and the pixel distances of each Adam7 pass (PNG specification, section 8.1).
 static const struct {
   uint8_t x, y, across, down;
 } passes[7] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4}, {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
@@ -20,7 +20,7 @@ static size_t stored_row_bytes(const png_decoder *d, uint32_t width) {
   return ((size_t)width * d->stored_bits + 7) / 8;
 }
 
-/// Rows of a batch: as many as are unfiltered together, or a multiple.
+/// Returns the number of rows in a batch, a multiple of PNG_ROWS_AT_ONCE, limited to the image's height.
 static size_t batch_rows(const png_decoder *d) {
   const size_t fitting = batch_bytes / (stored_row_bytes(d, d->base.header.width) + 1);
   const size_t rows = fitting < PNG_ROWS_AT_ONCE ? PNG_ROWS_AT_ONCE : fitting - fitting % PNG_ROWS_AT_ONCE;
@@ -49,14 +49,14 @@ uint64_t ccodecs_png_rows_estimate(const png_decoder *d) {
 
 // MARK: Passes
 
-/// Begins the rows of an image or pass of the size that is set.
+/// Begins the rows of an image or pass of size pass_width x pass_height.
 static void begin_rows(png_decoder *d) {
   d->row = 0;
   d->row_stride = stored_row_bytes(d, d->pass_width) + 1;
-  memset(d->rows, 0, d->row_stride); // there is no row above
+  memset(d->rows, 0, d->row_stride); // the row above the first is zero
 }
 
-/// Goes on to the next pass that has pixels, from d->pass on.
+/// Begins the next pass that has pixels, starting at d->pass.
 static void begin_pass(png_decoder *d) {
   const ccodecs_header *header = &d->base.header;
   for (; d->pass < 7; d->pass++) {
@@ -71,7 +71,7 @@ static void begin_pass(png_decoder *d) {
   }
 }
 
-/// Puts the row of a pass where its pixels belong.
+/// Copies a row of a pass to the positions of its pixels.
 static void spread(png_decoder *d, uint32_t number) {
   const size_t pixel_bytes = (size_t)d->expansion.channels * (d->expansion.bit_depth == 16 ? 2 : 1);
   const size_t y = passes[d->pass].y + (size_t)number * passes[d->pass].down;
@@ -84,7 +84,7 @@ static void spread(png_decoder *d, uint32_t number) {
   ccodecs_spill_pass(&d->buffered, y * d->given_bytes);
 }
 
-// MARK: Life
+// MARK: Lifetime
 
 ccodecs_status ccodecs_png_rows_start(png_decoder *d) {
   ccodecs_budget *budget = d->base.budget;
@@ -127,12 +127,12 @@ bool ccodecs_png_rows_are_complete(const png_decoder *d) {
 
 // MARK: Rows
 
-/// Row `index` of the batch as stored; -1 is the one above the batch.
+/// Returns stored row `index` of the batch; -1 is the row above the batch.
 static uint8_t *batch_row(const png_decoder *d, ptrdiff_t index) {
   return d->rows + (size_t)(index + 1) * d->row_stride + 1;
 }
 
-/// Inflates into the row that is not complete; *produced is how many bytes came. False for damaged data, behind them.
+/// Inflates up to `count` bytes to `to` and sets *produced to their number. Returns false if damaged data follows them.
 static bool inflate_into(png_decoder *d, ccodecs_input *input, uint8_t *to, size_t count, size_t *produced) {
   struct inflate_state *z = d->inflate;
   const size_t most = input->count < UINT32_MAX / 2 ? input->count : UINT32_MAX / 2;
@@ -141,14 +141,14 @@ static bool inflate_into(png_decoder *d, ccodecs_input *input, uint8_t *to, size
   z->next_out = to;
   z->avail_out = (uint32_t)count;
   const int result = isal_inflate(z);
-  // At the stream's end igzip hands back whole bytes that it has not used, and those may be of an earlier window.
+  // At the end of the stream, igzip returns whole unused bytes, which may be from an earlier window.
   ccodecs_input_advance(input, z->avail_in < most ? most - z->avail_in : 0);
   d->is_inflated = z->block_state == ISAL_BLOCK_FINISH;
   *produced = count - z->avail_out;
   return result >= 0 && result != ISAL_NEED_DICT;
 }
 
-/// Unfilters and expands the rows of the batch that are complete. False for a filter that is not known, where it ends.
+/// Unfilters and expands the complete rows of the batch, up to an unknown filter. Returns false if there is one.
 static bool finish_rows(png_decoder *d, uint32_t complete) {
   const size_t count = stored_row_bytes(d, d->pass_width);
   const size_t pixel_bytes = d->stored_bits < 8 ? 1 : d->stored_bits / 8;
@@ -171,7 +171,7 @@ static bool finish_rows(png_decoder *d, uint32_t complete) {
   return known == complete;
 }
 
-/// Lets the last row of the batch be the one above the next batch.
+/// Makes the last row of the batch the row above the next batch.
 static void end_batch(png_decoder *d) {
   memmove(batch_row(d, -1), batch_row(d, (ptrdiff_t)d->ready - 1), d->row_stride - 1);
   d->row += d->ready;
@@ -179,13 +179,13 @@ static void end_batch(png_decoder *d) {
   d->filled = 0;
 }
 
-/// After the last row: to the end of the compressed stream, where its checksum is.
+/// Reads the rest of the compressed stream after the last row, up to its checksum.
 static void drain(png_decoder *d, ccodecs_input *input) {
   uint8_t extra[64];
   while (input->count > 0 && !d->is_inflated) {
     size_t count;
     if (!inflate_into(d, input, extra, sizeof extra, &count) ||
-        count != 0) { // damage, or data behind the image's: as libpng has it, a warning
+        count != 0) { // damage or excess data is only a warning, as in libpng
       d->base.header.warnings |= CCODECS_WARNING_DAMAGED;
       d->is_inflated = true;
     }
@@ -193,7 +193,7 @@ static void drain(png_decoder *d, ccodecs_input *input) {
   ccodecs_input_advance(input, input->count);
 }
 
-/// Fills the batch as far as bytes go. CCODECS_OK, or the failure.
+/// Fills the batch as far as the input allows. Returns CCODECS_OK or records the failure.
 static ccodecs_status fill_batch(png_decoder *d, ccodecs_input *input, uint32_t wanted) {
   const size_t wanted_bytes = wanted * d->row_stride;
   while (d->filled < wanted_bytes && !d->is_inflated) {
@@ -217,7 +217,7 @@ static ccodecs_status fill_batch(png_decoder *d, ccodecs_input *input, uint32_t 
   return CCODECS_OK;
 }
 
-/// Gives the rows of the batch that are ready.
+/// Returns the unfiltered rows of the batch.
 static void give_batch(png_decoder *d, ccodecs_rows *rows) {
   rows->planes[0] = d->expanded != NULL ? d->expanded : batch_row(d, 0);
   rows->row_strides[0] = d->expanded != NULL ? d->given_bytes : d->row_stride;
@@ -230,7 +230,7 @@ ccodecs_status ccodecs_png_rows_give_last(png_decoder *d, ccodecs_rows *rows) {
   if (d->is_interlaced) {
     return CCODECS_OK;
   }
-  finish_rows(d, (uint32_t)(d->filled / d->row_stride)); // up to a filter that is not known, if there is one
+  finish_rows(d, (uint32_t)(d->filled / d->row_stride)); // up to an unknown filter, if any
   if (d->ready == 0) {
     return CCODECS_OK;
   }

@@ -1,6 +1,7 @@
-// Undoing PNG's filters (PNG specification, section 9), a pixel at a time where each depends on the one before.
+// Reversal of the PNG filters (PNG specification, section 9), one pixel at a time if each pixel depends on the
+// previous.
 //
-// Vectors of the compiler's own kind are used, so that one text serves SSE and NEON: a pixel's bytes are the lanes.
+// The bytes of a pixel are the lanes of a compiler vector, so that the same code compiles to SSE and NEON.
 
 #include "png_decoder.h"
 
@@ -11,14 +12,14 @@
 typedef uint8_t bytes8 __attribute__((vector_size(8)));
 typedef int16_t words8 __attribute__((vector_size(16)));
 
-/// A pixel and what is behind it, up to 8 bytes.
+/// Loads 8 bytes: a pixel and the bytes after it.
 INLINE bytes8 load(const uint8_t *p) {
   bytes8 v;
   memcpy(&v, p, sizeof v);
   return v;
 }
 
-/// The first `count` bytes, a constant.
+/// Stores the first `count` bytes, a compile-time constant.
 INLINE void store(uint8_t *p, bytes8 v, size_t count) {
   memcpy(p, &v, count);
 }
@@ -27,7 +28,7 @@ INLINE words8 widen(bytes8 v) {
   return __builtin_convertvector(v, words8);
 }
 
-/// `a` where the mask's lanes are -1, `b` where they are 0.
+/// Selects `a` in lanes where the mask is -1, `b` where it is 0.
 INLINE words8 select(words8 mask, words8 a, words8 b) {
   return (a & mask) | (b & ~mask);
 }
@@ -51,7 +52,7 @@ INLINE void undo_average(uint8_t *row, const uint8_t *above, size_t count, const
   bytes8 left = {0};
   for (size_t i = 0; i < count; i += pixel_bytes) {
     const bytes8 up = load(above + i);
-    const bytes8 mean = (left & up) + ((left ^ up) >> one); // rounded down, without a carry
+    const bytes8 mean = (left & up) + ((left ^ up) >> one); // rounded down, without overflow
     left = load(row + i) + mean;
     store(row + i, left, pixel_bytes);
   }

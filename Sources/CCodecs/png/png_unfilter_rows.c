@@ -1,12 +1,12 @@
-// Undoing the filters of several rows at once, for AVX2 and NEON.
+// Reversal of the filters of several rows at once, for AVX2 and NEON.
 //
-// With most filters a pixel waits for the one to its left, so that a row is a chain of steps, each longer than what it
-// has to calculate. Here a vector holds a pixel of each of several rows, every row SKEW pixels behind the one above it:
-// then all that a row needs of the row above is there, and a chain's step serves all rows. A skew of two instead of one
-// keeps the way from lane to lane out of the chain.
+// With most filters a pixel depends on the pixel to its left, so the speed of a row is limited by the latency of a
+// dependency chain. Here, a vector contains one pixel of each of several rows. Each row is SKEW pixels behind the row
+// above, so that the pixels it needs from there are available, and one step of the chain processes all rows. A skew of
+// two instead of one keeps the lane shuffles out of the chain.
 //
-// All filters are one calculation: of left, up and corner, each row's filter has those masked out that it does not use.
-// Paeth's prediction from left alone is left, and from up alone up.
+// All filters share one calculation, in which each row masks out those of left, up and corner that its filter does not
+// use: with left only, the Paeth predictor is left, and with up only, it is up.
 
 #include "png_decoder.h"
 
@@ -26,24 +26,25 @@ typedef uint8_t bytes32 __attribute__((vector_size(32)));
 typedef int16_t words16 __attribute__((vector_size(32)));
 typedef uint32_t doubles8 __attribute__((vector_size(32)));
 
-/// Pixels that a row is behind the one above.
+/// The number of pixels by which a row is behind the row above.
 enum { SKEW = 2 };
 
-/// The filter of a row, the byte in front of it.
+/// Returns the filter of a row, which is the byte before it.
 static uint8_t filter_of(const uint8_t *row) {
   return row[-1];
 }
 
-/// The rows of a vector: pixels of up to 4 bytes take 4 lanes, larger ones 8.
+/// Returns the number of rows in a vector: pixels of up to 4 bytes use 4 lanes, larger pixels 8.
 INLINE size_t rows_of(const size_t pixel_bytes) {
   return pixel_bytes <= 4 ? 4 : 2;
 }
 
+/// The state of the dependency chain.
 typedef struct chain {
-  words16 takes_left, takes_up, takes_corner; ///< All bits in the lanes of rows whose Paeth's prediction uses them.
-  words16 averages;                           ///< Of rows with the filter 3.
-  words16 last, older;                        ///< The pixels of the last step, and of the one before.
-  words16 corner;                             ///< What was up in the last step.
+  words16 takes_left, takes_up, takes_corner; ///< Masks of the rows whose Paeth predictor uses the neighbour.
+  words16 averages;                           ///< Mask of the rows with filter 3.
+  words16 last, older;                        ///< The pixels of the last step and of the step before.
+  words16 corner;                             ///< The masked `up` of the last step.
 } chain;
 
 INLINE words16 select(words16 mask, words16 a, words16 b) {
@@ -58,8 +59,9 @@ INLINE words16 larger(words16 a, words16 b) {
   return __builtin_elementwise_max(a, b);
 }
 
-/// The neighbour that is nearest to left + up - corner: left and up as they are, unless thrice the corner lies between
-/// what either would make of it.
+/// Returns the Paeth predictor, the neighbour nearest to left + up - corner, without computing distances. It compares
+/// 3 * corner - left - up with the smaller and the larger of left and up: the predictor is corner if the value is
+/// between them, the larger if it is below, the smaller if it is above.
 INLINE words16 paeth(words16 left, words16 up, words16 corner) {
   const words16 low = smaller(left, up);
   const words16 high = larger(left, up);
@@ -67,8 +69,8 @@ INLINE words16 paeth(words16 left, words16 up, words16 corner) {
   return select(threshold > low, select(high > threshold, corner, low), high);
 }
 
-/// The pixels of the next step. `stored` are those of the rows, `above` that of the row above the first, in the first
-/// lanes.
+/// Returns the pixels of the next step. `stored` contains the rows' filtered pixels; the first lanes of `above` contain
+/// the pixel above the first row.
 INLINE words16 step(chain *c, words16 stored, words16 above, const size_t pixel_bytes, const bool has_averages) {
   const words16 all_up =
       rows_of(pixel_bytes) == 4
@@ -90,14 +92,14 @@ INLINE words16 widen(bytes16 v) {
   return __builtin_convertvector(v, words16);
 }
 
-/// The pixel above the first row, and zeros or what does not matter.
+/// Loads the pixel above the first row; the other lanes are unused.
 INLINE words16 load_above(const uint8_t *p) {
   bytes16 v = {0};
   memcpy(&v, p, 8);
   return widen(v);
 }
 
-/// A step at an end, where not all rows have a pixel.
+/// Runs a step at the start or end of the rows, where not all rows have a pixel.
 INLINE void step_at_end(
     chain *c, uint8_t *rows, size_t stride, size_t count, size_t i, const size_t pixel_bytes, const bool has_averages) {
   const size_t row_count = rows_of(pixel_bytes);
@@ -109,7 +111,7 @@ INLINE void step_at_end(
     memcpy(above, rows + i - stride, pixel_bytes);
   }
   for (size_t r = 0; r < row_count; r++) {
-    const size_t at = i - r * SKEW * pixel_bytes; // huge before the row's first pixel
+    const size_t at = i - r * SKEW * pixel_bytes; // wraps to a huge value before the row's first pixel
     if (at < count) {
       memcpy(stored + r * lanes, rows + r * stride + at, pixel_bytes);
     }
@@ -126,7 +128,7 @@ INLINE void step_at_end(
   }
 }
 
-/// Four pixels each of two rows, with 4 bytes for a pixel.
+/// Loads four pixels from each of two rows, expanded to 4 bytes per pixel.
 INLINE doubles8 load_two(const uint8_t *first, const uint8_t *second, const size_t pixel_bytes) {
   bytes16 a, b;
   memcpy(&a, first, sizeof a);
@@ -134,7 +136,7 @@ INLINE doubles8 load_two(const uint8_t *first, const uint8_t *second, const size
   const bytes32 v = __builtin_shufflevector(
       a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28,
       29, 30, 31);
-  switch (pixel_bytes) { // the bytes behind a pixel do not matter
+  switch (pixel_bytes) { // the bytes after a pixel are unused
   case 1:
     return (doubles8)__builtin_shufflevector(
         v, v, 0, -1, -1, -1, 1, -1, -1, -1, 2, -1, -1, -1, 3, -1, -1, -1, 16, -1, -1, -1, 17, -1, -1, -1, 18, -1, -1,
@@ -152,7 +154,7 @@ INLINE doubles8 load_two(const uint8_t *first, const uint8_t *second, const size
   }
 }
 
-/// The reverse.
+/// Stores four pixels to each of two rows; the reverse of load_two.
 INLINE void store_two(uint8_t *first, uint8_t *second, doubles8 pixels, const size_t pixel_bytes) {
   bytes32 v = (bytes32)pixels;
   switch (pixel_bytes) {
@@ -180,7 +182,7 @@ INLINE void store_two(uint8_t *first, uint8_t *second, doubles8 pixels, const si
   memcpy(second, &b, 4 * pixel_bytes);
 }
 
-/// Four steps of four rows, from pixel `i / pixel_bytes` of the first row on.
+/// Runs four steps on four rows, starting at pixel `i / pixel_bytes` of the first row.
 INLINE void four_steps(
     chain *c, uint8_t *rows, size_t stride, size_t i, const size_t pixel_bytes, const bool has_averages) {
   const size_t behind = SKEW * pixel_bytes;
@@ -188,7 +190,7 @@ INLINE void four_steps(
       rows + i, rows + stride + i - behind, rows + 2 * stride + i - 2 * behind, rows + 3 * stride + i - 3 * behind};
   const uint8_t *above = rows - stride + i;
   const bytes32 zero = {0};
-  // Pixels of the same step side by side: of the rows 0 and 1 in the lower half, of 2 and 3 in the upper.
+  // Interleave the pixels of each step: rows 0 and 1 in the low half, rows 2 and 3 in the high half.
   const doubles8 even = load_two(at[0], at[2], pixel_bytes);
   const doubles8 odd = load_two(at[1], at[3], pixel_bytes);
   const bytes32 early = (bytes32)__builtin_shufflevector(even, odd, 0, 8, 1, 9, 4, 12, 5, 13);
@@ -215,7 +217,7 @@ INLINE void four_steps(
   store_two(at[1], at[3], __builtin_shufflevector(first, second, 1, 3, 9, 11, 5, 7, 13, 15), pixel_bytes);
 }
 
-/// A step of two rows of large pixels.
+/// Runs a step on two rows with pixels of more than 4 bytes.
 INLINE void wide_step(
     chain *c, uint8_t *rows, size_t stride, size_t i, const size_t pixel_bytes, const bool has_averages) {
   uint8_t *const first = rows + i;
@@ -243,7 +245,7 @@ INLINE void undo(uint8_t *rows, size_t stride, size_t count, const size_t pixel_
     c.takes_corner[lane] = filter == 4 ? -1 : 0;
     c.averages[lane] = filter == 3 ? -1 : 0;
   }
-  const size_t behind = (row_count - 1) * SKEW * pixel_bytes; // of the last row
+  const size_t behind = (row_count - 1) * SKEW * pixel_bytes; // distance of the last row
   size_t i = 0;
   for (; i < behind; i += pixel_bytes) {
     step_at_end(&c, rows, stride, count, i, pixel_bytes, has_averages);
@@ -290,7 +292,7 @@ static bool is_available(void) {
 #endif
 }
 
-/// Undoes several rows at once where that is faster. How many; 0, and nothing done, where it is not.
+/// Unfilters several rows at once if that is faster. Returns their number, or 0 if it did nothing.
 static size_t undo_several(uint8_t *rows, size_t stride, size_t row_count, size_t count, size_t pixel_bytes) {
   const size_t several = pixel_bytes <= 4 ? 4 : 2;
   size_t paeths = 0;
@@ -299,7 +301,8 @@ static size_t undo_several(uint8_t *rows, size_t stride, size_t row_count, size_
     paeths += filter_of(rows + r * stride) == 4;
     averages += filter_of(rows + r * stride) == 3;
   }
-  // By measurement: the chain of one row of Paeth's filter takes longer than all of these, that of three averages too.
+  // Measured: the chain of a single Paeth row takes longer than the joint calculation, as do those of three average
+  // rows.
   if (!is_available() || (paeths == 0 && averages < 3)) {
     return 0;
   }
