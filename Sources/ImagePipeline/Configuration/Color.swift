@@ -1,6 +1,6 @@
 package import Fields
 
-/// An opaque sRGB colour, 8 bits a channel.
+/// An opaque sRGB colour with 8 bits per channel.
 package struct Color: Sendable, Hashable {
   /// Red, 0 to 255.
   package var red: UInt8
@@ -20,14 +20,14 @@ package struct Color: Sendable, Hashable {
 }
 
 extension Color: FieldRecord {
-  /// Black, which a message without values stands for.
+  /// Creates black, the colour of a message without values.
   package init() { self.init(red: 0, green: 0, blue: 0) }
 
   package static let fields: [Field<Color>] = [
     Field("red", \.red), Field("green", \.green), Field("blue", \.blue),
   ]
 
-  /// A colour as in CSS: `#ffffff` or `#fff`.
+  /// Parses a colour in CSS notation: `#ffffff` or `#fff`.
   package init(text: String, field: String) throws(FieldError) {
     let digits = text.dropFirst().compactMap(\.hexDigitValue)
     let isWhole = text.first == "#" && digits.count == text.count - 1

@@ -1,19 +1,19 @@
 internal import ImageCodecs
 
 extension EncoderOptions {
-  /// Lossy WebP of more pixels is encoded in less memory, and takes longer.
+  /// The pixel count above which lossy WebP is encoded in a mode that needs less memory and more time.
   private static let quickWebPPixelCount = 1 << 22
 
-  /// Whether a caller asks for another coding of the file than the default one.
+  /// Whether the configuration specifies coding options, which only encoding can satisfy.
   var asksForCoding: Bool {
-    // Options of other formats are as by default: see `apply`.
+    // Options of other formats have their default values: see `apply`.
     jpeg.asksForCoding || png.asksForCoding || webp.asksForCoding || asksForChroma
   }
 
-  /// Whether the size of chroma planes is asked for.
+  /// Whether the configuration specifies the chroma subsampling.
   var asksForChroma: Bool { jpeg.chromaSubsampling != nil }
 
-  /// Takes what a caller asks for of the format that these options have.
+  /// Applies the options of the configuration for the format of these options.
   mutating func apply(_ configuration: ProcessingConfiguration) {
     switch format.traits.output?.optionGroup {
     case .jpeg:

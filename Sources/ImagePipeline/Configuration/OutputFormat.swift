@@ -3,13 +3,13 @@ internal import ImageCodecs
 
 /// The file format of a result.
 package enum OutputFormat: String, Sendable, Hashable, FieldChoice {
-  /// The input's format where it can be written; else PNG with alpha, JPEG without.
+  /// The format of the input if it can be encoded; otherwise PNG for an image with alpha and JPEG for one without.
   case original
   case jpeg, png, webp
-  /// Where it was built in; else a request for it is refused.
+  /// AVIF; a request for it is rejected if the encoder was not built in.
   case avif
 
-  /// `nil` where the input decides.
+  /// The specified format; `nil` if it depends on the input.
   var imageFormat: ImageFormat? {
     switch self {
     case .original: nil
@@ -21,10 +21,10 @@ package enum OutputFormat: String, Sendable, Hashable, FieldChoice {
   }
 }
 
-/// What a result keeps of its image's metadata.
+/// The metadata that a result keeps.
 package enum MetadataPolicy: String, Sendable, Hashable, FieldChoice {
-  /// Nothing.
+  /// Keep no metadata.
   case strip
-  /// Artist and copyright.
+  /// Keep artist and copyright.
   case keepCopyright = "keep_copyright"
 }

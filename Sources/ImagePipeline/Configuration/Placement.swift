@@ -1,16 +1,16 @@
 package import Fields
 
-/// How an image is brought to its bounds.
+/// The way in which an image is resized to its bounds.
 package enum ResizeMode: String, Sendable, Hashable, FieldChoice {
-  /// Both bounds hold, the aspect ratio is kept.
+  /// Keep the aspect ratio; neither side exceeds its bound.
   case fit
-  /// Both bounds are reached, the aspect ratio is kept, and what overhangs is cut off.
+  /// Keep the aspect ratio; both sides reach their bounds, and the excess is cropped.
   case fill
-  /// Exactly the bounds; the aspect ratio is not kept.
+  /// Scale to exactly the bounds, regardless of the aspect ratio.
   case stretch
 }
 
-/// A side or corner of the shown image, or its middle.
+/// A side or corner of the displayed image, or its centre.
 package enum Gravity: String, Sendable, Hashable, FieldChoice {
   case center, north
   case northEast = "north_east"
@@ -30,7 +30,7 @@ package enum Gravity: String, Sendable, Hashable, FieldChoice {
     "center, or a side or corner as in north or north-west, top or top-left"
   }
 
-  /// The share of free columns that lies to the left.
+  /// The fraction of the free columns that lies to the left, 0 to 1.
   package var x: Double {
     switch self {
     case .northWest, .west, .southWest: 0
@@ -39,7 +39,7 @@ package enum Gravity: String, Sendable, Hashable, FieldChoice {
     }
   }
 
-  /// The share of free rows that lies above.
+  /// The fraction of the free rows that lies above, 0 to 1.
   package var y: Double {
     switch self {
     case .northWest, .north, .northEast: 0
@@ -49,11 +49,11 @@ package enum Gravity: String, Sendable, Hashable, FieldChoice {
   }
 }
 
-/// A place in the shown image, in fractions of its width and height from its upper left corner.
+/// A position in the displayed image, in fractions of its width and height from the upper left corner.
 package struct Point: Sendable, Hashable {
-  /// Horizontal position from the left edge.
+  /// The horizontal position from the left edge, 0 to 1.
   package var x: Double
-  /// Vertical position from the top edge.
+  /// The vertical position from the top edge, 0 to 1.
   package var y: Double
 
   package init(x: Double, y: Double) {
@@ -71,7 +71,7 @@ extension Point: FieldRecord {
     Field("y", \.y, .values("between 0 and 1") { (0...1).contains($0) }),
   ]
 
-  /// As in `0.3,0.7`.
+  /// Parses a position such as `0.3,0.7`.
   package init(text: String, field: String) throws(FieldError) {
     let numbers = text.split(separator: ",", omittingEmptySubsequences: false).compactMap { Double($0) }
     guard numbers.count == 2, text.filter({ $0 == "," }).count == 1 else { throw Self.unreadable(text, field: field) }
@@ -81,23 +81,25 @@ extension Point: FieldRecord {
   package static var textForm: String { "x,y, each between 0 and 1, as in 0.3,0.7" }
 }
 
-/// A part of the shown image, from its upper left corner.
+/// A rectangular part of the displayed image.
 package struct Crop: Sendable, Hashable {
-  /// What the numbers count in.
+  /// The unit of a crop's numbers.
   package enum Unit: String, Sendable, Hashable, FieldChoice {
-    /// Pixels of the shown image.
+    /// Pixels of the displayed image.
     case pixels
-    /// Fractions of its width and height.
+    /// Fractions of the width and height of the displayed image.
     case fractions
   }
 
   /// The unit of the other fields.
   package var unit: Unit
+  /// The left edge, at least 0.
   package var x: Double
+  /// The top edge, at least 0.
   package var y: Double
-  /// Width, above 0.
+  /// The width, above 0.
   package var width: Double
-  /// Height, above 0.
+  /// The height, above 0.
   package var height: Double
 
   package init(unit: Unit = .pixels, x: Double = 0, y: Double = 0, width: Double, height: Double) {
@@ -108,8 +110,8 @@ package struct Crop: Sendable, Hashable {
     self.height = height
   }
 
-  /// The whole pixels that are nearest to this part of an image, at least one on each axis.
-  /// - Throws: `invalidField` when it reaches beyond the image.
+  /// Returns the crop of an image of `size`, rounded to whole pixels and at least one pixel on each axis.
+  /// - Throws: `invalidField` if the crop extends beyond the image.
   func window(in size: PixelSize) throws(PipelineError) -> Window {
     let horizontal = try Self.span(x, width, size.width, unit, ("x", "width"))
     let vertical = try Self.span(y, height, size.height, unit, ("y", "height"))
@@ -136,7 +138,7 @@ package struct Crop: Sendable, Hashable {
 }
 
 extension Crop: FieldRecord {
-  /// Nothing of the image, which a message without values stands for.
+  /// Creates an empty crop, the crop of a message without values.
   package init() { self.init(width: 0, height: 0) }
 
   package static let fields: [Field<Crop>] = [
@@ -147,7 +149,8 @@ extension Crop: FieldRecord {
   private static let start = FieldRule<Double>.values("a finite number of at least 0") { $0 >= 0 && $0.isFinite }
   private static let length = FieldRule<Double>.values("a finite number above 0") { $0 > 0 && $0.isFinite }
 
-  /// As in `10,20,300x200`, in pixels; in fractions where a number has a decimal point, as in `0.1,0.1,0.5x0.5`.
+  /// Parses a crop such as `10,20,300x200` in pixels, or `0.1,0.1,0.5x0.5` in fractions if a number has a decimal
+  /// point.
   package init(text: String, field: String) throws(FieldError) {
     let parts = text.split(separator: ",", omittingEmptySubsequences: false)
     let sides = parts.last?.split(separator: "x", omittingEmptySubsequences: false) ?? []
@@ -162,7 +165,7 @@ extension Crop: FieldRecord {
     "x,y,WIDTHxHEIGHT in pixels, as in 10,20,300x200, or in fractions, as in 0.1,0.1,0.5x0.5"
   }
 
-  /// Checks what does not depend on the image.
+  /// Checks everything that does not depend on the size of the image.
   func checkNumbers(_ field: String) throws(FieldError) {
     try validate(field)
     guard unit == .fractions else { return }

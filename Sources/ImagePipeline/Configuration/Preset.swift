@@ -4,7 +4,7 @@ internal import Fields
 package struct Preset: Sendable, Hashable {
   /// The name that requests use.
   package var name: String
-  /// One sentence for whoever chooses among presets.
+  /// A description in one sentence, to help choose a preset.
   package var description: String
   /// The fields that the preset sets.
   package var configuration: ProcessingConfiguration
@@ -17,10 +17,10 @@ package struct Preset: Sendable, Hashable {
 }
 
 extension Preset {
-  /// The preset of a request that names none.
+  /// The name of the preset for a request that specifies none.
   package static let defaultName = "default"
 
-  /// The presets every worker has, in the order in which they are listed.
+  /// The presets that every worker has, in listing order.
   package static let builtIn: [Preset] = [
     Preset(
       name: defaultName, description: "The image unchanged, upright and without metadata.",
@@ -48,25 +48,28 @@ extension Preset {
   }
 }
 
-/// The presets that requests can name.
+/// The presets that requests can specify by name.
 package struct PresetCatalog: Sendable {
-  /// In listing order; names are unique.
+  /// The presets in listing order; their names are unique.
   package let presets: [Preset]
 
   package init(_ presets: [Preset] = Preset.builtIn) {
     self.presets = presets
   }
 
-  /// These presets and `others`, which take the place of those that have their names.
+  /// Returns these presets and `others`, which replace presets of the same name.
   package func adding(_ others: [Preset]) -> PresetCatalog {
     let byName = Dictionary(others.map { ($0.name, $0) }) { _, last in last }
     let known = Set(presets.map(\.name))
     return PresetCatalog(presets.map { byName[$0.name] ?? $0 } + others.filter { !known.contains($0.name) })
   }
 
-  /// The preset's configuration with the overrides in place.
-  /// - `name`: empty for `default`.
-  /// - Throws: `unknownPreset` listing the names there are.
+  /// Returns the configuration of a preset, with overrides applied.
+  /// - Parameters:
+  ///   - name: The name of the preset; empty for `default`.
+  ///   - overrides: Fields that replace those of the preset.
+  /// - Returns: The combined configuration, which is not validated.
+  /// - Throws: `unknownPreset` with a message that lists the existing names.
   package func configuration(
     named name: String, overrides: ProcessingConfiguration = ProcessingConfiguration()
   ) throws(PipelineError) -> ProcessingConfiguration {

@@ -1,92 +1,99 @@
 package import Fields
 package import ImageCodecs
 
-/// What a caller asks for.
+/// The requested properties of a result.
 ///
-/// A field left `nil` takes the preset's value, or the default its comment gives.
+/// A field that is `nil` has the preset's value, or the default stated in its documentation.
 package struct ProcessingConfiguration: Sendable, Hashable {
-  /// Bound of the result's width in pixels, 1 to 65500.
+  /// The maximum width of the result in pixels, 1 to 65500.
   ///
   /// Default: none.
   package var maxWidth: Int?
-  /// Bound of the result's height in pixels, 1 to 65500.
+  /// The maximum height of the result in pixels, 1 to 65500.
   ///
   /// Default: none.
   package var maxHeight: Int?
-  /// 0 to 1, for JPEG and WebP; 1 is the encoder's 100.
+  /// The compression quality of a lossy result, 0 to 1; 1 is the encoder's quality 100.
   ///
   /// Default: 1.
   package var compressionQuality: Double?
-  /// Divides both bounds; at least 1.
+  /// The divisor of the maximum width and height, at least 1.
   ///
   /// Default: 1.
   package var scaleFactor: Double?
+  /// The file format of the result.
+  ///
   /// Default: `original`.
   package var preferredFormat: OutputFormat?
+  /// The way in which the image is resized to its bounds.
+  ///
   /// Default: `fit`.
   package var resizeMode: ResizeMode?
-  /// Whether an image smaller than its bounds is enlarged.
+  /// Whether an image that is smaller than its bounds is enlarged.
   ///
   /// Default: no.
   package var allowUpscale: Bool?
-  /// Which part `fill` keeps, and where padding puts the image.
+  /// The part of the image that `fill` keeps, and the position of a padded image.
   ///
   /// Default: `center`.
   package var gravity: Gravity?
-  /// The place that `fill` keeps in view; wins over `gravity`.
+  /// The position that `fill` keeps in view; overrides `gravity`.
   ///
   /// Default: none.
   package var focusPoint: Point?
-  /// The part of the shown image to take, before anything else.
+  /// The part of the displayed image to use; applied before resizing.
   ///
-  /// Default: all of it.
+  /// Default: the whole image.
   package var crop: Crop?
-  /// Whether the result has exactly the bounds, with the background around the image.
+  /// Whether the result is padded to exactly its bounds with the background colour.
   ///
   /// Default: no.
   package var pad: Bool?
-  /// Clockwise, in degrees: 0, 90, 180 or 270.
+  /// The clockwise rotation in degrees: 0, 90, 180 or 270.
   ///
-  /// Turning and flipping come first: all else is as if the image had come that way.
+  /// Rotation and flips are applied first; all other fields refer to the rotated and flipped image.
   ///
   /// Default: 0.
   package var rotation: Int?
-  /// Whether left and right change places, after turning.
+  /// Whether left and right are swapped, after the rotation.
   ///
   /// Default: no.
   package var flipHorizontal: Bool?
-  /// Whether top and bottom change places, after turning.
+  /// Whether top and bottom are swapped, after the rotation.
   ///
   /// Default: no.
   package var flipVertical: Bool?
-  /// What shows through transparency where the result has none, and around a padded image.
+  /// The colour of the padding, and behind transparent pixels if the result has no alpha.
   ///
   /// Default: white.
   package var background: Color?
-  /// Most bytes of the result.
+  /// The maximum size of the result in bytes; quality is lowered to fit.
   ///
   /// Default: no limit.
   package var maxBytes: UInt64?
+  /// The metadata that the result keeps.
+  ///
   /// Default: `strip`.
   package var metadata: MetadataPolicy?
-  /// Whether a file that ends after some rows gives these and gray for the rest, with a warning; else it is an error.
+  /// Whether a truncated image is delivered as far as it goes, with gray for the rest and a warning; otherwise it is an
+  /// error.
   ///
   /// Default: no.
   package var tolerateTruncation: Bool?
-  /// Whether an image is decoded and encoded even where it could be passed on as it is, or turned without loss.
+  /// Whether an image is always decoded and encoded, even if it could be copied, rotated or flipped without loss.
   ///
   /// Default: no.
   package var alwaysEncode: Bool?
-  /// Whether a damaged image is delivered as far as it can be decoded, with gray for the rest and a warning; else it is
-  /// an error.
+  /// Whether a damaged image is delivered as far as it can be decoded, with gray for the rest and a warning; otherwise
+  /// it is an error.
   ///
   /// Default: no.
   package var tolerateDamage: Bool?
-  /// Applied in this order, after the resize; at most `Filter.maxChainCount`.
+  /// The filters, applied in this order after the resize; at most `Filter.maxChainCount`.
   ///
   /// Default: none.
   package var filters: [Filter]?
-  /// Whether a result that does not keep `maxBytes` otherwise may become smaller than its bounds.
+  /// Whether the result may be smaller than its bounds if it cannot fit `maxBytes` otherwise.
   ///
   /// Default: no.
   package var allowSmallerDimensions: Bool?
@@ -135,7 +142,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   }
 }
 
-/// One row for each field of a configuration, in the contract's order.
+/// One entry for each field of a configuration, in the order of the public API.
 extension ProcessingConfiguration: FieldRecord {
   package init() { self.init(maxWidth: nil) }
 
@@ -144,7 +151,7 @@ extension ProcessingConfiguration: FieldRecord {
       Field(group: "jpeg", \.jpeg), Field(group: "png", \.png), Field(group: "webp", \.webp),
     ]
 
-  /// Size, and what is shown of the image.
+  /// The fields for the size of the result and the visible part of the image.
   private static let placement: [Field<ProcessingConfiguration>] = [
     Field(
       "max_width", \.maxWidth, .range(1...maxBound),
@@ -201,7 +208,7 @@ extension ProcessingConfiguration: FieldRecord {
       option: OptionText("flip-vertical", "Swap top and bottom, after the rotation. Default: false.")),
   ]
 
-  /// Format, size of the file, metadata and filters.
+  /// The fields for the format, file size, metadata and filters.
   private static let delivery: [Field<ProcessingConfiguration>] = [
     Field(
       "compression_quality", \.compressionQuality, .values("between 0 and 1") { (0...1).contains($0) },
@@ -242,12 +249,13 @@ extension ProcessingConfiguration: FieldRecord {
         "tolerate-damage", "Deliver damaged images as far as they can be decoded, with a warning. Default: false.")),
   ]
 
-  /// The largest width or height that can be asked for, in pixels: the maximum of JPEG.
+  /// The largest width or height that a request can specify, in pixels: the maximum of JPEG.
   package static let maxBound = 65_500
 
-  /// Checks every set field against its rule, and the fields against each other.
+  /// Checks every field that is set against its rule, and the fields against each other.
   ///
-  /// - Throws: `invalidField` naming the first that breaks a rule, `unservedField` for one that this build cannot serve.
+  /// - Throws: `invalidField` with the name of the first invalid field, `unservedField` for a field that this build
+  ///   does not support.
   package func validate() throws(PipelineError) {
     do throws(FieldError) { try validate("") } catch { throw PipelineError(error) }
     try validateCombination()
@@ -255,9 +263,10 @@ extension ProcessingConfiguration: FieldRecord {
 
   /// Checks the fields of a complete configuration against each other.
   ///
-  /// Enough for one whose fields were checked when they were read, and much cheaper than `validate()`.
+  /// This is sufficient for a configuration whose fields were validated when it was read, and much cheaper than
+  /// `validate()`.
   ///
-  /// - Throws: as `validate()`.
+  /// - Throws: The errors of `validate()`.
   package func validateCombination() throws(PipelineError) {
     if let mode = resizeMode, mode != .fit, maxWidth == nil || maxHeight == nil {
       throw PipelineError(
@@ -267,13 +276,14 @@ extension ProcessingConfiguration: FieldRecord {
     try validateFilters()
   }
 
-  /// Checks the names and the parameters of the filters.
+  /// Checks the names and parameters of the filters.
   ///
-  /// - Throws: `invalidField` naming the first that is not served.
+  /// - Throws: `invalidField` with the name of the first invalid field.
   package func validateFilters() throws(PipelineError) { _ = try Filter.resolve(filters ?? []) }
 }
 
 extension PipelineError {
+  /// Creates `unservedField` or `invalidField` from the error of a field.
   package init(_ error: FieldError) {
     self.init(error.isUnserved ? .unservedField : .invalidField, error.message, field: error.field)
   }

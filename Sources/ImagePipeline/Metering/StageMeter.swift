@@ -1,7 +1,9 @@
 package import ServiceContextModule
 package import Tracing
 
-/// The time of one kind of work and its trace span: one span for the whole image, from its first work to its last.
+/// Measures the time of one kind of work and records its trace span.
+///
+/// There is one span for the whole image, from the start of its first work to the end of its last.
 final class StageMeter {
   private let name: String
   private let tracer: any Tracer
@@ -10,10 +12,12 @@ final class StageMeter {
   private let renditionID: String?
   private let isPreview: Bool
   private var span: (any Span)?
-  /// Time spent working; waiting for bytes is not counted, nor, once it is settled, waiting for a CPU.
+  /// The time spent working.
+  ///
+  /// Time spent waiting for bytes is not counted, and `settle` removes the time spent waiting for a CPU.
   private(set) var busy: Duration = .zero
   private var settled: Duration = .zero
-  /// Whether the span has ended; its time then stays what the span shows.
+  /// Whether the span has ended; its time then no longer changes.
   private var isFinished = false
 
   init(_ span: StageSpan, tracing: TraceTarget) {
@@ -25,16 +29,18 @@ final class StageMeter {
     isPreview = tracing.isPreview
   }
 
-  /// Notes that work begins; the first call starts the span.
+  /// Marks the start of a portion of work; the first call starts the span.
+  /// - Returns: The current time, to be passed to `end`.
   func begin() -> ContinuousClock.Instant {
     startSpan()
     return .now
   }
 
+  /// Counts a portion of work from `began` until now.
   func end(_ began: ContinuousClock.Instant) { add(began, .now) }
 
   /// Starts the span.
-  /// - Returns: whether it was not started before.
+  /// - Returns: `true` if the span was not started before.
   @discardableResult
   func startSpan() -> Bool {
     guard span == nil, !isFinished else { return false }
@@ -42,21 +48,21 @@ final class StageMeter {
     return true
   }
 
-  /// Counts a portion of work.
+  /// Counts a portion of work and reports it to the observer.
   func add(_ began: ContinuousClock.Instant, _ ended: ContinuousClock.Instant) {
     guard !isFinished else { return }
     busy += began.duration(to: ended)
     observer?(name, began, ended)
   }
 
-  /// Keeps a share, 0 to 1, of the time since it was settled last: that in which the thread had a CPU.
+  /// Multiplies the time counted since the last call by `share`, 0 to 1: the part in which the thread had a CPU.
   func settle(_ share: Double) {
     guard !isFinished else { return }
     settled += (busy - settled) * share
     busy = settled
   }
 
-  /// Ends the span with the stage's attributes; later work would not be seen.
+  /// Ends the span and adds the attributes of its stage; later work is not counted.
   func finish(_ attributes: (inout Attributes) -> Void) {
     isFinished = true
     guard let span = self.span.take() else { return }
@@ -69,12 +75,14 @@ final class StageMeter {
     span.end()
   }
 
-  /// A dictionary of the right size from the start: one that grows under each attribute is hashed anew again and again.
+  /// The attributes of a span.
+  ///
+  /// The dictionary is created with its final capacity, because growing it would rehash its entries repeatedly.
   typealias Attributes = [String: SpanAttribute]
   private static let attributeCount = 8
 
   deinit {
-    // Only an image that failed or was cancelled leaves its spans open.
+    // Spans are still open only if the image failed or was cancelled.
     guard let span else { return }
     span.attributes["imageworker.busy_ns"] = busy.nanoseconds
     if let renditionID { span.attributes["imageworker.rendition_id"] = renditionID }
@@ -84,27 +92,30 @@ final class StageMeter {
   }
 }
 
-/// Told of each portion of work that a stage did, on the thread that did it.
+/// A function that is called after each portion of a stage's work, on the thread that performed it.
 package typealias WorkObserver =
   @Sendable (
     _ stage: String, _ began: ContinuousClock.Instant, _ ended: ContinuousClock.Instant
   ) -> Void
 
-/// Where an image's spans go: the tracer, and the context whose span is their parent.
+/// The destination of an image's spans: the tracer, and the context that contains their parent span.
 package struct TraceTarget: Sendable {
   let tracer: any Tracer
   let context: ServiceContext
   let observer: WorkObserver?
-  /// The rendition that a stage works for; `nil` for what all of them share, and where there is but one.
+  /// The name of the rendition that a stage works for.
+  ///
+  /// It is `nil` for stages that all renditions share, and for an image with one result.
   var renditionID: String?
-  /// Whether stages work for a preview, of which the image's result has nothing.
+  /// Whether the stages produce a preview instead of the result.
   let isPreview: Bool
 
+  /// Creates a trace target.
   /// - Parameters:
-  ///   - tracer: the process' tracer unless given.
-  ///   - context: the current task's unless given.
-  ///   - observer: told of every strip's work, which spans sum up.
-  ///   - isPreview: whether the stages work for a preview; no unless given.
+  ///   - tracer: The tracer; by default, that of the process.
+  ///   - context: The context of the parent span; by default, that of the current task.
+  ///   - observer: Called for the work on every strip, which spans only summarise.
+  ///   - isPreview: Whether the stages produce a preview; `false` by default.
   package init(
     tracer: any Tracer = InstrumentationSystem.tracer,
     context: ServiceContext = ServiceContext.current ?? .topLevel, observer: WorkObserver? = nil,
@@ -116,7 +127,7 @@ package struct TraceTarget: Sendable {
     self.isPreview = isPreview
   }
 
-  /// The target for stages that work for one of several renditions.
+  /// Returns the target for stages that work for one of several renditions.
   func of(rendition id: String?) -> TraceTarget {
     var target = self
     target.renditionID = id
@@ -125,7 +136,9 @@ package struct TraceTarget: Sendable {
 }
 
 extension Duration {
-  /// Whole nanoseconds; stages are far below the 292 years that fit.
+  /// The duration in whole nanoseconds.
+  ///
+  /// Stage times are far below the 292 years that fit into the result.
   var nanoseconds: Int {
     Int(components.seconds) * 1_000_000_000 + Int(components.attoseconds / 1_000_000_000)
   }

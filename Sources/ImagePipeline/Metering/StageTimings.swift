@@ -1,8 +1,8 @@
-/// The spans that stages' work counts in; traces have one of each for an image or rendition.
+/// The spans in which the work of stages is counted; a trace contains at most one of each for an image or rendition.
 enum StageSpan: Int, CaseIterable {
   case decode, resize, filter, encode, rewrite
 
-  /// As traces have it.
+  /// The name of the span in traces.
   var name: String {
     switch self {
     case .decode: "decode"
@@ -14,24 +14,24 @@ enum StageSpan: Int, CaseIterable {
   }
 }
 
-/// How long each stage of one image was busy: time spent working, not waiting for bytes or for its turn.
+/// The busy time of each stage of one image, without the time spent waiting for bytes or for a CPU.
 package struct StageTimings: Sendable, Hashable {
-  /// Waiting for admission.
+  /// The time spent waiting for admission.
   package var queued: Duration = .zero
-  /// Busy time of decoding.
+  /// The busy time of decoding.
   package var decode: Duration = .zero
-  /// Busy time of resizing.
+  /// The busy time of resizing.
   package var resize: Duration = .zero
-  /// Filters that the configuration asks for.
+  /// The busy time of the requested filters.
   package var filter: Duration = .zero
-  /// Colour conversion, orientation and compression.
+  /// The busy time of colour conversion, orientation and compression; of rewriting for an image that is passed through.
   package var encode: Duration = .zero
-  /// From the first byte given to the last byte taken, waiting included.
+  /// The time from the first input byte to the last output byte, including all waiting.
   package var total: Duration = .zero
 
   package init() {}
 
-  /// The time of a span; rewriting counts as encoding.
+  /// Accesses the time of a span; rewriting counts as encoding.
   subscript(span: StageSpan) -> Duration {
     get { self[keyPath: Self.field(span)] }
     set { self[keyPath: Self.field(span)] = newValue }

@@ -1,18 +1,18 @@
 internal import WorkThreads
 
-/// Which part of the time since it was read last this thread had a CPU.
+/// Measures the fraction of time in which the current thread had a CPU.
 ///
-/// Stages read the wall clock for each strip, which costs 25 ns and counts the time in which the system gave the CPU to
-/// others. The thread's own clock costs a system call, ten times as much: it is read for each portion of bytes, and says
-/// what of all the stages' time in that portion was work.
+/// Stages read the wall clock for each strip, which costs 25 ns but also counts the time in which the system ran other
+/// threads. The CPU clock of the thread needs a system call, which costs ten times as much. It is therefore read once
+/// for each portion of bytes, and gives the fraction of the stages' time in that portion that was work.
 struct WorkClock {
   private var wall = ContinuousClock.now
   private var cpu = ThreadClock.now
 
-  /// Work begins, maybe on another thread than before.
+  /// Restarts the measurement, possibly on another thread than before.
   mutating func begin() { self = WorkClock() }
 
-  /// 0 to 1; the next share is that of the time from now on.
+  /// Returns the fraction since the last reading, 0 to 1, and restarts the measurement.
   mutating func share() -> Double {
     let began = self
     begin()

@@ -1,21 +1,21 @@
 internal import ImageCodecs
 internal import ImageKernels
 
-/// Rows of the result's size to the pixels that filters or the encoder take: colour planes to RGB, alpha divided out or
-/// flattened on the background, samples of 16 bits rounded to 8.
+/// Converts rows of the result's size to the pixel format of the filters or the encoder.
 ///
-/// Where both agree already, strips pass as they are.
+/// It merges colour planes to RGB, divides by alpha or flattens onto the background, and rounds 16-bit samples to 8
+/// bits. Strips that already have the format bypass the stage.
 struct ColorStage: Stage {
   private let width: Int
   private let background: Color
   private let format: PixelFormat
-  // One of the two is there once it is started: planes are merged, pixels converted.
+  // Exactly one of the two is set after the start: the merger for planes, the converter for packed pixels.
   private var merger: YCCMerger?
   private var converter: PixelConverter?
 
   static var name: String { "color" }
 
-  /// - `format`: of what goes out.
+  /// Creates a stage that converts to `format`.
   init(_ plan: Plan, to format: PixelFormat) {
     width = plan.storedOutputSize.width
     background = plan.background

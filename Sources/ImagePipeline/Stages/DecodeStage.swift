@@ -1,20 +1,21 @@
 internal import ImageCodecs
 internal import Tracing
 
-/// Bytes to strips of decoded rows.
+/// Decodes bytes to strips of rows.
 struct DecodeStage: ~Copyable {
   private var decoder: Decoder
-  // At most a sniffed prefix; given to the decoder before any other byte.
+  // At most the prefix from format detection; the decoder reads it before any other byte.
   private var leftover: [UInt8]
   private(set) var inputByteCount: UInt64
   private let scale: Int
-  /// How the decoded rows lie.
+  /// The layout of the decoded rows.
   let layout: PixelLayout
-  /// Of the image's colours to sRGB, by the format of what is converted; empty when there is nothing to convert.
+  /// The conversions of the image's colours to sRGB, by input pixel format; empty if there is nothing to convert.
   let conversions: [PixelFormat: ColorConversion]
   let meter: StageMeter
 
-  /// - `plans`: of the image's renditions, at least one.
+  /// Starts the decoder of `reader`.
+  /// - `plans`: The plans of the image's renditions, at least one.
   init(_ reader: consuming ImageReader, plans: [Plan], tracing: TraceTarget) throws(PipelineError) {
     let (leftover, inputByteCount) = (reader.leftover, reader.inputByteCount)
     var decoder = try reader.takeDecoder()
@@ -43,8 +44,8 @@ struct DecodeStage: ~Copyable {
     self.meter = meter
   }
 
-  /// Decodes until a strip is ready, bytes are needed, or the image is done.
-  /// - `consumed`: grows by the bytes that were taken.
+  /// Decodes until a strip is ready, more bytes are needed, or the image is done.
+  /// - `consumed`: Increased by the number of consumed bytes.
   mutating func read(_ bytes: RawSpan, isLast: Bool, consumed: inout Int) throws(PipelineError) -> Decoder.Event {
     let began = meter.begin()
     defer { meter.end(began) }
@@ -65,14 +66,15 @@ struct DecodeStage: ~Copyable {
     } catch { throw PipelineError(error) }
   }
 
-  /// Lends the rows of the last `.stripReady`.
+  /// Calls `body` with the rows of the last `.stripReady` event.
   func withStrip(_ body: (borrowing Strip) throws(PipelineError) -> Void) throws(PipelineError) {
     try decoder.withStrip(body)
   }
 
-  /// Artist and copyright, as far as they are known by now.
+  /// EXIF data with artist and copyright, as far as they have been read.
   var rights: [UInt8] { decoder.header.rights }
 
+  /// The warnings about the image so far, one sentence each.
   var warnings: [String] {
     let header = decoder.header
     let damage = header.damagedRow.map {
@@ -81,7 +83,8 @@ struct DecodeStage: ~Copyable {
     return header.warnings.map(\.rawValue) + (damage.map { [$0] } ?? [])
   }
 
-  /// - Throws: `truncatedImage` or `corruptImage` where the image is missing a part, and `plan` does not tolerate that.
+  /// Checks that the image is complete, or that `plan` tolerates its missing parts.
+  /// - Throws: `truncatedImage` or `corruptImage` if it does not.
   func checkWholeness(_ plan: Plan) throws(PipelineError) {
     let header = decoder.header
     if header.warnings.contains(.truncated) && !plan.toleratesTruncation {
@@ -94,6 +97,7 @@ struct DecodeStage: ~Copyable {
     }
   }
 
+  /// Ends the span of decoding.
   mutating func finish() {
     let header = decoder.header
     meter.finish { attributes in

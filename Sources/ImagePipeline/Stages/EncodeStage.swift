@@ -1,27 +1,27 @@
 internal import ImageCodecs
 internal import Tracing
 
-/// Rows of the result as shown to compressed bytes.
+/// Encodes rows of the result to compressed bytes.
 struct EncodeStage: ~Copyable {
-  /// The most bytes that are handed out at once.
+  /// The maximum number of bytes that are emitted at once.
   static let bufferByteCount = 64 * 1024
-  /// Of each plane: as many as a row of a JPEG's units has at most.
+  /// The number of rows of each plane that are encoded at once: the maximum height of a JPEG's MCU.
   private static let rowCount = 16
 
   static var name: String { "encode" }
 
   private let plan: Plan
   private var encoder: Encoder?
-  /// Where the result has a limit of bytes: it is then handed out when it is known to keep that.
+  /// The search for a result that fits a size limit, if there is one; the result is then emitted at the end.
   private var target: ByteTarget?
   private var buffer: PixelBuffer?
-  /// Of what is handed out.
+  /// The options of the emitted result.
   private(set) var options: EncoderOptions
   private(set) var outputByteCount: UInt64 = 0
   private var allowance: WorkAllowance?
   private var budget: ImageBudget?
   private var gauge: OutputGauge?
-  // The result that keeps a limit of bytes, and how much of it was handed out.
+  // The result that fits the size limit, and the number of its bytes that were emitted.
   private var chosen: (bytes: CompressedBytes, offset: UInt64)?
   private var isEncoded = false
   private(set) var isPaused = false
@@ -31,7 +31,7 @@ struct EncodeStage: ~Copyable {
     options = plan.encoder
   }
 
-  /// An upper bound of what this stage charges, its trials for a limit of bytes included.
+  /// Returns an upper bound of the bytes that this stage charges, including its trials for a size limit.
   func estimatedByteCount(_ layout: PixelLayout) throws(PipelineError) -> UInt64 {
     let (limit, encoder) = (plan.byteLimit, plan.encoder)
     let encoding = try withCodecErrors { () throws(CodecError) in
@@ -41,8 +41,10 @@ struct EncodeStage: ~Copyable {
     return encoding + UInt64(Self.bufferByteCount + enlargementByteCount)
   }
 
-  /// Where rows grow, luma runs ahead of chroma by several rows of the source: what waits in an encoder's queue grows
-  /// beyond three rows of its units, and both blocks are held while it grows.
+  /// The additional bytes for the encoder's queue when rows are enlarged.
+  ///
+  /// Luma then runs ahead of chroma by several source rows, so the queue grows beyond three rows of MCUs, and both the
+  /// old and the new block are allocated while it grows.
   private var enlargementByteCount: Int {
     guard plan.encoder.pixelFormat == .ycc8, Double(plan.storedOutputSize.height) > 2 * plan.storedWindow.height
     else { return 0 }
@@ -65,11 +67,11 @@ struct EncodeStage: ~Copyable {
     gauge = context.gauge
   }
 
-  /// Takes rows and hands out what they complete, a few at a time: what waits of the result is never much.
+  /// Encodes rows and emits the bytes that they complete, a few rows at a time, so that little output accumulates.
   mutating func push(_ strip: borrowing Strip, _ output: (RawSpan) -> Void) throws(PipelineError) {
     var waiting = (0..<strip.format.planeCount).map { strip.plane($0) }
     while waiting.contains(where: { $0.rowCount > 0 }) {
-      // A few rows of an image may become any number of these.
+      // A few rows of an image can become any number of result rows.
       try allowance?.check()
       var portion = waiting.map { $0.prefix(Self.rowCount) }
       if strip.format == .ycc8, options.subsampling == .quarter {
@@ -86,7 +88,8 @@ struct EncodeStage: ~Copyable {
     target?.hold(portion)
   }
 
-  /// Hands out what is compressed so far: all of it, or at the end, until enough waits.
+  /// Emits the bytes that are compressed so far: all of them, or until enough output is waiting if the encoder has
+  /// finished.
   private mutating func drain(_ output: (RawSpan) -> Void) throws(PipelineError) {
     guard let buffer else { return }
     while encoder != nil {
@@ -104,8 +107,8 @@ struct EncodeStage: ~Copyable {
     }
   }
 
-  /// Ends the result and hands out the rest, pausing where enough of it waits.
-  /// - `trailingMetadata`: artist and copyright that were found after the result was begun without them.
+  /// Finishes the result and emits the rest, pausing when enough output is waiting.
+  /// - `trailingMetadata`: EXIF data with artist and copyright that was found after the result was started without it.
   mutating func finish(trailingMetadata: [UInt8], _ output: (RawSpan) -> Void) throws(PipelineError) {
     isPaused = false
     if !isEncoded {
@@ -115,7 +118,7 @@ struct EncodeStage: ~Copyable {
       } catch { throw PipelineError(error) }
       isEncoded = true
     }
-    // What encoders keep to their end, they hold in memory that is charged already.
+    // The memory for output that encoders emit only at their end is already charged.
     isPaused = target == nil && gauge?.isFull == true
     if isPaused { return }
     try drain(output)
@@ -125,7 +128,7 @@ struct EncodeStage: ~Copyable {
     handOutChosen(output)
   }
 
-  /// Chooses the result that keeps its limit of bytes, where there is one.
+  /// Chooses the result that fits the size limit, if there is one.
   private mutating func settle(trailingMetadata: [UInt8]) throws(PipelineError) {
     guard let buffer, let allowance else { return }
     guard let result = try target?.settle(trailingMetadata: trailingMetadata, buffer, allowance) else { return }

@@ -2,9 +2,9 @@ internal import ImageCodecs
 internal import ImageKernels
 internal import Tracing
 
-/// The filters of the configuration, pass after pass, on rows of the result's size.
+/// Applies the filters of the configuration, pass after pass, to rows of the result's size.
 ///
-/// No pass holds more than the rows that its windows span.
+/// Each pass buffers only the rows that its windows span.
 struct FilterStage: Stage {
   private let plan: Plan
   private var passes: [RowFilter] = []
@@ -48,7 +48,9 @@ struct FilterStage: Stage {
     try pass(strip.plane(0), through: 0, next: next)
   }
 
-  /// A pass that has taken the image's last row gives all that is left: there is nothing to flush.
+  /// Passes rows through the passes from `index` on.
+  ///
+  /// A pass emits all remaining rows once it has received the last row of the image, so nothing needs to be flushed.
   private func pass(_ rows: Strip.Rows, through index: Int, next: NextStage) throws(PipelineError) {
     guard index < passes.count else { return try next(Strip(format: format, rows: rows)) }
     var waiting = rows

@@ -1,10 +1,10 @@
 internal import ImageCodecs
 internal import ImageKernels
 
-/// Rows of the result as stored to rows of the result as shown.
+/// Transforms rows of the result from stored to displayed orientation.
 ///
-/// A mirrored image is mirrored row by row. Every other orientation needs the last stored row, or the last stored column,
-/// first: those hold the result, which is small, never the input.
+/// A horizontal flip is applied row by row. Every other orientation starts with the last stored row or column, so the
+/// stage buffers the result, which is usually small, but never the input.
 struct OrientStage: Stage {
   private let orientation: Orientation
   private let storedSize: PixelSize
@@ -13,7 +13,7 @@ struct OrientStage: Stage {
   private var planes: [PlaneOrienter] = []
   private var allowance: WorkAllowance?
   private var gauge: OutputGauge?
-  // What `finish` has not handed on of the planes' own memory.
+  // The rows in the planes' buffers that `finish` has not emitted yet.
   private var unsent: [Strip.Rows]?
   private(set) var isPaused = false
 
@@ -54,7 +54,7 @@ struct OrientStage: Stage {
     return true
   }
 
-  /// Takes rows as stored; hands them on at once where the orientation allows it.
+  /// Transforms stored rows; emits them immediately if the orientation allows it.
   mutating func push(_ strip: borrowing Strip, next: NextStage) throws(PipelineError) {
     if orientation == .mirrored {
       try mirror(planes.indices.map { strip.plane($0) }, next: next)
@@ -63,7 +63,7 @@ struct OrientStage: Stage {
     }
   }
 
-  /// Hands on the held image, if there is one.
+  /// Emits the buffered image, if there is one.
   mutating func finish(next: NextStage) throws(PipelineError) {
     if orientation == .mirrored { return }
     let heights = planes.map(\.rows.rowCount)
@@ -75,7 +75,7 @@ struct OrientStage: Stage {
         (unsent, isPaused) = (waiting, true)
         return
       }
-      // Of halved planes half as many, so that none runs ahead and waits in the encoder.
+      // Subsampled planes advance by half as many rows, so that no plane runs ahead and accumulates in the encoder.
       let portion = waiting.indices.map { index in
         waiting[index].prefix(heights[index] < heights[0] ? Self.stripRowCount / 2 : Self.stripRowCount)
       }
@@ -97,7 +97,7 @@ struct OrientStage: Stage {
     }
   }
 
-  /// Of each plane.
+  /// Returns the stored size of each plane.
   private func storedSizes(_ format: PixelFormat) -> [PixelSize] {
     guard format == .ycc8 else { return [storedSize] }
     let chroma = PixelSize(

@@ -1,13 +1,13 @@
 internal import ImageCodecs
 
-/// Rows of the image as shown to rows of a larger canvas: the background's colour around them.
+/// Places rows of the displayed image on a larger canvas, surrounded by the background colour.
 struct PadStage: Stage {
   private let framing: Framing
   private let color: Color
   private var format = PixelFormat.rgb8
-  // Room for rows with the image in them, and rows of the background alone, once it is started.
+  // Buffers for canvas rows that contain the image and for rows of background only; set after the start.
   private var rows: (canvas: RowBuffer, blank: RowBuffer)?
-  // Rows of the background that are still to come, above the image and below it.
+  // The numbers of background rows that are still to be emitted, above and below the image.
   private var above: Int
   private var below: Int
   private var gauge: OutputGauge?
@@ -44,12 +44,12 @@ struct PadStage: Stage {
     return true
   }
 
-  /// Hands on the rows above the image.
+  /// Emits the rows above the image.
   mutating func begin(next: NextStage) throws(PipelineError) {
     above = try pushBlank(above, next: next)
   }
 
-  /// Takes rows of the image and hands on rows of the canvas.
+  /// Emits canvas rows that contain the image's rows.
   mutating func push(_ strip: borrowing Strip, next: NextStage) throws(PipelineError) {
     guard let canvas = rows?.canvas else { return }
     for rows in strip.plane(0).portions(of: Self.rowCount) {
@@ -58,12 +58,13 @@ struct PadStage: Stage {
     }
   }
 
-  /// Hands on the rows below the image.
+  /// Emits the rows below the image.
   mutating func finish(next: NextStage) throws(PipelineError) {
     below = try pushBlank(below, next: next)
   }
 
-  /// - Returns: how many of `count` rows are still to come, where it paused.
+  /// Emits up to `count` background rows.
+  /// - Returns: The number of rows still to be emitted; above 0 if it paused.
   private mutating func pushBlank(_ count: Int, next: NextStage) throws(PipelineError) -> Int {
     guard let blank = rows?.blank else { return 0 }
     var left = count

@@ -1,11 +1,11 @@
 internal import ImageCodecs
 
-/// Decodes an image while it is passed on, so that none is delivered that no decoder opens.
+/// Decodes an image while it is passed through, so that no file is delivered that cannot be decoded.
 ///
-/// Small images are tried, as that costs little, and a JPEG that lacks its end marker, as nothing else says whether it lacks
-/// more.
+/// Small images are always decoded, as this is cheap. A JPEG without an end marker is decoded because nothing else
+/// shows whether more of it is missing.
 struct PassthroughTrial: ~Copyable {
-  /// The largest image that is tried at its full size.
+  /// The maximum pixel count of an image that is always decoded, at full size.
   private static let maxPixelCount = 1 << 16
 
   private var decoder: Decoder
@@ -13,9 +13,9 @@ struct PassthroughTrial: ~Copyable {
   private var isStarted = false
   private var isDone = false
 
-  /// 8 for a trial at full size, 1 for one at the smallest scale, `nil` for none.
+  /// Returns the scale of the trial: 8 for full size, 1 for the smallest scale, `nil` for no trial.
   ///
-  /// - `following`: the bytes behind the header, where all of them are known.
+  /// - `following`: The bytes after the header, if the rest of the file is known.
   static func scale(_ header: ImageHeader, following: RawSpan?) -> Int? {
     if header.width * header.height <= maxPixelCount { return 8 }
     guard header.format == .jpeg, let following, !header.format.hasEndMarker(following) else { return nil }

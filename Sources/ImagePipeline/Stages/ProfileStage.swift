@@ -1,15 +1,15 @@
 internal import ImageCodecs
 internal import ImageKernels
 
-/// Colours of the image's profile to sRGB, on rows of the result's size.
+/// Converts colours from the image's profile to sRGB, on rows of the result's size.
 ///
-/// Samples of 16 bits are rounded to 8 by the conversion. Where the colours are sRGB already, strips pass as they are, and
-/// nothing is allocated. Without a conversion, inks are converted without a profile, and samples of 16 bits rounded.
+/// The conversion rounds 16-bit samples to 8 bits. Without a conversion, CMYK is converted without a profile, and
+/// 16-bit samples are rounded. If neither applies, strips bypass the stage and it allocates nothing.
 struct ProfileStage: Stage {
   private let width: Int
   private let conversionByteCount: Int
   private var format = PixelFormat.rgb8
-  // One of the two is there once it is started; with a conversion, room for what it makes.
+  // Exactly one of the two is set after the start; the conversion comes with a buffer for its output.
   private var conversion: (ColorConversion, output: RowBuffer)?
   private var converter: PixelConverter?
 
@@ -22,7 +22,7 @@ struct ProfileStage: Stage {
     conversionByteCount = plan.conversionByteCount
   }
 
-  /// Its conversion included.
+  /// Returns an upper bound that includes the colour conversion.
   func estimatedByteCount(_ layout: inout PixelLayout) -> Int {
     let input = layout.format
     layout.format = input.afterProfile

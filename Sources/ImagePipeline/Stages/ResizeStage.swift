@@ -2,10 +2,10 @@ internal import ImageCodecs
 internal import ImageKernels
 internal import Tracing
 
-/// Decoded rows to rows of the result's size, plane by plane.
+/// Resamples decoded rows to the result's size, plane by plane.
 ///
-/// Images with alpha are premultiplied on the way in, so that the colour behind transparent pixels never shows.
-/// Where no plane changes its size, strips pass as they are.
+/// Images with alpha are premultiplied first, so that the colour of transparent pixels never becomes visible. If no
+/// plane changes its size, strips bypass the stage.
 struct ResizeStage: Stage {
   private let plan: Plan
   private var format = PixelFormat.rgb8
@@ -13,12 +13,12 @@ struct ResizeStage: Stage {
   private var windows: [PlaneWindow] = []
   private var premultiplier: Premultiplier?
   private var gauge: OutputGauge?
-  // Of the strip under way: rows that no plane was offered, and those that planes are taking.
+  // Rows of the current strip: those that were not yet offered to the planes, and those that the planes are consuming.
   private var rest: [Strip.Rows] = []
   private var waiting: [Strip.Rows] = []
   private(set) var isPaused = false
 
-  /// Rows that are premultiplied at once.
+  /// The number of rows that are premultiplied at once.
   private static let premultipliedRowCount = 8
 
   static var name: String { "resize" }
@@ -68,9 +68,9 @@ struct ResizeStage: Stage {
     return true
   }
 
-  /// Resamples the strip's rows and hands on what they complete.
+  /// Resamples the rows of a strip and emits the rows that they complete.
   ///
-  /// A few rows may complete any number of them: it pauses in between.
+  /// A few input rows can complete any number of output rows, so the call may pause in between.
   mutating func push(_ strip: borrowing Strip, next: NextStage) throws(PipelineError) {
     if !isPaused {
       rest = []
@@ -83,7 +83,8 @@ struct ResizeStage: Stage {
     } while takePortion()
   }
 
-  /// Offers the planes the next of the strip's rows; returns whether there are any.
+  /// Offers the next rows of the strip to the planes.
+  /// - Returns: Whether there were any.
   private mutating func takePortion() -> Bool {
     if let premultiplier {
       if rest[0].isEmpty { return false }
@@ -98,8 +99,8 @@ struct ResizeStage: Stage {
     return true
   }
 
-  /// Planes take turns, so that none runs far ahead of the others.
-  /// - Returns: whether that was all; `false` where enough output waits.
+  /// Resamples the offered rows, alternating between planes so that none runs far ahead of the others.
+  /// - Returns: Whether all offered rows were processed; `false` if enough output is waiting.
   private mutating func resample(next: NextStage) throws(PipelineError) -> Bool {
     while true {
       if gauge?.isFull == true { return false }
@@ -116,7 +117,7 @@ struct ResizeStage: Stage {
     }
   }
 
-  /// Whether rows that still come are outside of what is taken of the image.
+  /// Whether all rows of the image's window have been processed.
   var isDone: Bool { windows.allSatisfy(\.isPassed) }
 
   func describe(_ attributes: inout StageMeter.Attributes) {
@@ -132,7 +133,7 @@ struct ResizeStage: Stage {
   ) -> [(horizontal: AxisGeometry, vertical: AxisGeometry)] {
     let target = plan.storedOutputSize
     return source.planes.enumerated().map { index, plane in
-      // Chroma goes straight to the size at which it is encoded.
+      // Chroma is resampled directly to the size at which it is encoded.
       let scale = index > 0 && plan.encoder.pixelFormat == .ycc8 ? plan.storedChromaScale : (horizontal: 1, vertical: 1)
       let enlargement = AxisGeometry.Enlargement(isChroma: index > 0, width: plane.width)
       let window = windows[index]
@@ -144,8 +145,9 @@ struct ResizeStage: Stage {
         sourceCount: window.rowCount, sourceScale: plane.verticalScale, sourceLength: plan.storedWindow.height,
         sourceStart: window.rowOffset, destinationScale: scale.vertical, destinationLength: target.height,
         isReversed: plan.orientation.reversesRows, enlargement: enlargement)
-      // Chroma of a result that has as much of it as of luma: sharper than what decoders make of it, it scores less.
-      // Of an image that is decoded at a reduced size, it has lost more than that already.
+      // For a result with full-resolution chroma, subsampled chroma is doubled as decoders do it: a sharper enlargement
+      // scores lower in measurements. An image that is decoded at a reduced size has already lost more detail than that
+      // affects.
       let mayDouble = index > 0 && plan.decodeScale == 8 && enlargement == .linear
       horizontal.isDoubled =
         mayDouble && scale.horizontal == 1 && plane.horizontalScale == 0.5 && horizontal.ratio > 0.5
@@ -156,12 +158,13 @@ struct ResizeStage: Stage {
     }
   }
 
-  /// What makes up for the decoder's low-pass, by measurement: see Benchmarks/results/shrink-on-load.md.
+  /// Returns the emphasis that compensates for the decoder's low-pass.
   ///
-  /// At 1/8 a sample is the mean of its block, which dims what is finer. The other reduced transforms hardly do.
+  /// The value is measured; see Benchmarks/results/shrink-on-load.md. At 1/8, a sample is the mean of its block, which
+  /// attenuates fine detail. The other reduced transforms hardly do.
   private static func emphasis(decodeScale: Int) -> Double { decodeScale == 1 ? 1.0 / 16 : 0 }
 
-  /// The layout of the rows that go out.
+  /// Returns the layout of the resampled rows.
   private static func layout(
     _ axes: [(horizontal: AxisGeometry, vertical: AxisGeometry)], _ format: PixelFormat
   ) -> PixelLayout {

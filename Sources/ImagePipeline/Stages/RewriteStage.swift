@@ -1,11 +1,11 @@
 internal import ImageCodecs
 internal import Tracing
 
-/// An image's file to one without metadata: the only stage of an image that is not decoded.
+/// Rewrites an image's file without its metadata: the only stage of an image that is passed through.
 struct RewriteStage: ~Copyable {
   private var rewriter: Rewriter
   private var trial: PassthroughTrial?
-  // At most a sniffed prefix; given to the rewriter before any other byte.
+  // At most the prefix from format detection; the rewriter reads it before any other byte.
   private var leftover: [UInt8]
   private let headerWarnings: [ImageHeader.Warning]
   private let plan: Plan
@@ -34,7 +34,7 @@ struct RewriteStage: ~Copyable {
     self.allowance = allowance
   }
 
-  /// As `Pipeline.advance`.
+  /// Consumes the next bytes of the image and emits output; see `Pipeline.advance`.
   mutating func advance(
     _ bytes: RawSpan, isLast: Bool, consumed: inout Int, output: (RawSpan) -> Void
   ) throws(PipelineError) -> PipelineProgress {
@@ -120,7 +120,7 @@ struct RewriteStage: ~Copyable {
     }
   }
 
-  /// As `Pipeline.report`; the time is told as that of encoding.
+  /// Returns the report of the image; the time of rewriting is reported as that of encoding.
   func report(queued: Duration, total: Duration) -> ProcessingReport {
     var timings = StageTimings()
     timings.queued = queued

@@ -1,52 +1,52 @@
 internal import ImageCodecs
 
-/// One step of a rendition's way from decoded rows to those that are encoded, strip by strip.
+/// One step in the processing of a rendition, from decoded rows to the rows that are encoded, strip by strip.
 ///
-/// A stage is made from a plan, which costs nothing, and is then asked what it would charge, or started. `Pipeline.stages`
-/// lists the stages in order; everything else follows from that list.
+/// Creating a stage from a plan allocates nothing. It can then be asked how much memory it would charge, or be started.
+/// `Pipeline.stages` lists the stages in order.
 protocol Stage: ~Copyable {
-  /// As documents and errors name it.
+  /// The name of the stage in documents and errors.
   static var name: String { get }
-  /// The span and the timing that its work counts in.
+  /// The span and the timing in which its work is counted.
   static var span: StageSpan { get }
   /// Whether the span ends when this stage is finished.
   static var endsSpan: Bool { get }
 
-  /// An upper bound of the bytes that it charges; 0 where it would not be started.
-  /// - `layout`: of the strips that come in; becomes that of the strips that go out.
+  /// Returns an upper bound of the bytes that the stage charges; 0 if it would not be started.
+  /// - `layout`: The layout of the incoming strips; replaced by that of the outgoing strips.
   func estimatedByteCount(_ layout: inout PixelLayout) -> Int
 
-  /// Allocates what the stage needs.
-  /// - `layout`: as in `estimatedByteCount`.
-  /// - Returns: whether it does anything; else strips pass it by, and it is neither pushed to nor finished.
+  /// Allocates the memory that the stage needs.
+  /// - `layout`: As in `estimatedByteCount`.
+  /// - Returns: Whether the stage does anything; otherwise strips bypass it, and it is neither pushed to nor finished.
   mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool
 
-  /// Hands on what comes before the first strip.
+  /// Emits the strips that precede the first one.
   ///
-  /// It may pause, and is then called again.
+  /// After a pause, it is called again.
   mutating func begin(next: NextStage) throws(PipelineError)
 
-  /// Takes the next strip and hands on those that it completes.
+  /// Processes the next strip and emits the strips that it completes.
   ///
-  /// The first stage of a list may pause, and is then given the same strip again.
+  /// The first stage of a list may pause; it is then called again with the same strip.
   mutating func push(_ strip: borrowing Strip, next: NextStage) throws(PipelineError)
 
-  /// Hands on what is left after the last strip.
+  /// Emits the remaining strips after the last one.
   ///
-  /// It may pause, and is then called again.
+  /// After a pause, it is called again.
   mutating func finish(next: NextStage) throws(PipelineError)
 
-  /// Whether its last call stopped between two strips because enough output waits.
+  /// Whether the last call paused between two strips because enough output is waiting.
   var isPaused: Bool { get }
 
-  /// Whether it takes nothing of any strip that may still come.
+  /// Whether the stage needs no further strips.
   var isDone: Bool { get }
 
-  /// Adds what its span says of it.
+  /// Adds the attributes of the stage to those of its span.
   func describe(_ attributes: inout StageMeter.Attributes)
 }
 
-/// Where a stage hands on its strips, which are lent for the call.
+/// Receives the strips that a stage emits; they are valid only during the call.
 typealias NextStage = (borrowing Strip) throws(PipelineError) -> Void
 
 extension Stage where Self: ~Copyable {
@@ -59,17 +59,17 @@ extension Stage where Self: ~Copyable {
   func describe(_ attributes: inout StageMeter.Attributes) {}
 }
 
-/// What a rendition's stages share.
+/// The objects that a rendition's stages share.
 struct StageContext {
   let budget: ImageBudget
   let allowance: WorkAllowance
   let clock: StageClock
-  /// Of all the image's output.
+  /// Counts the output of all renditions of the image.
   let gauge: OutputGauge
-  /// Of the image's colours to sRGB, by the format of what is converted; empty when there is nothing to convert.
+  /// The conversions of the image's colours to sRGB, by input pixel format; empty if there is nothing to convert.
   let conversions: [PixelFormat: ColorConversion]
 
-  /// Allocates, with errors as the pipeline has them.
+  /// Calls `body` with the image's budget and converts its errors to pipeline errors.
   func allocate<Result: ~Copyable>(
     _ body: (ImageBudget) throws(CodecError) -> Result
   ) throws(PipelineError) -> Result {
