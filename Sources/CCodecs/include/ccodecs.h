@@ -152,9 +152,9 @@ typedef struct ccodecs_limits {
   uint64_t max_whole_input_pixels; ///< Maximum width x height of images whose decoder buffers the whole bitmap.
   uint32_t max_scans;              ///< Maximum number of scans of a progressive JPEG; more return CCODECS_LIMIT.
   bool can_spill;                  ///< Whether spill_directory is set.
-  /// The descriptor of a directory for unnamed temporary files. Once the image uses CCODECS_SPILL_BYTES of memory, the
-  /// bytes or coefficients of a progressive JPEG, or the planes of a non-interleaved JPEG, are spooled there. It must
-  /// stay open as long as the decoder.
+  /// The descriptor of a directory for unnamed temporary files. Once the image uses CCODECS_SPILL_BYTES of memory,
+  /// large buffers are spooled there: the bytes or coefficients of a progressive JPEG, the planes of a non-interleaved
+  /// JPEG, the pixels of an interlaced PNG, and the channels of a PSD. It must stay open as long as the decoder.
   int spill_directory;
 } ccodecs_limits;
 
@@ -188,7 +188,7 @@ typedef enum ccodecs_color_space {
 enum {
   CCODECS_WARNING_BAD_EXIF = 1u << 0,    ///< The EXIF block is malformed and was ignored.
   CCODECS_WARNING_FIRST_FRAME = 1u << 1, ///< Animated or multi-image: only the first image is decoded.
-  CCODECS_WARNING_DAMAGED = 1u << 2,     ///< The codec library repaired or skipped damaged data.
+  CCODECS_WARNING_DAMAGED = 1u << 2,     ///< The decoder repaired or skipped damaged data.
   CCODECS_WARNING_BAD_PROFILE = 1u << 3, ///< The colour profile is unusable; colours are treated as sRGB.
   CCODECS_WARNING_TRUNCATED = 1u << 4,   ///< The file is truncated; the missing part is filled with gray.
   CCODECS_WARNING_NO_END = 1u << 6,      ///< Rewriters only: the file lacked its end marker, which was added.
@@ -314,8 +314,8 @@ size_t ccodecs_decoder_trailing_metadata(const ccodecs_decoder *decoder, uint8_t
 /// Returns the scales that start accepts: bit N-1 set means N/8. Legal after read_header.
 uint8_t ccodecs_decoder_scales(const ccodecs_decoder *decoder);
 
-/// Computes an upper bound of the bytes that start and read_rows charge for this image with `options`, without charging
-/// them. Legal after read_header, before start.
+/// Computes an upper bound of the budget's use in bytes while this image is decoded with `options`, including the bytes
+/// already charged. Charges nothing. Legal after read_header, before start.
 ccodecs_status ccodecs_decoder_estimate(
     const ccodecs_decoder *decoder, const ccodecs_decode_options *options, uint64_t *byte_count);
 

@@ -13,8 +13,8 @@ enum { RAW = 0, PACK_BITS = 1 };
 
 // MARK: Memory
 
-/// Returns the size of the layers and of the channels, which are raw, or PackBits runs that encode up to 128 bytes in
-/// two, preceded by the byte counts of all rows.
+/// Returns the lower bound: the layers and the channels. Channels are raw, or PackBits runs that encode up to 128 bytes
+/// in two, preceded by the byte counts of all rows.
 static uint64_t least_bytes(const ccodecs_decoder *base) {
   const psd_decoder *d = (const psd_decoder *)base;
   const uint64_t rows = (uint64_t)base->header.height * d->needed;
