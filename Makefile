@@ -6,7 +6,7 @@ SWIFT_BUILD = swift build --manifest-cache none -c $(CONFIGURATION) --product im
 WORKER = .build/$(CONFIGURATION)/image-worker
 
 .PHONY: run test unit-test codec-test end-to-end-test fuzz build release setup format check-format generate \
-        check-generated lint breaking text bench corpus compare bench-pair clean
+        check-generated lint breaking text bench corpus compare bench-pair completions clean
 
 ## Serve on 127.0.0.1:50051. Options: make run ARGS="--port 8080"
 run: build
@@ -98,6 +98,13 @@ compare: build
 ## Compare what images cost with what they cost another worker: make bench-pair OLD=path/to/image-worker
 bench-pair: build
 	Tests/EndToEnd/python.sh Benchmarks/tables/compare_costs.py $(OLD) $(WORKER) $(ARGS)
+
+## Write completions for bash, zsh and fish to .build/completions.
+completions: build
+	@mkdir -p .build/completions
+	@for shell in bash zsh fish; do \
+	  $(WORKER) --generate-completion-script $$shell > .build/completions/image-worker.$$shell; done
+	@echo "Completions are in .build/completions; for bash: source .build/completions/image-worker.bash"
 
 clean:
 	swift package clean

@@ -24,7 +24,9 @@ def compiled(include: Path) -> descriptor_pb2.FileDescriptorSet:
     with tempfile.NamedTemporaryFile() as out:
         subprocess.run(
             [sys.executable, "-m", "grpc_tools.protoc", f"-I{PROTOS}", f"-I{include}", "--include_imports",
-             f"--descriptor_set_out={out.name}", "imageworker/v1/image_worker.proto"], check=True)
+             f"--descriptor_set_out={out.name}", "imageworker/v1/image_worker.proto",
+             # The details of errors: imported by no other file, but clients such as grpcurl show them by reflection.
+             "google/rpc/error_details.proto"], check=True)
         return descriptor_pb2.FileDescriptorSet.FromString(Path(out.name).read_bytes())
 
 

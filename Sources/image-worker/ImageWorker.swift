@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import WorkerTelemetry
 
 @main
 struct ImageWorker: AsyncParsableCommand {
@@ -9,6 +10,7 @@ struct ImageWorker: AsyncParsableCommand {
       Images are decoded while their bytes arrive, processed in strips of rows, and sent while later rows still \
       arrive. Memory stays small whatever the size of the image.
       """,
+    version: WorkerVersion.current,
     subcommands: [Serve.self, Process.self, Batch.self, Inspect.self, Filters.self])
 
   /// Runs the command, with the allocator's limits set before other threads allocate.

@@ -149,7 +149,7 @@ struct ItemTableTests {
     #expect(first.cancellation.isCancelled && !other.cancellation.isCancelled && !second.cancellation.isCancelled)
     #expect(standing("a") == "working" && !table.isComplete(first))
     let reason = table.reason(PipelineError.cancelled, of: first) as? PipelineError
-    #expect(reason?.message == "item c with the same preview_key took its place")
+    #expect(reason?.message == "replaced by item c, which has the same preview_key")
     #expect(table.reason(PipelineError.cancelled, of: second) as? PipelineError == .cancelled)
     // Nobody claimed its end, so the end must still be sent.
     #expect(table.claimEnd(of: first))

@@ -83,7 +83,7 @@ struct StalledUploadTests {
         let end = try await Self.end(of: "stalled", &responses)
         let error = try #require(end)
         let status = try GoogleRPCStatus(serializedBytes: error.serializedBytes() as [UInt8])
-        #expect(status.code == .deadlineExceeded && status.message.contains("uploadTimeoutSeconds"))
+        #expect(status.code == .deadlineExceeded && status.message.contains("upload_timeout_seconds"))
         #expect(status.details.first?.errorInfo?.reason == "UPLOAD_STALLED")
         #expect(status.details.first?.errorInfo?.metadata["limit_name"] == "upload_timeout_seconds")
         // Chunks that were already on their way are ignored.

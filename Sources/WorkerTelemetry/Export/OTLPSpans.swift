@@ -41,7 +41,10 @@ struct OTLPTraceRequest: Sendable {
   /// Creates a request from spans and a serialized `Resource`.
   init(_ spans: OTLPSpanBatch, resource: [UInt8]) {
     var scope = WireWriter()
-    scope.message(1) { $0.string(1, "image-worker") }
+    scope.message(1) {
+      $0.string(1, "image-worker")
+      $0.string(2, WorkerVersion.current)
+    }
     var schema = WireWriter()
     schema.string(3, SemanticConventions.schemaURL)
     var head = WireWriter()

@@ -30,5 +30,8 @@ extension OTLPResource {
 
 extension OTLPScope {
   /// The instrumentation scope of all telemetry of this worker.
-  static let worker: OTLPScope = .with { $0.name = "image-worker" }
+  static let worker: OTLPScope = .with {
+    $0.name = "image-worker"
+    $0.version = WorkerVersion.current
+  }
 }

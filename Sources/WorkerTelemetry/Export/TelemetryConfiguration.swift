@@ -70,7 +70,9 @@ package struct TelemetryConfiguration: Sendable {
     let name = reader.string("OTEL_SERVICE_NAME") ?? given.last { $0.key == "service.name" }?.value ?? "image-worker"
     var all = [(key: "service.name", value: name)]
     let sdk = [
+      (key: "service.version", value: WorkerVersion.current),
       (key: "telemetry.sdk.name", value: "image-worker"), (key: "telemetry.sdk.language", value: "swift"),
+      (key: "telemetry.sdk.version", value: WorkerVersion.current),
     ]
     // Attributes from the environment take precedence.
     for pair in given.reversed() + processAttributes + sdk where !all.contains(where: { $0.key == pair.key }) {

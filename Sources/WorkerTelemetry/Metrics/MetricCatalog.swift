@@ -83,6 +83,9 @@ package enum MetricCatalog {
 
   private static let process = [
     MetricDescription(
+      "imageworker.build_info", unit: "", kind: .gauge,
+      help: "Version of the worker, as an attribute; the value is always 1"),
+    MetricDescription(
       "process.memory.usage", unit: "By", kind: .gauge, help: "Resident memory of the process"),
     MetricDescription("process.threads", unit: "{thread}", kind: .gauge, help: "Threads of the process"),
     MetricDescription("process.cpu.time", unit: "s", kind: .counter, help: "CPU time of the process"),

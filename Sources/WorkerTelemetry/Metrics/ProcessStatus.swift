@@ -31,6 +31,7 @@ extension MetricRegistry {
   /// Starts to report the memory, threads, CPU time and age of the process.
   package func observeProcess() {
     let began = ContinuousClock.now
+    observe("imageworker.build_info", [Dimension("version", WorkerVersion.current)]) { 1 }
     observe("process.memory.usage") { ProcessStatus.residentByteCount }
     observe("process.threads") { ProcessStatus.threadCount }
     observe("process.cpu.time") { ProcessStatus.cpuSeconds }

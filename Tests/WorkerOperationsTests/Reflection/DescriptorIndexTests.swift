@@ -135,6 +135,14 @@ struct DescriptorIndexTests {
     #expect(throws: (any Error).self) { try DescriptorIndex(serialized: [0x0a, 0xff]) }
   }
 
+  @Test(
+    "contains the details of errors, which clients show by reflection",
+    arguments: ["ErrorInfo", "BadRequest", "RetryInfo", "QuotaFailure", "PreconditionFailure"])
+  func errorDetails(message: String) throws {
+    let index = try DescriptorIndex()
+    #expect(index.file(containing: "google.rpc.\(message)")?.name == "google/rpc/error_details.proto")
+  }
+
   @Test("holds every file that is served, with every import")
   func embedded() throws {
     let index = try DescriptorIndex()

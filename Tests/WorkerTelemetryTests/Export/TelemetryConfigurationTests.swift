@@ -92,6 +92,7 @@ struct TelemetryConfigurationTests {
       return Dictionary(uniqueKeysWithValues: all.map { ($0.key, $0.value) })
     }
     #expect(resource([:])["service.name"] == "image-worker" && resource([:])["host.name"] == "h")
+    #expect(resource([:])["service.version"] == WorkerVersion.current)
     let given = ["OTEL_RESOURCE_ATTRIBUTES": "service.name=a,host.name=b%2Cc, k = v "]
     #expect(resource(given)["service.name"] == "a" && resource(given)["host.name"] == "b,c")
     #expect(resource(given)["k"] == "v" && resource(given)["telemetry.sdk.language"] == "swift")
