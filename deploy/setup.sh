@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the system packages that building and testing need, where they are missing; with --benchmarks, those that the
-# peers of Benchmarks/ need. Quick when nothing is missing.
+# Installs missing system packages for building and testing; with --benchmarks, also those for the peers of Benchmarks/.
+# It is fast if nothing is missing.
 set -euo pipefail
 
 if ! command -v swift >/dev/null; then

@@ -1,10 +1,10 @@
-"""Prints how far each filter is from an independent implementation, and what filters and chains of them cost.
+"""Prints the difference of each filter from an independent implementation, and the cost of filters and filter chains.
 
   IMAGE_WORKER=.build/release/image-worker Tests/EndToEnd/python.sh Benchmarks/experiments/filters.py [PICTURE]
 
-The distances are between PNG results over the wire and Pillow's or numpy's, in levels of 255. The costs are the filter
-stage's busy time as the worker reports it, for a JPEG fitted in 1280x720, least of 15 interleaved rounds. Needs the
-packages of Tests/EndToEnd, and a picture at least that large: one of ../shared/corpus unless it is given.
+The differences are between PNG results over gRPC and those of Pillow or numpy, in levels of 255. The cost is the filter
+stage's busy time reported by the worker for a JPEG fitted in 1280x720, the minimum of 15 interleaved rounds. Needs the
+packages of Tests/EndToEnd, and an image of at least that size; the default is one of ../shared/corpus.
 """
 
 import sys

@@ -1,6 +1,6 @@
-"""Prints what a preview costs the server beside the result alone, and how much sooner it is there.
+"""Prints the cost of a preview for the server compared with the result alone, and how much earlier it arrives.
 
-A photograph, given as a file, to 1280x720 (T) and to 1920x1080 at full quality (H), in interleaved rounds. Needs
+Processes a photograph to 1280x720 (T) and to 1920x1080 at full quality (H), in interleaved rounds. Needs
 IMAGE_WORKER, the path of the worker, and the packages of requirements.txt.
 """
 
@@ -17,7 +17,7 @@ ROUNDS, CALLS = 9, 10
 
 
 def call(client: Client, image: bytes, job: tuple[int, int, float], preview: bool) -> dict[bool, float]:
-    """Seconds until the reports of the result and of the preview."""
+    """Returns the seconds until the reports of the result and of the preview."""
     width, height, quality = job
     request = client.message("ProcessImageRequest")(
         image=image, preview=preview, configuration=client.message("ProcessingConfiguration")(

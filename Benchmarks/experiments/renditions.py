@@ -1,7 +1,7 @@
-"""Prints what several renditions of one picture cost the server in one call, beside a call for each.
+"""Prints the cost of several renditions of one image in one call, compared with one call for each.
 
-Three sizes of a photograph of 12 megapixels, given as a file, in interleaved rounds. Needs IMAGE_WORKER, the path of the
-worker, and the packages of requirements.txt.
+Produces three sizes of a photograph of 12 megapixels, passed as a file, in interleaved rounds. Needs IMAGE_WORKER, the
+path of the worker, and the packages of requirements.txt.
 """
 
 import statistics

@@ -1,7 +1,8 @@
-"""Prints what telemetry costs the server: CPU of small jobs with all traces exported, and without, in rounds A B A B;
-with --metrics, metrics are exported besides. Each side has several servers, as two of one kind may differ by more than telemetry costs.
+"""Prints the cost of telemetry: CPU time of small jobs with all traces exported and without, in rounds A B A B.
 
-Needs the packages of Tests/EndToEnd. Pictures are given as arguments; without any, a small one of the fixtures.
+With --metrics, metrics are exported too. Each side has several servers, because two servers of the same kind may differ
+by more than telemetry costs. Needs the packages of Tests/EndToEnd. The arguments are images; the default is a small
+fixture.
 """
 
 import statistics
@@ -16,17 +17,17 @@ from telemetry import Collector, environment  # noqa: E402
 
 ROUNDS = 60
 WORKERS = 3  # of each side
-CALLS = 100  # in a round: rounds are short and many, so that what else the machine does falls on both sides alike
+CALLS = 100  # per round: many short rounds spread other load on the machine evenly over both sides
 
 
 def cpu_milliseconds(worker: Worker) -> float:
-    """Of the process, to the nanosecond."""
+    """Returns the CPU time of the process, with nanosecond resolution."""
     tasks = Path(f"/proc/{worker.process.pid}/task").iterdir()
     return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e6
 
 
 def cost(client: Client, worker: Worker, image: bytes) -> float:
-    """CPU milliseconds of the server for one job."""
+    """Returns the server's CPU time for one job in milliseconds."""
     request = client.message("ProcessImageRequest")(image=image, preset="favicon")
     method = client.call("ProcessImage", "unary_stream")
     before = cpu_milliseconds(worker)
@@ -44,7 +45,7 @@ def compare(image: bytes, collector: Collector, has_metrics: bool) -> tuple[floa
     clients = [Client(worker) for worker in workers]
 
     def round_of_costs() -> tuple[float, float]:
-        """Of a call without telemetry and with it, on average over the servers."""
+        """Returns the cost of a call without telemetry and with it, averaged over the servers."""
         costs = [cost(client, worker, image) for client, worker in zip(clients, workers)]
         return sum(costs[::2]) / WORKERS, sum(costs[1::2]) / WORKERS
 

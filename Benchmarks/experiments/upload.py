@@ -1,6 +1,6 @@
-"""Prints what an upload costs the server, by HTTP/2 window and frame size, in interleaved rounds.
+"""Prints the cost of an upload for the server by HTTP/2 window and frame size, in interleaved rounds.
 
-The upload is a small picture with bytes behind it that the worker receives and ignores: what is measured is transport.
+The upload is a small image followed by bytes that the worker receives and ignores, so that only transport is measured.
 Needs IMAGE_WORKER, the path of the worker, and the packages of requirements.txt.
 """
 
@@ -17,7 +17,7 @@ MIB = 1 << 20
 
 
 def cost(client: Client, worker: Worker, chunk: int) -> tuple[float, float]:
-    """CPU milliseconds of the server and wall milliseconds for 100 MiB in chunks."""
+    """Returns the server's CPU time and the wall time in milliseconds for 100 MiB in chunks."""
     data = b"\0" * chunk
     requests = [client.start("a", "favicon"), client.chunk("a", fixture_bytes("photo-420.jpg"))]
     requests += [client.chunk("a", data)] * (100 * MIB // chunk) + [client.end("a")]

@@ -1,7 +1,7 @@
-"""Prints what pictures cost the worker and its peers: CPU, memory, bytes and quality; then what a loaded server does.
+"""Prints the cost of images in the worker and its peers: CPU, memory, bytes and quality; then throughput under load.
 
-Started by run.sh. Of each job and picture, every peer does a share in turn, round by round (A B C, A B C, ...), so that
-what else the machine does falls on all of them; medians over rounds, and medians of the ratios of neighbours.
+Started by run.sh. For each job and image, the peers take turns, round by round (A B C, A B C, ...), so that other load
+on the machine affects all of them. The values are medians over rounds, and medians of the ratios of adjacent turns.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from report import Measured, Row, cpu_table, detail_table, environment, peer_ver
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTATION = ROOT / "Benchmarks" / "results" / "peers.md"
-SHARE_SECONDS = 0.2  # what a peer does in its turn, at least
+SHARE_SECONDS = 0.2  # minimum work of a peer in one turn
 
 INTRODUCTION = """# Benchmarks
 
@@ -81,7 +81,7 @@ def is_wanted_peer(name: str, parts: str) -> bool:
 
 
 def fits(job: str, picture: Picture) -> bool:
-    """PNG is what PNGs become; they are shrunk to JPEG and WebP too."""
+    """Returns whether a job applies to an image: only PNGs become PNG; they are also converted to JPEG and WebP."""
     return job != "N" or image.suffix == ".png"
 
 
@@ -119,7 +119,7 @@ def take_turns(running: dict, results: dict[str, Measured], rounds: int) -> None
 
 
 def shares(peer) -> int:
-    """How many images a peer processes in its turn; the first, which is not counted, tells."""
+    """Returns the number of images per turn of a peer, based on a first run that is not counted."""
     first = max(peer.run(1), 1e-4)
     return min(max(math.ceil(SHARE_SECONDS / first), 1), 100)
 
@@ -137,7 +137,7 @@ def case_of(job: str, path: Path) -> Case:
 
 
 def rows_of(arguments: argparse.Namespace, tools: Tools) -> list[Row]:
-    """Prints each row as it comes. An interrupt (Ctrl-C) ends it early with those that there are."""
+    """Returns the rows and prints each as it completes. An interrupt (Ctrl-C) ends early with the rows so far."""
     rows = []
     try:
         for picture in PICTURES:
@@ -166,7 +166,7 @@ def table_of_costs(arguments: argparse.Namespace, tools: Tools) -> list[str]:
 
 
 def table_of_stages(arguments: argparse.Namespace, tools: Tools) -> list[str]:
-    """Where the time goes in the worker."""
+    """Returns the table of the worker's time by stage."""
     text = []
     for name, job, count in (("12mp-dog", "T", 60), ("12mp-book-progressive", "T", 30), ("12mp-dog-png", "N", 10)):
         picture = next(one for one in PICTURES if one.name == name)

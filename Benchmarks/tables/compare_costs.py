@@ -1,12 +1,12 @@
-"""Compares what images cost two workers, OLD and NEW: CPU time of the server's process over gRPC, and peak memory.
+"""Compares the cost of images in two workers, OLD and NEW: CPU time of the server process over gRPC, and peak memory.
 
 Use: compare_costs.py OLD NEW [--jobs TFN] [--rounds 40] [--limit 0.02]
 
-OLD runs twice, as a control: what its two processes differ by is noise. All three run side by side and take turns,
-round by round, each beginning as often as the others, so that what else the machine does falls on all. Of each the
-lower quartile of its rounds counts, which other work on the machine disturbs least. Jobs are those of peers.py: T fits
-in 1280x720 as JPEG, F in 64x64, N in 1280x720 as PNG. The exit status is 1 when NEW takes more than the mean of both
-OLD by more than the limit and the noise.
+OLD runs twice as a control: the difference between its two processes is noise. All three processes run at the same time
+and take turns, round by round; each starts a round equally often, so that other load on the machine affects all of
+them. The value of each is the lower quartile of its rounds, which other load disturbs least. Jobs are those of
+peers.py: T fits in 1280x720 as JPEG, F in 64x64, N in 1280x720 as PNG. The exit status is 1 if NEW exceeds the mean of
+both OLD processes by more than the limit plus the noise.
 """
 
 import argparse
@@ -20,8 +20,8 @@ from peers import JOBS, ROOT, cpu_seconds, resident_mib
 from pictures import PICTURES, path_of
 from worker import Client, Worker
 
-SHARE_SECONDS = 0.1  # of CPU time in a turn, at least
-# By job: a small image, of which the call is much, and large ones of two coders.
+SHARE_SECONDS = 0.1  # minimum CPU time per turn
+# By job: a small image, dominated by the cost of the call, and large images of two formats.
 CASES = {
     "T": ["0.3mp-dog", "12mp-dog", "12mp-book-progressive"],
     "F": ["0.3mp-dog", "12mp-dog"],
@@ -39,7 +39,7 @@ class Server:
         self.pid = self.worker.process.pid
 
     def run(self, image: bytes, job, count: int) -> float:
-        """CPU seconds of one image."""
+        """Processes images and returns the CPU seconds per image."""
         began = cpu_seconds(self.pid)
         for _ in range(count):
             for part in self.client.process(image, job):
@@ -48,14 +48,14 @@ class Server:
         return (cpu_seconds(self.pid) - began) / count
 
     def peak_mib(self) -> float:
-        """The most that was resident since the last call of this."""
+        """Returns the peak resident memory since the previous call."""
         peak = resident_mib(self.pid, "VmHWM")
         Path(f"/proc/{self.pid}/clear_refs").write_text("5")
         return peak
 
 
 def measure(servers: list[Server], image: bytes, job, rounds: int) -> tuple[list[float], list[float]]:
-    """By server the CPU milliseconds of an image, and its peak memory."""
+    """Returns the CPU milliseconds per image and the peak memory, by server."""
     count = max(min(max(math.ceil(SHARE_SECONDS / server.run(image, job, 2)), 1), 300) for server in servers)
     for server in servers:
         server.peak_mib()
@@ -68,7 +68,7 @@ def measure(servers: list[Server], image: bytes, job, rounds: int) -> tuple[list
 
 
 def row(job: str, name: str, times: list[float], peaks: list[float], servers: list[Server]) -> tuple[str, float, float]:
-    """A line of the table, the ratio of NEW to OLD, and the noise."""
+    """Returns a line of the table, the ratio of NEW to OLD, and the noise."""
     old, new = statistics.mean(times[:2]), times[2]
     noise = abs(times[1] / times[0] - 1)
     return (f"{job:3} {name:24} {old:9.2f} {new:9.2f} {new / old:9.3f} {noise:7.1%}"

@@ -2,9 +2,9 @@
 
 Use: compare_results.py OLD NEW [--corpus DIRECTORY] [--only TEXT] [--configurations NAME,...]
 
-The SHA-256 of every result is compared, its header, what its report says of it, and of every error the status code and
-the reasons of its details. Messages, timings and peak memory are not compared. Both workers run side by side and get
-each image one after the other. The exit status is 1 when anything differs.
+It compares the SHA-256, the header and the report of every result, and the status code and the reasons in the details
+of every error. Messages, timings and peak memory are not compared. Both workers run at the same time and receive each
+image one after the other. The exit status is 1 if anything differs.
 """
 
 import argparse
@@ -30,7 +30,7 @@ CHUNK_BYTES = 5000
 
 FIT_300 = {"max_width": 300, "max_height": 300, "compression_quality": 0.8}
 
-# Fields of ProcessImageRequest. Between them they use every field of the contract that changes a result.
+# Fields of ProcessImageRequest. Together they use every field of the contract that changes a result.
 REQUESTS = {
     "default": {},
     "fit-1280x720": {"preset": "compressedThumbnail"},
@@ -75,13 +75,13 @@ REQUESTS = {
             "max_width": 100, "max_height": 100, "resize_mode": "RESIZE_MODE_FILL",
             "focus_point": {"x": 0.2, "y": 0.9}, "preferred_format": "OUTPUT_FORMAT_PNG"}}]},
 }
-# Those that are asked for in another way than by ProcessImage.
+# Configurations that are not requested through ProcessImage.
 OTHERS = {"chunked-batch", "inspect"}
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one image for one rendition: its parts by name, so that a difference can be named."""
+    """The outcome of one image for one rendition: its parts by name, so that a difference can be named."""
 
     parts: tuple[tuple[str, str], ...]
 
@@ -96,7 +96,7 @@ class Outcome:
 
 
 class Result:
-    """The parts of one rendition as they come."""
+    """Collects the parts of one rendition as they arrive."""
 
     def __init__(self):
         self.hash, self.count, self.parts, self.peak_bytes = hashlib.sha256(), 0, {}, 0
@@ -159,7 +159,7 @@ class Subject:
         self.peak_bytes = 0
 
     def calls(self, configuration: str, image: bytes):
-        """The parts that come back."""
+        """Returns the parts of the response."""
         if configuration == "chunked-batch":
             return self.client.batch(self.upload(image), timeout=TIMEOUT_SECONDS)
         request = self.client.message("ProcessImageRequest")(image=image)
@@ -184,7 +184,7 @@ class Subject:
             return Outcome(tuple(parts_of_call_error(error).items()))
 
     def outcomes(self, configuration: str, image: bytes) -> dict[str, Outcome]:
-        """By rendition; an error of the whole call has the empty name."""
+        """Returns the outcomes by rendition; an error of the whole call has the empty name."""
         if configuration == "inspect":
             return {"": self.inspect(image)}
         results = {}

@@ -1,9 +1,9 @@
-"""What becomes of every picture of a collection: a table, totals by kind, and an exit status of 1 when one is not as
-its expectation says. Use: corpus.py WORKER [--corpus DIRECTORY] [--only TEXT]
+"""Processes every image of a collection; prints a table and totals by kind, and exits with 1 if an image fails its
+expectation. Use: corpus.py WORKER [--corpus DIRECTORY] [--only TEXT]
 
-A collection is a directory with expect.json, which says of each file what it should come to: `decode` (size and mean
-colour hold), `reject`, `either`, `limit`, and `decode_if_supported` (as decode, or refused as unsupported). Each file
-goes through a process of its own, so that a crash and the processor time are one picture's.
+A collection is a directory with expect.json, which contains the expected outcome of each file: `decode` (size and mean
+color match), `reject`, `either`, `limit`, or `decode_if_supported` (as decode, or refused as unsupported). Each file is
+processed by a separate process, so that a crash and the CPU time belong to one image.
 """
 
 import argparse
@@ -24,11 +24,11 @@ MOST_CPU_SECONDS = 5
 MOST_WALL_SECONDS = 120
 TOLERANCES = {"tight": 2, "loose": 40}
 
-# Larger results are shrunk, so that the time is the decoder's.
+# Larger results are scaled down, so that decoding dominates the time.
 BOUND = 1600
 
-# Where the expectation's decoder is mistaken: why, and what the mean colour is instead. The BMPs' colours were held
-# against the quantised and dithered colours of the suite's own rgb24.bmp and rgba32-1.bmp.
+# Files for which the expectation's decoder is wrong: the reason, and the correct mean color. The colors of the BMPs
+# were checked against the quantized and dithered colors of the suite's own rgb24.bmp and rgba32-1.bmp.
 MASKS = "ImageMagick 6 scales masks of odd widths wrongly"
 LIGHT = "ImageMagick 6 takes linear light for sRGB; encoded, its colours are ours"
 CORRECTED = {
@@ -58,7 +58,7 @@ CORRECTED = {
     "imgtiff--miniswhite-1c-12b.tiff": ("ImageMagick 6 does not invert where 0 is white", (144.5, 144.5, 144.5)),
     "imgtiff--miniswhite-1c-6b.tiff": ("ImageMagick 6 does not invert where 0 is white", (117.4, 117.4, 117.4)),
 }
-# What is refused although the expectation is an image: why.
+# Files that are refused although the expectation is an image, with the reason.
 REFUSED = {
     "_lossless_psv": "lossless JPEG (SOF3), which libjpeg-turbo decodes from version 3 on, and Debian 12 has 2.1",
     "gd--badrle": "of bmpsuite's bad images: runs go beyond their row",
@@ -71,7 +71,7 @@ Image.MAX_IMAGE_PIXELS = None
 class Outcome:
     kind: str  # ok, warning, refused, crash, hang
     detail: str = ""
-    size: tuple[int, int] | None = None  # Of the image, as shown.
+    size: tuple[int, int] | None = None  # Size of the image as shown.
     result: tuple[int, int] | None = None
     mean: tuple[float, ...] | None = None
     cpu_seconds: float = 0

@@ -1,4 +1,4 @@
-"""Images a second over gRPC at several numbers of concurrent calls: the worker, and pyvips behind a server."""
+"""Measures images per second over gRPC at several numbers of concurrent calls, for the worker and a pyvips server."""
 
 import json
 import os
@@ -17,13 +17,13 @@ DESCRIPTORS = ROOT / "Sources" / "WorkerProtocol" / "Generated" / "descriptor_se
 
 
 def family(pid: int) -> list[int]:
-    """A process and its descendants."""
+    """Returns a process and its descendants."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [pid] + [one for child in children for one in family(int(child))]
 
 
 class Server:
-    """A server's processes as a whole."""
+    """All processes of a server."""
 
     def cpu(self) -> float:
         return sum(cpu_seconds(pid) for pid in family(self.pid))
@@ -61,7 +61,7 @@ class PyvipsServer(Server):
 
 
 class PeakSampler:
-    """The most that a server's processes held together, looked at twenty times a second."""
+    """Samples the total memory of a server's processes twenty times per second and keeps the maximum."""
 
     def __init__(self, server: Server):
         self.server, self.peak = server, 0.0
@@ -83,7 +83,7 @@ class PeakSampler:
 
 @dataclass
 class Load:
-    """What one server did at one concurrency, by rounds."""
+    """The measurements of one server at one concurrency, by round."""
 
     server: str
     concurrency: int
@@ -119,7 +119,7 @@ def run_once(server: Server, load: Load, request: Path, calls: int, python: Path
 
 
 def measure(tools: Tools, picture: Path, rounds: int, calls: int, concurrencies=CONCURRENCIES) -> list[str]:
-    """The rows of the table. Each round has fresh servers, which take turns."""
+    """Returns the rows of the table. Each round starts new servers, which take turns."""
     loads = {(concurrency, kind.name): Load(kind.name, concurrency)
              for concurrency in concurrencies for kind in (WorkerServer, PyvipsServer)}
     with tempfile.NamedTemporaryFile() as request:

@@ -1,7 +1,7 @@
-"""Calls in a closed loop: load_client.py ADDRESS REQUEST-FILE CONCURRENCY CALLS. Prints what it saw as JSON.
+"""Sends calls in a closed loop: load_client.py ADDRESS REQUEST-FILE CONCURRENCY CALLS. Prints the measurements as JSON.
 
-A process of its own, which sends the same serialised request over and over and does not parse what comes back, so that
-it takes as little as can be from the two cores that the server needs too.
+It is a separate process that repeats one serialized request and does not parse the responses, so that it uses as little
+as possible of the two cores that the server also needs.
 """
 
 import asyncio

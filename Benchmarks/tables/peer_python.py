@@ -1,8 +1,8 @@
-"""One library of Python in a process of its own: peer_python.py LIBRARY PICTURE JOB-AS-JSON.
+"""Runs one Python library in a separate process: peer_python.py LIBRARY IMAGE JOB-AS-JSON.
 
-Says its version on a line when it is ready. Then each line of its input is a number of times to process the picture,
-from the compressed bytes in memory to the compressed bytes in memory, or "save PATH"; each is answered by a line. One
-thread. Every library is used as its manual recommends for thumbnails: shrinking on load, then its best kernel.
+It prints its version on a line when it is ready. Each line of its input is either "save PATH" or the number of times to
+process the image, from compressed bytes in memory to compressed bytes in memory; it answers each with a line. It uses
+one thread. Each library is used as its manual recommends for thumbnails: shrinking on load, then its best kernel.
 """
 
 import io
@@ -54,7 +54,7 @@ def opencv_peer():
     reduced = {8: cv2.IMREAD_REDUCED_COLOR_8, 4: cv2.IMREAD_REDUCED_COLOR_4, 2: cv2.IMREAD_REDUCED_COLOR_2}
 
     def decode(data, job):
-        """OpenCV tells an image's size only after decoding it: the job brings it."""
+        """Decodes, JPEG at reduced size; the job has the image's size, which OpenCV reports only after decoding."""
         buffer = np.frombuffer(data, np.uint8)
         if data[:2] != b"\xff\xd8":
             return cv2.imdecode(buffer, cv2.IMREAD_UNCHANGED)

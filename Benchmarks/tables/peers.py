@@ -1,7 +1,7 @@
-"""What is compared: each peer processes one picture by one job, again and again, in a process of its own.
+"""The compared programs: each peer repeatedly processes one image by one job in a separate process.
 
-CPU is the process's own clock as the kernel keeps it, all its threads included, read from outside: the same measure for
-every peer. Peak memory is the most that was resident, beside what was resident before the picture came.
+CPU time is the kernel's clock of the process with all its threads, read from outside, so that the measure is the same
+for every peer. Peak memory is the maximum resident memory, compared with the resident memory before the first image.
 """
 
 import ctypes
@@ -20,7 +20,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 ONE_THREAD = {"VIPS_CONCURRENCY": "1", "OMP_NUM_THREADS": "1", "OPENCV_FOR_THREADS_NUM": "1"}
 MIB = 1 << 20
-MESSAGE_LIMIT = 48 * MIB  # above it uploads are sent in chunks, because the worker takes no larger messages
+MESSAGE_LIMIT = 48 * MIB  # larger uploads are sent in chunks, because the worker accepts no larger messages
 CHUNK = 256 << 10
 
 
@@ -44,7 +44,7 @@ JOBS = {
 
 @dataclass
 class Case:
-    """An image and what is to become of it."""
+    """An image and the job to apply to it."""
 
     job: Job
     path: Path
@@ -54,7 +54,7 @@ class Case:
 
 @dataclass
 class Tools:
-    """Where the programs are."""
+    """The paths of the programs."""
 
     worker: Path
     python: Path
@@ -63,7 +63,7 @@ class Tools:
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU time of another process, in nanoseconds' resolution: clock_getcpuclockid(3)."""
+    """Returns the CPU time of another process with nanosecond resolution, using clock_getcpuclockid(3)."""
     clock = ctypes.c_int()
     if ctypes.CDLL(None).clock_getcpuclockid(pid, ctypes.byref(clock)) != 0:
         raise ProcessLookupError(pid)
@@ -71,12 +71,12 @@ def cpu_seconds(pid: int) -> float:
 
 
 def resident_mib(pid: int, field: str) -> float:
-    """`field` is VmRSS, or VmHWM for the most so far."""
+    """Returns resident memory in MiB; `field` is VmRSS, or VmHWM for the maximum so far."""
     return int(re.search(rf"{field}:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[1]) / 1024
 
 
 class Child:
-    """A peer that speaks as peer_python.py does."""
+    """A peer that uses the protocol of peer_python.py."""
 
     def __init__(self, command: list):
         self.process = subprocess.Popen(
@@ -94,7 +94,7 @@ class Child:
             raise RuntimeError("it failed")
 
     def run(self, count: int) -> float:
-        """CPU seconds of one image."""
+        """Processes images and returns the CPU seconds per image."""
         began = cpu_seconds(self.process.pid)
         self.ask(str(count))
         return (cpu_seconds(self.process.pid) - began) / count
@@ -113,10 +113,10 @@ class Child:
 
 
 class InProcess:
-    """Our pipeline without a server: `image-worker process`, which reads files and writes files.
+    """The worker's pipeline without a server: `image-worker process`, which reads and writes files.
 
-    What a picture costs is the difference between a run over many and one over one; what the process has before a
-    picture is what it takes for a tiny one.
+    The cost of an image is the difference between a run over many images and a run over one; the memory before the
+    first image is that of a run over a tiny image.
     """
 
     def __init__(self, worker: Path, case: Case):
@@ -128,7 +128,7 @@ class InProcess:
         self.start_mib = max(self.execute([tiny] * 20)[1] for _ in range(2))
 
     def execute(self, paths: list[Path]) -> tuple[float, float]:
-        """CPU seconds, and peak MiB as seen shortly before the end."""
+        """Returns CPU seconds, and peak memory in MiB sampled shortly before the end."""
         job = self.case.job
         command = [self.worker, "process", *paths, "--out", self.directory.name, "--max-width", job.width,
                    "--max-height", job.height, "--quality", job.quality / 100, "--format", job.format,
@@ -143,7 +143,7 @@ class InProcess:
             try:
                 peak = max(peak, resident_mib(process.pid, "VmHWM"))
             except (TypeError, FileNotFoundError):
-                pass  # it has ended, and has no memory any more
+                pass  # it has exited and has no memory any more
             time.sleep(0.002)
         if process.returncode != 0:
             raise RuntimeError("it failed")
@@ -167,7 +167,7 @@ class InProcess:
 
 
 class OverGRPC:
-    """Our worker, one call at a time: the server's CPU alone, receiving and sending included."""
+    """The worker over gRPC, one call at a time: CPU time of the server only, including receiving and sending."""
 
     def __init__(self, worker: Path, case: Case):
         os.environ["IMAGE_WORKER"] = str(worker)

@@ -1,7 +1,7 @@
-"""The photographs that are measured: those of the shared corpus, made larger, smaller or of another kind once.
+"""The photographs to measure: those of the shared corpus, scaled or converted once.
 
-Metadata is taken out of all of them, profiles included: what is compared is decoding, resizing and encoding, and no
-peer shall turn a picture or convert its colours while another does not.
+Metadata and profiles are removed from all of them. The comparison covers decoding, resizing and encoding; no peer
+should rotate an image or convert its colors while another does not.
 """
 
 import io
@@ -20,7 +20,7 @@ DOGS = "mei--Issue_525.jpg"
 
 @dataclass(frozen=True)
 class Picture:
-    """One input file. Without a `size` it is the photograph's own file, as its camera or editor wrote it."""
+    """One input file. Without a `size` it is the original file, as the camera or editor wrote it."""
 
     name: str
     megapixels: float
@@ -60,7 +60,7 @@ PICTURES = [
 
 
 def path_of(picture: Picture, photographs: Path, cache: Path) -> Path:
-    """The image's file, made when it is missing."""
+    """Returns the image's file, creating it if it is missing."""
     path = cache / (picture.name + picture.suffix)
     if not path.exists():
         print(f"making {path.name}", flush=True)
@@ -91,14 +91,14 @@ def made(picture: Picture, original: Path) -> bytes:
 
 
 def vignette(width: int, height: int) -> np.ndarray:
-    """Opaque in the middle, clear in the corners, everything between on the way."""
+    """Returns an alpha channel that is opaque in the center and fades to transparent in the corners."""
     x = np.linspace(-1, 1, width, dtype=np.float32)[None, :]
     y = np.linspace(-1, 1, height, dtype=np.float32)[:, None]
     return (np.clip(1.5 - np.hypot(x, y), 0, 1) * 255).round().astype(np.uint8)
 
 
 def without_metadata(jpeg: bytes) -> bytes:
-    """The JPEG without its application and comment segments (JFIF's and Adobe's, which decoding needs, stay)."""
+    """Returns the JPEG without application and comment segments, except JFIF's and Adobe's, which decoding needs."""
     kept, at = [jpeg[:2]], 2
     while jpeg[at + 1] != 0xDA:
         marker, length = jpeg[at + 1], int.from_bytes(jpeg[at + 2 : at + 4], "big")
@@ -109,5 +109,5 @@ def without_metadata(jpeg: bytes) -> bytes:
 
 
 def pixels(path: Path) -> Image.Image:
-    """The image as it is shown."""
+    """Returns the image as shown, with its orientation applied."""
     return ImageOps.exif_transpose(Image.open(path))

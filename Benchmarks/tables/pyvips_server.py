@@ -1,6 +1,6 @@
-"""ProcessImage of the worker's contract, as one writes it in Python: grpcio, and libvips in a pool of processes.
+"""Serves ProcessImage of the worker's contract with a typical Python design: grpcio, and libvips in a process pool.
 
-pyvips_server.py DESCRIPTOR-SET PROCESSES: says its port on a line. Serves what the load of load_client.py asks for.
+pyvips_server.py DESCRIPTOR-SET PROCESSES prints its port on a line. It supports the requests that load_client.py sends.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ messages = {}
 
 
 def prepare(descriptors: str) -> None:
-    """Once in each process of the pool."""
+    """Initializes a process of the pool."""
     import pyvips
 
     pyvips.cache_set_max(0)
@@ -30,7 +30,7 @@ def prepare(descriptors: str) -> None:
 
 
 def process(data: bytes) -> list[bytes]:
-    """The serialised responses to a serialised request."""
+    """Returns the serialized responses to a serialized request."""
     import pyvips
 
     request = messages["ProcessImageRequest"].FromString(data)
@@ -48,7 +48,7 @@ async def main() -> None:
     descriptors, processes = sys.argv[1], int(sys.argv[2])
     with ProcessPoolExecutor(processes, initializer=prepare, initargs=(descriptors,)) as pool:
         loop = asyncio.get_running_loop()
-        await asyncio.gather(*(loop.run_in_executor(pool, int) for _ in range(processes)))  # they start now
+        await asyncio.gather(*(loop.run_in_executor(pool, int) for _ in range(processes)))  # start the processes now
 
         async def process_image(data: bytes, context):
             for part in await loop.run_in_executor(pool, process, data):

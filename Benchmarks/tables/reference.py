@@ -1,7 +1,7 @@
-"""What a perfect resize would give, and how far a result is from it.
+"""Computes an ideal resize and the difference of a result from it.
 
-The reference is the picture decoded at full size and resized by a Lanczos-3 kernel in double precision, straight to the
-size of the result: nothing is shrunk on load, nothing rounded on the way. Alpha is premultiplied.
+The reference is the image decoded at full size and resized with a Lanczos-3 kernel in double precision, directly to the
+size of the result, without shrinking on load and without intermediate rounding. Alpha is premultiplied.
 """
 
 import functools
@@ -23,7 +23,7 @@ def lanczos3(x: np.ndarray) -> np.ndarray:
 
 
 def taps(length: int, target: int) -> tuple[np.ndarray, np.ndarray]:
-    """For each sample of the result, which samples it is made from and by which weights; edges are repeated."""
+    """Returns the source samples and weights of each sample of the result; edges are repeated."""
     scale = length / target
     support = 3 * max(scale, 1)
     centers = (np.arange(target) + 0.5) * scale
@@ -45,7 +45,7 @@ def resize_rows(rows: np.ndarray, target: int) -> np.ndarray:
 
 
 def resize(image: Image.Image, size: tuple[int, int]) -> np.ndarray:
-    """Premultiplied where there is alpha: levels from 0 to 255, in double precision, not clipped."""
+    """Returns levels from 0 to 255 in double precision, not clipped; premultiplied if there is alpha."""
     narrow = []
     for top in range(0, image.height, BAND_ROWS):
         band = np.asarray(image.crop((0, top, image.width, min(top + BAND_ROWS, image.height))), dtype=np.float64)
@@ -56,7 +56,7 @@ def resize(image: Image.Image, size: tuple[int, int]) -> np.ndarray:
 
 
 def reference(path: Path, size: tuple[int, int], keeps_alpha: bool, cache: Path) -> Path:
-    """The reference as a PNG; computed once for each image and size. Without alpha it is flattened on white."""
+    """Returns the reference as a PNG, computed once per image and size; flattened on white unless alpha is kept."""
     result = cache / f"{path.stem}-{size[0]}x{size[1]}{'-alpha' if keeps_alpha else ''}.png"
     if result.exists():
         return result
@@ -73,7 +73,7 @@ def reference(path: Path, size: tuple[int, int], keeps_alpha: bool, cache: Path)
 
 
 class Scores:
-    """SSIMULACRA2 scores, kept by what they were computed from: the same bytes have the same score."""
+    """SSIMULACRA2 scores, cached by the compared bytes."""
 
     def __init__(self, cache: Path):
         self.cache = cache

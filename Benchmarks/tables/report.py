@@ -1,4 +1,4 @@
-"""Tables in Markdown, and what has to stand above them: machine, versions, date, command."""
+"""Formats Markdown tables and their preamble: machine, versions, date, command."""
 
 import datetime
 import platform
@@ -16,11 +16,11 @@ from pictures import Picture
 
 @dataclass
 class Measured:
-    """One peer on one image by one job."""
+    """The measurements of one peer for one image and one job."""
 
     peer: str
     version: str = ""
-    cpu_ms: list[float] = field(default_factory=list)  # by rounds
+    cpu_ms: list[float] = field(default_factory=list)  # by round
     start_mib: float = 0
     peak_mib: float = 0
     output_bytes: int = 0
@@ -35,7 +35,7 @@ class Row:
     peers: dict[str, Measured]
 
     def ratio(self, peer: str, ours: str = GRPC) -> float | None:
-        """How many times our CPU time the peer takes: the median over rounds of what ran next to each other."""
+        """Returns the peer's CPU time relative to the worker's: the median over rounds of adjacent turns."""
         pair = [self.peers.get(peer), self.peers.get(ours)]
         if any(one is None or not one.cpu_ms for one in pair):
             return None
@@ -66,7 +66,7 @@ def environment() -> list[str]:
 
 
 def command() -> str:
-    """What `make bench` was asked for, without what run.sh adds."""
+    """Returns the arguments of `make bench`, without those that run.sh adds."""
     given, skips = [], 0
     for argument in sys.argv[2:]:
         if skips or argument in ("--python", "--simd-python", "--vips"):
@@ -115,7 +115,7 @@ def detail_table(rows: list[Row], peers: list[str]) -> list[str]:
 
 
 def summary(rows: list[Row]) -> list[str]:
-    """libvips 8.18 against ours, by job and kind of image."""
+    """Returns the comparison of libvips 8.18 with the worker, by job and kind of image."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         group = f"{row.image.megapixels:g} MP {row.image.kind}"
@@ -130,7 +130,7 @@ def summary(rows: list[Row]) -> list[str]:
 
 
 def spread(values: list[float | None]) -> str:
-    """The median, and the least where there are several."""
+    """Returns the median, and the minimum if there are several values."""
     known = [value for value in values if value is not None]
     if not known:
         return ""

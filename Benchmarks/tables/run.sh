@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the tables of measurements for the worker whose path is the first argument; the rest goes to bench.py.
-# What the peers need is installed into .build/benchmarks.
+# Prints the benchmark tables for the worker whose path is the first argument; passes the other arguments to bench.py.
+# Installs the dependencies of the peers into .build/benchmarks.
 set -euo pipefail
 worker=$(realpath "$1")
 shift
@@ -16,7 +16,7 @@ if ! cat "${requirements[@]}" | cmp -s - "$out/venv/requirements.txt"; then
   cat "${requirements[@]}" >"$out/venv/requirements.txt"
 fi
 
-# pillow-simd takes Pillow's place and so needs a place of its own; it comes as source, and may not build.
+# pillow-simd replaces Pillow and therefore needs a separate directory; it is built from source, which may fail.
 simd=()
 if [[ ! -e "$out/venv-simd/tried" ]]; then
   python3 -m venv "$out/venv-simd"

@@ -1,4 +1,4 @@
-"""Where the time of a job goes, by stage: what perf saw of the worker's process, by the source of the functions."""
+"""Measures the time of a job by stage: perf samples of the worker's process, grouped by the functions' source files."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from peers import ROOT, Job
 
 SOURCES = ROOT / "Sources"
 
-# The first that matches a function's source file, or else its library.
+# The first pattern that matches a function's source file, otherwise its library.
 STAGES = [
     (r"jpeg/jpeg_(scan|huffman|bits|input|progressive)", "JPEG entropy decoding"),
     (r"jpeg/jpeg_idct", "JPEG inverse transform"),
@@ -31,7 +31,7 @@ STAGES = [
 
 
 def definitions() -> dict[str, str]:
-    """Names of C functions and the files that define them."""
+    """Returns the names of C functions and the files that define them."""
     found = {}
     for path in sorted(SOURCES.glob("C*/**/*.[ch]")):
         text = path.read_text()
@@ -43,12 +43,12 @@ def definitions() -> dict[str, str]:
 
 def file_of(symbol: str, files: dict[str, str]) -> str:
     if symbol.startswith("idct_"):
-        return "CCodecs/jpeg/jpeg_idct"  # the names of these are put together by macros
+        return "CCodecs/jpeg/jpeg_idct"  # macros assemble the names of these functions
     return files.get(re.sub(r"\.\w+(\.\d+)?$", "", symbol), "")
 
 
 def profile(worker: Path, path: Path, job: Job, count: int) -> list[str]:
-    """The rows of the table, of `count` images; empty without perf, or without the right to use it."""
+    """Returns the table's rows for `count` images; empty if perf is missing or not permitted."""
     perf = shutil.which("perf")
     if perf is None:
         return []

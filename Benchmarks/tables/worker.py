@@ -1,4 +1,4 @@
-"""The worker as a process, and its client: those of the tests, with what measuring needs."""
+"""The worker as a process and its client: those of the tests, adapted for measurements."""
 
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ __all__ = ["Client", "Worker", "fixture_bytes"]
 
 
 class Worker(conftest.Worker):
-    """Work is what is measured: no result is kept."""
+    """A worker without a result cache, so that every call does its work."""
 
     def __init__(self, *options: str, environment: dict[str, str] | None = None):
         super().__init__("--cache-memory-mib", "0", *options, environment=environment)
@@ -19,7 +19,7 @@ class Worker(conftest.Worker):
 
 class Client(conftest.Client):
     def configuration(self, job):
-        """A ProcessingConfiguration for a job of peers.py."""
+        """Returns the ProcessingConfiguration for a job of peers.py."""
         formats = {"jpeg": 2, "png": 3, "webp": 4}
         return self.message("ProcessingConfiguration")(
             max_width=job.width, max_height=job.height, compression_quality=job.quality / 100,

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Makes the table of the worst CPU seconds per uploaded kilobyte of each format.
+"""Prints the maximum CPU seconds per uploaded kilobyte for each format.
 
     Benchmarks/tables/worst_cost.py WORKER [FORMAT...]
 
-For each format that holds any number of pixels in a few bytes it writes files that ask for as much as the worker gives for
-their size, from 10 megapixels up, lets WORKER's `process` make JPEG and PNG of them, and takes the CPU time of that, less
-that of a picture of one pixel. Fails when a file costs more than ALLOWED_SECONDS and SECONDS_PER_KB for each kilobyte.
-JPEG XL's are made by libjxl, where it is installed; AVIF's and HEIC's are grids of one of the tests' images, whose data all
-tiles share.
+For each format that can store any number of pixels in a few bytes, it writes files with the maximum number of pixels
+that the worker accepts for their size, from 10 megapixels up. WORKER's `process` converts them to JPEG and PNG; the
+cost is its CPU time less that of an image of one pixel. The check fails if a file costs more than ALLOWED_SECONDS plus
+SECONDS_PER_KB for each kilobyte. JPEG XL files are written by libjxl if it is installed; AVIF and HEIC files are grids
+of one of the tests' images, whose data all tiles share.
 """
 
 import ctypes
@@ -20,7 +20,7 @@ import sys
 import tempfile
 import zlib
 
-# What 10 megapixels, which any file may hold, cost at most; and each kilobyte beyond.
+# Maximum cost of 10 megapixels, which any file may have, and of each additional kilobyte.
 ALLOWED_SECONDS = 0.3
 SECONDS_PER_KB = 1.0
 
@@ -46,7 +46,7 @@ def hdr(side):
 
 
 def old_hdr(side):
-    # Runs of old: a pixel of 1, 1, 1 and how often; four in a row count up to 2^32.
+    # Old-style runs: a pixel of 1, 1, 1 and a count; four in a row count up to 2^32.
     width = 5_000_000
     count = side * side // width
     row = bytes([9, 9, 9, 9])
@@ -81,7 +81,7 @@ def webp(side):
 
 
 def tiff(side):
-    # Group 4: each white row is one bit.
+    # Group 4: each white row takes one bit.
     data = b"\xff" * ((side + 7) // 8) + bytes.fromhex("001001")
     entries = [(256, side), (257, side), (258, 1), (259, 4), (262, 0), (273, 8), (277, 1), (278, side), (279, len(data))]
     directory = b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in entries)
@@ -93,7 +93,7 @@ def segment(marker, body):
 
 
 def jpeg(side):
-    # Each gray block is two bits: no difference, and its end.
+    # Each gray block takes two bits: no difference, and its end.
     tables = segment(0xC4, bytes([0x00, 1]) + bytes(15) + b"\0" + bytes([0x10, 1]) + bytes(15) + b"\0")
     frame = segment(0xC0, struct.pack(">BHHB", 8, side, side, 1) + bytes([1, 0x11, 0]))
     data = bytes(((side + 7) // 8) ** 2 // 4 + 1)
@@ -102,7 +102,7 @@ def jpeg(side):
 
 
 def progressive_jpeg(side):
-    # A bit for each block, and scans whose codes end 32767 blocks at once.
+    # One bit per block, and scans whose codes end 32767 blocks at once.
     blocks = ((side + 7) // 8) ** 2
     tables = segment(0xC4, bytes([0x00, 1]) + bytes(15) + b"\0" + bytes([0x10, 1]) + bytes(15) + b"\xe0")
     frame = segment(0xC2, struct.pack(">BHHB", 8, side, side, 1) + bytes([1, 0x11, 0]))
@@ -165,7 +165,7 @@ def boxes(data, start=0):
 
 
 def coded(name):
-    """The first item of a test image: its data, its type, its codec's configuration and its size."""
+    """Returns the first item of a test image: its data, its type, its codec's configuration and its size."""
     file = (FIXTURES / name).read_bytes()
     meta = boxes(boxes(file)[b"meta"], 4)
     properties = boxes(boxes(meta[b"iprp"])[b"ipco"])
@@ -178,7 +178,7 @@ def coded(name):
 
 
 def grid(name, side):
-    """A grid of tiles that are all the same item."""
+    """Returns a grid whose tiles are all the same item."""
     data, kind, configuration, (width, height) = coded(name)
     columns, rows = min(256, -(-side // width)), min(256, -(-side // height))
     across, down = min(side, columns * width), min(side, rows * height)
@@ -231,7 +231,7 @@ def cpu_seconds(worker, path, folder, kind):
 
 
 def measure(worker, folder, name, make, idle):
-    """Yields seconds, kilobytes, side, kind of the result and whether there is one."""
+    """Yields seconds, kilobytes, side, format of the result and whether there is a result."""
     for side in SIDES:
         try:
             data = make(side)

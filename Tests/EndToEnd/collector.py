@@ -1,6 +1,7 @@
-"""A collector of OpenTelemetry's that keeps what it is sent: a process of its own, so that it can be killed.
+"""An OpenTelemetry collector that records its requests, in a separate process so that it can be killed.
 
-Run with a file to write to; prints its port. Each export is one line of JSON: signal, call metadata, request in base64.
+The argument is the output file; it prints its port. Each export is one line of JSON: signal, call metadata, and the
+request in base64.
 """
 
 import argparse

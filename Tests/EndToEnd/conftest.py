@@ -1,4 +1,4 @@
-"""A worker process on a port of its own, and a client that knows nothing of it but what reflection says."""
+"""A worker process on its own port, and a client that knows only what reflection reports."""
 
 import functools
 import os
@@ -19,7 +19,7 @@ SERVICE = "imageworker.v1.ImageWorkerService"
 UNLIMITED = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
 
 
-# What a worker can be built without, and the library that one with it is linked against.
+# Optional features of the build, with the library that a worker with the feature is linked against.
 LIBRARIES = {"tiff": "libtiff", "avif": "libheif", "heic": "libheif", "jxl": "libjxl", "palette": "libimagequant"}
 
 
@@ -37,7 +37,7 @@ def is_built_in(what: str) -> bool:
 
 
 def built_in(*what: str):
-    """A mark for what needs all of these."""
+    """Returns a mark for tests that need all of these features."""
     missing = [name for name in what if not is_built_in(name)]
     return pytest.mark.skipif(bool(missing), reason=f"not built in: {', '.join(missing)}")
 
@@ -83,7 +83,7 @@ class Worker:
 
 
 class Client:
-    """Calls made from descriptors that came over the wire."""
+    """A client whose calls use descriptors received by reflection."""
 
     def __init__(self, worker: Worker):
         self.channel = grpc.insecure_channel(worker.address, options=UNLIMITED)
@@ -134,7 +134,7 @@ def wait_until(condition, seconds: float = 10) -> bool:
 
 @pytest.fixture(scope="module")
 def worker():
-    # What is measured here is work: no result is kept. The cache has tests of its own.
+    # No result is cached, so that every call does its work. The cache has separate tests.
     worker = Worker("--cache-memory-mib", "0")
     yield worker
     assert worker.stop() == 0, "".join(worker.log)

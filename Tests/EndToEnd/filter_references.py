@@ -1,7 +1,7 @@
-"""The filters as Pillow has them, or as numpy computes them from the specifications, in double precision.
+"""Reference filters: those of Pillow, or numpy implementations of the specifications in double precision.
 
-Each takes a picture (Pillow, RGB) and the filter's parameters, and gives what the filter in full makes of it: an array
-of numbers from 0 to 255, not rounded, and not clamped unless Pillow did it.
+Each takes an image (Pillow, RGB) and the filter's parameters, and returns the result at full intensity: an array of
+numbers from 0 to 255, not rounded, and not clamped unless Pillow clamps.
 """
 
 import math
@@ -17,7 +17,7 @@ def samples(picture: Image.Image) -> np.ndarray:
 
 
 def matrix(picture, rows):
-    """Pillow's own conversion by a matrix, in single precision, rounded and clamped."""
+    """Returns Pillow's own matrix conversion, in single precision, rounded and clamped."""
     return samples(picture.convert("RGB", [number for row in rows for number in row]))
 
 
@@ -39,7 +39,7 @@ def brightness(picture, amount=1.5):
 
 
 def contrast(picture, amount=1.5):
-    """Pillow's enhancement pivots on the image's mean; blending with middle gray is what CSS defines."""
+    """Blends with middle gray, as CSS defines contrast; Pillow's enhancement pivots on the image's mean."""
     return samples(Image.blend(Image.new("RGB", picture.size, (128, 128, 128)), picture, amount)) - 0.5 * (1 - amount)
 
 
@@ -67,7 +67,7 @@ def gamma(picture, exponent=1 / 2.2, amplitude=1, offset=0):
 
 
 def exposure(picture, stops=1):
-    """Light times 2^stops between the transfer functions of IEC 61966-2-1."""
+    """Multiplies light by 2^stops between the transfer functions of IEC 61966-2-1."""
     x = samples(picture) / 255
     light = 2 ** stops * np.where(x <= 0.04045, x / 12.92, ((x + 0.055) / 1.055) ** 2.4)
     return 255 * np.where(light <= 0.0031308, light * 12.92, 1.055 * light ** (1 / 2.4) - 0.055)
@@ -101,7 +101,7 @@ def blur(picture, radius=4):
 
 
 def pillow_blur(picture, radius=4):
-    """Pillow's blur is three box blurs, which come near a Gaussian."""
+    """Returns Pillow's blur: three box blurs, which approximate a Gaussian."""
     return samples(picture.filter(ImageFilter.GaussianBlur(radius)))
 
 
@@ -125,8 +125,8 @@ def threshold(picture, level=0.5):
     return np.repeat(white[..., None] * 255.0, 3, axis=2)
 
 
-# Filter, parameters, the reference, whose it is, and the largest and the mean distance in levels that are allowed: half
-# a level for our rounding, another where Pillow rounds too, and more where Pillow approximates.
+# Filter, parameters, the reference, its origin, and the maximum and mean difference allowed in levels: half a level for
+# the worker's rounding, another half where Pillow rounds too, and more where Pillow approximates.
 CASES = [
     ("grayscale", {}, grayscale, "Pillow matrix", 1, 0.1),
     ("sepia", {}, sepia, "Pillow matrix", 1, 0.1),
@@ -160,7 +160,7 @@ CASES = [
 
 
 def distances(result: Image.Image, picture: Image.Image, case, intensity=1.0) -> tuple[float, float]:
-    """The largest and the mean distance of a result from the case's reference."""
+    """Returns the maximum and the mean difference of a result from the case's reference."""
     _, parameters, reference, *_ = case
     source = samples(picture)
     expected = np.clip(source + intensity * (reference(picture, **parameters) - source), 0, 255)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Puts promtool into the folder that is the first argument, out of Debian's or Ubuntu's package, without installing the
-# server that comes with it. Does nothing where there is one already.
+# Extracts promtool from Debian's or Ubuntu's package into the folder in the first argument, without installing the
+# server in that package. Does nothing if promtool is already there.
 set -euo pipefail
 folder=$1
 if command -v promtool >/dev/null || [[ -x "$folder/promtool" ]]; then exit 0; fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the end-to-end tests, those of a foreign client (Python's gRPC, and buf), against the worker whose path is the first
-# argument.
+# Runs the end-to-end tests, which use independent clients (Python's gRPC, and buf), against the worker whose path is
+# the first argument.
 set -euo pipefail
 worker=$(realpath "$1")
 cd "$(dirname "$0")/../.."

@@ -1,4 +1,4 @@
-"""What the tests of telemetry share: a collector's process, and what it was sent."""
+"""Helpers of the telemetry tests: a collector process and the requests that it received."""
 
 import base64
 import json
@@ -44,14 +44,14 @@ class Collector:
 
 
 def environment(collector: Collector, scheme: str = "http", **variables: str) -> dict[str, str]:
-    """Exports traces at once and nothing else, but for what `variables` say."""
+    """Returns an environment that exports only traces, immediately, unless `variables` override it."""
     return {
         "OTEL_EXPORTER_OTLP_ENDPOINT": f"{scheme}://localhost:{collector.port}", "OTEL_BSP_SCHEDULE_DELAY": "50",
         "OTEL_METRICS_EXPORTER": "none", "OTEL_LOGS_EXPORTER": "none", **variables}
 
 
 def traced(collector: Collector, *options: str, **variables: str) -> Worker:
-    # Work is what is traced: no result is kept unless a test asks for it.
+    # No result is cached unless a test requests it, so that every call does its work.
     return Worker("--cache-memory-mib", "0", *options, environment=environment(collector, **variables))
 
 
@@ -60,8 +60,8 @@ def attributes(record) -> dict:
 
 
 def trace_events(path: Path) -> list[dict]:
-    """The events of a file that Perfetto opens: a JSON array of complete and metadata events with the fields and types that
-    the "Trace Event Format" demands of each."""
+    """Returns the events of a Chrome trace file, after checking it: a JSON array of complete and metadata events with
+    the fields and types that the "Trace Event Format" requires."""
     events = json.loads(path.read_text())
     assert isinstance(events, list) and events
     named = set()

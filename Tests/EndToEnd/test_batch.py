@@ -1,4 +1,4 @@
-"""`image-worker batch`: many files through the engine, without a server."""
+"""Tests of `image-worker batch`: many files without a server."""
 
 import io
 import json
@@ -33,7 +33,7 @@ def lines(output):
 
 @pytest.fixture
 def folder(tmp_path):
-    """Five images in two folders, a text, an image that is cut short, and a hidden file."""
+    """Five images in two folders, a text file, a truncated image, and a hidden file."""
     pictures = tmp_path / "in"
     (pictures / "below").mkdir(parents=True)
     for name in ["a.jpg", "b.jpg", "below/c.jpg"]:
@@ -82,7 +82,7 @@ def test_a_list_names_pictures_and_text_tells_of_them(folder, tmp_path):
     code, output, errors = run("--list", listed, "--out", tmp_path / "out", "--preset", "favicon", "--jobs", "1")
     assert code == 1
     assert output.splitlines()[0].startswith(f"{folder / 'b.jpg'}: 240x160, ")
-    assert output.splitlines()[-1] == "1 done, 2 failed"  # what is named is meant
+    assert output.splitlines()[-1] == "1 done, 2 failed"  # files named explicitly are processed
     assert "missing.jpg: FILE: " in errors and "notes.txt: UNKNOWN_FORMAT: " in errors
     code, output, _ = run("--list", "-", "--out", tmp_path / "again", *ARGUMENTS, stdin=open(listed))
     assert code == 1 and [line["status"] for line in lines(output)].count("done") == 1
@@ -91,7 +91,7 @@ def test_a_list_names_pictures_and_text_tells_of_them(folder, tmp_path):
 
 
 def test_what_is_there_is_skipped_and_what_is_not_is_made(folder, tmp_path):
-    out = folder / "out"  # whose files are results, not images to process
+    out = folder / "out"  # its files are results, not images to process
     (folder / "cut.jpg").unlink()
     assert run(folder, "--out", out, *ARGUMENTS)[0] == 0
     assert files(out) == RESULTS
@@ -114,7 +114,7 @@ def test_a_result_never_replaces_its_input(folder):
 
 @pytest.fixture
 def many(tmp_path):
-    """Images that take long enough for a signal to come between them."""
+    """Images that take long enough for a signal to arrive in between."""
     pictures = tmp_path / "many"
     pictures.mkdir()
     data = io.BytesIO()
@@ -170,11 +170,11 @@ def test_threads_have_lanes_of_their_own(many, tmp_path):
     for thread in threads:
         stages = {lane.split(", ")[0] for lane in lanes.values() if lane.endswith(thread)}
         assert stages == {"picture", "decode", "resize", "encode"}
-    # A thread does one thing after the other: in a lane nothing overlaps.
+    # A thread does one thing at a time, so events in a lane never overlap.
     for lane in lanes:
         ends = sorted((event["ts"], event["ts"] + event["dur"]) for event in work if event["tid"] == lane)
         assert all(end <= begin + 0.01 for (_, end), (begin, _) in zip(ends, ends[1:]))
-    # And threads do theirs at the same time.
+    # Different threads work at the same time.
     pictures = [event for event in work if event["name"] == "picture"]
     assert any(a["tid"] != b["tid"] and a["ts"] < b["ts"] + b["dur"] and b["ts"] < a["ts"] + a["dur"]
                for a in pictures for b in pictures)

@@ -1,4 +1,4 @@
-"""Results that are kept: across restarts, through kills in the middle of writes, and on a full disk."""
+"""Tests of cached results: across restarts, after kills during writes, and on a full disk."""
 
 import os
 import random
@@ -17,7 +17,7 @@ PNG = 3
 
 
 def process(client: Client, width: int, preset: str = "") -> tuple[bytes, bool]:
-    """The result at a width, and whether it was kept."""
+    """Returns the result at a width, and whether it came from the cache."""
     parts = list(client.process(PICTURE, preset, max_width=width, allow_upscale=True, preferred_format=PNG))
     return b"".join(part.chunk for part in parts), parts[-1].report.cache_hit
 
@@ -53,7 +53,7 @@ def test_concurrent_requests_are_worked_on_once(tmp_path):
         threading.Thread(target=lambda c=client: outcomes.append(process(c, 3000))) for client in clients for _ in range(2)]
     for thread in threads:
         thread.start()
-    first.cancel()  # whoever it was that began: another goes on
+    first.cancel()  # if this call was the leader, another one takes over
     for thread in threads:
         thread.join()
     assert len(outcomes) == 8 and len({result for result, _ in outcomes}) == 1
@@ -62,7 +62,7 @@ def test_concurrent_requests_are_worked_on_once(tmp_path):
 
 
 def test_kills_in_the_middle_of_writes_leave_a_sound_cache(tmp_path):
-    """WORKER_KILLS sets how many; more of them find rarer moments."""
+    """WORKER_KILLS sets the number of kills; more kills hit rarer moments."""
     directory = tmp_path / "cache"
     limit = 1 << 20
     options = ["--cache-directory", str(directory), "--cache-memory-mib", "0", "--cache-disk-mib", "1"]
@@ -71,7 +71,7 @@ def test_kills_in_the_middle_of_writes_leave_a_sound_cache(tmp_path):
     generator = random.Random(2024)
     for _ in range(int(os.environ.get("WORKER_KILLS", "25"))):
         worker = Worker(*options)
-        partial += any(path.suffix == ".part" for path in directory.iterdir())  # all are removed at the start
+        partial += any(path.suffix == ".part" for path in directory.iterdir())  # all are removed at the next start
         client = Client(worker)
         killer = threading.Timer(generator.uniform(0.02, 0.25), lambda: worker.process.send_signal(signal.SIGKILL))
         killer.start()

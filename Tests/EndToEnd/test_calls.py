@@ -1,4 +1,4 @@
-"""Every call, from a client that learnt the contract by reflection."""
+"""Tests of every call, from a client that obtained the contract by reflection."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""What clients do to their connections, and what becomes of their calls when the worker ends."""
+"""Tests of misbehaving clients, and of their calls when the worker shuts down."""
 
 import os
 import resource
@@ -18,7 +18,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 @pytest.fixture(scope="module")
 def large_photo():
-    """An image whose decoding takes a good while, and whose upload does not."""
+    """An image that takes long to decode but not to upload."""
     from io import BytesIO
     from PIL import Image
     buffer = BytesIO()
@@ -102,7 +102,7 @@ def test_a_drain_cuts_no_accepted_call(large_photo):
         try:
             for response in client.batch(parts()):
                 kinds.append(response.WhichOneof("part"))
-        except grpc.RpcError as error:  # a batch that is open when its last item is done
+        except grpc.RpcError as error:  # a batch that is open when its last item completes
             assert error.code() == grpc.StatusCode.UNAVAILABLE and kinds[-1] == "report"
         return kinds
 
@@ -140,7 +140,7 @@ def test_a_drain_resets_no_call_of_a_busy_connection():
         assert wait_until(lambda: len(done) > 100)
         worker.process.terminate()
         ends = [call.result() for call in calls]
-    # Whoever could not be served was not connected any more.
+    # Clients that could not be served were no longer connected.
     assert all(code == grpc.StatusCode.UNAVAILABLE and "connect" in details.lower() for code, details in ends), ends
     assert not any("Stream removed" in details or "RST_STREAM" in details for _, details in ends), ends
     assert set(done) == {"report"} and worker.process.wait(timeout=15) == 0
@@ -148,8 +148,8 @@ def test_a_drain_resets_no_call_of_a_busy_connection():
 
 def test_clients_without_work_do_not_delay_the_end():
     worker = Worker()
-    idle = socket.create_connection(("127.0.0.1", worker.port))  # says nothing at all
-    silent = socket.create_connection(("127.0.0.1", worker.port))  # and this one no more than it must
+    idle = socket.create_connection(("127.0.0.1", worker.port))  # sends nothing at all
+    silent = socket.create_connection(("127.0.0.1", worker.port))  # sends only what it must
     silent.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))
     channel = grpc.insecure_channel(worker.address)
     watch = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
@@ -196,7 +196,7 @@ def test_a_second_signal_ends_at_once(first, second, code):
 
 
 def test_a_library_that_is_stuck_does_not_keep_the_process(tmp_path):
-    # A WebP library whose decoder never returns stands in for any that loops.
+    # A WebP library whose decoder never returns simulates any library that hangs.
     (tmp_path / "stuck.c").write_text("#include <unistd.h>\nint WebPIAppend() { for (;;) pause(); }\n"
                                       "int WebPIUpdate() { for (;;) pause(); }\n")
     library = tmp_path / "stuck.so"

@@ -1,4 +1,4 @@
-"""What Pillow finds in results whose encoders were given options, and results with a limit of bytes."""
+"""Tests of encoder options and byte limits, with Pillow reading the results."""
 
 import io
 import struct
@@ -38,7 +38,7 @@ def webp(client, name, **options):
 
 
 def segments(data: bytes) -> dict[int, bytes]:
-    """The segments of a JPEG before its first scan, by marker."""
+    """Returns the segments of a JPEG before its first scan, by marker."""
     found, at = {}, 2
     while data[at + 1] != 0xDA:
         length = struct.unpack(">H", data[at + 2:at + 4])[0]
@@ -78,7 +78,7 @@ def test_restart_markers(client, rows, options):
     image, data, _ = jpeg(client, "photo-420.jpg", restart_rows=rows, **options)
     plain, plain_data, _ = jpeg(client, "photo-420.jpg")
     across, down = (image.width + 15) // 16, (image.height + 15) // 16
-    # Those of a progressive file's single components count blocks.
+    # In a progressive file, scans of a single component count blocks.
     interval = struct.unpack(">H", segments(data)[0xDD])[0]
     assert interval % across == 0
     markers = sum(data.count(bytes([0xFF, 0xD0 + i])) for i in range(8))
@@ -109,7 +109,7 @@ def test_palette(client, name, colors):
     plain, plain_data, _ = png(client, name)
     image, data, _ = png(client, name, palette_colors=colors, interlaced=colors == 16)
     assert image.mode == "P" and len(image.getpalette()) // 3 <= colors
-    # Gray has no more bytes a pixel than a palette, and the smallest is flat.
+    # Gray takes no more bytes per pixel than a palette, and the smallest image has one color.
     assert len(data) < len(plain_data) or name in ("gray.png", "orientation-6.jpg")
     assert ("transparency" in image.info) == (plain.mode == "RGBA")
     if colors == 256:

@@ -1,4 +1,4 @@
-"""Filters over the wire, beside Pillow and numpy."""
+"""Tests of filters over gRPC, compared with Pillow and numpy."""
 
 import io
 import os
@@ -18,7 +18,7 @@ EXACT = [case for case in filter_references.CASES if case[3] == "numpy"]
 
 
 def filtered(client, image: bytes, filters, **configuration):
-    """The result and the report; filters are (name, intensity, parameters)."""
+    """Returns the result and the report; filters are (name, intensity, parameters)."""
     request = client.message("ProcessImageRequest")(image=image)
     for name, value in configuration.items():
         setattr(request.configuration, name, value)

@@ -1,4 +1,4 @@
-"""Formats that the worker was built without are named from their first bytes alone."""
+"""Formats missing from the build are identified from their first bytes alone."""
 
 import grpc
 import pytest

@@ -1,4 +1,4 @@
-"""Crop, fill, padding and turning over the wire, beside Pillow doing the same to the same image."""
+"""Tests of crop, fill, padding and rotation over gRPC, compared with Pillow on the same image."""
 
 import io
 
@@ -56,7 +56,7 @@ def test_fill(client, gravity, share):
     expected = PICTURE.crop((left, 0, left + 80, 80)).resize((40, 40), Image.Resampling.LANCZOS)
     assert result.size == (40, 40)
     difference = np.abs(np.asarray(result, int) - np.asarray(expected, int))
-    # At its edges Pillow leaves out what lies outside, where the worker repeats the last pixel.
+    # At the edges, Pillow ignores pixels outside the image, while the worker repeats the last pixel.
     assert difference[3:-3, 3:-3].max() <= 1 and difference.mean() < 0.5
 
 

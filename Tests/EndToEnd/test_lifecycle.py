@@ -1,4 +1,4 @@
-"""Cancelling, deadlines, draining and memory, seen from outside the process."""
+"""Tests of cancellation, deadlines, draining and memory, from outside the process."""
 
 import queue
 import signal
@@ -14,7 +14,7 @@ from PIL import Image
 
 @pytest.fixture(scope="module")
 def large_photo(tmp_path_factory):
-    """A progressive photograph that takes the worker a good while."""
+    """A progressive photograph that the worker needs long to decode."""
     path = tmp_path_factory.mktemp("large") / "large.jpg"
     Image.open(__import__("io").BytesIO(fixture_bytes("photo-420.jpg"))).resize((6000, 4000)).save(
         path, quality=92, progressive=False)
@@ -28,7 +28,7 @@ def is_idle(worker: Worker) -> bool:
 
 
 class Feed:
-    """Requests that are sent when the test says so."""
+    """Requests that the test releases one by one."""
 
     def __init__(self):
         self.queue = queue.Queue()
@@ -58,7 +58,7 @@ def test_results_begin_before_the_upload_ends(client, large_photo):
     for offset in range(0, half, 65536):
         feed.send(client.chunk("a", large_photo[offset:min(offset + 65536, half)]))
     kinds = []
-    for response in responses:  # nothing more is sent until compressed bytes have come
+    for response in responses:  # nothing more is sent until compressed bytes have arrived
         kinds.append(response.WhichOneof("part"))
         if kinds[-1] == "chunk":
             break
@@ -68,12 +68,12 @@ def test_results_begin_before_the_upload_ends(client, large_photo):
     assert [r.WhichOneof("part") for r in responses][-1] == "report"
 
 
-PNG = {"max_width": 5900, "preferred_format": 3}  # much work, and all of it after the first bytes of the result
+PNG = {"max_width": 5900, "preferred_format": 3}  # much work, all of it after the first bytes of the result
 
 
 @pytest.fixture(scope="module")
 def whole_cost(client, worker, large_photo):
-    """CPU seconds and wall seconds of the work that the tests below cut short."""
+    """Returns the CPU seconds and wall seconds of the work that the tests below interrupt."""
     cpu, wall = worker.cpu_seconds(), time.monotonic()
     assert list(client.process(large_photo, **PNG))[-1].WhichOneof("part") == "report"
     return worker.cpu_seconds() - cpu, time.monotonic() - wall
@@ -191,7 +191,7 @@ def test_a_log_that_nobody_reads_stops_no_call():
     port = re.search(rb"127\.0\.0\.1:(\d+)", line)[1].decode()
     channel = grpc.insecure_channel(f"127.0.0.1:{port}")
     stub = health_pb2_grpc.HealthStub(channel)
-    calls = 1500  # a line of the log each, several times what a pipe holds
+    calls = 1500  # one log line each, several times the capacity of a pipe
     for _ in range(calls):
         answer = stub.Check(health_pb2.HealthCheckRequest(), timeout=20)
         assert answer.status == health_pb2.HealthCheckResponse.SERVING
@@ -275,7 +275,7 @@ def test_process_replaces_no_picture_and_no_result(tmp_path):
 
     code, errors = process("p.jpg", "--out", ".")
     assert code == 1 and errors == "p.jpg: its result would replace it\n"
-    # Not by another way to it, and not that of an image whose turn comes later.
+    # Not through another path to the same file, and not the file of an image that is processed later.
     code, errors = process("below/../p.jpg", "--out", "./below/..")
     assert code == 1 and "would replace it" in errors
     code, errors = process("below/p.jpg", "below/q.png", "p.jpg", "q.jpg", "--out", ".")
@@ -285,4 +285,4 @@ def test_process_replaces_no_picture_and_no_result(tmp_path):
     code, errors = process("q.jpg", "below/q.png", "p.jpg", "--out", "small")
     assert code == 1 and errors == "below/q.png: small/q.jpg is the result of q.jpg already\n"
     assert sorted(path.name for path in (tmp_path / "small").iterdir()) == ["p.jpg", "q.jpg"]
-    assert process("q.jpg", "--out", "small") == (0, "")  # a result of an earlier run is no image of this one
+    assert process("q.jpg", "--out", "small") == (0, "")  # a result of an earlier run is not an input of this one

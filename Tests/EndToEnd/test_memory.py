@@ -1,4 +1,4 @@
-"""What the whole worker holds while images of 100 megapixels go through it."""
+"""Tests of the worker's total memory while it processes images of 100 megapixels."""
 
 import re
 import struct
@@ -11,11 +11,11 @@ from conftest import Client, Worker, fixture_bytes, wait_until
 
 WIDTH, HEIGHT = 12_000, 8_400
 CHUNK = 256 << 10
-LIMIT_MIB = 120  # a share extension's on a phone
+LIMIT_MIB = 120  # the limit of a share extension on a phone
 
 
 def large_png() -> bytes:
-    """A gradient with a texture, so that no row is like the one above."""
+    """A gradient with a texture, so that no row equals the one above."""
     deflate = zlib.compressobj(1)
     data = bytearray()
     texture = bytes((x * x // 7 + x) & 0xFF for x in range(WIDTH * 3 + 256))
@@ -59,9 +59,9 @@ def upload(worker: Worker, picture: bytes, results: list, **configuration) -> No
 
 @pytest.fixture(scope="module")
 def pictures():
-    """The image as a PNG, and as JPEGs that a worker made of it."""
+    """The image as a PNG, and as JPEGs that a worker encoded from it."""
     png, results = large_png(), []
-    # A result that is progressive has all its coefficients held.
+    # For a progressive result, all coefficients are buffered.
     worker = Worker("--cache-memory-mib", "0", "--memory-limit-mib", "1024", "--image-memory-limit-mib", "1024")
     try:
         for progressive in (False, True):
@@ -75,7 +75,7 @@ def pictures():
 
 @pytest.mark.parametrize("kind", ["png", "jpeg", "progressive"])
 def test_two_uploads_of_100_megapixels(pictures, kind):
-    worker, results = Worker("--cache-memory-mib", "0"), []  # the work is what is measured
+    worker, results = Worker("--cache-memory-mib", "0"), []  # every call must do its work
     try:
         floor = worker.rss_mib()
         threads = [
@@ -96,7 +96,7 @@ def test_two_uploads_of_100_megapixels(pictures, kind):
 
 
 def test_free_memory_returns_when_idle(pictures):
-    """Mixed traffic leaves free memory in every thread's arena; an idle worker gives it back to the system."""
+    """Mixed traffic leaves free memory in every thread's arena; an idle worker returns it to the system."""
     worker = Worker("--cache-memory-mib", "0")
     try:
         floor = worker.rss_mib()

@@ -1,4 +1,4 @@
-"""What exiftool finds in results."""
+"""Tests of metadata in results, read by exiftool."""
 
 import io
 import json
@@ -12,7 +12,7 @@ from test_calls import parts
 
 FORMATS = {"JPEG": 2, "PNG": 3, "WEBP": 4}
 STRIP, KEEP_COPYRIGHT = 1, 2
-# What exiftool says of every file, of the image's pixels, and of how they are coded.
+# Tags that exiftool reports for every file, for the pixels, and for their coding.
 HARMLESS = {
     "SourceFile", "ExifTool:ExifToolVersion", "Composite:ImageSize", "Composite:Megapixels", "File:FileSize",
     "File:FileType", "File:FileTypeExtension", "File:MIMEType", "File:ImageWidth", "File:ImageHeight",
@@ -35,7 +35,7 @@ def exif() -> Image.Exif:
 
 
 def picture(container: str, mode: str = "RGB") -> bytes:
-    """An image with everything that images carry."""
+    """Returns an image with every kind of metadata."""
     image = Image.open(io.BytesIO(fixture_bytes("photo.png"))).convert(mode)
     profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
     xmp = b"<x:xmpmeta xmlns:x='adobe:ns:meta/'><rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'/></x:xmpmeta>"

@@ -1,4 +1,4 @@
-"""Metrics as Prometheus scrapes them and as a collector gets them, and the dashboard that is made of them."""
+"""Tests of metrics as Prometheus scrapes them and a collector receives them, and of the dashboard that uses them."""
 
 import json
 import queue
@@ -37,7 +37,7 @@ class Scraped:
 
 @pytest.fixture(scope="module")
 def used(tmp_path_factory):
-    """A worker that did some of everything, and its scrape."""
+    """A worker that has performed every kind of work, and its scrape."""
     collector = Collector(tmp_path_factory.mktemp("collector"))
     worker = traced(
         collector, "--metrics-port", "0", "--cache-memory-mib", "8", OTEL_METRICS_EXPORTER="otlp", OTEL_METRIC_EXPORT_INTERVAL="200")
@@ -77,7 +77,7 @@ def test_a_scrape_tells_what_was_done(used):
     assert values['imageworker_input_bytes_total{format="jpeg"}'] == 2 * len(fixture_bytes("photo-420.jpg"))
     assert values['imageworker_input_pixels_total{format="jpeg"}'] == 2 * 240 * 160
     assert values['imageworker_stage_duration_seconds_count{format="jpeg",stage="decode"}'] == 2
-    # The two images that can not be decoded were looked for too; the upload that is given up never had its key.
+    # The two images that cannot be decoded were also looked up; the aborted upload never had a cache key.
     assert values['imageworker_cache_requests_total{outcome="hit"}'] == 1
     assert values['imageworker_cache_requests_total{outcome="miss"}'] == 4
     assert 0 < values["imageworker_cache_memory_bytes"] < 8 << 20 and values["imageworker_cache_disk_bytes"] == 0
@@ -125,7 +125,7 @@ def test_the_collector_gets_the_same_metrics(used):
 
 
 def metric_names(expression: str) -> set[str]:
-    """The metrics that a query asks for."""
+    """Returns the metrics that a query uses."""
     bare = re.sub(r'"[^"]*"', "", expression)
     bare = re.sub(r"\b(by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)", "", bare)
     bare = re.sub(r"\{[^}]*\}|\[[^\]]*\]", "", bare)

@@ -1,4 +1,4 @@
-"""Images that meet their configuration: what Pillow and exiftool see of them after they were passed on or turned."""
+"""Tests of passthrough: images that meet their configuration are copied or rotated; Pillow and exiftool read them."""
 
 import io
 
@@ -9,7 +9,7 @@ from PIL import Image
 from test_calls import parts
 from test_metadata import KEEP_COPYRIGHT, picture, tags
 
-# By EXIF orientation: what shows the stored image upright.
+# The operation that shows the stored image upright, by EXIF orientation.
 UPRIGHT = {
     2: numpy.fliplr, 3: lambda a: numpy.rot90(a, 2), 4: numpy.flipud, 5: lambda a: numpy.swapaxes(a, 0, 1),
     6: lambda a: numpy.rot90(a, -1), 7: lambda a: numpy.rot90(numpy.swapaxes(a, 0, 1), 2), 8: numpy.rot90,
@@ -50,7 +50,7 @@ def test_metadata_goes(client, tmp_path, container, mode):
     assert tags(path) == {}
     assert numpy.array_equal(samples(data), samples(image))
     data, report = run(client, image, metadata=KEEP_COPYRIGHT)
-    assert report.passthrough == (container != "PNG")  # which may say more of its maker behind its data
+    assert report.passthrough == (container != "PNG")  # which may have more metadata after its data
     path.write_bytes(data)
     found = tags(path)
     found.pop("File:ExifByteOrder", None)
@@ -71,18 +71,18 @@ def test_turned_without_loss(client, orientation, progressive, subsampling):
     assert report.passthrough and report.input.orientation == orientation and report.output.orientation == 1
     with Image.open(io.BytesIO(data)) as turned:
         assert not turned.getexif() and bool(turned.info.get("progressive")) == progressive
-    # Luma alone: Pillow's enlarging of chroma is not the same along rows and columns.
+    # Luma only: Pillow upsamples chroma differently along rows and columns.
     def luma(jpeg):
         with Image.open(io.BytesIO(jpeg)) as opened:
             opened.draft("YCbCr", opened.size)
             return numpy.asarray(opened)[:, :, 0].astype(int)
     difference = numpy.abs(luma(data) - UPRIGHT[orientation](luma(out.getvalue())))
-    # The inverse transform's rounding is not the same from both sides.
+    # The inverse transform rounds differently for the rotated image.
     assert difference.max() <= 1
 
 
 def test_inspection_agrees(client):
-    """What InspectImage foretells is what comes."""
+    """InspectImage predicts the actual result."""
     for name, configuration in [("photo-420.jpg", {}), ("orientation-6.jpg", {}), ("palette.png", {}), ("photo.webp", {})]:
         request = client.message("InspectImageRequest")(image=fixture_bytes(name)[:4096])
         foretold = client.call("InspectImage", "unary_unary")(request)

@@ -1,4 +1,4 @@
-"""Presets from a file: at the start, at SIGHUP, and alone."""
+"""Tests of presets from a file: at startup, at SIGHUP, and with --only-presets."""
 
 import os
 import signal

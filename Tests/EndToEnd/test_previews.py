@@ -1,4 +1,4 @@
-"""Previews before results, and items that take each other's place, from a client that puts them together by their tags."""
+"""Tests of previews before results, and of items that replace each other; the client groups parts by their tags."""
 
 import io
 import queue
@@ -10,7 +10,7 @@ import pytest
 from conftest import Client, Worker, fixture_bytes
 from PIL import Image, ImageChops, ImageOps, ImageStat
 
-# Without the corpus, the photograph is a fixture that was enlarged.
+# Without the corpus, the photograph is an enlarged fixture.
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 PHOTO = fixture_bytes("photo-420.jpg")
 
@@ -44,7 +44,7 @@ class Result:
 
 
 def gather(parts) -> dict[tuple[str, bool], Result]:
-    """Results by item and by whether they are previews."""
+    """Returns results by item and by whether they are previews."""
     results = defaultdict(Result)
     for place, part in enumerate(parts):
         results[getattr(part, "item_id", ""), part.is_preview].take(part, place)
@@ -78,7 +78,7 @@ def check(preview: Result, result: Result, form: str = "JPEG", tolerance: float 
     factor = min(1, 300 / max(large.size))
     assert small.size == tuple(max(1, round(side * factor)) for side in large.size)
     assert not small.getexif() and not small.info.get("icc_profile")
-    # What is seen is the result: the same image, as far as the size lets it.
+    # The preview shows the result: the same image, as far as its size permits.
     shown = large.convert("RGBA").resize(small.size, Image.Resampling.BOX)
     both = [Image.alpha_composite(Image.new("RGBA", small.size, "white"), one.convert("RGBA")).convert("RGB")
             for one in (small, shown)]
@@ -109,13 +109,13 @@ def test_a_photograph_that_is_passed_on_is_passed_on_with_a_preview_too(client):
 
 
 def test_a_thumbnail_in_the_exif_is_not_shown(client):
-    """It may show what was cropped or painted over since."""
+    """It may show content that was later cropped or painted over."""
     thumbnail = io.BytesIO()
     Image.new("RGB", (160, 120), "red").save(thumbnail, "JPEG")
     exif = Image.Exif()
     exif[0x0112] = 1
     body = thumbnail.getvalue()
-    # A second directory with the thumbnail, as cameras write it.
+    # A second IFD with the thumbnail, as cameras write it.
     tiff = b"II*\0\x08\0\0\0" + (0).to_bytes(2, "little") + (14).to_bytes(4, "little")
     entries = [(0x0103, 3, 6), (0x0201, 4, 14 + 2 + 36 + 4), (0x0202, 4, len(body))]
     tiff += len(entries).to_bytes(2, "little")
@@ -193,7 +193,7 @@ def test_a_kept_result_comes_without_a_preview():
 
 
 def test_an_item_takes_the_place_of_the_one_with_its_key(client):
-    """As somebody who moves a slider: each position asks for the image anew, and only the last one counts."""
+    """Like a user who moves a slider: each position requests the image again, and only the last one counts."""
     image = corpus("12-photos/mei--Issue_525.jpg")
     feed = queue.SimpleQueue()
     call = client.batch(iter(feed.get, None), timeout=120)

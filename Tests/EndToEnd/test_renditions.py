@@ -1,4 +1,4 @@
-"""Several results of one upload, from a client that puts them together by their ids."""
+"""Tests of several results of one upload, from a client that groups parts by their ids."""
 
 import io
 from collections import defaultdict
@@ -20,7 +20,7 @@ def renditions(client, into) -> None:
 
 
 def gather(parts, key) -> tuple[dict, dict]:
-    """Each result's bytes, and the kinds of its parts."""
+    """Returns each result's bytes, and the kinds of its parts."""
     results, kinds = defaultdict(bytes), defaultdict(list)
     for part in parts:
         kinds[key(part)].append(part.WhichOneof("part"))
@@ -43,7 +43,7 @@ def test_one_picture_becomes_three(client):
         alone = client.process(
             PHOTO, max_width=width, max_height=height, compression_quality=1,
             preferred_format=client.pool.FindEnumTypeByName("imageworker.v1.OutputFormat").values_by_name[form].number)
-        # At another scale of decoding, the pixels differ a little.
+        # At another decode scale, the pixels differ slightly.
         alone = Image.open(io.BytesIO(b"".join(part.chunk for part in alone))).convert("RGB")
         difference = ImageChops.difference(alone, picture.convert("RGB"))
         assert max(ImageStat.Stat(difference).mean) < 1.5

@@ -1,4 +1,4 @@
-"""Traces and logs as a collector gets them, and what a collector that fails costs."""
+"""Tests of traces and logs as a collector receives them, and of the cost of a failing collector."""
 
 import io
 import json
@@ -34,7 +34,7 @@ def call(client, image, metadata=(), preset="favicon"):
 
 
 def many(client, count, image, threads=16):
-    """Processes an image `count` times; the codes of the calls that failed."""
+    """Processes an image `count` times and returns the codes of the failed calls."""
     request = client.message("ProcessImageRequest")(image=image, preset="favicon")
     method = client.call("ProcessImage", "unary_stream")
 
@@ -111,7 +111,7 @@ def test_items_of_a_batch_are_spans_with_their_ids(collector):
 
 
 def cpu_nanoseconds(worker: Worker) -> int:
-    """Of the whole process, to the nanosecond, which the clock that `ps` shows is not."""
+    """Returns the CPU time of the whole process with nanosecond resolution, which `ps` does not have."""
     return sum(int((task / "schedstat").read_text().split()[0]) for task in Path(f"/proc/{worker.process.pid}/task").iterdir())
 
 
@@ -121,11 +121,11 @@ def test_busy_times_account_for_the_cpu_time(collector, tmp_path):
     worker = traced(collector)
     client = Client(worker)
     request = client.message("ProcessImageRequest")(image=path.read_bytes())
-    # A job beside which receiving the image is little: that is CPU time too, and no stage's.
+    # A job that outweighs receiving the image, whose CPU time belongs to no stage.
     request.configuration.max_width = 3000
     request.configuration.preferred_format = 4  # WebP
     method = client.call("ProcessImage", "unary_stream")
-    list(method(request, timeout=60))  # what happens once in a process is no stage's
+    list(method(request, timeout=60))  # one-time initialization of the process belongs to no stage
     spent = {}
     for _ in range(7):
         before = cpu_nanoseconds(worker)
@@ -136,7 +136,7 @@ def test_busy_times_account_for_the_cpu_time(collector, tmp_path):
     for span in collector.spans():
         if span.trace_id.hex() in busy:
             busy[span.trace_id.hex()] += attributes(span).get("imageworker.busy_ns", 0)
-    # However often others had the CPU meanwhile: a stage is busy only while it has it.
+    # Other processes may use the CPU in between: a stage is busy only while it runs.
     assert 0.9 < statistics.median(busy[trace] / spent[trace] for trace in spent) < 1.1
 
 
@@ -211,7 +211,7 @@ def test_a_collector_that_never_answers_holds_up_nothing(tmp_path, address):
 ])
 def test_exports_are_tried_again_where_the_specification_says_so(tmp_path, options, arrives):
     collector = Collector(tmp_path, *options)
-    worker = traced(collector, OTEL_BSP_SCHEDULE_DELAY="1500")  # all of the call's spans in one export
+    worker = traced(collector, OTEL_BSP_SCHEDULE_DELAY="1500")  # export all spans of the call at once
     call(Client(worker), fixture_bytes("photo-420.jpg"))
     if arrives:
         assert wait_until(lambda: len(collector.spans()) == 5)
@@ -279,7 +279,7 @@ def test_headers_compression_and_tls(tmp_path):
     metadata = collector.exports("trace")[0][0]
     assert metadata["authorization"] == "Bearer x" and metadata["tenant"] == "7"
 
-    # A certificate that is not trusted is not spoken to.
+    # The worker does not connect to a collector with an untrusted certificate.
     worker = Worker(environment={k: v for k, v in trusted.items() if not k.endswith("CERTIFICATE")} | {
         "OTEL_EXPORTER_OTLP_TIMEOUT": "500"})
     call(Client(worker), fixture_bytes("photo-420.jpg"))

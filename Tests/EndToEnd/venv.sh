@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the Python environment of the end-to-end tests in the directory that is the first argument, unless it is there.
+# Creates the Python environment of the end-to-end tests in the directory in the first argument, unless it exists.
 set -euo pipefail
 venv=$1
 requirements=$(dirname "$0")/requirements.txt

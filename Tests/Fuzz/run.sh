@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Fuzzes every decoder and every rewriter of CCodecs for so many seconds each, under address and undefined-behaviour sanitizers:
+# Fuzzes every decoder and rewriter of CCodecs for SECONDS each, with the address and undefined-behavior sanitizers:
 #
 #   Tests/Fuzz/run.sh SECONDS [DECODER...]
 #
-# Corpora begin with the fixtures, the crashers of old, what seeds.py and jxl_seeds.c make (several frames, layers, tiles,
-# items that are made of each other) and, where it lies beside this checkout, the shared collection;
-# what is found is kept in .build/fuzz. A crash is left in .build/fuzz/crashes, and fails the run. Needs clang with
-# libFuzzer (CLANG names it; that of the Swift toolchain has it) and lld.
+# The initial corpus consists of the fixtures, earlier crashers, the output of seeds.py and jxl_seeds.c (several frames,
+# layers, tiles, items that reference each other) and, if it is next to this checkout, the shared collection. New inputs
+# are stored in .build/fuzz. A crash is stored in .build/fuzz/crashes and fails the run. Needs clang with libFuzzer,
+# such as the Swift toolchain's (set CLANG to its path), and lld.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -45,7 +45,7 @@ option libjxl JXL "jxl JXL jxl"
 # shellcheck disable=SC2086 # lists of flags
 flags+=" $(pkg-config --cflags $libraries)"
 sanitizers="address,undefined"
-# libheif forgets 40 bytes of libdav1d's when an image has no data. Every way to that which was found is refused.
+# libheif leaks 40 bytes of libdav1d if an image has no data. Every known way to trigger it is refused.
 echo "leak:libdav1d" >"$work/leaks"
 export LSAN_OPTIONS=suppressions=$PWD/$work/leaks:print_suppressions=0
 

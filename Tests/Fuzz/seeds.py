@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes structured seeds for the fuzzers: pictures of several items, tiles, strips and layers.
+"""Writes structured seeds for the fuzzers: images with several items, tiles, strips and layers.
 
     Tests/Fuzz/seeds.py FOLDER
 
-What a mutation of bytes seldom makes out of a plain picture: reference graphs of AVIF and HEIC, TIFF whose blocks share
-their data, and so on. Coded data are those of the fixtures. Needs nothing but Python.
+Byte mutations rarely create such structures from a plain image: reference graphs of AVIF and HEIC, TIFF files whose
+blocks share data, and so on. The coded data comes from the fixtures. Needs only Python.
 """
 
 import pathlib
@@ -209,7 +209,7 @@ def heif_seeds(extension, name):
 
 
 def tiff(entries, data, order="<"):
-    """One directory behind `data`, which begins at byte 8. Entries are tag, type, values."""
+    """Returns a TIFF with one IFD after `data`, which starts at byte 8. Entries are tag, type, values."""
     codes = {1: "B", 3: "H", 4: "I"}
     directory, late = b"", b""
     at = 8 + len(data)

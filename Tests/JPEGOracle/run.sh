@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the comparison of the native JPEG decoder with libjpeg-turbo and runs it with the given arguments; without any it
-# prints its usage. For example: Tests/JPEGOracle/run.sh identity ../shared/corpus/04-jpeg/*.jpg
+# Builds the comparison of the native JPEG decoder with libjpeg-turbo and runs it with the given arguments; without
+# arguments it prints its usage. Example: Tests/JPEGOracle/run.sh identity ../shared/corpus/04-jpeg/*.jpg
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 codecs=$here/../../Sources/CCodecs
@@ -16,7 +16,7 @@ fi
 
 mkdir -p "$out/defects"
 if [[ ! -e "$program" || -n $(find "$codecs" "$here" -newer "$program" -name '*.[ch]') ]]; then
-  # Of the decoders only the native one is built: what leads to the others is never called, and left out by the linker.
+  # Only the native decoder is built; the code that refers to the others is never called, and the linker removes it.
   clang -std=gnu11 -Wall -Wextra -Werror -DNDEBUG "${flags[@]}" -ffunction-sections "$strip" -I"$codecs" \
     -I"$codecs/include" "$codecs"/{memory/{budget,bytes,held,spill},core/{decoder,exif},color/{context,conversion,profile}}.c \
     "$codecs"/jpeg/jpeg_{decoder,huffman,idct,idct_avx2,idct_neon,input,markers,progressive,rows,scan}.c \
