@@ -1,18 +1,20 @@
 internal import ImageCodecs
 
-/// What a result may weigh, and what may be given up for that.
+/// The maximum size of a result in bytes, and the properties that may be reduced to fit.
 struct ByteLimit: Sendable, Hashable {
-  /// Trial encodes of one image, the first included.
+  /// The maximum number of trial encodes of one image, including the first.
   static let maxTrials = 6
-  /// What quality does not go below where the result may become smaller instead.
+  /// The minimum quality, 1 to 100, if the dimensions may be reduced instead.
   static let leastQualityBeforeSize = 40
 
+  /// The maximum size of the result in bytes.
   let byteCount: UInt64
+  /// Whether the dimensions may be reduced.
   let allowsSmaller: Bool
-  /// Chroma planes go with the quality, as nothing else was asked for.
+  /// Whether chroma subsampling depends on the quality, because the configuration does not specify it.
   let adaptsChroma: Bool
 
-  /// `nil` for a configuration without a limit.
+  /// Creates the limit of a configuration; returns `nil` if it has none.
   init?(_ configuration: ProcessingConfiguration, encoder: EncoderOptions) {
     guard let byteCount = configuration.maxBytes else { return nil }
     self.byteCount = byteCount
@@ -21,10 +23,10 @@ struct ByteLimit: Sendable, Hashable {
       (encoder.format.traits.output?.subsamplesChroma ?? false) && !encoder.asksForChroma
   }
 
-  /// Whether the image must be there for a second trial.
+  /// Whether the image must be buffered for a second trial.
   func buffersImage(_ encoder: EncoderOptions) -> Bool { encoder.isLossy || allowsSmaller }
 
-  /// The first trial's options at another quality.
+  /// Returns the options of the first trial at another quality.
   func options(_ encoder: EncoderOptions, quality: Int) -> EncoderOptions {
     var options = encoder
     options.quality = quality
@@ -32,16 +34,16 @@ struct ByteLimit: Sendable, Hashable {
     return options
   }
 
-  /// An upper bound of what the trials charge, their encoders included.
+  /// Returns an upper bound of the bytes that the trials charge, including their encoders.
   func estimatedByteCount(encoder: EncoderOptions) throws(CodecError) -> UInt64 {
     var encoding = try encoder.estimatedByteCount()
-    // Two results are held at most: the best that fits, and the one that is being made.
+    // At most two results are buffered: the best one that fits, and the one that is being encoded.
     let result = min(byteCount, try encoder.maxByteCount()) + UInt64(CompressedBytes.chunkByteCount) * 2
     guard buffersImage(encoder) else { return encoding + result }
     var buffered = BufferedImage.estimatedByteCount(encoder, halvesChroma: adaptsChroma)
     if allowsSmaller {
       buffered += BufferedImage.smallerByteCount(encoder)
-      // Some encoders hold more of a smaller image.
+      // Some encoders need more memory for a smaller image.
       var smaller = encoder
       (smaller.width, smaller.height) = (min(encoder.width, 2048), min(encoder.height, 2048))
       encoding = max(encoding, try smaller.estimatedByteCount())
@@ -51,6 +53,6 @@ struct ByteLimit: Sendable, Hashable {
 }
 
 extension EncoderOptions {
-  /// Below it, chroma is subsampled unless something else is asked for.
+  /// The quality, 1 to 100, below which chroma is subsampled unless the configuration specifies otherwise.
   static let leastQualityOfFullChroma = 90
 }

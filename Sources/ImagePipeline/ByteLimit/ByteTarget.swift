@@ -1,10 +1,10 @@
 internal import ImageCodecs
 
-/// Finds the best result that keeps a limit of bytes, by compressing the held result again and again.
+/// Finds the best result that fits a size limit by encoding the buffered image repeatedly.
 ///
-/// The first trial is made by the stage that owns this while rows arrive.
+/// The stage that owns this value encodes the first trial while rows arrive.
 struct ByteTarget {
-  /// A result that is done.
+  /// A complete encoded result.
   struct Result {
     let options: EncoderOptions
     let bytes: CompressedBytes
@@ -29,15 +29,19 @@ struct ByteTarget {
     trial = CompressedBytes(limit: limit.byteCount, budget: budget)
   }
 
+  /// Buffers the rows of a strip for later trials, if these need them.
   func hold(_ strip: borrowing Strip) { image?.append(strip) }
 
-  /// Takes the next bytes of a trial.
+  /// Collects the next bytes of the current trial.
   mutating func collect(_ bytes: RawSpan) throws(PipelineError) { try trial.append(bytes) }
 
-  /// The best result, once the first trial is over.
-  /// - `trailingMetadata`: what was put behind the rows of the first, where its format can have it there.
-  /// - `buffer`: what encoders are read into.
-  /// - Throws: `limitExceeded` naming the fewest bytes that were reached, `cancelled`.
+  /// Returns the best result; must be called once the first trial is complete.
+  /// - Parameters:
+  ///   - trailingMetadata: The EXIF data that was appended to the first trial, if its format allows that.
+  ///   - buffer: The buffer for the output of encoders.
+  ///   - allowance: Checked while encoding.
+  /// - Returns: The best result that fits.
+  /// - Throws: `limitExceeded` with the size of the smallest trial, `cancelled`.
   mutating func settle(
     trailingMetadata: [UInt8], _ buffer: PixelBuffer, _ allowance: WorkAllowance
   ) throws(PipelineError) -> Result {
@@ -50,7 +54,9 @@ struct ByteTarget {
     throw unreachable
   }
 
-  /// - Returns: the last quality tried, which is the least that may be when nothing fits; the first's where it is lossless.
+  /// Encodes trials at lower qualities until the best one that fits is found.
+  /// - Returns: The quality of the last trial, which is the minimum quality if nothing fits; the first trial's quality
+  ///   for a lossless format.
   private mutating func searchQuality(
     _ buffer: PixelBuffer, _ allowance: WorkAllowance
   ) throws(PipelineError) -> Int {
@@ -109,7 +115,7 @@ struct ByteTarget {
   }
 
   private mutating func note(_ options: EncoderOptions) {
-    // Trials come nearer to the limit: one that fits is better than those that fitted before.
+    // Trials approach the limit, so a result that fits is better than earlier ones that fit.
     if trial.fits { best = Result(options: options, bytes: trial) }
     if trial.byteCount < smallest?.byteCount ?? .max { smallest = (options, trial.byteCount) }
   }

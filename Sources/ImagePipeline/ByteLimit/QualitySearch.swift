@@ -8,24 +8,24 @@ internal import ImageCodecs
   internal import Darwin
 #endif
 
-/// Which quality to try next, from the sizes that those before came to.
+/// Chooses the next quality to try from the sizes of earlier trials.
 ///
-/// The logarithm of a file's size is nearly linear in what `coarseness` makes of its quality. So each trial is aimed by
-/// those before, and three are enough for most images where bisection takes seven.
+/// The logarithm of the file size is nearly linear in the `coarseness` of the quality. Each trial is therefore
+/// extrapolated from earlier ones: three trials are enough for most images, where bisection needs seven.
 struct QualitySearch {
-  /// As good as exact: what a better quality would gain nobody sees.
+  /// The fraction of the limit that is close enough, as the gain of a better quality would not be visible.
   private static let enough = 0.985
 
   private let curve: ImageFormat.SizeCurve
   private let limit: Double
-  /// The least quality that may be tried.
+  /// The minimum quality that may be tried.
   private let floor: Int
-  /// Trials after which the least quality must have been tried, where nothing fits.
+  /// The number of trials by which the minimum quality must have been tried if nothing fits.
   private let trialsToFloor: Int
   private var failures: [(quality: Int, size: Double)] = []
   private var fit: (quality: Int, size: Double)?
   private var trialCount = 0
-  /// Trials in a row that fitted, or less than zero, that did not.
+  /// The number of consecutive trials that fit, or minus the number that did not.
   private var run = 0
 
   init(curve: ImageFormat.SizeCurve, limit: UInt64, floor: Int, trialsToFloor: Int) {
@@ -35,6 +35,7 @@ struct QualitySearch {
     self.trialsToFloor = trialsToFloor
   }
 
+  /// Records the size of a trial.
   mutating func note(quality: Int, byteCount: UInt64) {
     trialCount += 1
     let size = max(1, Double(byteCount))
@@ -47,21 +48,22 @@ struct QualitySearch {
     }
   }
 
-  /// The next quality to try: above all that fit and below all that did not; `nil` when that is not worth it.
+  /// The next quality to try, above all that fit and below all that did not; `nil` if another trial is not worthwhile.
   var next: Int? {
     guard let last = failures.last, trialCount < ByteLimit.maxTrials else { return nil }
     if let fit {
       guard fit.quality + 1 < last.quality, fit.size < limit * Self.enough else { return nil }
       let slope = self.slope(from: (last.quality, last.size), to: fit)
       let aimed = quality(from: fit, slope: slope, aim: 0.995, within: fit.quality + 1...last.quality - 1)
-      // An image that was a JPEG before has steps: the line then errs to one side again and again.
+      // The sizes of an image that was previously a JPEG change in steps, so the line errs in the same direction
+      // repeatedly.
       let middle = (fit.quality + last.quality) / 2
       if run >= 2 { return max(aimed, (aimed + middle + 1) / 2) }
       return run <= -2 ? min(aimed, (aimed + middle) / 2) : aimed
     }
     guard last.quality > floor else { return nil }
     guard trialCount < trialsToFloor - 1 else { return floor }
-    // Where the first aim failed, the image is not like others: the next are further off.
+    // If the first estimate failed, the image is atypical: later estimates use a larger margin.
     let aim = [0.97, 0.93, 0.85, 0.7, 0.5][min(failures.count, 5) - 1]
     let before = failures.dropLast().last
     let slope = before.map { min(1.2, max(0.5, self.slope(from: $0, to: last))) } ?? 0.65
@@ -75,7 +77,7 @@ struct QualitySearch {
     return (log(a.size) - log(b.size)) / run
   }
 
-  /// The highest quality that the line through a trial tells to be at most `aim` times the limit.
+  /// Returns the highest quality whose size, on the line through a trial, is at most `aim` times the limit.
   private func quality(
     from trial: (quality: Int, size: Double), slope: Double, aim: Double, within range: ClosedRange<Int>
   ) -> Int {
@@ -85,15 +87,15 @@ struct QualitySearch {
 }
 
 extension ImageFormat.SizeCurve {
-  /// What the logarithm of a file's size falls with, by 0.65 for each unit or so.
+  /// Returns a measure of compression in which the logarithm of the file size falls by about 0.65 per unit.
   func coarseness(_ quality: Int) -> Double {
     let q = Double(quality)
     switch self {
     case .libjpeg:
-      // libjpeg's scale of its quantisation tables, in which no entry falls below 1.
+      // The scale factor of libjpeg's quantisation tables, whose entries are never below 1.
       return log((q < 50 ? 5000 / q : 200 - 2 * q) + 4)
     case .libwebp:
-      // libwebp's quantiser, which moves faster above 75.
+      // The quantiser of libwebp, which changes faster above 75.
       let linear = q < 75 ? q / 150 : q / 50 - 1
       let index = 1 - cbrt(linear)
       let knee = 1 - cbrt(0.5)

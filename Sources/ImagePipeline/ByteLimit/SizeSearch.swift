@@ -6,11 +6,11 @@
   internal import Darwin
 #endif
 
-/// How far to shrink a result that is too large at the least quality, from the sizes that trials came to.
+/// Chooses smaller dimensions for a result that exceeds its limit at minimum quality, from the sizes of earlier trials.
 ///
-/// The logarithm of a file's size is nearly linear in that of its area.
+/// The logarithm of the file size is nearly linear in that of the area.
 struct SizeSearch {
-  /// As good as exact, for a side of the image.
+  /// The fraction of the limit that is close enough.
   private static let enough = 0.93
 
   private let limit: Double
@@ -18,18 +18,20 @@ struct SizeSearch {
   private var failures: [(size: PixelSize, byteCount: Double)] = []
   private var fit: (size: PixelSize, byteCount: Double)?
 
-  /// - `size`: the result's, which is too large.
+  /// Creates a search.
+  /// - `size`: The dimensions of the result that is too large.
   init(limit: UInt64, size: PixelSize) {
     self.limit = Double(limit)
     self.size = size
   }
 
+  /// Records the size in bytes of a trial.
   mutating func note(_ size: PixelSize, byteCount: UInt64) {
     let count = max(1, Double(byteCount))
     if count <= limit { fit = (size, count) } else { failures.append((size, count)) }
   }
 
-  /// The next size to try; `nil` when that is not worth it.
+  /// Returns the next dimensions to try; `nil` if another trial is not worthwhile.
   func next(trialsLeft: Int) -> PixelSize? {
     guard let last = failures.last, trialsLeft > 0, last.size != PixelSize(width: 1, height: 1) else { return nil }
     let area: Double

@@ -1,14 +1,17 @@
-/// One thing that is done to every pixel by those around it.
+/// An operation that computes each pixel from the pixels around it.
 ///
 /// See "Area filters" in `cpixels.h`.
 enum AreaOperation: Sendable, Hashable {
+  /// Gaussian blur.
+  ///
   /// Source: W3C Filter Effects Module Level 1, `feGaussianBlur`, with `edgeMode` `duplicate`.
   case blur(radius: Double, share: Double)
-  /// colour + amount * (colour - blurred), where the two differ by more than the threshold.
+  /// Unsharp mask: colour + amount * (colour - blurred) where the two differ by more than the threshold.
   case sharpen(radius: Double, amount: Double, threshold: Double)
+  /// Replaces every pixel of a square block by the mean of the block.
   case pixelate(size: Int, share: Double)
 
-  /// Whether it changes nothing.
+  /// Whether the operation leaves every image unchanged.
   var isIdentity: Bool {
     switch self {
     case .blur(_, let share): share == 0
@@ -17,7 +20,7 @@ enum AreaOperation: Sendable, Hashable {
     }
   }
 
-  /// Rows above and below that a row depends on at most.
+  /// The maximum number of rows above and below on which a row depends.
   var haloRowCount: Int {
     switch self {
     case .blur(let radius, _), .sharpen(let radius, _, _): Int((3 * radius).rounded(.up))

@@ -6,7 +6,7 @@
   internal import Darwin
 #endif
 
-/// Red, green and blue as weighted sums of red, green, blue and 1.
+/// A matrix that computes red, green and blue as weighted sums of red, green, blue and 1.
 struct ColorMatrix: Sendable, Hashable {
   /// Three rows of four: weights of red, green and blue, and a constant.
   let numbers: [Double]
@@ -18,14 +18,14 @@ struct ColorMatrix: Sendable, Hashable {
 
   static let identity = ColorMatrix([1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0])
 
-  /// Every channel by itself: factors, and a constant for all.
+  /// Scales each channel by its factor and adds the same constant to all.
   init(diagonal: [Double], constant: Double = 0) {
     self.init([
       diagonal[0], 0, 0, constant, 0, diagonal[1], 0, constant, 0, 0, diagonal[2], constant,
     ])
   }
 
-  /// This matrix after `first`: what both do, one after the other, where nothing is clamped in between.
+  /// Returns the product that applies `first` and then this matrix, without clamping in between.
   func after(_ first: ColorMatrix) -> ColorMatrix {
     ColorMatrix(
       (0..<12).map { index in
@@ -35,12 +35,12 @@ struct ColorMatrix: Sendable, Hashable {
       })
   }
 
-  /// The mixture of an image, and of what this matrix makes of it with the given share.
+  /// Returns the matrix that mixes the result of this matrix into the image with a weight of `share`.
   func mixed(share: Double) -> ColorMatrix {
     ColorMatrix(zip(numbers, Self.identity.numbers).map { $1 + share * ($0 - $1) })
   }
 
-  /// What each channel can become when each channel lies in its range.
+  /// Returns the range of each channel's output for the given input ranges.
   func image(of ranges: [ClosedRange<Double>]) -> [ClosedRange<Double>] {
     (0..<3).map { row in
       var (low, high) = (numbers[4 * row + 3], numbers[4 * row + 3])
@@ -54,12 +54,12 @@ struct ColorMatrix: Sendable, Hashable {
     }
   }
 
-  /// Whether it changes nothing that 8 bits could show.
+  /// Whether the matrix has no effect that is visible at 8 bits.
   var isIdentity: Bool { zip(numbers, Self.identity.numbers).allSatisfy { abs($0 - $1) < 1e-9 } }
 }
 
 extension ColorMatrix {
-  /// The weights of luminance: ITU-R BT.709, as Filter Effects has them.
+  /// The luminance weights of ITU-R BT.709, which Filter Effects also uses.
   static let luminance = [0.2126, 0.7152, 0.0722]
 
   /// Source: W3C Filter Effects Module Level 1, "grayscale", at 100 %.
@@ -90,7 +90,7 @@ extension ColorMatrix {
     ])
   }
 
-  /// The line from one colour to another, along luminance.
+  /// Maps luminance to the line between two colours.
   static func duotone(dark: [Double], light: [Double]) -> ColorMatrix {
     ColorMatrix(
       (0..<3).flatMap { channel in

@@ -6,16 +6,16 @@
   internal import Darwin
 #endif
 
-/// One thing that is done to every pixel by itself, after which colours are clamped to 0 to 1.
+/// An operation that computes each pixel from itself alone, and then clamps its colours to 0 to 1.
 enum ColorOperation: Sendable, Hashable {
   case matrix(ColorMatrix)
   case curve(ToneCurve)
-  /// The mixture of the image, and of white where its luminance reaches the level and black elsewhere.
+  /// Mixes into the image white if its luminance reaches the level, and black otherwise.
   case threshold(level: Double, share: Double)
-  /// See `CPIXELS_COLOR_VIGNETTE` in `cpixels.h`.
+  /// Darkens towards the corners; see `CPIXELS_COLOR_VIGNETTE` in `cpixels.h`.
   case vignette(radius: Double, softness: Double, share: Double)
 
-  /// The matrix that does the same before clamping, where there is one.
+  /// The equivalent matrix before clamping; `nil` if there is none.
   var matrix: ColorMatrix? {
     switch self {
     case .matrix(let matrix): matrix
@@ -29,12 +29,12 @@ enum ColorOperation: Sendable, Hashable {
     if case .curve = self { true } else { false }
   }
 
-  /// Whether it takes 8-bit levels, and so is applied at the beginning of a pass.
+  /// Whether the operation requires 8-bit input, so that it must be the first of a pass.
   var needsLevels: Bool {
     if case .curve(.levels) = self { true } else { false }
   }
 
-  /// Whether it changes nothing.
+  /// Whether the operation leaves every image unchanged.
   var isIdentity: Bool {
     switch self {
     case .matrix(let matrix): matrix.isIdentity
@@ -44,7 +44,7 @@ enum ColorOperation: Sendable, Hashable {
     }
   }
 
-  /// What each channel can become when each channel lies in its range.
+  /// Returns the range of each channel's output for the given input ranges.
   func image(of ranges: [ClosedRange<Double>]) -> [ClosedRange<Double>] {
     switch self {
     case .matrix(let matrix):
@@ -55,18 +55,19 @@ enum ColorOperation: Sendable, Hashable {
   }
 }
 
-/// What a filter comes to.
+/// The operation that a filter performs.
 enum FilterEffect: Sendable, Hashable {
   case color(ColorOperation)
   case area(AreaOperation)
 }
 
 extension FilterSettings {
-  /// The filter's formula with its intensity and parameters in place; `nil` when it changes nothing.
+  /// The operation of the filter with its intensity and parameters applied; `nil` if it changes nothing.
   ///
-  /// Intensity mixes linearly, input + intensity * (formula - input), and only the mixture is clamped. For `grayscale`,
-  /// `sepia` and `invert` that is the amount of the functions of the same names in the W3C Filter Effects Module
-  /// Level 1; for `brightness`, `contrast` and `saturation` (`saturate()`) their amount less 1, scaled.
+  /// The intensity mixes linearly, input + intensity * (formula - input), and only the mixture is clamped. For
+  /// `grayscale`, `sepia` and `invert`, the intensity is the amount of the functions of the same names in the W3C
+  /// Filter Effects Module Level 1; for `brightness`, `contrast` and `saturation` (`saturate()`), it scales the amount
+  /// less 1.
   var effect: FilterEffect? {
     guard intensity > 0 else { return nil }
     if let operation = colorOperation { return operation.isIdentity ? nil : .color(operation) }
@@ -80,11 +81,11 @@ extension FilterSettings {
     case .sepia: return .matrix(ColorMatrix.sepia.mixed(share: intensity))
     case .saturation: return .matrix(ColorMatrix.saturation(self["amount"]).mixed(share: intensity))
     case .hue: return .matrix(ColorMatrix.hue(degrees: self["angle"]).mixed(share: intensity))
-    // Compositing and Blending Level 1, blend mode "multiply", with an image of one colour.
+    // Blend mode "multiply" of Compositing and Blending Level 1, with an image of one colour.
     case .tint: return .matrix(ColorMatrix(diagonal: color("")).mixed(share: intensity))
     case .duotone:
       return .matrix(ColorMatrix.duotone(dark: color("dark_"), light: color("light_")).mixed(share: intensity))
-    // Table [1, 0] of Filter Effects' "invert": 1 - x.
+    // The table [1, 0] of "invert" in Filter Effects: 1 - x.
     case .invert: return line(slope: -1, intercept: 1)
     case .brightness: return line(slope: self["amount"], intercept: 0)
     case .contrast: return line(slope: self["amount"], intercept: 0.5 - 0.5 * self["amount"])

@@ -1,12 +1,12 @@
 package import Fields
 
-/// One filter of a chain, as a caller asks for it.
+/// A requested filter of a chain.
 package struct Filter: Sendable, Hashable {
-  /// What it is called, as in `sepia`.
+  /// The name of the filter, such as `sepia`.
   package var name: String
-  /// 0, the image as it is, to 1, the filter in full.
+  /// The strength of the filter, from 0 (unchanged) to 1 (full effect).
   package var intensity: Double
-  /// The filter's own parameters by name; those that are not given have their defaults.
+  /// The parameters of the filter by name; missing ones have their default values.
   package var parameters: [String: Double]
 
   package init(name: String, intensity: Double = 1, parameters: [String: Double] = [:]) {
@@ -15,12 +15,12 @@ package struct Filter: Sendable, Hashable {
     self.parameters = parameters
   }
 
-  /// The most filters that one image may pass.
+  /// The maximum number of filters in a chain.
   package static let maxChainCount = 32
 
-  /// Checks a chain against what exists.
-  /// - Throws: `invalidField` naming the first name, intensity or parameter that does not exist or is out of range, as
-  ///   in `filters[1].parameters["radius"]`, with a message that lists what exists.
+  /// Checks the names, intensities and parameters of a chain.
+  /// - Throws: `invalidField` with the path of the first value that is unknown or out of range, such as
+  ///   `filters[1].parameters["radius"]`, and a message that lists the accepted values.
   static func resolve(_ filters: [Filter]) throws(PipelineError) -> [FilterSettings] {
     guard filters.count <= maxChainCount else {
       throw PipelineError(
@@ -43,7 +43,7 @@ package struct Filter: Sendable, Hashable {
         .invalidField, "\(path).intensity is \(intensity); it must be between 0 and 1", field: "\(path).intensity")
     }
     var settings = FilterSettings(kind: kind, intensity: intensity)
-    // In a fixed order, so that the same request always gets the same error.
+    // The order is fixed, so that the same request always produces the same error.
     for (name, value) in parameters.sorted(by: { $0.key < $1.key }) {
       let field = "\(path).parameters[\(Self.quoted(name))]"
       guard let parameter = kind.parameters.first(where: { $0.name == name }) else {
@@ -60,15 +60,15 @@ package struct Filter: Sendable, Hashable {
     return settings
   }
 
-  /// A caller's text as it may stand in a message: not too long, and on one line.
+  /// Returns a caller's text, shortened and escaped to a single line for use in a message.
   private static func quoted(_ text: String) -> String { String(reflecting: String(text.prefix(64))) }
 }
 
-/// A filter whose name, intensity and parameters were checked.
+/// A filter whose name, intensity and parameters have been checked.
 struct FilterSettings: Sendable, Hashable {
   let kind: FilterKind
   let intensity: Double
-  /// Those that were given.
+  /// The parameters that were specified, by name.
   var values: [String: Double] = [:]
 
   init(kind: FilterKind, intensity: Double) {
@@ -76,9 +76,9 @@ struct FilterSettings: Sendable, Hashable {
     self.intensity = intensity
   }
 
-  /// A parameter's value, or its default.
+  /// The value of a parameter, or its default.
   ///
-  /// The name is one of the kind's; any other traps.
+  /// The name must be that of a parameter of the kind; any other name traps.
   subscript(name: String) -> Double {
     guard let parameter = kind.parameters.first(where: { $0.name == name }) else {
       preconditionFailure("\(kind.rawValue) has no parameter \(name)")
@@ -88,15 +88,15 @@ struct FilterSettings: Sendable, Hashable {
 }
 
 extension Filter: FieldRecord {
-  /// A filter without a name, which does nothing: what a message without values stands for.
+  /// Creates a filter without a name, the filter of a message without values.
   package init() { self.init(name: "", intensity: 0) }
 
-  /// Names and ranges depend on the kind of filter: see `resolve`.
+  /// The fields of a filter; names and ranges depend on the kind of filter and are checked by `resolve`.
   package static let fields: [Field<Filter>] = [
     Field("name", \.name), Field("intensity", \.intensity), Field("parameters", \.parameters),
   ]
 
-  /// A filter as a command line has it: `sepia`, `sepia=0.5`, or `blur=1,radius=4`.
+  /// Parses a filter in command-line notation: `sepia`, `sepia=0.5`, or `blur=1,radius=4`.
   package init(text: String, field: String) throws(FieldError) {
     var parts = text.split(separator: ",", omittingEmptySubsequences: false)[...]
     let (name, intensity) = try Self.pair(parts.removeFirst(), in: text, field)

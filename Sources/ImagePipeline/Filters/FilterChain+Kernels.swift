@@ -2,8 +2,8 @@ internal import ImageCodecs
 internal import ImageKernels
 
 extension FilterChain.Pass {
-  /// The kernel that does this to an image.
-  /// - `size`: as stored; `orientation` is how it will be shown.
+  /// Creates the kernel for this pass.
+  /// - `size`: The stored size of the image; `orientation` is that of its display.
   func rowFilter(
     _ size: PixelSize, _ orientation: Orientation, format: PixelFormat, budget: ImageBudget
   ) throws(CodecError) -> RowFilter {
@@ -39,14 +39,16 @@ extension ColorOperation {
 }
 
 extension AreaOperation {
-  /// - `size`: as stored; `orientation` is how it will be shown.
+  /// Returns the kernel of this operation.
+  /// - `size`: The stored size of the image; `orientation` is that of its display.
   func kernel(_ size: PixelSize, _ orientation: Orientation) -> AreaFilter.Kernel {
     switch self {
     case .blur(let radius, let share): return .blur(radius: radius, share: share)
     case .sharpen(let radius, let amount, let threshold):
       return .sharpen(radius: radius, amount: amount, threshold: threshold)
     case .pixelate(let block, let share):
-      // Blocks begin at the corner that is shown at the upper left, so that cut ones lie at the lower right.
+      // Blocks start at the corner that is displayed at the upper left, so that incomplete blocks lie at the lower
+      // right.
       func first(_ length: Int, isReversed: Bool) -> Int { isReversed ? (length - 1) % block + 1 : block }
       return .pixelate(
         size: block, firstWidth: first(size.width, isReversed: orientation.reversesColumns),

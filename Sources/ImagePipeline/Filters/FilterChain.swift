@@ -1,23 +1,28 @@
-/// The filters of one image as passes over its rows, in the caller's order.
+/// The filters of one image, combined into passes over its rows, in the order of the request.
 ///
-/// Neighbouring filters of single pixels share a pass, in which nothing is rounded, and within it they fuse where that
-/// does not change the image: matrices multiply when what the first gives needs no clamping, and curves that the pass
-/// begins with become one table. A pass of curves alone is a table of 8-bit levels.
+/// Adjacent filters that work on single pixels share a pass, in which intermediate values are not rounded. Within a
+/// pass, filters are fused if this does not change the image: matrices are multiplied if the output of the first needs
+/// no clamping, and the curves at the start of a pass become one table. A pass that contains only curves becomes a
+/// table of 8-bit levels.
 package struct FilterChain: Sendable, Hashable {
   /// A pass over the rows.
   enum Pass: Sendable, Hashable {
-    /// Each level of each colour channel becomes its entry.
+    /// Replaces each level of each colour channel by its table entry.
     case levels(table: [UInt8], filters: [FilterKind])
+    /// Applies operations on single pixels.
     case color(ColorProgram)
+    /// Applies an operation on areas.
     case area(AreaOperation, filter: FilterKind)
   }
 
   let passes: [Pass]
 
-  /// - `filters`: checked, in the order in which they are applied.
+  /// Creates a chain.
+  /// - `filters`: The checked filters, in the order in which they are applied.
   init(_ filters: [FilterSettings]) { self.init(filters.map { ($0.kind, $0.effect) }) }
 
-  /// - `effects`: the filters and what they do, `nil` for nothing.
+  /// Creates a chain.
+  /// - `effects`: The filters and their operations; `nil` for a filter that changes nothing.
   init(_ effects: [(filter: FilterKind, effect: FilterEffect?)]) {
     var passes: [Pass] = []
     var run = ColorRun()
@@ -35,13 +40,13 @@ package struct FilterChain: Sendable, Hashable {
     self.passes = passes + run.takePass()
   }
 
-  /// Whether the image stays as it is: nothing was asked for, or nothing that changes it.
+  /// Whether the chain leaves every image unchanged.
   package var isEmpty: Bool { passes.isEmpty }
 
-  /// Whether some pass looks at more than a pixel at a time.
+  /// Whether any pass works on areas.
   var hasAreas: Bool { passes.contains { if case .area = $0 { true } else { false } } }
 
-  /// Rows that a pass holds beside the one it works on, over all passes.
+  /// The number of rows that passes buffer in addition to the current one, summed over all passes.
   package var haloRowCount: Int {
     passes.reduce(0) { sum, pass in
       if case .area(let operation, _) = pass { sum + 2 * operation.haloRowCount } else { sum }
@@ -49,33 +54,33 @@ package struct FilterChain: Sendable, Hashable {
   }
 }
 
-/// What is done to each pixel in one pass.
+/// The operations on each pixel in one pass.
 struct ColorProgram: Sendable, Hashable {
-  /// A step, and the filters that it stands for.
+  /// An operation and the filters from which it was fused.
   struct Step: Sendable, Hashable {
     var operation: ColorOperation
     var filters: [FilterKind]
   }
 
-  /// What each 8-bit level is to begin with, 0 to 1; `nil` for level / 255.
+  /// The initial value of each 8-bit level, 0 to 1; `nil` for level / 255.
   var table: [Double]?
-  /// The filters that the table stands for.
+  /// The filters from which the table was computed.
   var tableFilters: [FilterKind] = []
   var steps: [Step]
 }
 
-/// Neighbouring filters of single pixels on their way to becoming one pass.
+/// Collects adjacent filters on single pixels to combine them into one pass.
 private struct ColorRun {
   private typealias Ranges = [ClosedRange<Double>]
 
   private var steps: [ColorProgram.Step] = []
-  /// What channels can be before each step; and, last, after all of them.
+  /// The channel ranges before each step and, last, after all steps.
   private var ranges: [Ranges] = [[0...1, 0...1, 0...1]]
 
-  /// Clamping a number this much out of range does nothing that 8 bits could show.
+  /// The excess beyond 0 to 1 whose clamping has no visible effect at 8 bits.
   private static let slack = 1e-9
 
-  /// Whether all of it becomes a table of levels.
+  /// Whether all steps are curves, which become a table of levels.
   var isCurves: Bool { steps.allSatisfy(\.operation.isCurve) }
 
   mutating func append(_ operation: ColorOperation, filter: FilterKind) {
@@ -90,7 +95,7 @@ private struct ColorRun {
     ranges.append(step.operation.image(of: ranges[ranges.count - 1]))
   }
 
-  /// Both matrices as one, unless the first gives something that must be clamped before the second.
+  /// Returns the product of two matrix steps; `nil` if either is no matrix or the output of the first must be clamped.
   private func fuse(_ first: ColorProgram.Step, _ second: ColorProgram.Step) -> ColorProgram.Step? {
     guard let one = first.operation.matrix, let other = second.operation.matrix else { return nil }
     let image = one.image(of: ranges[steps.count - 1])
@@ -98,14 +103,15 @@ private struct ColorRun {
     return ColorProgram.Step(operation: Self.operation(other.after(one)), filters: first.filters + second.filters)
   }
 
-  /// A matrix that does the same to every channel is a curve, which more can be made of.
+  /// Returns a curve for a matrix that treats every channel alike, as curves can be combined further; otherwise the
+  /// matrix.
   private static func operation(_ matrix: ColorMatrix) -> ColorOperation {
     let n = matrix.numbers
     let isLinear = matrix == ColorMatrix(diagonal: [n[0], n[0], n[0]], constant: n[3])
     return isLinear ? .curve(.linear(slope: n[0], intercept: n[3])) : .matrix(matrix)
   }
 
-  /// The pass, or none when nothing is left to do; the run starts anew.
+  /// Returns the pass, or none if nothing is left to do, and resets the run.
   mutating func takePass() -> [FilterChain.Pass] {
     defer { self = ColorRun() }
     let curves = steps.prefix { $0.operation.isCurve }
@@ -126,8 +132,10 @@ private struct ColorRun {
 }
 
 extension FilterChain: CustomStringConvertible {
-  /// The passes, as in `levels(invert, gamma) | matrix(sepia, hue) > vignette | blur(halo 12)`: passes are set apart by
-  /// bars, the steps of a pass by arrows, and filters that became one step stand in its brackets.
+  /// The passes, such as `levels(invert, gamma) | matrix(sepia, hue) > vignette | blur(halo 12)`.
+  ///
+  /// Bars separate passes, arrows separate the steps of a pass, and parentheses contain the filters that were fused
+  /// into one step.
   package var description: String { passes.map(\.description).joined(separator: " | ") }
 
   fileprivate static func names(_ filters: [FilterKind]) -> String {

@@ -1,7 +1,8 @@
-/// The filters that exist, by the names that callers give.
+/// The available filters, by the names that requests use.
 ///
-/// Colours are sRGB values between 0 and 1, as stored and not linear, unless a filter says otherwise; so are those of
-/// the filter functions of CSS. A filter's result is mixed with its input by its intensity, and then clamped.
+/// Colours are sRGB values between 0 and 1, as stored and not linear, unless a filter states otherwise; the filter
+/// functions of CSS use the same values. The result of a filter is mixed with its input according to the intensity, and
+/// then clamped.
 package enum FilterKind: String, Sendable, Hashable, CaseIterable {
   /// Filter Effects Module Level 1 (W3C), `grayscale()`.
   case grayscale
@@ -17,26 +18,26 @@ package enum FilterKind: String, Sendable, Hashable, CaseIterable {
   case saturation
   /// Filter Effects Module Level 1, `hue-rotate()`.
   case hue
-  /// Filter Effects Module Level 1, `feFuncR` and its like of type `gamma`.
+  /// Filter Effects Module Level 1, `feFuncR`, `feFuncG` and `feFuncB` of type `gamma`.
   case gamma
-  /// Linear light by the transfer function of sRGB (IEC 61966-2-1), multiplied.
+  /// Multiplies linear light, computed with the transfer function of sRGB (IEC 61966-2-1).
   case exposure
   /// Compositing and Blending Level 1 (W3C), blend mode `multiply`, with an image of one colour.
   case tint
-  /// Luminance, as `grayscale` has it, as a place on the line between two colours.
+  /// Maps luminance, as defined by `grayscale`, to the line between two colours.
   case duotone
-  /// Multiplies by 1 - s, where s rises smoothly from the radius on: 0 is the centre, 1 the corners.
+  /// Multiplies by 1 - s, where s rises smoothly from the radius outwards: 0 is the centre, 1 the corners.
   case vignette
   /// Filter Effects Module Level 1, `feGaussianBlur` with `edgeMode` `duplicate`.
   case blur
   /// Unsharp mask: colour + amount * (colour - blurred).
   case sharpen
-  /// Every pixel of a block is the block's mean.
+  /// Replaces every pixel of a block by the mean of the block.
   case pixelate
-  /// White where luminance, as `grayscale` has it, is at least the level; else black.
+  /// White if luminance, as defined by `grayscale`, is at least the level; otherwise black.
   case threshold
 
-  /// One sentence for whoever chooses among filters.
+  /// A description in one sentence, to help choose a filter.
   package var summary: String {
     switch self {
     case .grayscale: "Convert to gray of the same luminance."
@@ -58,7 +59,7 @@ package enum FilterKind: String, Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// The parameters that the filter takes, in the order in which they are listed.
+  /// The parameters of the filter, in listing order.
   package var parameters: [FilterParameter] {
     switch self {
     case .grayscale, .sepia, .invert: []

@@ -1,8 +1,8 @@
-/// A number that a filter can be given.
+/// A numeric parameter of a filter.
 package struct FilterParameter: Sendable, Hashable {
   /// The name that requests use.
   package let name: String
-  /// What it does, with its unit.
+  /// A short description with the unit.
   package let summary: String
   /// The accepted values.
   package let range: ClosedRange<Double>
@@ -10,7 +10,7 @@ package struct FilterParameter: Sendable, Hashable {
   package let defaultValue: Double
   /// Whether only whole numbers are allowed.
   package let isWhole: Bool
-  /// Whether it counts pixels of the result, and so shrinks with it.
+  /// Whether the value is a length in pixels of the result, which is scaled with it.
   let isLength: Bool
 
   init(
@@ -25,18 +25,18 @@ package struct FilterParameter: Sendable, Hashable {
     self.summary = summary
   }
 
-  /// Whether `value` lies in the range, and is whole where it must be.
+  /// Returns whether `value` lies in the range, and is a whole number if that is required.
   package func allows(_ value: Double) -> Bool {
     range.contains(value) && (!isWhole || value == value.rounded())
   }
 
-  /// As in "between 0.1 and 50".
+  /// A description of the range, such as "between 0.1 and 50".
   package var rangeDescription: String {
     let kind = isWhole ? "a whole number " : ""
     return "\(kind)between \(Self.text(range.lowerBound)) and \(Self.text(range.upperBound))"
   }
 
-  /// The number with at most four digits after the point.
+  /// Formats a number with at most four decimal places.
   package static func text(_ value: Double) -> String {
     let rounded = (value * 10_000).rounded() / 10_000
     guard let whole = Int(exactly: rounded) else { return "\(rounded)" }

@@ -6,24 +6,26 @@
   internal import Darwin
 #endif
 
-/// What becomes of one channel's value, whatever the others are, and wherever the pixel lies.
+/// A function that maps the value of one channel, regardless of the other channels and the position of the pixel.
 ///
-/// Every curve but one of levels rises or falls throughout, so that the ends of a range go to the ends of its image.
+/// Every curve except `levels` is monotonic, so the ends of a range map to the ends of its image.
 enum ToneCurve: Sendable, Hashable {
-  /// slope * x + intercept.
+  /// A straight line: slope * x + intercept.
   case linear(slope: Double, intercept: Double)
-  /// The mixture of x and amplitude * x ^ exponent + offset.
+  /// Mixes x with amplitude * x ^ exponent + offset.
   ///
   /// Source: W3C Filter Effects Module Level 1, `feFuncR`, type `gamma`.
   case power(exponent: Double, amplitude: Double, offset: Double, share: Double)
-  /// The mixture of x and encoded(gain * decoded(x)).
+  /// Mixes x with encoded(gain * decoded(x)).
   ///
   /// Source: IEC 61966-2-1, the transfer function of sRGB.
   case exposure(gain: Double, share: Double)
-  /// The value for each of 256 levels, of any shape. It needs levels and so begins a pass: see `FilterChain`.
+  /// The value for each of 256 levels, in any shape.
+  ///
+  /// It requires 8-bit input and must therefore be the first of a pass: see `FilterChain`.
   case levels([Double])
 
-  /// The mixture of x and `formula(x)`, for a curve that has no kernel of its own.
+  /// Creates a curve that mixes x with `formula(x)`, for a formula without a kernel of its own.
   static func formula(share: Double, _ formula: (Double) -> Double) -> ToneCurve {
     .levels(
       (0...255).map { level in
@@ -32,7 +34,7 @@ enum ToneCurve: Sendable, Hashable {
       })
   }
 
-  /// The value for `x`, 0 to 1, clamped to that.
+  /// Returns the value for `x`, 0 to 1, clamped to 0 to 1.
   func value(_ x: Double) -> Double { min(1, max(0, unclamped(x))) }
 
   private func unclamped(_ x: Double) -> Double {
@@ -45,13 +47,14 @@ enum ToneCurve: Sendable, Hashable {
     }
   }
 
-  /// What a channel can become when it lies in `range`.
+  /// Returns the range of a channel's output for an input in `range`.
   func image(of range: ClosedRange<Double>) -> ClosedRange<Double> {
     if case .levels(let values) = self { return (values.min() ?? 0)...(values.max() ?? 1) }
     let ends = [value(range.lowerBound), value(range.upperBound)]
     return min(ends[0], ends[1])...max(ends[0], ends[1])
   }
 
+  /// Whether the curve changes nothing.
   var isIdentity: Bool {
     switch self {
     case .linear(let slope, let intercept): abs(slope - 1) < 1e-9 && abs(intercept) < 1e-9

@@ -2,18 +2,18 @@ internal import ImageCodecs
 internal import ImageKernels
 
 extension BufferedImage {
-  /// This image, smaller.
-  /// - `options`: of the encoder that it is for.
+  /// Returns a copy of this image, scaled down to the size of `options`.
+  /// - `options`: The options of the encoder that receives the copy.
   func scaled(_ options: EncoderOptions) throws(CodecError) -> BufferedImage {
     let smaller = try BufferedImage(options: options, budget: budget)
     for (index, rows) in try rows(options).enumerated() { try smaller.fill(plane: index, from: rows, of: self.options) }
     return smaller
   }
 
-  /// What is charged for a smaller image, and for making it.
+  /// Returns an upper bound of the bytes charged for a smaller copy and for producing it.
   static func smallerByteCount(_ options: EncoderOptions) -> Int {
     let format: PixelFormat = options.pixelFormat == .rgba8 ? .premultipliedRGBA16 : options.pixelFormat
-    // A resampler for a smaller result has wider windows of shorter rows: it takes about as much.
+    // A resampler for a smaller result has wider windows but shorter rows, so its memory varies little.
     let resizers = [1, 2, 4, 8].map { shrink in
       PlaneResizer.byteCount(
         horizontal: axis(options.width, from: options.width, to: max(1, options.width / shrink), scale: 1),

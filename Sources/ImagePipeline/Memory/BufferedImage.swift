@@ -1,17 +1,17 @@
 internal import ImageCodecs
 internal import ImageKernels
 
-/// A result before it is compressed, held whole so that it can be compressed more than once.
+/// An uncompressed result that is buffered as a whole, so that it can be encoded more than once.
 final class BufferedImage {
-  /// Of the planes that are held.
+  /// The encoder options that the buffered planes match.
   let options: EncoderOptions
   private let planes: [RowBuffer]
   private var bufferedRowCounts: [Int]
-  /// Chroma planes of half the size, made when a trial first asks for them.
+  /// Chroma planes of half the size, created when a trial first needs them.
   private var halved: [RowBuffer]?
   let budget: ImageBudget
 
-  /// Room for the image that an encoder with these options is given.
+  /// Allocates the image that an encoder with these options reads.
   init(options: EncoderOptions, budget: ImageBudget) throws(CodecError) {
     self.options = options
     self.budget = budget
@@ -26,7 +26,7 @@ final class BufferedImage {
     bufferedRowCounts = planes.map { _ in 0 }
   }
 
-  /// What is charged for the image, and with `halvesChroma` for smaller chroma planes.
+  /// Returns the number of bytes charged for the image and, with `halvesChroma`, for its smaller chroma planes.
   static func estimatedByteCount(_ options: EncoderOptions, halvesChroma: Bool) -> Int {
     let all = (0..<options.pixelFormat.planeCount).reduce(0) { sum, index in
       sum + options.planeSize(index).pixelCount * options.pixelFormat.pixelByteCount
@@ -35,17 +35,19 @@ final class BufferedImage {
     return canHalve ? all + 2 * options.with(subsampling: .quarter).planeSize(1).pixelCount : all
   }
 
+  /// Appends the rows of a strip to every plane.
   func append(_ strip: borrowing Strip) {
     for index in planes.indices { append(strip.plane(index), plane: index) }
   }
 
+  /// Appends rows to the plane at `index`.
   func append(_ rows: Strip.Rows, plane index: Int) {
     planes[index].write(rows, at: bufferedRowCounts[index])
     bufferedRowCounts[index] += rows.rowCount
   }
 
-  /// Gives the image to an encoder, a row of MCUs at a time.
-  /// - `options`: of the encoder; those of this image but for quality and chroma.
+  /// Passes the image to an encoder, one row of MCUs at a time.
+  /// - `options`: The options of the encoder; they may differ from those of this image only in quality and chroma.
   func write(
     options: EncoderOptions, _ next: (borrowing Strip) throws(PipelineError) -> Void
   ) throws(PipelineError) {
@@ -60,7 +62,7 @@ final class BufferedImage {
     }
   }
 
-  /// The planes with chroma of the size that `options` name.
+  /// Returns the planes, with chroma at the subsampling of `options`.
   func rows(_ options: EncoderOptions) throws(CodecError) -> [Strip.Rows] {
     guard planes.count == 3, options.subsampling != self.options.subsampling else {
       return planes.map { $0.rows(count: $0.rowCount) }
@@ -77,13 +79,14 @@ final class BufferedImage {
 }
 
 extension EncoderOptions {
-  /// The size of a plane that an encoder with these options is given.
+  /// Returns the size of the plane at `index` for an encoder with these options, in samples.
   func planeSize(_ index: Int) -> PixelSize {
     guard index > 0, pixelFormat == .ycc8 else { return PixelSize(width: width, height: height) }
     return PixelSize(
       width: planeWidth(index), height: Int((Double(height) * subsampling.verticalScale).rounded(.up)))
   }
 
+  /// Returns these options with another chroma subsampling.
   func with(subsampling: ChromaSubsampling) -> EncoderOptions {
     var options = self
     options.subsampling = subsampling

@@ -1,12 +1,15 @@
 internal import ImageCodecs
 
-/// A compressed result that waits until it is known to be the one, as far as it can be; above its limit it is only counted.
+/// A compressed result that is buffered until it is chosen or rejected; above its size limit, its bytes are only
+/// counted.
 struct CompressedBytes {
+  /// The size of a buffer chunk in bytes.
   static let chunkByteCount = 64 * 1024
 
   private let limit: UInt64
   private let budget: ImageBudget
   private var chunks: [PixelBuffer] = []
+  /// The size of the result in bytes, including those above the limit.
   private(set) var byteCount: UInt64 = 0
 
   init(limit: UInt64, budget: ImageBudget) {
@@ -14,8 +17,10 @@ struct CompressedBytes {
     self.budget = budget
   }
 
+  /// Whether the result does not exceed the limit.
   var fits: Bool { byteCount <= limit }
 
+  /// Appends bytes; discards all of them once the limit is exceeded.
   mutating func append(_ bytes: RawSpan) throws(PipelineError) {
     let first = byteCount
     byteCount += UInt64(bytes.byteCount)
@@ -40,7 +45,8 @@ struct CompressedBytes {
     }
   }
 
-  /// Lends the chunk that begins at `offset`, a multiple of `chunkByteCount`; returns its size.
+  /// Calls `body` with the chunk that starts at `offset`, a multiple of `chunkByteCount`.
+  /// - Returns: The size of the chunk in bytes.
   func withChunk(at offset: UInt64, _ body: (RawSpan) -> Void) -> Int {
     let count = min(Int(byteCount - offset), Self.chunkByteCount)
     chunks[Int(offset) / Self.chunkByteCount].withBytes(count, body)

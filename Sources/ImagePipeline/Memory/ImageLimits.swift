@@ -1,30 +1,32 @@
 package import ImageCodecs
 
-/// What one image may claim and hold at most.
+/// The limits that apply to one image.
 ///
-/// Checked before anything is allocated for it.
+/// They are checked before any memory is allocated for the image.
 package struct ImageLimits: Sendable, Hashable {
-  /// Width times height of an image that is decoded strip by strip.
+  /// The maximum pixel count of an image that is decoded strip by strip.
   package var maxPixels: UInt64
-  /// Width times height of an image whose decoder holds the whole bitmap (PSD, HEIC, AVIF, JPEG XL, interlaced PNG and GIF,
-  /// lossless WebP).
+  /// The maximum pixel count of an image whose decoder buffers the whole bitmap (PSD, HEIC, AVIF, JPEG XL, interlaced
+  /// PNG and GIF, lossless WebP).
   package var maxBufferedPixels: UInt64
-  /// Scans of a progressive JPEG.
+  /// The maximum number of scans of a progressive JPEG.
   ///
-  /// Each costs a pass over the image, so a small file can ask for much work; and some KiB of memory.
+  /// Each scan requires a pass over the image and some KiB of memory, so a small file can cause a large amount of work.
   package var maxScans: UInt32
-  /// The maximum work on all results of an image, in pixels: each counts for its encoder, for scaling, and for each pass
-  /// of a filter; one that only pads the image counts for its encoder alone.
+  /// The maximum work on all results of an image, in pixels.
   ///
-  /// A small image can be asked for any number of them.
+  /// Every pixel of a result counts once for its encoder, once for scaling, and once for each pass of a filter; padding
+  /// counts once for the encoder only. Without this limit, a request could demand any number of pixels from a small
+  /// image.
   package var maxWorkPixels: UInt64
-  /// The maximum CPU time that decoding and all results of an image take; `nil` for any.
+  /// The maximum CPU time for decoding and all results of an image; `nil` for no limit.
   package var maxCPUTime: Duration?
-  /// Bytes that its decoder, stages and encoder may hold at once.
+  /// The maximum number of bytes that the decoder, stages and encoder may allocate at once.
   package var memory: Int
-  /// Where a progressive JPEG's bytes go, and an image's planes, when there are too many to be held in memory.
+  /// The directory to which a progressive JPEG's data or an image's planes are spilled when they are too large for
+  /// memory.
   ///
-  /// Without it they are held, up to `memory`.
+  /// If it is `nil`, they are buffered in memory, up to `memory`.
   package var spill: SpillDirectory?
 
   package init(
@@ -41,6 +43,7 @@ package struct ImageLimits: Sendable, Hashable {
     self.spill = spill
   }
 
+  /// The limits that codecs enforce.
   var codec: CodecLimits {
     CodecLimits(maxPixels: maxPixels, maxBufferedPixels: maxBufferedPixels, maxScans: maxScans, spill: spill)
   }

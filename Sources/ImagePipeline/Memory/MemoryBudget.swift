@@ -1,15 +1,17 @@
 internal import Synchronization
 
-/// The memory that all images of a worker share, handed out in arrival order.
+/// The memory budget that all images of a worker share, assigned in order of arrival.
 ///
-/// An image reserves what its plan needs before it decodes, and waits while others hold too much. Small ones may pass a
-/// large one that is first in line, as far as there is room for both: what has passed it never reserves so much that it
-/// would not fit beside that, so it waits only for those that were admitted before it came first.
+/// An image reserves the working set of its plan before decoding, and waits while other reservations leave too little
+/// room. Small images may bypass a large one at the head of the queue if there is room for both: the total that has
+/// bypassed it is limited so that it still fits alongside. The head therefore waits only for images that were admitted
+/// before it reached the head.
 ///
-/// Uploads of formats whose header is known only at their end are held before there is a plan. They count, up to half of
-/// the limit, beside what is reserved: but while nothing is reserved, the first in line is let in however much is held, or
-/// uploads that wait for memory would wait for each other. So all together never take more than one and a half times the
-/// limit, and that only while an image that needs nearly all of it is worked on alone.
+/// Uploads are buffered before they have a plan if their format stores its header at the end. Buffered bytes may use up
+/// to half of the limit, and count together with the reservations. There is one exception: while nothing is reserved,
+/// the head of the queue is admitted regardless of the buffered bytes, as otherwise uploads that wait for memory would
+/// wait for each other. The total therefore never exceeds 1.5 times the limit, and exceeds the limit only while a
+/// single image that needs nearly all of it is being processed.
 package final class MemoryBudget: Sendable {
   fileprivate struct Waiter {
     var id: UInt64
@@ -17,16 +19,17 @@ package final class MemoryBudget: Sendable {
     var continuation: CheckedContinuation<Admission?, Never>
   }
 
-  /// How an image got its memory.
+  /// The way in which an image was admitted.
   fileprivate enum Admission: Sendable {
+    /// In order of arrival.
     case inTurn
-    /// Before another that came earlier.
+    /// Ahead of an image that arrived earlier.
     case passing
   }
 
   fileprivate struct State {
     var used = 0
-    /// What of `used` passed others.
+    /// The part of `used` that bypassed the head of the queue, in bytes.
     var passed = 0
     var buffered = 0
     var peak = 0
@@ -34,9 +37,9 @@ package final class MemoryBudget: Sendable {
     var waiters: [Waiter] = []
   }
 
-  /// The bytes that all images together may reserve.
+  /// The maximum number of bytes that all images may reserve together.
   package let limit: Int
-  /// The images that may wait.
+  /// The maximum number of images that may wait.
   package let maxWaiting: Int
   private let state = Mutex(State())
 
@@ -45,19 +48,24 @@ package final class MemoryBudget: Sendable {
     self.maxWaiting = maxWaiting
   }
 
-  /// The bytes reserved now.
+  /// The number of bytes that are currently reserved.
   package var used: Int { state.withLock { $0.used } }
-  /// The bytes of uploads that are held without a plan.
+  /// The number of bytes of uploads that are buffered without a plan.
   package var buffered: Int { state.withLock { $0.buffered } }
-  /// What uploads may hold together.
+  /// The maximum number of bytes that uploads without a plan may buffer together.
   package var reservationLimit: Int { limit / 2 }
-  /// The most bytes that were reserved at once.
+  /// The maximum number of bytes that were reserved at once.
   package var peak: Int { state.withLock { $0.peak } }
-  /// The images that wait now.
+  /// The number of images that are currently waiting.
   package var waitingCount: Int { state.withLock { $0.waiters.count } }
 
-  /// Reserves `byteCount` bytes until the reservation ends, waiting for its turn.
-  /// - Throws: `limitExceeded` when it can never fit, `overloaded` when too many wait already, `cancelled`.
+  /// Reserves `byteCount` bytes for the lifetime of the reservation, waiting in the queue if necessary.
+  /// - Parameters:
+  ///   - byteCount: The number of bytes to reserve.
+  ///   - cancellation: Ends the wait when it is cancelled.
+  /// - Returns: The reservation, which returns its memory when it is destroyed.
+  /// - Throws: `limitExceeded` if the bytes can never fit, `overloaded` if too many images are waiting already,
+  ///   `cancelled`.
   package func reserve(_ byteCount: Int, cancellation: Cancellation) async throws(PipelineError) -> Reservation {
     try checkLimit(byteCount)
     try cancellation.check()
@@ -71,8 +79,10 @@ package final class MemoryBudget: Sendable {
     }
   }
 
-  /// Reserves `byteCount` bytes if there is room for them now, beside those who wait.
-  /// - Throws: `limitExceeded` when it can never fit, `overloaded` when it does not fit now.
+  /// Reserves `byteCount` bytes without waiting, if there is room that waiting images do not need.
+  /// - Parameter byteCount: The number of bytes to reserve.
+  /// - Returns: The reservation, which returns its memory when it is destroyed.
+  /// - Throws: `limitExceeded` if the bytes can never fit, `overloaded` if they do not fit now.
   package func reserveNow(_ byteCount: Int) throws(PipelineError) -> Reservation {
     try checkLimit(byteCount)
     guard case .taken(let admission) = state.withLock({ $0.take(byteCount, limit: limit, maxWaiting: 0) }) else {
@@ -82,7 +92,8 @@ package final class MemoryBudget: Sendable {
     return Reservation(byteCount: byteCount, admission: admission, budget: self)
   }
 
-  /// Counts `byteCount` bytes more that an upload holds, or refuses.
+  /// Counts `byteCount` more buffered bytes for an upload that has already buffered `own` bytes.
+  /// - Throws: `limitExceeded` if the total can never fit, `overloaded` if it does not fit now.
   fileprivate func hold(_ byteCount: Int, beside own: Int) throws(PipelineError) {
     guard own + byteCount <= reservationLimit else {
       throw PipelineError(
@@ -101,13 +112,14 @@ package final class MemoryBudget: Sendable {
         + "try again later")
   }
 
-  /// Counts `byteCount` bytes of a message whose image has no plan yet as held, until `endHold`.
-  /// - Returns: whether there was room for them.
+  /// Counts `byteCount` bytes of a message as buffered until `endHold`, while its image has no plan.
+  /// - Returns: Whether there was room for them.
   package func holdNow(_ byteCount: Int) -> Bool {
     do throws(PipelineError) { try hold(byteCount, beside: 0) } catch { return false }
     return true
   }
 
+  /// Stops counting `byteCount` bytes that `holdNow` counted.
   package func endHold(_ byteCount: Int) { letGo(byteCount) }
 
   fileprivate func letGo(_ byteCount: Int) {
@@ -121,12 +133,13 @@ package final class MemoryBudget: Sendable {
       exceeding: "memory_limit", limit: UInt64(limit), value: UInt64(byteCount), unit: "bytes of memory")
   }
 
-  /// - Returns: `nil` when cancelled.
+  /// Waits in the queue.
+  /// - Returns: The admission; `nil` if cancelled.
   private func wait(_ id: UInt64, _ byteCount: Int, _ cancellation: Cancellation) async -> Admission? {
     let handler = Mutex<UInt64>(0)
     let granted: Admission? = await withCheckedContinuation { continuation in
       let admission: Admission? = state.withLock { state in
-        // Between being told to wait and waiting, room may have been given back.
+        // Memory may have been released since the first attempt.
         if let admission = state.admit(byteCount, limit: limit) { return admission }
         state.waiters.append(Waiter(id: id, byteCount: byteCount, continuation: continuation))
         return nil
@@ -182,7 +195,7 @@ extension MemoryBudget.State {
     return .wait(nextID)
   }
 
-  /// Reserves for one who is not in line, where there is room.
+  /// Reserves memory for an image that is not in the queue, if there is room.
   fileprivate mutating func admit(_ byteCount: Int, limit: Int) -> MemoryBudget.Admission? {
     if let first = waiters.first { return pass(byteCount, by: first.byteCount, limit: limit) ? .passing : nil }
     guard fits(byteCount, limit: limit) else { return nil }
@@ -190,7 +203,7 @@ extension MemoryBudget.State {
     return .inTurn
   }
 
-  /// Reserves before the first in line, which needs `first` bytes, where that costs it no time.
+  /// Reserves memory ahead of the head of the queue, which needs `first` bytes, if this does not delay it.
   private mutating func pass(_ byteCount: Int, by first: Int, limit: Int) -> Bool {
     guard byteCount <= limit - used - buffered, byteCount <= limit - buffered - passed - first else { return false }
     add(byteCount)
@@ -198,7 +211,7 @@ extension MemoryBudget.State {
     return true
   }
 
-  /// Reserves for those in line for whom there is room now, and takes them out of it.
+  /// Reserves memory for waiting images that now fit, and removes them from the queue.
   fileprivate mutating func admitWaiters(limit: Int) -> [(MemoryBudget.Waiter, MemoryBudget.Admission)] {
     var admitted: [(MemoryBudget.Waiter, MemoryBudget.Admission)] = []
     while let next = waiters.first, fits(next.byteCount, limit: limit) {
@@ -218,8 +231,9 @@ extension MemoryBudget.State {
   }
 }
 
-/// Memory set aside for one image; given back when it ends.
+/// Memory that is reserved for one image; it is returned to the budget when the reservation is destroyed.
 package struct Reservation: ~Copyable, Sendable {
+  /// The size of the reservation in bytes.
   package let byteCount: Int
   private let admission: MemoryBudget.Admission
   private let budget: MemoryBudget
@@ -233,9 +247,9 @@ package struct Reservation: ~Copyable, Sendable {
   deinit { budget.release(byteCount, admission) }
 }
 
-/// What an upload holds before it has a plan; given back when it ends.
+/// The bytes that an upload buffers before it has a plan; they are returned to the budget when the value is destroyed.
 package struct Hold: ~Copyable, Sendable {
-  /// Counted in portions, so that small windows do not each take the budget's lock.
+  /// The granularity of counting in bytes, so that small flow-control windows do not each take the budget's lock.
   private static let portionByteCount = 256 * 1024
 
   private let budget: MemoryBudget
@@ -245,8 +259,9 @@ package struct Hold: ~Copyable, Sendable {
     self.budget = budget
   }
 
-  /// Counts at least `byteCount` bytes; what was counted stays so.
-  /// - Throws: `overloaded` when others hold too much, `limitExceeded` when it can never fit.
+  /// Increases the count to at least `byteCount` bytes; it never decreases the count.
+  /// - Parameter byteCount: The total number of buffered bytes.
+  /// - Throws: `overloaded` if other uploads buffer too much, `limitExceeded` if the bytes can never fit.
   package mutating func grow(to byteCount: Int) throws(PipelineError) {
     guard byteCount > self.byteCount else { return }
     let portions = (byteCount - self.byteCount + Self.portionByteCount - 1) / Self.portionByteCount
@@ -254,7 +269,7 @@ package struct Hold: ~Copyable, Sendable {
     self.byteCount += portions * Self.portionByteCount
   }
 
-  /// Gives back what was counted.
+  /// Returns all counted bytes to the budget.
   package mutating func release() {
     if byteCount > 0 { budget.letGo(byteCount) }
     byteCount = 0
