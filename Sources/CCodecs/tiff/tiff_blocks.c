@@ -1,5 +1,5 @@
-// What a TIFF's blocks come to, told before libtiff decodes any: how often they share their bytes, how large they are
-// beside the image, and what their codecs hold. Sources: TIFF 6.0, its Technical Note 2 (JPEG); RFC 8878 (Zstandard
+// Checks of a TIFF's blocks before libtiff decodes any: how often they share bytes, how large they are compared with
+// the image, and how much memory their codecs need. Sources: TIFF 6.0, its Technical Note 2 (JPEG); RFC 8878 (Zstandard
 // frames).
 
 #include "../memory/bytes.h"
@@ -9,17 +9,18 @@
 
 enum { MAX_SAMPLES = 64, COMPRESSION_OF_ZSTD = 50000 };
 
-/// What blocks' bytes may come to, so many times the file and so much more: they may share them.
+/// Maximum total size of the blocks' bytes: this multiple of the file size, plus the allowance. Blocks may share bytes.
 static const uint64_t data_multiple = 8;
 static const uint64_t data_allowance = 1u << 20;
-/// What blocks may come to, in pixels, each scan of a JPEG counted: so many times the image, and so much more.
+/// Maximum total pixels of the blocks, counted once per scan of a JPEG: this multiple of the image's, plus the
+/// allowance.
 static const uint64_t work_multiple = 16;
 static const uint64_t work_allowance = 16u << 20;
-/// libtiff refuses a JPEG in several scans for which libjpeg would hold more.
+/// libtiff refuses a JPEG with several scans that needs more memory than this in libjpeg.
 static const uint64_t max_scans_bytes = 10u << 20;
 
-/// Compressions whose memory is bounded by what is charged. Not so LZMA's, whose files choose it; LERC, JBIG and WebP
-/// decode blocks in ways of their own, and are hardly used.
+/// Returns whether the memory of a compression is bounded by the charge. That of LZMA is not, because the file chooses
+/// it. LERC, JBIG and WebP decode blocks differently, and are rarely used.
 static bool is_allowed(uint16_t compression) {
   switch (compression) {
   case COMPRESSION_NONE:
@@ -59,7 +60,7 @@ ccodecs_status ccodecs_tiff_check_kind(tiff_decoder *d) {
                    MAX_SAMPLES);
 }
 
-/// Scans of a JPEG: markers of their start. What follows each is passed over without a look at where it ends.
+/// Returns the number of scans of a JPEG: the number of SOS markers, without parsing the bytes after them.
 static uint64_t count_scans(const uint8_t *bytes, size_t count) {
   uint64_t scans = 0;
   for (const uint8_t *next = bytes, *end = bytes + count; next != NULL && end - next >= 2;) {
@@ -72,7 +73,7 @@ static uint64_t count_scans(const uint8_t *bytes, size_t count) {
   return scans;
 }
 
-/// What decoding a Zstandard frame holds of what it has written.
+/// Returns the window size of a Zstandard frame in bytes: the output that decoding must keep.
 static uint64_t window_bytes(const uint8_t *bytes, size_t count) {
   static const uint8_t magic[4] = {0x28, 0xB5, 0x2F, 0xFD};
   static const uint8_t dictionary_bytes[4] = {0, 1, 2, 4};
@@ -100,8 +101,8 @@ static uint64_t window_bytes(const uint8_t *bytes, size_t count) {
 
 typedef struct sums {
   uint64_t data_bytes;
-  uint64_t blocks; ///< Each as often as it has scans.
-  bool has_scans;  ///< More than one of a block.
+  uint64_t blocks; ///< Counted once per scan.
+  bool has_scans;  ///< At least one block has several scans.
   uint64_t window_bytes;
 } sums;
 
@@ -116,11 +117,11 @@ static sums add_blocks(const tiff_decoder *d, uint16_t compression, uint32_t cou
     const uint64_t bytes = stated < left ? stated : left;
     s.data_bytes += bytes;
     if (s.data_bytes > file_bytes * data_multiple + data_allowance) {
-      break; // refused: the rest need not be looked into
+      break; // over the limit, so the rest is irrelevant
     }
     const uint64_t scans = compression == COMPRESSION_JPEG ? count_scans(file + offset, (size_t)bytes) : 1;
     const uint64_t window = compression == COMPRESSION_OF_ZSTD ? window_bytes(file + offset, (size_t)bytes) : 0;
-    // A JPEG of one scan for each component is as usual.
+    // A JPEG with one scan for each component is common, so it counts as one.
     s.has_scans = s.has_scans || scans > 1;
     s.blocks += scans <= 4 ? 1 : scans;
     s.window_bytes = window > s.window_bytes ? window : s.window_bytes;

@@ -1,10 +1,11 @@
-// TIFF through libtiff: the first image of a file that is held whole, since its directory stands anywhere.
+// TIFF decoding with libtiff: the first image of a file. The whole file is buffered, because its directory may be
+// anywhere.
 //
-// Blocks are decoded a band at a time: some scanlines of strips whose samples are interleaved, or the strips or tiles
-// that lie side by side. Gray, RGB, mapped and CMYK samples of any depth are unpacked here; what needs a conversion of
-// its own (YCbCr that is not JPEG, CIELAB, LogLuv) is left to libtiff's RGBA interface, band by band as well. CMYK with
-// a colour profile is given as inks; with alpha beside them it is converted without it. Source: TIFF 6.0, with Adobe's
-// Technical Notes and the floating-point formats of Adobe Photoshop.
+// Blocks are decoded one band at a time: a number of scanlines of strips with interleaved samples, or a row of strips
+// or tiles. Gray, RGB, palette and CMYK samples of any depth are unpacked here. Samples that need a special conversion
+// (YCbCr that is not JPEG, CIELAB, LogLuv) are left to libtiff's RGBA interface, also band by band. CMYK with a color
+// profile is returned as CMYK; with alpha in addition it is converted without the profile. Source: TIFF 6.0, with
+// Adobe's Technical Notes and the floating-point formats of Adobe Photoshop.
 
 #include "../memory/bytes.h"
 
@@ -14,12 +15,12 @@
 #include "tiff_decoder.h"
 #include "tiff_format.h"
 
-/// libtiff's state, its directory's arrays and its codecs' tables.
+/// Bytes of libtiff's state, its directory's arrays and its codecs' tables.
 static const size_t library_bytes = 512 * 1024;
 
 static ccodecs_status fail(tiff_decoder *d, const char *otherwise) {
   const char *reason = d->file.reason;
-  // libtiff tells what it can't do from what is damaged by its words alone.
+  // libtiff distinguishes unsupported features from damage only in the text of its messages.
   const bool is_unknown = strstr(reason, "not configured") != NULL || strstr(reason, "not implemented") != NULL ||
                           strstr(reason, "scheme") != NULL;
   const bool is_memory = strstr(reason, "emory") != NULL;
@@ -48,7 +49,7 @@ static ccodecs_status open_file(tiff_decoder *d) {
 
 // MARK: Header
 
-/// Which of the samples beyond the colours is alpha.
+/// Finds which of the samples after the colors is alpha.
 static void find_alpha(tiff_decoder *d) {
   uint16_t count = 0;
   uint16_t *kinds = NULL;
@@ -70,7 +71,7 @@ static ccodecs_status read_palette(tiff_decoder *d) {
     return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "TIFF data: the colour map is missing");
   }
   const uint32_t count = 1u << d->bits;
-  bool is_wide = false; // some writers give 8 bits where 16 are due
+  bool is_wide = false; // some writers store 8-bit values where 16 bits are required
   for (uint32_t i = 0; i < 3 * count; i++) {
     is_wide = is_wide || maps[i / count][i % count] > 255;
   }
@@ -80,7 +81,8 @@ static ccodecs_status read_palette(tiff_decoder *d) {
   return CCODECS_OK;
 }
 
-/// How libtiff's samples become those that are given; what this file can't do is left to libtiff.
+/// Selects how libtiff's samples are converted to the output samples. Formats that this file does not handle are left
+/// to libtiff.
 static ccodecs_status choose_mode(tiff_decoder *d) {
   uint16_t compression = COMPRESSION_NONE;
   uint16_t cmyk = INKSET_CMYK;
@@ -142,10 +144,10 @@ static ccodecs_status begin_rgba(tiff_decoder *d) {
   const float *luma = NULL;
   char reason[1024] = "";
   if (d->photometric == PHOTOMETRIC_YCBCR && TIFFGetField(d->tiff, TIFFTAG_YCBCRCOEFFICIENTS, &luma) && luma[1] == 0) {
-    TIFFSetField(d->tiff, TIFFTAG_YCBCRCOEFFICIENTS, usual); // zeros, as some writers leave them
+    TIFFSetField(d->tiff, TIFFTAG_YCBCRCOEFFICIENTS, usual); // some writers leave zeros
   }
   if (d->photometric == PHOTOMETRIC_CIELAB) {
-    TIFFSetField(d->tiff, TIFFTAG_WHITEPOINT, white); // libtiff does not adapt colours to another
+    TIFFSetField(d->tiff, TIFFTAG_WHITEPOINT, white); // libtiff does not adapt colors to another white point
   }
   if (!TIFFRGBAImageOK(d->tiff, reason) || !TIFFRGBAImageBegin(&d->rgba, d->tiff, 1, reason)) {
     return unsupported(d, "samples of this type");
@@ -158,7 +160,7 @@ static ccodecs_status begin_rgba(tiff_decoder *d) {
   return CCODECS_OK;
 }
 
-/// The size of bands and blocks. A tile may be far larger than the image: its size is charged, and so limited.
+/// Computes the size of bands and blocks. A tile may be far larger than the image; its size is charged, and so limited.
 static ccodecs_status size_blocks(tiff_decoder *d) {
   const ccodecs_header *header = &d->base.header;
   uint32_t rows = 0;
@@ -239,7 +241,7 @@ static ccodecs_status describe(tiff_decoder *d) {
   return status == CCODECS_OK ? ccodecs_tiff_check_blocks(d) : status;
 }
 
-/// The colour profile, which libtiff holds. One that is too large is of no use.
+/// Reads the color profile, which libtiff owns. Oversized profiles are not used.
 static ccodecs_status read_profile(tiff_decoder *d) {
   uint32_t count = 0;
   void *profile = NULL;
@@ -248,7 +250,7 @@ static ccodecs_status read_profile(tiff_decoder *d) {
     return CCODECS_OK;
   }
   d->has_linear_profile = ccodecs_profile_is_linear(profile, count);
-  // Inks are given in 8 bits.
+  // CMYK with a profile is returned with 8 bits.
   d->base.header.is_16bit = d->base.header.is_16bit && d->colors != 4;
   return ccodecs_decoder_keep_profile(&d->base, profile, count);
 }
@@ -274,12 +276,13 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
 
 // MARK: Memory
 
-/// What libtiff holds of a block beside ours: in RGBA mode the block itself, and JPEG's coefficients.
+/// Returns the bytes that libtiff allocates for a block in addition to ours: in RGBA mode the block itself, and JPEG's
+/// coefficients.
 static size_t library_block_bytes(const tiff_decoder *d) {
   return d->block_bytes * 2;
 }
 
-/// Whether rows are of inks, to be converted by their profile.
+/// Returns whether the rows are CMYK, to be converted with their profile.
 static bool gives_cmyk(const tiff_decoder *d, const ccodecs_decode_options *options) {
   return options->keeps_cmyk && d->colors == 4 && d->alpha == 0 && !d->base.header.is_16bit;
 }
@@ -298,7 +301,7 @@ static ccodecs_status estimate(
   return CCODECS_OK;
 }
 
-/// Refuses a file that ends before its uncompressed blocks do. Blocks may be shared, so that each is looked at alone.
+/// Refuses a file that ends before its uncompressed blocks do. Blocks may be shared, so each is checked separately.
 static ccodecs_status check_extent(tiff_decoder *d) {
   uint16_t compression = COMPRESSION_NONE;
   TIFFGetFieldDefaulted(d->tiff, TIFFTAG_COMPRESSION, &compression);
@@ -354,10 +357,10 @@ static bool read_scanlines(tiff_decoder *d) {
   return true;
 }
 
-/// Reads one block; `sample` is 0 where samples are interleaved.
+/// Reads one block. `sample` is 0 if samples are interleaved.
 static bool read_block(tiff_decoder *d, uint32_t x, uint32_t sample) {
   const tmsize_t size = (tmsize_t)d->block_bytes;
-  // What a short block lacks is black.
+  // The missing part of a short block is black.
   memset(d->block, 0, d->block_bytes);
   return TIFFIsTiled(d->tiff)
              ? TIFFReadEncodedTile(
@@ -391,7 +394,7 @@ static bool read_rgba(tiff_decoder *d) {
   const uint32_t width = d->base.header.width;
   d->rgba.row_offset = (int)d->band_first;
   d->rgba.col_offset = 0;
-  uint32_t *raster = d->band; // turned into bytes in place
+  uint32_t *raster = d->band; // converted to bytes in place
   uint8_t *bytes = d->band;
   if (!TIFFRGBAImageGet(&d->rgba, raster, width, d->band_count)) {
     return false;

@@ -58,7 +58,7 @@ static int on_error(TIFF *tiff, void *context, const char *module, const char *f
   return 1;
 }
 
-/// libtiff takes indices for gray where it can't read their colour map, and only warns.
+/// libtiff treats palette indices as gray when it cannot read the color map, and only warns.
 static int on_warning(TIFF *tiff, void *context, const char *module, const char *format, va_list arguments) {
   (void)tiff, (void)module;
   ccodecs_tiff_file *f = context;

@@ -1,4 +1,4 @@
-// A file in memory as libtiff reads it, and what libtiff says of it. Private to CCodecs.
+// A file in memory for libtiff, and the errors that libtiff reports. Private to CCodecs.
 
 #ifndef CCODECS_TIFF_FILE_H
 #define CCODECS_TIFF_FILE_H
@@ -9,18 +9,18 @@
 
 #include <tiffio.h>
 
-/// No array of a directory and no block that libtiff allocates is larger.
+/// Maximum size in bytes of a directory's array or a block that libtiff allocates.
 enum { CCODECS_TIFF_LARGEST_BLOCK = 1 << 28 };
 
 typedef struct ccodecs_tiff_file {
   ccodecs_bytes bytes;
-  size_t position;    ///< Of libtiff.
-  TIFF *tiff;         ///< NULL while it is not open, and when it can't be opened.
+  size_t position;    ///< libtiff's read position.
+  TIFF *tiff;         ///< NULL while the file is not open, and when it cannot be opened.
   char reason[120];   ///< libtiff's last error.
-  bool lacks_palette; ///< A colour map is there that can't be read.
+  bool lacks_palette; ///< The file has a color map that cannot be read.
 } ccodecs_tiff_file;
 
-/// Opens the first directory of `bytes`, which must stay as they are; TIFFClose ends it. False without memory.
+/// Opens the first directory of `bytes`, which must not change until TIFFClose. Returns false without memory.
 bool ccodecs_tiff_file_open(ccodecs_tiff_file *file);
 
 #endif

@@ -1,5 +1,5 @@
-// Samples of a TIFF as libtiff gives them to those that are kept, and these to rows of 8 bits a sample, or of 16 where
-// there are more than 8. Source: TIFF 6.0, with Adobe's Technical Notes.
+// Conversion of libtiff's samples to those of the band, and of the band to rows with 8 bits per sample, or with 16 if
+// the samples have more than 8. Source: TIFF 6.0, with Adobe's Technical Notes.
 
 #include "../memory/bytes.h"
 #include "tiff_decoder.h"
@@ -17,18 +17,18 @@ static float half_to_float(uint16_t half) {
   return (half & 0x8000) != 0 ? -value : value;
 }
 
-/// RGB in floating point is linear light, 1 is white, which a profile may be made for; gray has no defined white, and
-/// is taken as it stands, 0 to 255 (both as libvips has it).
+/// Converts a floating-point sample. RGB is linear light, with 1 as white, unless a profile with linear light describes
+/// it. Gray has no defined white, and is read as 0 to 255 (both as in libvips).
 static uint16_t float_to_sample(const tiff_decoder *d, float value, bool is_alpha) {
   const bool is_light = !is_alpha && d->colors == 3;
   if (is_light && !d->has_linear_profile) {
     return ccodecs_linear_signal(&d->linear, value);
   }
   const float scaled = value * (is_alpha || is_light ? 65535 : 257) + 0.5f;
-  return (uint16_t)(!(scaled > 0) ? 0 : scaled > 65535 ? 65535 : scaled); // what is no number is 0
+  return (uint16_t)(!(scaled > 0) ? 0 : scaled > 65535 ? 65535 : scaled); // NaN becomes 0
 }
 
-/// `bits` bits from bit `at` on, highest first.
+/// Returns `bits` bits from bit `at` on, most significant first.
 static uint32_t read_bits(const uint8_t *bytes, uint64_t at, uint32_t bits) {
   uint64_t value = 0;
   uint32_t buffered = 0;
@@ -40,7 +40,7 @@ static uint32_t read_bits(const uint8_t *bytes, uint64_t at, uint32_t bits) {
   return (uint32_t)(value >> (buffered - bits - skipped)) & (uint32_t)(0xFFFFFFFFu >> (32 - bits));
 }
 
-/// A sample of at most eight bits.
+/// Returns a sample of at most eight bits.
 static uint8_t read_sample(const tiff_decoder *d, const uint8_t *row, size_t index) {
   if (d->bits == 8) {
     return row[index];
@@ -50,8 +50,8 @@ static uint8_t read_sample(const tiff_decoder *d, const uint8_t *row, size_t ind
   return (uint8_t)(d->photometric == PHOTOMETRIC_PALETTE ? value : (value * 255 + largest / 2) / largest);
 }
 
-/// An integer of more than eight bits. A signed one is black where it is negative, as Pillow has it; of eight bits the
-/// sign is not looked at.
+/// Converts an integer of more than eight bits. Negative values of signed integers are black, as in Pillow. For eight
+/// bits the sign is ignored.
 static uint16_t integer_to_16bit(const tiff_decoder *d, uint32_t value) {
   const bool is_signed = d->sample_format == SAMPLEFORMAT_INT;
   const uint32_t bits = d->bits - (is_signed ? 1 : 0);
@@ -62,7 +62,7 @@ static uint16_t integer_to_16bit(const tiff_decoder *d, uint32_t value) {
   return value > largest ? 0 : (uint16_t)((value * UINT64_C(65535) + largest / 2) / largest);
 }
 
-/// A sample of more than eight bits; libtiff has set the bytes of 16 and 32 in order.
+/// Returns a sample of more than eight bits. libtiff has already converted 16 and 32 bits to the native byte order.
 static uint16_t read_16bit_sample(const tiff_decoder *d, const uint8_t *row, size_t index, bool is_alpha) {
   const bool is_float = d->sample_format == SAMPLEFORMAT_IEEEFP;
   uint16_t value16;
@@ -116,7 +116,7 @@ static uint8_t divide_alpha(uint8_t value, uint8_t alpha) {
   return quotient > 255 ? 255 : (uint8_t)quotient;
 }
 
-/// Inks as they are given, 255 for none.
+/// Writes CMYK in the output convention: 255 means no ink.
 static void put_cmyk(const tiff_decoder *d, uint8_t *out, const uint8_t *kept) {
   for (size_t i = 0; i < (size_t)d->base.header.width * 4; i++) {
     out[i] = (uint8_t)(255 - kept[i]);
@@ -127,8 +127,8 @@ static float lab_light(float f) {
   return f > 6.0f / 29 ? f * f * f : (f - 4.0f / 29) * (108.0f / 841);
 }
 
-/// CIELAB, whose white is D50 or taken for it, to sRGB, whose white is D65: adapted as ICC profiles are (Bradford).
-/// Sources: TIFF 6.0, section 23; ICC.1; Lindbloom, "RGB/XYZ matrices".
+/// Converts CIELAB, whose white point is D50 or assumed to be, to sRGB, whose white point is D65. The colors are
+/// adapted as for ICC profiles (Bradford). Sources: TIFF 6.0, section 23; ICC.1; Lindbloom, "RGB/XYZ matrices".
 static void convert_lab(const tiff_decoder *d, const uint8_t *lab, uint8_t *rgb) {
   static const float white[3] = {0.96422f, 1, 0.82521f};
   static const float matrix[3][3] = {
