@@ -1,4 +1,4 @@
-// AVIF through libheif and its AV1 encoder, which wants the whole result before it writes a byte of it.
+// AVIF encoding with libheif and its AV1 encoder, which produces no output before the whole image is encoded.
 
 #include "../core/encoder.h"
 #include "heif_format.h"
@@ -7,11 +7,11 @@
 
 #include <libheif/heif.h>
 
-/// What libheif and the AV1 encoder hold: a pixel's samples as they came and as planes, and the encoder's frames with
-/// their borders and search state. Measured: 23 at 4:2:0, 33 at 4:4:4.
+/// Bytes that libheif and the AV1 encoder allocate per pixel: the input samples and their planes, and the encoder's
+/// frames with their borders and search state. Measured: 23 at 4:2:0, 33 at 4:4:4.
 static const size_t library_bytes_per_pixel = 48;
 static const size_t library_bytes = (size_t)16 << 20;
-/// 0 (slow) to 9 of the AV1 encoder: the largest that still gains on WebP at the same quality.
+/// Speed of the AV1 encoder, 0 (slow) to 9: the highest that still compresses better than WebP at the same quality.
 static const int speed = 8;
 
 typedef struct avif_encoder {
@@ -46,7 +46,7 @@ static ccodecs_status write(ccodecs_encoder *base, const ccodecs_rows *rows) {
   return CCODECS_OK;
 }
 
-/// The AV1 encoder, set to the options; NULL where it can't be had.
+/// Returns the AV1 encoder with the options applied; NULL when it is not available.
 static struct heif_encoder *make_encoder(avif_encoder *e) {
   const ccodecs_encode_options *options = &e->base.options;
   const char *chroma = options->subsampling == CCODECS_SUBSAMPLING_444 ? "444" : "420";
@@ -54,7 +54,7 @@ static struct heif_encoder *make_encoder(avif_encoder *e) {
   if (is_error(heif_context_get_encoder_for_format(e->context, heif_compression_AV1, &encoder))) {
     return NULL;
   }
-  // Parameters that only some AV1 encoders know are theirs to ignore.
+  // An AV1 encoder may ignore parameters that it does not support.
   heif_encoder_set_lossy_quality(encoder, options->quality);
   heif_encoder_set_parameter_string(encoder, "chroma", chroma);
   heif_encoder_set_parameter_integer(encoder, "speed", speed);
@@ -113,7 +113,7 @@ static uint64_t library_charge(const ccodecs_encode_options *options) {
 }
 
 uint64_t ccodecs_avif_encoder_estimate(const ccodecs_encode_options *options) {
-  // The compressed result waits whole, at most about two bytes a pixel, in boxes of some kilobytes.
+  // The whole compressed result is buffered, at most about two bytes per pixel, in boxes of some kilobytes.
   return sizeof(avif_encoder) + library_charge(options) + (uint64_t)options->width * options->height * 2 + 16384;
 }
 

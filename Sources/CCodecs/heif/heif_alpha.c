@@ -1,8 +1,8 @@
-// Alpha belongs to an image as it is coded: what turns, mirrors and crops the image does the same to its alpha, which
-// need have no size of its own (ISO/IEC 23000-22, 7.3.5.2; libavif). libheif 1.15 transforms each by its own
-// properties, and drops an alpha whose size then differs. So the alpha's list of properties is rewritten. Box by box,
-// what changes is one entry of `ipma` and the sizes of the boxes around it; places in the file stay what they are, as
-// the copy comes last.
+// Alpha belongs to an image in its coded form: the transforms that rotate, mirror and crop the image apply to its alpha
+// too, which does not need a size of its own (ISO/IEC 23000-22, 7.3.5.2; libavif). libheif 1.15 transforms each by its
+// own properties, and drops an alpha whose size then differs. So this file rewrites the alpha's list of properties. The
+// only changes are one entry of `ipma` and the sizes of the boxes around it. Offsets in the file stay valid, because
+// the copy is appended at the end.
 
 #include "heif_alpha.h"
 #include "heif_boxes.h"
@@ -13,9 +13,9 @@ enum {
   BOX_HEADER_BYTES = 8,
 };
 
-/// The properties of an item: 15 bits of a number from 1 on, above them whether it is essential.
+/// The properties of an item. Each entry has a 15-bit index, starting at 1, and above it the essential flag.
 typedef struct property_list {
-  size_t at; ///< In `ipma`: of the byte that counts them.
+  size_t at; ///< Offset in `ipma` of the byte with their count.
   uint32_t count;
   uint16_t entries[MAX_LISTED];
 } property_list;
@@ -44,12 +44,12 @@ static bool is_transform(uint32_t type) {
          type == HEIF_TYPE('c', 'l', 'a', 'p');
 }
 
-/// Whether the box with this body has a header of eight bytes, whose size can be rewritten.
+/// Returns whether the box with this body has a header of eight bytes, whose size can be rewritten.
 static bool has_plain_header(heif_span body) {
   return ccodecs_be32(body.bytes - BOX_HEADER_BYTES) == body.count + BOX_HEADER_BYTES;
 }
 
-/// The only box of a type; NULL bytes where there are none or several.
+/// Returns the only box of a type; NULL bytes if there are none or several.
 static heif_span find_only(heif_span container, size_t at, uint32_t type) {
   heif_span found = {0};
   heif_box box;
@@ -78,7 +78,7 @@ static bool open_boxes(const ccodecs_bytes *file, alpha_reader *r) {
          has_plain_header(r->boxes.property_container);
 }
 
-/// The properties of an item; false where there is no list of them, or a long one.
+/// Finds the properties of an item. Returns false when there is no list of them, or when it is too long.
 static bool find_list(const alpha_reader *r, uint64_t wanted, property_list *list) {
   const heif_span body = r->associations;
   const uint32_t number_bytes = body.bytes[0] < 1 ? 2 : 4;
@@ -106,7 +106,7 @@ static bool find_list(const alpha_reader *r, uint64_t wanted, property_list *lis
   return false;
 }
 
-/// Whether an item is said to be alpha. The names are those of MPEG-B and of HEVC.
+/// Returns whether an item is marked as alpha, by the name of MPEG-B or of HEVC.
 static bool is_alpha(const alpha_reader *r, const property_list *list) {
   static const char names[2][45] = {"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", "urn:mpeg:hevc:2015:auxid:1"};
   for (uint32_t i = 0; i < list->count; i++) {
@@ -124,7 +124,7 @@ static bool is_alpha(const alpha_reader *r, const property_list *list) {
   return false;
 }
 
-/// Finds the alpha of the primary image: items refer to what they belong to.
+/// Finds the alpha of the primary image through the reference from the alpha item to the image.
 static bool find_alpha(const alpha_reader *r, property_list *list) {
   const heif_span all = r->boxes.references;
   const uint32_t number_bytes = all.bytes[0] == 0 ? 2 : 4;
@@ -144,7 +144,7 @@ static bool find_alpha(const alpha_reader *r, property_list *list) {
   return false;
 }
 
-/// The size that an item's list states; no bytes without one.
+/// Returns the size stated in an item's list; NULL bytes without one.
 static heif_span stated_size(const alpha_reader *r, const property_list *list, uint16_t *entry) {
   heif_span body;
   for (uint32_t i = 0; i < list->count; i++) {
@@ -156,7 +156,8 @@ static heif_span stated_size(const alpha_reader *r, const property_list *list, u
   return (heif_span){0};
 }
 
-/// What the alpha's properties should be. False where its size is not the image's, or the list would be too long.
+/// Computes the properties that the alpha should have. Returns false when its size is not the image's, or when the list
+/// would be too long.
 static bool align(
     const alpha_reader *r, const property_list *image, const property_list *alpha, property_list *aligned) {
   heif_span body;
@@ -185,7 +186,7 @@ static bool align(
   return true;
 }
 
-/// Whether two lists say the same, but for the order of what does not transform.
+/// Returns whether two lists are the same, ignoring the order of properties that are not transforms.
 static bool are_same(const alpha_reader *r, const property_list *a, const property_list *b) {
   uint32_t at = 0;
   heif_span body;
@@ -212,7 +213,7 @@ static void enlarge(uint8_t *copy, size_t body_at, size_t grown) {
   ccodecs_put_be32(header, ccodecs_be32(header) + (uint32_t)grown);
 }
 
-/// Appends the copy, and lets what was copied be skipped.
+/// Appends the copy, and marks the original as free space.
 static bool write_copy(
     ccodecs_bytes *file, const alpha_reader *r, const property_list *old, const property_list *list,
     ccodecs_budget *budget) {
@@ -225,7 +226,7 @@ static bool write_copy(
   const size_t list_at = associations_at + old->at;
   const size_t rest_at = list_at + 1 + old->count * width;
   const size_t new_bytes = 1 + list->count * width;
-  const size_t grown = new_bytes - (rest_at - list_at); // wraps where it shrinks
+  const size_t grown = new_bytes - (rest_at - list_at); // wraps if the list shrinks
   if (!ccodecs_bytes_reserve(file, count + grown, budget)) {
     return false;
   }

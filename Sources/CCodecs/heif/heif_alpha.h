@@ -1,13 +1,14 @@
-// Alpha of an HEIC or AVIF file, brought to the form in which libheif finds it. Private to CCodecs.
+// Rewrites the alpha of an HEIC or AVIF file to the form in which libheif finds it. Private to CCodecs.
 
 #ifndef CCODECS_HEIF_ALPHA_H
 #define CCODECS_HEIF_ALPHA_H
 
 #include "../memory/bytes.h"
 
-/// Gives the alpha of the primary image the image's own transforms, and its size where it has none, in a copy of the
-/// box of items that is appended to the file. A file without such an alpha, or that is not understood, stays as it is.
-/// False without room.
+/// Gives the alpha of the primary image the image's transforms, and its size if it has none.
+///
+/// The change is made in a copy of the `meta` box that is appended to the file. A file without such an alpha, or one
+/// that cannot be parsed, stays unchanged. Returns false when the budget has no room.
 bool ccodecs_heif_align_alpha(ccodecs_bytes *file, ccodecs_budget *budget);
 
 #endif

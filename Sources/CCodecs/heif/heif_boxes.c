@@ -40,14 +40,14 @@ bool heif_take_number(heif_span span, size_t *at, uint32_t size, uint64_t *value
 
 // MARK: Lists
 
-/// Notes a box of which there may be one. False for the second one.
+/// Records a box that may occur once. Returns false for the second one.
 static bool note(heif_span *noted, heif_span body) {
   const bool is_first = noted->bytes == NULL;
   *noted = body;
   return is_first;
 }
 
-/// The box that all others lie in. libheif, too, reads as far as boxes are well formed.
+/// Finds the box that contains all others. libheif also reads as far as boxes are well-formed.
 static const char *find_meta(heif_span file, heif_span *meta) {
   heif_box box;
   heif_walk walk = heif_walk_from(file, 0);
@@ -116,7 +116,7 @@ const char *heif_find_boxes(heif_span file, heif_boxes *boxes) {
 
 // MARK: Places
 
-/// Whether a field may have this size, in bytes.
+/// Returns whether a field may have this size in bytes.
 static bool is_field_size(uint32_t size) {
   return size == 0 || size == 4 || size == 8;
 }
@@ -138,7 +138,7 @@ bool heif_places_begin(heif_span span, heif_places *places) {
       return false;
     }
   }
-  // libheif passes over no index in version 1.
+  // libheif does not skip the index field in version 1.
   const bool has_index = version == 1 && places->sizes[3] != 0;
   return version <= 2 && !has_index && heif_take_number(span, &places->at, version == 2 ? 4 : 2, &places->left);
 }
@@ -177,7 +177,7 @@ heif_extent heif_place_extent(const heif_place *place, uint32_t index, size_t so
   }
   const size_t first = (size_t)(offset + place->base);
   const size_t left = source_count - first;
-  const bool is_whole = place->lengths[index] <= left; // a length of 0 is that to libheif, not the whole file
+  const bool is_whole = place->lengths[index] <= left; // libheif treats a length of 0 as empty, not as the whole file
   return (heif_extent){
       .first = first, .span_count = is_whole ? (size_t)place->lengths[index] : left, .is_whole = is_whole};
 }

@@ -1,4 +1,5 @@
-// Boxes of an ISO base media file, and the lists in them that say where items are. Private to CCodecs.
+// Boxes of an ISO base media file, and the lists in them that locate items. Private to CCodecs.
+//
 // Sources: ISO/IEC 14496-12, 23008-12.
 
 #ifndef CCODECS_HEIF_BOXES_H
@@ -8,11 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// A type of four letters as a number.
+/// A four-character type as a number.
 #define HEIF_TYPE(a, b, c, d) ((uint32_t)(a) << 24 | (uint32_t)(b) << 16 | (uint32_t)(c) << 8 | (uint32_t)(d))
 
 typedef struct heif_span {
-  const uint8_t *bytes; ///< NULL for what is not there.
+  const uint8_t *bytes; ///< NULL if it does not exist.
   size_t count;
 } heif_span;
 
@@ -21,41 +22,41 @@ typedef struct heif_box {
   heif_span body;
 } heif_box;
 
-/// Steps through boxes that lie behind each other.
+/// An iterator over consecutive boxes.
 typedef struct heif_walk {
   heif_span span;
   size_t at;
-  bool is_broken; ///< The bytes from `at` on are no box.
+  bool is_broken; ///< The bytes from `at` on are not a box.
 } heif_walk;
 
 heif_walk heif_walk_from(heif_span span, size_t at);
 
-/// The next box; false at the end, and where the bytes are no box.
+/// Returns the next box in *box; false at the end, and when the bytes are not a box.
 bool heif_walk_next(heif_walk *walk, heif_box *box);
 
-/// A number of 0, 1, 2, 4 or 8 bytes; the place moves on. False, and nothing moved, beyond the end.
+/// Reads a number of 0, 1, 2, 4 or 8 bytes and advances *at. Returns false past the end, and leaves *at unchanged.
 bool heif_take_number(heif_span span, size_t *at, uint32_t size, uint64_t *value);
 
-/// The boxes that describe items. Of each kind there is one.
+/// The boxes that describe items, one of each kind.
 typedef struct heif_boxes {
-  uint64_t primary;             ///< The number of the primary image (`pitm`).
+  uint64_t primary;             ///< Identifier of the primary image (`pitm`).
   heif_span items;              ///< `iinf`.
   heif_span properties;         ///< `ipco`.
-  heif_span property_container; ///< `iprp`, with `ipco` and any number of `ipma`.
+  heif_span property_container; ///< `iprp`, which contains `ipco` and any number of `ipma`.
   heif_span places;             ///< `iloc`.
   heif_span references;         ///< `iref`.
   heif_span data;               ///< `idat`.
 } heif_boxes;
 
-/// Finds them. NULL, or why there is no list of items.
+/// Finds the boxes that describe items. Returns NULL, or the reason why they cannot be used.
 const char *heif_find_boxes(heif_span file, heif_boxes *boxes);
 
 // MARK: Places
 
-/// libheif takes no more for an item.
+/// Maximum number of pieces of an item in libheif.
 enum { HEIF_MAX_EXTENTS = 32 };
 
-/// Where an item's data lie.
+/// The location of an item's data.
 typedef struct heif_place {
   uint64_t identifier;
   uint32_t method; ///< 0: in the file, 1: in `idat`.
@@ -65,7 +66,7 @@ typedef struct heif_place {
   uint64_t lengths[HEIF_MAX_EXTENTS];
 } heif_place;
 
-/// A piece, as far as it lies inside its source.
+/// A piece of an item, clipped to its source.
 typedef struct heif_extent {
   size_t first;
   size_t span_count;
@@ -74,27 +75,28 @@ typedef struct heif_extent {
 
 heif_extent heif_place_extent(const heif_place *place, uint32_t index, size_t source_count);
 
-/// The list of places as it is read.
+/// An iterator over the list of locations.
 typedef struct heif_places {
   heif_span span;
   size_t at;
   uint32_t version;
   uint32_t sizes[4]; ///< Bytes of offset, length, base and index.
-  uint64_t left;     ///< Items to come.
+  uint64_t left;     ///< Items that were not read yet.
 } heif_places;
 
-/// False when the list is not well formed.
+/// Starts reading the list. Returns false when the list is malformed.
 bool heif_places_begin(heif_span span, heif_places *places);
 
-/// False when the list is not well formed, or an item lies in too many pieces. There must be one left.
+/// Reads the next location. Call it while `left` is not 0. Returns false when the list is malformed, or when an item
+/// has too many pieces.
 bool heif_places_next(heif_places *places, heif_place *place);
 
 // MARK: Derived images
 
-/// The size of a grid's or an overlay's canvas, in pixels, from its data.
+/// Returns the size in pixels of the canvas of a grid or an overlay, from its data.
 uint64_t heif_canvas_pixels(uint32_t type, heif_span data);
 
-/// Whether an overlay's part begins left of its canvas, or above it.
+/// Returns whether a part of an overlay starts to the left of its canvas, or above it.
 bool heif_has_part_outside(heif_span data);
 
 #endif

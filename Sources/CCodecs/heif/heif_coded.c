@@ -1,8 +1,8 @@
-// What the bitstreams inside an HEIC or AVIF file announce: how large frames may be, and how many there are.
+// Reads what the bitstreams inside an HEIC or AVIF file announce: the maximum size of frames, and their number.
 //
-// What an item's properties say of its size binds neither AV1 nor HEVC: their decoders allocate what the bitstream's
-// own sequence header asks for, and decode frames that are never shown. Sources: AV1 bitstream specification 5.5
-// and 5.9; ISO/IEC 14496-15 (hvcC); ITU-T H.265 7.3.1.2, 7.3.2.2 and 7.3.6.1.
+// The size in an item's properties binds neither AV1 nor HEVC: their decoders allocate what the bitstream's own
+// sequence header requests, and decode frames that are never displayed. Sources: AV1 bitstream specification 5.5 and
+// 5.9; ISO/IEC 14496-15 (hvcC); ITU-T H.265 7.3.1.2, 7.3.2.2 and 7.3.6.1.
 
 #include "heif_coded.h"
 
@@ -10,8 +10,8 @@
 
 typedef struct bits {
   const uint8_t *bytes;
-  uint64_t count; ///< In bits.
-  uint64_t at;    ///< Beyond `count` once they ran out: then zeros are read.
+  uint64_t count; ///< Size in bits.
+  uint64_t at;    ///< Position in bits; may exceed `count`, where all bits read as zero.
 } bits;
 
 // MARK: Bits
@@ -25,7 +25,7 @@ static uint32_t read_bits(bits *b, uint32_t count) {
   return value;
 }
 
-/// Exponential Golomb code of AV1 (uvlc) and HEVC (ue).
+/// Reads an exponential Golomb code of AV1 (uvlc) or HEVC (ue).
 static uint32_t read_golomb(bits *b) {
   uint32_t zeros = 0;
   while (zeros < 32 && b->at < b->count && read_bits(b, 1) == 0) {
@@ -107,7 +107,7 @@ void ccodecs_heif_read_av1(const uint8_t *bytes, size_t count, ccodecs_heif_fram
     if (at > count || (head & 0x80) != 0) {
       return;
     }
-    const size_t body = has_size && size < count - at ? (size_t)size : count - at; // the last may have no size
+    const size_t body = has_size && size < count - at ? (size_t)size : count - at; // the last unit may have no size
     if (type == SEQUENCE_HEADER) {
       read_sequence_header(frames, (bits){.bytes = bytes + at, .count = (uint64_t)body * 8});
     }
@@ -119,7 +119,7 @@ void ccodecs_heif_read_av1(const uint8_t *bytes, size_t count, ccodecs_heif_fram
 // MARK: HEVC
 
 static void read_parameter_set(ccodecs_heif_frames *f, const uint8_t *unit, size_t count) {
-  uint8_t clean[256]; // without the bytes that keep start codes from appearing
+  uint8_t clean[256]; // without the bytes that prevent start codes
   size_t length = 0;
   int zeros = 0;
   for (size_t i = 2; i < count && length < sizeof clean; i++) {

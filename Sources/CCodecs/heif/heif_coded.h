@@ -1,4 +1,4 @@
-// What the bitstreams inside an HEIC or AVIF file announce. Private to CCodecs.
+// The frame sizes and counts that the bitstreams inside an HEIC or AVIF file announce. Private to CCodecs.
 
 #ifndef CCODECS_HEIF_CODED_H
 #define CCODECS_HEIF_CODED_H
@@ -6,17 +6,17 @@
 #include "ccodecs.h"
 
 typedef struct ccodecs_heif_frames {
-  uint64_t max_pixels; ///< Width x height of the largest frame that a sequence header allows; 0 when none was found.
-  uint64_t count;      ///< Frames that begin in the bitstream, shown or not.
+  uint64_t max_pixels; ///< Width x height of the largest frame that a sequence header allows; 0 without one.
+  uint64_t count;      ///< Frames that start in the bitstream, displayed or not.
 } ccodecs_heif_frames;
 
-/// Adds what AV1's open bitstream units announce.
+/// Adds what AV1's open bitstream units announce to `frames`.
 void ccodecs_heif_read_av1(const uint8_t *bytes, size_t count, ccodecs_heif_frames *frames);
 
-/// Adds what HEVC's units announce, each behind its length of 2 or 4 bytes.
+/// Adds what HEVC's units announce to `frames`. Each unit follows its length of 2 or 4 bytes.
 void ccodecs_heif_read_hevc(const uint8_t *bytes, size_t count, size_t length_bytes, ccodecs_heif_frames *frames);
 
-/// Adds what the units in the body of an `hvcC` box announce.
+/// Adds what the units in the body of an `hvcC` box announce to `frames`.
 void ccodecs_heif_read_hevc_configuration(const uint8_t *bytes, size_t count, ccodecs_heif_frames *frames);
 
 #endif

@@ -1,8 +1,8 @@
-// HEIC and AVIF through libheif: the primary image of a file that is held whole.
+// HEIC and AVIF decoding with libheif: the primary image of a file. The whole file is buffered.
 //
-// libheif turns, mirrors and crops as the file asks, and gives RGB, of eight bits or as deep as it is. It holds the
-// planes that the codec decodes, its conversions, and the result: all of it is charged before the decoding, by the
-// image's size.
+// libheif rotates, mirrors and crops as the file specifies, and returns RGB with eight bits or with the file's bit
+// depth. It allocates the planes that the codec decodes, its conversions, and the result. All of it is charged before
+// decoding, by the size of the image.
 
 #include "../color/profile.h"
 #include "../core/decoder.h"
@@ -16,9 +16,9 @@
 
 #include <libheif/heif.h>
 
-/// libheif's boxes and the codecs' states.
+/// Bytes of libheif's boxes and the codecs' states.
 static const size_t library_bytes = (size_t)4 << 20;
-/// libheif takes one limit for both sides.
+/// libheif has one limit for both width and height.
 static const int max_side = 65535;
 
 typedef struct heif_decoder {
@@ -29,15 +29,15 @@ typedef struct heif_decoder {
   struct heif_image *image;
   const uint8_t *pixels;
   size_t row_stride;
-  uint8_t *strip;   ///< Rows brought to 16 bits.
-  uint32_t largest; ///< Of libheif's deep samples.
+  uint8_t *strip;   ///< Rows scaled to 16 bits.
+  uint32_t largest; ///< Maximum value of libheif's samples of more than 8 bits.
   bool is_premultiplied;
   uint32_t channels;
   bool is_monochrome;
   bool is_limited_gray;
   bool has_full_chroma;
   bool is_composed;
-  uint64_t coded_pixels; ///< Of the largest frame, before what the file crops.
+  uint64_t coded_pixels; ///< Pixels of the largest frame, before cropping.
   size_t charged;
 } heif_decoder;
 
@@ -71,7 +71,7 @@ static ccodecs_status charge(heif_decoder *d, uint64_t byte_count) {
   return CCODECS_OK;
 }
 
-/// The colour profile, where the file has one of ICC's; colours that it names by numbers alone (nclx) are libheif's.
+/// Reads the color profile if the file has an ICC profile. libheif handles colors described by code points only (nclx).
 static ccodecs_status read_profile(heif_decoder *d) {
   const size_t count = heif_image_handle_get_raw_color_profile_size(d->handle);
   const enum heif_color_profile_type type = heif_image_handle_get_color_profile_type(d->handle);
@@ -109,7 +109,7 @@ static ccodecs_status describe(heif_decoder *d) {
         &d->base, CCODECS_LIMIT, "the frames have %llu pixels, above the limit max_buffered_pixels of %llu",
         (unsigned long long)d->coded_pixels, (unsigned long long)limit);
   }
-  // What a grid claims to be made of is no larger. libheif refuses from the limit on, not above it.
+  // A grid's tiles must not claim a larger size. libheif refuses sizes from the limit on, not above it.
   heif_context_set_maximum_image_size_limit(d->context, (coded_width > coded_height ? coded_width : coded_height) + 1);
   header->width = (uint32_t)width;
   header->height = (uint32_t)height;
@@ -126,8 +126,8 @@ static ccodecs_status describe(heif_decoder *d) {
   return read_profile(d);
 }
 
-/// A last box may have no size and reach to the file's end. libheif takes that for an empty one: its size is written
-/// in.
+/// Writes the size of a last box that has none because it extends to the end of the file, which libheif would treat as
+/// empty.
 static void complete_last_box(heif_decoder *d) {
   uint8_t *bytes = ccodecs_bytes_start(&d->file);
   size_t at = 0;
@@ -146,7 +146,7 @@ static void complete_last_box(heif_decoder *d) {
   }
 }
 
-/// Refuses what would be too much for libheif, which must not see such a file.
+/// Refuses files whose decoding costs too much, before libheif sees them.
 static ccodecs_status check_items(heif_decoder *d) {
   const ccodecs_heif_graph graph =
       ccodecs_heif_graph_read(ccodecs_bytes_start(&d->file), d->file.count, d->base.budget);
@@ -195,9 +195,9 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   return input->is_last ? open_file(d) : CCODECS_NEEDS_INPUT;
 }
 
-/// Bytes that libheif, the codec and the result hold for a pixel at once: frames of the codec, and planes before and
-/// after conversion. Measured: HEVC 5.9 at 4:2:0, 6.3 at 4:4:4, 9.1 with alpha, 17.7 with ten bits; AV1 7.3 at
-/// 4:2:0, 13.6 at 4:4:4, 12.2 and 13.6 with alpha. Of composed images canvases are held as well.
+/// Returns the bytes per pixel that libheif, the codec and the result allocate at a time: the codec's frames, and
+/// planes before and after conversion. Measured: HEVC 5.9 at 4:2:0, 6.3 at 4:4:4, 9.1 with alpha, 17.7 with ten bits;
+/// AV1 7.3 at 4:2:0, 13.6 at 4:4:4, 12.2 and 13.6 with alpha. Composed images also need canvases.
 static uint64_t bytes_per_pixel(const heif_decoder *d) {
   const bool has_alpha = d->channels == 4;
   const bool is_16bit = d->base.header.is_16bit;
@@ -242,7 +242,7 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
 
 // MARK: Rows
 
-/// Colours that the file holds times alpha, without it.
+/// Converts premultiplied colors to straight alpha.
 static void divide_alpha(uint8_t *pixels, size_t row_stride, uint32_t width, uint32_t height) {
   for (uint32_t y = 0; y < height; y++) {
     uint8_t *p = pixels + y * row_stride;
@@ -255,14 +255,15 @@ static void divide_alpha(uint8_t *pixels, size_t row_stride, uint32_t width, uin
   }
 }
 
-/// Whether the image's luma goes from 16 to 235. libheif converts that with chroma, but takes luma alone as it is.
+/// Returns whether the image is gray with a luma range of 16 to 235. libheif expands that range in images with chroma,
+/// but leaves it unchanged in gray images.
 static bool is_limited_gray(const heif_decoder *d) {
   struct heif_color_profile_nclx *nclx = NULL;
   if (!d->is_monochrome) {
     return false;
   }
   if (is_error(heif_image_handle_get_nclx_color_profile(d->handle, &nclx)) || nclx == NULL) {
-    heif_nclx_color_profile_free(nclx); // a profile with values that libheif does not know
+    heif_nclx_color_profile_free(nclx); // a profile with values unknown to libheif
     nclx = NULL;
     heif_image_get_nclx_color_profile(d->image, &nclx);
   }
@@ -271,7 +272,7 @@ static bool is_limited_gray(const heif_decoder *d) {
   return is_limited;
 }
 
-/// A sample of limited range to one of full range, both up to `largest`.
+/// Expands a sample of limited range to full range; both have a maximum of `largest`.
 static uint32_t expand_range(uint32_t sample, uint32_t largest) {
   const uint32_t unit = (largest + 1) / 256;
   const uint32_t above = sample > 16 * unit ? sample - 16 * unit : 0;
@@ -333,7 +334,7 @@ static ccodecs_status decode(heif_decoder *d) {
   return CCODECS_OK;
 }
 
-/// A row of deep samples, of which libheif uses the low bits alone, at the whole of 16.
+/// Scales a row of samples of more than 8 bits, which libheif stores in the low bits, to 16 bits.
 static void put_16bit_row(const heif_decoder *d, const uint8_t *source, uint16_t *out) {
   const size_t count = (size_t)d->base.header.width * d->channels;
   for (size_t i = 0; i < count; i++) {

@@ -1,4 +1,4 @@
-// What the table of formats has of HEIC and AVIF. Private to CCodecs.
+// The HEIC and AVIF entry points for the table of formats. Private to CCodecs.
 
 #ifndef CCODECS_HEIF_FORMAT_H
 #define CCODECS_HEIF_FORMAT_H
@@ -6,7 +6,7 @@
 #include "../core/decoder.h"
 #include "../core/encoder.h"
 
-// Constructors leave NULL when there is no room.
+// The constructors return NULL when the budget has no room.
 ccodecs_decoder *ccodecs_heic_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
 ccodecs_decoder *ccodecs_avif_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget);
 ccodecs_encoder *ccodecs_avif_encoder_create(const ccodecs_encode_options *options, ccodecs_budget *budget);

@@ -1,5 +1,6 @@
-// Reads items, properties, places and references of an HEIC or AVIF file, and adds up what decoding its primary image
-// means. Sources: ISO/IEC 14496-12 (boxes), 23008-12 (items, derived images); libheif 1.15 for what it makes of them.
+// Reads items, properties, locations and references of an HEIC or AVIF file, and computes the cost of decoding its
+// primary image. Sources: ISO/IEC 14496-12 (boxes), 23008-12 (items, derived images); libheif 1.15 for its
+// interpretation of them.
 
 #include "heif_graph.h"
 
@@ -20,12 +21,11 @@ enum {
   MAX_DEPTH = 4, ///< Three images derived from each other, and the alpha of the last one.
 };
 
-/// What items' data may come to, so many times the file and so much more: they may share it, and libheif copies it for
-/// each.
+/// Maximum total size of the items' data: this multiple of the file size, plus the allowance. Items may share data, and
+/// libheif copies it for each of them.
 static const uint64_t data_multiple = 8;
 static const uint64_t data_allowance = 1u << 20;
-/// What decoding may come to, in pixels: so many times the image itself, and so much more for small ones of large
-/// tiles.
+/// Maximum decoding work in pixels: this multiple of the image's, plus the allowance for small images with large tiles.
 static const uint64_t work_multiple = 6;
 static const uint64_t work_allowance = 8u << 20;
 
@@ -34,8 +34,8 @@ typedef enum visit_state { VISIT_NEW, VISIT_BEGUN, VISIT_DONE } visit_state;
 typedef struct item {
   uint32_t identifier;
   uint32_t type;
-  uint64_t stated_pixels; ///< Of its property `ispe`.
-  uint64_t canvas_pixels; ///< Of a grid or an overlay.
+  uint64_t stated_pixels; ///< According to its `ispe` property.
+  uint64_t canvas_pixels; ///< Size of the canvas of a grid or an overlay.
   ccodecs_heif_frames frames;
   uint64_t configuration_bytes;
   uint32_t transform_count;
@@ -45,19 +45,19 @@ typedef struct item {
   uint32_t first_edge;
   uint32_t edge_count;
   visit_state state;
-  uint32_t height; ///< Of the longest way to an image that is made of no other.
-  uint64_t work;   ///< In pixels, with all that it is made of.
+  uint32_t height; ///< Longest path to an image that is not derived from others.
+  uint64_t work;   ///< Work in pixels, including that of the images it is derived from.
 } item;
 
 typedef struct property {
   uint32_t type;
-  uint64_t pixels;            ///< Of `ispe`.
-  ccodecs_heif_frames frames; ///< Of a codec's configuration.
+  uint64_t pixels;            ///< According to `ispe`.
+  ccodecs_heif_frames frames; ///< Announced by a codec configuration.
   uint64_t byte_count;
   bool is_monochrome;
 } property;
 
-/// Decoding one item means decoding the other. Places in the list of items.
+/// A dependency: decoding `from` requires decoding `to`. Both are indices in the list of items.
 typedef struct edge {
   uint32_t from;
   uint32_t to;
@@ -130,7 +130,7 @@ static int compare_items(const void *a, const void *b) {
   return first < second ? -1 : first > second;
 }
 
-/// The item of that number; NULL where there is none.
+/// Returns the item with this identifier; NULL when there is none.
 static item *find_item(const reader *r, uint64_t identifier) {
   uint32_t first = 0;
   uint32_t end = r->item_count;
@@ -145,7 +145,7 @@ static item *find_item(const reader *r, uint64_t identifier) {
   return first < r->item_count && r->items[first].identifier == identifier ? &r->items[first] : NULL;
 }
 
-/// Passes over a string and its zero. False when it does not end.
+/// Skips a string and its zero. Returns false when the string does not end.
 static bool skip_string(heif_span span, size_t *at) {
   while (*at < span.count && span.bytes[*at] != 0) {
     (*at)++;
@@ -153,7 +153,7 @@ static bool skip_string(heif_span span, size_t *at) {
   return (*at)++ < span.count;
 }
 
-/// An item's entry in the list of items.
+/// Reads an item's entry in the list of items.
 static bool read_entry(reader *r, heif_span entry) {
   item *i = &r->items[r->item_count];
   size_t at = 4;
@@ -285,7 +285,7 @@ static void associate(item *i, const property *p) {
   }
 }
 
-/// Which properties items have. A box that ends early means what it says as far as it goes, as libheif has it.
+/// Reads which properties items have. A truncated box is valid as far as it goes, as in libheif.
 static bool read_associations(reader *r, heif_span body) {
   size_t at = 4;
   uint64_t entries;
@@ -347,7 +347,7 @@ static void look_into(reader *r, item *i, heif_span data) {
   r->graph.max_frame_pixels = larger(r->graph.max_frame_pixels, i->frames.max_pixels);
 }
 
-/// Looks into an item's data, which are put together where they lie in pieces.
+/// Checks an item's data, which is joined first if it is stored in several pieces.
 static bool read_data(reader *r, item *i, const heif_place *place) {
   heif_extent extents[HEIF_MAX_EXTENTS];
   const heif_span source = place->method == 0   ? (heif_span){r->file, r->count}
@@ -402,19 +402,19 @@ static bool read_places(reader *r) {
     if (r->extent_count > MAX_EXTENTS) {
       return exceeds(r, "pieces of items", MAX_EXTENTS);
     }
-    item *i = find_item(r, place.identifier); // data elsewhere are none of an image that libheif decodes
+    item *i = find_item(r, place.identifier); // data of other items is not part of an image that libheif decodes
     if (i != NULL && place.method > 1) {
       i->has_data = true;
     } else if (i != NULL && !read_data(r, i, &place)) {
       return false;
     }
   }
-  // libheif gives libdav1d none where there is none, and that prints and leaks.
+  // Without data, libheif passes nothing to libdav1d, which then prints a message and leaks memory.
   for (uint32_t i = 0; i < r->item_count; i++) {
     if (r->items[i].type == HEIF_TYPE('a', 'v', '0', '1') && !r->items[i].has_data) {
       return corrupt(r, "an image in the file has no data or is incomplete");
     }
-    // libheif reads beyond such a part's rows.
+    // libheif reads outside the rows of such a part.
     if (r->items[i].has_part_outside) {
       return refuse(r, CCODECS_UNSUPPORTED, "overlays with parts that start outside them are not supported");
     }
@@ -434,7 +434,7 @@ static void add_edge(reader *r, const item *from, const item *to, bool is_alpha)
       (edge){.from = (uint32_t)(from - r->items), .to = (uint32_t)(to - r->items), .is_alpha = is_alpha};
 }
 
-/// One kind of reference from one item to others.
+/// Reads one kind of reference from one item to others.
 static bool read_reference(reader *r, heif_box box, uint32_t number_bytes, uint32_t *total) {
   size_t at = 0;
   uint64_t identifier;
@@ -502,13 +502,14 @@ static uint64_t pixels_of(const item *i) {
   return larger(larger(i->stated_pixels, i->canvas_pixels), i->frames.max_pixels);
 }
 
-/// Decoding an item itself. To fill a canvas, or to turn an image, costs a quarter of decoding as many pixels.
+/// Returns the work of decoding an item itself. Filling a canvas, or transforming an image, costs a quarter of decoding
+/// as many pixels.
 static uint64_t own_work(const item *i) {
   const uint64_t moved = sum(i->canvas_pixels, product(pixels_of(i), i->transform_count));
   return sum(product(i->frames.max_pixels, larger(i->frames.count, 1)), moved / 4);
 }
 
-/// Adds up an item's work. Recursion ends at MAX_DEPTH.
+/// Adds up an item's work. MAX_DEPTH bounds the recursion.
 static bool visit(reader *r, item *i, uint32_t depth) {
   if (i->state == VISIT_BEGUN) {
     return corrupt(r, "an image is derived from itself");

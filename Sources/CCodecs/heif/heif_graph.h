@@ -1,7 +1,8 @@
-// The items of an HEIC or AVIF file, and how they are made of each other. Private to CCodecs.
+// The items of an HEIC or AVIF file, and how they are derived from each other. Private to CCodecs.
 //
-// libheif follows references as deep and as often as a file asks, and looks items up one by one. So the boxes that it
-// will follow are read here first, in time and memory linear in their bytes, and a file that means too much is refused.
+// libheif follows references as deeply and as often as a file requests, and searches items linearly. So the boxes that
+// it will follow are read here first, in time and memory linear in their size, and a file that costs too much to decode
+// is refused.
 
 #ifndef CCODECS_HEIF_GRAPH_H
 #define CCODECS_HEIF_GRAPH_H
@@ -9,17 +10,19 @@
 #include "ccodecs.h"
 
 typedef struct ccodecs_heif_graph {
-  uint64_t max_frame_pixels; ///< Of the largest frame that any item's bitstream allows.
-  uint64_t work;             ///< What decoding means, in pixels.
+  uint64_t max_frame_pixels; ///< Size of the largest frame that any item's bitstream allows.
+  uint64_t work;             ///< Cost of decoding, in pixels.
   bool is_monochrome;        ///< The primary image, or a grid's first tile, has no chroma.
-  bool has_full_chroma;      ///< Some AV1 item has more than one chroma sample for four pixels.
-  bool is_composed;          ///< Some image is an overlay, or derived otherwise than by a grid.
+  bool has_full_chroma;      ///< At least one AV1 item has more than one chroma sample per four pixels.
+  bool is_composed;          ///< At least one image is an overlay, or derived in another way than by a grid.
   ccodecs_status status;     ///< CCODECS_OK, or why the file is refused.
   char message[120];         ///< The reason, one English clause.
 } ccodecs_heif_graph;
 
-/// Reads the items of a whole file. What compressed metadata it has is marked as of an unknown kind, since libheif
-/// would inflate it without a limit. `budget` is charged while this runs.
+/// Reads the items of a whole file.
+///
+/// Compressed metadata is changed to an unknown type in `file`, because libheif would inflate it without a limit.
+/// `budget` is charged during the call only.
 ccodecs_heif_graph ccodecs_heif_graph_read(uint8_t *file, size_t count, ccodecs_budget *budget);
 
 #endif
