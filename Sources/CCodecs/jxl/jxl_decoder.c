@@ -1,9 +1,9 @@
-// JPEG XL through libjxl: the first frame that is shown, decoded as its bytes arrive and held whole.
+// JPEG XL decoding with libjxl: the first displayed frame, decoded as its bytes arrive and buffered as a whole.
 //
-// Headers of frames up to that one are read before libjxl sees them (jxl_frames.c). What libjxl holds is charged by
-// their sizes before decoding begins, with the rows that it gives: version 0.7 asks its memory manager for small blocks
-// only, not for samples; a later one gets no more from it than was charged. Bytes are given in slices, between which
-// the caller may give up.
+// The headers of frames up to that one are parsed before libjxl sees them (jxl_frames.c). The memory that libjxl will
+// need is charged by the frames' sizes before decoding starts, together with the output rows. Version 0.7 asks its
+// memory manager for small blocks only, not for samples; a later version gets no more from it than was charged. libjxl
+// receives bytes in slices, between which the caller may cancel.
 
 #include "../color/profile.h"
 #include "../core/decoder.h"
@@ -20,37 +20,38 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/// libjxl's tables, and the state of one thread's groups.
+/// Bytes of libjxl's tables and the state of one thread's groups.
 static const size_t library_bytes = (size_t)8 << 20;
-/// Bytes that libjxl holds for a sample of a pixel. Measured: 0.5 for lossless images, 1.1 for lossy ones,
-/// progressive or not, 6.9 for lossy modular ones, whose whole is transformed.
+/// Bytes that libjxl allocates per sample of a pixel. Measured: 0.5 for lossless images, 1.1 for lossy ones,
+/// progressive or not, 6.9 for lossy modular ones, which are transformed as a whole.
 static const size_t library_bytes_per_sample = 8;
-/// Compressed bytes that libjxl may leave until more follow.
+/// Compressed bytes that libjxl may leave unread until more arrive.
 static const size_t waiting_bytes = 256 * 1024;
-/// Bytes that libjxl gets at a time: what it decodes in one call is about as much as they hold.
+/// Bytes that libjxl receives at a time, which bounds the work of one call.
 static const size_t slice_bytes = 4096;
-/// Of layers, each of which costs as much as an image.
+/// The same for an image with layers, or while that is unknown: each layer costs as much as an image.
 static const size_t layer_slice_bytes = 256;
-/// Frames that others may refer to.
+/// Number of frames kept for reference by others.
 static const uint64_t max_kept_frames = 4;
-/// What frames of an image come to, in pixels, is at most what an image may hold, or so many times the image itself.
+/// Maximum total pixels of an image's frames: this multiple of the image's, or the limit for a buffered image if that
+/// is larger.
 static const uint64_t frames_multiple = 8;
 
 typedef struct jxl_decoder {
   ccodecs_decoder base;
-  ccodecs_bytes file; ///< Given and not consumed yet.
-  size_t left;        ///< Of those, what libjxl was given already and left.
+  ccodecs_bytes file; ///< Bytes that arrived and were not consumed yet.
+  size_t left;        ///< Bytes of `file` that libjxl has seen and left unread.
   ccodecs_jxl_boxes boxes;
-  ccodecs_bytes codestream; ///< From its beginning, until the frame that is shown was found.
+  ccodecs_bytes codestream; ///< From the start of the codestream, until the displayed frame is found.
   ccodecs_jxl_image image;
   ccodecs_jxl_frames frames;
   bool has_colors;
-  size_t library_used; ///< Of what was charged, what libjxl took from its memory manager.
+  size_t library_used; ///< Part of the charge that libjxl allocated from its memory manager.
   JxlDecoder *library;
   JxlPixelFormat format;
-  uint32_t samples; ///< Of a pixel, extra channels included.
+  uint32_t samples; ///< Samples per pixel, including extra channels.
   bool is_described;
-  bool has_own_colors; ///< They are stored as the image's profile has them; else libjxl converts them.
+  bool has_own_colors; ///< Colors are stored in the space of the image's profile; otherwise libjxl converts them.
   size_t row_bytes;
   size_t charged;
   uint8_t *bitmap;
@@ -72,7 +73,7 @@ static ccodecs_status charge(jxl_decoder *d, uint64_t byte_count) {
 
 // MARK: Memory manager
 
-/// In front of each block of libjxl's. As large as any alignment that malloc keeps.
+/// The head of each block that libjxl allocates. It has the maximum alignment that malloc guarantees.
 typedef union block_head {
   size_t byte_count;
   max_align_t alignment;
@@ -151,8 +152,8 @@ static ccodecs_status describe(jxl_decoder *d) {
 #define PROFILE_OF(decoder) (decoder)->library, &(decoder)->format
 #endif
 
-/// Asks for sRGB where libjxl would give linear light, and keeps the profile of what it gives. PQ and HLG are taken for
-/// sRGB's curve, as libvips has it: by their profiles, which know no display, nearly all would be black.
+/// Requests sRGB where libjxl would return linear light, and keeps the profile of the output. PQ and HLG are treated as
+/// sRGB's curve, as in libvips: with their profiles, which assume no display, nearly everything would be black.
 static ccodecs_status settle_colors(jxl_decoder *d) {
   JxlColorEncoding encoding;
   const bool is_named = JxlDecoderGetColorAsEncodedProfile(
@@ -169,7 +170,7 @@ static ccodecs_status settle_colors(jxl_decoder *d) {
         .transfer_function = JXL_TRANSFER_FUNCTION_SRGB,
         .rendering_intent = JXL_RENDERING_INTENT_RELATIVE,
     };
-    JxlDecoderSetPreferredColorProfile(d->library, &srgb); // what becomes of it, the profile tells
+    JxlDecoderSetPreferredColorProfile(d->library, &srgb); // the profile below shows whether libjxl honors it
   }
   size_t count = 0;
   if (JxlDecoderGetICCProfileSize(PROFILE_OF(d), JXL_COLOR_PROFILE_TARGET_DATA, &count) != JXL_DEC_SUCCESS ||
@@ -188,7 +189,7 @@ static ccodecs_status settle_colors(jxl_decoder *d) {
   return status;
 }
 
-/// Keeps what arrived.
+/// Buffers the input.
 static ccodecs_status take_input(jxl_decoder *d, ccodecs_input *input) {
   bool has_room = true;
   const uint8_t *bytes;
@@ -203,11 +204,11 @@ static ccodecs_status take_input(jxl_decoder *d, ccodecs_input *input) {
                   : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room to buffer the JPEG XL data");
 }
 
-/// Gives libjxl at most `slice` bytes that it has not seen; what it leaves is kept. The answer is
-/// JXL_DEC_NEED_MORE_INPUT when it has seen them all.
+/// Passes at most `slice` bytes to libjxl that it has not seen, and keeps those that it leaves. *answer is
+/// JXL_DEC_NEED_MORE_INPUT when it has read them all.
 static ccodecs_status process(jxl_decoder *d, size_t slice, bool is_last, JxlDecoderStatus *answer) {
   const size_t count = d->file.count - d->left < slice ? d->file.count : d->left + slice;
-  // Without bytes there is no block: libjxl wants an address all the same.
+  // Without bytes there is no block, but libjxl requires an address.
   const uint8_t nothing = 0;
   const uint8_t *bytes = d->file.count > 0 ? ccodecs_bytes_start(&d->file) : &nothing;
   if (JxlDecoderSetInput(d->library, bytes, count) != JXL_DEC_SUCCESS) {
@@ -227,7 +228,7 @@ static ccodecs_status process(jxl_decoder *d, size_t slice, bool is_last, JxlDec
 
 // MARK: Frames
 
-/// Where the first frame begins: where libjxl stops that reads all that stands before.
+/// Finds the start of the first frame: the position at which libjxl stops when it reads only what precedes it.
 static ccodecs_status find_first_frame(jxl_decoder *d) {
   JxlDecoder *scout = JxlDecoderCreate(NULL);
   if (scout == NULL) {
@@ -264,7 +265,7 @@ static ccodecs_status check_frames(jxl_decoder *d) {
                    (unsigned long long)frames->pixels, (unsigned long long)limit, (unsigned long long)own);
 }
 
-/// Reads headers of frames as far as they are here.
+/// Reads the frame headers that are available.
 static ccodecs_status read_frames(jxl_decoder *d, bool is_last) {
   const ccodecs_status status =
       ccodecs_jxl_frames_read(&d->frames, &d->image, ccodecs_bytes_start(&d->codestream), d->codestream.count);
@@ -302,10 +303,11 @@ static ccodecs_status begin(jxl_decoder *d) {
              : CCODECS_NO_MEMORY;
 }
 
-/// Reads what stands before the frames.
+/// Reads everything before the frames.
 static ccodecs_status read_image(jxl_decoder *d, bool is_last) {
   ccodecs_status status = d->library == NULL ? begin(d) : CCODECS_OK;
-  // Little is given of what may be the frames' already; more each time, since libjxl begins anew with some of it.
+  // The bytes may already belong to the frames, so the slices start small. They double, because libjxl restarts some
+  // parts.
   for (size_t slice = layer_slice_bytes; status == CCODECS_OK;) {
     JxlDecoderStatus answer = JXL_DEC_NEED_MORE_INPUT;
     status = process(d, slice, is_last, &answer);
@@ -373,8 +375,8 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
 
 // MARK: Rows
 
-/// Decodes some of the frame into `bitmap`: CCODECS_OK when it is whole, CCODECS_ROWS_READY when there is more to
-/// decode.
+/// Decodes a part of the frame into `bitmap`. Returns CCODECS_OK when the frame is complete, CCODECS_ROWS_READY when
+/// there is more to decode, CCODECS_NEEDS_INPUT, or the failure.
 static ccodecs_status decode(jxl_decoder *d, ccodecs_input *input) {
   ccodecs_status status = take_input(d, input);
   const size_t slice = d->frames.count > 1 ? layer_slice_bytes : slice_bytes;
@@ -398,7 +400,7 @@ static ccodecs_status decode(jxl_decoder *d, ccodecs_input *input) {
     case JXL_DEC_FULL_IMAGE:
       d->is_decoded = true;
       break;
-    default: // the end without a frame
+    default: // the end of the file, without a frame
       return corrupt(d);
     }
   }

@@ -1,11 +1,12 @@
-// Source: ISO/IEC 18181-1 (codestream: bundles, frame header, table of contents), 18181-2 (boxes).
+// Parses frame headers and boxes of JPEG XL. Sources: ISO/IEC 18181-1 (codestream: bundles, frame header, table of
+// contents), 18181-2 (boxes).
 
 #include "jxl_frames.h"
 
 #include "../memory/bytes.h"
 
 enum {
-  MAX_FRAMES = 64, ///< Until one is shown.
+  MAX_FRAMES = 64, ///< Maximum number of frames up to the displayed one.
   MAX_SECTIONS = 65536,
   REGULAR = 0,
   LOW_FREQUENCY = 1,
@@ -15,8 +16,8 @@ enum {
 
 typedef struct reader {
   const uint8_t *bytes;
-  uint64_t count; ///< In bits.
-  uint64_t at;    ///< Beyond `count` once they ran out: then zeros are read.
+  uint64_t count; ///< Size in bits.
+  uint64_t at;    ///< Position in bits; may exceed `count`, where all bits read as zero.
 } reader;
 
 typedef struct frame {
@@ -55,7 +56,7 @@ static bool read_bool(reader *r) {
   return read_bits(r, 1) != 0;
 }
 
-/// One of four: a number of bits, and what is added.
+/// Reads a number with one of four bit counts and offsets.
 static uint32_t read_number(reader *r, const uint32_t bits[4], const uint32_t added[4]) {
   const uint32_t choice = read_bits(r, 2);
   return read_bits(r, bits[choice]) + added[choice];
@@ -136,7 +137,7 @@ static int64_t signed_number(uint32_t packed) {
   return (packed & 1) != 0 ? -(int64_t)(packed / 2) - 1 : (int64_t)(packed / 2);
 }
 
-/// What part of the image the frame is. It has its size already.
+/// Reads which part of the image the frame covers. The frame's size is that of the image beforehand.
 static void read_crop(reader *r, frame *f, bool is_placed) {
   static const uint32_t bits[4] = {8, 11, 14, 30};
   static const uint32_t added[4] = {0, 256, 2304, 18688};
@@ -170,7 +171,7 @@ static void read_blending(reader *r, const frame *f, uint32_t extra_channels, ui
   }
 }
 
-/// How a frame is put upon others, and whether it is shown.
+/// Reads how a frame is blended with others, and whether it is displayed.
 static void read_place_in_time(reader *r, frame *f, const ccodecs_jxl_image *image) {
   static const uint32_t duration_bits[4] = {0, 0, 8, 32};
   static const uint32_t durations[4] = {0, 1, 0, 0};
@@ -188,7 +189,7 @@ static void read_place_in_time(reader *r, frame *f, const ccodecs_jxl_image *ima
 }
 
 static void skip_filter(reader *r, bool is_modular) {
-  if (read_bool(r)) { // all as usual
+  if (read_bool(r)) { // all values are the defaults
     return;
   }
   if (read_bool(r) && read_bool(r)) {
@@ -238,7 +239,7 @@ static void read_coding(reader *r, frame *f, const ccodecs_jxl_image *image) {
   }
 }
 
-/// Reads a header up to the table of contents.
+/// Reads a frame header up to the table of contents.
 static void read_header(reader *r, frame *f, const ccodecs_jxl_image *image, bool is_preview) {
   static const uint32_t name_bits[4] = {0, 4, 5, 10};
   static const uint32_t name_added[4] = {0, 0, 16, 48};
@@ -250,7 +251,7 @@ static void read_header(reader *r, frame *f, const ccodecs_jxl_image *image, boo
       .height = is_preview ? image->preview_height : image->height,
       .replaces = true,
   };
-  if (read_bool(r)) { // all as usual
+  if (read_bool(r)) { // all values are the defaults
     f->is_last = true;
     return;
   }
@@ -269,7 +270,7 @@ static void read_header(reader *r, frame *f, const ccodecs_jxl_image *image, boo
   }
   f->is_kept = !f->is_last && (f->type == LOW_FREQUENCY || !f->has_duration || slot != 0);
   if (f->type == REFERENCE_ONLY || (is_normal && f->is_kept && f->replaces && !f->is_partial)) {
-    read_bool(r); // kept before its colours are converted
+    read_bool(r); // saved before the color transform
   }
   r->at += 8 * (uint64_t)read_number(r, name_bits, name_added);
   skip_filter(r, f->is_modular);
@@ -289,7 +290,7 @@ static uint64_t section_count(const frame *f) {
   return groups == 1 && f->pass_count == 1 ? 1 : 2 + low_groups + groups * f->pass_count;
 }
 
-/// Where the frame ends, in bytes. CCODECS_NEEDS_INPUT when the table is not all there.
+/// Finds the offset in bytes of the frame's end. Returns CCODECS_NEEDS_INPUT when the table is incomplete.
 static ccodecs_status find_end(reader *r, const frame *f, uint64_t *end) {
   static const uint32_t bits[4] = {10, 14, 22, 30};
   static const uint32_t added[4] = {0, 1024, 17408, 4211712};
@@ -356,7 +357,7 @@ ccodecs_status ccodecs_jxl_frames_read(
 
 // MARK: Boxes
 
-/// Collects a box's head. False when the window ends before.
+/// Collects a box's header. Returns false when the window ends before it does.
 static bool read_box_head(ccodecs_jxl_boxes *b, ccodecs_input *window) {
   if (!ccodecs_input_collect(window, b->head, &b->head_count, 8)) {
     return false;
@@ -372,7 +373,7 @@ static bool read_box_head(ccodecs_jxl_boxes *b, ccodecs_input *window) {
   b->is_codestream = is_part || memcmp(b->head + 4, "jxlc", 4) == 0;
   b->left = size == 0 ? UINT64_MAX : size < b->head_count ? 0 : size - b->head_count;
   b->head_count = 0;
-  b->skip_left = is_part ? 4 : 0; // its number
+  b->skip_left = is_part ? 4 : 0; // the part's number
   return true;
 }
 
