@@ -29,6 +29,7 @@ typedef struct heif_walk {
   bool is_broken; ///< The bytes from `at` on are not a box.
 } heif_walk;
 
+/// Returns an iterator that starts at offset `at` of `span`, which must outlive it.
 heif_walk heif_walk_from(heif_span span, size_t at);
 
 /// Returns the next box in *box; false at the end, and when the bytes are not a box.
@@ -73,6 +74,7 @@ typedef struct heif_extent {
   bool is_whole;
 } heif_extent;
 
+/// Returns piece `index` of an item, clipped to a source of `source_count` bytes.
 heif_extent heif_place_extent(const heif_place *place, uint32_t index, size_t source_count);
 
 /// An iterator over the list of locations.

@@ -55,6 +55,7 @@ typedef struct tiff_decoder {
   uint32_t given;
 } tiff_decoder;
 
+/// Returns the size of an output sample in bytes.
 static inline size_t ccodecs_tiff_sample_bytes(const tiff_decoder *d) {
   return d->base.header.is_16bit ? 2 : 1;
 }

@@ -19,6 +19,7 @@ enum {
 /// Flags of a VP8X chunk.
 enum { FLAG_ANIMATION = 0x02, FLAG_EXIF = 0x08, FLAG_ALPHA = 0x10, FLAG_PROFILE = 0x20 };
 
+/// Returns whether a chunk, given by its header, is of a four-character type.
 static inline bool ccodecs_riff_is_type(const uint8_t *chunk, const char *type) {
   return memcmp(chunk, type, 4) == 0;
 }
@@ -38,6 +39,7 @@ static inline uint32_t ccodecs_riff_body_bytes(const uint8_t *chunk) {
   return ccodecs_le32(chunk + 4);
 }
 
+/// Writes a chunk header of 8 bytes; `body_bytes` excludes the padding.
 static inline void ccodecs_riff_put_chunk(uint8_t *chunk, const char *type, uint32_t body_bytes) {
   memcpy(chunk, type, 4);
   ccodecs_put_le32(chunk + 4, body_bytes);
