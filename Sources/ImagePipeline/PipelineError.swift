@@ -66,6 +66,7 @@ package struct PipelineError: Error, Sendable, Hashable, CustomStringConvertible
     self.limit = limit
   }
 
+  /// The code and the message.
   package var description: String { "\(code.rawValue): \(message)" }
 }
 

@@ -21,6 +21,7 @@ package enum Gravity: String, Sendable, Hashable, FieldChoice {
   case west
   case northWest = "north_west"
 
+  /// Other accepted spellings.
   package static let synonyms: [String: Gravity] = [
     "top": .north, "top-right": .northEast, "right": .east, "bottom-right": .southEast, "bottom": .south,
     "bottom-left": .southWest, "left": .west, "top-left": .northWest,

@@ -43,6 +43,7 @@ package final class MemoryBudget: Sendable {
   package let maxWaiting: Int
   private let state = Mutex(State())
 
+  /// Creates a budget of `limit` bytes in whose queue at most `maxWaiting` images wait.
   package init(limit: Int, maxWaiting: Int) {
     self.limit = limit
     self.maxWaiting = maxWaiting
@@ -255,6 +256,7 @@ package struct Hold: ~Copyable, Sendable {
   private let budget: MemoryBudget
   private var byteCount = 0
 
+  /// Creates a count of 0 bytes in `budget`.
   package init(budget: MemoryBudget) {
     self.budget = budget
   }

@@ -2,9 +2,13 @@ internal import ImageCodecs
 
 /// A rectangle in pixel coordinates; its edges may lie between pixel boundaries.
 package struct Window: Sendable, Hashable {
+  /// The left edge in pixels.
   package var x: Double
+  /// The top edge in pixels.
   package var y: Double
+  /// The width in pixels.
   package var width: Double
+  /// The height in pixels.
   package var height: Double
 
   package init(x: Double, y: Double, width: Double, height: Double) {

@@ -15,6 +15,7 @@ package struct PixelSize: Sendable, Hashable, CustomStringConvertible {
   /// Width times height.
   package var pixelCount: Int { width * height }
 
+  /// The size as in `640x480`.
   package var description: String { "\(width)x\(height)" }
 
   /// Converts between the stored size and the displayed size of an image with `orientation`, in either direction.

@@ -15,6 +15,7 @@ package struct ImageReader: ~Copyable {
   private var rewriter: Rewriter?
   private(set) var inputByteCount: UInt64 = 0
 
+  /// Creates a reader for one image, with a memory budget of `limits.memory` bytes.
   package init(limits: ImageLimits) {
     self.limits = limits
     budget = ImageBudget(limit: limits.memory)
