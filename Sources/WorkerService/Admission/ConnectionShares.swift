@@ -1,23 +1,27 @@
 internal import ImagePipeline
 internal import Synchronization
 
-/// The memory that the unfinished uploads of each connection reserve, of which there is a maximum.
+/// Limits the memory that the unfinished uploads of each connection reserve.
 ///
-/// An upload whose bytes still arrive keeps its memory for as long as its client likes to send: without a maximum, one
-/// connection could take all there is. Images that have come whole do not count.
+/// An upload keeps its memory until its client has sent all bytes. Without a limit, one connection could reserve the
+/// whole budget. Images whose bytes have all arrived do not count.
 package final class ConnectionShares: Sendable {
   private let limit: Int
   private let byteCounts = Mutex<[String: Int]>([:])
 
-  /// - `memoryLimit`: what all images together may reserve. A connection gets three quarters: the only client of a worker
-  ///   hardly notices, and the rest is enough for the small images of others.
+  /// Creates the shares of a memory budget.
+  ///
+  /// - `memoryLimit`: the maximum memory of all images together, in bytes. A connection gets three quarters of it: the
+  ///   only client of a worker hardly notices, and the rest is enough for the small images of others.
   init(memoryLimit: Int) { limit = memoryLimit / 4 * 3 }
 
-  /// The bytes that count for a connection now.
+  /// Returns the number of bytes that a connection's unfinished uploads reserve.
   package func byteCount(of connection: String) -> Int { byteCounts.withLock { $0[connection] ?? 0 } }
 
-  /// Counts one more upload, of any size where it is the connection's only one.
-  /// - Throws: `overloaded` where the connection's uploads reserve too much.
+  /// Adds an upload to its connection's share.
+  ///
+  /// The only upload of a connection may have any size.
+  /// - Throws: `overloaded` if the connection's uploads would exceed its share.
   func take(_ byteCount: Int, of connection: String) throws(PipelineError) -> ConnectionShare {
     let others: Int? = byteCounts.withLock { byteCounts in
       let others = byteCounts[connection] ?? 0
@@ -40,7 +44,7 @@ package final class ConnectionShares: Sendable {
   }
 }
 
-/// What one unfinished upload takes of its connection's share; given back when it ends.
+/// The part of a connection's share that one unfinished upload reserves; released on deinitialization.
 final class ConnectionShare: Sendable {
   private let byteCount: Int
   private let connection: String

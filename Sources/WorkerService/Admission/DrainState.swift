@@ -1,9 +1,9 @@
 internal import ImagePipeline
 internal import Synchronization
 
-/// Whether the worker is finishing up, and what it still works on.
+/// Whether the worker is shutting down, and the calls in progress.
 ///
-/// Once the drain has begun, work goes on until `cancelWork`.
+/// After a drain has begun, calls continue until `cancelWork`.
 package final class DrainState: Sendable {
   private struct State {
     var isDraining = false
@@ -17,21 +17,23 @@ package final class DrainState: Sendable {
 
   private let state = Mutex(State())
 
+  /// Creates the state of a worker that serves calls.
   package init() {}
 
+  /// Whether the drain has begun.
   package var isDraining: Bool { state.withLock { $0.isDraining } }
 
-  /// Calls that are being served now.
+  /// The number of calls in progress.
   package var workCount: Int { state.withLock { $0.work.count } }
 
-  /// Calls that were begun since the process started, those that have ended included.
+  /// The number of calls started since the process started, including those that have ended.
   package var startedCount: UInt64 { state.withLock { $0.startedCount } }
 
-  /// New work is refused from now on: items of batches, and calls.
+  /// Begins the drain: new items of batches are refused from now on, and new calls if `refusesCalls` is set.
   ///
   /// Call it before the server's own shutdown begins.
   ///
-  /// - `refusesCalls`: not where a listener refuses those that their clients have sent too late, because only it knows.
+  /// - `refusesCalls`: `false` if a listener refuses calls that were sent too late, because only the listener can tell.
   package func begin(refusesCalls: Bool = true) {
     let handlers = state.withLock { state in
       state.isDraining = true
@@ -42,9 +44,9 @@ package final class DrainState: Sendable {
     for handler in handlers { handler() }
   }
 
-  /// Cancels whatever still works: the drain's time is over.
+  /// Cancels all calls in progress when the drain's timeout is over.
   ///
-  /// Its callers are told that the worker drains.
+  /// Their callers receive the error that the worker is shutting down.
   package func cancelWork() {
     let work = state.withLock { state in
       state.isOver = true
@@ -53,8 +55,8 @@ package final class DrainState: Sendable {
     for cancellation in work { cancellation.cancel() }
   }
 
-  /// Runs one call's work, counted among what a drain waits for.
-  /// - Throws: `DrainError` when the drain has begun, and what the work throws.
+  /// Runs the work of one call, which a drain waits for.
+  /// - Throws: `DrainError` if calls are refused, and the errors of the work.
   func withWork<Result>(
     _ body: (Cancellation) async throws -> Result
   ) async throws -> Result {
@@ -70,13 +72,14 @@ package final class DrainState: Sendable {
     return try await body(cancellation)
   }
 
-  /// What a caller is told of an error: that the worker drains, where work was cancelled for that.
+  /// Returns the error to report to a caller: `DrainError` if the drain cancelled the work, otherwise `error`.
   func reason(_ error: any Error) -> any Error {
     let isCancelled = (error as? PipelineError)?.code == .cancelled
     return isCancelled && state.withLock { $0.isOver } ? DrainError() : error
   }
 
-  /// Calls `handler` when the drain begins, at once if it has; until `removeHandler`.
+  /// Calls `handler` when the drain begins, immediately if it has begun already.
+  /// - Returns: The id for `removeHandler`.
   func addHandler(_ handler: @escaping @Sendable () -> Void) -> UInt64 {
     let id: UInt64? = state.withLock { state in
       guard !state.isDraining else { return nil }
@@ -93,7 +96,7 @@ package final class DrainState: Sendable {
   }
 }
 
-/// The refusal of work, or the end of it, because the worker shuts down.
+/// The error of work that is refused or cancelled because the worker shuts down.
 struct DrainError: Error, CustomStringConvertible {
   var description: String { "the worker is shutting down; retry on another one" }
 }

@@ -1,16 +1,20 @@
 internal import ImagePipeline
 
-/// Reserves the memory that one image needs, before any of it is decoded.
+/// Reserves the memory that one image requires, before the image is decoded.
 protocol ImageAdmission {
-  /// Waits for room, or refuses.
+  /// Reserves memory.
   ///
-  /// - `byteCount`: what the image takes at most.
-  /// - Throws: `limitExceeded` when it can never fit, `overloaded` when there is no room and no place in the queue,
-  ///   `cancelled`.
+  /// Waits for it if necessary, or refuses.
+  ///
+  /// - `byteCount`: the maximum memory of the image, in bytes.
+  /// - Throws: `limitExceeded` if the image can never fit, `overloaded` if there is neither room nor a place in the
+  ///   queue, `cancelled`.
   func reserve(_ byteCount: Int) async throws(PipelineError) -> Reservation
 }
 
-/// Admits images whose bytes are all here, in the order in which they arrive: they can wait without harm.
+/// Admits images whose bytes have all arrived, in order of arrival.
+///
+/// Waiting is harmless, since such an image does not depend on further input.
 struct QueuedAdmission: ImageAdmission {
   let memory: MemoryBudget
   let cancellation: Cancellation

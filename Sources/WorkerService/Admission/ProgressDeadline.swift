@@ -1,32 +1,32 @@
 internal import Synchronization
 
-/// Finds who has waited too long for somebody else: an upload for its next bytes, say.
+/// Detects waits for another party that last too long, such as an upload's wait for its next bytes.
 ///
-/// A wait is begun and ended by who waits. It does not count while something is on its way to them, or while the deadline
-/// is paused, because then it is not the other side that is slow. Waits cost no timer and no task of their own.
+/// The waiting side begins and ends a wait. Its time does not count while input is on its way, or while the deadline is
+/// paused, because the delay is then not caused by the other party. A wait needs no timer and no task of its own.
 final class ProgressDeadline<ID: Hashable & Sendable>: Sendable {
   private struct Wait {
-    /// The beginning, on the clock that pauses; `nil` while nobody waits.
+    /// The start of the wait, as a reading of the pausable clock; `nil` while nothing waits.
     var since: Duration?
-    /// What was supplied and not taken yet.
+    /// The number of inputs that were supplied and not yet consumed.
     var suppliedCount = 0
     var hasExpired = false
   }
 
   private struct State {
     var waits: [ID: Wait] = [:]
-    /// How long the clock ran before it was last paused.
+    /// The time that the clock had run when it was last paused.
     var elapsed = Duration.zero
     var runningSince: ContinuousClock.Instant?
 
     var now: Duration { elapsed + (runningSince?.duration(to: .now) ?? .zero) }
   }
 
-  /// The maximum duration of a wait; `nil` for any.
+  /// The maximum duration of a wait; `nil` for no limit.
   let limit: Duration?
   private let state = Mutex(State())
 
-  /// Paused, until `resume`.
+  /// Creates a paused deadline; call `resume` to start its clock.
   init(limit: Duration?) { self.limit = limit }
 
   // MARK: The clock
@@ -46,7 +46,7 @@ final class ProgressDeadline<ID: Hashable & Sendable>: Sendable {
 
   // MARK: Waits
 
-  /// Observes the waits of one more, until `forget`.
+  /// Starts to observe the waits of `id`, until `forget`.
   func observe(_ id: ID) {
     guard limit != nil else { return }
     state.withLock { $0.waits[id] = Wait() }
@@ -65,7 +65,9 @@ final class ProgressDeadline<ID: Hashable & Sendable>: Sendable {
     }
   }
 
-  /// - `tookSupply`: whether the wait ended with something that was supplied.
+  /// Ends a wait.
+  ///
+  /// - `tookSupply`: whether the wait ended because supplied input was consumed.
   func endWait(of id: ID, tookSupply: Bool) {
     guard limit != nil else { return }
     state.withLock { state in
@@ -74,7 +76,7 @@ final class ProgressDeadline<ID: Hashable & Sendable>: Sendable {
     }
   }
 
-  /// Something is on its way to `id`, whose wait does not expire before that was taken.
+  /// Records that input for `id` is on its way; its wait does not expire before the input was consumed.
   func supply(_ id: ID) {
     guard limit != nil else { return }
     state.withLock { $0.waits[id]?.suppliedCount += 1 }
@@ -82,10 +84,10 @@ final class ProgressDeadline<ID: Hashable & Sendable>: Sendable {
 
   // MARK: Expiry
 
-  /// Whether `takeExpired` returned `id`.
+  /// Whether `takeExpired` has returned `id`.
   func hasExpired(_ id: ID) -> Bool { state.withLock { $0.waits[id]?.hasExpired ?? false } }
 
-  /// Returns those whose wait has lasted too long, each once.
+  /// Returns the ids whose wait has exceeded the limit, each once.
   func takeExpired() -> [ID] {
     guard let limit else { return [] }
     return state.withLock { state in
@@ -99,9 +101,9 @@ final class ProgressDeadline<ID: Hashable & Sendable>: Sendable {
     }
   }
 
-  /// Calls `body` with each whose wait has lasted too long, until the task is cancelled.
+  /// Calls `body` with each id whose wait has exceeded the limit, until the task is cancelled.
   ///
-  /// It looks four times within the limit, so that a wait lasts at most a quarter longer.
+  /// It checks four times per limit, so that a wait exceeds the limit by at most a quarter.
   func watch(_ body: (ID) -> Void) async {
     guard let limit else { return }
     while (try? await Task.sleep(for: limit / 4)) != nil {

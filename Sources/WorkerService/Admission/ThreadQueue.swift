@@ -2,9 +2,9 @@ internal import ImagePipeline
 internal import Synchronization
 internal import WorkThreads
 
-/// Counts the images that wait for an image thread, and refuses those for which there is no place.
+/// Counts the images that wait for an image thread, and limits their number.
 ///
-/// They share the places with the images that wait for memory.
+/// The limit includes the images that wait for memory.
 package final class ThreadQueue: Sendable {
   private let executor: ImageExecutor
   private let memory: MemoryBudget
@@ -15,13 +15,13 @@ package final class ThreadQueue: Sendable {
     self.memory = memory
   }
 
-  /// The images that wait now.
+  /// The number of images that wait for a thread.
   package var waitingCount: Int { waiting.withLock { $0 } }
 
-  /// Counts an image until `leave`, once a thread has begun with it.
-  /// - Throws: `overloaded` where no thread is idle and too many images wait.
+  /// Counts an image as waiting, until `leave` is called when a thread starts to process it.
+  /// - Throws: `overloaded` if no thread is idle and too many images wait.
   func enter() throws(PipelineError) {
-    // An image for which a thread is idle waits for nothing but that thread's awakening.
+    // An image for which a thread is idle only waits for that thread to wake up.
     let places = memory.maxWaiting - memory.waitingCount + executor.idleThreadCount
     let isRefused = waiting.withLock { waiting in
       if waiting >= places { return true }

@@ -1,21 +1,22 @@
 internal import FoundationEssentials
 package import ImagePipeline
 
-/// What the worker takes on at most.
+/// The limits of a worker's load.
 package struct WorkerLimits: Sendable, Hashable {
-  /// What one image may claim and hold.
+  /// The limits of one image.
   package var image: ImageLimits
-  /// Bytes of an image, or of a chunk of one, in one message.
+  /// The maximum size of an image, or of a chunk of one, in one message, in bytes.
   package var maxMessageByteCount: Int
-  /// Images that may wait for a thread or for memory.
+  /// The maximum number of images that wait for a thread or for memory.
   package var maxWaitingImages: Int
-  /// Uploads in chunks that may be open at once on one batch stream.
+  /// The maximum number of open chunked uploads on one batch stream.
   package var maxOpenUploads: Int
-  /// Whole images that are worked on at once on one batch stream; the stream is not read on above it.
+  /// The maximum number of whole images processed at once on one batch stream; reading the stream pauses at the limit.
   package var maxImagesPerStream: Int
-  /// How long an upload may bring no bytes once it has begun; `nil` for any time.
+  /// The maximum time that a started upload may send no bytes; `nil` for no limit.
   package var uploadTimeout: Duration?
 
+  /// Creates the limits, with the worker's defaults.
   package init(
     image: ImageLimits = ImageLimits(), maxMessageByteCount: Int = 64 << 20, maxWaitingImages: Int = 256,
     maxOpenUploads: Int = 64, maxImagesPerStream: Int = 8, uploadTimeout: Duration? = .seconds(30)
@@ -28,7 +29,8 @@ package struct WorkerLimits: Sendable, Hashable {
     self.uploadTimeout = uploadTimeout
   }
 
-  /// - Throws: `limitExceeded` for a message that holds more of an image than one may.
+  /// Checks the size of an image or chunk in one message.
+  /// - Throws: `limitExceeded` if it exceeds `maxMessageByteCount`.
   func check(message bytes: Data) throws(PipelineError) {
     guard bytes.count > maxMessageByteCount else { return }
     throw PipelineError(

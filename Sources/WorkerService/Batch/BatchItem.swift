@@ -2,22 +2,22 @@ internal import AsyncAlgorithms
 internal import FoundationEssentials
 internal import ImagePipeline
 
-/// An item of a batch stream: one image with its results.
+/// An item of a batch stream: one image and its results.
 ///
-/// Its state is in the stream's `ItemTable`.
+/// The stream's `ItemTable` contains its state.
 final class BatchItem: Sendable {
   enum Content: Sendable {
     case whole(Data)
-    /// Holds one chunk: sending waits until the image took the one before.
+    /// A channel of at most one chunk: sending waits until the previous chunk was consumed.
     case upload(AsyncChannel<Data>)
   }
 
   let id: String
-  /// The `preview_key` that it started with; empty for none.
+  /// The `preview_key` of the item; empty if none was set.
   let key: String
   let renditions: [Rendition]
   let content: Content
-  /// Set with the stream's, and when another item takes the item's place.
+  /// Cancelled together with the stream, and when another item replaces this one.
   let cancellation: Cancellation
   private let stream: Cancellation
   private let handler: UInt64
@@ -25,7 +25,11 @@ final class BatchItem: Sendable {
   static let maxIDByteCount = 256
   private static let maxKeyByteCount = 256
 
-  /// - `stream`: what stops all items of the stream. Call `release` when the item has ended.
+  /// Creates an item.
+  ///
+  /// Call `release` when it has ended.
+  ///
+  /// - `stream`: the cancellation of all items of the stream.
   init(id: String, key: String, renditions: [Rendition], content: Content, stream: Cancellation) {
     let cancellation = Cancellation()
     self.id = id
@@ -39,21 +43,23 @@ final class BatchItem: Sendable {
 
   var isWhole: Bool { if case .whole = content { true } else { false } }
 
-  /// - Throws: `cancelled` when the item or its stream was.
+  /// Checks whether the item or its stream was cancelled.
+  /// - Throws: `cancelled`.
   func checkCancellation() throws(PipelineError) {
     try stream.check()
     try cancellation.check()
   }
 
-  /// Ends the bytes of an upload: whoever sends or takes them goes on at once.
+  /// Ends the input of an upload; pending sends and reads return immediately.
   func finishChunks() {
     if case .upload(let chunks) = content { chunks.finish() }
   }
 
-  /// Forgets the stream.
+  /// Removes the item's handler from the stream's cancellation.
   func release() { stream.removeHandler(handler) }
 
-  /// - Throws: `invalidField` for a key that is too long.
+  /// Checks the length of a `preview_key`.
+  /// - Throws: `invalidField` if it is too long.
   static func check(key: String) throws(PipelineError) {
     guard key.utf8.count > maxKeyByteCount else { return }
     throw PipelineError(

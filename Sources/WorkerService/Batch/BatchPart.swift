@@ -9,16 +9,16 @@ struct BatchPart: Sendable {
   }
 
   let itemID: String
-  /// `nil` for a part that says nothing.
+  /// The content; `nil` for a part that sets none.
   let content: Content?
 }
 
-/// The beginning of an item.
+/// The start of an item.
 struct BatchStart: Sendable {
-  /// The whole image; empty where it follows in chunks.
+  /// The whole image; empty if it follows in chunks.
   let image: Data
-  /// Empty for none.
+  /// The `preview_key`; empty if none was set.
   let previewKey: String
-  /// The results that are asked for, or why they can't be.
+  /// The requested results, or the error that makes them impossible.
   let renditions: Result<[Rendition], any Error>
 }

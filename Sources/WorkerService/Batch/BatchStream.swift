@@ -3,20 +3,22 @@ internal import FoundationEssentials
 internal import ImagePipeline
 internal import Tracing
 
-/// One `BatchProcess` call: takes the stream apart into items, works on them side by side, and gives each exactly one
-/// end.
+/// One `BatchProcess` call.
 ///
-/// An item's error never touches another item.
+/// Splits the stream into items, processes them concurrently, and ends each with exactly one final report or error. An
+/// error of one item never affects another.
 struct BatchStream: Sendable {
   private let environment: WorkerEnvironment
   private let responses: BatchResponses
   private let cancellation: Cancellation
   private let connection: String
   private let items: ItemTable
-  /// Of uploads, while the stream is read.
+  /// The deadline of uploads; its clock runs while the stream waits for its client.
   private let progress: ProgressDeadline<String>
 
-  /// - `connection`: what the stream shares with others of its client.
+  /// Creates the handler of one call.
+  ///
+  /// - `connection`: the peer, whose streams share one limit of memory for uploads.
   init(environment: WorkerEnvironment, responses: BatchResponses, cancellation: Cancellation, connection: String) {
     self.environment = environment
     self.responses = responses
@@ -27,8 +29,8 @@ struct BatchStream: Sendable {
       maxOpenUploads: environment.limits.maxOpenUploads, maxWholeImages: environment.limits.maxImagesPerStream)
   }
 
-  /// Serves the stream until the client has sent everything and every item has ended, or until a drain finds the
-  /// stream idle.
+  /// Serves the stream until the client has sent everything and every item has ended, or until a drain finds the stream
+  /// idle.
   func run<Parts: AsyncSequence & Sendable>(_ parts: Parts) async throws where Parts.Element == BatchPart {
     let isDrained = try await withThrowingTaskGroup(of: Bool.self) { watchers in
       watchers.addTask {
@@ -48,12 +50,11 @@ struct BatchStream: Sendable {
     if isDrained { throw DrainError() }
   }
 
-  /// Whether the worker began to drain and the stream has nothing left to finish.
-  ///
-  /// Returns false when cancelled.
+  /// Waits until the worker drains and the stream has no unfinished items.
+  /// - Returns: `false` if cancelled before.
   private func drainedWhileIdle() async -> Bool {
     let handler = environment.drain.addHandler { items.noteChange() }
-    // When the drain's time is over, the work is cancelled, and so are uploads of which nothing comes.
+    // After the drain's timeout the work is cancelled; uploads that receive no more bytes must end, too.
     let stop = cancellation.addHandler { items.finishUploads() }
     defer {
       environment.drain.removeHandler(handler)
@@ -68,13 +69,13 @@ struct BatchStream: Sendable {
       do {
         progress.resume()
         for try await part in parts {
-          // While the stream waits for its own items, it is not the client that is slow.
+          // While the stream waits for its own items, the client is not the slow side.
           progress.pause()
           defer { progress.resume() }
           if let item = try await accept(part) { group.addTask { try await process(item) } }
         }
       } catch {
-        // The client is gone: so is the reason to go on with its items.
+        // The client is gone, so its items are no longer needed.
         cancellation.cancel()
         items.finishUploads()
         throw error
@@ -85,8 +86,8 @@ struct BatchStream: Sendable {
 
   // MARK: Parts
 
-  /// Takes one part.
-  /// - Returns: the item that begins with it, to be worked on.
+  /// Processes one part of the stream.
+  /// - Returns: The item that the part starts, to be processed; `nil` if it starts none.
   private func accept(_ part: BatchPart) async throws -> BatchItem? {
     let id = part.itemID
     guard (1...BatchItem.maxIDByteCount).contains(id.utf8.count) else {
@@ -107,7 +108,7 @@ struct BatchStream: Sendable {
     case (.chunk, .unknown), (.end, .unknown):
       try await refuse(id, with: PipelineError.invalid("item_id matches no started item; send its start first"))
     case (nil, .unknown): try await refuse(id, with: PipelineError.unsetPart)
-    case (_, .stopping), (.chunk, _), (.end, _), (nil, _): break  // it has its end already, or all its bytes
+    case (_, .stopping), (.chunk, _), (.end, _), (nil, _): break  // it has ended, or all its bytes have arrived
     }
     return nil
   }
@@ -123,7 +124,8 @@ struct BatchStream: Sendable {
     return item
   }
 
-  /// - Throws: why the item is not begun.
+  /// Creates the item of a start message.
+  /// - Throws: The reason why the item cannot be started.
   private func makeItem(_ id: String, _ start: BatchStart) throws -> BatchItem {
     if environment.drain.isDraining { throw DrainError() }
     try environment.limits.check(message: start.image)
@@ -150,7 +152,7 @@ struct BatchStream: Sendable {
 
   // MARK: Items
 
-  /// Works on one item and gives it its one end.
+  /// Processes one item and sends its report or error.
   private func process(_ item: BatchItem) async throws {
     defer {
       items.remove(item)
@@ -188,16 +190,16 @@ struct BatchStream: Sendable {
 
   // MARK: Ends
 
-  /// Gives an upload its end before its image had one.
+  /// Ends an upload with an error before its image has ended.
   ///
-  /// Whoever works on it notices at its next bytes.
+  /// The task that processes it notices when it needs the next bytes.
   private func end(_ item: BatchItem, with error: PipelineError) async throws {
     guard items.claimEnd(of: item) else { return }
     try await emit(error, for: item.id)
     item.finishChunks()
   }
 
-  /// Gives an id that became no item its end.
+  /// Sends the error of an id for which no item was created.
   private func refuse(_ id: String, with error: any Error) async throws {
     try await emit(error, for: id)
     items.refuse(id)
@@ -205,7 +207,7 @@ struct BatchStream: Sendable {
 
   private func refuse(badID id: String) async throws {
     let message = "item_id has \(id.utf8.count) bytes; it must have between 1 and \(BatchItem.maxIDByteCount)"
-    // Marked as cut, so that it is not another item's.
+    // The ellipsis marks the id as cut, so that it cannot equal another item's id.
     let name = id.isEmpty ? "" : String(decoding: id.utf8.prefix(64), as: UTF8.self) + "…"
     try await emit(PipelineError.invalid(message), for: name)
   }
@@ -220,7 +222,7 @@ extension PipelineError {
   fileprivate static let unsetPart = PipelineError(
     .invalidField, "part is not set; set start, chunk or end", field: "part")
 
-  /// An item id that can't be used where it is.
+  /// An error for an item id that is not valid in its context.
   fileprivate static func invalid(_ message: String) -> PipelineError {
     PipelineError(.invalidField, message, field: "item_id")
   }

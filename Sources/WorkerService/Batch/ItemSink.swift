@@ -1,6 +1,6 @@
 internal import ImagePipeline
 
-/// Passes on an item's parts, and nothing behind the item's one end.
+/// Forwards an item's parts, and none after the item has ended.
 final class ItemSink: ResultSink {
   private let next: any ResultSink
   private let item: BatchItem

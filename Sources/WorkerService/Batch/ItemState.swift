@@ -1,20 +1,20 @@
-/// How far an item of a batch stream is.
+/// The state of an item of a batch stream.
 enum ItemState: Sendable, Hashable {
-  /// It has no end yet.
+  /// The item has not ended.
   case active(Progress)
-  /// Its one end was sent, or is on its way; its work is done or stops.
+  /// The item's final report or error was sent or is being sent; its work has finished or is stopping.
   case ending(Progress)
 
   enum Progress: Sendable, Hashable {
-    /// Its bytes still arrive.
+    /// The item's bytes are still arriving.
     case uploading(UploadMemory)
-    /// All its bytes are here.
+    /// All bytes of the item have arrived.
     case working
-    /// The item with this id took its place; its work stops.
+    /// The item with this id replaced the item, whose work is stopping.
     case replaced(by: String)
   }
 
-  /// The memory of an upload whose bytes still arrive.
+  /// The memory of an upload whose bytes are still arriving.
   enum UploadMemory: Sendable, Hashable {
     case none, waiting, reserved
   }
@@ -25,16 +25,16 @@ enum ItemState: Sendable, Hashable {
     }
   }
 
-  /// Whether its bytes still arrive and are of use.
+  /// Whether the item's bytes are still arriving and are needed.
   var isUploading: Bool { if case .active(.uploading) = self { true } else { false } }
 
-  /// Whether its bytes still arrive, though its end may be on its way.
+  /// Whether the item's bytes are still arriving, even if its end is already being sent.
   var isOpen: Bool { if case .uploading = progress { true } else { false } }
 
-  /// Whether another item took its place.
+  /// Whether another item replaced this one.
   var isReplaced: Bool { if case .replaced = progress { true } else { false } }
 
-  /// Whether it is an upload that has memory, or waits for it, while its bytes still arrive.
+  /// Whether the item is an upload that has or awaits memory while its bytes are still arriving.
   var needsStream: Bool {
     switch self {
     case .active(.uploading(.waiting)), .active(.uploading(.reserved)): true
@@ -42,15 +42,15 @@ enum ItemState: Sendable, Hashable {
     }
   }
 
-  /// Its last byte is here.
-  /// - Returns: whether that is news.
+  /// Records that the last byte has arrived.
+  /// - Returns: Whether the state has changed.
   mutating func complete() -> Bool {
     guard isUploading else { return false }
     self = .active(.working)
     return true
   }
 
-  /// Another item takes its place.
+  /// Records that another item replaces this one.
   mutating func replace(by id: String) {
     guard !isReplaced else { return }
     switch self {
@@ -59,15 +59,15 @@ enum ItemState: Sendable, Hashable {
     }
   }
 
-  /// Claims the one end.
-  /// - Returns: whether the caller is the one who sends it.
+  /// Claims the right to send the item's only end.
+  /// - Returns: Whether the caller must send it.
   mutating func claimEnd() -> Bool {
     guard case .active(let progress) = self else { return false }
     self = .ending(progress)
     return true
   }
 
-  /// Notes the memory of an upload whose bytes still arrive.
+  /// Records the memory of an upload whose bytes are still arriving.
   mutating func set(_ memory: UploadMemory) {
     if isUploading { self = .active(.uploading(memory)) }
   }

@@ -1,41 +1,44 @@
 internal import ImagePipeline
 internal import Synchronization
 
-/// The items of one batch stream with their states, under one lock.
+/// The items of one batch stream and their states, protected by one lock.
 ///
-/// Nothing is called, resumed or finished while the lock is held. Items are begun by one caller at a time.
+/// The table never calls out, resumes or finishes anything while it holds the lock. Only one caller at a time may begin
+/// items.
 final class ItemTable: Sendable {
-  /// What a part's item id refers to.
+  /// The item that a part's id refers to.
   enum Standing {
-    /// No part had this id yet.
+    /// No earlier part had this id.
     case unknown
     case uploading(BatchItem)
-    /// Its upload was given an end before its last byte.
+    /// The upload was ended before its last byte.
     case stopping
-    /// All its bytes are here, and it is worked on.
+    /// All bytes have arrived and the item is being processed.
     case working
-    /// It has ended, or was refused. Parts that were under way when it did are not an error.
+    /// The item has ended or was refused.
+    ///
+    /// Parts that were sent before its client knew are not an error.
     case ended
   }
 
   private struct Entry {
     let item: BatchItem
     var state: ItemState
-    /// Of an upload that has memory, while its bytes still arrive.
+    /// The share of an upload that has memory and whose bytes are still arriving.
     var share: ConnectionShare?
   }
 
   private struct State {
-    /// Items that are worked on, by id.
+    /// Items in progress, by id.
     var entries: [String: Entry] = [:]
     var ended = RecentIDs(maxCount: 2 * ItemTable.rememberedCount)
-    /// The newest item of each `preview_key`, until it has ended.
+    /// The newest item of each `preview_key`, until that item has ended.
     var newest: [String: BatchItem] = [:]
-    /// The next item, where there is no room for it yet.
+    /// The next item, if it waits for room.
     var next: (item: BatchItem, continuation: CheckedContinuation<Void, Never>)?
   }
 
-  /// The ended items that are remembered at least, to distinguish a late part from a stray one.
+  /// The minimum number of ended items to remember, to distinguish a late part from an invalid one.
   static let rememberedCount = 8192
 
   private let maxOpenUploads: Int
@@ -43,21 +46,24 @@ final class ItemTable: Sendable {
   private let state = Mutex(State())
   private let changes = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
 
+  /// Creates the table of one stream.
   /// - Parameters:
-  ///   - maxOpenUploads: uploads that may be open, and as many replaced items that may not have ended.
-  ///   - maxWholeImages: images that came in one part and are worked on.
+  ///   - maxOpenUploads: The maximum number of open uploads, and also of replaced items that have not ended.
+  ///   - maxWholeImages: The maximum number of images in progress that arrived in one part.
   init(maxOpenUploads: Int, maxWholeImages: Int) {
     self.maxOpenUploads = maxOpenUploads
     self.maxWholeImages = maxWholeImages
   }
 
-  /// Yields whenever an item has ended; one consumer.
+  /// Yields whenever an item has ended.
+  ///
+  /// Supports one consumer.
   var itemEnds: AsyncStream<Void> { changes.stream }
 
   /// Makes `itemEnds` yield.
   func noteChange() { changes.continuation.yield() }
 
-  /// Whether no item is worked on, or waits to be.
+  /// Whether no item is in progress or waits to begin.
   var isEmpty: Bool { state.withLock { $0.entries.isEmpty && $0.next == nil } }
 
   func standing(of id: String) -> Standing {
@@ -73,8 +79,8 @@ final class ItemTable: Sendable {
 
   // MARK: Beginning
 
-  /// Whether one more upload may be open.
-  /// - `key`: an item with this key would be replaced, and is not counted.
+  /// Whether another upload may be opened.
+  /// - `key`: an open item with this key would be replaced and is not counted.
   func hasRoomForUpload(replacing key: String) -> Bool {
     state.withLock { state in
       let replaced = state.newest[key]?.id
@@ -82,10 +88,10 @@ final class ItemTable: Sendable {
     }
   }
 
-  /// Begins an item; one of the same key that has not ended is replaced.
+  /// Begins an item and replaces an unfinished item with the same key.
   ///
-  /// Waits while as many whole images are worked on as may be, and while there are too many replaced items: their ends have
-  /// still to be sent, and a caller that reads none could make any number.
+  /// Waits while the maximum number of whole images is in progress, and while too many replaced items have not ended:
+  /// their errors must still be sent, and a client that does not read them could otherwise create any number.
   func begin(_ item: BatchItem) async {
     if let replaced = replaceNewest(with: item) {
       replaced.cancellation.cancel()
@@ -120,26 +126,28 @@ final class ItemTable: Sendable {
 
   // MARK: Uploading
 
-  /// The upload's last byte is here.
+  /// Records that the upload's last byte has arrived.
   func complete(_ item: BatchItem) {
     let (isNews, share) = state.withLock { state in
       (state.entries[item.id]?.state.complete() ?? false, state.entries[item.id]?.share.take())
     }
-    // It needs no more of its client, and so counts no longer.
+    // The item no longer depends on its client, so its share ends here, outside the lock.
     _ = share
     if isNews { item.finishChunks() }
   }
 
-  /// Whether all bytes of the item are here.
+  /// Whether all bytes of the item have arrived.
   func isComplete(_ item: BatchItem) -> Bool {
     state.withLock { $0.entries[item.id]?.state.progress == .working }
   }
 
-  /// Whether the item may wait for memory; an upload whose bytes still arrive is then noted as waiting.
+  /// Whether the item may wait for memory.
   ///
-  /// An upload that waits is not read on, and so holds up the stream behind it. If another upload of the same stream
-  /// already had memory, it could never finish, because its next bytes stand behind those of the one that waits: each would
-  /// wait for the other. So at most one unfinished upload of a stream waits, and only while no other has memory.
+  /// An upload whose bytes are still arriving is then recorded as waiting.
+  ///
+  /// A waiting upload is not read and blocks the stream behind it. Another upload of the same stream that already has
+  /// memory could then never finish, because its next bytes are queued behind those of the waiting one: a deadlock.
+  /// Therefore at most one unfinished upload of a stream waits, and only while no other has memory.
   func mayWaitForMemory(_ item: BatchItem) -> Bool {
     state.withLock { state in
       guard state.entries[item.id]?.state.isUploading ?? false else { return true }
@@ -149,7 +157,7 @@ final class ItemTable: Sendable {
     }
   }
 
-  /// Notes whether an upload has memory, and keeps its share until its last byte is here.
+  /// Records whether an upload has memory, and keeps its share until its last byte has arrived.
   func note(_ memory: ItemState.UploadMemory, of item: BatchItem, share: ConnectionShare? = nil) {
     state.withLock { state in
       state.entries[item.id]?.state.set(memory)
@@ -157,12 +165,12 @@ final class ItemTable: Sendable {
     }
   }
 
-  /// No more bytes of an upload are waited for.
+  /// Ends the input of an upload that waited too long.
   func stopUpload(_ id: String) {
     state.withLock { $0.entries[id]?.item }?.finishChunks()
   }
 
-  /// No part will come any more.
+  /// Ends the input of all uploads, because no further part will arrive.
   func finishUploads() {
     let items = state.withLock { $0.entries.values.filter(\.state.isOpen).map(\.item) }
     for item in items { item.finishChunks() }
@@ -170,28 +178,29 @@ final class ItemTable: Sendable {
 
   // MARK: Ending
 
-  /// Whether the caller is the one who gives the item its end: an item has one, whoever finds a reason for it first.
+  /// Claims the right to send the item's only end.
+  /// - Returns: Whether the caller must send it; `false` if another caller was first.
   func claimEnd(of item: BatchItem) -> Bool {
     state.withLock { $0.entries[item.id]?.state.claimEnd() ?? false }
   }
 
-  /// Whether the item has no end yet.
+  /// Whether the item has not ended.
   func isActive(_ item: BatchItem) -> Bool {
     state.withLock { if case .active = $0.entries[item.id]?.state { true } else { false } }
   }
 
-  /// Why there is no result, when `error` ended the work.
+  /// Returns the error to report if `error` ended the item's work.
   func reason(_ error: any Error, of item: BatchItem) -> any Error {
     guard case .replaced(let id) = state.withLock({ $0.entries[item.id]?.state.progress }) else { return error }
     return PipelineError(.cancelled, "replaced by item \(id), which has the same preview_key")
   }
 
-  /// Notes an id that was refused without becoming an item.
+  /// Records an id that was refused without becoming an item.
   func refuse(_ id: String) {
     state.withLock { $0.ended.insert(id) }
   }
 
-  /// The item has its end, and nobody works on it any more.
+  /// Removes an item that has ended and is no longer processed.
   func remove(_ item: BatchItem) {
     let (continuation, entry) = state.withLock { state -> (CheckedContinuation<Void, Never>?, Entry?) in
       let entry = state.entries.removeValue(forKey: item.id)
@@ -201,7 +210,7 @@ final class ItemTable: Sendable {
       state.next = nil
       return (next.continuation, entry)
     }
-    _ = entry  // its share ends outside the lock
+    _ = entry  // the share is released outside the lock
     item.release()
     item.finishChunks()
     continuation?.resume()
@@ -209,14 +218,16 @@ final class ItemTable: Sendable {
   }
 }
 
-/// A set of the ids that were inserted last: of a stream of any length a bounded number.
+/// A set of the most recently inserted ids, of bounded size.
 struct RecentIDs {
   private let maxCount: Int
   private var ids: Set<String> = []
   // Oldest first.
   private var order: [String] = []
 
-  /// - `maxCount`: above it the older half is forgotten.
+  /// Creates an empty set.
+  ///
+  /// - `maxCount`: when it is exceeded, the older half is removed.
   init(maxCount: Int) { self.maxCount = maxCount }
 
   func contains(_ id: String) -> Bool { ids.contains(id) }

@@ -1,6 +1,8 @@
 internal import ImagePipeline
 
-/// Admits an upload whose bytes may still arrive: it may have to be refused where a whole image would wait.
+/// Admits an upload whose bytes may still be arriving.
+///
+/// It may be refused where a whole image would wait.
 struct UploadAdmission: ImageAdmission {
   let item: BatchItem
   let table: ItemTable
@@ -9,7 +11,7 @@ struct UploadAdmission: ImageAdmission {
   let connection: String
 
   func reserve(_ byteCount: Int) async throws(PipelineError) -> Reservation {
-    // Before it waits: what it may not have, it need not wait for.
+    // Before the wait: an upload that exceeds its connection's share is refused immediately.
     let share = table.isComplete(item) ? nil : try shares.take(byteCount, of: connection)
     do throws(PipelineError) {
       let reservation =

@@ -4,7 +4,7 @@ internal import ImagePipeline
 
 /// Supplies the bytes of an item as they arrive on its stream.
 ///
-/// Once it has bytes, and so may hold memory, the wait for more of them has a deadline.
+/// After the first bytes the item may hold memory. From then on, each wait for more bytes has a deadline.
 final class UploadSource: ImageSource {
   private let item: BatchItem
   private let table: ItemTable
@@ -13,7 +13,7 @@ final class UploadSource: ImageSource {
   private var reservation: Hold
   private var hasBytes = false
 
-  /// Larger chunks are charged while they wait.
+  /// The maximum size of a chunk in bytes that is not charged to the memory budget.
   private static let freeChunkByteCount = 1 << 20
 
   init(
@@ -40,7 +40,7 @@ final class UploadSource: ImageSource {
       return (bytes, false)
     }
     try item.checkCancellation()
-    // Before anything else: chunks that came since were dropped.
+    // Checked first: chunks that arrived after the timeout were dropped.
     if let limit = progress.limit, progress.hasExpired(item.id) { throw PipelineError.stalledUpload(limit) }
     guard isComplete else {
       throw PipelineError(.truncatedImage, "the stream ended before the item did; send its end", field: "image")
@@ -50,7 +50,7 @@ final class UploadSource: ImageSource {
 }
 
 extension PipelineError {
-  /// The error of an upload of which nothing came for too long.
+  /// Returns the error of an upload that sent no bytes within the limit.
   fileprivate static func stalledUpload(_ limit: Duration) -> PipelineError {
     let seconds = UInt64(clamping: limit.components.seconds)
     return PipelineError(

@@ -5,7 +5,7 @@ internal import WorkerProtocol
 struct BatchResponses: Sendable {
   let writer: RPCWriter<Imageworker_V1_BatchProcessResponse>
 
-  /// A sink for one item's results.
+  /// Returns a sink that writes one item's results.
   func sink(of itemID: String) -> any ResultSink {
     ResponseSink(writer) { Imageworker_V1_BatchProcessResponse(itemID: itemID, $0) }
   }

@@ -3,7 +3,8 @@ internal import GRPCProtobuf
 internal import WorkerProtocol
 
 extension ImageWorkerService {
-  /// Registers every method as the generated code does, but for how requests with images are read.
+  /// Registers every method as the generated code does, except that requests with images use
+  /// `ImageRequestDeserializer`.
   package func registerMethods<Transport: ServerTransport>(with router: inout RPCRouter<Transport>) {
     typealias Method = Imageworker_V1_ImageWorkerService.Method
     router.registerHandler(

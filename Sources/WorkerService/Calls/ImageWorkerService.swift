@@ -8,6 +8,7 @@ package import WorkerProtocol
 package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServiceProtocol {
   let environment: WorkerEnvironment
 
+  /// Creates the service for one worker.
   package init(environment: WorkerEnvironment) {
     self.environment = environment
   }
@@ -62,9 +63,11 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
     return response
   }
 
-  /// Runs one call's work: refused while draining, cancelled with its client, its errors in their wire form.
+  /// Runs the work of one call.
   ///
-  /// - `oneImage`: whether an error of the call is one of an image, and measured as such.
+  /// Refuses it while the worker drains, cancels it with its client, and converts its errors to their wire form.
+  ///
+  /// - `oneImage`: whether an error of the call is that of an image and is recorded in its metrics.
   private func serve<Result>(
     oneImage: Bool = false, _ body: (Cancellation) async throws -> Result
   ) async throws -> Result {

@@ -6,8 +6,10 @@ internal import WorkThreads
 struct Inspection {
   let limits: WorkerLimits
 
-  /// - `bytes`: the image, or as much of its beginning as holds the header.
-  /// - Throws: `truncatedImage` with `neededByteCount` when the header is not complete, and what planning throws.
+  /// Plans the result of an image.
+  ///
+  /// - `bytes`: the image, or a prefix of it that contains the header.
+  /// - Throws: `truncatedImage` with `neededByteCount` if the header is incomplete, and the errors of planning.
   func plan(_ bytes: Data, configuration: ProcessingConfiguration) throws(PipelineError) -> Plan {
     var reader = ImageReader(limits: limits.image)
     WorkThread.begin(ImageReader.formatName(bytes.bytes) ?? "unknown")
@@ -22,12 +24,12 @@ struct Inspection {
     return try reader.plan(configuration)
   }
 
-  /// Whether the bytes are those of a JPEG that goes on behind them: how long it is, they do not tell.
+  /// Whether the bytes are the beginning of a JPEG file, whose total length they do not contain.
   private static func isBeginning(_ bytes: Data) -> Bool {
     bytes.starts(with: [0xFF, 0xD8]) && !bytes.suffix(2).elementsEqual([0xFF, 0xD9])
   }
 
-  /// The error of a header that is not complete, with what it needs.
+  /// Returns the error of an incomplete header, with the number of missing bytes.
   private static func incomplete(_ error: PipelineError, _ bytes: Data) -> PipelineError {
     guard let missing = ImageReader.missingByteCount(bytes.bytes), missing > 0 else { return error }
     var error = error

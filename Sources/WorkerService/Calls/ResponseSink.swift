@@ -1,17 +1,21 @@
 internal import GRPCCore
 
-/// Writes parts as responses, those that are ready together in one go, as each write wakes the connection's event loop.
+/// Writes parts as responses.
 ///
-/// What waits for more when its image fails is never written: nobody needs the header of a result that does not come.
+/// Parts that are available together are written together, because each write wakes the connection's event loop.
+///
+/// Buffered parts are not written if their image fails: a header without a result is of no use.
 final class ResponseSink<Response: Sendable>: ResultSink {
   private let writer: RPCWriter<Response>
   private let response: (ResultPart) -> Response
   private var waiting: [Response] = []
 
-  /// Of chunks half a megabyte, which is what a connection takes at a time.
+  /// The maximum number of buffered responses: 8 chunks are 512 KiB, which a connection accepts at a time.
   private let maxWaitingCount = 8
 
-  /// - `response`: the message that holds a part.
+  /// Creates a sink that writes to `writer`.
+  ///
+  /// - `response`: returns the message that contains a part.
   init(_ writer: RPCWriter<Response>, response: @escaping (ResultPart) -> Response) {
     self.writer = writer
     self.response = response

@@ -4,33 +4,38 @@ package import ResultCache
 package import Tracing
 package import WorkThreads
 
-/// What all calls of one worker share.
+/// The configuration and the shared state of all calls of one worker.
 package struct WorkerEnvironment: Sendable {
+  /// The limits of images and streams.
   package let limits: WorkerLimits
+  /// The presets that requests can name; they can be replaced while the worker runs.
   package let presetStore: PresetStore
-  /// Whether requests may name a preset and set nothing of their own.
+  /// Whether requests may only name a preset and not override its fields.
   package let takesOnlyPresets: Bool
-  /// Results that were made before; `nil` when none are kept.
+  /// The cache of results; `nil` if results are not cached.
   package let cache: ResultCache?
-  /// The memory that all images share.
+  /// The memory budget shared by all images.
   package let memory: MemoryBudget
-  /// What of it each connection's unfinished uploads have.
+  /// The share of the memory that the unfinished uploads of each connection reserve.
   package let shares: ConnectionShares
   /// The threads that decode, resize and encode.
   package let executor: ImageExecutor
   /// The images that wait for one of these threads.
   package let threadQueue: ThreadQueue
+  /// Whether the worker is shutting down, and the calls in progress.
   package let drain: DrainState
-  /// Where the stages' spans go.
+  /// The tracer that records the spans of calls and stages.
   package let tracer: any Tracer
-  /// The trace that a context belongs to, as reports name it; `nil` when it is not traced.
+  /// Returns the id of a context's trace for reports; `nil` if the context is not traced.
   package let traceID: @Sendable (ServiceContext) -> String?
   let metrics: WorkerMetrics
 
-  /// - `memoryLimit`: bytes that all images together may hold.
-  /// - `threadCount`: images that are worked on at the same moment.
-  /// - `traceID`: what the tracer calls the trace of a context.
-  /// - `metrics`: what measurements go to.
+  /// Creates the environment of a worker and starts its threads.
+  ///
+  /// - `memoryLimit`: the maximum memory of all images together, in bytes.
+  /// - `threadCount`: the number of images processed at the same time.
+  /// - `traceID`: returns the tracer's id of a context's trace.
+  /// - `metrics`: receives the measurements.
   package init(
     limits: WorkerLimits = WorkerLimits(), presets: PresetCatalog = PresetCatalog(), takesOnlyPresets: Bool = false,
     cache: ResultCache? = nil, memoryLimit: Int = 768 << 20, threadCount: Int, drain: DrainState = DrainState(),
@@ -52,9 +57,9 @@ package struct WorkerEnvironment: Sendable {
     self.metrics = WorkerMetrics(factory: metrics)
   }
 
-  /// The presets that requests can name now.
+  /// The presets that requests can currently name.
   package var presets: PresetCatalog { presetStore.catalog }
 
-  /// The trace of the call that is under way, when it is traced.
+  /// The id of the current call's trace; `nil` if the call is not traced.
   var currentTraceID: String? { ServiceContext.current.flatMap(traceID) }
 }
