@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Alpha")
 struct AlphaTests {
-  @Test("premultiplying is exact and can be undone", arguments: ResizerTests.instructionSets)
+  @Test("premultiplying is exact and reversible", arguments: ResizerTests.instructionSets)
   func premultiplyRoundTrip(isa: cpixels_isa) {
     let levels = Array(stride(from: 0, through: 255, by: 5))
     for alpha in 0...255 {
@@ -35,7 +35,7 @@ struct AlphaTests {
     }
   }
 
-  @Test("flattening mixes colour and background by alpha", arguments: ResizerTests.instructionSets)
+  @Test("flattening mixes color and background by alpha", arguments: ResizerTests.instructionSets)
   func flatten(isa: cpixels_isa) {
     let background: [UInt8] = [10, 128, 255]
     let rgba: [UInt8] = (0...255).flatMap { (alpha: Int) -> [UInt8] in [200, 0, 99, UInt8(alpha)] }
@@ -52,7 +52,7 @@ struct AlphaTests {
     }
   }
 
-  @Test("a colour that a filter made larger than its alpha is clamped", arguments: ResizerTests.instructionSets)
+  @Test("a color that a filter raised above its alpha is clamped", arguments: ResizerTests.instructionSets)
   func overshoot(isa: cpixels_isa) {
     let premultiplied: [UInt16] = [
       65025, 200, 0, 100, 65025, 40000, 0, 32640, 65535, 65535, 65535, 65535, 0, 1, 2, 0,
@@ -62,7 +62,7 @@ struct AlphaTests {
     #expect(rgba == [0, 0, 0, 0, 255, 255, 0, 128, 255, 255, 255, 255, 0, 0, 0, 0])
   }
 
-  @Test("gives the same samples with every instruction set, at every length", arguments: 0...40)
+  @Test("returns the same samples with every instruction set, at every length", arguments: 0...40)
   func instructionSetsAgree(count: Int) {
     let rgba = noise(count * 4)
     let mixed = zip(noise(count * 8), noise(count * 8).reversed()).map { UInt16($0) << 8 | UInt16($1) }

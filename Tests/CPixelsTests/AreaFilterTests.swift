@@ -177,14 +177,14 @@ struct AreaFilterTests {
     #expect(errors.reduce(0, +) / Double(errors.count) < 0.45)
   }
 
-  @Test("gives the same samples with every instruction set", arguments: cases)
+  @Test("returns the same samples with every instruction set", arguments: cases)
   func instructionSetsAgree(test: AreaCase) {
     let source = noise(test.rowByteCount * Int(test.options.height))
     let scalar = test.run(source, CPIXELS_ISA_SCALAR)
     for isa in ResizerTests.instructionSets + [CPIXELS_ISA_BEST] { #expect(test.run(source, isa) == scalar) }
   }
 
-  @Test("gives the same rows however they are pushed and read", arguments: cases)
+  @Test("returns the same rows however they are pushed and read", arguments: cases)
   func portionsDoNotMatter(test: AreaCase) {
     let source = noise(test.rowByteCount * Int(test.options.height))
     let whole = test.run(source, CPIXELS_ISA_BEST)
@@ -193,7 +193,7 @@ struct AreaFilterTests {
     }
   }
 
-  @Test("an image of one colour stays as it is, whatever its alpha", arguments: cases)
+  @Test("an image of one color stays unchanged, whatever its alpha", arguments: cases)
   func plainImagesStay(test: AreaCase) {
     for pixel: [UInt8] in [[200, 30, 99, 255], [0, 255, 7, 128], [255, 255, 255, 40]] {
       let pixel = Array(pixel.prefix(Int(test.options.channels)))
@@ -202,7 +202,7 @@ struct AreaFilterTests {
     }
   }
 
-  @Test("colour behind transparent pixels never shows")
+  @Test("color behind transparent pixels never shows")
   func transparentColorIsHidden() {
     // Red with alpha on the left, transparent green on the right: no green may show.
     let test = AreaCase(CPIXELS_AREA_BLUR, (20, 4), channels: 4, radius: 2)
@@ -215,7 +215,7 @@ struct AreaFilterTests {
     #expect((1..<254).contains(result[4 * 10 + 3]))
   }
 
-  @Test("a share of 0 and a sharpening of 0 change nothing", arguments: [3, 4])
+  @Test("an intensity of 0 and a sharpening of 0 change nothing", arguments: [3, 4])
   func zeroAmount(channels: Int) {
     for kind in [CPIXELS_AREA_BLUR, CPIXELS_AREA_SHARPEN, CPIXELS_AREA_PIXELATE] {
       let test = AreaCase(kind, (50, 20), channels: channels, radius: 3, amount: 0, block: (4, 4, 4))
@@ -224,7 +224,7 @@ struct AreaFilterTests {
     }
   }
 
-  @Test("holds the rows under its window, not the image")
+  @Test("buffers the rows under its window, not the image")
   func memoryIsBounded() {
     func measured(_ height: Int) -> Int {
       var options = AreaCase(CPIXELS_AREA_BLUR, (1000, height), radius: 5, amount: 0.5).options

@@ -31,7 +31,7 @@ extension cpixels_color_step {
   }
 }
 
-@Suite("Colour filters")
+@Suite("Color filters")
 struct ColorFilterTests {
   private static let sepia = [0.393, 0.769, 0.189, -0.01, 0.349, 0.686, 0.168, 0.02, 0.272, 0.534, 0.131, 0]
 
@@ -66,7 +66,7 @@ struct ColorFilterTests {
   private static func decoded(_ x: Double) -> Double { x <= 0.04045 ? x / 12.92 : pow((x + 0.055) / 1.055, 2.4) }
   private static func encoded(_ x: Double) -> Double { x <= 0.0031308 ? 12.92 * x : 1.055 * pow(x, 1 / 2.4) - 0.055 }
 
-  @Test("is the formula, rounded to nearest, with every instruction set", arguments: cases, [3, 4])
+  @Test("matches the formula, rounded to nearest, with every instruction set", arguments: cases, [3, 4])
   func agreesWithFormula(test: ColorStepCase, channels: Int) {
     let (width, height, y) = (1000, 77, 12)
     let source = noise(width * channels)
@@ -87,7 +87,7 @@ struct ColorFilterTests {
     }
   }
 
-  @Test("gives the same samples with every instruction set, at every length", arguments: [3, 4])
+  @Test("returns the same samples with every instruction set, at every length", arguments: [3, 4])
   func instructionSetsAgree(channels: Int) {
     for width in Array(1...70) + [255, 256, 257, 511, 600] {
       let source = noise(width * channels)
@@ -101,7 +101,7 @@ struct ColorFilterTests {
     }
   }
 
-  @Test("a program that changes nothing changes nothing, level by level", arguments: ResizerTests.instructionSets)
+  @Test("an identity program changes no level", arguments: ResizerTests.instructionSets)
   func identity(isa: cpixels_isa) {
     let source = (0...255).flatMap { (level: UInt8) -> [UInt8] in [level, 255 - level, level, level ^ 0x55] }
     let unit = cpixels_color_step(CPIXELS_COLOR_MATRIX, [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0])
@@ -110,7 +110,7 @@ struct ColorFilterTests {
     #expect(run([unit], source, table: (0...255).map { Float($0) / 255 }, width: 256, channels: 4, isa) == source)
   }
 
-  @Test("begins with its table, and reads and writes nothing beyond the row", arguments: ResizerTests.instructionSets)
+  @Test("applies its table first, and reads and writes nothing beyond the row", arguments: ResizerTests.instructionSets)
   func table(isa: cpixels_isa) throws {
     let table = (0...255).map { Float(255 - $0) / 255 }
     for (width, channels) in [(1, 3), (31, 3), (33, 4), (300, 3)] {
@@ -124,7 +124,7 @@ struct ColorFilterTests {
     }
   }
 
-  @Test("levels are replaced by their entries, alpha apart", arguments: ResizerTests.instructionSets, [3, 4])
+  @Test("levels are replaced by their entries, except alpha", arguments: ResizerTests.instructionSets, [3, 4])
   func mapsLevels(isa: cpixels_isa, channels: Int) throws {
     let table = noise(256)
     for pixelCount in Array(0...80) + [1000] {

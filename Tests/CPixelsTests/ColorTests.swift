@@ -1,7 +1,7 @@
 import CPixels
 import Testing
 
-@Suite("Colour")
+@Suite("Color")
 struct ColorTests {
   @Test("YCbCr becomes RGB within a level of the exact matrix", arguments: (0...17).map { $0 * 15 })
   func yccToRGB(y: Int) {
@@ -19,7 +19,8 @@ struct ColorTests {
     }
   }
 
-  @Test("gives the same samples with every instruction set, at every length", arguments: [0, 1, 15, 16, 47, 300, 1000])
+  @Test(
+    "returns the same samples with every instruction set, at every length", arguments: [0, 1, 15, 16, 47, 300, 1000])
   func instructionSetsAgree(count: Int) {
     let samples = noise(count * 3)
     let planes = [samples.prefix(count), samples.dropFirst(count).prefix(count), samples.suffix(count)].map {

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Orientation")
 struct OrientTests {
-  @Test("places every pixel where EXIF says", arguments: 1...8, [1, 3, 4, 8])
+  @Test("places every pixel where EXIF specifies", arguments: 1...8, [1, 3, 4, 8])
   func placesPixels(orientation: Int, pixelSize: Int) {
     let stored = Image(width: 37, height: 21, pixelSize: pixelSize)
     for portion in [1, 5, stored.height] {
@@ -24,7 +24,7 @@ struct OrientTests {
   }
 
   @Test(
-    "composes as turns and mirrors do",
+    "composes like rotations and mirrors",
     arguments: [
       [6, 6, 3], [8, 8, 3], [2, 4, 3], [6, 2, 5], [5, 2, 6], [5, 4, 8], [6, 4, 7], [3, 6, 8], [5, 7, 3],
     ])
@@ -33,7 +33,7 @@ struct OrientTests {
     #expect(stored.oriented(steps[0]).oriented(steps[1]) == stored.oriented(steps[2]))
   }
 
-  @Test("takes rows that are further apart than they are long", arguments: 1...8)
+  @Test("accepts rows whose stride exceeds their length", arguments: 1...8)
   func paddedRows(orientation: Int) {
     let stored = Image(width: 20, height: 17, pixelSize: 1)
     #expect(stored.oriented(orientation, padding: 9) == stored.oriented(orientation))

@@ -43,7 +43,7 @@ struct ResizerTests {
     }
   }
 
-  @Test("gives the same samples with every instruction set", arguments: cases)
+  @Test("returns the same samples with every instruction set", arguments: cases)
   func instructionSetsAgree(test: ResizeCase) {
     let source = noise(test.sourceSampleCount)
     let scalar = test.resize(source, isa: CPIXELS_ISA_SCALAR)
@@ -61,7 +61,7 @@ struct ResizerTests {
     }
   }
 
-  @Test("gives the same rows however they are pushed and read", arguments: [1, 2, 7, 1000], [1, 3, 1000])
+  @Test("returns the same rows however they are pushed and read", arguments: [1, 2, 7, 1000], [1, 3, 1000])
   func portionsDoNotMatter(pushed: Int, read: Int) {
     for test in [ResizeCase((61, 97), (17, 40), channels: 3), ResizeCase((61, 41), (50, 90))] {
       let source = noise(test.sourceSampleCount)
@@ -101,7 +101,7 @@ struct ResizerTests {
     #expect(test.resize(source, isa: CPIXELS_ISA_BEST).allSatisfy { $0 == source[40 * 40 - 1] })
   }
 
-  @Test("gives a row at the latest one source row after its last tap", arguments: [1, 4])
+  @Test("returns a row at most one source row after its last tap", arguments: [1, 4])
   func promptness(channels: Int) {
     let test = ResizeCase((30, 61), (10, 29), channels: channels)
     let source = noise(test.sourceSampleCount)
@@ -119,7 +119,7 @@ struct ResizerTests {
     #expect(driver.push(source, from: 0, rowCount: 5) == 5)
   }
 
-  @Test("reads nothing beyond the rows it is given", arguments: cases)
+  @Test("reads nothing beyond the supplied rows", arguments: cases)
   func staysInsideRows(test: ResizeCase) throws {
     let row = Array(noise(test.sourceSampleCount).prefix(test.sourceRowSampleCount))
     let fenced = try FencedBytes(row)

@@ -33,7 +33,7 @@ struct FieldRecordTests {
     } catch { return error }
   }
 
-  @Test("names a field that breaks its rule by its whole path")
+  @Test("names an invalid field by its full path")
   func rules() {
     let cases: [(Outer, String?)] = [
       (Outer(name: "a", inner: Inner(count: 1), group: Inner(count: 3)), nil),
@@ -47,7 +47,7 @@ struct FieldRecordTests {
     }
   }
 
-  @Test("reads a field by its name, and names one of the wrong type by its whole path")
+  @Test("reads a field by its name, and names one of the wrong type by its full path")
   func reading() throws {
     let value = FieldValue.record(["group": .record(["count": .integer(2)]), "unknown": .flag(true)])
     #expect(try Outer(value, field: "") == Outer(group: Inner(count: 2)))
@@ -56,7 +56,7 @@ struct FieldRecordTests {
     #expect(error?.field == "group.count" && error?.message == "group.count must be a whole number")
   }
 
-  @Test("takes what another record sets; a group field by field, any other record as a whole")
+  @Test("merges what another record sets: a group field by field, any other record as a whole")
   func merging() {
     let base = Outer(name: "a", inner: Inner(count: 1, share: 0.1), group: Inner(count: 1, share: 0.1))
     #expect(base.overridden(by: Outer()) == base && Outer().overridden(by: base) == base)
@@ -64,7 +64,7 @@ struct FieldRecordTests {
     #expect(merged == Outer(name: "a", inner: Inner(share: 0.2), group: Inner(count: 1, share: 0.2)))
   }
 
-  @Test("checks what an option is given, and names the option")
+  @Test("validates an option's value, and names the option")
   func options() throws {
     let options = Outer.fields.flatMap(\.options)
     #expect(options.map(\.path) == [["name"], ["group", "count"]])

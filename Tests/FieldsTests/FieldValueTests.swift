@@ -26,7 +26,7 @@ struct FieldValueTests {
     }
   }
 
-  @Test("has bytes that are not the beginning of another value's")
+  @Test("has bytes that are not a prefix of another value's")
   func selfDelimiting() {
     let all = Self.values.map(\.canonicalBytes)
     for bytes in all {
@@ -34,7 +34,7 @@ struct FieldValueTests {
     }
   }
 
-  @Test("has the same bytes in whatever order names were set", arguments: 0..<20)
+  @Test("has the same bytes in whatever order entries were set", arguments: 0..<20)
   func order(rotation: Int) {
     let names = (0..<20).map { "name \($0)" }
     func value(_ names: [String], capacity: Int, _ make: ([String: FieldValue]) -> FieldValue) -> [UInt8] {

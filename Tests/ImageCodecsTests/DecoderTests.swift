@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Decoders")
 struct DecoderTests {
-  @Test("agree with an independent decoder on size and mean colour", arguments: Fixture.names)
+  @Test("agree with an independent decoder on size and mean color", arguments: Fixture.names)
   func agreesWithOracle(name: String) throws {
     let fixture = Fixture.named(name)
     let pixels = try Pixels.decode(Fixture.bytes(name))
@@ -17,7 +17,7 @@ struct DecoderTests {
     #expect(!name.hasSuffix(".jpg") || !pixels.warnings.contains(.damaged))
   }
 
-  @Test("give the same pixels however the bytes are cut", arguments: Fixture.names)
+  @Test("return the same pixels for any window size", arguments: Fixture.names)
   func cutsDoNotMatter(name: String) throws {
     let bytes = Fixture.bytes(name)
     let whole = try Pixels.decode(bytes)
@@ -27,7 +27,7 @@ struct DecoderTests {
   }
 
   @Test(
-    "give the same reduced pixels however the bytes are cut", arguments: Fixture.names.filter { $0.hasSuffix(".jpg") })
+    "return the same reduced pixels for any window size", arguments: Fixture.names.filter { $0.hasSuffix(".jpg") })
   func cutsDoNotMatterReduced(name: String) throws {
     let bytes = Fixture.bytes(name)
     for scale in [1, 2, 4] {
@@ -110,7 +110,7 @@ struct DecoderTests {
     }
   }
 
-  @Test("refuse every truncation, and give back all memory", arguments: Fixture.names)
+  @Test("refuse every truncation and release all memory", arguments: Fixture.names)
   func truncationsAreErrors(name: String) {
     let bytes = Fixture.bytes(name)
     let inessential = Self.inessentialByteCount(name: name, byteCount: bytes.count)
@@ -125,7 +125,7 @@ struct DecoderTests {
     }
   }
 
-  @Test("never crash on flipped bits, and give back all memory", arguments: Fixture.names)
+  @Test("never crash on flipped bits and release all memory", arguments: Fixture.names)
   func bitFlipsAreHarmless(name: String) {
     let bytes = Fixture.bytes(name)
     var random = SeededGenerator(seed: UInt64(bytes.count))
@@ -142,7 +142,7 @@ struct DecoderTests {
     }
   }
 
-  @Test("stay within a budget, or say that they can't", arguments: Fixture.names)
+  @Test("stay within a budget or report that they cannot", arguments: Fixture.names)
   func budgetHolds(name: String) {
     for limit in [0, 4 << 10, 64 << 10, 512 << 10] {
       let budget = ImageBudget(limit: limit)
@@ -156,7 +156,7 @@ struct DecoderTests {
     }
   }
 
-  @Test("never charge more than they estimated", arguments: Fixture.names)
+  @Test("never charge more memory than they estimated", arguments: Fixture.names)
   func estimateHolds(name: String) throws {
     let bytes = Fixture.bytes(name)
     let budget = ImageBudget(limit: 1 << 30)
@@ -199,7 +199,7 @@ struct DecoderTests {
     for (ours, theirs) in zip(pixels.mean, fixture.mean) { #expect(abs(ours - theirs) < 3) }
   }
 
-  @Test("leave the edges of a WebP's blocks as they are where they may, and nothing else")
+  @Test("skip the smoothing of a WebP's block edges where allowed, and change nothing else")
   func unsmoothedWebP() throws {
     let bytes = Fixture.bytes("photo.webp")
     let (smooth, rough) = (try Pixels.decode(bytes), try Pixels.decode(bytes, maySkipSmoothing: true))
@@ -219,7 +219,7 @@ struct DecoderTests {
     }
   }
 
-  @Test("refuse an image above the pixel limit, naming limit and value")
+  @Test("refuse an image above the pixel limit, naming the limit and the value")
   func pixelLimit() throws {
     let limits = CodecLimits(maxPixels: 1000, maxBufferedPixels: 1000, maxScans: 100)
     for name in ["photo-420.jpg", "photo.png", "photo.webp", "photo.gif"] {
@@ -239,7 +239,7 @@ struct DecoderTests {
   }
 
   @Test(
-    "say that only the first frame was decoded, once there is a second",
+    "warn that only the first frame was decoded if there is a second",
     arguments: [("animated-transparent.gif", true), ("photo.gif", false), ("frame-within.gif", false)])
   func firstFrame(name: String, isAnimated: Bool) throws {
     for windowByteCount in [1, Int.max] {

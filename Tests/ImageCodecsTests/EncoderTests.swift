@@ -36,7 +36,7 @@ struct EncoderTests {
   }
 
   @Test(
-    "write what decodes to the same image, however the rows are cut",
+    "write a file that decodes to the same image, for any strip height",
     arguments: [
       Case(fixture: "photo-420.jpg", format: .jpeg, tolerance: 1),
       Case(fixture: "photo-444.jpg", format: .jpeg, subsampling: .full, tolerance: 1),
@@ -66,7 +66,9 @@ struct EncoderTests {
     for (after, before) in zip(again.mean, pixels.mean) { #expect(abs(after - before) <= test.tolerance) }
   }
 
-  @Test("of every format write what decodes to the same image", arguments: ImageFormat.allCases.filter(\.isEncodable))
+  @Test(
+    "of every format write a file that decodes to the same image", arguments: ImageFormat.allCases.filter(\.isEncodable)
+  )
   func everyFormat(format: ImageFormat) throws {
     for name in ["photo.png", "alpha.png"] {
       let pixels = try Pixels.decode(Fixture.bytes(name))
@@ -91,7 +93,7 @@ struct EncoderTests {
     }
   }
 
-  @Test("refuse pixels and sizes that the format can't hold")
+  @Test("refuse pixels and sizes that the format does not support")
   func refusals() {
     func code(_ format: ImageFormat, _ pixels: PixelFormat, width: Int = 10, quality: Int = 80) -> CodecError.Code? {
       let options = EncoderOptions(format: format, width: width, height: 10, pixelFormat: pixels, quality: quality)

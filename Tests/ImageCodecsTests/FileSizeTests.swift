@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Files whose size, or the size of a part, contradicts their header.
-@Suite("Sizes of files")
+@Suite("File sizes")
 struct FileSizeTests {
   private static let side = 9000
 
@@ -16,7 +16,7 @@ struct FileSizeTests {
     #expect(budget.peak < 1 << 20, comment)
   }
 
-  @Test("a file that is far too small for what its header claims is refused before anything is allocated for it")
+  @Test("a file far too small for the size in its header is refused before any allocation")
   func contradicted() {
     let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
     // Interlaced: the whole bitmap would be buffered.
@@ -30,7 +30,9 @@ struct FileSizeTests {
   /// A block of a sequential JPEG takes at least two bits, a block of a progressive one at least one.
   ///
   /// CMYK images are decoded by libjpeg-turbo.
-  @Test("so is a JPEG", arguments: ["photo-420.jpg", "photo-gray.jpg", "photo-progressive.jpg", "photo-cmyk.jpg"])
+  @Test(
+    "a JPEG that is too small for its header is refused",
+    arguments: ["photo-420.jpg", "photo-gray.jpg", "photo-progressive.jpg", "photo-cmyk.jpg"])
   func jpeg(name: String) throws {
     var bytes = Fixture.bytes(name)
     let frame = try #require(
@@ -40,7 +42,8 @@ struct FileSizeTests {
     Self.expectRefusal(bytes, "\(name)")
   }
 
-  @Test("so is a Photoshop document", arguments: Container.PSDCompression.allCases)
+  @Test(
+    "a Photoshop document that is too small for its header is refused", arguments: Container.PSDCompression.allCases)
   func psd(compression: Container.PSDCompression) throws {
     var bytes = Container.psd(
       width: 4, height: 4, bitDepth: 8, mode: 3,
@@ -50,13 +53,13 @@ struct FileSizeTests {
     Self.expectRefusal(bytes, "PSD")
   }
 
-  @Test("what arithmetic coding makes of an image has no least size, and is decoded")
+  @Test("an arithmetic-coded image has no minimum size, and is decoded")
   func arithmetic() throws {
     let flat = Fixture.bytes("photo-arithmetic.jpg")
     #expect(throws: Never.self) { _ = try Pixels.decode(flat) }
   }
 
-  @Test("so is a TIFF whose uncompressed data go beyond the end", .enabled(if: ImageFormat.tiff.isDecodable))
+  @Test("a TIFF whose uncompressed data exceed the file is refused", .enabled(if: ImageFormat.tiff.isDecodable))
   func tiff() throws {
     func file(side: Int, stripByteCount: Int) -> [UInt8] {
       Container.tiff(
@@ -67,7 +70,7 @@ struct FileSizeTests {
     #expect(try Pixels.decode(file(side: 8, stripByteCount: 64)).mean == [90, 90, 90])
   }
 
-  @Test("an icon's image ends where its own header says, and not where the directory does")
+  @Test("an icon's image ends where its own header specifies, not where the directory does")
   func icon() throws {
     for (name, entry) in [("icon-png.ico", 22), ("icon-bitmap.ico", 6)] {
       let bytes = Fixture.bytes(name)
@@ -84,7 +87,7 @@ struct FileSizeTests {
   }
 
   /// Formats that can store any number of pixels in a few bytes.
-  @Test("a few bytes may hold 10 megapixels, and not many more", arguments: ["bmp", "gif"])
+  @Test("a few bytes may contain 10 megapixels, but not many more", arguments: ["bmp", "gif"])
   func proportion(format: String) {
     func file(side: Int) -> [UInt8] {
       let two = Container.littleEndian(side, byteCount: 2)

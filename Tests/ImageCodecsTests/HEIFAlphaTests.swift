@@ -37,7 +37,7 @@ struct HEIFAlphaTests {
     }
   }
 
-  @Test("transforms count where they are not marked as essential", arguments: transforms.indices)
+  @Test("transforms apply even if they are not marked as essential", arguments: transforms.indices)
   func optional(index: Int) throws {
     let transforms = Self.transforms[index]
     let whole = try Self.decode(transforms, alpha: Self.coded, alphaTransforms: transforms)
@@ -48,7 +48,7 @@ struct HEIFAlphaTests {
     }
   }
 
-  @Test("of another size stays what libheif makes of it")
+  @Test("of another size is left to libheif")
   func otherSize() throws {
     var file = HEIFFile(brand: "avif")
     let image = file.add(Self.coded)

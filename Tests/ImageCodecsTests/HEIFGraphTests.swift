@@ -41,7 +41,7 @@ struct HEIFGraphTests {
   }
 
   @Test(
-    "that are made of themselves are refused",
+    "that reference themselves are refused",
     arguments: [["grid"], ["iovl"], ["iden"], ["grid", "iovl"], ["iden", "iden", "iden"]])
   func cycles(types: [String]) {
     var file = HEIFFile(brand: "avif")
@@ -61,7 +61,7 @@ struct HEIFGraphTests {
     #expect(Self.refusal(file)?.code == .corrupt)
   }
 
-  @Test("are three deep at the most", arguments: 1...20)
+  @Test("are at most three levels deep", arguments: 1...20)
   func depth(levels: Int) throws {
     var file = HEIFFile(brand: "avif")
     for _ in 0..<levels { _ = Self.add("iovl", to: &file) }
@@ -88,7 +88,7 @@ struct HEIFGraphTests {
   }
 
   /// libheif reads outside the rows of such a part, and would show that memory.
-  @Test("do not begin outside the overlay that they are parts of", arguments: [(-5, 9), (9, -5), (0, 0), (9, 9)])
+  @Test("do not start outside their overlay", arguments: [(-5, 9), (9, -5), (0, 0), (9, 9)])
   func partsOutside(x: Int, y: Int) throws {
     var file = HEIFFile(brand: "avif")
     let overlay = HEIFFile.overlay(width: Self.width, height: Self.height, count: 1, x: x, y: y)
@@ -101,7 +101,7 @@ struct HEIFGraphTests {
     }
   }
 
-  @Test("are not turned over and over")
+  @Test("cannot be rotated repeatedly")
   func transforms() {
     var file = HEIFFile(brand: "avif")
     let (side, count) = (8000, 250)
@@ -113,7 +113,7 @@ struct HEIFGraphTests {
   }
 
   /// libheif searches the list of all items for each of them.
-  @Test("are not too many, and cost no more than their number", arguments: [(4000, false), (20_000, true)])
+  @Test("are limited in number, and cost is linear in their number", arguments: [(4000, false), (20_000, true)])
   func manyItems(count: Int, isRefused: Bool) throws {
     var file = HEIFFile(brand: "avif")
     _ = file.add(Self.coded)
@@ -131,7 +131,7 @@ struct HEIFGraphTests {
     #expect(elapsed < .seconds(isRefused ? 1 : 20))
   }
 
-  @Test("do not share so much data that copies of them would fill the memory")
+  @Test("cannot share so much data that copies would exhaust the memory")
   func sharedData() {
     var file = HEIFFile(brand: "avif")
     _ = file.add(Self.coded)
@@ -143,7 +143,7 @@ struct HEIFGraphTests {
 
   /// Range 16 to 235, where 16 is black: pillow-heif 1.8 and Pillow 13 wrote full-range images, whose flag was then
   /// changed.
-  @Test("without chroma are brought to full range", arguments: ["gray.avif", "gray.heic"])
+  @Test("without chroma are converted to full range", arguments: ["gray.avif", "gray.heic"])
   func limitedGray(name: String) throws {
     let full = try Pixels.decode(Fixture.bytes(name))
     var bytes = Fixture.bytes(name)
@@ -156,7 +156,7 @@ struct HEIFGraphTests {
     }
   }
 
-  @Test("charge little more than they use: a camera's 48 megapixels fit")
+  @Test("charge little more memory than they use: a camera's 48 megapixels fit")
   func cameraImage() throws {
     var file = HEIFFile(brand: "heic")
     let tile = HEIFFile.Coded(fixture: "photo.heic", without: ["ispe"])

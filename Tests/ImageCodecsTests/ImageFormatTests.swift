@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Formats")
 struct ImageFormatTests {
-  @Test("are told from their first bytes", arguments: Fixture.names)
+  @Test("are recognized by their first bytes", arguments: Fixture.names)
   func sniffed(name: String) throws {
     let bytes = Array(Fixture.bytes(name).prefix(ImageFormat.sniffByteCount))
     let byExtension: [String: ImageFormat] = [
@@ -19,7 +19,7 @@ struct ImageFormatTests {
   }
 
   @Test(
-    "that need not be decoded are named all the same",
+    "that are not decoded are still recognized",
     arguments: [
       ([0x49, 0x49, 0x2A, 0, 8, 0, 0, 0], ImageFormat.tiff),
       ([0, 0, 0, 0x1C] + Array("ftypavif".utf8) + [0, 0, 0, 0] + Array("avifmif1".utf8), .avif),
@@ -31,7 +31,7 @@ struct ImageFormatTests {
     #expect(ImageFormat.sniff(bytes.span.bytes) == format)
   }
 
-  @Test("have a row each, under one name on both sides of the border")
+  @Test("have a row each, with one name in C and Swift")
   func rows() {
     let formats = (0..<CCODECS_FORMAT_END.rawValue).map { ccodecs_format(rawValue: $0) }
     let names = formats.map { String(cString: ccodecs_format_name($0)) }
@@ -57,7 +57,7 @@ struct ImageFormatTests {
     #expect(words.contains { $0 == format.rawValue.uppercased() }, "the table of Tests/Fuzz/run.sh has no \(format)")
   }
 
-  @Test("that can be encoded have a row as results, and take 8 bits a sample alone", arguments: ImageFormat.allCases)
+  @Test("that can be encoded have a row as results, and accept only 8 bits per sample", arguments: ImageFormat.allCases)
   func outputs(format: ImageFormat) {
     let taken = PixelFormat.allCases.filter(format.takes)
     #expect(!format.isEncodable || format.traits.output != nil)
@@ -66,7 +66,7 @@ struct ImageFormatTests {
     #expect(!format.isRewritable || format.isEncodable)
   }
 
-  @Test("without a decoder get none", arguments: ImageFormat.allCases.filter { !$0.isDecodable })
+  @Test("without a decoder cannot create one", arguments: ImageFormat.allCases.filter { !$0.isDecodable })
   func notDecoded(format: ImageFormat) {
     let error = #expect(throws: CodecError.self) {
       _ = try Decoder(
@@ -77,7 +77,7 @@ struct ImageFormatTests {
     #expect(error?.message.contains(format.rawValue) == true)
   }
 
-  @Test("are not seen in text or noise")
+  @Test("are not recognized in text or noise")
   func unknown() {
     // The second one is a video whose box size looks like the signature of an icon.
     let film = [0, 0, 1, 0] + Array("ftypisom".utf8) + [0, 0, 2, 0] + Array("isomiso2".utf8)

@@ -15,7 +15,7 @@ struct JXLTests {
     return error
   }
 
-  @Test("puts layers upon each other, and charges what is kept of them")
+  @Test("composes layers, and charges the memory of the stored ones")
   func layers() throws {
     let bytes = Fixture.bytes("layers.jxl")
     let whole = try Pixels.decode(bytes)
@@ -38,7 +38,7 @@ struct JXLTests {
     #expect(error?.code == .limitExceeded && error?.message.contains("max_buffered_pixels") == true)
   }
 
-  @Test("with too many layers, or too much in them, is refused")
+  @Test("with too many layers, or layers that are too large, is refused")
   func manyLayers() {
     let error = Self.refusal("too-many-layers.jxl")
     #expect(error?.code == .limitExceeded && error?.message.contains("64") == true)
@@ -47,7 +47,7 @@ struct JXLTests {
     #expect(Self.refusal("many-layers.jxl", limits: limits)?.code == .limitExceeded)
   }
 
-  @Test("lets the caller give up between layers")
+  @Test("can be cancelled between layers")
   func pauses() throws {
     let bytes = Fixture.bytes("many-layers.jxl")
     var decoder = try Decoder(
@@ -71,7 +71,7 @@ struct JXLTests {
     #expect(pauses >= 15 && rows == layout.planes[0].height)
   }
 
-  @Test("prints nothing of what is wrong with a file")
+  @Test("prints nothing about a file's errors")
   func silence() throws {
     var damaged = Fixture.bytes("photo.jxl")
     for index in stride(from: damaged.count / 2, to: damaged.count, by: 3) { damaged[index] ^= 0x5A }

@@ -9,7 +9,7 @@ struct LenienceTests {
     [0, 0, isRunLength ? 10 : 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 2, 0, 32, 0x20] + pixels
   }
 
-  @Test("a TGA's fourth byte is alpha, though it counts no attribute bits", arguments: [1, 7, .max])
+  @Test("a TGA's fourth byte is alpha even if its header has no attribute bits", arguments: [1, 7, .max])
   func tgaAlpha(windowByteCount: Int) throws {
     let plain = Self.tga([1, 2, 3, 0, 4, 5, 6, 0, 7, 8, 9, 128, 10, 11, 12, 255])
     let packed = Self.tga([0x81, 1, 2, 3, 0, 0, 7, 8, 9, 128, 0x80, 10, 11, 12, 255], isRunLength: true)
@@ -23,7 +23,7 @@ struct LenienceTests {
     #expect(throws: CodecError.self) { try Pixels.decode(Array(plain.dropLast()), windowByteCount: windowByteCount) }
   }
 
-  @Test("unless it is zero in every pixel", arguments: [1, 7, .max])
+  @Test("a TGA's fourth byte is ignored if it is zero in every pixel", arguments: [1, 7, .max])
   func tgaWithoutAlpha(windowByteCount: Int) throws {
     let bytes = Self.tga([1, 2, 3, 0, 4, 5, 6, 0, 7, 8, 9, 0, 10, 11, 12, 0])
     let pixels = try Pixels.decode(bytes, windowByteCount: windowByteCount)
@@ -50,14 +50,14 @@ struct LenienceTests {
     #expect(pixels.planes == [[200, 200, 200, 9, 9, 9]])
   }
 
-  @Test("or have no bits, where there is one colour")
+  @Test("a GIF's codes may have no bits if there is only one color")
   func noCodes() throws {
     let pixels = try Pixels.decode(Self.gif(codeSize: 0, [(1, 1), (0, 1), (0, 1), (2, 2)]))
     #expect(pixels.planes == [[9, 9, 9, 9, 9, 9]])
     #expect(throws: CodecError.self) { try Pixels.decode(Self.gif(codeSize: 12, [(4096, 13)])) }
   }
 
-  @Test("a PNG may lack its end, and a warning says so", arguments: [12, 9, 4, 1])
+  @Test("a PNG may lack its end, with a warning", arguments: [12, 9, 4, 1])
   func pngWithoutEnd(missingByteCount: Int) throws {
     let bytes = Fixture.bytes("photo.png")
     let whole = try Pixels.decode(bytes)
@@ -67,7 +67,7 @@ struct LenienceTests {
     }
   }
 
-  @Test("a PNG may not lack a byte of its image")
+  @Test("a PNG must not lack a byte of its image")
   func pngWithoutData() {
     for missing in [13, 16, 17, 300] {
       let error = #expect(throws: CodecError.self) {
@@ -77,7 +77,7 @@ struct LenienceTests {
     }
   }
 
-  @Test("an arithmetic JPEG that ends early says so, and is given as far as it goes", arguments: [1, 4096, .max])
+  @Test("a truncated arithmetic JPEG is reported, and its rows so far are returned", arguments: [1, 4096, .max])
   func cutArithmetic(windowByteCount: Int) throws {
     let bytes = Fixture.bytes("photo-arithmetic.jpg")
     let cut = Array(bytes.prefix(bytes.count / 2))

@@ -9,7 +9,7 @@ struct PNGFilterTests {
   ]
 
   @Test(
-    "of several rows are undone as those of one", arguments: kinds,
+    "over several rows are reversed like those of one", arguments: kinds,
     [[4], [3], [4, 3], [0, 1, 2, 3, 4], [1, 2], [4, 4, 4, 0], [2, 4, 1, 4, 4]])
   func severalRows(kind: (colorType: UInt8, bitDepth: UInt8, pixelByteCount: Int), filters: [UInt8]) throws {
     var random = SeededGenerator(seed: 92)

@@ -69,7 +69,7 @@ struct PSDTests {
     return plain + [alpha]
   }
 
-  @Test("of every kind have the samples of their channels, 16 bits as 16 bits, however they are cut", arguments: kinds)
+  @Test("of every kind return their channels' samples, 16-bit ones as 16 bits, for any window size", arguments: kinds)
   func keepsSamples(kind: Kind) throws {
     for compression in Container.PSDCompression.allCases {
       for isLarge in [false, true] {
@@ -90,7 +90,7 @@ struct PSDTests {
     }
   }
 
-  @Test("of mapped pixels and of bits are decoded")
+  @Test("with palettes and with 1-bit pixels are decoded")
   func palettes() throws {
     let indices = (0..<Self.width * Self.height).map { UInt8($0 % 256) }
     let palette = (0..<3).flatMap { channel in (0..<256).map { UInt8(($0 * (channel + 1)) % 256) } }
@@ -106,7 +106,7 @@ struct PSDTests {
     #expect((0..<4).map { bitmap.sample(x: $0, y: 3) } == [0, 255, 0, 255])
   }
 
-  @Test("that end early are refused wherever they end, and bad runs are", arguments: Container.PSDCompression.allCases)
+  @Test("that are truncated anywhere or have bad runs are refused", arguments: Container.PSDCompression.allCases)
   func damage(compression: Container.PSDCompression) throws {
     let bytes = Self.document(Self.kinds[5], compression: compression)
     for count in 1..<bytes.count - 1 {
@@ -127,7 +127,7 @@ struct PSDTests {
     #expect(error?.code == .corrupt)
   }
 
-  @Test("of kinds that are not decoded are refused as such", arguments: [(9, 8, 3), (7, 8, 3), (3, 32, 3), (1, 32, 1)])
+  @Test("of unsupported kinds are refused as unsupported", arguments: [(9, 8, 3), (7, 8, 3), (3, 32, 3), (1, 32, 1)])
   func unsupported(mode: Int, bitDepth: Int, channelCount: Int) {
     let channel = [UInt8](repeating: 0, count: 4 * bitDepth / 8)
     let bytes = Container.psd(

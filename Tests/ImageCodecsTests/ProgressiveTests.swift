@@ -18,7 +18,7 @@ struct ProgressiveTests {
     return bytes.dropLast(2) + [UInt8](repeating: 0xAA, count: count) + bytes.suffix(2)
   }
 
-  @Test("give the rows that the same coefficients give in one scan, however the bytes are cut", arguments: 1...8)
+  @Test("return the same rows as one scan of the same coefficients, for any window size", arguments: 1...8)
   func sameCoefficients(scale: Int) throws {
     let expected = try Pixels.decode(Fixture.bytes(Self.single), scale: scale)
     let bytes = Fixture.bytes(Self.scans)
@@ -28,7 +28,7 @@ struct ProgressiveTests {
     }
   }
 
-  @Test("charge a few KiB for a scan, and no coefficients")
+  @Test("charge a few KiB per scan, and no coefficients")
   func memory() throws {
     func peak(_ name: String) throws -> Int {
       let budget = ImageBudget(limit: 1 << 24)
@@ -39,7 +39,7 @@ struct ProgressiveTests {
     #expect(try peak(Self.scans) - peak("photo-progressive.jpg") < 61 * 16 << 10)
   }
 
-  @Test("give the same rows from a file, once the bytes are more than the coefficients would be")
+  @Test("return the same rows when they spill to a file because the bytes exceed the coefficients")
   func heldInFile() throws {
     let count = 4 << 20
     let bytes = Self.padded(count)
@@ -57,7 +57,7 @@ struct ProgressiveTests {
     }
   }
 
-  @Test("hold no more of a scan without an end than its units can take")
+  @Test("buffer no more of an endless scan than its units can take")
   func endless() throws {
     let bytes = Fixture.bytes("photo-progressive.jpg").dropLast(2) + [UInt8](repeating: 0xAA, count: 1 << 20)
     let budget = ImageBudget(limit: 1 << 24)
@@ -73,7 +73,7 @@ struct ProgressiveTests {
     #expect(budget.used == used && used < 1 << 20)
   }
 
-  @Test("refuse scans that together have far more bytes than the coefficients")
+  @Test("refuse scans whose total size far exceeds that of the coefficients")
   func tooManyBytes() throws {
     let bytes = Fixture.bytes("photo-progressive.jpg")
     let last = try #require(bytes.indices.dropLast(2).last { bytes[$0] == 0xFF && bytes[$0 + 1] == 0xDA })
@@ -85,7 +85,7 @@ struct ProgressiveTests {
     #expect(error?.message.contains("twice the size of its coefficients") == true)
   }
 
-  @Test("say where there is no room for their bytes")
+  @Test("report that there is no room for their bytes")
   func noRoom() {
     let limits = CodecLimits(maxPixels: 0, maxBufferedPixels: 0, maxScans: 100)
     let budget = ImageBudget(limit: 1 << 18)
@@ -97,7 +97,7 @@ struct ProgressiveTests {
     #expect(budget.used == 0)
   }
 
-  @Test("do not blame the image where the disk fails")
+  @Test("do not blame the image if the disk fails")
   func failingDisk() throws {
     let path = "/var/tmp/image-worker-test-\(UInt64.random(in: 0...UInt64.max))"
     try #require(mkdir(path, 0o700) == 0)
@@ -110,7 +110,7 @@ struct ProgressiveTests {
     #expect(error?.code == .outOfResources)
   }
 
-  @Test("give the rows before a bad code, then the error")
+  @Test("return the rows before a bad code, then the error")
   func badCode() throws {
     var bytes = Fixture.bytes(Self.scans)
     // A code of ones is invalid. The first scan starts after the first SOS, and its blocks are read row by row.

@@ -68,7 +68,7 @@ struct RewriterTests {
     return decoder.header
   }
 
-  @Test("pass an image on, sample for sample, however it is cut", arguments: copied)
+  @Test("copy an image sample by sample, for any window size", arguments: copied)
   func copies(name: String) throws {
     let bytes = Fixture.bytes(name)
     let copy = try Self.rewrite(bytes)
@@ -83,7 +83,7 @@ struct RewriterTests {
   }
 
   @Test(
-    "leave alone what a decoder makes something else of",
+    "leave files alone that a decoder would change",
     arguments: [
       "photo-arithmetic.jpg", "photo-cmyk.jpg", "gray-16.png", "pngsuite-basn2c16.png", "pngsuite-basi2c08.png",
       "animated.webp", "photo.gif",
@@ -112,7 +112,7 @@ struct RewriterTests {
     }
   }
 
-  @Test("refuse a file that ends early, wherever it ends", arguments: copied)
+  @Test("refuse a file that is truncated anywhere", arguments: copied)
   func truncations(name: String) throws {
     let copy = try Self.rewrite(Fixture.bytes(name))
     // The padding byte of a WebP chunk may be missing.
@@ -131,7 +131,7 @@ struct RewriterTests {
     }
   }
 
-  @Test("damage gives an error, or what a decoder makes of the damaged file", arguments: copied)
+  @Test("damage causes an error, or the same image as a decoder's", arguments: copied)
   func damage(name: String) throws {
     let bytes = Fixture.bytes(name)
     let noise = noiseSamples(bytes.count)
@@ -160,7 +160,7 @@ struct RewriterTests {
     return error?.code
   }
 
-  @Test("a JPEG's scans are counted, its restart markers and bytes too")
+  @Test("a JPEG's scans, restart markers and bytes are counted")
   func scans() throws {
     var few = Self.limits
     few.maxScans = 3
@@ -177,7 +177,7 @@ struct RewriterTests {
   }
 
   @Test(
-    "carry an EXIF block that they are given", arguments: ["photo-420.jpg", "photo.png", "photo.webp", "alpha.webp"])
+    "write a supplied EXIF block", arguments: ["photo-420.jpg", "photo.png", "photo.webp", "alpha.webp"])
   func exif(name: String) throws {
     let artist = [0x3B, 1, 2, 0, 4, 0, 0, 0] + Array("Ann\0".utf8)
     let block = Array("II*\0".utf8) + [8, 0, 0, 0, 1, 0] + artist + [0, 0, 0, 0]
@@ -189,7 +189,7 @@ struct RewriterTests {
     #expect(try Self.header(Self.rewrite(Fixture.bytes(name), orientation: .right, exif: block)).rights == block)
   }
 
-  @Test("turn a JPEG without loss", arguments: turnable, Orientation.allCases.filter { $0 != .up })
+  @Test("rotate a JPEG losslessly", arguments: turnable, Orientation.allCases.filter { $0 != .up })
   func turns(name: String, orientation: Orientation) throws {
     let bytes = Fixture.bytes(name)
     let (source, turned) = (try Pixels.decode(bytes), try Self.rewrite(bytes, orientation: orientation))
@@ -219,7 +219,7 @@ struct RewriterTests {
     #expect(try Pixels.decode(Self.rewrite(turned, orientation: back)).planes == source.planes)
   }
 
-  @Test("turn only in whole blocks")
+  @Test("rotate only whole blocks")
   func wholeBlocks() throws {
     for orientation in Orientation.allCases where orientation != .up && orientation != .transposed {
       #expect(throws: Refused.self) { try Self.rewrite(Fixture.bytes("photo-odd.jpg"), orientation: orientation) }
@@ -228,7 +228,7 @@ struct RewriterTests {
     #expect(try Self.header(turned).width == 81 && Self.header(turned).height == 121)
   }
 
-  @Test("a damaged JPEG is not turned into another image, and nothing leaks", arguments: turnable)
+  @Test("a rotated damaged JPEG shows the same image, and nothing leaks", arguments: turnable)
   func damagedTurns(name: String) throws {
     let (bytes, noise) = (Fixture.bytes(name), noiseSamples(100_000))
     var turnedCount = 0

@@ -15,7 +15,7 @@ struct StripTests {
     }
   }
 
-  @Test("parts of rows are those that were asked for")
+  @Test("parts of rows are the requested ones")
   func parts() throws {
     let all = try Self.rows().rows(count: 3)
     #expect(Self.bytes(all.prefix(1)) == [[0, 1, 2, 3]])
@@ -27,7 +27,7 @@ struct StripTests {
     #expect(Self.bytes(rest) == [[8, 9, 10, 11]])
   }
 
-  @Test("lends the first bytes of a row")
+  @Test("returns the first bytes of a row")
   func lendsRow() throws {
     let buffer = try Self.rows()
     var bytes: [UInt8] = []
@@ -43,7 +43,7 @@ struct StripTests {
     }
   }
 
-  @Test("a row behind the last is refused")
+  @Test("a row after the last is refused")
   func missingRow() async {
     await #expect(processExitsWith: .failure) {
       let strip = Strip(format: .gray8, rows: try StripTests.rows().rows(count: 2))
@@ -61,7 +61,7 @@ struct StripTests {
     }
   }
 
-  @Test("an encoder refuses rows that are too short for it, and those of another format")
+  @Test("an encoder refuses rows that are too short or have another format")
   func encoderRefusesRows() throws {
     let budget = ImageBudget(limit: 1 << 20)
     let buffer = try Self.rows()

@@ -12,14 +12,14 @@ struct TIFFTests {
   }
 
   @Test(
-    "of a compression whose files choose how much memory it takes is refused", arguments: [34925, 34887, 34661, 50001])
+    "with a compression whose memory use the file controls is refused", arguments: [34925, 34887, 34661, 50001])
   func compressions(scheme: Int) {
     let bytes = Container.tiff(
       width: 8, height: 8, photometric: 1, compression: scheme, blocks: [[UInt8](repeating: 0, count: 64)])
     #expect(Self.refusal(bytes)?.code == .unsupported)
   }
 
-  @Test("of 60,000 samples a pixel is refused, of nine it is not")
+  @Test("with 60,000 samples per pixel is refused, with nine it is accepted")
   func samples() throws {
     func file(_ count: Int) -> [UInt8] {
       Container.tiff(
@@ -32,7 +32,7 @@ struct TIFFTests {
   }
 
   /// 3000 strips of one row and half a megabyte each would be 1.5 GB.
-  @Test("may share its strips, but not without end")
+  @Test("may share its strips, within limits")
   func sharedStrips() throws {
     func file(count: Int, byteCount: Int) -> [UInt8] {
       Container.tiff(
@@ -43,7 +43,7 @@ struct TIFFTests {
     #expect(Self.refusal(file(count: 3000, byteCount: 500_000))?.code == .limitExceeded)
   }
 
-  @Test("of strips that share a JPEG of many scans is refused")
+  @Test("whose strips share a JPEG of many scans is refused")
   func sharedScans() throws {
     var jpeg = Fixture.bytes("photo-progressive-scans.jpg")
     let scan = try #require(jpeg.indices.dropLast().last { jpeg[$0] == 0xFF && jpeg[$0 + 1] == 0xDA })
@@ -74,7 +74,7 @@ struct TIFFTests {
     #expect(abs(red[0] - 191) <= 5 && red[1] < 16 && red[2] < 16)
   }
 
-  @Test("in floating point gets one curve, not that of sRGB and a linear profile's")
+  @Test("in floating point gets one curve, not both sRGB's and a linear profile's")
   func linearProfile() throws {
     func file(profile: [UInt8]) -> [UInt8] {
       let half = withUnsafeBytes(of: Float(0.5).bitPattern.littleEndian) { Array($0) }

@@ -8,7 +8,7 @@ struct WebPTests {
   static let (width, height) = (1536, 2048)
 
   @Test(
-    "gives each row of a large image once and in its place, whatever arrives at a time",
+    "returns each row of a large image once and in order, for any window size",
     arguments: [(PixelFormat.rgb8, 8), (.rgba8, 8), (.rgb8, 128), (.rgba8, 128)], [257, .max])
   func largeImage(image: (pixelFormat: PixelFormat, bandHeight: Int), windowByteCount: Int) throws {
     let (pixelFormat, bandHeight) = image
@@ -28,7 +28,7 @@ struct WebPTests {
     }
   }
 
-  @Test("with any number of chunks before the image costs no more for coming in pieces")
+  @Test("with many chunks before the image costs no more when it arrives in pieces")
   func manyChunks() throws {
     let image = try encodedImage(
       noiseSamples(32 * 32 * 3), width: 32, height: 32, pixelFormat: .rgb8, as: .webp)
@@ -41,7 +41,7 @@ struct WebPTests {
     #expect(try pixels == Pixels.decode(image))
   }
 
-  @Test("is an image from its smallest size on")
+  @Test("is decoded from its minimum size on")
   func smallest() throws {
     // 1x1, lossless: no transforms, no color cache, five codes with the single symbol 0.
     let file: [UInt8] =

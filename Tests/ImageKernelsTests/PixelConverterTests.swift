@@ -18,7 +18,7 @@ struct PixelConverterTests {
     samples.flatMap { sample in withUnsafeBytes(of: sample) { Array($0) } }
   }
 
-  @Test("gray becomes RGB, and inks darken by black")
+  @Test("gray becomes RGB, and black darkens CMYK")
   func colors() throws {
     #expect(try Self.convert([7, 200], from: .gray8, to: .rgb8) == [7, 7, 7, 200, 200, 200])
     #expect(try Self.convert([255, 128, 0, 255], from: .cmyk8, to: .rgb8) == [255, 128, 0])
@@ -31,7 +31,7 @@ struct PixelConverterTests {
     #expect(try Self.convert(row, from: .rgba8, to: .rgb8, background: [1, 2, 3]) == [1, 2, 3, 10, 20, 30])
   }
 
-  @Test("samples of 16 bits are rounded to 8")
+  @Test("16-bit samples are rounded to 8 bits")
   func narrows() throws {
     let samples = Self.bytes([0, 128, 129, 257, 65535, 32768])
     #expect(try Self.convert(samples, from: .rgb16, to: .rgb8) == [0, 0, 1, 1, 255, 128])
@@ -47,7 +47,7 @@ struct PixelConverterTests {
     #expect(result == [200, 100, 0, 255, 200, 100, 0, 128, 0, 0, 0, 0])
   }
 
-  @Test("what can't be converted is a misuse")
+  @Test("unsupported conversions are a misuse error")
   func unknown() {
     let error = #expect(throws: CodecError.self) {
       try PixelConverter(from: .rgb8, to: .cmyk8, width: 1, budget: ImageBudget(limit: 1 << 20))

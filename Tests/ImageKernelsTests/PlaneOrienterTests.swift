@@ -7,7 +7,7 @@ struct PlaneOrienterTests {
   private static let stored: [[UInt8]] = [[1, 2, 3], [4, 5, 6]]
 
   @Test(
-    "shows a plane as its orientation says",
+    "orients a plane as its orientation specifies",
     arguments: [
       (Orientation.down, [[6, 5, 4], [3, 2, 1]]),
       (.downMirrored, [[4, 5, 6], [1, 2, 3]]),
@@ -24,7 +24,7 @@ struct PlaneOrienterTests {
     #expect(orienter.rows.contents == shown)
   }
 
-  @Test("mirrors rows as they come")
+  @Test("mirrors rows as they arrive")
   func mirrors() throws {
     let plane = try buffer(Self.stored)
     let orienter = try PlaneOrienter(

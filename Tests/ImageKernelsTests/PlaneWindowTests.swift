@@ -7,7 +7,7 @@ struct PlaneWindowTests {
   /// Six rows of six samples with the value 10 times the row plus the column.
   private static let plane = (0..<6).map { row in (0..<6).map { UInt8(10 * row + $0) } }
 
-  @Test("takes the samples under the window, however rows are cut into strips", arguments: [1, 2, 4, 6])
+  @Test("returns the samples under the window, for any strip height", arguments: [1, 2, 4, 6])
   func takes(rowCount: Int) throws {
     let plane = try buffer(Self.plane)
     var window = PlaneWindow(
@@ -18,7 +18,7 @@ struct PlaneWindowTests {
     #expect(window.isPassed)
   }
 
-  @Test("of a chroma plane takes what the window touches, and says where in the first sample it begins")
+  @Test("of a chroma plane includes every touched sample, and reports the offset in the first one")
   func chroma() throws {
     let layout = PlaneLayout(width: 6, height: 6, horizontalScale: 0.5, verticalScale: 0.5)
     let window = PlaneWindow(layout, x: 3, y: 4, width: 4, height: 8, isWhole: false, pixelByteCount: 1)

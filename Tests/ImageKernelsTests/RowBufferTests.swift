@@ -4,14 +4,14 @@ import Testing
 
 @Suite("Row buffer")
 struct RowBufferTests {
-  @Test("halves a plane to the means of four, and counts the last sample of an odd end twice")
+  @Test("halves a plane to means of four, repeating the last sample at an odd end")
   func halves() throws {
     let plane = try buffer([[0, 4, 10], [8, 12, 20], [100, 104, 255]])
     let half = try plane.halvedPlane(budget: ImageBudget(limit: 1 << 20))
     #expect(half.rows(count: half.rowCount).contents == [[6, 15], [102, 255]])
   }
 
-  @Test("fills its rows with a pixel, and takes rows at a place")
+  @Test("fills its rows with a pixel, and accepts rows at a position")
   func writes() throws {
     let canvas = try buffer([[0, 0, 0, 0], [0, 0, 0, 0]])
     canvas.fill([1, 2])

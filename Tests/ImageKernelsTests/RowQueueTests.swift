@@ -6,7 +6,7 @@ import Testing
 struct RowQueueTests {
   private static func rows(_ values: Range<UInt8>) throws -> RowBuffer { try buffer(values.map { [$0, $0] }) }
 
-  @Test("gives rows in the order in which they came, while it moves and while it grows")
+  @Test("returns rows in order while it moves and while it grows")
   func order() throws {
     let queue = try RowQueue(rowByteCount: 2, capacity: 4, budget: ImageBudget(limit: 1 << 20))
     var taken: [[UInt8]] = []
@@ -21,7 +21,7 @@ struct RowQueueTests {
     #expect(queue.rowCount == 0)
   }
 
-  @Test("charges what it grows by, and throws when there is no room for that")
+  @Test("charges its growth, and throws if there is no room")
   func budget() throws {
     let budget = ImageBudget(limit: 2048)
     let queue = try RowQueue(rowByteCount: 2, capacity: 4, budget: budget)

@@ -3,7 +3,7 @@ import ImagePipeline
 import TestSupport
 import Testing
 
-@Suite("Back-pressure")
+@Suite("Backpressure")
 struct BackPressureTests {
   private static let maxAheadByteCount = 1 << 20
   private static let stored = PNGOptions(compressionLevel: 0)
@@ -49,7 +49,7 @@ struct BackPressureTests {
     ).bytes
   }
 
-  @Test("pauses when enough output waits, and goes on to the same result")
+  @Test("pauses when enough output waits, and resumes to the same result")
   func pauses() throws {
     let image = try Self.progressiveImage()
     for (name, configuration) in Self.cases {
@@ -79,7 +79,7 @@ struct BackPressureTests {
     }
   }
 
-  @Test("pauses between the rows of one small strip that is enlarged")
+  @Test("pauses between the rows of a small strip that is enlarged")
   func enlarged() throws {
     // Rows of one color, and equal rows, take almost no bytes.
     let image = try encodedImage(noiseSamples(600 * 8 * 3), width: 600, height: 8, pixelFormat: .rgb8)
@@ -100,7 +100,7 @@ struct BackPressureTests {
     #expect(byteCounts.count > 3 && byteCounts.allSatisfy { $0 < Self.maxAheadByteCount }, "\(byteCounts)")
   }
 
-  @Test("stops between strips of a result that is larger than its image, once it is cancelled")
+  @Test("stops between strips of a result larger than its image when it is cancelled")
   func cancellation() throws {
     let image = try encodedImage([90, 90, 90], width: 1, height: 1, pixelFormat: .rgb8)
     let configuration = ProcessingConfiguration(
@@ -118,7 +118,7 @@ struct BackPressureTests {
     #expect(error == .cancelled)
   }
 
-  @Test("shares what may wait among all renditions")
+  @Test("shares the output limit among all renditions")
   func renditions() throws {
     let image = try Self.progressiveImage()
     let configurations = [

@@ -3,7 +3,7 @@ import ImagePipeline
 import TestSupport
 import Testing
 
-@Suite("Limits of bytes")
+@Suite("Byte limits")
 struct ByteLimitTests {
   private static let fixtures = ["photo-420.jpg", "photo-odd.jpg", "photo.png", "alpha.png", "orientation-6.jpg"]
   private static let formats: [OutputFormat] = [.jpeg, .webp] + (ImageFormat.avif.isEncodable ? [.avif] : [])
@@ -21,7 +21,7 @@ struct ByteLimitTests {
   /// Returns the quality above which a limit also changes a JPEG's chroma planes.
   private static func quality(_ format: OutputFormat) -> Double { format == .jpeg ? 0.89 : 1 }
 
-  @Test("the result keeps the limit at about the best quality that does", arguments: fixtures, formats)
+  @Test("the result fits the limit at about the highest possible quality", arguments: fixtures, formats)
   func quality(name: String, format: OutputFormat) throws {
     let asked = Self.quality(format)
     let best = try run(name, format, quality: asked)
@@ -47,7 +47,7 @@ struct ByteLimitTests {
     }
   }
 
-  @Test("chroma planes are halved where the quality falls below what keeps them")
+  @Test("chroma planes are subsampled when the quality falls below the threshold")
   func chroma() throws {
     for name in ["photo-420.jpg", "photo-odd.jpg", "photo.png"] {
       let least = try run(name, .jpeg, quality: 0.5)
@@ -65,7 +65,7 @@ struct ByteLimitTests {
     }
   }
 
-  @Test("a limit that is kept anyway changes nothing", arguments: fixtures, [OutputFormat.jpeg, .png, .webp])
+  @Test("a limit that the result already fits changes nothing", arguments: fixtures, [OutputFormat.jpeg, .png, .webp])
   func noEffect(name: String, format: OutputFormat) throws {
     let plain = try run(name, format, quality: 0.8)
     for limit in [UInt64(plain.bytes.count), 1_000_000, .max] {
@@ -74,7 +74,7 @@ struct ByteLimitTests {
     }
   }
 
-  @Test("a limit that can't be kept is refused, naming the fewest bytes that were reached", arguments: formats)
+  @Test("an impossible limit is refused, naming the minimum size reached", arguments: formats)
   func unreachable(format: OutputFormat) throws {
     for name in Self.fixtures {
       let least = try run(name, format, quality: 0.01).bytes.count
@@ -87,7 +87,7 @@ struct ByteLimitTests {
     }
   }
 
-  @Test("PNG and lossless WebP keep a limit or do not", arguments: fixtures)
+  @Test("PNG and lossless WebP either fit a limit or fail", arguments: fixtures)
   func lossless(name: String) throws {
     let webp = WebPOptions(isLossless: true)
     for format in [OutputFormat.png, .webp] {
@@ -105,7 +105,7 @@ struct ByteLimitTests {
   }
 
   @Test(
-    "the result becomes smaller where that is allowed, and no more than it needs", arguments: fixtures,
+    "the dimensions are reduced if allowed, and no more than needed", arguments: fixtures,
     [OutputFormat.jpeg, .png, .webp])
   func smaller(name: String, format: OutputFormat) throws {
     let plain = try run(name, format)
@@ -132,7 +132,7 @@ struct ByteLimitTests {
     }
   }
 
-  @Test("the result is the same however the upload is cut")
+  @Test("the result is the same however the upload is split")
   func cuts() throws {
     let configuration = ProcessingConfiguration(preferredFormat: .jpeg, maxBytes: 5000, alwaysEncode: true)
     let whole = try process(Fixture.bytes("photo-420.jpg"), configuration).bytes
@@ -142,7 +142,7 @@ struct ByteLimitTests {
     }
   }
 
-  @Test("widget keeps its limit, flattens, and bounds the width alone")
+  @Test("widget fits its limit, flattens, and bounds only the width")
   func widget() throws {
     let widget = try PresetCatalog().configuration(
       named: "widget", overrides: ProcessingConfiguration(allowUpscale: true))

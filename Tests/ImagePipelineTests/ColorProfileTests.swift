@@ -3,7 +3,7 @@ import ImagePipeline
 import TestSupport
 import Testing
 
-@Suite("Colour profiles")
+@Suite("Color profiles")
 struct ColorProfileTests {
   private static let p3 = Fixture.bytes("display-p3.icc")
   private static let warning =
@@ -36,7 +36,9 @@ struct ColorProfileTests {
     }
   }
 
-  @Test("colours of a PNG's profile become sRGB, with and without alpha, resized or not", arguments: [false, true])
+  @Test(
+    "a PNG's colors are converted from its profile to sRGB, with and without alpha, resized or not",
+    arguments: [false, true])
   func png(alpha: Bool) throws {
     let tagged = Container.png(try Self.patchedPNG(alpha: alpha), adding: [Container.profileChunk(Self.p3)])
     let result = try process(tagged, Self.toPNG)
@@ -56,7 +58,7 @@ struct ColorProfileTests {
     }
   }
 
-  @Test("colours of a JPEG's profile become sRGB, however its pieces lie and however the file is cut")
+  @Test("a JPEG's colors are converted to sRGB, however its profile and the file are split")
   func jpeg() throws {
     let plain = try process(try Self.patchedPNG(alpha: false), ProcessingConfiguration(preferredFormat: .jpeg)).bytes
     let pieces = Container.profileSegments(Self.p3, pieceByteCount: 100)
@@ -72,7 +74,7 @@ struct ColorProfileTests {
     }
   }
 
-  @Test("colours of a WebP's profile become sRGB")
+  @Test("a WebP's colors are converted from its profile to sRGB")
   func webp() throws {
     let configuration = ProcessingConfiguration(preferredFormat: .webp)
     let plain = try process(try Self.patchedPNG(alpha: false), configuration).bytes
@@ -95,7 +97,7 @@ struct ColorProfileTests {
     }
   }
 
-  @Test("inks are converted by their profile, and without one as ever")
+  @Test("CMYK is converted by its profile, or by the simple rule without one")
   func cmyk() throws {
     let plain = Fixture.bytes("photo-cmyk.jpg")
     let tagged = Container.jpeg(plain, adding: Container.profileSegments(Fixture.bytes("inks.icc")))
@@ -115,7 +117,8 @@ struct ColorProfileTests {
   ]
 
   @Test(
-    "inks of a TIFF too, of 8 and of 16 bits", .enabled(if: ImageFormat.tiff.isDecodable), arguments: [8, 16],
+    "CMYK of a TIFF is converted by its profile, with 8 and with 16 bits", .enabled(if: ImageFormat.tiff.isDecodable),
+    arguments: [8, 16],
     [true, false])
   func inksOfTIFF(bitDepth: Int, hasProfile: Bool) throws {
     let samples = Self.inkPatches.flatMap(\.cmyk).flatMap { [UInt8](repeating: $0, count: bitDepth / 8) }
@@ -135,7 +138,7 @@ struct ColorProfileTests {
     #expect(try process(wrong, Self.toPNG).report.warnings == [Self.warning])
   }
 
-  @Test("a profile that says sRGB costs nothing: the bytes are those without it, whatever it is called")
+  @Test("an sRGB profile of any name does not change the bytes")
   func srgb() throws {
     let plain = Fixture.bytes("photo-420.jpg")
     let segments = Container.profileSegments(Fixture.bytes("srgb.icc"))
@@ -146,7 +149,7 @@ struct ColorProfileTests {
     #expect(with.bytes == without.bytes && with.report.warnings.isEmpty)
   }
 
-  @Test("a profile that is broken gives a warning and the image as it is, and never crashes")
+  @Test("a broken profile causes a warning and leaves the image unconverted, and never crashes")
   func broken() throws {
     let plain = Fixture.bytes("photo-420.jpg")
     let without = try process(plain, Self.toPNG).bytes
@@ -175,7 +178,7 @@ struct ColorProfileTests {
     }
   }
 
-  @Test("a PNG's profile that would not fit, or is no zlib data, gives a warning")
+  @Test("a PNG's profile that is too large, or is not zlib data, causes a warning")
   func brokenChunks() throws {
     let plain = try Self.patchedPNG(alpha: false)
     let large = [0x10, 0, 0, 0] + Self.p3.dropFirst(4)
@@ -191,7 +194,7 @@ struct ColorProfileTests {
     }
   }
 
-  @Test("cHRM and gAMA are a profile where their primaries are not sRGB's; gAMA alone is not believed")
+  @Test("cHRM and gAMA form a profile if their primaries differ from sRGB's; gAMA alone is ignored")
   func chromaticities() throws {
     let plain = try Self.patchedPNG(alpha: false)
     func chunk(_ numbers: [Int]) -> [UInt8] { numbers.flatMap { Container.bigEndian($0, byteCount: 4) } }
@@ -211,7 +214,7 @@ struct ColorProfileTests {
     }
   }
 
-  @Test("the plan's working set bounds what a conversion holds", arguments: ["photo-cmyk.jpg", "photo-444.jpg"])
+  @Test("the plan's working set bounds the memory of a conversion", arguments: ["photo-cmyk.jpg", "photo-444.jpg"])
   func memory(name: String) throws {
     let profile = Fixture.bytes(name == "photo-cmyk.jpg" ? "inks.icc" : "display-p3.icc")
     let bytes = Container.jpeg(Fixture.bytes(name), adding: Container.profileSegments(profile))
@@ -222,7 +225,7 @@ struct ColorProfileTests {
   }
 
   @Test(
-    "the mean colour is libvips' to within a level, over the shared collection",
+    "the mean color matches libvips' to within a level, over the shared collection",
     .enabled(if: Corpus.isPresent, "\(Corpus.absence)"))
   func corpus() throws {
     for (name, expectation) in Corpus.expectations where expectation.want == "decode" && !name.hasPrefix("12-") {

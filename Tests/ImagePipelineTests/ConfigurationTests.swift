@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Configuration and presets")
 struct ConfigurationTests {
-  @Test("there are the nine presets, with the bounds and qualities that their names promise")
+  @Test("the nine presets have the documented bounds and qualities")
   func builtInPresets() throws {
     let table: [(String, Int?, Int?, Double, OutputFormat)] = [
       ("default", nil, nil, 1, .original), ("highDefinition", 1920, 1080, 1, .jpeg),
@@ -21,7 +21,7 @@ struct ConfigurationTests {
     }
   }
 
-  @Test("set fields override the preset's, and no name means default")
+  @Test("set fields override the preset's, and no name selects default")
   func overrides() throws {
     let catalog = PresetCatalog()
     let changed = try catalog.configuration(
@@ -30,7 +30,7 @@ struct ConfigurationTests {
     #expect(try catalog.configuration(named: "") == catalog.configuration(named: "default"))
   }
 
-  @Test("an unknown preset is refused, and the error lists those there are")
+  @Test("an unknown preset is refused, and the error lists the existing ones")
   func unknownPreset() {
     let error = #expect(throws: PipelineError.self) { try PresetCatalog().configuration(named: "huge") }
     #expect(error?.code == .unknownPreset && error?.field == "preset")
@@ -38,7 +38,7 @@ struct ConfigurationTests {
   }
 
   @Test(
-    "a value out of range is refused by its field",
+    "a value out of range is refused, naming its field",
     arguments: [
       ("compression_quality", ProcessingConfiguration(compressionQuality: 1.5)),
       ("compression_quality", ProcessingConfiguration(compressionQuality: -0.1)),

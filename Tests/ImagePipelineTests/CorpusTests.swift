@@ -8,7 +8,7 @@ struct CorpusTests {
   /// Lossless JPEG (SOF3), which libjpeg-turbo 2 does not decode.
   private static let undecodable = ["_lossless_"]
 
-  @Test("every image has the outcome that is expected of it, and none crashes", arguments: folders)
+  @Test("every image has the expected outcome, and none crashes", arguments: folders)
   func outcomes(folder: String) throws {
     for (name, expectation) in Corpus.expectations where name.hasPrefix(folder) {
       let configuration = ProcessingConfiguration(

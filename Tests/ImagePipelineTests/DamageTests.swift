@@ -70,7 +70,7 @@ struct DamageTests {
     }
   }
 
-  @Test("a JPEG goes on at the next restart marker", arguments: [0x37, 0xD7, 0xD1, 0x00] as [UInt8])
+  @Test("a JPEG resumes at the next restart marker", arguments: [0x37, 0xD7, 0xD1, 0x00] as [UInt8])
   func restarts(code: UInt8) throws {
     var bytes = Fixture.bytes("photo-restart.jpg")
     let at = Self.restart(2, in: bytes) + 6
@@ -87,7 +87,7 @@ struct DamageTests {
     #expect(last < pixels.layout[0].height - 32, "what comes behind the next restart marker is as it was")
   }
 
-  @Test("a JPEG without a restart marker lacks that interval alone")
+  @Test("a JPEG with a missing restart marker loses only that interval")
   func missingRestart() throws {
     var bytes = Fixture.bytes("photo-restart.jpg")
     bytes.removeSubrange(Self.restart(1, in: bytes)...Self.restart(1, in: bytes) + 1)
@@ -98,7 +98,7 @@ struct DamageTests {
   }
 
   @Test(
-    "without restart markers the rest is gray",
+    "the rest is gray without restart markers",
     arguments: ["photo-420.jpg", "photo-444.jpg", "photo-gray.jpg", "photo-cmyk.jpg"])
   func noRestarts(name: String) throws {
     let (pixels, row) = try processDamaged(Self.withStrayMarker(name, percent: 50))
@@ -110,7 +110,7 @@ struct DamageTests {
     for channel in pixels.color(x: 3, y: height - 1) { #expect(abs(channel - Double(gray)) <= 2) }
   }
 
-  @Test("at every scale", arguments: 1...8)
+  @Test("damage is handled at every scale", arguments: 1...8)
   func scales(scale: Int) throws {
     let bytes = Self.withStrayMarker("photo-restart.jpg", percent: 50)
     #expect(throws: CodecError.self) { try Pixels.decode(bytes, scale: scale) }
@@ -120,7 +120,7 @@ struct DamageTests {
     #expect(pixels.planes[0].suffix(64) == reference.planes[0].suffix(64))
   }
 
-  @Test("a progressive JPEG lacks the rest of the damaged scan", arguments: [1, 2, 4, 8])
+  @Test("a progressive JPEG loses the rest of the damaged scan", arguments: [1, 2, 4, 8])
   func progressive(scale: Int) throws {
     var bytes = Fixture.bytes("photo-progressive.jpg")
     let scans = (0..<bytes.count - 1).filter { bytes[$0] == 0xFF && bytes[$0 + 1] == 0xDA }
@@ -137,7 +137,7 @@ struct DamageTests {
   }
 
   @Test(
-    "a PNG's chunk is used in spite of a wrong CRC",
+    "a PNG's chunk is used despite a wrong CRC",
     arguments: [
       ("IHDR", "photo.png"), ("IDAT", "photo.png"), ("IEND", "photo.png"), ("PLTE", "palette.png"),
       ("IDAT", "pngsuite-basi2c08.png"),
@@ -147,7 +147,7 @@ struct DamageTests {
     #expect(pixels.planes == (try whole(name).planes))
   }
 
-  @Test("a PNG's rows before the damage are given")
+  @Test("a PNG's rows before the damage are returned")
   func compressedData() throws {
     var bytes = Fixture.bytes("photo.png")
     for at in bytes.count / 2..<bytes.count / 2 + 40 { bytes[at] ^= 0xFF }
@@ -159,7 +159,7 @@ struct DamageTests {
     for channel in pixels.color(x: 3, y: height - 1) { #expect(abs(channel - 128) <= 2) }
   }
 
-  @Test("a WebP's rows before the damage are given")
+  @Test("a WebP's rows before the damage are returned")
   func webp() throws {
     // The chunk's length field is smaller than the chunk.
     var bytes = Fixture.bytes("lossless.webp")
@@ -171,7 +171,7 @@ struct DamageTests {
     for channel in pixels.color(x: 3, y: pixels.layout[0].height - 1) { #expect(abs(channel - 128) <= 2) }
   }
 
-  @Test("a rendition that does not tolerate damage fails beside one that does, unless its rows are whole")
+  @Test("a rendition that does not tolerate damage fails, unless its rows are intact, while one that does succeeds")
   func renditions() throws {
     let bytes = Self.withStrayMarker("photo-420.jpg", percent: 60)
     var top = Self.strict
@@ -183,7 +183,7 @@ struct DamageTests {
     #expect(try results[2].get().bytes == (try process(Fixture.bytes("photo-420.jpg"), top).bytes))
   }
 
-  @Test("an image of which nothing can be decoded is an error all the same")
+  @Test("an image without any decodable rows is still an error")
   func nothing() {
     var png = Fixture.bytes("photo.png")
     let at = (0..<png.count - 4).first { Array(png[$0..<$0 + 4]) == Array("IDAT".utf8) }!
@@ -195,7 +195,7 @@ struct DamageTests {
   }
 
   @Test(
-    "a whole file is what it is without the flag",
+    "an intact file is unaffected by the flag",
     arguments: [
       "photo-420.jpg", "photo-restart.jpg", "photo-progressive.jpg", "photo-cmyk.jpg", "photo.png", "palette.png",
       "photo.webp", "lossless.webp",

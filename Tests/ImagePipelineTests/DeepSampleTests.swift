@@ -7,7 +7,7 @@ import Testing
 ///
 /// Every sample in these images is almost half an 8-bit level above a whole level: if it is rounded too early, the
 /// whole image is too dark by that amount.
-@Suite("Samples of 16 bits")
+@Suite("16-bit samples")
 struct DeepSampleTests {
   private static let side = 64
   private static let target = 24
@@ -111,7 +111,7 @@ struct DeepSampleTests {
     }
   }
 
-  @Test("are flattened on the background", arguments: [nil, target])
+  @Test("are flattened on the background color", arguments: [nil, target])
   func flattened(bound: Int?) throws {
     let background = Color(red: 200, green: 10, blue: 100)
     let configuration = ProcessingConfiguration(
@@ -130,7 +130,7 @@ struct DeepSampleTests {
     }
   }
 
-  @Test("become sRGB by their profile to within a level, resized or not", arguments: [false, true])
+  @Test("are converted to sRGB by their profile to within a level, resized or not", arguments: [false, true])
   func profiled(alpha: Bool) throws {
     // Display P3 colors and their sRGB values, from the two standards' matrices and their common curve.
     let patches: [(p3: [Int], srgb: [Double])] = [
@@ -151,7 +151,7 @@ struct DeepSampleTests {
     }
   }
 
-  @Test("of a gray profile go through its whole curve")
+  @Test("with a gray profile use its whole curve")
   func grayProfile() throws {
     // At level 20 a gamma of 1.8 is steep: two adjacent 8-bit levels are more than two levels apart in the result.
     let rows = (0..<8).map { _ in (0..<64).flatMap { Container.bigEndian(257 * 20 + 4 * $0, byteCount: 2) } }

@@ -6,7 +6,7 @@ import Testing
 @Suite("Filter chains")
 struct FilterChainTests {
   @Test(
-    "neighbours fuse where that does not change the image, and the plan shows it",
+    "adjacent filters are fused if that does not change the image, and the plan shows it",
     arguments: [
       // Adjacent matrices whose results need no clamping are fused into one, and so are linear steps.
       (["grayscale", "tint", "duotone"], "matrix(grayscale, tint, duotone)"),
@@ -35,7 +35,7 @@ struct FilterChainTests {
     #expect(plan.filters.isEmpty == description.isEmpty)
   }
 
-  @Test("what a filter leaves in range is known: a weaker one lets the next multiply")
+  @Test("a filter that stays in range can be fused with the next")
   func ranges() throws {
     let strong = [Filter(name: "brightness", parameters: ["amount": 1.6]), Filter(name: "sepia", intensity: 0.5)]
     #expect(try plan(strong).filters.description == "table(brightness) > matrix(sepia)")
@@ -50,7 +50,7 @@ struct FilterChainTests {
   }
 
   @Test(
-    "what does not exist or is out of range is refused by its place, and the error lists what exists",
+    "an unknown name or value out of range is refused by its position, and the error lists the alternatives",
     arguments: [
       ([Filter(name: "sepa")], "filters[0].name", "grayscale, sepia, invert"),
       ([Filter(name: "blur"), Filter(name: "")], "filters[1].name", "threshold"),
@@ -77,7 +77,7 @@ struct FilterChainTests {
     #expect(error?.message.contains(mention) == true, "\(error?.message ?? "")")
   }
 
-  @Test("a name of any length makes no long message")
+  @Test("a long name does not cause a long message")
   func longNames() {
     let name = String(repeating: "x", count: 100_000)
     for filter in [Filter(name: name), Filter(name: "blur", parameters: [name: 1])] {
@@ -86,7 +86,7 @@ struct FilterChainTests {
     }
   }
 
-  @Test("every default lies in its range, and every end of a range is served", arguments: FilterKind.allCases)
+  @Test("every default is in its range, and both ends of each range work", arguments: FilterKind.allCases)
   func ends(kind: FilterKind) throws {
     for parameter in kind.parameters {
       #expect(parameter.allows(parameter.defaultValue))
@@ -98,7 +98,7 @@ struct FilterChainTests {
     }
   }
 
-  @Test("a configuration's filters take the place of its preset's")
+  @Test("a configuration's filters replace its preset's")
   func overrides() {
     let preset = ProcessingConfiguration(filters: [Filter(name: "sepia")])
     #expect(preset.overridden(by: ProcessingConfiguration()).filters?.map(\.name) == ["sepia"])

@@ -26,7 +26,7 @@ struct FilterTests {
 
   private static let (width, height) = (53, 39)
 
-  @Test("each is its formula, within a level", arguments: cases)
+  @Test("each matches its formula, within a level", arguments: cases)
   func agreesWithReference(filter: Filter) throws {
     let samples = noiseSamples(Self.width * Self.height * 3)
     let result = try filtered(samples, [filter])
@@ -35,7 +35,7 @@ struct FilterTests {
     #expect(distance(result, expected) < (isExact ? 0.52 : 1.05))
   }
 
-  @Test("a chain is its filters one after the other, each clamped, none rounded", arguments: 0..<60)
+  @Test("a chain equals its filters in sequence, each clamped, none rounded", arguments: 0..<60)
   func chains(seed: Int) throws {
     let kinds = FilterKind.allCases.filter { ![.blur, .sharpen, .pixelate, .threshold].contains($0) }
     var numbers = noiseSamples(4000).dropFirst(seed * 31).map(Int.init).makeIterator()
@@ -49,7 +49,7 @@ struct FilterTests {
     #expect(distance(try filtered(samples, chain), expected) < 0.6, "\(chain.map(\.name))")
   }
 
-  @Test("the order of filters is kept where it matters")
+  @Test("the order of filters is preserved where it matters")
   func order() throws {
     let samples = noiseSamples(Self.width * Self.height * 3)
     let names = ["brightness", "invert", "sepia", "blur", "contrast"]
@@ -62,7 +62,7 @@ struct FilterTests {
   }
 
   @Test(
-    "at intensity 0, and with parameters that change nothing, the result is the same bytes",
+    "intensity 0 and neutral parameters do not change the bytes of the result",
     arguments: [
       "photo-420.jpg", "gray.png", "alpha.png",
     ])
@@ -85,7 +85,7 @@ struct FilterTests {
     #expect(result.report.peakMemoryByteCount == expected.report.peakMemoryByteCount)
   }
 
-  @Test("alpha stays, except where it is blurred with its colour", arguments: FilterKind.allCases)
+  @Test("alpha is unchanged, except where it is blurred with its color", arguments: FilterKind.allCases)
   func alpha(kind: FilterKind) throws {
     let samples = noiseSamples(Self.width * Self.height * 4)
     let result = try filtered(samples, [Filter(name: kind.rawValue)], format: .rgba8)
@@ -98,7 +98,7 @@ struct FilterTests {
     #expect(opaque == result.enumerated().filter { $0.offset % 4 != 3 }.map(\.element))
   }
 
-  @Test("the background is not filtered: it is what shows through what was")
+  @Test("the background is not filtered; it shows through the filtered image")
   func background() throws {
     let configuration = ProcessingConfiguration(
       compressionQuality: 1, preferredFormat: .jpeg, background: Color(red: 255, green: 255, blue: 255),
@@ -109,7 +109,7 @@ struct FilterTests {
     for channel in pixels.color(x: 8, y: 8) { #expect(channel > 250) }
   }
 
-  @Test("every kind of image can be filtered, in every format out", arguments: Fixture.names)
+  @Test("every kind of image can be filtered, in every output format", arguments: Fixture.names)
   func everyFixture(name: String) throws {
     for format in [OutputFormat.jpeg, .png, .webp] {
       let configuration = ProcessingConfiguration(
@@ -123,7 +123,7 @@ struct FilterTests {
     }
   }
 
-  @Test("a turned image is filtered as it is shown", arguments: 1...8)
+  @Test("a rotated image is filtered as shown", arguments: 1...8)
   func orientations(value: Int) throws {
     // 33x22 has blocks that are cut at the right and bottom edges of the shown image.
     let chain = [
@@ -140,7 +140,7 @@ struct FilterTests {
     #expect(upright.layout == turned.layout && worst <= 2)
   }
 
-  @Test("holds the rows under its windows, never the image")
+  @Test("buffers the rows under its windows, never the image")
   func memoryIsBounded() throws {
     let chain = [
       Filter(name: "sepia"), Filter(name: "blur", intensity: 0.5, parameters: ["radius": 6]), Filter(name: "gamma"),
@@ -158,7 +158,7 @@ struct FilterTests {
     #expect(peaks[1] < 4000 * 100 * 3)
   }
 
-  @Test("the plan's working set covers what the filters hold", arguments: FilterKind.allCases)
+  @Test("the plan's working set covers the filters' buffers", arguments: FilterKind.allCases)
   func estimate(kind: FilterKind) throws {
     for (name, format) in [("photo-420.jpg", OutputFormat.jpeg), ("alpha.png", .png), ("alpha.png", .jpeg)] {
       var configuration = ProcessingConfiguration(maxWidth: 100, preferredFormat: format)
@@ -172,7 +172,7 @@ struct FilterTests {
     }
   }
 
-  @Test("a halo that the budget has no room for is refused before anything is decoded")
+  @Test("a halo that exceeds the budget is refused before anything is decoded")
   func halosAreCharged() {
     let configuration = ProcessingConfiguration(filters: [Filter(name: "blur", parameters: ["radius": 50])])
     let error = #expect(throws: PipelineError.self) {
@@ -181,7 +181,7 @@ struct FilterTests {
     #expect(error?.code == .limitExceeded && error?.limit?.name == "image_memory_limit")
   }
 
-  @Test("has a span of its own, whose time is not the encoder's")
+  @Test("has a separate span, whose time is not the encoder's")
   func span() throws {
     let tracer = InMemoryTracer()
     let configuration = ProcessingConfiguration(

@@ -36,7 +36,7 @@ struct FormatFallbackTests {
     #expect(whole.output.format == "avif" && whole.warnings.isEmpty)
   }
 
-  @Test("are refused where they are asked for")
+  @Test("are refused if requested explicitly")
   func asked() throws {
     let limits = try Self.tight("photo.avif")
     let error = #expect(throws: PipelineError.self) {

@@ -3,7 +3,7 @@ import ImagePipeline
 import TestSupport
 import Testing
 
-@Suite("Options of single formats")
+@Suite("Format options")
 struct FormatOptionsTests {
   /// With and without alpha, in planes, in RGB, in gray, and rotated.
   static let fixtures = ["photo-420.jpg", "photo-odd.jpg", "photo.png", "alpha.png", "gray.png", "orientation-6.jpg"]
@@ -20,7 +20,7 @@ struct FormatOptionsTests {
     return try process(Fixture.bytes(name), configuration).bytes
   }
 
-  @Test("how a JPEG is coded changes nothing of its image", arguments: fixtures, jpegOptions)
+  @Test("the coding options of a JPEG do not change its image", arguments: fixtures, jpegOptions)
   func jpegCoding(name: String, options: JPEGOptions) throws {
     let plain = try jpeg(name, nil)
     let coded = try jpeg(name, options)
@@ -42,7 +42,7 @@ struct FormatOptionsTests {
   }
 
   @Test(
-    "chroma planes have the size that is asked for, and lie right however the image is turned",
+    "chroma planes have the requested size, and are aligned in every orientation",
     arguments: ChromaSubsampling.allCases, 1...8)
   func chroma(subsampling: ChromaSubsampling, orientation: Int) throws {
     for container in ["jpg", "png"] {
@@ -65,7 +65,7 @@ struct FormatOptionsTests {
     }
   }
 
-  @Test("chroma goes with the quality unless it is asked for")
+  @Test("chroma subsampling follows the quality unless it is set")
   func chromaByQuality() throws {
     for (quality, asked, width) in [(0.89, nil, 51), (0.9, nil, 101), (0.5, .full, 101), (1, .half, 51)]
       as [(Double, ChromaSubsampling?, Int)]
@@ -85,7 +85,7 @@ struct FormatOptionsTests {
     ).bytes
   }
 
-  @Test("how a PNG is coded changes nothing of its image", arguments: fixtures, [false, true])
+  @Test("the coding options of a PNG do not change its image", arguments: fixtures, [false, true])
   func pngCoding(name: String, isInterlaced: Bool) throws {
     let plain = try Pixels.decode(try png(name, nil))
     for filter in PNGFilter.allCases {
@@ -98,7 +98,7 @@ struct FormatOptionsTests {
     }
   }
 
-  @Test("images of all small sizes are interlaced right", arguments: 1...9)
+  @Test("images of all small sizes are interlaced correctly", arguments: 1...9)
   func interlacedSizes(width: Int) throws {
     for height in 1...9 {
       let samples = noiseSamples(width * height * 3)
@@ -108,7 +108,7 @@ struct FormatOptionsTests {
     }
   }
 
-  @Test("a palette has at most the colours that are asked for", .enabled(if: PNGOptions.hasPalettes))
+  @Test("a palette has at most the requested number of colors", .enabled(if: PNGOptions.hasPalettes))
   func palettes() throws {
     for name in Self.fixtures {
       let plain = try Pixels.decode(try png(name, nil))
@@ -133,7 +133,7 @@ struct FormatOptionsTests {
       ).bytes)
   }
 
-  @Test("a lossless WebP is the image itself, a near-lossless one nearly", arguments: fixtures)
+  @Test("a lossless WebP equals the image, a near-lossless one almost", arguments: fixtures)
   func losslessWebP(name: String) throws {
     let plain = try Grid(decoding: try png(name, nil))
     let alpha = try Pixels.decode(try png(name, nil))
@@ -149,7 +149,7 @@ struct FormatOptionsTests {
     #expect(plain.width == alpha.layout[0].width)
   }
 
-  @Test("a lossless result tells no quality")
+  @Test("a lossless result reports no quality")
   func losslessQuality() throws {
     for configuration in [
       ProcessingConfiguration(compressionQuality: 0.5, preferredFormat: .png),
@@ -160,7 +160,7 @@ struct FormatOptionsTests {
     }
   }
 
-  @Test("options of another format than the result's are without effect", arguments: [OutputFormat.jpeg, .png, .webp])
+  @Test("options of another format than the result's are ignored", arguments: [OutputFormat.jpeg, .png, .webp])
   func otherFormats(format: OutputFormat) throws {
     let all = ProcessingConfiguration(
       compressionQuality: 0.8, preferredFormat: format,
@@ -179,7 +179,7 @@ struct FormatOptionsTests {
     #expect(error?.code == .unservedField && error?.field == "png.palette_colors")
   }
 
-  @Test("an image is passed on unless its format's options ask for another coding")
+  @Test("an image is passed through unless its format's options require another coding")
   func passing() throws {
     let table: [(String, ProcessingConfiguration, Bool)] = [
       ("photo-420.jpg", ProcessingConfiguration(), true),
@@ -221,7 +221,7 @@ struct FormatOptionsTests {
     + (PNGOptions.hasPalettes
       ? [ProcessingConfiguration(preferredFormat: .png, png: PNGOptions(isInterlaced: true, paletteColors: 256))] : [])
 
-  @Test("the plan's working set is never below what an image took", arguments: demanding)
+  @Test("the plan's working set is never below the memory used", arguments: demanding)
   func estimateHolds(configuration: ProcessingConfiguration) throws {
     let noise = try encodedImage(noiseSamples(300 * 200 * 4), width: 300, height: 200, pixelFormat: .rgba8)
     for (name, bytes) in Self.fixtures.map({ ($0, Fixture.bytes($0)) }) + [("noise", noise)] {

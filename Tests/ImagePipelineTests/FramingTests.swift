@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Framing")
 struct FramingTests {
-  @Test("fill covers both bounds with a part of the same shape, kept inside the image", arguments: Gravity.allCases)
+  @Test("fill covers both bounds with a part of the same aspect ratio inside the image", arguments: Gravity.allCases)
   func fill(gravity: Gravity) throws {
     for (width, height) in [(400, 300), (300, 400), (1000, 10), (50, 50), (123, 457)] {
       for (boundWidth, boundHeight) in [(100, 100), (64, 20), (20, 64), (500, 500)] {
@@ -26,7 +26,7 @@ struct FramingTests {
     }
   }
 
-  @Test("the focus point is in the middle of what fill keeps, as far as the image reaches")
+  @Test("the focus point is in the center of fill's part, as far as the image permits")
   func focus() throws {
     func window(_ x: Double) throws -> Window {
       try Framing(
@@ -40,7 +40,7 @@ struct FramingTests {
     #expect(try window(1) == Window(x: 300, y: 0, width: 100, height: 100))
   }
 
-  @Test("a crop is taken first, in pixels or fractions")
+  @Test("a crop is applied first, in pixels or fractions")
   func crop() throws {
     let shown = PixelSize(width: 400, height: 200)
     for crop in [
@@ -57,7 +57,7 @@ struct FramingTests {
   }
 
   @Test(
-    "a crop beyond the image is refused by its field",
+    "a crop outside the image is refused, naming its field",
     arguments: [
       (Crop(x: 400, width: 1, height: 1), "crop.x"), (Crop(x: 399, width: 2, height: 1), "crop.width"),
       (Crop(y: 200, width: 1, height: 1), "crop.y"), (Crop(width: 1, height: 201), "crop.height"),
@@ -71,7 +71,7 @@ struct FramingTests {
   }
 
   @Test(
-    "crop numbers that no image can meet are refused before there is one",
+    "a crop that fits no image is refused before the image arrives",
     arguments: [
       (Crop(x: -1, width: 1, height: 1), "crop.x"), (Crop(x: .nan, width: 1, height: 1), "crop.x"),
       (Crop(width: 0, height: 1), "crop.width"), (Crop(width: 1, height: .infinity), "crop.height"),
@@ -84,7 +84,7 @@ struct FramingTests {
     #expect(error?.code == .invalidField && error?.field == field)
   }
 
-  @Test("padding brings the result to its bounds, the image placed by gravity")
+  @Test("padding extends the result to its bounds, with the image placed by gravity")
   func padding() throws {
     func framing(_ gravity: Gravity) throws -> Framing {
       try Framing(
@@ -98,7 +98,7 @@ struct FramingTests {
     #expect(try framing(.southEast).top == 76)
   }
 
-  @Test("turning by quarters and flipping compose with each of the eight orientations", arguments: 1...8)
+  @Test("quarter rotations and flips compose with each of the eight orientations", arguments: 1...8)
   func turning(raw: Int) throws {
     let orientation = try #require(Orientation(rawValue: raw))
     func turned(_ quarters: Int) -> Orientation {
@@ -115,7 +115,7 @@ struct FramingTests {
   }
 
   /// Compares crop, rotation and padding of whole pixels with the same operations on the decoded pixels.
-  @Test("crops, turns and pads in shown space for every orientation", arguments: 1...8)
+  @Test("crops, rotates and pads in shown space for every orientation", arguments: 1...8)
   func pixels(orientation: Int) throws {
     let name = "orientation-\(orientation).png"
     let shown = try Grid(decoding: process(Fixture.bytes(name), ProcessingConfiguration(preferredFormat: .png)).bytes)
@@ -154,7 +154,7 @@ struct FramingTests {
     #expect(small.meanDifference(fromBoxMeansOf: full, side: 8) < 6)
   }
 
-  @Test("rows behind a crop are not decoded")
+  @Test("rows after a crop are not decoded")
   func early() throws {
     let bytes = Fixture.bytes("photo-420.jpg")
     let configuration = ProcessingConfiguration(crop: Crop(width: 40, height: 16))

@@ -12,7 +12,7 @@ struct GeometryTests {
     #expect(size == PixelSize(width: 960, height: 720))
   }
 
-  @Test("fit keeps both bounds and the ratio within half a pixel, and never enlarges")
+  @Test("fit respects both bounds and the aspect ratio within half a pixel, and never enlarges")
   func fitProperties() {
     var random = SeededGenerator(seed: 4)
     for _ in 0..<20_000 {
@@ -54,7 +54,7 @@ struct GeometryTests {
     #expect(size == PixelSize(width: 640, height: 640))
   }
 
-  @Test("stretch gives exactly the bounds")
+  @Test("stretch returns exactly the bounds")
   func stretch() {
     let size = outputSize(
       of: PixelSize(width: 400, height: 300),
@@ -81,7 +81,7 @@ struct GeometryTests {
     }
   }
 
-  @Test("a subsampled plane of odd length overhangs at the end, or at the start when it is shown in reverse")
+  @Test("a subsampled plane of odd length extends past the end, or past the start if shown in reverse")
   func chromaSiting() {
     func axis(_ isReversed: Bool) -> AxisGeometry {
       AxisGeometry(

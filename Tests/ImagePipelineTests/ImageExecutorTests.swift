@@ -63,7 +63,7 @@ struct ImageExecutorTests {
     }
   }
 
-  @Test("tells of work that a thread does not return from, each piece by itself, and of none that it has done")
+  @Test("reports each piece of stuck work, and no completed work")
   func stuckWork() async throws {
     let executor = ImageExecutor(threadCount: 2)
     let gate = Gate()
@@ -89,7 +89,7 @@ struct ImageExecutorTests {
     }
   }
 
-  @Test("runs every job, in the order in which they came, on threads of its own")
+  @Test("runs every job in order of arrival, on its own threads")
   func order() async {
     let executor = ImageExecutor(threadCount: 1)
     let (ours, others) = (Witness(), Witness())

@@ -5,7 +5,7 @@ import WorkThreads
 
 @Suite("Memory budget")
 struct MemoryBudgetTests {
-  @Test("gives memory out in arrival order, and takes it back when reservations end")
+  @Test("grants memory in arrival order, and reclaims it when reservations end")
   func arrivalOrder() async throws {
     let budget = MemoryBudget(limit: 100, maxWaiting: 10)
     let first = try await budget.reserve(60, cancellation: Cancellation())
@@ -20,7 +20,7 @@ struct MemoryBudgetTests {
     #expect(budget.used == 0 && budget.peak <= 100 && budget.waitingCount == 0)
   }
 
-  @Test("small ones pass a large one as far as it costs that no time")
+  @Test("small reservations bypass a large one if that does not delay it")
   func passing() async throws {
     let budget = MemoryBudget(limit: 100, maxWaiting: 10)
     let stalled = try await budget.reserve(60, cancellation: Cancellation())
@@ -39,7 +39,7 @@ struct MemoryBudgetTests {
     withExtendedLifetime(passed) {}
   }
 
-  @Test("one in line behind a large one passes it when another that passed ends")
+  @Test("a waiting reservation bypasses a large one when another bypassing one ends")
   func passingInLine() async throws {
     let budget = MemoryBudget(limit: 100, maxWaiting: 10)
     let stalled = try await budget.reserve(60, cancellation: Cancellation())
@@ -73,7 +73,7 @@ struct MemoryBudgetTests {
     } catch { return -2 }
   }
 
-  @Test("counts what uploads hold, and refuses what goes beyond half of the limit")
+  @Test("counts the memory of uploads, and refuses more than half of the limit")
   func holds() async throws {
     let budget = MemoryBudget(limit: 8 << 20, maxWaiting: 0)
     var first = Hold(budget: budget)
@@ -105,7 +105,7 @@ struct MemoryBudgetTests {
 
   private func end(_ hold: consuming Hold) {}
 
-  @Test("counts messages as uploads that are held")
+  @Test("counts messages as buffered uploads")
   func messages() throws {
     let budget = MemoryBudget(limit: 8 << 20, maxWaiting: 0)
     #expect(budget.holdNow(3 << 20) && !budget.holdNow(2 << 20) && budget.holdNow(1 << 20))
@@ -114,7 +114,7 @@ struct MemoryBudgetTests {
     #expect(budget.buffered == 0)
   }
 
-  @Test("lets in who waits when an upload lets go")
+  @Test("admits waiting images when an upload releases memory")
   func letGo() async throws {
     let budget = MemoryBudget(limit: 8 << 20, maxWaiting: 1)
     let reserved = try await budget.reserve(4 << 20, cancellation: Cancellation())
@@ -127,7 +127,7 @@ struct MemoryBudgetTests {
     end(reserved)
   }
 
-  @Test("refuses what can never fit, naming limit and value")
+  @Test("refuses what can never fit, naming the limit and the value")
   func neverFits() async {
     let budget = MemoryBudget(limit: 100, maxWaiting: 10)
     let error = await #expect(throws: PipelineError.self) { () async throws in
@@ -148,7 +148,7 @@ struct MemoryBudgetTests {
     #expect(budget.used == 0)
   }
 
-  @Test("a waiting image that is cancelled leaves the line, and lets those behind it pass")
+  @Test("a cancelled image leaves the queue and unblocks those behind it")
   func cancelledWaiter() async throws {
     let budget = MemoryBudget(limit: 100, maxWaiting: 10)
     let buffered = try await budget.reserve(50, cancellation: Cancellation())

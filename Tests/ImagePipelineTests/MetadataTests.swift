@@ -61,7 +61,7 @@ struct MetadataTests {
     Data(bytes).range(of: Data(text.utf8)) != nil
   }
 
-  @Test("nothing is kept by default, from any format in any format", arguments: formats)
+  @Test("nothing is kept by default, for any input and output format", arguments: formats)
   func strips(format: OutputFormat) throws {
     for (name, bytes) in try Self.images(Self.exif(isBig: true)) {
       for policy in [nil, MetadataPolicy.strip] {
@@ -72,7 +72,7 @@ struct MetadataTests {
     }
   }
 
-  @Test("artist and copyright are kept when asked for, and nothing else", arguments: formats, [false, true])
+  @Test("only artist and copyright are kept if requested", arguments: formats, [false, true])
   func keeps(format: OutputFormat, isBig: Bool) throws {
     let configuration = ProcessingConfiguration(maxWidth: 60, preferredFormat: format, metadata: .keepCopyright)
     for (name, bytes) in try Self.images(Self.exif(isBig: isBig)) {
@@ -101,7 +101,7 @@ struct MetadataTests {
     }
   }
 
-  @Test("a PNG's texts count too, unless EXIF says it")
+  @Test("a PNG's texts are used too, unless EXIF has the same field")
   func texts() throws {
     let latin = Array("Copyright\0".utf8) + [0xA9] + Array(" K\u{E4}the".unicodeScalars.map { UInt8($0.value) })
     let international = Array("Author\0\0\0de\0Urheber\0Käthe".utf8)
@@ -125,7 +125,7 @@ struct MetadataTests {
     }
   }
 
-  @Test("what a PNG says behind its data is kept where the result can have it there: in a PNG")
+  @Test("metadata after a PNG's data is kept only in a PNG result")
   func lateTexts() throws {
     let png = Fixture.bytes("photo.png")
     let late: [(String, [UInt8])] = [
@@ -147,7 +147,7 @@ struct MetadataTests {
     }
   }
 
-  @Test("long texts are cut, short ones fit their entry, broken blocks do no harm", arguments: formats)
+  @Test("long texts are truncated, short ones fit their entry, broken blocks are harmless", arguments: formats)
   func lengths(format: OutputFormat) throws {
     let kept = ProcessingConfiguration(maxWidth: 8, preferredFormat: format, metadata: .keepCopyright)
     let long = String(repeating: "abcdefghij", count: 2000)

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import Tracing
 
-@Suite("Passing images on")
+@Suite("Passthrough")
 struct PassthroughTests {
   /// An image, its configuration, and the expected passthrough.
   struct Case: Sendable, CustomTestStringConvertible {
@@ -28,7 +28,7 @@ struct PassthroughTests {
   }
 
   @Test(
-    "an image passes when encoding it again would gain nothing",
+    "an image is passed through if encoding it again has no benefit",
     arguments: [
       Case(name: "photo-420.jpg", passthrough: .copied), Case(name: "photo-444.jpg", passthrough: .copied),
       Case(name: "photo-progressive.jpg", passthrough: .copied), Case(name: "photo-gray.jpg", passthrough: .copied),
@@ -109,7 +109,8 @@ struct PassthroughTests {
   }
 
   @Test(
-    "what is passed on has the colours of what is encoded", arguments: ["photo.png", "photo-444.jpg", "photo.webp"])
+    "an image that is passed through has the same colors as an encoded one",
+    arguments: ["photo.png", "photo-444.jpg", "photo.webp"])
   func sameColours(name: String) throws {
     let copied = try process(Fixture.bytes(name), ProcessingConfiguration())
     let encoded = try process(Fixture.bytes(name), ProcessingConfiguration(alwaysEncode: true))
@@ -119,7 +120,7 @@ struct PassthroughTests {
     }
   }
 
-  @Test("an sRGB profile is dropped, another is no reason to keep it")
+  @Test("an sRGB profile is dropped; another one prevents passthrough")
   func profiles() throws {
     for (profile, passthrough) in [("srgb.icc", Passthrough.copied), ("display-p3.icc", .decoded)] {
       let block = Fixture.bytes(profile)
@@ -144,7 +145,7 @@ struct PassthroughTests {
     }
   }
 
-  @Test("copyright is kept when asked for, and nothing else")
+  @Test("only copyright is kept if requested")
   func rights() throws {
     let block = MetadataTests.exif(isBig: true)
     let jpeg = Container.jpeg(
@@ -171,7 +172,7 @@ struct PassthroughTests {
     return bytes.indices.dropLast(wanted.count).contains { Array(bytes[$0..<$0 + wanted.count]) == wanted }
   }
 
-  @Test("turning by blocks shows an image upright", arguments: 2...8)
+  @Test("rotating blocks shows an image upright", arguments: 2...8)
   func turnsUpright(value: Int) throws {
     let turned = try process(Fixture.bytes("orientation-\(value).jpg"), ProcessingConfiguration())
     #expect(turned.report.isPassedThrough && turned.report.output.size == PixelSize(width: 48, height: 32))
@@ -184,7 +185,7 @@ struct PassthroughTests {
     }
   }
 
-  @Test("a turn that would hold too much is made of samples")
+  @Test("a rotation that would buffer too much decodes the image instead")
   func turnLimit() throws {
     let bytes = Fixture.bytes("photo-444.jpg")
     let configuration = ProcessingConfiguration(rotation: 90)
@@ -197,7 +198,7 @@ struct PassthroughTests {
   }
 
   @Test(
-    "a file that ends early or is damaged is an error where it is passed on too", arguments: ["jpg", "png", "webp"])
+    "a truncated or damaged file is an error in passthrough too", arguments: ["jpg", "png", "webp"])
   func failures(kind: String) throws {
     let bytes = Fixture.bytes(kind == "jpg" ? "photo-420.jpg" : "photo.\(kind)")
     for count in [bytes.count / 2, bytes.count - 3] {
@@ -216,7 +217,7 @@ struct PassthroughTests {
     #expect(error?.code == .cancelled)
   }
 
-  @Test("the rewriting is one span, and its time that of encoding")
+  @Test("rewriting is one span, and its time is the encoding time")
   func spans() throws {
     let tracer = InMemoryTracer()
     let (bytes, report) = try process(

@@ -3,7 +3,7 @@ import ImagePipeline
 import TestSupport
 import Testing
 
-@Suite("Trials of images that are passed on")
+@Suite("Passthrough trials")
 struct PassthroughTrialTests {
   private static let warning = "the file had no end marker; the result has one"
 
@@ -38,7 +38,8 @@ struct PassthroughTrialTests {
   }
 
   @Test(
-    "a JPEG that lacks its end marker alone is passed on with it", arguments: ["photo-420.jpg", "photo-restart.jpg"])
+    "a JPEG that lacks only its end marker is passed through, with the marker added",
+    arguments: ["photo-420.jpg", "photo-restart.jpg"])
   func smallWithoutEnd(name: String) throws {
     let bytes = Fixture.bytes(name)
     let whole = try process(bytes, ProcessingConfiguration())
@@ -50,7 +51,7 @@ struct PassthroughTrialTests {
     }
   }
 
-  @Test("also a large one that is there at once", arguments: [false, true])
+  @Test("a large JPEG without an end marker is passed through if it arrives at once", arguments: [false, true])
   func largeWithoutEnd(isProgressive: Bool) throws {
     let bytes = try Self.largeJPEG(isProgressive: isProgressive)
     let whole = try passOn(bytes)
@@ -59,7 +60,7 @@ struct PassthroughTrialTests {
     #expect(whole.report.warnings.isEmpty)
   }
 
-  @Test("but none that lacks more", arguments: [false, true])
+  @Test("a JPEG that lacks more than its end marker is not passed through", arguments: [false, true])
   func truncated(isProgressive: Bool) throws {
     let large = try Self.largeJPEG(isProgressive: isProgressive)
     let small = Fixture.bytes(isProgressive ? "photo-progressive.jpg" : "photo-420.jpg")

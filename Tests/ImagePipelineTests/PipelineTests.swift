@@ -10,7 +10,7 @@ private let outputFormats = OutputFormat.allCases.filter { ImageFormat(rawValue:
 
 @Suite("Pipeline")
 struct PipelineTests {
-  @Test("brings every kind of image within its bounds, with the colours it had", arguments: Fixture.names)
+  @Test("fits every kind of image within its bounds, with its original colors", arguments: Fixture.names)
   func fitsAndKeepsColours(name: String) throws {
     let fixture = Fixture.named(name)
     let configuration = ProcessingConfiguration(
@@ -26,7 +26,7 @@ struct PipelineTests {
     for (ours, theirs) in zip(pixels.mean, fixture.mean) { #expect(abs(ours - theirs) < tolerance) }
   }
 
-  @Test("gives the same bytes however the upload is cut", arguments: Fixture.names)
+  @Test("returns the same bytes however the upload is split", arguments: Fixture.names)
   func cutsDoNotMatter(name: String) throws {
     let configuration = ProcessingConfiguration(maxWidth: 50, compressionQuality: 0.8)
     let whole = try process(Fixture.bytes(name), configuration)
@@ -36,7 +36,7 @@ struct PipelineTests {
   }
 
   @Test(
-    "shows all eight orientations upright, in every format out", arguments: ["jpg", "png", "webp"],
+    "shows all eight orientations upright, in every output format", arguments: ["jpg", "png", "webp"],
     outputFormats)
   func orientations(container: String, format: OutputFormat) throws {
     for value in 1...8 {
@@ -64,7 +64,7 @@ struct PipelineTests {
     return bytes.indices.dropLast(wanted.count).contains { Array(bytes[$0..<$0 + wanted.count]) == wanted }
   }
 
-  @Test("a turned image is the upright one, turned: chroma lies right at odd sizes too", arguments: 2...8)
+  @Test("a rotated image equals the upright one, with aligned chroma at odd sizes too", arguments: 2...8)
   func turnsAgree(value: Int) throws {
     // 33x22 has chroma planes that extend past the image; every orientation must give the result of orientation 1.
     let configuration = ProcessingConfiguration(maxWidth: 33, compressionQuality: 0.89, preferredFormat: .jpeg)
@@ -76,7 +76,7 @@ struct PipelineTests {
     }
   }
 
-  @Test("keeps the input's format by default, or the nearest that can be written")
+  @Test("keeps the input's format by default, or the nearest that can be encoded")
   func originalFormat() throws {
     let table = [
       ("photo-420.jpg", "jpeg"), ("photo.png", "png"), ("alpha.webp", "webp"), ("photo.bmp", "jpeg"),
@@ -88,7 +88,8 @@ struct PipelineTests {
     }
   }
 
-  @Test("refuses a format out that was not built in, naming the field", .enabled(if: !ImageFormat.avif.isEncodable))
+  @Test(
+    "refuses an output format missing from the build, naming the field", .enabled(if: !ImageFormat.avif.isEncodable))
   func formatNotBuiltIn() {
     let error = #expect(throws: PipelineError.self) {
       _ = try process(Fixture.bytes("photo.png"), ProcessingConfiguration(preferredFormat: .avif))
@@ -109,7 +110,7 @@ struct PipelineTests {
   }
 
   @Test(
-    "keeps transparency where the format has it, without dark halos", arguments: outputFormats.filter { $0 != .jpeg })
+    "keeps transparency if the format supports it, without dark halos", arguments: outputFormats.filter { $0 != .jpeg })
   func transparency(format: OutputFormat) throws {
     let configuration = ProcessingConfiguration(maxWidth: 60, compressionQuality: 1, preferredFormat: format)
     let (bytes, report) = try process(Fixture.bytes("alpha.png"), configuration)
@@ -119,7 +120,7 @@ struct PipelineTests {
     for (ours, theirs) in zip(pixels.mean, Fixture.named("alpha.png").mean) { #expect(abs(ours - theirs) < 2.5) }
   }
 
-  @Test("never holds the image: memory does not grow with its height")
+  @Test("never buffers the image: memory does not grow with its height")
   func memoryIsBounded() throws {
     let configuration = ProcessingConfiguration(maxWidth: 64, maxHeight: 64, compressionQuality: 0.8)
     var peaks: [UInt64] = []
@@ -144,7 +145,7 @@ struct PipelineTests {
     return bytes
   }
 
-  @Test("the plan's working set is never below what the image took", arguments: Fixture.names)
+  @Test("the plan's working set is never below the image's memory", arguments: Fixture.names)
   func estimateHolds(name: String) throws {
     for format in outputFormats {
       let configuration = ProcessingConfiguration(maxWidth: 50, compressionQuality: 0.8, preferredFormat: format)
@@ -157,7 +158,7 @@ struct PipelineTests {
     }
   }
 
-  @Test("an image that needs more memory than one may have is refused, naming limit and value")
+  @Test("an image above the memory limit per image is refused, naming the limit and the value")
   func memoryLimit() {
     let error = #expect(throws: PipelineError.self) {
       try process(
@@ -168,7 +169,7 @@ struct PipelineTests {
   }
 
   @Test(
-    "bad input gets an error that says what is wrong",
+    "invalid input causes an error that describes the problem",
     arguments: [
       ([], PipelineError.Code.emptyImage), (Array("this is no image at all, just words".utf8), .unknownFormat),
       (Array("qoif".utf8) + [0, 0, 0, 1], .unsupportedImage),

@@ -3,7 +3,7 @@ import ImagePipeline
 import TestSupport
 import Testing
 
-@Suite("Plans of previews")
+@Suite("Preview plans")
 struct PreviewPlanTests {
   private func reader(_ bytes: [UInt8]) throws -> ImageReader {
     var reader = ImageReader(limits: ImageLimits())
@@ -54,7 +54,7 @@ struct PreviewPlanTests {
       canvas: PixelSize(width: 300, height: 300), image: PixelSize(width: 1, height: 1), left: 299, top: 299),
   ]
 
-  @Test("take the same part of the image to the same place, at most 300 pixels long", arguments: cases)
+  @Test("show the same part of the image at the same position, at most 300 pixels long", arguments: cases)
   func geometry(_ expected: Case) throws {
     let (full, preview) = try plans(Fixture.bytes("photo-420.jpg"), expected.configuration)
     #expect(preview.outputSize == expected.canvas && preview.framing.window == full.framing.window)
@@ -62,7 +62,7 @@ struct PreviewPlanTests {
     #expect(preview.framing.left == expected.left && preview.framing.top == expected.top)
   }
 
-  @Test("shrink the lengths of filters, and leave out what is then too small to be done")
+  @Test("scale the lengths of filters, and skip those that become too small")
   func filters() throws {
     func chain(_ filters: [Filter], longestSide: Int) throws -> (preview: FilterChain, full: FilterChain) {
       let configuration = ProcessingConfiguration(maxWidth: longestSide, allowUpscale: true, filters: filters)
@@ -87,7 +87,7 @@ struct PreviewPlanTests {
         .preview.isEmpty)
   }
 
-  @Test("are JPEGs, but PNGs where the result has transparency")
+  @Test("are JPEGs, or PNGs if the result has transparency")
   func formats() throws {
     let cases: [(String, OutputFormat, String, Bool)] = [
       ("photo-420.jpg", .original, "jpeg", false), ("photo.png", .webp, "jpeg", false),
@@ -101,7 +101,7 @@ struct PreviewPlanTests {
     }
   }
 
-  @Test("decode at the smallest scale that is as large as the preview, and never pass the image on")
+  @Test("decode at the smallest scale that covers the preview, and never pass the image through")
   func scale() throws {
     let bytes = Fixture.bytes("photo-420.jpg")
     let small = ProcessingConfiguration(maxWidth: 30, compressionQuality: 1)
@@ -111,7 +111,7 @@ struct PreviewPlanTests {
     #expect(full.passthrough != .decoded && preview.passthrough == .decoded)
   }
 
-  @Test("keep to the memory that was planned, and show what the result does", arguments: Fixture.names)
+  @Test("stay within the planned memory, and match the result", arguments: Fixture.names)
   func previews(name: String) throws {
     let bytes = Fixture.bytes(name)
     let configuration = ProcessingConfiguration(
@@ -140,7 +140,7 @@ struct PreviewPlanTests {
     for sum in difference { #expect(abs(sum / count) < 10) }
   }
 
-  @Test("fail as the result's would, and say when there is no room")
+  @Test("fail like the result's plan, and report insufficient memory")
   func errors() throws {
     let outside = ProcessingConfiguration(crop: Crop(unit: .pixels, x: 5000, y: 0, width: 10, height: 10))
     let refused = #expect(throws: PipelineError.self) {

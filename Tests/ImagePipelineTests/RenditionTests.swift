@@ -24,7 +24,7 @@ struct RenditionTests {
       ]),
   ]
 
-  @Test("are each the same as alone, within the memory that was planned", arguments: Fixture.names)
+  @Test("equal separately produced results, within the planned memory", arguments: Fixture.names)
   func same(name: String) throws {
     let bytes = Fixture.bytes(name)
     for windowByteCount in [Int.max, 1000] {
@@ -50,7 +50,7 @@ struct RenditionTests {
     return try reader.plan(configuration)
   }
 
-  @Test("are decoded at the scale of the most demanding")
+  @Test("are decoded at the scale that the most demanding one needs")
   func scale() throws {
     let configurations = [64, 240, 20].map { ProcessingConfiguration(maxWidth: $0, compressionQuality: 0.8) }
     let bytes = Fixture.bytes("photo-420.jpg")
@@ -62,7 +62,7 @@ struct RenditionTests {
     #expect(small.plans.map(\.decodeScale) == [alone[0], alone[0]] && alone[0] < 8 && alone[2] < alone[0])
   }
 
-  @Test("fail alone: where a crop is not in the image, and where a file that ends early is not tolerated")
+  @Test("fail separately: for a crop outside the image, or a truncated file that is not tolerated")
   func isolation() throws {
     let bytes = Fixture.bytes("photo-420.jpg")
     let good = ProcessingConfiguration(maxWidth: 64)
@@ -96,7 +96,7 @@ struct RenditionTests {
     #expect(end?.code == .truncatedImage)
   }
 
-  @Test("end as soon as none needs the rows that follow")
+  @Test("end as soon as none needs further rows")
   func early() throws {
     let bytes = Fixture.bytes("photo-420.jpg")
     let top = [20, 60].map { height in
@@ -107,7 +107,7 @@ struct RenditionTests {
     #expect(read[0] < read[1] && read[1] < UInt64(bytes.count * 2 / 3))
   }
 
-  @Test("convert a gray profile in the format that each needs")
+  @Test("convert a gray profile in the pixel format that each needs")
   func profiles() throws {
     let gray = try encodedImage(
       [UInt8](repeating: 100, count: 64 * 64), width: 64, height: 64, pixelFormat: .gray8)
@@ -121,7 +121,7 @@ struct RenditionTests {
     }
   }
 
-  @Test("have spans of their own below one for decoding, and end with their caller")
+  @Test("have separate spans below one for decoding, and end with their caller")
   func traces() throws {
     let tracer = InMemoryTracer()
     let bytes = Fixture.bytes("photo-420.jpg")

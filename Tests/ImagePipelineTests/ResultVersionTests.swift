@@ -9,7 +9,7 @@ import Testing
 /// The hashes cover the decoded samples of JPEG and PNG results, not their bytes: compression by the libraries differs
 /// by version and by CPU, while decoders, kernels and the transforms of both formats give the same samples everywhere.
 /// No row needs an optional library.
-@Suite("Version of results")
+@Suite("Result version")
 struct ResultVersionTests {
   private static let fixtures = [
     "photo-420.jpg", "photo-progressive.jpg", "photo-gray.jpg", "orientation-6.jpg", "alpha.png", "gray-16.png",
@@ -73,7 +73,7 @@ struct ResultVersionTests {
     return String(hash, radix: 16)
   }
 
-  @Test("results that change have another version")
+  @Test("changed results have another version")
   func version() throws {
     let rows = try Self.rows()
     let current = (["version \(ResultVersion.current)"] + rows).joined(separator: "\n") + "\n"

@@ -23,7 +23,7 @@ struct ShrinkOnLoadTests {
     return (row.reduce(0) { $0 + ($1 - mean) * ($1 - mean) } / Double(row.count)).squareRoot()
   }
 
-  @Test("at 1/8 fine detail is as strong as in an image that is decoded whole", arguments: [46.0, 53, 80, 160])
+  @Test("at 1/8, fine detail has the same contrast as in a full decode", arguments: [46.0, 53, 80, 160])
   func contrastAtAnEighth(period: Double) throws {
     let source = Self.wave(period: period)
     let jpeg = try process(source, ProcessingConfiguration(compressionQuality: 1, preferredFormat: .jpeg)).bytes
@@ -34,7 +34,7 @@ struct ShrinkOnLoadTests {
     #expect((0.985...1.03).contains(ratio))
   }
 
-  @Test("edges of a WebP's blocks are smoothed unless all results are a quarter of the image or less")
+  @Test("a WebP's block edges are smoothed unless all results are at most a quarter of the image")
   func blocks() throws {
     let bytes = Fixture.bytes("photo.webp")
     let width = Fixture.named("photo.webp").width

@@ -2,7 +2,7 @@ import ImagePipeline
 import TestSupport
 import Testing
 
-@Suite("Limits of sides")
+@Suite("Side limits")
 struct SideLimitTests {
   /// Returns a run-length coded bitmap without any runs.
   private static func bitmap(height: Int) -> [UInt8] {
@@ -11,7 +11,7 @@ struct SideLimitTests {
       + [UInt8](repeating: 0, count: 12) + [2, 0, 0, 0, 0, 0, 0, 0, 9, 9, 9, 0, 1, 2, 3, 0, 0, 1]
   }
 
-  @Test("a side that the resampler can't count is refused by a limit with a name")
+  @Test("a side too long for the resampler is refused, naming the limit")
   func longSide() {
     let configuration = ProcessingConfiguration(maxWidth: 100, maxHeight: 100, preferredFormat: .png)
     let error = #expect(throws: PipelineError.self) { try process(Self.bitmap(height: 400_000_000), configuration) }

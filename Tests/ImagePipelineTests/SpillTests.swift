@@ -32,7 +32,7 @@ struct SpillTests {
     return (result.bytes, result.report.warnings, result.report.peakMemoryByteCount)
   }
 
-  @Test("hold their bytes, not their coefficients")
+  @Test("buffer their bytes, not their coefficients")
   func memory() throws {
     let bytes = try Self.image.get()
     let whole = try Self.run(bytes, spill: .system, windowByteCount: .max)
@@ -43,7 +43,7 @@ struct SpillTests {
     }
   }
 
-  @Test("hold in a file what is above 12 MiB")
+  @Test("spill to a file above 12 MiB")
   func inFile() throws {
     let bytes = try Self.image.get()
     // Useless bytes after the last unit of the last scan.

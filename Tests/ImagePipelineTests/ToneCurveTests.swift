@@ -11,7 +11,7 @@ struct ToneCurveTests {
     FilterChain(effects.map { (filter: $0 == Self.sepia ? .sepia : .gamma, effect: $0) })
   }
 
-  @Test("a formula gives each level its value, mixed by its share and clamped")
+  @Test("a formula maps each level to its value, mixed by its intensity and clamped")
   func formula() {
     for level in 0...255 {
       let x = Double(level) / 255
@@ -24,7 +24,7 @@ struct ToneCurveTests {
       !Self.steps.isIdentity && ToneCurve.formula(share: 1) { 4 * $0 * (1 - $0) }.image(of: 0...1).lowerBound == 0)
   }
 
-  @Test("a formula begins a pass, after curves it is a part of their table")
+  @Test("a formula starts a pass; after curves it is part of their table")
   func passes() {
     let steps = FilterEffect.color(.curve(Self.steps))
     let darker = FilterEffect.color(.curve(.linear(slope: 0.4, intercept: 0)))

@@ -3,7 +3,7 @@ import ImagePipeline
 import TestSupport
 import Testing
 
-@Suite("Files that end early")
+@Suite("Truncated files")
 struct TruncationTests {
   private static let names = [
     "photo-420.jpg", "photo-444.jpg", "photo-gray.jpg", "photo-cmyk.jpg", "photo-restart.jpg", "photo.png",
@@ -24,7 +24,7 @@ struct TruncationTests {
     #expect(error?.code == .truncatedImage)
   }
 
-  @Test("give the rows that came, gray for the rest, and a warning when that is tolerated", arguments: names)
+  @Test("return the received rows, gray for the rest, and a warning if truncation is tolerated", arguments: names)
   func rowsThatCame(name: String) throws {
     let whole = try Pixels.decode(try process(Fixture.bytes(name), Self.tolerant).bytes)
     let result = try process(Self.cut(name, 75), Self.tolerant)
@@ -41,7 +41,7 @@ struct TruncationTests {
     }
   }
 
-  @Test("are given as far as they were refined when they are progressive")
+  @Test("are returned with the refinements received if they are progressive")
   func progressive() throws {
     let whole = try Pixels.decode(try process(Fixture.bytes("photo-progressive.jpg"), Self.tolerant).bytes)
     let result = try process(Self.cut("photo-progressive.jpg", 60), Self.tolerant)
@@ -49,7 +49,7 @@ struct TruncationTests {
     for (ours, theirs) in zip(try Pixels.decode(result.bytes).mean, whole.mean) { #expect(abs(ours - theirs) < 6) }
   }
 
-  @Test("are an error where no row came, and where all rows must come first", arguments: [false, true])
+  @Test("are an error if no row arrived, or if all rows are needed first", arguments: [false, true])
   func nothingToGive(isTolerant: Bool) {
     let configuration = ProcessingConfiguration(tolerateTruncation: isTolerant)
     for (name, percent) in [
@@ -60,7 +60,7 @@ struct TruncationTests {
     }
   }
 
-  @Test("a whole file is what it is without the flag", arguments: names + ["photo-progressive.jpg"])
+  @Test("an intact file is unaffected by the flag", arguments: names + ["photo-progressive.jpg"])
   func wholeFiles(name: String) throws {
     let strict = ProcessingConfiguration(preferredFormat: .png, alwaysEncode: true)
     let (ours, theirs) = (

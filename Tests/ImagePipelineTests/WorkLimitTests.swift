@@ -19,7 +19,7 @@ struct WorkLimitTests {
     return nil
   }
 
-  @Test("counts results, and passes over them, of all renditions together, before anything is decoded")
+  @Test("counts the pixels of all renditions and their passes before anything is decoded")
   func counts() throws {
     let small = ProcessingConfiguration(maxWidth: 50, maxHeight: 40, resizeMode: .stretch)
     var blurred = small
@@ -29,7 +29,7 @@ struct WorkLimitTests {
     #expect(found == PipelineError.Limit(name: "max_work_pixels", limit: 11_999, value: 12_000))
   }
 
-  @Test("refuses by default what would take minutes")
+  @Test("refuses work of minutes by default")
   func largest() throws {
     let largest = ProcessingConfiguration(
       maxWidth: 65_500, maxHeight: 65_500, preferredFormat: .png, resizeMode: .stretch, allowUpscale: true)
@@ -40,7 +40,7 @@ struct WorkLimitTests {
     #expect(try limit([blurred], maxWorkPixels: ImageLimits().maxWorkPixels)?.value == 34 * 4500 * 65_500)
   }
 
-  @Test("counts what pads an image for its encoder alone")
+  @Test("counts padding that only the encoder needs")
   func padding() throws {
     let padded = ProcessingConfiguration(maxWidth: 65_000, maxHeight: 65_000, pad: true)
     let found = try limit([padded], maxWorkPixels: 65_000 * 65_000)
@@ -72,7 +72,7 @@ struct WorkLimitTests {
     return (byteCount, nil)
   }
 
-  @Test("ends an image whose CPU time is used up, at the next rows of its result")
+  @Test("ends an image at its CPU time limit, at the next rows of its result")
   func cpuTime() throws {
     let configuration = ProcessingConfiguration(
       maxWidth: 3000, maxHeight: 2000, compressionQuality: 1, preferredFormat: .png, resizeMode: .stretch,
@@ -86,7 +86,7 @@ struct WorkLimitTests {
     #expect(try work(within: .seconds(600), configuration).limit == nil)
   }
 
-  @Test("ends an image that is passed through when its CPU time is used up")
+  @Test("ends an image that is passed through at its CPU time limit")
   func cpuTimeOfPassthrough() throws {
     let found = try work(within: .zero, ProcessingConfiguration()).limit
     #expect(found?.name == "max_cpu_seconds_per_image")

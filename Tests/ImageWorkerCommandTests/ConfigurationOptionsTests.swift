@@ -8,7 +8,7 @@ import WorkerProtocol
 
 @testable import image_worker
 
-@Suite("Options of a configuration")
+@Suite("Configuration options")
 struct ConfigurationOptionsTests {
   private static func configuration(_ arguments: String...) throws -> ProcessingConfiguration {
     try ConfigurationOptions.parse(arguments).configuration
@@ -44,7 +44,7 @@ struct ConfigurationOptionsTests {
     }
   }
 
-  @Test("sizes, places, colours and formats have the spelling that one expects")
+  @Test("sizes, positions, colors and formats have the expected spelling")
   func values() throws {
     let read = try Self.configuration(
       "--max-width", "300", "--max-height", "200", "--quality", "0.5", "--scale-factor", "2", "--format", "webp",
@@ -65,7 +65,7 @@ struct ConfigurationOptionsTests {
     #expect(try Self.configuration() == ProcessingConfiguration())
   }
 
-  @Test("flags are set, unset or neither")
+  @Test("flags are set, cleared or absent")
   func flags() throws {
     let read = try Self.configuration(
       "--pad", "--no-allow-upscale", "--flip-horizontal", "--flip-vertical", "--always-encode", "--allow-smaller",
@@ -77,7 +77,7 @@ struct ConfigurationOptionsTests {
     #expect(read == expected)
   }
 
-  @Test("options of formats and filters are read")
+  @Test("format options and filters are parsed")
   func formats() throws {
     let read = try Self.configuration(
       "--chroma", "422", "--optimize-huffman", "--restart-rows", "3", "--compression-level", "9", "--png-filter",
@@ -93,7 +93,7 @@ struct ConfigurationOptionsTests {
   }
 
   @Test(
-    "an error names the option, the value and what is accepted",
+    "an error names the option, the value and the accepted values",
     arguments: [
       (["--max-width", "0"], ["--max-width is 0", "between 1 and 65500"]),
       (["--max-width", "wide"], ["--max-width is \"wide\"", "a whole number"]),

@@ -40,7 +40,7 @@ struct ExitStatusTests {
     Misuse(arguments: ["serve", "--log-level", "loud"], words: ["--log-level", "loud", "notice"]),
   ]
 
-  @Test("a call that can't be parsed ends with 64 and the usage", arguments: unparsed)
+  @Test("a call that cannot be parsed exits with 64 and the usage", arguments: unparsed)
   func parsing(misuse: Misuse) async throws {
     let outcome = try await WorkerProgram.run(misuse.arguments)
     #expect(outcome.status == 64)
@@ -56,7 +56,7 @@ struct ExitStatusTests {
     Misuse(arguments: ["--presets", "/nowhere/presets.yaml"], words: ["/nowhere/presets.yaml"]),
   ]
 
-  @Test("a configuration that can't be served ends with 1, and nothing is written", arguments: refused)
+  @Test("an invalid configuration exits with 1 and writes nothing", arguments: refused)
   func refusal(misuse: Misuse) async throws {
     let scratch = try ScratchFolder()
     let input = try scratch.write(Fixture.bytes("photo-420.jpg"), to: "in.jpg")
@@ -72,7 +72,7 @@ struct ExitStatusTests {
     Misuse(arguments: ["--config", "/nowhere/worker.yaml"], words: ["/nowhere/worker.yaml"])
   ]
 
-  @Test("a setting that can't be served ends the server with 1 before it listens", arguments: settings)
+  @Test("an invalid setting ends the server with 1 before it listens", arguments: settings)
   func setting(misuse: Misuse) async throws {
     let outcome = try await WorkerProgram.run(["serve"] + misuse.arguments)
     #expect(outcome.status == 1 && outcome.output.isEmpty)

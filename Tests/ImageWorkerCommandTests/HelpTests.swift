@@ -19,7 +19,7 @@ struct HelpTests {
     for command in Self.commands { #expect(listed.contains(command), "\(command)") }
   }
 
-  @Test("--help of a command prints its help and ends with 0", arguments: commands)
+  @Test("--help of a command prints its help and exits with 0", arguments: commands)
   func command(name: String) async throws {
     let command = try #require(ImageWorker.configuration.subcommands.first { $0._commandName == name })
     let outcome = try await WorkerProgram.run([name, "--help"])

@@ -7,7 +7,7 @@ import Testing
 /// `process`, `inspect` and `filters`: the commands that need no server.
 @Suite("Local commands", .timeLimit(.minutes(15)))
 struct LocalCommandTests {
-  @Test("process writes the result that the pipeline gives, under the input's name and the result's extension")
+  @Test("process writes the pipeline's result under the input's name and the result's extension")
   func process() async throws {
     let scratch = try ScratchFolder()
     let input = try scratch.write(Fixture.bytes("photo-420.jpg"), to: "in.jpg")
@@ -26,7 +26,7 @@ struct LocalCommandTests {
     #expect(try result == TestSupport.process(Fixture.bytes("photo-420.jpg"), configuration).bytes)
   }
 
-  @Test("an image that fails ends process with 1 and does not stop the others")
+  @Test("a failed image makes process exit with 1 and does not stop the others")
   func failure() async throws {
     let scratch = try ScratchFolder()
     let whole = try scratch.write(Fixture.bytes("photo.png"), to: "whole.png")
@@ -42,7 +42,7 @@ struct LocalCommandTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: scratch.path("out")) == ["whole.jpg"])
   }
 
-  @Test("what is tolerated is delivered with a warning")
+  @Test("a tolerated problem delivers the result with a warning")
   func toleration() async throws {
     let scratch = try ScratchFolder()
     let cut = try scratch.write(Fixture.bytes("photo-420.jpg").prefix(12000), to: "cut.jpg")
@@ -53,7 +53,7 @@ struct LocalCommandTests {
     #expect(try !scratch.bytes("out/cut.jpg").isEmpty)
   }
 
-  @Test("two inputs of one name don't overwrite each other's result")
+  @Test("two inputs with the same name do not overwrite each other's result")
   func collision() async throws {
     let scratch = try ScratchFolder()
     let first = try scratch.write(Fixture.bytes("photo-420.jpg"), to: "same.jpg")
@@ -64,7 +64,7 @@ struct LocalCommandTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: scratch.path("out")) == ["same.jpg"])
   }
 
-  @Test("inspect prints the image's properties and the result's, and decodes nothing")
+  @Test("inspect prints the properties of the image and of the result without decoding")
   func inspect() async throws {
     let scratch = try ScratchFolder()
     // The header is in the first kilobytes; the rest of the file is not needed.
@@ -80,7 +80,7 @@ struct LocalCommandTests {
     #expect(rows["result"] == "webp 64x43" && rows["decoded at"] == "6/8")
   }
 
-  @Test("inspect refuses a file of no known format")
+  @Test("inspect refuses a file of an unknown format")
   func unknown() async throws {
     let scratch = try ScratchFolder()
     let input = try scratch.write(Array("only words, many of them, and no image".utf8), to: "notes.txt")

@@ -40,7 +40,7 @@ struct LocalResultTests {
     try BatchInputs.images(in: inputs.map { FilePath($0) }, output: FilePath(out), suffixes: suffixes)
   }
 
-  @Test("renditions of an image come from one decode, each in its file")
+  @Test("renditions of an image share one decode, each in its own file")
   func renditions() async throws {
     let photo = try scratch.add("photo.jpg", Fixture.bytes("photo-420.jpg"))
     try await process(photo, "--rendition", "small: --max-width 60", "--rendition", "tiny: --max-width 9 --format png")
@@ -55,7 +55,7 @@ struct LocalResultTests {
     #expect(try scratch.bytes("out/photo-tiny.png") == together.results[1].get().bytes)
   }
 
-  @Test("one rendition's error touches no other")
+  @Test("one rendition's error does not affect the others")
   func renditionError() async throws {
     let photo = try scratch.add("photo.jpg", Fixture.bytes("photo-420.jpg"))
     await #expect(throws: ExitCode.self) {
@@ -64,7 +64,7 @@ struct LocalResultTests {
     #expect(try scratch.files(in: "out") == ["photo-good.jpg"])
   }
 
-  @Test("a preview lies next to the result, which is the same without it")
+  @Test("a preview is written next to the result, which is the same without it")
   func preview() async throws {
     let photo = try scratch.add("photo.png", Fixture.bytes("photo.png"))
     try await process(photo, "--preset", "favicon")
@@ -90,7 +90,7 @@ struct LocalResultTests {
     #expect(try scratch.bytes("out/photo.png") == expected.bytes)
   }
 
-  @Test("a batch makes renditions and previews, too")
+  @Test("a batch produces renditions and previews too")
   func batchRenditions() async throws {
     for name in ["a.jpg", "b.jpg"] { try scratch.add("in/\(name)", Fixture.bytes("photo-420.jpg")) }
     try await batch(
@@ -100,7 +100,7 @@ struct LocalResultTests {
     #expect(try scratch.files(in: "again") == ["a-preview.jpg", "a.jpg", "b-preview.jpg", "b.jpg"])
   }
 
-  @Test("only regular files are read: a pipe in a folder is ignored, one that is named fails")
+  @Test("only regular files are read: a pipe in a folder is ignored, one named explicitly fails")
   func pipes() async throws {
     try scratch.add("in/a.jpg", Fixture.bytes("photo-420.jpg"))
     let pipe = "\(scratch.url.path)/in/pipe.jpg"
@@ -114,7 +114,7 @@ struct LocalResultTests {
     #expect(BatchLine(found[1], BatchProblem.noRegularFile).status == .ignored)
   }
 
-  @Test("names of results do not depend on chance: no two images ever have one in common")
+  @Test("result names are deterministic and unique")
   func names() async throws {
     try scratch.add("in/a.jpg", Fixture.bytes("photo-420.jpg"))
     try scratch.add("in/a.jpg.jpg", Fixture.bytes("photo-gray.jpg"))
@@ -130,7 +130,7 @@ struct LocalResultTests {
     #expect(try scratch.files(in: "out").map { try scratch.bytes("out/\($0)") } == all)
   }
 
-  @Test("renditions' names do not meet those of other images")
+  @Test("rendition names never collide with those of other images")
   func renditionNames() throws {
     for name in ["a.jpg", "a-b.jpg", "x/c.jpg", "y/c.jpg"] { try scratch.add("in/\(name)") }
     let folder = try images(["\(scratch.url.path)/in"], suffixes: ["-b-c", "-c"])
@@ -142,7 +142,7 @@ struct LocalResultTests {
     #expect(problem.contains("x/c.jpg"), "\(problem)")
   }
 
-  @Test("a name of 240 bytes is one like others")
+  @Test("a name of 240 bytes works like any other")
   func longNames() async throws {
     let name = String(repeating: "n", count: 240)
     let photo = try scratch.add("in/\(name).jpg", Fixture.bytes("photo-420.jpg"))
@@ -167,7 +167,7 @@ struct LocalResultTests {
     #expect(try scratch.files(in: "in/out") == ["a.jpg"])
   }
 
-  @Test("nothing is left of a result that fails")
+  @Test("a failed result leaves no file")
   func nothingLeft() async throws {
     let cut = try scratch.add("cut.jpg", Array(Fixture.bytes("photo-420.jpg").prefix(3000)))
     await #expect(throws: ExitCode.self) { try await process(cut) }

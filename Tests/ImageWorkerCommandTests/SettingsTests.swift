@@ -26,7 +26,7 @@ struct SettingsTests {
     } catch { return "\(error)" }
   }
 
-  @Test("there is a row for each setting, each with an option, a variable and a key of its own")
+  @Test("each setting has a row with a unique option, variable and key")
   func rows() {
     let rows = Settings.rows
     #expect(rows.count >= 26)
@@ -45,7 +45,7 @@ struct SettingsTests {
     }
   }
 
-  @Test("the article Deploying has the table of the rows")
+  @Test("the article Deploying contains the table of settings")
   func article() throws {
     let root = URL(fileURLWithPath: #filePath)
       .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -56,7 +56,7 @@ struct SettingsTests {
     #expect(lines.filter { $0.hasPrefix("| `--") } == rows, "Deploying.md has rows of no setting, or in another order")
   }
 
-  @Test("an option wins over the environment, which wins over the file, which wins over the default")
+  @Test("options override the environment, which overrides the file, which overrides the default")
   func precedence() throws {
     let file = "port: 1\nthreads: 2\nmemoryLimitMib: 100\n"
     let environment = ["IMAGE_WORKER_PORT": "3", "IMAGE_WORKER_THREADS": "4"]
@@ -66,7 +66,7 @@ struct SettingsTests {
   }
 
   @Test(
-    "an error has the spelling under which the value was given",
+    "an error uses the spelling under which the value was set",
     arguments: [
       (["port": ["70000"]], nil, [:], "--port is 70000; it must be between 0 and 65535"),
       (
@@ -86,7 +86,7 @@ struct SettingsTests {
   }
 
   @Test(
-    "an unknown name is refused, and the nearest one named",
+    "an unknown name is refused, and the nearest one is suggested",
     arguments: [
       ("memoryLimitMb: 5\n", [:], "memoryLimitMb", "memoryLimitMib"), ("Port: 5\n", [:], "Port", "port"),
       ("a: {b: 1}\n", [:], "a in", "did you mean"),
@@ -99,12 +99,12 @@ struct SettingsTests {
   }
 
   @Test(
-    "a file that is no mapping of settings is refused", arguments: ["[1]", "port", "port: [1]", "port:", "port: {"])
+    "a file that is not a mapping of settings is refused", arguments: ["[1]", "port", "port: [1]", "port:", "port: {"])
   func badFile(text: String) {
     #expect(!Self.error(file: text).isEmpty)
   }
 
-  @Test("what Kubernetes and Docker tell of a service of this name is no setting")
+  @Test("the variables of Kubernetes and Docker for a service of this name are not settings")
   func serviceLinks() throws {
     let settings = try Self.settings(environment: [
       "IMAGE_WORKER_PORT": "tcp://10.0.0.1:50051", "IMAGE_WORKER_SERVICE_HOST": "10.0.0.1",

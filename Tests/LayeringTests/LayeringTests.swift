@@ -45,7 +45,7 @@ struct LayeringTests {
     }
   }
 
-  @Test("pointers stay in the Swift faces of the C modules", arguments: Layer.inSwift)
+  @Test("pointers stay in the Swift wrappers of the C modules", arguments: Layer.inSwift)
   func pointers(layer: Layer) throws {
     guard let most = layer.maxPointerLineCount else { return }
     let files = try SourceTree.files(in: "Sources/\(layer.name)").filter { $0.pointerLineCount > 0 }
@@ -94,7 +94,7 @@ struct LayeringTests {
     for (folder, count) in counts { #expect(count <= maxWireFileCounts[folder] ?? 0, "\(folder)") }
   }
 
-  @Test("CPixels includes nothing but its own headers and the system's")
+  @Test("CPixels includes only its own headers and the system's")
   func kernels() throws {
     let files = try SourceTree.files(in: "Sources/CPixels", extensions: ["c", "h"])
     let headers = Set(files.map { $0.path.split(separator: "/").last.map(String.init) ?? $0.path })

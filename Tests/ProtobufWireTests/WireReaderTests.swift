@@ -30,7 +30,7 @@ struct WireReaderTests {
     return try file.serializedBytes() + writer.bytes
   }
 
-  @Test("finds every field of a message, with its number, its type and its place")
+  @Test("finds every field of a message with its number, type and position")
   func places() throws {
     var writer = WireWriter()
     writer.varint(1, 300)
@@ -68,7 +68,7 @@ struct WireReaderTests {
     #expect(try WireReader.varint(try fields(of: bytes)[0], of: bytes.span.bytes) == value)
   }
 
-  @Test("says what is wrong with bytes that are no message")
+  @Test("describes the problem with bytes that are not a message")
   func failures() {
     #expect(failure([0x08]) == .truncated && failure([0x08, 0x80]) == .truncated && failure([0x80]) == .truncated)
     #expect(failure([0x12, 0x03, 1, 2]) == .truncated && failure([0x12]) == .truncated)
@@ -85,7 +85,7 @@ struct WireReaderTests {
     #expect(failure([0x08, 1, 0x08, 2], maxCount: 1) == .tooManyFields && failure([0x08, 1], maxCount: 1) == nil)
   }
 
-  @Test("accepts what SwiftProtobuf accepts of damaged, cut and random bytes", arguments: 0..<8 as Range<UInt64>)
+  @Test("accepts the same damaged, truncated and random bytes as SwiftProtobuf", arguments: 0..<8 as Range<UInt64>)
   func damaged(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     var accepted = 0

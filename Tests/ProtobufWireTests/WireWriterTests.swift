@@ -59,7 +59,7 @@ struct WireWriterTests {
     }
   }
 
-  @Test("leaves out zeros and empty text where presence does not matter")
+  @Test("omits zeros and empty text where presence does not matter")
   func implicitPresence() {
     var writer = WireWriter()
     writer.varint(1, 0)
@@ -76,7 +76,7 @@ struct WireWriterTests {
       writer.bytes == [0x08, 0, 0x11, 0, 0, 0, 0, 0, 0, 0, 0, 0x1d, 0, 0, 0, 0, 0x22, 0, 0x2a, 0])
   }
 
-  @Test("writes the bytes of fixed numbers from the least significant, of big-endian data from the most")
+  @Test("writes fixed numbers in little-endian order, and big-endian data as such")
   func byteOrder() {
     var writer = WireWriter()
     writer.fixed32(1, 0x0102_0304)
@@ -88,7 +88,7 @@ struct WireWriterTests {
     #expect(Array(writer.bytes.dropFirst(15)) == [0x1a, 16] + pair)
   }
 
-  @Test("puts the length before a message of any length, however deep it is")
+  @Test("writes the length before a message of any length at any depth")
   func nested() throws {
     for byteCount in [0, 1, 125, 126, 127, 128, 16_381, 16_384] {
       var writer = WireWriter()
@@ -103,7 +103,7 @@ struct WireWriterTests {
     }
   }
 
-  @Test("puts a header before fields that are written already")
+  @Test("inserts a header before fields that are already written")
   func header() {
     var inner = WireWriter()
     inner.varint(1, 300)

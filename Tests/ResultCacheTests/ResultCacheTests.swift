@@ -15,7 +15,7 @@ struct ResultCacheTests {
       limits: CacheLimits(memoryByteCount: memory, diskByteCount: disk, directory: scratch?.path), logger: log.logger)
   }
 
-  @Test("gives what was kept, and lets go of what was not used for longest")
+  @Test("returns cached results, and evicts the least recently used")
   func leastRecentlyUsed() throws {
     let cache = try Self.cache(memory: 100_000)
     for name in ["a", "b", "c"] { cache.put(name, byteCount: 30_000) }
@@ -26,7 +26,7 @@ struct ResultCacheTests {
     #expect(cache.memoryByteCount <= 100_000 && cache.memoryByteCount > 90_000)
   }
 
-  @Test("counts a result once that is kept anew")
+  @Test("counts a result once when it is stored again")
   func keptAnew() throws {
     let cache = try Self.cache(memory: 100_000)
     cache.put("a", byteCount: 30_000)
@@ -37,7 +37,7 @@ struct ResultCacheTests {
     #expect(cache.has("a") && cache.memoryByteCount == once - 10_000)
   }
 
-  @Test("follows a plain list of the last used, through ten thousand random steps")
+  @Test("matches a simple LRU list through ten thousand random steps")
   func randomSteps() {
     var generator = SeededGenerator(seed: 40)
     var recent = RecentlyUsed<Int>()
@@ -66,7 +66,7 @@ struct ResultCacheTests {
     }
   }
 
-  @Test("a result that is too large is not kept, and costs nothing once it is let go of")
+  @Test("a result that is too large is not cached, and costs nothing after its release")
   func tooLarge() throws {
     let cache = try Self.cache(memory: 100_000)
     cache.put("a", byteCount: 50_000)
@@ -116,7 +116,7 @@ struct ResultCacheTests {
     #expect(scratch.results.count == 1 && cache.diskByteCount == scratch.byteCount)
   }
 
-  @Test("what was used last stays at the next start, in whatever order the directory has it")
+  @Test("the most recently used results survive the next start in any directory order")
   func orderOfUse() throws {
     let scratch = Scratch()
     let names = (0..<16).map { "\($0)" }
@@ -152,7 +152,7 @@ struct ResultCacheTests {
     ("zeros", { $0 = Data(count: $0.count) }),
   ]
 
-  @Test("a damaged file is removed, and its result made anew", arguments: damages.map(\.name))
+  @Test("a damaged file is removed, and its result is produced again", arguments: damages.map(\.name))
   func damaged(name: String) throws {
     let damage = try #require(Self.damages.first { $0.name == name })
     let scratch = Scratch()
@@ -168,7 +168,7 @@ struct ResultCacheTests {
     #expect(cache.has("a"))
   }
 
-  @Test("a file that can't be written turns the disk cache off with one warning, and memory goes on")
+  @Test("a write failure disables the disk cache with one warning, and the memory cache continues")
   func unwritable() throws {
     let scratch = Scratch()
     let log = Log()
@@ -179,7 +179,7 @@ struct ResultCacheTests {
     #expect(log.lines.count == 1)
   }
 
-  @Test("a directory that another process has is left to it; one that can't be made is an error")
+  @Test("a directory locked by another process is left to it; one that cannot be created is an error")
   func directories() throws {
     let scratch = Scratch()
     let log = Log()
@@ -193,7 +193,7 @@ struct ResultCacheTests {
     }
   }
 
-  @Test("files stay of what is used from memory")
+  @Test("files of results used from memory are kept")
   func usedFromMemory() throws {
     let scratch = Scratch()
     let cache = try Self.cache(disk: 100_000, in: scratch)
@@ -205,7 +205,7 @@ struct ResultCacheTests {
     #expect(gone == ["\(scratch.path)/\(CacheKey.of("b").hexadecimal).result"])
   }
 
-  @Test("a file's result is kept in memory from its first use on")
+  @Test("a file's result is cached in memory after its first use")
   func promoted() throws {
     let scratch = Scratch()
     do { try Self.cache(in: scratch).put("a", byteCount: 1000) }

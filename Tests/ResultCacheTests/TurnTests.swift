@@ -4,7 +4,7 @@ import Testing
 
 @testable import ResultCache
 
-@Suite("Turns at one result", .timeLimit(.minutes(1)))
+@Suite("Cache leadership", .timeLimit(.minutes(1)))
 struct TurnTests {
   private struct Broken: Error, Equatable {}
 
@@ -48,7 +48,7 @@ struct TurnTests {
     collector.keep(as: .of("a"))
   }
 
-  @Test("one makes it, the others get it")
+  @Test("one caller produces the result, the others receive it")
   func shared() async throws {
     let cache = try Self.cache()
     let collector = try await Self.collector(cache)
@@ -57,7 +57,7 @@ struct TurnTests {
     for task in tasks { #expect(try await task.value == "hit") }
   }
 
-  @Test("when the one who makes it gives up, exactly one other makes it, for all the rest")
+  @Test("when the leader gives up, exactly one other caller takes over for all the rest")
   func handedOver() async throws {
     let cache = try Self.cache()
     let collector = try await Self.collector(cache)
@@ -70,7 +70,7 @@ struct TurnTests {
     #expect(names.sorted() == [String](repeating: "hit", count: 7) + ["make"])
   }
 
-  @Test("a collector that is forgotten gives up")
+  @Test("an abandoned collector gives up")
   func forgotten() async throws {
     let cache = try Self.cache()
     var collector: ResultCollector? = try await Self.collector(cache)
@@ -80,7 +80,7 @@ struct TurnTests {
     #expect(try await tasks[0].value == "make")
   }
 
-  @Test("an error that is anybody's is everybody's, and the next asks anew")
+  @Test("an error of the image is shared with all waiters, and the next caller tries again")
   func failed() async throws {
     let cache = try Self.cache()
     let collector = try await Self.collector(cache)
@@ -90,7 +90,7 @@ struct TurnTests {
     _ = try await Self.collector(cache)
   }
 
-  @Test("a result too large to be kept lets all make their own")
+  @Test("a result too large for the cache is produced by every caller")
   func tooLarge() async throws {
     let cache = try Self.cache()
     let collector = try await Self.collector(cache)
@@ -100,7 +100,7 @@ struct TurnTests {
     #expect(cache.memoryByteCount == 0)
   }
 
-  @Test("a wait can be ended, and costs the others nothing")
+  @Test("a wait can be cancelled without affecting the others")
   func stopped() async throws {
     let cache = try Self.cache()
     let collector = try await Self.collector(cache)
@@ -110,7 +110,7 @@ struct TurnTests {
     for task in others { #expect(try await task.value == "hit") }
   }
 
-  @Test("nobody waits for one whose caller takes no bytes")
+  @Test("nobody waits for a leader whose client reads nothing")
   func stalled() async throws {
     let cache = try Self.cache()
     let collector = try await Self.collector(cache)
@@ -120,7 +120,7 @@ struct TurnTests {
     collector.endSending()
   }
 
-  @Test("one whose caller takes bytes slowly is waited for")
+  @Test("waiters stay with a leader whose client reads slowly")
   func slow() async throws {
     let cache = try Self.cache()
     let collector = try await Self.collector(cache)
@@ -135,7 +135,7 @@ struct TurnTests {
     for task in tasks { #expect(try await task.value == "hit") }
   }
 
-  @Test("each message that is sent has a number of its own, and whoever takes over has sent none")
+  @Test("each sent message has its own number, and a new leader has sent none")
   func sending() async {
     let key = CacheKey.of("a")
     var state = CacheState(limit: 1000, keepsEntries: true)

@@ -10,7 +10,7 @@ import WorkerTelemetry
 struct UserVisibleTextTests {
   private static let file = Checkout.root.appendingPathComponent("Tests/UserVisibleTextTests/UserVisibleText.md")
 
-  @Test("UserVisibleText.md has every text; `make text` brings it up to date")
+  @Test("UserVisibleText.md has every text; `make text` updates it")
   func upToDate() throws {
     let text = try UserVisibleText.collected()
     if ProcessInfo.processInfo.environment["UPDATE_USER_VISIBLE_TEXT"] != nil {
@@ -23,7 +23,7 @@ struct UserVisibleTextTests {
     #expect(lines == committed, "run `make text`, review the change and commit it\nnew:\n\(missing)\nold:\n\(stale)")
   }
 
-  @Test("the texts are written in the project's words")
+  @Test("the texts use the project's terms")
   func words() throws {
     let avoided = try Regex(#"(?i)\bpictures?\b|can't|heed|\binks?\b|gone on with|\btold\b|\btells?\b|\bheir\b"#)
     for line in try UserVisibleText.collected().split(separator: "\n") {

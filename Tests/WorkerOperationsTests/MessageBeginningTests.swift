@@ -36,7 +36,7 @@ struct MessageBeginningTests {
     #expect(joined == message)
   }
 
-  @Test("gives a large message room for all of it, once a sixteenth has arrived")
+  @Test("gives a large message its full capacity once a sixteenth has arrived")
   func room() throws {
     let message = Self.message(3 << 20)
     let parts = Self.output(message, pieceByteCount: 16 << 10)
@@ -47,14 +47,14 @@ struct MessageBeginningTests {
     #expect(parts.dropFirst().allSatisfy { $0.readableBytes <= 16 << 10 })
   }
 
-  @Test("reserves nothing for a length that is only announced")
+  @Test("reserves nothing for a length prefix alone")
   func announced() {
     var beginning = MessageBeginning(maxByteCount: Self.maxByteCount)
     let start = Self.message(Self.maxByteCount).getSlice(at: 0, length: 100) ?? ByteBuffer()
     #expect(beginning.push(start, isLast: false) == nil)
   }
 
-  @Test("leaves a message that is too long to those who refuse it")
+  @Test("does not reserve capacity for a message that is too long")
   func tooLong() {
     var beginning = MessageBeginning(maxByteCount: Self.maxByteCount)
     let start = ByteBuffer(bytes: [0, 0xff, 0xff, 0xff, 0xff, 1, 2, 3])

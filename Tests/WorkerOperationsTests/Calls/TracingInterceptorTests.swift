@@ -132,7 +132,7 @@ struct TracingTests {
     #expect(spans.first?.parentSpanID == "a-span")
   }
 
-  @Test("leaves the services alone that are not to be traced")
+  @Test("does not trace excluded services")
   func untraced() async throws {
     let spans = try await spans(untraced: ["grpc.health.v1.Health"]) { client in
       _ = try await client.check(Grpc_Health_V1_HealthCheckRequest())

@@ -33,7 +33,7 @@ struct HealthTests {
     .with { $0.service = service }
   }
 
-  @Test("Check tells the state of known services, and NOT_FOUND for others")
+  @Test("Check returns the status of known services, and NOT_FOUND for others")
   func check() async throws {
     try await withHealth { client, state in
       for service in ["", "a.Service"] {
@@ -53,7 +53,7 @@ struct HealthTests {
     }
   }
 
-  @Test("List tells the state of every service")
+  @Test("List returns the status of every service")
   func list() async throws {
     try await withHealth { client, state in
       state.set(.serving)
@@ -63,7 +63,7 @@ struct HealthTests {
     }
   }
 
-  @Test("Watch tells the state now and at every change, and is forgotten when its client leaves")
+  @Test("Watch sends the status now and at every change, and ends when its client disconnects")
   func watch() async throws {
     let state = HealthState(services: [])
     let server = GRPCServer(
@@ -106,7 +106,7 @@ struct HealthTests {
     }
   }
 
-  @Test("Watch of an unknown service says so, and stays open")
+  @Test("Watch of an unknown service reports SERVICE_UNKNOWN and stays open")
   func watchUnknown() async throws {
     try await withHealth { client, _ in
       await withTaskGroup(of: Void.self) { group in
@@ -127,7 +127,7 @@ struct HealthTests {
     }
   }
 
-  @Test("Watch tells the newest state in the end, however quickly many change it")
+  @Test("Watch finally sends the newest status after many concurrent changes")
   func newest() async throws {
     try await withHealth { client, state in
       let told = Told()
@@ -151,7 +151,7 @@ struct HealthTests {
     }
   }
 
-  @Test("Watch tells a change once, and nothing when nothing changes")
+  @Test("Watch sends each change once, and nothing without a change")
   func changesOnly() async throws {
     try await withHealth { client, state in
       await withTaskGroup(of: Void.self) { group in

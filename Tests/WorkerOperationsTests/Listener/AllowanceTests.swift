@@ -12,14 +12,14 @@ struct AllowanceTests {
     (0..<count).count { _ in allowance.take(now: Self.start + .seconds(seconds)) }
   }
 
-  @Test("allows so many at once, as many again over its period, and never more at once")
+  @Test("allows its capacity at once, the same number again over its period, and never more at once")
   func refill() {
     var allowance = Allowance(10, per: .seconds(10), now: Self.start)
     let taken = [0, 0, 3, 3, 100, 100].map { self.taken(15, from: &allowance, after: $0) }
     #expect(taken == [10, 0, 3, 0, 10, 0])
   }
 
-  @Test("comes back by one for each that is earned, and never above what is allowed at once")
+  @Test("regains one per earned token, and never exceeds its capacity")
   func earning() {
     var allowance = Allowance(10, per: .seconds(10), now: Self.start)
     for _ in 0..<5 { allowance.earn() }

@@ -17,7 +17,7 @@ struct CallTimeoutTests {
     #expect(timeout.nanoseconds == nanoseconds && timeout.readableValue == readable)
   }
 
-  @Test("a deadline has passed shortly before it, since clients round, and not long before")
+  @Test("a deadline counts as passed slightly early, because clients round")
   func deadline() throws {
     let now = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
     let deadline = CallDeadline(try #require(CallTimeout("10S")), from: now)

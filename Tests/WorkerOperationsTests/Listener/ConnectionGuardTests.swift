@@ -44,7 +44,7 @@ struct ConnectionGuardTests {
   }
 
   @Test(
-    "a timeout that is none is refused, and nothing else",
+    "only an invalid timeout is refused",
     arguments: [
       "-1S", "-99S", "", "S", "1", "1X", "1 S", "+1S", "0x1S", "123456789S", "9223372036854775808n", "１S", "1s",
     ])
@@ -68,7 +68,7 @@ struct ConnectionGuardTests {
     }
   }
 
-  @Test("random request headers hurt nobody else", arguments: [1, 2, 3, 4] as [UInt64])
+  @Test("random request headers do not affect other connections", arguments: [1, 2, 3, 4] as [UInt64])
   func randomHeaders(seed: UInt64) async throws {
     try await serve { server in
       var random = SeededRandom(state: seed)
@@ -116,7 +116,7 @@ struct ConnectionGuardTests {
     return fields
   }
 
-  @Test("a client that estimates its bandwidth may ping with all that it receives")
+  @Test("a client that estimates its bandwidth may ping with everything it receives")
   func pings() async throws {
     try await serve { server in
       let connection = try RawConnection(port: server.port)
@@ -131,7 +131,7 @@ struct ConnectionGuardTests {
     }
   }
 
-  @Test("a flood of pings is cut, and says why")
+  @Test("a flood of pings closes the connection with the reason")
   func pingFlood() async throws {
     try await serve { server in
       let connection = try RawConnection(port: server.port)
@@ -142,7 +142,7 @@ struct ConnectionGuardTests {
     }
   }
 
-  @Test("a flood of settings is cut")
+  @Test("a flood of settings closes the connection")
   func settingsFlood() async throws {
     try await serve { server in
       let connection = try RawConnection(port: server.port)
@@ -153,7 +153,7 @@ struct ConnectionGuardTests {
     }
   }
 
-  @Test("calls that are cancelled leave their connection alone")
+  @Test("cancelled calls do not affect their connection")
   func resets() async throws {
     try await serve { server in
       let connection = try RawConnection(port: server.port)
@@ -170,7 +170,7 @@ struct ConnectionGuardTests {
     }
   }
 
-  @Test("a flood of cancelled calls is cut")
+  @Test("a flood of cancelled calls closes the connection")
   func resetFlood() async throws {
     try await serve { server in
       let connection = try RawConnection(port: server.port)
@@ -182,7 +182,7 @@ struct ConnectionGuardTests {
     }
   }
 
-  @Test("what is sent to calls that have ended is given back to the connection's window")
+  @Test("data for ended calls is returned to the connection's window")
   func window() async throws {
     try await serve { server in
       let connection = try RawConnection(port: server.port)
@@ -196,7 +196,7 @@ struct ConnectionGuardTests {
     }
   }
 
-  @Test("metadata above the limit costs its own call alone", arguments: [20_000, 60_000, 120_000, 900_000])
+  @Test("metadata above the limit fails only its own call", arguments: [20_000, 60_000, 120_000, 900_000])
   func metadata(byteCount: Int) async throws {
     try await serve(frameByteCount: 256 << 10) { server in
       let connection = try RawConnection(port: server.port)
@@ -207,7 +207,7 @@ struct ConnectionGuardTests {
   }
 
   @Test(
-    "a header field that HTTP forbids costs its own call alone",
+    "a header field that HTTP forbids fails only its own call",
     arguments: [
       ("connection", "close"), ("te", "gzip"), ("X-Upper", "1"), (":status", "200"), ("content-length", "-1"),
       ("transfer-encoding", "chunked"), ("x", "\u{0}"), ("x y", "1"), (":path", "/"), (":unknown", "1"),
@@ -244,7 +244,7 @@ struct ConnectionGuardTests {
     }
   }
 
-  @Test("a drain serves what was sent before the client knew of it, and nothing after")
+  @Test("a drain serves calls sent before the client learned of it, and none after")
   func drain() async throws {
     var limits = ConnectionLimits(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     limits.endedByDrain = []
@@ -267,7 +267,7 @@ struct ConnectionGuardTests {
     }
   }
 
-  @Test("a drain waits for no client that has nothing to do", arguments: [true, false])
+  @Test("a drain does not wait for idle clients", arguments: [true, false])
   func idle(isWatching: Bool) async throws {
     let clock = ContinuousClock()
     let start = Mutex(clock.now)

@@ -12,7 +12,7 @@ import WorkerProtocol
 @Suite("Transport")
 struct TransportTests {
   @Test(
-    "A call's handler runs on one event loop, also after it was elsewhere",
+    "a call's handler stays on one event loop, even after running elsewhere",
     arguments: ["127.0.0.1", "localhost"])
   func oneLoop(host: String) async throws {
     let probe = LoopProbe()

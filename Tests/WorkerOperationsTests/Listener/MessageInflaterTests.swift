@@ -25,7 +25,7 @@ struct MessageInflaterTests {
   private static let text = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 / 7 * 31) }
 
   @Test(
-    "returns the messages, however they are cut", arguments: [MessageInflater.Format.gzip, .deflate],
+    "returns the messages, however they are split", arguments: [MessageInflater.Format.gzip, .deflate],
     [1, 7, 4096, .max])
   func parts(format: MessageInflater.Format, part: Int) throws {
     let plain: [UInt8] = [0, 0, 0, 0, 2, 8, 9]
@@ -39,7 +39,7 @@ struct MessageInflaterTests {
     #expect(try inflate(bytes, format, part: part) == expected)
   }
 
-  @Test("refuses what is larger than its limit, and gives back what it took")
+  @Test("refuses a message above its limit, and releases its memory")
   func bomb() throws {
     let allowance = InflationAllowance(3 << 20)
     let bomb = try compress([UInt8](repeating: 0, count: 8 << 20), .gzip)
@@ -52,7 +52,7 @@ struct MessageInflaterTests {
     #expect(allowance.take(3 << 20))
   }
 
-  @Test("refuses what all calls together have no room for")
+  @Test("refuses a message that exceeds the limit of all calls")
   func room() throws {
     let bytes = try compress([UInt8](repeating: 1, count: 1 << 20), .deflate)
     let error = #expect(throws: RequestRefusal.self) {
@@ -61,7 +61,7 @@ struct MessageInflaterTests {
     #expect(error?.code == .resourceExhausted)
   }
 
-  @Test("charges the worker's memory, and refuses where that has no room")
+  @Test("charges the worker's memory, and refuses if there is no room")
   func account() throws {
     let bytes = try compress([UInt8](repeating: 1, count: 1 << 20), .gzip)
     let charged = Atomic(0)

@@ -86,14 +86,14 @@ struct DescriptorIndexTests {
     #expect(index.file(extending: "Outer", number: 3) == nil)
   }
 
-  @Test("tells messages from other symbols")
+  @Test("distinguishes messages from other symbols")
   func messages() throws {
     let index = try index()
     #expect(index.hasMessage("p.Base") && index.hasMessage("Outer.Inner"))
     #expect(!index.hasMessage("p.Zebra") && !index.hasMessage("p.more7") && !index.hasMessage("Outer.Inner.Kind"))
   }
 
-  @Test("closes over imports once each, imports first, passing over those sent and those not in the set")
+  @Test("returns each import once, imports first, without those sent or missing")
   func closure() throws {
     let index = try index()
     let top = try #require(index.file(named: "top.proto"))
@@ -122,7 +122,7 @@ struct DescriptorIndexTests {
     #expect(try index().services == ["p.Ant", "p.Zebra"])
   }
 
-  @Test("gives out each file as it was described")
+  @Test("returns each file as it was described")
   func serialized() throws {
     let index = try index()
     for file in set.file {
@@ -130,7 +130,7 @@ struct DescriptorIndexTests {
     }
   }
 
-  @Test("refuses bytes that are no descriptor set")
+  @Test("refuses bytes that are not a descriptor set")
   func malformed() {
     #expect(throws: (any Error).self) { try DescriptorIndex(serialized: [0x0a, 0xff]) }
   }
@@ -143,7 +143,7 @@ struct DescriptorIndexTests {
     #expect(index.file(containing: "google.rpc.\(message)")?.name == "google/rpc/error_details.proto")
   }
 
-  @Test("holds every file that is served, with every import")
+  @Test("contains every served file with all its imports")
   func embedded() throws {
     let index = try DescriptorIndex()
     #expect(

@@ -71,7 +71,7 @@ struct ReflectionTests {
       ])
   }
 
-  @Test("answers what it can't find with NOT_FOUND, and goes on")
+  @Test("answers unknown symbols with NOT_FOUND, and continues")
   func notFound() async throws {
     let answers = try await ask([
       .with { $0.fileContainingSymbol = "no.Such" }, .with { $0.fileByFilename = "no.proto" },
@@ -86,7 +86,7 @@ struct ReflectionTests {
     #expect(answers[5].allExtensionNumbersResponse.baseTypeName == "imageworker.v1.Preset")
   }
 
-  @Test("answers the older version of the service alike")
+  @Test("answers the older version of the service in the same way")
   func alpha() async throws {
     let transport = InProcessTransport()
     try await withGRPCServer(transport: transport.server, services: try ReflectionServices().all) { _ in
