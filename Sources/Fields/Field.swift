@@ -104,6 +104,7 @@ extension FieldRecord {
     }
   }
 
+  /// Throws an error, because a record has no text form by default.
   package init(text: String, field: String) throws(FieldError) { throw Self.unreadable(text, field: field) }
 
   package static var textForm: String { "a record" }

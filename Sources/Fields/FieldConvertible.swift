@@ -43,6 +43,7 @@ extension Bool: FieldConvertible {
 }
 
 extension Int: FieldConvertible {
+  /// The value in its untyped form; negative numbers become 0.
   package var fieldValue: FieldValue { .integer(UInt64(clamping: self)) }
 
   package init(_ value: FieldValue, field: String) throws(FieldError) {
@@ -131,6 +132,7 @@ extension [String: Double]: FieldConvertible {
     for (key, value) in entries { self[key] = try Double(value, field: "\(field)[\(String(reflecting: key))]") }
   }
 
+  /// Always throws: a dictionary cannot be written as text.
   package init(text: String, field: String) throws(FieldError) { throw Self.unreadable(text, field: field) }
 
   package static var textForm: String { "numbers by name" }
@@ -158,6 +160,7 @@ package protocol FieldChoice: FieldConvertible, CaseIterable, RawRepresentable w
 }
 
 extension FieldChoice {
+  /// No additional spellings, unless a type provides its own.
   package static var synonyms: [String: Self] { [:] }
 
   package var fieldValue: FieldValue { .word(rawValue) }

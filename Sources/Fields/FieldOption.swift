@@ -7,6 +7,7 @@ package struct OptionText: Sendable {
   /// One or more sentences in the imperative mood; the accepted values are appended.
   package let help: String
 
+  /// Creates the text of an option that takes a value.
   package init(_ name: String, _ valueName: String, _ help: String) {
     (self.name, self.valueName, self.help) = (name, valueName, help)
   }
@@ -30,7 +31,9 @@ package struct FieldOption: Sendable {
 
   /// The names of the fields that lead to the value, outermost first.
   package private(set) var path: [String]
+  /// The name, the placeholder and the help text.
   package let text: OptionText
+  /// Whether the option is a flag, takes one value, or may be repeated.
   package let kind: Kind
   /// The accepted values, for help texts; empty for flags.
   package let accepted: String

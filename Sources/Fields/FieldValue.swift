@@ -48,6 +48,7 @@ package struct FieldError: Error, Sendable, Hashable, CustomStringConvertible {
   /// Whether the value requires a feature that this build does not include.
   package var isUnserved: Bool
 
+  /// Creates an error about the value of one field; `message` is shown to the user unchanged.
   package init(_ message: String, field: String, isUnserved: Bool = false) {
     (self.field, self.message, self.isUnserved) = (field, message, isUnserved)
   }

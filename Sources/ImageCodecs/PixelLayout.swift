@@ -121,6 +121,7 @@ package struct PlaneLayout: Sendable, Hashable {
 
 /// A pixel format and the layout of each of its planes.
 package struct PixelLayout: Sendable, Hashable {
+  /// The format of the pixels, which determines the number of planes.
   package var format: PixelFormat
   /// The layout of each plane; there are `format.planeCount`.
   package var planes: [PlaneLayout]

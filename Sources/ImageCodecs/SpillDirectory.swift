@@ -23,6 +23,7 @@ package final class SpillDirectory: Sendable {
 }
 
 extension SpillDirectory: Hashable {
+  /// Returns whether both are the same object; two objects for one path differ.
   package static func == (a: SpillDirectory, b: SpillDirectory) -> Bool { a === b }
   package func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }

@@ -2,7 +2,9 @@
 ///
 /// Ranges are offsets into the bytes from which the field was read.
 package struct WireField: Sendable, Hashable {
+  /// The field number in the schema.
   package let number: Int32
+  /// The encoding of the value, from the tag.
   package let type: WireType
   /// The range of the whole field, including its tag.
   package let range: Range<Int>

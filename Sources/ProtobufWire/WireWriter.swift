@@ -12,6 +12,7 @@ package struct WireWriter: Sendable {
   /// The serialized fields so far.
   @inlinable package var bytes: [UInt8] { storage }
 
+  /// Reserves storage for a message of `byteCount` bytes in total.
   @inlinable package mutating func reserveCapacity(_ byteCount: Int) { storage.reserveCapacity(byteCount) }
 
   /// Writes an integer, a Boolean or an enumeration.

@@ -65,6 +65,7 @@ package struct Point: Sendable, Hashable {
 }
 
 extension Point: FieldRecord {
+  /// Creates the upper left corner, the position of a message without values.
   package init() { self.init(x: 0, y: 0) }
 
   package static let fields: [Field<Point>] = [

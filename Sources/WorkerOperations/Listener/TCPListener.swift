@@ -26,6 +26,7 @@ package struct TCPListener: HTTP2ServerTransport.ListenerFactory {
     inflation = InflationAllowance(limits.maxInflatedByteCount, account: limits.inflationAccount)
   }
 
+  /// The event loops of the listener and its connections, shared by the whole process.
   package var eventLoopGroup: any EventLoopGroup { MultiThreadedEventLoopGroup.singleton }
 
   package func makeListeningChannel(

@@ -2,7 +2,9 @@ package import GRPCCore
 
 /// Both versions of server reflection, for all services of this worker.
 package struct ReflectionServices: Sendable {
+  /// The service `grpc.reflection.v1.ServerReflection`.
   package let v1: ReflectionV1Service
+  /// The service `grpc.reflection.v1alpha.ServerReflection`, for older clients.
   package let v1Alpha: ReflectionV1AlphaService
 
   /// Full names of the services that reflection lists, sorted.

@@ -5,10 +5,12 @@ internal import Synchronization
 package final class PresetStore: Sendable {
   private let current: Mutex<PresetCatalog>
 
+  /// Creates a store with the presets of `catalog`.
   package init(_ catalog: PresetCatalog = PresetCatalog()) {
     current = Mutex(catalog)
   }
 
+  /// A copy of the current presets, which later replacements do not change.
   package var catalog: PresetCatalog { current.withLock { $0 } }
 
   /// Requests from now on find these; those that are under way keep what they found.

@@ -13,8 +13,11 @@ internal import Tracing
 
 /// A log handler that writes one line per record to standard error, with the identifiers of the current span.
 package struct WorkerLogHandler: LogHandler {
+  /// The metadata of every record; the provider's and the record's own values take precedence.
   package var metadata: Logger.Metadata = [:]
+  /// A source of metadata for each record; `nil` if there is none.
   package var metadataProvider: Logger.MetadataProvider?
+  /// The minimum level of the records that the logger emits.
   package var logLevel: Logger.Level = .info
 
   private let label: String
@@ -41,6 +44,7 @@ package struct WorkerLogHandler: LogHandler {
   /// The format for standard error: text at a terminal, otherwise JSON.
   package static var fittingFormat: LogFormat { isatty(STDERR_FILENO) == 1 ? .text : .json }
 
+  /// The value in `metadata` for a key; `nil` removes it.
   package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
     get { metadata[key] }
     set { metadata[key] = newValue }

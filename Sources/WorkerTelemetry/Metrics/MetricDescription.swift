@@ -13,6 +13,7 @@ package struct MetricDescription: Sendable, Hashable {
   package var name: String
   /// UCUM unit: `s`, `By`, or the counted things in braces.
   package var unit: String
+  /// How values are aggregated.
   package var kind: Kind
   /// One sentence without its full stop.
   package var help: String

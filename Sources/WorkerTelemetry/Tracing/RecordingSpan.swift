@@ -61,11 +61,13 @@ package final class RecordingSpan: Span {
   /// Whether the span is sampled and has not ended.
   package var isRecording: Bool { state.withLock { $0.isRecording } }
 
+  /// The name of the span; it can be changed until the span ends.
   package var operationName: String {
     get { state.withLock { $0.name } }
     set { state.withLock { $0.name = newValue } }
   }
 
+  /// The attributes; a new set of more than `maxCount` is discarded, and its additions are counted as dropped.
   package var attributes: SpanAttributes {
     get { state.withLock { $0.attributes } }
     set {
