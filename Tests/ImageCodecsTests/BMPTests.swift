@@ -4,7 +4,7 @@ import Testing
 
 @Suite("BMPs")
 struct BMPTests {
-  @Test("with masks of more than 8 bits keep them", arguments: [1, Int.max])
+  @Test("with masks of more than 8 bits keep their precision", arguments: [1, Int.max])
   func deepMasks(windowByteCount: Int) throws {
     let pixels = [[0, 1, 2], [1023, 512, 511], [700, 3, 1022]]
     func little(_ value: Int, _ byteCount: Int = 4) -> [UInt8] { Container.littleEndian(value, byteCount: byteCount) }

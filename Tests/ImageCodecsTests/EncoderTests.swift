@@ -111,7 +111,7 @@ struct EncoderTests {
     #expect(code(.jpeg, .rgb8) == nil)
   }
 
-  @Test("refuse to finish an image that lacks rows, and then stay failed")
+  @Test("refuse to finish an image with missing rows, and then stay failed")
   func missingRows() throws {
     let options = EncoderOptions(format: .png, width: 4, height: 4, pixelFormat: .gray8)
     var encoder = try Encoder(options: options, budget: ImageBudget(limit: 1 << 24))

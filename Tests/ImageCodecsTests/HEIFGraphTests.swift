@@ -76,7 +76,7 @@ struct HEIFGraphTests {
   }
 
   /// Twenty levels of ten references each would cause 10^20 decodings; two levels of 255 cause 65,025.
-  @Test("that refer to each other many times over are refused", arguments: [(20, 10), (2, 255), (3, 255)])
+  @Test("that reference each other too many times are refused", arguments: [(20, 10), (2, 255), (3, 255)])
   func work(levels: Int, count: Int) {
     var file = HEIFFile(brand: "avif")
     for _ in 0..<levels { _ = Self.add("iovl", to: &file, count: count) }

@@ -25,7 +25,7 @@ struct PixelConverterTests {
     #expect(try Self.convert([255, 255, 255, 0], from: .cmyk8, to: .rgb8) == [0, 0, 0])
   }
 
-  @Test("transparent pixels become the background, opaque ones stay")
+  @Test("transparent pixels become the background, opaque ones stay unchanged")
   func flattens() throws {
     let row: [UInt8] = [10, 20, 30, 0, 10, 20, 30, 255]
     #expect(try Self.convert(row, from: .rgba8, to: .rgb8, background: [1, 2, 3]) == [1, 2, 3, 10, 20, 30])

@@ -173,7 +173,7 @@ struct FormatOptionsTests {
     }
   }
 
-  @Test("refuses a palette that was not built in, naming the field", .enabled(if: !PNGOptions.hasPalettes))
+  @Test("refuses a palette if the build has none, naming the field", .enabled(if: !PNGOptions.hasPalettes))
   func paletteNotBuiltIn() {
     let error = #expect(throws: PipelineError.self) { try png("photo.png", PNGOptions(paletteColors: 8)) }
     #expect(error?.code == .unservedField && error?.field == "png.palette_colors")

@@ -115,7 +115,7 @@ struct SettingsTests {
     #expect(settings.port == 50051)
   }
 
-  @Test("the options are read from a command line")
+  @Test("the options are parsed from a command line")
   func options() throws {
     let serve = try #require(
       try Serve.parseAsRoot([

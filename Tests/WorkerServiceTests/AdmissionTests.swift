@@ -24,7 +24,7 @@ struct DrainStateTests {
     #expect(calls.withLock { $0 } == ["kept", "late"])
   }
 
-  @Test("refuses calls from its beginning on, unless a listener does; once it is over, it refuses all")
+  @Test("refuses calls after its start unless a listener does; after its end, refuses all calls")
   func refusals() async throws {
     #expect(try await drain.withWork { _ in drain.workCount } == 1)
     drain.begin(refusesCalls: false)
@@ -56,7 +56,7 @@ struct DrainStateTests {
 
 @Suite("Worker limits")
 struct WorkerLimitsTests {
-  @Test("take a message of exactly the limit, and none of a byte more")
+  @Test("accept a message of exactly the limit, but not one byte more")
   func message() throws {
     let limits = WorkerLimits(maxMessageByteCount: 10)
     try limits.check(message: Data(count: 10))
@@ -83,7 +83,7 @@ struct UploadAdmissionTests {
     } catch { return error.code }
   }
 
-  @Test("an upload that was refused is not in the way of another; one that has memory is")
+  @Test("a refused upload does not block another; one with reserved memory does")
   func refused() async throws {
     let stream = Cancellation()
     let items = ["a", "b"].map {

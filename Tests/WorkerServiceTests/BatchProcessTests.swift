@@ -12,7 +12,7 @@ import WorkerService
 
 @Suite("BatchProcess")
 struct BatchProcessTests {
-  @Test("works on whole and chunked uploads that interleave, each ended by one report")
+  @Test("processes interleaved complete and chunked uploads, each ended by one report")
   func interleaved() async throws {
     try await withWorker { client, environment in
       let (a, b) = (Fixture.bytes("photo-420.jpg"), Fixture.bytes("photo.png"))
@@ -35,7 +35,7 @@ struct BatchProcessTests {
     }
   }
 
-  @Test("an item's error is its own, and the stream goes on")
+  @Test("an item's error affects only that item, and the stream continues")
   func ownErrors() async throws {
     try await withWorker { client, _ in
       let good = Fixture.bytes("photo-420.jpg")
@@ -77,7 +77,7 @@ struct BatchProcessTests {
     }
   }
 
-  @Test("a repeated item id is refused, and costs the first nothing that is complete")
+  @Test("a repeated item id is refused, without effect on a completed first item")
   func repeatedID() async throws {
     try await withWorker { client, _ in
       let good = Fixture.bytes("photo-420.jpg")
@@ -104,7 +104,7 @@ struct BatchProcessTests {
     }
   }
 
-  @Test("large chunks that wait count as held, and one for which there is no room ends its item alone")
+  @Test("waiting large chunks count as buffered, and one without room ends only its item")
   func largeChunks() async throws {
     try await withWorker(memoryLimit: 8 << 20) { client, environment in
       let chunk = Array("P6 4000 4000 255\n".utf8) + [UInt8](repeating: 128, count: 3 << 20)
@@ -119,7 +119,7 @@ struct BatchProcessTests {
     }
   }
 
-  @Test("decodes chunks as they arrive: the first bytes of the result come before the last of the upload")
+  @Test("decodes chunks as they arrive: the result starts before the upload ends")
   func streams() async throws {
     try await withWorker { client, _ in
       let image = try tallImage()
@@ -153,7 +153,7 @@ struct BatchProcessTests {
     ).bytes
   }
 
-  @Test("uploads that can't all have memory are refused rather than waiting for each other")
+  @Test("uploads that do not all fit in memory are refused instead of waiting for each other")
   func noDeadlock() async throws {
     let image = try tallImage()
     var reader = ImageReader(limits: ImageLimits())

@@ -9,13 +9,13 @@ import Testing
 import WorkerProtocol
 import WorkerService
 
-@Suite("Results that were made before")
+@Suite("Cached results")
 struct CacheTests {
   private static func cache() throws -> ResultCache {
     try ResultCache(limits: CacheLimits(), logger: Logger(label: "test"))
   }
 
-  @Test("the same image and configuration give the same result, without work")
+  @Test("the same image and configuration return the cached result")
   func hit() async throws {
     try await withWorker(cache: try Self.cache()) { client, environment in
       let bytes = Fixture.bytes("photo-420.jpg")
@@ -45,7 +45,7 @@ struct CacheTests {
     $0.filters = [filter]
   }
 
-  @Test("presets are what they set: another name is the same request, another field is not")
+  @Test("presets are compared by their fields: another name is the same request, another field is not")
   func keys() async throws {
     let requests =
       [
@@ -126,7 +126,7 @@ struct CacheTests {
     }
   }
 
-  @Test("the same request many times at once is worked on once, and every caller gets its result or its error")
+  @Test("concurrent equal requests are processed once, and every caller gets the result or the error")
   func concurrent() async throws {
     try await withWorker(cache: try Self.cache()) { client, environment in
       let good = Fixture.bytes("photo.png")

@@ -215,7 +215,7 @@ struct ConfigurationFieldsTests {
     check(Filter())
   }
 
-  @Test("every choice of the contract is one of ours")
+  @Test("every enum value of the contract has a counterpart")
   func choices() throws {
     let schema = ContractSchema.shared
     func check<Choice: FieldChoice>(_ type: Choice.Type, _ name: String) {

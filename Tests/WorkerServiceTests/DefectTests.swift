@@ -42,7 +42,7 @@ struct DefectTests {
     return (lines.withLock { $0 }, spans.withLock { $0 })
   }
 
-  @Test("stands in the log, not in what the client gets")
+  @Test("is logged, but not sent to the client")
   func call() async throws {
     let (log, spans) = try await withDefectiveWorker { client in
       let status = await failure { _ = try await client.process(Fixture.bytes("photo.png"), preset: "favicon") }
@@ -56,7 +56,7 @@ struct DefectTests {
     #expect(spans.contains { $0.kind == .server && $0.exceptions.contains { $0.contains(Self.secret) } })
   }
 
-  @Test("stands on the span of the batch item that it ended")
+  @Test("is recorded on the span of the batch item that it ended")
   func item() async throws {
     let (_, spans) = try await withDefectiveWorker { client in
       // Sent in chunks, so that its header is written first and separately.

@@ -49,7 +49,7 @@ struct ImageJobTests {
     return WorkerEnvironment(cache: cache, memoryLimit: memoryLimit, threadCount: 1)
   }
 
-  @Test("gives the same result of a whole image and of portions of any size", arguments: [1, 7, 4096, 1 << 20])
+  @Test("returns the same result for a complete image and for portions of any size", arguments: [1, 7, 4096, 1 << 20])
   func portions(byteCount: Int) async throws {
     let environment = try environment()
     let (whole, cut) = (Run(environment), Run(environment))
@@ -64,7 +64,7 @@ struct ImageJobTests {
     #expect(environment.memory.used == 0 && environment.memory.buffered == 0)
   }
 
-  @Test("asks for the memory of its plan and of what its source holds, once, and is told no before a part is sent")
+  @Test("requests the memory of its plan and its source's buffer once, and is refused before a part is sent")
   func admission() async throws {
     let roomy = Run(try environment())
     try await roomy.process(PortionedSource(Self.photo, byteCount: 999, bufferedByteCount: 0))
@@ -77,7 +77,7 @@ struct ImageJobTests {
     #expect(buffering.sink.parts.isEmpty && buffering.environment.memory.used == 0)
   }
 
-  @Test("throws what its source and its sink throw, and what is wrong with the image")
+  @Test("throws the errors of its source, its sink and the image")
   func errors() async throws {
     struct Gone: Error {}
     let environment = try environment()
@@ -95,7 +95,7 @@ struct ImageJobTests {
     #expect(environment.memory.used == 0)
   }
 
-  @Test("encodes no more than some 512 KiB ahead of its sink, also of an image whose rows come all at once")
+  @Test("encodes at most about 512 KiB ahead of its sink, even if all rows arrive at once")
   func backPressure() async throws {
     let noise = try encodedImage(noiseSamples(800 * 600 * 3), width: 800, height: 600, pixelFormat: .rgb8)
     let progressive = ProcessingConfiguration(preferredFormat: .jpeg, jpeg: JPEGOptions(isProgressive: true))
@@ -122,7 +122,7 @@ struct ImageJobTests {
     let isOpen = Atomic(false)
   }
 
-  @Test("reports how long it waited for a thread, and is refused where too many wait for one")
+  @Test("reports how long it waited for a thread, and is refused if too many wait")
   func threads() async throws {
     var limits = WorkerLimits()
     limits.maxWaitingImages = 1
@@ -162,7 +162,7 @@ struct ImageJobTests {
     #expect(error == .cancelled && run.sink.kinds == ["header"] && run.environment.memory.used == 0)
   }
 
-  @Test("sends the failure of one of several renditions, and goes on with the others")
+  @Test("sends the failure of one of several renditions, and continues with the others")
   func failedRendition() async throws {
     let run = Run(try environment())
     let bad = Rendition(
@@ -174,7 +174,7 @@ struct ImageJobTests {
     #expect(run.sink.reports.count == 1 && run.sink.reports[0].processing.output.size.width == 50)
   }
 
-  @Test("delivers what is in the cache without memory, and makes the rest")
+  @Test("delivers cached results without reserving memory, and produces the rest")
   func cache() async throws {
     let environment = try environment(cached: true)
     let (first, again, some) = (Run(environment), Run(environment), Run(environment))
@@ -189,7 +189,7 @@ struct ImageJobTests {
     #expect(kept.compressionQuality == made.compressionQuality && kept.timings.decode == .zero)
   }
 
-  @Test("does not decode an upload that was complete when it was admitted, and whose result is kept")
+  @Test("does not decode an upload that was complete on admission and has a cached result")
   func completeUpload() async throws {
     let environment = try environment(cached: true)
     let (whole, open, complete) = (Run(environment), Run(environment), Run(environment))
@@ -205,7 +205,7 @@ struct ImageJobTests {
     #expect(environment.memory.used == 0)
   }
 
-  @Test("sends a preview before the result, which is the same without")
+  @Test("sends a preview before the result without changing the result")
   func preview() async throws {
     let environment = try environment()
     let (plain, previewed) = (Run(environment), Run(environment))

@@ -66,7 +66,7 @@ struct ImageRequestTests {
     }
   }
 
-  @Test("keep what they say of previews beside an image that is lent")
+  @Test("keep their preview fields with a borrowed image")
   func previews() throws {
     let request = try ImageRequestDeserializer<Imageworker_V1_ProcessImageRequest>().deserialize(
       Array(try Self.process))
@@ -85,7 +85,7 @@ struct ImageRequestTests {
     }
   }
 
-  @Test("lend a large image, and copy a small one")
+  @Test("borrow a large image, and copy a small one")
   func lending() throws {
     let (process, start, chunk) = (Array(try Self.process), Array(try Self.start), Array(try Self.chunk))
     let request = try ImageRequestDeserializer<Imageworker_V1_ProcessImageRequest>().deserialize(process)
@@ -102,7 +102,7 @@ struct ImageRequestTests {
     #expect(!isLent(copy.image, by: small) && copy.image.count == 16 * 1024 - 1)
   }
 
-  @Test("that were damaged are read, or refused, as SwiftProtobuf does")
+  @Test("that are damaged are parsed or refused as by SwiftProtobuf")
   func damaged() throws {
     var random = SeededGenerator(seed: 14)
     let (process, start, chunk) = (Array(try Self.process), Array(try Self.start), Array(try Self.chunk))
@@ -123,13 +123,13 @@ struct ImageRequestTests {
     }
   }
 
-  @Test("with a great many fields are read as usual")
+  @Test("with very many fields are parsed as usual")
   func manyFields() throws {
     let bytes = Array(repeating: [UInt8(0x78), 1], count: 100_000).flatMap { $0 } + (try Self.process)
     expectSame(Imageworker_V1_ProcessImageRequest.self, bytes)
   }
 
-  @Test("keep what they point into")
+  @Test("keep the memory that they point into alive")
   func lifetime() throws {
     var request = try ImageRequestDeserializer<Imageworker_V1_ProcessImageRequest>().deserialize(
       Array(try Self.process))

@@ -6,7 +6,7 @@ import WorkerProtocol
 
 @Suite("InspectImage and ListPresets")
 struct InspectionTests {
-  @Test("tells what an image is and would become, from its beginning alone")
+  @Test("reports the properties of an image and its result from its beginning alone")
   func inspect() async throws {
     try await withWorker { client, _ in
       var request = Imageworker_V1_InspectImageRequest()
@@ -20,7 +20,7 @@ struct InspectionTests {
     }
   }
 
-  @Test("takes the beginning of a progressive JPEG for a beginning")
+  @Test("accepts the beginning of a progressive JPEG")
   func progressiveBeginning() async throws {
     var bytes = Fixture.bytes("photo-progressive.jpg")
     let scan = try #require(bytes.indices.dropLast().last { bytes[$0] == 0xFF && bytes[$0 + 1] == 0xDA })
@@ -39,7 +39,7 @@ struct InspectionTests {
     }
   }
 
-  @Test("refuses a beginning that is too short, or no image")
+  @Test("refuses a beginning that is too short or not an image")
   func refusals() async throws {
     try await withWorker { client, _ in
       for (bytes, reason) in [([0xFF, 0xD8, 0xFF, 0xE0], "TRUNCATED_IMAGE"), ([], "EMPTY_IMAGE")] as [([UInt8], String)]

@@ -59,7 +59,7 @@ struct ItemStateTests {
     ],
   ]
 
-  @Test("changes with each event as the table says", arguments: zip(states, transitions))
+  @Test("changes with each event as the table specifies", arguments: zip(states, transitions))
   func table(state: ItemState, expected: [(ItemState, Bool?)]) {
     for (event, (after, isNews)) in zip(Event.allCases, expected) {
       var changed = state
@@ -95,7 +95,7 @@ struct ItemTableTests {
     }
   }
 
-  @Test("shows how far an item is, from its start to behind its end")
+  @Test("shows the state of an item from its start until after its end")
   func standings() async {
     let (upload, other) = (item("a"), item("b"))
     #expect(standing("a") == "unknown" && table.isEmpty)
@@ -114,7 +114,7 @@ struct ItemTableTests {
     #expect(!table.claimEnd(of: upload))
   }
 
-  @Test("counts uploads that are open, and not the one that would be replaced")
+  @Test("counts open uploads, except the one to be replaced")
   func openUploads() async {
     await table.begin(item("a", key: "k"))
     #expect(table.hasRoomForUpload(replacing: ""))
@@ -128,7 +128,7 @@ struct ItemTableTests {
     #expect(table.hasRoomForUpload(replacing: ""))
   }
 
-  @Test("lets a whole image begin when the one before was removed, and is not empty meanwhile")
+  @Test("starts a complete image after the previous one was removed, and is not empty in between")
   func wholeImages() async {
     let (first, second) = (item("a", isWhole: true), item("b", isWhole: true))
     await table.begin(first)
@@ -142,7 +142,7 @@ struct ItemTableTests {
     #expect(standing("b") == "working")
   }
 
-  @Test("replaces the newest item of a key, which then has a reason, and no other")
+  @Test("replaces only the newest item of a key, which then has a reason")
   func replacing() async {
     let (first, other, second) = (item("a", key: "k"), item("b", key: "l"), item("c", key: "k"))
     for item in [first, other, second] { await table.begin(item) }
@@ -158,7 +158,7 @@ struct ItemTableTests {
     #expect(standing("d") == "uploading d")
   }
 
-  @Test("an item that was replaced leaves its key to the newer one when it ends")
+  @Test("a replaced item leaves its key to the newer one when it ends")
   func keyOfNewer() async {
     let items = (0..<3).map { item("\($0)", key: "k") }
     await table.begin(items[0])
@@ -178,7 +178,7 @@ struct ItemTableTests {
     #expect(!ended.cancellation.isCancelled && active.cancellation.isCancelled)
   }
 
-  @Test("holds up items with a key while too many that were replaced have no end")
+  @Test("delays items with a key while too many replaced items have not ended")
   func replacedLimit() async {
     let items = (0..<4).map { item("\($0)", key: "k") }
     await table.begin(items[0])
@@ -196,7 +196,7 @@ struct ItemTableTests {
     #expect(standing("3") == "uploading 3")
   }
 
-  @Test("lets one unfinished upload wait for memory while none has any, and finished ones always")
+  @Test("lets one unfinished upload wait for memory while none has any, and always finished ones")
   func memory() async {
     let table = ItemTable(maxOpenUploads: 8, maxWholeImages: 1)
     let (first, second, finished) = (item("a"), item("b"), item("c"))
@@ -226,7 +226,7 @@ struct ItemTableTests {
     for await _ in table.itemEnds { break }
   }
 
-  @Test("remembers ids that ended, as many as it says, the oldest forgotten first")
+  @Test("remembers a limited number of ended ids, and forgets the oldest first")
   func recent() {
     var ids = RecentIDs(maxCount: 4)
     for id in ["a", "b", "b", "c", "d"] { ids.insert(id) }

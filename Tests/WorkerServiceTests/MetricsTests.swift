@@ -101,7 +101,7 @@ struct ImageTraceTests {
     func take(_ span: FinishedSpan) { all.withLock { $0.append(span) } }
   }
 
-  @Test("name the trace in the report, the caller's where there is one")
+  @Test("name the trace in the report, the caller's if there is one")
   func traceID() async throws {
     let spans = Spans()
     try await withWorker(tracer: RecordingTracer(sink: spans.take)) { client, _ in

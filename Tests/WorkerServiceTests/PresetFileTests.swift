@@ -43,7 +43,7 @@ struct PresetFileTests {
       ])
   }
 
-  @Test("takes the place of a built-in preset of the same name, and follows the others")
+  @Test("replaces a built-in preset of the same name, and is otherwise listed after them")
   func catalog() throws {
     let catalog = PresetCatalog().adding(try PresetFile(yaml: Self.text, name: "p.yaml").presets)
     #expect(catalog.presets.map(\.name) == Preset.builtIn.map(\.name) + ["card"])
@@ -99,7 +99,7 @@ struct PresetFileTests {
     BadFile(yaml: "presets: {'': {}}", line: 1, field: "presets.", message: "64 bytes"),
   ]
 
-  @Test("names the line and the field of what is wrong", arguments: badFiles)
+  @Test("names the line and the field of an error", arguments: badFiles)
   func refused(file: BadFile) {
     let error = #expect(throws: PresetFileError.self) { try PresetFile(yaml: file.yaml, name: "p.yaml") }
     #expect(error?.line == file.line, "\(error?.description ?? "")")
@@ -140,7 +140,7 @@ struct PresetFileTests {
     }
   }
 
-  @Test("ListPresets shows what the store holds now, and requests find it")
+  @Test("ListPresets returns the store's current presets, and requests find them")
   func replaced() async throws {
     try await withWorker { client, environment in
       let file = try PresetFile(yaml: "presets: {tiny: {max_width: 7, preferred_format: png}}", name: "p")
@@ -152,7 +152,7 @@ struct PresetFileTests {
     }
   }
 
-  @Test("a worker of presets only refuses fields of a request's own, and takes presets")
+  @Test("a worker with --only-presets refuses configuration fields in requests, and accepts presets")
   func onlyPresets() async throws {
     try await withWorker(takesOnlyPresets: true) { client, _ in
       let good = Fixture.bytes("photo.png")

@@ -117,7 +117,7 @@ struct PreviewKeyTests {
     }
   }
 
-  @Test("leave alone what has ended, what has another key, and what a refused item would have replaced")
+  @Test("do not affect ended items, other keys, and the item that a refused item would have replaced")
   func untouched() async throws {
     try await withWorker { client, _ in
       let responses = try await talk(client) { writer, responses in
@@ -167,7 +167,7 @@ struct PreviewKeyTests {
     }
   }
 
-  @Test("of a hundred items that race with their own ends give each exactly one", arguments: [false, true])
+  @Test("give each of a hundred items that race with their ends exactly one end", arguments: [false, true])
   func race(preview: Bool) async throws {
     try await withWorker { client, environment in
       let ids = (0..<100).map { "\($0)" }

@@ -92,7 +92,7 @@ struct PreviewTests {
     for (one, other) in zip(small.mean, large.mean) { #expect(abs(one - other) < 4, "\(expected.name)") }
   }
 
-  @Test("come before the result, which is the same as without, of whole images and of uploads", arguments: cases)
+  @Test("precede the result without changing it, for complete images and for uploads", arguments: cases)
   func same(_ expected: Case) async throws {
     try await withWorker { client, environment in
       let bytes = Fixture.bytes(expected.name)
@@ -175,7 +175,7 @@ struct PreviewTests {
     }
   }
 
-  @Test("are left out where there is memory for the result alone")
+  @Test("are skipped if there is memory only for the result")
   func memory() async throws {
     var reader = ImageReader(limits: ImageLimits())
     _ = try reader.push(Self.photo.span.bytes, isLast: true)
@@ -205,7 +205,7 @@ struct PreviewTests {
     }
   }
 
-  @Test("neither are kept nor come with results that were")
+  @Test("are neither cached nor sent with cached results")
   func cache() async throws {
     let cache = try ResultCache(limits: CacheLimits(), logger: Logger(label: "test"))
     try await withWorker(cache: cache) { client, _ in

@@ -12,7 +12,7 @@ import WorkerService
 
 @Suite("ProcessImage")
 struct ProcessImageTests {
-  @Test("gives a header, chunks of at most 64 KiB, and a report, in this order")
+  @Test("returns a header, chunks of at most 64 KiB, and a report, in this order")
   func order() async throws {
     try await withWorker { client, environment in
       let result = try await client.process(Fixture.bytes("photo-420.jpg"), preset: "favicon")
@@ -30,7 +30,7 @@ struct ProcessImageTests {
     }
   }
 
-  @Test("cuts large results into chunks of at most 64 KiB")
+  @Test("splits large results into chunks of at most 64 KiB")
   func largeResult() async throws {
     try await withWorker { client, _ in
       let result = try await client.process(Fixture.bytes("photo-420.jpg")) {
@@ -43,7 +43,7 @@ struct ProcessImageTests {
     }
   }
 
-  @Test("applies filters in their order, and tells what they took")
+  @Test("applies filters in order, and reports their time")
   func filters() async throws {
     try await withWorker { client, _ in
       func red(_ names: [String]) async throws -> Double {
@@ -77,7 +77,7 @@ struct ProcessImageTests {
     }
   }
 
-  @Test("an image that ends early is an error, or with tolerate_truncation what came and a warning")
+  @Test("a truncated image is an error, or with tolerate_truncation a partial result with a warning")
   func truncation() async throws {
     try await withWorker { client, _ in
       let cut = Array(Fixture.bytes("photo-420.jpg").dropLast(3000))
@@ -177,7 +177,7 @@ struct ProcessImageTests {
     }
   }
 
-  @Test("keeps a limit of bytes and tells the quality, or refuses with the fewest bytes that were reached")
+  @Test("fits a byte limit and reports the quality, or refuses with the minimum size reached")
   func byteLimit() async throws {
     try await withWorker { client, environment in
       let widget = try await client.process(Fixture.bytes("photo.png"), preset: "widget")
@@ -193,7 +193,7 @@ struct ProcessImageTests {
     }
   }
 
-  @Test("refuses an image above a limit, naming limit and value")
+  @Test("refuses an image above a limit, naming the limit and the value")
   func limits() async throws {
     var limits = WorkerLimits()
     limits.image.maxPixels = 1000
@@ -209,7 +209,7 @@ struct ProcessImageTests {
     }
   }
 
-  @Test("refuses work when the queue is full, and says when to come back")
+  @Test("refuses work when the queue is full, and reports when to retry")
   func fullQueue() async throws {
     var limits = WorkerLimits()
     limits.maxWaitingImages = 0
@@ -254,7 +254,7 @@ struct ProcessImageTests {
   import Synchronization
 
   extension ProcessImageTests {
-    @Test("works on the image executor's threads, and on no other")
+    @Test("works only on the image executor's threads")
     func threads() async throws {
       // Only those threads have a higher nice value, and a stage's span starts on the thread that does its work.
       let niceness = Mutex<[Int32]>([])

@@ -14,7 +14,7 @@ struct ProgressDeadlineTests {
     return deadline
   }
 
-  @Test("a wait expires once, and only where nothing is on its way")
+  @Test("a wait expires once, and only if nothing arrives")
   func expiry() async throws {
     let deadline = observing("nothing comes", "comes", "came", "works")
     deadline.resume()

@@ -34,7 +34,7 @@ struct RenditionTests {
     }
   }
 
-  @Test("come each with header, chunks and report, the same as from a call of their own")
+  @Test("have a header, chunks and a report each, the same as from separate calls")
   func same() async throws {
     try await withWorker { client, environment in
       let png = Fixture.bytes("photo.png")
@@ -52,7 +52,7 @@ struct RenditionTests {
     }
   }
 
-  @Test("are refused by the name of what is wrong in the request")
+  @Test("are refused with the name of the invalid field")
   func rules() async throws {
     let good = Imageworker_V1_Rendition.named("a")
     let cases: [(String, Imageworker_V1_ProcessImageRequest)] = [
@@ -154,7 +154,7 @@ struct RenditionTests {
     }
   }
 
-  @Test("that are kept are given, and only the others are made")
+  @Test("that are cached are returned, and only the others are produced")
   func cache() async throws {
     let cache = try ResultCache(limits: CacheLimits(), logger: Logger(label: "test"))
     try await withWorker(cache: cache) { client, environment in
@@ -183,7 +183,7 @@ struct RenditionTests {
     }
   }
 
-  @Test("of one upload wait for memory once, for all of them, and leave it when their caller does")
+  @Test("of one upload wait for memory together once, and stop waiting when their caller leaves")
   func cancellation() async throws {
     try await withWorker { client, environment in
       let (headers, header) = AsyncStream<Void>.makeStream()

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("ResponseSink")
 struct ResponseSinkTests {
-  @Test("writes what waits together with what follows, in order and no more than eight at once")
+  @Test("writes waiting parts together with later ones, in order, at most eight at once")
   func together() async throws {
     let writer = Recorder()
     let rendition = Rendition(index: nil, id: "", configuration: ProcessingConfiguration())

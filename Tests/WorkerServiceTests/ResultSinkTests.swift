@@ -94,7 +94,7 @@ struct PreviewFirstSinkTests {
     #expect(environment.memory.buffered == 0)
   }
 
-  @Test("ends the preview when the result is complete, or can't be buffered")
+  @Test("ends the preview when the result is complete or cannot be buffered")
   func ended() async throws {
     let complete = try sink()
     try await complete.send(chunk(1))
@@ -126,7 +126,7 @@ struct PreviewFirstSinkTests {
     #expect(recorder.kinds == ["chunk"])
   }
 
-  @Test("sends what was ready of a result that fails once its preview was started, and nothing before")
+  @Test("sends the finished parts of a failing result only if its preview was started")
   func abandoned() async throws {
     let unstarted = try sink()
     try await unstarted.send(chunk(1))

@@ -67,7 +67,7 @@ struct StalledUploadTests {
     throw StreamEnd(id: id)
   }
 
-  @Test("an upload of which nothing comes ends, its memory goes to those who wait, and its stream goes on")
+  @Test("a stalled upload ends, its memory goes to waiting images, and its stream continues")
   func stalled() async throws {
     let need = try Self.reservedByteCount()
     let limits = WorkerLimits(uploadTimeout: .milliseconds(300))
@@ -97,7 +97,7 @@ struct StalledUploadTests {
     }
   }
 
-  @Test("one that brings bytes again and again is not ended, however long it takes")
+  @Test("an upload that keeps sending bytes is not ended, however long it takes")
   func slow() async throws {
     let limit = Duration.seconds(6)
     try await withWorker(limits: WorkerLimits(uploadTimeout: limit)) { client, _ in
@@ -151,7 +151,7 @@ struct StalledUploadTests {
     }
   }
 
-  @Test("shares count by connection, and any upload fits where it is the only one")
+  @Test("shares are counted by connection, and a single upload always fits")
   func shares() throws {
     let shares = ConnectionShares(memoryLimit: 100)
     do {

@@ -52,7 +52,7 @@ final class RequestGuard: ChannelDuplexHandler {
     self.context = context
     guard !connection.begin(self, stream: stream) else { return }
     state = .ended
-    // REFUSED_STREAM tells the client that the call was not processed, so that it can safely retry it elsewhere.
+    // REFUSED_STREAM means that the call was not processed, so the client can safely retry it elsewhere.
     write(context, .rstStream(.refusedStream))
   }
 

@@ -12,7 +12,7 @@ struct ExportTests {
     BatchQueue(capacity: capacity, batchSize: batchSize, counts: ExportCounts())
   }
 
-  @Test("a queue gives full batches in order, and the rest when it is flushed or closed")
+  @Test("a queue returns full batches in order, and the rest when flushed or closed")
   func batches() {
     let queue = queue()
     for element in 0..<9 { queue.offer(element) }
@@ -25,7 +25,7 @@ struct ExportTests {
     #expect(queue.take() == [9] && queue.take() == nil)
   }
 
-  @Test("a queue holds no more than its capacity, and counts what it drops")
+  @Test("a queue never exceeds its capacity, and counts dropped elements")
   func bounded() {
     let queue = queue()
     for element in 0..<25 { queue.offer(element) }
@@ -35,7 +35,7 @@ struct ExportTests {
     #expect(queue.count == 10 && queue.counts.dropped == [.queueFull: 16])
   }
 
-  @Test("a batch that is taken leaves room for as many, and what comes after a flush waits for the next")
+  @Test("a removed batch frees its capacity, and elements after a flush wait for the next one")
   func room() {
     let queue = queue()
     for element in 0..<10 { queue.offer(element) }
@@ -49,7 +49,7 @@ struct ExportTests {
     #expect(queue.take() == nil && queue.count == 1)
   }
 
-  @Test("everything that was offered before the queue was closed is sent, once, in batches of at most the size")
+  @Test("everything offered before the queue was closed is sent once, in batches of at most the batch size")
   func everything() async {
     let queue = queue(capacity: 100_000, batchSize: 64)
     let sent = Mutex<[[Int]]>([])
@@ -86,7 +86,7 @@ struct ExportTests {
     }
   }
 
-  @Test("a collector that hangs holds up the last flush no longer than its limit; what is left is counted")
+  @Test("a hanging collector delays the last flush up to its limit; the rest is counted as dropped")
   func hanging() async {
     let queue = queue()
     let began = Mutex(false)
@@ -105,7 +105,7 @@ struct ExportTests {
     #expect(queue.counts.dropped == [.shutdown: 10])
   }
 
-  @Test("tries again what the specification calls retryable, and nothing else", arguments: 1...16)
+  @Test("retries only errors that the specification calls retryable", arguments: 1...16)
   func retryable(code: Int) throws {
     let rpcCode = try #require(Status.Code(rawValue: code).flatMap { RPCError.Code($0) })
     let retryable: [RPCError.Code] = [.cancelled, .deadlineExceeded, .aborted, .outOfRange, .unavailable, .dataLoss]
@@ -113,7 +113,7 @@ struct ExportTests {
     #expect((delay != nil) == retryable.contains(rpcCode))
   }
 
-  @Test("waits as long as the collector asks, and tries again when it is exhausted only if it asks")
+  @Test("waits as long as the collector requests, and retries RESOURCE_EXHAUSTED only on request")
   func throttled() {
     func delay(_ code: RPCError.Code, asking delay: Duration) -> Duration? {
       let status = GoogleRPCStatus(code: code, message: "", details: [.retryInfo(delay: delay)])
@@ -125,7 +125,7 @@ struct ExportTests {
     #expect(delay(.invalidArgument, asking: .seconds(9)) == nil)
   }
 
-  @Test("waits longer from attempt to attempt, up to a limit")
+  @Test("increases the delay with each attempt, up to a limit")
   func backoff() throws {
     let retry = OTLPRetry()
     let error = RPCError(code: .unavailable, message: "")
@@ -150,7 +150,7 @@ struct ExportTests {
     #expect(error?.message == "down" && attempts.withLock { $0 } > 1)
   }
 
-  @Test("counts what the collector took, refused, and never answered")
+  @Test("counts elements that the collector accepted, rejected, or never answered")
   func counts() async throws {
     let counts = ExportCounts()
     let configuration = TelemetryConfiguration(environment: [

@@ -33,7 +33,7 @@ struct OTLPSpansTests {
     return try #require(request.resourceSpans.first)
   }
 
-  @Test("say where they come from")
+  @Test("identify the resource and scope")
   func origin() throws {
     let all = try read([])
     #expect(all.resource.attributes.map(\.key) == ["service.name"])
@@ -93,7 +93,7 @@ struct OTLPSpansTests {
     #expect(values["texts"]?.arrayValue.values.map(\.value) == [.stringValue("x"), .stringValue("")])
   }
 
-  @Test("stand one after the other, whatever their lengths", arguments: [1, 2, 500])
+  @Test("are concatenated, whatever their lengths", arguments: [1, 2, 500])
   func batches(count: Int) throws {
     let names = (0..<count).map { String(repeating: "n", count: $0 % 300) + "\($0)" }
     #expect(try read(names.map { Self.span($0) }).scopeSpans[0].spans.map(\.name) == names)

@@ -14,7 +14,7 @@ struct TelemetryConfigurationTests {
     #expect(configuration.exports.isEmpty && configuration.warnings.isEmpty)
   }
 
-  @Test("sends every signal to the common endpoint, but where a signal has its own or none")
+  @Test("sends every signal to the common endpoint, unless a signal has its own or none")
   func endpoints() throws {
     let configuration = read([
       "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4000", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "https://[::1]/x",
@@ -85,7 +85,7 @@ struct TelemetryConfigurationTests {
     #expect(configuration.warnings.allSatisfy { !$0.contains("hunter2") })
   }
 
-  @Test("describes the process; what the operator says wins, and the service's name above all")
+  @Test("describes the process; the operator's values take precedence, especially the service name")
   func resource() {
     func resource(_ environment: [String: String]) -> [String: String] {
       let all = TelemetryConfiguration(environment: environment, processAttributes: [("host.name", "h")]).resource

@@ -26,7 +26,7 @@ struct LoggingTests {
     return context
   }
 
-  @Test("writes one JSON object a line, whatever is said")
+  @Test("writes one JSON object per line for any content")
   func json() throws {
     let lines = Lines()
     var logger = logger(.json, lines)
@@ -62,7 +62,7 @@ struct LoggingTests {
     #expect(!line.contains("trace_id"))
   }
 
-  @Test("gives each line to the collector too, with its severity and its span")
+  @Test("exports each line to the collector too, with its severity and its span")
   func export() throws {
     let taken = Mutex<[LogLine]>([])
     let logger = logger(.text, Lines(), export: LogExport { line in taken.withLock { $0.append(line) } })

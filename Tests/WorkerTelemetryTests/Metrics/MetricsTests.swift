@@ -13,7 +13,7 @@ struct MetricsTests {
     MetricDescription("d.volume", unit: "By", kind: .histogram(bounds: [10]), help: "How much"),
   ]
 
-  @Test("are told to Prometheus by its names, with help, types and cumulative buckets")
+  @Test("are exposed to Prometheus under its names, with help, types and cumulative buckets")
   func text() {
     let registry = MetricRegistry(catalog: catalog)
     let counter = Counter(label: "a.count", dimensions: [("z.b", "x\"y\\\n"), ("a", "1")], factory: registry)
@@ -64,7 +64,7 @@ struct MetricsTests {
     #expect(registry.collect().first?.series.first?.value == .counter(8000))
   }
 
-  @Test("fall together beyond the most series, and lose nothing")
+  @Test("are merged beyond the maximum number of series, without loss")
   func overflow() {
     let registry = MetricRegistry(catalog: catalog, maxSeries: 10)
     for index in 0..<100 {
@@ -88,7 +88,7 @@ struct MetricsTests {
     #expect(registry.collect().isEmpty)
   }
 
-  @Test("never let a counter fall")
+  @Test("never decrease a counter")
   func monotonic() {
     let registry = MetricRegistry(catalog: catalog)
     let counter = FloatingPointCounter(label: "a.count", dimensions: [], factory: registry)
@@ -105,7 +105,7 @@ struct MetricsTests {
     #expect(all.allSatisfy { !$0.help.isEmpty && !$0.help.hasSuffix(".") })
   }
 
-  @Test("tell of the process what the system says")
+  @Test("report the system's values for the process")
   func process() {
     let registry = MetricRegistry()
     registry.observeProcess()
@@ -120,7 +120,7 @@ struct MetricsTests {
     #expect(memory > 1_000_000 && threads >= 1 && cpu > 0)
   }
 
-  @Test("are exported as they are told: cumulative, with their bounds and their attributes")
+  @Test("are exported as cumulative values with their bounds and attributes")
   func otlp() throws {
     let registry = MetricRegistry(catalog: catalog)
     Counter(label: "a.count", dimensions: [("k", "v")], factory: registry).increment(by: 3)

@@ -22,7 +22,7 @@ struct RecordingTracerTests {
     return context
   }
 
-  @Test("gives ended spans to its sink once, children below their parents")
+  @Test("passes ended spans to its sink once, children below their parents")
   func tree() throws {
     let sink = Sink()
     let tracer = RecordingTracer(sink: sink.take)
@@ -48,7 +48,7 @@ struct RecordingTracerTests {
     #expect(spans.allSatisfy { $0.end >= $0.start && $0.start > 0 })
   }
 
-  @Test("bounds what one span holds, and counts what is left out")
+  @Test("limits the contents of a span, and counts what is dropped")
   func bounds() throws {
     let sink = Sink()
     let span = RecordingTracer(sink: sink.take).startSpan("s", context: .topLevel)
@@ -64,7 +64,7 @@ struct RecordingTracerTests {
     #expect(ended.links.count == 128 && ended.droppedLinkCount == 72)
   }
 
-  @Test("follows the caller's decision, and decides where there is none", arguments: [true, false])
+  @Test("follows the caller's decision, and decides if there is none", arguments: [true, false])
   func parentBased(sampled: Bool) throws {
     for root in [Sampler.alwaysOn, .alwaysOff] {
       let sink = Sink()
@@ -89,7 +89,7 @@ struct RecordingTracerTests {
     #expect(tracer.startSpan("s", context: .topLevel).context.spanContext == nil)
   }
 
-  @Test("samples by the trace id: all of a smaller share are in a larger one")
+  @Test("samples by the trace id: a smaller fraction is a subset of a larger one")
   func ratio() {
     var random = SeededGenerator(seed: 1)
     let ids = (0..<20_000).map { _ in TraceID(high: random.next(), low: random.next()) }
@@ -102,7 +102,7 @@ struct RecordingTracerTests {
     #expect(chosen(0.1).isSubset(of: chosen(0.3)))
   }
 
-  @Test("makes identifiers that differ, and are never zero, on every thread")
+  @Test("creates distinct, nonzero identifiers on every thread")
   func identifiers() async {
     let all = await withTaskGroup(of: [TraceID].self) { group in
       for _ in 0..<4 { group.addTask { (0..<1000).map { _ in TraceID.random() } } }

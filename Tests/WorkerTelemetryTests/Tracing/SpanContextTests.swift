@@ -8,7 +8,7 @@ struct SpanContextTests {
   private static let trace = "4bf92f3577b34da6a3ce929d0e0e4736"
   private static let span = "00f067aa0ba902b7"
 
-  @Test("reads a traceparent and writes it alike", arguments: ["00", "01", "02", "03"])
+  @Test("reads a traceparent and writes it unchanged", arguments: ["00", "01", "02", "03"])
   func roundTrip(flags: String) throws {
     let text = "00-\(Self.trace)-\(Self.span)-\(flags)"
     let context = try #require(SpanContext(traceparent: text))
@@ -18,7 +18,7 @@ struct SpanContextTests {
     #expect(Array(context.traceID.bytes).count == 16 && Array(context.spanID.bytes).first == 0x00)
   }
 
-  @Test("reads what it knows of a later version, and drops flags that it does not")
+  @Test("reads the known fields of a later version, and drops unknown flags")
   func laterVersion() {
     let context = SpanContext(traceparent: "cc-\(Self.trace)-\(Self.span)-ff-what-the-future-will-be-like")
     #expect(context?.traceparent == "00-\(Self.trace)-\(Self.span)-03")
@@ -56,7 +56,7 @@ struct SpanContextTests {
     #expect(TraceState(header: header(33)).description.isEmpty)
   }
 
-  @Test("reads baggage, decoded, without members that are malformed, and writes it alike")
+  @Test("reads and decodes baggage, skips malformed members, and writes it unchanged")
   func baggage() {
     let baggage = Baggage(header: "user=J%C3%BCrgen%2C%20x ;secret;ttl=3, bad, =x, b=%zz, k=1,k = 2,empty=")
     #expect(baggage.members.map(\.key) == ["user", "k", "empty"])
