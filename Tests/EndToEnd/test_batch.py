@@ -164,17 +164,17 @@ def test_threads_have_lanes_of_their_own(many, tmp_path):
     events = trace_events(trace)
     lanes = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
     work = [event for event in events if event["ph"] == "X"]
-    assert {event["args"]["picture"] for event in work} == {str(path) for path in many.iterdir()}
+    assert {event["args"]["image"] for event in work} == {str(path) for path in many.iterdir()}
     threads = {lane.split(", ")[1] for lane in lanes.values()}
     assert 2 <= len(threads) <= 3
     for thread in threads:
         stages = {lane.split(", ")[0] for lane in lanes.values() if lane.endswith(thread)}
-        assert stages == {"picture", "decode", "resize", "encode"}
+        assert stages == {"image", "decode", "resize", "encode"}
     # A thread does one thing at a time, so events in a lane never overlap.
     for lane in lanes:
         ends = sorted((event["ts"], event["ts"] + event["dur"]) for event in work if event["tid"] == lane)
         assert all(end <= begin + 0.01 for (_, end), (begin, _) in zip(ends, ends[1:]))
     # Different threads work at the same time.
-    pictures = [event for event in work if event["name"] == "picture"]
+    pictures = [event for event in work if event["name"] == "image"]
     assert any(a["tid"] != b["tid"] and a["ts"] < b["ts"] + b["dur"] and b["ts"] < a["ts"] + a["dur"]
                for a in pictures for b in pictures)

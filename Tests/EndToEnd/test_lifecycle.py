@@ -283,6 +283,6 @@ def test_process_replaces_no_picture_and_no_result(tmp_path):
         "below/p.jpg: its result would replace p.jpg", "below/q.png: its result would replace q.jpg"]
     assert (tmp_path / "p.jpg").read_bytes() == (tmp_path / "q.jpg").read_bytes() == photo
     code, errors = process("q.jpg", "below/q.png", "p.jpg", "--out", "small")
-    assert code == 1 and errors == "below/q.png: small/q.jpg is the result of q.jpg already\n"
+    assert code == 1 and errors == "below/q.png: small/q.jpg is already the result of q.jpg\n"
     assert sorted(path.name for path in (tmp_path / "small").iterdir()) == ["p.jpg", "q.jpg"]
     assert process("q.jpg", "--out", "small") == (0, "")  # a result of an earlier run is not an input of this one

@@ -135,15 +135,15 @@ def test_a_preview_is_upright(client, orientation):
     both = process(client, image, max_width=900, max_height=900, allow_upscale=True)
     check(both["", True], both["", False])
     upright = ImageOps.exif_transpose(Image.open(io.BytesIO(image))).convert("RGB")
-    preview = both["", True].image.convert("RGB").resize(upright.size)
+    preview = both["", True].picture.convert("RGB").resize(upright.size)
     assert max(ImageStat.Stat(ImageChops.difference(preview, upright)).mean) < 12
 
 
 def test_transparency_stays(client):
     both = process(client, fixture_bytes("alpha.png"), max_width=800, allow_upscale=True)
     check(both["", True], both["", False], form="PNG")
-    assert both["", True].header.has_alpha and both["", True].image.mode == "RGBA"
-    low, high = both["", True].image.getchannel("A").getextrema()
+    assert both["", True].header.has_alpha and both["", True].picture.mode == "RGBA"
+    low, high = both["", True].picture.getchannel("A").getextrema()
     assert low < 128 < high or low < high
 
 
@@ -217,6 +217,6 @@ def test_an_item_takes_the_place_of_the_one_with_its_key(client):
         if result.error:
             after = str(int(item) + 1) if item != "upload" else "0"
             assert result.error.code == grpc.StatusCode.CANCELLED.value[0]
-            assert result.error.message == f"item {after} with the same preview_key took its place"
+            assert result.error.message == f"replaced by item {after}, which has the same preview_key"
             cancelled += 1
     assert cancelled >= 2

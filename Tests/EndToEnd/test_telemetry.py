@@ -172,7 +172,7 @@ def test_a_collector_that_comes_back_is_found(collector, tmp_path):
     worker = traced(collector, OTEL_EXPORTER_OTLP_TIMEOUT="300")
     client, photo = Client(worker), fixture_bytes("photo-420.jpg")
     call(client, photo)
-    assert wait_until(lambda: len(collector.spans()) == 5)
+    assert wait_until(lambda: len(collector.spans()) == 6)
     collector.kill()
     call(client, photo)
     assert wait_until(lambda: any("does not accept telemetry" in line for line in worker.log))
@@ -201,7 +201,7 @@ def test_a_collector_that_never_answers_holds_up_nothing(tmp_path, address):
     began = time.monotonic()
     assert worker.stop() == 0 and time.monotonic() - began < 15
     dropped = [json.loads(line) for line in worker.log if "telemetry was dropped" in line]
-    assert [int(line["dropped"]) for line in dropped] == [5000]
+    assert [int(line["dropped"]) for line in dropped] == [6000]
     collector.kill()
 
 
@@ -214,11 +214,11 @@ def test_exports_are_tried_again_where_the_specification_says_so(tmp_path, optio
     worker = traced(collector, OTEL_BSP_SCHEDULE_DELAY="1500")  # export all spans of the call at once
     call(Client(worker), fixture_bytes("photo-420.jpg"))
     if arrives:
-        assert wait_until(lambda: len(collector.spans()) == 5)
+        assert wait_until(lambda: len(collector.spans()) == 6)
     else:
         assert wait_until(lambda: any("does not accept telemetry" in line for line in worker.log))
     assert worker.stop() == 0
-    assert len(collector.spans()) == (5 if arrives else 0)
+    assert len(collector.spans()) == (6 if arrives else 0)
     assert any("telemetry was dropped" in line for line in worker.log) != arrives
     collector.kill()
 
@@ -237,7 +237,7 @@ def test_spans_are_flushed_when_the_worker_stops(collector):
     call(Client(worker), fixture_bytes("photo-420.jpg"))
     assert not collector.spans()
     assert worker.stop() == 0
-    assert len(collector.spans()) == 5
+    assert len(collector.spans()) == 6
 
 
 @pytest.mark.parametrize("variables, alone, sampled, unsampled", [
@@ -275,7 +275,7 @@ def test_headers_compression_and_tls(tmp_path):
     worker = Worker(environment=trusted)
     call(Client(worker), fixture_bytes("photo-420.jpg"))
     assert worker.stop() == 0
-    assert len(collector.spans()) == 5
+    assert len(collector.spans()) == 6
     metadata = collector.exports("trace")[0][0]
     assert metadata["authorization"] == "Bearer x" and metadata["tenant"] == "7"
 
@@ -284,7 +284,7 @@ def test_headers_compression_and_tls(tmp_path):
         "OTEL_EXPORTER_OTLP_TIMEOUT": "500"})
     call(Client(worker), fixture_bytes("photo-420.jpg"))
     assert worker.stop() == 0
-    assert len(collector.spans()) == 5
+    assert len(collector.spans()) == 6
     collector.kill()
 
     worker = Worker(environment=trusted | {"OTEL_EXPORTER_OTLP_CERTIFICATE": str(tmp_path / "none.pem")})
@@ -346,13 +346,13 @@ def test_process_prints_timings_and_writes_a_trace(tmp_path):
     assert "\u2588" in run.stdout and run.stdout.count("peak memory") == 2
     events = trace_events(trace)
     work = [event for event in events if event["ph"] == "X"]
-    assert {event["name"] for event in work} == {"picture", "decode", "resize", "encode"}
-    assert {os.path.basename(event["args"]["picture"]) for event in work} == {"photo-420.jpg", "photo.png"}
-    pictures = [event for event in work if event["name"] == "picture"]
+    assert {event["name"] for event in work} == {"image", "decode", "resize", "encode"}
+    assert {os.path.basename(event["args"]["image"]) for event in work} == {"photo-420.jpg", "photo.png"}
+    pictures = [event for event in work if event["name"] == "image"]
     for event in work:
         assert any(p["ts"] <= event["ts"] and event["ts"] + event["dur"] <= p["ts"] + p["dur"] + 0.01 for p in pictures)
     lanes = {event["args"]["name"] for event in events if event["name"] == "thread_name"}
-    assert {lane.split(",")[0] for lane in lanes} == {"picture", "decode", "resize", "encode"}
+    assert {lane.split(",")[0] for lane in lanes} == {"image", "decode", "resize", "encode"}
     bad = subprocess.run(
         [os.environ["IMAGE_WORKER"], "process", FIXTURES / "photo.png", "--out", tmp_path, "--trace-out",
          tmp_path / "no" / "such"], capture_output=True, text=True)
