@@ -82,7 +82,7 @@ def is_wanted_peer(name: str, parts: str) -> bool:
 
 def fits(job: str, picture: Picture) -> bool:
     """Returns whether a job applies to an image: only PNGs become PNG; they are also converted to JPEG and WebP."""
-    return job != "N" or image.suffix == ".png"
+    return job != "N" or picture.suffix == ".png"
 
 
 def measure(case: Case, arguments: argparse.Namespace, tools: Tools) -> dict[str, Measured]:

@@ -109,7 +109,7 @@ def mean_colour(path: Path) -> tuple[tuple[int, int], tuple[float, ...]]:
 def run(worker: str, picture: Path) -> Outcome:
     with tempfile.TemporaryDirectory() as directory, tempfile.TemporaryFile("w+") as text:
         process = subprocess.Popen(
-            [worker, "process", str(image), "--format", "png", "--max-width", str(BOUND), "--max-height",
+            [worker, "process", str(picture), "--format", "png", "--max-width", str(BOUND), "--max-height",
              str(BOUND), "--always-encode", "--out", directory], stdout=text, stderr=text,
             preexec_fn=limit_cpu)
         _, status, usage = os.wait4(process.pid, 0)

@@ -50,7 +50,7 @@ def old_hdr(side):
     width = 5_000_000
     count = side * side // width
     row = bytes([9, 9, 9, 9])
-    left, shift, units = width - 1, 0, []
+    left, units = width - 1, []
     while left:
         units.append(bytes([1, 1, 1, left & 255]))
         left >>= 8
