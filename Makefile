@@ -6,7 +6,7 @@ SWIFT_BUILD = swift build --manifest-cache none -c $(CONFIGURATION) --product im
 WORKER = .build/$(CONFIGURATION)/image-worker
 
 .PHONY: run test unit-test codec-test end-to-end-test fuzz build release setup format check-format generate \
-        check-generated lint breaking text bench corpus compare bench-pair completions clean
+        check-generated lint breaking text docs bench corpus compare bench-pair completions clean
 
 ## Serve on 127.0.0.1:50051. Options: make run ARGS="--port 8080"
 run: build
@@ -80,6 +80,18 @@ breaking: check-generated
 ## Refresh Tests/UserVisibleTextTests/UserVisibleText.md, the file of all texts that users see.
 text: setup
 	UPDATE_USER_VISIBLE_TEXT=1 swift test --manifest-cache none --filter UserVisibleTextTests
+
+DOCUMENTED = $(patsubst Sources/%/Documentation.docc,%,$(wildcard Sources/*/Documentation.docc))
+ARCHIVE = .build/documentation.doccarchive
+
+## Build the documentation of every module as a site that opens from the file system: .build/docs/index.html. A warning
+## of DocC, or a dead link, fails.
+docs: setup
+	@mkdir -p $(ARCHIVE)
+	IMAGE_WORKER_DOCS=1 swift package --quiet --manifest-cache none --allow-writing-to-directory $(ARCHIVE) \
+	  generate-documentation $(DOCUMENTED:%=--target %) --symbol-graph-minimum-access-level package \
+	  --enable-experimental-combined-documentation --warnings-as-errors --output-path $(ARCHIVE)
+	Documentation/render_pages.py $(ARCHIVE) .build/docs
 
 ## Measure beside libvips and others. Options: make bench ARGS="--jobs T --pictures 12mp --rounds 2", ARGS=--help
 bench: build

@@ -33,6 +33,11 @@ func whenBuilt(_ target: String, _ trait: String) -> Target.Dependency {
   .target(name: target, condition: .when(traits: [trait]))
 }
 
+/// The plugin that builds the documentation; empty unless `make docs` requests it, so that other builds do not fetch it.
+let documentationPlugin: [Package.Dependency] =
+  Context.environment["IMAGE_WORKER_DOCS"] == nil
+  ? [] : [.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0")]
+
 let packages: [Package.Dependency] = [
   .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
   .package(url: "https://github.com/apple/swift-async-algorithms", from: "1.1.4"),
@@ -272,7 +277,7 @@ let package = Package(
   traits: Set(
     formatTraits.map { .trait(name: $0.name, description: $0.description) }
       + [.default(enabledTraits: Set(formatTraits.filter { isInstalled($0.library) }.map(\.name)))]),
-  dependencies: packages,
+  dependencies: packages + documentationPlugin,
   targets: targets,
   swiftLanguageModes: [.v6],
   cLanguageStandard: .c11
