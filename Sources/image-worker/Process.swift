@@ -10,7 +10,8 @@ struct Process: AsyncParsableCommand {
     discussion: """
       Write each result to the output directory, under its input's name with the result's extension. A failed image \
       is reported and does not stop the others; the exit status is then 1. An image fails if its result would replace \
-      an input or another result.
+      an input or another result. On a terminal, one line shows the progress of several images, and failures are \
+      listed at the end. The last lines are a summary.
       """)
 
   @Argument(help: "Set the images to process.", completion: .file())
@@ -20,7 +21,9 @@ struct Process: AsyncParsableCommand {
     help: ArgumentHelp("Write results to this directory; it is created if missing.", valueName: "directory"),
     completion: .directory)
   var output: String
-  @Flag(help: "Print only errors.")
+  @Flag(help: "Print a JSON object per result, one per line, then one with the summary.")
+  var json = false
+  @Flag(help: "Report only failures.")
   var quiet = false
   @Flag(help: "Print how long each stage of each image was busy.")
   var timings = false
@@ -43,47 +46,28 @@ struct Process: AsyncParsableCommand {
 
   private func process(_ requested: RequestedResults, _ directory: FilePath, trace: StageTrace?) async throws {
     let destinations = Destinations(images: inputs.map { FilePath($0) })
-    var failures = 0
-    for input in inputs {
-      let path = FilePath(input)
-      let image = LocalImage(
-        path: path, directory: directory, name: path.stem ?? "image", requested: requested,
-        destinations: destinations, skipsExisting: false, isDurable: false)
-      do {
-        let kind = FileSystem.kind(of: path)
-        guard kind != .other else { throw FileKindError() }
-        for written in try await image.run(cancellation: Cancellation(), trace: trace, admit: { _ in }) {
-          if !report(written, of: input, requested) { failures += 1 }
-        }
-      } catch {
-        failures += 1
-        FileSystem.printError("\(input): \(error)")
+    let report = RunReport(imageCount: inputs.count, json: json, quiet: quiet, showsDetails: timings)
+    try await report.run {
+      for input in inputs {
+        let path = FilePath(input)
+        let image = BatchImage(path: path, folder: "", name: path.stem ?? "image", isFound: false)
+        let local = LocalImage(
+          path: path, directory: directory, name: image.name, requested: requested, destinations: destinations,
+          skipsExisting: false, isDurable: false)
+        try report.note(await outcomes(of: local, image, trace))
+        // The progress line may have no other thread to be drawn on.
+        await Task.yield()
       }
     }
-    if failures > 0 { throw ExitCode(1) }
+    if report.failedCount > 0 { throw ExitCode(1) }
   }
 
-  /// - Returns: whether the result was made.
-  private func report(_ written: LocalImage.Written, of input: String, _ requested: RequestedResults) -> Bool {
-    switch written.outcome {
-    case .skipped: break
-    case .failed(let error):
-      FileSystem.printError("\(input): \(written.id.isEmpty ? "" : "\(written.id): ")\(error)")
-      return false
-    case .done(let report):
-      guard !quiet, let destination = written.destination else { break }
-      let hasLimit = requested.results.contains { $0.id == written.id && $0.configuration.maxBytes != nil }
-      print(
-        "\(input): \(report.input.format) \(report.input.size), \(report.inputByteCount) bytes"
-          + " -> \(destination): \(report.output.size), \(report.outputByteCount) bytes"
-          + (report.compressionQuality.map { hasLimit ? ", quality \($0)" : "" } ?? "")
-          + report.warnings.map { "\n  warning: \($0)" }.joined() + (timings ? "\n" + StageTable(report).text : ""))
-    }
-    return true
+  private func outcomes(of local: LocalImage, _ image: BatchImage, _ trace: StageTrace?) async -> [ResultLine] {
+    do {
+      if FileSystem.kind(of: local.path) == .other { throw BatchProblem.noRegularFile }
+      return try await local.run(cancellation: Cancellation(), trace: trace, admit: { _ in }).map {
+        ResultLine(image, $0, local.requested, showsStages: timings)
+      }
+    } catch { return [ResultLine(image, error)] }
   }
-}
-
-/// A file that is none that images are read from.
-struct FileKindError: Error, CustomStringConvertible {
-  var description: String { "not a regular file" }
 }

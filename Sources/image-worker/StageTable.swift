@@ -22,14 +22,15 @@ struct StageTable {
     let peak = Double(report.peakMemoryByteCount) / 1_048_576
     return
       (["  stage       busy ms   share"] + lines + [row("total", timings.total, hasBar: false)]
-      + ["  peak memory \(Self.number(peak, digits: 1)) MiB"]).joined(separator: "\n")
+      + ["  peak memory \(ReadableText.number(peak, digits: 1)) MiB"]).joined(separator: "\n")
   }
 
   private func row(_ name: String, _ duration: Duration, hasBar: Bool = true) -> String {
     let share = report.timings.total > .zero ? duration / report.timings.total : 0
-    let milliseconds = Self.number(duration / .milliseconds(1), digits: 3)
-    let percent = Self.number(share * 100, digits: 0)
-    let line = "  \(Self.padded(name, 8, left: false))\(Self.padded(milliseconds, 11)) \(Self.padded(percent, 5)) %"
+    let milliseconds = ReadableText.number(duration / .milliseconds(1), digits: 3)
+    let percent = ReadableText.number(share * 100, digits: 0)
+    let line =
+      "  \(ReadableText.padded(name, 8))\(ReadableText.padded(milliseconds, 11, atEnd: false)) \(ReadableText.padded(percent, 5, atEnd: false)) %"
     return hasBar ? "\(line)  \(Self.bar(share))" : line
   }
 
@@ -38,19 +39,5 @@ struct StageTable {
     let eighths = Int((min(1, max(0, share)) * Double(barWidth * 8)).rounded())
     let parts = ["", "\u{258f}", "\u{258e}", "\u{258d}", "\u{258c}", "\u{258b}", "\u{258a}", "\u{2589}"]
     return String(repeating: "\u{2588}", count: eighths / 8) + parts[eighths % 8]
-  }
-
-  private static func padded(_ text: String, _ width: Int, left: Bool = true) -> String {
-    let space = String(repeating: " ", count: max(0, width - text.count))
-    return left ? space + text : text + space
-  }
-
-  /// Not negative, rounded.
-  private static func number(_ value: Double, digits: Int) -> String {
-    let scale = (0..<digits).reduce(1) { scale, _ in scale * 10 }
-    let scaled = Int((value * Double(scale)).rounded())
-    guard digits > 0 else { return "\(scaled)" }
-    let fraction = "\(scaled % scale)"
-    return "\(scaled / scale)." + String(repeating: "0", count: digits - fraction.count) + fraction
   }
 }

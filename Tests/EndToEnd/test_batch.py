@@ -28,7 +28,10 @@ def run(*arguments, **options):
 
 
 def lines(output):
-    return [json.loads(line) for line in output.splitlines()]
+    """The results, without the summary behind them."""
+    told = [json.loads(line) for line in output.splitlines()]
+    assert list(told[-1]) == ["summary"] and told[-1]["summary"]["images"] == len(told) - 1
+    return told[:-1]
 
 
 @pytest.fixture
@@ -61,6 +64,10 @@ def test_a_folder_is_processed_whatever_fails_in_it(folder, tmp_path):
     assert {name: line["status"] for name, line in told.items()} == {
         "a.jpg": "done", "a.png": "done", "b.jpg": "done", "below/c.jpg": "done", "below/alpha.png": "done",
         "cut.jpg": "failed", "notes.txt": "ignored"}
+    summary = json.loads(output.splitlines()[-1])["summary"]
+    assert [summary[status] for status in ["images", "done", "failed", "ignored", "skipped"]] == [7, 5, 1, 1, 0]
+    assert summary["output_bytes"] == sum((out / name).stat().st_size for name in RESULTS)
+    assert told["cut.jpg"]["reason"] == "TRUNCATED_IMAGE"
     assert told["cut.jpg"]["error"]["code"] == "TRUNCATED_IMAGE" and told["cut.jpg"]["error"]["message"]
     assert files(out) == RESULTS
     single = tmp_path / "single"
@@ -81,8 +88,9 @@ def test_a_list_names_pictures_and_text_tells_of_them(folder, tmp_path):
     listed.write_text(f"{folder / 'b.jpg'}\n\n{folder / 'missing.jpg'}\n{folder / 'notes.txt'}\n")
     code, output, errors = run("--list", listed, "--out", tmp_path / "out", "--preset", "favicon", "--jobs", "1")
     assert code == 1
-    assert output.splitlines()[0].startswith(f"{folder / 'b.jpg'}: 240x160, ")
-    assert output.splitlines()[-1] == "1 done, 2 failed"  # files named explicitly are processed
+    assert output.splitlines()[0].startswith(f"{folder / 'b.jpg'}: jpeg 240x160, ")
+    assert output.splitlines()[-2].startswith("3 images in ")
+    assert output.splitlines()[-2].endswith(": 1 done, 2 failed")  # files named explicitly are processed
     assert "missing.jpg: FILE: " in errors and "notes.txt: UNKNOWN_FORMAT: " in errors
     code, output, _ = run("--list", "-", "--out", tmp_path / "again", *ARGUMENTS, stdin=open(listed))
     assert code == 1 and [line["status"] for line in lines(output)].count("done") == 1

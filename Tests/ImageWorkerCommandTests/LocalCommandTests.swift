@@ -20,7 +20,10 @@ struct LocalCommandTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: scratch.path("out")) == ["in.png"])
     let result = try scratch.bytes("out/in.png")
     #expect(outcome.output.hasPrefix("\(input): jpeg 240x160, 15472 bytes -> \(scratch.path("out/in.png")): 64x43, "))
-    #expect(outcome.output.hasSuffix(": 64x43, \(result.count) bytes\n"))
+    let lines = outcome.output.split(separator: "\n")
+    #expect(lines.count == 3 && lines[0].hasSuffix(": 64x43, \(result.count) bytes"))
+    #expect(lines[1].hasPrefix("1 image in ") && lines[1].hasSuffix(": 1 done"))
+    #expect(lines[2].hasPrefix("15.1 KiB in, ") && lines[2].contains(", saved "))
     let configuration = ProcessingConfiguration(
       maxWidth: 64, maxHeight: 64, preferredFormat: .png, filters: [Filter(name: "sepia", intensity: 0.5)])
     #expect(try result == TestSupport.process(Fixture.bytes("photo-420.jpg"), configuration).bytes)
@@ -78,6 +81,45 @@ struct LocalCommandTests {
       }, uniquingKeysWith: { first, _ in first })
     #expect(rows["format"] == "jpeg" && rows["size"] == "240x160" && rows["alpha"] == "no")
     #expect(rows["result"] == "webp 64x43" && rows["decoded at"] == "6/8")
+  }
+
+  @Test("inspect --json has the names of InspectImage's response")
+  func inspectJSON() async throws {
+    let scratch = try ScratchFolder()
+    let input = try scratch.write(Fixture.bytes("photo-420.jpg").prefix(3000), to: "in.jpg")
+    let outcome = try await WorkerProgram.run(["inspect", input, "--json", "--preset", "favicon"])
+    #expect(outcome.status == 0 && outcome.errors.isEmpty && outcome.output.count { $0 == "\n" } == 1)
+    let card = try #require(
+      JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) as? [String: Any])
+    let (info, output) = (card["info"] as? [String: Any] ?? [:], card["output"] as? [String: Any] ?? [:])
+    #expect(info["format"] as? String == "jpeg" && info["width"] as? Int == 240 && info["height"] as? Int == 160)
+    #expect(info["bit_depth"] as? Int == 8 && info["color_space"] as? String == "ycbcr")
+    #expect(info["has_alpha"] as? Bool == false && info["orientation"] as? Int == 1)
+    #expect(output["width"] as? Int == 64 && output["height"] as? Int == 43)
+    #expect(card["file"] as? String == input && (card["working_set_bytes"] as? Int ?? 0) > 0)
+  }
+
+  @Test("process --json prints an object per result, errors included, and the summary")
+  func processJSON() async throws {
+    let scratch = try ScratchFolder()
+    let whole = try scratch.write(Fixture.bytes("photo-420.jpg"), to: "whole.jpg")
+    let cut = try scratch.write(Fixture.bytes("photo-420.jpg").prefix(3000), to: "cut.jpg")
+    let outcome = try await WorkerProgram.run(
+      ["process", whole, cut, "--preset", "favicon", "--json", "--out", scratch.path("out")])
+    #expect(outcome.status == 1 && outcome.errors.isEmpty)
+    let objects = try outcome.output.split(separator: "\n").map {
+      try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
+    }
+    try #require(objects.count == 3)
+    #expect(objects[0]["status"] as? String == "done" && objects[0]["input"] as? String == whole)
+    #expect(objects[0]["output"] as? String == scratch.path("out/whole.jpg"))
+    #expect(objects[0]["input_bytes"] as? Int == 15472 && objects[0]["format"] as? String == "jpeg")
+    #expect(try objects[0]["output_bytes"] as? Int == scratch.bytes("out/whole.jpg").count)
+    #expect((objects[0]["milliseconds"] as? Double ?? 0) > 0 && objects[0]["details"] == nil)
+    #expect(objects[1]["status"] as? String == "failed" && objects[1]["reason"] as? String == "TRUNCATED_IMAGE")
+    let summary = objects[2]["summary"] as? [String: Any] ?? [:]
+    #expect(summary["images"] as? Int == 2 && summary["done"] as? Int == 1 && summary["failed"] as? Int == 1)
+    #expect(summary["input_bytes"] as? Int == 15472 && (summary["saved_percent"] as? Double ?? 0) > 50)
   }
 
   @Test("inspect refuses a file of an unknown format")

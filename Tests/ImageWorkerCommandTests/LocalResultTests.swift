@@ -111,7 +111,7 @@ struct LocalResultTests {
     await #expect(throws: ExitCode(1)) { try await process(pipe) }
     let found = try images(["\(scratch.url.path)/in"])
     #expect(found.map { $0.problem == nil } == [true, false])
-    #expect(BatchLine(found[1], BatchProblem.noRegularFile).status == .ignored)
+    #expect(ResultLine(found[1], BatchProblem.noRegularFile).status == .ignored)
   }
 
   @Test("result names are deterministic and unique")

@@ -13,7 +13,10 @@ struct Batch: AsyncParsableCommand {
       rerun an interrupted batch with --skip-existing to resume it.
 
       A failed image is reported and does not stop the others; the exit status is then 1. Files in a folder that are \
-      not images are ignored. On SIGINT or SIGTERM, images in progress finish and no new ones start (exit status 130); \
+      not images are ignored. On a terminal, one line shows the progress, and failures are listed at the end. The last \
+      lines are a summary.
+
+      On SIGINT or SIGTERM, images in progress finish and no new ones start (exit status 130); \
       a second signal cancels the images in progress.
       """)
 
@@ -38,7 +41,7 @@ struct Batch: AsyncParsableCommand {
   var memoryLimit = 768
   @Flag(help: "Skip images whose result exists already.")
   var skipExisting = false
-  @Flag(help: "Report each result as a JSON object on its own line.")
+  @Flag(help: "Print a JSON object per result, one per line, then one with the summary.")
   var json = false
   @Flag(help: "Report only failures.")
   var quiet = false
@@ -84,13 +87,9 @@ struct Batch: AsyncParsableCommand {
     let run = BatchRun(
       requested: requested, directory: directory, destinations: Destinations(images: images.map(\.path)), jobs: jobs,
       skipsExisting: skipExisting, memory: MemoryBudget(limit: memoryLimit << 20, maxWaiting: jobs), trace: trace)
-    let (json, quiet) = (self.json, self.quiet)
-    let counts = try await run.process(images) { line in
-      if quiet, line.status != .failed { return }
-      try line.print(asJSON: json)
-    }
-    if !json, !quiet { try BatchLine.write("\(counts)") }
-    if counts[.failed] > 0 { throw ExitCode(1) }
+    let report = RunReport(imageCount: images.count, json: json, quiet: quiet)
+    try await report.run { try await run.process(images) { try report.note($0) } }
+    if report.failedCount > 0 { throw ExitCode(1) }
     if run.isStopped { throw ExitCode(130) }
   }
 }

@@ -23,7 +23,7 @@ enum BatchProblem: Error, Sendable, CustomStringConvertible {
 
   var description: String {
     switch self {
-    case .noRegularFile: FileKindError().description
+    case .noRegularFile: "not a regular file"
     case .nameTaken(let other): "its result would have the same name as the result of \(other)"
     }
   }

@@ -34,9 +34,9 @@ final class BatchRun: Sendable {
   /// A signal came before every image was begun.
   var isStopped: Bool { stopped.load(ordering: .acquiring) }
 
-  /// Processes them all, or until a signal; `note` is told of each as it ends, in one task.
-  /// - Throws: what `note` throws; what is under way then is given up.
-  func process(_ images: [BatchImage], note: (BatchLine) throws -> Void) async throws -> BatchCounts {
+  /// Processes them all, or until a signal; `note` gets the outcomes of each as it ends, in one task.
+  /// - Throws: what `note` throws; images in progress are then cancelled.
+  func process(_ images: [BatchImage], note: ([ResultLine]) throws -> Void) async throws {
     try await withThrowingTaskGroup(of: Void.self) { watchers in
       let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
       watchers.addTask { [self] in
@@ -46,13 +46,12 @@ final class BatchRun: Sendable {
         }
       }
       defer { watchers.cancelAll() }
-      return try await work(images, note: note)
+      try await work(images, note: note)
     }
   }
 
-  private func work(_ images: [BatchImage], note: (BatchLine) throws -> Void) async throws -> BatchCounts {
-    try await withThrowingTaskGroup(of: [BatchLine].self) { group in
-      var counts = BatchCounts()
+  private func work(_ images: [BatchImage], note: ([ResultLine]) throws -> Void) async throws {
+    try await withThrowingTaskGroup(of: [ResultLine].self) { group in
       var waiting = images[...]
       func begin() {
         guard !isStopped, let image = waiting.popFirst() else { return }
@@ -62,10 +61,7 @@ final class BatchRun: Sendable {
       do {
         while let lines = try await group.next() {
           begin()
-          for line in lines {
-            counts.add(line.status)
-            try note(line)
-          }
+          try note(lines)
         }
       } catch {
         cancellation.cancel()
@@ -73,11 +69,10 @@ final class BatchRun: Sendable {
       }
       // A signal that came when nothing was left to begin has stopped nothing.
       if waiting.isEmpty, !cancellation.isCancelled { stopped.store(false, ordering: .releasing) }
-      return counts
     }
   }
 
-  private func process(_ image: BatchImage) async -> [BatchLine] {
+  private func process(_ image: BatchImage) async -> [ResultLine] {
     do {
       if let problem = image.problem { throw problem }
       let local = LocalImage(
@@ -86,8 +81,8 @@ final class BatchRun: Sendable {
       let written = try await local.run(cancellation: cancellation, trace: trace) {
         try await memory.reserve(Int(clamping: $0), cancellation: cancellation)
       }
-      return written.map { BatchLine(image, $0) }
-    } catch { return [BatchLine(image, error)] }
+      return written.map { ResultLine(image, $0, requested) }
+    } catch { return [ResultLine(image, error)] }
   }
 
   /// Where the results go; the folder is made.

@@ -2,8 +2,8 @@ internal import FoundationEssentials
 internal import ImagePipeline
 internal import SystemPackage
 
-/// The outcome of one result of a batch.
-struct BatchLine: Sendable, Encodable {
+/// The outcome of one result of `process` or `batch`.
+struct ResultLine: Sendable, Encodable {
   enum Status: String, Sendable, Encodable, CaseIterable {
     case done, failed
     /// Its result was there already.
@@ -23,6 +23,9 @@ struct BatchLine: Sendable, Encodable {
   var status: Status
   var output: String?
   var error: Failure?
+  /// The reason of the error, as `Errors.md` lists them; `FILE` for an error of the file system.
+  var reason: String?
+  var inputFormat: String?
   var format: String?
   var inputWidth: Int?
   var inputHeight: Int?
@@ -35,12 +38,31 @@ struct BatchLine: Sendable, Encodable {
   var peakMemoryBytes: UInt64?
   /// Milliseconds that each stage was busy, and from the first byte to the last.
   var timings: [String: Double]?
+  /// Milliseconds from the first byte to the last.
+  var milliseconds: Double?
+  /// The quality that was chosen to meet a limit on the result's size.
+  var quality: Double?
   var warnings: [String]?
+  /// What the line is followed by.
+  var details: String?
+
+  private enum CodingKeys: CodingKey {
+    case input, rendition, status, output, error, reason, inputFormat, format, inputWidth, inputHeight, inputBytes,
+      width
+    case height, outputBytes, passthrough, peakMemoryBytes, timings, milliseconds, quality, warnings
+  }
 
   /// The outcome of a result.
-  init(_ image: BatchImage, _ written: LocalImage.Written) {
+  /// - `showsStages`: whether a table of the stages follows the line.
+  init(
+    _ image: BatchImage, _ written: LocalImage.Written, _ requested: RequestedResults, showsStages: Bool = false
+  ) {
     switch written.outcome {
-    case .done(let report): self.init(image, report, output: written.destination)
+    case .done(let report):
+      self.init(image, report, output: written.destination)
+      let hasLimit = requested.results.contains { $0.id == written.id && $0.configuration.maxBytes != nil }
+      quality = hasLimit ? report.compressionQuality : nil
+      details = showsStages ? StageTable(report).text : nil
     case .skipped: self.init(image, .skipped, output: written.destination)
     case .failed(let error): self.init(image, error)
     }
@@ -54,6 +76,7 @@ struct BatchLine: Sendable, Encodable {
     if case .noRegularFile? = error as? BatchProblem { isNoImage = true }
     self.init(image, image.isFound && isNoImage ? .ignored : .failed, output: nil)
     self.error = Failure(code: known?.code.rawValue ?? "FILE", message: known?.optionMessage ?? "\(error)")
+    reason = self.error?.code
   }
 
   private init(_ image: BatchImage, _ status: Status, output: FilePath?) {
@@ -64,56 +87,36 @@ struct BatchLine: Sendable, Encodable {
 
   private init(_ image: BatchImage, _ report: ProcessingReport, output: FilePath?) {
     self.init(image, .done, output: output)
-    format = report.output.format
+    (inputFormat, format) = (report.input.format, report.output.format)
     (inputWidth, inputHeight) = (report.input.size.width, report.input.size.height)
     (width, height) = (report.output.size.width, report.output.size.height)
     (inputBytes, outputBytes) = (report.inputByteCount, report.outputByteCount)
     passthrough = report.isPassedThrough
     peakMemoryBytes = report.peakMemoryByteCount
-    timings = [
+    let timings = [
       "decode": report.timings.decode, "resize": report.timings.resize, "filter": report.timings.filter,
       "encode": report.timings.encode, "total": report.timings.total,
     ].mapValues { Double(($0 / .microseconds(1)).rounded()) / 1000 }
+    self.timings = timings
+    milliseconds = timings["total"]
     warnings = report.warnings
   }
 
-  /// Errors go to standard error, unless they are JSON.
-  func print(asJSON: Bool) throws {
-    if asJSON {
-      let encoder = JSONEncoder()
-      encoder.keyEncodingStrategy = .convertToSnakeCase
-      encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-      return try Self.write(String(decoding: try encoder.encode(self), as: UTF8.self))
-    }
-    if let error, status == .failed { return FileSystem.printError("\(name): \(error.code): \(error.message)") }
-    try Self.write("\(name): \(summary)" + (warnings ?? []).map { "\n  warning: \($0)" }.joined())
+  /// The line for people; a warning has its own line below.
+  var text: String {
+    if let error, status == .failed { return "\(name): \(error.code): \(error.message)" }
+    return "\(name): \(summary)" + (warnings ?? []).map { "\n  warning: \($0)" }.joined()
+      + (details.map { "\n\($0)" } ?? "")
   }
 
-  private var name: String { rendition.map { "\(input): \($0)" } ?? input }
+  /// The input, and the result if there are several.
+  var name: String { rendition.map { "\(input): \($0)" } ?? input }
 
   private var summary: String {
-    guard status == .done, let output, let inputWidth, let inputHeight, let width, let height, let inputBytes,
-      let outputBytes
-    else { return output.map { "\(status.rawValue), \($0) is there" } ?? status.rawValue }
-    return "\(inputWidth)x\(inputHeight), \(inputBytes) bytes -> \(output): \(width)x\(height), \(outputBytes) bytes"
-  }
-
-  /// At once, so that whoever follows the batch sees it grow.
-  static func write(_ line: String) throws {
-    _ = try FileDescriptor.standardOutput.writeAll((line + "\n").utf8)
-  }
-}
-
-/// The number of results of a batch with each status.
-struct BatchCounts: CustomStringConvertible {
-  private var counts: [BatchLine.Status: Int] = [:]
-
-  subscript(_ status: BatchLine.Status) -> Int { counts[status] ?? 0 }
-
-  mutating func add(_ status: BatchLine.Status) { counts[status, default: 0] += 1 }
-
-  var description: String {
-    BatchLine.Status.allCases.filter { self[$0] > 0 || $0 == .done }.map { "\(self[$0]) \($0.rawValue)" }
-      .joined(separator: ", ")
+    guard status == .done, let output, let inputFormat, let inputWidth, let inputHeight, let width, let height,
+      let inputBytes, let outputBytes
+    else { return output.map { "\(status.rawValue), \($0) exists" } ?? status.rawValue }
+    return "\(inputFormat) \(inputWidth)x\(inputHeight), \(inputBytes) bytes"
+      + " -> \(output): \(width)x\(height), \(outputBytes) bytes" + (quality.map { ", quality \($0)" } ?? "")
   }
 }

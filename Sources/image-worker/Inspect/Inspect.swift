@@ -9,6 +9,8 @@ struct Inspect: AsyncParsableCommand {
 
   @Argument(help: "Set the image.", completion: .file())
   var file: String
+  @Flag(help: "Print the properties as a JSON object on one line.")
+  var json = false
   @Option(
     help: ArgumentHelp(
       "Start from this preset: \(Preset.builtIn.map(\.name).joined(separator: ", ")), or one of --presets.",
@@ -26,21 +28,8 @@ struct Inspect: AsyncParsableCommand {
     let configuration = try ResultOptions.configuration(
       try PresetSource.catalog(path: presets), preset, try overrides.configuration)
     let image = try ImageFile(path: FilePath(file)).plan(.results([configuration]))
-    let plan = try image.renditions[0].get()
-    let (input, output) = (plan.input, plan.outputInfo)
-    print(
-      """
-      format       \(input.format)
-      size         \(input.size)
-      orientation  \(input.orientation)
-      alpha        \(input.hasAlpha ? "yes" : "no")
-      depth        \(input.bitDepth) bits per sample
-      colours      \(input.colorSpace)
-      frames       \(input.frameCount == 0 ? "unknown" : "\(input.frameCount)")
-      result       \(output.format) \(output.size)
-      decoded at   \(plan.decodeScale)/8
-      filters      \(plan.filters.isEmpty ? "none" : plan.filters.description)
-      working set  up to \(image.workingSetByteCount) bytes
-      """)
+    let inspection = Inspection(
+      file: file, try image.renditions[0].get(), workingSetByteCount: image.workingSetByteCount)
+    print(json ? try inspection.json : inspection.card)
   }
 }

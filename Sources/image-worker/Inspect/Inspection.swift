@@ -1,0 +1,78 @@
+internal import FoundationEssentials
+internal import ImagePipeline
+
+/// The properties of an image, and of the result that a configuration would give.
+///
+/// As JSON it has the names that the response of `InspectImage` has, and some of the plan.
+struct Inspection: Sendable, Encodable {
+  /// The properties of one image.
+  struct Info: Sendable, Encodable {
+    var format: String
+    var width: Int
+    var height: Int
+    /// 1 to 8, as stored.
+    var orientation: Int
+    var hasAlpha: Bool
+    var bitDepth: Int
+    var colorSpace: String
+    /// 0 if it is unknown before the whole file is read.
+    var frameCount: Int
+
+    init(_ info: ImageInfo) {
+      format = info.format
+      (width, height) = (info.size.width, info.size.height)
+      orientation = info.orientation
+      hasAlpha = info.hasAlpha
+      bitDepth = info.bitDepth
+      colorSpace = info.colorSpace
+      frameCount = info.frameCount
+    }
+  }
+
+  var file: String
+  var info: Info
+  var output: Info
+  /// The image is decoded at this many eighths of its size.
+  var decodeEighths: Int
+  var filters: String?
+  var warnings: [String]
+  /// Maximum memory in bytes that processing the image would use.
+  var workingSetBytes: UInt64
+
+  init(file: String, _ plan: Plan, workingSetByteCount: UInt64) {
+    self.file = file
+    info = Info(plan.input)
+    output = Info(plan.outputInfo)
+    decodeEighths = plan.decodeScale
+    filters = plan.filters.isEmpty ? nil : plan.filters.description
+    warnings = plan.warnings
+    workingSetBytes = workingSetByteCount
+  }
+
+  /// A row for each property: its name, and its value in an aligned column.
+  var card: String {
+    let rows = [
+      ("file", file),
+      ("format", info.format),
+      ("size", "\(info.width)x\(info.height)"),
+      ("orientation", "\(info.orientation)"),
+      ("alpha", info.hasAlpha ? "yes" : "no"),
+      ("depth", "\(info.bitDepth) bits per sample"),
+      ("color space", info.colorSpace),
+      ("frames", info.frameCount == 0 ? "unknown" : "\(info.frameCount)"),
+      ("result", "\(output.format) \(output.width)x\(output.height)"),
+      ("decoded at", "\(decodeEighths)/8"),
+      ("filters", filters ?? "none"),
+      ("working set", "up to \(ReadableText.byteCount(workingSetBytes))"),
+    ]
+    let width = rows.map(\.0.count).max() ?? 0
+    return (rows + warnings.map { ("warning", $0) }).map { name, value in
+      "\(ReadableText.padded(name, width))  \(value)"
+    }.joined(separator: "\n")
+  }
+
+  /// One line.
+  var json: String {
+    get throws { try JSONText.line(self) }
+  }
+}

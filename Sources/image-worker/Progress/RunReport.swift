@@ -1,0 +1,87 @@
+internal import Synchronization
+internal import SystemPackage
+
+/// Reports the results of a run: as lines or JSON on standard output, or as a progress line on standard error.
+final class RunReport: Sendable {
+  private struct State {
+    var tally: RunTally
+    var failures = ShortList(title: "failed", maxEntryCount: 20)
+    var warnings = ShortList(title: "with warnings", maxEntryCount: 5)
+  }
+
+  private static let interval = Duration.milliseconds(100)
+
+  private let style: ReportStyle
+  private let began = ContinuousClock.now
+  private let state: Mutex<State>
+
+  init(imageCount: Int, json: Bool, quiet: Bool, showsDetails: Bool = false) {
+    style = ReportStyle(
+      json: json, quiet: quiet, showsDetails: showsDetails, imageCount: imageCount,
+      output: StreamKind(of: .standardOutput), errors: StreamKind(of: .standardError))
+    state = Mutex(State(tally: RunTally(total: imageCount)))
+  }
+
+  /// The number of images that failed so far.
+  var failedCount: Int { state.withLock { $0.tally[.failed] } }
+
+  /// Shows the progress while `body` runs, then the failures and the summary.
+  /// - Throws: what `body` throws, without a summary; `Errno` if standard output cannot be written.
+  func run(_ body: () async throws -> Void) async throws {
+    if style.showsProgress {
+      try await showingProgress(body)
+    } else {
+      try await body()
+    }
+    let (tally, lists) = state.withLock { ($0.tally, [$0.warnings, $0.failures]) }
+    for text in lists.compactMap({ $0.text(columnCount: Terminal.columnCount) }) { FileSystem.printError(text) }
+    if style.isQuiet { return }
+    let summary = RunSummary(tally, elapsed: began.duration(to: .now))
+    try Self.write(style.results == .json ? JSONText.line(["summary": summary]) : summary.text)
+  }
+
+  /// Reports the outcomes of all results of one image.
+  /// - Throws: `Errno` if standard output cannot be written.
+  func note(_ lines: [ResultLine]) throws {
+    let (style, showsLines) = (style, style.results == .lines)
+    state.withLock { state in
+      state.tally.add(lines)
+      guard style.showsProgress, style.results != .json else { return }
+      for line in lines where line.status == .failed { state.failures.add(line.text) }
+      // Lines contain their warnings.
+      for line in lines where !showsLines {
+        for warning in line.warnings ?? [] { state.warnings.add("\(line.name): \(warning)") }
+      }
+    }
+    for line in lines where !style.isQuiet || line.status == .failed {
+      switch (style.results, line.status) {
+      case (.json, _): try Self.write(JSONText.line(line))
+      case (.lines, .failed): if !style.showsProgress { FileSystem.printError(line.text) }
+      case (.lines, .done), (.lines, .skipped), (.lines, .ignored): try Self.write(line.text)
+      case (.none, _): break
+      }
+    }
+  }
+
+  /// Only one task draws, so that nothing is drawn after the line has been cleared.
+  private func showingProgress(_ body: () async throws -> Void) async throws {
+    let usesColor = Terminal.usesColor()
+    defer { Terminal.write("\r" + String(repeating: " ", count: Terminal.columnCount - 1) + "\r") }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { [self] in
+        repeat {
+          let line = ProgressLine(tally: state.withLock { $0.tally }, elapsed: began.duration(to: .now))
+          Terminal.write("\r" + line.text(columnCount: Terminal.columnCount, usesColor: usesColor))
+          try? await Task.sleep(for: Self.interval)
+        } while !Task.isCancelled
+      }
+      defer { group.cancelAll() }
+      try await body()
+    }
+  }
+
+  /// At once, so that whoever follows the run sees it grow.
+  private static func write(_ line: String) throws {
+    _ = try FileDescriptor.standardOutput.writeAll((line + "\n").utf8)
+  }
+}
