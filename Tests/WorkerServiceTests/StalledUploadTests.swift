@@ -97,6 +97,25 @@ struct StalledUploadTests {
     }
   }
 
+  @Test("an upload of empty chunks stalls like one that sends nothing")
+  func empty() async throws {
+    let limit = Duration.seconds(1)
+    try await withWorker(limits: WorkerLimits(uploadTimeout: limit)) { client, _ in
+      try await talk(client) { writer, responses in
+        try await writer.write(.start("empty", preset: "favicon"))
+        try await writer.write(.chunk("empty", Self.beginning))
+        for _ in 0..<30 {
+          try await writer.write(.chunk("empty", [UInt8]()))
+          try await Task.sleep(for: limit / 5)
+        }
+        try await writer.write(.end("empty"))
+        let error = try #require(try await Self.end(of: "empty", &responses))
+        let status = try GoogleRPCStatus(serializedBytes: error.serializedBytes() as [UInt8])
+        #expect(status.details.first?.errorInfo?.reason == "UPLOAD_STALLED")
+      }
+    }
+  }
+
   @Test("an upload that keeps sending bytes is not ended, however long it takes")
   func slow() async throws {
     let limit = Duration.seconds(6)

@@ -145,7 +145,8 @@ struct BatchStream: Sendable {
     do throws(PipelineError) { try environment.limits.check(message: bytes) } catch {
       return try await end(item, with: error)
     }
-    guard case .upload(let chunks) = item.content else { return }
+    // An empty chunk is no progress: a client that sends only those has stalled.
+    guard case .upload(let chunks) = item.content, !bytes.isEmpty else { return }
     progress.supply(item.id)
     await chunks.send(bytes)
   }
