@@ -274,15 +274,15 @@ def test_process_replaces_no_picture_and_no_result(tmp_path):
         return run.returncode, run.stderr
 
     code, errors = process("p.jpg", "--out", ".")
-    assert code == 1 and errors == "p.jpg: its result would replace it\n"
+    assert code == 1 and errors == "p.jpg: FILE: its result would replace it\n"
     # Not through another path to the same file, and not the file of an image that is processed later.
     code, errors = process("below/../p.jpg", "--out", "./below/..")
     assert code == 1 and "would replace it" in errors
     code, errors = process("below/p.jpg", "below/q.png", "p.jpg", "q.jpg", "--out", ".")
     assert code == 1 and errors.splitlines()[:2] == [
-        "below/p.jpg: its result would replace p.jpg", "below/q.png: its result would replace q.jpg"]
+        "below/p.jpg: FILE: its result would replace p.jpg", "below/q.png: FILE: its result would replace q.jpg"]
     assert (tmp_path / "p.jpg").read_bytes() == (tmp_path / "q.jpg").read_bytes() == photo
     code, errors = process("q.jpg", "below/q.png", "p.jpg", "--out", "small")
-    assert code == 1 and errors == "below/q.png: small/q.jpg is already the result of q.jpg\n"
+    assert code == 1 and errors == "below/q.png: FILE: small/q.jpg is already the result of q.jpg\n"
     assert sorted(path.name for path in (tmp_path / "small").iterdir()) == ["p.jpg", "q.jpg"]
     assert process("q.jpg", "--out", "small") == (0, "")  # a result of an earlier run is not an input of this one

@@ -51,6 +51,16 @@ struct HEIFGraphTests {
     #expect(error?.code == .corrupt && error?.message.contains("derived from itself") == true)
   }
 
+  @Test("of items that are no images of the file are refused", arguments: ["grid", "iovl", "iden"], [9, 2])
+  func absentParts(type: String, number: Int) {
+    var file = HEIFFile(brand: "avif")
+    let first = Self.add(type, to: &file)
+    _ = file.add("Exif", data: [0, 0, 0, 0])
+    file.refer("dimg", from: first, to: [number])
+    let error = Self.refusal(file)
+    #expect(error?.code == .corrupt && error?.message.contains("not an image of the file") == true)
+  }
+
   @Test("that are each other's alpha are refused")
   func alphaCycle() {
     var file = HEIFFile(brand: "avif")

@@ -20,7 +20,8 @@ struct UserVisibleTextTests {
     let committed = try String(contentsOf: Self.file, encoding: .utf8).split(separator: "\n")
     let missing = Set(lines).subtracting(committed).sorted().joined(separator: "\n")
     let stale = Set(committed).subtracting(lines).sorted().joined(separator: "\n")
-    #expect(lines == committed, "run `make text`, review the change and commit it\nnew:\n\(missing)\nold:\n\(stale)")
+    let isUpToDate = lines == committed
+    #expect(isUpToDate, "run `make text`, review the change and commit it\nnew:\n\(missing)\nold:\n\(stale)")
   }
 
   @Test("the texts use the project's terms")

@@ -429,6 +429,11 @@ static bool is_derived(uint32_t type) {
          type == HEIF_TYPE('i', 'd', 'e', 'n');
 }
 
+/// Returns whether libheif registers items of the type as images.
+static bool is_image(uint32_t type) {
+  return is_derived(type) || type == HEIF_TYPE('h', 'v', 'c', '1') || type == HEIF_TYPE('a', 'v', '0', '1');
+}
+
 static void add_edge(reader *r, const item *from, const item *to, bool is_alpha) {
   r->edges[r->edge_count++] =
       (edge){.from = (uint32_t)(from - r->items), .to = (uint32_t)(to - r->items), .is_alpha = is_alpha};
@@ -450,10 +455,15 @@ static bool read_reference(reader *r, heif_box box, uint32_t number_bytes, uint3
   const item *from = find_item(r, identifier);
   for (uint64_t k = 0; k < count && heif_take_number(box.body, &at, number_bytes, &identifier); k++) {
     const item *to = find_item(r, identifier);
+    const bool derives = from != NULL && box.type == HEIF_TYPE('d', 'i', 'm', 'g') && is_derived(from->type);
+    // libheif ends the process where such an item is no image of the file.
+    if (derives && (to == NULL || !is_image(to->type))) {
+      return corrupt(r, "an image is derived from an item that is not an image of the file");
+    }
     if (from == NULL || to == NULL) {
       continue;
     }
-    if (box.type == HEIF_TYPE('d', 'i', 'm', 'g') && is_derived(from->type)) {
+    if (derives) {
       add_edge(r, from, to, false);
     } else if (box.type == HEIF_TYPE('a', 'u', 'x', 'l')) {
       add_edge(r, to, from, true); // an image is decoded with its alpha
