@@ -19,7 +19,7 @@ if [[ ! -e "$program" || -n $(find "$codecs" "$here" -newer "$program" -name '*.
   # Only the native decoder is built; the code that refers to the others is never called, and the linker removes it.
   clang -std=gnu11 -Wall -Wextra -Werror -DNDEBUG "${flags[@]}" -ffunction-sections "$strip" -I"$codecs" \
     -I"$codecs/include" "$codecs"/{memory/{budget,bytes,held,spill},core/{decoder,exif},color/{context,conversion,profile}}.c \
-    "$codecs"/jpeg/jpeg_{decoder,huffman,idct,idct_avx2,idct_neon,input,markers,progressive,rows,scan}.c \
+    "$codecs"/jpeg/*.c \
     "$here"/*.c $(pkg-config --cflags --libs libjpeg lcms2) -lm -o "$program" 2> >(grep -v 'gold: warning' >&2)
 fi
 exec "$program" "$out/defects" "$@"
