@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Regenerates Sources/WorkerProtocol/Generated from the protos: messages, service stubs, client stubs of what the worker
-# calls, and the descriptor set that reflection serves. With --check it changes nothing, and fails when what is committed differs.
+# calls, and the descriptor set that reflection serves; and the messages of the Python client. With --check it changes
+# nothing, and fails when what is committed differs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -62,3 +63,5 @@ else
   rm -rf "$generated"
   cp -r "$out" "$generated"
 fi
+
+clients/python/generate.sh "$@"

@@ -1,0 +1,21 @@
+"""Client of image-worker, a gRPC service that resizes, converts and compresses images.
+
+`Client` is for ordinary code, `AsyncClient` for asyncio. Both have the same methods.
+"""
+
+from ._batch import BatchResult, Item
+from ._client import AsyncClient
+from ._errors import (
+    AuthenticationError, DeadlineError, ImageError, ImageWorkerError, InvalidRequestError, LimitExceededError,
+    OverloadedError, UnavailableError)
+from ._generated.fields import Fields
+from ._generated.image_worker_pb2 import ImageInfo, InspectImageResponse, Preset, ProcessingReport
+from ._options import TLS, RetryPolicy
+from ._results import Result
+from ._sources import Source
+from ._sync import Client
+
+__all__ = [
+    "TLS", "AsyncClient", "AuthenticationError", "BatchResult", "Client", "DeadlineError", "Fields", "ImageError",
+    "ImageInfo", "ImageWorkerError", "InspectImageResponse", "InvalidRequestError", "Item", "LimitExceededError",
+    "OverloadedError", "Preset", "ProcessingReport", "Result", "RetryPolicy", "Source", "UnavailableError"]

@@ -1,0 +1,301 @@
+"""The client for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import grpc
+
+from ._batch import Batch, BatchResult, Item
+from ._errors import ImageWorkerError, from_rpc_error, from_status, lost, timed_out
+from ._generated import image_worker_pb2 as wire
+from ._iteration import iterate
+from ._options import TLS, RetryPolicy
+from ._requests import configuration, renditions as renditions_of
+from ._results import Collector, Part, Result
+from ._sources import CHUNK_BYTES, WHOLE_BYTES, Source, SourceError, Upload
+from ._workers import Worker, Workers
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+    from ._generated.fields import Fields
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class AsyncClient:
+    """A client of one or several workers, for asyncio. Create it where an event loop runs, and close it there.
+
+    - `addresses`: `"host:port"`, or several of them. Calls go to the address with the fewest open calls, and avoid those
+      that failed just now.
+    - `tls`: `True` or a `TLS` for an encrypted connection.
+    - `token`: sent as `authorization: Bearer`, or a function that returns it for each call. Tokens are not sent without TLS,
+      except to this machine.
+    - `connections`: connections per address. A balancer that distributes connections needs several.
+    - `retry`: when requests are sent again.
+    """
+
+    def __init__(
+        self, addresses: str | Sequence[str], *, tls: bool | TLS = False, token: str | Callable[[], str] | None = None,
+        connections: int = 1, retry: RetryPolicy = RetryPolicy(),
+    ) -> None:
+        listed = [addresses] if isinstance(addresses, str) else list(addresses)
+        if not listed or connections < 1:
+            raise ValueError("a client needs at least one address and one connection")
+        if token is not None and not tls and not all(_is_local(address) for address in listed):
+            raise ValueError("token needs tls, as anybody on the way could read it otherwise")
+        certificates = TLS() if tls is True else (tls or None)
+        self._workers = Workers(listed, certificates, token, connections, retry)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes all connections and ends their calls."""
+        await self._workers.close()
+
+    async def process(
+        self, image: Source, *, preset: str = "", timeout: float | None = 60, **fields: Unpack[Fields],
+    ) -> Result:
+        """Processes one image. Raises `ImageWorkerError`.
+
+        `timeout` is for all attempts together, in seconds. `fields` override those of the preset; `image_worker.Fields` lists
+        them.
+        """
+        async with aclosing(self._parts(image, preset, timeout, configuration(fields))) as parts:
+            collector = Collector()
+            async for part in parts:
+                if result := collector.add(part):
+                    return _unwrap(result)
+        raise lost("the stream ended before the result")
+
+    async def stream(
+        self, image: Source, *, preset: str = "", timeout: float | None = 60, **fields: Unpack[Fields],
+    ) -> AsyncGenerator[wire.ImageInfo | bytes | wire.ProcessingReport, None]:
+        """Processes one image, and returns the parts of the result as they arrive: a header, chunks, and a report.
+
+        The call is not sent again after the first part. If it fails then, the chunks that have arrived are worthless.
+        """
+        async with aclosing(self._parts(image, preset, timeout, configuration(fields))) as parts:
+            async for part in parts:
+                kind = part.WhichOneof("part")
+                if kind == "error":
+                    raise from_status(part.error)
+                if kind is not None:
+                    yield getattr(part, kind)
+
+    async def renditions(
+        self, image: Source, renditions: Mapping[str, Mapping[str, object]], *, timeout: float | None = 60,
+    ) -> dict[str, Result | ImageWorkerError]:
+        """Processes one image to several results. It is uploaded and decoded once.
+
+        Each rendition has a name, and a dictionary of fields with an optional `preset`. A rendition that fails has its error
+        as value. An error of the whole image is raised.
+        """
+        outcomes: dict[str, Result | ImageWorkerError] = {}
+        collectors = {name: Collector() for name in renditions}
+        async with aclosing(self._parts(image, "", timeout, None, renditions_of(renditions))) as parts:
+            async for part in parts:
+                outcome = collectors.get(part.rendition_id, Collector()).add(part)
+                if not part.rendition_id and isinstance(outcome, ImageWorkerError):
+                    raise outcome
+                if outcome:
+                    outcomes[part.rendition_id] = outcome
+        if len(outcomes) < len(collectors):
+            raise lost("the stream ended before all results")
+        return outcomes
+
+    async def inspect(
+        self, image: Source, *, preset: str = "", timeout: float | None = 60, **fields: Unpack[Fields],
+    ) -> wire.InspectImageResponse:
+        """Returns the properties of an image and of its result, from the first mebibyte of the file."""
+        try:
+            reader = await Upload(image).open()
+            try:
+                head = await reader.read_exactly(WHOLE_BYTES)
+            finally:
+                await reader.close()
+        except SourceError as error:
+            raise error.error from None
+        request = wire.InspectImageRequest(image=head, preset=preset, configuration=configuration(fields))
+        inspection: wire.InspectImageResponse = await self._call(lambda worker: worker.inspect, request, timeout)
+        return inspection
+
+    async def presets(self, *, timeout: float | None = 60) -> list[wire.Preset]:
+        """Returns the presets that the worker has."""
+        answer: wire.ListPresetsResponse = await self._call(
+            lambda worker: worker.presets, wire.ListPresetsRequest(), timeout)
+        return list(answer.presets)
+
+    async def batch(
+        self, items: Iterable[Item[Key] | tuple[Key, Source]] | AsyncIterable[Item[Key] | tuple[Key, Source]], *,
+        preset: str = "", timeout: float | None = 300, streams: int | None = None, window: int = 16,
+        **fields: Unpack[Fields],
+    ) -> AsyncGenerator[BatchResult[Key], None]:
+        """Processes many images, and returns their results as they are ready, in any order.
+
+        Items are `(key, image)` or `Item`s; keys name the results. Each item has exactly one result, which contains its error
+        if it failed; the others go on. Errors of a worker or a connection are retried, on other workers if there are any. If
+        no worker can be reached for `RetryPolicy.give_up_after`, or none accepts the token, that error is raised.
+
+        Items are taken while results are consumed: at most `streams * window` items are open at a time, and the memory of a
+        batch is that of so many images and results.
+
+        - `timeout`: seconds for one item, from when it is sent first.
+        - `streams`: the number of streams, on each of which a worker processes several images at the same time. Default: one
+          for each address. Behind a balancer, use at least one for each worker.
+        - `window`: items in flight on a stream.
+        """
+        if window < 1 or (streams is not None and streams < 1):
+            raise ValueError("streams and window must be at least 1")
+        batch: Batch[Key] = Batch(
+            self._workers, preset, fields, streams or len(self._workers.all), window, timeout)
+        async with aclosing(iterate(items)) as source, aclosing(batch.run(_items(source))) as results:
+            async for result in results:
+                yield result
+
+    # One call
+
+    async def _parts(
+        self, image: Source, preset: str, timeout: float | None, fields: wire.ProcessingConfiguration | None,
+        renditions: Sequence[wire.Rendition] = (),
+    ) -> AsyncGenerator[Part, None]:
+        """The parts of the result, of the first attempt that gives any."""
+        upload, retries = Upload(image), _Retries(self._workers, timeout)
+        while True:
+            is_begun = False
+            with self._workers.use() as worker:
+                try:
+                    async with aclosing(self._attempt(worker, upload, retries.left(), preset, fields, renditions)) as parts:
+                        async for part in parts:
+                            is_begun = True
+                            yield part
+                    self._workers.succeed(worker)
+                    return
+                except SourceError as error:
+                    raise error.error from None
+                except grpc.aio.AioRpcError as caught:
+                    error_ = from_rpc_error(caught)
+                    if is_begun or not upload.can_start:
+                        raise error_ from None
+            await retries.wait(worker, error_)
+
+    async def _attempt(
+        self, worker: Worker, upload: Upload, timeout: float | None, preset: str,
+        fields: wire.ProcessingConfiguration | None, renditions: Sequence[wire.Rendition],
+    ) -> AsyncGenerator[Part, None]:
+        reader = await upload.open()
+        try:
+            head = await reader.read_exactly(WHOLE_BYTES + 1)
+            options = {"timeout": timeout, "metadata": self._workers.metadata()}
+            if len(head) <= WHOLE_BYTES:
+                request = wire.ProcessImageRequest(image=head, preset=preset, configuration=fields, renditions=renditions)
+                async for part in worker.process(request, **options):
+                    yield part
+                return
+            call = worker.batch(**options)
+            start = wire.BatchItemStart(preset=preset, configuration=fields, renditions=renditions)
+            sender = asyncio.create_task(_send(call, start, head, reader))
+            try:
+                while (response := await call.read()) is not grpc.aio.EOF:
+                    yield response
+            except asyncio.CancelledError:
+                if not sender.done() or sender.cancelled() or not sender.exception():
+                    raise
+            finally:
+                call.cancel()
+                sender.cancel()
+                await asyncio.gather(sender, return_exceptions=True)
+            if not sender.cancelled() and isinstance(error := sender.exception(), SourceError):
+                raise error
+        finally:
+            await reader.close()
+
+    async def _call(self, method: Callable[[Worker], Any], request: Any, timeout: float | None) -> Any:
+        retries = _Retries(self._workers, timeout)
+        while True:
+            with self._workers.use() as worker:
+                try:
+                    answer = await method(worker)(request, timeout=retries.left(), metadata=self._workers.metadata())
+                    self._workers.succeed(worker)
+                    return answer
+                except grpc.aio.AioRpcError as caught:
+                    error = from_rpc_error(caught)
+            await retries.wait(worker, error)
+
+
+class _Retries:
+    """The attempts of one call."""
+
+    def __init__(self, workers: Workers, timeout: float | None) -> None:
+        self._workers = workers
+        self._timeout = timeout
+        self._deadline = None if timeout is None else asyncio.get_running_loop().time() + timeout
+        self._failures = 0
+
+    def left(self) -> float | None:
+        """The seconds until the deadline."""
+        if self._deadline is None or self._timeout is None:
+            return None
+        left = self._deadline - asyncio.get_running_loop().time()
+        if left <= 0:
+            raise timed_out(self._timeout)
+        return left
+
+    async def wait(self, worker: Worker, error: ImageWorkerError) -> None:
+        """Waits before the next attempt. Raises the error if there is none."""
+        self._failures += 1
+        if not error.is_retryable or self._failures >= self._workers.retry.attempts:
+            raise error
+        self._workers.fail(worker, error.retry_after)
+        delay = self._workers.delay()
+        if self._deadline is not None and asyncio.get_running_loop().time() + delay > self._deadline:
+            raise error
+        await asyncio.sleep(delay)
+
+
+async def _send(call: Any, start: wire.BatchItemStart, head: bytes, reader: Any) -> None:
+    try:
+        await call.write(wire.BatchProcessRequest(item_id="1", start=start))
+        for offset in range(0, len(head), CHUNK_BYTES):
+            await call.write(wire.BatchProcessRequest(item_id="1", chunk=head[offset:offset + CHUNK_BYTES]))
+        while chunk := await reader.read(CHUNK_BYTES):
+            await call.write(wire.BatchProcessRequest(item_id="1", chunk=chunk))
+        await call.write(wire.BatchProcessRequest(item_id="1", end=wire.BatchItemEnd()))
+        await call.done_writing()
+    except SourceError:
+        call.cancel()
+        raise
+    except (grpc.aio.AioRpcError, grpc.aio.UsageError, asyncio.InvalidStateError):
+        pass  # the reader of the call sees why
+
+
+async def _items(source: AsyncIterator[Item[Key] | tuple[Key, Source]]) -> AsyncIterator[Item[Key]]:
+    async for item in source:
+        yield item if isinstance(item, Item) else Item(item[0], item[1])
+
+
+def _unwrap(outcome: Result | ImageWorkerError) -> Result:
+    if isinstance(outcome, ImageWorkerError):
+        raise outcome
+    return outcome
+
+
+def _is_local(address: str) -> bool:
+    host = address.rpartition(":")[0].strip("[]")
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or address.startswith("unix:")

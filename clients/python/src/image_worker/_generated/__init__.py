@@ -1,0 +1,1 @@
+"""Code generated from the contract by generate.sh."""

@@ -1,0 +1,166 @@
+"""The fields of a configuration, generated from image_worker.proto, which documents ranges and defaults."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypedDict
+
+
+OutputFormat = Literal["original", "jpeg", "png", "webp", "avif"]
+
+
+ResizeMode = Literal["fit", "fill", "stretch"]
+
+
+Gravity = Literal["center", "north", "north_east", "east", "south_east", "south", "south_west", "west", "north_west"]
+
+
+class Point(TypedDict, total=False):
+    """A point of the displayed image, measured from its top left corner."""
+
+    # Fraction of the width, 0 to 1.
+    x: float
+    # Fraction of the height, 0 to 1.
+    y: float
+
+
+RectUnit = Literal["pixels", "fractions"]
+
+
+class Rect(TypedDict, total=False):
+    """A rectangle in the displayed image, measured from its top left corner."""
+
+    # The unit of x, y, width and height.
+    unit: RectUnit
+    # Left edge, at least 0.
+    x: float
+    # Top edge, at least 0.
+    y: float
+    # Width, above 0.
+    width: float
+    # Height, above 0.
+    height: float
+
+
+class Color(TypedDict, total=False):
+    """An opaque sRGB colour."""
+
+    # Red, 0 to 255.
+    red: int
+    # Green, 0 to 255.
+    green: int
+    # Blue, 0 to 255.
+    blue: int
+
+
+MetadataPolicy = Literal["strip", "keep_copyright"]
+
+
+class Filter(TypedDict, total=False):
+    """One filter of a chain."""
+
+    # One of "grayscale", "sepia", "invert", "brightness", "contrast", "saturation", "hue", "gamma", "exposure", "tint",
+    # "duotone", "vignette", "blur", "sharpen", "pixelate" and "threshold".
+    name: str
+    # From 0 (the image is unchanged) to 1 (the filter is fully applied).
+    intensity: float
+    # The filter's parameters by name, such as "radius".
+    parameters: Mapping[str, float]
+
+
+ChromaSubsampling = Literal["444", "422", "420"]
+
+
+class JPEGOptions(TypedDict, total=False):
+    """Options for JPEG results."""
+
+    # Write a progressive file.
+    progressive: bool
+    # Size of the chroma planes.
+    chroma_subsampling: ChromaSubsampling
+    # Compute Huffman tables for the image.
+    optimize_huffman: bool
+    # Number of MCU rows between restart markers, 0 to 65535; 0 for no markers.
+    restart_rows: int
+
+
+PNGFilter = Literal["adaptive", "none", "sub", "up", "average", "paeth"]
+
+
+class PNGOptions(TypedDict, total=False):
+    """Options for PNG results."""
+
+    # Compression level, from 0 (fastest) to 9 (smallest).
+    compression_level: int
+    # Write an interlaced file (Adam7).
+    interlaced: bool
+    # Maximum number of colours of a palette, 2 to 256, some of which may be transparent; 0 for no palette.
+    palette_colors: int
+    # Row filter.
+    filter: PNGFilter
+
+
+class WebPOptions(TypedDict, total=False):
+    """Options for WebP results."""
+
+    # Write a lossless file; compression_quality is then ignored.
+    lossless: bool
+    # Near-lossless level, from 0 (smallest) to 100 (exact).
+    near_lossless: int
+    # Effort, from 0 (fastest) to 6 (smallest).
+    method: int
+
+
+class Fields(TypedDict, total=False):
+    """How to process an image."""
+
+    # Maximum width of the result in pixels, 1 to 65500.
+    max_width: int
+    # Maximum height of the result in pixels, 1 to 65500.
+    max_height: int
+    # Quality of JPEG, lossy WebP and AVIF, from 0 (smallest) to 1 (best); ignored for other formats.
+    compression_quality: float
+    # Divisor of max_width and max_height, at least 1: max_width 1280 with 2 gives 640.
+    scale_factor: float
+    # Format of the result.
+    preferred_format: OutputFormat
+    # How the image is resized to max_width and max_height.
+    resize_mode: ResizeMode
+    # Enlarge an image that is smaller than max_width and max_height.
+    allow_upscale: bool
+    # The part that FILL keeps, and the position of the image in its padding.
+    gravity: Gravity
+    # The point that FILL keeps in view, as fractions of the displayed image; overrides gravity.
+    focus_point: Point
+    # The part of the displayed image to use; applied before everything except rotation and flips.
+    crop: Rect
+    # Colour behind transparency if the result has none, and of the padding.
+    background: Color
+    # Maximum size of the result in bytes, at least 1.
+    max_bytes: int
+    # The metadata to keep.
+    metadata: MetadataPolicy
+    # Filters, applied in this order after the resize; at most 32.
+    filters: Sequence[Filter]
+    # Options for JPEG results; ignored for other formats.
+    jpeg: JPEGOptions
+    # Options for PNG results; ignored for other formats.
+    png: PNGOptions
+    # Options for WebP results; ignored for other formats.
+    webp: WebPOptions
+    # Deliver a truncated image if at least one row was decoded: missing rows are gray, and the report contains a
+    # warning.
+    tolerate_truncation: bool
+    # Extend the result to exactly max_width and max_height with the background.
+    pad: bool
+    # Rotate the image clockwise by 0, 90, 180 or 270 degrees.
+    rotation: int
+    # Swap left and right, after the rotation.
+    flip_horizontal: bool
+    # Swap top and bottom, after the rotation.
+    flip_vertical: bool
+    # Reduce the dimensions of the result if it does not fit in max_bytes otherwise; the aspect ratio is kept.
+    allow_smaller_dimensions: bool
+    # Decode and encode an image even if it already meets the configuration.
+    always_encode: bool
+    # Deliver a damaged image as far as it can be decoded: the rest is gray, and the report contains a warning with the
+    # first damaged row.
+    tolerate_damage: bool

@@ -1,0 +1,435 @@
+from google.protobuf import duration_pb2 as _duration_pb2
+from google.rpc import status_pb2 as _status_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class OutputFormat(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    OUTPUT_FORMAT_UNSPECIFIED: _ClassVar[OutputFormat]
+    OUTPUT_FORMAT_ORIGINAL: _ClassVar[OutputFormat]
+    OUTPUT_FORMAT_JPEG: _ClassVar[OutputFormat]
+    OUTPUT_FORMAT_PNG: _ClassVar[OutputFormat]
+    OUTPUT_FORMAT_WEBP: _ClassVar[OutputFormat]
+    OUTPUT_FORMAT_AVIF: _ClassVar[OutputFormat]
+
+class ResizeMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    RESIZE_MODE_UNSPECIFIED: _ClassVar[ResizeMode]
+    RESIZE_MODE_FIT: _ClassVar[ResizeMode]
+    RESIZE_MODE_FILL: _ClassVar[ResizeMode]
+    RESIZE_MODE_STRETCH: _ClassVar[ResizeMode]
+
+class Gravity(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    GRAVITY_UNSPECIFIED: _ClassVar[Gravity]
+    GRAVITY_CENTER: _ClassVar[Gravity]
+    GRAVITY_NORTH: _ClassVar[Gravity]
+    GRAVITY_NORTH_EAST: _ClassVar[Gravity]
+    GRAVITY_EAST: _ClassVar[Gravity]
+    GRAVITY_SOUTH_EAST: _ClassVar[Gravity]
+    GRAVITY_SOUTH: _ClassVar[Gravity]
+    GRAVITY_SOUTH_WEST: _ClassVar[Gravity]
+    GRAVITY_WEST: _ClassVar[Gravity]
+    GRAVITY_NORTH_WEST: _ClassVar[Gravity]
+
+class MetadataPolicy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    METADATA_POLICY_UNSPECIFIED: _ClassVar[MetadataPolicy]
+    METADATA_POLICY_STRIP: _ClassVar[MetadataPolicy]
+    METADATA_POLICY_KEEP_COPYRIGHT: _ClassVar[MetadataPolicy]
+
+class RectUnit(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    RECT_UNIT_UNSPECIFIED: _ClassVar[RectUnit]
+    RECT_UNIT_PIXELS: _ClassVar[RectUnit]
+    RECT_UNIT_FRACTIONS: _ClassVar[RectUnit]
+
+class ChromaSubsampling(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    CHROMA_SUBSAMPLING_UNSPECIFIED: _ClassVar[ChromaSubsampling]
+    CHROMA_SUBSAMPLING_444: _ClassVar[ChromaSubsampling]
+    CHROMA_SUBSAMPLING_422: _ClassVar[ChromaSubsampling]
+    CHROMA_SUBSAMPLING_420: _ClassVar[ChromaSubsampling]
+
+class PNGFilter(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    PNG_FILTER_UNSPECIFIED: _ClassVar[PNGFilter]
+    PNG_FILTER_ADAPTIVE: _ClassVar[PNGFilter]
+    PNG_FILTER_NONE: _ClassVar[PNGFilter]
+    PNG_FILTER_SUB: _ClassVar[PNGFilter]
+    PNG_FILTER_UP: _ClassVar[PNGFilter]
+    PNG_FILTER_AVERAGE: _ClassVar[PNGFilter]
+    PNG_FILTER_PAETH: _ClassVar[PNGFilter]
+OUTPUT_FORMAT_UNSPECIFIED: OutputFormat
+OUTPUT_FORMAT_ORIGINAL: OutputFormat
+OUTPUT_FORMAT_JPEG: OutputFormat
+OUTPUT_FORMAT_PNG: OutputFormat
+OUTPUT_FORMAT_WEBP: OutputFormat
+OUTPUT_FORMAT_AVIF: OutputFormat
+RESIZE_MODE_UNSPECIFIED: ResizeMode
+RESIZE_MODE_FIT: ResizeMode
+RESIZE_MODE_FILL: ResizeMode
+RESIZE_MODE_STRETCH: ResizeMode
+GRAVITY_UNSPECIFIED: Gravity
+GRAVITY_CENTER: Gravity
+GRAVITY_NORTH: Gravity
+GRAVITY_NORTH_EAST: Gravity
+GRAVITY_EAST: Gravity
+GRAVITY_SOUTH_EAST: Gravity
+GRAVITY_SOUTH: Gravity
+GRAVITY_SOUTH_WEST: Gravity
+GRAVITY_WEST: Gravity
+GRAVITY_NORTH_WEST: Gravity
+METADATA_POLICY_UNSPECIFIED: MetadataPolicy
+METADATA_POLICY_STRIP: MetadataPolicy
+METADATA_POLICY_KEEP_COPYRIGHT: MetadataPolicy
+RECT_UNIT_UNSPECIFIED: RectUnit
+RECT_UNIT_PIXELS: RectUnit
+RECT_UNIT_FRACTIONS: RectUnit
+CHROMA_SUBSAMPLING_UNSPECIFIED: ChromaSubsampling
+CHROMA_SUBSAMPLING_444: ChromaSubsampling
+CHROMA_SUBSAMPLING_422: ChromaSubsampling
+CHROMA_SUBSAMPLING_420: ChromaSubsampling
+PNG_FILTER_UNSPECIFIED: PNGFilter
+PNG_FILTER_ADAPTIVE: PNGFilter
+PNG_FILTER_NONE: PNGFilter
+PNG_FILTER_SUB: PNGFilter
+PNG_FILTER_UP: PNGFilter
+PNG_FILTER_AVERAGE: PNGFilter
+PNG_FILTER_PAETH: PNGFilter
+
+class ProcessImageRequest(_message.Message):
+    __slots__ = ("image", "preset", "configuration", "renditions", "preview")
+    IMAGE_FIELD_NUMBER: _ClassVar[int]
+    PRESET_FIELD_NUMBER: _ClassVar[int]
+    CONFIGURATION_FIELD_NUMBER: _ClassVar[int]
+    RENDITIONS_FIELD_NUMBER: _ClassVar[int]
+    PREVIEW_FIELD_NUMBER: _ClassVar[int]
+    image: bytes
+    preset: str
+    configuration: ProcessingConfiguration
+    renditions: _containers.RepeatedCompositeFieldContainer[Rendition]
+    preview: bool
+    def __init__(self, image: _Optional[bytes] = ..., preset: _Optional[str] = ..., configuration: _Optional[_Union[ProcessingConfiguration, _Mapping]] = ..., renditions: _Optional[_Iterable[_Union[Rendition, _Mapping]]] = ..., preview: bool = ...) -> None: ...
+
+class Rendition(_message.Message):
+    __slots__ = ("rendition_id", "preset", "configuration")
+    RENDITION_ID_FIELD_NUMBER: _ClassVar[int]
+    PRESET_FIELD_NUMBER: _ClassVar[int]
+    CONFIGURATION_FIELD_NUMBER: _ClassVar[int]
+    rendition_id: str
+    preset: str
+    configuration: ProcessingConfiguration
+    def __init__(self, rendition_id: _Optional[str] = ..., preset: _Optional[str] = ..., configuration: _Optional[_Union[ProcessingConfiguration, _Mapping]] = ...) -> None: ...
+
+class ProcessImageResponse(_message.Message):
+    __slots__ = ("header", "chunk", "report", "error", "rendition_id", "is_preview")
+    HEADER_FIELD_NUMBER: _ClassVar[int]
+    CHUNK_FIELD_NUMBER: _ClassVar[int]
+    REPORT_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    RENDITION_ID_FIELD_NUMBER: _ClassVar[int]
+    IS_PREVIEW_FIELD_NUMBER: _ClassVar[int]
+    header: ImageInfo
+    chunk: bytes
+    report: ProcessingReport
+    error: _status_pb2.Status
+    rendition_id: str
+    is_preview: bool
+    def __init__(self, header: _Optional[_Union[ImageInfo, _Mapping]] = ..., chunk: _Optional[bytes] = ..., report: _Optional[_Union[ProcessingReport, _Mapping]] = ..., error: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., rendition_id: _Optional[str] = ..., is_preview: bool = ...) -> None: ...
+
+class BatchProcessRequest(_message.Message):
+    __slots__ = ("item_id", "start", "chunk", "end")
+    ITEM_ID_FIELD_NUMBER: _ClassVar[int]
+    START_FIELD_NUMBER: _ClassVar[int]
+    CHUNK_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
+    item_id: str
+    start: BatchItemStart
+    chunk: bytes
+    end: BatchItemEnd
+    def __init__(self, item_id: _Optional[str] = ..., start: _Optional[_Union[BatchItemStart, _Mapping]] = ..., chunk: _Optional[bytes] = ..., end: _Optional[_Union[BatchItemEnd, _Mapping]] = ...) -> None: ...
+
+class BatchItemStart(_message.Message):
+    __slots__ = ("preset", "configuration", "image", "renditions", "preview", "preview_key")
+    PRESET_FIELD_NUMBER: _ClassVar[int]
+    CONFIGURATION_FIELD_NUMBER: _ClassVar[int]
+    IMAGE_FIELD_NUMBER: _ClassVar[int]
+    RENDITIONS_FIELD_NUMBER: _ClassVar[int]
+    PREVIEW_FIELD_NUMBER: _ClassVar[int]
+    PREVIEW_KEY_FIELD_NUMBER: _ClassVar[int]
+    preset: str
+    configuration: ProcessingConfiguration
+    image: bytes
+    renditions: _containers.RepeatedCompositeFieldContainer[Rendition]
+    preview: bool
+    preview_key: str
+    def __init__(self, preset: _Optional[str] = ..., configuration: _Optional[_Union[ProcessingConfiguration, _Mapping]] = ..., image: _Optional[bytes] = ..., renditions: _Optional[_Iterable[_Union[Rendition, _Mapping]]] = ..., preview: bool = ..., preview_key: _Optional[str] = ...) -> None: ...
+
+class BatchItemEnd(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class BatchProcessResponse(_message.Message):
+    __slots__ = ("item_id", "header", "chunk", "report", "error", "rendition_id", "is_preview")
+    ITEM_ID_FIELD_NUMBER: _ClassVar[int]
+    HEADER_FIELD_NUMBER: _ClassVar[int]
+    CHUNK_FIELD_NUMBER: _ClassVar[int]
+    REPORT_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    RENDITION_ID_FIELD_NUMBER: _ClassVar[int]
+    IS_PREVIEW_FIELD_NUMBER: _ClassVar[int]
+    item_id: str
+    header: ImageInfo
+    chunk: bytes
+    report: ProcessingReport
+    error: _status_pb2.Status
+    rendition_id: str
+    is_preview: bool
+    def __init__(self, item_id: _Optional[str] = ..., header: _Optional[_Union[ImageInfo, _Mapping]] = ..., chunk: _Optional[bytes] = ..., report: _Optional[_Union[ProcessingReport, _Mapping]] = ..., error: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., rendition_id: _Optional[str] = ..., is_preview: bool = ...) -> None: ...
+
+class InspectImageRequest(_message.Message):
+    __slots__ = ("image", "preset", "configuration")
+    IMAGE_FIELD_NUMBER: _ClassVar[int]
+    PRESET_FIELD_NUMBER: _ClassVar[int]
+    CONFIGURATION_FIELD_NUMBER: _ClassVar[int]
+    image: bytes
+    preset: str
+    configuration: ProcessingConfiguration
+    def __init__(self, image: _Optional[bytes] = ..., preset: _Optional[str] = ..., configuration: _Optional[_Union[ProcessingConfiguration, _Mapping]] = ...) -> None: ...
+
+class InspectImageResponse(_message.Message):
+    __slots__ = ("info", "output", "decoded_bytes", "working_set_bytes")
+    INFO_FIELD_NUMBER: _ClassVar[int]
+    OUTPUT_FIELD_NUMBER: _ClassVar[int]
+    DECODED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    WORKING_SET_BYTES_FIELD_NUMBER: _ClassVar[int]
+    info: ImageInfo
+    output: ImageInfo
+    decoded_bytes: int
+    working_set_bytes: int
+    def __init__(self, info: _Optional[_Union[ImageInfo, _Mapping]] = ..., output: _Optional[_Union[ImageInfo, _Mapping]] = ..., decoded_bytes: _Optional[int] = ..., working_set_bytes: _Optional[int] = ...) -> None: ...
+
+class ListPresetsRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ListPresetsResponse(_message.Message):
+    __slots__ = ("presets",)
+    PRESETS_FIELD_NUMBER: _ClassVar[int]
+    presets: _containers.RepeatedCompositeFieldContainer[Preset]
+    def __init__(self, presets: _Optional[_Iterable[_Union[Preset, _Mapping]]] = ...) -> None: ...
+
+class Preset(_message.Message):
+    __slots__ = ("name", "description", "configuration")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    CONFIGURATION_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    description: str
+    configuration: ProcessingConfiguration
+    def __init__(self, name: _Optional[str] = ..., description: _Optional[str] = ..., configuration: _Optional[_Union[ProcessingConfiguration, _Mapping]] = ...) -> None: ...
+
+class ImageInfo(_message.Message):
+    __slots__ = ("format", "width", "height", "orientation", "has_alpha", "bit_depth", "color_space", "frame_count")
+    FORMAT_FIELD_NUMBER: _ClassVar[int]
+    WIDTH_FIELD_NUMBER: _ClassVar[int]
+    HEIGHT_FIELD_NUMBER: _ClassVar[int]
+    ORIENTATION_FIELD_NUMBER: _ClassVar[int]
+    HAS_ALPHA_FIELD_NUMBER: _ClassVar[int]
+    BIT_DEPTH_FIELD_NUMBER: _ClassVar[int]
+    COLOR_SPACE_FIELD_NUMBER: _ClassVar[int]
+    FRAME_COUNT_FIELD_NUMBER: _ClassVar[int]
+    format: str
+    width: int
+    height: int
+    orientation: int
+    has_alpha: bool
+    bit_depth: int
+    color_space: str
+    frame_count: int
+    def __init__(self, format: _Optional[str] = ..., width: _Optional[int] = ..., height: _Optional[int] = ..., orientation: _Optional[int] = ..., has_alpha: bool = ..., bit_depth: _Optional[int] = ..., color_space: _Optional[str] = ..., frame_count: _Optional[int] = ...) -> None: ...
+
+class ProcessingConfiguration(_message.Message):
+    __slots__ = ("max_width", "max_height", "compression_quality", "scale_factor", "preferred_format", "resize_mode", "allow_upscale", "gravity", "focus_point", "crop", "background", "max_bytes", "metadata", "filters", "jpeg", "png", "webp", "tolerate_truncation", "pad", "rotation", "flip_horizontal", "flip_vertical", "allow_smaller_dimensions", "always_encode", "tolerate_damage")
+    MAX_WIDTH_FIELD_NUMBER: _ClassVar[int]
+    MAX_HEIGHT_FIELD_NUMBER: _ClassVar[int]
+    COMPRESSION_QUALITY_FIELD_NUMBER: _ClassVar[int]
+    SCALE_FACTOR_FIELD_NUMBER: _ClassVar[int]
+    PREFERRED_FORMAT_FIELD_NUMBER: _ClassVar[int]
+    RESIZE_MODE_FIELD_NUMBER: _ClassVar[int]
+    ALLOW_UPSCALE_FIELD_NUMBER: _ClassVar[int]
+    GRAVITY_FIELD_NUMBER: _ClassVar[int]
+    FOCUS_POINT_FIELD_NUMBER: _ClassVar[int]
+    CROP_FIELD_NUMBER: _ClassVar[int]
+    BACKGROUND_FIELD_NUMBER: _ClassVar[int]
+    MAX_BYTES_FIELD_NUMBER: _ClassVar[int]
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    FILTERS_FIELD_NUMBER: _ClassVar[int]
+    JPEG_FIELD_NUMBER: _ClassVar[int]
+    PNG_FIELD_NUMBER: _ClassVar[int]
+    WEBP_FIELD_NUMBER: _ClassVar[int]
+    TOLERATE_TRUNCATION_FIELD_NUMBER: _ClassVar[int]
+    PAD_FIELD_NUMBER: _ClassVar[int]
+    ROTATION_FIELD_NUMBER: _ClassVar[int]
+    FLIP_HORIZONTAL_FIELD_NUMBER: _ClassVar[int]
+    FLIP_VERTICAL_FIELD_NUMBER: _ClassVar[int]
+    ALLOW_SMALLER_DIMENSIONS_FIELD_NUMBER: _ClassVar[int]
+    ALWAYS_ENCODE_FIELD_NUMBER: _ClassVar[int]
+    TOLERATE_DAMAGE_FIELD_NUMBER: _ClassVar[int]
+    max_width: int
+    max_height: int
+    compression_quality: float
+    scale_factor: float
+    preferred_format: OutputFormat
+    resize_mode: ResizeMode
+    allow_upscale: bool
+    gravity: Gravity
+    focus_point: Point
+    crop: Rect
+    background: Color
+    max_bytes: int
+    metadata: MetadataPolicy
+    filters: _containers.RepeatedCompositeFieldContainer[Filter]
+    jpeg: JPEGOptions
+    png: PNGOptions
+    webp: WebPOptions
+    tolerate_truncation: bool
+    pad: bool
+    rotation: int
+    flip_horizontal: bool
+    flip_vertical: bool
+    allow_smaller_dimensions: bool
+    always_encode: bool
+    tolerate_damage: bool
+    def __init__(self, max_width: _Optional[int] = ..., max_height: _Optional[int] = ..., compression_quality: _Optional[float] = ..., scale_factor: _Optional[float] = ..., preferred_format: _Optional[_Union[OutputFormat, str]] = ..., resize_mode: _Optional[_Union[ResizeMode, str]] = ..., allow_upscale: bool = ..., gravity: _Optional[_Union[Gravity, str]] = ..., focus_point: _Optional[_Union[Point, _Mapping]] = ..., crop: _Optional[_Union[Rect, _Mapping]] = ..., background: _Optional[_Union[Color, _Mapping]] = ..., max_bytes: _Optional[int] = ..., metadata: _Optional[_Union[MetadataPolicy, str]] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., jpeg: _Optional[_Union[JPEGOptions, _Mapping]] = ..., png: _Optional[_Union[PNGOptions, _Mapping]] = ..., webp: _Optional[_Union[WebPOptions, _Mapping]] = ..., tolerate_truncation: bool = ..., pad: bool = ..., rotation: _Optional[int] = ..., flip_horizontal: bool = ..., flip_vertical: bool = ..., allow_smaller_dimensions: bool = ..., always_encode: bool = ..., tolerate_damage: bool = ...) -> None: ...
+
+class Point(_message.Message):
+    __slots__ = ("x", "y")
+    X_FIELD_NUMBER: _ClassVar[int]
+    Y_FIELD_NUMBER: _ClassVar[int]
+    x: float
+    y: float
+    def __init__(self, x: _Optional[float] = ..., y: _Optional[float] = ...) -> None: ...
+
+class Rect(_message.Message):
+    __slots__ = ("unit", "x", "y", "width", "height")
+    UNIT_FIELD_NUMBER: _ClassVar[int]
+    X_FIELD_NUMBER: _ClassVar[int]
+    Y_FIELD_NUMBER: _ClassVar[int]
+    WIDTH_FIELD_NUMBER: _ClassVar[int]
+    HEIGHT_FIELD_NUMBER: _ClassVar[int]
+    unit: RectUnit
+    x: float
+    y: float
+    width: float
+    height: float
+    def __init__(self, unit: _Optional[_Union[RectUnit, str]] = ..., x: _Optional[float] = ..., y: _Optional[float] = ..., width: _Optional[float] = ..., height: _Optional[float] = ...) -> None: ...
+
+class Color(_message.Message):
+    __slots__ = ("red", "green", "blue")
+    RED_FIELD_NUMBER: _ClassVar[int]
+    GREEN_FIELD_NUMBER: _ClassVar[int]
+    BLUE_FIELD_NUMBER: _ClassVar[int]
+    red: int
+    green: int
+    blue: int
+    def __init__(self, red: _Optional[int] = ..., green: _Optional[int] = ..., blue: _Optional[int] = ...) -> None: ...
+
+class Filter(_message.Message):
+    __slots__ = ("name", "intensity", "parameters")
+    class ParametersEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: float
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    INTENSITY_FIELD_NUMBER: _ClassVar[int]
+    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    intensity: float
+    parameters: _containers.ScalarMap[str, float]
+    def __init__(self, name: _Optional[str] = ..., intensity: _Optional[float] = ..., parameters: _Optional[_Mapping[str, float]] = ...) -> None: ...
+
+class JPEGOptions(_message.Message):
+    __slots__ = ("progressive", "chroma_subsampling", "optimize_huffman", "restart_rows")
+    PROGRESSIVE_FIELD_NUMBER: _ClassVar[int]
+    CHROMA_SUBSAMPLING_FIELD_NUMBER: _ClassVar[int]
+    OPTIMIZE_HUFFMAN_FIELD_NUMBER: _ClassVar[int]
+    RESTART_ROWS_FIELD_NUMBER: _ClassVar[int]
+    progressive: bool
+    chroma_subsampling: ChromaSubsampling
+    optimize_huffman: bool
+    restart_rows: int
+    def __init__(self, progressive: bool = ..., chroma_subsampling: _Optional[_Union[ChromaSubsampling, str]] = ..., optimize_huffman: bool = ..., restart_rows: _Optional[int] = ...) -> None: ...
+
+class PNGOptions(_message.Message):
+    __slots__ = ("compression_level", "interlaced", "palette_colors", "filter")
+    COMPRESSION_LEVEL_FIELD_NUMBER: _ClassVar[int]
+    INTERLACED_FIELD_NUMBER: _ClassVar[int]
+    PALETTE_COLORS_FIELD_NUMBER: _ClassVar[int]
+    FILTER_FIELD_NUMBER: _ClassVar[int]
+    compression_level: int
+    interlaced: bool
+    palette_colors: int
+    filter: PNGFilter
+    def __init__(self, compression_level: _Optional[int] = ..., interlaced: bool = ..., palette_colors: _Optional[int] = ..., filter: _Optional[_Union[PNGFilter, str]] = ...) -> None: ...
+
+class WebPOptions(_message.Message):
+    __slots__ = ("lossless", "near_lossless", "method")
+    LOSSLESS_FIELD_NUMBER: _ClassVar[int]
+    NEAR_LOSSLESS_FIELD_NUMBER: _ClassVar[int]
+    METHOD_FIELD_NUMBER: _ClassVar[int]
+    lossless: bool
+    near_lossless: int
+    method: int
+    def __init__(self, lossless: bool = ..., near_lossless: _Optional[int] = ..., method: _Optional[int] = ...) -> None: ...
+
+class ProcessingReport(_message.Message):
+    __slots__ = ("input", "output", "input_bytes", "output_bytes", "timings", "peak_memory_bytes", "warnings", "cache_hit", "passthrough", "trace_id", "compression_quality")
+    INPUT_FIELD_NUMBER: _ClassVar[int]
+    OUTPUT_FIELD_NUMBER: _ClassVar[int]
+    INPUT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    OUTPUT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    TIMINGS_FIELD_NUMBER: _ClassVar[int]
+    PEAK_MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    WARNINGS_FIELD_NUMBER: _ClassVar[int]
+    CACHE_HIT_FIELD_NUMBER: _ClassVar[int]
+    PASSTHROUGH_FIELD_NUMBER: _ClassVar[int]
+    TRACE_ID_FIELD_NUMBER: _ClassVar[int]
+    COMPRESSION_QUALITY_FIELD_NUMBER: _ClassVar[int]
+    input: ImageInfo
+    output: ImageInfo
+    input_bytes: int
+    output_bytes: int
+    timings: StageTimings
+    peak_memory_bytes: int
+    warnings: _containers.RepeatedScalarFieldContainer[str]
+    cache_hit: bool
+    passthrough: bool
+    trace_id: str
+    compression_quality: float
+    def __init__(self, input: _Optional[_Union[ImageInfo, _Mapping]] = ..., output: _Optional[_Union[ImageInfo, _Mapping]] = ..., input_bytes: _Optional[int] = ..., output_bytes: _Optional[int] = ..., timings: _Optional[_Union[StageTimings, _Mapping]] = ..., peak_memory_bytes: _Optional[int] = ..., warnings: _Optional[_Iterable[str]] = ..., cache_hit: bool = ..., passthrough: bool = ..., trace_id: _Optional[str] = ..., compression_quality: _Optional[float] = ...) -> None: ...
+
+class StageTimings(_message.Message):
+    __slots__ = ("queued", "decode", "resize", "filter", "encode", "total")
+    QUEUED_FIELD_NUMBER: _ClassVar[int]
+    DECODE_FIELD_NUMBER: _ClassVar[int]
+    RESIZE_FIELD_NUMBER: _ClassVar[int]
+    FILTER_FIELD_NUMBER: _ClassVar[int]
+    ENCODE_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
+    queued: _duration_pb2.Duration
+    decode: _duration_pb2.Duration
+    resize: _duration_pb2.Duration
+    filter: _duration_pb2.Duration
+    encode: _duration_pb2.Duration
+    total: _duration_pb2.Duration
+    def __init__(self, queued: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., decode: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., resize: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., filter: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., encode: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., total: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...

@@ -1,0 +1,87 @@
+"""Requests from Python values: field names as in the contract, short names for enumerations, dictionaries for messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from google.protobuf.message import Message
+
+from ._generated import image_worker_pb2 as wire
+
+
+def configuration(fields: Mapping[str, object]) -> wire.ProcessingConfiguration | None:
+    """Creates a configuration, or returns `None` if no field is set. A field that is `None` is not set.
+
+    Raises `TypeError` for an unknown field or a value of the wrong type, and `ValueError` for an unknown name. The worker
+    checks ranges.
+    """
+    message = wire.ProcessingConfiguration()
+    _fill(message, fields, "")
+    return message if message.ListFields() else None
+
+
+def renditions(named: Mapping[str, Mapping[str, object]]) -> list[wire.Rendition]:
+    """Creates renditions from their names, each with its preset and fields."""
+    if not named:
+        raise ValueError("renditions is empty")
+    return [
+        wire.Rendition(
+            rendition_id=name, preset=str(fields.get("preset", "")),
+            configuration=configuration({key: value for key, value in fields.items() if key != "preset"}))
+        for name, fields in named.items()]
+
+
+def _fill(message: Message, values: Mapping[str, object], path: str) -> None:
+    descriptor: Any = message.DESCRIPTOR
+    for name, value in values.items():
+        field = descriptor.fields_by_name.get(name)
+        if field is None:
+            raise TypeError(f"{path}{name} is not a field; the fields are {_names(descriptor)}")
+        if value is None:
+            continue
+        try:
+            _set(message, field, value, path + name)
+        except (TypeError, ValueError, OverflowError) as error:
+            text = str(error)
+            raise type(error)(text if text.startswith(path + name) else f"{path}{name}: {text}") from None
+
+
+def _set(message: Message, field: Any, value: Any, path: str) -> None:
+    if field.message_type is not None and field.message_type.GetOptions().map_entry:
+        getattr(message, field.name).update(value)
+    elif field.is_repeated if hasattr(field, "is_repeated") else field.label == field.LABEL_REPEATED:
+        if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Sequence):
+            raise TypeError(f"{path} must be a list")
+        for index, element in enumerate(value):
+            _fill_or_copy(getattr(message, field.name).add(), element, f"{path}[{index}]")
+    elif field.message_type is not None:
+        target = getattr(message, field.name)
+        target.SetInParent()
+        _fill_or_copy(target, value, path)
+    elif field.enum_type is not None and isinstance(value, str):
+        setattr(message, field.name, _enum_value(field, value, path))
+    else:
+        setattr(message, field.name, value)
+
+
+def _fill_or_copy(target: Message, value: Any, path: str) -> None:
+    if isinstance(value, Message):
+        target.CopyFrom(value)
+    elif isinstance(value, Mapping):
+        _fill(target, value, path + ".")
+    else:
+        raise TypeError(f"{path} must be a dictionary with the keys {_names(target.DESCRIPTOR)}")
+
+
+def _enum_value(field: Any, name: str, path: str) -> int:
+    values = field.enum_type.values
+    prefix = values[0].name.removesuffix("UNSPECIFIED")
+    by_name: dict[str, int] = {value.name.removeprefix(prefix).lower(): value.number for value in values[1:]}
+    if name.lower() not in by_name:
+        raise ValueError(f"{path} is {name!r}; it must be one of {', '.join(by_name)}")
+    return by_name[name.lower()]
+
+
+def _names(descriptor: Any) -> str:
+    return ", ".join(field.name for field in descriptor.fields)

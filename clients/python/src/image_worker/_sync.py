@@ -1,0 +1,141 @@
+"""The client for code without asyncio. Its calls run on one event loop in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from ._batch import BatchResult, Item
+from ._client import AsyncClient
+from ._errors import ImageWorkerError
+from ._generated import image_worker_pb2 as wire
+from ._options import TLS, RetryPolicy
+from ._results import Result
+from ._sources import Source
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+    from ._generated.fields import Fields
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class Client:
+    """A client of one or several workers. It may be used from several threads, and must be closed.
+
+    The parameters are those of `AsyncClient`. A process that was forked needs a client of its own.
+    """
+
+    def __init__(
+        self, addresses: str | Sequence[str], *, tls: bool | TLS = False, token: str | Callable[[], str] | None = None,
+        connections: int = 1, retry: RetryPolicy = RetryPolicy(),
+    ) -> None:
+        async def create() -> AsyncClient:
+            return AsyncClient(addresses, tls=tls, token=token, connections=connections, retry=retry)
+
+        self._loop = _Loop.shared()
+        self._client = self._loop.run(create())
+        self._is_closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes all connections and ends their calls."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._loop.run(self._client.close())
+
+    def process(
+        self, image: Source, *, preset: str = "", timeout: float | None = 60, **fields: Unpack[Fields],
+    ) -> Result:
+        """Processes one image. See `AsyncClient.process`."""
+        return self._loop.run(self._client.process(image, preset=preset, timeout=timeout, **fields))
+
+    def stream(
+        self, image: Source, *, preset: str = "", timeout: float | None = 60, **fields: Unpack[Fields],
+    ) -> Generator[wire.ImageInfo | bytes | wire.ProcessingReport, None, None]:
+        """Processes one image, and returns the parts of the result as they arrive. See `AsyncClient.stream`."""
+        return self._loop.iterate(self._client.stream(image, preset=preset, timeout=timeout, **fields))
+
+    def renditions(
+        self, image: Source, renditions: Mapping[str, Mapping[str, object]], *, timeout: float | None = 60,
+    ) -> dict[str, Result | ImageWorkerError]:
+        """Processes one image to several results. See `AsyncClient.renditions`."""
+        return self._loop.run(self._client.renditions(image, renditions, timeout=timeout))
+
+    def inspect(
+        self, image: Source, *, preset: str = "", timeout: float | None = 60, **fields: Unpack[Fields],
+    ) -> wire.InspectImageResponse:
+        """Returns the properties of an image and of its result. See `AsyncClient.inspect`."""
+        return self._loop.run(self._client.inspect(image, preset=preset, timeout=timeout, **fields))
+
+    def presets(self, *, timeout: float | None = 60) -> list[wire.Preset]:
+        """Returns the presets that the worker has."""
+        return self._loop.run(self._client.presets(timeout=timeout))
+
+    def batch(
+        self, items: Iterable[Item[Key] | tuple[Key, Source]], *, preset: str = "", timeout: float | None = 300,
+        streams: int | None = None, window: int = 16, **fields: Unpack[Fields],
+    ) -> Generator[BatchResult[Key], None, None]:
+        """Processes many images, and returns their results as they are ready, in any order. See `AsyncClient.batch`.
+
+        `items` is iterated in another thread. Close the iterator, or read it to its end.
+        """
+        return self._loop.iterate(self._client.batch(
+            items, preset=preset, timeout=timeout, streams=streams, window=window, **fields))
+
+
+class _Loop:
+    """An event loop in a daemon thread, shared by all clients of the process."""
+
+    _lock: ClassVar[threading.Lock] = threading.Lock()
+    _shared: ClassVar[_Loop | None] = None
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._process = os.getpid()
+        threading.Thread(target=self._loop.run_forever, name="image-worker-client", daemon=True).start()
+
+    @classmethod
+    def shared(cls) -> _Loop:
+        with cls._lock:
+            if cls._shared is None or cls._shared._process != os.getpid():
+                cls._shared = cls()
+            return cls._shared
+
+    def run(self, work: Coroutine[Any, Any, Value]) -> Value:
+        if self._process != os.getpid():
+            work.close()
+            raise RuntimeError("a client does not work in a forked process; create one there")
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:  # such as KeyboardInterrupt
+            future.cancel()
+            raise
+
+    def iterate(self, values: AsyncGenerator[Value, None]) -> Generator[Value, None, None]:
+        async def following() -> tuple[Value] | None:
+            # StopAsyncIteration cannot pass through a future.
+            try:
+                return (await anext(values),)
+            except StopAsyncIteration:
+                return None
+
+        try:
+            while (value := self.run(following())) is not None:
+                yield value[0]
+        finally:
+            self.run(values.aclose())

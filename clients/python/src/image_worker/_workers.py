@@ -1,0 +1,125 @@
+"""The connections to the workers, and which of them the next call uses."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import grpc
+
+from ._generated import image_worker_pb2 as wire
+from ._options import TLS, RetryPolicy
+
+_SERVICE = "/imageworker.v1.ImageWorkerService/"
+_OPTIONS: list[tuple[str, Any]] = [
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.keepalive_time_ms", 30_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.initial_reconnect_backoff_ms", 200),
+    ("grpc.min_reconnect_backoff_ms", 1_000),
+    ("grpc.max_reconnect_backoff_ms", 5_000),
+    # Retries are made here, where an upload can be read again.
+    ("grpc.enable_retries", 0),
+    # A name with several addresses, such as that of a headless service, is balanced over all of them.
+    ("grpc.service_config", '{"loadBalancingConfig": [{"round_robin": {}}]}'),
+]
+
+
+class Worker:
+    """One connection."""
+
+    def __init__(self, address: str, credentials: grpc.ChannelCredentials | None, options: Sequence[tuple[str, Any]]) -> None:
+        self.address = address
+        self.channel = (
+            grpc.aio.secure_channel(address, credentials, options=options) if credentials
+            else grpc.aio.insecure_channel(address, options=options))
+        self.process: Any = self.channel.unary_stream(
+            _SERVICE + "ProcessImage", wire.ProcessImageRequest.SerializeToString, wire.ProcessImageResponse.FromString)
+        self.batch: Any = self.channel.stream_stream(
+            _SERVICE + "BatchProcess", wire.BatchProcessRequest.SerializeToString, wire.BatchProcessResponse.FromString)
+        self.inspect: Any = self.channel.unary_unary(
+            _SERVICE + "InspectImage", wire.InspectImageRequest.SerializeToString, wire.InspectImageResponse.FromString)
+        self.presets: Any = self.channel.unary_unary(
+            _SERVICE + "ListPresets", wire.ListPresetsRequest.SerializeToString, wire.ListPresetsResponse.FromString)
+        #: The calls and streams that are open.
+        self.load = 0
+        #: The number of the last call that used it.
+        self.turn = 0
+        self.failures = 0
+        self.available_at = 0.0
+
+    async def connect(self, timeout: float) -> bool:
+        """Returns whether the connection is up, and sets it up if it is not."""
+        deadline = asyncio.get_running_loop().time() + timeout
+        while (state := self.channel.get_state(try_to_connect=True)) is not grpc.ChannelConnectivity.READY:
+            if state in (grpc.ChannelConnectivity.TRANSIENT_FAILURE, grpc.ChannelConnectivity.SHUTDOWN):
+                return False
+            try:
+                await asyncio.wait_for(
+                    self.channel.wait_for_state_change(state), deadline - asyncio.get_running_loop().time())
+            except asyncio.TimeoutError:
+                return False
+        return True
+
+
+class Workers:
+    """All connections of a client."""
+
+    def __init__(
+        self, addresses: Sequence[str], tls: TLS | None, token: str | Callable[[], str] | None, connections: int,
+        retry: RetryPolicy,
+    ) -> None:
+        options = list(_OPTIONS)
+        if tls and tls.server_name:
+            options.append(("grpc.ssl_target_name_override", tls.server_name))
+        if connections > 1:
+            options.append(("grpc.use_local_subchannel_pool", 1))
+        credentials = tls.credentials() if tls else None
+        self.all = [Worker(address, credentials, options) for _ in range(connections) for address in addresses]
+        self.retry = retry
+        self._turns = itertools.count(1)
+        self._token = token
+
+    def metadata(self) -> list[tuple[str, str]]:
+        """Returns the metadata of a call."""
+        if self._token is None:
+            return []
+        return [("authorization", f"Bearer {self._token if isinstance(self._token, str) else self._token()}")]
+
+    async def close(self) -> None:
+        """Closes all connections and ends their calls."""
+        await asyncio.gather(*(worker.channel.close() for worker in self.all))
+
+    @contextmanager
+    def use(self) -> Iterator[Worker]:
+        """Chooses the connection with the fewest calls of those that did not fail just now; in turn if several have."""
+        now = _now()
+        worker = min(self.all, key=lambda worker: (max(0.0, worker.available_at - now), worker.load, worker.turn))
+        worker.load += 1
+        worker.turn = next(self._turns)
+        try:
+            yield worker
+        finally:
+            worker.load -= 1
+
+    def fail(self, worker: Worker, delay: float | None = None) -> None:
+        """Avoids a connection for some time, because it failed or asked for it."""
+        worker.failures += 1
+        worker.available_at = _now() + max(self.retry.delay(worker.failures), delay or 0)
+
+    def succeed(self, worker: Worker) -> None:
+        """Uses a connection as before."""
+        worker.failures = 0
+        worker.available_at = 0
+
+    def delay(self) -> float:
+        """The time until a connection may be used."""
+        return max(0.0, min(worker.available_at for worker in self.all) - _now())
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,204 @@
+"""Batches: every item ends once, whatever happens to workers, streams and items."""
+
+import asyncio
+import threading
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+from fake import Break, FakeWorker, status
+from image_worker import (
+    AsyncClient, AuthenticationError, Client, DeadlineError, ImageError, InvalidRequestError, Item, OverloadedError,
+    RetryPolicy, UnavailableError)
+
+QUICK = RetryPolicy(initial_delay=0.01, max_delay=0.05, give_up_after=1)
+
+
+def images(count: int) -> list[tuple[int, bytes]]:
+    return [(number, b"image %d" % number) for number in range(count)]
+
+
+def check(results: list[object], count: int) -> None:
+    """Every item ended once, with its own result."""
+    assert Counter(result.key for result in results) == Counter(range(count))  # type: ignore[attr-defined]
+    for result in results:
+        assert result.unwrap().data == (b"image %d" % result.key)[::-1]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("streams, window", [(1, 1), (1, 16), (3, 4)])
+def test_every_item_ends_once(streams: int, window: int) -> None:
+    with FakeWorker() as worker, Client(worker.address) as client:
+        check(list(client.batch(images(200), streams=streams, window=window)), 200)
+        assert set(worker.seen.values()) == {1}
+        assert list(client.batch([])) == []
+
+
+def test_a_long_batch_uses_several_streams() -> None:
+    with FakeWorker() as worker, Client(worker.address) as client:
+        check(list(client.batch(images(2500))), 2500)
+        assert [request.item_id for request in worker.requests].count("1001") == 1
+
+
+def test_streams_that_break_lose_no_item() -> None:
+    lock, received, broken = threading.Lock(), [0], [0]
+
+    def behavior(image: bytes, time: int) -> None:
+        with lock:
+            received[0] += 1
+            if received[0] % 17 == 0:
+                broken[0] += 1
+                raise Break
+
+    with FakeWorker(behavior) as worker, Client(worker.address, retry=QUICK) as client:
+        check(list(client.batch(images(400), streams=2, window=4)), 400)
+    assert broken[0] >= 400 // 17
+
+
+def test_an_image_that_breaks_streams_takes_no_other_with_it() -> None:
+    def behavior(image: bytes, time: int) -> None:
+        if b"poison" in image:
+            raise Break
+
+    items = images(60)
+    items[7] = (7, b"poison")
+    with FakeWorker(behavior) as worker, Client(worker.address, retry=QUICK) as client:
+        outcomes = {result.key: result for result in client.batch(items, window=8)}
+        assert worker.seen[b"poison"] == QUICK.attempts == outcomes[7].attempts
+    assert isinstance(outcomes[7].error, UnavailableError) and len(outcomes) == 60
+    assert all(outcomes[key].error is None for key in range(60) if key != 7)
+
+
+def test_items_that_find_no_room_come_again_after_the_delay() -> None:
+    full = status(grpc.StatusCode.RESOURCE_EXHAUSTED, "OVERLOADED", retry=0.05)
+    with FakeWorker(lambda image, time: full if time < 3 else None) as worker, Client(worker.address, retry=QUICK) as client:
+        check(list(client.batch(images(40))), 40)
+        assert set(worker.seen.values()) == {3}
+    never = RetryPolicy(initial_delay=0.01, overload_attempts=2)
+    with FakeWorker(lambda image, time: full) as worker, Client(worker.address, retry=never) as client:
+        assert [type(result.error) for result in client.batch(images(3))] == [OverloadedError] * 3
+
+
+def test_the_items_of_a_worker_that_shuts_down_go_to_others() -> None:
+    draining = status(grpc.StatusCode.UNAVAILABLE, "DRAINING", retry=0.1)
+    with FakeWorker(lambda image, time: draining) as leaving, FakeWorker() as other:
+        with Client([leaving.address, other.address], retry=QUICK) as client:
+            check(list(client.batch(images(100))), 100)
+        assert set(other.seen.values()) == {1}
+
+
+def test_workers_that_nobody_reaches_end_the_batch() -> None:
+    with FakeWorker() as worker:
+        pass
+    with Client(worker.address, retry=QUICK) as client:
+        began = time.monotonic()
+        with pytest.raises(UnavailableError, match="no worker for 1 s"):
+            list(client.batch(images(5)))
+        assert 0.9 < time.monotonic() - began < 20
+
+
+def test_errors_of_items_are_theirs_alone(tmp_path: Path) -> None:
+    def broken() -> Iterator[bytes]:
+        yield bytes(2 << 20)
+        raise KeyError("gone")
+
+    corrupt = status(grpc.StatusCode.INVALID_ARGUMENT, "CORRUPT_IMAGE")
+    items: list[Item[int]] = [
+        Item(0, b"image 0"), Item(1, tmp_path / "missing"), Item(2, broken()), Item(3, b"corrupt"),
+        Item(4, b"image 4", fields={"max_widht": 1}), Item(5, b"image 5", preset="favicon", fields={"max_height": 9})]
+    with FakeWorker(lambda image, time: corrupt if image == b"corrupt" else None) as worker:
+        with Client(worker.address, retry=QUICK) as client:
+            outcomes = {result.key: result.error for result in client.batch(items, preset="upload", max_width=8)}
+        start = next(request.start for request in worker.requests if request.start.image == b"image 5")
+        assert (start.preset, start.configuration.max_width, start.configuration.max_height) == ("favicon", 8, 9)
+    kinds = [type(outcomes[key]) for key in range(6)]
+    assert kinds == [type(None), FileNotFoundError, KeyError, ImageError, TypeError, type(None)]
+
+
+def test_a_mistake_in_the_fields_of_the_batch_is_raised() -> None:
+    with FakeWorker() as worker, Client(worker.address) as client:
+        with pytest.raises(TypeError, match="max_widht"):
+            list(client.batch(images(2), max_widht=1))  # type: ignore[call-arg]
+        with pytest.raises(ValueError, match="at least 1"):
+            list(client.batch(images(2), window=0))
+
+
+def test_an_error_of_the_callers_iterator_is_raised() -> None:
+    def items() -> Iterator[tuple[int, bytes]]:
+        yield from images(3)
+        raise KeyError("no more")
+
+    with FakeWorker() as worker, Client(worker.address) as client, pytest.raises(KeyError, match="no more"):
+        list(client.batch(items()))
+
+
+def test_a_stream_that_is_refused_ends_the_batch() -> None:
+    class Refusing(FakeWorker):
+        def _batch(self, requests, context):  # type: ignore[no-untyped-def]
+            context.abort(grpc.StatusCode.UNAUTHENTICATED, "no token")
+
+    with Refusing() as worker, Client(worker.address, retry=QUICK) as client, pytest.raises(AuthenticationError):
+        list(client.batch(images(5)))
+
+
+def test_items_are_taken_as_results_are_consumed() -> None:
+    taken = [0]
+
+    def items() -> Iterator[tuple[int, bytes]]:
+        for item in images(500):
+            taken[0] += 1
+            yield item
+
+    with FakeWorker() as worker, Client(worker.address) as client:
+        results = client.batch(items(), streams=2, window=5)
+        for consumed in range(1, 50):
+            next(results)
+            time.sleep(0.002)
+            assert taken[0] <= consumed + 2 * 5
+        time.sleep(0.3)
+        assert taken[0] <= 49 + 2 * 5
+        results.close()
+
+
+def test_an_item_that_takes_too_long_ends_and_the_others_go_on() -> None:
+    def behavior(image: bytes, times: int) -> None:
+        if image == b"image 3" and times == 1:
+            time.sleep(1.5)
+
+    with FakeWorker(behavior) as worker, Client(worker.address, retry=QUICK) as client:
+        outcomes = {result.key: result.error for result in client.batch(images(30), timeout=0.8, window=1)}
+    assert isinstance(outcomes.pop(3), DeadlineError) and len(outcomes) == 29
+    assert set(outcomes.values()) == {None}
+
+
+def test_a_stream_of_bytes_is_sent_once() -> None:
+    def behavior(image: bytes, time: int) -> None:
+        raise Break
+
+    with FakeWorker(behavior) as worker, Client(worker.address, retry=QUICK) as client:
+        outcome = next(client.batch([(0, iter([b"image"]))]))
+        assert isinstance(outcome.error, UnavailableError) and worker.seen[b"image"] == 1
+
+
+def test_asyncio() -> None:
+    async def items() -> AsyncIterator[tuple[int, bytes]]:
+        for item in images(50):
+            await asyncio.sleep(0)
+            yield item
+
+    async def main(address: str) -> None:
+        async with AsyncClient(address) as client:
+            check([result async for result in client.batch(items(), streams=2)], 50)
+            results = client.batch(images(10_000))
+            assert (await anext(results)).error is None
+            await results.aclose()
+            with pytest.raises(InvalidRequestError):
+                answer = [result async for result in client.batch([(0, b"bad")])]
+                answer[0].unwrap()
+        assert len(asyncio.all_tasks()) == 1
+
+    invalid = status(grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELD")
+    with FakeWorker(lambda image, time: invalid if image == b"bad" else None) as worker:
+        asyncio.run(main(worker.address))

@@ -1,0 +1,208 @@
+"""Single images: sources, fields, errors, retries and deadlines."""
+
+import asyncio
+import io
+import os
+import pickle
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+from fake import Break, FakeWorker, status
+from image_worker import (
+    TLS, AsyncClient, AuthenticationError, Client, DeadlineError, ImageError, ImageInfo, ImageWorkerError,
+    InvalidRequestError, LimitExceededError, OverloadedError, ProcessingReport, RetryPolicy, UnavailableError)
+
+QUICK = RetryPolicy(initial_delay=0.01, max_delay=0.05, give_up_after=1)
+LARGE = os.urandom(3 << 20)
+
+
+class Pipe(io.RawIOBase):
+    """A file that cannot be read twice."""
+
+    def __init__(self, data: bytes) -> None:
+        self._file = io.BytesIO(data)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        return self._file.readinto(buffer)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("data", [b"small", LARGE], ids=["small", "large"])
+def test_an_image_comes_from_bytes_files_and_streams(data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "image"
+    path.write_bytes(data)
+    file = io.BytesIO(b"skipped" + data)
+    file.seek(7)
+
+    def parts() -> Iterator[bytes]:
+        yield from (data[at:at + 700_001] for at in range(0, len(data), 700_001))
+
+    with FakeWorker() as worker, Client(worker.address) as client:
+        for source in (data, bytearray(data), memoryview(data), path, str(path), file, parts(), Pipe(data)):
+            result = client.process(source, preset="upload", max_width=7)
+            assert result.data == bytes(result) == data[::-1] and (result.width, result.format) == (1, "jpeg")
+        first = worker.requests[0]
+        request = first if len(data) < 100 else first.start
+        assert request.preset == "upload" and request.configuration.max_width == 7
+        # A large image is never in one message.
+        assert max(request.ByteSize() for request in worker.requests) < 2 << 20
+        kinds = [type(part) for part in client.stream(data)]
+        assert kinds[0] is ImageInfo and kinds[-1] is ProcessingReport and set(kinds[1:-1]) == {bytes}
+
+
+def test_a_source_that_cannot_be_read_raises_its_error(tmp_path: Path) -> None:
+    def broken() -> Iterator[bytes]:
+        yield LARGE
+        raise KeyError("gone")
+
+    with FakeWorker() as worker, Client(worker.address) as client:
+        with pytest.raises(FileNotFoundError):
+            client.process(tmp_path / "missing")
+        with pytest.raises(KeyError, match="gone"):
+            client.process(broken())
+        with pytest.raises(TypeError, match="not int"):
+            client.process(5)  # type: ignore[arg-type]
+
+
+def test_fields_have_the_names_and_values_of_the_contract() -> None:
+    with FakeWorker() as worker, Client(worker.address) as client:
+        client.process(
+            b"image", preferred_format="webp", resize_mode="fill", gravity="north_east", crop={"unit": "fractions", "width": 1},
+            filters=[{"name": "blur", "intensity": 1, "parameters": {"radius": 3}}], webp={"method": 2}, max_height=None)  # type: ignore[arg-type]
+        fields = worker.requests[0].configuration
+        assert (fields.preferred_format, fields.resize_mode, fields.gravity) == (4, 2, 3)
+        assert fields.crop.unit == 2 and fields.webp.method == 2 and fields.filters[0].parameters["radius"] == 3
+        assert not fields.HasField("max_height")
+        for error, text, values in [
+                (TypeError, "max_widht is not a field; the fields are max_width", {"max_widht": 1}),
+                (ValueError, "preferred_format is 'gif'; it must be one of original, jpeg", {"preferred_format": "gif"}),
+                (TypeError, r"filters\[0\].nam is not a field", {"filters": [{"nam": "blur"}]}),
+                (TypeError, "crop must be a dictionary", {"crop": 3}), (TypeError, "filters must be a list", {"filters": "a"}),
+                (TypeError, "crop.x: ", {"crop": {"x": "1"}}), (ValueError, "max_width: ", {"max_width": -1})]:
+            with pytest.raises(error, match=text):
+                client.process(b"image", **values)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("code, reason, kind", [
+    ("INVALID_ARGUMENT", "INVALID_FIELD", InvalidRequestError), ("INVALID_ARGUMENT", "CORRUPT_IMAGE", ImageError),
+    ("UNIMPLEMENTED", "UNKNOWN_FORMAT", ImageError), ("FAILED_PRECONDITION", "LIMIT_EXCEEDED", LimitExceededError),
+    ("INTERNAL", "INTERNAL_DEFECT", ImageWorkerError), ("UNAUTHENTICATED", "", AuthenticationError),
+    ("PERMISSION_DENIED", "SOMETHING_NEW", AuthenticationError)])
+@pytest.mark.parametrize("image", [b"image", LARGE], ids=["small", "large"])
+def test_errors_are_exceptions_and_are_not_retried(code: str, reason: str, kind: type[Exception], image: bytes) -> None:
+    answer = status(grpc.StatusCode[code], reason, field="start.configuration.max_width", limit_name="pixels", limit="10", value="12")
+    with FakeWorker(lambda image, time: answer) as worker, Client(worker.address, retry=QUICK) as client:
+        with pytest.raises(ImageWorkerError) as caught:
+            client.process(image)
+        error = caught.value
+        assert type(error) is kind and error.code.name == code and error.reason == reason
+        assert worker.seen[image] == 1 and not error.is_retryable
+        if reason:
+            assert (error.field, error.limit_name, error.limit, error.value) == ("configuration.max_width", "pixels", 10, 12)
+        again = pickle.loads(pickle.dumps(error))
+        assert type(again) is kind and str(again) == str(error) and vars(again) == vars(error)
+
+
+def test_what_another_attempt_can_change_is_retried() -> None:
+    def behavior(image: bytes, time: int) -> object:
+        if time == 1:
+            raise Break
+        return status(grpc.StatusCode.RESOURCE_EXHAUSTED, "OVERLOADED", retry=0.2) if time == 2 else None
+
+    with FakeWorker(behavior) as worker, Client(worker.address, retry=QUICK) as client:
+        began = time.monotonic()
+        assert client.process(b"image").data == b"egami"
+        assert worker.seen[b"image"] == 3 and time.monotonic() - began > 0.2
+        with pytest.raises(UnavailableError):
+            client.process(Pipe(b"pipe"))
+        assert worker.seen[b"pipe"] == 1
+
+
+def test_attempts_and_timeouts_end() -> None:
+    full = status(grpc.StatusCode.RESOURCE_EXHAUSTED, "OVERLOADED", retry=0.01)
+    with FakeWorker(lambda image, time: full) as worker, Client(worker.address, retry=QUICK) as client:
+        with pytest.raises(OverloadedError) as caught:
+            client.process(b"image")
+        assert worker.seen[b"image"] == QUICK.attempts and caught.value.retry_after == 0.01
+    with FakeWorker(lambda image, _: time.sleep(1)) as worker, Client(worker.address) as client:
+        began = time.monotonic()
+        with pytest.raises(DeadlineError):
+            client.process(b"image", timeout=0.2)
+        assert time.monotonic() - began < 0.9
+
+
+def test_calls_avoid_an_address_where_nobody_listens() -> None:
+    with FakeWorker() as worker, FakeWorker() as gone:
+        gone.__exit__()
+        with Client([gone.address, worker.address], retry=QUICK) as client:
+            for number in range(20):
+                assert client.process(b"%d" % number)
+    with Client(gone.address, retry=QUICK) as client, pytest.raises(UnavailableError):
+        client.process(b"image")
+
+
+def test_calls_are_spread_over_addresses() -> None:
+    with FakeWorker() as one, FakeWorker() as two, Client([one.address, two.address]) as client:
+        for number in range(20):
+            client.process(b"%d" % number)
+        assert one.seen.total() == two.seen.total() == 10
+
+
+def test_a_client_does_not_work_in_a_forked_process() -> None:
+    with FakeWorker() as worker, Client(worker.address) as client:
+        child = os.fork()
+        if child == 0:
+            try:
+                client.process(b"image")
+            except RuntimeError as error:
+                os._exit(7 if "create one there" in str(error) else 8)
+            os._exit(9)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        assert client.process(b"image")
+
+
+def test_tokens_go_over_tls_only(tmp_path: Path) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+         "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate],
+        check=True, capture_output=True)
+    credentials = grpc.ssl_server_credentials([(key.read_bytes(), certificate.read_bytes())])
+    tokens = iter(["first", "second"])
+    with FakeWorker(credentials=credentials) as worker:
+        with Client(worker.address, tls=TLS(root_certificates=certificate), token=lambda: next(tokens)) as client:
+            client.process(b"image")
+            client.process(b"image")
+        assert [each["authorization"] for each in worker.metadata] == ["Bearer first", "Bearer second"]
+        with Client(worker.address, tls=True, retry=QUICK) as client, pytest.raises(UnavailableError):
+            client.process(b"image")
+    with pytest.raises(ValueError, match="token needs tls"):
+        Client("images.example.com:50051", token="secret")
+
+
+def test_asyncio() -> None:
+    async def main(address: str) -> None:
+        async with AsyncClient(address) as client:
+            results = await asyncio.gather(*(client.process(b"%d" % number) for number in range(10, 30)))
+            assert [result.data for result in results] == [(b"%d" % number)[::-1] for number in range(10, 30)]
+            assert [type(part) async for part in client.stream(b"image")] == [ImageInfo, bytes, ProcessingReport]
+
+    with FakeWorker() as worker:
+        asyncio.run(main(worker.address))
+
+
+def test_a_result_is_saved_whole_or_not_at_all(tmp_path: Path) -> None:
+    with FakeWorker() as worker, Client(worker.address) as client:
+        result = client.process(b"image")
+        result.save(tmp_path / "result")
+        assert (tmp_path / "result").read_bytes() == b"egami"
+        with pytest.raises(IsADirectoryError):
+            (tmp_path / "folder").mkdir()
+            result.save(tmp_path / "folder")
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "result"]
