@@ -116,7 +116,7 @@ struct Worker: Service {
   private var interceptors: [any ServerInterceptor] {
     [
       EventLoopInterceptor(), TracingInterceptor(tracer: telemetry.tracer),
-      CallInterceptor(metrics: metrics, logger: logger), DeadlineInterceptor(),
+      CallInterceptor(metrics: metrics, logger: logger),
     ]
   }
 

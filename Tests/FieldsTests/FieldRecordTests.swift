@@ -57,11 +57,15 @@ struct FieldRecordTests {
   }
 
   @Test("merges what another record sets: a group field by field, any other record as a whole")
-  func merging() {
+  func merging() throws {
     let base = Outer(name: "a", inner: Inner(count: 1, share: 0.1), group: Inner(count: 1, share: 0.1))
     #expect(base.overridden(by: Outer()) == base && Outer().overridden(by: base) == base)
     let merged = base.overridden(by: Outer(inner: Inner(share: 0.2), group: Inner(share: 0.2)))
     #expect(merged == Outer(name: "a", inner: Inner(share: 0.2), group: Inner(count: 1, share: 0.2)))
+    var changed = base
+    let share = FieldValue.record(["share": .number(0.2)])
+    try changed.set(.record(["inner": share, "group": share]), field: "")
+    #expect(changed == merged)
   }
 
   @Test("validates an option's value, and names the option")

@@ -71,14 +71,21 @@ package struct PresetCatalog: Sendable {
   /// - Returns: The combined configuration, which is not validated.
   /// - Throws: `unknownPreset` with a message that lists the existing names.
   package func configuration(
-    named name: String, overrides: ProcessingConfiguration = ProcessingConfiguration()
+    named name: String, overrides: ProcessingConfiguration
   ) throws(PipelineError) -> ProcessingConfiguration {
+    try configuration(named: name).overridden(by: overrides)
+  }
+
+  /// Returns the configuration of a preset.
+  /// - `name`: the name of the preset; empty for `default`.
+  /// - Throws: `unknownPreset` with a message that lists the existing names.
+  package func configuration(named name: String) throws(PipelineError) -> ProcessingConfiguration {
     let wanted = name.isEmpty ? Preset.defaultName : name
     guard let preset = presets.first(where: { $0.name == wanted }) else {
       let names = presets.map(\.name).joined(separator: ", ")
       throw PipelineError(
         .unknownPreset, "there is no preset \"\(wanted.prefix(64))\"; use one of: \(names)", field: "preset")
     }
-    return preset.configuration.overridden(by: overrides)
+    return preset.configuration
   }
 }

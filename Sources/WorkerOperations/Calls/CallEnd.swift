@@ -10,7 +10,7 @@ internal import Synchronization
 /// passed.
 final class CallEnd: Sendable {
   private let cancellation: ServerContext.RPCCancellationHandle
-  private let deadline: CallDeadline?
+  private let metadata: Metadata
   private let report: Mutex<(@Sendable (RPCError.Code?, (any Error)?) -> Void)?>
 
   /// Creates the reporter for one call.
@@ -24,7 +24,7 @@ final class CallEnd: Sendable {
     _ report: @escaping @Sendable (RPCError.Code?, (any Error)?) -> Void
   ) {
     cancellation = context.cancellation
-    deadline = CallDeadline(metadata)
+    self.metadata = metadata
     self.report = Mutex(report)
   }
 
@@ -51,7 +51,18 @@ final class CallEnd: Sendable {
   private func finish(_ code: RPCError.Code?, _ error: (any Error)?) {
     // Take the closure under the lock, but call it outside.
     guard let report = self.report.withLock({ $0.take() }) else { return }
-    report(code == .cancelled && deadline?.hasPassed() == true ? .deadlineExceeded : code, error)
+    guard code == .cancelled, CallDeadline(metadata)?.hasPassed() == true else { return report(code, error) }
+    report(.deadlineExceeded, error.map { _ in RPCError(code: .deadlineExceeded, message: CallDeadline.message) })
+  }
+}
+
+extension CallDeadline {
+  static let message = "the deadline passed before the call was complete; set a longer one"
+
+  /// Reads the deadline that the listener stored in the metadata; `nil` if the client set no timeout.
+  fileprivate init?(_ metadata: Metadata) {
+    guard let value = metadata[stringValues: Self.key].first(where: { _ in true }) else { return nil }
+    self.init(value: value)
   }
 }
 

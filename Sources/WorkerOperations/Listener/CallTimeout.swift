@@ -28,17 +28,6 @@ struct CallTimeout: Equatable {
     let (product, overflows) = amount.multipliedReportingOverflow(by: Self.units[unit].nanoseconds)
     return overflows ? .max : product
   }
-
-  /// The same timeout, rounded up to a value that grpc-swift-2 accepts; it ignores values with eight digits.
-  var readableValue: String {
-    var (amount, unit) = (amount, unit)
-    while amount > 9_999_999, unit + 1 < Self.units.count {
-      let factor = Self.units[unit + 1].nanoseconds / Self.units[unit].nanoseconds
-      amount = (amount + factor - 1) / factor
-      unit += 1
-    }
-    return "\(min(amount, 9_999_999))\(Character(Unicode.Scalar(Self.units[unit].letter)))"
-  }
 }
 
 /// The time at which a call's client stops waiting.
@@ -48,6 +37,7 @@ struct CallDeadline: Equatable {
   /// Metadata key; a value sent by a client is discarded.
   static let key = "image-worker-deadline"
 
+  /// Nanoseconds of the clock of `NIODeadline`; `UInt64.max` if the deadline is beyond its range.
   private let instant: UInt64
   /// Nanoseconds by which a client may end the call early, because C-core rounds its timeouts up by that much.
   private let tolerance: UInt64
@@ -67,6 +57,9 @@ struct CallDeadline: Equatable {
   }
 
   var value: String { "\(instant) \(tolerance)" }
+
+  /// The time at which the call ends; `nil` if it is too far away to be scheduled.
+  var end: NIODeadline? { instant <= UInt64(Int64.max) ? .uptimeNanoseconds(instant) : nil }
 
   func hasPassed(at now: NIODeadline = .now()) -> Bool { now.uptimeNanoseconds >= instant - min(tolerance, instant) }
 }

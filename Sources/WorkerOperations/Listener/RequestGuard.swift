@@ -6,8 +6,8 @@ internal import NIOHTTP2
 /// Filters a call's stream before grpc-swift-2, which trusts client input and reports most errors in the same way.
 ///
 /// It checks the request headers, decompresses messages, answers refused calls, and ends the call when its client
-/// cancels it.
-final class RequestGuard: ChannelDuplexHandler {
+/// cancels it or its deadline passes.
+final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
   typealias InboundIn = HTTP2Frame.FramePayload
   typealias InboundOut = HTTP2Frame.FramePayload
   typealias OutboundIn = HTTP2Frame.FramePayload
@@ -25,6 +25,7 @@ final class RequestGuard: ChannelDuplexHandler {
   private var context: ChannelHandlerContext?
   private var state = State.waiting
   private var inflater: MessageInflater?
+  private var deadline: NIOScheduledCallback?
   private var beginning: MessageBeginning
   private var path = ""
   private var isCompressed = false
@@ -58,11 +59,13 @@ final class RequestGuard: ChannelDuplexHandler {
 
   func handlerRemoved(context: ChannelHandlerContext) {
     self.context = nil
+    deadline?.cancel()
     connection.end(stream: stream, wasReset: wasReset)
   }
 
   func channelInactive(context: ChannelHandlerContext) {
     inflater = nil
+    deadline?.cancel()
     connection.end(stream: stream, wasReset: wasReset)
     context.fireChannelInactive()
   }
@@ -104,8 +107,11 @@ final class RequestGuard: ChannelDuplexHandler {
       }
       isOperational = connection.limits.endedByDrain.contains { path.hasPrefix("/\($0)/") }
       payload.headers = request.headers
+      deadline = request.deadline?.end.flatMap {
+        try? context.eventLoop.assumeIsolated().scheduleCallback(at: $0, handler: self)
+      }
     } catch {
-      return end(error)
+      return refuse(error)
     }
     context.fireChannelRead(wrapInboundOut(.headers(payload)))
     if connection.drain.hasBegun { connectionDrains() }
@@ -126,7 +132,7 @@ final class RequestGuard: ChannelDuplexHandler {
       let inflated = HTTP2Frame.FramePayload.Data(data: .byteBuffer(messages), endStream: payload.endStream)
       context.fireChannelRead(wrapInboundOut(.data(inflated)))
     } catch {
-      end(error)
+      refuse(error)
     }
   }
 
@@ -156,11 +162,22 @@ extension RequestGuard {
     context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
     let loopBound = NIOLoopBound(self, eventLoop: context.eventLoop)
     context.eventLoop.scheduleTask(in: .milliseconds(200)) {
-      loopBound.value.end(RequestRefusal(code: .unavailable, message: "the worker is shutting down"))
+      loopBound.value.refuse(RequestRefusal(code: .unavailable, message: "the worker is shutting down"))
     }
   }
 
-  /// Sends the refusal to the client and cancels the call for its handler.
+  func handleScheduledCallback(eventLoop: some EventLoop) {
+    end(RequestRefusal(code: .deadlineExceeded, message: CallDeadline.message))
+  }
+
+  /// Logs the refusal of a call that no interceptor sees, or that none reports, and ends the call.
+  private func refuse(_ refusal: RequestRefusal) {
+    guard state == .running else { return }
+    connection.noteRefusal(refusal, path: path)
+    end(refusal)
+  }
+
+  /// Sends the status to the client and cancels the call for its handler.
   private func end(_ refusal: RequestRefusal) {
     guard state == .running, let context else { return }
     var headers = HPACKHeaders()
@@ -172,7 +189,6 @@ extension RequestGuard {
     headers.add(name: "grpc-status", value: String(refusal.code.rawValue))
     headers.add(name: "grpc-message", value: refusal.wireMessage)
     state = .ended
-    connection.noteRefusal(refusal, path: path)
     context.write(wrapOutboundOut(.headers(.init(headers: headers, endStream: true))), promise: nil)
     // Stop the client from sending the rest of the upload.
     if !hasClientEnded { context.write(wrapOutboundOut(.rstStream(.noError)), promise: nil) }

@@ -6,6 +6,7 @@ struct RequestRefusal: Error, Equatable {
   /// A gRPC status code with its numeric value.
   enum Code: Int {
     case invalidArgument = 3
+    case deadlineExceeded = 4
     case resourceExhausted = 8
     case unimplemented = 12
     case unavailable = 14
@@ -22,6 +23,8 @@ struct RequestHeaders {
   private(set) var headers: HPACKHeaders
   /// Compression of the messages; `nil` if they are uncompressed.
   private(set) var compression: MessageInflater.Format?
+  /// The time at which the client stops waiting; `nil` if it set no timeout.
+  private(set) var deadline: CallDeadline?
 
   /// Validates the headers of a call.
   ///
@@ -44,7 +47,7 @@ struct RequestHeaders {
       code: .resourceExhausted, message: "the call's metadata has \(size) bytes; at most \(limit) are accepted")
   }
 
-  /// Replaces the timeout with one that grpc-swift-2 can read, and stores the deadline.
+  /// Replaces the timeout, which grpc-swift-2 would measure with a task and a timer of its own, by the deadline.
   private mutating func readTimeout(_ now: NIODeadline) throws(RequestRefusal) {
     headers.remove(name: CallDeadline.key)
     let values = headers[CallTimeout.key]
@@ -55,8 +58,9 @@ struct RequestHeaders {
         message: "grpc-timeout is \"\(value.prefix(32))\"; it must be 1 to 8 digits and one of H, M, S, m, u, n")
     }
     headers.remove(name: CallTimeout.key)
-    headers.add(name: CallTimeout.key, value: timeout.readableValue)
-    headers.add(name: CallDeadline.key, value: CallDeadline(timeout, from: now).value)
+    let deadline = CallDeadline(timeout, from: now)
+    headers.add(name: CallDeadline.key, value: deadline.value)
+    self.deadline = deadline
   }
 
   private mutating func readEncoding() throws(RequestRefusal) {

@@ -8,8 +8,15 @@ struct ContractSchema: Sendable {
   typealias Message = Google_Protobuf_DescriptorProto
   typealias Field = Google_Protobuf_FieldDescriptorProto
 
+  /// The part of a field's descriptor that a reader of messages needs; descriptors are slow to copy.
+  struct FieldName: Sendable {
+    let name: String
+    /// The full name of its message or enum, with a leading dot; empty for other types.
+    let typeName: String
+  }
+
   private var messages: [String: Message] = [:]
-  private var fieldsByNumber: [String: [Int: Field]] = [:]
+  private var namesByNumber: [String: [Int: FieldName]] = [:]
   private var choicesByEnum: [String: [(name: String, number: Int32)]] = [:]
 
   /// The contract that this worker serves.
@@ -29,7 +36,8 @@ struct ContractSchema: Sendable {
   private mutating func add(_ message: Message, scope: String) {
     let name = "\(scope).\(message.name)"
     messages[name] = message
-    fieldsByNumber[name] = Dictionary(uniqueKeysWithValues: message.field.map { (Int($0.number), $0) })
+    namesByNumber[String(name.dropFirst())] = Dictionary(
+      uniqueKeysWithValues: message.field.map { (Int($0.number), FieldName(name: $0.name, typeName: $0.typeName)) })
     for value in message.enumType { add(value, scope: name) }
     for nested in message.nestedType { add(nested, scope: name) }
   }
@@ -48,9 +56,9 @@ struct ContractSchema: Sendable {
     choicesByEnum[enumName] ?? []
   }
 
-  /// The fields of a message by their numbers.
-  /// - `fullName`: without a leading dot.
-  func fields(of fullName: String) -> [Int: Field] { fieldsByNumber[".\(fullName)"] ?? [:] }
+  /// Returns the names of a message's fields by their numbers.
+  /// - `fullName`: the message's name without a leading dot.
+  func fieldNames(of fullName: String) -> [Int: FieldName] { namesByNumber[fullName] ?? [:] }
 
   private mutating func add(_ type: Google_Protobuf_EnumDescriptorProto, scope: String) {
     let prefix = type.value.first.map { String($0.name.dropLast("UNSPECIFIED".count)) } ?? ""

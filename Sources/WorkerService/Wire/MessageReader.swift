@@ -8,13 +8,13 @@ internal import WorkerProtocol
 ///
 /// Fields that the contract does not have are ignored. An enum's zero stands for "not set".
 struct MessageReader: Visitor {
-  private let fields: [Int: ContractSchema.Field]
+  private let fields: [Int: ContractSchema.FieldName]
   /// The message's, empty for the outermost one.
   private let path: String
   private var values: [String: FieldValue] = [:]
 
   private init(type: String, path: String) {
-    fields = ContractSchema.shared.fields(of: type)
+    fields = ContractSchema.shared.fieldNames(of: type)
     self.path = path
   }
 

@@ -9,10 +9,17 @@ extension ProcessingConfiguration {
   /// - Throws: `invalidField` for a value that is out of range or has no meaning, `unservedField` for one that this
   ///   build cannot serve.
   init(_ wire: Imageworker_V1_ProcessingConfiguration) throws(PipelineError) {
+    self.init()
+    try override(with: wire)
+  }
+
+  /// Sets the fields that a request sets in place of those of its preset.
+  /// - Throws: `invalidField` for a value that is out of range or has no meaning, `unservedField` for one that this
+  ///   build cannot serve.
+  mutating func override(with wire: Imageworker_V1_ProcessingConfiguration) throws(PipelineError) {
     let value = try MessageReader.value(of: wire)
-    // Checked before the preset is applied, so that a value out of range is named even where another would hide it.
-    do throws(FieldError) { try self.init(value, field: "") } catch { throw PipelineError(error) }
-    try validateFilters()
+    do throws(FieldError) { try set(value, field: "") } catch { throw PipelineError(error) }
+    if !wire.filters.isEmpty { try validateFilters() }
   }
 }
 

@@ -16,7 +16,9 @@ extension WorkerEnvironment {
         "this worker accepts only presets; leave configuration empty and use one of: \(names)",
         field: "configuration")
     }
-    return try catalog.configuration(named: preset, overrides: ProcessingConfiguration(overrides))
+    var configuration = try catalog.configuration(named: preset)
+    try configuration.override(with: overrides)
+    return configuration
   }
 
   /// What a request asks for.

@@ -55,6 +55,9 @@ package final class LogWriter: Sendable {
   /// much as writing the line.
   private static let linger: UInt32 = 10_000
 
+  /// The maximum size of lines that are written together: what a pipe takes as a whole (POSIX, PIPE_BUF on Linux).
+  private static let maxWriteByteCount = 4096
+
   private let file: Int32
   private let capacity: Int
   private let state = Mutex(State())
@@ -112,19 +115,32 @@ package final class LogWriter: Sendable {
 
   private func writeAll() {
     while true {
-      for entry in takeWaiting() {
-        put(entry.text)
-        state.withLock { state in
-          state.entryCount -= 1
-          if case .line(let line) = entry { state.byteCount -= line.utf8.count }
-        }
-      }
+      var entries = takeWaiting()[...]
+      while !entries.isEmpty { writeSome(&entries) }
       usleep(Self.linger)
       let isDone = state.withLock { state in
         if state.waiting.isEmpty { state.isBusy = false }
         return !state.isBusy
       }
       if isDone { return }
+    }
+  }
+
+  /// Writes the first entries, as many as one system call may contain but at least one, and removes them.
+  private func writeSome(_ entries: inout ArraySlice<Entry>) {
+    var (lines, entryCount, byteCount) = ([UInt8](), 0, 0)
+    while let entry = entries.first {
+      let line = entry.text.utf8
+      guard lines.isEmpty || lines.count + line.count <= Self.maxWriteByteCount else { break }
+      lines += line
+      entryCount += 1
+      if case .line = entry { byteCount += line.count }
+      entries.removeFirst()
+    }
+    put(lines)
+    state.withLock { state in
+      state.entryCount -= entryCount
+      state.byteCount -= byteCount
     }
   }
 
@@ -135,13 +151,12 @@ package final class LogWriter: Sendable {
     }
   }
 
-  /// Writes a line in one system call, so that it does not mix with the output of other processes.
+  /// Writes lines in one system call, so that they do not mix with the output of other processes.
   ///
   /// If the system accepts only a part, further calls write the rest.
-  private func put(_ line: String) {
-    var line = line
-    line.withUTF8 { bytes in
-      var rest = UnsafeRawBufferPointer(bytes)
+  private func put(_ lines: [UInt8]) {
+    lines.withUnsafeBytes { bytes in
+      var rest = bytes
       while !rest.isEmpty {
         let count = systemWrite(file, rest.baseAddress, rest.count)
         // A log that cannot be written is no reason to stop.

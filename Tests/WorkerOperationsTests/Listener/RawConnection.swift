@@ -145,7 +145,7 @@ final class RawConnection {
   func reset(_ stream: UInt32) throws { try send(.reset, stream: stream, [0, 0, 0, 8]) }
 
   /// Receives frames until a condition is true.
-  func wait(seconds: Int32 = 10, until condition: () -> Bool) throws {
+  func wait(seconds: Int32 = 300, until condition: () -> Bool) throws {
     while !condition() { try receive(seconds: seconds) }
   }
 
@@ -160,7 +160,7 @@ final class RawConnection {
     while (try? receive()) != nil {}
   }
 
-  private func receive(seconds: Int32 = 10) throws {
+  private func receive(seconds: Int32 = 300) throws {
     var event = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     guard poll(&event, 1, seconds * 1000) == 1 else { throw Closed() }
     let count = received.writeWithUnsafeMutableBytes(minimumWritableBytes: 65_536) { buffer in
