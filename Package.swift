@@ -218,7 +218,8 @@ let targets: [Target] = [
   .testTarget(
     name: "CPixelsTests", dependencies: ["CPixels"], swiftSettings: strictSwift),
   .testTarget(
-    name: "ImageKernelsTests", dependencies: ["ImageCodecs", "ImageKernels"], swiftSettings: strictSwift),
+    name: "ImageKernelsTests", dependencies: ["ImageCodecs", "ImageKernels"], exclude: ["similarity.py"],
+    resources: [.copy("Similarity")], swiftSettings: strictSwift),
   .testTarget(
     name: "ImageCodecsTests", dependencies: ["CCodecs", "ImageCodecs", "TestSupport"], swiftSettings: strictSwift),
   .testTarget(
