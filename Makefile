@@ -93,12 +93,12 @@ docs: setup
 	  --enable-experimental-combined-documentation --warnings-as-errors --output-path $(ARCHIVE)
 	Documentation/render_pages.py $(ARCHIVE) .build/docs
 
-## Measure beside libvips and others. Options: make bench ARGS="--jobs T --pictures 12mp --rounds 2", ARGS=--help
+## Compare with libvips and others. Options: make bench ARGS="--jobs T --images 12mp --rounds 2", ARGS=--help
 bench: build
 	@deploy/setup.sh --benchmarks
 	Benchmarks/tables/run.sh $(WORKER) $(ARGS)
 
-## Tell of every image of the shared corpus what becomes of it, and fail when one is not as it should be.
+## Report the outcome for every image of the shared corpus; fail if one is unexpected.
 ## Options: make corpus ARGS="--only 09-tiff"
 corpus: build
 	Tests/EndToEnd/python.sh Benchmarks/tables/corpus.py $(WORKER) $(ARGS)
@@ -107,7 +107,7 @@ corpus: build
 compare: build
 	Tests/EndToEnd/python.sh Benchmarks/tables/compare_results.py $(OLD) $(WORKER) $(ARGS)
 
-## Compare what images cost with what they cost another worker: make bench-pair OLD=path/to/image-worker
+## Compare the CPU time of images with that of another worker: make bench-pair OLD=path/to/image-worker
 bench-pair: build
 	Tests/EndToEnd/python.sh Benchmarks/tables/compare_costs.py $(OLD) $(WORKER) $(ARGS)
 

@@ -36,7 +36,7 @@ def print_distances(client: Client) -> None:
         print(f"| {name} | {given} | {origin} | {largest:.2f} | {mean:.2f} |")
 
 
-def print_costs(client: Client, picture: bytes) -> None:
+def print_costs(client: Client, image: bytes) -> None:
     singles = dict.fromkeys(name for name, *_ in CASES)
     chains = {name: [name] for name in singles}
     chains |= {"six matrices, fused": FUSED, "six curves, fused": CURVES, "six matrices that clamp": CLAMPED}
@@ -44,7 +44,7 @@ def print_costs(client: Client, picture: bytes) -> None:
     for _ in range(ROUNDS):
         for label, names in chains.items():
             _, report = filtered(
-                client, picture, [(name, 1, {}) for name in names], max_width=1280, max_height=720,
+                client, image, [(name, 1, {}) for name in names], max_width=1280, max_height=720,
                 preferred_format=JPEG, compression_quality=0.8)
             times[label].append(report.timings.filter.ToNanoseconds() / 1e6)
     pixels = report.output.width * report.output.height / 1e6
@@ -54,11 +54,11 @@ def print_costs(client: Client, picture: bytes) -> None:
 
 
 def main() -> None:
-    picture = Path(sys.argv[1]) if len(sys.argv) > 1 else PHOTO
+    image = Path(sys.argv[1]) if len(sys.argv) > 1 else PHOTO
     worker = Worker()
     client = Client(worker)
     print_distances(client)
-    print_costs(client, picture.read_bytes())
+    print_costs(client, image.read_bytes())
     worker.stop()
 
 

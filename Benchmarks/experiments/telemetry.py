@@ -60,11 +60,11 @@ def compare(image: bytes, collector: Collector, has_metrics: bool) -> tuple[floa
 def main() -> None:
     has_metrics = "--metrics" in sys.argv
     paths = [argument for argument in sys.argv[1:] if argument != "--metrics"]
-    pictures = {path: Path(path).read_bytes() for path in paths} or {"photo-420.jpg": fixture_bytes("photo-420.jpg")}
+    images = {path: Path(path).read_bytes() for path in paths} or {"photo-420.jpg": fixture_bytes("photo-420.jpg")}
     print("| image | CPU ms off | CPU ms on | overhead, median (quartiles) |\n|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         collector = Collector(Path(folder))
-        for name, image in pictures.items():
+        for name, image in images.items():
             off, on, shares = compare(image, collector, has_metrics)
             low, middle, high = statistics.quantiles(shares, n=4)
             print(f"| {Path(name).name} | {off:.3f} | {on:.3f} | {middle:.1%} ({low:.1%}, {high:.1%}) |", flush=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 import load
 import stages
 from peers import GRPC, JOBS, PEERS, Case, Tools
-from pictures import PICTURES, Picture, path_of, pixels
+from photographs import PHOTOGRAPHS, Photograph, path_of, pixels
 from reference import scores
 from report import Measured, Row, cpu_table, detail_table, environment, peer_versions, summary
 
@@ -25,20 +25,20 @@ INTRODUCTION = """# Benchmarks
 
 Written by `make bench`; not to be edited.
 
-T fits a picture in 1280x720 and writes JPEG of quality 80, H in 1920x1080 at quality 100 (4:4:4), F in 64x64 at 80,
+T fits an image in 1280x720 and writes JPEG of quality 80, H in 1920x1080 at quality 100 (4:4:4), F in 64x64 at 80,
 P in 300x300 at 80, W in 1280x720 as WebP of quality 80, N in 1280x720 as PNG. Pictures are named by their megapixels;
-what they are made from is told in `Benchmarks/tables/pictures.py`. Every peer decodes, resizes and encodes in one thread.
+what they are made from is told in `Benchmarks/tables/photographs.py`. Every peer decodes, resizes and encodes in one thread.
 """
 
-CPU_NOTE = """CPU milliseconds of one picture, and in brackets how many times that is of what the worker takes over
+CPU_NOTE = """CPU milliseconds of one image, and in brackets how many times that is of what the worker takes over
 gRPC, where receiving and sending are part of it, and the client is not.
 """
 
-DETAIL_NOTE = """Peak resident MiB of the process (and above what it had before the picture), kilobytes of the result,
-and its SSIMULACRA2 score against a Lanczos-3 resize of the whole picture in double precision.
+DETAIL_NOTE = """Peak resident MiB of the process (and above what it had before the image), kilobytes of the result,
+and its SSIMULACRA2 score against a Lanczos-3 resize of the whole image in double precision.
 """
 
-LOAD_NOTE = """Job T over gRPC with the server and its client on the same machine, in a closed loop. CPU is per picture;
+LOAD_NOTE = """Job T over gRPC with the server and its client on the same machine, in a closed loop. CPU is per image;
 memory is that of all processes of the server together.
 """
 
@@ -68,21 +68,21 @@ def arguments_of() -> argparse.Namespace:
 
 
 def is_whole(arguments: argparse.Namespace) -> bool:
-    is_part = arguments.pictures or arguments.peers or arguments.no_quality or arguments.no_load or arguments.load_only
+    is_part = arguments.images or arguments.peers or arguments.no_quality or arguments.no_load or arguments.load_only
     return not is_part and not arguments.is_interrupted and set(arguments.jobs) == set(JOBS)
 
 
-def is_wanted_picture(picture: Picture, parts: str) -> bool:
-    return any(picture.name.startswith(part) for part in parts.split(","))
+def is_wanted_photograph(photograph: Photograph, parts: str) -> bool:
+    return any(photograph.name.startswith(part) for part in parts.split(","))
 
 
 def is_wanted_peer(name: str, parts: str) -> bool:
     return name == GRPC or any(part.lower() in name.lower() for part in parts.split(","))
 
 
-def fits(job: str, picture: Picture) -> bool:
+def fits(job: str, photograph: Photograph) -> bool:
     """Returns whether a job applies to an image: only PNGs become PNG; they are also converted to JPEG and WebP."""
-    return job != "N" or picture.suffix == ".png"
+    return job != "N" or photograph.suffix == ".png"
 
 
 def measure(case: Case, arguments: argparse.Namespace, tools: Tools) -> dict[str, Measured]:
@@ -140,11 +140,11 @@ def rows_of(arguments: argparse.Namespace, tools: Tools) -> list[Row]:
     """Returns the rows and prints each as it completes. An interrupt (Ctrl-C) ends early with the rows so far."""
     rows = []
     try:
-        for picture in PICTURES:
+        for photograph in PHOTOGRAPHS:
             for job in arguments.jobs:
-                if is_wanted_picture(picture, arguments.pictures) and fits(job, picture):
-                    path = path_of(picture, arguments.photographs, arguments.cache)
-                    rows.append(Row(picture, job, measure(case_of(job, path), arguments, tools)))
+                if is_wanted_photograph(photograph, arguments.images) and fits(job, photograph):
+                    path = path_of(photograph, arguments.photographs, arguments.cache)
+                    rows.append(Row(photograph, job, measure(case_of(job, path), arguments, tools)))
                     tables = (table(rows[-1:], list(rows[-1].peers))[-1] for table in (cpu_table, detail_table))
                     print(f"{job}:", *tables, sep="\n", flush=True)
     except KeyboardInterrupt:
@@ -169,8 +169,8 @@ def table_of_stages(arguments: argparse.Namespace, tools: Tools) -> list[str]:
     """Returns the table of the worker's time by stage."""
     text = []
     for name, job, count in (("12mp-dog", "T", 60), ("12mp-book-progressive", "T", 30), ("12mp-dog-png", "N", 10)):
-        picture = next(one for one in PICTURES if one.name == name)
-        path = path_of(picture, arguments.photographs, arguments.cache)
+        photograph = next(one for one in PHOTOGRAPHS if one.name == name)
+        path = path_of(photograph, arguments.photographs, arguments.cache)
         rows = stages.profile(tools.worker, path, JOBS[job], count)
         text += ["", f"## Profile of job {job}: {name}", "", *(rows or ["There is no perf on this machine."])]
     return text
@@ -179,8 +179,8 @@ def table_of_stages(arguments: argparse.Namespace, tools: Tools) -> list[str]:
 def table_of_loads(arguments: argparse.Namespace, tools: Tools) -> list[str]:
     text = []
     for name in ("12mp-dog", "2mp-dog"):
-        picture = next(one for one in PICTURES if one.name == name)
-        path = path_of(picture, arguments.photographs, arguments.cache)
+        photograph = next(one for one in PHOTOGRAPHS if one.name == name)
+        path = path_of(photograph, arguments.photographs, arguments.cache)
         concurrencies = [int(part) for part in arguments.concurrency.split(",")]
         rows = load.measure(tools, path, arguments.load_rounds, arguments.load_calls, concurrencies)
         text += ["", f"## Concurrent calls: {name} ({path.stat().st_size / 1e6:.1f} MB)", "", LOAD_NOTE, *rows]

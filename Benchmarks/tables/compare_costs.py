@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 from peers import JOBS, ROOT, cpu_seconds, resident_mib
-from pictures import PICTURES, path_of
+from photographs import PHOTOGRAPHS, path_of
 from worker import Client, Worker
 
 SHARE_SECONDS = 0.1  # minimum CPU time per turn
@@ -94,8 +94,8 @@ def main() -> int:
     try:
         for job in arguments.jobs:
             for name in CASES[job]:
-                picture = next(one for one in PICTURES if one.name == name)
-                image = path_of(picture, arguments.photographs, arguments.cache).read_bytes()
+                photograph = next(one for one in PHOTOGRAPHS if one.name == name)
+                image = path_of(photograph, arguments.photographs, arguments.cache).read_bytes()
                 times, peaks = measure(servers, image, JOBS[job], arguments.rounds)
                 text, ratio, noise = row(job, name, times, peaks, servers)
                 print(text, flush=True)

@@ -30,7 +30,7 @@ BOUND = 1600
 # Files for which the expectation's decoder is wrong: the reason, and the correct mean color. The colors of the BMPs
 # were checked against the quantized and dithered colors of the suite's own rgb24.bmp and rgba32-1.bmp.
 MASKS = "ImageMagick 6 scales masks of odd widths wrongly"
-LIGHT = "ImageMagick 6 takes linear light for sRGB; encoded, its colours are ours"
+LIGHT = "ImageMagick 6 takes linear light for sRGB; encoded, its colors are ours"
 CORRECTED = {
     "gd--rgb16-231.bmp": (MASKS, (115.0, 117.4, 79.2)),
     "gd--rgb16-3103.bmp": (MASKS, (120.7, 118.4, 121.9)),
@@ -53,7 +53,7 @@ CORRECTED = {
     "Bad_smile-incorrect-image-length.ico": (
         "Pillow looks for the mask at the end that the directory gives, and finds pixels", (212.4, 212.4, 52.8)),
     "10x12x16bit-CMYK.psd": (
-        "ImageMagick 6 leaves its profile out; the colours are littlecms', by Pillow", (180, 179, 179)),
+        "ImageMagick 6 leaves its profile out; the colors are littlecms', by Pillow", (180, 179, 179)),
     "bmp_v5_with_icc.ico": ("Pillow takes the profile at its end for a mask", (121.5, 118.4, 122.9)),
     "imgtiff--miniswhite-1c-12b.tiff": ("ImageMagick 6 does not invert where 0 is white", (144.5, 144.5, 144.5)),
     "imgtiff--miniswhite-1c-6b.tiff": ("ImageMagick 6 does not invert where 0 is white", (117.4, 117.4, 117.4)),
@@ -97,7 +97,7 @@ def limit_cpu():
     resource.setrlimit(resource.RLIMIT_CPU, (MOST_CPU_SECONDS + 1, MOST_CPU_SECONDS + 1))
 
 
-def mean_colour(path: Path) -> tuple[tuple[int, int], tuple[float, ...]]:
+def mean_color(path: Path) -> tuple[tuple[int, int], tuple[float, ...]]:
     with Image.open(path) as image:
         image.load()
         if "A" in image.getbands():
@@ -106,10 +106,10 @@ def mean_colour(path: Path) -> tuple[tuple[int, int], tuple[float, ...]]:
         return image.size, tuple(ImageStat.Stat(image.convert("RGB")).mean)
 
 
-def run(worker: str, picture: Path) -> Outcome:
+def run(worker: str, image: Path) -> Outcome:
     with tempfile.TemporaryDirectory() as directory, tempfile.TemporaryFile("w+") as text:
         process = subprocess.Popen(
-            [worker, "process", str(picture), "--format", "png", "--max-width", str(BOUND), "--max-height",
+            [worker, "process", str(image), "--format", "png", "--max-width", str(BOUND), "--max-height",
              str(BOUND), "--always-encode", "--out", directory], stdout=text, stderr=text,
             preexec_fn=limit_cpu)
         _, status, usage = os.wait4(process.pid, 0)
@@ -125,7 +125,7 @@ def run(worker: str, picture: Path) -> Outcome:
             typed = re.search(r": ([A-Z_]+): (.*)", said)
             return Outcome("refused", typed[0][2:] if typed else f"untyped: {said[-300:]}", **spent)
         warnings = "; ".join(re.findall(r"warning: (.*)", said))
-        size, mean = mean_colour(next(Path(directory).iterdir()))
+        size, mean = mean_color(next(Path(directory).iterdir()))
         shown = re.search(r": \w+ (\d+)x(\d+), \d+ bytes -> ", said)
         return Outcome(
             "warning" if warnings else "ok", warnings, (int(shown[1]), int(shown[2])), size, mean, **spent)
@@ -170,7 +170,7 @@ def judge(name: str, expected: dict, outcome: Outcome) -> Verdict:
     if outcome.result != fitted(outcome.size):
         return Verdict(f"the result is {outcome.result}, and not {fitted(outcome.size)}")
     tolerance = TOLERANCES["tight" if corrected else expected["tolerance"]]
-    problem = f"colour {distance:.1f} off" if distance is not None and distance > tolerance else ""
+    problem = f"color {distance:.1f} off" if distance is not None and distance > tolerance else ""
     return Verdict(problem, note, distance)
 
 

@@ -118,7 +118,7 @@ def run_once(server: Server, load: Load, request: Path, calls: int, python: Path
     load.refused += len(seen["refusals"])
 
 
-def measure(tools: Tools, picture: Path, rounds: int, calls: int, concurrencies=CONCURRENCIES) -> list[str]:
+def measure(tools: Tools, photograph: Path, rounds: int, calls: int, concurrencies=CONCURRENCIES) -> list[str]:
     """Returns the rows of the table. Each round starts new servers, which take turns."""
     loads = {(concurrency, kind.name): Load(kind.name, concurrency)
              for concurrency in concurrencies for kind in (WorkerServer, PyvipsServer)}
@@ -128,7 +128,7 @@ def measure(tools: Tools, picture: Path, rounds: int, calls: int, concurrencies=
                 for kind in (WorkerServer, PyvipsServer):
                     server = kind(tools)
                     if request.tell() == 0:
-                        message = Client(server.worker).request(picture.read_bytes(), JOBS["T"])
+                        message = Client(server.worker).request(photograph.read_bytes(), JOBS["T"])
                         request.write(message.SerializeToString())
                         request.flush()
                     load = loads[concurrency, kind.name]

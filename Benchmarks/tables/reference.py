@@ -13,7 +13,7 @@ import numpy as np
 from PIL import Image
 from ssimulacra2.ssimulacra2 import compute_ssimulacra2_with_alpha
 
-from pictures import pixels
+from photographs import pixels
 
 BAND_ROWS = 256
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from peers import GRPC, LIBVIPS
-from pictures import Picture
+from photographs import Photograph
 
 
 @dataclass
@@ -30,7 +30,7 @@ class Measured:
 
 @dataclass
 class Row:
-    picture: Picture
+    photograph: Photograph
     job: str
     peers: dict[str, Measured]
 

@@ -12,116 +12,116 @@ from PIL import Image, ImageChops, ImageEnhance, ImageFilter, ImageOps
 LUMINANCE = (0.2126, 0.7152, 0.0722)
 
 
-def samples(picture: Image.Image) -> np.ndarray:
-    return np.asarray(picture, dtype=np.float64)
+def samples(image: Image.Image) -> np.ndarray:
+    return np.asarray(image, dtype=np.float64)
 
 
-def matrix(picture, rows):
+def matrix(image, rows):
     """Returns Pillow's own matrix conversion, in single precision, rounded and clamped."""
-    return samples(picture.convert("RGB", [number for row in rows for number in row]))
+    return samples(image.convert("RGB", [number for row in rows for number in row]))
 
 
-def grayscale(picture):
-    return matrix(picture, [(*LUMINANCE, 0)] * 3)
+def grayscale(image):
+    return matrix(image, [(*LUMINANCE, 0)] * 3)
 
 
-def sepia(picture):
+def sepia(image):
     """W3C Filter Effects, sepia(1)."""
-    return matrix(picture, [(0.393, 0.769, 0.189, 0), (0.349, 0.686, 0.168, 0), (0.272, 0.534, 0.131, 0)])
+    return matrix(image, [(0.393, 0.769, 0.189, 0), (0.349, 0.686, 0.168, 0), (0.272, 0.534, 0.131, 0)])
 
 
-def invert(picture):
-    return samples(ImageOps.invert(picture))
+def invert(image):
+    return samples(ImageOps.invert(image))
 
 
-def brightness(picture, amount=1.5):
-    return samples(ImageEnhance.Brightness(picture).enhance(amount))
+def brightness(image, amount=1.5):
+    return samples(ImageEnhance.Brightness(image).enhance(amount))
 
 
-def contrast(picture, amount=1.5):
+def contrast(image, amount=1.5):
     """Blends with middle gray, as CSS defines contrast; Pillow's enhancement pivots on the image's mean."""
-    return samples(Image.blend(Image.new("RGB", picture.size, (128, 128, 128)), picture, amount)) - 0.5 * (1 - amount)
+    return samples(Image.blend(Image.new("RGB", image.size, (128, 128, 128)), image, amount)) - 0.5 * (1 - amount)
 
 
-def saturation(picture, amount=1.5):
+def saturation(image, amount=1.5):
     """W3C Filter Effects, feColorMatrix of type saturate."""
     s = amount
-    return matrix(picture, [
+    return matrix(image, [
         (0.213 + 0.787 * s, 0.715 - 0.715 * s, 0.072 - 0.072 * s, 0),
         (0.213 - 0.213 * s, 0.715 + 0.285 * s, 0.072 - 0.072 * s, 0),
         (0.213 - 0.213 * s, 0.715 - 0.715 * s, 0.072 + 0.928 * s, 0)])
 
 
-def hue(picture, angle=90):
+def hue(image, angle=90):
     """W3C Filter Effects, feColorMatrix of type hueRotate."""
     c, s = math.cos(math.radians(angle)), math.sin(math.radians(angle))
-    return matrix(picture, [
+    return matrix(image, [
         (0.213 + c * 0.787 - s * 0.213, 0.715 - c * 0.715 - s * 0.715, 0.072 - c * 0.072 + s * 0.928, 0),
         (0.213 - c * 0.213 + s * 0.143, 0.715 + c * 0.285 + s * 0.140, 0.072 - c * 0.072 - s * 0.283, 0),
         (0.213 - c * 0.213 - s * 0.787, 0.715 - c * 0.715 + s * 0.715, 0.072 + c * 0.928 + s * 0.072, 0)])
 
 
-def gamma(picture, exponent=1 / 2.2, amplitude=1, offset=0):
+def gamma(image, exponent=1 / 2.2, amplitude=1, offset=0):
     """W3C Filter Effects, feComponentTransfer of type gamma."""
-    return 255 * (amplitude * (samples(picture) / 255) ** exponent + offset)
+    return 255 * (amplitude * (samples(image) / 255) ** exponent + offset)
 
 
-def exposure(picture, stops=1):
+def exposure(image, stops=1):
     """Multiplies light by 2^stops between the transfer functions of IEC 61966-2-1."""
-    x = samples(picture) / 255
+    x = samples(image) / 255
     light = 2 ** stops * np.where(x <= 0.04045, x / 12.92, ((x + 0.055) / 1.055) ** 2.4)
     return 255 * np.where(light <= 0.0031308, light * 12.92, 1.055 * light ** (1 / 2.4) - 0.055)
 
 
-def tint(picture, red=255, green=220, blue=180):
-    return samples(ImageChops.multiply(picture, Image.new("RGB", picture.size, (red, green, blue))))
+def tint(image, red=255, green=220, blue=180):
+    return samples(ImageChops.multiply(image, Image.new("RGB", image.size, (red, green, blue))))
 
 
-def duotone(picture, dark=(20, 30, 90), light=(255, 220, 160)):
-    return matrix(picture, [(*(w * (high - low) / 255 for w in LUMINANCE), low) for low, high in zip(dark, light)])
+def duotone(image, dark=(20, 30, 90), light=(255, 220, 160)):
+    return matrix(image, [(*(w * (high - low) / 255 for w in LUMINANCE), low) for low, high in zip(dark, light)])
 
 
-def vignette(picture, radius=0.5, softness=0.5):
-    y, x = np.mgrid[0:picture.height, 0:picture.width] + 0.5
-    distance = np.hypot(2 * x / picture.width - 1, 2 * y / picture.height - 1) / math.sqrt(2)
+def vignette(image, radius=0.5, softness=0.5):
+    y, x = np.mgrid[0:image.height, 0:image.width] + 0.5
+    distance = np.hypot(2 * x / image.width - 1, 2 * y / image.height - 1) / math.sqrt(2)
     t = np.clip((distance - radius) / softness, 0, 1)
-    return samples(picture) * (1 - t * t * (3 - 2 * t))[..., None]
+    return samples(image) * (1 - t * t * (3 - 2 * t))[..., None]
 
 
-def blur(picture, radius=4):
+def blur(image, radius=4):
     """W3C Filter Effects, feGaussianBlur with edgeMode duplicate: the Gaussian itself, sampled."""
     reach = math.ceil(5 * radius)
     weights = np.exp(-np.arange(-reach, reach + 1) ** 2 / (2 * radius ** 2))
     weights /= weights.sum()
-    result = samples(picture)
+    result = samples(image)
     for axis in (0, 1):
         padded = np.pad(result, [(reach, reach) if a == axis else (0, 0) for a in range(3)], mode="edge")
         result = np.apply_along_axis(lambda line: np.convolve(line, weights, mode="valid"), axis, padded)
     return result
 
 
-def pillow_blur(picture, radius=4):
+def pillow_blur(image, radius=4):
     """Returns Pillow's blur: three box blurs, which approximate a Gaussian."""
-    return samples(picture.filter(ImageFilter.GaussianBlur(radius)))
+    return samples(image.filter(ImageFilter.GaussianBlur(radius)))
 
 
-def sharpen(picture, radius=1, amount=1, threshold=0):
-    difference = samples(picture) - blur(picture, radius)
-    return samples(picture) + np.where(np.abs(difference) > 255 * threshold, amount * difference, 0)
+def sharpen(image, radius=1, amount=1, threshold=0):
+    difference = samples(image) - blur(image, radius)
+    return samples(image) + np.where(np.abs(difference) > 255 * threshold, amount * difference, 0)
 
 
-def pillow_sharpen(picture, radius=1, amount=1):
-    return samples(picture.filter(ImageFilter.UnsharpMask(radius, round(100 * amount), 0)))
+def pillow_sharpen(image, radius=1, amount=1):
+    return samples(image.filter(ImageFilter.UnsharpMask(radius, round(100 * amount), 0)))
 
 
-def pixelate(picture, size=8):
-    blocks = picture.reduce(size)
+def pixelate(image, size=8):
+    blocks = image.reduce(size)
     large = blocks.resize((blocks.width * size, blocks.height * size), Image.Resampling.NEAREST)
-    return samples(large.crop((0, 0, *picture.size)))
+    return samples(large.crop((0, 0, *image.size)))
 
 
-def threshold(picture, level=0.5):
-    white = samples(picture) @ np.array(LUMINANCE) / 255 >= level
+def threshold(image, level=0.5):
+    white = samples(image) @ np.array(LUMINANCE) / 255 >= level
     return np.repeat(white[..., None] * 255.0, 3, axis=2)
 
 
@@ -159,10 +159,10 @@ CASES = [
 ]
 
 
-def distances(result: Image.Image, picture: Image.Image, case, intensity=1.0) -> tuple[float, float]:
+def distances(result: Image.Image, image: Image.Image, case, intensity=1.0) -> tuple[float, float]:
     """Returns the maximum and the mean difference of a result from the case's reference."""
     _, parameters, reference, *_ = case
-    source = samples(picture)
-    expected = np.clip(source + intensity * (reference(picture, **parameters) - source), 0, 255)
+    source = samples(image)
+    expected = np.clip(source + intensity * (reference(image, **parameters) - source), 0, 255)
     distance = np.abs(samples(result.convert("RGB")) - expected)
     return float(distance.max()), float(distance.mean())

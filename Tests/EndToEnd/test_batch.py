@@ -37,16 +37,16 @@ def lines(output):
 @pytest.fixture
 def folder(tmp_path):
     """Five images in two folders, a text file, a truncated image, and a hidden file."""
-    pictures = tmp_path / "in"
-    (pictures / "below").mkdir(parents=True)
+    images = tmp_path / "in"
+    (images / "below").mkdir(parents=True)
     for name in ["a.jpg", "b.jpg", "below/c.jpg"]:
-        (pictures / name).write_bytes(fixture_bytes("photo-420.jpg"))
-    (pictures / "a.png").write_bytes(fixture_bytes("photo.png"))
-    (pictures / "below/alpha.png").write_bytes(fixture_bytes("alpha.png"))
-    (pictures / "cut.jpg").write_bytes(fixture_bytes("photo-420.jpg")[:3000])
-    (pictures / "notes.txt").write_text("only words, many of them, and no image")
-    (pictures / ".hidden.jpg").write_bytes(fixture_bytes("photo-420.jpg"))
-    return pictures
+        (images / name).write_bytes(fixture_bytes("photo-420.jpg"))
+    (images / "a.png").write_bytes(fixture_bytes("photo.png"))
+    (images / "below/alpha.png").write_bytes(fixture_bytes("alpha.png"))
+    (images / "cut.jpg").write_bytes(fixture_bytes("photo-420.jpg")[:3000])
+    (images / "notes.txt").write_text("only words, many of them, and no image")
+    (images / ".hidden.jpg").write_bytes(fixture_bytes("photo-420.jpg"))
+    return images
 
 
 RESULTS = ["a.jpg.jpg", "a.png.jpg", "b.jpg", "below/alpha.jpg", "below/c.jpg"]
@@ -76,14 +76,14 @@ def test_a_folder_is_processed_whatever_fails_in_it(folder, tmp_path):
     assert (out / "b.jpg").read_bytes() == (single / "b.jpg").read_bytes()
     for name, line in told.items():
         if line["status"] == "done":
-            with Image.open(line["output"]) as picture:
-                assert (picture.width, picture.height) == (line["width"], line["height"]), name
+            with Image.open(line["output"]) as image:
+                assert (image.width, image.height) == (line["width"], line["height"]), name
             assert os.path.getsize(line["output"]) == line["output_bytes"]
             assert line["input_bytes"] == os.path.getsize(folder / name)
             assert line["peak_memory_bytes"] > 0 and line["timings"]["decode"] > 0
 
 
-def test_a_list_names_pictures_and_text_tells_of_them(folder, tmp_path):
+def test_a_list_names_images_and_text_tells_of_them(folder, tmp_path):
     listed = tmp_path / "list"
     listed.write_text(f"{folder / 'b.jpg'}\n\n{folder / 'missing.jpg'}\n{folder / 'notes.txt'}\n")
     code, output, errors = run("--list", listed, "--out", tmp_path / "out", "--preset", "favicon", "--jobs", "1")
@@ -123,13 +123,13 @@ def test_a_result_never_replaces_its_input(folder):
 @pytest.fixture
 def many(tmp_path):
     """Images that take long enough for a signal to arrive in between."""
-    pictures = tmp_path / "many"
-    pictures.mkdir()
+    images = tmp_path / "many"
+    images.mkdir()
     data = io.BytesIO()
     Image.open(FIXTURES / "photo-420.jpg").resize((2000, 1500)).save(data, "jpeg")
     for number in range(60):
-        (pictures / f"{number:02}.jpg").write_bytes(data.getvalue())
-    return pictures
+        (images / f"{number:02}.jpg").write_bytes(data.getvalue())
+    return images
 
 
 LARGE = ["--preset", "highDefinition", "--json"]
@@ -183,6 +183,6 @@ def test_threads_have_lanes_of_their_own(many, tmp_path):
         ends = sorted((event["ts"], event["ts"] + event["dur"]) for event in work if event["tid"] == lane)
         assert all(end <= begin + 0.01 for (_, end), (begin, _) in zip(ends, ends[1:]))
     # Different threads work at the same time.
-    pictures = [event for event in work if event["name"] == "image"]
+    images = [event for event in work if event["name"] == "image"]
     assert any(a["tid"] != b["tid"] and a["ts"] < b["ts"] + b["dur"] and b["ts"] < a["ts"] + a["dur"]
-               for a in pictures for b in pictures)
+               for a in images for b in images)

@@ -12,13 +12,13 @@ import grpc
 import pytest
 from conftest import Client, Worker, fixture_bytes
 
-PICTURE = fixture_bytes("photo-420.jpg")
+IMAGE = fixture_bytes("photo-420.jpg")
 PNG = 3
 
 
 def process(client: Client, width: int, preset: str = "") -> tuple[bytes, bool]:
     """Returns the result at a width, and whether it came from the cache."""
-    parts = list(client.process(PICTURE, preset, max_width=width, allow_upscale=True, preferred_format=PNG))
+    parts = list(client.process(IMAGE, preset, max_width=width, allow_upscale=True, preferred_format=PNG))
     return b"".join(part.chunk for part in parts), parts[-1].report.cache_hit
 
 
@@ -48,7 +48,7 @@ def test_concurrent_requests_are_worked_on_once(tmp_path):
     worker = Worker()
     clients = [Client(worker) for _ in range(4)]
     outcomes = []
-    first = clients[0].process(PICTURE, max_width=3000, allow_upscale=True, preferred_format=PNG)
+    first = clients[0].process(IMAGE, max_width=3000, allow_upscale=True, preferred_format=PNG)
     threads = [
         threading.Thread(target=lambda c=client: outcomes.append(process(c, 3000))) for client in clients for _ in range(2)]
     for thread in threads:

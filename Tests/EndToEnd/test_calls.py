@@ -19,7 +19,7 @@ def parts(responses):
     return [(r.WhichOneof("part"), r) for r in responses]
 
 
-def picture(responses) -> Image.Image:
+def image_of(responses) -> Image.Image:
     image = Image.open(io.BytesIO(b"".join(r.chunk for kind, r in responses if kind == "chunk")))
     image.load()
     return image
@@ -38,7 +38,7 @@ def details(error: grpc.RpcError, kind):
 def test_process_image_fits_every_format_in_a_preset(client, name):
     responses = parts(client.process(fixture_bytes(name), preset="favicon"))
     assert responses[0][0] == "header" and responses[-1][0] == "report"
-    result, report = picture(responses), responses[-1][1].report
+    result, report = image_of(responses), responses[-1][1].report
     width, height = EXPECTATIONS[name]["width"], EXPECTATIONS[name]["height"]
     scale = min(1, 64 / width, 64 / height)
     assert result.format == "JPEG"
@@ -55,14 +55,14 @@ def test_process_image_fits_every_format_in_a_preset(client, name):
     (2, "JPEG"), (3, "PNG"), (4, "WEBP"), pytest.param(5, "AVIF", marks=built_in("avif"))])
 def test_every_format_out(client, format, name):
     responses = parts(client.process(fixture_bytes("alpha.png"), max_width=50, preferred_format=format))
-    assert picture(responses).format == name and picture(responses).size == (50, 33)
+    assert image_of(responses).format == name and image_of(responses).size == (50, 33)
     assert responses[0][1].header.format == name.lower()
 
 
 def test_orientations_come_out_upright_and_without_metadata(client):
     for container in ("jpg", "png", "webp"):
         for orientation in range(1, 9):
-            result = picture(parts(client.process(fixture_bytes(f"orientation-{orientation}.{container}"))))
+            result = image_of(parts(client.process(fixture_bytes(f"orientation-{orientation}.{container}"))))
             assert result.size == (48, 32) and not result.getexif()
             for place, corner in zip([(2, 2), (45, 2), (2, 29), (45, 29)], EXPECTATIONS["orientation-1.png"]["corners"]):
                 pixel = result.convert("RGB").getpixel(place)
@@ -113,7 +113,7 @@ def test_batch_mixes_whole_and_chunked_items_and_errors(client):
         items.setdefault(response.item_id, []).append((response.WhichOneof("part"), response))
     for item, size in (("chunked", (240, 160)), ("last", (64, 43))):
         assert items[item][0][0] == "header" and items[item][-1][0] == "report"
-        assert picture(items[item]).size == size
+        assert image_of(items[item]).size == size
     assert [kind for kind, _ in items["bad"]] == ["error"] and items["bad"][0][1].error.code == 3
     assert [kind for kind, _ in items["stray"]] == ["error"]
     assert sorted(kind for kind, _ in items["whole"] if kind in ("report", "error")) == ["error", "report"]

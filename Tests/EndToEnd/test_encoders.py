@@ -2,6 +2,7 @@
 
 import io
 import struct
+import zlib
 
 import grpc
 import numpy as np
@@ -11,13 +12,14 @@ from google.rpc import error_details_pb2
 from PIL import Image
 from test_calls import details
 
-PICTURES = ["photo-420.jpg", "photo-odd.jpg", "photo.png", "alpha.png", "gray.png", "orientation-6.jpg"]
+IMAGES = ["photo-420.jpg", "photo-odd.jpg", "photo.png", "alpha.png", "gray.png", "orientation-6.jpg"]
 HALVED = {"CHROMA_SUBSAMPLING_444": (1, 1), "CHROMA_SUBSAMPLING_422": (2, 1), "CHROMA_SUBSAMPLING_420": (2, 2)}
 
 
-def process(client, name: str, preset: str = "", **fields) -> tuple[Image.Image, bytes, object]:
+def process(client, source: str | bytes, preset: str = "", **fields) -> tuple[Image.Image, bytes, object]:
     configuration = client.message("ProcessingConfiguration")(always_encode=True, **fields)
-    request = client.message("ProcessImageRequest")(image=fixture_bytes(name), preset=preset, configuration=configuration)
+    file = fixture_bytes(source) if isinstance(source, str) else source
+    request = client.message("ProcessImageRequest")(image=file, preset=preset, configuration=configuration)
     parts = list(client.call("ProcessImage", "unary_stream")(request, timeout=60))
     data = b"".join(part.chunk for part in parts)
     image = Image.open(io.BytesIO(data))
@@ -37,6 +39,26 @@ def webp(client, name, **options):
     return process(client, name, preferred_format="OUTPUT_FORMAT_WEBP", webp=options)
 
 
+def png_filters(data: bytes, row_bytes: int) -> list[int]:
+    """Returns the filter of each row of a PNG."""
+    at, body = 8, b""
+    while at < len(data):
+        length, kind = struct.unpack_from(">I4s", data, at)
+        body += data[at + 8:at + 8 + length] if kind == b"IDAT" else b""
+        at += 12 + length
+    return list(zlib.decompress(body)[::row_bytes + 1])
+
+
+def best_filter(row: np.ndarray, above: np.ndarray, step: int) -> int:
+    """Returns the first filter with the minimum sum of absolute differences (PNG specification, section 12.7)."""
+    left, corner = (np.concatenate([np.zeros(step, int), line])[:len(row)] for line in (row, above))
+    estimate = left + above - corner
+    a, b, c = (abs(estimate - one) for one in (left, above, corner))
+    paeth = np.where((a <= b) & (a <= c), left, np.where(b <= c, above, corner))
+    differences = [(row - guess) % 256 for guess in (0, left, above, (left + above) // 2, paeth)]
+    return int(np.argmin([np.minimum(one, 256 - one).sum() for one in differences]))
+
+
 def segments(data: bytes) -> dict[int, bytes]:
     """Returns the segments of a JPEG before its first scan, by marker."""
     found, at = {}, 2
@@ -47,19 +69,19 @@ def segments(data: bytes) -> dict[int, bytes]:
     return found
 
 
-@pytest.mark.parametrize("name", PICTURES)
-def test_progressive_and_optimised(client, name):
+@pytest.mark.parametrize("name", IMAGES)
+def test_progressive_and_optimized(client, name):
     plain, plain_data, _ = jpeg(client, name)
     progressive, _, _ = jpeg(client, name, progressive=True)
-    optimised, optimised_data, _ = jpeg(client, name, optimize_huffman=True)
+    optimized, optimized_data, _ = jpeg(client, name, optimize_huffman=True)
     assert progressive.info.get("progressive") and not plain.info.get("progressive")
-    assert not optimised.info.get("progressive") and len(optimised_data) < len(plain_data)
-    for other in (progressive, optimised):
+    assert not optimized.info.get("progressive") and len(optimized_data) < len(plain_data)
+    for other in (progressive, optimized):
         assert np.array_equal(np.asarray(other), np.asarray(plain))
 
 
 @pytest.mark.parametrize("chroma", HALVED)
-@pytest.mark.parametrize("name", [name for name in PICTURES if name != "gray.png"])
+@pytest.mark.parametrize("name", [name for name in IMAGES if name != "gray.png"])
 def test_chroma_subsampling(client, name, chroma):
     _, data, _ = jpeg(client, name, chroma_subsampling=chroma)
     components = segments(data)[0xC0][6:]
@@ -86,7 +108,33 @@ def test_restart_markers(client, rows, options):
     assert 0xDD not in segments(plain_data) and np.array_equal(np.asarray(image), np.asarray(plain))
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize("mode", ["L", "RGB", "RGBA"])
+def test_png_rows_have_the_best_filter(client, mode):
+    """Rows that equal the one above, or are zero, are not tried in every way; their filter is the same."""
+    random, channels = np.random.default_rng(7), len(mode)
+    rows, row = [], np.zeros(70 * channels, np.uint8)
+    for y in range(64):
+        if y % 8 == 0:
+            row = np.zeros_like(row)
+        elif y % 8 == 3:
+            row = np.full_like(row, 77)
+        elif y % 8 == 5:
+            row = random.integers(0, 256, row.shape, np.uint8)
+        elif y % 8 == 7:
+            row = row.copy()
+            row[y] += 1
+        rows.append(row)
+    samples = np.array(rows)
+    file = io.BytesIO()
+    Image.fromarray(samples.reshape(64, 70, channels).squeeze(), mode).save(file, "PNG")
+    image, data, _ = png(client, file.getvalue())
+    assert np.array_equal(np.asarray(image).reshape(64, -1), samples)
+    above = np.vstack([np.zeros_like(samples[:1]), samples[:-1]]).astype(int)
+    expected = [best_filter(one.astype(int), other, channels) for one, other in zip(samples, above)]
+    assert png_filters(data, samples.shape[1]) == expected and len(set(expected)) > 2
+
+
+@pytest.mark.parametrize("name", IMAGES)
 def test_png_level_filter_and_interlace(client, name):
     plain, plain_data, _ = png(client, name)
     sizes = {}
@@ -103,7 +151,7 @@ def test_png_level_filter_and_interlace(client, name):
 
 
 @built_in("palette")
-@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize("name", IMAGES)
 @pytest.mark.parametrize("colors", [2, 16, 256])
 def test_palette(client, name, colors):
     plain, plain_data, _ = png(client, name)
@@ -117,7 +165,7 @@ def test_palette(client, name, colors):
         assert np.abs(difference).mean() < 6
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize("name", IMAGES)
 def test_lossless_webp(client, name):
     plain = np.asarray(png(client, name)[0].convert("RGBA"))
     for method in (0, 4, 6):
@@ -132,7 +180,7 @@ def test_lossless_webp(client, name):
 
 
 @pytest.mark.parametrize("format", ["JPEG", "WEBP", pytest.param("AVIF", marks=built_in("avif"))])
-@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize("name", IMAGES)
 def test_a_limit_is_kept(client, name, format):
     # Above it, a limit changes a JPEG's chroma planes too.
     asked = 0.89 if format == "JPEG" else 1
@@ -167,7 +215,7 @@ def test_smaller_dimensions_only_if_allowed(client, format):
 
 
 def test_widget(client):
-    for name in PICTURES:
+    for name in IMAGES:
         image, data, report = process(client, name, preset="widget")
         assert image.format == "JPEG" and len(data) <= 1_000_000 and report.compression_quality == 0.8
         assert image.width <= 1024 and not image.info.get("exif")

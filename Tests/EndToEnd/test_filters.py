@@ -11,7 +11,7 @@ import pytest
 from conftest import FIXTURES, fixture_bytes
 from google.rpc import error_details_pb2
 from PIL import Image
-from test_calls import details, parts, picture
+from test_calls import details, parts, image_of
 
 PNG = 3
 EXACT = [case for case in filter_references.CASES if case[3] == "numpy"]
@@ -27,7 +27,7 @@ def filtered(client, image: bytes, filters, **configuration):
         for key, value in parameters.items():
             added.parameters[key] = value
     responses = parts(client.call("ProcessImage", "unary_stream")(request, timeout=60))
-    return picture(responses), responses[-1][1].report
+    return image_of(responses), responses[-1][1].report
 
 
 @pytest.mark.parametrize("case", filter_references.CASES, ids=lambda c: f"{c[0]} {c[1]} {c[3]}")
@@ -42,7 +42,7 @@ def test_each_filter_is_what_others_make_of_it(client, case):
 
 @pytest.mark.parametrize("intensity", [0.0, 0.25, 0.8])
 @pytest.mark.parametrize("case", EXACT, ids=lambda c: f"{c[0]} {c[1]}")
-def test_intensity_mixes_with_the_picture(client, case, intensity):
+def test_intensity_mixes_with_the_image(client, case, intensity):
     source = Image.open(FIXTURES / "photo.png").convert("RGB")
     result, _ = filtered(client, fixture_bytes("photo.png"), [(case[0], intensity, case[1])], preferred_format=PNG)
     largest, _ = filter_references.distances(result, source, case, intensity)

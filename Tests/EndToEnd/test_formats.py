@@ -6,8 +6,8 @@ from conftest import fixture_bytes, is_built_in
 from google.rpc import error_details_pb2
 from test_calls import details
 
-PICTURES = {"tiff": "lzw.tiff", "avif": "photo.avif", "heic": "photo.heic", "jxl": "photo.jxl"}
-ABSENT = [format for format in PICTURES if not is_built_in(format)]
+IMAGES = {"tiff": "lzw.tiff", "avif": "photo.avif", "heic": "photo.heic", "jxl": "photo.jxl"}
+ABSENT = [format for format in IMAGES if not is_built_in(format)]
 
 
 def refusal(call) -> grpc.RpcError:
@@ -19,8 +19,8 @@ def refusal(call) -> grpc.RpcError:
 
 @pytest.mark.parametrize("byte_count", [32, None])
 @pytest.mark.parametrize("format", ABSENT)
-def test_a_picture_of_a_format_that_is_not_built_in_is_refused(client, format, byte_count):
-    error = refusal(client.process(fixture_bytes(PICTURES[format])[:byte_count], preset="thumbnail"))
+def test_a_image_of_a_format_that_is_not_built_in_is_refused(client, format, byte_count):
+    error = refusal(client.process(fixture_bytes(IMAGES[format])[:byte_count], preset="thumbnail"))
     assert format in error.details()
     assert [i.reason for i in details(error, error_details_pb2.ErrorInfo)] == ["UNSUPPORTED_IMAGE"]
 

@@ -8,12 +8,12 @@ import pytest
 from conftest import fixture_bytes
 from PIL import Image
 
-PICTURE = Image.open(io.BytesIO(fixture_bytes("photo.png"))).convert("RGB")  # 120x80
+IMAGE = Image.open(io.BytesIO(fixture_bytes("photo.png"))).convert("RGB")  # 120x80
 
 
-def process(client, picture: bytes = fixture_bytes("photo.png"), **fields) -> Image.Image:
+def process(client, image: bytes = fixture_bytes("photo.png"), **fields) -> Image.Image:
     configuration = client.message("ProcessingConfiguration")(preferred_format="OUTPUT_FORMAT_PNG", **fields)
-    request = client.message("ProcessImageRequest")(image=picture, configuration=configuration)
+    request = client.message("ProcessImageRequest")(image=image, configuration=configuration)
     parts = client.call("ProcessImage", "unary_stream")(request, timeout=60)
     return Image.open(io.BytesIO(b"".join(part.chunk for part in parts))).convert("RGB")
 
@@ -32,7 +32,7 @@ def test_crop(client, crop):
     scale = np.array([120, 80] if "unit" in crop else [1, 1])
     left, top = (np.array([crop["x"], crop["y"]]) * scale).astype(int)
     width, height = (np.array([crop["width"], crop["height"]]) * scale).astype(int)
-    assert_same(process(client, crop=crop), PICTURE.crop((left, top, left + width, top + height)))
+    assert_same(process(client, crop=crop), IMAGE.crop((left, top, left + width, top + height)))
 
 
 @pytest.mark.parametrize("rotation, flips, transpositions", [
@@ -42,7 +42,7 @@ def test_crop(client, crop):
     (0, {"flip_vertical": True}, [Image.Transpose.FLIP_TOP_BOTTOM]),
 ])
 def test_turning(client, rotation, flips, transpositions):
-    expected = PICTURE
+    expected = IMAGE
     for transposition in transpositions:
         expected = expected.transpose(transposition)
     assert_same(process(client, rotation=rotation, **flips), expected)
@@ -53,7 +53,7 @@ def test_turning(client, rotation, flips, transpositions):
 def test_fill(client, gravity, share):
     result = process(client, max_width=40, max_height=40, resize_mode="RESIZE_MODE_FILL", gravity=f"GRAVITY_{gravity}")
     left = 40 * share
-    expected = PICTURE.crop((left, 0, left + 80, 80)).resize((40, 40), Image.Resampling.LANCZOS)
+    expected = IMAGE.crop((left, 0, left + 80, 80)).resize((40, 40), Image.Resampling.LANCZOS)
     assert result.size == (40, 40)
     difference = np.abs(np.asarray(result, int) - np.asarray(expected, int))
     # At the edges, Pillow ignores pixels outside the image, while the worker repeats the last pixel.
@@ -76,11 +76,11 @@ def test_padding(client):
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_crop_is_of_the_shown_picture(client, orientation):
-    picture = fixture_bytes(f"orientation-{orientation}.png")
-    shown = process(client, picture)
+def test_crop_is_of_the_shown_image(client, orientation):
+    image = fixture_bytes(f"orientation-{orientation}.png")
+    shown = process(client, image)
     crop = {"x": 3, "y": 2, "width": 20, "height": 25}
-    assert_same(process(client, picture, crop=crop), shown.crop((3, 2, 23, 27)))
+    assert_same(process(client, image, crop=crop), shown.crop((3, 2, 23, 27)))
 
 
 @pytest.mark.parametrize("fields, field", [

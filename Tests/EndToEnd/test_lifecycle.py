@@ -82,7 +82,7 @@ def whole_cost(client, worker, large_photo):
 @pytest.mark.parametrize("how", ["cancel", "deadline", "stream"])
 def test_a_client_that_leaves_stops_the_work(client, worker, large_photo, whole_cost, how):
     cpu = worker.cpu_seconds()
-    pictures = 1
+    images = 1
     if how == "deadline":
         with pytest.raises(grpc.RpcError) as caught:
             list(client.process(large_photo, timeout=whole_cost[1] / 5, **PNG))
@@ -92,10 +92,10 @@ def test_a_client_that_leaves_stops_the_work(client, worker, large_photo, whole_
         next(call)
         call.cancel()
     else:
-        pictures = 4
+        images = 4
         feed = Feed()
         call = client.batch(feed)
-        for item in range(pictures):
+        for item in range(images):
             start = client.start(str(item), "default", large_photo)
             start.start.configuration.max_width, start.start.configuration.preferred_format = 5900, 3
             feed.send(start)
@@ -103,7 +103,7 @@ def test_a_client_that_leaves_stops_the_work(client, worker, large_photo, whole_
         call.cancel()
         feed.close()
     assert wait_until(lambda: is_idle(worker), 60)
-    assert worker.cpu_seconds() - cpu < pictures * whole_cost[0] * 0.6
+    assert worker.cpu_seconds() - cpu < images * whole_cost[0] * 0.6
     assert [r.WhichOneof("part") for r in client.process(fixture_bytes("photo.png"), preset="favicon")][-1] == "report"
 
 
@@ -259,7 +259,7 @@ def test_the_local_commands(tmp_path):
     assert run.returncode == 0 and "48x32" in run.stdout
 
 
-def test_process_replaces_no_picture_and_no_result(tmp_path):
+def test_process_replaces_no_image_and_no_result(tmp_path):
     import os
     import subprocess
     photo, png = fixture_bytes("photo-420.jpg"), fixture_bytes("photo.png")

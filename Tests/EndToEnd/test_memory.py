@@ -35,7 +35,7 @@ def peak_mib(worker: Worker) -> float:
     return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024
 
 
-def upload(worker: Worker, picture: bytes, results: list, **configuration) -> None:
+def upload(worker: Worker, image: bytes, results: list, **configuration) -> None:
     client = Client(worker)
     start = client.start("large", configuration.pop("preset", ""))
     if configuration.pop("progressive", False):
@@ -45,8 +45,8 @@ def upload(worker: Worker, picture: bytes, results: list, **configuration) -> No
 
     def requests():
         yield start
-        for offset in range(0, len(picture), CHUNK):
-            yield client.chunk("large", picture[offset:offset + CHUNK])
+        for offset in range(0, len(image), CHUNK):
+            yield client.chunk("large", image[offset:offset + CHUNK])
         yield client.end("large")
 
     chunks, last = [], None
@@ -58,7 +58,7 @@ def upload(worker: Worker, picture: bytes, results: list, **configuration) -> No
 
 
 @pytest.fixture(scope="module")
-def pictures():
+def files():
     """The image as a PNG, and as JPEGs that a worker encoded from it."""
     png, results = large_png(), []
     # For a progressive result, all coefficients are buffered.
@@ -74,12 +74,12 @@ def pictures():
 
 
 @pytest.mark.parametrize("kind", ["png", "jpeg", "progressive"])
-def test_two_uploads_of_100_megapixels(pictures, kind):
+def test_two_uploads_of_100_megapixels(files, kind):
     worker, results = Worker("--cache-memory-mib", "0"), []  # every call must do its work
     try:
         floor = worker.rss_mib()
         threads = [
-            threading.Thread(target=upload, args=(worker, pictures[kind], results), kwargs={"preset": "compressedThumbnail"})
+            threading.Thread(target=upload, args=(worker, files[kind], results), kwargs={"preset": "compressedThumbnail"})
             for _ in range(2)]
         for thread in threads:
             thread.start()
@@ -95,14 +95,14 @@ def test_two_uploads_of_100_megapixels(pictures, kind):
         assert worker.stop() == 0, "".join(worker.log)
 
 
-def test_free_memory_returns_when_idle(pictures):
+def test_free_memory_returns_when_idle(files):
     """Mixed traffic leaves free memory in every thread's arena; an idle worker returns it to the system."""
     worker = Worker("--cache-memory-mib", "0")
     try:
         floor = worker.rss_mib()
         formats = [2, 3, 4]  # JPEG, PNG, WebP
         images = [fixture_bytes(name) for name in ("photo.webp", "photo.png", "photo-progressive.jpg", "photo.gif")]
-        images.append(pictures["progressive"])
+        images.append(files["progressive"])
 
         def traffic(seed: int) -> None:
             client = Client(worker)

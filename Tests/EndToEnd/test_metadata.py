@@ -34,7 +34,7 @@ def exif() -> Image.Exif:
     return block
 
 
-def picture(container: str, mode: str = "RGB") -> bytes:
+def make_image(container: str, mode: str = "RGB") -> bytes:
     """Returns an image with every kind of metadata."""
     image = Image.open(io.BytesIO(fixture_bytes("photo.png"))).convert(mode)
     profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
@@ -75,7 +75,7 @@ def result(client, tmp_path, image: bytes, **configuration):
 def test_results_carry_nothing(client, tmp_path, container, output, mode):
     if container == "JPEG" and mode == "RGBA":
         return
-    image = picture(container, mode)
+    image = make_image(container, mode)
     source = tmp_path / "source"
     source.write_bytes(image)
     assert {"EXIF:Artist", "EXIF:GPSLatitude", "ICC_Profile:ProfileDescription"} <= set(tags(source))
@@ -89,7 +89,7 @@ def test_results_carry_nothing(client, tmp_path, container, output, mode):
 def test_copyright_is_kept_alone(client, tmp_path, container, output, mode):
     if container == "JPEG" and mode == "RGBA":
         return
-    kept = result(client, tmp_path, picture(container, mode), preferred_format=FORMATS[output], metadata=KEEP_COPYRIGHT)
+    kept = result(client, tmp_path, make_image(container, mode), preferred_format=FORMATS[output], metadata=KEEP_COPYRIGHT)
     found = tags(kept)
     found.pop("File:ExifByteOrder", None)
     assert found == {"EXIF:Artist": "Anna Beispiel", "EXIF:Copyright": "(c) 2024 Anna Beispiel"}

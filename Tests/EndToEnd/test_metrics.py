@@ -118,8 +118,8 @@ def test_the_collector_gets_the_same_metrics(used):
     names = {name.replace(".", "_") + units.get(metric.unit, "") + ("_total" if metric.HasField("sum") else "")
              for name, metric in metrics.items()}
     assert names == scraped_names
-    pictures = {attributes(point)["outcome"]: point.as_double for point in metrics["imageworker.images"].sum.data_points}
-    assert pictures["ok"] == 3
+    images = {attributes(point)["outcome"]: point.as_double for point in metrics["imageworker.images"].sum.data_points}
+    assert images["ok"] == 3
     calls = metrics["rpc.server.call.duration"].histogram
     assert calls.aggregation_temporality == 2 and all(sum(p.bucket_counts) == p.count for p in calls.data_points)
 

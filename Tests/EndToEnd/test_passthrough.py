@@ -7,7 +7,7 @@ import pytest
 from conftest import fixture_bytes
 from PIL import Image
 from test_calls import parts
-from test_metadata import KEEP_COPYRIGHT, picture, tags
+from test_metadata import KEEP_COPYRIGHT, make_image, tags
 
 # The operation that shows the stored image upright, by EXIF orientation.
 UPRIGHT = {
@@ -42,7 +42,7 @@ def test_samples_stay(client, name):
 def test_metadata_goes(client, tmp_path, container, mode):
     if container == "JPEG" and mode == "RGBA":
         return
-    image = picture(container, mode)
+    image = make_image(container, mode)
     data, report = run(client, image)
     assert report.passthrough
     path = tmp_path / "result"

@@ -39,7 +39,7 @@ class Result:
             setattr(self, kind, getattr(part, kind))
 
     @property
-    def picture(self) -> Image.Image:
+    def decoded(self) -> Image.Image:
         return Image.open(io.BytesIO(self.data))
 
 
@@ -72,7 +72,7 @@ def check(preview: Result, result: Result, form: str = "JPEG", tolerance: float 
     assert preview.kinds[0] == "header" and preview.kinds[-1] == "report" and preview.kinds.count("chunk") > 0
     assert max(preview.places) < min(result.places), "the preview is whole before the result begins"
     assert result.kinds[0] == "header" and result.kinds[-1] == "report"
-    small, large = preview.picture, result.picture
+    small, large = preview.decoded, result.decoded
     assert small.format == form
     assert small.size == (preview.header.width, preview.header.height)
     factor = min(1, 300 / max(large.size))
@@ -135,15 +135,15 @@ def test_a_preview_is_upright(client, orientation):
     both = process(client, image, max_width=900, max_height=900, allow_upscale=True)
     check(both["", True], both["", False])
     upright = ImageOps.exif_transpose(Image.open(io.BytesIO(image))).convert("RGB")
-    preview = both["", True].picture.convert("RGB").resize(upright.size)
+    preview = both["", True].decoded.convert("RGB").resize(upright.size)
     assert max(ImageStat.Stat(ImageChops.difference(preview, upright)).mean) < 12
 
 
 def test_transparency_stays(client):
     both = process(client, fixture_bytes("alpha.png"), max_width=800, allow_upscale=True)
     check(both["", True], both["", False], form="PNG")
-    assert both["", True].header.has_alpha and both["", True].picture.mode == "RGBA"
-    low, high = both["", True].picture.getchannel("A").getextrema()
+    assert both["", True].header.has_alpha and both["", True].decoded.mode == "RGBA"
+    low, high = both["", True].decoded.getchannel("A").getextrema()
     assert low < 128 < high or low < high
 
 

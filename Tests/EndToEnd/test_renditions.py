@@ -28,24 +28,24 @@ def gather(parts, key) -> tuple[dict, dict]:
     return results, kinds
 
 
-def test_one_picture_becomes_three(client):
+def test_one_image_becomes_three(client):
     request = client.message("ProcessImageRequest")(image=PHOTO)
     renditions(client, request.renditions)
     results, kinds = gather(
         client.call("ProcessImage", "unary_stream")(request, timeout=60), lambda part: part.rendition_id)
     assert set(results) == set(SIZES)
     for name, (width, height, form) in SIZES.items():
-        picture = Image.open(io.BytesIO(results[name]))
+        image = Image.open(io.BytesIO(results[name]))
         factor = min(width / 240, height / 160)
-        assert picture.format == form.removeprefix("OUTPUT_FORMAT_")
-        assert picture.size == (round(240 * factor), round(160 * factor))
+        assert image.format == form.removeprefix("OUTPUT_FORMAT_")
+        assert image.size == (round(240 * factor), round(160 * factor))
         assert kinds[name][0] == "header" and kinds[name][-1] == "report" and kinds[name].count("report") == 1
         alone = client.process(
             PHOTO, max_width=width, max_height=height, compression_quality=1,
             preferred_format=client.pool.FindEnumTypeByName("imageworker.v1.OutputFormat").values_by_name[form].number)
         # At another decode scale, the pixels differ slightly.
         alone = Image.open(io.BytesIO(b"".join(part.chunk for part in alone))).convert("RGB")
-        difference = ImageChops.difference(alone, picture.convert("RGB"))
+        difference = ImageChops.difference(alone, image.convert("RGB"))
         assert max(ImageStat.Stat(difference).mean) < 1.5
 
 

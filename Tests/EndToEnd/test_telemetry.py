@@ -348,9 +348,9 @@ def test_process_prints_timings_and_writes_a_trace(tmp_path):
     work = [event for event in events if event["ph"] == "X"]
     assert {event["name"] for event in work} == {"image", "decode", "resize", "encode"}
     assert {os.path.basename(event["args"]["image"]) for event in work} == {"photo-420.jpg", "photo.png"}
-    pictures = [event for event in work if event["name"] == "image"]
+    images = [event for event in work if event["name"] == "image"]
     for event in work:
-        assert any(p["ts"] <= event["ts"] and event["ts"] + event["dur"] <= p["ts"] + p["dur"] + 0.01 for p in pictures)
+        assert any(p["ts"] <= event["ts"] and event["ts"] + event["dur"] <= p["ts"] + p["dur"] + 0.01 for p in images)
     lanes = {event["args"]["name"] for event in events if event["name"] == "thread_name"}
     assert {lane.split(",")[0] for lane in lanes} == {"image", "decode", "resize", "encode"}
     bad = subprocess.run(

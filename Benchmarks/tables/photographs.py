@@ -19,7 +19,7 @@ DOGS = "mei--Issue_525.jpg"
 
 
 @dataclass(frozen=True)
-class Picture:
+class Photograph:
     """One input file. Without a `size` it is the original file, as the camera or editor wrote it."""
 
     name: str
@@ -33,59 +33,59 @@ class Picture:
         return {"png": ".png", "alpha": ".png", "webp": ".webp"}.get(self.kind, ".jpg")
 
 
-PICTURES = [
-    Picture("0.3mp-dog", 0.3, "baseline", DOG, (640, 480)),
-    Picture("2mp-dog", 2, "baseline", DOG, (1632, 1224)),
-    Picture("12mp-dog", 12, "baseline", DOG),
-    Picture("12mp-dji", 12, "baseline", DJI, (4618, 2598)),
-    Picture("12mp-bmng", 12, "baseline", BMNG, (4898, 2449)),
-    Picture("12mp-book", 12, "baseline", BOOK, (3024, 4032)),
-    Picture("24mp-beer", 24, "baseline", BEER, (6000, 4000)),
-    Picture("100mp-relief", 100, "baseline", RELIEF, (14142, 7071)),
-    Picture("2mp-dog-progressive", 2, "progressive", DOG, (1632, 1224)),
-    Picture("12mp-book-progressive", 12, "progressive", BOOK),
-    Picture("24mp-beer-progressive", 24, "progressive", BEER),
-    Picture("100mp-relief-progressive", 100, "progressive", RELIEF, (14142, 7071)),
-    Picture("12mp-dogs-444", 12, "444", DOGS),
-    Picture("0.3mp-dog-png", 0.3, "png", DOG, (640, 480)),
-    Picture("2mp-dog-png", 2, "png", DOG, (1632, 1224)),
-    Picture("12mp-dog-png", 12, "png", DOG, (4032, 3024)),
-    Picture("100mp-relief-png", 100, "png", RELIEF, (14142, 7071)),
-    Picture("2mp-dog-alpha", 2, "alpha", DOG, (1632, 1224)),
-    Picture("12mp-dog-alpha", 12, "alpha", DOG, (4032, 3024)),
-    Picture("2mp-dog-webp", 2, "webp", DOG, (1632, 1224)),
-    Picture("12mp-dog-webp", 12, "webp", DOG, (4032, 3024)),
-    Picture("100mp-relief-webp", 100, "webp", RELIEF, (14142, 7071)),
+PHOTOGRAPHS = [
+    Photograph("0.3mp-dog", 0.3, "baseline", DOG, (640, 480)),
+    Photograph("2mp-dog", 2, "baseline", DOG, (1632, 1224)),
+    Photograph("12mp-dog", 12, "baseline", DOG),
+    Photograph("12mp-dji", 12, "baseline", DJI, (4618, 2598)),
+    Photograph("12mp-bmng", 12, "baseline", BMNG, (4898, 2449)),
+    Photograph("12mp-book", 12, "baseline", BOOK, (3024, 4032)),
+    Photograph("24mp-beer", 24, "baseline", BEER, (6000, 4000)),
+    Photograph("100mp-relief", 100, "baseline", RELIEF, (14142, 7071)),
+    Photograph("2mp-dog-progressive", 2, "progressive", DOG, (1632, 1224)),
+    Photograph("12mp-book-progressive", 12, "progressive", BOOK),
+    Photograph("24mp-beer-progressive", 24, "progressive", BEER),
+    Photograph("100mp-relief-progressive", 100, "progressive", RELIEF, (14142, 7071)),
+    Photograph("12mp-dogs-444", 12, "444", DOGS),
+    Photograph("0.3mp-dog-png", 0.3, "png", DOG, (640, 480)),
+    Photograph("2mp-dog-png", 2, "png", DOG, (1632, 1224)),
+    Photograph("12mp-dog-png", 12, "png", DOG, (4032, 3024)),
+    Photograph("100mp-relief-png", 100, "png", RELIEF, (14142, 7071)),
+    Photograph("2mp-dog-alpha", 2, "alpha", DOG, (1632, 1224)),
+    Photograph("12mp-dog-alpha", 12, "alpha", DOG, (4032, 3024)),
+    Photograph("2mp-dog-webp", 2, "webp", DOG, (1632, 1224)),
+    Photograph("12mp-dog-webp", 12, "webp", DOG, (4032, 3024)),
+    Photograph("100mp-relief-webp", 100, "webp", RELIEF, (14142, 7071)),
 ]
 
 
-def path_of(picture: Picture, photographs: Path, cache: Path) -> Path:
+def path_of(photograph: Photograph, photographs: Path, cache: Path) -> Path:
     """Returns the image's file, creating it if it is missing."""
-    path = cache / (picture.name + picture.suffix)
+    path = cache / (photograph.name + photograph.suffix)
     if not path.exists():
         print(f"making {path.name}", flush=True)
         cache.mkdir(parents=True, exist_ok=True)
-        original = photographs / picture.source
-        data = without_metadata(original.read_bytes()) if picture.size is None else made(picture, original)
+        original = photographs / photograph.source
+        data = without_metadata(original.read_bytes()) if photograph.size is None else made(photograph, original)
         part = path.with_suffix(".part")
         part.write_bytes(data)
         part.rename(path)
     return path
 
 
-def made(picture: Picture, original: Path) -> bytes:
+def made(photograph: Photograph, original: Path) -> bytes:
     image = Image.open(original).convert("RGB")
-    if image.size != picture.size:
-        image = image.resize(picture.size, Image.Resampling.LANCZOS)
-    if picture.kind == "alpha":
-        image.putalpha(Image.fromarray(vignette(*picture.size)))
+    if image.size != photograph.size:
+        image = image.resize(photograph.size, Image.Resampling.LANCZOS)
+    if photograph.kind == "alpha":
+        image.putalpha(Image.fromarray(vignette(*photograph.size)))
     out = io.BytesIO()
-    if picture.suffix == ".png":
+    if photograph.suffix == ".png":
         image.save(out, "png", compress_level=6)
-    elif picture.kind == "webp":
+    elif photograph.kind == "webp":
         image.save(out, "webp", quality=85, method=2)
     else:
-        is_progressive = picture.kind == "progressive"
+        is_progressive = photograph.kind == "progressive"
         image.save(out, "jpeg", quality=90, subsampling="4:2:0", progressive=is_progressive, optimize=True)
     return out.getvalue()
 
