@@ -49,10 +49,11 @@ static void filter(
   }
 }
 
-/// Returns the sum of the absolute values of the bytes, interpreted as signed.
-static uint64_t distance(const uint8_t *bytes, size_t count) {
+/// Returns the sum of the absolute values of the bytes, interpreted as signed; any value from `limit` up if it is not
+/// below `limit`.
+static uint64_t distance(const uint8_t *bytes, size_t count, uint64_t limit) {
   uint64_t sum = 0;
-  while (count > 0) {
+  while (count > 0 && sum < limit) {
     const size_t part = count < 4096 ? count : 4096;
     uint32_t partial = 0;
     for (size_t i = 0; i < part; i++) {
@@ -66,8 +67,27 @@ static uint64_t distance(const uint8_t *bytes, size_t count) {
   return sum;
 }
 
+static bool all_are_zero(const uint8_t *bytes, size_t count) {
+  return bytes[0] == 0 && memcmp(bytes, bytes + 1, count - 1) == 0;
+}
+
+/// Sets a candidate to the result of the filter UP, or NONE if the row is zero, for a row that equals the one above.
+/// No filter that is tried later has a smaller sum, and those tried earlier have one above 0, so that the choice is the
+/// same as if all were tried. A constant image, which any format stores in a few bytes, takes a fourth of the time.
+static const uint8_t *repeated_row(png_encoder *e) {
+  const bool is_zero = all_are_zero(e->current, e->row_bytes);
+  const ccodecs_png_filter way = is_zero ? CCODECS_PNG_FILTER_NONE : CCODECS_PNG_FILTER_UP;
+  uint8_t *candidate = e->candidates + way * (e->row_bytes + 1);
+  memset(candidate, 0, e->row_bytes + 1);
+  candidate[0] = (uint8_t)way;
+  return candidate;
+}
+
 const uint8_t *ccodecs_png_filter_row(png_encoder *e) {
   const bool is_adaptive = e->filter == CCODECS_PNG_FILTER_ADAPTIVE;
+  if (is_adaptive && memcmp(e->current, e->above, e->row_bytes) == 0) {
+    return repeated_row(e);
+  }
   const ccodecs_png_filter first = is_adaptive ? CCODECS_PNG_FILTER_NONE : e->filter;
   const ccodecs_png_filter last = is_adaptive ? CCODECS_PNG_FILTER_PAETH : e->filter;
   const uint8_t *chosen = e->candidates;
@@ -76,7 +96,7 @@ const uint8_t *ccodecs_png_filter_row(png_encoder *e) {
     uint8_t *candidate = e->candidates + way * (e->row_bytes + 1);
     candidate[0] = (uint8_t)way;
     filter(way, e->current, e->above, e->pixel_bytes, e->row_bytes, candidate + 1);
-    const uint64_t sum = is_adaptive ? distance(candidate + 1, e->row_bytes) : 0;
+    const uint64_t sum = is_adaptive ? distance(candidate + 1, e->row_bytes, least) : 0;
     if (sum < least) {
       least = sum;
       chosen = candidate;
