@@ -5,7 +5,7 @@ CONFIGURATION ?= release
 SWIFT_BUILD = swift build --manifest-cache none -c $(CONFIGURATION) --product image-worker
 WORKER = .build/$(CONFIGURATION)/image-worker
 
-.PHONY: run test unit-test codec-test end-to-end-test fuzz build release setup format check-format generate \
+.PHONY: run test unit-test codec-test end-to-end-test spark-test fuzz build release setup format check-format generate \
         check-generated lint breaking text docs bench corpus compare bench-pair completions clean
 
 ## Serve on 127.0.0.1:50051. Options: make run ARGS="--port 8080"
@@ -30,6 +30,10 @@ codec-test: setup
 	Tests/JPEGOracle/run.sh identity $(JPEG_FIXTURES)
 	Tests/JPEGOracle/run.sh windows $(JPEG_FIXTURES)
 	Tests/JPEGOracle/run.sh fuzz 20000 1 $(JPEG_FIXTURES)
+
+## Run the Spark job on a local cluster. Not part of `make test`, as it needs Java and downloads 450 MB.
+spark-test: build
+	Tests/Spark/run.sh $(WORKER)
 
 # The last of the tests, so that its closing line is the last line of `make test`.
 end-to-end-test: build

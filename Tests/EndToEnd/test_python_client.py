@@ -1,63 +1,11 @@
 """Tests of the Python package, as its users get it: built, installed in an environment without anything else, run."""
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 import zipfile
-from pathlib import Path
 
-import pytest
 from conftest import FIXTURES, Worker, fixture_bytes
-
-ROOT = Path(__file__).parent.parent.parent
-PACKAGE = ROOT / "clients/python"
-BUILD = ROOT / ".build/python-client"
-
-
-def run(*command, **options) -> str:
-    done = subprocess.run([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600, **options)
-    assert done.returncode == 0, done.stdout
-    return done.stdout
-
-
-@pytest.fixture(scope="module")
-def tools():
-    run(PACKAGE / "venv.sh", BUILD / "tools")
-    return BUILD / "tools/bin"
-
-
-@pytest.fixture(scope="module")
-def wheel(tools, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("wheel")
-    # Of a copy, as the build leaves its own files beside the sources.
-    source = shutil.copytree(PACKAGE, folder / "source", ignore=shutil.ignore_patterns("__pycache__"))
-    run(tools / "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, source)
-    [wheel] = folder.glob("*.whl")
-    return wheel
-
-
-@pytest.fixture(scope="module")
-def python(wheel):
-    """The interpreter of an environment that has only the wheel, what it requires, and pytest."""
-    clean = BUILD / "clean"
-    [metadata] = [name for name in zipfile.ZipFile(wheel).namelist() if name.endswith("/METADATA")]
-    required = "".join(re.findall(r"^Requires-.*\n", zipfile.ZipFile(wheel).read(metadata).decode(), re.M))
-    mark = clean / "required.txt"
-    if not mark.exists() or mark.read_text() != required:
-        shutil.rmtree(clean, ignore_errors=True)
-        run(sys.executable, "-m", "venv", clean)
-        run(clean / "bin/pip", "install", "--quiet", "--disable-pip-version-check", wheel, "pytest==9.0.3")
-        mark.write_text(required)
-    run(clean / "bin/pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--force-reinstall", wheel)
-    run(clean / "bin/pip", "check")
-    return clean / "bin/python"
-
-
-def environment(**variables):
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "IMAGE_WORKER"))}
-    return {**kept, **variables}
+from python_client import BUILD, PACKAGE, ROOT, batch, environment, python, run, tools, wheel  # noqa: F401
 
 
 def test_the_package_has_types_and_a_licence(wheel):
@@ -100,56 +48,20 @@ def test_the_examples_of_the_readme_run(python, worker, tmp_path):
     assert outputs[4] == "UNKNOWN_FORMAT\n"
 
 
-BATCH = """
-import hashlib, sys
-from collections import Counter
-from pathlib import Path
-from image_worker import Client, RetryPolicy
-
-addresses, count, folder = sys.argv[1].split(","), int(sys.argv[2]), Path(sys.argv[3])
-images = [path.read_bytes() for path in sorted(folder.iterdir())]
-
-def items():
-    for number in range(count):
-        # Each image once per number, so that nothing comes from a cache: bytes after the end of a JPEG are ignored.
-        yield number, images[number % len(images)] + b"%08d" % number
-        if number % 100 == 0:
-            print(number, flush=True)
-
-with Client(addresses, retry=RetryPolicy(give_up_after=30)) as client:
-    outcomes = [(item.key, hashlib.sha256(item.unwrap().data).hexdigest(), item.attempts)
-                for item in client.batch(items(), preset="favicon")]
-assert Counter(key for key, _, _ in outcomes) == Counter(range(count))
-print("attempts", sum(attempts for _, _, attempts in outcomes))
-print("digest", hashlib.sha256(repr(sorted((key, digest) for key, digest, _ in outcomes)).encode()).hexdigest())
-"""
-
-
 def test_a_batch_outlives_a_killed_and_a_drained_worker(python, tmp_path):
     count = 1500
     for name in ["photo-420.jpg", "orientation-6.jpg"]:
         shutil.copy(FIXTURES / name, tmp_path)
     workers = [Worker("--cache-memory-mib", "0", "--threads", "1") for _ in range(3)]
     try:
-        def batch(addresses):
-            return subprocess.Popen(
-                [python, "-c", BATCH, addresses, str(count), tmp_path], stdout=subprocess.PIPE, text=True, env=environment())
-
-        alone = batch(workers[2].address)
-        expected = alone.communicate(timeout=300)[0].splitlines()
-        assert alone.returncode == 0 and expected[-2] == f"attempts {count}"
-        process = batch(",".join(worker.address for worker in workers))
-        lines = []
-        for line in process.stdout:
-            lines.append(line.strip())
-            if line == "300\n":
-                workers[0].process.kill()
-            if line == "700\n":
-                workers[1].process.terminate()
-        assert process.wait(timeout=300) == 0
-        assert lines[-1] == expected[-1]
+        sent, expected = batch(python, [workers[2].address], 1, count, tmp_path, {})
+        assert sent == count
+        sent, digest = batch(
+            python, [worker.address for worker in workers], 3, count, tmp_path,
+            {"300": workers[0].process.kill, "700": workers[1].process.terminate})
+        assert digest == expected
         # The images in flight were sent again, and few others.
-        assert count < int(lines[-2].split()[1]) <= count + 200
+        assert count < sent <= count + 200
         assert workers[1].process.wait(timeout=60) == 0, "".join(workers[1].log)
     finally:
         for worker in workers:

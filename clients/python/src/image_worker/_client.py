@@ -141,7 +141,7 @@ class AsyncClient:
 
     async def batch(
         self, items: Iterable[Item[Key] | tuple[Key, Source]] | AsyncIterable[Item[Key] | tuple[Key, Source]], *,
-        preset: str = "", timeout: float | None = 300, streams: int | None = None, window: int = 16,
+        preset: str = "", timeout: float | None = 300, streams: int | None = None, window: int = 8,
         **fields: Unpack[Fields],
     ) -> AsyncGenerator[BatchResult[Key], None]:
         """Processes many images, and returns their results as they are ready, in any order.
@@ -156,7 +156,8 @@ class AsyncClient:
         - `timeout`: seconds for one item, from when it is sent first.
         - `streams`: the number of streams, on each of which a worker processes several images at the same time. Default: one
           for each address. Behind a balancer, use at least one for each worker.
-        - `window`: items in flight on a stream.
+        - `window`: items in flight on a stream. A worker processes 8 at the same time (`--max-images-per-stream`) and reads
+          no further; more would only fill the buffers of proxies.
         """
         if window < 1 or (streams is not None and streams < 1):
             raise ValueError("streams and window must be at least 1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import os
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
@@ -87,7 +88,7 @@ class Client:
 
     def batch(
         self, items: Iterable[Item[Key] | tuple[Key, Source]], *, preset: str = "", timeout: float | None = 300,
-        streams: int | None = None, window: int = 16, **fields: Unpack[Fields],
+        streams: int | None = None, window: int = 8, **fields: Unpack[Fields],
     ) -> Generator[BatchResult[Key], None, None]:
         """Processes many images, and returns their results as they are ready, in any order. See `AsyncClient.batch`.
 
@@ -106,7 +107,15 @@ class _Loop:
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._process = os.getpid()
-        threading.Thread(target=self._loop.run_forever, name="image-worker-client", daemon=True).start()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="image-worker-client", daemon=True)
+        self._thread.start()
+        atexit.register(self._stop)
+
+    def _stop(self) -> None:
+        # Before the interpreter freezes the thread, as gRPC waits for it when its last object goes.
+        if self._process == os.getpid():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(timeout=2)
 
     @classmethod
     def shared(cls) -> _Loop:

@@ -1,0 +1,157 @@
+"""Tests of the files in deploy/ that need no worker: they are valid, say the same as each other, and fit the worker's limits."""
+
+import importlib
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+
+import kubernetes_validate
+import pytest
+import yaml
+from python_client import ROOT, run
+
+# Those of the validator about its own libraries.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+DEPLOY = ROOT / "deploy"
+MIB = {"Mi": 1, "Gi": 1024, "g": 1024, "m": 1}
+
+
+@pytest.fixture(scope="module")
+def render():
+    specification = importlib.util.spec_from_file_location("render", DEPLOY / "render.py")
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module.render
+
+
+def mebibytes(text: str) -> int:
+    number, unit = re.fullmatch(r"(\d+)(\D+)", text).groups()
+    return int(number) * MIB[unit]
+
+
+def needed_mebibytes(environment: dict[str, str]) -> float:
+    """The memory that the article on deploying asks for."""
+    return 1.5 * int(environment["IMAGE_WORKER_MEMORY_LIMIT_MIB"]) + int(environment["IMAGE_WORKER_CACHE_MEMORY_MIB"]) + 50
+
+
+def of_kind(manifests, kind):
+    return next((manifest for manifest in manifests if manifest["kind"] == kind), None)
+
+
+VALUES = [
+    {}, {"autoscaling": {"enabled": False}, "networkPolicy": {"enabled": False}},
+    {"presets": "presets:\n  - name: tiny\n    configuration:\n      maxWidth: 10\n", "telemetry": {"endpoint": "http://otel:4317"},
+     "autoscaling": {"queueLength": ""}, "env": [{"name": "OTEL_TRACES_SAMPLER", "value": "always_off"}],
+     "nodeSelector": {"kubernetes.io/arch": "amd64"}, "tolerations": [{"key": "images", "operator": "Exists"}]}]
+
+
+@pytest.mark.parametrize("values", VALUES, ids=["defaults", "less", "more"])
+def test_manifests_are_valid_and_strict(render, values):
+    manifests = list(yaml.safe_load_all(render(values)))
+    for manifest in manifests:
+        kubernetes_validate.validate(manifest, "1.30", strict=True)
+    assert bool(of_kind(manifests, "HorizontalPodAutoscaler")) == bool(of_kind(manifests, "NetworkPolicy")) == (values != VALUES[1])
+    assert ("replicas" in of_kind(manifests, "Deployment")["spec"]) == (values == VALUES[1])
+    pod = of_kind(manifests, "Deployment")["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    environment = {each["name"]: each["value"] for each in container["env"]}
+    if "presets" in values:
+        assert yaml.safe_load(of_kind(manifests, "ConfigMap")["data"]["presets.yaml"])["presets"][0]["name"] == "tiny"
+        assert environment["OTEL_TRACES_SAMPLER"] == "always_off"
+    # The memory limit fits the settings, and the time to stop fits the drain.
+    assert mebibytes(container["resources"]["limits"]["memory"]) >= needed_mebibytes(environment)
+    assert pod["terminationGracePeriodSeconds"] >= (
+        container["lifecycle"]["preStop"]["sleep"]["seconds"] + int(environment["IMAGE_WORKER_DRAIN_TIMEOUT_SECONDS"]) + 5)
+    # What the restricted pod security standard asks for, and more.
+    security = container["securityContext"]
+    assert pod["securityContext"]["runAsNonRoot"] and pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert security["readOnlyRootFilesystem"] and not security["allowPrivilegeEscalation"]
+    assert security["capabilities"] == {"drop": ["ALL"]} and not pod["automountServiceAccountToken"]
+    assert all("grpc" in container[probe] for probe in ["startupProbe", "readinessProbe", "livenessProbe"])
+
+
+def test_a_wrong_manifest_is_found(render):
+    deployment = of_kind(yaml.safe_load_all(render()), "Deployment")
+    deployment["spec"]["template"]["spec"]["containers"][0]["livenessProbes"] = {}
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(deployment, "1.30", strict=True)
+
+
+def test_the_plain_manifests_are_those_of_the_chart():
+    run(sys.executable, DEPLOY / "render.py", "--check")
+
+
+def test_the_worker_accepts_the_settings_of_the_deployment(render, tmp_path):
+    """All of them at once: the name and range of each is checked before anything else, and an unknown one is an error."""
+    from conftest import Worker
+    manifests = list(yaml.safe_load_all(render()))
+    [container] = of_kind(manifests, "Deployment")["spec"]["template"]["spec"]["containers"]
+    environment = {each["name"]: each["value"] for each in container["env"]}
+    compose = yaml.safe_load((DEPLOY / "compose/compose.yaml").read_text())["x-worker"]["environment"]
+    for variables in (environment, compose):
+        ours = {name: value for name, value in variables.items() if name.startswith("IMAGE_WORKER_")}
+        ours |= {"IMAGE_WORKER_HOST": "127.0.0.1", "IMAGE_WORKER_METRICS_HOST": "127.0.0.1", "IMAGE_WORKER_METRICS_PORT": "0"}
+        assert Worker(environment=ours).stop() == 0
+
+
+def test_compose_mounts_what_exists_and_fits_the_limits():
+    path = DEPLOY / "compose/compose.yaml"
+    compose = yaml.safe_load(path.read_text())
+    assert set(compose["services"]) == {"worker-1", "worker-2", "worker-3", "haproxy", "collector", "prometheus", "grafana"}
+    mounts = [mount.split(":")[0] for service in compose["services"].values() for mount in service.get("volumes", [])
+              if isinstance(mount, str)]
+    assert len(mounts) == 7 and all((path.parent / mount).is_file() for mount in mounts)
+    assert (path.parent / compose["x-worker"]["build"]["context"] / compose["x-worker"]["build"]["dockerfile"]).is_file()
+    assert mebibytes(compose["x-worker"]["mem_limit"]) >= needed_mebibytes(compose["x-worker"]["environment"])
+    # The servers of HAProxy and the targets of Prometheus are the workers.
+    workers = re.findall(r"server (worker-\d) \1:50051", (DEPLOY / "proxies/haproxy.cfg").read_text())
+    [scraped] = yaml.safe_load((path.parent / "prometheus.yaml").read_text())["scrape_configs"]
+    assert [f"{worker}:9464" for worker in workers] == scraped["static_configs"][0]["targets"]
+    assert all(worker in compose["services"] for worker in workers) and len(workers) == 3
+    dashboard = json.loads((DEPLOY / "grafana-dashboard.json").read_text())
+    assert dashboard["uid"] == "image-worker"
+
+
+def test_prometheus_accepts_its_configuration(tmp_path):
+    for name in ["compose/prometheus.yaml", "prometheus-alerts.yaml"]:
+        (tmp_path / name.rsplit("/")[-1]).write_text((DEPLOY / name).read_text())
+    run("promtool", "check", "config", tmp_path / "prometheus.yaml")
+
+
+def test_envoy_has_every_field_of_its_configuration():
+    bootstrap = importlib.import_module("envoy_data_plane.envoy.config.bootstrap.v3").Bootstrap
+    for module in ["extensions.filters.network.http_connection_manager.v3", "extensions.filters.http.router.v3",
+                   "extensions.upstreams.http.v3", "extensions.retry.host.previous_hosts.v3"]:
+        importlib.import_module(f"envoy_data_plane.envoy.{module}")
+    configuration = yaml.safe_load((DEPLOY / "proxies/envoy.yaml").read_text())
+    [cluster] = bootstrap.from_dict(configuration).static_resources.clusters
+    assert cluster.health_checks[0].grpc_health_check is not None
+    configuration["static_resources"]["clusters"][0]["health_check"] = []
+    with pytest.raises(KeyError, match="Unknown field"):
+        bootstrap.from_dict(configuration)
+
+
+def test_yaml_and_the_dockerfile_have_no_faults():
+    files = [path for path in DEPLOY.rglob("*.yaml") if "templates" not in path.parts]
+    assert len(files) >= 10
+    run("yamllint", "--strict", "-c", DEPLOY / "yamllint.yaml", *files)
+    run("hadolint", "--no-color", "-c", DEPLOY / "hadolint.yaml", DEPLOY / "Dockerfile")
+
+
+def test_the_fleet_on_paper_follows_from_the_measured_costs():
+    printed = run(
+        sys.executable, ROOT / "Benchmarks/tables/fleet.py", "--print", "--images-per-day", 86_400_000, "--peak", 1, "--utilization", 1)
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in printed.splitlines() if "86,400,000" in line]
+    assert [row[0] for row in rows] == ["web", "phone"]
+    for _, _, second, milliseconds, cores, machines, *_ in rows:
+        # A thousand images a second need as many cores as one image needs milliseconds.
+        assert second == "1,000" and abs(float(cores) - float(milliseconds)) < 0.06 and int(machines) >= 3
+
+
+def test_every_file_is_in_the_readme():
+    readme = (DEPLOY / "README.md").read_text()
+    tracked = subprocess.run(["git", "ls-files", "."], cwd=DEPLOY, capture_output=True, text=True).stdout.split()
+    missing = {name.split("/")[0] for name in tracked} - {"README.md"} - set(re.findall(r"^\| `([\w.-]+)/?` \|", readme, re.M))
+    assert not missing

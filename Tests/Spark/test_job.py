@@ -1,0 +1,102 @@
+"""The Spark job of deploy/spark on a real local cluster: it outlives the loss of an executor."""
+
+import hashlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pyarrow.parquet
+import pyspark
+import pytest
+from image_worker import Client
+
+ROOT = Path(__file__).parent.parent.parent
+FIXTURES = ROOT / "Tests/TestSupport/Fixtures"
+JOB = ROOT / "deploy/spark/process_images.py"
+COUNT = 600
+
+
+@pytest.fixture
+def worker():
+    process = subprocess.Popen(
+        [os.environ["IMAGE_WORKER"], "serve", "--port", "0", "--threads", "1", "--cache-memory-mib", "0"],
+        stderr=subprocess.PIPE, text=True)
+    address = next(match[1] for line in process.stderr if (match := re.search(r"serving.*(127\.0\.0\.1:\d+)", line)))
+    threading.Thread(target=process.stderr.read, daemon=True).start()
+    yield address
+    process.terminate()
+    assert process.wait(timeout=30) == 0
+
+
+def descendants(process: int) -> list[int]:
+    children = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = status.read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue  # it has ended
+        children.setdefault(int(fields[1]), []).append(int(status.parent.name))
+    found = list(children.get(process, []))
+    for child in found:
+        found += children.get(child, [])
+    return found
+
+
+def executors(driver: int) -> list[int]:
+    def command(process):
+        try:
+            return Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            return []
+    return [process for process in descendants(driver)
+            if command(process)[0].endswith(b"java") and any(b"CoarseGrainedExecutorBackend" in each for each in command(process))]
+
+
+def test_the_job_outlives_an_executor(worker, tmp_path):
+    source, target = tmp_path / "in", tmp_path / "out"
+    source.mkdir()
+    photo = (FIXTURES / "photo-420.jpg").read_bytes()
+    for number in range(COUNT):
+        # Bytes after the end of a JPEG are ignored.
+        (source / f"{number:04}.jpg").write_bytes(photo + b"%08d" % number if number % 100 else photo[:4000])
+    home = Path(pyspark.__file__).parent
+    driver = subprocess.Popen(
+        [home / "bin/spark-submit", "--master", "local-cluster[2,1,1024]", "--driver-memory", "512m",
+         "--conf", "spark.executor.memory=512m", "--conf", "spark.ui.enabled=false",
+         # Small partitions, so that many tasks are left when the executor dies, and each image in one of them.
+         "--conf", "spark.sql.files.maxPartitionBytes=262144", "--conf", "spark.sql.files.openCostInBytes=16384",
+         JOB, source, target, worker, "compressedThumbnail"],
+        env={**os.environ, "SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable,
+             "SPARK_LOCAL_IP": "127.0.0.1"},
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    output = []
+    reader = threading.Thread(target=lambda: output.extend(driver.stdout), daemon=True)
+    reader.start()
+    try:
+        # A task is done when its output is in the folder of its attempt; then the job is in its middle.
+        deadline = time.monotonic() + 240
+        while time.monotonic() < deadline and driver.poll() is None and len(list(target.rglob("part-*.parquet"))) < 3:
+            time.sleep(0.05)
+        [victim, *rest] = executors(driver.pid)
+        assert len(rest) == 1 and driver.poll() is None, "".join(output)
+        os.kill(victim, signal.SIGKILL)
+        assert driver.wait(timeout=240) == 0, "".join(output)
+    finally:
+        driver.kill()
+        reader.join(timeout=10)
+    log = "".join(output)
+    assert "Lost executor" in log, log
+
+    rows = pyarrow.parquet.read_table(target).to_pylist()
+    assert sorted(Path(row["path"]).name for row in rows) == [f"{number:04}.jpg" for number in range(COUNT)]
+    failed = {Path(row["path"]).stem: row["reason"] for row in rows if row["data"] is None}
+    assert failed == {f"{number:04}": "TRUNCATED_IMAGE" for number in range(0, COUNT, 100)}
+    with Client(worker) as client:
+        expected = hashlib.sha256(client.process(photo, preset="compressedThumbnail").data).digest()
+    assert {hashlib.sha256(row["data"]).digest() for row in rows if row["data"]} == {expected}
+    assert {(row["format"], row["width"], row["height"]) for row in rows if row["data"]} == {("jpeg", 240, 160)}

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""A Spark job that processes the images of a folder or bucket with a fleet of workers.
+
+    spark-submit --py-files image_worker.zip process_images.py INPUT OUTPUT HOST:PORT[,...] [PRESET]
+
+INPUT is anything that Spark reads as `binaryFile`: file://, s3a://, gs://, hdfs://. OUTPUT gets a table in Parquet with a row
+for each image: `path`, `data` (null if it failed), `format`, `width`, `height`, `input_bytes`, `output_bytes`, `milliseconds`,
+`attempts`, `reason` and `error`. Failed images do not fail the job; see `reason`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+
+import pandas as pd
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
+
+SCHEMA = StructType([
+    StructField("path", StringType(), False), StructField("data", BinaryType()), StructField("format", StringType()),
+    StructField("width", IntegerType()), StructField("height", IntegerType()), StructField("input_bytes", LongType()),
+    StructField("output_bytes", LongType()), StructField("milliseconds", LongType()), StructField("attempts", IntegerType()),
+    StructField("reason", StringType()), StructField("error", StringType())])
+
+#: Images that a task reads at a time. With 1 MB each, a task needs some 50 MB.
+ROWS_PER_BATCH = 32
+
+
+def processed(
+    images: DataFrame, addresses: list[str], preset: str = "", **fields: object,
+) -> DataFrame:
+    """Returns a row of `SCHEMA` for each row of `images`, which has the columns `path` and `content`."""
+    return images.select("path", "content").mapInPandas(_task(addresses, preset, fields), SCHEMA)
+
+
+def _task(
+    addresses: list[str], preset: str, fields: dict[str, object],
+) -> Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFrame]]:
+    def run(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        # Imported and connected on the executor: a task has a client of its own.
+        from image_worker import Client
+
+        with Client(addresses) as client:
+            for batch in batches:
+                items = list(zip(batch["path"], batch["content"], strict=True))
+                # An item whose worker is lost goes to another. If no worker is left, this raises, and Spark runs the task
+                # again elsewhere.
+                rows = [_row(outcome) for outcome in client.batch(items, preset=preset, **fields)]
+                yield pd.DataFrame(rows, columns=SCHEMA.names)
+
+    return run
+
+
+def _row(outcome) -> tuple[object, ...]:
+    result, error = outcome.result, outcome.error
+    if result is None:
+        reason = getattr(error, "reason", "") or type(error).__name__
+        return (outcome.key, None, None, None, None, None, None, None, outcome.attempts, reason, str(error))
+    report = result.report
+    return (outcome.key, result.data, result.format, result.width, result.height, report.input_bytes, report.output_bytes,
+            report.timings.total.ToMilliseconds(), outcome.attempts, None, None)
+
+
+def main(source: str, target: str, addresses: str, preset: str = "thumbnail") -> None:
+    spark = (SparkSession.builder.appName("image-worker")
+             .config("spark.sql.execution.arrow.maxRecordsPerBatch", str(ROWS_PER_BATCH)).getOrCreate())
+    images = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(source)
+    processed(images, addresses.split(","), preset).write.mode("overwrite").parquet(target)
+    spark.read.parquet(target).groupBy("reason").count().show()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
