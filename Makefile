@@ -6,7 +6,7 @@ SWIFT_BUILD = swift build --manifest-cache none -c $(CONFIGURATION) --product im
 WORKER = .build/$(CONFIGURATION)/image-worker
 
 .PHONY: run test unit-test codec-test end-to-end-test spark-test fuzz build release setup format check-format generate \
-        check-generated lint breaking text docs bench corpus compare bench-pair completions clean
+        check-generated lint breaking text docs bench corpus compare bench-pair completions sbom clean
 
 ## Serve on 127.0.0.1:50051. Options: make run ARGS="--port 8080"
 run: build
@@ -121,6 +121,11 @@ completions: build
 	@for shell in bash zsh fish; do \
 	  $(WORKER) --generate-completion-script $$shell > .build/completions/image-worker.$$shell; done
 	@echo "Completions are in .build/completions; for bash: source .build/completions/image-worker.bash"
+
+## Write what the worker is linked with to .build/sbom.cdx.json, in the format CycloneDX.
+sbom: build
+	deploy/sbom.py $(WORKER) > .build/sbom.cdx.json
+	@echo "The bill of materials is in .build/sbom.cdx.json"
 
 clean:
 	swift package clean

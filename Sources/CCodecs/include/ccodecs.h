@@ -536,6 +536,15 @@ const char *ccodecs_rewriter_message(const ccodecs_rewriter *rewriter);
 /// Frees the rewriter and refunds its budget; NULL is ignored.
 void ccodecs_rewriter_destroy(ccodecs_rewriter *rewriter);
 
+/// A library that the codecs are linked with, and its version.
+typedef struct ccodecs_library {
+  const char *name;
+  uint32_t major, minor, patch;
+} ccodecs_library;
+
+/// Fills `library` with the library at `index`, counted from 0. Returns false behind the last one.
+bool ccodecs_linked_library(size_t index, ccodecs_library *library);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Writes a software bill of materials of a built worker to standard output, as CycloneDX 1.5 in JSON.
+
+It lists the shared libraries that the program loads, with the Debian packages that own them, and the Swift packages
+that are compiled in, with the versions of the last build.
+
+Use: sbom.py PROGRAM
+"""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import quote
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def output(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def libraries(program: str) -> list[Path]:
+    """Returns the files of the shared libraries that the program loads."""
+    return [Path(path) for path in re.findall(r"(?:=> |^\s*)(/\S+) \(0x", output("ldd", program), re.M)]
+
+
+def owner(library: Path) -> str | None:
+    """Returns the Debian package of a file, by any of its paths: /lib is a link to /usr/lib."""
+    for path in {str(library), str(library.resolve()), re.sub("^/usr", "", str(library.resolve()))}:
+        found = subprocess.run(["dpkg", "-S", path], capture_output=True, text=True).stdout
+        if found:
+            return found.split(": ")[0]
+    return None
+
+
+def debian_component(package: str, files: list[Path]) -> dict:
+    fields = "${Package}\t${Version}\t${Architecture}\t${source:Package}"
+    name, version, architecture, source = output("dpkg-query", "-W", "-f", fields, package).split("\t")
+    return {
+        "type": "library", "bom-ref": f"deb:{name}", "name": name, "version": version,
+        "purl": f"pkg:deb/debian/{name}@{quote(version, safe='')}?arch={architecture}",
+        "properties": [{"name": "debian:source", "value": source}]
+        + [{"name": "file", "value": str(file)} for file in sorted(files)],
+    }
+
+
+def debian_components(program: str) -> list[dict]:
+    files: dict[str, list[Path]] = {}
+    unowned = []
+    for library in libraries(program):
+        package = owner(library)
+        if package is None:
+            unowned.append({"type": "library", "bom-ref": f"file:{library}", "name": library.name})
+        else:
+            files.setdefault(package, []).append(library)
+    return [debian_component(package, files[package]) for package in sorted(files)] + unowned
+
+
+def swift_components() -> list[dict]:
+    components = []
+    for pin in json.loads((ROOT / "Package.resolved").read_text())["pins"]:
+        version, location = pin["state"].get("version", pin["state"]["revision"]), pin["location"].removesuffix(".git")
+        name = location.removeprefix("https://")
+        components.append({
+            "type": "library", "bom-ref": f"swift:{name}", "name": pin["identity"], "version": version,
+            "purl": f"pkg:swift/{name}@{version}", "externalReferences": [{"type": "vcs", "url": location}],
+        })
+    return components
+
+
+def main() -> None:
+    program = sys.argv[1]
+    version = output(program, "--version").strip()
+    components = debian_components(program) + swift_components()
+    worker = {"type": "application", "bom-ref": "image-worker", "name": "image-worker", "version": version}
+    print(json.dumps({
+        "bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1, "metadata": {"component": worker},
+        "components": components,
+        "dependencies": [{"ref": "image-worker", "dependsOn": [component["bom-ref"] for component in components]}],
+    }, indent=2))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    main()
