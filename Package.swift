@@ -40,13 +40,17 @@ let documentationPlugin: [Package.Dependency] =
 
 let packages: [Package.Dependency] = [
   .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+  .package(url: "https://github.com/apple/swift-asn1", exact: "1.7.4"),
   .package(url: "https://github.com/apple/swift-async-algorithms", from: "1.1.4"),
+  .package(url: "https://github.com/apple/swift-certificates", exact: "1.21.1"),
   .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
   .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
   .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
   .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
   .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
   .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
+  // As the packages for certificates, part of every build in any case: grpc-swift-nio-transport depends on them.
+  .package(url: "https://github.com/apple/swift-nio-ssl", exact: "2.37.6"),
   .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
   .package(url: "https://github.com/apple/swift-service-context", from: "1.5.1"),
   .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
@@ -99,6 +103,11 @@ let nio: [Target.Dependency] = [
 let nioHTTP2: [Target.Dependency] = [
   .product(name: "NIOHTTP2", package: "swift-nio-http2"), .product(name: "NIOHPACK", package: "swift-nio-http2"),
 ]
+/// TLS and the certificates of its clients.
+let nioTLS: [Target.Dependency] = [
+  .product(name: "NIOSSL", package: "swift-nio-ssl"), .product(name: "NIOTLS", package: "swift-nio"),
+  .product(name: "SwiftASN1", package: "swift-asn1"), .product(name: "X509", package: "swift-certificates"),
+]
 let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
 let asyncAlgorithms: Target.Dependency = .product(name: "AsyncAlgorithms", package: "swift-async-algorithms")
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
@@ -124,13 +133,13 @@ let targets: [Target] = [
       grpcCore, grpcProtobuf, metrics, swiftProtobuf, tracing, yams,
     ],
     swiftSettings: strictSwift),
-  // The listener, health, reflection, and what is recorded of each call.
+  // The listener, identities, health, reflection, and what is recorded of each call.
   .target(
     name: "WorkerOperations",
     dependencies: [
-      "WorkerProtocol", "WorkThreads", "CLibZ", grpcCore, grpcPosix, grpcProtobuf, logging, metrics, serviceContext,
-      swiftProtobuf, tracing,
-    ] + nio + nioHTTP2,
+      "WorkerProtocol", "WorkThreads", "CLibZ", crypto, grpcCore, grpcPosix, grpcProtobuf, logging, metrics,
+      serviceContext, swiftProtobuf, tracing,
+    ] + nio + nioHTTP2 + nioTLS,
     swiftSettings: strictSwift),
   // Traces, metrics and logs: where they are recorded, and how they reach a collector, Prometheus and a terminal.
   .target(
@@ -234,8 +243,8 @@ let targets: [Target] = [
   .testTarget(
     name: "ImageWorkerCommandTests",
     dependencies: [
-      "image-worker", "Fields", "ImageCodecs", "ImagePipeline", "TestSupport", "WorkerProtocol", "WorkerService",
-      argumentParser, swiftProtobuf, system,
+      "image-worker", "Fields", "ImageCodecs", "ImagePipeline", "TestSupport", "WorkerOperations", "WorkerProtocol",
+      "WorkerService", argumentParser, swiftProtobuf, system,
     ],
     swiftSettings: strictSwift),
   // Every text that users see, in one file that `make text` writes.

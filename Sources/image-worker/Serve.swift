@@ -5,6 +5,7 @@ internal import GRPCNIOTransportHTTP2Posix
 internal import Logging
 internal import ServiceLifecycle
 internal import UnixSignals
+internal import WorkerOperations
 internal import WorkerTelemetry
 internal import WorkerService
 
@@ -21,7 +22,7 @@ struct Serve: AsyncParsableCommand {
       Without them nothing is exported.
 
       On SIGTERM or SIGINT, health becomes NOT_SERVING and calls in progress finish; the exit status is 0, or 1 if \
-      they do not finish within the drain timeout. A second signal exits at once. SIGHUP reloads the presets file.
+      they do not finish within the drain timeout. A second signal exits at once. SIGHUP reloads the files of presets, TLS and identities.
       """)
 
   @Option(
@@ -57,10 +58,17 @@ struct Serve: AsyncParsableCommand {
     var services: [ServiceGroupConfiguration.ServiceConfiguration] = [.init(service: telemetry)]
     if let port = settings.metricsPort {
       services.append(
-        .init(service: MetricsEndpoint(host: settings.metricsHost, port: port, registry: metrics, logger: logger)))
+        .init(
+          service: MetricsEndpoint(
+            host: settings.metricsHost, port: port, secure: worker.security.metricsListener?.secure, registry: metrics,
+            logger: logger)))
     }
     if let source = settings.presets {
       let reloader = await PresetReloader(source: source, store: worker.environment.presetStore, logger: logger)
+      services.append(.init(service: reloader))
+    }
+    if settings.security.hasFiles {
+      let reloader = await SecurityReloader(worker.security, interval: settings.security.reloadInterval)
       services.append(.init(service: reloader))
     }
     services.append(.init(service: IdleMemoryService(drain: worker.environment.drain)))

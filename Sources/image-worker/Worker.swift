@@ -1,5 +1,6 @@
 internal import GRPCCore
 internal import GRPCNIOTransportHTTP2Posix
+internal import ImageCodecs
 internal import ImagePipeline
 internal import Logging
 internal import ResultCache
@@ -16,6 +17,7 @@ struct Worker: Service {
   private let metrics: MetricRegistry
   private let logger: Logger
   private let end: ProcessEnd
+  let security: Security
   let environment: WorkerEnvironment
   private let reflection: ReflectionServices
   private let health: HealthState
@@ -28,11 +30,14 @@ struct Worker: Service {
     self.metrics = metrics
     self.logger = logger
     self.end = end
+    try settings.security.check(settings.listenAddress)
+    security = try Security(settings.security, metrics: metrics, logger: logger)
     environment = WorkerEnvironment(
       limits: settings.limits, presets: try settings.presets?.read() ?? PresetCatalog(),
       takesOnlyPresets: settings.takesOnlyPresets,
       cache: try settings.cache.map { try ResultCache(limits: $0, logger: logger) }, memoryLimit: settings.memoryLimit,
-      threadCount: settings.threadCount, tracer: telemetry.tracer, traceID: { $0.traceID }, metrics: metrics)
+      threadCount: settings.threadCount, tracer: telemetry.tracer, traceID: { $0.traceID },
+      callers: security.callers, callerName: { $0.callerName }, metrics: metrics)
     reflection = try ReflectionServices()
     health = HealthState(services: Set(reflection.serviceNames))
   }
@@ -41,7 +46,9 @@ struct Worker: Service {
   func run() async throws {
     observe()
     let transport = HTTP2ServerTransport.Custom(
-      listenerFactory: TCPListener(host: settings.host, port: settings.port, limits: connectionLimits),
+      listenerFactory: WorkerListener(
+        address: settings.listenAddress, limits: connectionLimits, tls: security.listener,
+        authenticator: security.authenticator),
       config: configuration)
     let server = GRPCServer(transport: transport, services: services, interceptors: interceptors)
     try await withThrowingTaskGroup(of: Void.self) { group in
@@ -51,7 +58,12 @@ struct Worker: Service {
       group.addTask {
         guard let address = await transport.listeningAddress else { return }
         health.set(.serving)
-        logger.notice("serving", metadata: ["address": "\(address)", "threads": "\(settings.threadCount)"])
+        logger.notice(
+          "serving",
+          metadata: [
+            "address": "\(address)", "threads": "\(settings.threadCount)", "security": "\(settings.security.summary)",
+          ])
+        settings.security.warn(of: settings.listenAddress, logger)
       }
       group.addTask { await cancelWorkWhenDrainTakesTooLong() }
       if let limit = settings.stuckThreadLimit {
@@ -74,7 +86,7 @@ struct Worker: Service {
   /// Tells callers to go elsewhere first.
   ///
   /// Calls that they have sent before they learn of it are still served.
-  private func drain(_ server: GRPCServer<HTTP2ServerTransport.Custom<TCPListener>>) {
+  private func drain(_ server: GRPCServer<HTTP2ServerTransport.Custom<WorkerListener>>) {
     logger.notice("draining", metadata: ["calls": "\(environment.drain.workCount)"])
     end.limit(to: settings.drainTimeout + Self.cancellationLimit)
     health.set(.notServing)
@@ -100,6 +112,12 @@ struct Worker: Service {
 
   /// Begins to tell what the worker holds and waits for.
   private func observe() {
+    security.observe()
+    for library in CodecLibrary.all {
+      metrics.observe("imageworker.library_info", [.init("library", library.name), .init("version", library.version)]) {
+        1
+      }
+    }
     let (memory, drain) = (environment.memory, environment.drain)
     metrics.observe("imageworker.calls.active") { Double(drain.workCount) }
     let threadQueue = environment.threadQueue
@@ -114,9 +132,9 @@ struct Worker: Service {
   }
 
   private var interceptors: [any ServerInterceptor] {
-    [
-      EventLoopInterceptor(), TracingInterceptor(tracer: telemetry.tracer),
-      CallInterceptor(metrics: metrics, logger: logger),
+    let identity: [any ServerInterceptor] = security.authenticator == nil ? [] : [IdentityInterceptor()]
+    return [EventLoopInterceptor()] + identity + [
+      TracingInterceptor(tracer: telemetry.tracer), CallInterceptor(metrics: metrics, logger: logger),
     ]
   }
 
@@ -137,8 +155,8 @@ struct Worker: Service {
     return limits
   }
 
-  private var configuration: HTTP2ServerTransport.Custom<TCPListener>.Config {
-    var configuration = HTTP2ServerTransport.Custom<TCPListener>.Config.guarded
+  private var configuration: HTTP2ServerTransport.Custom<WorkerListener>.Config {
+    var configuration = HTTP2ServerTransport.Custom<WorkerListener>.Config.guarded
     // Above its limit the transport resets the stream without a word. Up to twice ours, the service can explain.
     configuration.rpc.maxRequestPayloadSize = 2 * settings.limits.maxMessageByteCount
     configuration.http2.targetWindowSize = settings.windowByteCount

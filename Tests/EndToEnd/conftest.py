@@ -43,7 +43,10 @@ def built_in(*what: str):
 
 
 class Worker:
-    def __init__(self, *options: str, environment: dict[str, str] | None = None):
+    """A worker process. `address` matches its address in the log, with the port as its group if there is one."""
+
+    def __init__(
+            self, *options: str, environment: dict[str, str] | None = None, address: str = r"127\.0\.0\.1:(\d+)"):
         self.process = subprocess.Popen(
             [os.environ["IMAGE_WORKER"], "serve", "--port", "0", *options], stderr=subprocess.PIPE, text=True,
             env={**os.environ, **(environment or {})})
@@ -51,11 +54,12 @@ class Worker:
         self.port = None
         for line in self.process.stderr:
             self.log.append(line)
-            match = re.search(r"serving.*127\.0\.0\.1:(\d+)", line)
+            match = re.search(f"serving.*{address}", line)
             if match:
-                self.port = int(match[1])
+                self.port = int(next((group for group in match.groups() if group), 0))
                 break
-        assert self.port, "".join(self.log)
+        else:
+            raise AssertionError("".join(self.log))
         self.reader = threading.Thread(target=self.read_log, daemon=True)
         self.reader.start()
 
@@ -85,8 +89,8 @@ class Worker:
 class Client:
     """A client whose calls use descriptors received by reflection."""
 
-    def __init__(self, worker: Worker):
-        self.channel = grpc.insecure_channel(worker.address, options=UNLIMITED)
+    def __init__(self, worker: Worker, channel: grpc.Channel | None = None):
+        self.channel = channel or grpc.insecure_channel(worker.address, options=UNLIMITED)
         self.pool = DescriptorPool(ProtoReflectionDescriptorDatabase(self.channel))
 
     def message(self, name: str):

@@ -42,10 +42,9 @@ extension Layer {
     Layer(
       name: "WorkerOperations", modules: ["WorkerProtocol", "WorkThreads", "CLibZ"],
       foreign: grpc.union(libc).union([
-        "CoreMetrics", "FoundationEssentials", "GRPCNIOTransportHTTP2Posix", "Logging", "NIOCore", "NIOHPACK",
-        "NIOHTTP2",
-        "NIOPosix",
-        "ServiceContextModule", "Synchronization", "Tracing",
+        "CoreMetrics", "Crypto", "FoundationEssentials", "GRPCNIOTransportHTTP2Posix", "Logging", "NIOCore",
+        "NIOHPACK", "NIOHTTP2", "NIOPosix", "NIOSSL", "NIOTLS", "ServiceContextModule", "SwiftASN1",
+        "Synchronization", "Tracing", "X509",
       ]),
       maxPointerLineCount: 1),
     Layer(

@@ -61,6 +61,7 @@ package struct CallInterceptor: ServerInterceptor {
         "method": "\(method)", "code": "\(name)", "peer": "\(call.peer)",
         "duration_ms": .stringConvertible(duration.milliseconds),
       ]
+      if let caller = call.span?.callerName { metadata["identity"] = "\(caller)" }
       if let error { metadata.merge(ErrorFields.metadata(of: error)) { own, _ in own } }
       logger.log(level: level, "call", metadata: metadata)
     }

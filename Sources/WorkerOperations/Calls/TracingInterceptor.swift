@@ -50,11 +50,12 @@ package struct TracingInterceptor: ServerInterceptor {
   ) {
     guard span.isRecording else { return }
     let peer = Peer(peer)
-    var all = [String: SpanAttribute](minimumCapacity: 6)
+    var all = [String: SpanAttribute](minimumCapacity: 7)
     all["rpc.system.name"] = "grpc"
     all["rpc.method"] = .string(method.fullyQualifiedMethod)
     all["network.peer.address"] = .string(peer.address)
     if let port = peer.port { all["network.peer.port"] = .int64(Int64(port)) }
+    if let caller = span.context.callerName { all["enduser.id"] = .string(caller) }
     all["rpc.response.status_code"] = .string(code?.name ?? "OK")
     if let error { span.recordError(error) }
     if let code, code.isServerFault {

@@ -15,6 +15,8 @@ final class ConnectionGuard: ChannelDuplexHandler {
 
   let limits: ConnectionLimits
   let inflation: InflationAllowance
+  /// The client; `nil` if callers are not identified.
+  let caller: ConnectionCaller?
   var context: ChannelHandlerContext?
   /// Open calls by stream identifier.
   private(set) var requests: [UInt32: RequestGuard] = [:]
@@ -41,9 +43,10 @@ final class ConnectionGuard: ChannelDuplexHandler {
   private var dropped = 0
   private var needsFlush = false
 
-  init(limits: ConnectionLimits, inflation: InflationAllowance) {
+  init(limits: ConnectionLimits, inflation: InflationAllowance, caller: ConnectionCaller?) {
     self.limits = limits
     self.inflation = inflation
+    self.caller = caller
     let now = NIODeadline.now()
     pings = Allowance(limits.maxPings, per: .seconds(30), now: now)
     settings = Allowance(limits.maxSettings, per: .seconds(30), now: now)

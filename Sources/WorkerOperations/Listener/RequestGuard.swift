@@ -1,4 +1,6 @@
+internal import FoundationEssentials
 internal import GRPCCore
+internal import GRPCProtobuf
 internal import NIOCore
 internal import NIOHPACK
 internal import NIOHTTP2
@@ -107,6 +109,9 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
       }
       isOperational = connection.limits.endedByDrain.contains { path.hasPrefix("/\($0)/") }
       payload.headers = request.headers
+      if let caller = connection.caller {
+        try caller.authenticator.identify(&payload.headers, path: path, caller: caller)
+      }
       deadline = request.deadline?.end.flatMap {
         try? context.eventLoop.assumeIsolated().scheduleCallback(at: $0, handler: self)
       }
@@ -188,6 +193,7 @@ extension RequestGuard {
     }
     headers.add(name: "grpc-status", value: String(refusal.code.rawValue))
     headers.add(name: "grpc-message", value: refusal.wireMessage)
+    if let details = refusal.wireDetails { headers.add(name: "grpc-status-details-bin", value: details) }
     state = .ended
     context.write(wrapOutboundOut(.headers(.init(headers: headers, endStream: true))), promise: nil)
     // Stop the client from sending the rest of the upload.
@@ -198,6 +204,15 @@ extension RequestGuard {
 }
 
 extension RequestRefusal {
+  /// A `google.rpc.Status` with the reason, in Base64; `nil` without a reason.
+  fileprivate var wireDetails: String? {
+    guard let reason, let code = Status.Code(rawValue: code.rawValue).flatMap({ RPCError.Code($0) }) else { return nil }
+    let status = GoogleRPCStatus(
+      code: code, message: message, details: [.errorInfo(reason: reason, domain: "imageworker.v1")])
+    guard let bytes: [UInt8] = try? status.serializedBytes() else { return nil }
+    return Data(bytes).base64EncodedString()
+  }
+
   /// The message, percent-encoded as the gRPC specification requires.
   fileprivate var wireMessage: String {
     message.utf8.reduce(into: "") { text, byte in

@@ -48,6 +48,8 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
     try await serve { _ in
       try environment.limits.check(message: request.image)
       let configuration = try environment.configuration(preset: request.preset, overrides: request.configuration)
+      let image = try environment.currentCaller?.beginImage()
+      image?.use(byteCount: request.image.count)
       return try await withTaskExecutorPreference(environment.executor) {
         let plan = try Inspection(limits: environment.limits).plan(request.image, configuration: configuration)
         return Imageworker_V1_InspectImageResponse(plan)
@@ -59,7 +61,9 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
     request: Imageworker_V1_ListPresetsRequest, context: ServerContext
   ) async throws -> Imageworker_V1_ListPresetsResponse {
     var response = Imageworker_V1_ListPresetsResponse()
-    response.presets = try environment.presets.presets.map(Imageworker_V1_Preset.init)
+    let caller = environment.currentCaller
+    response.presets = try environment.presets.presets.filter { caller?.mayUse(preset: $0.name) ?? true }
+      .map(Imageworker_V1_Preset.init)
     return response
   }
 

@@ -28,6 +28,10 @@ package struct WorkerEnvironment: Sendable {
   package let tracer: any Tracer
   /// Returns the id of a context's trace for reports; `nil` if the context is not traced.
   package let traceID: @Sendable (ServiceContext) -> String?
+  /// The accounts of callers; `nil` if callers are not identified.
+  package let callers: CallerAccounts?
+  /// Returns the name of the caller in a context; `nil` if it was not identified.
+  package let callerName: @Sendable (ServiceContext) -> String?
   let metrics: WorkerMetrics
 
   /// Creates the environment of a worker and starts its threads.
@@ -35,12 +39,14 @@ package struct WorkerEnvironment: Sendable {
   /// - `memoryLimit`: the maximum memory of all images together, in bytes.
   /// - `threadCount`: the number of images processed at the same time.
   /// - `traceID`: returns the tracer's id of a context's trace.
+  /// - `callers`: the accounts of callers, which `callerName` names.
   /// - `metrics`: receives the measurements.
   package init(
     limits: WorkerLimits = WorkerLimits(), presets: PresetCatalog = PresetCatalog(), takesOnlyPresets: Bool = false,
     cache: ResultCache? = nil, memoryLimit: Int = 768 << 20, threadCount: Int, drain: DrainState = DrainState(),
     tracer: any Tracer = InstrumentationSystem.tracer,
     traceID: @escaping @Sendable (ServiceContext) -> String? = { _ in nil },
+    callers: CallerAccounts? = nil, callerName: @escaping @Sendable (ServiceContext) -> String? = { _ in nil },
     metrics: any MetricsFactory = NOOPMetricsHandler.instance
   ) {
     self.limits = limits
@@ -54,11 +60,19 @@ package struct WorkerEnvironment: Sendable {
     self.drain = drain
     self.tracer = tracer
     self.traceID = traceID
+    self.callers = callers
+    self.callerName = callerName
     self.metrics = WorkerMetrics(factory: metrics)
   }
 
   /// The presets that requests can currently name.
   package var presets: PresetCatalog { presetStore.catalog }
+
+  /// The account of the current call's caller; `nil` if callers are not identified.
+  var currentCaller: CallerAccount? {
+    guard let callers else { return nil }
+    return ServiceContext.current.flatMap(callerName).flatMap(callers.account(of:))
+  }
 
   /// The id of the current call's trace; `nil` if the call is not traced.
   var currentTraceID: String? { ServiceContext.current.flatMap(traceID) }

@@ -56,7 +56,9 @@ extension ImageJob {
     try await preview?.push(input.chunk, isLast: input.isLastChunk)
     while try !readHeaderWindow() { try await refill() }
     let following = input.chunk
-    try work.plan(madeRenditions.map(\.configuration), following: input.isLastChunk ? following.bytes : nil)
+    try charged {
+      try work.plan(madeRenditions.map(\.configuration), following: input.isLastChunk ? following.bytes : nil)
+    }
   }
 
   /// Reads the next window of the header.
@@ -64,7 +66,7 @@ extension ImageJob {
   private func readHeaderWindow() throws -> Bool {
     try cancellation.check()
     let (bytes, isLast) = input.current
-    let headerByteCount = try work.readHeader(bytes.bytes, isLast: isLast)
+    let headerByteCount = try charged { try work.readHeader(bytes.bytes, isLast: isLast) }
     do throws(PipelineError) { try work.chargeBuffered() } catch {
       guard let preview, preview.makeRoom(after: error) else { throw error }
       try work.chargeBuffered()
@@ -127,7 +129,7 @@ extension ImageJob {
   func decode() throws {
     try cancellation.check()
     let (bytes, isLast) = input.current
-    input.consume(try work.advance(bytes.bytes, isLast: isLast))
+    input.consume(try charged { try work.advance(bytes.bytes, isLast: isLast) })
   }
 
   // MARK: Deliver and report

@@ -19,6 +19,8 @@ final class ImageJob {
   let madeResults: any ResultSink
 
   let source: any ImageSource
+  /// The account of the caller, and the source that charges it; `nil` if callers are not identified.
+  private let charge: (account: CallerAccount, source: ChargedSource)?
   var input: SourceWindows
   var work: ImageWork
   var clock = JobClock()
@@ -31,6 +33,9 @@ final class ImageJob {
     self.renditions = renditions
     self.admission = admission
     self.cancellation = cancellation
+    let charge = environment.currentCaller.map { (account: $0, source: ChargedSource(source)) }
+    self.charge = charge
+    let source: any ImageSource = charge.map { $0.source as any ImageSource } ?? source
     let results = MeteringSink(sink, renditionCount: renditions.count, metrics: environment.metrics)
     let hashing = environment.cache == nil ? nil : HashingSource(source)
     let cache = environment.cache.flatMap { cache in
@@ -58,6 +63,7 @@ final class ImageJob {
   ///   `overloaded` if too many images wait for a thread.
   func run() async throws {
     clock = JobClock()
+    if let charge { charge.source.image = try charge.account.beginImage() }
     let span = environment.tracer.startSpan("queue", ofKind: .internal)
     do { try environment.threadQueue.enter() } catch {
       span.record(error)
@@ -78,6 +84,12 @@ final class ImageJob {
         throw error
       }
     }
+  }
+
+  /// Runs CPU work of the image and charges it to the caller.
+  func charged<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
+    guard let image = charge?.source.image else { return try body() }
+    return try image.measure(body)
   }
 
   /// Runs the steps of the job in order.

@@ -30,6 +30,24 @@ final class WholeImage: ImageSource {
   func next() async throws -> (bytes: Data, isLast: Bool) { (bytes, true) }
 }
 
+/// Charges the bytes of another source to a caller while forwarding them.
+final class ChargedSource: ImageSource {
+  private let source: any ImageSource
+  /// The image to charge; `nil` until it has begun.
+  var image: CallerImage?
+
+  init(_ source: any ImageSource) { self.source = source }
+
+  var isComplete: Bool { source.isComplete }
+  var bufferedByteCount: Int { source.bufferedByteCount }
+
+  func next() async throws -> (bytes: Data, isLast: Bool) {
+    let (bytes, isLast) = try await source.next()
+    image?.use(byteCount: bytes.count)
+    return (bytes, isLast)
+  }
+}
+
 /// Hashes the bytes of another source while forwarding them.
 final class HashingSource: ImageSource {
   private let source: any ImageSource

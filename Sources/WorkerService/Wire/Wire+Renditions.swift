@@ -4,11 +4,16 @@ internal import WorkerProtocol
 
 extension WorkerEnvironment {
   /// What a request asks for: its preset with its own fields in place.
-  /// - Throws: `unknownPreset`, `invalidField`, `unservedField`.
+  /// - Throws: `unknownPreset`, `invalidField`, `unservedField`, and `CallerError` if its caller may not ask for it.
   func configuration(
     preset: String, overrides: Imageworker_V1_ProcessingConfiguration
-  ) throws(PipelineError) -> ProcessingConfiguration {
+  ) throws -> ProcessingConfiguration {
     let catalog = presets
+    if let caller = currentCaller {
+      try caller.check(
+        preset: preset.isEmpty ? Preset.defaultName : preset,
+        setsFields: overrides != Imageworker_V1_ProcessingConfiguration())
+    }
     guard !takesOnlyPresets || overrides == Imageworker_V1_ProcessingConfiguration() else {
       let names = catalog.presets.map(\.name).joined(separator: ", ")
       throw PipelineError(

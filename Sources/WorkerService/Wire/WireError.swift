@@ -22,6 +22,23 @@ enum WireError {
       code: code(error.code), message: error.message, details: details(error, configurationPath: configurationPath))
   }
 
+  private static func status(_ error: CallerError, configurationPath: String) -> GoogleRPCStatus {
+    switch error {
+    case .notAllowed(let message, let field):
+      let metadata = field.map { ["field": path(of: $0, configurationPath: configurationPath)] } ?? [:]
+      return GoogleRPCStatus(
+        code: .permissionDenied, message: message,
+        details: [.errorInfo(reason: "PERMISSION_DENIED", domain: domain, metadata: metadata)])
+    case .quotaExceeded(let message, let caller, let delay):
+      return GoogleRPCStatus(
+        code: .resourceExhausted, message: message,
+        details: [
+          .errorInfo(reason: "QUOTA_EXCEEDED", domain: domain), .retryInfo(delay: delay ?? retryDelay),
+          .quotaFailure(violations: [.init(subject: "identity:\(caller)", description: message)]),
+        ])
+    }
+  }
+
   /// Any error of a call as one that keeps its code and never becomes UNKNOWN.
   ///
   /// A defect is the cause of what it becomes, which the log is told of and the client is not.
@@ -49,6 +66,7 @@ enum WireError {
       status(
         any: error.error,
         configurationPath: "\(requestPath(configurationPath))renditions[\(error.index)].configuration")
+    case let error as CallerError: status(error, configurationPath: configurationPath)
     case is DrainError: draining
     case let error as GoogleRPCStatus: error
     case let error as RPCError:

@@ -11,7 +11,9 @@ package enum MetricCatalog {
   static let bytes: [Double] = (0...7).map { Double(1 << (16 + 2 * $0)) }
 
   /// All descriptions, sorted by name.
-  package static let all = (calls + images + cache + memory + process + telemetry).sorted { $0.name < $1.name }
+  package static let all = (calls + security + images + cache + memory + process + telemetry).sorted {
+    $0.name < $1.name
+  }
 
   private static let calls = [
     MetricDescription(
@@ -19,6 +21,27 @@ package enum MetricCatalog {
       help: "Duration of calls from first to last byte, by method and status code"),
     MetricDescription(
       "imageworker.calls.active", unit: "{call}", kind: .gauge, help: "Calls in progress"),
+  ]
+
+  private static let security = [
+    MetricDescription(
+      "imageworker.tls.handshakes", unit: "{handshake}", kind: .counter,
+      help: "TLS handshakes, by outcome: ok or the reason of the failure"),
+    MetricDescription(
+      "imageworker.tls.certificate.expiry", unit: "s", kind: .gauge,
+      help: "Time at which the certificate expires, since 1970-01-01 UTC"),
+    MetricDescription(
+      "imageworker.authentication.failures", unit: "{call}", kind: .counter,
+      help: "Calls refused because of their caller, by reason"),
+    MetricDescription(
+      "imageworker.identity.images", unit: "{image}", kind: .counter, help: "Images begun, by identity"),
+    MetricDescription(
+      "imageworker.identity.refusals", unit: "{image}", kind: .counter,
+      help: "Images refused because of a quota, by identity"),
+    MetricDescription(
+      "imageworker.identity.input", unit: "By", kind: .counter, help: "Bytes of images received, by identity"),
+    MetricDescription(
+      "imageworker.identity.cpu.time", unit: "s", kind: .counter, help: "CPU time spent on images, by identity"),
   ]
 
   private static let images = [
@@ -85,6 +108,9 @@ package enum MetricCatalog {
     MetricDescription(
       "imageworker.build_info", unit: "", kind: .gauge,
       help: "Version of the worker, as an attribute; the value is always 1"),
+    MetricDescription(
+      "imageworker.library_info", unit: "", kind: .gauge,
+      help: "Version of a codec library, as attributes; the value is always 1"),
     MetricDescription(
       "process.memory.usage", unit: "By", kind: .gauge, help: "Resident memory of the process"),
     MetricDescription("process.threads", unit: "{thread}", kind: .gauge, help: "Threads of the process"),

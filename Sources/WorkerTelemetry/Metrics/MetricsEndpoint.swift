@@ -1,5 +1,5 @@
 package import Logging
-internal import NIOCore
+package import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
 internal import ServiceLifecycle
@@ -14,6 +14,7 @@ package struct MetricsEndpoint: Service {
 
   private let host: String
   private let port: Int
+  private let secure: (@Sendable (any Channel) throws -> Void)?
   private let registry: MetricRegistry
   private let logger: Logger
 
@@ -22,11 +23,16 @@ package struct MetricsEndpoint: Service {
   /// - Parameters:
   ///   - host: The address to listen on.
   ///   - port: The port number; 0 selects any free port.
+  ///   - secure: Adds the handlers of TLS to an accepted connection; `nil` for plaintext.
   ///   - registry: The metrics to serve.
   ///   - logger: The logger that reports the address.
-  package init(host: String, port: Int, registry: MetricRegistry, logger: Logger) {
+  package init(
+    host: String, port: Int, secure: (@Sendable (any Channel) throws -> Void)? = nil, registry: MetricRegistry,
+    logger: Logger
+  ) {
     self.host = host
     self.port = port
+    self.secure = secure
     self.registry = registry
     self.logger = logger
   }
@@ -36,12 +42,13 @@ package struct MetricsEndpoint: Service {
   /// - Throws: An I/O error if the address cannot be bound.
   package func run() async throws {
     let connections = ConnectionCount(limit: Self.maxConnections)
-    let registry = registry
+    let (registry, secure) = (registry, secure)
     let channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           let pipeline = channel.pipeline.syncOperations
+          try secure?(channel)
           try pipeline.addHandler(IdleStateHandler(allTimeout: Self.idleLimit))
           try pipeline.configureHTTPServerPipeline()
           try pipeline.addHandler(MetricsHandler(registry: registry, connections: connections))

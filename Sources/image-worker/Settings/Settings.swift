@@ -4,6 +4,7 @@ internal import ImagePipeline
 internal import Logging
 internal import ResultCache
 internal import SystemPackage
+internal import WorkerOperations
 internal import WorkerService
 internal import WorkerTelemetry
 
@@ -14,6 +15,7 @@ internal import WorkerTelemetry
 struct Settings {
   var host: String
   var port: Int
+  var security: SecuritySettings
   var threadCount: Int
   var memoryLimit: Int
   var drainTimeout: Duration
@@ -83,6 +85,7 @@ struct Settings {
     host = Self.address(source.text("host", default: "127.0.0.1", "address", "Set the address to listen on."))
     port = try source.integer(
       "port", in: 0...65535, default: 50051, unit: "port", "Set the port to listen on; 0 for any free one.")
+    security = try SecuritySettings(&source)
     threadCount =
       try source.optionalInteger(
         "threads", in: 1...1024, default: "the number of cores", unit: "images",
@@ -143,6 +146,11 @@ struct Settings {
     .map { PresetSource(path: FilePath($0)) }
     takesOnlyPresets = try source.flag(
       "onlyPresets", "Refuse requests that set configuration fields; allow only presets.")
+  }
+
+  /// The address of the gRPC listener.
+  var listenAddress: ListenAddress {
+    security.unixSocket ?? .tcp(host: host, port: port)
   }
 
   /// An address to listen on.

@@ -20,11 +20,11 @@ struct ConnectionGuardTests {
     _ limits: ConnectionLimits = ConnectionLimits(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }),
     frameByteCount: Int = 16 << 10, _ body: @escaping @Sendable (Server) throws -> Void
   ) async throws {
-    var (limits, configuration) = (limits, HTTP2ServerTransport.Custom<TCPListener>.Config.guarded)
+    var (limits, configuration) = (limits, HTTP2ServerTransport.Custom<WorkerListener>.Config.guarded)
     limits.maxFrameByteCount = frameByteCount
     configuration.http2.maxFrameSize = frameByteCount
     let transport = HTTP2ServerTransport.Custom(
-      listenerFactory: TCPListener(host: "127.0.0.1", port: 0, limits: limits), config: configuration)
+      listenerFactory: WorkerListener(address: .tcp(host: "127.0.0.1", port: 0), limits: limits), config: configuration)
     let state = HealthState(services: [])
     state.set(.serving)
     let server = GRPCServer(

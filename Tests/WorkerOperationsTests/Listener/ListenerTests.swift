@@ -17,7 +17,8 @@ struct TransportTests {
   func oneLoop(host: String) async throws {
     let probe = LoopProbe()
     let transport = HTTP2ServerTransport.Custom(
-      listenerFactory: TCPListener(host: host, port: 0, limits: ConnectionLimits(logger: Logger(label: "test"))),
+      listenerFactory: WorkerListener(
+        address: .tcp(host: host, port: 0), limits: ConnectionLimits(logger: Logger(label: "test"))),
       config: .guarded)
     let server = GRPCServer(
       transport: transport, services: [HealthService(state: HealthState(services: []))],

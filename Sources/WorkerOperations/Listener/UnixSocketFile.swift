@@ -1,0 +1,76 @@
+internal import NIOCore
+internal import NIOPosix
+
+#if canImport(Darwin)
+  internal import Darwin
+#elseif canImport(Musl)
+  internal import Musl
+#else
+  internal import Glibc
+#endif
+
+/// The file of a Unix domain socket.
+///
+/// A file that a killed process left behind is replaced, and no more users than intended can ever connect.
+struct UnixSocketFile {
+  let path: String
+  /// Permissions of the file, as in `0o660`.
+  let permissions: UInt32
+
+  /// A reason why the file cannot be used.
+  enum Failure: Error, Equatable, CustomStringConvertible {
+    case inUse
+    case notASocket
+    case failed(String, errno: Int32)
+
+    var description: String {
+      switch self {
+      case .inUse: "another process listens on it"
+      case .notASocket: "the path exists and is not a socket"
+      case .failed(let operation, let code): "\(operation) failed: \(String(cString: strerror(code)))"
+      }
+    }
+  }
+
+  /// Creates the socket by `body`, which binds it, and sets its permissions.
+  ///
+  /// The file is removed when the socket is closed, unless another process has replaced it.
+  ///
+  /// - Throws: `Failure`, and the errors of `body`.
+  func bind<Inbound: Sendable, Outbound: Sendable>(
+    _ body: () async throws -> NIOAsyncChannel<Inbound, Outbound>
+  ) async throws -> NIOAsyncChannel<Inbound, Outbound> {
+    try await removeStale()
+    // Until the permissions are set, only the worker's own user may connect.
+    let mask = umask(0o177)
+    defer { umask(mask) }
+    let listener = try await body()
+    guard chmod(path, mode_t(permissions)) == 0 else { throw Failure.failed("chmod", errno: errno) }
+    let own = number
+    listener.channel.closeFuture.whenComplete { _ in
+      if own != nil, number == own { unlink(path) }
+    }
+    return listener
+  }
+
+  /// The number of the file in its file system, which distinguishes it from a later one of the same path.
+  private var number: UInt64? {
+    var status = stat()
+    return lstat(path, &status) == 0 ? UInt64(status.st_ino) : nil
+  }
+
+  /// Removes a socket on which nobody listens, as a process that was killed leaves it behind.
+  private func removeStale() async throws {
+    var status = stat()
+    guard lstat(path, &status) == 0 else { return }
+    guard status.st_mode & S_IFMT == S_IFSOCK else { throw Failure.notASocket }
+    do {
+      let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+        .connect(unixDomainSocketPath: path).get()
+      try? await channel.close()
+      throw Failure.inUse
+    } catch let error as IOError where [ECONNREFUSED, ENOENT].contains(error.errnoCode) {
+      guard unlink(path) == 0 || errno == ENOENT else { throw Failure.failed("unlink", errno: errno) }
+    }
+  }
+}

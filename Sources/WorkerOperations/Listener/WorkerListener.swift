@@ -1,0 +1,108 @@
+package import GRPCNIOTransportHTTP2Posix
+package import NIOCore
+internal import NIOHTTP2
+internal import NIOPosix
+
+/// Listens on an address and guards every connection.
+///
+/// It replaces `HTTP2ServerTransport.Posix`, which asks the connection for its certificates on each call, with two
+/// round trips through its event loop, even without TLS.
+package struct WorkerListener: HTTP2ServerTransport.ListenerFactory {
+  private let address: ListenAddress
+  private let limits: ConnectionLimits
+  private let tls: TLSSecurity?
+  private let authenticator: Authenticator?
+  private let inflation: InflationAllowance
+
+  /// Creates a listener.
+  ///
+  /// - Parameters:
+  ///   - address: The address to listen on.
+  ///   - limits: The limits for each client.
+  ///   - tls: The security of connections; `nil` for plaintext.
+  ///   - authenticator: Identifies the callers; `nil` to serve every caller.
+  package init(
+    address: ListenAddress, limits: ConnectionLimits, tls: TLSSecurity? = nil, authenticator: Authenticator? = nil
+  ) {
+    self.address = address
+    self.limits = limits
+    self.tls = tls
+    self.authenticator = authenticator
+    inflation = InflationAllowance(limits.maxInflatedByteCount, account: limits.inflationAccount)
+  }
+
+  /// The event loops of the listener and its connections, shared by the whole process.
+  package var eventLoopGroup: any EventLoopGroup { MultiThreadedEventLoopGroup.singleton }
+
+  package func makeListeningChannel(
+    listenerConfigurator: HTTP2ServerTransport.ListenerConfigurator,
+    connectionConfigurator: HTTP2ServerTransport.ConnectionConfigurator
+  ) async throws -> NIOAsyncChannel<HTTP2ServerTransport.ConnectionConfigurator.ConnectionChannel, Never> {
+    let bootstrap = ServerBootstrap(group: eventLoopGroup)
+      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+      .serverChannelOption(.backlog, value: limits.backlog)
+      .serverChannelInitializer { [limits] channel in
+        listenerConfigurator.configure(channel: channel).flatMapThrowing {
+          try channel.pipeline.syncOperations.addHandler(AcceptPause(logger: limits.logger))
+        }
+      }
+    do {
+      switch address {
+      case .tcp(let host, let port):
+        return try await bootstrap.bind(host: host, port: port) { configure($0, connectionConfigurator) }
+      case .unix(let path, let permissions):
+        let file = UnixSocketFile(path: path, permissions: permissions)
+        return try await file.bind {
+          try await bootstrap.bind(unixDomainSocketPath: path) { configure($0, connectionConfigurator) }
+        }
+      }
+    } catch { throw Refusal(address: address, reason: error) }
+  }
+
+  /// Sets up an accepted connection.
+  @Sendable private func configure(
+    _ channel: any Channel, _ configurator: HTTP2ServerTransport.ConnectionConfigurator
+  ) -> EventLoopFuture<HTTP2ServerTransport.ConnectionConfigurator.ConnectionChannel> {
+    channel.eventLoop.makeCompletedFuture {
+      let caller = authenticator.map(ConnectionCaller.init)
+      try tls?.secure(channel, caller: caller)
+      try channel.pipeline.syncOperations.addHandler(
+        ConnectionGuard(limits: limits, inflation: inflation, caller: caller))
+    }.flatMap {
+      configurator.configure(channel: channel, tls: tls == nil ? .none : .configured(requireALPN: true))
+    }.flatMapThrowing { connection in
+      let pipeline = channel.pipeline.syncOperations
+      let position = ChannelPipeline.SynchronousOperations.Position.after(
+        try pipeline.handler(type: NIOHTTP2Handler.self))
+      let filter = StreamErrorFilter(connection: try pipeline.handler(type: ConnectionGuard.self))
+      try pipeline.addHandler(filter, position: position)
+      try pipeline.addHandler(MetadataSizeAnnouncer(byteCount: limits.maxReadMetadataByteCount), position: position)
+      return connection
+    }
+  }
+
+  private struct Refusal: Error, CustomStringConvertible {
+    let address: ListenAddress
+    let reason: any Error
+
+    var description: String {
+      switch address {
+      case .tcp(let host, let port): "cannot listen on port \(port) of \(host): \(reason)"
+      case .unix(let path, _): "cannot listen on \(path): \(reason)"
+      }
+    }
+  }
+}
+
+extension HTTP2ServerTransport.Custom<WorkerListener>.Config {
+  /// The default configuration, with a guard on each call.
+  ///
+  /// Without it, a `ConnectionGuard` treats open calls as ended.
+  package static var guarded: Self {
+    var configuration = defaults
+    configuration.channelDebuggingCallbacks.onAcceptHTTP2Stream = { channel in
+      channel.eventLoop.makeCompletedFuture { try RequestGuard.install(on: channel) }
+    }
+    return configuration
+  }
+}

@@ -1,0 +1,123 @@
+internal import Logging
+internal import SystemPackage
+internal import WorkerOperations
+internal import WorkerService
+internal import WorkerTelemetry
+
+/// The TLS contexts and the identities of a running worker, which follow their files.
+final class Security: Sendable {
+  private let settings: SecuritySettings
+  private let logger: Logger
+  private let metrics: MetricRegistry
+  private let contexts: TLSContexts?
+  private let metricsContexts: TLSContexts?
+  /// Identifies callers; `nil` if every caller is served alike.
+  let authenticator: Authenticator?
+  /// The accounts of callers; `nil` if callers have no identities.
+  let callers: CallerAccounts?
+  private let seen: Seen
+
+  /// Reads the files.
+  ///
+  /// - Throws: `SettingsError` naming the file that cannot be used.
+  init(_ settings: SecuritySettings, metrics: MetricRegistry, logger: Logger) throws(SettingsError) {
+    self.settings = settings
+    self.logger = logger
+    self.metrics = metrics
+    let material = try settings.tls?.read()
+    contexts = try Self.contexts(settings.tls, material, .http2)
+    metricsContexts = try Self.contexts(settings.hasSecureMetrics ? settings.tls : nil, material, .http1)
+    let text = try settings.identities.map { path throws(SettingsError) in try Self.text(path) }
+    let file = try text.map { text throws(SettingsError) in try Self.identities(text, settings.identities) }
+    callers = file.map { CallerAccounts($0.policies, metrics: metrics) }
+    authenticator =
+      file != nil || contexts?.requiresClientCertificates == true
+      ? Authenticator(file.map { IdentityTable($0.identities) }, metrics: metrics) : nil
+    seen = Seen(material: material, identities: text)
+  }
+
+  private static func contexts(
+    _ files: TLSFiles?, _ material: TLSMaterial?, _ name: ApplicationProtocol
+  ) throws(SettingsError) -> TLSContexts? {
+    guard let files, let material else { return nil }
+    return try files.naming { () throws(TLSMaterialError) in try TLSContexts(material, protocol: name) }
+  }
+
+  /// The security of the gRPC listener; `nil` for plaintext.
+  var listener: TLSSecurity? { contexts.map(security) }
+
+  /// The security of the metrics listener; `nil` for plaintext.
+  var metricsListener: TLSSecurity? { metricsContexts.map(security) }
+
+  /// Starts to report when the certificate expires.
+  func observe() {
+    guard let contexts else { return }
+    metrics.observe("imageworker.tls.certificate.expiry") { Double(contexts.expiry) }
+  }
+
+  private func security(_ contexts: TLSContexts) -> TLSSecurity {
+    TLSSecurity(
+      contexts: contexts, handshakeTimeout: settings.handshakeTimeout, logger: logger, metrics: metrics)
+  }
+
+  // MARK: Changed files
+
+  /// Reads the files again and uses what has changed for new connections and calls.
+  ///
+  /// Files that cannot be used leave everything as it is.
+  func reload() {
+    do throws(SettingsError) { try reloadTLS() } catch {
+      logger.error("the TLS files cannot be used; the previous ones stay in effect", metadata: ["error": "\(error)"])
+    }
+    do throws(SettingsError) { try reloadIdentities() } catch {
+      logger.error("the identities cannot be used; the previous ones stay in effect", metadata: ["error": "\(error)"])
+    }
+  }
+
+  private func reloadTLS() throws(SettingsError) {
+    guard let tls = settings.tls, let contexts else { return }
+    let material: TLSMaterial
+    do throws(SettingsError) { material = try tls.read() } catch {
+      guard seen.isNew(failure: error.description, ofTLS: true) else { return }
+      throw error
+    }
+    guard seen.isNew(material) else { return }
+    try tls.naming { () throws(TLSMaterialError) in
+      try contexts.replace(with: material)
+      try metricsContexts?.replace(with: material)
+    }
+    logger.notice("TLS files reloaded", metadata: ["certificate": "\(tls.certificate)"])
+  }
+
+  private func reloadIdentities() throws(SettingsError) {
+    guard let path = settings.identities, let callers, let authenticator else { return }
+    let text: String
+    do throws(SettingsError) { text = try Self.text(path) } catch {
+      guard seen.isNew(failure: error.description, ofTLS: false) else { return }
+      throw error
+    }
+    guard seen.isNew(identities: text) else { return }
+    let file = try Self.identities(text, path)
+    // In this order, so that nobody is admitted whose policy is not known yet.
+    callers.replace(with: file.policies)
+    authenticator.replace(with: IdentityTable(file.identities))
+    logger.notice("identities reloaded", metadata: ["file": "\(path)", "identities": "\(file.identities.count)"])
+  }
+
+  private static func identities(_ text: String, _ path: FilePath?) throws(SettingsError) -> IdentityFile {
+    do { return try IdentityFile(yaml: text) } catch {
+      throw SettingsError(description: "--identities \(path?.string ?? ""): \(error)")
+    }
+  }
+
+  private static func text(_ path: FilePath) throws(SettingsError) -> String {
+    let bytes: [UInt8]
+    do { bytes = try FileSystem.read(path, limit: 1 << 20) } catch {
+      throw SettingsError(description: "--identities \(path) cannot be read: \(error)")
+    }
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      throw SettingsError(description: "--identities \(path) is not text in UTF-8")
+    }
+    return text
+  }
+}

@@ -1,0 +1,98 @@
+import Testing
+import WorkerOperations
+import WorkerService
+
+@testable import image_worker
+
+@Suite("File of identities")
+struct IdentityFileTests {
+  private static let hash = TokenHash(of: "secret").hexadecimal
+
+  @Test("every key is read")
+  func all() throws {
+    let file = try IdentityFile(
+      yaml: """
+        identities:
+          web-1.internal_A:
+            tokens: [\(Self.hash)]
+            certificates: ["DNS:web.internal", "CN=web"]
+            presets: [favicon, preview]
+            configuration: true
+            reflection: false
+            max_images: 8
+            images_per_minute: 600
+            bytes_per_hour: 1e9
+            cpu_seconds_per_minute: 0.5
+          free:
+            tokens: [\(Self.hash)]
+          limited:
+            tokens: [\(Self.hash)]
+            presets: [favicon]
+        """)
+    #expect(
+      file.identities.first
+        == Identity(
+          name: "web-1.internal_A", tokens: [TokenHash(of: "secret")], certificates: ["DNS:web.internal", "CN=web"],
+          mayReflect: false))
+    #expect(
+      file.policies == [
+        CallerPolicy(
+          name: "web-1.internal_A", presets: ["favicon", "preview"], mayConfigure: true, maxImages: 8,
+          quotas: [
+            CallerQuota(.images, per: .minute, amount: 600), CallerQuota(.bytes, per: .hour, amount: 1e9),
+            CallerQuota(.cpuSeconds, per: .minute, amount: 0.5),
+          ]),
+        CallerPolicy(name: "free"), CallerPolicy(name: "limited", presets: ["favicon"], mayConfigure: false),
+      ])
+  }
+
+  @Test(
+    "an error has the line and the name",
+    arguments: [
+      ("", "line 1: must have one key, identities"), ("presets: {}", "line 1: must have one key, identities"),
+      ("identities: [a]", "line 1: identities must be a mapping of names to values"),
+      ("identities:\n  a: {}", "line 2: identities.a needs tokens or certificates"),
+      ("identities:\n  a b: {}", "line 2: \"a b\" is no name of an identity"),
+      (
+        "identities:\n  a:\n    token: x",
+        "line 3: identities.a.token is unknown; it must be one of: tokens, certificates"
+      ),
+      ("identities:\n  a:\n    tokens: x", "line 3: identities.a.tokens must be a list"),
+      (
+        "identities:\n  a:\n    tokens: [x]",
+        "line 3: identities.a.tokens has an entry that is wrong: x; it must be the SHA-256"
+      ),
+      (
+        "identities:\n  a:\n    certificates: [web]",
+        "line 3: identities.a.certificates has an entry that is wrong: web; it must begin"
+      ),
+      ("identities:\n  a:\n    reflection: 1", "line 3: identities.a.reflection must be true or false"),
+      ("identities:\n  a:\n    max_images: 0", "line 3: identities.a.max_images must be a whole number above 0"),
+      (
+        "identities:\n  a:\n    bytes_per_minute: 0.5",
+        "line 3: identities.a.bytes_per_minute must be a whole number above 0"
+      ),
+      (
+        "identities:\n  a:\n    cpu_seconds_per_hour: .inf",
+        "line 3: identities.a.cpu_seconds_per_hour must be a number above 0"
+      ),
+      ("identities: {", "is not YAML"),
+    ])
+  func errors(yaml: String, message: String) {
+    var description = ""
+    do { _ = try IdentityFile(yaml: yaml) } catch { description = "\(error)" }
+    #expect(description.hasPrefix(message), "\(description)")
+  }
+
+  @Test("a new token fits the entry that is printed with it")
+  func token() async throws {
+    let outcome = try await WorkerProgram.run(["token", "web"])
+    #expect(outcome.status == 0 && outcome.errors.isEmpty)
+    let match = try #require(outcome.output.wholeMatch(of: /token: (iw_[\w-]{43})\n\n((?:.|\n)*)/))
+    let file = try IdentityFile(yaml: String(match.2))
+    #expect(file.identities.map(\.name) == ["web"] && file.identities[0].tokens == [TokenHash(of: String(match.1))])
+    #expect(try await WorkerProgram.run(["token", "web"]).output != outcome.output)
+    let refused = try await WorkerProgram.run(["token", "a b"])
+    #expect(refused.status == 64 && refused.errors.contains("is no name of an identity"))
+  }
+}

@@ -1,0 +1,97 @@
+import Foundation
+import GRPCCore
+import GRPCNIOTransportHTTP2Posix
+import Logging
+import Testing
+import WorkerProtocol
+
+@testable import WorkerOperations
+
+@Suite("UnixSocketFile", .timeLimit(.minutes(2)))
+struct UnixSocketFileTests {
+  private let folder: URL
+  private var path: String { folder.appendingPathComponent("s").path }
+
+  init() throws {
+    folder = URL(fileURLWithPath: "/tmp/iw-\(UUID().uuidString.prefix(8))")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+  }
+
+  /// Runs a server on the path while `body` runs.
+  private func serve(permissions: UInt32 = 0o600, _ body: @escaping @Sendable () async throws -> Void) async throws {
+    let state = HealthState(services: [])
+    state.set(.serving)
+    let transport = HTTP2ServerTransport.Custom(
+      listenerFactory: WorkerListener(
+        address: .unix(path: path, permissions: permissions), limits: ConnectionLimits(logger: Logger(label: "test"))),
+      config: .guarded)
+    let server = GRPCServer(
+      transport: transport, services: [HealthService(state: state)], interceptors: [EventLoopInterceptor()])
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask(executorPreference: EventLoopExecutor.shared) { try await server.serve() }
+      guard await transport.listeningAddress != nil else { return try await group.waitForAll() }
+      try await body()
+      server.beginGracefulShutdown()
+      try await group.waitForAll()
+    }
+  }
+
+  private func check() async throws {
+    let client = try HTTP2ClientTransport.Posix(target: .unixDomainSocket(path: path), transportSecurity: .plaintext)
+    try await withGRPCClient(transport: client) { client in
+      let answer = try await Grpc_Health_V1_Health.Client(wrapping: client).check(Grpc_Health_V1_HealthCheckRequest())
+      #expect(answer.status == .serving)
+    }
+  }
+
+  private var permissions: Int {
+    get throws {
+      try #require(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int)
+    }
+  }
+
+  @Test(
+    "the socket serves, has its permissions, and is removed at the end", arguments: [0o600, 0o660, 0o777] as [UInt32])
+  func serves(permissions: UInt32) async throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try await serve(permissions: permissions) {
+      #expect(try self.permissions == Int(permissions))
+      try await check()
+    }
+    #expect(!FileManager.default.fileExists(atPath: path))
+  }
+
+  @Test("a socket that a killed process left behind is replaced")
+  func stale() async throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let killed = Process()
+    killed.executableURL = URL(fileURLWithPath: "/usr/bin/python3")
+    killed.arguments = ["-c", "import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])", path]
+    try killed.run()
+    killed.waitUntilExit()
+    #expect(FileManager.default.fileExists(atPath: path))
+    try await serve { try await check() }
+  }
+
+  @Test("a socket that is in use, and a file that is no socket, are not replaced")
+  func refused() async throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try await serve {
+      await #expect { try await self.serve {} } throws: { "\($0)".contains("another process listens on it") }
+      try await check()
+    }
+    try Data("text".utf8).write(to: URL(fileURLWithPath: path))
+    await #expect { try await serve {} } throws: { "\($0)".contains("the path exists and is not a socket") }
+    #expect(FileManager.default.contents(atPath: path) == Data("text".utf8))
+  }
+
+  @Test("the end of a worker leaves the socket of its successor")
+  func successor() async throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try await serve {
+      try FileManager.default.removeItem(atPath: path)
+      try Data().write(to: URL(fileURLWithPath: path))
+    }
+    #expect(FileManager.default.fileExists(atPath: path))
+  }
+}
