@@ -84,6 +84,16 @@ struct LayeringTests {
     for name in names where !name.hasPrefix("../") { #expect(SourceTree.has(name), "\(name)") }
   }
 
+  @Test("every test that SECURITY.md names exists")
+  func security() throws {
+    let rows = try SourceTree.text("SECURITY.md").matches(of: /\| `(Tests\/[\w\/.]+)`: ([^|]+) \|/)
+    #expect(rows.count > 25)
+    for row in rows {
+      #expect(SourceTree.has(String(row.1)), "\(row.1)")
+      #expect(try SourceTree.text(String(row.1)).contains(row.2), "\(row.1) has no \(row.2)")
+    }
+  }
+
   @Test("wire types stay in WorkerService/Wire")
   func wire() throws {
     var counts = maxWireFileCounts.mapValues { _ in 0 }
