@@ -77,9 +77,9 @@ def items():
         if number % 100 == 0:
             print(number, flush=True)
 
-with Client(addresses, retry=RetryPolicy(give_up_after=30)) as client:
+with Client(addresses, retry=RetryPolicy(give_up_after=30, stall_after=15)) as client:
     outcomes = [(item.key, hashlib.sha256(item.unwrap().data).hexdigest(), item.attempts)
-                for item in client.batch(items(), preset="favicon", streams=streams, timeout=60)]
+                for item in client.batch(items(), preset="favicon", streams=streams, timeout=90)]
 assert Counter(key for key, _, _ in outcomes) == Counter(range(count))
 print("attempts", sum(attempts for _, _, attempts in outcomes))
 print("digest", hashlib.sha256(repr(sorted((key, digest) for key, digest, _ in outcomes)).encode()).hexdigest())

@@ -54,8 +54,7 @@ def test_a_batch_outlives_a_killed_and_a_drained_worker(python, tmp_path):
         shutil.copy(FIXTURES / name, tmp_path)
     workers = [Worker("--cache-memory-mib", "0", "--threads", "1") for _ in range(3)]
     try:
-        sent, expected = batch(python, [workers[2].address], 1, count, tmp_path, {})
-        assert sent == count
+        _, expected = batch(python, [workers[2].address], 1, count, tmp_path, {})
         sent, digest = batch(
             python, [worker.address for worker in workers], 3, count, tmp_path,
             {"300": workers[0].process.kill, "700": workers[1].process.terminate})

@@ -173,6 +173,18 @@ def test_an_item_that_takes_too_long_ends_and_the_others_go_on() -> None:
     assert set(outcomes.values()) == {None}
 
 
+def test_a_stream_on_which_nothing_happens_is_replaced() -> None:
+    def behavior(image: bytes, times: int) -> None:
+        if image == b"image 3" and times == 1:
+            time.sleep(3)
+
+    impatient = RetryPolicy(initial_delay=0.01, max_delay=0.05, stall_after=0.5)
+    with FakeWorker(behavior) as worker, Client(worker.address, retry=impatient) as client:
+        began = time.monotonic()
+        check(list(client.batch(images(30), window=4, timeout=None)), 30)
+        assert worker.seen[b"image 3"] == 2 and time.monotonic() - began < 2.5
+
+
 def test_a_stream_of_bytes_is_sent_once() -> None:
     def behavior(image: bytes, time: int) -> None:
         raise Break

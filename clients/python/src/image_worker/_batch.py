@@ -156,15 +156,16 @@ class Batch(Generic[Key]):
         self._finish_if_done()
 
     async def _watch(self) -> None:
-        """Ends items whose timeout has passed."""
-        while self.timeout is not None:
-            await asyncio.sleep(min(0.25, self.timeout / 4))
+        """Ends items whose timeout has passed, and streams on which nothing happens."""
+        timeout = float("inf") if self.timeout is None else self.timeout
+        while True:
+            await asyncio.sleep(min(0.25, timeout / 4, self.retry.stall_after / 4))
             now = asyncio.get_running_loop().time()
             for entry in [entry for entry in self._waiting if entry.deadline and entry.deadline < now]:
                 self._waiting.remove(entry)
-                self.finish(entry, timed_out(self.timeout))
+                self.finish(entry, timed_out(timeout))
             for lane in self.lanes:
-                lane.expire(now)
+                lane.expire(now, timeout)
 
     # Items
 
@@ -262,13 +263,14 @@ class _Lane:
                 else:
                     self._fail(worker, lost(f"no connection to {worker.address}"))
 
-    def expire(self, now: float) -> None:
-        """Ends items whose timeout has passed. A stream on which nothing arrived meanwhile is given up."""
-        timeout = self._batch.timeout or 0
+    def expire(self, now: float, timeout: float) -> None:
+        """Ends items whose timeout has passed, and the stream if nothing arrived on it meanwhile or for long."""
+        silence = now - self._heard_at
         expired = [id for id, entry in self._in_flight.items() if entry.deadline and entry.deadline < now]
+        is_stalled = bool(self._in_flight) and (silence > self._batch.retry.stall_after or bool(expired) and silence > timeout / 2)
         for id in expired:
             self._batch.finish(self._in_flight.pop(id), timed_out(timeout))
-        if expired and self._call is not None and now - self._heard_at > timeout / 2:
+        if is_stalled and self._call is not None:
             self._is_stalled = True
             self._call.cancel()
 
@@ -338,6 +340,8 @@ class _Lane:
         id = str(next(self._ids))
         entry.attempts += 1
         self._sent += 1
+        if not self._in_flight:
+            self._heard_at = asyncio.get_running_loop().time()
         self._in_flight[id] = entry
         is_started = False
         try:

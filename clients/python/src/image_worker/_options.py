@@ -46,6 +46,9 @@ class RetryPolicy:
     initial_delay: float = 0.1
     #: The longest delay in seconds.
     max_delay: float = 5.0
+    #: A stream of a batch on which nothing arrived for so many seconds, while items are in flight, counts as broken. Longer
+    #: than what a worker may spend on one image.
+    stall_after: float = 150.0
     #: A batch ends if for so many seconds no worker could be reached.
     give_up_after: float = 120.0
 
