@@ -1,9 +1,11 @@
 """Tests of the Python package, as its users get it: built, installed in an environment without anything else, run."""
 
+import os
 import re
 import shutil
 import zipfile
 
+from certificates import Authority
 from conftest import FIXTURES, Worker, fixture_bytes
 from python_client import BUILD, PACKAGE, ROOT, batch, environment, python, run, tools, wheel  # noqa: F401
 
@@ -46,6 +48,38 @@ def test_the_examples_of_the_readme_run(python, worker, tmp_path):
     assert outputs[2] == "" and sorted(path.name for path in (tmp_path / "small").iterdir()) == ["a.jpg", "b.jpg"]
     assert sorted(outputs[3].splitlines()) == ["240 64", "a.jpg 240", "b.jpg 240"]
     assert outputs[4] == "UNKNOWN_FORMAT\n"
+
+
+CALLER = """
+import sys
+from image_worker import TLS, AuthenticationError, Client
+
+address, authority, token, photo = sys.argv[1:]
+with Client(address, tls=TLS(root_certificates=authority), token=token) as client:
+    print(client.process(photo, preset="favicon").width, next(client.batch([(1, photo)], preset="favicon")).unwrap().width)
+for wrong in (None, "wrong"):
+    with Client(address, tls=TLS(root_certificates=authority), token=wrong) as client:
+        for call in (lambda: client.process(photo), lambda: list(client.batch([(1, photo)]))):
+            try:
+                call()
+            except AuthenticationError as error:
+                print(error.reason)
+"""
+
+
+def test_tls_and_tokens_reach_a_worker(python, tmp_path):
+    authority = Authority(tmp_path)
+    certificate, key = authority.issue("worker")
+    made = run(os.environ["IMAGE_WORKER"], "token", "caller")
+    (tmp_path / "identities.yaml").write_text(made.split("\n", 1)[1].lstrip())
+    worker = Worker(
+        "--tls-certificate", str(certificate), "--tls-key", str(key), "--identities", str(tmp_path / "identities.yaml"))
+    token = re.match(r"token: (\S+)", made)[1]
+    printed = run(
+        python, "-c", CALLER, f"localhost:{worker.port}", authority.certificate, token, FIXTURES / "photo-420.jpg",
+        env=environment())
+    assert printed == "64 64\n" + "UNAUTHENTICATED\n" * 4
+    assert worker.stop() == 0
 
 
 def test_a_batch_outlives_a_killed_and_a_drained_worker(python, tmp_path):
