@@ -16,14 +16,34 @@ package struct CodecError: Error, Sendable, Equatable, CustomStringConvertible {
     case outOfMemory
     /// The system ran out of memory or disk space, or a disk operation failed.
     case outOfResources
+    /// The caller ended a long call.
+    case interrupted
     /// The calls were made out of order or with invalid arguments: a defect in this program.
     case misuse
+  }
+
+  /// A limit and the value that exceeds it.
+  package struct Limit: Sendable, Equatable {
+    /// The name of the limit, as in `max_buffered_pixels`.
+    package var name: String
+    /// The value of the limit.
+    package var limit: UInt64
+    /// The value that exceeds the limit, at least; counting ends at the limit.
+    package var value: UInt64
+
+    package init(name: String, limit: UInt64, value: UInt64) {
+      self.name = name
+      self.limit = limit
+      self.value = value
+    }
   }
 
   /// The error code.
   package var code: Code
   /// The error message: one English clause that contains no image data or metadata.
   package var message: String
+  /// The limit that the image exceeds; `nil` for other errors and for limits inside a library.
+  package var limit: Limit?
 
   package init(code: Code, message: String) {
     self.code = code
@@ -36,14 +56,17 @@ package struct CodecError: Error, Sendable, Equatable, CustomStringConvertible {
 extension CodecError {
   /// Creates an error from a C status; `nil` if the status is not an error.
   /// - `budget`: the image's budget; `nil` where nothing is allocated.
-  init?(status: ccodecs_status, message: String, budget: ImageBudget?) {
+  /// - `excess`: the limit that caused `CCODECS_LIMIT`.
+  init?(status: ccodecs_status, message: String, budget: ImageBudget?, excess: ccodecs_excess = ccodecs_excess()) {
     guard let code = Code(status: status) else { return nil }
     self.init(code: code, message: message.isEmpty ? "\(code)" : message, budget: budget)
+    if code == .limitExceeded { limit = Limit(excess) }
   }
 
   private init(code: Code, message: String, budget: ImageBudget?) {
     let isResources = code == .outOfMemory && budget?.hasMachineFailed == true
     self.init(code: isResources ? .outOfResources : code, message: message)
+    if self.code == .outOfMemory { limit = budget?.exceededLimit }
   }
 
   /// Creates the error for an allocation of `byteCount` bytes that failed.
@@ -56,6 +79,14 @@ extension CodecError {
   }
 }
 
+extension CodecError.Limit {
+  /// Creates the limit; `nil` if it has no name.
+  fileprivate init?(_ excess: ccodecs_excess) {
+    guard let name = excess.limit_name else { return nil }
+    self.init(name: String(cString: name), limit: excess.limit, value: excess.value)
+  }
+}
+
 extension CodecError.Code {
   fileprivate init?(status: ccodecs_status) {
     switch status {
@@ -65,6 +96,7 @@ extension CodecError.Code {
     case CCODECS_UNSUPPORTED: self = .unsupported
     case CCODECS_LIMIT: self = .limitExceeded
     case CCODECS_NO_MEMORY: self = .outOfMemory
+    case CCODECS_INTERRUPTED: self = .interrupted
     default: self = .misuse
     }
   }

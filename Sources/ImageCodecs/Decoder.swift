@@ -100,14 +100,14 @@ package struct Decoder: ~Copyable {
     return byteCount
   }
 
-  /// Creates a conversion of the image's colours to sRGB for rows of `format`.
+  /// Creates a conversion of the image's colors to sRGB for rows of `format`.
   ///
   /// Call it after the header is complete and before `start`, which frees the profile. The result is `nil` if no
   /// conversion is needed. It is also `nil` if the profile is unusable; the header then has a warning.
   /// - Throws: `outOfMemory` if the budget is exhausted.
   package mutating func makeColorConversion(of format: PixelFormat) throws(CodecError) -> ColorConversion? {
     guard let pixels = format.handle else {
-      throw CodecError(code: .misuse, message: "no colour conversion for \(format)")
+      throw CodecError(code: .misuse, message: "no color conversion for \(format)")
     }
     var conversion: OpaquePointer?
     try check(ccodecs_decoder_create_conversion(handle, pixels, &conversion))
@@ -155,7 +155,9 @@ package struct Decoder: ~Copyable {
   borrowing func withHandle<Result>(_ body: (OpaquePointer) -> Result) -> Result { body(handle) }
 
   private func check(_ status: ccodecs_status) throws(CodecError) {
-    if let error = CodecError(status: status, message: String(cString: ccodecs_decoder_message(handle)), budget: budget)
+    if let error = CodecError(
+      status: status, message: String(cString: ccodecs_decoder_message(handle)), budget: budget,
+      excess: ccodecs_decoder_excess(handle))
     {
       throw error
     }

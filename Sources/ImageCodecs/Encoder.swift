@@ -54,8 +54,23 @@ package struct Encoder: ~Copyable {
   }
 
   /// Completes the image; call it after all rows have been written.
-  package mutating func finish() throws(CodecError) {
-    try check(ccodecs_encoder_finish(handle))
+  /// - Parameter mayContinue: Called from time to time by an encoder that compresses the whole image at once, with a
+  ///   library that reports its progress (WebP).
+  /// - Throws: `interrupted` if `mayContinue` returned false.
+  package mutating func finish(mayContinue: () -> Bool = { true }) throws(CodecError) {
+    let handle = handle
+    let status = withoutActuallyEscaping(mayContinue) { mayContinue in
+      var owner = ProgressCheck(mayContinue: mayContinue)
+      // C only returns the function's result; nothing unwinds through this frame.
+      return withUnsafeMutablePointer(to: &owner) { owner in
+        let interrupt = ccodecs_interrupt(
+          may_continue: { $0!.assumingMemoryBound(to: ProgressCheck.self).pointee.mayContinue() }, owner: owner)
+        ccodecs_encoder_set_interrupt(handle, interrupt)
+        defer { ccodecs_encoder_set_interrupt(handle, ccodecs_interrupt()) }
+        return ccodecs_encoder_finish(handle)
+      }
+    }
+    try check(status)
   }
 
   /// The number of compressed bytes that can be read now.
@@ -83,4 +98,9 @@ package struct Encoder: ~Copyable {
       throw error
     }
   }
+}
+
+/// The owner of a `ccodecs_interrupt`.
+private struct ProgressCheck {
+  var mayContinue: () -> Bool
 }

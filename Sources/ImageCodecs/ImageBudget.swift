@@ -2,7 +2,7 @@ internal import CCodecs
 
 /// The memory budget of one image, in bytes.
 ///
-/// The image's decoders, encoders and pixel buffers charge it before they allocate. A budget is not synchronised: it
+/// The image's decoders, encoders and pixel buffers charge it before they allocate. A budget is not synchronized: it
 /// belongs to one image, and only one thread works on an image at a time.
 package final class ImageBudget {
   // The C code keeps the address, so the struct has its own allocation, which lives as long as this object.
@@ -11,7 +11,7 @@ package final class ImageBudget {
   /// Creates a budget of `limit` bytes.
   package init(limit: Int) {
     account = .allocate(capacity: 1)
-    account.initialize(to: ccodecs_budget(limit: max(0, limit), used: 0, peak: 0, has_machine_failed: false))
+    account.initialize(to: ccodecs_budget(limit: max(0, limit), used: 0, peak: 0, wanted: 0, has_machine_failed: false))
   }
 
   deinit { account.deallocate() }
@@ -22,6 +22,12 @@ package final class ImageBudget {
   package var used: Int { account.pointee.used }
   /// Whether the system failed to provide memory or disk space.
   var hasMachineFailed: Bool { account.pointee.has_machine_failed }
+  /// The limit, and what would be in use if the last refused allocation had succeeded; `nil` if none was refused.
+  var exceededLimit: CodecError.Limit? {
+    let wanted = account.pointee.wanted
+    return wanted == 0
+      ? nil : CodecError.Limit(name: "image_memory_limit", limit: UInt64(limit), value: UInt64(wanted))
+  }
   /// The highest value of `used` so far.
   package var peak: Int { account.pointee.peak }
 }

@@ -69,7 +69,7 @@ extension JPEGOptions: FieldRecord {
     Field(
       "chroma_subsampling", \.chromaSubsampling,
       option: OptionText(
-        "chroma", "sampling", "JPEG: Set the size of chroma planes. Default: 420 below quality 0.9, else 444.")),
+        "chroma", "sampling", "JPEG: Set the chroma subsampling. Default: 420 below quality 0.9, else 444.")),
     Field(
       "optimize_huffman", \.optimizesHuffman,
       option: OptionText("optimize-huffman", "JPEG: Compute Huffman tables for the image. Default: false.")),

@@ -122,7 +122,8 @@ package struct Rewriter: ~Copyable {
 
   private func check(_ status: ccodecs_status) throws(CodecError) {
     if let error = CodecError(
-      status: status, message: String(cString: ccodecs_rewriter_message(handle)), budget: budget)
+      status: status, message: String(cString: ccodecs_rewriter_message(handle)), budget: budget,
+      excess: ccodecs_rewriter_excess(handle))
     {
       throw error
     }

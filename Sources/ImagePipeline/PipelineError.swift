@@ -87,8 +87,10 @@ extension PipelineError {
     case .outOfMemory: self.init(.limitExceeded, "the image exceeds its memory limit: \(error.message)")
     case .outOfResources:
       self.init(.overloaded, "the host has no memory or disk space for the image: \(error.message); try again later")
+    case .interrupted: self = .cancelled
     case .misuse: self.init(.internalDefect, "a codec was called incorrectly: \(error.message)")
     }
+    limit = error.limit.map { Limit(name: $0.name, limit: $0.limit, value: $0.value) }
   }
 }
 

@@ -1,3 +1,4 @@
+internal import ImageCodecs
 internal import WorkThreads
 
 /// Decides whether work on one image may continue: the caller has not cancelled it, and CPU time is left.
@@ -29,6 +30,17 @@ final class WorkAllowance {
   func end() {
     guard limit != nil else { return }
     used += ThreadClock.now - cpu
+  }
+
+  /// Completes an encoder's image, which may be a long call.
+  /// - Throws: The errors of the codec and of `check`.
+  func finish(_ encoder: inout Encoder) throws(PipelineError) {
+    do {
+      try encoder.finish { (try? check()) != nil }
+    } catch {
+      if error.code == .interrupted { try check() }
+      throw PipelineError(error)
+    }
   }
 
   /// Throws an error if the work must stop.

@@ -226,6 +226,11 @@ struct DecoderTests {
       let error = #expect(throws: CodecError.self) { _ = try Pixels.decode(Fixture.bytes(name), limits: limits) }
       #expect(error?.code == .limitExceeded)
       #expect(error?.message.contains("1000") == true)
+      let fixture = Fixture.named(name)
+      let limit = CodecError.Limit(
+        name: name == "photo.gif" ? "max_buffered_pixels" : "max_pixels",  // the GIF is interlaced
+        limit: 1000, value: UInt64(fixture.width * fixture.height))
+      #expect(error?.limit == limit)
     }
   }
 
@@ -236,6 +241,7 @@ struct DecoderTests {
       _ = try Pixels.decode(Fixture.bytes("photo-progressive.jpg"), limits: limits)
     }
     #expect(error?.code == .limitExceeded)
+    #expect(error?.limit == CodecError.Limit(name: "max_scans", limit: 2, value: 3))
   }
 
   @Test(

@@ -93,6 +93,32 @@ struct EncoderTests {
     }
   }
 
+  @Test("of WebP ask during their long call whether to go on, and stop", arguments: [true, false])
+  func interrupt(isLossless: Bool) throws {
+    let (width, height) = (240, 160)
+    var options = EncoderOptions(format: .webp, width: width, height: height, pixelFormat: .rgb8)
+    options.webp.isLossless = isLossless
+    let budget = ImageBudget(limit: 1 << 26)
+    for isAllowed in [true, false] {
+      var encoder = try Encoder(options: options, budget: budget)
+      let row = try rowBuffer([UInt8](repeating: 90, count: 3 * width), rowByteCount: 3 * width)
+      for _ in 0..<height { try encoder.write(Strip(format: .rgb8, rows: [row.rows(first: 0, count: 1)])) }
+      var questionCount = 0
+      func mayContinue() -> Bool {
+        questionCount += 1
+        return isAllowed || questionCount < 2
+      }
+      if isAllowed {
+        try encoder.finish(mayContinue: mayContinue)
+        #expect(questionCount > 2 && encoder.pendingByteCount > 0)
+      } else {
+        let error = #expect(throws: CodecError.self) { try encoder.finish(mayContinue: mayContinue) }
+        #expect(error?.code == .interrupted && questionCount == 2 && encoder.pendingByteCount == 0)
+      }
+    }
+    #expect(budget.used == 0)
+  }
+
   @Test("refuse pixels and sizes that the format does not support")
   func refusals() {
     func code(_ format: ImageFormat, _ pixels: PixelFormat, width: Int = 10, quality: Int = 80) -> CodecError.Code? {

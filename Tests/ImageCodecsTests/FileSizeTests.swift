@@ -107,6 +107,8 @@ struct FileSizeTests {
     for side in [4000, 20_000] {
       let error = #expect(throws: CodecError.self) { try Pixels.decode(file(side: side)) }
       #expect(error?.code == .limitExceeded && error?.message.contains("max_pixels_per_byte") == true)
+      #expect(error?.limit?.name == "max_pixels_per_byte" && error?.limit?.limit == 49152)
+      #expect(error?.limit?.value ?? 0 > 49152)
     }
     #expect(throws: Never.self) { try Pixels.decode(file(side: 3000)) }
   }

@@ -32,19 +32,23 @@ struct JXLTests {
 
   @Test("with a frame far larger than the image is refused before the frame is decoded")
   func vastFrame() {
-    #expect(Self.refusal("vast-frame.jxl")?.code == .outOfMemory)
+    let exhausted = Self.refusal("vast-frame.jxl")
+    #expect(exhausted?.code == .outOfMemory && exhausted?.limit?.name == "image_memory_limit")
+    #expect(exhausted?.limit?.limit == 384 << 20 && exhausted?.limit?.value ?? 0 > 384 << 20)
     let limits = CodecLimits(maxPixels: 0, maxBufferedPixels: 1_000_000, maxScans: 100)
     let error = Self.refusal("vast-frame.jxl", limits: limits)
     #expect(error?.code == .limitExceeded && error?.message.contains("max_buffered_pixels") == true)
+    #expect(error?.limit == CodecError.Limit(name: "max_buffered_pixels", limit: 1_000_000, value: 16_000_000))
   }
 
   @Test("with too many layers, or layers that are too large, is refused")
   func manyLayers() {
     let error = Self.refusal("too-many-layers.jxl")
     #expect(error?.code == .limitExceeded && error?.message.contains("64") == true)
+    #expect(error?.limit == CodecError.Limit(name: "max_layers", limit: 64, value: 65))
     // 60 layers of 160,000 pixels each.
     let limits = CodecLimits(maxPixels: 0, maxBufferedPixels: 5_000_000, maxScans: 100)
-    #expect(Self.refusal("many-layers.jxl", limits: limits)?.code == .limitExceeded)
+    #expect(Self.refusal("many-layers.jxl", limits: limits)?.limit?.name == "max_frame_pixels")
   }
 
   @Test("can be cancelled between layers")

@@ -202,6 +202,17 @@ struct ProcessImageTests {
       #expect(status?.code == .failedPrecondition)
       #expect(status?.message.contains("1000") == true && status?.message.contains("38400") == true)
     }
+    limits = WorkerLimits()
+    limits.image.maxScans = 2
+    try await withWorker(limits: limits) { client, _ in
+      let status = await failure {
+        _ = try await client.process(Fixture.bytes("photo-progressive.jpg")) { $0.compressionQuality = 0.5 }
+      }
+      let limit = ["limit_name": "max_scans", "limit": "2", "value": "3"]
+      #expect(status?.details.first?.errorInfo?.metadata == limit)
+      let violation = status?.details.compactMap(\.preconditionFailure).first?.violations.first
+      #expect(violation?.subject == "max_scans")
+    }
     try await withWorker(memoryLimit: 50_000) { client, _ in
       let status = await failure { _ = try await client.process(Fixture.bytes("photo-420.jpg")) }
       #expect(status?.code == .failedPrecondition)

@@ -65,6 +65,13 @@ ccodecs_status ccodecs_decoder_fail(ccodecs_decoder *decoder, ccodecs_status sta
   return status;
 }
 
+ccodecs_status ccodecs_decoder_exceed(ccodecs_decoder *decoder, const char *things, ccodecs_excess excess) {
+  decoder->excess = excess;
+  return ccodecs_decoder_fail(
+      decoder, CCODECS_LIMIT, "the image has %llu %s, above the limit %s of %llu", (unsigned long long)excess.value,
+      things, excess.limit_name, (unsigned long long)excess.limit);
+}
+
 bool ccodecs_decoder_tolerate(ccodecs_decoder *decoder, ccodecs_status failure, uint32_t row) {
   if (failure != CCODECS_CORRUPT || !decoder->tolerates_damage) {
     return false;
@@ -91,9 +98,10 @@ ccodecs_status ccodecs_decoder_check_limits(ccodecs_decoder *decoder) {
   if (limit == 0 || pixels <= limit) {
     return CCODECS_OK;
   }
+  decoder->excess = (ccodecs_excess){is_buffered ? "max_buffered_pixels" : "max_pixels", limit, pixels};
   return ccodecs_decoder_fail(
       decoder, CCODECS_LIMIT, "%ux%u has %llu pixels, above the limit %s of %llu", header->width, header->height,
-      (unsigned long long)pixels, is_buffered ? "max_buffered_pixels" : "max_pixels", (unsigned long long)limit);
+      (unsigned long long)pixels, decoder->excess.limit_name, (unsigned long long)limit);
 }
 
 /// Returns CCODECS_OK if the decoder is in `state`; otherwise the earlier failure, or CCODECS_MISUSE.
@@ -125,7 +133,7 @@ ccodecs_status ccodecs_decoder_keep_profile(ccodecs_decoder *decoder, const uint
   }
   return ccodecs_bytes_append(&decoder->profile, profile, count, decoder->budget)
              ? CCODECS_OK
-             : ccodecs_decoder_fail(decoder, CCODECS_NO_MEMORY, "no room for the colour profile");
+             : ccodecs_decoder_fail(decoder, CCODECS_NO_MEMORY, "no room for the color profile");
 }
 
 /// Keeps the profile only if it requires a conversion.
@@ -133,7 +141,7 @@ static ccodecs_status settle_profile(ccodecs_decoder *decoder) {
   ccodecs_profile_kind kind = CCODECS_PROFILE_SRGB;
   if (decoder->profile.count > 0 &&
       !ccodecs_profile_classify(&decoder->profile, decoder->header.color_space, decoder->budget, &kind)) {
-    return ccodecs_decoder_fail(decoder, CCODECS_NO_MEMORY, "no room for the colour profile");
+    return ccodecs_decoder_fail(decoder, CCODECS_NO_MEMORY, "no room for the color profile");
   }
   decoder->header.has_profile = kind == CCODECS_PROFILE_OTHER;
   decoder->header.warnings |= kind == CCODECS_PROFILE_UNUSABLE ? CCODECS_WARNING_BAD_PROFILE : 0u;
@@ -154,11 +162,17 @@ bool ccodecs_decoder_is_in_proportion(uint64_t pixels, uint64_t bytes) {
   return pixels <= free_pixels || (pixels - free_pixels) / pixels_per_byte <= bytes;
 }
 
+void ccodecs_decoder_note_disproportion(ccodecs_decoder *decoder, uint64_t pixels, uint64_t bytes) {
+  const uint64_t per_byte = bytes == 0 ? pixels : (pixels - free_pixels + bytes - 1) / bytes;
+  decoder->excess = (ccodecs_excess){"max_pixels_per_byte", pixels_per_byte, per_byte};
+}
+
 /// Fails with CCODECS_LIMIT if `bytes` are too few for `pixels`.
 static ccodecs_status check_proportion(ccodecs_decoder *decoder, uint64_t pixels, uint64_t bytes) {
   if (ccodecs_decoder_is_in_proportion(pixels, bytes)) {
     return CCODECS_OK;
   }
+  ccodecs_decoder_note_disproportion(decoder, pixels, bytes);
   return ccodecs_decoder_fail(
       decoder, CCODECS_LIMIT,
       "%llu bytes contain %llu pixels, above the limit max_pixels_per_byte of %llu beyond the first %llu",
@@ -225,7 +239,7 @@ ccodecs_status ccodecs_decoder_create_conversion(
   bool has_room = true;
   *conversion = ccodecs_conversion_create(&decoder->profile, source, decoder->budget, &has_room);
   if (!has_room) {
-    return ccodecs_decoder_fail(decoder, CCODECS_NO_MEMORY, "no room for the colour conversion");
+    return ccodecs_decoder_fail(decoder, CCODECS_NO_MEMORY, "no room for the color conversion");
   }
   decoder->header.warnings |= *conversion == NULL ? CCODECS_WARNING_BAD_PROFILE : 0u;
   return CCODECS_OK;
@@ -408,6 +422,10 @@ ccodecs_status ccodecs_decoder_read_rows(ccodecs_decoder *decoder, ccodecs_input
 
 const char *ccodecs_decoder_message(const ccodecs_decoder *decoder) {
   return decoder->message;
+}
+
+ccodecs_excess ccodecs_decoder_excess(const ccodecs_decoder *decoder) {
+  return decoder->excess;
 }
 
 void ccodecs_decoder_destroy(ccodecs_decoder *decoder) {

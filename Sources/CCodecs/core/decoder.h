@@ -52,11 +52,15 @@ struct ccodecs_decoder {
   ccodecs_decoder_state state;
   ccodecs_status failure; ///< CCODECS_OK until the decoder fails.
   char message[200];      ///< The reason for the failure.
+  ccodecs_excess excess;  ///< The limit that caused the failure CCODECS_LIMIT.
 };
 
 /// Records the failure and its printf-style reason. Returns `status`, for the caller to return.
 ccodecs_status ccodecs_decoder_fail(ccodecs_decoder *decoder, ccodecs_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/// Records that the image has more `things`, as in "pixels", than a limit allows. Returns CCODECS_LIMIT.
+ccodecs_status ccodecs_decoder_exceed(ccodecs_decoder *decoder, const char *things, ccodecs_excess excess);
 
 /// Returns whether `failure` is damage that the options tolerate. If so, clears the failure and records `row`, an index
 /// of stored rows, as damaged.
@@ -71,6 +75,9 @@ ccodecs_status ccodecs_decoder_check_limits(ccodecs_decoder *decoder);
 
 /// Returns whether a file of `bytes` bytes is large enough to be allowed `pixels` pixels.
 bool ccodecs_decoder_is_in_proportion(uint64_t pixels, uint64_t bytes);
+
+/// Records max_pixels_per_byte as the limit that `pixels` pixels in `bytes` bytes exceed.
+void ccodecs_decoder_note_disproportion(ccodecs_decoder *decoder, uint64_t pixels, uint64_t bytes);
 
 /// Allocates a concrete decoder of `byte_count` bytes, fills its base and zeroes the rest. Returns NULL if the budget
 /// is exhausted.
@@ -92,7 +99,7 @@ ccodecs_status ccodecs_decoder_give_bitmap(
 /// The maximum number of rows that ccodecs_decoder_give_bitmap returns per call.
 #define CCODECS_BITMAP_STRIP_ROWS 64
 
-/// Appends bytes to the colour profile; if they exceed the maximum size, ignores them and sets
+/// Appends bytes to the color profile; if they exceed the maximum size, ignores them and sets
 /// CCODECS_WARNING_BAD_PROFILE. Returns CCODECS_OK or records the failure.
 ccodecs_status ccodecs_decoder_keep_profile(ccodecs_decoder *decoder, const uint8_t *profile, size_t count);
 

@@ -104,6 +104,10 @@ ccodecs_status ccodecs_encoder_append_exif(ccodecs_encoder *encoder, const uint8
   return leave(encoder, encoder->methods->append_exif(encoder, exif, count));
 }
 
+void ccodecs_encoder_set_interrupt(ccodecs_encoder *encoder, ccodecs_interrupt interrupt) {
+  encoder->interrupt = interrupt;
+}
+
 ccodecs_status ccodecs_encoder_finish(ccodecs_encoder *encoder) {
   if (encoder->failure != CCODECS_OK) {
     return encoder->failure;

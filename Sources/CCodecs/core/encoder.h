@@ -22,8 +22,9 @@ struct ccodecs_encoder {
   ccodecs_bytes output;
   uint32_t rows_left[CCODECS_MAX_PLANES]; ///< Rows of each plane that are not yet written.
   bool is_finished;
-  ccodecs_status failure; ///< CCODECS_OK until the encoder fails.
-  char message[200];      ///< The reason for the failure.
+  ccodecs_interrupt interrupt; ///< Asked during a long call of finish.
+  ccodecs_status failure;      ///< CCODECS_OK until the encoder fails.
+  char message[200];           ///< The reason for the failure.
 };
 
 /// Records the failure and its printf-style reason. Returns `status`, for the caller to return.
@@ -49,7 +50,7 @@ uint64_t ccodecs_encoder_max_lossy_bytes(const ccodecs_encode_options *options);
 /// `channels` samples per pixel.
 uint64_t ccodecs_encoder_max_stored_bytes(const ccodecs_encode_options *options, uint32_t channels);
 
-/// Initialises the base of a newly allocated encoder.
+/// Initializes the base of a newly allocated encoder.
 void ccodecs_encoder_init(
     ccodecs_encoder *encoder, const ccodecs_encoder_methods *methods, const ccodecs_encode_options *options,
     ccodecs_budget *budget);

@@ -182,6 +182,10 @@ const char *ccodecs_rewriter_message(const ccodecs_rewriter *rewriter) {
   return rewriter->message;
 }
 
+ccodecs_excess ccodecs_rewriter_excess(const ccodecs_rewriter *rewriter) {
+  return rewriter->excess;
+}
+
 void ccodecs_rewriter_destroy(ccodecs_rewriter *rewriter) {
   if (rewriter != NULL) {
     if (rewriter->turn != NULL) {

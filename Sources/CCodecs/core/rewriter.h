@@ -64,6 +64,7 @@ struct ccodecs_rewriter {
   uint32_t warnings;
   ccodecs_status failure; ///< CCODECS_OK until the rewriter fails.
   char message[200];      ///< The reason for the failure.
+  ccodecs_excess excess;  ///< The limit that caused the failure CCODECS_LIMIT.
 };
 
 /// Allocates a rewriter whose first member is `ccodecs_rewriter`, and zeroes the rest. Returns NULL if the budget is

@@ -105,9 +105,8 @@ static ccodecs_status describe(heif_decoder *d) {
   d->coded_pixels = d->coded_pixels < coded ? coded : d->coded_pixels;
   const uint64_t limit = d->base.limits.max_whole_input_pixels;
   if (limit != 0 && d->coded_pixels > limit) {
-    return ccodecs_decoder_fail(
-        &d->base, CCODECS_LIMIT, "the frames have %llu pixels, above the limit max_buffered_pixels of %llu",
-        (unsigned long long)d->coded_pixels, (unsigned long long)limit);
+    return ccodecs_decoder_exceed(
+        &d->base, "pixels in a frame", (ccodecs_excess){"max_buffered_pixels", limit, d->coded_pixels});
   }
   // A grid's tiles must not claim a larger size. libheif refuses sizes from the limit on, not above it.
   heif_context_set_maximum_image_size_limit(d->context, (coded_width > coded_height ? coded_width : coded_height) + 1);
@@ -155,6 +154,9 @@ static ccodecs_status check_items(heif_decoder *d) {
   d->is_monochrome = graph.is_monochrome;
   d->has_full_chroma = graph.has_full_chroma;
   d->is_composed = graph.is_composed;
+  if (graph.status == CCODECS_LIMIT) {
+    return ccodecs_decoder_exceed(&d->base, graph.things, graph.excess);
+  }
   return graph.status == CCODECS_OK
              ? CCODECS_OK
              : ccodecs_decoder_fail(

@@ -96,8 +96,11 @@ static bool corrupt(reader *r, const char *reason) {
   return refuse(r, CCODECS_CORRUPT, "%s", reason);
 }
 
-static bool exceeds(reader *r, const char *things, uint64_t limit) {
-  return refuse(r, CCODECS_LIMIT, "the file has more %s than the limit of %llu", things, (unsigned long long)limit);
+static bool exceeds(reader *r, const char *things, ccodecs_excess excess) {
+  r->graph.things = things;
+  r->graph.excess = excess;
+  r->graph.status = CCODECS_LIMIT;
+  return false;
 }
 
 static void *take(reader *r, size_t count, size_t size) {
@@ -193,7 +196,7 @@ static bool read_items(reader *r) {
     return corrupt(r, "the item list is malformed");
   }
   if (capacity > MAX_ITEMS) {
-    return exceeds(r, "items", MAX_ITEMS);
+    return exceeds(r, "items", (ccodecs_excess){"max_items", MAX_ITEMS, capacity});
   }
   r->items = take(r, capacity, sizeof *r->items);
   walk = heif_walk_from(list, head);
@@ -251,7 +254,7 @@ static bool read_properties(reader *r) {
     return corrupt(r, "the properties are malformed");
   }
   if (capacity > MAX_PROPERTIES) {
-    return exceeds(r, "properties", MAX_PROPERTIES);
+    return exceeds(r, "properties", (ccodecs_excess){"max_properties", MAX_PROPERTIES, capacity});
   }
   r->properties = take(r, capacity, sizeof *r->properties);
   walk = heif_walk_from(r->boxes.properties, 0);
@@ -302,7 +305,8 @@ static bool read_associations(reader *r, heif_span body) {
     item *i = find_item(r, identifier);
     r->association_count += 1 + (uint32_t)count;
     if (r->association_count > MAX_ASSOCIATIONS) {
-      return exceeds(r, "properties of items", MAX_ASSOCIATIONS);
+      return exceeds(
+          r, "properties of items", (ccodecs_excess){"max_associations", MAX_ASSOCIATIONS, r->association_count});
     }
     uint64_t index;
     for (uint64_t k = 0; k < count && heif_take_number(body, &at, is_wide ? 2 : 1, &index); k++) {
@@ -364,7 +368,7 @@ static bool read_data(reader *r, item *i, const heif_place *place) {
   r->data_bytes = sum(r->data_bytes, sum(total, i->configuration_bytes));
   const uint64_t limit = r->count * data_multiple + data_allowance;
   if (r->data_bytes > limit) {
-    return exceeds(r, "bytes of items, counting shared bytes for each item,", limit);
+    return exceeds(r, "bytes in its items", (ccodecs_excess){"max_item_bytes", limit, r->data_bytes});
   }
   if (place->extent_count == 1 && source.bytes != NULL) {
     look_into(r, i, (heif_span){source.bytes + extents[0].first, extents[0].span_count});
@@ -392,7 +396,7 @@ static bool read_places(reader *r) {
     return corrupt(r, "the item location list is malformed");
   }
   if (places.left > MAX_ITEMS) {
-    return exceeds(r, "items", MAX_ITEMS);
+    return exceeds(r, "items", (ccodecs_excess){"max_items", MAX_ITEMS, places.left});
   }
   for (heif_place place; places.left > 0;) {
     if (!heif_places_next(&places, &place)) {
@@ -400,7 +404,7 @@ static bool read_places(reader *r) {
     }
     r->extent_count += place.extent_count;
     if (r->extent_count > MAX_EXTENTS) {
-      return exceeds(r, "pieces of items", MAX_EXTENTS);
+      return exceeds(r, "pieces of items", (ccodecs_excess){"max_item_pieces", MAX_EXTENTS, r->extent_count});
     }
     item *i = find_item(r, place.identifier); // data of other items is not part of an image that libheif decodes
     if (i != NULL && place.method > 1) {
@@ -450,7 +454,7 @@ static bool read_reference(reader *r, heif_box box, uint32_t number_bytes, uint3
   }
   *total += 1 + (uint32_t)count;
   if (*total > MAX_REFERENCES) {
-    return exceeds(r, "references", MAX_REFERENCES);
+    return exceeds(r, "references", (ccodecs_excess){"max_references", MAX_REFERENCES, *total});
   }
   const item *from = find_item(r, identifier);
   for (uint64_t k = 0; k < count && heif_take_number(box.body, &at, number_bytes, &identifier); k++) {
@@ -525,7 +529,8 @@ static bool visit(reader *r, item *i, uint32_t depth) {
     return corrupt(r, "an image is derived from itself");
   }
   if (depth + i->height > MAX_DEPTH) {
-    return refuse(r, CCODECS_LIMIT, "images are derived from each other more than %d levels deep", MAX_DEPTH);
+    return exceeds(
+        r, "levels of derived images", (ccodecs_excess){"max_derivation_depth", MAX_DEPTH, depth + i->height});
   }
   if (i->state == VISIT_DONE) {
     return true;
@@ -571,9 +576,7 @@ static bool check_work(reader *r) {
   describe_primary(r, primary);
   const uint64_t limit = sum(product(pixels_of(primary), work_multiple), work_allowance);
   return primary->work <= limit ||
-         refuse(
-             r, CCODECS_LIMIT, "the parts have %llu pixels in total, above the limit of %llu for an image of %llu",
-             (unsigned long long)primary->work, (unsigned long long)limit, (unsigned long long)pixels_of(primary));
+         exceeds(r, "pixels in all parts", (ccodecs_excess){"max_part_pixels", limit, primary->work});
 }
 
 ccodecs_heif_graph ccodecs_heif_graph_read(uint8_t *file, size_t count, ccodecs_budget *budget) {

@@ -17,6 +17,8 @@ typedef struct ccodecs_heif_graph {
   bool is_composed;          ///< At least one image is an overlay, or derived in another way than by a grid.
   ccodecs_status status;     ///< CCODECS_OK, or why the file is refused.
   char message[120];         ///< The reason, one English clause.
+  const char *things;        ///< What exceeds a limit, if the status is CCODECS_LIMIT; otherwise NULL.
+  ccodecs_excess excess;     ///< The limit.
 } ccodecs_heif_graph;
 
 /// Reads the items of a whole file.

@@ -41,7 +41,7 @@
 // # Memory
 //
 // Every block that grows with the image is charged to the ccodecs_budget before it is allocated. Blocks that a library
-// allocates without an allocator hook are charged at the library's documented size. A budget is not synchronised: it
+// allocates without an allocator hook are charged at the library's documented size. A budget is not synchronized: it
 // belongs to one image, which one thread processes at a time. It must outlive every object created with it.
 //
 // # Errors
@@ -72,9 +72,10 @@ typedef enum ccodecs_status {
   CCODECS_CORRUPT = 16,     ///< The bytes violate their format.
   CCODECS_TRUNCATED = 17,   ///< The input ended before the image was complete.
   CCODECS_UNSUPPORTED = 18, ///< A valid image that uses a feature without support here.
-  CCODECS_LIMIT = 19,       ///< The image exceeds a ccodecs_limits field; nothing was allocated for it.
+  CCODECS_LIMIT = 19,       ///< The image exceeds a limit: see ccodecs_decoder_excess.
   CCODECS_NO_MEMORY = 20,   ///< The budget or the system's memory is exhausted.
   CCODECS_MISUSE = 21,      ///< Calls out of order, or an argument out of range: a bug in the caller.
+  CCODECS_INTERRUPTED = 22, ///< A ccodecs_interrupt ended the call.
 } ccodecs_status;
 
 /// An image format; formats.c has one row for each.
@@ -95,13 +96,13 @@ typedef enum ccodecs_format {
   CCODECS_FORMAT_AVIF,
   CCODECS_FORMAT_HEIC,
   CCODECS_FORMAT_JXL,
-  // Recognised only so that an error can name them; there is no decoder.
+  // Recognized only so that an error can name them; there is no decoder.
   CCODECS_FORMAT_JPEG2000,
   CCODECS_FORMAT_QOI,
   CCODECS_FORMAT_END, ///< Not a format: the number of formats.
 } ccodecs_format;
 
-/// The number of leading bytes that suffice to recognise every format.
+/// The number of leading bytes that suffice to recognize every format.
 #define CCODECS_SNIFF_BYTES 32
 
 /// Returns the format of an image from its first CCODECS_SNIFF_BYTES bytes, or from the whole file if it is shorter.
@@ -127,6 +128,7 @@ typedef struct ccodecs_budget {
   size_t limit;
   size_t used;
   size_t peak;
+  size_t wanted;           ///< What `used` would be had the last refused charge succeeded; 0 if none was refused.
   bool has_machine_failed; ///< The system's memory or disk was exhausted or failed, so CCODECS_NO_MEMORY
                            ///< is not due to the image.
 } ccodecs_budget;
@@ -145,6 +147,13 @@ void *ccodecs_allocate(ccodecs_budget *budget, size_t byte_count);
 void ccodecs_free(ccodecs_budget *budget, void *block);
 
 // MARK: Decoder
+
+/// A limit that an image exceeds.
+typedef struct ccodecs_excess {
+  const char *limit_name; ///< A literal, as in "max_buffered_pixels"; NULL if no limit was exceeded or it has no name.
+  uint64_t limit;         ///< The value of the limit.
+  uint64_t value;         ///< The image's value, at least; counting ends when the limit is exceeded.
+} ccodecs_excess;
 
 /// Limits checked against the header before anything is allocated for the image. Zero means no limit.
 typedef struct ccodecs_limits {
@@ -175,7 +184,7 @@ typedef struct ccodecs_input {
   bool is_last; ///< The image's bytes end with this window.
 } ccodecs_input;
 
-/// The colour space of an image as stored.
+/// The color space of an image as stored.
 typedef enum ccodecs_color_space {
   CCODECS_COLOR_GRAY = 0,
   CCODECS_COLOR_YCBCR = 1, ///< Full-range BT.601, as in JFIF.
@@ -189,7 +198,7 @@ enum {
   CCODECS_WARNING_BAD_EXIF = 1u << 0,    ///< The EXIF block is malformed and was ignored.
   CCODECS_WARNING_FIRST_FRAME = 1u << 1, ///< Animated or multi-image: only the first image is decoded.
   CCODECS_WARNING_DAMAGED = 1u << 2,     ///< The decoder repaired or skipped damaged data.
-  CCODECS_WARNING_BAD_PROFILE = 1u << 3, ///< The colour profile is unusable; colours are treated as sRGB.
+  CCODECS_WARNING_BAD_PROFILE = 1u << 3, ///< The color profile is unusable; colors are treated as sRGB.
   CCODECS_WARNING_TRUNCATED = 1u << 4,   ///< The file is truncated; the missing part is filled with gray.
   CCODECS_WARNING_NO_END = 1u << 6,      ///< Rewriters only: the file lacked its end marker, which was added.
   CCODECS_WARNING_TOLERATED = 1u << 5,   ///< Damage was tolerated, from header.damaged_row on.
@@ -211,7 +220,7 @@ typedef struct ccodecs_header {
   ccodecs_color_space color_space;
   uint8_t chroma_across; ///< Luma columns per chroma column of the decoded planes; 0 if unknown.
   uint8_t chroma_down;   ///< Luma rows per chroma row; 0 if unknown.
-  bool has_profile;      ///< The colours are not sRGB: see ccodecs_decoder_profile.
+  bool has_profile;      ///< The colors are not sRGB: see ccodecs_decoder_profile.
   uint32_t frame_count;  ///< Number of frames; 0 if the bytes read so far do not specify it.
   uint32_t warnings;     ///< Bits of CCODECS_WARNING_*; more may be set until CCODECS_DONE.
   bool is_damaged;       ///< The header is damaged: start fails with CCODECS_CORRUPT unless damage is tolerated.
@@ -297,7 +306,7 @@ ccodecs_status ccodecs_decoder_read_header(ccodecs_decoder *decoder, ccodecs_inp
 /// Returns the header that read_header parsed. Valid until destroy.
 const ccodecs_header *ccodecs_decoder_header(const ccodecs_decoder *decoder);
 
-/// Returns the image's ICC colour profile (ICC.1) if its colours are not sRGB. *count is 0 if the image has no profile,
+/// Returns the image's ICC color profile (ICC.1) if its colors are not sRGB. *count is 0 if the image has no profile,
 /// or if the profile is sRGB or unusable (CCODECS_WARNING_BAD_PROFILE). The bytes belong to the decoder and are valid
 /// until start. Legal after read_header.
 void ccodecs_decoder_profile(const ccodecs_decoder *decoder, const uint8_t **bytes, size_t *count);
@@ -330,12 +339,15 @@ ccodecs_status ccodecs_decoder_read_rows(ccodecs_decoder *decoder, ccodecs_input
 /// Returns the reason for the failure, or "" if the decoder has not failed. Valid until destroy.
 const char *ccodecs_decoder_message(const ccodecs_decoder *decoder);
 
+/// Returns the limit that caused the failure CCODECS_LIMIT.
+ccodecs_excess ccodecs_decoder_excess(const ccodecs_decoder *decoder);
+
 /// Frees the decoder and refunds its budget; NULL is ignored.
 void ccodecs_decoder_destroy(ccodecs_decoder *decoder);
 
-// MARK: Colour
+// MARK: Color
 
-/// A conversion of an image's colours to sRGB with relative colorimetric intent.
+/// A conversion of an image's colors to sRGB with relative colorimetric intent.
 typedef struct ccodecs_conversion ccodecs_conversion;
 
 /// Returns an upper bound of the bytes that a conversion from this profile charges.
@@ -452,6 +464,16 @@ size_t ccodecs_encoder_pending(const ccodecs_encoder *encoder);
 /// Moves up to `capacity` compressed bytes into `buffer`. Returns their number.
 size_t ccodecs_encoder_read(ccodecs_encoder *encoder, uint8_t *buffer, size_t capacity);
 
+/// Asked from time to time during a long call whether it may go on.
+typedef struct ccodecs_interrupt {
+  bool (*may_continue)(void *owner); ///< NULL to go on always.
+  void *owner;
+} ccodecs_interrupt;
+
+/// Sets the interrupt of ccodecs_encoder_finish, which then may return CCODECS_INTERRUPTED. Only encoders that compress
+/// the whole image at once, with a library that reports its progress, use it: WebP.
+void ccodecs_encoder_set_interrupt(ccodecs_encoder *encoder, ccodecs_interrupt interrupt);
+
 /// Returns the reason for the failure, or "" if the encoder has not failed. Valid until destroy.
 const char *ccodecs_encoder_message(const ccodecs_encoder *encoder);
 
@@ -532,6 +554,9 @@ uint32_t ccodecs_rewriter_warnings(const ccodecs_rewriter *rewriter);
 
 /// Returns the reason for the failure, or "" if the rewriter has not failed. Valid until destroy.
 const char *ccodecs_rewriter_message(const ccodecs_rewriter *rewriter);
+
+/// Returns the limit that caused the failure CCODECS_LIMIT.
+ccodecs_excess ccodecs_rewriter_excess(const ccodecs_rewriter *rewriter);
 
 /// Frees the rewriter and refunds its budget; NULL is ignored.
 void ccodecs_rewriter_destroy(ccodecs_rewriter *rewriter);

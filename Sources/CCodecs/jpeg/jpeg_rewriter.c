@@ -224,6 +224,7 @@ static ccodecs_status read_scan(jpeg_rewriter *j, const uint8_t *p, size_t count
   }
   j->scan_count++;
   if (j->is_progressive && j->base.limits.max_scans > 0 && j->scan_count > j->base.limits.max_scans) {
+    j->base.excess = (ccodecs_excess){"max_scans", j->base.limits.max_scans, j->scan_count};
     return ccodecs_rewriter_fail(
         &j->base, CCODECS_LIMIT, "the image has more scans than the limit max_scans of %u", j->base.limits.max_scans);
   }

@@ -180,9 +180,8 @@ static ccodecs_status hold(jpeg_decoder *d, const uint8_t *bytes, size_t count) 
   }
   const uint64_t limit = 2 * coefficient_bytes(d) + (1 << 20);
   if (d->buffered.count + count > limit) {
-    return ccodecs_decoder_fail(
-        &d->base, CCODECS_LIMIT, "the image's scans have more than %llu bytes, twice the size of its coefficients",
-        (unsigned long long)limit);
+    return ccodecs_decoder_exceed(
+        &d->base, "bytes in its scans", (ccodecs_excess){"max_scan_bytes", limit, d->buffered.count + count});
   }
   return ccodecs_spool_append(&d->buffered, bytes, count, &d->base.limits, d->base.budget) ? CCODECS_OK : no_room(d);
 }

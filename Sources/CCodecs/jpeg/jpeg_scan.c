@@ -103,8 +103,7 @@ ccodecs_status ccodecs_jpeg_scan_start(jpeg_decoder *d) {
   jpeg_scan *scan = &d->scan;
   const uint32_t limit = d->base.limits.max_scans;
   if (limit != 0 && d->scan_count > limit) {
-    return ccodecs_decoder_fail(
-        &d->base, CCODECS_LIMIT, "the image has more scans than the limit max_scans of %u", limit);
+    return ccodecs_decoder_exceed(&d->base, "scans", (ccodecs_excess){"max_scans", limit, d->scan_count});
   }
   if (scan->component_count == 1) {
     scan->mcus_across = scan->components[0]->blocks_across;

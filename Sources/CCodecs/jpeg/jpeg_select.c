@@ -250,6 +250,7 @@ static ccodecs_status read_next(jpeg_selector *s, ccodecs_input *input, bool *is
 /// Copies status, warnings and message from the selected decoder.
 static ccodecs_status relay(jpeg_selector *s, ccodecs_status status) {
   if (status >= CCODECS_CORRUPT) {
+    s->base.excess = s->taker->excess;
     return ccodecs_decoder_fail(&s->base, status, "%s", ccodecs_decoder_message(s->taker));
   }
   s->base.header.warnings |= s->taker->header.warnings;

@@ -108,12 +108,11 @@ static void on_progress(j_common_ptr info) {
   jpeg_turbo *d = owner(info);
   const uint32_t limit = d->base.limits.max_scans;
   if (limit != 0 && (uint32_t)d->info.input_scan_number > limit) {
-    snprintf(d->base.message, sizeof d->base.message, "the image has more scans than the limit max_scans of %u", limit);
-    d->escape_status = CCODECS_LIMIT;
+    const ccodecs_excess excess = {"max_scans", limit, (uint64_t)d->info.input_scan_number};
+    d->escape_status = ccodecs_decoder_exceed(&d->base, "scans", excess);
     longjmp(d->escape, 1);
   }
   if (ccodecs_jpeg_turbo_has_too_many_scans(d)) {
-    snprintf(d->base.message, sizeof d->base.message, "the image has too many scans for its size in bytes");
     d->escape_status = CCODECS_LIMIT;
     longjmp(d->escape, 1);
   }

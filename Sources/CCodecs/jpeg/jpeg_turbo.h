@@ -41,8 +41,9 @@ typedef struct jpeg_turbo {
 /// The source of an arithmetic decoder, which cannot suspend, receives an end marker, or the decoding is aborted.
 boolean ccodecs_jpeg_turbo_source_empty(j_decompress_ptr info);
 
-/// Returns whether an arithmetic decoder runs more scans than the size of its input justifies.
-bool ccodecs_jpeg_turbo_has_too_many_scans(const jpeg_turbo *d);
+/// Returns whether an arithmetic decoder runs more scans than the size of its input justifies. If so, records the
+/// message and the limit.
+bool ccodecs_jpeg_turbo_has_too_many_scans(jpeg_turbo *d);
 
 /// Buffers the window's bytes, because all of them must be available before the first step. Returns CCODECS_NEEDS_INPUT
 /// or the failure.

@@ -22,11 +22,20 @@ boolean ccodecs_jpeg_turbo_source_empty(j_decompress_ptr info) {
   return TRUE;
 }
 
-bool ccodecs_jpeg_turbo_has_too_many_scans(const jpeg_turbo *d) {
+bool ccodecs_jpeg_turbo_has_too_many_scans(jpeg_turbo *d) {
   // The library can decode a scan from next to no bytes. A scan costs a sixteenth of producing the rows.
   const uint64_t pixels = (uint64_t)d->info.image_width * d->info.image_height;
   const uint64_t work = pixels + pixels / 16 * (uint64_t)d->info.input_scan_number;
-  return d->has_all && !ccodecs_decoder_is_in_proportion(work, d->base.taken_bytes + d->source.bytes_in_buffer);
+  const uint64_t bytes = d->base.taken_bytes + d->source.bytes_in_buffer;
+  if (!d->has_all || ccodecs_decoder_is_in_proportion(work, bytes)) {
+    return false;
+  }
+  ccodecs_decoder_note_disproportion(&d->base, work, bytes);
+  snprintf(
+      d->base.message, sizeof d->base.message,
+      "the image has too many scans for its size in bytes, by the limit max_pixels_per_byte of %llu",
+      (unsigned long long)d->base.excess.limit);
+  return true;
 }
 
 ccodecs_status ccodecs_jpeg_turbo_carry_all(jpeg_turbo *d, ccodecs_input *input) {

@@ -253,16 +253,13 @@ static ccodecs_status check_frames(jxl_decoder *d) {
   const uint64_t own = (uint64_t)d->image.width * d->image.height;
   const uint64_t limit = own * frames_multiple > buffered ? own * frames_multiple : buffered;
   if (buffered != 0 && frames->max_pixels > buffered) {
-    return ccodecs_decoder_fail(
-        &d->base, CCODECS_LIMIT, "the frames have %llu pixels, above the limit max_buffered_pixels of %llu",
-        (unsigned long long)frames->max_pixels, (unsigned long long)buffered);
+    return ccodecs_decoder_exceed(
+        &d->base, "pixels in a frame", (ccodecs_excess){"max_buffered_pixels", buffered, frames->max_pixels});
   }
   return buffered == 0 || frames->pixels <= limit
              ? CCODECS_OK
-             : ccodecs_decoder_fail(
-                   &d->base, CCODECS_LIMIT,
-                   "the frames have %llu pixels in total, above the limit of %llu for an image of %llu",
-                   (unsigned long long)frames->pixels, (unsigned long long)limit, (unsigned long long)own);
+             : ccodecs_decoder_exceed(
+                   &d->base, "pixels in all frames", (ccodecs_excess){"max_frame_pixels", limit, frames->pixels});
 }
 
 /// Reads the frame headers that are available.
@@ -278,8 +275,8 @@ static ccodecs_status read_frames(jxl_decoder *d, bool is_last) {
                ? ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the JPEG XL data ends before the displayed frame")
                : CCODECS_NEEDS_INPUT;
   case CCODECS_LIMIT:
-    return ccodecs_decoder_fail(
-        &d->base, CCODECS_LIMIT, "the image has more layers than the limit of %u", d->frames.count);
+    return ccodecs_decoder_exceed(
+        &d->base, "layers", (ccodecs_excess){"max_layers", d->frames.count, d->frames.count + 1});
   case CCODECS_UNSUPPORTED:
     return ccodecs_decoder_fail(
         &d->base, CCODECS_UNSUPPORTED, "JPEG XL layers with sections out of order are not supported");

@@ -10,6 +10,9 @@ typedef union block_header {
 
 bool ccodecs_budget_charge(ccodecs_budget *budget, size_t byte_count) {
   if (budget->used > budget->limit || byte_count > budget->limit - budget->used) {
+    if (__builtin_add_overflow(budget->used, byte_count, &budget->wanted)) {
+      budget->wanted = SIZE_MAX;
+    }
     return false;
   }
   budget->used += byte_count;

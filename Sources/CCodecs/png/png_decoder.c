@@ -3,7 +3,7 @@
 // Critical chunks and the supported ancillary chunks are read and their CRCs checked; all other chunks are skipped,
 // whatever their size. A metadata chunk is buffered as a whole, while the bytes of IDAT go directly to inflate.
 //
-// The decoder accepts what libpng accepts: a palette or a key that the colour type does not use, wrong CRCs of
+// The decoder accepts what libpng accepts: a palette or a key that the color type does not use, wrong CRCs of
 // ancillary chunks (the chunk is ignored), data after the image data, and a wrong checksum in the compressed data. It
 // rejects what libpng rejects: wrong CRCs of critical chunks, unknown critical chunks, nonconsecutive IDAT chunks,
 // truncated data.
@@ -48,7 +48,7 @@ static ccodecs_status read_header_chunk(png_decoder *d) {
   if (!is_good || p[10] != 0 || p[11] != 0 || p[12] > 1) {
     return ccodecs_decoder_fail(
         &d->base, CCODECS_CORRUPT,
-        "the PNG has colour type %u, depth %u, compression %u, filters %u, interlacing %u, which is invalid", type,
+        "the PNG has color type %u, depth %u, compression %u, filters %u, interlacing %u, which is invalid", type,
         depth, p[10], p[11], p[12]);
   }
   d->expansion.color_type = type;
@@ -178,7 +178,7 @@ static ccodecs_status read_profile(png_decoder *d) {
   d->has_profile = true;
   if (prefix > 2 && prefix < d->body_count && end[1] == 0 &&
       !ccodecs_profile_inflate(d->body + prefix, d->body_count - prefix, &d->base.profile, d->base.budget)) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for the PNG's colour profile");
+    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for the PNG's color profile");
   }
   d->base.header.warnings |= d->base.profile.count == 0 ? CCODECS_WARNING_BAD_PROFILE : 0u;
   return CCODECS_OK;
@@ -217,7 +217,7 @@ static ccodecs_status settle_color_space(png_decoder *d) {
   }
   return ccodecs_profile_from_primaries(d->primaries, d->gamma, &d->base.profile, d->base.budget)
              ? CCODECS_OK
-             : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for the PNG's colour space");
+             : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for the PNG's color space");
 }
 
 /// Reads a complete buffered chunk, whose CRC is correct or whose damage is tolerated.
@@ -400,7 +400,8 @@ static ccodecs_status describe(png_decoder *d) {
   header->color_space = e->color_type == 0 || e->color_type == 4 ? CCODECS_COLOR_GRAY : CCODECS_COLOR_RGB;
   e->channels = header->has_alpha ? 4 : header->color_space == CCODECS_COLOR_GRAY ? 1 : 3;
   if (__builtin_mul_overflow((size_t)header->width, e->channels * (header->is_16bit ? 2u : 1u), &d->given_bytes)) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_LIMIT, "a row of %u pixels is too wide", header->width);
+    return ccodecs_decoder_exceed(
+        &d->base, "columns", (ccodecs_excess){"max_width", SIZE_MAX / e->channels / 2, header->width});
   }
   return settle_color_space(d);
 }

@@ -184,6 +184,7 @@ static void put_row(const ico_decoder *d, uint32_t y, uint8_t *out) {
 
 /// Records a failure of the PNG decoder as this decoder's own.
 static ccodecs_status pass_on(ico_decoder *d, ccodecs_status status) {
+  d->base.excess = d->png->excess;
   return status < CCODECS_CORRUPT
              ? status
              : ccodecs_decoder_fail(&d->base, status, "ICO data: %s", ccodecs_decoder_message(d->png));

@@ -55,9 +55,8 @@ ccodecs_status ccodecs_tiff_check_kind(tiff_decoder *d) {
   }
   return d->samples <= MAX_SAMPLES
              ? CCODECS_OK
-             : ccodecs_decoder_fail(
-                   &d->base, CCODECS_LIMIT, "TIFF data: %u samples per pixel exceed the limit of %u", d->samples,
-                   MAX_SAMPLES);
+             : ccodecs_decoder_exceed(
+                   &d->base, "samples per pixel", (ccodecs_excess){"max_samples_per_pixel", MAX_SAMPLES, d->samples});
 }
 
 /// Returns the number of scans of a JPEG: the number of SOS markers, without parsing the bytes after them.
@@ -141,17 +140,18 @@ ccodecs_status ccodecs_tiff_check_blocks(tiff_decoder *d) {
   const sums s = add_blocks(d, compression, count);
   const uint64_t data_limit = d->file.bytes.count * data_multiple + data_allowance;
   if (s.data_bytes > data_limit) {
-    return ccodecs_decoder_fail(
-        &d->base, CCODECS_LIMIT, "TIFF data: the blocks share more bytes than the limit of %llu",
-        (unsigned long long)data_limit);
+    return ccodecs_decoder_exceed(
+        &d->base, "bytes in its blocks", (ccodecs_excess){"max_block_bytes", data_limit, s.data_bytes});
   }
   const uint64_t own = (uint64_t)header->width * header->height * (d->is_separate ? d->samples : 1);
   const uint64_t work_limit = own * work_multiple + work_allowance;
   uint64_t work;
-  if (__builtin_mul_overflow((uint64_t)d->block_width * rows, s.blocks, &work) || work > work_limit) {
-    return ccodecs_decoder_fail(
-        &d->base, CCODECS_LIMIT, "TIFF data: the blocks' scans have more pixels than the limit of %llu",
-        (unsigned long long)work_limit);
+  if (__builtin_mul_overflow((uint64_t)d->block_width * rows, s.blocks, &work)) {
+    work = UINT64_MAX;
+  }
+  if (work > work_limit) {
+    return ccodecs_decoder_exceed(
+        &d->base, "pixels in its blocks' scans", (ccodecs_excess){"max_block_pixels", work_limit, work});
   }
   const uint64_t strip_bytes = is_tiled ? TIFFTileSize64(d->tiff) : TIFFStripSize64(d->tiff);
   const uint64_t scans_bytes = strip_bytes * 3 < max_scans_bytes ? strip_bytes * 3 : max_scans_bytes;

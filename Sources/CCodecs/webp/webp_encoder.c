@@ -28,6 +28,15 @@ static int on_write(const uint8_t *bytes, size_t count, const WebPPicture *image
   return ccodecs_bytes_append(&e->base.output, bytes, count, e->base.budget);
 }
 
+/// Called with the progress in percent, for every row of macroblocks of a lossy image and between the steps of a
+/// lossless one. Returns 0 to abort the encoding.
+static int on_progress(int percent, const WebPPicture *image) {
+  (void)percent;
+  const webp_encoder *e = image->custom_ptr;
+  const ccodecs_interrupt *interrupt = &e->base.interrupt;
+  return interrupt->may_continue == NULL || interrupt->may_continue(interrupt->owner);
+}
+
 static ccodecs_status write(ccodecs_encoder *base, const ccodecs_rows *rows) {
   webp_encoder *e = (webp_encoder *)base;
   const uint32_t channels = ccodecs_encoder_channels(&base->options);
@@ -77,6 +86,9 @@ static ccodecs_status finish(ccodecs_encoder *base) {
     return e->exif.count > 0 ? add_exif(e) : CCODECS_OK;
   }
   const WebPEncodingError error = e->image.error_code;
+  if (error == VP8_ENC_ERROR_USER_ABORT) {
+    return ccodecs_encoder_fail(base, CCODECS_INTERRUPTED, "encoding was interrupted");
+  }
   const bool is_memory = error == VP8_ENC_ERROR_OUT_OF_MEMORY || error == VP8_ENC_ERROR_BITSTREAM_OUT_OF_MEMORY ||
                          error == VP8_ENC_ERROR_BAD_WRITE;
   return ccodecs_encoder_fail(
@@ -145,6 +157,7 @@ static void configure(webp_encoder *e) {
   e->image.width = (int)options->width;
   e->image.height = (int)options->height;
   e->image.writer = on_write;
+  e->image.progress_hook = on_progress;
   e->image.custom_ptr = e;
 }
 

@@ -109,7 +109,7 @@ struct ByteTarget {
       do throws(CodecError) { try encoder.write(strip) } catch { throw PipelineError(error) }
       try encoder.drain(buffer) { (bytes) throws(PipelineError) in try collect(bytes) }
     }
-    do { try encoder.finish() } catch { throw PipelineError(error) }
+    try allowance.finish(&encoder)
     try encoder.drain(buffer) { (bytes) throws(PipelineError) in try collect(bytes) }
     note(options)
   }

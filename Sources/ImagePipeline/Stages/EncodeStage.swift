@@ -112,10 +112,10 @@ struct EncodeStage: ~Copyable {
   mutating func finish(trailingMetadata: [UInt8], _ output: (RawSpan) -> Void) throws(PipelineError) {
     isPaused = false
     if !isEncoded {
-      do {
-        if !trailingMetadata.isEmpty { try encoder?.append(exif: trailingMetadata) }
-        try encoder?.finish()
-      } catch { throw PipelineError(error) }
+      if !trailingMetadata.isEmpty {
+        do { try encoder?.append(exif: trailingMetadata) } catch { throw PipelineError(error) }
+      }
+      if encoder != nil { try allowance?.finish(&encoder!) }
       isEncoded = true
     }
     // The memory for output that encoders emit only at their end is already charged.

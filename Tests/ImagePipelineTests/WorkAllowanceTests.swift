@@ -1,0 +1,31 @@
+import ImageCodecs
+import TestSupport
+import Testing
+
+@testable import ImagePipeline
+
+@Suite("Work allowance")
+struct WorkAllowanceTests {
+  /// Returns the error of completing a WebP, which is one long call of a library.
+  private func finishError(_ cancellation: Cancellation, limit: Duration?) throws -> PipelineError? {
+    let options = EncoderOptions(format: .webp, width: 400, height: 400, pixelFormat: .rgb8)
+    var encoder = try Encoder(options: options, budget: ImageBudget(limit: 1 << 26))
+    let row = try rowBuffer([UInt8](repeating: 9, count: 1200), rowByteCount: 1200)
+    for _ in 0..<400 { try encoder.write(Strip(format: .rgb8, rows: [row.rows(first: 0, count: 1)])) }
+    let allowance = WorkAllowance(cancellation, limit: limit)
+    allowance.begin()
+    do throws(PipelineError) {
+      try allowance.finish(&encoder)
+      return nil
+    } catch { return error }
+  }
+
+  @Test("ends an encoder's long call, with the reason")
+  func finish() throws {
+    #expect(try finishError(Cancellation(), limit: .seconds(60)) == nil)
+    let cancelled = Cancellation()
+    cancelled.cancel()
+    #expect(try finishError(cancelled, limit: nil) == .cancelled)
+    #expect(try finishError(Cancellation(), limit: .zero)?.limit?.name == "max_cpu_seconds_per_image")
+  }
+}
