@@ -33,9 +33,20 @@ package struct CallInterceptor: ServerInterceptor {
     let call = Call(began: .now, method: context.descriptor, peer: context.remotePeer, span: .current)
     let end = CallEnd(context, request.metadata) { code, error in note(call, code, error) }
     do { return try await next(request, context).telling(end) } catch {
+      let error = Self.attributed(error)
       end.fail(error)
       throw error
     }
+  }
+
+  /// Returns INVALID_ARGUMENT for a unary call without a message or with several, which grpc-swift-2 reports as INTERNAL;
+  /// otherwise the error itself.
+  private static func attributed(_ error: any Error) -> any Error {
+    let messages = ["Empty stream.", "Too many messages."]
+    guard let error = error as? RPCError, error.code == .internalError, messages.contains(error.message) else {
+      return error
+    }
+    return RPCError(code: .invalidArgument, message: "the call must have exactly one request message")
   }
 
   private struct Call: Sendable {

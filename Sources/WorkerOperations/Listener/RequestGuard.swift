@@ -7,8 +7,8 @@ internal import NIOHTTP2
 
 /// Filters a call's stream before grpc-swift-2, which trusts client input and reports most errors in the same way.
 ///
-/// It checks the request headers, decompresses messages, answers refused calls, and ends the call when its client
-/// cancels it or its deadline passes.
+/// It checks the request headers and the framing of messages, decompresses them, answers refused calls, and ends the call
+/// when its client cancels it or its deadline passes.
 final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
   typealias InboundIn = HTTP2Frame.FramePayload
   typealias InboundOut = HTTP2Frame.FramePayload
@@ -29,11 +29,13 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
   private var inflater: MessageInflater?
   private var deadline: NIOScheduledCallback?
   private var beginning: MessageBeginning
+  private var framing = MessageFraming(isCompressed: false)
   private var path = ""
   private var isCompressed = false
   private var isOperational = false
   private var hasAnswered = false
   private var hasClientEnded = false
+  private var hasServerEnded = false
   private var wasReset = false
 
   init(connection: ConnectionGuard, stream: UInt32) {
@@ -86,9 +88,9 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
       promise?.fail(ChannelError.ioOnClosedChannel)
       return
     }
-    guard !hasAnswered, case .headers(var payload) = unwrapOutboundIn(data) else {
-      return context.write(data, promise: promise)
-    }
+    guard case .headers(var payload) = unwrapOutboundIn(data) else { return context.write(data, promise: promise) }
+    hasServerEnded = payload.endStream
+    guard !hasAnswered else { return context.write(data, promise: promise) }
     hasAnswered = true
     payload.headers.add(name: "grpc-accept-encoding", value: RequestHeaders.encodings)
     context.write(wrapOutboundOut(.headers(payload)), promise: promise)
@@ -106,6 +108,7 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
         inflater = try MessageInflater(
           compression, limit: connection.limits.maxMessageByteCount, allowance: connection.inflation)
         isCompressed = true
+        framing = MessageFraming(isCompressed: true)
       }
       isOperational = connection.limits.endedByDrain.contains { path.hasPrefix("/\($0)/") }
       payload.headers = request.headers
@@ -126,6 +129,11 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
     hasClientEnded = payload.endStream
     guard case .byteBuffer(let bytes) = payload.data else {
       return context.fireChannelRead(wrapInboundOut(.data(payload)))
+    }
+    do throws(RequestRefusal) {
+      try framing.push(bytes, isLast: payload.endStream)
+    } catch {
+      return refuse(error)
     }
     guard isCompressed else {
       guard let ready = beginning.push(bytes, isLast: payload.endStream) else { return }
@@ -177,14 +185,14 @@ extension RequestGuard {
 
   /// Logs the refusal of a call that no interceptor sees, or that none reports, and ends the call.
   private func refuse(_ refusal: RequestRefusal) {
-    guard state == .running else { return }
+    guard state == .running, !hasServerEnded else { return }
     connection.noteRefusal(refusal, path: path)
     end(refusal)
   }
 
   /// Sends the status to the client and cancels the call for its handler.
   private func end(_ refusal: RequestRefusal) {
-    guard state == .running, let context else { return }
+    guard state == .running, !hasServerEnded, let context else { return }
     var headers = HPACKHeaders()
     if !hasAnswered {
       headers.add(name: ":status", value: "200")

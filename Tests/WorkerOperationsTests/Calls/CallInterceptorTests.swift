@@ -86,6 +86,15 @@ struct CallInterceptorTests {
     return try #require(all.first)
   }
 
+  @Test("a unary call without one message is the client's fault", arguments: ["Empty stream.", "Too many messages."])
+  func messageCount(message: String) async throws {
+    let line = try await line(of: RPCError(code: .internalError, message: message))
+    #expect(line.level == .info)
+    #expect(line.metadata.contains { $0.key == "code" && "\($0.value)" == "INVALID_ARGUMENT" })
+    let defect = try await self.line(of: RPCError(code: .internalError, message: "a defect"))
+    #expect(defect.level == .error)
+  }
+
   @Test("logs the reason, the field and the limit of an error as fields, and no Swift value")
   func fields() async throws {
     let status = GoogleRPCStatus(

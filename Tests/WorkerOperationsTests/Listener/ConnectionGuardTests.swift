@@ -13,6 +13,7 @@ import WorkerProtocol
 struct ConnectionGuardTests {
   private struct Server: Sendable {
     var port: Int
+    var health: HealthState
     var drain: @Sendable () -> Void
   }
 
@@ -37,7 +38,7 @@ struct ConnectionGuardTests {
         state.set(.notServing)
         server.beginGracefulShutdown()
       }
-      try await RawConnection.onThread { try body(Server(port: port, drain: drain)) }
+      try await RawConnection.onThread { try body(Server(port: port, health: state, drain: drain)) }
       drain()
       try await group.waitForAll()
     }
@@ -55,6 +56,22 @@ struct ConnectionGuardTests {
       #expect(try connection.answer(stream).status == 3)
       let valid = try connection.open(RawConnection.okRequest + [("grpc-timeout", "99999999H")])
       #expect(try connection.answer(valid).status == 0)
+    }
+  }
+
+  @Test("a call that was refused while it ran sends nothing more")
+  func writesToEndedCall() async throws {
+    try await serve { server in
+      let connection = try RawConnection(port: server.port)
+      let refused = try connection.open(RawConnection.watchRequest, ends: false)
+      let other = try connection.open(RawConnection.watchRequest)
+      try connection.wait { connection.dataCounts[refused] == 1 && connection.dataCounts[other] == 1 }
+      try connection.send(.data, stream: refused, [9, 0, 0, 0, 0])
+      #expect(try connection.answer(refused).status == 3)
+      server.health.set(.notServing)
+      try connection.wait { connection.dataCounts[other] == 2 }
+      #expect(connection.dataCounts[refused] == 1 && connection.goAways.isEmpty)
+      #expect(try connection.answer(try connection.open()).status == 0)
     }
   }
 
