@@ -47,6 +47,27 @@ struct ByteLimitTests {
     }
   }
 
+  @Test("a rotated result fits the limit, upright", arguments: formats, [nil, true])
+  func rotation(format: OutputFormat, allowsSmaller: Bool?) throws {
+    func run(_ limit: UInt64?) throws -> (bytes: [UInt8], report: ProcessingReport) {
+      try process(
+        Fixture.bytes("photo-420.jpg"),
+        ProcessingConfiguration(
+          preferredFormat: format, rotation: 90, maxBytes: limit, alwaysEncode: true,
+          allowSmallerDimensions: allowsSmaller))
+    }
+    let whole = try run(nil)
+    #expect(whole.report.output.size == PixelSize(width: 160, height: 240))
+    let limit = UInt64(allowsSmaller == true ? 1200 : whole.bytes.count / 2)
+    let limited = try run(limit)
+    let (size, pixels) = (limited.report.output.size, try Pixels.decode(limited.bytes))
+    #expect(limited.bytes.count <= limit)
+    #expect(pixels.layout[0].width == size.width && pixels.layout[0].height == size.height)
+    #expect(
+      abs(Double(size.height) / Double(size.width) - 1.5) < 0.05 && (size.width == 160) != (allowsSmaller == true))
+    for (one, other) in zip(pixels.mean, try Pixels.decode(whole.bytes).mean) { #expect(abs(one - other) < 6) }
+  }
+
   @Test("chroma planes are subsampled when the quality falls below the threshold")
   func chroma() throws {
     for name in ["photo-420.jpg", "photo-odd.jpg", "photo.png"] {

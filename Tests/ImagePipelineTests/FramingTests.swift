@@ -91,11 +91,24 @@ struct FramingTests {
         shown: PixelSize(width: 400, height: 100),
         configuration: ProcessingConfiguration(maxWidth: 100, maxHeight: 101, gravity: gravity, pad: true))
     }
-    let centred = try framing(.center)
-    #expect(centred.imageSize == PixelSize(width: 100, height: 25))
-    #expect(centred.canvasSize == PixelSize(width: 100, height: 101))
-    #expect(centred.left == 0 && centred.top == 38)
+    let centered = try framing(.center)
+    #expect(centered.imageSize == PixelSize(width: 100, height: 25))
+    #expect(centered.canvasSize == PixelSize(width: 100, height: 101))
+    #expect(centered.left == 0 && centered.top == 38)
     #expect(try framing(.southEast).top == 76)
+  }
+
+  @Test("padding on one axis keeps the other side of the image")
+  func paddingOfOneAxis() throws {
+    func canvas(_ maxWidth: Int?, _ maxHeight: Int?) throws -> PixelSize {
+      try Framing(
+        shown: PixelSize(width: 400, height: 100),
+        configuration: ProcessingConfiguration(maxWidth: maxWidth, maxHeight: maxHeight, pad: true)
+      ).canvasSize
+    }
+    #expect(try canvas(500, nil) == PixelSize(width: 500, height: 100))
+    #expect(try canvas(nil, 101) == PixelSize(width: 400, height: 101))
+    #expect(try canvas(nil, nil) == PixelSize(width: 400, height: 100))
   }
 
   @Test("quarter rotations and flips compose with each of the eight orientations", arguments: 1...8)

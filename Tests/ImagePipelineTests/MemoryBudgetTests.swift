@@ -20,6 +20,16 @@ struct MemoryBudgetTests {
     #expect(budget.used == 0 && budget.peak <= 100 && budget.waitingCount == 0)
   }
 
+  @Test("remembers the most that was reserved at once")
+  func peak() throws {
+    let budget = MemoryBudget(limit: 100, maxWaiting: 10)
+    end(try budget.reserveNow(60))
+    let later = try budget.reserveNow(10)
+    #expect(budget.used == 10 && budget.peak == 60)
+    end(later)
+    #expect(budget.used == 0 && budget.peak == 60)
+  }
+
   @Test("small reservations bypass a large one if that does not delay it")
   func passing() async throws {
     let budget = MemoryBudget(limit: 100, maxWaiting: 10)

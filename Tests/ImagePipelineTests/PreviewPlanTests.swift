@@ -62,6 +62,37 @@ struct PreviewPlanTests {
     #expect(preview.framing.left == expected.left && preview.framing.top == expected.top)
   }
 
+  @Test("stay on their canvas where rounding would place the image beyond it")
+  func edge() throws {
+    let image = try encodedImage([90, 90, 90], width: 1, height: 1, pixelFormat: .rgb8)
+    let (_, preview) = try plans(
+      image, ProcessingConfiguration(maxWidth: 65_000, maxHeight: 65_000, gravity: .southEast, pad: true))
+    #expect(preview.outputSize == PixelSize(width: 300, height: 300))
+    #expect(preview.framing.left == 299 && preview.framing.top == 299)
+    #expect(preview.framing.imageSize == PixelSize(width: 1, height: 1))
+  }
+
+  @Test("have the background of the result")
+  func background() throws {
+    let color = Color(red: 200, green: 30, blue: 10)
+    let configuration = ProcessingConfiguration(
+      maxWidth: 600, maxHeight: 600, preferredFormat: .jpeg, pad: true, background: color)
+    #expect(try plans(Fixture.bytes("photo-420.jpg"), configuration).preview.background == color)
+  }
+
+  @Test("and results warn of a scale factor without bounds")
+  func scaleWarning() throws {
+    func warnings(_ configuration: ProcessingConfiguration) throws -> [[String]] {
+      let (full, preview) = try plans(Fixture.bytes("photo-420.jpg"), configuration)
+      return [full.warnings, preview.warnings]
+    }
+    let warning = ["scale_factor needs max_width or max_height; set one of them"]
+    #expect(try warnings(ProcessingConfiguration(scaleFactor: 2))[0] == warning)
+    #expect(try warnings(ProcessingConfiguration(scaleFactor: 1)) == [[], []])
+    #expect(try warnings(ProcessingConfiguration(maxWidth: 50, scaleFactor: 2)) == [[], []])
+    #expect(try warnings(ProcessingConfiguration(maxHeight: 50, scaleFactor: 2)) == [[], []])
+  }
+
   @Test("scale the lengths of filters, and skip those that become too small")
   func filters() throws {
     func chain(_ filters: [Filter], longestSide: Int) throws -> (preview: FilterChain, full: FilterChain) {
