@@ -12,7 +12,7 @@ let formatTraits: [(name: String, library: String, description: String)] = [
   ("JXL", "libjxl", "Decode JPEG XL through libjxl."),
   (
     "IMAGEQUANT", "imagequant",
-    "Give PNG a palette through libimagequant, whose licence is GPL-3.0 or a commercial one."
+    "Give PNG a palette through libimagequant, whose license is GPL-3.0 or a commercial one."
   ),
 ]
 
@@ -182,7 +182,7 @@ let targets: [Target] = [
     ],
     cSettings: strictC + formatDefinitions,
     linkerSettings: [.linkedLibrary("m"), .linkedLibrary("jxl", .when(traits: ["JXL"]))]),
-  // Embedded C: resize, colour and orientation kernels; depends on nothing.
+  // Embedded C: resize, color and orientation kernels; depends on nothing.
   .target(name: "CPixels", cSettings: strictC, linkerSettings: [.linkedLibrary("m")]),
 
   // System libraries, found by pkg-config.

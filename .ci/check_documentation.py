@@ -4,7 +4,7 @@ rule AllPublicDeclarationsHaveDocumentation looks at `public` and `open` alone, 
 
 Members of protocols and cases have no access level of their own and are not checked. Three kinds of declarations
 need no comment, because it would repeat another one:
-- memberwise initialisers, whose parameters are documented properties;
+- memberwise initializers, whose parameters are documented properties;
 - members that implement a documented requirement of a protocol in Sources;
 - members that implement a requirement of another package's protocol.
 
@@ -36,8 +36,8 @@ CONFORMANCES = {
 }
 
 
-def is_assigning_initialiser(lines: list[str], index: int) -> bool:
-    """Whether the initialiser's body only assigns parameters to properties of the same name."""
+def is_assigning_initializer(lines: list[str], index: int) -> bool:
+    """Whether the initializer's body only assigns parameters to properties of the same name."""
     text = "\n".join(lines[index:index + 60])
     opening = re.search(r"\)\s*(?:throws(?:\([^)]*\))?\s*)?\{", text)
     if not opening:
@@ -117,7 +117,7 @@ def undocumented(path: Path, protocols: Protocols) -> list[tuple[int, str]]:
             above -= 1
         if above >= 0 and lines[above].lstrip().startswith("///"):
             continue
-        if match[1] == "init" and is_assigning_initialiser(lines, index):
+        if match[1] == "init" and is_assigning_initializer(lines, index):
             continue
         if match[1] in ("var", "let", "init", "subscript") or (match[1] == "func" and match[2]):
             member = signature(match[1], match[2], lines, index)

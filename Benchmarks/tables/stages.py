@@ -23,7 +23,7 @@ STAGES = [
     (r"webp/(webp_(decoder|encoder|chunks)|row_space)|libwebp", "WebP"),
     (r"jpeg/jpeg_encoder|libjpeg", "JPEG encoding"),
     (r"CPixels/resize", "resampling"),
-    (r"CPixels/", "colour, alpha and turning"),
+    (r"CPixels/", "color, alpha and turning"),
     (r"\[kernel", "kernel: reading, writing, pages"),
     (r"libc\b|ld-linux", "C library: copying, allocating"),
     (r"", "Swift and the rest"),

@@ -19,7 +19,7 @@ AVX2 static inline __m256i alphas_of(__m256i pixels) {
   return _mm256_shuffle_epi32(pixels, 0xFF);
 }
 
-/// Loads two premultiplied pixels into 32-bit lanes, with alpha clamped to 1 and colours clamped to alpha.
+/// Loads two premultiplied pixels into 32-bit lanes, with alpha clamped to 1 and colors clamped to alpha.
 AVX2 static inline __m256i load_clamped(const uint16_t *premultiplied) {
   const __m256i pixels = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)premultiplied));
   const __m256i clamped = _mm256_min_epi32(pixels, _mm256_set1_epi32(UNIT));
@@ -47,7 +47,7 @@ AVX2 void cpixels_premultiply_avx2(const uint8_t *rgba, uint16_t *premultiplied,
   cpixels_premultiply_scalar(rgba + 4 * i, premultiplied + 4 * i, pixel_count - i);
 }
 
-/// Computes (colour * 255 + alpha / 2) / alpha for colours, and (alpha * 255 + UNIT / 2) / UNIT for alpha; both round
+/// Computes (color * 255 + alpha / 2) / alpha for colors, and (alpha * 255 + UNIT / 2) / UNIT for alpha; both round
 /// to nearest.
 AVX2 static inline __m256i unpremultiply_2(const uint16_t *premultiplied) {
   const __m256i pixels = load_clamped(premultiplied);

@@ -1,4 +1,4 @@
-// Colour conversions in integer arithmetic, with the same results for every instruction set.
+// Color conversions in integer arithmetic, with the same results for every instruction set.
 
 #include "kernels.h"
 

@@ -1,4 +1,4 @@
-// Colour conversions for AVX2.
+// Color conversions for AVX2.
 
 #if defined(__x86_64__)
 

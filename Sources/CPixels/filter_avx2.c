@@ -25,7 +25,7 @@ INLINE void store(void *address, __m256i value) {
   _mm256_storeu_si256((__m256i *)address, value);
 }
 
-// MARK: Colour
+// MARK: Color
 
 /// Looks up 32 levels in a table of 256 entries, stored in 16 registers of 16 entries each. For each register, the
 /// levels are reduced by the register's first level such that shuffling returns 0 for levels of other registers.

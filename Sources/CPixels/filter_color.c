@@ -1,4 +1,4 @@
-// Colour programs, run block by block.
+// Color programs, run block by block.
 
 #include "filter_kernels.h"
 

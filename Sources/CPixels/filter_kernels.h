@@ -5,12 +5,12 @@
 
 #include "kernels.h"
 
-// MARK: Colour
+// MARK: Color
 
-/// The number of pixels that a colour program processes at a time; their planes fit in the L1 cache.
+/// The number of pixels that a color program processes at a time; their planes fit in the L1 cache.
 #define CPIXELS_COLOR_BLOCK 256
 
-/// A block of pixels in a colour program.
+/// A block of pixels in a color program.
 typedef struct cpixels_color_block {
   float planes[3][CPIXELS_COLOR_BLOCK]; ///< Red, green and blue, 0 to 1.
   uint8_t levels[4][CPIXELS_COLOR_BLOCK];
@@ -53,7 +53,7 @@ typedef struct cpixels_color_place {
 
 // MARK: Area
 
-/// Samples of area filters are Q6: 255 is 16320, so the sum of two fits in 16 bits. Premultiplied colour, 0 to 65025,
+/// Samples of area filters are Q6: 255 is 16320, so the sum of two fits in 16 bits. Premultiplied color, 0 to 65025,
 /// is divided by 4 instead, so its maximum is 16256.
 #define CPIXELS_AREA_BITS 6
 #define CPIXELS_AREA_WHITE (255 << CPIXELS_AREA_BITS)

@@ -1,4 +1,4 @@
-// The steps of a colour program over vectors of floats, written once for all instruction sets. The including file
+// The steps of a color program over vectors of floats, written once for all instruction sets. The including file
 // defines LANES (the number of floats in a vector), TARGET (a function attribute), clamp_lanes and root_lanes. The
 // operations and their order are the same as in filter_scalar.c.
 

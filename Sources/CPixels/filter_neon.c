@@ -17,7 +17,7 @@ INLINE lanes root_lanes(lanes x) {
   return vsqrtq_f32(x);
 }
 
-// MARK: Colour
+// MARK: Color
 
 /// Looks up 16 levels in a table of 256 entries, 64 entries at a time; levels outside those 64 give 0 or keep the
 /// previous value.

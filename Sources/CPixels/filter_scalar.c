@@ -17,7 +17,7 @@ static inline int32_t limited(int32_t value, int32_t low, int32_t high) {
   return value < low ? low : value > high ? high : value;
 }
 
-// MARK: Colour
+// MARK: Color
 
 static void map_levels(
     const uint8_t table[256], uint32_t channels, const uint8_t *source, uint8_t *destination, size_t pixel_count) {
@@ -123,7 +123,7 @@ static void step_threshold(const float *n, size_t count, float *red, float *gree
 
 static void step_vignette(
     const float *n, const cpixels_color_place *place, size_t count, float *red, float *green, float *blue) {
-  // Twice the distance from the centre in pixels is an integer, so both halves are exactly symmetric.
+  // Twice the distance from the center in pixels is an integer, so both halves are exactly symmetric.
   const float across = 1 / (float)place->width;
   const float down = (float)(2 * (int32_t)place->y + 1 - (int32_t)place->height) * (1 / (float)place->height);
   const float down_square = down * down;
@@ -246,7 +246,7 @@ static void blend_over_alpha(
   for (size_t i = 0; i < 4 * pixel_count; i += 4) {
     const float alpha = wide[i + 3];
     for (size_t c = i; c < i + 3; c++) {
-      // Where all surrounding pixels are transparent, there is no colour to compare with.
+      // Where all surrounding pixels are transparent, there is no color to compare with.
       const float color = (float)wide[c] * (float)CPIXELS_AREA_WHITE / (alpha < 1 ? 1 : alpha) + 0.5f;
       const int32_t straight = limited((int32_t)color, 0, CPIXELS_AREA_WHITE);
       const int32_t filtered = alpha < 1 ? rgba[c] << CPIXELS_AREA_BITS : straight;

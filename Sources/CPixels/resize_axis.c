@@ -35,7 +35,7 @@ static double stretch_of(const cpixels_axis_options *axis) {
   return ratio > 1 ? ratio : 1;
 }
 
-/// Returns the maximum distance of a tap from the centre of its destination sample, in source samples.
+/// Returns the maximum distance of a tap from the center of its destination sample, in source samples.
 static double reach_of(const cpixels_axis_options *axis) {
   const double reach = kernel_radius(axis->kernel) * stretch_of(axis);
   return is_doubled(axis) ? reach / 2 + 0.75 : is_emphasized(axis) ? reach + 1 : reach;
@@ -58,7 +58,7 @@ bool cpixels_axis_is_valid(const cpixels_axis_options *axis) {
          (axis->emphasis == 0 || axis->kernel == CPIXELS_KERNEL_LANCZOS3);
 }
 
-/// Returns the maximum number of taps: the number of sample centres that an open interval of the kernel's width can
+/// Returns the maximum number of taps: the number of sample centers that an open interval of the kernel's width can
 /// contain.
 static uint32_t tap_count(const cpixels_axis_options *axis) {
   if (is_identity(axis)) {
@@ -87,7 +87,7 @@ static uint32_t smaller(uint32_t a, uint32_t b) {
   return a < b ? a : b;
 }
 
-/// Returns the number of steps that one load can serve. It is 0 if the taps of neighbouring destinations are too far
+/// Returns the number of steps that one load can serve. It is 0 if the taps of neighboring destinations are too far
 /// apart for any step, or the source is too small for the loads.
 static uint32_t lane_depth(const cpixels_axis_options *options, cpixels_lane_shape lanes) {
   if (lanes.group == 0 || is_identity(options)) {
@@ -213,7 +213,7 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high) {
 
 /// The taps of one destination sample.
 typedef struct tap_range {
-  double centre;
+  double center;
   int64_t left; ///< The first and last source sample under the kernel; they may be outside the source.
   int64_t right;
   int64_t start;  ///< The first sample of the window.
@@ -232,9 +232,9 @@ static tap_range tap_range_of(const cpixels_axis_options *options, const cpixels
   tap_range range = {.left = destination, .right = destination};
   if (!is_identity(options)) {
     const double reach = reach_of(options);
-    range.centre = (destination + 0.5) * options->ratio + options->offset;
-    range.left = (int64_t)floor(range.centre - reach - 0.5) + 1;
-    range.right = (int64_t)ceil(range.centre + reach - 0.5) - 1;
+    range.center = (destination + 0.5) * options->ratio + options->offset;
+    range.left = (int64_t)floor(range.center - reach - 0.5) + 1;
+    range.right = (int64_t)ceil(range.center + reach - 0.5) - 1;
   }
   range.start = window_start(axis, range.left);
   range.is_folded = range.start != range.left || range.right >= (int64_t)axis->source_count;
@@ -264,11 +264,11 @@ static double next_value(kernel_walk *walk) {
 static tap_walk tap_walk_from(const cpixels_axis_options *options, tap_range range, kernel_walk *walk) {
   tap_walk taps = {.kernel = walk, .is_doubled = is_doubled(options), .emphasis = options->emphasis};
   if (taps.is_doubled) {
-    kernel_walk_start(walk, (2 * ((double)range.left - range.centre) - 0.5) / stretch_of(options));
+    kernel_walk_start(walk, (2 * ((double)range.left - range.center) - 0.5) / stretch_of(options));
   } else if (is_emphasized(options)) {
-    kernel_walk_start(walk, ((double)range.left - 0.5 - range.centre) / stretch_of(options));
+    kernel_walk_start(walk, ((double)range.left - 0.5 - range.center) / stretch_of(options));
   } else {
-    kernel_walk_start(walk, ((double)range.left + 0.5 - range.centre) / stretch_of(options));
+    kernel_walk_start(walk, ((double)range.left + 0.5 - range.center) / stretch_of(options));
     return taps;
   }
   taps.before = next_value(walk);

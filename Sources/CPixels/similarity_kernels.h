@@ -36,7 +36,7 @@
 #define CPIXELS_OPSIN_BIAS 0.0037930732552754493f
 #define CPIXELS_OPSIN_BIAS_ROOT 0.1559542025327239f
 
-/// The planes of the metric's colour space, scaled to 0 to 1.
+/// The planes of the metric's color space, scaled to 0 to 1.
 enum { CPIXELS_PLANE_X, CPIXELS_PLANE_Y, CPIXELS_PLANE_B };
 
 /// The errors of a plane, each as the sum of its values and the sum of their fourth powers.
@@ -60,7 +60,7 @@ typedef struct cpixels_similarity_kernels {
   /// Converts a row of 8-bit gray, RGB or RGBA to linear planes by `table`, which has 256 entries; alpha is ignored.
   void (*linearize)(
       const float *table, const uint8_t *row, uint32_t channels, size_t pixel_count, float *const *linear);
-  /// Converts linear planes to those planes of the metric's colour space that are not NULL.
+  /// Converts linear planes to those planes of the metric's color space that are not NULL.
   void (*perceive)(const float *const *linear, size_t pixel_count, float *const *planes);
   /// Subtracts `reference` from `row`.
   void (*subtract)(const float *reference, size_t count, float *row);

@@ -1,6 +1,6 @@
 internal import CCodecs
 
-/// A conversion of rows from an image's colour profile to sRGB, with the relative colorimetric intent.
+/// A conversion of rows from an image's color profile to sRGB, with the relative colorimetric intent.
 ///
 /// It is a class because a stage may have none, and because it belongs to one image, as the budget does.
 package final class ColorConversion {

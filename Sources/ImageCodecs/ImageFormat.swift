@@ -1,6 +1,6 @@
 internal import CCodecs
 
-/// An image file format that the worker decodes, or recognises in order to name it in an error message.
+/// An image file format that the worker decodes, or recognizes in order to name it in an error message.
 ///
 /// Each format has two rows: `traits` here, and a row in `formats.c` with the name, signature, decoder, encoder and
 /// rewriter.

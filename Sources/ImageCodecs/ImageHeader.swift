@@ -10,7 +10,7 @@ package struct ImageHeader: Sendable, Hashable {
     package var down: Int
   }
 
-  /// The colour model of the file's samples.
+  /// The color model of the file's samples.
   package enum ColorSpace: String, Sendable, Hashable {
     case gray, ycbcr, rgb, cmyk, ycck
 
@@ -25,7 +25,7 @@ package struct ImageHeader: Sendable, Hashable {
     case damaged = "the file is damaged; the decoder repaired or skipped the damaged parts"
     case missingEnd = "the file had no end marker; the result has one"
     case truncated = "the file is truncated; the missing part of the image is gray"
-    case unusableProfile = "the colour profile is damaged or does not match the image; its colours were treated as sRGB"
+    case unusableProfile = "the color profile is damaged or does not match the image; its colors were treated as sRGB"
   }
 
   /// The file's format.
@@ -50,13 +50,13 @@ package struct ImageHeader: Sendable, Hashable {
   package var buffersInput: Bool
   /// Whether the decoder buffers the whole decoded image before it returns the first row.
   package var buffersBitmap: Bool
-  /// The colour model of the file's samples.
+  /// The color model of the file's samples.
   package var colorSpace: ColorSpace
   /// The number of luma samples per sample of the decoded chroma planes; `nil` if the header does not specify it.
   package var chromaSampling: ChromaSampling?
-  /// The size in bytes of the colour profile to convert from; 0 if the image is sRGB or treated as sRGB.
+  /// The size in bytes of the color profile to convert from; 0 if the image is sRGB or treated as sRGB.
   package var profileByteCount: Int
-  /// An upper bound of the bytes that the colour conversion charges to the budget; 0 without a profile.
+  /// An upper bound of the bytes that the color conversion charges to the budget; 0 without a profile.
   package var conversionByteCount: Int
   /// An EXIF block that contains only the artist and copyright; empty if the image specifies neither.
   package var rights: [UInt8]

@@ -1,7 +1,7 @@
 internal import CCodecs
 package import Fields
 
-/// The filter that predicts a PNG row from its neighbours before compression.
+/// The filter that predicts a PNG row from its neighbors before compression.
 package enum PNGFilter: String, Sendable, Hashable, FieldChoice {
   /// The filter with the smallest sum of absolute differences, chosen for each row.
   case adaptive
@@ -28,7 +28,7 @@ package struct PNGOptions: Sendable, Hashable {
   package var compressionLevel: Int?
   /// Whether to write an interlaced file; the image is then buffered.
   package var isInterlaced: Bool?
-  /// The maximum number of palette colours, 2 to 256; 0 for no palette.
+  /// The maximum number of palette colors, 2 to 256; 0 for no palette.
   ///
   /// With a palette, the image is buffered.
   package var paletteColors: Int?
@@ -80,7 +80,7 @@ extension PNGOptions: FieldRecord {
     Field(
       "palette_colors", \.paletteColors, .function("0 or between 2 and 256", checkPalette),
       option: OptionText(
-        "palette-colors", "count", "PNG: Set the maximum number of colours of a palette; 0 for none. Default: 0.")),
+        "palette-colors", "count", "PNG: Set the maximum number of colors of a palette; 0 for none. Default: 0.")),
     Field(
       "filter", \.filter,
       option: OptionText("png-filter", "filter", "PNG: Set the row filter. Default: adaptive, with a palette none.")),

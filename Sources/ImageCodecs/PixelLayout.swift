@@ -18,7 +18,7 @@ package enum PixelFormat: Sendable, Hashable, CaseIterable {
   case rgb16
   /// One plane of four interleaved channels, 16 bits, alpha not premultiplied.
   case rgba16
-  /// One plane of four interleaved channels, 16 bits: colour times alpha, and alpha times 255, each 0 to 65025.
+  /// One plane of four interleaved channels, 16 bits: color times alpha, and alpha times 255, each 0 to 65025.
   case premultipliedRGBA16
 
   /// The number of planes.

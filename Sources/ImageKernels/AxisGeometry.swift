@@ -14,7 +14,7 @@ package struct AxisGeometry: Sendable, Hashable {
   ///
   /// Decoders that bring chroma to the image's size do the same.
   package var isDoubled = false
-  /// The amount by which source samples are sharpened against their neighbours: see `cpixels.h`.
+  /// The amount by which source samples are sharpened against their neighbors: see `cpixels.h`.
   ///
   /// It is ignored for kernels other than Lanczos.
   package var emphasis = 0.0
@@ -25,7 +25,7 @@ package struct AxisGeometry: Sendable, Hashable {
     case lanczos
     /// Linear interpolation, for chroma planes, as in decoders.
     ///
-    /// A kernel that rings would add colours next to sharp edges that the image does not have.
+    /// A kernel that rings would add colors next to sharp edges that the image does not have.
     case linear
     /// The nearest sample, for chroma planes of one or two columns, which libjpeg does not interpolate either.
     case nearest

@@ -1,7 +1,7 @@
 internal import CPixels
 package import ImageCodecs
 
-/// A step of a `ColorFilter`, applied to each pixel independently: see "Colour filters" in `cpixels.h`.
+/// A step of a `ColorFilter`, applied to each pixel independently: see "Color filters" in `cpixels.h`.
 package enum ColorStep: Sendable, Hashable {
   /// Three rows of four numbers: weights of red, green and blue, and a constant.
   case matrix([Double])

@@ -23,7 +23,7 @@ package struct PixelConverter {
   private let width: Int
   private let sourceRowByteCount: Int
   private let channelCount: Int
-  /// The background colour: red, green and blue.
+  /// The background color: red, green and blue.
   private let background: [UInt8]
   private let output: RowBuffer
   // The intermediate row of a conversion in two steps.

@@ -1,7 +1,7 @@
 internal import CPixels
 package import ImageCodecs
 
-/// Multiplies colours by alpha, a few rows at a time, into its own buffer.
+/// Multiplies colors by alpha, a few rows at a time, into its own buffer.
 package struct Premultiplier {
   private let buffer: RowBuffer
   private let format: PixelFormat

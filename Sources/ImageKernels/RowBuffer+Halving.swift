@@ -3,7 +3,7 @@ package import ImageCodecs
 extension RowBuffer {
   /// Returns this plane of 8-bit samples at half the width and half the height, rounded up.
   ///
-  /// Chroma samples are centred, so each result is the mean of four samples. At odd ends the last sample counts twice.
+  /// Chroma samples are centered, so each result is the mean of four samples. At odd ends the last sample counts twice.
   /// - Throws: `outOfMemory` if the budget is exhausted.
   package func halvedPlane(budget: ImageBudget) throws(CodecError) -> RowBuffer {
     let width = rowByteCount

@@ -30,10 +30,10 @@ struct ResizeReference {
     if test.kernel == CPIXELS_KERNEL_DOUBLED_LANCZOS3 { return doubledWeights(d, source, ratio) }
     if ratio == 1, test.offset == 0, source == destination, test.emphasis == 0 { return [(d, 1)] }
     let stretch = max(1, ratio)
-    let centre = (Double(d) + 0.5) * ratio + test.offset
+    let center = (Double(d) + 0.5) * ratio + test.offset
     let reach = Int((3 * stretch).rounded(.up)) + 1
-    let taps = (Int(centre) - reach...Int(centre) + reach).map { s in
-      (index: s, weight: kernel((Double(s) + 0.5 - centre) / stretch))
+    let taps = (Int(center) - reach...Int(center) + reach).map { s in
+      (index: s, weight: kernel((Double(s) + 0.5 - center) / stretch))
     }
     let sum = taps.reduce(0) { $0 + $1.weight }
     return taps.filter { $0.weight != 0 }.flatMap { s, weight in
@@ -50,10 +50,10 @@ struct ResizeReference {
   /// Returns weights over samples doubled in number, each 3/4 of one sample and 1/4 of the next nearest.
   private func doubledWeights(_ d: Int, _ source: Int, _ ratio: Double) -> [(index: Int, weight: Double)] {
     let stretch = max(1, 2 * ratio)
-    let centre = 2 * ((Double(d) + 0.5) * ratio + test.offset)
+    let center = 2 * ((Double(d) + 0.5) * ratio + test.offset)
     let reach = Int((3 * stretch).rounded(.up)) + 1
-    let taps = (Int(centre) - reach...Int(centre) + reach).map { s in
-      (index: min(2 * source - 1, max(0, s)), weight: kernel((Double(s) + 0.5 - centre) / stretch))
+    let taps = (Int(center) - reach...Int(center) + reach).map { s in
+      (index: min(2 * source - 1, max(0, s)), weight: kernel((Double(s) + 0.5 - center) / stretch))
     }
     let sum = taps.reduce(0) { $0 + $1.weight }
     return taps.filter { $0.weight != 0 }.flatMap { index, weight in

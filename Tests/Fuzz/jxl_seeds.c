@@ -48,7 +48,7 @@ static void begin(JxlEncoder *encoder, const image *p) {
   JxlColorEncodingSetToSRGB(&colors, JXL_FALSE);
   require(JxlEncoderUseContainer(encoder, p->is_boxed) == JXL_ENC_SUCCESS, "boxes");
   require(JxlEncoderSetBasicInfo(encoder, &info) == JXL_ENC_SUCCESS, "the image");
-  require(JxlEncoderSetColorEncoding(encoder, &colors) == JXL_ENC_SUCCESS, "colours");
+  require(JxlEncoderSetColorEncoding(encoder, &colors) == JXL_ENC_SUCCESS, "colors");
 }
 
 static void add_frame(JxlEncoder *encoder, const image *p, uint32_t index) {

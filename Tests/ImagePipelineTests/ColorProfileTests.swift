@@ -7,7 +7,7 @@ import Testing
 struct ColorProfileTests {
   private static let p3 = Fixture.bytes("display-p3.icc")
   private static let warning =
-    "the colour profile is damaged or does not match the image; its colours were treated as sRGB"
+    "the color profile is damaged or does not match the image; its colors were treated as sRGB"
   private static let toPNG = ProcessingConfiguration(preferredFormat: .png)
 
   /// Colors within Display P3 and their sRGB values, from the two standards' matrices and their common curve.

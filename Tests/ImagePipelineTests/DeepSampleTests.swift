@@ -50,9 +50,9 @@ struct DeepSampleTests {
   /// Returns Lanczos-3 weights as specified in `cpixels.h`.
   private static func weights(_ destination: Int) -> [(index: Int, weight: Double)] {
     let ratio = Double(side) / Double(target)
-    let centre = (Double(destination) + 0.5) * ratio
-    let taps = (Int(centre - 3 * ratio) - 1...Int(centre + 3 * ratio) + 1).map { s in
-      (index: min(side - 1, max(0, s)), weight: lanczos((Double(s) + 0.5 - centre) / ratio))
+    let center = (Double(destination) + 0.5) * ratio
+    let taps = (Int(center - 3 * ratio) - 1...Int(center + 3 * ratio) + 1).map { s in
+      (index: min(side - 1, max(0, s)), weight: lanczos((Double(s) + 0.5 - center) / ratio))
     }
     let sum = taps.reduce(0) { $0 + $1.weight }
     return taps.map { ($0.index, $0.weight / sum) }

@@ -111,7 +111,7 @@ struct PassthroughTests {
   @Test(
     "an image that is passed through has the same colors as an encoded one",
     arguments: ["photo.png", "photo-444.jpg", "photo.webp"])
-  func sameColours(name: String) throws {
+  func sameColors(name: String) throws {
     let copied = try process(Fixture.bytes(name), ProcessingConfiguration())
     let encoded = try process(Fixture.bytes(name), ProcessingConfiguration(alwaysEncode: true))
     #expect(copied.report.isPassedThrough && !encoded.report.isPassedThrough)

@@ -11,7 +11,7 @@ private let outputFormats = OutputFormat.allCases.filter { ImageFormat(rawValue:
 @Suite("Pipeline")
 struct PipelineTests {
   @Test("fits every kind of image within its bounds, with its original colors", arguments: Fixture.names)
-  func fitsAndKeepsColours(name: String) throws {
+  func fitsAndKeepsColors(name: String) throws {
     let fixture = Fixture.named(name)
     let configuration = ProcessingConfiguration(
       maxWidth: 40, maxHeight: 30, compressionQuality: 0.95, preferredFormat: .jpeg)

@@ -20,7 +20,7 @@ static const char usage[] =
     "         the same rows, status and warnings. Files that are refused for their size alone are left out.\n"
     "       run.sh fuzz COUNT SEED FILE...\n"
     "       run.sh fuzz-sanitized COUNT SEED FILE...\n"
-    "         Damaged files: outcomes by kind; under address and undefined-behaviour sanitizers.\n"
+    "         Damaged files: outcomes by kind; under address and undefined-behavior sanitizers.\n"
     "       run.sh time FILE...\n"
     "         CPU time beside libjpeg-turbo at every scale: medians of interleaved runs.\n"
     "The exit status is 1 when there is a difference that jpeg_decoder.h does not announce.\n";

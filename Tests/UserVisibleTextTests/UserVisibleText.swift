@@ -27,16 +27,17 @@ enum UserVisibleText {
   private static let introduction = """
     # User-visible text
 
-    All texts that users see: help, metrics, messages and the comments of the wire contract. Written by `make text`.
+    All texts that users see, each once: help, metrics and messages. Written by `make text`. The comments of the wire
+    contract are in `Protos/imageworker/v1/image_worker.proto`.
     """
 
   /// Returns the contents of the whole file.
   static func collected() throws -> String {
     let help = commands()
-    return try [introduction, help, metrics(), messages(besides: help), contract()].joined(separator: "\n\n") + "\n"
+    return try [introduction, help, metrics(), messages(besides: help)].joined(separator: "\n\n") + "\n"
   }
 
-  /// Returns the help of each command; a section that another command shares is only referenced.
+  /// Returns the help of each command; an option with the text of an earlier command's is only named.
   private static func commands() -> String {
     var known: Set<String> = []
     let all =
@@ -46,13 +47,28 @@ enum UserVisibleText {
       }
     return "## Help\n\n"
       + all.map { name, help in
-        let sections = help.split(separator: "\n\n").map(String.init).map { section in
-          if section.count < 300 || known.insert(section).inserted { return section }
-          return section.prefix { !$0.isNewline } + "\n  (as above)"
-        }
+        let sections = help.split(separator: "\n\n").map { new(in: String($0), &known) }
         return "### image-worker\(name)\n\n```text\n\(sections.joined(separator: "\n\n"))\n```"
       }
       .joined(separator: "\n\n")
+  }
+
+  /// Returns a section of help without the options in `known`, whose names follow in one line; adds the others to it.
+  private static func new(in section: String, _ known: inout Set<String>) -> String {
+    var (lines, repeated, isRepeated): ([Substring], [Substring], Bool) = ([], [], false)
+    let all = section.split(separator: "\n", omittingEmptySubsequences: false)
+    for (index, line) in all.enumerated() {
+      if line.hasPrefix("  -") {
+        let more = all[(index + 1)...].prefix { $0.hasPrefix("     ") }
+        isRepeated = !known.insert(([line] + more).joined(separator: "\n")).inserted
+        if isRepeated { repeated.append(line.dropFirst(2).prefix { $0 != " " && $0 != "," }) }
+      } else if !line.hasPrefix("     ") {
+        isRepeated = false
+      }
+      if !isRepeated { lines.append(line) }
+    }
+    let text = lines.joined(separator: "\n")
+    return repeated.isEmpty ? text : text + "\n  as above: " + repeated.joined(separator: " ")
   }
 
   private static func metrics() -> String {
@@ -64,19 +80,23 @@ enum UserVisibleText {
   private static func messages(besides help: String) throws -> String {
     let shown = String(help.filter { !$0.isWhitespace }) + MetricCatalog.all.map(\.help).joined().filter { $0 != " " }
     let files = try Checkout.files(in: "Sources", extension: "swift") + Checkout.files(in: "Sources", extension: "c")
-    let sections: [String] = files.compactMap { path, source in
-      var seen: Set<String> = []
+    var seen: Set<String> = []
+    var modules: [(name: Substring, lines: [String])] = []
+    for (path, source) in files {
+      let module = path.split(separator: "/")[1]
+      if modules.last?.name != module { modules.append((module, [])) }
       let texts = SourceScanner.texts(in: source).filter { text in
         !shown.contains(text.filter { !$0.isWhitespace }) && seen.insert(text).inserted
       }
-      guard !texts.isEmpty else { return nil }
-      return "### `\(path)`\n\n" + texts.map { "- " + $0.replacing("\n", with: "\n  ") }.joined(separator: "\n")
+      modules[modules.count - 1].lines += texts.map { "- " + $0.replacing("\n", with: "\n  ") }
     }
-    return "## Messages\n\n" + sections.joined(separator: "\n\n")
+    return "## Messages\n\n"
+      + modules.filter { !$0.lines.isEmpty }.map { "### \($0.name)\n\n\($0.lines.joined(separator: "\n"))" }
+      .joined(separator: "\n\n")
   }
 
   /// Returns the comments of the wire contract, each with the declaration that it describes.
-  private static func contract() throws -> String {
+  static func contract() throws -> String {
     var lines: [String] = []
     var comment: [String] = []
     for line in try Checkout.text("Protos/imageworker/v1/image_worker.proto").split(separator: "\n") {
@@ -89,6 +109,6 @@ enum UserVisibleText {
         comment = []
       }
     }
-    return "## Wire contract\n\n" + lines.joined(separator: "\n")
+    return lines.joined(separator: "\n")
   }
 }

@@ -1,4 +1,4 @@
-// Conversion of rows from a profile's colours to sRGB, with relative colorimetric intent: the image's white maps to
+// Conversion of rows from a profile's colors to sRGB, with relative colorimetric intent: the image's white maps to
 // white.
 
 #include "context.h"

@@ -1,4 +1,4 @@
-// Classification of colour profiles with littlecms, and creation of profiles from PNG chunks.
+// Classification of color profiles with littlecms, and creation of profiles from PNG chunks.
 //
 // Sources: ICC.1:2022 (profile format); IEC 61966-2-1 (sRGB); PNG specification (third edition), section 11.3.2.
 

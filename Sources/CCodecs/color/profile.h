@@ -1,4 +1,4 @@
-// Creation and classification of colour profiles. Private to CCodecs.
+// Creation and classification of color profiles. Private to CCodecs.
 
 #ifndef CCODECS_PROFILE_H
 #define CCODECS_PROFILE_H
@@ -11,18 +11,18 @@
 /// The effect of a profile on an image.
 typedef enum ccodecs_profile_kind {
   CCODECS_PROFILE_SRGB = 0,     ///< No conversion is needed.
-  CCODECS_PROFILE_OTHER = 1,    ///< The colours need a conversion.
-  CCODECS_PROFILE_UNUSABLE = 2, ///< Malformed, or for a colour space other than the image's.
+  CCODECS_PROFILE_OTHER = 1,    ///< The colors need a conversion.
+  CCODECS_PROFILE_UNUSABLE = 2, ///< Malformed, or for a color space other than the image's.
 } ccodecs_profile_kind;
 
 /// Classifies `profile` for an image of `color_space`. Returns false if the budget is exhausted.
 ///
-/// A profile is recognised as sRGB by its primaries and curves, not by its name.
+/// A profile is recognized as sRGB by its primaries and curves, not by its name.
 bool ccodecs_profile_classify(
     const ccodecs_bytes *profile, ccodecs_color_space color_space, ccodecs_budget *budget, ccodecs_profile_kind *kind);
 
 /// Creates a profile from a PNG's cHRM (x and y of white, red, green and blue, times 100000) and gAMA (times 100000, 0
-/// for the sRGB curve). Leaves `profile` empty if the values do not define a colour space. Returns false if the budget
+/// for the sRGB curve). Leaves `profile` empty if the values do not define a color space. Returns false if the budget
 /// is exhausted.
 bool ccodecs_profile_from_primaries(
     const uint32_t chromaticities[8], uint32_t gamma, ccodecs_bytes *profile, ccodecs_budget *budget);

@@ -37,7 +37,7 @@ typedef struct gif_decoder {
   gif_state state;
   uint8_t token[768]; ///< A partially read element, such as a header or a table.
   size_t token_count;
-  uint64_t block_left; ///< Remaining bytes of the sub-block, or number of colours in the table.
+  uint64_t block_left; ///< Remaining bytes of the sub-block, or number of colors in the table.
   bool is_after;       ///< The first frame is complete; blocks are read to find a second frame.
 
   ccodecs_bytes file; ///< Bytes buffered during look-ahead.
@@ -47,7 +47,7 @@ typedef struct gif_decoder {
 
   uint32_t left, top, width, height; ///< Position and size of the first frame on the canvas.
   bool is_interlaced;
-  int transparent;  ///< Index of the transparent colour, or -1.
+  int transparent;  ///< Index of the transparent color, or -1.
   bool clears_rest; ///< Pixels outside the frame are transparent instead of black.
   uint32_t channels;
   uint8_t palette[256][4];
@@ -87,7 +87,7 @@ static void set_palette(gif_decoder *d, size_t colors) {
   }
 }
 
-/// Sets a gray ramp for files without a colour table, for which GIF89a leaves the colours to the decoder.
+/// Sets a gray ramp for files without a color table, for which GIF89a leaves the colors to the decoder.
 static void set_gray_palette(gif_decoder *d) {
   for (size_t i = 0; i < 256; i++) {
     memset(d->palette[i], (int)i, 3);

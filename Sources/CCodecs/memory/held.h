@@ -16,7 +16,7 @@
 
 #include "ccodecs.h"
 
-/// A spool; initialise it to zero, except for `memory_most`.
+/// A spool; initialize it to zero, except for `memory_most`.
 typedef struct ccodecs_spool {
   uint64_t memory_most; ///< Maximum number of bytes in memory if there is a spill directory.
   uint64_t count;       ///< Number of bytes appended.

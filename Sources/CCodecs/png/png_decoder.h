@@ -34,7 +34,7 @@ typedef struct png_expansion {
   uint8_t color_type; ///< 0 gray, 2 RGB, 3 palette, 4 gray and alpha, 6 RGBA.
   uint8_t bit_depth;  ///< 1, 2, 4, 8 or 16.
   uint8_t channels;   ///< Channels of the result: 1 gray, 3 RGB, 4 RGBA.
-  bool has_key;       ///< One colour of a gray or RGB image, `key`, is transparent.
+  bool has_key;       ///< One color of a gray or RGB image, `key`, is transparent.
   uint16_t key[3];
   uint8_t palette[256][4];
   uint32_t palette_count;

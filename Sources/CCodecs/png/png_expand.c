@@ -64,7 +64,7 @@ static void expand_gray_alpha(const uint8_t *stored, uint8_t *given, uint32_t wi
   }
 }
 
-/// Expands rows with 16 bits per sample, of any colour type except palette.
+/// Expands rows with 16 bits per sample, of any color type except palette.
 static void expand_16bit(const png_expansion *e, const uint8_t *stored, uint16_t *given, uint32_t width) {
   const uint32_t colors = e->color_type == 0 || e->color_type == 4 ? 1 : 3;
   const uint32_t samples = colors + (e->color_type >= 4 ? 1 : 0);

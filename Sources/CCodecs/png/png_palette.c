@@ -14,7 +14,7 @@
 /// libimagequant's speed, 1 (slow) to 10. The value is its default.
 static const int speed = 4;
 
-// Memory use of libimagequant 2.17 at this speed, measured with noise, which has the most colours. Up to four
+// Memory use of libimagequant 2.17 at this speed, measured with noise, which has the most colors. Up to four
 // megapixels, it stores the image in floating point and maps of edges and noise; above, only the maps. The histogram
 // has a separate limit.
 static const uint64_t floating_pixels_most = 1 << 22;

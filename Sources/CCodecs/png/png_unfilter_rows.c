@@ -41,7 +41,7 @@ INLINE size_t rows_of(const size_t pixel_bytes) {
 
 /// The state of the dependency chain.
 typedef struct chain {
-  words16 takes_left, takes_up, takes_corner; ///< Masks of the rows whose Paeth predictor uses the neighbour.
+  words16 takes_left, takes_up, takes_corner; ///< Masks of the rows whose Paeth predictor uses the neighbor.
   words16 averages;                           ///< Mask of the rows with filter 3.
   words16 last, older;                        ///< The pixels of the last step and of the step before.
   words16 corner;                             ///< The masked `up` of the last step.
@@ -59,7 +59,7 @@ INLINE words16 larger(words16 a, words16 b) {
   return __builtin_elementwise_max(a, b);
 }
 
-/// Returns the Paeth predictor, the neighbour nearest to left + up - corner, without computing distances. It compares
+/// Returns the Paeth predictor, the neighbor nearest to left + up - corner, without computing distances. It compares
 /// 3 * corner - left - up with the smaller and the larger of left and up: the predictor is corner if the value is
 /// between them, the larger if it is below, the smaller if it is above.
 INLINE words16 paeth(words16 left, words16 up, words16 corner) {

@@ -41,7 +41,7 @@ static ccodecs_status check_kind(psd_decoder *d) {
     d->colors = 4;
     break;
   default:
-    return ccodecs_psd_unsupported(d, "images of this colour mode");
+    return ccodecs_psd_unsupported(d, "images of this color mode");
   }
   if (d->bits == 32) {
     return ccodecs_psd_unsupported(d, "32-bit samples");

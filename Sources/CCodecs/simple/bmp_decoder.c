@@ -51,7 +51,7 @@ typedef struct bmp_decoder {
   uint32_t header_bytes;
   uint32_t bits;
   uint32_t compression;
-  uint32_t palette_count; ///< Number of colours in the file's palette.
+  uint32_t palette_count; ///< Number of colors in the file's palette.
   uint32_t palette_entry_bytes;
   uint8_t palette[256][4];
   bmp_field fields[4]; ///< Red, green, blue, alpha.
@@ -190,7 +190,7 @@ static ccodecs_status prepare_fields(bmp_decoder *d) {
   return status;
 }
 
-/// Limits the number of palette colours to what fits before the pixels.
+/// Limits the number of palette colors to what fits before the pixels.
 static void limit_palette(bmp_decoder *d) {
   const uint32_t most = d->bits > 8 ? 0 : 1u << d->bits;
   uint64_t count = d->palette_count == 0 || d->palette_count > most ? most : d->palette_count;

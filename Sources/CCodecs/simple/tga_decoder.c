@@ -1,4 +1,4 @@
-// Streaming decoder for Targa: colour-mapped, true-colour and gray images, with or without run-length encoding.
+// Streaming decoder for Targa: color-mapped, true-color and gray images, with or without run-length encoding.
 //
 // A file may start in any corner. Rows and pixels are returned in file order, and header.orientation specifies how to
 // transform the image, so that only a strip of rows is buffered. An image has alpha if the descriptor specifies
@@ -49,7 +49,7 @@ static uint8_t expand_5_bits(uint32_t value) {
   return (uint8_t)(((value & 31) * 255 + 15) / 31);
 }
 
-/// Converts a colour of 2 to 4 bytes to red, green, blue and alpha. The attribute bit of 16-bit pixels, historically
+/// Converts a color of 2 to 4 bytes to red, green, blue and alpha. The attribute bit of 16-bit pixels, historically
 /// the interrupt bit, means that the pixel is transparent.
 static void put_color(const tga_decoder *d, uint8_t *out, const uint8_t *color, uint32_t byte_count) {
   if (byte_count == 2) {
@@ -135,7 +135,7 @@ static ccodecs_status describe(tga_decoder *d) {
   return ccodecs_decoder_check_limits(&d->base.base);
 }
 
-/// Reads the colour map entry by entry, as it may have far more entries than the 256 that pixels can refer to.
+/// Reads the color map entry by entry, as it may have far more entries than the 256 that pixels can refer to.
 static ccodecs_status read_map(tga_decoder *d, ccodecs_input *input) {
   while (d->map_read < d->map_count) {
     if (!ccodecs_input_collect(input, d->token, &d->token_count, d->map_entry_bytes)) {

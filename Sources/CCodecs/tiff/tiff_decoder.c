@@ -42,7 +42,7 @@ static ccodecs_status open_file(tiff_decoder *d) {
   }
   d->tiff = d->file.tiff;
   if (d->tiff != NULL && d->file.lacks_palette) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "TIFF data: the colour map cannot be read");
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "TIFF data: the color map cannot be read");
   }
   return d->tiff == NULL ? fail(d, "the directory cannot be read") : CCODECS_OK;
 }
@@ -65,10 +65,10 @@ static void find_alpha(tiff_decoder *d) {
 static ccodecs_status read_palette(tiff_decoder *d) {
   uint16_t *maps[3];
   if (d->bits > 8 || d->sample_format != SAMPLEFORMAT_UINT) {
-    return unsupported(d, "palettes of more than 256 colours");
+    return unsupported(d, "palettes of more than 256 colors");
   }
   if (!TIFFGetField(d->tiff, TIFFTAG_COLORMAP, &maps[0], &maps[1], &maps[2])) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "TIFF data: the colour map is missing");
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "TIFF data: the color map is missing");
   }
   const uint32_t count = 1u << d->bits;
   bool is_wide = false; // some writers store 8-bit values where 16 bits are required
@@ -133,7 +133,7 @@ static ccodecs_status check_samples(tiff_decoder *d) {
     return unsupported(d, "samples of this type");
   }
   if (d->sample_format == SAMPLEFORMAT_INT && d->colors > 1) {
-    return unsupported(d, "signed colour samples");
+    return unsupported(d, "signed color samples");
   }
   return d->photometric == PHOTOMETRIC_PALETTE ? read_palette(d) : CCODECS_OK;
 }

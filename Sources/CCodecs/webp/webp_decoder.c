@@ -492,8 +492,8 @@ static void widen_luma(uint8_t *samples, size_t count) {
 /// Expands 16 to 240 to 0 to 255, with 128 unchanged.
 static void widen_chroma(uint8_t *samples, size_t count) {
   for (size_t i = 0; i < count; i++) {
-    const int16_t centred = (int16_t)(samples[i] - 128);
-    const int16_t wide = (int16_t)(samples[i] + ((centred * 71 + 256) >> 9)); // 1 + 71 / 512 is 255 / 224
+    const int16_t centered = (int16_t)(samples[i] - 128);
+    const int16_t wide = (int16_t)(samples[i] + ((centered * 71 + 256) >> 9)); // 1 + 71 / 512 is 255 / 224
     samples[i] = wide < 0 ? 0 : wide > 255 ? 255 : (uint8_t)wide;
   }
 }

@@ -1,4 +1,4 @@
-// cpixels: the pixel kernels of the image pipeline, in C11: resampling, alpha, colour, filters and orientation.
+// cpixels: the pixel kernels of the image pipeline, in C11: resampling, alpha, color, filters and orientation.
 //
 // Every function works on rows or strips in buffers that the caller owns. Nothing here allocates memory or keeps state
 // of its own, and nothing fails after its arguments have been checked once. Each kernel has a scalar version, which is
@@ -28,8 +28,8 @@
 //
 // # Geometry
 //
-// Destination sample d covers [d, d + 1) on its axis. Its centre is at source position
-//   (d + 0.5) * ratio + offset            (in source samples; the centre of sample s is at s + 0.5)
+// Destination sample d covers [d, d + 1) on its axis. Its center is at source position
+//   (d + 0.5) * ratio + offset            (in source samples; the center of sample s is at s + 0.5)
 // and the kernel is stretched by max(1, ratio). Taps outside the source are folded onto the edge sample. `ratio` and
 // `offset` are separate from the sizes because the size of a chroma plane is rounded up while its scale is exact.
 
@@ -113,11 +113,11 @@ size_t cpixels_resizer_read(cpixels_resizer *resizer, void *rows, size_t row_str
 
 // MARK: Alpha
 
-/// RGBA, 8 bits, straight alpha -> RGBA, 16 bits, premultiplied: colour * alpha and alpha * 255, exact, 0 to 65025.
+/// RGBA, 8 bits, straight alpha -> RGBA, 16 bits, premultiplied: color * alpha and alpha * 255, exact, 0 to 65025.
 void cpixels_premultiply(const uint8_t *rgba, uint16_t *premultiplied, size_t pixel_count, cpixels_isa isa);
 
-/// The inverse of cpixels_premultiply, rounded to nearest and clamped, because a resampled colour can exceed its alpha.
-/// Colour is 0 where alpha rounds to 0.
+/// The inverse of cpixels_premultiply, rounded to nearest and clamped, because a resampled color can exceed its alpha.
+/// Color is 0 where alpha rounds to 0.
 void cpixels_unpremultiply(const uint16_t *premultiplied, uint8_t *rgba, size_t pixel_count, cpixels_isa isa);
 
 /// Premultiplied 16-bit RGBA over an opaque background -> RGB, 8 bits, rounded to nearest.
@@ -137,11 +137,11 @@ void cpixels_gray_to_rgb_16bit(const uint16_t *gray, uint16_t *rgb, size_t pixel
 /// RGBA with straight alpha -> premultiplied as by cpixels_premultiply, 0 to 65025, rounded to nearest.
 void cpixels_premultiply_16bit(const uint16_t *rgba, uint16_t *premultiplied, size_t pixel_count);
 
-/// The inverse of cpixels_premultiply_16bit within 16-bit precision, rounded to nearest and clamped. Colour is 0 where
+/// The inverse of cpixels_premultiply_16bit within 16-bit precision, rounded to nearest and clamped. Color is 0 where
 /// alpha is 0.
 void cpixels_unpremultiply_16bit(const uint16_t *premultiplied, uint16_t *rgba, size_t pixel_count);
 
-// MARK: Colour
+// MARK: Color
 
 /// Full-range BT.601 YCbCr (JFIF 1.02) -> RGB: three one-channel rows to one three-channel row. The result is within 1
 /// level of the exact matrix, rounded to nearest.
@@ -151,15 +151,15 @@ void cpixels_ycc_to_rgb(
 /// Gray -> RGB: copies each sample to three channels.
 void cpixels_gray_to_rgb(const uint8_t *gray, uint8_t *rgb, size_t pixel_count);
 
-/// CMYK, 255 for no ink -> RGB, without a colour profile: each colour is ink * black / 255.
+/// CMYK, 255 for no ink -> RGB, without a color profile: each color is ink * black / 255.
 void cpixels_inks_to_rgb(const uint8_t *cmyk, uint8_t *rgb, size_t pixel_count);
 
-// MARK: Colour filters
+// MARK: Color filters
 //
 // Filters that process each pixel independently, on rows of 8-bit RGB or RGBA, not premultiplied. Alpha does not
 // change. Samples are treated as values from 0 to 1. All instruction sets produce the same samples.
 
-/// The kind of a step in a colour program. Its input is between 0 and 1, and its output is clamped to that range.
+/// The kind of a step in a color program. Its input is between 0 and 1, and its output is clamped to that range.
 typedef enum cpixels_color_step_kind {
   /// Three rows of four numbers: weights of red, green and blue, and a constant.
   CPIXELS_COLOR_MATRIX = 0,
@@ -176,7 +176,7 @@ typedef enum cpixels_color_step_kind {
   /// share.
   CPIXELS_COLOR_THRESHOLD = 4,
   /// Every channel: x becomes x - share * s * x. s rises smoothly (3 t^2 - 2 t^3) from 0 at a distance of radius from
-  /// the centre to 1 at a distance of radius + softness. The distance is 0 at the image's centre, 1 at its corners, and
+  /// the center to 1 at a distance of radius + softness. The distance is 0 at the image's center, 1 at its corners, and
   /// constant on ellipses with the image's proportions. Numbers: radius, softness (> 0), share.
   CPIXELS_COLOR_VIGNETTE = 5,
 } cpixels_color_step_kind;
@@ -210,16 +210,16 @@ void cpixels_map_levels(
 //
 // Filters that compute each pixel from the pixels around it, on rows of 8-bit RGB or RGBA, not premultiplied. They are
 // used like the streaming resampler: measure, init, then push and read alternately. Only the rows under the window are
-// buffered. The image is extended beyond its edges by repeating the edge pixels. Colour is weighted by its alpha. All
+// buffered. The image is extended beyond its edges by repeating the edge pixels. Color is weighted by its alpha. All
 // instruction sets produce the same samples; for opaque images they are within one level of the exact result.
 
 typedef enum cpixels_area_kind {
-  /// Gaussian blur of premultiplied colour and of alpha, cut off at 3 standard deviations.
+  /// Gaussian blur of premultiplied color and of alpha, cut off at 3 standard deviations.
   CPIXELS_AREA_BLUR = 0,
-  /// Unsharp mask: adds `amount` times the difference between the image and its blur to the colour. Alpha does not
+  /// Unsharp mask: adds `amount` times the difference between the image and its blur to the color. Alpha does not
   /// change.
   CPIXELS_AREA_SHARPEN = 1,
-  /// Blocks filled with their mean premultiplied colour and alpha.
+  /// Blocks filled with their mean premultiplied color and alpha.
   CPIXELS_AREA_PIXELATE = 2,
 } cpixels_area_kind;
 

@@ -1,6 +1,6 @@
 package import Fields
 
-/// An opaque sRGB colour with 8 bits per channel.
+/// An opaque sRGB color with 8 bits per channel.
 package struct Color: Sendable, Hashable {
   /// Red, 0 to 255.
   package var red: UInt8
@@ -20,14 +20,14 @@ package struct Color: Sendable, Hashable {
 }
 
 extension Color: FieldRecord {
-  /// Creates black, the colour of a message without values.
+  /// Creates black, the color of a message without values.
   package init() { self.init(red: 0, green: 0, blue: 0) }
 
   package static let fields: [Field<Color>] = [
     Field("red", \.red), Field("green", \.green), Field("blue", \.blue),
   ]
 
-  /// Parses a colour in CSS notation: `#ffffff` or `#fff`.
+  /// Parses a color in CSS notation: `#ffffff` or `#fff`.
   package init(text: String, field: String) throws(FieldError) {
     let digits = text.dropFirst().compactMap(\.hexDigitValue)
     let isWhole = text.first == "#" && digits.count == text.count - 1
@@ -42,5 +42,5 @@ extension Color: FieldRecord {
     }
   }
 
-  package static var textForm: String { "a colour as #rrggbb or #rgb" }
+  package static var textForm: String { "a color as #rrggbb or #rgb" }
 }

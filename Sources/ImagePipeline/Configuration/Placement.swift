@@ -10,7 +10,7 @@ package enum ResizeMode: String, Sendable, Hashable, FieldChoice {
   case stretch
 }
 
-/// A side or corner of the displayed image, or its centre.
+/// A side or corner of the displayed image, or its center.
 package enum Gravity: String, Sendable, Hashable, FieldChoice {
   case center, north
   case northEast = "north_east"

@@ -45,7 +45,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   ///
   /// Default: the whole image.
   package var crop: Crop?
-  /// Whether the result is padded to exactly its bounds with the background colour.
+  /// Whether the result is padded to exactly its bounds with the background color.
   ///
   /// Default: no.
   package var pad: Bool?
@@ -63,7 +63,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   ///
   /// Default: no.
   package var flipVertical: Bool?
-  /// The colour of the padding, and behind transparent pixels if the result has no alpha.
+  /// The color of the padding, and behind transparent pixels if the result has no alpha.
   ///
   /// Default: white.
   package var background: Color?
@@ -180,22 +180,18 @@ extension ProcessingConfiguration: FieldRecord {
       "focus_point", \.focusPoint, .function { (point, field) throws(FieldError) in try point.validate(field) },
       option: OptionText(
         "focus-point", "x,y",
-        "Keep this place in view with --resize-mode fill, in fractions of width and height, as in 0.3,0.7. "
-          + "Overrides --gravity.")),
+        "Keep this place in view with --resize-mode fill, in fractions of width and height. Overrides --gravity.")),
     Field(
       "crop", \.crop, .function { (crop, field) throws(FieldError) in try crop.checkNumbers(field) },
-      option: OptionText(
-        "crop", "x,y,WxH",
-        "Take this part of the image before anything else: in pixels, as in 10,20,300x200, or in fractions of width "
-          + "and height, as in 0.1,0.1,0.5x0.5.")),
+      option: OptionText("crop", "x,y,WxH", "Take this part of the image before anything else.")),
     Field(
       "background", \.background,
       option: OptionText(
-        "background", "colour",
-        "Fill transparent parts and padding with this colour, as in '#ffffff'. Default: white.")),
+        "background", "color",
+        "Fill transparent parts and padding with this color, as in '#ffffff'. Default: white.")),
     Field(
       "pad", \.pad,
-      option: OptionText("pad", "Fill up to the bounds with the background colour. Default: false.")),
+      option: OptionText("pad", "Fill up to the bounds with the background color. Default: false.")),
     Field(
       "rotation", \.rotation, .values("0, 90, 180 or 270") { [0, 90, 180, 270].contains($0) },
       option: OptionText(
@@ -233,8 +229,7 @@ extension ProcessingConfiguration: FieldRecord {
       "filters", \.filters,
       option: OptionText(
         "filter", "filter",
-        "Apply a filter: name, name=intensity, or name=intensity,parameter=value,... Repeat it for a chain; "
-          + "'image-worker filters' lists the filters.")),
+        "Apply a filter. Repeat it for a chain; 'image-worker filters' lists the filters.")),
     Field(
       "tolerate_truncation", \.tolerateTruncation,
       option: OptionText(

@@ -6,7 +6,7 @@ enum AreaOperation: Sendable, Hashable {
   ///
   /// Source: W3C Filter Effects Module Level 1, `feGaussianBlur`, with `edgeMode` `duplicate`.
   case blur(radius: Double, share: Double)
-  /// Unsharp mask: colour + amount * (colour - blurred) where the two differ by more than the threshold.
+  /// Unsharp mask: color + amount * (color - blurred) where the two differ by more than the threshold.
   case sharpen(radius: Double, amount: Double, threshold: Double)
   /// Replaces every pixel of a square block by the mean of the block.
   case pixelate(size: Int, share: Double)

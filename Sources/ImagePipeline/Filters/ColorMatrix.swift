@@ -90,7 +90,7 @@ extension ColorMatrix {
     ])
   }
 
-  /// Maps luminance to the line between two colours.
+  /// Maps luminance to the line between two colors.
   static func duotone(dark: [Double], light: [Double]) -> ColorMatrix {
     ColorMatrix(
       (0..<3).flatMap { channel in

@@ -6,7 +6,7 @@
   internal import Darwin
 #endif
 
-/// An operation that computes each pixel from itself alone, and then clamps its colours to 0 to 1.
+/// An operation that computes each pixel from itself alone, and then clamps its colors to 0 to 1.
 enum ColorOperation: Sendable, Hashable {
   case matrix(ColorMatrix)
   case curve(ToneCurve)
@@ -81,7 +81,7 @@ extension FilterSettings {
     case .sepia: return .matrix(ColorMatrix.sepia.mixed(share: intensity))
     case .saturation: return .matrix(ColorMatrix.saturation(self["amount"]).mixed(share: intensity))
     case .hue: return .matrix(ColorMatrix.hue(degrees: self["angle"]).mixed(share: intensity))
-    // Blend mode "multiply" of Compositing and Blending Level 1, with an image of one colour.
+    // Blend mode "multiply" of Compositing and Blending Level 1, with an image of one color.
     case .tint: return .matrix(ColorMatrix(diagonal: color("")).mixed(share: intensity))
     case .duotone:
       return .matrix(ColorMatrix.duotone(dark: color("dark_"), light: color("light_")).mixed(share: intensity))

@@ -7,7 +7,7 @@
 package struct FilterChain: Sendable, Hashable {
   /// A pass over the rows.
   enum Pass: Sendable, Hashable {
-    /// Replaces each level of each colour channel by its table entry.
+    /// Replaces each level of each color channel by its table entry.
     case levels(table: [UInt8], filters: [FilterKind])
     /// Applies operations on single pixels.
     case color(ColorProgram)

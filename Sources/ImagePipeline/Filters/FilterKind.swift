@@ -1,6 +1,6 @@
 /// The available filters, by the names that requests use.
 ///
-/// Colours are sRGB values between 0 and 1, as stored and not linear, unless a filter states otherwise; the filter
+/// Colors are sRGB values between 0 and 1, as stored and not linear, unless a filter states otherwise; the filter
 /// functions of CSS use the same values. The result of a filter is mixed with its input according to the intensity, and
 /// then clamped.
 package enum FilterKind: String, Sendable, Hashable, CaseIterable {
@@ -22,15 +22,15 @@ package enum FilterKind: String, Sendable, Hashable, CaseIterable {
   case gamma
   /// Multiplies linear light, computed with the transfer function of sRGB (IEC 61966-2-1).
   case exposure
-  /// Compositing and Blending Level 1 (W3C), blend mode `multiply`, with an image of one colour.
+  /// Compositing and Blending Level 1 (W3C), blend mode `multiply`, with an image of one color.
   case tint
-  /// Maps luminance, as defined by `grayscale`, to the line between two colours.
+  /// Maps luminance, as defined by `grayscale`, to the line between two colors.
   case duotone
-  /// Multiplies by 1 - s, where s rises smoothly from the radius outwards: 0 is the centre, 1 the corners.
+  /// Multiplies by 1 - s, where s rises smoothly from the radius outwards: 0 is the center, 1 the corners.
   case vignette
   /// Filter Effects Module Level 1, `feGaussianBlur` with `edgeMode` `duplicate`.
   case blur
-  /// Unsharp mask: colour + amount * (colour - blurred).
+  /// Unsharp mask: color + amount * (color - blurred).
   case sharpen
   /// Replaces every pixel of a block by the mean of the block.
   case pixelate
@@ -42,19 +42,19 @@ package enum FilterKind: String, Sendable, Hashable, CaseIterable {
     switch self {
     case .grayscale: "Convert to gray of the same luminance."
     case .sepia: "Tint in the brown of old photographs."
-    case .invert: "Invert colours."
-    case .brightness: "Multiply colours."
+    case .invert: "Invert colors."
+    case .brightness: "Multiply colors."
     case .contrast: "Multiply the distance from middle gray."
     case .saturation: "Multiply the distance from gray of the same luminance."
     case .hue: "Rotate the hue and keep luminance."
-    case .gamma: "Apply a tone curve: amplitude * colour ^ exponent + offset."
+    case .gamma: "Apply a tone curve: amplitude * color ^ exponent + offset."
     case .exposure: "Multiply linear light by 2 ^ stops."
-    case .tint: "Multiply by a colour, like light through coloured glass."
-    case .duotone: "Map luminance to a mix of a dark and a light colour."
+    case .tint: "Multiply by a color, like light through colored glass."
+    case .duotone: "Map luminance to a mix of a dark and a light color."
     case .vignette: "Darken towards the corners."
     case .blur: "Apply a Gaussian blur, also to alpha."
     case .sharpen: "Apply an unsharp mask."
-    case .pixelate: "Fill square blocks with their mean colour, starting at the upper left corner."
+    case .pixelate: "Fill square blocks with their mean color, starting at the upper left corner."
     case .threshold: "Make pixels white where luminance reaches a level, and black elsewhere."
     }
   }
@@ -73,13 +73,13 @@ package enum FilterKind: String, Sendable, Hashable, CaseIterable {
         FilterParameter("offset", -1...1, default: 0, "added share of white"),
       ]
     case .exposure: [FilterParameter("stops", -8...8, default: 1, "exposure in stops; each one doubles the light")]
-    case .tint: Self.color("", of: "colour of the glass", default: (255, 220, 180))
+    case .tint: Self.color("", of: "color of the glass", default: (255, 220, 180))
     case .duotone:
       Self.color("dark_", of: "black", default: (20, 30, 90))
         + Self.color("light_", of: "white", default: (255, 220, 160))
     case .vignette:
       [
-        FilterParameter("radius", 0...1, default: 0.5, "distance at which it begins; 0 is the centre, 1 the corners"),
+        FilterParameter("radius", 0...1, default: 0.5, "distance at which it begins; 0 is the center, 1 the corners"),
         FilterParameter("softness", 0.01...2, default: 0.5, "width of the transition to black, in the same unit"),
       ]
     case .blur: [Self.radius(default: 4)]

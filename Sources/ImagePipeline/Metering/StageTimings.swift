@@ -24,7 +24,7 @@ package struct StageTimings: Sendable, Hashable {
   package var resize: Duration = .zero
   /// The busy time of the requested filters.
   package var filter: Duration = .zero
-  /// The busy time of colour conversion, orientation and compression; of rewriting for an image that is passed through.
+  /// The busy time of color conversion, orientation and compression; of rewriting for an image that is passed through.
   package var encode: Duration = .zero
   /// The time from the first input byte to the last output byte, including all waiting.
   package var total: Duration = .zero

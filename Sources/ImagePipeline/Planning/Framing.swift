@@ -145,9 +145,9 @@ package struct Framing: Sendable, Hashable {
     let (across, down) = (Double(target.width) / crop.width, Double(target.height) / crop.height)
     let width = across >= down ? crop.width : Double(target.width) / down
     let height = down >= across ? crop.height : Double(target.height) / across
-    func start(_ first: Double, _ free: Double, _ share: Double, _ centre: Double?, _ length: Double) -> Double {
-      guard let centre else { return first + free * share }
-      return min(max(centre - length / 2, first), first + free)
+    func start(_ first: Double, _ free: Double, _ share: Double, _ center: Double?, _ length: Double) -> Double {
+      guard let center else { return first + free * share }
+      return min(max(center - length / 2, first), first + free)
     }
     return Window(
       x: start(crop.x, crop.width - width, gravity.x, focus.map { $0.x * Double(shown.width) }, width),

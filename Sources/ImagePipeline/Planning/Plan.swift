@@ -32,7 +32,7 @@ package struct Plan: Sendable, Hashable {
   let encoder: EncoderOptions
   /// The maximum size of the result in bytes and the ways to reach it; `nil` without a limit.
   let byteLimit: ByteLimit?
-  /// The colour behind transparent pixels, if the result has no alpha, and of the padding.
+  /// The color behind transparent pixels, if the result has no alpha, and of the padding.
   package let background: Color
   /// Whether a truncated image is delivered as far as it goes.
   let toleratesTruncation: Bool
@@ -49,10 +49,10 @@ package struct Plan: Sendable, Hashable {
   /// The input format of the filters: RGB, with alpha if the image has it; without filters, the input format of the
   /// encoder.
   let filterFormat: PixelFormat
-  /// The pixel format in which colours are converted to sRGB: CMYK, or the input format of the filters at the bit depth
+  /// The pixel format in which colors are converted to sRGB: CMYK, or the input format of the filters at the bit depth
   /// of the image.
   let profileFormat: PixelFormat
-  /// An upper bound of the bytes that the colour conversion to sRGB charges; 0 without a conversion.
+  /// An upper bound of the bytes that the color conversion to sRGB charges; 0 without a conversion.
   let conversionByteCount: Int
   /// An upper bound of the bytes that the image charges to its budget; see `Plan+WorkingSet.swift`.
   package internal(set) var workingSetByteCount: UInt64 = 0
@@ -127,7 +127,7 @@ package struct Plan: Sendable, Hashable {
   }
 
   /// Chooses the options of the encoder.
-  /// - `colorFormat`: The pixel format that filters, colour conversion and padding need; `nil` if there are none.
+  /// - `colorFormat`: The pixel format that filters, color conversion and padding need; `nil` if there are none.
   private static func encoder(
     header: ImageHeader, outputSize: PixelSize, configuration: ProcessingConfiguration, colorFormat: PixelFormat?
   ) throws(PipelineError) -> EncoderOptions {

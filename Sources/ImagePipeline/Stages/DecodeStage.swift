@@ -10,7 +10,7 @@ struct DecodeStage: ~Copyable {
   private let scale: Int
   /// The layout of the decoded rows.
   let layout: PixelLayout
-  /// The conversions of the image's colours to sRGB, by input pixel format; empty if there is nothing to convert.
+  /// The conversions of the image's colors to sRGB, by input pixel format; empty if there is nothing to convert.
   let conversions: [PixelFormat: ColorConversion]
   let meter: StageMeter
 

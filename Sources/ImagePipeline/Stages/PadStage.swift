@@ -1,6 +1,6 @@
 internal import ImageCodecs
 
-/// Places rows of the displayed image on a larger canvas, surrounded by the background colour.
+/// Places rows of the displayed image on a larger canvas, surrounded by the background color.
 struct PadStage: Stage {
   private let framing: Framing
   private let color: Color

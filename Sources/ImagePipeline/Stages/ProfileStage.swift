@@ -1,7 +1,7 @@
 internal import ImageCodecs
 internal import ImageKernels
 
-/// Converts colours from the image's profile to sRGB, on rows of the result's size.
+/// Converts colors from the image's profile to sRGB, on rows of the result's size.
 ///
 /// The conversion rounds 16-bit samples to 8 bits. Without a conversion, CMYK is converted without a profile, and
 /// 16-bit samples are rounded. If neither applies, strips bypass the stage and it allocates nothing.
@@ -22,7 +22,7 @@ struct ProfileStage: Stage {
     conversionByteCount = plan.conversionByteCount
   }
 
-  /// Returns an upper bound that includes the colour conversion.
+  /// Returns an upper bound that includes the color conversion.
   func estimatedByteCount(_ layout: inout PixelLayout) -> Int {
     let input = layout.format
     layout.format = input.afterProfile

@@ -4,7 +4,7 @@ internal import Tracing
 
 /// Resamples decoded rows to the result's size, plane by plane.
 ///
-/// Images with alpha are premultiplied first, so that the colour of transparent pixels never becomes visible. If no
+/// Images with alpha are premultiplied first, so that the color of transparent pixels never becomes visible. If no
 /// plane changes its size, strips bypass the stage.
 struct ResizeStage: Stage {
   private let plan: Plan

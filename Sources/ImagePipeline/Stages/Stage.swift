@@ -66,7 +66,7 @@ struct StageContext {
   let clock: StageClock
   /// Counts the output of all renditions of the image.
   let gauge: OutputGauge
-  /// The conversions of the image's colours to sRGB, by input pixel format; empty if there is nothing to convert.
+  /// The conversions of the image's colors to sRGB, by input pixel format; empty if there is nothing to convert.
   let conversions: [PixelFormat: ColorConversion]
 
   /// Calls `body` with the image's budget and converts its errors to pipeline errors.

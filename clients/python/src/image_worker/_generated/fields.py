@@ -41,7 +41,7 @@ class Rect(TypedDict, total=False):
 
 
 class Color(TypedDict, total=False):
-    """An opaque sRGB colour."""
+    """An opaque sRGB color."""
 
     # Red, 0 to 255.
     red: int
@@ -92,7 +92,7 @@ class PNGOptions(TypedDict, total=False):
     compression_level: int
     # Write an interlaced file (Adam7).
     interlaced: bool
-    # Maximum number of colours of a palette, 2 to 256, some of which may be transparent; 0 for no palette.
+    # Maximum number of colors of a palette, 2 to 256, some of which may be transparent; 0 for no palette.
     palette_colors: int
     # Row filter.
     filter: PNGFilter
@@ -132,7 +132,7 @@ class Fields(TypedDict, total=False):
     focus_point: Point
     # The part of the displayed image to use; applied before everything except rotation and flips.
     crop: Rect
-    # Colour behind transparency if the result has none, and of the padding.
+    # Color behind transparency if the result has none, and of the padding.
     background: Color
     # Maximum size of the result in bytes, at least 1.
     max_bytes: int
