@@ -65,6 +65,7 @@ typedef struct native_options {
   int spill_directory; ///< Spill directory as a descriptor; -1 for none.
   size_t buffered;     ///< Bytes charged to the budget before; CCODECS_SPILL_BYTES forces spilling.
   bool tolerates_truncation;
+  bool tolerates_damage;
   bool keeps_samples;
 } native_options;
 
@@ -81,6 +82,10 @@ typedef struct native_result {
 /// Decodes a file with the native decoder. Ends the program if the decoder breaks its contract: too many or too few
 /// rows, a window that is not consumed, memory that is not released.
 native_result native_decode(const file *f, const native_options *options);
+
+/// Returns whether the decoder refused a complete file as too short for the size that its header specifies. How the
+/// input is cut decides when it finds that out.
+bool native_is_refused_by_size(const native_result *result);
 
 // MARK: The oracle
 

@@ -127,10 +127,11 @@ static size_t random_window(random_state *r, size_t count) {
   return count > 20000 && window < 64 ? 64 : window;
 }
 
-/// Checks a reduced size, which has no oracle here: decoding must be safe and stay within its memory estimate.
-static bool reduced_keeps_estimate(const file *f, random_state *r, int spill_directory) {
+/// Checks a reduced size, which has no oracle here: decoding must be safe, stay within its memory estimate, and have
+/// the same result however the input is cut. That decides which bytes several readers read at once.
+static bool is_reduced_good(const file *f, random_state *r, int spill_directory) {
   const bool is_in_file = below(r, 2) == 0;
-  const native_options options = {
+  native_options options = {
       .eighths = (uint8_t)(1 + below(r, 7)),
       .window = random_window(r, f->count),
       .max_pixels = max_pixels * 20,
@@ -139,10 +140,30 @@ static bool reduced_keeps_estimate(const file *f, random_state *r, int spill_dir
       .spill_directory = is_in_file ? spill_directory : -1,
       .buffered = is_in_file ? CCODECS_SPILL_BYTES : 0,
       .tolerates_truncation = below(r, 2) == 0,
+      .tolerates_damage = below(r, 2) == 0,
+      .keeps_samples = true,
   };
   native_result result = native_decode(f, &options);
+  options.window = f->count / 2 + 1;
+  native_result other = native_decode(f, &options);
+  const difference d = planes_compare(&result.planes, &other.planes);
+  const bool is_above_estimate = result.status == CCODECS_DONE && result.peak > result.estimate;
+  const bool depends_on_cut = result.status == CCODECS_NO_MEMORY || other.status == CCODECS_NO_MEMORY ||
+                              native_is_refused_by_size(&result) || native_is_refused_by_size(&other);
+  const bool is_same_result = result.status == other.status && result.warnings == other.warnings &&
+                              strcmp(result.message, other.message) == 0 && is_same(&d);
+  if (!depends_on_cut && !is_same_result) {
+    printf(
+        "at %u/8, by cut: status %d and %d, warnings %u and %u, \"%s\" and \"%s\", %" PRIu64 " samples differ\n",
+        options.eighths, result.status, other.status, result.warnings, other.warnings, result.message, other.message,
+        d.differing);
+  }
+  if (is_above_estimate) {
+    printf("at %u/8: more memory than estimated\n", options.eighths);
+  }
   planes_free(&result.planes);
-  return result.status != CCODECS_DONE || result.peak <= result.estimate;
+  planes_free(&other.planes);
+  return !is_above_estimate && (is_same_result || depends_on_cut);
 }
 
 static void keep(const file *f, const char *directory, uint64_t seed, uint64_t round) {
@@ -156,7 +177,7 @@ static void keep(const file *f, const char *directory, uint64_t seed, uint64_t r
   }
 }
 
-static verdict check(const file *f, random_state *r, int spill_directory, bool *is_above_estimate) {
+static verdict check(const file *f, random_state *r, int spill_directory, bool *has_other_defect) {
   const bool is_in_file = below(r, 4) == 0;
   const native_options options = {
       .eighths = 8,
@@ -168,13 +189,17 @@ static verdict check(const file *f, random_state *r, int spill_directory, bool *
       .keeps_samples = true,
   };
   agreement a = agreement_of(f, &options);
-  *is_above_estimate = a.native.status == CCODECS_DONE && a.native.peak > a.native.estimate;
+  const bool is_above_estimate = a.native.status == CCODECS_DONE && a.native.peak > a.native.estimate;
+  if (is_above_estimate) {
+    printf("%s: more memory than estimated\n", f->name);
+  }
+  *has_other_defect = is_above_estimate;
   if (is_defect(a.verdict)) {
     print_disagreement(f, &a);
   }
   agreement_free(&a);
   if (a.verdict != VERDICT_TOO_LARGE && below(r, 4) == 0) {
-    *is_above_estimate = *is_above_estimate || !reduced_keeps_estimate(f, r, spill_directory);
+    *has_other_defect = !is_reduced_good(f, r, spill_directory) || is_above_estimate;
   }
   return a.verdict;
 }
@@ -187,13 +212,13 @@ uint64_t fuzz(uint64_t rounds, uint64_t seed, const file *seeds, size_t seed_cou
     random_state r = {.value = (seed << 32) + round};
     r.value = next_random(&r);
     const file f = damaged(&seeds[below(&r, seed_count)], &r);
-    bool is_above_estimate = false;
-    const verdict v = check(&f, &r, spill_directory, &is_above_estimate);
+    bool has_other_defect = false;
+    const verdict v = check(&f, &r, spill_directory, &has_other_defect);
     counts[v]++;
-    if (is_above_estimate) {
-      printf("%s: DEFECT: more memory than estimated\n", f.name);
+    if (has_other_defect) {
+      printf("%s: DEFECT\n", f.name);
     }
-    if (is_above_estimate || is_defect(v)) {
+    if (has_other_defect || is_defect(v)) {
       if (defects++ < MAX_KEPT_DEFECTS) {
         keep(&f, directory, seed, round);
       }

@@ -167,11 +167,6 @@ static uint64_t identity(int count, char **paths) {
 
 // MARK: Windows
 
-/// Whether the decoder refused a complete file as too short for the size that its header specifies.
-static bool is_refused_by_size(const native_result *whole) {
-  return whole->status == CCODECS_TRUNCATED && strstr(whole->message, "the header specifies") == whole->message;
-}
-
 /// Whether the result is the same with windows of this size and spilling to a file.
 static bool is_same_cut(
     const file *f, native_options options, const native_result *whole, size_t window, int directory) {
@@ -197,7 +192,7 @@ static uint64_t check_windows(const file *f, native_options options, int directo
   const uint8_t n = options.eighths;
   uint64_t defects = 0;
   native_result whole = native_decode(f, &options);
-  for (size_t k = 0; k < sizeof sizes / sizeof *sizes && !is_refused_by_size(&whole); k++) {
+  for (size_t k = 0; k < sizeof sizes / sizeof *sizes && !native_is_refused_by_size(&whole); k++) {
     // Small windows over large files run at only three scales: their possible defects do not depend on the scale.
     if (f->count / sizes[k] < 50000 || n == 1 || n == 3 || n == 8) {
       defects += !is_same_cut(f, options, &whole, sizes[k], directory);

@@ -54,6 +54,7 @@ static ccodecs_status start(run *r) {
   const ccodecs_decode_options options = {
       .scale_eighths = r->options->eighths,
       .tolerates_truncation = r->options->tolerates_truncation,
+      .tolerates_damage = r->options->tolerates_damage,
   };
   ccodecs_layout layout;
   ccodecs_decoder_estimate(r->decoder, &options, &r->result.estimate);
@@ -129,4 +130,8 @@ native_result native_decode(const file *f, const native_options *options) {
     planes_free(&r.result.planes);
   }
   return r.result;
+}
+
+bool native_is_refused_by_size(const native_result *result) {
+  return result->status == CCODECS_TRUNCATED && strstr(result->message, "the header specifies") == result->message;
 }

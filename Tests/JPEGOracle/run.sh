@@ -6,19 +6,23 @@ here=$(cd "$(dirname "$0")" && pwd)
 codecs=$here/../../Sources/CCodecs
 out=$here/../../.build/jpeg-oracle
 program=$out/jpeg_oracle
-flags=(-O2)
+# Blocks are found ahead wherever that is possible, except where time is measured.
+flags=(-O2 -DCCODECS_JPEG_AHEAD_ALWAYS)
 strip=-Wl,--gc-sections
 [[ "$(uname)" != Darwin ]] || strip=-Wl,-dead_strip
 if [[ "${1:-}" == fuzz-sanitized ]]; then
   program=$out/jpeg_oracle_sanitized
-  flags=(-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all)
+  flags=(-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all "${flags[@]:1}")
+elif [[ "${1:-}" == time ]]; then
+  program=$out/jpeg_oracle_timed
+  flags=(-O2)
 fi
 
 mkdir -p "$out/defects"
 if [[ ! -e "$program" || -n $(find "$codecs" "$here" -newer "$program" -name '*.[ch]') ]]; then
   # Only the native decoder is built; the code that refers to the others is never called, and the linker removes it.
   clang -std=gnu11 -Wall -Wextra -Werror -DNDEBUG "${flags[@]}" -ffunction-sections "$strip" -I"$codecs" \
-    -I"$codecs/include" "$codecs"/{memory/{budget,bytes,held,spill},core/{decoder,exif},color/{context,conversion,profile}}.c \
+    -I"$codecs/include" "$codecs"/{memory/{budget,bytes,held,spill},core/{decoder,encoder,exif,rewriter},color/{context,conversion,profile}}.c \
     "$codecs"/jpeg/*.c \
     "$here"/*.c $(pkg-config --cflags --libs libjpeg lcms2) -lm -o "$program" 2> >(grep -v 'gold: warning' >&2)
 fi

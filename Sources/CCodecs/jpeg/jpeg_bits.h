@@ -78,9 +78,18 @@ INLINE bool take_slow(jpeg_reader *r, const jpeg_table *table, uint32_t entry, j
   return true;
 }
 
-/// Decodes the DC difference of a block. Refills first, and leaves at least 45 bits.
-INLINE bool take_dc(jpeg_reader *r, const jpeg_table *table, int32_t *value) {
-  refill(r);
+/// Returns a reader at a position in bits, with at least 49 bits.
+INLINE jpeg_reader reader_at(const uint8_t *bytes, uint64_t position) {
+  uint64_t word;
+  memcpy(&word, bytes + (position >> 3), 8);
+  const uint32_t used = position & 7;
+  return (jpeg_reader){
+      .bits = __builtin_bswap64(word) << used, .count = 56 - used, .next = bytes + (position >> 3) + 7};
+}
+
+/// Decodes the DC difference of a block. Consumes at most 11 of the reader's bits, which are at least 31; otherwise
+/// refills.
+INLINE bool take_filled_dc(jpeg_reader *r, const jpeg_table *table, int32_t *value) {
   const uint32_t entry = table->values[r->bits >> (64 - JPEG_VALUE_BITS)];
   if ((entry >> 8 & 0xFF) != JPEG_ADVANCE_SLOW) {
     consume(r, entry);
@@ -95,6 +104,12 @@ INLINE bool take_dc(jpeg_reader *r, const jpeg_table *table, int32_t *value) {
   *value = symbol.size == 0 ? 0 : take_value(r, symbol.size);
   refill(r);
   return true;
+}
+
+/// Decodes the DC difference of a block. Refills first, and leaves at least 45 bits.
+INLINE bool take_dc(jpeg_reader *r, const jpeg_table *table, int32_t *value) {
+  refill(r);
+  return take_filled_dc(r, table, value);
 }
 
 #endif

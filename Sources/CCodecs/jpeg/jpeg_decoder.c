@@ -87,6 +87,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
 
 void ccodecs_jpeg_native_foresee(ccodecs_decoder *base, const ccodecs_input *window) {
   jpeg_decoder *d = (jpeg_decoder *)base;
+  d->is_short = window->is_last && window->count < JPEG_AHEAD_BYTES_MIN;
   if (window->is_last && d->is_progressive) {
     ccodecs_jpeg_rows_foresee(d, window);
   }
@@ -136,6 +137,11 @@ static uint64_t table_bytes(const jpeg_decoder *d) {
   return count * (dc + ac + 2 * 128);
 }
 
+/// Returns the capacity of the input buffer.
+static size_t input_bytes(const jpeg_decoder *d, uint32_t n) {
+  return ccodecs_jpeg_ahead_is_useful(d, n) ? JPEG_AHEAD_INPUT_BYTES : JPEG_INPUT_BYTES;
+}
+
 static ccodecs_status estimate(
     const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
   const jpeg_decoder *d = (const jpeg_decoder *)base;
@@ -146,7 +152,10 @@ static ccodecs_status estimate(
     *byte_count += group_bytes(n);
   }
   if (!ccodecs_jpeg_buffers_scans(d, n)) {
-    *byte_count += JPEG_INPUT_BYTES + JPEG_INPUT_SLACK + table_bytes(d);
+    *byte_count += input_bytes(d, n) + JPEG_INPUT_SLACK + table_bytes(d);
+  }
+  if (ccodecs_jpeg_ahead_is_useful(d, n)) {
+    *byte_count += sizeof(jpeg_ahead);
   }
   if (d->is_multiscan) {
     *byte_count += MAX_SEGMENT_BYTES;
@@ -225,9 +234,9 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
     return status;
   }
   const bool buffers_scans = ccodecs_jpeg_buffers_scans(d, d->n); // each scan has its own input
-  d->in.capacity = JPEG_INPUT_BYTES;
+  d->in.capacity = input_bytes(d, d->n);
   d->in.slack = JPEG_INPUT_SLACK;
-  d->in.bytes = buffers_scans ? NULL : ccodecs_allocate(base->budget, JPEG_INPUT_BYTES + JPEG_INPUT_SLACK);
+  d->in.bytes = buffers_scans ? NULL : ccodecs_allocate(base->budget, d->in.capacity + JPEG_INPUT_SLACK);
   d->group = d->is_progressive ? NULL : ccodecs_allocate(base->budget, group_bytes(d->n));
   if ((d->in.bytes == NULL && !buffers_scans) || (d->group == NULL && !d->is_progressive)) {
     return ccodecs_decoder_fail(base, CCODECS_NO_MEMORY, "no room for the decoder's buffers");
@@ -240,6 +249,7 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   } else {
     memset(d->group, 0, group_bytes(d->n));
   }
+  d->may_go_ahead = ccodecs_jpeg_ahead_is_useful(d, d->n);
   return start_scan(d);
 }
 
@@ -424,6 +434,7 @@ static void destroy(ccodecs_decoder *base) {
   }
   ccodecs_free(budget, d->in.bytes);
   ccodecs_free(budget, d->group);
+  ccodecs_free(budget, d->ahead);
   ccodecs_free(budget, d);
 }
 

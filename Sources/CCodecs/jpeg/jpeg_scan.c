@@ -2,7 +2,7 @@
 //
 // decode_units is one long function on purpose: the bit buffer must stay in registers from block to block.
 
-#include "jpeg_bits.h"
+#include "jpeg_blocks.h"
 #include "jpeg_codes.h"
 
 #include <string.h>
@@ -13,6 +13,9 @@
 static uint32_t skip_bits(const jpeg_decoder *d) {
   if (d->is_progressive || d->limit == 64) {
     return 0;
+  }
+  if (d->n == 1 && ccodecs_jpeg_ahead_is_useful(d, 1)) {
+    return 10; // for the little that is not found ahead
   }
   const uint64_t pixels = (uint64_t)d->base.header.width * d->base.header.height;
   return pixels >= 4000000 ? JPEG_SKIP_BITS : pixels >= 1000000 ? 12 : pixels >= 250000 ? 11 : 10;
@@ -175,133 +178,7 @@ static ccodecs_status restart(jpeg_decoder *d, ccodecs_input *window) {
   return CCODECS_OK;
 }
 
-// MARK: Blocks
-
-/// Decodes a symbol that does not fit into its table entry: how far it advances, and its value. Call it after a refill.
-/// Returns false for an invalid code.
-INLINE bool read_slow(jpeg_reader *r, const jpeg_table *table, uint32_t entry, uint32_t *advance, int32_t *value) {
-  jpeg_symbol symbol;
-  if (!take_slow(r, table, entry, &symbol)) {
-    return false;
-  }
-  if (symbol.size == 0) {
-    *advance = symbol.run == 15 ? 16 : JPEG_ADVANCE_END;
-    *value = 0;
-    return true;
-  }
-  *advance = symbol.run + 1;
-  *value = take_value(r, symbol.size);
-  return true;
-}
-
-/// Skips the symbols of a block from zigzag index `k` on, which is below 64.
-INLINE bool skip_ac(jpeg_reader *r, const jpeg_table *table, uint32_t k) {
-  const uint16_t *skips = table->skips;
-  const uint32_t shift = table->skip_shift;
-  for (;;) {
-    uint32_t entry;
-    uint32_t next;
-    refill(r);
-#define SKIP_STEP                                                                                                      \
-  entry = skips[r->bits >> shift];                                                                                     \
-  next = k + (entry >> 6);                                                                                             \
-  if (next >= 64) {                                                                                                    \
-    goto at_end;                                                                                                       \
-  }                                                                                                                    \
-  consume(r, entry);                                                                                                   \
-  k = next;
-    SKIP_STEP
-    SKIP_STEP
-    SKIP_STEP
-    SKIP_STEP
-#undef SKIP_STEP
-    continue;
-  at_end:
-    if (next == 64 || (next >= 128 && next < 192)) {
-      consume(r, entry);
-      return true;
-    }
-    // The block ends between the entry's symbols, or the symbol is too long: consume a single one.
-    refill(r);
-    const uint32_t single = table->values[r->bits >> (64 - JPEG_VALUE_BITS)];
-    uint32_t advance = single >> 8 & 0xFF;
-    if (advance == JPEG_ADVANCE_SLOW) {
-      int32_t value;
-      if (!read_slow(r, table, single, &advance, &value)) {
-        return false;
-      }
-    } else {
-      consume(r, single);
-    }
-    k += advance;
-    if (k >= 64) {
-      return true;
-    }
-  }
-}
-
-/// Decodes the AC coefficients of a block, and skips the values from `limit` on. *last is at least the zigzag index of
-/// the last coefficient that was decoded. Starts with the 45 bits that a DC difference leaves of a refill.
-INLINE bool read_ac(
-    jpeg_reader *r, const jpeg_table *table, int16_t *block, const uint16_t *places, uint32_t limit, uint32_t *last) {
-  const uint64_t *pairs = table->pairs;
-  uint32_t k = 1;
-  for (;;) {
-    uint64_t entry;
-    uint64_t before;
-#define VALUE_STEP                                                                                                     \
-  entry = pairs[r->bits >> (64 - JPEG_PAIR_BITS)];                                                                     \
-  before = r->bits;                                                                                                    \
-  consume(r, (uint32_t)entry);                                                                                         \
-  block[places[k + (entry >> 8 & 0xFF)]] = (int16_t)(entry >> 32);                                                     \
-  k += entry >> 16 & 0xFF;                                                                                             \
-  block[places[k]] = (int16_t)(entry >> 48);                                                                           \
-  if ((k | (entry & JPEG_PAIR_ENDS)) >= limit) {                                                                       \
-    goto at_limit;                                                                                                     \
-  }
-    VALUE_STEP
-    VALUE_STEP
-    VALUE_STEP
-    VALUE_STEP
-#undef VALUE_STEP
-    refill(r);
-    continue;
-  at_limit:
-    if (k >= 64 && k < JPEG_ADVANCE_END) {
-      // The block is full. What the entry contains after its last coefficient belongs to the next block.
-      const uint32_t first = k - (entry >> 16 & 0xFF) + (entry >> 8 & 0xFF);
-      const uint32_t ends = entry & JPEG_PAIR_ENDS ? table->end_length : 0;
-      const uint32_t length = first >= 64 ? entry >> 24 & JPEG_LENGTH : (entry & JPEG_LENGTH) - ends;
-      r->bits = before << length;
-      r->count += (uint32_t)(entry & JPEG_LENGTH) - length;
-      if (first >= 64) {
-        block[places[first]] = (int16_t)(entry >> 32);
-      }
-      *last = 63;
-      return true;
-    }
-    if (entry & JPEG_PAIR_ENDS) {
-      *last = k >= JPEG_ADVANCE_END ? k - JPEG_ADVANCE_END - 1 : k - 1;
-      return true;
-    }
-    if (k >= JPEG_ADVANCE_SLOW) {
-      uint32_t advance;
-      int32_t value;
-      refill(r);
-      if (!read_slow(r, table, (uint32_t)(entry >> 32) << 16, &advance, &value)) {
-        return false;
-      }
-      k += advance - JPEG_ADVANCE_SLOW;
-      block[places[k]] = (int16_t)value;
-      if (k < limit) {
-        refill(r);
-        continue;
-      }
-    }
-    *last = k >= JPEG_ADVANCE_END ? k - JPEG_ADVANCE_END - 1 : k - 1;
-    return k >= 64 || skip_ac(r, table, k);
-  }
-}
+// MARK: Units
 
 /// Decodes up to `mcu_count` units, until `in.next` passes `stop`. Returns the number of units, negated when the last
 /// of them has an invalid code.
@@ -329,7 +206,7 @@ INLINE int32_t decode_units(jpeg_decoder *d, uint32_t mcu_count, const uint8_t *
         is_good = is_good && skip_ac(&r, plan->ac, 1);
       } else {
         uint32_t last = 0;
-        is_good = is_good && read_ac(&r, plan->ac, block, places, limit, &last);
+        is_good = is_good && read_ac(&r, plan->ac, block, places, limit, true, &last);
         uint16_t *extent = &plan->extents[position / JPEG_LANES];
         *extent = last > *extent ? (uint16_t)last : *extent;
       }
@@ -338,6 +215,37 @@ INLINE int32_t decode_units(jpeg_decoder *d, uint32_t mcu_count, const uint8_t *
   memcpy(scan->predictions, predictions, sizeof predictions);
   reader_close(&r, &d->in);
   return is_good ? (int32_t)done : -(int32_t)done;
+}
+
+/// Decides whether blocks are found ahead, when enough bytes have arrived. Returns CCODECS_OK or CCODECS_NEEDS_INPUT.
+static ccodecs_status start_ahead(jpeg_decoder *d, ccodecs_input *window) {
+  if (d->in.count + window->count < JPEG_AHEAD_BYTES_MIN) {
+    ccodecs_jpeg_input_fill(&d->in, window);
+    if (!d->in.is_ended) {
+      return CCODECS_NEEDS_INPUT;
+    }
+  } else {
+    ccodecs_jpeg_ahead_start(d);
+  }
+  d->may_go_ahead = false;
+  return CCODECS_OK;
+}
+
+/// Decodes up to `count` units that were found ahead; finds more when there are none left. Sets *done to the number of
+/// units: zero when the plain reader must go on. Returns CCODECS_OK or CCODECS_NEEDS_INPUT.
+static ccodecs_status read_ahead(jpeg_decoder *d, ccodecs_input *window, uint32_t count, uint32_t *done) {
+  jpeg_ahead *ahead = d->ahead;
+  if (ahead->next == ahead->count) {
+    const ccodecs_status status = ccodecs_jpeg_ahead_find(ahead, &d->in, window);
+    if (status != CCODECS_OK || ahead->count == 0) {
+      return status;
+    }
+  }
+  const uint32_t left = (ahead->count - ahead->next) / ahead->block_count;
+  *done = count < left ? count : left;
+  ccodecs_jpeg_ahead_take(d, *done);
+  d->has_units = true;
+  return CCODECS_OK;
 }
 
 typedef int32_t (*jpeg_decode)(jpeg_decoder *d, uint32_t mcu_count, const uint8_t *stop);
@@ -469,17 +377,28 @@ static ccodecs_status read_units(
     scan->gray_units -= *done;
     return CCODECS_OK;
   }
+  ccodecs_status status = d->may_go_ahead ? start_ahead(d, window) : CCODECS_OK;
+  if (status == CCODECS_OK && d->ahead != NULL) {
+    status = read_ahead(d, window, count, done);
+  }
+  if (status != CCODECS_OK || *done > 0) {
+    return status;
+  }
   const uint8_t *stop;
-  ccodecs_status status = ccodecs_jpeg_scan_prepare(d, window, &stop);
+  status = ccodecs_jpeg_scan_prepare(d, window, &stop);
   if (status != CCODECS_OK) {
     return ccodecs_jpeg_damage_begin(d, status);
   }
   count = d->restart_interval == 0 || count < scan->restart_left ? count : scan->restart_left;
   // Decode one unit at a time at the end of a scan, because of several it is unknown which one is cut.
   count = d->base.tolerates_damage && d->in.is_ended ? 1 : count;
+  const uint64_t begin = d->in.next * 8 - d->in.bit_count;
   const int32_t result = decode(d, count, stop);
   status = ccodecs_jpeg_scan_check(d, result >= 0);
   *done = status == CCODECS_OK ? (uint32_t)result : result < 0 ? (uint32_t)-result - 1 : 0;
+  if (d->ahead != NULL && status == CCODECS_OK) {
+    ccodecs_jpeg_ahead_note(d->ahead, d->in.next * 8 - d->in.bit_count - begin, *done);
+  }
   if (status != CCODECS_OK && d->base.tolerates_damage) {
     clear_unit(d, scan->mcu_x + *done);
   }
