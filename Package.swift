@@ -260,7 +260,7 @@ let targets: [Target] = [
     name: "WorkerServiceTests",
     dependencies: [
       "Fields", "ImageCodecs", "ImagePipeline", "ResultCache", "TestSupport", "WorkerOperations", "WorkerProtocol",
-      "WorkerService", "WorkerTelemetry",
+      "WorkerService", "WorkerTelemetry", "WorkThreads",
       asyncAlgorithms, grpcCore, grpcInProcess, grpcProtobuf, inMemoryTracing, logging, metrics, swiftProtobuf, tracing,
     ],
     swiftSettings: strictSwift),

@@ -58,12 +58,17 @@ package struct PipelineError: Error, Sendable, Hashable, CustomStringConvertible
   package var limit: Limit?
   /// The minimum number of bytes needed to complete the image's header; `nil` if the format does not indicate it.
   package var neededByteCount: Int?
+  /// The time after which the caller may try again; `nil` if it is not known.
+  package var retryDelay: Duration?
 
-  package init(_ code: Code, _ message: String, field: String? = nil, limit: Limit? = nil) {
+  package init(
+    _ code: Code, _ message: String, field: String? = nil, limit: Limit? = nil, retryDelay: Duration? = nil
+  ) {
     self.code = code
     self.message = message
     self.field = field
     self.limit = limit
+    self.retryDelay = retryDelay
   }
 
   /// The code and the message.

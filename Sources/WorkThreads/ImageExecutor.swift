@@ -17,7 +17,8 @@ internal import Synchronization
 package final class ImageExecutor: TaskExecutor {
   private let queue: JobQueue
   private let activities: [ThreadActivity]
-  private let threadCount: Int
+  /// The number of threads.
+  package let threadCount: Int
 
   /// Starts `threadCount` threads, at least 1.
   /// - `niceness`: the increase of the threads' nice value on Linux, which gives priority to the event loops.

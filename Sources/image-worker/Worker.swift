@@ -37,7 +37,7 @@ struct Worker: Service {
       takesOnlyPresets: settings.takesOnlyPresets,
       cache: try settings.cache.map { try ResultCache(limits: $0, logger: logger) }, memoryLimit: settings.memoryLimit,
       threadCount: settings.threadCount, tracer: telemetry.tracer, traceID: { $0.traceID },
-      callers: security.callers, callerName: { $0.callerName }, metrics: metrics)
+      deadline: { $0.callDeadline }, callers: security.callers, callerName: { $0.callerName }, metrics: metrics)
     reflection = try ReflectionServices()
     health = HealthState(services: Set(reflection.serviceNames))
   }

@@ -60,7 +60,7 @@ extension CallDeadline {
   static let message = "the deadline passed before the call was complete; set a longer one"
 
   /// Reads the deadline that the listener stored in the metadata; `nil` if the client set no timeout.
-  fileprivate init?(_ metadata: Metadata) {
+  init?(_ metadata: Metadata) {
     guard let value = metadata[stringValues: Self.key].first(where: { _ in true }) else { return nil }
     self.init(value: value)
   }

@@ -32,6 +32,7 @@ package struct TracingInterceptor: ServerInterceptor {
     guard !untraced.contains(method.service.fullyQualifiedService) else { return try await next(request, context) }
     var parent = ServiceContext.current ?? .topLevel
     tracer.extract(request.metadata, into: &parent, using: MetadataExtractor())
+    parent.callDeadline = CallDeadline(request.metadata)?.clockInstant
     let span = tracer.startSpan(method.fullyQualifiedMethod, context: parent, ofKind: .server)
     let end = CallEnd(context, request.metadata) { [peer = context.remotePeer] code, error in
       Self.end(span, method, peer: peer, code, error)

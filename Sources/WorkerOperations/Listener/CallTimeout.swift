@@ -61,5 +61,11 @@ struct CallDeadline: Equatable {
   /// The time at which the call ends; `nil` if it is too far away to be scheduled.
   var end: NIODeadline? { instant <= UInt64(Int64.max) ? .uptimeNanoseconds(instant) : nil }
 
+  /// The deadline by the clock that does not stop while the machine sleeps.
+  var clockInstant: ContinuousClock.Instant {
+    let now = NIODeadline.now().uptimeNanoseconds
+    return .now + .nanoseconds(Int64(clamping: instant) - Int64(clamping: now))
+  }
+
   func hasPassed(at now: NIODeadline = .now()) -> Bool { now.uptimeNanoseconds >= instant - min(tolerance, instant) }
 }

@@ -9,6 +9,8 @@ package struct WorkerLimits: Sendable, Hashable {
   package var maxMessageByteCount: Int
   /// The maximum number of images that wait for a thread or for memory.
   package var maxWaitingImages: Int
+  /// The maximum estimated time that an image waits for a thread; `nil` for no limit.
+  package var maxQueueTime: Duration?
   /// The maximum number of open chunked uploads on one batch stream.
   package var maxOpenUploads: Int
   /// The maximum number of whole images processed at once on one batch stream; reading the stream pauses at the limit.
@@ -19,11 +21,13 @@ package struct WorkerLimits: Sendable, Hashable {
   /// Creates the limits, with the worker's defaults.
   package init(
     image: ImageLimits = ImageLimits(), maxMessageByteCount: Int = 64 << 20, maxWaitingImages: Int = 256,
+    maxQueueTime: Duration? = .seconds(30),
     maxOpenUploads: Int = 64, maxImagesPerStream: Int = 8, uploadTimeout: Duration? = .seconds(30)
   ) {
     self.image = image
     self.maxMessageByteCount = maxMessageByteCount
     self.maxWaitingImages = maxWaitingImages
+    self.maxQueueTime = maxQueueTime
     self.maxOpenUploads = maxOpenUploads
     self.maxImagesPerStream = maxImagesPerStream
     self.uploadTimeout = uploadTimeout

@@ -173,19 +173,21 @@ struct BatchStream: Sendable {
 
   private func job(of item: BatchItem) -> ImageJob {
     let (memory, sink) = (environment.memory, ItemSink(responses.sink(of: item.id), item: item, table: items))
+    // The deadline is that of the stream, not of its items.
+    let caller = ImageCaller(connection: connection)
     switch item.content {
     case .whole(let image):
       return ImageJob(
         item.renditions, from: WholeImage(image), to: sink,
         admission: QueuedAdmission(memory: memory, cancellation: item.cancellation), environment: environment,
-        cancellation: item.cancellation)
+        cancellation: item.cancellation, caller: caller)
     case .upload(let chunks):
       return ImageJob(
         item.renditions, from: UploadSource(item, chunks: chunks, table: items, progress: progress, memory: memory),
         to: sink,
         admission: UploadAdmission(
           item: item, table: items, memory: memory, shares: environment.shares, connection: connection),
-        environment: environment, cancellation: item.cancellation)
+        environment: environment, cancellation: item.cancellation, caller: caller)
     }
   }
 

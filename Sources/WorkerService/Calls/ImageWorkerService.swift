@@ -24,7 +24,8 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
         try environment.renditions(of: request), from: WholeImage(request.image),
         to: ResponseSink(response, response: Imageworker_V1_ProcessImageResponse.init),
         admission: QueuedAdmission(memory: environment.memory, cancellation: cancellation),
-        environment: environment, cancellation: cancellation)
+        environment: environment, cancellation: cancellation,
+        caller: ImageCaller(connection: context.remotePeer, deadline: environment.currentDeadline))
       try await job.run()
     }
   }

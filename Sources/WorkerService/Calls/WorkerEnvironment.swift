@@ -28,6 +28,8 @@ package struct WorkerEnvironment: Sendable {
   package let tracer: any Tracer
   /// Returns the id of a context's trace for reports; `nil` if the context is not traced.
   package let traceID: @Sendable (ServiceContext) -> String?
+  /// Returns the deadline of a context's call; `nil` if its client set none.
+  package let deadline: @Sendable (ServiceContext) -> ContinuousClock.Instant?
   /// The accounts of callers; `nil` if callers are not identified.
   package let callers: CallerAccounts?
   /// Returns the name of the caller in a context; `nil` if it was not identified.
@@ -39,6 +41,7 @@ package struct WorkerEnvironment: Sendable {
   /// - `memoryLimit`: the maximum memory of all images together, in bytes.
   /// - `threadCount`: the number of images processed at the same time.
   /// - `traceID`: returns the tracer's id of a context's trace.
+  /// - `deadline`: returns the deadline of a context's call.
   /// - `callers`: the accounts of callers, which `callerName` names.
   /// - `metrics`: receives the measurements.
   package init(
@@ -46,6 +49,7 @@ package struct WorkerEnvironment: Sendable {
     cache: ResultCache? = nil, memoryLimit: Int = 768 << 20, threadCount: Int, drain: DrainState = DrainState(),
     tracer: any Tracer = InstrumentationSystem.tracer,
     traceID: @escaping @Sendable (ServiceContext) -> String? = { _ in nil },
+    deadline: @escaping @Sendable (ServiceContext) -> ContinuousClock.Instant? = { _ in nil },
     callers: CallerAccounts? = nil, callerName: @escaping @Sendable (ServiceContext) -> String? = { _ in nil },
     metrics: any MetricsFactory = NOOPMetricsHandler.instance
   ) {
@@ -56,10 +60,11 @@ package struct WorkerEnvironment: Sendable {
     memory = MemoryBudget(limit: memoryLimit, maxWaiting: limits.maxWaitingImages)
     shares = ConnectionShares(memoryLimit: memoryLimit)
     executor = ImageExecutor(threadCount: threadCount)
-    threadQueue = ThreadQueue(executor: executor, memory: memory)
+    threadQueue = ThreadQueue(executor: executor, memory: memory, maxWait: limits.maxQueueTime)
     self.drain = drain
     self.tracer = tracer
     self.traceID = traceID
+    self.deadline = deadline
     self.callers = callers
     self.callerName = callerName
     self.metrics = WorkerMetrics(factory: metrics)
@@ -76,4 +81,7 @@ package struct WorkerEnvironment: Sendable {
 
   /// The id of the current call's trace; `nil` if the call is not traced.
   var currentTraceID: String? { ServiceContext.current.flatMap(traceID) }
+
+  /// The deadline of the current call; `nil` if its client set none.
+  var currentDeadline: ContinuousClock.Instant? { ServiceContext.current.flatMap(deadline) }
 }

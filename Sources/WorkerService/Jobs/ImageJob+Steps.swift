@@ -129,7 +129,9 @@ extension ImageJob {
   func decode() throws {
     try cancellation.check()
     let (bytes, isLast) = input.current
+    let began = ContinuousClock.now
     input.consume(try charged { try work.advance(bytes.bytes, isLast: isLast) })
+    clock.worked += began.duration(to: .now)
   }
 
   // MARK: Deliver and report

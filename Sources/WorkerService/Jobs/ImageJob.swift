@@ -9,6 +9,7 @@ final class ImageJob {
   let renditions: [Rendition]
   let admission: any ImageAdmission
   let cancellation: Cancellation
+  private let caller: ImageCaller
   let cache: JobCache?
   let preview: PreviewFirstSink?
   /// Receives results from the cache.
@@ -27,12 +28,13 @@ final class ImageJob {
 
   init(
     _ renditions: [Rendition], from source: any ImageSource, to sink: any ResultSink, admission: any ImageAdmission,
-    environment: WorkerEnvironment, cancellation: Cancellation
+    environment: WorkerEnvironment, cancellation: Cancellation, caller: ImageCaller = ImageCaller()
   ) {
     self.environment = environment
     self.renditions = renditions
     self.admission = admission
     self.cancellation = cancellation
+    self.caller = caller
     let charge = environment.currentCaller.map { (account: $0, source: ChargedSource(source)) }
     self.charge = charge
     let source: any ImageSource = charge.map { $0.source as any ImageSource } ?? source
@@ -60,23 +62,25 @@ final class ImageJob {
 
   /// Processes the image on the image executor until every rendition has ended.
   /// - Throws: `PipelineError` of the image or of its only result, or the errors of its source and its sink;
-  ///   `overloaded` if too many images wait for a thread.
+  ///   `overloaded` if too many images wait for a thread, or if its turn would come too late.
   func run() async throws {
     clock = JobClock()
     if let charge { charge.source.image = try charge.account.beginImage() }
     let span = environment.tracer.startSpan("queue", ofKind: .internal)
-    do { try environment.threadQueue.enter() } catch {
+    let cost = environment.threadQueue.costs.estimate(of: source.whole, renditions)
+    do { try await environment.threadQueue.enter(caller, cost: cost.duration, cancellation: cancellation) } catch {
       span.record(error)
       span.end()
       throw error
     }
     // The whole job runs on one executor: a change of threads costs more than the work between two windows.
     try await withTaskExecutorPreference(environment.executor) {
-      environment.threadQueue.leave()
+      environment.threadQueue.begin()
       span.end()
       clock.queued = clock.began.duration(to: .now)
       do {
         try await process()
+        environment.threadQueue.costs.learn(clock.worked, for: cost)
         try cache?.keepMade()
       } catch {
         cache?.fail(error)

@@ -14,8 +14,15 @@ protocol ImageSource: AnyObject {
   /// Whether every byte of the image has arrived.
   var isComplete: Bool { get }
 
+  /// The bytes of an image that arrived in one message; `nil` for an upload.
+  var whole: Data? { get }
+
   /// The number of bytes that the source itself keeps in memory until the image has ended.
   var bufferedByteCount: Int { get }
+}
+
+extension ImageSource {
+  var whole: Data? { nil }
 }
 
 /// An image that arrived in one message.
@@ -25,6 +32,7 @@ final class WholeImage: ImageSource {
   init(_ bytes: Data) { self.bytes = bytes }
 
   var isComplete: Bool { true }
+  var whole: Data? { bytes }
   var bufferedByteCount: Int { bytes.count }
 
   func next() async throws -> (bytes: Data, isLast: Bool) { (bytes, true) }
@@ -39,6 +47,7 @@ final class ChargedSource: ImageSource {
   init(_ source: any ImageSource) { self.source = source }
 
   var isComplete: Bool { source.isComplete }
+  var whole: Data? { source.whole }
   var bufferedByteCount: Int { source.bufferedByteCount }
 
   func next() async throws -> (bytes: Data, isLast: Bool) {
@@ -57,6 +66,7 @@ final class HashingSource: ImageSource {
   init(_ source: any ImageSource) { self.source = source }
 
   var isComplete: Bool { source.isComplete }
+  var whole: Data? { source.whole }
   var bufferedByteCount: Int { source.bufferedByteCount }
 
   func next() async throws -> (bytes: Data, isLast: Bool) {

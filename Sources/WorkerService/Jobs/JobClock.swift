@@ -1,9 +1,11 @@
 package import ImagePipeline
 
-/// The start time of a job, and how long it waited for admission.
+/// The start time of a job, how long it waited for admission, and how long it worked.
 package struct JobClock: Sendable {
   var began = ContinuousClock.now
   var queued = Duration.zero
+  /// The time that image threads spent on the job's windows.
+  var worked = Duration.zero
 
   /// Starts the clock now.
   package init() {}

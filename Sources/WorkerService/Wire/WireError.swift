@@ -113,7 +113,7 @@ enum WireError {
     ]
     switch error.code {
     case .overloaded:
-      details.append(.retryInfo(delay: retryDelay))
+      details.append(.retryInfo(delay: error.retryDelay ?? retryDelay))
       details.append(.quotaFailure(violations: [.init(subject: "worker", description: error.message)]))
     case .limitExceeded:
       details.append(

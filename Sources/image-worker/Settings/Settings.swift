@@ -170,6 +170,9 @@ struct Settings {
       maxWaitingImages: try source.integer(
         "maxWaitingImages", in: 0...1_000_000, default: defaults.maxWaitingImages, unit: "images",
         "Limit the images that wait for a thread or memory; further ones are refused with RESOURCE_EXHAUSTED."),
+      maxQueueTime: try timeLimit(
+        &source, "maxQueueSeconds", default: 30,
+        "Refuse an image with RESOURCE_EXHAUSTED if the images before it will take longer than this; 0 for never."),
       maxOpenUploads: try source.integer(
         "maxOpenUploads", in: 1...100_000, default: defaults.maxOpenUploads, unit: "uploads",
         "Limit the chunked uploads that are open on one BatchProcess stream; further ones are refused with "

@@ -1,0 +1,68 @@
+internal import FoundationEssentials
+internal import ImagePipeline
+internal import Synchronization
+
+/// What the cost of an image depends on, as far as it is known before its header is read.
+struct CostKind: Hashable, Sendable {
+  private let inputFormat: String
+  private let inputBits: Int
+  private let outputFormats: [OutputFormat?]
+  private let outputBits: [Int]
+
+  /// Describes the image whose encoded bytes are given.
+  init(_ bytes: RawSpan, _ configurations: [ProcessingConfiguration]) {
+    inputFormat = ImageReader.formatName(bytes) ?? ""
+    inputBits = Self.bits(bytes.byteCount)
+    outputFormats = configurations.map(\.preferredFormat)
+    outputBits = configurations.map { Self.bits(($0.maxWidth ?? 1 << 14) &* ($0.maxHeight ?? 1 << 14)) }
+  }
+
+  private static func bits(_ count: Int) -> Int { Int.bitWidth - count.leadingZeroBitCount }
+}
+
+/// The estimated cost of an image.
+struct ImageCost: Sendable {
+  /// The time that an image thread works on it.
+  let duration: Duration
+  /// Its kind; `nil` if it is not known yet.
+  fileprivate let kind: CostKind?
+  /// The number of its encoded bytes.
+  fileprivate let byteCount: Int
+}
+
+/// Estimates the time that an image takes from what images of its kind took.
+final class CostModel: Sendable {
+  private struct State {
+    var averages: [CostKind: Duration] = [:]
+    /// Nanoseconds for each byte of images of any kind.
+    var perByte = 20.0
+  }
+
+  private static let maxKindCount = 1024
+  /// The weight of a new measurement; the last ten or so decide.
+  private static let weight = 0.2
+
+  private let state = Mutex(State())
+
+  /// Estimates the time of an image from its bytes, or of an upload, whose bytes are not known yet.
+  func estimate(of image: Data?, _ renditions: [Rendition]) -> ImageCost {
+    guard let image else { return ImageCost(duration: .milliseconds(5), kind: nil, byteCount: 0) }
+    let kind = CostKind(image.bytes, renditions.map(\.configuration))
+    let duration = state.withLock { state in
+      state.averages[kind] ?? .milliseconds(1) + .nanoseconds(Int64(Double(image.count) * state.perByte))
+    }
+    return ImageCost(duration: duration, kind: kind, byteCount: image.count)
+  }
+
+  /// Records the time that an image took.
+  func learn(_ duration: Duration, for cost: ImageCost) {
+    guard let kind = cost.kind else { return }
+    state.withLock { state in
+      if state.averages.count >= Self.maxKindCount, state.averages[kind] == nil { state.averages.removeAll() }
+      let average = state.averages[kind] ?? duration
+      state.averages[kind] = average + (duration - average) * Self.weight
+      let perByte = duration / .nanoseconds(max(1, cost.byteCount))
+      state.perByte += (perByte - state.perByte) * Self.weight / 10
+    }
+  }
+}

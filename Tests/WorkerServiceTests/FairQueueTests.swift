@@ -1,0 +1,68 @@
+import Testing
+
+@testable import WorkerService
+
+@Suite("FairQueue")
+struct FairQueueTests {
+  @Test("serves a flow in order of arrival")
+  func order() {
+    var queue = FairQueue<Int>()
+    for number in 0..<5 { _ = queue.append(number, to: "a", cost: .milliseconds(number == 0 ? 900 : 1)) }
+    #expect(queue.count == 5)
+    #expect((0..<6).map { _ in queue.popFirst() } == [0, 1, 2, 3, 4, nil])
+    #expect(queue.count == 0)
+  }
+
+  @Test("serves the only work of a flow next, however much another flow has enqueued")
+  func flood() {
+    var queue = FairQueue<String>()
+    for _ in 0..<100 { _ = queue.append("flood", to: "a", cost: .seconds(1)) }
+    #expect(queue.popFirst() == "flood")
+    _ = queue.append("single", to: "b", cost: .milliseconds(1))
+    #expect(queue.popFirst() == "single" || queue.popFirst() == "single")
+  }
+
+  @Test("gives flows equal shares of the time, whatever their work costs")
+  func shares() {
+    var queue = FairQueue<(name: String, cost: Duration)>()
+    let costs: [String: Duration] = ["a": .milliseconds(10), "b": .milliseconds(40), "c": .milliseconds(5)]
+    for (name, cost) in costs { for _ in 0..<400 { _ = queue.append((name, cost), to: name, cost: cost) } }
+    var served: [String: Duration] = [:]
+    for _ in 0..<300 {
+      guard let work = queue.popFirst() else { break }
+      served[work.name, default: .zero] += work.cost
+    }
+    let shares = served.values.sorted()
+    #expect(shares.count == 3 && shares[2] - shares[0] <= .milliseconds(80))
+  }
+
+  @Test("a flow does not save up time in which it had no work")
+  func idle() {
+    var queue = FairQueue<String>()
+    for _ in 0..<50 { _ = queue.append("a", to: "a", cost: .milliseconds(10)) }
+    for _ in 0..<40 { _ = queue.popFirst() }
+    for _ in 0..<50 { _ = queue.append("b", to: "b", cost: .milliseconds(10)) }
+    let next = (0..<20).compactMap { _ in queue.popFirst() }
+    #expect(abs(next.filter { $0 == "a" }.count - 10) <= 1)
+  }
+
+  @Test("removes work that waits, and no other")
+  func removal() {
+    var queue = FairQueue<Int>()
+    let ids = (0..<3).map { queue.append($0, to: "a", cost: .milliseconds(1)) }
+    #expect(queue.remove(ids[1], from: "a") == 1)
+    #expect(queue.remove(ids[1], from: "a") == nil && queue.remove(ids[0], from: "b") == nil)
+    #expect(queue.popFirst() == 0 && queue.remove(ids[0], from: "a") == nil)
+    #expect(queue.popFirst() == 2 && queue.count == 0)
+  }
+
+  @Test("estimates the work until new work is done: that of its flow, and as much of each other flow")
+  func estimate() {
+    var queue = FairQueue<Int>()
+    for _ in 0..<10 { _ = queue.append(0, to: "a", cost: .milliseconds(100)) }
+    #expect(queue.work(untilEndOf: .milliseconds(50), in: "a") == .milliseconds(1050))
+    #expect(queue.work(untilEndOf: .milliseconds(50), in: "b") == .milliseconds(100))
+    _ = queue.append(0, to: "b", cost: .milliseconds(20))
+    #expect(queue.work(untilEndOf: .milliseconds(50), in: "b") == .milliseconds(140))
+  }
+}

@@ -1,0 +1,138 @@
+import ImagePipeline
+import Synchronization
+import TestSupport
+import Testing
+import WorkThreads
+
+@testable import WorkerService
+
+@Suite("ThreadQueue", .timeLimit(.minutes(15)))
+struct ThreadQueueTests {
+  private let queue = ThreadQueue(
+    executor: ImageExecutor(threadCount: 1), memory: MemoryBudget(limit: 1 << 20, maxWaiting: 8), maxWait: .seconds(30))
+
+  private func enter(
+    _ connection: String = "a", cost: Duration = .milliseconds(10), deadline: Duration? = nil,
+    cancellation: Cancellation = Cancellation()
+  ) async throws {
+    let caller = ImageCaller(connection: connection, deadline: deadline.map { .now + $0 })
+    try await queue.enter(caller, cost: cost, cancellation: cancellation)
+  }
+
+  private struct NotRefused: Error {}
+
+  private final class Log: Sendable {
+    let names = Mutex<[String]>([])
+  }
+
+  private func refusal(_ body: () async throws -> Void) async throws -> PipelineError {
+    do { try await body() } catch let error as PipelineError { return error }
+    throw NotRefused()
+  }
+
+  @Test("lets one image begin for each that has begun, alternating between connections")
+  func order() async throws {
+    try await enter("first")
+    let begun = Log()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for (count, name) in ["a", "a", "a", "b"].enumerated() {
+        group.addTask {
+          try await enter(name)
+          begun.names.withLock { $0.append(name) }
+        }
+        try await waitUntil("it waits") { queue.waitingCount == count + 2 }
+      }
+      for count in 1...4 {
+        #expect(begun.names.withLock { $0.count } == count - 1)
+        queue.begin()
+        try await waitUntil("the next begins") { begun.names.withLock { $0.count } == count }
+      }
+      try await group.waitForAll()
+    }
+    #expect(begun.names.withLock { $0 } == ["a", "b", "a", "a"])
+    queue.begin()
+    #expect(queue.waitingCount == 0)
+  }
+
+  @Test("refuses an image that would be late, at once, with the time after which to try again")
+  func late() async throws {
+    try await enter()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { try await enter(cost: .seconds(10)) }
+      try await waitUntil("it waits") { queue.waitingCount == 2 }
+      let error = try await refusal { try await enter(cost: .seconds(1), deadline: .seconds(5)) }
+      #expect(error.code == .overloaded && error.retryDelay == .seconds(11))
+      #expect(error.message.contains("done in about 11.0 s"))
+      // Another connection has a share of its own.
+      group.addTask { try await enter("b", cost: .seconds(1), deadline: .seconds(60)) }
+      try await waitUntil("it waits") { queue.waitingCount == 3 }
+      for _ in 0..<3 { queue.begin() }
+      try await group.waitForAll()
+    }
+  }
+
+  @Test("refuses an image whose deadline has come closer than its cost when it may begin")
+  func expired() async throws {
+    try await enter()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask {
+        let error = try await refusal { try await enter(cost: .milliseconds(100), deadline: .milliseconds(200)) }
+        #expect(error.code == .overloaded && error.message.contains("deadline"))
+      }
+      try await waitUntil("it waits") { queue.waitingCount == 2 }
+      try await Task.sleep(for: .milliseconds(150))
+      queue.begin()
+      try await group.waitForAll()
+    }
+    #expect(queue.waitingCount == 0)
+  }
+
+  @Test("refuses images above the limits on their number and on the wait")
+  func limits() async throws {
+    try await enter()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { try await enter(cost: .seconds(25)) }
+      try await waitUntil("it waits") { queue.waitingCount == 2 }
+      let long = try await refusal { try await enter(cost: .seconds(10)) }
+      #expect(long.code == .overloaded && long.message.contains("max_queue_seconds") && long.retryDelay == .seconds(5))
+      for count in 3...9 {
+        group.addTask { try await enter("\(count)", cost: .zero) }
+        try await waitUntil("it waits") { queue.waitingCount == count }
+      }
+      let full = try await refusal { try await enter("b", cost: .zero) }
+      #expect(full.code == .overloaded && full.message.contains("8 images"))
+      for _ in 0..<9 { queue.begin() }
+      try await group.waitForAll()
+    }
+  }
+
+  @Test("an image whose call is cancelled leaves the queue")
+  func cancellation() async throws {
+    try await enter()
+    let cancellation = Cancellation()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask {
+        let error = try await refusal { try await enter(cancellation: cancellation) }
+        #expect(error.code == .cancelled)
+      }
+      try await waitUntil("it waits") { queue.waitingCount == 2 }
+      cancellation.cancel()
+      try await group.waitForAll()
+    }
+    #expect(queue.waitingCount == 1)
+    #expect(try await refusal { try await enter(cancellation: cancellation) }.code == .cancelled)
+  }
+
+  @Test("estimates the cost of an image from images of its kind")
+  func costs() {
+    let (model, photo) = (CostModel(), Fixture.bytes("photo-420.jpg"))
+    let rendition = Rendition(index: nil, id: "", configuration: ProcessingConfiguration(maxWidth: 100))
+    let large = Rendition(index: nil, id: "", configuration: ProcessingConfiguration(preferredFormat: .png))
+    for _ in 0..<40 { model.learn(.milliseconds(80), for: model.estimate(of: .init(photo), [rendition])) }
+    #expect(model.estimate(of: .init(photo), [rendition]).duration == .milliseconds(80))
+    #expect(model.estimate(of: .init(photo), [large]).duration != .milliseconds(80))
+    for _ in 0..<40 { model.learn(.milliseconds(8), for: model.estimate(of: .init(photo), [rendition])) }
+    #expect(model.estimate(of: .init(photo), [rendition]).duration < .milliseconds(9))
+    #expect(model.estimate(of: nil, [rendition]).duration > .zero)
+  }
+}
