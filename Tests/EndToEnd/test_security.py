@@ -388,7 +388,7 @@ def known(tmp_path_factory):
     entries["presets"].update(presets=["favicon"], reflection=False)
     entries["few"].update(images_per_minute=2)
     entries["bytes"].update(bytes_per_minute=1000)
-    entries["cpu"].update(cpu_seconds_per_hour=0.001)
+    entries["cpu"].update(cpu_seconds_per_hour=0.0001)
     entries["one"].update(max_images=1)
     path.write_text(yaml.safe_dump({"identities": entries}))
     worker = start(
@@ -461,7 +461,7 @@ def test_scopes_and_quotas(known):
     list(process("bytes"))  # more than it has, which is known afterwards
     assert "bytes_per_minute of 1000" in error_of(process("bytes"))[2]["QuotaFailure"].violations[0].description
     list(process("cpu"))
-    assert "cpu_seconds_per_hour of 0.001" in error_of(process("cpu"))[2]["QuotaFailure"].violations[0].description
+    assert "cpu_seconds_per_hour of 0.0001" in error_of(process("cpu"))[2]["QuotaFailure"].violations[0].description
 
     one = with_token(worker, tokens["one"])
     one.pool = reader.pool

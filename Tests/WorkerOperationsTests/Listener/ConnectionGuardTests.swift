@@ -59,22 +59,6 @@ struct ConnectionGuardTests {
     }
   }
 
-  @Test("a call that was refused while it ran sends nothing more")
-  func writesToEndedCall() async throws {
-    try await serve { server in
-      let connection = try RawConnection(port: server.port)
-      let refused = try connection.open(RawConnection.watchRequest, ends: false)
-      let other = try connection.open(RawConnection.watchRequest)
-      try connection.wait { connection.dataCounts[refused] == 1 && connection.dataCounts[other] == 1 }
-      try connection.send(.data, stream: refused, [9, 0, 0, 0, 0])
-      #expect(try connection.answer(refused).status == 3)
-      server.health.set(.notServing)
-      try connection.wait { connection.dataCounts[other] == 2 }
-      #expect(connection.dataCounts[refused] == 1 && connection.goAways.isEmpty)
-      #expect(try connection.answer(try connection.open()).status == 0)
-    }
-  }
-
   @Test("a deadline that passes is DEADLINE_EXCEEDED", arguments: ["100m", "90000000n"])
   func deadline(value: String) async throws {
     try await serve { server in

@@ -33,8 +33,6 @@ final class RawConnection {
   private var encoder = HPACKEncoder(allocator: ByteBufferAllocator())
   private var decoder = HPACKDecoder(allocator: ByteBufferAllocator())
   private(set) var answers: [UInt32: Answer] = [:]
-  /// The number of DATA frames with content that arrived on each stream.
-  private(set) var dataCounts: [UInt32: Int] = [:]
   private(set) var goAways: [(lastStream: UInt32, code: UInt32, reason: String)] = []
   private(set) var pingAnswers = 0
   /// Number of bytes that the server has added to the connection's window.
@@ -186,7 +184,6 @@ final class RawConnection {
         answers[stream, default: Answer()].headers[field.name] = field.value
         if field.name == "grpc-status" { answers[stream]?.status = Int(field.value) }
       }
-    case .data where frame.header.length > 0: dataCounts[stream, default: 0] += 1
     case .reset: answers[stream, default: Answer()].reset = frame.payload.readInteger()
     case .settings where frame.header.flags & 1 == 0:
       settingsCount += 1
