@@ -34,11 +34,15 @@ struct ImageCost: Sendable {
 final class CostModel: Sendable {
   private struct State {
     var averages: [CostKind: Duration] = [:]
-    /// Nanoseconds for each byte of images of any kind.
+    /// Nanoseconds for each byte of images of any kind, at most `maxPerByte`.
     var perByte = 20.0
   }
 
   private static let maxKindCount = 1024
+  /// The maximum estimate for an image of a kind that was not seen yet, in nanoseconds for each byte.
+  ///
+  /// Few bytes can describe a large image; they say nothing about what other images cost.
+  private static let maxPerByte = 200.0
   /// The weight of a new measurement; the last ten or so decide.
   private static let weight = 0.2
 
@@ -61,7 +65,7 @@ final class CostModel: Sendable {
       if state.averages.count >= Self.maxKindCount, state.averages[kind] == nil { state.averages.removeAll() }
       let average = state.averages[kind] ?? duration
       state.averages[kind] = average + (duration - average) * Self.weight
-      let perByte = duration / .nanoseconds(max(1, cost.byteCount))
+      let perByte = min(duration / .nanoseconds(max(1, cost.byteCount)), Self.maxPerByte)
       state.perByte += (perByte - state.perByte) * Self.weight / 10
     }
   }
