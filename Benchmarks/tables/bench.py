@@ -26,8 +26,8 @@ INTRODUCTION = """# Benchmarks
 Written by `make bench`; not to be edited.
 
 T fits an image in 1280x720 and writes JPEG of quality 80, H in 1920x1080 at quality 100 (4:4:4), F in 64x64 at 80,
-P in 300x300 at 80, W in 1280x720 as WebP of quality 80, N in 1280x720 as PNG. Pictures are named by their megapixels;
-what they are made from is told in `Benchmarks/tables/photographs.py`. Every peer decodes, resizes and encodes in one thread.
+P in 300x300 at 80, W in 1280x720 as WebP of quality 80, N in 1280x720 as PNG. Images are named by their megapixels;
+`Benchmarks/tables/photographs.py` lists the files that they are made from. Every peer decodes, resizes and encodes in one thread.
 """
 
 CPU_NOTE = """CPU milliseconds of one image, and in brackets how many times that is of what the worker takes over

@@ -394,7 +394,7 @@ typedef struct jpeg_buffered_scan {
   bool is_done;
 } jpeg_buffered_scan;
 
-/// What follows the header, if all of it was available when the header was read.
+/// The bytes after the header, if all of them were available when the header was read.
 typedef struct jpeg_rest {
   bool is_known;
   uint64_t byte_count; ///< Entropy-coded bytes.

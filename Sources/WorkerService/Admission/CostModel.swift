@@ -2,7 +2,7 @@ internal import FoundationEssentials
 internal import ImagePipeline
 internal import Synchronization
 
-/// What the cost of an image depends on, as far as it is known before its header is read.
+/// The properties that the cost of an image depends on, as far as they are known before its header is read.
 struct CostKind: Hashable, Sendable {
   private let inputFormat: String
   private let inputBits: Int
@@ -58,9 +58,9 @@ final class CostModel: Sendable {
     return ImageCost(duration: duration, kind: kind, byteCount: image.count)
   }
 
-  /// Records the time that an image took.
+  /// Records the time that an image took; none if its results came from the cache, which says nothing about the cost.
   func learn(_ duration: Duration, for cost: ImageCost) {
-    guard let kind = cost.kind else { return }
+    guard duration > .zero, let kind = cost.kind else { return }
     state.withLock { state in
       if state.averages.count >= Self.maxKindCount, state.averages[kind] == nil { state.averages.removeAll() }
       let average = state.averages[kind] ?? duration

@@ -43,7 +43,7 @@ struct ResultLine: Sendable, Encodable {
   /// The quality that was chosen to meet a limit on the result's size.
   var quality: Double?
   var warnings: [String]?
-  /// What the line is followed by.
+  /// Further lines of text after this one.
   var details: String?
 
   private enum CodingKeys: CodingKey {

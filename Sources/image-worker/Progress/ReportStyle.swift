@@ -1,6 +1,6 @@
 /// How a run reports its results.
 struct ReportStyle: Sendable, Equatable {
-  /// What standard output gets for each result.
+  /// The output for each result on standard output.
   enum Results: Sendable, Equatable {
     case lines, json, none
   }

@@ -3,6 +3,7 @@ import GRPCNIOTransportHTTP2Posix
 import Logging
 import NIOCore
 import Synchronization
+import TestSupport
 import Testing
 import WorkerProtocol
 
@@ -72,7 +73,7 @@ struct ConnectionGuardTests {
   @Test("random request headers do not affect other connections", arguments: [1, 2, 3, 4] as [UInt64])
   func randomHeaders(seed: UInt64) async throws {
     try await serve { server in
-      var random = SeededRandom(state: seed)
+      var random = SeededGenerator(seed: seed)
       let other = try RawConnection(port: server.port)
       let watch = try other.open(RawConnection.watchRequest)
       for _ in 0..<20 {
@@ -89,7 +90,7 @@ struct ConnectionGuardTests {
   }
 
   /// Returns the fields of a valid request, some of them removed, changed or duplicated.
-  private static func fields(_ random: inout SeededRandom) -> [(String, String)] {
+  private static func fields(_ random: inout SeededGenerator) -> [(String, String)] {
     let names = [
       "grpc-timeout", "grpc-encoding", "grpc-accept-encoding", "content-type", "te", ":path", ":method", ":scheme",
       ":authority", "x-bin", "x", "grpc-message-type", "user-agent", "traceparent", "content-length", "host",
@@ -106,12 +107,14 @@ struct ConnectionGuardTests {
     ]
     var fields = RawConnection.okRequest
     for _ in 0...(random.next() % 4) {
-      let field = (names[random.below(names.count)], values[random.below(values.count)])
+      let field = (
+        names[Int.random(in: 0..<names.count, using: &random)], values[Int.random(in: 0..<values.count, using: &random)]
+      )
       switch random.next() % 4 {
       case 0: fields.append(field)
-      case 1: fields.insert(field, at: random.below(fields.count + 1))
-      case 2 where !fields.isEmpty: fields.remove(at: random.below(fields.count))
-      default: if !fields.isEmpty { fields[random.below(fields.count)].1 = field.1 }
+      case 1: fields.insert(field, at: Int.random(in: 0..<fields.count + 1, using: &random))
+      case 2 where !fields.isEmpty: fields.remove(at: Int.random(in: 0..<fields.count, using: &random))
+      default: if !fields.isEmpty { fields[Int.random(in: 0..<fields.count, using: &random)].1 = field.1 }
       }
     }
     return fields
@@ -286,19 +289,4 @@ struct ConnectionGuardTests {
     // Waiting for its client would take the 30 s after which gRPC closes what is open.
     #expect(clock.now - start.withLock { $0 } < .seconds(28))
   }
-}
-
-/// SplitMix64, with the same sequence in every run.
-private struct SeededRandom: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-    return z ^ (z >> 31)
-  }
-
-  mutating func below(_ count: Int) -> Int { Int(next() % UInt64(count)) }
 }
