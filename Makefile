@@ -5,7 +5,7 @@ CONFIGURATION ?= release
 SWIFT_BUILD = swift build --manifest-cache none -c $(CONFIGURATION) --product image-worker
 WORKER = .build/$(CONFIGURATION)/image-worker
 
-.PHONY: run test unit-test codec-test end-to-end-test spark-test fuzz build release setup format check-format generate \
+.PHONY: run test unit-test codec-test end-to-end-test soak-test soak spark-test fuzz build release setup format check-format generate \
         check-generated lint breaking text docs bench corpus compare bench-pair completions sbom clean
 
 ## Serve on 127.0.0.1:50051. Options: make run ARGS="--port 8080"
@@ -34,6 +34,17 @@ codec-test: setup
 ## Run the Spark job on a local cluster. Not part of `make test`, as it needs Java and downloads 450 MB.
 spark-test: build
 	Tests/Spark/run.sh $(WORKER)
+
+# Most faults mainly wait, so that several at the same time fit into a minute.
+soak-test: build
+	Tests/Soak/run.sh $(WORKER) --seconds 60 --at-once 4
+
+# Of all faults together.
+SOAK_SECONDS ?= 3600
+
+## Make trouble for a worker for an hour, and print what each kind of trouble cost. Options: make soak SOAK_SECONDS=600
+soak: build
+	Tests/Soak/run.sh $(WORKER) --seconds $(SOAK_SECONDS) $(ARGS)
 
 # The last of the tests, so that its closing line is the last line of `make test`.
 end-to-end-test: build

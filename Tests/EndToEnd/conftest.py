@@ -43,13 +43,18 @@ def built_in(*what: str):
 
 
 class Worker:
-    """A worker process. `address` matches its address in the log, with the port as its group if there is one."""
+    """A worker process. `address` matches its address in the log, with the port as its group if there is one.
+
+    `prefix` is a command that executes the worker, such as one that prepares its file system; `descriptors` are
+    passed to it.
+    """
 
     def __init__(
-            self, *options: str, environment: dict[str, str] | None = None, address: str = r"127\.0\.0\.1:(\d+)"):
+            self, *options: str, environment: dict[str, str] | None = None, address: str = r"127\.0\.0\.1:(\d+)",
+            prefix: tuple[str, ...] = (), descriptors: tuple[int, ...] = ()):
         self.process = subprocess.Popen(
-            [os.environ["IMAGE_WORKER"], "serve", "--port", "0", *options], stderr=subprocess.PIPE, text=True,
-            env={**os.environ, **(environment or {})})
+            [*prefix, os.environ["IMAGE_WORKER"], "serve", "--port", "0", *options], stderr=subprocess.PIPE, text=True,
+            env={**os.environ, **(environment or {})}, pass_fds=descriptors)
         self.log = []
         self.port = None
         for line in self.process.stderr:
