@@ -13,12 +13,23 @@ package final class ImageSimilarity {
   private let memory: [PixelBuffer]
   private let handles: [OpaquePointer]
   private let rowByteCount: Int
+  private let width: Int
+  private let channelCounts: (reference: Int, result: Int)
+  /// A row of the result in the reference's pixel format, if the formats differ.
+  private let converted: RowBuffer?
 
   /// Creates a comparison and allocates its memory.
   /// - `width`, `height`: the size of both images in pixels, at least `minSide`.
-  /// - `format`: `gray8`, `rgb8` or `rgba8`, the pixel format of both images.
+  /// - `format`: `gray8`, `rgb8` or `rgba8`, the pixel format of the reference.
+  /// - `resultFormat`: the pixel format of the result, one of the same; `nil` for that of the reference.
   /// - Throws: `misuse` if a parameter is out of range, `outOfMemory` if the budget is exhausted.
-  package init(width: Int, height: Int, format: PixelFormat, budget: ImageBudget) throws(CodecError) {
+  package init(
+    width: Int, height: Int, format: PixelFormat, resultFormat: PixelFormat? = nil, budget: ImageBudget
+  ) throws(CodecError) {
+    let other = resultFormat ?? format
+    guard Self.formats.contains(format), Self.formats.contains(other) else {
+      throw CodecError(code: .misuse, message: "no similarity of \(other) to \(format)")
+    }
     var memory: [PixelBuffer] = []
     var handles: [OpaquePointer] = []
     for background in Self.backgrounds(format) {
@@ -33,10 +44,17 @@ package final class ImageSimilarity {
     }
     self.memory = memory
     self.handles = handles
+    self.width = width
     rowByteCount = width * format.pixelByteCount
+    channelCounts = (format.channelCount, other.channelCount)
+    converted =
+      other != format ? try RowBuffer(rowByteCount: width * format.pixelByteCount, rowCount: 1, budget: budget) : nil
   }
 
-  /// Returns the number of bytes that a comparison charges; 0 for images that cannot be compared.
+  private static let formats: [PixelFormat] = [.gray8, .rgb8, .rgba8]
+
+  /// Returns the number of bytes that a comparison of images of the same format charges; 0 for images that cannot be
+  /// compared.
   package static func estimatedByteCount(width: Int, height: Int, format: PixelFormat) -> Int {
     backgrounds(format).reduce(0) { sum, background in
       var options = options(width: width, height: height, format: format, background: background)
@@ -49,10 +67,30 @@ package final class ImageSimilarity {
   package func push(reference: Strip.Rows, result: Strip.Rows) {
     if reference.isEmpty, result.isEmpty { return }
     precondition(reference.rowCount == result.rowCount, "row counts differ")
-    precondition(reference.rowByteCount >= rowByteCount && result.rowByteCount >= rowByteCount, "rows are shorter")
+    precondition(
+      reference.rowByteCount >= rowByteCount && result.rowByteCount >= width * channelCounts.result,
+      "rows are shorter")
+    guard let converted else { return compare(reference, result) }
+    for row in 0..<reference.rowCount {
+      convert(result.bytes(row), converted.bytes(0))
+      compare(reference.part(first: row, count: 1, byteOffset: 0, byteCount: rowByteCount), converted.rows(count: 1))
+    }
+  }
+
+  private func compare(_ reference: Strip.Rows, _ result: Strip.Rows) {
     for handle in handles {
       cpixels_similarity_push(
         handle, reference.bytes(0), reference.rowStride, result.bytes(0), result.rowStride, reference.rowCount)
+    }
+  }
+
+  /// Converts a row: gray is all three colors, missing alpha is opaque, and alpha that the reference lacks is ignored.
+  private func convert(_ source: UnsafePointer<UInt8>, _ destination: UnsafeMutablePointer<UInt8>) {
+    let (to, from) = channelCounts
+    for x in 0..<width {
+      for c in 0..<to {
+        destination[to * x + c] = c == 3 ? 255 : source[from * x + (from == 1 ? 0 : c)]
+      }
     }
   }
 

@@ -65,14 +65,18 @@ final class Branch {
   func report(_ decode: borrowing DecodeStage) -> ProcessingReport {
     var timings = clock.timings
     timings[.decode] = decode.meter.busy
-    let (options, byteCount) = stages.result
+    let (options, byteCount, similarity) = stages.result
     var output = ImageInfo(plan)
     output.size = PixelSize(width: options.width, height: options.height)
-    let smaller = "the result is \(output.size) instead of \(plan.outputSize), to fit max_bytes"
+    var warnings = plan.warnings + decode.warnings
+    if output.size != plan.outputSize {
+      warnings.append("the result is \(output.size) instead of \(plan.outputSize), to fit max_bytes")
+    }
+    if let target = plan.byteLimit?.similarity { warnings += target.warnings(similarity, options) }
     return ProcessingReport(
       input: plan.input, output: output, inputByteCount: decode.inputByteCount,
       outputByteCount: byteCount, timings: timings, peakMemoryByteCount: UInt64(budget.peak),
-      warnings: plan.warnings + decode.warnings + (output.size == plan.outputSize ? [] : [smaller]),
-      compressionQuality: options.isLossy ? Double(options.quality) / 100 : nil)
+      warnings: warnings, compressionQuality: options.isLossy ? Double(options.quality) / 100 : nil,
+      similarity: similarity)
   }
 }

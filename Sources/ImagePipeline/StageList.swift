@@ -31,8 +31,8 @@ protocol StageList: AnyObject {
   func finish(trailingMetadata: [UInt8], output: (RawSpan) -> Void) throws(PipelineError)
   /// Ends the span of the encoder; must be called after its time was settled.
   func finishSpan()
-  /// The options and the size of the encoded result; valid once the list is finished.
-  var result: (options: EncoderOptions, byteCount: UInt64) { get }
+  /// The options, the size and the measured similarity of the encoded result; valid once the list is finished.
+  var result: (options: EncoderOptions, byteCount: UInt64, similarity: Double?) { get }
 }
 
 /// A type that provides a list of stages for every plan.
@@ -213,5 +213,7 @@ final class EncodedStages<Rows: Stage & ~Copyable>: StageList {
 
   func finishSpan() { clock?.finish(.encode) { encode.describe(&$0) } }
 
-  var result: (options: EncoderOptions, byteCount: UInt64) { (encode.options, encode.outputByteCount) }
+  var result: (options: EncoderOptions, byteCount: UInt64, similarity: Double?) {
+    (encode.options, encode.outputByteCount, encode.similarity)
+  }
 }

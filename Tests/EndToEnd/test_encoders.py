@@ -203,6 +203,33 @@ def test_a_limit_is_kept(client, name, format):
     assert info.metadata["value"] == str(least) and info.metadata["limit"] == str(least - 1)
 
 
+@pytest.mark.parametrize("format", ["JPEG", "WEBP", pytest.param("AVIF", marks=built_in("avif"))])
+def test_a_similarity_is_reached(client, format):
+    fields = {"preferred_format": f"OUTPUT_FORMAT_{format}"}
+    sizes, reports = [], []
+    for target in (40, 60, 80):
+        image, data, report = process(client, "photo-420.jpg", target_similarity=target, **fields)
+        assert image.format == format and report.similarity >= target and not report.warnings
+        sizes.append(len(data))
+        reports.append(report)
+    assert sizes == sorted(sizes) and sizes[0] < sizes[2]
+    assert reports[0].compression_quality < reports[2].compression_quality
+    # With a limit on the size, the most similar result that fits is sent.
+    _, data, report = process(client, "photo-420.jpg", target_similarity=80, max_bytes=sizes[1], **fields)
+    assert len(data) <= sizes[1] and report.similarity < 80 and report.warnings
+    # compression_quality is the highest quality.
+    _, _, report = process(client, "photo-420.jpg", target_similarity=99, compression_quality=0.5, **fields)
+    assert report.compression_quality == 0.5 and report.similarity < 99 and report.warnings
+
+
+def test_a_similarity_needs_a_lossy_format(client):
+    with pytest.raises(grpc.RpcError) as caught:
+        process(client, "photo.png", target_similarity=80)
+    assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    violation = details(caught.value, error_details_pb2.BadRequest)[0].field_violations[0]
+    assert violation.field == "configuration.target_similarity"
+
+
 @pytest.mark.parametrize("format", ["JPEG", "PNG", "WEBP"])
 def test_smaller_dimensions_only_if_allowed(client, format):
     fields = {"preferred_format": f"OUTPUT_FORMAT_{format}", "max_bytes": 1500}

@@ -89,6 +89,25 @@ struct ImageSimilarityTests {
     #expect(similarity.score < 90)
   }
 
+  @Test("a result in another pixel format is compared as the image it shows")
+  func formats() throws {
+    func score(_ format: PixelFormat, _ reference: [UInt8], _ other: PixelFormat, _ result: [UInt8]) throws -> Double {
+      let similarity = try ImageSimilarity(
+        width: 9, height: 9, format: format, resultFormat: other, budget: ImageBudget(limit: 1 << 24))
+      func rows(_ pixel: [UInt8]) throws -> RowBuffer {
+        try buffer([[UInt8]](repeating: (0..<9).flatMap { _ in pixel }, count: 9))
+      }
+      similarity.push(reference: try rows(reference).rows(count: 9), result: try rows(result).rows(count: 9))
+      return similarity.score
+    }
+    #expect(try score(.rgba8, [10, 20, 30, 255], .rgb8, [10, 20, 30]) == 100)
+    #expect(try score(.rgba8, [20, 20, 20, 255], .gray8, [20]) == 100)
+    #expect(try score(.rgb8, [10, 20, 30], .rgba8, [10, 20, 30, 7]) == 100)
+    #expect(try score(.gray8, [50], .rgb8, [50, 50, 50]) == 100)
+    #expect(try score(.rgba8, [10, 20, 30, 255], .rgb8, [200, 20, 30]) < 90)
+    #expect(throws: CodecError.self) { try score(.ycc8, [1], .ycc8, [1]) }
+  }
+
   @Test("small images and exhausted budgets are refused")
   func refuses() {
     #expect(throws: CodecError.self) {

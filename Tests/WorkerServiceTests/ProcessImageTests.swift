@@ -193,6 +193,26 @@ struct ProcessImageTests {
     }
   }
 
+  @Test("reaches a similarity and reports it, or refuses a lossless format, naming the field")
+  func similarity() async throws {
+    try await withWorker { client, environment in
+      let result = try await client.process(Fixture.bytes("photo.png")) {
+        $0.targetSimilarity = 60
+        $0.preferredFormat = .jpeg
+      }
+      let report = try #require(result.report)
+      #expect(report.similarity >= 60 && report.compressionQuality < 1 && report.warnings.isEmpty)
+      #expect(try await client.process(Fixture.bytes("photo.png")).report?.hasSimilarity == false)
+      let status = await failure {
+        _ = try await client.process(Fixture.bytes("photo.png")) { $0.targetSimilarity = 60 }
+      }
+      #expect(status?.code == .invalidArgument)
+      let violation = status?.details.compactMap(\.badRequest).first?.violations.first
+      #expect(violation?.field.hasSuffix("target_similarity") == true)
+      #expect(environment.memory.used == 0)
+    }
+  }
+
   @Test("refuses an image above a limit, naming the limit and the value")
   func limits() async throws {
     var limits = WorkerLimits()

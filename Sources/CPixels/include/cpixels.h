@@ -258,7 +258,7 @@ size_t cpixels_area_read(cpixels_area_filter *filter, uint8_t *rows, size_t row_
 //
 // The perceptual similarity of a compressed image to its original: SSIMULACRA 2.1, a published metric. The score is 100
 // for equal images; 90 is visually lossless, 80 very high, 70 high, 50 medium and 30 low quality; bad images have
-// negative scores. Rows of both images are pushed side by side, and only those under a window are buffered: about 300
+// negative scores. Rows of both images are pushed side by side, and only those under a window are buffered: about 400
 // bytes per pixel of width. Scores of different instruction sets differ by less than 0.01.
 
 typedef struct cpixels_similarity_options {

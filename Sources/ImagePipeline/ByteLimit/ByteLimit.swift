@@ -1,14 +1,16 @@
 internal import ImageCodecs
 
-/// The maximum size of a result in bytes, and the properties that may be reduced to fit.
+/// The maximum size of a result in bytes, the similarity that it must reach, and the properties that may be reduced.
 struct ByteLimit: Sendable, Hashable {
   /// The maximum number of trial encodes of one image, including the first.
   static let maxTrials = 6
   /// The minimum quality, 1 to 100, if the dimensions may be reduced instead.
   static let leastQualityBeforeSize = 40
 
-  /// The maximum size of the result in bytes.
+  /// The maximum size of the result in bytes; the maximum number without a limit.
   let byteCount: UInt64
+  /// The similarity that the result must reach at the lowest possible quality, if there is a target.
+  let similarity: SimilarityTarget?
   /// Whether the dimensions may be reduced.
   let allowsSmaller: Bool
   /// Whether chroma subsampling depends on the quality, because the configuration does not specify it.
@@ -16,11 +18,11 @@ struct ByteLimit: Sendable, Hashable {
 
   /// Creates the limit of a configuration; returns `nil` if it has none.
   init?(_ configuration: ProcessingConfiguration, encoder: EncoderOptions) {
-    guard let byteCount = configuration.maxBytes else { return nil }
-    self.byteCount = byteCount
-    allowsSmaller = configuration.allowSmallerDimensions ?? false
-    adaptsChroma =
-      (encoder.format.traits.output?.subsamplesChroma ?? false) && !encoder.asksForChroma
+    similarity = SimilarityTarget(configuration, encoder: encoder)
+    guard configuration.maxBytes != nil || similarity != nil else { return nil }
+    byteCount = configuration.maxBytes ?? .max
+    allowsSmaller = configuration.maxBytes != nil && configuration.allowSmallerDimensions ?? false
+    adaptsChroma = encoder.adaptsChroma
   }
 
   /// Whether the image must be buffered for a second trial.
@@ -30,16 +32,23 @@ struct ByteLimit: Sendable, Hashable {
   func options(_ encoder: EncoderOptions, quality: Int) -> EncoderOptions {
     var options = encoder
     options.quality = quality
-    if adaptsChroma, quality < EncoderOptions.leastQualityOfFullChroma { options.subsampling = .quarter }
+    guard adaptsChroma else { return options }
+    if quality < EncoderOptions.leastQualityOfFullChroma {
+      options.subsampling = .quarter
+    } else if similarity != nil {
+      options.subsampling = .full
+    }
     return options
   }
 
   /// Returns an upper bound of the bytes that the trials charge, including their encoders.
   func estimatedByteCount(encoder: EncoderOptions) throws(CodecError) -> UInt64 {
-    var encoding = try encoder.estimatedByteCount()
+    let finest = similarity.map { options(encoder, quality: $0.maxQuality) } ?? encoder
+    var encoding = max(try encoder.estimatedByteCount(), try finest.estimatedByteCount())
     // At most two results are buffered: the best one that fits, and the one that is being encoded.
-    let result = min(byteCount, try encoder.maxByteCount()) + UInt64(CompressedBytes.chunkByteCount) * 2
+    let result = min(byteCount, try finest.maxByteCount()) + UInt64(CompressedBytes.chunkByteCount) * 2
     guard buffersImage(encoder) else { return encoding + result }
+    if similarity != nil { encoding = max(encoding, UInt64(SimilarityTrial.estimatedByteCount(encoder))) }
     var buffered = BufferedImage.estimatedByteCount(encoder, halvesChroma: adaptsChroma)
     if allowsSmaller {
       buffered += BufferedImage.smallerByteCount(encoder)
@@ -55,4 +64,7 @@ struct ByteLimit: Sendable, Hashable {
 extension EncoderOptions {
   /// The quality, 1 to 100, below which chroma is subsampled unless the configuration specifies otherwise.
   static let leastQualityOfFullChroma = 90
+
+  /// Whether chroma subsampling depends on the quality, because the configuration does not specify it.
+  var adaptsChroma: Bool { (format.traits.output?.subsamplesChroma ?? false) && !asksForChroma }
 }

@@ -1,6 +1,7 @@
 internal import ImageCodecs
 
-/// Finds the best result that fits a size limit by encoding the buffered image repeatedly.
+/// Finds the best result that fits a size limit, or the smallest that reaches a similarity, by encoding the buffered
+/// image repeatedly.
 ///
 /// The stage that owns this value encodes the first trial while rows arrive.
 struct ByteTarget {
@@ -8,6 +9,8 @@ struct ByteTarget {
   struct Result {
     let options: EncoderOptions
     let bytes: CompressedBytes
+    /// The similarity to the uncompressed rows, if there is a target for it.
+    let similarity: Double?
   }
 
   private let limit: ByteLimit
@@ -15,6 +18,8 @@ struct ByteTarget {
   private var first: EncoderOptions
   private let image: BufferedImage?
   private var trial: CompressedBytes
+  /// The similarity of the current trial, if it was measured.
+  private var score: Double?
   private var best: Result?
   private var trialCount = 1
   private var smallest: (options: EncoderOptions, byteCount: UInt64)?
@@ -45,10 +50,16 @@ struct ByteTarget {
   mutating func settle(
     trailingMetadata: [UInt8], _ buffer: PixelBuffer, _ allowance: WorkAllowance
   ) throws(PipelineError) -> Result {
-    note(first)
+    try finish(first, allowance)
     if first.format.traits.hasTrailingMetadata, !trailingMetadata.isEmpty { first.exif = trailingMetadata }
-    if let best { return best }
-    let quality = try searchQuality(buffer, allowance)
+    let quality: Int
+    if let similarity = limit.similarity {
+      quality = try searchSimilarity(similarity, buffer, allowance)
+    } else if let best {
+      return best
+    } else {
+      quality = try searchQuality(buffer, allowance)
+    }
     if best == nil, limit.allowsSmaller { try searchSize(quality: quality, buffer, allowance) }
     if let best { return best }
     throw unreachable
@@ -70,6 +81,23 @@ struct ByteTarget {
     while let quality = search.next {
       try compress(limit.options(first, quality: quality), image, buffer, allowance)
       search.note(quality: quality, byteCount: trial.byteCount)
+      last = quality
+    }
+    return last
+  }
+
+  /// Encodes trials at other qualities until the smallest one that reaches the similarity is found.
+  /// - Returns: The quality of the last trial, which is the minimum quality if nothing fits the size limit.
+  private mutating func searchSimilarity(
+    _ target: SimilarityTarget, _ buffer: PixelBuffer, _ allowance: WorkAllowance
+  ) throws(PipelineError) -> Int {
+    guard let curve = first.format.traits.output?.sizeCurve else { return first.quality }
+    var search = SimilaritySearch(curve: curve, target: target, limit: limit.byteCount)
+    search.note(quality: first.quality, byteCount: trial.byteCount, score: score)
+    var last = first.quality
+    while let quality = search.next {
+      try compress(limit.options(first, quality: quality), image, buffer, allowance)
+      search.note(quality: quality, byteCount: trial.byteCount, score: score)
       last = quality
     }
     return last
@@ -102,6 +130,14 @@ struct ByteTarget {
     }
     trialCount += 1
     trial = CompressedBytes(limit: limit.byteCount, budget: budget)
+    try encode(options, image, buffer, allowance)
+    try finish(options, allowance)
+  }
+
+  /// Encodes the current trial; the memory of its encoder is free afterwards.
+  private mutating func encode(
+    _ options: EncoderOptions, _ image: BufferedImage, _ buffer: PixelBuffer, _ allowance: WorkAllowance
+  ) throws(PipelineError) {
     let budget = budget
     var encoder = try withCodecErrors { () throws(CodecError) in try Encoder(options: options, budget: budget) }
     try image.write(options: options) { (strip) throws(PipelineError) in
@@ -111,13 +147,26 @@ struct ByteTarget {
     }
     try allowance.finish(&encoder)
     try encoder.drain(buffer) { (bytes) throws(PipelineError) in try collect(bytes) }
-    note(options)
   }
 
-  private mutating func note(_ options: EncoderOptions) {
-    // Trials approach the limit, so a result that fits is better than earlier ones that fit.
-    if trial.fits { best = Result(options: options, bytes: trial) }
+  /// Measures the current trial, and keeps it if it is the best so far.
+  private mutating func finish(_ options: EncoderOptions, _ allowance: WorkAllowance) throws(PipelineError) {
+    score = nil
+    if limit.similarity != nil, trial.fits, let image, image.options.width == options.width,
+      image.options.height == options.height
+    {
+      score = try SimilarityTrial.score(of: trial, options: options, image: image, budget: budget, allowance)
+    }
+    if trial.fits, isBest { best = Result(options: options, bytes: trial, similarity: score) }
     if trial.byteCount < smallest?.byteCount ?? .max { smallest = (options, trial.byteCount) }
+  }
+
+  /// Whether the current trial, which fits, is better than earlier ones.
+  private var isBest: Bool {
+    // Trials approach a size limit, so a result that fits is better than earlier ones that fit.
+    guard let target = limit.similarity, let score, let best, let other = best.similarity else { return true }
+    if score >= target.score, other >= target.score { return trial.byteCount < best.bytes.byteCount }
+    return score > other
   }
 
   private var unreachable: PipelineError {

@@ -52,4 +52,14 @@ struct CompressedBytes {
     chunks[Int(offset) / Self.chunkByteCount].withBytes(count, body)
     return count
   }
+
+  /// Calls `body` with each chunk in order, and whether it is the last one.
+  func forEachChunk(_ body: (RawSpan, _ isLast: Bool) throws(PipelineError) -> Void) throws(PipelineError) {
+    for (index, chunk) in chunks.enumerated() {
+      let rest = byteCount - UInt64(index * Self.chunkByteCount)
+      try chunk.withBytes(Int(min(rest, UInt64(Self.chunkByteCount)))) { (bytes) throws(PipelineError) in
+        try body(bytes, index == chunks.count - 1)
+      }
+    }
+  }
 }

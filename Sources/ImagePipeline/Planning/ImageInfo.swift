@@ -78,13 +78,16 @@ package struct ProcessingReport: Sendable, Hashable {
   package var warnings: [String]
   /// The compression quality of the result, 0 to 1; `nil` for a lossless result.
   package var compressionQuality: Double?
+  /// The similarity of the result to its uncompressed rows, a score of SSIMULACRA 2; `nil` if it was not requested.
+  package var similarity: Double?
   /// Whether the image was passed through without decoding: its compressed data were copied or transformed without
   /// loss.
   package var isPassedThrough = false
 
   package init(
     input: ImageInfo, output: ImageInfo, inputByteCount: UInt64, outputByteCount: UInt64, timings: StageTimings,
-    peakMemoryByteCount: UInt64, warnings: [String], compressionQuality: Double? = nil, isPassedThrough: Bool = false
+    peakMemoryByteCount: UInt64, warnings: [String], compressionQuality: Double? = nil, similarity: Double? = nil,
+    isPassedThrough: Bool = false
   ) {
     self.input = input
     self.output = output
@@ -94,6 +97,7 @@ package struct ProcessingReport: Sendable, Hashable {
     self.peakMemoryByteCount = peakMemoryByteCount
     self.warnings = warnings
     self.compressionQuality = compressionQuality
+    self.similarity = similarity
     self.isPassedThrough = isPassedThrough
   }
 }

@@ -38,12 +38,15 @@ package struct ImagePlan: Sendable {
   ///
   /// Every pixel of a result counts once for its encoder. Pixels of the image, but not its padding, also count once for
   /// scaling and once for each pass of a filter. The pixels that are read are limited by `maxPixels` instead, so a
-  /// small result of a large image counts little.
+  /// small result of a large image counts little. With a target for the similarity, each trial counts twice: for its
+  /// encoder and for its comparison.
   var workPixelCount: UInt64 {
     guard passedThrough == nil else { return 0 }
     return plans.reduce(0) { sum, plan in
       let imagePixelCount = UInt64(plan.framing.imageSize.pixelCount)
-      return sum + UInt64(plan.outputSize.pixelCount) + imagePixelCount * UInt64(1 + plan.filters.passes.count)
+      let outputPixelCount = UInt64(plan.outputSize.pixelCount)
+      let encodings = plan.byteLimit?.similarity == nil ? 1 : 2 * UInt64(ByteLimit.maxTrials)
+      return sum + outputPixelCount * encodings + imagePixelCount * UInt64(1 + plan.filters.passes.count)
     }
   }
 

@@ -185,9 +185,7 @@ package struct ImageReader: ~Copyable {
     // Reading the header may have needed more memory than the rest will.
     plan.workingSetByteCount = max(plan.workingSetByteCount, UInt64(budget.peak))
     guard plan.workingSetByteCount <= UInt64(limits.memory) else {
-      throw PipelineError(
-        exceeding: "image_memory_limit", limit: UInt64(limits.memory), value: plan.workingSetByteCount,
-        unit: "bytes of memory")
+      throw PipelineError(exceeding: UInt64(limits.memory), plan)
     }
     guard plan.workPixelCount <= limits.maxWorkPixels else {
       throw PipelineError(

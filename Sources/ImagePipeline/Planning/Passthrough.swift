@@ -32,7 +32,8 @@ extension Passthrough {
   ) {
     // A file that is passed through is not decoded, so damage inside it is not detected.
     let isTolerant = configuration.tolerateTruncation ?? false || configuration.tolerateDamage ?? false
-    let isAsked = !(configuration.alwaysEncode ?? false) && !isTolerant
+    // The search for a similarity finds the smallest file, which a copy is not.
+    let isAsked = !(configuration.alwaysEncode ?? false) && !isTolerant && configuration.targetSimilarity == nil
     // Copyright metadata that follows the image data is not known yet, and a rewritten file has no place for it.
     let hasNoTrailingMetadata = configuration.metadata != .keepCopyright || !header.format.traits.hasTrailingMetadata
     guard isAsked, hasNoTrailingMetadata, survey.canCopy, plan.encoder.format == header.format, plan.keepsPixels,

@@ -30,7 +30,8 @@ package struct Plan: Sendable, Hashable {
   /// The scale N at which the image is decoded, as N/8 of its size.
   package let decodeScale: Int
   let encoder: EncoderOptions
-  /// The maximum size of the result in bytes and the ways to reach it; `nil` without a limit.
+  /// The maximum size of the result in bytes, the similarity that it must reach, and the ways to reach them; `nil` if
+  /// the first result is final.
   let byteLimit: ByteLimit?
   /// The color behind transparent pixels, if the result has no alpha, and of the padding.
   package let background: Color
@@ -115,7 +116,7 @@ package struct Plan: Sendable, Hashable {
       header: header, outputSize: framing.canvasSize, configuration: configuration,
       colorFormat: isPassed ? nil : colorFormat)
     usesLibraryThreads = header.format.traits.usesLibraryThreads || encoder.format.traits.usesLibraryThreads
-    warnings = Self.warnings(configuration)
+    warnings = Self.warnings(configuration, outputSize: framing.canvasSize)
     let encoderOptions = encoder
     filterFormat = isPassed ? encoderOptions.pixelFormat : colorFormat
     profileFormat =
@@ -145,7 +146,7 @@ package struct Plan: Sendable, Hashable {
       quality: max(1, Int((quality * 100).rounded())))
     options.apply(configuration)
     if configuration.metadata == .keepCopyright { options.exif = header.rights }
-    return options
+    return try options.aimed(configuration)
   }
 
   /// Returns the file format of the result.
@@ -175,9 +176,14 @@ package struct Plan: Sendable, Hashable {
     return colors + (header.hasAlpha ? 1 : 0)
   }
 
-  private static func warnings(_ configuration: ProcessingConfiguration) -> [String] {
-    guard (configuration.scaleFactor ?? 1) > 1, configuration.maxWidth == nil, configuration.maxHeight == nil
-    else { return [] }
-    return ["scale_factor needs max_width or max_height; set one of them"]
+  private static func warnings(_ configuration: ProcessingConfiguration, outputSize: PixelSize) -> [String] {
+    var warnings: [String] = []
+    if (configuration.scaleFactor ?? 1) > 1, configuration.maxWidth == nil, configuration.maxHeight == nil {
+      warnings.append("scale_factor needs max_width or max_height; set one of them")
+    }
+    if configuration.targetSimilarity != nil, !SimilarityTarget.isMeasurable(outputSize) {
+      warnings.append("target_similarity is ignored for a result of \(outputSize), below 8x8")
+    }
+    return warnings
   }
 }

@@ -12,12 +12,15 @@ struct EncodeStage: ~Copyable {
 
   private let plan: Plan
   private var encoder: Encoder?
-  /// The search for a result that fits a size limit, if there is one; the result is then emitted at the end.
+  /// The search for a result that fits a size limit or reaches a similarity, if there is one; the result is then
+  /// emitted at the end.
   private var target: ByteTarget?
   private var buffer: PixelBuffer?
   /// The options of the emitted result.
   private(set) var options: EncoderOptions
   private(set) var outputByteCount: UInt64 = 0
+  /// The similarity of the result to its uncompressed rows, if it was measured.
+  private(set) var similarity: Double?
   private var allowance: WorkAllowance?
   private var budget: ImageBudget?
   private var gauge: OutputGauge?
@@ -134,6 +137,7 @@ struct EncodeStage: ~Copyable {
     guard let result = try target?.settle(trailingMetadata: trailingMetadata, buffer, allowance) else { return }
     target = nil
     options = result.options
+    similarity = result.similarity
     outputByteCount = result.bytes.byteCount
     chosen = (result.bytes, 0)
   }

@@ -973,6 +973,15 @@ public nonisolated struct Imageworker_V1_ProcessingConfiguration: @unchecked Sen
   /// Clears the value of `tolerateDamage`. Subsequent reads from it will return its default value.
   public mutating func clearTolerateDamage() {_uniqueStorage()._tolerateDamage = nil}
 
+  public var targetSimilarity: Double {
+    get {_storage._targetSimilarity ?? 0}
+    set {_uniqueStorage()._targetSimilarity = newValue}
+  }
+  /// Returns true if `targetSimilarity` has been explicitly set.
+  public var hasTargetSimilarity: Bool {_storage._targetSimilarity != nil}
+  /// Clears the value of `targetSimilarity`. Subsequent reads from it will return its default value.
+  public mutating func clearTargetSimilarity() {_uniqueStorage()._targetSimilarity = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -1264,6 +1273,15 @@ public nonisolated struct Imageworker_V1_ProcessingReport: @unchecked Sendable {
   public var hasCompressionQuality: Bool {_storage._compressionQuality != nil}
   /// Clears the value of `compressionQuality`. Subsequent reads from it will return its default value.
   public mutating func clearCompressionQuality() {_uniqueStorage()._compressionQuality = nil}
+
+  public var similarity: Double {
+    get {_storage._similarity ?? 0}
+    set {_uniqueStorage()._similarity = newValue}
+  }
+  /// Returns true if `similarity` has been explicitly set.
+  public var hasSimilarity: Bool {_storage._similarity != nil}
+  /// Clears the value of `similarity`. Subsequent reads from it will return its default value.
+  public mutating func clearSimilarity() {_uniqueStorage()._similarity = nil}
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -2147,7 +2165,7 @@ nonisolated extension Imageworker_V1_ImageInfo: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessingConfiguration"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0\u{3}always_encode\0\u{3}tolerate_damage\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0\u{3}always_encode\0\u{3}tolerate_damage\0\u{3}target_similarity\0")
 
   fileprivate class _StorageClass {
     var _maxWidth: UInt32? = nil
@@ -2175,6 +2193,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
     var _allowSmallerDimensions: Bool? = nil
     var _alwaysEncode: Bool? = nil
     var _tolerateDamage: Bool? = nil
+    var _targetSimilarity: Double? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -2210,6 +2229,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       _allowSmallerDimensions = source._allowSmallerDimensions
       _alwaysEncode = source._alwaysEncode
       _tolerateDamage = source._tolerateDamage
+      _targetSimilarity = source._targetSimilarity
     }
   }
 
@@ -2253,6 +2273,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         case 24: try { try decoder.decodeSingularBoolField(value: &_storage._allowSmallerDimensions) }()
         case 25: try { try decoder.decodeSingularBoolField(value: &_storage._alwaysEncode) }()
         case 26: try { try decoder.decodeSingularBoolField(value: &_storage._tolerateDamage) }()
+        case 27: try { try decoder.decodeSingularDoubleField(value: &_storage._targetSimilarity) }()
         default: break
         }
       }
@@ -2340,6 +2361,9 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       try { if let v = _storage._tolerateDamage {
         try visitor.visitSingularBoolField(value: v, fieldNumber: 26)
       } }()
+      try { if let v = _storage._targetSimilarity {
+        try visitor.visitSingularDoubleField(value: v, fieldNumber: 27)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -2374,6 +2398,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         if _storage._allowSmallerDimensions != rhs_storage._allowSmallerDimensions {return false}
         if _storage._alwaysEncode != rhs_storage._alwaysEncode {return false}
         if _storage._tolerateDamage != rhs_storage._tolerateDamage {return false}
+        if _storage._targetSimilarity != rhs_storage._targetSimilarity {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -2692,7 +2717,7 @@ nonisolated extension Imageworker_V1_WebPOptions: SwiftProtobuf.Message, SwiftPr
 
 nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessingReport"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}input\0\u{1}output\0\u{3}input_bytes\0\u{3}output_bytes\0\u{1}timings\0\u{3}peak_memory_bytes\0\u{1}warnings\0\u{3}cache_hit\0\u{1}passthrough\0\u{3}trace_id\0\u{3}compression_quality\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}input\0\u{1}output\0\u{3}input_bytes\0\u{3}output_bytes\0\u{1}timings\0\u{3}peak_memory_bytes\0\u{1}warnings\0\u{3}cache_hit\0\u{1}passthrough\0\u{3}trace_id\0\u{3}compression_quality\0\u{1}similarity\0")
 
   fileprivate class _StorageClass {
     var _input: Imageworker_V1_ImageInfo? = nil
@@ -2706,6 +2731,7 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
     var _passthrough: Bool = false
     var _traceID: String = String()
     var _compressionQuality: Double? = nil
+    var _similarity: Double? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -2727,6 +2753,7 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
       _passthrough = source._passthrough
       _traceID = source._traceID
       _compressionQuality = source._compressionQuality
+      _similarity = source._similarity
     }
   }
 
@@ -2756,6 +2783,7 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
         case 9: try { try decoder.decodeSingularBoolField(value: &_storage._passthrough) }()
         case 10: try { try decoder.decodeSingularStringField(value: &_storage._traceID) }()
         case 11: try { try decoder.decodeSingularDoubleField(value: &_storage._compressionQuality) }()
+        case 12: try { try decoder.decodeSingularDoubleField(value: &_storage._similarity) }()
         default: break
         }
       }
@@ -2801,6 +2829,9 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
       try { if let v = _storage._compressionQuality {
         try visitor.visitSingularDoubleField(value: v, fieldNumber: 11)
       } }()
+      try { if let v = _storage._similarity {
+        try visitor.visitSingularDoubleField(value: v, fieldNumber: 12)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -2821,6 +2852,7 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
         if _storage._passthrough != rhs_storage._passthrough {return false}
         if _storage._traceID != rhs_storage._traceID {return false}
         if _storage._compressionQuality != rhs_storage._compressionQuality {return false}
+        if _storage._similarity != rhs_storage._similarity {return false}
         return true
       }
       if !storagesAreEqual {return false}

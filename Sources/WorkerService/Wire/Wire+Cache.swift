@@ -20,7 +20,7 @@ extension ProcessingReport {
       input: ImageInfo(wire.input), output: ImageInfo(wire.output), inputByteCount: wire.inputBytes,
       outputByteCount: wire.outputBytes, timings: StageTimings(), peakMemoryByteCount: wire.peakMemoryBytes,
       warnings: wire.warnings, compressionQuality: wire.hasCompressionQuality ? wire.compressionQuality : nil,
-      isPassedThrough: wire.passthrough)
+      similarity: wire.hasSimilarity ? wire.similarity : nil, isPassedThrough: wire.passthrough)
   }
 }
 

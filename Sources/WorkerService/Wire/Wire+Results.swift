@@ -32,6 +32,7 @@ extension Imageworker_V1_ProcessingReport {
     passthrough = report.isPassedThrough
     self.traceID = traceID ?? ""
     if let quality = report.compressionQuality { compressionQuality = quality }
+    if let score = report.similarity { similarity = score }
   }
 }
 

@@ -40,8 +40,10 @@ struct ResultLine: Sendable, Encodable {
   var timings: [String: Double]?
   /// Milliseconds from the first byte to the last.
   var milliseconds: Double?
-  /// The quality that was chosen to meet a limit on the result's size.
+  /// The quality that was chosen to meet a limit on the result's size, or a target for its similarity.
   var quality: Double?
+  /// The similarity of the result to its uncompressed rows, if there is a target for it.
+  var similarity: Double?
   var warnings: [String]?
   /// Further lines of text after this one.
   var details: String?
@@ -49,7 +51,7 @@ struct ResultLine: Sendable, Encodable {
   private enum CodingKeys: CodingKey {
     case input, rendition, status, output, error, reason, inputFormat, format, inputWidth, inputHeight, inputBytes,
       width
-    case height, outputBytes, passthrough, peakMemoryBytes, timings, milliseconds, quality, warnings
+    case height, outputBytes, passthrough, peakMemoryBytes, timings, milliseconds, quality, similarity, warnings
   }
 
   /// The outcome of a result.
@@ -60,8 +62,10 @@ struct ResultLine: Sendable, Encodable {
     switch written.outcome {
     case .done(let report):
       self.init(image, report, output: written.destination)
-      let hasLimit = requested.results.contains { $0.id == written.id && $0.configuration.maxBytes != nil }
-      quality = hasLimit ? report.compressionQuality : nil
+      let configuration = requested.results.first { $0.id == written.id }?.configuration
+      let isSearched = configuration?.maxBytes != nil || configuration?.targetSimilarity != nil
+      quality = isSearched ? report.compressionQuality : nil
+      similarity = report.similarity
       details = showsStages ? StageTable(report).text : nil
     case .skipped: self.init(image, .skipped, output: written.destination)
     case .failed(let error): self.init(image, error)
@@ -118,5 +122,6 @@ struct ResultLine: Sendable, Encodable {
     else { return output.map { "\(status.rawValue), \($0) exists" } ?? status.rawValue }
     return "\(inputFormat) \(inputWidth)x\(inputHeight), \(inputBytes) bytes"
       + " -> \(output): \(width)x\(height), \(outputBytes) bytes" + (quality.map { ", quality \($0)" } ?? "")
+      + (similarity.map { ", similarity \($0)" } ?? "")
   }
 }

@@ -164,3 +164,7 @@ class Fields(TypedDict, total=False):
     # Deliver a damaged image as far as it can be decoded: the rest is gray, and the report contains a warning with the
     # first damaged row.
     tolerate_damage: bool
+    # Choose the lowest quality whose result is similar enough to its own uncompressed rows: a score of SSIMULACRA 2.1
+    # from 30 (low quality) to 100 (no difference); 90 is visually lossless, 80 very high, 70 high and 50 medium
+    # quality.
+    target_similarity: float

@@ -256,7 +256,7 @@ class ImageInfo(_message.Message):
     def __init__(self, format: _Optional[str] = ..., width: _Optional[int] = ..., height: _Optional[int] = ..., orientation: _Optional[int] = ..., has_alpha: bool = ..., bit_depth: _Optional[int] = ..., color_space: _Optional[str] = ..., frame_count: _Optional[int] = ...) -> None: ...
 
 class ProcessingConfiguration(_message.Message):
-    __slots__ = ("max_width", "max_height", "compression_quality", "scale_factor", "preferred_format", "resize_mode", "allow_upscale", "gravity", "focus_point", "crop", "background", "max_bytes", "metadata", "filters", "jpeg", "png", "webp", "tolerate_truncation", "pad", "rotation", "flip_horizontal", "flip_vertical", "allow_smaller_dimensions", "always_encode", "tolerate_damage")
+    __slots__ = ("max_width", "max_height", "compression_quality", "scale_factor", "preferred_format", "resize_mode", "allow_upscale", "gravity", "focus_point", "crop", "background", "max_bytes", "metadata", "filters", "jpeg", "png", "webp", "tolerate_truncation", "pad", "rotation", "flip_horizontal", "flip_vertical", "allow_smaller_dimensions", "always_encode", "tolerate_damage", "target_similarity")
     MAX_WIDTH_FIELD_NUMBER: _ClassVar[int]
     MAX_HEIGHT_FIELD_NUMBER: _ClassVar[int]
     COMPRESSION_QUALITY_FIELD_NUMBER: _ClassVar[int]
@@ -282,6 +282,7 @@ class ProcessingConfiguration(_message.Message):
     ALLOW_SMALLER_DIMENSIONS_FIELD_NUMBER: _ClassVar[int]
     ALWAYS_ENCODE_FIELD_NUMBER: _ClassVar[int]
     TOLERATE_DAMAGE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_SIMILARITY_FIELD_NUMBER: _ClassVar[int]
     max_width: int
     max_height: int
     compression_quality: float
@@ -307,7 +308,8 @@ class ProcessingConfiguration(_message.Message):
     allow_smaller_dimensions: bool
     always_encode: bool
     tolerate_damage: bool
-    def __init__(self, max_width: _Optional[int] = ..., max_height: _Optional[int] = ..., compression_quality: _Optional[float] = ..., scale_factor: _Optional[float] = ..., preferred_format: _Optional[_Union[OutputFormat, str]] = ..., resize_mode: _Optional[_Union[ResizeMode, str]] = ..., allow_upscale: bool = ..., gravity: _Optional[_Union[Gravity, str]] = ..., focus_point: _Optional[_Union[Point, _Mapping]] = ..., crop: _Optional[_Union[Rect, _Mapping]] = ..., background: _Optional[_Union[Color, _Mapping]] = ..., max_bytes: _Optional[int] = ..., metadata: _Optional[_Union[MetadataPolicy, str]] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., jpeg: _Optional[_Union[JPEGOptions, _Mapping]] = ..., png: _Optional[_Union[PNGOptions, _Mapping]] = ..., webp: _Optional[_Union[WebPOptions, _Mapping]] = ..., tolerate_truncation: bool = ..., pad: bool = ..., rotation: _Optional[int] = ..., flip_horizontal: bool = ..., flip_vertical: bool = ..., allow_smaller_dimensions: bool = ..., always_encode: bool = ..., tolerate_damage: bool = ...) -> None: ...
+    target_similarity: float
+    def __init__(self, max_width: _Optional[int] = ..., max_height: _Optional[int] = ..., compression_quality: _Optional[float] = ..., scale_factor: _Optional[float] = ..., preferred_format: _Optional[_Union[OutputFormat, str]] = ..., resize_mode: _Optional[_Union[ResizeMode, str]] = ..., allow_upscale: bool = ..., gravity: _Optional[_Union[Gravity, str]] = ..., focus_point: _Optional[_Union[Point, _Mapping]] = ..., crop: _Optional[_Union[Rect, _Mapping]] = ..., background: _Optional[_Union[Color, _Mapping]] = ..., max_bytes: _Optional[int] = ..., metadata: _Optional[_Union[MetadataPolicy, str]] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., jpeg: _Optional[_Union[JPEGOptions, _Mapping]] = ..., png: _Optional[_Union[PNGOptions, _Mapping]] = ..., webp: _Optional[_Union[WebPOptions, _Mapping]] = ..., tolerate_truncation: bool = ..., pad: bool = ..., rotation: _Optional[int] = ..., flip_horizontal: bool = ..., flip_vertical: bool = ..., allow_smaller_dimensions: bool = ..., always_encode: bool = ..., tolerate_damage: bool = ..., target_similarity: _Optional[float] = ...) -> None: ...
 
 class Point(_message.Message):
     __slots__ = ("x", "y")
@@ -393,7 +395,7 @@ class WebPOptions(_message.Message):
     def __init__(self, lossless: bool = ..., near_lossless: _Optional[int] = ..., method: _Optional[int] = ...) -> None: ...
 
 class ProcessingReport(_message.Message):
-    __slots__ = ("input", "output", "input_bytes", "output_bytes", "timings", "peak_memory_bytes", "warnings", "cache_hit", "passthrough", "trace_id", "compression_quality")
+    __slots__ = ("input", "output", "input_bytes", "output_bytes", "timings", "peak_memory_bytes", "warnings", "cache_hit", "passthrough", "trace_id", "compression_quality", "similarity")
     INPUT_FIELD_NUMBER: _ClassVar[int]
     OUTPUT_FIELD_NUMBER: _ClassVar[int]
     INPUT_BYTES_FIELD_NUMBER: _ClassVar[int]
@@ -405,6 +407,7 @@ class ProcessingReport(_message.Message):
     PASSTHROUGH_FIELD_NUMBER: _ClassVar[int]
     TRACE_ID_FIELD_NUMBER: _ClassVar[int]
     COMPRESSION_QUALITY_FIELD_NUMBER: _ClassVar[int]
+    SIMILARITY_FIELD_NUMBER: _ClassVar[int]
     input: ImageInfo
     output: ImageInfo
     input_bytes: int
@@ -416,7 +419,8 @@ class ProcessingReport(_message.Message):
     passthrough: bool
     trace_id: str
     compression_quality: float
-    def __init__(self, input: _Optional[_Union[ImageInfo, _Mapping]] = ..., output: _Optional[_Union[ImageInfo, _Mapping]] = ..., input_bytes: _Optional[int] = ..., output_bytes: _Optional[int] = ..., timings: _Optional[_Union[StageTimings, _Mapping]] = ..., peak_memory_bytes: _Optional[int] = ..., warnings: _Optional[_Iterable[str]] = ..., cache_hit: bool = ..., passthrough: bool = ..., trace_id: _Optional[str] = ..., compression_quality: _Optional[float] = ...) -> None: ...
+    similarity: float
+    def __init__(self, input: _Optional[_Union[ImageInfo, _Mapping]] = ..., output: _Optional[_Union[ImageInfo, _Mapping]] = ..., input_bytes: _Optional[int] = ..., output_bytes: _Optional[int] = ..., timings: _Optional[_Union[StageTimings, _Mapping]] = ..., peak_memory_bytes: _Optional[int] = ..., warnings: _Optional[_Iterable[str]] = ..., cache_hit: bool = ..., passthrough: bool = ..., trace_id: _Optional[str] = ..., compression_quality: _Optional[float] = ..., similarity: _Optional[float] = ...) -> None: ...
 
 class StageTimings(_message.Message):
     __slots__ = ("queued", "decode", "resize", "filter", "encode", "total")

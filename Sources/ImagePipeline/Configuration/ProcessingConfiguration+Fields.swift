@@ -1,0 +1,150 @@
+package import Fields
+internal import ImageCodecs
+
+/// One entry for each field of a configuration, in the order of the public API.
+extension ProcessingConfiguration: FieldRecord {
+  package init() { self.init(maxWidth: nil) }
+
+  package static let fields: [Field<ProcessingConfiguration>] =
+    placement + delivery + [
+      Field(group: "jpeg", \.jpeg), Field(group: "png", \.png), Field(group: "webp", \.webp),
+    ]
+
+  /// The fields for the size of the result and the visible part of the image.
+  private static let placement: [Field<ProcessingConfiguration>] = [
+    Field(
+      "max_width", \.maxWidth, .range(1...maxBound),
+      option: OptionText("max-width", "pixels", "Set the maximum width of the result. Default: none.")),
+    Field(
+      "max_height", \.maxHeight, .range(1...maxBound),
+      option: OptionText("max-height", "pixels", "Set the maximum height of the result. Default: none.")),
+    Field(
+      "scale_factor", \.scaleFactor, .values("a finite number of at least 1") { $0 >= 1 && $0.isFinite },
+      option: OptionText("scale-factor", "factor", "Divide the maximum width and height. Default: 1.")),
+    Field(
+      "resize_mode", \.resizeMode,
+      option: OptionText(
+        "resize-mode", "mode",
+        "Choose how the image is brought to the maximum width and height: keep the aspect ratio (fit), cover both "
+          + "and crop the rest (fill), or distort (stretch). Default: fit.")),
+    Field(
+      "allow_upscale", \.allowUpscale,
+      option: OptionText("allow-upscale", "Enlarge images that are smaller than the bounds. Default: false.")),
+    Field(
+      "gravity", \.gravity,
+      option: OptionText(
+        "gravity", "place",
+        "Choose the part that --resize-mode fill keeps, and the place of a padded image. Default: center.")),
+    Field(
+      "focus_point", \.focusPoint, .function { (point, field) throws(FieldError) in try point.validate(field) },
+      option: OptionText(
+        "focus-point", "x,y",
+        "Keep this place in view with --resize-mode fill, in fractions of width and height. Overrides --gravity.")),
+    Field(
+      "crop", \.crop, .function { (crop, field) throws(FieldError) in try crop.checkNumbers(field) },
+      option: OptionText("crop", "x,y,WxH", "Take this part of the image before anything else.")),
+    Field(
+      "background", \.background,
+      option: OptionText(
+        "background", "color",
+        "Fill transparent parts and padding with this color, as in '#ffffff'. Default: white.")),
+    Field(
+      "pad", \.pad,
+      option: OptionText("pad", "Fill up to the bounds with the background color. Default: false.")),
+    Field(
+      "rotation", \.rotation, .values("0, 90, 180 or 270") { [0, 90, 180, 270].contains($0) },
+      option: OptionText(
+        "rotation", "degrees", "Rotate the image clockwise before anything else is done to it. Default: 0.")),
+    Field(
+      "flip_horizontal", \.flipHorizontal,
+      option: OptionText("flip-horizontal", "Swap left and right, after the rotation. Default: false.")),
+    Field(
+      "flip_vertical", \.flipVertical,
+      option: OptionText("flip-vertical", "Swap top and bottom, after the rotation. Default: false.")),
+  ]
+
+  /// The fields for the format, file size, metadata and filters.
+  private static let delivery: [Field<ProcessingConfiguration>] = [
+    Field(
+      "compression_quality", \.compressionQuality, .values("between 0 and 1") { (0...1).contains($0) },
+      option: OptionText(
+        "quality", "quality", "Set the compression quality, from 0 (smallest) to 1 (best). Default: 1.")),
+    Field(
+      "preferred_format", \.preferredFormat,
+      option: OptionText("format", "format", "Set the format of the result. Default: original.")),
+    Field(
+      "max_bytes", \.maxBytes, .values("at least 1") { $0 >= 1 },
+      option: OptionText(
+        "max-bytes", "bytes",
+        "Set the maximum size of the result in bytes; quality is lowered to fit. Default: none.")),
+    Field(
+      "allow_smaller_dimensions", \.allowSmallerDimensions,
+      option: OptionText(
+        "allow-smaller", "Make the result smaller than its bounds where --max-bytes requires it. Default: false.")),
+    Field(
+      "target_similarity", \.targetSimilarity, .values("between 30 and 100") { (30...100).contains($0) },
+      option: OptionText(
+        "target-similarity", "score",
+        "Choose the lowest quality whose result reaches this SSIMULACRA 2 score, from 30 (low quality) to 100 (no "
+          + "difference). Default: none.")),
+    Field(
+      "metadata", \.metadata,
+      option: OptionText("metadata", "policy", "Choose the metadata to keep. Default: strip.")),
+    Field(
+      "filters", \.filters,
+      option: OptionText(
+        "filter", "filter",
+        "Apply a filter. Repeat it for a chain; 'image-worker filters' lists the filters.")),
+    Field(
+      "tolerate_truncation", \.tolerateTruncation,
+      option: OptionText(
+        "tolerate-truncation", "Deliver truncated images as far as they go, with a warning. Default: false.")),
+    Field(
+      "always_encode", \.alwaysEncode,
+      option: OptionText(
+        "always-encode", "Encode images anew that could be passed through unchanged. Default: false.")),
+    Field(
+      "tolerate_damage", \.tolerateDamage,
+      option: OptionText(
+        "tolerate-damage", "Deliver damaged images as far as they can be decoded, with a warning. Default: false.")),
+  ]
+
+  /// The largest width or height that a request can specify, in pixels: the maximum of JPEG.
+  package static let maxBound = 65_500
+
+  /// Checks every field that is set against its rule, and the fields against each other.
+  ///
+  /// - Throws: `invalidField` with the name of the first invalid field, `unservedField` for a field that this build
+  ///   does not support.
+  package func validate() throws(PipelineError) {
+    do throws(FieldError) { try validate("") } catch { throw PipelineError(error) }
+    try validateCombination()
+  }
+
+  /// Checks the fields of a complete configuration against each other.
+  ///
+  /// This is sufficient for a configuration whose fields were validated when it was read, and much cheaper than
+  /// `validate()`.
+  ///
+  /// - Throws: The errors of `validate()`.
+  package func validateCombination() throws(PipelineError) {
+    if let mode = resizeMode, mode != .fit, maxWidth == nil || maxHeight == nil {
+      throw PipelineError(
+        .invalidField, "resize_mode \(mode.rawValue.uppercased()) needs both max_width and max_height; set both",
+        field: "resize_mode")
+    }
+    try validateFilters()
+  }
+
+  /// Checks the names and parameters of the filters.
+  ///
+  /// - Throws: `invalidField` with the name of the first invalid field.
+  package func validateFilters() throws(PipelineError) { _ = try Filter.resolve(filters ?? []) }
+}
+
+extension PipelineError {
+  /// Creates `unservedField` or `invalidField` from the error of a field.
+  package init(_ error: FieldError) {
+    self.init(error.isUnserved ? .unservedField : .invalidField, error.message, field: error.field)
+  }
+}
