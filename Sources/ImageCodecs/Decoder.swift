@@ -95,7 +95,7 @@ package struct Decoder: ~Copyable {
     var byteCount: UInt64 = 0
     var options = ccodecs_decode_options(
       scale_eighths: UInt8(scale), keeps_cmyk: true, tolerates_truncation: toleratesTruncation,
-      tolerates_damage: toleratesDamage, may_skip_smoothing: false)
+      tolerates_damage: toleratesDamage, may_skip_smoothing: false, returns_rgb: false)
     try check(ccodecs_decoder_estimate(handle, &options, &byteCount))
     return byteCount
   }
@@ -119,14 +119,16 @@ package struct Decoder: ~Copyable {
   /// - `toleratesTruncation`: decode a file that ends after some rows, and fill the missing part with gray.
   /// - `toleratesDamage`: decode as much of a damaged file as possible, and fill the rest with gray.
   /// - `maySkipSmoothing`: the rows will be reduced so much that block edges need no smoothing.
+  /// - `returnsRGB`: return lossy WebP as RGB rows, converted as viewers do, instead of planes.
   package mutating func start(
     scale: Int, keepsCMYK: Bool = false, toleratesTruncation: Bool = false, toleratesDamage: Bool = false,
-    maySkipSmoothing: Bool = false
+    maySkipSmoothing: Bool = false, returnsRGB: Bool = false
   ) throws(CodecError) -> PixelLayout {
     var given = ccodecs_layout()
     var options = ccodecs_decode_options(
       scale_eighths: UInt8(scale), keeps_cmyk: keepsCMYK, tolerates_truncation: toleratesTruncation,
-      tolerates_damage: toleratesDamage, may_skip_smoothing: maySkipSmoothing)
+      tolerates_damage: toleratesDamage, may_skip_smoothing: maySkipSmoothing,
+      returns_rgb: returnsRGB)
     try check(ccodecs_decoder_start(handle, &options, &given))
     guard let format = PixelFormat(given.pixels) else {
       throw CodecError(code: .misuse, message: "the decoder returned an unknown pixel format")

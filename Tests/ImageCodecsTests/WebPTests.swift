@@ -28,6 +28,19 @@ struct WebPTests {
     }
   }
 
+  @Test("lossy images are returned as RGB on request, as viewers show them", arguments: [1, 257, .max])
+  func rgb(windowByteCount: Int) throws {
+    let pixels = try Pixels.decode(
+      Fixture.bytes("photo.webp"), windowByteCount: windowByteCount, returnsRGB: true)
+    let fixture = Fixture.named("photo.webp")
+    #expect(pixels.format == .rgb8 && pixels.layout.count == 1)
+    #expect(pixels.planes[0].count == fixture.width * fixture.height * 3)
+    for (ours, theirs) in zip(pixels.mean, fixture.mean) { #expect(abs(ours - theirs) < 0.01) }
+    for name in ["photo-420.jpg", "alpha.webp", "lossless.webp"] {
+      #expect(try Pixels.decode(Fixture.bytes(name)) == Pixels.decode(Fixture.bytes(name), returnsRGB: true))
+    }
+  }
+
   @Test("with many chunks before the image costs no more when it arrives in pieces")
   func manyChunks() throws {
     let image = try encodedImage(

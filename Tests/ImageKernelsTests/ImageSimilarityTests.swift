@@ -97,7 +97,10 @@ struct ImageSimilarityTests {
       func rows(_ pixel: [UInt8]) throws -> RowBuffer {
         try buffer([[UInt8]](repeating: (0..<9).flatMap { _ in pixel }, count: 9))
       }
-      similarity.push(reference: try rows(reference).rows(count: 9), result: try rows(result).rows(count: 9))
+      let buffers = (try rows(reference), try rows(result))
+      withExtendedLifetime(buffers) {
+        similarity.push(reference: buffers.0.rows(count: 9), result: buffers.1.rows(count: 9))
+      }
       return similarity.score
     }
     #expect(try score(.rgba8, [10, 20, 30, 255], .rgb8, [10, 20, 30]) == 100)

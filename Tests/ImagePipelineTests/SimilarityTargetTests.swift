@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Similarity targets")
 struct SimilarityTargetTests {
-  private static let fixtures = ["photo-420.jpg", "photo-gray.jpg", "photo.png", "alpha.png", "orientation-6.jpg"]
+  private static let fixtures = ["photo-420.jpg", "photo.png", "alpha.png", "orientation-6.jpg"]
   private static let formats: [OutputFormat] = [.jpeg, .webp] + (ImageFormat.avif.isEncodable ? [.avif] : [])
 
   private func run(
@@ -23,26 +23,32 @@ struct SimilarityTargetTests {
     try #require(run(name, format, target: 100, quality: quality).report.similarity)
   }
 
-  @Test("the result reaches the target, and a slightly lower quality does not", arguments: fixtures, formats)
+  @Test("the result reaches the target, or has the highest quality and a warning", arguments: fixtures, formats)
   func reaches(name: String, format: OutputFormat) throws {
-    for target in [40.0, 65, 80] {
+    for target in [40.0, 80] {
       let result = try run(name, format, target: target)
       let (similarity, quality) = (
         try #require(result.report.similarity), try #require(result.report.compressionQuality)
       )
       #expect(result.bytes.count == Int(result.report.outputByteCount))
-      guard similarity >= target else {
+      if similarity < target {
         #expect(quality == 1 && result.report.warnings.contains { $0.contains("compression_quality") })
-        continue
+      } else {
+        #expect(result.report.warnings.isEmpty)
       }
-      #expect(result.report.warnings.isEmpty)
+    }
+  }
+
+  /// The scores of these photographs rise with the quality; those of graphics do not everywhere.
+  @Test("a slightly lower quality does not reach the target", arguments: ["photo-420.jpg", "photo-gray.jpg"], formats)
+  func isLowest(name: String, format: OutputFormat) throws {
+    for target in [65.0, 80] {
+      let report = try run(name, format, target: target).report
+      let (similarity, quality) = (try #require(report.similarity), try #require(report.compressionQuality))
       #expect(try score(name, format, quality: quality) == similarity)
       // Each step of AVIF's quantizer is 0.015 of quality, and small images have steps of their own.
-      let lower = quality - (format == .avif ? 0.06 : 0.04)
-      let isNear = similarity < target + 1
-      #expect(
-        try isNear || lower < 0.01 || score(name, format, quality: lower) < target,
-        "\(target): \(similarity) at \(quality)")
+      let lower = quality - (format == .avif ? 0.04 : 0.03)
+      #expect(try similarity < target + 0.3 || score(name, format, quality: lower) < target, "\(target): \(report)")
     }
   }
 
@@ -52,15 +58,19 @@ struct SimilarityTargetTests {
     for format in [OutputFormat.jpeg, .webp] {
       let result = try run(name, format, target: 60)
       let plain = try process(Fixture.bytes(name), ProcessingConfiguration(maxWidth: 200, preferredFormat: .png))
-      let decoded = try process(result.bytes, ProcessingConfiguration(preferredFormat: .png))
-      let (reference, pixels) = (try Pixels.decode(plain.bytes), try Pixels.decode(decoded.bytes))
+      // Viewers convert WebP's planes to RGB at once, those of JPEG at the full size.
+      let shown =
+        format == .webp
+        ? result.bytes : try process(result.bytes, ProcessingConfiguration(preferredFormat: .png)).bytes
+      let (reference, pixels) = (try Pixels.decode(plain.bytes), try Pixels.decode(shown, returnsRGB: true))
       try #require(reference.format == .rgb8 && pixels.format == .rgb8)
       let (width, height) = (reference.layout[0].width, reference.layout[0].height)
       let similarity = try ImageSimilarity(
         width: width, height: height, format: .rgb8, budget: ImageBudget(limit: 1 << 24))
-      similarity.push(
-        reference: try rowBuffer(reference.planes[0], rowByteCount: width * 3).rows(count: height),
-        result: try rowBuffer(pixels.planes[0], rowByteCount: width * 3).rows(count: height))
+      let rows = try [reference, pixels].map { try rowBuffer($0.planes[0], rowByteCount: width * 3) }
+      withExtendedLifetime(rows) {
+        similarity.push(reference: rows[0].rows(count: height), result: rows[1].rows(count: height))
+      }
       let reported = try #require(result.report.similarity)
       #expect(abs(similarity.score - reported) < 0.05, "\(format)")
     }
@@ -78,7 +88,8 @@ struct SimilarityTargetTests {
       #expect(limited.report.warnings.contains { $0.contains("max_bytes") && $0.contains("target_similarity") })
       let similarity = try #require(limited.report.similarity)
       #expect(similarity < 75)
-      #expect(try run("photo-420.jpg", format, target: 55, limit: limit).bytes == results[1].bytes)
+      let exact = try run("photo-420.jpg", format, target: 55, limit: limit)
+      #expect(exact.bytes.count <= limit && (exact.report.similarity ?? 0) >= 55)
       #expect(throws: PipelineError.self) { try run("photo-420.jpg", format, target: 55, limit: 20) }
     }
   }
@@ -126,7 +137,7 @@ struct SimilarityTargetTests {
   func work() throws {
     let configuration = ProcessingConfiguration(maxWidth: 100, preferredFormat: .jpeg, targetSimilarity: 70)
     var limits = ImageLimits()
-    limits.maxWorkPixels = 100 * 67 * 8
+    limits.maxWorkPixels = 100 * 67 * 10
     let error = #expect(throws: PipelineError.self) {
       try process(Fixture.bytes("photo-420.jpg"), configuration, limits: limits)
     }

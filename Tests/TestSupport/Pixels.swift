@@ -14,6 +14,7 @@ package struct Pixels: Equatable, Sendable {
   /// Decodes `bytes`, supplied in windows of `windowByteCount` bytes.
   package static func decode(
     _ bytes: [UInt8], windowByteCount: Int = .max, scale: Int = 8, maySkipSmoothing: Bool = false,
+    returnsRGB: Bool = false,
     toleratesTruncation: Bool = false, toleratesDamage: Bool = false,
     budget: ImageBudget = ImageBudget(limit: 1 << 30),
     limits: CodecLimits = CodecLimits(maxPixels: 0, maxBufferedPixels: 0, maxScans: 100)
@@ -31,7 +32,7 @@ package struct Pixels: Equatable, Sendable {
     }
     let layout = try decoder.start(
       scale: scale, toleratesTruncation: toleratesTruncation, toleratesDamage: toleratesDamage,
-      maySkipSmoothing: maySkipSmoothing)
+      maySkipSmoothing: maySkipSmoothing, returnsRGB: returnsRGB)
     var pixels = Pixels(format: layout.format, layout: layout.planes, planes: layout.planes.map { _ in [] })
     while true {
       let progress = try decoder.read(windows.current, isLast: windows.isLast)

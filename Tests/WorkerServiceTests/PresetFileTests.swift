@@ -121,7 +121,9 @@ struct PresetFileTests {
     case .bool: "true"
     default:
       // Palettes may be missing from the build; 0 requests none.
-      ["rotation": "90", "palette_colors": PNGOptions.hasPalettes ? "2" : "0"][field.name] ?? "1"
+      [
+        "rotation": "90", "target_similarity": "60", "palette_colors": PNGOptions.hasPalettes ? "2" : "0",
+      ][field.name] ?? "1"
     }
   }
 

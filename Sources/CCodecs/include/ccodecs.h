@@ -290,6 +290,9 @@ typedef struct ccodecs_decode_options {
   /// Allow skipping the loop filter of lossy WebP, on which no other block depends. Intended for rows that will be
   /// scaled down to a quarter or less. Ignored for other formats.
   bool may_skip_smoothing;
+  /// Return lossy WebP as CCODECS_PIXELS_RGB8, converted by libwebp, as viewers show it. Planes lose up to one level
+  /// when they are expanded to full range. Ignored for other formats.
+  bool returns_rgb;
 } ccodecs_decode_options;
 
 /// A push decoder for one image.

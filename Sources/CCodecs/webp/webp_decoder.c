@@ -384,6 +384,7 @@ static void describe_planes(const webp_decoder *d, ccodecs_layout *layout) {
 
 static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
   webp_decoder *d = (webp_decoder *)base;
+  d->plane_count = options->returns_rgb ? 1 : d->plane_count;
   describe_planes(d, layout);
   const ccodecs_status status = charge(d, library_charge(d));
   if (status != CCODECS_OK || !d->is_animated) {

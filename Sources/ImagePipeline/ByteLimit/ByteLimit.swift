@@ -25,6 +25,9 @@ struct ByteLimit: Sendable, Hashable {
     adaptsChroma = encoder.adaptsChroma
   }
 
+  /// The maximum number of trials, including those of smaller dimensions.
+  var maxTrials: Int { Self.maxTrials + (similarity == nil ? 0 : SimilaritySearch.maxTrials) }
+
   /// Whether the image must be buffered for a second trial.
   func buffersImage(_ encoder: EncoderOptions) -> Bool { encoder.isLossy || allowsSmaller }
 

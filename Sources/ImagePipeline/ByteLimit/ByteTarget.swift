@@ -92,7 +92,8 @@ struct ByteTarget {
     _ target: SimilarityTarget, _ buffer: PixelBuffer, _ allowance: WorkAllowance
   ) throws(PipelineError) -> Int {
     guard let curve = first.format.traits.output?.sizeCurve else { return first.quality }
-    var search = SimilaritySearch(curve: curve, target: target, limit: limit.byteCount)
+    let floor = limit.allowsSmaller ? min(target.maxQuality, ByteLimit.leastQualityBeforeSize) : 1
+    var search = SimilaritySearch(curve: curve, target: target, limit: limit.byteCount, floor: floor)
     search.note(quality: first.quality, byteCount: trial.byteCount, score: score)
     var last = first.quality
     while let quality = search.next {
@@ -111,7 +112,7 @@ struct ByteTarget {
     var search = SizeSearch(limit: limit.byteCount, size: size)
     search.note(size, byteCount: trial.byteCount)
     guard let image else { return }
-    while let next = search.next(trialsLeft: ByteLimit.maxTrials - trialCount) {
+    while let next = search.next(trialsLeft: limit.maxTrials - trialCount) {
       try allowance.check()
       (options.width, options.height) = (next.width, next.height)
       let smaller = try withCodecErrors { () throws(CodecError) in

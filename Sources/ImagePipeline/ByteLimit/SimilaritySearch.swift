@@ -11,16 +11,22 @@ internal import ImageCodecs
 /// Chooses the next quality to try for the smallest result that reaches a similarity and fits a size limit.
 ///
 /// The logarithm of the distance to the maximum score is nearly linear in the `coarseness` of the quality, so trials
-/// are interpolated between earlier ones.
+/// are interpolated between earlier ones. Small images and graphics are far from that, and are searched by bisection.
 struct SimilaritySearch {
+  /// The maximum number of trial encodes of one image, including the first: enough to find any of 100 qualities.
+  static let maxTrials = 8
   /// The excess over the target that is close enough, as a lower quality would hardly reach it.
-  private static let enough = 0.15
+  private static let enough = 0.3
+  /// The number of trials after which the search stops extrapolating from trials that all failed, or all succeeded.
+  private static let maxExtrapolations = 3
   /// The usual slopes of the logarithms, of the distance to the maximum score and of the size.
   private static let usualSlope = 0.65
 
   private let curve: ImageFormat.SizeCurve
   private let target: SimilarityTarget
   private let limit: Double
+  /// The minimum quality to try for a result that does not fit the size limit.
+  private let floor: Int
   /// The qualities between those that are known to be too low and those that are known to be higher than needed.
   private var lowest = 1
   private var highest: Int
@@ -31,10 +37,11 @@ struct SimilaritySearch {
   /// The number of consecutive trials that reached the score, or minus the number that did not.
   private var run = 0
 
-  init(curve: ImageFormat.SizeCurve, target: SimilarityTarget, limit: UInt64) {
+  init(curve: ImageFormat.SizeCurve, target: SimilarityTarget, limit: UInt64, floor: Int) {
     self.curve = curve
     self.target = target
     self.limit = Double(limit)
+    self.floor = floor
     highest = target.maxQuality
   }
 
@@ -60,32 +67,49 @@ struct SimilaritySearch {
 
   /// The next quality to try; `nil` if another trial is not worthwhile.
   var next: Int? {
-    guard trialCount < ByteLimit.maxTrials, lowest <= highest else { return nil }
+    let trialsLeft = Self.maxTrials - trialCount
+    guard trialsLeft > 0, lowest <= highest else { return nil }
+    guard let near = above ?? below else { return nextSmaller(isLast: trialsLeft == 1) }
+    if let above, let below { return next(above, below, trialsLeft: trialsLeft) }
+    if above == nil, trialsLeft == 1 || trialCount >= Self.maxExtrapolations { return highest }
     if let above, above.score < target.score + Self.enough { return nil }
-    if above == nil, below != nil, trialCount == ByteLimit.maxTrials - 1 { return highest }
-    let range = lowest...highest
-    guard let near = above ?? below else {
-      guard let tooLarge, trialCount < ByteLimit.maxTrials - 1 else { return lowest }
-      return quality(from: tooLarge.quality, distance: log(tooLarge.size) - log(limit * 0.95), range)
-    }
-    var slope = Self.usualSlope
-    if let above, let below {
-      let steps = curve.coarseness(below.quality) - curve.coarseness(above.quality)
-      slope = (distance(below.score) - distance(above.score)) / steps
-    }
-    let aimed = quality(
-      from: near.quality, distance: (distance(target.score) - distance(near.score)) / slope * Self.usualSlope, range)
+    let aimed = quality(from: near.quality, distance: distance(target.score) - distance(near.score))
+    guard trialCount > 1 else { return aimed }
+    return above == nil ? max(aimed, middle) : min(aimed, middle)
+  }
+
+  private var middle: Int { (lowest + highest) / 2 }
+
+  /// Returns the next quality to try below those that do not fit the size limit.
+  private func nextSmaller(isLast: Bool) -> Int? {
+    let least = max(lowest, floor)
+    guard let tooLarge, least <= highest else { return nil }
+    return isLast
+      ? least : max(least, quality(from: tooLarge.quality, distance: log(tooLarge.size) - log(limit * 0.95)))
+  }
+
+  /// Returns the next quality to try between two trials.
+  private func next(
+    _ above: (quality: Int, score: Double), _ below: (quality: Int, score: Double), trialsLeft: Int
+  ) -> Int? {
+    guard above.score >= target.score + Self.enough else { return nil }
+    let steps = curve.coarseness(below.quality) - curve.coarseness(above.quality)
+    let slope = (distance(below.score) - distance(above.score)) / steps
+    var next = quality(
+      from: above.quality, distance: (distance(target.score) - distance(above.score)) / slope * Self.usualSlope)
     // The line can err in the same direction repeatedly.
-    let middle = (lowest + highest) / 2
-    guard above != nil, below != nil, abs(run) >= 2 else { return aimed }
-    return run > 0 ? min(aimed, (aimed + middle) / 2) : max(aimed, (aimed + middle + 1) / 2)
+    if run >= 2 { next = min(next, (next + middle) / 2) }
+    if run <= -2 { next = max(next, (next + middle + 1) / 2) }
+    // Bisection must be able to search either part with the trials that are left.
+    let searchable = 1 << (trialsLeft - 1) - 1
+    return max(lowest, highest - searchable, min(next, lowest + searchable, highest))
   }
 
   private func distance(_ score: Double) -> Double { log(max(0.05, 100 - score)) }
 
-  /// Returns the lowest quality in `range` that is not coarser than `distance` at the usual slope from `quality`.
-  private func quality(from quality: Int, distance: Double, _ range: ClosedRange<Int>) -> Int {
+  /// Returns the lowest possible quality that is not coarser than `distance` at the usual slope from `quality`.
+  private func quality(from quality: Int, distance: Double) -> Int {
     let wanted = curve.coarseness(quality) + distance / Self.usualSlope
-    return range.first { curve.coarseness($0) <= wanted } ?? range.upperBound
+    return (lowest...highest).first { curve.coarseness($0) <= wanted } ?? highest
   }
 }

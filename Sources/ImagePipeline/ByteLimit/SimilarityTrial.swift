@@ -29,7 +29,7 @@ enum SimilarityTrial {
           let progress = try decoder.readHeader(rest, isLast: isLast)
           rest = rest.extracting(droppingFirst: progress.consumedByteCount)
           guard progress.value else { return }
-          comparison = try RowComparison(image, layout: decoder.start(scale: 8), budget: budget)
+          comparison = try RowComparison(image, layout: decoder.start(scale: 8, returnsRGB: true), budget: budget)
         }
         while let current = comparison, !current.isComplete {
           let progress = try decoder.read(rest, isLast: isLast)

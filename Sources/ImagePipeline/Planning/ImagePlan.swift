@@ -45,7 +45,7 @@ package struct ImagePlan: Sendable {
     return plans.reduce(0) { sum, plan in
       let imagePixelCount = UInt64(plan.framing.imageSize.pixelCount)
       let outputPixelCount = UInt64(plan.outputSize.pixelCount)
-      let encodings = plan.byteLimit?.similarity == nil ? 1 : 2 * UInt64(ByteLimit.maxTrials)
+      let encodings = plan.byteLimit?.similarity == nil ? 1 : 2 * UInt64(SimilaritySearch.maxTrials)
       return sum + outputPixelCount * encodings + imagePixelCount * UInt64(1 + plan.filters.passes.count)
     }
   }
