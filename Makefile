@@ -16,9 +16,9 @@ run: build
 build: setup
 	$(SWIFT_BUILD)
 
-## Pass every test: the decoders' against libjpeg-turbo and a minute of fuzzing, those of the package, and those of a
-## foreign client against the worker.
-test: setup codec-test fuzz unit-test end-to-end-test
+## Pass every test: the decoders' against libjpeg-turbo and a minute of fuzzing, those of the package, a minute of
+## trouble, and those of a foreign client against the worker.
+test: setup codec-test fuzz unit-test soak-test end-to-end-test
 
 unit-test: setup
 	swift test --manifest-cache none

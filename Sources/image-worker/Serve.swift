@@ -53,7 +53,9 @@ struct Serve: AsyncParsableCommand {
 
     let logger = Self.logger(settings, label: "image-worker", export: telemetry.log)
     let end = ProcessEnd(logger: logger)
-    let worker = try Worker(settings: settings, telemetry: telemetry, metrics: metrics, logger: logger, end: end)
+    let supervisor = try SupervisorEnvironment(environment, processID: ProcessInfo.processInfo.processIdentifier)
+    let worker = try Worker(
+      settings: settings, telemetry: telemetry, metrics: metrics, logger: logger, end: end, supervisor: supervisor)
     // Stopped in reverse: what the last calls leave behind is still exported.
     var services: [ServiceGroupConfiguration.ServiceConfiguration] = [.init(service: telemetry)]
     if let port = settings.metricsPort {

@@ -17,20 +17,25 @@ struct Worker: Service {
   private let metrics: MetricRegistry
   private let logger: Logger
   private let end: ProcessEnd
+  private let supervisor: SupervisorEnvironment
+  private let listenAddress: ListenAddress
   let security: Security
   let environment: WorkerEnvironment
   private let reflection: ReflectionServices
   private let health: HealthState
 
   init(
-    settings: Settings, telemetry: Telemetry, metrics: MetricRegistry, logger: Logger, end: ProcessEnd
+    settings: Settings, telemetry: Telemetry, metrics: MetricRegistry, logger: Logger, end: ProcessEnd,
+    supervisor: SupervisorEnvironment
   ) throws {
     self.settings = settings
     self.telemetry = telemetry
     self.metrics = metrics
     self.logger = logger
     self.end = end
-    try settings.security.check(settings.listenAddress)
+    self.supervisor = supervisor
+    listenAddress = supervisor.listeningDescriptor.map(ListenAddress.inherited) ?? settings.listenAddress
+    try settings.security.check(listenAddress)
     security = try Security(settings.security, metrics: metrics, logger: logger)
     environment = WorkerEnvironment(
       limits: settings.limits, presets: try settings.presets?.read() ?? PresetCatalog(),
@@ -45,25 +50,23 @@ struct Worker: Service {
   /// Serves until a graceful shutdown has let the work in flight finish.
   func run() async throws {
     observe()
-    let transport = HTTP2ServerTransport.Custom(
-      listenerFactory: WorkerListener(
-        address: settings.listenAddress, limits: connectionLimits, tls: security.listener,
-        authenticator: security.authenticator),
-      config: configuration)
+    let notifier = await SupervisorNotifier.connect(supervisor, logger: logger)
+    let transport = HTTP2ServerTransport.Custom(listenerFactory: listener, config: configuration)
     let server = GRPCServer(transport: transport, services: services, interceptors: interceptors)
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask(executorPreference: EventLoopExecutor.shared) {
-        try await withGracefulShutdownHandler(operation: server.serve) { drain(server) }
+        try await withGracefulShutdownHandler(operation: server.serve) {
+          notifier?.reportStopping()
+          drain(server)
+        }
       }
       group.addTask {
         guard let address = await transport.listeningAddress else { return }
-        health.set(.serving)
-        logger.notice(
-          "serving",
-          metadata: [
-            "address": "\(address)", "threads": "\(settings.threadCount)", "security": "\(settings.security.summary)",
-          ])
-        settings.security.warn(of: settings.listenAddress, logger)
+        announce(address)
+        notifier?.reportReady()
+      }
+      if let notifier, let timeout = supervisor.watchdogTimeout {
+        group.addTask { await notifier.reportLife(every: timeout, health: health) }
       }
       group.addTask { await cancelWorkWhenDrainTakesTooLong() }
       if let limit = settings.stuckThreadLimit {
@@ -75,13 +78,37 @@ struct Worker: Service {
       try await group.next()
       group.cancelAll()
     }
+    await notifier?.close()
     // What is left is telemetry, which has a limit of its own.
     end.limit(to: .seconds(15))
     logger.notice("stopped")
   }
 
+  private var listener: WorkerListener {
+    var options = WorkerListener.Options()
+    options.sharesPort = settings.sharesPort
+    options.allowsOtherMachines = settings.security.allowsOtherMachines
+    return WorkerListener(
+      address: listenAddress, limits: connectionLimits, tls: security.listener, authenticator: security.authenticator,
+      options: options)
+  }
+
   /// What a cancelled image may take to notice it before the process ends without it.
   private static var cancellationLimit: Duration { .seconds(5) }
+
+  private func announce(_ address: SocketAddress) {
+    health.set(.serving)
+    logger.notice(
+      "serving",
+      metadata: [
+        "address": "\(address)", "threads": "\(settings.threadCount)", "security": "\(settings.security.summary)",
+      ])
+    // That of an inherited socket is known only now.
+    let bound = address.ipv4.map { ($0.host, $0.port) } ?? address.ipv6.map { ($0.host, $0.port) }
+    let isInherited = supervisor.listeningDescriptor != nil
+    settings.security.warn(
+      of: isInherited ? bound.map { .tcp(host: $0.0, port: $0.1) } ?? listenAddress : listenAddress, logger)
+  }
 
   /// Tells callers to go elsewhere first.
   ///

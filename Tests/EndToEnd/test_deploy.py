@@ -3,7 +3,9 @@
 import importlib
 import importlib.util
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -38,6 +40,31 @@ def needed_mebibytes(environment: dict[str, str]) -> float:
 
 def of_kind(manifests, kind):
     return next((manifest for manifest in manifests if manifest["kind"] == kind), None)
+
+
+def test_the_units_of_systemd_are_valid_and_fit_the_worker(tmp_path):
+    if not shutil.which("systemd-analyze"):
+        pytest.skip("systemd-analyze is not installed")
+    for unit in (DEPLOY / "systemd").iterdir():
+        # The worker is not installed here.
+        text = unit.read_text().replace("/usr/local/bin/image-worker", os.environ["IMAGE_WORKER"])
+        (tmp_path / unit.name).write_text(text)
+    units = sorted(tmp_path.iterdir())
+    checked = subprocess.run(["systemd-analyze", "verify", "--man=no", *units], capture_output=True, text=True)
+    assert checked.returncode == 0 and str(tmp_path) not in checked.stderr, checked.stderr
+    # 10 is a service without any hardening.
+    audited = subprocess.run(
+        ["systemd-analyze", "security", "--offline=true", "--threshold=25", tmp_path / "image-worker.service"],
+        capture_output=True, text=True)
+    assert audited.returncode == 0, audited.stdout + audited.stderr
+    service = (DEPLOY / "systemd/image-worker.service").read_text()
+    usage = subprocess.run([os.environ["IMAGE_WORKER"], "serve", "--help"], capture_output=True, text=True).stdout
+    drain = int(re.search(r"--drain-timeout-seconds <.*?Default:\s+(\d+)", usage, re.S)[1])
+    stuck = int(re.search(r"--stuck-thread-seconds <.*?Default:\s+(\d+)", usage, re.S)[1])
+    assert int(re.search(r"^TimeoutStopSec=(\d+)", service, re.M)[1]) >= drain + 5 + 15
+    assert int(re.search(r"^WatchdogSec=(\d+)", service, re.M)[1]) > stuck
+    listener = (DEPLOY / "systemd/image-worker.socket").read_text()
+    assert int(re.search(r"^Backlog=(\d+)", listener, re.M)[1]) == 4096
 
 
 VALUES = [

@@ -208,4 +208,30 @@ struct BatchProcessTests {
       #expect(status?.code == .unavailable)
     }
   }
+
+  @Test("a drain names every item that was on its way when it found the stream idle")
+  func drainWithLateItems() async throws {
+    let drain = DrainState()
+    try await withWorker(drain: drain) { client, _ in
+      let (answers, answered) = AsyncStream<Void>.makeStream()
+      let named = Mutex<[String]>([])
+      let status = await failure {
+        try await client.batchProcess { writer in
+          drain.begin()
+          for number in 0..<5 {
+            try await Task.sleep(for: .milliseconds(40))
+            try await writer.write(.start("\(number)", preset: "favicon", image: Fixture.bytes("photo-420.jpg")))
+          }
+          for await _ in answers { break }  // the client would keep the stream open
+        } onResponse: { response in
+          defer { answered.finish() }
+          for try await message in response.messages where message.error.code == 14 {
+            named.withLock { $0.append(message.itemID) }
+          }
+        }
+      }
+      #expect(named.withLock { $0 } == ["0", "1", "2", "3", "4"])
+      #expect(status?.code == .unavailable)
+    }
+  }
 }

@@ -33,6 +33,9 @@ package final class HealthState: Sendable {
   /// Whether the worker has started and is not shutting down; it may be stuck.
   var isMeantToServe: Bool { state.withLock { $0.isMeantToServe } }
 
+  /// Whether an image thread is stuck.
+  package var isStuck: Bool { state.withLock { $0.isStuck } }
+
   /// Number of active watches.
   package var watcherCount: Int { state.withLock { $0.watchers.count } }
 

@@ -3,6 +3,14 @@ package import NIOCore
 internal import NIOHTTP2
 internal import NIOPosix
 
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#else
+  internal import Darwin
+#endif
+
 /// Listens on an address and guards every connection.
 ///
 /// It replaces `HTTP2ServerTransport.Posix`, which asks the connection for its certificates on each call, with two
@@ -12,6 +20,7 @@ package struct WorkerListener: HTTP2ServerTransport.ListenerFactory {
   private let limits: ConnectionLimits
   private let tls: TLSSecurity?
   private let authenticator: Authenticator?
+  private let options: Options
   private let inflation: InflationAllowance
 
   /// Creates a listener.
@@ -21,13 +30,16 @@ package struct WorkerListener: HTTP2ServerTransport.ListenerFactory {
   ///   - limits: The limits for each client.
   ///   - tls: The security of connections; `nil` for plaintext.
   ///   - authenticator: Identifies the callers; `nil` to serve every caller.
+  ///   - options: What sockets are allowed.
   package init(
-    address: ListenAddress, limits: ConnectionLimits, tls: TLSSecurity? = nil, authenticator: Authenticator? = nil
+    address: ListenAddress, limits: ConnectionLimits, tls: TLSSecurity? = nil, authenticator: Authenticator? = nil,
+    options: Options = Options()
   ) {
     self.address = address
     self.limits = limits
     self.tls = tls
     self.authenticator = authenticator
+    self.options = options
     inflation = InflationAllowance(limits.maxInflatedByteCount, account: limits.inflationAccount)
   }
 
@@ -38,7 +50,7 @@ package struct WorkerListener: HTTP2ServerTransport.ListenerFactory {
     listenerConfigurator: HTTP2ServerTransport.ListenerConfigurator,
     connectionConfigurator: HTTP2ServerTransport.ConnectionConfigurator
   ) async throws -> NIOAsyncChannel<HTTP2ServerTransport.ConnectionConfigurator.ConnectionChannel, Never> {
-    let bootstrap = ServerBootstrap(group: eventLoopGroup)
+    var bootstrap = ServerBootstrap(group: eventLoopGroup)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .serverChannelOption(.backlog, value: limits.backlog)
       .serverChannelInitializer { [limits] channel in
@@ -49,12 +61,25 @@ package struct WorkerListener: HTTP2ServerTransport.ListenerFactory {
     do {
       switch address {
       case .tcp(let host, let port):
+        if options.sharesPort {
+          bootstrap = bootstrap.serverChannelOption(.socketOption(.init(rawValue: SO_REUSEPORT)), value: 1)
+        }
         return try await bootstrap.bind(host: host, port: port) { configure($0, connectionConfigurator) }
       case .unix(let path, let permissions):
         let file = UnixSocketFile(path: path, permissions: permissions)
         return try await file.bind {
           try await bootstrap.bind(unixDomainSocketPath: path) { configure($0, connectionConfigurator) }
         }
+      case .inherited(let descriptor):
+        // Programs that the worker executes have no use for it.
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        let listener = try await bootstrap.bind(descriptor) { configure($0, connectionConfigurator) }
+        guard let address = listener.channel.localAddress else { throw Unusable.noSocket }
+        guard options.allowsOtherMachines || ListenAddress.isLocal(address) else {
+          try? await listener.channel.close()
+          throw Unusable.reachable("\(address)")
+        }
+        return listener
       }
     } catch { throw Refusal(address: address, reason: error) }
   }
@@ -81,6 +106,33 @@ package struct WorkerListener: HTTP2ServerTransport.ListenerFactory {
     }
   }
 
+  /// What a listener may do with sockets.
+  package struct Options: Sendable {
+    /// Whether other processes of the same user may listen on the same port.
+    package var sharesPort = false
+    /// Whether an inherited socket may be one that other machines can reach.
+    package var allowsOtherMachines = false
+
+    /// Creates options that allow nothing.
+    package init() {}
+  }
+
+  private enum Unusable: Error, CustomStringConvertible {
+    case noSocket
+    case reachable(String)
+
+    var description: String {
+      switch self {
+      case .noSocket: "it is not a socket that listens"
+      case .reachable(let address):
+        """
+        \(address) can be reached from other machines, without TLS and without identities. Set --tls-certificate \
+        and --tls-key, or --identities, or allow it with --insecure
+        """
+      }
+    }
+  }
+
   private struct Refusal: Error, CustomStringConvertible {
     let address: ListenAddress
     let reason: any Error
@@ -89,6 +141,7 @@ package struct WorkerListener: HTTP2ServerTransport.ListenerFactory {
       switch address {
       case .tcp(let host, let port): "cannot listen on port \(port) of \(host): \(reason)"
       case .unix(let path, _): "cannot listen on \(path): \(reason)"
+      case .inherited(let descriptor): "cannot listen on the socket passed as descriptor \(descriptor): \(reason)"
       }
     }
   }

@@ -4,7 +4,7 @@ internal import WorkThreads
 
 /// The client that an image is processed for.
 struct ImageCaller: Sendable {
-  /// The connection, which shares the image threads equally with other connections.
+  /// The caller or connection, which shares the image threads equally with others.
   var connection = ""
   /// The time at which the client stops waiting; `nil` if it did not say.
   var deadline: ContinuousClock.Instant?
@@ -12,7 +12,7 @@ struct ImageCaller: Sendable {
 
 /// Decides which of the waiting images an image thread begins next.
 ///
-/// Connections get equal shares of the time; a connection's own images are begun in order of arrival. An image is
+/// Callers, or connections without one, get equal shares of the time; a connection's own images are begun in order of arrival. An image is
 /// refused at once if the images before it will take longer than its client waits, or than the queue may last, because
 /// work on it would be wasted. Images that have begun are not affected: their threads continue with them first.
 package final class ThreadQueue: Sendable {

@@ -8,11 +8,19 @@ internal import Tracing
 /// Splits the stream into items, processes them concurrently, and ends each with exactly one final report or error. An
 /// error of one item never affects another.
 struct BatchStream: Sendable {
+  /// How long a client must have sent nothing before a drain ends its stream, and how long that is waited for.
+  ///
+  /// Items that were on their way are refused by name meanwhile, so that a client that stops sending at the first
+  /// such error learns of every item that was not taken.
+  private static let quietTime = Duration.milliseconds(200)
+  private static let maxQuietWait = Duration.seconds(2)
+
   private let environment: WorkerEnvironment
   private let responses: BatchResponses
   private let cancellation: Cancellation
   private let connection: String
   private let items: ItemTable
+  private let arrivals = Arrivals()
   /// The deadline of uploads; its clock runs while the stream waits for its client.
   private let progress: ProgressDeadline<String>
 
@@ -60,7 +68,10 @@ struct BatchStream: Sendable {
       environment.drain.removeHandler(handler)
       cancellation.removeHandler(stop)
     }
-    for await _ in items.itemEnds where environment.drain.isDraining && items.isEmpty { return true }
+    for await _ in items.itemEnds where environment.drain.isDraining && items.isEmpty {
+      await arrivals.pause(of: Self.quietTime, limit: Self.maxQuietWait)
+      return true
+    }
     return false
   }
 
@@ -71,6 +82,7 @@ struct BatchStream: Sendable {
         for try await part in parts {
           // While the stream waits for its own items, the client is not the slow side.
           progress.pause()
+          arrivals.note()
           defer { progress.resume() }
           if let item = try await accept(part) { group.addTask { try await process(item) } }
         }
@@ -174,7 +186,7 @@ struct BatchStream: Sendable {
   private func job(of item: BatchItem) -> ImageJob {
     let (memory, sink) = (environment.memory, ItemSink(responses.sink(of: item.id), item: item, table: items))
     // The deadline is that of the stream, not of its items.
-    let caller = ImageCaller(connection: connection)
+    let caller = environment.imageCaller(peer: connection)
     switch item.content {
     case .whole(let image):
       return ImageJob(

@@ -25,7 +25,7 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
         to: ResponseSink(response, response: Imageworker_V1_ProcessImageResponse.init),
         admission: QueuedAdmission(memory: environment.memory, cancellation: cancellation),
         environment: environment, cancellation: cancellation,
-        caller: ImageCaller(connection: context.remotePeer, deadline: environment.currentDeadline))
+        caller: environment.imageCaller(peer: context.remotePeer, deadline: environment.currentDeadline))
       try await job.run()
     }
   }

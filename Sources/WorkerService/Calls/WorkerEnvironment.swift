@@ -79,6 +79,15 @@ package struct WorkerEnvironment: Sendable {
     return ServiceContext.current.flatMap(callerName).flatMap(callers.account(of:))
   }
 
+  /// The client that an image of the current call is processed for.
+  ///
+  /// A caller with an identity has one share of the image threads, however many connections it opens; without one, each
+  /// connection has a share.
+  func imageCaller(peer: String, deadline: ContinuousClock.Instant? = nil) -> ImageCaller {
+    let name = ServiceContext.current.flatMap(callerName)
+    return ImageCaller(connection: name.map { "identity:\($0)" } ?? peer, deadline: deadline)
+  }
+
   /// The id of the current call's trace; `nil` if the call is not traced.
   var currentTraceID: String? { ServiceContext.current.flatMap(traceID) }
 

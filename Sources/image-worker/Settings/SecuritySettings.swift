@@ -68,6 +68,9 @@ struct SecuritySettings {
     return nil
   }
 
+  /// Whether the worker may listen on an address that other machines can reach.
+  var allowsOtherMachines: Bool { isProtected || isInsecureAllowed }
+
   /// Whether a call needs more than a connection.
   private var isProtected: Bool { tls != nil || identities != nil }
 
@@ -85,7 +88,7 @@ struct SecuritySettings {
   /// - Throws: `SettingsError` if other machines can reach `address` without TLS and without tokens, and that is not
   ///   allowed.
   func check(_ address: ListenAddress) throws(SettingsError) {
-    guard !isProtected, !isInsecureAllowed, !address.isLocal else { return }
+    guard !allowsOtherMachines, !address.isLocal else { return }
     throw SettingsError(
       description: """
         \(address) can be reached from other machines, without TLS and without identities. Set --tls-certificate \

@@ -15,6 +15,8 @@ internal import WorkerTelemetry
 struct Settings {
   var host: String
   var port: Int
+  /// Whether other workers may listen on the same port.
+  var sharesPort: Bool
   var security: SecuritySettings
   var threadCount: Int
   var memoryLimit: Int
@@ -85,6 +87,8 @@ struct Settings {
     host = Self.address(source.text("host", default: "127.0.0.1", "address", "Set the address to listen on."))
     port = try source.integer(
       "port", in: 0...65535, default: 50051, unit: "port", "Set the port to listen on; 0 for any free one.")
+    sharesPort = try source.flag(
+      "reusePort", "Let other workers of the same user listen on the same port, for restarts without a gap.")
     security = try SecuritySettings(&source)
     threadCount =
       try source.optionalInteger(
