@@ -92,7 +92,7 @@ class Course:
     def bystanders(self, worker, new: bool | None = None) -> Bystanders:
         return Bystanders(
             worker, self.fault.credentials(), self.fault.authority(), self.row.results,
-            self.fault.takes_connections if new is None else new)
+            self.fault.takes_connections if new is None else new, self.fault.cost)
 
     def serve(self, worker) -> None:
         """Lets every bystander process every image."""

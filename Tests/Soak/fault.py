@@ -33,6 +33,8 @@ class Fault:
     name = ""
     # Whether clients can still connect anew.
     takes_connections = True
+    # The text of errors that the fault may cost an image, which its client then sends again; empty for none.
+    cost = ""
 
     def __init__(self, folder: Path):
         # The directory of all files that the worker or the fault writes.

@@ -21,6 +21,8 @@ from telemetry import Collector, environment
 
 class HelpersKilled(Fault):
     name = "helpers killed or stopped"
+    # An image per helper, and no other.
+    cost = "the process that worked on the image"
 
     def missing(self):
         return "" if has_setting("--isolation") else "the worker has no --isolation"
