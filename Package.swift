@@ -120,7 +120,7 @@ let targets: [Target] = [
   .executableTarget(
     name: "image-worker",
     dependencies: [
-      "CMalloc", "WorkerService", "WorkerOperations", "WorkerTelemetry", "ResultCache", "ImagePipeline", "ImageCodecs",
+      "CPlatform", "WorkerService", "WorkerOperations", "WorkerTelemetry", "ResultCache", "ImagePipeline", "ImageCodecs",
       "Fields", "WorkThreads", argumentParser, grpcCore, grpcPosix, logging, serviceLifecycle, system, tracing,
       unixSignals, yams,
     ],
@@ -137,7 +137,7 @@ let targets: [Target] = [
   .target(
     name: "WorkerOperations",
     dependencies: [
-      "WorkerProtocol", "WorkThreads", "CLibZ", crypto, grpcCore, grpcPosix, grpcProtobuf, logging, metrics,
+      "WorkerProtocol", "WorkThreads", "CLibZ", "CPlatform", crypto, grpcCore, grpcPosix, grpcProtobuf, logging, metrics,
       serviceContext, swiftProtobuf, tracing,
     ] + nio + nioHTTP2 + nioTLS,
     swiftSettings: strictSwift),
@@ -199,7 +199,7 @@ let targets: [Target] = [
     name: "CLibWebP", path: "Sources/System/CLibWebP", pkgConfig: "libwebp",
     providers: [.apt(["libwebp-dev"]), .brew(["webp"])]),
   // The allocator's settings; part of the C library.
-  .systemLibrary(name: "CMalloc", path: "Sources/System/CMalloc"),
+  .systemLibrary(name: "CPlatform", path: "Sources/System/CPlatform"),
   .systemLibrary(
     name: "CLibZ", path: "Sources/System/CLibZ", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
   .systemLibrary(

@@ -1,4 +1,4 @@
-internal import CMalloc
+internal import CPlatform
 
 /// How the system's allocator keeps memory that was freed.
 ///

@@ -23,6 +23,7 @@ struct Worker: Service {
   let environment: WorkerEnvironment
   private let reflection: ReflectionServices
   private let health: HealthState
+  private let connections: ConnectionCount
 
   init(
     settings: Settings, telemetry: Telemetry, metrics: MetricRegistry, logger: Logger, end: ProcessEnd,
@@ -40,9 +41,11 @@ struct Worker: Service {
     environment = WorkerEnvironment(
       limits: settings.limits, presets: try settings.presets?.read() ?? PresetCatalog(),
       takesOnlyPresets: settings.takesOnlyPresets,
-      cache: try settings.cache.map { try ResultCache(limits: $0, logger: logger) }, memoryLimit: settings.memoryLimit,
-      threadCount: settings.threadCount, tracer: telemetry.tracer, traceID: { $0.traceID },
+      cache: try settings.cache.map { try ResultCache(limits: $0, logger: logger) },
+      memoryLimit: settings.workMemoryLimit,
+      receivesMessages: true, threadCount: settings.threadCount, tracer: telemetry.tracer, traceID: { $0.traceID },
       deadline: { $0.callDeadline }, callers: security.callers, callerName: { $0.callerName }, metrics: metrics)
+    connections = ConnectionCount(limit: settings.maxConnections, perPeer: settings.maxConnectionsPerPeer)
     reflection = try ReflectionServices()
     health = HealthState(services: Set(reflection.serviceNames))
   }
@@ -152,6 +155,11 @@ struct Worker: Service {
     metrics.observe("imageworker.memory.budget.limit") { Double(memory.limit) }
     metrics.observe("imageworker.memory.budget.used") { Double(memory.used) }
     metrics.observe("imageworker.memory.budget.peak") { Double(memory.peak) }
+    metrics.observe("imageworker.messages.received") { Double(memory.received) }
+    metrics.observe("imageworker.messages.waiting") { Double(memory.waitingMessageCount) }
+    let connections = connections
+    metrics.observe("imageworker.connections.active") { Double(connections.openCount) }
+    metrics.observe("imageworker.connections.refused") { Double(connections.refusedCount) }
     if let cache = environment.cache {
       metrics.observe("imageworker.cache.memory") { Double(cache.memoryByteCount) }
       metrics.observe("imageworker.cache.disk") { Double(cache.diskByteCount) }
@@ -173,13 +181,47 @@ struct Worker: Service {
     var limits = ConnectionLimits(logger: logger)
     limits.maxPings = settings.maxConnectionPings
     limits.maxResets = settings.maxConnectionResets
+    limits.maxSettings = settings.maxConnectionSettings
     limits.maxMetadataByteCount = settings.metadataByteCount
     limits.maxMessageByteCount = settings.limits.maxMessageByteCount
     limits.maxFrameByteCount = settings.frameByteCount
     let memory = environment.memory
     limits.inflationAccount = MemoryAccount(charge: memory.holdNow, refund: memory.endHold)
+    limits.messages = messageMemory
+    limits.connections = connections
+    limits.time = timeLimits
+    limits.windowByteCount = settings.windowByteCount
+    limits.streamWindowByteCount = settings.streamWindowByteCount
     limits.backlog = Int32(settings.listenBacklog)
     return limits
+  }
+
+  private var timeLimits: TimeLimits {
+    var limits = TimeLimits()
+    let times = settings.times
+    (limits.handshake, limits.idle) = (times.handshake, times.idle)
+    (limits.keepalive, limits.keepaliveAnswer) = (times.keepalive, times.keepaliveAnswer)
+    (limits.age, limits.grace) = (times.age, times.grace)
+    (limits.upload, limits.download) = (settings.limits.uploadTimeout, times.download)
+    limits.minBytesPerSecond = settings.limits.minBytesPerSecond
+    return limits
+  }
+
+  /// The memory budget as the listener uses it.
+  private var messageMemory: MessageMemory {
+    let memory = environment.memory
+    return MessageMemory(
+      admit: { request in
+        switch memory.receive(
+          request.byteCount, of: request.connection, buffering: request.bufferedByteCount, grant: request.grant)
+        {
+        case .granted: .granted
+        case .waiting(let id): .waiting(id)
+        case .full: .full
+        case .tooLarge(let limit): .tooLarge(limit)
+        }
+      }, abandon: memory.abandonMessage, release: memory.releaseMessage, openWindow: memory.openWindow,
+      closeWindow: memory.closeWindow, occupy: memory.occupy, vacate: memory.vacate)
   }
 
   private var configuration: HTTP2ServerTransport.Custom<WorkerListener>.Config {

@@ -23,7 +23,7 @@ extension Layer {
       name: "image-worker",
       modules: [
         "WorkerService", "WorkerOperations", "WorkerTelemetry", "WorkerProtocol", "ResultCache", "ImagePipeline",
-        "ImageCodecs", "Fields", "WorkThreads", "CMalloc",
+        "ImageCodecs", "Fields", "WorkThreads", "CPlatform",
       ],
       foreign: libc.union([
         "ArgumentParser", "Dispatch", "FoundationEssentials", "GRPCCore", "GRPCNIOTransportHTTP2Posix",
@@ -40,13 +40,14 @@ extension Layer {
       ]),
       maxPointerLineCount: 14),
     Layer(
-      name: "WorkerOperations", modules: ["WorkerProtocol", "WorkThreads", "CLibZ"],
+      name: "WorkerOperations", modules: ["WorkerProtocol", "WorkThreads", "CLibZ", "CPlatform"],
       foreign: grpc.union(libc).union([
         "CoreMetrics", "Crypto", "FoundationEssentials", "GRPCNIOTransportHTTP2Posix", "Logging", "NIOCore",
         "NIOHPACK", "NIOHTTP2", "NIOPosix", "NIOSSL", "NIOTLS", "ServiceContextModule", "SwiftASN1",
         "Synchronization", "Tracing", "X509",
       ]),
-      maxPointerLineCount: 1),
+      // The memory of messages, which carries its charge: ChargedBuffer.swift.
+      maxPointerLineCount: 5),
     Layer(
       name: "WorkerTelemetry", modules: ["WorkerProtocol", "ProtobufWire"],
       foreign: grpc.union(libc).union([
@@ -72,7 +73,7 @@ extension Layer {
     Layer(name: "WorkThreads", modules: [], foreign: libc.union(["Synchronization"])),
     Layer(name: "CCodecs", modules: [], foreign: []),
     Layer(name: "CPixels", modules: [], foreign: []),
-    Layer(name: "CMalloc", modules: [], foreign: []),
+    Layer(name: "CPlatform", modules: [], foreign: []),
     // The only system library used in addition to those of CCodecs.
     Layer(name: "CLibZ", modules: [], foreign: []),
   ]

@@ -19,8 +19,8 @@ struct ProgressDeadlineTests {
     let deadline = observing("nothing comes", "comes", "came", "works")
     deadline.resume()
     for id in ["nothing comes", "comes", "came"] { deadline.beginWait(of: id) }
-    deadline.supply("comes")
-    deadline.supply("came")
+    deadline.supply("comes", byteCount: 1)
+    deadline.supply("came", byteCount: 1)
     deadline.endWait(of: "came", tookSupply: true)
     var expired: [String] = []
     try await waitUntil("a wait has expired") {
@@ -35,6 +35,24 @@ struct ProgressDeadlineTests {
     try await waitUntil("it has expired") { deadline.takeExpired() == ["came"] }
     deadline.forget("came")
     #expect(!deadline.hasExpired("came"))
+  }
+
+  @Test("with a minimum rate, waits add up unless enough bytes make up for them")
+  func rate() async throws {
+    let deadline = ProgressDeadline<String>(limit: .milliseconds(50), minBytesPerSecond: 1_000_000)
+    for id in ["trickles", "flows"] { deadline.observe(id) }
+    deadline.resume()
+    for _ in 0..<15 {
+      for id in ["trickles", "flows"] { deadline.beginWait(of: id) }
+      try await Task.sleep(for: .milliseconds(10))
+      for (id, byteCount) in [("trickles", 1), ("flows", 1 << 30)] {
+        deadline.supply(id, byteCount: byteCount)
+        deadline.endWait(of: id, tookSupply: true)
+      }
+    }
+    deadline.beginWait(of: "trickles")
+    deadline.beginWait(of: "flows")
+    #expect(deadline.takeExpired() == ["trickles"])
   }
 
   @Test("no time passes while it is paused")

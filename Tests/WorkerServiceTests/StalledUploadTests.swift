@@ -116,10 +116,30 @@ struct StalledUploadTests {
     }
   }
 
+  @Test("an upload that trickles stalls like one that sends nothing")
+  func trickle() async throws {
+    let limits = WorkerLimits(uploadTimeout: .seconds(1), minBytesPerSecond: 1_000_000)
+    try await withWorker(limits: limits) { client, _ in
+      try await talk(client) { writer, responses in
+        try await writer.write(.start("slow", preset: "favicon"))
+        try await writer.write(.chunk("slow", Self.beginning))
+        for _ in 0..<30 {
+          try await writer.write(.chunk("slow", [UInt8](repeating: 0, count: 100)))
+          try await Task.sleep(for: .milliseconds(100))
+        }
+        try await writer.write(.end("slow"))
+        let error = try #require(try await Self.end(of: "slow", &responses))
+        let status = try GoogleRPCStatus(serializedBytes: error.serializedBytes() as [UInt8])
+        #expect(status.details.first?.errorInfo?.reason == "UPLOAD_STALLED")
+        #expect(status.message.contains("1000000 bytes per second"))
+      }
+    }
+  }
+
   @Test("an upload that keeps sending bytes is not ended, however long it takes")
   func slow() async throws {
     let limit = Duration.seconds(20)
-    try await withWorker(limits: WorkerLimits(uploadTimeout: limit)) { client, _ in
+    try await withWorker(limits: WorkerLimits(uploadTimeout: limit, minBytesPerSecond: 0)) { client, _ in
       let good = Fixture.bytes("photo-420.jpg")
       try await talk(client) { writer, responses in
         try await writer.write(.start("slow", preset: "favicon"))

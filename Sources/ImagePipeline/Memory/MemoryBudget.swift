@@ -8,10 +8,11 @@ internal import Synchronization
 /// before it reached the head.
 ///
 /// Uploads are buffered before they have a plan if their format stores its header at the end. Buffered bytes may use up
-/// to half of the limit, and count together with the reservations. There is one exception: while nothing is reserved,
-/// the head of the queue is admitted regardless of the buffered bytes, as otherwise uploads that wait for memory would
-/// wait for each other. The total therefore never exceeds 1.5 times the limit, and exceeds the limit only while a
-/// single image that needs nearly all of it is being processed.
+/// to half of the limit together with received messages (`MemoryBudget+Messages.swift`), and count together with the
+/// reservations. There is one exception: while nothing is reserved, the head of the queue is admitted regardless of the
+/// buffered bytes, as otherwise uploads that wait for memory would wait for each other. The total therefore never
+/// exceeds 1.5 times the limit, and exceeds the limit only while a single image that needs more than half of it is
+/// being processed.
 package final class MemoryBudget: Sendable {
   fileprivate struct Waiter {
     var id: UInt64
@@ -27,26 +28,35 @@ package final class MemoryBudget: Sendable {
     case passing
   }
 
-  fileprivate struct State {
-    var used = 0
+  struct State {
+    fileprivate(set) var used = 0
     /// The part of `used` that bypassed the head of the queue, in bytes.
-    var passed = 0
-    var buffered = 0
-    var peak = 0
-    var nextID: UInt64 = 0
-    var waiters: [Waiter] = []
+    fileprivate var passed = 0
+    fileprivate(set) var buffered = 0
+    fileprivate var peak = 0
+    fileprivate var nextID: UInt64 = 0
+    fileprivate var waiters: [Waiter] = []
+    var messages: MessageQueue
+    /// Bytes that open connections and calls take.
+    var occupied = 0
   }
 
   /// The maximum number of bytes that all images may reserve together.
   package let limit: Int
   /// The maximum number of images that may wait.
   package let maxWaiting: Int
-  private let state = Mutex(State())
+  /// Whether the listener charges messages, so that images leave room for them and need not charge them again.
+  package let receivesMessages: Bool
+  let state: Mutex<State>
 
   /// Creates a budget of `limit` bytes in whose queue at most `maxWaiting` images wait.
-  package init(limit: Int, maxWaiting: Int) {
+  ///
+  /// - `receivesMessages`: whether the listener charges messages.
+  package init(limit: Int, maxWaiting: Int, receivesMessages: Bool = false) {
     self.limit = limit
     self.maxWaiting = maxWaiting
+    self.receivesMessages = receivesMessages
+    state = Mutex(State(messages: MessageQueue(limit: limit / 8 * 3)))
   }
 
   /// The number of bytes that are currently reserved.
@@ -70,7 +80,7 @@ package final class MemoryBudget: Sendable {
   package func reserve(_ byteCount: Int, cancellation: Cancellation) async throws(PipelineError) -> Reservation {
     try checkLimit(byteCount)
     try cancellation.check()
-    switch state.withLock({ $0.take(byteCount, limit: limit, maxWaiting: maxWaiting) }) {
+    switch state.withLock({ $0.take(byteCount, limit: imageLimit($0), maxWaiting: maxWaiting) }) {
     case .taken(let admission): return Reservation(byteCount: byteCount, admission: admission, budget: self)
     case .full:
       throw PipelineError(.overloaded, "\(maxWaiting) images are waiting for memory already; try again later")
@@ -86,7 +96,9 @@ package final class MemoryBudget: Sendable {
   /// - Throws: `limitExceeded` if the bytes can never fit, `overloaded` if they do not fit now.
   package func reserveNow(_ byteCount: Int) throws(PipelineError) -> Reservation {
     try checkLimit(byteCount)
-    guard case .taken(let admission) = state.withLock({ $0.take(byteCount, limit: limit, maxWaiting: 0) }) else {
+    guard
+      case .taken(let admission) = state.withLock({ $0.take(byteCount, limit: imageLimit($0), maxWaiting: 0) })
+    else {
       throw PipelineError(
         .overloaded, "\(byteCount) bytes of memory are not free: \(used) of \(limit) are in use; try again later")
     }
@@ -95,14 +107,15 @@ package final class MemoryBudget: Sendable {
 
   /// Counts `byteCount` more buffered bytes for an upload that has already buffered `own` bytes.
   /// - Throws: `limitExceeded` if the total can never fit, `overloaded` if it does not fit now.
-  fileprivate func hold(_ byteCount: Int, beside own: Int) throws(PipelineError) {
+  func hold(_ byteCount: Int, beside own: Int) throws(PipelineError) {
     guard own + byteCount <= reservationLimit else {
       throw PipelineError(
         exceeding: "memory_limit", limit: UInt64(reservationLimit), value: UInt64(own + byteCount),
         unit: "bytes to buffer its file, which may use half of the memory")
     }
     let others: Int? = state.withLock { state in
-      guard state.buffered + byteCount <= reservationLimit else { return state.buffered - own }
+      let others = state.buffered + state.messages.byteCount
+      guard others + byteCount <= reservationLimit else { return others - own }
       state.buffered += byteCount
       return nil
     }
@@ -123,7 +136,7 @@ package final class MemoryBudget: Sendable {
   /// Stops counting `byteCount` bytes that `holdNow` counted.
   package func endHold(_ byteCount: Int) { letGo(byteCount) }
 
-  fileprivate func letGo(_ byteCount: Int) {
+  func letGo(_ byteCount: Int) {
     state.withLock { $0.buffered -= byteCount }
     admitWaiters()
   }
@@ -141,7 +154,7 @@ package final class MemoryBudget: Sendable {
     let granted: Admission? = await withCheckedContinuation { continuation in
       let admission: Admission? = state.withLock { state in
         // Memory may have been released since the first attempt.
-        if let admission = state.admit(byteCount, limit: limit) { return admission }
+        if let admission = state.admit(byteCount, limit: imageLimit(state)) { return admission }
         state.waiters.append(Waiter(id: id, byteCount: byteCount, continuation: continuation))
         return nil
       }
@@ -169,9 +182,25 @@ package final class MemoryBudget: Sendable {
     admitWaiters()
   }
 
-  private func admitWaiters() {
-    let admitted = state.withLock { $0.admitWaiters(limit: limit) }
+  func admitWaiters() {
+    let (messages, admitted) = state.withLock { state in
+      let messages = state.messages.grant(room: messageRoom(state))
+      return (messages, state.admitWaiters(limit: imageLimit(state)))
+    }
+    for message in messages { message.grant() }
     for (waiter, admission) in admitted { waiter.continuation.resume(returning: admission) }
+  }
+
+  /// The part of the budget that messages may use together, in bytes.
+  func messageRoom(_ state: borrowing State) -> Int {
+    min(limit - state.used - state.buffered - state.occupied, reservationLimit - state.buffered)
+  }
+
+  /// The part of the budget that images and uploads may use together, in bytes: all but what messages use or need next.
+  private func imageLimit(_ state: borrowing State) -> Int {
+    let kept = max(state.messages.demand, receivesMessages ? state.messages.reserve : 0)
+    return limit - state.occupied
+      - max(state.messages.byteCount, min(kept + state.messages.byteCount, state.messages.limit))
   }
 }
 
@@ -246,36 +275,4 @@ package struct Reservation: ~Copyable, Sendable {
   }
 
   deinit { budget.release(byteCount, admission) }
-}
-
-/// The bytes that an upload buffers before it has a plan; they are returned to the budget when the value is destroyed.
-package struct Hold: ~Copyable, Sendable {
-  /// The granularity of counting in bytes, so that small flow-control windows do not each take the budget's lock.
-  private static let portionByteCount = 256 * 1024
-
-  private let budget: MemoryBudget
-  private var byteCount = 0
-
-  /// Creates a count of 0 bytes in `budget`.
-  package init(budget: MemoryBudget) {
-    self.budget = budget
-  }
-
-  /// Increases the count to at least `byteCount` bytes; it never decreases the count.
-  /// - Parameter byteCount: The total number of buffered bytes.
-  /// - Throws: `overloaded` if other uploads buffer too much, `limitExceeded` if the bytes can never fit.
-  package mutating func grow(to byteCount: Int) throws(PipelineError) {
-    guard byteCount > self.byteCount else { return }
-    let portions = (byteCount - self.byteCount + Self.portionByteCount - 1) / Self.portionByteCount
-    try budget.hold(portions * Self.portionByteCount, beside: self.byteCount)
-    self.byteCount += portions * Self.portionByteCount
-  }
-
-  /// Returns all counted bytes to the budget.
-  package mutating func release() {
-    if byteCount > 0 { budget.letGo(byteCount) }
-    byteCount = 0
-  }
-
-  deinit { if byteCount > 0 { budget.letGo(byteCount) } }
 }

@@ -32,7 +32,9 @@ extension ConnectionGuard {
   ///
   /// The HTTP/2 handler refuses streams after its own first GOAWAY and ends the connection at their next frame
   /// (swift-nio-http2, issue 466). It is therefore not informed of the drain.
-  func beginDrain(_ context: ChannelHandlerContext) {
+  ///
+  /// - `message`: the reason, for calls that would otherwise run for as long as the client wants.
+  func beginDrain(_ context: ChannelHandlerContext, message: String = "the worker is shutting down") {
     guard !drain.hasBegun else { return }
     let ping = UInt64.random(in: .min ... .max)
     drain = .begun(ping)
@@ -41,6 +43,7 @@ extension ConnectionGuard {
       $0.writePing(ping, isAnswer: false)
     }
     context.flush()
+    drainMessage = message
     for request in requests.values { request.connectionDrains() }
     let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
     context.eventLoop.scheduleTask(in: Self.answerLimit) {

@@ -1,5 +1,6 @@
 internal import Logging
 internal import NIOCore
+internal import Synchronization
 
 /// Filters the frames of a connection before its HTTP/2 handler, whose limits and drain cannot be configured.
 ///
@@ -19,10 +20,12 @@ final class ConnectionGuard: ChannelDuplexHandler {
   let caller: ConnectionCaller?
   var context: ChannelHandlerContext?
   /// Open calls by stream identifier.
-  private(set) var requests: [UInt32: RequestGuard] = [:]
+  var requests: [UInt32: RequestGuard] = [:]
   /// The highest stream identifier that the client has used.
   private(set) var lastStream: UInt32 = 0
   var drain = Drain.none
+  /// The reason of the drain, for the calls that it ends.
+  var drainMessage = ""
   private(set) var isClosed = false
   /// Whether the HTTP/2 handler has ended the connection, which it reports only to the client.
   private(set) var hasFailed = false
@@ -31,7 +34,7 @@ final class ConnectionGuard: ChannelDuplexHandler {
 
   private var pings: Allowance
   private var settings: Allowance
-  private var resets: Allowance
+  var resets: Allowance
   /// Bytes still expected of the current frame or of the preface.
   private var rest = FrameHeader.prefaceByteCount
   private var isDropping = false
@@ -42,33 +45,84 @@ final class ConnectionGuard: ChannelDuplexHandler {
   /// Number of dropped DATA bytes to return to the client's connection window.
   private var dropped = 0
   private var needsFlush = false
+  /// Bytes still expected of the frame that the HTTP/2 handler writes.
+  private var payloadRest = 0
+
+  /// The connection's name in the account of messages.
+  let id = ConnectionGuard.nextID.add(1, ordering: .relaxed).newValue
+  private static let nextID = Atomic<UInt64>(0)
+
+  // MARK: Time
+
+  var watch: ConnectionWatch
+  var checkTask: RepeatedTask?
+  var checked = NIODeadline.now()
+  /// Whether bytes were received since the last check.
+  var hasReceived = false
+  /// Whether the client has sent its settings.
+  private(set) var hasHandshaken = false
+  /// The peer for which the connection is counted.
+  var countedHost: String?
+  var isOccupying = false
 
   init(limits: ConnectionLimits, inflation: InflationAllowance, caller: ConnectionCaller?) {
     self.limits = limits
     self.inflation = inflation
     self.caller = caller
     let now = NIODeadline.now()
+    watch = ConnectionWatch(limits: limits.time, now: now)
     pings = Allowance(limits.maxPings, per: .seconds(30), now: now)
     settings = Allowance(limits.maxSettings, per: .seconds(30), now: now)
     resets = Allowance(limits.maxResets, per: .seconds(10), now: now)
   }
 
   func handlerAdded(context: ChannelHandlerContext) { self.context = context }
-  func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    self.context = nil
+    close()
+  }
+
+  func channelActive(context: ChannelHandlerContext) {
+    context.fireChannelActive()
+    open(context)
+  }
 
   func channelInactive(context: ChannelHandlerContext) {
     isClosed = true
+    close()
     context.fireChannelInactive()
   }
 
   func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
     pings.earn()
-    if case .byteBuffer(let bytes) = unwrapOutboundIn(data), let header = FrameHeader(bytes, at: bytes.readerIndex),
-      header.kind == .goAway, header.stream == 0, header.length == bytes.readableBytes - FrameHeader.byteCount
-    {
-      hasFailed = true
+    guard case .byteBuffer(let bytes) = unwrapOutboundIn(data), !withholds(bytes) else {
+      promise?.succeed()
+      return
     }
     context.write(data, promise: promise)
+  }
+
+  /// Reads the header of a frame that the HTTP/2 handler writes; returns `true` for a frame that must not be sent now.
+  private func withholds(_ bytes: ByteBuffer) -> Bool {
+    if payloadRest > 0 {
+      payloadRest -= bytes.readableBytes
+      return false
+    }
+    guard let header = FrameHeader(bytes, at: bytes.readerIndex) else { return false }
+    let end = FrameHeader.byteCount + header.length
+    payloadRest = max(0, end - bytes.readableBytes)
+    switch header.kind {
+    case .goAway where header.stream == 0 && end == bytes.readableBytes: hasFailed = true
+    case .windowUpdate where header.stream > 0:
+      let increment = bytes.getInteger(at: bytes.readerIndex + FrameHeader.byteCount, as: UInt32.self)
+      guard let increment, let request = requests[header.stream] else { return false }
+      request.withhold(Int(increment))
+      return true
+    case .data: requests[header.stream]?.noteSent(header.length)
+    default: break
+    }
+    return false
   }
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -78,24 +132,23 @@ final class ConnectionGuard: ChannelDuplexHandler {
 
   func channelReadComplete(context: ChannelHandlerContext) {
     if dropped > 0 {
-      write(context) { $0.writeConnectionWindowUpdate(dropped) }
+      write(context) { $0.writeWindowUpdate(dropped) }
       dropped = 0
     }
-    if needsFlush {
-      needsFlush = false
-      context.flush()
-    }
+    // Calls read their data now, and may open windows.
     context.fireChannelReadComplete()
+    flush()
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     var bytes = unwrapInboundIn(data)
+    hasReceived = true
     if buffered.readableBytes > 0 {
       buffered.writeBuffer(&bytes)
       bytes = buffered
       buffered = ByteBuffer()
     }
-    var reader = Reader(bytes: bytes)
+    var reader = ReceivedRuns(bytes: bytes)
     while !isOver, reader.index < bytes.writerIndex {
       if rest > 0 {
         let count = min(rest, bytes.writerIndex - reader.index)
@@ -109,10 +162,10 @@ final class ConnectionGuard: ChannelDuplexHandler {
     if !isOver { buffered = bytes.getSlice(at: reader.index, length: bytes.writerIndex - reader.index) ?? ByteBuffer() }
   }
 
-  private var isOver: Bool { isClosed || isCut }
+  var isOver: Bool { isClosed || isCut }
 
   /// Processes the frame with this header; returns `false` if more of the frame must arrive first.
-  private func take(_ header: FrameHeader, _ reader: inout Reader, _ context: ChannelHandlerContext) -> Bool {
+  private func take(_ header: FrameHeader, _ reader: inout ReceivedRuns, _ context: ChannelHandlerContext) -> Bool {
     switch judge(header, &reader, context) {
     case .forward:
       isDropping = false
@@ -137,7 +190,8 @@ final class ConnectionGuard: ChannelDuplexHandler {
 
   private enum Judgement { case forward, drop, handle }
 
-  private func judge(_ header: FrameHeader, _ reader: inout Reader, _ context: ChannelHandlerContext) -> Judgement {
+  private func judge(_ header: FrameHeader, _ reader: inout ReceivedRuns, _ context: ChannelHandlerContext) -> Judgement
+  {
     // The HTTP/2 handler rejects frames with a wrong size or in a wrong place.
     if headers?.takes(header) == true { return .handle }
     if let frames = headers?.flush() {
@@ -152,19 +206,24 @@ final class ConnectionGuard: ChannelDuplexHandler {
         headers = HeaderContinuation(stream: header.stream, maxFrameByteCount: limits.maxFrameByteCount)
       }
       lastStream = max(lastStream, header.stream)
+      if header.flags & FrameHeader.endStream != 0 { requests[header.stream]?.isHalfClosed = true }
       return .forward
     case .ping: return header.length == 8 && header.stream == 0 ? .handle : .forward
     case .priority: return header.length == 5 && header.stream > 0 ? .drop : .forward
     case .reset:
       return header.length == 4 && header.stream > 0 && header.stream <= lastStream ? .handle : .forward
     case .settings:
+      hasHandshaken = true
       if header.flags & FrameHeader.acknowledged == 0, !settings.take(now: .now()) { cut("too_many_settings", context) }
       return .forward
     case .data, .windowUpdate:
-      guard header.stream > 0, header.stream <= lastStream, requests[header.stream] == nil else { return .forward }
+      guard header.stream > 0, header.stream <= lastStream else { return .forward }
       // The frame may belong to a call whose beginning is not forwarded yet.
-      forward(&reader, context)
-      guard requests[header.stream] == nil else { return .forward }
+      if requests[header.stream] == nil { forward(&reader, context) }
+      if let request = requests[header.stream] {
+        if header.kind == .data, header.flags & FrameHeader.endStream != 0 { request.isHalfClosed = true }
+        return .forward
+      }
       if header.kind == .data { dropped += header.length }
       return .drop
     case .pushPromise, .goAway, .continuation, nil: return .forward
@@ -189,6 +248,12 @@ final class ConnectionGuard: ChannelDuplexHandler {
     }
   }
 
+  /// Lets the client send `byteCount` more bytes on a stream.
+  func openWindow(of stream: UInt32, by byteCount: Int) {
+    guard let context, !isOver else { return }
+    write(context) { $0.writeWindowUpdate(byteCount, stream: stream) }
+  }
+
   private func take(_ continuation: ByteBuffer?, flags: UInt8, _ context: ChannelHandlerContext) {
     guard var continuation else { return }
     let isLast = flags & FrameHeader.endHeaders != 0
@@ -197,7 +262,7 @@ final class ConnectionGuard: ChannelDuplexHandler {
     if let frames, frames.readableBytes > 0 { context.fireChannelRead(wrapInboundOut(frames)) }
   }
 
-  private func forward(_ reader: inout Reader, _ context: ChannelHandlerContext) {
+  private func forward(_ reader: inout ReceivedRuns, _ context: ChannelHandlerContext) {
     guard let run = reader.takeRun(), !isOver else { return }
     context.fireChannelRead(wrapInboundOut(run))
   }
@@ -210,65 +275,21 @@ final class ConnectionGuard: ChannelDuplexHandler {
     needsFlush = true
   }
 
+  /// Sends the frames that were written since the last time.
+  func flush() {
+    guard needsFlush else { return }
+    needsFlush = false
+    context?.flush()
+  }
+
   /// Closes the connection of a client that floods the worker.
   ///
   /// `reason` is sent in GOAWAY, with the spelling that gRPC clients recognize, if there is one.
-  private func cut(_ reason: String, _ context: ChannelHandlerContext) {
+  func cut(_ reason: String, _ context: ChannelHandlerContext) {
     guard !isOver else { return }
     isCut = true
     limits.logger.notice("connection closed", metadata: ["reason": "\(reason)", "peer": "\(peer)"])
     write(context) { $0.writeGoAway(lastStream: lastStream, code: 11, reason: reason) }
     closeGently(context)
-  }
-}
-
-extension ConnectionGuard {
-  /// Logs a call that was refused before it reached a handler, because of a client error.
-  func noteRefusal(_ refusal: RequestRefusal, path: String) {
-    limits.logger.info(
-      "call refused",
-      metadata: [
-        "method": "\(path.drop { $0 == "/" }.prefix(128))", "code": "\(refusal.code)", "error": "\(refusal.message)",
-        "peer": "\(peer)",
-      ])
-  }
-
-  private var peer: String { context?.remoteAddress.map(String.init(describing:)) ?? "" }
-
-  /// Registers a call that begins; returns `false` if it arrived after the last call that is served.
-  func begin(_ request: RequestGuard, stream: UInt32) -> Bool {
-    requests[stream] = request
-    return drain.accepts(stream)
-  }
-
-  /// Removes a call; `wasReset` is whether the client cancelled it.
-  func end(stream: UInt32, wasReset: Bool) {
-    guard requests.removeValue(forKey: stream) != nil else { return }
-    if !wasReset { resets.earn() }
-    closeWhenDrained()
-  }
-}
-
-/// A cursor over received bytes that collects contiguous runs to forward.
-private struct Reader {
-  let bytes: ByteBuffer
-  private(set) var index: Int
-  private var runStart: Int
-
-  init(bytes: ByteBuffer) {
-    self.bytes = bytes
-    index = bytes.readerIndex
-    runStart = index
-  }
-
-  mutating func advance(_ count: Int, isDropping: Bool) {
-    index += count
-    if isDropping { runStart = index }
-  }
-
-  /// Returns the bytes since the last bytes that were returned or dropped; `nil` if there are none.
-  mutating func takeRun() -> ByteBuffer? {
-    defer { runStart = index }
-    return index > runStart ? bytes.getSlice(at: runStart, length: index - runStart) : nil
   }
 }

@@ -24,10 +24,22 @@ package struct ConnectionLimits: Sendable {
   package var maxMessageByteCount = 64 << 20
   /// Maximum total size in bytes of the compressed messages of all open calls, after decompression.
   package var maxInflatedByteCount = 256 << 20
+  /// The memory that messages are charged to.
+  package var messages = MessageMemory.unlimited
+  /// The number of bytes that a client may send on a stream before its message is charged.
+  ///
+  /// Further bytes may be sent when the message is charged.
+  package var streamWindowByteCount = 64 << 10
+  /// The HTTP/2 flow-control window of a connection in bytes; also of a stream with several messages, if there is room.
+  package var windowByteCount = 1 << 20
   /// Memory account that is also charged for decompressed bytes.
   package var inflationAccount = MemoryAccount.unlimited
   /// Maximum payload size in bytes of an HTTP/2 frame from a client; must match the HTTP/2 handler's setting.
   package var maxFrameByteCount = 16 << 10
+  /// Limits on the time that clients take.
+  package var time = TimeLimits()
+  /// Limits on the number of connections.
+  package var connections = ConnectionCount(limit: .max, perPeer: .max)
   /// Maximum number of connections that the kernel queues until the worker accepts them.
   ///
   /// The kernel's own limit may be lower.
@@ -39,6 +51,9 @@ package struct ConnectionLimits: Sendable {
 
   /// Creates the default limits.
   package init(logger: Logger) { self.logger = logger }
+
+  /// The maximum size in bytes of a message that is read; the service refuses too many bytes of an image with details.
+  var maxReadMessageByteCount: Int { maxMessageByteCount + (64 << 10) }
 
   /// The maximum metadata size in bytes that is advertised to clients, which refuse to send more; a call above it ends
   /// the connection.

@@ -17,6 +17,7 @@ struct FrameHeader: Equatable {
   }
 
   static let acknowledged: UInt8 = 0x1
+  static let endStream: UInt8 = 0x1
   static let endHeaders: UInt8 = 0x4
 
   var length: Int
@@ -67,9 +68,9 @@ extension ByteBuffer {
     writeString(reason)
   }
 
-  /// Writes a WINDOW_UPDATE that lets the peer send `byteCount` more bytes on the connection.
-  mutating func writeConnectionWindowUpdate(_ byteCount: Int) {
-    write(FrameHeader(length: 4, kind: .windowUpdate))
+  /// Writes a WINDOW_UPDATE that lets the peer send `byteCount` more bytes on a stream, or on the connection.
+  mutating func writeWindowUpdate(_ byteCount: Int, stream: UInt32 = 0) {
+    write(FrameHeader(length: 4, kind: .windowUpdate, stream: stream))
     writeInteger(UInt32(byteCount))
   }
 }

@@ -83,6 +83,9 @@ struct MessageInflater: ~Copyable {
     allowance.giveBack(charged)
   }
 
+  /// Whether no message has begun.
+  var isBetweenMessages: Bool { if case .prefix = state { input.readableBytes == 0 } else { false } }
+
   /// Consumes bytes of the call; returns complete decompressed messages and the bytes of uncompressed ones.
   mutating func push(_ bytes: ByteBuffer) throws(RequestRefusal) -> ByteBuffer {
     var bytes = bytes

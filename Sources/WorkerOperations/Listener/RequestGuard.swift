@@ -1,47 +1,71 @@
-internal import FoundationEssentials
-internal import GRPCCore
-internal import GRPCProtobuf
 internal import NIOCore
 internal import NIOHPACK
 internal import NIOHTTP2
 
 /// Filters a call's stream before grpc-swift-2, which trusts client input and reports most errors in the same way.
 ///
-/// It checks the request headers and the framing of messages, decompresses them, answers refused calls, and ends the call
-/// when its client cancels it or its deadline passes.
+/// It checks the request headers and the framing of messages, assembles and decompresses them
+/// (`RequestGuard+Messages.swift`), answers refused calls, and ends the call when its client cancels it or its deadline
+/// passes.
 final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
   typealias InboundIn = HTTP2Frame.FramePayload
   typealias InboundOut = HTTP2Frame.FramePayload
   typealias OutboundIn = HTTP2Frame.FramePayload
   typealias OutboundOut = HTTP2Frame.FramePayload
 
-  private enum State {
+  enum State {
     case waiting
     case running
     /// The call was answered here or cancelled; nothing more is forwarded in either direction.
     case ended
   }
 
-  private let connection: ConnectionGuard
-  private let stream: UInt32
-  private var context: ChannelHandlerContext?
-  private var state = State.waiting
-  private var inflater: MessageInflater?
+  let connection: ConnectionGuard
+  let stream: UInt32
+  private(set) var context: ChannelHandlerContext?
+  private(set) var state = State.waiting
   private var deadline: NIOScheduledCallback?
-  private var beginning: MessageBeginning
-  private var framing = MessageFraming(isCompressed: false)
+  var framing = MessageFraming(isCompressed: false)
   private var path = ""
-  private var isCompressed = false
   private var isOperational = false
   private var hasAnswered = false
-  private var hasClientEnded = false
   private var hasServerEnded = false
   private var wasReset = false
+
+  // MARK: Messages
+
+  var inflater: MessageInflater?
+  var assembler = MessageAssembler()
+  /// Complete messages that the transport has not asked for yet.
+  var ready = CircularBuffer<ByteBuffer>()
+  /// The identifier of the message that waits for memory.
+  var waitingID: UInt64?
+  /// Whether the transport asks for messages.
+  var isWanted = false
+  var hasClientEnded = false
+  /// Whether the end of the call has arrived at the connection; frames before it may be unread.
+  ///
+  /// The HTTP/2 handler fails a call for which a window is opened then.
+  var isHalfClosed = false
+
+  // MARK: Flow control
+
+  /// The number of bytes that the client may still send.
+  var window: Int
+  /// The window while no message is charged.
+  var idleWindow: Int
+  /// Window that the HTTP/2 handler has opened and the client was not told of.
+  var withheld = 0
+  var progress = Progress()
+  private var isOccupying = false
+  /// The charge of an idle window that is larger than usual.
+  var windowCharge: MessageCharge?
 
   init(connection: ConnectionGuard, stream: UInt32) {
     self.connection = connection
     self.stream = stream
-    beginning = MessageBeginning(maxByteCount: connection.limits.maxMessageByteCount)
+    window = connection.limits.streamWindowByteCount
+    idleWindow = window
   }
 
   /// Installs a guard as the first handler of a call's channel; must be called on its event loop.
@@ -64,12 +88,13 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
   func handlerRemoved(context: ChannelHandlerContext) {
     self.context = nil
     deadline?.cancel()
+    releaseMessages()
     connection.end(stream: stream, wasReset: wasReset)
   }
 
   func channelInactive(context: ChannelHandlerContext) {
-    inflater = nil
     deadline?.cancel()
+    releaseMessages()
     connection.end(stream: stream, wasReset: wasReset)
     context.fireChannelInactive()
   }
@@ -88,7 +113,9 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
       promise?.fail(ChannelError.ioOnClosedChannel)
       return
     }
-    guard case .headers(var payload) = unwrapOutboundIn(data) else { return context.write(data, promise: promise) }
+    let frame = unwrapOutboundIn(data)
+    if case .data(let payload) = frame { noteWritten(payload.data.readableBytes) }
+    guard case .headers(var payload) = frame else { return context.write(data, promise: promise) }
     hasServerEnded = payload.endStream
     guard !hasAnswered else { return context.write(data, promise: promise) }
     hasAnswered = true
@@ -102,12 +129,12 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
     path = payload.headers.first(name: ":path") ?? ""
     var payload = payload
     do throws(RequestRefusal) {
+      try occupy()
       let request = try RequestHeaders(
         payload.headers, now: .now(), maxByteCount: connection.limits.maxMetadataByteCount)
       if let compression = request.compression {
         inflater = try MessageInflater(
           compression, limit: connection.limits.maxMessageByteCount, allowance: connection.inflation)
-        isCompressed = true
         framing = MessageFraming(isCompressed: true)
       }
       isOperational = connection.limits.endedByDrain.contains { path.hasPrefix("/\($0)/") }
@@ -125,36 +152,37 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
     if connection.drain.hasBegun { connectionDrains() }
   }
 
-  private func take(_ payload: HTTP2Frame.FramePayload.Data, _ context: ChannelHandlerContext) {
-    hasClientEnded = payload.endStream
-    guard case .byteBuffer(let bytes) = payload.data else {
-      return context.fireChannelRead(wrapInboundOut(.data(payload)))
-    }
-    do throws(RequestRefusal) {
-      try framing.push(bytes, isLast: payload.endStream)
-    } catch {
-      return refuse(error)
-    }
-    guard isCompressed else {
-      guard let ready = beginning.push(bytes, isLast: payload.endStream) else { return }
-      let data = HTTP2Frame.FramePayload.Data(data: .byteBuffer(ready), endStream: payload.endStream)
-      return context.fireChannelRead(wrapInboundOut(.data(data)))
-    }
-    do throws(RequestRefusal) {
-      guard let messages = try inflater?.push(bytes), messages.readableBytes > 0 || payload.endStream else { return }
-      let inflated = HTTP2Frame.FramePayload.Data(data: .byteBuffer(messages), endStream: payload.endStream)
-      context.fireChannelRead(wrapInboundOut(.data(inflated)))
-    } catch {
-      refuse(error)
-    }
-  }
-
   private func write(_ context: ChannelHandlerContext, _ payload: HTTP2Frame.FramePayload) {
     context.writeAndFlush(wrapOutboundOut(payload), promise: nil)
   }
 }
 
 extension RequestGuard {
+  /// Memory that a call takes, with its tasks, in bytes.
+  private static var occupiedByteCount: Int { 16 << 10 }
+
+  private func occupy() throws(RequestRefusal) {
+    guard connection.limits.messages.occupy(Self.occupiedByteCount) else {
+      throw .overloaded("too many calls are open")
+    }
+    isOccupying = true
+  }
+
+  func vacate() {
+    if isOccupying { connection.limits.messages.vacate(Self.occupiedByteCount) }
+    isOccupying = false
+  }
+
+  /// Resets the stream of a client that does not read; it could not be sent a status.
+  func cancel(reason: String) {
+    guard state == .running, let context else { return }
+    state = .ended
+    releaseMessages()
+    connection.noteRefusal(RequestRefusal(code: .resourceExhausted, message: reason), path: path)
+    context.writeAndFlush(wrapOutboundOut(.rstStream(.enhanceYourCalm)), promise: nil)
+    context.fireChannelRead(wrapInboundOut(.rstStream(.cancel)))
+  }
+
   /// Handles the client's cancellation of the call.
   ///
   /// RST_STREAM is not forwarded to the HTTP/2 handler, which counts such frames; instead, the stream is closed from
@@ -164,6 +192,7 @@ extension RequestGuard {
     wasReset = true
     let isRunning = state == .running
     state = .ended
+    releaseMessages()
     if isRunning { context.fireChannelRead(wrapInboundOut(.rstStream(HTTP2ErrorCode(networkCode: Int(code))))) }
     context.close(promise: nil)
   }
@@ -175,7 +204,7 @@ extension RequestGuard {
     context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
     let loopBound = NIOLoopBound(self, eventLoop: context.eventLoop)
     context.eventLoop.scheduleTask(in: .milliseconds(200)) {
-      loopBound.value.refuse(RequestRefusal(code: .unavailable, message: "the worker is shutting down"))
+      loopBound.value.refuse(RequestRefusal(code: .unavailable, message: loopBound.value.connection.drainMessage))
     }
   }
 
@@ -184,7 +213,7 @@ extension RequestGuard {
   }
 
   /// Logs the refusal of a call that no interceptor sees, or that none reports, and ends the call.
-  private func refuse(_ refusal: RequestRefusal) {
+  func refuse(_ refusal: RequestRefusal) {
     guard state == .running, !hasServerEnded else { return }
     connection.noteRefusal(refusal, path: path)
     end(refusal)
@@ -203,32 +232,11 @@ extension RequestGuard {
     headers.add(name: "grpc-message", value: refusal.wireMessage)
     if let details = refusal.wireDetails { headers.add(name: "grpc-status-details-bin", value: details) }
     state = .ended
+    releaseMessages()
     context.write(wrapOutboundOut(.headers(.init(headers: headers, endStream: true))), promise: nil)
     // Stop the client from sending the rest of the upload.
     if !hasClientEnded { context.write(wrapOutboundOut(.rstStream(.noError)), promise: nil) }
     context.flush()
     context.fireChannelRead(wrapInboundOut(.rstStream(.cancel)))
-  }
-}
-
-extension RequestRefusal {
-  /// A `google.rpc.Status` with the reason, in Base64; `nil` without a reason.
-  fileprivate var wireDetails: String? {
-    guard let reason, let code = Status.Code(rawValue: code.rawValue).flatMap({ RPCError.Code($0) }) else { return nil }
-    let status = GoogleRPCStatus(
-      code: code, message: message, details: [.errorInfo(reason: reason, domain: "imageworker.v1")])
-    guard let bytes: [UInt8] = try? status.serializedBytes() else { return nil }
-    return Data(bytes).base64EncodedString()
-  }
-
-  /// The message, percent-encoded as the gRPC specification requires.
-  fileprivate var wireMessage: String {
-    message.utf8.reduce(into: "") { text, byte in
-      if (0x20...0x7e).contains(byte), byte != UInt8(ascii: "%") {
-        text.unicodeScalars.append(Unicode.Scalar(byte))
-      } else {
-        text += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-      }
-    }
   }
 }

@@ -1,25 +1,6 @@
 internal import NIOCore
 internal import NIOHPACK
 
-/// The reason for refusing a call before any handler sees it.
-struct RequestRefusal: Error, Equatable {
-  /// A gRPC status code with its numeric value.
-  enum Code: Int {
-    case invalidArgument = 3
-    case deadlineExceeded = 4
-    case permissionDenied = 7
-    case resourceExhausted = 8
-    case unimplemented = 12
-    case unavailable = 14
-    case unauthenticated = 16
-  }
-
-  var code: Code
-  var message: String
-  /// The reason of the `ErrorInfo` that is sent with the refusal; `nil` to send none.
-  var reason: String?
-}
-
 /// The request headers of a call, validated and normalized so that grpc-swift-2 reads them without trapping.
 struct RequestHeaders {
   static let encodings = "identity,deflate,gzip"

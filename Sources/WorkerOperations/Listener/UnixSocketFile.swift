@@ -1,3 +1,4 @@
+internal import CPlatform
 internal import NIOCore
 internal import NIOPosix
 
@@ -55,15 +56,15 @@ struct UnixSocketFile {
 
   /// The number of the file in its file system, which distinguishes it from a later one of the same path.
   private var number: UInt64? {
-    var status = stat()
-    return lstat(path, &status) == 0 ? UInt64(status.st_ino) : nil
+    var file = cplatform_file()
+    return cplatform_file_read(path, &file) ? file.number : nil
   }
 
   /// Removes a socket on which nobody listens, as a process that was killed leaves it behind.
   private func removeStale() async throws {
-    var status = stat()
-    guard lstat(path, &status) == 0 else { return }
-    guard status.st_mode & S_IFMT == S_IFSOCK else { throw Failure.notASocket }
+    var file = cplatform_file()
+    guard cplatform_file_read(path, &file) else { return }
+    guard file.is_socket else { throw Failure.notASocket }
     do {
       let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
         .connect(unixDomainSocketPath: path).get()

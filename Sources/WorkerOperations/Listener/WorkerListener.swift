@@ -101,7 +101,7 @@ package struct WorkerListener: HTTP2ServerTransport.ListenerFactory {
         try pipeline.handler(type: NIOHTTP2Handler.self))
       let filter = StreamErrorFilter(connection: try pipeline.handler(type: ConnectionGuard.self))
       try pipeline.addHandler(filter, position: position)
-      try pipeline.addHandler(MetadataSizeAnnouncer(byteCount: limits.maxReadMetadataByteCount), position: position)
+      try pipeline.addHandler(SettingsAnnouncer(limits: limits), position: position)
       return connection
     }
   }

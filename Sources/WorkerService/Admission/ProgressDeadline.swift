@@ -2,12 +2,17 @@ internal import Synchronization
 
 /// Detects waits for another party that last too long, such as an upload's wait for its next bytes.
 ///
+/// With a minimum rate, the waits of an upload add up, and each byte that arrives makes up for a part of them. A client
+/// that sends one byte in time does not start anew.
+///
 /// The waiting side begins and ends a wait. Its time does not count while input is on its way, or while the deadline is
 /// paused, because the delay is then not caused by the other party. A wait needs no timer and no task of its own.
 final class ProgressDeadline<ID: Hashable & Sendable>: Sendable {
   private struct Wait {
     /// The start of the wait, as a reading of the pausable clock; `nil` while nothing waits.
     var since: Duration?
+    /// The duration of earlier waits that no bytes have made up for.
+    var lag = Duration.zero
     /// The number of inputs that were supplied and not yet consumed.
     var suppliedCount = 0
     var hasExpired = false
@@ -26,8 +31,14 @@ final class ProgressDeadline<ID: Hashable & Sendable>: Sendable {
   let limit: Duration?
   private let state = Mutex(State())
 
+  /// The number of bytes that make up for a second of waiting; 0 if any byte makes up for all of it.
+  let minBytesPerSecond: Int
+
   /// Creates a paused deadline; call `resume` to start its clock.
-  init(limit: Duration?) { self.limit = limit }
+  init(limit: Duration?, minBytesPerSecond: Int = 0) {
+    self.limit = limit
+    self.minBytesPerSecond = minBytesPerSecond
+  }
 
   // MARK: The clock
 
@@ -71,15 +82,30 @@ final class ProgressDeadline<ID: Hashable & Sendable>: Sendable {
   func endWait(of id: ID, tookSupply: Bool) {
     guard limit != nil else { return }
     state.withLock { state in
-      state.waits[id]?.since = nil
-      if tookSupply { state.waits[id]?.suppliedCount -= 1 }
+      let now = state.now
+      guard var wait = state.waits[id] else { return }
+      if minBytesPerSecond > 0, let since = wait.since { wait.lag += now - since }
+      wait.since = nil
+      if tookSupply { wait.suppliedCount -= 1 }
+      state.waits[id] = wait
     }
   }
 
   /// Records that input for `id` is on its way; its wait does not expire before the input was consumed.
-  func supply(_ id: ID) {
+  func supply(_ id: ID, byteCount: Int) {
     guard limit != nil else { return }
-    state.withLock { $0.waits[id]?.suppliedCount += 1 }
+    let seconds = minBytesPerSecond > 0 ? Double(byteCount) / Double(minBytesPerSecond) : 0
+    state.withLock { state in
+      let now = state.now
+      guard var wait = state.waits[id] else { return }
+      if let since = wait.since, minBytesPerSecond > 0 {
+        wait.lag += now - since
+        wait.since = now
+      }
+      wait.lag = max(.zero, wait.lag - .seconds(seconds))
+      wait.suppliedCount += 1
+      state.waits[id] = wait
+    }
   }
 
   // MARK: Expiry
@@ -87,14 +113,14 @@ final class ProgressDeadline<ID: Hashable & Sendable>: Sendable {
   /// Whether `takeExpired` has returned `id`.
   func hasExpired(_ id: ID) -> Bool { state.withLock { $0.waits[id]?.hasExpired ?? false } }
 
-  /// Returns the ids whose wait has exceeded the limit, each once.
+  /// Returns the ids whose wait, or whose waits together, have exceeded the limit, each once.
   func takeExpired() -> [ID] {
     guard let limit else { return [] }
     return state.withLock { state in
       let now = state.now
       let expired = state.waits.filter { _, wait in
         guard let since = wait.since, wait.suppliedCount == 0, !wait.hasExpired else { return false }
-        return now - since >= limit
+        return wait.lag + (now - since) >= limit
       }
       for id in expired.keys { state.waits[id]?.hasExpired = true }
       return Array(expired.keys)

@@ -17,12 +17,15 @@ package struct WorkerLimits: Sendable, Hashable {
   package var maxImagesPerStream: Int
   /// The maximum time that a started upload may send no bytes; `nil` for no limit.
   package var uploadTimeout: Duration?
+  /// The number of bytes that make up for a second in which an upload sends none; 0 if any byte makes up for all.
+  package var minBytesPerSecond: Int
 
   /// Creates the limits, with the worker's defaults.
   package init(
     image: ImageLimits = ImageLimits(), maxMessageByteCount: Int = 64 << 20, maxWaitingImages: Int = 256,
     maxQueueTime: Duration? = .seconds(30),
-    maxOpenUploads: Int = 64, maxImagesPerStream: Int = 8, uploadTimeout: Duration? = .seconds(30)
+    maxOpenUploads: Int = 64, maxImagesPerStream: Int = 8, uploadTimeout: Duration? = .seconds(30),
+    minBytesPerSecond: Int = 4096
   ) {
     self.image = image
     self.maxMessageByteCount = maxMessageByteCount
@@ -31,6 +34,7 @@ package struct WorkerLimits: Sendable, Hashable {
     self.maxOpenUploads = maxOpenUploads
     self.maxImagesPerStream = maxImagesPerStream
     self.uploadTimeout = uploadTimeout
+    self.minBytesPerSecond = minBytesPerSecond
   }
 
   /// Checks the size of an image or chunk in one message.

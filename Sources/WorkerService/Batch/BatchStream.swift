@@ -32,7 +32,8 @@ struct BatchStream: Sendable {
     self.responses = responses
     self.cancellation = cancellation
     self.connection = connection
-    progress = ProgressDeadline(limit: environment.limits.uploadTimeout)
+    progress = ProgressDeadline(
+      limit: environment.limits.uploadTimeout, minBytesPerSecond: environment.limits.minBytesPerSecond)
     items = ItemTable(
       maxOpenUploads: environment.limits.maxOpenUploads, maxWholeImages: environment.limits.maxImagesPerStream)
   }
@@ -114,7 +115,7 @@ struct BatchStream: Sendable {
       try await emit(PipelineError.invalid("item_id was used before on this stream; use another one"), for: id)
     case (.chunk(let bytes), .uploading(let item)): try await take(bytes, of: item)
     case (.end, .uploading(let item)):
-      progress.supply(id)
+      progress.supply(id, byteCount: 0)
       items.complete(item)
     case (nil, .uploading(let item)): try await end(item, with: .unsetPart)
     case (.chunk, .unknown), (.end, .unknown):
@@ -159,7 +160,7 @@ struct BatchStream: Sendable {
     }
     // An empty chunk is no progress: a client that sends only those has stalled.
     guard case .upload(let chunks) = item.content, !bytes.isEmpty else { return }
-    progress.supply(item.id)
+    progress.supply(item.id, byteCount: bytes.count)
     await chunks.send(bytes)
   }
 
@@ -190,7 +191,7 @@ struct BatchStream: Sendable {
     switch item.content {
     case .whole(let image):
       return ImageJob(
-        item.renditions, from: WholeImage(image), to: sink,
+        item.renditions, from: WholeImage(image, isCharged: memory.receivesMessages), to: sink,
         admission: QueuedAdmission(memory: memory, cancellation: item.cancellation), environment: environment,
         cancellation: item.cancellation, caller: caller)
     case .upload(let chunks):

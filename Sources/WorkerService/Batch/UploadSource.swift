@@ -15,6 +15,7 @@ final class UploadSource: ImageSource {
 
   /// The maximum size of a chunk in bytes that is not charged to the memory budget.
   private static let freeChunkByteCount = 1 << 20
+  private let isCharged: Bool
 
   init(
     _ item: BatchItem, chunks: AsyncChannel<Data>, table: ItemTable, progress: ProgressDeadline<String>,
@@ -24,6 +25,7 @@ final class UploadSource: ImageSource {
     self.table = table
     self.progress = progress
     self.chunks = chunks.makeAsyncIterator()
+    isCharged = memory.receivesMessages
     reservation = Hold(budget: memory)
   }
 
@@ -36,12 +38,12 @@ final class UploadSource: ImageSource {
     progress.endWait(of: item.id, tookSupply: bytes != nil)
     if let bytes {
       hasBytes = true
-      if bytes.count > Self.freeChunkByteCount { try reservation.grow(to: bytes.count) }
+      if !isCharged, bytes.count > Self.freeChunkByteCount { try reservation.grow(to: bytes.count) }
       return (bytes, false)
     }
     try item.checkCancellation()
     // Checked first: chunks that arrived after the timeout were dropped.
-    if let limit = progress.limit, progress.hasExpired(item.id) { throw PipelineError.stalledUpload(limit) }
+    if let limit = progress.limit, progress.hasExpired(item.id) { throw progress.error(limit) }
     guard isComplete else {
       throw PipelineError(.truncatedImage, "the stream ended before the item did; send its end", field: "image")
     }
@@ -49,13 +51,14 @@ final class UploadSource: ImageSource {
   }
 }
 
-extension PipelineError {
-  /// Returns the error of an upload that sent no bytes within the limit.
-  fileprivate static func stalledUpload(_ limit: Duration) -> PipelineError {
+extension ProgressDeadline {
+  /// Returns the error of an upload that sent too few bytes within the limit.
+  fileprivate func error(_ limit: Duration) -> PipelineError {
     let seconds = UInt64(clamping: limit.components.seconds)
+    let progress = minBytesPerSecond > 0 ? "fewer than \(minBytesPerSecond) bytes per second" : "no bytes"
     return PipelineError(
       .uploadStalled,
-      "the upload sent no bytes for \(limit), the limit upload_timeout_seconds; send it again",
-      limit: Limit(name: "upload_timeout_seconds", limit: seconds, value: seconds))
+      "the upload sent \(progress) for \(limit), the limit upload_timeout_seconds; send it again",
+      limit: PipelineError.Limit(name: "upload_timeout_seconds", limit: seconds, value: seconds))
   }
 }

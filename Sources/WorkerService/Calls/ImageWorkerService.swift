@@ -21,7 +21,8 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
     try await serve(oneImage: true) { cancellation in
       try environment.limits.check(message: request.image)
       let job = ImageJob(
-        try environment.renditions(of: request), from: WholeImage(request.image),
+        try environment.renditions(of: request),
+        from: WholeImage(request.image, isCharged: environment.memory.receivesMessages),
         to: ResponseSink(response, response: Imageworker_V1_ProcessImageResponse.init),
         admission: QueuedAdmission(memory: environment.memory, cancellation: cancellation),
         environment: environment, cancellation: cancellation,

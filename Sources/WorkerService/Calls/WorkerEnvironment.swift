@@ -39,6 +39,7 @@ package struct WorkerEnvironment: Sendable {
   /// Creates the environment of a worker and starts its threads.
   ///
   /// - `memoryLimit`: the maximum memory of all images together, in bytes.
+  /// - `receivesMessages`: whether the listener charges messages to that memory.
   /// - `threadCount`: the number of images processed at the same time.
   /// - `traceID`: returns the tracer's id of a context's trace.
   /// - `deadline`: returns the deadline of a context's call.
@@ -46,7 +47,8 @@ package struct WorkerEnvironment: Sendable {
   /// - `metrics`: receives the measurements.
   package init(
     limits: WorkerLimits = WorkerLimits(), presets: PresetCatalog = PresetCatalog(), takesOnlyPresets: Bool = false,
-    cache: ResultCache? = nil, memoryLimit: Int = 768 << 20, threadCount: Int, drain: DrainState = DrainState(),
+    cache: ResultCache? = nil, memoryLimit: Int = 768 << 20, receivesMessages: Bool = false, threadCount: Int,
+    drain: DrainState = DrainState(),
     tracer: any Tracer = InstrumentationSystem.tracer,
     traceID: @escaping @Sendable (ServiceContext) -> String? = { _ in nil },
     deadline: @escaping @Sendable (ServiceContext) -> ContinuousClock.Instant? = { _ in nil },
@@ -57,7 +59,8 @@ package struct WorkerEnvironment: Sendable {
     presetStore = PresetStore(presets)
     self.takesOnlyPresets = takesOnlyPresets
     self.cache = cache
-    memory = MemoryBudget(limit: memoryLimit, maxWaiting: limits.maxWaitingImages)
+    memory = MemoryBudget(
+      limit: memoryLimit, maxWaiting: limits.maxWaitingImages, receivesMessages: receivesMessages)
     shares = ConnectionShares(memoryLimit: memoryLimit)
     executor = ImageExecutor(threadCount: threadCount)
     threadQueue = ThreadQueue(executor: executor, memory: memory, maxWait: limits.maxQueueTime)

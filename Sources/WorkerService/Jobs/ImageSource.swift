@@ -28,12 +28,17 @@ extension ImageSource {
 /// An image that arrived in one message.
 final class WholeImage: ImageSource {
   private let bytes: Data
+  private let isCharged: Bool
 
-  init(_ bytes: Data) { self.bytes = bytes }
+  /// - `isCharged`: whether the listener has charged the bytes to the memory budget.
+  init(_ bytes: Data, isCharged: Bool = false) {
+    self.bytes = bytes
+    self.isCharged = isCharged
+  }
 
   var isComplete: Bool { true }
   var whole: Data? { bytes }
-  var bufferedByteCount: Int { bytes.count }
+  var bufferedByteCount: Int { isCharged ? 0 : bytes.count }
 
   func next() async throws -> (bytes: Data, isLast: Bool) { (bytes, true) }
 }

@@ -102,6 +102,16 @@ package enum MetricCatalog {
     MetricDescription(
       "imageworker.memory.budget.peak", unit: "By", kind: .gauge,
       help: "Maximum memory reserved for images since the worker started"),
+    MetricDescription(
+      "imageworker.messages.received", unit: "By", kind: .gauge, help: "Memory of received messages"),
+    MetricDescription(
+      "imageworker.messages.waiting", unit: "{message}", kind: .gauge,
+      help: "Messages that wait for memory before their clients may send the rest"),
+    MetricDescription(
+      "imageworker.connections.active", unit: "{connection}", kind: .gauge, help: "Open connections"),
+    MetricDescription(
+      "imageworker.connections.refused", unit: "{connection}", kind: .counter,
+      help: "Connections that were closed at once, because too many were open"),
   ]
 
   private static let process = [

@@ -25,15 +25,25 @@ struct Settings {
   var stuckThreadLimit: Duration?
   /// HTTP/2 flow-control window of a connection and of each of its streams.
   var windowByteCount: Int
+  /// Memory for images, messages and connections: what the memory cache leaves.
+  var workMemoryLimit: Int { memoryLimit - (cache?.memoryByteCount ?? 0) }
+  /// Bytes that a client may send on a stream before the worker has memory for the message.
+  var streamWindowByteCount: Int { min(windowByteCount, max(64 << 10, min(256 << 10, memoryLimit >> 12))) }
   /// Largest HTTP/2 frame that a client may send.
   var frameByteCount: Int
   /// Calls that a connection may have under way; its client holds back others.
   ///
   /// What a call sends in one message is in memory before the image can be admitted.
   var maxConnectionCalls: Int
+  /// Connections in all, and of one address.
+  var maxConnections: Int
+  var maxConnectionsPerPeer: Int
+  /// What clients may take their time for.
+  var times: TimeSettings
   /// PING frames that a connection may bring in 30 seconds, and cancelled calls in 10, beyond those of a client that works.
   var maxConnectionPings: Int
   var maxConnectionResets: Int
+  var maxConnectionSettings: Int
   /// Maximum size of a call's metadata.
   var metadataByteCount: Int
   /// Connections that wait for being accepted.
@@ -95,10 +105,11 @@ struct Settings {
         "threads", in: 1...1024, default: "the number of cores", unit: "images",
         "Set how many images are processed at the same time.") ?? SystemInfo.coreCount
     memoryLimit =
-      try source.integer(
-        "memoryLimitMib", in: 32...1_048_576, default: 768, unit: "MiB", "Limit the memory of all images together.")
-      << 20
-    limits = try Self.limits(&source)
+      (try source.optionalInteger(
+        "memoryLimitMib", in: 32...1_048_576, default: "what the system or container has, at most 768", unit: "MiB",
+        "Limit the memory of images, messages, connections and cached results together.")
+        ?? SystemMemory.current.defaultLimit >> 20) << 20
+    limits = try Self.limits(&source, memoryLimit: memoryLimit)
     // Chosen by measurement: see Benchmarks/results/http2-windows.md.
     windowByteCount =
       try source.integer(
@@ -111,6 +122,17 @@ struct Settings {
     maxConnectionCalls = try source.integer(
       "maxConnectionCalls", in: 1...1_000_000, default: 100, unit: "calls",
       "Limit the concurrent calls of a connection; its client delays further ones.")
+    maxConnections =
+      try source.optionalInteger(
+        "maxConnections", in: 1...1_000_000, default: "one per 256 KiB of memory, at most 4096", unit: "connections",
+        "Limit the open connections; further ones are closed at once.")
+      ?? max(64, min(4096, memoryLimit >> 18))
+    maxConnectionsPerPeer =
+      try source.optionalInteger(
+        "maxConnectionsPerPeer", in: 1...1_000_000, default: "half of all", unit: "connections",
+        "Limit the open connections of one address; further ones are closed at once.")
+      ?? max(1, maxConnections / 2)
+    times = try TimeSettings(&source)
     maxConnectionPings = try source.integer(
       "maxConnectionPings", in: 10...1_000_000, default: 200, unit: "frames",
       "Limit the PING frames that a client may send in 30 seconds beyond one per frame that it receives; more close "
@@ -119,6 +141,9 @@ struct Settings {
       "maxConnectionResets", in: 10...1_000_000, default: 1000, unit: "calls",
       "Limit the calls that a client may cancel in 10 seconds beyond one per call that it lets finish; more close its "
         + "connection.")
+    maxConnectionSettings = try source.integer(
+      "maxConnectionSettings", in: 10...190, default: 150, unit: "frames",
+      "Limit the SETTINGS frames that a client may send in 30 seconds; more close its connection.")
     metadataByteCount =
       try source.integer(
         "metadataKib", in: 4...64, default: 16, unit: "KiB",
@@ -142,7 +167,7 @@ struct Settings {
       "Expose metrics to Prometheus as GET /metrics on this port; 0 for any free one.")
     metricsHost = Self.address(
       source.text("metricsHost", default: "127.0.0.1", "address", "Set the address of --metrics-port."))
-    cache = try Self.cache(&source)
+    cache = try Self.cache(&source, memoryLimit: memoryLimit)
     presets = source.text(
       "presets", default: nil, "file", completion: .file(),
       "Read presets from a YAML file, in addition to the built-in ones, which it may override."
@@ -164,10 +189,12 @@ struct Settings {
     return given
   }
 
-  private static func limits(_ source: inout SettingSource) throws(SettingsError) -> WorkerLimits {
+  private static func limits(
+    _ source: inout SettingSource, memoryLimit: Int
+  ) throws(SettingsError) -> WorkerLimits {
     let defaults = WorkerLimits()
     return WorkerLimits(
-      image: try imageLimits(&source, defaults.image),
+      image: try imageLimits(&source, defaults.image, memoryLimit: memoryLimit),
       maxMessageByteCount: try source.integer(
         "maxMessageMib", in: 1...1023, default: defaults.maxMessageByteCount >> 20, unit: "MiB",
         "Limit the image bytes in one request message.") << 20,
@@ -187,11 +214,15 @@ struct Settings {
           + "not read meanwhile."),
       uploadTimeout: try timeLimit(
         &source, "uploadTimeoutSeconds", default: 30,
-        "End a started upload that sends no bytes for this time, with DEADLINE_EXCEEDED; 0 for never."))
+        "End an upload or message that falls this far behind --min-bytes-per-second, with DEADLINE_EXCEEDED; 0 for "
+          + "never."),
+      minBytesPerSecond: try source.integer(
+        "minBytesPerSecond", in: 0...1_000_000_000, default: defaults.minBytesPerSecond, unit: "bytes",
+        "Require this rate of uploads and of reading results; 0 for any progress."))
   }
 
   /// A time, of which 0 means none.
-  private static func timeLimit(
+  static func timeLimit(
     _ source: inout SettingSource, _ key: String, default defaultValue: Int, _ help: String
   ) throws(SettingsError) -> Duration? {
     let seconds = try source.integer(key, in: 0...86_400, default: defaultValue, unit: "seconds", help)
@@ -199,7 +230,7 @@ struct Settings {
   }
 
   private static func imageLimits(
-    _ source: inout SettingSource, _ defaults: ImageLimits
+    _ source: inout SettingSource, _ defaults: ImageLimits, memoryLimit: Int
   ) throws(SettingsError) -> ImageLimits {
     ImageLimits(
       maxPixels: UInt64(
@@ -222,9 +253,10 @@ struct Settings {
       maxCPUTime: try timeLimit(
         &source, "maxCpuSecondsPerImage", default: 120,
         "Limit the CPU time of one image and all its results, checked between strips; 0 for none."),
-      memory: try source.integer(
-        "imageMemoryLimitMib", in: 1...1_048_576, default: defaults.memory >> 20, unit: "MiB",
-        "Limit the memory of one image.") << 20,
+      memory: try source.optionalInteger(
+        "imageMemoryLimitMib", in: 1...1_048_576, default: "half of --memory-limit-mib, at most 384", unit: "MiB",
+        "Limit the memory of one image."
+      ).map { $0 << 20 } ?? min(defaults.memory, memoryLimit / 2),
       spill: try spillDirectory(&source))
   }
 
@@ -238,12 +270,14 @@ struct Settings {
     throw source.error("spillDirectory", "it must be a directory in which the worker can create files")
   }
 
-  private static func cache(_ source: inout SettingSource) throws(SettingsError) -> CacheLimits? {
+  private static func cache(
+    _ source: inout SettingSource, memoryLimit: Int
+  ) throws(SettingsError) -> CacheLimits? {
     let limits = CacheLimits(
-      memoryByteCount: try source.integer(
-        "cacheMemoryMib", in: 0...1_048_576, default: 100, unit: "MiB",
-        "Limit the memory of cached results; 0 disables the memory cache."
-      ) << 20,
+      memoryByteCount: try source.optionalInteger(
+        "cacheMemoryMib", in: 0...1_048_576, default: "an eighth of --memory-limit-mib, at most 100", unit: "MiB",
+        "Limit the memory of cached results, a part of --memory-limit-mib; 0 disables the memory cache."
+      ).map { $0 << 20 } ?? min(100 << 20, memoryLimit / 8),
       diskByteCount: try source.integer(
         "cacheDiskMib", in: 0...1_048_576, default: 500, unit: "MiB",
         "Limit the disk space of cached results; 0 disables the disk cache.")
@@ -251,6 +285,9 @@ struct Settings {
       directory: source.text(
         "cacheDirectory", default: nil, "directory", completion: .directory,
         "Also cache results in files in this directory."))
+    guard limits.memoryByteCount <= memoryLimit / 2 else {
+      throw source.error("cacheMemoryMib", "it must be at most half of memoryLimitMib, \(memoryLimit >> 21)")
+    }
     return limits.memoryByteCount > 0 || limits.directory != nil && limits.diskByteCount > 0 ? limits : nil
   }
 }

@@ -12,37 +12,11 @@ import WorkerProtocol
 /// Tests a server that has only the health service, with clients that write HTTP/2 frames directly.
 @Suite("ConnectionGuard", .timeLimit(.minutes(15)))
 struct ConnectionGuardTests {
-  private struct Server: Sendable {
-    var port: Int
-    var health: HealthState
-    var drain: @Sendable () -> Void
-  }
-
   private func serve(
     _ limits: ConnectionLimits = ConnectionLimits(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }),
-    frameByteCount: Int = 16 << 10, _ body: @escaping @Sendable (Server) throws -> Void
+    frameByteCount: Int = 16 << 10, _ body: @escaping @Sendable (HealthServer) throws -> Void
   ) async throws {
-    var (limits, configuration) = (limits, HTTP2ServerTransport.Custom<WorkerListener>.Config.guarded)
-    limits.maxFrameByteCount = frameByteCount
-    configuration.http2.maxFrameSize = frameByteCount
-    let transport = HTTP2ServerTransport.Custom(
-      listenerFactory: WorkerListener(address: .tcp(host: "127.0.0.1", port: 0), limits: limits), config: configuration)
-    let state = HealthState(services: [])
-    state.set(.serving)
-    let server = GRPCServer(
-      transport: transport, services: [HealthService(state: state)],
-      interceptors: [EventLoopInterceptor()])
-    try await withThrowingTaskGroup(of: Void.self) { group in
-      group.addTask(executorPreference: EventLoopExecutor.shared) { try await server.serve() }
-      let port = try #require(await transport.listeningAddress?.ipv4).port
-      let drain: @Sendable () -> Void = {
-        state.set(.notServing)
-        server.beginGracefulShutdown()
-      }
-      try await RawConnection.onThread { try body(Server(port: port, health: state, drain: drain)) }
-      drain()
-      try await group.waitForAll()
-    }
+    try await serveHealth(limits, frameByteCount: frameByteCount, body)
   }
 
   @Test(

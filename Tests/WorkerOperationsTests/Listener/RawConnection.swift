@@ -37,6 +37,8 @@ final class RawConnection {
   private(set) var pingAnswers = 0
   /// Number of bytes that the server has added to the connection's window.
   private(set) var credit = 0
+  /// Number of bytes that the server has added to the windows of streams.
+  private(set) var streamCredit: [UInt32: Int] = [:]
   /// Whether the client answers the server's PING frames.
   var answersPings = true
   private(set) var serverPing: UInt64?
@@ -99,9 +101,11 @@ final class RawConnection {
   }
 
   /// Starts a call and returns its stream.
+  ///
+  /// With `endsAlone`, a frame without bytes ends the call, as grpc-go does it.
   func open(
     _ fields: [(String, String)] = RawConnection.okRequest, message: [UInt8]? = RawConnection.emptyMessage,
-    ends: Bool = true
+    ends: Bool = true, endsAlone: Bool = false
   ) throws
     -> UInt32
   {
@@ -121,7 +125,8 @@ final class RawConnection {
       bytes.writeBuffer(&part)
       kind = .continuation
     } while block.readableBytes > 0
-    if let message { Self.append(message, stream: stream, ends: ends, to: &bytes) }
+    if let message { Self.append(message, stream: stream, ends: ends && !endsAlone, to: &bytes) }
+    if endsAlone { Self.append([], stream: stream, ends: true, to: &bytes) }
     try send(bytes)
     return stream
   }
@@ -134,6 +139,20 @@ final class RawConnection {
       bytes.write(FrameHeader(length: part.count, kind: .data, flags: ends && rest.isEmpty ? 1 : 0, stream: stream))
       bytes.writeBytes(part)
     } while !rest.isEmpty
+  }
+
+  /// Sends bytes of a call.
+  func send(_ message: some Collection<UInt8>, on stream: UInt32, ends: Bool = false) throws {
+    var bytes = ByteBuffer()
+    Self.append(Array(message), stream: stream, ends: ends, to: &bytes)
+    try send(bytes)
+  }
+
+  /// Waits until the server has read everything that was sent before.
+  func settle() throws {
+    let answers = pingAnswers
+    try ping()
+    try wait { pingAnswers > answers }
   }
 
   func ping(_ data: UInt64 = 7, isAnswer: Bool = false) throws {
@@ -189,6 +208,7 @@ final class RawConnection {
       settingsCount += 1
       try send(.settings, flags: 1, stream: 0)
     case .windowUpdate where stream == 0: credit += Int(frame.payload.readInteger(as: UInt32.self) ?? 0)
+    case .windowUpdate: streamCredit[stream, default: 0] += Int(frame.payload.readInteger(as: UInt32.self) ?? 0)
     case .ping where frame.header.flags & 1 == 1: pingAnswers += 1
     case .ping:
       serverPing = frame.payload.readInteger()

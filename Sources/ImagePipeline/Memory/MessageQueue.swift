@@ -1,0 +1,160 @@
+/// The part of a memory budget that received messages use, and the messages that wait for it.
+///
+/// A message is charged from its length prefix, before its bytes are read, until its memory is freed. One that has to
+/// wait counts with the bytes that its client may send meanwhile. Small messages pass large ones, because the bytes
+/// that an upload in progress needs arrive in them. Of the large ones, the connection that uses the least memory goes
+/// first.
+struct MessageQueue {
+  struct Waiter {
+    var id: UInt64
+    var byteCount: Int
+    var connection: UInt64
+    var bufferedByteCount: Int
+    var grant: @Sendable () -> Void
+  }
+
+  /// Messages up to this size pass larger ones.
+  static let smallByteCount = 1 << 20
+
+  /// The maximum size of all messages together, in bytes.
+  let limit: Int
+  /// The total size in bytes of messages that were granted, and of the bytes of those that wait.
+  private(set) var byteCount = 0
+  private(set) var waitingByteCount = 0
+  private(set) var waiters: [Waiter] = []
+  private var connections: [UInt64: Int] = [:]
+  private var nextID: UInt64 = 0
+
+  init(limit: Int) { self.limit = limit }
+
+  /// The maximum size of one message in bytes; it fits beside `maxWaitingByteCount` and `reserve`.
+  var maxMessageByteCount: Int { limit / 3 * 2 }
+  /// The maximum size in bytes of what waiting messages buffer.
+  var maxWaitingByteCount: Int { limit / 4 }
+  /// The part of the limit that large messages and images leave to small messages, in bytes.
+  var reserve: Int { limit / 12 }
+
+  /// The room in bytes that the next large message needs, and that images must leave to it.
+  var demand: Int { nextLarge.map { waiters[$0].byteCount } ?? 0 }
+
+  /// Charges a message if there is room for it.
+  /// - Parameters:
+  ///   - byteCount: The size of the message in bytes.
+  ///   - connection: The connection that sends it.
+  ///   - room: The part of the whole budget that is not used for anything but messages, in bytes.
+  /// - Returns: Whether there was room.
+  mutating func take(_ byteCount: Int, of connection: UInt64, room: Int) -> Bool {
+    let isSmall = byteCount <= Self.smallByteCount
+    guard isSmall || nextLarge == nil, fits(byteCount, of: connection, others: self.byteCount, room: room) else {
+      return false
+    }
+    add(byteCount, of: connection)
+    return true
+  }
+
+  /// Lets a message wait, unless too many wait already.
+  /// - Returns: The identifier of the waiting message; `nil` if too many wait.
+  mutating func wait(
+    _ byteCount: Int, of connection: UInt64, buffering bufferedByteCount: Int, grant: @escaping @Sendable () -> Void
+  ) -> UInt64? {
+    guard waitingByteCount + bufferedByteCount <= maxWaitingByteCount else { return nil }
+    nextID += 1
+    waitingByteCount += bufferedByteCount
+    self.byteCount += bufferedByteCount
+    waiters.append(
+      Waiter(
+        id: nextID, byteCount: byteCount, connection: connection, bufferedByteCount: bufferedByteCount, grant: grant))
+    return nextID
+  }
+
+  /// Charges bytes that a client may send before its next message is charged, if there is room for them.
+  ///
+  /// At most half of what may wait: waiting messages need the rest.
+  mutating func openWindow(_ byteCount: Int) -> Bool {
+    guard waitingByteCount + byteCount <= maxWaitingByteCount / 2 else { return false }
+    waitingByteCount += byteCount
+    self.byteCount += byteCount
+    return true
+  }
+
+  /// Returns bytes that `openWindow` charged.
+  mutating func closeWindow(_ byteCount: Int) {
+    waitingByteCount -= byteCount
+    self.byteCount -= byteCount
+  }
+
+  /// Removes a waiting message; returns `false` if it does not wait any more.
+  mutating func abandon(_ id: UInt64) -> Bool {
+    guard let index = waiters.firstIndex(where: { $0.id == id }) else { return false }
+    _ = remove(at: index)
+    return true
+  }
+
+  /// Returns a message's bytes to the budget.
+  mutating func release(_ byteCount: Int, of connection: UInt64) {
+    self.byteCount -= byteCount
+    let left = (connections[connection] ?? 0) - byteCount
+    connections[connection] = left > 0 ? left : nil
+  }
+
+  /// Charges the waiting messages that fit now, and removes them from the queue.
+  mutating func grant(room: Int) -> [Waiter] {
+    guard !waiters.isEmpty else { return [] }
+    var granted: [Waiter] = []
+    var index = 0
+    while index < waiters.count {
+      if waiters[index].byteCount <= Self.smallByteCount, fits(waiters[index], room: room) {
+        granted.append(admit(at: index))
+      } else {
+        index += 1
+      }
+    }
+    while let index = nextLarge, fits(waiters[index], room: room) { granted.append(admit(at: index)) }
+    return granted
+  }
+
+  /// Charges a waiter in place of the bytes that it buffers.
+  private mutating func admit(at index: Int) -> Waiter {
+    let waiter = remove(at: index)
+    add(waiter.byteCount, of: waiter.connection)
+    return waiter
+  }
+
+  private mutating func remove(at index: Int) -> Waiter {
+    let waiter = waiters.remove(at: index)
+    waitingByteCount -= waiter.bufferedByteCount
+    byteCount -= waiter.bufferedByteCount
+    return waiter
+  }
+
+  /// The index of the large message to admit next: the first one of the connection that uses the least memory.
+  private var nextLarge: Int? {
+    var best: (index: Int, used: Int)?
+    for (index, waiter) in waiters.enumerated() where waiter.byteCount > Self.smallByteCount {
+      let used = connections[waiter.connection] ?? 0
+      guard isWithinShare(waiter.byteCount, used), used < best?.used ?? .max else { continue }
+      best = (index, used)
+    }
+    return best?.index
+  }
+
+  /// Whether a connection may use so much: one message of any size, or half of the limit.
+  private func isWithinShare(_ byteCount: Int, _ used: Int) -> Bool { used == 0 || used + byteCount <= limit / 2 }
+
+  private func fits(_ waiter: Waiter, room: Int) -> Bool {
+    fits(waiter.byteCount, of: waiter.connection, others: byteCount - waiter.bufferedByteCount, room: room)
+  }
+
+  /// - `others`: the size in bytes of the other messages.
+  private func fits(_ byteCount: Int, of connection: UInt64, others used: Int, room: Int) -> Bool {
+    let isSmall = byteCount <= Self.smallByteCount
+    let kept = isSmall ? 0 : reserve
+    guard isSmall || isWithinShare(byteCount, connections[connection] ?? 0) else { return false }
+    return used + byteCount <= min(limit, room) - kept
+  }
+
+  private mutating func add(_ byteCount: Int, of connection: UInt64) {
+    self.byteCount += byteCount
+    connections[connection, default: 0] += byteCount
+  }
+}

@@ -1,0 +1,30 @@
+internal import Logging
+
+extension ConnectionGuard {
+  /// Logs a call that was refused before it reached a handler, because of a client error.
+  func noteRefusal(_ refusal: RequestRefusal, path: String) {
+    limits.logger.info(
+      "call refused",
+      metadata: [
+        "method": "\(path.drop { $0 == "/" }.prefix(128))", "code": "\(refusal.code)", "error": "\(refusal.message)",
+        "peer": "\(peer)",
+      ])
+  }
+
+  /// The client's address for log lines.
+  var peer: String { context?.remoteAddress.map(String.init(describing:)) ?? "" }
+
+  /// Registers a call that begins; returns `false` if it arrived after the last call that is served.
+  func begin(_ request: RequestGuard, stream: UInt32) -> Bool {
+    requests[stream] = request
+    return drain.accepts(stream)
+  }
+
+  /// Removes a call; `wasReset` is whether the client cancelled it.
+  func end(stream: UInt32, wasReset: Bool) {
+    guard let request = requests.removeValue(forKey: stream) else { return }
+    request.vacate()
+    if !wasReset { resets.earn() }
+    closeWhenDrained()
+  }
+}

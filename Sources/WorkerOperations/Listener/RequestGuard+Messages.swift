@@ -1,0 +1,182 @@
+internal import NIOCore
+internal import NIOHTTP2
+
+/// The messages of a call: each is charged from its length prefix, and the client may send more than `idleWindow` bytes
+/// only of one that is charged.
+extension RequestGuard {
+  // MARK: Bytes
+
+  /// Takes a DATA frame.
+  func take(_ payload: HTTP2Frame.FramePayload.Data, _ context: ChannelHandlerContext) {
+    hasClientEnded = payload.endStream
+    guard case .byteBuffer(let bytes) = payload.data else { return }
+    window -= bytes.readableBytes + (payload.paddingBytes.map { $0 + 1 } ?? 0)
+    progress.receivedByteCount += bytes.readableBytes
+    do throws(RequestRefusal) {
+      try framing.push(bytes, isLast: payload.endStream)
+      if let messages = try inflater?.push(bytes) {
+        if messages.readableBytes > 0 { ready.append(messages) }
+      } else {
+        assembler.push(bytes)
+        try assemble(context)
+      }
+    } catch {
+      return refuse(error)
+    }
+    deliver(context)
+    adjustWindow(context)
+  }
+
+  /// Assembles messages until one waits for memory or more bytes are needed.
+  private func assemble(_ context: ChannelHandlerContext) throws(RequestRefusal) {
+    defer { assembler.keep() }
+    while true {
+      switch assembler.next() {
+      case .message(let message): ready.append(message)
+      case .needsMemory(let byteCount): if try !admit(byteCount, context) { return }
+      case .needsBytes: return
+      }
+    }
+  }
+
+  /// Requests the memory of a message; returns `false` if it must wait.
+  private func admit(_ byteCount: Int, _ context: ChannelHandlerContext) throws(RequestRefusal) -> Bool {
+    let limits = connection.limits
+    let length = byteCount - MessageAssembler.prefixByteCount
+    guard length <= limits.maxReadMessageByteCount else {
+      throw .tooLarge(.init(name: "max_message_bytes", limit: limits.maxMessageByteCount, value: length))
+    }
+    let loopBound = NIOLoopBound(self, eventLoop: context.eventLoop)
+    let loop = context.eventLoop
+    let admission = limits.messages.admit(
+      MessageMemory.Request(
+        byteCount: byteCount, connection: connection.id, bufferedByteCount: min(byteCount, idleWindow)
+      ) { loop.execute { loopBound.value.grant(byteCount) } })
+    switch admission {
+    case .granted:
+      try begin(byteCount)
+      return true
+    case .waiting(let id):
+      waitingID = id
+      return false
+    case .full: throw .overloaded("too many messages are waiting for memory")
+    case .tooLarge(let limit): throw .tooLarge(.init(name: "memory_limit", limit: limit, value: length))
+    }
+  }
+
+  private func begin(_ byteCount: Int) throws(RequestRefusal) {
+    let charge = MessageCharge { [memory = connection.limits.messages, id = connection.id] in
+      memory.release(byteCount, id)
+    }
+    guard let memory = ByteBuffer.charged(capacity: byteCount, charge: charge) else {
+      throw .overloaded("there is no memory for the message")
+    }
+    assembler.begin(memory, byteCount: byteCount)
+  }
+
+  /// Continues with a message that was charged after it had waited.
+  private func grant(_ byteCount: Int) {
+    guard let context, state == .running, waitingID != nil else {
+      return connection.limits.messages.release(byteCount, connection.id)
+    }
+    waitingID = nil
+    do throws(RequestRefusal) {
+      try begin(byteCount)
+      try assemble(context)
+    } catch {
+      return refuse(error)
+    }
+    deliver(context)
+    context.fireChannelReadComplete()
+    adjustWindow(context)
+    connection.flush()
+  }
+
+  /// Releases the messages of a call that has ended.
+  func releaseMessages() {
+    inflater = nil
+    assembler = MessageAssembler()
+    ready.removeAll()
+    windowCharge = nil
+    guard let id = waitingID else { return }
+    waitingID = nil
+    // If it was charged before, `grant` follows.
+    _ = connection.limits.messages.abandon(id)
+  }
+
+  // MARK: Delivery
+
+  func read(context: ChannelHandlerContext) {
+    isWanted = true
+    if !ready.isEmpty {
+      deliver(context)
+      context.fireChannelReadComplete()
+      adjustWindow(context)
+      connection.flush()
+    }
+    context.read()
+  }
+
+  func channelReadComplete(context: ChannelHandlerContext) {
+    isWanted = false
+    context.fireChannelReadComplete()
+    // Bytes are read even while the transport wants none: unread ones would keep the buffers that they arrived in.
+    context.read()
+  }
+
+  /// Passes complete messages to the transport if it asks for them.
+  private func deliver(_ context: ChannelHandlerContext) {
+    guard isWanted || hasClientEnded else { return }
+    while state == .running, let message = ready.popFirst() {
+      let isLast = hasClientEnded && ready.isEmpty && assembler.isEmpty
+      forward(message, isLast: isLast, context)
+      if isLast { return }
+      // The transport keeps the last buffer that it was passed.
+      if message.readableBytes > MessageAssembler.maxFreeByteCount { forward(ByteBuffer(), isLast: false, context) }
+    }
+    if hasClientEnded, waitingID == nil, state == .running { forward(ByteBuffer(), isLast: true, context) }
+  }
+
+  private func forward(_ bytes: ByteBuffer, isLast: Bool, _ context: ChannelHandlerContext) {
+    context.fireChannelRead(wrapInboundOut(.data(.init(data: .byteBuffer(bytes), endStream: isLast))))
+  }
+
+  // MARK: Flow control
+
+  /// Keeps a WINDOW_UPDATE of the HTTP/2 handler.
+  func withhold(_ byteCount: Int) { withheld += byteCount }
+
+  /// Lets the client send the rest of a charged message, or the beginning of the next one.
+  private func adjustWindow(_ context: ChannelHandlerContext) {
+    guard state == .running, !hasClientEnded, !isHalfClosed, waitingID == nil, ready.isEmpty else { return }
+    let rest = assembler.missingByteCount
+    if rest > 0 {
+      if window < rest { openWindow(to: rest + idleWindow, context) }
+    } else if window < idleWindow / 2 {
+      widen()
+      openWindow(to: idleWindow, context)
+    }
+  }
+
+  /// Enlarges the window of a stream with several messages, so that it need not wait at the beginning of each.
+  private func widen() {
+    let limits = connection.limits
+    let surplus = limits.windowByteCount - limits.streamWindowByteCount
+    guard windowCharge == nil, surplus > 0, limits.messages.openWindow(surplus) else { return }
+    windowCharge = MessageCharge { limits.messages.closeWindow(surplus) }
+    idleWindow = limits.windowByteCount
+  }
+
+  private func openWindow(to byteCount: Int, _ context: ChannelHandlerContext) {
+    let missing = byteCount - window
+    if withheld < missing {
+      // `withhold` is called meanwhile, unless the stream is closing.
+      context.writeAndFlush(
+        wrapOutboundOut(.windowUpdate(windowSizeIncrement: missing - withheld)), promise: nil)
+    }
+    guard withheld >= missing else { return }
+    withheld -= missing
+    window = byteCount
+    connection.openWindow(of: stream, by: missing)
+  }
+}

@@ -1,0 +1,141 @@
+"""Tests of clients that flood the worker, or that send or read too slowly."""
+
+import asyncio
+import json
+import re
+import time
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import grpc
+import pytest
+from conftest import Client, Worker, fixture_bytes, wait_until
+from raw import Raw, bmp, message, process_request
+
+LIMIT_MIB = 64
+
+
+def peak_mib(worker: Worker) -> float:
+    status = Path(f"/proc/{worker.process.pid}/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024
+
+
+def metric(worker: Worker, name: str) -> float:
+    assert wait_until(lambda: any('"metrics"' in line for line in worker.log))
+    address = json.loads(next(line for line in worker.log if '"metrics"' in line))["address"]
+    port = re.search(r":(\d+)\D*$", address)[1]
+    text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10).read().decode()
+    return float(re.search(rf"^{name} (\S+)", text, re.MULTILINE)[1])
+
+
+async def until(condition, seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        await asyncio.sleep(0.1)
+    return condition()
+
+
+def test_unfinished_messages_wait_at_their_client():
+    worker = Worker("--cache-memory-mib", "0", "--memory-limit-mib", str(LIMIT_MIB))
+
+    async def flood():
+        raws = [await Raw(worker).open() for _ in range(3)]
+        await asyncio.sleep(0.5)
+        half = message(b"\0" * 12_000_000)[:-1]
+
+        async def send(raw):
+            await raw.send(raw.call("ProcessImage"), half)
+
+        tasks = [asyncio.create_task(send(raw)) for raw in raws for _ in range(40)]
+        await asyncio.wait(tasks, timeout=8)
+        # What is small is served meanwhile.
+        client = Client(worker)
+        responses = await asyncio.to_thread(lambda: list(client.process(fixture_bytes("photo.png"), preset="favicon")))
+        assert responses[-1].WhichOneof("part") == "report"
+        for task in tasks:
+            task.cancel()
+        for raw in raws:
+            raw.writer.close()
+
+    asyncio.run(flood())
+    assert peak_mib(worker) < LIMIT_MIB + 64
+    assert worker.stop() == 0
+
+
+def test_large_messages_at_once_wait_for_each_other():
+    worker = Worker("--cache-memory-mib", "0", "--memory-limit-mib", str(LIMIT_MIB))
+    client, image = Client(worker), bmp(1300)  # 5 MB
+    client.message("ProcessImageRequest")
+    with ThreadPoolExecutor(60) as pool:
+        ends = list(pool.map(lambda _: list(client.process(image, preset="favicon"))[-1].WhichOneof("part"), range(60)))
+    assert ends == ["report"] * 60
+    assert peak_mib(worker) < LIMIT_MIB + 64
+    assert worker.stop() == 0
+
+
+def test_a_message_that_can_never_fit_is_refused_at_once():
+    worker = Worker("--cache-memory-mib", "0", "--memory-limit-mib", str(LIMIT_MIB))
+    client = Client(worker)
+    with pytest.raises(grpc.RpcError) as caught:
+        list(client.process(bmp(2700)))  # 22 MB
+    assert caught.value.code() == grpc.StatusCode.FAILED_PRECONDITION and "memory_limit" in caught.value.details()
+    assert worker.stop() == 0
+
+
+def test_trickling_messages_end():
+    worker = Worker("--upload-timeout-seconds", "2", "--metrics-port", "0")
+
+    async def trickle():
+        raw = await Raw(worker).open()
+        await asyncio.sleep(0.5)
+        stream = raw.call("ProcessImage")
+        await raw.send(stream, message(b"\0" * 1_000_000)[:1000])
+        assert await until(lambda: metric(worker, "imageworker_messages_received_bytes") > 900_000, 3)
+        began = time.monotonic()
+        while stream not in raw.ends and time.monotonic() - began < 10:
+            await raw.send(stream, b"\0")
+            await asyncio.sleep(0.2)
+        assert stream in raw.ends and time.monotonic() - began < 6
+
+    asyncio.run(trickle())
+    assert any("upload_timeout_seconds" in line for line in worker.log)
+    assert wait_until(lambda: metric(worker, "imageworker_messages_received_bytes") == 0)
+    assert worker.stop() == 0
+
+
+def test_results_that_are_not_read_end_their_calls():
+    worker = Worker("--download-timeout-seconds", "2", "--metrics-port", "0")
+
+    async def ignore():
+        raw = await Raw(worker, reads_results=False).open()
+        await asyncio.sleep(0.5)
+        streams = [raw.call("ProcessImage") for _ in range(8)]
+        for stream in streams:
+            await raw.send(stream, message(process_request(bmp(300))), ends=True)
+        assert await until(lambda: raw.ends >= set(streams), 12)
+        raw.writer.close()
+
+    asyncio.run(ignore())
+    assert wait_until(lambda: metric(worker, "imageworker_memory_budget_used_bytes") == 0)
+    assert sum("reads its results too slowly" in line for line in worker.log) == 8
+    assert worker.stop() == 0
+
+
+def test_silent_and_surplus_connections_are_closed():
+    worker = Worker(
+        "--max-connections", "5", "--max-connections-per-peer", "5", "--handshake-timeout-seconds", "2",
+        "--connection-idle-seconds", "2", "--metrics-port", "0")
+
+    async def connect():
+        raws = [await Raw(worker).open(speaks=index % 2 == 0) for index in range(5)]
+        await asyncio.sleep(0.3)
+        surplus = await Raw(worker).open()
+        assert await until(lambda: surplus.closed, 3)
+        assert metric(worker, "imageworker_connections_refused_total") == 1
+        for raw in raws:
+            await asyncio.wait_for(raw.reader.read() if raw.task is None else raw.task, 10)
+
+    asyncio.run(connect())
+    assert wait_until(lambda: metric(worker, "imageworker_connections_active") == 0)
+    assert worker.stop() == 0

@@ -1,0 +1,38 @@
+import Testing
+
+@testable import image_worker
+
+@Suite("SystemMemory")
+struct SystemMemoryTests {
+  @Test("finds the limits of a group and of those above it, of both versions of control groups")
+  func files() {
+    #expect(
+      SystemMemory.files(groups: "0::/kube/pod\n")
+        == ["/sys/fs/cgroup/kube/pod/memory.max", "/sys/fs/cgroup/kube/memory.max", "/sys/fs/cgroup/memory.max"])
+    #expect(SystemMemory.files(groups: "0::/\n") == ["/sys/fs/cgroup/memory.max"])
+    #expect(
+      SystemMemory.files(groups: "12:cpu,cpuacct:/a\n7:memory:/docker/1\n")
+        == [
+          "/sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes",
+          "/sys/fs/cgroup/memory/docker/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+        ])
+    #expect(SystemMemory.files(groups: "nonsense\n::\n").isEmpty)
+  }
+
+  @Test(
+    "reads a limit",
+    arguments: [("536870912\n", 512 << 20), ("max\n", nil), ("0\n", nil), ("", nil)] as [(String, Int?)])
+  func limit(text: String, byteCount: Int?) { #expect(SystemMemory.limit(text: text) == byteCount) }
+
+  @Test(
+    "the default leaves the process what it needs itself",
+    arguments: [(16384, nil, 768), (16384, 512, 416), (1024, nil, 512), (16384, 64, 32), (16384, 4096, 768)]
+      as [(Int, Int?, Int)])
+  func defaults(physical: Int, limit: Int?, expected: Int) {
+    let memory = SystemMemory(physicalByteCount: physical << 20, limitByteCount: limit.map { $0 << 20 })
+    #expect(memory.defaultLimit == expected << 20)
+  }
+
+  @Test("this machine has memory")
+  func current() { #expect(SystemMemory.current.physicalByteCount > 64 << 20) }
+}

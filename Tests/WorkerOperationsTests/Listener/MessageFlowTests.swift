@@ -1,0 +1,155 @@
+import Logging
+import NIOCore
+import Synchronization
+import Testing
+
+@testable import WorkerOperations
+
+/// Tests how the listener reads large messages, with an account whose answers the test gives.
+@Suite("Messages of a connection", .timeLimit(.minutes(5)))
+struct MessageFlowTests {
+  /// An account that lets every message wait until `grant`, or refuses it.
+  private final class Account: Sendable {
+    struct State {
+      var requests: [MessageMemory.Request] = []
+      var abandoned: [UInt64] = []
+      var released = 0
+      var answer: MessageMemory.Admission?
+    }
+
+    let state = Mutex(State())
+
+    var memory: MessageMemory {
+      MessageMemory(
+        admit: { request in
+          self.state.withLock { state in
+            state.requests.append(request)
+            return state.answer ?? .waiting(UInt64(state.requests.count))
+          }
+        },
+        abandon: { id in
+          self.state.withLock { $0.abandoned.append(id) }
+          return true
+        },
+        release: { byteCount, _ in self.state.withLock { $0.released += byteCount } },
+        openWindow: { _ in false }, closeWindow: { _ in }, occupy: { _ in true }, vacate: { _ in })
+    }
+
+    var requestCount: Int { state.withLock { $0.requests.count } }
+
+    /// Grants the `index`th message.
+    func grant(_ index: Int) { state.withLock { $0.requests[index] }.grant() }
+  }
+
+  private func limits(_ account: Account) -> ConnectionLimits {
+    var limits = ConnectionLimits(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    limits.messages = account.memory
+    return limits
+  }
+
+  /// Returns a message for the health service that has a field of `byteCount` bytes, which it does not know.
+  private static func message(_ byteCount: Int) -> [UInt8] {
+    var field: [UInt8] = [0x7a]
+    var rest = byteCount
+    while rest >= 128 {
+      field.append(UInt8(rest & 127) | 128)
+      rest >>= 7
+    }
+    field.append(UInt8(rest))
+    field += [UInt8](repeating: 1, count: byteCount)
+    return [0] + [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: field.count >> $0) } + field
+  }
+
+  @Test("a client may send the rest only of a message that is charged")
+  func window() async throws {
+    let account = Account()
+    let message = Self.message(1 << 20)
+    try await serveHealth(limits(account)) { server in
+      let connection = try RawConnection(port: server.port)
+      let stream = try connection.open(message: Array(message.prefix(40_000)), ends: false)
+      try connection.send(message[40_000..<60_000], on: stream)
+      try connection.settle()
+      #expect(account.requestCount == 1 && connection.streamCredit[stream] == nil)
+      account.grant(0)
+      try connection.wait { connection.streamCredit[stream] != nil }
+      let credit = try #require(connection.streamCredit[stream])
+      #expect(credit + (64 << 10) >= message.count && credit <= message.count + (64 << 10))
+      #expect(account.state.withLock { $0.released } == 0)
+      var rest = message[60_000...]
+      while !rest.isEmpty {
+        try connection.send(rest.prefix(30_000), on: stream, ends: rest.count <= 30_000)
+        rest = rest.dropFirst(30_000)
+        // The window of the connection is smaller than the message.
+        try connection.settle()
+      }
+      #expect(try connection.answer(stream).status == 0)
+      #expect(account.state.withLock { $0.requests[0].byteCount } == message.count)
+      // The call's objects are freed soon after its answer.
+      while account.state.withLock({ $0.released }) == 0 { try connection.settle() }
+      #expect(account.state.withLock { $0.released } == message.count)
+    }
+  }
+
+  @Test("a client that has sent the end of its call needs no window", arguments: [40_000, 60_000])
+  func ended(byteCount: Int) async throws {
+    let account = Account()
+    account.state.withLock { $0.answer = .granted }
+    let message = Self.message(byteCount)
+    try await serveHealth(limits(account)) { server in
+      let connection = try RawConnection(port: server.port)
+      // All frames arrive at once, and the last one is read when the window would be opened for more.
+      for _ in 0..<20 {
+        #expect(try connection.answer(try connection.open(message: message, endsAlone: true)).status == 0)
+      }
+    }
+  }
+
+  @Test("small calls pass a connection's message that waits, and its end is remembered")
+  func passing() async throws {
+    let account = Account()
+    let message = Self.message(20_000)
+    try await serveHealth(limits(account)) { server in
+      let connection = try RawConnection(port: server.port)
+      let stream = try connection.open(message: message)
+      #expect(try connection.answer(try connection.open()).status == 0)
+      #expect(connection.answers[stream] == nil)
+      account.grant(0)
+      #expect(try connection.answer(stream).status == 0)
+    }
+  }
+
+  @Test("a message that can never fit, or finds no place, is refused at its prefix")
+  func refusals() async throws {
+    let account = Account()
+    try await serveHealth(limits(account)) { server in
+      let connection = try RawConnection(port: server.port)
+      let prefix: [UInt8] = [0, 3, 0, 0, 0]
+      for (answer, status) in [(MessageMemory.Admission.tooLarge(1000), 9), (.full, 8)] {
+        account.state.withLock { $0.answer = answer }
+        let refused = try connection.answer(try connection.open(message: prefix, ends: false))
+        #expect(refused.status == status && refused.headers["grpc-status-details-bin"] != nil)
+      }
+      let above = try connection.answer(try connection.open(message: [0, 255, 0, 0, 0], ends: false))
+      #expect(above.status == 9 && above.headers["grpc-message"]?.contains("max_message_bytes") == true)
+      #expect(account.requestCount == 2)
+      #expect(try connection.answer(try connection.open()).status == 0)
+    }
+  }
+
+  @Test("a client that leaves while its message waits gives up its place")
+  func leaving() async throws {
+    let account = Account()
+    try await serveHealth(limits(account)) { server in
+      let connection = try RawConnection(port: server.port)
+      let stream = try connection.open(message: Array(Self.message(100_000).prefix(50_000)), ends: false)
+      try connection.settle()
+      try connection.reset(stream)
+      try connection.settle()
+      #expect(account.state.withLock { $0.abandoned } == [1])
+      // The grant may have been on its way.
+      account.grant(0)
+      try connection.settle()
+      #expect(account.state.withLock { $0.released == $0.requests[0].byteCount })
+    }
+  }
+}
