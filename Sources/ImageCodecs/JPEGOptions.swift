@@ -32,7 +32,8 @@ package struct JPEGOptions: Sendable, Hashable {
   package var isProgressive: Bool?
   /// The size of the chroma planes; by default it depends on the quality.
   package var chromaSubsampling: ChromaSubsampling?
-  /// Whether to compute Huffman tables for the image; its coefficients are then buffered.
+  /// Whether Huffman tables are those of the whole image, not of its first quarter of a million symbols; its coefficients
+  /// are then buffered.
   package var optimizesHuffman: Bool?
   /// The number of MCU rows between restart markers; 0 for none.
   package var restartRows: Int?
@@ -72,7 +73,7 @@ extension JPEGOptions: FieldRecord {
         "chroma", "sampling", "JPEG: Set the chroma subsampling. Default: 420 below quality 0.9, else 444.")),
     Field(
       "optimize_huffman", \.optimizesHuffman,
-      option: OptionText("optimize-huffman", "JPEG: Compute Huffman tables for the image. Default: false.")),
+      option: OptionText("optimize-huffman", "JPEG: Compute Huffman tables for the whole image. Default: false.")),
     Field(
       "restart_rows", \.restartRows, .range(0...65_535),
       option: OptionText(

@@ -93,6 +93,30 @@ struct EncoderTests {
     }
   }
 
+  @Test("of JPEG buffer at most 1 MB of symbols and their 0.4 MB of output, and send what follows")
+  func boundedJPEG() throws {
+    let width = 512
+    let strip = try rowBuffer(noiseSamples(width * 16), rowByteCount: width)
+    let peaks = try [1024, 4096].map { height in
+      let options = EncoderOptions(format: .jpeg, width: width, height: height, pixelFormat: .gray8, quality: 90)
+      let budget = ImageBudget(limit: 1 << 26)
+      var encoder = try Encoder(options: options, budget: budget)
+      let buffer = try PixelBuffer(byteCount: 1000, budget: budget)
+      var (sent, firstPart) = (0, 0)
+      for first in stride(from: 0, to: height, by: 16) {
+        try encoder.write(Strip(format: .gray8, rows: strip.rows(count: 16)))
+        encoder.drain(buffer) { sent += $0.byteCount }
+        // The headers come at once, the rest when the symbols are no longer buffered.
+        if first == 0 { firstPart = sent }
+      }
+      #expect(sent > firstPart + 65536)
+      try encoder.finish()
+      #expect(UInt64(budget.peak) <= (try options.estimatedByteCount()) + 4096)
+      return budget.peak
+    }
+    #expect(peaks[0] < 1_550_000 && peaks[1] == peaks[0])
+  }
+
   @Test("of WebP ask during their long call whether to go on, and stop", arguments: [true, false])
   func interrupt(isLossless: Bool) throws {
     let (width, height) = (240, 160)

@@ -146,8 +146,8 @@ struct FilterTests {
       Filter(name: "sepia"), Filter(name: "blur", intensity: 0.5, parameters: ["radius": 6]), Filter(name: "gamma"),
       Filter(name: "sharpen"), Filter(name: "pixelate", intensity: 0.5, parameters: ["size": 20]),
     ]
-    // From JPEG to JPEG nothing else grows with the height.
-    let peaks = try [500, 4000].map { height in
+    // From JPEG to JPEG nothing else grows with the height: both results have more symbols than the encoder buffers.
+    let peaks = try [2000, 8000].map { height in
       let jpeg = try encodedImage(
         noiseSamples(100 * height * 3), width: 100, height: height, pixelFormat: .rgb8, as: .jpeg)
       let configuration = ProcessingConfiguration(compressionQuality: 0.5, filters: chain)
@@ -155,7 +155,7 @@ struct FilterTests {
     }
     // At least the rows in the window of the blur.
     #expect(peaks[0] > 12 * 100 * 3 && peaks[1] < peaks[0] + 16384)
-    #expect(peaks[1] < 4000 * 100 * 3)
+    #expect(peaks[1] < 8000 * 100 * 3)
   }
 
   @Test("the plan's working set covers the filters' buffers", arguments: FilterKind.allCases)

@@ -392,8 +392,8 @@ typedef enum ccodecs_png_filter {
 
 /// Options of the JPEG encoder.
 typedef struct ccodecs_jpeg_options {
-  bool is_progressive;        ///< Implies optimal tables. Buffers the coefficients: two bytes per sample.
-  bool has_optimal_tables;    ///< Computes Huffman tables for the image. Buffers the coefficients too.
+  bool is_progressive;     ///< Buffers the coefficients: up to two bytes per sample.
+  bool has_optimal_tables; ///< Huffman tables of the whole image, not of its first 250,000 symbols. Buffers likewise.
   uint16_t restart_row_count; ///< Number of MCU rows between restart markers; 0 for no markers.
 } ccodecs_jpeg_options;
 

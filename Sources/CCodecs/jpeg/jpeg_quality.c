@@ -1,6 +1,7 @@
 // Estimates the quality that a JPEG was compressed with from its quantization tables.
 
 #include "jpeg_quality.h"
+#include "jpeg_encode.h"
 
 /// Returns the sum of a table of T.81 annex K.1, scaled for a quality as in libjpeg. The order of the entries does not
 /// matter to a sum.
@@ -25,6 +26,11 @@ uint8_t ccodecs_jpeg_quality(uint32_t luma_sum, uint32_t chroma_sum) {
       99, 99, 47, 66, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99,
       99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99,
   };
+  // The native encoder has steps of its own.
+  const uint8_t own = ccodecs_jpeg_encode_quality(luma_sum, chroma_sum);
+  if (own > 0) {
+    return own;
+  }
   uint8_t quality = 1;
   while (quality < 100 && (table_sum(luma, quality) > luma_sum || table_sum(chroma, quality) > chroma_sum)) {
     quality++;

@@ -76,7 +76,7 @@ class JPEGOptions(TypedDict, total=False):
     progressive: bool
     # Size of the chroma planes.
     chroma_subsampling: ChromaSubsampling
-    # Compute Huffman tables for the image.
+    # Compute Huffman tables for the whole image.
     optimize_huffman: bool
     # Number of MCU rows between restart markers, 0 to 65535; 0 for no markers.
     restart_rows: int

@@ -1,0 +1,142 @@
+// Forward transforms and activities of the native JPEG encoder with NEON: a block at a time, one row in two registers.
+// The results are identical to those of jpeg_encode_kernels.c.
+
+#include "jpeg_encode.h"
+#include "jpeg_encode_rows.h"
+
+#if defined(__aarch64__)
+
+#include <arm_neon.h>
+
+#pragma STDC FP_CONTRACT OFF
+
+#define INLINE static inline __attribute__((always_inline))
+
+/// Eight values of a row.
+typedef struct jpeg_row {
+  float32x4_t low;
+  float32x4_t high;
+} jpeg_row;
+
+INLINE jpeg_row add(jpeg_row a, jpeg_row b) {
+  return (jpeg_row){.low = vaddq_f32(a.low, b.low), .high = vaddq_f32(a.high, b.high)};
+}
+
+INLINE jpeg_row subtract(jpeg_row a, jpeg_row b) {
+  return (jpeg_row){.low = vsubq_f32(a.low, b.low), .high = vsubq_f32(a.high, b.high)};
+}
+
+INLINE jpeg_row scale(jpeg_row a, float factor) {
+  return (jpeg_row){.low = vmulq_n_f32(a.low, factor), .high = vmulq_n_f32(a.high, factor)};
+}
+
+INLINE void transform(jpeg_row d[8]) {
+  const jpeg_row t0 = add(d[0], d[7]), t7 = subtract(d[0], d[7]);
+  const jpeg_row t1 = add(d[1], d[6]), t6 = subtract(d[1], d[6]);
+  const jpeg_row t2 = add(d[2], d[5]), t5 = subtract(d[2], d[5]);
+  const jpeg_row t3 = add(d[3], d[4]), t4 = subtract(d[3], d[4]);
+  const jpeg_row e0 = add(t0, t3), e3 = subtract(t0, t3);
+  const jpeg_row e1 = add(t1, t2), e2 = subtract(t1, t2);
+  const jpeg_row z1 = scale(add(e2, e3), 0.707106781F);
+  d[0] = add(e0, e1);
+  d[4] = subtract(e0, e1);
+  d[2] = add(e3, z1);
+  d[6] = subtract(e3, z1);
+  const jpeg_row o0 = add(t4, t5), o1 = add(t5, t6), o2 = add(t6, t7);
+  const jpeg_row z5 = scale(subtract(o0, o2), 0.382683433F);
+  const jpeg_row z2 = add(scale(o0, 0.541196100F), z5);
+  const jpeg_row z4 = add(scale(o2, 1.306562965F), z5);
+  const jpeg_row z3 = scale(o1, 0.707106781F);
+  const jpeg_row z11 = add(t7, z3), z13 = subtract(t7, z3);
+  d[5] = add(z13, z2);
+  d[3] = subtract(z13, z2);
+  d[1] = add(z11, z4);
+  d[7] = subtract(z11, z4);
+}
+
+/// Transposes four rows of four values.
+INLINE void transpose_quarter(float32x4_t d[4]) {
+  const float32x4x2_t a = vtrnq_f32(d[0], d[1]), b = vtrnq_f32(d[2], d[3]);
+  d[0] = vcombine_f32(vget_low_f32(a.val[0]), vget_low_f32(b.val[0]));
+  d[1] = vcombine_f32(vget_low_f32(a.val[1]), vget_low_f32(b.val[1]));
+  d[2] = vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0]));
+  d[3] = vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1]));
+}
+
+INLINE void transpose(jpeg_row d[8]) {
+  float32x4_t quarters[4][4];
+  for (uint32_t i = 0; i < 4; i++) {
+    quarters[0][i] = d[i].low;
+    quarters[1][i] = d[i].high;
+    quarters[2][i] = d[i + 4].low;
+    quarters[3][i] = d[i + 4].high;
+  }
+  for (uint32_t i = 0; i < 4; i++) {
+    transpose_quarter(quarters[i]);
+  }
+  for (uint32_t i = 0; i < 4; i++) {
+    d[i] = (jpeg_row){.low = quarters[0][i], .high = quarters[2][i]};
+    d[i + 4] = (jpeg_row){.low = quarters[1][i], .high = quarters[3][i]};
+  }
+}
+
+/// Returns the bits of the values whose magnitude is at least `threshold`.
+INLINE uint32_t large_bits(jpeg_row row, float threshold) {
+  static const uint32_t bits[8] = {1, 2, 4, 8, 16, 32, 64, 128};
+  const float32x4_t least = vdupq_n_f32(threshold);
+  const uint32x4_t low = vandq_u32(vcgeq_f32(vabsq_f32(row.low), least), vld1q_u32(bits));
+  const uint32x4_t high = vandq_u32(vcgeq_f32(vabsq_f32(row.high), least), vld1q_u32(bits + 4));
+  return vaddvq_u32(vorrq_u32(low, high));
+}
+
+static uint64_t forward(
+    const uint8_t *samples, size_t stride, const float inverse[JPEG_BLOCK], float threshold, float output[JPEG_BLOCK]) {
+  jpeg_row d[8];
+  for (uint32_t y = 0; y < 8; y++) {
+    const uint16x8_t row = vmovl_u8(vld1_u8(samples + y * stride));
+    d[y].low = vcvtq_f32_u32(vmovl_u16(vget_low_u16(row)));
+    d[y].high = vcvtq_f32_u32(vmovl_u16(vget_high_u16(row)));
+  }
+  transform(d);
+  transpose(d);
+  transform(d);
+  d[0].low = vsubq_f32(d[0].low, vsetq_lane_f32(64 * 128, vdupq_n_f32(0), 0));
+  uint64_t mask = 0;
+  for (uint32_t u = 0; u < 8; u++) {
+    const float *factors = inverse + (size_t)u * 8;
+    const jpeg_row x = {
+        .low = vmulq_f32(d[u].low, vld1q_f32(factors)), .high = vmulq_f32(d[u].high, vld1q_f32(factors + 4))};
+    vst1q_f32(output + (size_t)u * 8, x.low);
+    vst1q_f32(output + (size_t)u * 8 + 4, x.high);
+    mask |= (uint64_t)large_bits(x, threshold) << 8 * u;
+  }
+  return mask;
+}
+
+static void activity(const uint8_t *samples, size_t stride, uint32_t count, uint32_t *sums) {
+  for (uint32_t block = 0; block < count; block++) {
+    const uint8_t *p = samples + (size_t)block * 8;
+    uint16x8_t sum = vdupq_n_u16(0);
+    for (uint32_t y = 0; y < 8; y++, p += stride) {
+      const uint8x8_t row = vld1_u8(p);
+      sum = vabal_u8(sum, row, vld1_u8(p + 1));
+      if (y < 7) {
+        sum = vabal_u8(sum, row, vld1_u8(p + stride));
+      }
+    }
+    sums[block] = vaddlvq_u16(sum);
+  }
+}
+
+static void convert(const uint8_t *rgb, uint8_t *luma, uint8_t *blue, uint8_t *red, size_t count) {
+  ccodecs_jpeg_convert_rgb(rgb, luma, blue, red, count);
+}
+
+static void halve(const uint8_t *upper, const uint8_t *lower, uint8_t *output, size_t count) {
+  ccodecs_jpeg_halve_rows(upper, lower, output, count);
+}
+
+const jpeg_encode_kernels ccodecs_jpeg_encode_kernels_neon = {
+    .forward = forward, .activity = activity, .convert = convert, .halve = halve};
+
+#endif
