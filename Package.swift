@@ -149,6 +149,11 @@ let targets: [Target] = [
       serviceLifecycle, swiftProtobuf, tracing,
     ] + nio,
     swiftSettings: strictSwift),
+  // The client: retries, batches over several workers, resumption.
+  .target(
+    name: "ImageWorkerClient",
+    dependencies: ["WorkerProtocol", grpcCore, grpcPosix, grpcProtobuf, swiftProtobuf, system],
+    swiftSettings: strictSwift),
   // Results by what they are results of, in memory and in files; knows nothing of images.
   .target(name: "ResultCache", dependencies: [crypto, logging, system], swiftSettings: strictSwift),
   // Generated code and the descriptor set; nothing by hand.
@@ -272,6 +277,12 @@ let targets: [Target] = [
     ] + nio + nioHTTP2,
     swiftSettings: strictSwift),
   .testTarget(
+    name: "ImageWorkerClientTests",
+    dependencies: [
+      "ImageWorkerClient", "WorkerProtocol", grpcCore, grpcPosix, grpcProtobuf, swiftProtobuf,
+    ],
+    swiftSettings: strictSwift),
+  .testTarget(
     name: "WorkerTelemetryTests",
     dependencies: [
       "TestSupport", "WorkerProtocol", "WorkerTelemetry", grpcCore, grpcProtobuf, logging, metrics, swiftProtobuf,
@@ -283,7 +294,10 @@ let targets: [Target] = [
 let package = Package(
   name: "image-worker",
   platforms: [.macOS(.v15)],
-  products: [.executable(name: "image-worker", targets: ["image-worker"])],
+  products: [
+    .executable(name: "image-worker", targets: ["image-worker"]),
+    .library(name: "ImageWorkerClient", targets: ["ImageWorkerClient", "WorkerProtocol"]),
+  ],
   traits: Set(
     formatTraits.map { .trait(name: $0.name, description: $0.description) }
       + [.default(enabledTraits: Set(formatTraits.filter { isInstalled($0.library) }.map(\.name)))]),

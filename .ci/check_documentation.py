@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Finds declarations of access level `package` without a documentation comment, which swift-format does not see: its
-rule AllPublicDeclarationsHaveDocumentation looks at `public` and `open` alone, and this package has none of either.
+rule AllPublicDeclarationsHaveDocumentation looks at `public` and `open` alone, which only the client library has.
 
 Members of protocols and cases have no access level of their own and are not checked. Three kinds of declarations
 need no comment, because it would repeat another one:

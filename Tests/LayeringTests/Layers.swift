@@ -56,6 +56,12 @@ extension Layer {
       ]),
       maxPointerLineCount: 5),
     Layer(
+      name: "ImageWorkerClient", modules: ["WorkerProtocol"],
+      foreign: grpc.union([
+        "Dispatch", "FoundationEssentials", "GRPCNIOTransportHTTP2Posix", "Synchronization", "SystemPackage",
+      ]),
+      maxPointerLineCount: 1),
+    Layer(
       name: "WorkerProtocol", modules: [], foreign: grpc.union(["Foundation", "FoundationEssentials"]),
       maxPointerLineCount: 0),
     Layer(name: "ProtobufWire", modules: [], foreign: [], maxPointerLineCount: 5),

@@ -1,0 +1,103 @@
+internal import FoundationEssentials
+internal import GRPCCore
+public import WorkerProtocol
+
+extension Client {
+  /// Processes one image.
+  /// - `timeout`: for all attempts together; `nil` for none.
+  /// - `fields`: sets fields, which override those of the preset.
+  /// - Throws: ``ImageWorkerError``, or an error of reading the image.
+  public func process(
+    _ image: ImageSource, preset: String = "", timeout: Duration? = .seconds(60),
+    fields: (inout Fields) -> Void = { _ in }
+  ) async throws -> ImageResult {
+    let outcomes = try await outcomes(of: image, ImageRequest(preset: preset, fields: fields), timeout)
+    guard let outcome = outcomes[""] else { throw ImageWorkerError.lost("the stream ended before the result") }
+    return try outcome.get()
+  }
+
+  /// Processes one image, and passes the parts of the result on as they arrive: a header, chunks, and a report.
+  ///
+  /// The call is not sent again after the first part. If it fails then, the chunks that have arrived are worthless.
+  /// - `receive`: gets the parts; while it works, no more of them are received.
+  /// - Throws: ``ImageWorkerError``, an error of reading the image, or what `receive` throws.
+  public func stream(
+    _ image: ImageSource, preset: String = "", timeout: Duration? = .seconds(60),
+    fields: (inout Fields) -> Void = { _ in }, receive: @escaping @Sendable (ResultPart) async throws -> Void
+  ) async throws {
+    try await parts(of: Upload(image), ImageRequest(preset: preset, fields: fields), timeout) { part in
+      switch part.content {
+      case .part(let part): try await receive(part)
+      case .error(let error): throw error
+      case nil: break
+      }
+    }
+  }
+
+  /// Processes one image to several results.
+  ///
+  /// It is uploaded and decoded once.
+  /// - Returns: the result or error of each rendition by its id.
+  /// - Throws: ``ImageWorkerError`` for an error of the whole image, or an error of reading it.
+  public func renditions(
+    _ image: ImageSource, _ renditions: [Rendition], timeout: Duration? = .seconds(60)
+  ) async throws -> [String: Result<ImageResult, ImageWorkerError>] {
+    try await outcomes(of: image, ImageRequest(renditions: renditions), timeout)
+  }
+
+  /// The properties of an image and of its result, from the first mebibyte of the file.
+  /// - Throws: ``ImageWorkerError``, or an error of reading the image.
+  public func inspect(
+    _ image: ImageSource, preset: String = "", timeout: Duration? = .seconds(60),
+    fields: (inout Fields) -> Void = { _ in }
+  ) async throws -> Inspection {
+    var request = Imageworker_V1_InspectImageRequest()
+    do throws(SourceError) {
+      request.image = try await Upload(image).open().readExactly(Upload.wholeByteCount)
+    } catch { throw error.error }
+    request.preset = preset
+    fields(&request.configuration)
+    let message = request
+    return try await call(timeout) { worker, metadata, options in
+      try await worker.stub.inspectImage(message, metadata: metadata, options: options)
+    }
+  }
+
+  /// The presets that the worker has.
+  /// - Throws: ``ImageWorkerError``.
+  public func presets(timeout: Duration? = .seconds(60)) async throws -> [Preset] {
+    try await call(timeout) { worker, metadata, options in
+      try await worker.stub.listPresets(Imageworker_V1_ListPresetsRequest(), metadata: metadata, options: options)
+    }.presets
+  }
+
+  private func call<Response: Sendable>(
+    _ timeout: Duration?, _ method: (Worker, Metadata, CallOptions) async throws -> Response
+  ) async throws -> Response {
+    var retries = Retries(workers, timeout: timeout)
+    while true {
+      let outcome: Result<Response, ImageWorkerError> = try await workers.use { worker in
+        let options = Workers.options(timeout: try retries.left())
+        let metadata = try await workers.metadata()
+        do {
+          let response = try await method(worker, metadata, options)
+          workers.succeed(worker)
+          return .success(response)
+        } catch { return .failure(try await retries.wait(after: error, of: worker)) }
+      }
+      if case .success(let response) = outcome { return response }
+    }
+  }
+
+  private func outcomes(
+    of image: ImageSource, _ request: ImageRequest, _ timeout: Duration?
+  ) async throws -> Outcomes {
+    let collected = Collected(ResultCollector(renditionCount: request.renditions.count))
+    try await parts(of: Upload(image), request, timeout) { collected.add($0) }
+    switch collected.end {
+    case .outcomes(let outcomes, _): return outcomes
+    case .failure(let error): throw error
+    case nil: throw ImageWorkerError.lost("the stream ended before all results")
+    }
+  }
+}

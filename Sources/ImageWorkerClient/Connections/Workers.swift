@@ -1,0 +1,87 @@
+internal import GRPCCore
+internal import Synchronization
+
+/// All connections of a client.
+final class Workers: Sendable {
+  let all: [Worker]
+  let retry: RetryPolicy
+  private let turns = Mutex(0)
+  private let token: (@Sendable () async throws -> String)?
+
+  init(_ all: [Worker], retry: RetryPolicy, token: (@Sendable () async throws -> String)?) {
+    self.all = all
+    self.retry = retry
+    self.token = token
+  }
+
+  /// The metadata of a call.
+  func metadata() async throws -> Metadata {
+    guard let token else { return [:] }
+    return ["authorization": .string("Bearer \(try await token())")]
+  }
+
+  /// The call options: a connection that fails is an error at once, as another one may work.
+  static func options(timeout: Duration?) -> CallOptions {
+    var options = CallOptions.defaults
+    options.waitForReady = false
+    options.timeout = timeout
+    return options
+  }
+
+  /// Uses the connection with the fewest calls of those that did not fail just now; in turn if several have.
+  func use<Result: Sendable>(_ body: (Worker) async throws -> Result) async rethrows -> Result {
+    let worker = choose()
+    defer { worker.state.withLock { $0.load -= 1 } }
+    return try await body(worker)
+  }
+
+  private func choose() -> Worker {
+    turns.withLock { turn in
+      let now = ContinuousClock.now
+      turn += 1
+      let ranks = all.map { worker in
+        worker.state.withLock { (max(.zero, now.duration(to: $0.availableAt)), $0.load, $0.turn) }
+      }
+      let best = ranks.indices.min { ranks[$0] < ranks[$1] } ?? 0
+      all[best].state.withLock { state in
+        state.load += 1
+        state.turn = turn
+      }
+      return all[best]
+    }
+  }
+
+  /// Avoids a connection for some time, because it failed or asked for it.
+  func fail(_ worker: Worker, _ error: ImageWorkerError) {
+    worker.state.withLock { state in
+      state.failures += 1
+      state.availableAt = .now + max(retry.delay(afterFailures: state.failures), error.retryAfter ?? .zero)
+      state.lastError = error
+    }
+  }
+
+  /// Uses a connection as before.
+  func succeed(_ worker: Worker) {
+    worker.state.withLock { state in
+      state.failures = 0
+      state.availableAt = .now
+      state.lastError = nil
+    }
+  }
+
+  /// The time until a connection may be used.
+  func delay() -> Duration {
+    let now = ContinuousClock.now
+    return all.map { worker in max(.zero, now.duration(to: worker.state.withLock { $0.availableAt })) }.min() ?? .zero
+  }
+
+  var statuses: [WorkerStatus] {
+    all.map { worker in
+      worker.state.withLock { state in
+        WorkerStatus(
+          address: worker.address.text, itemsInFlight: state.itemsInFlight, itemsDone: state.itemsDone,
+          error: state.lastError)
+      }
+    }
+  }
+}

@@ -1,0 +1,63 @@
+internal import Synchronization
+internal import WorkerProtocol
+
+/// What is requested of an image.
+struct ImageRequest: Sendable {
+  var preset = ""
+  var fields = Fields()
+  var renditions: [Rendition] = []
+  var hasPreview = false
+
+  init(preset: String, fields: (inout Fields) -> Void) {
+    self.preset = preset
+    fields(&self.fields)
+  }
+
+  init(preset: String = "", fields: Fields = Fields(), renditions: [Rendition], hasPreview: Bool = false) {
+    self.preset = preset
+    self.fields = fields
+    self.renditions = renditions
+    self.hasPreview = hasPreview
+  }
+
+  /// The start of an item, without its image.
+  var start: Imageworker_V1_BatchItemStart {
+    var start = Imageworker_V1_BatchItemStart()
+    start.preset = preset
+    if fields != Fields() { start.configuration = fields }
+    start.renditions = renditions.map(\.message)
+    start.preview = hasPreview
+    return start
+  }
+
+  /// The request of an image that fits in one message, without the image.
+  var message: Imageworker_V1_ProcessImageRequest {
+    var message = Imageworker_V1_ProcessImageRequest()
+    message.preset = preset
+    if fields != Fields() { message.configuration = fields }
+    message.renditions = renditions.map(\.message)
+    message.preview = hasPreview
+    return message
+  }
+}
+
+/// The parts of one call so far.
+final class Collected: Sendable {
+  private struct State {
+    var collector: ResultCollector
+    var end: ResultCollector.End?
+  }
+
+  private let state: Mutex<State>
+
+  init(_ collector: ResultCollector) { state = Mutex(State(collector: collector)) }
+
+  /// `nil` until all parts have arrived.
+  var end: ResultCollector.End? { state.withLock { $0.end } }
+
+  func add(_ part: ResponsePart) {
+    state.withLock { state in
+      if let end = state.collector.add(part) { state.end = end }
+    }
+  }
+}
