@@ -120,9 +120,9 @@ let targets: [Target] = [
   .executableTarget(
     name: "image-worker",
     dependencies: [
-      "CPlatform", "WorkerService", "WorkerOperations", "WorkerTelemetry", "ResultCache", "ImagePipeline", "ImageCodecs",
-      "Fields", "WorkThreads", argumentParser, grpcCore, grpcPosix, logging, serviceLifecycle, system, tracing,
-      unixSignals, yams,
+      "CPlatform", "WorkerService", "WorkerOperations", "WorkerTelemetry", "ImageWorkerClient", "ResultCache",
+      "ImagePipeline", "ImageCodecs", "Fields", "WorkThreads", "WorkerProtocol", argumentParser, grpcCore, grpcPosix,
+      logging, serviceLifecycle, system, tracing, unixSignals, yams,
     ],
     swiftSettings: strictSwift),
   // The RPCs: chunks in and out, request -> Plan, error -> RPCError, admission.
@@ -248,8 +248,8 @@ let targets: [Target] = [
   .testTarget(
     name: "ImageWorkerCommandTests",
     dependencies: [
-      "image-worker", "Fields", "ImageCodecs", "ImagePipeline", "TestSupport", "WorkerOperations", "WorkerProtocol",
-      "WorkerService", argumentParser, swiftProtobuf, system,
+      "image-worker", "Fields", "ImageCodecs", "ImagePipeline", "ImageWorkerClient", "TestSupport", "WorkerOperations",
+      "WorkerProtocol", "WorkerService", argumentParser, swiftProtobuf, system,
     ],
     swiftSettings: strictSwift),
   // Every text that users see, in one file that `make text` writes.

@@ -54,7 +54,12 @@ extension Client {
         metadata: metadata, options: options,
         requestProducer: { try await sending.send(request.start, head: head, to: $0) },
         onResponse: { response in
-          for try await message in response.messages { try await receive(ResponsePart(message)) }
+          for try await message in response.messages {
+            let part = ResponsePart(message)
+            // As the status of a call would be: it may be retried.
+            if case .error(let error) = part.content, part.renditionID.isEmpty { throw error }
+            try await receive(part)
+          }
         })
     } catch {
       if let error = sending.error { throw error }

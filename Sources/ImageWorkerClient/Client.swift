@@ -3,7 +3,7 @@ internal import Synchronization
 /// A client of one or several workers.
 ///
 /// Calls go to the address with the fewest open calls, and avoid those that failed just now. A client works while its
-/// ``run()`` does: use ``withClient(_:tls:token:connections:retry:_:)``, or run it as a service of your process.
+/// ``run()`` does: use `withClient`, or run it as a service of your process.
 public final class Client: Sendable {
   let workers: Workers
   private let jobs: AsyncStream<@Sendable () async -> Void>

@@ -2,7 +2,7 @@ public import GRPCCore
 
 /// An error of the service, or of the connection to it.
 ///
-/// Decide by ``reason``, or by the ``kind``; messages may change.
+/// Decide by ``reason``, or by `kind`; messages may change.
 public struct ImageWorkerError: Error, Sendable, Hashable, CustomStringConvertible {
   /// What an error is about.
   public struct Kind: Sendable, Hashable, CustomStringConvertible {

@@ -53,7 +53,9 @@ RESULTS = ["a.jpg.jpg", "a.png.jpg", "b.jpg", "below/alpha.jpg", "below/c.jpg"]
 
 
 def files(directory):
-    return sorted(str(path.relative_to(directory)) for path in directory.rglob("*") if path.is_file())
+    """The names of all files but those of the journal."""
+    return sorted(str(path.relative_to(directory)) for path in directory.rglob("*")
+                  if path.is_file() and ".image-worker" not in path.parts)
 
 
 def test_a_folder_is_processed_whatever_fails_in_it(folder, tmp_path):
@@ -96,6 +98,13 @@ def test_a_list_names_images_and_text_tells_of_them(folder, tmp_path):
     assert code == 1 and [line["status"] for line in lines(output)].count("done") == 1
     assert run("--out", tmp_path / "out")[0] == 64
     assert run(folder, "--out", tmp_path / "out", "--jobs", "0")[0] == 64
+
+
+def test_a_list_may_come_from_a_pipe_and_keep_its_folders(folder, tmp_path):
+    names = b"\0".join(os.fsencode(folder / name) for name in ["b.jpg", "below/c.jpg"])
+    command = [os.environ["IMAGE_WORKER"], "batch", "--list", "-", "--null", "--root", folder, "--out", tmp_path / "out"]
+    subprocess.run([*command, "--preset", "favicon", "--quiet"], input=names, check=True, timeout=60)
+    assert files(tmp_path / "out") == ["b.jpg", "below/c.jpg"]
 
 
 def test_what_is_there_is_skipped_and_what_is_not_is_made(folder, tmp_path):

@@ -99,8 +99,10 @@ struct CallTests {
     }
     try await FakeWorker.with(behavior) { worker in
       try await withClient(worker.address, retry: .quick) { client in
-        let result = try await client.process(.bytes(Self.image))
-        #expect(result.data == Data(Self.image.reversed()))
+        for image in [Self.image, Data(count: 2 << 20)] {
+          let result = try await client.process(.bytes(image))
+          #expect(result.data == Data(image.reversed()))
+        }
       }
       #expect(worker.counts == [4])
     }

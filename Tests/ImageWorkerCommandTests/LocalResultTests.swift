@@ -37,7 +37,7 @@ struct LocalResultTests {
   }
 
   private func images(_ inputs: [String], suffixes: [String] = [""]) throws -> [BatchImage] {
-    try BatchInputs.images(in: inputs.map { FilePath($0) }, output: FilePath(out), suffixes: suffixes)
+    try BatchInputs.images(in: inputs.map { BatchInput(path: FilePath($0)) }, output: FilePath(out), suffixes: suffixes)
   }
 
   @Test("renditions of an image share one decode, each in its own file")
@@ -184,8 +184,8 @@ extension ScratchFolder {
     return try write(bytes, to: name)
   }
 
-  /// Returns the names of all files in a subfolder, including hidden ones.
+  /// Returns the names of all files in a subfolder, including hidden ones other than the folder of a batch's journal.
   func files(in folder: String) throws -> [String] {
-    try FileManager.default.contentsOfDirectory(atPath: path(folder)).sorted()
+    try FileManager.default.contentsOfDirectory(atPath: path(folder)).filter { $0 != BatchJournal.folder }.sorted()
   }
 }

@@ -22,15 +22,15 @@ extension Layer {
     Layer(
       name: "image-worker",
       modules: [
-        "WorkerService", "WorkerOperations", "WorkerTelemetry", "WorkerProtocol", "ResultCache", "ImagePipeline",
-        "ImageCodecs", "Fields", "WorkThreads", "CPlatform",
+        "WorkerService", "WorkerOperations", "WorkerTelemetry", "ImageWorkerClient", "WorkerProtocol", "ResultCache",
+        "ImagePipeline", "ImageCodecs", "Fields", "WorkThreads", "CPlatform",
       ],
       foreign: libc.union([
         "ArgumentParser", "Dispatch", "FoundationEssentials", "GRPCCore", "GRPCNIOTransportHTTP2Posix",
         "Logging",
         "ServiceLifecycle", "Synchronization", "SystemPackage", "Tracing", "UnixSignals", "Yams",
       ]),
-      maxPointerLineCount: 3),
+      maxPointerLineCount: 2),
     Layer(
       name: "WorkerService",
       modules: ["WorkerProtocol", "ProtobufWire", "ResultCache", "ImagePipeline", "Fields", "WorkThreads"],

@@ -1,7 +1,7 @@
 internal import Fields
-internal import ImagePipeline
+package import ImagePipeline
 internal import SwiftProtobuf
-internal import WorkerProtocol
+package import WorkerProtocol
 
 /// Configurations are read and written by the names of their fields: see `ProcessingConfiguration.fields`.
 extension ProcessingConfiguration {
@@ -24,7 +24,9 @@ extension ProcessingConfiguration {
 }
 
 extension Imageworker_V1_ProcessingConfiguration {
-  init(_ configuration: ProcessingConfiguration) throws(PipelineError) {
+  /// The fields that a configuration sets.
+  /// - Throws: `internalDefect` for a configuration that the contract does not know.
+  package init(_ configuration: ProcessingConfiguration) throws(PipelineError) {
     let bytes = MessageWriter.bytes(of: configuration.fieldValue, type: Self.protoMessageName)
     do { self = try Self(serializedBytes: bytes) } catch {
       throw PipelineError(.internalDefect, "a configuration does not match the wire contract: \(error)")

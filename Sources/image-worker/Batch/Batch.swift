@@ -1,31 +1,36 @@
 internal import ArgumentParser
 internal import ImagePipeline
+internal import ImageWorkerClient
 internal import SystemPackage
+internal import WorkerService
 
 /// `image-worker batch`.
 struct Batch: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Process many images in parallel, without a server.",
+    abstract: "Process many images in parallel, in this process or on workers.",
     discussion: """
       Read files, and folders with everything in them. Write each result to the output directory, under its input's \
       name with the result's extension, in the same subfolder as the input. If two results would have the same name \
-      (a.jpg and a.png), both keep the input's extension in their names. Results are written completely or not at all: \
-      rerun an interrupted batch with --skip-existing to resume it.
+      (a.jpg and a.png), both keep the input's extension in their names. Results are written completely or not at all.
 
-      A failed image is reported and does not stop the others; the exit status is then 1. Files in a folder that are \
-      not images are ignored. On a terminal, one line shows the progress, and failures are listed at the end. The last \
-      lines are a summary.
+      A journal in the output directory (.image-worker/journal.jsonl) lists what is finished. Run the same command \
+      again to resume a batch that was stopped or killed: images whose file and options have not changed, and whose \
+      results are there, are skipped.
 
-      On SIGINT or SIGTERM, images in progress finish and no new ones start (exit status 130); \
-      a second signal cancels the images in progress.
+      With --to, images are sent to workers. The images of a worker that is lost, full or shutting down go to others; \
+      at the end, so do those of a slow one. Results are the same as without it.
+
+      A failed image is reported and does not stop the others. Failed images are listed in \
+      .image-worker/failures.jsonl, which --manifest accepts. Files in a folder that are not images are ignored. On a \
+      terminal, one line shows the progress, and failures are listed at the end. The last lines are a summary.
+
+      On SIGINT or SIGTERM, images in progress finish and no new ones start; a second signal cancels the images in \
+      progress. The exit status is 0 if all images are done, 1 if images failed, 64 for wrong options, 69 if no worker \
+      can be reached or none accepts this client, and 130 after a signal.
       """)
 
-  @Argument(help: "Set the images and folders of images.", completion: .file())
-  var inputs: [String] = []
-  @Option(
-    help: ArgumentHelp("Read more inputs from a file, one per line; - reads standard input.", valueName: "file"),
-    completion: .file())
-  var list: String?
+  @OptionGroup
+  var inputOptions: InputOptions
   @Option(
     name: .customLong("out"),
     help: ArgumentHelp("Write results to this directory; it is created if missing.", valueName: "directory"),
@@ -33,14 +38,19 @@ struct Batch: AsyncParsableCommand {
   var output: String
   @Option(
     help: ArgumentHelp(
-      "Process this number of images at the same time. Default: the number of cores.", valueName: "count"))
+      "Process this number of images at the same time. Default: the number of cores; 8 for each worker.",
+      valueName: "count"))
   var jobs: Int?
   @Option(
     name: .customLong("memory-limit-mib"),
     help: ArgumentHelp("Limit the memory of all images together.", valueName: "MiB"))
   var memoryLimit = 768
-  @Flag(help: "Skip images whose result exists already.")
+  @Flag(help: "Forget what earlier runs finished, and process all images.")
+  var fresh = false
+  @Flag(help: "Skip images whose result exists already, whatever it was made from.")
   var skipExisting = false
+  @Flag(help: "Write nothing; estimate bytes, time and memory from a sample of the images.")
+  var dryRun = false
   @Flag(help: "Print a JSON object per result, one per line, then one with the summary.")
   var json = false
   @Flag(help: "Report only failures.")
@@ -51,45 +61,125 @@ struct Batch: AsyncParsableCommand {
       valueName: "file"),
     completion: .file())
   var traceOut: String?
+  @OptionGroup(title: "Workers")
+  var remote: RemoteOptions
   @OptionGroup
   var results: ResultOptions
 
+  /// The exit status when no worker can be reached.
+  private static let unavailableStatus: Int32 = 69
+
   func validate() throws {
-    if inputs.isEmpty, list == nil { throw ValidationError("Specify images or folders, or use --list.") }
     if let jobs, !(1...1024).contains(jobs) {
       throw ValidationError("--jobs is \(jobs); it must be between 1 and 1024.")
     }
     if !(1...1_048_576).contains(memoryLimit) {
       throw ValidationError("--memory-limit-mib is \(memoryLimit); it must be between 1 and 1048576.")
     }
-  }
-
-  func run() async throws {
-    let requested = try results.requested
-    let directory = FilePath(output)
-    try FileSystem.makeDirectory(directory)
-    let listed = try list.map(BatchInputs.lines(of:)) ?? []
-    let images: [BatchImage]
-    do {
-      images = try BatchInputs.images(
-        in: (inputs + listed).map { FilePath($0) }, output: directory, suffixes: requested.suffixes)
-    } catch let error as BatchInputError { throw ValidationError("\(error).") }
-    guard let traceOut else { return try await process(images, requested, directory, trace: nil) }
-    try await StageTrace.write(to: FilePath(traceOut)) {
-      try await process(images, requested, directory, trace: $0)
+    if traceOut != nil, !remote.workers.isEmpty {
+      throw ValidationError("--trace-out shows the stages of this process; it cannot be combined with --to.")
     }
   }
 
-  private func process(
-    _ images: [BatchImage], _ requested: RequestedResults, _ directory: FilePath, trace: StageTrace?
-  ) async throws {
-    let jobs = self.jobs ?? SystemInfo.coreCount
-    let run = BatchRun(
-      requested: requested, directory: directory, destinations: Destinations(images: images.map(\.path)), jobs: jobs,
-      skipsExisting: skipExisting, memory: MemoryBudget(limit: memoryLimit << 20, maxWaiting: jobs), trace: trace)
+  func run() async throws {
+    let isRemote = !remote.workers.isEmpty
+    let catalog = try PresetSource.catalog(path: results.presets)
+    let requested = try results.requested(catalog, isRemote: isRemote)
+    let directory = FilePath(output)
+    var requests = BatchRequests(results, catalog, isRemote: isRemote)
+    let images: [BatchImage]
+    do {
+      images = try BatchInputs.images(
+        in: try inputOptions.read(&requests), output: directory, suffixes: requested.suffixes)
+    } catch let error as BatchInputError {
+      throw ValidationError("\(error).")
+    } catch let error as ManifestError { throw ValidationError("\(error).") }
+    let output = BatchOutput(
+      directory: directory, images: images, requested: requested, journal: try journal(of: directory),
+      skipsExisting: skipExisting)
+    do {
+      if dryRun { return try await estimate(images, output) }
+      guard let traceOut else { return try await process(images, output, trace: nil) }
+      try await StageTrace.write(to: FilePath(traceOut)) { try await process(images, output, trace: $0) }
+    } catch let error as ImageWorkerError {
+      FileSystem.printError("Error: \(error)")
+      throw ExitCode(Self.unavailableStatus)
+    }
+  }
+
+  /// The journal; `nil` for a dry run before the first run.
+  private func journal(of directory: FilePath) throws -> BatchJournal? {
+    if dryRun {
+      return try BatchJournal.isThere(in: directory) ? BatchJournal(directory: directory, isFresh: false) : nil
+    }
+    try FileSystem.makeDirectory(directory)
+    return try BatchJournal(directory: directory, isFresh: fresh)
+  }
+
+  private var localJobs: Int { jobs ?? SystemInfo.coreCount }
+
+  private func process(_ images: [BatchImage], _ output: BatchOutput, trace: StageTrace?) async throws {
+    let stop = RunStop()
     let report = RunReport(imageCount: images.count, json: json, quiet: quiet)
-    try await report.run { try await run.process(images) { try report.note($0) } }
-    if report.failedCount > 0 { throw ExitCode(1) }
-    if run.isStopped { throw ExitCode(130) }
+    var failures = BatchFailures(directory: output.directory)
+    try await report.run {
+      try await stop.watch {
+        var waiting: [BatchImage] = []
+        for image in images {
+          if let lines = output.finished(image) { try report.note(lines) } else { waiting.append(image) }
+        }
+        let note = { (image: BatchImage, lines: [ResultLine]) in
+          try failures.add(image, lines)
+          try report.note(lines)
+        }
+        if remote.workers.isEmpty {
+          let memory = MemoryBudget(limit: memoryLimit << 20, maxWaiting: localJobs)
+          let run = BatchRun(output: output, stop: stop, jobs: localJobs, memory: memory, trace: trace)
+          try await run.process(waiting, note: note)
+        } else if !waiting.isEmpty {
+          let client = try remote.client
+          report.observe { client.statuses }
+          try await RemoteRun(client: client, output: output, stop: stop, jobs: jobs).process(waiting, note: note)
+        }
+      }
+      try output.journal?.sync()
+      try failures.write()
+    }
+    if report.failedCount > 0 {
+      if !json, !quiet { FileSystem.printError("failed images: \(failures.path); --manifest accepts this file") }
+      throw ExitCode(1)
+    }
+    if stop.isStopped { throw ExitCode(130) }
+  }
+
+  private func estimate(_ images: [BatchImage], _ output: BatchOutput) async throws {
+    let waiting = fresh ? images : images.filter { output.finished($0) == nil }
+    let finishedCount = images.count - waiting.count
+    let estimate: BatchEstimate
+    if remote.workers.isEmpty {
+      let sample = BatchSample(waiting, finishedCount: finishedCount, output: output, jobs: localJobs)
+      estimate = await sample.estimate(jobs: localJobs, memoryLimit: UInt64(memoryLimit) << 20)
+    } else {
+      let client = try remote.client
+      let options = RemoteRun.options(jobs: jobs, connectionCount: client.statuses.count)
+      let sample = BatchSample(
+        waiting, finishedCount: finishedCount, output: output, jobs: options.window * client.statuses.count)
+      estimate = try await client.running { try await sample.estimate(on: client, options: options) }
+    }
+    print(json ? try JSONText.line(["estimate": estimate]) : estimate.text)
+  }
+}
+
+extension Client {
+  /// Runs this client while `body` uses it.
+  fileprivate func running<Result: Sendable>(_ body: () async throws -> Result) async throws -> Result {
+    try await withThrowingDiscardingTaskGroup { group in
+      group.addTask { await self.run() }
+      defer {
+        close()
+        group.cancelAll()
+      }
+      return try await body()
+    }
   }
 }

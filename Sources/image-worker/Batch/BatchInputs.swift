@@ -1,6 +1,17 @@
 internal import FoundationEssentials
 internal import SystemPackage
 
+/// An image or a folder, as the user names it.
+struct BatchInput: Sendable {
+  var path: FilePath
+  /// The results' path below the output directory, without suffix and extension; `nil` for that of the image.
+  var output: FilePath?
+  /// What is requested of this image alone; `nil` for what is requested of all.
+  var requested: RequestedResults?
+  /// The row of a manifest; `nil` if the image comes from elsewhere.
+  var row: BatchManifest.Row?
+}
+
 /// One image of a batch.
 struct BatchImage: Sendable {
   var path: FilePath
@@ -12,6 +23,13 @@ struct BatchImage: Sendable {
   var isFound: Bool
   /// Why it is not begun.
   var problem: BatchProblem?
+  /// What is requested of this image alone; `nil` for what is requested of all.
+  var requested: RequestedResults?
+  /// The row of a manifest; `nil` if the image comes from elsewhere.
+  var row: BatchManifest.Row?
+
+  /// The results' path below the output directory, without suffix and extension.
+  var place: FilePath { folder.appending(name) }
 }
 
 /// Why an image of a batch is not begun.
@@ -31,11 +49,22 @@ enum BatchProblem: Error, Sendable, CustomStringConvertible {
 
 /// The images that a batch consists of.
 enum BatchInputs {
-  /// The lines of a file that are not empty; `-` is the standard input.
-  static func lines(of path: String) throws -> [String] {
-    // Any file can be read there by its name, a pipe included.
-    let data = try Data(contentsOf: URL(filePath: path == "-" ? "/dev/stdin" : path))
-    return String(decoding: data, as: UTF8.self).split(whereSeparator: \.isNewline).map(String.init)
+  /// The entries of a list that are not empty; `-` is the standard input.
+  /// - `endsWithNull`: whether entries end with NUL, not with a line end.
+  static func entries(of path: String, endsWithNull: Bool) throws -> [String] {
+    try bytes(of: path).split { endsWithNull ? $0 == 0 : $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }
+      .map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// The bytes of a file; `-` is the standard input.
+  static func bytes(of path: String) throws -> Data {
+    guard path == "-" else { return try Data(contentsOf: URL(filePath: path)) }
+    var data = Data()
+    while true {
+      let part = try FileSystem.readPart(of: .standardInput, byteCount: 1 << 16)
+      if part.isEmpty { return data }
+      data += part
+    }
   }
 
   /// Every file that `inputs` name, and every file of the folders among them, in a fixed order, each once.
@@ -43,25 +72,27 @@ enum BatchInputs {
   /// Hidden files and what lies in `output` are left out.
   /// - `suffixes`: what names of results have after the image's name.
   /// - Throws: `BatchInputError` for a folder that is also the output directory.
-  static func images(in inputs: [FilePath], output: FilePath, suffixes: [String]) throws -> [BatchImage] {
+  static func images(in inputs: [BatchInput], output: FilePath, suffixes: [String]) throws -> [BatchImage] {
     var images: [BatchImage] = []
     var seen: Set<FilePath> = []
     let results = FileSystem.canonical(output)
-    func add(_ path: FilePath, folder: FilePath, isFound: Bool, _ kind: FileSystem.Kind) {
-      guard seen.insert(FileSystem.canonical(path)).inserted else { return }
+    func add(_ path: FilePath, _ input: BatchInput, folder: FilePath, isFound: Bool, _ kind: FileSystem.Kind) {
+      // An image may have several rows, each with its own output.
+      if input.output == nil, !seen.insert(FileSystem.canonical(path)).inserted { return }
       images.append(
         BatchImage(
-          path: path, folder: folder, name: path.stem ?? "image", isFound: isFound,
-          problem: kind == .other ? .noRegularFile : nil))
+          path: path, folder: input.output?.removingLastComponent() ?? folder,
+          name: input.output?.lastComponent?.string ?? path.stem ?? "image", isFound: isFound,
+          problem: kind == .other ? .noRegularFile : nil, requested: input.requested, row: input.row))
     }
     for input in inputs {
-      let kind = FileSystem.kind(of: input)
-      guard kind == .directory else {
-        add(input, folder: "", isFound: false, kind)
+      let kind = FileSystem.kind(of: input.path)
+      guard kind == .directory, input.output == nil else {
+        add(input.path, input, folder: "", isFound: false, kind)
         continue
       }
-      if FileSystem.canonical(input) == results { throw BatchInputError(folder: input) }
-      try walk(input, folder: "", passingOver: results) { add($0, folder: $1, isFound: true, $2) }
+      if FileSystem.canonical(input.path) == results { throw BatchInputError(folder: input.path) }
+      try walk(input.path, folder: "", passingOver: results) { add($0, input, folder: $1, isFound: true, $2) }
     }
     return settled(images, suffixes: suffixes)
   }
@@ -93,7 +124,9 @@ enum BatchInputs {
     while true {
       let places = users(images, suffixes)
       let shared = Set(places.values.filter { $0.count > 1 }.joined())
-      let renamed = shared.filter { images[$0].name != images[$0].path.lastComponent?.string }
+      let renamed = shared.filter {
+        images[$0].row?.output == nil && images[$0].name != images[$0].path.lastComponent?.string
+      }
       if renamed.isEmpty { break }
       for index in renamed { images[index].name = images[index].path.lastComponent?.string ?? images[index].name }
     }

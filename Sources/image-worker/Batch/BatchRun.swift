@@ -1,97 +1,63 @@
 internal import ImagePipeline
-internal import Synchronization
 internal import SystemPackage
-internal import UnixSignals
 internal import WorkThreads
 
-/// Images side by side: as many as there are threads, and as many as their memory has room for.
-final class BatchRun: Sendable {
-  private let requested: RequestedResults
-  private let directory: FilePath
+/// Images side by side in this process: as many as there are threads, and as many as their memory has room for.
+struct BatchRun: Sendable {
+  private let output: BatchOutput
+  private let stop: RunStop
   private let jobs: Int
-  private let skipsExisting: Bool
   private let memory: MemoryBudget
   private let trace: StageTrace?
   private let executor: ImageExecutor
-  private let cancellation = Cancellation()
-  private let stopped = Atomic(false)
-  private let destinations: Destinations
 
-  init(
-    requested: RequestedResults, directory: FilePath, destinations: Destinations, jobs: Int,
-    skipsExisting: Bool, memory: MemoryBudget, trace: StageTrace?
-  ) {
-    self.requested = requested
-    self.destinations = destinations
-    self.directory = directory
+  init(output: BatchOutput, stop: RunStop, jobs: Int, memory: MemoryBudget, trace: StageTrace?) {
+    self.output = output
+    self.stop = stop
     self.jobs = jobs
-    self.skipsExisting = skipsExisting
     self.memory = memory
     self.trace = trace
     executor = ImageExecutor(threadCount: jobs, niceness: 0)
   }
 
-  /// A signal came before every image was begun.
-  var isStopped: Bool { stopped.load(ordering: .acquiring) }
-
   /// Processes them all, or until a signal; `note` gets the outcomes of each as it ends, in one task.
   /// - Throws: what `note` throws; images in progress are then cancelled.
-  func process(_ images: [BatchImage], note: ([ResultLine]) throws -> Void) async throws {
-    try await withThrowingTaskGroup(of: Void.self) { watchers in
-      let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
-      watchers.addTask { [self] in
-        for await _ in signals {
-          let isSecond = stopped.exchange(true, ordering: .acquiringAndReleasing)
-          if isSecond { cancellation.cancel() }
-        }
-      }
-      defer { watchers.cancelAll() }
-      try await work(images, note: note)
-    }
-  }
-
-  private func work(_ images: [BatchImage], note: ([ResultLine]) throws -> Void) async throws {
-    try await withThrowingTaskGroup(of: [ResultLine].self) { group in
+  func process(_ images: [BatchImage], note: (BatchImage, [ResultLine]) throws -> Void) async throws {
+    try await withThrowingTaskGroup(of: (BatchImage, [ResultLine]).self) { group in
       var waiting = images[...]
       func begin() {
-        guard !isStopped, let image = waiting.popFirst() else { return }
-        group.addTask(executorPreference: executor) { [self] in await process(image) }
+        guard !stop.isStopped, let image = waiting.popFirst() else { return }
+        group.addTask(executorPreference: executor) { [self] in (image, await process(image)) }
       }
       for _ in 0..<jobs { begin() }
       do {
-        while let lines = try await group.next() {
+        while let (image, lines) = try await group.next() {
           begin()
-          try note(lines)
+          try note(image, lines)
         }
       } catch {
-        cancellation.cancel()
+        stop.cancellation.cancel()
         throw error
       }
-      // A signal that came when nothing was left to begin has stopped nothing.
-      if waiting.isEmpty, !cancellation.isCancelled { stopped.store(false, ordering: .releasing) }
+      if waiting.isEmpty { stop.noteCompletion() }
     }
   }
 
   private func process(_ image: BatchImage) async -> [ResultLine] {
+    let requested = output.requested(of: image)
+    let version = FileSystem.version(of: image.path)
+    var lines: [ResultLine]
     do {
       if let problem = image.problem { throw problem }
       let local = LocalImage(
-        path: image.path, directory: try folder(of: image), name: image.name, requested: requested,
-        destinations: destinations, skipsExisting: skipsExisting, isDurable: true)
-      let written = try await local.run(cancellation: cancellation, trace: trace) {
-        try await memory.reserve(Int(clamping: $0), cancellation: cancellation)
+        path: image.path, directory: try output.folders.prepare(image.folder), name: image.name, requested: requested,
+        destinations: output.destinations, skipsExisting: output.skipsExisting, isDurable: true)
+      let written = try await local.run(cancellation: stop.cancellation, trace: trace) {
+        try await memory.reserve(Int(clamping: $0), cancellation: stop.cancellation)
       }
-      return written.map { ResultLine(image, $0, requested) }
-    } catch { return [ResultLine(image, error)] }
-  }
-
-  /// Where the results go; the folder is made.
-  private func folder(of image: BatchImage) throws -> FilePath {
-    var folder = directory
-    for component in image.folder.components {
-      folder.append(component)
-      try FileSystem.makeDirectory(folder)
-    }
-    return folder
+      lines = written.map { ResultLine(image, $0, requested) }
+    } catch { lines = [ResultLine(image, error)] }
+    do { try output.note(image, version, lines) } catch { lines.append(ResultLine(image, error)) }
+    return lines
   }
 }

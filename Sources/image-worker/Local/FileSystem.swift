@@ -38,6 +38,26 @@ enum FileSystem {
     }
   }
 
+  /// What tells one state of a file from a later one.
+  struct Version: Sendable, Equatable {
+    var byteCount: UInt64
+    /// The time of the last change, in nanoseconds.
+    var modified: Int64
+  }
+
+  /// The version of a file, links followed; `nil` if it is not there.
+  static func version(of path: FilePath) -> Version? {
+    var status = stat()
+    guard path.withPlatformString({ stat($0, &status) }) == 0 else { return nil }
+    #if canImport(Darwin)
+      let time = status.st_mtimespec
+    #else
+      let time = status.st_mtim
+    #endif
+    return Version(
+      byteCount: UInt64(status.st_size), modified: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+  }
+
   static func isLink(_ path: FilePath) -> Bool {
     var status = stat()
     return path.withPlatformString { lstat($0, &status) } == 0 && status.st_mode & S_IFMT == S_IFLNK
@@ -59,15 +79,23 @@ enum FileSystem {
     return try file.closeAfter {
       var bytes: [UInt8] = []
       while true {
-        let part = try [UInt8](unsafeUninitializedCapacity: 64 * 1024) { buffer, count in
-          count = try file.read(into: UnsafeMutableRawBufferPointer(buffer))
-        }
+        let part = try readPart(of: file, byteCount: 64 * 1024)
         if part.isEmpty { return bytes }
         bytes += part
         if bytes.count > limit { throw Errno.fileTooLarge }
       }
     }
   }
+
+  /// Reads the next bytes of a file, at most `byteCount`; none at the end.
+  static func readPart(of file: FileDescriptor, byteCount: Int) throws -> [UInt8] {
+    try [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
+      count = try file.read(into: UnsafeMutableRawBufferPointer(buffer))
+    }
+  }
+
+  /// Removes a file if it is there.
+  static func remove(_ path: FilePath) { _ = path.withPlatformString { unlink($0) } }
 
   static func printError(_ message: String) {
     _ = try? FileDescriptor.standardError.writeAll((message + "\n").utf8)

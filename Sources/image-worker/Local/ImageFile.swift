@@ -113,9 +113,7 @@ struct ImageFile: Sendable {
     }
 
     private func read() throws -> [UInt8] {
-      try [UInt8](unsafeUninitializedCapacity: ImageFile.windowByteCount) { buffer, count in
-        count = try file.read(into: UnsafeMutableRawBufferPointer(buffer))
-      }
+      try FileSystem.readPart(of: file, byteCount: ImageFile.windowByteCount)
     }
   }
 }

@@ -1,3 +1,4 @@
+internal import FoundationEssentials
 internal import Synchronization
 internal import SystemPackage
 
@@ -26,6 +27,19 @@ final class PartialFile: Sendable {
     temporary = path.removingLastComponent().appending(".image-worker.\(getpid()).\(number).part")
     file = try FileDescriptor.open(
       temporary, .writeOnly, options: [.create, .truncate], permissions: [.ownerReadWrite, .groupRead, .otherRead])
+  }
+
+  /// Removes the files of processes that were killed before theirs were complete.
+  ///
+  /// Call it before this process writes to the directory.
+  static func removeLeftovers(in directory: FilePath) {
+    for name in (try? FileManager.default.contentsOfDirectory(atPath: directory.string)) ?? [] {
+      let parts = name.split(separator: ".")
+      guard name.hasPrefix(".image-worker."), parts.count == 4, parts[3] == "part", let process = pid_t(parts[1])
+      else { continue }
+      let isRunning = process != getpid() && (kill(process, 0) == 0 || errno == EPERM)
+      if !isRunning { _ = directory.appending(name).withPlatformString { unlink($0) } }
+    }
   }
 
   func write(_ bytes: RawSpan) throws {

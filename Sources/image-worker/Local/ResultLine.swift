@@ -45,6 +45,10 @@ struct ResultLine: Sendable, Encodable {
   /// The similarity of the result to its uncompressed rows, if there is a target for it.
   var similarity: Double?
   var warnings: [String]?
+  /// The address of the worker that processed the image.
+  var worker: String?
+  /// The number of times that the image was sent to a worker.
+  var attempts: Int?
   /// Further lines of text after this one.
   var details: String?
 
@@ -52,6 +56,7 @@ struct ResultLine: Sendable, Encodable {
     case input, rendition, status, output, error, reason, inputFormat, format, inputWidth, inputHeight, inputBytes,
       width
     case height, outputBytes, passthrough, peakMemoryBytes, timings, milliseconds, quality, similarity, warnings
+    case worker, attempts
   }
 
   /// The outcome of a result.
@@ -83,7 +88,16 @@ struct ResultLine: Sendable, Encodable {
     reason = self.error?.code
   }
 
-  private init(_ image: BatchImage, _ status: Status, output: FilePath?) {
+  /// An image whose result an earlier run wrote.
+  init(skipped image: BatchImage, output: FilePath, rendition: String?) {
+    self.init(image, .skipped, output: output)
+    self.rendition = rendition
+  }
+
+  /// A file that an earlier run found to be no image.
+  init(ignored image: BatchImage) { self.init(image, .ignored, output: nil) }
+
+  init(_ image: BatchImage, _ status: Status, output: FilePath?) {
     input = image.path.string
     self.status = status
     self.output = output?.string
@@ -97,13 +111,16 @@ struct ResultLine: Sendable, Encodable {
     (inputBytes, outputBytes) = (report.inputByteCount, report.outputByteCount)
     passthrough = report.isPassedThrough
     peakMemoryBytes = report.peakMemoryByteCount
-    let timings = [
+    timings = Self.milliseconds([
       "decode": report.timings.decode, "resize": report.timings.resize, "filter": report.timings.filter,
       "encode": report.timings.encode, "total": report.timings.total,
-    ].mapValues { Double(($0 / .microseconds(1)).rounded()) / 1000 }
-    self.timings = timings
-    milliseconds = timings["total"]
+    ])
+    milliseconds = timings?["total"]
     warnings = report.warnings
+  }
+
+  static func milliseconds(_ times: [String: Duration]) -> [String: Double] {
+    times.mapValues { Double(($0 / .microseconds(1)).rounded()) / 1000 }
   }
 
   /// The line for people; a warning has its own line below.

@@ -8,6 +8,10 @@ struct RequestedResult: Sendable {
   /// Its rendition's name; empty where there is but one result.
   var id: String
   var configuration: ProcessingConfiguration
+  /// The preset that a worker is asked for; empty for its default.
+  var preset = ""
+  /// The fields that a worker is asked for, in place of those of the preset.
+  var overrides = ProcessingConfiguration()
 
   /// What its file's name has after the image's name.
   var suffix: String { id.isEmpty ? "" : "-\(id)" }
@@ -21,6 +25,17 @@ struct RequestedResults: Sendable {
   var hasPreview = false
 
   static let previewSuffix = "-preview"
+
+  /// A hash of everything that the results depend on, other than the image.
+  var fingerprint: String {
+    let parts = results.map { result -> FieldValue in
+      .list([.word(result.id), .word(result.preset), result.overrides.fieldValue, result.configuration.fieldValue])
+    }
+    let request = FieldValue.list([.integer(ResultVersion.current), .flag(hasPreview)] + parts)
+    // FNV-1a.
+    let hash = request.canonicalBytes.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+    return String(hash, radix: 16)
+  }
 
   /// All that names of result files end with, without their extensions.
   var suffixes: [String] { results.map(\.suffix) + (hasPreview ? [Self.previewSuffix] : []) }
@@ -55,38 +70,59 @@ struct ResultOptions: ParsableArguments {
   /// - Throws: `ValidationError` for what cannot be read, `PipelineError` for what cannot be served, or what is wrong
   ///   with the file of presets.
   var requested: RequestedResults {
-    get throws {
-      let catalog = try PresetSource.catalog(path: presets)
-      let common = try overrides.configuration
-      guard !renditions.isEmpty else {
-        let configuration = try Self.configuration(catalog, preset, common)
-        return RequestedResults(results: [RequestedResult(id: "", configuration: configuration)], hasPreview: preview)
-      }
-      if preview {
-        throw ValidationError("--preview cannot be combined with --rendition; request a small rendition instead.")
-      }
-      guard renditions.count <= Self.maxRenditionCount else {
-        throw ValidationError(
-          "--rendition is set \(renditions.count) times; at most \(Self.maxRenditionCount) are accepted.")
-      }
-      var ids: Set<String> = []
-      let results = try renditions.map { text in
-        let (id, options) = try RenditionOptions.read(text)
-        guard ids.insert(id).inserted else {
-          throw ValidationError("--rendition \"\(id)\" is set twice; give each rendition its own name.")
-        }
-        do {
-          let own = try options.overrides.configuration
-          return RequestedResult(
-            id: id,
-            configuration: try Self.configuration(catalog, options.preset ?? preset, common.overridden(by: own)))
-        } catch var error as PipelineError {
-          error.message = "--rendition \"\(id)\": \(error.message)"
-          throw error
-        }
-      }
-      return RequestedResults(results: results)
+    get throws { try requested(PresetSource.catalog(path: presets)) }
+  }
+
+  /// What is requested of one image.
+  /// - `ownPreset`, `ownOverrides`: those of the image, which replace the command's.
+  /// - `isRemote`: whether a worker may know presets that `catalog` does not.
+  func requested(
+    _ catalog: PresetCatalog, ownPreset: String? = nil,
+    ownOverrides: ProcessingConfiguration = ProcessingConfiguration(), isRemote: Bool = false
+  ) throws -> RequestedResults {
+    let common = try overrides.configuration.overridden(by: ownOverrides)
+    let preset = ownPreset ?? preset
+    guard !renditions.isEmpty else {
+      let result = try result("", catalog, preset, common, isRemote: isRemote)
+      return RequestedResults(results: [result], hasPreview: preview)
     }
+    if preview {
+      throw ValidationError("--preview cannot be combined with --rendition; request a small rendition instead.")
+    }
+    guard renditions.count <= Self.maxRenditionCount else {
+      throw ValidationError(
+        "--rendition is set \(renditions.count) times; at most \(Self.maxRenditionCount) are accepted.")
+    }
+    var ids: Set<String> = []
+    let results = try renditions.map { text in
+      let (id, options) = try RenditionOptions.read(text)
+      guard ids.insert(id).inserted else {
+        throw ValidationError("--rendition \"\(id)\" is set twice; give each rendition its own name.")
+      }
+      do {
+        let own = try options.overrides.configuration
+        return try result(
+          id, catalog, options.preset ?? preset, common.overridden(by: own), isRemote: isRemote)
+      } catch var error as PipelineError {
+        error.message = "--rendition \"\(id)\": \(error.message)"
+        throw error
+      }
+    }
+    return RequestedResults(results: results)
+  }
+
+  private func result(
+    _ id: String, _ catalog: PresetCatalog, _ preset: String, _ overrides: ProcessingConfiguration, isRemote: Bool
+  ) throws -> RequestedResult {
+    let isKnown = catalog.presets.contains { $0.name == preset }
+    guard isKnown || !isRemote else {
+      return RequestedResult(id: id, configuration: overrides, preset: preset, overrides: overrides)
+    }
+    let configuration = try Self.configuration(catalog, preset, overrides)
+    // A worker does not know the presets of this file.
+    return presets == nil
+      ? RequestedResult(id: id, configuration: configuration, preset: preset, overrides: overrides)
+      : RequestedResult(id: id, configuration: configuration, preset: "", overrides: configuration)
   }
 
   /// The preset with overrides in place.

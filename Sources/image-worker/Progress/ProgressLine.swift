@@ -1,3 +1,5 @@
+internal import ImageWorkerClient
+
 /// The line that shows the progress of a run on a terminal.
 struct ProgressLine {
   private enum Color: String {
@@ -11,16 +13,21 @@ struct ProgressLine {
 
   let tally: RunTally
   let elapsed: Duration
+  /// The state of each worker; empty without workers.
+  var workers: [WorkerStatus] = []
 
   /// The line, without a line end, of one character less than the terminal is wide.
   ///
-  /// The bar gets what space there is. On a narrow terminal, the bar is left out first, then the bytes, the rate, the
-  /// remaining time and the failures.
+  /// The bar gets what space there is. On a narrow terminal, the bar and the single workers are left out first, then the
+  /// number of workers, the bytes, the rate, the remaining time and the failures.
   func text(columnCount: Int, usesColor: Bool) -> String {
     // A character in the last column would move some terminals to the next line.
     let width = max(1, columnCount - 1)
-    var segments = [count, rate, bytes, remaining] + (failures.map { [$0] } ?? [])
-    for dropped in [bytes, rate, remaining, failures] where Self.joined(segments).count > width {
+    var segments = [count, rate, bytes, remaining] + [workerCount, workerList, failures].compactMap { $0 }
+    // The list has place only where the bar has, too.
+    let listWidth = width - Self.minBarWidth - 4
+    if Self.joined(segments).count > listWidth { segments.removeAll { $0 == workerList } }
+    for dropped in [workerCount, bytes, rate, remaining, failures] where Self.joined(segments).count > width {
       segments.removeAll { $0 == dropped }
     }
     let numbers = String(Self.joined(segments).prefix(width))
@@ -48,6 +55,20 @@ struct ProgressLine {
     guard tally.processed > 0 else { return "ETA -:--" }
     let seconds = elapsed / .seconds(1) / Double(tally.processed) * Double(tally.total - tally.completed)
     return "ETA \(ReadableText.clock(.seconds(seconds)))"
+  }
+
+  /// The workers that can be reached.
+  private var workerCount: String? {
+    workers.isEmpty ? nil : "\(workers.count { $0.error == nil })/\(workers.count) workers"
+  }
+
+  /// Each worker with the images that ended there and those that are in flight.
+  private var workerList: String? {
+    if workers.isEmpty { return nil }
+    return Self.joined(
+      workers.map { worker in
+        "\(worker.address) \(worker.error == nil ? "\(worker.itemsDone)+\(worker.itemsInFlight)" : "down")"
+      })
   }
 
   private var failures: String? { tally[.failed] > 0 ? "\(tally[.failed]) failed" : nil }

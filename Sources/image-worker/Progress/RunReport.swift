@@ -1,3 +1,4 @@
+internal import ImageWorkerClient
 internal import Synchronization
 internal import SystemPackage
 
@@ -5,6 +6,8 @@ internal import SystemPackage
 final class RunReport: Sendable {
   private struct State {
     var tally: RunTally
+    /// Returns the state of each worker; `nil` without workers.
+    var workers: (@Sendable () -> [WorkerStatus])?
     var failures = ShortList(title: "failed", maxEntryCount: 20)
     var warnings = ShortList(title: "with warnings", maxEntryCount: 5)
   }
@@ -40,6 +43,9 @@ final class RunReport: Sendable {
     try Self.write(style.results == .json ? JSONText.line(["summary": summary]) : summary.text)
   }
 
+  /// Shows the state of workers on the progress line.
+  func observe(_ workers: @escaping @Sendable () -> [WorkerStatus]) { state.withLock { $0.workers = workers } }
+
   /// Reports the outcomes of all results of one image.
   /// - Throws: `Errno` if standard output cannot be written.
   func note(_ lines: [ResultLine]) throws {
@@ -70,7 +76,8 @@ final class RunReport: Sendable {
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { [self] in
         repeat {
-          let line = ProgressLine(tally: state.withLock { $0.tally }, elapsed: began.duration(to: .now))
+          let (tally, workers) = state.withLock { ($0.tally, $0.workers) }
+          let line = ProgressLine(tally: tally, elapsed: began.duration(to: .now), workers: workers?() ?? [])
           Terminal.write("\r" + line.text(columnCount: Terminal.columnCount, usesColor: usesColor))
           try? await Task.sleep(for: Self.interval)
         } while !Task.isCancelled

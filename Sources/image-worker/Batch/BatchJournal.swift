@@ -1,0 +1,150 @@
+internal import FoundationEssentials
+internal import Synchronization
+internal import SystemPackage
+
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#else
+  internal import Darwin
+#endif
+
+/// The images of an output directory that are finished: a file there with a line for each.
+///
+/// A line is written after the results of its image are in place. Lines are written at once and synced to the disk each
+/// second, so that a run which is killed repeats only the images that were in progress, and one whose machine breaks down
+/// also those of the last second.
+final class BatchJournal: Sendable {
+  /// The folder of the files that belong to the runs, not to the results.
+  static let folder = ".image-worker"
+  private static let name = "journal.jsonl"
+  private static let syncInterval = Duration.seconds(1)
+
+  enum Status: String, Codable, Sendable {
+    case done
+    /// Found in a folder, and no image.
+    case ignored
+  }
+
+  /// One result.
+  struct Output: Codable, Sendable, Equatable {
+    /// The path below the output directory.
+    var path: String
+    var bytes: UInt64
+    var rendition: String?
+  }
+
+  /// An image that is finished.
+  struct Record: Codable, Sendable {
+    /// The results' path below the output directory, without suffix and extension.
+    var place: String
+    var input: String
+    /// Size and time of the input's last change, in nanoseconds.
+    var bytes: UInt64
+    var modified: Int64
+    /// A hash of what was requested.
+    var request: String
+    var status: Status
+    var outputs: [Output]
+  }
+
+  private struct State {
+    var records: [String: Record] = [:]
+    var lastSync = ContinuousClock.now
+  }
+
+  private let directory: FilePath
+  private let file: FileDescriptor
+  private let state = Mutex(State())
+
+  /// Opens the journal of an output directory, and locks it for this process.
+  /// - `isFresh`: forget what is finished.
+  /// - Throws: `JournalError` if another process has the lock, or `Errno`.
+  init(directory: FilePath, isFresh: Bool) throws {
+    self.directory = directory
+    let folder = directory.appending(Self.folder)
+    try FileSystem.makeDirectory(folder)
+    file = try FileDescriptor.open(
+      folder.appending(Self.name), .readWrite, options: [.create, .append],
+      permissions: [.ownerReadWrite, .groupRead, .otherRead])
+    if flock(file.rawValue, LOCK_EX | LOCK_NB) != 0 {
+      let error = Errno(rawValue: errno)
+      try file.close()
+      throw error == .wouldBlock ? JournalError(directory: directory) : error
+    }
+    if isFresh {
+      if ftruncate(file.rawValue, 0) != 0 { throw Errno(rawValue: errno) }
+    } else {
+      try read()
+    }
+  }
+
+  deinit { try? file.close() }
+
+  /// Whether an output directory has a journal.
+  static func isThere(in directory: FilePath) -> Bool {
+    FileSystem.isThere(directory.appending(folder).appending(name))
+  }
+
+  /// The record of an image that needs nothing more: its file and the request are the same, and the results are there.
+  func record(of image: BatchImage, request: String) -> Record? {
+    guard let record = state.withLock({ $0.records[image.place.string] }), record.request == request,
+      record.input == FileSystem.canonical(image.path).string, let input = FileSystem.version(of: image.path),
+      input.byteCount == record.bytes, input.modified == record.modified
+    else { return nil }
+    let isThere = record.outputs.allSatisfy { output in
+      FileSystem.version(of: directory.pushing(FilePath(output.path)))?.byteCount == output.bytes
+    }
+    return isThere ? record : nil
+  }
+
+  /// Adds an image that is finished.
+  /// - `input`: the image's file before it was read.
+  func add(
+    _ image: BatchImage, _ input: FileSystem.Version, request: String, _ status: Status, outputs: [Output]
+  ) throws {
+    let record = Record(
+      place: image.place.string, input: FileSystem.canonical(image.path).string, bytes: input.byteCount,
+      modified: input.modified, request: request, status: status, outputs: outputs)
+    let line = try JSONText.line(record) + "\n"
+    let isSyncDue = try state.withLock { state in
+      // In one call, so that lines of several threads do not mix.
+      _ = try file.writeAll(line.utf8)
+      guard state.lastSync.duration(to: .now) > Self.syncInterval else { return false }
+      state.lastSync = .now
+      return true
+    }
+    if isSyncDue { try sync() }
+  }
+
+  /// Waits until all lines are on the disk.
+  func sync() throws {
+    if fsync(file.rawValue) != 0 { throw Errno(rawValue: errno) }
+  }
+
+  /// Reads what earlier runs finished; a line that a killed run did not complete is left out.
+  private func read() throws {
+    let decoder = JSONDecoder()
+    decoder.keyDecodingStrategy = .convertFromSnakeCase
+    var rest: [UInt8] = []
+    while true {
+      let part = try FileSystem.readPart(of: file, byteCount: 1 << 20)
+      if part.isEmpty { break }
+      rest += part
+      let lines = rest.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+      let records = lines.dropLast().compactMap { try? decoder.decode(Record.self, from: Data($0)) }
+      state.withLock { state in for record in records { state.records[record.place] = record } }
+      rest = lines.last.map(Array.init) ?? []
+    }
+    // The next line begins on its own.
+    if !rest.isEmpty { _ = try file.writeAll("\n".utf8) }
+  }
+}
+
+/// A journal that another process writes.
+struct JournalError: Error, CustomStringConvertible {
+  let directory: FilePath
+
+  var description: String { "another batch is writing to --out \(directory); wait for it, or name another directory" }
+}

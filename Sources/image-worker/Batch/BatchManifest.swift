@@ -1,0 +1,176 @@
+internal import FoundationEssentials
+internal import ImageCodecs
+internal import SystemPackage
+
+/// A list of images with presets, overrides and names of their own.
+///
+/// JSON lines, or CSV with the same names in its first line. In CSV, other columns are options such as `max-width`.
+enum BatchManifest {
+  /// One image.
+  struct Row: Sendable, Equatable {
+    var path: String
+    var preset: String?
+    /// Fields of the contract as a JSON object, which is also YAML.
+    var overrides: String?
+    /// Options by their names, without dashes.
+    var options: [String: String] = [:]
+    /// The results' path below the output directory.
+    var output: String?
+
+    /// The results' path below the output directory, without the extension of an image.
+    var place: FilePath? {
+      get throws {
+        guard let output else { return nil }
+        var path = FilePath(output)
+        let isBelow = path.isRelative && !path.components.contains { $0.kind != .regular } && !path.isEmpty
+        guard isBelow else { throw ManifestProblem("output is \"\(output)\"; it must be a path below --out") }
+        if let ending = path.extension, extensions.contains(ending.lowercased()) { path.extension = nil }
+        return path
+      }
+    }
+  }
+
+  /// What a name's extension may be; it is replaced by that of the result's format.
+  private static let extensions = Set(ImageFormat.allCases.map(\.rawValue) + ["jpg", "tif", "heif", "jpe"])
+
+  /// Reads the rows of a manifest.
+  /// - Throws: `ManifestError` naming the line of the first thing that is wrong.
+  static func rows(of data: Data, name: String) throws(ManifestError) -> [(line: Int, row: Row)] {
+    let lines = data.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+    let first = lines.firstIndex { line in line.contains { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\r") } }
+    guard let first else { return [] }
+    var line = first + 1
+    do {
+      if lines[first].first(where: { $0 != UInt8(ascii: " ") }) == UInt8(ascii: "{") {
+        var rows: [(Int, Row)] = []
+        for (index, text) in lines.enumerated() where !text.allSatisfy({ $0 == 32 || $0 == 13 }) {
+          line = index + 1
+          rows.append((line, try row(json: text)))
+        }
+        return rows
+      }
+      let table = try CSV.records(String(decoding: data, as: UTF8.self), failingLine: &line)
+      guard let header = table.first else { return [] }
+      guard header.fields.contains("path") else {
+        throw ManifestProblem("the first line must be a JSON object, or the columns of CSV, with path among them")
+      }
+      return try table.dropFirst().map { record in
+        line = record.line
+        return (record.line, try row(record.fields, columns: header.fields))
+      }
+    } catch { throw ManifestError(file: name, line: line, message: "\(error)") }
+  }
+
+  private static func row(json: Data) throws -> Row {
+    guard case .object(let fields)? = try? JSONDecoder().decode(JSONValue.self, from: json) else {
+      throw ManifestProblem("must be a JSON object")
+    }
+    var row = Row(path: "")
+    for (name, value) in fields.sorted(by: { $0.key < $1.key }) {
+      switch (name, value) {
+      case (_, .null), ("reason", _), ("error", _): break
+      case ("path", .text(let text)): row.path = text
+      case ("preset", .text(let text)): row.preset = text
+      case ("output", .text(let text)): row.output = text
+      case ("overrides", .object): row.overrides = try value.text
+      case ("options", .object(let options)):
+        row.options = try options.mapValues { option in
+          guard case .text(let text) = option else { throw ManifestProblem("the values of options must be text") }
+          return text
+        }
+      case ("path", _), ("preset", _), ("output", _): throw ManifestProblem("\(name) must be text")
+      case ("overrides", _), ("options", _): throw ManifestProblem("\(name) must be a JSON object")
+      default: throw ManifestProblem("\(name) is none of path, preset, overrides, options and output")
+      }
+    }
+    if row.path.isEmpty { throw ManifestProblem("path is missing") }
+    return row
+  }
+
+  private static func row(_ fields: [String], columns: [String]) throws -> Row {
+    guard fields.count == columns.count else {
+      throw ManifestProblem("has \(fields.count) fields; the first line has \(columns.count)")
+    }
+    var row = Row(path: "")
+    for (column, value) in zip(columns, fields) where !value.isEmpty {
+      switch column {
+      case "path": row.path = value
+      case "preset": row.preset = value
+      case "output": row.output = value
+      case "overrides": row.overrides = value
+      case "reason", "error": break
+      default: row.options[column] = value
+      }
+    }
+    if row.path.isEmpty { throw ManifestProblem("path is empty") }
+    return row
+  }
+}
+
+/// What is wrong with a line of a manifest.
+struct ManifestProblem: Error, CustomStringConvertible {
+  let description: String
+
+  init(_ description: String) { self.description = description }
+}
+
+/// A manifest that cannot be used, and where.
+struct ManifestError: Error, CustomStringConvertible {
+  let file: String
+  let line: Int
+  let message: String
+
+  var description: String { "--manifest \(file):\(line): \(message)" }
+}
+
+/// A value of JSON.
+enum JSONValue: Codable, Sendable, Equatable {
+  case null
+  case flag(Bool)
+  case integer(Int64)
+  case number(Double)
+  case text(String)
+  case array([JSONValue])
+  case object([String: JSONValue])
+
+  init(from decoder: any Swift.Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    if container.decodeNil() {
+      self = .null
+    } else if let flag = try? container.decode(Bool.self) {
+      self = .flag(flag)
+    } else if let integer = try? container.decode(Int64.self) {
+      self = .integer(integer)
+    } else if let number = try? container.decode(Double.self) {
+      self = .number(number)
+    } else if let text = try? container.decode(String.self) {
+      self = .text(text)
+    } else if let array = try? container.decode([JSONValue].self) {
+      self = .array(array)
+    } else {
+      self = .object(try container.decode([String: JSONValue].self))
+    }
+  }
+
+  func encode(to encoder: any Swift.Encoder) throws {
+    var container = encoder.singleValueContainer()
+    switch self {
+    case .null: try container.encodeNil()
+    case .flag(let flag): try container.encode(flag)
+    case .integer(let integer): try container.encode(integer)
+    case .number(let number): try container.encode(number)
+    case .text(let text): try container.encode(text)
+    case .array(let array): try container.encode(array)
+    case .object(let object): try container.encode(object)
+    }
+  }
+
+  /// The value as one line of JSON, equal for equal values.
+  var text: String {
+    get throws {
+      let encoder = JSONEncoder()
+      encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+      return String(decoding: try encoder.encode(self), as: UTF8.self)
+    }
+  }
+}

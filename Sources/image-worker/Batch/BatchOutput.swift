@@ -1,0 +1,79 @@
+internal import ImagePipeline
+internal import SystemPackage
+
+/// Where the results of a batch go, and what is known of those that are finished.
+struct BatchOutput: Sendable {
+  let directory: FilePath
+  let folders: ResultFolders
+  let destinations: Destinations
+  let journal: BatchJournal?
+  let skipsExisting: Bool
+  /// What is requested of images without a request of their own.
+  private let requested: RequestedResults
+  private let fingerprint: String
+
+  init(
+    directory: FilePath, images: [BatchImage], requested: RequestedResults, journal: BatchJournal?, skipsExisting: Bool
+  ) {
+    self.directory = directory
+    self.requested = requested
+    self.journal = journal
+    self.skipsExisting = skipsExisting
+    folders = ResultFolders(directory: directory)
+    destinations = Destinations(images: images.map(\.path))
+    fingerprint = requested.fingerprint
+  }
+
+  /// What is requested of an image.
+  func requested(of image: BatchImage) -> RequestedResults { image.requested ?? requested }
+
+  private func fingerprint(of image: BatchImage) -> String { image.requested?.fingerprint ?? fingerprint }
+
+  /// The outcomes of an image that an earlier run finished; `nil` if there is work to do.
+  func finished(_ image: BatchImage) -> [ResultLine]? {
+    guard image.problem == nil, let record = journal?.record(of: image, request: fingerprint(of: image)) else {
+      return nil
+    }
+    if record.status == .ignored { return [ResultLine(ignored: image)] }
+    return record.outputs.map { output in
+      let place = directory.pushing(FilePath(output.path))
+      // No other image of this run may write there.
+      try? destinations.claim(place, for: image.path)
+      return ResultLine(skipped: image, output: place, rendition: output.rendition)
+    }
+  }
+
+  /// The outcomes of an image whose results are all there; `nil` if one is not, or if that is not known.
+  func existing(_ image: BatchImage) -> [ResultLine]? {
+    let results = requested(of: image).results
+    guard let plan = try? ImageFile(path: image.path).plan(.results(results.map(\.configuration))) else { return nil }
+    var places: [FilePath] = []
+    for (result, rendition) in zip(results, plan.renditions) {
+      guard case .success(let plan) = rendition else { return nil }
+      places.append(directory.pushing(image.folder).appending("\(image.name)\(result.suffix).\(plan.fileExtension)"))
+    }
+    guard places.allSatisfy(FileSystem.isThere) else { return nil }
+    return zip(results, places).map { result, place in
+      ResultLine(skipped: image, output: place, rendition: result.id.isEmpty ? nil : result.id)
+    }
+  }
+
+  /// Notes an image that is finished, unless one of its results failed.
+  /// - `input`: the image's file before it was read; `nil` if it was not there.
+  func note(_ image: BatchImage, _ input: FileSystem.Version?, _ lines: [ResultLine]) throws {
+    guard let journal, let input, image.problem == nil, !lines.isEmpty else { return }
+    if lines.allSatisfy({ $0.status == .ignored }) {
+      return try journal.add(image, input, request: fingerprint(of: image), .ignored, outputs: [])
+    }
+    var outputs: [BatchJournal.Output] = []
+    for line in lines {
+      guard line.status == .done || line.status == .skipped, let output = line.output,
+        let byteCount = line.outputBytes ?? FileSystem.version(of: FilePath(output))?.byteCount
+      else { return }
+      var path = FilePath(output)
+      guard path.removePrefix(directory) else { return }
+      outputs.append(BatchJournal.Output(path: path.string, bytes: byteCount, rendition: line.rendition))
+    }
+    try journal.add(image, input, request: fingerprint(of: image), .done, outputs: outputs)
+  }
+}

@@ -1,0 +1,59 @@
+internal import Fields
+internal import ImagePipeline
+internal import WorkerService
+
+/// What is requested of the images of a manifest, read once for all rows with the same presets and overrides.
+struct BatchRequests {
+  private struct Key: Hashable {
+    var preset: String?
+    var overrides: String?
+    var options: [String: String]
+  }
+
+  private let results: ResultOptions
+  private let catalog: PresetCatalog
+  private let isRemote: Bool
+  private var known: [Key: RequestedResults] = [:]
+
+  init(_ results: ResultOptions, _ catalog: PresetCatalog, isRemote: Bool) {
+    self.results = results
+    self.catalog = catalog
+    self.isRemote = isRemote
+  }
+
+  /// What is requested of a row's image; `nil` for what is requested of all.
+  mutating func requested(of row: BatchManifest.Row) throws -> RequestedResults? {
+    let key = Key(preset: row.preset, overrides: row.overrides, options: row.options)
+    if key.preset == nil, key.overrides == nil, key.options.isEmpty { return nil }
+    if let requested = known[key] { return requested }
+    let overrides = try Self.fields(row.overrides).overridden(by: try Self.options(row.options))
+    let requested = try results.requested(
+      catalog, ownPreset: row.preset, ownOverrides: overrides, isRemote: isRemote)
+    known[key] = requested
+    return requested
+  }
+
+  /// The fields of a JSON object with the names of the contract.
+  private static func fields(_ json: String?) throws -> ProcessingConfiguration {
+    guard let json else { return ProcessingConfiguration() }
+    do {
+      return try PresetFile(yaml: "presets: {overrides: \(json)}", name: "").presets.first?.configuration
+        ?? ProcessingConfiguration()
+    } catch {
+      let field = error.field.hasPrefix("presets.") ? String(error.field.dropFirst("presets.".count)) : "overrides"
+      throw ManifestProblem("\(field) \(error.message)")
+    }
+  }
+
+  private static func options(_ options: [String: String]) throws -> ProcessingConfiguration {
+    var values: OptionValues = [:]
+    for (column, value) in options {
+      let name = String(column.map { $0 == "_" ? "-" : $0 })
+      guard ConfigurationTable.fields.contains(where: { $0.text.name == name }) else {
+        throw ManifestProblem("the column \"\(column)\" is none of path, preset, output, overrides, and the options")
+      }
+      values[name] = [value]
+    }
+    return try ConfigurationTable.configuration(values)
+  }
+}

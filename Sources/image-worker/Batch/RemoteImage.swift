@@ -1,0 +1,120 @@
+internal import FoundationEssentials
+internal import ImagePipeline
+internal import ImageWorkerClient
+internal import SystemPackage
+internal import WorkerProtocol
+internal import WorkerService
+
+/// One image of a batch that workers process: from its file to the files of its results.
+struct RemoteImage: Sendable {
+  /// An image, and its file when it was read.
+  struct Key: Sendable {
+    let image: BatchImage
+    let version: FileSystem.Version?
+  }
+
+  let result: BatchResult<Key>
+  let output: BatchOutput
+
+  /// The item that requests the results.
+  /// - Throws: an error of a configuration that the contract does not know.
+  static func item(_ image: BatchImage, _ requested: RequestedResults) throws -> Item<Key> {
+    let source = ImageSource.file(image.path.string)
+    let key = Key(image: image, version: FileSystem.version(of: image.path))
+    let renditions = try requested.results.map {
+      Rendition($0.id, preset: $0.preset, fields: try Fields($0.overrides))
+    }
+    guard let single = renditions.first, single.id.isEmpty else { return Item(key, source, renditions: renditions) }
+    return Item(key, source, preset: single.preset, hasPreview: requested.hasPreview) { $0 = single.fields }
+  }
+
+  /// Writes the results.
+  /// - Returns: the outcome of each, in the order of the request, a preview first.
+  func write() -> [ResultLine] {
+    let image = result.key.image
+    let requested = output.requested(of: image)
+    var lines: [ResultLine]
+    do {
+      let outcomes = try result.outcomes.get()
+      let folder = try output.folders.prepare(image.folder)
+      lines = try requested.results.map { request in
+        guard let outcome = outcomes[request.id] else { throw RemoteError.missing }
+        var line = line(request.id, folder, suffix: request.suffix) { try outcome.get() }
+        if case .success(let result) = outcome {
+          let isSearched = request.configuration.maxBytes != nil || request.configuration.targetSimilarity != nil
+          line.quality =
+            isSearched && result.report.hasCompressionQuality ? result.report.compressionQuality : nil
+          line.similarity = result.report.hasSimilarity ? result.report.similarity : nil
+        }
+        return line
+      }
+      if let preview = result.preview {
+        lines.insert(line("preview", folder, suffix: RequestedResults.previewSuffix) { preview }, at: 0)
+      }
+    } catch { lines = [ResultLine(image, failure: error)] }
+    do { try output.note(image, result.key.version, lines) } catch { lines.append(ResultLine(image, failure: error)) }
+    for index in lines.indices {
+      lines[index].worker = result.worker.isEmpty ? nil : result.worker
+      lines[index].attempts = result.attempts
+    }
+    return lines
+  }
+
+  private func line(
+    _ id: String, _ folder: FilePath, suffix: String, _ outcome: () throws -> ImageResult
+  ) -> ResultLine {
+    let image = result.key.image
+    var line: ResultLine
+    do {
+      let outcome = try outcome()
+      let place = folder.appending("\(image.name)\(suffix).\(LocalFormats.fileExtension(of: outcome.format))")
+      try output.destinations.claim(place, for: image.path)
+      let file = try PartialFile(place)
+      try file.write(outcome.data.bytes)
+      try file.complete(isDurable: true)
+      line = ResultLine(image, outcome, output: place)
+    } catch { line = ResultLine(image, failure: error) }
+    line.rendition = id.isEmpty ? nil : id
+    return line
+  }
+}
+
+/// A response that lacks a result.
+enum RemoteError: Error, CustomStringConvertible {
+  case missing
+
+  var description: String { "the worker sent no result" }
+}
+
+extension ResultLine {
+  /// The outcome of a result that a worker produced.
+  init(_ image: BatchImage, _ result: ImageResult, output: FilePath) {
+    self.init(image, .done, output: output)
+    let report = result.report
+    (inputFormat, format) = (report.input.format, report.output.format)
+    (inputWidth, inputHeight) = (Int(report.input.width), Int(report.input.height))
+    (width, height) = (Int(report.output.width), Int(report.output.height))
+    (inputBytes, outputBytes) = (report.inputBytes, report.outputBytes)
+    passthrough = report.passthrough
+    peakMemoryBytes = report.peakMemoryBytes
+    let times = result.stageTimes
+    timings = Self.milliseconds([
+      "decode": times.decode, "resize": times.resize, "filter": times.filter, "encode": times.encode,
+      "total": times.total,
+    ])
+    milliseconds = timings?["total"]
+    warnings = report.warnings
+  }
+
+  /// The outcome of an image that has no result.
+  init(_ image: BatchImage, failure: any Error) {
+    guard let error = failure as? ImageWorkerError else {
+      self.init(image, failure)
+      return
+    }
+    let isNoImage = error.reason == "UNKNOWN_FORMAT"
+    self.init(image, image.isFound && isNoImage ? .ignored : .failed, output: nil)
+    reason = error.reason.isEmpty ? "\(error.code)".uppercased() : error.reason
+    self.error = Failure(code: reason ?? "", message: error.message)
+  }
+}

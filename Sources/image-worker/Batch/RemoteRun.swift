@@ -1,0 +1,122 @@
+internal import ImagePipeline
+internal import ImageWorkerClient
+internal import SystemPackage
+internal import WorkThreads
+
+/// Images on one or several workers, over gRPC.
+struct RemoteRun: Sendable {
+  /// Results that are written at the same time.
+  private static let writerCount = 4
+
+  private let client: Client
+  private let output: BatchOutput
+  private let stop: RunStop
+  private let options: BatchOptions
+  private let executor = ImageExecutor(threadCount: writerCount, niceness: 0)
+
+  /// - `jobs`: images in flight on all workers together; `nil` for as many as suit them.
+  init(client: Client, output: BatchOutput, stop: RunStop, jobs: Int?) {
+    self.client = client
+    self.output = output
+    self.stop = stop
+    options = Self.options(jobs: jobs, connectionCount: client.statuses.count)
+  }
+
+  static func options(jobs: Int?, connectionCount: Int) -> BatchOptions {
+    var options = BatchOptions()
+    options.isSpeculative = true
+    if let jobs {
+      options.streams = min(jobs, connectionCount)
+      options.window = max(1, jobs / connectionCount)
+    }
+    return options
+  }
+
+  /// Processes them all, or until a signal; `note` gets the outcomes of each as it ends, in one task.
+  /// - Throws: what `note` throws, or an error of all workers.
+  func process(_ images: [BatchImage], note: (BatchImage, [ResultLine]) throws -> Void) async throws {
+    var notedCount = 0
+    do {
+      try await connected {
+        try await work(images) { image, lines in
+          notedCount += 1
+          try note(image, lines)
+        }
+      }
+    } catch  where stop.cancellation.isCancelled {
+      // A second signal closes the connections.
+      return
+    }
+    if notedCount == images.count { stop.noteCompletion() }
+  }
+
+  /// Runs the client while `body` uses it, or until a second signal.
+  private func connected(_ body: () async throws -> Void) async throws {
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      let (cancelled, continuation) = AsyncStream<Void>.makeStream()
+      let registration = stop.cancellation.addHandler { continuation.finish() }
+      defer { stop.cancellation.removeHandler(registration) }
+      group.addTask {
+        await withTaskGroup(of: Void.self) { running in
+          running.addTask { await client.run() }
+          running.addTask { for await _ in cancelled {} }
+          await running.next()
+          running.cancelAll()
+        }
+      }
+      defer {
+        client.close()
+        group.cancelAll()
+      }
+      try await body()
+    }
+  }
+
+  private func work(_ images: [BatchImage], note: (BatchImage, [ResultLine]) throws -> Void) async throws {
+    var waiting: [BatchImage] = []
+    for image in images {
+      if let problem = image.problem {
+        try note(image, [ResultLine(image, problem)])
+      } else if output.skipsExisting, let lines = output.existing(image) {
+        try note(image, lines)
+      } else {
+        waiting.append(image)
+      }
+    }
+    let items = Items(images: waiting, output: output, stop: stop)
+    try await withThrowingTaskGroup(of: (BatchImage, [ResultLine]).self) { group in
+      var writing = 0
+      for try await result in client.batch(items, options: options) {
+        if writing == Self.writerCount, let (image, lines) = try await group.next() {
+          writing -= 1
+          try note(image, lines)
+        }
+        writing += 1
+        group.addTask(executorPreference: executor) { [output] in
+          (result.key.image, RemoteImage(result: result, output: output).write())
+        }
+      }
+      for try await (image, lines) in group { try note(image, lines) }
+    }
+  }
+
+  /// The items of the batch, until a signal.
+  private struct Items: AsyncSequence, Sendable {
+    let images: [BatchImage]
+    let output: BatchOutput
+    let stop: RunStop
+
+    struct Iterator: AsyncIteratorProtocol {
+      var images: ArraySlice<BatchImage>
+      let output: BatchOutput
+      let stop: RunStop
+
+      mutating func next() async throws -> Item<RemoteImage.Key>? {
+        if stop.isStopped { return nil }
+        return try images.popFirst().map { try RemoteImage.item($0, output.requested(of: $0)) }
+      }
+    }
+
+    func makeAsyncIterator() -> Iterator { Iterator(images: images[...], output: output, stop: stop) }
+  }
+}

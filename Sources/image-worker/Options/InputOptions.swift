@@ -1,0 +1,65 @@
+internal import ArgumentParser
+internal import ImagePipeline
+internal import SystemPackage
+
+/// The options by which `batch` finds its images.
+struct InputOptions: ParsableArguments {
+  @Argument(help: "Set the images and folders of images.", completion: .file())
+  var inputs: [String] = []
+  @Option(
+    help: ArgumentHelp("Read more inputs from a file, one per line; - reads standard input.", valueName: "file"),
+    completion: .file())
+  var list: String?
+  @Flag(help: "Inputs in --list end with NUL, as find -print0 writes them.")
+  var null = false
+  @Option(
+    help: ArgumentHelp(
+      "Read images with presets, overrides and output names of their own from a CSV file or JSON lines; - reads "
+        + "standard input.", valueName: "file"),
+    completion: .file())
+  var manifest: String?
+  @Option(
+    help: ArgumentHelp(
+      "Write the results of images that are named, not found in folders, under their paths below this directory.",
+      valueName: "directory"),
+    completion: .directory)
+  var root: String?
+
+  func validate() throws {
+    if inputs.isEmpty, list == nil, manifest == nil {
+      throw ValidationError("Specify images or folders, or use --list or --manifest.")
+    }
+    if null, list == nil { throw ValidationError("--null needs --list.") }
+    if list == "-", manifest == "-" { throw ValidationError("--list and --manifest cannot both be standard input.") }
+  }
+
+  /// All inputs, those of the manifest with what it requests.
+  func read(_ requests: inout BatchRequests) throws -> [BatchInput] {
+    let listed = try list.map { try BatchInputs.entries(of: $0, endsWithNull: null) } ?? []
+    let named = try (inputs + listed).map { BatchInput(path: FilePath($0), output: try mirrored(FilePath($0))) }
+    guard let manifest else { return named }
+    return try named
+      + BatchManifest.rows(of: BatchInputs.bytes(of: manifest), name: manifest).map { line, row in
+        do {
+          let path = FilePath(row.path)
+          return BatchInput(
+            path: path, output: try row.place ?? mirrored(path), requested: try requests.requested(of: row), row: row)
+        } catch { throw ManifestError(file: manifest, line: line, message: Self.message(of: error)) }
+      }
+  }
+
+  /// The path below `--root`, without extension; `nil` for a folder and without that option.
+  private func mirrored(_ path: FilePath) throws -> FilePath? {
+    guard let root, FileSystem.kind(of: path) != .directory else { return nil }
+    var place = FileSystem.canonical(path)
+    guard place.removePrefix(FileSystem.canonical(FilePath(root))) else {
+      throw ValidationError("\(path) is not below --root \(root).")
+    }
+    place.extension = nil
+    return place
+  }
+
+  private static func message(of error: any Error) -> String {
+    (error as? PipelineError)?.optionMessage ?? (error as? ValidationError)?.message ?? "\(error)"
+  }
+}
