@@ -49,6 +49,7 @@ soak: build
 
 # The last of the tests, so that its closing line is the last line of `make test`.
 end-to-end-test: build
+	@deploy/setup.sh --browser || echo "The tests of the playground's page are skipped where Chromium is missing."
 	Tests/EndToEnd/run.sh $(WORKER)
 
 # Of each decoder: about a minute in all on two cores.

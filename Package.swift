@@ -45,6 +45,7 @@ let packages: [Package.Dependency] = [
   .package(url: "https://github.com/apple/swift-certificates", exact: "1.21.1"),
   .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
   .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
+  .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0", traits: []),
   .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
   .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
   .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
@@ -57,6 +58,7 @@ let packages: [Package.Dependency] = [
   .package(url: "https://github.com/grpc/grpc-swift-2", from: "2.4.3"),
   .package(url: "https://github.com/grpc/grpc-swift-nio-transport", from: "2.9.2"),
   .package(url: "https://github.com/grpc/grpc-swift-protobuf", from: "2.4.1"),
+  .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
   .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
   .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
 ]
@@ -108,6 +110,11 @@ let nioTLS: [Target.Dependency] = [
   .product(name: "NIOSSL", package: "swift-nio-ssl"), .product(name: "NIOTLS", package: "swift-nio"),
   .product(name: "SwiftASN1", package: "swift-asn1"), .product(name: "X509", package: "swift-certificates"),
 ]
+let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
+/// The server alone: routers and middleware would double what must be compiled for it.
+let hummingbird: [Target.Dependency] = [
+  .product(name: "HummingbirdCore", package: "hummingbird"), .product(name: "HTTPTypes", package: "swift-http-types"),
+]
 let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
 let asyncAlgorithms: Target.Dependency = .product(name: "AsyncAlgorithms", package: "swift-async-algorithms")
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
@@ -120,11 +127,22 @@ let targets: [Target] = [
   .executableTarget(
     name: "image-worker",
     dependencies: [
-      "CPlatform", "WorkerService", "WorkerOperations", "WorkerTelemetry", "ImageWorkerClient", "ResultCache",
-      "ImagePipeline", "ImageCodecs", "Fields", "WorkThreads", "WorkerProtocol", argumentParser, grpcCore, grpcPosix,
-      logging, serviceLifecycle, system, tracing, unixSignals, yams,
+      "CPlatform", "WorkerPlayground", "WorkerService", "WorkerOperations", "WorkerTelemetry", "ImageWorkerClient",
+      "ResultCache", "ImagePipeline", "ImageCodecs", "Fields", "WorkThreads", "WorkerProtocol", argumentParser,
+      grpcCore, grpcPosix, logging, serviceLifecycle, system, tracing, unixSignals, yams,
     ],
     swiftSettings: strictSwift),
+  // The page on which presets are tuned, and its HTTP server.
+  .target(
+    name: "WorkerPlayground",
+    dependencies: [
+      "CPlaygroundPage", "WorkerProtocol", "WorkerService", "ImagePipeline", "Fields", asyncAlgorithms, grpcCore,
+      grpcProtobuf, logging, serviceLifecycle, swiftProtobuf, tracing,
+    ] + hummingbird + nio,
+    exclude: ["Resources"],
+    swiftSettings: strictSwift),
+  // The files of that page, embedded by the C compiler.
+  .target(name: "CPlaygroundPage", cSettings: strictC),
   // The RPCs: chunks in and out, request -> Plan, error -> RPCError, admission.
   .target(
     name: "WorkerService",
@@ -249,8 +267,15 @@ let targets: [Target] = [
     name: "ImageWorkerCommandTests",
     dependencies: [
       "image-worker", "Fields", "ImageCodecs", "ImagePipeline", "ImageWorkerClient", "TestSupport", "WorkerOperations",
+      "WorkerPlayground",
       "WorkerProtocol", "WorkerService", argumentParser, swiftProtobuf, system,
     ],
+    swiftSettings: strictSwift),
+  .testTarget(
+    name: "WorkerPlaygroundTests",
+    dependencies: [
+      "Fields", "ImagePipeline", "WorkerPlayground", inMemoryTracing, nioCore, tracing,
+    ] + hummingbird,
     swiftSettings: strictSwift),
   // Every text that users see, in one file that `make text` writes.
   .testTarget(

@@ -1,5 +1,6 @@
-"""Writes two descriptor sets, each file with its imports: our protos and the third-party ones that the worker serves,
-and those that it calls (OpenTelemetry's collector).
+"""Writes three descriptor sets, each file with its imports: our protos and the third-party ones that the worker serves,
+with the comments of ours; the same without comments, to generate code from; and those that the worker calls
+(OpenTelemetry's collector).
 
 The third-party descriptors come from their published Python packages, so that no foreign .proto file is kept here.
 grpc.reflection.v1 is published there only as v1alpha; the two differ in the package name alone.
@@ -23,11 +24,20 @@ PROTOS = Path(__file__).parent
 def compiled(include: Path) -> descriptor_pb2.FileDescriptorSet:
     with tempfile.NamedTemporaryFile() as out:
         subprocess.run(
-            [sys.executable, "-m", "grpc_tools.protoc", f"-I{PROTOS}", f"-I{include}", "--include_imports",
+            [sys.executable, "-m", "grpc_tools.protoc", f"-I{PROTOS}", f"-I{include}", "--include_imports", "--include_source_info",
              f"--descriptor_set_out={out.name}", "imageworker/v1/image_worker.proto",
              # The details of errors: imported by no other file, but clients such as grpcurl show them by reflection.
              "google/rpc/error_details.proto"], check=True)
         return descriptor_pb2.FileDescriptorSet.FromString(Path(out.name).read_bytes())
+
+
+def keep_comments(file: descriptor_pb2.FileDescriptorProto) -> None:
+    """Keeps the comments before declarations of our files, and nothing else of what is known of their sources."""
+    kept = [place for place in file.source_code_info.location if place.leading_comments and file.package == "imageworker.v1"]
+    file.ClearField("source_code_info")
+    for place in kept:
+        place.ClearField("leading_detached_comments")
+        file.source_code_info.location.append(place)
 
 
 def described(module, name: str) -> descriptor_pb2.FileDescriptorProto:
@@ -83,8 +93,13 @@ def main() -> None:
     files = list(compiled(include).file)
     alpha = described(reflection_pb2, "grpc/reflection/v1alpha/reflection.proto")
     files += [described(health_pb2, "grpc/health/v1/health.proto"), renamed(alpha, "grpc.reflection.v1alpha", "grpc.reflection.v1"), alpha]
+    for file in files:
+        keep_comments(file)
     write(sys.argv[1], files)
-    write(sys.argv[2], with_imports(trace_service_pb2, metrics_service_pb2, logs_service_pb2))
+    for file in files:
+        file.ClearField("source_code_info")
+    write(sys.argv[2], files)
+    write(sys.argv[3], with_imports(trace_service_pb2, metrics_service_pb2, logs_service_pb2))
 
 
 main()

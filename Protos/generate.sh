@@ -24,7 +24,7 @@ fi
 out=$work/generated
 rm -rf "$out"
 mkdir -p "$out"
-"$venv/bin/python" Protos/descriptors.py "$out/descriptor_set.binpb" "$work/called.binpb"
+"$venv/bin/python" Protos/descriptors.py "$out/descriptor_set.binpb" "$work/plain.binpb" "$work/called.binpb"
 
 # $1: the descriptor set. $2: further options of the stubs. Others: the files to generate code for.
 generate() {
@@ -40,7 +40,7 @@ generate() {
     --grpc-swift_opt="Visibility=Public,FileNaming=PathToUnderscores,UseAccessLevelOnImports=true$stubs" "$@"
 }
 
-generate "$out/descriptor_set.binpb" "" imageworker/v1/image_worker.proto google/rpc/status.proto \
+generate "$work/plain.binpb" "" imageworker/v1/image_worker.proto google/rpc/status.proto \
   grpc/health/v1/health.proto grpc/reflection/v1/reflection.proto grpc/reflection/v1alpha/reflection.proto
 otlp=opentelemetry/proto
 called=()

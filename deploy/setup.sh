@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs missing system packages for building and testing; with --benchmarks, also those for the peers of Benchmarks/.
-# It is fast if nothing is missing.
+# Installs missing system packages for building and testing; with --benchmarks, also those for the peers of Benchmarks/;
+# with --browser, also those for the tests of the playground. It is fast if nothing is missing.
 set -euo pipefail
 
 if ! command -v swift >/dev/null; then
@@ -11,6 +11,7 @@ fi
 if [[ "$(uname)" == Darwin ]]; then
   wanted=(exiftool isa-l jpeg-turbo jpeg-xl libheif libimagequant libtiff little-cms2 pkgconf python webp zlib)
   [[ "${1:-}" != --benchmarks ]] || wanted+=(vips)
+  [[ "${1:-}" != --browser ]] || wanted+=(jq)
   missing=()
   for formula in "${wanted[@]}"; do
     brew list --versions "$formula" >/dev/null || missing+=("$formula")
@@ -27,6 +28,11 @@ if ! apt-cache show libjpeg62-turbo-dev >/dev/null 2>&1 && grep -qi ubuntu /etc/
   wanted[0]=libjpeg-turbo8-dev # Ubuntu's name for it
 fi
 [[ "${1:-}" != --benchmarks ]] || wanted+=(libvips-dev python3-dev)
+if [[ "${1:-}" == --browser ]]; then
+  wanted+=(jq)
+  # Ubuntu has Chromium as a snap alone, which cannot be driven from here; the tests then say that they are skipped.
+  grep -qi ubuntu /etc/os-release || wanted+=(chromium)
+fi
 missing=()
 for package in "${wanted[@]}"; do
   dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")

@@ -14,7 +14,9 @@ struct ImageWorker: AsyncParsableCommand {
       --version --verbose also prints the versions of the libraries that decode and encode.
       """,
     version: WorkerVersion.current,
-    subcommands: [Serve.self, Process.self, Batch.self, Inspect.self, Filters.self, Token.self])
+    subcommands: [
+      Serve.self, PlaygroundCommand.self, Process.self, Batch.self, Inspect.self, Filters.self, Token.self,
+    ])
 
   /// Runs the command, with the allocator's limits set before other threads allocate.
   static func main() async {

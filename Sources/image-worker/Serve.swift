@@ -6,8 +6,9 @@ internal import Logging
 internal import ServiceLifecycle
 internal import UnixSignals
 internal import WorkerOperations
-internal import WorkerTelemetry
+internal import WorkerPlayground
 internal import WorkerService
+internal import WorkerTelemetry
 
 /// `image-worker serve`.
 struct Serve: AsyncParsableCommand {
@@ -32,18 +33,27 @@ struct Serve: AsyncParsableCommand {
   @OptionGroup(title: "Settings")
   var options: TableOptions<SettingOptions>
 
-  func validate() throws {
+  func validate() throws { try Self.validate(options) }
+
+  func run() async throws { try await Self.run(options, file: configurationFile) }
+
+  /// Checks the options, before the environment and the file are read.
+  static func validate(_ options: TableOptions<SettingOptions>) throws {
     do { _ = try Settings.read(options: options.values, file: nil, environment: [:]) } catch {
       throw ValidationError("\(error).")
     }
   }
 
-  func run() async throws {
+  /// Serves until the process is told to end.
+  /// - `adjust`: changes the settings that were read.
+  static func run(
+    _ options: TableOptions<SettingOptions>, file: String?, adjust: (inout Settings) -> Void = { _ in }
+  ) async throws {
     // Before an error that is thrown is printed.
     defer { LogWriter.standardError.flush() }
     let environment = ProcessInfo.processInfo.environment
-    let settings = try Settings.read(
-      options: options.values, file: configurationFile, environment: environment)
+    var settings = try Settings.read(options: options.values, file: file, environment: environment)
+    adjust(&settings)
     let metrics = MetricRegistry()
     let telemetry = Telemetry(
       configuration: TelemetryConfiguration(environment: environment, processAttributes: SystemInfo.attributes),
@@ -54,6 +64,7 @@ struct Serve: AsyncParsableCommand {
     let logger = Self.logger(settings, label: "image-worker", export: telemetry.log)
     let end = ProcessEnd(logger: logger)
     let supervisor = try SupervisorEnvironment(environment, processID: ProcessInfo.processInfo.processIdentifier)
+    let playground = try settings.playgroundAddress
     let worker = try Worker(
       settings: settings, telemetry: telemetry, metrics: metrics, logger: logger, end: end, supervisor: supervisor)
     // Stopped in reverse: what the last calls leave behind is still exported.
@@ -72,6 +83,12 @@ struct Serve: AsyncParsableCommand {
     if settings.security.hasFiles {
       let reloader = await SecurityReloader(worker.security, interval: settings.security.reloadInterval)
       services.append(.init(service: reloader))
+    }
+    if let playground {
+      services.append(
+        .init(
+          service: Playground(
+            address: playground, environment: worker.environment, worker: worker.address, logger: logger)))
     }
     services.append(.init(service: IdleMemoryService(drain: worker.environment.drain)))
     services.append(.init(service: worker, successTerminationBehavior: .gracefullyShutdownGroup))

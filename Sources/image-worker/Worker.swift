@@ -7,6 +7,7 @@ internal import ResultCache
 internal import ServiceLifecycle
 internal import Tracing
 internal import WorkerOperations
+internal import WorkerPlayground
 internal import WorkerService
 internal import WorkerTelemetry
 
@@ -21,6 +22,8 @@ struct Worker: Service {
   private let listenAddress: ListenAddress
   let security: Security
   let environment: WorkerEnvironment
+  /// The address of the listener, for the commands that the playground shows.
+  let address: WorkerAddress
   private let reflection: ReflectionServices
   private let health: HealthState
   private let connections: ConnectionCount
@@ -46,6 +49,7 @@ struct Worker: Service {
       receivesMessages: true, threadCount: settings.threadCount, tracer: telemetry.tracer, traceID: { $0.traceID },
       deadline: { $0.callDeadline }, callers: security.callers, callerName: { $0.callerName }, metrics: metrics)
     connections = ConnectionCount(limit: settings.maxConnections, perPeer: settings.maxConnectionsPerPeer)
+    address = WorkerAddress(isSecure: settings.security.tls != nil)
     reflection = try ReflectionServices()
     health = HealthState(services: Set(reflection.serviceNames))
   }
@@ -100,6 +104,7 @@ struct Worker: Service {
   private static var cancellationLimit: Duration { .seconds(5) }
 
   private func announce(_ address: SocketAddress) {
+    self.address.current = address.clientText
     health.set(.serving)
     logger.notice(
       "serving",
@@ -234,5 +239,14 @@ struct Worker: Service {
     // Results are written in few parts: waiting for more of them only wakes the event loop once more.
     configuration.connection.flushCoalescing = nil
     return configuration
+  }
+}
+
+extension SocketAddress {
+  /// The address as clients of this machine spell it.
+  fileprivate var clientText: String {
+    if let address = ipv4 { return "\(address.host == "0.0.0.0" ? "127.0.0.1" : address.host):\(address.port)" }
+    if let address = ipv6 { return "\(address.host == "::" ? "127.0.0.1" : "[\(address.host)]"):\(address.port)" }
+    return unixDomainSocket.map { "unix:\($0.path)" } ?? ""
   }
 }

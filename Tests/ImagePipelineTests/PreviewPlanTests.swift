@@ -142,6 +142,13 @@ struct PreviewPlanTests {
     #expect(full.passthrough != .decoded && preview.passthrough == .decoded)
   }
 
+  @Test("are as large as requested, but not larger than the result", arguments: [(64, 64), (120, 120), (500, 240)])
+  func size(maxSide: Int, side: Int) throws {
+    var reader = try reader(Fixture.bytes("photo-420.jpg"))
+    let plan = try reader.previewPlan(ProcessingConfiguration(), maxSide: maxSide).renditions[0].get()
+    #expect(plan.outputInfo.size.width == side)
+  }
+
   @Test("stay within the planned memory, and match the result", arguments: Fixture.names)
   func previews(name: String) throws {
     let bytes = Fixture.bytes(name)

@@ -12,7 +12,7 @@ struct HelpTests {
   func program() async throws {
     let outcome = try await WorkerProgram.run(["--help"])
     #expect(outcome.status == 0 && outcome.errors.isEmpty)
-    #expect(Set(Self.commands) == ["serve", "process", "batch", "inspect", "filters", "token"])
+    #expect(Set(Self.commands) == ["serve", "playground", "process", "batch", "inspect", "filters", "token"])
     let listed = outcome.output.split(separator: "\n").filter { $0.hasPrefix("  ") }.compactMap {
       $0.split(separator: " ").first.map(String.init)
     }

@@ -1,5 +1,6 @@
 import Testing
 import WorkerOperations
+import WorkerPlayground
 
 @testable import image_worker
 
@@ -32,6 +33,29 @@ struct SecuritySettingsTests {
     arguments: ["127.0.0.1", "127.1.2.3", "localhost", "::1", "::ffff:127.0.0.1", "no-such-host.invalid"])
   func local(host: String) {
     #expect(Self.error(["host": host]) == "")
+  }
+
+  @Test("the playground is off by default, and on loopback unless others are allowed")
+  func playground() throws {
+    func address(_ options: [String: String]) throws -> String? {
+      try Self.settings(options).playgroundAddress.map { "\($0.host) \($0.port) \($0.isLocal)" }
+    }
+    #expect(try address([:]) == nil)
+    #expect(try address(["playground-host": "0.0.0.0"]) == nil)
+    #expect(try address(["playground-port": "8080"]) == "127.0.0.1 8080 true")
+    #expect(throws: SettingsError.self) { try address(["playground-port": "8080", "playground-host": "0.0.0.0"]) }
+    let others = ["playground-port": "8080", "playground-host": "0.0.0.0", "insecure": "true"]
+    #expect(try address(others) == "0.0.0.0 8080 false")
+  }
+
+  @Test("the playground is not served where callers identify themselves")
+  func playgroundWithIdentities() throws {
+    let tls = ["tls-certificate": "a.pem", "tls-key": "a.key", "playground-port": "8080"]
+    #expect(try Self.settings(tls).playgroundAddress != nil)
+    for other in [["tls-client-ca": "ca.pem"], ["identities": "identities.yaml"]] {
+      let settings = try Self.settings(tls.merging(other) { $1 })
+      #expect(throws: SettingsError.self) { try settings.playgroundAddress }
+    }
   }
 
   @Test("a Unix domain socket takes the place of the address")

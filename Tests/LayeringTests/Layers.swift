@@ -22,8 +22,8 @@ extension Layer {
     Layer(
       name: "image-worker",
       modules: [
-        "WorkerService", "WorkerOperations", "WorkerTelemetry", "ImageWorkerClient", "WorkerProtocol", "ResultCache",
-        "ImagePipeline", "ImageCodecs", "Fields", "WorkThreads", "CPlatform",
+        "WorkerPlayground", "WorkerService", "WorkerOperations", "WorkerTelemetry", "ImageWorkerClient",
+        "WorkerProtocol", "ResultCache", "ImagePipeline", "ImageCodecs", "Fields", "WorkThreads", "CPlatform",
       ],
       foreign: libc.union([
         "ArgumentParser", "Dispatch", "FoundationEssentials", "GRPCCore", "GRPCNIOTransportHTTP2Posix",
@@ -31,6 +31,14 @@ extension Layer {
         "ServiceLifecycle", "Synchronization", "SystemPackage", "Tracing", "UnixSignals", "Yams",
       ]),
       maxPointerLineCount: 2),
+    Layer(
+      name: "WorkerPlayground",
+      modules: ["WorkerProtocol", "WorkerService", "ImagePipeline", "Fields", "CPlaygroundPage"],
+      foreign: grpc.union([
+        "AsyncAlgorithms", "FoundationEssentials", "HTTPTypes", "HummingbirdCore", "Logging", "NIOCore", "NIOPosix",
+        "ServiceLifecycle", "Synchronization", "Tracing",
+      ]),
+      maxPointerLineCount: 1),
     Layer(
       name: "WorkerService",
       modules: ["WorkerProtocol", "ProtobufWire", "ResultCache", "ImagePipeline", "Fields", "WorkThreads"],
@@ -80,6 +88,7 @@ extension Layer {
     Layer(name: "CCodecs", modules: [], foreign: []),
     Layer(name: "CPixels", modules: [], foreign: []),
     Layer(name: "CPlatform", modules: [], foreign: []),
+    Layer(name: "CPlaygroundPage", modules: [], foreign: []),
     // The only system library used in addition to those of CCodecs.
     Layer(name: "CLibZ", modules: [], foreign: []),
   ]

@@ -133,14 +133,21 @@ package struct ImageReader: ~Copyable {
     return try checked(plan)
   }
 
+  /// The maximum side of a preview in pixels, unless another one is requested.
+  package static let maxPreviewSide = 300
+
   /// Plans a small preview of a configuration's result; must be called after the header is complete.
-  /// - Parameter configuration: The configuration of the result that the preview represents.
+  /// - Parameters:
+  ///   - configuration: The configuration of the result that the preview represents.
+  ///   - maxSide: The maximum side of the preview in pixels.
   /// - Returns: The plan, with the preview as its only rendition.
   /// - Throws: The errors of planning the result itself; `limitExceeded` if the preview exceeds a limit.
-  package mutating func previewPlan(_ configuration: ProcessingConfiguration) throws(PipelineError) -> ImagePlan {
+  package mutating func previewPlan(
+    _ configuration: ProcessingConfiguration, maxSide: Int = ImageReader.maxPreviewSide
+  ) throws(PipelineError) -> ImagePlan {
     guard let header else { throw .unfinishedHeader }
     let draft = try PlanDraft(configuration, of: header)
-    return try checked(decodedPlan(header, [.success(draft.preview(of: header))]))
+    return try checked(decodedPlan(header, [.success(draft.preview(of: header, maxSide: maxSide))]))
   }
 
   /// Plans renditions that are all encoded from decoded rows, with a fallback format if the memory limit requires it.

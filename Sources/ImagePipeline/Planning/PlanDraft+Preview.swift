@@ -1,13 +1,11 @@
 internal import ImageCodecs
 
 extension PlanDraft {
-  /// The maximum side of a preview in pixels.
-  static let maxPreviewSide = 300
-
   /// Returns the draft of a preview: it shows the same as this draft's result, but is small and fast to produce.
-  func preview(of header: ImageHeader) -> PlanDraft {
+  /// - `maxSide`: the maximum side of the preview in pixels.
+  func preview(of header: ImageHeader, maxSide: Int) -> PlanDraft {
     let longest = max(framing.canvasSize.width, framing.canvasSize.height)
-    let factor = min(1, Double(Self.maxPreviewSide) / Double(longest))
+    let factor = min(1, Double(maxSide) / Double(longest))
     let format = Plan.format(header: header, configuration: configuration)
     var preview = configuration
     preview.compressionQuality = 0.7

@@ -25,7 +25,9 @@ package struct WorkerEnvironment: Sendable {
   /// Whether the worker is shutting down, and the calls in progress.
   package let drain: DrainState
   /// The tracer that records the spans of calls and stages.
-  package let tracer: any Tracer
+  package var tracer: any Tracer
+  /// The maximum side of previews in pixels.
+  package var maxPreviewSide = ImageReader.maxPreviewSide
   /// Returns the id of a context's trace for reports; `nil` if the context is not traced.
   package let traceID: @Sendable (ServiceContext) -> String?
   /// Returns the deadline of a context's call; `nil` if its client set none.

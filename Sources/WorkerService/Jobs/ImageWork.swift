@@ -78,8 +78,11 @@ package struct ImageWork: ~Copyable {
   /// Plans a small preview of the configuration's result.
   ///
   /// Requires a complete header.
-  package mutating func planPreview(_ configuration: ProcessingConfiguration) throws(PipelineError) -> ImagePlan {
-    let plan = try reader!.previewPlan(configuration)
+  /// - `maxSide`: the maximum side of the preview in pixels.
+  package mutating func planPreview(
+    _ configuration: ProcessingConfiguration, maxSide: Int = ImageReader.maxPreviewSide
+  ) throws(PipelineError) -> ImagePlan {
+    let plan = try reader!.previewPlan(configuration, maxSide: maxSide)
     expect(plan)
     return plan
   }

@@ -122,7 +122,7 @@ final class PreviewFirstSink: ResultSink {
       try work!.chargeBuffered()
       bytes = bytes.dropFirst(headerByteCount ?? window.count)
       guard headerByteCount != nil else { continue }
-      let plan = try work!.planPreview(rendition.configuration)
+      let plan = try work!.planPreview(rendition.configuration, maxSide: environment.maxPreviewSide)
       phase = .planned(plan)
       _ = try plan.renditions[0].get()
       return

@@ -53,6 +53,9 @@ struct Settings {
   /// Where metrics are told to Prometheus; no port, not at all.
   var metricsHost: String
   var metricsPort: Int?
+  /// Where the playground is served; no port, nowhere.
+  var playgroundHost: String
+  var playgroundPort: Int?
   var limits: WorkerLimits
   /// The file of presets, when there is one.
   var presets: PresetSource?
@@ -167,6 +170,11 @@ struct Settings {
       "Expose metrics to Prometheus as GET /metrics on this port; 0 for any free one.")
     metricsHost = Self.address(
       source.text("metricsHost", default: "127.0.0.1", "address", "Set the address of --metrics-port."))
+    playgroundPort = try source.optionalInteger(
+      "playgroundPort", in: 0...65535, default: "none", unit: "port",
+      "Serve the page to tune presets on this port; 0 for any free one.")
+    playgroundHost = Self.address(
+      source.text("playgroundHost", default: "127.0.0.1", "address", "Set the address of --playground-port."))
     cache = try Self.cache(&source, memoryLimit: memoryLimit)
     presets = source.text(
       "presets", default: nil, "file", completion: .file(),

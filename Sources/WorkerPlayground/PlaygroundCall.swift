@@ -1,0 +1,57 @@
+internal import GRPCCore
+internal import Synchronization
+
+/// A call of the page that can be cancelled at any time, before it has begun as well.
+final class PlaygroundCall: Sendable {
+  private struct State {
+    var isCancelled = false
+    var handle: ServerContext.RPCCancellationHandle?
+  }
+
+  private let state = Mutex(State())
+
+  /// Runs the call with a handle that ends it when it is cancelled.
+  func run(_ body: (ServerContext.RPCCancellationHandle) async -> Void) async {
+    await withServerContextRPCCancellationHandle { handle in
+      let isCancelled = state.withLock { state in
+        state.handle = handle
+        return state.isCancelled
+      }
+      if isCancelled { handle.cancel() }
+      await body(handle)
+    }
+  }
+
+  /// Ends the call.
+  func cancel() {
+    let handle = state.withLock { state in
+      state.isCancelled = true
+      return state.handle
+    }
+    handle?.cancel()
+  }
+}
+
+/// The calls in progress by the view of a page that shows their results: the newest cancels the one before.
+final class ViewTable: Sendable {
+  private let calls = Mutex<[String: PlaygroundCall]>([:])
+
+  /// Begins a call of a view.
+  func begin(_ view: String) -> PlaygroundCall {
+    let call = PlaygroundCall()
+    let former = calls.withLock { calls in
+      defer { calls[view] = call }
+      return calls[view]
+    }
+    former?.cancel()
+    return call
+  }
+
+  /// Forgets a call that has ended.
+  func end(_ view: String, _ call: PlaygroundCall) {
+    calls.withLock { if $0[view] === call { $0[view] = nil } }
+  }
+
+  /// The number of calls in progress.
+  var count: Int { calls.withLock { $0.count } }
+}

@@ -1,0 +1,214 @@
+internal import FoundationEssentials
+internal import GRPCCore
+internal import HTTPTypes
+internal import HummingbirdCore
+internal import ImagePipeline
+internal import NIOCore
+internal import SwiftProtobuf
+internal import WorkerProtocol
+internal import WorkerService
+
+/// Answers the requests of pages.
+///
+/// | request | answer |
+/// |---|---|
+/// | `GET /`, `GET /app.css`, … | the page and its parts |
+/// | `GET /api/contract` | the fields, filters and limits, from which the page makes its controls |
+/// | `GET /api/presets` | the presets, as `ListPresets` returns them |
+/// | `GET /api/state` | how much memory is in use |
+/// | `POST /api/images` | keeps an image, and returns its name and its properties |
+/// | `POST /api/images/keep` | keeps images longer, and returns those that still exist |
+/// | `DELETE /api/images/ID` | removes an image |
+/// | `POST /api/results?image=ID&view=NAME&side=PIXELS` | the results of a `ProcessImageRequest` in JSON, as frames |
+struct PlaygroundResponder: Sendable {
+  /// The maximum size of a request that contains no image.
+  private static let maxTextByteCount = 64 * 1024
+  /// The sides that a page can request for its previews.
+  private static let previewSides = 64...1024
+
+  let gate: RequestGate
+  let uploads: UploadStore
+  let environment: WorkerEnvironment
+  let worker: WorkerAddress
+  private let views = ViewTable()
+
+  init(gate: RequestGate, uploads: UploadStore, environment: WorkerEnvironment, worker: WorkerAddress) {
+    self.gate = gate
+    self.uploads = uploads
+    self.environment = environment
+    self.worker = worker
+  }
+
+  private var service: ImageWorkerService { ImageWorkerService(environment: environment) }
+
+  /// Returns the response to a request; whatever fails has one, too.
+  func respond(to request: Request) async -> Response {
+    var response: Response
+    if let refusal = gate.refusal(request) {
+      response = Self.error(.forbidden, refusal)
+    } else {
+      do { response = try await answer(request) } catch let error as UploadStore.Refusal {
+        response = Self.error(.init(code: error.status), error.message)
+      } catch { response = Self.json(bytes: PlaygroundError(error).json, status: .internalServerError) }
+    }
+    for field in RequestGate.headers { response.headers[field.name] = field.value }
+    // What is left of the request would be read before the connection can be used again.
+    if response.status.kind != .successful { response.headers[.connection] = "close" }
+    return response
+  }
+
+  private func answer(_ request: Request) async throws -> Response {
+    let path = request.uri.path
+    let image = path.hasPrefix("/api/images/") ? String(path.dropFirst("/api/images/".count)) : ""
+    switch (request.method, path) {
+    case (.get, "/api/contract"): return Self.json(contract)
+    case (.get, "/api/presets"): return try await presets()
+    case (.get, "/api/state"): return Self.json(WorkerState(environment, uploads))
+    case (.post, "/api/images"): return try await upload(request)
+    case (.post, "/api/images/keep"): return try await keep(request)
+    case (.delete, _) where !image.isEmpty:
+      uploads.remove(image)
+      return Response(status: .noContent)
+    case (.post, "/api/results"): return try await results(request)
+    case (.get, _): return PageFile.named(path)?.response ?? Self.error(.notFound, "there is no \(path.prefix(64))")
+    default: return Self.error(.methodNotAllowed, "\(request.method) is not served here")
+    }
+  }
+
+  private var contract: ContractDescription {
+    var contract = ContractDescription.shared
+    contract.worker = .init(address: worker.current, isSecure: worker.isSecure)
+    contract.limits = .init(
+      imageMemory: environment.limits.image.memory, memory: environment.memory.limit,
+      message: environment.limits.maxMessageByteCount, uploads: uploads.limit, uploadCount: UploadStore.maxCount,
+      uploadSeconds: Int(UploadStore.lifetime.components.seconds))
+    contract.takesOnlyPresets = environment.takesOnlyPresets
+    return contract
+  }
+
+  private func presets() async throws -> Response {
+    let presets = try await call { try await service.listPresets(request: .init(), context: $0) }
+    return Self.json(bytes: try presets.jsonUTF8Bytes(options: ResultFrame.jsonOptions))
+  }
+
+  /// Runs a call whose response is one message.
+  private func call<Result>(_ body: (ServerContext) async throws -> Result) async throws -> Result {
+    try await withServerContextRPCCancellationHandle { handle in
+      let descriptor = Imageworker_V1_ImageWorkerService.Method.InspectImage.descriptor
+      return try await body(
+        ServerContext(descriptor: descriptor, remotePeer: "playground", localPeer: "playground", cancellation: handle))
+    }
+  }
+
+  // MARK: Images
+
+  private func upload(_ request: Request) async throws -> Response {
+    guard let byteCount = request.headers[.contentLength].flatMap({ Int($0) }) else {
+      return Self.error(.lengthRequired, "the header Content-Length is required")
+    }
+    let room = try uploads.reserve(byteCount)
+    var image = Data(capacity: byteCount)
+    for try await buffer in request.body {
+      guard image.count + buffer.readableBytes <= byteCount else { throw UploadStore.Refusal.wrongLength }
+      image.append(contentsOf: buffer.readableBytesView)
+    }
+    guard image.count == byteCount else { throw UploadStore.Refusal.wrongLength }
+    var inspection = Imageworker_V1_InspectImageRequest()
+    inspection.image = image
+    let info: [UInt8]
+    do {
+      let response = try await call { try await service.inspectImage(request: inspection, context: $0) }
+      info = try response.jsonUTF8Bytes(options: ResultFrame.jsonOptions)
+    } catch { return Self.json(bytes: PlaygroundError(error).json, status: .unprocessableContent) }
+    let id = room.keep(image)
+    return Self.json(bytes: Array("{\"id\":\"\(id)\",\"image\":".utf8) + info + Array("}".utf8))
+  }
+
+  private func keep(_ request: Request) async throws -> Response {
+    let body = try await text(of: request)
+    guard let ids = try? JSONDecoder().decode([String].self, from: body), ids.count <= UploadStore.maxCount else {
+      return Self.error(.badRequest, "the body must be a list of at most \(UploadStore.maxCount) images")
+    }
+    return Self.json(ids.filter { uploads.image($0) != nil })
+  }
+
+  private func text(of request: Request) async throws -> Data {
+    var text = Data()
+    for try await buffer in request.body {
+      text.append(contentsOf: buffer.readableBytesView)
+      guard text.count <= Self.maxTextByteCount else {
+        throw UploadStore.Refusal(status: 413, message: "the body is larger than \(Self.maxTextByteCount) bytes")
+      }
+    }
+    return text
+  }
+
+  // MARK: Results
+
+  private func results(_ request: Request) async throws -> Response {
+    var request = request
+    let parameters = request.uri.queryParameters
+    guard let view = parameters["view"].map(String.init), (1...64).contains(view.utf8.count) else {
+      return Self.error(.badRequest, "view must have between 1 and 64 bytes")
+    }
+    guard let image = parameters["image"].flatMap({ uploads.image(String($0)) }) else {
+      return Self.error(.gone, "the image is not here any more; send it again")
+    }
+    var environment = environment
+    if let side = parameters["side"].flatMap({ Int($0) }) {
+      environment.maxPreviewSide = min(max(side, Self.previewSides.lowerBound), Self.previewSides.upperBound)
+    }
+    let body: ByteBuffer
+    do { body = try await request.collectBody(upTo: Self.maxTextByteCount) } catch {
+      return Self.error(.contentTooLarge, "the body is larger than \(Self.maxTextByteCount) bytes")
+    }
+    var message: Imageworker_V1_ProcessImageRequest
+    do { message = try .init(jsonUTF8Bytes: Array(body.readableBytesView)) } catch {
+      return Self.error(.badRequest, "the body is not a ProcessImageRequest in JSON: \(error)")
+    }
+    guard message.renditions.isEmpty, message.image.isEmpty else {
+      return Self.error(.badRequest, "image and renditions must be empty; request each result separately")
+    }
+    message.image = image
+    let stream = ResultStream(environment: environment, request: message, view: view, views: views)
+    return Response(
+      status: .ok, headers: [.contentType: "application/octet-stream", .connection: "close"],
+      body: ResponseBody { [request] writer in try await stream.write(to: &writer, of: request) })
+  }
+
+  // MARK: Responses
+
+  private static func json(_ value: some Encodable) -> Response {
+    json(bytes: Array((try? JSONEncoder().encode(value)) ?? Data()))
+  }
+
+  private static func json(bytes: [UInt8], status: HTTPResponse.Status = .ok) -> Response {
+    Response(
+      status: status, headers: [.contentType: "application/json"],
+      body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
+  }
+
+  private static func error(_ status: HTTPResponse.Status, _ message: String) -> Response {
+    json(bytes: PlaygroundError(code: status.reasonPhrase, message: message).json, status: status)
+  }
+}
+
+extension UploadStore.Refusal {
+  fileprivate static let wrongLength = Self(status: 400, message: "the image differs in size from Content-Length")
+}
+
+/// How much of the worker is in use.
+private struct WorkerState: Encodable {
+  var memoryUsed: Int
+  var memoryPeak: Int
+  var memoryBuffered: Int
+  var memoryLimit: Int
+  var uploadBytes: Int
+  var uploadCount: Int
+
+  init(_ environment: WorkerEnvironment, _ uploads: UploadStore) {
+    let memory = environment.memory
+    (memoryUsed, memoryPeak, memoryBuffered, memoryLimit) = (memory.used, memory.peak, memory.buffered, memory.limit)
+    (uploadBytes, uploadCount) = (uploads.byteCount, uploads.count)
+  }
+}

@@ -1,0 +1,145 @@
+// The same request in other forms. Each gives the same bytes.
+
+import { label } from "/model.js";
+
+/** The forms in the order of their tabs: `write` is called with {contract, preset, overrides, effective, file, format}. */
+export const forms = [
+  { name: "grpcurl", write: grpcurl, note: "Needs grpcurl and jq." },
+  { name: "Preset", write: yaml, note: "For image-worker serve --presets presets.yaml; requests then name it." },
+  { name: "Command", write: command, note: "Without a server. A preset of your own needs --presets with its file." },
+  { name: "Python", write: python, note: "Needs the package image-worker-client: pip install ./clients/python" },
+];
+
+const quoted = (text) => (/^[\w./,:=#%@+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+const extension = (format) => ({ jpeg: "jpg" }[format] ?? format ?? "bin");
+const result = ({ format }) => `result.${extension(format)}`;
+
+/** The value of a field with short names for choices; `visit` writes scalars and lists. */
+function short(contract, field, value) {
+  const one = (element) => {
+    if (field.type === "enum") return contract.word(field.typeName, element);
+    if (field.type !== "message") return element;
+    const inner = contract.fieldsOf(field.typeName);
+    return Object.fromEntries(inner.filter(({ name }) => element[name] !== undefined)
+      .map((known) => [known.name, short(contract, known, element[known.name])])
+      .filter(([, part]) => !(part !== null && typeof part === "object" && Object.keys(part).length === 0)));
+  };
+  return field.isRepeated ? value.map(one) : one(value);
+}
+
+/** The set fields of a configuration in the contract's order: [field, value with short names]. */
+function entries(contract, configuration) {
+  return contract.fields.filter(({ name }) => configuration[name] !== undefined)
+    .map((field) => [field, short(contract, field, configuration[field.name])]);
+}
+
+// MARK: grpcurl
+
+function grpcurl({ contract, preset, overrides, file, format }) {
+  const { address, isSecure } = contract.worker;
+  const configuration = Object.keys(overrides).length > 0 ? `, configuration: ${JSON.stringify(overrides)}` : "";
+  const flags = isSecure ? "-max-msg-sz 67108864" : "-plaintext -max-msg-sz 67108864";
+  return [
+    `base64 -w0 ${quoted(file)} |`,
+    `  jq -R '{image: ., preset: ${JSON.stringify(preset)}${configuration}}' |`,
+    `  grpcurl ${flags} -d @ ${quoted(address)} imageworker.v1.ImageWorkerService/ProcessImage |`,
+    `  jq -r '.chunk // empty' | base64 -d > ${result({ format })}`,
+  ].join("\n");
+}
+
+// MARK: YAML
+
+/** A value in YAML's flow style; words of the contract need no quotes, except those that YAML takes for others. */
+function flow(value) {
+  if (Array.isArray(value)) return `[${value.map(flow).join(", ")}]`;
+  if (value !== null && typeof value === "object") {
+    return `{${Object.entries(value).map(([name, part]) => `${name}: ${flow(part)}`).join(", ")}}`;
+  }
+  const isPlain = typeof value !== "string" || /^[a-z_][\w-]*$/.test(value) && !/^(true|false|yes|no|on|off|null|y|n)$/.test(value);
+  return isPlain ? String(value) : JSON.stringify(value);
+}
+
+function yaml({ contract, effective }) {
+  const lines = entries(contract, effective).flatMap(([field, value]) => field.isRepeated
+    ? [`    ${field.name}:`, ...value.map((element) => `      - ${flow(element)}`)]
+    : [`    ${field.name}: ${flow(value)}`]);
+  return ["presets:", "  tuned:", "    description: Tuned in the playground.", ...lines].join("\n");
+}
+
+// MARK: The command line
+
+const fraction = (number) => (Number.isInteger(number) ? `${number}.0` : String(number));
+
+/** The text of an option, by the shape of its field. */
+function optionText(contract, field, value) {
+  switch (contract.shape(field)) {
+    case "point": return `${value.x ?? 0},${value.y ?? 0}`;
+    case "rect": {
+      const spelled = value.unit === "fractions" ? fraction : String;
+      const [x, y, width, height] = ["x", "y", "width", "height"].map((name) => spelled(value[name] ?? 0));
+      return `${x},${y},${width}x${height}`;
+    }
+    case "color":
+      return `#${["red", "green", "blue"].map((name) => (value[name] ?? 0).toString(16).padStart(2, "0")).join("")}`;
+    case "enum": return value.replaceAll("_", "-");
+    default: return String(value);
+  }
+}
+
+function options(contract, path, field, value) {
+  if (contract.shape(field) === "options") {
+    return contract.fieldsOf(field.typeName).filter(({ name }) => value[name] !== undefined)
+      .flatMap((inner) => options(contract, [...path, inner.name], inner, value[inner.name]));
+  }
+  const option = contract.option(path);
+  if (!option) return [];
+  if (option.kind === "flag") return [`--${value ? "" : "no-"}${option.name}`];
+  if (option.kind === "list") {
+    return value.map(({ name, intensity = 0, parameters = {} }) => {
+      const parts = Object.entries(parameters).map(([key, number]) => `,${key}=${number}`);
+      return `--${option.name} ${quoted(`${name}=${intensity}${parts.join("")}`)}`;
+    });
+  }
+  return [`--${option.name} ${quoted(optionText(contract, field, value))}`];
+}
+
+function command({ contract, preset, overrides, file }) {
+  const all = entries(contract, overrides).flatMap(([field, value]) => options(contract, [field.name], field, value));
+  return [`image-worker process ${quoted(file)} --preset ${quoted(preset)}`, ...all, "--out results"].join(" \\\n  ");
+}
+
+// MARK: Python
+
+function literal(value) {
+  if (Array.isArray(value)) return `[${value.map(literal).join(", ")}]`;
+  if (value === true) return "True";
+  if (value === false) return "False";
+  if (value !== null && typeof value === "object") {
+    return `{${Object.entries(value).map(([name, part]) => `${JSON.stringify(name)}: ${literal(part)}`).join(", ")}}`;
+  }
+  return typeof value === "string" ? JSON.stringify(value) : String(value);
+}
+
+function python({ contract, preset, overrides, file, format }) {
+  const { address, isSecure } = contract.worker;
+  const fields = entries(contract, overrides).map(([field, value]) => `        ${field.name}=${literal(value)},`);
+  return [
+    "from image_worker import Client",
+    "",
+    `with Client(${JSON.stringify(address)}${isSecure ? ", tls=True" : ""}) as client:`,
+    "    result = client.process(",
+    `        ${JSON.stringify(file)}, preset=${JSON.stringify(preset)},`,
+    ...fields,
+    "    )",
+    `    result.save(${JSON.stringify(result({ format }))})`,
+  ].join("\n");
+}
+
+/** A name for a result by what sets it apart. */
+export function title(contract, { preset, overrides }) {
+  const all = entries(contract, overrides);
+  const words = all.filter(([field]) => field.type === "enum").map(([, value]) => value);
+  const others = all.filter(([field]) => field.type !== "enum").map(([field]) => label(field.name).toLowerCase());
+  const names = [...words.slice(0, 2), others.length > 1 ? `${others.length} fields` : others[0]].filter(Boolean);
+  return [preset, ...names].join(" + ");
+}

@@ -1,0 +1,540 @@
+// The page: its images, its results, and what happens when a control moves.
+
+import * as api from "/api.js";
+import { testChart } from "/chart.js";
+import { Controls } from "/controls.js";
+import { $, bytes, choices, h, mebibytes, milliseconds, toast, uniqueName } from "/dom.js";
+import { forms, title } from "/handover.js";
+import { Contract, replaced, valueAt } from "/model.js";
+import { Overlay } from "/overlay.js";
+import { Cards } from "/results.js";
+import { Runner } from "/runner.js";
+import { Stage, decoded, difference } from "/stage.js";
+import { showMemory, showTiming } from "/timing.js";
+
+/** Sides of the image on which a crop is drawn. */
+const sourceSide = 1600;
+const letters = "ABCDEFGHIJKLMNOP";
+
+class Playground {
+  constructor(contract) {
+    this.contract = contract;
+    this.images = [];
+    /** A name for the views of this page, of which the worker continues the newest request alone. */
+    this.page = uniqueName();
+    this.image = undefined;
+    this.variants = [];
+    this.mode = "compare";
+    this.gain = 8;
+    this.latencies = [];
+    this.references = new Map();
+    const rect = contract.fields.find((field) => contract.shape(field) === "rect");
+    const units = rect ? contract.fieldsOf(rect.typeName).find((field) => field.type === "enum") : undefined;
+    this.unit = units && contract.enums[units.typeName].find((choice) => choice.word === "fractions")?.name;
+    this.variant = this.addVariant({ preset: contract.presets[0].name, overrides: {} });
+    this.stage = new Stage($("stage"), { onzoom: () => this.showZoom() });
+    this.cards = new Cards($("cards"), {
+      onselect: (variant) => this.select(variant), onremove: (variant) => this.remove(variant),
+      titleOf: (variant) => `${variant.letter} · ${title(contract, variant)}`,
+    });
+    this.controls = new Controls($("fields"), this);
+    this.bind();
+    this.update();
+  }
+
+  // MARK: State, as the controls see it
+
+  get overrides() { return this.variant.overrides; }
+  get preset() { return this.contract.preset(this.variant.preset); }
+  get effective() { return this.effectiveOf(this.variant); }
+  effectiveOf({ preset, overrides }) { return this.contract.merged(this.contract.preset(preset), overrides); }
+
+  /** Sets a field of the chosen result, or removes it. */
+  set(path, value) {
+    this.change({ overrides: replaced(this.overrides, path, value) });
+  }
+
+  change(values) {
+    Object.assign(this.variant, values);
+    this.update();
+    this.variant.runner.run(performance.now());
+  }
+
+  addVariant({ preset, overrides }) {
+    const letter = [...letters].find((known) => !this.variants.some((variant) => variant.letter === known)) ?? "Z";
+    const variant = { id: uniqueName(), letter, preset, overrides };
+    variant.runner = new Runner(this, variant);
+    this.variants.push(variant);
+    return variant;
+  }
+
+  select(variant) {
+    this.variant = variant;
+    this.update();
+    this.refreshReference();
+  }
+
+  remove(variant) {
+    variant.runner.stop();
+    this.variants.splice(this.variants.indexOf(variant), 1);
+    if (variant === this.variant) this.variant = this.variants[0];
+    this.update();
+  }
+
+  // MARK: Images
+
+  async add(files) {
+    for (const file of files) {
+      try {
+        const sent = await api.upload(file);
+        const image = {
+          id: sent.id, file, name: file.name || "image", bytes: file.size, info: sent.image.info, facts: sent.image,
+        };
+        this.images.push(image);
+        this.choose(image);
+        this.thumbnail(image);
+      } catch (error) { toast(`${file.name || "The image"}: ${error.message}`); }
+    }
+  }
+
+  choose(image) {
+    if (this.image !== image) this.stage.setZoom("fit");
+    this.image = image;
+    this.source = undefined;
+    for (const variant of this.variants) Object.assign(variant, { result: undefined, preview: undefined, error: undefined, spans: undefined });
+    document.body.classList.toggle("is-empty", !image);
+    this.update();
+    if (image) for (const variant of this.variants) variant.runner.run(performance.now());
+    if (this.editing) this.refreshSource();
+  }
+
+  forget(image) {
+    api.remove(image.id);
+    this.images.splice(this.images.indexOf(image), 1);
+    if (image === this.image) this.choose(this.images[0]);
+    this.showShelf();
+  }
+
+  /** Sends an image again that the worker has forgotten, for example while the machine slept. */
+  async restore(image) {
+    image.restored ??= api.upload(image.file).then((sent) => { image.id = sent.id; }).finally(() => { image.restored = undefined; });
+    await image.restored;
+  }
+
+  async thumbnail(image) {
+    const request = { configuration: { max_width: 96, max_height: 96, preferred_format: "OUTPUT_FORMAT_JPEG", compression_quality: 0.8 } };
+    try {
+      await api.process({ image: image.id, view: `${this.page}-shelf-${image.id}`, side: 96, request }, {
+        result: async ({ blob, header }) => { image.thumbnail = await decoded(blob, header); },
+      });
+    } catch { /* The name alone is shown. */ }
+    this.showShelf();
+  }
+
+  // MARK: What results are compared with
+
+  /** The image in the geometry of the chosen result, without loss. */
+  get reference() { return this.references.get(this.referenceKey); }
+  get referenceKey() {
+    return this.image && JSON.stringify([this.image.id, this.referenceConfiguration]);
+  }
+
+  /** Before: without filters. For differences with them, so that what remains is due to compression. */
+  get referenceConfiguration() {
+    const { contract, effective } = this;
+    const filters = contract.fields.find((field) => contract.shape(field) === "filters")?.name;
+    const kept = this.mode === "difference" && effective[filters] ? { [filters]: effective[filters] } : {};
+    return { ...contract.geometry(effective), ...kept };
+  }
+
+  async refreshReference() {
+    const key = this.referenceKey;
+    if (!this.image || this.contract.takesOnlyPresets || this.references.has(key)) return;
+    if (!["compare", "difference", "side"].includes(this.mode)) return;
+    const request = {
+      configuration: { ...this.referenceConfiguration, preferred_format: "OUTPUT_FORMAT_PNG", png: { compression_level: 1 } },
+    };
+    try {
+      await api.process({ image: this.image.id, view: `${this.page}-reference`, side: 64, request }, {
+        result: async ({ blob, report }) => {
+          const canvas = await decoded(blob, report.output);
+          // The newest few: each is as large as a result.
+          if (this.references.size >= 3) this.references.delete(this.references.keys().next().value);
+          this.references.set(key, canvas);
+        },
+      });
+    } catch { return; }
+    this.show();
+  }
+
+  /** The image that a crop is drawn on: turned and mirrored as requested, and nothing else. */
+  async refreshSource() {
+    const kept = Object.entries(this.effective).filter(([name]) => /rotat|flip|^tolerate/.test(name));
+    const key = JSON.stringify([this.image?.id, kept]);
+    if (!this.image || this.source?.key === key) return;
+    const configuration = {
+      ...Object.fromEntries(kept), max_width: sourceSide, max_height: sourceSide, preferred_format: "OUTPUT_FORMAT_JPEG",
+      compression_quality: 0.9,
+    };
+    try {
+      await api.process({ image: this.image.id, view: `${this.page}-source`, side: 64, request: { configuration } }, {
+        result: async ({ blob, header }) => { this.source = { key, canvas: await decoded(blob, header) }; },
+      });
+    } catch (error) { toast(error.message); }
+    this.show();
+  }
+
+  // MARK: Editing on the image
+
+  /** Begins or ends to edit a point or rectangle on the image. */
+  edit(path) {
+    const name = path?.join(".");
+    const field = name && this.contract.fields.find((known) => known.name === name);
+    this.editing = this.editing === name ? undefined : name;
+    this.overlay?.element.remove();
+    this.overlay = undefined;
+    if (this.editing) {
+      this.stage.setZoom("fit");
+      const kind = this.contract.shape(field);
+      this.overlay = new Overlay(kind, this.toFractions(valueAt(this.effective, path), kind), {
+        onchange: (value) => this.set(path, this.fromFractions(value, kind)),
+        onend: () => {},
+      });
+      this.refreshSource();
+    }
+    this.update();
+    this.overlay?.mark.focus({ preventScroll: true });
+  }
+
+  /** The sides of the image as requested: turned by a quarter they are swapped. */
+  get sides() {
+    const { width, height } = this.image.info;
+    return (this.effective.rotation ?? 0) % 180 === 0 ? [width, height] : [height, width];
+  }
+
+  usesPixels(value) {
+    const word = value?.unit ?? this.unit;
+    return !/FRACTIONS/.test(word ?? "");
+  }
+
+  toFractions(value, kind) {
+    if (!value || kind === "point" || !this.usesPixels(value)) return value && Object.fromEntries(["x", "y", "width", "height"].filter((name) => kind === "rect" || name.length === 1).map((name) => [name, value[name] ?? 0]));
+    const [width, height] = this.sides;
+    return { x: (value.x ?? 0) / width, y: (value.y ?? 0) / height, width: value.width / width, height: value.height / height };
+  }
+
+  fromFractions(value, kind) {
+    if (kind === "point") return value;
+    if (/FRACTIONS/.test(this.unit)) return { unit: this.unit, ...value };
+    const [width, height] = this.sides;
+    const [x, y] = [Math.round(value.x * width), Math.round(value.y * height)];
+    return {
+      unit: this.unit, x, y, width: Math.max(1, Math.min(Math.round(value.width * width), width - x)),
+      height: Math.max(1, Math.min(Math.round(value.height * height), height - y)),
+    };
+  }
+
+  changeUnit(path, unit) {
+    const value = valueAt(this.effective, path);
+    const fractions = this.image && this.toFractions(value, "rect");
+    this.unit = unit;
+    if (fractions) this.set(path, this.fromFractions(fractions, "rect"));
+  }
+
+  // MARK: Show
+
+  update() {
+    const { contract, variant } = this;
+    $("preset").value = variant.preset;
+    $("preset-note").textContent = contract.presets.find((preset) => preset.name === variant.preset)?.description ?? "";
+    $("reset").disabled = Object.keys(variant.overrides).length === 0;
+    this.controls.update();
+    this.showShelf();
+    this.showHandover();
+    this.show();
+  }
+
+  /** Shows images and figures of the present results. */
+  show() {
+    this.showStage();
+    this.cards.update(this.variants, this.variant, this.image);
+    this.controls.showError(this.variant.error);
+    showTiming($("timing"), $("timing-note"), {
+      spans: this.variant.spans, report: this.variant.result?.report, page: this.variant.times,
+    });
+    showMemory($("memory"), { report: this.variant.result?.report, limits: this.contract.limits, state: this.state });
+  }
+
+  /** What stands for a result at the moment: the preview while the result is on its way. */
+  shownOf(variant) {
+    const { preview, result, isBusy } = variant;
+    if (!(preview && (isBusy || !result))) return result && { canvas: result.canvas, size: result.report.output, isPreview: false };
+    const known = result?.report.output ?? this.image.facts.output;
+    const scale = Math.max(known.width, known.height) / Math.max(preview.canvas.width, preview.canvas.height);
+    const size = { width: preview.canvas.width * scale, height: preview.canvas.height * scale };
+    return { canvas: preview.canvas, size, isPreview: true };
+  }
+
+  showStage() {
+    if (!this.image) return this.stage.arrange(0, false);
+    for (const button of $("modes").children) button.disabled = Boolean(this.editing);
+    if (this.editing) return this.showEditing();
+    for (const pane of this.stage.panes) { pane.overlay = undefined; }
+    const shown = this.shownOf(this.variant);
+    this.difference = undefined;
+    if (this.mode === "side") return this.showSideBySide();
+    const { reference } = this;
+    if (this.mode === "difference" && reference && shown && !shown.isPreview) {
+      const [pane] = this.stage.arrange(1, false);
+      this.difference = difference(reference, shown.canvas, this.gain);
+      pane.show([this.difference.canvas], shown.size, `difference ×${this.gain}`);
+    } else {
+      const isDivided = this.mode === "compare" && reference && shown;
+      const [pane] = this.stage.arrange(1, Boolean(isDivided));
+      const badge = this.mode === "difference" ? "comparing …" : shown?.isPreview ? "preview" : "";
+      if (shown) pane.show([shown.canvas, isDivided ? reference : undefined], shown.size, badge);
+    }
+    this.stage.place();
+    this.showCaption();
+  }
+
+  showSideBySide() {
+    const sources = [{ letter: "before", canvas: this.reference }, ...this.variants.map((variant) => ({ ...variant, ...this.shownOf(variant) }))]
+      .filter(({ canvas }) => canvas);
+    const panes = this.stage.arrange(Math.max(sources.length, 1), false);
+    sources.forEach((source, index) => {
+      const weight = source.result && !source.isBusy ? ` · ${source.result.report.output.format} ${bytes(source.result.blob.size)}` : "";
+      panes[index].show([source.canvas], source.size ?? source.canvas, `${source.letter}${weight}`);
+    });
+    this.stage.place();
+    this.showCaption();
+  }
+
+  showEditing() {
+    const panes = this.stage.arrange(2, false);
+    const shown = this.shownOf(this.variant);
+    if (this.source) panes[0].show([this.source.canvas], this.source.canvas, this.overlay.kind === "rect" ? "drag to crop" : "drag to focus");
+    if (this.overlay.element.parentElement !== panes[0].sheet) panes[0].sheet.append(this.overlay.element);
+    if (shown) panes[1].show([shown.canvas], shown.size, shown.isPreview ? "preview" : "result");
+    this.stage.place();
+    this.showCaption();
+  }
+
+  showCaption() {
+    this.showZoom();
+    const { image, variant, difference: delta } = this;
+    const { result } = variant;
+    const parts = [`${image.name}: ${image.info.format} ${image.info.width}×${image.info.height}, ${bytes(image.bytes)}`];
+    if (result && !variant.error) parts.push(`result: ${result.report.output.format} ${result.report.output.width}×${result.report.output.height}, ${bytes(result.blob.size)}`);
+    if (delta) {
+      parts.push(`mean difference ${delta.mean.toFixed(2)} of 255, largest ${delta.largest}, ${(delta.share * 100).toFixed(1)} % of pixels`);
+    }
+    if (this.latencies.length > 0) parts.push(`preview after ${milliseconds(this.latencies.at(-1))}`);
+    this.gainControl ??= this.makeGain();
+    $("caption").replaceChildren(...parts.map((text) => h("span", { text })));
+    this.gainControl.hidden = this.mode !== "difference" || Boolean(this.editing);
+    if (!this.gainControl.isConnected) $("caption").after(this.gainControl);
+  }
+
+  /** How much differences are amplified. */
+  makeGain() {
+    const slider = h("input", {
+      id: "gain", type: "range", min: 1, max: 32, value: this.gain,
+      oninput: () => {
+        this.gain = Number(slider.value);
+        fill();
+        this.showStage();
+      },
+    });
+    const fill = () => slider.style.setProperty("--share", (this.gain - 1) / 31);
+    fill();
+    return h("div", { class: "gain" }, h("label", { for: "gain", text: "Amplify the difference" }), slider);
+  }
+
+  showZoom() {
+    const zoom = this.stage.zoom === "fit" ? "fit" : this.stage.scale;
+    for (const button of $("zooms").children) {
+      if (button.dataset.zoom) button.setAttribute("aria-pressed", String(button.dataset.zoom === String(zoom)));
+    }
+    $("zoom-value").textContent = this.image ? `${Math.round(this.stage.scale * 100)} %` : "";
+  }
+
+  showShelf() {
+    $("shelf").replaceChildren(...this.images.map((image) => {
+      const button = h("button", {
+        type: "button", class: "chip", "aria-pressed": image === this.image, title: image.name, onclick: () => this.choose(image),
+      }, h("span", { text: image.name }));
+      if (image.thumbnail) button.prepend(image.thumbnail);
+      const close = h("button", { type: "button", class: "why", text: "×", "aria-label": `Close ${image.name}`, onclick: () => this.forget(image) });
+      return h("span", { class: "chip-pair" }, button, close);
+    }), h("button", { type: "button", class: "plain add", text: this.images.length > 0 ? "+" : "Add images", "aria-label": "Add images", onclick: () => $("files").click() }));
+  }
+
+  showHandover() {
+    const { contract, variant } = this;
+    this.form ??= forms[0];
+    const given = {
+      contract, preset: variant.preset, overrides: variant.overrides, effective: this.effective,
+      file: this.image?.name ?? "photo.jpg", format: variant.result?.report.output.format ?? this.image?.info.format ?? "jpeg",
+    };
+    $("code").firstChild.textContent = this.form.write(given);
+    $("code-note").textContent = this.form.note;
+    this.showForms?.(this.form.name);
+  }
+
+  async refreshState() {
+    try { this.state = await api.get("/api/state"); } catch { return; }
+    const { memoryUsed, memoryBuffered, memoryLimit } = this.state;
+    const used = memoryUsed + memoryBuffered;
+    const [bar, text] = $("gauge").children;
+    bar.style.setProperty("--share", Math.min(used / memoryLimit, 1));
+    text.textContent = `${mebibytes(used)} of ${mebibytes(memoryLimit)}`;
+    $("gauge").setAttribute("aria-label", `Memory of the worker: ${text.textContent}`);
+    showMemory($("memory"), { report: this.variant.result?.report, limits: this.contract.limits, state: this.state });
+  }
+
+  // MARK: Buttons
+
+  bind() {
+    const { contract } = this;
+    $("preset").replaceChildren(...contract.presets.map(({ name }) => h("option", { value: name, text: name })));
+    $("preset").addEventListener("change", () => this.change({ preset: $("preset").value }));
+    $("reset").addEventListener("click", () => this.change({ overrides: {} }));
+    $("duplicate").addEventListener("click", () => {
+      const variant = this.addVariant(this.variant);
+      if (this.image) variant.runner.run(performance.now());
+      this.select(variant);
+    });
+    $("formats").addEventListener("click", () => this.compareFormats());
+    const showMode = choices($("modes"), [
+      { value: "compare", label: "Compare", title: "Before and after, with a divider (C)" },
+      { value: "side", label: "Side by side", title: "All results (S)" },
+      { value: "difference", label: "Difference", title: "What compression changes (D)" },
+      { value: "result", label: "Result", title: "The result alone (R)" },
+    ], (mode) => {
+      this.mode = mode;
+      showMode(mode);
+      this.show();
+      this.refreshReference();
+    });
+    showMode(this.mode);
+    this.setMode = (mode) => $("modes").querySelector(`[data-value=${mode}]`).click();
+    $("tools").replaceChildren(...contract.fields.filter((field) => ["rect", "point"].includes(contract.shape(field))).map((field) => h("button", {
+      type: "button", text: { rect: "Crop", point: "Focus" }[contract.shape(field)], title: `Choose ${field.name} on the image`,
+      "aria-pressed": "false", onclick: () => this.edit([field.name]), dataset: { path: field.name },
+    })));
+    this.bindZoom();
+    this.showForms = choices($("languages"), forms.map(({ name }) => ({ value: name, label: name })), (name) => {
+      this.form = forms.find((form) => form.name === name);
+      this.showHandover();
+    }, "tab");
+    $("copy").addEventListener("click", async () => {
+      const text = $("code").textContent;
+      try {
+        await navigator.clipboard.writeText(text);
+        toast("Copied.");
+      } catch {
+        getSelection().selectAllChildren($("code"));
+        toast("The browser does not allow copying here. The text is selected.");
+      }
+    });
+    this.bindFiles();
+    const update = this.update.bind(this);
+    this.update = () => {
+      update();
+      for (const button of $("tools").children) button.setAttribute("aria-pressed", String(this.editing === button.dataset.path));
+    };
+  }
+
+  bindZoom() {
+    const zoom = (value, label, title) => h("button", { type: "button", text: label, title, dataset: { zoom: value }, "aria-pressed": "false", onclick: () => this.stage.setZoom(value) });
+    $("zooms").replaceChildren(
+      zoom("fit", "Fit", "The whole image (0)"), zoom(1, "1:1", "One pixel for one (1)"), zoom(8, "8:1", "Eight times (8)"),
+      h("button", { type: "button", text: "−", "aria-label": "Zoom out", onclick: () => this.stage.step(0.5) }),
+      h("output", { id: "zoom-value", "aria-label": "Zoom" }),
+      h("button", { type: "button", text: "+", "aria-label": "Zoom in", onclick: () => this.stage.step(2) }));
+    this.showZoom();
+    document.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea, .overlay")) return;
+      const act = {
+        0: () => this.stage.setZoom("fit"), 1: () => this.stage.setZoom(1), 8: () => this.stage.setZoom(8),
+        c: () => this.setMode("compare"), s: () => this.setMode("side"), d: () => this.setMode("difference"), r: () => this.setMode("result"),
+        Escape: () => this.editing && this.edit([this.editing]),
+      }[event.key];
+      if (act && this.image) act();
+    });
+  }
+
+  bindFiles() {
+    $("choose").addEventListener("click", () => $("files").click());
+    $("files").addEventListener("change", () => {
+      this.add([...$("files").files]);
+      $("files").value = "";
+    });
+    $("sample").addEventListener("click", async () => this.add([await testChart()]));
+    for (const name of ["dragenter", "dragover"]) {
+      document.addEventListener(name, (event) => {
+        if (!event.dataTransfer?.types.includes("Files")) return;
+        event.preventDefault();
+        document.body.classList.add("is-dropping");
+      });
+    }
+    document.addEventListener("dragleave", (event) => {
+      if (!event.relatedTarget) document.body.classList.remove("is-dropping");
+    });
+    document.addEventListener("drop", (event) => {
+      document.body.classList.remove("is-dropping");
+      if (!event.dataTransfer?.files.length) return;
+      event.preventDefault();
+      this.add([...event.dataTransfer.files]);
+    });
+    document.addEventListener("paste", (event) => {
+      if (event.clipboardData?.files.length) this.add([...event.clipboardData.files]);
+    });
+    addEventListener("pagehide", (event) => {
+      if (!event.persisted) for (const image of this.images) api.remove(image.id);
+    });
+    setInterval(() => this.images.length > 0 && api.keep(this.images.map(({ id }) => id)).catch(() => {}), 60_000);
+  }
+
+  /** Adds a result for each lossy format, all else as in the chosen one. */
+  compareFormats() {
+    const field = this.contract.fields.find(({ name }) => name === "preferred_format");
+    const quality = this.effective.compression_quality ?? 1;
+    const { preset, overrides } = this.variant;
+    for (const word of ["jpeg", "webp", "avif"]) {
+      const format = this.contract.enums[field.typeName].find((choice) => choice.word === word)?.name;
+      const wanted = { ...overrides, preferred_format: format, compression_quality: quality > 0.95 ? 0.6 : quality };
+      const isThere = this.variants.some((variant) => variant.result?.report.output.format === word);
+      if (!format || isThere) continue;
+      this.addVariant({ preset, overrides: wanted }).runner.run(performance.now());
+    }
+    this.update();
+    this.setMode("side");
+  }
+}
+
+function bindTheme() {
+  const names = { "": "as the system", light: "light", dark: "dark" };
+  const show = (theme) => {
+    document.documentElement.dataset.theme = theme;
+    $("theme").setAttribute("aria-label", `Color scheme: ${names[theme]}`);
+    $("theme").title = `Color scheme: ${names[theme]}`;
+  };
+  const order = Object.keys(names);
+  let theme = "";
+  try { theme = localStorage.getItem("theme") ?? ""; } catch { /* Not kept. */ }
+  show(order.includes(theme) ? theme : "");
+  $("theme").addEventListener("click", () => {
+    const next = order[(order.indexOf(document.documentElement.dataset.theme) + 1) % order.length];
+    show(next);
+    try { localStorage.setItem("theme", next); } catch { /* Not kept. */ }
+  });
+}
+
+bindTheme();
+try {
+  const [description, { presets }] = await Promise.all([api.get("/api/contract"), api.get("/api/presets")]);
+  globalThis.playground = new Playground(new Contract(description, presets));
+  globalThis.playground.refreshState();
+} catch (error) { toast(`The worker does not answer: ${error.message}`); }

@@ -1,0 +1,122 @@
+// What the page knows of the contract: nothing by name where a rule can tell.
+
+const root = "ProcessingConfiguration";
+
+/** The groups of the controls: a field belongs to the first whose pattern matches its name. */
+const groups = [
+  { title: "Size", pattern: /^(max_width|max_height|scale|resize|.*upscale)/, isGeometry: true },
+  { title: "Framing", pattern: /gravity|focus|crop|^pad|background/, isGeometry: true },
+  { title: "Orientation", pattern: /rotat|flip/, isGeometry: true },
+  { title: "Format and bytes", pattern: /format|quality|bytes|similarity|smaller/ },
+  { title: "Filters", pattern: /^filters$/ },
+  { title: "Metadata and damage", pattern: /metadata|tolerate|always|damage/, isClosed: true },
+  { title: "More", pattern: /./ },
+];
+
+const acronyms = { jpeg: "JPEG", png: "PNG", webp: "WebP", avif: "AVIF", jxl: "JPEG XL", heic: "HEIC" };
+
+/** A name of the contract for people: "max_width" becomes "Max width". */
+export function label(name) {
+  const words = name.split("_").map((word) => acronyms[word] ?? word);
+  return words.join(" ").replace(/^./, (letter) => letter.toUpperCase());
+}
+
+/** The first sentence of a comment. */
+export const sentence = (comment) => (comment.replace(/\s+/g, " ").match(/^.*?[.:](?=\s|$)/) ?? [comment])[0];
+
+export class Contract {
+  constructor(description, presets) {
+    Object.assign(this, description);
+    this.presets = presets;
+    this.fields = this.messages[root];
+  }
+
+  fieldsOf(message) { return this.messages[message] ?? []; }
+  option(path) { return this.options[path.join(".")]; }
+
+  preset(name) { return this.presets.find((preset) => preset.name === name)?.configuration ?? {}; }
+
+  /** The groups with their fields. A message of options is a group of its own. */
+  get groups() {
+    const fields = this.fields.filter((field) => !this.isOptions(field));
+    const listed = groups.map((group) => ({
+      ...group, fields: fields.filter((field) => groups.find(({ pattern }) => pattern.test(field.name)) === group),
+    }));
+    const options = this.fields.filter((field) => this.isOptions(field)).map((field) => ({
+      title: label(field.name), format: field.name, isClosed: true, path: [field.name],
+      fields: this.fieldsOf(field.typeName),
+    }));
+    const rest = listed.findIndex((group) => group.title === "Metadata and damage");
+    return [...listed.slice(0, rest), ...options, ...listed.slice(rest)].filter((group) => group.fields.length > 0);
+  }
+
+  /** Whether the field is a message whose fields are set one by one. */
+  isOptions(field) {
+    const fields = this.fieldsOf(field.typeName);
+    return field.type === "message" && !field.isRepeated && fields.length > 0 && fields.every((inner) => inner.isOptional);
+  }
+
+  /** What kind of value a message is, by its fields. */
+  shape(field) {
+    if (field.type !== "message") return field.type;
+    const names = new Set(this.fieldsOf(field.typeName).map((inner) => inner.name));
+    const has = (...wanted) => wanted.every((name) => names.has(name));
+    if (field.isRepeated) return has("name", "intensity", "parameters") ? "filters" : "json";
+    if (has("red", "green", "blue")) return "color";
+    if (has("x", "y", "width", "height")) return "rect";
+    if (has("x", "y")) return "point";
+    return this.isOptions(field) ? "options" : "json";
+  }
+
+  /** The configuration of a preset with fields replaced, as the worker replaces them. */
+  merged(preset, overrides) {
+    const all = { ...preset, ...overrides };
+    for (const field of this.fields) {
+      const { name } = field;
+      if (this.isOptions(field) && preset[name] && overrides[name]) all[name] = { ...preset[name], ...overrides[name] };
+      if (field.isRepeated && overrides[name]?.length === 0) all[name] = preset[name];
+      if (all[name] === undefined) delete all[name];
+    }
+    return all;
+  }
+
+  /** The fields of a configuration that say where each pixel comes from. */
+  geometry(configuration) {
+    const kept = groups.filter((group) => group.isGeometry);
+    const isKept = (name) => /^tolerate/.test(name) || groups.find(({ pattern }) => pattern.test(name))?.isGeometry;
+    return Object.fromEntries(Object.entries(configuration).filter(([name]) => kept.length > 0 && isKept(name)));
+  }
+
+  /** The text after "Default:" in a field's comment. */
+  defaultText(field) {
+    const match = field.comment.replace(/\s+/g, " ").match(/Default: ((?:[^.]|\.\d)*)\./);
+    return match ? match[1] : "";
+  }
+
+  /** The default as a value of the field; undefined if it is none. */
+  defaultValue(field) {
+    const text = this.defaultText(field);
+    if (field.type === "bool") return text.startsWith("true");
+    if (field.type === "enum") return this.enums[field.typeName].find((choice) => choice.word === text.toLowerCase())?.name;
+    const number = Number.parseFloat(text);
+    return /int|double|float/.test(field.type) && Number.isFinite(number) ? number : undefined;
+  }
+
+  word(typeName, value) {
+    const choice = this.enums[typeName]?.find((known) => known.name === value);
+    return choice ? choice.word : String(value);
+  }
+}
+
+/** The value at a path; undefined if it is not set. */
+export const valueAt = (record, path) => path.reduce((value, name) => value?.[name], record);
+
+/** A copy of a record with the value at a path replaced, or removed if it is undefined. */
+export function replaced(record, [name, ...rest], value) {
+  const copy = { ...record };
+  const inner = rest.length > 0 ? replaced(copy[name] ?? {}, rest, value) : value;
+  const isEmpty = rest.length > 0 && Object.keys(inner).length === 0;
+  if (inner === undefined || isEmpty) delete copy[name];
+  else copy[name] = inner;
+  return copy;
+}
