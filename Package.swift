@@ -16,6 +16,19 @@ let formatTraits: [(name: String, library: String, description: String)] = [
   ),
 ]
 
+/// The sandbox of `--isolation process`, which is built in where pkg-config knows its library; Linux only.
+let sandboxTrait = (
+  name: "ISOLATION", library: "libseccomp",
+  description: "Process images in sandboxed processes, through libseccomp."
+)
+
+/// Its static library if there is one, so that programs without isolation do not need the shared one to start.
+var sandboxLibrary: String {
+  let folders = ["lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu", "lib64", "lib"]
+  let isStatic = folders.contains { FileManager.default.fileExists(atPath: "/usr/\($0)/libseccomp.a") }
+  return isStatic ? ":libseccomp.a" : "seccomp"
+}
+
 /// Whether one of pkg-config's directories has a file for `library`.
 ///
 /// Its program can't be run from every manifest.
@@ -127,9 +140,9 @@ let targets: [Target] = [
   .executableTarget(
     name: "image-worker",
     dependencies: [
-      "CPlatform", "WorkerPlayground", "WorkerService", "WorkerOperations", "WorkerTelemetry", "ImageWorkerClient",
-      "ResultCache", "ImagePipeline", "ImageCodecs", "Fields", "WorkThreads", "WorkerProtocol", argumentParser,
-      grpcCore, grpcPosix, logging, serviceLifecycle, system, tracing, unixSignals, yams,
+      "CPlatform", "WorkerPlayground", "WorkerService", "WorkerOperations", "WorkerTelemetry", "WorkerIsolation",
+      "ImageWorkerClient", "ResultCache", "ImagePipeline", "ImageCodecs", "Fields", "WorkThreads", "WorkerProtocol",
+      argumentParser, grpcCore, grpcPosix, logging, serviceLifecycle, system, tracing, unixSignals, yams,
     ],
     swiftSettings: strictSwift),
   // The page on which presets are tuned, and its HTTP server.
@@ -147,15 +160,16 @@ let targets: [Target] = [
   .target(
     name: "WorkerService",
     dependencies: [
-      "WorkerProtocol", "ProtobufWire", "ResultCache", "ImagePipeline", "Fields", "WorkThreads", asyncAlgorithms,
-      grpcCore, grpcProtobuf, metrics, swiftProtobuf, tracing, yams,
+      "WorkerProtocol", "ProtobufWire", "ResultCache", "ImagePipeline", "Fields", "WorkThreads", "WorkerIsolation",
+      asyncAlgorithms, grpcCore, grpcProtobuf, metrics, swiftProtobuf, tracing, yams,
     ],
     swiftSettings: strictSwift),
   // The listener, identities, health, reflection, and what is recorded of each call.
   .target(
     name: "WorkerOperations",
     dependencies: [
-      "WorkerProtocol", "WorkThreads", "CLibZ", "CPlatform", crypto, grpcCore, grpcPosix, grpcProtobuf, logging, metrics,
+      "WorkerProtocol", "WorkThreads", "CLibZ", "CPlatform", crypto, grpcCore, grpcPosix, grpcProtobuf, logging,
+      metrics,
       serviceContext, swiftProtobuf, tracing,
     ] + nio + nioHTTP2 + nioTLS,
     swiftSettings: strictSwift),
@@ -182,6 +196,13 @@ let targets: [Target] = [
     swiftSettings: generatedSwift),
   // The wire format of protocol buffers, for what generated code is too slow for or does not know.
   .target(name: "ProtobufWire", swiftSettings: strictSwift),
+  // Processes that images are worked on in: how they are started, their channels and their limits.
+  .target(name: "WorkerIsolation", dependencies: ["CSandbox"], swiftSettings: strictSwift),
+  // Embedded C: the sandbox of such a process, and the process that forks them.
+  .target(
+    name: "CSandbox",
+    cSettings: strictC + [.define("CSANDBOX_SECCOMP", .when(traits: [sandboxTrait.name]))],
+    linkerSettings: [.linkedLibrary(sandboxLibrary, .when(traits: [sandboxTrait.name]))]),
   // The ordered stages, plans, presets, geometry and the memory budget.
   .target(
     name: "ImagePipeline",
@@ -289,8 +310,8 @@ let targets: [Target] = [
   .testTarget(
     name: "WorkerServiceTests",
     dependencies: [
-      "Fields", "ImageCodecs", "ImagePipeline", "ResultCache", "TestSupport", "WorkerOperations", "WorkerProtocol",
-      "WorkerService", "WorkerTelemetry", "WorkThreads",
+      "Fields", "ImageCodecs", "ImagePipeline", "ResultCache", "TestSupport", "WorkerIsolation", "WorkerOperations",
+      "WorkerProtocol", "WorkerService", "WorkerTelemetry", "WorkThreads",
       asyncAlgorithms, grpcCore, grpcInProcess, grpcProtobuf, inMemoryTracing, logging, metrics, swiftProtobuf, tracing,
     ],
     swiftSettings: strictSwift),
@@ -324,8 +345,10 @@ let package = Package(
     .library(name: "ImageWorkerClient", targets: ["ImageWorkerClient", "WorkerProtocol"]),
   ],
   traits: Set(
-    formatTraits.map { .trait(name: $0.name, description: $0.description) }
-      + [.default(enabledTraits: Set(formatTraits.filter { isInstalled($0.library) }.map(\.name)))]),
+    (formatTraits + [sandboxTrait]).map { .trait(name: $0.name, description: $0.description) }
+      + [
+        .default(enabledTraits: Set((formatTraits + [sandboxTrait]).filter { isInstalled($0.library) }.map(\.name)))
+      ]),
   dependencies: packages + documentationPlugin,
   targets: targets,
   swiftLanguageModes: [.v6],

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes a software bill of materials of a built worker to standard output, as CycloneDX 1.5 in JSON.
 
-It lists the shared libraries that the program loads, with the Debian packages that own them, and the Swift packages
-that are compiled in, with the versions of the last build.
+It lists the libraries that the program loads and that it reports to be linked in, with the Debian packages that own
+them, and the Swift packages that are compiled in, with the versions of the last build.
 
 Use: sbom.py PROGRAM
 """
@@ -15,6 +15,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 ROOT = Path(__file__).resolve().parent.parent
+# Libraries that may be linked in, with the Debian package of their static library.
+STATIC_LIBRARIES = {"libseccomp": "libseccomp-dev"}
 
 
 def output(*command: str) -> str:
@@ -46,10 +48,21 @@ def debian_component(package: str, files: list[Path]) -> dict:
     }
 
 
+def static_libraries(program: str, loaded: list[Path]) -> dict[str, list[Path]]:
+    """Returns the files of libraries that are linked in and reported by the program, by Debian package."""
+    names = [line.split(" ")[0] for line in output(program, "--version", "--verbose").splitlines()]
+    return {
+        package: [Path(path) for path in output("dpkg", "-L", package).splitlines() if path.endswith(".a")]
+        for name, package in STATIC_LIBRARIES.items()
+        if name in names and not any(library.name.startswith(name) for library in loaded)
+    }
+
+
 def debian_components(program: str) -> list[dict]:
-    files: dict[str, list[Path]] = {}
+    loaded = libraries(program)
+    files = static_libraries(program, loaded)
     unowned = []
-    for library in libraries(program):
+    for library in loaded:
         package = owner(library)
         if package is None:
             unowned.append({"type": "library", "bom-ref": f"file:{library}", "name": library.name})

@@ -22,7 +22,7 @@ fi
 
 wanted=(
   libjpeg62-turbo-dev clang-format-14 libfaketime libheif-dev libimage-exiftool-perl libimagequant-dev libisal-dev libjxl-dev
-  liblcms2-dev libtiff-dev libwebp-dev openssl pkg-config python3 python3-venv zlib1g-dev
+  liblcms2-dev libseccomp-dev libtiff-dev libwebp-dev openssl pkg-config python3 python3-venv zlib1g-dev
 )
 if ! apt-cache show libjpeg62-turbo-dev >/dev/null 2>&1 && grep -qi ubuntu /etc/os-release; then
   wanted[0]=libjpeg-turbo8-dev # Ubuntu's name for it

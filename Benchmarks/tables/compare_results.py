@@ -1,6 +1,6 @@
 """Compares the results of two workers, OLD and NEW, for every image of the shared corpus in several configurations.
 
-Use: compare_results.py OLD NEW [--corpus DIRECTORY] [--only TEXT] [--configurations NAME,...]
+Use: compare_results.py OLD NEW [--corpus DIRECTORY] [--only TEXT] [--configurations NAME,...] [--new-options TEXT]
 
 It compares the SHA-256, the header and the report of every result, and the status code and the reasons in the details
 of every error. Messages, timings and peak memory are not compared. Both workers run at the same time and receive each
@@ -152,9 +152,9 @@ def parts_of_call_error(error: grpc.RpcError) -> dict[str, str]:
 class Subject:
     """One of the two workers."""
 
-    def __init__(self, path: str):
+    def __init__(self, path: str, options: str = ""):
         os.environ["IMAGE_WORKER"] = path
-        self.worker = Worker()
+        self.worker = Worker(*options.split())
         self.client = Client(self.worker)
         self.peak_bytes = 0
 
@@ -241,6 +241,7 @@ def arguments_of() -> argparse.Namespace:
     parser.add_argument("--corpus", type=Path, default=Path("../shared/corpus"))
     parser.add_argument("--only", default="", help="only files whose path has this in it")
     parser.add_argument("--configurations", default="", help="only these (comma); default: all")
+    parser.add_argument("--new-options", default="", help='options of the new worker, as in "--isolation process"')
     arguments = parser.parse_args()
     if not (arguments.corpus / "expect.json").exists():
         parser.error(f"there is no corpus at {arguments.corpus} (--corpus)")
@@ -260,7 +261,7 @@ def main() -> int:
     configurations = selected(arguments.configurations)
     names = json.loads((arguments.corpus / "expect.json").read_text())["files"]
     files = {name: arguments.corpus / name for name in names if arguments.only in name}
-    subjects = [Subject(arguments.old), Subject(arguments.new)]
+    subjects = [Subject(arguments.old), Subject(arguments.new, arguments.new_options)]
     print(f"{len(files)} files\n{'':62}{'CPU s':>18}{'peak MiB':>18}")
     print(f"{'configuration':22}" + "".join(
         f"{title:>10}" for title in ("results", "identical", "different", "errors=")) + f"{'old':>9}{'new':>9}" * 2)

@@ -29,6 +29,6 @@ package struct CodecLimits: Sendable, Hashable {
   var handle: ccodecs_limits {
     ccodecs_limits(
       max_pixels: maxPixels, max_whole_input_pixels: maxBufferedPixels, max_scans: maxScans, can_spill: spill != nil,
-      spill_directory: spill?.descriptor ?? -1)
+      spill_directory: spill?.descriptor ?? -1, spill_is_socket: spill?.isSocket ?? false)
   }
 }

@@ -10,6 +10,8 @@ package final class SpillDirectory: Sendable {
   /// The path of the directory.
   package let path: String
   let descriptor: Int32
+  /// Whether files are requested from another process.
+  let isSocket: Bool
 
   /// Opens the directory; fails if no file can be created in it.
   package init?(path: String) {
@@ -17,9 +19,24 @@ package final class SpillDirectory: Sendable {
     guard descriptor >= 0 else { return nil }
     self.path = path
     self.descriptor = descriptor
+    isSocket = false
+  }
+
+  /// Creates a directory whose files another process creates: in exchange for each byte that is sent to `socket`, it
+  /// sends the descriptor of a new file.
+  ///
+  /// The socket is closed with this object.
+  package init(requestingFilesFrom socket: Int32) {
+    path = ""
+    descriptor = socket
+    isSocket = true
   }
 
   deinit { ccodecs_spill_close(descriptor) }
+
+  /// Creates a file without a name.
+  /// - Returns: A descriptor for reading and writing, which the caller closes; -1 if no file can be created.
+  package func makeFile() -> Int32 { ccodecs_spill_create_file(descriptor) }
 }
 
 extension SpillDirectory: Hashable {

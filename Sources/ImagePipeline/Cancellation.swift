@@ -17,10 +17,15 @@ package final class Cancellation: Sendable {
   // Separate from the mutex, so that the check before each strip is a single load.
   private let flag = Atomic(false)
 
-  package init() {}
+  // A second flag, outside this process.
+  private let poll: (@Sendable () -> Bool)?
+
+  /// Creates a flag that is not set.
+  /// - Parameter poll: Returns whether the work was cancelled elsewhere; called before each strip.
+  package init(poll: (@Sendable () -> Bool)? = nil) { self.poll = poll }
 
   /// Whether the work was cancelled.
-  package var isCancelled: Bool { flag.load(ordering: .acquiring) }
+  package var isCancelled: Bool { flag.load(ordering: .acquiring) || (poll?() ?? false) }
 
   /// Sets the flag and calls every registered handler once; later calls have no effect.
   package func cancel() {

@@ -28,6 +28,10 @@ package struct PipelineError: Error, Sendable, Hashable, CustomStringConvertible
     case uploadStalled = "UPLOAD_STALLED"
     /// The caller cancelled the work or disconnected.
     case cancelled = "CANCELLED"
+    /// The codec crashed on the image, in a process of its own.
+    case codecCrashed = "CODEC_CRASHED"
+    /// The codec was stopped because it used too much CPU time or memory or made no progress, in a process of its own.
+    case codecStopped = "CODEC_STOPPED"
     /// A defect of this program.
     case internalDefect = "INTERNAL_DEFECT"
   }

@@ -1,8 +1,34 @@
 internal import ArgumentParser
-internal import ImageCodecs
+internal import Dispatch
+internal import WorkerService
 internal import WorkerTelemetry
 
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#else
+  internal import Darwin
+#endif
+
+/// The program: a command, or a process in which a worker's images are worked on.
 @main
+enum Program {
+  /// Runs the command on other threads, because helpers are forked from a process that has none.
+  static func main() {
+    let arguments = CommandLine.arguments.dropFirst()
+    Allocator.limitRetention(coreCount: SystemInfo.coreCount)
+    if arguments.first == CodecHelper.command {
+      CodecHelper.run(arguments: Array(arguments.dropFirst()), trim: Allocator.trim)
+    }
+    Task {
+      await ImageWorker.main()
+      exit(0)
+    }
+    dispatchMain()
+  }
+}
+
 struct ImageWorker: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "image-worker",
@@ -11,16 +37,15 @@ struct ImageWorker: AsyncParsableCommand {
       Images are decoded while their bytes arrive, processed in strips of rows, and sent while later rows still \
       arrive. Memory stays small whatever the size of the image.
 
-      --version --verbose also prints the versions of the libraries that decode and encode.
+      --version --verbose also prints the versions of the libraries that decode, encode and isolate.
       """,
     version: WorkerVersion.current,
     subcommands: [
       Serve.self, PlaygroundCommand.self, Process.self, Batch.self, Inspect.self, Filters.self, Token.self,
     ])
 
-  /// Runs the command, with the allocator's limits set before other threads allocate.
+  /// Runs the command.
   static func main() async {
-    Allocator.limitRetention(coreCount: SystemInfo.coreCount)
     if Set(CommandLine.arguments.dropFirst()) == ["--version", "--verbose"] {
       print(versions)
       return
@@ -28,9 +53,9 @@ struct ImageWorker: AsyncParsableCommand {
     await main(nil)
   }
 
-  /// The versions of the worker and of its codec libraries, one a line.
+  /// The versions of the worker and of its libraries, one a line.
   private static var versions: String {
-    (["image-worker \(WorkerVersion.current)"] + CodecLibrary.all.map { "\($0.name) \($0.version)" })
+    (["image-worker \(WorkerVersion.current)"] + LinkedLibrary.all.map { "\($0.name) \($0.version)" })
       .joined(separator: "\n")
   }
 }

@@ -1,6 +1,5 @@
 internal import GRPCCore
 internal import GRPCNIOTransportHTTP2Posix
-internal import ImageCodecs
 internal import ImagePipeline
 internal import Logging
 internal import ResultCache
@@ -46,7 +45,8 @@ struct Worker: Service {
       takesOnlyPresets: settings.takesOnlyPresets,
       cache: try settings.cache.map { try ResultCache(limits: $0, logger: logger) },
       memoryLimit: settings.workMemoryLimit,
-      receivesMessages: true, threadCount: settings.threadCount, tracer: telemetry.tracer, traceID: { $0.traceID },
+      receivesMessages: true, threadCount: settings.threadCount,
+      helpers: try settings.isolation.makeHelpers(settings), tracer: telemetry.tracer, traceID: { $0.traceID },
       deadline: { $0.callDeadline }, callers: security.callers, callerName: { $0.callerName }, metrics: metrics)
     connections = ConnectionCount(limit: settings.maxConnections, perPeer: settings.maxConnectionsPerPeer)
     address = WorkerAddress(isSecure: settings.security.tls != nil)
@@ -116,6 +116,7 @@ struct Worker: Service {
     let isInherited = supervisor.listeningDescriptor != nil
     settings.security.warn(
       of: isInherited ? bound.map { .tcp(host: $0.0, port: $0.1) } ?? listenAddress : listenAddress, logger)
+    settings.isolation.log(environment.helpers, logger)
   }
 
   /// Tells callers to go elsewhere first.
@@ -148,7 +149,7 @@ struct Worker: Service {
   /// Begins to tell what the worker holds and waits for.
   private func observe() {
     security.observe()
-    for library in CodecLibrary.all {
+    for library in LinkedLibrary.all {
       metrics.observe("imageworker.library_info", [.init("library", library.name), .init("version", library.version)]) {
         1
       }
@@ -165,6 +166,10 @@ struct Worker: Service {
     let connections = connections
     metrics.observe("imageworker.connections.active") { Double(connections.openCount) }
     metrics.observe("imageworker.connections.refused") { Double(connections.refusedCount) }
+    let helpers = environment.helpers
+    metrics.observe("imageworker.helpers") { Double(helpers?.count ?? 0) }
+    metrics.observe("imageworker.helpers.started") { Double(helpers?.startedCount ?? 0) }
+    metrics.observe("imageworker.helpers.lost") { Double(helpers?.lostCount ?? 0) }
     if let cache = environment.cache {
       metrics.observe("imageworker.cache.memory") { Double(cache.memoryByteCount) }
       metrics.observe("imageworker.cache.disk") { Double(cache.diskByteCount) }

@@ -19,8 +19,9 @@ SERVICE = "imageworker.v1.ImageWorkerService"
 UNLIMITED = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
 
 
-# Optional features of the build, with the library that a worker with the feature is linked against.
-LIBRARIES = {"tiff": "libtiff", "avif": "libheif", "heic": "libheif", "jxl": "libjxl", "palette": "libimagequant"}
+# Optional features of the build, with the library that a worker with the feature loads or reports.
+LIBRARIES = {"tiff": "libtiff", "avif": "libheif", "heic": "libheif", "jxl": "libjxl", "palette": "libimagequant",
+             "isolation": "libseccomp"}
 
 
 def fixture_bytes(name: str) -> bytes:
@@ -32,8 +33,14 @@ def linked_libraries() -> str:
     return subprocess.run(["ldd", os.environ["IMAGE_WORKER"]], capture_output=True, text=True, check=True).stdout
 
 
+@functools.cache
+def reported_libraries() -> str:
+    command = [os.environ["IMAGE_WORKER"], "--version", "--verbose"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
 def is_built_in(what: str) -> bool:
-    return LIBRARIES.get(what, "") in linked_libraries()
+    return LIBRARIES.get(what, "") in linked_libraries() + reported_libraries()
 
 
 def built_in(*what: str):

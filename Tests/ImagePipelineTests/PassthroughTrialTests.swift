@@ -13,7 +13,8 @@ struct PassthroughTrialTests {
     let (isComplete, consumed) = try reader.push(bytes.span.bytes, isLast: true)
     #expect(isComplete)
     let rest = Array(bytes.dropFirst(consumed))
-    let plan = try reader.plan(ProcessingConfiguration(), following: rest.span.bytes)
+    let plan = try reader.plan(
+      ProcessingConfiguration(), following: FollowingBytes(rest.span.bytes, formatName: "jpeg"))
     #expect(plan.passthrough == .copied)
     let workingSet = plan.workingSetByteCount
     var path = try ImageRoute(reader, plan: plan, cancellation: Cancellation())

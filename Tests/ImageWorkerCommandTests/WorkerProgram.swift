@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// The built program, run as a user runs it.
@@ -12,20 +13,12 @@ enum WorkerProgram {
     let errors: String
   }
 
-  /// The program's URL, next to the test bundle, which is an executable on Linux and a bundle loaded by a tool
-  /// elsewhere.
-  static let url: URL = {
-    let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }
-    let folder = bundle?.bundleURL.deletingLastPathComponent() ?? Bundle.main.bundleURL
-    return folder.appendingPathComponent("image-worker")
-  }()
-
   /// Runs the program until it exits; terminates it when the test is cancelled.
   static func run(_ arguments: [String]) async throws -> Outcome {
     let scratch = try ScratchFolder()
     let (output, errors) = (try scratch.file("output"), try scratch.file("errors"))
     let process = Foundation.Process()
-    process.executableURL = url
+    process.executableURL = TestProgram.url
     process.arguments = arguments
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = output

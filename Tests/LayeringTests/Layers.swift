@@ -22,8 +22,9 @@ extension Layer {
     Layer(
       name: "image-worker",
       modules: [
-        "WorkerPlayground", "WorkerService", "WorkerOperations", "WorkerTelemetry", "ImageWorkerClient",
-        "WorkerProtocol", "ResultCache", "ImagePipeline", "ImageCodecs", "Fields", "WorkThreads", "CPlatform",
+        "WorkerPlayground", "WorkerService", "WorkerOperations", "WorkerTelemetry", "WorkerIsolation",
+        "ImageWorkerClient", "WorkerProtocol", "ResultCache", "ImagePipeline", "ImageCodecs", "Fields", "WorkThreads",
+        "CPlatform",
       ],
       foreign: libc.union([
         "ArgumentParser", "Dispatch", "FoundationEssentials", "GRPCCore", "GRPCNIOTransportHTTP2Posix",
@@ -41,7 +42,9 @@ extension Layer {
       maxPointerLineCount: 1),
     Layer(
       name: "WorkerService",
-      modules: ["WorkerProtocol", "ProtobufWire", "ResultCache", "ImagePipeline", "Fields", "WorkThreads"],
+      modules: [
+        "WorkerProtocol", "ProtobufWire", "ResultCache", "ImagePipeline", "Fields", "WorkThreads", "WorkerIsolation",
+      ],
       foreign: grpc.union([
         "AsyncAlgorithms", "CoreMetrics", "FoundationEssentials", "ServiceContextModule", "Synchronization", "Tracing",
         "Yams",
@@ -81,6 +84,7 @@ extension Layer {
       name: "ImagePipeline", modules: ["ImageCodecs", "ImageKernels", "Fields", "WorkThreads"],
       foreign: libc.union(["ServiceContextModule", "Synchronization", "Tracing"]),
       maxPointerLineCount: 0),
+    Layer(name: "WorkerIsolation", modules: ["CSandbox"], foreign: libc.union(["Synchronization"])),
     Layer(name: "ImageKernels", modules: ["ImageCodecs", "CPixels"], foreign: ["Synchronization"]),
     Layer(name: "ImageCodecs", modules: ["Fields", "CCodecs"], foreign: ["Synchronization"]),
     Layer(name: "Fields", modules: [], foreign: [], maxPointerLineCount: 0),
@@ -89,6 +93,7 @@ extension Layer {
     Layer(name: "CPixels", modules: [], foreign: []),
     Layer(name: "CPlatform", modules: [], foreign: []),
     Layer(name: "CPlaygroundPage", modules: [], foreign: []),
+    Layer(name: "CSandbox", modules: [], foreign: []),
     // The only system library used in addition to those of CCodecs.
     Layer(name: "CLibZ", modules: [], foreign: []),
   ]

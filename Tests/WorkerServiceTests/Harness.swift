@@ -19,12 +19,12 @@ typealias Client = Imageworker_V1_ImageWorkerService.Client<InProcessTransport.C
 func withWorker(
   limits: WorkerLimits = WorkerLimits(), memoryLimit: Int = 256 << 20, drain: DrainState = DrainState(),
   takesOnlyPresets: Bool = false, cache: ResultCache? = nil, tracer: any Tracer = NoOpTracer(),
-  metrics: any MetricsFactory = NOOPMetricsHandler.instance,
+  metrics: any MetricsFactory = NOOPMetricsHandler.instance, helpers: HelperPool? = nil,
   _ body: (Client, WorkerEnvironment) async throws -> Void
 ) async throws {
   let environment = WorkerEnvironment(
     limits: limits, takesOnlyPresets: takesOnlyPresets, cache: cache, memoryLimit: memoryLimit, threadCount: 2,
-    drain: drain, tracer: tracer, traceID: { $0.traceID }, metrics: metrics)
+    helpers: helpers, drain: drain, tracer: tracer, traceID: { $0.traceID }, metrics: metrics)
   let transport = InProcessTransport()
   try await withGRPCServer(
     transport: transport.server, services: [ImageWorkerService(environment: environment)],

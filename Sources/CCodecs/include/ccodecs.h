@@ -165,6 +165,9 @@ typedef struct ccodecs_limits {
   /// large buffers are spooled there: the bytes or coefficients of a progressive JPEG, the planes of a non-interleaved
   /// JPEG, the pixels of an interlaced PNG, and the channels of a PSD. It must stay open as long as the decoder.
   int spill_directory;
+  /// Whether spill_directory is a socket that answers each byte with the descriptor of a new unnamed file, for
+  /// processes that cannot open files.
+  bool spill_is_socket;
 } ccodecs_limits;
 
 /// The memory in bytes that an image may use before large blocks are spooled to limits.spill_directory.
@@ -173,6 +176,10 @@ typedef struct ccodecs_limits {
 /// Opens the directory at `path` for ccodecs_limits.spill_directory. Returns its descriptor, or -1 if no file can be
 /// created in it.
 int ccodecs_spill_open(const char *path);
+
+/// Creates an empty unnamed file in a directory that ccodecs_spill_open returned. Returns a descriptor for reading and
+/// writing, or -1.
+int ccodecs_spill_create_file(int directory);
 
 /// Closes a descriptor that ccodecs_spill_open returned.
 void ccodecs_spill_close(int directory);

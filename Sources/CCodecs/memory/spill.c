@@ -53,9 +53,13 @@ int ccodecs_spill_create_file(int directory) {
   return -1;
 }
 
-/// Creates an unnamed file with `byte_count` bytes of allocated disk space. Returns its descriptor, or -1.
-static int open_file(int directory, size_t byte_count) {
-  const int file = ccodecs_spill_create_file(directory);
+int ccodecs_spill_new_file(const ccodecs_limits *limits) {
+  return limits->spill_is_socket ? ccodecs_spill_receive_file(limits->spill_directory)
+                                 : ccodecs_spill_create_file(limits->spill_directory);
+}
+
+/// Allocates `byte_count` bytes of disk space for a new file. Returns `file`, or -1 after closing it.
+static int allocated(int file, size_t byte_count) {
   if (file < 0) {
     return -1;
   }
@@ -76,7 +80,7 @@ int ccodecs_spill_open(const char *path) {
   if (directory < 0) {
     return -1;
   }
-  const int probe = open_file(directory, 1);
+  const int probe = allocated(ccodecs_spill_create_file(directory), 1);
   if (probe < 0) {
     close(directory);
     return -1;
@@ -94,7 +98,7 @@ static bool create_file(ccodecs_spill *spill, const ccodecs_limits *limits, ccod
   if (!ccodecs_budget_charge(budget, spill->kept + WINDOW_BYTES)) {
     return false;
   }
-  const int file = open_file(limits->spill_directory, spill->byte_count);
+  const int file = allocated(ccodecs_spill_new_file(limits), spill->byte_count);
   void *map = file < 0 ? MAP_FAILED : mmap(NULL, spill->byte_count, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (file >= 0) {
     close(file); // the mapping keeps the file

@@ -42,7 +42,10 @@ void ccodecs_spill_pass(ccodecs_spill *spill, size_t offset);
 /// Frees the block and refunds its budget. A zeroed ccodecs_spill is valid.
 void ccodecs_spill_destroy(ccodecs_spill *spill, ccodecs_budget *budget);
 
-/// Creates an empty unnamed file in `directory`. Returns a descriptor for reading and writing, or -1.
-int ccodecs_spill_create_file(int directory);
+/// Returns the descriptor of a new empty file for reading and writing, or -1.
+int ccodecs_spill_new_file(const ccodecs_limits *limits);
+
+/// Requests the file from another process. Private to spill.c.
+int ccodecs_spill_receive_file(int socket);
 
 #endif

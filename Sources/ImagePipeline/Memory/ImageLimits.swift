@@ -48,3 +48,15 @@ package struct ImageLimits: Sendable, Hashable {
     CodecLimits(maxPixels: maxPixels, maxBufferedPixels: maxBufferedPixels, maxScans: maxScans, spill: spill)
   }
 }
+
+/// Spill files of images that another process works on.
+extension ImageLimits {
+  /// The default limits in a process that cannot open files; it requests spill files through a socket.
+  package static func requestingFiles(from socket: Int32) -> ImageLimits {
+    ImageLimits(spill: SpillDirectory(requestingFilesFrom: socket))
+  }
+
+  /// Creates a spill file for another process.
+  /// - Returns: A descriptor, which the caller closes; -1 if there is no spill directory or no room.
+  package func makeSpillFile() -> Int32 { spill?.makeFile() ?? -1 }
+}

@@ -99,7 +99,7 @@ package struct ImageReader: ~Copyable {
   /// - Returns: The plan, with the working set of the whole image.
   /// - Throws: `invalidField`, `unservedField`, `corruptImage`, `limitExceeded`.
   package mutating func plan(
-    _ configuration: ProcessingConfiguration, following: RawSpan? = nil
+    _ configuration: ProcessingConfiguration, following: FollowingBytes? = nil
   ) throws(PipelineError) -> Plan {
     let image = try plan([configuration], following: following)
     var plan = try image.renditions[0].get()
@@ -117,7 +117,7 @@ package struct ImageReader: ~Copyable {
   /// - Throws: `limitExceeded` if the renditions together exceed a limit; `corruptImage` if the header is damaged and
   ///   no configuration tolerates that.
   package mutating func plan(
-    _ configurations: [ProcessingConfiguration], following: RawSpan? = nil
+    _ configurations: [ProcessingConfiguration], following: FollowingBytes? = nil
   ) throws(PipelineError) -> ImagePlan {
     guard let header else { throw .unfinishedHeader }
     if !configurations.contains(where: { $0.tolerateDamage ?? false }) { try PlanDraft.checkHeader(header) }
@@ -204,7 +204,7 @@ package struct ImageReader: ~Copyable {
 
   /// Chooses passthrough if its result is as good as that of decoding and there is enough memory for it.
   private mutating func choosePassthrough(
-    _ plan: inout Plan, _ header: ImageHeader, _ configuration: ProcessingConfiguration, _ following: RawSpan?
+    _ plan: inout Plan, _ header: ImageHeader, _ configuration: ProcessingConfiguration, _ following: FollowingBytes?
   ) throws(PipelineError) {
     guard let rewriter = rewriter.take() else { return }
     let (orientation, exif) = (plan.orientation, plan.encoder.exif)
@@ -216,7 +216,7 @@ package struct ImageReader: ~Copyable {
     }
     var byteCount = rewritingByteCount
     var fileByteCount: UInt64?
-    if let following { fileByteCount = inputByteCount + UInt64(following.byteCount) }
+    if let following { fileByteCount = inputByteCount + following.byteCount }
     let passthrough = Passthrough(
       plan: plan, header: header, configuration: configuration, survey: survey, byteCount: fileByteCount)
     let trialScale = passthrough == .copied ? PassthroughTrial.scale(header, following: following) : nil

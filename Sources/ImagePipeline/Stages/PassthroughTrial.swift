@@ -16,9 +16,9 @@ struct PassthroughTrial: ~Copyable {
   /// Returns the scale of the trial: 8 for full size, 1 for the smallest scale, `nil` for no trial.
   ///
   /// - `following`: The bytes after the header, if the rest of the file is known.
-  static func scale(_ header: ImageHeader, following: RawSpan?) -> Int? {
+  static func scale(_ header: ImageHeader, following: FollowingBytes?) -> Int? {
     if header.width * header.height <= maxPixelCount { return 8 }
-    guard header.format == .jpeg, let following, !header.format.hasEndMarker(following) else { return nil }
+    guard header.format == .jpeg, let following, !following.hasEndMarker else { return nil }
     return header.isProgressive ? 8 : 1
   }
 

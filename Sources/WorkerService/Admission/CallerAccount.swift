@@ -162,6 +162,9 @@ final class CallerImage: Sendable {
   /// Charges received bytes.
   func use(byteCount: Int) { account.use(Double(byteCount), of: .bytes) }
 
+  /// Charges CPU time that another process has used.
+  func use(cpuTime: Duration) { account.use(cpuTime.seconds, of: .cpuSeconds) }
+
   /// Runs work and charges its CPU time.
   func measure<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
     let began = ThreadClock.now

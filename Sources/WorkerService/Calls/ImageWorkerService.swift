@@ -47,14 +47,15 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
   package func inspectImage(
     request: Imageworker_V1_InspectImageRequest, context: ServerContext
   ) async throws -> Imageworker_V1_InspectImageResponse {
-    try await serve { _ in
+    try await serve { cancellation in
       try environment.limits.check(message: request.image)
       let configuration = try environment.configuration(preset: request.preset, overrides: request.configuration)
       let image = try environment.currentCaller?.beginImage()
       image?.use(byteCount: request.image.count)
       return try await withTaskExecutorPreference(environment.executor) {
-        let plan = try Inspection(limits: environment.limits).plan(request.image, configuration: configuration)
-        return Imageworker_V1_InspectImageResponse(plan)
+        let inspection = Inspection(environment: environment, cancellation: cancellation)
+        let plan = try await inspection.plan(request.image, configuration: configuration)
+        return try Imageworker_V1_InspectImageResponse(plan)
       }
     }
   }

@@ -1,27 +1,29 @@
 internal import FoundationEssentials
 internal import ImagePipeline
-internal import WorkThreads
 
 /// Plans an image from its first bytes, without decoding any of it.
 struct Inspection {
-  let limits: WorkerLimits
+  let environment: WorkerEnvironment
+  let cancellation: Cancellation
 
   /// Plans the result of an image.
   ///
   /// - `bytes`: the image, or a prefix of it that contains the header.
   /// - Throws: `truncatedImage` with `neededByteCount` if the header is incomplete, and the errors of planning.
-  func plan(_ bytes: Data, configuration: ProcessingConfiguration) throws(PipelineError) -> Plan {
-    var reader = ImageReader(limits: limits.image)
-    WorkThread.begin(ImageReader.formatName(bytes.bytes) ?? "unknown")
+  func plan(_ bytes: Data, configuration: ProcessingConfiguration) async throws(PipelineError) -> PlannedImage {
+    var work = JobWork(environment, cancellation: cancellation)
+    try await work.prepare()
     do throws(PipelineError) {
-      let (isComplete, _) = try reader.push(bytes.bytes, isLast: !Self.isBeginning(bytes))
-      guard isComplete else {
+      guard try work.readHeader(bytes.bytes, isLast: !Self.isBeginning(bytes)) != nil else {
         throw PipelineError(.truncatedImage, "the image ends before its header does")
       }
     } catch {
       throw error.code == .truncatedImage ? Self.incomplete(error, bytes) : error
     }
-    return try reader.plan(configuration)
+    try work.plan([configuration], following: nil)
+    guard let plan = work.plan else { throw PipelineError(.internalDefect, "an image has no plan") }
+    _ = try plan.renditions[0].get()
+    return plan
   }
 
   /// Whether the bytes are the beginning of a JPEG file, whose total length they do not contain.

@@ -20,6 +20,8 @@ package struct WorkerEnvironment: Sendable {
   package let shares: ConnectionShares
   /// The threads that decode, resize and encode.
   package let executor: ImageExecutor
+  /// The processes that these threads work in; `nil` if they work in this process.
+  package let helpers: HelperPool?
   /// The images that wait for one of these threads.
   package let threadQueue: ThreadQueue
   /// Whether the worker is shutting down, and the calls in progress.
@@ -43,6 +45,7 @@ package struct WorkerEnvironment: Sendable {
   /// - `memoryLimit`: the maximum memory of all images together, in bytes.
   /// - `receivesMessages`: whether the listener charges messages to that memory.
   /// - `threadCount`: the number of images processed at the same time.
+  /// - `helpers`: the processes that images are worked on in; `nil` for this process.
   /// - `traceID`: returns the tracer's id of a context's trace.
   /// - `deadline`: returns the deadline of a context's call.
   /// - `callers`: the accounts of callers, which `callerName` names.
@@ -50,6 +53,7 @@ package struct WorkerEnvironment: Sendable {
   package init(
     limits: WorkerLimits = WorkerLimits(), presets: PresetCatalog = PresetCatalog(), takesOnlyPresets: Bool = false,
     cache: ResultCache? = nil, memoryLimit: Int = 768 << 20, receivesMessages: Bool = false, threadCount: Int,
+    helpers: HelperPool? = nil,
     drain: DrainState = DrainState(),
     tracer: any Tracer = InstrumentationSystem.tracer,
     traceID: @escaping @Sendable (ServiceContext) -> String? = { _ in nil },
@@ -65,6 +69,7 @@ package struct WorkerEnvironment: Sendable {
       limit: memoryLimit, maxWaiting: limits.maxWaitingImages, receivesMessages: receivesMessages)
     shares = ConnectionShares(memoryLimit: memoryLimit)
     executor = ImageExecutor(threadCount: threadCount)
+    self.helpers = helpers
     threadQueue = ThreadQueue(executor: executor, memory: memory, maxWait: limits.maxQueueTime)
     self.drain = drain
     self.tracer = tracer

@@ -13,7 +13,7 @@ extension ImageJob {
   /// The plan of the image.
   ///
   /// Available once the header was read.
-  var plan: ImagePlan { work.plan! }
+  var plan: PlannedImage { work.plan! }
 
   // MARK: Look up
 
@@ -53,6 +53,7 @@ extension ImageJob {
 
   /// Reads input until the header is complete, then plans the results.
   func readHeader() async throws {
+    try await work.prepare()
     try await preview?.push(input.chunk, isLast: input.isLastChunk)
     while try !readHeaderWindow() { try await refill() }
     let following = input.chunk
@@ -66,7 +67,9 @@ extension ImageJob {
   private func readHeaderWindow() throws -> Bool {
     try cancellation.check()
     let (bytes, isLast) = input.current
-    let headerByteCount = try charged { try work.readHeader(bytes.bytes, isLast: isLast) }
+    let headerByteCount = try charged {
+      try work.readHeader(bytes.bytes, isLast: isLast) { madeRenditions.map(\.configuration) }
+    }
     do throws(PipelineError) { try work.chargeBuffered() } catch {
       guard let preview, preview.makeRoom(after: error) else { throw error }
       try work.chargeBuffered()
@@ -91,7 +94,7 @@ extension ImageJob {
   func admit() async throws -> Reservation {
     let asked = ContinuousClock.now
     defer { clock.queued += asked.duration(to: .now) }
-    let byteCount = Int(clamping: plan.reservedByteCount)
+    let byteCount = Int(clamping: plan.reservedByteCount) + work.overheadByteCount
     if let preview, let previewByteCount = preview.plannedByteCount {
       do throws(PipelineError) { return try await queue(byteCount + previewByteCount) } catch {
         guard error.code != .cancelled else { throw error }
@@ -117,11 +120,14 @@ extension ImageJob {
   /// Starts decoding and delivers the headers of the planned results.
   func start(_ reservation: consuming Reservation) async throws {
     let renditions = madeRenditions
-    try work.start(reservation, renditionIDs: renditions.contains { $0.index != nil } ? renditions.map(\.id) : [])
+    let ids = renditions.contains { $0.index != nil } ? renditions.map(\.id) : []
+    let began = ContinuousClock.now
+    try work.start(reservation, renditionIDs: ids, advances: true)
+    clock.worked += began.duration(to: .now)
     try await preview?.start(clock)
     for (plan, rendition) in zip(plan.renditions, renditions) {
       guard case .success(let plan) = plan else { continue }
-      try await madeResults.send(ResultPart(.header(plan.outputInfo), of: rendition, isMoreReady: input.isNearEnd))
+      try await madeResults.send(ResultPart(.header(plan.output), of: rendition, isMoreReady: input.isNearEnd))
     }
   }
 

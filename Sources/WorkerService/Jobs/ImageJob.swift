@@ -23,7 +23,7 @@ final class ImageJob {
   /// The account of the caller, and the source that charges it; `nil` if callers are not identified.
   private let charge: (account: CallerAccount, source: ChargedSource)?
   var input: SourceWindows
-  var work: ImageWork
+  var work: JobWork
   var clock = JobClock()
 
   init(
@@ -54,10 +54,8 @@ final class ImageJob {
     self.cache = cache
     madeResults = preview ?? collected
     self.source = hashing ?? source
-    input = SourceWindows(self.source)
-    work = ImageWork(
-      limits: environment.limits.image, memory: environment.memory, cancellation: cancellation,
-      tracing: TraceTarget(tracer: environment.tracer))
+    input = SourceWindows(self.source, maxByteCount: JobWork.windowByteCount(in: environment))
+    work = JobWork(environment, cancellation: cancellation)
   }
 
   /// Processes the image on the image executor until every rendition has ended.
@@ -93,6 +91,7 @@ final class ImageJob {
   /// Runs CPU work of the image and charges it to the caller.
   func charged<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
     guard let image = charge?.source.image else { return try body() }
+    defer { image.use(cpuTime: work.takeRemoteCPUTime()) }
     return try image.measure(body)
   }
 
@@ -101,7 +100,7 @@ final class ImageJob {
     try await input.fetch()
     guard try await lookUp() == .missing else { return }
     try await readHeader()
-    if !plan.plans.isEmpty {
+    if plan.hasResults {
       let reservation = try await admit()
       guard try await lookUpUpload() == .missing else { return }
       try await start(reservation)

@@ -85,26 +85,31 @@ final class HashingSource: ImageSource {
 ///
 /// A job checks for output after each window.
 struct SourceWindows {
-  /// The maximum size of a window in bytes; a strip of a large image needs about as many.
+  /// The default maximum size of a window in bytes; a strip of a large image needs about as many.
   static let byteCount = 128 * 1024
 
   private let source: any ImageSource
+  private let maxByteCount: Int
   private var rest = Data()
   /// Whether no byte follows the current chunk.
   private(set) var isLastChunk = false
 
-  init(_ source: any ImageSource) { self.source = source }
+  /// - `maxByteCount`: the maximum size of a window.
+  init(_ source: any ImageSource, maxByteCount: Int = SourceWindows.byteCount) {
+    self.source = source
+    self.maxByteCount = maxByteCount
+  }
 
   /// The unread bytes of the current chunk.
   var chunk: Data { rest }
   /// Whether the current chunk is consumed.
   var isEmpty: Bool { rest.isEmpty }
-  /// Whether at most one window of the image remains.
+  /// Whether at most one window of the default size remains.
   var isNearEnd: Bool { isLastChunk && rest.count <= Self.byteCount }
 
   /// The next bytes to process, and whether they are the last.
   var current: (bytes: Data, isLast: Bool) {
-    let window = rest.prefix(Self.byteCount)
+    let window = rest.prefix(maxByteCount)
     return (window, isLastChunk && window.count == rest.count)
   }
 

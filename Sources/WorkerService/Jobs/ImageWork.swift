@@ -25,7 +25,7 @@ package struct ImageWork: ~Copyable {
   private var isEnded: [Bool] = []
 
   /// The size in bytes that readers may buffer without a charge; enough for formats whose header comes first.
-  private static let headerByteCount = 256 * 1024
+  static let headerByteCount = 256 * 1024
 
   /// Creates the work of one image.
   ///
@@ -49,6 +49,9 @@ package struct ImageWork: ~Copyable {
   /// Records that the current thread processes this image until it returns.
   private func noteWork() { WorkThread.begin(formatName ?? "unknown") }
 
+  /// The number of bytes of a file that are buffered until its header is complete.
+  var bufferedByteCount: Int { mutating get { reader?.bufferedByteCount ?? 0 } }
+
   /// Charges the memory budget for the buffered bytes of a file whose header is not complete yet.
   /// - Throws: `overloaded` or `limitExceeded` if there is no room. The call can be repeated.
   package mutating func chargeBuffered() throws(PipelineError) {
@@ -62,6 +65,15 @@ package struct ImageWork: ~Copyable {
   /// - `following`: the bytes of the image behind its header if all of them are known, else `nil`.
   package mutating func plan(
     _ configurations: [ProcessingConfiguration], following: RawSpan?
+  ) throws(PipelineError) {
+    var known: FollowingBytes?
+    if let following { known = FollowingBytes(following, formatName: formatName) }
+    try plan(configurations, following: known)
+  }
+
+  /// Plans a result for each configuration; see `plan(_:following:)`.
+  mutating func plan(
+    _ configurations: [ProcessingConfiguration], following: FollowingBytes?
   ) throws(PipelineError) {
     expect(try reader!.plan(configurations, following: following))
   }
@@ -121,6 +133,16 @@ package struct ImageWork: ~Copyable {
     return consumed
   }
 
+  /// Processes the next bytes as `advance(_:isLast:)` does, and lends their output to `output`.
+  mutating func advance(
+    _ bytes: RawSpan, isLast: Bool, output: (_ rendition: Int, RawSpan) -> Void
+  ) throws(PipelineError) -> Int {
+    var consumed = 0
+    let progress = try path!.advance(bytes, isLast: isLast, consumed: &consumed, output: output)
+    isPaused = progress == .paused
+    return consumed
+  }
+
   /// Processes all the bytes, however much output they produce; for small results.
   /// - Returns: Whether every rendition has ended; bytes that follow are ignored.
   mutating func push(_ bytes: RawSpan, isLast: Bool) throws(PipelineError) -> Bool {
@@ -158,37 +180,4 @@ package struct ImageWork: ~Copyable {
 
   /// Whether the outcome of every rendition was returned.
   package var hasEnded: Bool { plan != nil && isEnded.allSatisfy(\.self) }
-}
-
-/// Compressed bytes, split into chunks of at most 64 KiB.
-private struct OutputChunks {
-  static let chunkByteCount = 64 * 1024
-
-  private var ready: [Data] = []
-  private var current = Data()
-
-  mutating func append(_ bytes: RawSpan) {
-    var rest = bytes
-    while !rest.isEmpty {
-      let count = min(rest.byteCount, Self.chunkByteCount - current.count)
-      rest.extracting(first: count).withUnsafeBytes { current.append(contentsOf: $0) }
-      rest = rest.extracting(droppingFirst: count)
-      if current.count == Self.chunkByteCount { closeChunk() }
-    }
-  }
-
-  /// Removes and returns all buffered bytes.
-  ///
-  /// The last chunk may be smaller than the others: its receiver may not be able to continue without it.
-  mutating func take() -> [Data] {
-    closeChunk()
-    defer { ready = [] }
-    return ready
-  }
-
-  private mutating func closeChunk() {
-    guard !current.isEmpty else { return }
-    ready.append(current)
-    current = Data()
-  }
 }

@@ -152,7 +152,7 @@ extension PipelineError {
     case .invalidField, .unservedField, .unknownPreset, .emptyImage, .unknownFormat, .unsupportedImage, .corruptImage,
       .truncatedImage, .limitExceeded:
       true
-    case .overloaded, .uploadStalled, .cancelled, .internalDefect: false
+    case .overloaded, .uploadStalled, .cancelled, .codecCrashed, .codecStopped, .internalDefect: false
     }
   }
 }

@@ -10,7 +10,7 @@ final class PreviewFirstSink: ResultSink {
   private enum Phase {
     case readingHeader
     /// The preview can be started in the memory that the plan requires.
-    case planned(ImagePlan)
+    case planned(PlannedImage)
     /// The preview is being decoded.
     ///
     /// Its header is sent together with its first bytes.
@@ -24,7 +24,7 @@ final class PreviewFirstSink: ResultSink {
   private let environment: WorkerEnvironment
   private let cancellation: Cancellation
   private var phase = Phase.readingHeader
-  private var work: ImageWork?
+  private var work: JobWork?
   private var clock = JobClock()
   // The bytes of the image that have arrived and that the preview has not consumed.
   private var bytes = Data()
@@ -46,9 +46,7 @@ final class PreviewFirstSink: ResultSink {
     self.rendition = rendition
     self.environment = environment
     self.cancellation = cancellation
-    work = ImageWork(
-      limits: environment.limits.image, memory: environment.memory, cancellation: cancellation,
-      tracing: TraceTarget(tracer: environment.tracer, isPreview: true))
+    work = JobWork(environment, cancellation: cancellation, isPreview: true)
     reservation = Hold(budget: environment.memory)
   }
 
@@ -63,7 +61,8 @@ final class PreviewFirstSink: ResultSink {
 
   /// The memory in bytes that the preview requires; `nil` unless it is planned and not started.
   var plannedByteCount: Int? {
-    if case .planned(let plan) = phase { Int(clamping: plan.workingSetByteCount) } else { nil }
+    guard case .planned(let plan) = phase else { return nil }
+    return Int(clamping: plan.workingSetByteCount) + (environment.helpers == nil ? 0 : HelperPool.helperByteCount)
   }
 
   // MARK: The preview
@@ -85,7 +84,7 @@ final class PreviewFirstSink: ResultSink {
     guard case .planned(let plan) = phase else { return }
     self.clock = clock
     do throws(PipelineError) {
-      phase = .decoding(header: try plan.renditions[0].get().outputInfo)
+      phase = .decoding(header: try plan.renditions[0].get().output)
       try work!.start(nil)
     } catch { return try await end(with: error) }
     try await advance()
@@ -110,6 +109,7 @@ final class PreviewFirstSink: ResultSink {
 
   /// Processes the available bytes: all of them, or until the preview must be started.
   private func decode() throws(PipelineError) {
+    try work!.prepareNow()
     repeat {
       let window = bytes.prefix(SourceWindows.byteCount)
       let isLastWindow = isLast && window.count == bytes.count

@@ -34,7 +34,9 @@ struct FailureReason: Equatable {
       case .invalidField, .unservedField, .unknownPreset, .emptyImage, .unknownFormat, .unsupportedImage,
         .limitExceeded, .overloaded:
         true
-      case .corruptImage, .truncatedImage, .uploadStalled, .cancelled, .internalDefect: false
+      case .corruptImage, .truncatedImage, .uploadStalled, .cancelled, .codecCrashed, .codecStopped,
+        .internalDefect:
+        false
       }
     self.init(name: code.rawValue.lowercased(), isRefusal: isRefusal)
   }

@@ -25,7 +25,7 @@ extension ProcessingReport {
 }
 
 extension ImageInfo {
-  fileprivate init(_ wire: Imageworker_V1_ImageInfo) {
+  init(_ wire: Imageworker_V1_ImageInfo) {
     self.init(
       format: wire.format, size: PixelSize(width: Int(wire.width), height: Int(wire.height)),
       orientation: Int(wire.orientation), hasAlpha: wire.hasAlpha_p, bitDepth: Int(wire.bitDepth),

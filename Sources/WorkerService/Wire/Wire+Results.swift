@@ -110,11 +110,13 @@ extension Imageworker_V1_BatchProcessResponse: ResultResponse {
 }
 
 extension Imageworker_V1_InspectImageResponse {
-  init(_ plan: Plan) {
+  /// The response for an image with one result.
+  init(_ plan: PlannedImage) throws {
     self.init()
-    info = Imageworker_V1_ImageInfo(plan.input)
-    output = Imageworker_V1_ImageInfo(plan.outputInfo)
-    decodedBytes = plan.decodedByteCount
+    let result = try plan.renditions[0].get()
+    info = Imageworker_V1_ImageInfo(result.input)
+    output = Imageworker_V1_ImageInfo(result.output)
+    decodedBytes = result.decodedByteCount
     workingSetBytes = plan.workingSetByteCount
   }
 }

@@ -91,10 +91,10 @@ enum WireError {
     case .invalidField, .unknownPreset, .emptyImage, .corruptImage, .truncatedImage: .invalidArgument
     case .unservedField, .unknownFormat, .unsupportedImage: .unimplemented
     case .limitExceeded: .failedPrecondition
-    case .overloaded: .resourceExhausted
+    case .overloaded, .codecStopped: .resourceExhausted
     case .uploadStalled: .deadlineExceeded
     case .cancelled: .cancelled
-    case .internalDefect: .internalError
+    case .codecCrashed, .internalDefect: .internalError
     }
   }
 

@@ -11,7 +11,7 @@ package enum MetricCatalog {
   static let bytes: [Double] = (0...7).map { Double(1 << (16 + 2 * $0)) }
 
   /// All descriptions, sorted by name.
-  package static let all = (calls + security + images + cache + memory + process + telemetry).sorted {
+  package static let all = (calls + security + images + cache + memory + helpers + process + telemetry).sorted {
     $0.name < $1.name
   }
 
@@ -112,6 +112,17 @@ package enum MetricCatalog {
     MetricDescription(
       "imageworker.connections.refused", unit: "{connection}", kind: .counter,
       help: "Connections that were closed at once, because too many were open"),
+  ]
+
+  private static let helpers = [
+    MetricDescription(
+      "imageworker.helpers", unit: "{process}", kind: .gauge,
+      help: "Processes that codecs run in, including idle ones; only with --isolation process"),
+    MetricDescription(
+      "imageworker.helpers.started", unit: "{process}", kind: .counter, help: "Processes started for codecs"),
+    MetricDescription(
+      "imageworker.helpers.lost", unit: "{process}", kind: .counter,
+      help: "Processes that ended while they worked on an image"),
   ]
 
   private static let process = [

@@ -62,6 +62,8 @@ struct Settings {
   var takesOnlyPresets: Bool
   /// What is kept of results; `nil` for nothing.
   var cache: CacheLimits?
+  /// Where codecs run.
+  var isolation: IsolationSettings
 
   /// What is known of each setting.
   static let rows: [SettingRow] = {
@@ -113,6 +115,7 @@ struct Settings {
         "Limit the memory of images, messages, connections and cached results together.")
         ?? SystemMemory.current.defaultLimit >> 20) << 20
     limits = try Self.limits(&source, memoryLimit: memoryLimit)
+    isolation = try IsolationSettings(&source)
     // Chosen by measurement: see Benchmarks/results/http2-windows.md.
     windowByteCount =
       try source.integer(

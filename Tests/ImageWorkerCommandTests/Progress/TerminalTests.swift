@@ -86,7 +86,7 @@ struct TerminalTests {
     let (terminal, line) = (FileDescriptor(rawValue: terminalEnd), FileDescriptor(rawValue: programEnd))
     defer { try? terminal.close() }
     let process = Foundation.Process()
-    process.executableURL = WorkerProgram.url
+    process.executableURL = TestProgram.url
     process.arguments = arguments
     process.environment = environment
     process.standardInput = FileHandle.nullDevice

@@ -1,0 +1,134 @@
+#if defined(__linux__)
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include "csandbox.h"
+#include "sandbox.h"
+
+#if defined(CSANDBOX_SECCOMP)
+#include <errno.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+/// System calls that are allowed with any arguments. None of them names a file, a process or an address: files and
+/// sockets can only be those that the helper has been given.
+static const int allowed[] = {
+    // The channel, and temporary files, whose descriptors arrive through it.
+    SCMP_SYS(read),
+    SCMP_SYS(write),
+    SCMP_SYS(pread64),
+    SCMP_SYS(pwrite64),
+    SCMP_SYS(recvmsg),
+    SCMP_SYS(sendmsg),
+    SCMP_SYS(poll),
+    SCMP_SYS(ppoll),
+    SCMP_SYS(close),
+    SCMP_SYS(fallocate),
+    SCMP_SYS(fstat),
+    // Memory; see also the rules for mmap and mprotect.
+    SCMP_SYS(munmap),
+    SCMP_SYS(mremap),
+    SCMP_SYS(madvise),
+    SCMP_SYS(brk),
+    // Threads; see also the rules for clone.
+    SCMP_SYS(futex),
+    SCMP_SYS(set_robust_list),
+    SCMP_SYS(rseq),
+    SCMP_SYS(set_tid_address),
+    SCMP_SYS(sched_yield),
+    SCMP_SYS(sched_getaffinity),
+    SCMP_SYS(gettid),
+    SCMP_SYS(getpid),
+    SCMP_SYS(getcpu),
+    SCMP_SYS(rt_sigprocmask),
+    SCMP_SYS(rt_sigreturn),
+    SCMP_SYS(sigaltstack),
+    SCMP_SYS(restart_syscall),
+    SCMP_SYS(exit),
+    SCMP_SYS(exit_group),
+    // Clocks and random numbers.
+    SCMP_SYS(clock_gettime),
+    SCMP_SYS(clock_getres),
+    SCMP_SYS(clock_nanosleep),
+    SCMP_SYS(nanosleep),
+    SCMP_SYS(gettimeofday),
+    SCMP_SYS(getrandom),
+};
+
+/// What every thread has in common with its process, so that clone with these flags creates no process.
+static const unsigned long THREAD_FLAGS = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD;
+static const unsigned long NAMESPACE_FLAGS =
+    CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
+
+static int add_rules(scmp_filter_ctx filter) {
+  int status = 0;
+  for (size_t i = 0; i < sizeof allowed / sizeof *allowed && status == 0; i++) {
+    status = seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed[i], 0);
+  }
+  // No memory becomes executable.
+  const int mapping[] = {SCMP_SYS(mmap), SCMP_SYS(mprotect)};
+  for (size_t i = 0; i < 2 && status == 0; i++) {
+    status = seccomp_rule_add(filter, SCMP_ACT_ALLOW, mapping[i], 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+  }
+  if (status == 0) {
+    const unsigned long mask = THREAD_FLAGS | NAMESPACE_FLAGS;
+    status =
+        seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1, SCMP_A0(SCMP_CMP_MASKED_EQ, mask, THREAD_FLAGS));
+  }
+  if (status == 0) { // its flags are in memory, where a filter cannot read them; the C library falls back to clone
+    status = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+  }
+  if (status == 0) { // abort
+    status =
+        seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1, SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid(), 0));
+  }
+  if (status == 0) { // names of threads
+    status = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1, SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME, 0));
+  }
+  return status;
+}
+
+bool csandbox_filter_install(void) {
+  // Other calls fail rather than end the process: libraries probe for files and continue without them.
+  scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+  if (filter == NULL) {
+    return false;
+  }
+  const bool is_installed = add_rules(filter) == 0 && seccomp_load(filter) == 0;
+  seccomp_release(filter);
+  return is_installed;
+}
+
+bool csandbox_is_supported(void) {
+  return true;
+}
+
+bool csandbox_library_version(char *text, size_t capacity) {
+  const struct scmp_version *version = seccomp_version();
+  if (version == NULL) {
+    return false;
+  }
+  snprintf(text, capacity, "%u.%u.%u", version->major, version->minor, version->micro);
+  return true;
+}
+#else
+bool csandbox_filter_install(void) {
+  return false;
+}
+
+bool csandbox_is_supported(void) {
+  return false;
+}
+
+bool csandbox_library_version(char *text, size_t capacity) {
+  (void)text, (void)capacity;
+  return false;
+}
+#endif
+#endif

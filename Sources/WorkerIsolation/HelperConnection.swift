@@ -1,0 +1,111 @@
+internal import CSandbox
+
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#else
+  internal import Darwin
+#endif
+
+/// A helper's end of its channel.
+///
+/// It is unchecked because of the pointers to memory that both processes share.
+package final class HelperConnection: @unchecked Sendable {
+  private let helper: csandbox_helper
+  private let message = UnsafeMutableRawBufferPointer.allocate(byteCount: HelperLayout.messageByteCount, alignment: 8)
+
+  /// The defenses that the system does not offer.
+  package let missingDefenses: MissingDefenses
+
+  private init(_ helper: csandbox_helper, missingDefenses: MissingDefenses) {
+    self.helper = helper
+    self.missingDefenses = missingDefenses
+  }
+
+  deinit { message.deallocate() }
+
+  /// Runs this process as the zygote, and each process that it forks as a helper.
+  ///
+  /// Call it before the process has started any thread.
+  /// - Parameters:
+  ///   - warmUp: Called once before any helper exists, with access to files; what it initializes is part of every helper.
+  ///   - body: Called in each helper, in the sandbox; the helper ends when it returns.
+  package static func serve(warmUp: () -> Void, _ body: (HelperConnection) -> Void) -> Never {
+    csandbox_zygote_prepare()
+    warmUp()
+    var helper = csandbox_helper()
+    csandbox_zygote_serve(&helper)
+    var missing: UInt32 = 0
+    guard csandbox_enter(&missing) else { csandbox_exit(Int32(CSANDBOX_EXIT_NO_SANDBOX.rawValue)) }
+    body(HelperConnection(helper, missingDefenses: MissingDefenses(rawValue: missing)))
+    csandbox_exit(0)
+  }
+
+  /// The socket from which `ccodecs_limits.spill_directory` receives files.
+  package var files: Int32 { helper.files }
+
+  /// Whether the work with this number was cancelled.
+  package func isCancelled(work: UInt32) -> Bool { csandbox_flag_get(helper.shared) == work }
+
+  /// Waits for the next request.
+  ///
+  /// - `idle`: called once if there is none for some time.
+  /// - Returns: The request; `nil` when the worker has closed the channel.
+  package func receive(idle: () -> Void) -> [UInt8]? {
+    var isIdle = false
+    while true {
+      let count = csandbox_receive(helper.socket, message.baseAddress, message.count, nil, -1)
+      if count > 0 { return [UInt8](message[..<count]) }
+      guard count == CSANDBOX_TIMED_OUT else { return nil }
+      if !isIdle { idle() }
+      isIdle = true
+    }
+  }
+
+  /// Sends a response; ends the process if the worker has closed the channel.
+  package func send(_ response: [UInt8]) {
+    let isSent = response.withUnsafeBytes { csandbox_send(helper.socket, $0.baseAddress, $0.count, -1) }
+    if !isSent { csandbox_exit(0) }
+  }
+
+  /// Lends `count` bytes of the image's part from `offset`, as far as there are any.
+  package func withInput<Result, Failure>(
+    from offset: Int = 0, _ count: Int, _ body: (RawSpan) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let offset = min(offset, HelperLayout.inputByteCount)
+    let bytes = UnsafeRawBufferPointer(
+      start: helper.shared.advanced(by: HelperLayout.inputOffset + offset),
+      count: min(count, HelperLayout.inputByteCount - offset))
+    return try body(bytes.bytes)
+  }
+
+  /// Copies compressed bytes to the output at `offset`, as many as fit.
+  /// - Returns: The number of copied bytes.
+  package func write(_ bytes: RawSpan, at offset: Int) -> Int {
+    let count = min(bytes.byteCount, HelperLayout.outputByteCount - offset)
+    bytes.extracting(first: count).withUnsafeBytes { bytes in
+      guard let source = bytes.baseAddress else { return }
+      helper.shared.advanced(by: HelperLayout.outputOffset + offset)
+        .update(from: source.assumingMemoryBound(to: UInt8.self), count: count)
+    }
+    return count
+  }
+
+  // MARK: Tests
+
+  /// Waits without end.
+  package static func wait() -> Never { while true { csandbox_wait(-1, -1, -1) } }
+
+  /// Tries everything that the sandbox must refuse.
+  /// - Returns: The error number of each attempt by its name; 0 if it succeeded.
+  package static func attempts() -> [String: Int32] {
+    var results: [String: Int32] = [:]
+    var index = 0
+    while let name = csandbox_attempt_name(index) {
+      results[String(cString: name)] = csandbox_attempt(index)
+      index += 1
+    }
+    return results
+  }
+}

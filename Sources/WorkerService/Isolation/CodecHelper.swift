@@ -1,0 +1,259 @@
+internal import ImagePipeline
+internal import Tracing
+internal import WorkerIsolation
+
+/// The helper process: it works on one image after the other, as the worker requests.
+package enum CodecHelper {
+  /// The hidden command of the program that runs it as the zygote of helpers.
+  package static let command = "codec-helper"
+  /// The argument after the command that makes helpers accept images which test the worker.
+  package static let testArgument = "--faults"
+
+  /// Runs this process as the zygote, and those that it forks as helpers.
+  ///
+  /// Call it before the process has started any thread.
+  /// - Parameters:
+  ///   - arguments: the arguments of the program, without its name.
+  ///   - trim: returns free memory to the system.
+  package static func run(arguments: [String], trim: () -> Void) -> Never {
+    let acceptsFaults = arguments.contains(testArgument)
+    HelperConnection.serve(warmUp: warmUp) { connection in
+      var loop = HelperLoop(connection, acceptsFaults: acceptsFaults)
+      while let request = connection.receive(idle: trim) { loop.handle(request) }
+    }
+  }
+
+  /// Processes a small image, so that everything that is initialized once is part of every helper.
+  private static func warmUp() {
+    let side = 24
+    var image = Array("P6 \(side) \(side) 255\n".utf8)
+    for index in 0..<(3 * side * side) { image.append(UInt8(truncatingIfNeeded: index * 7)) }
+    for format in [OutputFormat.jpeg, .png] {
+      do throws(PipelineError) {
+        try process(image, ProcessingConfiguration(maxWidth: side / 2, preferredFormat: format))
+      } catch { return }
+    }
+  }
+
+  private static func process(_ image: [UInt8], _ configuration: ProcessingConfiguration) throws(PipelineError) {
+    var work = ImageWork(
+      limits: ImageLimits(spill: nil), memory: nil, cancellation: Cancellation(),
+      tracing: TraceTarget(tracer: SpanRecorder(), context: .topLevel))
+    let bytes = image.span.bytes
+    guard let count = try work.readHeader(bytes, isLast: true) else { return }
+    _ = try work.plan(configuration)
+    try work.start(nil)
+    try work.push(bytes.extracting(droppingFirst: count), isLast: true) { _, _ in }
+    _ = work.takeEnd(of: 0)
+  }
+}
+
+/// The current image of a helper, and its answers to requests.
+struct HelperLoop: ~Copyable {
+  private let connection: HelperConnection
+  private let acceptsFaults: Bool
+  private let defaults: ImageLimits
+  private let recorder = SpanRecorder()
+  private var work: ImageWork?
+  /// Whether the outcome of every rendition was sent.
+  private var renditionCount = 0
+
+  init(_ connection: HelperConnection, acceptsFaults: Bool) {
+    self.connection = connection
+    self.acceptsFaults = acceptsFaults
+    defaults = .requestingFiles(from: connection.files)
+  }
+
+  /// Performs a request and sends the response.
+  mutating func handle(_ bytes: [UInt8]) {
+    var response = HelperResponse()
+    do throws(PipelineError) {
+      guard let (request, number) = HelperRequest.read(bytes, defaults: defaults) else { throw Self.outOfOrder }
+      try perform(request, number, &response)
+    } catch {
+      response.error = error
+      work = nil  // ends its spans
+    }
+    response.spans = recorder.take()
+    connection.send(response.bytes)
+  }
+
+  private static var outOfOrder: PipelineError {
+    PipelineError(.internalDefect, "a helper process received a request that does not fit its state")
+  }
+
+  private mutating func perform(
+    _ request: HelperRequest, _ number: UInt32, _ response: inout HelperResponse
+  ) throws(PipelineError) {
+    switch request {
+    case .readHeader(let byteCount, let isLast, let limits, let configurations):
+      if let limits { work = makeWork(limits, number) }
+      try readHeader(byteCount, isLast: isLast, planning: configurations, &response)
+    case .plan(let configurations, let following):
+      try withWork { (work) throws(PipelineError) in try work.plan(configurations, following: following) }
+      response.plan = notePlan()
+    case .planPreview(let configuration):
+      try withWork { (work) throws(PipelineError) in _ = try work.planPreview(configuration) }
+      response.plan = notePlan()
+    case .start(let ids, let offset, let byteCount, let isLast):
+      try withWork { (work) throws(PipelineError) in try work.start(nil, renditionIDs: ids) }
+      response.isStarted = true
+      if byteCount > 0 { try advance(from: offset, byteCount, isLast: isLast, pauses: true, &response) }
+    case .advance(let offset, let byteCount, let isLast):
+      try advance(from: offset, byteCount, isLast: isLast, pauses: true, &response)
+    case .push(let byteCount, let isLast): try advance(from: 0, byteCount, isLast: isLast, pauses: false, &response)
+    case .abandon:
+      work = nil
+      response.missingDefenses = connection.missingDefenses
+    case .proceed: throw Self.outOfOrder
+    }
+  }
+
+  private func makeWork(_ limits: ImageLimits, _ number: UInt32) -> ImageWork {
+    let cancellation = Cancellation { [connection] in connection.isCancelled(work: number) }
+    return ImageWork(
+      limits: limits, memory: nil, cancellation: cancellation,
+      tracing: TraceTarget(tracer: recorder, context: .topLevel))
+  }
+
+  private mutating func withWork<Result>(
+    _ body: (inout ImageWork) throws(PipelineError) -> Result
+  ) throws(PipelineError) -> Result {
+    guard var lent = work.take() else { throw Self.outOfOrder }
+    let result = try body(&lent)
+    work = consume lent
+    return result
+  }
+
+  private mutating func readHeader(
+    _ byteCount: Int, isLast: Bool, planning configurations: [ProcessingConfiguration], _ response: inout HelperResponse
+  ) throws(PipelineError) {
+    let connection = connection
+    if acceptsFaults { connection.withInput(byteCount) { HelperFault($0)?.commit(&response) } }
+    (response.consumedByteCount, response.bufferedByteCount) = try withWork { (work) throws(PipelineError) in
+      let consumed = try connection.withInput(byteCount) { (bytes) throws(PipelineError) in
+        let consumed = try work.readHeader(inWindowsOf: bytes, isLast: isLast)
+        if let consumed, isLast, !configurations.isEmpty {
+          try work.plan(configurations, following: bytes.extracting(droppingFirst: consumed))
+        }
+        return consumed
+      }
+      return (consumed, work.bufferedByteCount)
+    }
+    if isLast, !configurations.isEmpty { response.plan = notePlan() }
+  }
+
+  private mutating func notePlan() -> PlannedImage? {
+    guard let plan = work?.plan else { return nil }
+    renditionCount = plan.renditions.count
+    return PlannedImage(plan)
+  }
+
+  /// - `pauses`: whether work stops when enough output is waiting.
+  private mutating func advance(
+    from offset: Int, _ byteCount: Int, isLast: Bool, pauses: Bool, _ response: inout HelperResponse
+  ) throws(PipelineError) {
+    let (connection, renditionCount) = (connection, renditionCount)
+    var output = HelperOutput(connection)
+    var outcomes = response.outcomes
+    // After an error too: what preceded it is delivered.
+    defer { (response.segments, response.outcomes) = (output.segments, outcomes) }
+    let (consumed, isPaused, hasEnded) = try withWork { (work) throws(PipelineError) in
+      let consumed = try connection.withInput(from: offset, byteCount) { (bytes) throws(PipelineError) in
+        guard pauses else {
+          _ = try work.push(bytes, isLast: isLast) { output.append($1, of: $0) }
+          work.takeEnds(renditionCount, &outcomes)
+          return bytes.byteCount
+        }
+        var consumed = 0
+        repeat {
+          let (window, isLastWindow) = bytes.window(from: consumed, isLast: isLast)
+          let count = try work.advance(window, isLast: isLastWindow) { output.append($1, of: $0) }
+          consumed += count
+          work.takeEnds(renditionCount, &outcomes)
+          if count < window.byteCount || work.isPaused || work.hasEnded || output.isWorthSending { break }
+        } while consumed < bytes.byteCount
+        return consumed
+      }
+      return (consumed, work.isPaused, work.hasEnded)
+    }
+    (response.consumedByteCount, response.isPaused) = (consumed, isPaused)
+    if hasEnded { work = nil }
+  }
+}
+
+extension RawSpan {
+  /// The window from `offset` as a job in this process has it, so that results depend on no size of a request.
+  ///
+  /// - `isLast`: whether no bytes of the image follow.
+  fileprivate func window(from offset: Int, isLast: Bool) -> (bytes: RawSpan, isLast: Bool) {
+    let window = extracting(droppingFirst: offset).extracting(first: SourceWindows.byteCount)
+    return (window, isLast && offset + window.byteCount == byteCount)
+  }
+}
+
+extension ImageWork {
+  /// Reads the header from bytes in windows.
+  fileprivate mutating func readHeader(inWindowsOf bytes: RawSpan, isLast: Bool) throws(PipelineError) -> Int? {
+    var consumed = 0
+    repeat {
+      let (window, isLastWindow) = bytes.window(from: consumed, isLast: isLast)
+      if let count = try readHeader(window, isLast: isLastWindow) { return consumed + count }
+      consumed += window.byteCount
+    } while consumed < bytes.byteCount
+    return nil
+  }
+
+  /// Adds the outcomes of renditions that have ended.
+  fileprivate mutating func takeEnds(
+    _ renditionCount: Int, _ outcomes: inout [(index: Int, outcome: Result<ProcessingReport, PipelineError>)]
+  ) {
+    for index in 0..<renditionCount {
+      if let outcome = takeEnd(of: index) { outcomes.append((index, outcome)) }
+    }
+  }
+}
+
+/// The output of one request, which is sent in parts if it does not fit.
+struct HelperOutput {
+  private let connection: HelperConnection
+  private(set) var segments: [HelperResponse.Segment] = []
+  private var byteCount = 0
+
+  init(_ connection: HelperConnection) { self.connection = connection }
+
+  /// Whether there is so much output that its receiver should not wait for more.
+  var isWorthSending: Bool { byteCount >= OutputChunks.chunkByteCount }
+
+  mutating func append(_ bytes: RawSpan, of rendition: Int) {
+    var rest = bytes
+    while !rest.isEmpty {
+      let copied = connection.write(rest, at: byteCount)
+      if copied == 0 {
+        sendPart()
+        continue
+      }
+      note(copied, of: rendition)
+      rest = rest.extracting(droppingFirst: copied)
+    }
+  }
+
+  private mutating func note(_ copied: Int, of rendition: Int) {
+    byteCount += copied
+    if segments.last?.rendition == rendition {
+      segments[segments.count - 1].byteCount += copied
+    } else {
+      segments.append(HelperResponse.Segment(rendition: rendition, byteCount: copied))
+    }
+  }
+
+  /// Sends a full output and waits until the worker has copied it.
+  private mutating func sendPart() {
+    var response = HelperResponse()
+    response.isPartial = true
+    response.segments = segments
+    connection.send(response.bytes)
+    _ = connection.receive(idle: {})
+    (segments, byteCount) = ([], 0)
+  }
+}

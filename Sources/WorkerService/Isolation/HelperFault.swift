@@ -1,0 +1,41 @@
+internal import ImagePipeline
+internal import WorkerIsolation
+
+/// What an image makes a helper do that accepts faults, which only tests start.
+enum HelperFault: String, CaseIterable {
+  /// The text at the beginning of such an image, before the name of the fault and a line feed.
+  static let marker = "image-worker fault: "
+
+  /// Ends the process by a trap, as a defect in a codec does.
+  case trap
+  /// Uses CPU time without end, between strips.
+  case spin
+  /// Waits without end and without CPU time.
+  case hang
+  /// Allocates memory without end.
+  case eat
+  /// Tries everything that the sandbox must refuse, and reports it.
+  case escape
+
+  init?(_ bytes: RawSpan) {
+    let longest = Self.marker.utf8.count + 16
+    let text = (0..<min(bytes.byteCount, longest)).map { bytes.unsafeLoad(fromByteOffset: $0, as: UInt8.self) }
+    let line = String(decoding: text.prefix { $0 != 0x0A }, as: UTF8.self)
+    guard line.hasPrefix(Self.marker) else { return nil }
+    self.init(rawValue: String(line.dropFirst(Self.marker.count)))
+  }
+
+  func commit(_ response: inout HelperResponse) {
+    switch self {
+    case .trap: fatalError("a fault that a test requested")
+    case .spin: while true { Self.work += 1 }
+    case .hang: HelperConnection.wait()
+    case .eat:
+      var blocks: [[UInt8]] = []
+      while true { blocks.append([UInt8](repeating: UInt8(truncatingIfNeeded: blocks.count), count: 1 << 20)) }
+    case .escape: response.attempts = HelperConnection.attempts()
+    }
+  }
+
+  nonisolated(unsafe) private static var work: UInt64 = 0
+}

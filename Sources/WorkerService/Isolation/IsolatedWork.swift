@@ -1,0 +1,319 @@
+internal import FoundationEssentials
+internal import ImagePipeline
+internal import Tracing
+internal import WorkerIsolation
+
+/// The work of one image in a helper process, with the interface of `ImageWork`.
+///
+/// Every function blocks the calling thread while the helper works. An image has a helper from `prepare` until all of
+/// its renditions have ended, it has failed, or this object is released.
+final class IsolatedWork {
+  private let pool: HelperPool
+  private let limits: ImageLimits
+  private let cancellation: Cancellation
+  private let tracing: Target
+  private var lease: HelperPool.Lease?
+  private var number: UInt32 = 0
+  private var handlerID: UInt64?
+  private var isBegun = false
+  private var input: CrashFile?
+  /// The bytes of the shared input that the helper has not consumed.
+  private var supplied = 0..<0
+  private var isLastSupplied = false
+  /// Whether the supplied bytes filled the input, so that more may be there.
+  private var isFullySupplied = false
+  /// The number of bytes that were processed with the start.
+  private var begun: Int?
+  /// The error of an image whose output is still to be delivered.
+  private var failure: PipelineError?
+  private(set) var bufferedByteCount = 0
+  private(set) var plan: PlannedImage?
+  private(set) var isPaused = false
+  private var outputs: [OutputChunks] = []
+  private var outcomes: [Result<ProcessingReport, PipelineError>?] = []
+  private var isTaken: [Bool] = []
+  private var cpuTime = HelperCPUTime()
+
+  /// The memory in bytes that a helper may use before its image is admitted, and beyond what is charged afterwards: for
+  /// libraries that allocate by themselves.
+  private static let uncountedByteCount: UInt64 = 256 << 20
+
+  init(_ pool: HelperPool, limits: ImageLimits, cancellation: Cancellation, tracing: Target) {
+    self.pool = pool
+    self.limits = limits
+    self.cancellation = cancellation
+    self.tracing = tracing
+  }
+
+  deinit {
+    // The helper is idle, so it answers at once.
+    if lease != nil, isBegun { _ = try? exchange(.abandon) }
+    release()
+  }
+
+  // MARK: The helper
+
+  /// Waits for a helper.
+  /// - Throws: `overloaded`, `cancelled`.
+  func prepare() async throws(PipelineError) {
+    if lease == nil, !isBegun { begin(try await pool.borrow(cancellation)) }
+  }
+
+  /// Takes a helper if one is available.
+  /// - Throws: `overloaded`.
+  func prepareNow() throws(PipelineError) {
+    if lease == nil, !isBegun { begin(try pool.borrowNow()) }
+  }
+
+  private func begin(_ lease: HelperPool.Lease) {
+    var lease = lease
+    lease.imageCount += 1
+    self.lease = lease
+    let (process, number) = (lease.process, UInt32(lease.imageCount))
+    self.number = number
+    cpuTime = HelperCPUTime(before: process.cpuTime)
+    limit(byteCount: 0)
+    handlerID = cancellation.addHandler { process.cancel(work: number) }
+  }
+
+  /// Limits the helper to an image that was admitted with `byteCount` bytes.
+  private func limit(byteCount: UInt64) {
+    let cpuSeconds = limits.maxCPUTime.map { UInt64(clamping: $0.components.seconds) + 1 }
+    // Blocks are reused with some waste, so that twice the charged memory is still no leak.
+    lease?.process.limit(cpuSeconds: cpuSeconds, byteCount: Self.uncountedByteCount + 2 * byteCount)
+  }
+
+  /// Gives the helper back.
+  private func release() {
+    if let handlerID { cancellation.removeHandler(handlerID) }
+    handlerID = nil
+    guard let lease = lease.take() else { return }
+    cpuTime.note(lease.process)
+    pool.giveBack(lease, isUsable: lease.process.loss == nil)
+  }
+
+  /// Returns the CPU time that the helper has used for this image since the last call.
+  func takeCPUTime() -> Duration {
+    if let process = lease?.process { cpuTime.note(process) }
+    return cpuTime.take()
+  }
+
+  /// Sends a request and collects what its responses contain.
+  ///
+  /// The helper is given back after an error.
+  /// - `returnsErrors`: whether the response contains an error of the image, instead of a throw.
+  private func exchange(
+    _ request: HelperRequest, returnsErrors: Bool = false
+  ) throws(PipelineError) -> HelperResponse {
+    guard let process = lease?.process else {
+      throw PipelineError(.internalDefect, "an image without a process was continued")
+    }
+    do {
+      let response = try responses(to: request, of: process)
+      for span in response.spans { span.replay(to: tracing.tracer, in: tracing.context, isPreview: tracing.isPreview) }
+      if let error = response.error {
+        guard returnsErrors else { throw error }
+        release()
+      }
+      return response
+    } catch let loss as HelperLoss {
+      let error = self.error(of: loss)
+      release()
+      throw error
+    } catch {
+      release()
+      throw error as? PipelineError ?? PipelineError(.internalDefect, "\(error)")
+    }
+  }
+
+  private func responses(to request: HelperRequest, of process: HelperProcess) throws -> HelperResponse {
+    try process.send(request.bytes(work: number))
+    var outputByteCount = 0
+    while true {
+      let bytes = try process.receive(work: number) { limits.makeSpillFile() }
+      guard let response = HelperResponse(bytes) else { throw process.end(.misbehaved) }
+      outputByteCount += try collect(response.segments, of: process)
+      guard response.isPartial else { return response }
+      guard !response.segments.isEmpty, outputByteCount <= limits.memory else { throw process.end(.misbehaved) }
+      try process.send(HelperRequest.proceed.bytes(work: number))
+    }
+  }
+
+  /// Copies compressed bytes.
+  /// - Returns: The number of bytes.
+  private func collect(
+    _ segments: [HelperResponse.Segment], of process: HelperProcess
+  ) throws(HelperLoss) -> Int {
+    var offset = 0
+    for segment in segments {
+      guard outputs.indices.contains(segment.rendition), segment.byteCount <= HelperLayout.outputByteCount else {
+        throw process.end(.misbehaved)
+      }
+      try process.withOutput(offset..<(offset + segment.byteCount)) { outputs[segment.rendition].append($0) }
+      offset += segment.byteCount
+    }
+    return offset
+  }
+
+  /// Returns the error of an image whose helper was lost, and keeps the image's bytes if that was requested.
+  private func error(of loss: HelperLoss) -> PipelineError {
+    guard !cancellation.isCancelled else { return .cancelled }
+    pool.noteLoss()
+    input?.keep()
+    return PipelineError(loss)
+  }
+
+  // MARK: The interface of ImageWork
+
+  /// See `ImageWork.readHeader`.
+  ///
+  /// - `configurations`: what to plan together with the header, if all bytes are there.
+  func readHeader(
+    _ bytes: RawSpan, isLast: Bool, planning configurations: [ProcessingConfiguration]
+  ) throws(PipelineError) -> Int? {
+    if !isBegun { input = pool.crashes?.makeFile() }
+    var consumed = 0
+    repeat {
+      let window = bytes.extracting(droppingFirst: consumed).extracting(first: HelperLayout.inputByteCount)
+      let isLastWindow = isLast && consumed + window.byteCount == bytes.byteCount
+      supply(window)
+      isLastSupplied = isLastWindow
+      let limits = isBegun ? nil : limits
+      isBegun = true
+      let response = try exchange(
+        .readHeader(
+          byteCount: window.byteCount, isLast: isLastWindow, limits: limits,
+          planning: isLastWindow ? configurations : []))
+      bufferedByteCount = response.bufferedByteCount
+      consumed += consume(response.consumedByteCount)
+      if response.consumedByteCount != nil {
+        if response.plan != nil { try expect(response, count: configurations.count) }
+        return consumed
+      }
+    } while consumed < bytes.byteCount
+    return nil
+  }
+
+  /// Copies the next bytes of the image, at most `HelperLayout.inputByteCount`, to the helper.
+  private func supply(_ bytes: RawSpan) {
+    lease?.process.write(bytes)
+    input?.write(bytes)
+    supplied = 0..<bytes.byteCount
+    isFullySupplied = bytes.byteCount == HelperLayout.inputByteCount
+  }
+
+  /// Notes how many of the supplied bytes the helper has consumed; `nil` for all.
+  /// - Returns: The number.
+  private func consume(_ byteCount: Int?) -> Int {
+    let count = min(byteCount ?? supplied.count, supplied.count)
+    supplied = supplied.dropFirst(count)
+    input?.consume(count)
+    return count
+  }
+
+  /// See `ImageWork.plan`.
+  func plan(_ configurations: [ProcessingConfiguration], following: FollowingBytes?) throws(PipelineError) {
+    try expect(exchange(.plan(configurations, following: following)), count: configurations.count)
+  }
+
+  /// See `ImageWork.planPreview`.
+  func planPreview(_ configuration: ProcessingConfiguration) throws(PipelineError) {
+    try expect(exchange(.planPreview(configuration)), count: 1)
+  }
+
+  private func expect(_ response: HelperResponse, count: Int) throws(PipelineError) {
+    guard let plan = response.plan, plan.renditions.count == count else {
+      if let process = lease?.process { throw error(of: process.end(.misbehaved)) }
+      throw PipelineError(.internalDefect, "an image has no plan")
+    }
+    self.plan = plan
+    outputs = plan.renditions.map { _ in OutputChunks() }
+    isTaken = plan.renditions.map { _ in false }
+    outcomes = plan.renditions.map { if case .failure(let error) = $0 { .failure(error) } else { nil } }
+  }
+
+  /// See `ImageWork.start`.
+  ///
+  /// - `advances`: whether to process the bytes that are there already, for which the first `advance` then returns.
+  func start(renditionIDs: [String], advances: Bool) throws(PipelineError) {
+    if let plan { limit(byteCount: min(plan.reservedByteCount, UInt64(limits.memory))) }
+    let count = advances ? startByteCount : 0
+    let response = try exchange(
+      .start(
+        renditionIDs: renditionIDs, offset: supplied.lowerBound, byteCount: count,
+        isLast: isLastSupplied && count == supplied.count),
+      returnsErrors: true)
+    if let error = response.error, !response.isStarted { throw error }
+    if count > 0 { begun = try progress(response) }
+  }
+
+  /// The number of supplied bytes to process with the start: whole windows if more bytes may follow.
+  private var startByteCount: Int {
+    isLastSupplied || !isFullySupplied ? supplied.count : supplied.count - supplied.count % SourceWindows.byteCount
+  }
+
+  /// Notes what `advance` has done.
+  /// - Returns: The number of consumed bytes. The next call throws an error that output precedes, so that this output is
+  ///   delivered.
+  private func progress(_ response: HelperResponse) throws(PipelineError) -> Int {
+    note(response)
+    guard let error = response.error else {
+      isPaused = response.isPaused
+      return consume(response.consumedByteCount)
+    }
+    failure = error
+    return 0
+  }
+
+  /// See `ImageWork.advance`.
+  func advance(_ bytes: RawSpan, isLast: Bool) throws(PipelineError) -> Int {
+    if let failure { throw failure }
+    if let begun = begun.take() { return begun }
+    // After the header and after a pause, the next bytes are there already; only whole windows of them if more follow.
+    var count = min(supplied.count, bytes.byteCount)
+    if count < bytes.byteCount { count -= count % SourceWindows.byteCount }
+    if count == 0 {
+      supply(bytes.extracting(first: HelperLayout.inputByteCount))
+      count = supplied.count
+    }
+    return try progress(
+      exchange(
+        .advance(offset: supplied.lowerBound, byteCount: count, isLast: isLast && count == bytes.byteCount),
+        returnsErrors: true))
+  }
+
+  /// See `ImageWork.push`.
+  func push(_ bytes: RawSpan, isLast: Bool) throws(PipelineError) -> Bool {
+    var offset = 0
+    repeat {
+      let window = bytes.extracting(droppingFirst: offset).extracting(first: HelperLayout.inputByteCount)
+      offset += window.byteCount
+      supply(window)
+      note(try exchange(.push(byteCount: window.byteCount, isLast: isLast && offset == bytes.byteCount)))
+      _ = consume(nil)
+    } while offset < bytes.byteCount && !isDone
+    return isDone
+  }
+
+  private var isDone: Bool { outcomes.allSatisfy { $0 != nil } }
+
+  private func note(_ response: HelperResponse) {
+    for (index, outcome) in response.outcomes where outcomes.indices.contains(index) {
+      outcomes[index] = outcomes[index] ?? outcome
+    }
+    if isDone { release() }
+  }
+
+  /// See `ImageWork.takeOutput`.
+  func takeOutput(of index: Int) -> [Data] { outputs[index].take() }
+
+  /// See `ImageWork.takeEnd`.
+  func takeEnd(of index: Int) -> Result<ProcessingReport, PipelineError>? {
+    guard !isTaken[index], let outcome = outcomes[index] else { return nil }
+    isTaken[index] = true
+    return outcome
+  }
+
+  /// See `ImageWork.hasEnded`.
+  var hasEnded: Bool { plan != nil && isTaken.allSatisfy(\.self) }
+}

@@ -1,0 +1,214 @@
+internal import FoundationEssentials
+internal import ImagePipeline
+internal import Tracing
+internal import WorkThreads
+internal import WorkerIsolation
+
+/// The CPU work of one image: in this process, or in a helper process if the worker isolates codecs.
+///
+/// The functions are those of `ImageWork`; call `prepare` or `prepareNow` first.
+struct JobWork: ~Copyable {
+  private enum Place {
+    case here
+    case isolated(IsolatedWork)
+  }
+
+  private let place: Place
+  // Set only if the work is done in this process.
+  private var work: ImageWork?
+  private var formatName: String?
+  private var reservation: Reservation?
+  // Memory charged for input buffered beyond `ImageWork.headerByteCount`, until the image is started.
+  private var bufferedReservation: Hold?
+  private var localPlan: PlannedImage?
+
+  init(_ environment: WorkerEnvironment, cancellation: Cancellation, isPreview: Bool = false) {
+    let limits = environment.limits.image
+    if let helpers = environment.helpers {
+      let target = IsolatedWork.Target(
+        tracer: environment.tracer, context: ServiceContext.current ?? .topLevel, isPreview: isPreview)
+      place = .isolated(IsolatedWork(helpers, limits: limits, cancellation: cancellation, tracing: target))
+      bufferedReservation = Hold(budget: environment.memory)
+    } else {
+      place = .here
+      work = ImageWork(
+        limits: limits, memory: environment.memory, cancellation: cancellation,
+        tracing: TraceTarget(tracer: environment.tracer, isPreview: isPreview))
+    }
+  }
+
+  /// Waits until the work can start.
+  func prepare() async throws(PipelineError) {
+    if case .isolated(let work) = place { try await work.prepare() }
+  }
+
+  /// Makes the work ready without waiting.
+  /// - Throws: `overloaded` if that is not possible.
+  func prepareNow() throws(PipelineError) {
+    if case .isolated(let work) = place { try work.prepareNow() }
+  }
+
+  /// Returns the CPU time that other processes have used for this image since the last call.
+  func takeRemoteCPUTime() -> Duration {
+    switch place {
+    case .here: .zero
+    case .isolated(let work): work.takeCPUTime()
+    }
+  }
+
+  /// The memory in bytes to reserve in addition to that of the plan.
+  var overheadByteCount: Int {
+    switch place {
+    case .here: 0
+    case .isolated: HelperPool.helperByteCount
+    }
+  }
+
+  /// Records that the current thread works on this image until it returns.
+  private func noteWork() { WorkThread.begin(formatName ?? "unknown") }
+
+  /// The maximum number of bytes to process at a time.
+  static func windowByteCount(in environment: WorkerEnvironment) -> Int {
+    environment.helpers == nil ? SourceWindows.byteCount : HelperLayout.inputByteCount
+  }
+
+  /// See `ImageWork.readHeader`.
+  ///
+  /// - `configurations`: returns the configurations that `plan` will be called with; none if they are not known.
+  mutating func readHeader(
+    _ bytes: RawSpan, isLast: Bool, planning configurations: () -> [ProcessingConfiguration] = { [] }
+  ) throws(PipelineError) -> Int? {
+    switch place {
+    case .here: return try work!.readHeader(bytes, isLast: isLast)
+    case .isolated(let work):
+      if formatName == nil { formatName = ImageReader.formatName(bytes) }
+      noteWork()
+      // Until the image has a reservation, which includes the helper.
+      try bufferedReservation?.grow(to: HelperPool.helperByteCount)
+      return try work.readHeader(bytes, isLast: isLast, planning: configurations())
+    }
+  }
+
+  mutating func chargeBuffered() throws(PipelineError) {
+    switch place {
+    case .here: try work!.chargeBuffered()
+    case .isolated(let work):
+      guard work.bufferedByteCount > ImageWork.headerByteCount else { return }
+      try bufferedReservation?.grow(to: HelperPool.helperByteCount + work.bufferedByteCount)
+    }
+  }
+
+  mutating func plan(
+    _ configurations: [ProcessingConfiguration], following: RawSpan?
+  ) throws(PipelineError) {
+    switch place {
+    case .here:
+      localPlan = try work!.planned(configurations, following: following)
+    case .isolated(let work):
+      guard work.plan == nil else { return }  // with the header
+      var known: FollowingBytes?
+      if let following { known = FollowingBytes(following, formatName: formatName) }
+      try work.plan(configurations, following: known)
+    }
+  }
+
+  mutating func planPreview(_ configuration: ProcessingConfiguration) throws(PipelineError) -> PlannedImage {
+    switch place {
+    case .here:
+      let plan = PlannedImage(try work!.planPreview(configuration))
+      localPlan = plan
+      return plan
+    case .isolated(let work):
+      try work.planPreview(configuration)
+      return work.plan!
+    }
+  }
+
+  /// The plan of the image; `nil` until it was planned.
+  var plan: PlannedImage? {
+    switch place {
+    case .here: localPlan
+    case .isolated(let work): work.plan
+    }
+  }
+
+  /// See `ImageWork.start`.
+  ///
+  /// - `advances`: whether `advance` is called next, with the bytes behind those that were consumed.
+  mutating func start(
+    _ reservation: consuming Reservation?, renditionIDs: [String] = [], advances: Bool = false
+  ) throws(PipelineError) {
+    switch place {
+    case .here: try work!.start(reservation, renditionIDs: renditionIDs)
+    case .isolated(let work):
+      self.reservation = consume reservation
+      bufferedReservation = nil  // the plan's reservation includes the buffered bytes
+      try work.start(renditionIDs: renditionIDs, advances: advances)
+    }
+  }
+
+  mutating func advance(_ bytes: RawSpan, isLast: Bool) throws(PipelineError) -> Int {
+    switch place {
+    case .here: return try work!.advance(bytes, isLast: isLast)
+    case .isolated(let work):
+      noteWork()
+      return try work.advance(bytes, isLast: isLast)
+    }
+  }
+
+  mutating func push(_ bytes: RawSpan, isLast: Bool) throws(PipelineError) -> Bool {
+    switch place {
+    case .here: return try work!.push(bytes, isLast: isLast)
+    case .isolated(let work):
+      noteWork()
+      return try work.push(bytes, isLast: isLast)
+    }
+  }
+
+  mutating func takeOutput(of index: Int) -> [Data] {
+    switch place {
+    case .here: work!.takeOutput(of: index)
+    case .isolated(let work): work.takeOutput(of: index)
+    }
+  }
+
+  mutating func takeEnd(of index: Int) -> Result<ProcessingReport, PipelineError>? {
+    switch place {
+    case .here: work!.takeEnd(of: index)
+    case .isolated(let work): work.takeEnd(of: index)
+    }
+  }
+
+  /// Whether work is paused because enough output is buffered.
+  var isPaused: Bool {
+    mutating get {
+      switch place {
+      case .here: work!.state.isPaused
+      case .isolated(let work): work.isPaused
+      }
+    }
+  }
+
+  /// Whether the outcome of every rendition was returned.
+  var hasEnded: Bool {
+    mutating get {
+      switch place {
+      case .here: work!.state.hasEnded
+      case .isolated(let work): work.hasEnded
+      }
+    }
+  }
+}
+
+extension ImageWork {
+  /// Plans a result for each configuration; see `plan(_:following:)`.
+  fileprivate mutating func planned(
+    _ configurations: [ProcessingConfiguration], following: RawSpan?
+  ) throws(PipelineError) -> PlannedImage? {
+    try plan(configurations, following: following)
+    return plan.map { PlannedImage($0) }
+  }
+
+  // Mutating, as an optional value that cannot be copied is only accessible in place.
+  fileprivate var state: (isPaused: Bool, hasEnded: Bool) { mutating get { (isPaused, hasEnded) } }
+}

@@ -1,0 +1,56 @@
+internal import ImagePipeline
+internal import SwiftProtobuf
+internal import WorkerProtocol
+
+/// Reports as helpers send them: as they go over the wire, so that every field is written in one place.
+///
+/// A helper may be hostile, so values that would overflow where they are used are refused.
+extension ProcessingReport {
+  var wireBytes: [UInt8]? {
+    do { return try Imageworker_V1_ProcessingReport(self, traceID: nil).serializedBytes() } catch { return nil }
+  }
+
+  /// Returns `nil` if the bytes are no plausible report.
+  init?(wireBytes: [UInt8]) {
+    do {
+      let wire = try Imageworker_V1_ProcessingReport(serializedBytes: wireBytes)
+      guard wire.input.isPlausible, wire.output.isPlausible,
+        max(wire.inputBytes, wire.outputBytes, wire.peakMemoryBytes) <= 1 << 50
+      else { return nil }
+      try self.init(cacheMetadata: wireBytes)
+      timings.queued = Duration(plausible: wire.timings.queued)
+      timings.decode = Duration(plausible: wire.timings.decode)
+      timings.resize = Duration(plausible: wire.timings.resize)
+      timings.filter = Duration(plausible: wire.timings.filter)
+      timings.encode = Duration(plausible: wire.timings.encode)
+      timings.total = Duration(plausible: wire.timings.total)
+    } catch { return nil }
+  }
+}
+
+extension ImageInfo {
+  var wireBytes: [UInt8] {
+    do { return try Imageworker_V1_ImageInfo(self).serializedBytes() } catch { return [] }
+  }
+
+  /// Returns `nil` if the bytes are no plausible properties of an image.
+  init?(wireBytes: [UInt8]) {
+    do {
+      let wire = try Imageworker_V1_ImageInfo(serializedBytes: wireBytes)
+      guard wire.isPlausible else { return nil }
+      self.init(wire)
+    } catch { return nil }
+  }
+}
+
+extension Imageworker_V1_ImageInfo {
+  /// Whether the number of pixels can be computed.
+  fileprivate var isPlausible: Bool { max(width, height) < 1 << 31 }
+}
+
+extension Duration {
+  /// A duration between zero and a year.
+  fileprivate init(plausible wire: Google_Protobuf_Duration) {
+    self = .seconds(min(max(0, wire.seconds), 31_536_000)) + .nanoseconds(Int64(max(0, wire.nanos)))
+  }
+}

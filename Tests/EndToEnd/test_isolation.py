@@ -1,0 +1,248 @@
+"""Workers with --isolation process: lost helpers, drains, limits, and systems that refuse parts of the sandbox."""
+
+import io
+import os
+import platform
+import re
+import signal
+import sys
+import time
+from pathlib import Path
+
+import grpc
+import pytest
+from conftest import Client, Worker, built_in, fixture_bytes, wait_until
+from google.rpc import code_pb2, error_details_pb2
+from PIL import Image
+from test_lifecycle import Feed
+
+pytestmark = built_in("isolation")
+
+
+def descendants(pid: int) -> list[int]:
+    found = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            found += [int(child), *descendants(int(child))]
+    return found
+
+
+def helpers(worker: Worker) -> list[int]:
+    processes = descendants(worker.process.pid)
+    return [pid for pid in processes if Path(f"/proc/{pid}/comm").read_text() == "codec-helper\n"]
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def is_idle(pid: int) -> bool:
+    before = cpu_seconds(pid)
+    time.sleep(0.3)
+    return cpu_seconds(pid) == before
+
+
+def isolated_worker(*options: str) -> Worker:
+    return Worker("--isolation", "process", "--cache-memory-mib", "0", *options)
+
+
+@pytest.fixture
+def isolated():
+    worker = isolated_worker("--threads", "1")
+    yield worker
+    if worker.process.poll() is None:
+        worker.process.kill()
+        worker.process.wait()
+
+
+def favicon(worker: Worker) -> bytes:
+    return b"".join(part.chunk for part in Client(worker).process(fixture_bytes("photo-420.jpg"), "favicon"))
+
+
+def wait_until_gone(processes: list[int]):
+    assert wait_until(lambda: not any(is_alive(pid) for pid in processes), 15), processes
+
+
+@pytest.fixture(scope="module")
+def large_photo() -> bytes:
+    output = io.BytesIO()
+    Image.open(io.BytesIO(fixture_bytes("photo-420.jpg"))).resize((3000, 2000)).save(output, "JPEG", quality=92)
+    return output.getvalue()
+
+
+class Upload:
+    """An image of which a helper has processed the first half."""
+
+    def __init__(self, worker: Worker, image: bytes):
+        self.client, self.image, self.feed = Client(worker), image, Feed()
+        self.responses = self.client.batch(self.feed)
+        self.feed.send(self.client.start("half", "compressedThumbnail"),
+                       self.client.chunk("half", image[:len(image) // 2]))
+        assert next(self.responses).WhichOneof("part") == "header"
+        self.helper = max(helpers(worker), key=cpu_seconds)
+        assert wait_until(lambda: is_idle(self.helper))
+
+    def finish(self, parts: list | None = None) -> list:
+        """Sends the rest; returns the parts of the result, and appends them to `parts`."""
+        parts = [] if parts is None else parts
+        self.feed.send(self.client.chunk("half", self.image[len(self.image) // 2:]), self.client.end("half"))
+        self.feed.close()
+        parts.extend(self.responses)
+        return parts
+
+
+def reason(status) -> str:
+    for detail in status.details:
+        info = error_details_pb2.ErrorInfo()
+        if detail.Unpack(info):
+            return info.reason
+    return ""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT])
+def test_a_helper_that_ends_costs_its_own_image(tmp_path, large_photo, number):
+    worker = isolated_worker("--threads", "1", "--crash-directory", str(tmp_path))
+    expected = favicon(worker)
+    upload = Upload(worker, large_photo)
+    os.kill(upload.helper, number)
+    assert favicon(worker) == expected
+    error = upload.finish()[-1].error
+    assert error.code == code_pb2.INTERNAL and reason(error) == "CODEC_CRASHED", error
+    assert favicon(worker) == expected
+    kept = list(tmp_path.iterdir())
+    assert len(kept) == 1 and large_photo.startswith(kept[0].read_bytes())
+    assert kept[0].stat().st_size >= len(large_photo) // 2 - 65536 and kept[0].stat().st_mode & 0o077 == 0
+    processes = descendants(worker.process.pid)
+    assert worker.stop() == 0
+    wait_until_gone(processes)
+
+
+def test_a_stopped_helper_is_continued(isolated, large_photo):
+    expected = b"".join(part.chunk for part in Client(isolated).process(large_photo, "compressedThumbnail"))
+    upload = Upload(isolated, large_photo)
+    os.kill(upload.helper, signal.SIGSTOP)
+    assert b"".join(part.chunk for part in upload.finish()) == expected
+
+
+def test_cancellation_ends_the_work_within_a_strip(isolated, large_photo):
+    client = Client(isolated)
+    call = client.process(large_photo, max_width=12000, allow_upscale=True, preferred_format=3)
+    assert next(iter(call)).WhichOneof("part") == "header"
+    busy = max(helpers(isolated), key=cpu_seconds)
+    call.cancel()
+
+    assert wait_until(lambda: is_idle(busy), 3)
+    assert is_alive(busy) and favicon(isolated)
+
+
+def test_the_limit_of_cpu_time_ends_an_image():
+    worker = isolated_worker("--threads", "1", "--max-cpu-seconds-per-image", "1")
+    image = io.BytesIO()
+    Image.effect_noise((4000, 4000), 90).save(image, "PNG", compress_level=1)
+    with pytest.raises(grpc.RpcError) as raised:
+        list(Client(worker).process(image.getvalue(), max_width=12000, allow_upscale=True, preferred_format=3))
+    assert raised.value.code() == grpc.StatusCode.FAILED_PRECONDITION, raised.value
+    assert favicon(worker) and worker.stop() == 0
+
+
+def test_a_drain_finishes_the_images_of_helpers(isolated, large_photo):
+    upload = Upload(isolated, large_photo)
+    processes = descendants(isolated.process.pid)
+    for pid in processes:
+        os.kill(pid, signal.SIGTERM)
+    isolated.process.send_signal(signal.SIGTERM)
+    time.sleep(0.5)
+    parts = []
+    with pytest.raises(grpc.RpcError, match="shutting down"):  # the stream, after its images
+        upload.finish(parts)
+    assert parts[-1].WhichOneof("part") == "report"
+    assert isolated.process.wait(30) == 0
+    wait_until_gone(processes)
+
+
+def test_helpers_end_with_a_killed_worker(isolated):
+    assert favicon(isolated)
+    processes = descendants(isolated.process.pid)
+    assert len(processes) >= 2
+    isolated.process.kill()
+    isolated.process.wait()
+    wait_until_gone(processes)
+
+
+def test_a_signal_to_every_process_only_drains_the_worker(isolated):
+    processes = descendants(isolated.process.pid)
+    for pid in processes:
+        os.kill(pid, signal.SIGTERM)
+        os.kill(pid, signal.SIGINT)
+        os.kill(pid, signal.SIGHUP)
+    assert favicon(isolated)
+    assert all(is_alive(pid) for pid in processes)
+    isolated.process.send_signal(signal.SIGTERM)
+    assert isolated.process.wait(30) == 0
+    wait_until_gone(processes)
+
+
+def test_helpers_have_no_descriptor_of_the_worker(isolated):
+    assert favicon(isolated)
+    for pid in helpers(isolated):
+        links = [os.readlink(file) for file in Path(f"/proc/{pid}/fd").iterdir()]
+        assert sorted(re.sub(r"\d+", "N", link) for link in links) == ["/dev/null"] * 3 + ["socket:[N]"] * 2, links
+
+
+# A program that runs the worker on a system that refuses calls, by their numbers on x86-64.
+REFUSING = """#!{python}
+import ctypes, os, struct, sys
+
+def instruction(code, jump_true, jump_false, value):
+    return struct.pack("HBBI", code, jump_true, jump_false, value)
+
+program = instruction(0x20, 0, 0, 0)  # load the number of the call
+for number in {numbers}:
+    program += instruction(0x15, 0, 1, number) + instruction(0x06, 0, 0, 0x00050000 | 38)
+program += instruction(0x15, 0, 4, 157) + instruction(0x20, 0, 0, 16)  # prctl: load its first argument
+program += instruction(0x15, 0, 1, 22 if {refuses_filters} else 0xFFFF) + instruction(0x06, 0, 0, 0x00050000 | 22)
+program += instruction(0x20, 0, 0, 0) + instruction(0x06, 0, 0, 0x7FFF0000)  # allow everything else
+content = ctypes.create_string_buffer(program)
+header = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(content)))
+libc = ctypes.CDLL(None)
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, ctypes.c_ulong(ctypes.addressof(header)), 0, 0) == 0
+os.execv({worker!r}, [{worker!r}, *sys.argv[1:]])
+"""
+LANDLOCK, UNSHARE, SECCOMP = 444, 272, 317
+
+
+def refuse(monkeypatch, folder: Path, *numbers: int):
+    """Makes workers that the test starts run on a system that refuses these calls."""
+    program = folder / "worker"
+    program.write_text(REFUSING.format(
+        python=sys.executable, numbers=numbers, refuses_filters=SECCOMP in numbers, worker=os.environ["IMAGE_WORKER"]))
+    program.chmod(0o755)
+    monkeypatch.setenv("IMAGE_WORKER", str(program))
+
+
+needs_numbers = pytest.mark.skipif(platform.machine() != "x86_64", reason="numbers of system calls are those of x86-64")
+
+
+@needs_numbers
+def test_without_landlock_and_namespaces_the_worker_serves_and_says_so(monkeypatch, tmp_path):
+    refuse(monkeypatch, tmp_path, LANDLOCK, UNSHARE)
+    worker = isolated_worker()
+    assert favicon(worker)
+    assert worker.stop() == 0
+    log = "".join(worker.log)
+    assert re.search("codecs run in sandboxed processes.*namespaces, Landlock", log), log
+
+
+@needs_numbers
+def test_without_a_system_call_filter_the_worker_refuses_to_start(monkeypatch, tmp_path):
+    refuse(monkeypatch, tmp_path, SECCOMP)
+    with pytest.raises(AssertionError, match="--isolation is process.*system call filter"):
+        isolated_worker()

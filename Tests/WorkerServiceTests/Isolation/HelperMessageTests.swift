@@ -1,0 +1,103 @@
+import Fields
+import ImagePipeline
+import TestSupport
+import Testing
+
+@testable import WorkerService
+
+@Suite("Messages of helpers")
+struct HelperMessageTests {
+  private static let configuration = ProcessingConfiguration(
+    maxWidth: 12, compressionQuality: 0.25, preferredFormat: .webp, focusPoint: Point(x: 0.5, y: 0.25),
+    maxBytes: 1 << 40, filters: [Filter(name: "blur", intensity: 0.5, parameters: ["radius": 3])])
+
+  @Test("a configuration is read as it was written")
+  func configuration() throws {
+    let request = HelperRequest.plan(
+      [Self.configuration, ProcessingConfiguration()], following: FollowingBytes(byteCount: 7, hasEndMarker: true))
+    let (read, work) = try #require(HelperRequest.read(request.bytes(work: 9), defaults: ImageLimits()))
+    guard case .plan(let configurations, let following) = read else {
+      Issue.record("another request was read")
+      return
+    }
+    #expect(work == 9 && configurations == [Self.configuration, ProcessingConfiguration()])
+    #expect(following == FollowingBytes(byteCount: 7, hasEndMarker: true))
+  }
+
+  @Test("limits are read as they were written")
+  func limits() throws {
+    var limits = ImageLimits(maxPixels: 1, maxBufferedPixels: 2, maxScans: 3, maxWorkPixels: 4, memory: 5)
+    for time in [nil, Duration.milliseconds(2500)] {
+      limits.maxCPUTime = time
+      let request = HelperRequest.readHeader(
+        byteCount: 6, isLast: true, limits: limits, planning: [Self.configuration])
+      let read = try #require(HelperRequest.read(request.bytes(work: 1), defaults: limits)).request
+      guard case .readHeader(6, true, let readLimits, [Self.configuration]) = read else {
+        Issue.record("another request was read")
+        return
+      }
+      #expect(readLimits == limits)
+    }
+  }
+
+  @Test("a response is read as it was written")
+  func response() throws {
+    let info = ImageInfo(
+      format: "jpeg", size: PixelSize(width: 3, height: 4), orientation: 6, hasAlpha: true, bitDepth: 16,
+      colorSpace: "rgb", frameCount: 2)
+    var timings = StageTimings()
+    (timings.decode, timings.encode) = (.nanoseconds(1_234_567_891), .nanoseconds(5))
+    let report = ProcessingReport(
+      input: info, output: info, inputByteCount: 1, outputByteCount: 2, timings: timings, peakMemoryByteCount: 3,
+      warnings: ["one", "two"], compressionQuality: 0.5, isPassedThrough: true)
+    var error = PipelineError(exceeding: "max_pixels", limit: 1, value: 2, unit: "pixels")
+    error.neededByteCount = 0
+    error.field = "crop"
+    var response = HelperResponse()
+    (response.isPartial, response.error, response.consumedByteCount, response.isPaused) = (true, error, 0, true)
+    response.plan = PlannedImage(
+      renditions: [.success(PlannedResult(input: info, output: info, decodedByteCount: 8)), .failure(error)],
+      workingSetByteCount: 9, reservedByteCount: 10)
+    response.segments = [HelperResponse.Segment(rendition: 1, byteCount: 70_000)]
+    response.outcomes = [(0, .success(report)), (1, .failure(error))]
+    response.spans = [
+      RecordedSpan(
+        name: "decode", began: 1, ended: 2,
+        attributes: ["a": .integer(-1), "b": .flag(false), "c": .number(0.5), "d": .text("")], error: "no")
+    ]
+    let read = try #require(HelperResponse(response.bytes))
+    #expect(read.bytes.count == response.bytes.count)
+    #expect(read.isPartial && read.isPaused && read.error == error && read.consumedByteCount == 0)
+    #expect(try read.plan?.renditions.first?.get().input == info && read.plan?.reservedByteCount == 10)
+    #expect(read.segments == response.segments && read.spans.first?.attributes == response.spans.first?.attributes)
+    #expect(try read.outcomes.first?.outcome.get() == report && read.outcomes.last?.index == 1)
+  }
+
+  @Test("bytes of a hostile helper are read without harm", arguments: [UInt64](0..<8))
+  func hostile(seed: UInt64) throws {
+    var generator = SeededGenerator(seed: seed)
+    var response = HelperResponse()
+    response.error = PipelineError(.overloaded, "text")
+    response.plan = PlannedImage(renditions: [.failure(.cancelled)], workingSetByteCount: 1, reservedByteCount: 2)
+    response.segments = [HelperResponse.Segment(rendition: 1, byteCount: 2)]
+    let valid = response.bytes
+    for _ in 0..<2000 {
+      var bytes = valid
+      for _ in 0..<Int.random(in: 1...6, using: &generator) {
+        bytes[Int.random(in: 0..<bytes.count, using: &generator)] = UInt8.random(in: 0...255, using: &generator)
+      }
+      _ = HelperResponse(Array(bytes.prefix(Int.random(in: 0...bytes.count, using: &generator))))
+    }
+    #expect(HelperResponse([0xFF]) == nil)
+  }
+
+  @Test("other bytes than those of a field value are refused")
+  func fieldValues() {
+    let bytes = Self.configuration.fieldValue.canonicalBytes
+    #expect(FieldValue(canonicalBytes: bytes) == Self.configuration.fieldValue)
+    for count in 0..<bytes.count { #expect(FieldValue(canonicalBytes: Array(bytes.prefix(count))) == nil) }
+    #expect(FieldValue(canonicalBytes: bytes + [0]) == nil)
+    let nested = Array(repeating: [UInt8](arrayLiteral: 5, 1, 0, 0, 0, 0, 0, 0, 0), count: 100).flatMap(\.self)
+    #expect(FieldValue(canonicalBytes: nested + [0, 1]) == nil)
+  }
+}

@@ -1,0 +1,191 @@
+import Foundation
+import GRPCCore
+import GRPCProtobuf
+import ImagePipeline
+import InMemoryTracing
+import TestSupport
+import Testing
+import Tracing
+import WorkerIsolation
+import WorkerProtocol
+
+@testable import WorkerService
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+@Suite("Helper processes", .enabled(if: Isolated.isSupported, Isolated.absence), .serialized)
+struct HelperProcessTests {
+  @Test("a helper cannot reach files, the network or other processes")
+  func sandbox() throws {
+    let lease = try Isolated.pool().borrowNow()
+    let image = Isolated.image(.escape)
+    lease.process.write(image.span.bytes)
+    try lease.process.send(
+      HelperRequest.readHeader(byteCount: image.count, isLast: true, limits: ImageLimits(), planning: [])
+        .bytes(work: 1))
+    let response = try #require(HelperResponse(lease.process.receive(work: 1) { -1 }))
+    #expect(response.attempts.count >= 16)
+    for (attempt, error) in response.attempts { #expect(error != 0, "a helper managed to \(attempt)") }
+    let status = try String(contentsOfFile: "/proc/\(lease.process.processID)/status", encoding: .utf8)
+    for line in ["NoNewPrivs:\t1", "Seccomp:\t2", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000"] {
+      #expect(status.contains(line), "\(line)")
+    }
+  }
+
+  @Test(
+    "an image that breaks its codec gets an error, and other images go on",
+    arguments: [
+      (HelperFault.trap, RPCError.Code.internalError, "CODEC_CRASHED"),
+      (.eat, .resourceExhausted, "CODEC_STOPPED"),
+      (.spin, .resourceExhausted, "CODEC_STOPPED"),
+    ])
+  func faults(fault: HelperFault, code: RPCError.Code, reason: String) async throws {
+    var limits = WorkerLimits()
+    limits.image.maxCPUTime = .seconds(1)
+    try await withWorker(limits: limits, helpers: Isolated.pool()) { client, environment in
+      let expected = try await client.process(Fixture.bytes("photo.png"), preset: "favicon").bytes
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask {
+          let status = await failure { _ = try await client.process(Isolated.image(fault)) }
+          #expect(status?.code == code, "\(String(describing: status))")
+          #expect(status?.details.compactMap(\.errorInfo).first?.reason == reason)
+        }
+        for _ in 0..<20 {
+          group.addTask {
+            let bytes = try await client.process(Fixture.bytes("photo.png"), preset: "favicon").bytes
+            #expect(bytes == expected)
+          }
+        }
+        try await group.waitForAll()
+      }
+      #expect(environment.helpers?.lostCount == 1 && environment.memory.used == 0)
+      #expect(try await client.process(Fixture.bytes("photo.png"), preset: "favicon").bytes == expected)
+    }
+  }
+
+  @Test("a cancelled image whose codec does not return releases its thread")
+  func cancelledSpin() async throws {
+    let pool = Isolated.pool()
+    let cancellation = Cancellation()
+    let work = IsolatedWork(
+      pool, limits: ImageLimits(), cancellation: cancellation,
+      tracing: IsolatedWork.Target(tracer: InMemoryTracer(), context: .topLevel, isPreview: false))
+    try await work.prepare()
+    let image = Isolated.image(.spin)
+    Task.detached {
+      try await Task.sleep(for: .milliseconds(100))
+      cancellation.cancel()
+    }
+    let began = ContinuousClock.now
+    #expect(throws: PipelineError.cancelled) { try work.readHeader(image.span.bytes, isLast: true, planning: []) }
+    #expect(began.duration(to: .now) < .seconds(20))
+    #expect(pool.lostCount == 0)
+  }
+
+  @Test("helpers that are killed and stopped cost at most their own image")
+  func killing() async throws {
+    let pool = Isolated.pool()
+    try await withWorker(helpers: pool) { client, environment in
+      let bytes = Fixture.bytes("photo-420.jpg")
+      let expected = try await client.process(bytes) { $0.maxWidth = 200 }.bytes
+      let killer = Task.detached {
+        var generator = SeededGenerator(seed: 7)
+        while !Task.isCancelled {
+          if let process = pool.processIDs.helpers.randomElement(using: &generator) {
+            kill(process, Bool.random(using: &generator) ? SIGKILL : SIGSTOP)
+          }
+          try await Task.sleep(for: .milliseconds(40))
+        }
+      }
+      var successCount = 0
+      for _ in 0..<60 {
+        do {
+          let result = try await client.process(bytes) { $0.maxWidth = 200 }
+          #expect(result.bytes == expected)
+          successCount += 1
+        } catch let error as RPCError {
+          #expect([.resourceExhausted, .internalError].contains(error.code), "\(error)")
+        }
+      }
+      killer.cancel()
+      #expect(successCount > 0)
+      _ = await killer.result
+      for _ in 0..<6 {
+        #expect(try await client.process(bytes) { $0.maxWidth = 200 }.bytes == expected)
+      }
+      #expect(environment.memory.used == 0)
+    }
+  }
+
+  @Test("the end of the process that forks helpers costs only the images in progress")
+  func zygoteKilled() async throws {
+    let pool = Isolated.pool()
+    try await withWorker(helpers: pool) { client, _ in
+      let expected = try await client.process(Fixture.bytes("photo.png"), preset: "favicon").bytes
+      let zygote = try #require(pool.processIDs.zygote)
+      kill(zygote, SIGKILL)
+      var results: [[UInt8]?] = []
+      for _ in 0..<6 {
+        results.append(try? await client.process(Fixture.bytes("photo.png"), preset: "favicon").bytes)
+      }
+      #expect(results.suffix(2).allSatisfy { $0 == expected }, "\(results.map { $0?.count })")
+    }
+  }
+
+  @Test("no process, descriptor or shared memory is left behind")
+  func leftovers() async throws {
+    let before = Isolated.sharedMappingCount
+    var processes: [Int32] = []
+    do {
+      let pool = Isolated.pool()
+      try pool.warmUp()
+      try await withWorker(helpers: pool) { client, _ in
+        for _ in 0..<4 { _ = try await client.process(Fixture.bytes("photo.png"), preset: "favicon") }
+        _ = try? await client.process(Isolated.image(.trap))
+      }
+      processes = Array(pool.processIDs.helpers) + [try #require(pool.processIDs.zygote)]
+      #expect(processes.count >= 2 && processes.allSatisfy { Isolated.state(of: $0) != nil })
+    }
+    try await waitUntil("the helpers have ended") { processes.allSatisfy { (Isolated.state(of: $0) ?? "Z") == "Z" } }
+    try await waitUntil("the zygote was reaped") { Isolated.state(of: processes.last!) == nil }
+    try await waitUntil("the memory is unmapped") { Isolated.sharedMappingCount <= before }
+  }
+
+  @Test("an image on which the codec crashed is kept in the crash directory")
+  func crashDirectory() async throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("crashes-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let crashes = try #require(CrashDirectory(path: folder.path))
+    try await withWorker(helpers: Isolated.pool(crashes: crashes)) { client, _ in
+      _ = try await client.process(Fixture.bytes("photo.png"), preset: "favicon")
+      #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+      _ = try? await client.process(Isolated.image(.trap))
+      let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+      #expect(names.count == 1)
+      let bytes = try Data(contentsOf: folder.appendingPathComponent(try #require(names.first)))
+      #expect([UInt8](bytes) == Isolated.image(.trap))
+    }
+  }
+
+  @Test("images beyond the maximum number of helpers wait for one")
+  func waiting() async throws {
+    let pool = Isolated.pool(maxCount: 4)
+    var leases: [HelperPool.Lease] = []
+    for _ in 0..<pool.maxCount { leases.append(try pool.borrowNow()) }
+    #expect(throws: PipelineError.self) { try pool.borrowNow() }
+    let waiting = Task { try await pool.borrow(Cancellation()) }
+    let cancellation = Cancellation()
+    let cancelled = Task { try await pool.borrow(cancellation) }
+    try await Task.sleep(for: .milliseconds(50))
+    cancellation.cancel()
+    await #expect(throws: PipelineError.cancelled) { try await cancelled.value }
+    let returned = leases.removeLast()
+    pool.giveBack(returned, isUsable: true)
+    #expect(try await waiting.value.process === returned.process)
+  }
+}

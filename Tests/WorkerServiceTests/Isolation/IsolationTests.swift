@@ -1,0 +1,153 @@
+import Foundation
+import GRPCCore
+import ImagePipeline
+import InMemoryTracing
+import SwiftProtobuf
+import TestSupport
+import Testing
+import Tracing
+import WorkerIsolation
+import WorkerProtocol
+
+@testable import WorkerService
+
+@Suite("Isolation in processes", .enabled(if: Isolated.isSupported, Isolated.absence), .serialized)
+struct IsolationTests {
+  private static let configurations: [@Sendable (inout Imageworker_V1_ProcessingConfiguration) -> Void] = [
+    { _ in },
+    {
+      $0.maxWidth = 90
+      $0.maxHeight = 60
+      $0.compressionQuality = 0.8
+      $0.filters = [
+        .with {
+          $0.name = "sepia"
+          $0.intensity = 0.5
+        }
+      ]
+    },
+    {
+      $0.maxWidth = 50
+      $0.preferredFormat = .webp
+      $0.rotation = 90
+      $0.alwaysEncode = true
+    },
+  ]
+
+  /// The parts of a result that do not depend on time.
+  private static func outcome(
+    _ client: Client, _ bytes: [UInt8], _ change: (inout Imageworker_V1_ProcessingConfiguration) -> Void
+  ) async -> [String] {
+    do {
+      let result = try await client.process(bytes, change)
+      var report = result.report
+      report?.clearTimings()
+      let header = try result.header?.jsonString() ?? ""
+      return [header, try report?.jsonString() ?? "", Data(result.bytes).base64EncodedString()] + result.parts
+    } catch { return ["\(error)"] }
+  }
+
+  @Test("every result, report and error is that of a worker without isolation")
+  func identity() async throws {
+    try await withWorker { direct, _ in
+      try await withWorker(helpers: Isolated.pool()) { isolated, environment in
+        for name in Fixture.names {
+          let bytes = Fixture.bytes(name)
+          for change in Self.configurations {
+            let expected = await Self.outcome(direct, bytes, change)
+            #expect(await Self.outcome(isolated, bytes, change) == expected, "\(name)")
+          }
+          let cut = Array(bytes.prefix(bytes.count / 2))
+          let expected = await Self.outcome(direct, cut, Self.configurations[0])
+          #expect(await Self.outcome(isolated, cut, Self.configurations[0]) == expected, "half of \(name)")
+        }
+        #expect(environment.helpers?.lostCount == 0 && environment.memory.used == 0 && environment.memory.buffered == 0)
+      }
+    }
+  }
+
+  @Test("large results and inputs pass the channel in parts")
+  func largeImages() async throws {
+    let enlarge: @Sendable (inout Imageworker_V1_ProcessingConfiguration) -> Void = {
+      $0.maxWidth = 3000
+      $0.allowUpscale = true
+      $0.preferredFormat = .png
+    }
+    try await withWorker { direct, _ in
+      try await withWorker(helpers: Isolated.pool()) { isolated, environment in
+        let large = try await direct.process(Fixture.bytes("photo-420.jpg"), enlarge)
+        #expect(large.bytes.count > 4 << 20)
+        #expect(try await isolated.process(Fixture.bytes("photo-420.jpg"), enlarge).bytes == large.bytes)
+        let shrink: @Sendable (inout Imageworker_V1_ProcessingConfiguration) -> Void = { $0.maxWidth = 200 }
+        let expected = await Self.outcome(direct, large.bytes, shrink)
+        #expect(await Self.outcome(isolated, large.bytes, shrink) == expected)
+        #expect(environment.helpers?.lostCount == 0)
+      }
+    }
+  }
+
+  @Test("large progressive images use spill files that the worker opens for the helper")
+  func spill() async throws {
+    try await withWorker { direct, _ in
+      try await withWorker(helpers: Isolated.pool()) { isolated, environment in
+        let progressive = try await direct.process(Fixture.bytes("photo-420.jpg")) {
+          $0.maxWidth = 4096
+          $0.compressionQuality = 0.6
+          $0.allowUpscale = true
+          $0.preferredFormat = .jpeg
+          $0.jpeg = .with { $0.progressive = true }
+        }.bytes
+        let padding = [UInt8](repeating: 0xAA, count: 16 << 20)
+        let bytes = progressive.dropLast(2) + padding + progressive.suffix(2)
+        let change: @Sendable (inout Imageworker_V1_ProcessingConfiguration) -> Void = { $0.maxWidth = 100 }
+        let expected = await Self.outcome(direct, Array(bytes), change)
+        #expect(expected.count > 3, "\(expected)")
+        #expect(await Self.outcome(isolated, Array(bytes), change) == expected)
+        #expect(environment.helpers?.lostCount == 0)
+      }
+    }
+  }
+
+  @Test("previews, renditions and inspections are those of a worker without isolation")
+  func otherRequests() async throws {
+    var request = Imageworker_V1_ProcessImageRequest()
+    request.image = Data(Fixture.bytes("photo-420.jpg"))
+    request.renditions = [.named("a") { $0.maxWidth = 100 }, .named("b") { $0.preferredFormat = .png }]
+    var inspection = Imageworker_V1_InspectImageRequest()
+    inspection.image = request.image
+    var preview = Imageworker_V1_ProcessImageRequest()
+    preview.image = request.image
+    preview.preview = true
+    try await withWorker { direct, _ in
+      try await withWorker(helpers: Isolated.pool()) { isolated, environment in
+        for request in [request, preview] {
+          let expected = try await direct.processRenditions(request).mapValues(\.bytes)
+          #expect(try await isolated.processRenditions(request).mapValues(\.bytes) == expected)
+        }
+        #expect(try await isolated.inspectImage(inspection) == direct.inspectImage(inspection))
+        #expect(environment.helpers?.lostCount == 0)
+      }
+    }
+  }
+
+  @Test("the spans of stages are in the trace of the call")
+  func spans() async throws {
+    func spans(_ helpers: HelperPool?) async throws -> [String: Set<String>] {
+      let tracer = InMemoryTracer()
+      try await withWorker(tracer: tracer, helpers: helpers) { client, _ in
+        _ = try await client.process(Fixture.bytes("photo-420.jpg"), preset: "favicon")
+      }
+      let stages = tracer.finishedSpans.filter { ["decode", "resize", "encode"].contains($0.operationName) }
+      #expect(Set(stages.map(\.traceID)).count == 1)
+      return Dictionary(
+        stages.map { span in
+          var keys = Set<String>()
+          span.attributes.forEach { key, _ in keys.insert(key) }
+          return (span.operationName, keys)
+        }, uniquingKeysWith: { $0.union($1) })
+    }
+    let expected = try await spans(nil)
+    #expect(expected.count == 3)
+    #expect(try await spans(Isolated.pool()) == expected)
+  }
+}
