@@ -295,7 +295,7 @@ let targets: [Target] = [
   .testTarget(
     name: "WorkerPlaygroundTests",
     dependencies: [
-      "Fields", "ImagePipeline", "WorkerPlayground", inMemoryTracing, nioCore, tracing,
+      "Fields", "ImagePipeline", "WorkerPlayground", grpcCore, inMemoryTracing, nioCore, tracing,
     ] + hummingbird,
     swiftSettings: strictSwift),
   // Every text that users see, in one file that `make text` writes.

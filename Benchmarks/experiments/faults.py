@@ -119,7 +119,7 @@ FAULTS = {
     "40 unfinished messages of 62 MB on each of 22 connections": lambda w: asyncio.run(unfinished(w, 22, 40)),
     "256 calls with 20 MB messages": lambda w: calls(w, 2600),
     "256 calls with 4 MB messages": lambda w: calls(w, 1160),
-    "200 uploads of 1 KB/s": lambda w: asyncio.run(slow_uploads(w, 70)),
+    "200 uploads of 1 KB/s": lambda w: asyncio.run(slow_uploads(w, 130)),
     "100 callers that never read": lambda w: asyncio.run(unread(w, 60)),
     "2000 connections that say nothing": lambda w: asyncio.run(silent(w, 2000, 20)),
 }

@@ -110,7 +110,7 @@ package final class HelperProcess: @unchecked Sendable {
     while true {
       let ready = csandbox_wait(channel.socket, channel.files, Self.checkInterval)
       if ready & 1 != 0 { return try receiveMessage() }
-      if ready & 2 != 0 { try supplyFile(makeFile()) }
+      if ready & 2 != 0 { try supplyFile(makeFile) }
       if ready == 0 { try check(&progress, work) }
     }
   }
@@ -121,11 +121,13 @@ package final class HelperProcess: @unchecked Sendable {
     return [UInt8](message[..<count])
   }
 
-  private func supplyFile(_ file: Int32) throws(HelperLoss) {
+  private func supplyFile(_ makeFile: () -> Int32) throws(HelperLoss) {
     var request: UInt8 = 0
     guard csandbox_receive(channel.files, &request, 1, nil, 0) == 1 else {
       throw end(zygote.loss(of: id, generation: generation))
     }
+    // Made only now: the socket of a helper that has ended is readable too.
+    let file = makeFile()
     _ = csandbox_send(channel.files, &request, 1, file)
     csandbox_close(file)
   }

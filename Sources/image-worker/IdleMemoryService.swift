@@ -1,30 +1,39 @@
 internal import ServiceLifecycle
+internal import WorkerOperations
 internal import WorkerService
 
 /// Returns free memory to the system when the worker has become idle.
 struct IdleMemoryService: Service {
   /// The calls to watch.
   let drain: DrainState
+  /// The connections to watch.
+  let connections: ConnectionCount
 
   /// How long no call must have been served.
   private static let idlePeriod = Duration.seconds(2)
+  /// The number of closed connections that leave enough memory behind to be worth a trim.
+  private static let connectionsPerTrim: UInt64 = 64
 
   /// Checks once per period until the process shuts down.
   ///
   /// A worker that stays idle is trimmed once.
   func run() async throws {
-    try? await cancelWhenGracefulShutdown { [drain] in
-      var trimmedCount: UInt64 = 0
-      var lastCount: UInt64 = 0
+    try? await cancelWhenGracefulShutdown {
+      var trimmed = counts
+      var last = counts
       while true {
         try await Task.sleep(for: Self.idlePeriod)
-        let count = drain.startedCount
-        if count == lastCount, count != trimmedCount, drain.workCount == 0 {
+        let now = counts
+        let isWorthwhile = now.calls != trimmed.calls || now.closed >= trimmed.closed + Self.connectionsPerTrim
+        if now == last, isWorthwhile, drain.workCount == 0 {
           Allocator.trim()
-          trimmedCount = count
+          trimmed = now
         }
-        lastCount = count
+        last = now
       }
     }
   }
+
+  /// The numbers of calls that have started and of connections that were closed.
+  private var counts: (calls: UInt64, closed: UInt64) { (drain.startedCount, connections.closedCount) }
 }

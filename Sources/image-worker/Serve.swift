@@ -90,7 +90,7 @@ struct Serve: AsyncParsableCommand {
           service: Playground(
             address: playground, environment: worker.environment, worker: worker.address, logger: logger)))
     }
-    services.append(.init(service: IdleMemoryService(drain: worker.environment.drain)))
+    services.append(.init(service: IdleMemoryService(drain: worker.environment.drain, connections: worker.connections)))
     services.append(.init(service: worker, successTerminationBehavior: .gracefullyShutdownGroup))
     let group = ServiceGroup(
       configuration: ServiceGroupConfiguration(

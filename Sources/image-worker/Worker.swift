@@ -25,7 +25,7 @@ struct Worker: Service {
   let address: WorkerAddress
   private let reflection: ReflectionServices
   private let health: HealthState
-  private let connections: ConnectionCount
+  let connections: ConnectionCount
 
   init(
     settings: Settings, telemetry: Telemetry, metrics: MetricRegistry, logger: Logger, end: ProcessEnd,

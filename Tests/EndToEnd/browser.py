@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import time
 import urllib.request
+from contextlib import ExitStack
 from pathlib import Path
 
 from websockets.sync.client import connect
@@ -43,7 +44,7 @@ class Browser:
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}/json/new?about:blank", method="PUT")
         with urllib.request.urlopen(request, timeout=30) as response:
             target = json.load(response)
-        page = Page(connect(target["webSocketDebuggerUrl"], max_size=None, open_timeout=30))
+        page = Page(target["webSocketDebuggerUrl"], f"http://127.0.0.1:{self.port}/json/close/{target['id']}")
         page.resize(width, height)
         page.call("Page.navigate", url=address)
         return page
@@ -61,8 +62,10 @@ class Browser:
 class Page:
     """One page. Problems that it reports, such as exceptions and violations of its policy, are in `problems`."""
 
-    def __init__(self, socket):
-        self.socket = socket
+    def __init__(self, address: str, end: str):
+        self.end = end
+        self.connection = ExitStack()
+        self.socket = self.connection.enter_context(connect(address, max_size=None, open_timeout=30))
         self.count = 0
         self.problems: list[str] = []
         for domain in ("Page", "Runtime", "Log"):
@@ -150,5 +153,5 @@ class Page:
             self.call("Input.dispatchDragEvent", type=kind, x=x, y=y, data=data)
 
     def close(self):
-        self.call("Page.close")
-        self.socket.close()
+        self.connection.close()
+        urllib.request.urlopen(self.end, timeout=30).close()

@@ -104,12 +104,15 @@ class Client:
     def __init__(self, worker: Worker, channel: grpc.Channel | None = None):
         self.channel = channel or grpc.insecure_channel(worker.address, options=UNLIMITED)
         self.pool = DescriptorPool(ProtoReflectionDescriptorDatabase(self.channel))
+        self.lock = threading.Lock()  # The pool adds what it has received without one.
 
     def message(self, name: str):
-        return GetMessageClass(self.pool.FindMessageTypeByName(f"imageworker.v1.{name}"))
+        with self.lock:
+            return GetMessageClass(self.pool.FindMessageTypeByName(f"imageworker.v1.{name}"))
 
     def call(self, method: str, kind: str):
-        descriptor = self.pool.FindServiceByName(SERVICE).FindMethodByName(method)
+        with self.lock:
+            descriptor = self.pool.FindServiceByName(SERVICE).FindMethodByName(method)
         request, response = GetMessageClass(descriptor.input_type), GetMessageClass(descriptor.output_type)
         return getattr(self.channel, kind)(
             f"/{SERVICE}/{method}", request_serializer=request.SerializeToString,

@@ -139,7 +139,7 @@ def test_workers_give_the_bytes_that_this_process_gives(tmp_path):
     kinds = [{(os.path.basename(line["input"]), line.get("rendition"), line["status"], line.get("reason"), line.get("quality"))
               for line in run.lines} for run in (local, remote)]
     assert kinds[0] == kinds[1] and len(local.of("done")) > 100
-    sizes = [{(line["output"].split("/", 6)[-1].split("/")[-1], line["width"], line["height"], line["input_bytes"])
+    sizes = [{(os.path.basename(line["output"]), line["width"], line["height"], line["input_bytes"])
               for line in run.of("done")} for run in (local, remote)]
     assert sizes[0] == sizes[1]
     assert {line["worker"] for line in remote.of("done")} == {worker.address}

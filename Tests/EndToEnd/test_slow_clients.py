@@ -139,3 +139,19 @@ def test_silent_and_surplus_connections_are_closed():
     asyncio.run(connect())
     assert wait_until(lambda: metric(worker, "imageworker_connections_active") == 0)
     assert worker.stop() == 0
+
+
+def test_the_memory_of_many_connections_returns_to_the_system():
+    worker = Worker("--cache-memory-mib", "0")
+    floor = worker.rss_mib()
+
+    async def connect():
+        raws = [await Raw(worker).open() for _ in range(1400)]
+        await asyncio.sleep(1)
+        for raw in raws:
+            raw.writer.close()
+
+    asyncio.run(connect())
+    assert peak_mib(worker) > floor + 30
+    assert wait_until(lambda: worker.rss_mib() < floor + 20), f"{worker.rss_mib()} MiB, {floor} at its start"
+    assert worker.stop() == 0

@@ -58,9 +58,9 @@ struct BatchTests {
     let poison = Data("poison".utf8)
     var items = images(60)
     items[7] = Item(7, .bytes(poison))
-    let all = items
+    let chosen = items
     try await FakeWorker.with({ image, _ in if image == poison { throw FakeWorker.Break() } else { nil } }) { worker in
-      let results = try await withClient(worker.address, retry: .quick) { try await self.all($0.batch(all)) }
+      let results = try await withClient(worker.address, retry: .quick) { try await all($0.batch(chosen)) }
       #expect(results.count == 60 && worker.record.seen[poison] == RetryPolicy.quick.attempts)
       for result in results {
         if result.key == 7 {
@@ -281,55 +281,5 @@ struct BatchTests {
       }
       await #expect(throws: ClientError.self) { _ = try await all(client.batch(images(5))) }
     }
-  }
-
-  private func images(_ count: Int) -> [Item<Int>] {
-    (0..<count).map { Item($0, .bytes(Data("image \($0)".utf8))) }
-  }
-
-  private func all(_ results: BatchResults<Int>) async throws -> [BatchResult<Int>] {
-    var all: [BatchResult<Int>] = []
-    for try await result in results { all.append(result) }
-    return all
-  }
-
-  /// Every item ended once, with its own result.
-  private func check(_ results: [BatchResult<Int>], _ count: Int) {
-    #expect(results.map(\.key).sorted() == Array(0..<count))
-    for result in results {
-      #expect((try? result.result().data) == Data("image \(result.key)".utf8.reversed()))
-    }
-  }
-
-  private func failure(_ result: BatchResult<Int>) -> ImageWorkerError? {
-    do {
-      _ = try result.result()
-      return nil
-    } catch { return error as? ImageWorkerError }
-  }
-}
-
-/// Items that count how many of them were taken.
-private struct Taken: Sequence, Sendable {
-  let items: [Item<Int>]
-  let count: @Sendable () -> Void
-
-  func makeIterator() -> AnyIterator<Item<Int>> {
-    var items = items.makeIterator()
-    return AnyIterator {
-      count()
-      return items.next()
-    }
-  }
-}
-
-extension RetryPolicy {
-  /// Short delays.
-  static var quick: RetryPolicy {
-    var policy = RetryPolicy()
-    policy.initialDelay = .milliseconds(10)
-    policy.maxDelay = .milliseconds(50)
-    policy.giveUpAfter = .seconds(30)
-    return policy
   }
 }

@@ -14,7 +14,7 @@ struct ContractDescriptionTests {
     #expect(Set(fields.map(\.name)) == Set(ProcessingConfiguration.fields.map(\.name)))
     #expect(fields.first?.name == "max_width")
     for field in fields + (contract.messages["JPEGOptions"] ?? []) {
-      #expect(field.comment.contains("Default: "), "\(field.name)")
+      #expect(field.comment.contains("Default:"), "\(field.name)")
       #expect(field.type != "message" || contract.messages[field.typeName] != nil, "\(field.name)")
       #expect(field.type != "enum" || contract.enums[field.typeName]?.isEmpty == false, "\(field.name)")
     }

@@ -212,21 +212,26 @@ struct BatchProcessTests {
   @Test("a drain names every item that was on its way when it found the stream idle")
   func drainWithLateItems() async throws {
     let drain = DrainState()
-    try await withWorker(drain: drain) { client, _ in
-      let (answers, answered) = AsyncStream<Void>.makeStream()
+    var limits = WorkerLimits()
+    limits.drainQuietTime = .seconds(5)
+    try await withWorker(limits: limits, drain: drain) { client, _ in
+      let (reports, reported) = AsyncStream<Void>.makeStream()
+      let (ends, ended) = AsyncStream<Void>.makeStream()
       let named = Mutex<[String]>([])
       let status = await failure {
         try await client.batchProcess { writer in
+          try await writer.write(.start("first", preset: "favicon", image: Fixture.bytes("photo-420.jpg")))
+          for await _ in reports { break }
           drain.begin()
           for number in 0..<5 {
-            try await Task.sleep(for: .milliseconds(40))
             try await writer.write(.start("\(number)", preset: "favicon", image: Fixture.bytes("photo-420.jpg")))
           }
-          for await _ in answers { break }  // the client would keep the stream open
+          for await _ in ends { break }  // the client would keep the stream open
         } onResponse: { response in
-          defer { answered.finish() }
-          for try await message in response.messages where message.error.code == 14 {
-            named.withLock { $0.append(message.itemID) }
+          defer { ended.finish() }
+          for try await message in response.messages {
+            if case .report = message.part { reported.yield() }
+            if message.error.code == 14 { named.withLock { $0.append(message.itemID) } }
           }
         }
       }

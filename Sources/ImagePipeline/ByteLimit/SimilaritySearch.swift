@@ -69,8 +69,9 @@ struct SimilaritySearch {
   var next: Int? {
     let trialsLeft = Self.maxTrials - trialCount
     guard trialsLeft > 0, lowest <= highest else { return nil }
-    guard let near = above ?? below else { return nextSmaller(isLast: trialsLeft == 1) }
+    guard let near = above ?? below else { return nextSmaller(trialsLeft: trialsLeft) }
     if let above, let below { return next(above, below, trialsLeft: trialsLeft) }
+    if above == nil, tooLarge != nil { return nextBetweenLimits(near, trialsLeft: trialsLeft) }
     if above == nil, trialsLeft == 1 || trialCount >= Self.maxExtrapolations { return highest }
     if let above, above.score < target.score + Self.enough { return nil }
     let aimed = quality(from: near.quality, distance: distance(target.score) - distance(near.score))
@@ -81,11 +82,18 @@ struct SimilaritySearch {
   private var middle: Int { (lowest + highest) / 2 }
 
   /// Returns the next quality to try below those that do not fit the size limit.
-  private func nextSmaller(isLast: Bool) -> Int? {
+  private func nextSmaller(trialsLeft: Int) -> Int? {
     let least = max(lowest, floor)
     guard let tooLarge, least <= highest else { return nil }
-    return isLast
-      ? least : max(least, quality(from: tooLarge.quality, distance: log(tooLarge.size) - log(limit * 0.95)))
+    guard trialsLeft > 1 else { return least }
+    let aimed = quality(from: tooLarge.quality, distance: log(tooLarge.size) - log(limit * 0.95))
+    return max(least, searchable(aimed, trialsLeft: trialsLeft))
+  }
+
+  /// Returns the next quality to try above one whose score is too low and below one that does not fit the size limit.
+  private func nextBetweenLimits(_ below: (quality: Int, score: Double), trialsLeft: Int) -> Int {
+    let aimed = quality(from: below.quality, distance: distance(target.score) - distance(below.score))
+    return searchable(aimed < highest ? aimed : middle, trialsLeft: trialsLeft)
   }
 
   /// Returns the next quality to try between two trials.
@@ -100,9 +108,13 @@ struct SimilaritySearch {
     // The line can err in the same direction repeatedly.
     if run >= 2 { next = min(next, (next + middle) / 2) }
     if run <= -2 { next = max(next, (next + middle + 1) / 2) }
-    // Bisection must be able to search either part with the trials that are left.
-    let searchable = 1 << (trialsLeft - 1) - 1
-    return max(lowest, highest - searchable, min(next, lowest + searchable, highest))
+    return searchable(next, trialsLeft: trialsLeft)
+  }
+
+  /// Returns the quality nearest to `quality` for which bisection can search either part with the trials that are left.
+  private func searchable(_ quality: Int, trialsLeft: Int) -> Int {
+    let count = 1 << (trialsLeft - 1) - 1
+    return max(lowest, highest - count, min(quality, lowest + count, highest))
   }
 
   private func distance(_ score: Double) -> Double { log(max(0.05, 100 - score)) }

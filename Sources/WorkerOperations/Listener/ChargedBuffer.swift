@@ -4,8 +4,8 @@ internal import CPlatform
 extension ByteBuffer {
   /// Creates an empty buffer of exactly `capacity` bytes whose `charge` is released when its memory is freed.
   ///
-  /// Slices keep the memory, wherever they are passed. Large buffers are mapped from the system: they take memory only as
-  /// bytes arrive, and it returns to the system at once.
+  /// Slices keep the memory, wherever they are passed. Buffers from 32 MiB on are mapped from the system: they take memory
+  /// only as bytes arrive, and it returns to the system at once.
   ///
   /// - Returns: `nil` if the system has no memory.
   static func charged(capacity: Int, charge: MessageCharge) -> ByteBuffer? {
@@ -26,8 +26,10 @@ private enum Block {
   private static let headerByteCount = 16
   /// Of mapped blocks, so that their contents are aligned to pages.
   private static let mappedHeaderByteCount = 4096
-  /// Below it, mapping costs more than what the allocator keeps.
-  private static let minMappedByteCount = 256 << 10
+  /// The allocator would map such blocks, too.
+  ///
+  /// Smaller messages use pages again: new ones cost 1.7 ms of CPU for 3 MB.
+  private static let minMappedByteCount = 32 << 20
 
   static let allocator = ByteBufferAllocator(
     allocate: { Block.allocate($0) },

@@ -5,6 +5,7 @@ package final class ConnectionCount: Sendable {
   private struct State {
     var openCount = 0
     var refusedCount: UInt64 = 0
+    var closedCount: UInt64 = 0
     var peers: [String: Int] = [:]
   }
 
@@ -23,6 +24,9 @@ package final class ConnectionCount: Sendable {
   /// The number of connections that were refused since the process started.
   package var refusedCount: UInt64 { state.withLock { $0.refusedCount } }
 
+  /// The number of connections that were counted and closed since the process started.
+  package var closedCount: UInt64 { state.withLock { $0.closedCount } }
+
   /// Counts a connection; returns `false` if there are too many.
   func open(_ peer: String) -> Bool {
     state.withLock { state in
@@ -39,6 +43,7 @@ package final class ConnectionCount: Sendable {
   func close(_ peer: String) {
     state.withLock { state in
       state.openCount -= 1
+      state.closedCount += 1
       let left = (state.peers[peer] ?? 0) - 1
       state.peers[peer] = left > 0 ? left : nil
     }

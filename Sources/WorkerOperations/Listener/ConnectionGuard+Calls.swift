@@ -1,4 +1,5 @@
 internal import Logging
+internal import NIOCore
 
 extension ConnectionGuard {
   /// Logs a call that was refused before it reached a handler, because of a client error.

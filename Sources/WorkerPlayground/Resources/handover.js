@@ -10,7 +10,7 @@ export const forms = [
   { name: "Python", write: python, note: "Needs the package image-worker-client: pip install ./clients/python" },
 ];
 
-const quoted = (text) => (/^[\w./,:=#%@+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+const quoted = (text) => (/^[\w./,:=%@+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 const extension = (format) => ({ jpeg: "jpg" }[format] ?? format ?? "bin");
 const result = ({ format }) => `result.${extension(format)}`;
 

@@ -491,9 +491,8 @@ class Playground {
     document.addEventListener("paste", (event) => {
       if (event.clipboardData?.files.length) this.add([...event.clipboardData.files]);
     });
-    addEventListener("pagehide", (event) => {
-      if (!event.persisted) for (const image of this.images) api.remove(image.id);
-    });
+    // A page that the browser shows again sends its images again.
+    addEventListener("pagehide", () => { for (const image of this.images) api.remove(image.id); });
     setInterval(() => this.images.length > 0 && api.keep(this.images.map(({ id }) => id)).catch(() => {}), 60_000);
   }
 

@@ -22,7 +22,7 @@ export function label(name) {
 }
 
 /** The first sentence of a comment. */
-export const sentence = (comment) => (comment.replace(/\s+/g, " ").match(/^.*?[.:](?=\s|$)/) ?? [comment])[0];
+export const sentence = (comment) => (comment.replace(/\s+/g, " ").match(/^.*?\.(?=\s|$)/) ?? [comment])[0];
 
 export class Contract {
   constructor(description, presets) {

@@ -12,9 +12,10 @@ struct ImageCaller: Sendable {
 
 /// Decides which of the waiting images an image thread begins next.
 ///
-/// Callers, or connections without one, get equal shares of the time; a connection's own images are begun in order of arrival. An image is
-/// refused at once if the images before it will take longer than its client waits, or than the queue may last, because
-/// work on it would be wasted. Images that have begun are not affected: their threads continue with them first.
+/// Callers, or connections without one, get equal shares of the time; images of the same one are begun in order of
+/// arrival. An image is refused at once if the images before it will take longer than its client waits, or than the
+/// queue may last, because work on it would be wasted. Images that have begun are not affected: their threads continue
+/// with them first.
 package final class ThreadQueue: Sendable {
   /// The outcome of the wait.
   private enum Outcome: Sendable { case begin, cancelled, late }

@@ -19,6 +19,8 @@ package struct WorkerLimits: Sendable, Hashable {
   package var uploadTimeout: Duration?
   /// The number of bytes that make up for a second in which an upload sends none; 0 if any byte makes up for all.
   package var minBytesPerSecond: Int
+  /// The time for which a client must have sent nothing before a drain ends its batch stream.
+  package var drainQuietTime = Duration.milliseconds(200)
 
   /// Creates the limits, with the worker's defaults.
   package init(

@@ -8,13 +8,6 @@ internal import Tracing
 /// Splits the stream into items, processes them concurrently, and ends each with exactly one final report or error. An
 /// error of one item never affects another.
 struct BatchStream: Sendable {
-  /// How long a client must have sent nothing before a drain ends its stream, and how long that is waited for.
-  ///
-  /// Items that were on their way are refused by name meanwhile, so that a client that stops sending at the first
-  /// such error learns of every item that was not taken.
-  private static let quietTime = Duration.milliseconds(200)
-  private static let maxQuietWait = Duration.seconds(2)
-
   private let environment: WorkerEnvironment
   private let responses: BatchResponses
   private let cancellation: Cancellation
@@ -70,7 +63,10 @@ struct BatchStream: Sendable {
       cancellation.removeHandler(stop)
     }
     for await _ in items.itemEnds where environment.drain.isDraining && items.isEmpty {
-      await arrivals.pause(of: Self.quietTime, limit: Self.maxQuietWait)
+      // Items that were on their way are refused by name, so that a client that stops sending at the first such error
+      // learns of every item that was not taken.
+      let quietTime = environment.limits.drainQuietTime
+      await arrivals.pause(of: quietTime, limit: quietTime * 10)
       return true
     }
     return false

@@ -92,8 +92,8 @@ struct HelperLoop: ~Copyable {
     case .plan(let configurations, let following):
       try withWork { (work) throws(PipelineError) in try work.plan(configurations, following: following) }
       response.plan = notePlan()
-    case .planPreview(let configuration):
-      try withWork { (work) throws(PipelineError) in _ = try work.planPreview(configuration) }
+    case .planPreview(let configuration, let maxSide):
+      try withWork { (work) throws(PipelineError) in _ = try work.planPreview(configuration, maxSide: maxSide) }
       response.plan = notePlan()
     case .start(let ids, let offset, let byteCount, let isLast):
       try withWork { (work) throws(PipelineError) in try work.start(nil, renditionIDs: ids) }
@@ -167,7 +167,9 @@ struct HelperLoop: ~Copyable {
         }
         var consumed = 0
         repeat {
-          let (window, isLastWindow) = bytes.window(from: consumed, isLast: isLast)
+          // Windows as a job in this process has them, so that results do not depend on the size of a request.
+          let window = bytes.extracting(droppingFirst: consumed).extracting(first: SourceWindows.byteCount)
+          let isLastWindow = isLast && consumed + window.byteCount == bytes.byteCount
           let count = try work.advance(window, isLast: isLastWindow) { output.append($1, of: $0) }
           consumed += count
           work.takeEnds(renditionCount, &outcomes)
@@ -182,22 +184,13 @@ struct HelperLoop: ~Copyable {
   }
 }
 
-extension RawSpan {
-  /// The window from `offset` as a job in this process has it, so that results depend on no size of a request.
-  ///
-  /// - `isLast`: whether no bytes of the image follow.
-  fileprivate func window(from offset: Int, isLast: Bool) -> (bytes: RawSpan, isLast: Bool) {
-    let window = extracting(droppingFirst: offset).extracting(first: SourceWindows.byteCount)
-    return (window, isLast && offset + window.byteCount == byteCount)
-  }
-}
-
 extension ImageWork {
   /// Reads the header from bytes in windows.
   fileprivate mutating func readHeader(inWindowsOf bytes: RawSpan, isLast: Bool) throws(PipelineError) -> Int? {
     var consumed = 0
     repeat {
-      let (window, isLastWindow) = bytes.window(from: consumed, isLast: isLast)
+      let window = bytes.extracting(droppingFirst: consumed).extracting(first: SourceWindows.byteCount)
+      let isLastWindow = isLast && consumed + window.byteCount == bytes.byteCount
       if let count = try readHeader(window, isLast: isLastWindow) { return consumed + count }
       consumed += window.byteCount
     } while consumed < bytes.byteCount

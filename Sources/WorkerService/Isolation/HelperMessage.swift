@@ -10,7 +10,7 @@ enum HelperRequest {
   /// - `planning`: the configurations to plan if the header is complete; the bytes are then the last ones.
   case readHeader(byteCount: Int, isLast: Bool, limits: ImageLimits?, planning: [ProcessingConfiguration])
   case plan([ProcessingConfiguration], following: FollowingBytes?)
-  case planPreview(ProcessingConfiguration)
+  case planPreview(ProcessingConfiguration, maxSide: Int)
   /// Start, and process the next bytes as `advance` does if there are any.
   case start(renditionIDs: [String], offset: Int, byteCount: Int, isLast: Bool)
   /// Process the bytes of the input from `offset`, until enough output is waiting.

@@ -41,7 +41,9 @@ extension HelperRequest {
           $0.varint(2, following.hasEndMarker ? 1 : 0)
         }
       }
-    case .planPreview(let configuration): writer.data(6, configuration.fieldValue.canonicalBytes)
+    case .planPreview(let configuration, let maxSide):
+      writer.data(6, configuration.fieldValue.canonicalBytes)
+      writer.varint(10, UInt64(maxSide))
     case .start(let ids, let offset, let byteCount, let isLast):
       for id in ids { writer.string(8, id, isPresent: true) }
       writer.varint(3, UInt64(byteCount))
@@ -83,7 +85,7 @@ extension HelperRequest {
         following: message.message(7).map { FollowingBytes(byteCount: $0.integer(1), hasEndMarker: $0.flag(2)) })
     case .planPreview:
       guard let configuration = configurations.first else { return nil }
-      request = .planPreview(configuration)
+      request = .planPreview(configuration, maxSide: message.count(10))
     case .start:
       request = .start(
         renditionIDs: message.texts(8), offset: message.count(9), byteCount: byteCount, isLast: isLast)

@@ -217,8 +217,8 @@ final class IsolatedWork {
   }
 
   /// See `ImageWork.planPreview`.
-  func planPreview(_ configuration: ProcessingConfiguration) throws(PipelineError) {
-    try expect(exchange(.planPreview(configuration)), count: 1)
+  func planPreview(_ configuration: ProcessingConfiguration, maxSide: Int) throws(PipelineError) {
+    try expect(exchange(.planPreview(configuration, maxSide: maxSide)), count: 1)
   }
 
   private func expect(_ response: HelperResponse, count: Int) throws(PipelineError) {

@@ -112,14 +112,16 @@ struct JobWork: ~Copyable {
     }
   }
 
-  mutating func planPreview(_ configuration: ProcessingConfiguration) throws(PipelineError) -> PlannedImage {
+  mutating func planPreview(
+    _ configuration: ProcessingConfiguration, maxSide: Int
+  ) throws(PipelineError) -> PlannedImage {
     switch place {
     case .here:
-      let plan = PlannedImage(try work!.planPreview(configuration))
+      let plan = PlannedImage(try work!.planPreview(configuration, maxSide: maxSide))
       localPlan = plan
       return plan
     case .isolated(let work):
-      try work.planPreview(configuration)
+      try work.planPreview(configuration, maxSide: maxSide)
       return work.plan!
     }
   }

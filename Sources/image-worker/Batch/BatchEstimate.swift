@@ -117,7 +117,7 @@ struct BatchSample: Sendable {
     let scale = sampled > 0 ? Double(total) / Double(sampled) : 0
     return BatchEstimate(
       images: inputByteCounts.count, finished: finishedCount, inputBytes: total,
-      outputBytes: UInt64(Double(known.reduce(0) { $0 + $1.outputByteCount }) * scale),
+      outputBytes: UInt64((Double(known.reduce(0) { $0 + $1.outputByteCount }) * scale).rounded()),
       seconds: (elapsed / .seconds(1) * scale * 1000).rounded() / 1000, memoryBytes: memoryByteCount,
       sampleImages: outcomes.count, sampleFailed: outcomes.count - known.count)
   }

@@ -1,3 +1,4 @@
+internal import SystemPackage
 internal import Yams
 
 /// Finds the settings that the command line, the environment and a file give.
@@ -9,8 +10,20 @@ struct SettingLookup {
 
   init(rows: [SettingRow]) { self.rows = rows }
 
+  /// Adds the settings of a YAML file.
+  mutating func add(fileAt path: String) throws(SettingsError) {
+    let bytes: [UInt8]
+    do { bytes = try FileSystem.read(FilePath(path), limit: 1 << 20) } catch {
+      throw SettingsError(description: "--config \(path) cannot be read: \(error)")
+    }
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      throw SettingsError(description: "--config \(path) is not text in UTF-8")
+    }
+    try add(file: text, name: path)
+  }
+
   /// - `text`: of the file, in YAML; `name` is the file's, for errors.
-  mutating func add(file text: String, name: String) throws(SettingsError) {
+  private mutating func add(file text: String, name: String) throws(SettingsError) {
     let root: Node?
     do { root = try Yams.compose(yaml: text) } catch {
       throw SettingsError(description: "\(name) is not YAML: \(error)")

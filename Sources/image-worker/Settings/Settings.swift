@@ -79,22 +79,11 @@ struct Settings {
   /// - Throws: `SettingsError` naming the setting as it was spelled, and what is accepted.
   static func read(options: OptionValues, file: String?, environment: [String: String]) throws -> Settings {
     var lookup = SettingLookup(rows: rows)
-    if let file { try lookup.add(file: try text(ofFile: file), name: file) }
+    if let file { try lookup.add(fileAt: file) }
     try lookup.add(environment: environment)
     lookup.add(options: options)
     var source = SettingSource(lookup.given)
     return try Settings(&source)
-  }
-
-  private static func text(ofFile path: String) throws(SettingsError) -> String {
-    let bytes: [UInt8]
-    do { bytes = try FileSystem.read(FilePath(path), limit: 1 << 20) } catch {
-      throw SettingsError(description: "--config \(path) cannot be read: \(error)")
-    }
-    guard let text = String(validating: bytes, as: UTF8.self) else {
-      throw SettingsError(description: "--config \(path) is not text in UTF-8")
-    }
-    return text
   }
 
   /// Every setting: its name in files, from which those of its option and its variable follow, and its row.

@@ -53,7 +53,7 @@ struct MessageAssemblerTests {
     #expect(slice?.readableBytes == 9)
   }
 
-  @Test("the charge of a message ends when the last slice of its memory does", arguments: [2000, 400_000])
+  @Test("the charge of a message ends when the last slice of its memory does", arguments: [2000, 33 << 20])
   func charge(capacity: Int) throws {
     let ends = Counter()
     var buffer = ByteBuffer.charged(
@@ -69,7 +69,7 @@ struct MessageAssemblerTests {
     // A buffer that grows beyond its memory keeps its bytes.
     buffer = ByteBuffer.charged(capacity: capacity, charge: MessageCharge { ends.value.withLock { $0 += 1 } })
     buffer?.writeRepeatingByte(9, count: capacity + 1)
-    #expect(buffer?.readableBytesView.allSatisfy { $0 == 9 } == true)
+    for index in [0, capacity] { #expect(buffer?.getInteger(at: index, as: UInt8.self) == 9) }
     buffer = nil
     #expect(ends.value.withLock { $0 } == 2)
   }
