@@ -22,7 +22,7 @@ mkdir -p "$out/defects"
 if [[ ! -e "$program" || -n $(find "$codecs" "$here" -newer "$program" -name '*.[ch]') ]]; then
   # Only the native decoder is built; the code that refers to the others is never called, and the linker removes it.
   clang -std=gnu11 -Wall -Wextra -Werror -DNDEBUG "${flags[@]}" -ffunction-sections "$strip" -I"$codecs" \
-    -I"$codecs/include" "$codecs"/{memory/{budget,bytes,held,spill},core/{decoder,encoder,exif,rewriter},color/{context,conversion,profile}}.c \
+    -I"$codecs/include" "$codecs"/memory/*.c "$codecs"/{core/{decoder,encoder,exif,rewriter},color/{context,conversion,profile}}.c \
     "$codecs"/jpeg/*.c \
     "$here"/*.c $(pkg-config --cflags --libs libjpeg lcms2) -lm -o "$program" 2> >(grep -v 'gold: warning' >&2)
 fi
