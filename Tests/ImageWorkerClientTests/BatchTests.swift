@@ -104,7 +104,7 @@ struct BatchTests {
   @Test("the items of a slow worker are sent to an idle one at the end, and the first result counts")
   func stragglers() async throws {
     let slow: FakeWorker.Behavior = { _, _ in
-      try await Task.sleep(for: .seconds(60))
+      try await Task.sleep(for: .seconds(300))
       return nil
     }
     try await FakeWorker.with(slow) { sleeping in
@@ -115,7 +115,7 @@ struct BatchTests {
         try await withClient([sleeping.address, other.address], retry: .quick) {
           check(try await all($0.batch(images(100), options: options)), 100)
         }
-        #expect(clock.duration(to: .now) < .seconds(30))
+        #expect(clock.duration(to: .now) < .seconds(200))
         #expect(sleeping.record.seen.count == 1 && other.record.seen.count == 100)
       }
     }
@@ -218,12 +218,13 @@ struct BatchTests {
   @Test("an item that takes too long ends and the others go on")
   func timeout() async throws {
     let slow: FakeWorker.Behavior = { image, count in
-      if image == Data("image 3".utf8), count == 1 { try await Task.sleep(for: .seconds(2)) }
+      if image == Data("image 3".utf8), count == 1 { try await Task.sleep(for: .seconds(50)) }
       return nil
     }
     try await FakeWorker.with(slow) { worker in
       var options = BatchOptions()
-      (options.timeout, options.window) = (.seconds(1), 1)
+      // Long enough for the other items while other tests run.
+      (options.timeout, options.window) = (.seconds(15), 1)
       let results = try await withClient(worker.address, retry: .quick) { [options] in
         try await all($0.batch(images(30), options: options))
       }
@@ -235,7 +236,7 @@ struct BatchTests {
   @Test("a stream on which nothing happens is replaced")
   func stall() async throws {
     let slow: FakeWorker.Behavior = { image, count in
-      if image == Data("image 3".utf8), count == 1 { try await Task.sleep(for: .seconds(60)) }
+      if image == Data("image 3".utf8), count == 1 { try await Task.sleep(for: .seconds(300)) }
       return nil
     }
     var impatient = RetryPolicy.quick
@@ -248,7 +249,7 @@ struct BatchTests {
         check(try await all($0.batch(images(30), options: options)), 30)
       }
       #expect(worker.record.seen[Data("image 3".utf8)] == 2)
-      #expect(clock.duration(to: .now) < .seconds(30))
+      #expect(clock.duration(to: .now) < .seconds(200))
     }
   }
 
