@@ -42,7 +42,8 @@ final class DiskStore: Sendable {
     do {
       try Files.makeDirectory(self.directory)
       lockFile = try FileDescriptor.open(
-        self.directory.appending(".lock"), .readWrite, options: [.create], permissions: [.ownerReadWrite])
+        self.directory.appending(".lock"), .readWrite, options: [.create, .closeOnExec],
+        permissions: [.ownerReadWrite])
     } catch { throw CacheError.directory("\(directory): \(error)") }
     guard Files.lock(lockFile) else {
       state.withLock { $0.isOff = true }
@@ -53,7 +54,11 @@ final class DiskStore: Sendable {
     do { try takeOver() } catch { throw CacheError.directory("\(directory): \(error)") }
   }
 
-  deinit { try? lockFile.close() }
+  deinit {
+    // A process that is being forked may still have the file open for a moment.
+    Files.unlock(lockFile)
+    try? lockFile.close()
+  }
 
   /// The total size of all files in bytes.
   var byteCount: Int { state.withLock { $0.byteCount } }

@@ -74,6 +74,9 @@ enum Files {
   /// Locks a file for this process until it is closed.
   /// - Returns: false if another process has locked it.
   static func lock(_ file: FileDescriptor) -> Bool { flock(file.rawValue, LOCK_EX | LOCK_NB) == 0 }
+
+  /// Releases the lock, also for processes that have inherited the file.
+  static func unlock(_ file: FileDescriptor) { _ = flock(file.rawValue, LOCK_UN) }
 }
 
 extension Files.Status {
