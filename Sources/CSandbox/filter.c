@@ -61,7 +61,7 @@ static const int allowed[] = {
     SCMP_SYS(getrandom),
 };
 
-/// What every thread has in common with its process, so that clone with these flags creates no process.
+/// The flags of clone that share everything with the process, and so create a thread.
 static const unsigned long THREAD_FLAGS = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD;
 static const unsigned long NAMESPACE_FLAGS =
     CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;

@@ -1,7 +1,7 @@
 internal import Synchronization
 internal import WorkerProtocol
 
-/// What is requested of an image.
+/// The request for an image: its preset, fields, renditions and preview.
 struct ImageRequest: Sendable {
   var preset = ""
   var fields = Fields()

@@ -103,7 +103,7 @@ typedef struct jpeg_block {
   int16_t levels[JPEG_LEVELS]; ///< The coefficients of the mask, in order.
 } jpeg_block;
 
-/// What choosing the levels of a block needs, for one component.
+/// The parameters for choosing the levels of a component's blocks.
 typedef struct jpeg_chooser {
   float inverse[JPEG_BLOCK];                     ///< Transposed, for the transform.
   float weight[JPEG_BLOCK];                      ///< In zigzag order.

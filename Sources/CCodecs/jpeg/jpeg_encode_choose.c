@@ -87,7 +87,7 @@ static inline int32_t best_way(const candidate *end, uint32_t position, const in
   return best;
 }
 
-/// What an error is worth less if a coefficient of this magnitude becomes `level` and not zero.
+/// Returns by how much the error costs less if a coefficient of this magnitude becomes `level` instead of zero.
 static inline int32_t gain_of(float magnitude, int32_t level, float price) {
   const float gain = (float)level * (2 * magnitude - (float)level) * price;
   return (gain > MAX_GAIN ? MAX_GAIN : (int32_t)gain) & ~(STEPS - 1);

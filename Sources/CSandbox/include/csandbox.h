@@ -99,7 +99,7 @@ int csandbox_zygote_spawn(const char *path, char *const arguments[], csandbox_zy
 /// Ends the zygote and all of its helpers, and reaps it.
 void csandbox_zygote_destroy(csandbox_zygote *zygote);
 
-/// What the zygote reports of a helper.
+/// A report of the zygote on a helper.
 typedef struct csandbox_event {
   uint32_t kind; ///< csandbox_event_kind
   uint32_t id;

@@ -7,7 +7,7 @@ internal import WorkerProtocol
 final class Worker: Sendable {
   typealias Stub = Imageworker_V1_ImageWorkerService.Client<HTTP2ClientTransport.Posix>
 
-  /// What the choice of a connection depends on.
+  /// The state by which a connection is chosen.
   struct State: Sendable {
     /// The calls and streams that are open.
     var load = 0

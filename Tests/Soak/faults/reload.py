@@ -14,6 +14,23 @@ from conftest import wait_until
 from fault import Fault, check, has_setting, is_before
 
 
+def replace_until(until, worker, install, spoil) -> int:
+    """Replaces files and has the worker read them, every fifth time also with broken ones; returns how often."""
+    def reload():
+        worker.process.send_signal(signal.SIGHUP)
+        time.sleep(0.2)
+
+    tries = 0
+    while is_before(until):
+        tries += 1
+        install(tries)
+        reload()
+        if tries % 5 == 0:
+            spoil()
+            reload()
+    return tries
+
+
 class SecureFault(Fault):
     """Gives the worker a certificate."""
 
@@ -43,17 +60,11 @@ class SecureFault(Fault):
 class Certificates(SecureFault):
     name = "certificates rotated under load"
 
+    def spoil(self):
+        self.certificate.write_text("broken")
+
     def trouble(self, worker, until):
-        tries = 0
-        while is_before(until):
-            tries += 1
-            self.install(tries)
-            worker.process.send_signal(signal.SIGHUP)
-            time.sleep(0.2)
-            if tries % 5 == 0:
-                self.certificate.write_text("broken")
-                worker.process.send_signal(signal.SIGHUP)
-                time.sleep(0.2)
+        tries = replace_until(until, worker, self.install, self.spoil)
         self.install(tries)
         reloads = sum("TLS files reloaded" in line for line in worker.log)
         check(reloads >= tries / 2, f"{reloads} of {tries} certificates were used")
@@ -86,18 +97,12 @@ class Configuration(SecureFault):
     def credentials(self):
         return grpc.composite_channel_credentials(super().credentials(), grpc.access_token_call_credentials(self.token))
 
+    def spoil(self):
+        self.identities.write_text("identities: {broken: {}}")
+        self.presets.write_text("presets: {broken: {max_width: -1}}")
+
     def trouble(self, worker, until):
-        tries = 0
-        while is_before(until):
-            tries += 1
-            self.write(tries)
-            worker.process.send_signal(signal.SIGHUP)
-            time.sleep(0.2)
-            if tries % 5 == 0:
-                self.identities.write_text("identities: {broken: {}}")
-                self.presets.write_text("presets: {broken: {max_width: -1}}")
-                worker.process.send_signal(signal.SIGHUP)
-                time.sleep(0.2)
+        tries = replace_until(until, worker, self.write, self.spoil)
         self.write(0)
         reloads = sum("identities reloaded" in line for line in worker.log)
         check(reloads >= tries / 2, f"{reloads} of {tries} files were used")
