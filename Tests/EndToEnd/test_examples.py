@@ -1,0 +1,62 @@
+"""Each program of Examples/ processes an image, with the bytes of this suite's own client. Not that of grpcurl, which Debian
+does not have."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import FIXTURES, Client
+from python_client import ROOT, run
+
+EXAMPLES = ROOT / "Examples"
+PHOTO = FIXTURES / "photo-420.jpg"
+
+
+@pytest.fixture(scope="module")
+def expected(worker):
+    return b"".join(response.chunk for response in Client(worker).process(PHOTO.read_bytes(), "preview"))
+
+
+def go_program():
+    if not shutil.which("apt-get"):
+        pytest.skip("Debian's packages of Go are missing")
+    folder = ROOT / ".build/end-to-end/go"
+    run(Path(__file__).parent / "go.sh", folder)
+    return [folder / "image-worker-example"]
+
+
+def node_program():
+    if not shutil.which("node"):
+        pytest.skip("node is missing")
+    return ["node", EXAMPLES / "node/process.mjs"]
+
+
+PROGRAMS = {"go": go_program, "node": node_program, "python": lambda: [sys.executable, EXAMPLES / "python/process.py"]}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_an_example_processes_an_image(name, worker, expected, tmp_path):
+    program = PROGRAMS[name]()
+    environment = {**os.environ, "IMAGE_WORKER": worker.address}
+    called = subprocess.run(
+        [*program, PHOTO, tmp_path / "small.jpg"], env=environment, capture_output=True, text=True, timeout=60)
+    assert called.returncode == 0, called.stderr
+    assert (tmp_path / "small.jpg").read_bytes() == expected and called.stdout
+    # A status is an error of the program, with its message.
+    refused = subprocess.run(
+        [*program, PHOTO, tmp_path / "none.jpg", "unknown"], env=environment, capture_output=True, text=True, timeout=60)
+    assert refused.returncode != 0 and "unknown" in refused.stderr
+
+
+def test_the_batch_example_goes_on_after_a_failure(worker, expected, tmp_path):
+    for name in ["a.jpg", "b.jpg"]:
+        shutil.copy(PHOTO, tmp_path / name)
+    (tmp_path / "broken.jpg").write_bytes(PHOTO.read_bytes()[:200])
+    called = subprocess.run(
+        [sys.executable, EXAMPLES / "python/batch.py", *sorted(tmp_path.iterdir())],
+        env={**os.environ, "IMAGE_WORKER": worker.address}, capture_output=True, text=True, timeout=60)
+    assert called.returncode == 1 and "broken.jpg" in called.stderr
+    assert (tmp_path / "a-small.jpeg").read_bytes() == (tmp_path / "b-small.jpeg").read_bytes() == expected
