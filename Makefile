@@ -5,7 +5,7 @@ CONFIGURATION ?= release
 SWIFT_BUILD = swift build --manifest-cache none -c $(CONFIGURATION) --product image-worker
 WORKER = .build/$(CONFIGURATION)/image-worker
 
-.PHONY: run test unit-test codec-test end-to-end-test soak-test soak spark-test fuzz build release setup format check-format generate \
+.PHONY: run test unit-test codec-test end-to-end-test soak-test soak leaks spark-test fuzz build release setup format check-format generate \
         check-generated lint breaking text docs bench corpus compare bench-pair completions sbom clean
 
 ## Serve on 127.0.0.1:50051. Options: make run ARGS="--port 8080"
@@ -127,6 +127,10 @@ compare: build
 ## Compare the CPU time of images with that of another worker: make bench-pair OLD=path/to/image-worker
 bench-pair: build
 	Tests/EndToEnd/python.sh Benchmarks/tables/compare_costs.py $(OLD) $(WORKER) $(ARGS)
+
+## Look for leaked memory: 10,000 mixed images, then the report of LeakSanitizer. Options: make leaks ARGS="--images 100000"
+leaks: build
+	Tests/EndToEnd/python.sh Benchmarks/experiments/leaks.py $(WORKER) --images 10000 $(ARGS)
 
 ## Write completions for bash, zsh and fish to .build/completions.
 completions: build

@@ -1,27 +1,38 @@
 """Prints what hostile and slow clients cost a worker: lost calls, peak memory, memory afterwards, health meanwhile.
 
-Usage: faults.py [--memory-limit-mib 256] [name ...]
+Usage: faults.py [--memory-limit-mib 256] [--isolation none] [name ...]
 Needs IMAGE_WORKER, the path of the worker, and the packages of requirements.txt. Each fault has a worker of its own.
+
+Health, reflection, metrics and new connections are measured by a process of its own (`operations.py`), with a higher
+priority than all others if that is allowed; the last column is the worst 99th percentile of the last three. Memory is the
+resident memory of the worker; with `--isolation process`, the proportional memory of the worker and its helpers.
 """
 
 import argparse
 import asyncio
+import json
+import os
 import re
 import statistics
+import struct
+import subprocess
 import sys
 import threading
 import time
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import grpc
-from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "Tests" / "EndToEnd"))
-from conftest import Client, Worker  # noqa: E402
+TESTS = Path(__file__).resolve().parents[2] / "Tests"
+sys.path[:0] = [str(TESTS / "EndToEnd"), str(TESTS / "Soak")]
+from conftest import Client, Worker, fixture_bytes, wait_until  # noqa: E402
 from raw import Raw, bmp, message, process_request  # noqa: E402
+from remains import children, status_mib  # noqa: E402
 
 MIB = 1 << 20
+HEALTH_NICENESS = -10
 
 
 async def unfinished(worker: Worker, connections: int, seconds: float) -> tuple[int, int]:
@@ -114,6 +125,49 @@ def calls(worker: Worker, side: int) -> tuple[int, int]:
     return len(ends), ends.count(False)
 
 
+def empty_png(side: int) -> bytes:
+    """A PNG whose rows are all 0, and so compress 1000 times."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    compressor, row = zlib.compressobj(9), bytes(1 + side // 8)
+    data = b"".join(compressor.compress(row) for _ in range(side)) + compressor.flush()
+    header = struct.pack(">IIBBBBB", side, side, 1, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
+
+
+def large_pngs(worker: Worker, seconds: float) -> tuple[int, int]:
+    """100 calls of 33 KB with 268 megapixels; lost are those that fail otherwise than by a deadline or a refusal."""
+    image, client = empty_png(16_384), Client(worker)
+    client.message("ProcessImageRequest")
+    expected = (grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.RESOURCE_EXHAUSTED)
+
+    def call(_: int) -> bool:
+        try:
+            return bool(list(client.process(image, preset="favicon", timeout=seconds)))
+        except grpc.RpcError as error:
+            return error.code() in expected
+
+    with ThreadPoolExecutor(100) as pool:
+        ends = list(pool.map(call, range(100)))
+    return len(ends), ends.count(False)
+
+
+def small_images(worker: Worker, count: int) -> tuple[int, int]:
+    """Small images, four at a time; lost are those whose result differs from the first one."""
+    image, client = fixture_bytes("photo-420.jpg"), Client(worker)
+
+    def call(_: int) -> bytes:
+        parts = client.process(image, preset="favicon", timeout=600)
+        return b"".join(part.chunk for part in parts if part.WhichOneof("part") == "chunk")
+
+    expected = call(0)
+    with ThreadPoolExecutor(4) as pool:
+        ends = [result == expected for result in pool.map(call, range(count))]
+    return len(ends), ends.count(False)
+
+
 FAULTS = {
     "40 unfinished messages of 62 MB, one connection": lambda w: asyncio.run(unfinished(w, 1, 20)),
     "40 unfinished messages of 62 MB on each of 22 connections": lambda w: asyncio.run(unfinished(w, 22, 40)),
@@ -122,54 +176,87 @@ FAULTS = {
     "200 uploads of 1 KB/s": lambda w: asyncio.run(slow_uploads(w, 130)),
     "100 callers that never read": lambda w: asyncio.run(unread(w, 60)),
     "2000 connections that say nothing": lambda w: asyncio.run(silent(w, 2000, 20)),
+    "100 calls with a PNG of 268 megapixels": lambda w: large_pngs(w, 20),
+    "20000 small images": lambda w: small_images(w, 20_000),
 }
 
 
-class Health(threading.Thread):
-    """Measures the health check's duration until it is stopped."""
+class Operations:
+    """Measures what operators call, from a process of its own."""
 
     def __init__(self, worker: Worker):
+        assert wait_until(lambda: any('"metrics"' in line for line in worker.log))
+        line = next(line for line in worker.log if '"metrics"' in line)
+        port = re.search(r":(\d+)\D*$", json.loads(line)["address"])[1]
+        self.process = subprocess.Popen(
+            [sys.executable, Path(__file__).with_name("operations.py"), worker.address, port], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True)
+        try:
+            os.setpriority(os.PRIO_PROCESS, self.process.pid, HEALTH_NICENESS)
+        except PermissionError:
+            pass
+        self.process.stdout.readline()
+
+    def stop(self) -> tuple[float, float, float]:
+        """Returns the median and the 99th percentile of health, and the worst percentile of the others."""
+        times = {name: sorted(values) for name, values in json.loads(self.process.communicate("end")[0]).items()}
+        last = {name: values[len(values) * 99 // 100] for name, values in times.items()}
+        health = last.pop("health")
+        print(f"  {last}", file=sys.stderr)
+        return statistics.median(times["health"]), health, max(last.values())
+
+
+class Memory(threading.Thread):
+    """Samples the memory of a worker and its helpers."""
+
+    def __init__(self, worker: Worker, isolated: bool):
         super().__init__(daemon=True)
-        self.times, self.stopped = [], threading.Event()
-        self.stub = health_pb2_grpc.HealthStub(grpc.insecure_channel(worker.address))
-        self.stub.Check(health_pb2.HealthCheckRequest(), timeout=30)
+        self.pid, self.isolated, self.peak, self.stopped = worker.process.pid, isolated, 0.0, threading.Event()
+        self.before = self.mib()
         self.start()
 
-    def run(self) -> None:
-        while not self.stopped.wait(0.05):
-            began = time.monotonic()
+    def mib(self) -> float:
+        if not self.isolated:
+            return status_mib(self.pid, "VmRSS")
+        total = 0
+        for pid in (self.pid, *children(self.pid)):
             try:
-                self.stub.Check(health_pb2.HealthCheckRequest(), timeout=30)
-                self.times.append(1000 * (time.monotonic() - began))
-            except grpc.RpcError:
-                self.times.append(30_000)
+                total += int(re.search(r"\nPss:\s+(\d+)", Path(f"/proc/{pid}/smaps_rollup").read_text())[1])
+            except OSError:  # it has ended
+                pass
+        return total / 1024
 
+    def run(self) -> None:
+        while self.isolated and not self.stopped.wait(0.2):
+            self.peak = max(self.peak, self.mib())
 
-def status_mib(worker: Worker, name: str) -> float:
-    text = Path(f"/proc/{worker.process.pid}/status").read_text()
-    return int(re.search(rf"{name}:\s+(\d+)", text)[1]) / 1024
+    def stop(self) -> float:
+        """Returns the peak."""
+        self.stopped.set()
+        return self.peak if self.isolated else status_mib(self.pid, "VmHWM")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--memory-limit-mib", default="256")
+    parser.add_argument("--isolation", choices=("none", "process"), default="none")
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
-    print("| fault | tries | lost | before MiB | peak MiB | after 10 s MiB | health p50 ms | p99 ms |")
-    print("|---|---|---|---|---|---|---|---|", flush=True)
+    print("| fault | tries | lost | before MiB | peak MiB | after 10 s MiB | health p50 ms | p99 ms | others p99 ms |")
+    print("|---|---|---|---|---|---|---|---|---|", flush=True)
     for name, fault in FAULTS.items():
         if arguments.names and not any(part in name for part in arguments.names):
             continue
-        worker = Worker("--cache-memory-mib", "0", "--memory-limit-mib", arguments.memory_limit_mib)
-        before, health = status_mib(worker, "VmRSS"), Health(worker)
+        worker = Worker(
+            "--cache-memory-mib", "0", "--memory-limit-mib", arguments.memory_limit_mib, "--isolation",
+            arguments.isolation, "--metrics-port", "0")
+        memory, operations = Memory(worker, arguments.isolation == "process"), Operations(worker)
         tries, lost = fault(worker)
-        health.stopped.set()
+        (median, health, others), peak = operations.stop(), memory.stop()
         time.sleep(10)
-        times = sorted(health.times)
         print(
-            f"| {name} | {tries} | {lost} | {before:.0f} | {status_mib(worker, 'VmHWM'):.0f} | "
-            f"{status_mib(worker, 'VmRSS'):.0f} | {statistics.median(times):.1f} | {times[len(times) * 99 // 100]:.1f} |",
-            flush=True)
+            f"| {name} | {tries} | {lost} | {memory.before:.0f} | {peak:.0f} | {memory.mib():.0f} | "
+            f"{median:.1f} | {health:.1f} | {others:.1f} |", flush=True)
         worker.process.kill()
         worker.process.wait()
 
