@@ -85,8 +85,50 @@ def opencv_peer():
     return cv2.__version__, process
 
 
+def resizer_peer():
+    """fast_image_resize between libjpeg-turbo's decoder and encoder; Pillow reads and writes other formats."""
+    import importlib.metadata
+
+    import numpy as np
+    import simplejpeg
+    from cykooz_resizer import FilterType, ResizeAlg, Resizer, ResizeOptions
+    from PIL import Image
+
+    Image.MAX_IMAGE_PIXELS = None
+    resizer, options = Resizer(), ResizeOptions(resize_alg=ResizeAlg.convolution(FilterType.lanczos3))
+
+    def decode(data, job):
+        """Decodes, JPEG at the least reduced size that is not below the result's."""
+        if data[:2] != b"\xff\xd8":
+            return Image.open(io.BytesIO(data))
+        width, height = job["input_size"]
+        scale = min(job["width"] / width, job["height"] / height, 1)
+        return Image.fromarray(simplejpeg.decode_jpeg(
+            data, "RGB", min_width=max(round(width * scale), 1), min_height=max(round(height * scale), 1), min_factor=1))
+
+    def process(data, job):
+        image = decode(data, job)
+        scale = min(job["width"] / image.width, job["height"] / image.height, 1)
+        if scale < 1:
+            size = max(round(image.width * scale), 1), max(round(image.height * scale), 1)
+            smaller = Image.new(image.mode, size)
+            resizer.resize_pil(image, smaller, options)
+            image = smaller
+        if job["format"] == "jpeg":
+            if image.mode == "RGBA":
+                image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+            rows = np.ascontiguousarray(image.convert("RGB"))
+            sampling = "444" if job["quality"] >= 90 else "420"
+            return simplejpeg.encode_jpeg(rows, job["quality"], "RGB", sampling)
+        out = io.BytesIO()
+        image.save(out, job["format"], **({"quality": job["quality"]} if job["format"] == "webp" else {"compress_level": 6}))
+        return out.getbuffer()
+
+    return importlib.metadata.version("cykooz.resizer") + ", simplejpeg " + simplejpeg.__version__, process
+
+
 def main() -> None:
-    peers = {"pyvips": pyvips_peer, "pillow": pillow_peer, "opencv": opencv_peer}
+    peers = {"pyvips": pyvips_peer, "pillow": pillow_peer, "opencv": opencv_peer, "resizer": resizer_peer}
     version, process = peers[sys.argv[1]]()
     print(version, flush=True)
     job, data, result = json.loads(sys.argv[3]), None, b""

@@ -120,12 +120,12 @@ class InProcess:
     """
 
     def __init__(self, worker: Path, case: Case):
-        self.directory = tempfile.TemporaryDirectory()
+        self.directory, self.inputs = tempfile.TemporaryDirectory(), tempfile.TemporaryDirectory()
         self.worker, self.case = worker, case
         self.version = "this worktree"
         self.peak = 0.0
         tiny = ROOT / "Tests" / "TestSupport" / "Fixtures" / "photo-odd.jpg"
-        self.start_mib = max(self.execute([tiny] * 20)[1] for _ in range(2))
+        self.start_mib = max(self.execute([tiny])[1] for _ in range(2))
 
     def execute(self, paths: list[Path]) -> tuple[float, float]:
         """Returns CPU seconds, and peak memory in MiB sampled shortly before the end."""
@@ -151,9 +151,17 @@ class InProcess:
 
     def run(self, count: int) -> float:
         short, _ = self.execute([self.case.path])
-        long, peak = self.execute([self.case.path] * (1 + count))
+        long, peak = self.execute(self.named(1 + count))
         self.peak = max(self.peak, peak)
         return (long - short) / count
+
+    def named(self, count: int) -> list[Path]:
+        """Returns links to the image with different names, as each result has the name of its image."""
+        links = [Path(self.inputs.name) / f"{index}{self.case.path.suffix}" for index in range(count)]
+        for link in links:
+            if not link.exists():
+                link.symlink_to(self.case.path)
+        return links
 
     def result(self) -> bytes:
         results = Path(self.directory.name).iterdir()
@@ -164,6 +172,7 @@ class InProcess:
 
     def close(self) -> None:
         self.directory.cleanup()
+        self.inputs.cleanup()
 
 
 class OverGRPC:
@@ -236,4 +245,5 @@ PEERS = {
     "Pillow": lambda tools, case: python_peer(tools.python, "pillow", case),
     "pillow-simd": lambda tools, case: python_peer(tools.simd_python, "pillow", case) if tools.simd_python else None,
     "OpenCV": lambda tools, case: python_peer(tools.python, "opencv", case),
+    "fast_image_resize": lambda tools, case: python_peer(tools.python, "resizer", case),
 }

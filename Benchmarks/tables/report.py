@@ -94,7 +94,7 @@ def cpu_table(rows: list[Row], peers: list[str]) -> list[str]:
             else:
                 factor = "" if ratio is None or peer == GRPC else f" ({ratio:.2f})"
                 cells.append(f"{statistics.median(measured.cpu_ms):.1f}{factor}")
-        lines.append(f"| {row.image.name} | " + " | ".join(cells) + " |")
+        lines.append(f"| {row.photograph.name} | " + " | ".join(cells) + " |")
     return lines
 
 
@@ -110,7 +110,7 @@ def detail_table(rows: list[Row], peers: list[str]) -> list[str]:
             above = measured.peak_mib - measured.start_mib
             score = "" if measured.score is None else f", {measured.score:.2f}"
             cells.append(f"{measured.peak_mib:.0f} (+{above:.0f}), {measured.output_bytes / 1000:.1f}{score}")
-        lines.append(f"| {row.image.name} | " + " | ".join(cells) + " |")
+        lines.append(f"| {row.photograph.name} | " + " | ".join(cells) + " |")
     return lines
 
 
@@ -118,7 +118,7 @@ def summary(rows: list[Row]) -> list[str]:
     """Returns the comparison of libvips 8.18 with the worker, by job and kind of image."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        group = f"{row.image.megapixels:g} MP {row.image.kind}"
+        group = f"{row.photograph.megapixels:g} MP {row.photograph.kind}"
         groups.setdefault((row.job, group), []).append(row)
     lines = ["| job | images | libvips / over gRPC | libvips / in-process | best other peer / over gRPC | "
              "SSIMULACRA2 less libvips' |", "|---|---|---|---|---|---|"]
