@@ -206,3 +206,47 @@ def test_a_result_is_saved_whole_or_not_at_all(tmp_path: Path) -> None:
             (tmp_path / "folder").mkdir()
             result.save(tmp_path / "folder")
         assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "result"]
+
+
+def test_affinity_sends_an_image_to_one_worker_and_moves_only_those_of_a_lost_one() -> None:
+    images = [bytes([number]) * 40 for number in range(60)] + [bytes([number]) + LARGE for number in range(4)]
+
+    def owners(workers: list[FakeWorker], client: Client) -> list[str]:
+        found = []
+        for image in images:
+            counts = {worker.address: len(worker.requests) for worker in workers}
+            assert client.process(image).data == image[::-1]
+            [address] = [worker.address for worker in workers if len(worker.requests) > counts[worker.address]]
+            found.append(address)
+        return found
+
+    with FakeWorker() as one, FakeWorker() as two, FakeWorker() as three:
+        workers = [one, two, three]
+        with Client([worker.address for worker in workers], affinity=True, retry=QUICK) as client:
+            before = owners(workers, client)
+            assert all(before.count(worker.address) > 5 for worker in workers) and owners(workers, client) == before
+            keys = {metadata["x-image-key"] for worker in workers for metadata in worker.metadata}
+            assert len(keys) == len(images)
+            # Another client, which has the addresses in another order, agrees.
+            with Client([worker.address for worker in reversed(workers)], affinity=True) as other:
+                assert owners(workers, other) == before
+        # Not all addresses are known to a third one, as if that worker were gone.
+        with Client([one.address, three.address], affinity=True) as rest:
+            after = owners(workers, rest)
+        assert [address for address in before if address != two.address] == [
+            after[at] for at, address in enumerate(before) if address != two.address]
+        assert {after[at] for at, address in enumerate(before) if address == two.address} == {one.address, three.address}
+
+
+def test_affinity_gives_way_to_a_failing_worker() -> None:
+    with FakeWorker(lambda image, time: status(grpc.StatusCode.UNAVAILABLE)) as bad, FakeWorker() as good:
+        with Client([bad.address, good.address], affinity=True, retry=QUICK) as client:
+            for number in range(20):
+                assert client.process(bytes([number])).data == bytes([number])
+        assert bad.requests and len(good.requests) >= 20
+
+
+def test_without_affinity_no_key_is_sent() -> None:
+    with FakeWorker() as worker, Client(worker.address) as client:
+        client.process(b"image")
+        assert "x-image-key" not in worker.metadata[-1]

@@ -18,8 +18,8 @@ from ._iteration import iterate
 from ._options import TLS, RetryPolicy
 from ._requests import configuration, renditions as renditions_of
 from ._results import Collector, Part, Result
-from ._sources import CHUNK_BYTES, WHOLE_BYTES, Source, SourceError, Upload
-from ._workers import Worker, Workers
+from ._sources import CHUNK_BYTES, WHOLE_BYTES, Reader, Source, SourceError, Upload
+from ._workers import Worker, Workers, image_key
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -40,11 +40,14 @@ class AsyncClient:
       except to this machine.
     - `connections`: connections per address. A balancer that distributes connections needs several.
     - `retry`: when requests are sent again.
+    - `affinity`: sends the same image to the same worker, whose cache may have its result, instead of the one with the fewest
+      open calls; the next one serves its images while it fails. The header `x-image-key` does the same for a proxy that is set
+      up for it. Not for batches.
     """
 
     def __init__(
         self, addresses: str | Sequence[str], *, tls: bool | TLS = False, token: str | Callable[[], str] | None = None,
-        connections: int = 1, retry: RetryPolicy = RetryPolicy(),
+        connections: int = 1, retry: RetryPolicy = RetryPolicy(), affinity: bool = False,
     ) -> None:
         listed = [addresses] if isinstance(addresses, str) else list(addresses)
         if not listed or connections < 1:
@@ -52,7 +55,7 @@ class AsyncClient:
         if token is not None and not tls and not all(_is_local(address) for address in listed):
             raise ValueError("token needs tls, as anybody on the way could read it otherwise")
         certificates = TLS() if tls is True else (tls or None)
-        self._workers = Workers(listed, certificates, token, connections, retry)
+        self._workers = Workers(listed, certificates, token, connections, retry, affinity)
 
     async def __aenter__(self) -> Self:
         return self
@@ -177,52 +180,54 @@ class AsyncClient:
         upload, retries = Upload(image), _Retries(self._workers, timeout)
         while True:
             is_begun = False
-            with self._workers.use() as worker:
+            try:
+                reader = await upload.open()
                 try:
-                    async with aclosing(self._attempt(worker, upload, retries.left(), preset, fields, renditions)) as parts:
-                        async for part in parts:
-                            is_begun = True
-                            yield part
-                    self._workers.succeed(worker)
-                    return
-                except SourceError as error:
-                    raise error.error from None
-                except grpc.aio.AioRpcError as caught:
-                    error_ = from_rpc_error(caught)
-                    if is_begun or not upload.can_start:
-                        raise error_ from None
+                    head = await reader.read_exactly(WHOLE_BYTES + 1)
+                    key = image_key(head) if self._workers.affinity else None
+                    with self._workers.use(key) as worker:
+                        attempt = self._attempt(worker, head, reader, key, retries.left(), preset, fields, renditions)
+                        async with aclosing(attempt) as parts:
+                            async for part in parts:
+                                is_begun = True
+                                yield part
+                        self._workers.succeed(worker)
+                        return
+                finally:
+                    await reader.close()
+            except SourceError as error:
+                raise error.error from None
+            except grpc.aio.AioRpcError as caught:
+                error_ = from_rpc_error(caught)
+                if is_begun or not upload.can_start:
+                    raise error_ from None
             await retries.wait(worker, error_)
 
     async def _attempt(
-        self, worker: Worker, upload: Upload, timeout: float | None, preset: str,
+        self, worker: Worker, head: bytes, reader: Reader, key: str | None, timeout: float | None, preset: str,
         fields: wire.ProcessingConfiguration | None, renditions: Sequence[wire.Rendition],
     ) -> AsyncGenerator[Part, None]:
-        reader = await upload.open()
+        options = {"timeout": timeout, "metadata": self._workers.metadata(key)}
+        if len(head) <= WHOLE_BYTES:
+            request = wire.ProcessImageRequest(image=head, preset=preset, configuration=fields, renditions=renditions)
+            async for part in worker.process(request, **options):
+                yield part
+            return
+        call = worker.batch(**options)
+        start = wire.BatchItemStart(preset=preset, configuration=fields, renditions=renditions)
+        sender = asyncio.create_task(_send(call, start, head, reader))
         try:
-            head = await reader.read_exactly(WHOLE_BYTES + 1)
-            options = {"timeout": timeout, "metadata": self._workers.metadata()}
-            if len(head) <= WHOLE_BYTES:
-                request = wire.ProcessImageRequest(image=head, preset=preset, configuration=fields, renditions=renditions)
-                async for part in worker.process(request, **options):
-                    yield part
-                return
-            call = worker.batch(**options)
-            start = wire.BatchItemStart(preset=preset, configuration=fields, renditions=renditions)
-            sender = asyncio.create_task(_send(call, start, head, reader))
-            try:
-                while (response := await call.read()) is not grpc.aio.EOF:
-                    yield response
-            except asyncio.CancelledError:
-                if not sender.done() or sender.cancelled() or not sender.exception():
-                    raise
-            finally:
-                call.cancel()
-                sender.cancel()
-                await asyncio.gather(sender, return_exceptions=True)
-            if not sender.cancelled() and isinstance(error := sender.exception(), SourceError):
-                raise error
+            while (response := await call.read()) is not grpc.aio.EOF:
+                yield response
+        except asyncio.CancelledError:
+            if not sender.done() or sender.cancelled() or not sender.exception():
+                raise
         finally:
-            await reader.close()
+            call.cancel()
+            sender.cancel()
+            await asyncio.gather(sender, return_exceptions=True)
+        if not sender.cancelled() and isinstance(error := sender.exception(), SourceError):
+            raise error
 
     async def _call(self, method: Callable[[Worker], Any], request: Any, timeout: float | None) -> Any:
         retries = _Retries(self._workers, timeout)

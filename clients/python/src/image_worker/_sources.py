@@ -53,7 +53,7 @@ class Upload:
         """Whether the image can be read from its beginning."""
         return self._is_replayable or not self._is_begun
 
-    async def open(self) -> _Reader:
+    async def open(self) -> Reader:
         """Starts to read the image. Raises `SourceError` if that fails."""
         self._is_begun = True
         try:
@@ -61,7 +61,7 @@ class Upload:
         except Exception as error:
             raise SourceError(error) from error
 
-    async def _open(self, source: Any) -> _Reader:
+    async def _open(self, source: Any) -> Reader:
         if isinstance(source, (bytes, bytearray, memoryview)):
             return _Parts(_once(memoryview(source)))
         if isinstance(source, (str, os.PathLike)):
@@ -73,7 +73,7 @@ class Upload:
         return _Parts(aiter(source) if isinstance(source, AsyncIterable) else _in_threads(source))
 
 
-class _Reader:
+class Reader:
     """Reads one image from its beginning to its end."""
 
     async def read(self, limit: int) -> bytes:
@@ -97,7 +97,7 @@ class _Reader:
         """Closes what `open` opened."""
 
 
-class _File(_Reader):
+class _File(Reader):
     def __init__(self, file: Any, closes: bool) -> None:
         self._file = file
         self._closes = closes
@@ -111,7 +111,7 @@ class _File(_Reader):
             await asyncio.to_thread(self._file.close)
 
 
-class _Parts(_Reader):
+class _Parts(Reader):
     def __init__(self, parts: AsyncIterator[bytes | memoryview]) -> None:
         self._parts = parts
         self._rest: memoryview = memoryview(b"")

@@ -35,10 +35,10 @@ class Client:
 
     def __init__(
         self, addresses: str | Sequence[str], *, tls: bool | TLS = False, token: str | Callable[[], str] | None = None,
-        connections: int = 1, retry: RetryPolicy = RetryPolicy(),
+        connections: int = 1, retry: RetryPolicy = RetryPolicy(), affinity: bool = False,
     ) -> None:
         async def create() -> AsyncClient:
-            return AsyncClient(addresses, tls=tls, token=token, connections=connections, retry=retry)
+            return AsyncClient(addresses, tls=tls, token=token, connections=connections, retry=retry, affinity=affinity)
 
         self._loop = _Loop.shared()
         self._client = self._loop.run(create())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -71,7 +72,7 @@ class Workers:
 
     def __init__(
         self, addresses: Sequence[str], tls: TLS | None, token: str | Callable[[], str] | None, connections: int,
-        retry: RetryPolicy,
+        retry: RetryPolicy, affinity: bool = False,
     ) -> None:
         options = list(_OPTIONS)
         if tls and tls.server_name:
@@ -81,24 +82,32 @@ class Workers:
         credentials = tls.credentials() if tls else None
         self.all = [Worker(address, credentials, options) for _ in range(connections) for address in addresses]
         self.retry = retry
+        self.affinity = affinity
         self._turns = itertools.count(1)
         self._token = token
 
-    def metadata(self) -> list[tuple[str, str]]:
-        """Returns the metadata of a call."""
-        if self._token is None:
-            return []
-        return [("authorization", f"Bearer {self._token if isinstance(self._token, str) else self._token()}")]
+    def metadata(self, key: str | None = None) -> list[tuple[str, str]]:
+        """Returns the metadata of a call, for an image with this key."""
+        metadata = [] if key is None else [("x-image-key", key)]
+        if self._token is not None:
+            metadata.append(("authorization", f"Bearer {self._token if isinstance(self._token, str) else self._token()}"))
+        return metadata
 
     async def close(self) -> None:
         """Closes all connections and ends their calls."""
         await asyncio.gather(*(worker.channel.close() for worker in self.all))
 
     @contextmanager
-    def use(self) -> Iterator[Worker]:
-        """Chooses the connection with the fewest calls of those that did not fail just now; in turn if several have."""
+    def use(self, key: str | None = None) -> Iterator[Worker]:
+        """Chooses the connection with the fewest calls of those that did not fail just now; in turn if several have.
+
+        With a key, those to the worker of that key come first: the one with the largest hash of both, so that the images of a
+        worker that fails are spread over all others, and no others move.
+        """
         now = _now()
-        worker = min(self.all, key=lambda worker: (max(0.0, worker.available_at - now), worker.load, worker.turn))
+        ranks = {} if key is None else {worker.address: -_hash(key + worker.address) for worker in self.all}
+        worker = min(self.all, key=lambda worker: (
+            max(0.0, worker.available_at - now), ranks.get(worker.address, 0), worker.load, worker.turn))
         worker.load += 1
         worker.turn = next(self._turns)
         try:
@@ -119,6 +128,15 @@ class Workers:
     def delay(self) -> float:
         """The time until a connection may be used."""
         return max(0.0, min(worker.available_at for worker in self.all) - _now())
+
+
+def image_key(head: bytes) -> str:
+    """Returns the key of the images that begin with these bytes."""
+    return hashlib.sha256(head).hexdigest()[:32]
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
 def _now() -> float:
