@@ -6,7 +6,7 @@ SWIFT_BUILD = swift build --manifest-cache none -c $(CONFIGURATION) --product im
 WORKER = .build/$(CONFIGURATION)/image-worker
 
 .PHONY: run test unit-test codec-test end-to-end-test soak-test soak leaks spark-test fuzz build release setup format check-format generate \
-        check-generated lint breaking text docs bench corpus compare bench-pair completions sbom clean
+        check-generated lint breaking text docs bench corpus compare bench-pair completions dist sbom clean
 
 ## Serve on 127.0.0.1:50051. Options: make run ARGS="--port 8080"
 run: build
@@ -138,6 +138,10 @@ completions: build
 	@for shell in bash zsh fish; do \
 	  $(WORKER) --generate-completion-script $$shell > .build/completions/image-worker.$$shell; done
 	@echo "Completions are in .build/completions; for bash: source .build/completions/image-worker.bash"
+
+## Pack a release for Debian without Swift: .build/dist/image-worker-VERSION-linux-ARCHITECTURE.tar.gz
+dist: setup
+	deploy/dist.sh
 
 ## Write what the worker is linked with to .build/sbom.cdx.json, in the format CycloneDX.
 sbom: build

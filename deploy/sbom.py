@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Writes a software bill of materials of a built worker to standard output, as CycloneDX 1.5 in JSON.
 
-It lists the libraries that the program loads and that it reports to be linked in, with the Debian packages that own
-them, and the Swift packages that are compiled in, with the versions of the last build.
+It lists the libraries that the program loads and those that are linked in, with the Debian packages that own them, and the
+Swift packages that are compiled in, with the versions of the last build. Libraries that are linked in are arguments, or,
+without arguments, what the program reports.
 
-Use: sbom.py PROGRAM
+Use: sbom.py PROGRAM [STATIC_LIBRARY...]
 """
 
 import json
@@ -48,8 +49,15 @@ def debian_component(package: str, files: list[Path]) -> dict:
     }
 
 
-def static_libraries(program: str, loaded: list[Path]) -> dict[str, list[Path]]:
-    """Returns the files of libraries that are linked in and reported by the program, by Debian package."""
+def static_libraries(program: str, archives: list[Path], loaded: list[Path]) -> dict[str, list[Path]]:
+    """Returns the files of libraries that are linked in, by Debian package."""
+    if archives:
+        files: dict[str, list[Path]] = {}
+        for archive in archives:
+            if (package := owner(archive)) is None:
+                sys.exit(f"error: no package has {archive}")
+            files.setdefault(package, []).append(archive)
+        return files
     names = [line.split(" ")[0] for line in output(program, "--version", "--verbose").splitlines()]
     return {
         package: [Path(path) for path in output("dpkg", "-L", package).splitlines() if path.endswith(".a")]
@@ -58,9 +66,9 @@ def static_libraries(program: str, loaded: list[Path]) -> dict[str, list[Path]]:
     }
 
 
-def debian_components(program: str) -> list[dict]:
+def debian_components(program: str, archives: list[Path]) -> list[dict]:
     loaded = libraries(program)
-    files = static_libraries(program, loaded)
+    files = static_libraries(program, archives, loaded)
     unowned = []
     for library in loaded:
         package = owner(library)
@@ -86,7 +94,7 @@ def swift_components() -> list[dict]:
 def main() -> None:
     program = sys.argv[1]
     version = output(program, "--version").strip()
-    components = debian_components(program) + swift_components()
+    components = debian_components(program, [Path(path) for path in sys.argv[2:]]) + swift_components()
     worker = {"type": "application", "bom-ref": "image-worker", "name": "image-worker", "version": version}
     print(json.dumps({
         "bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1, "metadata": {"component": worker},
@@ -96,6 +104,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) < 2:
         sys.exit(__doc__)
     main()
