@@ -154,6 +154,10 @@ void csandbox_channel_destroy(csandbox_channel *channel) {
   close_descriptor(&channel->helper_memory);
 }
 
+void csandbox_discard(uint8_t *bytes, size_t count) {
+  (void)madvise(bytes, count, MADV_REMOVE); // best effort: without it, the memory stays until the channel is destroyed
+}
+
 void csandbox_flag_set(uint8_t *shared, uint32_t value) {
   __atomic_store_n((uint32_t *)(void *)shared, value, __ATOMIC_RELEASE);
 }

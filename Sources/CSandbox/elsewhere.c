@@ -58,6 +58,10 @@ void csandbox_channel_destroy(csandbox_channel *channel) {
   (void)channel;
 }
 
+void csandbox_discard(uint8_t *bytes, size_t count) {
+  (void)bytes, (void)count;
+}
+
 void csandbox_flag_set(uint8_t *shared, uint32_t value) {
   *shared = (uint8_t)value;
 }
@@ -90,8 +94,13 @@ int csandbox_zygote_next(const csandbox_zygote *zygote, csandbox_event *event, i
   return CSANDBOX_CLOSED;
 }
 
-bool csandbox_limit(pid_t pid, uint64_t cpu_seconds, uint64_t data_bytes) {
-  (void)pid, (void)cpu_seconds, (void)data_bytes;
+bool csandbox_limit_cpu_time(pid_t pid, uint64_t seconds) {
+  (void)pid, (void)seconds;
+  return false;
+}
+
+bool csandbox_limit_data(pid_t pid, uint64_t byte_count) {
+  (void)pid, (void)byte_count;
   return false;
 }
 

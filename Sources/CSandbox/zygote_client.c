@@ -160,14 +160,19 @@ static bool limit(pid_t pid, int resource, uint64_t value) {
   return prlimit(pid, resource, &wanted, NULL) == 0;
 }
 
-bool csandbox_limit(pid_t pid, uint64_t cpu_seconds, uint64_t data_bytes) {
-  return limit(pid, RLIMIT_CPU, cpu_seconds) && limit(pid, RLIMIT_DATA, data_bytes);
+bool csandbox_limit_cpu_time(pid_t pid, uint64_t seconds) {
+  return limit(pid, RLIMIT_CPU, seconds);
+}
+
+bool csandbox_limit_data(pid_t pid, uint64_t byte_count) {
+  return limit(pid, RLIMIT_DATA, byte_count);
 }
 
 uint64_t csandbox_cpu_time(pid_t pid) {
-  clockid_t clock;
+  // What clock_getcpuclockid returns, which asks the kernel whether the process exists; so does reading the clock.
+  const clockid_t clock = (clockid_t)(~(unsigned)pid << 3 | 2);
   struct timespec time;
-  if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0) {
+  if (clock_gettime(clock, &time) != 0) {
     return 0;
   }
   return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;

@@ -26,6 +26,10 @@ package final class HelperProcess: @unchecked Sendable {
   package private(set) var loss: HelperLoss?
   /// The CPU time in nanoseconds that the process had used when it was lost.
   private var finalCPUTime: UInt64 = 0
+  /// The limits that are set, so that equal ones are not set again: that costs a system call each.
+  private var limits: (cpuSeconds: UInt64, byteCount: UInt64) = (0, 0)
+  /// The maximum number of the input's bytes that one request has had.
+  private var writtenByteCount = 0
 
   init(
     _ channel: csandbox_channel, id: UInt32, generation: Int, processID: Int32, initialByteCount: UInt64,
@@ -54,6 +58,14 @@ package final class HelperProcess: @unchecked Sendable {
       channel.shared.advanced(by: HelperLayout.inputOffset)
         .update(from: source.assumingMemoryBound(to: UInt8.self), count: min(bytes.count, HelperLayout.inputByteCount))
     }
+    writtenByteCount = max(writtenByteCount, bytes.byteCount)
+  }
+
+  /// Returns the memory of the input to the system, which the next image takes anew.
+  package func discardInput() {
+    guard writtenByteCount > 0 else { return }
+    writtenByteCount = 0
+    csandbox_discard(channel.shared.advanced(by: HelperLayout.inputOffset), HelperLayout.inputByteCount)
   }
 
   /// Lends the part of the output that a response describes.
@@ -81,10 +93,13 @@ package final class HelperProcess: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - cpuSeconds: the CPU time in seconds after which the system ends the process; `nil` for no limit.
+  ///   - used: the CPU time in nanoseconds that the process has used.
   ///   - byteCount: the memory in bytes, in addition to that at its start, beyond which the system refuses memory.
-  package func limit(cpuSeconds: UInt64?, byteCount: UInt64) {
-    let used = cpuTime / 1_000_000_000
-    _ = csandbox_limit(processID, cpuSeconds.map { used + $0 + 1 } ?? 0, initialByteCount + byteCount)
+  package func limit(cpuSeconds: UInt64?, used: UInt64, byteCount: UInt64) {
+    let seconds = cpuSeconds.map { used / 1_000_000_000 + $0 + 1 } ?? 0
+    if seconds != limits.cpuSeconds { _ = csandbox_limit_cpu_time(processID, seconds) }
+    if byteCount != limits.byteCount { _ = csandbox_limit_data(processID, initialByteCount + byteCount) }
+    limits = (seconds, byteCount)
   }
 
   // MARK: Requests

@@ -46,6 +46,7 @@ struct ResultStream: Sendable {
     var environment = environment
     let recorder = SpanRecorder(base: environment.tracer)
     environment.tracer = recorder
+    environment.isTraced = { _ in true }
     let service = ImageWorkerService(environment: environment)
     var last = ByteBuffer()
     await call.run { handle in

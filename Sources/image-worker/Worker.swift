@@ -47,7 +47,8 @@ struct Worker: Service {
       memoryLimit: settings.workMemoryLimit,
       receivesMessages: true, threadCount: settings.threadCount,
       helpers: try settings.isolation.makeHelpers(settings), tracer: telemetry.tracer, traceID: { $0.traceID },
-      deadline: { $0.callDeadline }, callers: security.callers, callerName: { $0.callerName }, metrics: metrics)
+      isTraced: { $0.isTraced }, deadline: { $0.callDeadline }, callers: security.callers,
+      callerName: { $0.callerName }, metrics: metrics)
     connections = ConnectionCount(limit: settings.maxConnections, perPeer: settings.maxConnectionsPerPeer)
     address = WorkerAddress(isSecure: settings.security.tls != nil)
     reflection = try ReflectionServices()

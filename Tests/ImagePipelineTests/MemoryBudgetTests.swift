@@ -124,6 +124,26 @@ struct MemoryBudgetTests {
     #expect(budget.buffered == 0)
   }
 
+  @Test("the memory of other processes counts and is never refused")
+  func processes() throws {
+    let budget = MemoryBudget(limit: 8 << 20, maxWaiting: 0)
+    var process = ProcessCharge(budget: budget)
+    process.grow(to: 3 << 20)
+    process.grow(to: 1 << 20)
+    let image = try budget.reserveNow(1 << 20)
+    var upload = Hold(budget: budget)
+    try upload.grow(to: 4 << 20)
+    #expect(throws: PipelineError.self) { end(try budget.reserveNow(1)) }
+    process.grow(to: 7 << 20)
+    #expect(budget.processes == 7 << 20 && budget.buffered == 4 << 20)
+    end(process)
+    end(try budget.reserveNow(3 << 20))
+    end(image)
+    #expect(budget.processes == 0)
+  }
+
+  private func end(_ charge: consuming ProcessCharge) {}
+
   @Test("admits waiting images when an upload releases memory")
   func letGo() async throws {
     let budget = MemoryBudget(limit: 8 << 20, maxWaiting: 1)

@@ -73,6 +73,9 @@ void csandbox_close(int descriptor);
 /// Closes what is open of a channel, and unmaps its memory.
 void csandbox_channel_destroy(csandbox_channel *channel);
 
+/// Returns shared memory to the system, for both sides; its bytes become 0. `bytes` is aligned to pages.
+void csandbox_discard(uint8_t *bytes, size_t count);
+
 /// Sets or reads the number at the beginning of shared memory, initially 0.
 void csandbox_flag_set(uint8_t *shared, uint32_t value);
 uint32_t csandbox_flag_get(const uint8_t *shared);
@@ -122,9 +125,13 @@ int csandbox_zygote_next(const csandbox_zygote *zygote, csandbox_event *event, i
 
 // MARK: Limits of a helper, set by the server
 
-/// Sets the CPU time in seconds and the private memory in bytes after which the system ends the process or refuses
-/// memory; 0 for no limit. Returns false if the process does not exist.
-bool csandbox_limit(pid_t pid, uint64_t cpu_seconds, uint64_t data_bytes);
+/// Sets the CPU time in seconds after which the system ends the process; 0 for no limit. Returns false if the process
+/// does not exist.
+bool csandbox_limit_cpu_time(pid_t pid, uint64_t seconds);
+
+/// Sets the private memory in bytes beyond which the system refuses memory to the process; 0 for no limit. Returns
+/// false if the process does not exist.
+bool csandbox_limit_data(pid_t pid, uint64_t byte_count);
 
 /// Returns the CPU time in nanoseconds that all threads of a process have used; 0 if it does not exist.
 uint64_t csandbox_cpu_time(pid_t pid);

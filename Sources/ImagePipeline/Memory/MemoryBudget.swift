@@ -39,6 +39,8 @@ package final class MemoryBudget: Sendable {
     var messages: MessageQueue
     /// Bytes that open connections and calls take.
     var occupied = 0
+    /// Bytes that other processes take for images.
+    var processes = 0
   }
 
   /// The maximum number of bytes that all images may reserve together.
@@ -67,6 +69,8 @@ package final class MemoryBudget: Sendable {
   package var reservationLimit: Int { limit / 2 }
   /// The maximum number of bytes that were reserved at once.
   package var peak: Int { state.withLock { $0.peak } }
+  /// The number of bytes that other processes take for images.
+  package var processes: Int { state.withLock { $0.processes } }
   /// The number of images that are currently waiting.
   package var waitingCount: Int { state.withLock { $0.waiters.count } }
 
@@ -141,6 +145,12 @@ package final class MemoryBudget: Sendable {
     admitWaiters()
   }
 
+  /// Adds bytes of other processes, or removes them if they are fewer than 0.
+  func charge(processByteCount byteCount: Int) {
+    state.withLock { $0.processes += byteCount }
+    if byteCount < 0 { admitWaiters() }
+  }
+
   private func checkLimit(_ byteCount: Int) throws(PipelineError) {
     guard byteCount > limit else { return }
     throw PipelineError(
@@ -193,13 +203,13 @@ package final class MemoryBudget: Sendable {
 
   /// The part of the budget that messages may use together, in bytes.
   func messageRoom(_ state: borrowing State) -> Int {
-    min(limit - state.used - state.buffered - state.occupied, reservationLimit - state.buffered)
+    min(limit - state.used - state.buffered - state.occupied - state.processes, reservationLimit - state.buffered)
   }
 
   /// The part of the budget that images and uploads may use together, in bytes: all but what messages use or need next.
   private func imageLimit(_ state: borrowing State) -> Int {
     let kept = max(state.messages.demand, receivesMessages ? state.messages.reserve : 0)
-    return limit - state.occupied
+    return limit - state.occupied - state.processes
       - max(state.messages.byteCount, min(kept + state.messages.byteCount, state.messages.limit))
   }
 }

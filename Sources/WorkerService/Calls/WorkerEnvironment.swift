@@ -32,6 +32,8 @@ package struct WorkerEnvironment: Sendable {
   package var maxPreviewSide = ImageReader.maxPreviewSide
   /// Returns the id of a context's trace for reports; `nil` if the context is not traced.
   package let traceID: @Sendable (ServiceContext) -> String?
+  /// Returns whether the tracer records the spans of a context.
+  package var isTraced: @Sendable (ServiceContext) -> Bool
   /// Returns the deadline of a context's call; `nil` if its client set none.
   package let deadline: @Sendable (ServiceContext) -> ContinuousClock.Instant?
   /// The accounts of callers; `nil` if callers are not identified.
@@ -47,6 +49,7 @@ package struct WorkerEnvironment: Sendable {
   /// - `threadCount`: the number of images processed at the same time.
   /// - `helpers`: the processes that images are worked on in; `nil` for this process.
   /// - `traceID`: returns the tracer's id of a context's trace.
+  /// - `isTraced`: returns whether the tracer records the spans of a context.
   /// - `deadline`: returns the deadline of a context's call.
   /// - `callers`: the accounts of callers, which `callerName` names.
   /// - `metrics`: receives the measurements.
@@ -57,6 +60,7 @@ package struct WorkerEnvironment: Sendable {
     drain: DrainState = DrainState(),
     tracer: any Tracer = InstrumentationSystem.tracer,
     traceID: @escaping @Sendable (ServiceContext) -> String? = { _ in nil },
+    isTraced: @escaping @Sendable (ServiceContext) -> Bool = { _ in true },
     deadline: @escaping @Sendable (ServiceContext) -> ContinuousClock.Instant? = { _ in nil },
     callers: CallerAccounts? = nil, callerName: @escaping @Sendable (ServiceContext) -> String? = { _ in nil },
     metrics: any MetricsFactory = NOOPMetricsHandler.instance
@@ -74,6 +78,7 @@ package struct WorkerEnvironment: Sendable {
     self.drain = drain
     self.tracer = tracer
     self.traceID = traceID
+    self.isTraced = isTraced
     self.deadline = deadline
     self.callers = callers
     self.callerName = callerName

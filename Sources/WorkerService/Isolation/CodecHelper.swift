@@ -55,6 +55,7 @@ struct HelperLoop: ~Copyable {
   private let defaults: ImageLimits
   private let recorder = SpanRecorder()
   private var work: ImageWork?
+  private var lastConfiguration: EncodedConfiguration?
   /// Whether the outcome of every rendition was sent.
   private var renditionCount = 0
 
@@ -68,7 +69,9 @@ struct HelperLoop: ~Copyable {
   mutating func handle(_ bytes: [UInt8]) {
     var response = HelperResponse()
     do throws(PipelineError) {
-      guard let (request, number) = HelperRequest.read(bytes, defaults: defaults) else { throw Self.outOfOrder }
+      guard let (request, number) = HelperRequest.read(bytes, defaults: defaults, last: &lastConfiguration) else {
+        throw Self.outOfOrder
+      }
       try perform(request, number, &response)
     } catch {
       response.error = error
@@ -86,8 +89,8 @@ struct HelperLoop: ~Copyable {
     _ request: HelperRequest, _ number: UInt32, _ response: inout HelperResponse
   ) throws(PipelineError) {
     switch request {
-    case .readHeader(let byteCount, let isLast, let limits, let configurations):
-      if let limits { work = makeWork(limits, number) }
+    case .readHeader(let byteCount, let isLast, let start, let configurations):
+      if let start { work = makeWork(start, number) }
       try readHeader(byteCount, isLast: isLast, planning: configurations, &response)
     case .plan(let configurations, let following):
       try withWork { (work) throws(PipelineError) in try work.plan(configurations, following: following) }
@@ -109,11 +112,11 @@ struct HelperLoop: ~Copyable {
     }
   }
 
-  private func makeWork(_ limits: ImageLimits, _ number: UInt32) -> ImageWork {
+  private func makeWork(_ start: HelperRequest.ImageStart, _ number: UInt32) -> ImageWork {
     let cancellation = Cancellation { [connection] in connection.isCancelled(work: number) }
     return ImageWork(
-      limits: limits, memory: nil, cancellation: cancellation,
-      tracing: TraceTarget(tracer: recorder, context: .topLevel))
+      limits: start.limits, memory: nil, cancellation: cancellation,
+      tracing: TraceTarget(tracer: start.recordsSpans ? recorder : NoOpTracer(), context: .topLevel))
   }
 
   private mutating func withWork<Result>(

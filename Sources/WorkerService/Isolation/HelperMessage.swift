@@ -4,11 +4,18 @@ internal import WorkerIsolation
 
 /// A request of the worker to a helper, about the image that the helper works on.
 enum HelperRequest {
+  /// What a helper learns of a new image.
+  struct ImageStart {
+    var limits: ImageLimits
+    /// Whether responses contain the image's spans.
+    var recordsSpans = true
+  }
+
   /// Read the header from the next `byteCount` bytes of the input.
   ///
-  /// - `limits`: of a new image, which replaces the last one; `nil` for the current image.
+  /// - `start`: begins a new image, which replaces the last one; `nil` for the current image.
   /// - `planning`: the configurations to plan if the header is complete; the bytes are then the last ones.
-  case readHeader(byteCount: Int, isLast: Bool, limits: ImageLimits?, planning: [ProcessingConfiguration])
+  case readHeader(byteCount: Int, isLast: Bool, start: ImageStart?, planning: [ProcessingConfiguration])
   case plan([ProcessingConfiguration], following: FollowingBytes?)
   case planPreview(ProcessingConfiguration, maxSide: Int)
   /// Start, and process the next bytes as `advance` does if there are any.
@@ -49,7 +56,7 @@ struct HelperResponse {
   /// The spans that have ended with this request.
   var spans: [RecordedSpan] = []
   /// The defenses that the helper lacks; only in response to `abandon`.
-  var missingDefenses: MissingDefenses = []
+  var missingDefenses = MissingDefenses(rawValue: 0)  // an array literal is slow: its conversion is not inlined
   /// The refused attempts of a helper in test mode; empty otherwise.
   var attempts: [String: Int32] = [:]
 }

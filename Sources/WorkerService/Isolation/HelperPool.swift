@@ -32,8 +32,11 @@ package final class HelperPool: Sendable {
     var imageCount = 0
   }
 
-  /// The memory in bytes that a helper needs in addition to its image's working set: shared, and of its own.
+  /// The memory in bytes that a helper needs in addition to its image's working set: of its own, and shared, with
+  /// `inputByteCount` bytes of the image.
   package static let helperByteCount = 3 << 20
+  /// The bytes of an image in shared memory that `helperByteCount` includes; an image in fewer requests needs more.
+  static let inputByteCount = 1 << 20
   /// The number of images after which a helper is replaced, so that nothing that an image leaves behind stays for long.
   private static let maxImageCount = 256
 
@@ -45,6 +48,8 @@ package final class HelperPool: Sendable {
   /// The files of images whose helpers were lost; `nil` if none are kept.
   let crashes: CrashDirectory?
   private let state = Mutex(State())
+  /// The configuration that was sent last, which is likely to be sent again.
+  private let lastConfiguration = Mutex<EncodedConfiguration?>(nil)
 
   /// Whether this build can isolate helpers.
   package static var isSupported: Bool { HelperZygote.isSupported }
@@ -201,6 +206,16 @@ package final class HelperPool: Sendable {
     return waiter != nil
   }
 
+  /// Returns the canonical bytes of a configuration.
+  func encode(_ configuration: ProcessingConfiguration) -> [UInt8] {
+    lastConfiguration.withLock { last in
+      if let last, last.configuration == configuration { return last.bytes }
+      let encoded = EncodedConfiguration(configuration)
+      last = encoded
+      return encoded.bytes
+    }
+  }
+
   // MARK: Give back
 
   /// Takes back a helper.
@@ -233,6 +248,12 @@ package final class HelperPool: Sendable {
       // The next image tries again; one that waits learns why.
       resume(removing: { _ in true }, with: nil)
     }
+  }
+
+  /// Returns memory that idle helpers do not need to the system.
+  package func trim() {
+    // Nobody borrows a helper meanwhile, which would write to this memory.
+    state.withLock { state in for lease in state.idle { lease.process.discardInput() } }
   }
 
   /// Ends the helpers that work on no image; others end with their images.

@@ -23,18 +23,24 @@ extension HelperRequest {
   }
 
   /// - `work`: the number of the image.
-  func bytes(work: UInt32) -> [UInt8] {
+  /// - `encode`: returns the canonical bytes of a configuration.
+  func bytes(
+    work: UInt32, encode: (ProcessingConfiguration) -> [UInt8] = { $0.fieldValue.canonicalBytes }
+  ) -> [UInt8] {
     var writer = WireWriter()
     writer.varint(1, kind.rawValue)
     writer.varint(2, UInt64(work))
     switch self {
-    case .readHeader(let byteCount, let isLast, let limits, let configurations):
+    case .readHeader(let byteCount, let isLast, let start, let configurations):
       writer.varint(3, UInt64(byteCount))
       writer.varint(4, isLast ? 1 : 0)
-      if let limits { writer.message(5) { limits.write(to: &$0) } }
-      for configuration in configurations { writer.data(6, configuration.fieldValue.canonicalBytes) }
+      if let start {
+        writer.message(5) { start.limits.write(to: &$0) }
+        writer.varint(11, start.recordsSpans ? 1 : 0)
+      }
+      for configuration in configurations { writer.data(6, encode(configuration)) }
     case .plan(let configurations, let following):
-      for configuration in configurations { writer.data(6, configuration.fieldValue.canonicalBytes) }
+      for configuration in configurations { writer.data(6, encode(configuration)) }
       if let following {
         writer.message(7) {
           $0.varint(1, following.byteCount)
@@ -42,7 +48,7 @@ extension HelperRequest {
         }
       }
     case .planPreview(let configuration, let maxSide):
-      writer.data(6, configuration.fieldValue.canonicalBytes)
+      writer.data(6, encode(configuration))
       writer.varint(10, UInt64(maxSide))
     case .start(let ids, let offset, let byteCount, let isLast):
       for id in ids { writer.string(8, id, isPresent: true) }
@@ -63,22 +69,26 @@ extension HelperRequest {
 
   /// Reads a request.
   /// - `defaults`: limits with the spill directory of images that may use one.
-  static func read(_ bytes: [UInt8], defaults: ImageLimits) -> (request: HelperRequest, work: UInt32)? {
+  /// - `last`: the configuration that was read last, which is likely to come again.
+  static func read(
+    _ bytes: [UInt8], defaults: ImageLimits, last: inout EncodedConfiguration?
+  ) -> (request: HelperRequest, work: UInt32)? {
     guard let message = WireMessage(bytes), let kind = Kind(rawValue: message.integer(1)) else { return nil }
     let (byteCount, isLast) = (message.count(3), message.flag(4))
     var configurations: [ProcessingConfiguration] = []
     for bytes in message.all(6) {
-      guard let value = FieldValue(canonicalBytes: bytes),
-        let configuration = try? ProcessingConfiguration(value, field: "")
-      else { return nil }
-      configurations.append(configuration)
+      if bytes != last?.bytes { last = EncodedConfiguration(bytes) }
+      guard let last else { return nil }
+      configurations.append(last.configuration)
     }
     let request: HelperRequest
     switch kind {
     case .readHeader:
       request = .readHeader(
-        byteCount: byteCount, isLast: isLast, limits: message.message(5).map { ImageLimits($0, defaults: defaults) },
-        planning: configurations)
+        byteCount: byteCount, isLast: isLast,
+        start: message.message(5).map {
+          ImageStart(limits: ImageLimits($0, defaults: defaults), recordsSpans: message.flag(11))
+        }, planning: configurations)
     case .plan:
       request = .plan(
         configurations,
@@ -95,6 +105,26 @@ extension HelperRequest {
     case .abandon: request = .abandon
     }
     return (request, UInt32(clamping: message.integer(2)))
+  }
+}
+
+/// A configuration and its canonical bytes.
+struct EncodedConfiguration: Sendable {
+  let configuration: ProcessingConfiguration
+  let bytes: [UInt8]
+
+  init(_ configuration: ProcessingConfiguration) {
+    self.configuration = configuration
+    bytes = configuration.fieldValue.canonicalBytes
+  }
+
+  /// Reads the bytes; returns `nil` if they are no configuration.
+  init?(_ bytes: [UInt8]) {
+    guard let value = FieldValue(canonicalBytes: bytes),
+      let configuration = try? ProcessingConfiguration(value, field: "")
+    else { return nil }
+    self.configuration = configuration
+    self.bytes = bytes
   }
 }
 

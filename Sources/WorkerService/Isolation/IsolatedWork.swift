@@ -22,6 +22,8 @@ final class IsolatedWork {
   private var isLastSupplied = false
   /// Whether the supplied bytes filled the input, so that more may be there.
   private var isFullySupplied = false
+  /// The maximum number of the image's bytes in one request, for which memory is charged.
+  private(set) var windowByteCount = HelperPool.inputByteCount
   /// The number of bytes that were processed with the start.
   private var begun: Int?
   /// The error of an image whose output is still to be delivered.
@@ -37,6 +39,8 @@ final class IsolatedWork {
   /// The memory in bytes that a helper may use before its image is admitted, and beyond what is charged afterwards: for
   /// libraries that allocate by themselves.
   private static let uncountedByteCount: UInt64 = 256 << 20
+  /// The unit of a helper's memory limit in bytes, so that it is the same for most images.
+  private static let limitUnitByteCount: UInt64 = 64 << 20
 
   init(_ pool: HelperPool, limits: ImageLimits, cancellation: Cancellation, tracing: Target) {
     self.pool = pool
@@ -80,7 +84,9 @@ final class IsolatedWork {
   private func limit(byteCount: UInt64) {
     let cpuSeconds = limits.maxCPUTime.map { UInt64(clamping: $0.components.seconds) + 1 }
     // Blocks are reused with some waste, so that twice the charged memory is still no leak.
-    lease?.process.limit(cpuSeconds: cpuSeconds, byteCount: Self.uncountedByteCount + 2 * byteCount)
+    let unitCount = (Self.uncountedByteCount + 2 * byteCount) / Self.limitUnitByteCount + 1
+    lease?.process.limit(
+      cpuSeconds: cpuSeconds, used: cpuTime.before, byteCount: unitCount * Self.limitUnitByteCount)
   }
 
   /// Gives the helper back.
@@ -127,7 +133,7 @@ final class IsolatedWork {
   }
 
   private func responses(to request: HelperRequest, of process: HelperProcess) throws -> HelperResponse {
-    try process.send(request.bytes(work: number))
+    try process.send(request.bytes(work: number) { pool.encode($0) })
     var outputByteCount = 0
     while true {
       let bytes = try process.receive(work: number) { limits.makeSpillFile() }
@@ -165,6 +171,9 @@ final class IsolatedWork {
 
   // MARK: The interface of ImageWork
 
+  /// Notes that the header is about to be read from `byteCount` bytes, as many of which as possible are one request.
+  func expect(byteCount: Int) { windowByteCount = min(max(windowByteCount, byteCount), HelperLayout.inputByteCount) }
+
   /// See `ImageWork.readHeader`.
   ///
   /// - `configurations`: what to plan together with the header, if all bytes are there.
@@ -174,15 +183,15 @@ final class IsolatedWork {
     if !isBegun { input = pool.crashes?.makeFile() }
     var consumed = 0
     repeat {
-      let window = bytes.extracting(droppingFirst: consumed).extracting(first: HelperLayout.inputByteCount)
+      let window = bytes.extracting(droppingFirst: consumed).extracting(first: windowByteCount)
       let isLastWindow = isLast && consumed + window.byteCount == bytes.byteCount
       supply(window)
       isLastSupplied = isLastWindow
-      let limits = isBegun ? nil : limits
+      let start = isBegun ? nil : HelperRequest.ImageStart(limits: limits, recordsSpans: tracing.isRecorded)
       isBegun = true
       let response = try exchange(
         .readHeader(
-          byteCount: window.byteCount, isLast: isLastWindow, limits: limits,
+          byteCount: window.byteCount, isLast: isLastWindow, start: start,
           planning: isLastWindow ? configurations : []))
       bufferedByteCount = response.bufferedByteCount
       consumed += consume(response.consumedByteCount)
@@ -194,12 +203,12 @@ final class IsolatedWork {
     return nil
   }
 
-  /// Copies the next bytes of the image, at most `HelperLayout.inputByteCount`, to the helper.
+  /// Copies the next bytes of the image, at most `windowByteCount`, to the helper.
   private func supply(_ bytes: RawSpan) {
     lease?.process.write(bytes)
     input?.write(bytes)
     supplied = 0..<bytes.byteCount
-    isFullySupplied = bytes.byteCount == HelperLayout.inputByteCount
+    isFullySupplied = bytes.byteCount == windowByteCount
   }
 
   /// Notes how many of the supplied bytes the helper has consumed; `nil` for all.
@@ -273,7 +282,7 @@ final class IsolatedWork {
     var count = min(supplied.count, bytes.byteCount)
     if count < bytes.byteCount { count -= count % SourceWindows.byteCount }
     if count == 0 {
-      supply(bytes.extracting(first: HelperLayout.inputByteCount))
+      supply(bytes.extracting(first: windowByteCount))
       count = supplied.count
     }
     return try progress(
@@ -286,7 +295,7 @@ final class IsolatedWork {
   func push(_ bytes: RawSpan, isLast: Bool) throws(PipelineError) -> Bool {
     var offset = 0
     repeat {
-      let window = bytes.extracting(droppingFirst: offset).extracting(first: HelperLayout.inputByteCount)
+      let window = bytes.extracting(droppingFirst: offset).extracting(first: windowByteCount)
       offset += window.byteCount
       supply(window)
       note(try exchange(.push(byteCount: window.byteCount, isLast: isLast && offset == bytes.byteCount)))

@@ -184,5 +184,7 @@ extension IsolatedWork {
     let tracer: any Tracer
     let context: ServiceContext
     let isPreview: Bool
+    /// Whether the tracer records the spans; if not, the helper does not either.
+    var isRecorded = true
   }
 }

@@ -94,7 +94,7 @@ extension ImageJob {
   func admit() async throws -> Reservation {
     let asked = ContinuousClock.now
     defer { clock.queued += asked.duration(to: .now) }
-    let byteCount = Int(clamping: plan.reservedByteCount) + work.overheadByteCount
+    let byteCount = Int(clamping: plan.reservedByteCount)
     if let preview, let previewByteCount = preview.plannedByteCount {
       do throws(PipelineError) { return try await queue(byteCount + previewByteCount) } catch {
         guard error.code != .cancelled else { throw error }

@@ -20,15 +20,19 @@ struct JobWork: ~Copyable {
   private var reservation: Reservation?
   // Memory charged for input buffered beyond `ImageWork.headerByteCount`, until the image is started.
   private var bufferedReservation: Hold?
+  // The memory of the helper process.
+  private var processCharge: ProcessCharge?
   private var localPlan: PlannedImage?
 
   init(_ environment: WorkerEnvironment, cancellation: Cancellation, isPreview: Bool = false) {
     let limits = environment.limits.image
     if let helpers = environment.helpers {
       let target = IsolatedWork.Target(
-        tracer: environment.tracer, context: ServiceContext.current ?? .topLevel, isPreview: isPreview)
+        tracer: environment.tracer, context: ServiceContext.current ?? .topLevel, isPreview: isPreview,
+        isRecorded: environment.isTraced(ServiceContext.current ?? .topLevel))
       place = .isolated(IsolatedWork(helpers, limits: limits, cancellation: cancellation, tracing: target))
       bufferedReservation = Hold(budget: environment.memory)
+      processCharge = ProcessCharge(budget: environment.memory)
     } else {
       place = .here
       work = ImageWork(
@@ -56,14 +60,6 @@ struct JobWork: ~Copyable {
     }
   }
 
-  /// The memory in bytes to reserve in addition to that of the plan.
-  var overheadByteCount: Int {
-    switch place {
-    case .here: 0
-    case .isolated: HelperPool.helperByteCount
-    }
-  }
-
   /// Records that the current thread works on this image until it returns.
   private func noteWork() { WorkThread.begin(formatName ?? "unknown") }
 
@@ -83,8 +79,8 @@ struct JobWork: ~Copyable {
     case .isolated(let work):
       if formatName == nil { formatName = ImageReader.formatName(bytes) }
       noteWork()
-      // Until the image has a reservation, which includes the helper.
-      try bufferedReservation?.grow(to: HelperPool.helperByteCount)
+      work.expect(byteCount: bytes.byteCount)
+      processCharge?.grow(to: HelperPool.helperByteCount + work.windowByteCount - HelperPool.inputByteCount)
       return try work.readHeader(bytes, isLast: isLast, planning: configurations())
     }
   }
@@ -94,7 +90,7 @@ struct JobWork: ~Copyable {
     case .here: try work!.chargeBuffered()
     case .isolated(let work):
       guard work.bufferedByteCount > ImageWork.headerByteCount else { return }
-      try bufferedReservation?.grow(to: HelperPool.helperByteCount + work.bufferedByteCount)
+      try bufferedReservation?.grow(to: work.bufferedByteCount)
     }
   }
 

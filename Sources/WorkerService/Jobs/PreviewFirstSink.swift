@@ -62,7 +62,7 @@ final class PreviewFirstSink: ResultSink {
   /// The memory in bytes that the preview requires; `nil` unless it is planned and not started.
   var plannedByteCount: Int? {
     guard case .planned(let plan) = phase else { return nil }
-    return Int(clamping: plan.workingSetByteCount) + (environment.helpers == nil ? 0 : HelperPool.helperByteCount)
+    return Int(clamping: plan.workingSetByteCount)
   }
 
   // MARK: The preview

@@ -15,7 +15,11 @@ extension ProcessingReport {
   /// The report of a result that was kept; its timings are zero.
   /// - Throws: what SwiftProtobuf throws of bytes that are no report.
   init(cacheMetadata: [UInt8]) throws {
-    let wire = try Imageworker_V1_ProcessingReport(serializedBytes: cacheMetadata)
+    self.init(try Imageworker_V1_ProcessingReport(serializedBytes: cacheMetadata))
+  }
+
+  /// Creates the report without its timings, which are zero.
+  init(_ wire: Imageworker_V1_ProcessingReport) {
     self.init(
       input: ImageInfo(wire.input), output: ImageInfo(wire.output), inputByteCount: wire.inputBytes,
       outputByteCount: wire.outputBytes, timings: StageTimings(), peakMemoryByteCount: wire.peakMemoryBytes,

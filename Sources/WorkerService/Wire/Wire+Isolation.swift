@@ -17,7 +17,7 @@ extension ProcessingReport {
       guard wire.input.isPlausible, wire.output.isPlausible,
         max(wire.inputBytes, wire.outputBytes, wire.peakMemoryBytes) <= 1 << 50
       else { return nil }
-      try self.init(cacheMetadata: wireBytes)
+      self.init(wire)
       timings.queued = Duration(plausible: wire.timings.queued)
       timings.decode = Duration(plausible: wire.timings.decode)
       timings.resize = Duration(plausible: wire.timings.resize)

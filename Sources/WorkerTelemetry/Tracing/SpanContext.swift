@@ -58,6 +58,9 @@ extension InstrumentationContext {
     set { self[SpanContextKey.self] = newValue }
   }
 
+  /// Whether the spans of the context are recorded.
+  package var isTraced: Bool { spanContext?.isSampled ?? false }
+
   /// The identifier of a sampled trace, 32 hexadecimal digits; `nil` if the trace is not sampled.
   package var traceID: String? { spanContext.flatMap { $0.isSampled ? $0.traceID.description : nil } }
 }

@@ -15,7 +15,9 @@ struct HelperMessageTests {
   func configuration() throws {
     let request = HelperRequest.plan(
       [Self.configuration, ProcessingConfiguration()], following: FollowingBytes(byteCount: 7, hasEndMarker: true))
-    let (read, work) = try #require(HelperRequest.read(request.bytes(work: 9), defaults: ImageLimits()))
+    var last: EncodedConfiguration?
+    let message = HelperRequest.read(request.bytes(work: 9), defaults: ImageLimits(), last: &last)
+    let (read, work) = try #require(message)
     guard case .plan(let configurations, let following) = read else {
       Issue.record("another request was read")
       return
@@ -27,16 +29,20 @@ struct HelperMessageTests {
   @Test("limits are read as they were written")
   func limits() throws {
     var limits = ImageLimits(maxPixels: 1, maxBufferedPixels: 2, maxScans: 3, maxWorkPixels: 4, memory: 5)
-    for time in [nil, Duration.milliseconds(2500)] {
+    var last: EncodedConfiguration?
+    let cases: [(Duration?, Bool)] = [(nil, false), (.milliseconds(2500), true)]
+    for (time, recordsSpans) in cases {
       limits.maxCPUTime = time
       let request = HelperRequest.readHeader(
-        byteCount: 6, isLast: true, limits: limits, planning: [Self.configuration])
-      let read = try #require(HelperRequest.read(request.bytes(work: 1), defaults: limits)).request
-      guard case .readHeader(6, true, let readLimits, [Self.configuration]) = read else {
+        byteCount: 6, isLast: true, start: HelperRequest.ImageStart(limits: limits, recordsSpans: recordsSpans),
+        planning: [Self.configuration])
+      let message = HelperRequest.read(request.bytes(work: 1), defaults: limits, last: &last)
+      let read = try #require(message).request
+      guard case .readHeader(6, true, let start?, [Self.configuration]) = read else {
         Issue.record("another request was read")
         return
       }
-      #expect(readLimits == limits)
+      #expect(start.limits == limits && start.recordsSpans == recordsSpans)
     }
   }
 

@@ -25,14 +25,32 @@ struct HelperProcessTests {
     let image = Isolated.image(.escape)
     lease.process.write(image.span.bytes)
     try lease.process.send(
-      HelperRequest.readHeader(byteCount: image.count, isLast: true, limits: ImageLimits(), planning: [])
-        .bytes(work: 1))
+      HelperRequest.readHeader(
+        byteCount: image.count, isLast: true, start: HelperRequest.ImageStart(limits: ImageLimits()), planning: []
+      )
+      .bytes(work: 1))
     let response = try #require(HelperResponse(lease.process.receive(work: 1) { -1 }))
     #expect(response.attempts.count >= 16)
     for (attempt, error) in response.attempts { #expect(error != 0, "a helper managed to \(attempt)") }
     let status = try String(contentsOfFile: "/proc/\(lease.process.processID)/status", encoding: .utf8)
     for line in ["NoNewPrivs:\t1", "Seccomp:\t2", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000"] {
       #expect(status.contains(line), "\(line)")
+    }
+  }
+
+  @Test("the input of an idle helper is returned to the system, and used again")
+  func discard() throws {
+    let lease = try Isolated.pool().borrowNow()
+    let image = Isolated.image(.escape)
+    for (work, isDiscarded) in [(UInt32(1), true), (UInt32(2), false)] {
+      lease.process.write(image.span.bytes)
+      if isDiscarded { lease.process.discardInput() }
+      let start = HelperRequest.ImageStart(limits: ImageLimits())
+      try lease.process.send(
+        HelperRequest.readHeader(byteCount: image.count, isLast: true, start: start, planning: []).bytes(work: work))
+      let response = try #require(HelperResponse(lease.process.receive(work: work) { -1 }))
+      // Without its bytes, the image is none.
+      #expect(response.attempts.isEmpty == isDiscarded && response.error != nil)
     }
   }
 
