@@ -90,7 +90,11 @@ struct Serve: AsyncParsableCommand {
           service: Playground(
             address: playground, environment: worker.environment, worker: worker.address, logger: logger)))
     }
-    services.append(.init(service: IdleMemoryService(drain: worker.environment.drain, connections: worker.connections)))
+    services.append(
+      .init(
+        service: IdleMemoryService(
+          drain: worker.environment.drain, connections: worker.connections,
+          memory: worker.environment.memory, helpers: worker.environment.helpers)))
     services.append(.init(service: worker, successTerminationBehavior: .gracefullyShutdownGroup))
     let group = ServiceGroup(
       configuration: ServiceGroupConfiguration(

@@ -14,6 +14,8 @@ struct SystemMemory {
   var physicalByteCount: Int
   /// The lowest limit of the process' control groups in bytes; `nil` if there is none.
   var limitByteCount: Int?
+  /// The addresses in bytes that the process may still use, by its resource limit (`ulimit -v`); `nil` if it has none.
+  var addressByteCount: Int?
 
   /// Memory that the process takes besides the limit: its code, threads and buffers, and what the allocator keeps.
   private static let processByteCount = 96 << 20
@@ -21,11 +23,13 @@ struct SystemMemory {
 
   /// The default of `--memory-limit-mib` in bytes.
   ///
-  /// All that a control group allows but what the process needs itself, or half of a machine's memory, which the worker
-  /// shares with others; at most 768 MiB.
+  /// All that a control group and resource limits allow but what the process needs itself, or half of a machine's memory,
+  /// which the worker shares with others; at most 768 MiB.
   var defaultLimit: Int {
     var limit = min(physicalByteCount / 2, Self.maxDefaultByteCount)
-    if let limitByteCount { limit = min(limit, limitByteCount - Self.processByteCount) }
+    for system in [limitByteCount, addressByteCount] {
+      if let system { limit = min(limit, system - Self.processByteCount) }
+    }
     return max(32 << 20, limit)
   }
 
@@ -34,7 +38,23 @@ struct SystemMemory {
     let physical = sysconf(Int32(_SC_PHYS_PAGES)) * sysconf(Int32(_SC_PAGESIZE))
     let groups = text("/proc/self/cgroup").map(files(groups:)) ?? []
     let limits = groups.compactMap { text($0).flatMap(limit(text:)) }.filter { $0 < physical }
-    return SystemMemory(physicalByteCount: physical, limitByteCount: limits.min())
+    return SystemMemory(
+      physicalByteCount: physical, limitByteCount: limits.min(),
+      addressByteCount: addresses(
+        limits: text("/proc/self/limits") ?? "", usage: text("/proc/self/statm") ?? "",
+        pageByteCount: sysconf(Int32(_SC_PAGESIZE))))
+  }
+
+  /// The addresses in bytes that a process may still use; `nil` for any number.
+  /// - `limits`: the text of `/proc/self/limits`.
+  /// - `usage`: the text of `/proc/self/statm`, which begins with the number of pages in use.
+  static func addresses(limits: String, usage: String, pageByteCount: Int) -> Int? {
+    let name = "Max address space"
+    guard let line = limits.split(separator: "\n").first(where: { $0.hasPrefix(name) }),
+      let limit = limit(text: String(line.dropFirst(name.count).drop { $0 == " " })),
+      let pageCount = Int(usage.prefix { $0.isNumber })
+    else { return nil }
+    return max(0, limit - pageCount * pageByteCount)
   }
 
   /// The files that may contain the limits of the process' control groups and of those above them.

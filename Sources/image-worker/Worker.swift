@@ -224,14 +224,16 @@ struct Worker: Service {
     return MessageMemory(
       admit: { request in
         switch memory.receive(
-          request.byteCount, of: request.connection, buffering: request.bufferedByteCount, grant: request.grant)
+          request.byteCount, of: request.connection, isContinuation: request.isContinuation,
+          buffering: request.bufferedByteCount, grant: request.grant)
         {
         case .granted: .granted
         case .waiting(let id): .waiting(id)
         case .full: .full
         case .tooLarge(let limit): .tooLarge(limit)
         }
-      }, abandon: memory.abandonMessage, release: memory.releaseMessage, openWindow: memory.openWindow,
+      }, abandon: memory.abandonMessage, release: memory.releaseMessage(_:of:isContinuation:),
+      openWindow: memory.openWindow,
       closeWindow: memory.closeWindow, occupy: memory.occupy, vacate: memory.vacate)
   }
 

@@ -155,3 +155,25 @@ def test_the_memory_of_many_connections_returns_to_the_system():
     assert peak_mib(worker) > floor + 30
     assert wait_until(lambda: worker.rss_mib() < floor + 20), f"{worker.rss_mib()} MiB, {floor} at its start"
     assert worker.stop() == 0
+
+
+def test_the_memory_of_unfinished_messages_returns_to_the_system():
+    worker = Worker("--cache-memory-mib", "0", "--memory-limit-mib", "256")
+    floor = worker.rss_mib()
+    half = message(b"\0" * 62_000_000)[:-1]
+
+    async def flood():
+        raws = [await Raw(worker).open() for _ in range(22)]
+        await asyncio.sleep(0.5)
+        tasks = [asyncio.create_task(raw.send(raw.call("ProcessImage"), half)) for raw in raws for _ in range(40)]
+        # So long that the worker seems idle meanwhile.
+        await asyncio.wait(tasks, timeout=8)
+        for task in tasks:
+            task.cancel()
+        for raw in raws:
+            raw.writer.close()
+
+    asyncio.run(flood())
+    assert peak_mib(worker) > floor + 45
+    assert wait_until(lambda: worker.rss_mib() < floor + 20), f"{worker.rss_mib()} MiB, {floor} at its start"
+    assert worker.stop() == 0

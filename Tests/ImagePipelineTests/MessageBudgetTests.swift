@@ -16,8 +16,16 @@ struct MessageBudgetTests {
     var all: [String] { names.withLock { $0 } }
   }
 
-  private func receive(_ mib: Int, of connection: UInt64 = 1, _ name: String = "") -> MemoryBudget.MessageAdmission {
-    budget.receive(mib * Self.mib, of: connection, buffering: Self.mib / 4, grant: granted.note(name))
+  private func receive(
+    _ mib: Int, of connection: UInt64 = 1, _ name: String = "", isContinuation: Bool = false
+  ) -> MemoryBudget.MessageAdmission {
+    budget.receive(
+      mib * Self.mib, of: connection, isContinuation: isContinuation, buffering: Self.mib / 4,
+      grant: granted.note(name))
+  }
+
+  private func release(_ mib: Int, of connection: UInt64 = 1, isContinuation: Bool = false) {
+    budget.releaseMessage(mib * Self.mib, of: connection, isContinuation: isContinuation)
   }
 
   private func isWaiting(_ admission: MemoryBudget.MessageAdmission) -> Bool {
@@ -28,7 +36,7 @@ struct MessageBudgetTests {
   func charge() {
     #expect(receive(64) == .granted && budget.received == 64 << 20)
     #expect(receive(65) == .tooLarge(64 << 20))
-    budget.releaseMessage(64 << 20, of: 1)
+    release(64)
     #expect(budget.received == 0)
   }
 
@@ -38,7 +46,7 @@ struct MessageBudgetTests {
     #expect(isWaiting(receive(30, of: 2, "first")) && isWaiting(receive(10, of: 3, "second")))
     #expect(receive(1, of: 4) == .granted)
     #expect(granted.all.isEmpty)
-    budget.releaseMessage(64 << 20, of: 1)
+    release(64)
     #expect(granted.all == ["first", "second"] && budget.waitingMessageCount == 0)
     #expect(budget.received == 41 << 20)
   }
@@ -48,9 +56,9 @@ struct MessageBudgetTests {
     #expect(receive(30) == .granted && isWaiting(receive(20, of: 1, "greedy")))
     #expect(receive(50, of: 2) == .granted)
     #expect(isWaiting(receive(20, of: 1, "greedier")) && isWaiting(receive(20, of: 3, "modest")))
-    budget.releaseMessage(50 << 20, of: 2)
+    release(50, of: 2)
     #expect(granted.all == ["modest"])
-    budget.releaseMessage(30 << 20, of: 1)
+    release(30)
     #expect(granted.all == ["modest", "greedy", "greedier"])
   }
 
@@ -80,11 +88,40 @@ struct MessageBudgetTests {
     #expect(isWaiting(receive(20, of: 3)))
   }
 
+  @Test("uploads that have reserved all memory receive their next messages")
+  func continuation() async throws {
+    let uploads = try await budget.reserve(248 << 20, cancellation: Cancellation())
+    // What these buffer takes the room that is left.
+    for connection in UInt64(10)..<90 { #expect(isWaiting(receive(40, of: connection))) }
+    #expect(isWaiting(receive(1, of: 5)))
+    #expect(receive(4, of: 1, isContinuation: true) == .granted)
+    #expect(receive(4, of: 2, isContinuation: true) == .granted)
+    #expect(isWaiting(receive(4, of: 3, "next", isContinuation: true)))
+    release(4, of: 2, isContinuation: true)
+    #expect(granted.all == ["next"])
+    release(4, of: 1, isContinuation: true)
+    release(4, of: 3, isContinuation: true)
+    #expect(isWaiting(receive(9, of: 1, isContinuation: true)))
+    end(uploads)
+  }
+
+  @Test("files that are buffered before their header leave room for messages")
+  func buffered() throws {
+    var files = Hold(budget: budget)
+    try files.grow(to: 128 << 20)
+    // The message is received, and then its file is refused.
+    #expect(receive(4, isContinuation: true) == .granted)
+    #expect(throws: PipelineError.self) { try files.grow(to: 129 << 20) }
+    end(files)
+  }
+
+  private func end(_ hold: consuming Hold) {}
+
   @Test("windows of streams may use half of what may wait")
   func windows() {
     #expect(budget.openWindow(12 << 20) && !budget.openWindow(1))
     budget.closeWindow(12 << 20)
-    #expect(budget.received == 0 && budget.openWindow(1))
+    #expect(budget.endedMessageCount == 1 && budget.received == 0 && budget.openWindow(1))
   }
 
   private func end(_ reservation: consuming Reservation) {}

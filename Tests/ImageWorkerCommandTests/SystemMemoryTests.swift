@@ -33,6 +33,18 @@ struct SystemMemoryTests {
     #expect(memory.defaultLimit == expected << 20)
   }
 
+  @Test(
+    "the default fits into the addresses that a resource limit leaves",
+    arguments: [("unlimited            ", 768), ("536870912            ", 216), ("209715200            ", 32)])
+  func addresses(limit: String, expected: Int) {
+    let memory = SystemMemory(
+      physicalByteCount: 16 << 30,
+      addressByteCount: SystemMemory.addresses(
+        limits: "Max msgqueue size 819200 819200 bytes\nMax address space         \(limit)unlimited            bytes\n",
+        usage: "51200 11000 9000 4 0 8 0\n", pageByteCount: 4096))
+    #expect(memory.defaultLimit == expected << 20)
+  }
+
   @Test("this machine has memory")
   func current() { #expect(SystemMemory.current.physicalByteCount > 64 << 20) }
 }

@@ -15,6 +15,10 @@ extension MemoryBudget {
 
   /// The number of bytes of received messages, and of those that wait.
   package var received: Int { state.withLock { $0.messages.byteCount } }
+  /// The number of messages whose memory was freed since the process started, however much of them arrived.
+  package var endedMessageCount: UInt64 { state.withLock { $0.messages.endedCount } }
+  /// The number of bytes that open connections and calls take.
+  package var occupied: Int { state.withLock { $0.occupied } }
   /// The number of messages that wait for memory.
   package var waitingMessageCount: Int { state.withLock { $0.messages.waiters.count } }
 
@@ -23,19 +27,22 @@ extension MemoryBudget {
   /// - Parameters:
   ///   - byteCount: The size of the message in bytes.
   ///   - connection: The connection that sends it.
+  ///   - isContinuation: Whether its call has sent another message before.
   ///   - bufferedByteCount: The number of bytes that may arrive while the message waits.
   ///   - grant: Called on any thread when a waiting message has been charged.
   /// - Returns: Whether the message is charged, waits or is refused.
   package func receive(
-    _ byteCount: Int, of connection: UInt64, buffering bufferedByteCount: Int, grant: @escaping @Sendable () -> Void
+    _ byteCount: Int, of connection: UInt64, isContinuation: Bool, buffering bufferedByteCount: Int,
+    grant: @escaping @Sendable () -> Void
   ) -> MessageAdmission {
     state.withLock { state in
       guard byteCount <= state.messages.maxMessageByteCount else {
         return .tooLarge(state.messages.maxMessageByteCount)
       }
       let room = messageRoom(state)
-      if state.messages.take(byteCount, of: connection, room: room) { return .granted }
-      let id = state.messages.wait(byteCount, of: connection, buffering: bufferedByteCount, grant: grant)
+      if state.messages.take(byteCount, of: connection, isContinuation: isContinuation, room: room) { return .granted }
+      let id = state.messages.wait(
+        byteCount, of: connection, isContinuation: isContinuation, buffering: bufferedByteCount, grant: grant)
       return id.map(MessageAdmission.waiting) ?? .full
     }
   }
@@ -73,8 +80,10 @@ extension MemoryBudget {
   }
 
   /// Returns charged bytes of a connection to the budget.
-  package func releaseMessage(_ byteCount: Int, of connection: UInt64) {
-    state.withLock { $0.messages.release(byteCount, of: connection) }
+  ///
+  /// - `isContinuation`: as it was for `receive`.
+  package func releaseMessage(_ byteCount: Int, of connection: UInt64, isContinuation: Bool) {
+    state.withLock { $0.messages.release(byteCount, of: connection, isContinuation: isContinuation) }
     admitWaiters()
   }
 }

@@ -4,12 +4,16 @@
 /// wait counts with the bytes that its client may send meanwhile. Small messages pass large ones, because the bytes
 /// that an upload in progress needs arrive in them. Of the large ones, the connection that uses the least memory goes
 /// first.
+///
+/// Uploads in progress may have reserved all other memory, and free it only when their last bytes have arrived. So a
+/// message that continues a call needs no room if it is small enough for the `reserve` that is left to such messages.
 struct MessageQueue {
   struct Waiter {
     var id: UInt64
     var byteCount: Int
     var connection: UInt64
     var bufferedByteCount: Int
+    var isContinuation: Bool
     var grant: @Sendable () -> Void
   }
 
@@ -22,6 +26,10 @@ struct MessageQueue {
   private(set) var byteCount = 0
   private(set) var waitingByteCount = 0
   private(set) var waiters: [Waiter] = []
+  /// The part of `byteCount` that continues calls.
+  private(set) var continuedByteCount = 0
+  /// The number of messages and windows that have left the queue since the process started.
+  private(set) var endedCount: UInt64 = 0
   private var connections: [UInt64: Int] = [:]
   private var nextID: UInt64 = 0
 
@@ -33,6 +41,9 @@ struct MessageQueue {
   var maxWaitingByteCount: Int { limit / 4 }
   /// The part of the limit that large messages and images leave to small messages, in bytes.
   var reserve: Int { limit / 12 }
+  /// The size in bytes of all messages that continue calls for which there is always room; at least one of 4 MiB, which
+  /// is the most that gRPC clients send by default, with its prefix and its other fields.
+  var continuationReserve: Int { max(reserve, (4 << 20) + (64 << 10)) }
 
   /// The room in bytes that the next large message needs, and that images must leave to it.
   var demand: Int { nextLarge.map { waiters[$0].byteCount } ?? 0 }
@@ -41,21 +52,23 @@ struct MessageQueue {
   /// - Parameters:
   ///   - byteCount: The size of the message in bytes.
   ///   - connection: The connection that sends it.
+  ///   - isContinuation: Whether its call has sent another message before.
   ///   - room: The part of the whole budget that is not used for anything but messages, in bytes.
   /// - Returns: Whether there was room.
-  mutating func take(_ byteCount: Int, of connection: UInt64, room: Int) -> Bool {
+  mutating func take(_ byteCount: Int, of connection: UInt64, isContinuation: Bool, room: Int) -> Bool {
     let isSmall = byteCount <= Self.smallByteCount
-    guard isSmall || nextLarge == nil, fits(byteCount, of: connection, others: self.byteCount, room: room) else {
-      return false
-    }
-    add(byteCount, of: connection)
+    let hasRoom =
+      (isSmall || nextLarge == nil) && fits(byteCount, of: connection, others: self.byteCount, room: room)
+    guard hasRoom || isContinuation && continues(byteCount) else { return false }
+    add(byteCount, of: connection, isContinuation: isContinuation)
     return true
   }
 
   /// Lets a message wait, unless too many wait already.
   /// - Returns: The identifier of the waiting message; `nil` if too many wait.
   mutating func wait(
-    _ byteCount: Int, of connection: UInt64, buffering bufferedByteCount: Int, grant: @escaping @Sendable () -> Void
+    _ byteCount: Int, of connection: UInt64, isContinuation: Bool, buffering bufferedByteCount: Int,
+    grant: @escaping @Sendable () -> Void
   ) -> UInt64? {
     guard waitingByteCount + bufferedByteCount <= maxWaitingByteCount else { return nil }
     nextID += 1
@@ -63,7 +76,8 @@ struct MessageQueue {
     self.byteCount += bufferedByteCount
     waiters.append(
       Waiter(
-        id: nextID, byteCount: byteCount, connection: connection, bufferedByteCount: bufferedByteCount, grant: grant))
+        id: nextID, byteCount: byteCount, connection: connection, bufferedByteCount: bufferedByteCount,
+        isContinuation: isContinuation, grant: grant))
     return nextID
   }
 
@@ -79,6 +93,7 @@ struct MessageQueue {
 
   /// Returns bytes that `openWindow` charged.
   mutating func closeWindow(_ byteCount: Int) {
+    endedCount += 1
     waitingByteCount -= byteCount
     self.byteCount -= byteCount
   }
@@ -87,12 +102,15 @@ struct MessageQueue {
   mutating func abandon(_ id: UInt64) -> Bool {
     guard let index = waiters.firstIndex(where: { $0.id == id }) else { return false }
     _ = remove(at: index)
+    endedCount += 1
     return true
   }
 
   /// Returns a message's bytes to the budget.
-  mutating func release(_ byteCount: Int, of connection: UInt64) {
+  mutating func release(_ byteCount: Int, of connection: UInt64, isContinuation: Bool) {
     self.byteCount -= byteCount
+    endedCount += 1
+    if isContinuation { continuedByteCount -= byteCount }
     let left = (connections[connection] ?? 0) - byteCount
     connections[connection] = left > 0 ? left : nil
   }
@@ -103,7 +121,10 @@ struct MessageQueue {
     var granted: [Waiter] = []
     var index = 0
     while index < waiters.count {
-      if waiters[index].byteCount <= Self.smallByteCount, fits(waiters[index], room: room) {
+      let waiter = waiters[index]
+      if waiter.isContinuation && continues(waiter.byteCount)
+        || waiter.byteCount <= Self.smallByteCount && fits(waiter, room: room)
+      {
         granted.append(admit(at: index))
       } else {
         index += 1
@@ -116,7 +137,7 @@ struct MessageQueue {
   /// Charges a waiter in place of the bytes that it buffers.
   private mutating func admit(at index: Int) -> Waiter {
     let waiter = remove(at: index)
-    add(waiter.byteCount, of: waiter.connection)
+    add(waiter.byteCount, of: waiter.connection, isContinuation: waiter.isContinuation)
     return waiter
   }
 
@@ -153,8 +174,12 @@ struct MessageQueue {
     return used + byteCount <= min(limit, room) - kept
   }
 
-  private mutating func add(_ byteCount: Int, of connection: UInt64) {
+  /// Whether a message that continues a call fits into what is left to such messages.
+  private func continues(_ byteCount: Int) -> Bool { continuedByteCount + byteCount <= continuationReserve }
+
+  private mutating func add(_ byteCount: Int, of connection: UInt64, isContinuation: Bool) {
     self.byteCount += byteCount
+    if isContinuation { continuedByteCount += byteCount }
     connections[connection, default: 0] += byteCount
   }
 }

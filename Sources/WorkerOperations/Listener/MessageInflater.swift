@@ -103,7 +103,7 @@ struct MessageInflater: ~Copyable {
       guard let flag = input.getInteger(at: input.readerIndex, as: UInt8.self),
         let length = input.getInteger(at: input.readerIndex + 1, as: UInt32.self)
       else { return false }
-      guard Int(length) <= limit else { throw tooLarge() }
+      guard Int(length) <= limit else { throw tooLarge(Int(length)) }
       input.moveReaderIndex(forwardBy: Self.prefixByteCount)
       if flag == 0 {
         write(length: Int(length), &output)
@@ -156,7 +156,7 @@ struct MessageInflater: ~Copyable {
       let produced = message.readableBytes - before
       guard allowance.take(produced) else { throw Self.noRoom }
       charged += produced
-      guard message.readableBytes <= limit else { throw tooLarge() }
+      guard message.readableBytes <= limit else { throw tooLarge(message.readableBytes) }
       switch status {
       case Z_STREAM_END: isEnded = true
       case Z_OK where produced == Self.pieceByteCount || part.readableBytes > 0: continue
@@ -184,12 +184,11 @@ struct MessageInflater: ~Copyable {
   }
 
   private static var noRoom: RequestRefusal {
-    RequestRefusal(code: .resourceExhausted, message: "there is no memory to decompress the message; try again later")
+    .overloaded("there is no memory to decompress the message")
   }
 
-  private func tooLarge() -> RequestRefusal {
-    RequestRefusal(
-      code: .resourceExhausted,
-      message: "a message is larger than \(limit) bytes when decompressed; send the image in chunks with BatchProcess")
+  /// - `byteCount`: the size of the message as far as it is known.
+  private func tooLarge(_ byteCount: Int) -> RequestRefusal {
+    .tooLarge(.init(name: "max_message_bytes", limit: limit, value: byteCount), measure: "at least ")
   }
 }

@@ -6,6 +6,8 @@ package struct MessageMemory: Sendable {
     package var byteCount: Int
     /// The connection that sends it.
     package var connection: UInt64
+    /// Whether its call has sent another message before.
+    package var isContinuation: Bool
     /// The number of bytes that may arrive while the message waits.
     package var bufferedByteCount: Int
     /// Called on any thread when a waiting message has been charged.
@@ -26,15 +28,15 @@ package struct MessageMemory: Sendable {
 
   /// Memory without a limit.
   package static let unlimited = MessageMemory(
-    admit: { _ in .granted }, abandon: { _ in true }, release: { _, _ in }, openWindow: { _ in true },
+    admit: { _ in .granted }, abandon: { _ in true }, release: { _, _, _ in }, openWindow: { _ in true },
     closeWindow: { _ in }, occupy: { _ in true }, vacate: { _ in })
 
   /// Charges a message, or lets it wait.
   package var admit: @Sendable (Request) -> Admission
   /// Ends the wait of a message; returns `false` if it was charged before.
   package var abandon: @Sendable (_ id: UInt64) -> Bool
-  /// Returns charged bytes of a connection.
-  package var release: @Sendable (_ byteCount: Int, _ connection: UInt64) -> Void
+  /// Returns charged bytes of a connection; `isContinuation` is that of their request.
+  package var release: @Sendable (_ byteCount: Int, _ connection: UInt64, _ isContinuation: Bool) -> Void
   /// Charges bytes that a client may send before its next message is charged; returns `false` if there is no room.
   package var openWindow: @Sendable (_ byteCount: Int) -> Bool
   /// Returns bytes that `openWindow` charged.
@@ -47,7 +49,7 @@ package struct MessageMemory: Sendable {
   /// Creates an account from its operations, which may be called from any thread.
   package init(
     admit: @escaping @Sendable (Request) -> Admission, abandon: @escaping @Sendable (UInt64) -> Bool,
-    release: @escaping @Sendable (Int, UInt64) -> Void, openWindow: @escaping @Sendable (Int) -> Bool,
+    release: @escaping @Sendable (Int, UInt64, Bool) -> Void, openWindow: @escaping @Sendable (Int) -> Bool,
     closeWindow: @escaping @Sendable (Int) -> Void, occupy: @escaping @Sendable (Int) -> Bool,
     vacate: @escaping @Sendable (Int) -> Void
   ) {

@@ -32,7 +32,9 @@ extension RequestGuard {
     defer { assembler.keep() }
     while true {
       switch assembler.next() {
-      case .message(let message): ready.append(message)
+      case .message(let message):
+        hasReceivedMessage = true
+        ready.append(message)
       case .needsMemory(let byteCount): if try !admit(byteCount, context) { return }
       case .needsBytes: return
       }
@@ -48,13 +50,15 @@ extension RequestGuard {
     }
     let loopBound = NIOLoopBound(self, eventLoop: context.eventLoop)
     let loop = context.eventLoop
+    let isContinuation = hasReceivedMessage
     let admission = limits.messages.admit(
       MessageMemory.Request(
-        byteCount: byteCount, connection: connection.id, bufferedByteCount: min(byteCount, idleWindow)
-      ) { loop.execute { loopBound.value.grant(byteCount) } })
+        byteCount: byteCount, connection: connection.id, isContinuation: isContinuation,
+        bufferedByteCount: min(byteCount, idleWindow)
+      ) { loop.execute { loopBound.value.grant(byteCount, isContinuation: isContinuation) } })
     switch admission {
     case .granted:
-      try begin(byteCount)
+      try begin(byteCount, isContinuation: isContinuation)
       return true
     case .waiting(let id):
       waitingID = id
@@ -64,9 +68,9 @@ extension RequestGuard {
     }
   }
 
-  private func begin(_ byteCount: Int) throws(RequestRefusal) {
+  private func begin(_ byteCount: Int, isContinuation: Bool) throws(RequestRefusal) {
     let charge = MessageCharge { [memory = connection.limits.messages, id = connection.id] in
-      memory.release(byteCount, id)
+      memory.release(byteCount, id, isContinuation)
     }
     guard let memory = ByteBuffer.charged(capacity: byteCount, charge: charge) else {
       throw .overloaded("there is no memory for the message")
@@ -75,13 +79,13 @@ extension RequestGuard {
   }
 
   /// Continues with a message that was charged after it had waited.
-  private func grant(_ byteCount: Int) {
+  private func grant(_ byteCount: Int, isContinuation: Bool) {
     guard let context, state == .running, waitingID != nil else {
-      return connection.limits.messages.release(byteCount, connection.id)
+      return connection.limits.messages.release(byteCount, connection.id, isContinuation)
     }
     waitingID = nil
     do throws(RequestRefusal) {
-      try begin(byteCount)
+      try begin(byteCount, isContinuation: isContinuation)
       try assemble(context)
     } catch {
       return refuse(error)

@@ -38,6 +38,8 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
   var assembler = MessageAssembler()
   /// Complete messages that the transport has not asked for yet.
   var ready = CircularBuffer<ByteBuffer>()
+  /// Whether the call has sent a complete message.
+  var hasReceivedMessage = false
   /// The identifier of the message that waits for memory.
   var waitingID: UInt64?
   /// Whether the transport asks for messages.

@@ -31,7 +31,7 @@ struct MessageFlowTests {
           self.state.withLock { $0.abandoned.append(id) }
           return true
         },
-        release: { byteCount, _ in self.state.withLock { $0.released += byteCount } },
+        release: { byteCount, _, _ in self.state.withLock { $0.released += byteCount } },
         openWindow: { _ in false }, closeWindow: { _ in }, occupy: { _ in true }, vacate: { _ in })
     }
 

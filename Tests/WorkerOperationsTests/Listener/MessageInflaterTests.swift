@@ -47,7 +47,9 @@ struct MessageInflaterTests {
       let error = #expect(throws: RequestRefusal.self) {
         try inflate(bomb, .gzip, part: 512, limit: 2 << 20, allowance: allowance)
       }
-      #expect(error?.code == .resourceExhausted && error?.message.contains("2097152") == true)
+      #expect(error?.code == .failedPrecondition && error?.reason == "LIMIT_EXCEEDED")
+      #expect(error?.limit?.name == "max_message_bytes" && error?.limit?.limit == 2 << 20)
+      #expect(error?.message.contains("max_message_bytes, which allows 2097152") == true)
     }
     #expect(allowance.take(3 << 20))
   }
@@ -58,7 +60,7 @@ struct MessageInflaterTests {
     let error = #expect(throws: RequestRefusal.self) {
       try inflate(bytes, .deflate, part: .max, allowance: InflationAllowance(1 << 19))
     }
-    #expect(error?.code == .resourceExhausted)
+    #expect(error?.code == .resourceExhausted && error?.reason == "OVERLOADED" && error?.retryDelay != nil)
   }
 
   @Test("charges the worker's memory, and refuses if there is no room")
