@@ -2,12 +2,14 @@ internal import FoundationEssentials
 internal import GRPCCore
 public import WorkerProtocol
 
+// Methods that take `fields` run on the actor of their caller, as a closure that belongs to an actor, such as those at the
+// top level of a program, must not leave it.
 extension Client {
   /// Processes one image.
   /// - `timeout`: for all attempts together; `nil` for none.
   /// - `fields`: sets fields, which override those of the preset.
   /// - Throws: ``ImageWorkerError``, or an error of reading the image.
-  public func process(
+  nonisolated(nonsending) public func process(
     _ image: ImageSource, preset: String = "", timeout: Duration? = .seconds(60),
     fields: (inout Fields) -> Void = { _ in }
   ) async throws -> ImageResult {
@@ -21,7 +23,7 @@ extension Client {
   /// The call is not sent again after the first part. If it fails then, the chunks that have arrived are worthless.
   /// - `receive`: gets the parts; while it works, no more of them are received.
   /// - Throws: ``ImageWorkerError``, an error of reading the image, or what `receive` throws.
-  public func stream(
+  nonisolated(nonsending) public func stream(
     _ image: ImageSource, preset: String = "", timeout: Duration? = .seconds(60),
     fields: (inout Fields) -> Void = { _ in }, receive: @escaping @Sendable (ResultPart) async throws -> Void
   ) async throws {
@@ -47,7 +49,7 @@ extension Client {
 
   /// The properties of an image and of its result, from the first mebibyte of the file.
   /// - Throws: ``ImageWorkerError``, or an error of reading the image.
-  public func inspect(
+  nonisolated(nonsending) public func inspect(
     _ image: ImageSource, preset: String = "", timeout: Duration? = .seconds(60),
     fields: (inout Fields) -> Void = { _ in }
   ) async throws -> Inspection {

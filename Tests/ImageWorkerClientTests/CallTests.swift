@@ -41,6 +41,23 @@ struct CallTests {
     }
   }
 
+  /// Uses a client as the top level of a program does, whose closures belong to the main actor.
+  @MainActor
+  private static func setFields(_ client: Client) async throws {
+    let set: (inout Fields) -> Void = { fields in
+      MainActor.assertIsolated()
+      fields.maxWidth = 320
+    }
+    #expect(try await client.process(.bytes(image), fields: set).data == Data(image.reversed()))
+    try await client.stream(.bytes(image), fields: set) { _ in }
+    #expect(try await client.inspect(.bytes(image), fields: set).info.height == 2)
+  }
+
+  @Test("fields are set on the actor of the caller")
+  func isolatedFields() async throws {
+    try await FakeWorker.with { worker in try await withClient(worker.address) { try await Self.setFields($0) } }
+  }
+
   @Test("a file that is missing is the caller's error, and is not retried")
   func missing() async throws {
     try await FakeWorker.with { worker in
