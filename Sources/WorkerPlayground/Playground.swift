@@ -53,7 +53,7 @@ package struct Playground: Service {
       gate: RequestGate(isLocal: address.isLocal), uploads: uploads, environment: environment, worker: worker)
   }
 
-  /// Serves the page until a graceful shutdown.
+  /// Serves the page until a graceful shutdown, which cancels the results that pages wait for.
   ///
   /// - Throws: An I/O error if the address cannot be bound.
   package func run() async throws {
@@ -74,16 +74,20 @@ package struct Playground: Service {
         guard let address = channel.localAddress, let port = address.port else { return }
         logger.notice("playground", metadata: ["address": "http://\(address.ipAddress ?? ""):\(port)/"])
       })
-    try await withThrowingTaskGroup(of: Void.self) { group in
-      group.addTask { try await server.run() }
-      group.addTask {
-        while !Task.isCancelled {
-          try? await Task.sleep(for: Self.sweepInterval)
-          uploads.removeExpired()
+    try await withGracefulShutdownHandler {
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask { try await server.run() }
+        group.addTask {
+          while !Task.isCancelled {
+            try? await Task.sleep(for: Self.sweepInterval)
+            uploads.removeExpired()
+          }
         }
+        try await group.next()
+        group.cancelAll()
       }
-      try await group.next()
-      group.cancelAll()
+    } onGracefulShutdown: {
+      responder.cancelResults()
     }
   }
 }

@@ -34,24 +34,39 @@ final class PlaygroundCall: Sendable {
 
 /// The calls in progress by the view of a page that shows their results: the newest cancels the one before.
 final class ViewTable: Sendable {
-  private let calls = Mutex<[String: PlaygroundCall]>([:])
+  private struct State {
+    var calls: [String: PlaygroundCall] = [:]
+    var isClosed = false
+  }
+
+  private let state = Mutex(State())
 
   /// Begins a call of a view.
   func begin(_ view: String) -> PlaygroundCall {
     let call = PlaygroundCall()
-    let former = calls.withLock { calls in
-      defer { calls[view] = call }
-      return calls[view]
+    let (former, isClosed) = state.withLock { state in
+      defer { state.calls[view] = call }
+      return (state.calls[view], state.isClosed)
     }
     former?.cancel()
+    if isClosed { call.cancel() }
     return call
   }
 
   /// Forgets a call that has ended.
   func end(_ view: String, _ call: PlaygroundCall) {
-    calls.withLock { if $0[view] === call { $0[view] = nil } }
+    state.withLock { if $0.calls[view] === call { $0.calls[view] = nil } }
+  }
+
+  /// Cancels the calls in progress, and those that begin afterwards.
+  func close() {
+    let calls = state.withLock { state in
+      state.isClosed = true
+      return state.calls.values
+    }
+    for call in calls { call.cancel() }
   }
 
   /// The number of calls in progress.
-  var count: Int { calls.withLock { $0.count } }
+  var count: Int { state.withLock { $0.calls.count } }
 }

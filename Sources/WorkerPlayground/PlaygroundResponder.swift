@@ -39,6 +39,9 @@ struct PlaygroundResponder: Sendable {
     self.worker = worker
   }
 
+  /// Cancels the results that pages wait for, and those that they still request.
+  func cancelResults() { views.close() }
+
   private var service: ImageWorkerService { ImageWorkerService(environment: environment) }
 
   /// Returns the response to a request; whatever fails has one, too.

@@ -29,6 +29,16 @@ struct ViewTableTests {
     #expect(views.count == 0)
   }
 
+  @Test("cancels all calls when it is closed, and those that begin later")
+  func close() async {
+    let views = ViewTable()
+    let (first, second) = (views.begin("first"), views.begin("second"))
+    views.close()
+    #expect(await isCancelled(first))
+    #expect(await isCancelled(second))
+    #expect(await isCancelled(views.begin("third")))
+  }
+
   @Test("cancels a call that has begun")
   func running() async {
     let views = ViewTable()
