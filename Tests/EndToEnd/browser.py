@@ -145,6 +145,11 @@ class Page:
         for kind in ("rawKeyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=name, code=name, windowsVirtualKeyCode=code, modifiers=modifiers)
 
+    def enter(self):
+        """Presses Enter, which a button in focus takes for a click."""
+        for kind, text in [("keyDown", {"text": "\r"}), ("keyUp", {})]:
+            self.call("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", windowsVirtualKeyCode=13, **text)
+
     def drop(self, selector: str, *files: Path):
         """Drops files on an element, as from a file manager."""
         x, y = self.point(selector)

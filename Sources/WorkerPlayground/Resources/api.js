@@ -8,26 +8,37 @@ export class WorkerError extends Error {
   }
 }
 
-async function checked(response) {
+/** Waits for the worker; what fails on the way to it is an error with the code "unreachable". */
+async function reached(promise) {
+  try {
+    return await promise;
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new WorkerError({ code: "unreachable", message: "The worker cannot be reached." });
+  }
+}
+
+async function checked(request) {
+  const response = await reached(request);
   if (response.ok) return response;
   let body = { message: `the worker answers ${response.status}` };
   try { body = await response.json(); } catch { /* Not from the worker. */ }
   throw new WorkerError(body, response.status);
 }
 
-export const get = async (path) => (await checked(await fetch(path))).json();
+export const get = async (path) => (await checked(fetch(path))).json();
 
 /** Sends an image, which the worker keeps while this page is open. */
 export async function upload(file) {
   const options = { method: "POST", body: file, headers: { "Content-Type": "application/octet-stream" } };
-  return (await checked(await fetch("/api/images", options))).json();
+  return (await checked(fetch("/api/images", options))).json();
 }
 
 const json = (value) => ({ body: JSON.stringify(value), headers: { "Content-Type": "application/json" } });
 
 /** Keeps images longer; returns those that still exist. */
 export const keep = async (ids) =>
-  (await checked(await fetch("/api/images/keep", { method: "POST", ...json(ids) }))).json();
+  (await checked(fetch("/api/images/keep", { method: "POST", ...json(ids) }))).json();
 
 export const remove = (id) => fetch(`/api/images/${id}`, { method: "DELETE", keepalive: true }).catch(() => {});
 
@@ -38,7 +49,7 @@ export const remove = (id) => fetch(`/api/images/${id}`, { method: "DELETE", kee
 export async function process({ image, view, side, request, signal }, handlers) {
   const query = new URLSearchParams({ image, view, side });
   const response = await checked(
-    await fetch(`/api/results?${query}`, { method: "POST", signal, ...json(request) }));
+    fetch(`/api/results?${query}`, { method: "POST", signal, ...json(request) }));
   const parts = { preview: { chunks: [] }, result: { chunks: [] } };
   let error;
   for await (const [kind, contents] of frames(response.body.getReader())) {
@@ -67,7 +78,7 @@ const parsed = (contents) => JSON.parse(new TextDecoder().decode(contents));
 async function* frames(reader) {
   let buffer = new Uint8Array(0);
   while (true) {
-    const { value, done } = await reader.read();
+    const { value, done } = await reached(reader.read());
     if (done) return;
     buffer = joined(buffer, value);
     let start = 0;

@@ -1,8 +1,8 @@
 // The controls: one for each field of the contract, made from its description.
 
-import { $, choices, h, newID } from "/dom.js";
+import { $, choices, h, moveByKeys, newID } from "/dom.js";
 import { filterChain } from "/filters.js";
-import { label, sentence, valueAt } from "/model.js";
+import { label, paragraphs, sentence, valueAt } from "/model.js";
 
 const compass = ["north_west", "north", "north_east", "west", "center", "east", "south_west", "south", "south_east"];
 
@@ -15,7 +15,8 @@ export class Controls {
     this.form = form;
     this.state = state;
     this.rows = [];
-    form.replaceChildren(...state.contract.groups.map((group) => this.group(group)));
+    this.nothing = h("p", { class: "nothing", role: "status", hidden: true, text: "No field matches." });
+    form.replaceChildren(...state.contract.groups.map((group) => this.group(group)), this.nothing);
     form.addEventListener("submit", (event) => event.preventDefault());
     $("search").addEventListener("input", () => this.search($("search").value.trim().toLowerCase()));
   }
@@ -34,7 +35,7 @@ export class Controls {
     const shape = this.state.contract.shape(field);
     const make = makers[shape] ?? makers[/int|double|float/.test(shape) ? "number" : "json"];
     const control = make({ id, path, field, state: this.state });
-    const help = h("p", { class: "help", id: `${id}-help`, hidden: true }, `${field.comment.replace(/\s+/g, " ")} `,
+    const help = h("p", { class: "help", id: `${id}-help`, hidden: true }, paragraphs(field.comment),
       h("code", { text: path.join(".") }));
     const error = h("p", { class: "error", role: "alert", hidden: true });
     const why = h("button", {
@@ -94,11 +95,12 @@ export class Controls {
       const words = `${row.path.join(".")} ${label(row.field.name)} ${row.field.comment}`.toLowerCase();
       row.element.hidden = text !== "" && !words.includes(text);
     }
-    for (const details of this.form.querySelectorAll("details")) {
+    for (const details of this.form.querySelectorAll(":scope > details")) {
       const hasFields = [...details.querySelectorAll(".field")].some((element) => !element.hidden);
       details.hidden = !hasFields;
       if (text !== "" && hasFields) details.open = true;
     }
+    this.nothing.hidden = this.rows.some((row) => !row.element.hidden);
   }
 }
 
@@ -133,15 +135,16 @@ const makers = {
       step: isWhole ? 1 : "any", "aria-describedby": `${id}-help`,
       oninput: () => state.set(path, read(box.value)),
     });
+    const valueAt = (place) => {
+      const [least, most, isLogarithmic] = sliderRange(field, option, state.image);
+      const value = isLogarithmic ? least * (most / least) ** (place / 1000) : least + (most - least) * (place / 1000);
+      return isWhole ? Math.round(value) : Number(value.toFixed(most - least > 4 ? 2 : 3));
+    };
     const slider = h("input", {
       type: "range", min: 0, max: 1000, step: 1, "aria-label": label(field.name), tabindex: 0,
-      oninput: () => {
-        const [least, most, isLogarithmic] = sliderRange(field, option, state.image);
-        const share = slider.value / 1000;
-        const value = isLogarithmic ? least * (most / least) ** share : least + (most - least) * share;
-        state.set(path, isWhole ? Math.round(value) : Number(value.toFixed(most - least > 4 ? 2 : 3)));
-      },
+      oninput: () => state.set(path, valueAt(Number(slider.value))),
     });
+    moveByKeys(slider, valueAt);
     return {
       element: h("div", { class: "number" }, slider, box),
       update(value, isSet) {

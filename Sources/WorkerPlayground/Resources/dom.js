@@ -58,16 +58,35 @@ export function choices(container, items, choose, role = "radio") {
   };
 }
 
+/**
+ * Lets the arrow keys move a slider from 0 to 1000 by a hundredth, or by as much as its value needs to change; with Shift by
+ * as little. `valueAt` returns the value of a place.
+ */
+export function moveByKeys(slider, valueAt) {
+  slider.addEventListener("keydown", (event) => {
+    const direction = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key];
+    if (!direction) return;
+    event.preventDefault();
+    const start = Number(slider.value);
+    let place = start + direction * (event.shiftKey ? 1 : 10);
+    while (place > 0 && place < 1000 && valueAt(place) === valueAt(start)) place += direction;
+    slider.value = place;
+    slider.dispatchEvent(new Event("input"));
+  });
+}
+
+/** Between a number and its unit, which stay on one line. */
+const space = "\u00a0";
 const units = ["B", "kB", "MB", "GB"];
 /** A number of bytes for people, in powers of 1000. */
 export function bytes(count) {
   let [value, unit] = [count, 0];
   while (value >= 999.5 && unit < units.length - 1) [value, unit] = [value / 1000, unit + 1];
-  return `${unit === 0 ? value : value.toFixed(value < 9.995 ? 2 : value < 99.95 ? 1 : 0)} ${units[unit]}`;
+  return `${unit === 0 ? value : value.toFixed(value < 9.995 ? 2 : value < 99.95 ? 1 : 0)}${space}${units[unit]}`;
 }
 
-export const mebibytes = (count) => `${(count / 1048576).toFixed(count < 104857600 ? 1 : 0)} MiB`;
-export const milliseconds = (value) => `${value < 9.95 ? value.toFixed(1) : Math.round(value)} ms`;
+export const mebibytes = (count) => `${(count / 1048576).toFixed(count < 104857600 ? 1 : 0)}${space}MiB`;
+export const milliseconds = (value) => `${value < 9.95 ? value.toFixed(1) : Math.round(value)}${space}ms`;
 
 /** The change from one number to another, as in "−87 %". */
 export function change(from, to) {

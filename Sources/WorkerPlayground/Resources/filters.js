@@ -1,6 +1,6 @@
 // The chain of filters: order, intensity and parameters of each.
 
-import { h, newID } from "/dom.js";
+import { h, moveByKeys, newID } from "/dom.js";
 import { label } from "/model.js";
 
 const shown = (value) => String(Number(value.toFixed(value < 10 ? 2 : 1)));
@@ -8,14 +8,19 @@ const shown = (value) => String(Number(value.toFixed(value < 10 ? 2 : 1)));
 /** A slider with its number. `set` is called while it moves. */
 function slider({ name, title, least, most, isWhole, value, set }) {
   const id = newID("filter");
+  const valueAt = (place) => {
+    const exact = least + (most - least) * (place / 1000);
+    return Number(shown(isWhole ? Math.round(exact) : exact));
+  };
   const range = h("input", {
     id, type: "range", min: 0, max: 1000, step: 1,
     oninput: () => {
-      const exact = least + (most - least) * (range.value / 1000);
-      show(isWhole ? Math.round(exact) : Number(exact.toFixed(most - least > 20 ? 1 : 3)));
-      set(Number(box.value));
+      const number = valueAt(Number(range.value));
+      show(number);
+      set(number);
     },
   });
+  moveByKeys(range, valueAt);
   const box = h("input", {
     type: "number", min: least, max: most, step: isWhole ? 1 : "any", "aria-label": name,
     oninput: () => { if (box.value !== "") { show(Number(box.value), true); set(Number(box.value)); } },
@@ -50,6 +55,12 @@ export function filterChain({ id, path, state }) {
       add.setAttribute("aria-expanded", !picker.hidden);
       if (!picker.hidden) picker.querySelector("button").focus();
     },
+  });
+  picker.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    event.stopPropagation();
+    add.click();
+    add.focus();
   });
   const open = new Set();
   let drawn = "";
@@ -96,7 +107,10 @@ export function filterChain({ id, path, state }) {
       h("div", { class: "chain-head" }, grip, h("strong", { text: label(filter.name), title: known?.summary }),
         h("button", {
           type: "button", class: "why", text: "×", "aria-label": `Remove ${filter.name}`,
-          onclick: () => change(current().filter((_, place) => place !== index)),
+          onclick: () => {
+            change(current().filter((_, place) => place !== index));
+            (list.querySelectorAll(".chain-head .why")[Math.min(index, list.children.length - 1)] ?? add).focus();
+          },
         })),
       slider({ name: "Intensity", title: known?.summary, least: 0, most: 1, value: filter.intensity ?? 0, set: (intensity) => set({ intensity }) }),
       parameters.length > 0 && h("details", {

@@ -79,12 +79,19 @@ class Playground {
     this.variants.splice(this.variants.indexOf(variant), 1);
     if (variant === this.variant) this.variant = this.variants[0];
     this.update();
+    $("cards").querySelector("[aria-checked=true]").focus();
   }
 
   // MARK: Images
 
   async add(files) {
+    const limit = this.contract.limits.message;
     for (const file of files) {
+      // The worker refuses it as well, but a browser reports that only when all of the file is on its way.
+      if (file.size > limit) {
+        toast(`${file.name}: the image has ${file.size} bytes, above max_message_bytes of ${limit}`);
+        continue;
+      }
       try {
         const sent = await api.upload(file);
         const image = {
@@ -113,18 +120,34 @@ class Playground {
     this.images.splice(this.images.indexOf(image), 1);
     if (image === this.image) this.choose(this.images[0]);
     this.showShelf();
+    (this.images.length > 0 ? $("shelf").querySelector("[aria-pressed=true]") : $("choose")).focus();
   }
 
-  /** Sends an image again that the worker has forgotten, for example while the machine slept. */
+  /** Processes an image, which is sent again if the worker has forgotten it, for example while the machine slept. */
+  async process(image, call, handlers) {
+    const { id } = image;
+    try {
+      await api.process({ image: id, ...call }, handlers);
+    } catch (error) {
+      if (error.status !== 410) throw error;
+      if (image.id === id) {
+        image.restored ??= this.restore(image).finally(() => { image.restored = undefined; });
+        await image.restored;
+      }
+      await api.process({ image: image.id, ...call }, handlers);
+    }
+  }
+
   async restore(image) {
-    image.restored ??= api.upload(image.file).then((sent) => { image.id = sent.id; }).finally(() => { image.restored = undefined; });
-    await image.restored;
+    image.id = (await api.upload(image.file)).id;
+    // It may be a worker that has started since then, at another address.
+    this.contract.worker = (await api.get("/api/contract")).worker;
   }
 
   async thumbnail(image) {
     const request = { configuration: { max_width: 96, max_height: 96, preferred_format: "OUTPUT_FORMAT_JPEG", compression_quality: 0.8 } };
     try {
-      await api.process({ image: image.id, view: `${this.page}-shelf-${image.id}`, side: 96, request }, {
+      await this.process(image, { view: `${this.page}-shelf-${image.id}`, side: 96, request }, {
         result: async ({ blob, header }) => { image.thumbnail = await decoded(blob, header); },
       });
     } catch { /* The name alone is shown. */ }
@@ -155,7 +178,7 @@ class Playground {
       configuration: { ...this.referenceConfiguration, preferred_format: "OUTPUT_FORMAT_PNG", png: { compression_level: 1 } },
     };
     try {
-      await api.process({ image: this.image.id, view: `${this.page}-reference`, side: 64, request }, {
+      await this.process(this.image, { view: `${this.page}-reference`, side: 64, request }, {
         result: async ({ blob, report }) => {
           const canvas = await decoded(blob, report.output);
           // The newest few: each is as large as a result.
@@ -177,7 +200,7 @@ class Playground {
       compression_quality: 0.9,
     };
     try {
-      await api.process({ image: this.image.id, view: `${this.page}-source`, side: 64, request: { configuration } }, {
+      await this.process(this.image, { view: `${this.page}-source`, side: 64, request: { configuration } }, {
         result: async ({ blob, header }) => { this.source = { key, canvas: await decoded(blob, header) }; },
       });
     } catch (error) { toast(error.message); }
@@ -190,7 +213,9 @@ class Playground {
   edit(path) {
     const name = path?.join(".");
     const field = name && this.contract.fields.find((known) => known.name === name);
-    this.editing = this.editing === name ? undefined : name;
+    const hadFocus = this.overlay?.element.contains(document.activeElement);
+    const former = this.editing;
+    this.editing = former === name ? undefined : name;
     this.overlay?.element.remove();
     this.overlay = undefined;
     if (this.editing) {
@@ -198,12 +223,12 @@ class Playground {
       const kind = this.contract.shape(field);
       this.overlay = new Overlay(kind, this.toFractions(valueAt(this.effective, path), kind), {
         onchange: (value) => this.set(path, this.fromFractions(value, kind)),
-        onend: () => {},
       });
       this.refreshSource();
     }
     this.update();
-    this.overlay?.mark.focus({ preventScroll: true });
+    if (this.overlay) this.overlay.mark.focus({ preventScroll: true });
+    else if (hadFocus) [...$("tools").children].find((button) => button.dataset.path === former)?.focus({ preventScroll: true });
   }
 
   /** The sides of the image as requested: turned by a quarter they are swapped. */
@@ -248,6 +273,8 @@ class Playground {
     $("preset").value = variant.preset;
     $("preset-note").textContent = contract.presets.find((preset) => preset.name === variant.preset)?.description ?? "";
     $("reset").disabled = Object.keys(variant.overrides).length === 0;
+    $("duplicate").disabled = $("formats").disabled = this.variants.length >= letters.length;
+    if (this.editing && this.image) this.overlay?.show(this.toFractions(valueAt(this.effective, this.editing.split(".")), this.overlay.kind));
     this.controls.update();
     this.showShelf();
     this.showHandover();
@@ -276,12 +303,16 @@ class Playground {
   }
 
   showStage() {
+    $("stage-note").hidden = true;
     if (!this.image) return this.stage.arrange(0, false);
     for (const button of $("modes").children) button.disabled = Boolean(this.editing);
     if (this.editing) return this.showEditing();
     for (const pane of this.stage.panes) { pane.overlay = undefined; }
     const shown = this.shownOf(this.variant);
     this.difference = undefined;
+    const note = shown ? "" : this.variant.error?.message ?? "Working …";
+    $("stage-note").firstChild.textContent = note;
+    $("stage-note").hidden = note === "";
     if (this.mode === "side") return this.showSideBySide();
     const { reference } = this;
     if (this.mode === "difference" && reference && shown && !shown.isPreview) {
@@ -292,7 +323,7 @@ class Playground {
       const isDivided = this.mode === "compare" && reference && shown;
       const [pane] = this.stage.arrange(1, Boolean(isDivided));
       const badge = this.mode === "difference" ? "comparing …" : shown?.isPreview ? "preview" : "";
-      if (shown) pane.show([shown.canvas, isDivided ? reference : undefined], shown.size, badge);
+      pane.show(shown ? [shown.canvas, isDivided ? reference : undefined] : [], shown?.size, shown ? badge : "");
     }
     this.stage.place();
     this.showCaption();
@@ -315,7 +346,8 @@ class Playground {
     const shown = this.shownOf(this.variant);
     if (this.source) panes[0].show([this.source.canvas], this.source.canvas, this.overlay.kind === "rect" ? "drag to crop" : "drag to focus");
     if (this.overlay.element.parentElement !== panes[0].sheet) panes[0].sheet.append(this.overlay.element);
-    if (shown) panes[1].show([shown.canvas], shown.size, shown.isPreview ? "preview" : "result");
+    const badge = this.variant.error ? "no result" : shown?.isPreview ? "preview" : "result";
+    panes[1].show(shown ? [shown.canvas] : [], shown?.size, badge);
     this.stage.place();
     this.showCaption();
   }
@@ -356,18 +388,21 @@ class Playground {
     for (const button of $("zooms").children) {
       if (button.dataset.zoom) button.setAttribute("aria-pressed", String(button.dataset.zoom === String(zoom)));
     }
-    $("zoom-value").textContent = this.image ? `${Math.round(this.stage.scale * 100)} %` : "";
+    $("zoom-value").textContent = this.stage.panes[0]?.layers.length > 0 ? `${Math.round(this.stage.scale * 100)}\u00a0%` : "";
   }
 
   showShelf() {
+    const focused = [...$("shelf").querySelectorAll("button")].indexOf(document.activeElement);
     $("shelf").replaceChildren(...this.images.map((image) => {
       const button = h("button", {
-        type: "button", class: "chip", "aria-pressed": image === this.image, title: image.name, onclick: () => this.choose(image),
+        type: "button", class: "chip", "aria-pressed": String(image === this.image), title: image.name, onclick: () => this.choose(image),
       }, h("span", { text: image.name }));
       if (image.thumbnail) button.prepend(image.thumbnail);
       const close = h("button", { type: "button", class: "why", text: "×", "aria-label": `Close ${image.name}`, onclick: () => this.forget(image) });
       return h("span", { class: "chip-pair" }, button, close);
     }), h("button", { type: "button", class: "plain add", text: this.images.length > 0 ? "+" : "Add images", "aria-label": "Add images", onclick: () => $("files").click() }));
+    // The buttons are new ones.
+    if (focused >= 0) $("shelf").querySelectorAll("button")[focused]?.focus();
   }
 
   showHandover() {
@@ -455,7 +490,7 @@ class Playground {
       h("button", { type: "button", text: "+", "aria-label": "Zoom in", onclick: () => this.stage.step(2) }));
     this.showZoom();
     document.addEventListener("keydown", (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea, .overlay")) return;
+      if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=range]), select, textarea")) return;
       const act = {
         0: () => this.stage.setZoom("fit"), 1: () => this.stage.setZoom(1), 8: () => this.stage.setZoom(8),
         c: () => this.setMode("compare"), s: () => this.setMode("side"), d: () => this.setMode("difference"), r: () => this.setMode("result"),
@@ -505,7 +540,7 @@ class Playground {
       const format = this.contract.enums[field.typeName].find((choice) => choice.word === word)?.name;
       const wanted = { ...overrides, preferred_format: format, compression_quality: quality > 0.95 ? 0.6 : quality };
       const isThere = this.variants.some((variant) => variant.result?.report.output.format === word);
-      if (!format || isThere) continue;
+      if (!format || isThere || this.variants.length >= letters.length) continue;
       this.addVariant({ preset, overrides: wanted }).runner.run(performance.now());
     }
     this.update();

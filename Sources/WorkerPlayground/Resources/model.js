@@ -24,6 +24,9 @@ export function label(name) {
 /** The first sentence of a comment. */
 export const sentence = (comment) => (comment.replace(/\s+/g, " ").match(/^.*?\.(?=\s|$)/) ?? [comment])[0];
 
+/** A comment without the breaks of its lines, except before the items of a list. */
+export const paragraphs = (comment) => comment.replace(/[ \t]*\n(?!- )\s*/g, " ").trim();
+
 export class Contract {
   constructor(description, presets) {
     Object.assign(this, description);

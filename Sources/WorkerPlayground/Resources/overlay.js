@@ -7,11 +7,11 @@ const rounded = (value) => Number(value.toFixed(4));
 
 /** What lies on the sheet of a pane. Values are fractions of the image: {x, y} or {x, y, width, height}. */
 export class Overlay {
-  constructor(kind, value, { onchange, onend }) {
+  constructor(kind, value, { onchange }) {
     this.kind = kind;
-    this.value = value ?? (kind === "point" ? { x: 0.5, y: 0.5 } : { x: 0, y: 0, width: 1, height: 1 });
+    this.initial = kind === "point" ? { x: 0.5, y: 0.5 } : { x: 0, y: 0, width: 1, height: 1 };
+    this.value = value ?? this.initial;
     this.onchange = onchange;
-    this.onend = onend;
     this.mark = h("div", {
       class: kind === "point" ? "focus" : "crop", tabindex: 0, role: "application",
       "aria-label": kind === "point"
@@ -28,6 +28,13 @@ export class Overlay {
   }
 
   place() { this.draw(); }
+
+  /** Shows a value that was changed elsewhere. */
+  show(value) {
+    if (this.isDragged) return;
+    this.value = value ?? this.initial;
+    this.draw();
+  }
 
   draw() {
     const { style } = this.mark;
@@ -65,12 +72,13 @@ export class Overlay {
     const isWhole = before.width > 0.995 && before.height > 0.995;
     const isMoved = event.target === this.mark && !isWhole;
     const follow = (moved) => this.change(this.dragged(start, at(moved), before, edge, isMoved));
+    this.isDragged = true;
     if (this.kind === "point") this.change(start);
     this.element.setPointerCapture(event.pointerId);
     this.element.addEventListener("pointermove", follow);
     const end = () => {
       this.element.removeEventListener("pointermove", follow);
-      this.onend(this.value);
+      this.isDragged = false;
     };
     this.element.addEventListener("pointerup", end, { once: true });
     this.element.addEventListener("pointercancel", end, { once: true });
@@ -108,6 +116,5 @@ export class Overlay {
       const [width, height] = [value.width ?? 0, value.height ?? 0];
       this.change({ ...value, x: clamped(value.x + x, 0, 1 - width), y: clamped(value.y + y, 0, 1 - height) });
     }
-    this.onend(this.value);
   }
 }

@@ -1,6 +1,5 @@
 // The requests of one result, in step with the controls.
 
-import * as api from "/api.js";
 import { toast } from "/dom.js";
 import { decoded } from "/stage.js";
 
@@ -18,7 +17,8 @@ export class Runner {
   /** Requests the result of the present fields. `moved` is the time at which a control moved. */
   run(moved) {
     if (!this.app.image) return;
-    const isWaiting = this.phase === "preview" && performance.now() - this.began < previewPatience;
+    const isWaiting = this.phase === "preview" && this.image === this.app.image
+      && performance.now() - this.began < previewPatience;
     // A preview that is about to come is worth more than one that begins.
     if (isWaiting) this.next = moved;
     else this.start(moved);
@@ -33,15 +33,15 @@ export class Runner {
     const { app, variant } = this;
     this.controller?.abort();
     const controller = this.controller = new AbortController();
-    const { image } = app;
+    const image = this.image = app.image;
     [this.phase, this.began, this.next] = ["preview", performance.now(), undefined];
     const isCurrent = () => this.controller === controller && app.image === image;
     const isPreviewed = variant === app.variant;
     variant.isBusy = true;
     const times = {};
     const request = { preset: variant.preset, configuration: variant.overrides, preview: isPreviewed };
-    const attempt = () => api.process(
-      { image: image.id, view: `${app.page}-${variant.id}`, side: previewSide, request, signal: controller.signal }, {
+    try {
+      await app.process(image, { view: `${app.page}-${variant.id}`, side: previewSide, request, signal: controller.signal }, {
         preview: async ({ blob, header: size }) => {
           const canvas = await decoded(blob, size);
           if (!isCurrent()) return;
@@ -62,16 +62,10 @@ export class Runner {
         },
         spans: (spans) => { if (isCurrent()) variant.spans = spans; },
       });
-    try {
-      await attempt().catch(async (error) => {
-        if (error.status !== 410) throw error;
-        await app.restore(image);
-        await attempt();
-      });
     } catch (error) {
       if (!isCurrent() || error.name === "AbortError") return;
       Object.assign(variant, { error, isBusy: false, preview: undefined });
-      if (!(error instanceof api.WorkerError)) toast("The worker cannot be reached.");
+      if (error.code === "unreachable") toast(error.message);
     }
     if (!isCurrent()) return;
     this.phase = "idle";

@@ -24,7 +24,7 @@ class Pane {
   constructor(stage) {
     this.stage = stage;
     this.sheet = h("div", { class: "sheet" });
-    this.badge = h("div", { class: "badge" });
+    this.badge = h("div", { class: "badge", hidden: true });
     this.element = h("div", { class: "pane" }, this.sheet, this.badge);
     this.element.addEventListener("pointerdown", (event) => stage.pan(event, this));
     this.element.addEventListener("wheel", (event) => stage.wheel(event, this), { passive: false });
@@ -97,13 +97,23 @@ export class Stage {
       this.panes.push(pane);
       this.element.append(pane.element);
     }
-    this.element.dataset.panes = count;
     this.hasDivider = hasDivider;
     this.handle.hidden = !hasDivider;
     return this.panes;
   }
 
+  /** Shares the room among the panes, so that their shorter sides are as long as possible. */
+  tile() {
+    const { clientWidth: width, clientHeight: height } = this.element;
+    const count = Math.max(this.panes.length, 1);
+    const side = (columns) => Math.min(width / columns, height / Math.ceil(count / columns));
+    let best = 1;
+    for (let columns = 2; columns <= count; columns += 1) if (side(columns) > side(best)) best = columns;
+    this.element.style.setProperty("--columns", best);
+  }
+
   place() {
+    this.tile();
     for (const pane of this.panes) pane.place();
     this.divide(this.division);
     for (const pane of this.panes) pane.overlay?.place(pane.box);
