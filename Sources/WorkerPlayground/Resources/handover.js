@@ -8,6 +8,7 @@ export const forms = [
   { name: "Preset", write: yaml, note: "For image-worker serve --presets presets.yaml; requests then name it." },
   { name: "Command", write: command, note: "Without a server. A preset of your own needs --presets with its file." },
   { name: "Python", write: python, note: "Needs the package image-worker-client: pip install ./clients/python" },
+  { name: "Swift", write: swift, note: "The main.swift of a program with the product ImageWorkerClient of this package." },
 ];
 
 const quoted = (text) => (/^[\w./,:=%@+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
@@ -132,6 +133,65 @@ function python({ contract, preset, overrides, file, format }) {
     ...fields,
     "    )",
     `    result.save(${JSON.stringify(result({ format }))})`,
+  ].join("\n");
+}
+
+// MARK: Swift
+
+/** The name of a field as Swift's generated code spells it. */
+export const swiftName = (name) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
+
+/** The name of a choice; the name of its enum is left out, except before a digit. */
+export const swiftChoice = (field, word) =>
+  (/^\d/.test(word) ? field.typeName.replace(/^./, (letter) => letter.toLowerCase()) + swiftName(word) : swiftName(word));
+
+/** A text as a literal of Swift, whose escapes for control characters differ from those of JSON. */
+function swiftText(text) {
+  const escaped = text.replace(/[\\"]/g, "\\$&")
+    .replace(/[\0-\x1f\x7f\u2028\u2029]/g, (letter) => `\\u{${letter.codePointAt(0).toString(16)}}`);
+  return `"${escaped}"`;
+}
+
+function swiftLiteral(contract, field, value) {
+  if (field.isRepeated) {
+    const elements = value.map((element) => swiftLiteral(contract, { ...field, isRepeated: false }, element));
+    return `[\n${elements.map((element) => `      ${element},\n`).join("")}    ]`;
+  }
+  switch (field.type) {
+    case "enum": return `.${swiftChoice(field, value)}`;
+    case "string": return swiftText(value);
+    case "map": return `[${Object.entries(value).map(([name, part]) => `${swiftText(name)}: ${part}`).join(", ")}]`;
+    case "message":
+      return `.with { ${swiftFields(contract, field, value).map(([path, part]) => `$0.${path} = ${part}`).join("; ")} }`;
+    default: return String(value);
+  }
+}
+
+/** The set fields of a message: [name, literal]. */
+function swiftFields(contract, field, value) {
+  return contract.fieldsOf(field.typeName).filter(({ name }) => value[name] !== undefined)
+    .map((inner) => [swiftName(inner.name), swiftLiteral(contract, inner, value[inner.name])]);
+}
+
+/** The statements that set a field; those of a message set its fields one by one. */
+function assignments(contract, field, value) {
+  const name = `    fields.${swiftName(field.name)}`;
+  if (field.type !== "message" || field.isRepeated) return [`${name} = ${swiftLiteral(contract, field, value)}`];
+  const parts = swiftFields(contract, field, value);
+  return parts.length > 0 ? parts.map(([part, literal]) => `${name}.${part} = ${literal}`) : [`${name} = .init()`];
+}
+
+function swift({ contract, preset, overrides, file, format }) {
+  const { address, isSecure } = contract.worker;
+  const fields = entries(contract, overrides).flatMap(([field, value]) => assignments(contract, field, value));
+  const call = `  let result = try await client.process(.file(${swiftText(file)}), preset: ${swiftText(preset)})`;
+  return [
+    "import ImageWorkerClient",
+    "",
+    `try await withClient(${swiftText(address)}${isSecure ? ", tls: TLS()" : ""}) { client in`,
+    ...(fields.length > 0 ? [`${call} { fields in`, ...fields, "  }"] : [call]),
+    `  try await result.save(to: ${swiftText(result({ format }))})`,
+    "}",
   ].join("\n");
 }
 
