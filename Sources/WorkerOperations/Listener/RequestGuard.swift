@@ -202,10 +202,10 @@ extension RequestGuard {
   /// Ends calls to health watches and reflection, which otherwise run for as long as the client wants.
   func connectionDrains() {
     guard isOperational, state == .running, let context else { return }
-    // Its handler may send a final response first.
+    // Its handler may send a final response first, for which it has time on a busy machine, too.
     context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
     let loopBound = NIOLoopBound(self, eventLoop: context.eventLoop)
-    context.eventLoop.scheduleTask(in: .milliseconds(200)) {
+    context.eventLoop.scheduleTask(in: .seconds(2)) {
       loopBound.value.refuse(RequestRefusal(code: .unavailable, message: loopBound.value.connection.drainMessage))
     }
   }

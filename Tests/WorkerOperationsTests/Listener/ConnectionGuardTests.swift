@@ -257,10 +257,9 @@ struct ConnectionGuardTests {
       start.withLock { $0 = clock.now }
       server.drain()
       connection.waitForEnd()
-      // The handler has 200 ms for its own answer, which a busy machine may not give it.
-      if let watch { #expect([0, 14].contains(connection.answers[watch]?.status)) }
+      if let watch { #expect(connection.answers[watch]?.status == 0) }
     }
     // Waiting for its client would take the 30 s after which gRPC closes what is open.
-    #expect(clock.now - start.withLock { $0 } < .seconds(28))
+    #expect(clock.now - start.withLock { $0 } < .seconds(20))
   }
 }
