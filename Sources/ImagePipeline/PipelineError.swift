@@ -87,6 +87,9 @@ extension PipelineError {
       limit: Limit(name: name, limit: limit, value: value))
   }
 
+  static let unfinishedHeader = PipelineError(
+    .internalDefect, "an image was planned or decoded before its header was complete, or after it failed")
+
   init(_ error: CodecError) {
     switch error.code {
     case .corrupt: self.init(.corruptImage, "the image is corrupt: \(error.message)")

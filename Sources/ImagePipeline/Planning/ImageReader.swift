@@ -296,8 +296,3 @@ package struct ImageReader: ~Copyable {
     return result
   }
 }
-
-extension PipelineError {
-  fileprivate static let unfinishedHeader = PipelineError(
-    .internalDefect, "an image was planned or decoded before its header was complete, or after it failed")
-}

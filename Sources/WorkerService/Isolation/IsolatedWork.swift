@@ -17,11 +17,7 @@ final class IsolatedWork {
   private var handlerID: UInt64?
   private var isBegun = false
   private var input: CrashFile?
-  /// The bytes of the shared input that the helper has not consumed.
-  private var supplied = 0..<0
-  private var isLastSupplied = false
-  /// Whether the supplied bytes filled the input, so that more may be there.
-  private var isFullySupplied = false
+  private var supplied = SuppliedBytes()
   /// The maximum number of the image's bytes in one request, for which memory is charged.
   private(set) var windowByteCount = HelperPool.inputByteCount
   /// The number of bytes that were processed with the start.
@@ -31,9 +27,7 @@ final class IsolatedWork {
   private(set) var bufferedByteCount = 0
   private(set) var plan: PlannedImage?
   private(set) var isPaused = false
-  private var outputs: [OutputChunks] = []
-  private var outcomes: [Result<ProcessingReport, PipelineError>?] = []
-  private var isTaken: [Bool] = []
+  private var results = IsolatedResults()
   private var cpuTime = HelperCPUTime()
 
   /// The memory in bytes that a helper may use before its image is admitted, and beyond what is charged afterwards: for
@@ -152,10 +146,10 @@ final class IsolatedWork {
   ) throws(HelperLoss) -> Int {
     var offset = 0
     for segment in segments {
-      guard outputs.indices.contains(segment.rendition), segment.byteCount <= HelperLayout.outputByteCount else {
+      guard results.contain(segment.rendition), segment.byteCount <= HelperLayout.outputByteCount else {
         throw process.end(.misbehaved)
       }
-      try process.withOutput(offset..<(offset + segment.byteCount)) { outputs[segment.rendition].append($0) }
+      try process.withOutput(offset..<(offset + segment.byteCount)) { results.append($0, to: segment.rendition) }
       offset += segment.byteCount
     }
     return offset
@@ -186,7 +180,7 @@ final class IsolatedWork {
       let window = bytes.extracting(droppingFirst: consumed).extracting(first: windowByteCount)
       let isLastWindow = isLast && consumed + window.byteCount == bytes.byteCount
       supply(window)
-      isLastSupplied = isLastWindow
+      supplied.areLast = isLastWindow
       let start = isBegun ? nil : HelperRequest.ImageStart(limits: limits, recordsSpans: tracing.isRecorded)
       isBegun = true
       let response = try exchange(
@@ -207,15 +201,13 @@ final class IsolatedWork {
   private func supply(_ bytes: RawSpan) {
     lease?.process.write(bytes)
     input?.write(bytes)
-    supplied = 0..<bytes.byteCount
-    isFullySupplied = bytes.byteCount == windowByteCount
+    supplied.replace(byteCount: bytes.byteCount, isFull: bytes.byteCount == windowByteCount)
   }
 
   /// Notes how many of the supplied bytes the helper has consumed; `nil` for all.
   /// - Returns: The number.
   private func consume(_ byteCount: Int?) -> Int {
-    let count = min(byteCount ?? supplied.count, supplied.count)
-    supplied = supplied.dropFirst(count)
+    let count = supplied.consume(byteCount)
     input?.consume(count)
     return count
   }
@@ -236,9 +228,7 @@ final class IsolatedWork {
       throw PipelineError(.internalDefect, "an image has no plan")
     }
     self.plan = plan
-    outputs = plan.renditions.map { _ in OutputChunks() }
-    isTaken = plan.renditions.map { _ in false }
-    outcomes = plan.renditions.map { if case .failure(let error) = $0 { .failure(error) } else { nil } }
+    results = IsolatedResults(plan)
   }
 
   /// See `ImageWork.start`.
@@ -246,19 +236,14 @@ final class IsolatedWork {
   /// - `advances`: whether to process the bytes that are there already, for which the first `advance` then returns.
   func start(renditionIDs: [String], advances: Bool) throws(PipelineError) {
     if let plan { limit(byteCount: min(plan.reservedByteCount, UInt64(limits.memory))) }
-    let count = advances ? startByteCount : 0
+    let count = advances ? supplied.startByteCount : 0
     let response = try exchange(
       .start(
-        renditionIDs: renditionIDs, offset: supplied.lowerBound, byteCount: count,
-        isLast: isLastSupplied && count == supplied.count),
+        renditionIDs: renditionIDs, offset: supplied.offset, byteCount: count,
+        isLast: supplied.areLast && count == supplied.count),
       returnsErrors: true)
     if let error = response.error, !response.isStarted { throw error }
     if count > 0 { begun = try progress(response) }
-  }
-
-  /// The number of supplied bytes to process with the start: whole windows if more bytes may follow.
-  private var startByteCount: Int {
-    isLastSupplied || !isFullySupplied ? supplied.count : supplied.count - supplied.count % SourceWindows.byteCount
   }
 
   /// Notes what `advance` has done.
@@ -287,7 +272,7 @@ final class IsolatedWork {
     }
     return try progress(
       exchange(
-        .advance(offset: supplied.lowerBound, byteCount: count, isLast: isLast && count == bytes.byteCount),
+        .advance(offset: supplied.offset, byteCount: count, isLast: isLast && count == bytes.byteCount),
         returnsErrors: true))
   }
 
@@ -300,29 +285,21 @@ final class IsolatedWork {
       supply(window)
       note(try exchange(.push(byteCount: window.byteCount, isLast: isLast && offset == bytes.byteCount)))
       _ = consume(nil)
-    } while offset < bytes.byteCount && !isDone
-    return isDone
+    } while offset < bytes.byteCount && !results.areComplete
+    return results.areComplete
   }
 
-  private var isDone: Bool { outcomes.allSatisfy { $0 != nil } }
-
   private func note(_ response: HelperResponse) {
-    for (index, outcome) in response.outcomes where outcomes.indices.contains(index) {
-      outcomes[index] = outcomes[index] ?? outcome
-    }
-    if isDone { release() }
+    results.note(response.outcomes)
+    if results.areComplete { release() }
   }
 
   /// See `ImageWork.takeOutput`.
-  func takeOutput(of index: Int) -> [Data] { outputs[index].take() }
+  func takeOutput(of index: Int) -> [Data] { results.takeOutput(of: index) }
 
   /// See `ImageWork.takeEnd`.
-  func takeEnd(of index: Int) -> Result<ProcessingReport, PipelineError>? {
-    guard !isTaken[index], let outcome = outcomes[index] else { return nil }
-    isTaken[index] = true
-    return outcome
-  }
+  func takeEnd(of index: Int) -> Result<ProcessingReport, PipelineError>? { results.takeEnd(of: index) }
 
   /// See `ImageWork.hasEnded`.
-  var hasEnded: Bool { plan != nil && isTaken.allSatisfy(\.self) }
+  var hasEnded: Bool { plan != nil && results.areTaken }
 }
