@@ -240,6 +240,17 @@ def test_the_newest_image_is_shown(browser, playground, image_file, tmp_path):
 
 
 @needs_chromium
+def test_a_page_in_the_background_gets_its_result(browser, playground, image_file):
+    page = opened(browser, playground, image_file)
+    front = browser.open(f"http://{playground.authority}/")
+    front.wait("globalThis.playground !== undefined")
+    page.run("playground.set(['max_width'], 700)")
+    page.wait("playground.variant.result?.report.output.width === 700 && !playground.variant.isBusy")
+    front.close()
+    page.close()
+
+
+@needs_chromium
 def test_an_image_that_has_expired_is_sent_again(browser, playground, image_file):
     page = opened(browser, playground, image_file)
     count = playground.state["uploadCount"]

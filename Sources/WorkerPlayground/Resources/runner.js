@@ -49,9 +49,10 @@ export class Runner {
           variant.error = undefined;
           this.phase = "result";
           app.show();
-          await painted();
-          times.preview = performance.now() - moved;
-          app.latencies.push(times.preview);
+          if (await painted()) {
+            times.preview = performance.now() - moved;
+            app.latencies.push(times.preview);
+          }
           if (this.next !== undefined) this.start(this.next);
         },
         result: async ({ blob, report, header }) => {
@@ -80,5 +81,8 @@ export class Runner {
   }
 }
 
-/** Waits until what was drawn is on the screen. */
-const painted = () => new Promise((resolve) => requestAnimationFrame(() => { setTimeout(resolve, 0); }));
+/** Waits until what was drawn is on the screen. Returns false if it is not, as on a page in the background. */
+const painted = () => new Promise((resolve) => {
+  requestAnimationFrame(() => { setTimeout(resolve, 0, true); });
+  setTimeout(resolve, 500, false);
+});
