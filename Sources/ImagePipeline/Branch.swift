@@ -15,7 +15,7 @@ final class Branch {
 
   init(
     plan: Plan, decode: borrowing DecodeStage, budget: ImageBudget, allowance: WorkAllowance, gauge: OutputGauge,
-    tracing: TraceTarget
+    received: ReceivedBytes, tracing: TraceTarget
   ) throws(PipelineError) {
     self.plan = plan
     self.budget = budget
@@ -25,7 +25,8 @@ final class Branch {
     try stages.start(
       decode.layout,
       StageContext(
-        budget: budget, allowance: allowance, clock: clock, gauge: gauge, conversions: decode.conversions))
+        budget: budget, allowance: allowance, clock: clock, gauge: gauge, received: received,
+        conversions: decode.conversions))
   }
 
   /// Processes the next decoded rows and emits the output that they complete.
@@ -43,8 +44,9 @@ final class Branch {
   /// Scales the time that the stages' meters have counted since the last call by `share`, 0 to 1.
   func settle(_ share: Double) { clock.settle(share) }
 
-  /// Whether all rows that the result needs have been processed.
-  var isDone: Bool { stages.isDone }
+  /// Whether the result needs nothing more of the image: all of its rows have been processed, and the size of the image
+  /// does not matter.
+  var isDone: Bool { stages.isDone && plan.neverLarger == nil }
 
   /// Whether the last call paused because enough output is waiting.
   var isPaused: Bool { stages.isPaused }
@@ -52,10 +54,9 @@ final class Branch {
   /// Emits the rest of the result.
   ///
   /// After a pause, it must be called again.
-  /// - `trailingMetadata`: EXIF data with artist and copyright that was found after the result was started without it.
-  func finish(trailingMetadata: [UInt8], output: (RawSpan) -> Void) throws(PipelineError) {
+  func finish(_ end: ImageEnd, output: (RawSpan) -> Void) throws(PipelineError) {
     isFinishing = true
-    try stages.finish(trailingMetadata: trailingMetadata, output: output)
+    try stages.finish(end, output: output)
   }
 
   /// Ends the span of the encoder; must be called after its time was settled.
@@ -73,6 +74,10 @@ final class Branch {
       warnings.append("the result is \(output.size) instead of \(plan.outputSize), to fit max_bytes")
     }
     if let target = plan.byteLimit?.similarity { warnings += target.warnings(similarity, options) }
+    if let rule = plan.neverLarger {
+      warnings += rule.warnings(
+        options, requested: plan.encoder, byteCount: byteCount, inputByteCount: decode.inputByteCount)
+    }
     return ProcessingReport(
       input: plan.input, output: output, inputByteCount: decode.inputByteCount,
       outputByteCount: byteCount, timings: timings, peakMemoryByteCount: UInt64(budget.peak),

@@ -64,7 +64,10 @@ package struct Pipeline: ~Copyable {
   private let allowance: WorkAllowance
   private var step = Step.reading
   private let gauge: OutputGauge
+  private let received: ReceivedBytes
   private var clock: WorkClock
+  // Whether results depend on the size of the whole file, so that none is finished before its end.
+  private let needsSize: Bool
   // Whether a library runs threads of its own, whose CPU time this thread's clock does not measure.
   private let hasThreads: Bool
 
@@ -86,6 +89,7 @@ package struct Pipeline: ~Copyable {
     let clock = WorkClock()
     let budget = reader.budget
     let gauge = OutputGauge()
+    let received = ReceivedBytes()
     let allowance = WorkAllowance(cancellation, limit: reader.limits.maxCPUTime)
     let decode = try DecodeStage(reader, plans: plan.plans, tracing: tracing)
     var renditions: [Rendition] = []
@@ -97,7 +101,7 @@ package struct Pipeline: ~Copyable {
           .working(
             try Branch(
               plan: plan.get(), decode: decode, budget: budget, allowance: allowance, gauge: gauge,
-              tracing: tracing)))
+              received: received, tracing: tracing)))
         workingCount += 1
       } catch {
         renditions.append(.ended(.failed(error)))
@@ -108,8 +112,10 @@ package struct Pipeline: ~Copyable {
     self.workingCount = workingCount
     self.allowance = allowance
     self.gauge = gauge
+    self.received = received
     self.clock = clock
     hasThreads = plan.plans.contains(where: \.usesLibraryThreads)
+    needsSize = plan.plans.contains { $0.neverLarger != nil }
     settle()
   }
 
@@ -138,6 +144,7 @@ package struct Pipeline: ~Copyable {
     clock.begin()
     allowance.begin()
     gauge.reset()
+    received.byteCount = decode.inputByteCount + UInt64(bytes.byteCount)
     var taken = 0
     let gauge = gauge
     let progress = try advanceStep(bytes, isLast: isLast, consumed: &taken) { index, compressed in
@@ -172,6 +179,11 @@ package struct Pipeline: ~Copyable {
         if try passStrip(to: index, output) { step = .passing(from: index + 1) }
       case .passing: step = .reading
       case .finishing(let index):
+        if needsSize {
+          decode.skip(bytes.byteCount - consumed)
+          consumed = bytes.byteCount
+          guard isLast else { return .needsInput }
+        }
         if try finishWhole(index, output) { step = .finishing(from: index + 1) }
       }
     }
@@ -218,7 +230,8 @@ package struct Pipeline: ~Copyable {
     settle()
     try decode.checkWholeness(branch.plan)
     let isLate = branch.plan.keepsCopyright && branch.plan.encoder.exif.isEmpty
-    try branch.finish(trailingMetadata: isLate ? decode.rights : []) { output(index, $0) }
+    let end = ImageEnd(trailingMetadata: isLate ? decode.rights : [], inputByteCount: decode.inputByteCount)
+    try branch.finish(end) { output(index, $0) }
     settle()
     if branch.isPaused { return false }
     branch.finishSpan()

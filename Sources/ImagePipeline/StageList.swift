@@ -27,8 +27,7 @@ protocol StageList: AnyObject {
   /// Emits the rest of the result.
   ///
   /// After a pause, it must be called again.
-  /// - `trailingMetadata`: EXIF data with artist and copyright that was found after the result was started without it.
-  func finish(trailingMetadata: [UInt8], output: (RawSpan) -> Void) throws(PipelineError)
+  func finish(_ end: ImageEnd, output: (RawSpan) -> Void) throws(PipelineError)
   /// Ends the span of the encoder; must be called after its time was settled.
   func finishSpan()
   /// The options, the size and the measured similarity of the encoded result; valid once the list is finished.
@@ -194,12 +193,12 @@ final class EncodedStages<Rows: Stage & ~Copyable>: StageList {
     try rows.push(strip) { (strip) throws(PipelineError) in try write(strip, output) }
   }
 
-  func finish(trailingMetadata: [UInt8], output: (RawSpan) -> Void) throws(PipelineError) {
+  func finish(_ end: ImageEnd, output: (RawSpan) -> Void) throws(PipelineError) {
     try rows.finish { (strip) throws(PipelineError) in try write(strip, output) }
     if rows.isPaused { return }
     let interrupted = clock?.enter(.encode)
     defer { clock?.leave(to: interrupted) }
-    try encode.finish(trailingMetadata: trailingMetadata, output)
+    try encode.finish(end, output)
   }
 
   private func write(_ strip: borrowing Strip, _ output: (RawSpan) -> Void) throws(PipelineError) {

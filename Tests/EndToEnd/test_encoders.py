@@ -223,6 +223,20 @@ def test_a_similarity_is_reached(client, format):
     assert report.compression_quality == 0.5 and report.similarity < 99 and report.warnings
 
 
+@pytest.mark.parametrize("preset", ["highDefinition", "thumbnail", "compressedThumbnail", "preview", "upload"])
+def test_a_result_is_not_larger_than_its_image(client, preset):
+    coarse = io.BytesIO()
+    Image.open(io.BytesIO(fixture_bytes("photo-420.jpg"))).save(coarse, "JPEG", quality=35)
+    source = coarse.getvalue()
+    _, data, report = process(client, source, preset, max_width=220)
+    assert len(data) == report.output_bytes <= report.input_bytes == len(source)
+    assert 0.2 <= report.compression_quality < 0.8 and "never_larger" in report.warnings[0]
+    _, larger, report = process(client, source, preset, max_width=220, never_larger=False)
+    assert len(larger) > len(source) and not report.warnings
+    _, lossless, report = process(client, source, preset, max_width=220, preferred_format="OUTPUT_FORMAT_PNG")
+    assert len(lossless) > len(source) and "lossless" in report.warnings[0]
+
+
 def test_a_similarity_needs_a_lossy_format(client):
     with pytest.raises(grpc.RpcError) as caught:
         process(client, "photo.png", target_similarity=80)
@@ -244,6 +258,6 @@ def test_smaller_dimensions_only_if_allowed(client, format):
 
 def test_widget(client):
     for name in IMAGES:
-        image, data, report = process(client, name, preset="widget")
+        image, data, report = process(client, name, preset="widget", never_larger=False)
         assert image.format == "JPEG" and len(data) <= 1_000_000 and report.compression_quality == 0.8
         assert image.width <= 1024 and not image.info.get("exif")

@@ -1,6 +1,7 @@
 internal import ImageCodecs
 
-/// The maximum size of a result in bytes, the similarity that it must reach, and the properties that may be reduced.
+/// The maximum size of a result in bytes, the similarity that it must reach, and the properties that may be reduced for
+/// these.
 struct ByteLimit: Sendable, Hashable {
   /// The maximum number of trial encodes of one image, including the first.
   static let maxTrials = 6
@@ -11,18 +12,28 @@ struct ByteLimit: Sendable, Hashable {
   let byteCount: UInt64
   /// The similarity that the result must reach at the lowest possible quality, if there is a target.
   let similarity: SimilarityTarget?
+  /// The rule that lowers the quality of a result that is larger than its image, if there is one.
+  let neverLarger: NeverLarger?
   /// Whether the dimensions may be reduced.
   let allowsSmaller: Bool
   /// Whether chroma subsampling depends on the quality, because the configuration does not specify it.
   let adaptsChroma: Bool
 
   /// Creates the limit of a configuration; returns `nil` if it has none.
-  init?(_ configuration: ProcessingConfiguration, encoder: EncoderOptions) {
+  init?(_ configuration: ProcessingConfiguration, encoder: EncoderOptions, neverLarger: NeverLarger? = nil) {
     similarity = SimilarityTarget(configuration, encoder: encoder)
-    guard configuration.maxBytes != nil || similarity != nil else { return nil }
+    self.neverLarger = neverLarger?.obstacle == nil ? neverLarger : nil
+    guard configuration.maxBytes != nil || similarity != nil || self.neverLarger != nil else { return nil }
     byteCount = configuration.maxBytes ?? .max
     allowsSmaller = configuration.maxBytes != nil && configuration.allowSmallerDimensions ?? false
     adaptsChroma = encoder.adaptsChroma
+  }
+
+  /// Returns whether the first trial is final although it is not complete.
+  /// - `received`: The number of bytes of the file that have arrived.
+  func isSettled(received: UInt64) -> Bool {
+    guard byteCount == .max, similarity == nil, let neverLarger else { return false }
+    return received >= neverLarger.sufficientByteCount
   }
 
   /// The maximum number of trials, including those of smaller dimensions.
@@ -48,8 +59,10 @@ struct ByteLimit: Sendable, Hashable {
   func estimatedByteCount(encoder: EncoderOptions) throws(CodecError) -> UInt64 {
     let finest = similarity.map { options(encoder, quality: $0.maxQuality) } ?? encoder
     var encoding = max(try encoder.estimatedByteCount(), try finest.estimatedByteCount())
-    // At most two results are buffered: the best one that fits, and the one that is being encoded.
+    // At most two results are buffered: the best one, and the one that is being encoded.
     let result = min(byteCount, try finest.maxByteCount()) + UInt64(CompressedBytes.chunkByteCount) * 2
+    let hasLimit = byteCount != .max || similarity != nil
+    let other = hasLimit ? result : min(result, neverLarger?.sufficientByteCount ?? result)
     guard buffersImage(encoder) else { return encoding + result }
     if similarity != nil { encoding = max(encoding, UInt64(SimilarityTrial.estimatedByteCount(encoder))) }
     var buffered = BufferedImage.estimatedByteCount(encoder, halvesChroma: adaptsChroma)
@@ -60,7 +73,7 @@ struct ByteLimit: Sendable, Hashable {
       (smaller.width, smaller.height) = (min(encoder.width, 2048), min(encoder.height, 2048))
       encoding = max(encoding, try smaller.estimatedByteCount())
     }
-    return encoding + 2 * result + UInt64(buffered)
+    return encoding + result + other + UInt64(buffered)
   }
 }
 

@@ -17,6 +17,8 @@ struct ByteTarget {
   private let budget: ImageBudget
   private var first: EncoderOptions
   private let image: BufferedImage?
+  /// The maximum size of the current trial in bytes.
+  private var maxByteCount: UInt64
   private var trial: CompressedBytes
   /// The similarity of the current trial, if it was measured.
   private var score: Double?
@@ -27,12 +29,16 @@ struct ByteTarget {
   init(_ limit: ByteLimit, encoder: EncoderOptions, budget: ImageBudget) throws(PipelineError) {
     self.limit = limit
     self.budget = budget
+    maxByteCount = limit.byteCount
     first = encoder
     image = try withCodecErrors { () throws(CodecError) in
       limit.buffersImage(encoder) ? try BufferedImage(options: encoder, budget: budget) : nil
     }
     trial = CompressedBytes(limit: limit.byteCount, budget: budget)
   }
+
+  /// The first trial as far as it is encoded.
+  var firstTrial: CompressedBytes { trial }
 
   /// Buffers the rows of a strip for later trials, if these need them.
   func hold(_ strip: borrowing Strip) { image?.append(strip) }
@@ -42,27 +48,28 @@ struct ByteTarget {
 
   /// Returns the best result; must be called once the first trial is complete.
   /// - Parameters:
-  ///   - trailingMetadata: The EXIF data that was appended to the first trial, if its format allows that.
+  ///   - end: The end of the image. Its trailing metadata was appended to the first trial, if its format allows that.
   ///   - buffer: The buffer for the output of encoders.
   ///   - allowance: Checked while encoding.
   /// - Returns: The best result that fits.
   /// - Throws: `limitExceeded` with the size of the smallest trial, `cancelled`.
   mutating func settle(
-    trailingMetadata: [UInt8], _ buffer: PixelBuffer, _ allowance: WorkAllowance
+    _ end: ImageEnd, _ buffer: PixelBuffer, _ allowance: WorkAllowance
   ) throws(PipelineError) -> Result {
     try finish(first, allowance)
-    if first.format.traits.hasTrailingMetadata, !trailingMetadata.isEmpty { first.exif = trailingMetadata }
-    let quality: Int
+    if first.format.traits.hasTrailingMetadata, !end.trailingMetadata.isEmpty { first.exif = end.trailingMetadata }
+    var quality = first.quality
     if let similarity = limit.similarity {
       quality = try searchSimilarity(similarity, buffer, allowance)
-    } else if let best {
-      return best
-    } else {
+    } else if best == nil {
       quality = try searchQuality(buffer, allowance)
     }
     if best == nil, limit.allowsSmaller { try searchSize(quality: quality, buffer, allowance) }
-    if let best { return best }
-    throw unreachable
+    if let rule = limit.neverLarger, end.inputByteCount < rule.sufficientByteCount {
+      try searchSmaller(rule, end.inputByteCount, buffer, allowance)
+    }
+    guard let best else { throw unreachable }
+    return best
   }
 
   /// Encodes trials at lower qualities until the best one that fits is found.
@@ -104,6 +111,24 @@ struct ByteTarget {
     return last
   }
 
+  /// Encodes trials at lower qualities until one has at most `byteCount` bytes; otherwise the result stays as it is.
+  private mutating func searchSmaller(
+    _ rule: NeverLarger, _ byteCount: UInt64, _ buffer: PixelBuffer, _ allowance: WorkAllowance
+  ) throws(PipelineError) {
+    // The best result itself must be free to go once a trial fits.
+    guard let found = best.map({ (quality: $0.options.quality, width: $0.options.width, size: $0.bytes.byteCount) }),
+      found.size > byteCount, found.width == first.width, let curve = first.format.traits.output?.sizeCurve
+    else { return }
+    maxByteCount = byteCount
+    trial = CompressedBytes(limit: byteCount, budget: budget)
+    var search = QualitySearch(curve: curve, limit: byteCount, floor: rule.leastQuality, trialsToFloor: 3)
+    search.note(quality: found.quality, byteCount: found.size)
+    while let quality = search.next {
+      try compress(limit.options(first, quality: quality), image, buffer, allowance)
+      search.note(quality: quality, byteCount: trial.byteCount)
+    }
+  }
+
   private mutating func searchSize(
     quality: Int, _ buffer: PixelBuffer, _ allowance: WorkAllowance
   ) throws(PipelineError) {
@@ -130,7 +155,7 @@ struct ByteTarget {
       throw PipelineError(.internalDefect, "a result must be compressed again but is not buffered")
     }
     trialCount += 1
-    trial = CompressedBytes(limit: limit.byteCount, budget: budget)
+    trial = CompressedBytes(limit: maxByteCount, budget: budget)
     try encode(options, image, buffer, allowance)
     try finish(options, allowance)
   }

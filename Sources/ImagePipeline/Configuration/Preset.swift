@@ -35,7 +35,7 @@ extension Preset {
     Preset(
       name: "widget", description: "At most 1024 wide and 1,000,000 bytes, without transparency.",
       configuration: ProcessingConfiguration(
-        maxWidth: 1024, compressionQuality: 0.8, preferredFormat: .jpeg, maxBytes: 1_000_000)),
+        maxWidth: 1024, compressionQuality: 0.8, preferredFormat: .jpeg, maxBytes: 1_000_000, neverLarger: true)),
   ]
 
   private static func jpeg(
@@ -44,7 +44,7 @@ extension Preset {
     Preset(
       name: name, description: description,
       configuration: ProcessingConfiguration(
-        maxWidth: width, maxHeight: height, compressionQuality: quality, preferredFormat: .jpeg))
+        maxWidth: width, maxHeight: height, compressionQuality: quality, preferredFormat: .jpeg, neverLarger: true))
   }
 }
 

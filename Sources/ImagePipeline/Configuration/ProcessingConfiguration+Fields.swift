@@ -88,6 +88,12 @@ extension ProcessingConfiguration: FieldRecord {
         "Choose the lowest quality whose result reaches this SSIMULACRA 2 score, from 30 (low quality) to 100 (no "
           + "difference). Default: none.")),
     Field(
+      "never_larger", \.neverLarger,
+      option: OptionText(
+        "never-larger",
+        "Lower the quality of a result that would have more bytes than its image, although nothing is enlarged. "
+          + "Default: false; true in presets with a size.")),
+    Field(
       "metadata", \.metadata,
       option: OptionText("metadata", "policy", "Choose the metadata to keep. Default: strip.")),
     Field(

@@ -101,6 +101,10 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   ///
   /// Default: none.
   package var targetSimilarity: Double?
+  /// Whether a result that would be larger than its image, in bytes, is encoded at a lower quality.
+  ///
+  /// Default: no.
+  package var neverLarger: Bool?
   /// Options for JPEG results; ignored for other formats.
   package var jpeg: JPEGOptions?
   /// Options for PNG results; ignored for other formats.
@@ -115,7 +119,8 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     flipHorizontal: Bool? = nil, flipVertical: Bool? = nil, background: Color? = nil, maxBytes: UInt64? = nil,
     metadata: MetadataPolicy? = nil, tolerateTruncation: Bool? = nil, alwaysEncode: Bool? = nil,
     tolerateDamage: Bool? = nil, filters: [Filter]? = nil, allowSmallerDimensions: Bool? = nil,
-    targetSimilarity: Double? = nil, jpeg: JPEGOptions? = nil, png: PNGOptions? = nil, webp: WebPOptions? = nil
+    targetSimilarity: Double? = nil, neverLarger: Bool? = nil, jpeg: JPEGOptions? = nil, png: PNGOptions? = nil,
+    webp: WebPOptions? = nil
   ) {
     self.maxWidth = maxWidth
     self.maxHeight = maxHeight
@@ -140,6 +145,7 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     self.filters = filters
     self.allowSmallerDimensions = allowSmallerDimensions
     self.targetSimilarity = targetSimilarity
+    self.neverLarger = neverLarger
     self.jpeg = jpeg
     self.png = png
     self.webp = webp

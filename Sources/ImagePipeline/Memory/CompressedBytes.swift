@@ -45,11 +45,12 @@ struct CompressedBytes {
     }
   }
 
-  /// Calls `body` with the chunk that starts at `offset`, a multiple of `chunkByteCount`.
-  /// - Returns: The size of the chunk in bytes.
+  /// Calls `body` with the bytes from `offset` to the end of their chunk.
+  /// - Returns: The number of these bytes.
   func withChunk(at offset: UInt64, _ body: (RawSpan) -> Void) -> Int {
-    let count = min(Int(byteCount - offset), Self.chunkByteCount)
-    chunks[Int(offset) / Self.chunkByteCount].withBytes(count, body)
+    let (index, start) = Int(offset).quotientAndRemainder(dividingBy: Self.chunkByteCount)
+    let count = min(Int(byteCount - offset), Self.chunkByteCount - start)
+    chunks[index].withBytes(start + count) { body($0.extracting(droppingFirst: start)) }
     return count
   }
 

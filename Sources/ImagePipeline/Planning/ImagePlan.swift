@@ -66,8 +66,8 @@ struct PlanDraft {
   let framing: Framing
   /// Whether the result is a preview, for which speed matters more than quality.
   let isPreview: Bool
-  /// A warning that explains why the result has a different format than the image.
-  private(set) var fallbackWarning: String?
+  /// Warnings that explain what the memory limit changed.
+  private(set) var fallbackWarnings: [String] = []
 
   init(_ configuration: ProcessingConfiguration, orientation: Orientation, framing: Framing, isPreview: Bool) {
     self.configuration = configuration
@@ -97,6 +97,15 @@ struct PlanDraft {
     throw PipelineError(.corruptImage, "the image's header is damaged; set tolerate_damage to decode it anyway")
   }
 
+  /// This draft without `never_larger`, which buffers the result.
+  var allowingLarger: PlanDraft {
+    guard configuration.neverLarger ?? false else { return self }
+    var draft = self
+    draft.configuration.neverLarger = nil
+    draft.fallbackWarnings.append("never_larger is ignored, as it needs more than image_memory_limit")
+    return draft
+  }
+
   /// Returns this draft with a format whose encoder needs less memory, or this draft unchanged if there is no such
   /// format or the configuration specifies one.
   func fallingBack(_ header: ImageHeader) -> PlanDraft {
@@ -107,8 +116,9 @@ struct PlanDraft {
     var draft = self
     let fallback = header.hasAlpha ? OutputFormat.png : .jpeg
     draft.configuration.preferredFormat = fallback
-    draft.fallbackWarning =
+    draft.fallbackWarnings.append(
       "the result is \(fallback.rawValue) instead of \(format.rawValue), whose encoder needs more than image_memory_limit"
+    )
     return draft
   }
 

@@ -150,13 +150,18 @@ package struct ImageReader: ~Copyable {
     return try checked(decodedPlan(header, [.success(draft.preview(of: header, maxSide: maxSide))]))
   }
 
-  /// Plans renditions that are all encoded from decoded rows, with a fallback format if the memory limit requires it.
+  /// Plans renditions that are all encoded from decoded rows; if the memory limit requires it, without `never_larger`,
+  /// or with a fallback format.
   private mutating func decodedPlan(
     _ header: ImageHeader, _ drafts: [Result<PlanDraft, PipelineError>]
   ) throws(PipelineError) -> ImagePlan {
     let plan = try roomyPlan(header, drafts)
     guard plan.workingSetByteCount > UInt64(limits.memory) else { return plan }
-    return try roomyPlan(header, drafts.map { draft in draft.map { $0.fallingBack(header) } })
+    if plan.plans.contains(where: { $0.byteLimit?.neverLarger != nil }) {
+      let plan = try roomyPlan(header, drafts.map { draft in draft.map(\.allowingLarger) })
+      if plan.workingSetByteCount <= UInt64(limits.memory) { return plan }
+    }
+    return try roomyPlan(header, drafts.map { draft in draft.map { $0.allowingLarger.fallingBack(header) } })
   }
 
   /// Plans the renditions without regard to the memory limit.
@@ -179,7 +184,7 @@ package struct ImageReader: ~Copyable {
           var plan = try Plan(
             header: header, orientation: draft.orientation, framing: draft.framing, decodeScale: scale,
             decodeByteCount: decodeByteCount, configuration: draft.configuration)
-          if let warning = draft.fallbackWarning { plan.warnings.append(warning) }
+          plan.warnings += draft.fallbackWarnings
           return plan
         }
       }

@@ -33,6 +33,8 @@ package struct Plan: Sendable, Hashable {
   /// The maximum size of the result in bytes, the similarity that it must reach, and the ways to reach them; `nil` if
   /// the first result is final.
   let byteLimit: ByteLimit?
+  /// The rule that the result has no more bytes than the image; `nil` if it does not apply.
+  let neverLarger: NeverLarger?
   /// The color behind transparent pixels, if the result has no alpha, and of the padding.
   package let background: Color
   /// Whether a truncated image is delivered as far as it goes.
@@ -122,7 +124,8 @@ package struct Plan: Sendable, Hashable {
     profileFormat =
       header.profileByteCount == 0
       ? filterFormat : header.colorSpace.isCMYK ? .cmyk8 : header.is16Bit ? filterFormat.deep : filterFormat
-    byteLimit = ByteLimit(configuration, encoder: encoderOptions)
+    neverLarger = NeverLarger(configuration, input: input, framing: framing, encoder: encoderOptions)
+    byteLimit = ByteLimit(configuration, encoder: encoderOptions, neverLarger: neverLarger)
     conversionByteCount = header.conversionByteCount
     workingSetByteCount = decodeByteCount + (try stagesByteCount(header: header))
   }

@@ -66,6 +66,9 @@ struct DecodeStage: ~Copyable {
     } catch { throw PipelineError(error) }
   }
 
+  /// Counts bytes that follow the image.
+  mutating func skip(_ byteCount: Int) { inputByteCount += UInt64(byteCount) }
+
   /// Calls `body` with the rows of the last `.stripReady` event.
   func withStrip(_ body: (borrowing Strip) throws(PipelineError) -> Void) throws(PipelineError) {
     try decoder.withStrip(body)

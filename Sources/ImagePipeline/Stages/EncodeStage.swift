@@ -15,6 +15,7 @@ struct EncodeStage: ~Copyable {
   /// The search for a result that fits a size limit or reaches a similarity, if there is one; the result is then
   /// emitted at the end.
   private var target: ByteTarget?
+  private var hasStarted = false
   private var buffer: PixelBuffer?
   /// The options of the emitted result.
   private(set) var options: EncoderOptions
@@ -24,7 +25,8 @@ struct EncodeStage: ~Copyable {
   private var allowance: WorkAllowance?
   private var budget: ImageBudget?
   private var gauge: OutputGauge?
-  // The result that fits the size limit, and the number of its bytes that were emitted.
+  private var received: ReceivedBytes?
+  // The buffered result or its beginning, once it is final, and the number of its bytes that were emitted.
   private var chosen: (bytes: CompressedBytes, offset: UInt64)?
   private var isEncoded = false
   private(set) var isPaused = false
@@ -59,19 +61,18 @@ struct EncodeStage: ~Copyable {
     buffer = try context.allocate { (budget) throws(CodecError) in
       try PixelBuffer(byteCount: Self.bufferByteCount, budget: budget)
     }
-    if let limit = plan.byteLimit {
-      target = try ByteTarget(limit, encoder: plan.encoder, budget: context.budget)
-    }
     encoder = try context.allocate { (budget) throws(CodecError) in
       try Encoder(options: plan.encoder, budget: budget)
     }
     allowance = context.allowance
     budget = context.budget
     gauge = context.gauge
+    received = context.received
   }
 
   /// Encodes rows and emits the bytes that they complete, a few rows at a time, so that little output accumulates.
   mutating func push(_ strip: borrowing Strip, _ output: (RawSpan) -> Void) throws(PipelineError) {
+    if !hasStarted { try startTarget() }
     var waiting = (0..<strip.format.planeCount).map { strip.plane($0) }
     while waiting.contains(where: { $0.rowCount > 0 }) {
       // A few rows of an image can become any number of result rows.
@@ -84,6 +85,25 @@ struct EncodeStage: ~Copyable {
       try push(portion: Strip(format: strip.format, rows: portion))
       try drain(output)
     }
+    release()
+    handOutChosen(output)
+  }
+
+  /// Starts the search, unless the file is already known to be large enough for any result.
+  private mutating func startTarget() throws(PipelineError) {
+    hasStarted = true
+    guard let limit = plan.byteLimit, let budget, !limit.isSettled(received: received?.byteCount ?? 0) else { return }
+    target = try ByteTarget(limit, encoder: plan.encoder, budget: budget)
+  }
+
+  /// Ends the search once the file is known to be large enough for any result: the first trial is then the result.
+  private mutating func release() {
+    guard let first = target?.firstTrial, let limit = plan.byteLimit,
+      limit.isSettled(received: received?.byteCount ?? 0)
+    else { return }
+    target = nil
+    outputByteCount = first.byteCount
+    chosen = (first, 0)
   }
 
   private mutating func push(portion: borrowing Strip) throws(PipelineError) {
@@ -101,9 +121,10 @@ struct EncodeStage: ~Copyable {
       try buffer.withBytes(count) { (bytes) throws(PipelineError) in
         if target != nil { return try target!.collect(bytes) }
         outputByteCount += UInt64(count)
+        if chosen != nil { return try chosen!.bytes.append(bytes) }
         output(bytes)
       }
-      if isEncoded, target == nil, gauge?.isFull == true {
+      if isEncoded, target == nil, chosen == nil, gauge?.isFull == true {
         isPaused = true
         return
       }
@@ -111,12 +132,11 @@ struct EncodeStage: ~Copyable {
   }
 
   /// Finishes the result and emits the rest, pausing when enough output is waiting.
-  /// - `trailingMetadata`: EXIF data with artist and copyright that was found after the result was started without it.
-  mutating func finish(trailingMetadata: [UInt8], _ output: (RawSpan) -> Void) throws(PipelineError) {
+  mutating func finish(_ end: ImageEnd, _ output: (RawSpan) -> Void) throws(PipelineError) {
     isPaused = false
     if !isEncoded {
-      if !trailingMetadata.isEmpty {
-        do { try encoder?.append(exif: trailingMetadata) } catch { throw PipelineError(error) }
+      if !end.trailingMetadata.isEmpty {
+        do { try encoder?.append(exif: end.trailingMetadata) } catch { throw PipelineError(error) }
       }
       if encoder != nil { try allowance?.finish(&encoder!) }
       isEncoded = true
@@ -127,14 +147,15 @@ struct EncodeStage: ~Copyable {
     try drain(output)
     if isPaused { return }
     encoder = nil
-    try settle(trailingMetadata: trailingMetadata)
+    try settle(end)
     handOutChosen(output)
+    isPaused = chosen != nil
   }
 
   /// Chooses the result that fits the size limit, if there is one.
-  private mutating func settle(trailingMetadata: [UInt8]) throws(PipelineError) {
+  private mutating func settle(_ end: ImageEnd) throws(PipelineError) {
     guard let buffer, let allowance else { return }
-    guard let result = try target?.settle(trailingMetadata: trailingMetadata, buffer, allowance) else { return }
+    guard let result = try target?.settle(end, buffer, allowance) else { return }
     target = nil
     options = result.options
     similarity = result.similarity
@@ -142,15 +163,15 @@ struct EncodeStage: ~Copyable {
     chosen = (result.bytes, 0)
   }
 
+  /// Emits buffered bytes of the result until enough output is waiting.
   private mutating func handOutChosen(_ output: (RawSpan) -> Void) {
-    while let (bytes, offset) = chosen, offset < bytes.byteCount {
-      if gauge?.isFull == true {
-        isPaused = true
-        return
+    while let (bytes, offset) = chosen, gauge?.isFull != true {
+      if offset == bytes.byteCount {
+        chosen = nil
+      } else {
+        chosen?.offset += UInt64(bytes.withChunk(at: offset, output))
       }
-      chosen?.offset += UInt64(bytes.withChunk(at: offset, output))
     }
-    chosen = nil
   }
 
   func describe(_ attributes: inout StageMeter.Attributes) {

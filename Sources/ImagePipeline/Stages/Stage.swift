@@ -59,6 +59,14 @@ extension Stage where Self: ~Copyable {
   func describe(_ attributes: inout StageMeter.Attributes) {}
 }
 
+/// The properties of an image that are known once its rows are decoded.
+struct ImageEnd {
+  /// EXIF data with artist and copyright that was found after the result was started without it; else empty.
+  let trailingMetadata: [UInt8]
+  /// The size of the file in bytes; for a result that does not depend on it, as far as the decoder has read the file.
+  let inputByteCount: UInt64
+}
+
 /// The objects that a rendition's stages share.
 struct StageContext {
   let budget: ImageBudget
@@ -66,6 +74,8 @@ struct StageContext {
   let clock: StageClock
   /// Counts the output of all renditions of the image.
   let gauge: OutputGauge
+  /// Counts the input.
+  let received: ReceivedBytes
   /// The conversions of the image's colors to sRGB, by input pixel format; empty if there is nothing to convert.
   let conversions: [PixelFormat: ColorConversion]
 

@@ -982,6 +982,15 @@ public nonisolated struct Imageworker_V1_ProcessingConfiguration: @unchecked Sen
   /// Clears the value of `targetSimilarity`. Subsequent reads from it will return its default value.
   public mutating func clearTargetSimilarity() {_uniqueStorage()._targetSimilarity = nil}
 
+  public var neverLarger: Bool {
+    get {_storage._neverLarger ?? false}
+    set {_uniqueStorage()._neverLarger = newValue}
+  }
+  /// Returns true if `neverLarger` has been explicitly set.
+  public var hasNeverLarger: Bool {_storage._neverLarger != nil}
+  /// Clears the value of `neverLarger`. Subsequent reads from it will return its default value.
+  public mutating func clearNeverLarger() {_uniqueStorage()._neverLarger = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -2165,7 +2174,7 @@ nonisolated extension Imageworker_V1_ImageInfo: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessingConfiguration"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0\u{3}always_encode\0\u{3}tolerate_damage\0\u{3}target_similarity\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0\u{3}always_encode\0\u{3}tolerate_damage\0\u{3}target_similarity\0\u{3}never_larger\0")
 
   fileprivate class _StorageClass {
     var _maxWidth: UInt32? = nil
@@ -2194,6 +2203,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
     var _alwaysEncode: Bool? = nil
     var _tolerateDamage: Bool? = nil
     var _targetSimilarity: Double? = nil
+    var _neverLarger: Bool? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -2230,6 +2240,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       _alwaysEncode = source._alwaysEncode
       _tolerateDamage = source._tolerateDamage
       _targetSimilarity = source._targetSimilarity
+      _neverLarger = source._neverLarger
     }
   }
 
@@ -2274,6 +2285,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         case 25: try { try decoder.decodeSingularBoolField(value: &_storage._alwaysEncode) }()
         case 26: try { try decoder.decodeSingularBoolField(value: &_storage._tolerateDamage) }()
         case 27: try { try decoder.decodeSingularDoubleField(value: &_storage._targetSimilarity) }()
+        case 28: try { try decoder.decodeSingularBoolField(value: &_storage._neverLarger) }()
         default: break
         }
       }
@@ -2364,6 +2376,9 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       try { if let v = _storage._targetSimilarity {
         try visitor.visitSingularDoubleField(value: v, fieldNumber: 27)
       } }()
+      try { if let v = _storage._neverLarger {
+        try visitor.visitSingularBoolField(value: v, fieldNumber: 28)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -2399,6 +2414,7 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         if _storage._alwaysEncode != rhs_storage._alwaysEncode {return false}
         if _storage._tolerateDamage != rhs_storage._tolerateDamage {return false}
         if _storage._targetSimilarity != rhs_storage._targetSimilarity {return false}
+        if _storage._neverLarger != rhs_storage._neverLarger {return false}
         return true
       }
       if !storagesAreEqual {return false}

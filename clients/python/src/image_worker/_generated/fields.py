@@ -168,3 +168,6 @@ class Fields(TypedDict, total=False):
     # from 30 (low quality) to 100 (no difference); 90 is visually lossless, 80 very high, 70 high and 50 medium
     # quality.
     target_similarity: float
+    # Lower the quality of a result that would have more bytes than its image, although it shows the whole image without
+    # enlarging or padding it.
+    never_larger: bool

@@ -256,7 +256,7 @@ class ImageInfo(_message.Message):
     def __init__(self, format: _Optional[str] = ..., width: _Optional[int] = ..., height: _Optional[int] = ..., orientation: _Optional[int] = ..., has_alpha: bool = ..., bit_depth: _Optional[int] = ..., color_space: _Optional[str] = ..., frame_count: _Optional[int] = ...) -> None: ...
 
 class ProcessingConfiguration(_message.Message):
-    __slots__ = ("max_width", "max_height", "compression_quality", "scale_factor", "preferred_format", "resize_mode", "allow_upscale", "gravity", "focus_point", "crop", "background", "max_bytes", "metadata", "filters", "jpeg", "png", "webp", "tolerate_truncation", "pad", "rotation", "flip_horizontal", "flip_vertical", "allow_smaller_dimensions", "always_encode", "tolerate_damage", "target_similarity")
+    __slots__ = ("max_width", "max_height", "compression_quality", "scale_factor", "preferred_format", "resize_mode", "allow_upscale", "gravity", "focus_point", "crop", "background", "max_bytes", "metadata", "filters", "jpeg", "png", "webp", "tolerate_truncation", "pad", "rotation", "flip_horizontal", "flip_vertical", "allow_smaller_dimensions", "always_encode", "tolerate_damage", "target_similarity", "never_larger")
     MAX_WIDTH_FIELD_NUMBER: _ClassVar[int]
     MAX_HEIGHT_FIELD_NUMBER: _ClassVar[int]
     COMPRESSION_QUALITY_FIELD_NUMBER: _ClassVar[int]
@@ -283,6 +283,7 @@ class ProcessingConfiguration(_message.Message):
     ALWAYS_ENCODE_FIELD_NUMBER: _ClassVar[int]
     TOLERATE_DAMAGE_FIELD_NUMBER: _ClassVar[int]
     TARGET_SIMILARITY_FIELD_NUMBER: _ClassVar[int]
+    NEVER_LARGER_FIELD_NUMBER: _ClassVar[int]
     max_width: int
     max_height: int
     compression_quality: float
@@ -309,7 +310,8 @@ class ProcessingConfiguration(_message.Message):
     always_encode: bool
     tolerate_damage: bool
     target_similarity: float
-    def __init__(self, max_width: _Optional[int] = ..., max_height: _Optional[int] = ..., compression_quality: _Optional[float] = ..., scale_factor: _Optional[float] = ..., preferred_format: _Optional[_Union[OutputFormat, str]] = ..., resize_mode: _Optional[_Union[ResizeMode, str]] = ..., allow_upscale: bool = ..., gravity: _Optional[_Union[Gravity, str]] = ..., focus_point: _Optional[_Union[Point, _Mapping]] = ..., crop: _Optional[_Union[Rect, _Mapping]] = ..., background: _Optional[_Union[Color, _Mapping]] = ..., max_bytes: _Optional[int] = ..., metadata: _Optional[_Union[MetadataPolicy, str]] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., jpeg: _Optional[_Union[JPEGOptions, _Mapping]] = ..., png: _Optional[_Union[PNGOptions, _Mapping]] = ..., webp: _Optional[_Union[WebPOptions, _Mapping]] = ..., tolerate_truncation: bool = ..., pad: bool = ..., rotation: _Optional[int] = ..., flip_horizontal: bool = ..., flip_vertical: bool = ..., allow_smaller_dimensions: bool = ..., always_encode: bool = ..., tolerate_damage: bool = ..., target_similarity: _Optional[float] = ...) -> None: ...
+    never_larger: bool
+    def __init__(self, max_width: _Optional[int] = ..., max_height: _Optional[int] = ..., compression_quality: _Optional[float] = ..., scale_factor: _Optional[float] = ..., preferred_format: _Optional[_Union[OutputFormat, str]] = ..., resize_mode: _Optional[_Union[ResizeMode, str]] = ..., allow_upscale: bool = ..., gravity: _Optional[_Union[Gravity, str]] = ..., focus_point: _Optional[_Union[Point, _Mapping]] = ..., crop: _Optional[_Union[Rect, _Mapping]] = ..., background: _Optional[_Union[Color, _Mapping]] = ..., max_bytes: _Optional[int] = ..., metadata: _Optional[_Union[MetadataPolicy, str]] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., jpeg: _Optional[_Union[JPEGOptions, _Mapping]] = ..., png: _Optional[_Union[PNGOptions, _Mapping]] = ..., webp: _Optional[_Union[WebPOptions, _Mapping]] = ..., tolerate_truncation: bool = ..., pad: bool = ..., rotation: _Optional[int] = ..., flip_horizontal: bool = ..., flip_vertical: bool = ..., allow_smaller_dimensions: bool = ..., always_encode: bool = ..., tolerate_damage: bool = ..., target_similarity: _Optional[float] = ..., never_larger: bool = ...) -> None: ...
 
 class Point(_message.Message):
     __slots__ = ("x", "y")

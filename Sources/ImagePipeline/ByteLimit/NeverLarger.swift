@@ -1,0 +1,90 @@
+internal import ImageCodecs
+
+/// The rule that a result has no more bytes than its image.
+struct NeverLarger: Sendable, Hashable {
+  /// The minimum quality, 1 to 100, of a result in its image's format, and of one in another format, which may need
+  /// more bytes for the same quality.
+  private static let leastQuality = (sameFormat: 20, otherFormat: 60)
+  /// The maximum pixel count of a result that is buffered to be encoded again.
+  private static let maxPixelCount = 1 << 22
+  /// The bytes per pixel that nearly all images exceed, and those that nearly all results of these do not reach, below
+  /// and from quality 90 on.
+  private static let density = (image: 0.04, coarse: 0.5, fine: 1.5)
+  /// The bytes per pixel that results do not reach, below and from quality 90 on, unless their images are noise.
+  private static let maxDensity = (coarse: 1.0, fine: 2.0)
+
+  /// The reason why the quality of a larger result is not lowered.
+  enum Obstacle: Sendable, Hashable {
+    case lossless, similarity, tooManyPixels, unexpected
+  }
+
+  /// The minimum quality, 1 to 100, to which the quality may be lowered.
+  let leastQuality: Int
+  /// The reason why the quality is not lowered; `nil` if it is.
+  let obstacle: Obstacle?
+  /// The size of a file in bytes from which on a larger result is not expected.
+  let sufficientByteCount: UInt64
+  /// Whether a size limit is another reason for a lower quality.
+  private let hasLimit: Bool
+
+  /// Creates the rule for a result; returns `nil` if it does not apply.
+  ///
+  /// It applies to results that show the whole image without enlarging or padding it.
+  init?(_ configuration: ProcessingConfiguration, input: ImageInfo, framing: Framing, encoder: EncoderOptions) {
+    let shown = framing.window.pixelSize
+    guard configuration.neverLarger ?? false, !framing.isPadded, framing.reduction >= 1,
+      framing.window == Window(shown), shown.pixelCount == input.size.pixelCount
+    else { return nil }
+    hasLimit = configuration.maxBytes != nil
+    let isSameFormat = encoder.format.rawValue == input.format
+    leastQuality = min(encoder.quality, isSameFormat ? Self.leastQuality.sameFormat : Self.leastQuality.otherFormat)
+    let isFine = encoder.quality >= EncoderOptions.leastQualityOfFullChroma
+    let pixelCount = Double(framing.imageSize.pixelCount)
+    let expected = pixelCount * (isFine ? Self.density.fine : Self.density.coarse)
+    sufficientByteCount = UInt64(pixelCount * (isFine ? Self.maxDensity.fine : Self.maxDensity.coarse))
+    obstacle =
+      if !encoder.isLossy {
+        .lossless
+      } else if configuration.targetSimilarity != nil {
+        .similarity
+      } else if framing.imageSize.pixelCount > Self.maxPixelCount {
+        .tooManyPixels
+      } else if expected < Double(shown.pixelCount) * Self.density.image {
+        .unexpected
+      } else {
+        nil
+      }
+  }
+
+  /// Describes what the rule did to a result.
+  /// - Parameters:
+  ///   - options: The options of the result's encoder.
+  ///   - requested: The requested options.
+  ///   - byteCount: The size of the result.
+  ///   - inputByteCount: The size of the image.
+  /// - Returns: The warnings, one sentence each.
+  func warnings(
+    _ options: EncoderOptions, requested: EncoderOptions, byteCount: UInt64, inputByteCount: UInt64
+  ) -> [String] {
+    func text(_ quality: Int) -> String { "\(Double(quality) / 100)" }
+    guard byteCount > inputByteCount else {
+      guard obstacle == nil, !hasLimit, options.quality < requested.quality else { return [] }
+      return [
+        "the quality is \(text(options.quality)) instead of \(text(requested.quality)), as never_larger limits the "
+          + "result to the image's \(inputByteCount) bytes"
+      ]
+    }
+    let reason =
+      switch obstacle {
+      case .lossless: "\(options.format.rawValue) is lossless here"
+      case .similarity: "target_similarity comes first"
+      case .tooManyPixels: "results above \(Self.maxPixelCount) pixels are not encoded again"
+      case .unexpected: "results of far fewer pixels than the image are not encoded again"
+      case nil where inputByteCount >= sufficientByteCount: "a result of so many bytes per pixel is not encoded again"
+      case nil: "it would need a quality below \(text(leastQuality))"
+      }
+    return [
+      "the result has \(byteCount) bytes, more than the image's \(inputByteCount), despite never_larger: \(reason)"
+    ]
+  }
+}

@@ -1,0 +1,210 @@
+import ImageCodecs
+import ImagePipeline
+import TestSupport
+import Testing
+
+@Suite("Results that are not larger than their images")
+struct NeverLargerTests {
+  /// A JPEG of 200x133 pixels with this quality.
+  private static func image(quality: Double) throws -> [UInt8] {
+    try process(
+      Fixture.bytes("photo-420.jpg"),
+      ProcessingConfiguration(maxWidth: 200, compressionQuality: quality, preferredFormat: .jpeg, alwaysEncode: true)
+    ).bytes
+  }
+
+  private static func configuration(
+    _ format: OutputFormat, width: Int = 180, quality: Double = 1, neverLarger: Bool? = true
+  ) -> ProcessingConfiguration {
+    ProcessingConfiguration(
+      maxWidth: width, compressionQuality: quality, preferredFormat: format, neverLarger: neverLarger)
+  }
+
+  @Test("the quality falls until the result is not larger, and a warning reports it")
+  func lowers() throws {
+    for (format, quality) in [(OutputFormat.jpeg, 0.3), (.jpeg, 0.7), (.webp, 0.9), (.original, 0.5)] {
+      let image = try Self.image(quality: quality)
+      let plain = try process(image, Self.configuration(format, neverLarger: nil))
+      #expect(plain.bytes.count > image.count && plain.report.warnings.isEmpty)
+      let result = try process(image, Self.configuration(format))
+      #expect(result.bytes.count <= image.count && result.bytes.count > image.count / 2, "\(format)")
+      #expect(result.report.outputByteCount == UInt64(result.bytes.count))
+      #expect(result.report.output.size == plain.report.output.size)
+      #expect(try #require(result.report.compressionQuality) < 1)
+      #expect(result.report.warnings.count == 1 && result.report.warnings[0].contains("never_larger"))
+    }
+  }
+
+  @Test("a result that is smaller anyway is the same, without a warning")
+  func unchanged() throws {
+    for format in [OutputFormat.jpeg, .webp] {
+      let image = try Self.image(quality: 0.9)
+      let result = try process(image, Self.configuration(format, width: 150, quality: 0.6))
+      #expect(result.bytes.count <= image.count && result.report.warnings.isEmpty)
+      let plain = try process(image, Self.configuration(format, width: 150, quality: 0.6, neverLarger: false))
+      #expect(result.bytes == plain.bytes)
+    }
+  }
+
+  @Test("a larger lossless result is kept, with a warning")
+  func lossless() throws {
+    let image = try Self.image(quality: 0.5)
+    let result = try process(image, Self.configuration(.png))
+    #expect(result.bytes.count > image.count)
+    #expect(result.report.warnings.count == 1 && result.report.warnings[0].contains("lossless"))
+    #expect(try result.bytes == process(image, Self.configuration(.png, neverLarger: nil)).bytes)
+  }
+
+  @Test("a result that no allowed quality makes small enough has the requested one, with a warning")
+  func unreachable() throws {
+    let image = try Self.image(quality: 0.05)
+    for format in [OutputFormat.jpeg, .webp] {
+      let result = try process(image, Self.configuration(format, width: 199))
+      #expect(result.bytes.count > image.count && result.report.compressionQuality == 1)
+      #expect(result.report.warnings.count == 1)
+      #expect(result.report.warnings[0].contains(format == .jpeg ? "quality below 0.2" : "quality below 0.6"))
+      #expect(try result.bytes == process(image, Self.configuration(format, width: 199, neverLarger: nil)).bytes)
+    }
+  }
+
+  @Test("does not apply to parts of the image, nor to what is enlarged or padded")
+  func other() throws {
+    let image = try Self.image(quality: 0.3)
+    var enlarged = Self.configuration(.jpeg, width: 220)
+    enlarged.allowUpscale = true
+    var padded = Self.configuration(.jpeg)
+    (padded.maxHeight, padded.pad) = (180, true)
+    var cropped = Self.configuration(.jpeg)
+    cropped.crop = Crop(x: 0, y: 0, width: 200, height: 132)
+    for var configuration in [enlarged, padded, cropped] {
+      let result = try process(image, configuration)
+      #expect(result.bytes.count > image.count && result.report.warnings.isEmpty)
+      configuration.neverLarger = nil
+      #expect(try result.bytes == process(image, configuration).bytes)
+    }
+  }
+
+  @Test("max_bytes and target_similarity come first")
+  func combined() throws {
+    let image = try Self.image(quality: 0.5)
+    var configuration = Self.configuration(.jpeg)
+    configuration.maxBytes = UInt64(image.count * 2)
+    #expect(try process(image, configuration).bytes.count <= image.count)
+    configuration.maxBytes = UInt64(image.count * 3 / 4)
+    let small = try process(image, configuration)
+    #expect(small.bytes.count <= image.count * 3 / 4 && small.report.warnings.isEmpty)
+    configuration.maxBytes = nil
+    configuration.targetSimilarity = 95
+    let similar = try process(image, configuration)
+    #expect(try #require(similar.report.similarity) >= 95 && similar.bytes.count > image.count)
+    #expect(similar.report.warnings.contains { $0.contains("target_similarity comes first") })
+  }
+
+  @Test("a result of far fewer pixels is streamed, and a larger one is not expected")
+  func streamed() throws {
+    let image = try Self.image(quality: 0.5)
+    let configuration = Self.configuration(.jpeg, width: 20)
+    #expect(try process(image, configuration).report.warnings.isEmpty)
+    func workingSet(_ neverLarger: Bool) throws -> UInt64 {
+      var reader = ImageReader(limits: ImageLimits())
+      #expect(try reader.push(image.span.bytes, isLast: true).isComplete)
+      return try reader.plan(Self.configuration(.jpeg, width: 20, neverLarger: neverLarger)).workingSetByteCount
+    }
+    #expect(try workingSet(true) == workingSet(false))
+  }
+
+  /// An image of noise whose file is larger than any result of its size.
+  private static func noise() throws -> [UInt8] {
+    try encodedImage(noiseSamples(640 * 480 * 3), width: 640, height: 480, pixelFormat: .rgb8)
+  }
+
+  @Test("a result is emitted as soon as the file is known to be large enough")
+  func released() throws {
+    let image = try Self.noise()
+    var configuration = Self.configuration(.jpeg, width: 640)
+    let whole = try process(image, configuration)
+    configuration.neverLarger = nil
+    #expect(try process(image, configuration).bytes == whole.bytes && whole.report.warnings.isEmpty)
+    configuration.neverLarger = true
+    var reader = ImageReader(limits: ImageLimits())
+    let start = Array(image.prefix(100))
+    var consumed = try reader.push(start.span.bytes, isLast: false).consumedByteCount
+    var route = try ImageRoute(reader, plan: reader.plan(configuration), cancellation: Cancellation())
+    var bytes: [UInt8] = []
+    var startByteCount: Int?
+    while consumed < image.count {
+      let end = min(image.count, consumed + 5000)
+      let portion = Array(image[consumed..<end])
+      let isDone = try route.push(portion.span.bytes, isLast: end == image.count) { bytes.append($0) }
+      #expect(isDone == (end == image.count))
+      if !bytes.isEmpty, startByteCount == nil { startByteCount = end }
+      consumed = end
+    }
+    #expect(bytes == whole.bytes)
+    let sufficient = 640 * 480 * 2
+    #expect(try sufficient...sufficient + 150_000 ~= #require(startByteCount) && sufficient < image.count)
+  }
+
+  @Test("is ignored with a warning if the memory limit does not allow to buffer the result")
+  func memory() throws {
+    let image = try Self.image(quality: 0.3)
+    func plan(memory: Int, _ neverLarger: Bool) throws -> Plan {
+      var reader = ImageReader(limits: ImageLimits(memory: memory))
+      #expect(try reader.push(image.span.bytes, isLast: true).isComplete)
+      return try reader.plan(Self.configuration(.jpeg, neverLarger: neverLarger))
+    }
+    let least = try Int(plan(memory: 1 << 28, false).workingSetByteCount)
+    #expect(try plan(memory: 1 << 28, true).workingSetByteCount > UInt64(least))
+    let plan = try plan(memory: least, true)
+    #expect(plan.workingSetByteCount == UInt64(least) && plan.warnings.count == 1)
+    #expect(plan.warnings[0].contains("never_larger is ignored"))
+  }
+
+  @Test("the result is the same however the upload is split", arguments: [OutputFormat.jpeg, .webp])
+  func cuts(format: OutputFormat) throws {
+    let names = ["photo-progressive.jpg", "photo.webp", "gray.png", "photo.bmp", "photo.gif"]
+    let images = try [Self.image(quality: 0.4)] + names.map { Fixture.bytes($0) }
+    for image in images {
+      let configuration = Self.configuration(format, width: 110)
+      let whole = try process(image, configuration)
+      for windowByteCount in [1, 61, 4096] {
+        let split = try process(image, configuration, windowByteCount: windowByteCount)
+        #expect(split.bytes == whole.bytes && split.report.warnings == whole.report.warnings)
+      }
+      #expect(whole.report.inputByteCount == UInt64(image.count))
+    }
+  }
+
+  @Test("bytes after the image count")
+  func trailingBytes() throws {
+    let image = try Self.image(quality: 0.3)
+    let longer = image + [UInt8](repeating: 7, count: 2000)
+    for windowByteCount in [100, .max] {
+      let result = try process(longer, Self.configuration(.jpeg), windowByteCount: windowByteCount)
+      #expect(result.bytes.count > image.count && result.bytes.count <= longer.count)
+      #expect(result.report.inputByteCount == UInt64(longer.count))
+    }
+  }
+
+  @Test("the working set covers all trials", arguments: [OutputFormat.jpeg, .webp])
+  func workingSet(format: OutputFormat) throws {
+    let image = try Self.image(quality: 0.3)
+    var reader = ImageReader(limits: ImageLimits())
+    #expect(try reader.push(image.span.bytes, isLast: true).isComplete)
+    let estimate = try reader.plan(Self.configuration(format)).workingSetByteCount
+    #expect(try process(image, Self.configuration(format)).report.peakMemoryByteCount <= estimate)
+  }
+
+  @Test("is on in the built-in presets with a size")
+  func presets() throws {
+    for preset in Preset.builtIn {
+      #expect((preset.configuration.neverLarger ?? false) == (preset.name != Preset.defaultName))
+    }
+    let image = try Self.image(quality: 0.3)
+    for name in ["highDefinition", "thumbnail", "upload"] {
+      let configuration = try PresetCatalog().configuration(
+        named: name, overrides: ProcessingConfiguration(maxWidth: 190))
+      #expect(try process(image, configuration).bytes.count <= image.count, "\(name)")
+    }
+  }
+}
