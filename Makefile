@@ -6,7 +6,7 @@ SWIFT_BUILD = swift build --manifest-cache none -c $(CONFIGURATION) --product im
 WORKER = .build/$(CONFIGURATION)/image-worker
 
 .PHONY: run test unit-test codec-test end-to-end-test soak-test soak leaks spark-test fuzz build release setup format check-format generate \
-        check-generated lint breaking text docs bench corpus compare bench-pair completions dist sbom clean
+        check-generated lint breaking text docs bench corpus compare bench-pair cost-gate completions dist sbom clean
 
 ## Serve on 127.0.0.1:50051. Options: make run ARGS="--port 8080"
 run: build
@@ -51,6 +51,13 @@ soak: build
 end-to-end-test: build
 	@deploy/setup.sh --browser || echo "The tests of the playground's page are skipped where Chromium is missing."
 	Tests/EndToEnd/run.sh $(WORKER)
+
+## Count the instructions of small jobs, and fail where one takes 5 % more than its figure.
+## Options: make cost-gate ARGS=--update
+cost-gate: build
+	@deploy/setup.sh --cost-gate
+	$(SWIFT_BUILD:image-worker=CostGate)
+	Tests/CostGate/gate.py .build/$(CONFIGURATION)/CostGate $(ARGS)
 
 # Of each decoder: about a minute in all on two cores.
 FUZZ_SECONDS ?= 6

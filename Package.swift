@@ -266,6 +266,10 @@ let targets: [Target] = [
     path: "Tests/TestSupport",
     resources: [.copy("Fixtures")],
     swiftSettings: strictSwift + [.enableExperimentalFeature("Lifetimes")]),
+  // Runs single jobs under a counter of instructions; see `make cost-gate`.
+  .executableTarget(
+    name: "CostGate", dependencies: ["ImagePipeline"], path: "Tests/CostGate", exclude: ["gate.py", "figures.json"],
+    swiftSettings: strictSwift),
   // One suite for each room.
   .testTarget(name: "FieldsTests", dependencies: ["Fields"], swiftSettings: strictSwift),
   .testTarget(

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs missing system packages for building and testing; with --benchmarks, also those for the peers of Benchmarks/;
-# with --browser, also those for the tests of the playground. It is fast if nothing is missing.
+# with --browser, also those for the tests of the playground; with --cost-gate, also those for counting instructions. It
+# is fast if nothing is missing.
 set -euo pipefail
 
 if ! command -v swift >/dev/null; then
@@ -27,6 +28,7 @@ wanted=(
 if ! apt-cache show libjpeg62-turbo-dev >/dev/null 2>&1 && grep -qi ubuntu /etc/os-release; then
   wanted[0]=libjpeg-turbo8-dev # Ubuntu's name for it
 fi
+[[ "${1:-}" != --cost-gate ]] || wanted+=(valgrind)
 [[ "${1:-}" != --benchmarks ]] || wanted+=(libvips-dev python3-dev)
 if [[ "${1:-}" == --browser ]]; then
   wanted+=(jq)
