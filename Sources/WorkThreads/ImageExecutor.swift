@@ -17,6 +17,9 @@ internal import Synchronization
 package final class ImageExecutor: TaskExecutor {
   private let queue: JobQueue
   private let activities: [ThreadActivity]
+  /// The number of the first thread, unique in the process.
+  private let firstThread: Int
+  private static let nextThread = Atomic<Int>(0)
   /// The number of threads.
   package let threadCount: Int
 
@@ -25,6 +28,7 @@ package final class ImageExecutor: TaskExecutor {
   package init(threadCount: Int, niceness: Int32 = 5) {
     queue = JobQueue()
     self.threadCount = max(1, threadCount)
+    firstThread = Self.nextThread.add(self.threadCount, ordering: .relaxed).oldValue
     activities = (0..<self.threadCount).map { _ in ThreadActivity() }
     for activity in activities { Self.startThread(running: queue, noting: activity, niceness: niceness) }
   }
@@ -42,7 +46,7 @@ package final class ImageExecutor: TaskExecutor {
   ///
   /// A piece of work starts with each job and with each call to `WorkThread.begin` in it.
   package func stuckWork(longerThan duration: Duration) -> [StuckWork] {
-    activities.enumerated().compactMap { $1.work(of: $0, longerThan: duration) }
+    activities.enumerated().compactMap { $1.work(of: firstThread + $0, longerThan: duration) }
   }
 
   private static func startThread(running queue: JobQueue, noting activity: ThreadActivity, niceness: Int32) {

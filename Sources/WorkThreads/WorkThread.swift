@@ -34,7 +34,7 @@ package enum WorkThread {
 
 /// A piece of work that a thread has not completed in time.
 package struct StuckWork: Sendable, Hashable {
-  /// An identifier of a piece of work, unique within its executor.
+  /// An identifier of a piece of work, unique in the process.
   package struct ID: Sendable, Hashable {
     var thread: Int
     var piece: UInt64

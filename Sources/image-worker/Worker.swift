@@ -78,7 +78,8 @@ struct Worker: Service {
       }
       group.addTask { await cancelWorkWhenDrainTakesTooLong() }
       if let limit = settings.stuckThreadLimit {
-        let watch = StuckThreadWatch(executor: environment.executor, limit: limit, health: health, logger: logger)
+        let watch = StuckThreadWatch(
+          executors: [environment.executor, environment.expressExecutor], limit: limit, health: health, logger: logger)
         group.addTask { await watch.run() }
       }
       // The second ends when the first has begun; the others are cancelled when the first ends, or the third cuts it short.
@@ -199,6 +200,7 @@ struct Worker: Service {
     let memory = environment.memory
     limits.inflationAccount = MemoryAccount(charge: memory.holdNow, refund: memory.endHold)
     limits.messages = messageMemory
+    limits.calls = callAdmission
     limits.connections = connections
     limits.time = timeLimits
     limits.windowByteCount = settings.windowByteCount
@@ -216,6 +218,17 @@ struct Worker: Service {
     (limits.upload, limits.download) = (settings.limits.uploadTimeout, times.download)
     limits.minBytesPerSecond = settings.limits.minBytesPerSecond
     return limits
+  }
+
+  /// Refuses calls for which there will be no time, before their images are received.
+  private var callAdmission: CallAdmission {
+    let service = ImageWorkerService(environment: environment)
+    return CallAdmission { call in
+      switch service.expect(call.path, identity: call.identity, peer: call.peer, deadline: call.deadline) {
+      case .success(let image): .admitted(until: image)
+      case .failure(let error): .refused(error.message, retryDelay: error.retryDelay)
+      }
+    }
   }
 
   /// The memory budget as the listener uses it.

@@ -46,6 +46,43 @@ struct FairQueueTests {
     #expect(abs(next.filter { $0 == "a" }.count - 10) <= 1)
   }
 
+  @Test("small work passes large work of its flow, but only for so long")
+  func smallFirst() {
+    var queue = FairQueue<String>()
+    for _ in 0..<4 { _ = queue.append("large", to: "a", cost: .milliseconds(500)) }
+    // Small work keeps coming.
+    var order: [String] = []
+    for _ in 0..<500 {
+      _ = queue.append("small", to: "a", cost: .milliseconds(10))
+      if let next = queue.popFirst() { order.append(next) }
+    }
+    let first = order.firstIndex(of: "large") ?? 0
+    // 2 s of work, less what the small work itself would let pass.
+    #expect((150...200).contains(first))
+    #expect(order.filter { $0 == "large" }.count >= 3)
+  }
+
+  @Test("charges a flow for work that took longer than estimated")
+  func correction() {
+    var queue = FairQueue<String>()
+    for _ in 0..<20 { for name in ["a", "b"] { _ = queue.append(name, to: name, cost: .milliseconds(10)) } }
+    #expect(queue.popFirst() == "a")
+    queue.correct(.milliseconds(55), of: "a")
+    #expect((0..<8).compactMap { _ in queue.popFirst() } == ["b", "b", "b", "b", "b", "b", "b", "a"])
+  }
+
+  @Test("finds the flow with the most work, and removes its last")
+  func longest() {
+    var queue = FairQueue<Int>()
+    #expect(queue.longest == nil && queue.removeLast(from: "a") == nil)
+    for number in 0..<3 { _ = queue.append(number, to: "a", cost: .milliseconds(1)) }
+    _ = queue.append(3, to: "b", cost: .milliseconds(1))
+    #expect(queue.longest?.name == "a" && queue.longest?.count == 3 && queue.count(of: "b") == 1)
+    #expect(queue.removeLast(from: "a") == 2)
+    #expect(queue.count == 3 && queue.count(of: "a") == 2)
+    #expect(queue.popFirst { $0 == 3 } == 3 && queue.popFirst { $0 == 3 } == nil)
+  }
+
   @Test("removes work that waits, and no other")
   func removal() {
     var queue = FairQueue<Int>()
@@ -60,7 +97,10 @@ struct FairQueueTests {
   func estimate() {
     var queue = FairQueue<Int>()
     for _ in 0..<10 { _ = queue.append(0, to: "a", cost: .milliseconds(100)) }
-    #expect(queue.work(untilEndOf: .milliseconds(50), in: "a") == .milliseconds(1050))
+    #expect(queue.work(untilEndOf: .milliseconds(100), in: "a") == .milliseconds(1100))
+    #expect(queue.work(untilEndOf: .milliseconds(100), in: "a", after: .milliseconds(30)) == .milliseconds(1130))
+    // It passes the work of its flow that takes longer.
+    #expect(queue.work(untilEndOf: .milliseconds(50), in: "a") == .milliseconds(50))
     #expect(queue.work(untilEndOf: .milliseconds(50), in: "b") == .milliseconds(100))
     _ = queue.append(0, to: "b", cost: .milliseconds(20))
     #expect(queue.work(untilEndOf: .milliseconds(50), in: "b") == .milliseconds(140))

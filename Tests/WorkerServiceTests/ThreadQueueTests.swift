@@ -10,14 +10,15 @@ import WorkThreads
 @Suite("ThreadQueue", .timeLimit(.minutes(15)))
 struct ThreadQueueTests {
   private let queue = ThreadQueue(
-    executor: ImageExecutor(threadCount: 1), memory: MemoryBudget(limit: 1 << 20, maxWaiting: 8), maxWait: .seconds(30))
+    executor: ImageExecutor(threadCount: 1), express: ImageExecutor(threadCount: 1),
+    memory: MemoryBudget(limit: 1 << 20, maxWaiting: 8), maxWait: .seconds(30))
 
   private func enter(
     _ connection: String = "a", cost: Duration = .milliseconds(10), deadline: Duration? = nil,
     cancellation: Cancellation = Cancellation()
   ) async throws {
     let caller = ImageCaller(connection: connection, deadline: deadline.map { .now + $0 })
-    try await queue.enter(caller, cost: cost, cancellation: cancellation)
+    _ = try await queue.enter(caller, cost: ImageCost(cost), cancellation: cancellation)
   }
 
   private struct NotRefused: Error {}

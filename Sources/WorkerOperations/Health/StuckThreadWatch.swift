@@ -5,7 +5,7 @@ package import WorkThreads
 ///
 /// An example is a call into a library that cannot be cancelled.
 package struct StuckThreadWatch: Sendable {
-  private let executor: ImageExecutor
+  private let executors: [ImageExecutor]
   private let limit: Duration
   private let health: HealthState
   private let logger: Logger
@@ -13,12 +13,12 @@ package struct StuckThreadWatch: Sendable {
   /// Creates a watch.
   ///
   /// - Parameters:
-  ///   - executor: The executor whose threads are watched.
+  ///   - executors: The executors whose threads are watched.
   ///   - limit: The time after which a thread that has not returned counts as stuck.
   ///   - health: The state that reports the worker as stuck.
   ///   - logger: The logger for threads that get stuck or recover.
-  package init(executor: ImageExecutor, limit: Duration, health: HealthState, logger: Logger) {
-    self.executor = executor
+  package init(executors: [ImageExecutor], limit: Duration, health: HealthState, logger: Logger) {
+    self.executors = executors
     self.limit = limit
     self.health = health
     self.logger = logger
@@ -28,7 +28,7 @@ package struct StuckThreadWatch: Sendable {
   package func run() async {
     var reported: Set<StuckWork.ID> = []
     while (try? await Task.sleep(for: limit / 4)) != nil {
-      let stuck = executor.stuckWork(longerThan: limit)
+      let stuck = executors.flatMap { $0.stuckWork(longerThan: limit) }
       health.setStuck(!stuck.isEmpty)
       for work in stuck where !reported.contains(work.id) {
         logger.error(

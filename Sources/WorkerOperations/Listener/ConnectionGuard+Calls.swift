@@ -15,6 +15,18 @@ extension ConnectionGuard {
   /// The client's address for log lines.
   var peer: String { context?.remoteAddress.map(String.init(describing:)) ?? "" }
 
+  /// The client's address in gRPC's notation, as `ServerContext.remotePeer` has it.
+  ///
+  /// A client on a Unix socket has the address of the socket that it connected to.
+  var peerName: String {
+    let (remote, local) = (context?.remoteAddress, context?.localAddress)
+    return switch remote {
+    case .v4(let address): "ipv4:\(address.host):\(remote?.port ?? 0)"
+    case .v6(let address): "ipv6:[\(address.host)]:\(remote?.port ?? 0)"
+    case .unixDomainSocket, nil: "unix:\([remote, local].compactMap { $0?.pathname }.first { !$0.isEmpty } ?? "")"
+    }
+  }
+
   /// Registers a call that begins; returns `false` if it arrived after the last call that is served.
   func begin(_ request: RequestGuard, stream: UInt32) -> Bool {
     requests[stream] = request

@@ -24,6 +24,8 @@ package struct ConnectionLimits: Sendable {
   package var maxMessageByteCount = 64 << 20
   /// Maximum total size in bytes of the compressed messages of all open calls, after decompression.
   package var maxInflatedByteCount = 256 << 20
+  /// Decides about calls before their messages are received.
+  package var calls = CallAdmission.always
   /// The memory that messages are charged to.
   package var messages = MessageMemory.unlimited
   /// The number of bytes that a client may send on a stream before its message is charged.

@@ -98,6 +98,7 @@ extension RequestGuard {
 
   /// Releases the messages of a call that has ended.
   func releaseMessages() {
+    expectation = nil
     inflater = nil
     assembler = MessageAssembler()
     ready.removeAll()
@@ -131,6 +132,7 @@ extension RequestGuard {
   /// Passes complete messages to the transport if it asks for them.
   private func deliver(_ context: ChannelHandlerContext) {
     guard isWanted || hasClientEnded else { return }
+    if !ready.isEmpty { expectation = nil }
     while state == .running, let message = ready.popFirst() {
       let isLast = hasClientEnded && ready.isEmpty && assembler.isEmpty
       forward(message, isLast: isLast, context)

@@ -34,6 +34,9 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
 
   // MARK: Messages
 
+  /// A promise to process the call's message, until it has arrived.
+  var expectation: (any Sendable & AnyObject)?
+
   var inflater: MessageInflater?
   var assembler = MessageAssembler()
   /// Complete messages that the transport has not asked for yet.
@@ -144,6 +147,7 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
       if let caller = connection.caller {
         try caller.authenticator.identify(&payload.headers, path: path, caller: caller)
       }
+      try admit(payload.headers, deadline: request.deadline)
       deadline = request.deadline?.end.flatMap {
         try? context.eventLoop.assumeIsolated().scheduleCallback(at: $0, handler: self)
       }
@@ -168,6 +172,19 @@ extension RequestGuard {
       throw .overloaded("too many calls are open")
     }
     isOccupying = true
+  }
+
+  /// Asks whether the call's message is worth receiving.
+  private func admit(_ headers: HPACKHeaders, deadline: CallDeadline?) throws(RequestRefusal) {
+    let call = CallAdmission.Call(
+      path: path, identity: headers.first(name: IdentityInterceptor.key), peer: connection.peerName,
+      deadline: deadline?.clockInstant)
+    switch connection.limits.calls.admit(call) {
+    case .admitted(let promise): expectation = promise
+    case .refused(let message, let retryDelay):
+      throw RequestRefusal(
+        code: .resourceExhausted, message: message, reason: "OVERLOADED", retryDelay: retryDelay ?? .seconds(1))
+    }
   }
 
   func vacate() {

@@ -24,10 +24,17 @@ struct CostKind: Hashable, Sendable {
 struct ImageCost: Sendable {
   /// The time that an image thread works on it.
   let duration: Duration
+  /// Whether the time is that of images of its kind, and not a guess.
+  var isLearned = false
   /// Its kind; `nil` if it is not known yet.
-  fileprivate let kind: CostKind?
+  fileprivate var kind: CostKind?
   /// The number of its encoded bytes.
-  fileprivate let byteCount: Int
+  fileprivate var byteCount = 0
+
+  init(_ duration: Duration, isLearned: Bool = false) {
+    self.duration = duration
+    self.isLearned = isLearned
+  }
 }
 
 /// Estimates the time that an image takes from what images of its kind took.
@@ -50,12 +57,13 @@ final class CostModel: Sendable {
 
   /// Estimates the time of an image from its bytes, or of an upload, whose bytes are not known yet.
   func estimate(of image: Data?, _ renditions: [Rendition]) -> ImageCost {
-    guard let image else { return ImageCost(duration: .milliseconds(5), kind: nil, byteCount: 0) }
+    guard let image else { return ImageCost(.milliseconds(5)) }
     let kind = CostKind(image.bytes, renditions.map(\.configuration))
-    let duration = state.withLock { state in
-      state.averages[kind] ?? .milliseconds(1) + .nanoseconds(Int64(Double(image.count) * state.perByte))
-    }
-    return ImageCost(duration: duration, kind: kind, byteCount: image.count)
+    let (average, perByte) = state.withLock { ($0.averages[kind], $0.perByte) }
+    var cost = ImageCost(
+      average ?? .milliseconds(1) + .nanoseconds(Int64(Double(image.count) * perByte)), isLearned: average != nil)
+    (cost.kind, cost.byteCount) = (kind, image.count)
+    return cost
   }
 
   /// Records the time that an image took; none if its results came from the cache, which says nothing about the cost.

@@ -1,31 +1,45 @@
 /// Waiting work of several flows, of which each gets an equal share of the time.
 ///
-/// This is start-time fair queueing: each piece of work gets a start tag, which is the virtual time at which its flow's
-/// earlier work would have been done with a share of its own. The piece with the smallest tag is next. A flow that
-/// enqueues little is therefore served as soon as the current work is done, however much others have enqueued.
+/// This is start-time fair queueing: each flow has a start tag, which is the virtual time at which its earlier work would
+/// have been done with a share of its own. The flow with the smallest tag is next. A flow that enqueues little is
+/// therefore served as soon as the current work is done, however much others have enqueued.
 /// Source: P. Goyal, H. Vin, H. Cheng: Start-time Fair Queuing, IEEE/ACM Transactions on Networking 5 (1997).
+///
+/// Within a flow, small work passes larger work that arrived earlier, but by no more than `maxLead`.
 struct FairQueue<Element> {
   private struct Piece {
     let id: UInt64
-    let start: Duration
+    /// The virtual time before which work of the flow that arrives later may pass this piece.
+    let rank: Duration
     let cost: Duration
     let element: Element
   }
 
   private struct Flow {
-    /// In order of arrival.
+    /// In order of rank.
     var waiting: [Piece] = []
-    /// The end of the flow's last work in virtual time.
-    var finish = Duration.zero
-    /// The total cost of `waiting`.
-    var cost = Duration.zero
+    /// The virtual time at which the first waiting piece may begin.
+    var start = Duration.zero
   }
+
+  /// The time of work by which a piece lets later ones pass, for each second that it takes longer than they do.
+  private static var leadFactor: Double { 16 }
+  /// The maximum time of work for which later pieces of a flow may pass an earlier one.
+  static var maxLead: Duration { .seconds(2) }
 
   private var flows: [String: Flow] = [:]
   private var virtualTime = Duration.zero
   private var lastID: UInt64 = 0
   /// The number of pieces that wait.
   private(set) var count = 0
+
+  /// The number of pieces of a flow that wait.
+  func count(of name: String) -> Int { flows[name]?.waiting.count ?? 0 }
+
+  /// The flow with the most pieces; `nil` if none waits.
+  var longest: (name: String, count: Int)? {
+    count == 0 ? nil : flows.max { $0.value.waiting.count < $1.value.waiting.count }.map { ($0, $1.waiting.count) }
+  }
 
   /// Appends work to its flow.
   /// - `cost`: the estimated time that the work takes.
@@ -34,43 +48,75 @@ struct FairQueue<Element> {
     lastID += 1
     count += 1
     var flow = flows[name] ?? Flow()
-    let start = max(virtualTime, flow.finish)
-    flow.waiting.append(Piece(id: lastID, start: start, cost: cost, element: element))
-    flow.finish = start + cost
-    flow.cost += cost
+    if flow.waiting.isEmpty { flow.start = max(virtualTime, flow.start) }
+    let piece = Piece(id: lastID, rank: rank(of: cost), cost: cost, element: element)
+    let index = flow.waiting.lastIndex { $0.rank <= piece.rank }.map { $0 + 1 } ?? 0
+    flow.waiting.insert(piece, at: index)
     flows[name] = flow
     return lastID
   }
 
+  private func rank(of cost: Duration) -> Duration { virtualTime + min(cost * Self.leadFactor, Self.maxLead) }
+
   /// Removes and returns the work that is next; `nil` if none waits.
-  mutating func popFirst() -> Element? {
-    let next = flows.lazy.compactMap { name, flow in flow.waiting.first.map { (name, $0) } }
-      .min { ($0.1.start, $0.1.id) < ($1.1.start, $1.1.id) }
-    guard let (name, piece) = next else { return nil }
-    virtualTime = piece.start
-    take(at: 0, from: name)
-    return piece.element
+  mutating func popFirst() -> Element? { popFirst { _ in true } }
+
+  /// Removes and returns the work that is next of the flows whose first piece is suitable.
+  mutating func popFirst(where isSuitable: (Element) -> Bool) -> Element? {
+    let next = flows.compactMap { name, flow -> (name: String, start: Duration, id: UInt64)? in
+      guard let first = flow.waiting.first, isSuitable(first.element) else { return nil }
+      return (name, flow.start, first.id)
+    }.min { ($0.start, $0.id) < ($1.start, $1.id) }
+    guard let next else { return nil }
+    virtualTime = max(virtualTime, next.start)
+    return take(at: 0, from: next.name, isDone: true)
   }
 
   /// Removes work that no longer needs to be done; `nil` if it is not waiting.
   mutating func remove(_ id: UInt64, from name: String) -> Element? {
     guard let index = flows[name]?.waiting.firstIndex(where: { $0.id == id }) else { return nil }
-    return take(at: index, from: name)
+    return take(at: index, from: name, isDone: false)
   }
 
-  @discardableResult
-  private mutating func take(at index: Int, from name: String) -> Element? {
+  /// Removes the work of a flow that would be done last; `nil` if none waits.
+  mutating func removeLast(from name: String) -> Element? {
+    guard let index = flows[name]?.waiting.indices.last else { return nil }
+    return take(at: index, from: name, isDone: false)
+  }
+
+  private mutating func take(at index: Int, from name: String, isDone: Bool) -> Element? {
     guard let piece = flows[name]?.waiting.remove(at: index) else { return nil }
     count -= 1
-    flows[name]?.cost -= piece.cost
-    // What a flow has used counts until the others have caught up.
-    if flows.count > count + 64 { flows = flows.filter { !$1.waiting.isEmpty || $1.finish > virtualTime } }
+    if isDone { flows[name]?.start += piece.cost }
+    forgetIdleFlows()
     return piece.element
   }
 
+  /// Charges a flow for work that took longer than estimated, or less long.
+  mutating func correct(_ difference: Duration, of name: String) {
+    var flow = flows[name] ?? Flow(start: virtualTime)
+    flow.start = max(virtualTime, flow.start + difference)
+    flows[name] = flow
+    forgetIdleFlows()
+  }
+
+  /// What a flow has used counts until the others have caught up.
+  private mutating func forgetIdleFlows() {
+    if flows.count > count + 64 { flows = flows.filter { !$1.waiting.isEmpty || $1.start > virtualTime } }
+  }
+
   /// Estimates the work that is done until new work of a flow is complete, its own included.
-  func work(untilEndOf cost: Duration, in name: String) -> Duration {
-    let own = (flows[name]?.cost ?? .zero) + cost
-    return flows.reduce(own) { $1.key == name ? $0 : $0 + min($1.value.cost, own) }
+  ///
+  /// - `expected`: the cost of work of the flow that will be appended before.
+  func work(untilEndOf cost: Duration, in name: String, after expected: Duration = .zero) -> Duration {
+    let rank = rank(of: cost)
+    let passed = flows[name]?.waiting.lazy.filter { $0.rank <= rank }.reduce(.zero) { $0 + $1.cost } ?? .zero
+    let own = passed + expected + cost
+    return flows.reduce(own) { total, flow in
+      guard flow.key != name else { return total }
+      var others = Duration.zero
+      for piece in flow.value.waiting where others < own { others += piece.cost }
+      return total + min(others, own)
+    }
   }
 }

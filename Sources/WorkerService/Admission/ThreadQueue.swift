@@ -10,101 +10,154 @@ struct ImageCaller: Sendable {
   var deadline: ContinuousClock.Instant?
 }
 
+extension ImageCaller {
+  /// A caller with an identity has one share of the image threads, however many connections it opens; without one, each
+  /// connection has a share.
+  init(identity: String?, peer: String, deadline: ContinuousClock.Instant?) {
+    self.init(connection: identity.map { "identity:\($0)" } ?? peer, deadline: deadline)
+  }
+}
+
 /// Decides which of the waiting images an image thread begins next.
 ///
-/// Callers, or connections without one, get equal shares of the time; images of the same one are begun in order of
-/// arrival. An image is refused at once if the images before it will take longer than its client waits, or than the
-/// queue may last, because work on it would be wasted. Images that have begun are not affected: their threads continue
-/// with them first.
+/// Callers, or connections without one, get equal shares of the time (`FairQueue`). An image is refused at once if the
+/// images before it will take longer than its client waits, or than the queue may last, because work on it would be
+/// wasted. Images that have begun are not affected: their threads continue with them first. So that small images need
+/// not wait for large ones that have begun, they may use a thread of their own, the express lane.
 package final class ThreadQueue: Sendable {
-  /// The outcome of the wait.
-  private enum Outcome: Sendable { case begin, cancelled, late }
+  /// The threads that an image is processed on.
+  enum Lane: Sendable { case main, express }
 
-  private struct Waiter {
+  /// The outcome of the wait.
+  enum Outcome: Sendable { case begin(Lane), cancelled, late, displaced }
+
+  struct Waiter {
     let deadline: ContinuousClock.Instant?
-    let cost: Duration
+    let cost: ImageCost
     let continuation: CheckedContinuation<Outcome, Never>
   }
 
-  private struct State {
+  struct State {
     var waiting = FairQueue<Waiter>()
-    /// The number of images that may begin and have not reached a thread yet.
+    /// The number of images that may begin on the main threads and have not reached one yet.
     var grantedCount = 0
+    /// Whether an image may begin on the express thread and has not reached it yet.
+    var isExpressGranted = false
     var rate: WorkRate
+    /// The images of calls whose messages have not arrived, by caller.
+    var expected: [String: Expected] = [:]
   }
 
   /// The part of the time until a deadline that waiting images may take; the rest is for errors of the estimate.
   private static let usableShare = 0.8
+  /// The maximum estimated time of an image that may use the express lane.
+  static let maxExpressCost = Duration.milliseconds(10)
 
-  private let executor: ImageExecutor
+  private let main: ImageExecutor
+  private let express: ImageExecutor
   private let memory: MemoryBudget
   /// The maximum estimated wait; `nil` for no limit.
   private let maxWait: Duration?
-  private let state: Mutex<State>
+  let state: Mutex<State>
   /// The estimates of the images' costs.
   let costs = CostModel()
 
-  init(executor: ImageExecutor, memory: MemoryBudget, maxWait: Duration?) {
-    self.executor = executor
+  init(executor: ImageExecutor, express: ImageExecutor, memory: MemoryBudget, maxWait: Duration?) {
+    main = executor
+    self.express = express
     self.memory = memory
     self.maxWait = maxWait
-    state = Mutex(State(rate: WorkRate(threadCount: executor.threadCount)))
+    state = Mutex(State(rate: WorkRate(threadCount: executor.threadCount, expressCount: express.threadCount)))
   }
 
   /// The number of images that wait for a thread.
-  package var waitingCount: Int { state.withLock { $0.waiting.count + $0.grantedCount } }
+  package var waitingCount: Int {
+    state.withLock { $0.waiting.count + $0.grantedCount + ($0.isExpressGranted ? 1 : 0) }
+  }
 
-  /// Waits until a thread may begin with an image; call `begin` when it does.
+  /// The threads of a lane.
+  func executor(of lane: Lane) -> ImageExecutor { lane == .main ? main : express }
+
+  // MARK: Wait
+
+  /// Waits until a thread may begin with an image; call `begin` when it does, and `end` afterwards.
   ///
   /// - Parameters:
   ///   - caller: The client that the image belongs to.
-  ///   - cost: The estimated time that the image takes.
+  ///   - cost: The estimated cost of the image.
   ///   - cancellation: Ends the wait when it is cancelled.
+  /// - Returns: The threads to process the image on.
   /// - Throws: `overloaded` if too many images wait, or if the wait would be too long; `cancelled`.
-  func enter(_ caller: ImageCaller, cost: Duration, cancellation: Cancellation) async throws(PipelineError) {
+  func enter(_ caller: ImageCaller, cost: ImageCost, cancellation: Cancellation) async throws(PipelineError) -> Lane {
     try cancellation.check()
-    let idleCount = executor.idleThreadCount
-    // An image for which a thread is idle only waits for that thread to wake up.
-    let places = memory.maxWaiting - memory.waitingCount + idleCount
-    let decision: Result<Bool, PipelineError> = state.withLock { state in
-      guard state.waiting.count + state.grantedCount < places else { return .failure(full) }
-      if state.waiting.count == 0, state.grantedCount < max(1, idleCount) {
-        state.grantedCount += 1
-        return .success(true)
+    let idle = Idle(self)
+    let (decision, displaced): (Result<Lane?, PipelineError>, Waiter?) = state.withLock { state in
+      state.expected[caller.connection]?.learn(cost.duration)
+      let isFull = state.waiting.count + state.grantedCount >= idle.places
+      if let lane = state.laneNow(cost, idle, isFull: isFull) { return (.success(lane), nil) }
+      if isFull, !state.isAhead(state.waiting.count(of: caller.connection)) {
+        return (.failure(full(state, caller, cost.duration)), nil)
       }
-      let wait = state.rate.time(for: state.waiting.work(untilEndOf: cost, in: caller.connection))
-      if let error = refusal(caller, wait: wait) { return .failure(error) }
-      return .success(false)
+      let wait = state.rate.time(for: state.waiting.work(untilEndOf: cost.duration, in: caller.connection))
+      if let error = refusal(caller, wait: wait) { return (.failure(error), nil) }
+      let longest = isFull ? state.waiting.longest?.name : nil
+      return (.success(nil), longest.flatMap { state.waiting.removeLast(from: $0) })
     }
-    guard try !decision.get() else { return }
+    displaced?.continuation.resume(returning: .displaced)
+    if let lane = try decision.get() { return lane }
     switch await wait(caller, cost: cost, cancellation) {
-    case .begin: return
+    case .begin(let lane): return lane
     case .cancelled: throw .cancelled
-    case .late: throw tooLate(wait: cost, deadline: caller.deadline)
+    case .late: throw tooLate(wait: cost.duration, deadline: caller.deadline)
+    case .displaced: throw state.withLock { full($0, caller, cost.duration) }
     }
   }
 
   /// Records that a thread has begun with an image, and lets the next one begin.
-  func begin() {
+  func begin(_ lane: Lane = .main) {
+    guard lane == .main else { return state.withLock { $0.isExpressGranted = false } }
     let now = ContinuousClock.now
-    let idleCount = executor.idleThreadCount
-    let waiters: [(Waiter, Outcome)] = state.withLock { state in
+    let idleCount = main.idleThreadCount
+    let ended: [(Waiter, Outcome)] = state.withLock { state in
       state.grantedCount -= 1
       var ended: [(Waiter, Outcome)] = []
       while state.grantedCount < max(1, idleCount), let waiter = state.waiting.popFirst() {
-        let isLate = waiter.deadline.map { now + waiter.cost > $0 } ?? false
-        ended.append((waiter, isLate ? .late : .begin))
-        guard !isLate else { continue }
+        guard !waiter.isLate(now) else {
+          ended.append((waiter, .late))
+          continue
+        }
+        ended.append((waiter, .begin(.main)))
         state.grantedCount += 1
-        state.rate.begin(waiter.cost)
+        state.rate.begin(waiter.cost.duration)
       }
       state.rate.measure(now, isBacklogged: state.waiting.count > 0)
       return ended
     }
-    for (waiter, outcome) in waiters { waiter.continuation.resume(returning: outcome) }
+    for (waiter, outcome) in ended { waiter.continuation.resume(returning: outcome) }
   }
 
-  private func wait(_ caller: ImageCaller, cost: Duration, _ cancellation: Cancellation) async -> Outcome {
+  /// Records the end of an image that has begun.
+  ///
+  /// - `worked`: the time that a thread worked on it.
+  func end(_ lane: Lane, _ caller: ImageCaller, cost: ImageCost, worked: Duration) {
+    let now = ContinuousClock.now
+    let ended: [(Waiter, Outcome)] = state.withLock { state in
+      if state.waiting.count > 0 { state.waiting.correct(worked - cost.duration, of: caller.connection) }
+      var ended: [(Waiter, Outcome)] = []
+      while lane == .express, !state.isExpressGranted,
+        let waiter = state.waiting.popFirst(where: \.cost.isSmall)
+      {
+        ended.append((waiter, waiter.isLate(now) ? .late : .begin(.express)))
+        guard !waiter.isLate(now) else { continue }
+        state.isExpressGranted = true
+        state.rate.begin(waiter.cost.duration)
+      }
+      return ended
+    }
+    for (waiter, outcome) in ended { waiter.continuation.resume(returning: outcome) }
+  }
+
+  private func wait(_ caller: ImageCaller, cost: ImageCost, _ cancellation: Cancellation) async -> Outcome {
     let handler = Mutex<UInt64?>(nil)
     let outcome: Outcome = await withCheckedContinuation { continuation in
       let waiter = Waiter(deadline: caller.deadline, cost: cost, continuation: continuation)
@@ -114,9 +167,9 @@ package final class ThreadQueue: Sendable {
           state.grantedCount += 1
           return nil
         }
-        return state.waiting.append(waiter, to: caller.connection, cost: cost)
+        return state.waiting.append(waiter, to: caller.connection, cost: cost.duration)
       }
-      guard let id else { return continuation.resume(returning: .begin) }
+      guard let id else { return continuation.resume(returning: .begin(.main)) }
       let registered = cancellation.addHandler { [self] in
         let waiter = state.withLock { $0.waiting.remove(id, from: caller.connection) }
         waiter?.continuation.resume(returning: .cancelled)
@@ -126,8 +179,26 @@ package final class ThreadQueue: Sendable {
     if let registered = handler.withLock({ $0 }) { cancellation.removeHandler(registered) }
     return outcome
   }
+}
 
-  private func refusal(_ caller: ImageCaller, wait: Duration) -> PipelineError? {
+// MARK: Refuse
+
+extension ThreadQueue {
+  /// The threads without work, and the number of images that may wait.
+  struct Idle {
+    let mainCount: Int
+    let hasExpress: Bool
+    let places: Int
+
+    init(_ queue: ThreadQueue) {
+      mainCount = queue.main.idleThreadCount
+      hasExpress = queue.express.idleThreadCount > 0
+      // An image for which a thread is idle only waits for that thread to wake up.
+      places = queue.memory.maxWaiting - queue.memory.waitingCount + mainCount
+    }
+  }
+
+  func refusal(_ caller: ImageCaller, wait: Duration) -> PipelineError? {
     if let maxWait, wait > maxWait {
       return PipelineError(
         .overloaded,
@@ -150,38 +221,39 @@ package final class ThreadQueue: Sendable {
       retryDelay: wait)
   }
 
-  private var full: PipelineError {
-    PipelineError(.overloaded, "\(memory.maxWaiting) images are waiting for a thread or memory; try again later")
+  func full(_ state: State, _ caller: ImageCaller, _ cost: Duration) -> PipelineError {
+    PipelineError(
+      .overloaded, "\(memory.maxWaiting) images are waiting for a thread or memory; try again later",
+      retryDelay: state.rate.time(for: state.waiting.work(untilEndOf: cost, in: caller.connection)))
   }
 }
 
-/// The estimated work that the threads do in a second, measured while images wait.
-private struct WorkRate {
-  private static let interval = Duration.milliseconds(250)
+extension ThreadQueue.State {
+  /// Whether a caller with `count` waiting images may displace one of the caller with the most.
+  func isAhead(_ count: Int) -> Bool { (waiting.longest?.count ?? 0) > count + 1 }
 
-  private let threadCount: Int
-  private var rate: Double
-  /// The beginning of the current interval; `nil` while no image waits.
-  private var began: ContinuousClock.Instant?
-  private var work = Duration.zero
-
-  init(threadCount: Int) {
-    self.threadCount = threadCount
-    rate = Double(threadCount)
+  /// Takes the place of an image that may begin without a wait; returns `nil` if it must wait.
+  fileprivate mutating func laneNow(
+    _ cost: ImageCost, _ idle: ThreadQueue.Idle, isFull: Bool
+  ) -> ThreadQueue.Lane? {
+    let isNext = !isFull && waiting.count == 0
+    if cost.isSmall, idle.hasExpress, !isExpressGranted, !isNext || grantedCount >= idle.mainCount {
+      isExpressGranted = true
+      return .express
+    }
+    guard isNext, grantedCount < max(1, idle.mainCount) else { return nil }
+    grantedCount += 1
+    return .main
   }
+}
 
-  /// Returns the time that work is expected to take.
-  func time(for work: Duration) -> Duration { work / rate }
+extension ThreadQueue.Waiter {
+  fileprivate func isLate(_ now: ContinuousClock.Instant) -> Bool { deadline.map { now + cost.duration > $0 } ?? false }
+}
 
-  mutating func begin(_ cost: Duration) { work += cost }
-
-  mutating func measure(_ now: ContinuousClock.Instant, isBacklogged: Bool) {
-    defer { if began == nil || !isBacklogged { (began, work) = (isBacklogged ? now : nil, .zero) } }
-    guard let began, began.duration(to: now) >= Self.interval else { return }
-    rate += (work / began.duration(to: now) - rate) * 0.3
-    rate = min(max(rate, 0.05), Double(threadCount))
-    (self.began, work) = (now, .zero)
-  }
+extension ImageCost {
+  /// Whether images of the kind are known to take so little time that a thread is kept for them.
+  fileprivate var isSmall: Bool { isLearned && duration <= ThreadQueue.maxExpressCost }
 }
 
 extension Duration {

@@ -1,6 +1,6 @@
 package import GRPCCore
 internal import GRPCProtobuf
-internal import ImagePipeline
+package import ImagePipeline
 internal import Synchronization
 package import WorkerProtocol
 
@@ -52,7 +52,7 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
       let configuration = try environment.configuration(preset: request.preset, overrides: request.configuration)
       let image = try environment.currentCaller?.beginImage()
       image?.use(byteCount: request.image.count)
-      return try await withTaskExecutorPreference(environment.executor) {
+      return try await withTaskExecutorPreference(environment.expressExecutor) {
         let inspection = Inspection(environment: environment, cancellation: cancellation)
         let plan = try await inspection.plan(request.image, configuration: configuration)
         return try Imageworker_V1_InspectImageResponse(plan)
@@ -91,6 +91,30 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
     } catch {
       if oneImage { environment.metrics.failed(error, isCancelled: isCancelled.withLock { $0 }) }
       throw WireError.status(any: environment.drain.reason(error))
+    }
+  }
+}
+
+extension ImageWorkerService {
+  private static let processImagePath =
+    "/\(Imageworker_V1_ImageWorkerService.Method.ProcessImage.descriptor.fullyQualifiedMethod)"
+
+  /// Decides about a call before its message is received.
+  ///
+  /// - Parameters:
+  ///   - path: The path of the method; calls of methods that receive no whole image are accepted.
+  ///   - identity: The name of the caller; `nil` if callers are not identified.
+  ///   - peer: The client's address.
+  ///   - deadline: The time at which the client stops waiting.
+  /// - Returns: A promise to release when the message has arrived, or the reason why it is not worth receiving.
+  package func expect(
+    _ path: String, identity: String?, peer: String, deadline: ContinuousClock.Instant?
+  ) -> Result<ExpectedImage?, PipelineError> {
+    guard path == Self.processImagePath else { return .success(nil) }
+    let caller = ImageCaller(identity: identity, peer: peer, deadline: deadline)
+    do throws(PipelineError) { return .success(try environment.threadQueue.expect(caller)) } catch {
+      environment.metrics.failed(error, isCancelled: false)
+      return .failure(error)
     }
   }
 }

@@ -20,6 +20,8 @@ package struct WorkerEnvironment: Sendable {
   package let shares: ConnectionShares
   /// The threads that decode, resize and encode.
   package let executor: ImageExecutor
+  /// The thread for small images while all of these are busy, and for headers that are only inspected.
+  package let expressExecutor: ImageExecutor
   /// The processes that these threads work in; `nil` if they work in this process.
   package let helpers: HelperPool?
   /// The images that wait for one of these threads.
@@ -74,7 +76,10 @@ package struct WorkerEnvironment: Sendable {
     shares = ConnectionShares(memoryLimit: memoryLimit)
     executor = ImageExecutor(threadCount: threadCount)
     self.helpers = helpers
-    threadQueue = ThreadQueue(executor: executor, memory: memory, maxWait: limits.maxQueueTime)
+    // Its work is short, and others wait for it: more priority than the other threads, less than the event loops.
+    expressExecutor = ImageExecutor(threadCount: 1, niceness: 2)
+    threadQueue = ThreadQueue(
+      executor: executor, express: expressExecutor, memory: memory, maxWait: limits.maxQueueTime)
     self.drain = drain
     self.tracer = tracer
     self.traceID = traceID
@@ -95,12 +100,8 @@ package struct WorkerEnvironment: Sendable {
   }
 
   /// The client that an image of the current call is processed for.
-  ///
-  /// A caller with an identity has one share of the image threads, however many connections it opens; without one, each
-  /// connection has a share.
   func imageCaller(peer: String, deadline: ContinuousClock.Instant? = nil) -> ImageCaller {
-    let name = ServiceContext.current.flatMap(callerName)
-    return ImageCaller(connection: name.map { "identity:\($0)" } ?? peer, deadline: deadline)
+    ImageCaller(identity: ServiceContext.current.flatMap(callerName), peer: peer, deadline: deadline)
   }
 
   /// The id of the current call's trace; `nil` if the call is not traced.

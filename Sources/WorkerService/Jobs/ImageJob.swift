@@ -66,19 +66,22 @@ final class ImageJob {
     if let charge { charge.source.image = try charge.account.beginImage() }
     let span = environment.tracer.startSpan("queue", ofKind: .internal)
     let cost = environment.threadQueue.costs.estimate(of: source.whole, renditions)
-    do { try await environment.threadQueue.enter(caller, cost: cost.duration, cancellation: cancellation) } catch {
+    let queue = environment.threadQueue
+    let lane: ThreadQueue.Lane
+    do { lane = try await queue.enter(caller, cost: cost, cancellation: cancellation) } catch {
       span.record(error)
       span.end()
       throw error
     }
+    defer { queue.end(lane, caller, cost: cost, worked: clock.worked) }
     // The whole job runs on one executor: a change of threads costs more than the work between two windows.
-    try await withTaskExecutorPreference(environment.executor) {
-      environment.threadQueue.begin()
+    try await withTaskExecutorPreference(queue.executor(of: lane)) {
+      queue.begin(lane)
       span.end()
       clock.queued = clock.began.duration(to: .now)
       do {
         try await process()
-        environment.threadQueue.costs.learn(clock.worked, for: cost)
+        queue.costs.learn(clock.worked, for: cost)
         try cache?.keepMade()
       } catch {
         cache?.fail(error)

@@ -22,13 +22,15 @@ struct StuckThreadWatchTests {
 
   @Test("health fails while an image thread is stuck, which is logged once, and recovers when it returns")
   func stuck() async throws {
-    let executor = ImageExecutor(threadCount: 2)
+    // Each executor has threads of its own.
+    let (executor, other) = (ImageExecutor(threadCount: 2), ImageExecutor(threadCount: 1))
     let health = HealthState(services: [])
     let lines = Mutex<[String]>([])
     let logger = Logger(label: "test") { label in
       WorkerLogHandler(label: label, format: .json, write: { line in lines.withLock { $0.append(line) } })
     }
-    let watch = StuckThreadWatch(executor: executor, limit: .milliseconds(40), health: health, logger: logger)
+    let watch = StuckThreadWatch(
+      executors: [other, executor], limit: .milliseconds(40), health: health, logger: logger)
     health.set(.serving)
     let gate = Gate()
     await withTaskGroup(of: Void.self) { group in
