@@ -1,3 +1,4 @@
+import Foundation
 import ImagePipeline
 import Synchronization
 import TestSupport
@@ -9,22 +10,39 @@ import WorkThreads
 
 @Suite("ThreadQueue", .timeLimit(.minutes(15)))
 struct ThreadQueueTests {
-  private let queue = ThreadQueue(
-    executor: ImageExecutor(threadCount: 1), express: ImageExecutor(threadCount: 1),
-    memory: MemoryBudget(limit: 1 << 20, maxWaiting: 8), maxWait: .seconds(30))
+  private let executor: ImageExecutor
+  private let queue: ThreadQueue
 
+  init() {
+    executor = ImageExecutor(threadCount: 1)
+    queue = ThreadQueue(
+      executor: executor, express: ImageExecutor(threadCount: 1), memory: MemoryBudget(limit: 1 << 20, maxWaiting: 8),
+      maxWait: .seconds(30))
+  }
+
+  @discardableResult
   private func enter(
-    _ connection: String = "a", cost: Duration = .milliseconds(10), deadline: Duration? = nil,
+    _ connection: String = "a", cost: Duration = .milliseconds(10), isLearned: Bool = false, deadline: Duration? = nil,
     cancellation: Cancellation = Cancellation()
-  ) async throws {
+  ) async throws -> ThreadQueue.Lane {
     let caller = ImageCaller(connection: connection, deadline: deadline.map { .now + $0 })
-    _ = try await queue.enter(caller, cost: ImageCost(cost), cancellation: cancellation)
+    return try await queue.enter(caller, cost: ImageCost(cost, isLearned: isLearned), cancellation: cancellation)
   }
 
   private struct NotRefused: Error {}
 
   private final class Log: Sendable {
     let names = Mutex<[String]>([])
+
+    func append(_ name: String) { names.withLock { $0.append(name) } }
+    func count(_ name: String) -> Int { names.withLock { $0.filter { $0 == name }.count } }
+  }
+
+  private final class Gate: Sendable {
+    private let isOpen = Mutex(false)
+
+    func open() { isOpen.withLock { $0 = true } }
+    func wait() { while !isOpen.withLock({ $0 }) { Thread.sleep(forTimeInterval: 0.001) } }
   }
 
   private func refusal(_ body: () async throws -> Void) async throws -> PipelineError {
@@ -112,8 +130,102 @@ struct ThreadQueueTests {
         group.addTask { try await enter("\(count)", cost: .zero) }
         try await waitUntil("it waits") { queue.waitingCount == count }
       }
-      let full = try await refusal { try await enter("b", cost: .zero) }
+      let full = try await refusal { try await enter("b", cost: .milliseconds(20)) }
       #expect(full.code == .overloaded && full.message.contains("8 images"))
+      // The waiting 25 s count only as much as the image's own share of the time.
+      #expect(full.retryDelay == .milliseconds(40))
+      for _ in 0..<9 { queue.begin() }
+      try await group.waitForAll()
+    }
+  }
+
+  @Test("a caller whose images fill the queue gives places to others")
+  func displacement() async throws {
+    try await enter()
+    let (begun, refused) = (Log(), Log())
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for (index, name) in (Array(repeating: "flood", count: 8) + Array(repeating: "b", count: 4)).enumerated() {
+        group.addTask {
+          do {
+            try await enter(name)
+            begun.append(name)
+          } catch { refused.append(name) }
+        }
+        // Eight fill the queue; each further one takes the place of one of them.
+        try await waitUntil("it waits") {
+          queue.waitingCount == min(9, index + 2) && refused.count("flood") >= index - 7
+        }
+      }
+      let full = try await refusal { try await enter("b") }
+      #expect(full.code == .overloaded && full.retryDelay ?? .zero > .zero)
+      for count in 1...8 {
+        queue.begin()
+        try await waitUntil("the next begins") { begun.count("flood") + begun.count("b") == count }
+      }
+      try await group.waitForAll()
+    }
+    #expect(begun.count("flood") == 4 && begun.count("b") == 4)
+    #expect(refused.count("flood") == 4 && refused.count("b") == 0)
+  }
+
+  @Test("a small image does not wait for a large one that has begun")
+  func express() async throws {
+    let gate = Gate()
+    Task(executorPreference: executor) { gate.wait() }
+    defer { gate.open() }
+    try await waitUntil("the thread is busy") { executor.idleThreadCount == 0 }
+    // Guesses do not count, nor do images that are known to be large.
+    #expect(try await enter("large", cost: .milliseconds(900), isLearned: true) == .main)
+    #expect(try await enter("b", cost: .milliseconds(1), isLearned: true) == .express)
+    let lanes = Log()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      let costs: [(milliseconds: Int, isLearned: Bool)] = [(1, false), (900, true), (2, true), (2, true)]
+      for (index, cost) in costs.enumerated() {
+        group.addTask {
+          let lane = try await enter("\(index)", cost: .milliseconds(cost.milliseconds), isLearned: cost.isLearned)
+          lanes.append(lane == .express ? "express" : "main")
+        }
+        try await waitUntil("it waits") { queue.waitingCount == index + 3 }
+      }
+      for count in 1...2 {
+        queue.begin(.express)
+        queue.end(.express, ImageCaller(connection: "b"), cost: ImageCost(.milliseconds(1)), worked: .milliseconds(1))
+        try await waitUntil("the next begins") { lanes.count("express") == count }
+      }
+      #expect(lanes.count("main") == 0)
+      for _ in 0..<3 { queue.begin() }
+      try await group.waitForAll()
+    }
+    #expect(lanes.count("main") == 2)
+  }
+
+  @Test("refuses calls whose images would be refused, before they are received")
+  func expectation() async throws {
+    try await enter()
+    func expect(_ connection: String, deadline: Duration? = nil) throws -> ExpectedImage {
+      try queue.expect(ImageCaller(connection: connection, deadline: deadline.map { .now + $0 }))
+    }
+    var promises = [try expect("a", deadline: .milliseconds(1))]  // nothing waits
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for count in 2...4 {
+        group.addTask { try await enter(cost: .seconds(1)) }
+        try await waitUntil("it waits") { queue.waitingCount == count }
+      }
+      // Three wait, one is expected, and this would be the fifth.
+      let late = try await refusal { _ = try expect("a", deadline: .seconds(6)) }
+      #expect(late.code == .overloaded && late.message.contains("5.0 s") && late.retryDelay == .seconds(5))
+      promises.append(try expect("a", deadline: .seconds(7)))
+      #expect(try await refusal { _ = try expect("a", deadline: .seconds(7)) }.message.contains("6.0 s"))
+      promises = []
+      promises.append(try expect("a", deadline: .seconds(6)))
+      // Nothing is known about the images of another caller.
+      promises.append(try expect("b", deadline: .milliseconds(1)))
+      for count in 5...9 {
+        group.addTask { try await enter(cost: .zero) }
+        try await waitUntil("it waits") { queue.waitingCount == count }
+      }
+      #expect(try await refusal { _ = try expect("a") }.message.contains("8 images"))
+      promises.append(try expect("b"))
       for _ in 0..<9 { queue.begin() }
       try await group.waitForAll()
     }

@@ -60,6 +60,67 @@ struct MessageFlowTests {
     return [0] + [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: field.count >> $0) } + field
   }
 
+  /// The calls that a listener has asked about, and the promises that it has released.
+  private final class Calls: Sendable {
+    final class Promise: Sendable {
+      private let calls: Calls
+
+      init(_ calls: Calls) { self.calls = calls }
+
+      deinit { calls.released.withLock { $0 += 1 } }
+    }
+
+    let asked = Mutex<[CallAdmission.Call]>([])
+    let released = Mutex(0)
+
+    var releasedCount: Int { released.withLock { $0 } }
+
+    func note(_ call: CallAdmission.Call) { asked.withLock { $0.append(call) } }
+  }
+
+  @Test("a call without a chance is refused before its message is charged, with the time after which to try again")
+  func refusal() async throws {
+    let (account, calls) = (Account(), Calls())
+    var limits = self.limits(account)
+    limits.calls = CallAdmission { call in
+      calls.note(call)
+      return .refused("no time; try again later", retryDelay: .milliseconds(2500))
+    }
+    try await serveHealth(limits) { server in
+      let connection = try RawConnection(port: server.port)
+      let stream = try connection.open(message: Array(Self.message(1 << 20).prefix(60_000)), ends: false)
+      let answer = try connection.answer(stream)
+      #expect(answer.status == 8)
+      #expect(answer.headers["grpc-message"] == "no time; try again later")
+    }
+    let asked = calls.asked.withLock { $0 }
+    #expect(asked.map(\.path) == ["/grpc.health.v1.Health/Check"])
+    #expect(asked.first?.peer.hasPrefix("ipv4:127.0.0.1:") == true)
+    #expect(account.requestCount == 0)
+  }
+
+  @Test("the promise to a call is released when its message has arrived, and when it ends before")
+  func promise() async throws {
+    let (account, calls) = (Account(), Calls())
+    account.state.withLock { $0.answer = .granted }
+    var limits = self.limits(account)
+    limits.calls = CallAdmission { _ in .admitted(until: Calls.Promise(calls)) }
+    let message = Self.message(20_000)
+    try await serveHealth(limits) { server in
+      let connection = try RawConnection(port: server.port)
+      let stream = try connection.open(message: Array(message.prefix(5_000)), ends: false)
+      try connection.settle()
+      #expect(calls.releasedCount == 0)
+      try connection.send(message[5_000...], on: stream)
+      while calls.releasedCount == 0 { try connection.settle() }
+      let other = try connection.open(message: Array(message.prefix(5_000)), ends: false)
+      try connection.settle()
+      #expect(calls.releasedCount == 1)
+      try connection.send(.reset, stream: other, [0, 0, 0, 8])
+      while calls.releasedCount == 1 { try connection.settle() }
+    }
+  }
+
   @Test("a client may send the rest only of a message that is charged")
   func window() async throws {
     let account = Account()
