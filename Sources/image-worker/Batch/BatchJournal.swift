@@ -66,7 +66,7 @@ final class BatchJournal: Sendable {
     let folder = directory.appending(Self.folder)
     try FileSystem.makeDirectory(folder)
     file = try FileDescriptor.open(
-      folder.appending(Self.name), .readWrite, options: [.create, .append],
+      folder.appending(Self.name), .readWrite, options: [.create, .append, .closeOnExec],
       permissions: [.ownerReadWrite, .groupRead, .otherRead])
     if flock(file.rawValue, LOCK_EX | LOCK_NB) != 0 {
       let error = Errno(rawValue: errno)
@@ -80,7 +80,11 @@ final class BatchJournal: Sendable {
     }
   }
 
-  deinit { try? file.close() }
+  deinit {
+    // Also for a process that was forked meanwhile and has inherited the file.
+    _ = flock(file.rawValue, LOCK_UN)
+    try? file.close()
+  }
 
   /// Whether an output directory has a journal.
   static func isThere(in directory: FilePath) -> Bool {

@@ -213,7 +213,7 @@ struct ConnectionGuardTests {
       let answer = try connection.answer(try connection.open(request, message: empty))
       #expect(answer.status == 0 && answer.headers["grpc-accept-encoding"] == "identity,deflate,gzip")
       #expect(answer.headers["grpc-encoding"] == nil)
-      #expect(try connection.answer(try connection.open(request, message: bomb)).status == 8)
+      #expect(try connection.answer(try connection.open(request, message: bomb)).status == 9)
       #expect(try connection.answer(try connection.open(request, message: [1, 0, 0, 0, 3, 1, 2, 3])).status == 3)
       let unknown = RawConnection.okRequest + [("grpc-encoding", "snappy")]
       let refused = try connection.answer(try connection.open(unknown))
