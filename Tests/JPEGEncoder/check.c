@@ -322,24 +322,13 @@ static void check_image(uint64_t round) {
   }
 }
 
-/// Compares the kernels of this machine with the scalar ones.
-static void check_kernels(uint64_t round) {
-  enum { COUNT = 9, STRIDE = COUNT * 8 + 8 };
-  const jpeg_encode_kernels *scalar = &ccodecs_jpeg_encode_kernels_scalar, *fast = ccodecs_jpeg_encode_kernels();
-  uint8_t samples[8 * STRIDE], a[3][STRIDE], b[3][STRIDE];
-  float inverse[JPEG_BLOCK], x[JPEG_BLOCK], y[JPEG_BLOCK];
+/// The blocks in a row of samples that kernels are compared with, and the bytes of a row.
+enum { COUNT = 9, STRIDE = COUNT * 8 + 8 };
+
+static void check_rows(uint64_t round, const jpeg_encode_kernels *fast, const uint8_t *samples) {
+  const jpeg_encode_kernels *scalar = &ccodecs_jpeg_encode_kernels_scalar;
+  uint8_t a[3][STRIDE], b[3][STRIDE];
   uint32_t sums[2][COUNT];
-  const uint32_t kind = below(9);
-  for (uint32_t i = 0; i < sizeof samples; i++) {
-    samples[i] = sample(kind, i % STRIDE, i / STRIDE);
-  }
-  for (uint32_t i = 0; i < JPEG_BLOCK; i++) {
-    inverse[i] = 1.0F / (float)(8 + below(2000));
-  }
-  const uint64_t mask = scalar->forward(samples, STRIDE, inverse, 0.5F, x);
-  if (mask != fast->forward(samples, STRIDE, inverse, 0.5F, y) || memcmp(x, y, sizeof x) != 0) {
-    report(round, "the kernels transform differently");
-  }
   const uint32_t count = 1 + below(COUNT);
   scalar->activity(samples, STRIDE, count, sums[0]);
   fast->activity(samples, STRIDE, count, sums[1]);
@@ -359,6 +348,50 @@ static void check_kernels(uint64_t round) {
   if (memcmp(a[0], b[0], pairs) != 0) {
     report(round, "the kernels halve differently");
   }
+}
+
+static void check_blocks(uint64_t round, const jpeg_encode_kernels *fast, const uint8_t *samples) {
+  const jpeg_encode_kernels *scalar = &ccodecs_jpeg_encode_kernels_scalar;
+  float inverse[JPEG_BLOCK], x[JPEG_BLOCK], y[JPEG_BLOCK];
+  for (uint32_t i = 0; i < JPEG_BLOCK; i++) {
+    inverse[i] = 1.0F / (float)(8 + below(2000));
+  }
+  const uint64_t mask = scalar->forward(samples, STRIDE, inverse, 0.5F, x);
+  if (mask != fast->forward(samples, STRIDE, inverse, 0.5F, y) || memcmp(x, y, sizeof x) != 0) {
+    report(round, "the kernels transform differently");
+  }
+  jpeg_encode_tables tables;
+  jpeg_chooser chooser;
+  jpeg_candidates a, b;
+  ccodecs_jpeg_encode_tables_init(&tables, 1 + below(100), below(2) == 0);
+  ccodecs_jpeg_chooser_init(&chooser, &tables, below(3));
+  const float lambda = tables.lambda[0] * (float)(1 + below(200)) / 20;
+  scalar->consider(&chooser, samples, STRIDE, lambda, &a);
+  fast->consider(&chooser, samples, STRIDE, lambda, &b);
+  const size_t size = (size_t)__builtin_popcountll(a.mask) * sizeof *a.gains;
+  if (a.mask != b.mask || a.dc != b.dc || memcmp(a.gains, b.gains, size) != 0 ||
+      memcmp(a.places, b.places, size) != 0) {
+    report(round, "the kernels list different candidates");
+  }
+}
+
+/// Compares all kernels that this machine has with the scalar ones.
+static void check_kernels(uint64_t round) {
+  const jpeg_encode_kernels *best = ccodecs_jpeg_encode_kernels();
+  uint8_t samples[8 * STRIDE];
+  const uint32_t kind = below(9);
+  for (uint32_t i = 0; i < sizeof samples; i++) {
+    samples[i] = sample(kind, i % STRIDE, i / STRIDE);
+  }
+  check_rows(round, best, samples);
+  check_blocks(round, best, samples);
+#if defined(__x86_64__)
+  // A machine with AVX-512 also has AVX2.
+  if (best == &ccodecs_jpeg_encode_kernels_avx512) {
+    check_rows(round, &ccodecs_jpeg_encode_kernels_avx2, samples);
+    check_blocks(round, &ccodecs_jpeg_encode_kernels_avx2, samples);
+  }
+#endif
 }
 
 int main(int argc, char **argv) {

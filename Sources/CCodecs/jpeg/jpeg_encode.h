@@ -62,36 +62,16 @@ float ccodecs_jpeg_masking(float slope, uint32_t activity);
 /// The natural index of each zigzag index.
 extern const uint8_t ccodecs_jpeg_zigzag[JPEG_BLOCK];
 
-// MARK: Kernels
-
-/// Transforms a block of 8x8 samples into coefficients in units of their steps. `inverse` contains the reciprocals of
-/// the steps, scaled for the transform. The output is transposed: index 8 * u + v, for v cycles down and u across.
-/// Returns the mask of the coefficients whose magnitude is at least `threshold`; bit i is that of index i.
-typedef uint64_t (*jpeg_forward)(
-    const uint8_t *samples, size_t stride, const float inverse[JPEG_BLOCK], float threshold, float output[JPEG_BLOCK]);
-
-/// Sums the absolute differences of each sample to the next one in its row and to the one below in the block, for
-/// `count` blocks in a row. Reads one column to the right of them.
-typedef void (*jpeg_activity)(const uint8_t *samples, size_t stride, uint32_t count, uint32_t *sums);
-
-typedef struct jpeg_encode_kernels {
-  jpeg_forward forward;
-  jpeg_activity activity;
-  /// Converts RGB pixels to the three components.
-  void (*convert)(const uint8_t *rgb, uint8_t *luma, uint8_t *blue, uint8_t *red, size_t count);
-  /// Averages pairs of samples of one row, or of two rows if `lower` is not NULL, into `count` samples.
-  void (*halve)(const uint8_t *upper, const uint8_t *lower, uint8_t *output, size_t count);
-} jpeg_encode_kernels;
-
-const jpeg_encode_kernels *ccodecs_jpeg_encode_kernels(void);
-extern const jpeg_encode_kernels ccodecs_jpeg_encode_kernels_scalar;
-#if defined(__x86_64__)
-extern const jpeg_encode_kernels ccodecs_jpeg_encode_kernels_avx2;
-#elif defined(__aarch64__)
-extern const jpeg_encode_kernels ccodecs_jpeg_encode_kernels_neon;
-#endif
-
 // MARK: Levels
+
+enum {
+  JPEG_MAX_LEVEL = 1023, ///< Of a file with 8 bits per sample.
+  JPEG_COST_SCALE = 64,  ///< Units of a bit, of which the lowest two bits are free.
+  JPEG_MAX_GAIN = 1 << 18,
+};
+
+/// Bits that no coefficient costs less than: smaller errors are not worth considering.
+#define JPEG_MIN_BITS 0.75F
 
 /// The scale of the transform's output for each index of a row or column.
 extern const float ccodecs_jpeg_forward_scale[8];
@@ -113,12 +93,60 @@ typedef struct jpeg_chooser {
   uint64_t zigzag_bits[16][16];                  ///< The zigzag mask of each group of four transposed indexes.
 } jpeg_chooser;
 
+/// The coefficients of a block that may be other than zero. Vectors write beyond the last of them.
+typedef struct jpeg_candidates {
+  uint64_t mask;                    ///< Their zigzag indexes.
+  float dc;                         ///< The DC coefficient, not rounded.
+  int32_t gains[JPEG_BLOCK + 16];   ///< How much less the error costs, in units of JPEG_COST_SCALE to the bit.
+  uint32_t places[JPEG_BLOCK + 16]; ///< The nearest level << 16 | its number of bits << 6 | the zigzag index.
+} jpeg_candidates;
+
 void ccodecs_jpeg_chooser_init(jpeg_chooser *chooser, const jpeg_encode_tables *tables, uint32_t component);
+
+// MARK: Kernels
+
+/// Transforms a block of 8x8 samples into coefficients in units of their steps. `inverse` contains the reciprocals of
+/// the steps, scaled for the transform. The output is transposed: index 8 * u + v, for v cycles down and u across.
+/// Returns the mask of the coefficients whose magnitude is at least `threshold`; bit i is that of index i.
+typedef uint64_t (*jpeg_forward)(
+    const uint8_t *samples, size_t stride, const float inverse[JPEG_BLOCK], float threshold, float output[JPEG_BLOCK]);
+
+/// Sums the absolute differences of each sample to the next one in its row and to the one below in the block, for
+/// `count` blocks in a row. Reads one column to the right of them.
+typedef void (*jpeg_activity)(const uint8_t *samples, size_t stride, uint32_t count, uint32_t *sums);
+
+/// Transforms a block and lists its candidates. `lambda` is the squared error that is worth one bit.
+typedef void (*jpeg_consider)(
+    const jpeg_chooser *chooser, const uint8_t *samples, size_t stride, float lambda, jpeg_candidates *candidates);
+
+typedef struct jpeg_encode_kernels {
+  jpeg_forward forward;
+  jpeg_consider consider;
+  jpeg_activity activity;
+  /// Converts RGB pixels to the three components.
+  void (*convert)(const uint8_t *rgb, uint8_t *luma, uint8_t *blue, uint8_t *red, size_t count);
+  /// Averages pairs of samples of one row, or of two rows if `lower` is not NULL, into `count` samples.
+  void (*halve)(const uint8_t *upper, const uint8_t *lower, uint8_t *output, size_t count);
+} jpeg_encode_kernels;
+
+/// Lists the candidates of a block with any transform.
+void ccodecs_jpeg_consider(
+    const jpeg_chooser *chooser, jpeg_forward forward, const uint8_t *samples, size_t stride, float lambda,
+    jpeg_candidates *candidates);
 
 /// Transforms and quantizes a block. `lambda` is the squared error that is worth one bit.
 void ccodecs_jpeg_choose(
     const jpeg_chooser *chooser, const jpeg_encode_kernels *kernels, const uint8_t *samples, size_t stride,
     float lambda, jpeg_block *block);
+
+const jpeg_encode_kernels *ccodecs_jpeg_encode_kernels(void);
+extern const jpeg_encode_kernels ccodecs_jpeg_encode_kernels_scalar;
+#if defined(__x86_64__)
+extern const jpeg_encode_kernels ccodecs_jpeg_encode_kernels_avx2;
+extern const jpeg_encode_kernels ccodecs_jpeg_encode_kernels_avx512;
+#elif defined(__aarch64__)
+extern const jpeg_encode_kernels ccodecs_jpeg_encode_kernels_neon;
+#endif
 
 // MARK: Tokens and output
 

@@ -7,14 +7,8 @@
 
 #pragma STDC FP_CONTRACT OFF
 
-/// Bits that no coefficient costs less than: smaller errors are not worth considering.
-static const float min_bits = 0.75F;
-
 enum {
-  MAX_LEVEL = 1023, ///< Of a file with 8 bits per sample.
-  STEPS = 4,        ///< A coefficient is reached from one of so many candidates before it.
-  COST_SCALE = 64,  ///< Units of a bit, of which the lowest bits are free for the step.
-  MAX_GAIN = 1 << 18,
+  STEPS = 4, ///< A coefficient is reached from one of so many candidates before it.
   NEVER = 1 << 26,
 };
 
@@ -26,7 +20,7 @@ const uint8_t ccodecs_jpeg_zigzag[JPEG_BLOCK] = {
 
 /// Returns a number of bits as a cost whose lowest bits are free.
 static int32_t cost_of(float bits) {
-  return (int32_t)(bits * COST_SCALE) & ~(STEPS - 1);
+  return (int32_t)(bits * JPEG_COST_SCALE) & ~(STEPS - 1);
 }
 
 void ccodecs_jpeg_chooser_init(jpeg_chooser *chooser, const jpeg_encode_tables *tables, uint32_t component) {
@@ -68,69 +62,87 @@ static inline uint32_t size_of(uint32_t magnitude) {
   return 32 - (uint32_t)__builtin_clz(magnitude);
 }
 
-/// A coefficient that may be other than zero, and the best way to it.
-typedef struct candidate {
-  int32_t cost;      ///< In units of COST_SCALE to the bit, compared with a block of zeros.
-  uint32_t position; ///< Zigzag index.
-  uint64_t mask;     ///< The zigzag indexes of the coefficients on the way, this one included.
-} candidate;
-
-/// Returns the cost of the best way over one of the candidates before, with its index in the lowest bits.
-static inline int32_t best_way(const candidate *end, uint32_t position, const int32_t *rates) {
-  int32_t best = INT32_MAX;
-#pragma unroll
-  for (int32_t i = STEPS; i > 0; i--) {
-    const candidate *c = end - i;
-    const int32_t cost = (c->cost + rates[position - c->position - 1]) | (i - 1);
-    best = cost < best ? cost : best;
-  }
-  return best;
-}
-
 /// Returns by how much the error costs less if a coefficient of this magnitude becomes `level` instead of zero.
 static inline int32_t gain_of(float magnitude, int32_t level, float price) {
   const float gain = (float)level * (2 * magnitude - (float)level) * price;
-  return (gain > MAX_GAIN ? MAX_GAIN : (int32_t)gain) & ~(STEPS - 1);
+  return (gain > JPEG_MAX_GAIN ? JPEG_MAX_GAIN : (int32_t)gain) & ~(STEPS - 1);
+}
+
+void ccodecs_jpeg_consider(
+    const jpeg_chooser *chooser, jpeg_forward forward, const uint8_t *samples, size_t stride, float lambda,
+    jpeg_candidates *candidates) {
+  float output[JPEG_BLOCK];
+  const uint64_t large = forward(samples, stride, chooser->inverse, 0.5F + lambda * JPEG_MIN_BITS, output);
+  const float price = JPEG_COST_SCALE / lambda;
+  uint64_t mask = zigzag_mask(chooser, large & ~(uint64_t)1);
+  candidates->dc = output[0];
+  candidates->mask = mask;
+  for (uint32_t i = 0; mask != 0; mask &= mask - 1, i++) {
+    const uint32_t k = (uint32_t)__builtin_ctzll(mask);
+    const float value = output[chooser->index[k]];
+    const float magnitude = fabsf(value);
+    const int32_t nearest = (int32_t)(magnitude + 0.5F);
+    const int32_t level = nearest > JPEG_MAX_LEVEL ? JPEG_MAX_LEVEL : nearest;
+    candidates->gains[i] = gain_of(magnitude, level, chooser->weight[k] * price);
+    const uint32_t bits = (uint32_t)(value < 0 ? -level : level);
+    candidates->places[i] = bits << 16 | size_of((uint32_t)level) << 6 | k;
+  }
+}
+
+/// Returns the candidates that are worth their bits; bit i is that of candidate i.
+static uint64_t best_candidates(const jpeg_chooser *chooser, const jpeg_candidates *candidates, int32_t count) {
+  // The costs and zigzag indexes of the last candidates. The start of the block is reached at no cost, and what would
+  // be before it never. Two bits for each candidate are the number of those that the best way to it skips.
+  int32_t cost1 = 0, cost2 = NEVER, cost3 = NEVER, cost4 = NEVER;
+  int32_t k1 = 0, k2 = 0, k3 = 0, k4 = 0;
+  uint64_t skips[2] = {0, 0};
+  int32_t best = chooser->end_rate, last = -1;
+  uint64_t part = 0;
+  for (int32_t i = 0; i < count; i++) {
+    const uint32_t place = candidates->places[i];
+    const int32_t k = place % JPEG_BLOCK, gain = candidates->gains[i];
+    const int32_t *rates = chooser->run_rates[place >> 6 & 15] + k - 1;
+    const int32_t from4 = (cost4 + rates[-k4]) | 3, from3 = (cost3 + rates[-k3]) | 2;
+    const int32_t from2 = (cost2 + rates[-k2]) | 1, farther = from4 < from3 ? from4 : from3;
+    const int32_t far = (farther < from2 ? farther : from2) - gain, near = cost1 + (rates[-k1] - gain);
+    const int32_t reached = far < near ? far : near;
+    if (i == 32) {
+      skips[0] = part;
+      part = 0;
+    }
+    part |= (uint64_t)(reached & (STEPS - 1)) << i % 32 * 2;
+    const int32_t cost = reached & ~(STEPS - 1);
+    const int32_t end = cost + (k < 63 ? chooser->end_rate : 0);
+    last = end < best ? i : last;
+    best = end < best ? end : best;
+    cost4 = cost3, cost3 = cost2, cost2 = cost1, cost1 = cost;
+    k4 = k3, k3 = k2, k2 = k1, k1 = k;
+  }
+  skips[count > 32] = part;
+  uint64_t chosen = 0;
+  for (; last >= 32; last -= 1 + (int32_t)(skips[1] >> (last - 32) * 2 & 3)) {
+    chosen |= (uint64_t)1 << last;
+  }
+  for (; last >= 0; last -= 1 + (int32_t)(skips[0] >> last * 2 & 3)) {
+    chosen |= (uint64_t)1 << last;
+  }
+  return chosen;
 }
 
 void ccodecs_jpeg_choose(
     const jpeg_chooser *chooser, const jpeg_encode_kernels *kernels, const uint8_t *samples, size_t stride,
     float lambda, jpeg_block *block) {
-  float output[JPEG_BLOCK];
-  uint64_t mask = kernels->forward(samples, stride, chooser->inverse, 0.5F + lambda * min_bits, output);
-  const float dc = output[0];
+  jpeg_candidates candidates;
+  kernels->consider(chooser, samples, stride, lambda, &candidates);
+  const float dc = candidates.dc;
   block->dc = (int16_t)(dc < 0 ? -(int32_t)(0.5F - dc) : (int32_t)(dc + 0.5F));
-  mask = zigzag_mask(chooser, mask & ~(uint64_t)1);
-  // The start of the block is reached at no cost, and what would be before it never.
-  candidate candidates[STEPS + JPEG_BLOCK];
-  int16_t levels[JPEG_BLOCK];
-  for (uint32_t i = 0; i < STEPS; i++) {
-    candidates[i] = (candidate){.cost = i + 1 < STEPS ? NEVER : 0};
+  uint64_t chosen = best_candidates(chooser, &candidates, __builtin_popcountll(candidates.mask));
+  uint64_t mask = 0;
+  int16_t *levels = block->levels;
+  for (; chosen != 0; chosen &= chosen - 1) {
+    const uint32_t i = (uint32_t)__builtin_ctzll(chosen);
+    mask |= (uint64_t)1 << candidates.places[i] % JPEG_BLOCK;
+    *levels++ = (int16_t)(candidates.places[i] >> 16);
   }
-  candidate *next = candidates + STEPS;
-  const float price = COST_SCALE / lambda;
-  int32_t best = chooser->end_rate;
-  uint64_t best_mask = 0;
-  for (; mask != 0; mask &= mask - 1, next++) {
-    const uint32_t k = (uint32_t)__builtin_ctzll(mask);
-    const float value = output[chooser->index[k]];
-    const float magnitude = fabsf(value);
-    const float weight = chooser->weight[k] * price;
-    const int32_t nearest = (int32_t)(magnitude + 0.5F);
-    const int32_t level = nearest > MAX_LEVEL ? MAX_LEVEL : nearest;
-    const uint32_t size = size_of((uint32_t)level);
-    const int32_t reached = best_way(next, k, chooser->run_rates[size]) - gain_of(magnitude, level, weight);
-    levels[k] = (int16_t)(value < 0 ? -level : level);
-    const uint64_t way = (next - 1 - (reached & (STEPS - 1)))->mask | (uint64_t)1 << k;
-    const int32_t cost = reached & ~(STEPS - 1);
-    *next = (candidate){.cost = cost, .position = k, .mask = way};
-    const int32_t end = cost + (k < 63 ? chooser->end_rate : 0);
-    best_mask = end < best ? way : best_mask;
-    best = end < best ? end : best;
-  }
-  block->mask = best_mask;
-  int16_t *output_levels = block->levels;
-  for (; best_mask != 0; best_mask &= best_mask - 1) {
-    *output_levels++ = levels[__builtin_ctzll(best_mask)];
-  }
+  block->mask = mask;
 }

@@ -61,6 +61,11 @@ static uint64_t forward(
   return mask;
 }
 
+static void consider(
+    const jpeg_chooser *chooser, const uint8_t *samples, size_t stride, float lambda, jpeg_candidates *candidates) {
+  ccodecs_jpeg_consider(chooser, forward, samples, stride, lambda, candidates);
+}
+
 static void activity(const uint8_t *samples, size_t stride, uint32_t count, uint32_t *sums) {
   for (uint32_t block = 0; block < count; block++) {
     uint32_t sum = 0;
@@ -82,10 +87,15 @@ static void halve(const uint8_t *upper, const uint8_t *lower, uint8_t *output, s
 }
 
 const jpeg_encode_kernels ccodecs_jpeg_encode_kernels_scalar = {
-    .forward = forward, .activity = activity, .convert = convert, .halve = halve};
+    .forward = forward, .consider = consider, .activity = activity, .convert = convert, .halve = halve};
 
 const jpeg_encode_kernels *ccodecs_jpeg_encode_kernels(void) {
 #if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd") &&
+      __builtin_cpu_supports("avx512bitalg")) {
+    return &ccodecs_jpeg_encode_kernels_avx512;
+  }
   if (__builtin_cpu_supports("avx2")) {
     return &ccodecs_jpeg_encode_kernels_avx2;
   }

@@ -113,6 +113,11 @@ static uint64_t forward(
   return mask;
 }
 
+static void consider(
+    const jpeg_chooser *chooser, const uint8_t *samples, size_t stride, float lambda, jpeg_candidates *candidates) {
+  ccodecs_jpeg_consider(chooser, forward, samples, stride, lambda, candidates);
+}
+
 static void activity(const uint8_t *samples, size_t stride, uint32_t count, uint32_t *sums) {
   for (uint32_t block = 0; block < count; block++) {
     const uint8_t *p = samples + (size_t)block * 8;
@@ -137,6 +142,6 @@ static void halve(const uint8_t *upper, const uint8_t *lower, uint8_t *output, s
 }
 
 const jpeg_encode_kernels ccodecs_jpeg_encode_kernels_neon = {
-    .forward = forward, .activity = activity, .convert = convert, .halve = halve};
+    .forward = forward, .consider = consider, .activity = activity, .convert = convert, .halve = halve};
 
 #endif
