@@ -4,7 +4,7 @@
 // Each image is written as a baseline, an optimized and a progressive file. Every file must be read without a warning
 // and contain the same coefficients, each of which is the nearest level to that of a transform in double precision, or
 // zero. Memory must stay below the estimate, and an encoder that runs out of it must fail and release everything. With
-// a directory, all files are also written there, for readers.py.
+// a directory, all files are also written there, for readers.py and browser.py.
 
 #include "jpeg/jpeg_encode.h"
 #include "jpeg/jpeg_format.h"
