@@ -64,6 +64,8 @@ public struct ImageWorkerError: Error, Sendable, Hashable, CustomStringConvertib
 
   /// Whether the same request can succeed later, or on another worker.
   public var isRetryable: Bool {
+    // A quota of an hour is nothing to wait for.
+    if reason == Self.quotaExceeded { return retryAfter.map { $0 <= Self.maxQuotaDelay } ?? false }
     if !reason.isEmpty { return Self.retryableReasons.contains(reason) || code == .unavailable }
     return Self.lostCodes.contains(code) || retryAfter != nil
   }
@@ -72,13 +74,16 @@ public struct ImageWorkerError: Error, Sendable, Hashable, CustomStringConvertib
   public var description: String { "\(reason.isEmpty ? "\(code)" : reason): \(message)" }
 
   /// Whether a worker refused the item before it began; such an item is not suspected to have broken the stream.
-  var isRefusal: Bool { reason == Self.overloaded || reason == Self.draining }
-  var isOverload: Bool { reason == Self.overloaded }
+  var isRefusal: Bool { isOverload || reason == Self.draining }
+  /// Whether the worker, or what it grants this client, is exhausted for now.
+  var isOverload: Bool { reason == Self.overloaded || reason == Self.quotaExceeded }
 
   /// The domain of the service's reasons.
   static let domain = "imageworker.v1"
   private static let overloaded = "OVERLOADED"
   private static let draining = "DRAINING"
+  private static let quotaExceeded = "QUOTA_EXCEEDED"
+  private static let maxQuotaDelay = Duration.seconds(60)
   private static let retryableReasons: Set<String> = [overloaded, draining, "UPLOAD_STALLED"]
   /// Without a reason these mean that the connection or the worker was lost, not that the request is at fault.
   private static let lostCodes: Set<RPCError.Code> = [.unavailable, .internalError, .unknown, .cancelled, .aborted]

@@ -144,6 +144,23 @@ def many(tmp_path):
 LARGE = ["--preset", "highDefinition", "--json"]
 
 
+@pytest.mark.parametrize("signals", [1, 2])
+def test_a_signal_is_told_apart_from_failed_images(many, tmp_path, signals):
+    (many / "00.jpg").write_bytes((many / "01.jpg").read_bytes()[:3000])
+    out = tmp_path / "out"
+    process = start(many, "--out", out, *LARGE)
+    assert wait_until(lambda: any(not name.startswith(".") for name in files(out)))
+    for _ in range(signals):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.02)
+    output, _ = process.communicate(timeout=60)
+    told = lines(output)
+    assert process.returncode == 130 and len(told) < 60
+    assert [os.path.basename(line["input"]) for line in told if line["status"] == "failed"] == ["00.jpg"]
+    failures = (out / ".image-worker" / "failures.jsonl").read_text().splitlines()
+    assert len(failures) == 1 and "00.jpg" in failures[0]
+
+
 def test_a_signal_lets_what_is_begun_finish_and_the_rest_can_follow(many, tmp_path):
     out = tmp_path / "out"
     process = start(many, "--out", out, *LARGE)

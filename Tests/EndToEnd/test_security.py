@@ -487,6 +487,20 @@ def test_scopes_and_quotas(known):
     assert values['imageworker_refusals_total{reason="quota_exceeded"}'] >= 3
 
 
+def test_a_batch_waits_for_what_its_identity_may_have_in_progress(known, tmp_path):
+    worker, tokens, _ = known
+    token, images = tmp_path / "token", tmp_path / "in"
+    token.write_text(tokens["one"])
+    images.mkdir()
+    for number in range(40):
+        (images / f"{number:02}.jpg").write_bytes(fixture_bytes("photo-420.jpg") + bytes([number]))
+    done = subprocess.run(
+        [os.environ["IMAGE_WORKER"], "batch", images, "--preset", "favicon", "--out", tmp_path / "out", "--to",
+         worker.address, "--token-file", token, "--json"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert len([line for line in done.stdout.splitlines() if '"done"' in line and '"output"' in line]) == 40
+
+
 def test_identities_are_reloaded(known):
     worker, tokens, path = known
     text = path.read_text()

@@ -110,9 +110,10 @@ struct CallTests {
   @Test("a worker that is full or gone is asked again, as often as the policy permits")
   func retries() async throws {
     let full = GoogleRPCStatus.worker(.resourceExhausted, "OVERLOADED", retryAfter: .milliseconds(10))
+    let quota = GoogleRPCStatus.worker(.resourceExhausted, "QUOTA_EXCEEDED", retryAfter: .milliseconds(10))
     let behavior: FakeWorker.Behavior = { _, count in
       if count == 1 { throw FakeWorker.Break() }
-      return count < 4 ? full : nil
+      return count < 4 ? count == 2 ? quota : full : nil
     }
     try await FakeWorker.with(behavior) { worker in
       try await withClient(worker.address, retry: .quick) { client in

@@ -121,7 +121,8 @@ struct ByteTarget {
     else { return }
     maxByteCount = byteCount
     trial = CompressedBytes(limit: byteCount, budget: budget)
-    var search = QualitySearch(curve: curve, limit: byteCount, floor: rule.leastQuality, trialsToFloor: 3)
+    var search = QualitySearch(
+      curve: curve, limit: byteCount, floor: rule.leastQuality, trialsToFloor: ByteLimit.maxTrials)
     search.note(quality: found.quality, byteCount: found.size)
     while let quality = search.next {
       try compress(limit.options(first, quality: quality), image, buffer, allowance)

@@ -24,8 +24,8 @@ struct NeverLarger: Sendable, Hashable {
   let obstacle: Obstacle?
   /// The size of a file in bytes from which on a larger result is not expected.
   let sufficientByteCount: UInt64
-  /// Whether a size limit is another reason for a lower quality.
-  private let hasLimit: Bool
+  /// The size limit in bytes, which may be another reason for a lower quality.
+  private let maxBytes: UInt64?
 
   /// Creates the rule for a result; returns `nil` if it does not apply.
   ///
@@ -35,7 +35,7 @@ struct NeverLarger: Sendable, Hashable {
     guard configuration.neverLarger ?? false, !framing.isPadded, framing.reduction >= 1,
       framing.window == Window(shown), shown.pixelCount == input.size.pixelCount
     else { return nil }
-    hasLimit = configuration.maxBytes != nil
+    maxBytes = configuration.maxBytes
     let isSameFormat = encoder.format.rawValue == input.format
     leastQuality = min(encoder.quality, isSameFormat ? Self.leastQuality.sameFormat : Self.leastQuality.otherFormat)
     let isFine = encoder.quality >= EncoderOptions.leastQualityOfFullChroma
@@ -68,7 +68,7 @@ struct NeverLarger: Sendable, Hashable {
   ) -> [String] {
     func text(_ quality: Int) -> String { "\(Double(quality) / 100)" }
     guard byteCount > inputByteCount else {
-      guard obstacle == nil, !hasLimit, options.quality < requested.quality else { return [] }
+      guard obstacle == nil, inputByteCount < maxBytes ?? .max, options.quality < requested.quality else { return [] }
       return [
         "the quality is \(text(options.quality)) instead of \(text(requested.quality)), as never_larger limits the "
           + "result to the image's \(inputByteCount) bytes"
@@ -81,6 +81,7 @@ struct NeverLarger: Sendable, Hashable {
       case .tooManyPixels: "results above \(Self.maxPixelCount) pixels are not encoded again"
       case .unexpected: "results of far fewer pixels than the image are not encoded again"
       case nil where inputByteCount >= sufficientByteCount: "a result of so many bytes per pixel is not encoded again"
+      case nil where options.width != requested.width: "its dimensions were already reduced to fit max_bytes"
       case nil: "it would need a quality below \(text(leastQuality))"
       }
     return [

@@ -42,7 +42,8 @@ extension ProcessingConfiguration: FieldRecord {
         "Keep this place in view with --resize-mode fill, in fractions of width and height. Overrides --gravity.")),
     Field(
       "crop", \.crop, .function { (crop, field) throws(FieldError) in try crop.checkNumbers(field) },
-      option: OptionText("crop", "x,y,WxH", "Take this part of the image before anything else.")),
+      option: OptionText("crop", "x,y,WxH", "Take this part of the image, after the rotation and before anything else.")
+    ),
     Field(
       "background", \.background,
       option: OptionText(

@@ -12,7 +12,7 @@ internal import Synchronization
 /// reservations. There is one exception: while nothing is reserved, the head of the queue is admitted regardless of the
 /// buffered bytes, as otherwise uploads that wait for memory would wait for each other. The total therefore never
 /// exceeds 1.5 times the limit, and exceeds the limit only while a single image that needs more than half of it is
-/// being processed.
+/// being processed; with helper processes, these take up to a quarter of it besides.
 package final class MemoryBudget: Sendable {
   fileprivate struct Waiter {
     var id: UInt64

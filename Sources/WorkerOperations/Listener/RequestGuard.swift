@@ -176,9 +176,10 @@ extension RequestGuard {
 
   /// Asks whether the call's message is worth receiving.
   private func admit(_ headers: HPACKHeaders, deadline: CallDeadline?) throws(RequestRefusal) {
+    // Only an authenticated connection has an identity; otherwise the header is the client's own.
+    let identity = connection.caller == nil ? nil : headers.first(name: IdentityInterceptor.key)
     let call = CallAdmission.Call(
-      path: path, identity: headers.first(name: IdentityInterceptor.key), peer: connection.peerName,
-      deadline: deadline?.clockInstant)
+      path: path, identity: identity, peer: connection.peerName, deadline: deadline?.clockInstant)
     switch connection.limits.calls.admit(call) {
     case .admitted(let promise): expectation = promise
     case .refused(let message, let retryDelay):

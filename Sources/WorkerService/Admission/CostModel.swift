@@ -66,6 +66,12 @@ final class CostModel: Sendable {
     return cost
   }
 
+  /// Whether images of an image's kind still take at most `ThreadQueue.maxExpressCost` on average.
+  func isStillSmall(_ cost: ImageCost) -> Bool {
+    guard let kind = cost.kind else { return true }
+    return state.withLock { ($0.averages[kind] ?? .zero) <= ThreadQueue.maxExpressCost }
+  }
+
   /// Records the time that an image took; none if its results came from the cache, which says nothing about the cost.
   func learn(_ duration: Duration, for cost: ImageCost) {
     guard duration > .zero, let kind = cost.kind else { return }

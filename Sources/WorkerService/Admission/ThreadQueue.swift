@@ -143,18 +143,29 @@ package final class ThreadQueue: Sendable {
     let now = ContinuousClock.now
     let ended: [(Waiter, Outcome)] = state.withLock { state in
       if state.waiting.count > 0 { state.waiting.correct(worked - cost.duration, of: caller.connection) }
-      var ended: [(Waiter, Outcome)] = []
-      while lane == .express, !state.isExpressGranted,
-        let waiter = state.waiting.popFirst(where: \.cost.isSmall)
-      {
-        ended.append((waiter, waiter.isLate(now) ? .late : .begin(.express)))
-        guard !waiter.isLate(now) else { continue }
-        state.isExpressGranted = true
-        state.rate.begin(waiter.cost.duration)
-      }
-      return ended
+      return lane == .express ? grantExpress(&state, now) : []
     }
     for (waiter, outcome) in ended { waiter.continuation.resume(returning: outcome) }
+  }
+
+  /// Lets a small image that waits begin on the express thread, which other work has left.
+  func offerExpress() {
+    let ended = state.withLock { grantExpress(&$0, .now) }
+    for (waiter, outcome) in ended { waiter.continuation.resume(returning: outcome) }
+  }
+
+  private func grantExpress(_ state: inout State, _ now: ContinuousClock.Instant) -> [(Waiter, Outcome)] {
+    var ended: [(Waiter, Outcome)] = []
+    // What an image's kind costs may have been learned anew while it waited.
+    while !state.isExpressGranted,
+      let waiter = state.waiting.popFirst(where: { $0.cost.isSmall && costs.isStillSmall($0.cost) })
+    {
+      ended.append((waiter, waiter.isLate(now) ? .late : .begin(.express)))
+      guard !waiter.isLate(now) else { continue }
+      state.isExpressGranted = true
+      state.rate.begin(waiter.cost.duration)
+    }
+    return ended
   }
 
   private func wait(_ caller: ImageCaller, cost: ImageCost, _ cancellation: Cancellation) async -> Outcome {
@@ -252,7 +263,7 @@ extension ThreadQueue.Waiter {
 }
 
 extension ImageCost {
-  /// Whether images of the kind are known to take so little time that a thread is kept for them.
+  /// Whether images of the kind took so little time on average that a thread is kept for them.
   fileprivate var isSmall: Bool { isLearned && duration <= ThreadQueue.maxExpressCost }
 }
 

@@ -52,6 +52,7 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
       let configuration = try environment.configuration(preset: request.preset, overrides: request.configuration)
       let image = try environment.currentCaller?.beginImage()
       image?.use(byteCount: request.image.count)
+      defer { environment.threadQueue.offerExpress() }
       return try await withTaskExecutorPreference(environment.expressExecutor) {
         let inspection = Inspection(environment: environment, cancellation: cancellation)
         let plan = try await inspection.plan(request.image, configuration: configuration)

@@ -37,6 +37,8 @@ package final class HelperPool: Sendable {
   package static let helperByteCount = 3 << 20
   /// The bytes of an image in shared memory that `helperByteCount` includes; an image in fewer requests needs more.
   static let inputByteCount = 1 << 20
+  /// The maximum of the memory in bytes that a helper is charged.
+  package static let maxHelperByteCount = helperByteCount + HelperLayout.inputByteCount - inputByteCount
   /// The number of images after which a helper is replaced, so that nothing that an image leaves behind stays for long.
   private static let maxImageCount = 256
 

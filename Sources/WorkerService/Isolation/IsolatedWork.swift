@@ -83,6 +83,9 @@ final class IsolatedWork {
       cpuSeconds: cpuSeconds, used: cpuTime.before, byteCount: unitCount * Self.limitUnitByteCount)
   }
 
+  /// Whether the image needs its helper no longer.
+  var isReleased: Bool { isBegun && lease == nil }
+
   /// Gives the helper back.
   private func release() {
     if let handlerID { cancellation.removeHandler(handlerID) }

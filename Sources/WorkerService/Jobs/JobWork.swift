@@ -141,6 +141,7 @@ struct JobWork: ~Copyable {
     case .isolated(let work):
       self.reservation = consume reservation
       bufferedReservation = nil  // the plan's reservation includes the buffered bytes
+      defer { if work.isReleased { processCharge = nil } }
       try work.start(renditionIDs: renditionIDs, advances: advances)
     }
   }
@@ -150,6 +151,7 @@ struct JobWork: ~Copyable {
     case .here: return try work!.advance(bytes, isLast: isLast)
     case .isolated(let work):
       noteWork()
+      defer { if work.isReleased { processCharge = nil } }
       return try work.advance(bytes, isLast: isLast)
     }
   }
@@ -159,6 +161,7 @@ struct JobWork: ~Copyable {
     case .here: return try work!.push(bytes, isLast: isLast)
     case .isolated(let work):
       noteWork()
+      defer { if work.isReleased { processCharge = nil } }
       return try work.push(bytes, isLast: isLast)
     }
   }

@@ -129,6 +129,8 @@ struct Batch: AsyncParsableCommand {
           if let lines = output.finished(image) { try report.note(lines) } else { waiting.append(image) }
         }
         let note = { (image: BatchImage, lines: [ResultLine]) in
+          // A second signal cancels the images in progress, which have not failed; the next run processes them.
+          if stop.cancellation.isCancelled, lines.contains(where: { $0.reason == "CANCELLED" }) { return }
           try failures.add(image, lines)
           try report.note(lines)
         }
@@ -145,11 +147,11 @@ struct Batch: AsyncParsableCommand {
       try output.journal?.sync()
       try failures.write()
     }
-    if report.failedCount > 0 {
-      if !json, !quiet { FileSystem.printError("failed images: \(failures.path); --manifest accepts this file") }
-      throw ExitCode(1)
+    if report.failedCount > 0, !json, !quiet {
+      FileSystem.printError("failed images: \(failures.path); --manifest accepts this file")
     }
     if stop.isStopped { throw ExitCode(130) }
+    if report.failedCount > 0 { throw ExitCode(1) }
   }
 
   private func estimate(_ images: [BatchImage], _ output: BatchOutput) async throws {

@@ -63,6 +63,6 @@ struct IsolationSettings {
 
   /// As many as there can be images with bytes in memory, and no more than take a quarter of the memory limit.
   private static func maxHelperCount(_ settings: Settings) -> Int {
-    min(512, max(2 * settings.threadCount, settings.memoryLimit / 4 / HelperPool.helperByteCount))
+    min(512, max(2 * settings.threadCount, settings.memoryLimit / 4 / HelperPool.maxHelperByteCount))
   }
 }

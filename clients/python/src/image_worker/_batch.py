@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 import grpc
 
-from ._errors import ImageWorkerError, UnavailableError, from_rpc_error, lost, timed_out
+from ._errors import EXHAUSTED, ImageWorkerError, UnavailableError, from_rpc_error, lost, timed_out
 from ._generated import image_worker_pb2 as wire
 from ._requests import configuration
 from ._results import Collector, Result
@@ -200,7 +200,7 @@ class Batch(Generic[Key]):
         delay = error.retry_after or 0.0
         if is_break:
             entry.breaks += 1
-        elif error.reason == "OVERLOADED":
+        elif error.reason in EXHAUSTED:
             entry.overloads += 1
             delay = max(delay, self.retry.delay(entry.overloads))
         is_spent = entry.breaks >= self.retry.attempts or entry.overloads >= self.retry.overload_attempts
@@ -395,4 +395,4 @@ class _Lane:
 
 
 # An item that a worker refuses is not suspected to have broken it.
-_NO_BREAK = frozenset({"OVERLOADED", "DRAINING"})
+_NO_BREAK = EXHAUSTED | {"DRAINING"}

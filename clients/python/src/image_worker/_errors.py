@@ -14,7 +14,11 @@ _CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.Statu
 _LOST = frozenset({
     grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN, grpc.StatusCode.CANCELLED,
     grpc.StatusCode.ABORTED})
+#: The worker, or what it grants this client, is exhausted for now.
+EXHAUSTED = frozenset({"OVERLOADED", "QUOTA_EXCEEDED"})
 _RETRYABLE_REASONS = frozenset({"OVERLOADED", "DRAINING", "UPLOAD_STALLED"})
+# In seconds; a quota of an hour is nothing to wait for.
+_MAX_QUOTA_DELAY = 60.0
 
 
 class ImageWorkerError(Exception):
@@ -55,6 +59,8 @@ class ImageWorkerError(Exception):
     @property
     def is_retryable(self) -> bool:
         """Whether the same request can succeed later, or on another worker."""
+        if self.reason == "QUOTA_EXCEEDED":
+            return self.retry_after is not None and self.retry_after <= _MAX_QUOTA_DELAY
         if self.reason:
             return self.reason in _RETRYABLE_REASONS or self.code is grpc.StatusCode.UNAVAILABLE
         return self.code in _LOST or self.retry_after is not None
