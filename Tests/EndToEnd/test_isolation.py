@@ -132,7 +132,7 @@ def test_a_stopped_helper_is_continued(isolated, large_photo):
 
 def test_cancellation_ends_the_work_within_a_strip(isolated, large_photo):
     client = Client(isolated)
-    call = client.process(large_photo, max_width=12000, allow_upscale=True, preferred_format=3)
+    call = client.process(large_photo, max_width=16000, allow_upscale=True, preferred_format=3)
     assert next(iter(call)).WhichOneof("part") == "header"
     busy = max(helpers(isolated), key=cpu_seconds)
     call.cancel()
@@ -146,7 +146,7 @@ def test_the_limit_of_cpu_time_ends_an_image():
     image = io.BytesIO()
     Image.effect_noise((4000, 4000), 90).save(image, "PNG", compress_level=1)
     with pytest.raises(grpc.RpcError) as raised:
-        list(Client(worker).process(image.getvalue(), max_width=12000, allow_upscale=True, preferred_format=3))
+        list(Client(worker).process(image.getvalue(), max_width=16000, allow_upscale=True, preferred_format=3))
     assert raised.value.code() == grpc.StatusCode.FAILED_PRECONDITION, raised.value
     assert favicon(worker) and worker.stop() == 0
 
