@@ -227,7 +227,8 @@ def test_envoy_sends_the_same_image_to_the_same_worker(tmp_path):
     workers = [Worker("--threads", "1") for _ in range(3)]
     proxy = Proxy(None, "envoy", workers, tmp_path, [("lb_policy: LEAST_REQUEST", "lb_policy: RING_HASH")])
     try:
-        assert wait_until(lambda: status(proxy.address) == health_pb2.HealthCheckResponse.SERVING, 20)
+        # The ring changes until all of them are known to be healthy.
+        assert wait_until(lambda: len(proxy.healthy_addresses()) == 3, 20)
         client, photo = Client(proxy), (FIXTURES / "photo-420.jpg").read_bytes()
         request = client.message("ProcessImageRequest")
 
@@ -245,8 +246,7 @@ def test_envoy_sends_the_same_image_to_the_same_worker(tmp_path):
         workers[0].process.kill()
         assert wait_until(lambda: workers[0].address not in proxy.healthy_addresses(), 20)
         moved = 60 - hits()
-        # How evenly the ring is divided depends on the workers' ports.
-        assert 0 < moved < 60
+        assert 5 < moved < 40
         assert hits() == 60
     finally:
         proxy.stop()
