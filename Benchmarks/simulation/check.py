@@ -50,7 +50,7 @@ class Group:
         self.is_real_time = (self.path / "cpu.rt_runtime_us").exists()
         if self.is_real_time:
             (self.path / "cpu.rt_period_us").write_text(period)
-            (self.path / "cpu.rt_runtime_us").write_text(quota)
+            self.reserve(quota)
         elif old.is_dir():
             (self.path / "cpu.shares").write_text("262144")
             (self.path / "cpu.cfs_period_us").write_text(period)
@@ -58,6 +58,18 @@ class Group:
         else:
             (self.path / "cpu.weight").write_text("10000")
             (self.path / "cpu.max").write_text(f"{quota} {period}")
+
+    def reserve(self, quota: str) -> None:
+        """Takes the share, which the kernel gives back some time after an earlier group was removed."""
+        for attempt in range(100):
+            try:
+                (self.path / "cpu.rt_runtime_us").write_text(quota)
+                return
+            except OSError:
+                if attempt == 99:
+                    self.remove()
+                    raise
+            time.sleep(0.1)
 
     def enter(self) -> None:
         (self.path / "cgroup.procs").write_text(str(os.getpid()))
