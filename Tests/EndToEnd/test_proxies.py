@@ -5,6 +5,7 @@ import shutil
 import socket
 import subprocess
 import threading
+import time
 import urllib.request
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -227,8 +228,10 @@ def test_envoy_sends_the_same_image_to_the_same_worker(tmp_path):
     workers = [Worker("--threads", "1") for _ in range(3)]
     proxy = Proxy(None, "envoy", workers, tmp_path, [("lb_policy: LEAST_REQUEST", "lb_policy: RING_HASH")])
     try:
-        # The ring changes until all of them are known to be healthy.
+        assert wait_until(lambda: status(proxy.address) == health_pb2.HealthCheckResponse.SERVING, 20)
+        # The ring changes until all of them are known to be healthy, and up to a second later.
         assert wait_until(lambda: len(proxy.healthy_addresses()) == 3, 20)
+        time.sleep(2)
         client, photo = Client(proxy), (FIXTURES / "photo-420.jpg").read_bytes()
         request = client.message("ProcessImageRequest")
 
