@@ -22,6 +22,7 @@ import signal
 import socket
 import statistics
 import subprocess
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -202,8 +203,7 @@ def main() -> None:
     parser.add_argument("images", nargs=2, type=Path)
     parser.add_argument("--seconds", type=float, default=18)
     options = parser.parse_args()
-    images, folder = [path.read_bytes() for path in options.images], Path(f"/tmp/image-worker-check-{os.getpid()}")
-    folder.mkdir()
+    images, folder = [path.read_bytes() for path in options.images], Path(tempfile.mkdtemp(prefix="image-worker-check-"))
     cores, workers = sorted(os.sched_getaffinity(0)), []
     ours = Group("clients", CLIENTS)
     ours.enter()

@@ -214,10 +214,7 @@ package struct ImageReader: ~Copyable {
     guard let rewriter = rewriter.take() else { return }
     let (orientation, exif) = (plan.orientation, plan.encoder.exif)
     let (survey, rewritingByteCount) = try withDecoder { decoder in
-      (
-        rewriter.survey(decoder),
-        rewriter.estimatedByteCount(decoder, orientation: orientation, exif: exif)
-      )
+      (rewriter.survey(decoder), rewriter.estimatedByteCount(decoder, orientation: orientation, exif: exif))
     }
     var byteCount = rewritingByteCount
     var fileByteCount: UInt64?
@@ -257,7 +254,6 @@ package struct ImageReader: ~Copyable {
       consumed = taken
       inputByteCount += UInt64(taken)
       guard prefix.count == ImageFormat.sniffByteCount || isLast else { return false }
-      if prefix.isEmpty { throw PipelineError(.emptyImage, "the image has no bytes; send the bytes of an image file") }
       format = prefix.withRawSpan { ImageFormat.sniff($0) }
     }
     guard let format else {

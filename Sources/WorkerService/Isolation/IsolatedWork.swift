@@ -30,12 +30,6 @@ final class IsolatedWork {
   private var results = IsolatedResults()
   private var cpuTime = HelperCPUTime()
 
-  /// The memory in bytes that a helper may use before its image is admitted, and beyond what is charged afterwards: for
-  /// libraries that allocate by themselves.
-  private static let uncountedByteCount: UInt64 = 256 << 20
-  /// The unit of a helper's memory limit in bytes, so that it is the same for most images.
-  private static let limitUnitByteCount: UInt64 = 64 << 20
-
   init(_ pool: HelperPool, limits: ImageLimits, cancellation: Cancellation, tracing: Target) {
     self.pool = pool
     self.limits = limits
@@ -76,11 +70,8 @@ final class IsolatedWork {
 
   /// Limits the helper to an image that was admitted with `byteCount` bytes.
   private func limit(byteCount: UInt64) {
-    let cpuSeconds = limits.maxCPUTime.map { UInt64(clamping: $0.components.seconds) + 1 }
-    // Blocks are reused with some waste, so that twice the charged memory is still no leak.
-    let unitCount = (Self.uncountedByteCount + 2 * byteCount) / Self.limitUnitByteCount + 1
-    lease?.process.limit(
-      cpuSeconds: cpuSeconds, used: cpuTime.before, byteCount: unitCount * Self.limitUnitByteCount)
+    let limit = HelperLimit(limits, admitted: byteCount)
+    lease?.process.limit(cpuSeconds: limit.cpuSeconds, used: cpuTime.before, byteCount: limit.byteCount)
   }
 
   /// Whether the image needs its helper no longer.

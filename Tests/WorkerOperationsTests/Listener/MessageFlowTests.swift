@@ -88,7 +88,8 @@ struct MessageFlowTests {
     }
     try await serveHealth(limits) { server in
       let connection = try RawConnection(port: server.port)
-      let stream = try connection.open(message: Array(Self.message(1 << 20).prefix(60_000)), ends: false)
+      let headers = RawConnection.okRequest + [(IdentityInterceptor.key, "another")]
+      let stream = try connection.open(headers, message: Array(Self.message(1 << 20).prefix(60_000)), ends: false)
       let answer = try connection.answer(stream)
       #expect(answer.status == 8)
       #expect(answer.headers["grpc-message"] == "no time; try again later")
@@ -96,6 +97,8 @@ struct MessageFlowTests {
     let asked = calls.asked.withLock { $0 }
     #expect(asked.map(\.path) == ["/grpc.health.v1.Health/Check"])
     #expect(asked.first?.peer.hasPrefix("ipv4:127.0.0.1:") == true)
+    // This listener authenticates nobody, so that the header is the client's own.
+    #expect(asked.first?.identity == nil)
     #expect(account.requestCount == 0)
   }
 

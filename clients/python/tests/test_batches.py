@@ -71,14 +71,22 @@ def test_an_image_that_breaks_streams_takes_no_other_with_it() -> None:
     assert all(outcomes[key].error is None for key in range(60) if key != 7)
 
 
-def test_items_that_find_no_room_come_again_after_the_delay() -> None:
-    full = status(grpc.StatusCode.RESOURCE_EXHAUSTED, "OVERLOADED", retry=0.05)
+@pytest.mark.parametrize("reason", ["OVERLOADED", "QUOTA_EXCEEDED"])
+def test_items_that_find_no_room_come_again_after_the_delay(reason: str) -> None:
+    full = status(grpc.StatusCode.RESOURCE_EXHAUSTED, reason, retry=0.05)
     with FakeWorker(lambda image, time: full if time < 3 else None) as worker, Client(worker.address, retry=QUICK) as client:
         check(list(client.batch(images(40))), 40)
         assert set(worker.seen.values()) == {3}
     never = RetryPolicy(initial_delay=0.01, overload_attempts=2)
     with FakeWorker(lambda image, time: full) as worker, Client(worker.address, retry=never) as client:
         assert [type(result.error) for result in client.batch(images(3))] == [OverloadedError] * 3
+
+
+def test_a_quota_of_an_hour_is_not_waited_for() -> None:
+    spent = status(grpc.StatusCode.RESOURCE_EXHAUSTED, "QUOTA_EXCEEDED", retry=3000)
+    with FakeWorker(lambda image, time: spent) as worker, Client(worker.address, retry=QUICK) as client:
+        assert [result.error.retry_after for result in client.batch(images(3)) if result.error] == [3000.0] * 3
+        assert set(worker.seen.values()) == {1}
 
 
 def test_the_items_of_a_worker_that_shuts_down_go_to_others() -> None:
