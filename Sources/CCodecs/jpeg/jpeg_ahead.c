@@ -103,8 +103,9 @@ static void join_dc(uint16_t *table, const uint16_t *first, const uint16_t *join
   }
 }
 
-/// Fills the tables of component `index` of the scan, unless an earlier component has the same.
-static void build_tables(jpeg_ahead *ahead, const jpeg_scan *scan, uint32_t index) {
+/// Fills the tables of component `index` of the scan, unless an earlier component has the same. `has_steps`: blocks
+/// have coefficients other than DC.
+static void build_tables(jpeg_ahead *ahead, const jpeg_scan *scan, uint32_t index, bool has_steps) {
   uint16_t first[1 << JPEG_AHEAD_BITS];
   uint16_t joined[2 << JPEG_AHEAD_BITS];
   const jpeg_component *c = scan->components[index];
@@ -117,6 +118,7 @@ static void build_tables(jpeg_ahead *ahead, const jpeg_scan *scan, uint32_t inde
     if (other->dc_index == c->dc_index && other->ac_index == c->ac_index) {
       ahead->first_tables[index] = ahead->first_tables[i];
       ahead->rest_tables[index] = ahead->rest_tables[i];
+      ahead->steps[index] = ahead->steps[i];
       return;
     }
   }
@@ -126,6 +128,10 @@ static void build_tables(jpeg_ahead *ahead, const jpeg_scan *scan, uint32_t inde
   }
   list_first(first, plan->ac);
   join_ac(joined, first);
+  ahead->steps[index] = ahead->step_tables[index];
+  if (has_steps) {
+    ccodecs_jpeg_ahead_list_steps(ahead->step_tables[index], plan->ac);
+  }
   for (uint32_t i = 0; i < 1u << JPEG_AHEAD_BITS; i++) {
     rest_table[~i & JPEG_AHEAD_MASK] = joined[(1u << JPEG_AHEAD_BITS) + i];
   }
@@ -187,7 +193,7 @@ static uint32_t period_of(const jpeg_scan *scan) {
 bool ccodecs_jpeg_ahead_is_useful(const jpeg_decoder *d, uint32_t n) {
   const uint64_t pixels = (uint64_t)d->base.header.width * d->base.header.height;
   return !d->is_progressive && !d->is_multiscan && d->restart_interval == 0 && !d->is_short &&
-         n <= JPEG_AHEAD_SCALE_MAX && pixels >= JPEG_AHEAD_PIXELS_MIN;
+         n <= JPEG_AHEAD_SCALE_MAX && pixels >= JPEG_AHEAD_PIXELS_MIN(n);
 }
 
 void ccodecs_jpeg_ahead_start(jpeg_decoder *d) {
@@ -198,7 +204,7 @@ void ccodecs_jpeg_ahead_start(jpeg_decoder *d) {
   }
   const jpeg_scan *scan = &d->scan;
   for (uint32_t i = 0; i < scan->component_count; i++) {
-    build_tables(ahead, scan, i);
+    build_tables(ahead, scan, i, d->n > 1);
   }
   list_outcomes(ahead->outcomes);
   list_states(ahead, scan);

@@ -1,11 +1,101 @@
 // Decoding the units that were found ahead (jpeg_ahead.c), in the native JPEG decoder.
 //
-// It is known where each block begins, so nothing is read after the last coefficient that is needed. The blocks have no
-// errors.
+// It is known where each block begins, so nothing is read after the last coefficient that is needed, and blocks do not
+// wait for each other. They have no errors.
 
 #include "jpeg_blocks.h"
 
 #include <string.h>
+
+// Bit layout of an entry of the steps, which contains up to two coefficients of jpeg_table.pairs. Zero bits to consume:
+// even one symbol does not fit, and the first coefficient describes it as in jpeg_table.pairs.
+//
+//   0 to 5    bits to consume; 63 when the block ends
+//   8 to 15   how far the first coefficient is
+//   16 to 23  how far the second one is
+//   24 to 31  how far to advance; STEP_END more when the block ends
+//   32 to 63  the two coefficients, 16 bits each
+//
+// The reader's bits are inverted, and shifting by 63 clears them. An index of zeros corresponds to a code of ones,
+// which does not exist, so that its entry consumes nothing: hence steps after the end of a block do nothing.
+enum {
+  STEP_END = 128,
+  STEP_NOWHERE = 64, ///< From any coefficient, so far on is no place that is looked at.
+  STEP_CLEAR = 63,
+};
+
+static uint64_t step_of(uint64_t pair) {
+  const uint64_t first = pair >> 8 & 0xFF, both = pair >> 16 & 0xFF;
+  const uint64_t values = pair & 0xFFFFFFFF00000000;
+  if (first == JPEG_ADVANCE_SLOW) {
+    return STEP_NOWHERE << 8 | STEP_NOWHERE << 16 | values;
+  }
+  if (first == JPEG_ADVANCE_END) {
+    return STEP_CLEAR | STEP_NOWHERE << 8 | STEP_NOWHERE << 16 | (uint64_t)STEP_END << 24;
+  }
+  if (pair & JPEG_PAIR_ENDS) {
+    return STEP_CLEAR | first << 8 | both << 16 | (both + STEP_END) << 24 | values;
+  }
+  return (pair & JPEG_LENGTH) | first << 8 | both << 16 | both << 24 | values;
+}
+
+void ccodecs_jpeg_ahead_list_steps(uint64_t steps[JPEG_STEPS], const jpeg_table *table) {
+  for (uint32_t i = 0; i < JPEG_STEPS; i++) {
+    steps[~i & (JPEG_STEPS - 1)] = step_of(table->pairs[i]);
+  }
+}
+
+/// Returns the inverted bits from a position on, at least 57.
+INLINE uint64_t inverted_at(const uint8_t *bytes, uint64_t position) {
+  uint64_t word;
+  memcpy(&word, bytes + (position >> 3), 8);
+  return ~(__builtin_bswap64(word) << (position & 7)) & ~(uint64_t)0 << 7;
+}
+
+/// Decodes the rest of a block: the coefficients before `limit`. `position` is where they begin, and `bits` are at
+/// least 46 of the bits there, inverted. Returns one more than the last zigzag index that may be nonzero.
+///
+/// Four steps are taken without a branch, so that the processor goes on to the next block while it waits for the
+/// lookups of this one. What follows the coefficients that are needed goes where nobody looks.
+INLINE uint32_t take_ac(
+    const uint8_t *bytes, uint64_t position, uint64_t bits, const uint64_t *steps, const jpeg_table *table,
+    int16_t *block, const uint16_t *places, const uint32_t limit) {
+  uint32_t k = 1;
+  for (;;) {
+    uint64_t entry;
+    uint32_t length = 0;
+#define TAKE_STEP                                                                                                      \
+  entry = steps[bits >> (64 - JPEG_PAIR_BITS)];                                                                        \
+  bits <<= entry & JPEG_LENGTH;                                                                                        \
+  length += (uint8_t)entry;                                                                                            \
+  block[places[k + (uint8_t)(entry >> 8)]] = (int16_t)(entry >> 32);                                                   \
+  block[places[k + (uint8_t)(entry >> 16)]] = (int16_t)(entry >> 48);                                                  \
+  k += (uint8_t)(entry >> 24);
+    TAKE_STEP
+    TAKE_STEP
+    TAKE_STEP
+    TAKE_STEP
+#undef TAKE_STEP
+    if (k >= limit) {
+      return k >= STEP_END ? k - STEP_END : k;
+    }
+    position += length;
+    if ((uint8_t)entry == 0) {
+      jpeg_reader r = reader_at(bytes, position);
+      const uint32_t count = r.count;
+      uint32_t advance = 0;
+      int32_t value = 0;
+      read_slow(&r, table, (uint32_t)(entry >> 32) << 16, &advance, &value);
+      position += count - r.count;
+      block[places[k + advance]] = (int16_t)value;
+      k += advance;
+      if (k >= limit) {
+        return k >= JPEG_ADVANCE_END ? k - JPEG_ADVANCE_END : k;
+      }
+    }
+    bits = inverted_at(bytes, position);
+  }
+}
 
 /// Decodes units that were found ahead.
 INLINE void take_units(jpeg_decoder *d, uint32_t mcu_count, const uint32_t limit) {
@@ -24,20 +114,27 @@ INLINE void take_units(jpeg_decoder *d, uint32_t mcu_count, const uint32_t limit
     for (const jpeg_block_plan *plan = scan->blocks; plan < plans_end; plan++) {
       const uint32_t position = (first + done) * plan->across + plan->column;
       int16_t *block = plan->tiles + position / JPEG_LANES * tile_size + position % JPEG_LANES;
-      jpeg_reader r = reader_at(bytes, begin);
-      int32_t difference;
-      begin = *end++;
-      take_filled_dc(&r, plan->dc, &difference);
+      const uint64_t bits = inverted_at(bytes, begin);
+      const uint32_t entry = plan->dc->values[~bits >> (64 - JPEG_VALUE_BITS)];
+      uint32_t length = entry & JPEG_LENGTH;
+      int32_t difference = (int16_t)(entry >> 16);
+      if ((entry >> 8 & 0xFF) == JPEG_ADVANCE_SLOW) {
+        jpeg_reader r = reader_at(bytes, begin);
+        const uint32_t count = r.count;
+        take_long_dc(&r, plan->dc, entry, &difference);
+        length = count - r.count;
+      }
       const uint32_t dc = predictions[plan->component] + (uint32_t)difference;
       predictions[plan->component] = dc;
       block[0] = (int16_t)dc;
       if (limit > 1) {
-        uint32_t last = 0;
-        refill(&r);
-        read_ac(&r, plan->ac, block, places, limit, false, &last);
+        const uint64_t left = length <= JPEG_VALUE_BITS ? bits << length : inverted_at(bytes, begin + length);
+        const uint32_t last =
+            take_ac(bytes, begin + length, left, ahead->steps[plan->component], plan->ac, block, places, limit) - 1;
         uint16_t *extent = &plan->extents[position / JPEG_LANES];
         *extent = last > *extent ? (uint16_t)last : *extent;
       }
+      begin = *end++;
     }
   }
   memcpy(scan->predictions, predictions, sizeof predictions);

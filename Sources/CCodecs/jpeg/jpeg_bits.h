@@ -87,29 +87,29 @@ INLINE jpeg_reader reader_at(const uint8_t *bytes, uint64_t position) {
       .bits = __builtin_bswap64(word) << used, .count = 56 - used, .next = bytes + (position >> 3) + 7};
 }
 
-/// Decodes the DC difference of a block. Consumes at most 11 of the reader's bits, which are at least 31; otherwise
-/// refills.
-INLINE bool take_filled_dc(jpeg_reader *r, const jpeg_table *table, int32_t *value) {
-  const uint32_t entry = table->values[r->bits >> (64 - JPEG_VALUE_BITS)];
-  if ((entry >> 8 & 0xFF) != JPEG_ADVANCE_SLOW) {
-    consume(r, entry);
-    *value = (int16_t)(entry >> 16);
-    return true;
-  }
+/// Decodes a DC difference that does not fit into its table entry. Returns false for an invalid code.
+INLINE bool take_long_dc(jpeg_reader *r, const jpeg_table *table, uint32_t entry, int32_t *value) {
   jpeg_symbol symbol;
   *value = 0;
   if (!take_slow(r, table, entry, &symbol)) {
     return false;
   }
   *value = symbol.size == 0 ? 0 : take_value(r, symbol.size);
-  refill(r);
   return true;
 }
 
 /// Decodes the DC difference of a block. Refills first, and leaves at least 45 bits.
 INLINE bool take_dc(jpeg_reader *r, const jpeg_table *table, int32_t *value) {
   refill(r);
-  return take_filled_dc(r, table, value);
+  const uint32_t entry = table->values[r->bits >> (64 - JPEG_VALUE_BITS)];
+  if ((entry >> 8 & 0xFF) != JPEG_ADVANCE_SLOW) {
+    consume(r, entry);
+    *value = (int16_t)(entry >> 16);
+    return true;
+  }
+  const bool is_good = take_long_dc(r, table, entry, value);
+  refill(r);
+  return is_good;
 }
 
 #endif

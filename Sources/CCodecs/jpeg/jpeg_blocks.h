@@ -68,12 +68,10 @@ INLINE bool skip_ac(jpeg_reader *r, const jpeg_table *table, uint32_t k) {
   }
 }
 
-/// Decodes the AC coefficients of a block up to `limit`, and skips the others if `skips` is set. *last is at least the
-/// zigzag index of the last coefficient that was decoded. Starts with the 45 bits that a DC difference leaves of a
-/// refill.
+/// Decodes the AC coefficients of a block up to `limit`, and skips the others. *last is at least the zigzag index of
+/// the last coefficient that was decoded. Starts with the 45 bits that a DC difference leaves of a refill.
 INLINE bool read_ac(
-    jpeg_reader *r, const jpeg_table *table, int16_t *block, const uint16_t *places, uint32_t limit, bool skips,
-    uint32_t *last) {
+    jpeg_reader *r, const jpeg_table *table, int16_t *block, const uint16_t *places, uint32_t limit, uint32_t *last) {
   const uint64_t *pairs = table->pairs;
   uint32_t k = 1;
   for (;;) {
@@ -129,7 +127,7 @@ INLINE bool read_ac(
       }
     }
     *last = k >= JPEG_ADVANCE_END ? k - JPEG_ADVANCE_END - 1 : k - 1;
-    return k >= 64 || !skips || skip_ac(r, table, k);
+    return k >= 64 || skip_ac(r, table, k);
   }
 }
 

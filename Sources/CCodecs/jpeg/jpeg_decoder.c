@@ -179,7 +179,7 @@ static ccodecs_status estimate(
 /// write, go to the tile's last row.
 static void fill_places(jpeg_decoder *d) {
   const uint16_t elsewhere = (uint16_t)(d->n * d->n * JPEG_LANES);
-  for (uint32_t i = 0; i < 256; i++) {
+  for (uint32_t i = 0; i < sizeof d->places / sizeof *d->places; i++) {
     d->places[i] = elsewhere;
   }
   for (uint32_t k = 0; k < 80; k++) {

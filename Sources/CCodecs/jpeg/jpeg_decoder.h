@@ -141,21 +141,22 @@ void ccodecs_jpeg_native_foresee(ccodecs_decoder *decoder, const ccodecs_input *
 
 // MARK: Sizes
 
-// When blocks of sequential scans are found ahead (jpeg_ahead.c). Tests do it wherever it is possible.
+// When blocks of sequential scans are found ahead (jpeg_ahead.c). Tests do it wherever it is possible: not at full
+// size, where no coefficient may go astray.
 #if defined(CCODECS_JPEG_AHEAD_ALWAYS)
-#define JPEG_AHEAD_SCALE_MAX 8
-#define JPEG_AHEAD_PIXELS_MIN 1
+#define JPEG_AHEAD_SCALE_MAX 7
+#define JPEG_AHEAD_PIXELS_MIN(n) 1
 #define JPEG_AHEAD_BYTES_MIN 1
 #define JPEG_AHEAD_BLOCKS_MIN 8
 #define JPEG_AHEAD_MEAN_MIN(n) 1
 #else
-#define JPEG_AHEAD_SCALE_MAX 2 ///< The maximum N of N/8.
-#define JPEG_AHEAD_PIXELS_MIN 250000
+#define JPEG_AHEAD_SCALE_MAX 3 ///< The maximum N of N/8.
+#define JPEG_AHEAD_PIXELS_MIN(n) ((n) < 3 ? 250000u : 1000000u)
 #define JPEG_AHEAD_BYTES_MIN 49152 ///< What must have arrived, unless it is the end.
 #define JPEG_AHEAD_BLOCKS_MIN 64   ///< For each reader, because some blocks are read twice.
 /// The minimum of the mean length of blocks, in bits. Needed coefficients are decoded after their block was found; that
 /// is faster only if the other coefficients are many.
-#define JPEG_AHEAD_MEAN_MIN(n) ((n) == 1 ? 3u : 32u)
+#define JPEG_AHEAD_MEAN_MIN(n) ((n) == 1 ? 3u : (n) == 2 ? 32u : 44u)
 #endif
 
 enum {
@@ -163,6 +164,7 @@ enum {
   JPEG_MAX_MCU_BLOCKS = 10, ///< Maximum blocks in a unit (T.81 B.2.3).
   JPEG_VALUE_BITS = 11,     ///< Index bits of the tables of run, size and value.
   JPEG_PAIR_BITS = 11,      ///< Index bits of the tables of two symbols.
+  JPEG_STEPS = 1 << JPEG_PAIR_BITS,
   JPEG_SKIP_BITS = 13,      ///< Maximum index bits of the skip tables.
   JPEG_BLOCK_BYTES = 256,   ///< Upper bound for the code of a block: 64 symbols of 31 bits.
   JPEG_INPUT_BYTES = 16384, ///< Capacity of the input buffer, in unstuffed bytes.
@@ -350,9 +352,11 @@ typedef struct jpeg_ahead {
   uint32_t misses;
   const uint16_t *first_tables[3]; ///< By component of the scan.
   const uint16_t *rest_tables[3];
+  const uint64_t *steps[3]; ///< What the steps of a block's decoding do, except at 1/8.
   jpeg_ahead_state states[2 * JPEG_MAX_MCU_BLOCKS];
   uint64_t outcomes[1024]; ///< By the lower bits of the sum of a round's entries.
   uint16_t tables[6 << JPEG_AHEAD_BITS];
+  uint64_t step_tables[3][JPEG_STEPS];
   uint32_t ends[JPEG_AHEAD_READERS * (JPEG_AHEAD_BLOCKS + 1)]; ///< Where each block ends.
 } jpeg_ahead;
 
@@ -460,7 +464,7 @@ typedef struct jpeg_decoder {
   uint32_t n;           ///< The N of N/8.
   uint32_t limit;       ///< The last zigzag index that is needed, plus 1.
   uint32_t tile_size;   ///< Coefficients of a tile in a group, including its row for those that are not needed.
-  uint16_t places[256]; ///< Position in a tile, by zigzag index + 1.
+  uint16_t places[384]; ///< Position in a tile, by zigzag index + 1.
   uint64_t needed;      ///< Coefficients that have a position of their own, by zigzag index.
   jpeg_transform transform;
   jpeg_input in;
@@ -537,6 +541,9 @@ void ccodecs_jpeg_ahead_note(jpeg_ahead *ahead, uint64_t bit_count, uint32_t uni
 ccodecs_status ccodecs_jpeg_ahead_find(jpeg_ahead *ahead, jpeg_input *in, ccodecs_input *window);
 
 // jpeg_ahead_blocks.c
+
+/// Fills the table of what one step of decoding a block does, for a table of AC coefficients.
+void ccodecs_jpeg_ahead_list_steps(uint64_t steps[JPEG_STEPS], const jpeg_table *table);
 
 /// Decodes the next `mcu_count` of the units that were found ahead, which are in the same group.
 void ccodecs_jpeg_ahead_take(jpeg_decoder *d, uint32_t mcu_count);

@@ -206,7 +206,7 @@ INLINE int32_t decode_units(jpeg_decoder *d, uint32_t mcu_count, const uint8_t *
         is_good = is_good && skip_ac(&r, plan->ac, 1);
       } else {
         uint32_t last = 0;
-        is_good = is_good && read_ac(&r, plan->ac, block, places, limit, true, &last);
+        is_good = is_good && read_ac(&r, plan->ac, block, places, limit, &last);
         uint16_t *extent = &plan->extents[position / JPEG_LANES];
         *extent = last > *extent ? (uint16_t)last : *extent;
       }
