@@ -24,19 +24,15 @@ enum {
   STEP_CLEAR = 63,
 };
 
-static uint64_t step_of(uint64_t pair) {
+/// Returns the entry of the steps for one of jpeg_table.pairs. Written without branches, which would mispredict.
+static inline uint64_t step_of(uint64_t pair) {
   const uint64_t first = pair >> 8 & 0xFF, both = pair >> 16 & 0xFF;
-  const uint64_t values = pair & 0xFFFFFFFF00000000;
-  if (first == JPEG_ADVANCE_SLOW) {
-    return STEP_NOWHERE << 8 | STEP_NOWHERE << 16 | values;
-  }
-  if (first == JPEG_ADVANCE_END) {
-    return STEP_CLEAR | STEP_NOWHERE << 8 | STEP_NOWHERE << 16 | (uint64_t)STEP_END << 24;
-  }
-  if (pair & JPEG_PAIR_ENDS) {
-    return STEP_CLEAR | first << 8 | both << 16 | (both + STEP_END) << 24 | values;
-  }
-  return (pair & JPEG_LENGTH) | first << 8 | both << 16 | both << 24 | values;
+  const uint64_t ends = (pair & JPEG_PAIR_ENDS) != 0 ? STEP_CLEAR | (uint64_t)STEP_END << 24 : pair & JPEG_LENGTH;
+  const uint64_t usual = ends + (both << 24) + (first << 8 | both << 16);
+  const uint64_t nowhere = STEP_NOWHERE << 8 | STEP_NOWHERE << 16;
+  const uint64_t end = STEP_CLEAR | nowhere | (uint64_t)STEP_END << 24;
+  const uint64_t other = first == JPEG_ADVANCE_SLOW ? nowhere : end;
+  return (first <= 16 ? usual : other) | (pair & 0xFFFFFFFF00000000);
 }
 
 void ccodecs_jpeg_ahead_list_steps(uint64_t steps[JPEG_STEPS], const jpeg_table *table) {
