@@ -4,11 +4,13 @@
     Tests/JPEGEncoder/run.sh 100 1 DIRECTORY && Tests/JPEGEncoder/browser.py DIRECTORY
 
 Each image is decoded and drawn to a canvas. Its size must be Pillow's, and so must the mean of each channel, within 3
-levels: browsers scale up chroma in other ways.
+levels: browsers scale up chroma in other ways. Without Chromium, the exit code is 77. The end-to-end tests call this
+with a few files.
 """
 
 import http.server
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -18,6 +20,8 @@ import threading
 
 import numpy as np
 from PIL import Image
+
+NOT_INSTALLED = 77
 
 PAGE = """<!doctype html><link rel="icon" href="data:,"><script>
 (async () => {
@@ -81,10 +85,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 def main() -> int:
-    chromium = shutil.which("chromium")
+    names = [os.environ.get("CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome"]
+    chromium = next((path for name in names if name and (path := shutil.which(name))), None)
     if chromium is None:
         print("chromium is not installed")
-        return 0
+        return NOT_INSTALLED
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory() as profile, tempfile.TemporaryFile("w+") as log:

@@ -395,12 +395,12 @@ static void check_kernels(uint64_t round) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 3 && argc != 4) {
-    fprintf(stderr, "usage: run.sh COUNT SEED [DIRECTORY]\n");
+  if (argc < 2 || argc > 4) {
+    fprintf(stderr, "usage: run.sh COUNT [SEED [DIRECTORY]]\n");
     return 2;
   }
   directory = argc > 3 ? argv[3] : NULL;
-  const uint64_t count = strtoull(argv[1], NULL, 10), seed = strtoull(argv[2], NULL, 10);
+  const uint64_t count = strtoull(argv[1], NULL, 10), seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
   for (uint64_t round = 0; round < count && defects < 20; round++) {
     state = seed << 40 ^ round;
     check_kernels(round);

@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
 # Builds the check of the JPEG encoder, under the address and undefined-behavior sanitizers, and runs it:
 #
-#   Tests/JPEGEncoder/run.sh COUNT SEED [DIRECTORY]
+#   Tests/JPEGEncoder/run.sh COUNT [SEED [DIRECTORY]]
+#
+# `make codec-test` reads 2000 images. A million take half an hour of CPU:
+#
+#   nice -n 19 Tests/JPEGEncoder/run.sh 1000000
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 codecs=$here/../../Sources/CCodecs
