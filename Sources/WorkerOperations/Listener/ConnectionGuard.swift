@@ -159,6 +159,8 @@ final class ConnectionGuard: ChannelDuplexHandler {
       }
     }
     forward(&reader, context)
+    // A channel that closed while it was read reports no end of the read, for which the HTTP/2 handler keeps streams.
+    if isClosed { context.fireChannelReadComplete() }
     if !isOver { buffered = bytes.getSlice(at: reader.index, length: bytes.writerIndex - reader.index) ?? ByteBuffer() }
   }
 
