@@ -226,6 +226,8 @@ def test_without_descriptors_the_worker_rests_and_says_so():
     cpu = worker.cpu_seconds()
     time.sleep(2)
     assert worker.cpu_seconds() - cpu < 0.3
+    # The rest is for what is not a connection.
+    assert 40 < len(os.listdir(f"/proc/{worker.process.pid}/fd")) < 56
     assert sum("new connections cannot be accepted" in line for line in worker.log) == 1, worker.log
     for connection in connections:
         connection.close()

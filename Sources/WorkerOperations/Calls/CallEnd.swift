@@ -1,5 +1,6 @@
 internal import GRPCCore
 internal import NIOCore
+internal import NIOHTTP2
 internal import ServiceContextModule
 internal import Synchronization
 
@@ -41,6 +42,8 @@ final class CallEnd: Sendable {
     guard let error = error as? RPCError else { return code }
     // A call that is cancelled as soon as it begins does not have a cancellation handle that reports it yet.
     if code == .unavailable, error.message.hasPrefix("Stream unexpectedly closed") { return .cancelled }
+    // The next part of a request was awaited when the client reset its stream or closed the connection.
+    if error.cause is NIOHTTP2Errors.StreamClosed { return .cancelled }
     // The transport throws UNAVAILABLE when it finds that the client has disconnected. The worker's own UNAVAILABLE
     // errors are not `RPCError`s.
     let isLost = code == .unavailable || error.cause is ChannelError || error.cause is NIOAsyncWriterError
