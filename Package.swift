@@ -118,6 +118,7 @@ let nio: [Target.Dependency] = [
 let nioHTTP2: [Target.Dependency] = [
   .product(name: "NIOHTTP2", package: "swift-nio-http2"), .product(name: "NIOHPACK", package: "swift-nio-http2"),
 ]
+let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
 /// TLS and the certificates of its clients.
 let nioTLS: [Target.Dependency] = [
   .product(name: "NIOSSL", package: "swift-nio-ssl"), .product(name: "NIOTLS", package: "swift-nio"),
@@ -184,7 +185,7 @@ let targets: [Target] = [
   // The client: retries, batches over several workers, resumption.
   .target(
     name: "ImageWorkerClient",
-    dependencies: ["WorkerProtocol", grpcCore, grpcPosix, grpcProtobuf, swiftProtobuf, system],
+    dependencies: ["WorkerProtocol", grpcCore, grpcPosix, grpcProtobuf, nioCore, nioSSL, swiftProtobuf, system],
     swiftSettings: strictSwift),
   // Results by what they are results of, in memory and in files; knows nothing of images.
   .target(name: "ResultCache", dependencies: [crypto, logging, system], swiftSettings: strictSwift),

@@ -1,6 +1,10 @@
 #!/usr/bin/env bash
 # Processes one image with grpcurl and jq. Usage: process.sh INPUT OUTPUT [PRESET]
 set -euo pipefail
+if [ $# -lt 2 ]; then
+  echo "usage: process.sh INPUT OUTPUT [PRESET]" >&2
+  exit 1
+fi
 input=$1 output=$2 preset=${3:-preview}
 
 responses=$(mktemp)

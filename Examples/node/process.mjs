@@ -7,6 +7,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import http2 from 'node:http2';
 
 const [input, output, preset = 'preview'] = process.argv.slice(2);
+if (!output) {
+  console.error('usage: process.mjs INPUT OUTPUT [PRESET]');
+  process.exit(1);
+}
 const address = process.env.IMAGE_WORKER ?? '127.0.0.1:50051';
 
 /** A varint of protocol buffers. */

@@ -60,6 +60,11 @@ def main(paths: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit("usage: batch.py INPUT...")
+    missing = [path for path in sys.argv[1:] if not os.path.isfile(path)]
+    if missing:
+        sys.exit(f"{missing[0]}: not a file")
     try:
         sys.exit(main(sys.argv[1:]))
     except grpc.RpcError as error:

@@ -16,6 +16,8 @@ SERVICE = "imageworker.v1.ImageWorkerService"
 
 
 def main(input_path: str, output_path: str, preset: str = "preview") -> None:
+    with open(input_path, "rb") as file:
+        image = file.read()
     channel = grpc.insecure_channel(os.environ.get("IMAGE_WORKER", "127.0.0.1:50051"))
     pool = DescriptorPool(ProtoReflectionDescriptorDatabase(channel))
     request_type, response_type = (
@@ -24,8 +26,7 @@ def main(input_path: str, output_path: str, preset: str = "preview") -> None:
     process = channel.unary_stream(
         f"/{SERVICE}/ProcessImage", request_type.SerializeToString, response_type.FromString)
 
-    with open(input_path, "rb") as file:
-        request = request_type(image=file.read(), preset=preset)
+    request = request_type(image=image, preset=preset)
     with open(output_path, "wb") as file:
         for response in process(request, timeout=60):
             match response.WhichOneof("part"):
@@ -38,7 +39,11 @@ def main(input_path: str, output_path: str, preset: str = "preview") -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) not in (3, 4):
+        sys.exit("usage: process.py INPUT OUTPUT [PRESET]")
     try:
         main(*sys.argv[1:])
+    except OSError as error:
+        sys.exit(f"{error.filename}: {error.strerror}")
     except grpc.RpcError as error:
         sys.exit(f"{error.code().name}: {error.details()}")

@@ -24,7 +24,7 @@ extension Client {
         } catch let error as SourceError {
           throw error.error
         } catch {
-          if isBegun.withLock({ $0 }) || !upload.canStart { throw ImageWorkerError(error) ?? error }
+          if isBegun.withLock({ $0 }) || !upload.canStart { throw ImageWorkerError(error, of: worker) ?? error }
           try await retries.wait(after: error, of: worker)
           return false
         }
@@ -140,7 +140,7 @@ struct Retries {
   @discardableResult
   mutating func wait(after error: any Error, of worker: Worker) async throws -> ImageWorkerError {
     try Task.checkCancellation()
-    guard let known = ImageWorkerError(error) else { throw error }
+    guard let known = ImageWorkerError(error, of: worker) else { throw error }
     failures += 1
     if !known.isRetryable || failures >= workers.retry.attempts { throw known }
     workers.fail(worker, known)

@@ -15,7 +15,8 @@ extension ImageWorkerError {
   }
 
   /// The error that a call ended with; `nil` for an error that is none of the service or the connection.
-  init?(_ error: any Error) {
+  /// - `worker`: whose connection the call was made on.
+  init?(_ error: any Error, of worker: Worker) {
     if let known = error as? ImageWorkerError {
       self = known
       return
@@ -24,6 +25,13 @@ extension ImageWorkerError {
     let details = error.metadata[binaryValues: "grpc-status-details-bin"].first { _ in true }
     if let details, let status = try? GoogleRPCStatus(serializedBytes: details) {
       self.init(status)
+    } else if let problem = error.cause.flatMap(TLSProblem.init) {
+      self.init("\(worker.address.text): \(problem.text)", code: .unauthenticated)
+      tlsProblem = problem
+    } else if error.code == .unavailable,
+      let reason = ConnectionFailure.text(error, isEncrypted: worker.isEncrypted)
+    {
+      self.init("\(worker.address.text): \(reason)", code: error.code)
     } else {
       self.init(error.message.isEmpty ? "\(error.code)" : error.message, code: error.code)
     }

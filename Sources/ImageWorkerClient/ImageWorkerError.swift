@@ -21,7 +21,7 @@ public struct ImageWorkerError: Error, Sendable, Hashable, CustomStringConvertib
     public static let unavailable = Kind(description: "unavailable")
     /// The timeout of the call or item passed.
     public static let deadline = Kind(description: "deadline")
-    /// The worker does not accept the token or certificate.
+    /// The worker does not accept the token or certificate, or its own certificate is not trusted.
     public static let authentication = Kind(description: "authentication")
     /// Any other error.
     public static let other = Kind(description: "other")
@@ -41,6 +41,8 @@ public struct ImageWorkerError: Error, Sendable, Hashable, CustomStringConvertib
   public var retryAfter: Duration?
   /// The path of the field that is the cause, such as `configuration.max_width`; empty if there is none.
   public var field: String
+  /// The reason why the client and the worker cannot agree on a TLS connection, if that is the error.
+  package var tlsProblem: TLSProblem?
 
   init(
     _ message: String, code: RPCError.Code, reason: String = "", metadata: [String: String] = [:],

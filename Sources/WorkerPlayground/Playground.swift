@@ -5,6 +5,14 @@ internal import NIOPosix
 internal import ServiceLifecycle
 package import WorkerService
 
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#else
+  internal import Darwin
+#endif
+
 /// The page on which presets are tuned, as one service of the process.
 ///
 /// It is served over HTTP/1.1. Its images are processed by the same code as those of calls, and count in the same
@@ -18,11 +26,14 @@ package struct Playground: Service {
     package var port: Int
     /// Whether only processes of this machine can connect.
     package var isLocal: Bool
+    /// Whether any free port is chosen if another process has the port.
+    package var fallsBackToAnyPort: Bool
 
-    package init(host: String, port: Int, isLocal: Bool) {
+    package init(host: String, port: Int, isLocal: Bool, fallsBackToAnyPort: Bool = false) {
       self.host = host
       self.port = port
       self.isLocal = isLocal
+      self.fallsBackToAnyPort = fallsBackToAnyPort
     }
   }
 
@@ -57,13 +68,21 @@ package struct Playground: Service {
   ///
   /// - Throws: An I/O error if the address cannot be bound.
   package func run() async throws {
+    do { try await serve(port: address.port) } catch let error as IOError
+      where error.errnoCode == EADDRINUSE && address.fallsBackToAnyPort
+    {
+      try await serve(port: 0)
+    }
+  }
+
+  private func serve(port: Int) async throws {
     let logger = logger
     var quiet = logger
     quiet.logLevel = max(logger.logLevel, .warning)
     let responder = responder
     let server = try HTTPServerBuilder.http1(configuration: .init(idleTimeout: .seconds(Self.idleSeconds))).buildServer(
       configuration: ServerConfiguration(
-        address: .hostname(address.host, port: address.port),
+        address: .hostname(address.host, port: port),
         availableConnectionsDelegate: MaximumAvailableConnections(Self.maxConnections, logger: quiet)),
       eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: quiet,
       responder: { request, writer, _ in

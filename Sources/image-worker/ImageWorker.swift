@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Dispatch
+internal import Fields
 internal import WorkerService
 internal import WorkerTelemetry
 
@@ -50,7 +51,44 @@ struct ImageWorker: AsyncParsableCommand {
       print(versions)
       return
     }
-    await main(nil)
+    let arguments = arguments(Array(CommandLine.arguments.dropFirst()))
+    if let command = arguments.first, let problem = problem(ofCommand: command) {
+      exit(withError: ValidationError(problem))
+    }
+    await execute(arguments)
+  }
+
+  private static func execute(_ arguments: [String]) async {
+    do {
+      var command = try parseAsRoot(arguments)
+      do {
+        if var command = command as? any AsyncParsableCommand {
+          try await command.run()
+        } else {
+          try command.run()
+        }
+      } catch let error as ValidationError {
+        // What is wrong with a file that an option names is no matter of usage.
+        FileSystem.printError("Error: \(error.message)")
+        throw ExitStatus.usage.code
+      }
+    } catch { exit(withError: error) }
+  }
+
+  /// The error of a first argument that is neither an option nor a command; `nil` for one of these.
+  static func problem(ofCommand name: String) -> String? {
+    let names = configuration.subcommands.map { $0._commandName }
+    if name.hasPrefix("-") || names.contains(name) || name == "help" { return nil }
+    return "there is no command \"\(name)\"" + NearestName.question(name, in: names)
+  }
+
+  /// The arguments with `--name=` as an option and an empty value, which ArgumentParser takes for a missing one.
+  static func arguments(_ given: [String]) -> [String] {
+    let end = given.firstIndex(of: "--") ?? given.endIndex
+    return given[..<end].flatMap { argument in
+      let isEmpty = argument.hasPrefix("--") && argument.firstIndex(of: "=") == argument.indices.last
+      return isEmpty ? [String(argument.dropLast()), ""] : [argument]
+    } + given[end...]
   }
 
   /// The versions of the worker and of its libraries, one a line.

@@ -1,5 +1,14 @@
 internal import ArgumentParser
 
+/// The settings as options of `playground`, which has other defaults.
+enum PlaygroundSettingOptions: OptionTable {
+  static let options = SettingOptions.list(defaults: [
+    "playgroundPort": "\(PlaygroundCommand.defaultPort), or a free one", "port": "50051, or a free one",
+  ])
+
+  static func validate(_ values: OptionValues) throws {}
+}
+
 /// `image-worker playground`.
 struct PlaygroundCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -10,7 +19,8 @@ struct PlaygroundCommand: AsyncParsableCommand {
       results, shows where time and memory went, and writes the request as a preset, a command or code. Images stay on \
       this machine.
 
-      This is 'image-worker serve' with --playground-port 8080. It has the same settings.
+      This is 'image-worker serve' with --playground-port 8080. It has the same settings. If another process has port \
+      8080 or 50051, a free port is chosen; the log shows the address.
       """)
 
   static let defaultPort = 8080
@@ -20,12 +30,14 @@ struct PlaygroundCommand: AsyncParsableCommand {
     completion: .file())
   var configurationFile: String?
   @OptionGroup(title: "Settings")
-  var options: TableOptions<SettingOptions>
+  var options: TableOptions<PlaygroundSettingOptions>
 
-  func validate() throws { try Serve.validate(options) }
+  func validate() throws { try Serve.validate(options.values) }
 
   func run() async throws {
-    try await Serve.run(options, file: configurationFile) { settings in
+    try await Serve.run(options.values, file: configurationFile) { settings in
+      settings.choosesPort = !settings.isPortSet
+      settings.choosesPlaygroundPort = settings.playgroundPort == nil
       settings.playgroundPort = settings.playgroundPort ?? Self.defaultPort
     }
   }

@@ -17,7 +17,7 @@ struct Process: AsyncParsableCommand {
   @Argument(help: "Set the images to process.", completion: .file())
   var inputs: [String]
   @Option(
-    name: .customLong("out"),
+    name: [.customShort("o"), .customLong("out")],
     help: ArgumentHelp("Write results to this directory; it is created if missing.", valueName: "directory"),
     completion: .directory)
   var output: String
@@ -39,7 +39,8 @@ struct Process: AsyncParsableCommand {
   func run() async throws {
     let requested = try results.requested
     let directory = FilePath(output)
-    try FileSystem.makeDirectory(directory)
+    try FileSystem.makeDirectory(directory, option: "--out")
+    PartialFile.removeLeftovers(in: directory)
     guard let traceOut else { return try await process(requested, directory, trace: nil) }
     try await StageTrace.write(to: FilePath(traceOut)) { try await process(requested, directory, trace: $0) }
   }
@@ -59,12 +60,16 @@ struct Process: AsyncParsableCommand {
         await Task.yield()
       }
     }
-    if report.failedCount > 0 { throw ExitCode(1) }
+    if report.failedCount > 0 { throw ExitStatus.failure.code }
   }
 
   private func outcomes(of local: LocalImage, _ image: BatchImage, _ trace: StageTrace?) async -> [ResultLine] {
     do {
-      if FileSystem.kind(of: local.path) == .other { throw BatchProblem.noRegularFile }
+      switch FileSystem.kind(of: local.path) {
+      case .other: throw BatchProblem.noRegularFile
+      case .directory: throw BatchProblem.folder
+      case .file, .missing: break
+      }
       return try await local.run(cancellation: Cancellation(), trace: trace, admit: { _ in }).map {
         ResultLine(image, $0, local.requested, showsStages: timings)
       }

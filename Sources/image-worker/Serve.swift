@@ -33,13 +33,13 @@ struct Serve: AsyncParsableCommand {
   @OptionGroup(title: "Settings")
   var options: TableOptions<SettingOptions>
 
-  func validate() throws { try Self.validate(options) }
+  func validate() throws { try Self.validate(options.values) }
 
-  func run() async throws { try await Self.run(options, file: configurationFile) }
+  func run() async throws { try await Self.run(options.values, file: configurationFile) }
 
   /// Checks the options, before the environment and the file are read.
-  static func validate(_ options: TableOptions<SettingOptions>) throws {
-    do { _ = try Settings.read(options: options.values, file: nil, environment: [:]) } catch {
+  static func validate(_ options: OptionValues) throws {
+    do { _ = try Settings.read(options: options, file: nil, environment: [:]) } catch {
       throw ValidationError("\(error).")
     }
   }
@@ -47,12 +47,12 @@ struct Serve: AsyncParsableCommand {
   /// Serves until the process is told to end.
   /// - `adjust`: changes the settings that were read.
   static func run(
-    _ options: TableOptions<SettingOptions>, file: String?, adjust: (inout Settings) -> Void = { _ in }
+    _ options: OptionValues, file: String?, adjust: (inout Settings) -> Void = { _ in }
   ) async throws {
     // Before an error that is thrown is printed.
     defer { LogWriter.standardError.flush() }
     let environment = ProcessInfo.processInfo.environment
-    var settings = try Settings.read(options: options.values, file: file, environment: environment)
+    var settings = try Settings.read(options: options, file: file, environment: environment)
     adjust(&settings)
     let metrics = MetricRegistry()
     let telemetry = Telemetry(
@@ -70,11 +70,14 @@ struct Serve: AsyncParsableCommand {
     // Stopped in reverse: what the last calls leave behind is still exported.
     var services: [ServiceGroupConfiguration.ServiceConfiguration] = [.init(service: telemetry)]
     if let port = settings.metricsPort {
+      let endpoint = MetricsEndpoint(
+        host: settings.metricsHost, port: port, secure: worker.security.metricsListener?.secure, registry: metrics,
+        logger: logger)
       services.append(
         .init(
-          service: MetricsEndpoint(
-            host: settings.metricsHost, port: port, secure: worker.security.metricsListener?.secure, registry: metrics,
-            logger: logger)))
+          service: ListeningService(
+            endpoint, at: .tcp(host: settings.metricsHost, port: port),
+            options: ListenError.Options(host: "--metrics-host", port: "--metrics-port"))))
     }
     if let source = settings.presets {
       let reloader = await PresetReloader(source: source, store: worker.environment.presetStore, logger: logger)
@@ -85,10 +88,13 @@ struct Serve: AsyncParsableCommand {
       services.append(.init(service: reloader))
     }
     if let playground {
+      let page = Playground(
+        address: playground, environment: worker.environment, worker: worker.address, logger: logger)
       services.append(
         .init(
-          service: Playground(
-            address: playground, environment: worker.environment, worker: worker.address, logger: logger)))
+          service: ListeningService(
+            page, at: .tcp(host: playground.host, port: playground.port),
+            options: ListenError.Options(host: "--playground-host", port: "--playground-port"))))
     }
     services.append(
       .init(
@@ -101,8 +107,11 @@ struct Serve: AsyncParsableCommand {
         services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
     let signals = Task { await end.watchSignals() }
     defer { signals.cancel() }
-    try await group.run()
-    if end.hasTimedOut { throw ExitCode.failure }
+    do { try await group.run() } catch let error as RuntimeError {
+      // The transport wraps the error of the listener in one of its own.
+      throw error.cause ?? error
+    }
+    if end.hasTimedOut { throw ExitStatus.failure.code }
   }
 
   private static func logger(_ settings: Settings, label: String, export: LogExport?) -> Logger {

@@ -23,8 +23,11 @@ final class StageTrace: Sendable {
   ///
   /// - Throws: what `body` throws, else the first error of writing.
   static func write(to path: FilePath, _ body: (StageTrace) async throws -> Void) async throws {
-    let file = try FileDescriptor.open(
-      path, .writeOnly, options: [.create, .truncate], permissions: [.ownerReadWrite, .groupRead, .otherRead])
+    let file: FileDescriptor
+    do {
+      file = try FileDescriptor.open(
+        path, .writeOnly, options: [.create, .truncate], permissions: [.ownerReadWrite, .groupRead, .otherRead])
+    } catch { throw FileError("--trace-out", path.string, "cannot be written", "\(error)") }
     let failure = Mutex<(any Error)?>(nil)
     let trace = ChromeTrace { text in
       do { _ = try file.writeAll(text.utf8) } catch { failure.withLock { $0 = $0 ?? error } }

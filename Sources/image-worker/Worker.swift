@@ -39,11 +39,12 @@ struct Worker: Service {
     self.supervisor = supervisor
     listenAddress = supervisor.listeningDescriptor.map(ListenAddress.inherited) ?? settings.listenAddress
     try settings.security.check(listenAddress)
-    security = try Security(settings.security, metrics: metrics, logger: logger)
+    let presets = try settings.presets?.read() ?? PresetCatalog()
+    security = try Security(settings.security, presets: presets, metrics: metrics, logger: logger)
     environment = WorkerEnvironment(
-      limits: settings.limits, presets: try settings.presets?.read() ?? PresetCatalog(),
+      limits: settings.limits, presets: presets,
       takesOnlyPresets: settings.takesOnlyPresets,
-      cache: try settings.cache.map { try ResultCache(limits: $0, logger: logger) },
+      cache: try settings.cache.map { try Self.cache($0, logger: logger) },
       memoryLimit: settings.workMemoryLimit,
       receivesMessages: true, threadCount: settings.threadCount,
       helpers: try settings.isolation.makeHelpers(settings), tracer: telemetry.tracer, traceID: { $0.traceID },
@@ -53,6 +54,12 @@ struct Worker: Service {
     address = WorkerAddress(isSecure: settings.security.tls != nil)
     reflection = try ReflectionServices()
     health = HealthState(services: Set(reflection.serviceNames))
+  }
+
+  private static func cache(_ limits: CacheLimits, logger: Logger) throws(SettingsError) -> ResultCache {
+    do throws(CacheError) { return try ResultCache(limits: limits, logger: logger) } catch {
+      throw SettingsError(description: "--cache-directory \(error)")
+    }
   }
 
   /// Serves until a graceful shutdown has let the work in flight finish.
@@ -97,6 +104,7 @@ struct Worker: Service {
     var options = WorkerListener.Options()
     options.sharesPort = settings.sharesPort
     options.allowsOtherMachines = settings.security.allowsOtherMachines
+    options.fallsBackToAnyPort = settings.choosesPort
     return WorkerListener(
       address: listenAddress, limits: connectionLimits, tls: security.listener, authenticator: security.authenticator,
       options: options)

@@ -51,6 +51,25 @@ def test_an_example_processes_an_image(name, worker, expected, tmp_path):
     assert refused.returncode != 0 and "unknown" in refused.stderr
 
 
+@pytest.mark.parametrize("program", [
+    [sys.executable, EXAMPLES / "python/process.py"], [sys.executable, EXAMPLES / "python/batch.py"],
+    [EXAMPLES / "grpcurl/process.sh"], ["node", EXAMPLES / "node/process.mjs"],
+], ids=lambda program: f"{program[-1].parent.name}/{program[-1].name}")
+def test_an_example_without_arguments_prints_its_usage(program):
+    if program[0] == "node":
+        node_program()
+    called = subprocess.run(program, capture_output=True, text=True, timeout=60)
+    assert called.returncode == 1 and called.stderr.startswith("usage: ") and called.stderr.count("\n") == 1
+
+
+def test_an_example_names_a_file_that_is_missing(tmp_path):
+    for name in ["process", "batch"]:
+        called = subprocess.run(
+            [sys.executable, EXAMPLES / f"python/{name}.py", tmp_path / "nope.jpg", tmp_path / "o.jpg"],
+            env={**os.environ, "IMAGE_WORKER": "127.0.0.1:1"}, capture_output=True, text=True, timeout=60)
+        assert called.returncode == 1 and "nope.jpg: " in called.stderr and "Traceback" not in called.stderr
+
+
 def test_the_batch_example_goes_on_after_a_failure(worker, expected, tmp_path):
     for name in ["a.jpg", "b.jpg"]:
         shutil.copy(PHOTO, tmp_path / name)

@@ -163,12 +163,11 @@ struct ConfigurationOptionsTests {
       (["--preset", "nothing"], "compressedThumbnail"),
     ] as [([String], String)])
   func badRenditions(arguments: [String], part: String) throws {
-    let options = try ResultOptions.parse(arguments)
     do {
-      _ = try options.requested
+      _ = try ResultOptions.parse(arguments).requested
       Issue.record("\(arguments) is accepted")
     } catch {
-      let message = (error as? ValidationError)?.message ?? (error as? PipelineError)?.message ?? ""
+      let message = (error as? PipelineError)?.message ?? ResultOptions.message(for: error)
       #expect(message.contains(part), "\(message)")
     }
   }

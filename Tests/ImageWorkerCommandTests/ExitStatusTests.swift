@@ -2,6 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import image_worker
+
 /// The result of an invalid call in a shell: the exit status, and an error that names the cause.
 @Suite("Exit status", .timeLimit(.minutes(15)))
 struct ExitStatusTests {
@@ -12,12 +14,28 @@ struct ExitStatusTests {
     var testDescription: String { arguments.joined(separator: " ") }
   }
 
+  @Test("the article Deploying has a row for each exit status, and no other")
+  func article() throws {
+    let root = URL(fileURLWithPath: #filePath)
+      .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    let path = root.appendingPathComponent("Sources/image-worker/Documentation.docc/Deploying.md")
+    let text = try String(contentsOf: path, encoding: .utf8)
+    let section = try #require(
+      text.components(separatedBy: "## Exit statuses\n").last?.components(separatedBy: "\n## ").first)
+    let rows = section.split(separator: "\n").filter { $0.hasPrefix("| ") }.dropFirst().map(String.init)
+    #expect(rows == ExitStatus.allCases.map(\.markdown))
+  }
+
   /// Calls that the parser rejects: status 64, as defined in sysexits.h, and the usage.
   static let unparsed = [
     Misuse(arguments: ["--bogus"], words: ["--bogus"]),
-    Misuse(arguments: ["bogus"], words: ["bogus"]),
+    Misuse(arguments: ["bogus"], words: ["there is no command \"bogus\""]),
+    Misuse(arguments: ["proces", "a.jpg"], words: ["\"proces\"; did you mean process?"]),
     Misuse(arguments: ["process"], words: ["<inputs>"]),
     Misuse(arguments: ["process", "a.jpg"], words: ["--out"]),
+    Misuse(
+      arguments: ["process", "a.jpg", "-o", "o", "--rendition", "small"],
+      words: ["colon", "Usage: image-worker process"]),
     Misuse(arguments: ["process", "a.jpg", "--out"], words: ["--out"]),
     Misuse(arguments: ["process", "a.jpg", "--out", "o", "--max-width", "wide"], words: ["--max-width", "wide"]),
     Misuse(arguments: ["process", "a.jpg", "--out", "o", "--format", "gif"], words: ["--format", "gif", "avif"]),

@@ -46,6 +46,28 @@ struct IdentityFileTests {
       ])
   }
 
+  @Test("presets that do not exist, and certificates that no client can send, are errors with their line")
+  func references() throws {
+    let file = try IdentityFile(
+      yaml: """
+        identities:
+          a:
+            tokens: [\(Self.hash)]
+            presets: [favicon, tumbnail]
+        """)
+    let names: Set = ["favicon", "thumbnail"]
+    let unknown = #expect(throws: IdentityFileError.self) { try file.check(presetNames: names, hasClientCA: false) }
+    #expect(unknown?.line == 4)
+    #expect(unknown?.message.hasPrefix("identities.a.presets has \"tumbnail\", which is no preset") == true)
+    #expect(unknown?.message.hasSuffix("did you mean thumbnail?") == true)
+    try file.check(presetNames: nil, hasClientCA: false)
+    try file.check(presetNames: names.union(["tumbnail"]), hasClientCA: false)
+    let web = try IdentityFile(yaml: "identities:\n  web:\n    certificates: [CN=web]")
+    let unusable = #expect(throws: IdentityFileError.self) { try web.check(presetNames: nil, hasClientCA: false) }
+    #expect(unusable?.description.hasPrefix("line 3: identities.web.certificates needs --tls-client-ca") == true)
+    try web.check(presetNames: nil, hasClientCA: true)
+  }
+
   @Test(
     "an error has the line and the name",
     arguments: [

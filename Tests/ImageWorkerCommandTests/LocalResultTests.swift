@@ -37,7 +37,9 @@ struct LocalResultTests {
   }
 
   private func images(_ inputs: [String], suffixes: [String] = [""]) throws -> [BatchImage] {
-    try BatchInputs.images(in: inputs.map { BatchInput(path: FilePath($0)) }, output: FilePath(out), suffixes: suffixes)
+    try BatchInputs.images(
+      in: inputs.map { BatchInput(path: FilePath($0)) }, output: FilePath(out), suffixes: suffixes
+    ).images
   }
 
   @Test("renditions of an image share one decode, each in its own file")
@@ -165,6 +167,60 @@ struct LocalResultTests {
     // An output directory below an input is skipped, as before.
     try await batch("\(scratch.url.path)/in", "--out", "\(scratch.url.path)/in/out", "--preset", "favicon")
     #expect(try scratch.files(in: "in/out") == ["a.jpg"])
+  }
+
+  @Test("links in folders are followed, unless they lead nowhere or in a circle")
+  func links() throws {
+    for name in ["in/a.jpg", "in/below/b.jpg", "elsewhere/c.jpg"] { try scratch.add(name) }
+    let links = [
+      "copy.jpg": "a.jpg", "linked": "../elsewhere", "below/up": "..", "self": "self", "nowhere.jpg": "missing.jpg",
+    ]
+    for (name, target) in links { #expect(symlink(target, "\(scratch.url.path)/in/\(name)") == 0) }
+    let folder = BatchInput(path: FilePath("\(scratch.url.path)/in"))
+    let found = try BatchInputs.images(in: [folder], output: FilePath(out), suffixes: [""])
+    #expect(found.images.map(\.place.string) == ["a", "below/b", "copy", "linked/c"])
+    #expect(found.skippedLinkCount == 3)
+    // What is named twice, or within a folder that is named, is processed once.
+    let again = ["in/below", "in/copy.jpg", "elsewhere/c.jpg"].map { "\(scratch.url.path)/\($0)" }
+    #expect(try images([folder.path.string] + again).count == 4)
+  }
+
+  @Test("a file of presets changes what is sent to workers only for the presets that it defines")
+  func remotePresets() throws {
+    let file = try scratch.add("presets.yaml", Array("presets: {square: {max_width: 40}, upload: {max_width: 9}}".utf8))
+    func requested(_ preset: String) throws -> RequestedResult? {
+      let batch = try #require(
+        try Batch.parseAsRoot(["in", "--out", out, "--presets", file, "--preset", preset]) as? Batch)
+      return try batch.results.requested(PresetSource.catalog(path: file), isRemote: true).results.first
+    }
+    #expect(
+      try requested("favicon")?.preset == "favicon" && requested("favicon")?.overrides == ProcessingConfiguration())
+    #expect(try requested("square")?.preset == "" && requested("square")?.overrides.maxWidth == 40)
+    #expect(try requested("upload")?.preset == "" && requested("upload")?.overrides.maxWidth == 9)
+    #expect(try requested("elsewhere")?.preset == "elsewhere")
+    let known = RequestedResults(results: try ["favicon", "square", "elsewhere"].compactMap(requested))
+    #expect(known.foreignPresets == ["elsewhere"])
+  }
+
+  @Test("a quality that a rule lowered is reported, one that was requested only in JSON")
+  func quality() {
+    let compressed = ProcessingConfiguration(compressionQuality: 0.8, neverLarger: true)
+    #expect(compressed.choosesQuality(0.7) && !compressed.choosesQuality(0.8) && !compressed.choosesQuality(nil))
+    #expect(!ProcessingConfiguration(compressionQuality: 0.8).choosesQuality(0.7))
+    #expect(ProcessingConfiguration(maxBytes: 1000).choosesQuality(1))
+    #expect(ProcessingConfiguration(targetSimilarity: 70).choosesQuality(1))
+  }
+
+  @Test("an empty value after an equals sign is a value, up to the end of the options")
+  func emptyValues() {
+    #expect(
+      ImageWorker.arguments(["serve", "--spill-directory=", "--port=1"]) == [
+        "serve", "--spill-directory", "", "--port=1",
+      ])
+    #expect(
+      ImageWorker.arguments(["process", "--filter=a=", "-=", "--", "--a="]) == [
+        "process", "--filter=a=", "-=", "--", "--a=",
+      ])
   }
 
   @Test("a failed result leaves no file")

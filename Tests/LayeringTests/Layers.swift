@@ -35,7 +35,7 @@ extension Layer {
     Layer(
       name: "WorkerPlayground",
       modules: ["WorkerProtocol", "WorkerService", "ImagePipeline", "Fields", "CPlaygroundPage"],
-      foreign: grpc.union([
+      foreign: grpc.union(libc).union([
         "AsyncAlgorithms", "FoundationEssentials", "HTTPTypes", "HummingbirdCore", "Logging", "NIOCore", "NIOPosix",
         "ServiceLifecycle", "Synchronization", "Tracing",
       ]),
@@ -69,7 +69,8 @@ extension Layer {
     Layer(
       name: "ImageWorkerClient", modules: ["WorkerProtocol"],
       foreign: grpc.union([
-        "Dispatch", "FoundationEssentials", "GRPCNIOTransportHTTP2Posix", "Synchronization", "SystemPackage",
+        "Dispatch", "FoundationEssentials", "GRPCNIOTransportHTTP2Posix", "NIOCore", "NIOSSL", "Synchronization",
+        "SystemPackage",
       ]),
       maxPointerLineCount: 1),
     Layer(

@@ -6,7 +6,7 @@ struct ByteLimit: Sendable, Hashable {
   /// The maximum number of trial encodes of one image, including the first.
   static let maxTrials = 6
   /// The minimum quality, 1 to 100, if the dimensions may be reduced instead.
-  static let leastQualityBeforeSize = 40
+  static let minQualityBeforeSize = 40
 
   /// The maximum size of the result in bytes; the maximum number without a limit.
   let byteCount: UInt64
@@ -47,7 +47,7 @@ struct ByteLimit: Sendable, Hashable {
     var options = encoder
     options.quality = quality
     guard adaptsChroma else { return options }
-    if quality < EncoderOptions.leastQualityOfFullChroma {
+    if quality < EncoderOptions.minQualityOfFullChroma {
       options.subsampling = .quarter
     } else if similarity != nil {
       options.subsampling = .full
@@ -79,7 +79,7 @@ struct ByteLimit: Sendable, Hashable {
 
 extension EncoderOptions {
   /// The quality, 1 to 100, below which chroma is subsampled unless the configuration specifies otherwise.
-  static let leastQualityOfFullChroma = 90
+  static let minQualityOfFullChroma = 90
 
   /// Whether chroma subsampling depends on the quality, because the configuration does not specify it.
   var adaptsChroma: Bool { (format.traits.output?.subsamplesChroma ?? false) && !asksForChroma }

@@ -79,7 +79,7 @@ struct ByteTarget {
     _ buffer: PixelBuffer, _ allowance: WorkAllowance
   ) throws(PipelineError) -> Int {
     guard first.isLossy, let curve = first.format.traits.output?.sizeCurve else { return first.quality }
-    let floor = limit.allowsSmaller ? min(first.quality, ByteLimit.leastQualityBeforeSize) : 1
+    let floor = limit.allowsSmaller ? min(first.quality, ByteLimit.minQualityBeforeSize) : 1
     var search = QualitySearch(
       curve: curve, limit: limit.byteCount, floor: floor,
       trialsToFloor: limit.allowsSmaller ? 3 : ByteLimit.maxTrials)
@@ -99,7 +99,7 @@ struct ByteTarget {
     _ target: SimilarityTarget, _ buffer: PixelBuffer, _ allowance: WorkAllowance
   ) throws(PipelineError) -> Int {
     guard let curve = first.format.traits.output?.sizeCurve else { return first.quality }
-    let floor = limit.allowsSmaller ? min(target.maxQuality, ByteLimit.leastQualityBeforeSize) : 1
+    let floor = limit.allowsSmaller ? min(target.maxQuality, ByteLimit.minQualityBeforeSize) : 1
     var search = SimilaritySearch(curve: curve, target: target, limit: limit.byteCount, floor: floor)
     search.note(quality: first.quality, byteCount: trial.byteCount, score: score)
     var last = first.quality
@@ -122,7 +122,7 @@ struct ByteTarget {
     maxByteCount = byteCount
     trial = CompressedBytes(limit: byteCount, budget: budget)
     var search = QualitySearch(
-      curve: curve, limit: byteCount, floor: rule.leastQuality, trialsToFloor: ByteLimit.maxTrials)
+      curve: curve, limit: byteCount, floor: rule.minQuality, trialsToFloor: ByteLimit.maxTrials)
     search.note(quality: found.quality, byteCount: found.size)
     while let quality = search.next {
       try compress(limit.options(first, quality: quality), image, buffer, allowance)

@@ -4,7 +4,7 @@ internal import ImageCodecs
 struct NeverLarger: Sendable, Hashable {
   /// The minimum quality, 1 to 100, of a result in its image's format, and of one in another format, which may need
   /// more bytes for the same quality.
-  private static let leastQuality = (sameFormat: 20, otherFormat: 60)
+  private static let minQuality = (sameFormat: 20, otherFormat: 60)
   /// The maximum pixel count of a result that is buffered to be encoded again.
   private static let maxPixelCount = 1 << 22
   /// The bytes per pixel that nearly all images exceed, and those that nearly all results of these do not reach, below
@@ -19,7 +19,7 @@ struct NeverLarger: Sendable, Hashable {
   }
 
   /// The minimum quality, 1 to 100, to which the quality may be lowered.
-  let leastQuality: Int
+  let minQuality: Int
   /// The reason why the quality is not lowered; `nil` if it is.
   let obstacle: Obstacle?
   /// The size of a file in bytes from which on a larger result is not expected.
@@ -30,15 +30,18 @@ struct NeverLarger: Sendable, Hashable {
   /// Creates the rule for a result; returns `nil` if it does not apply.
   ///
   /// It applies to results that show the whole image without enlarging or padding it.
-  init?(_ configuration: ProcessingConfiguration, input: ImageInfo, framing: Framing, encoder: EncoderOptions) {
+  init?(
+    _ configuration: ProcessingConfiguration, inputFormat: ImageFormat, inputSize: PixelSize, framing: Framing,
+    encoder: EncoderOptions
+  ) {
     let shown = framing.window.pixelSize
     guard configuration.neverLarger ?? false, !framing.isPadded, framing.reduction >= 1,
-      framing.window == Window(shown), shown.pixelCount == input.size.pixelCount
+      framing.window == Window(shown), shown.pixelCount == inputSize.pixelCount
     else { return nil }
     maxBytes = configuration.maxBytes
-    let isSameFormat = encoder.format.rawValue == input.format
-    leastQuality = min(encoder.quality, isSameFormat ? Self.leastQuality.sameFormat : Self.leastQuality.otherFormat)
-    let isFine = encoder.quality >= EncoderOptions.leastQualityOfFullChroma
+    let isSameFormat = encoder.format == inputFormat
+    minQuality = min(encoder.quality, isSameFormat ? Self.minQuality.sameFormat : Self.minQuality.otherFormat)
+    let isFine = encoder.quality >= EncoderOptions.minQualityOfFullChroma
     let pixelCount = Double(framing.imageSize.pixelCount)
     let expected = pixelCount * (isFine ? Self.density.fine : Self.density.coarse)
     sufficientByteCount = UInt64(pixelCount * (isFine ? Self.maxDensity.fine : Self.maxDensity.coarse))
@@ -82,7 +85,7 @@ struct NeverLarger: Sendable, Hashable {
       case .unexpected: "results of far fewer pixels than the image are not encoded again"
       case nil where inputByteCount >= sufficientByteCount: "a result of so many bytes per pixel is not encoded again"
       case nil where options.width != requested.width: "its dimensions were already reduced to fit max_bytes"
-      case nil: "it would need a quality below \(text(leastQuality))"
+      case nil: "it would need a quality below \(text(minQuality))"
       }
     return [
       "the result has \(byteCount) bytes, more than the image's \(inputByteCount), despite never_larger: \(reason)"

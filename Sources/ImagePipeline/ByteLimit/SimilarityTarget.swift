@@ -63,7 +63,7 @@ extension EncoderOptions {
     options.quality = target.expectedQuality
     // The rows are compared with chroma at full size, so the encoder reduces it.
     if pixelFormat == .ycc8 { options.pixelFormat = .rgb8 }
-    if adaptsChroma { options.subsampling = options.quality < Self.leastQualityOfFullChroma ? .quarter : .full }
+    if adaptsChroma { options.subsampling = options.quality < Self.minQualityOfFullChroma ? .quarter : .full }
     return options
   }
 }

@@ -9,6 +9,9 @@ package enum OutputFormat: String, Sendable, Hashable, FieldChoice {
   /// AVIF; a request for it is rejected if the encoder was not built in.
   case avif
 
+  /// Other accepted spellings.
+  package static let synonyms: [String: OutputFormat] = ["jpg": .jpeg]
+
   /// The specified format; `nil` if it depends on the input.
   var imageFormat: ImageFormat? {
     switch self {

@@ -164,7 +164,8 @@ extension Crop: FieldRecord {
   }
 
   package static var textForm: String {
-    "x,y,WIDTHxHEIGHT in pixels, as in 10,20,300x200, or in fractions, as in 0.1,0.1,0.5x0.5"
+    "x,y,WIDTHxHEIGHT in pixels, as in 10,20,300x200; or, if a number has a decimal point, in fractions of the "
+      + "image, as in 0.1,0.1,0.5x0.5"
   }
 
   /// Checks everything that does not depend on the size of the image.

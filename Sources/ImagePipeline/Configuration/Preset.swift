@@ -25,10 +25,12 @@ extension Preset {
     Preset(
       name: defaultName, description: "The image unchanged, upright and without metadata.",
       configuration: ProcessingConfiguration(compressionQuality: 1, preferredFormat: .original)),
-    jpeg("highDefinition", "Fits in 1920x1080 at full quality.", 1920, 1080, quality: 1),
-    jpeg("thumbnail", "Fits in 1280x720 at full quality.", 1280, 720, quality: 1),
+    jpeg(
+      "highDefinition", "Fits in 1920x1080, at full quality unless that is larger than the image.", 1920, 1080,
+      quality: 1),
+    jpeg("thumbnail", "Fits in 1280x720, at full quality unless that is larger than the image.", 1280, 720, quality: 1),
     jpeg("compressedThumbnail", "Fits in 1280x720, compressed.", 1280, 720, quality: 0.8),
-    jpeg("favicon", "Fits in 64x64 at full quality.", 64, 64, quality: 1),
+    jpeg("favicon", "Fits in 64x64, at full quality unless that is larger than the image.", 64, 64, quality: 1),
     jpeg("compressedFavicon", "Fits in 64x64, compressed.", 64, 64, quality: 0.8),
     jpeg("preview", "Fits in 300x300, for a quick look.", 300, 300, quality: 0.8),
     jpeg("upload", "Fits in 2000x2000, for sharing.", 2000, 2000, quality: 0.8),
@@ -82,10 +84,17 @@ package struct PresetCatalog: Sendable {
   package func configuration(named name: String) throws(PipelineError) -> ProcessingConfiguration {
     let wanted = name.isEmpty ? Preset.defaultName : name
     guard let preset = presets.first(where: { $0.name == wanted }) else {
-      let names = presets.map(\.name).joined(separator: ", ")
-      throw PipelineError(
-        .unknownPreset, "there is no preset \"\(wanted.prefix(64))\"; use one of: \(names)", field: "preset")
+      throw Self.unknown(wanted, names: presets.map(\.name))
     }
     return preset.configuration
+  }
+
+  /// Returns the error of a name that is none of `names`, which its message lists.
+  package static func unknown(_ name: String, names: [String]) -> PipelineError {
+    let text = String(name.prefix(64))
+    return PipelineError(
+      .unknownPreset,
+      "there is no preset \"\(text)\"; use one of: \(names.joined(separator: ", "))"
+        + NearestName.question(text, in: names), field: "preset")
   }
 }

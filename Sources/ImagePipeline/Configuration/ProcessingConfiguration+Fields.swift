@@ -42,7 +42,8 @@ extension ProcessingConfiguration: FieldRecord {
         "Keep this place in view with --resize-mode fill, in fractions of width and height. Overrides --gravity.")),
     Field(
       "crop", \.crop, .function { (crop, field) throws(FieldError) in try crop.checkNumbers(field) },
-      option: OptionText("crop", "x,y,WxH", "Take this part of the image, after the rotation and before anything else.")
+      option: OptionText(
+        "crop", "x,y,WxH", "Take this part of the image, after rotation and flips and before anything else.")
     ),
     Field(
       "background", \.background,
@@ -55,13 +56,14 @@ extension ProcessingConfiguration: FieldRecord {
     Field(
       "rotation", \.rotation, .values("0, 90, 180 or 270") { [0, 90, 180, 270].contains($0) },
       option: OptionText(
-        "rotation", "degrees", "Rotate the image clockwise before anything else is done to it. Default: 0.")),
+        "rotation", "degrees",
+        "Rotate the image clockwise, after its EXIF orientation and before anything else. Default: 0.")),
     Field(
       "flip_horizontal", \.flipHorizontal,
-      option: OptionText("flip-horizontal", "Swap left and right, after the rotation. Default: false.")),
+      option: OptionText("flip-horizontal", "Swap left and right, after --rotation. Default: false.")),
     Field(
       "flip_vertical", \.flipVertical,
-      option: OptionText("flip-vertical", "Swap top and bottom, after the rotation. Default: false.")),
+      option: OptionText("flip-vertical", "Swap top and bottom, after --rotation. Default: false.")),
   ]
 
   /// The fields for the format, file size, metadata and filters.

@@ -34,9 +34,11 @@ package struct Filter: Sendable, Hashable {
 
   private func resolved(path: String) throws(PipelineError) -> FilterSettings {
     guard let kind = FilterKind(rawValue: name) else {
-      let names = FilterKind.allCases.map(\.rawValue).joined(separator: ", ")
+      let names = FilterKind.allCases.map(\.rawValue)
       throw PipelineError(
-        .invalidField, "\(path).name is \(Self.quoted(name)); it must be one of: \(names)", field: "\(path).name")
+        .invalidField,
+        "\(path).name is \(Self.quoted(name)); it must be one of: \(names.joined(separator: ", "))"
+          + NearestName.question(String(name.prefix(64)), in: names), field: "\(path).name")
     }
     guard (0...1).contains(intensity) else {
       throw PipelineError(
@@ -112,7 +114,9 @@ extension Filter: FieldRecord {
       }
     }
     do throws(PipelineError) { _ = try Self.resolve([self]) } catch {
-      throw FieldError("\(field) \"\(text)\": \(error.message)", field: field)
+      // As an option it has no place in a list.
+      let message = error.message.split(separator: "filters[0].", omittingEmptySubsequences: false).joined()
+      throw FieldError("\(field) \"\(text)\": \(message)", field: field)
     }
   }
 

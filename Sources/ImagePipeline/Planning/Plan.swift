@@ -124,7 +124,8 @@ package struct Plan: Sendable, Hashable {
     profileFormat =
       header.profileByteCount == 0
       ? filterFormat : header.colorSpace.isCMYK ? .cmyk8 : header.is16Bit ? filterFormat.deep : filterFormat
-    neverLarger = NeverLarger(configuration, input: input, framing: framing, encoder: encoderOptions)
+    neverLarger = NeverLarger(
+      configuration, inputFormat: header.format, inputSize: input.size, framing: framing, encoder: encoderOptions)
     byteLimit = ByteLimit(configuration, encoder: encoderOptions, neverLarger: neverLarger)
     conversionByteCount = header.conversionByteCount
     workingSetByteCount = decodeByteCount + (try stagesByteCount(header: header))
@@ -145,7 +146,7 @@ package struct Plan: Sendable, Hashable {
     var options = EncoderOptions(
       format: format, width: outputSize.width, height: outputSize.height,
       pixelFormat: colorFormat.map { format.takes($0) ? $0 : .rgb8 } ?? pixelFormat(of: format, header: header),
-      subsampling: quality < Double(EncoderOptions.leastQualityOfFullChroma) / 100 ? .quarter : .full,
+      subsampling: quality < Double(EncoderOptions.minQualityOfFullChroma) / 100 ? .quarter : .full,
       quality: max(1, Int((quality * 100).rounded())))
     options.apply(configuration)
     if configuration.metadata == .keepCopyright { options.exif = header.rights }

@@ -57,7 +57,7 @@ struct BatchLane: Sendable {
         })
       return .some(nil)
     } catch {
-      return .some(ImageWorkerError(error) ?? .lost("\(error)"))
+      return .some(ImageWorkerError(error, of: worker) ?? .lost("\(error)"))
     }
   }
 

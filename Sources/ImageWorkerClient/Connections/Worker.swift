@@ -22,12 +22,14 @@ final class Worker: Sendable {
   }
 
   let address: WorkerAddress
+  let isEncrypted: Bool
   let stub: Stub
   let state = Mutex(State(availableAt: .now))
   private let client: GRPCClient<HTTP2ClientTransport.Posix>
 
   init(_ address: WorkerAddress, tls: TLS?) throws {
     self.address = address
+    isEncrypted = tls != nil
     let transport = try HTTP2ClientTransport.Posix(
       target: address.target, transportSecurity: tls?.security ?? .plaintext,
       config: .defaults { config in

@@ -19,6 +19,10 @@ struct WorkerAddress: Sendable {
       place = .socket(String(text.dropFirst("unix:".count)))
       return
     }
+    if let end = text.firstRange(of: "://")?.upperBound, !text.hasPrefix("dns:///") {
+      throw ClientError(
+        "the address is \"\(text)\"; write it without \(text[..<end]), as in \(Self.place(of: text[end...]))")
+    }
     let rest = text.hasPrefix("dns:///") ? text.dropFirst("dns:///".count) : text[...]
     guard let colon = rest.lastIndex(of: ":"), colon > rest.startIndex,
       let port = Int(rest[rest.index(after: colon)...]), (1...65535).contains(port)
@@ -34,6 +38,12 @@ struct WorkerAddress: Sendable {
     } else {
       place = .name(String(host), port)
     }
+  }
+
+  /// The host and port of the part of a URL after its scheme.
+  private static func place(of rest: Substring) -> String {
+    let place = rest.prefix { $0 != "/" }
+    return place.isEmpty ? "worker:50051" : place.contains(":") ? String(place) : "\(place):50051"
   }
 
   /// Whether what is sent there stays on this machine.

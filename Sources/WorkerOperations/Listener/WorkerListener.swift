@@ -64,6 +64,7 @@ package struct WorkerListener: HTTP2ServerTransport.ListenerFactory {
         if options.sharesPort {
           bootstrap = bootstrap.serverChannelOption(.socketOption(.init(rawValue: SO_REUSEPORT)), value: 1)
         }
+        let port = options.fallsBackToAnyPort ? try await freePort(host, port) : port
         return try await bootstrap.bind(host: host, port: port) { configure($0, connectionConfigurator) }
       case .unix(let path, let permissions):
         let file = UnixSocketFile(path: path, permissions: permissions)
@@ -81,7 +82,22 @@ package struct WorkerListener: HTTP2ServerTransport.ListenerFactory {
         }
         return listener
       }
-    } catch { throw Refusal(address: address, reason: error) }
+    } catch { throw ListenError(error, address: address) }
+  }
+
+  /// Returns the port, or 0 if another process has it.
+  ///
+  /// The port is tried with a socket of its own, because the transport can shut down only the first that it sets up.
+  private func freePort(_ host: String, _ port: Int) async throws -> Int {
+    do {
+      let trial = try await ServerBootstrap(group: eventLoopGroup)
+        .serverChannelOption(.socketOption(.so_reuseaddr), value: 1).bind(host: host, port: port).get()
+      try await trial.close()
+      return port
+    } catch {
+      if ListenError.isInUse(error) { return 0 }
+      throw error
+    }
   }
 
   /// Sets up an accepted connection.
@@ -112,6 +128,8 @@ package struct WorkerListener: HTTP2ServerTransport.ListenerFactory {
     package var sharesPort = false
     /// Whether an inherited socket may be one that other machines can reach.
     package var allowsOtherMachines = false
+    /// Whether any free port is chosen if another process has the port.
+    package var fallsBackToAnyPort = false
 
     /// Creates options that allow nothing.
     package init() {}
@@ -129,19 +147,6 @@ package struct WorkerListener: HTTP2ServerTransport.ListenerFactory {
         \(address) can be reached from other machines, without TLS and without identities. Set --tls-certificate \
         and --tls-key, or --identities, or allow it with --insecure
         """
-      }
-    }
-  }
-
-  private struct Refusal: Error, CustomStringConvertible {
-    let address: ListenAddress
-    let reason: any Error
-
-    var description: String {
-      switch address {
-      case .tcp(let host, let port): "cannot listen on port \(port) of \(host): \(reason)"
-      case .unix(let path, _): "cannot listen on \(path): \(reason)"
-      case .inherited(let descriptor): "cannot listen on the socket passed as descriptor \(descriptor): \(reason)"
       }
     }
   }

@@ -1,3 +1,4 @@
+internal import Fields
 internal import ImagePipeline
 internal import ProtobufWire
 internal import SwiftProtobuf
@@ -82,8 +83,10 @@ struct PresetReader {
       let name = key.string ?? ""
       let fieldPath = path.isEmpty ? name : "\(path).\(name)"
       guard let field = descriptor.field.first(where: { $0.name == name }) else {
-        let known = (extraKeys + descriptor.field.map(\.name)).joined(separator: ", ")
-        throw problem("is unknown; it must be one of: \(known)", path: fieldPath, line: key.mark?.line)
+        let known = extraKeys + descriptor.field.map(\.name)
+        throw problem(
+          "is unknown; it must be one of: \(known.joined(separator: ", "))" + NearestName.question(name, in: known),
+          path: fieldPath, line: key.mark?.line)
       }
       lines[fieldPath] = key.mark?.line
       try append(value, field, path: fieldPath, to: &wire)

@@ -32,7 +32,7 @@ struct Batch: AsyncParsableCommand {
   @OptionGroup
   var inputOptions: InputOptions
   @Option(
-    name: .customLong("out"),
+    name: [.customShort("o"), .customLong("out")],
     help: ArgumentHelp("Write results to this directory; it is created if missing.", valueName: "directory"),
     completion: .directory)
   var output: String
@@ -66,9 +66,6 @@ struct Batch: AsyncParsableCommand {
   @OptionGroup
   var results: ResultOptions
 
-  /// The exit status when no worker can be reached.
-  private static let unavailableStatus: Int32 = 69
-
   func validate() throws {
     if let jobs, !(1...1024).contains(jobs) {
       throw ValidationError("--jobs is \(jobs); it must be between 1 and 1024.")
@@ -83,13 +80,15 @@ struct Batch: AsyncParsableCommand {
 
   func run() async throws {
     let isRemote = !remote.workers.isEmpty
+    try remote.check()
     let catalog = try PresetSource.catalog(path: results.presets)
     let requested = try results.requested(catalog, isRemote: isRemote)
     let directory = FilePath(output)
     var requests = BatchRequests(results, catalog, isRemote: isRemote)
     let images: [BatchImage]
+    let skippedLinkCount: Int
     do {
-      images = try BatchInputs.images(
+      (images, skippedLinkCount) = try BatchInputs.images(
         in: try inputOptions.read(&requests), output: directory, suffixes: requested.suffixes)
     } catch let error as BatchInputError {
       throw ValidationError("\(error).")
@@ -99,11 +98,13 @@ struct Batch: AsyncParsableCommand {
       skipsExisting: skipExisting)
     do {
       if dryRun { return try await estimate(images, output) }
-      guard let traceOut else { return try await process(images, output, trace: nil) }
-      try await StageTrace.write(to: FilePath(traceOut)) { try await process(images, output, trace: $0) }
+      let report = RunReport(imageCount: images.count, json: json, quiet: quiet)
+      report.noteSkippedLinks(skippedLinkCount)
+      guard let traceOut else { return try await process(images, output, report, trace: nil) }
+      try await StageTrace.write(to: FilePath(traceOut)) { try await process(images, output, report, trace: $0) }
     } catch let error as ImageWorkerError {
-      FileSystem.printError("Error: \(error)")
-      throw ExitCode(Self.unavailableStatus)
+      FileSystem.printError("Error: \(remote.text(of: error))")
+      throw ExitStatus.unavailable.code
     }
   }
 
@@ -112,46 +113,64 @@ struct Batch: AsyncParsableCommand {
     if dryRun {
       return try BatchJournal.isThere(in: directory) ? BatchJournal(directory: directory, isFresh: false) : nil
     }
-    try FileSystem.makeDirectory(directory)
-    return try BatchJournal(directory: directory, isFresh: fresh)
+    try FileSystem.makeDirectory(directory, option: "--out")
+    do { return try BatchJournal(directory: directory, isFresh: fresh) } catch let error as Errno {
+      throw FileError("--out", output, "cannot be written", "\(error)")
+    }
   }
 
   private var localJobs: Int { jobs ?? SystemInfo.coreCount }
 
-  private func process(_ images: [BatchImage], _ output: BatchOutput, trace: StageTrace?) async throws {
+  private func process(
+    _ images: [BatchImage], _ output: BatchOutput, _ report: RunReport, trace: StageTrace?
+  ) async throws {
     let stop = RunStop()
-    let report = RunReport(imageCount: images.count, json: json, quiet: quiet)
     var failures = BatchFailures(directory: output.directory)
-    try await report.run {
-      try await stop.watch {
-        var waiting: [BatchImage] = []
-        for image in images {
-          if let lines = output.finished(image) { try report.note(lines) } else { waiting.append(image) }
-        }
-        let note = { (image: BatchImage, lines: [ResultLine]) in
-          // A second signal cancels the images in progress, which have not failed; the next run processes them.
-          if stop.cancellation.isCancelled, lines.contains(where: { $0.reason == "CANCELLED" }) { return }
-          try failures.add(image, lines)
-          try report.note(lines)
-        }
-        if remote.workers.isEmpty {
-          let memory = MemoryBudget(limit: memoryLimit << 20, maxWaiting: localJobs)
-          let run = BatchRun(output: output, stop: stop, jobs: localJobs, memory: memory, trace: trace)
-          try await run.process(waiting, note: note)
-        } else if !waiting.isEmpty {
-          let client = try remote.client
-          report.observe { client.statuses }
-          try await RemoteRun(client: client, output: output, stop: stop, jobs: jobs).process(waiting, note: note)
-        }
-      }
+    try await report.run(isInterrupted: { stop.isStopped }) {
+      let outcome: Result<Void, any Error>
+      do {
+        try await stop.watch { try await work(images, output, report, stop, trace) { try failures.add($0, $1) } }
+        outcome = .success(())
+      } catch { outcome = .failure(error) }
+      // Also when the workers are lost: another run goes on from here.
       try output.journal?.sync()
       try failures.write()
+      try outcome.get()
     }
     if report.failedCount > 0, !json, !quiet {
       FileSystem.printError("failed images: \(failures.path); --manifest accepts this file")
     }
-    if stop.isStopped { throw ExitCode(130) }
-    if report.failedCount > 0 { throw ExitCode(1) }
+    if stop.isStopped { throw ExitStatus.interrupted.code }
+    if report.failedCount > 0 { throw ExitStatus.failure.code }
+  }
+
+  /// - `note`: gets the outcomes of each image that is processed, in one task.
+  private func work(
+    _ images: [BatchImage], _ output: BatchOutput, _ report: RunReport, _ stop: RunStop, _ trace: StageTrace?,
+    note: (BatchImage, [ResultLine]) throws -> Void
+  ) async throws {
+    var waiting: [BatchImage] = []
+    for image in images {
+      if let lines = output.finished(image) { try report.note(lines) } else { waiting.append(image) }
+    }
+    func noteEnd(of image: BatchImage, _ lines: [ResultLine]) throws {
+      // A second signal cancels the images in progress, which have not failed; the next run processes them.
+      if stop.cancellation.isCancelled, lines.contains(where: { $0.reason == "CANCELLED" }) { return }
+      try note(image, lines)
+      try report.note(lines)
+    }
+    if remote.workers.isEmpty {
+      let memory = MemoryBudget(limit: memoryLimit << 20, maxWaiting: localJobs)
+      let run = BatchRun(output: output, stop: stop, jobs: localJobs, memory: memory, trace: trace)
+      try await run.process(waiting, note: noteEnd)
+    } else if !waiting.isEmpty {
+      let client = try remote.client
+      report.observe { client.statuses }
+      let run = RemoteRun(client: client, output: output, stop: stop, jobs: jobs) { error in
+        report.warn("\(remote.text(of: error)); trying again (--give-up-seconds \(remote.giveUpSeconds))")
+      }
+      try await run.process(waiting, note: noteEnd)
+    }
   }
 
   private func estimate(_ images: [BatchImage], _ output: BatchOutput) async throws {
@@ -166,7 +185,10 @@ struct Batch: AsyncParsableCommand {
       let options = RemoteRun.options(jobs: jobs, connectionCount: client.statuses.count)
       let sample = BatchSample(
         waiting, finishedCount: finishedCount, output: output, jobs: options.window * client.statuses.count)
-      estimate = try await client.running { try await sample.estimate(on: client, options: options) }
+      estimate = try await client.running {
+        try await RemotePresets.check(output.foreignPresets(of: waiting), on: client)
+        return try await sample.estimate(on: client, options: options)
+      }
     }
     print(json ? try JSONText.line(["estimate": estimate]) : estimate.text)
   }

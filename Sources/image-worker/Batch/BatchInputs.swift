@@ -36,12 +36,15 @@ struct BatchImage: Sendable {
 enum BatchProblem: Error, Sendable, CustomStringConvertible {
   /// A pipe, a socket or a device.
   case noRegularFile
+  /// A folder, of which `process` takes none.
+  case folder
   /// Its results would have the names of another image's.
   case nameTaken(by: FilePath)
 
   var description: String {
     switch self {
     case .noRegularFile: "not a regular file"
+    case .folder: "is a folder; use image-worker batch for folders"
     case .nameTaken(let other): "its result would have the same name as the result of \(other)"
     }
   }
@@ -52,33 +55,42 @@ enum BatchInputs {
   /// The entries of a list that are not empty; `-` is the standard input.
   /// - `endsWithNull`: whether entries end with NUL, not with a line end.
   static func entries(of path: String, endsWithNull: Bool) throws -> [String] {
-    try bytes(of: path).split { endsWithNull ? $0 == 0 : $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }
-      .map { String(decoding: $0, as: UTF8.self) }
+    try bytes(of: path, option: "--list").split {
+      endsWithNull ? $0 == 0 : $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r")
+    }
+    .map { String(decoding: $0, as: UTF8.self) }
   }
 
   /// The bytes of a file; `-` is the standard input.
-  static func bytes(of path: String) throws -> Data {
-    guard path == "-" else { return try Data(contentsOf: URL(filePath: path)) }
-    var data = Data()
-    while true {
-      let part = try FileSystem.readPart(of: .standardInput, byteCount: 1 << 16)
-      if part.isEmpty { return data }
-      data += part
-    }
+  /// - `option`: the option that names the file.
+  static func bytes(of path: String, option: String) throws -> Data {
+    do {
+      if path != "-" { return Data(try FileSystem.read(FilePath(path), limit: .max)) }
+      var data = Data()
+      while true {
+        let part = try FileSystem.readPart(of: .standardInput, byteCount: 1 << 16)
+        if part.isEmpty { return data }
+        data += part
+      }
+    } catch { throw FileError(option, path, "cannot be read", "\(error)") }
   }
 
   /// Every file that `inputs` name, and every file of the folders among them, in a fixed order, each once.
   ///
-  /// Hidden files and what lies in `output` are left out.
+  /// Hidden files and what lies in `output` are left out. Symbolic links are followed, unless they lead nowhere, or from a
+  /// folder back to one above it.
   /// - `suffixes`: what names of results have after the image's name.
-  /// - Throws: `BatchInputError` for a folder that is also the output directory.
-  static func images(in inputs: [BatchInput], output: FilePath, suffixes: [String]) throws -> [BatchImage] {
+  /// - Returns: the images, and the number of links that are not followed.
+  /// - Throws: `BatchInputError` for a folder that is also the output directory, `FileError` for one that cannot be read.
+  static func images(
+    in inputs: [BatchInput], output: FilePath, suffixes: [String]
+  ) throws -> (images: [BatchImage], skippedLinkCount: Int) {
     var images: [BatchImage] = []
     var seen: Set<FilePath> = []
-    let results = FileSystem.canonical(output)
+    var walk = FolderWalk(passingOver: FileSystem.canonical(output))
     func add(_ path: FilePath, _ input: BatchInput, folder: FilePath, isFound: Bool, _ kind: FileSystem.Kind) {
       // An image may have several rows, each with its own output.
-      if input.output == nil, !seen.insert(FileSystem.canonical(path)).inserted { return }
+      if input.output == nil, !seen.insert(FileSystem.canonicalPlace(path)).inserted { return }
       images.append(
         BatchImage(
           path: path, folder: input.output?.removingLastComponent() ?? folder,
@@ -91,28 +103,10 @@ enum BatchInputs {
         add(input.path, input, folder: "", isFound: false, kind)
         continue
       }
-      if FileSystem.canonical(input.path) == results { throw BatchInputError(folder: input.path) }
-      try walk(input.path, folder: "", passingOver: results) { add($0, input, folder: $1, isFound: true, $2) }
+      if FileSystem.canonical(input.path) == walk.results { throw BatchInputError(folder: input.path) }
+      try walk.files(of: input.path) { add($0, input, folder: $1, isFound: true, $2) }
     }
-    return settled(images, suffixes: suffixes)
-  }
-
-  private static func walk(
-    _ directory: FilePath, folder: FilePath, passingOver results: FilePath,
-    _ body: (FilePath, FilePath, FileSystem.Kind) -> Void
-  ) throws {
-    if FileSystem.canonical(directory) == results { return }
-    for name in try FileManager.default.contentsOfDirectory(atPath: directory.string).sorted() {
-      let path = directory.appending(name)
-      if name.hasPrefix(".") { continue }
-      let kind = FileSystem.kind(of: path)
-      // A link to a folder may lead round in a circle.
-      if kind == .directory {
-        if !FileSystem.isLink(path) { try walk(path, folder: folder.appending(name), passingOver: results, body) }
-      } else {
-        body(path, folder, kind)
-      }
-    }
+    return (settled(images, suffixes: suffixes), walk.skippedLinkCount)
   }
 
   /// The images with names under which no two of them have a result in common, whatever the results' formats are.

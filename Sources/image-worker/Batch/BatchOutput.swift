@@ -27,6 +27,13 @@ struct BatchOutput: Sendable {
   /// What is requested of an image.
   func requested(of image: BatchImage) -> RequestedResults { image.requested ?? requested }
 
+  /// The presets that workers are asked for by name and this program does not have.
+  func foreignPresets(of images: [BatchImage]) -> Set<String> {
+    images.reduce(into: requested.foreignPresets) { names, image in
+      if let own = image.requested { names.formUnion(own.foreignPresets) }
+    }
+  }
+
   private func fingerprint(of image: BatchImage) -> String { image.requested?.fingerprint ?? fingerprint }
 
   /// The outcomes of an image that an earlier run finished; `nil` if there is work to do.

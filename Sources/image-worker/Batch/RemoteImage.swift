@@ -41,9 +41,8 @@ struct RemoteImage: Sendable {
         guard let outcome = outcomes[request.id] else { throw RemoteError.missing }
         var line = line(request.id, folder, suffix: request.suffix) { try outcome.get() }
         if case .success(let result) = outcome {
-          let isSearched = request.configuration.maxBytes != nil || request.configuration.targetSimilarity != nil
-          line.quality =
-            isSearched && result.report.hasCompressionQuality ? result.report.compressionQuality : nil
+          line.quality = result.report.hasCompressionQuality ? result.report.compressionQuality : nil
+          line.isQualityChosen = request.configuration.choosesQuality(line.quality)
           line.similarity = result.report.hasSimilarity ? result.report.similarity : nil
         }
         return line

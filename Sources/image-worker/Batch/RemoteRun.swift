@@ -7,18 +7,25 @@ internal import WorkThreads
 struct RemoteRun: Sendable {
   /// Results that are written at the same time.
   private static let writerCount = 4
+  /// A worker is reported if it could not be reached for so long.
+  private static let warningDelay = Duration.seconds(1)
 
   private let client: Client
   private let output: BatchOutput
   private let stop: RunStop
   private let options: BatchOptions
+  private let warn: @Sendable (ImageWorkerError) -> Void
   private let executor = ImageExecutor(threadCount: writerCount, niceness: 0)
 
   /// - `jobs`: images in flight on all workers together; `nil` for as many as suit them.
-  init(client: Client, output: BatchOutput, stop: RunStop, jobs: Int?) {
+  /// - `warn`: gets the error of each worker that cannot be reached, once.
+  init(
+    client: Client, output: BatchOutput, stop: RunStop, jobs: Int?, warn: @escaping @Sendable (ImageWorkerError) -> Void
+  ) {
     self.client = client
     self.output = output
     self.stop = stop
+    self.warn = warn
     options = Self.options(jobs: jobs, connectionCount: client.statuses.count)
   }
 
@@ -38,6 +45,7 @@ struct RemoteRun: Sendable {
     var notedCount = 0
     do {
       try await connected {
+        try await RemotePresets.check(output.foreignPresets(of: images), on: client)
         try await work(images) { image, lines in
           notedCount += 1
           try note(image, lines)
@@ -64,11 +72,24 @@ struct RemoteRun: Sendable {
           running.cancelAll()
         }
       }
+      group.addTask { await reportUnreachable() }
       defer {
         client.close()
         group.cancelAll()
       }
       try await body()
+    }
+  }
+
+  /// Reports each worker that cannot be reached, so that a batch which waits is not silent.
+  private func reportUnreachable() async {
+    var (failing, reported): (Set<String>, Set<String>) = ([], [])
+    while (try? await Task.sleep(for: Self.warningDelay)) != nil {
+      let failed = client.statuses.filter { $0.error != nil && $0.itemsDone == 0 }
+      for status in failed where failing.contains(status.address) {
+        if let error = status.error, reported.insert(status.address).inserted { warn(error) }
+      }
+      failing = Set(failed.map(\.address))
     }
   }
 

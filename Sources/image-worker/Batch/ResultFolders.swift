@@ -17,7 +17,9 @@ final class ResultFolders: Sendable {
       for component in folder.components {
         path.append(component)
         guard !prepared.contains(path) else { continue }
-        try FileSystem.makeDirectory(path)
+        do { try FileSystem.makeDirectory(path) } catch {
+          throw FileError(nil, path.string, "cannot be created", "\(error)")
+        }
         PartialFile.removeLeftovers(in: path)
         prepared.insert(path)
       }

@@ -27,7 +27,10 @@ struct Inspect: AsyncParsableCommand {
   func run() async throws {
     let configuration = try ResultOptions.configuration(
       try PresetSource.catalog(path: presets), preset, try overrides.configuration)
-    let image = try ImageFile(path: FilePath(file)).plan(.results([configuration]))
+    let image: ImagePlan
+    do { image = try ImageFile(path: FilePath(file)).plan(.results([configuration])) } catch let error as Errno {
+      throw FileError(nil, file, "cannot be read", "\(error)")
+    }
     let inspection = Inspection(
       file: file, try image.renditions[0].get(), workingSetByteCount: image.workingSetByteCount)
     print(json ? try inspection.json : inspection.card)

@@ -17,6 +17,23 @@ enum FileSystem {
     if error != .fileExists { throw error }
   }
 
+  /// Makes the directory that an option names, with all above it, unless it is there.
+  /// - Throws: `FileError`.
+  static func makeDirectory(_ path: FilePath, option: String) throws(FileError) {
+    do { try makeDirectories(path) } catch { throw FileError(option, path.string, "cannot be created", "\(error)") }
+  }
+
+  private static func makeDirectories(_ path: FilePath) throws {
+    switch kind(of: path) {
+    case .directory: return
+    case .file, .other: throw Errno.notDirectory
+    case .missing:
+      let parent = path.removingLastComponent()
+      if !parent.isEmpty { try makeDirectories(parent) }
+      try makeDirectory(path)
+    }
+  }
+
   /// Whether something is there, a link that leads nowhere apart.
   static func isThere(_ path: FilePath) -> Bool { path.withPlatformString { access($0, F_OK) } == 0 }
 
@@ -70,6 +87,13 @@ enum FileSystem {
       defer { free(resolved) }
       return FilePath(platformString: resolved)
     }
+  }
+
+  /// The one path of a file or link in its folder, of which only the folder's links are followed.
+  static func canonicalPlace(_ path: FilePath) -> FilePath {
+    guard let name = path.lastComponent, name.kind == .regular else { return canonical(path) }
+    let folder = path.removingLastComponent()
+    return canonical(folder.isEmpty ? "." : folder).appending(name)
   }
 
   /// Reads a small file whole.

@@ -25,8 +25,10 @@ final class PartialFile: Sendable {
     // A name of its own: the file's may be as long as names can be.
     let number = Self.count.add(1, ordering: .relaxed).newValue
     temporary = path.removingLastComponent().appending(".image-worker.\(getpid()).\(number).part")
-    file = try FileDescriptor.open(
-      temporary, .writeOnly, options: [.create, .truncate], permissions: [.ownerReadWrite, .groupRead, .otherRead])
+    do {
+      file = try FileDescriptor.open(
+        temporary, .writeOnly, options: [.create, .truncate], permissions: [.ownerReadWrite, .groupRead, .otherRead])
+    } catch { throw FileError(nil, path.string, "cannot be written", "\(error)") }
   }
 
   /// Removes the files of processes that were killed before theirs were complete.
@@ -43,19 +45,23 @@ final class PartialFile: Sendable {
   }
 
   func write(_ bytes: RawSpan) throws {
-    try bytes.withUnsafeBytes { _ = try file.writeAll($0) }
+    do { try bytes.withUnsafeBytes { _ = try file.writeAll($0) } } catch { throw failure(error) }
   }
 
   /// Puts the file in its place.
   /// - `isDurable`: a file that is there is whole even after the system broke down.
   func complete(isDurable: Bool) throws {
-    if isDurable, fsync(file.rawValue) != 0 { throw Errno(rawValue: errno) }
-    try close()
+    if isDurable, fsync(file.rawValue) != 0 { throw failure(Errno(rawValue: errno)) }
+    do { try close() } catch { throw failure(error) }
     try temporary.withPlatformString { from in
       try path.withPlatformString { to in
-        if rename(from, to) != 0 { throw Errno(rawValue: errno) }
+        if rename(from, to) != 0 { throw failure(Errno(rawValue: errno)) }
       }
     }
+  }
+
+  private func failure(_ error: any Error) -> FileError {
+    FileError(nil, path.string, "cannot be written", "\(error)")
   }
 
   private func close() throws {

@@ -40,8 +40,11 @@ struct ResultLine: Sendable, Encodable {
   var timings: [String: Double]?
   /// Milliseconds from the first byte to the last.
   var milliseconds: Double?
-  /// The quality that was chosen to meet a limit on the result's size, or a target for its similarity.
+  /// The quality of the result's encoder; `nil` for a result that is lossless or was not encoded.
   var quality: Double?
+  /// Whether the quality differs from the requested one because of a limit on the result's size or a target for its
+  /// similarity; people read of it then.
+  var isQualityChosen = false
   /// The similarity of the result to its uncompressed rows, if there is a target for it.
   var similarity: Double?
   var warnings: [String]?
@@ -68,8 +71,8 @@ struct ResultLine: Sendable, Encodable {
     case .done(let report):
       self.init(image, report, output: written.destination)
       let configuration = requested.results.first { $0.id == written.id }?.configuration
-      let isSearched = configuration?.maxBytes != nil || configuration?.targetSimilarity != nil
-      quality = isSearched ? report.compressionQuality : nil
+      quality = report.compressionQuality
+      isQualityChosen = configuration?.choosesQuality(report.compressionQuality) ?? false
       similarity = report.similarity
       details = showsStages ? StageTable(report).text : nil
     case .skipped: self.init(image, .skipped, output: written.destination)
@@ -138,7 +141,18 @@ struct ResultLine: Sendable, Encodable {
       let inputBytes, let outputBytes
     else { return output.map { "\(status.rawValue), \($0) exists" } ?? status.rawValue }
     return "\(inputFormat) \(inputWidth)x\(inputHeight), \(inputBytes) bytes"
-      + " -> \(output): \(width)x\(height), \(outputBytes) bytes" + (quality.map { ", quality \($0)" } ?? "")
+      + " -> \(output): \(width)x\(height), \(outputBytes) bytes"
+      + (isQualityChosen ? quality.map { ", quality \($0)" } ?? "" : "")
       + (similarity.map { ", similarity \($0)" } ?? "")
+  }
+}
+
+extension ProcessingConfiguration {
+  /// Whether a result's quality was chosen: searched for a limit or a target, or lowered by the rule that a result is
+  /// never larger than its image.
+  func choosesQuality(_ quality: Double?) -> Bool {
+    guard let quality else { return false }
+    return maxBytes != nil || targetSimilarity != nil
+      || neverLarger ?? false && quality < (compressionQuality ?? 1)
   }
 }

@@ -39,7 +39,7 @@ struct InputOptions: ParsableArguments {
     let named = try (inputs + listed).map { BatchInput(path: FilePath($0), output: try mirrored(FilePath($0))) }
     guard let manifest else { return named }
     return try named
-      + BatchManifest.rows(of: BatchInputs.bytes(of: manifest), name: manifest).map { line, row in
+      + BatchManifest.rows(of: BatchInputs.bytes(of: manifest, option: "--manifest"), name: manifest).map { line, row in
         do {
           let path = FilePath(row.path)
           return BatchInput(

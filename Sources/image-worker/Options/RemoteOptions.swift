@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import GRPCCore
 internal import ImageWorkerClient
 internal import SystemPackage
 
@@ -47,11 +48,49 @@ struct RemoteOptions: ParsableArguments {
     if (tlsCertificate == nil) != (tlsKey == nil) {
       throw ValidationError("--tls-certificate and --tls-key must be set together.")
     }
-    let isEncrypted = tls || tlsRoots != nil || tlsCertificate != nil || tlsServerName != nil
     if workers.isEmpty, isEncrypted || tokenFile != nil {
       throw ValidationError("--tls, --tls-… and --token-file need --to.")
     }
-    if !workers.isEmpty { _ = try client }
+  }
+
+  private var isEncrypted: Bool { tls || tlsRoots != nil || tlsCertificate != nil || tlsServerName != nil }
+
+  /// Reads the files once and creates a client, so that what cannot be used is an error before the first image.
+  /// - Throws: `FileError`, or `ValidationError`.
+  func check() throws {
+    if workers.isEmpty { return }
+    if let tlsRoots { try Self.check("--tls-ca", tlsRoots, contains: "CERTIFICATE") }
+    if let tlsCertificate { try Self.check("--tls-certificate", tlsCertificate, contains: "CERTIFICATE") }
+    if let tlsKey { try Self.check("--tls-key", tlsKey, contains: "PRIVATE KEY") }
+    if let tokenFile { _ = try Self.token(in: tokenFile) }
+    _ = try client
+  }
+
+  private static func check(_ option: String, _ path: String, contains part: String) throws {
+    let text = String(decoding: try read(option, path), as: UTF8.self)
+    let isPEM = text.split(separator: "\n").contains { $0.hasPrefix("-----BEGIN ") && $0.contains(part) }
+    if !isPEM { throw FileError(option, path, "cannot be used", "it contains no \(part) in PEM format") }
+  }
+
+  private static func read(_ option: String, _ path: String) throws(FileError) -> [UInt8] {
+    do { return try FileSystem.read(FilePath(path), limit: 1 << 20) } catch {
+      throw FileError(option, path, "cannot be read", "\(error)")
+    }
+  }
+
+  /// An error of the client as an error of the command, with the option that may be wrong.
+  func text(of error: ImageWorkerError) -> String {
+    let hint: String? =
+      switch error.tlsProblem {
+      case .untrustedCertificate: tlsRoots == nil ? "set --tls-ca to its authority" : "check --tls-ca"
+      case .wrongName: "set --tls-server-name to a name in the certificate"
+      case .clientCertificateRequired: "set --tls-certificate and --tls-key"
+      case .clientCertificateRefused: "check --tls-certificate"
+      case .plaintextWorker: "leave out --tls and the other options of TLS"
+      case nil where error.kind != .authentication: nil
+      case nil: tokenFile != nil ? "check --token-file" : tlsCertificate == nil ? "set --token-file" : nil
+      }
+    return hint.map { "\(error.message); \($0)" } ?? error.message
   }
 
   /// A client of the workers.
@@ -59,7 +98,6 @@ struct RemoteOptions: ParsableArguments {
   var client: Client {
     get throws {
       let file = { (path: String?) in path.map { TLS.PEM.file(path: $0) } }
-      let isEncrypted = tls || tlsRoots != nil || tlsCertificate != nil || tlsServerName != nil
       let material = TLS(
         rootCertificates: file(tlsRoots), certificate: file(tlsCertificate), privateKey: file(tlsKey),
         serverName: tlsServerName)
@@ -70,12 +108,22 @@ struct RemoteOptions: ParsableArguments {
       }
       do {
         return try Client(workers, tls: isEncrypted ? material : nil, token: token, retry: retry)
-      } catch { throw ValidationError("--to \(workers.joined(separator: ",")): \(error).") }
+      } catch let error as ClientError {
+        let encrypts = workers.contains { $0.hasPrefix("https://") } && !isEncrypted
+        throw ValidationError("--to: \(error)\(encrypts ? ", and set --tls" : "").")
+      } catch {
+        throw ValidationError("--tls-ca, --tls-certificate or --tls-key cannot be used: \(Self.cause(of: error)).")
+      }
     }
   }
 
+  private static func cause(of error: any Error) -> String { "\((error as? RuntimeError)?.cause ?? error)" }
+
   private static func token(in path: String) throws -> String {
-    let bytes = try FileSystem.read(FilePath(path), limit: 1 << 16)
-    return String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isWhitespace).first.map(String.init) ?? ""
+    let text = String(decoding: try read("--token-file", path), as: UTF8.self)
+    guard let token = text.split(whereSeparator: \.isWhitespace).first else {
+      throw FileError("--token-file", path, "cannot be used", "it is empty")
+    }
+    return String(token)
   }
 }

@@ -37,6 +37,11 @@ struct RequestedResults: Sendable {
     return String(hash, radix: 16)
   }
 
+  /// The presets that workers are asked for by name and this program does not have.
+  var foreignPresets: Set<String> {
+    Set(results.map(\.preset)).subtracting(Preset.builtIn.map(\.name)).subtracting([""])
+  }
+
   /// All that names of result files end with, without their extensions.
   var suffixes: [String] { results.map(\.suffix) + (hasPreview ? [Self.previewSuffix] : []) }
 }
@@ -67,6 +72,24 @@ struct ResultOptions: ParsableArguments {
 
   static let maxRenditionCount = 16
 
+  func validate() throws {
+    if renditions.isEmpty { return }
+    if preview {
+      throw ValidationError("--preview cannot be combined with --rendition; request a small rendition instead.")
+    }
+    guard renditions.count <= Self.maxRenditionCount else {
+      throw ValidationError(
+        "--rendition is set \(renditions.count) times; at most \(Self.maxRenditionCount) are accepted.")
+    }
+    var ids: Set<String> = []
+    for text in renditions {
+      let (id, _) = try RenditionOptions.read(text)
+      guard ids.insert(id).inserted else {
+        throw ValidationError("--rendition \"\(id)\" is set twice; give each rendition its own name.")
+      }
+    }
+  }
+
   /// - Throws: `ValidationError` for what cannot be read, `PipelineError` for what cannot be served, or what is wrong
   ///   with the file of presets.
   var requested: RequestedResults {
@@ -86,19 +109,8 @@ struct ResultOptions: ParsableArguments {
       let result = try result("", catalog, preset, common, isRemote: isRemote)
       return RequestedResults(results: [result], hasPreview: preview)
     }
-    if preview {
-      throw ValidationError("--preview cannot be combined with --rendition; request a small rendition instead.")
-    }
-    guard renditions.count <= Self.maxRenditionCount else {
-      throw ValidationError(
-        "--rendition is set \(renditions.count) times; at most \(Self.maxRenditionCount) are accepted.")
-    }
-    var ids: Set<String> = []
     let results = try renditions.map { text in
       let (id, options) = try RenditionOptions.read(text)
-      guard ids.insert(id).inserted else {
-        throw ValidationError("--rendition \"\(id)\" is set twice; give each rendition its own name.")
-      }
       do {
         let own = try options.overrides.configuration
         return try result(
@@ -119,8 +131,11 @@ struct ResultOptions: ParsableArguments {
       return RequestedResult(id: id, configuration: overrides, preset: preset, overrides: overrides)
     }
     let configuration = try Self.configuration(catalog, preset, overrides)
-    // A worker does not know the presets of this file.
-    return presets == nil
+    // A worker does not know the presets of this file, only those that the file leaves as they are.
+    let isBuiltIn =
+      try PresetCatalog().presets.contains { $0.name == preset }
+      && PresetCatalog().configuration(named: preset) == catalog.configuration(named: preset)
+    return presets == nil || isBuiltIn
       ? RequestedResult(id: id, configuration: configuration, preset: preset, overrides: overrides)
       : RequestedResult(id: id, configuration: configuration, preset: "", overrides: configuration)
   }

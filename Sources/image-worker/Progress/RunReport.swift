@@ -6,6 +6,7 @@ internal import SystemPackage
 final class RunReport: Sendable {
   private struct State {
     var tally: RunTally
+    var skippedLinkCount = 0
     /// Returns the state of each worker; `nil` without workers.
     var workers: (@Sendable () -> [WorkerStatus])?
     var failures = ShortList(title: "failed", maxEntryCount: 20)
@@ -29,25 +30,50 @@ final class RunReport: Sendable {
   var failedCount: Int { state.withLock { $0.tally[.failed] } }
 
   /// Shows the progress while `body` runs, then the failures and the summary.
-  /// - Throws: what `body` throws, without a summary; `Errno` if standard output cannot be written.
-  func run(_ body: () async throws -> Void) async throws {
-    if style.showsProgress {
-      try await showingProgress(body)
-    } else {
-      try await body()
+  /// - `isInterrupted`: whether a signal ended the run early.
+  /// - Throws: what `body` throws, after the summary; `FileError` if standard output cannot be written.
+  func run(isInterrupted: () -> Bool = { false }, _ body: () async throws -> Void) async throws {
+    do {
+      if style.showsProgress {
+        try await showingProgress(body)
+      } else {
+        try await body()
+      }
+    } catch {
+      // What has ended is of use, whatever ended the run; standard output may be what failed.
+      if state.withLock({ $0.tally.completed }) > 0 { try? conclude(isInterrupted: true) }
+      throw error
     }
-    let (tally, lists) = state.withLock { ($0.tally, [$0.warnings, $0.failures]) }
+    try conclude(isInterrupted: isInterrupted())
+  }
+
+  /// Prints the failures and the summary.
+  private func conclude(isInterrupted: Bool) throws {
+    let (tally, lists, linkCount) = state.withLock { ($0.tally, [$0.warnings, $0.failures], $0.skippedLinkCount) }
     for text in lists.compactMap({ $0.text(columnCount: Terminal.columnCount) }) { FileSystem.printError(text) }
     if style.isQuiet { return }
-    let summary = RunSummary(tally, elapsed: began.duration(to: .now))
+    if linkCount > 0, style.results != .json {
+      FileSystem.printError(
+        "symbolic links not followed: \(linkCount), which lead nowhere or back to a folder above them")
+    }
+    let summary = RunSummary(
+      tally, elapsed: began.duration(to: .now), isInterrupted: isInterrupted, skippedLinkCount: linkCount)
     try Self.write(style.results == .json ? JSONText.line(["summary": summary]) : summary.text)
+  }
+
+  /// Reports links that were not followed with the summary.
+  func noteSkippedLinks(_ count: Int) { state.withLock { $0.skippedLinkCount = count } }
+
+  /// Prints a warning, unless the progress line shows the problem.
+  func warn(_ text: String) {
+    if !style.showsProgress, !style.isQuiet { FileSystem.printError(text) }
   }
 
   /// Shows the state of workers on the progress line.
   func observe(_ workers: @escaping @Sendable () -> [WorkerStatus]) { state.withLock { $0.workers = workers } }
 
   /// Reports the outcomes of all results of one image.
-  /// - Throws: `Errno` if standard output cannot be written.
+  /// - Throws: `FileError` if standard output cannot be written.
   func note(_ lines: [ResultLine]) throws {
     let (style, showsLines) = (style, style.results == .lines)
     state.withLock { state in
@@ -89,6 +115,8 @@ final class RunReport: Sendable {
 
   /// At once, so that whoever follows the run sees it grow.
   private static func write(_ line: String) throws {
-    _ = try FileDescriptor.standardOutput.writeAll((line + "\n").utf8)
+    do { _ = try FileDescriptor.standardOutput.writeAll((line + "\n").utf8) } catch {
+      throw FileError(nil, "standard output", "cannot be written", "\(error)")
+    }
   }
 }

@@ -1,6 +1,8 @@
 /// The summary at the end of a run.
 struct RunSummary: Sendable, Encodable {
-  /// The number of images that have ended; less than the run had if it was stopped.
+  /// The number of images of the run.
+  let total: Int
+  /// The number of images that have ended; less than ``total`` if the run was interrupted.
   let images: Int
   let done: Int
   let failed: Int
@@ -12,15 +14,16 @@ struct RunSummary: Sendable, Encodable {
   let savedPercent: Double?
   let seconds: Double
   let imagesPerSecond: Double
+  /// Whether a signal or an error ended the run before all images had ended.
+  let interrupted: Bool
+  /// The number of symbolic links in folders that were not followed; `nil` without any.
+  let skippedLinks: Int?
 
-  private let total: Int
-
-  private enum CodingKeys: CodingKey {
-    case images, done, failed, skipped, ignored, inputBytes, outputBytes, savedPercent, seconds, imagesPerSecond
-  }
-
-  init(_ tally: RunTally, elapsed: Duration) {
+  /// - `isInterrupted`: whether the run was ended early.
+  init(_ tally: RunTally, elapsed: Duration, isInterrupted: Bool = false, skippedLinkCount: Int = 0) {
     total = tally.total
+    interrupted = isInterrupted
+    skippedLinks = skippedLinkCount > 0 ? skippedLinkCount : nil
     images = tally.completed
     (done, failed) = (tally[.done], tally[.failed])
     (skipped, ignored) = (tally[.skipped], tally[.ignored])

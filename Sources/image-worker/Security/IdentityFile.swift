@@ -1,3 +1,4 @@
+internal import Fields
 internal import WorkerOperations
 internal import WorkerService
 internal import Yams
@@ -12,8 +13,19 @@ internal import Yams
 ///         presets: [favicon, preview]
 ///         images_per_minute: 600
 struct IdentityFile {
+  /// A value of the file, and its line, counted from 1.
+  struct Mention: Equatable {
+    let identity: String
+    let value: String
+    let line: Int?
+  }
+
   private(set) var identities: [Identity] = []
   private(set) var policies: [CallerPolicy] = []
+  /// The presets that identities may use, in the order of the file.
+  private(set) var presets: [Mention] = []
+  /// The first certificate of an identity.
+  private(set) var firstCertificate: Mention?
 
   private static let maxCount = 200
   private static let maxNameByteCount = 64
@@ -58,8 +70,12 @@ struct IdentityFile {
       let field = Field(name: "identities.\(name).\(key.string ?? "")", node: value)
       switch key.string ?? "" {
       case "tokens": identity.tokens = try field.list { TokenHash(hexadecimal: $0) }
-      case "certificates": identity.certificates = try field.list { Self.isCertificateName($0) ? $0 : nil }
-      case "presets": policy.presets = Set(try field.list { $0 })
+      case "certificates":
+        identity.certificates = try field.list { Self.isCertificateName($0) ? $0 : nil }
+        firstCertificate = firstCertificate ?? field.mentions(of: name).first
+      case "presets":
+        policy.presets = Set(try field.list { $0 })
+        presets += field.mentions(of: name)
       case "configuration": mayConfigure = try field.bool()
       case "reflection": identity.mayReflect = try field.bool()
       case "max_images": policy.maxImages = Int(try field.number(isWhole: true))
@@ -81,6 +97,27 @@ struct IdentityFile {
     policy.mayConfigure = mayConfigure ?? (policy.presets == nil)
     identities.append(identity)
     policies.append(policy)
+  }
+
+  /// Checks what the file names against the rest of the worker.
+  ///
+  /// - Parameters:
+  ///   - presetNames: The presets that the worker has; `nil` if they are not known.
+  ///   - hasClientCA: Whether clients can identify themselves by certificates.
+  /// - Throws: `IdentityFileError` naming the first line with something that does not exist.
+  func check(presetNames: Set<String>?, hasClientCA: Bool) throws(IdentityFileError) {
+    if !hasClientCA, let certificate = firstCertificate {
+      throw IdentityFileError(
+        line: certificate.line,
+        message:
+          "identities.\(certificate.identity).certificates needs --tls-client-ca, without which clients send none")
+    }
+    guard let presetNames, let unknown = presets.first(where: { !presetNames.contains($0.value) }) else { return }
+    throw IdentityFileError(
+      line: unknown.line,
+      message: "identities.\(unknown.identity).presets has \"\(unknown.value)\", which is no preset of this worker; "
+        + "use some of: \(presetNames.sorted().joined(separator: ", "))\(NearestName.question(unknown.value, in: presetNames))"
+    )
   }
 
   private static func mapping(_ node: Node, _ name: String) throws(IdentityFileError) -> [(Node, Node)] {
@@ -129,6 +166,13 @@ private struct Field {
       elements.append(value)
     }
     return elements
+  }
+
+  /// The entries of a list with their lines.
+  func mentions(of identity: String) -> [IdentityFile.Mention] {
+    (node.sequence.map(Array.init) ?? []).map { entry in
+      IdentityFile.Mention(identity: identity, value: entry.scalar?.string ?? "", line: entry.mark?.line)
+    }
   }
 
   private var accepted: String {

@@ -1,3 +1,4 @@
+internal import ImagePipeline
 internal import Logging
 internal import SystemPackage
 internal import WorkerOperations
@@ -19,8 +20,15 @@ final class Security: Sendable {
 
   /// Reads the files.
   ///
+  /// - Parameters:
+  ///   - settings: The settings that name the files.
+  ///   - presets: The presets that identities may be restricted to.
+  ///   - metrics: The registry for handshakes and callers.
+  ///   - logger: The logger that reports what is read again.
   /// - Throws: `SettingsError` naming the file that cannot be used.
-  init(_ settings: SecuritySettings, metrics: MetricRegistry, logger: Logger) throws(SettingsError) {
+  init(
+    _ settings: SecuritySettings, presets: PresetCatalog, metrics: MetricRegistry, logger: Logger
+  ) throws(SettingsError) {
     self.settings = settings
     self.logger = logger
     self.metrics = metrics
@@ -28,7 +36,9 @@ final class Security: Sendable {
     contexts = try Self.contexts(settings.tls, material, .http2)
     metricsContexts = try Self.contexts(settings.hasSecureMetrics ? settings.tls : nil, material, .http1)
     let text = try settings.identities.map { path throws(SettingsError) in try Self.text(path) }
-    let file = try text.map { text throws(SettingsError) in try Self.identities(text, settings.identities) }
+    let file = try text.map { text throws(SettingsError) in
+      try Self.identities(text, settings, presetNames: Set(presets.presets.map(\.name)))
+    }
     callers = file.map { CallerAccounts($0.policies, metrics: metrics) }
     authenticator =
       file != nil || contexts?.requiresClientCertificates == true
@@ -97,16 +107,23 @@ final class Security: Sendable {
       throw error
     }
     guard seen.isNew(identities: text) else { return }
-    let file = try Self.identities(text, path)
+    // Presets are not checked: their file may be about to be read again, too.
+    let file = try Self.identities(text, settings, presetNames: nil)
     // In this order, so that nobody is admitted whose policy is not known yet.
     callers.replace(with: file.policies)
     authenticator.replace(with: IdentityTable(file.identities))
     logger.notice("identities reloaded", metadata: ["file": "\(path)", "identities": "\(file.identities.count)"])
   }
 
-  private static func identities(_ text: String, _ path: FilePath?) throws(SettingsError) -> IdentityFile {
-    do { return try IdentityFile(yaml: text) } catch {
-      throw SettingsError(description: "--identities \(path?.string ?? ""): \(error)")
+  private static func identities(
+    _ text: String, _ settings: SecuritySettings, presetNames: Set<String>?
+  ) throws(SettingsError) -> IdentityFile {
+    do throws(IdentityFileError) {
+      let file = try IdentityFile(yaml: text)
+      try file.check(presetNames: presetNames, hasClientCA: settings.tls?.clientCA != nil)
+      return file
+    } catch {
+      throw SettingsError(description: "--identities \(settings.identities?.string ?? ""): \(error)")
     }
   }
 

@@ -1,3 +1,4 @@
+internal import Fields
 internal import SystemPackage
 internal import Yams
 
@@ -68,7 +69,10 @@ struct SettingLookup {
 
   private func unknown(_ name: String, _ place: String, spelling: KeyPath<SettingRow, String>) -> SettingsError {
     let names = rows.map { $0[keyPath: spelling] }
-    let nearest = names.min { $0.distance(to: name) < $1.distance(to: name) } ?? ""
+    if name == SettingRow.variablePrefix + "CONFIG" {
+      return SettingsError(description: "\(name) is not a setting; name the file with --config")
+    }
+    let nearest = names.min { NearestName.distance($0, name) < NearestName.distance($1, name) } ?? ""
     return SettingsError(description: "\(place) is not a setting; did you mean \(nearest)?")
   }
 
@@ -76,23 +80,5 @@ struct SettingLookup {
   static func isServiceLink(_ name: String, _ value: String) -> Bool {
     ["tcp://", "udp://", "sctp://"].contains { value.hasPrefix($0) }
       || ["_SERVICE_HOST", "_SERVICE_PORT", "_TCP_", "_UDP_", "_SCTP_"].contains { name.contains($0) }
-  }
-}
-
-extension String {
-  /// The fewest letters that must be inserted, removed or replaced to make one name of the other (Levenshtein).
-  fileprivate func distance(to other: String) -> Int {
-    let letters = Array(other.lowercased())
-    var row = Array(0...letters.count)
-    for (index, letter) in lowercased().enumerated() {
-      var diagonal = row[0]
-      row[0] = index + 1
-      for column in letters.indices {
-        let replaced = diagonal + (letters[column] == letter ? 0 : 1)
-        diagonal = row[column + 1]
-        row[column + 1] = Swift.min(replaced, diagonal + 1, row[column] + 1)
-      }
-    }
-    return row[letters.count]
   }
 }

@@ -39,12 +39,18 @@ struct SettingRow: Sendable {
 
 /// The settings as options of `serve`.
 enum SettingOptions: OptionTable {
-  static let options = Settings.rows.map { row in
-    let details = [row.unit, row.accepted].filter { !$0.isEmpty }.joined(separator: ", ")
-    return TableOption(
-      name: row.option, kind: row.isFlag ? .flag : .value(name: row.unit.isEmpty ? "value" : row.unit),
-      help: "\(row.help)" + (row.isFlag ? "" : " (\(details))") + " Default: \(row.defaultText).",
-      completion: row.completion)
+  static let options = list(defaults: [:])
+
+  /// - `defaults`: the texts of defaults that differ from those of `serve`, by the settings' keys.
+  static func list(defaults: [String: String]) -> [TableOption] {
+    Settings.rows.map { row in
+      let details = [row.unit, row.accepted].filter { !$0.isEmpty }.joined(separator: ", ")
+      return TableOption(
+        name: row.option, kind: row.isFlag ? .flag : .value(name: row.unit.isEmpty ? "value" : row.unit),
+        help: "\(row.help)" + (row.isFlag ? "" : " (\(details))")
+          + " Default: \(defaults[row.key] ?? row.defaultText).",
+        completion: row.completion)
+    }
   }
 
   // Values are read together with those of the environment and the file.

@@ -20,7 +20,8 @@ extension Settings {
           description: "--playground-host \(playgroundHost) can be reached from other machines, and the page has "
             + "neither TLS nor identities. Use a loopback address, or allow it with --insecure")
       }
-      return Playground.Address(host: playgroundHost, port: playgroundPort, isLocal: address.isLocal)
+      return Playground.Address(
+        host: playgroundHost, port: playgroundPort, isLocal: address.isLocal, fallsBackToAnyPort: choosesPlaygroundPort)
     }
   }
 }

@@ -15,6 +15,10 @@ internal import WorkerTelemetry
 struct Settings {
   var host: String
   var port: Int
+  /// Whether the port was set; otherwise it is the default.
+  var isPortSet: Bool
+  /// Whether any free port is chosen if another process has the port.
+  var choosesPort = false
   /// Whether other workers may listen on the same port.
   var sharesPort: Bool
   var security: SecuritySettings
@@ -56,6 +60,8 @@ struct Settings {
   /// Where the playground is served; no port, nowhere.
   var playgroundHost: String
   var playgroundPort: Int?
+  /// Whether any free port is chosen for the playground if another process has the port.
+  var choosesPlaygroundPort = false
   var limits: WorkerLimits
   /// The file of presets, when there is one.
   var presets: PresetSource?
@@ -91,6 +97,7 @@ struct Settings {
     host = Self.address(source.text("host", default: "127.0.0.1", "address", "Set the address to listen on."))
     port = try source.integer(
       "port", in: 0...65535, default: 50051, unit: "port", "Set the port to listen on; 0 for any free one.")
+    isPortSet = source.isGiven("port")
     sharesPort = try source.flag(
       "reusePort", "Let other workers of the same user listen on the same port, for restarts without a gap.")
     security = try SecuritySettings(&source)
@@ -262,8 +269,8 @@ struct Settings {
 
   private static func spillDirectory(_ source: inout SettingSource) throws(SettingsError) -> SpillDirectory? {
     let path = source.text(
-      "spillDirectory", default: "/var/tmp", "directory, empty for none", completion: .directory,
-      "Spool data that does not fit in memory to this directory.")
+      "spillDirectory", default: "/var/tmp", "directory", completion: .directory,
+      "Spool data that does not fit in memory to this directory; an empty name for none.")
     guard let path else { return nil }
     if let directory = SpillDirectory(path: path) { return directory }
     if !source.isGiven("spillDirectory") { return nil }
@@ -276,7 +283,7 @@ struct Settings {
     let limits = CacheLimits(
       memoryByteCount: try source.optionalInteger(
         "cacheMemoryMib", in: 0...1_048_576, default: "an eighth of --memory-limit-mib, at most 100", unit: "MiB",
-        "Limit the memory of cached results, a part of --memory-limit-mib; 0 disables the memory cache."
+        "Limit the memory cache, a part of --memory-limit-mib and at most half of it; 0 disables the memory cache."
       ).map { $0 << 20 } ?? min(100 << 20, memoryLimit / 8),
       diskByteCount: try source.integer(
         "cacheDiskMib", in: 0...1_048_576, default: 500, unit: "MiB",
@@ -286,7 +293,7 @@ struct Settings {
         "cacheDirectory", default: nil, "directory", completion: .directory,
         "Also cache results in files in this directory."))
     guard limits.memoryByteCount <= memoryLimit / 2 else {
-      throw source.error("cacheMemoryMib", "it must be at most half of memoryLimitMib, \(memoryLimit >> 21)")
+      throw source.error("cacheMemoryMib", "it must be at most half of --memory-limit-mib, \(memoryLimit >> 21)")
     }
     return limits.memoryByteCount > 0 || limits.directory != nil && limits.diskByteCount > 0 ? limits : nil
   }

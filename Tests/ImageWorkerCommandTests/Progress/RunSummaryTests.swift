@@ -23,6 +23,16 @@ struct RunSummaryTests {
     #expect(text == "2 of 60 images in 1.0 s, 2.0 images/s: 0 done, 2 failed")
   }
 
+  @Test("as JSON it has the number of images of the run, and whether the run was interrupted")
+  func json() throws {
+    let tally = RunTally.sample(total: 60, done: 2)
+    let line = try JSONText.line(["summary": RunSummary(tally, elapsed: .seconds(1), isInterrupted: true)])
+    for part in ["\"total\":60", "\"images\":2", "\"interrupted\":true"] { #expect(line.contains(part), "\(line)") }
+    #expect(!line.contains("skipped_links"))
+    let complete = RunSummary(tally, elapsed: .seconds(1), skippedLinkCount: 3)
+    #expect(try JSONText.line(complete).contains("\"skipped_links\":3") && !complete.interrupted)
+  }
+
   @Test("an image with several results counts once, and fails if one of them does")
   func renditions() {
     let requested = RequestedResults(results: [])

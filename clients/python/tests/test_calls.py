@@ -197,6 +197,11 @@ def test_asyncio() -> None:
         asyncio.run(main(worker.address))
 
 
+def test_a_result_is_shown_without_its_bytes() -> None:
+    with FakeWorker() as worker, Client(worker.address) as client:
+        assert repr(client.process(b"image")) == "<Result jpeg 1x2, 5 bytes>"
+
+
 def test_a_result_is_saved_whole_or_not_at_all(tmp_path: Path) -> None:
     with FakeWorker() as worker, Client(worker.address) as client:
         result = client.process(b"image")

@@ -40,6 +40,9 @@ class Result:
         """Height in pixels."""
         return self.report.output.height
 
+    def __repr__(self) -> str:
+        return f"<Result {self.format} {self.width}x{self.height}, {len(self.data)} bytes>"
+
     def __bytes__(self) -> bytes:
         return self.data
 

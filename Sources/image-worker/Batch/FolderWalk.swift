@@ -1,0 +1,48 @@
+internal import FoundationEssentials
+internal import SystemPackage
+
+/// A walk through folders with everything in them.
+struct FolderWalk {
+  /// A folder that is left out.
+  let results: FilePath
+  /// The number of symbolic links that lead nowhere, or from a folder back to one above it.
+  private(set) var skippedLinkCount = 0
+
+  /// - `results`: the canonical path of a folder that is left out.
+  init(passingOver results: FilePath) { self.results = results }
+
+  /// Calls `body` with every file below a folder, in a fixed order: its path, its folder below the first, and its kind.
+  ///
+  /// Hidden files are left out.
+  /// - Throws: `FileError` for a folder that cannot be read.
+  mutating func files(of folder: FilePath, _ body: (FilePath, FilePath, FileSystem.Kind) -> Void) throws {
+    try walk(folder, below: "", in: [], body)
+  }
+
+  /// - `parents`: the canonical paths of the folders above, through which links may lead in a circle.
+  private mutating func walk(
+    _ directory: FilePath, below folder: FilePath, in parents: [FilePath],
+    _ body: (FilePath, FilePath, FileSystem.Kind) -> Void
+  ) throws {
+    let place = FileSystem.canonical(directory)
+    if place == results { return }
+    if parents.contains(place) {
+      skippedLinkCount += 1
+      return
+    }
+    let names: [String]
+    do {
+      // For its error, which names the reason.
+      try FileDescriptor.open(directory, .readOnly, options: .directory).close()
+      names = try FileManager.default.contentsOfDirectory(atPath: directory.string).sorted()
+    } catch { throw FileError(nil, directory.string, "cannot be read", "\(error)") }
+    for name in names where !name.hasPrefix(".") {
+      let path = directory.appending(name)
+      switch FileSystem.kind(of: path) {
+      case .directory: try walk(path, below: folder.appending(name), in: parents + [place], body)
+      case .missing where FileSystem.isLink(path): skippedLinkCount += 1
+      case let kind: body(path, folder, kind)
+      }
+    }
+  }
+}
