@@ -154,6 +154,11 @@ void csandbox_channel_destroy(csandbox_channel *channel) {
   close_descriptor(&channel->helper_memory);
 }
 
+size_t csandbox_page_size(void) {
+  const long size = sysconf(_SC_PAGESIZE);
+  return size > 0 ? (size_t)size : 65536; // the largest of the systems that this runs on
+}
+
 void csandbox_discard(uint8_t *bytes, size_t count) {
   (void)madvise(bytes, count, MADV_REMOVE); // best effort: without it, the memory stays until the channel is destroyed
 }

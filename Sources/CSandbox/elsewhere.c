@@ -58,6 +58,10 @@ void csandbox_channel_destroy(csandbox_channel *channel) {
   (void)channel;
 }
 
+size_t csandbox_page_size(void) {
+  return 65536;
+}
+
 void csandbox_discard(uint8_t *bytes, size_t count) {
   (void)bytes, (void)count;
 }

@@ -75,7 +75,7 @@ package final class HelperConnection: @unchecked Sendable {
   ) throws(Failure) -> Result {
     let offset = min(offset, HelperLayout.inputByteCount)
     let bytes = UnsafeRawBufferPointer(
-      start: helper.shared.advanced(by: HelperLayout.inputOffset + offset),
+      start: helper.shared.advanced(by: HelperLayout.current.inputOffset + offset),
       count: min(count, HelperLayout.inputByteCount - offset))
     return try body(bytes.bytes)
   }
@@ -86,7 +86,7 @@ package final class HelperConnection: @unchecked Sendable {
     let count = min(bytes.byteCount, HelperLayout.outputByteCount - offset)
     bytes.extracting(first: count).withUnsafeBytes { bytes in
       guard let source = bytes.baseAddress else { return }
-      helper.shared.advanced(by: HelperLayout.outputOffset + offset)
+      helper.shared.advanced(by: HelperLayout.current.outputOffset + offset)
         .update(from: source.assumingMemoryBound(to: UInt8.self), count: count)
     }
     return count

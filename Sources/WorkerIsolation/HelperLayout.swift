@@ -1,7 +1,9 @@
+internal import CSandbox
+
 /// The layout of the memory that the worker shares with a helper.
-package enum HelperLayout {
-  /// The size of the first part, which contains the flag that cancels the work.
-  static let headByteCount = 4096
+///
+/// Each part begins with a page, so that the memory of one can be returned to the system without another's.
+package struct HelperLayout: Sendable, Hashable {
   /// The maximum number of an image's bytes in one request.
   ///
   /// A request and its response cost 50 to 100 microseconds, so most photographs need two.
@@ -10,8 +12,16 @@ package enum HelperLayout {
   package static let outputByteCount = 640 * 1024
   /// The maximum size of a message.
   static let messageByteCount = 160 * 1024
+  /// The layout for the pages of this system.
+  static let current = HelperLayout(pageByteCount: csandbox_page_size())
 
-  static let inputOffset = headByteCount
-  static let outputOffset = inputOffset + inputByteCount
-  static let byteCount = outputOffset + outputByteCount
+  /// The size of the first part, which contains the flag that cancels the work: one page.
+  package let headByteCount: Int
+
+  /// - `pageByteCount`: the size of a page: 4, 16 or 64 KiB.
+  package init(pageByteCount: Int) { headByteCount = pageByteCount }
+
+  package var inputOffset: Int { headByteCount }
+  package var outputOffset: Int { inputOffset + Self.inputByteCount }
+  package var byteCount: Int { outputOffset + Self.outputByteCount }
 }

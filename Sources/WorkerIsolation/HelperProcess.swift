@@ -28,8 +28,8 @@ package final class HelperProcess: @unchecked Sendable {
   private var finalCPUTime: UInt64 = 0
   /// The limits that are set, so that equal ones are not set again: that costs a system call each.
   private var limits: (cpuSeconds: UInt64, byteCount: UInt64) = (0, 0)
-  /// The maximum number of the input's bytes that one request has had.
-  private var writtenByteCount = 0
+  /// Whether the input has bytes since it was returned to the system.
+  private var hasWritten = false
 
   init(
     _ channel: csandbox_channel, id: UInt32, generation: Int, processID: Int32, initialByteCount: UInt64,
@@ -55,17 +55,18 @@ package final class HelperProcess: @unchecked Sendable {
   package func write(_ bytes: RawSpan) {
     bytes.withUnsafeBytes { bytes in
       guard let source = bytes.baseAddress else { return }
-      channel.shared.advanced(by: HelperLayout.inputOffset)
+      channel.shared.advanced(by: HelperLayout.current.inputOffset)
         .update(from: source.assumingMemoryBound(to: UInt8.self), count: min(bytes.count, HelperLayout.inputByteCount))
     }
-    writtenByteCount = max(writtenByteCount, bytes.byteCount)
+    hasWritten = true
   }
 
-  /// Returns the memory of the input to the system, which the next image takes anew.
-  package func discardInput() {
-    guard writtenByteCount > 0 else { return }
-    writtenByteCount = 0
-    csandbox_discard(channel.shared.advanced(by: HelperLayout.inputOffset), HelperLayout.inputByteCount)
+  /// Returns the memory of the input and the output to the system, which the next image takes anew.
+  package func discard() {
+    guard hasWritten else { return }
+    hasWritten = false
+    let layout = HelperLayout.current
+    csandbox_discard(channel.shared.advanced(by: layout.inputOffset), layout.byteCount - layout.inputOffset)
   }
 
   /// Lends the part of the output that a response describes.
@@ -75,7 +76,7 @@ package final class HelperProcess: @unchecked Sendable {
   package func withOutput(_ range: Range<Int>, _ body: (RawSpan) -> Void) throws(HelperLoss) {
     guard range.lowerBound >= 0, range.upperBound <= HelperLayout.outputByteCount else { throw end(.misbehaved) }
     let bytes = UnsafeRawBufferPointer(
-      start: channel.shared.advanced(by: HelperLayout.outputOffset + range.lowerBound), count: range.count)
+      start: channel.shared.advanced(by: HelperLayout.current.outputOffset + range.lowerBound), count: range.count)
     body(bytes.bytes)
   }
 

@@ -70,7 +70,7 @@ package final class HelperZygote: Sendable {
     var zygote = try running(&state)
     drain(&state)
     var channel = csandbox_channel()
-    guard csandbox_channel_create(HelperLayout.byteCount, &channel) else {
+    guard csandbox_channel_create(HelperLayout.current.byteCount, &channel) else {
       throw .notStarted("no memory or descriptors: error \(errno)")
     }
     state.nextID &+= 1

@@ -73,6 +73,9 @@ void csandbox_close(int descriptor);
 /// Closes what is open of a channel, and unmaps its memory.
 void csandbox_channel_destroy(csandbox_channel *channel);
 
+/// Returns the size of a page of memory in bytes.
+size_t csandbox_page_size(void);
+
 /// Returns shared memory to the system, for both sides; its bytes become 0. `bytes` is aligned to pages.
 void csandbox_discard(uint8_t *bytes, size_t count);
 

@@ -255,7 +255,7 @@ package final class HelperPool: Sendable {
   /// Returns memory that idle helpers do not need to the system.
   package func trim() {
     // Nobody borrows a helper meanwhile, which would write to this memory.
-    state.withLock { state in for lease in state.idle { lease.process.discardInput() } }
+    state.withLock { state in for lease in state.idle { lease.process.discard() } }
   }
 
   /// Ends the helpers that work on no image; others end with their images.

@@ -38,13 +38,23 @@ struct HelperProcessTests {
     }
   }
 
+  @Test("no part of the shared memory is on a page of another", arguments: [4096, 16384, 65536])
+  func pages(pageByteCount: Int) {
+    let layout = HelperLayout(pageByteCount: pageByteCount)
+    let offsets = [0, layout.inputOffset, layout.outputOffset, layout.byteCount]
+    for (offset, next) in zip(offsets, offsets.dropFirst()) { #expect(next >= offset + pageByteCount) }
+    for offset in offsets { #expect(offset % pageByteCount == 0) }
+    #expect(layout.outputOffset - layout.inputOffset == HelperLayout.inputByteCount)
+    #expect(layout.byteCount - layout.outputOffset == HelperLayout.outputByteCount)
+  }
+
   @Test("the input of an idle helper is returned to the system, and used again")
   func discard() throws {
     let lease = try Isolated.pool().borrowNow()
     let image = Isolated.image(.escape)
     for (work, isDiscarded) in [(UInt32(1), true), (UInt32(2), false)] {
       lease.process.write(image.span.bytes)
-      if isDiscarded { lease.process.discardInput() }
+      if isDiscarded { lease.process.discard() }
       let start = HelperRequest.ImageStart(limits: ImageLimits())
       try lease.process.send(
         HelperRequest.readHeader(byteCount: image.count, isLast: true, start: start, planning: []).bytes(work: work))
