@@ -6,7 +6,7 @@ internal import CSandbox
 package struct HelperLayout: Sendable, Hashable {
   /// The maximum number of an image's bytes in one request.
   ///
-  /// A request and its response cost 50 to 100 microseconds, so most photographs need two.
+  /// A request and its response cost 50 to 200 microseconds, so most photographs are one request.
   package static let inputByteCount = 4096 * 1024
   /// The maximum number of a result's bytes in one response: what a pipeline produces before it pauses, and a strip.
   package static let outputByteCount = 640 * 1024
@@ -21,7 +21,10 @@ package struct HelperLayout: Sendable, Hashable {
   /// - `pageByteCount`: the size of a page: 4, 16 or 64 KiB.
   package init(pageByteCount: Int) { headByteCount = pageByteCount }
 
+  /// Where the image's bytes begin.
   package var inputOffset: Int { headByteCount }
+  /// Where the result's bytes begin.
   package var outputOffset: Int { inputOffset + Self.inputByteCount }
+  /// The size of all parts.
   package var byteCount: Int { outputOffset + Self.outputByteCount }
 }

@@ -20,6 +20,31 @@ struct MemoryBudgetTests {
     #expect(budget.used == 0 && budget.peak <= 100 && budget.waitingCount == 0)
   }
 
+  @Test("spare memory is reserved only if half of the budget remains and nobody waits, and is returned when it shrinks")
+  func spare() async throws {
+    let budget = MemoryBudget(limit: 100, maxWaiting: 10)
+    func isSpare(_ byteCount: Int) -> Bool { budget.reserveSpare(byteCount) != nil }
+    #expect(!isSpare(51))
+    guard var spare = budget.reserveSpare(50) else {
+      Issue.record("half of the budget was not spare")
+      return
+    }
+    #expect(budget.used == 50 && !isSpare(1))
+    async let large = waited(budget, 80, 1)
+    try await waitUntil("one waits") { budget.waitingCount == 1 }
+    spare.shrink(to: 60)
+    #expect(budget.used == 50)
+    spare.shrink(to: 30)
+    #expect(budget.used == 30)
+    // There would be room for it if nobody waited.
+    #expect(!isSpare(1))
+    spare.shrink(to: 20)
+    #expect(await large == 1)
+    #expect(budget.used == 20)
+    end(spare)
+    #expect(budget.used == 0)
+  }
+
   @Test("remembers the most that was reserved at once")
   func peak() throws {
     let budget = MemoryBudget(limit: 100, maxWaiting: 10)

@@ -274,7 +274,7 @@ extension MemoryBudget.State {
 /// Memory that is reserved for one image; it is returned to the budget when the reservation is destroyed.
 package struct Reservation: ~Copyable, Sendable {
   /// The size of the reservation in bytes.
-  package let byteCount: Int
+  package private(set) var byteCount: Int
   private let admission: MemoryBudget.Admission
   private let budget: MemoryBudget
 
@@ -285,4 +285,11 @@ package struct Reservation: ~Copyable, Sendable {
   }
 
   deinit { budget.release(byteCount, admission) }
+
+  /// Returns what exceeds `byteCount` bytes to the budget.
+  package mutating func shrink(to byteCount: Int) {
+    guard byteCount < self.byteCount else { return }
+    budget.release(self.byteCount - byteCount, admission)
+    self.byteCount = byteCount
+  }
 }

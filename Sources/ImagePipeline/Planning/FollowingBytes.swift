@@ -20,4 +20,12 @@ package struct FollowingBytes: Sendable, Hashable {
     byteCount = UInt64(bytes.byteCount)
     hasEndMarker = formatName.flatMap(ImageFormat.init(rawValue:))?.hasEndMarker(bytes) ?? false
   }
+
+  /// Examines the last bytes of an image, without those before them that also follow its header.
+  ///
+  /// Returns `nil` for a JPEG without an end marker in them: it may be in the bytes before, or between both.
+  package init?(last bytes: RawSpan, formatName: String?) {
+    self.init(bytes, formatName: formatName)
+    guard hasEndMarker || formatName.flatMap(ImageFormat.init(rawValue:)) != .jpeg else { return nil }
+  }
 }

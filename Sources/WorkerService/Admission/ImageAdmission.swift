@@ -10,6 +10,13 @@ protocol ImageAdmission {
   /// - Throws: `limitExceeded` if the image can never fit, `overloaded` if there is neither room nor a place in the
   ///   queue, `cancelled`.
   func reserve(_ byteCount: Int) async throws(PipelineError) -> Reservation
+
+  /// Reserves memory for an image whose needs are not known yet, if there is plenty; otherwise returns `nil`.
+  func reserveSpare(_ byteCount: Int) -> Reservation?
+}
+
+extension ImageAdmission {
+  func reserveSpare(_ byteCount: Int) -> Reservation? { nil }
 }
 
 /// Admits images whose bytes have all arrived, in order of arrival.
@@ -22,4 +29,6 @@ struct QueuedAdmission: ImageAdmission {
   func reserve(_ byteCount: Int) async throws(PipelineError) -> Reservation {
     try await memory.reserve(byteCount, cancellation: cancellation)
   }
+
+  func reserveSpare(_ byteCount: Int) -> Reservation? { memory.reserveSpare(byteCount) }
 }

@@ -89,9 +89,10 @@ struct HelperLoop: ~Copyable {
     _ request: HelperRequest, _ number: UInt32, _ response: inout HelperResponse
   ) throws(PipelineError) {
     switch request {
-    case .readHeader(let byteCount, let isLast, let start, let configurations):
+    case .readHeader(let byteCount, let isLast, let start, let planning):
       if let start { work = makeWork(start, number) }
-      try readHeader(byteCount, isLast: isLast, planning: configurations, &response)
+      try readHeader(byteCount, isLast: isLast, planning, &response)
+      if let planning { try startAdmitted(byteCount, isLast: isLast, planning, &response) }
     case .plan(let configurations, let following):
       try withWork { (work) throws(PipelineError) in try work.plan(configurations, following: following) }
       response.plan = notePlan()
@@ -99,12 +100,13 @@ struct HelperLoop: ~Copyable {
       try withWork { (work) throws(PipelineError) in _ = try work.planPreview(configuration, maxSide: maxSide) }
       response.plan = notePlan()
     case .start(let ids, let offset, let byteCount, let isLast):
-      try withWork { (work) throws(PipelineError) in try work.start(nil, renditionIDs: ids) }
-      response.isStarted = true
-      if byteCount > 0 { try advance(from: offset, byteCount, isLast: isLast, pauses: true, &response) }
+      try start(ids, &response)
+      guard byteCount > 0 else { return }
+      response.consumedByteCount = try advance(from: offset, byteCount, isLast: isLast, pauses: true, &response)
     case .advance(let offset, let byteCount, let isLast):
-      try advance(from: offset, byteCount, isLast: isLast, pauses: true, &response)
-    case .push(let byteCount, let isLast): try advance(from: 0, byteCount, isLast: isLast, pauses: false, &response)
+      response.consumedByteCount = try advance(from: offset, byteCount, isLast: isLast, pauses: true, &response)
+    case .push(let byteCount, let isLast):
+      response.consumedByteCount = try advance(from: 0, byteCount, isLast: isLast, pauses: false, &response)
     case .abandon:
       work = nil
       response.missingDefenses = connection.missingDefenses
@@ -129,21 +131,40 @@ struct HelperLoop: ~Copyable {
   }
 
   private mutating func readHeader(
-    _ byteCount: Int, isLast: Bool, planning configurations: [ProcessingConfiguration], _ response: inout HelperResponse
+    _ byteCount: Int, isLast: Bool, _ planning: HelperRequest.Planning?, _ response: inout HelperResponse
   ) throws(PipelineError) {
     let connection = connection
     if acceptsFaults { connection.withInput(byteCount) { HelperFault($0)?.commit(&response) } }
     (response.consumedByteCount, response.bufferedByteCount) = try withWork { (work) throws(PipelineError) in
       let consumed = try connection.withInput(byteCount) { (bytes) throws(PipelineError) in
         let consumed = try work.readHeader(inWindowsOf: bytes, isLast: isLast)
-        if let consumed, isLast, !configurations.isEmpty {
-          try work.plan(configurations, following: bytes.extracting(droppingFirst: consumed))
+        if let consumed, let planning {
+          try work.plan(planning, following: bytes.extracting(droppingFirst: consumed))
         }
         return consumed
       }
       return (consumed, work.bufferedByteCount)
     }
-    if isLast, !configurations.isEmpty { response.plan = notePlan() }
+    if planning != nil { response.plan = notePlan() }
+  }
+
+  /// Starts an image whose plan needs no more memory than what was admitted, and processes the bytes behind its header.
+  private mutating func startAdmitted(
+    _ byteCount: Int, isLast: Bool, _ planning: HelperRequest.Planning, _ response: inout HelperResponse
+  ) throws(PipelineError) {
+    guard let plan = response.plan, plan.hasResults, plan.reservedByteCount <= planning.admittedByteCount,
+      let consumed = response.consumedByteCount
+    else { return }
+    try start(planning.renditionIDs, &response)
+    var rest = byteCount - consumed
+    if !isLast { rest -= rest % SourceWindows.byteCount }
+    guard rest > 0 else { return }
+    response.advancedByteCount = try advance(from: consumed, rest, isLast: isLast, pauses: true, &response)
+  }
+
+  private mutating func start(_ ids: [String], _ response: inout HelperResponse) throws(PipelineError) {
+    try withWork { (work) throws(PipelineError) in try work.start(nil, renditionIDs: ids) }
+    response.isStarted = true
   }
 
   private mutating func notePlan() -> PlannedImage? {
@@ -153,11 +174,12 @@ struct HelperLoop: ~Copyable {
   }
 
   /// - `pauses`: whether work stops when enough output is waiting.
+  /// - Returns: The number of consumed bytes.
   private mutating func advance(
     from offset: Int, _ byteCount: Int, isLast: Bool, pauses: Bool, _ response: inout HelperResponse
-  ) throws(PipelineError) {
+  ) throws(PipelineError) -> Int {
     let (connection, renditionCount) = (connection, renditionCount)
-    var output = HelperOutput(connection)
+    var output = HelperOutput(connection, plan: response.plan)
     var outcomes = response.outcomes
     // After an error too: what preceded it is delivered.
     defer { (response.segments, response.outcomes) = (output.segments, outcomes) }
@@ -182,12 +204,20 @@ struct HelperLoop: ~Copyable {
       }
       return (consumed, work.isPaused, work.hasEnded)
     }
-    (response.consumedByteCount, response.isPaused) = (consumed, isPaused)
+    response.isPaused = isPaused
     if hasEnded { work = nil }
+    return consumed
   }
 }
 
 extension ImageWork {
+  /// - `following`: the bytes of the request behind the header.
+  fileprivate mutating func plan(_ planning: HelperRequest.Planning, following: RawSpan) throws(PipelineError) {
+    guard var beyond = planning.beyond else { return try plan(planning.configurations, following: following) }
+    beyond.byteCount += UInt64(following.byteCount)
+    try plan(planning.configurations, following: beyond)
+  }
+
   /// Reads the header from bytes in windows.
   fileprivate mutating func readHeader(inWindowsOf bytes: RawSpan, isLast: Bool) throws(PipelineError) -> Int? {
     var consumed = 0
@@ -218,10 +248,15 @@ struct HelperOutput {
   private static let sentByteCount = 256 * 1024
 
   private let connection: HelperConnection
+  private let plan: PlannedImage?
   private(set) var segments: [HelperResponse.Segment] = []
   private var byteCount = 0
 
-  init(_ connection: HelperConnection) { self.connection = connection }
+  /// - `plan`: the plan that the request made, which precedes its output.
+  init(_ connection: HelperConnection, plan: PlannedImage?) {
+    self.connection = connection
+    self.plan = plan
+  }
 
   /// Whether there is so much output that its receiver should not wait for more.
   var isWorthSending: Bool { byteCount >= Self.sentByteCount }
@@ -253,6 +288,7 @@ struct HelperOutput {
     var response = HelperResponse()
     response.isPartial = true
     response.segments = segments
+    response.plan = plan
     connection.send(response.bytes)
     _ = connection.receive(idle: {})
     (segments, byteCount) = ([], 0)

@@ -11,11 +11,22 @@ enum HelperRequest {
     var recordsSpans = true
   }
 
+  /// What a helper does as soon as the header of an image is complete, so that small images need no further request.
+  struct Planning: Equatable {
+    /// The configurations to plan.
+    var configurations: [ProcessingConfiguration]
+    /// What is known of the bytes behind those of the request; `nil` if there are none.
+    var beyond: FollowingBytes?
+    /// The memory in bytes with which the image is started too if its plan needs no more; 0 if it must not be started.
+    var admittedByteCount: UInt64 = 0
+    var renditionIDs: [String] = []
+  }
+
   /// Read the header from the next `byteCount` bytes of the input.
   ///
   /// - `start`: begins a new image, which replaces the last one; `nil` for the current image.
-  /// - `planning`: the configurations to plan if the header is complete; the bytes are then the last ones.
-  case readHeader(byteCount: Int, isLast: Bool, start: ImageStart?, planning: [ProcessingConfiguration])
+  /// - `planning`: what follows when the header is complete; `nil` if that is not known.
+  case readHeader(byteCount: Int, isLast: Bool, start: ImageStart?, planning: Planning?)
   case plan([ProcessingConfiguration], following: FollowingBytes?)
   case planPreview(ProcessingConfiguration, maxSide: Int)
   /// Start, and process the next bytes as `advance` does if there are any.
@@ -46,6 +57,9 @@ struct HelperResponse {
   var error: PipelineError?
   /// The number of consumed bytes; `nil` if the header needs more.
   var consumedByteCount: Int?
+  /// The number of bytes behind the header that were consumed with the same request; `nil` if that did not start the
+  /// image.
+  var advancedByteCount: Int?
   /// The number of bytes that the reader has buffered.
   var bufferedByteCount = 0
   var isPaused = false

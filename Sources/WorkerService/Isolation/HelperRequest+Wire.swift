@@ -31,22 +31,22 @@ extension HelperRequest {
     writer.varint(1, kind.rawValue)
     writer.varint(2, UInt64(work))
     switch self {
-    case .readHeader(let byteCount, let isLast, let start, let configurations):
+    case .readHeader(let byteCount, let isLast, let start, let planning):
       writer.varint(3, UInt64(byteCount))
       writer.varint(4, isLast ? 1 : 0)
       if let start {
         writer.message(5) { start.limits.write(to: &$0) }
         writer.varint(11, start.recordsSpans ? 1 : 0)
       }
-      for configuration in configurations { writer.data(6, encode(configuration)) }
+      if let planning {
+        for configuration in planning.configurations { writer.data(6, encode(configuration)) }
+        if let beyond = planning.beyond { writer.message(7) { beyond.write(to: &$0) } }
+        for id in planning.renditionIDs { writer.string(8, id, isPresent: true) }
+        writer.varint(12, planning.admittedByteCount)
+      }
     case .plan(let configurations, let following):
       for configuration in configurations { writer.data(6, encode(configuration)) }
-      if let following {
-        writer.message(7) {
-          $0.varint(1, following.byteCount)
-          $0.varint(2, following.hasEndMarker ? 1 : 0)
-        }
-      }
+      if let following { writer.message(7) { following.write(to: &$0) } }
     case .planPreview(let configuration, let maxSide):
       writer.data(6, encode(configuration))
       writer.varint(10, UInt64(maxSide))
@@ -75,6 +75,7 @@ extension HelperRequest {
   ) -> (request: HelperRequest, work: UInt32)? {
     guard let message = WireMessage(bytes), let kind = Kind(rawValue: message.integer(1)) else { return nil }
     let (byteCount, isLast) = (message.count(3), message.flag(4))
+    let following = message.message(7).map { FollowingBytes($0) }
     var configurations: [ProcessingConfiguration] = []
     for bytes in message.all(6) {
       if bytes != last?.bytes { last = EncodedConfiguration(bytes) }
@@ -88,11 +89,13 @@ extension HelperRequest {
         byteCount: byteCount, isLast: isLast,
         start: message.message(5).map {
           ImageStart(limits: ImageLimits($0, defaults: defaults), recordsSpans: message.flag(11))
-        }, planning: configurations)
-    case .plan:
-      request = .plan(
-        configurations,
-        following: message.message(7).map { FollowingBytes(byteCount: $0.integer(1), hasEndMarker: $0.flag(2)) })
+        },
+        planning: configurations.isEmpty
+          ? nil
+          : Planning(
+            configurations: configurations, beyond: following, admittedByteCount: message.integer(12),
+            renditionIDs: message.texts(8)))
+    case .plan: request = .plan(configurations, following: following)
     case .planPreview:
       guard let configuration = configurations.first else { return nil }
       request = .planPreview(configuration, maxSide: message.count(10))
@@ -125,6 +128,17 @@ struct EncodedConfiguration: Sendable {
     else { return nil }
     self.configuration = configuration
     self.bytes = bytes
+  }
+}
+
+extension FollowingBytes {
+  fileprivate func write(to writer: inout WireWriter) {
+    writer.varint(1, byteCount)
+    writer.varint(2, hasEndMarker ? 1 : 0)
+  }
+
+  fileprivate init(_ message: WireMessage) {
+    self.init(byteCount: message.integer(1), hasEndMarker: message.flag(2))
   }
 }
 

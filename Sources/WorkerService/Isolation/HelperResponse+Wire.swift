@@ -37,6 +37,7 @@ extension HelperResponse {
       }
     }
     writer.varint(12, isStarted ? 1 : 0)
+    if let advancedByteCount { writer.varint(13, UInt64(advancedByteCount), isPresent: true) }
     writer.varint(11, UInt64(missingDefenses.rawValue))
     return writer.bytes
   }
@@ -48,6 +49,7 @@ extension HelperResponse {
     isStarted = message.flag(12)
     error = message.message(2).map { PipelineError($0) }
     consumedByteCount = message.has(3) ? message.count(3) : nil
+    advancedByteCount = message.has(13) ? message.count(13) : nil
     bufferedByteCount = message.count(4)
     isPaused = message.flag(5)
     plan = message.message(6).flatMap { PlannedImage($0) }

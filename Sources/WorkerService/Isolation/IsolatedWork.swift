@@ -8,18 +8,17 @@ internal import WorkerIsolation
 /// Every function blocks the calling thread while the helper works. An image has a helper from `prepare` until all of
 /// its renditions have ended, it has failed, or this object is released.
 final class IsolatedWork {
-  private let pool: HelperPool
+  private let session: HelperSession
   private let limits: ImageLimits
-  private let cancellation: Cancellation
-  private let tracing: Target
-  private var lease: HelperPool.Lease?
-  private var number: UInt32 = 0
-  private var handlerID: UInt64?
+  private let recordsSpans: Bool
   private var isBegun = false
-  private var input: CrashFile?
   private var supplied = SuppliedBytes()
   /// The maximum number of the image's bytes in one request, for which memory is charged.
   private(set) var windowByteCount = HelperPool.inputByteCount
+  /// The number of results to plan.
+  private var configurationCount = 0
+  /// Whether the image was started by the request that read its header.
+  private(set) var isStartedWithHeader = false
   /// The number of bytes that were processed with the start.
   private var begun: Int?
   /// The error of an image whose output is still to be delivered.
@@ -28,19 +27,16 @@ final class IsolatedWork {
   private(set) var plan: PlannedImage?
   private(set) var isPaused = false
   private var results = IsolatedResults()
-  private var cpuTime = HelperCPUTime()
 
   init(_ pool: HelperPool, limits: ImageLimits, cancellation: Cancellation, tracing: Target) {
-    self.pool = pool
+    session = HelperSession(pool, limits: limits, cancellation: cancellation, tracing: tracing)
     self.limits = limits
-    self.cancellation = cancellation
-    self.tracing = tracing
+    recordsSpans = tracing.isRecorded
   }
 
   deinit {
     // The helper is idle, so it answers at once.
-    if lease != nil, isBegun { _ = try? exchange(.abandon) }
-    release()
+    if session.process != nil, isBegun { _ = try? exchange(.abandon) }
   }
 
   // MARK: The helper
@@ -48,88 +44,32 @@ final class IsolatedWork {
   /// Waits for a helper.
   /// - Throws: `overloaded`, `cancelled`.
   func prepare() async throws(PipelineError) {
-    if lease == nil, !isBegun { begin(try await pool.borrow(cancellation)) }
+    if session.process == nil, !isBegun { try await session.begin() }
   }
 
   /// Takes a helper if one is available.
   /// - Throws: `overloaded`.
   func prepareNow() throws(PipelineError) {
-    if lease == nil, !isBegun { begin(try pool.borrowNow()) }
-  }
-
-  private func begin(_ lease: HelperPool.Lease) {
-    var lease = lease
-    lease.imageCount += 1
-    self.lease = lease
-    let (process, number) = (lease.process, UInt32(lease.imageCount))
-    self.number = number
-    cpuTime = HelperCPUTime(before: process.cpuTime)
-    limit(byteCount: 0)
-    handlerID = cancellation.addHandler { process.cancel(work: number) }
-  }
-
-  /// Limits the helper to an image that was admitted with `byteCount` bytes.
-  private func limit(byteCount: UInt64) {
-    let limit = HelperLimit(limits, admitted: byteCount)
-    lease?.process.limit(cpuSeconds: limit.cpuSeconds, used: cpuTime.before, byteCount: limit.byteCount)
+    if session.process == nil, !isBegun { try session.beginNow() }
   }
 
   /// Whether the image needs its helper no longer.
-  var isReleased: Bool { isBegun && lease == nil }
-
-  /// Gives the helper back.
-  private func release() {
-    if let handlerID { cancellation.removeHandler(handlerID) }
-    handlerID = nil
-    guard let lease = lease.take() else { return }
-    cpuTime.note(lease.process)
-    pool.giveBack(lease, isUsable: lease.process.loss == nil)
-  }
+  var isReleased: Bool { isBegun && session.process == nil }
 
   /// Returns the CPU time that the helper has used for this image since the last call.
-  func takeCPUTime() -> Duration {
-    if let process = lease?.process { cpuTime.note(process) }
-    return cpuTime.take()
-  }
+  func takeCPUTime() -> Duration { session.takeCPUTime() }
 
-  /// Sends a request and collects what its responses contain.
-  ///
-  /// The helper is given back after an error.
-  /// - `returnsErrors`: whether the response contains an error of the image, instead of a throw.
+  /// Sends a request and collects what its responses contain; see `HelperSession.exchange`.
   private func exchange(
     _ request: HelperRequest, returnsErrors: Bool = false
   ) throws(PipelineError) -> HelperResponse {
-    guard let process = lease?.process else {
-      throw PipelineError(.internalDefect, "an image without a process was continued")
-    }
-    do {
-      let response = try responses(to: request, of: process)
-      for span in response.spans { span.replay(to: tracing.tracer, in: tracing.context, isPreview: tracing.isPreview) }
-      if let error = response.error {
-        guard returnsErrors else { throw error }
-        release()
+    try session.exchange(request, returnsErrors: returnsErrors) { (response, process) throws(HelperLoss) in
+      if plan == nil, let plan = response.plan {
+        guard plan.renditions.count == configurationCount else { throw process.end(.misbehaved) }
+        self.plan = plan
+        results = IsolatedResults(plan)
       }
-      return response
-    } catch let loss as HelperLoss {
-      let error = self.error(of: loss)
-      release()
-      throw error
-    } catch {
-      release()
-      throw error as? PipelineError ?? PipelineError(.internalDefect, "\(error)")
-    }
-  }
-
-  private func responses(to request: HelperRequest, of process: HelperProcess) throws -> HelperResponse {
-    try process.send(request.bytes(work: number) { pool.encode($0) })
-    var outputByteCount = 0
-    while true {
-      let bytes = try process.receive(work: number) { limits.makeSpillFile() }
-      guard let response = HelperResponse(bytes) else { throw process.end(.misbehaved) }
-      outputByteCount += try collect(response.segments, of: process)
-      guard response.isPartial else { return response }
-      guard !response.segments.isEmpty, outputByteCount <= limits.memory else { throw process.end(.misbehaved) }
-      try process.send(HelperRequest.proceed.bytes(work: number))
+      return try collect(response.segments, of: process)
     }
   }
 
@@ -149,14 +89,6 @@ final class IsolatedWork {
     return offset
   }
 
-  /// Returns the error of an image whose helper was lost, and keeps the image's bytes if that was requested.
-  private func error(of loss: HelperLoss) -> PipelineError {
-    guard !cancellation.isCancelled else { return .cancelled }
-    pool.noteLoss()
-    input?.keep()
-    return PipelineError(loss)
-  }
-
   // MARK: The interface of ImageWork
 
   /// Notes that the header is about to be read from `byteCount` bytes, as many of which as possible are one request.
@@ -164,37 +96,53 @@ final class IsolatedWork {
 
   /// See `ImageWork.readHeader`.
   ///
-  /// - `configurations`: what to plan together with the header, if all bytes are there.
+  /// - `planning`: what to do as soon as the header is complete. If the image is started, the first `advance` returns
+  ///   what was done.
   func readHeader(
-    _ bytes: RawSpan, isLast: Bool, planning configurations: [ProcessingConfiguration]
+    _ bytes: RawSpan, isLast: Bool, planning: HelperRequest.Planning?
   ) throws(PipelineError) -> Int? {
-    if !isBegun { input = pool.crashes?.makeFile() }
     var consumed = 0
     repeat {
       let window = bytes.extracting(droppingFirst: consumed).extracting(first: windowByteCount)
-      let isLastWindow = isLast && consumed + window.byteCount == bytes.byteCount
+      let isAtEnd = consumed + window.byteCount == bytes.byteCount
       supply(window)
-      supplied.areLast = isLastWindow
-      let start = isBegun ? nil : HelperRequest.ImageStart(limits: limits, recordsSpans: tracing.isRecorded)
+      supplied.areLast = isLast && isAtEnd
+      let start = isBegun ? nil : HelperRequest.ImageStart(limits: limits, recordsSpans: recordsSpans)
       isBegun = true
-      let response = try exchange(
-        .readHeader(
-          byteCount: window.byteCount, isLast: isLastWindow, start: start,
-          planning: isLastWindow ? configurations : []))
+      let response = try readHeader(window, start: start, planning: isAtEnd ? planning : nil)
       bufferedByteCount = response.bufferedByteCount
       consumed += consume(response.consumedByteCount)
       if response.consumedByteCount != nil {
-        if response.plan != nil { try expect(response, count: configurations.count) }
+        if response.isStarted {
+          let hasAdvanced = response.advancedByteCount != nil || response.error != nil
+          isStartedWithHeader = true
+          if hasAdvanced { begun = try progress(response, consumed: response.advancedByteCount) }
+        }
         return consumed
       }
     } while consumed < bytes.byteCount
     return nil
   }
 
+  private func readHeader(
+    _ window: RawSpan, start: HelperRequest.ImageStart?, planning: HelperRequest.Planning?
+  ) throws(PipelineError) -> HelperResponse {
+    configurationCount = planning?.configurations.count ?? 0
+    if let planning { session.limit(byteCount: planning.admittedByteCount) }
+    let response = try exchange(
+      .readHeader(byteCount: window.byteCount, isLast: supplied.areLast, start: start, planning: planning),
+      returnsErrors: true)
+    if let error = response.error, !response.isStarted { throw error }
+    guard response.isStarted else { return response }
+    guard let plan, let planning, plan.reservedByteCount <= planning.admittedByteCount else {
+      throw session.endMisbehaved()
+    }
+    return response
+  }
+
   /// Copies the next bytes of the image, at most `windowByteCount`, to the helper.
   private func supply(_ bytes: RawSpan) {
-    lease?.process.write(bytes)
-    input?.write(bytes)
+    session.write(bytes)
     supplied.replace(byteCount: bytes.byteCount, isFull: bytes.byteCount == windowByteCount)
   }
 
@@ -202,34 +150,31 @@ final class IsolatedWork {
   /// - Returns: The number.
   private func consume(_ byteCount: Int?) -> Int {
     let count = supplied.consume(byteCount)
-    input?.consume(count)
+    session.consume(count)
     return count
   }
 
   /// See `ImageWork.plan`.
   func plan(_ configurations: [ProcessingConfiguration], following: FollowingBytes?) throws(PipelineError) {
-    try expect(exchange(.plan(configurations, following: following)), count: configurations.count)
+    try expectPlan(.plan(configurations, following: following), count: configurations.count)
   }
 
   /// See `ImageWork.planPreview`.
   func planPreview(_ configuration: ProcessingConfiguration, maxSide: Int) throws(PipelineError) {
-    try expect(exchange(.planPreview(configuration, maxSide: maxSide)), count: 1)
+    try expectPlan(.planPreview(configuration, maxSide: maxSide), count: 1)
   }
 
-  private func expect(_ response: HelperResponse, count: Int) throws(PipelineError) {
-    guard let plan = response.plan, plan.renditions.count == count else {
-      if let process = lease?.process { throw error(of: process.end(.misbehaved)) }
-      throw PipelineError(.internalDefect, "an image has no plan")
-    }
-    self.plan = plan
-    results = IsolatedResults(plan)
+  private func expectPlan(_ request: HelperRequest, count: Int) throws(PipelineError) {
+    configurationCount = count
+    _ = try exchange(request)
+    guard plan != nil else { throw session.endMisbehaved() }
   }
 
   /// See `ImageWork.start`.
   ///
   /// - `advances`: whether to process the bytes that are there already, for which the first `advance` then returns.
   func start(renditionIDs: [String], advances: Bool) throws(PipelineError) {
-    if let plan { limit(byteCount: min(plan.reservedByteCount, UInt64(limits.memory))) }
+    if let plan { session.limit(byteCount: min(plan.reservedByteCount, UInt64(limits.memory))) }
     let count = advances ? supplied.startByteCount : 0
     let response = try exchange(
       .start(
@@ -237,17 +182,17 @@ final class IsolatedWork {
         isLast: supplied.areLast && count == supplied.count),
       returnsErrors: true)
     if let error = response.error, !response.isStarted { throw error }
-    if count > 0 { begun = try progress(response) }
+    if count > 0 { begun = try progress(response, consumed: response.consumedByteCount) }
   }
 
   /// Notes what `advance` has done.
   /// - Returns: The number of consumed bytes. The next call throws an error that output precedes, so that this output is
   ///   delivered.
-  private func progress(_ response: HelperResponse) throws(PipelineError) -> Int {
+  private func progress(_ response: HelperResponse, consumed: Int?) throws(PipelineError) -> Int {
     note(response)
     guard let error = response.error else {
       isPaused = response.isPaused
-      return consume(response.consumedByteCount)
+      return consume(consumed)
     }
     failure = error
     return 0
@@ -264,10 +209,10 @@ final class IsolatedWork {
       supply(bytes.extracting(first: windowByteCount))
       count = supplied.count
     }
-    return try progress(
-      exchange(
-        .advance(offset: supplied.offset, byteCount: count, isLast: isLast && count == bytes.byteCount),
-        returnsErrors: true))
+    let response = try exchange(
+      .advance(offset: supplied.offset, byteCount: count, isLast: isLast && count == bytes.byteCount),
+      returnsErrors: true)
+    return try progress(response, consumed: response.consumedByteCount)
   }
 
   /// See `ImageWork.push`.
@@ -285,7 +230,7 @@ final class IsolatedWork {
 
   private func note(_ response: HelperResponse) {
     results.note(response.outcomes)
-    if results.areComplete { release() }
+    if results.areComplete { session.release() }
   }
 
   /// See `ImageWork.takeOutput`.

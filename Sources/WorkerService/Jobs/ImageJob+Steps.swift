@@ -10,6 +10,11 @@ extension ImageJob {
   /// The renditions that this job produces: those that are not in the cache.
   private var madeRenditions: [Rendition] { cache?.missing ?? renditions }
 
+  /// The names of the renditions in traces; empty for a single result.
+  private var renditionIDs: [String] {
+    madeRenditions.contains { $0.index != nil } ? madeRenditions.map(\.id) : []
+  }
+
   /// The plan of the image.
   ///
   /// Available once the header was read.
@@ -67,8 +72,11 @@ extension ImageJob {
   private func readHeaderWindow() throws -> Bool {
     try cancellation.check()
     let (bytes, isLast) = input.current
-    let headerByteCount = try charged {
-      try work.readHeader(bytes.bytes, isLast: isLast) { madeRenditions.map(\.configuration) }
+    let began = ContinuousClock.now
+    let headerByteCount = try charged { try readHeader(bytes, isLast: isLast) }
+    if work.isStartedWithHeader {
+      clock.worked += began.duration(to: .now)
+      noteReservation()
     }
     do throws(PipelineError) { try work.chargeBuffered() } catch {
       guard let preview, preview.makeRoom(after: error) else { throw error }
@@ -76,6 +84,29 @@ extension ImageJob {
     }
     input.consume(headerByteCount ?? bytes.count)
     return headerByteCount != nil
+  }
+
+  private func readHeader(_ bytes: Data, isLast: Bool) throws(PipelineError) -> Int? {
+    guard input.isLastChunk else { return try work.readHeader(bytes.bytes, isLast: isLast) }
+    let beyond = input.chunk.dropFirst(bytes.count)
+    return try work.readHeader(
+      bytes.bytes, beyond: beyond.bytes, planning: { madeRenditions.map(\.configuration) },
+      renditionIDs: { renditionIDs }, reserve: reserveSpare)
+  }
+
+  /// Returns memory in which the image may be started before it is planned.
+  ///
+  /// A preview shares the memory of its image, and the results of an upload are looked up before it is started.
+  private func reserveSpare(_ byteCount: Int) -> Reservation? {
+    guard preview == nil, cache?.hasLookedUp ?? true else { return nil }
+    return admission.reserveSpare(byteCount + source.bufferedByteCount)
+  }
+
+  /// Records the memory of an image that did not wait for it.
+  private func noteReservation() {
+    let span = environment.tracer.startSpan("queue", ofKind: .internal)
+    span.attributes["imageworker.reserved_bytes"] = Int(clamping: plan.reservedByteCount)
+    span.end()
   }
 
   /// Waits for the next chunk if the current one is consumed and more input is needed.
@@ -119,13 +150,16 @@ extension ImageJob {
 
   /// Starts decoding and delivers the headers of the planned results.
   func start(_ reservation: consuming Reservation) async throws {
-    let renditions = madeRenditions
-    let ids = renditions.contains { $0.index != nil } ? renditions.map(\.id) : []
     let began = ContinuousClock.now
-    try work.start(reservation, renditionIDs: ids, advances: true)
+    try work.start(reservation, renditionIDs: renditionIDs, advances: true)
     clock.worked += began.duration(to: .now)
     try await preview?.start(clock)
-    for (plan, rendition) in zip(plan.renditions, renditions) {
+    try await sendHeaders()
+  }
+
+  /// Delivers the headers of the planned results of a started image.
+  func sendHeaders() async throws {
+    for (plan, rendition) in zip(plan.renditions, madeRenditions) {
       guard case .success(let plan) = plan else { continue }
       try await madeResults.send(ResultPart(.header(plan.output), of: rendition, isMoreReady: input.isNearEnd))
     }

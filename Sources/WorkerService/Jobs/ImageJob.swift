@@ -103,7 +103,9 @@ final class ImageJob {
     try await input.fetch()
     guard try await lookUp() == .missing else { return }
     try await readHeader()
-    if plan.hasResults {
+    if work.isStartedWithHeader {
+      try await sendHeaders()
+    } else if plan.hasResults {
       let reservation = try await admit()
       guard try await lookUpUpload() == .missing else { return }
       try await start(reservation)

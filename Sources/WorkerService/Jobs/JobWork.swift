@@ -13,6 +13,10 @@ struct JobWork: ~Copyable {
     case isolated(IsolatedWork)
   }
 
+  /// The memory in bytes in which a helper may start an image together with its header: enough for most photographs that
+  /// become smaller.
+  private static let spareByteCount = 4 << 20
+
   private let place: Place
   // Set only if the work is done in this process.
   private var work: ImageWork?
@@ -69,19 +73,66 @@ struct JobWork: ~Copyable {
   }
 
   /// See `ImageWork.readHeader`.
-  ///
-  /// - `configurations`: returns the configurations that `plan` will be called with; none if they are not known.
-  mutating func readHeader(
-    _ bytes: RawSpan, isLast: Bool, planning configurations: () -> [ProcessingConfiguration] = { [] }
-  ) throws(PipelineError) -> Int? {
+  mutating func readHeader(_ bytes: RawSpan, isLast: Bool) throws(PipelineError) -> Int? {
     switch place {
     case .here: return try work!.readHeader(bytes, isLast: isLast)
-    case .isolated(let work):
-      if formatName == nil { formatName = ImageReader.formatName(bytes) }
-      noteWork()
-      work.expect(byteCount: bytes.byteCount)
-      processCharge?.grow(to: HelperPool.helperByteCount + work.windowByteCount - HelperPool.inputByteCount)
-      return try work.readHeader(bytes, isLast: isLast, planning: configurations())
+    case .isolated(let work): return try readHeader(bytes, isLast: isLast, in: work, planning: nil)
+    }
+  }
+
+  private mutating func readHeader(
+    _ bytes: RawSpan, isLast: Bool, in work: IsolatedWork, planning: HelperRequest.Planning?
+  ) throws(PipelineError) -> Int? {
+    if formatName == nil { formatName = ImageReader.formatName(bytes) }
+    noteWork()
+    work.expect(byteCount: bytes.byteCount)
+    processCharge?.grow(to: HelperPool.helperByteCount + work.windowByteCount - HelperPool.inputByteCount)
+    return try work.readHeader(bytes, isLast: isLast, planning: planning)
+  }
+
+  /// See `ImageWork.readHeader`.
+  ///
+  /// A helper also plans the results, and starts the image if it needs little memory: each further request costs as much
+  /// as a small stage.
+  /// - Parameters:
+  ///   - bytes: The next bytes.
+  ///   - beyond: All bytes of the image behind them.
+  ///   - configurations: What `plan` will be called with.
+  ///   - renditionIDs: What `start` will be called with.
+  ///   - reserve: Returns memory in which the image may be started, if there is plenty.
+  /// - Returns: The number of bytes that belong to the header; `nil` while more are needed.
+  /// - Throws: Errors of the header and of its plan, and those of starting the image.
+  mutating func readHeader(
+    _ bytes: RawSpan, beyond: RawSpan, planning configurations: () -> [ProcessingConfiguration],
+    renditionIDs: () -> [String], reserve: (_ byteCount: Int) -> Reservation?
+  ) throws(PipelineError) -> Int? {
+    guard case .isolated(let work) = place else { return try readHeader(bytes, isLast: beyond.isEmpty) }
+    if formatName == nil { formatName = ImageReader.formatName(bytes) }
+    let following = FollowingBytes(last: beyond, formatName: formatName)
+    guard beyond.isEmpty || following != nil else {
+      return try readHeader(bytes, isLast: false, in: work, planning: nil)
+    }
+    var planning = HelperRequest.Planning(configurations: configurations())
+    if !beyond.isEmpty { planning.beyond = following }
+    let spare = reserve(Self.spareByteCount)
+    if spare != nil {
+      (planning.admittedByteCount, planning.renditionIDs) = (UInt64(Self.spareByteCount), renditionIDs())
+    }
+    let consumed = try readHeader(bytes, isLast: beyond.isEmpty, in: work, planning: planning)
+    if work.isStartedWithHeader, let plan = work.plan, var used = spare {
+      used.shrink(to: used.byteCount - Self.spareByteCount + Int(clamping: plan.reservedByteCount))
+      reservation = consume used
+      bufferedReservation = nil
+      if work.isReleased { processCharge = nil }
+    }
+    return consumed
+  }
+
+  /// Whether the image was started by `readHeader`.
+  var isStartedWithHeader: Bool {
+    switch place {
+    case .here: false
+    case .isolated(let work): work.isStartedWithHeader
     }
   }
 
@@ -89,7 +140,7 @@ struct JobWork: ~Copyable {
     switch place {
     case .here: try work!.chargeBuffered()
     case .isolated(let work):
-      guard work.bufferedByteCount > ImageWork.headerByteCount else { return }
+      guard !work.isStartedWithHeader, work.bufferedByteCount > ImageWork.headerByteCount else { return }
       try bufferedReservation?.grow(to: work.bufferedByteCount)
     }
   }

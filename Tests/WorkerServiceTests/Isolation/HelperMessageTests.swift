@@ -30,15 +30,18 @@ struct HelperMessageTests {
   func limits() throws {
     var limits = ImageLimits(maxPixels: 1, maxBufferedPixels: 2, maxScans: 3, maxWorkPixels: 4, memory: 5)
     var last: EncodedConfiguration?
+    let planning = HelperRequest.Planning(
+      configurations: [Self.configuration], beyond: FollowingBytes(byteCount: 7, hasEndMarker: true),
+      admittedByteCount: 1 << 40, renditionIDs: ["a", ""])
     let cases: [(Duration?, Bool)] = [(nil, false), (.milliseconds(2500), true)]
     for (time, recordsSpans) in cases {
       limits.maxCPUTime = time
       let request = HelperRequest.readHeader(
         byteCount: 6, isLast: true, start: HelperRequest.ImageStart(limits: limits, recordsSpans: recordsSpans),
-        planning: [Self.configuration])
+        planning: planning)
       let message = HelperRequest.read(request.bytes(work: 1), defaults: limits, last: &last)
       let read = try #require(message).request
-      guard case .readHeader(6, true, let start?, [Self.configuration]) = read else {
+      guard case .readHeader(6, true, let start?, planning) = read else {
         Issue.record("another request was read")
         return
       }
@@ -71,7 +74,9 @@ struct HelperMessageTests {
         name: "decode", began: 1, ended: 2,
         attributes: ["a": .integer(-1), "b": .flag(false), "c": .number(0.5), "d": .text("")], error: "no")
     ]
+    response.advancedByteCount = 0
     let read = try #require(HelperResponse(response.bytes))
+    #expect(read.advancedByteCount == 0)
     #expect(read.bytes.count == response.bytes.count)
     #expect(read.isPartial && read.isPaused && read.error == error && read.consumedByteCount == 0)
     #expect(try read.plan?.renditions.first?.get().input == info && read.plan?.reservedByteCount == 10)

@@ -26,7 +26,7 @@ struct HelperProcessTests {
     lease.process.write(image.span.bytes)
     try lease.process.send(
       HelperRequest.readHeader(
-        byteCount: image.count, isLast: true, start: HelperRequest.ImageStart(limits: ImageLimits()), planning: []
+        byteCount: image.count, isLast: true, start: HelperRequest.ImageStart(limits: ImageLimits()), planning: nil
       )
       .bytes(work: 1))
     let response = try #require(HelperResponse(lease.process.receive(work: 1) { -1 }))
@@ -57,7 +57,7 @@ struct HelperProcessTests {
       if isDiscarded { lease.process.discard() }
       let start = HelperRequest.ImageStart(limits: ImageLimits())
       try lease.process.send(
-        HelperRequest.readHeader(byteCount: image.count, isLast: true, start: start, planning: []).bytes(work: work))
+        HelperRequest.readHeader(byteCount: image.count, isLast: true, start: start, planning: nil).bytes(work: work))
       let response = try #require(HelperResponse(lease.process.receive(work: work) { -1 }))
       // Without its bytes, the image is none.
       #expect(response.attempts.isEmpty == isDiscarded && response.error != nil)
@@ -109,7 +109,7 @@ struct HelperProcessTests {
       cancellation.cancel()
     }
     let began = ContinuousClock.now
-    #expect(throws: PipelineError.cancelled) { try work.readHeader(image.span.bytes, isLast: true, planning: []) }
+    #expect(throws: PipelineError.cancelled) { try work.readHeader(image.span.bytes, isLast: true, planning: nil) }
     #expect(began.duration(to: .now) < .seconds(20))
     #expect(pool.lostCount == 0)
   }

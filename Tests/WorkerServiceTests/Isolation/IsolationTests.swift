@@ -86,6 +86,39 @@ struct IsolationTests {
     }
   }
 
+  @Test("an image starts with its header if it needs no more memory than was admitted", arguments: [-1, 0, 1 << 20])
+  func start(spareByteCount: Int) async throws {
+    let bytes = Fixture.bytes("photo-420.jpg")
+    func work(admitting byteCount: UInt64) async throws -> (work: IsolatedWork, consumed: Int) {
+      let work = IsolatedWork(
+        Isolated.pool(), limits: ImageLimits(), cancellation: Cancellation(),
+        tracing: IsolatedWork.Target(tracer: InMemoryTracer(), context: .topLevel, isPreview: false))
+      try await work.prepare()
+      let planning = HelperRequest.Planning(
+        configurations: [ProcessingConfiguration(maxWidth: 64, preferredFormat: .png)], admittedByteCount: byteCount)
+      return (work, try #require(try work.readHeader(bytes.span.bytes, isLast: true, planning: planning)))
+    }
+    func result(_ work: IsolatedWork, _ consumed: Int) throws -> [Data] {
+      let count = try work.advance(bytes.span.bytes.extracting(droppingFirst: consumed), isLast: true)
+      #expect(consumed + count == bytes.count)
+      let chunks = work.takeOutput(of: 0)
+      #expect(try work.takeEnd(of: 0)?.get().outputByteCount == UInt64(chunks.reduce(0) { $0 + $1.count }))
+      #expect(work.hasEnded && work.isReleased)
+      return chunks
+    }
+    let (planned, header) = try await work(admitting: 0)
+    let plan = try #require(planned.plan)
+    #expect(!planned.isStartedWithHeader)
+    try planned.start(renditionIDs: [], advances: true)
+    let expected = try result(planned, header)
+    #expect(!expected.isEmpty)
+    let admitted = UInt64(Int(plan.reservedByteCount) + spareByteCount)
+    let (started, sameHeader) = try await work(admitting: admitted)
+    #expect(started.isStartedWithHeader == (spareByteCount >= 0) && sameHeader == header)
+    if spareByteCount < 0 { try started.start(renditionIDs: [], advances: true) }
+    #expect(try result(started, header) == expected)
+  }
+
   @Test("large progressive images use spill files that the worker opens for the helper")
   func spill() async throws {
     try await withWorker { direct, _ in
