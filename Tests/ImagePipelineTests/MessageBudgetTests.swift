@@ -105,6 +105,25 @@ struct MessageBudgetTests {
     end(uploads)
   }
 
+  @Test("messages that found room leave the reserve to those that find none")
+  func reserve() async throws {
+    for connection in UInt64(1)...2 { #expect(receive(4, of: connection, isContinuation: true) == .granted) }
+    let uploads = try await budget.reserve(240 << 20, cancellation: Cancellation())
+    for connection in UInt64(3)...4 { #expect(receive(4, of: connection, isContinuation: true) == .granted) }
+    #expect(isWaiting(receive(4, of: 5, "next", isContinuation: true)))
+    #expect(isWaiting(receive(4, of: 6, "last", isContinuation: true)))
+    release(4, of: 1, isContinuation: true)
+    #expect(granted.all == ["next"])
+    // With room again, the reserve is left alone.
+    end(uploads)
+    #expect(granted.all == ["next", "last"])
+    for connection in UInt64(2)...5 { release(4, of: connection, isContinuation: true) }
+    let others = try await budget.reserve(244 << 20, cancellation: Cancellation())
+    for connection in UInt64(1)...2 { #expect(receive(4, of: connection, isContinuation: true) == .granted) }
+    #expect(isWaiting(receive(4, of: 3, isContinuation: true)))
+    end(others)
+  }
+
   @Test("files that are buffered before their header leave room for messages")
   func buffered() throws {
     var files = Hold(budget: budget)

@@ -6,7 +6,7 @@
 /// first.
 ///
 /// Uploads in progress may have reserved all other memory, and free it only when their last bytes have arrived. So a
-/// message that continues a call needs no room if it is small enough for the `reserve` that is left to such messages.
+/// message that continues a call needs no room if it fits into what is left of `continuationReserve`.
 struct MessageQueue {
   struct Waiter {
     var id: UInt64
@@ -26,8 +26,8 @@ struct MessageQueue {
   private(set) var byteCount = 0
   private(set) var waitingByteCount = 0
   private(set) var waiters: [Waiter] = []
-  /// The part of `byteCount` that continues calls.
-  private(set) var continuedByteCount = 0
+  /// The part of `continuationReserve` that is in use, in bytes.
+  private(set) var reservedByteCount = 0
   /// The number of messages and windows that have left the queue since the process started.
   private(set) var endedCount: UInt64 = 0
   private var connections: [UInt64: Int] = [:]
@@ -41,7 +41,7 @@ struct MessageQueue {
   var maxWaitingByteCount: Int { limit / 4 }
   /// The part of the limit that large messages and images leave to small messages, in bytes.
   var reserve: Int { limit / 12 }
-  /// The size in bytes of all messages that continue calls for which there is always room; at least one of 4 MiB, which
+  /// The size in bytes of all messages that may continue calls although there is no room; at least one of 4 MiB, which
   /// is the most that gRPC clients send by default, with its prefix and its other fields.
   var continuationReserve: Int { max(reserve, (4 << 20) + (64 << 10)) }
 
@@ -59,8 +59,8 @@ struct MessageQueue {
     let isSmall = byteCount <= Self.smallByteCount
     let hasRoom =
       (isSmall || nextLarge == nil) && fits(byteCount, of: connection, others: self.byteCount, room: room)
-    guard hasRoom || isContinuation && continues(byteCount) else { return false }
-    add(byteCount, of: connection, isContinuation: isContinuation)
+    guard hasRoom || isContinuation && fitsReserve(byteCount) else { return false }
+    add(byteCount, of: connection, hasRoom: hasRoom)
     return true
   }
 
@@ -107,10 +107,13 @@ struct MessageQueue {
   }
 
   /// Returns a message's bytes to the budget.
+  ///
+  /// One that continues a call returns them to the reserve first, whether they are from there: they make room for as
+  /// many bytes that are.
   mutating func release(_ byteCount: Int, of connection: UInt64, isContinuation: Bool) {
     self.byteCount -= byteCount
     endedCount += 1
-    if isContinuation { continuedByteCount -= byteCount }
+    if isContinuation { reservedByteCount -= min(byteCount, reservedByteCount) }
     let left = (connections[connection] ?? 0) - byteCount
     connections[connection] = left > 0 ? left : nil
   }
@@ -122,22 +125,22 @@ struct MessageQueue {
     var index = 0
     while index < waiters.count {
       let waiter = waiters[index]
-      if waiter.isContinuation && continues(waiter.byteCount)
-        || waiter.byteCount <= Self.smallByteCount && fits(waiter, room: room)
-      {
-        granted.append(admit(at: index))
+      let hasRoom =
+        (waiter.byteCount <= Self.smallByteCount || index == nextLarge) && fits(waiter, room: room)
+      if hasRoom || waiter.isContinuation && fitsReserve(waiter.byteCount) {
+        granted.append(admit(at: index, hasRoom: hasRoom))
       } else {
         index += 1
       }
     }
-    while let index = nextLarge, fits(waiters[index], room: room) { granted.append(admit(at: index)) }
+    while let index = nextLarge, fits(waiters[index], room: room) { granted.append(admit(at: index, hasRoom: true)) }
     return granted
   }
 
   /// Charges a waiter in place of the bytes that it buffers.
-  private mutating func admit(at index: Int) -> Waiter {
+  private mutating func admit(at index: Int, hasRoom: Bool) -> Waiter {
     let waiter = remove(at: index)
-    add(waiter.byteCount, of: waiter.connection, isContinuation: waiter.isContinuation)
+    add(waiter.byteCount, of: waiter.connection, hasRoom: hasRoom)
     return waiter
   }
 
@@ -175,11 +178,11 @@ struct MessageQueue {
   }
 
   /// Whether a message that continues a call fits into what is left to such messages.
-  private func continues(_ byteCount: Int) -> Bool { continuedByteCount + byteCount <= continuationReserve }
+  private func fitsReserve(_ byteCount: Int) -> Bool { reservedByteCount + byteCount <= continuationReserve }
 
-  private mutating func add(_ byteCount: Int, of connection: UInt64, isContinuation: Bool) {
+  private mutating func add(_ byteCount: Int, of connection: UInt64, hasRoom: Bool) {
     self.byteCount += byteCount
-    if isContinuation { continuedByteCount += byteCount }
+    if !hasRoom { reservedByteCount += byteCount }
     connections[connection, default: 0] += byteCount
   }
 }
