@@ -14,7 +14,10 @@ package struct CallAdmission: Sendable {
 
   /// An answer to a call.
   package enum Answer: Sendable {
-    /// The call's messages are received; the promise is released when the first one has arrived.
+    /// The call's messages are received.
+    ///
+    /// A promise is released when the first one has arrived, when the call ends, or when the client has sent nothing for
+    /// a second or two. A call with a promise must send its message at the minimum rate of uploads from the beginning.
     case admitted(until: (any Sendable & AnyObject)?)
     /// The worker is overloaded.
     case refused(_ message: String, retryDelay: Duration?)

@@ -132,7 +132,7 @@ extension RequestGuard {
   /// Passes complete messages to the transport if it asks for them.
   private func deliver(_ context: ChannelHandlerContext) {
     guard isWanted || hasClientEnded else { return }
-    if !ready.isEmpty { expectation = nil }
+    if !ready.isEmpty { (expectation, isMessageDue) = (nil, false) }
     while state == .running, let message = ready.popFirst() {
       let isLast = hasClientEnded && ready.isEmpty && assembler.isEmpty
       forward(message, isLast: isLast, context)

@@ -9,22 +9,34 @@ extension RequestGuard {
     /// Bytes of results that have not been sent, because the client does not read them.
     var pendingByteCount = 0
     var sentByteCount = 0
+    /// Whether nothing had arrived of an expected message at the last check.
+    var isSilent = false
     var upload = TransferLag()
     var download = TransferLag()
   }
 
   func check(elapsed: Duration) {
     guard state == .running else { return }
+    checkExpectation()
     checkUpload(elapsed)
     checkDownload(elapsed)
     progress.receivedByteCount = 0
     progress.sentByteCount = 0
   }
 
-  /// Whether the client has sent a part of a message, and may send the rest.
+  /// Releases the promise to a client that has sent nothing for a whole interval, although it may send.
+  ///
+  /// Others are refused for the sake of expected messages, and headers cost their client nothing.
+  private func checkExpectation() {
+    let isSilent = expectation != nil && waitingID == nil && progress.receivedByteCount == 0
+    if isSilent, progress.isSilent { expectation = nil }
+    progress.isSilent = isSilent
+  }
+
+  /// Whether the client has sent a part of a message, or has yet to send the only one, and may send the rest.
   private var isUploading: Bool {
     guard !hasClientEnded, waitingID == nil, ready.isEmpty else { return false }
-    return !(inflater?.isBetweenMessages ?? assembler.isEmpty)
+    return isMessageDue || !(inflater?.isBetweenMessages ?? assembler.isEmpty)
   }
 
   private func checkUpload(_ elapsed: Duration) {

@@ -34,8 +34,10 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
 
   // MARK: Messages
 
-  /// A promise to process the call's message, until it has arrived.
+  /// A promise to process the call's message, until it has arrived or its client has sent nothing for a while.
   var expectation: (any Sendable & AnyObject)?
+  /// Whether a promised call has not sent its message.
+  var isMessageDue = false
 
   var inflater: MessageInflater?
   var assembler = MessageAssembler()
@@ -181,7 +183,7 @@ extension RequestGuard {
     let call = CallAdmission.Call(
       path: path, identity: identity, peer: connection.peerName, deadline: deadline?.clockInstant)
     switch connection.limits.calls.admit(call) {
-    case .admitted(let promise): expectation = promise
+    case .admitted(let promise): (expectation, isMessageDue) = (promise, promise != nil)
     case .refused(let message, let retryDelay):
       throw RequestRefusal(
         code: .resourceExhausted, message: message, reason: "OVERLOADED", retryDelay: retryDelay ?? .seconds(1))

@@ -124,6 +124,45 @@ struct MessageFlowTests {
     }
   }
 
+  @Test("a client that sends headers and no message loses its promise, and then its call", arguments: [false, true])
+  func silence(isLimited: Bool) async throws {
+    let (account, calls) = (Account(), Calls())
+    var limits = self.limits(account)
+    limits.calls = CallAdmission { _ in .admitted(until: Calls.Promise(calls)) }
+    limits.time.checkInterval = .milliseconds(100)
+    limits.time.upload = isLimited ? .milliseconds(300) : nil
+    try await serveHealth(limits) { server in
+      let connection = try RawConnection(port: server.port)
+      let waiting = try connection.open(message: Array(Self.message(20_000).prefix(5_000)), ends: false)
+      let silent = try connection.open(message: nil, ends: false)
+      while calls.releasedCount == 0 { try connection.settle() }
+      if isLimited {
+        let answer = try connection.answer(silent)
+        #expect(answer.status == 4 && answer.headers["grpc-message"]?.contains("upload_timeout_seconds") == true)
+      } else {
+        #expect(connection.answers[silent] == nil)
+      }
+      // A message that waits for memory is not its client's fault.
+      #expect(calls.releasedCount == 1 && connection.answers[waiting] == nil)
+    }
+  }
+
+  @Test("a call whose deadline passes before its message has arrived loses its promise")
+  func deadline() async throws {
+    let (account, calls) = (Account(), Calls())
+    var limits = self.limits(account)
+    limits.calls = CallAdmission { _ in .admitted(until: Calls.Promise(calls)) }
+    try await serveHealth(limits) { server in
+      let connection = try RawConnection(port: server.port)
+      let headers = RawConnection.okRequest + [("grpc-timeout", "300m")]
+      for message in [nil, Array(Self.message(20_000).prefix(5_000))] {
+        #expect(try connection.answer(try connection.open(headers, message: message, ends: false)).status == 4)
+      }
+      while calls.releasedCount < 2 { try connection.settle() }
+      #expect(account.state.withLock { $0.abandoned } == [1])
+    }
+  }
+
   @Test("a client may send the rest only of a message that is charged")
   func window() async throws {
     let account = Account()
