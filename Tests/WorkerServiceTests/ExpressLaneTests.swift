@@ -19,7 +19,7 @@ struct ExpressLaneTests {
   }
 
   private func enter(_ connection: String, _ cost: ImageCost) async throws -> ThreadQueue.Lane {
-    try await queue.enter(ImageCaller(connection: connection), cost: cost, cancellation: Cancellation())
+    try await queue.enter(ImageCaller(connection: connection), cost: cost, cancellation: Cancellation()).lane
   }
 
   private final class Gate: Sendable {
@@ -27,6 +27,10 @@ struct ExpressLaneTests {
 
     func open() { isOpen.withLock { $0 = true } }
     func wait() { while !isOpen.withLock({ $0 }) { Thread.sleep(forTimeInterval: 0.001) } }
+  }
+
+  private final class Order: Sendable {
+    let names = Mutex<[String]>([])
   }
 
   @Test("a small image that waits may begin when an inspection leaves the express thread")
@@ -61,9 +65,49 @@ struct ExpressLaneTests {
     try await waitUntil("it waits") { queue.waitingCount == 3 }
     queue.costs.learn(.seconds(2), for: cost)
     queue.begin(.express)
-    queue.end(.express, ImageCaller(connection: "a"), cost: cost, worked: .seconds(2))
+    queue.end(ThreadQueue.Place(lane: .express), ImageCaller(connection: "a"), worked: .seconds(2))
     #expect(queue.waitingCount == 2)
     queue.begin()
     #expect(try await waiting.value == .main)
+  }
+
+  @Test("only images that were charged to their caller's share correct it")
+  func shares() async throws {
+    let gate = Gate()
+    Task(executorPreference: executor) { gate.wait() }
+    defer { gate.open() }
+    try await waitUntil("the thread is busy") { executor.idleThreadCount == 0 }
+    #expect(try await enter("first", ImageCost(.milliseconds(10))) == .main)
+    let caller = ImageCaller(connection: "a")
+    let place = try await queue.enter(
+      caller, cost: ImageCost(.milliseconds(1), isLearned: true), cancellation: Cancellation())
+    #expect(place.lane == .express && place.charged == nil)
+    queue.begin(.express)
+    let order = Order()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for (count, name) in ["a", "a", "b", "b"].enumerated() {
+        group.addTask {
+          let place = try await queue.enter(
+            ImageCaller(connection: name), cost: ImageCost(.milliseconds(10)), cancellation: Cancellation())
+          #expect(place.charged == .milliseconds(10))
+          order.names.withLock { $0.append(name) }
+        }
+        try await waitUntil("it waits") { queue.waitingCount == count + 2 }
+      }
+      queue.end(place, caller, worked: .seconds(1))
+      for count in 1...2 {
+        queue.begin()
+        try await waitUntil("the next begins") { order.names.withLock { $0.count } == count }
+      }
+      #expect(order.names.withLock { $0 } == ["a", "b"])
+      // That of the first took longer than it was charged.
+      queue.end(ThreadQueue.Place(lane: .main, charged: .milliseconds(10)), caller, worked: .milliseconds(50))
+      for count in 3...4 {
+        queue.begin()
+        try await waitUntil("the next begins") { order.names.withLock { $0.count } == count }
+      }
+      try await group.waitForAll()
+    }
+    #expect(order.names.withLock { $0 } == ["a", "b", "b", "a"])
   }
 }

@@ -98,11 +98,16 @@ struct FairQueueTests {
     var queue = FairQueue<Int>()
     for _ in 0..<10 { _ = queue.append(0, to: "a", cost: .milliseconds(100)) }
     #expect(queue.work(untilEndOf: .milliseconds(100), in: "a") == .milliseconds(1100))
-    #expect(queue.work(untilEndOf: .milliseconds(100), in: "a", after: .milliseconds(30)) == .milliseconds(1130))
+    #expect(queue.work(untilEndOf: .milliseconds(100), in: "a", after: ["a": .milliseconds(30)]) == .milliseconds(1130))
+    // Of other flows, what is expected counts with what waits, and no more than their share.
+    let expected: [String: Duration] = ["b": .milliseconds(300), "c": .seconds(9), "a": .milliseconds(30)]
+    #expect(queue.work(untilEndOf: .milliseconds(100), in: "a", after: expected) == .milliseconds(1130 + 300 + 1130))
     // It passes the work of its flow that takes longer.
     #expect(queue.work(untilEndOf: .milliseconds(50), in: "a") == .milliseconds(50))
     #expect(queue.work(untilEndOf: .milliseconds(50), in: "b") == .milliseconds(100))
     _ = queue.append(0, to: "b", cost: .milliseconds(20))
     #expect(queue.work(untilEndOf: .milliseconds(50), in: "b") == .milliseconds(140))
+    #expect(
+      queue.work(untilEndOf: .milliseconds(100), in: "a", after: ["b": .milliseconds(30)]) == .milliseconds(1150))
   }
 }

@@ -26,7 +26,7 @@ struct ThreadQueueTests {
     cancellation: Cancellation = Cancellation()
   ) async throws -> ThreadQueue.Lane {
     let caller = ImageCaller(connection: connection, deadline: deadline.map { .now + $0 })
-    return try await queue.enter(caller, cost: ImageCost(cost, isLearned: isLearned), cancellation: cancellation)
+    return try await queue.enter(caller, cost: ImageCost(cost, isLearned: isLearned), cancellation: cancellation).lane
   }
 
   private struct NotRefused: Error {}
@@ -189,7 +189,8 @@ struct ThreadQueueTests {
       }
       for count in 1...2 {
         queue.begin(.express)
-        queue.end(.express, ImageCaller(connection: "b"), cost: ImageCost(.milliseconds(1)), worked: .milliseconds(1))
+        queue.end(
+          ThreadQueue.Place(lane: .express), ImageCaller(connection: "b"), worked: .milliseconds(1))
         try await waitUntil("the next begins") { lanes.count("express") == count }
       }
       #expect(lanes.count("main") == 0)
@@ -229,6 +230,43 @@ struct ThreadQueueTests {
       for _ in 0..<9 { queue.begin() }
       try await group.waitForAll()
     }
+  }
+
+  @Test("refuses calls whose images would be late because of those that others were promised")
+  func expectationOfOthers() async throws {
+    try await enter()
+    func expect(_ connection: String, deadline: Duration? = nil) throws -> ExpectedImage {
+      try queue.expect(ImageCaller(connection: connection, deadline: deadline.map { .now + $0 }))
+    }
+    var promises = try ["a", "b"].map { try expect($0) }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for (count, name) in ["a", "b"].enumerated() {
+        group.addTask { try await enter(name, cost: .seconds(1)) }
+        try await waitUntil("it waits") { queue.waitingCount == count + 2 }
+      }
+      // One waits and one is expected of each.
+      #expect(try await refusal { _ = try expect("a", deadline: .seconds(5)) }.message.contains("5.0 s"))
+      // Only as many of another caller as the queue lets go first.
+      promises += try (0..<3).map { _ in try expect("b") }
+      #expect(try await refusal { _ = try expect("a", deadline: .seconds(5)) }.retryDelay == .seconds(6))
+      // One has begun, two wait and five are expected: the last place, and those of a caller who has more.
+      promises.append(try expect("c"))
+      promises.append(try expect("a"))
+      let full = try await refusal { _ = try expect("b") }
+      #expect(full.code == .overloaded && full.message.contains("8 images"))
+      promises.append(try expect("c"))
+      promises = []
+      promises.append(try expect("b", deadline: .seconds(4)))
+      for _ in 0..<3 { queue.begin() }
+      try await group.waitForAll()
+    }
+  }
+
+  @Test("callers with almost as many waiting images as another keep their places")
+  func similarCallers() {
+    let state = ThreadQueue.State(rate: WorkRate(threadCount: 1, expressCount: 1))
+    #expect(state.isAhead(0, of: 2) && !state.isAhead(0, of: 1) && !state.isAhead(2, of: 3) && state.isAhead(3, of: 5))
+    #expect(!state.isAhead(30, of: 34) && state.isAhead(30, of: 46))
   }
 
   @Test("an image whose call is cancelled leaves the queue")

@@ -5,7 +5,7 @@
 /// therefore served as soon as the current work is done, however much others have enqueued.
 /// Source: P. Goyal, H. Vin, H. Cheng: Start-time Fair Queuing, IEEE/ACM Transactions on Networking 5 (1997).
 ///
-/// Within a flow, small work passes larger work that arrived earlier, but by no more than `maxLead`.
+/// Within a flow, small work passes larger work that arrived earlier, but only if it arrives within `maxBypass`.
 struct FairQueue<Element> {
   private struct Piece {
     let id: UInt64
@@ -22,10 +22,11 @@ struct FairQueue<Element> {
     var start = Duration.zero
   }
 
-  /// The time of work by which a piece lets later ones pass, for each second that it takes longer than they do.
-  private static var leadFactor: Double { 16 }
+  /// The time of work after which smaller pieces no longer pass a piece, for each second that it takes longer than they
+  /// do.
+  private static var bypassFactor: Double { 16 }
   /// The maximum time of work for which later pieces of a flow may pass an earlier one.
-  static var maxLead: Duration { .seconds(2) }
+  private static var maxBypass: Duration { .seconds(2) }
 
   private var flows: [String: Flow] = [:]
   private var virtualTime = Duration.zero
@@ -56,7 +57,7 @@ struct FairQueue<Element> {
     return lastID
   }
 
-  private func rank(of cost: Duration) -> Duration { virtualTime + min(cost * Self.leadFactor, Self.maxLead) }
+  private func rank(of cost: Duration) -> Duration { virtualTime + min(cost * Self.bypassFactor, Self.maxBypass) }
 
   /// Removes and returns the work that is next; `nil` if none waits.
   mutating func popFirst() -> Element? { popFirst { _ in true } }
@@ -107,16 +108,18 @@ struct FairQueue<Element> {
 
   /// Estimates the work that is done until new work of a flow is complete, its own included.
   ///
-  /// - `expected`: the cost of work of the flow that will be appended before.
-  func work(untilEndOf cost: Duration, in name: String, after expected: Duration = .zero) -> Duration {
+  /// - `expected`: the cost of work that will be appended before, by flow.
+  func work(untilEndOf cost: Duration, in name: String, after expected: [String: Duration] = [:]) -> Duration {
     let rank = rank(of: cost)
     let passed = flows[name]?.waiting.lazy.filter { $0.rank <= rank }.reduce(.zero) { $0 + $1.cost } ?? .zero
-    let own = passed + expected + cost
-    return flows.reduce(own) { total, flow in
-      guard flow.key != name else { return total }
-      var others = Duration.zero
-      for piece in flow.value.waiting where others < own { others += piece.cost }
-      return total + min(others, own)
+    let own = passed + (expected[name] ?? .zero) + cost
+    var total = own
+    for (other, flow) in flows where other != name {
+      var others = expected[other] ?? .zero
+      for piece in flow.waiting where others < own { others += piece.cost }
+      total += min(others, own)
     }
+    for (other, others) in expected where other != name && flows[other] == nil { total += min(others, own) }
+    return total
   }
 }

@@ -28,8 +28,15 @@ package final class ThreadQueue: Sendable {
   /// The threads that an image is processed on.
   enum Lane: Sendable { case main, express }
 
+  /// A thread that an image may begin on.
+  struct Place: Sendable {
+    let lane: Lane
+    /// The time that the caller's share was charged; `nil` if the image did not wait with others for its turn.
+    var charged: Duration?
+  }
+
   /// The outcome of the wait.
-  enum Outcome: Sendable { case begin(Lane), cancelled, late, displaced }
+  enum Outcome: Sendable { case begin(Place), cancelled, late, displaced }
 
   struct Waiter {
     let deadline: ContinuousClock.Instant?
@@ -86,16 +93,16 @@ package final class ThreadQueue: Sendable {
   ///   - caller: The client that the image belongs to.
   ///   - cost: The estimated cost of the image.
   ///   - cancellation: Ends the wait when it is cancelled.
-  /// - Returns: The threads to process the image on.
+  /// - Returns: The place to process the image on.
   /// - Throws: `overloaded` if too many images wait, or if the wait would be too long; `cancelled`.
-  func enter(_ caller: ImageCaller, cost: ImageCost, cancellation: Cancellation) async throws(PipelineError) -> Lane {
+  func enter(_ caller: ImageCaller, cost: ImageCost, cancellation: Cancellation) async throws(PipelineError) -> Place {
     try cancellation.check()
     let idle = Idle(self)
     let (decision, displaced): (Result<Lane?, PipelineError>, Waiter?) = state.withLock { state in
       state.expected[caller.connection]?.learn(cost.duration)
       let isFull = state.waiting.count + state.grantedCount >= idle.places
       if let lane = state.laneNow(cost, idle, isFull: isFull) { return (.success(lane), nil) }
-      if isFull, !state.isAhead(state.waiting.count(of: caller.connection)) {
+      if isFull, !state.isAhead(state.waiting.count(of: caller.connection), of: state.waiting.longest?.count ?? 0) {
         return (.failure(full(state, caller, cost.duration)), nil)
       }
       let wait = state.rate.time(for: state.waiting.work(untilEndOf: cost.duration, in: caller.connection))
@@ -104,9 +111,9 @@ package final class ThreadQueue: Sendable {
       return (.success(nil), longest.flatMap { state.waiting.removeLast(from: $0) })
     }
     displaced?.continuation.resume(returning: .displaced)
-    if let lane = try decision.get() { return lane }
+    if let lane = try decision.get() { return Place(lane: lane) }
     switch await wait(caller, cost: cost, cancellation) {
-    case .begin(let lane): return lane
+    case .begin(let place): return place
     case .cancelled: throw .cancelled
     case .late: throw tooLate(wait: cost.duration, deadline: caller.deadline)
     case .displaced: throw state.withLock { full($0, caller, cost.duration) }
@@ -126,7 +133,7 @@ package final class ThreadQueue: Sendable {
           ended.append((waiter, .late))
           continue
         }
-        ended.append((waiter, .begin(.main)))
+        ended.append((waiter, .begin(Place(lane: .main, charged: waiter.cost.duration))))
         state.grantedCount += 1
         state.rate.begin(waiter.cost.duration)
       }
@@ -136,14 +143,16 @@ package final class ThreadQueue: Sendable {
     for (waiter, outcome) in ended { waiter.continuation.resume(returning: outcome) }
   }
 
-  /// Records the end of an image that has begun.
+  /// Records the end of an image that has begun, and corrects what its caller was charged.
   ///
   /// - `worked`: the time that a thread worked on it.
-  func end(_ lane: Lane, _ caller: ImageCaller, cost: ImageCost, worked: Duration) {
+  func end(_ place: Place, _ caller: ImageCaller, worked: Duration) {
     let now = ContinuousClock.now
     let ended: [(Waiter, Outcome)] = state.withLock { state in
-      if state.waiting.count > 0 { state.waiting.correct(worked - cost.duration, of: caller.connection) }
-      return lane == .express ? grantExpress(&state, now) : []
+      if let charged = place.charged, state.waiting.count > 0 {
+        state.waiting.correct(worked - charged, of: caller.connection)
+      }
+      return place.lane == .express ? grantExpress(&state, now) : []
     }
     for (waiter, outcome) in ended { waiter.continuation.resume(returning: outcome) }
   }
@@ -160,7 +169,8 @@ package final class ThreadQueue: Sendable {
     while !state.isExpressGranted,
       let waiter = state.waiting.popFirst(where: { $0.cost.isSmall && costs.isStillSmall($0.cost) })
     {
-      ended.append((waiter, waiter.isLate(now) ? .late : .begin(.express)))
+      let place = Place(lane: .express, charged: waiter.cost.duration)
+      ended.append((waiter, waiter.isLate(now) ? .late : .begin(place)))
       guard !waiter.isLate(now) else { continue }
       state.isExpressGranted = true
       state.rate.begin(waiter.cost.duration)
@@ -180,7 +190,7 @@ package final class ThreadQueue: Sendable {
         }
         return state.waiting.append(waiter, to: caller.connection, cost: cost.duration)
       }
-      guard let id else { return continuation.resume(returning: .begin(.main)) }
+      guard let id else { return continuation.resume(returning: .begin(Place(lane: .main))) }
       let registered = cancellation.addHandler { [self] in
         let waiter = state.withLock { $0.waiting.remove(id, from: caller.connection) }
         waiter?.continuation.resume(returning: .cancelled)
@@ -240,8 +250,10 @@ extension ThreadQueue {
 }
 
 extension ThreadQueue.State {
-  /// Whether a caller with `count` waiting images may displace one of the caller with the most.
-  func isAhead(_ count: Int) -> Bool { (waiting.longest?.count ?? 0) > count + 1 }
+  /// Whether a caller with `count` waiting images may take the place of one of the caller with the most.
+  ///
+  /// Callers that wait with almost as many keep theirs: an image that loses its place was received for nothing.
+  func isAhead(_ count: Int, of longest: Int) -> Bool { longest > count + max(1, count / 2) }
 
   /// Takes the place of an image that may begin without a wait; returns `nil` if it must wait.
   fileprivate mutating func laneNow(

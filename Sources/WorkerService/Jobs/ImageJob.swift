@@ -67,16 +67,16 @@ final class ImageJob {
     let span = environment.tracer.startSpan("queue", ofKind: .internal)
     let cost = environment.threadQueue.costs.estimate(of: source.whole, renditions)
     let queue = environment.threadQueue
-    let lane: ThreadQueue.Lane
-    do { lane = try await queue.enter(caller, cost: cost, cancellation: cancellation) } catch {
+    let place: ThreadQueue.Place
+    do { place = try await queue.enter(caller, cost: cost, cancellation: cancellation) } catch {
       span.record(error)
       span.end()
       throw error
     }
-    defer { queue.end(lane, caller, cost: cost, worked: clock.worked) }
+    defer { queue.end(place, caller, worked: clock.worked) }
     // The whole job runs on one executor: a change of threads costs more than the work between two windows.
-    try await withTaskExecutorPreference(queue.executor(of: lane)) {
-      queue.begin(lane)
+    try await withTaskExecutorPreference(queue.executor(of: place.lane)) {
+      queue.begin(place.lane)
       span.end()
       clock.queued = clock.began.duration(to: .now)
       do {
