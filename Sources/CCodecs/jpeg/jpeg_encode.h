@@ -7,9 +7,10 @@
 // progressive, with Huffman tables of their own, and with restart markers if the options ask for them. They depend on
 // options and samples alone, not on portions, budget or machine.
 //
-// Blocks. The forward transform returns coefficients in units of the quantization steps. The choice of levels weighs
-// the error of each coefficient against the bits that it costs, more boldly where the texture of the block hides
-// errors. Tokens are what the Huffman coder will write, kept until its tables can be computed.
+// Blocks. The forward transform returns coefficients in units of the quantization steps. A coefficient becomes zero if
+// its error then costs less than two bits do; the price of a bit is higher where the texture of the block hides errors.
+// The last levels of a block are dropped as long as they cost more bits than they are worth. Tokens are what the
+// Huffman coder will write, kept until its tables can be computed.
 //
 // Quality. Steps and prices were fitted to photographs at some qualities (jpeg_encode_anchors.h) and are interpolated
 // between them. A quality of 1 to 100 is a position among these, chosen so that a file scores in SSIMULACRA2 what
@@ -36,7 +37,7 @@
 #include "../core/encoder.h"
 #include "jpeg_codes.h"
 
-enum { JPEG_BLOCK = 64, JPEG_LEVELS = 63, JPEG_SIZES = 10 };
+enum { JPEG_BLOCK = 64, JPEG_LEVELS = 63 };
 
 // MARK: Quality
 
@@ -66,62 +67,57 @@ extern const uint8_t ccodecs_jpeg_zigzag[JPEG_BLOCK];
 
 enum {
   JPEG_MAX_LEVEL = 1023, ///< Of a file with 8 bits per sample.
-  JPEG_COST_SCALE = 64,  ///< Units of a bit, of which the lowest two bits are free.
-  JPEG_MAX_GAIN = 1 << 18,
+  JPEG_MAX_TRIMMED = 4,  ///< Levels at the end of a block that may be dropped.
 };
 
-/// Bits that no coefficient costs less than: smaller errors are not worth considering.
-#define JPEG_MIN_BITS 0.75F
+/// Bits that no coefficient costs less than: those that are worth less become zero.
+#define JPEG_MIN_BITS 2.0F
+
+/// Bits that the last levels may be worth more than they cost before others are no longer tried.
+#define JPEG_MAX_LOSS 2.0F
 
 /// The scale of the transform's output for each index of a row or column.
 extern const float ccodecs_jpeg_forward_scale[8];
 
-/// The quantized AC coefficients of a block that are not zero.
+/// The quantized coefficients of a block. They are transposed: index 8 * u + v, for v cycles down and u across.
 typedef struct jpeg_block {
-  uint64_t mask;               ///< Bit k is set if the coefficient at zigzag index k is not zero; bit 0 is never set.
-  int16_t dc;                  ///< The quantized DC coefficient.
-  int16_t levels[JPEG_LEVELS]; ///< The coefficients of the mask, in order.
+  uint64_t mask; ///< Bit k is set if the coefficient at zigzag index k is not zero; bit 0 is never set.
+  int16_t dc;
+  int16_t levels[JPEG_BLOCK]; ///< Those that are not in the mask have no meaning.
 } jpeg_block;
 
 /// The parameters for choosing the levels of a component's blocks.
 typedef struct jpeg_chooser {
-  float inverse[JPEG_BLOCK];                     ///< Transposed, for the transform.
-  float weight[JPEG_BLOCK];                      ///< In zigzag order.
-  int32_t end_rate;                              ///< Cost of the end of a block.
-  int32_t run_rates[JPEG_SIZES + 1][JPEG_BLOCK]; ///< Cost of a coefficient by its size and the zeros before it.
-  uint8_t index[JPEG_BLOCK];                     ///< The transposed index of each zigzag index.
-  uint64_t zigzag_bits[16][16];                  ///< The zigzag mask of each group of four transposed indexes.
+  float inverse[JPEG_BLOCK];   ///< Transposed reciprocals of the steps, scaled for the transform.
+  float dead_zone[JPEG_BLOCK]; ///< Transposed: what lambda adds to the smallest magnitude that is not zero.
+  const float *weight;         ///< Of squared errors, in zigzag order.
+  const float *rate;           ///< Estimated bits by symbol.
 } jpeg_chooser;
 
-/// The coefficients of a block that may be other than zero. Vectors write beyond the last of them.
-typedef struct jpeg_candidates {
-  uint64_t mask;                    ///< Their zigzag indexes.
-  float dc;                         ///< The DC coefficient, not rounded.
-  int32_t gains[JPEG_BLOCK + 16];   ///< How much less the error costs, in units of JPEG_COST_SCALE to the bit.
-  uint32_t places[JPEG_BLOCK + 16]; ///< The nearest level << 16 | its number of bits << 6 | the zigzag index.
-} jpeg_candidates;
+/// The transposed index of each zigzag index.
+extern const uint8_t ccodecs_jpeg_transposed_zigzag[JPEG_BLOCK];
 
+/// The tables that the chooser borrows must outlive it.
 void ccodecs_jpeg_chooser_init(jpeg_chooser *chooser, const jpeg_encode_tables *tables, uint32_t component);
+
+/// Converts a mask of transposed indexes to one of zigzag indexes.
+uint64_t ccodecs_jpeg_zigzag_mask(uint64_t mask);
 
 // MARK: Kernels
 
-/// Transforms a block of 8x8 samples into coefficients in units of their steps. `inverse` contains the reciprocals of
-/// the steps, scaled for the transform. The output is transposed: index 8 * u + v, for v cycles down and u across.
-/// Returns the mask of the coefficients whose magnitude is at least `threshold`; bit i is that of index i.
-typedef uint64_t (*jpeg_forward)(
-    const uint8_t *samples, size_t stride, const float inverse[JPEG_BLOCK], float threshold, float output[JPEG_BLOCK]);
+/// Transforms and quantizes a block of 8x8 samples. A coefficient is zero if its magnitude in steps is below half of
+/// one plus `lambda` times its dead zone; `lambda` is the squared error that is worth one bit. `values` receives the
+/// coefficients in steps, transposed as the levels.
+typedef void (*jpeg_quantize)(
+    const jpeg_chooser *chooser, const uint8_t *samples, size_t stride, float lambda, float values[JPEG_BLOCK],
+    jpeg_block *block);
 
 /// Sums the absolute differences of each sample to the next one in its row and to the one below in the block, for
 /// `count` blocks in a row. Reads one column to the right of them.
 typedef void (*jpeg_activity)(const uint8_t *samples, size_t stride, uint32_t count, uint32_t *sums);
 
-/// Transforms a block and lists its candidates. `lambda` is the squared error that is worth one bit.
-typedef void (*jpeg_consider)(
-    const jpeg_chooser *chooser, const uint8_t *samples, size_t stride, float lambda, jpeg_candidates *candidates);
-
 typedef struct jpeg_encode_kernels {
-  jpeg_forward forward;
-  jpeg_consider consider;
+  jpeg_quantize quantize;
   jpeg_activity activity;
   /// Converts RGB pixels to the three components.
   void (*convert)(const uint8_t *rgb, uint8_t *luma, uint8_t *blue, uint8_t *red, size_t count);
@@ -129,12 +125,7 @@ typedef struct jpeg_encode_kernels {
   void (*halve)(const uint8_t *upper, const uint8_t *lower, uint8_t *output, size_t count);
 } jpeg_encode_kernels;
 
-/// Lists the candidates of a block with any transform.
-void ccodecs_jpeg_consider(
-    const jpeg_chooser *chooser, jpeg_forward forward, const uint8_t *samples, size_t stride, float lambda,
-    jpeg_candidates *candidates);
-
-/// Transforms and quantizes a block. `lambda` is the squared error that is worth one bit.
+/// Transforms and quantizes a block, and drops the last levels that are not worth their bits.
 void ccodecs_jpeg_choose(
     const jpeg_chooser *chooser, const jpeg_encode_kernels *kernels, const uint8_t *samples, size_t stride,
     float lambda, jpeg_block *block);
@@ -155,32 +146,34 @@ typedef struct jpeg_code {
   uint8_t counts[17];   ///< Number of codes of each length.
   uint8_t symbols[256]; ///< In order of their codes.
   uint32_t symbol_count;
-  uint32_t entries[256]; ///< code << 5 | length
 } jpeg_code;
 
 /// Computes the code with at most 16 bits that is best for the frequencies. Symbols without a frequency have no code.
-void ccodecs_jpeg_code_build(jpeg_code *code, const uint32_t frequencies[256]);
+/// `entries` receives by symbol: the code, shifted by the number of bits that follow it, << 32 | the number of both.
+void ccodecs_jpeg_code_build(jpeg_code *code, uint64_t entries[256], const uint32_t frequencies[256]);
 
 enum {
   JPEG_CODE_DC = 0, ///< First of the tables of DC differences: luma, chroma.
   JPEG_CODE_AC = 2, ///< First of the tables of AC coefficients: luma, chroma.
   JPEG_CODES = 4,
-  JPEG_TOKEN_RAW = 4,     ///< Bits without a symbol, as many as the symbol says.
+  JPEG_TOKEN_RAW = 4,     ///< Bits without a symbol, as many as the symbol says: 16 at most.
   JPEG_TOKEN_RESTART = 5, ///< A restart marker; the symbol is its number.
-  JPEG_TOKENS_PER_CHUNK = 4 * 1024 - 4,
+  JPEG_TOKEN_KINDS = 6,
+  JPEG_TOKENS_PER_CHUNK = 4 * 1024 - 5,
 };
 
 /// A token: kind << 24 | symbol << 16 | bits that follow.
 typedef struct jpeg_token_chunk {
   struct jpeg_token_chunk *next;
   uint32_t count;
+  bool has_restarts; ///< Whether any token is a restart marker.
   uint32_t tokens[JPEG_TOKENS_PER_CHUNK];
 } jpeg_token_chunk;
 
 /// Bits that are not yet in the output.
 typedef struct jpeg_bit_writer {
-  uint64_t bits;  ///< The newest bits are the lowest.
-  uint32_t count; ///< Fewer than 64.
+  uint64_t bits; ///< The newest bits are the lowest.
+  int32_t room;  ///< Bits that are missing from 64: at least 1.
 } jpeg_bit_writer;
 
 /// Tokens of a scan. They are kept until their number reaches a limit or the scan ends; then the tables of the scan
@@ -196,11 +189,12 @@ typedef struct jpeg_scan_writer {
   bool has_tables;  ///< Whether the tables and the header of the scan are written.
   bool is_counting; ///< Whether tokens are only counted, and then discarded.
   bool has_failed;  ///< Whether memory is exhausted.
-  uint32_t frequencies[JPEG_CODES][256];
-  jpeg_code codes[JPEG_CODES];
   jpeg_bit_writer bits;
   uint8_t header[24]; ///< The restart interval and the scan's header, written after the tables.
   uint32_t header_count;
+  uint32_t frequencies[JPEG_TOKEN_KINDS * 256]; ///< By kind and symbol.
+  uint64_t entries[JPEG_TOKEN_KINDS * 256];     ///< See ccodecs_jpeg_code_build; only of symbols with a frequency.
+  jpeg_code codes[JPEG_CODES];
 } jpeg_scan_writer;
 
 /// The components, blocks and MCUs of an image.

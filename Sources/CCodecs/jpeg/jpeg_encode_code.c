@@ -35,9 +35,9 @@ static void sort_leaves(leaves *l, const uint32_t frequencies[SYMBOLS]) {
   l->count = count + 1;
 }
 
-/// Counts the lengths of the best code by merging the two rarest nodes again and again. Merged nodes come into being in
-/// order of their weights, so they form a queue of their own.
-static void count_lengths(const leaves *l, const uint32_t frequencies[SYMBOLS], uint32_t counts[2 * SYMBOLS]) {
+/// Counts the lengths of the best code, and returns the longest, by merging the two rarest nodes again and again.
+/// Merged nodes come into being in order of their weights, so they form a queue of their own.
+static uint32_t count_lengths(const leaves *l, const uint32_t frequencies[SYMBOLS], uint32_t counts[2 * SYMBOLS]) {
   uint64_t weights[2 * SYMBOLS + 2];
   uint16_t parents[2 * SYMBOLS + 2];
   uint16_t depths[2 * SYMBOLS + 2];
@@ -56,17 +56,20 @@ static void count_lengths(const leaves *l, const uint32_t frequencies[SYMBOLS], 
   }
   memset(counts, 0, 2 * SYMBOLS * sizeof *counts);
   depths[end - 1] = 0;
+  uint32_t longest = 0;
   for (uint32_t node = end - 1; node-- > 0;) {
     depths[node] = depths[parents[node]] + 1;
     if (node < l->count) {
       counts[depths[node]]++;
+      longest = depths[node] > longest ? depths[node] : longest;
     }
   }
+  return longest;
 }
 
 /// Shortens the codes of more than 16 bits (T.81, figure K.3).
-static void limit_lengths(uint32_t counts[2 * SYMBOLS]) {
-  for (uint32_t length = 2 * SYMBOLS - 1; length > MAX_LENGTH; length--) {
+static void limit_lengths(uint32_t counts[2 * SYMBOLS], uint32_t longest) {
+  for (uint32_t length = longest; length > MAX_LENGTH; length--) {
     while (counts[length] > 0) {
       uint32_t shorter = length - 2;
       while (counts[shorter] == 0) {
@@ -80,7 +83,14 @@ static void limit_lengths(uint32_t counts[2 * SYMBOLS]) {
   }
 }
 
-void ccodecs_jpeg_code_build(jpeg_code *code, const uint32_t frequencies[SYMBOLS]) {
+/// Returns how many bits follow the code of a symbol: its low four bits, which are a size, or the high four of the end
+/// of a band, which has no size.
+static uint32_t extra_bits(uint32_t symbol) {
+  const uint32_t size = symbol & 15, run = symbol >> 4;
+  return size > 0 || run == 15 ? size : run;
+}
+
+void ccodecs_jpeg_code_build(jpeg_code *code, uint64_t entries[SYMBOLS], const uint32_t frequencies[SYMBOLS]) {
   leaves l;
   uint32_t counts[2 * SYMBOLS];
   memset(code, 0, sizeof *code);
@@ -88,8 +98,7 @@ void ccodecs_jpeg_code_build(jpeg_code *code, const uint32_t frequencies[SYMBOLS
   if (l.count == 1) {
     return;
   }
-  count_lengths(&l, frequencies, counts);
-  limit_lengths(counts);
+  limit_lengths(counts, count_lengths(&l, frequencies, counts));
   uint32_t longest = MAX_LENGTH;
   while (counts[longest] == 0) {
     longest--;
@@ -101,8 +110,9 @@ void ccodecs_jpeg_code_build(jpeg_code *code, const uint32_t frequencies[SYMBOLS
     code->counts[length] = (uint8_t)counts[length];
     for (uint32_t i = 0; i < counts[length]; i++, value++) {
       const uint16_t symbol = l.symbols[--next];
+      const uint32_t extra = extra_bits(symbol);
       code->symbols[code->symbol_count++] = (uint8_t)symbol;
-      code->entries[symbol] = value << 5 | length;
+      entries[symbol] = (uint64_t)value << extra << 32 | (length + extra);
     }
   }
 }

@@ -40,8 +40,15 @@ static void transform(float *d, size_t step) {
   d[7 * step] = z11 - z4;
 }
 
-static uint64_t forward(
-    const uint8_t *samples, size_t stride, const float inverse[JPEG_BLOCK], float threshold, float output[JPEG_BLOCK]) {
+/// Returns the nearest integer, and of two the even one.
+static int32_t nearest(float value) {
+  // Adding 1.5 * 2^23 leaves no bits below the point.
+  return (int32_t)((value + 12582912.0F) - 12582912.0F);
+}
+
+static void quantize(
+    const jpeg_chooser *chooser, const uint8_t *samples, size_t stride, float lambda, float values[JPEG_BLOCK],
+    jpeg_block *block) {
   float data[JPEG_BLOCK];
   for (uint32_t i = 0; i < JPEG_BLOCK; i++) {
     data[i] = (float)samples[i / 8 * stride + i % 8];
@@ -55,15 +62,16 @@ static uint64_t forward(
   data[0] -= 64 * 128;
   uint64_t mask = 0;
   for (uint32_t i = 0; i < JPEG_BLOCK; i++) {
-    output[i] = data[i % 8 * 8 + i / 8] * inverse[i];
-    mask |= (uint64_t)(fabsf(output[i]) >= threshold) << i;
+    values[i] = data[i % 8 * 8 + i / 8] * chooser->inverse[i];
+    const bool is_large = fabsf(values[i]) >= lambda * chooser->dead_zone[i] + 0.5F;
+    const int32_t level = is_large ? nearest(values[i]) : 0;
+    block->levels[i] = (int16_t)(level < -JPEG_MAX_LEVEL ? -JPEG_MAX_LEVEL
+                                 : level > JPEG_MAX_LEVEL ? JPEG_MAX_LEVEL
+                                                          : level);
+    mask |= (uint64_t)(level != 0) << i;
   }
-  return mask;
-}
-
-static void consider(
-    const jpeg_chooser *chooser, const uint8_t *samples, size_t stride, float lambda, jpeg_candidates *candidates) {
-  ccodecs_jpeg_consider(chooser, forward, samples, stride, lambda, candidates);
+  block->dc = (int16_t)nearest(values[0]);
+  block->mask = ccodecs_jpeg_zigzag_mask(mask & ~(uint64_t)1);
 }
 
 static void activity(const uint8_t *samples, size_t stride, uint32_t count, uint32_t *sums) {
@@ -87,7 +95,7 @@ static void halve(const uint8_t *upper, const uint8_t *lower, uint8_t *output, s
 }
 
 const jpeg_encode_kernels ccodecs_jpeg_encode_kernels_scalar = {
-    .forward = forward, .consider = consider, .activity = activity, .convert = convert, .halve = halve};
+    .quantize = quantize, .activity = activity, .convert = convert, .halve = halve};
 
 const jpeg_encode_kernels *ccodecs_jpeg_encode_kernels(void) {
 #if defined(__x86_64__)

@@ -80,17 +80,22 @@ INLINE void transpose(jpeg_row d[8]) {
   }
 }
 
-/// Returns the bits of the values whose magnitude is at least `threshold`.
-INLINE uint32_t large_bits(jpeg_row row, float threshold) {
-  static const uint32_t bits[8] = {1, 2, 4, 8, 16, 32, 64, 128};
-  const float32x4_t least = vdupq_n_f32(threshold);
-  const uint32x4_t low = vandq_u32(vcgeq_f32(vabsq_f32(row.low), least), vld1q_u32(bits));
-  const uint32x4_t high = vandq_u32(vcgeq_f32(vabsq_f32(row.high), least), vld1q_u32(bits + 4));
-  return vaddvq_u32(vorrq_u32(low, high));
+/// Returns the levels of four values in units of their steps.
+INLINE int16x4_t levels_of(float32x4_t x, float lambda, const float *dead_zone) {
+  const float32x4_t least = vaddq_f32(vmulq_n_f32(vld1q_f32(dead_zone), lambda), vdupq_n_f32(0.5F));
+  const uint32x4_t is_large = vcgeq_f32(vabsq_f32(x), least);
+  return vqmovn_s32(vandq_s32(vcvtnq_s32_f32(x), vreinterpretq_s32_u32(is_large)));
 }
 
-static uint64_t forward(
-    const uint8_t *samples, size_t stride, const float inverse[JPEG_BLOCK], float threshold, float output[JPEG_BLOCK]) {
+/// Returns the bits of the levels that are not zero.
+INLINE uint32_t level_bits(int16x8_t levels) {
+  static const uint8_t bits[8] = {1, 2, 4, 8, 16, 32, 64, 128};
+  return vaddv_u8(vand_u8(vmovn_u16(vtstq_s16(levels, levels)), vld1_u8(bits)));
+}
+
+static void quantize(
+    const jpeg_chooser *chooser, const uint8_t *samples, size_t stride, float lambda, float values[JPEG_BLOCK],
+    jpeg_block *block) {
   jpeg_row d[8];
   for (uint32_t y = 0; y < 8; y++) {
     const uint16x8_t row = vmovl_u8(vld1_u8(samples + y * stride));
@@ -103,19 +108,19 @@ static uint64_t forward(
   d[0].low = vsubq_f32(d[0].low, vsetq_lane_f32(64 * 128, vdupq_n_f32(0), 0));
   uint64_t mask = 0;
   for (uint32_t u = 0; u < 8; u++) {
-    const float *factors = inverse + (size_t)u * 8;
+    const float *factors = chooser->inverse + (size_t)u * 8, *dead_zone = chooser->dead_zone + (size_t)u * 8;
     const jpeg_row x = {
         .low = vmulq_f32(d[u].low, vld1q_f32(factors)), .high = vmulq_f32(d[u].high, vld1q_f32(factors + 4))};
-    vst1q_f32(output + (size_t)u * 8, x.low);
-    vst1q_f32(output + (size_t)u * 8 + 4, x.high);
-    mask |= (uint64_t)large_bits(x, threshold) << 8 * u;
+    vst1q_f32(values + (size_t)u * 8, x.low);
+    vst1q_f32(values + (size_t)u * 8 + 4, x.high);
+    const int16x8_t nearest =
+        vcombine_s16(levels_of(x.low, lambda, dead_zone), levels_of(x.high, lambda, dead_zone + 4));
+    const int16x8_t levels = vmaxq_s16(vminq_s16(nearest, vdupq_n_s16(JPEG_MAX_LEVEL)), vdupq_n_s16(-JPEG_MAX_LEVEL));
+    vst1q_s16(block->levels + (size_t)u * 8, levels);
+    mask |= (uint64_t)level_bits(levels) << 8 * u;
   }
-  return mask;
-}
-
-static void consider(
-    const jpeg_chooser *chooser, const uint8_t *samples, size_t stride, float lambda, jpeg_candidates *candidates) {
-  ccodecs_jpeg_consider(chooser, forward, samples, stride, lambda, candidates);
+  block->dc = (int16_t)vcvtns_s32_f32(values[0]);
+  block->mask = ccodecs_jpeg_zigzag_mask(mask & ~(uint64_t)1);
 }
 
 static void activity(const uint8_t *samples, size_t stride, uint32_t count, uint32_t *sums) {
@@ -142,6 +147,6 @@ static void halve(const uint8_t *upper, const uint8_t *lower, uint8_t *output, s
 }
 
 const jpeg_encode_kernels ccodecs_jpeg_encode_kernels_neon = {
-    .forward = forward, .consider = consider, .activity = activity, .convert = convert, .halve = halve};
+    .quantize = quantize, .activity = activity, .convert = convert, .halve = halve};
 
 #endif

@@ -32,7 +32,10 @@ bool ccodecs_jpeg_store_append(jpeg_store *store, const jpeg_block *block, ccode
   }
   store->masks[store->count] = block->mask;
   store->dc[store->count] = block->dc;
-  memcpy(store->last->levels + store->last->count, block->levels, count * sizeof *block->levels);
+  int16_t *levels = store->last->levels + store->last->count;
+  for (uint64_t mask = block->mask; mask != 0; mask &= mask - 1) {
+    *levels++ = block->levels[ccodecs_jpeg_transposed_zigzag[__builtin_ctzll(mask)]];
+  }
   store->last->count += count;
   store->count++;
   return true;
@@ -49,7 +52,10 @@ void ccodecs_jpeg_store_read(const jpeg_store *store, jpeg_store_cursor *cursor,
     cursor->chunk = cursor->chunk->next;
     cursor->level = 0;
   }
-  memcpy(block->levels, cursor->chunk->levels + cursor->level, count * sizeof *block->levels);
+  const int16_t *levels = count == 0 ? NULL : cursor->chunk->levels + cursor->level;
+  for (uint64_t mask = block->mask; mask != 0; mask &= mask - 1) {
+    block->levels[ccodecs_jpeg_transposed_zigzag[__builtin_ctzll(mask)]] = *levels++;
+  }
   cursor->level += count;
 }
 
@@ -87,7 +93,7 @@ static void put_corrections(jpeg_scan_writer *scan, const uint8_t *bits, uint32_
     for (uint32_t i = 0; i < step; i++) {
       value = value << 1 | bits[i];
     }
-    ccodecs_jpeg_put_special(scan, JPEG_TOKEN_RAW, step, value);
+    ccodecs_jpeg_put_raw(scan, step, value);
     bits += step;
     count -= step;
   }
@@ -195,7 +201,7 @@ static bool put_ac_scan(jpeg_scan_writer *writer, const jpeg_store *store, const
     }
     if (interval > 0 && left-- == 0) {
       end_run(&w);
-      ccodecs_jpeg_put_special(writer, JPEG_TOKEN_RESTART, marker++ % 8, 0);
+      ccodecs_jpeg_put_restart(writer, marker++ % 8);
       left = interval - 1;
     }
     const uint64_t mask = store->masks[i];
@@ -227,7 +233,7 @@ static bool put_dc_scan(
       return false;
     }
     if (interval > 0 && left-- == 0) {
-      ccodecs_jpeg_put_special(writer, JPEG_TOKEN_RESTART, marker++ % 8, 0);
+      ccodecs_jpeg_put_restart(writer, marker++ % 8);
       left = interval - 1;
       memset(previous, 0, sizeof previous);
     }

@@ -8,9 +8,36 @@ static const size_t max_token_bytes = 8;
 /// Tokens between two checks of the room in the output.
 enum { TOKENS_PER_RESERVE = 1024 };
 
+// MARK: Values
+
+#define SIZE_OF(m)                                                                                                     \
+  ((m) < 1      ? 0                                                                                                    \
+   : (m) < 2    ? 1                                                                                                    \
+   : (m) < 4    ? 2                                                                                                    \
+   : (m) < 8    ? 3                                                                                                    \
+   : (m) < 16   ? 4                                                                                                    \
+   : (m) < 32   ? 5                                                                                                    \
+   : (m) < 64   ? 6                                                                                                    \
+   : (m) < 128  ? 7                                                                                                    \
+   : (m) < 256  ? 8                                                                                                    \
+   : (m) < 512  ? 9                                                                                                    \
+   : (m) < 1024 ? 10                                                                                                   \
+                : 11)
+#define MAGNITUDE(v) ((v) < 0 ? -(v) : (v))
+#define TOKEN(v) (SIZE_OF(MAGNITUDE(v)) << 16 | (((v) < 0 ? (v)-1 : (v)) & ((1 << SIZE_OF(MAGNITUDE(v))) - 1)))
+#define TOKENS4(v) TOKEN(v), TOKEN((v) + 1), TOKEN((v) + 2), TOKEN((v) + 3)
+#define TOKENS16(v) TOKENS4(v), TOKENS4((v) + 4), TOKENS4((v) + 8), TOKENS4((v) + 12)
+#define TOKENS64(v) TOKENS16(v), TOKENS16((v) + 16), TOKENS16((v) + 32), TOKENS16((v) + 48)
+#define TOKENS256(v) TOKENS64(v), TOKENS64((v) + 64), TOKENS64((v) + 128), TOKENS64((v) + 192)
+
+const uint32_t ccodecs_jpeg_value_tokens[2048] = {
+    TOKENS256(-1024), TOKENS256(-768), TOKENS256(-512), TOKENS256(-256),
+    TOKENS256(0),     TOKENS256(256),  TOKENS256(512),  TOKENS256(768),
+};
+
 // MARK: Bits
 
-static inline uint8_t *put_byte(uint8_t *end, uint32_t byte) {
+static uint8_t *put_byte(uint8_t *end, uint32_t byte) {
   *end++ = (uint8_t)byte;
   if ((byte & 0xFF) == 0xFF) {
     *end++ = 0;
@@ -18,31 +45,43 @@ static inline uint8_t *put_byte(uint8_t *end, uint32_t byte) {
   return end;
 }
 
-static inline uint8_t *put_bits(jpeg_bit_writer *writer, uint8_t *end, uint32_t bits, uint32_t count) {
-  writer->bits = writer->bits << count | bits;
-  writer->count += count;
-  if (writer->count >= 32) {
-    writer->count -= 32;
-    const uint32_t word = (uint32_t)(writer->bits >> writer->count);
-    if ((word & 0x80808080 & ~(word + 0x01010101)) == 0) {
-      ccodecs_put_be32(end, word);
-      return end + 4;
-    }
-    for (uint32_t shift = 32; shift > 0; shift -= 8) {
-      end = put_byte(end, word >> (shift - 8));
-    }
+/// Writes eight bytes, the highest first.
+static inline uint8_t *put_word(uint8_t *end, uint64_t word) {
+  if ((word & 0x8080808080808080 & ~(word + 0x0101010101010101)) == 0) {
+    ccodecs_put_be64(end, word);
+    return end + 8;
+  }
+  for (uint32_t shift = 64; shift > 0; shift -= 8) {
+    end = put_byte(end, (uint32_t)(word >> (shift - 8)));
   }
   return end;
 }
 
+/// Writes `count` bits, fewer than 32.
+static inline __attribute__((always_inline)) uint8_t *put_bits(
+    jpeg_bit_writer *writer, uint8_t *end, uint64_t bits, uint32_t count) {
+  writer->room -= (int32_t)count;
+  if (writer->room > 0) {
+    writer->bits = writer->bits << count | bits;
+    return end;
+  }
+  // The word is full, and `excess` bits of the new ones are the first of the next.
+  const uint32_t excess = (uint32_t)-writer->room;
+  const uint64_t word = writer->bits << (count - excess) | bits >> excess;
+  writer->bits = bits;
+  writer->room += 64;
+  return put_word(end, word);
+}
+
 /// Fills the last byte with ones.
 static uint8_t *align(jpeg_bit_writer *writer, uint8_t *end) {
-  const uint32_t missing = (8 - writer->count % 8) % 8;
+  const uint32_t count = (uint32_t)(64 - writer->room), missing = (8 - count % 8) % 8;
   const uint64_t bits = writer->bits << missing | ((1U << missing) - 1);
-  for (uint32_t left = writer->count + missing; left > 0; left -= 8) {
+  for (uint32_t left = count + missing; left > 0; left -= 8) {
     end = put_byte(end, (uint32_t)(bits >> (left - 8)) & 0xFF);
   }
-  writer->count = 0;
+  writer->bits = 0;
+  writer->room = 64;
   return end;
 }
 
@@ -61,40 +100,38 @@ static void set_output_end(jpeg_scan_writer *writer, const uint8_t *end) {
   writer->encoder->output.count = (size_t)(end - ccodecs_bytes_start(&writer->encoder->output));
 }
 
-/// Writes a token that has no code.
-static uint8_t *put_special(jpeg_bit_writer *bits, uint8_t *end, uint32_t token) {
-  const uint32_t symbol = token >> 16 & 0xFF;
-  if (token >> 24 == JPEG_TOKEN_RAW) {
-    return put_bits(bits, end, token & 0xFFFF, symbol);
+/// Writes tokens, of which only those of a chunk with restart markers may be such.
+static inline __attribute__((always_inline)) void put_tokens(
+    jpeg_scan_writer *writer, const uint32_t *tokens, uint32_t count, bool has_restarts) {
+  const uint64_t *entries = writer->entries;
+  jpeg_bit_writer bits = writer->bits;
+  uint8_t *end = output_end(writer);
+  for (uint32_t i = 0; i < count; i++) {
+    const uint32_t token = tokens[i];
+    if (has_restarts && token >> 24 == JPEG_TOKEN_RESTART) {
+      end = align(&bits, end);
+      *end++ = 0xFF;
+      *end++ = (uint8_t)(RST0 + (token >> 16 & 7));
+      continue;
+    }
+    const uint64_t entry = entries[token >> 16];
+    end = put_bits(&bits, end, entry >> 32 | (token & 0xFFFF), (uint32_t)entry);
   }
-  end = align(bits, end);
-  *end++ = 0xFF;
-  *end++ = (uint8_t)(RST0 + symbol % 8);
-  return end;
+  writer->bits = bits;
+  set_output_end(writer, end);
 }
 
-static bool write_tokens(jpeg_scan_writer *writer, const uint32_t *tokens, uint32_t count) {
-  while (count > 0) {
-    const uint32_t step = count < TOKENS_PER_RESERVE ? count : TOKENS_PER_RESERVE;
+static bool write_chunk(jpeg_scan_writer *writer, const jpeg_token_chunk *chunk) {
+  for (uint32_t first = 0; first < chunk->count; first += TOKENS_PER_RESERVE) {
+    const uint32_t left = chunk->count - first, step = left < TOKENS_PER_RESERVE ? left : TOKENS_PER_RESERVE;
     if (!reserve(writer, step * max_token_bytes + 16)) {
       return false;
     }
-    uint8_t *end = output_end(writer);
-    jpeg_bit_writer bits = writer->bits;
-    for (uint32_t i = 0; i < step; i++) {
-      const uint32_t token = tokens[i];
-      if (token >> 24 >= JPEG_CODES) {
-        end = put_special(&bits, end, token);
-        continue;
-      }
-      const uint32_t entry = writer->codes[token >> 24].entries[token >> 16 & 0xFF];
-      const uint32_t extra = ccodecs_jpeg_token_bits(token);
-      end = put_bits(&bits, end, (entry >> 5) << extra | (token & 0xFFFF), (entry & 31) + extra);
+    if (chunk->has_restarts) {
+      put_tokens(writer, chunk->tokens + first, step, true);
+    } else {
+      put_tokens(writer, chunk->tokens + first, step, false);
     }
-    writer->bits = bits;
-    set_output_end(writer, end);
-    tokens += step;
-    count -= step;
   }
   return true;
 }
@@ -142,7 +179,10 @@ static bool write_tables(jpeg_scan_writer *writer) {
 
 static bool build_tables(jpeg_scan_writer *writer) {
   for (uint32_t i = 0; i < JPEG_CODES; i++) {
-    ccodecs_jpeg_code_build(&writer->codes[i], writer->frequencies[i]);
+    ccodecs_jpeg_code_build(&writer->codes[i], writer->entries + i * 256, writer->frequencies + i * 256);
+  }
+  for (uint32_t count = 1; count <= 16; count++) {
+    writer->entries[JPEG_TOKEN_RAW * 256 + count] = count;
   }
   return write_tables(writer);
 }
@@ -152,11 +192,11 @@ static void allow_all_symbols(jpeg_scan_writer *writer) {
   for (uint32_t i = 0; i < JPEG_CODES; i++) {
     uint32_t used = 0;
     for (uint32_t symbol = 0; symbol < 256; symbol++) {
-      used |= writer->frequencies[i][symbol];
+      used |= writer->frequencies[i * 256 + symbol];
     }
     const uint32_t sizes = i < JPEG_CODE_AC ? 12 : 11;
     for (uint32_t symbol = 0; used != 0 && symbol < (i < JPEG_CODE_AC ? 16U : 256U); symbol++) {
-      writer->frequencies[i][symbol] += symbol % 16 < sizes;
+      writer->frequencies[i * 256 + symbol] += symbol % 16 < sizes;
     }
   }
 }
@@ -164,10 +204,9 @@ static void allow_all_symbols(jpeg_scan_writer *writer) {
 /// Returns an upper bound of the bytes of all tokens so far, unless they have an unusual number of bytes 0xFF.
 static size_t token_bytes(const jpeg_scan_writer *writer) {
   uint64_t bits = 0;
-  for (uint32_t i = 0; i < JPEG_CODES; i++) {
-    for (uint32_t symbol = 0; symbol < 256; symbol++) {
-      const uint64_t length = writer->codes[i].entries[symbol] & 31;
-      bits += writer->frequencies[i][symbol] * (length + ccodecs_jpeg_token_bits(symbol << 16));
+  for (uint32_t i = 0; i < JPEG_TOKEN_RESTART * 256; i++) {
+    if (writer->frequencies[i] > 0) {
+      bits += writer->frequencies[i] * (writer->entries[i] & 63);
     }
   }
   return (size_t)(bits / 8 + bits / 512);
@@ -184,7 +223,7 @@ static bool flush(jpeg_scan_writer *writer) {
   }
   while (writer->first != NULL) {
     jpeg_token_chunk *chunk = writer->first;
-    if (!write_tokens(writer, chunk->tokens, chunk->count)) {
+    if (!write_chunk(writer, chunk)) {
       return false;
     }
     writer->first = chunk->next;
@@ -229,21 +268,41 @@ uint32_t ccodecs_jpeg_begin_scan(
   *end++ = (uint8_t)(scan->high << 4 | scan->low);
   writer->header_count = (uint32_t)(end - writer->header);
   writer->has_tables = false;
+  writer->bits = (jpeg_bit_writer){.room = 64};
   memset(writer->frequencies, 0, sizeof writer->frequencies);
   return interval;
 }
 
+/// Counts the symbols of the newest chunk, if there are no tables yet.
+static void count_symbols(jpeg_scan_writer *writer) {
+  const jpeg_token_chunk *chunk = writer->last;
+  if (writer->has_tables || chunk == NULL) {
+    return;
+  }
+  uint32_t *frequencies = writer->frequencies;
+  for (uint32_t i = 0; i < chunk->count; i++) {
+    frequencies[chunk->tokens[i] >> 16]++;
+  }
+}
+
+static void clear_chunk(jpeg_token_chunk *chunk) {
+  chunk->count = 0;
+  chunk->has_restarts = false;
+}
+
 bool ccodecs_jpeg_scan_count_end(jpeg_scan_writer *writer) {
   writer->is_counting = false;
+  count_symbols(writer);
   if (writer->last != NULL) {
-    writer->last->count = 0;
+    clear_chunk(writer->last);
   }
   return build_tables(writer);
 }
 
 bool ccodecs_jpeg_scan_add_chunk(jpeg_scan_writer *writer) {
+  count_symbols(writer);
   if (writer->is_counting && writer->last != NULL) {
-    writer->last->count = 0;
+    clear_chunk(writer->last);
     return true;
   }
   if (writer->has_tables || writer->chunk_count >= writer->max_chunks) {
@@ -265,7 +324,7 @@ bool ccodecs_jpeg_scan_add_chunk(jpeg_scan_writer *writer) {
     return false;
   }
   chunk->next = NULL;
-  chunk->count = 0;
+  clear_chunk(chunk);
   if (writer->last != NULL) {
     writer->last->next = chunk;
   } else {
@@ -277,6 +336,7 @@ bool ccodecs_jpeg_scan_add_chunk(jpeg_scan_writer *writer) {
 }
 
 bool ccodecs_jpeg_scan_end(jpeg_scan_writer *writer) {
+  count_symbols(writer);
   if (writer->has_failed || !flush(writer) || !reserve(writer, 16)) {
     return false;
   }

@@ -32,11 +32,8 @@ typedef struct plane_queue {
 
 typedef struct jpeg_encoder {
   ccodecs_encoder base;
-  jpeg_encode_tables tables;
   const jpeg_encode_kernels *kernels;
   jpeg_geometry geometry;
-  jpeg_chooser choosers[3];
-  jpeg_scan_writer scan;
   jpeg_store stores[3]; ///< Progressive files only.
   plane_queue planes[3];
   jpeg_block *blocks[3];    ///< The blocks of a row of MCUs, in rows.
@@ -49,6 +46,9 @@ typedef struct jpeg_encoder {
   uint32_t interval_left;
   uint32_t restart_count;
   int32_t previous_dc[3];
+  jpeg_encode_tables tables;
+  jpeg_chooser choosers[3];
+  jpeg_scan_writer scan; ///< The last member: its large tables are not cleared when an encoder is created.
 } jpeg_encoder;
 
 /// Whether the coefficients of the whole image are kept: for a progressive file, and for one whose tables must be those
@@ -186,25 +186,6 @@ static bool choose_blocks(jpeg_encoder *e) {
   return true;
 }
 
-static void put_ac(jpeg_scan_writer *scan, uint32_t code, const jpeg_block *block) {
-  const int16_t *level = block->levels;
-  uint32_t next = 1;
-  for (uint64_t mask = block->mask; mask != 0; mask &= mask - 1, level++) {
-    const uint32_t k = (uint32_t)__builtin_ctzll(mask);
-    uint32_t run = k - next;
-    next = k + 1;
-    for (; run > 15; run -= 16) {
-      ccodecs_jpeg_put_token(scan, code, 0xF0, 0);
-    }
-    const int32_t value = *level;
-    const uint32_t size = ccodecs_jpeg_size((uint32_t)(value < 0 ? -value : value));
-    ccodecs_jpeg_put_token(scan, code, run << 4 | size, ccodecs_jpeg_value_bits(value, size));
-  }
-  if (next < JPEG_BLOCK) {
-    ccodecs_jpeg_put_token(scan, code, 0, 0);
-  }
-}
-
 /// Appends the tokens of an MCU. Blocks that only complete it repeat the DC coefficient before them.
 static void put_mcu(jpeg_encoder *e, uint32_t mcu) {
   const jpeg_geometry *g = &e->geometry;
@@ -216,7 +197,7 @@ static void put_mcu(jpeg_encoder *e, uint32_t mcu) {
         const jpeg_block *block = &e->blocks[c][y * g->columns[c] + x];
         ccodecs_jpeg_put_dc(&e->scan, JPEG_CODE_DC + kind, block->dc - e->previous_dc[c]);
         e->previous_dc[c] = block->dc;
-        put_ac(&e->scan, JPEG_CODE_AC + kind, block);
+        ccodecs_jpeg_put_ac(&e->scan, JPEG_CODE_AC + kind, block);
       } else {
         ccodecs_jpeg_put_dc(&e->scan, JPEG_CODE_DC + kind, 0);
         ccodecs_jpeg_put_token(&e->scan, JPEG_CODE_AC + kind, 0, 0);
@@ -232,7 +213,7 @@ static bool put_mcu_row(jpeg_encoder *e) {
       return false;
     }
     if (e->interval > 0 && e->interval_left-- == 0) {
-      ccodecs_jpeg_put_special(&e->scan, JPEG_TOKEN_RESTART, e->restart_count++ % 8, 0);
+      ccodecs_jpeg_put_restart(&e->scan, e->restart_count++ % 8);
       e->interval_left = e->interval - 1;
       memset(e->previous_dc, 0, sizeof e->previous_dc);
     }
@@ -547,7 +528,7 @@ ccodecs_encoder *ccodecs_jpeg_encoder_create(const ccodecs_encode_options *optio
   if (e == NULL) {
     return NULL;
   }
-  memset(e, 0, sizeof *e);
+  memset(e, 0, offsetof(jpeg_encoder, scan.frequencies));
   ccodecs_encoder_init(&e->base, &methods, options, budget);
   e->geometry = geometry_of(options);
   e->rows_left = e->geometry.mcu_rows;
