@@ -57,13 +57,23 @@ typedef struct cpixels_axis {
   uint32_t *first;        ///< [destination_count, rounded up to a group] The first source sample of the window.
   int16_t *fixed_weights; ///< Q14; may be NULL.
   float *float_weights;   ///< May be NULL.
+  bool is_split;          ///< The two bytes of a fixed weight are stored separately.
   uint8_t *order;         ///< LANES: [destination / group][group][step] The index of a tap's sample in its load.
 } cpixels_axis;
 
+/// The number of shapes that a kernel may support.
+enum { CPIXELS_LANE_SHAPES = 2 };
+
+/// The number of multiples that the windows of a kernel may have, and the one whose weights are stored like those of
+/// split lanes: for each 64 taps all low bytes, signed, followed by all high bytes.
+enum { CPIXELS_DOT_MULTIPLES = 2, CPIXELS_SPLIT_DOT_MULTIPLE = 64 };
+
 typedef struct cpixels_resize_kernels {
-  cpixels_lane_shape lanes; ///< The shape that horizontal_u8 needs; group is 0 if it does not support that layout.
-  uint32_t dot_multiple;    ///< The tap count of CPIXELS_LAYOUT_DOTS windows is a multiple of this; 0 if horizontal_u8
-                            ///< does not support that layout.
+  /// The shapes that horizontal_u8 supports, the fastest first; those with a group of 0 are missing.
+  cpixels_lane_shape lanes[CPIXELS_LANE_SHAPES];
+  /// The tap counts of CPIXELS_LAYOUT_DOTS windows are multiples of one of these, the first that fits into the source;
+  /// those that are 0 are missing.
+  uint32_t dot_multiples[CPIXELS_DOT_MULTIPLES];
 
   /// Resamples one plane of two 8-bit rows into one row of intermediate pairs, Q6. Does not read beyond the rows.
   void (*horizontal_u8)(const cpixels_axis *axis, const uint8_t *a, const uint8_t *b, int16_t *pairs);

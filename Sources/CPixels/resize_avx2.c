@@ -312,8 +312,8 @@ AVX2 static void vertical_u16(
 }
 
 const cpixels_resize_kernels cpixels_resize_avx2 = {
-    .lanes = {.group = 8, .load_lanes = 4, .load_size = 16, .step = 2, .max_depth = 4},
-    .dot_multiple = 16,
+    .lanes = {{.group = 8, .load_lanes = 4, .load_size = 16, .step = 2, .max_depth = 4}},
+    .dot_multiples = {16},
     .horizontal_u8 = horizontal_u8,
     .vertical_u8 = vertical_u8,
     .widen_u16 = widen_u16,

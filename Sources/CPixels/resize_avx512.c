@@ -19,9 +19,21 @@ typedef struct sums {
   __m512i low;
 } sums;
 
+/// The samples of a load.
+typedef struct samples {
+  __m512i first;
+  __m512i second; ///< Only if a load has 128 samples.
+} samples;
+
+AVX512 static inline __attribute__((always_inline)) samples load_samples(const uint8_t *row, const uint32_t load_size) {
+  const __m512i first = _mm512_loadu_si512(row);
+  return (samples){first, load_size == 128 ? _mm512_loadu_si512(row + 64) : first};
+}
+
 AVX512 static inline __attribute__((always_inline)) sums add_step(
-    sums sum, __m512i samples, __m512i order, __m512i low, __m512i high) {
-  const __m512i taps = _mm512_permutexvar_epi8(order, samples);
+    sums sum, samples loaded, __m512i order, __m512i low, __m512i high, const uint32_t load_size) {
+  const __m512i taps = load_size == 128 ? _mm512_permutex2var_epi8(loaded.first, order, loaded.second)
+                                        : _mm512_permutexvar_epi8(order, loaded.first);
   return (sums){_mm512_dpbusd_epi32(sum.high, taps, high), _mm512_dpbusd_epi32(sum.low, taps, low)};
 }
 
@@ -32,7 +44,8 @@ AVX512 static inline __m512i finish(sums sum) {
 
 /// Computes sixteen destinations side by side, four taps at a time. `order` moves each destination's next four taps out
 /// of a load. The two bytes of a weight are multiplied separately, which avoids widening the samples.
-AVX512 static void horizontal_lanes(const cpixels_axis *axis, const uint8_t *a, const uint8_t *b, int16_t *pairs) {
+AVX512 static inline __attribute__((always_inline)) void horizontal_lanes(
+    const cpixels_axis *axis, const uint8_t *a, const uint8_t *b, int16_t *pairs, const uint32_t load_size) {
   const sums zero = {_mm512_setzero_si512(), _mm512_set1_epi32(1 << (HORIZONTAL_SHIFT - 1))};
   const uint32_t steps = axis->window / 4;
   const uint32_t destination_count = axis->destination_count;
@@ -44,14 +57,14 @@ AVX512 static void horizontal_lanes(const cpixels_axis *axis, const uint8_t *a, 
     sums sum_a = zero;
     sums sum_b = zero;
     for (uint32_t s = 0, end = served; s < steps; base += (size_t)4 * (end - s), s = end, end += axis->depth) {
-      const __m512i samples_a = _mm512_loadu_si512(a + base);
-      const __m512i samples_b = _mm512_loadu_si512(b + base);
+      const samples samples_a = load_samples(a + base, load_size);
+      const samples samples_b = load_samples(b + base, load_size);
       __m512i order = _mm512_load_si512(orders);
       for (uint32_t i = s; i < end; i++, weights += 2) {
         const __m512i low = _mm512_load_si512(weights);
         const __m512i high = _mm512_load_si512(weights + 1);
-        sum_a = add_step(sum_a, samples_a, order, low, high);
-        sum_b = add_step(sum_b, samples_b, order, low, high);
+        sum_a = add_step(sum_a, samples_a, order, low, high, load_size);
+        sum_b = add_step(sum_b, samples_b, order, low, high, load_size);
         order = _mm512_add_epi8(order, _mm512_set1_epi8(4));
       }
     }
@@ -61,9 +74,61 @@ AVX512 static void horizontal_lanes(const cpixels_axis *axis, const uint8_t *a, 
   }
 }
 
+/// Returns the sum of both bytes' products, as eight partial sums.
+AVX512 static inline __attribute__((always_inline)) __m256i join_sums(sums sum) {
+  const __m512i whole = _mm512_add_epi32(_mm512_slli_epi32(sum.high, 8), sum.low);
+  return _mm256_add_epi32(_mm512_castsi512_si256(whole), _mm512_extracti64x4_epi64(whole, 1));
+}
+
+/// Computes the sums over the taps of one destination in two rows.
+AVX512 static inline __attribute__((always_inline)) void dot(
+    const uint8_t *a, const uint8_t *b, const int16_t *weights, uint32_t window, __m256i *sum_a, __m256i *sum_b) {
+  sums of_a = {_mm512_setzero_si512(), _mm512_setzero_si512()};
+  sums of_b = of_a;
+  for (uint32_t t = 0; t < window; t += CPIXELS_SPLIT_DOT_MULTIPLE) {
+    const __m512i low = _mm512_load_si512(weights + t);
+    const __m512i high = _mm512_load_si512(weights + t + CPIXELS_SPLIT_DOT_MULTIPLE / 2);
+    const __m512i taps_a = _mm512_loadu_si512(a + t);
+    const __m512i taps_b = _mm512_loadu_si512(b + t);
+    of_a = (sums){_mm512_dpbusd_epi32(of_a.high, taps_a, high), _mm512_dpbusd_epi32(of_a.low, taps_a, low)};
+    of_b = (sums){_mm512_dpbusd_epi32(of_b.high, taps_b, high), _mm512_dpbusd_epi32(of_b.low, taps_b, low)};
+  }
+  *sum_a = join_sums(of_a);
+  *sum_b = join_sums(of_b);
+}
+
+/// Adds up eight sets of eight partial sums with a tree of horizontal additions, and rounds them.
+AVX512 static inline __attribute__((always_inline)) __m256i add_up(const __m256i sums[8]) {
+  const __m256i low = _mm256_hadd_epi32(_mm256_hadd_epi32(sums[0], sums[1]), _mm256_hadd_epi32(sums[2], sums[3]));
+  const __m256i high = _mm256_hadd_epi32(_mm256_hadd_epi32(sums[4], sums[5]), _mm256_hadd_epi32(sums[6], sums[7]));
+  const __m256i sum =
+      _mm256_add_epi32(_mm256_permute2x128_si256(low, high, 0x20), _mm256_permute2x128_si256(low, high, 0x31));
+  return _mm256_srai_epi32(_mm256_add_epi32(sum, _mm256_set1_epi32(1 << (HORIZONTAL_SHIFT - 1))), HORIZONTAL_SHIFT);
+}
+
+/// Computes one destination at a time, 64 taps at a time; for destinations that are far apart.
+AVX512 static void horizontal_dots(const cpixels_axis *axis, const uint8_t *a, const uint8_t *b, int16_t *pairs) {
+  const uint32_t last = axis->destination_count - 1;
+  for (uint32_t d = 0; d <= last; d += 8, pairs += 16) {
+    __m256i sums_a[8];
+    __m256i sums_b[8];
+    for (uint32_t i = 0; i < 8; i++) {
+      const uint32_t at = d + i < last ? d + i : last;
+      const int16_t *weights = axis->fixed_weights + (size_t)at * axis->window;
+      dot(a + axis->first[at], b + axis->first[at], weights, axis->window, sums_a + i, sums_b + i);
+    }
+    const __m256i upper = _mm256_slli_epi32(add_up(sums_b), 16);
+    _mm256_storeu_si256((__m256i *)(void *)pairs, _mm256_blend_epi16(add_up(sums_a), upper, 0xAA));
+  }
+}
+
 AVX512 static void horizontal_u8(const cpixels_axis *axis, const uint8_t *a, const uint8_t *b, int16_t *pairs) {
-  if (axis->layout == CPIXELS_LAYOUT_LANES) {
-    horizontal_lanes(axis, a, b, pairs);
+  if (axis->layout == CPIXELS_LAYOUT_LANES && axis->lanes.load_size == 64) {
+    horizontal_lanes(axis, a, b, pairs, 64);
+  } else if (axis->layout == CPIXELS_LAYOUT_LANES) {
+    horizontal_lanes(axis, a, b, pairs, 128);
+  } else if (axis->layout == CPIXELS_LAYOUT_DOTS && axis->is_split) {
+    horizontal_dots(axis, a, b, pairs);
   } else {
     cpixels_resize_avx2.horizontal_u8(axis, a, b, pairs);
   }
@@ -187,8 +252,12 @@ AVX512 static void vertical_u16(
 }
 
 const cpixels_resize_kernels cpixels_resize_avx512 = {
-    .lanes = {.group = 16, .load_lanes = 16, .load_size = 64, .step = 4, .max_depth = 16, .is_split = true},
-    .dot_multiple = 16,
+    .lanes =
+        {
+            {.group = 16, .load_lanes = 16, .load_size = 64, .step = 4, .max_depth = 16, .is_split = true},
+            {.group = 16, .load_lanes = 16, .load_size = 128, .step = 4, .max_depth = 32, .is_split = true},
+        },
+    .dot_multiples = {CPIXELS_SPLIT_DOT_MULTIPLE, 16},
     .horizontal_u8 = horizontal_u8,
     .vertical_u8 = vertical_u8,
     .widen_u16 = widen_u16,

@@ -103,21 +103,40 @@ static uint32_t lane_depth(const cpixels_axis_options *options, cpixels_lane_sha
   return options->source_count >= lanes.load_size + (steps - depth) * lanes.step ? depth : 0;
 }
 
+/// Returns the fastest shape that serves the axis; its group is 0 if there is none.
+static cpixels_lane_shape lane_shape(const cpixels_axis_options *options, const cpixels_resize_kernels *kernels) {
+  for (uint32_t i = 0; i < CPIXELS_LANE_SHAPES; i++) {
+    if (lane_depth(options, kernels->lanes[i]) > 0) {
+      return kernels->lanes[i];
+    }
+  }
+  return (cpixels_lane_shape){0};
+}
+
+/// Returns the multiple of the window's tap count for CPIXELS_LAYOUT_DOTS; 0 if the source is too small for any.
+static uint32_t dot_multiple(const cpixels_axis_options *options, const cpixels_resize_kernels *kernels) {
+  for (uint32_t i = 0; i < CPIXELS_DOT_MULTIPLES; i++) {
+    const uint32_t multiple = kernels->dot_multiples[i];
+    if (multiple != 0 && options->source_count >= round_up(tap_count(options), multiple)) {
+      return multiple;
+    }
+  }
+  return 0;
+}
+
 cpixels_layout cpixels_axis_choose(const cpixels_axis_options *options, const cpixels_resize_kernels *kernels) {
   if (is_identity(options)) {
     return CPIXELS_LAYOUT_COPY;
   }
-  if (lane_depth(options, kernels->lanes) > 0) {
+  if (lane_shape(options, kernels).group > 0) {
     return CPIXELS_LAYOUT_LANES;
   }
-  const uint32_t multiple = kernels->dot_multiple;
-  if (multiple != 0 && options->source_count >= round_up(tap_count(options), multiple)) {
-    return CPIXELS_LAYOUT_DOTS;
-  }
-  return CPIXELS_LAYOUT_PLAIN;
+  return dot_multiple(options, kernels) > 0 ? CPIXELS_LAYOUT_DOTS : CPIXELS_LAYOUT_PLAIN;
 }
 
-static uint32_t window_of(cpixels_layout layout, uint32_t taps, const cpixels_resize_kernels *kernels, bool is_fixed) {
+static uint32_t window_of(
+    cpixels_layout layout, uint32_t taps, const cpixels_axis_options *options, const cpixels_resize_kernels *kernels,
+    bool is_fixed) {
   switch (layout) {
   case CPIXELS_LAYOUT_COPY:
     return 0;
@@ -126,9 +145,9 @@ static uint32_t window_of(cpixels_layout layout, uint32_t taps, const cpixels_re
   case CPIXELS_LAYOUT_PAIRS:
     return taps / 2 * 2 + 2;
   case CPIXELS_LAYOUT_DOTS:
-    return round_up(taps, kernels->dot_multiple);
+    return round_up(taps, dot_multiple(options, kernels));
   case CPIXELS_LAYOUT_LANES:
-    return round_up(taps, kernels->lanes.step);
+    return round_up(taps, lane_shape(options, kernels).step);
   }
   return 0;
 }
@@ -140,10 +159,12 @@ void cpixels_axis_place(
   axis->source_count = options->source_count;
   axis->destination_count = options->destination_count;
   axis->tap_count = tap_count(options);
-  axis->window = window_of(layout, axis->tap_count, kernels, is_fixed);
+  axis->window = window_of(layout, axis->tap_count, options, kernels, is_fixed);
   size_t destinations = options->destination_count;
+  axis->is_split = layout == CPIXELS_LAYOUT_DOTS && dot_multiple(options, kernels) == CPIXELS_SPLIT_DOT_MULTIPLE;
   if (layout == CPIXELS_LAYOUT_LANES) {
-    axis->lanes = kernels->lanes;
+    axis->lanes = lane_shape(options, kernels);
+    axis->is_split = axis->lanes.is_split;
     axis->depth = lane_depth(options, axis->lanes);
     axis->last_base = axis->source_count - (axis->lanes.load_size + axis->window - axis->depth * axis->lanes.step);
     destinations = round_up(axis->destination_count, axis->lanes.group);
@@ -397,9 +418,10 @@ static void fill_order(cpixels_axis *axis) {
 
 /// Splits each weight into 256 high + low, with low from -128 to 127.
 static void split_weights(cpixels_axis *axis) {
-  enum { LARGEST_COUNT = 64 };
-  const size_t count = (size_t)axis->lanes.group * axis->lanes.step;
-  const size_t total = (size_t)round_up(axis->destination_count, axis->lanes.group) * axis->window;
+  enum { LARGEST_COUNT = CPIXELS_SPLIT_DOT_MULTIPLE };
+  const bool is_lanes = axis->layout == CPIXELS_LAYOUT_LANES;
+  const size_t count = is_lanes ? (size_t)axis->lanes.group * axis->lanes.step : CPIXELS_SPLIT_DOT_MULTIPLE;
+  const size_t total = (size_t)round_up(axis->destination_count, is_lanes ? axis->lanes.group : 1) * axis->window;
   for (size_t at = 0; at < total; at += count) {
     int16_t whole[LARGEST_COUNT];
     memcpy(whole, axis->fixed_weights + at, count * sizeof *whole);
@@ -455,7 +477,7 @@ void cpixels_axis_fill(const cpixels_axis_options *options, double *scratch, cpi
   if (is_lanes) {
     fill_order(axis);
   }
-  if (is_lanes && axis->lanes.is_split) {
+  if (axis->is_split) {
     split_weights(axis);
   }
 }

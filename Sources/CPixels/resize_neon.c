@@ -127,7 +127,7 @@ static void vertical_u16(
 }
 
 const cpixels_resize_kernels cpixels_resize_neon = {
-    .dot_multiple = 8,
+    .dot_multiples = {8},
     .horizontal_u8 = horizontal_u8,
     .vertical_u8 = vertical_u8,
     .widen_u16 = widen_u16,

@@ -28,6 +28,11 @@ struct ResizerTests {
     ResizeCase((301, 77), (64, 31), channels: 3, offset: 0.25, emphasis: 0.25),
     ResizeCase((40, 30), (40, 30), emphasis: 1.0 / 16), ResizeCase((3, 2), (2, 1), emphasis: 0.25),
     ResizeCase((16, 9), (33, 20), channels: 4, emphasis: 0.1),
+    // Taps for one and for two of the widest loads, and at their limit; windows of whole vectors, and one tap less.
+    ResizeCase((160, 12), (36, 3), channels: 3), ResizeCase((700, 50), (100, 7), channels: 4),
+    ResizeCase((661, 20), (80, 3)), ResizeCase((664, 20), (80, 3)), ResizeCase((1300, 60), (64, 5), channels: 3),
+    ResizeCase((2133, 20), (200, 2)), ResizeCase((192, 40), (19, 4)), ResizeCase((191, 40), (19, 4), offset: 1.5),
+    ResizeCase((900, 30), (50, 2), channels: 4, emphasis: 1.0 / 16),
   ]
   static let instructionSets = [CPIXELS_ISA_SCALAR, CPIXELS_ISA_AVX2, CPIXELS_ISA_AVX512, CPIXELS_ISA_NEON]
     .filter(cpixels_isa_is_available)

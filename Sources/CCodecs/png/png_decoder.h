@@ -1,5 +1,5 @@
 // The PNG decoder's state, shared by the chunk parser (png_decoder.c), the image data reader (png_rows.c) and the row
-// kernels (png_unfilter.c, png_unfilter_rows.c, png_expand.c). Private to CCodecs.
+// kernels (png_unfilter*.c, png_expand.c). Private to CCodecs.
 //
 //   window -> png_decoder.c: chunks -> png_rows.c: inflate -> png_unfilter_rows.c: stored rows -> png_expand.c:
 //   returned rows
@@ -26,8 +26,12 @@ void ccodecs_png_unfilter(uint8_t filter, uint8_t *row, const uint8_t *above, si
 /// read. Fastest if `row_count` is a multiple of PNG_ROWS_AT_ONCE.
 void ccodecs_png_unfilter_rows(uint8_t *rows, size_t stride, size_t row_count, size_t count, size_t pixel_bytes);
 
-/// The number of rows that ccodecs_png_unfilter_rows processes together.
-enum { PNG_ROWS_AT_ONCE = 4 };
+/// The maximum number of rows that ccodecs_png_unfilter_rows processes together.
+enum { PNG_ROWS_AT_ONCE = 16 };
+
+/// Reverses the filters of 8 or 16 rows like ccodecs_png_unfilter_rows, if this processor can and it is faster than
+/// fewer rows together. Returns their number, or 0 if it did nothing.
+size_t ccodecs_png_unfilter_many(uint8_t *rows, size_t stride, size_t row_count, size_t count, size_t pixel_bytes);
 
 /// The conversion of stored rows to returned rows with 8 bits per sample, or 16 if the file has 16.
 typedef struct png_expansion {

@@ -8,8 +8,13 @@
 
 #include <string.h>
 
-/// Size of a batch in bytes: large enough for few inflate calls, small enough for the cache.
+/// The number of complete rows of an incomplete batch whose filters are checked is a multiple of this.
+enum { CHECKED_ROWS = 4 };
+
+/// Size of a batch in bytes: large enough for few inflate calls, small enough for the cache. It may be larger for
+/// PNG_ROWS_AT_ONCE rows.
 static const size_t batch_bytes = 128 << 10;
+static const size_t max_batch_bytes = 256 << 10;
 
 /// The origin and the pixel distances of each Adam7 pass (PNG specification, section 8.1).
 static const struct {
@@ -20,10 +25,15 @@ static size_t stored_row_bytes(const png_decoder *d, uint32_t width) {
   return ((size_t)width * d->stored_bits + 7) / 8;
 }
 
-/// Returns the number of rows in a batch, a multiple of PNG_ROWS_AT_ONCE, limited to the image's height.
+/// Returns the number of rows in a batch, limited to the image's height: a multiple of PNG_ROWS_AT_ONCE, or of
+/// CHECKED_ROWS if rows are too large for that.
 static size_t batch_rows(const png_decoder *d) {
-  const size_t fitting = batch_bytes / (stored_row_bytes(d, d->base.header.width) + 1);
-  const size_t rows = fitting < PNG_ROWS_AT_ONCE ? PNG_ROWS_AT_ONCE : fitting - fitting % PNG_ROWS_AT_ONCE;
+  const size_t row_bytes = stored_row_bytes(d, d->base.header.width) + 1;
+  const size_t fitting = row_bytes <= max_batch_bytes / PNG_ROWS_AT_ONCE && row_bytes > batch_bytes / PNG_ROWS_AT_ONCE
+                             ? PNG_ROWS_AT_ONCE
+                             : batch_bytes / row_bytes;
+  const size_t multiple = fitting < PNG_ROWS_AT_ONCE ? CHECKED_ROWS : PNG_ROWS_AT_ONCE;
+  const size_t rows = fitting < multiple ? multiple : fitting - fitting % multiple;
   const size_t height = d->base.header.height;
   return rows > height ? height : rows;
 }
@@ -148,14 +158,20 @@ static bool inflate_into(png_decoder *d, ccodecs_input *input, uint8_t *to, size
   return result >= 0 && result != ISAL_NEED_DICT;
 }
 
-/// Unfilters and expands the complete rows of the batch, up to an unknown filter. Returns false if there is one.
-static bool finish_rows(png_decoder *d, uint32_t complete) {
-  const size_t count = stored_row_bytes(d, d->pass_width);
-  const size_t pixel_bytes = d->stored_bits < 8 ? 1 : d->stored_bits / 8;
+/// Returns the number of complete rows of the batch before the first one with an unknown filter.
+static uint32_t count_known(const png_decoder *d, uint32_t complete) {
   uint32_t known = d->ready;
   while (known < complete && batch_row(d, known)[-1] <= 4) {
     known++;
   }
+  return known;
+}
+
+/// Unfilters and expands the complete rows of the batch, up to an unknown filter. Returns false if there is one.
+static bool finish_rows(png_decoder *d, uint32_t complete) {
+  const size_t count = stored_row_bytes(d, d->pass_width);
+  const size_t pixel_bytes = d->stored_bits < 8 ? 1 : d->stored_bits / 8;
+  const uint32_t known = count_known(d, complete);
   ccodecs_png_unfilter_rows(batch_row(d, d->ready), d->row_stride, known - d->ready, count, pixel_bytes);
   for (; d->ready < known; d->ready++) {
     const uint8_t *row = batch_row(d, d->ready);
@@ -211,7 +227,9 @@ static ccodecs_status fill_batch(png_decoder *d, ccodecs_input *input, uint32_t 
     return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the PNG's compressed data ends before the image");
   }
   const uint32_t complete = (uint32_t)(d->filled / d->row_stride);
-  if (!finish_rows(d, complete < wanted ? complete - complete % PNG_ROWS_AT_ONCE : complete)) {
+  const uint32_t checked = complete < wanted ? complete - complete % CHECKED_ROWS : complete;
+  const bool is_finished = complete == wanted || count_known(d, checked) < checked;
+  if (!finish_rows(d, is_finished ? checked : complete - complete % PNG_ROWS_AT_ONCE)) {
     return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "a row of the PNG has an unknown filter");
   }
   return CCODECS_OK;

@@ -321,7 +321,10 @@ static size_t undo_several(uint8_t *rows, size_t stride, size_t row_count, size_
 
 void ccodecs_png_unfilter_rows(uint8_t *rows, size_t stride, size_t row_count, size_t count, size_t pixel_bytes) {
   while (row_count > 0) {
-    size_t done = undo_several(rows, stride, row_count, count, pixel_bytes);
+    size_t done = ccodecs_png_unfilter_many(rows, stride, row_count, count, pixel_bytes);
+    if (done == 0) {
+      done = undo_several(rows, stride, row_count, count, pixel_bytes);
+    }
     if (done == 0) {
       ccodecs_png_unfilter(rows[-1], rows, rows - stride, count, pixel_bytes);
       done = 1;
