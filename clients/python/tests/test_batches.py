@@ -11,8 +11,8 @@ import grpc
 import pytest
 from fake import Break, FakeWorker, status
 from image_worker import (
-    AsyncClient, AuthenticationError, Client, DeadlineError, ImageError, InvalidRequestError, Item, OverloadedError,
-    RetryPolicy, UnavailableError)
+    AsyncClient, AuthenticationError, Client, DeadlineError, ImageError, ImageWorkerError, InvalidRequestError, Item,
+    OverloadedError, RetryPolicy, UnavailableError)
 
 QUICK = RetryPolicy(initial_delay=0.01, max_delay=0.05, give_up_after=1)
 
@@ -85,7 +85,8 @@ def test_items_that_find_no_room_come_again_after_the_delay(reason: str) -> None
 def test_a_quota_of_an_hour_is_not_waited_for() -> None:
     spent = status(grpc.StatusCode.RESOURCE_EXHAUSTED, "QUOTA_EXCEEDED", retry=3000)
     with FakeWorker(lambda image, time: spent) as worker, Client(worker.address, retry=QUICK) as client:
-        assert [result.error.retry_after for result in client.batch(images(3)) if result.error] == [3000.0] * 3
+        errors = [result.error for result in client.batch(images(3))]
+        assert [error.retry_after for error in errors if isinstance(error, ImageWorkerError)] == [3000.0] * 3
         assert set(worker.seen.values()) == {1}
 
 
