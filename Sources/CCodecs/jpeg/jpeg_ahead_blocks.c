@@ -20,8 +20,8 @@
 // which does not exist, so that its entry consumes nothing: hence steps after the end of a block do nothing.
 enum {
   STEP_END = 128,
-  STEP_NOWHERE = 64, ///< From any coefficient, so far on is no place that is looked at.
-  STEP_CLEAR = 63,
+  STEP_NOWHERE = 64, ///< Added to any zigzag index, it gives one whose place is never read.
+  STEP_CLEAR = 63,   ///< Shifts out all bits but the lowest, which is zero.
 };
 
 /// Returns the entry of the steps for one of jpeg_table.pairs. Written without branches, which would mispredict.
@@ -52,7 +52,7 @@ INLINE uint64_t inverted_at(const uint8_t *bytes, uint64_t position) {
 /// least 46 of the bits there, inverted. Returns one more than the last zigzag index that may be nonzero.
 ///
 /// Four steps are taken without a branch, so that the processor goes on to the next block while it waits for the
-/// lookups of this one. What follows the coefficients that are needed goes where nobody looks.
+/// lookups of this one. What it finds after the coefficients that are needed goes to a place that is never read.
 INLINE uint32_t take_ac(
     const uint8_t *bytes, uint64_t position, uint64_t bits, const uint64_t *steps, const jpeg_table *table,
     int16_t *block, const uint16_t *places, const uint32_t limit) {

@@ -141,8 +141,8 @@ void ccodecs_jpeg_native_foresee(ccodecs_decoder *decoder, const ccodecs_input *
 
 // MARK: Sizes
 
-// When blocks of sequential scans are found ahead (jpeg_ahead.c). Tests do it wherever it is possible: not at full
-// size, where no coefficient may go astray.
+// When blocks of sequential scans are found ahead (jpeg_ahead.c). Tests do it at every reduced size. At full size every
+// place of a tile is needed, and the steps have none to write to that is never read.
 #if defined(CCODECS_JPEG_AHEAD_ALWAYS)
 #define JPEG_AHEAD_SCALE_MAX 7
 #define JPEG_AHEAD_PIXELS_MIN(n) 1
@@ -461,11 +461,12 @@ typedef struct jpeg_decoder {
 
   // Decoding.
   jpeg_stage stage;
-  uint32_t n;           ///< The N of N/8.
-  uint32_t limit;       ///< The last zigzag index that is needed, plus 1.
-  uint32_t tile_size;   ///< Coefficients of a tile in a group, including its row for those that are not needed.
-  uint16_t places[384]; ///< Position in a tile, by zigzag index + 1.
-  uint64_t needed;      ///< Coefficients that have a position of their own, by zigzag index.
+  uint32_t n;         ///< The N of N/8.
+  uint32_t limit;     ///< The last zigzag index that is needed, plus 1.
+  uint32_t tile_size; ///< Coefficients of a tile in a group, including its row for those that are not needed.
+  /// Position in a tile, by zigzag index + 1. The steps of jpeg_ahead_blocks.c reach index 377.
+  uint16_t places[384];
+  uint64_t needed; ///< Coefficients that have a position of their own, by zigzag index.
   jpeg_transform transform;
   jpeg_input in;
   jpeg_scan scan;

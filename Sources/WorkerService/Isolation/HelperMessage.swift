@@ -11,11 +11,11 @@ enum HelperRequest {
     var recordsSpans = true
   }
 
-  /// What a helper does as soon as the header of an image is complete, so that small images need no further request.
+  /// Work that a helper does as soon as it has read an image's header, so that small images need no further request.
   struct Planning: Equatable {
     /// The configurations to plan.
     var configurations: [ProcessingConfiguration]
-    /// What is known of the bytes behind those of the request; `nil` if there are none.
+    /// The image's bytes that follow those of the request; `nil` if there are none.
     var beyond: FollowingBytes?
     /// The memory in bytes with which the image is started too if its plan needs no more; 0 if it must not be started.
     var admittedByteCount: UInt64 = 0
