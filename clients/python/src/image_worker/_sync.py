@@ -107,12 +107,14 @@ class _Loop:
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._process = os.getpid()
+        self._is_stopped = False
         self._thread = threading.Thread(target=self._loop.run_forever, name="image-worker-client", daemon=True)
         self._thread.start()
         atexit.register(self._stop)
 
     def _stop(self) -> None:
         # Before the interpreter freezes the thread, as gRPC waits for it when its last object goes.
+        self._is_stopped = True
         if self._process == os.getpid():
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join(timeout=2)
@@ -128,6 +130,9 @@ class _Loop:
         if self._process != os.getpid():
             work.close()
             raise RuntimeError("a client does not work in a forked process; create one there")
+        if self._is_stopped:
+            work.close()
+            raise RuntimeError("a client does not work while the interpreter exits")
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
@@ -147,4 +152,6 @@ class _Loop:
             while (value := self.run(following())) is not None:
                 yield value[0]
         finally:
-            self.run(values.aclose())
+            # A traceback can keep an iterator until the interpreter exits; nothing is left to close then.
+            if not self._is_stopped:
+                self.run(values.aclose())
