@@ -144,7 +144,9 @@ struct Retries {
     failures += 1
     if !known.isRetryable || failures >= workers.retry.attempts { throw known }
     workers.fail(worker, known)
-    let delay = workers.delay()
+    // Another address may be tried at once, but when that fails too, the success of other calls says nothing about this one.
+    let ownDelay = failures > 1 ? workers.retry.delay(afterFailures: failures - 1) : .zero
+    let delay = max(workers.delay(), ownDelay)
     if let deadline, .now + delay > deadline { throw known }
     try await Task.sleep(for: delay)
     return known

@@ -105,6 +105,7 @@ def proxy(request, programs, workers, tmp_path):
     proxy = Proxy(programs, request.param, workers, folder)
     yield proxy
     proxy.stop()
+    print(proxy.log)  # shown when the test failed
 
 
 def status(address):

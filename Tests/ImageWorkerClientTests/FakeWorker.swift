@@ -39,11 +39,13 @@ final class FakeWorker: Sendable {
 
   /// Runs a server on a free port of this machine while `body` uses it.
   /// - `refusal`: the error of every stream.
+  /// - `refusesStream`: gets the number of a stream, from 1; whether it ends with UNAVAILABLE before anything is read.
   static func with<Value: Sendable>(
-    refusal: RPCError? = nil, _ behavior: @escaping Behavior = { _, _ in nil },
+    refusal: RPCError? = nil, refusesStream: @escaping @Sendable (Int) -> Bool = { _ in false },
+    _ behavior: @escaping Behavior = { _, _ in nil },
     _ body: (FakeWorker) async throws -> Value
   ) async throws -> Value {
-    let service = Service(behavior: behavior, refusal: refusal)
+    let service = Service(behavior: behavior, refusal: refusal, refusesStream: refusesStream)
     let server = GRPCServer(
       transport: .http2NIOPosix(address: .ipv4(host: "127.0.0.1", port: 0), transportSecurity: .plaintext),
       services: [service])
@@ -51,7 +53,14 @@ final class FakeWorker: Sendable {
       group.addTask { try await server.serve() }
       defer { group.cancelAll() }
       let address = try await server.listeningAddress
-      return try await body(FakeWorker(address: "127.0.0.1:\(address?.ipv4?.port ?? 0)", service: service))
+      let worker = FakeWorker(address: "127.0.0.1:\(address?.ipv4?.port ?? 0)", service: service)
+      let outcome: Result<Value, any Error>
+      do { outcome = .success(try await body(worker)) } catch { outcome = .failure(error) }
+      // A stream that begins after serving was cancelled traps, so the connections get time to end.
+      server.beginGracefulShutdown()
+      group.addTask { try await Task.sleep(for: .seconds(1)) }
+      _ = try? await group.next()
+      return try outcome.get()
     }
   }
 
@@ -62,10 +71,12 @@ final class FakeWorker: Sendable {
     let record = Mutex(Record())
     private let behavior: Behavior
     private let refusal: RPCError?
+    private let refusesStream: @Sendable (Int) -> Bool
 
-    init(behavior: @escaping Behavior, refusal: RPCError?) {
+    init(behavior: @escaping Behavior, refusal: RPCError?, refusesStream: @escaping @Sendable (Int) -> Bool) {
       self.behavior = behavior
       self.refusal = refusal
+      self.refusesStream = refusesStream
     }
 
     private func outcome(_ image: Data) async throws -> GoogleRPCStatus? {
@@ -113,8 +124,12 @@ final class FakeWorker: Sendable {
       request: StreamingServerRequest<Imageworker_V1_BatchProcessRequest>, context: ServerContext
     ) async throws -> StreamingServerResponse<Imageworker_V1_BatchProcessResponse> {
       note(request.metadata)
-      record.withLock { $0.streamCount += 1 }
+      let number = record.withLock { record in
+        record.streamCount += 1
+        return record.streamCount
+      }
       if let refusal { throw refusal }
+      if refusesStream(number) { throw RPCError(code: .unavailable, message: "no worker") }
       return StreamingServerResponse { writer in
         var uploads: [String: Data] = [:]
         for try await message in request.messages {

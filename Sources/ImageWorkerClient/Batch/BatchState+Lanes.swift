@@ -23,6 +23,13 @@ struct BatchLaneState: Sendable {
   var heardAt = ContinuousClock.now
   /// When the first of the streams failed that have failed since the last success.
   var failingSince: ContinuousClock.Instant?
+  /// The number of streams that failed since the last success.
+  var failures = 0
+  /// When the next stream may be opened.
+  ///
+  /// Behind one address there may be several workers of which one is lost: that the streams of other lanes go on says
+  /// nothing about the next stream of this one.
+  var availableAt = ContinuousClock.now
 }
 
 extension BatchState {
@@ -35,6 +42,7 @@ extension BatchState {
     let isSpeculative = options.isSpeculative
     return await wait { contents in
       if contents.isDone { return false }
+      if contents.lanes[lane].availableAt > .now { return nil }
       if contents.hasWork { return true }
       return isSpeculative && contents.straggler(notOn: nil) != nil ? true : nil
     } ?? false
@@ -42,10 +50,10 @@ extension BatchState {
 
   func open(lane: Int, worker: Worker) {
     contents.withLock { contents in
-      let failingSince = contents.lanes[lane].failingSince
+      let last = contents.lanes[lane]
       contents.lanes[lane] = BatchLaneState()
       contents.lanes[lane].worker = worker
-      contents.lanes[lane].failingSince = failingSince
+      (contents.lanes[lane].failingSince, contents.lanes[lane].failures) = (last.failingSince, last.failures)
     }
   }
 
@@ -97,7 +105,7 @@ extension BatchState {
         // The worker shuts down. What it has begun it will finish; the rest goes elsewhere.
         contents.lanes[lane].isClosing = true
       } else {
-        contents.lanes[lane].failingSince = nil
+        (contents.lanes[lane].failingSince, contents.lanes[lane].failures) = (nil, 0)
       }
       return (end, true)
     }
@@ -130,13 +138,16 @@ extension BatchState {
 
   /// A stream could not be opened, or broke.
   func noteFailure(lane: Int, _ error: ImageWorkerError) {
-    let limit = retry.giveUpAfter
+    let retry = retry
     update { contents in
+      contents.lanes[lane].failures += 1
+      contents.lanes[lane].availableAt = .now + retry.delay(afterFailures: contents.lanes[lane].failures)
       let since = contents.lanes[lane].failingSince ?? .now
       contents.lanes[lane].failingSince = since
-      guard since.duration(to: .now) > limit else { return }
+      guard since.duration(to: .now) > retry.giveUpAfter else { return }
       contents.failure =
-        contents.failure ?? ImageWorkerError("no worker for \(limit); last: \(error.message)", code: error.code)
+        contents.failure
+        ?? ImageWorkerError("no worker for \(retry.giveUpAfter); last: \(error.message)", code: error.code)
     }
   }
 

@@ -134,6 +134,7 @@ extension BatchState.Contents {
     var delay = Duration.zero
     if isBreak {
       entry.breaks += 1
+      delay = policy.delay(afterFailures: entry.breaks)
     } else {
       delay = error.retryAfter ?? .zero
       if error.isOverload {

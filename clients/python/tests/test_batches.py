@@ -1,11 +1,14 @@
 """Batches: every item ends once, whatever happens to workers, streams and items."""
 
 import asyncio
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -13,6 +16,7 @@ from fake import Break, FakeWorker, status
 from image_worker import (
     AsyncClient, AuthenticationError, Client, DeadlineError, ImageError, ImageWorkerError, InvalidRequestError, Item,
     OverloadedError, RetryPolicy, UnavailableError)
+from image_worker._generated import image_worker_pb2 as wire
 
 QUICK = RetryPolicy(initial_delay=0.01, max_delay=0.05, give_up_after=1)
 
@@ -55,6 +59,28 @@ def test_streams_that_break_lose_no_item() -> None:
     with FakeWorker(behavior) as worker, Client(worker.address, retry=QUICK) as client:
         check(list(client.batch(images(400), streams=2, window=4)), 400)
     assert broken[0] >= 400 // 17
+
+
+def test_items_outlive_a_proxy_that_refuses_some_streams_for_a_while() -> None:
+    """It sends streams to a worker that is gone, until it finds out; those to the others go on meanwhile."""
+    class Proxy(FakeWorker):
+        opened, refused, began = 0, 0, time.monotonic()
+
+        def _batch(self, requests: Iterator[wire.BatchProcessRequest], context: Any) -> Iterator[wire.BatchProcessResponse]:
+            self.opened += 1
+            if self.opened > 2 and time.monotonic() < self.began + 1:
+                self.refused += 1
+                context.abort(grpc.StatusCode.UNAVAILABLE, "Received http2 header with status: 503")
+            return super()._batch(requests, context)
+
+    def behavior(image: bytes, times: int) -> None:
+        time.sleep(0.005)
+
+    proxy = Proxy(behavior)
+    with proxy, Client(proxy.address) as client:
+        proxy.began = time.monotonic()
+        check(list(client.batch(images(800), streams=4, window=4)), 800)
+        assert 4 <= proxy.refused < 20
 
 
 def test_an_image_that_breaks_streams_takes_no_other_with_it() -> None:
@@ -169,6 +195,21 @@ def test_items_are_taken_as_results_are_consumed() -> None:
         time.sleep(0.3)
         assert taken[0] <= 49 + 2 * 5
         results.close()
+
+
+def test_a_program_that_fails_in_the_middle_of_a_batch_exits() -> None:
+    program = """if True:
+        import sys
+        from image_worker import Client
+        with Client(sys.argv[1]) as client:
+            items = ((number, b"image") for number in range(500))
+            keys = [1 / (250 - result.key) for result in client.batch(items)]
+        """
+    with FakeWorker() as worker:
+        done = subprocess.run(
+            [sys.executable, "-c", program, worker.address], stderr=subprocess.PIPE, text=True, timeout=30)
+    assert done.returncode == 1 and "ZeroDivisionError" in done.stderr
+    assert "Exception ignored" not in done.stderr
 
 
 def test_an_item_that_takes_too_long_ends_and_the_others_go_on() -> None:

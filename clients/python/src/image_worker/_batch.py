@@ -200,6 +200,7 @@ class Batch(Generic[Key]):
         delay = error.retry_after or 0.0
         if is_break:
             entry.breaks += 1
+            delay = self.retry.delay(entry.breaks)
         elif error.reason in EXHAUSTED:
             entry.overloads += 1
             delay = max(delay, self.retry.delay(entry.overloads))
@@ -207,7 +208,7 @@ class Batch(Generic[Key]):
         if not error.is_retryable or is_spent or not entry.upload.can_start:
             return self.finish(entry, error)
         entry.collector = Collector()
-        entry.not_before = asyncio.get_running_loop().time() + (0.0 if is_break else delay)
+        entry.not_before = asyncio.get_running_loop().time() + delay
         self._waiting.append(entry)
         self.changed.notify()
 
@@ -248,6 +249,10 @@ class _Lane:
         self._sent = 0
         self._heard_at = 0.0
         self._failing_since: float | None = None
+        # The number of streams that failed since the last success. Behind one address there may be several workers of which
+        # one is lost: that streams to the others go on says nothing about the next stream of this lane.
+        self._failures = 0
+        self._available_at = 0.0
         self._call: Any = None
 
     async def run(self) -> None:
@@ -256,7 +261,8 @@ class _Lane:
             if not self._batch.has_work:
                 await self._batch.changed.wait(self._batch.next_delay())
                 continue
-            await asyncio.sleep(self._workers.delay())
+            own_delay = self._available_at - asyncio.get_running_loop().time()
+            await asyncio.sleep(max(self._workers.delay(), own_delay))
             with self._workers.use() as worker:
                 if await worker.connect(_CONNECT_SECONDS):
                     await self._stream(worker)
@@ -308,6 +314,8 @@ class _Lane:
     def _fail(self, worker: Worker, error: ImageWorkerError) -> None:
         now = asyncio.get_running_loop().time()
         self._failing_since = self._failing_since or now
+        self._failures += 1
+        self._available_at = now + self._batch.retry.delay(self._failures)
         self._workers.fail(worker, error.retry_after)
         if now - self._failing_since > self._batch.retry.give_up_after:
             self._batch.fail(UnavailableError(
@@ -391,6 +399,7 @@ class _Lane:
             self._workers.fail(worker, outcome.retry_after)
         else:
             self._failing_since = None
+            self._failures = 0
             self._workers.succeed(worker)
 
 

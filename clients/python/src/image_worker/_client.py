@@ -266,7 +266,9 @@ class _Retries:
         if not error.is_retryable or self._failures >= self._workers.retry.attempts:
             raise error
         self._workers.fail(worker, error.retry_after)
-        delay = self._workers.delay()
+        # Another address may be tried at once, but when that fails too, the success of other calls says nothing about this one.
+        own_delay = self._workers.retry.delay(self._failures - 1) if self._failures > 1 else 0.0
+        delay = max(self._workers.delay(), own_delay)
         if self._deadline is not None and asyncio.get_running_loop().time() + delay > self._deadline:
             raise error
         await asyncio.sleep(delay)
