@@ -94,12 +94,29 @@ static anchor_pair anchors_around(uint32_t quality, bool has_full_chroma) {
   return (anchor_pair){.lower = lower, .upper = upper, .share = share, .scale = 1};
 }
 
+/// Returns the step between two entries of the anchors.
+static uint32_t step_between(const anchor_pair *pair, uint16_t lower, uint16_t upper) {
+  const float step = mix(lower, upper, pair->share) / 8 * pair->scale;
+  return step < 1 ? 1 : step > 255 ? 255 : (uint32_t)(int32_t)(step + 0.5F);
+}
+
 static uint8_t step_at(const anchor_pair *pair, uint32_t component, uint32_t i) {
   const uint32_t y = i / 8 > i % 8 ? i / 8 : i % 8, x = i / 8 + i % 8 - y;
   const uint32_t at = y * (y + 1) / 2 + x;
-  const uint16_t lower = pair->lower->steps[component][at], upper = pair->upper->steps[component][at];
-  const float step = mix(lower, upper, pair->share) / 8 * pair->scale;
-  return step < 1 ? 1 : step > 255 ? 255 : (uint8_t)(step + 0.5F);
+  return (uint8_t)step_between(pair, pair->lower->steps[component][at], pair->upper->steps[component][at]);
+}
+
+/// Returns the sum of the steps of a component.
+static uint32_t step_sum(const anchor_pair *pair, uint32_t component) {
+  // How often an entry of the triangle is in the matrix. Sums over the triangle are computed in vectors.
+  static const uint32_t counts[TRIANGLE] = {1, 2, 1, 2, 2, 1, 2, 2, 2, 1, 2, 2, 2, 2, 1, 2, 2, 2,
+                                            2, 2, 1, 2, 2, 2, 2, 2, 2, 1, 2, 2, 2, 2, 2, 2, 2, 1};
+  const uint16_t *lower = pair->lower->steps[component], *upper = pair->upper->steps[component];
+  uint32_t sum = 0;
+  for (uint32_t i = 0; i < TRIANGLE; i++) {
+    sum += counts[i] * step_between(pair, lower[i], upper[i]);
+  }
+  return sum;
 }
 
 void ccodecs_jpeg_encode_tables_init(jpeg_encode_tables *tables, uint32_t quality, bool has_full_chroma) {
@@ -130,13 +147,11 @@ void ccodecs_jpeg_encode_tables_init(jpeg_encode_tables *tables, uint32_t qualit
 uint8_t ccodecs_jpeg_encode_quality(uint32_t luma_sum, uint32_t chroma_sum) {
   for (uint32_t i = 0; i < 200; i++) {
     const anchor_pair pair = anchors_around(i / 2 + 1, i % 2 == 1);
-    uint32_t sums[3] = {0, 0, 0};
-    for (uint32_t c = 0; c < 3 && (c == 0 || sums[0] == luma_sum); c++) {
-      for (uint32_t k = 0; k < JPEG_BLOCK; k++) {
-        sums[c] += step_at(&pair, c, k);
-      }
+    if (step_sum(&pair, 0) != luma_sum) {
+      continue;
     }
-    if (sums[0] == luma_sum && (sums[1] < sums[2] ? sums[1] : sums[2]) == chroma_sum) {
+    const uint32_t first = step_sum(&pair, 1), second = step_sum(&pair, 2);
+    if ((first < second ? first : second) == chroma_sum) {
       return (uint8_t)(i / 2 + 1);
     }
   }
