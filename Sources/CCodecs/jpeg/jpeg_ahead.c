@@ -44,70 +44,107 @@ enum { BLOCK_FULL = 64 << ENTRY_ADVANCE_SHIFT };
 
 // MARK: Tables
 
-/// Lists the first symbol of each index as length << 8 | symbol; 0 when its code is longer than the index.
-static void list_first(uint16_t *first, const jpeg_table *table) {
-  memset(first, 0, sizeof *first << JPEG_AHEAD_BITS);
-  for (uint32_t i = 0; i < 1u << JPEG_AHEAD_BITS;) {
-    const uint32_t found = ccodecs_jpeg_table_search(table, i << (16 - JPEG_AHEAD_BITS));
-    const uint32_t length = found >> 8;
-    if (length == 0 || length > JPEG_AHEAD_BITS) {
-      return; // codes grow with the index
+/// A symbol and its code.
+typedef struct ahead_word {
+  uint32_t code;
+  uint32_t length;
+  uint32_t symbol;
+} ahead_word;
+
+/// Lists the codes of up to JPEG_AHEAD_BITS bits. Returns their number.
+static uint32_t list_words(ahead_word words[256], const jpeg_table *table) {
+  uint32_t count = 0;
+  for (uint32_t length = 1; length <= JPEG_AHEAD_BITS; length++) {
+    if (table->last_code[length] < 0) {
+      continue;
     }
-    for (uint32_t end = i + (1u << (JPEG_AHEAD_BITS - length)); i < end; i++) {
-      first[i] = (uint16_t)found;
+    // A code's index in `symbols` is the number of codes before it.
+    const uint32_t end = (uint32_t)(table->last_code[length] + table->offset[length]) + 1;
+    for (; count < end; count++) {
+      const uint32_t code = (uint32_t)((int32_t)count - table->offset[length]);
+      words[count] = (ahead_word){.code = code, .length = length, .symbol = table->symbols[count]};
+    }
+  }
+  return count;
+}
+
+/// Fills the entries of a symbol of `length` bits, joined with the entries of the `left` bits after it; repeats them up
+/// to `count` entries.
+static void join(
+    uint16_t *entries, uint32_t count, uint32_t length, uint32_t advance, const uint16_t *rest, uint32_t left) {
+  const uint16_t single = (uint16_t)(length | advance << ENTRY_ADVANCE_SHIFT);
+  const uint16_t before_end = (uint16_t)(length << ENTRY_LENGTH_SHIFT | advance << ENTRY_ADVANCE_SHIFT);
+  const uint16_t advance_max = (uint16_t)(63 - advance);
+  uint32_t filled = 1u << left;
+  for (uint32_t i = 0; i < filled; i++) {
+    const uint16_t next = rest[i];
+    const uint16_t both = (uint16_t)(next + ((next & ENTRY_END) == ENTRY_END ? before_end : single));
+    entries[i] = next >> ENTRY_ADVANCE_SHIFT > advance_max ? single : both;
+  }
+  for (; filled < count; filled *= 2) {
+    memcpy(entries + filled, entries, filled * sizeof *entries);
+  }
+}
+
+/// Returns the first of the entries, of `bits` bits, that start with a word. Indexes are inverted.
+static uint16_t *entries_of(uint16_t *entries, uint32_t bits, ahead_word word) {
+  return entries + ((size_t)(~word.code & ((1u << word.length) - 1)) << (bits - word.length));
+}
+
+/// Fills the entries of `bits` bits. `joined` contains those of fewer bits.
+static void join_level(
+    uint16_t *entries, uint32_t bits, const ahead_word *words, uint32_t word_count, const uint16_t *joined) {
+  memset(entries, 0, sizeof *entries << bits);
+  for (const ahead_word *word = words; word < words + word_count && word->length <= bits; word++) {
+    const uint32_t length = word->length + (word->symbol & 15);
+    const uint32_t run = word->symbol >> 4;
+    const uint32_t count = 1u << (bits - word->length);
+    uint16_t *first = entries_of(entries, bits, *word);
+    if ((word->symbol & 15) == 0 && run < 15) {
+      for (uint32_t i = 0; i < count; i++) {
+        first[i] = (uint16_t)(ENTRY_END | length << ENTRY_LENGTH_SHIFT);
+      }
+    } else if (length <= bits + AHEAD_LONGEST - JPEG_AHEAD_BITS) {
+      const uint32_t left = length < bits ? bits - length : 0;
+      join(first, count, length, run + 1, joined + (1u << left), left);
     }
   }
 }
 
-/// Returns the entry of a symbol of `length` bits, joined with the entry of the bits after it.
-static uint16_t join(uint32_t length, uint32_t advance, uint32_t rest) {
-  const uint32_t total = advance + (rest >> ENTRY_ADVANCE_SHIFT);
-  const uint32_t single = length | advance << ENTRY_ADVANCE_SHIFT;
-  if (total > 63) {
-    return (uint16_t)single;
-  }
-  const bool is_end = (rest & ENTRY_END) == ENTRY_END;
-  return (uint16_t)(rest + (is_end ? length << ENTRY_LENGTH_SHIFT : length) + (advance << ENTRY_ADVANCE_SHIFT));
-}
-
-/// Fills in the entries for each number of bits up to JPEG_AHEAD_BITS: those of b bits start at index 1 << b.
-static void join_ac(uint16_t *joined, const uint16_t *first) {
+/// Fills the table of lookups after a block's first, and the entries for each smaller number of bits: those of b bits
+/// start at index 1 << b of `joined`.
+static void join_ac(uint16_t *table, uint16_t joined[1 << JPEG_AHEAD_BITS], const jpeg_table *ac) {
+  ahead_word words[256];
+  const uint32_t word_count = list_words(words, ac);
   joined[0] = 0;
   joined[1] = 0;
-  for (uint32_t bits = 1; bits <= JPEG_AHEAD_BITS; bits++) {
-    uint16_t *entries = joined + (1u << bits);
-    for (uint32_t i = 0; i < 1u << bits; i++) {
-      const uint32_t found = first[i << (JPEG_AHEAD_BITS - bits)];
-      const uint32_t length = (found >> 8) + (found & 15);
-      const uint32_t run = found >> 4 & 15;
-      if (found >> 8 == 0 || found >> 8 > bits || length > bits + AHEAD_LONGEST - JPEG_AHEAD_BITS) {
-        entries[i] = 0;
-      } else if ((found & 15) == 0 && run < 15) {
-        entries[i] = (uint16_t)(ENTRY_END | length << ENTRY_LENGTH_SHIFT);
-      } else {
-        const uint32_t left = length < bits ? bits - length : 0;
-        entries[i] = join(length, run + 1, joined[(1u << left) + (i & ((1u << left) - 1))]);
-      }
-    }
+  for (uint32_t bits = 1; bits < JPEG_AHEAD_BITS; bits++) {
+    join_level(joined + (1u << bits), bits, words, word_count, joined);
   }
+  join_level(table, JPEG_AHEAD_BITS, words, word_count, joined);
 }
 
 /// Fills the table of a block's first lookup: the DC difference and what fits after it.
-static void join_dc(uint16_t *table, const uint16_t *first, const uint16_t *joined) {
+static void join_dc(uint16_t *table, const jpeg_table *dc, const uint16_t *joined) {
+  ahead_word words[256];
+  const uint32_t word_count = list_words(words, dc);
   for (uint32_t i = 0; i < 1u << JPEG_AHEAD_BITS; i++) {
-    const uint32_t length = (first[i] >> 8) + (first[i] & 15);
+    table[i] = ENTRY_END;
+  }
+  for (const ahead_word *word = words; word < words + word_count; word++) {
+    const uint32_t length = word->length + (word->symbol & 15);
     const uint32_t left = length < JPEG_AHEAD_BITS ? JPEG_AHEAD_BITS - length : 0;
-    const bool fits = first[i] != 0 && length <= AHEAD_LONGEST;
-    table[~i & JPEG_AHEAD_MASK] =
-        fits ? join(length, 1, joined[(1u << left) + (i & ((1u << left) - 1))]) : (uint16_t)ENTRY_END;
+    if (length <= AHEAD_LONGEST) {
+      const uint32_t count = 1u << (JPEG_AHEAD_BITS - word->length);
+      join(entries_of(table, JPEG_AHEAD_BITS, *word), count, length, 1, joined + (1u << left), left);
+    }
   }
 }
 
 /// Fills the tables of component `index` of the scan, unless an earlier component has the same. `has_steps`: blocks
 /// have coefficients other than DC.
 static void build_tables(jpeg_ahead *ahead, const jpeg_scan *scan, uint32_t index, bool has_steps) {
-  uint16_t first[1 << JPEG_AHEAD_BITS];
-  uint16_t joined[2 << JPEG_AHEAD_BITS];
+  uint16_t joined[1 << JPEG_AHEAD_BITS];
   const jpeg_component *c = scan->components[index];
   uint16_t *first_table = ahead->tables + ((size_t)2 * index << JPEG_AHEAD_BITS);
   uint16_t *rest_table = first_table + (1 << JPEG_AHEAD_BITS);
@@ -126,17 +163,12 @@ static void build_tables(jpeg_ahead *ahead, const jpeg_scan *scan, uint32_t inde
   while (plan->component != index) {
     plan++;
   }
-  list_first(first, plan->ac);
-  join_ac(joined, first);
+  join_ac(rest_table, joined, plan->ac);
+  join_dc(first_table, plan->dc, joined);
   ahead->steps[index] = ahead->step_tables[index];
   if (has_steps) {
     ccodecs_jpeg_ahead_list_steps(ahead->step_tables[index], plan->ac);
   }
-  for (uint32_t i = 0; i < 1u << JPEG_AHEAD_BITS; i++) {
-    rest_table[~i & JPEG_AHEAD_MASK] = joined[(1u << JPEG_AHEAD_BITS) + i];
-  }
-  list_first(first, plan->dc);
-  join_dc(first_table, first, joined);
 }
 
 /// Lists what the sum of a round's entries means.

@@ -215,7 +215,7 @@ enum {
 /// The lookup tables derived from a jpeg_code.
 typedef struct jpeg_table {
   uint32_t values[1 << JPEG_VALUE_BITS];
-  uint64_t *pairs; ///< Sequential AC: indexed by JPEG_PAIR_BITS bits; stored after the table.
+  uint64_t *pairs; ///< Sequential AC, except at 1/8: indexed by JPEG_PAIR_BITS bits; stored after the table.
   /// Sequential AC at a reduced size; stored after the table. Bits 0 to 5 are the bits to consume, bits 6 to 13 how far
   /// to advance: plus 128 at an end of block, and 64 when even one symbol is too long.
   uint16_t *skips;
@@ -227,7 +227,12 @@ typedef struct jpeg_table {
   uint8_t symbols[256];
 } jpeg_table;
 
-typedef enum jpeg_table_kind { JPEG_TABLE_DC, JPEG_TABLE_AC, JPEG_TABLE_PROGRESSIVE_AC } jpeg_table_kind;
+typedef enum jpeg_table_kind {
+  JPEG_TABLE_DC,
+  JPEG_TABLE_AC,
+  JPEG_TABLE_SKIPPED_AC, ///< Of a sequential image at 1/8, which needs no AC coefficients: without `pairs`.
+  JPEG_TABLE_PROGRESSIVE_AC,
+} jpeg_table_kind;
 
 /// Returns the size in bytes of a table, including the lookups stored after it.
 size_t ccodecs_jpeg_table_bytes(jpeg_table_kind kind, uint32_t skip_bits);

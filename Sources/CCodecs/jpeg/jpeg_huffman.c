@@ -38,11 +38,6 @@ static bool derive_words(jpeg_table *table, const jpeg_code *code, jpeg_word wor
   return true;
 }
 
-/// Returns the signed value of `size` bits (T.81 F.12).
-static int32_t extend(uint32_t bits, uint32_t size) {
-  return size == 0 || bits >> (size - 1) != 0 ? (int32_t)bits : (int32_t)bits - (int32_t)(1u << size) + 1;
-}
-
 static uint32_t pack(uint32_t length, uint32_t advance, uint32_t value) {
   return length | advance << 8 | value << 16;
 }
@@ -61,7 +56,7 @@ static void fill_values(jpeg_table *table, jpeg_word word, uint8_t symbol, jpeg_
   uint32_t *entries = &table->values[word.code << spare];
   if (size == 0 && run < 15 && kind != JPEG_TABLE_DC) {
     // An end of block. In progressive scans, run > 0 ends 2^run blocks or more.
-    const bool is_plain = kind == JPEG_TABLE_AC || run == 0;
+    const bool is_plain = kind != JPEG_TABLE_PROGRESSIVE_AC || run == 0;
     for (uint32_t i = 0; i < 1u << spare; i++) {
       entries[i] = is_plain ? pack(word.length, JPEG_ADVANCE_END, 0) : pack_slow(word.length, 0, run);
     }
@@ -70,9 +65,13 @@ static void fill_values(jpeg_table *table, jpeg_word word, uint8_t symbol, jpeg_
       entries[i] = pack_slow(word.length, size, run);
     }
   } else {
-    for (uint32_t i = 0; i < 1u << spare; i++) {
-      const int32_t value = extend(i >> (spare - size), size);
-      entries[i] = pack(word.length + size, run + 1, (uint16_t)value);
+    const uint32_t usual = pack(word.length + size, run + 1, 0);
+    for (uint32_t bits = 0; bits < 1u << size; bits++) {
+      // The signed value of `size` bits (T.81 F.12). Without a branch: half of the values are negative.
+      const uint32_t value = bits - (((1u << size) - 1) & ((bits << 1 >> size) - 1));
+      for (uint32_t i = 0; i < 1u << (spare - size); i++) {
+        *entries++ = usual | value << 16;
+      }
     }
   }
 }
@@ -81,68 +80,131 @@ static uint32_t advance_of(uint32_t entry) {
   return entry >> 8 & 0xFF;
 }
 
-/// Joins each entry's symbol with the next one, and with the end of block after it, as far as they fit.
-static void join_pairs(jpeg_table *table) {
-  const uint32_t end = table->end_length == 0 ? 0 : table->end_code >> (32 - table->end_length);
-  for (uint32_t i = 0; i < 1u << JPEG_PAIR_BITS; i++) {
-    const uint32_t bits = i << (16 - JPEG_PAIR_BITS);
-    const uint32_t first = table->values[bits >> (16 - JPEG_VALUE_BITS)];
-    const uint32_t first_length = first & JPEG_LENGTH;
-    uint32_t length = first_length;
-    uint32_t advance = advance_of(first);
-    uint32_t last = first;
-    uint32_t flags = advance == JPEG_ADVANCE_END ? JPEG_PAIR_ENDS : 0;
-    if (advance <= 16) {
-      const uint32_t second = table->values[(bits << length & 0xFFFF) >> (16 - JPEG_VALUE_BITS)];
-      if (advance_of(second) <= 16 && length + (second & JPEG_LENGTH) <= JPEG_PAIR_BITS) {
-        length += second & JPEG_LENGTH;
-        advance += advance_of(second);
-        last = second;
-      }
-      const uint32_t room = JPEG_PAIR_BITS - length;
-      if (table->end_length != 0 && table->end_length <= room &&
-          (i & ((1u << room) - 1)) >> (room - table->end_length) == end) {
-        length += table->end_length;
-        flags = JPEG_PAIR_ENDS;
-      }
+/// Returns the entry of `pairs` for an index: its symbol joined with the next one, and with the end of block after it,
+/// as far as they fit. Sets *is_single to whether there is only one symbol.
+static uint64_t pair_of(const jpeg_table *table, uint32_t index, bool *is_single) {
+  const uint32_t bits = index << (16 - JPEG_PAIR_BITS);
+  const uint32_t first = table->values[bits >> (16 - JPEG_VALUE_BITS)];
+  const uint32_t first_length = first & JPEG_LENGTH;
+  uint32_t length = first_length;
+  uint32_t advance = advance_of(first);
+  uint32_t last = first;
+  uint32_t flags = advance == JPEG_ADVANCE_END ? JPEG_PAIR_ENDS : 0;
+  *is_single = true;
+  if (advance <= 16) {
+    const uint32_t second = table->values[(bits << length & 0xFFFF) >> (16 - JPEG_VALUE_BITS)];
+    if (advance_of(second) <= 16 && length + (second & JPEG_LENGTH) <= JPEG_PAIR_BITS) {
+      length += second & JPEG_LENGTH;
+      advance += advance_of(second);
+      last = second;
+      *is_single = false;
     }
-    table->pairs[i] = length | flags | advance_of(first) << 8 | advance << 16 | first_length << 24 |
-                      (uint64_t)(first >> 16) << 32 | (uint64_t)(last >> 16) << 48;
+    const uint32_t room = JPEG_PAIR_BITS - length;
+    if (table->end_length != 0 && table->end_length <= room &&
+        (index & ((1u << room) - 1)) >> (room - table->end_length) == table->end_code >> (32 - table->end_length)) {
+      length += table->end_length;
+      flags = JPEG_PAIR_ENDS;
+    }
   }
+  return length | flags | advance_of(first) << 8 | advance << 16 | first_length << 24 | (uint64_t)(first >> 16) << 32 |
+         (uint64_t)(last >> 16) << 48;
 }
 
-/// Fills in what the first symbol of an index of `bits` bits consumes, in the format of `skips`.
-static void fill_first(uint16_t *first, uint32_t bits, jpeg_word word, uint8_t symbol) {
-  const uint32_t size = symbol & 15;
-  const bool is_end = size == 0 && symbol >> 4 != 15;
-  const uint32_t length = word.length + size;
-  if (length > bits) {
+/// Fills the entries that start with a word of at most JPEG_PAIR_BITS bits, whose symbol has values of `size` bits.
+static void join_pairs_of(jpeg_table *table, jpeg_word word, uint32_t size) {
+  const uint32_t start = word.code << (JPEG_PAIR_BITS - word.length);
+  const uint32_t end = start + (1u << (JPEG_PAIR_BITS - word.length));
+  bool is_single;
+  if (advance_of(table->values[start]) > 16) {
+    const uint64_t entry = pair_of(table, start, &is_single);
+    for (uint32_t i = start; i < end; i++) {
+      table->pairs[i] = entry;
+    }
     return;
   }
-  const uint16_t entry = (uint16_t)(length | (is_end ? 128u : (symbol >> 4) + 1u) << 6);
-  uint16_t *entries = &first[word.code << (bits - word.length)];
-  for (uint32_t i = 0; i < 1u << (bits - word.length); i++) {
-    entries[i] = entry;
+  const uint32_t count = (end - start) >> size;
+  for (uint32_t i = start; i < start + count; i++) {
+    const uint64_t entry = pair_of(table, i, &is_single);
+    const uint64_t unit = is_single ? 1ull << 32 | 1ull << 48 : 1ull << 32;
+    const uint64_t rest = entry - unit * (entry >> 32 & 0xFFFF);
+    // Entries of the symbol's other values differ in nothing but the value.
+    for (uint32_t j = i; j < end; j += count) {
+      table->pairs[j] = rest + unit * (table->values[j] >> 16);
+    }
   }
 }
 
-/// Joins the symbols that fit completely into an index.
-static void join_skips(jpeg_table *table, const uint16_t *first, uint32_t bits) {
-  const uint32_t mask = (1u << bits) - 1;
-  for (uint32_t i = 0; i <= mask; i++) {
-    uint32_t length = 0;
-    uint32_t advance = 0;
-    while (advance < 128) {
-      const uint32_t next = first[i << length & mask];
-      const uint32_t step = next >> 6;
-      if (next == 0 || length + (next & JPEG_LENGTH) > bits || (step < 128 && advance + step > 63)) {
-        break;
-      }
-      length += next & JPEG_LENGTH;
-      advance += step;
+/// Fills `pairs`.
+static void join_pairs(jpeg_table *table, const jpeg_word *words, uint32_t word_count) {
+  uint32_t end = 0;
+  for (uint32_t i = 0; i < word_count && words[i].length <= JPEG_PAIR_BITS; i++) {
+    join_pairs_of(table, words[i], table->symbols[i] & 15);
+    end = (words[i].code + 1) << (JPEG_PAIR_BITS - words[i].length);
+  }
+  bool is_single;
+  const uint64_t other = pair_of(table, end, &is_single); // the last index is no code
+  for (; end < JPEG_STEPS; end++) {
+    table->pairs[end] = other;
+  }
+}
+
+/// Returns the entry of `skips` for the symbols that fit completely into an index, found one after the other.
+static uint16_t skip_of(const jpeg_table *table, uint32_t index, uint32_t bits) {
+  uint32_t length = 0;
+  uint32_t advance = 0;
+  while (advance < 128) {
+    const uint32_t found = ccodecs_jpeg_table_search(table, index << length << (16 - bits) & 0xFFFF);
+    const uint32_t size = found & 15, run = found >> 4 & 15;
+    const uint32_t step = size == 0 && run != 15 ? 128 : run + 1;
+    if (found == 0 || length + (found >> 8) + size > bits || (step < 128 && advance + step > 63)) {
+      break;
     }
+    length += (found >> 8) + size;
+    advance += step;
+  }
+  return (uint16_t)(length | advance << 6);
+}
+
+/// Fills the entries of `skips` for indexes of `bits` bits; zero when not even one symbol fits. `joined` contains those
+/// of fewer bits.
+static void join_level(
+    uint16_t *entries, uint32_t bits, const jpeg_table *table, const jpeg_word *words, uint32_t word_count,
+    const uint16_t *joined) {
+  memset(entries, 0, sizeof *entries << bits);
+  for (uint32_t i = 0; i < word_count && words[i].length <= bits; i++) {
+    const uint32_t size = table->symbols[i] & 15, run = table->symbols[i] >> 4;
+    const uint32_t length = words[i].length + size;
+    if (length > bits) {
+      continue;
+    }
+    const uint32_t start = words[i].code << (bits - words[i].length);
+    const bool is_end = size == 0 && run != 15;
+    const uint32_t step = is_end ? 128 : run + 1;
+    const uint16_t *rest = joined + (1u << (bits - length));
+    uint32_t filled = 1u << (bits - length);
+    for (uint32_t j = 0; j < filled; j++) {
+      const uint32_t next = is_end ? 0 : rest[j];
+      // More symbols may fit into the bits than into a block.
+      const bool is_full = step + (next >> 6 & 127) > 63 && !is_end;
+      entries[start + j] = is_full ? skip_of(table, start + j, bits) : (uint16_t)(next + (length | step << 6));
+    }
+    for (; filled < 1u << (bits - words[i].length); filled *= 2) {
+      memcpy(entries + start + filled, entries + start, filled * sizeof *entries);
+    }
+  }
+}
+
+/// Fills `skips`.
+static void join_skips(jpeg_table *table, uint32_t bits, const jpeg_word *words, uint32_t word_count) {
+  uint16_t joined[1 << JPEG_SKIP_BITS]; // those of b bits start at index 1 << b
+  joined[1] = 0;
+  for (uint32_t b = 1; b < bits; b++) {
+    join_level(joined + (1u << b), b, table, words, word_count, joined);
+  }
+  join_level(table->skips, bits, table, words, word_count, joined);
+  for (uint32_t i = 0; i < 1u << bits; i++) {
     // An advance of 64 goes past the end of every block, which no other entry does; it requests a single step.
-    table->skips[i] = (uint16_t)(length == 0 ? 64u << 6 : length | advance << 6);
+    table->skips[i] = table->skips[i] == 0 ? 64u << 6 : table->skips[i];
   }
 }
 
@@ -163,8 +225,6 @@ bool ccodecs_jpeg_table_build(jpeg_table *table, const jpeg_code *code, jpeg_tab
   for (uint32_t i = 0; i < 1u << JPEG_VALUE_BITS; i++) {
     table->values[i] = pack_slow(0, 0, 0);
   }
-  uint16_t first[1 << JPEG_SKIP_BITS];
-  memset(first, 0, sizeof first[0] << skip_bits);
   for (uint32_t i = 0; i < word_count; i++) {
     const uint8_t symbol = code->symbols[i];
     if (kind == JPEG_TABLE_DC && symbol > 15) {
@@ -177,18 +237,16 @@ bool ccodecs_jpeg_table_build(jpeg_table *table, const jpeg_code *code, jpeg_tab
       table->end_length = words[i].length;
       table->end_code = words[i].code << (32 - words[i].length);
     }
-    if (skip_bits != 0 && words[i].length <= skip_bits) {
-      fill_first(first, skip_bits, words[i], symbol);
-    }
   }
   table->pairs = kind == JPEG_TABLE_AC ? (uint64_t *)(table + 1) : NULL;
-  table->skips = skip_bits == 0 ? NULL : (uint16_t *)(table->pairs + (1 << JPEG_PAIR_BITS));
+  uint64_t *end = (uint64_t *)(table + 1) + (kind == JPEG_TABLE_AC ? 1 << JPEG_PAIR_BITS : 0);
+  table->skips = skip_bits == 0 ? NULL : (uint16_t *)end;
   if (kind == JPEG_TABLE_AC) {
-    join_pairs(table);
+    join_pairs(table, words, word_count);
   }
   if (skip_bits != 0) {
     table->skip_shift = 64 - skip_bits;
-    join_skips(table, first, skip_bits);
+    join_skips(table, skip_bits, words, word_count);
   }
   return true;
 }

@@ -15,7 +15,7 @@ static uint32_t skip_bits(const jpeg_decoder *d) {
     return 0;
   }
   if (d->n == 1 && ccodecs_jpeg_ahead_is_useful(d, 1)) {
-    return 10; // for the little that is not found ahead
+    return 8; // for the little that is not found ahead
   }
   const uint64_t pixels = (uint64_t)d->base.header.width * d->base.header.height;
   return pixels >= 4000000 ? JPEG_SKIP_BITS : pixels >= 1000000 ? 12 : pixels >= 250000 ? 11 : 10;
@@ -32,7 +32,8 @@ static ccodecs_status prepare_table(jpeg_decoder *d, bool is_dc, uint32_t index)
   if (!code->is_defined) {
     return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "Huffman table %u is not defined", index);
   }
-  const jpeg_table_kind ac_kind = d->is_progressive ? JPEG_TABLE_PROGRESSIVE_AC : JPEG_TABLE_AC;
+  const jpeg_table_kind sequential_kind = d->limit == 1 ? JPEG_TABLE_SKIPPED_AC : JPEG_TABLE_AC;
+  const jpeg_table_kind ac_kind = d->is_progressive ? JPEG_TABLE_PROGRESSIVE_AC : sequential_kind;
   const jpeg_table_kind kind = is_dc ? JPEG_TABLE_DC : ac_kind;
   jpeg_table **table = is_dc ? &d->dc_tables[index] : &d->ac_tables[index];
   const uint32_t bits = is_dc ? 0 : skip_bits(d);
