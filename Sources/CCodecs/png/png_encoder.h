@@ -50,8 +50,24 @@ ccodecs_status ccodecs_png_write_row(png_encoder *e);
 
 // png_filter.c
 
+/// A row to apply each filter to.
+typedef struct png_filter_row {
+  const uint8_t *current; ///< The row; it and the one above must be preceded by zeros.
+  const uint8_t *above;
+  size_t step;     ///< Filter distance.
+  size_t count;    ///< Size of the row.
+  uint8_t *output; ///< Where the result of the first filter begins.
+  size_t stride;   ///< From one filter's result to the next one's.
+} png_filter_row;
+
 /// Returns the filtered `current` row, preceded by its filter type.
 const uint8_t *ccodecs_png_filter_row(png_encoder *e);
+
+#if defined(__x86_64__)
+/// Applies each filter to a row. Sets `sums` to the sums of the absolute values of the results' bytes, interpreted as
+/// signed.
+void ccodecs_png_filter_avx2(const png_filter_row *row, uint64_t sums[PNG_FILTER_COUNT]);
+#endif
 
 // png_buffered.c: interlaced images and images with a palette
 

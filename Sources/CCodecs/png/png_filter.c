@@ -1,5 +1,7 @@
 // PNG row filters, applied before compression.
 //
+// The scalar versions; png_filter_avx2.c applies all filters in one pass.
+//
 // Sources: PNG specification (third edition), sections 9 and 12.7.
 
 #include "png_encoder.h"
@@ -83,24 +85,43 @@ static const uint8_t *repeated_row(png_encoder *e) {
   return candidate;
 }
 
-const uint8_t *ccodecs_png_filter_row(png_encoder *e) {
-  const bool is_adaptive = e->filter == CCODECS_PNG_FILTER_ADAPTIVE;
-  if (is_adaptive && memcmp(e->current, e->above, e->row_bytes) == 0) {
-    return repeated_row(e);
+/// Applies each filter to `current`. Returns the first candidate with the smallest sum.
+static const uint8_t *best_candidate(png_encoder *e) {
+  const size_t stride = e->row_bytes + 1;
+  ccodecs_png_filter best = CCODECS_PNG_FILTER_NONE;
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2")) {
+    uint64_t sums[PNG_FILTER_COUNT];
+    const png_filter_row row = {e->current, e->above, e->pixel_bytes, e->row_bytes, e->candidates + 1, stride};
+    ccodecs_png_filter_avx2(&row, sums);
+    for (ccodecs_png_filter way = CCODECS_PNG_FILTER_SUB; way < PNG_FILTER_COUNT; way++) {
+      best = sums[way] < sums[best] ? way : best;
+    }
+    e->candidates[best * stride] = (uint8_t)best;
+    return e->candidates + best * stride;
   }
-  const ccodecs_png_filter first = is_adaptive ? CCODECS_PNG_FILTER_NONE : e->filter;
-  const ccodecs_png_filter last = is_adaptive ? CCODECS_PNG_FILTER_PAETH : e->filter;
-  const uint8_t *chosen = e->candidates;
+#endif
   uint64_t least = UINT64_MAX;
-  for (ccodecs_png_filter way = first; way <= last; way++) {
-    uint8_t *candidate = e->candidates + way * (e->row_bytes + 1);
+  for (ccodecs_png_filter way = CCODECS_PNG_FILTER_NONE; way < PNG_FILTER_COUNT; way++) {
+    uint8_t *candidate = e->candidates + way * stride;
     candidate[0] = (uint8_t)way;
     filter(way, e->current, e->above, e->pixel_bytes, e->row_bytes, candidate + 1);
-    const uint64_t sum = is_adaptive ? distance(candidate + 1, e->row_bytes, least) : 0;
+    const uint64_t sum = distance(candidate + 1, e->row_bytes, least);
     if (sum < least) {
       least = sum;
-      chosen = candidate;
+      best = way;
     }
   }
-  return chosen;
+  return e->candidates + best * stride;
+}
+
+const uint8_t *ccodecs_png_filter_row(png_encoder *e) {
+  if (e->filter == CCODECS_PNG_FILTER_ADAPTIVE) {
+    const bool is_repeated = memcmp(e->current, e->above, e->row_bytes) == 0;
+    return is_repeated ? repeated_row(e) : best_candidate(e);
+  }
+  uint8_t *candidate = e->candidates + e->filter * (e->row_bytes + 1);
+  candidate[0] = (uint8_t)e->filter;
+  filter(e->filter, e->current, e->above, e->pixel_bytes, e->row_bytes, candidate + 1);
+  return candidate;
 }
