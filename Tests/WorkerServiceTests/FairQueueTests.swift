@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import WorkerService
@@ -11,6 +12,30 @@ struct FairQueueTests {
     #expect(queue.count == 5)
     #expect((0..<6).map { _ in queue.popFirst() } == [0, 1, 2, 3, 4, nil])
     #expect(queue.count == 0)
+  }
+
+  @Test("serves work in order of arrival although its estimates vary, and that of one kind whatever they are")
+  func variation() {
+    var (queue, random) = (FairQueue<Int>(), SeededGenerator(seed: 17))
+    let kinds = [100, 1000].map { byteCount in
+      let bytes = [UInt8](repeating: 0, count: byteCount)
+      return CostKind(bytes.span.bytes, [])
+    }
+    var order: [Int] = []
+    for number in 0..<400 {
+      let cost = Duration.milliseconds(Int.random(in: 20...60, using: &random))
+      _ = queue.append(number, to: "similar", cost: cost)
+      let other = Duration.milliseconds(Int.random(in: 5...500, using: &random))
+      _ = queue.append(1000 + number, to: "one kind", cost: other, kind: kinds[0])
+      if number % 2 == 0, let next = queue.popFirst() { order.append(next) }
+    }
+    while let next = queue.popFirst() { order.append(next) }
+    #expect(order.filter { $0 < 1000 } == Array(0..<400))
+    #expect(order.filter { $0 >= 1000 } == Array(1000..<1400))
+    // Another kind passes.
+    _ = queue.append(0, to: "two kinds", cost: .milliseconds(500), kind: kinds[0])
+    _ = queue.append(1, to: "two kinds", cost: .milliseconds(50), kind: kinds[1])
+    #expect(queue.popFirst() == 1)
   }
 
   @Test("serves the only work of a flow next, however much another flow has enqueued")
@@ -103,7 +128,7 @@ struct FairQueueTests {
     let expected: [String: Duration] = ["b": .milliseconds(300), "c": .seconds(9), "a": .milliseconds(30)]
     #expect(queue.work(untilEndOf: .milliseconds(100), in: "a", after: expected) == .milliseconds(1130 + 300 + 1130))
     // It passes the work of its flow that takes longer.
-    #expect(queue.work(untilEndOf: .milliseconds(50), in: "a") == .milliseconds(50))
+    #expect(queue.work(untilEndOf: .milliseconds(20), in: "a") == .milliseconds(20))
     #expect(queue.work(untilEndOf: .milliseconds(50), in: "b") == .milliseconds(100))
     _ = queue.append(0, to: "b", cost: .milliseconds(20))
     #expect(queue.work(untilEndOf: .milliseconds(50), in: "b") == .milliseconds(140))

@@ -27,7 +27,7 @@ struct ImageCost: Sendable {
   /// Whether the time is that of images of its kind, and not a guess.
   var isLearned = false
   /// Its kind; `nil` if it is not known yet.
-  fileprivate var kind: CostKind?
+  fileprivate(set) var kind: CostKind?
   /// The number of its encoded bytes.
   fileprivate var byteCount = 0
 

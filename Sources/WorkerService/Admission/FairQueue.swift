@@ -5,18 +5,21 @@
 /// therefore served as soon as the current work is done, however much others have enqueued.
 /// Source: P. Goyal, H. Vin, H. Cheng: Start-time Fair Queuing, IEEE/ACM Transactions on Networking 5 (1997).
 ///
-/// Within a flow, small work passes larger work that arrived earlier, but only if it arrives within `maxBypass`.
+/// Within a flow, small work passes larger work that arrived earlier, but only if it arrives within `maxBypass`. Work of
+/// the same kind, or of a similar cost, is done in order of arrival: costs are estimates, which change with the load, and
+/// would otherwise let later work pass whenever they fall.
 struct FairQueue<Element> {
   private struct Piece {
     let id: UInt64
     /// The virtual time before which work of the flow that arrives later may pass this piece.
     let rank: Duration
     let cost: Duration
+    let kind: CostKind?
     let element: Element
   }
 
   private struct Flow {
-    /// In order of rank.
+    /// In the order in which they begin.
     var waiting: [Piece] = []
     /// The virtual time at which the first waiting piece may begin.
     var start = Duration.zero
@@ -25,6 +28,8 @@ struct FairQueue<Element> {
   /// The time of work after which smaller pieces no longer pass a piece, for each second that it takes longer than they
   /// do.
   private static var bypassFactor: Double { 16 }
+  /// How many times the cost of a piece an earlier one must have to be passed by it.
+  private static var minBypassRatio: Double { 4 }
   /// The maximum time of work for which later pieces of a flow may pass an earlier one.
   private static var maxBypass: Duration { .seconds(2) }
 
@@ -43,18 +48,32 @@ struct FairQueue<Element> {
   }
 
   /// Appends work to its flow.
-  /// - `cost`: the estimated time that the work takes.
+  /// - Parameters:
+  ///   - element: The work.
+  ///   - name: The name of the flow.
+  ///   - cost: The estimated time that the work takes.
+  ///   - kind: The kind of the work, of which nothing that arrived earlier is passed; `nil` if it is not known.
   /// - Returns: The identifier for `remove`.
-  mutating func append(_ element: Element, to name: String, cost: Duration) -> UInt64 {
+  mutating func append(
+    _ element: Element, to name: String, cost: Duration, kind: CostKind? = nil
+  ) -> UInt64 {
     lastID += 1
     count += 1
     var flow = flows[name] ?? Flow()
     if flow.waiting.isEmpty { flow.start = max(virtualTime, flow.start) }
-    let piece = Piece(id: lastID, rank: rank(of: cost), cost: cost, element: element)
-    let index = flow.waiting.lastIndex { $0.rank <= piece.rank }.map { $0 + 1 } ?? 0
-    flow.waiting.insert(piece, at: index)
+    let piece = Piece(id: lastID, rank: rank(of: cost), cost: cost, kind: kind, element: element)
+    flow.waiting.insert(piece, at: index(of: cost, kind, in: flow))
     flows[name] = flow
     return lastID
+  }
+
+  /// The place of new work in its flow: behind the last piece that it must not pass.
+  private func index(of cost: Duration, _ kind: CostKind?, in flow: Flow) -> Int {
+    let rank = rank(of: cost)
+    let last = flow.waiting.lastIndex { piece in
+      piece.rank <= rank || piece.cost < cost * Self.minBypassRatio || (kind != nil && piece.kind == kind)
+    }
+    return last.map { $0 + 1 } ?? 0
   }
 
   private func rank(of cost: Duration) -> Duration { virtualTime + min(cost * Self.bypassFactor, Self.maxBypass) }
@@ -110,9 +129,8 @@ struct FairQueue<Element> {
   ///
   /// - `expected`: the cost of work that will be appended before, by flow.
   func work(untilEndOf cost: Duration, in name: String, after expected: [String: Duration] = [:]) -> Duration {
-    let rank = rank(of: cost)
-    let passed = flows[name]?.waiting.lazy.filter { $0.rank <= rank }.reduce(.zero) { $0 + $1.cost } ?? .zero
-    let own = passed + (expected[name] ?? .zero) + cost
+    let before = flows[name].map { $0.waiting.prefix(index(of: cost, nil, in: $0)) } ?? []
+    let own = before.reduce(.zero) { $0 + $1.cost } + (expected[name] ?? .zero) + cost
     var total = own
     for (other, flow) in flows where other != name {
       var others = expected[other] ?? .zero

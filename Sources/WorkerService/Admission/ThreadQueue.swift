@@ -188,7 +188,7 @@ package final class ThreadQueue: Sendable {
           state.grantedCount += 1
           return nil
         }
-        return state.waiting.append(waiter, to: caller.connection, cost: cost.duration)
+        return state.waiting.append(waiter, to: caller.connection, cost: cost.duration, kind: cost.kind)
       }
       guard let id else { return continuation.resume(returning: .begin(Place(lane: .main))) }
       let registered = cancellation.addHandler { [self] in
