@@ -57,8 +57,12 @@ extension CodecError {
   /// Creates an error from a C status; `nil` if the status is not an error.
   /// - `budget`: the image's budget; `nil` where nothing is allocated.
   /// - `excess`: the limit that caused `CCODECS_LIMIT`.
-  init?(status: ccodecs_status, message: String, budget: ImageBudget?, excess: ccodecs_excess = ccodecs_excess()) {
+  init?(
+    status: ccodecs_status, message: @autoclosure () -> String, budget: ImageBudget?,
+    excess: ccodecs_excess = ccodecs_excess()
+  ) {
     guard let code = Code(status: status) else { return nil }
+    let message = message()
     self.init(code: code, message: message.isEmpty ? "\(code)" : message, budget: budget)
     if code == .limitExceeded { limit = Limit(excess) }
   }

@@ -19,6 +19,13 @@ extension ConnectionGuard {
   ///
   /// A client on a Unix socket has the address of the socket that it connected to.
   var peerName: String {
+    if let knownPeerName { return knownPeerName }
+    let name = readPeerName()
+    if context?.remoteAddress != nil { knownPeerName = name }
+    return name
+  }
+
+  private func readPeerName() -> String {
     let (remote, local) = (context?.remoteAddress, context?.localAddress)
     return switch remote {
     case .v4(let address): "ipv4:\(address.host):\(remote?.port ?? 0)"

@@ -59,6 +59,8 @@ final class ConnectionGuard: ChannelDuplexHandler {
   var checked = NIODeadline.now()
   /// Whether bytes were received since the last check.
   var hasReceived = false
+  /// `peerName`, once it is known.
+  var knownPeerName: String?
   /// Whether the client has sent its settings.
   private(set) var hasHandshaken = false
   /// The peer for which the connection is counted.
