@@ -27,6 +27,28 @@ struct ResponseSinkTests {
     #expect(writer.writes.withLock { $0 } == [[0, 1, 2], [3], Array(4..<12)])
   }
 
+  @Test("leaves the last parts of a call to its end, and no others")
+  func lastParts() async throws {
+    let writer = Recorder()
+    let renditions = ["a", "b"].enumerated().map {
+      Rendition(index: $0.offset, id: $0.element, configuration: ProcessingConfiguration())
+    }
+    let sink = ResponseSink(RPCWriter(wrapping: writer), resultCount: 2) { part -> Int in part.rendition.index ?? -1 }
+    let failure = PipelineError(.corruptImage, "damaged")
+    try await sink.send(ResultPart(.failure(failure), of: renditions[0]))
+    #expect(writer.writes.withLock { $0 } == [[0]])
+    try await sink.finish()
+    try await sink.send(ResultPart(.chunk(Data([1])), of: renditions[1], isMoreReady: true))
+    try await sink.finish()
+    #expect(writer.writes.withLock { $0 } == [[0]])
+    try await sink.send(ResultPart(.failure(failure), of: renditions[1]))
+    #expect(writer.writes.withLock { $0 } == [[0]])
+    try await sink.finish()
+    #expect(writer.writes.withLock { $0 } == [[0], [1, 1]])
+    try await sink.finish()
+    #expect(writer.writes.withLock { $0 }.count == 2)
+  }
+
   private final class Recorder: RPCWriterProtocol {
     let writes = Mutex<[[Int]]>([])
 

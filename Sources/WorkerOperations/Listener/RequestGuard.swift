@@ -32,6 +32,9 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
   private var hasServerEnded = false
   private var wasReset = false
 
+  /// The frames to the client that were written since the last flush.
+  var unflushed = Unflushed.none
+
   // MARK: Messages
 
   /// A promise to process the call's message, until it has arrived or its client has sent nothing for a while.
@@ -122,6 +125,7 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
     }
     let frame = unwrapOutboundIn(data)
     if case .data(let payload) = frame { noteWritten(payload.data.readableBytes) }
+    note(unflushed: frame)
     guard case .headers(var payload) = frame else { return context.write(data, promise: promise) }
     hasServerEnded = payload.endStream
     guard !hasAnswered else { return context.write(data, promise: promise) }

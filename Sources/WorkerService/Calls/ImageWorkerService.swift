@@ -20,14 +20,21 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
   ) async throws {
     try await serve(oneImage: true) { cancellation in
       try environment.limits.check(message: request.image)
+      let renditions = try environment.renditions(of: request)
+      let sink = ResponseSink(
+        response, resultCount: renditions.count, response: Imageworker_V1_ProcessImageResponse.init)
       let job = ImageJob(
-        try environment.renditions(of: request),
+        renditions,
         from: WholeImage(request.image, isCharged: environment.memory.receivesMessages),
-        to: ResponseSink(response, response: Imageworker_V1_ProcessImageResponse.init),
+        to: sink,
         admission: QueuedAdmission(memory: environment.memory, cancellation: cancellation),
         environment: environment, cancellation: cancellation,
         caller: environment.imageCaller(peer: context.remotePeer, deadline: environment.currentDeadline))
-      try await job.run()
+      do { try await job.run() } catch {
+        try? await sink.finish()
+        throw error
+      }
+      try await sink.finish()
     }
   }
 

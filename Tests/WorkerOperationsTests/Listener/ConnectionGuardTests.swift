@@ -109,6 +109,28 @@ struct ConnectionGuardTests {
     }
   }
 
+  @Test("the headers, the message and the status of a call that its client has ended are sent together")
+  func together() async throws {
+    try await serve { server in
+      let connection = try RawConnection(port: server.port)
+      for _ in 0..<20 {
+        let stream = try connection.open()
+        #expect(try connection.answer(stream).status == 0)
+        #expect(connection.reads.last == [.headers, .data, .headers])
+      }
+    }
+  }
+
+  @Test("the first messages of a call that goes on are sent at once")
+  func firstMessage() async throws {
+    try await serve { server in
+      let connection = try RawConnection(port: server.port)
+      _ = try connection.open(RawConnection.watchRequest)
+      try connection.wait { connection.reads.joined().contains(.data) }
+      #expect(connection.reads.last == [.headers, .data])
+    }
+  }
+
   @Test("a flood of pings closes the connection with the reason")
   func pingFlood() async throws {
     try await serve { server in

@@ -42,6 +42,8 @@ final class RawConnection {
   /// Whether the client answers the server's PING frames.
   var answersPings = true
   private(set) var serverPing: UInt64?
+  /// The kinds of the frames of calls, by the read that they arrived in.
+  private(set) var reads: [[FrameHeader.Kind]] = []
   private var nextStream: UInt32 = 1
 
   static let okRequest: [(String, String)] = [
@@ -186,6 +188,7 @@ final class RawConnection {
       max(0, read(descriptor, buffer.baseAddress, buffer.count))
     }
     guard count > 0 else { throw Closed() }
+    reads.append([])
     while let header = FrameHeader(received, at: received.readerIndex),
       received.readableBytes >= FrameHeader.byteCount + header.length
     {
@@ -197,6 +200,7 @@ final class RawConnection {
   private func take(_ frame: Frame) throws {
     var frame = frame
     let stream = frame.header.stream
+    if stream > 0, let kind = frame.header.kind { reads[reads.count - 1].append(kind) }
     switch frame.header.kind {
     case .headers:
       for field in try decoder.decodeHeaders(from: &frame.payload) {
