@@ -14,177 +14,19 @@
 // Only what is certainly sound is recorded: a block that has an invalid code, or that ends after the buffered bytes, is
 // left to the plain reader, as is everything around it. So errors have a single source.
 
+#include "jpeg_ahead.h"
 #include "jpeg_bits.h"
 
 #include <string.h>
 
 enum {
-  AHEAD_STEPS = 4,      ///< Lookups of a round.
-  AHEAD_LONGEST = 15,   ///< Longest entry: (AHEAD_STEPS - 1) * 15 + AHEAD_BITS bits are in the reader, 57.
   AHEAD_SLICE = 64,     ///< Blocks by which a reader goes on to meet the next one.
   AHEAD_MARGIN = 24,    ///< Bytes at the end of the buffer that are left alone, because rounds load 8 at a time.
   AHEAD_MISSES_MAX = 6, ///< When the scan is left to the plain reader: 2 for a failure to meet, -1 for a success.
+  BLOCK_FULL = 64 << JPEG_AHEAD_ADVANCE_SHIFT,
 };
 
-// Bit layout of an entry of the lookup tables. Zero: not even one symbol fits.
-//
-//   0 to 5    bits to consume; 63 when the block ends, or when a DC difference does not fit
-//   6 to 9    bits to consume when the block ends
-//   10 to 15  how far to advance in zigzag order
-//
-// A round adds up its entries. The reader's bits are inverted, and shifting by 63 clears them; an index of zeros
-// corresponds to a code of ones, which does not exist, so its entry is zero. Hence the rest of a round does nothing
-// after the end of a block, without a branch.
-enum { ENTRY_END = 63, ENTRY_LENGTH_SHIFT = 6, ENTRY_ADVANCE_SHIFT = 10, SUM_LENGTHS = 0x3FF };
-
-enum { BLOCK_FULL = 64 << ENTRY_ADVANCE_SHIFT };
-
-#define OUTCOME_BLOCK (1ull << 32)
-#define OUTCOME_SLOW (1ull << 63)
-
-// MARK: Tables
-
-/// A symbol and its code.
-typedef struct ahead_word {
-  uint32_t code;
-  uint32_t length;
-  uint32_t symbol;
-} ahead_word;
-
-/// Lists the codes of up to JPEG_AHEAD_BITS bits. Returns their number.
-static uint32_t list_words(ahead_word words[256], const jpeg_table *table) {
-  uint32_t count = 0;
-  for (uint32_t length = 1; length <= JPEG_AHEAD_BITS; length++) {
-    if (table->last_code[length] < 0) {
-      continue;
-    }
-    // A code's index in `symbols` is the number of codes before it.
-    const uint32_t end = (uint32_t)(table->last_code[length] + table->offset[length]) + 1;
-    for (; count < end; count++) {
-      const uint32_t code = (uint32_t)((int32_t)count - table->offset[length]);
-      words[count] = (ahead_word){.code = code, .length = length, .symbol = table->symbols[count]};
-    }
-  }
-  return count;
-}
-
-/// Fills the entries of a symbol of `length` bits, joined with the entries of the `left` bits after it; repeats them up
-/// to `count` entries.
-static void join(
-    uint16_t *entries, uint32_t count, uint32_t length, uint32_t advance, const uint16_t *rest, uint32_t left) {
-  const uint16_t single = (uint16_t)(length | advance << ENTRY_ADVANCE_SHIFT);
-  const uint16_t before_end = (uint16_t)(length << ENTRY_LENGTH_SHIFT | advance << ENTRY_ADVANCE_SHIFT);
-  const uint16_t advance_max = (uint16_t)(63 - advance);
-  uint32_t filled = 1u << left;
-  for (uint32_t i = 0; i < filled; i++) {
-    const uint16_t next = rest[i];
-    const uint16_t both = (uint16_t)(next + ((next & ENTRY_END) == ENTRY_END ? before_end : single));
-    entries[i] = next >> ENTRY_ADVANCE_SHIFT > advance_max ? single : both;
-  }
-  for (; filled < count; filled *= 2) {
-    memcpy(entries + filled, entries, filled * sizeof *entries);
-  }
-}
-
-/// Returns the first of the entries, of `bits` bits, that start with a word. Indexes are inverted.
-static uint16_t *entries_of(uint16_t *entries, uint32_t bits, ahead_word word) {
-  return entries + ((size_t)(~word.code & ((1u << word.length) - 1)) << (bits - word.length));
-}
-
-/// Fills the entries of `bits` bits. `joined` contains those of fewer bits.
-static void join_level(
-    uint16_t *entries, uint32_t bits, const ahead_word *words, uint32_t word_count, const uint16_t *joined) {
-  memset(entries, 0, sizeof *entries << bits);
-  for (const ahead_word *word = words; word < words + word_count && word->length <= bits; word++) {
-    const uint32_t length = word->length + (word->symbol & 15);
-    const uint32_t run = word->symbol >> 4;
-    const uint32_t count = 1u << (bits - word->length);
-    uint16_t *first = entries_of(entries, bits, *word);
-    if ((word->symbol & 15) == 0 && run < 15) {
-      for (uint32_t i = 0; i < count; i++) {
-        first[i] = (uint16_t)(ENTRY_END | length << ENTRY_LENGTH_SHIFT);
-      }
-    } else if (length <= bits + AHEAD_LONGEST - JPEG_AHEAD_BITS) {
-      const uint32_t left = length < bits ? bits - length : 0;
-      join(first, count, length, run + 1, joined + (1u << left), left);
-    }
-  }
-}
-
-/// Fills the table of lookups after a block's first, and the entries for each smaller number of bits: those of b bits
-/// start at index 1 << b of `joined`.
-static void join_ac(uint16_t *table, uint16_t joined[1 << JPEG_AHEAD_BITS], const jpeg_table *ac) {
-  ahead_word words[256];
-  const uint32_t word_count = list_words(words, ac);
-  joined[0] = 0;
-  joined[1] = 0;
-  for (uint32_t bits = 1; bits < JPEG_AHEAD_BITS; bits++) {
-    join_level(joined + (1u << bits), bits, words, word_count, joined);
-  }
-  join_level(table, JPEG_AHEAD_BITS, words, word_count, joined);
-}
-
-/// Fills the table of a block's first lookup: the DC difference and what fits after it.
-static void join_dc(uint16_t *table, const jpeg_table *dc, const uint16_t *joined) {
-  ahead_word words[256];
-  const uint32_t word_count = list_words(words, dc);
-  for (uint32_t i = 0; i < 1u << JPEG_AHEAD_BITS; i++) {
-    table[i] = ENTRY_END;
-  }
-  for (const ahead_word *word = words; word < words + word_count; word++) {
-    const uint32_t length = word->length + (word->symbol & 15);
-    const uint32_t left = length < JPEG_AHEAD_BITS ? JPEG_AHEAD_BITS - length : 0;
-    if (length <= AHEAD_LONGEST) {
-      const uint32_t count = 1u << (JPEG_AHEAD_BITS - word->length);
-      join(entries_of(table, JPEG_AHEAD_BITS, *word), count, length, 1, joined + (1u << left), left);
-    }
-  }
-}
-
-/// Fills the tables of component `index` of the scan, unless an earlier component has the same. `has_steps`: blocks
-/// have coefficients other than DC.
-static void build_tables(jpeg_ahead *ahead, const jpeg_scan *scan, uint32_t index, bool has_steps) {
-  uint16_t joined[1 << JPEG_AHEAD_BITS];
-  const jpeg_component *c = scan->components[index];
-  uint16_t *first_table = ahead->tables + ((size_t)2 * index << JPEG_AHEAD_BITS);
-  uint16_t *rest_table = first_table + (1 << JPEG_AHEAD_BITS);
-  ahead->first_tables[index] = first_table;
-  ahead->rest_tables[index] = rest_table;
-  for (uint32_t i = 0; i < index; i++) {
-    const jpeg_component *other = scan->components[i];
-    if (other->dc_index == c->dc_index && other->ac_index == c->ac_index) {
-      ahead->first_tables[index] = ahead->first_tables[i];
-      ahead->rest_tables[index] = ahead->rest_tables[i];
-      ahead->steps[index] = ahead->steps[i];
-      return;
-    }
-  }
-  const jpeg_block_plan *plan = scan->blocks;
-  while (plan->component != index) {
-    plan++;
-  }
-  join_ac(rest_table, joined, plan->ac);
-  join_dc(first_table, plan->dc, joined);
-  ahead->steps[index] = ahead->step_tables[index];
-  if (has_steps) {
-    ccodecs_jpeg_ahead_list_steps(ahead->step_tables[index], plan->ac);
-  }
-}
-
-/// Lists what the sum of a round's entries means.
-static void list_outcomes(uint64_t *outcomes) {
-  for (uint32_t i = 0; i <= SUM_LENGTHS; i++) {
-    outcomes[i] = OUTCOME_SLOW;
-  }
-  for (uint32_t i = 1; i <= AHEAD_STEPS * AHEAD_LONGEST; i++) {
-    outcomes[i] = i;
-  }
-  for (uint32_t before = 0; before <= (AHEAD_STEPS - 1) * AHEAD_LONGEST; before++) {
-    for (uint32_t length = 1; length <= JPEG_AHEAD_BITS; length++) {
-      outcomes[before + ENTRY_END + (length << ENTRY_LENGTH_SHIFT)] = (before + length) | OUTCOME_BLOCK;
-    }
-  }
-}
+// MARK: States
 
 /// Lists the states of a reader: each block's first lookup, and its others.
 static void list_states(jpeg_ahead *ahead, const jpeg_scan *scan) {
@@ -224,8 +66,20 @@ static uint32_t period_of(const jpeg_scan *scan) {
 
 bool ccodecs_jpeg_ahead_is_useful(const jpeg_decoder *d, uint32_t n) {
   const uint64_t pixels = (uint64_t)d->base.header.width * d->base.header.height;
+  const bool in_lockstep = ccodecs_jpeg_ahead_lockstep(n) != NULL;
   return !d->is_progressive && !d->is_multiscan && d->restart_interval == 0 && !d->is_short &&
-         n <= JPEG_AHEAD_SCALE_MAX && pixels >= JPEG_AHEAD_PIXELS_MIN(n);
+         (n <= JPEG_AHEAD_SCALE_MAX || in_lockstep) && pixels >= JPEG_AHEAD_PIXELS_MIN(n, in_lockstep);
+}
+
+static const jpeg_ahead_lockstep *lockstep_of(uint32_t n) {
+#if defined(CCODECS_JPEG_AHEAD_ALWAYS)
+  // Tests decode every other image block by block, so that they compare both ways.
+  static _Atomic uint32_t starts;
+  if (starts++ % 2 == 1) {
+    return NULL;
+  }
+#endif
+  return ccodecs_jpeg_ahead_lockstep(n);
 }
 
 void ccodecs_jpeg_ahead_start(jpeg_decoder *d) {
@@ -234,16 +88,14 @@ void ccodecs_jpeg_ahead_start(jpeg_decoder *d) {
   if (ahead == NULL) {
     return;
   }
+  ahead->lockstep = lockstep_of(d->n);
   const jpeg_scan *scan = &d->scan;
-  for (uint32_t i = 0; i < scan->component_count; i++) {
-    build_tables(ahead, scan, i, d->n > 1);
-  }
-  list_outcomes(ahead->outcomes);
+  ccodecs_jpeg_ahead_fill_tables(ahead, scan, d->n > 1);
   list_states(ahead, scan);
   ahead->period = period_of(scan);
   ahead->block_count = scan->block_count;
   ahead->mean_bits = 0;
-  ahead->mean_min = JPEG_AHEAD_MEAN_MIN(d->n);
+  ahead->mean_min = JPEG_AHEAD_MEAN_MIN(d->n, ahead->lockstep != NULL);
   ahead->misses = 0;
   ahead->next = 0;
   ahead->count = 0;
@@ -255,7 +107,7 @@ void ccodecs_jpeg_ahead_start(jpeg_decoder *d) {
 typedef struct ahead_reader {
   uint64_t place;   ///< Position in bits, and above bit 32 the number of recorded blocks.
   uint64_t stop;    ///< A position that ends the rounds.
-  uint32_t advance; ///< Zigzag index in the block, << ENTRY_ADVANCE_SHIFT.
+  uint32_t advance; ///< Zigzag index in the block, << JPEG_AHEAD_ADVANCE_SHIFT.
   bool is_lost;     ///< The code at its position is invalid.
   const jpeg_ahead_state *state;
   uint32_t *ends; ///< Where each block ends.
@@ -271,23 +123,30 @@ static uint32_t count_of(const ahead_reader *r) {
 
 /// Consumes one symbol at the reader's position. Returns whether the reader is still in the block.
 static bool read_symbol(ahead_reader *r, const uint8_t *bytes) {
-  uint64_t word;
-  memcpy(&word, bytes + (position_of(r) >> 3), 8);
-  const uint32_t top = (uint32_t)(__builtin_bswap64(word) << (r->place & 7) >> 48);
   const bool is_dc = r->state->dc != NULL;
-  const uint32_t found = ccodecs_jpeg_table_search(is_dc ? r->state->dc : r->state->ac, top);
-  r->is_lost = r->is_lost || found == 0;
-  if (r->is_lost) {
-    return false;
+  const jpeg_table *table = is_dc ? r->state->dc : r->state->ac;
+  jpeg_reader reader = reader_at(bytes, position_of(r));
+  const uint32_t count = reader.count;
+  const uint32_t entry = table->values[reader.bits >> (64 - JPEG_VALUE_BITS)];
+  uint32_t advance = entry >> 8 & 0xFF;
+  if (advance == JPEG_ADVANCE_SLOW) {
+    jpeg_symbol symbol;
+    if (!take_slow(&reader, table, entry, &symbol)) {
+      r->is_lost = true;
+      return false;
+    }
+    consume(&reader, symbol.size);
+    const bool is_last = !is_dc && symbol.size == 0 && symbol.run < 15;
+    advance = is_last ? JPEG_ADVANCE_END : symbol.run + 1;
+  } else {
+    consume(&reader, entry & JPEG_LENGTH);
   }
-  const uint32_t size = found & 15;
-  const uint32_t run = is_dc ? 0 : found >> 4 & 15;
-  r->place += (found >> 8) + size;
-  r->advance += (run + 1) << ENTRY_ADVANCE_SHIFT;
-  const bool is_end = !is_dc && ((size == 0 && run < 15) || r->advance >= BLOCK_FULL);
+  r->place += count - reader.count;
+  r->advance += advance << JPEG_AHEAD_ADVANCE_SHIFT;
+  const bool is_end = !is_dc && r->advance >= BLOCK_FULL;
   if (is_end) {
     r->ends[count_of(r)] = (uint32_t)r->place;
-    r->place += OUTCOME_BLOCK;
+    r->place += JPEG_AHEAD_OUTCOME_BLOCK;
     r->advance = 0;
   }
   r->state = r->state->next[is_end];
@@ -333,7 +192,7 @@ INLINE void read_rounds(
       sums[i] = r[i].advance + entry;
     }
 #pragma GCC unroll 8
-    for (uint32_t step = 1; step < AHEAD_STEPS; step++) {
+    for (uint32_t step = 1; step < JPEG_AHEAD_LOOKUPS; step++) {
 #pragma GCC unroll 8
       for (uint32_t i = 0; i < count; i++) {
         const uint32_t entry = tables[i][bits[i] >> shift];
@@ -344,7 +203,7 @@ INLINE void read_rounds(
     }
 #pragma GCC unroll 8
     for (uint32_t i = 0; i < count; i++) {
-      const uint64_t outcome = ahead->outcomes[sums[i] & SUM_LENGTHS];
+      const uint64_t outcome = ahead->outcomes[sums[i] & JPEG_AHEAD_SUM_LENGTHS];
       if (__builtin_expect((int64_t)outcome < 0, 0) || __builtin_expect(sums[i] >= BLOCK_FULL, 0)) {
         read_slowly(&r[i], bytes, sums[i]);
         is_live = is_live && !r[i].is_lost;
@@ -353,7 +212,7 @@ INLINE void read_rounds(
         uint32_t *end = &r[i].ends[r[i].place >> 32];
         r[i].place += outcome;
         *end = (uint32_t)r[i].place;
-        r[i].advance = sums[i] & ~(uint32_t)SUM_LENGTHS & (is_end - 1);
+        r[i].advance = sums[i] & ~(uint32_t)JPEG_AHEAD_SUM_LENGTHS & (is_end - 1);
         r[i].state = r[i].state->next[is_end];
       }
       is_live = is_live && (uint32_t)r[i].place < r[i].stop;

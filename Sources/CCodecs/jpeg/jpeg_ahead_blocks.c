@@ -1,8 +1,10 @@
 // Decoding the units that were found ahead (jpeg_ahead.c), in the native JPEG decoder.
 //
 // It is known where each block begins, so nothing is read after the last coefficient that is needed, and blocks do not
-// wait for each other. They have no errors.
+// wait for each other. They have no errors. Where a machine decodes them in lockstep, only their DC coefficients are
+// decoded here.
 
+#include "jpeg_ahead.h"
 #include "jpeg_blocks.h"
 
 #include <string.h>
@@ -93,8 +95,8 @@ INLINE uint32_t take_ac(
   }
 }
 
-/// Decodes units that were found ahead.
-INLINE void take_units(jpeg_decoder *d, uint32_t mcu_count, const uint32_t limit) {
+/// Decodes units that were found ahead. If `in_tiles`, it only records where coefficients other than DC begin.
+INLINE void take_units(jpeg_decoder *d, uint32_t mcu_count, const uint32_t limit, const bool in_tiles) {
   jpeg_scan *scan = &d->scan;
   jpeg_ahead *ahead = d->ahead;
   const uint8_t *bytes = d->in.bytes;
@@ -123,7 +125,10 @@ INLINE void take_units(jpeg_decoder *d, uint32_t mcu_count, const uint32_t limit
       const uint32_t dc = predictions[plan->component] + (uint32_t)difference;
       predictions[plan->component] = dc;
       block[0] = (int16_t)dc;
-      if (limit > 1) {
+      if (in_tiles) {
+        ahead->begins[&plan->extents[position / JPEG_LANES] - d->extents][position % JPEG_LANES] =
+            (uint32_t)begin + length;
+      } else if (limit > 1) {
         const uint64_t left = length <= JPEG_VALUE_BITS ? bits << length : inverted_at(bytes, begin + length);
         const uint32_t last =
             take_ac(bytes, begin + length, left, ahead->steps[plan->component], plan->ac, block, places, limit) - 1;
@@ -138,33 +143,87 @@ INLINE void take_units(jpeg_decoder *d, uint32_t mcu_count, const uint32_t limit
   ahead->next += mcu_count * scan->block_count;
 }
 
+/// Decodes the coefficients of units whose DC coefficients are decoded, two tiles at a time.
+static void take_tiles(jpeg_decoder *d, uint32_t mcu_count) {
+  const jpeg_scan *scan = &d->scan;
+  const jpeg_ahead *ahead = d->ahead;
+  const uint32_t first = scan->mcu_x % JPEG_LANES;
+  jpeg_ahead_tile tiles[2];
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < scan->block_count; i++) {
+    const jpeg_block_plan *plan = &scan->blocks[i];
+    if (plan->column != 0) {
+      continue; // the first block of each row of a unit represents the row
+    }
+    const uint32_t begin = first * plan->across;
+    const uint32_t end = begin + mcu_count * plan->across;
+    for (uint32_t tile = begin / JPEG_LANES; tile * JPEG_LANES < end; tile++) {
+      const uint32_t from = begin > tile * JPEG_LANES ? begin - tile * JPEG_LANES : 0;
+      const uint32_t to = end - tile * JPEG_LANES < JPEG_LANES ? end - tile * JPEG_LANES : JPEG_LANES;
+      tiles[count++] = (jpeg_ahead_tile){
+          .begins = ahead->begins[&plan->extents[tile] - d->extents],
+          .mask = (1u << to) - (1u << from),
+          .steps = ahead->steps[plan->component],
+          .table = plan->ac,
+          .coefficients = plan->tiles + (size_t)tile * d->tile_size,
+          .extent = &plan->extents[tile],
+          .places = d->places,
+      };
+      if (count == 2) {
+        ahead->lockstep->take(d->in.bytes, tiles);
+        count = 0;
+      }
+    }
+  }
+  if (count == 1) {
+    tiles[1] = tiles[0];
+    tiles[1].mask = 0;
+    ahead->lockstep->take(d->in.bytes, tiles);
+  }
+}
+
+const jpeg_ahead_lockstep *ccodecs_jpeg_ahead_lockstep(uint32_t n) {
+#if defined(__x86_64__)
+  return ccodecs_jpeg_ahead_lockstep_avx512(n);
+#else
+  (void)n;
+  return NULL;
+#endif
+}
+
 typedef void (*jpeg_take)(jpeg_decoder *d, uint32_t mcu_count);
 
-#define TAKE(name, limit)                                                                                              \
+#define TAKE(name, limit, in_tiles)                                                                                    \
   static void name(jpeg_decoder *d, uint32_t mcu_count) {                                                              \
-    take_units(d, mcu_count, limit);                                                                                   \
+    take_units(d, mcu_count, limit, in_tiles);                                                                         \
   }
 
-TAKE(take_reduced, d->limit)
-TAKE(take_dc_only, 1)
+TAKE(take_reduced, d->limit, false)
+TAKE(take_dc_only, 1, false)
+TAKE(take_dc_first, 1, true)
 
 #if defined(__x86_64__)
 // With BMI2 a shift takes its count from any register, without an instruction to mask it.
-#define TAKE_BMI2(name, limit) __attribute__((target("bmi,bmi2"))) TAKE(name, limit)
+#define TAKE_BMI2(name, limit, in_tiles) __attribute__((target("bmi,bmi2"))) TAKE(name, limit, in_tiles)
 
-TAKE_BMI2(take_reduced_bmi2, d->limit)
-TAKE_BMI2(take_dc_only_bmi2, 1)
+TAKE_BMI2(take_reduced_bmi2, d->limit, false)
+TAKE_BMI2(take_dc_only_bmi2, 1, false)
+TAKE_BMI2(take_dc_first_bmi2, 1, true)
 #endif
 
-static jpeg_take choose(uint32_t limit) {
+static jpeg_take choose(uint32_t limit, bool in_tiles) {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("bmi2")) {
-    return limit == 1 ? take_dc_only_bmi2 : take_reduced_bmi2;
+    return in_tiles ? take_dc_first_bmi2 : limit == 1 ? take_dc_only_bmi2 : take_reduced_bmi2;
   }
 #endif
-  return limit == 1 ? take_dc_only : take_reduced;
+  return in_tiles ? take_dc_first : limit == 1 ? take_dc_only : take_reduced;
 }
 
 void ccodecs_jpeg_ahead_take(jpeg_decoder *d, uint32_t mcu_count) {
-  choose(d->limit)(d, mcu_count);
+  const bool in_tiles = d->ahead->lockstep != NULL;
+  choose(d->limit, in_tiles)(d, mcu_count);
+  if (in_tiles) {
+    take_tiles(d, mcu_count);
+  }
 }

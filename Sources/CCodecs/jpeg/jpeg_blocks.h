@@ -68,12 +68,13 @@ INLINE bool skip_ac(jpeg_reader *r, const jpeg_table *table, uint32_t k) {
   }
 }
 
-/// Decodes the AC coefficients of a block up to `limit`, and skips the others. *last is at least the zigzag index of
-/// the last coefficient that was decoded. Starts with the 45 bits that a DC difference leaves of a refill.
+/// Decodes the AC coefficients of a block from zigzag index `k` up to `limit`. Then skips the others, if `skips_rest`.
+/// *last is at least the zigzag index of the last coefficient that was decoded. Starts with the 45 bits that a DC
+/// difference leaves of a refill.
 INLINE bool read_ac(
-    jpeg_reader *r, const jpeg_table *table, int16_t *block, const uint16_t *places, uint32_t limit, uint32_t *last) {
+    jpeg_reader *r, const jpeg_table *table, int16_t *block, const uint16_t *places, uint32_t k, uint32_t limit,
+    const bool skips_rest, uint32_t *last) {
   const uint64_t *pairs = table->pairs;
-  uint32_t k = 1;
   for (;;) {
     uint64_t entry;
     uint64_t before;
@@ -127,7 +128,7 @@ INLINE bool read_ac(
       }
     }
     *last = k >= JPEG_ADVANCE_END ? k - JPEG_ADVANCE_END - 1 : k - 1;
-    return k >= 64 || skip_ac(r, table, k);
+    return k >= 64 || !skips_rest || skip_ac(r, table, k);
   }
 }
 

@@ -2,6 +2,7 @@
 // documentation.
 
 #include "jpeg_decoder.h"
+#include "jpeg_ahead.h"
 #include "jpeg_codes.h"
 
 #include <string.h>

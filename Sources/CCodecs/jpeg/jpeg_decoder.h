@@ -21,9 +21,11 @@
 //          -> jpeg_scan.c or jpeg_progressive.c: coefficients
 //          -> jpeg_idct*.c: samples -> rows of the decoder's own strip
 //
-// At 1/8 and 2/8 most bytes are only skipped, and a reader mostly waits for its own lookups. So in baseline images
-// without restart markers, six readers in lockstep find where the blocks begin, and each block is then decoded from
-// there (jpeg_ahead.c). This does not change results. It begins when 48 KiB have arrived, so rows come that much later.
+// At reduced scales most bytes are only skipped, and a reader mostly waits for its own lookups. So in baseline images
+// without restart markers, six readers in lockstep find where the blocks begin (jpeg_ahead.c), and each block is then
+// decoded from there: one by one at 1/8, 2/8 and 3/8 (jpeg_ahead_blocks.c), or with AVX-512 and fast gathers 32 of them
+// in lockstep at 2/8, 3/8 and 4/8 (jpeg_ahead_blocks_avx512.c). This does not change results. It begins when 48 KiB
+// have arrived, so rows come that much later.
 //
 // Progressive images take a detour at the first arrow (jpeg_rows.c), except at 1/8: the scans are buffered in
 // compressed form. After the last scan, each row of units is decoded from all scans, so only one row of coefficients
@@ -55,7 +57,8 @@
 //
 // # Memory
 //
-// - Sequential, one scan without restart markers, at 1/8 and 2/8, from 0.25 megapixels on: 210 KiB more, to find blocks
+// - Sequential, one scan without restart markers, at 1/8 and 2/8 from 0.25 megapixels on and at 3/8 from 1 megapixel
+//   on, or where blocks are decoded in lockstep at 1/8 to 4/8 from 0.25 megapixels on: 210 KiB more, to find blocks
 //   ahead.
 // - Sequential, one scan: tables (9 KiB for DC, 27 to 41 KiB for AC; as many as the scan names), a tile group (6 to 21
 //   KiB), the input buffer (19 KiB) and one strip of units at N/8.
@@ -76,8 +79,8 @@
 // Otherwise it assumes up to 100 scans (or max_scans) and as many bytes as the coefficients would take. Without a
 // directory for a file, an image with longer scans charges more.
 //
-// The peak of the budget for 12 megapixels 4:2:0: baseline (4032x3024) 0.2 MB, at 2/8 and 1/8 0.3 MB; progressive
-// (3024x4032, 1.6 MB) 2.0, 1.8, 1.8, 1.8 and 0.6 MB at 8/8, 4/8, 3/8, 2/8 and 1/8.
+// The peak of the budget for 12 megapixels 4:2:0: baseline (4032x3024) 0.2 MB, and 0.4 MB where blocks are found ahead;
+// progressive (3024x4032, 1.6 MB) 2.0, 1.8, 1.8, 1.8 and 0.6 MB at 8/8, 4/8, 3/8, 2/8 and 1/8.
 //
 // # Errors, and differences from libjpeg-turbo
 //
@@ -141,24 +144,6 @@ void ccodecs_jpeg_native_foresee(ccodecs_decoder *decoder, const ccodecs_input *
 
 // MARK: Sizes
 
-// When blocks of sequential scans are found ahead (jpeg_ahead.c). Tests do it at every reduced size. At full size every
-// place of a tile is needed, and the steps have none to write to that is never read.
-#if defined(CCODECS_JPEG_AHEAD_ALWAYS)
-#define JPEG_AHEAD_SCALE_MAX 7
-#define JPEG_AHEAD_PIXELS_MIN(n) 1
-#define JPEG_AHEAD_BYTES_MIN 1
-#define JPEG_AHEAD_BLOCKS_MIN 8
-#define JPEG_AHEAD_MEAN_MIN(n) 1
-#else
-#define JPEG_AHEAD_SCALE_MAX 3 ///< The maximum N of N/8.
-#define JPEG_AHEAD_PIXELS_MIN(n) ((n) < 3 ? 250000u : 1000000u)
-#define JPEG_AHEAD_BYTES_MIN 49152 ///< What must have arrived, unless it is the end.
-#define JPEG_AHEAD_BLOCKS_MIN 64   ///< For each reader, because some blocks are read twice.
-/// The minimum of the mean length of blocks, in bits. Needed coefficients are decoded after their block was found; that
-/// is faster only if the other coefficients are many.
-#define JPEG_AHEAD_MEAN_MIN(n) ((n) == 1 ? 3u : (n) == 2 ? 32u : 44u)
-#endif
-
 enum {
   JPEG_LANES = 16,          ///< Blocks in a tile, units in a group.
   JPEG_MAX_MCU_BLOCKS = 10, ///< Maximum blocks in a unit (T.81 B.2.3).
@@ -169,13 +154,8 @@ enum {
   JPEG_BLOCK_BYTES = 256,   ///< Upper bound for the code of a block: 64 symbols of 31 bits.
   JPEG_INPUT_BYTES = 16384, ///< Capacity of the input buffer, in unstuffed bytes.
   JPEG_INPUT_SLACK = JPEG_MAX_MCU_BLOCKS * JPEG_BLOCK_BYTES + 64, ///< Zeros after the last byte before a marker.
-  JPEG_DC_BYTES = 4,              ///< Upper bound for a block in a progressive DC scan: a symbol of 31 bits.
-  JPEG_AHEAD_INPUT_BYTES = 65536, ///< Capacity of the input buffer when blocks are found ahead.
-  JPEG_AHEAD_READERS = 6,         ///< Readers in lockstep.
-  JPEG_AHEAD_BLOCKS = 4096,       ///< Maximum blocks that each of them records.
-  JPEG_AHEAD_BITS = 12,           ///< Index bits of their tables.
-  JPEG_AHEAD_MASK = (1 << JPEG_AHEAD_BITS) - 1,
-  JPEG_HELD_INPUT_BYTES = 4096,                  ///< Capacity and slack of the input buffer of a buffered scan,
+  JPEG_DC_BYTES = 4,            ///< Upper bound for a block in a progressive DC scan: a symbol of 31 bits.
+  JPEG_HELD_INPUT_BYTES = 4096, ///< Capacity and slack of the input buffer of a buffered scan,
   JPEG_HELD_INPUT_SLACK = JPEG_BLOCK_BYTES + 64, ///< whose units are single blocks or contain DC coefficients only.
 };
 
@@ -336,34 +316,7 @@ typedef struct jpeg_block_plan {
   uint8_t column;    ///< Index of the block among them.
 } jpeg_block_plan;
 
-/// A state of a reader that finds blocks ahead: which of a unit's blocks it is in, and whether at its start.
-typedef struct jpeg_ahead_state {
-  const uint16_t *first;                  ///< The table of a round's first lookup,
-  const uint16_t *rest;                   ///< and of the others.
-  const struct jpeg_ahead_state *next[2]; ///< The state after a round, and after one in which the block ended.
-  const jpeg_table *dc;                   ///< NULL after the DC difference.
-  const jpeg_table *ac;
-} jpeg_ahead_state;
-
-/// Blocks of a sequential scan that were found ahead of decoding them (jpeg_ahead.c).
-typedef struct jpeg_ahead {
-  uint64_t begin;       ///< Position in the input buffer of the next block, in bits.
-  uint32_t next;        ///< Its index in `ends`,
-  uint32_t count;       ///< and the number of blocks found. Both count whole units.
-  uint32_t block_count; ///< Blocks in a unit.
-  uint32_t period;      ///< After how many blocks of a unit the tables repeat.
-  uint32_t mean_bits;   ///< Bits of a block, on average of those decoded last; 0 before the first.
-  uint32_t mean_min;    ///< The average from which finding blocks ahead is faster; at least 1.
-  uint32_t misses;
-  const uint16_t *first_tables[3]; ///< By component of the scan.
-  const uint16_t *rest_tables[3];
-  const uint64_t *steps[3]; ///< What the steps of a block's decoding do, except at 1/8.
-  jpeg_ahead_state states[2 * JPEG_MAX_MCU_BLOCKS];
-  uint64_t outcomes[1024]; ///< By the lower bits of the sum of a round's entries.
-  uint16_t tables[6 << JPEG_AHEAD_BITS];
-  uint64_t step_tables[3][JPEG_STEPS];
-  uint32_t ends[JPEG_AHEAD_READERS * (JPEG_AHEAD_BLOCKS + 1)]; ///< Where each block ends.
-} jpeg_ahead;
+typedef struct jpeg_ahead jpeg_ahead;
 
 typedef struct jpeg_scan {
   uint32_t component_count;
@@ -479,7 +432,7 @@ typedef struct jpeg_decoder {
   jpeg_ahead *ahead; ///< NULL when blocks are not found ahead.
   bool is_short;     ///< What follows the header is too short for that.
   bool may_go_ahead; ///< The scan may be prepared for finding blocks ahead.
-  uint16_t extents[4 * JPEG_MAX_MCU_BLOCKS];
+  uint16_t extents[JPEG_MAX_MCU_BLOCKS];
   uint32_t output_row; ///< The next row of units to return.
 
   // Progressive.
@@ -528,31 +481,6 @@ ccodecs_status ccodecs_jpeg_scan_check(jpeg_decoder *d, bool is_good);
 /// Decodes one row of units of a sequential scan. Returns CCODECS_ROWS_READY when it is transformed into the planes,
 /// CCODECS_NEEDS_INPUT, or the failure.
 ccodecs_status ccodecs_jpeg_scan_read_row(jpeg_decoder *d, ccodecs_input *window);
-
-// jpeg_ahead.c
-
-/// Returns whether finding blocks ahead makes decoding at N/8 faster. Call it after the header is read.
-bool ccodecs_jpeg_ahead_is_useful(const jpeg_decoder *d, uint32_t n);
-
-/// Prepares the current scan for that. Without room in the budget, d->ahead stays NULL.
-void ccodecs_jpeg_ahead_start(jpeg_decoder *d);
-
-/// Takes note of the length of units that were decoded without being found ahead.
-void ccodecs_jpeg_ahead_note(jpeg_ahead *ahead, uint64_t bit_count, uint32_t unit_count);
-
-/// Fills the input, finds the units at the start of it, and moves it after them. Returns CCODECS_OK, also when there
-/// are none because that is not possible or not worthwhile, or CCODECS_NEEDS_INPUT when more bytes should arrive first.
-///
-/// The input must not be filled until all units are decoded. They have no errors.
-ccodecs_status ccodecs_jpeg_ahead_find(jpeg_ahead *ahead, jpeg_input *in, ccodecs_input *window);
-
-// jpeg_ahead_blocks.c
-
-/// Fills the table of what one step of decoding a block does, for a table of AC coefficients.
-void ccodecs_jpeg_ahead_list_steps(uint64_t steps[JPEG_STEPS], const jpeg_table *table);
-
-/// Decodes the next `mcu_count` of the units that were found ahead, which are in the same group.
-void ccodecs_jpeg_ahead_take(jpeg_decoder *d, uint32_t mcu_count);
 
 // jpeg_damage.c
 

@@ -2,6 +2,7 @@
 //
 // decode_units is one long function on purpose: the bit buffer must stay in registers from block to block.
 
+#include "jpeg_ahead.h"
 #include "jpeg_blocks.h"
 #include "jpeg_codes.h"
 
@@ -207,7 +208,7 @@ INLINE int32_t decode_units(jpeg_decoder *d, uint32_t mcu_count, const uint8_t *
         is_good = is_good && skip_ac(&r, plan->ac, 1);
       } else {
         uint32_t last = 0;
-        is_good = is_good && read_ac(&r, plan->ac, block, places, limit, &last);
+        is_good = is_good && read_ac(&r, plan->ac, block, places, 1, limit, true, &last);
         uint16_t *extent = &plan->extents[position / JPEG_LANES];
         *extent = last > *extent ? (uint16_t)last : *extent;
       }
