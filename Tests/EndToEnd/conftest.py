@@ -119,9 +119,8 @@ class Client:
             response_deserializer=response.FromString)
 
     def process(self, image: bytes, preset: str = "", timeout=60, preview=False, **configuration):
-        request = self.message("ProcessImageRequest")(image=image, preset=preset, preview=preview)
-        for name, value in configuration.items():
-            setattr(request.configuration, name, value)
+        request = self.message("ProcessImageRequest")(
+            image=image, preset=preset, preview=preview, configuration=configuration or None)
         return self.call("ProcessImage", "unary_stream")(request, timeout=timeout)
 
     def batch(self, requests, timeout=60):

@@ -146,7 +146,8 @@ def test_the_limit_of_cpu_time_ends_an_image():
     image = io.BytesIO()
     Image.effect_noise((4000, 4000), 90).save(image, "PNG", compress_level=1)
     with pytest.raises(grpc.RpcError) as raised:
-        list(Client(worker).process(image.getvalue(), max_width=16000, allow_upscale=True, preferred_format=3))
+        list(Client(worker).process(
+            image.getvalue(), max_width=16000, allow_upscale=True, preferred_format=3, png={"compression_level": 9}))
     assert raised.value.code() == grpc.StatusCode.FAILED_PRECONDITION, raised.value
     assert favicon(worker) and worker.stop() == 0
 

@@ -92,7 +92,7 @@ def main() -> int:
         return NOT_INSTALLED
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    with tempfile.TemporaryDirectory() as profile, tempfile.TemporaryFile("w+") as log:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile, tempfile.TemporaryFile("w+") as log:
         browser = subprocess.Popen(
             [chromium, "--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
              f"--user-data-dir={profile}", f"http://127.0.0.1:{server.server_port}/"], stdout=log, stderr=log)
