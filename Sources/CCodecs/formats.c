@@ -287,6 +287,7 @@ ccodecs_status ccodecs_rewriter_create(
 /// Returns whether every option is in its range, including the options of other formats.
 static bool are_valid(const ccodecs_encode_options *options) {
   return options->width > 0 && options->height > 0 && options->quality >= 1 && options->quality <= 100 &&
+         options->jpeg.quality_64ths < (options->quality < 100 ? 64 : 1) &&
          options->exif_count <= CCODECS_MAX_EXIF_BYTES && ccodecs_png_options_are_valid(&options->png) &&
          ccodecs_webp_options_are_valid(&options->webp);
 }

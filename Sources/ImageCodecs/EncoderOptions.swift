@@ -14,6 +14,8 @@ package struct EncoderOptions: Sendable, Hashable {
   package var subsampling: ChromaSubsampling
   /// The quality, from 1 to 100; used for JPEG, lossy WebP and AVIF.
   package var quality: Int
+  /// 64ths to add to the quality of a JPEG below 100; ignored for other formats.
+  package var quality64ths = 0
   /// JPEG options; ignored for other formats.
   package var jpeg = JPEGOptions()
   /// PNG options; ignored for other formats.
@@ -57,7 +59,7 @@ package struct EncoderOptions: Sendable, Hashable {
 
   private func handle() throws(CodecError) -> ccodecs_encode_options {
     guard let pixels = pixelFormat.handle, let width = UInt32(exactly: width), let height = UInt32(exactly: height),
-      let quality = UInt8(exactly: quality), let jpeg = jpeg.handle, let png = png.handle,
+      let quality = UInt8(exactly: quality), let jpeg = jpeg.handle(quality64ths: quality64ths), let png = png.handle,
       let webp = webp.handle(savesMemory: savesMemory)
     else { throw CodecError(code: .misuse, message: "encoder options out of range: \(self)") }
     return ccodecs_encode_options(
@@ -92,5 +94,11 @@ extension EncoderOptions {
   package func planeWidth(_ index: Int) -> Int {
     guard index > 0, pixelFormat == .ycc8 else { return width }
     return Int((Double(width) * subsampling.horizontalScale).rounded(.up))
+  }
+
+  /// Returns the number of rows of the input plane at `index`.
+  package func planeHeight(_ index: Int) -> Int {
+    guard index > 0, pixelFormat == .ycc8 else { return height }
+    return Int((Double(height) * subsampling.verticalScale).rounded(.up))
   }
 }

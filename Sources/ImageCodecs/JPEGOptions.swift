@@ -48,12 +48,14 @@ package struct JPEGOptions: Sendable, Hashable {
     self.restartRows = restartRows
   }
 
-  /// The C options; `nil` if a value is out of range.
-  var handle: ccodecs_jpeg_options? {
-    guard let restartRowCount = UInt16(exactly: restartRows ?? 0) else { return nil }
+  /// Returns the C options; `nil` if a value is out of range.
+  /// - `quality64ths`: 64ths to add to the quality.
+  func handle(quality64ths: Int) -> ccodecs_jpeg_options? {
+    guard let restartRowCount = UInt16(exactly: restartRows ?? 0), let quality64ths = UInt8(exactly: quality64ths)
+    else { return nil }
     return ccodecs_jpeg_options(
       is_progressive: isProgressive ?? false, has_optimal_tables: optimizesHuffman ?? false,
-      restart_row_count: restartRowCount)
+      restart_row_count: restartRowCount, quality_64ths: quality64ths)
   }
 
   /// Whether any coding option differs from its default.

@@ -80,6 +80,7 @@ static image random_image(bool is_large, bool is_flat) {
   o->subsampling = is_large ? CCODECS_SUBSAMPLING_444 : (ccodecs_subsampling)below(3);
   o->quality = (uint8_t)(is_large ? 100 : 1 + below(100));
   o->jpeg.restart_row_count = (uint16_t)(below(3) == 0 ? 1 + below(3) : 0);
+  o->jpeg.quality_64ths = (uint8_t)(o->quality < 100 && below(2) == 0 ? below(64) : 0);
   if (is_flat) {
     o->width = 1600;
     o->height = 1400;
@@ -285,6 +286,38 @@ static void save(uint64_t round, uint32_t kind, encoded file) {
   }
 }
 
+/// Checks that the estimated size of a file with optimal tables is nearly its size. Small images have no unsampled
+/// blocks.
+static void check_estimate(uint64_t round, const image *m, size_t byte_count) {
+  ccodecs_budget budget = {.limit = SIZE_MAX};
+  ccodecs_rows rows = {0};
+  for (uint32_t c = 0; c < m->plane_count; c++) {
+    rows.planes[c] = m->planes[c];
+    rows.row_strides[c] = m->widths[c];
+    rows.row_counts[c] = m->heights[c];
+  }
+  ccodecs_jpeg_sample *sample;
+  if (ccodecs_jpeg_sample_create(&m->options, &rows, &budget, &sample) != CCODECS_OK ||
+      budget.peak > ccodecs_jpeg_sample_byte_count(&m->options)) {
+    report(round, "a sample takes more memory than estimated");
+    return;
+  }
+  const double estimate = ccodecs_jpeg_sample_estimate(sample, m->options.quality, m->options.jpeg.quality_64ths);
+  // Restart markers are not estimated, nor are stuffed bytes.
+  const double least = (double)byte_count * 0.85 - 60, most = (double)byte_count * 1.05 + 60;
+  if (m->options.jpeg.restart_row_count == 0 && (estimate < least || estimate > most)) {
+    report(round, "the estimated size is not nearly the size");
+  }
+  ccodecs_jpeg_sample_destroy(sample);
+  ccodecs_budget small = {.limit = below(20000)};
+  if (ccodecs_jpeg_sample_create(&m->options, &rows, &small, &sample) == CCODECS_OK) {
+    ccodecs_jpeg_sample_destroy(sample);
+  }
+  if (budget.used != 0 || small.used != 0) {
+    report(round, "the memory of a sample is not released");
+  }
+}
+
 static void check_image(uint64_t round) {
   const bool is_flat = round % 500 == 250;
   image m = random_image(round % 1000 == 999, is_flat);
@@ -309,6 +342,9 @@ static void check_image(uint64_t round) {
       report(round, kind == 1 ? "optimal tables change coefficients" : "a progressive file has other coefficients");
     }
     free_coefficients(&k);
+    if (kind == 1) {
+      check_estimate(round, &m, file.count);
+    }
     encoded part = encode(round, &m, below(4) == 0 ? below(40000) : 40000 + below(300000));
     if (part.count > 0 && (part.count != file.count || memcmp(part.bytes, file.bytes, part.count) != 0)) {
       report(round, "another budget or other strips give another file");
@@ -355,7 +391,7 @@ static void check_blocks(uint64_t round, const jpeg_encode_kernels *fast, const 
   jpeg_chooser chooser;
   float x[JPEG_BLOCK], y[JPEG_BLOCK];
   jpeg_block a = {0}, b = {0};
-  ccodecs_jpeg_encode_tables_init(&tables, 1 + below(100), below(2) == 0);
+  ccodecs_jpeg_encode_tables_init(&tables, 1 + (float)below(99 * 64 + 1) / 64, below(2) == 0);
   ccodecs_jpeg_chooser_init(&chooser, &tables, below(3));
   for (uint32_t i = 0; below(4) == 0 && i < JPEG_BLOCK; i++) {
     // Coarser and finer steps than any table has.
@@ -369,6 +405,16 @@ static void check_blocks(uint64_t round, const jpeg_encode_kernels *fast, const 
   }
   if (a.mask != b.mask || a.dc != b.dc || memcmp(a.levels, b.levels, sizeof a.levels) != 0) {
     report(round, "the kernels quantize differently");
+  }
+  int16_t coefficients[JPEG_BLOCK];
+  for (uint32_t i = 0; i < JPEG_BLOCK; i++) {
+    coefficients[i] = (int16_t)((int32_t)below(16368) - 8184) / (int16_t)(1 + below(1000));
+    chooser.inverse[i] /= 8 * 8;
+  }
+  ccodecs_jpeg_encode_kernels_scalar.requantize(&chooser, coefficients, lambda, x, &a);
+  fast->requantize(&chooser, coefficients, lambda, y, &b);
+  if (memcmp(x, y, sizeof x) != 0 || a.mask != b.mask || a.dc != b.dc || memcmp(a.levels, b.levels, sizeof a.levels)) {
+    report(round, "the kernels quantize stored coefficients differently");
   }
 }
 

@@ -14,8 +14,10 @@
 //
 // Quality. Steps and prices were fitted to photographs at some qualities (jpeg_encode_anchors.h) and are interpolated
 // between them. A quality of 1 to 100 is a position among these, chosen so that a file scores in SSIMULACRA2 what
-// libjpeg-turbo's file of the same quality scores (jpeg_encode_tables.c). Benchmarks/results/jpeg-encoder.md has the
-// figures.
+// libjpeg-turbo's file of the same quality scores (jpeg_encode_tables.c). 64ths of a quality step are possible too.
+// Benchmarks/results/jpeg-encoder.md has the figures.
+//
+// Sizes. The size of a file at any quality is estimated from a part of the blocks (jpeg_encode_sample.c).
 //
 // Memory. Every buffer is charged to the budget, in total at most `ccodecs_jpeg_encoder_estimate`. Options and size
 // alone decide which mode applies:
@@ -51,7 +53,10 @@ typedef struct jpeg_encode_tables {
 } jpeg_encode_tables;
 
 /// Fills in the tables for a quality of 1 to 100.
-void ccodecs_jpeg_encode_tables_init(jpeg_encode_tables *tables, uint32_t quality, bool has_full_chroma);
+void ccodecs_jpeg_encode_tables_init(jpeg_encode_tables *tables, float quality, bool has_full_chroma);
+
+/// The share of lambda for each component.
+extern const float ccodecs_jpeg_lambda_shares[3];
 
 /// Returns the quality at which the steps of luma and of the finer chroma have these sums, or 0 for none.
 /// Without chroma, whose sum is UINT32_MAX, one sum is not enough to recognize the steps.
@@ -112,12 +117,19 @@ typedef void (*jpeg_quantize)(
     const jpeg_chooser *chooser, const uint8_t *samples, size_t stride, float lambda, float values[JPEG_BLOCK],
     jpeg_block *block);
 
+/// Quantizes the stored coefficients of a block. They are transposed, in units of the chooser's choice, and none of
+/// them exceeds JPEG_MAX_LEVEL steps; the rest is as in jpeg_quantize.
+typedef void (*jpeg_requantize)(
+    const jpeg_chooser *chooser, const int16_t *coefficients, float lambda, float values[JPEG_BLOCK],
+    jpeg_block *block);
+
 /// Sums the absolute differences of each sample to the next one in its row and to the one below in the block, for
 /// `count` blocks in a row. Reads one column to the right of them.
 typedef void (*jpeg_activity)(const uint8_t *samples, size_t stride, uint32_t count, uint32_t *sums);
 
 typedef struct jpeg_encode_kernels {
   jpeg_quantize quantize;
+  jpeg_requantize requantize;
   jpeg_activity activity;
   /// Converts RGB pixels to the three components.
   void (*convert)(const uint8_t *rgb, uint8_t *luma, uint8_t *blue, uint8_t *red, size_t count);
@@ -129,6 +141,11 @@ typedef struct jpeg_encode_kernels {
 void ccodecs_jpeg_choose(
     const jpeg_chooser *chooser, const jpeg_encode_kernels *kernels, const uint8_t *samples, size_t stride,
     float lambda, jpeg_block *block);
+
+/// The same for stored coefficients.
+void ccodecs_jpeg_choose_again(
+    const jpeg_chooser *chooser, const jpeg_encode_kernels *kernels, const int16_t *coefficients, float lambda,
+    jpeg_block *block);
 
 const jpeg_encode_kernels *ccodecs_jpeg_encode_kernels(void);
 extern const jpeg_encode_kernels ccodecs_jpeg_encode_kernels_scalar;
@@ -207,6 +224,9 @@ typedef struct jpeg_geometry {
   uint32_t columns[3]; ///< Blocks of each component, without those that only complete an MCU.
   uint32_t rows[3];
 } jpeg_geometry;
+
+/// Returns the geometry of an image.
+jpeg_geometry ccodecs_jpeg_geometry(const ccodecs_encode_options *options);
 
 /// A scan of the AC coefficients of one component.
 typedef struct jpeg_scan {

@@ -53,6 +53,12 @@ AVX2 static void quantize(
   block->mask = ccodecs_jpeg_zigzag_mask(~zeros & ~(uint64_t)1);
 }
 
+AVX2 static void requantize(
+    const jpeg_chooser *chooser, const int16_t *coefficients, float lambda, float values[JPEG_BLOCK],
+    jpeg_block *block) {
+  ccodecs_jpeg_requantize_block(chooser, coefficients, lambda, values, block);
+}
+
 /// Returns the activity of one block.
 AVX2 static uint32_t block_activity(const uint8_t *p, size_t stride) {
   __m128i sum = _mm_setzero_si128();
@@ -99,6 +105,11 @@ AVX2 static void halve(const uint8_t *upper, const uint8_t *lower, uint8_t *outp
 }
 
 const jpeg_encode_kernels ccodecs_jpeg_encode_kernels_avx2 = {
-    .quantize = quantize, .activity = activity, .convert = convert, .halve = halve};
+    .quantize = quantize,
+    .requantize = requantize,
+    .activity = activity,
+    .convert = convert,
+    .halve = halve,
+};
 
 #endif

@@ -60,6 +60,12 @@ AVX512 static void quantize(
   block->mask = _mm512_bitshuffle_epi64_mask(_mm512_set1_epi64((int64_t)(mask & ~(uint64_t)1)), order);
 }
 
+AVX512 static void requantize(
+    const jpeg_chooser *chooser, const int16_t *coefficients, float lambda, float values[JPEG_BLOCK],
+    jpeg_block *block) {
+  ccodecs_jpeg_requantize_block(chooser, coefficients, lambda, values, block);
+}
+
 AVX512 static void activity(const uint8_t *samples, size_t stride, uint32_t count, uint32_t *sums) {
   ccodecs_jpeg_encode_kernels_avx2.activity(samples, stride, count, sums);
 }
@@ -73,6 +79,11 @@ AVX512 static void halve(const uint8_t *upper, const uint8_t *lower, uint8_t *ou
 }
 
 const jpeg_encode_kernels ccodecs_jpeg_encode_kernels_avx512 = {
-    .quantize = quantize, .activity = activity, .convert = convert, .halve = halve};
+    .quantize = quantize,
+    .requantize = requantize,
+    .activity = activity,
+    .convert = convert,
+    .halve = halve,
+};
 
 #endif

@@ -89,3 +89,11 @@ void ccodecs_jpeg_choose(
   kernels->quantize(chooser, samples, stride, lambda, values, block);
   trim(chooser, lambda, values, block);
 }
+
+void ccodecs_jpeg_choose_again(
+    const jpeg_chooser *chooser, const jpeg_encode_kernels *kernels, const int16_t *coefficients, float lambda,
+    jpeg_block *block) {
+  float values[JPEG_BLOCK];
+  kernels->requantize(chooser, coefficients, lambda, values, block);
+  trim(chooser, lambda, values, block);
+}

@@ -74,6 +74,12 @@ static void quantize(
   block->mask = ccodecs_jpeg_zigzag_mask(mask & ~(uint64_t)1);
 }
 
+static void requantize(
+    const jpeg_chooser *chooser, const int16_t *coefficients, float lambda, float values[JPEG_BLOCK],
+    jpeg_block *block) {
+  ccodecs_jpeg_requantize_block(chooser, coefficients, lambda, values, block);
+}
+
 static void activity(const uint8_t *samples, size_t stride, uint32_t count, uint32_t *sums) {
   for (uint32_t block = 0; block < count; block++) {
     uint32_t sum = 0;
@@ -95,7 +101,12 @@ static void halve(const uint8_t *upper, const uint8_t *lower, uint8_t *output, s
 }
 
 const jpeg_encode_kernels ccodecs_jpeg_encode_kernels_scalar = {
-    .quantize = quantize, .activity = activity, .convert = convert, .halve = halve};
+    .quantize = quantize,
+    .requantize = requantize,
+    .activity = activity,
+    .convert = convert,
+    .halve = halve,
+};
 
 const jpeg_encode_kernels *ccodecs_jpeg_encode_kernels(void) {
 #if defined(__x86_64__)

@@ -1,5 +1,5 @@
-// Color conversion and downsampling of rows for the native JPEG encoder, which every kernel compiles for itself: the
-// compiler turns these loops into its vectors. Private to the encoder.
+// Color conversion and downsampling of rows, and quantization of stored coefficients, for the native JPEG encoder.
+// Every kernel compiles them for itself: the compiler turns these loops into its vectors. Private to the encoder.
 
 #ifndef CCODECS_JPEG_ENCODE_ROWS_H
 #define CCODECS_JPEG_ENCODE_ROWS_H
@@ -32,6 +32,37 @@ JPEG_ROWS_INLINE void ccodecs_jpeg_halve_rows(
     const uint32_t sum = (uint32_t)upper[2 * i] + upper[2 * i + 1] + lower[2 * i] + lower[2 * i + 1];
     output[i] = (uint8_t)((sum + 1 + (i & 1)) >> 2);
   }
+}
+
+/// See jpeg_requantize.
+JPEG_ROWS_INLINE void ccodecs_jpeg_requantize_block(
+    const jpeg_chooser *chooser, const int16_t *restrict coefficients, float lambda, float *restrict values,
+    jpeg_block *restrict block) {
+#pragma STDC FP_CONTRACT OFF
+  uint8_t bits[JPEG_BLOCK];
+  for (uint32_t i = 0; i < JPEG_BLOCK; i++) {
+    const float value = (float)coefficients[i] * chooser->inverse[i];
+    const float magnitude = value < 0 ? -value : value;
+    const float least = lambda * chooser->dead_zone[i] + 0.5F;
+    // Adding 1.5 * 2^23 leaves no bits below the point.
+    const int32_t nearest = (int32_t)((value + 12582912.0F) - 12582912.0F);
+    const int32_t level = magnitude >= least ? nearest : 0;
+    values[i] = value;
+    block->levels[i] = (int16_t)level;
+    bits[i] = level != 0 ? 1 : 0;
+  }
+  block->dc = (int16_t)((values[0] + 12582912.0F) - 12582912.0F);
+  uint64_t mask = 0;
+  for (uint32_t i = 0; i < JPEG_BLOCK; i += 8) {
+    // The product collects the lowest bits of eight bytes in its highest byte.
+    uint64_t eight;
+    memcpy(&eight, bits + i, sizeof eight);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    eight = __builtin_bswap64(eight);
+#endif
+    mask |= (eight * 0x0102040810204080 >> 56) << i;
+  }
+  block->mask = ccodecs_jpeg_zigzag_mask(mask & ~(uint64_t)1);
 }
 
 #endif

@@ -136,10 +136,6 @@ static void measure(jpeg_encoder *e, uint32_t row_count) {
   }
 }
 
-/// The share of lambda for each component. Small images with fine colors lose several points of SSIMULACRA2 by errors
-/// of blue chroma that others do not notice; they cost 0.5 % of bytes.
-static const float lambda_shares[3] = {1, 0.4F, 1};
-
 /// Returns the lambda of a block from those of the luma blocks in its place.
 static float lambda_at(const jpeg_encoder *e, uint32_t component, uint32_t x, uint32_t y, uint32_t luma_rows) {
   const jpeg_geometry *g = &e->geometry;
@@ -151,7 +147,7 @@ static float lambda_at(const jpeg_encoder *e, uint32_t component, uint32_t x, ui
                      [(row < luma_rows ? row : luma_rows - 1) * g->columns[0] +
                       (column < g->columns[0] ? column : g->columns[0] - 1)];
   }
-  return sum / (float)(across * down) * lambda_shares[component];
+  return sum / (float)(across * down) * ccodecs_jpeg_lambda_shares[component];
 }
 
 static uint32_t least(uint32_t a, uint32_t b) {
@@ -400,7 +396,7 @@ static void destroy(ccodecs_encoder *base) {
 
 // MARK: Creation
 
-static jpeg_geometry geometry_of(const ccodecs_encode_options *options) {
+jpeg_geometry ccodecs_jpeg_geometry(const ccodecs_encode_options *options) {
   jpeg_geometry g = {.component_count = options->pixels == CCODECS_PIXELS_GRAY8 ? 1 : 3};
   const bool is_gray = g.component_count == 1;
   const uint32_t across = !is_gray && options->subsampling != CCODECS_SUBSAMPLING_444 ? 2 : 1;
@@ -499,7 +495,7 @@ static uint64_t output_charge(const ccodecs_encode_options *options, const jpeg_
 }
 
 uint64_t ccodecs_jpeg_encoder_estimate(const ccodecs_encode_options *options) {
-  const jpeg_geometry g = geometry_of(options);
+  const jpeg_geometry g = ccodecs_jpeg_geometry(options);
   uint64_t charge = sizeof(jpeg_encoder) + options->exif_count + header_bytes + 8 * JPEG_BLOCK_HEADER;
   charge += (uint64_t)g.columns[0] * (2 * g.down[0] + 1) * sizeof(float);
   charge += options->pixels == CCODECS_PIXELS_RGB8 ? ((uint64_t)options->width + 1) * 4 : 0;
@@ -530,10 +526,11 @@ ccodecs_encoder *ccodecs_jpeg_encoder_create(const ccodecs_encode_options *optio
   }
   memset(e, 0, offsetof(jpeg_encoder, scan.frequencies));
   ccodecs_encoder_init(&e->base, &methods, options, budget);
-  e->geometry = geometry_of(options);
+  e->geometry = ccodecs_jpeg_geometry(options);
   e->rows_left = e->geometry.mcu_rows;
   e->kernels = ccodecs_jpeg_encode_kernels();
-  ccodecs_jpeg_encode_tables_init(&e->tables, options->quality, options->subsampling == CCODECS_SUBSAMPLING_444);
+  const float quality = options->quality + (float)options->jpeg.quality_64ths / 64;
+  ccodecs_jpeg_encode_tables_init(&e->tables, quality, options->subsampling == CCODECS_SUBSAMPLING_444);
   for (uint32_t c = 0; c < e->geometry.component_count; c++) {
     ccodecs_jpeg_chooser_init(&e->choosers[c], &e->tables, c);
   }
