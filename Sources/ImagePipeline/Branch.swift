@@ -81,7 +81,7 @@ final class Branch {
     return ProcessingReport(
       input: plan.input, output: output, inputByteCount: decode.inputByteCount,
       outputByteCount: byteCount, timings: timings, peakMemoryByteCount: UInt64(budget.peak),
-      warnings: warnings, compressionQuality: options.isLossy ? Double(options.quality) / 100 : nil,
+      warnings: warnings, compressionQuality: options.reportedQuality,
       similarity: similarity)
   }
 }

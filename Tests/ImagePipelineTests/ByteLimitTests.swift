@@ -33,17 +33,49 @@ struct ByteLimitTests {
       #expect(result.bytes.count <= limit && result.bytes.count == Int(result.report.outputByteCount))
       #expect(result.report.output.size == best.report.output.size && result.report.warnings.isEmpty)
       #expect(try Pixels.decode(result.bytes).layout[0].width == best.report.output.size.width)
-      // Without the limit, the reported quality gives the same file, and a slightly higher one gives a file that is too
-      // large.
+      // Without the limit, the reported quality gives the same file, or for a JPEG, the qualities around it give a smaller
+      // and a larger one. A slightly higher quality gives a file that is too large.
       let quality = try #require(result.report.compressionQuality)
       #expect(quality < asked)
-      #expect(try run(name, format, quality: quality).bytes == result.bytes)
-      let isNear = Double(result.bytes.count) >= Double(limit) * 0.95 || limit < result.bytes.count + 16
+      if format == .jpeg {
+        let lower = try run(name, format, quality: max(1, (quality * 100).rounded(.down)) / 100)
+        let higher = try run(name, format, quality: (quality * 100).rounded(.up) / 100)
+        // The sizes of small images do not rise everywhere.
+        let counts = [lower, result, higher].map { Double($0.bytes.count) }
+        #expect(counts[0] <= counts[1] * 1.03 && counts[1] <= counts[2] * 1.03, "\(share): \(counts) at \(quality)")
+      } else {
+        #expect(try run(name, format, quality: quality).bytes == result.bytes)
+      }
+      let least = format == .jpeg ? 0.97 : 0.95
+      let isNear = Double(result.bytes.count) >= Double(limit) * least || limit < result.bytes.count + 16
       // Each step of AVIF's quantizer is 0.015 of quality, and does not always make a small file smaller.
       let next = min(asked, quality + (format == .avif ? 0.05 : 0.031))
       #expect(
         try isNear || run(name, format, quality: next).bytes.count > limit,
         "\(share): \(result.bytes.count) of \(limit) at \(quality)")
+    }
+  }
+
+  @Test("a JPEG uses nearly all of its limit at high qualities too, where whole qualities are far apart")
+  func fine() throws {
+    let noise = try encodedImage(noiseSamples(640 * 480 * 3), width: 640, height: 480, pixelFormat: .rgb8)
+    for image in [Fixture.bytes("photo-odd.jpg"), noise] {
+      func run(_ quality: Double, limit: UInt64? = nil) throws -> (bytes: [UInt8], report: ProcessingReport) {
+        try process(
+          image,
+          ProcessingConfiguration(
+            compressionQuality: quality, preferredFormat: .jpeg, maxBytes: limit, alwaysEncode: true))
+      }
+      for (low, high) in [(0.93, 0.94), (0.97, 0.98), (0.98, 0.99), (0.99, 1)] {
+        let sizes = try [low, high].map { Double(try run($0).bytes.count) }
+        let limit = UInt64(sizes[0] * 0.1 + sizes[1] * 0.9)
+        let result = try run(1, limit: limit)
+        #expect(
+          result.bytes.count <= limit && Double(result.bytes.count) >= Double(limit) * 0.95,
+          "\(high): \(result.bytes.count) of \(limit)")
+        let quality = try #require(result.report.compressionQuality)
+        #expect((low..<high).contains(quality))
+      }
     }
   }
 

@@ -64,6 +64,7 @@ struct ByteLimit: Sendable, Hashable {
     let hasLimit = byteCount != .max || similarity != nil
     let other = hasLimit ? result : min(result, neverLarger?.sufficientByteCount ?? result)
     guard buffersImage(encoder) else { return encoding + result }
+    encoding += try SizeEstimates.estimatedByteCount(encoder, limit: self)
     if similarity != nil { encoding = max(encoding, UInt64(SimilarityTrial.estimatedByteCount(encoder))) }
     var buffered = BufferedImage.estimatedByteCount(encoder, halvesChroma: adaptsChroma)
     if allowsSmaller {

@@ -78,13 +78,36 @@ struct ByteTarget {
   private mutating func searchQuality(
     _ buffer: PixelBuffer, _ allowance: WorkAllowance
   ) throws(PipelineError) -> Int {
-    guard first.isLossy, let curve = first.format.traits.output?.sizeCurve else { return first.quality }
     let floor = limit.allowsSmaller ? min(first.quality, ByteLimit.minQualityBeforeSize) : 1
-    var search = QualitySearch(
-      curve: curve, limit: limit.byteCount, floor: floor,
-      trialsToFloor: limit.allowsSmaller ? 3 : ByteLimit.maxTrials)
-    search.note(quality: first.quality, byteCount: trial.byteCount)
-    var last = first.quality
+    return try searchQuality(
+      from: first, trial.byteCount, floor: floor, trialsToFloor: limit.allowsSmaller ? 3 : ByteLimit.maxTrials, buffer,
+      allowance)
+  }
+
+  /// Encodes trials at lower qualities than an earlier one until the best one that fits is found.
+  ///
+  /// The quality does not fall below `floor`, which is tried within `trialsToFloor` trials if nothing fits.
+  private mutating func searchQuality(
+    from found: EncoderOptions, _ byteCount: UInt64, floor: Int, trialsToFloor: Int, _ buffer: PixelBuffer,
+    _ allowance: WorkAllowance
+  ) throws(PipelineError) -> Int {
+    guard found.isLossy, let image, let curve = found.format.traits.output?.sizeCurve else { return found.quality }
+    let scale = QualityScale(curve: curve, isFine: true)
+    var last = scale.step(found)
+    if curve == .libjpeg {
+      let estimates = SizeEstimates(image, limit: limit, encoder: first, scale: scale)
+      var search = EstimatedSearch(
+        scale: scale, estimates: estimates, limit: maxByteCount, floor: scale.step(floor), trialsToFloor: trialsToFloor)
+      search.note(step: last, byteCount: byteCount)
+      while let step = try withCodecErrors({ () throws(CodecError) in try search.next() }) {
+        try compress(scale.options(first, step: step, limit: limit), image, buffer, allowance)
+        search.note(step: step, byteCount: trial.byteCount)
+        last = step
+      }
+      return last / scale.steps
+    }
+    var search = QualitySearch(scale: scale, limit: maxByteCount, floor: floor, trialsToFloor: trialsToFloor)
+    search.note(quality: last, byteCount: byteCount)
     while let quality = search.next {
       try compress(limit.options(first, quality: quality), image, buffer, allowance)
       search.note(quality: quality, byteCount: trial.byteCount)
@@ -99,16 +122,18 @@ struct ByteTarget {
     _ target: SimilarityTarget, _ buffer: PixelBuffer, _ allowance: WorkAllowance
   ) throws(PipelineError) -> Int {
     guard let curve = first.format.traits.output?.sizeCurve else { return first.quality }
+    // Between two limits, few of the fine steps are right, and the trials would not suffice to find one.
+    let scale = QualityScale(curve: curve, isFine: limit.byteCount == .max)
     let floor = limit.allowsSmaller ? min(target.maxQuality, ByteLimit.minQualityBeforeSize) : 1
-    var search = SimilaritySearch(curve: curve, target: target, limit: limit.byteCount, floor: floor)
-    search.note(quality: first.quality, byteCount: trial.byteCount, score: score)
-    var last = first.quality
-    while let quality = search.next {
-      try compress(limit.options(first, quality: quality), image, buffer, allowance)
-      search.note(quality: quality, byteCount: trial.byteCount, score: score)
-      last = quality
+    var search = SimilaritySearch(scale: scale, target: target, limit: limit.byteCount, floor: scale.step(floor))
+    var last = scale.step(first)
+    search.note(quality: last, byteCount: trial.byteCount, score: score)
+    while let step = search.next {
+      try compress(scale.options(first, step: step, limit: limit), image, buffer, allowance)
+      search.note(quality: step, byteCount: trial.byteCount, score: score)
+      last = step
     }
-    return last
+    return last / scale.steps
   }
 
   /// Encodes trials at lower qualities until one has at most `byteCount` bytes; otherwise the result stays as it is.
@@ -116,18 +141,13 @@ struct ByteTarget {
     _ rule: NeverLarger, _ byteCount: UInt64, _ buffer: PixelBuffer, _ allowance: WorkAllowance
   ) throws(PipelineError) {
     // The best result itself must be free to go once a trial fits.
-    guard let found = best.map({ (quality: $0.options.quality, width: $0.options.width, size: $0.bytes.byteCount) }),
-      found.size > byteCount, found.width == first.width, let curve = first.format.traits.output?.sizeCurve
+    guard let found = best.map({ (options: $0.options, size: $0.bytes.byteCount) }), found.size > byteCount,
+      found.options.width == first.width
     else { return }
     maxByteCount = byteCount
     trial = CompressedBytes(limit: byteCount, budget: budget)
-    var search = QualitySearch(
-      curve: curve, limit: byteCount, floor: rule.minQuality, trialsToFloor: ByteLimit.maxTrials)
-    search.note(quality: found.quality, byteCount: found.size)
-    while let quality = search.next {
-      try compress(limit.options(first, quality: quality), image, buffer, allowance)
-      search.note(quality: quality, byteCount: trial.byteCount)
-    }
+    _ = try searchQuality(
+      from: found.options, found.size, floor: rule.minQuality, trialsToFloor: ByteLimit.maxTrials, buffer, allowance)
   }
 
   private mutating func searchSize(
@@ -198,7 +218,7 @@ struct ByteTarget {
 
   private var unreachable: PipelineError {
     let (options, byteCount) = smallest ?? (first, 0)
-    let quality = options.isLossy ? " at quality \(Double(options.quality) / 100)" : ""
+    let quality = options.reportedQuality.map { " at quality \($0)" } ?? ""
     return PipelineError(
       .limitExceeded,
       "max_bytes is \(limit.byteCount), but the smallest result has \(byteCount) bytes: "

@@ -69,11 +69,13 @@ struct NeverLarger: Sendable, Hashable {
   func warnings(
     _ options: EncoderOptions, requested: EncoderOptions, byteCount: UInt64, inputByteCount: UInt64
   ) -> [String] {
-    func text(_ quality: Int) -> String { "\(Double(quality) / 100)" }
+    func text(_ options: EncoderOptions) -> String { options.reportedQuality.map { "\($0)" } ?? "lossless" }
     guard byteCount > inputByteCount else {
-      guard obstacle == nil, inputByteCount < maxBytes ?? .max, options.quality < requested.quality else { return [] }
+      guard obstacle == nil, inputByteCount < maxBytes ?? .max,
+        options.reportedQuality ?? 0 < requested.reportedQuality ?? 0
+      else { return [] }
       return [
-        "the quality is \(text(options.quality)) instead of \(text(requested.quality)), as never_larger limits the "
+        "the quality is \(text(options)) instead of \(text(requested)), as never_larger limits the "
           + "result to the image's \(inputByteCount) bytes"
       ]
     }
@@ -85,7 +87,7 @@ struct NeverLarger: Sendable, Hashable {
       case .unexpected: "results of far fewer pixels than the image are not encoded again"
       case nil where inputByteCount >= sufficientByteCount: "a result of so many bytes per pixel is not encoded again"
       case nil where options.width != requested.width: "its dimensions were already reduced to fit max_bytes"
-      case nil: "it would need a quality below \(text(minQuality))"
+      case nil: "it would need a quality below \(Double(minQuality) / 100)"
       }
     return [
       "the result has \(byteCount) bytes, more than the image's \(inputByteCount), despite never_larger: \(reason)"

@@ -16,7 +16,7 @@ struct QualitySearch {
   /// The fraction of the limit that is close enough, as the gain of a better quality would not be visible.
   private static let enough = 0.985
 
-  private let curve: ImageFormat.SizeCurve
+  private let scale: QualityScale
   private let limit: Double
   /// The minimum quality that may be tried.
   private let floor: Int
@@ -28,8 +28,8 @@ struct QualitySearch {
   /// The number of consecutive trials that fit, or minus the number that did not.
   private var run = 0
 
-  init(curve: ImageFormat.SizeCurve, limit: UInt64, floor: Int, trialsToFloor: Int) {
-    self.curve = curve
+  init(scale: QualityScale, limit: UInt64, floor: Int, trialsToFloor: Int) {
+    self.scale = scale
     self.limit = Double(limit)
     self.floor = floor
     self.trialsToFloor = trialsToFloor
@@ -73,7 +73,7 @@ struct QualitySearch {
   }
 
   private func slope(from a: (quality: Int, size: Double), to b: (quality: Int, size: Double)) -> Double {
-    let run = curve.coarseness(b.quality) - curve.coarseness(a.quality)
+    let run = scale.coarseness(b.quality) - scale.coarseness(a.quality)
     return (log(a.size) - log(b.size)) / run
   }
 
@@ -81,27 +81,7 @@ struct QualitySearch {
   private func quality(
     from trial: (quality: Int, size: Double), slope: Double, aim: Double, within range: ClosedRange<Int>
   ) -> Int {
-    let wanted = curve.coarseness(trial.quality) + (log(trial.size) - log(limit * aim)) / max(slope, 0.01)
-    return range.last { curve.coarseness($0) >= wanted } ?? range.lowerBound
-  }
-}
-
-extension ImageFormat.SizeCurve {
-  /// Returns a measure of compression in which the logarithm of the file size falls by about 0.65 per unit.
-  func coarseness(_ quality: Int) -> Double {
-    let q = Double(quality)
-    switch self {
-    case .libjpeg:
-      // The scale factor of libjpeg's quantisation tables, whose entries are never below 1.
-      return log((q < 50 ? 5000 / q : 200 - 2 * q) + 4)
-    case .libwebp:
-      // The quantiser of libwebp, which changes faster above 75.
-      let linear = q < 75 ? q / 150 : q / 50 - 1
-      let index = 1 - cbrt(linear)
-      let knee = 1 - cbrt(0.5)
-      return q < 75 ? (index - knee) * 5 : (index - knee) * 12
-    case .linear:
-      return -q / 12
-    }
+    let wanted = scale.coarseness(trial.quality) + (log(trial.size) - log(limit * aim)) / max(slope, 0.01)
+    return range.last { scale.coarseness($0) >= wanted } ?? range.lowerBound
   }
 }

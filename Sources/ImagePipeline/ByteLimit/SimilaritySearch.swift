@@ -12,6 +12,7 @@ internal import ImageCodecs
 ///
 /// The logarithm of the distance to the maximum score is nearly linear in the `coarseness` of the quality, so trials
 /// are interpolated between earlier ones. Small images and graphics are far from that, and are searched by bisection.
+/// Qualities are steps of a `QualityScale`.
 struct SimilaritySearch {
   /// The maximum number of trial encodes of one image, including the first: enough to find any of 100 qualities.
   static let maxTrials = 8
@@ -22,13 +23,13 @@ struct SimilaritySearch {
   /// The usual slopes of the logarithms, of the distance to the maximum score and of the size.
   private static let usualSlope = 0.65
 
-  private let curve: ImageFormat.SizeCurve
+  private let scale: QualityScale
   private let target: SimilarityTarget
   private let limit: Double
   /// The minimum quality to try for a result that does not fit the size limit.
   private let floor: Int
   /// The qualities between those that are known to be too low and those that are known to be higher than needed.
-  private var lowest = 1
+  private var lowest: Int
   private var highest: Int
   private var below: (quality: Int, score: Double)?
   private var above: (quality: Int, score: Double)?
@@ -37,12 +38,13 @@ struct SimilaritySearch {
   /// The number of consecutive trials that reached the score, or minus the number that did not.
   private var run = 0
 
-  init(curve: ImageFormat.SizeCurve, target: SimilarityTarget, limit: UInt64, floor: Int) {
-    self.curve = curve
+  init(scale: QualityScale, target: SimilarityTarget, limit: UInt64, floor: Int) {
+    self.scale = scale
     self.target = target
     self.limit = Double(limit)
     self.floor = floor
-    highest = target.maxQuality
+    lowest = scale.step(1)
+    highest = scale.step(target.maxQuality)
   }
 
   /// Records a trial.
@@ -70,6 +72,7 @@ struct SimilaritySearch {
     let trialsLeft = Self.maxTrials - trialCount
     guard trialsLeft > 0, lowest <= highest else { return nil }
     guard let near = above ?? below else { return nextSmaller(trialsLeft: trialsLeft) }
+    if above != nil, highest - lowest < scale.minRange { return nil }
     if let above, let below { return next(above, below, trialsLeft: trialsLeft) }
     if above == nil, tooLarge != nil { return nextBetweenLimits(near, trialsLeft: trialsLeft) }
     if above == nil, trialsLeft == 1 || trialCount >= Self.maxExtrapolations { return highest }
@@ -101,7 +104,7 @@ struct SimilaritySearch {
     _ above: (quality: Int, score: Double), _ below: (quality: Int, score: Double), trialsLeft: Int
   ) -> Int? {
     guard above.score >= target.score + Self.enough else { return nil }
-    let steps = curve.coarseness(below.quality) - curve.coarseness(above.quality)
+    let steps = scale.coarseness(below.quality) - scale.coarseness(above.quality)
     let slope = (distance(below.score) - distance(above.score)) / steps
     var next = quality(
       from: above.quality, distance: (distance(target.score) - distance(above.score)) / slope * Self.usualSlope)
@@ -113,7 +116,7 @@ struct SimilaritySearch {
 
   /// Returns the quality nearest to `quality` for which bisection can search either part with the trials that are left.
   private func searchable(_ quality: Int, trialsLeft: Int) -> Int {
-    let count = 1 << (trialsLeft - 1) - 1
+    let count = scale.step(1 << (trialsLeft - 1) - 1)
     return max(lowest, highest - count, min(quality, lowest + count, highest))
   }
 
@@ -121,7 +124,7 @@ struct SimilaritySearch {
 
   /// Returns the lowest possible quality that is not coarser than `distance` at the usual slope from `quality`.
   private func quality(from quality: Int, distance: Double) -> Int {
-    let wanted = curve.coarseness(quality) + distance / Self.usualSlope
-    return (lowest...highest).first { curve.coarseness($0) <= wanted } ?? highest
+    let wanted = scale.coarseness(quality) + distance / Self.usualSlope
+    return scale.step(coarseness: wanted, in: lowest...highest)
   }
 }

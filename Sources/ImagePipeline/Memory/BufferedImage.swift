@@ -81,9 +81,7 @@ final class BufferedImage {
 extension EncoderOptions {
   /// Returns the size of the plane at `index` for an encoder with these options, in samples.
   func planeSize(_ index: Int) -> PixelSize {
-    guard index > 0, pixelFormat == .ycc8 else { return PixelSize(width: width, height: height) }
-    return PixelSize(
-      width: planeWidth(index), height: Int((Double(height) * subsampling.verticalScale).rounded(.up)))
+    PixelSize(width: planeWidth(index), height: planeHeight(index))
   }
 
   /// Returns these options with another chroma subsampling.
