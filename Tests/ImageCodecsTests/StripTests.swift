@@ -17,7 +17,9 @@ struct StripTests {
 
   @Test("parts of rows are the requested ones")
   func parts() throws {
-    let all = try Self.rows().rows(count: 3)
+    let buffer = try Self.rows()
+    defer { withExtendedLifetime(buffer) {} }
+    let all = buffer.rows(count: 3)
     #expect(Self.bytes(all.prefix(1)) == [[0, 1, 2, 3]])
     #expect(Self.bytes(all.prefix(9)) == Self.bytes(all))
     #expect(Self.bytes(all.part(first: 1, count: 2, byteOffset: 1, byteCount: 2)) == [[5, 6], [9, 10]])
@@ -30,6 +32,7 @@ struct StripTests {
   @Test("returns the first bytes of a row")
   func lendsRow() throws {
     let buffer = try Self.rows()
+    defer { withExtendedLifetime(buffer) {} }
     var bytes: [UInt8] = []
     Strip(format: .gray8, rows: buffer.rows(count: 3)).withRow(1, ofPlane: 0, byteCount: 3) { bytes.append($0) }
     #expect(bytes == [4, 5, 6])
@@ -65,6 +68,7 @@ struct StripTests {
   func encoderRefusesRows() throws {
     let budget = ImageBudget(limit: 1 << 20)
     let buffer = try Self.rows()
+    defer { withExtendedLifetime(buffer) {} }
     var wide = try Encoder(
       options: EncoderOptions(format: .png, width: 5, height: 3, pixelFormat: .gray8), budget: budget)
     let short = #expect(throws: CodecError.self) {

@@ -263,7 +263,7 @@ struct BatchTests {
       return nil
     }
     var impatient = RetryPolicy.quick
-    impatient.stallAfter = .milliseconds(500)
+    impatient.stallAfter = .seconds(2)
     try await FakeWorker.with(slow) { worker in
       var options = BatchOptions()
       (options.timeout, options.window) = (nil, 4)
@@ -271,7 +271,8 @@ struct BatchTests {
       try await withClient(worker.address, retry: impatient) { [options] in
         check(try await all($0.batch(images(30), options: options)), 30)
       }
-      #expect(worker.record.seen[Data("image 3".utf8)] == 2)
+      // More often while other tests run.
+      #expect(worker.record.seen[Data("image 3".utf8)] ?? 0 >= 2)
       #expect(clock.duration(to: .now) < .seconds(200))
     }
   }

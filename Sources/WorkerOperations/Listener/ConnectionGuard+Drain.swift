@@ -21,10 +21,6 @@ extension ConnectionGuard {
     var hasBegun: Bool { if case .none = self { false } else { true } }
   }
 
-  /// Time limit for the client's reply to the PING.
-  ///
-  /// A client that does not read, for example an idle one, must not delay the shutdown.
-  private static var answerLimit: TimeAmount { .seconds(1) }
   /// Time limit for the client to close its end after the last call.
   private static var closeLimit: TimeAmount { .milliseconds(500) }
 
@@ -46,7 +42,7 @@ extension ConnectionGuard {
     drainMessage = message
     for request in requests.values { request.connectionDrains() }
     let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-    context.eventLoop.scheduleTask(in: Self.answerLimit) {
+    context.eventLoop.scheduleTask(in: TimeAmount(limits.time.drainAnswer)) {
       let (connection, context) = loopBound.value
       if case .begun = connection.drain, !connection.isClosed { connection.settleDrain(context) }
     }

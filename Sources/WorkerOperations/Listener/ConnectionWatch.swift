@@ -14,6 +14,10 @@ package struct TimeLimits: Sendable {
   package var age: Duration? = .seconds(3600)
   /// Maximum time that calls may take after that.
   package var grace: Duration? = .seconds(3600)
+  /// Maximum time until a client answers that it knows of a drain, after which it can open no more calls.
+  ///
+  /// A client that does not read, for example an idle one, must not delay the shutdown.
+  package var drainAnswer: Duration = .seconds(1)
   /// Maximum time by which the upload of a message may fall behind `minBytesPerSecond`.
   package var upload: Duration? = .seconds(30)
   /// Maximum time by which the reading of results may fall behind `minBytesPerSecond`.

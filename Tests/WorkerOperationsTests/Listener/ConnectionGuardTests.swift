@@ -248,6 +248,7 @@ struct ConnectionGuardTests {
   func drain() async throws {
     var limits = ConnectionLimits(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     limits.endedByDrain = []
+    limits.time.drainAnswer = .seconds(300)
     try await serve(limits) { server in
       let connection = try RawConnection(port: server.port)
       connection.answersPings = false

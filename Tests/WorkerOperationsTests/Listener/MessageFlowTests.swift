@@ -115,12 +115,12 @@ struct MessageFlowTests {
       try connection.settle()
       #expect(calls.releasedCount == 0)
       try connection.send(message[5_000...], on: stream)
-      while calls.releasedCount == 0 { try connection.settle() }
+      try connection.settle(while: calls.releasedCount == 0)
       let other = try connection.open(message: Array(message.prefix(5_000)), ends: false)
       try connection.settle()
       #expect(calls.releasedCount == 1)
       try connection.send(.reset, stream: other, [0, 0, 0, 8])
-      while calls.releasedCount == 1 { try connection.settle() }
+      try connection.settle(while: calls.releasedCount == 1)
     }
   }
 
@@ -135,7 +135,7 @@ struct MessageFlowTests {
       let connection = try RawConnection(port: server.port)
       let waiting = try connection.open(message: Array(Self.message(20_000).prefix(5_000)), ends: false)
       let silent = try connection.open(message: nil, ends: false)
-      while calls.releasedCount == 0 { try connection.settle() }
+      try connection.settle(while: calls.releasedCount == 0)
       if isLimited {
         let answer = try connection.answer(silent)
         #expect(answer.status == 4 && answer.headers["grpc-message"]?.contains("upload_timeout_seconds") == true)
@@ -158,7 +158,7 @@ struct MessageFlowTests {
       for message in [nil, Array(Self.message(20_000).prefix(5_000))] {
         #expect(try connection.answer(try connection.open(headers, message: message, ends: false)).status == 4)
       }
-      while calls.releasedCount < 2 { try connection.settle() }
+      try connection.settle(while: calls.releasedCount < 2)
       #expect(account.state.withLock { $0.abandoned } == [1])
     }
   }
@@ -188,7 +188,7 @@ struct MessageFlowTests {
       #expect(try connection.answer(stream).status == 0)
       #expect(account.state.withLock { $0.requests[0].byteCount } == message.count)
       // The call's objects are freed soon after its answer.
-      while account.state.withLock({ $0.released }) == 0 { try connection.settle() }
+      try connection.settle(while: account.state.withLock({ $0.released }) == 0)
       #expect(account.state.withLock { $0.released } == message.count)
     }
   }

@@ -157,6 +157,12 @@ final class RawConnection {
     try wait { pingAnswers > answers }
   }
 
+  /// Waits as `settle()` does until the server's state has changed, with few pings, which are limited.
+  func settle(while condition: @autoclosure () -> Bool) throws {
+    while condition() { usleep(10_000) }
+    try settle()
+  }
+
   func ping(_ data: UInt64 = 7, isAnswer: Bool = false) throws {
     var bytes = ByteBuffer()
     bytes.writePing(data, isAnswer: isAnswer)
