@@ -91,7 +91,7 @@ AVX512_INLINE __m512i words_of(const __m512i v[QUARTERS], __m512i words) {
       _mm512_permutex2var_epi16(v[0], words, v[1]), _mm512_permutex2var_epi16(v[2], words, v[3]), 0x44);
 }
 
-/// What a step finds: for each block up to two coefficients, and their zigzag indices plus 1.
+/// What a step finds in each block: at most two coefficients, with their zigzag indices plus 1.
 typedef struct step_result {
   __m512i first;
   __m512i second;

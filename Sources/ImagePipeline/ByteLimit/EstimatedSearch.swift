@@ -23,8 +23,6 @@ struct EstimatedSearch {
   private static let minGain = 3
   /// The distance of the logarithms of sizes that is close enough for an estimate.
   private static let tolerance = 0.004
-  /// The usual slope of the logarithm of the size.
-  private static let usualSlope = 0.65
 
   private let scale: QualityScale
   private var estimates: SizeEstimates
@@ -78,7 +76,7 @@ struct EstimatedSearch {
   /// Returns the highest quality whose estimated size is at most `aim`, or the lowest that is left, between a trial that
   /// is smaller than that, if there is one, and a trial that is larger.
   private mutating func step(_ fit: Trial?, _ failure: Trial, aim: Double) throws(CodecError) -> Int {
-    var (low, high, slope) = (fit, failure, Self.usualSlope)
+    var (low, high, slope) = (fit, failure, QualityScale.usualSlope)
     for step in estimates.steps where step > low?.step ?? (floor - 1) && step < high.step {
       let known = Trial(step: step, size: try estimates.size(step))
       if known.size > aim { high = known } else { low = known }

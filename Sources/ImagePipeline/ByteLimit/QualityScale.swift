@@ -11,6 +11,10 @@ internal import ImageCodecs
 /// The qualities of trials, which are closer to each other than those of a request for a JPEG: sizes at high qualities
 /// differ by up to a quarter from one whole quality to the next.
 struct QualityScale: Sendable, Hashable {
+  /// By how much the logarithm of the file size usually falls per unit of `coarseness`; that of the distance to the
+  /// maximum similarity rises by as much.
+  static let usualSlope = 0.65
+
   private let curve: ImageFormat.SizeCurve
   /// The number of steps between two qualities of 1 to 100.
   let steps: Int
@@ -39,7 +43,7 @@ struct QualityScale: Sendable, Hashable {
     return options
   }
 
-  /// Returns a measure of compression in which the logarithm of the file size falls by about 0.65 per unit.
+  /// Returns a measure of compression in which the logarithm of the file size is nearly linear.
   func coarseness(_ step: Int) -> Double { curve.coarseness(Double(step) / Double(steps)) }
 
   /// Returns the lowest step that is not coarser than `coarseness`, or the highest.
@@ -54,7 +58,7 @@ struct QualityScale: Sendable, Hashable {
 }
 
 extension ImageFormat.SizeCurve {
-  /// Returns a measure of compression in which the logarithm of the file size falls by about 0.65 per unit.
+  /// Returns the coarseness of a quality of 1 to 100, which may lie between two whole ones.
   fileprivate func coarseness(_ q: Double) -> Double {
     switch self {
     case .libjpeg:

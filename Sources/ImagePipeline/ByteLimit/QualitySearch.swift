@@ -66,7 +66,7 @@ struct QualitySearch {
     // If the first estimate failed, the image is atypical: later estimates use a larger margin.
     let aim = [0.97, 0.93, 0.85, 0.7, 0.5][min(failures.count, 5) - 1]
     let before = failures.dropLast().last
-    let slope = before.map { min(1.2, max(0.5, self.slope(from: $0, to: last))) } ?? 0.65
+    let slope = before.map { min(1.2, max(0.5, self.slope(from: $0, to: last))) } ?? QualityScale.usualSlope
     let aimed = quality(from: last, slope: slope, aim: aim, within: floor...last.quality - 1)
     let most = last.quality * [8, 7, 4, 2][min(failures.count, 4) - 1] / 8
     return max(floor, min(aimed, most))

@@ -20,8 +20,6 @@ struct SimilaritySearch {
   private static let enough = 0.3
   /// The number of trials after which the search stops extrapolating from trials that all failed, or all succeeded.
   private static let maxExtrapolations = 3
-  /// The usual slopes of the logarithms, of the distance to the maximum score and of the size.
-  private static let usualSlope = 0.65
 
   private let scale: QualityScale
   private let target: SimilarityTarget
@@ -107,7 +105,7 @@ struct SimilaritySearch {
     let steps = scale.coarseness(below.quality) - scale.coarseness(above.quality)
     let slope = (distance(below.score) - distance(above.score)) / steps
     var next = quality(
-      from: above.quality, distance: (distance(target.score) - distance(above.score)) / slope * Self.usualSlope)
+      from: above.quality, distance: (distance(target.score) - distance(above.score)) / slope * QualityScale.usualSlope)
     // The line can err in the same direction repeatedly.
     if run >= 2 { next = min(next, (next + middle) / 2) }
     if run <= -2 { next = max(next, (next + middle + 1) / 2) }
@@ -124,7 +122,7 @@ struct SimilaritySearch {
 
   /// Returns the lowest possible quality that is not coarser than `distance` at the usual slope from `quality`.
   private func quality(from quality: Int, distance: Double) -> Int {
-    let wanted = scale.coarseness(quality) + distance / Self.usualSlope
+    let wanted = scale.coarseness(quality) + distance / QualityScale.usualSlope
     return scale.step(coarseness: wanted, in: lowest...highest)
   }
 }

@@ -159,7 +159,12 @@ final class RawConnection {
 
   /// Waits as `settle()` does until the server's state has changed, with few pings, which are limited.
   func settle(while condition: @autoclosure () -> Bool) throws {
-    while condition() { usleep(10_000) }
+    var polls = 0
+    while condition() {
+      polls += 1
+      guard polls < 30_000 else { throw Closed() }
+      usleep(10_000)
+    }
     try settle()
   }
 
