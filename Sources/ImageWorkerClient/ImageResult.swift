@@ -37,8 +37,9 @@ public struct ImageResult: Sendable, Equatable {
       filter: Self.time(timings.filter), encode: Self.time(timings.encode), total: Self.time(timings.total))
   }
 
+  /// A time of a report, at most a year, whatever the worker claims.
   private static func time(_ duration: Google_Protobuf_Duration) -> Duration {
-    .seconds(duration.seconds) + .nanoseconds(duration.nanos)
+    min(max(.zero, .seconds(duration.seconds) + .nanoseconds(duration.nanos)), .seconds(31_536_000))
   }
 
   /// Writes the file.

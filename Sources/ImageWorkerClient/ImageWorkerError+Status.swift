@@ -37,6 +37,9 @@ extension ImageWorkerError {
     }
   }
 
+  /// The maximum delay that a worker can ask for, one day; a clock cannot wait for any number of seconds.
+  private static let maxRetryDelay = Duration.seconds(86_400)
+
   private init(_ status: GoogleRPCStatus) {
     var (reason, metadata, field) = ("", [String: String](), "")
     var retryAfter: Duration?
@@ -44,7 +47,7 @@ extension ImageWorkerError {
       if let info = detail.errorInfo, info.domain == Self.domain {
         (reason, metadata) = (info.reason, info.metadata)
       } else if let retry = detail.retryInfo {
-        retryAfter = retry.delay
+        retryAfter = min(max(.zero, retry.delay), Self.maxRetryDelay)
       } else if let violation = detail.badRequest?.violations.first {
         field = violation.field
       }

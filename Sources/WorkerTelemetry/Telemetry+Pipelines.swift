@@ -28,7 +28,7 @@ extension Telemetry {
           descriptor: Opentelemetry_Proto_Collector_Trace_V1_TraceService.Method.Export.descriptor,
           serializer: OTLPTraceSerializer(), deserializer: ProtobufDeserializer<TraceAnswer>(), options: options
         ) { try $0.message }.partialSuccess
-        return .init(rejectedCount: Int(answer.rejectedSpans), message: answer.errorMessage)
+        return .init(rejectedCount: answer.rejectedSpans, message: answer.errorMessage)
       }
     }
   }
@@ -47,7 +47,7 @@ extension Telemetry {
       let request = OTLPMetricsRequest(families, period, resource: resource)
       await exporter.send(count: families.reduce(0) { $0 + $1.series.count }) { metadata, options in
         let answer = try await client.export(request, metadata: metadata, options: options).partialSuccess
-        return .init(rejectedCount: Int(answer.rejectedDataPoints), message: answer.errorMessage)
+        return .init(rejectedCount: answer.rejectedDataPoints, message: answer.errorMessage)
       }
     }
   }
@@ -67,7 +67,7 @@ extension Telemetry {
       let request = OTLPLogsRequest(lines, resource: resource)
       await exporter.send(count: lines.count) { metadata, options in
         let answer = try await client.export(request, metadata: metadata, options: options).partialSuccess
-        return .init(rejectedCount: Int(answer.rejectedLogRecords), message: answer.errorMessage)
+        return .init(rejectedCount: answer.rejectedLogRecords, message: answer.errorMessage)
       }
     }
   }

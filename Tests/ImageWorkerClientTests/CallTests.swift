@@ -133,6 +133,28 @@ struct CallTests {
     }
   }
 
+  @Test("a worker can ask for a delay of a day at most", arguments: [Duration.seconds(Int64.max), .seconds(Int64.min)])
+  func endlessDelay(_ asked: Duration) async throws {
+    let full = GoogleRPCStatus.worker(.resourceExhausted, "OVERLOADED", retryAfter: asked)
+    try await FakeWorker.with({ _, _ in full }) { worker in
+      try await withClient(worker.address, retry: .quick) { client in
+        let error = await #expect(throws: ImageWorkerError.self) {
+          try await client.process(.bytes(Self.image), timeout: .seconds(1))
+        }
+        #expect(error?.retryAfter == (asked > .zero ? .seconds(86_400) : .zero))
+      }
+      // A wait of that length is possible.
+      try await withClient(worker.address, retry: .quick) { client in
+        let seen = worker.record.seen[Self.image, default: 0]
+        let call = Task { try await client.process(.bytes(Self.image), timeout: nil) }
+        while worker.record.seen[Self.image, default: 0] == seen { try await Task.sleep(for: .milliseconds(5)) }
+        try await Task.sleep(for: .milliseconds(50))
+        call.cancel()
+        _ = await call.result
+      }
+    }
+  }
+
   @Test("a call ends at its timeout")
   func timeout() async throws {
     let slow: FakeWorker.Behavior = { _, _ in

@@ -104,6 +104,23 @@ struct LayeringTests {
     for (folder, count) in counts { #expect(count <= maxWireFileCounts[folder] ?? 0, "\(folder)") }
   }
 
+  @Test("large numbers of other processes are read where they are bounded")
+  func foreignNumbers() throws {
+    let generated = try SourceTree.files(in: "Sources/WorkerProtocol/Generated")
+    var names: Set<String> = ["timings", "retryInfo"]
+    for message in generated.flatMap({ $0.text.split(separator: "public nonisolated struct ") }) {
+      let name = message.prefix { $0 != ":" }
+      guard name.hasPrefix("Imageworker_") || name.hasSuffix("PartialSuccess") else { continue }
+      names.formUnion(message.matches(of: /public var (\w+): U?Int64\b/).map { String($0.1) })
+    }
+    #expect(names.isSuperset(of: ["rejectedSpans", "outputBytes", "decodedBytes"]))
+    for file in try SourceTree.files(in: "Sources") where !file.imports.isDisjoint(with: wireModules) {
+      if file.path.contains("/Generated/") { continue }
+      let read = Set(file.text.matches(of: /\.(\w+)\b(?! *=[^=]|\()/).map { String($0.1) }).intersection(names)
+      #expect(read == boundedNumbers[file.path] ?? [], "\(file.path): bound each number where it is read")
+    }
+  }
+
   @Test("CPixels includes only its own headers and the system's")
   func kernels() throws {
     let files = try SourceTree.files(in: "Sources/CPixels", extensions: ["c", "h"])

@@ -110,6 +110,23 @@ let maxWireFileCounts = ["Admission": 0, "Batch": 0, "Calls": 3, "Jobs": 0, "Pre
 /// The modules of the wire types.
 let wireModules: Set<String> = ["WorkerProtocol", "SwiftProtobuf", "GRPCProtobuf"]
 
+/// The files that read 64-bit numbers and times from messages of other processes, and what they read.
+///
+/// Such a number has any value, and arithmetic with it ends the process. Each of these files bounds what it reads, or
+/// passes it on to one that does, which a test with the extreme values shows.
+let boundedNumbers: [String: Set<String>] = [
+  "ImageWorkerClient/ImageResult.swift": ["timings"],
+  "ImageWorkerClient/ImageWorkerError+Status.swift": ["retryInfo"],
+  "WorkerService/Wire/Wire+Cache.swift": ["inputBytes", "outputBytes", "peakMemoryBytes"],
+  "WorkerService/Wire/Wire+Isolation.swift": ["timings"],
+  // Those of this process.
+  "WorkerService/Wire/Wire+Results.swift": ["timings"],
+  // Not waited for beyond the timeout.
+  "WorkerTelemetry/Export/OTLPRetry.swift": ["retryInfo"],
+  "WorkerTelemetry/Telemetry+Pipelines.swift": ["rejectedSpans", "rejectedDataPoints", "rejectedLogRecords"],
+  "image-worker/Batch/RemoteImage.swift": ["inputBytes", "peakMemoryBytes"],
+]
+
 /// The folders of CCodecs that every other folder may include.
 ///
 /// Folders of single formats do not include each other.

@@ -49,6 +49,9 @@ struct SourceFile: Sendable {
     let kinds: Set<Substring> = ["struct", "class", "enum", "protocol", "func", "var", "let", "typealias"]
     return Set(
       lines.compactMap { line in
+  /// The file without its line comments.
+  var text: String { lines.joined(separator: "\n") }
+
         let words = line.split(separator: " ")
         // `import` may follow an access level and attributes.
         guard let index = words.firstIndex(of: "import"), index <= 2, words[..<index].allSatisfy(Self.isModifier)

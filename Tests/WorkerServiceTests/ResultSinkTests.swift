@@ -2,8 +2,10 @@ import Foundation
 import ImagePipeline
 import Logging
 import ResultCache
+import SwiftProtobuf
 import TestSupport
 import Testing
+import WorkerProtocol
 
 @testable import WorkerService
 
@@ -47,6 +49,23 @@ struct CachingSinkTests {
     #expect(restored.output == report.processing.output && restored.warnings == ["w"])
     #expect(restored.peakMemoryByteCount == 0 && restored.compressionQuality == 0.5)
     #expect(recorder.kinds == ["~chunk", "~report", "chunk", "chunk", "chunk", "report"])
+  }
+
+  @Test("refuses a report from a file whose numbers cannot be added or multiplied")
+  func implausible() throws {
+    var good = Imageworker_V1_ProcessingReport()
+    (good.input.width, good.input.height, good.inputBytes) = (1 << 20, 1 << 20, 1 << 40)
+    #expect(try ProcessingReport(cacheMetadata: good.serializedBytes()).input.size.width == 1 << 20)
+    let changes: [(inout Imageworker_V1_ProcessingReport) -> Void] = [
+      { $0.input.width = .max }, { $0.output.height = .max }, { $0.inputBytes = .max }, { $0.outputBytes = .max },
+      { $0.peakMemoryBytes = .max },
+    ]
+    for change in changes {
+      var report = good
+      change(&report)
+      let bytes: [UInt8] = try report.serializedBytes()
+      #expect(throws: ImplausibleReport.self) { try ProcessingReport(cacheMetadata: bytes) }
+    }
   }
 
   @Test("keeps nothing of a result that failed, or whose key is not known")

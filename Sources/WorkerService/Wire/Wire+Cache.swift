@@ -13,9 +13,11 @@ extension ProcessingReport {
   }
 
   /// The report of a result that was kept; its timings are zero.
-  /// - Throws: what SwiftProtobuf throws of bytes that are no report.
+  /// - Throws: what SwiftProtobuf throws of bytes that are no report; `ImplausibleReport`.
   init(cacheMetadata: [UInt8]) throws {
-    self.init(try Imageworker_V1_ProcessingReport(serializedBytes: cacheMetadata))
+    let wire = try Imageworker_V1_ProcessingReport(serializedBytes: cacheMetadata)
+    guard wire.isPlausible else { throw ImplausibleReport() }
+    self.init(wire)
   }
 
   /// Creates the report without its timings, which are zero.
@@ -26,6 +28,21 @@ extension ProcessingReport {
       warnings: wire.warnings, compressionQuality: wire.hasCompressionQuality ? wire.compressionQuality : nil,
       similarity: wire.hasSimilarity ? wire.similarity : nil, isPassedThrough: wire.passthrough)
   }
+}
+
+/// A report from a file or another process with numbers that no image has.
+struct ImplausibleReport: Error {}
+
+extension Imageworker_V1_ProcessingReport {
+  /// Whether the numbers are small enough to be added and multiplied.
+  var isPlausible: Bool {
+    input.isPlausible && output.isPlausible && max(inputBytes, outputBytes, peakMemoryBytes) <= 1 << 50
+  }
+}
+
+extension Imageworker_V1_ImageInfo {
+  /// Whether the number of pixels can be computed.
+  var isPlausible: Bool { max(width, height) < 1 << 31 }
 }
 
 extension ImageInfo {

@@ -14,9 +14,7 @@ extension ProcessingReport {
   init?(wireBytes: [UInt8]) {
     do {
       let wire = try Imageworker_V1_ProcessingReport(serializedBytes: wireBytes)
-      guard wire.input.isPlausible, wire.output.isPlausible,
-        max(wire.inputBytes, wire.outputBytes, wire.peakMemoryBytes) <= 1 << 50
-      else { return nil }
+      guard wire.isPlausible else { return nil }
       self.init(wire)
       timings.queued = Duration(plausible: wire.timings.queued)
       timings.decode = Duration(plausible: wire.timings.decode)
@@ -41,11 +39,6 @@ extension ImageInfo {
       self.init(wire)
     } catch { return nil }
   }
-}
-
-extension Imageworker_V1_ImageInfo {
-  /// Whether the number of pixels can be computed.
-  fileprivate var isPlausible: Bool { max(width, height) < 1 << 31 }
 }
 
 extension Duration {

@@ -6,7 +6,8 @@ internal import Synchronization
 final class OTLPExporter: Sendable {
   /// The collector's response to a batch that it accepted.
   struct Answer: Sendable {
-    var rejectedCount: Int
+    /// The number of elements that the collector claims to have rejected; any number.
+    var rejectedCount: Int64
     var message: String
   }
 
@@ -47,8 +48,9 @@ final class OTLPExporter: Sendable {
         options.waitForReady = false
         return try await call(metadata, options)
       }
-      counts.export(count - answer.rejectedCount)
-      counts.drop(answer.rejectedCount, because: .rejected)
+      let rejectedCount = Int(min(max(0, answer.rejectedCount), Int64(count)))
+      counts.export(count - rejectedCount)
+      counts.drop(rejectedCount, because: .rejected)
       note(answer)
     } catch {
       let isShutdown = error is CancellationError || Task.isCancelled

@@ -41,9 +41,9 @@ struct RemoteImage: Sendable {
         guard let outcome = outcomes[request.id] else { throw RemoteError.missing }
         var line = line(request.id, folder, suffix: request.suffix) { try outcome.get() }
         if case .success(let result) = outcome {
-          line.quality = result.report.hasCompressionQuality ? result.report.compressionQuality : nil
+          line.quality = result.report.hasCompressionQuality ? finite(result.report.compressionQuality) : nil
           line.isQualityChosen = request.configuration.choosesQuality(line.quality)
-          line.similarity = result.report.hasSimilarity ? result.report.similarity : nil
+          line.similarity = result.report.hasSimilarity ? finite(result.report.similarity) : nil
         }
         return line
       }
@@ -59,6 +59,9 @@ struct RemoteImage: Sendable {
     return lines
   }
 
+  /// A number that a worker reports; `nil` for one that JSON cannot contain.
+  private func finite(_ number: Double) -> Double? { number.isFinite ? number : nil }
+
   private func line(
     _ id: String, _ folder: FilePath, suffix: String, _ outcome: () throws -> ImageResult
   ) -> ResultLine {
@@ -71,7 +74,7 @@ struct RemoteImage: Sendable {
       let file = try PartialFile(place)
       try file.write(outcome.data.bytes)
       try file.complete(isDurable: true)
-      line = ResultLine(image, outcome, output: place)
+      line = ResultLine(image, outcome, inputByteCount: self.result.key.version?.byteCount ?? 0, output: place)
     } catch { line = ResultLine(image, failure: error) }
     line.rendition = id.isEmpty ? nil : id
     return line
@@ -87,13 +90,15 @@ enum RemoteError: Error, CustomStringConvertible {
 
 extension ResultLine {
   /// The outcome of a result that a worker produced.
-  init(_ image: BatchImage, _ result: ImageResult, output: FilePath) {
+  /// - `inputByteCount`: the size of the image's file, because the sizes of all images are added.
+  init(_ image: BatchImage, _ result: ImageResult, inputByteCount: UInt64, output: FilePath) {
     self.init(image, .done, output: output)
     let report = result.report
     (inputFormat, format) = (report.input.format, report.output.format)
     (inputWidth, inputHeight) = (Int(report.input.width), Int(report.input.height))
     (width, height) = (Int(report.output.width), Int(report.output.height))
-    (inputBytes, outputBytes) = (report.inputBytes, report.outputBytes)
+    inputBytes = min(report.inputBytes, inputByteCount)
+    outputBytes = UInt64(result.data.count)
     passthrough = report.passthrough
     peakMemoryBytes = report.peakMemoryBytes
     let times = result.stageTimes

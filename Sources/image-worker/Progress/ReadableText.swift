@@ -1,9 +1,9 @@
 /// Numbers as people read them.
 enum ReadableText {
-  /// A number with a fixed count of decimal digits, rounded.
+  /// A number with a fixed count of decimal digits, rounded; as Swift writes it if it has more than 18 digits.
   static func number(_ value: Double, digits: Int) -> String {
     let scale = (0..<digits).reduce(1) { scale, _ in scale * 10 }
-    let scaled = Int((value.magnitude * Double(scale)).rounded())
+    guard let scaled = Int(exactly: (value.magnitude * Double(scale)).rounded()) else { return "\(value)" }
     let sign = value < 0 && scaled > 0 ? "-" : ""
     guard digits > 0 else { return "\(sign)\(scaled)" }
     let fraction = "\(scaled % scale)"

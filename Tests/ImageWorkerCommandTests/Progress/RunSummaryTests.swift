@@ -1,4 +1,6 @@
+import FoundationEssentials
 import ImagePipeline
+import ImageWorkerClient
 import SystemPackage
 import Testing
 
@@ -45,6 +47,29 @@ struct RunSummaryTests {
     tally.add([done, ResultLine(image, PipelineError(.corruptImage, "it is damaged"))])
     #expect(tally[.done] == 1 && tally[.failed] == 1 && tally.completed == 2)
     #expect(tally.inputBytes == 2048 && tally.outputBytes == 768)
+  }
+
+  @Test("a worker's numbers may have any size", arguments: [UInt64.max, 1 << 63, 0])
+  func foreignNumbers(_ number: UInt64) throws {
+    var result = ImageResult(data: Data(count: 3), header: ImageInfo(), report: ProcessingReport())
+    (result.report.inputBytes, result.report.outputBytes, result.report.peakMemoryBytes) = (number, number, number)
+    for time in [\ProcessingReport.timings.decode, \.timings.total, \.timings.queued] {
+      result.report[keyPath: time].seconds = Int64(bitPattern: number)
+      result.report[keyPath: time].nanos = Int32(truncatingIfNeeded: number)
+    }
+    let image = BatchImage(path: "a.jpg", folder: "", name: "a", isFound: false)
+    let line = ResultLine(image, result, inputByteCount: 5, output: "b.jpg")
+    #expect(try JSONText.line(line).contains("\"output_bytes\":3"))
+    var tally = RunTally(total: 2)
+    for _ in 0..<2 { tally.add([line, line]) }
+    #expect(tally.inputBytes == min(5, number) * 2 && tally.outputBytes == 12)
+    #expect(RunSummary(tally, elapsed: .seconds(1)).text.contains("2 images"))
+  }
+
+  @Test(
+    "numbers with more digits than an integer are readable", arguments: [1e30, -.greatestFiniteMagnitude, .infinity])
+  func largeNumbers(_ number: Double) {
+    #expect(ReadableText.number(number, digits: 1) == "\(number)")
   }
 
   @Test("of many failures the first are listed, and the others counted")

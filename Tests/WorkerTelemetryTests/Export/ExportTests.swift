@@ -150,6 +150,17 @@ struct ExportTests {
     #expect(error?.message == "down" && attempts.withLock { $0 } > 1)
   }
 
+  @Test("counts no more elements as rejected than were sent", arguments: [Int64.min, -1, 0, 3, 5, 6, .max])
+  func rejections(_ claimed: Int64) async throws {
+    let counts = ExportCounts()
+    let configuration = TelemetryConfiguration(environment: ["OTEL_EXPORTER_OTLP_ENDPOINT": "http://a"])
+    let exporter = OTLPExporter(
+      .traces, try #require(configuration.exports[.traces]), counts: counts, logger: Logger(label: "test"))
+    for _ in 0..<2 { await exporter.send(count: 5) { _, _ in .init(rejectedCount: claimed, message: "") } }
+    let rejected = claimed <= 0 ? 0 : claimed >= 5 ? 10 : 6
+    #expect(counts.exported == 10 - rejected && counts.dropped[.rejected, default: 0] == rejected)
+  }
+
   @Test("counts elements that the collector accepted, rejected, or never answered")
   func counts() async throws {
     let counts = ExportCounts()
