@@ -4,8 +4,8 @@ internal import SystemPackage
 
 /// A store of results as files in one directory, one file per result, which later processes can use.
 ///
-/// A file is either complete or absent. Only one process can use the directory at a time. If a file cannot be written,
-/// for example because the disk is full, the store turns itself off.
+/// A file is either complete or absent, and nobody else can have written it (`CacheDirectory`). Only one process can use
+/// the directory at a time. If a file cannot be written, for example because the disk is full, the store turns itself off.
 final class DiskStore: Sendable {
   private struct State {
     /// The size of each file in bytes, by key.
@@ -23,7 +23,8 @@ final class DiskStore: Sendable {
   private static let suffix = ".result"
   private static let partSuffix = ".part"
 
-  private let directory: FilePath
+  private let path: String
+  private let directory: CacheDirectory
   private let limit: Int
   private let logger: Logger
   private let state = Mutex(State())
@@ -34,29 +35,27 @@ final class DiskStore: Sendable {
 
   /// Opens a store, adopts the files in its directory, and removes partial files of a process that was killed while it
   /// wrote.
-  /// - Throws: `CacheError` if the directory cannot be created or read.
-  init(directory: String, limit: Int, logger: Logger) throws(CacheError) {
-    self.directory = FilePath(directory)
+  /// - Throws: `CacheError` if the directory cannot be created or read, or others may write in it.
+  init(directory path: String, limit: Int, logger: Logger) throws(CacheError) {
+    self.path = path
     self.limit = limit
     self.logger = logger
     do {
-      try Files.makeDirectory(self.directory)
-      lockFile = try FileDescriptor.open(
-        self.directory.appending(".lock"), .readWrite, options: [.create, .closeOnExec],
-        permissions: [.ownerReadWrite])
-    } catch { throw CacheError.directory("\(directory): \(error)") }
-    guard Files.lock(lockFile) else {
+      directory = try CacheDirectory(path)
+      lockFile = try directory.openLock(".lock")
+    } catch { throw CacheError.directory("\(path): \(error)") }
+    guard CacheDirectory.lock(lockFile) else {
       state.withLock { $0.isOff = true }
       logger.warning(
-        "the disk cache is locked by another process; continuing without it", metadata: ["directory": "\(directory)"])
+        "the disk cache is locked by another process; continuing without it", metadata: ["directory": "\(path)"])
       return
     }
-    do { try takeOver() } catch { throw CacheError.directory("\(directory): \(error)") }
+    do { try takeOver() } catch { throw CacheError.directory("\(path): \(error)") }
   }
 
   deinit {
     // A process that is being forked may still have the file open for a moment.
-    Files.unlock(lockFile)
+    CacheDirectory.unlock(lockFile)
     try? lockFile.close()
   }
 
@@ -65,12 +64,19 @@ final class DiskStore: Sendable {
   var isOff: Bool { state.withLock { $0.isOff } }
 
   private func takeOver() throws(Errno) {
-    var found: [(key: CacheKey, status: Files.Status)] = []
-    for name in try Files.names(in: directory) {
-      if name.hasPrefix("."), name.hasSuffix(Self.partSuffix) { Files.remove(directory.appending(name)) }
-      guard name.hasSuffix(Self.suffix), let key = CacheKey(hexadecimal: name.dropLast(Self.suffix.count)),
-        let status = Files.status(directory.appending(name))
-      else { continue }
+    var found: [(key: CacheKey, status: CacheDirectory.Status)] = []
+    for name in try directory.names() {
+      if name.hasPrefix("."), name.hasSuffix(Self.partSuffix) { directory.remove(name) }
+      guard name.hasSuffix(Self.suffix), let key = CacheKey(hexadecimal: name.dropLast(Self.suffix.count)) else {
+        continue
+      }
+      guard let (file, status) = try? directory.open(name), status.byteCount <= DiskEntry.maxByteCount else {
+        logger.warning(
+          "removed a file from the disk cache that is no result of this user", metadata: ["file": "\(path)/\(name)"])
+        directory.remove(name)
+        continue
+      }
+      try? file.close()
       found.append((key, status))
     }
     found.sort {
@@ -96,17 +102,17 @@ final class DiskStore: Sendable {
   func read(_ key: CacheKey, reserve: (Int) -> Bool, release: (Int) -> Void) -> CachedResult? {
     guard state.withLock({ !$0.isOff && $0.files.use(key) != nil }) else { return nil }
     do {
-      let file = try FileDescriptor.open(path(of: key), .readOnly)
+      guard let (file, status) = try directory.open(name(of: key)) else { throw DiskProblem.foreign }
       return try file.closeAfter {
-        guard let size = Files.status(file)?.byteCount,
-          var header = DiskEntry.readHeader(
-            try file.readExactly(min(size, DiskEntry.headerByteCount)), key: key, fileByteCount: size)
-        else { throw DiskProblem.corrupt }
+        let head = try file.readExactly(min(status.byteCount, DiskEntry.headerByteCount))
+        guard var header = DiskEntry.readHeader(head, key: key, fileByteCount: status.byteCount) else {
+          throw DiskProblem.corrupt
+        }
         let cost = header.cost
         guard reserve(cost) else { return nil }
         do {
           let result = try header.readResult(file)
-          Files.touch(file)
+          CacheDirectory.touch(file)
           return result
         } catch {
           release(cost)
@@ -116,7 +122,7 @@ final class DiskStore: Sendable {
     } catch {
       logger.warning(
         "removed an unreadable file from the disk cache",
-        metadata: ["file": "\(path(of: key))", "error": "\(error)"])
+        metadata: ["file": "\(path)/\(name(of: key))", "error": "\(error)"])
       writing.withLock { _ in remove(key) }
       return nil
     }
@@ -130,22 +136,21 @@ final class DiskStore: Sendable {
       guard !isOff else { return }
       remove(key)
       makeRoom(for: byteCount)
-      let part = directory.appending(".\(key.hexadecimal)\(Self.partSuffix)")
+      let part = ".\(UInt64.random(in: .min ... .max))\(Self.partSuffix)"
       do {
-        let file = try FileDescriptor.open(
-          part, .writeOnly, options: [.create, .truncate], permissions: [.ownerReadWrite])
+        let file = try directory.create(part)
         try file.closeAfter {
           _ = try file.writeAll(DiskEntry.header(of: result, key: key))
           _ = try file.writeAll(result.metadata)
           for chunk in result.chunks { _ = try file.writeAll(chunk) }
         }
-        try Files.rename(part, to: path(of: key))
+        try directory.rename(part, to: name(of: key))
         state.withLock { state in
           _ = state.files.insert(byteCount, for: key)
           state.byteCount += byteCount
         }
       } catch {
-        Files.remove(part)
+        directory.remove(part)
         turnOff(error)
       }
     }
@@ -156,13 +161,13 @@ final class DiskStore: Sendable {
     state.withLock { $0.isOff = true }
     logger.warning(
       "a disk cache file cannot be written; continuing without the disk cache",
-      metadata: ["directory": "\(directory)", "error": "\(error)"])
+      metadata: ["directory": "\(path)", "error": "\(error)"])
   }
 
   // Call this with `writing` locked.
   private func makeRoom(for byteCount: Int) {
     while let key = state.withLock({ $0.byteCount + byteCount > limit ? $0.takeOldest() : nil }) {
-      Files.remove(path(of: key))
+      directory.remove(name(of: key))
     }
   }
 
@@ -173,20 +178,21 @@ final class DiskStore: Sendable {
       state.byteCount -= size ?? 0
       return size != nil
     }
-    if removed { Files.remove(path(of: key)) }
+    if removed { directory.remove(name(of: key)) }
   }
 
-  private func path(of key: CacheKey) -> FilePath { directory.appending(key.hexadecimal + Self.suffix) }
+  private func name(of key: CacheKey) -> String { key.hexadecimal + Self.suffix }
 }
 
 /// A problem with a file's contents.
 private enum DiskProblem: Error, CustomStringConvertible {
-  case corrupt, truncated
+  case corrupt, truncated, foreign
 
   var description: String {
     switch self {
     case .corrupt: "its content does not match its checksum"
     case .truncated: "it is truncated"
+    case .foreign: "it is no regular file of this user, or others may write it"
     }
   }
 }

@@ -193,6 +193,97 @@ struct ResultCacheTests {
     }
   }
 
+  @Test("a directory in which others may write is an error", arguments: [0o777, 0o775, 0o702, 0o1777])
+  func openDirectory(mode: Int) throws {
+    let scratch = Scratch()
+    try FileManager.default.createDirectory(
+      atPath: scratch.path, withIntermediateDirectories: false, attributes: [.posixPermissions: mode])
+    let error = #expect(throws: CacheError.self) { try Self.cache(in: scratch) }
+    let digits = String(mode, radix: 8)
+    #expect(error?.description.contains("\(scratch.path): may be written by others (mode \(digits))") == true)
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: scratch.path)
+    let cache = try Self.cache(memory: 0, in: scratch)
+    cache.put("a", byteCount: 1000)
+    #expect(cache.has("a"))
+  }
+
+  @Test("a directory of another user is an error")
+  func foreignDirectory() throws {
+    // Only root can give a directory away; others have none at this path.
+    let scratch = Scratch()
+    var path = "/"
+    if geteuid() == 0 {
+      path = scratch.path
+      try #require(mkdir(path, 0o700) == 0 && chown(path, 65534, 65534) == 0)
+    }
+    let error = #expect(throws: CacheError.self) {
+      try ResultCache(limits: CacheLimits(directory: path), logger: Log().logger)
+    }
+    #expect(error?.description.contains("belongs to the user") == true)
+  }
+
+  @Test(
+    "a forged result with a correct digest is not served if others may have written it", arguments: ["mode", "owner"])
+  func forged(how: String) throws {
+    let scratch = Scratch()
+    let log = Log()
+    do { try Self.cache(memory: 0, in: scratch).put("a", byteCount: 1000) }
+    let file = try #require(scratch.results.first)
+    if how == "owner", geteuid() == 0 { try #require(chown(file, 65534, 65534) == 0) } else { chmod(file, 0o666) }
+    let cache = try Self.cache(memory: 0, in: scratch, log: log)
+    #expect(!cache.has("a") && scratch.results.isEmpty && cache.diskByteCount == 0 && log.lines.count == 1)
+    // The same while the cache is open.
+    cache.put("a", byteCount: 1000)
+    chmod(file, 0o666)
+    #expect(!cache.has("a") && scratch.results.isEmpty && log.lines.count == 2)
+  }
+
+  @Test("planted links, pipes and directories are neither followed, waited for nor served")
+  func planted() throws {
+    let (scratch, other) = (Scratch(), Scratch())
+    let victim = "\(other.path)/victim"
+    do {
+      let cache = try Self.cache(memory: 0, in: other)
+      cache.put("b", byteCount: 1000)
+      try Data("precious".utf8).write(to: URL(fileURLWithPath: victim))
+    }
+    let linked = try #require(other.results.first)
+    let cache = try Self.cache(memory: 0, in: scratch)
+    let name = { (key: String) in "\(scratch.path)/\(CacheKey.of(key).hexadecimal)" }
+    symlink(victim, "\(scratch.path)/.\(CacheKey.of("a").hexadecimal).part")
+    cache.put("a", byteCount: 1000)
+    #expect(cache.has("a") && FileManager.default.contents(atPath: victim) == Data("precious".utf8))
+    symlink(linked, "\(name("b")).result")
+    mkfifo("\(name("c")).result", 0o600)
+    mkdir("\(name("d")).result", 0o700)
+    for key in ["b", "c", "d"] { #expect(!cache.has(key)) }
+    let next = try Self.cache(memory: 0, in: scratch, log: Log())
+    #expect(next.disk?.isOff == true)
+  }
+
+  @Test("what was planted before the start is removed, and the links' targets stay")
+  func plantedBefore() throws {
+    let (scratch, other) = (Scratch(), Scratch())
+    do { try Self.cache(memory: 0, in: other).put("b", byteCount: 1000) }
+    let linked = try #require(other.results.first)
+    try #require(mkdir(scratch.path, 0o700) == 0)
+    symlink(linked, "\(scratch.path)/\(CacheKey.of("b").hexadecimal).result")
+    mkfifo("\(scratch.path)/\(CacheKey.of("c").hexadecimal).result", 0o600)
+    symlink(linked, "\(scratch.path)/.x.part")
+    let cache = try Self.cache(memory: 0, in: scratch)
+    #expect(scratch.results.isEmpty && cache.diskByteCount == 0 && !cache.has("b"))
+    #expect(other.results == [linked])
+  }
+
+  @Test("a lock that is a link is an error")
+  func linkedLock() throws {
+    let (scratch, other) = (Scratch(), Scratch())
+    try #require(mkdir(scratch.path, 0o700) == 0)
+    symlink(other.path, "\(scratch.path)/.lock")
+    #expect(throws: CacheError.self) { try Self.cache(in: scratch) }
+    #expect(!FileManager.default.fileExists(atPath: other.path))
+  }
+
   @Test("files of results used from memory are kept")
   func usedFromMemory() throws {
     let scratch = Scratch()

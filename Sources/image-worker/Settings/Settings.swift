@@ -291,7 +291,7 @@ struct Settings {
         << 20,
       directory: source.text(
         "cacheDirectory", default: nil, "directory", completion: .directory,
-        "Also cache results in files in this directory."))
+        "Also cache results in files in this directory, which belongs to the worker's user and nobody else may write."))
     guard limits.memoryByteCount <= memoryLimit / 2 else {
       throw source.error("cacheMemoryMib", "it must be at most half of --memory-limit-mib, \(memoryLimit >> 21)")
     }
