@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 import WorkerOperations
 import WorkerService
@@ -44,6 +45,24 @@ struct IdentityFileTests {
           ]),
         CallerPolicy(name: "free"), CallerPolicy(name: "limited", presets: ["favicon"], mayConfigure: false),
       ])
+  }
+
+  @Test("the example of the documentation is refused until it has a token of one's own")
+  func example() throws {
+    let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent()
+    let article = try String(
+      contentsOf: root.appending(path: "Sources/image-worker/Documentation.docc/Security.md"), encoding: .utf8)
+    let yaml = try #require(article.split(separator: "```yaml\n").dropFirst().first?.split(separator: "```").first)
+    let placeholder = try #require(yaml.firstMatch(of: /tokens:\n *- "([^"]+)"/)).1
+    let error = #expect(throws: IdentityFileError.self) { try IdentityFile(yaml: String(yaml)) }
+    #expect(error?.line == 5 && error?.message.contains("`image-worker token` prints it") == true)
+    #expect(try IdentityFile(yaml: yaml.replacing(placeholder, with: Self.hash)).identities.count == 2)
+    let published = TokenHash(of: "password").hexadecimal
+    let refusal = #expect(throws: IdentityFileError.self) {
+      try IdentityFile(yaml: yaml.replacing(placeholder, with: published))
+    }
+    #expect(refusal?.message.contains("everybody knows; `image-worker token thumbnails` makes a token") == true)
   }
 
   @Test("presets that do not exist, and certificates that no client can send, are errors with their line")

@@ -29,6 +29,8 @@ struct IdentityFile {
 
   private static let maxCount = 200
   private static let maxNameByteCount = 64
+  /// A hash that the documentation of earlier versions had as its example.
+  private static let publishedHash = TokenHash(of: "password")
   private static let quotas = CallerQuota.Resource.allCases.flatMap { resource in
     CallerQuota.Period.allCases.map { CallerQuota(resource, per: $0, amount: 1) }
   }
@@ -69,7 +71,13 @@ struct IdentityFile {
     for (key, value) in try Self.mapping(body, name) {
       let field = Field(name: "identities.\(name).\(key.string ?? "")", node: value)
       switch key.string ?? "" {
-      case "tokens": identity.tokens = try field.list { TokenHash(hexadecimal: $0) }
+      case "tokens":
+        identity.tokens = try field.list { TokenHash(hexadecimal: $0) }
+        guard !identity.tokens.contains(Self.publishedHash) else {
+          throw field.problem(
+            "has the SHA-256 of \"password\", an example that everybody knows; `image-worker token \(name)` makes a token"
+          )
+        }
       case "certificates":
         identity.certificates = try field.list { Self.isCertificateName($0) ? $0 : nil }
         firstCertificate = firstCertificate ?? field.mentions(of: name).first
@@ -177,7 +185,7 @@ private struct Field {
 
   private var accepted: String {
     name.hasSuffix(".tokens")
-      ? "it must be the SHA-256 of a token in 64 hexadecimal digits"
+      ? "it must be the SHA-256 of a token in 64 hexadecimal digits, as `image-worker token` prints it"
       : name.hasSuffix(".certificates") ? "it must begin with URI:, DNS:, email: or CN=" : "it must be text"
   }
 
