@@ -56,6 +56,47 @@ struct CallerAccountTests {
     #expect(Self.delay { () throws(CallerError) in try account.beginImage(now: start) } != nil)
   }
 
+  private static func cpuAccount(seconds: Double) throws -> CallerAccount {
+    try #require(
+      accounts(CallerPolicy(name: "a", quotas: [CallerQuota(.cpuSeconds, per: .hour, amount: seconds)])).account(
+        of: "a"))
+  }
+
+  @Test("the estimated CPU time of images that wait is reserved, and what they do not use is returned")
+  func reservations() throws {
+    let account = try Self.cpuAccount(seconds: 1)
+    let start = ContinuousClock.now
+    var images: [CallerImage] = []
+    while let image = try? account.beginImage(cpuTime: .milliseconds(100), now: start) { images.append(image) }
+    // Rounding decides whether one more begins.
+    #expect((10...11).contains(images.count))
+    images[0].use(cpuTime: .milliseconds(100))
+    #expect(throws: CallerError.self) { try account.beginImage(now: start) }
+    images.removeAll()
+    let large = try account.beginImage(cpuTime: .milliseconds(850), now: start)
+    let small = try account.beginImage(cpuTime: .milliseconds(1), now: start)
+    let last = try account.beginImage(cpuTime: .milliseconds(850), now: start)
+    #expect(throws: CallerError.self) { try account.beginImage(now: start) }
+    // Reservations of others refuse nothing that has begun to wait.
+    for image in [large, small, last] { try image.checkCPUTime(now: start) }
+  }
+
+  @Test("images that began to wait together do not begin when those before them have used the quota")
+  func underestimated() throws {
+    let account = try Self.cpuAccount(seconds: 1)
+    let start = ContinuousClock.now
+    let images = try (0..<90).map { _ in try account.beginImage(cpuTime: .milliseconds(3), now: start) }
+    var used = Duration.zero
+    for image in images
+    where Self.delay({ () throws(CallerError) in
+      try image.checkCPUTime(now: start); return image
+    }) == nil {
+      image.use(cpuTime: .milliseconds(100))
+      used += .milliseconds(100)
+    }
+    #expect(used >= .seconds(1) && used <= .milliseconds(1100))
+  }
+
   @Test("images in progress are limited, and end with their value")
   func inProgress() throws {
     let account = try #require(Self.accounts(CallerPolicy(name: "a", maxImages: 1)).account(of: "a"))

@@ -1,3 +1,4 @@
+import CoreMetrics
 import Foundation
 import ImageCodecs
 import ImagePipeline
@@ -6,6 +7,7 @@ import ResultCache
 import Synchronization
 import TestSupport
 import Testing
+import Tracing
 
 @testable import WorkerService
 
@@ -62,6 +64,25 @@ struct ImageJobTests {
     }
     #expect(whole.sink.bytes == cut.sink.bytes)
     #expect(environment.memory.used == 0 && environment.memory.buffered == 0)
+  }
+
+  @Test("of images that a caller sends at once, no more begin than its CPU time lasts for")
+  func quota() async throws {
+    let policy = CallerPolicy(name: "a", quotas: [CallerQuota(.cpuSeconds, per: .hour, amount: 1e-6)])
+    let environment = WorkerEnvironment(
+      threadCount: 1, callers: CallerAccounts([policy], metrics: NOOPMetricsHandler.instance), callerName: { _ in "a" })
+    let doneCount = try await ServiceContext.withValue(.topLevel) {
+      try await withThrowingTaskGroup(of: Int.self) { group in
+        for _ in 0..<60 {
+          group.addTask {
+            do { try await Run(environment).process(WholeImage(Data(Self.photo))) } catch is CallerError { return 0 }
+            return 1
+          }
+        }
+        return try await group.reduce(0, +)
+      }
+    }
+    #expect(doneCount == 1)
   }
 
   @Test("requests the memory of its plan and its source's buffer once, and is refused before a part is sent")

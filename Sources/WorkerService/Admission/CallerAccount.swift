@@ -46,6 +46,8 @@ final class CallerAccount: Sendable {
     var policy: CallerPolicy?
     var buckets: [CallerQuota: Bucket] = [:]
     var imageCount = 0
+    /// The CPU time in seconds that images in progress have reserved and not used.
+    var reservedSeconds = 0.0
 
     /// Adds what has become available since the last time.
     mutating func refill(_ quota: CallerQuota, now: ContinuousClock.Instant) -> Double {
@@ -95,25 +97,37 @@ final class CallerAccount: Sendable {
   }
 
   /// Begins an image of the caller.
+  ///
+  /// - `cpuTime`: an estimate of the CPU time of the image, which is reserved: images that begin together would
+  ///   otherwise all find the same quota unused.
   /// - Throws: `quotaExceeded`, or `notAllowed` if the caller was removed.
-  func beginImage(now: ContinuousClock.Instant = .now) throws(CallerError) -> CallerImage {
+  func beginImage(cpuTime: Duration = .zero, now: ContinuousClock.Instant = .now) throws(CallerError) -> CallerImage {
     let refusal: CallerError? = state.withLock { state in
       guard let policy = state.policy else {
         return .notAllowed("the identity \(name) was removed", field: nil)
       }
       if let error = exceeded(policy, &state, now) { return error }
+      state.reservedSeconds += cpuTime.seconds
       for quota in policy.quotas where quota.resource == .images { state.buckets[quota]?.level -= 1 }
       state.imageCount += 1
       return nil
     }
-    guard let refusal else {
-      Counter(label: "imageworker.identity.images", dimensions: [("identity", name)], factory: metrics).increment()
-      return CallerImage(self)
+    if let refusal { throw refused(refusal) }
+    Counter(label: "imageworker.identity.images", dimensions: [("identity", name)], factory: metrics).increment()
+    return CallerImage(self, reservedSeconds: cpuTime.seconds)
+  }
+
+  fileprivate func checkCPUTime(now: ContinuousClock.Instant) throws(CallerError) {
+    let refusal: CallerError? = state.withLock { state in
+      let quotas = (state.policy?.quotas ?? []).filter { $0.resource == .cpuSeconds }
+      return exceeded(quotas, reservedSeconds: 0, &state, now)
     }
-    Counter(
-      label: "imageworker.identity.refusals", dimensions: [("identity", name)], factory: metrics
-    ).increment()
-    throw refusal
+    if let refusal { throw refused(refusal) }
+  }
+
+  private func refused(_ error: CallerError) -> CallerError {
+    Counter(label: "imageworker.identity.refusals", dimensions: [("identity", name)], factory: metrics).increment()
+    return error
   }
 
   /// Returns the error of the limit that keeps the caller waiting for longest; `nil` if there is none.
@@ -123,9 +137,15 @@ final class CallerAccount: Sendable {
         "\(state.imageCount) images of the identity \(name) are in progress, and max_images is \(limit)", caller: name,
         retryDelay: nil)
     }
+    return exceeded(policy.quotas, reservedSeconds: state.reservedSeconds, &state, now)
+  }
+
+  private func exceeded(
+    _ quotas: [CallerQuota], reservedSeconds: Double, _ state: inout State, _ now: ContinuousClock.Instant
+  ) -> CallerError? {
     var longest: (quota: CallerQuota, wait: Double)?
-    for quota in policy.quotas {
-      let level = state.refill(quota, now: now)
+    for quota in quotas {
+      let level = state.refill(quota, now: now) - (quota.resource == .cpuSeconds ? reservedSeconds : 0)
       // Bytes and CPU time are known afterwards: an image may overdraw an account that is not empty.
       let missing = quota.resource == .images ? 1 - level : -level
       guard quota.resource == .images ? missing > 0 : missing >= 0 else { continue }
@@ -148,27 +168,50 @@ final class CallerAccount: Sendable {
     FloatingPointCounter(label: label, dimensions: [("identity", name)], factory: metrics).increment(by: amount)
   }
 
+  /// Returns reserved CPU time.
+  fileprivate func release(reservedSeconds: Double) { state.withLock { $0.reservedSeconds -= reservedSeconds } }
+
   fileprivate func endImage() { state.withLock { $0.imageCount -= 1 } }
 }
 
 /// One image of a caller, from its beginning to its deinitialization.
 final class CallerImage: Sendable {
   private let account: CallerAccount
+  /// Reserved CPU time that has not been used.
+  private let reservedSeconds: Mutex<Double>
 
-  fileprivate init(_ account: CallerAccount) { self.account = account }
+  fileprivate init(_ account: CallerAccount, reservedSeconds: Double) {
+    self.account = account
+    self.reservedSeconds = Mutex(reservedSeconds)
+  }
 
-  deinit { account.endImage() }
+  deinit {
+    account.release(reservedSeconds: reservedSeconds.withLock { $0 })
+    account.endImage()
+  }
+
+  /// Checks that the caller has CPU time left when the work on the image begins, because the images before it may have
+  /// used more than they reserved.
+  /// - Throws: `quotaExceeded`.
+  func checkCPUTime(now: ContinuousClock.Instant = .now) throws(CallerError) { try account.checkCPUTime(now: now) }
 
   /// Charges received bytes.
   func use(byteCount: Int) { account.use(Double(byteCount), of: .bytes) }
 
   /// Charges CPU time that another process has used.
-  func use(cpuTime: Duration) { account.use(cpuTime.seconds, of: .cpuSeconds) }
+  func use(cpuTime: Duration) {
+    account.use(cpuTime.seconds, of: .cpuSeconds)
+    let reserved = reservedSeconds.withLock { left in
+      defer { left = max(0, left - cpuTime.seconds) }
+      return min(left, cpuTime.seconds)
+    }
+    if reserved > 0 { account.release(reservedSeconds: reserved) }
+  }
 
   /// Runs work and charges its CPU time.
   func measure<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
     let began = ThreadClock.now
-    defer { account.use((ThreadClock.now - began).seconds, of: .cpuSeconds) }
+    defer { use(cpuTime: ThreadClock.now - began) }
     return try body()
   }
 }

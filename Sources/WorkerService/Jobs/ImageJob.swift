@@ -63,9 +63,9 @@ final class ImageJob {
   ///   `overloaded` if too many images wait for a thread, or if its turn would come too late.
   func run() async throws {
     clock = JobClock()
-    if let charge { charge.source.image = try charge.account.beginImage() }
-    let span = environment.tracer.startSpan("queue", ofKind: .internal)
     let cost = environment.threadQueue.costs.estimate(of: source.whole, renditions)
+    if let charge { charge.source.image = try charge.account.beginImage(cpuTime: cost.duration) }
+    let span = environment.tracer.startSpan("queue", ofKind: .internal)
     let queue = environment.threadQueue
     let place: ThreadQueue.Place
     do { place = try await queue.enter(caller, cost: cost, cancellation: cancellation) } catch {
@@ -80,6 +80,7 @@ final class ImageJob {
       span.end()
       clock.queued = clock.began.duration(to: .now)
       do {
+        try charge?.source.image?.checkCPUTime()
         try await process()
         queue.costs.learn(clock.worked, for: cost)
         try cache?.keepMade()
