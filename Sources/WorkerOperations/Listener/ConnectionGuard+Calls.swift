@@ -44,6 +44,7 @@ extension ConnectionGuard {
   func end(stream: UInt32, wasReset: Bool) {
     guard let request = requests.removeValue(forKey: stream) else { return }
     request.vacate()
+    if wasReset || request.hasClientEnded || request.isHalfClosed { ended.insert(stream) }
     if !wasReset { resets.earn() }
     closeWhenDrained()
   }

@@ -22,7 +22,9 @@ final class ConnectionGuard: ChannelDuplexHandler {
   /// Open calls by stream identifier.
   var requests: [UInt32: RequestGuard] = [:]
   /// The highest stream identifier that the client has used.
-  private(set) var lastStream: UInt32 = 0
+  var lastStream: UInt32 = 0
+  /// Calls on which the client may send nothing more, because it has ended or cancelled them.
+  var ended = EndedStreams()
   var drain = Drain.none
   /// The reason of the drain, for the calls that it ends.
   var drainMessage = ""
@@ -32,18 +34,20 @@ final class ConnectionGuard: ChannelDuplexHandler {
   /// Whether the connection was cut; nothing more is read from it.
   private var isCut = false
 
-  private var pings: Allowance
-  private var settings: Allowance
+  var pings: Allowance
+  var settings: Allowance
   var resets: Allowance
+  /// The allowance of frames that carry no call and have no allowance of their own.
+  var controls: Allowance
   /// Bytes still expected of the current frame or of the preface.
   private var rest = FrameHeader.prefaceByteCount
   private var isDropping = false
   /// Set between a HEADERS frame and its last CONTINUATION frame, where no other frame is allowed.
-  private var headers: HeaderContinuation?
+  var headers: HeaderContinuation?
   /// The incomplete beginning of a frame.
   private var buffered = ByteBuffer()
   /// Number of dropped DATA bytes to return to the client's connection window.
-  private var dropped = 0
+  var dropped = 0
   private var needsFlush = false
   /// Bytes still expected of the frame that the HTTP/2 handler writes.
   private var payloadRest = 0
@@ -62,7 +66,7 @@ final class ConnectionGuard: ChannelDuplexHandler {
   /// `peerName`, once it is known.
   var knownPeerName: String?
   /// Whether the client has sent its settings.
-  private(set) var hasHandshaken = false
+  var hasHandshaken = false
   /// The peer for which the connection is counted.
   var countedHost: String?
   var isOccupying = false
@@ -76,6 +80,7 @@ final class ConnectionGuard: ChannelDuplexHandler {
     pings = Allowance(limits.maxPings, per: .seconds(30), now: now)
     settings = Allowance(limits.maxSettings, per: .seconds(30), now: now)
     resets = Allowance(limits.maxResets, per: .seconds(10), now: now)
+    controls = Allowance(limits.maxControls, per: .seconds(30), now: now)
   }
 
   func handlerAdded(context: ChannelHandlerContext) { self.context = context }
@@ -98,6 +103,8 @@ final class ConnectionGuard: ChannelDuplexHandler {
 
   func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
     pings.earn()
+    // A client may open two windows for each frame that it receives.
+    controls.earn(2)
     guard case .byteBuffer(let bytes) = unwrapOutboundIn(data), !withholds(bytes) else {
       promise?.succeed()
       return
@@ -192,73 +199,13 @@ final class ConnectionGuard: ChannelDuplexHandler {
     return true
   }
 
-  private enum Judgement { case forward, drop, handle }
-
-  private func judge(_ header: FrameHeader, _ reader: inout ReceivedRuns, _ context: ChannelHandlerContext) -> Judgement
-  {
-    // The HTTP/2 handler rejects frames with a wrong size or in a wrong place.
-    if headers?.takes(header) == true { return .handle }
-    if let frames = headers?.flush() {
-      headers = nil
-      forward(&reader, context)
-      if frames.readableBytes > 0 { context.fireChannelRead(wrapInboundOut(frames)) }
-      return .forward
-    }
-    switch header.kind {
-    case .headers:
-      if header.flags & FrameHeader.endHeaders == 0 {
-        headers = HeaderContinuation(stream: header.stream, maxFrameByteCount: limits.maxFrameByteCount)
-      }
-      lastStream = max(lastStream, header.stream)
-      if header.flags & FrameHeader.endStream != 0 { requests[header.stream]?.isHalfClosed = true }
-      return .forward
-    case .ping: return header.length == 8 && header.stream == 0 ? .handle : .forward
-    case .priority: return header.length == 5 && header.stream > 0 ? .drop : .forward
-    case .reset:
-      return header.length == 4 && header.stream > 0 && header.stream <= lastStream ? .handle : .forward
-    case .settings:
-      hasHandshaken = true
-      if header.flags & FrameHeader.acknowledged == 0, !settings.take(now: .now()) { cut("too_many_settings", context) }
-      return .forward
-    case .data, .windowUpdate:
-      guard header.stream > 0, header.stream <= lastStream else { return .forward }
-      // The frame may belong to a call whose beginning is not forwarded yet.
-      if requests[header.stream] == nil { forward(&reader, context) }
-      if let request = requests[header.stream] {
-        if header.kind == .data, header.flags & FrameHeader.endStream != 0 { request.isHalfClosed = true }
-        return .forward
-      }
-      if header.kind == .data { dropped += header.length }
-      return .drop
-    case .pushPromise, .goAway, .continuation, nil: return .forward
-    }
-  }
-
-  private func handle(_ header: FrameHeader, _ bytes: ByteBuffer, _ payload: Int, _ context: ChannelHandlerContext) {
-    if header.kind == .continuation {
-      take(bytes.getSlice(at: payload, length: header.length), flags: header.flags, context)
-    } else if header.kind == .ping {
-      let data = bytes.getInteger(at: payload, as: UInt64.self) ?? 0
-      if header.flags & FrameHeader.acknowledged != 0 {
-        if case .begun(data) = drain { settleDrain(context) }
-      } else if pings.take(now: .now()) {
-        write(context) { $0.writePing(data, isAnswer: true) }
-      } else {
-        cut("too_many_pings", context)
-      }
-    } else if let request = requests[header.stream] {
-      guard resets.take(now: .now()) else { return cut("too_many_resets", context) }
-      request.clientReset(code: bytes.getInteger(at: payload, as: UInt32.self) ?? 0)
-    }
-  }
-
   /// Lets the client send `byteCount` more bytes on a stream.
   func openWindow(of stream: UInt32, by byteCount: Int) {
     guard let context, !isOver else { return }
     write(context) { $0.writeWindowUpdate(byteCount, stream: stream) }
   }
 
-  private func take(_ continuation: ByteBuffer?, flags: UInt8, _ context: ChannelHandlerContext) {
+  func take(_ continuation: ByteBuffer?, flags: UInt8, _ context: ChannelHandlerContext) {
     guard var continuation else { return }
     let isLast = flags & FrameHeader.endHeaders != 0
     let frames = headers?.push(&continuation, isLast: isLast)
@@ -266,7 +213,7 @@ final class ConnectionGuard: ChannelDuplexHandler {
     if let frames, frames.readableBytes > 0 { context.fireChannelRead(wrapInboundOut(frames)) }
   }
 
-  private func forward(_ reader: inout ReceivedRuns, _ context: ChannelHandlerContext) {
+  func forward(_ reader: inout ReceivedRuns, _ context: ChannelHandlerContext) {
     guard let run = reader.takeRun(), !isOver else { return }
     context.fireChannelRead(wrapInboundOut(run))
   }

@@ -18,6 +18,9 @@ package struct ConnectionLimits: Sendable {
   /// Maximum number of calls that a client may cancel in 10 seconds, in addition to one for each call that it lets
   /// finish.
   package var maxResets = 1000
+  /// Maximum number of other frames that carry no call, such as WINDOW_UPDATE, GOAWAY and unknown ones, that a client
+  /// may send in 30 seconds, in addition to two for each frame that the worker sends.
+  package var maxControls = 10_000
   /// Maximum size of a call's metadata in bytes, as HTTP/2 counts it: 32 bytes plus name and value for each field.
   package var maxMetadataByteCount = 16 << 10
   /// Maximum size of one message in bytes, after decompression.
@@ -111,6 +114,6 @@ struct Allowance {
     return true
   }
 
-  /// Adds one token, up to the capacity.
-  mutating func earn() { left = min(capacity, left + 1) }
+  /// Adds tokens, up to the capacity.
+  mutating func earn(_ count: Double = 1) { left = min(capacity, left + count) }
 }

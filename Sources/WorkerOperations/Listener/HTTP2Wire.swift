@@ -1,4 +1,5 @@
 internal import NIOCore
+internal import NIOHTTP2
 
 /// The header of an HTTP/2 frame.
 ///
@@ -66,6 +67,12 @@ extension ByteBuffer {
     writeInteger(lastStream)
     writeInteger(code)
     writeString(reason)
+  }
+
+  /// Writes a RST_STREAM frame.
+  mutating func writeReset(_ code: HTTP2ErrorCode, stream: UInt32) {
+    write(FrameHeader(length: 4, kind: .reset, stream: stream))
+    writeInteger(UInt32(code.networkCode))
   }
 
   /// Writes a WINDOW_UPDATE that lets the peer send `byteCount` more bytes on a stream, or on the connection.

@@ -1,0 +1,112 @@
+internal import NIOCore
+internal import NIOHTTP2
+
+/// What becomes of each frame of a client.
+extension ConnectionGuard {
+  enum Judgement { case forward, drop, handle }
+
+  /// The size in bytes below which the data of ended calls costs more to read than to transfer.
+  private static var minDataByteCount: Int { 256 }
+
+  func judge(_ header: FrameHeader, _ reader: inout ReceivedRuns, _ context: ChannelHandlerContext) -> Judgement {
+    // The HTTP/2 handler rejects frames with a wrong size or in a wrong place.
+    if headers?.takes(header) == true { return .handle }
+    if let frames = headers?.flush() {
+      headers = nil
+      forward(&reader, context)
+      if frames.readableBytes > 0 { context.fireChannelRead(wrapInboundOut(frames)) }
+      return .forward
+    }
+    if header.length > limits.maxFrameByteCount { return .forward }
+    switch header.kind {
+    case .headers:
+      if header.flags & FrameHeader.endHeaders == 0 {
+        headers = HeaderContinuation(stream: header.stream, maxFrameByteCount: limits.maxFrameByteCount)
+      }
+      lastStream = max(lastStream, header.stream)
+      if header.flags & FrameHeader.endStream != 0 { requests[header.stream]?.isHalfClosed = true }
+      return .forward
+    case .ping: return header.length == 8 && header.stream == 0 ? .handle : .forward
+    case .priority: return header.length == 5 && header.stream > 0 ? .handle : .forward
+    case .reset:
+      return header.length == 4 && header.stream > 0 && header.stream <= lastStream ? .handle : .forward
+    case .settings:
+      hasHandshaken = true
+      let isAnswer = header.flags & FrameHeader.acknowledged != 0
+      if isAnswer { countControl(context) } else if !settings.take(now: .now()) { cut("too_many_settings", context) }
+      return .forward
+    case .data:
+      guard header.stream > 0, header.stream <= lastStream else { return .forward }
+      return judgeData(header, &reader, context)
+    case .windowUpdate:
+      countControl(context)
+      guard header.length == 4, header.stream > 0, header.stream <= lastStream else { return .forward }
+      // The frame may belong to a call whose beginning is not forwarded yet.
+      if requests[header.stream] == nil { forward(&reader, context) }
+      return requests[header.stream] == nil ? .handle : .forward
+    case .goAway, .pushPromise, nil:
+      countControl(context)
+      return .forward
+    case .continuation: return .forward
+    }
+  }
+
+  private func judgeData(
+    _ header: FrameHeader, _ reader: inout ReceivedRuns, _ context: ChannelHandlerContext
+  ) -> Judgement {
+    if requests[header.stream] == nil { forward(&reader, context) }
+    let isEnd = header.flags & FrameHeader.endStream != 0
+    if let request = requests[header.stream] {
+      if isEnd { request.isHalfClosed = true } else if header.length == 0 { countControl(context) }
+      return .forward
+    }
+    if header.length < Self.minDataByteCount { countControl(context) }
+    dropped += header.length
+    if ended.contains(header.stream) {
+      write(context) { $0.writeReset(.streamClosed, stream: header.stream) }
+    } else if isEnd {
+      ended.insert(header.stream)
+    }
+    return .drop
+  }
+
+  func handle(_ header: FrameHeader, _ bytes: ByteBuffer, _ payload: Int, _ context: ChannelHandlerContext) {
+    switch header.kind {
+    case .continuation: take(bytes.getSlice(at: payload, length: header.length), flags: header.flags, context)
+    case .ping: handlePing(header, bytes.getInteger(at: payload, as: UInt64.self) ?? 0, context)
+    case .reset:
+      guard let request = requests[header.stream] else { return countControl(context) }
+      guard resets.take(now: .now()) else { return cut("too_many_resets", context) }
+      request.clientReset(code: bytes.getInteger(at: payload, as: UInt32.self) ?? 0)
+    case .priority:
+      countControl(context)
+      let dependency = bytes.getInteger(at: payload, as: UInt32.self).map { $0 & FrameHeader.lastStream }
+      guard dependency == header.stream, !isOver else { return }
+      // The HTTP/2 handler refuses it.
+      let start = payload - FrameHeader.byteCount
+      guard let frame = bytes.getSlice(at: start, length: FrameHeader.byteCount + header.length) else { return }
+      context.fireChannelRead(wrapInboundOut(frame))
+    case .windowUpdate:
+      // The call has ended, which the client may not know; an increment of 0 is an error anyway.
+      let increment = bytes.getInteger(at: payload, as: UInt32.self).map { $0 & FrameHeader.lastStream }
+      if increment == 0 { write(context) { $0.writeReset(.protocolError, stream: header.stream) } }
+    case .data, .headers, .settings, .pushPromise, .goAway, nil: break
+    }
+  }
+
+  private func handlePing(_ header: FrameHeader, _ data: UInt64, _ context: ChannelHandlerContext) {
+    if header.flags & FrameHeader.acknowledged != 0 {
+      countControl(context)
+      if case .begun(data) = drain { settleDrain(context) }
+    } else if pings.take(now: .now()) {
+      write(context) { $0.writePing(data, isAnswer: true) }
+    } else {
+      cut("too_many_pings", context)
+    }
+  }
+
+  /// Counts a frame that carries no call.
+  private func countControl(_ context: ChannelHandlerContext) {
+    if !controls.take(now: .now()) { cut("too_many_control_frames", context) }
+  }
+}
