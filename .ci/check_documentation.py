@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Finds declarations of access level `package` without a documentation comment, which swift-format does not see: its
+"""Finds declarations without documentation, and links of documents that lead nowhere.
+
+Declarations of access level `package` need a documentation comment, which swift-format does not see: its
 rule AllPublicDeclarationsHaveDocumentation looks at `public` and `open` alone, which only the client library has.
 
 Members of protocols and cases have no access level of their own and are not checked. Three kinds of declarations
@@ -8,12 +10,17 @@ need no comment, because it would repeat another one:
 - members that implement a documented requirement of a protocol in Sources;
 - members that implement a requirement of another package's protocol.
 
-Exit status 1 if any other declaration has no comment.
+Links and images of the Markdown files must work in a browser of the repository and in DocC, which finds images by their
+names alone, wherever they are. So an article links to `[Title](Article.md)`, which Documentation/render_pages.py takes to
+the page, has its images in its own folder, and has no link of the form `<doc:Article>`.
+
+Exit status 1 if any other declaration has no comment, or a link is dead.
 
 Use: check_documentation.py
 """
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -127,6 +134,34 @@ def undocumented(path: Path, protocols: Protocols) -> list[tuple[int, str]]:
     return found
 
 
+LINK = re.compile(r"(!?)\[[^\]]*\]\(<?([^)>\s]+)>?\)")
+
+
+def dead_links(path: Path) -> list[tuple[int, str]]:
+    """The links and images of a Markdown file that do not work, in a browser or in DocC."""
+    is_article = path.parent.suffix == ".docc"
+    found, is_code = [], False
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            is_code = not is_code
+        if is_code:
+            continue
+        text = re.sub(r"`[^`]*`", "", line)
+        if is_article and "<doc:" in text:
+            found.append((number, "<doc:...> is dead in a browser of the repository; write [Title](Article.md)"))
+        for image, target in LINK.findall(text):
+            file = target.partition("#")[0]
+            if re.match(r"\w[\w+.-]*:", target) or not file:
+                continue
+            if not (path.parent / file).exists():
+                found.append((number, f"{target} does not exist"))
+            elif is_article and "/" in file:
+                found.append((number, f"{target} is dead in DocC, which knows the files of this folder"))
+            elif is_article and not image and not file.endswith(".md"):
+                found.append((number, f"{target} is no article"))
+    return found
+
+
 def main() -> int:
     paths = [path for path in sorted((ROOT / "Sources").rglob("*.swift")) if "Generated" not in path.parts]
     protocols = Protocols(paths)
@@ -136,7 +171,13 @@ def main() -> int:
     if places:
         print(*places, sep="\n")
     print(f"{len(places)} package declarations without documentation")
-    return 1 if places else 0
+    files = subprocess.run(
+        ["git", "ls-files", "*.md"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+    dead = [f"{file}:{number}: {problem}" for file in files for number, problem in dead_links(ROOT / file)]
+    if dead:
+        print(*dead, sep="\n")
+    print(f"{len(dead)} dead links in {len(files)} documents")
+    return 1 if places or dead else 0
 
 
 if __name__ == "__main__":

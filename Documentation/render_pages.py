@@ -94,11 +94,19 @@ class Page:
         if reference.get("kind") == "symbol" and not text:
             shown = f"<code>{shown}</code>"
         url = reference.get("url", identifier)
+        if article := re.fullmatch(r"([\w-]+)\.md(#.*)?", url):
+            url = self.article(article[1]) + (article[2] or "")
         if url.startswith("/"):
             return f"<a href='{self.relative(url)}'>{shown}</a>"
         if re.match(r"https?:|mailto:", url):
             return f"<a href='{escape(url)}'>{shown}</a>"
         return shown
+
+    def article(self, name: str) -> str:
+        """The address of an article of this page's module, to which articles link by its file: a browser of the repository
+        knows no other form, and DocC leaves it as it is."""
+        module = "/".join(self.address.split("/")[:3])
+        return f"{module}/{name.lower()}"
 
     def navigation(self) -> str:
         modules = [f"<a href='{self.relative('/documentation')}'>All modules</a>"]
