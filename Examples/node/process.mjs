@@ -13,6 +13,11 @@ if (!output) {
 }
 const address = process.env.IMAGE_WORKER ?? '127.0.0.1:50051';
 
+function fail(message) {
+  console.error(message);
+  process.exit(1);
+}
+
 /** A varint of protocol buffers. */
 function varint(value) {
   const bytes = [];
@@ -52,7 +57,14 @@ function frame(message) {
   return Buffer.concat([head, message]);
 }
 
+let image;
+try {
+  image = readFileSync(input);
+} catch (error) {
+  fail(`${input}: ${error.message}`);
+}
 const client = http2.connect(`http://${address}`);
+client.on('error', error => fail(`the worker at ${address} cannot be reached: ${error.message || error.code}`));
 const call = client.request({
   ':method': 'POST',
   ':path': '/imageworker.v1.ImageWorkerService/ProcessImage',
@@ -63,14 +75,17 @@ let status = {};
 call.on('response', headers => { if ('grpc-status' in headers) status = headers; });
 call.on('trailers', headers => { status = headers; });
 // ProcessImageRequest: image = 1, preset = 2.
-call.end(frame(Buffer.concat([field(1, readFileSync(input)), field(2, Buffer.from(preset))])));
+call.end(frame(Buffer.concat([field(1, image), field(2, Buffer.from(preset))])));
 
 const received = [];
-for await (const data of call) received.push(data);
+try {
+  for await (const data of call) received.push(data);
+} catch (error) {
+  fail(`the call to ${address} was lost: ${error.message}`);
+}
 client.close();
 if (status['grpc-status'] !== '0') {
-  console.error(`status ${status['grpc-status']}: ${decodeURIComponent(status['grpc-message'] ?? '')}`);
-  process.exit(1);
+  fail(`status ${status['grpc-status']}: ${decodeURIComponent(status['grpc-message'] ?? '')}`);
 }
 
 // ProcessImageResponse: header = 1, chunk = 2, report = 3.

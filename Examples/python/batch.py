@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Processes many images on one stream, in chunks. Usage: batch.py INPUT...
+"""Processes many images on one stream, in chunks. Usage: batch.py FOLDER INPUT...
 
-Writes INPUT-small.EXTENSION next to each input. Needs `pip install grpcio grpcio-reflection`.
+Writes each result to the folder, which is created if missing, under its input's name. Needs `pip install grpcio grpcio-reflection`.
 """
 
 import os
@@ -15,6 +15,8 @@ from google.protobuf.message_factory import GetMessageClass
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
 CHUNK_BYTES = 256 * 1024
+# A format that a server names becomes a part of a path, so only known ones are accepted.
+EXTENSIONS = {"jpeg": ".jpg", "png": ".png", "webp": ".webp", "avif": ".avif"}
 
 
 def requests(request_type: type, paths: list[str]) -> Iterator:
@@ -27,7 +29,8 @@ def requests(request_type: type, paths: list[str]) -> Iterator:
         yield request_type(item_id=path, end={})
 
 
-def main(paths: list[str]) -> int:
+def main(folder: Path, paths: list[str]) -> int:
+    folder.mkdir(parents=True, exist_ok=True)
     channel = grpc.insecure_channel(os.environ.get("IMAGE_WORKER", "127.0.0.1:50051"))
     pool = DescriptorPool(ProtoReflectionDescriptorDatabase(channel))
     request_type, response_type = (
@@ -41,8 +44,7 @@ def main(paths: list[str]) -> int:
         item = response.item_id
         match response.WhichOneof("part"):
             case "header":
-                path = Path(item)
-                files[item] = open(path.with_name(f"{path.stem}-small.{response.header.format}"), "wb")
+                files[item] = open(folder / (Path(item).stem + EXTENSIONS[response.header.format]), "wb")
             case "chunk":
                 files[item].write(response.chunk)
             case "report":
@@ -60,12 +62,14 @@ def main(paths: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit("usage: batch.py INPUT...")
-    missing = [path for path in sys.argv[1:] if not os.path.isfile(path)]
+    if len(sys.argv) < 3:
+        sys.exit("usage: batch.py FOLDER INPUT...")
+    missing = [path for path in sys.argv[2:] if not os.path.isfile(path)]
     if missing:
         sys.exit(f"{missing[0]}: not a file")
     try:
-        sys.exit(main(sys.argv[1:]))
+        sys.exit(main(Path(sys.argv[1]), sys.argv[2:]))
+    except OSError as error:
+        sys.exit(f"{error.filename}: {error.strerror}")
     except grpc.RpcError as error:
         sys.exit(f"{error.code().name}: {error.details()}")

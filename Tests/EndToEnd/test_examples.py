@@ -63,11 +63,23 @@ def test_an_example_without_arguments_prints_its_usage(program):
 
 
 def test_an_example_names_a_file_that_is_missing(tmp_path):
-    for name in ["process", "batch"]:
+    node_program()
+    for program in [
+        [*PROGRAMS["python"](), tmp_path / "nope.jpg", tmp_path / "o.jpg"],
+        [*PROGRAMS["node"](), tmp_path / "nope.jpg", tmp_path / "o.jpg"],
+        [sys.executable, EXAMPLES / "python/batch.py", tmp_path / "out", tmp_path / "nope.jpg"],
+    ]:
         called = subprocess.run(
-            [sys.executable, EXAMPLES / f"python/{name}.py", tmp_path / "nope.jpg", tmp_path / "o.jpg"],
-            env={**os.environ, "IMAGE_WORKER": "127.0.0.1:1"}, capture_output=True, text=True, timeout=60)
-        assert called.returncode == 1 and "nope.jpg: " in called.stderr and "Traceback" not in called.stderr
+            program, env={**os.environ, "IMAGE_WORKER": "127.0.0.1:1"}, capture_output=True, text=True, timeout=60)
+        assert called.returncode == 1 and "nope.jpg: " in called.stderr and called.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["node", "python"])
+def test_an_example_without_a_worker_prints_one_line(name, tmp_path):
+    called = subprocess.run(
+        [*PROGRAMS[name](), PHOTO, tmp_path / "o.jpg"], env={**os.environ, "IMAGE_WORKER": "127.0.0.1:1"},
+        capture_output=True, text=True, timeout=60)
+    assert called.returncode == 1 and "127.0.0.1:1" in called.stderr and called.stderr.count("\n") == 1
 
 
 def test_the_batch_example_goes_on_after_a_failure(worker, expected, tmp_path):
@@ -75,7 +87,8 @@ def test_the_batch_example_goes_on_after_a_failure(worker, expected, tmp_path):
         shutil.copy(PHOTO, tmp_path / name)
     (tmp_path / "broken.jpg").write_bytes(PHOTO.read_bytes()[:200])
     called = subprocess.run(
-        [sys.executable, EXAMPLES / "python/batch.py", *sorted(tmp_path.iterdir())],
+        [sys.executable, EXAMPLES / "python/batch.py", tmp_path / "out", *sorted(tmp_path.iterdir())],
         env={**os.environ, "IMAGE_WORKER": worker.address}, capture_output=True, text=True, timeout=60)
     assert called.returncode == 1 and "broken.jpg" in called.stderr
-    assert (tmp_path / "a-small.jpeg").read_bytes() == (tmp_path / "b-small.jpeg").read_bytes() == expected
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a.jpg", "b.jpg"]
+    assert (tmp_path / "out/a.jpg").read_bytes() == (tmp_path / "out/b.jpg").read_bytes() == expected
