@@ -294,7 +294,7 @@ let targets: [Target] = [
     dependencies: [
       "image-worker", "Fields", "ImageCodecs", "ImagePipeline", "ImageWorkerClient", "TestSupport", "WorkerOperations",
       "WorkerPlayground",
-      "WorkerProtocol", "WorkerService", argumentParser, swiftProtobuf, system,
+      "WorkerProtocol", "WorkerService", "WorkerTelemetry", argumentParser, swiftProtobuf, system,
     ],
     swiftSettings: strictSwift),
   .testTarget(

@@ -111,6 +111,21 @@ struct BatchResumeTests {
     #expect(try records().count == before)
   }
 
+  @Test("a damaged photograph in a folder fails, whatever its first bytes are")
+  func damaged() async throws {
+    let photo = Fixture.bytes("photo-420.jpg")
+    let zeroed = [UInt8](repeating: 0, count: 512) + photo.dropFirst(512)
+    for name in ["b.JPG", "c.jfif", "d.heic"] { try scratch.add("in/\(name)", zeroed) }
+    try scratch.add("in/empty.png")
+    try scratch.add("in/a.jpg", photo)
+    try scratch.add("in/notes.txt", zeroed)
+    await #expect(throws: ExitCode(1)) { try await batch() }
+    let failures = scratch.path("out/.image-worker/failures.jsonl")
+    let rows = try BatchManifest.rows(of: Data(contentsOf: URL(fileURLWithPath: failures)), name: "").map(\.row)
+    #expect(rows.compactMap(\.output).sorted() == ["b", "c", "d", "empty"])
+    #expect(try records().map(\.place).sorted() == ["a", "notes"])
+  }
+
   @Test("a manifest names presets, overrides and outputs; lists keep their folders below --root")
   func manifest() async throws {
     let photo = try scratch.add("in/x/a.jpg", Fixture.bytes("photo-420.jpg"))

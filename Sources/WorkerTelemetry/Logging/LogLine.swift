@@ -41,30 +41,14 @@ package enum LogFormat: String, Sendable, CaseIterable {
 
   private static func text(_ line: LogLine) -> String {
     var text = "\(line.timestamp) "
-    text += "\(line.level.rawValue.uppercased().padded(to: 8))\(singleLine(line.message))"
-    for (key, value) in line.fields { text += " \(key)=\(singleLine(plain(value)))" }
+    text += "\(line.level.rawValue.uppercased().padded(to: 8))\(line.message.singleLine)"
+    for (key, value) in line.fields { text += " \(key)=\(plain(value).singleLine)" }
     return text + "\n"
   }
 
   private static func plain(_ value: Logger.MetadataValue) -> String {
     let text = "\(value)"
     return text.contains(" ") || text.isEmpty ? "\"\(text)\"" : text
-  }
-
-  /// Returns the text with control characters escaped.
-  ///
-  /// A line break in a value must not look like a new log line, and control characters must not reach the terminal.
-  private static func singleLine(_ text: String) -> String {
-    guard text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else { return text }
-    var result = ""
-    for scalar in text.unicodeScalars {
-      if scalar.properties.generalCategory == .control {
-        result += scalar == "\n" ? "\\n" : "\\u{\(String(scalar.value, radix: 16))}"
-      } else {
-        result.unicodeScalars.append(scalar)
-      }
-    }
-    return result
   }
 
   private static func json(_ line: LogLine) -> String {

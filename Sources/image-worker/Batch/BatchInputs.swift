@@ -30,6 +30,8 @@ struct BatchImage: Sendable {
 
   /// The results' path below the output directory, without suffix and extension.
   var place: FilePath { folder.appending(name) }
+  /// Whether a file of unknown contents is left out: it was found in a folder, and its name is not that of an image.
+  var mayBeNoImage: Bool { isFound && !LocalFormats.isImageName(path) }
 }
 
 /// Why an image of a batch is not begun.
@@ -61,16 +63,20 @@ enum BatchInputs {
     .map { String(decoding: $0, as: UTF8.self) }
   }
 
+  /// The maximum size of a list or a manifest: some millions of paths, and less than what a device without end sends.
+  private static let maxByteCount = 512 << 20
+
   /// The bytes of a file; `-` is the standard input.
   /// - `option`: the option that names the file.
   static func bytes(of path: String, option: String) throws -> Data {
     do {
-      if path != "-" { return Data(try FileSystem.read(FilePath(path), limit: .max)) }
+      if path != "-" { return Data(try FileSystem.read(FilePath(path), limit: maxByteCount)) }
       var data = Data()
       while true {
         let part = try FileSystem.readPart(of: .standardInput, byteCount: 1 << 16)
         if part.isEmpty { return data }
         data += part
+        if data.count > maxByteCount { throw Errno.fileTooLarge }
       }
     } catch { throw FileError(option, path, "cannot be read", "\(error)") }
   }

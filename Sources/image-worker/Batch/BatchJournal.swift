@@ -20,6 +20,8 @@ final class BatchJournal: Sendable {
   static let folder = ".image-worker"
   private static let name = "journal.jsonl"
   private static let syncInterval = Duration.seconds(1)
+  /// More than a record of sixteen results with the longest paths.
+  private static let maxLineByteCount = 1 << 20
 
   enum Status: String, Codable, Sendable {
     case done
@@ -65,9 +67,8 @@ final class BatchJournal: Sendable {
     self.directory = directory
     let folder = directory.appending(Self.folder)
     try FileSystem.makeDirectory(folder)
-    file = try FileDescriptor.open(
-      folder.appending(Self.name), .readWrite, options: [.create, .append, .closeOnExec],
-      permissions: [.ownerReadWrite, .groupRead, .otherRead])
+    if FileSystem.isLink(folder) { throw Self.unusable(folder) }
+    file = try Self.open(folder.appending(Self.name))
     if flock(file.rawValue, LOCK_EX | LOCK_NB) != 0 {
       let error = Errno(rawValue: errno)
       try file.close()
@@ -84,6 +85,23 @@ final class BatchJournal: Sendable {
     // Also for a process that was forked meanwhile and has inherited the file.
     _ = flock(file.rawValue, LOCK_UN)
     try? file.close()
+  }
+
+  /// Opens a file that no link leads to and whose reading ends.
+  private static func open(_ path: FilePath) throws -> FileDescriptor {
+    let file: FileDescriptor
+    do {
+      file = try FileDescriptor.open(
+        path, .readWrite, options: [.create, .append, .closeOnExec, .noFollow, .nonBlocking],
+        permissions: [.ownerReadWrite, .groupRead, .otherRead])
+    } catch Errno.tooManySymbolicLinkLevels { throw unusable(path) }
+    if FileSystem.kind(of: file) == .file { return file }
+    try file.close()
+    throw unusable(path)
+  }
+
+  private static func unusable(_ path: FilePath) -> FileError {
+    FileError(nil, path.string, "cannot be used", "it is a link, or no regular file; remove it")
   }
 
   /// Whether an output directory has a journal.
@@ -131,18 +149,12 @@ final class BatchJournal: Sendable {
   private func read() throws {
     let decoder = JSONDecoder()
     decoder.keyDecodingStrategy = .convertFromSnakeCase
-    var rest: [UInt8] = []
-    while true {
-      let part = try FileSystem.readPart(of: file, byteCount: 1 << 20)
-      if part.isEmpty { break }
-      rest += part
-      let lines = rest.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-      let records = lines.dropLast().compactMap { try? decoder.decode(Record.self, from: Data($0)) }
-      state.withLock { state in for record in records { state.records[record.place] = record } }
-      rest = lines.last.map(Array.init) ?? []
+    let isAtEnd = try FileSystem.readLines(of: file, maxByteCount: Self.maxLineByteCount) { line in
+      guard let record = try? decoder.decode(Record.self, from: Data(line)) else { return }
+      state.withLock { $0.records[record.place] = record }
     }
     // The next line begins on its own.
-    if !rest.isEmpty { _ = try file.writeAll("\n".utf8) }
+    if !isAtEnd { _ = try file.writeAll("\n".utf8) }
   }
 }
 

@@ -1,5 +1,4 @@
 internal import FoundationEssentials
-internal import ImageCodecs
 internal import SystemPackage
 
 /// A list of images with presets, overrides and names of their own.
@@ -24,14 +23,15 @@ enum BatchManifest {
         var path = FilePath(output)
         let isBelow = path.isRelative && !path.components.contains { $0.kind != .regular } && !path.isEmpty
         guard isBelow else { throw ManifestProblem("output is \"\(output)\"; it must be a path below --out") }
-        if let ending = path.extension, extensions.contains(ending.lowercased()) { path.extension = nil }
+        // It is replaced by that of the result's format.
+        if LocalFormats.isImageName(path) { path.extension = nil }
         return path
       }
     }
   }
 
-  /// What a name's extension may be; it is replaced by that of the result's format.
-  private static let extensions = Set(ImageFormat.allCases.map(\.rawValue) + ["jpg", "tif", "heif", "jpe"])
+  /// The maximum size of a line, and of a record of CSV.
+  private static let maxLineByteCount = 1 << 20
 
   /// Reads the rows of a manifest.
   /// - Throws: `ManifestError` naming the line of the first thing that is wrong.
@@ -45,11 +45,13 @@ enum BatchManifest {
         var rows: [(Int, Row)] = []
         for (index, text) in lines.enumerated() where !text.allSatisfy({ $0 == 32 || $0 == 13 }) {
           line = index + 1
+          if text.count > maxLineByteCount { throw ManifestProblem("is longer than \(maxLineByteCount) bytes") }
           rows.append((line, try row(json: text)))
         }
         return rows
       }
-      let table = try CSV.records(String(decoding: data, as: UTF8.self), failingLine: &line)
+      let table = try CSV.records(
+        String(decoding: data, as: UTF8.self), maxByteCount: maxLineByteCount, failingLine: &line)
       guard let header = table.first else { return [] }
       guard header.fields.contains("path") else {
         throw ManifestProblem("the first line must be a JSON object, or the columns of CSV, with path among them")

@@ -41,7 +41,7 @@ struct BatchOutput: Sendable {
     guard image.problem == nil, let record = journal?.record(of: image, request: fingerprint(of: image)) else {
       return nil
     }
-    if record.status == .ignored { return [ResultLine(ignored: image)] }
+    if record.status == .ignored { return image.mayBeNoImage ? [ResultLine(ignored: image)] : nil }
     return record.outputs.map { output in
       let place = directory.pushing(FilePath(output.path))
       // No other image of this run may write there.

@@ -7,15 +7,24 @@ enum CSV {
   }
 
   /// The records of a text; empty lines are left out.
+  /// - `maxByteCount`: the maximum size of a record.
   /// - `failingLine`: the line of the error.
-  /// - Throws: `ManifestProblem` for a quoted field that does not end.
-  static func records(_ text: String, failingLine: inout Int) throws(ManifestProblem) -> [Record] {
+  /// - Throws: `ManifestProblem` for a quoted field that does not end, or a record that is too long.
+  static func records(
+    _ text: String, maxByteCount: Int, failingLine: inout Int
+  ) throws(ManifestProblem) -> [Record] {
     var records: [Record] = []
     var record = Record(line: 1, fields: [])
     var (field, line, isQuoted, wasQuoted) = ("", 1, false, false)
     func isEmpty() -> Bool { record.fields.isEmpty && field.isEmpty && !wasQuoted }
     var rest = text.unicodeScalars[...]
+    var byteCount = 0
     while let scalar = rest.popFirst() {
+      byteCount += UTF8.width(scalar)
+      if byteCount > maxByteCount {
+        failingLine = record.line
+        throw ManifestProblem("is longer than \(maxByteCount) bytes" + (isQuoted ? "; a quoted field has no end" : ""))
+      }
       if scalar == "\n" { line += 1 }
       if isQuoted {
         if scalar != "\"" {
@@ -37,7 +46,7 @@ enum CSV {
       case "\n":
         if !isEmpty() { records.append(Record(line: record.line, fields: record.fields + [field])) }
         record = Record(line: line, fields: [])
-        (field, wasQuoted) = ("", false)
+        (field, wasQuoted, byteCount) = ("", false, 0)
       default: field.unicodeScalars.append(scalar)
       }
     }

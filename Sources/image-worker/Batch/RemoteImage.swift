@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import ImageCodecs
 internal import ImagePipeline
 internal import ImageWorkerClient
 internal import SystemPackage
@@ -69,7 +70,8 @@ struct RemoteImage: Sendable {
     var line: ResultLine
     do {
       let outcome = try outcome()
-      let place = folder.appending("\(image.name)\(suffix).\(LocalFormats.fileExtension(of: outcome.format))")
+      let place = folder.appending(
+        "\(image.name)\(suffix).\(try LocalFormats.fileExtension(of: outcome.format))")
       try output.destinations.claim(place, for: image.path)
       let file = try PartialFile(place)
       try file.write(outcome.data.bytes)
@@ -81,11 +83,20 @@ struct RemoteImage: Sendable {
   }
 }
 
-/// A response that lacks a result.
+/// A response without a result that can be used.
 enum RemoteError: Error, CustomStringConvertible {
   case missing
+  /// The format is none that results have.
+  case unknownFormat(String)
 
-  var description: String { "the worker sent no result" }
+  var description: String {
+    switch self {
+    case .missing: "the worker sent no result"
+    case .unknownFormat(let name):
+      "the worker sent a result of the format \"\(name.prefix(64))\"; it must be "
+        + ImageFormat.allCases.filter { $0.traits.output != nil }.map(\.rawValue).joined(separator: ", ")
+    }
+  }
 }
 
 extension ResultLine {
@@ -97,8 +108,7 @@ extension ResultLine {
     (inputFormat, format) = (report.input.format, report.output.format)
     (inputWidth, inputHeight) = (Int(report.input.width), Int(report.input.height))
     (width, height) = (Int(report.output.width), Int(report.output.height))
-    inputBytes = min(report.inputBytes, inputByteCount)
-    outputBytes = UInt64(result.data.count)
+    setBytes(of: image, read: min(report.inputBytes, inputByteCount), output: UInt64(result.data.count))
     passthrough = report.passthrough
     peakMemoryBytes = report.peakMemoryBytes
     let times = result.stageTimes
@@ -116,8 +126,7 @@ extension ResultLine {
       self.init(image, failure)
       return
     }
-    let isNoImage = error.reason == "UNKNOWN_FORMAT"
-    self.init(image, image.isFound && isNoImage ? .ignored : .failed, output: nil)
+    self.init(image, error.reason == "UNKNOWN_FORMAT" && image.mayBeNoImage ? .ignored : .failed, output: nil)
     reason = error.reason.isEmpty ? "\(error.code)".uppercased() : error.reason
     self.error = Failure(code: reason ?? "", message: error.message)
   }

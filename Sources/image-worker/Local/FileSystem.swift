@@ -47,11 +47,19 @@ enum FileSystem {
 
   static func kind(of path: FilePath) -> Kind {
     var status = stat()
-    guard path.withPlatformString({ stat($0, &status) }) == 0 else { return .missing }
+    return path.withPlatformString({ stat($0, &status) }) == 0 ? kind(status) : .missing
+  }
+
+  static func kind(of file: FileDescriptor) -> Kind {
+    var status = stat()
+    return fstat(file.rawValue, &status) == 0 ? kind(status) : .missing
+  }
+
+  private static func kind(_ status: stat) -> Kind {
     switch status.st_mode & S_IFMT {
-    case S_IFREG: return .file
-    case S_IFDIR: return .directory
-    default: return .other
+    case S_IFREG: .file
+    case S_IFDIR: .directory
+    default: .other
     }
   }
 
@@ -118,10 +126,36 @@ enum FileSystem {
     }
   }
 
+  /// Calls `body` with each line of a file that has at most `maxByteCount` bytes; longer ones cost no memory and no more
+  /// time than others.
+  /// - Returns: Whether the file is empty or ends with a line end; what follows the last one is left out.
+  static func readLines(
+    of file: FileDescriptor, maxByteCount: Int, _ body: ([UInt8]) throws -> Void
+  ) throws -> Bool {
+    var (line, isTooLong, isAtEnd): ([UInt8], Bool, Bool) = ([], false, true)
+    func add(_ part: ArraySlice<UInt8>) {
+      isTooLong = isTooLong || line.count + part.count > maxByteCount
+      if isTooLong { line = [] } else { line += part }
+    }
+    while true {
+      let part = try readPart(of: file, byteCount: 1 << 16)
+      if part.isEmpty { return isAtEnd }
+      var rest = part[...]
+      while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+        add(rest[..<end])
+        if !isTooLong { try body(line) }
+        (line, isTooLong) = ([], false)
+        rest = rest[(end + 1)...]
+      }
+      add(rest)
+      isAtEnd = rest.isEmpty
+    }
+  }
+
   /// Removes a file if it is there.
   static func remove(_ path: FilePath) { _ = path.withPlatformString { unlink($0) } }
 
   static func printError(_ message: String) {
-    _ = try? FileDescriptor.standardError.writeAll((message + "\n").utf8)
+    _ = try? FileDescriptor.standardError.writeAll((ReadableText.printable(message) + "\n").utf8)
   }
 }

@@ -12,8 +12,6 @@ internal import SystemPackage
 
 /// A file that is there whole or not at all: its bytes go to a hidden file next to it until it is complete.
 final class PartialFile: Sendable {
-  private static let count = Atomic<UInt64>(0)
-
   let path: FilePath
   private let temporary: FilePath
   private let file: FileDescriptor
@@ -22,12 +20,13 @@ final class PartialFile: Sendable {
   /// - `path`: a file there is replaced when this one is complete.
   init(_ path: FilePath) throws {
     self.path = path
-    // A name of its own: the file's may be as long as names can be.
-    let number = Self.count.add(1, ordering: .relaxed).newValue
+    // A name of its own, as the file's may be as long as names can be, and one that nobody can foresee.
+    let number = String(UInt64.random(in: 0 ... .max), radix: 16)
     temporary = path.removingLastComponent().appending(".image-worker.\(getpid()).\(number).part")
     do {
       file = try FileDescriptor.open(
-        temporary, .writeOnly, options: [.create, .truncate], permissions: [.ownerReadWrite, .groupRead, .otherRead])
+        temporary, .writeOnly, options: [.create, .exclusiveCreate, .noFollow, .closeOnExec],
+        permissions: [.ownerReadWrite, .groupRead, .otherRead])
     } catch { throw FileError(nil, path.string, "cannot be written", "\(error)") }
   }
 

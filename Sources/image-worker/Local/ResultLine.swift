@@ -1,6 +1,7 @@
 internal import FoundationEssentials
 internal import ImagePipeline
 internal import SystemPackage
+internal import WorkerTelemetry
 
 /// The outcome of one result of `process` or `batch`.
 struct ResultLine: Sendable, Encodable {
@@ -29,7 +30,10 @@ struct ResultLine: Sendable, Encodable {
   var format: String?
   var inputWidth: Int?
   var inputHeight: Int?
+  /// The size of the image's file; of standard input, what was read of it.
   var inputBytes: UInt64?
+  /// What was read of the file: less than all for a part of an image, or the first of several.
+  var readBytes: UInt64?
   var width: Int?
   var height: Int?
   var outputBytes: UInt64?
@@ -57,8 +61,8 @@ struct ResultLine: Sendable, Encodable {
 
   private enum CodingKeys: CodingKey {
     case input, rendition, status, output, error, reason, inputFormat, format, inputWidth, inputHeight, inputBytes,
-      width
-    case height, outputBytes, passthrough, peakMemoryBytes, timings, milliseconds, quality, similarity, warnings
+      readBytes
+    case width, height, outputBytes, passthrough, peakMemoryBytes, timings, milliseconds, quality, similarity, warnings
     case worker, attempts
   }
 
@@ -84,9 +88,9 @@ struct ResultLine: Sendable, Encodable {
   /// The outcome of an image that has no result.
   init(_ image: BatchImage, _ error: any Error) {
     let known = error as? PipelineError
-    var isNoImage = known?.code == .unknownFormat
-    if case .noRegularFile? = error as? BatchProblem { isNoImage = true }
-    self.init(image, image.isFound && isNoImage ? .ignored : .failed, output: nil)
+    var isIgnored = known?.code == .unknownFormat && image.mayBeNoImage
+    if case .noRegularFile? = error as? BatchProblem { isIgnored = image.isFound }
+    self.init(image, isIgnored ? .ignored : .failed, output: nil)
     self.error = Failure(code: known?.code.rawValue ?? "FILE", message: known?.optionMessage ?? "\(error)")
     reason = self.error?.code
   }
@@ -111,7 +115,7 @@ struct ResultLine: Sendable, Encodable {
     (inputFormat, format) = (report.input.format, report.output.format)
     (inputWidth, inputHeight) = (report.input.size.width, report.input.size.height)
     (width, height) = (report.output.size.width, report.output.size.height)
-    (inputBytes, outputBytes) = (report.inputByteCount, report.outputByteCount)
+    setBytes(of: image, read: report.inputByteCount, output: report.outputByteCount)
     passthrough = report.isPassedThrough
     peakMemoryBytes = report.peakMemoryByteCount
     timings = Self.milliseconds([
@@ -122,14 +126,19 @@ struct ResultLine: Sendable, Encodable {
     warnings = report.warnings
   }
 
+  mutating func setBytes(of image: BatchImage, read: UInt64, output: UInt64) {
+    (readBytes, outputBytes) = (read, output)
+    inputBytes = FileSystem.version(of: image.path)?.byteCount ?? read
+  }
+
   static func milliseconds(_ times: [String: Duration]) -> [String: Double] {
     times.mapValues { Double(($0 / .microseconds(1)).rounded()) / 1000 }
   }
 
   /// The line for people; a warning has its own line below.
   var text: String {
-    if let error, status == .failed { return "\(name): \(error.code): \(error.message)" }
-    return "\(name): \(summary)" + (warnings ?? []).map { "\n  warning: \($0)" }.joined()
+    if let error, status == .failed { return "\(name): \(error.code): \(error.message)".singleLine }
+    return "\(name): \(summary)".singleLine + (warnings ?? []).map { "\n  warning: \($0.singleLine)" }.joined()
       + (details.map { "\n\($0)" } ?? "")
   }
 

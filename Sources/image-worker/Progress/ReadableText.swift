@@ -1,5 +1,12 @@
-/// Numbers as people read them.
+internal import WorkerTelemetry
+
+/// Numbers and texts as people read them.
 enum ReadableText {
+  /// Lines without anything but their ends that a terminal would obey.
+  static func printable(_ lines: String) -> String {
+    lines.split(separator: "\n", omittingEmptySubsequences: false).map { String($0).singleLine }.joined(separator: "\n")
+  }
+
   /// A number with a fixed count of decimal digits, rounded; as Swift writes it if it has more than 18 digits.
   static func number(_ value: Double, digits: Int) -> String {
     let scale = (0..<digits).reduce(1) { scale, _ in scale * 10 }
@@ -35,6 +42,15 @@ enum ReadableText {
   static func padded(_ text: String, _ width: Int, atEnd: Bool = true) -> String {
     let space = String(repeating: " ", count: max(0, width - text.count))
     return atEnd ? text + space : space + text
+  }
+
+  /// Rows of as many cells each as lines with aligned columns, without a line end behind the last.
+  static func table(_ rows: [[String]]) -> String {
+    let columns = (0..<(rows.first?.count ?? 0)).dropLast()
+    let widths = columns.map { column in rows.map { $0[column].count }.max() ?? 0 }
+    return rows.map { row in
+      row.enumerated().map { $0 < widths.count ? padded($1, widths[$0]) : $1 }.joined(separator: "  ")
+    }.joined(separator: "\n")
   }
 
   /// The lines of a text that are at most as long as a terminal is wide, unless a word is longer; the first line is
