@@ -255,7 +255,7 @@ def is_written(path, make, side):
 def cpu_seconds(worker, path, folder, kind):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
-        [worker, "process", str(path), "--format", kind, "--out", str(folder)], stdout=subprocess.DEVNULL,
+        [worker, "process", str(path), "--format", kind, "--quality", "1", "--out", str(folder)], stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL, check=False, timeout=PROCESSING_SECONDS)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.returncode

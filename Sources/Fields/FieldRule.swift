@@ -31,6 +31,17 @@ package struct FieldRule<Value: Sendable>: Sendable {
   }
 }
 
+extension FieldRule where Value == Double {
+  /// A rule that accepts numbers between 0 and 1; the error of a percentage suggests its fraction.
+  package static var fraction: FieldRule {
+    FieldRule(accepted: "between 0 and 1") { (value, field) throws(FieldError) in
+      if (0...1).contains(value) { return }
+      let hint = value > 1 && value <= 100 ? "; did you mean \(value / 100)?" : ""
+      throw FieldError("\(field) is \(value); it must be between 0 and 1\(hint)", field: field)
+    }
+  }
+}
+
 extension FieldRule where Value: Comparable {
   /// Returns a rule that accepts the values in a range.
   package static func range(_ range: ClosedRange<Value>) -> FieldRule where Value: Sendable {

@@ -16,9 +16,9 @@ enum ExitStatus: Int32, CaseIterable {
     case .failure:
       (
         "a setting, file or address cannot be used, or work was cancelled at the end of `--drain-timeout-seconds`",
-        "an image failed, or a file, folder or preset cannot be used"
+        "an image failed, or a file or folder cannot be used"
       )
-    case .usage: ("the command line is invalid", "the command line or the manifest is invalid")
+    case .usage: ("the command line is invalid", "the command line or the manifest is invalid, or names no preset")
     case .unavailable:
       (nil, "`batch --to`: no worker can be reached for `--give-up-seconds`, or they refuse this client")
     case .interrupted: ("a second SIGINT", "SIGINT; `batch`: also SIGTERM, before all images were done")

@@ -12,13 +12,7 @@ struct Filters: ParsableCommand {
   func run() {
     let heading = ["filter", "parameter", "range", "default", "meaning"]
     let rows = [heading] + FilterKind.allCases.flatMap(Self.rows)
-    let widths = (0..<4).map { column in rows.map { $0[column].count }.max() ?? 0 }
-    for row in rows {
-      let cells = row.enumerated().map { column, cell in
-        column < widths.count ? cell + String(repeating: " ", count: widths[column] - cell.count) : cell
-      }
-      print(cells.joined(separator: "  "))
-    }
+    print(ReadableText.table(rows))
   }
 
   /// A row for the filter, and one for each of its parameters: filter, parameter, range, default, meaning.

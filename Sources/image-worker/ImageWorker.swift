@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Dispatch
 internal import Fields
+internal import ImagePipeline
 internal import WorkerService
 internal import WorkerTelemetry
 
@@ -28,6 +29,9 @@ enum Program {
     }
     dispatchMain()
   }
+
+  /// Ends the process; ArgumentParser's method of the same name hides that of the system in commands.
+  static func end(_ status: Int32) -> Never { exit(status) }
 }
 
 struct ImageWorker: AsyncParsableCommand {
@@ -38,11 +42,18 @@ struct ImageWorker: AsyncParsableCommand {
       Images are decoded while their bytes arrive, processed in strips of rows, and sent while later rows still \
       arrive. Memory stays small whatever the size of the image.
 
+      Examples:
+        image-worker process photo.jpg --max-width 800 --out small.jpg
+        image-worker batch photos/ --preset upload --out small/
+        image-worker playground
+        image-worker serve
+
       --version --verbose also prints the versions of the libraries that decode, encode and isolate.
       """,
     version: WorkerVersion.current,
     subcommands: [
-      Serve.self, PlaygroundCommand.self, Process.self, Batch.self, Inspect.self, Filters.self, Token.self,
+      Serve.self, PlaygroundCommand.self, Process.self, Batch.self, Inspect.self, Presets.self, Filters.self,
+      Token.self,
     ])
 
   /// Runs the command.
@@ -53,14 +64,18 @@ struct ImageWorker: AsyncParsableCommand {
     }
     let arguments = arguments(Array(CommandLine.arguments.dropFirst()))
     if let command = arguments.first, let problem = problem(ofCommand: command) {
-      exit(withError: ValidationError(problem))
+      end(ValidationError(problem))
     }
     await execute(arguments)
   }
 
   private static func execute(_ arguments: [String]) async {
     do {
-      var command = try parseAsRoot(arguments)
+      var command: any ParsableCommand
+      do { command = try parseAsRoot(arguments) } catch {
+        if exitCode(for: error) == ExitStatus.usage.code { explainUnknownOption(arguments) }
+        throw error
+      }
       do {
         if var command = command as? any AsyncParsableCommand {
           try await command.run()
@@ -71,8 +86,49 @@ struct ImageWorker: AsyncParsableCommand {
         // What is wrong with a file that an option names is no matter of usage.
         FileSystem.printError("Error: \(error.message)")
         throw ExitStatus.usage.code
+      } catch let error as PipelineError where error.isOfRequest {
+        FileSystem.printError("Error: \(error)")
+        throw ExitStatus.usage.code
       }
-    } catch { exit(withError: error) }
+    } catch { end(error) }
+  }
+
+  /// Ends the program with the first option that its command does not have, if there is one.
+  ///
+  /// The parser reports what is missing first, although an option may be missing because its name is misspelled.
+  private static func explainUnknownOption(_ arguments: [String]) {
+    guard let command = configuration.subcommands.first(where: { $0._commandName == arguments.first }),
+      let problem = problem(ofOptions: arguments.dropFirst(), of: command)
+    else { return }
+    let name = "image-worker \(command._commandName)"
+    FileSystem.printError(
+      "Error: \(problem)\nUsage: \(usageString(for: command))\n  See '\(name) --help' for more information.")
+    Program.end(ExitStatus.usage.rawValue)
+  }
+
+  /// The error of the first option that a command does not have; `nil` if it has all.
+  static func problem(ofOptions arguments: some Sequence<String>, of command: any ParsableCommand.Type) -> String? {
+    let lines = helpMessage(for: command, columns: 1000).split(separator: "\n").filter { $0.hasPrefix("  -") }
+    let names = lines.flatMap { line in
+      line.split { " ,/".contains($0) }.prefix { $0.hasPrefix("-") || $0.hasPrefix("<") }.map(String.init)
+    }
+    let given = arguments.prefix { $0 != "--" }.filter { $0.hasPrefix("--") }.map { String($0.prefix { $0 != "=" }) }
+    guard let unknown = given.first(where: { !names.contains($0) }) else { return nil }
+    return "there is no option \(unknown)" + NearestName.question(unknown, in: names.filter { $0.hasPrefix("--") })
+  }
+
+  /// Prints an error, or the help that was asked for, and ends the program.
+  ///
+  /// Errors contain names of files, and texts of workers.
+  private static func end(_ error: any Error) -> Never {
+    let code = exitCode(for: error)
+    let text = fullMessage(for: error)
+    if code.isSuccess {
+      print(text)
+    } else if !text.isEmpty {
+      FileSystem.printError(text)
+    }
+    Program.end(code.rawValue)
   }
 
   /// The error of a first argument that is neither an option nor a command; `nil` for one of these.

@@ -7,53 +7,102 @@ internal import WorkerTelemetry
 struct Process: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Process images from files, without a server.",
+    usage: "image-worker process <image> ... --out <place> [<options>]",
     discussion: """
-      Write each result to the output directory, under its input's name with the result's extension. A failed image \
-      is reported and does not stop the others; the exit status is then 1. An image fails if its result would replace \
-      an input or another result. On a terminal, one line shows the progress of several images, and failures are \
-      listed at the end. The last lines are a summary.
+      Examples:
+        image-worker process photo.jpg --max-width 800 --out small.jpg
+        image-worker process *.jpg --preset thumbnail --out small/
+        cat photo.jpg | image-worker process - --format webp --out - > photo.webp
+
+      --out names a file if there is one result and its name ends with .jpg, .png, .webp or .avif, which is then its \
+      format. Otherwise it names a directory, for results under their inputs' names with the extension of their format. \
+      With --out -, the result goes to standard output and the report to standard error.
+
+      A failed image is reported and does not stop the others; the exit status is then 1. An image fails if its result \
+      would replace an input or another result. On a terminal, one line shows the progress of several images, and \
+      failures are listed at the end. The last lines are a summary.
       """)
 
-  @Argument(help: "Set the images to process.", completion: .file())
-  var inputs: [String]
-  @Option(
-    name: [.customShort("o"), .customLong("out")],
-    help: ArgumentHelp("Write results to this directory; it is created if missing.", valueName: "directory"),
-    completion: .directory)
-  var output: String
-  @Flag(help: "Print a JSON object per result, one per line, then one with the summary.")
-  var json = false
-  @Flag(help: "Report only failures.")
-  var quiet = false
-  @Flag(help: "Print how long each stage of each image was busy.")
-  var timings = false
-  @Option(
-    help: ArgumentHelp(
-      "Write a timeline of all stages as Chrome trace events; open it in Perfetto.",
-      valueName: "file"),
-    completion: .file())
-  var traceOut: String?
-  @OptionGroup
-  var results: ResultOptions
-
-  func run() async throws {
-    let requested = try results.requested
-    let directory = FilePath(output)
-    try FileSystem.makeDirectory(directory, option: "--out")
-    PartialFile.removeLeftovers(in: directory)
-    guard let traceOut else { return try await process(requested, directory, trace: nil) }
-    try await StageTrace.write(to: FilePath(traceOut)) { try await process(requested, directory, trace: $0) }
+  struct OutputOptions: ParsableArguments {
+    @Argument(
+      help: ArgumentHelp("Set the images to process; - is standard input.", valueName: "image"), completion: .file())
+    var inputs: [String]
+    @Option(
+      name: [.customShort("o"), .customLong("out")],
+      help: ArgumentHelp(
+        "Write the result to this file, or results to this directory, which is created if missing; - is standard output.",
+        valueName: "place"),
+      completion: .file())
+    var output: String
+    @Flag(help: "Print how long each stage of each image was busy.")
+    var timings = false
   }
 
-  private func process(_ requested: RequestedResults, _ directory: FilePath, trace: StageTrace?) async throws {
-    let destinations = Destinations(images: inputs.map { FilePath($0) })
-    let report = RunReport(imageCount: inputs.count, json: json, quiet: quiet, showsDetails: timings)
+  @OptionGroup(title: "Images")
+  var images: OutputOptions
+  @OptionGroup
+  var results: ResultOptions
+  @OptionGroup(title: "Report")
+  var report: ReportOptions
+
+  private var readsStandardInput: Bool { images.inputs.contains(StandardInput.name) }
+
+  private var place: ResultPlace {
+    get throws {
+      let isSingle = images.inputs.count == 1 && results.renditions.isEmpty && !results.preview
+      return try ResultPlace(images.output, isSingle: isSingle)
+    }
+  }
+
+  func validate() throws {
+    for input in images.inputs {
+      if let problem = URLArgument.problem(input) { throw ValidationError("\(problem).") }
+    }
+    if images.inputs.count(where: { $0 == StandardInput.name }) > 1 {
+      throw ValidationError("- is set twice; standard input has one image.")
+    }
+    if readsStandardInput, results.preview {
+      throw ValidationError("--preview cannot be combined with standard input; request a small rendition instead.")
+    }
+    if let format = try place.format, let other = try results.overrides.configuration.preferredFormat, other != format {
+      throw ValidationError("--out is \(images.output), but --format is \(other.rawValue); change one of them.")
+    }
+  }
+
+  func run() async throws {
+    let place = try place
+    let named = ProcessingConfiguration(preferredFormat: place.format)
+    let requested = try results.requested(PresetSource.catalog(path: results.presets), ownOverrides: named)
+    switch place {
+    case .directory(let directory): try prepare(directory)
+    case .file(let path, _):
+      let directory = path.removingLastComponent()
+      try prepare(directory.isEmpty ? "." : directory)
+    case .standardOutput:
+      if case .terminal = StreamKind(of: .standardOutput) {
+        throw ValidationError("--out is -, and standard output is a terminal; redirect it, or name a file.")
+      }
+    }
+    guard let traceOut = report.traceOut else { return try await process(requested, place, trace: nil) }
+    try await StageTrace.write(to: FilePath(traceOut)) { try await process(requested, place, trace: $0) }
+  }
+
+  private func prepare(_ directory: FilePath) throws {
+    try FileSystem.makeDirectory(directory, option: "--out")
+    PartialFile.removeLeftovers(in: directory)
+  }
+
+  private func process(_ requested: RequestedResults, _ place: ResultPlace, trace: StageTrace?) async throws {
+    let files = images.inputs.map(ImageFile.init(argument:))
+    let destinations = Destinations(images: files.filter { !$0.isStandardInput }.map(\.path))
+    let report = RunReport(
+      imageCount: files.count, json: report.json, quiet: report.quiet, showsDetails: images.timings, place: place)
     try await report.run {
-      for input in inputs {
-        let path = FilePath(input)
-        let image = BatchImage(path: path, folder: "", name: path.stem ?? "image", isFound: false)
+      for file in files {
+        let name = file.isStandardInput ? nil : file.path.stem
+        let image = BatchImage(path: file.path, folder: "", name: name ?? "image", isFound: false)
         let local = LocalImage(
-          path: path, directory: directory, name: image.name, requested: requested, destinations: destinations,
+          file: file, place: place, name: image.name, requested: requested, destinations: destinations,
           skipsExisting: false, isDurable: false)
         try report.note(await outcomes(of: local, image, trace))
         // The progress line may have no other thread to be drawn on.
@@ -65,13 +114,13 @@ struct Process: AsyncParsableCommand {
 
   private func outcomes(of local: LocalImage, _ image: BatchImage, _ trace: StageTrace?) async -> [ResultLine] {
     do {
-      switch FileSystem.kind(of: local.path) {
+      switch local.file.isStandardInput ? .file : FileSystem.kind(of: image.path) {
       case .other: throw BatchProblem.noRegularFile
       case .directory: throw BatchProblem.folder
       case .file, .missing: break
       }
       return try await local.run(cancellation: Cancellation(), trace: trace, admit: { _ in }).map {
-        ResultLine(image, $0, local.requested, showsStages: timings)
+        ResultLine(image, $0, local.requested, showsStages: images.timings)
       }
     } catch { return [ResultLine(image, error)] }
   }

@@ -120,13 +120,13 @@ def test_a_preset_that_no_worker_has_is_one_error(tmp_path):
     to = ["--out", tmp_path / "out", "--to", worker.address]
     try:
         status, output, errors = run("batch", tmp_path / "in", *to, "--preset", "sqare")
-        assert status == 1 and not output and len(errors.splitlines()) == 1, errors
+        assert status == 64 and not output and len(errors.splitlines()) == 1, errors
         assert "thumbnail" in errors and errors.rstrip().endswith("did you mean square?"), errors
         status, _, errors = run("batch", tmp_path / "in", *to, "--preset", "sqare", "--dry-run")
-        assert status == 1 and "did you mean square?" in errors
+        assert status == 64 and "did you mean square?" in errors
         (tmp_path / "list.csv").write_text(f"path,preset\n{tmp_path}/in/a.jpg,square\n{tmp_path}/in/b.jpg,none\n")
         status, _, errors = run("batch", "--manifest", tmp_path / "list.csv", *to)
-        assert status == 1 and 'no preset "none"' in errors
+        assert status == 64 and 'no preset "none"' in errors
         status, output, errors = run("batch", tmp_path / "in", *to, "--preset", "square")
         assert status == 0 and output.count("40x27") == 3, errors
     finally:
@@ -156,7 +156,7 @@ def test_presets_that_a_file_leaves_as_they_are_are_sent_by_name(photo, tmp_path
     (["inspect", "/"], "Error: / cannot be read: Is a directory"),
     (["batch", "a.jpg", "--out", "/proc/x"], "Error: --out /proc/x cannot be created: No such file or directory"),
     (["process", "a.jpg", "--out", "/proc/x"], "Error: --out /proc/x cannot be created: No such file or directory"),
-    (["process", "a.jpg", "--out", "a.jpg"], "Error: --out a.jpg cannot be created: Not a directory"),
+    (["process", "a.jpg", "--out", "a.jpg/"], "Error: --out a.jpg cannot be created: Not a directory"),
     (["process", "a.jpg", "--out", "o", "--trace-out", "/nope/x"],
      "Error: --trace-out /nope/x cannot be written: No such file or directory"),
     (["batch", "a.jpg", "--out", "o", "--trace-out", "/nope/x"],

@@ -52,6 +52,25 @@ struct ExitStatusTests {
     Misuse(arguments: ["inspect", "a.jpg", "--quality", "2"], words: ["--quality is 2", "between 0 and 1"]),
     Misuse(arguments: ["inspect", "a.jpg", "--scale-factor", "0.5"], words: ["--scale-factor is 0.5", "at least 1"]),
     Misuse(arguments: ["inspect", "a.jpg", "--filter", "bogus=1"], words: ["--filter", "bogus", "sepia"]),
+    Misuse(
+      arguments: ["process", "a.jpg", "--ot", "small/"], words: ["there is no option --ot; did you mean --out?"]),
+    Misuse(
+      arguments: ["process", "a.jpg", "--out", "o", "--max-widht=9"],
+      words: ["--max-widht; did you mean --max-width?"]),
+    Misuse(
+      arguments: ["batch", "a", "--skip-exsiting"], words: ["--skip-exsiting; did you mean --skip-existing?"]),
+    Misuse(arguments: ["inspect", "--qualty", "1"], words: ["--qualty; did you mean --quality?"]),
+    Misuse(arguments: ["serve", "--prot", "1"], words: ["--prot; did you mean --port?"]),
+    Misuse(arguments: ["playground", "--thread", "1"], words: ["--thread; did you mean --threads?"]),
+    Misuse(arguments: ["presets", "--preset", "1"], words: ["--preset; did you mean --presets?"]),
+    Misuse(arguments: ["filters", "--hlep"], words: ["--hlep; did you mean --help?"]),
+    Misuse(arguments: ["token", "--tem"], words: ["there is no option --tem"]),
+    Misuse(
+      arguments: ["process", "a.jpg", "--out", "o", "--quality", "80"],
+      words: ["--quality is 80", "between 0 and 1; did you mean 0.8?"]),
+    Misuse(arguments: ["process", "https://example.com/a.jpg", "--out", "o"], words: ["is a URL", "curl"]),
+    Misuse(arguments: ["batch", "https://example.com/a.jpg", "--out", "o"], words: ["is a URL", "curl"]),
+    Misuse(arguments: ["inspect", "https://example.com/a.jpg"], words: ["https://example.com/a.jpg is a URL"]),
     Misuse(arguments: ["serve", "--port", "many"], words: ["--port", "many"]),
     Misuse(arguments: ["serve", "--port", "99999"], words: ["--port is 99999", "65535"]),
     Misuse(arguments: ["serve", "--threads", "0"], words: ["--threads is 0", "1024"]),
@@ -67,20 +86,28 @@ struct ExitStatusTests {
     for word in misuse.words { #expect(outcome.errors.contains(word), "\(outcome.errors)") }
   }
 
-  /// Calls that parse but request something unavailable: status 1.
+  /// Calls that parse but request something that does not exist: a usage error, too, as a shell sees it.
   static let refused = [
     Misuse(arguments: ["--resize-mode", "fill", "--max-width", "9"], words: ["--resize-mode FILL", "--max-height"]),
     Misuse(arguments: ["--preset", "bogus"], words: ["UNKNOWN_PRESET", "bogus", "compressedFavicon"]),
-    Misuse(arguments: ["--presets", "/nowhere/presets.yaml"], words: ["/nowhere/presets.yaml"]),
+    Misuse(arguments: ["--preset", "thumbnial"], words: ["did you mean thumbnail?"]),
+  ]
+  static let missing = [
+    Misuse(arguments: ["--presets", "/nowhere/presets.yaml"], words: ["/nowhere/presets.yaml"])
   ]
 
-  @Test("an invalid configuration exits with 1 and writes nothing", arguments: refused)
-  func refusal(misuse: Misuse) async throws {
+  @Test("an invalid configuration exits with 64, a missing file with 1, and both write nothing")
+  func refusals() async throws {
+    for misuse in Self.refused { try await refusal(misuse, status: 64) }
+    for misuse in Self.missing { try await refusal(misuse, status: 1) }
+  }
+
+  private func refusal(_ misuse: Misuse, status: Int32) async throws {
     let scratch = try ScratchFolder()
     let input = try scratch.write(Fixture.bytes("photo-420.jpg"), to: "in.jpg")
     for command in [["process", input, "--out", scratch.path("out")], ["inspect", input]] {
       let outcome = try await WorkerProgram.run(command + misuse.arguments)
-      #expect(outcome.status == 1 && outcome.output.isEmpty, "\(command[0])")
+      #expect(outcome.status == status && outcome.output.isEmpty, "\(command[0])")
       for word in misuse.words { #expect(outcome.errors.contains(word), "\(outcome.errors)") }
     }
     #expect(try scratch.names == ["in.jpg"])

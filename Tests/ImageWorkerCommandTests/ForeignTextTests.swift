@@ -72,4 +72,19 @@ struct ForeignTextTests {
     let read = try #require(JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any])
     #expect(read["output"] as? String == Self.hostile)
   }
+
+  @Test("the program escapes names of files in results and in errors")
+  func program() async throws {
+    let name = "a\u{1b}[31m.jpg"
+    let photo = try scratch.write(Fixture.bytes("photo-420.jpg"), to: name)
+    for arguments in [
+      ["process", photo, scratch.path("\u{1b}]0;x"), "--preset", "favicon", "--out", scratch.path("out")],
+      ["inspect", photo], ["inspect", scratch.path("\u{1b}]0;x")], ["inspect", "--\u{1b}[31m"],
+      ["batch", photo, "--list", scratch.path("\u{1b}"), "--out", scratch.path("out")],
+    ] {
+      let outcome = try await WorkerProgram.run(arguments)
+      #expect(!(outcome.output + outcome.errors).contains("\u{1b}"), "\(arguments)")
+      #expect((outcome.output + outcome.errors).contains("\\u{1b}"), "\(arguments)")
+    }
+  }
 }

@@ -12,7 +12,8 @@ struct HelpTests {
   func program() async throws {
     let outcome = try await WorkerProgram.run(["--help"])
     #expect(outcome.status == 0 && outcome.errors.isEmpty)
-    #expect(Set(Self.commands) == ["serve", "playground", "process", "batch", "inspect", "filters", "token"])
+    #expect(
+      Set(Self.commands) == ["serve", "playground", "process", "batch", "inspect", "presets", "filters", "token"])
     let listed = outcome.output.split(separator: "\n").filter { $0.hasPrefix("  ") }.compactMap {
       $0.split(separator: " ").first.map(String.init)
     }
@@ -29,6 +30,16 @@ struct HelpTests {
     let words = { (text: String) in text.split { $0 == " " || $0 == "\n" } }
     let abstract = words(command.configuration.abstract)
     #expect(Array(words(outcome.output).dropFirst().prefix(abstract.count)) == abstract)
+  }
+
+  @Test("commands with results begin with examples, and with --out", arguments: ["process", "batch"])
+  func examples(name: String) throws {
+    let command = try #require(ImageWorker.configuration.subcommands.first { $0._commandName == name })
+    let help = command.helpMessage(columns: 80)
+    let options = help.split(separator: "\n").filter { $0.hasPrefix("  -") }
+    #expect(options.first?.hasPrefix("  -o, --out") == true)
+    #expect(help.contains("Examples:\n  image-worker \(name) photo"), "\(help.prefix(600))")
+    for title in ["SIZE AND POSITION:", "FORMAT, QUALITY AND FILTERS:", "REPORT:"] { #expect(help.contains(title)) }
   }
 
   @Test("every option has a description", arguments: commands)

@@ -130,6 +130,23 @@ struct LocalCommandTests {
     #expect(outcome.status == 1 && outcome.output.isEmpty && outcome.errors.contains("UNKNOWN_FORMAT"))
   }
 
+  @Test("presets lists every preset with its bounds, quality and format, and those of a file")
+  func presets() async throws {
+    let scratch = try ScratchFolder()
+    let file = try scratch.add(
+      "presets.yaml", Array("presets: {square: {max_height: 40}, upload: {max_width: 9, preferred_format: webp}}".utf8))
+    let outcome = try await WorkerProgram.run(["presets", "--presets", file])
+    #expect(outcome.status == 0 && outcome.errors.isEmpty)
+    let rows = outcome.output.split(separator: "\n").map { line in
+      line.split(separator: "  ").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
+    }
+    #expect(rows.map { $0[0] } == ["preset"] + Preset.builtIn.map(\.name) + ["square"])
+    #expect(rows.contains { $0.prefix(5) == ["thumbnail", "1280x720", "any", "1.0", "jpeg"] })
+    #expect(rows.contains { $0.prefix(5) == ["widget", "1024 wide", "1000000", "0.8", "jpeg"] })
+    #expect(rows.contains { $0.prefix(5) == ["upload", "9 wide", "any", "1.0", "webp"] })
+    #expect(rows.contains { $0.prefix(5) == ["square", "40 high", "any", "1.0", "original"] })
+  }
+
   @Test("filters lists every filter and every parameter with its range and default")
   func filters() async throws {
     let outcome = try await WorkerProgram.run(["filters"])

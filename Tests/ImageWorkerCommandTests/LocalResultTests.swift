@@ -50,7 +50,7 @@ struct LocalResultTests {
     let together = try TestSupport.process(
       Fixture.bytes("photo-420.jpg"),
       [
-        ProcessingConfiguration(maxWidth: 60, compressionQuality: 1, preferredFormat: .original),
+        ProcessingConfiguration(maxWidth: 60, compressionQuality: 0.8, preferredFormat: .original),
         ProcessingConfiguration(maxWidth: 9, compressionQuality: 1, preferredFormat: .png),
       ])
     #expect(try scratch.bytes("out/photo-small.jpg") == together.results[0].get().bytes)

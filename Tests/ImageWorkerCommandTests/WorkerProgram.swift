@@ -8,19 +8,29 @@ enum WorkerProgram {
   struct Outcome: Sendable {
     let status: Int32
     /// Standard output.
-    let output: String
+    let outputBytes: [UInt8]
     /// Standard error.
     let errors: String
+
+    /// Standard output as text.
+    var output: String { String(decoding: outputBytes, as: UTF8.self) }
   }
 
   /// Runs the program until it exits; terminates it when the test is cancelled.
-  static func run(_ arguments: [String]) async throws -> Outcome {
+  /// - `input`: standard input, as a pipe with less than the 64 KiB that one takes.
+  static func run(_ arguments: [String], input: [UInt8]? = nil) async throws -> Outcome {
     let scratch = try ScratchFolder()
     let (output, errors) = (try scratch.file("output"), try scratch.file("errors"))
     let process = Foundation.Process()
     process.executableURL = TestProgram.url
     process.arguments = arguments
     process.standardInput = FileHandle.nullDevice
+    if let input {
+      let pipe = Pipe()
+      try pipe.fileHandleForWriting.write(contentsOf: Data(input))
+      try pipe.fileHandleForWriting.close()
+      process.standardInput = pipe
+    }
     process.standardOutput = output
     process.standardError = errors
     try await withTaskCancellationHandler {
@@ -35,7 +45,7 @@ enum WorkerProgram {
       if process.isRunning { process.terminate() }
     }
     return Outcome(
-      status: process.terminationStatus, output: try scratch.text("output"), errors: try scratch.text("errors"))
+      status: process.terminationStatus, outputBytes: try scratch.bytes("output"), errors: try scratch.text("errors"))
   }
 }
 

@@ -6,12 +6,15 @@ extension ProcessingConfiguration: FieldRecord {
   package init() { self.init(maxWidth: nil) }
 
   package static let fields: [Field<ProcessingConfiguration>] =
-    placement + delivery + [
-      Field(group: "jpeg", \.jpeg), Field(group: "png", \.png), Field(group: "webp", \.webp),
-    ]
+    placement + delivery + formats
+
+  /// The fields that apply to one format only.
+  package static let formats: [Field<ProcessingConfiguration>] = [
+    Field(group: "jpeg", \.jpeg), Field(group: "png", \.png), Field(group: "webp", \.webp),
+  ]
 
   /// The fields for the size of the result and the visible part of the image.
-  private static let placement: [Field<ProcessingConfiguration>] = [
+  package static let placement: [Field<ProcessingConfiguration>] = [
     Field(
       "max_width", \.maxWidth, .range(1...maxBound),
       option: OptionText("max-width", "pixels", "Set the maximum width of the result. Default: none.")),
@@ -67,11 +70,13 @@ extension ProcessingConfiguration: FieldRecord {
   ]
 
   /// The fields for the format, file size, metadata and filters.
-  private static let delivery: [Field<ProcessingConfiguration>] = [
+  package static let delivery: [Field<ProcessingConfiguration>] = [
     Field(
-      "compression_quality", \.compressionQuality, .values("between 0 and 1") { (0...1).contains($0) },
+      "compression_quality", \.compressionQuality, .fraction,
       option: OptionText(
-        "quality", "quality", "Set the compression quality, from 0 (smallest) to 1 (best). Default: 1.")),
+        "quality", "quality",
+        "Set the compression quality, from 0 (smallest) to 1 (best). Default: that of the preset; without one, 0.8 if an "
+          + "option sets a size or a format, and 1 if not.")),
     Field(
       "preferred_format", \.preferredFormat,
       option: OptionText("format", "format", "Set the format of the result. Default: original.")),

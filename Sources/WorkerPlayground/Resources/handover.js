@@ -104,8 +104,10 @@ function options(contract, path, field, value) {
   return [`--${option.name} ${quoted(optionText(contract, field, value))}`];
 }
 
-function command({ contract, preset, overrides, file }) {
-  const all = entries(contract, overrides).flatMap(([field, value]) => options(contract, [field.name], field, value));
+function command({ contract, preset, overrides, effective, file }) {
+  // The command line has a default of its own for the quality.
+  const exact = preset === "default" ? { compression_quality: effective.compression_quality ?? 1, ...overrides } : overrides;
+  const all = entries(contract, exact).flatMap(([field, value]) => options(contract, [field.name], field, value));
   return [`image-worker process ${quoted(file)} --preset ${quoted(preset)}`, ...all, "--out results"].join(" \\\n  ");
 }
 

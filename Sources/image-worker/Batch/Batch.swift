@@ -8,7 +8,13 @@ internal import WorkerService
 struct Batch: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Process many images in parallel, in this process or on workers.",
+    usage: "image-worker batch <image or folder> ... --out <directory> [<options>]",
     discussion: """
+      Examples:
+        image-worker batch photos/ --preset upload --out small/
+        image-worker batch photos/ --format webp --out small/ --to 10.0.0.1:50051
+        find . -name '*.jpg' -print0 | image-worker batch --list - --null --out small/
+
       Read files, and folders with everything in them. Write each result to the output directory, under its input's \
       name with the result's extension, in the same subfolder as the input. If two results would have the same name \
       (a.jpg and a.png), both keep the input's extension in their names. Results are written completely or not at all.
@@ -21,21 +27,34 @@ struct Batch: AsyncParsableCommand {
       at the end, so do those of a slow one. Results are the same as without it.
 
       A failed image is reported and does not stop the others. Failed images are listed in \
-      .image-worker/failures.jsonl, which --manifest accepts. Files in a folder that are not images are ignored. On a \
-      terminal, one line shows the progress, and failures are listed at the end. The last lines are a summary.
+      .image-worker/failures.jsonl, which --manifest accepts. Files in a folder that are not images, and whose names \
+      are not those of images, are ignored. On a terminal, one line shows the progress, and failures are listed at the end. The last lines are a summary.
 
       On SIGINT or SIGTERM, images in progress finish and no new ones start; a second signal cancels the images in \
       progress. The exit status is 0 if all images are done, 1 if images failed, 64 for wrong options, 69 if no worker \
       can be reached or none accepts this client, and 130 after a signal.
       """)
 
-  @OptionGroup
+  struct OutputOptions: ParsableArguments {
+    @Option(
+      name: [.customShort("o"), .customLong("out")],
+      help: ArgumentHelp("Write results to this directory; it is created if missing.", valueName: "directory"),
+      completion: .directory)
+    var output: String
+    @Flag(help: "Forget what earlier runs finished, and process all images.")
+    var fresh = false
+    @Flag(help: "Skip images whose result exists already, whatever it was made from.")
+    var skipExisting = false
+    @Flag(help: "Write nothing; estimate bytes, time and memory from a sample of the images.")
+    var dryRun = false
+  }
+
+  @OptionGroup(title: "Results")
+  var target: OutputOptions
+  @OptionGroup(title: "Images")
   var inputOptions: InputOptions
-  @Option(
-    name: [.customShort("o"), .customLong("out")],
-    help: ArgumentHelp("Write results to this directory; it is created if missing.", valueName: "directory"),
-    completion: .directory)
-  var output: String
+  @OptionGroup
+  var results: ResultOptions
   @Option(
     help: ArgumentHelp(
       "Process this number of images at the same time. Default: the number of cores; 8 for each worker.",
@@ -45,26 +64,10 @@ struct Batch: AsyncParsableCommand {
     name: .customLong("memory-limit-mib"),
     help: ArgumentHelp("Limit the memory of all images together.", valueName: "MiB"))
   var memoryLimit = 768
-  @Flag(help: "Forget what earlier runs finished, and process all images.")
-  var fresh = false
-  @Flag(help: "Skip images whose result exists already, whatever it was made from.")
-  var skipExisting = false
-  @Flag(help: "Write nothing; estimate bytes, time and memory from a sample of the images.")
-  var dryRun = false
-  @Flag(help: "Print a JSON object per result, one per line, then one with the summary.")
-  var json = false
-  @Flag(help: "Report only failures.")
-  var quiet = false
-  @Option(
-    help: ArgumentHelp(
-      "Write a timeline of all stages and threads as Chrome trace events; open it in Perfetto.",
-      valueName: "file"),
-    completion: .file())
-  var traceOut: String?
   @OptionGroup(title: "Workers")
   var remote: RemoteOptions
-  @OptionGroup
-  var results: ResultOptions
+  @OptionGroup(title: "Report")
+  var report: ReportOptions
 
   func validate() throws {
     if let jobs, !(1...1024).contains(jobs) {
@@ -73,7 +76,7 @@ struct Batch: AsyncParsableCommand {
     if !(1...1_048_576).contains(memoryLimit) {
       throw ValidationError("--memory-limit-mib is \(memoryLimit); it must be between 1 and 1048576.")
     }
-    if traceOut != nil, !remote.workers.isEmpty {
+    if report.traceOut != nil, !remote.workers.isEmpty {
       throw ValidationError("--trace-out shows the stages of this process; it cannot be combined with --to.")
     }
   }
@@ -83,7 +86,7 @@ struct Batch: AsyncParsableCommand {
     try remote.check()
     let catalog = try PresetSource.catalog(path: results.presets)
     let requested = try results.requested(catalog, isRemote: isRemote)
-    let directory = FilePath(output)
+    let directory = FilePath(target.output)
     var requests = BatchRequests(results, catalog, isRemote: isRemote)
     let images: [BatchImage]
     let skippedLinkCount: Int
@@ -95,12 +98,13 @@ struct Batch: AsyncParsableCommand {
     } catch let error as ManifestError { throw ValidationError("\(error).") }
     let output = BatchOutput(
       directory: directory, images: images, requested: requested, journal: try journal(of: directory),
-      skipsExisting: skipExisting)
+      skipsExisting: target.skipExisting)
     do {
-      if dryRun { return try await estimate(images, output) }
-      let report = RunReport(imageCount: images.count, json: json, quiet: quiet)
+      if target.dryRun { return try await estimate(images, output) }
+      let report = RunReport(
+        imageCount: images.count, json: report.json, quiet: report.quiet, place: .directory(directory))
       report.noteSkippedLinks(skippedLinkCount)
-      guard let traceOut else { return try await process(images, output, report, trace: nil) }
+      guard let traceOut = self.report.traceOut else { return try await process(images, output, report, trace: nil) }
       try await StageTrace.write(to: FilePath(traceOut)) { try await process(images, output, report, trace: $0) }
     } catch let error as ImageWorkerError {
       FileSystem.printError("Error: \(remote.text(of: error))")
@@ -110,12 +114,12 @@ struct Batch: AsyncParsableCommand {
 
   /// The journal; `nil` for a dry run before the first run.
   private func journal(of directory: FilePath) throws -> BatchJournal? {
-    if dryRun {
+    if target.dryRun {
       return try BatchJournal.isThere(in: directory) ? BatchJournal(directory: directory, isFresh: false) : nil
     }
     try FileSystem.makeDirectory(directory, option: "--out")
-    do { return try BatchJournal(directory: directory, isFresh: fresh) } catch let error as Errno {
-      throw FileError("--out", output, "cannot be written", "\(error)")
+    do { return try BatchJournal(directory: directory, isFresh: target.fresh) } catch let error as Errno {
+      throw FileError("--out", target.output, "cannot be written", "\(error)")
     }
   }
 
@@ -137,7 +141,7 @@ struct Batch: AsyncParsableCommand {
       try failures.write()
       try outcome.get()
     }
-    if report.failedCount > 0, !json, !quiet {
+    if report.failedCount > 0, !self.report.json, !self.report.quiet {
       FileSystem.printError("failed images: \(failures.path); --manifest accepts this file")
     }
     if stop.isStopped { throw ExitStatus.interrupted.code }
@@ -174,7 +178,7 @@ struct Batch: AsyncParsableCommand {
   }
 
   private func estimate(_ images: [BatchImage], _ output: BatchOutput) async throws {
-    let waiting = fresh ? images : images.filter { output.finished($0) == nil }
+    let waiting = target.fresh ? images : images.filter { output.finished($0) == nil }
     let finishedCount = images.count - waiting.count
     let estimate: BatchEstimate
     if remote.workers.isEmpty {
@@ -190,7 +194,7 @@ struct Batch: AsyncParsableCommand {
         return try await sample.estimate(on: client, options: options)
       }
     }
-    print(json ? try JSONText.line(["estimate": estimate]) : estimate.text)
+    print(report.json ? try JSONText.line(["estimate": estimate]) : estimate.text)
   }
 }
 

@@ -49,8 +49,11 @@ struct BatchRequests {
     var values: OptionValues = [:]
     for (column, value) in options {
       let name = String(column.map { $0 == "_" ? "-" : $0 })
-      guard ConfigurationTable.fields.contains(where: { $0.text.name == name }) else {
-        throw ManifestProblem("the column \"\(column)\" is none of path, preset, output, overrides, and the options")
+      let names = ConfigurationTable.fields.map(\.text.name)
+      guard names.contains(name) else {
+        throw ManifestProblem(
+          "the column \"\(column)\" is none of path, preset, output, overrides, and the options"
+            + NearestName.question(name, in: names + ["path", "preset", "output", "overrides"]))
       }
       values[name] = [value]
     }

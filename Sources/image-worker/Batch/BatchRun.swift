@@ -50,8 +50,9 @@ struct BatchRun: Sendable {
     do {
       if let problem = image.problem { throw problem }
       let local = LocalImage(
-        path: image.path, directory: try output.folders.prepare(image.folder), name: image.name, requested: requested,
-        destinations: output.destinations, skipsExisting: output.skipsExisting, isDurable: true)
+        file: ImageFile(path: image.path), place: .directory(try output.folders.prepare(image.folder)),
+        name: image.name, requested: requested, destinations: output.destinations, skipsExisting: output.skipsExisting,
+        isDurable: true)
       let written = try await local.run(cancellation: stop.cancellation, trace: trace) {
         try await memory.reserve(Int(clamping: $0), cancellation: stop.cancellation)
       }

@@ -18,10 +18,22 @@ struct ImageFile: Sendable {
   private static let windowByteCount = 256 * 1024
 
   let path: FilePath
+  /// Read in place of the file.
+  private let input: StandardInput?
+
+  init(path: FilePath) { (self.path, input) = (path, nil) }
+
+  /// - `argument`: a path, or `-` for standard input, of which one plan and then results can be requested.
+  init(argument: String) {
+    path = FilePath(argument)
+    input = argument == StandardInput.name ? StandardInput() : nil
+  }
+
+  var isStandardInput: Bool { input != nil }
 
   /// Reads as much as the header needs and plans the results.
   func plan(_ request: Request) throws -> ImagePlan {
-    try withWindows { window in
+    try withWindows({ try $0.readAhead(byteCount: $1) }) { window in
       var work = ImageWork(
         limits: ImageLimits(), memory: nil, cancellation: Cancellation(), tracing: TraceTarget())
       return try Self.plan(request, &work, &window)
@@ -37,7 +49,7 @@ struct ImageFile: Sendable {
     _ request: Request, renditionIDs: [String] = [], cancellation: Cancellation = Cancellation(),
     tracing: TraceTarget = TraceTarget(), output: (Int, RawSpan) throws -> Void
   ) throws -> [Outcome] {
-    try withWindows { window in
+    try withWindows({ try $0.read(byteCount: $1) }) { window in
       let clock = JobClock()
       var work = ImageWork(limits: ImageLimits(), memory: nil, cancellation: cancellation, tracing: tracing)
       let plan = try Self.plan(request, &work, &window)
@@ -82,27 +94,31 @@ struct ImageFile: Sendable {
     }
   }
 
-  private func withWindows<Result>(_ body: (inout Window) throws -> Result) throws -> Result {
-    let file = try FileDescriptor.open(path, .readOnly)
-    return try file.closeAfter {
-      var window = Window(file: file)
+  /// - `read`: reads standard input.
+  private func withWindows<Result>(
+    _ read: @escaping (StandardInput, Int) throws -> [UInt8], _ body: (inout Window) throws -> Result
+  ) throws -> Result {
+    func run(_ read: @escaping () throws -> [UInt8]) throws -> Result {
+      var window = Window(read)
       try window.advance()
       return try body(&window)
     }
+    if let input { return try run { try read(input, Self.windowByteCount) } }
+    let file = try FileDescriptor.open(path, .readOnly)
+    return try file.closeAfter { try run { try FileSystem.readPart(of: file, byteCount: Self.windowByteCount) } }
   }
 
   /// The bytes of the file that are in memory.
   private struct Window {
-    let file: FileDescriptor
+    private let read: () throws -> [UInt8]
     var bytes: [UInt8] = []
     /// Bytes of the window that were consumed.
     var offset = 0
     var isLast = false
     private var next: [UInt8]?
 
-    init(file: FileDescriptor) {
-      self.file = file
-    }
+    /// - `read`: reads the next bytes; none at the end.
+    init(_ read: @escaping () throws -> [UInt8]) { self.read = read }
 
     /// Reads one window ahead, so that the last is known to be the last.
     mutating func advance() throws {
@@ -110,10 +126,6 @@ struct ImageFile: Sendable {
       offset = 0
       next = bytes.isEmpty ? [] : try read()
       isLast = next?.isEmpty ?? true
-    }
-
-    private func read() throws -> [UInt8] {
-      try FileSystem.readPart(of: file, byteCount: ImageFile.windowByteCount)
     }
   }
 }

@@ -19,17 +19,14 @@ struct LocalImage: Sendable {
     case failed(any Error)
   }
 
-  let path: FilePath
-  /// The directory of the results.
-  let directory: FilePath
-  /// The results' name, without suffix and extension.
+  let file: ImageFile
+  let place: ResultPlace
+  /// The results' name in a directory, without suffix and extension.
   let name: String
   let requested: RequestedResults
   let destinations: Destinations
   let skipsExisting: Bool
   let isDurable: Bool
-
-  private var file: ImageFile { ImageFile(path: path) }
 
   /// Plans the results, waits for room for them, and writes them.
   /// - `admit`: is called with the bytes of memory that the image needs, before it is decoded.
@@ -55,22 +52,27 @@ struct LocalImage: Sendable {
     guard !missing.isEmpty else { return written }
     let room = try await admit(max(plan.workingSetByteCount, previewPlan?.workingSetByteCount ?? 0))
     let began = ContinuousClock.now
-    let tracing = TraceTarget(observer: trace?.observer(image: path.string))
+    let tracing = TraceTarget(observer: trace?.observer(image: file.path.string))
     let preview = previewPlan.map { writePreview($0, cancellation, tracing) }
     let made = try write(
       .results(missing.map { results[$0].configuration }), ids: missing.map { results[$0].id },
       to: try missing.map { try places[$0].get() }, cancellation, tracing)
     for (index, result) in zip(missing, made) { written[index] = result }
-    trace?.note("image", of: path.string, from: began, to: .now)
+    trace?.note("image", of: file.path.string, from: began, to: .now)
     _ = consume room
     return (preview.map { [$0] } ?? []) + written
   }
 
   /// The path of a result, which is set aside for it.
   private func claim(_ suffix: String, _ plan: Plan) throws -> FilePath {
-    let place = directory.appending("\(name)\(suffix).\(plan.fileExtension)")
-    try destinations.claim(place, for: path)
-    return place
+    let path: FilePath
+    switch place {
+    case .directory(let directory): path = directory.appending("\(name)\(suffix).\(plan.fileExtension)")
+    case .file(let file, _): path = file
+    case .standardOutput: return FilePath(StandardInput.name)
+    }
+    try destinations.claim(path, for: file.path)
+    return path
   }
 
   /// A preview that fails does not keep the result from being made.
@@ -83,20 +85,20 @@ struct LocalImage: Sendable {
   }
 
   private func write(
-    _ request: ImageFile.Request, ids: [String], to places: [FilePath], _ cancellation: Cancellation,
+    _ request: ImageFile.Request, ids: [String], to paths: [FilePath], _ cancellation: Cancellation,
     _ tracing: TraceTarget
   ) throws -> [Written] {
-    let files = try places.map { try PartialFile($0) }
+    let files = try paths.map { try ResultFile($0, in: place) }
     let outcomes = try file.process(
       request, renditionIDs: ids.count > 1 ? ids : [], cancellation: cancellation, tracing: tracing
     ) { try files[$0].write($1) }
-    return zip(zip(ids, files), outcomes).map { target, outcome in
-      let (id, file) = target
+    return zip(zip(ids, zip(paths, files)), outcomes).map { target, outcome in
+      let (id, (path, file)) = target
       do {
         let report = try outcome.get()
         try file.complete(isDurable: isDurable)
-        return Written(id: id, destination: file.path, outcome: .done(report))
-      } catch { return Written(id: id, destination: file.path, outcome: .failed(error)) }
+        return Written(id: id, destination: path, outcome: .done(report))
+      } catch { return Written(id: id, destination: path, outcome: .failed(error)) }
     }
   }
 }

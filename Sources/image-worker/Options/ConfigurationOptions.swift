@@ -2,27 +2,65 @@ internal import ArgumentParser
 internal import Fields
 internal import ImagePipeline
 
-/// The fields of a configuration as options: one for each field of the contract.
-typealias ConfigurationOptions = TableOptions<ConfigurationTable>
+/// The fields of a configuration as options, in groups: one for each field of the contract.
+struct ConfigurationOptions: ParsableArguments {
+  @OptionGroup(title: "Size and position")
+  private var placement: TableOptions<PlacementTable>
+  @OptionGroup(title: "Format, quality and filters")
+  private var delivery: TableOptions<DeliveryTable>
+  @OptionGroup(title: "Encoders of JPEG, PNG and WebP")
+  private var formats: TableOptions<FormatTable>
 
-enum ConfigurationTable: OptionTable {
-  static let fields = ProcessingConfiguration.fields.flatMap(\.options)
-
-  static let options = fields.map { field in
-    let valueName = field.text.valueName ?? "value"
-    let kind: TableOption.Kind =
-      switch field.kind {
-      case .flag: .flag
-      case .value: .value(name: valueName)
-      case .list: .list(name: valueName)
+  var configuration: ProcessingConfiguration {
+    get throws {
+      let values = [placement.values, delivery.values, formats.values].reduce(into: [:]) { all, part in
+        all.merge(part) { first, _ in first }
       }
-    let accepted = field.accepted.isEmpty ? "" : " Accepts \(field.accepted)."
-    return TableOption(name: field.text.name, kind: kind, help: field.text.help + accepted)
+      return try ConfigurationTable.configuration(values)
+    }
+  }
+}
+
+/// A part of the fields of a configuration as options.
+protocol ConfigurationPart: OptionTable {
+  static var fields: [FieldOption] { get }
+}
+
+enum PlacementTable: ConfigurationPart {
+  static let fields = ProcessingConfiguration.placement.flatMap(\.options)
+}
+
+enum DeliveryTable: ConfigurationPart {
+  static let fields = ProcessingConfiguration.delivery.flatMap(\.options)
+}
+
+enum FormatTable: ConfigurationPart {
+  static let fields = ProcessingConfiguration.formats.flatMap(\.options)
+}
+
+extension ConfigurationPart {
+  static var options: [TableOption] {
+    fields.map { field in
+      let valueName = field.text.valueName ?? "value"
+      let kind: TableOption.Kind =
+        switch field.kind {
+        case .flag: .flag
+        case .value: .value(name: valueName)
+        case .list: .list(name: valueName)
+        }
+      let accepted = field.accepted.isEmpty ? "" : " Accepts \(field.accepted)."
+      return TableOption(name: field.text.name, kind: kind, help: field.text.help + accepted)
+    }
   }
 
   static func validate(_ values: OptionValues) throws {
-    do { _ = try configuration(values) } catch { throw ValidationError(error.message) }
+    do { _ = try ConfigurationTable.configuration(values) } catch { throw ValidationError(error.message) }
   }
+}
+
+/// All fields of a configuration that options set.
+enum ConfigurationTable {
+  static let fields = PlacementTable.fields + DeliveryTable.fields + FormatTable.fields
 
   /// The configuration that the options make up; fields without an option are not set.
   /// - Throws: an error that names the option, its value and what is accepted.
@@ -51,13 +89,10 @@ enum ConfigurationTable: OptionTable {
   }
 }
 
-extension TableOptions<ConfigurationTable> {
-  var configuration: ProcessingConfiguration {
-    get throws { try ConfigurationTable.configuration(values) }
-  }
-}
-
 extension PipelineError {
+  /// Whether the request is wrong, not the image or the machine.
+  var isOfRequest: Bool { [.invalidField, .unservedField, .unknownPreset].contains(code) }
+
   /// The message with fields spelled as options, as in `--max-width` for `max_width`.
   var optionMessage: String {
     // Longer names first, as some contain others.

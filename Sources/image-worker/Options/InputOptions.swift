@@ -26,6 +26,7 @@ struct InputOptions: ParsableArguments {
   var root: String?
 
   func validate() throws {
+    for input in inputs { if let problem = URLArgument.problem(input) { throw ValidationError("\(problem).") } }
     if inputs.isEmpty, list == nil, manifest == nil {
       throw ValidationError("Specify images or folders, or use --list or --manifest.")
     }
@@ -36,11 +37,13 @@ struct InputOptions: ParsableArguments {
   /// All inputs, those of the manifest with what it requests.
   func read(_ requests: inout BatchRequests) throws -> [BatchInput] {
     let listed = try list.map { try BatchInputs.entries(of: $0, endsWithNull: null) } ?? []
+    if let problem = listed.lazy.compactMap(URLArgument.problem).first { throw ValidationError("--list: \(problem).") }
     let named = try (inputs + listed).map { BatchInput(path: FilePath($0), output: try mirrored(FilePath($0))) }
     guard let manifest else { return named }
     return try named
       + BatchManifest.rows(of: BatchInputs.bytes(of: manifest, option: "--manifest"), name: manifest).map { line, row in
         do {
+          if let problem = URLArgument.problem(row.path) { throw ManifestProblem(problem) }
           let path = FilePath(row.path)
           return BatchInput(
             path: path, output: try row.place ?? mirrored(path), requested: try requests.requested(of: row), row: row)

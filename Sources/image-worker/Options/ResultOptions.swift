@@ -46,8 +46,8 @@ struct RequestedResults: Sendable {
   var suffixes: [String] { results.map(\.suffix) + (hasPreview ? [Self.previewSuffix] : []) }
 }
 
-/// The options by which `process` and `batch` choose results.
-struct ResultOptions: ParsableArguments {
+/// The options by which a command chooses a preset.
+struct PresetOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Start from this preset: \(Preset.builtIn.map(\.name).joined(separator: ", ")), or one of --presets.",
@@ -58,6 +58,10 @@ struct ResultOptions: ParsableArguments {
       "Read presets from a YAML file, in addition to the built-in ones, which it may override.", valueName: "file"),
     completion: .file())
   var presets: String?
+}
+
+/// The options by which `process` and `batch` choose several results.
+struct RenditionListOptions: ParsableArguments {
   @Option(
     name: .customLong("rendition"), parsing: .unconditionalSingleValue,
     help: ArgumentHelp(
@@ -67,10 +71,22 @@ struct ResultOptions: ParsableArguments {
   var renditions: [String] = []
   @Flag(help: "Write a small preview of each image, too, as IMAGE-preview.")
   var preview = false
-  @OptionGroup(title: "Overrides of the preset")
+}
+
+/// The options by which `process` and `batch` choose results.
+struct ResultOptions: ParsableArguments {
+  @OptionGroup(title: "Presets and renditions")
+  private var presetOptions: PresetOptions
+  @OptionGroup(title: "Presets and renditions")
+  private var renditionOptions: RenditionListOptions
+  @OptionGroup
   var overrides: ConfigurationOptions
 
   static let maxRenditionCount = 16
+
+  var presets: String? { presetOptions.presets }
+  var renditions: [String] { renditionOptions.renditions }
+  var preview: Bool { renditionOptions.preview }
 
   func validate() throws {
     if renditions.isEmpty { return }
@@ -104,7 +120,7 @@ struct ResultOptions: ParsableArguments {
     ownOverrides: ProcessingConfiguration = ProcessingConfiguration(), isRemote: Bool = false
   ) throws -> RequestedResults {
     let common = try overrides.configuration.overridden(by: ownOverrides)
-    let preset = ownPreset ?? preset
+    let preset = ownPreset ?? presetOptions.preset
     guard !renditions.isEmpty else {
       let result = try result("", catalog, preset, common, isRemote: isRemote)
       return RequestedResults(results: [result], hasPreview: preview)
@@ -130,6 +146,7 @@ struct ResultOptions: ParsableArguments {
     guard isKnown || !isRemote else {
       return RequestedResult(id: id, configuration: overrides, preset: preset, overrides: overrides)
     }
+    let overrides = overrides.withDefaultQuality(for: preset, in: catalog)
     let configuration = try Self.configuration(catalog, preset, overrides)
     // A worker does not know the presets of this file, only those that the file leaves as they are.
     let isBuiltIn =

@@ -1,6 +1,7 @@
 internal import ImageWorkerClient
 internal import Synchronization
 internal import SystemPackage
+internal import WorkerTelemetry
 
 /// Reports the results of a run: as lines or JSON on standard output, or as a progress line on standard error.
 final class RunReport: Sendable {
@@ -16,13 +17,20 @@ final class RunReport: Sendable {
   private static let interval = Duration.milliseconds(100)
 
   private let style: ReportStyle
+  /// Where lines, JSON and the summary go.
+  private let output: FileDescriptor
   private let began = ContinuousClock.now
   private let state: Mutex<State>
 
-  init(imageCount: Int, json: Bool, quiet: Bool, showsDetails: Bool = false) {
+  /// - `place`: where the results go; those on standard output move the report to standard error.
+  init(imageCount: Int, json: Bool, quiet: Bool, showsDetails: Bool = false, place: ResultPlace) {
+    switch place {
+    case .directory, .file: output = .standardOutput
+    case .standardOutput: output = .standardError
+    }
     style = ReportStyle(
       json: json, quiet: quiet, showsDetails: showsDetails, imageCount: imageCount,
-      output: StreamKind(of: .standardOutput), errors: StreamKind(of: .standardError))
+      output: StreamKind(of: output), errors: StreamKind(of: .standardError))
     state = Mutex(State(tally: RunTally(total: imageCount)))
   }
 
@@ -51,14 +59,14 @@ final class RunReport: Sendable {
   private func conclude(isInterrupted: Bool) throws {
     let (tally, lists, linkCount) = state.withLock { ($0.tally, [$0.warnings, $0.failures], $0.skippedLinkCount) }
     for text in lists.compactMap({ $0.text(columnCount: Terminal.columnCount) }) { FileSystem.printError(text) }
-    if style.isQuiet { return }
-    if linkCount > 0, style.results != .json {
+    if linkCount > 0, style.isQuiet || style.results != .json {
       FileSystem.printError(
         "symbolic links not followed: \(linkCount), which lead nowhere or back to a folder above them")
     }
+    if style.isQuiet { return }
     let summary = RunSummary(
       tally, elapsed: began.duration(to: .now), isInterrupted: isInterrupted, skippedLinkCount: linkCount)
-    try Self.write(style.results == .json ? JSONText.line(["summary": summary]) : summary.text)
+    try write(style.results == .json ? JSONText.line(["summary": summary]) : summary.text)
   }
 
   /// Reports links that were not followed with the summary.
@@ -66,7 +74,7 @@ final class RunReport: Sendable {
 
   /// Prints a warning, unless the progress line shows the problem.
   func warn(_ text: String) {
-    if !style.showsProgress, !style.isQuiet { FileSystem.printError(text) }
+    if !style.showsProgress { FileSystem.printError(text) }
   }
 
   /// Shows the state of workers on the progress line.
@@ -85,11 +93,15 @@ final class RunReport: Sendable {
         for warning in line.warnings ?? [] { state.warnings.add("\(line.name): \(warning)") }
       }
     }
-    for line in lines where !style.isQuiet || line.status == .failed {
+    for line in lines {
+      if style.isQuiet, line.status != .failed {
+        for warning in line.warnings ?? [] { FileSystem.printError("\(line.name): warning: \(warning)".singleLine) }
+        continue
+      }
       switch (style.results, line.status) {
-      case (.json, _): try Self.write(JSONText.line(line))
+      case (.json, _): try write(JSONText.line(line))
       case (.lines, .failed): if !style.showsProgress { FileSystem.printError(line.text) }
-      case (.lines, .done), (.lines, .skipped), (.lines, .ignored): try Self.write(line.text)
+      case (.lines, .done), (.lines, .skipped), (.lines, .ignored): try write(line.text)
       case (.none, _): break
       }
     }
@@ -114,9 +126,10 @@ final class RunReport: Sendable {
   }
 
   /// At once, so that whoever follows the run sees it grow.
-  private static func write(_ line: String) throws {
-    do { _ = try FileDescriptor.standardOutput.writeAll((line + "\n").utf8) } catch {
-      throw FileError(nil, "standard output", "cannot be written", "\(error)")
+  private func write(_ line: String) throws {
+    do { _ = try output.writeAll((ReadableText.printable(line) + "\n").utf8) } catch {
+      let name = output == .standardOutput ? "standard output" : "standard error"
+      throw FileError(nil, name, "cannot be written", "\(error)")
     }
   }
 }

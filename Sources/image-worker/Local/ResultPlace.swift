@@ -1,0 +1,72 @@
+internal import ArgumentParser
+internal import ImagePipeline
+internal import SystemPackage
+
+/// Where the results of `process` and `batch` go.
+enum ResultPlace: Sendable {
+  /// To files in a directory, under the name of their image with the extension of their format.
+  case directory(FilePath)
+  /// To a file of this name and format.
+  case file(FilePath, OutputFormat)
+  case standardOutput
+
+  /// The place that `--out` of `process` names.
+  /// - `isSingle`: whether there is but one result.
+  /// - Throws: `ValidationError` for a file that cannot be the result.
+  init(_ out: String, isSingle: Bool) throws(ValidationError) {
+    let path = FilePath(out)
+    if out == StandardInput.name {
+      self = .standardOutput
+    } else if out.hasSuffix("/") || FileSystem.kind(of: path) == .directory || !LocalFormats.isImageName(path) {
+      self = .directory(path)
+      return
+    } else if let format = LocalFormats.outputFormat(of: path) {
+      self = .file(path, format)
+    } else {
+      throw ValidationError(
+        "--out is \(out); results cannot have this format. Name a file that ends with .jpg, .png, .webp or .avif, or a "
+          + "directory.")
+    }
+    if !isSingle { throw ValidationError("--out is \(out), and there are several results; name a directory.") }
+  }
+
+  /// The format that the name requests.
+  var format: OutputFormat? {
+    switch self {
+    case .directory, .standardOutput: nil
+    case .file(_, let format): format
+    }
+  }
+}
+
+/// A result that is being written.
+enum ResultFile {
+  case partial(PartialFile)
+  /// What is written is out at once, also that of a result that fails later.
+  case standardOutput
+
+  init(_ path: FilePath, in place: ResultPlace) throws {
+    switch place {
+    case .directory, .file: self = .partial(try PartialFile(path))
+    case .standardOutput: self = .standardOutput
+    }
+  }
+
+  func write(_ bytes: RawSpan) throws {
+    switch self {
+    case .partial(let file): try file.write(bytes)
+    case .standardOutput:
+      do { try bytes.withUnsafeBytes { _ = try FileDescriptor.standardOutput.writeAll($0) } } catch {
+        throw FileError(nil, "standard output", "cannot be written", "\(error)")
+      }
+    }
+  }
+
+  /// - `isDurable`: a file that is there is whole even after the system broke down.
+  func complete(isDurable: Bool) throws {
+    switch self {
+    case .partial(let file): try file.complete(isDurable: isDurable)
+    case .standardOutput: break
+    }
+  }
+}
