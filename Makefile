@@ -6,7 +6,7 @@ SWIFT_BUILD = swift build --manifest-cache none -c $(CONFIGURATION) --product im
 WORKER = .build/$(CONFIGURATION)/image-worker
 
 .PHONY: run test unit-test codec-test end-to-end-test soak-test soak leaks spark-test fuzz build release setup format check-format generate \
-        check-generated lint breaking text docs bench corpus compare bench-pair cost-gate completions dist sbom clean
+        check-generated lint breaking text docs bench corpus compare bench-pair cost-gate figures completions dist sbom clean
 
 ## Serve on 127.0.0.1:50051. Options: make run ARGS="--port 8080"
 run: build
@@ -127,6 +127,10 @@ docs: setup
 bench: build
 	@deploy/setup.sh --benchmarks
 	Benchmarks/tables/run.sh $(WORKER) $(ARGS)
+
+## Write the figures of Benchmarks/results/figures.json into the documents that quote them.
+figures:
+	Benchmarks/tables/figures.py --write
 
 ## Report the outcome for every image of the shared corpus; fail if one is unexpected.
 ## Options: make corpus ARGS="--only 09-tiff"

@@ -6,16 +6,19 @@ on the machine affects all of them. The values are medians over rounds, and medi
 
 import argparse
 import math
+import os
 import signal
+import statistics
 import tempfile
 from pathlib import Path
 
+import figures
 import load
 import stages
 from peers import GRPC, JOBS, PEERS, Case, Tools
 from photographs import PHOTOGRAPHS, Photograph, path_of, pixels
 from reference import scores
-from report import Measured, Row, cpu_table, detail_table, environment, peer_versions, summary
+from report import Measured, Row, cpu_table, detail_table, environment, origin, peer_versions, summary
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTATION = ROOT / "Benchmarks" / "results" / "peers.md"
@@ -58,12 +61,15 @@ def arguments_of() -> argparse.Namespace:
     parser.add_argument("--concurrency", default="1,2,8,32,256", help="default: 1,2,8,32,256")
     parser.add_argument("--output", type=Path, help="a Markdown file for the results; default: Benchmarks/results/peers.md "
                         "when nothing was left out")
+    parser.add_argument("--instruction-set", choices=["scalar", "avx2", "avx512", "neon"],
+                        help="limit the instructions of the worker's own kernels; libraries use what the processor has")
+    parser.add_argument("--record", action="store_true", help="write the figures to Benchmarks/results/figures.json")
     parser.add_argument("--photographs", type=Path, default=ROOT.parent / "shared" / "corpus" / "12-photos")
     parser.add_argument("--cache", type=Path, default=ROOT / ".build" / "benchmarks" / "pictures")
     parser.add_argument("--python", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--simd-python", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--vips", type=Path, help=argparse.SUPPRESS)
-    parser.set_defaults(is_interrupted=False)
+    parser.set_defaults(is_interrupted=False, run={"peers": {}, "jobs": {}, "load": {}})
     return parser.parse_args()
 
 
@@ -153,8 +159,27 @@ def rows_of(arguments: argparse.Namespace, tools: Tools) -> list[Row]:
     return rows
 
 
+def note_costs(rows: list[Row], run: dict) -> None:
+    """Adds the figures of the rows to the run."""
+    run["peers"] = {peer: measured.version for row in rows for peer, measured in row.peers.items()
+                    if "worker" not in peer}
+    for row in rows:
+        ratios = {peer: round(ratio, 2) for peer in row.peers if peer != GRPC and (ratio := row.ratio(peer))}
+        run["jobs"].setdefault(row.job, {})[row.photograph.name] = {
+            "worker_ms": round(statistics.median(row.peers[GRPC].cpu_ms), 1), "times": ratios}
+
+
+def note_load(name: str, loads: list[load.Load], run: dict) -> None:
+    """Adds the images a second of both servers to the run."""
+    for one in loads:
+        server = "pyvips" if "pyvips" in one.server else "worker"
+        of_image = run["load"].setdefault(name, {})
+        of_image.setdefault(str(one.concurrency), {})[server] = round(statistics.median(one.rates))
+
+
 def table_of_costs(arguments: argparse.Namespace, tools: Tools) -> list[str]:
     rows = rows_of(arguments, tools)
+    note_costs(rows, arguments.run)
     text = [*peer_versions(rows), "", "## Beside libvips", "", *summary(rows)]
     for job in arguments.jobs:
         of_job = [row for row in rows if row.job == job]
@@ -182,8 +207,9 @@ def table_of_loads(arguments: argparse.Namespace, tools: Tools) -> list[str]:
         photograph = next(one for one in PHOTOGRAPHS if one.name == name)
         path = path_of(photograph, arguments.photographs, arguments.cache)
         concurrencies = [int(part) for part in arguments.concurrency.split(",")]
-        rows = load.measure(tools, path, arguments.load_rounds, arguments.load_calls, concurrencies)
-        text += ["", f"## Concurrent calls: {name} ({path.stat().st_size / 1e6:.1f} MB)", "", LOAD_NOTE, *rows]
+        loads = load.measure(tools, path, arguments.load_rounds, arguments.load_calls, concurrencies)
+        note_load(name, loads, arguments.run)
+        text += ["", f"## Concurrent calls: {name} ({path.stat().st_size / 1e6:.1f} MB)", "", LOAD_NOTE, *load.table(loads)]
     return text
 
 
@@ -195,6 +221,8 @@ def sections(arguments: argparse.Namespace) -> list:
 
 def main() -> None:
     arguments = arguments_of()
+    if arguments.instruction_set:
+        os.environ["IMAGE_WORKER_INSTRUCTION_SET"] = arguments.instruction_set
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     tools = Tools(arguments.worker, arguments.python, arguments.simd_python, arguments.vips)
     text = environment()
@@ -210,6 +238,8 @@ def main() -> None:
     output = arguments.output or (DOCUMENTATION if is_whole(arguments) else None)
     if output:
         output.write_text(document)
+    if arguments.record and not arguments.is_interrupted:
+        figures.record(origin() | arguments.run)
 
 
 if __name__ == "__main__":

@@ -118,8 +118,8 @@ def run_once(server: Server, load: Load, request: Path, calls: int, python: Path
     load.refused += len(seen["refusals"])
 
 
-def measure(tools: Tools, photograph: Path, rounds: int, calls: int, concurrencies=CONCURRENCIES) -> list[str]:
-    """Returns the rows of the table. Each round starts new servers, which take turns."""
+def measure(tools: Tools, photograph: Path, rounds: int, calls: int, concurrencies=CONCURRENCIES) -> list[Load]:
+    """Returns the measurements of each server and concurrency. Each round starts new servers, which take turns."""
     loads = {(concurrency, kind.name): Load(kind.name, concurrency)
              for concurrency in concurrencies for kind in (WorkerServer, PyvipsServer)}
     with tempfile.NamedTemporaryFile() as request:
@@ -137,6 +137,10 @@ def measure(tools: Tools, photograph: Path, rounds: int, calls: int, concurrenci
                     finally:
                         server.stop()
                     print(load.row(), flush=True)
+    return list(loads.values())
+
+
+def table(loads: list[Load]) -> list[str]:
     head = ["| calls | server | images/s | server CPU ms | p50 ms | p99 ms | peak MiB | refused | client CPU ms |",
             "|---|---|---|---|---|---|---|---|---|"]
-    return head + [load.row() for load in loads.values()]
+    return head + [load.row() for load in loads]

@@ -1,6 +1,7 @@
 """Formats Markdown tables and their preamble: machine, versions, date, command."""
 
 import datetime
+import os
 import platform
 import re
 import shlex
@@ -49,19 +50,38 @@ def output_of(*command: str) -> str:
         return "unknown"
 
 
-def environment() -> list[str]:
+def instruction_set() -> str:
+    """Returns the widest instructions that the worker uses here."""
+    flags = Path("/proc/cpuinfo").read_text()
+    widest = next((name for name, flag in (("avx512", " avx512bw "), ("avx2", " avx2 "), ("neon", " asimd "))
+                   if flag in flags), "scalar")
+    limit = os.environ.get("IMAGE_WORKER_INSTRUCTION_SET", widest)
+    return limit if limit == "scalar" or widest == "avx512" else widest
+
+
+def machine() -> str:
     cpu = re.search(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text())
     memory = int(re.search(r"MemTotal:\s+(\d+)", Path("/proc/meminfo").read_text())[1]) / 1048576
     system = re.search(r'PRETTY_NAME="(.*)"', Path("/etc/os-release").read_text())
-    commit = output_of("git", "describe", "--always", "--dirty")
+    return f"{output_of('nproc')} cores of {cpu[1] if cpu else platform.machine()}, {memory:.0f} GiB; {system[1]}"
+
+
+def origin() -> dict[str, str]:
+    """Returns where the figures of a run come from, as in figures.json."""
+    return {
+        "commit": output_of("git", "describe", "--always", "--dirty"), "date": str(datetime.date.today()),
+        "machine": machine(), "instruction_set": instruction_set(), "command": f"make bench{command()}"}
+
+
+def environment() -> list[str]:
+    found = origin()
     manifest = (Path(__file__).resolve().parents[2] / "Package.swift").read_text()
     libraries = ", ".join(f"{name} {output_of('pkg-config', '--modversion', name)}"
                           for name in re.findall(r'pkgConfig: "(.*?)"', manifest))
     return [
-        f"- Machine: {output_of('nproc')} cores of {cpu[1] if cpu else platform.machine()}, {memory:.0f} GiB; "
-        f"{system[1]}, Linux {platform.release()}.",
-        f"- image-worker {commit}, {output_of('swift', '--version').splitlines()[0]}, release build; {libraries}.",
-        f"- {datetime.date.today()}, `make bench{command()}`.",
+        f"- Machine: {found['machine']}, Linux {platform.release()}; {found['instruction_set']}.",
+        f"- image-worker {found['commit']}, {output_of('swift', '--version').splitlines()[0]}, release build; {libraries}.",
+        f"- {found['date']}, `{found['command']}`.",
     ]
 
 
