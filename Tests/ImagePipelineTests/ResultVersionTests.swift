@@ -7,7 +7,7 @@ import Testing
 /// Compares results with a table of hashes for the version that produced them.
 ///
 /// The hashes cover the decoded samples of JPEG and PNG results, not their bytes: compression by the libraries differs
-/// by version and by CPU, while decoders, kernels and the transforms of both formats give the same samples everywhere.
+/// by version, while decoders, kernels and the transforms of both formats give the same samples everywhere.
 /// No row needs an optional library.
 @Suite("Result version")
 struct ResultVersionTests {
