@@ -218,23 +218,37 @@ AVX2 static void widen_u16(const uint16_t *samples, size_t sample_count, float *
   }
 }
 
-/// Computes one destination pixel of four lanes at a time, two taps at a time, in two partial sums.
+/// Adds the products of two adjacent taps of a pixel of four lanes, whose weights are `two`, to the sums of rows a and
+/// b.
+AVX2 static inline void add_two_taps(__m256 two, const float *a, const float *b, __m256 *sum_a, __m256 *sum_b) {
+  const __m256 weight = _mm256_permutevar_ps(two, _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1));
+  *sum_a = _mm256_fmadd_ps(_mm256_loadu_ps(a), weight, *sum_a);
+  *sum_b = _mm256_fmadd_ps(_mm256_loadu_ps(b), weight, *sum_b);
+}
+
+/// Adds up the four partial sums of a pixel's lanes, in the order of the wider kernel.
+AVX2 static inline __m128 add_up_quarters(__m256 first, __m256 second) {
+  const __m256 halves = _mm256_add_ps(first, second);
+  return _mm_add_ps(_mm256_castps256_ps128(halves), _mm256_extractf128_ps(halves, 1));
+}
+
+/// Computes one destination pixel of four lanes at a time, four taps at a time, in four partial sums.
 AVX2 static void horizontal_four(const cpixels_axis *axis, const float *a, const float *b, float *out_a, float *out_b) {
-  const __m256i order = _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1);
   for (uint32_t d = 0; d < axis->destination_count; d++) {
     const float *pixels_a = a + (size_t)axis->first[d] * 4;
     const float *pixels_b = b + (size_t)axis->first[d] * 4;
     const float *weights = axis->float_weights + (size_t)d * axis->window;
-    __m256 sum_a = _mm256_setzero_ps();
-    __m256 sum_b = _mm256_setzero_ps();
-    for (uint32_t t = 0; t < axis->tap_count; t += 2) {
-      const __m256 two = _mm256_castpd_ps(_mm256_broadcast_sd((const double *)(const void *)(weights + t)));
-      const __m256 weight = _mm256_permutevar_ps(two, order);
-      sum_a = _mm256_fmadd_ps(_mm256_loadu_ps(pixels_a + (size_t)t * 4), weight, sum_a);
-      sum_b = _mm256_fmadd_ps(_mm256_loadu_ps(pixels_b + (size_t)t * 4), weight, sum_b);
+    __m256 sums_a[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
+    __m256 sums_b[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
+    for (uint32_t t = 0; t < axis->tap_count; t += 4) {
+      const __m256 four = _mm256_broadcast_ps((const __m128 *)(const void *)(weights + t));
+      const float *at_a = pixels_a + (size_t)t * 4;
+      const float *at_b = pixels_b + (size_t)t * 4;
+      add_two_taps(four, at_a, at_b, &sums_a[0], &sums_b[0]);
+      add_two_taps(_mm256_permute_ps(four, 0x4E), at_a + 8, at_b + 8, &sums_a[1], &sums_b[1]);
     }
-    _mm_storeu_ps(out_a + (size_t)d * 4, _mm_add_ps(_mm256_castps256_ps128(sum_a), _mm256_extractf128_ps(sum_a, 1)));
-    _mm_storeu_ps(out_b + (size_t)d * 4, _mm_add_ps(_mm256_castps256_ps128(sum_b), _mm256_extractf128_ps(sum_b, 1)));
+    _mm_storeu_ps(out_a + (size_t)d * 4, add_up_quarters(sums_a[0], sums_a[1]));
+    _mm_storeu_ps(out_b + (size_t)d * 4, add_up_quarters(sums_b[0], sums_b[1]));
   }
 }
 

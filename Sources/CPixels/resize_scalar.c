@@ -1,7 +1,8 @@
-// The scalar kernels, which are the oracle for the vector kernels: integer results must be identical.
+// The scalar kernels, which are the oracle for the vector kernels: results must be identical.
 
 #include "kernels.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { HORIZONTAL_SHIFT = CPIXELS_WEIGHT_BITS - CPIXELS_INTERMEDIATE_BITS };
@@ -48,20 +49,52 @@ static void widen_u16(const uint16_t *samples, size_t sample_count, float *float
   }
 }
 
+/// Returns a * b + c, rounded once, as the instructions of the other kernels compute it.
+static inline float fused(float a, float b, float c) {
+#ifdef FP_FAST_FMAF
+  return fmaf(a, b, c);
+#else
+  const double product = (double)a * (double)b; // exact
+  double sum = product + (double)c;
+  // A sum that was rounded to the middle between two floats would be rounded a second time from there.
+  uint64_t bits;
+  memcpy(&bits, &sum, sizeof bits);
+  if ((bits & ((1U << 29) - 1)) == 1U << 28) {
+    const double part = sum - product;
+    const double error = (product - (sum - part)) + ((double)c - part);
+    bits += error == 0 ? 0 : (error > 0) == (sum > 0) ? 1 : UINT64_MAX;
+    memcpy(&sum, &bits, sizeof bits);
+  }
+  return (float)sum;
+#endif
+}
+
+/// Adds up partial sums of the taps in the order of the other kernels: each half is added to the one before it.
+static inline float add_up(float *sums, uint32_t count) {
+  for (; count > 1; count /= 2) {
+    for (uint32_t i = 0; i < count / 2; i++) {
+      sums[i] += sums[i + count / 2];
+    }
+  }
+  return sums[0];
+}
+
 static void horizontal_row_u16(const cpixels_axis *axis, uint32_t lane_count, const float *source, float *out) {
   if (axis->layout == CPIXELS_LAYOUT_COPY) {
     memcpy(out, source, (size_t)axis->destination_count * lane_count * sizeof *out);
     return;
   }
+  const uint32_t part_count = lane_count == 4 ? 4 : 8;
   for (uint32_t d = 0; d < axis->destination_count; d++) {
     const float *samples = source + (size_t)axis->first[d] * lane_count;
     const float *weights = axis->float_weights + (size_t)d * axis->window;
     for (uint32_t lane = 0; lane < lane_count; lane++) {
-      float sum = 0;
+      float sums[8] = {0};
       for (uint32_t t = 0; t < axis->tap_count; t++) {
-        sum += samples[(size_t)t * lane_count + lane] * weights[t];
+        float *sum = &sums[t % part_count];
+        *sum = fused(samples[(size_t)t * lane_count + lane], weights[t], *sum);
       }
-      *out++ = sum;
+      *out++ = add_up(sums, part_count);
     }
   }
 }
@@ -77,7 +110,7 @@ static void vertical_u16(
   for (size_t x = 0; x < sample_count; x++) {
     float sum = 0;
     for (uint32_t t = 0; t < row_count; t++) {
-      sum += rows[t][x] * weights[t];
+      sum = fused(rows[t][x], weights[t], sum);
     }
     sum += 0.5f;
     destination[x] = sum <= 0 ? 0 : sum >= 65535 ? 65535 : (uint16_t)sum;

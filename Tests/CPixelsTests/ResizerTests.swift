@@ -51,9 +51,12 @@ struct ResizerTests {
   @Test("returns the same samples with every instruction set", arguments: cases)
   func instructionSetsAgree(test: ResizeCase) {
     let source = noise(test.sourceSampleCount)
+    let wide = source.enumerated().map { UInt16($1) * 257 ^ UInt16(truncatingIfNeeded: $0) }
     let scalar = test.resize(source, isa: CPIXELS_ISA_SCALAR)
+    let wideScalar = test.resize(wide, isa: CPIXELS_ISA_SCALAR)
     for isa in Self.instructionSets + [CPIXELS_ISA_BEST] {
       #expect(test.resize(source, isa: isa) == scalar)
+      #expect(test.resize(wide, isa: isa) == wideScalar)
     }
   }
 
