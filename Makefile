@@ -26,8 +26,13 @@ build: setup
 ## trouble, and those of a foreign client against the worker.
 test: setup codec-test fuzz unit-test soak-test end-to-end-test
 
+# Suites of what has kernels for several instruction sets.
+KERNEL_TESTS = CPixelsTests|ImageKernelsTests|ImageCodecsTests|ImagePipelineTests
+
+# Those once more as on a processor without AVX-512.
 unit-test: setup
 	swift test --manifest-cache none
+	IMAGE_WORKER_INSTRUCTION_SET=avx2 swift test --skip-build --manifest-cache none --filter '$(KERNEL_TESTS)'
 
 # The short form of what Tests/JPEGOracle/run.sh can do with a corpus.
 JPEG_FIXTURES = Tests/TestSupport/Fixtures/*.jpg
@@ -35,6 +40,8 @@ JPEG_FIXTURES = Tests/TestSupport/Fixtures/*.jpg
 codec-test: setup
 	Tests/JPEGOracle/run.sh identity $(JPEG_FIXTURES)
 	Tests/JPEGOracle/run.sh windows $(JPEG_FIXTURES)
+	IMAGE_WORKER_INSTRUCTION_SET=avx2 Tests/JPEGOracle/run.sh windows $(JPEG_FIXTURES)
+	IMAGE_WORKER_INSTRUCTION_SET=scalar Tests/JPEGOracle/run.sh windows $(JPEG_FIXTURES)
 	Tests/JPEGOracle/run.sh fuzz 20000 1 $(JPEG_FIXTURES)
 	Tests/JPEGEncoder/run.sh 2000 1
 
@@ -55,7 +62,7 @@ soak: build
 
 # The last of the tests, so that its closing line is the last line of `make test`.
 end-to-end-test: build
-	@deploy/setup.sh --browser || echo "Tests with Chromium and ImageMagick are skipped where these are missing."
+	@deploy/setup.sh --browser || echo "Tests with Chromium, ImageMagick and QEMU are skipped where these are missing."
 	Tests/EndToEnd/run.sh $(WORKER)
 
 ## Count the instructions of small jobs, and fail where one takes 5 % more than its figure.

@@ -214,21 +214,23 @@ let targets: [Target] = [
   // The Swift face of the pixel kernels: resizers, converters, filters and orientation over rows.
   .target(name: "ImageKernels", dependencies: ["ImageCodecs", "CPixels"], swiftSettings: strictSwift),
   // Sniffing, headers, and owners of the C decoders and encoders.
-  .target(name: "ImageCodecs", dependencies: ["Fields", "CCodecs"], swiftSettings: strictSwift),
+  .target(name: "ImageCodecs", dependencies: ["Fields", "CCodecs", "CInstructions"], swiftSettings: strictSwift),
   // Rows of fields: how a record is read, written, merged, checked and set by options; depends on nothing.
   .target(name: "Fields", swiftSettings: strictSwift),
   // Embedded C: one push decoder and one encoder interface over the codec libraries.
   .target(
     name: "CCodecs",
     dependencies: [
-      "CLibISAL", "CLibJPEG", "CLibLCMS", "CLibWebP", "CLibZ", whenBuilt("CLibTIFF", "TIFF"),
+      "CInstructions", "CLibISAL", "CLibJPEG", "CLibLCMS", "CLibWebP", "CLibZ", whenBuilt("CLibTIFF", "TIFF"),
       whenBuilt("CLibHEIF", "HEIF"),
       whenBuilt("CLibJXL", "JXL"), whenBuilt("CLibImageQuant", "IMAGEQUANT"),
     ],
     cSettings: strictC + formatDefinitions,
     linkerSettings: [.linkedLibrary("m"), .linkedLibrary("jxl", .when(traits: ["JXL"]))]),
-  // Embedded C: resize, color and orientation kernels; depends on nothing.
-  .target(name: "CPixels", cSettings: strictC, linkerSettings: [.linkedLibrary("m")]),
+  // Embedded C: resize, color and orientation kernels.
+  .target(name: "CPixels", dependencies: ["CInstructions"], cSettings: strictC, linkerSettings: [.linkedLibrary("m")]),
+  // The widest instructions that the kernels may use; depends on nothing.
+  .target(name: "CInstructions", cSettings: strictC),
 
   // System libraries, found by pkg-config.
   .systemLibrary(

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs missing system packages for building and testing; with --benchmarks, also those for the peers of Benchmarks/;
-# with --browser, also those for the tests of the playground and of JPEGs in other programs; with --cost-gate, also those
-# for counting instructions. It is fast if nothing is missing.
+# with --browser, also those for the tests of the playground, of JPEGs in other programs and of other processors; with
+# --cost-gate, also those for counting instructions. It is fast if nothing is missing.
 set -euo pipefail
 
 if ! command -v swift >/dev/null; then
@@ -31,7 +31,7 @@ fi
 [[ "${1:-}" != --cost-gate ]] || wanted+=(valgrind)
 [[ "${1:-}" != --benchmarks ]] || wanted+=(libvips-dev python3-dev)
 if [[ "${1:-}" == --browser ]]; then
-  wanted+=(jq imagemagick)
+  wanted+=(jq imagemagick qemu-user-static)
   # Ubuntu has Chromium as a snap alone, which cannot be driven from here; the tests then say that they are skipped.
   grep -qi ubuntu /etc/os-release || wanted+=(chromium)
 fi

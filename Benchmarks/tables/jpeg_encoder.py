@@ -72,11 +72,12 @@ class Native:
         codecs, pixels, library = ROOT / "Sources/CCodecs", ROOT / "Sources/CPixels", directory / "jpeg_encode.so"
         encoder = [*(codecs / "memory" / f"{name}.c" for name in ("budget", "bytes")), codecs / "core/encoder.c",
                    *sorted(codecs.glob("jpeg/jpeg_encode*.[ch]"))]
-        similarity = [pixels / "isa.c", pixels / "resize_axis.c", *pixels.glob("similarity*.c")]
+        instructions = ROOT / "Sources/CInstructions"
+        similarity = [instructions / "instructions.c", pixels / "isa.c", pixels / "resize_axis.c", *pixels.glob("similarity*.c")]
         sources = [*encoder, *similarity, ROOT / "Benchmarks/tables/jpeg_encode.c"]
         has_jxl = subprocess.run(["pkg-config", "--max-version=0.9", "libjxl"], capture_output=True).returncode == 0
         subprocess.run(["clang", "-std=gnu11", "-O2", "-DNDEBUG", "-fPIC", "-shared", f"-I{codecs}",
-                        f"-I{codecs}/include", f"-I{pixels}/include",
+                        f"-I{codecs}/include", f"-I{pixels}/include", f"-I{instructions}/include",
                         *(path for path in sources if path.suffix == ".c"), "-ldl", "-lm",
                         *(["-DHAS_BUTTERAUGLI", "-ljxl"] if has_jxl else []), "-o", library], check=True)
         self.identity = digest(*(path.read_bytes() for path in encoder))

@@ -1,5 +1,7 @@
 #include "kernels.h"
 
+#include <cinstructions.h>
+
 bool cpixels_isa_is_available(cpixels_isa isa) {
   switch (isa) {
   case CPIXELS_ISA_BEST:
@@ -7,14 +9,15 @@ bool cpixels_isa_is_available(cpixels_isa isa) {
     return true;
 #if defined(__x86_64__)
   case CPIXELS_ISA_AVX2:
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    return cinstructions_allow(CINSTRUCTIONS_VECTORS) && __builtin_cpu_supports("avx2") &&
+           __builtin_cpu_supports("fma");
   case CPIXELS_ISA_AVX512:
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") &&
-           __builtin_cpu_supports("avx512vnni");
+    return cinstructions_allow(CINSTRUCTIONS_AVX512) && __builtin_cpu_supports("avx512f") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni");
 #elif defined(__aarch64__)
   case CPIXELS_ISA_NEON:
-    return true; // part of the base architecture
+    return cinstructions_allow(CINSTRUCTIONS_VECTORS); // part of the base architecture
 #endif
   default:
     return false;

@@ -32,7 +32,7 @@ rewrite-jpeg JPEG jpg jpeg mpo
 rewrite-png PNG png
 rewrite-webp WEBP webp"
 libraries="lcms2 libisal libjpeg libwebp zlib"
-flags="-std=c11 -g -O1 -fno-omit-frame-pointer -ISources/CCodecs/include"
+flags="-std=c11 -g -O1 -fno-omit-frame-pointer -ISources/CCodecs/include -ISources/CInstructions/include"
 option() { # library, definition, lines of the table
   pkg-config --exists "$1" || return 0
   libraries+=" $1"
@@ -63,7 +63,7 @@ compile() { # source, object
 }
 
 pids=()
-for source in Sources/CCodecs/*.c Sources/CCodecs/*/*.c; do
+for source in Sources/CInstructions/*.c Sources/CCodecs/*.c Sources/CCodecs/*/*.c; do
   object=$work/objects/$(tr / _ <<<"${source#Sources/CCodecs/}").o
   newest=$(find Sources/CCodecs "$source" Tests/Fuzz/run.sh \( -name '*.h' -o -path "$source" -o -name run.sh \) -newer "$object" 2>/dev/null || echo all)
   [[ -z $newest ]] && continue

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import ImageCodecs
 import ImagePipeline
 import Testing
 import WorkerService
@@ -113,6 +114,16 @@ struct SettingsTests {
       "IMAGE_WORKER": "/usr/bin/image-worker", "OTHER": "1",
     ])
     #expect(settings.port == 50051)
+  }
+
+  @Test("the limit of instructions is no setting, and must be valid")
+  func instructionSet() throws {
+    for value in ["scalar", "avx2", "neon", "avx512"] {
+      #expect(try Self.settings(environment: [InstructionSet.variable: value]).port == 50051)
+    }
+    #expect(
+      Self.error(environment: [InstructionSet.variable: "AVX2"])
+        == "IMAGE_WORKER_INSTRUCTION_SET is \"AVX2\"; it must be scalar, avx2, neon or avx512")
   }
 
   @Test("the options are parsed from a command line")

@@ -4,6 +4,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 codecs=$here/../../Sources/CCodecs
+instructions=$here/../../Sources/CInstructions
 out=$here/../../.build/jpeg-oracle
 program=$out/jpeg_oracle
 # Blocks are found ahead wherever that is possible, except where time is measured.
@@ -19,10 +20,10 @@ elif [[ "${1:-}" == time ]]; then
 fi
 
 mkdir -p "$out/defects"
-if [[ ! -e "$program" || -n $(find "$codecs" "$here" -newer "$program" -name '*.[ch]') ]]; then
+if [[ ! -e "$program" || -n $(find "$codecs" "$instructions" "$here" -newer "$program" -name '*.[ch]') ]]; then
   # Only the native decoder is built; the code that refers to the others is never called, and the linker removes it.
   clang -std=gnu11 -Wall -Wextra -Werror -DNDEBUG "${flags[@]}" -ffunction-sections "$strip" -I"$codecs" \
-    -I"$codecs/include" "$codecs"/memory/*.c "$codecs"/{core/{decoder,encoder,exif,rewriter},color/{context,conversion,profile}}.c \
+    -I"$codecs/include" -I"$instructions/include" "$instructions"/*.c "$codecs"/memory/*.c "$codecs"/{core/{decoder,encoder,exif,rewriter},color/{context,conversion,profile}}.c \
     "$codecs"/jpeg/*.c \
     "$here"/*.c $(pkg-config --cflags --libs libjpeg lcms2) -lm -o "$program" 2> >(grep -v 'gold: warning' >&2)
 fi

@@ -17,6 +17,7 @@
 #include "jpeg_ahead.h"
 #include "jpeg_bits.h"
 
+#include <cinstructions.h>
 #include <string.h>
 
 enum {
@@ -239,7 +240,7 @@ READ_BMI2(read_all_bmi2, JPEG_AHEAD_READERS)
 READ_BMI2(read_one_bmi2, 1)
 
 static ahead_read choose(bool is_one) {
-  if (__builtin_cpu_supports("bmi2")) {
+  if (cinstructions_allow(CINSTRUCTIONS_VECTORS) && __builtin_cpu_supports("bmi2")) {
     return is_one ? read_one_bmi2 : read_all_bmi2;
   }
   return is_one ? read_one : read_all;

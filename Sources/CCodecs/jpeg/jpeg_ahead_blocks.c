@@ -7,6 +7,7 @@
 #include "jpeg_ahead.h"
 #include "jpeg_blocks.h"
 
+#include <cinstructions.h>
 #include <string.h>
 
 // Bit layout of an entry of the steps, which contains up to two coefficients of jpeg_table.pairs. Zero bits to consume:
@@ -213,7 +214,7 @@ TAKE_BMI2(take_dc_first_bmi2, 1, true)
 
 static jpeg_take choose(uint32_t limit, bool in_tiles) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("bmi2")) {
+  if (cinstructions_allow(CINSTRUCTIONS_VECTORS) && __builtin_cpu_supports("bmi2")) {
     return in_tiles ? take_dc_first_bmi2 : limit == 1 ? take_dc_only_bmi2 : take_reduced_bmi2;
   }
 #endif

@@ -11,6 +11,7 @@
 
 #if defined(__x86_64__)
 
+#include <cinstructions.h>
 #include <immintrin.h>
 
 #define TARGET "avx2,avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2"
@@ -303,9 +304,10 @@ TAKE(4)
 /// Returns whether the processor has the instructions, and fast gathers. Those with BF16 and VBMI2 (from Sapphire
 /// Rapids and Zen 4 on) need no mitigation of Gather Data Sampling, which makes gathers of earlier ones slow.
 static bool is_supported(void) {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2") &&
-         __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vbmi2");
+  return cinstructions_allow(CINSTRUCTIONS_AVX512) && __builtin_cpu_supports("avx512f") &&
+         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("avx512bf16") &&
+         __builtin_cpu_supports("avx512vbmi2");
 }
 
 const jpeg_ahead_lockstep *ccodecs_jpeg_ahead_lockstep_avx512(uint32_t n) {

@@ -8,6 +8,7 @@
 #include "jpeg_encode.h"
 #include "jpeg_encode_rows.h"
 
+#include <cinstructions.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -110,16 +111,18 @@ const jpeg_encode_kernels ccodecs_jpeg_encode_kernels_scalar = {
 
 const jpeg_encode_kernels *ccodecs_jpeg_encode_kernels(void) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd") &&
-      __builtin_cpu_supports("avx512bitalg")) {
+  if (cinstructions_allow(CINSTRUCTIONS_AVX512) && __builtin_cpu_supports("avx512f") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512bitalg")) {
     return &ccodecs_jpeg_encode_kernels_avx512;
   }
-  if (__builtin_cpu_supports("avx2")) {
+  if (cinstructions_allow(CINSTRUCTIONS_VECTORS) && __builtin_cpu_supports("avx2")) {
     return &ccodecs_jpeg_encode_kernels_avx2;
   }
 #elif defined(__aarch64__)
-  return &ccodecs_jpeg_encode_kernels_neon;
+  if (cinstructions_allow(CINSTRUCTIONS_VECTORS)) {
+    return &ccodecs_jpeg_encode_kernels_neon;
+  }
 #endif
   return &ccodecs_jpeg_encode_kernels_scalar;
 }

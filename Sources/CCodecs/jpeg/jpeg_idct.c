@@ -8,6 +8,8 @@
 
 #include "jpeg_cosines.h"
 
+#include <cinstructions.h>
+
 // MARK: Arithmetic
 
 static int16_t wrap16(int32_t value) {
@@ -175,11 +177,13 @@ jpeg_transform ccodecs_jpeg_transform_scalar(uint32_t n) {
 
 jpeg_transform ccodecs_jpeg_transform(uint32_t n) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) {
+  if (cinstructions_allow(CINSTRUCTIONS_VECTORS) && __builtin_cpu_supports("avx2")) {
     return ccodecs_jpeg_transform_avx2(n);
   }
 #elif defined(__aarch64__)
-  return ccodecs_jpeg_transform_neon(n);
+  if (cinstructions_allow(CINSTRUCTIONS_VECTORS)) {
+    return ccodecs_jpeg_transform_neon(n);
+  }
 #endif
   return ccodecs_jpeg_transform_scalar(n);
 }

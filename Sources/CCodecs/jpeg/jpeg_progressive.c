@@ -6,6 +6,8 @@
 
 #include "jpeg_bits.h"
 
+#include <cinstructions.h>
+
 static uint32_t tiles_across(const jpeg_component *c) {
   return c->padded_across / JPEG_LANES;
 }
@@ -473,7 +475,8 @@ __attribute__((target("bmi,bmi2,popcnt"))) static int32_t read_refinement_bmi2(
 }
 
 static bool has_bmi2(void) {
-  return __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+  return cinstructions_allow(CINSTRUCTIONS_VECTORS) && __builtin_cpu_supports("bmi2") &&
+         __builtin_cpu_supports("popcnt");
 }
 
 /// AMD processors before Zen 3 need hundreds of cycles for a pdep.

@@ -6,6 +6,7 @@
 #include "jpeg_blocks.h"
 #include "jpeg_codes.h"
 
+#include <cinstructions.h>
 #include <string.h>
 
 // MARK: Preparation
@@ -274,7 +275,7 @@ DECODE_BMI2(decode_reduced_bmi2, d->limit)
 DECODE_BMI2(decode_dc_bmi2, 1)
 
 static jpeg_decode choose(uint32_t limit) {
-  if (!__builtin_cpu_supports("bmi2")) {
+  if (!cinstructions_allow(CINSTRUCTIONS_VECTORS) || !__builtin_cpu_supports("bmi2")) {
     return choose_plain(limit);
   }
   return limit == 64 ? decode_full_bmi2 : limit == 1 ? decode_dc_bmi2 : decode_reduced_bmi2;

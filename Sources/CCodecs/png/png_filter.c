@@ -6,6 +6,8 @@
 
 #include "png_encoder.h"
 
+#include <cinstructions.h>
+
 static uint8_t paeth(int left, int up, int corner) {
   const int to_left = up - corner;
   const int to_up = left - corner;
@@ -90,7 +92,7 @@ static const uint8_t *best_candidate(png_encoder *e) {
   const size_t stride = e->row_bytes + 1;
   ccodecs_png_filter best = CCODECS_PNG_FILTER_NONE;
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) {
+  if (cinstructions_allow(CINSTRUCTIONS_VECTORS) && __builtin_cpu_supports("avx2")) {
     uint64_t sums[PNG_FILTER_COUNT];
     const png_filter_row row = {e->current, e->above, e->pixel_bytes, e->row_bytes, e->candidates + 1, stride};
     ccodecs_png_filter_avx2(&row, sums);

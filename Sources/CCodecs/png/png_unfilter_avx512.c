@@ -6,6 +6,7 @@
 
 #if defined(__x86_64__)
 
+#include <cinstructions.h>
 #include <immintrin.h>
 #include <string.h>
 
@@ -269,8 +270,8 @@ static bool is_worthwhile(const uint8_t *rows, size_t stride, size_t row_count, 
 }
 
 size_t ccodecs_png_unfilter_many(uint8_t *rows, size_t stride, size_t row_count, size_t count, size_t pixel_bytes) {
-  const bool is_available =
-      __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+  const bool is_available = cinstructions_allow(CINSTRUCTIONS_AVX512) && __builtin_cpu_supports("avx512f") &&
+                            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
   bool has_averages;
   if (!is_available || (pixel_bytes != 3 && pixel_bytes != 4)) {
     return 0;

@@ -10,6 +10,7 @@
 
 #include "png_decoder.h"
 
+#include <cinstructions.h>
 #include <string.h>
 
 #if defined(__x86_64__) || defined(__aarch64__)
@@ -286,9 +287,9 @@ TARGET static void undo_rows(uint8_t *rows, size_t stride, size_t count, size_t 
 
 static bool is_available(void) {
 #if defined(__x86_64__)
-  return __builtin_cpu_supports("avx2");
+  return cinstructions_allow(CINSTRUCTIONS_VECTORS) && __builtin_cpu_supports("avx2");
 #else
-  return true; // part of the base architecture
+  return cinstructions_allow(CINSTRUCTIONS_VECTORS); // part of the base architecture
 #endif
 }
 

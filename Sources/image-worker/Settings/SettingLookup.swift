@@ -1,4 +1,5 @@
 internal import Fields
+internal import ImageCodecs
 internal import SystemPackage
 internal import Yams
 
@@ -53,6 +54,12 @@ struct SettingLookup {
     // In a fixed order, so that the same environment always gives the same error.
     for (name, value) in environment.sorted(by: { $0.key < $1.key }) {
       guard name.hasPrefix(SettingRow.variablePrefix), !Self.isServiceLink(name, value) else { continue }
+      if name == InstructionSet.variable {
+        guard InstructionSet.isValid(value) else {
+          throw SettingsError(description: "\(name) is \"\(value)\"; it must be \(InstructionSet.accepted)")
+        }
+        continue
+      }
       guard let row = rows.first(where: { $0.variable == name }) else {
         throw unknown(name, name, spelling: \.variable)
       }

@@ -1,0 +1,15 @@
+internal import CInstructions
+
+/// The environment variable that limits the instructions of the kernels, for tests and benchmarks; results do not depend
+/// on them.
+package enum InstructionSet {
+  package static let variable = String(cString: cinstructions_variable)
+  /// What the variable accepts.
+  package static let accepted = "scalar, avx2, neon or avx512"
+
+  /// Whether `text` is a value of the variable.
+  package static func isValid(_ text: String) -> Bool {
+    var set = CINSTRUCTIONS_SCALAR
+    return cinstructions_parse(text, &set)
+  }
+}
