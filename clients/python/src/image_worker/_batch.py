@@ -15,10 +15,11 @@ from typing import Any, Generic, TypeVar
 
 import grpc
 
-from ._errors import EXHAUSTED, ImageWorkerError, UnavailableError, from_rpc_error, lost, timed_out
+from ._errors import (
+    EXHAUSTED, ImageWorkerError, LimitExceededError, UnavailableError, from_rpc_error, lost, timed_out)
 from ._generated import image_worker_pb2 as wire
 from ._requests import configuration
-from ._results import Collector, Result
+from ._results import Collector, Intake, Result
 from ._sources import CHUNK_BYTES, WHOLE_BYTES, Source, SourceError, Upload
 from ._workers import Worker, Workers
 
@@ -66,6 +67,7 @@ class _Entry(Generic[Key]):
     key: Key
     upload: Upload
     start: wire.BatchItemStart
+    intake: Intake
     attempts: int = 0
     breaks: int = 0
     overloads: int = 0
@@ -145,7 +147,8 @@ class Batch(Generic[Key]):
             try:
                 fields = configuration({**self._fields, **item.fields})
                 preset = self._preset if item.preset is None else item.preset
-                entry = _Entry(item.key, Upload(item.image), wire.BatchItemStart(preset=preset, configuration=fields))
+                start = wire.BatchItemStart(preset=preset, configuration=fields)
+                entry = _Entry(item.key, Upload(item.image), start, Intake(self.workers.max_result_bytes))
             except (TypeError, ValueError, OverflowError) as error:
                 self._deliver(BatchResult(item.key, None, error, 0))
             else:
@@ -207,7 +210,7 @@ class Batch(Generic[Key]):
         is_spent = entry.breaks >= self.retry.attempts or entry.overloads >= self.retry.overload_attempts
         if not error.is_retryable or is_spent or not entry.upload.can_start:
             return self.finish(entry, error)
-        entry.collector = Collector()
+        entry.collector, entry.intake = Collector(), Intake(self.workers.max_result_bytes)
         entry.not_before = asyncio.get_running_loop().time() + delay
         self._waiting.append(entry)
         self.changed.notify()
@@ -247,7 +250,7 @@ class _Lane:
         self._is_closing = False
         self._is_stalled = False
         self._sent = 0
-        self._heard_at = 0.0
+        self._moved_at = 0.0
         self._failing_since: float | None = None
         # The number of streams that failed since the last success. Behind one address there may be several workers of which
         # one is lost: that streams to the others go on says nothing about the next stream of this lane.
@@ -270,8 +273,8 @@ class _Lane:
                     self._fail(worker, lost(f"no connection to {worker.address}"))
 
     def expire(self, now: float, timeout: float) -> None:
-        """Ends items whose timeout has passed, and the stream if nothing arrived on it meanwhile or for long."""
-        silence = now - self._heard_at
+        """Ends items whose timeout has passed, and the stream if it made no progress meanwhile or for long."""
+        silence = now - self._moved_at
         expired = [id for id, entry in self._in_flight.items() if entry.deadline and entry.deadline < now]
         is_stalled = bool(self._in_flight) and (silence > self._batch.retry.stall_after or bool(expired) and silence > timeout / 2)
         for id in expired:
@@ -282,7 +285,7 @@ class _Lane:
 
     async def _stream(self, worker: Worker) -> None:
         self._is_closing, self._is_stalled, self._sent = False, False, 0
-        self._heard_at = asyncio.get_running_loop().time()
+        self._moved_at = asyncio.get_running_loop().time()
         self._call = worker.batch(metadata=self._workers.metadata())
         sender = asyncio.create_task(self._send(self._call))
         error: ImageWorkerError | None = None
@@ -349,7 +352,7 @@ class _Lane:
         entry.attempts += 1
         self._sent += 1
         if not self._in_flight:
-            self._heard_at = asyncio.get_running_loop().time()
+            self._moved_at = asyncio.get_running_loop().time()
         self._in_flight[id] = entry
         is_started = False
         try:
@@ -369,6 +372,7 @@ class _Lane:
                 # An item that has ended early, such as a corrupt one, needs no more of its bytes.
                 while id in self._in_flight and (chunk := await reader.read(CHUNK_BYTES)):
                     await call.write(wire.BatchProcessRequest(item_id=id, chunk=chunk))
+                    self._moved_at = asyncio.get_running_loop().time()
             finally:
                 await reader.close()
         except SourceError as error:
@@ -381,9 +385,9 @@ class _Lane:
 
     async def _receive(self, call: Any, worker: Worker) -> None:
         while (response := await call.read()) is not grpc.aio.EOF:
-            self._heard_at = asyncio.get_running_loop().time()
             entry = self._in_flight.get(response.item_id)
-            if entry is None or not (outcome := entry.collector.add(response)):
+            outcome = self._add(response, entry) if entry else None
+            if not entry or not outcome:
                 continue
             del self._in_flight[response.item_id]
             self._note(outcome, worker)
@@ -391,6 +395,16 @@ class _Lane:
                 self._batch.again(entry, outcome, is_break=outcome.is_retryable and outcome.reason not in _NO_BREAK)
             else:
                 self._batch.finish(entry, outcome)
+
+    def _add(self, response: wire.BatchProcessResponse, entry: _Entry[Any]) -> Result | ImageWorkerError | None:
+        """Returns the outcome of an item if the response ends it."""
+        try:
+            if not entry.intake.admits(response):
+                return None
+        except LimitExceededError as error:
+            return error
+        self._moved_at = asyncio.get_running_loop().time()
+        return entry.collector.add(response)
 
     def _note(self, outcome: Result | ImageWorkerError, worker: Worker) -> None:
         if isinstance(outcome, ImageWorkerError) and outcome.code is grpc.StatusCode.UNAVAILABLE:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import math
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from types import TracebackType
@@ -15,10 +16,11 @@ from ._batch import Batch, BatchResult, Item
 from ._errors import ImageWorkerError, from_rpc_error, from_status, lost, timed_out
 from ._generated import image_worker_pb2 as wire
 from ._iteration import iterate
-from ._options import TLS, RetryPolicy
+from ._options import MAX_RESULT_BYTES, TLS, RetryPolicy
 from ._requests import configuration, renditions as renditions_of
-from ._results import Collector, Part, Result
+from ._results import Collector, Intake, Part, Result
 from ._sources import CHUNK_BYTES, WHOLE_BYTES, Reader, Source, SourceError, Upload
+from ._stall import StallTimer
 from ._workers import Worker, Workers, image_key
 
 if TYPE_CHECKING:
@@ -43,19 +45,23 @@ class AsyncClient:
     - `affinity`: sends the same image to the same worker, whose cache may have its result, instead of the one with the fewest
       open calls; the next one serves its images while it fails. The header `x-image-key` does the same for a proxy that is set
       up for it. Not for batches.
+    - `max_result_bytes`: the maximum size of a result; a larger one is a `LimitExceededError`. Default: 128 MiB.
     """
 
     def __init__(
         self, addresses: str | Sequence[str], *, tls: bool | TLS = False, token: str | Callable[[], str] | None = None,
         connections: int = 1, retry: RetryPolicy = RetryPolicy(), affinity: bool = False,
+        max_result_bytes: int = MAX_RESULT_BYTES,
     ) -> None:
         listed = [addresses] if isinstance(addresses, str) else list(addresses)
         if not listed or connections < 1:
             raise ValueError("a client needs at least one address and one connection")
+        if max_result_bytes < 1:
+            raise ValueError(f"max_result_bytes is {max_result_bytes}; it must be at least 1")
         if token is not None and not tls and not all(_is_local(address) for address in listed):
             raise ValueError("token needs tls, as anybody on the way could read it otherwise")
         certificates = TLS() if tls is True else (tls or None)
-        self._workers = Workers(listed, certificates, token, connections, retry, affinity)
+        self._workers = Workers(listed, certificates, token, connections, retry, affinity, max_result_bytes)
 
     async def __aenter__(self) -> Self:
         return self
@@ -111,14 +117,13 @@ class AsyncClient:
         collectors = {name: Collector() for name in renditions}
         async with aclosing(self._parts(image, "", timeout, None, renditions_of(renditions))) as parts:
             async for part in parts:
-                outcome = collectors.get(part.rendition_id, Collector()).add(part)
-                if not part.rendition_id and isinstance(outcome, ImageWorkerError):
-                    raise outcome
-                if outcome:
+                if part.rendition_id not in collectors:
+                    raise from_status(part.error)
+                if outcome := collectors[part.rendition_id].add(part):
                     outcomes[part.rendition_id] = outcome
-        if len(outcomes) < len(collectors):
-            raise lost("the stream ended before all results")
-        return outcomes
+                if len(outcomes) == len(collectors):
+                    return outcomes
+        raise lost("the stream ended before all results")
 
     async def inspect(
         self, image: Source, *, preset: str = "", timeout: float | None = 60, **fields: Unpack[Fields],
@@ -154,7 +159,7 @@ class AsyncClient:
         no worker can be reached for `RetryPolicy.give_up_after`, or none accepts the token, that error is raised.
 
         Items are taken while results are consumed: at most `streams * window` items are open at a time, and the memory of a
-        batch is that of so many images and results.
+        batch is that of so many results, each of at most `max_result_bytes`.
 
         - `timeout`: seconds for one item, from when it is sent first.
         - `streams`: the number of streams, on each of which a worker processes several images at the same time. Default: one
@@ -197,8 +202,8 @@ class AsyncClient:
                     await reader.close()
             except SourceError as error:
                 raise error.error from None
-            except grpc.aio.AioRpcError as caught:
-                error_ = from_rpc_error(caught)
+            except (grpc.aio.AioRpcError, ImageWorkerError) as caught:
+                error_ = caught if isinstance(caught, ImageWorkerError) else from_rpc_error(caught)
                 if is_begun or not upload.can_start:
                     raise error_ from None
             await retries.wait(worker, error_)
@@ -208,25 +213,32 @@ class AsyncClient:
         fields: wire.ProcessingConfiguration | None, renditions: Sequence[wire.Rendition],
     ) -> AsyncGenerator[Part, None]:
         options = {"timeout": timeout, "metadata": self._workers.metadata(key)}
-        if len(head) <= WHOLE_BYTES:
-            request = wire.ProcessImageRequest(image=head, preset=preset, configuration=fields, renditions=renditions)
-            async for part in worker.process(request, **options):
-                yield part
-            return
-        call = worker.batch(**options)
+        is_whole = len(head) <= WHOLE_BYTES
+        call = worker.batch(**options) if not is_whole else worker.process(
+            wire.ProcessImageRequest(image=head, preset=preset, configuration=fields, renditions=renditions), **options)
+        timer = StallTimer(call, self._workers.retry.stall_after)
+        intake = Intake(self._workers.max_result_bytes, [each.rendition_id for each in renditions] or [""])
         start = wire.BatchItemStart(preset=preset, configuration=fields, renditions=renditions)
-        sender = asyncio.create_task(_send(call, start, head, reader))
+        sender = None if is_whole else asyncio.create_task(_send(call, start, head, reader, timer))
         try:
+            timer.start()
             while (response := await call.read()) is not grpc.aio.EOF:
-                yield response
+                if intake.admits(response):
+                    timer.stop()
+                    yield response
+                    timer.start()
         except asyncio.CancelledError:
-            if not sender.done() or sender.cancelled() or not sender.exception():
+            if timer.has_expired:
+                raise timer.error from None
+            if not sender or not sender.done() or sender.cancelled() or not sender.exception():
                 raise
         finally:
+            timer.stop()
             call.cancel()
-            sender.cancel()
-            await asyncio.gather(sender, return_exceptions=True)
-        if not sender.cancelled() and isinstance(error := sender.exception(), SourceError):
+            if sender:
+                sender.cancel()
+                await asyncio.gather(sender, return_exceptions=True)
+        if sender and not sender.cancelled() and isinstance(error := sender.exception(), SourceError):
             raise error
 
     async def _call(self, method: Callable[[Worker], Any], request: Any, timeout: float | None) -> Any:
@@ -234,7 +246,8 @@ class AsyncClient:
         while True:
             with self._workers.use() as worker:
                 try:
-                    answer = await method(worker)(request, timeout=retries.left(), metadata=self._workers.metadata())
+                    limit = min(retries.left() or math.inf, self._workers.retry.stall_after)
+                    answer = await method(worker)(request, timeout=limit, metadata=self._workers.metadata())
                     self._workers.succeed(worker)
                     return answer
                 except grpc.aio.AioRpcError as caught:
@@ -274,13 +287,14 @@ class _Retries:
         await asyncio.sleep(delay)
 
 
-async def _send(call: Any, start: wire.BatchItemStart, head: bytes, reader: Any) -> None:
+async def _send(call: Any, start: wire.BatchItemStart, head: bytes, reader: Reader, timer: StallTimer) -> None:
     try:
         await call.write(wire.BatchProcessRequest(item_id="1", start=start))
         for offset in range(0, len(head), CHUNK_BYTES):
             await call.write(wire.BatchProcessRequest(item_id="1", chunk=head[offset:offset + CHUNK_BYTES]))
         while chunk := await reader.read(CHUNK_BYTES):
             await call.write(wire.BatchProcessRequest(item_id="1", chunk=chunk))
+            timer.note()
         await call.write(wire.BatchProcessRequest(item_id="1", end=wire.BatchItemEnd()))
         await call.done_writing()
     except SourceError:

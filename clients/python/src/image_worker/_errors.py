@@ -83,7 +83,7 @@ class ImageError(ImageWorkerError):
 
 
 class LimitExceededError(ImageWorkerError):
-    """The image, or `max_bytes`, exceeds a limit: see `limit_name`, `limit` and `value`."""
+    """The image, its result, or `max_bytes`, exceeds a limit: see `limit_name`, `limit` and `value`."""
 
 
 class OverloadedError(ImageWorkerError):
@@ -154,6 +154,14 @@ def lost(message: str) -> UnavailableError:
 def timed_out(seconds: float) -> DeadlineError:
     """Creates the error of a timeout that passed in the client."""
     return DeadlineError(f"no result after {seconds:g} s", code=grpc.StatusCode.DEADLINE_EXCEEDED)
+
+
+def too_large(size: int, limit: int) -> LimitExceededError:
+    """Creates the error of a result that exceeds what the client accepts."""
+    return LimitExceededError(
+        f"the result has more than {limit} bytes; raise max_result_bytes of the client if that is expected",
+        code=grpc.StatusCode.FAILED_PRECONDITION,
+        metadata={"limit_name": "max_result_bytes", "limit": str(limit), "value": str(size)})
 
 
 def _restored(

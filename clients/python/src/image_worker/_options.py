@@ -46,8 +46,8 @@ class RetryPolicy:
     initial_delay: float = 0.1
     #: The longest delay in seconds.
     max_delay: float = 5.0
-    #: A stream of a batch on which nothing arrived for so many seconds, while items are in flight, counts as broken. Longer
-    #: than what a worker may spend on one image.
+    #: A call, or a stream of a batch with items in flight, counts as broken if no result makes progress for so many seconds.
+    #: Longer than what a worker may spend on one image.
     stall_after: float = 150.0
     #: A batch ends if for so many seconds no worker could be reached.
     give_up_after: float = 120.0
@@ -56,6 +56,10 @@ class RetryPolicy:
         """Returns the delay after a number of failures, varied so that clients do not return at the same moment."""
         longest = min(self.max_delay, self.initial_delay * 2.0 ** min(failures - 1, 20))
         return longest * random.uniform(0.5, 1.0)
+
+
+#: The default of `max_result_bytes`.
+MAX_RESULT_BYTES = 128 << 20
 
 
 def _pem(value: bytes | str | os.PathLike[str] | None) -> bytes | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Union
 
-from ._errors import ImageWorkerError, from_status
+from ._errors import ImageWorkerError, from_status, too_large
 from ._generated import image_worker_pb2 as wire
 
 Part = Union[wire.ProcessImageResponse, wire.BatchProcessResponse]
@@ -62,12 +63,46 @@ class Result:
             raise
 
 
+class Intake:
+    """Decides which of the parts that arrive belong to the results of one image, so that these have an end.
+
+    A worker can send parts forever. Those that it admits are a header for each result, bytes up to the maximum, and an end.
+    """
+
+    def __init__(self, max_bytes: int, renditions: Iterable[str] = ("",)) -> None:
+        self._max_bytes = max_bytes
+        self._sizes = dict.fromkeys(renditions, 0)
+        self._without_header = set(self._sizes)
+
+    def admits(self, part: Part) -> bool:
+        """Returns whether the part is one of a result that has not ended. Raises `LimitExceededError`."""
+        name, kind = part.rendition_id, part.WhichOneof("part")
+        if kind == "error" and name == "":
+            return True  # of the whole image
+        if name not in self._sizes:
+            return False
+        if kind == "chunk":
+            self._sizes[name] += len(part.chunk)
+            if self._sizes[name] > self._max_bytes:
+                raise too_large(self._sizes[name], self._max_bytes)
+            return len(part.chunk) > 0
+        if kind == "header":
+            is_first = name in self._without_header
+            self._without_header.discard(name)
+            return is_first
+        if kind in ("report", "error"):
+            del self._sizes[name]
+            return True
+        return False
+
+
 class Collector:
     """Puts one result together."""
 
     def __init__(self) -> None:
         self._header = wire.ImageInfo()
-        self._chunks: list[bytes] = []
+        # Not a list, in which each of many small chunks would take more room than its bytes.
+        self._data = bytearray()
 
     def add(self, part: Part) -> Result | ImageWorkerError | None:
         """Adds the next part. Returns the result or the error when it is complete."""
@@ -75,9 +110,9 @@ class Collector:
         if kind == "header":
             self._header = part.header
         elif kind == "chunk":
-            self._chunks.append(part.chunk)
+            self._data += part.chunk
         elif kind == "error":
             return from_status(part.error)
         elif kind == "report":
-            return Result(b"".join(self._chunks), self._header, part.report)
+            return Result(bytes(self._data), self._header, part.report)
         return None

@@ -14,7 +14,7 @@ from ._batch import BatchResult, Item
 from ._client import AsyncClient
 from ._errors import ImageWorkerError
 from ._generated import image_worker_pb2 as wire
-from ._options import TLS, RetryPolicy
+from ._options import MAX_RESULT_BYTES, TLS, RetryPolicy
 from ._results import Result
 from ._sources import Source
 
@@ -36,9 +36,12 @@ class Client:
     def __init__(
         self, addresses: str | Sequence[str], *, tls: bool | TLS = False, token: str | Callable[[], str] | None = None,
         connections: int = 1, retry: RetryPolicy = RetryPolicy(), affinity: bool = False,
+        max_result_bytes: int = MAX_RESULT_BYTES,
     ) -> None:
         async def create() -> AsyncClient:
-            return AsyncClient(addresses, tls=tls, token=token, connections=connections, retry=retry, affinity=affinity)
+            return AsyncClient(
+                addresses, tls=tls, token=token, connections=connections, retry=retry, affinity=affinity,
+                max_result_bytes=max_result_bytes)
 
         self._loop = _Loop.shared()
         self._client = self._loop.run(create())

@@ -16,7 +16,8 @@ from ._options import TLS, RetryPolicy
 
 _SERVICE = "/imageworker.v1.ImageWorkerService/"
 _OPTIONS: list[tuple[str, Any]] = [
-    ("grpc.max_receive_message_length", -1),
+    # The contract limits the parts of a result to 64 KiB; everything else that workers send is small, too.
+    ("grpc.max_receive_message_length", 4 << 20),
     ("grpc.max_send_message_length", -1),
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 10_000),
@@ -72,7 +73,7 @@ class Workers:
 
     def __init__(
         self, addresses: Sequence[str], tls: TLS | None, token: str | Callable[[], str] | None, connections: int,
-        retry: RetryPolicy, affinity: bool = False,
+        retry: RetryPolicy, affinity: bool, max_result_bytes: int,
     ) -> None:
         options = list(_OPTIONS)
         if tls and tls.server_name:
@@ -83,6 +84,7 @@ class Workers:
         self.all = [Worker(address, credentials, options) for _ in range(connections) for address in addresses]
         self.retry = retry
         self.affinity = affinity
+        self.max_result_bytes = max_result_bytes
         self._turns = itertools.count(1)
         self._token = token
 
