@@ -268,3 +268,50 @@ def test_asyncio() -> None:
     invalid = status(grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELD")
     with FakeWorker(lambda image, time: invalid if image == b"bad" else None) as worker:
         asyncio.run(main(worker.address))
+
+
+@pytest.mark.parametrize("item, text", [
+    ("a.jpg", "not a str; for a path, write"), (Path("a.jpg"), "not a PosixPath"), ((1, b"image", 3), "not a tuple of 3"), (b"12", "bytes")])
+def test_what_is_no_item_is_explained(item: Any, text: str) -> None:
+    with FakeWorker() as worker, Client(worker.address) as client, pytest.raises(TypeError, match=text):
+        list(client.batch([item]))
+
+
+def test_an_abandoned_batch_holds_nothing_up() -> None:
+    """The garbage collector may close its iterator in the thread of the event loop, which must not wait for itself."""
+    program = """if True:
+        import gc, sys
+        from image_worker import Client
+        from image_worker._sync import _Loop
+        with Client(sys.argv[1]) as client:
+            for count in range(3):
+                results = client.batch((number, b"image") for number in range(500))
+                next(results)
+                cycle = [results]
+                cycle.append(cycle)
+                del results, cycle
+                _Loop.shared()._loop.call_soon_threadsafe(gc.collect)
+                assert client.process(b"image").data == b"egami"
+        """
+    with FakeWorker() as worker:
+        done = subprocess.run([sys.executable, "-c", program, worker.address], stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_batch_can_be_interrupted() -> None:
+    program = """if True:
+        import os, signal, sys, threading
+        from image_worker import Client
+        with Client(sys.argv[1]) as client:
+            results = client.batch([(number, b"%d" % number) for number in range(50)])
+            threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+            try:
+                for result in results:
+                    pass
+            except KeyboardInterrupt:
+                print("interrupted")
+        """
+    with FakeWorker(lambda image, times: time.sleep(1)) as worker:
+        done = subprocess.run(
+            [sys.executable, "-c", program, worker.address], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted\n", "")

@@ -1,12 +1,15 @@
 """Single images: sources, fields, errors, retries and deadlines."""
 
 import asyncio
+import inspect
 import io
 import os
 import pickle
 import subprocess
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import grpc
@@ -255,3 +258,83 @@ def test_without_affinity_no_key_is_sent() -> None:
     with FakeWorker() as worker, Client(worker.address) as client:
         client.process(b"image")
         assert "x-image-key" not in worker.metadata[-1]
+
+
+@pytest.mark.parametrize("source, text", [
+    (type("ndarray", (list,), {"__array_interface__": {}})([1]), "not the pixels of a ndarray; encode them"),
+    ([1, 2], "the parts of an image are bytes, not int"), (["a.jpg"], "the parts of an image are bytes, not str")])
+def test_what_is_no_file_is_not_sent(source: object, text: str) -> None:
+    with FakeWorker() as worker, Client(worker.address) as client:
+        with pytest.raises(TypeError, match=text):
+            client.process(source)  # type: ignore[arg-type]
+        assert not worker.seen
+
+
+@pytest.mark.parametrize("address, text", [
+    ("http://127.0.0.1:50051", "write it without http://, as in '127.0.0.1:50051'$"),
+    ("https://images.example.com/x", "write it without https://, as in 'images.example.com:50051', and set tls=True"),
+    ("127.0.0.1", "must be 'HOST:PORT'"), ("localhost:", "must be"), (":50051", "must be"), ("", "must be"), ("host:0", "must be"),
+    ("host:70000", "must be"), ("host:http", "must be"), ("dns:///images", "must be"), ("::1:50051", "in brackets")])
+def test_an_address_that_is_none_is_explained(address: str, text: str) -> None:
+    with pytest.raises(ValueError, match=text) as caught:
+        Client(address)
+    assert repr(address) in str(caught.value)
+
+
+@pytest.mark.parametrize("address", [
+    "host:1", "127.0.0.1:50051", "[::1]:50051", "dns:///name:1", "dns://8.8.8.8/name:1", "dns:name:1", "unix:/tmp/worker",
+    "ipv4:127.0.0.1:1", "xds:///images"])
+def test_addresses_of_grpc_are_known(address: str) -> None:
+    Client(address).close()
+
+
+@pytest.mark.parametrize("milliseconds", [0, 0.01, 1, 5, 20])
+@pytest.mark.parametrize("image", [b"image", LARGE], ids=["small", "large"])
+def test_a_short_timeout_is_a_deadline(milliseconds: float, image: bytes) -> None:
+    with FakeWorker(lambda image, _: time.sleep(0.05)) as worker:
+        for _ in range(5):
+            with Client(worker.address) as client:
+                for call in (lambda: client.process(image, timeout=milliseconds / 1000),
+                             lambda: list(client.stream(image, timeout=milliseconds / 1000)),
+                             lambda: next(client.batch([(0, image)], timeout=milliseconds / 1000)).unwrap()):
+                    with pytest.raises(DeadlineError):
+                        call()
+
+
+def test_a_closed_client_says_so() -> None:
+    with FakeWorker() as worker:
+        client = Client(worker.address)
+        client.close()
+        client.close()
+        for call in (lambda: client.process(b"image"), lambda: list(client.stream(b"image")), client.presets,
+                     lambda: list(client.batch([(0, b"image")])), lambda: client.inspect(b"image")):
+            with pytest.raises(RuntimeError, match="the client is closed"):
+                call()
+
+
+@pytest.mark.parametrize("call", [
+    lambda client: client.process(b"image"), lambda client: list(client.stream(b"image")),
+    lambda client: list(client.batch([(0, b"image")]))], ids=["process", "stream", "batch"])
+def test_closing_ends_calls(call: Callable[[Client], object]) -> None:
+    arrived, going = threading.Event(), threading.Event()
+
+    def behavior(image: bytes, time: int) -> None:
+        arrived.set()
+        going.wait(10)
+
+    with FakeWorker(behavior) as worker, ThreadPoolExecutor(1) as pool:
+        client = Client(worker.address)
+        called = pool.submit(call, client)
+        assert arrived.wait(10)
+        client.close()
+        with pytest.raises(RuntimeError, match="the client is closed"):
+            called.result(10)
+        going.set()
+
+
+def test_the_descriptions_of_both_clients_agree() -> None:
+    """Those of the ordinary client are complete, as editors show them."""
+    for name in ("process", "stream", "renditions", "inspect", "presets", "batch", "close"):
+        own, other = (inspect.getdoc(getattr(kind, name)) or "" for kind in (Client, AsyncClient))
+        assert other and own.startswith(other), name
+    assert (inspect.getdoc(Client) or "").endswith((inspect.getdoc(AsyncClient) or "").partition("\n\n")[2])

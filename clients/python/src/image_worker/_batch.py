@@ -136,7 +136,13 @@ class Batch(Generic[Key]):
 
     async def _guard(self, work: Any) -> None:
         try:
-            await work
+            try:
+                await work
+            except (grpc.aio.UsageError, asyncio.CancelledError):
+                # The calls of a client that was closed meanwhile.
+                if not self._is_stopped:
+                    self.workers.check_open()
+                raise
         except Exception as error:
             self.fail(error)
 

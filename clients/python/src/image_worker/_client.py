@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import math
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc
 
+from ._addresses import check, is_local
 from ._batch import Batch, BatchResult, Item
 from ._errors import ImageWorkerError, from_rpc_error, from_status, lost, timed_out
 from ._generated import image_worker_pb2 as wire
@@ -58,7 +58,9 @@ class AsyncClient:
             raise ValueError("a client needs at least one address and one connection")
         if max_result_bytes < 1:
             raise ValueError(f"max_result_bytes is {max_result_bytes}; it must be at least 1")
-        if token is not None and not tls and not all(_is_local(address) for address in listed):
+        for address in listed:
+            check(address)
+        if token is not None and not tls and not all(is_local(address) for address in listed):
             raise ValueError("token needs tls, as anybody on the way could read it otherwise")
         certificates = TLS() if tls is True else (tls or None)
         self._workers = Workers(listed, certificates, token, connections, retry, affinity, max_result_bytes)
@@ -169,6 +171,7 @@ class AsyncClient:
         """
         if window < 1 or (streams is not None and streams < 1):
             raise ValueError("streams and window must be at least 1")
+        self._workers.check_open()
         batch: Batch[Key] = Batch(
             self._workers, preset, fields, streams or len(self._workers.all), window, timeout)
         async with aclosing(iterate(items)) as source, aclosing(batch.run(_items(source))) as results:
@@ -203,7 +206,7 @@ class AsyncClient:
             except SourceError as error:
                 raise error.error from None
             except (grpc.aio.AioRpcError, ImageWorkerError) as caught:
-                error_ = caught if isinstance(caught, ImageWorkerError) else from_rpc_error(caught)
+                error_ = retries.error(caught)
                 if is_begun or not upload.can_start:
                     raise error_ from None
             await retries.wait(worker, error_)
@@ -230,6 +233,7 @@ class AsyncClient:
         except asyncio.CancelledError:
             if timer.has_expired:
                 raise timer.error from None
+            self._workers.check_open()
             if not sender or not sender.done() or sender.cancelled() or not sender.exception():
                 raise
         finally:
@@ -251,7 +255,7 @@ class AsyncClient:
                     self._workers.succeed(worker)
                     return answer
                 except grpc.aio.AioRpcError as caught:
-                    error = from_rpc_error(caught)
+                    error = retries.error(caught)
             await retries.wait(worker, error)
 
 
@@ -272,6 +276,12 @@ class _Retries:
         if left <= 0:
             raise timed_out(self._timeout)
         return left
+
+    def error(self, error: grpc.aio.AioRpcError | ImageWorkerError) -> ImageWorkerError:
+        """The error of an attempt. At the deadline, gRPC may end a call with another code."""
+        known = error if isinstance(error, ImageWorkerError) else from_rpc_error(error)
+        is_late = self._deadline is not None and asyncio.get_running_loop().time() >= self._deadline
+        return timed_out(self._timeout) if is_late and self._timeout is not None and known.is_lost else known
 
     async def wait(self, worker: Worker, error: ImageWorkerError) -> None:
         """Waits before the next attempt. Raises the error if there is none."""
@@ -306,18 +316,18 @@ async def _send(call: Any, start: wire.BatchItemStart, head: bytes, reader: Read
 
 async def _items(source: AsyncIterator[Item[Key] | tuple[Key, Source]]) -> AsyncIterator[Item[Key]]:
     async for item in source:
+        if not isinstance(item, Item) and not (isinstance(item, (tuple, list)) and len(item) == 2):
+            raise TypeError(
+                f"an item is a pair of a key and an image, or an Item, not {_shown(item)}; for a path, write (path, path)")
         yield item if isinstance(item, Item) else Item(item[0], item[1])
+
+
+def _shown(value: object) -> str:
+    size = f" of {len(value)}" if isinstance(value, (tuple, list)) else ""
+    return f"a {type(value).__name__}{size}"
 
 
 def _unwrap(outcome: Result | ImageWorkerError) -> Result:
     if isinstance(outcome, ImageWorkerError):
         raise outcome
     return outcome
-
-
-def _is_local(address: str) -> bool:
-    host = address.rpartition(":")[0].strip("[]")
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or address.startswith("unix:")

@@ -63,7 +63,12 @@ class ImageWorkerError(Exception):
             return self.retry_after is not None and self.retry_after <= _MAX_QUOTA_DELAY
         if self.reason:
             return self.reason in _RETRYABLE_REASONS or self.code is grpc.StatusCode.UNAVAILABLE
-        return self.code in _LOST or self.retry_after is not None
+        return self.is_lost or self.retry_after is not None
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the connection or the worker was lost; the error did not come from the service itself."""
+        return not self.reason and self.code in _LOST
 
     def __str__(self) -> str:
         return f"{self.reason or self.code.name}: {self.message}"

@@ -37,6 +37,9 @@ class Upload:
         self._source = source
         self._start = 0
         self._is_begun = False
+        kind = type(source).__name__
+        if hasattr(source, "__array_interface__"):
+            raise TypeError(f"an image is an encoded file, not the pixels of a {kind}; encode them first, as PNG for example")
         if isinstance(source, (bytes, bytearray, memoryview, str, os.PathLike)):
             self._is_replayable = True
         elif hasattr(source, "read"):
@@ -46,7 +49,7 @@ class Upload:
         elif isinstance(source, (Iterable, AsyncIterable)):
             self._is_replayable = False
         else:
-            raise TypeError(f"an image is bytes, a path, a binary file or an iterable of bytes, not {type(source).__name__}")
+            raise TypeError(f"an image is bytes, a path, a binary file or an iterable of bytes, not {kind}")
 
     @property
     def can_start(self) -> bool:
@@ -119,9 +122,12 @@ class _Parts(Reader):
     async def _read(self, limit: int) -> bytes:
         while not self._rest:
             try:
-                self._rest = memoryview(await anext(self._parts))
+                part = await anext(self._parts)
             except StopAsyncIteration:
                 return b""
+            if not isinstance(part, (bytes, bytearray, memoryview)):
+                raise TypeError(f"the parts of an image are bytes, not {type(part).__name__}")
+            self._rest = memoryview(part).cast("B")
         data = bytes(self._rest[:limit])
         self._rest = self._rest[limit:]
         return data

@@ -30,7 +30,19 @@ Value = TypeVar("Value")
 class Client:
     """A client of one or several workers. It may be used from several threads, and must be closed.
 
-    The parameters are those of `AsyncClient`. A process that was forked needs a client of its own.
+    A process that was forked needs a client of its own.
+
+    - `addresses`: `"host:port"`, or several of them. Calls go to the address with the fewest open calls, and avoid those
+      that failed just now.
+    - `tls`: `True` or a `TLS` for an encrypted connection.
+    - `token`: sent as `authorization: Bearer`, or a function that returns it for each call. Tokens are not sent without TLS,
+      except to this machine.
+    - `connections`: connections per address. A balancer that distributes connections needs several.
+    - `retry`: when requests are sent again.
+    - `affinity`: sends the same image to the same worker, whose cache may have its result, instead of the one with the fewest
+      open calls; the next one serves its images while it fails. The header `x-image-key` does the same for a proxy that is set
+      up for it. Not for batches.
+    - `max_result_bytes`: the maximum size of a result; a larger one is a `LimitExceededError`. Default: 128 MiB.
     """
 
     def __init__(
@@ -64,25 +76,38 @@ class Client:
     def process(
         self, image: Source, *, preset: str = "", timeout: float | None = 60, **fields: Unpack[Fields],
     ) -> Result:
-        """Processes one image. See `AsyncClient.process`."""
+        """Processes one image. Raises `ImageWorkerError`.
+
+        `timeout` is for all attempts together, in seconds. `fields` override those of the preset; `image_worker.Fields` lists
+        them.
+        """
         return self._loop.run(self._client.process(image, preset=preset, timeout=timeout, **fields))
 
     def stream(
         self, image: Source, *, preset: str = "", timeout: float | None = 60, **fields: Unpack[Fields],
     ) -> Generator[wire.ImageInfo | bytes | wire.ProcessingReport, None, None]:
-        """Processes one image, and returns the parts of the result as they arrive. See `AsyncClient.stream`."""
+        """Processes one image, and returns the parts of the result as they arrive: a header, chunks, and a report.
+
+        The call is not sent again after the first part. If it fails then, the chunks that have arrived are worthless.
+
+        Close the iterator, or read it to its end.
+        """
         return self._loop.iterate(self._client.stream(image, preset=preset, timeout=timeout, **fields))
 
     def renditions(
         self, image: Source, renditions: Mapping[str, Mapping[str, object]], *, timeout: float | None = 60,
     ) -> dict[str, Result | ImageWorkerError]:
-        """Processes one image to several results. See `AsyncClient.renditions`."""
+        """Processes one image to several results. It is uploaded and decoded once.
+
+        Each rendition has a name, and a dictionary of fields with an optional `preset`. A rendition that fails has its error
+        as value. An error of the whole image is raised.
+        """
         return self._loop.run(self._client.renditions(image, renditions, timeout=timeout))
 
     def inspect(
         self, image: Source, *, preset: str = "", timeout: float | None = 60, **fields: Unpack[Fields],
     ) -> wire.InspectImageResponse:
-        """Returns the properties of an image and of its result. See `AsyncClient.inspect`."""
+        """Returns the properties of an image and of its result, from the first mebibyte of the file."""
         return self._loop.run(self._client.inspect(image, preset=preset, timeout=timeout, **fields))
 
     def presets(self, *, timeout: float | None = 60) -> list[wire.Preset]:
@@ -93,7 +118,20 @@ class Client:
         self, items: Iterable[Item[Key] | tuple[Key, Source]], *, preset: str = "", timeout: float | None = 300,
         streams: int | None = None, window: int = 8, **fields: Unpack[Fields],
     ) -> Generator[BatchResult[Key], None, None]:
-        """Processes many images, and returns their results as they are ready, in any order. See `AsyncClient.batch`.
+        """Processes many images, and returns their results as they are ready, in any order.
+
+        Items are `(key, image)` or `Item`s; keys name the results. Each item has exactly one result, which contains its error
+        if it failed; the others go on. Errors of a worker or a connection are retried, on other workers if there are any. If
+        no worker can be reached for `RetryPolicy.give_up_after`, or none accepts the token, that error is raised.
+
+        Items are taken while results are consumed: at most `streams * window` items are open at a time, and the memory of a
+        batch is that of so many results, each of at most `max_result_bytes`.
+
+        - `timeout`: seconds for one item, from when it is sent first.
+        - `streams`: the number of streams, on each of which a worker processes several images at the same time. Default: one
+          for each address. Behind a balancer, use at least one for each worker.
+        - `window`: items in flight on a stream. A worker processes 8 at the same time (`--max-images-per-stream`) and reads
+          no further; more would only fill the buffers of proxies.
 
         `items` is iterated in another thread. Close the iterator, or read it to its end.
         """
@@ -111,6 +149,8 @@ class _Loop:
         self._loop = asyncio.new_event_loop()
         self._process = os.getpid()
         self._is_stopped = False
+        # So that the garbage collector leaves their end to `iterate`.
+        self._iterated: set[AsyncGenerator[Any, None]] = set()
         self._thread = threading.Thread(target=self._loop.run_forever, name="image-worker-client", daemon=True)
         self._thread.start()
         atexit.register(self._stop)
@@ -144,17 +184,31 @@ class _Loop:
             raise
 
     def iterate(self, values: AsyncGenerator[Value, None]) -> Generator[Value, None, None]:
-        async def following() -> tuple[Value] | None:
+        following: asyncio.Task[Any] | None = None
+
+        async def follow() -> tuple[Value] | None:
+            nonlocal following
+            following = asyncio.current_task()
             # StopAsyncIteration cannot pass through a future.
             try:
                 return (await anext(values),)
             except StopAsyncIteration:
                 return None
 
+        async def close() -> None:
+            if following:  # It may not have ended, after KeyboardInterrupt.
+                await asyncio.gather(following, return_exceptions=True)
+            await values.aclose()
+            self._iterated.discard(values)
+
+        self._iterated.add(values)
         try:
-            while (value := self.run(following())) is not None:
+            while (value := self.run(follow())) is not None:
                 yield value[0]
         finally:
-            # A traceback can keep an iterator until the interpreter exits; nothing is left to close then.
-            if not self._is_stopped:
-                self.run(values.aclose())
+            if threading.current_thread() is self._thread:
+                # The garbage collector found an abandoned iterator in this thread, which cannot wait for itself.
+                asyncio.run_coroutine_threadsafe(close(), self._loop)
+            elif not self._is_stopped:
+                # A traceback can keep an iterator until the interpreter exits; nothing is left to close then.
+                self.run(close())

@@ -87,6 +87,12 @@ class Workers:
         self.max_result_bytes = max_result_bytes
         self._turns = itertools.count(1)
         self._token = token
+        self._is_closed = False
+
+    def check_open(self) -> None:
+        """Raises `RuntimeError` if the client is closed."""
+        if self._is_closed:
+            raise RuntimeError("the client is closed")
 
     def metadata(self, key: str | None = None) -> list[tuple[str, str]]:
         """Returns the metadata of a call, for an image with this key."""
@@ -97,6 +103,7 @@ class Workers:
 
     async def close(self) -> None:
         """Closes all connections and ends their calls."""
+        self._is_closed = True
         await asyncio.gather(*(worker.channel.close() for worker in self.all))
 
     @contextmanager
@@ -106,6 +113,7 @@ class Workers:
         With a key, those to the worker of that key come first: the one with the largest hash of both, so that the images of a
         worker that fails are spread over all others, and no others move.
         """
+        self.check_open()
         now = _now()
         ranks = {} if key is None else {worker.address: -_hash(key + worker.address) for worker in self.all}
         worker = min(self.all, key=lambda worker: (
