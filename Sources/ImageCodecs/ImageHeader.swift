@@ -23,7 +23,7 @@ package struct ImageHeader: Sendable, Hashable {
     case brokenEXIF = "the EXIF data is damaged and was ignored"
     case firstFrameOnly = "the file contains several images; only the first was decoded"
     case damaged = "the file is damaged; the decoder repaired or skipped the damaged parts"
-    case missingEnd = "the file had no end marker; the result has one"
+    case missingEnd = "the end of the file was missing; the result has one"
     case truncated = "the file is truncated; the missing part of the image is gray"
     case unusableProfile = "the color profile is damaged or does not match the image; its colors were treated as sRGB"
   }

@@ -80,8 +80,8 @@ package struct Rewriter: ~Copyable {
 
   /// Starts rewriting and takes over the part of the file that the decoder has buffered.
   /// - `orientation`: `up` copies the image; any other orientation transforms a JPEG losslessly.
-  /// - `mayLackEnd`: add a missing end marker to a JPEG, with the warning `missingEnd`. The caller must check that the
-  ///   last scan is complete.
+  /// - `mayLackEnd`: add an end that the file lacks, with the warning `missingEnd`. The caller must check that
+  ///   no row is missing.
   /// - Throws: `misuse` if the survey does not allow the operation, `outOfMemory` if the budget is exhausted.
   package mutating func start(
     _ decoder: consuming Decoder, orientation: Orientation, exif: [UInt8], mayLackEnd: Bool = false

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Passthrough trials")
 struct PassthroughTrialTests {
-  private static let warning = "the file had no end marker; the result has one"
+  private static let warning = "the end of the file was missing; the result has one"
 
   /// Passes through an image that has arrived completely.
   private func passOn(_ bytes: [UInt8]) throws -> (bytes: [UInt8], report: ProcessingReport) {

@@ -135,7 +135,7 @@ static ccodecs_status copy(ccodecs_rewriter *rewriter, ccodecs_input *input, cco
   }
   const ccodecs_status status = run(rewriter, input, piece);
   if (status == CCODECS_NEEDS_INPUT && input->is_last) {
-    if (rewriter->may_lack_end && rewriter->methods->end != NULL && rewriter->methods->end(rewriter, piece)) {
+    if (rewriter->may_lack_end && rewriter->methods->end(rewriter, piece)) {
       rewriter->warnings |= CCODECS_WARNING_NO_END;
       return CCODECS_BYTES_READY;
     }

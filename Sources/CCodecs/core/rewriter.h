@@ -30,8 +30,8 @@ typedef struct ccodecs_rewriter_methods {
   /// Consumes some bytes of the window. Returns CCODECS_OK to be called again, CCODECS_NEEDS_INPUT once the window is
   /// consumed, CCODECS_BYTES_READY, CCODECS_DONE, or the failure.
   ccodecs_status (*step)(ccodecs_rewriter *rewriter, ccodecs_input *input, ccodecs_piece *piece);
-  /// Returns the end marker in `piece` for a truncated file, if nothing else is known to be missing; otherwise false.
-  /// NULL for a format without an end marker.
+  /// Returns in `piece` the end that a truncated file lacks, if nothing else is known to be missing; otherwise false.
+  /// `step` continues after it.
   bool (*end)(ccodecs_rewriter *rewriter, ccodecs_piece *piece);
   /// Fills `survey`, which is zeroed. Called only if no step failed.
   void (*survey)(const ccodecs_rewriter *rewriter, const ccodecs_decoder *decoder, ccodecs_survey *survey);

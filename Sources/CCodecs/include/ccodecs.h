@@ -207,7 +207,7 @@ enum {
   CCODECS_WARNING_DAMAGED = 1u << 2,     ///< The decoder repaired or skipped damaged data.
   CCODECS_WARNING_BAD_PROFILE = 1u << 3, ///< The color profile is unusable; colors are treated as sRGB.
   CCODECS_WARNING_TRUNCATED = 1u << 4,   ///< The file is truncated; the missing part is filled with gray.
-  CCODECS_WARNING_NO_END = 1u << 6,      ///< Rewriters only: the file lacked its end marker, which was added.
+  CCODECS_WARNING_NO_END = 1u << 6,      ///< Rewriters only: the file lacked its end, which was added.
   CCODECS_WARNING_TOLERATED = 1u << 5,   ///< Damage was tolerated, from header.damaged_row on.
 };
 
@@ -520,7 +520,8 @@ void ccodecs_jpeg_sample_destroy(ccodecs_jpeg_sample *sample);
 /// The rewriter checks the structure of markers, chunks and compressed data, and copies what a decoder needs. From a
 /// JPEG it keeps tables, frame and scans, and writes its own JFIF segment; from a PNG it keeps IHDR, PLTE, tRNS, IDAT
 /// and IEND; from a WebP the image and its alpha. It does not read bytes after the image. It does not parse compressed
-/// data: damage inside is detected only by a PNG's CRCs or a JPEG's restart markers.
+/// data: damage inside is detected only by a PNG's CRCs or a JPEG's restart markers. A caller that delivers the result
+/// decodes it at the same time.
 ///
 /// The legal order of calls is create; note, with all bytes that the image's decoder consumed until its header was
 /// complete; survey; start, with that decoder; read until CCODECS_DONE; destroy. Destroy is legal at any point. A
@@ -547,8 +548,9 @@ typedef struct ccodecs_rewrite_options {
   uint8_t orientation;
   const uint8_t *exif; ///< EXIF data (a TIFF block) to embed, borrowed for start; or NULL.
   size_t exif_count;   ///< Size of `exif` in bytes, at most 65527; 0 for none.
-  /// Accept a JPEG without an end marker: the rewriter emits the marker as the last piece and sets
-  /// CCODECS_WARNING_NO_END. The last scan may be incomplete, so the caller must decode the bytes before that piece.
+  /// Accept a file that lacks only its end: a JPEG's end marker, a PNG's IEND chunk, or the last 4096 bytes of a WebP
+  /// image. The rewriter sets CCODECS_WARNING_NO_END and emits the missing bytes. Rows may be missing too, so the caller
+  /// must decode the bytes before the warning.
   bool may_lack_end;
 } ccodecs_rewrite_options;
 

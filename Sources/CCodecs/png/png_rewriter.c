@@ -3,7 +3,8 @@
 //
 // It validates chunks like the decoder (png_decoder.c) and rejects the same files. It drops the ancillary chunks that
 // the decoder ignores and those that only describe the image. The bytes of IDAT are copied as they arrive. Without
-// inflating them, it can only check that they are not fewer than deflate's maximum compression allows.
+// inflating them, it can only check that they are not fewer than deflate's maximum compression allows; whether they
+// contain all rows is checked by the decoder that the caller runs on the copy.
 
 #include "../core/rewriter.h"
 #include "png_chunk.h"
@@ -205,6 +206,18 @@ static ccodecs_status step(ccodecs_rewriter *base, ccodecs_input *input, ccodecs
   return p->use == USE_PASS ? give(p->chunk, PNG_CHUNK_HEADER_BYTES, piece) : CCODECS_OK;
 }
 
+/// Returns IEND if the file lacks only that chunk or a part of it.
+static bool end(ccodecs_rewriter *base, ccodecs_piece *piece) {
+  static const uint8_t chunk[PNG_CHUNK_HEADER_BYTES + PNG_CRC_BYTES] = {0,   0,   0,    0,    'I',  'E',
+                                                                        'N', 'D', 0xAE, 0x42, 0x60, 0x82};
+  png_rewriter *p = (png_rewriter *)base;
+  if (!p->has_data || p->step == STEP_DONE || (p->step != STEP_HEADER && !is_type(p, "IEND"))) {
+    return false;
+  }
+  p->step = STEP_DONE;
+  return give(chunk, sizeof chunk, piece) == CCODECS_BYTES_READY;
+}
+
 static void survey(const ccodecs_rewriter *base, const ccodecs_decoder *decoder, ccodecs_survey *survey) {
   const png_rewriter *p = (const png_rewriter *)base;
   (void)decoder;
@@ -241,6 +254,6 @@ static void destroy(ccodecs_rewriter *base) {
 
 ccodecs_rewriter *ccodecs_png_rewriter_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
   static const ccodecs_rewriter_methods methods = {
-      .step = step, .survey = survey, .start = start, .start_bytes = start_bytes, .destroy = destroy};
+      .step = step, .end = end, .survey = survey, .start = start, .start_bytes = start_bytes, .destroy = destroy};
   return ccodecs_rewriter_allocate(sizeof(png_rewriter), &methods, limits, budget);
 }

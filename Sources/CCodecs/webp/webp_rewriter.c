@@ -247,6 +247,19 @@ static ccodecs_status step(ccodecs_rewriter *base, ccodecs_input *input, ccodecs
   return read_bytes(w, input, piece);
 }
 
+/// Completes an image whose last bytes are missing with zeros, which are also what libwebp reads behind the end.
+static bool end(ccodecs_rewriter *base, ccodecs_piece *piece) {
+  static const uint8_t zeros[4096]; // more zeros would be a large file made of a small one
+  webp_rewriter *w = (webp_rewriter *)base;
+  if (w->step != STEP_GIVE || !w->is_image || w->left > sizeof zeros) {
+    return false;
+  }
+  *piece = (ccodecs_piece){.bytes = zeros, .count = (size_t)w->left};
+  w->left = 0;
+  w->step = STEP_PAD;
+  return true;
+}
+
 static void destroy(ccodecs_rewriter *base) {
   webp_rewriter *w = (webp_rewriter *)base;
   ccodecs_bytes_free(&w->buffered, base->budget);
@@ -256,6 +269,6 @@ static void destroy(ccodecs_rewriter *base) {
 
 ccodecs_rewriter *ccodecs_webp_rewriter_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
   static const ccodecs_rewriter_methods methods = {
-      .step = step, .survey = survey, .start = start, .start_bytes = start_bytes, .destroy = destroy};
+      .step = step, .end = end, .survey = survey, .start = start, .start_bytes = start_bytes, .destroy = destroy};
   return ccodecs_rewriter_allocate(sizeof(webp_rewriter), &methods, limits, budget);
 }

@@ -87,9 +87,10 @@ package struct ImageReader: ~Copyable {
   }
 
   /// Creates the decoding trial of the plan; returns `nil` if the plan has none.
-  func makeTrial(_ plan: Plan) throws(PipelineError) -> PassthroughTrial? {
+  func makeTrial(_ plan: Plan, allowance: WorkAllowance) throws(PipelineError) -> PassthroughTrial? {
     guard let scale = plan.trialScale, let format = header?.format else { return nil }
-    return try PassthroughTrial(format: format, scale: scale, limits: limits.codec, budget: budget)
+    return try PassthroughTrial(
+      format: format, scale: scale, limits: limits.codec, budget: budget, allowance: allowance)
   }
 
   /// Plans one result of this image; must be called after the header is complete.
@@ -216,25 +217,31 @@ package struct ImageReader: ~Copyable {
     let (survey, rewritingByteCount) = try withDecoder { decoder in
       (rewriter.survey(decoder), rewriter.estimatedByteCount(decoder, orientation: orientation, exif: exif))
     }
-    var byteCount = rewritingByteCount
     var fileByteCount: UInt64?
     if let following { fileByteCount = inputByteCount + following.byteCount }
     let passthrough = Passthrough(
       plan: plan, header: header, configuration: configuration, survey: survey, byteCount: fileByteCount)
-    let trialScale = passthrough == .copied ? PassthroughTrial.scale(header, following: following) : nil
-    if let trialScale {
-      // This includes what the current decoder has allocated, as the decoder of the trial allocates about as much for
-      // its header.
-      byteCount += try withDecoder { (decoder) throws(CodecError) in
-        try decoder.estimatedByteCount(scale: trialScale == 1 ? decoder.scales[0] : 8)
-      }
+    guard passthrough != .decoded, rewritingByteCount <= passthrough.maxByteCount(memory: limits.memory) else { return }
+    plan.passthrough = passthrough
+    plan.workingSetByteCount = rewritingByteCount
+    if passthrough == .copied { try addTrial(to: &plan, header) }
+    self.rewriter = consume rewriter
+  }
+
+  /// Adds decoding to the plan of an image that is copied, if there is enough memory for it.
+  private mutating func addTrial(to plan: inout Plan, _ header: ImageHeader) throws(PipelineError) {
+    // The estimate includes what the current decoder has allocated, as the decoder of the trial allocates about as much
+    // for its header.
+    let (scale, byteCount) = try withDecoder { (decoder) throws(CodecError) in
+      let scale = PassthroughTrial.scale(of: header, scales: decoder.scales)
+      return (scale, try decoder.estimatedByteCount(scale: scale))
     }
-    if passthrough != .decoded, byteCount <= passthrough.maxByteCount(memory: limits.memory) {
-      plan.passthrough = passthrough
-      plan.trialScale = trialScale
-      plan.workingSetByteCount = byteCount
-      self.rewriter = consume rewriter
+    guard plan.workingSetByteCount + byteCount <= UInt64(limits.memory) else {
+      plan.warnings.append("the image was not checked for damage, as decoding it needs more than image_memory_limit")
+      return
     }
+    plan.trialScale = scale
+    plan.workingSetByteCount += byteCount
   }
 
   private mutating func note(_ bytes: RawSpan) {

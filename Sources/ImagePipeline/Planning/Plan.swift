@@ -63,7 +63,7 @@ package struct Plan: Sendable, Hashable {
   package internal(set) var passthrough: Passthrough = .decoded
   /// The scale, in eighths, at which an image that is passed through is also decoded, to verify that this is possible.
   ///
-  /// It is `nil` without such a trial.
+  /// It is `nil` for an image that is not copied, or whose decoder would exceed the memory limit.
   var trialScale: Int?
   /// Warnings for the report, one sentence each.
   package internal(set) var warnings: [String]

@@ -2,6 +2,8 @@ internal import ImageCodecs
 internal import Tracing
 
 /// Rewrites an image's file without its metadata: the only stage of an image that is passed through.
+///
+/// The result is decoded before it is emitted: see `PassthroughTrial`.
 struct RewriteStage: ~Copyable {
   private var rewriter: Rewriter
   private var trial: PassthroughTrial?
@@ -25,7 +27,7 @@ struct RewriteStage: ~Copyable {
     headerWarnings = reader.header?.warnings ?? []
     let meter = StageMeter(.rewrite, tracing: tracing)
     let began = meter.begin()
-    trial = try reader.makeTrial(plan)
+    trial = try reader.makeTrial(plan, allowance: allowance)
     let rewriter = try reader.startRewriter(plan)
     meter.end(began)
     self.rewriter = rewriter
