@@ -30,6 +30,23 @@ struct LenienceTests {
     #expect(pixels.format == .rgb8 && pixels.planes == [[3, 2, 1, 6, 5, 4, 9, 8, 7, 12, 11, 10]])
   }
 
+  @Test("a TGA's fourth byte is alpha only if the extension area allows it", arguments: [1, 7, .max])
+  func tgaExtension(windowByteCount: Int) throws {
+    let pixels = Self.tga([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16])
+    let packed = Self.tga([0x83, 1, 2, 3, 4], isRunLength: true)
+    for image in [pixels, packed] {
+      for (type, format): (UInt8, PixelFormat) in [(0, .rgb8), (1, .rgb8), (2, .rgb8), (3, .rgba8), (4, .rgba8)] {
+        let area = Container.littleEndian(495, byteCount: 2) + [UInt8](repeating: 0, count: 492) + [type]
+        let footer =
+          Container.littleEndian(image.count, byteCount: 4) + [0, 0, 0, 0] + Array("TRUEVISION-XFILE.\0".utf8)
+        let file = image + area + footer
+        #expect(try Pixels.decode(file, windowByteCount: windowByteCount).format == format, "type \(type)")
+        // A footer that refers to nothing is ignored.
+        #expect(try Pixels.decode(image + footer, windowByteCount: windowByteCount).format == .rgba8)
+      }
+    }
+  }
+
   /// Returns a GIF with these codes, each with its number of bits.
   private static func gif(codeSize: UInt8, _ codes: [(Int, Int)]) -> [UInt8] {
     var (bits, count) = (0, 0)

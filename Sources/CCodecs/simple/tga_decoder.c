@@ -3,7 +3,8 @@
 // A file may start in any corner. Rows and pixels are returned in file order, and header.orientation specifies how to
 // transform the image, so that only a strip of rows is buffered. An image has alpha if the descriptor specifies
 // attribute bits. Many writers omit them for 32-bit pixels with alpha. For such files the last byte of a pixel is alpha
-// unless it is zero in every pixel; the file is buffered until a nonzero byte is found.
+// unless it is zero in every pixel, or the extension area at the end specifies otherwise; the file is buffered for
+// that.
 //
 // Source: Truevision TGA File Format Specification 2.0.
 
@@ -28,10 +29,9 @@ typedef struct tga_decoder {
   uint32_t map_read; ///< Number of entries read.
   uint8_t palette[256][4];
 
-  bool is_uncertain;   ///< Whether the image has alpha depends on its pixels.
-  ccodecs_bytes ahead; ///< Pixels buffered until that is known.
-  size_t ahead_at;     ///< Offset of the first unchecked pixel or packet.
-  uint64_t ahead_left; ///< Number of unchecked pixels.
+  bool is_uncertain;    ///< Whether the image has alpha depends on its pixels and on the end of the file.
+  ccodecs_bytes ahead;  ///< The buffered file from its pixels on.
+  uint64_t ahead_place; ///< Offset of the pixels in the file.
 
   uint8_t packet[5]; ///< The packet's header and the pixel that it repeats.
   size_t packet_count;
@@ -125,8 +125,8 @@ static ccodecs_status describe(tga_decoder *d) {
   const bool has_attributes = d->attribute_bits > 0 && (color_bits == 16 || color_bits == 32);
   settle_alpha(d, d->type == GRAY ? depth == 16 : has_attributes);
   d->is_uncertain = d->type == TRUE_COLOR && depth == 32 && d->attribute_bits == 0;
-  d->ahead_left = (uint64_t)header->width * header->height;
   d->skip_left = p[0];
+  d->ahead_place = HEADER_BYTES + d->skip_left + (uint64_t)d->map_count * d->map_entry_bytes;
   for (int i = 0; i < 256; i++) {
     d->palette[i][3] = 255;
   }
@@ -165,38 +165,41 @@ static ccodecs_status read_beginning(tga_decoder *d, ccodecs_input *input) {
 
 // MARK: Alpha detection
 
-/// Returns whether the last byte of any of `count` pixels at `at` is nonzero.
-static bool has_last_byte(tga_decoder *d, size_t at, uint64_t count) {
-  const uint8_t *p = ccodecs_bytes_start(&d->ahead) + at;
-  for (uint64_t i = 0; i < count; i++) {
-    if (p[4 * i + 3] != 0) {
-      return true;
+/// Returns whether the last byte of any pixel in `ahead` is nonzero.
+static bool has_last_byte(const tga_decoder *d) {
+  const uint8_t *p = ccodecs_bytes_start(&d->ahead);
+  const uint8_t *end = p + d->ahead.count;
+  uint64_t left = (uint64_t)d->base.base.header.width * d->base.base.header.height;
+  while (left > 0) {
+    const uint64_t there = (uint64_t)(end - p);
+    uint64_t pixels = d->is_run_length ? (there > 0 ? (p[0] & 0x7Fu) + 1 : 0) : there / 4;
+    pixels = pixels < left ? pixels : left;
+    const uint64_t stored = d->is_run_length && there > 0 && (p[0] & 0x80) != 0 ? 1 : pixels;
+    p += d->is_run_length && there > 0 ? 1 : 0;
+    if (stored == 0 || (uint64_t)(end - p) / 4 < stored) {
+      return false;
     }
+    for (uint64_t i = 0; i < stored; i++, p += 4) {
+      if (p[3] != 0) {
+        return true;
+      }
+    }
+    left -= pixels;
   }
   return false;
 }
 
-/// Checks all buffered pixels. Returns true once it is known whether the image has alpha.
-static bool look_ahead(tga_decoder *d) {
-  bool is_found = false;
-  while (!is_found && d->ahead_left > 0) {
-    const size_t left = d->ahead.count - d->ahead_at;
-    const uint8_t head = d->is_run_length && left > 0 ? ccodecs_bytes_start(&d->ahead)[d->ahead_at] : 0;
-    const size_t head_bytes = d->is_run_length ? 1 : 0;
-    const uint64_t there = left > head_bytes ? (left - head_bytes) / 4 : 0;
-    uint64_t pixels = d->is_run_length ? (head & 0x7Fu) + 1 : there;
-    pixels = pixels < d->ahead_left ? pixels : d->ahead_left;
-    const uint64_t stored = (head & 0x80) != 0 ? 1 : pixels;
-    if (there < stored || stored == 0) {
-      return false;
-    }
-    is_found = has_last_byte(d, d->ahead_at + head_bytes, stored);
-    d->ahead_at += head_bytes + (size_t)stored * 4;
-    d->ahead_left -= pixels;
+/// Returns whether the extension area at the end of a TGA 2.0 file specifies that the last bytes are not alpha.
+static bool denies_alpha(const tga_decoder *d) {
+  enum { FOOTER_BYTES = 26, TYPE_OFFSET = 494, USEFUL_ALPHA = 3 };
+  const uint8_t *bytes = ccodecs_bytes_start(&d->ahead);
+  const size_t count = d->ahead.count;
+  if (count < FOOTER_BYTES || memcmp(bytes + count - 18, "TRUEVISION-XFILE.", 18) != 0) {
+    return false;
   }
-  d->attribute_bits = is_found ? 8 : 0;
-  settle_alpha(d, is_found);
-  return true;
+  const uint64_t extension = ccodecs_le32(bytes + count - FOOTER_BYTES);
+  const uint64_t place = extension + TYPE_OFFSET - d->ahead_place; // wraps around, and is then too large
+  return extension != 0 && place < count - FOOTER_BYTES && bytes[place] < USEFUL_ALPHA;
 }
 
 static ccodecs_status hold(tga_decoder *d, ccodecs_input *input) {
@@ -205,7 +208,13 @@ static ccodecs_status hold(tga_decoder *d, ccodecs_input *input) {
     return ccodecs_decoder_fail(&d->base.base, CCODECS_NO_MEMORY, "no room to buffer the TGA file");
   }
   ccodecs_input_advance(input, input->count);
-  return look_ahead(d) || input->is_last ? CCODECS_OK : CCODECS_NEEDS_INPUT;
+  if (!input->is_last) {
+    return CCODECS_NEEDS_INPUT;
+  }
+  const bool has_alpha = has_last_byte(d) && !denies_alpha(d);
+  d->attribute_bits = has_alpha ? 8 : 0;
+  settle_alpha(d, has_alpha);
+  return CCODECS_OK;
 }
 
 static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
