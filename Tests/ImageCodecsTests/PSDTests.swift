@@ -39,6 +39,10 @@ struct PSDTests {
     Kind(mode: 3, channelCount: 3, bitDepth: 8, format: .rgb8),
     Kind(mode: 3, channelCount: 3, bitDepth: 16, format: .rgb16),
     Kind(mode: 3, channelCount: 4, bitDepth: 8, layerCount: -2, format: .rgba8),
+    Kind(mode: 3, channelCount: 4, bitDepth: 8, format: .rgb8),
+    Kind(mode: 3, channelCount: 5, bitDepth: 8, layerCount: 2, format: .rgb8),
+    Kind(mode: 3, channelCount: 4, bitDepth: 16, layerCount: 2, format: .rgb16),
+    Kind(mode: 1, channelCount: 2, bitDepth: 16, layerCount: -1, format: .rgba16),
     Kind(mode: 3, channelCount: 4, bitDepth: 16, layerCount: -2, format: .rgba16),
     Kind(mode: 4, channelCount: 4, bitDepth: 8, format: .rgb8),
     Kind(mode: 4, channelCount: 5, bitDepth: 16, format: .rgb16),
@@ -53,7 +57,8 @@ struct PSDTests {
       compression: compression, layerCount: kind.layerCount, isLarge: isLarge)
   }
 
-  /// Returns the document's channels at a position, 0 to 1, with the colors before they are blended with white.
+  /// Returns the document's channels at a position, 0 to 1, without saved selections. The colors of a transparent
+  /// document are those before they are blended with white.
   private static func expected(_ kind: Kind, x: Int, y: Int) -> [Double] {
     let most = kind.bitDepth == 16 ? 65_535.0 : 255
     let values = (0..<kind.channelCount).map {

@@ -129,7 +129,18 @@ package enum Container {
         + [UInt8](repeating: 0, count: body.count & 1)
     }
     let resources = resource(1036, [1, 2, 3]) + (profile.isEmpty ? [] : resource(1039, profile))
-    let layers = layerCount.map { bigEndian(2, byteCount: wide) + bigEndian($0, byteCount: 2) } ?? []
+    func block(_ key: String, _ body: [UInt8], lengthByteCount: Int = 4) -> [UInt8] {
+      Array("8BIM".utf8) + Array(key.utf8) + section(body, byteCount: lengthByteCount)
+        + [UInt8](repeating: 0, count: (4 - body.count % 4) % 4)
+    }
+    let layers =
+      layerCount.map { layerCount in
+        let count = bigEndian(layerCount, byteCount: 2)
+        guard bitDepth == 16 else { return bigEndian(2, byteCount: wide) + count }
+        // As Photoshop writes them: no layers, a mask, and blocks of which one contains the layers.
+        return bigEndian(0, byteCount: wide) + section([1, 2, 3]) + block("Patt", [1, 2, 3, 4, 5])
+          + block("Lr16", count + [0, 0], lengthByteCount: wide)
+      } ?? []
     let rowByteCount = (width * bitDepth + 7) / 8
     let rows = channels.flatMap { channel in
       (0..<height).map { packBits(Array(channel[$0 * rowByteCount..<($0 + 1) * rowByteCount])) }

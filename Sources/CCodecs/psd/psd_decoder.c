@@ -2,8 +2,8 @@
 //
 // The channels are stored one after another. All needed channels except the last are buffered, in a file if they are
 // large, and rows are returned while the last channel is read. Supported are bitmap, indexed (8 bits), gray, duotone,
-// RGB and CMYK (8 and 16 bits). The fourth channel of RGB is alpha, as in other readers. Not supported: Lab,
-// multichannel, 32 bits, ZIP. Source: Adobe Photoshop File Formats Specification (2019).
+// RGB and CMYK (8 and 16 bits). An extra channel is alpha if the layers specify transparency, otherwise a saved
+// selection. Not supported: Lab, multichannel, 32 bits, ZIP. Source: Adobe Photoshop File Formats Specification (2019).
 
 #include "psd_decoder.h"
 #include "../memory/bytes.h"

@@ -27,7 +27,10 @@ typedef enum psd_state {
   PSD_STATE_RESOURCE_KEPT, ///< The data of a resource in use.
   PSD_STATE_SKIP,          ///< Skipping `skip_left` bytes to the next resource.
   PSD_STATE_LAYERS,
+  PSD_STATE_LAYER_BYTES,
   PSD_STATE_LAYER_COUNT,
+  PSD_STATE_MASK,
+  PSD_STATE_BLOCK, ///< The header of a block of additional information, after `skip_left` bytes.
   PSD_STATE_READY, ///< The header is complete.
   PSD_STATE_LAYERS_REST,
   PSD_STATE_COMPRESSION,

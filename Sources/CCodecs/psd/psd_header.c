@@ -1,11 +1,12 @@
-// The sections before a PSD's image: file header, palette, resources and number of layers.
-// Source: Adobe Photoshop File Formats Specification (2019).
+// The sections before a PSD's image: file header, palette, resources and number of layers, which indicates
+// transparency. Source: Adobe Photoshop File Formats Specification (2019).
 
 #include "../color/profile.h"
 #include "../memory/bytes.h"
 #include "psd_decoder.h"
 
 enum { FILE_HEADER_BYTES = 26, MOST_CHANNELS = 56, MAX_COPYRIGHT_BYTES = 65536 };
+enum { BLOCK_HEADER_BYTES = 12 };
 enum { RESOURCE_PROFILE = 1039, RESOURCE_EXIF = 1058 };
 
 ccodecs_status ccodecs_psd_corrupt(psd_decoder *d, const char *reason) {
@@ -74,7 +75,6 @@ static ccodecs_status read_file_header(psd_decoder *d) {
   if (d->channel_count < d->colors || d->channel_count > MOST_CHANNELS) {
     return ccodecs_psd_corrupt(d, "the number of channels is invalid");
   }
-  header->has_alpha = d->mode == PSD_MODE_RGB && d->channel_count > 3;
   d->state = PSD_STATE_PALETTE;
   return CCODECS_OK;
 }
@@ -159,11 +159,9 @@ static ccodecs_status keep_resource(psd_decoder *d, ccodecs_input *input) {
   return has_room ? CCODECS_OK : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room for the PSD's resources");
 }
 
-/// Reads the layer count. A negative count means that the first extra channel of the merged image is alpha.
-static void read_layer_count(psd_decoder *d, const uint8_t *p) {
-  const int32_t count = (int16_t)ccodecs_be16(p);
-  const bool may_have_alpha = d->mode == PSD_MODE_GRAY || d->mode == PSD_MODE_RGB;
-  d->base.header.has_alpha = d->base.header.has_alpha || (count < 0 && may_have_alpha && d->channel_count > d->colors);
+/// Returns whether the layers decide if the first extra channel of the merged image is alpha, not a saved selection.
+static bool may_have_alpha(const psd_decoder *d) {
+  return (d->mode == PSD_MODE_GRAY || d->mode == PSD_MODE_RGB) && d->channel_count > d->colors;
 }
 
 static ccodecs_status describe(psd_decoder *d) {
@@ -181,6 +179,68 @@ static ccodecs_status describe(psd_decoder *d) {
   d->channel_row_bytes = ((size_t)header->width * d->bits + 7) / 8;
   d->state = PSD_STATE_READY;
   return CCODECS_OK;
+}
+
+/// Reads the layer count. A negative count means that the first extra channel is alpha.
+static ccodecs_status read_layer_count(psd_decoder *d) {
+  d->section_left -= 2;
+  d->base.header.has_alpha = may_have_alpha(d) && (d->token[0] & 0x80) != 0;
+  return describe(d);
+}
+
+/// Reads the size of the layers. Those of 16-bit documents are in a block of additional information instead.
+static ccodecs_status read_layer_bytes(psd_decoder *d) {
+  const size_t count = d->is_large ? 8 : 4;
+  const uint64_t layer_bytes = d->is_large ? be64(d->token) : ccodecs_be32(d->token);
+  d->section_left -= count;
+  if (layer_bytes == 0 && d->section_left >= 4 && may_have_alpha(d)) {
+    d->state = PSD_STATE_MASK;
+    return CCODECS_OK;
+  }
+  d->state = PSD_STATE_LAYER_COUNT;
+  return layer_bytes >= 2 && d->section_left >= 2 ? CCODECS_OK : describe(d);
+}
+
+/// Skips `count` bytes of the section to the next block of additional information.
+static ccodecs_status skip_to_block(psd_decoder *d, uint64_t count) {
+  d->skip_left = count;
+  d->state = PSD_STATE_BLOCK;
+  if (count > d->section_left || d->section_left - count < BLOCK_HEADER_BYTES + 4) {
+    return describe(d);
+  }
+  d->section_left -= count;
+  return CCODECS_OK;
+}
+
+static bool is_key(const psd_decoder *d, const char *key) {
+  return memcmp(d->token + 4, key, 4) == 0;
+}
+
+/// Returns the size of a block's header: in large documents, the lengths of some kinds of blocks have 8 bytes.
+static size_t block_header_bytes(const psd_decoder *d) {
+  static const char wide[][5] = {"LMsk", "Lr16", "Lr32", "Layr", "Mt16", "Mt32", "Mtrn",
+                                 "Alph", "FMsk", "lnk2", "FEid", "FXid", "PxSD"};
+  bool is_wide = false;
+  for (size_t i = 0; i < sizeof wide / sizeof *wide; i++) {
+    is_wide = is_wide || (d->is_large && is_key(d, wide[i]));
+  }
+  return BLOCK_HEADER_BYTES + (is_wide ? 4 : 0);
+}
+
+/// Reads the header of a block of additional information: the layers, a statement that the image is transparent, or
+/// one to skip.
+static ccodecs_status read_block(psd_decoder *d, size_t header_bytes) {
+  const bool is_wide = header_bytes > BLOCK_HEADER_BYTES;
+  const uint64_t count = is_wide ? be64(d->token + 8) : ccodecs_be32(d->token + 8);
+  const bool is_block = memcmp(d->token, "8BIM", 4) == 0 || memcmp(d->token, "8B64", 4) == 0;
+  d->section_left -= header_bytes;
+  if (is_key(d, "Lr16") || is_key(d, "Layr")) {
+    d->state = PSD_STATE_LAYER_COUNT;
+    return is_block && count >= 2 && d->section_left >= 2 ? CCODECS_OK : describe(d);
+  }
+  d->base.header.has_alpha = is_block && (is_key(d, "Mt16") || is_key(d, "Mtrn"));
+  const bool is_known = d->base.header.has_alpha || !is_block || count > d->section_left;
+  return is_known ? describe(d) : skip_to_block(d, (count + 3) / 4 * 4);
 }
 
 /// Runs one step of the state machine. Returns CCODECS_NEEDS_INPUT once the window is consumed. The function is long
@@ -235,20 +295,26 @@ static ccodecs_status step(psd_decoder *d, ccodecs_input *input) {
       return CCODECS_NEEDS_INPUT;
     }
     d->section_left = d->is_large ? be64(d->token) : ccodecs_be32(d->token);
-    d->state = PSD_STATE_LAYER_COUNT;
+    d->state = PSD_STATE_LAYER_BYTES;
     return d->section_left >= count + 2 ? CCODECS_OK : describe(d);
   }
-  case PSD_STATE_LAYER_COUNT: {
-    const size_t count = d->is_large ? 8 : 4;
-    if (!ccodecs_psd_collect(d, input, count + 2)) {
+  case PSD_STATE_LAYER_BYTES:
+    return ccodecs_psd_collect(d, input, d->is_large ? 8 : 4) ? read_layer_bytes(d) : CCODECS_NEEDS_INPUT;
+  case PSD_STATE_LAYER_COUNT:
+    return ccodecs_psd_collect(d, input, 2) ? read_layer_count(d) : CCODECS_NEEDS_INPUT;
+  case PSD_STATE_MASK:
+    if (!ccodecs_psd_collect(d, input, 4)) {
       return CCODECS_NEEDS_INPUT;
     }
-    const uint64_t layer_bytes = d->is_large ? be64(d->token) : ccodecs_be32(d->token);
-    if (layer_bytes >= 2) {
-      read_layer_count(d, d->token + count);
+    d->section_left -= 4;
+    return skip_to_block(d, ccodecs_be32(d->token));
+  case PSD_STATE_BLOCK: {
+    if (!ccodecs_input_skip(input, &d->skip_left) ||
+        !ccodecs_input_collect(input, d->token, &d->token_count, BLOCK_HEADER_BYTES)) {
+      return CCODECS_NEEDS_INPUT;
     }
-    d->section_left -= count + 2;
-    return describe(d);
+    const size_t count = block_header_bytes(d);
+    return ccodecs_psd_collect(d, input, count) ? read_block(d, count) : CCODECS_NEEDS_INPUT;
   }
   default:
     break;
