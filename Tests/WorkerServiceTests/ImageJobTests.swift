@@ -39,7 +39,7 @@ struct ImageJobTests {
     }
 
     func process(_ source: any ImageSource, _ renditions: [Rendition] = [ImageJobTests.rendition()]) async throws {
-      let job = ImageJob(
+      let job = PreviewedJob(
         renditions, from: source, to: sink, admission: admission, environment: environment,
         cancellation: cancellation)
       try await job.run()

@@ -27,17 +27,15 @@ private let rendition = Rendition(
 struct CachingSinkTests {
   private func key(_ name: String) -> CacheKey { CacheKey(input: InputHasher(), configuration: Array(name.utf8)) }
 
-  @Test("collects the chunks and the report of its renditions, not of a preview, and passes everything on")
+  @Test("collects the chunks and the report of its renditions, and forwards everything")
   func collects() async throws {
     let cache = try ResultCache(limits: CacheLimits(), logger: Logger(label: "test"))
     let recorder = RecordingSink()
     let sink = CachingSink(recorder)
     sink.entries[""] = CachingSink.Entry(collector: cache.collector(), key: key("a"))
-    let preview = try #require(rendition.preview)
     let other = Rendition(index: 1, id: "other", configuration: ProcessingConfiguration())
     let report = try report()
     for part in [
-      ResultPart(.chunk(Data([9])), of: preview), ResultPart(.report(report), of: preview),
       ResultPart(.chunk(Data([1])), of: rendition), ResultPart(.chunk(Data([8])), of: other),
       ResultPart(.chunk(Data([2, 3])), of: rendition),
     ] { try await sink.send(part) }
@@ -48,7 +46,7 @@ struct CachingSinkTests {
     let restored = try ProcessingReport(cacheMetadata: kept.metadata)
     #expect(restored.output == report.processing.output && restored.warnings == ["w"])
     #expect(restored.peakMemoryByteCount == 0 && restored.compressionQuality == 0.5)
-    #expect(recorder.kinds == ["~chunk", "~report", "chunk", "chunk", "chunk", "report"])
+    #expect(recorder.kinds == ["chunk", "chunk", "chunk", "report"])
   }
 
   @Test("refuses a report from a file whose numbers cannot be added or multiplied")
@@ -88,74 +86,95 @@ struct CachingSinkTests {
 
 @Suite("PreviewFirstSink")
 struct PreviewFirstSinkTests {
+  private static let photo = Data(Fixture.bytes("photo-420.jpg"))
+
   private let environment = WorkerEnvironment(memoryLimit: 64 << 20, threadCount: 1)
   private let recorder = RecordingSink()
 
-  private func sink() throws -> PreviewFirstSink {
-    PreviewFirstSink(
-      recorder, preview: try #require(rendition.preview), environment: environment, cancellation: Cancellation())
+  private func previewed() throws -> (preview: PreviewJob, sink: PreviewFirstSink) {
+    let cancellation = Cancellation()
+    let preview = PreviewJob(try #require(rendition.preview), environment: environment, cancellation: cancellation)
+    let sink = PreviewFirstSink(recorder, after: preview, environment: environment, cancellation: cancellation)
+    return (preview, sink)
   }
 
   private func chunk(_ number: UInt8) -> ResultPart { ResultPart(.chunk(Data([number])), of: rendition) }
+  private func header() throws -> ResultPart { ResultPart(.header(try report().processing.output), of: rendition) }
 
   @Test("buffers a result's parts, charged to the budget, until the preview has ended")
   func order() async throws {
-    let sink = try sink()
-    try await sink.push(Data(Fixture.bytes("photo-420.jpg")), isLast: true)
-    #expect(try #require(sink.plannedByteCount) > 0)
+    let (preview, sink) = try previewed()
+    sink.supplyHeader(Self.photo.prefix(9000), isLast: false)
+    #expect(try #require(preview.plannedByteCount) > 0 && recorder.parts.isEmpty)
+    try await sink.send(header())
     try await sink.send(chunk(1))
     try await sink.send(chunk(2))
-    #expect(recorder.parts.isEmpty && environment.memory.buffered > 0)
-    try await sink.start(JobClock())
+    #expect(!recorder.kinds.contains("header") && !recorder.kinds.contains("chunk") && environment.memory.buffered > 0)
+    try await sink.push(Self.photo.dropFirst(9000), isLast: true)
     try await sink.send(chunk(3))
     #expect(recorder.kinds.first == "~header" && recorder.kinds.filter { $0 == "~report" }.count == 1)
-    #expect(recorder.kinds.suffix(4) == ["~report", "chunk", "chunk", "chunk"] && recorder.bytes == Data([1, 2, 3]))
-    #expect(environment.memory.buffered == 0)
+    #expect(recorder.kinds.suffix(5) == ["~report", "header", "chunk", "chunk", "chunk"])
+    #expect(recorder.bytes == Data([1, 2, 3]) && environment.memory.buffered == 0)
+  }
+
+  @Test("forwards the parts of a result whose preview received no bytes")
+  func notBegun() async throws {
+    let (_, sink) = try previewed()
+    for part in [try header(), chunk(1), ResultPart(.report(try report()), of: rendition)] { try await sink.send(part) }
+    #expect(recorder.kinds == ["header", "chunk", "report"])
   }
 
   @Test("ends the preview when the result is complete or cannot be buffered")
   func ended() async throws {
-    let complete = try sink()
-    try await complete.send(chunk(1))
-    try await complete.send(ResultPart(.report(try report()), of: rendition))
-    #expect(recorder.kinds == ["chunk", "report"])
-    let full = try sink()
+    let complete = try previewed()
+    complete.sink.supplyHeader(Self.photo.prefix(9000), isLast: false)
+    try await complete.sink.send(chunk(1))
+    #expect(recorder.parts.isEmpty)
+    try await complete.sink.send(ResultPart(.report(try report()), of: rendition))
+    #expect(recorder.kinds == ["chunk", "report"] && complete.preview.hasEnded)
+    let full = try previewed()
+    full.sink.supplyHeader(Self.photo.prefix(9000), isLast: false)
     var others = Hold(budget: environment.memory)
     try others.grow(to: environment.memory.reservationLimit)
-    try await full.send(chunk(2))
-    #expect(recorder.kinds == ["chunk", "report", "chunk"])
+    try await full.sink.send(chunk(2))
+    #expect(recorder.kinds == ["chunk", "report", "chunk"] && full.preview.hasEnded)
     others.release()
-    try await full.send(chunk(3))
+    try await full.sink.send(chunk(3))
     #expect(recorder.bytes == Data([1, 2, 3]))
   }
 
   @Test("leaves a preview out that is broken, of use no more, or in the way")
   func leftOut() async throws {
-    let broken = try sink()
-    try await broken.send(chunk(1))
-    try await broken.push(Data("no image, only words".utf8), isLast: true)
-    #expect(recorder.bytes == Data([1]) && broken.plannedByteCount == nil)
-    let late = try sink()
-    try await late.push(Data(Fixture.bytes("photo-420.jpg").prefix(9000)), isLast: false)
-    #expect(late.plannedByteCount != nil)
-    try await late.push(Data(Fixture.bytes("photo-420.jpg").dropFirst(9000)), isLast: true)
-    #expect(late.plannedByteCount == nil)
-    let large = try sink()
-    #expect(large.makeRoom(after: .cancelled) && !large.makeRoom(after: .cancelled))
-    #expect(recorder.kinds == ["chunk"])
+    let broken = try previewed()
+    broken.sink.supplyHeader(Data("no image".utf8), isLast: false)
+    try await broken.sink.send(chunk(1))
+    try await broken.sink.push(Data(", only words".utf8), isLast: true)
+    try await broken.sink.send(chunk(2))
+    #expect(recorder.bytes == Data([1, 2]) && broken.preview.hasEnded)
+    let late = try previewed()
+    late.sink.supplyHeader(Self.photo.prefix(9000), isLast: false)
+    #expect(late.preview.plannedByteCount != nil)
+    try await late.sink.push(Self.photo.dropFirst(9000), isLast: true)
+    #expect(late.preview.hasEnded)
+    let large = try previewed()
+    #expect(!large.sink.makeRoom(after: .cancelled))
+    large.sink.supplyHeader(Self.photo.prefix(9000), isLast: false)
+    #expect(large.sink.makeRoom(after: .cancelled) && !large.sink.makeRoom(after: .cancelled))
+    #expect(recorder.kinds == ["chunk", "chunk"])
   }
 
   @Test("sends the finished parts of a failing result only if its preview was started")
   func abandoned() async throws {
-    let unstarted = try sink()
-    try await unstarted.send(chunk(1))
-    await unstarted.abandon(after: .cancelled)
+    let unstarted = try previewed()
+    unstarted.sink.supplyHeader(Self.photo.prefix(9), isLast: false)
+    try await unstarted.sink.send(chunk(1))
+    await unstarted.sink.abandon(after: .cancelled)
     #expect(recorder.parts.isEmpty)
-    let started = try sink()
-    try await started.push(Data(Fixture.bytes("photo-420.jpg").prefix(9000)), isLast: false)
-    try await started.start(JobClock())
-    try await started.send(chunk(2))
-    await started.abandon(after: .cancelled)
-    #expect(recorder.bytes == Data([2]) && recorder.kinds.last == "chunk")
+    let started = try previewed()
+    started.sink.supplyHeader(Self.photo.prefix(9000), isLast: false)
+    try await started.sink.send(header())
+    try await started.sink.send(chunk(2))
+    await started.sink.abandon(after: .cancelled)
+    #expect(recorder.bytes == Data([2]) && recorder.kinds.suffix(2) == ["header", "chunk"])
   }
 }

@@ -180,18 +180,18 @@ struct BatchStream: Sendable {
     }
   }
 
-  private func job(of item: BatchItem) -> ImageJob {
+  private func job(of item: BatchItem) -> PreviewedJob {
     let (memory, sink) = (environment.memory, ItemSink(responses.sink(of: item.id), item: item, table: items))
     // The deadline is that of the stream, not of its items.
     let caller = environment.imageCaller(peer: connection)
     switch item.content {
     case .whole(let image):
-      return ImageJob(
+      return PreviewedJob(
         item.renditions, from: WholeImage(image, isCharged: memory.receivesMessages), to: sink,
         admission: QueuedAdmission(memory: memory, cancellation: item.cancellation), environment: environment,
         cancellation: item.cancellation, caller: caller)
     case .upload(let chunks):
-      return ImageJob(
+      return PreviewedJob(
         item.renditions, from: UploadSource(item, chunks: chunks, table: items, progress: progress, memory: memory),
         to: sink,
         admission: UploadAdmission(

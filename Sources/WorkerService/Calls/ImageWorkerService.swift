@@ -23,7 +23,7 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
       let renditions = try environment.renditions(of: request)
       let sink = ResponseSink(
         response, resultCount: renditions.count, response: Imageworker_V1_ProcessImageResponse.init)
-      let job = ImageJob(
+      let job = PreviewedJob(
         renditions,
         from: WholeImage(request.image, isCharged: environment.memory.receivesMessages),
         to: sink,

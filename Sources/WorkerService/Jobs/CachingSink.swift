@@ -19,7 +19,7 @@ final class CachingSink: ResultSink {
   init(_ next: any ResultSink) { self.next = next }
 
   func send(_ part: ResultPart) async throws {
-    guard !part.rendition.isPreview, let entry = entries[part.rendition.id] else { return try await next.send(part) }
+    guard let entry = entries[part.rendition.id] else { return try await next.send(part) }
     switch part.content {
     case .chunk(let bytes): entry.collector.append([UInt8](bytes))
     case .report(let report):

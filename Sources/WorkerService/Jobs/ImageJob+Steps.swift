@@ -59,7 +59,6 @@ extension ImageJob {
   /// Reads input until the header is complete, then plans the results.
   func readHeader() async throws {
     try await work.prepare()
-    try await preview?.push(input.chunk, isLast: input.isLastChunk)
     while try !readHeaderWindow() { try await refill() }
     let following = input.chunk
     try charged {
@@ -79,7 +78,7 @@ extension ImageJob {
       noteReservation()
     }
     do throws(PipelineError) { try work.chargeBuffered() } catch {
-      guard let preview, preview.makeRoom(after: error) else { throw error }
+      guard source.makeRoom(after: error) else { throw error }
       try work.chargeBuffered()
     }
     input.consume(headerByteCount ?? bytes.count)
@@ -96,9 +95,9 @@ extension ImageJob {
 
   /// Returns memory in which the image may be started before it is planned.
   ///
-  /// A preview shares the memory of its image, and the results of an upload are looked up before it is started.
+  /// The results of an upload are looked up before it is started.
   private func reserveSpare(_ byteCount: Int) -> Reservation? {
-    guard preview == nil, cache?.hasLookedUp ?? true else { return nil }
+    guard cache?.hasLookedUp ?? true else { return nil }
     return admission.reserveSpare(byteCount + source.bufferedByteCount)
   }
 
@@ -113,30 +112,15 @@ extension ImageJob {
   func refill() async throws {
     guard input.isEmpty, !work.isPaused, !work.hasEnded else { return }
     try await input.fetch()
-    try await preview?.push(input.chunk, isLast: input.isLastChunk)
   }
 
   // MARK: Admit
 
-  /// Reserves memory for the image and its preview together.
-  ///
-  /// Two separate waits could deadlock with those of another job. If there is no room for both, the preview ends and
-  /// memory is reserved for the image alone.
-  func admit() async throws -> Reservation {
+  /// Waits for the memory of the image inside a `queue` span that records the wait.
+  func admit() async throws(PipelineError) -> Reservation {
     let asked = ContinuousClock.now
     defer { clock.queued += asked.duration(to: .now) }
     let byteCount = Int(clamping: plan.reservedByteCount)
-    if let preview, let previewByteCount = preview.plannedByteCount {
-      do throws(PipelineError) { return try await queue(byteCount + previewByteCount) } catch {
-        guard error.code != .cancelled else { throw error }
-        try await preview.end(with: error)
-      }
-    }
-    return try await queue(byteCount)
-  }
-
-  /// Waits for memory inside a `queue` span that records the wait.
-  private func queue(_ byteCount: Int) async throws(PipelineError) -> Reservation {
     let span = environment.tracer.startSpan("queue", ofKind: .internal)
     defer { span.end() }
     span.attributes["imageworker.reserved_bytes"] = byteCount
@@ -153,7 +137,6 @@ extension ImageJob {
     let began = ContinuousClock.now
     try work.start(reservation, renditionIDs: renditionIDs, advances: true)
     clock.worked += began.duration(to: .now)
-    try await preview?.start(clock)
     try await sendHeaders()
   }
 

@@ -11,12 +11,9 @@ final class ImageJob {
   let cancellation: Cancellation
   private let caller: ImageCaller
   let cache: JobCache?
-  let preview: PreviewFirstSink?
   /// Receives results from the cache.
   let results: any ResultSink
-  /// Receives results that this job produces.
-  ///
-  /// Forwards them through the preview and the cache to `results`.
+  /// Receives results that this job produces, and forwards them through the cache to `results`.
   let madeResults: any ResultSink
 
   let source: any ImageSource
@@ -46,13 +43,9 @@ final class ImageJob {
           cache, of: renditions, from: $0, to: results, metrics: environment.metrics, cancellation: cancellation)
       }
     }
-    let collected: any ResultSink = cache?.sink ?? results
-    preview = renditions[0].preview.map {
-      PreviewFirstSink(collected, preview: $0, environment: environment, cancellation: cancellation)
-    }
     self.results = results
     self.cache = cache
-    madeResults = preview ?? collected
+    madeResults = cache?.sink ?? results
     self.source = hashing ?? source
     input = SourceWindows(self.source, maxByteCount: JobWork.windowByteCount(in: environment))
     work = JobWork(environment, cancellation: cancellation)
@@ -86,7 +79,6 @@ final class ImageJob {
         try cache?.keepMade()
       } catch {
         cache?.fail(error)
-        if let error = error as? PipelineError { await preview?.abandon(after: error) }
         throw error
       }
     }

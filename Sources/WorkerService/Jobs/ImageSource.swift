@@ -19,10 +19,15 @@ protocol ImageSource: AnyObject {
 
   /// The number of bytes that the source itself keeps in memory until the image has ended.
   var bufferedByteCount: Int { get }
+
+  /// Releases memory that others than the image use, because there was no room for bytes of its header.
+  /// - Returns: Whether there may be room now.
+  func makeRoom(after error: PipelineError) -> Bool
 }
 
 extension ImageSource {
   var whole: Data? { nil }
+  func makeRoom(after error: PipelineError) -> Bool { false }
 }
 
 /// An image that arrived in one message.
@@ -54,6 +59,7 @@ final class ChargedSource: ImageSource {
   var isComplete: Bool { source.isComplete }
   var whole: Data? { source.whole }
   var bufferedByteCount: Int { source.bufferedByteCount }
+  func makeRoom(after error: PipelineError) -> Bool { source.makeRoom(after: error) }
 
   func next() async throws -> (bytes: Data, isLast: Bool) {
     let (bytes, isLast) = try await source.next()
@@ -73,6 +79,7 @@ final class HashingSource: ImageSource {
   var isComplete: Bool { source.isComplete }
   var whole: Data? { source.whole }
   var bufferedByteCount: Int { source.bufferedByteCount }
+  func makeRoom(after error: PipelineError) -> Bool { source.makeRoom(after: error) }
 
   func next() async throws -> (bytes: Data, isLast: Bool) {
     let (bytes, isLast) = try await source.next()

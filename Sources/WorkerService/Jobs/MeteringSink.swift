@@ -12,7 +12,7 @@ final class MeteringSink: ResultSink {
 
   /// Creates a sink that forwards to `next`.
   ///
-  /// - `renditionCount`: the number of the image's results, without a preview.
+  /// - `renditionCount`: the number of the image's results.
   init(_ next: any ResultSink, renditionCount: Int, metrics: WorkerMetrics) {
     self.next = next
     self.metrics = metrics
@@ -27,7 +27,6 @@ final class MeteringSink: ResultSink {
   private func measure(_ part: ResultPart) {
     switch part.content {
     case .header, .chunk: return
-    case .report where part.rendition.isPreview: return metrics.ended(previewWith: nil)
     case .report(let report) where report.isCacheHit:
       metrics.found(report.processing)
       end(part.rendition, nil)
