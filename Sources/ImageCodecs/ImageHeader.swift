@@ -19,13 +19,8 @@ package struct ImageHeader: Sendable, Hashable {
   }
 
   /// A problem with an image that does not prevent decoding.
-  package enum Warning: String, Sendable, Hashable, CaseIterable {
-    case brokenEXIF = "the EXIF data is damaged and was ignored"
-    case firstFrameOnly = "the file contains several images; only the first was decoded"
-    case damaged = "the file is damaged; the decoder repaired or skipped the damaged parts"
-    case missingEnd = "the end of the file was missing; the result has one"
-    case truncated = "the file is truncated; the missing part of the image is gray"
-    case unusableProfile = "the color profile is damaged or does not match the image; its colors were treated as sRGB"
+  package enum Warning: Sendable, Hashable, CaseIterable {
+    case brokenEXIF, firstFrameOnly, damaged, missingEnd, truncated, unusableProfile
   }
 
   /// The file's format.

@@ -71,7 +71,7 @@ final class Branch {
     output.size = PixelSize(width: options.width, height: options.height)
     var warnings = plan.warnings + decode.warnings
     if output.size != plan.outputSize {
-      warnings.append("the result is \(output.size) instead of \(plan.outputSize), to fit max_bytes")
+      warnings.append(.reducedSize(output.size, planned: plan.outputSize))
     }
     if let target = plan.byteLimit?.similarity { warnings += target.warnings(similarity, options) }
     if let rule = plan.neverLarger {
@@ -81,7 +81,7 @@ final class Branch {
     return ProcessingReport(
       input: plan.input, output: output, inputByteCount: decode.inputByteCount,
       outputByteCount: byteCount, timings: timings, peakMemoryByteCount: UInt64(budget.peak),
-      warnings: warnings, compressionQuality: options.reportedQuality,
+      warnings: warnings.map(\.reported), compressionQuality: options.reportedQuality,
       similarity: similarity)
   }
 }

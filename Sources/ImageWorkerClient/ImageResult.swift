@@ -8,6 +8,10 @@ public typealias Fields = Imageworker_V1_ProcessingConfiguration
 public typealias ImageInfo = Imageworker_V1_ImageInfo
 /// The outcome of processing one image: sizes, the time of each stage, peak memory and warnings.
 public typealias ProcessingReport = Imageworker_V1_ProcessingReport
+/// A condition that did not prevent a result, with its code, message and parameters.
+public typealias WarningDetail = Imageworker_V1_WarningDetail
+/// The kind of a warning.
+public typealias WarningCode = Imageworker_V1_WarningCode
 /// The properties of an image and of its result.
 public typealias Inspection = Imageworker_V1_InspectImageResponse
 /// A named configuration of the worker.
@@ -19,7 +23,7 @@ public struct ImageResult: Sendable, Equatable {
   public var data: Data
   /// Its properties as the worker planned them; those of ``report`` are final.
   public var header: ImageInfo
-  /// The outcome: sizes, times, peak memory and warnings.
+  /// The outcome: sizes, times, peak memory and warnings, with their codes in `warningDetails`.
   public var report: ProcessingReport
 
   /// The file format, such as `jpeg`.

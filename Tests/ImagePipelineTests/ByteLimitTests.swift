@@ -31,7 +31,7 @@ struct ByteLimitTests {
       let limit = UInt64(fewest + (most - fewest) * share)
       let result = try run(name, format, quality: asked, limit: limit)
       #expect(result.bytes.count <= limit && result.bytes.count == Int(result.report.outputByteCount))
-      #expect(result.report.output.size == best.report.output.size && result.report.warnings.isEmpty)
+      #expect(result.report.output.size == best.report.output.size && result.report.messages.isEmpty)
       #expect(try Pixels.decode(result.bytes).layout[0].width == best.report.output.size.width)
       // Without the limit, the reported quality gives the same file, or for a JPEG, the qualities around it give a smaller
       // and a larger one. A slightly higher quality gives a file that is too large.
@@ -174,7 +174,7 @@ struct ByteLimitTests {
       #expect(made.width < size.width && made.height < size.height)
       let aspect = Double(size.width) / Double(size.height)
       #expect(abs(Double(made.width) - Double(made.height) * aspect) <= aspect + 1)
-      #expect(result.report.warnings.contains { $0.contains("\(made)") })
+      #expect(result.report.messages.contains { $0.contains("\(made)") })
       let pixels = try Pixels.decode(result.bytes)
       #expect(pixels.layout[0].width == made.width && pixels.layout[0].height == made.height)
       for (ours, theirs) in zip(pixels.mean, try Pixels.decode(plain.bytes).mean) { #expect(abs(ours - theirs) < 6) }

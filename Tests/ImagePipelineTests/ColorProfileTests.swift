@@ -43,7 +43,7 @@ struct ColorProfileTests {
     let tagged = Container.png(try Self.patchedPNG(alpha: alpha), adding: [Container.profileChunk(Self.p3)])
     let result = try process(tagged, Self.toPNG)
     try Self.expectPatches(result.bytes, tolerance: 1, "same size")
-    #expect(result.report.warnings.isEmpty)
+    #expect(result.report.messages.isEmpty)
     let configuration = ProcessingConfiguration(
       maxWidth: 64, maxHeight: 16, preferredFormat: .png, resizeMode: .stretch, allowUpscale: true)
     let pixels = try Pixels.decode(try process(tagged, configuration).bytes)
@@ -64,12 +64,12 @@ struct ColorProfileTests {
     let pieces = Container.profileSegments(Self.p3, pieceByteCount: 100)
     let whole = try process(Container.jpeg(plain, adding: Container.profileSegments(Self.p3)), Self.toPNG)
     try Self.expectPatches(whole.bytes, tolerance: 4, "one piece")
-    #expect(whole.report.warnings.isEmpty)
+    #expect(whole.report.messages.isEmpty)
     for segments in [pieces, pieces.reversed(), pieces + [pieces[0]]] {
       let tagged = Container.jpeg(plain, adding: segments)
       for windowByteCount in [1, 4096] {
         let result = try process(tagged, Self.toPNG, windowByteCount: windowByteCount)
-        #expect(result.bytes == whole.bytes && result.report.warnings.isEmpty)
+        #expect(result.bytes == whole.bytes && result.report.messages.isEmpty)
       }
     }
   }
@@ -81,7 +81,7 @@ struct ColorProfileTests {
     let tagged = Container.webp(plain, width: 8 * Self.patches.count, height: 8, profile: Self.p3)
     let result = try process(tagged, Self.toPNG)
     try Self.expectPatches(result.bytes, tolerance: 8, "lossy")
-    #expect(result.report.warnings.isEmpty)
+    #expect(result.report.messages.isEmpty)
   }
 
   @Test("a gray profile is a curve: grays stay gray")
@@ -102,11 +102,11 @@ struct ColorProfileTests {
     let plain = Fixture.bytes("photo-cmyk.jpg")
     let tagged = Container.jpeg(plain, adding: Container.profileSegments(Fixture.bytes("inks.icc")))
     let (without, with) = (try process(plain, Self.toPNG), try process(tagged, Self.toPNG))
-    #expect(with.report.warnings.isEmpty)
+    #expect(with.report.messages.isEmpty)
     #expect(with.bytes != without.bytes)
     let wrong = Container.jpeg(plain, adding: Container.profileSegments(Self.p3))
     let refused = try process(wrong, Self.toPNG)
-    #expect(refused.bytes == without.bytes && refused.report.warnings == [Self.warning])
+    #expect(refused.bytes == without.bytes && refused.report.messages == [Self.warning])
   }
 
   /// CMYK values, their conversion by Little CMS with inks.icc (through Pillow), and the result of the simple rule.
@@ -126,7 +126,7 @@ struct ColorProfileTests {
       width: Self.inkPatches.count, height: 1, bitDepth: bitDepth, sampleCount: 4, photometric: 5, samples: samples,
       profile: hasProfile ? Fixture.bytes("inks.icc") : [])
     let result = try process(tiff, Self.toPNG)
-    #expect(result.report.warnings.isEmpty && result.report.input.colorSpace == "cmyk")
+    #expect(result.report.messages.isEmpty && result.report.input.colorSpace == "cmyk")
     let pixels = try Pixels.decode(result.bytes)
     for (index, patch) in Self.inkPatches.enumerated() {
       let expected = hasProfile ? patch.converted : patch.plain
@@ -135,7 +135,7 @@ struct ColorProfileTests {
     let wrong = Container.tiff(
       width: Self.inkPatches.count, height: 1, bitDepth: bitDepth, sampleCount: 4, photometric: 5, samples: samples,
       profile: Self.p3)
-    #expect(try process(wrong, Self.toPNG).report.warnings == [Self.warning])
+    #expect(try process(wrong, Self.toPNG).report.messages == [Self.warning])
   }
 
   @Test("an sRGB profile of any name does not change the bytes")
@@ -146,7 +146,7 @@ struct ColorProfileTests {
     let (without, with) = (
       try process(plain, configuration), try process(Container.jpeg(plain, adding: segments), configuration)
     )
-    #expect(with.bytes == without.bytes && with.report.warnings.isEmpty)
+    #expect(with.bytes == without.bytes && with.report.messages.isEmpty)
   }
 
   @Test("a broken profile causes a warning and leaves the image unconverted, and never crashes")
@@ -156,11 +156,11 @@ struct ColorProfileTests {
     let cut = Array(Self.p3.prefix(200))
     for profile in [cut, [0], Array(Self.p3.prefix(128)) + [0, 0, 0, 0]] {
       let result = try process(Container.jpeg(plain, adding: Container.profileSegments(profile)), Self.toPNG)
-      #expect(result.bytes == without && result.report.warnings == [Self.warning])
+      #expect(result.bytes == without && result.report.messages == [Self.warning])
     }
     let pieces = Container.profileSegments(Self.p3, pieceByteCount: 100)
     let missing = try process(Container.jpeg(plain, adding: pieces.dropLast()), Self.toPNG)
-    #expect(missing.bytes == without && missing.report.warnings == [Self.warning])
+    #expect(missing.bytes == without && missing.report.messages == [Self.warning])
     for (seed, name) in ["display-p3.icc", "inks.icc", "gray-gamma-1.8.icc"].enumerated() {
       let noise = noiseSamples(4000)
       for round in 0..<60 {
@@ -189,7 +189,7 @@ struct ColorProfileTests {
     ]
     for body in bodies {
       let result = try process(Container.png(plain, adding: [("iCCP", body)]), Self.toPNG)
-      #expect(result.report.warnings == [Self.warning])
+      #expect(result.report.messages == [Self.warning])
       #expect(try Pixels.decode(result.bytes) == Pixels.decode(plain))
     }
   }

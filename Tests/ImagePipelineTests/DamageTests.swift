@@ -40,7 +40,7 @@ struct DamageTests {
 
   /// Returns the row that the warning names; `nil` without a warning.
   private static func damagedRow(_ report: ProcessingReport) -> Int? {
-    report.warnings.lazy.compactMap { warning -> Int? in
+    report.messages.lazy.compactMap { warning -> Int? in
       guard warning.hasPrefix("the image is damaged from row ") else { return nil }
       return warning.split(separator: " ").lazy.compactMap { Int($0) }.first
     }.first
@@ -54,7 +54,7 @@ struct DamageTests {
     let result = try process(bytes, Self.tolerant)
     for windowByteCount in [1, 7, 4096] {
       let other = try process(bytes, Self.tolerant, windowByteCount: windowByteCount)
-      #expect(other.bytes == result.bytes && other.report.warnings == result.report.warnings)
+      #expect(other.bytes == result.bytes && other.report.messages == result.report.messages)
     }
     return (try Pixels.decode(result.bytes), try #require(Self.damagedRow(result.report)))
   }
@@ -204,6 +204,6 @@ struct DamageTests {
     let (ours, theirs) = (
       try process(Fixture.bytes(name), Self.tolerant), try process(Fixture.bytes(name), Self.strict)
     )
-    #expect(ours.bytes == theirs.bytes && ours.report.warnings == theirs.report.warnings)
+    #expect(ours.bytes == theirs.bytes && ours.report.messages == theirs.report.messages)
   }
 }

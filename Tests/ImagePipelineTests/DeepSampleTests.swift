@@ -144,7 +144,7 @@ struct DeepSampleTests {
       for bound in [nil, 8] {
         let configuration = ProcessingConfiguration(maxWidth: bound, maxHeight: bound, preferredFormat: .png)
         let result = try process(tagged, configuration)
-        #expect(result.report.warnings.isEmpty)
+        #expect(result.report.messages.isEmpty)
         let ours = try Pixels.decode(result.bytes).color(x: 4, y: 4)
         for channel in 0..<3 { #expect(abs(ours[channel] - patch.srgb[channel]) <= 0.8) }
       }

@@ -30,10 +30,10 @@ struct FormatFallbackTests {
     for configuration in [ProcessingConfiguration(), ProcessingConfiguration(preferredFormat: .original)] {
       let (bytes, report) = try process(Fixture.bytes(name), configuration, limits: limits)
       #expect(report.output.format == format && ImageFormat.sniff(bytes.span.bytes)?.rawValue == format)
-      #expect(report.warnings.contains { $0.hasPrefix("the result is \(format) instead of avif") })
+      #expect(report.messages.contains { $0.hasPrefix("the result is \(format) instead of avif") })
     }
     let (_, whole) = try process(Fixture.bytes(name), ProcessingConfiguration())
-    #expect(whole.output.format == "avif" && whole.warnings.isEmpty)
+    #expect(whole.output.format == "avif" && whole.messages.isEmpty)
   }
 
   @Test("are refused if requested explicitly")

@@ -48,7 +48,7 @@ struct PassthroughTrialTests {
       let result = try process(
         Array(bytes.dropLast(2)), ProcessingConfiguration(), windowByteCount: windowByteCount)
       #expect(result.bytes == whole.bytes && result.report.isPassedThrough)
-      #expect(result.report.warnings == [Self.warning])
+      #expect(result.report.messages == [Self.warning])
     }
   }
 
@@ -69,8 +69,8 @@ struct PassthroughTrialTests {
     let bytes = try Self.largeJPEG(isProgressive: isProgressive)
     let whole = try passOn(bytes)
     let cut = try passOn(Array(bytes.dropLast(2)))
-    #expect(cut.bytes == whole.bytes && cut.report.warnings == [Self.warning])
-    #expect(whole.report.warnings.isEmpty)
+    #expect(cut.bytes == whole.bytes && cut.report.messages == [Self.warning])
+    #expect(whole.report.messages.isEmpty)
   }
 
   @Test("a JPEG that lacks more than its end marker is not passed through", arguments: [false, true])

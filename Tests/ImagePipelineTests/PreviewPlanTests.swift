@@ -84,7 +84,7 @@ struct PreviewPlanTests {
   func scaleWarning() throws {
     func warnings(_ configuration: ProcessingConfiguration) throws -> [[String]] {
       let (full, preview) = try plans(Fixture.bytes("photo-420.jpg"), configuration)
-      return [full.warnings, preview.warnings]
+      return [full.knownWarnings.map(\.message), preview.knownWarnings.map(\.message)]
     }
     let warning = ["scale_factor needs max_width or max_height; set one of them"]
     #expect(try warnings(ProcessingConfiguration(scaleFactor: 2))[0] == warning)

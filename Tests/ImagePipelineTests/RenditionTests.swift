@@ -38,7 +38,7 @@ struct RenditionTests {
           continue
         }
         #expect(together == alone.bytes, "rendition \(index)")
-        #expect(report.output == alone.report.output && report.warnings == alone.report.warnings)
+        #expect(report.output == alone.report.output && report.messages == alone.report.messages)
         #expect(report.outputByteCount == UInt64(together.count))
       }
     }

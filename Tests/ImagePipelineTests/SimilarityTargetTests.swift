@@ -32,9 +32,9 @@ struct SimilarityTargetTests {
       )
       #expect(result.bytes.count == Int(result.report.outputByteCount))
       if similarity < target {
-        #expect(quality == 1 && result.report.warnings.contains { $0.contains("compression_quality") })
+        #expect(quality == 1 && result.report.messages.contains { $0.contains("compression_quality") })
       } else {
-        #expect(result.report.warnings.isEmpty)
+        #expect(result.report.messages.isEmpty)
       }
     }
   }
@@ -87,7 +87,7 @@ struct SimilarityTargetTests {
       let limit = UInt64(counts[1])
       let limited = try run("photo-420.jpg", format, target: 75, limit: limit)
       #expect(limited.bytes.count <= limit && limited.bytes.count > limit / 2)
-      #expect(limited.report.warnings.contains { $0.contains("max_bytes") && $0.contains("target_similarity") })
+      #expect(limited.report.messages.contains { $0.contains("max_bytes") && $0.contains("target_similarity") })
       let similarity = try #require(limited.report.similarity)
       #expect(similarity < 75)
       // With a size limit, the quality of a JPEG is a whole one.
@@ -154,7 +154,7 @@ struct SimilarityTargetTests {
       Fixture.bytes("photo.png"),
       ProcessingConfiguration(maxWidth: 6, compressionQuality: 0.7, preferredFormat: .jpeg, targetSimilarity: 80))
     #expect(result.report.similarity == nil && result.report.compressionQuality == 0.7)
-    #expect(result.report.warnings.contains { $0.contains("target_similarity") })
+    #expect(result.report.messages.contains { $0.contains("target_similarity") })
   }
 
   @Test("the result is the same however the upload is split, and is never passed through")

@@ -29,7 +29,7 @@ struct SpillTests {
     let estimate = try reader.plan(configuration).workingSetByteCount
     let result = try process(bytes, configuration, windowByteCount: windowByteCount, limits: limits)
     #expect(result.report.peakMemoryByteCount <= estimate)
-    return (result.bytes, result.report.warnings, result.report.peakMemoryByteCount)
+    return (result.bytes, result.report.messages, result.report.peakMemoryByteCount)
   }
 
   @Test("buffer their bytes, not their coefficients")

@@ -28,7 +28,7 @@ struct TruncationTests {
   func rowsThatCame(name: String) throws {
     let whole = try Pixels.decode(try process(Fixture.bytes(name), Self.tolerant).bytes)
     let result = try process(Self.cut(name, 75), Self.tolerant)
-    #expect(result.report.warnings.last == Self.warning)
+    #expect(result.report.messages.last == Self.warning)
     let part = try Pixels.decode(result.bytes)
     #expect(part.layout == whole.layout)
     let (width, height) = (part.layout[0].width, part.layout[0].height)
@@ -45,7 +45,7 @@ struct TruncationTests {
   func progressive() throws {
     let whole = try Pixels.decode(try process(Fixture.bytes("photo-progressive.jpg"), Self.tolerant).bytes)
     let result = try process(Self.cut("photo-progressive.jpg", 60), Self.tolerant)
-    #expect(result.report.warnings.last == Self.warning)
+    #expect(result.report.messages.last == Self.warning)
     for (ours, theirs) in zip(try Pixels.decode(result.bytes).mean, whole.mean) { #expect(abs(ours - theirs) < 6) }
   }
 
@@ -66,6 +66,6 @@ struct TruncationTests {
     let (ours, theirs) = (
       try process(Fixture.bytes(name), Self.tolerant), try process(Fixture.bytes(name), strict)
     )
-    #expect(ours.bytes == theirs.bytes && ours.report.warnings == theirs.report.warnings)
+    #expect(ours.bytes == theirs.bytes && ours.report.messages == theirs.report.messages)
   }
 }

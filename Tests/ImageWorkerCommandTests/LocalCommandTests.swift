@@ -53,6 +53,9 @@ struct LocalCommandTests {
       ["process", cut, "--tolerate-truncation", "--timings", "--out", scratch.path("out")])
     #expect(outcome.status == 0 && outcome.output.contains("\n  warning: "))
     #expect(outcome.output.contains("decode") && outcome.output.contains("encode"))
+    let json = try await WorkerProgram.run(
+      ["process", cut, "--tolerate-truncation", "--json", "--out", scratch.path("json")])
+    #expect(json.output.contains(#""warning_details":[{"code":"TRUNCATED","message":""#))
     #expect(try !scratch.bytes("out/cut.jpg").isEmpty)
   }
 

@@ -153,6 +153,11 @@ package func process(
   }
 }
 
+extension ProcessingReport {
+  /// The messages of the warnings.
+  package var messages: [String] { warnings.map(\.message) }
+}
+
 package typealias RenditionResult = Result<(bytes: [UInt8], report: ProcessingReport), PipelineError>
 
 /// Processes a complete image with the pipeline once for all configurations.

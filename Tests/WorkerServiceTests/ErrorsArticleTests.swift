@@ -3,6 +3,7 @@ import GRPCCore
 import GRPCProtobuf
 import ImagePipeline
 import Testing
+import WorkerProtocol
 
 @testable import WorkerService
 
@@ -11,11 +12,9 @@ import Testing
 struct ErrorsArticleTests {
   @Test("its table has every reason with its code, and no other")
   func table() throws {
-    let root = URL(fileURLWithPath: #filePath)
-      .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    let article = try String(
-      contentsOf: root.appendingPathComponent("Sources/image-worker/Documentation.docc/Errors.md"), encoding: .utf8)
-    let rows = article.matches(of: /\n\| `([A-Z_]+)` \| ([A-Z_]+) \| [^|]+ \| [^|]+ \|/).map { "\($0.1) \($0.2)" }
+    let rows = try Self.article().matches(of: /\n\| `([A-Z_]+)` \| ([A-Z_]+) \| [^|]+ \| [^|]+ \|/).map {
+      "\($0.1) \($0.2)"
+    }
     let callerErrors: [CallerError] = [
       .notAllowed("", field: nil), .quotaExceeded("", caller: "", retryDelay: nil),
     ]
@@ -27,6 +26,39 @@ struct ErrorsArticleTests {
     }
     // Calls without credentials are refused by the listener.
     #expect(rows.sorted() == (expected + ["UNAUTHENTICATED UNAUTHENTICATED"]).sorted())
+  }
+
+  @Test("the table of warnings has every code and its parameters, and no other; the contract has each code")
+  func warnings() throws {
+    let size = PixelSize(width: 3, height: 2)
+    let all: [Warning] = [
+      .brokenEXIF, .firstImageOnly, .repairedDamage, .missingEnd, .truncated, .unusableProfile,
+      .damaged(row: 1, height: 2), .ignoredScaleFactor, .ignoredTargetSimilarity(size),
+      .missedTargetSimilarity(1, becauseOf: "max_bytes"), .reducedSize(size, planned: size),
+      .reducedQuality(0.5, requested: 1, imageByteCount: 9),
+      .largerThanImage(byteCount: 2, imageByteCount: 1, note: ""), .ignoredNeverLarger,
+      .changedFormat("png", planned: "avif"),
+    ]
+    let rows = try Self.article().matches(of: /\n\| `([A-Z_]+)` \| [^|]+ \| ([a-z_`, ]*)\| [^|]+ \|/).map {
+      "\($0.1) \($0.2.replacing(/[^a-z_]+/, with: " ").split(separator: " ").sorted())"
+    }
+    let reported = all.map(\.reported)
+    #expect(rows.sorted() == reported.map { "\($0.code?.rawValue ?? "") \($0.parameters.keys.sorted())" }.sorted())
+    #expect(Set(reported.map(\.code)) == Set(Warning.Code.allCases.map { $0 }))
+    let codes = Warning.Code.allCases.map { Imageworker_V1_WarningCode($0) }
+    #expect(codes.map(\.rawValue).sorted() == Imageworker_V1_WarningCode.allCases.dropFirst().map(\.rawValue).sorted())
+    for warning in reported {
+      let wire = Imageworker_V1_WarningDetail(warning)
+      #expect("\(wire.code)".lowercased() == warning.code?.rawValue.replacing("_", with: "").lowercased())
+      #expect(ReportedWarning(wire) == warning)
+    }
+  }
+
+  private static func article() throws -> String {
+    let root = URL(fileURLWithPath: #filePath)
+      .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    return try String(
+      contentsOf: root.appendingPathComponent("Sources/image-worker/Documentation.docc/Errors.md"), encoding: .utf8)
   }
 
   /// Returns a code's name as the gRPC specification spells it, from its description in camel case.

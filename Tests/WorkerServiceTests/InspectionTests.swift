@@ -16,7 +16,12 @@ struct InspectionTests {
       let response = try await client.inspectImage(request)
       #expect(response.info.width == 48 && response.info.height == 32 && response.info.orientation == 6)
       #expect(response.output.width == 16 && response.output.height == 11 && response.output.format == "jpeg")
-      #expect(response.decodedBytes == 48 * 32 * 3 && response.workingSetBytes > 0)
+      #expect(response.decodedBytes == 48 * 32 * 3 && response.workingSetBytes > 0 && response.warningDetails.isEmpty)
+      request.preset = "default"
+      request.configuration.clearMaxWidth()
+      request.configuration.scaleFactor = 2
+      let details = try await client.inspectImage(request).warningDetails
+      #expect(details.map(\.code) == [.scaleFactorIgnored] && details.first?.message.contains("max_width") == true)
     }
   }
 

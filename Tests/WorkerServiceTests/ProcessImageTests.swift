@@ -86,6 +86,8 @@ struct ProcessImageTests {
       let result = try await client.process(cut) { $0.tolerateTruncation = true }
       let report = try #require(result.report)
       #expect(report.warnings.contains { $0.contains("is truncated") })
+      #expect(report.warningDetails.map(\.message) == report.warnings)
+      #expect(report.warningDetails.contains { $0.code == .truncated })
       #expect(report.output.height == report.input.height)
     }
   }

@@ -16,7 +16,8 @@ private func report() throws -> ResultReport {
   let plan = try reader.plan(ProcessingConfiguration())
   let processing = ProcessingReport(
     input: plan.input, output: plan.outputInfo, inputByteCount: 9, outputByteCount: 3, timings: StageTimings(),
-    peakMemoryByteCount: 7, warnings: ["w"], compressionQuality: 0.5)
+    peakMemoryByteCount: 7, warnings: [Warning.damaged(row: 1, height: 2).reported],
+    compressionQuality: 0.5)
   return ResultReport(processing: processing)
 }
 
@@ -44,7 +45,7 @@ struct CachingSinkTests {
     let kept = try #require(cache.result(for: key("a")))
     #expect(kept.chunks == [[1], [2, 3]])
     let restored = try ProcessingReport(cacheMetadata: kept.metadata)
-    #expect(restored.output == report.processing.output && restored.warnings == ["w"])
+    #expect(restored.output == report.processing.output && restored.warnings == report.processing.warnings)
     #expect(restored.peakMemoryByteCount == 0 && restored.compressionQuality == 0.5)
     #expect(recorder.kinds == ["chunk", "chunk", "chunk", "report"])
   }

@@ -65,18 +65,17 @@ struct NeverLarger: Sendable, Hashable {
   ///   - requested: The requested options.
   ///   - byteCount: The size of the result.
   ///   - inputByteCount: The size of the image.
-  /// - Returns: The warnings, one sentence each.
+  /// - Returns: The warnings.
   func warnings(
     _ options: EncoderOptions, requested: EncoderOptions, byteCount: UInt64, inputByteCount: UInt64
-  ) -> [String] {
-    func text(_ options: EncoderOptions) -> String { options.reportedQuality.map { "\($0)" } ?? "lossless" }
+  ) -> [Warning] {
     guard byteCount > inputByteCount else {
       guard obstacle == nil, inputByteCount < maxBytes ?? .max,
         options.reportedQuality ?? 0 < requested.reportedQuality ?? 0
       else { return [] }
       return [
-        "the quality is \(text(options)) instead of \(text(requested)), as never_larger limits the "
-          + "result to the image's \(inputByteCount) bytes"
+        .reducedQuality(
+          options.reportedQuality, requested: requested.reportedQuality, imageByteCount: inputByteCount)
       ]
     }
     let reason =
@@ -90,7 +89,8 @@ struct NeverLarger: Sendable, Hashable {
       case nil: "it would need a quality below \(Double(minQuality) / 100)"
       }
     return [
-      "the result has \(byteCount) bytes, more than the image's \(inputByteCount), despite never_larger: \(reason)"
+      .largerThanImage(
+        byteCount: byteCount, imageByteCount: inputByteCount, note: ", despite never_larger: \(reason)")
     ]
   }
 }

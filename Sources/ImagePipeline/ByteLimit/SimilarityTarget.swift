@@ -33,10 +33,10 @@ struct SimilarityTarget: Sendable, Hashable {
   }
 
   /// Returns the warnings for a result with a similarity, or without one because its dimensions were reduced.
-  func warnings(_ similarity: Double?, _ options: EncoderOptions) -> [String] {
+  func warnings(_ similarity: Double?, _ options: EncoderOptions) -> [Warning] {
     guard let similarity, similarity < score else { return [] }
-    let reason = options.quality < maxQuality ? "max_bytes" : "compression_quality"
-    return ["the similarity is \(similarity), below target_similarity, because of \(reason)"]
+    let field = options.quality < maxQuality ? "max_bytes" : "compression_quality"
+    return [.missedTargetSimilarity(similarity, becauseOf: field)]
   }
 }
 

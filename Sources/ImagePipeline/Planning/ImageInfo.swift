@@ -74,8 +74,8 @@ package struct ProcessingReport: Sendable, Hashable {
   package var timings: StageTimings
   /// The maximum number of bytes that the image's budget had allocated at once.
   package var peakMemoryByteCount: UInt64
-  /// Warnings, one sentence each.
-  package var warnings: [String]
+  /// Conditions that did not prevent the result.
+  package var warnings: [ReportedWarning]
   /// The compression quality of the result, 0 to 1; `nil` for a lossless result.
   package var compressionQuality: Double?
   /// The similarity of the result to its uncompressed rows, a score of SSIMULACRA 2; `nil` if it was not requested.
@@ -86,7 +86,8 @@ package struct ProcessingReport: Sendable, Hashable {
 
   package init(
     input: ImageInfo, output: ImageInfo, inputByteCount: UInt64, outputByteCount: UInt64, timings: StageTimings,
-    peakMemoryByteCount: UInt64, warnings: [String], compressionQuality: Double? = nil, similarity: Double? = nil,
+    peakMemoryByteCount: UInt64, warnings: [ReportedWarning], compressionQuality: Double? = nil,
+    similarity: Double? = nil,
     isPassedThrough: Bool = false
   ) {
     self.input = input

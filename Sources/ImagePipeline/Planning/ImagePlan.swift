@@ -67,7 +67,7 @@ struct PlanDraft {
   /// Whether the result is a preview, for which speed matters more than quality.
   let isPreview: Bool
   /// Warnings that explain what the memory limit changed.
-  private(set) var fallbackWarnings: [String] = []
+  private(set) var fallbackWarnings: [Warning] = []
 
   init(_ configuration: ProcessingConfiguration, orientation: Orientation, framing: Framing, isPreview: Bool) {
     self.configuration = configuration
@@ -102,7 +102,7 @@ struct PlanDraft {
     guard configuration.neverLarger ?? false else { return self }
     var draft = self
     draft.configuration.neverLarger = nil
-    draft.fallbackWarnings.append("never_larger is ignored, as it needs more than image_memory_limit")
+    draft.fallbackWarnings.append(.ignoredNeverLarger)
     return draft
   }
 
@@ -116,9 +116,7 @@ struct PlanDraft {
     var draft = self
     let fallback = header.hasAlpha ? OutputFormat.png : .jpeg
     draft.configuration.preferredFormat = fallback
-    draft.fallbackWarnings.append(
-      "the result is \(fallback.rawValue) instead of \(format.rawValue), whose encoder needs more than image_memory_limit"
-    )
+    draft.fallbackWarnings.append(.changedFormat(fallback.rawValue, planned: format.rawValue))
     return draft
   }
 

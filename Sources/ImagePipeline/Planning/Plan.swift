@@ -65,9 +65,13 @@ package struct Plan: Sendable, Hashable {
   ///
   /// It is `nil` for an image that is not copied, or whose decoder would exceed the memory limit.
   var trialScale: Int?
-  /// Warnings for the report, one sentence each.
-  package internal(set) var warnings: [String]
+  /// Warnings about the configuration, for the report.
+  var warnings: [Warning]
+  /// Warnings about the file that its header gives cause for; the decoder may add others.
+  let headerWarnings: [Warning]
 
+  /// The warnings of the report that are known in advance.
+  package var knownWarnings: [ReportedWarning] { (warnings + headerWarnings).map(\.reported) }
   /// The properties of the result, as far as they are known in advance.
   package var outputInfo: ImageInfo { ImageInfo(self) }
   /// The extension of the result's file name, without the dot.
@@ -119,6 +123,7 @@ package struct Plan: Sendable, Hashable {
       colorFormat: isPassed ? nil : colorFormat)
     usesLibraryThreads = header.format.traits.usesLibraryThreads || encoder.format.traits.usesLibraryThreads
     warnings = Self.warnings(configuration, outputSize: framing.canvasSize)
+    headerWarnings = header.warnings.map { Warning($0) }
     let encoderOptions = encoder
     filterFormat = isPassed ? encoderOptions.pixelFormat : colorFormat
     profileFormat =
@@ -180,13 +185,13 @@ package struct Plan: Sendable, Hashable {
     return colors + (header.hasAlpha ? 1 : 0)
   }
 
-  private static func warnings(_ configuration: ProcessingConfiguration, outputSize: PixelSize) -> [String] {
-    var warnings: [String] = []
+  private static func warnings(_ configuration: ProcessingConfiguration, outputSize: PixelSize) -> [Warning] {
+    var warnings: [Warning] = []
     if (configuration.scaleFactor ?? 1) > 1, configuration.maxWidth == nil, configuration.maxHeight == nil {
-      warnings.append("scale_factor needs max_width or max_height; set one of them")
+      warnings.append(.ignoredScaleFactor)
     }
     if configuration.targetSimilarity != nil, !SimilarityTarget.isMeasurable(outputSize) {
-      warnings.append("target_similarity is ignored for a result of \(outputSize), below 8x8")
+      warnings.append(.ignoredTargetSimilarity(outputSize))
     }
     return warnings
   }

@@ -34,15 +34,20 @@ package struct PlannedResult: Sendable, Hashable {
   package var output: ImageInfo
   /// The size of the whole decoded image in bytes.
   package var decodedByteCount: UInt64
+  /// The warnings of the report that are known in advance.
+  package var warnings: [ReportedWarning]
 
-  package init(input: ImageInfo, output: ImageInfo, decodedByteCount: UInt64) {
+  package init(input: ImageInfo, output: ImageInfo, decodedByteCount: UInt64, warnings: [ReportedWarning]) {
     self.input = input
     self.output = output
     self.decodedByteCount = decodedByteCount
+    self.warnings = warnings
   }
 
   /// Creates the properties of a rendition's plan.
   package init(_ plan: Plan) {
-    self.init(input: plan.input, output: plan.outputInfo, decodedByteCount: plan.decodedByteCount)
+    self.init(
+      input: plan.input, output: plan.outputInfo, decodedByteCount: plan.decodedByteCount,
+      warnings: plan.knownWarnings)
   }
 }

@@ -77,13 +77,11 @@ struct DecodeStage: ~Copyable {
   /// EXIF data with artist and copyright, as far as they have been read.
   var rights: [UInt8] { decoder.header.rights }
 
-  /// The warnings about the image so far, one sentence each.
-  var warnings: [String] {
+  /// The warnings about the image so far.
+  var warnings: [Warning] {
     let header = decoder.header
-    let damage = header.damagedRow.map {
-      "the image is damaged from row \($0) of \(header.height) on; the undecodable part is gray"
-    }
-    return header.warnings.map(\.rawValue) + (damage.map { [$0] } ?? [])
+    let damage = header.damagedRow.map { Warning.damaged(row: $0, height: header.height) }
+    return header.warnings.map { Warning($0) } + (damage.map { [$0] } ?? [])
   }
 
   /// Checks that the image is complete, or that `plan` tolerates its missing parts.

@@ -9,7 +9,6 @@ struct RewriteStage: ~Copyable {
   private var trial: PassthroughTrial?
   // At most the prefix from format detection; the rewriter reads it before any other byte.
   private var leftover: [UInt8]
-  private let headerWarnings: [ImageHeader.Warning]
   private let plan: Plan
   private let budget: ImageBudget
   private let allowance: WorkAllowance
@@ -24,7 +23,6 @@ struct RewriteStage: ~Copyable {
   ) throws(PipelineError) {
     (leftover, inputByteCount, budget) = (reader.leftover, reader.inputByteCount, reader.budget)
     let allowance = WorkAllowance(cancellation, limit: reader.limits.maxCPUTime)
-    headerWarnings = reader.header?.warnings ?? []
     let meter = StageMeter(.rewrite, tracing: tracing)
     let began = meter.begin()
     trial = try reader.makeTrial(plan, allowance: allowance)
@@ -128,10 +126,10 @@ struct RewriteStage: ~Copyable {
     timings.queued = queued
     timings.encode = meter.busy
     timings.total = total
-    let found = headerWarnings + rewriter.warnings.filter { !headerWarnings.contains($0) }
+    let found = rewriter.warnings.map { Warning($0) }.filter { !plan.headerWarnings.contains($0) }
     return ProcessingReport(
       input: plan.input, output: ImageInfo(plan), inputByteCount: inputByteCount, outputByteCount: outputByteCount,
-      timings: timings, peakMemoryByteCount: UInt64(budget.peak), warnings: plan.warnings + found.map(\.rawValue),
+      timings: timings, peakMemoryByteCount: UInt64(budget.peak), warnings: plan.knownWarnings + found.map(\.reported),
       isPassedThrough: true)
   }
 }

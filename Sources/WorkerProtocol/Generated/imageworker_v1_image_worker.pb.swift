@@ -355,6 +355,96 @@ public nonisolated enum Imageworker_V1_PNGFilter: SwiftProtobuf.Enum, Swift.Case
 
 }
 
+public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.CaseIterable {
+  public typealias RawValue = Int
+  case unspecified // = 0
+  case exifIgnored // = 1
+  case firstImageOnly // = 2
+  case damageRepaired // = 3
+  case endAdded // = 4
+  case truncated // = 5
+  case profileIgnored // = 6
+  case damaged // = 7
+  case scaleFactorIgnored // = 8
+  case targetSimilarityIgnored // = 9
+  case targetSimilarityMissed // = 10
+  case sizeReduced // = 11
+  case qualityReduced // = 12
+  case largerThanImage // = 13
+  case neverLargerIgnored // = 14
+  case formatChanged // = 15
+  case UNRECOGNIZED(Int)
+
+  public init() {
+    self = .unspecified
+  }
+
+  public init?(rawValue: Int) {
+    switch rawValue {
+    case 0: self = .unspecified
+    case 1: self = .exifIgnored
+    case 2: self = .firstImageOnly
+    case 3: self = .damageRepaired
+    case 4: self = .endAdded
+    case 5: self = .truncated
+    case 6: self = .profileIgnored
+    case 7: self = .damaged
+    case 8: self = .scaleFactorIgnored
+    case 9: self = .targetSimilarityIgnored
+    case 10: self = .targetSimilarityMissed
+    case 11: self = .sizeReduced
+    case 12: self = .qualityReduced
+    case 13: self = .largerThanImage
+    case 14: self = .neverLargerIgnored
+    case 15: self = .formatChanged
+    default: self = .UNRECOGNIZED(rawValue)
+    }
+  }
+
+  public var rawValue: Int {
+    switch self {
+    case .unspecified: return 0
+    case .exifIgnored: return 1
+    case .firstImageOnly: return 2
+    case .damageRepaired: return 3
+    case .endAdded: return 4
+    case .truncated: return 5
+    case .profileIgnored: return 6
+    case .damaged: return 7
+    case .scaleFactorIgnored: return 8
+    case .targetSimilarityIgnored: return 9
+    case .targetSimilarityMissed: return 10
+    case .sizeReduced: return 11
+    case .qualityReduced: return 12
+    case .largerThanImage: return 13
+    case .neverLargerIgnored: return 14
+    case .formatChanged: return 15
+    case .UNRECOGNIZED(let i): return i
+    }
+  }
+
+  // The compiler won't synthesize support with the UNRECOGNIZED case.
+  public static let allCases: [Imageworker_V1_WarningCode] = [
+    .unspecified,
+    .exifIgnored,
+    .firstImageOnly,
+    .damageRepaired,
+    .endAdded,
+    .truncated,
+    .profileIgnored,
+    .damaged,
+    .scaleFactorIgnored,
+    .targetSimilarityIgnored,
+    .targetSimilarityMissed,
+    .sizeReduced,
+    .qualityReduced,
+    .largerThanImage,
+    .neverLargerIgnored,
+    .formatChanged,
+  ]
+
+}
+
 public nonisolated struct Imageworker_V1_ProcessImageRequest: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -665,6 +755,11 @@ public nonisolated struct Imageworker_V1_InspectImageResponse: @unchecked Sendab
   public var workingSetBytes: UInt64 {
     get {_storage._workingSetBytes}
     set {_uniqueStorage()._workingSetBytes = newValue}
+  }
+
+  public var warningDetails: [Imageworker_V1_WarningDetail] {
+    get {_storage._warningDetails}
+    set {_uniqueStorage()._warningDetails = newValue}
   }
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -1292,11 +1387,32 @@ public nonisolated struct Imageworker_V1_ProcessingReport: @unchecked Sendable {
   /// Clears the value of `similarity`. Subsequent reads from it will return its default value.
   public mutating func clearSimilarity() {_uniqueStorage()._similarity = nil}
 
+  public var warningDetails: [Imageworker_V1_WarningDetail] {
+    get {_storage._warningDetails}
+    set {_uniqueStorage()._warningDetails = newValue}
+  }
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _storage = _StorageClass.defaultInstance
+}
+
+public nonisolated struct Imageworker_V1_WarningDetail: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var code: Imageworker_V1_WarningCode = .unspecified
+
+  public var message: String = String()
+
+  public var parameters: Dictionary<String,String> = [:]
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
 }
 
 public nonisolated struct Imageworker_V1_StageTimings: Sendable {
@@ -1400,6 +1516,10 @@ nonisolated extension Imageworker_V1_ChromaSubsampling: SwiftProtobuf._ProtoName
 
 nonisolated extension Imageworker_V1_PNGFilter: SwiftProtobuf._ProtoNameProviding {
   public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0PNG_FILTER_UNSPECIFIED\0\u{1}PNG_FILTER_ADAPTIVE\0\u{1}PNG_FILTER_NONE\0\u{1}PNG_FILTER_SUB\0\u{1}PNG_FILTER_UP\0\u{1}PNG_FILTER_AVERAGE\0\u{1}PNG_FILTER_PAETH\0")
+}
+
+nonisolated extension Imageworker_V1_WarningCode: SwiftProtobuf._ProtoNameProviding {
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0WARNING_CODE_UNSPECIFIED\0\u{1}WARNING_CODE_EXIF_IGNORED\0\u{1}WARNING_CODE_FIRST_IMAGE_ONLY\0\u{1}WARNING_CODE_DAMAGE_REPAIRED\0\u{1}WARNING_CODE_END_ADDED\0\u{1}WARNING_CODE_TRUNCATED\0\u{1}WARNING_CODE_PROFILE_IGNORED\0\u{1}WARNING_CODE_DAMAGED\0\u{1}WARNING_CODE_SCALE_FACTOR_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_MISSED\0\u{1}WARNING_CODE_SIZE_REDUCED\0\u{1}WARNING_CODE_QUALITY_REDUCED\0\u{1}WARNING_CODE_LARGER_THAN_IMAGE\0\u{1}WARNING_CODE_NEVER_LARGER_IGNORED\0\u{1}WARNING_CODE_FORMAT_CHANGED\0")
 }
 
 nonisolated extension Imageworker_V1_ProcessImageRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
@@ -1925,13 +2045,14 @@ nonisolated extension Imageworker_V1_InspectImageRequest: SwiftProtobuf.Message,
 
 nonisolated extension Imageworker_V1_InspectImageResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".InspectImageResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}info\0\u{1}output\0\u{3}decoded_bytes\0\u{3}working_set_bytes\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}info\0\u{1}output\0\u{3}decoded_bytes\0\u{3}working_set_bytes\0\u{3}warning_details\0")
 
   fileprivate class _StorageClass {
     var _info: Imageworker_V1_ImageInfo? = nil
     var _output: Imageworker_V1_ImageInfo? = nil
     var _decodedBytes: UInt64 = 0
     var _workingSetBytes: UInt64 = 0
+    var _warningDetails: [Imageworker_V1_WarningDetail] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1946,6 +2067,7 @@ nonisolated extension Imageworker_V1_InspectImageResponse: SwiftProtobuf.Message
       _output = source._output
       _decodedBytes = source._decodedBytes
       _workingSetBytes = source._workingSetBytes
+      _warningDetails = source._warningDetails
     }
   }
 
@@ -1968,6 +2090,7 @@ nonisolated extension Imageworker_V1_InspectImageResponse: SwiftProtobuf.Message
         case 2: try { try decoder.decodeSingularMessageField(value: &_storage._output) }()
         case 3: try { try decoder.decodeSingularUInt64Field(value: &_storage._decodedBytes) }()
         case 4: try { try decoder.decodeSingularUInt64Field(value: &_storage._workingSetBytes) }()
+        case 5: try { try decoder.decodeRepeatedMessageField(value: &_storage._warningDetails) }()
         default: break
         }
       }
@@ -1992,6 +2115,9 @@ nonisolated extension Imageworker_V1_InspectImageResponse: SwiftProtobuf.Message
       if _storage._workingSetBytes != 0 {
         try visitor.visitSingularUInt64Field(value: _storage._workingSetBytes, fieldNumber: 4)
       }
+      if !_storage._warningDetails.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._warningDetails, fieldNumber: 5)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -2005,6 +2131,7 @@ nonisolated extension Imageworker_V1_InspectImageResponse: SwiftProtobuf.Message
         if _storage._output != rhs_storage._output {return false}
         if _storage._decodedBytes != rhs_storage._decodedBytes {return false}
         if _storage._workingSetBytes != rhs_storage._workingSetBytes {return false}
+        if _storage._warningDetails != rhs_storage._warningDetails {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -2733,7 +2860,7 @@ nonisolated extension Imageworker_V1_WebPOptions: SwiftProtobuf.Message, SwiftPr
 
 nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessingReport"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}input\0\u{1}output\0\u{3}input_bytes\0\u{3}output_bytes\0\u{1}timings\0\u{3}peak_memory_bytes\0\u{1}warnings\0\u{3}cache_hit\0\u{1}passthrough\0\u{3}trace_id\0\u{3}compression_quality\0\u{1}similarity\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}input\0\u{1}output\0\u{3}input_bytes\0\u{3}output_bytes\0\u{1}timings\0\u{3}peak_memory_bytes\0\u{1}warnings\0\u{3}cache_hit\0\u{1}passthrough\0\u{3}trace_id\0\u{3}compression_quality\0\u{1}similarity\0\u{3}warning_details\0")
 
   fileprivate class _StorageClass {
     var _input: Imageworker_V1_ImageInfo? = nil
@@ -2748,6 +2875,7 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
     var _traceID: String = String()
     var _compressionQuality: Double? = nil
     var _similarity: Double? = nil
+    var _warningDetails: [Imageworker_V1_WarningDetail] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -2770,6 +2898,7 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
       _traceID = source._traceID
       _compressionQuality = source._compressionQuality
       _similarity = source._similarity
+      _warningDetails = source._warningDetails
     }
   }
 
@@ -2800,6 +2929,7 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
         case 10: try { try decoder.decodeSingularStringField(value: &_storage._traceID) }()
         case 11: try { try decoder.decodeSingularDoubleField(value: &_storage._compressionQuality) }()
         case 12: try { try decoder.decodeSingularDoubleField(value: &_storage._similarity) }()
+        case 13: try { try decoder.decodeRepeatedMessageField(value: &_storage._warningDetails) }()
         default: break
         }
       }
@@ -2848,6 +2978,9 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
       try { if let v = _storage._similarity {
         try visitor.visitSingularDoubleField(value: v, fieldNumber: 12)
       } }()
+      if !_storage._warningDetails.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._warningDetails, fieldNumber: 13)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -2869,10 +3002,51 @@ nonisolated extension Imageworker_V1_ProcessingReport: SwiftProtobuf.Message, Sw
         if _storage._traceID != rhs_storage._traceID {return false}
         if _storage._compressionQuality != rhs_storage._compressionQuality {return false}
         if _storage._similarity != rhs_storage._similarity {return false}
+        if _storage._warningDetails != rhs_storage._warningDetails {return false}
         return true
       }
       if !storagesAreEqual {return false}
     }
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Imageworker_V1_WarningDetail: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".WarningDetail"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}code\0\u{1}message\0\u{1}parameters\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularEnumField(value: &self.code) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.message) }()
+      case 3: try { try decoder.decodeMapField(fieldType: SwiftProtobuf._ProtobufMap<SwiftProtobuf.ProtobufString,SwiftProtobuf.ProtobufString>.self, value: &self.parameters) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.code != .unspecified {
+      try visitor.visitSingularEnumField(value: self.code, fieldNumber: 1)
+    }
+    if !self.message.isEmpty {
+      try visitor.visitSingularStringField(value: self.message, fieldNumber: 2)
+    }
+    if !self.parameters.isEmpty {
+      try visitor.visitMapField(fieldType: SwiftProtobuf._ProtobufMap<SwiftProtobuf.ProtobufString,SwiftProtobuf.ProtobufString>.self, value: self.parameters, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Imageworker_V1_WarningDetail, rhs: Imageworker_V1_WarningDetail) -> Bool {
+    if lhs.code != rhs.code {return false}
+    if lhs.message != rhs.message {return false}
+    if lhs.parameters != rhs.parameters {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -104,6 +104,7 @@ extension PlannedImage {
           writer.data(1, result.input.wireBytes)
           writer.data(2, result.output.wireBytes)
           writer.varint(3, result.decodedByteCount)
+          for warning in result.warnings { writer.data(5, warning.wireBytes) }
         case .failure(let error): writer.message(4) { error.write(to: &$0) }
         }
       }
@@ -121,7 +122,10 @@ extension PlannedImage {
         let output = rendition.all(2).last.flatMap({ ImageInfo(wireBytes: $0) })
       else { return nil }
       renditions.append(
-        .success(PlannedResult(input: input, output: output, decodedByteCount: UInt64(rendition.count(3)))))
+        .success(
+          PlannedResult(
+            input: input, output: output, decodedByteCount: UInt64(rendition.count(3)),
+            warnings: rendition.all(5).compactMap { ReportedWarning(wireBytes: $0) })))
     }
     self.init(
       renditions: renditions, workingSetByteCount: UInt64(message.count(1)),

@@ -25,7 +25,8 @@ extension ProcessingReport {
     self.init(
       input: ImageInfo(wire.input), output: ImageInfo(wire.output), inputByteCount: wire.inputBytes,
       outputByteCount: wire.outputBytes, timings: StageTimings(), peakMemoryByteCount: wire.peakMemoryBytes,
-      warnings: wire.warnings, compressionQuality: wire.hasCompressionQuality ? wire.compressionQuality : nil,
+      warnings: ReportedWarning.all(of: wire),
+      compressionQuality: wire.hasCompressionQuality ? wire.compressionQuality : nil,
       similarity: wire.hasSimilarity ? wire.similarity : nil, isPassedThrough: wire.passthrough)
   }
 }

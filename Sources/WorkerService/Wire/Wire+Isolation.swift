@@ -41,6 +41,17 @@ extension ImageInfo {
   }
 }
 
+extension ReportedWarning {
+  var wireBytes: [UInt8] {
+    do { return try Imageworker_V1_WarningDetail(self).serializedBytes() } catch { return [] }
+  }
+
+  /// Returns `nil` if the bytes are no warning.
+  init?(wireBytes: [UInt8]) {
+    do { self.init(try Imageworker_V1_WarningDetail(serializedBytes: wireBytes)) } catch { return nil }
+  }
+}
+
 extension Duration {
   /// A duration between zero and a year.
   fileprivate init(plausible wire: Google_Protobuf_Duration) {

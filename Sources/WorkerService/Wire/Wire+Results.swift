@@ -28,7 +28,8 @@ extension Imageworker_V1_ProcessingReport {
     outputBytes = report.outputByteCount
     timings = Imageworker_V1_StageTimings(report.timings)
     peakMemoryBytes = report.peakMemoryByteCount
-    warnings = report.warnings
+    warnings = report.warnings.map(\.message)
+    warningDetails = report.warnings.map { Imageworker_V1_WarningDetail($0) }
     passthrough = report.isPassedThrough
     self.traceID = traceID ?? ""
     if let quality = report.compressionQuality { compressionQuality = quality }
@@ -118,5 +119,6 @@ extension Imageworker_V1_InspectImageResponse {
     output = Imageworker_V1_ImageInfo(result.output)
     decodedBytes = result.decodedByteCount
     workingSetBytes = plan.workingSetByteCount
+    warningDetails = result.warnings.map { Imageworker_V1_WarningDetail($0) }
   }
 }

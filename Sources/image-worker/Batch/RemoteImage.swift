@@ -117,7 +117,7 @@ extension ResultLine {
       "total": times.total,
     ])
     milliseconds = timings?["total"]
-    warnings = report.warnings
+    note(ReportedWarning.all(of: report))
   }
 
   /// The outcome of an image that has no result.

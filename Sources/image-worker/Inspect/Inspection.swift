@@ -35,7 +35,10 @@ struct Inspection: Sendable, Encodable {
   /// The image is decoded at this many eighths of its size.
   var decodeEighths: Int
   var filters: String?
+  /// The messages of `warningDetails`.
   var warnings: [String]
+  /// Those warnings of the result's report that follow from the header and the configuration.
+  var warningDetails: [ReportedWarning]
   /// Maximum memory in bytes that processing the image would use.
   var workingSetBytes: UInt64
 
@@ -45,7 +48,8 @@ struct Inspection: Sendable, Encodable {
     output = Info(plan.outputInfo)
     decodeEighths = plan.decodeScale
     filters = plan.filters.isEmpty ? nil : plan.filters.description
-    warnings = plan.warnings
+    warningDetails = plan.knownWarnings
+    warnings = warningDetails.map(\.message)
     workingSetBytes = workingSetByteCount
   }
 

@@ -51,7 +51,9 @@ struct ResultLine: Sendable, Encodable {
   var isQualityChosen = false
   /// The similarity of the result to its uncompressed rows, if there is a target for it.
   var similarity: Double?
+  /// The messages of `warningDetails`.
   var warnings: [String]?
+  var warningDetails: [ReportedWarning]?
   /// The address of the worker that processed the image.
   var worker: String?
   /// The number of times that the image was sent to a worker.
@@ -63,7 +65,7 @@ struct ResultLine: Sendable, Encodable {
     case input, rendition, status, output, error, reason, inputFormat, format, inputWidth, inputHeight, inputBytes,
       readBytes
     case width, height, outputBytes, passthrough, peakMemoryBytes, timings, milliseconds, quality, similarity, warnings
-    case worker, attempts
+    case worker, attempts, warningDetails
   }
 
   /// The outcome of a result.
@@ -123,7 +125,12 @@ struct ResultLine: Sendable, Encodable {
       "encode": report.timings.encode, "total": report.timings.total,
     ])
     milliseconds = timings?["total"]
-    warnings = report.warnings
+    note(report.warnings)
+  }
+
+  mutating func note(_ found: [ReportedWarning]) {
+    warnings = found.map(\.message)
+    warningDetails = found
   }
 
   mutating func setBytes(of image: BatchImage, read: UInt64, output: UInt64) {

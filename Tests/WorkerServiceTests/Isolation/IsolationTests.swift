@@ -42,8 +42,11 @@ struct IsolationTests {
       let result = try await client.process(bytes, change)
       var report = result.report
       report?.clearTimings()
+      var options = JSONEncodingOptions()
+      options.useDeterministicOrdering = true
       let header = try result.header?.jsonString() ?? ""
-      return [header, try report?.jsonString() ?? "", Data(result.bytes).base64EncodedString()] + result.parts
+      return [header, try report?.jsonString(options: options) ?? "", Data(result.bytes).base64EncodedString()]
+        + result.parts
     } catch { return ["\(error)"] }
   }
 
@@ -57,6 +60,12 @@ struct IsolationTests {
             let expected = await Self.outcome(direct, bytes, change)
             #expect(await Self.outcome(isolated, bytes, change) == expected, "\(name)")
           }
+          var inspection = Imageworker_V1_InspectImageRequest()
+          inspection.image = Data(bytes)
+          inspection.configuration.scaleFactor = 2
+          let inspected = try await isolated.inspectImage(inspection)
+          #expect(try await inspected == direct.inspectImage(inspection), "\(name)")
+          #expect(inspected.warningDetails.first?.code == .scaleFactorIgnored)
           let cut = Array(bytes.prefix(bytes.count / 2))
           let expected = await Self.outcome(direct, cut, Self.configurations[0])
           #expect(await Self.outcome(isolated, cut, Self.configurations[0]) == expected, "half of \(name)")

@@ -9,7 +9,8 @@ from ._errors import (
     AuthenticationError, DeadlineError, ImageError, ImageWorkerError, InvalidRequestError, LimitExceededError,
     OverloadedError, UnavailableError)
 from ._generated.fields import Fields
-from ._generated.image_worker_pb2 import ImageInfo, InspectImageResponse, Preset, ProcessingReport
+from ._generated.image_worker_pb2 import (
+    ImageInfo, InspectImageResponse, Preset, ProcessingReport, WarningCode, WarningDetail)
 from ._options import TLS, RetryPolicy
 from ._results import Result
 from ._sources import Source
@@ -18,4 +19,5 @@ from ._sync import Client
 __all__ = [
     "TLS", "AsyncClient", "AuthenticationError", "BatchResult", "Client", "DeadlineError", "Fields", "ImageError",
     "ImageInfo", "ImageWorkerError", "InspectImageResponse", "InvalidRequestError", "Item", "LimitExceededError",
-    "OverloadedError", "Preset", "ProcessingReport", "Result", "RetryPolicy", "Source", "UnavailableError"]
+    "OverloadedError", "Preset", "ProcessingReport", "Result", "RetryPolicy", "Source", "UnavailableError",
+    "WarningCode", "WarningDetail"]

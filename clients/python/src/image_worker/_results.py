@@ -23,7 +23,7 @@ class Result:
     data: bytes
     #: Its properties as the worker planned them; `report.output` has the final ones.
     header: wire.ImageInfo
-    #: Sizes, the time of each stage, peak memory and warnings.
+    #: Sizes, the time of each stage, peak memory and warnings; `warning_details` has their codes.
     report: wire.ProcessingReport
 
     @property

@@ -65,6 +65,25 @@ class PNGFilter(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     PNG_FILTER_UP: _ClassVar[PNGFilter]
     PNG_FILTER_AVERAGE: _ClassVar[PNGFilter]
     PNG_FILTER_PAETH: _ClassVar[PNGFilter]
+
+class WarningCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    WARNING_CODE_UNSPECIFIED: _ClassVar[WarningCode]
+    WARNING_CODE_EXIF_IGNORED: _ClassVar[WarningCode]
+    WARNING_CODE_FIRST_IMAGE_ONLY: _ClassVar[WarningCode]
+    WARNING_CODE_DAMAGE_REPAIRED: _ClassVar[WarningCode]
+    WARNING_CODE_END_ADDED: _ClassVar[WarningCode]
+    WARNING_CODE_TRUNCATED: _ClassVar[WarningCode]
+    WARNING_CODE_PROFILE_IGNORED: _ClassVar[WarningCode]
+    WARNING_CODE_DAMAGED: _ClassVar[WarningCode]
+    WARNING_CODE_SCALE_FACTOR_IGNORED: _ClassVar[WarningCode]
+    WARNING_CODE_TARGET_SIMILARITY_IGNORED: _ClassVar[WarningCode]
+    WARNING_CODE_TARGET_SIMILARITY_MISSED: _ClassVar[WarningCode]
+    WARNING_CODE_SIZE_REDUCED: _ClassVar[WarningCode]
+    WARNING_CODE_QUALITY_REDUCED: _ClassVar[WarningCode]
+    WARNING_CODE_LARGER_THAN_IMAGE: _ClassVar[WarningCode]
+    WARNING_CODE_NEVER_LARGER_IGNORED: _ClassVar[WarningCode]
+    WARNING_CODE_FORMAT_CHANGED: _ClassVar[WarningCode]
 OUTPUT_FORMAT_UNSPECIFIED: OutputFormat
 OUTPUT_FORMAT_ORIGINAL: OutputFormat
 OUTPUT_FORMAT_JPEG: OutputFormat
@@ -102,6 +121,22 @@ PNG_FILTER_SUB: PNGFilter
 PNG_FILTER_UP: PNGFilter
 PNG_FILTER_AVERAGE: PNGFilter
 PNG_FILTER_PAETH: PNGFilter
+WARNING_CODE_UNSPECIFIED: WarningCode
+WARNING_CODE_EXIF_IGNORED: WarningCode
+WARNING_CODE_FIRST_IMAGE_ONLY: WarningCode
+WARNING_CODE_DAMAGE_REPAIRED: WarningCode
+WARNING_CODE_END_ADDED: WarningCode
+WARNING_CODE_TRUNCATED: WarningCode
+WARNING_CODE_PROFILE_IGNORED: WarningCode
+WARNING_CODE_DAMAGED: WarningCode
+WARNING_CODE_SCALE_FACTOR_IGNORED: WarningCode
+WARNING_CODE_TARGET_SIMILARITY_IGNORED: WarningCode
+WARNING_CODE_TARGET_SIMILARITY_MISSED: WarningCode
+WARNING_CODE_SIZE_REDUCED: WarningCode
+WARNING_CODE_QUALITY_REDUCED: WarningCode
+WARNING_CODE_LARGER_THAN_IMAGE: WarningCode
+WARNING_CODE_NEVER_LARGER_IGNORED: WarningCode
+WARNING_CODE_FORMAT_CHANGED: WarningCode
 
 class ProcessImageRequest(_message.Message):
     __slots__ = ("image", "preset", "configuration", "renditions", "preview")
@@ -204,16 +239,18 @@ class InspectImageRequest(_message.Message):
     def __init__(self, image: _Optional[bytes] = ..., preset: _Optional[str] = ..., configuration: _Optional[_Union[ProcessingConfiguration, _Mapping]] = ...) -> None: ...
 
 class InspectImageResponse(_message.Message):
-    __slots__ = ("info", "output", "decoded_bytes", "working_set_bytes")
+    __slots__ = ("info", "output", "decoded_bytes", "working_set_bytes", "warning_details")
     INFO_FIELD_NUMBER: _ClassVar[int]
     OUTPUT_FIELD_NUMBER: _ClassVar[int]
     DECODED_BYTES_FIELD_NUMBER: _ClassVar[int]
     WORKING_SET_BYTES_FIELD_NUMBER: _ClassVar[int]
+    WARNING_DETAILS_FIELD_NUMBER: _ClassVar[int]
     info: ImageInfo
     output: ImageInfo
     decoded_bytes: int
     working_set_bytes: int
-    def __init__(self, info: _Optional[_Union[ImageInfo, _Mapping]] = ..., output: _Optional[_Union[ImageInfo, _Mapping]] = ..., decoded_bytes: _Optional[int] = ..., working_set_bytes: _Optional[int] = ...) -> None: ...
+    warning_details: _containers.RepeatedCompositeFieldContainer[WarningDetail]
+    def __init__(self, info: _Optional[_Union[ImageInfo, _Mapping]] = ..., output: _Optional[_Union[ImageInfo, _Mapping]] = ..., decoded_bytes: _Optional[int] = ..., working_set_bytes: _Optional[int] = ..., warning_details: _Optional[_Iterable[_Union[WarningDetail, _Mapping]]] = ...) -> None: ...
 
 class ListPresetsRequest(_message.Message):
     __slots__ = ()
@@ -397,7 +434,7 @@ class WebPOptions(_message.Message):
     def __init__(self, lossless: bool = ..., near_lossless: _Optional[int] = ..., method: _Optional[int] = ...) -> None: ...
 
 class ProcessingReport(_message.Message):
-    __slots__ = ("input", "output", "input_bytes", "output_bytes", "timings", "peak_memory_bytes", "warnings", "cache_hit", "passthrough", "trace_id", "compression_quality", "similarity")
+    __slots__ = ("input", "output", "input_bytes", "output_bytes", "timings", "peak_memory_bytes", "warnings", "cache_hit", "passthrough", "trace_id", "compression_quality", "similarity", "warning_details")
     INPUT_FIELD_NUMBER: _ClassVar[int]
     OUTPUT_FIELD_NUMBER: _ClassVar[int]
     INPUT_BYTES_FIELD_NUMBER: _ClassVar[int]
@@ -410,6 +447,7 @@ class ProcessingReport(_message.Message):
     TRACE_ID_FIELD_NUMBER: _ClassVar[int]
     COMPRESSION_QUALITY_FIELD_NUMBER: _ClassVar[int]
     SIMILARITY_FIELD_NUMBER: _ClassVar[int]
+    WARNING_DETAILS_FIELD_NUMBER: _ClassVar[int]
     input: ImageInfo
     output: ImageInfo
     input_bytes: int
@@ -422,7 +460,25 @@ class ProcessingReport(_message.Message):
     trace_id: str
     compression_quality: float
     similarity: float
-    def __init__(self, input: _Optional[_Union[ImageInfo, _Mapping]] = ..., output: _Optional[_Union[ImageInfo, _Mapping]] = ..., input_bytes: _Optional[int] = ..., output_bytes: _Optional[int] = ..., timings: _Optional[_Union[StageTimings, _Mapping]] = ..., peak_memory_bytes: _Optional[int] = ..., warnings: _Optional[_Iterable[str]] = ..., cache_hit: bool = ..., passthrough: bool = ..., trace_id: _Optional[str] = ..., compression_quality: _Optional[float] = ..., similarity: _Optional[float] = ...) -> None: ...
+    warning_details: _containers.RepeatedCompositeFieldContainer[WarningDetail]
+    def __init__(self, input: _Optional[_Union[ImageInfo, _Mapping]] = ..., output: _Optional[_Union[ImageInfo, _Mapping]] = ..., input_bytes: _Optional[int] = ..., output_bytes: _Optional[int] = ..., timings: _Optional[_Union[StageTimings, _Mapping]] = ..., peak_memory_bytes: _Optional[int] = ..., warnings: _Optional[_Iterable[str]] = ..., cache_hit: bool = ..., passthrough: bool = ..., trace_id: _Optional[str] = ..., compression_quality: _Optional[float] = ..., similarity: _Optional[float] = ..., warning_details: _Optional[_Iterable[_Union[WarningDetail, _Mapping]]] = ...) -> None: ...
+
+class WarningDetail(_message.Message):
+    __slots__ = ("code", "message", "parameters")
+    class ParametersEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    code: WarningCode
+    message: str
+    parameters: _containers.ScalarMap[str, str]
+    def __init__(self, code: _Optional[_Union[WarningCode, str]] = ..., message: _Optional[str] = ..., parameters: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class StageTimings(_message.Message):
     __slots__ = ("queued", "decode", "resize", "filter", "encode", "total")

@@ -1,0 +1,147 @@
+internal import ImageCodecs
+
+/// A condition of an image, its configuration or its result that does not prevent the result.
+///
+/// It is created where the condition is found. `Errors.md` lists the codes and their parameters.
+package enum Warning: Sendable, Hashable {
+  /// The EXIF data is damaged.
+  case brokenEXIF
+  /// The file contains further images that a viewer would show.
+  case firstImageOnly
+  /// The decoder repaired or skipped damaged parts.
+  case repairedDamage
+  /// A file that was passed through lacked its end marker.
+  case missingEnd
+  /// The end of the file is missing, which the configuration tolerates.
+  case truncated
+  /// The color profile cannot be used.
+  case unusableProfile
+  /// The image is damaged from a row on, which the configuration tolerates.
+  case damaged(row: Int, height: Int)
+  /// `scale_factor` is set without bounds that it could scale.
+  case ignoredScaleFactor
+  /// `target_similarity` is set for a result that is too small to be measured.
+  case ignoredTargetSimilarity(PixelSize)
+  /// `target_similarity` was not reached because of another field.
+  case missedTargetSimilarity(Double, becauseOf: String)
+  /// `max_bytes` required a smaller size.
+  case reducedSize(PixelSize, planned: PixelSize)
+  /// `never_larger` required a lower quality; the quality of a lossless result is `nil`.
+  case reducedQuality(Double?, requested: Double?, imageByteCount: UInt64)
+  /// The result has more bytes than its image; `note` ends the sentence with the reason or the remedy.
+  case largerThanImage(byteCount: UInt64, imageByteCount: UInt64, note: String)
+  /// There is not enough memory for `never_larger`.
+  case ignoredNeverLarger
+  /// There is not enough memory for the encoder of the planned format.
+  case changedFormat(String, planned: String)
+}
+
+extension Warning {
+  /// The kind of a warning, as the contract names it.
+  package enum Code: String, Sendable, Hashable, CaseIterable, Encodable {
+    case exifIgnored = "EXIF_IGNORED"
+    case firstImageOnly = "FIRST_IMAGE_ONLY"
+    case damageRepaired = "DAMAGE_REPAIRED"
+    case endAdded = "END_ADDED"
+    case truncated = "TRUNCATED"
+    case profileIgnored = "PROFILE_IGNORED"
+    case damaged = "DAMAGED"
+    case scaleFactorIgnored = "SCALE_FACTOR_IGNORED"
+    case targetSimilarityIgnored = "TARGET_SIMILARITY_IGNORED"
+    case targetSimilarityMissed = "TARGET_SIMILARITY_MISSED"
+    case sizeReduced = "SIZE_REDUCED"
+    case qualityReduced = "QUALITY_REDUCED"
+    case largerThanImage = "LARGER_THAN_IMAGE"
+    case neverLargerIgnored = "NEVER_LARGER_IGNORED"
+    case formatChanged = "FORMAT_CHANGED"
+  }
+
+  /// The warning as reports contain it.
+  package var reported: ReportedWarning {
+    switch self {
+    case .brokenEXIF: ReportedWarning(.exifIgnored, "the EXIF data is damaged and was ignored")
+    case .firstImageOnly:
+      ReportedWarning(.firstImageOnly, "the file contains several images; only the first was decoded")
+    case .repairedDamage:
+      ReportedWarning(.damageRepaired, "the file is damaged; the decoder repaired or skipped the damaged parts")
+    case .missingEnd: ReportedWarning(.endAdded, "the end of the file was missing; the result has one")
+    case .truncated:
+      ReportedWarning(.truncated, "the file is truncated; the missing part of the image is gray")
+    case .unusableProfile:
+      ReportedWarning(
+        .profileIgnored,
+        "the color profile is damaged or does not match the image; its colors were treated as sRGB")
+    case .damaged(let row, let height):
+      ReportedWarning(
+        .damaged, "the image is damaged from row \(row) of \(height) on; the undecodable part is gray",
+        ["row": "\(row)", "height": "\(height)"])
+    case .ignoredScaleFactor:
+      ReportedWarning(.scaleFactorIgnored, "scale_factor needs max_width or max_height; set one of them")
+    case .ignoredTargetSimilarity(let size):
+      ReportedWarning(
+        .targetSimilarityIgnored, "target_similarity is ignored for a result of \(size), below 8x8",
+        ["width": "\(size.width)", "height": "\(size.height)"])
+    case .missedTargetSimilarity(let similarity, let field):
+      ReportedWarning(
+        .targetSimilarityMissed, "the similarity is \(similarity), below target_similarity, because of \(field)",
+        ["similarity": "\(similarity)", "field": field])
+    case .reducedSize(let size, let planned):
+      ReportedWarning(
+        .sizeReduced, "the result is \(size) instead of \(planned), to fit max_bytes",
+        [
+          "width": "\(size.width)", "height": "\(size.height)", "planned_width": "\(planned.width)",
+          "planned_height": "\(planned.height)",
+        ])
+    case .reducedQuality(let quality, let requested, let imageByteCount):
+      ReportedWarning(
+        .qualityReduced,
+        "the quality is \(Self.text(quality)) instead of \(Self.text(requested)), as never_larger limits the "
+          + "result to the image's \(imageByteCount) bytes",
+        [
+          "quality": Self.text(quality), "requested_quality": Self.text(requested),
+          "image_bytes": "\(imageByteCount)",
+        ])
+    case .largerThanImage(let byteCount, let imageByteCount, let note):
+      ReportedWarning(
+        .largerThanImage, "the result has \(byteCount) bytes, more than the image's \(imageByteCount)\(note)",
+        ["bytes": "\(byteCount)", "image_bytes": "\(imageByteCount)"])
+    case .ignoredNeverLarger:
+      ReportedWarning(
+        .neverLargerIgnored, "never_larger is ignored, as it needs more than image_memory_limit")
+    case .changedFormat(let format, let planned):
+      ReportedWarning(
+        .formatChanged,
+        "the result is \(format) instead of \(planned), whose encoder needs more than image_memory_limit",
+        ["format": format, "planned_format": planned])
+    }
+  }
+
+  private static func text(_ quality: Double?) -> String { quality.map { "\($0)" } ?? "lossless" }
+
+  init(_ warning: ImageHeader.Warning) {
+    switch warning {
+    case .brokenEXIF: self = .brokenEXIF
+    case .firstFrameOnly: self = .firstImageOnly
+    case .damaged: self = .repairedDamage
+    case .missingEnd: self = .missingEnd
+    case .truncated: self = .truncated
+    case .unusableProfile: self = .unusableProfile
+    }
+  }
+}
+
+/// A warning as a report contains it, which may come from another process or from a cache.
+package struct ReportedWarning: Sendable, Hashable, Encodable {
+  /// The kind of warning; `nil` for one that another version of the worker stored.
+  package var code: Warning.Code?
+  /// A description in one sentence.
+  package var message: String
+  /// The values in the message, by name.
+  package var parameters: [String: String]
+
+  package init(_ code: Warning.Code?, _ message: String, _ parameters: [String: String] = [:]) {
+    self.code = code
+    self.message = message
+    self.parameters = parameters
+  }
+}

@@ -1,0 +1,48 @@
+package import ImagePipeline
+internal import SwiftProtobuf
+package import WorkerProtocol
+
+extension Imageworker_V1_WarningDetail {
+  init(_ warning: ReportedWarning) {
+    self.init()
+    code = warning.code.map { Imageworker_V1_WarningCode($0) } ?? .unspecified
+    message = warning.message
+    parameters = warning.parameters
+  }
+}
+
+extension ReportedWarning {
+  package init(_ wire: Imageworker_V1_WarningDetail) {
+    let code = Warning.Code.allCases.first { Imageworker_V1_WarningCode($0) == wire.code }
+    self.init(code, wire.message, wire.parameters)
+  }
+
+  /// The warnings of a report; those of a version without details have no code.
+  package static func all(of report: Imageworker_V1_ProcessingReport) -> [ReportedWarning] {
+    report.warningDetails.isEmpty
+      ? report.warnings.map { ReportedWarning(nil, $0) } : report.warningDetails.map { ReportedWarning($0) }
+  }
+}
+
+extension Imageworker_V1_WarningCode {
+  init(_ code: Warning.Code) {
+    self =
+      switch code {
+      case .exifIgnored: .exifIgnored
+      case .firstImageOnly: .firstImageOnly
+      case .damageRepaired: .damageRepaired
+      case .endAdded: .endAdded
+      case .truncated: .truncated
+      case .profileIgnored: .profileIgnored
+      case .damaged: .damaged
+      case .scaleFactorIgnored: .scaleFactorIgnored
+      case .targetSimilarityIgnored: .targetSimilarityIgnored
+      case .targetSimilarityMissed: .targetSimilarityMissed
+      case .sizeReduced: .sizeReduced
+      case .qualityReduced: .qualityReduced
+      case .largerThanImage: .largerThanImage
+      case .neverLargerIgnored: .neverLargerIgnored
+      case .formatChanged: .formatChanged
+      }
+  }
+}
