@@ -109,6 +109,14 @@ ccodecs_status ccodecs_decoder_keep_profile(ccodecs_decoder *decoder, const uint
 /// Source: CIPA DC-008 (Exif 2.32), section 4.6.2; tag 0x0112 of IFD0.
 uint8_t ccodecs_exif_orientation(const uint8_t *bytes, size_t count, bool *is_broken);
 
+/// The maximum number of bytes of a multi-picture index that are read, with its identifier: those of 25 images.
+enum { CCODECS_MPF_BYTES = 512 };
+
+/// Returns whether a multi-picture index (CIPA DC-007), from its TIFF header on, lists an image that a viewer of the
+/// first one alone would miss: another view of a panorama, a stereo pair or a series, or another primary image.
+/// Previews, and images without a type, which are gain maps and depth maps, are no such images.
+bool ccodecs_mpf_has_more_images(const uint8_t *bytes, size_t count);
+
 /// The maximum size in bytes of a stored Artist or Copyright text; longer texts are truncated.
 #define CCODECS_MAX_COPYRIGHT_TEXT 4095
 

@@ -6,11 +6,15 @@ enum {
   TAG_ORIENTATION = 0x0112,
   TAG_ARTIST = 0x013B,
   TAG_COPYRIGHT = 0x8298,
+  TAG_MP_ENTRIES = 0xB002,
   TYPE_ASCII = 2,
   TYPE_SHORT = 3,
   TYPE_UTF8 = 129, // Exif 3.0
   TIFF_HEADER_BYTES = 8,
   TIFF_ENTRY_BYTES = 12,
+  MP_ENTRY_BYTES = 16,
+  MP_CLASS_MULTI_FRAME = 2,
+  MP_CLASS_PRIMARY = 3,
 };
 
 static uint32_t read16(const uint8_t *p, bool is_big) {
@@ -48,6 +52,35 @@ uint8_t ccodecs_exif_orientation(const uint8_t *bytes, size_t count, bool *is_br
   }
   *is_broken = false;
   return 1;
+}
+
+// MARK: Multi-picture format
+
+bool ccodecs_mpf_has_more_images(const uint8_t *bytes, size_t count) {
+  if (count < TIFF_HEADER_BYTES || (memcmp(bytes, "II*\0", 4) != 0 && memcmp(bytes, "MM\0*", 4) != 0)) {
+    return false;
+  }
+  const bool is_big = bytes[0] == 'M';
+  size_t at = read32(bytes + 4, is_big);
+  if (at > count || count - at < 2) {
+    return false;
+  }
+  size_t entries = read16(bytes + at, is_big);
+  for (at += 2; entries > 0 && count - at >= TIFF_ENTRY_BYTES; entries--, at += TIFF_ENTRY_BYTES) {
+    if (read16(bytes + at, is_big) != TAG_MP_ENTRIES) {
+      continue;
+    }
+    const size_t images = read32(bytes + at + 4, is_big) / MP_ENTRY_BYTES;
+    const size_t start = read32(bytes + at + 8, is_big);
+    // The first is the image that was decoded.
+    for (size_t i = 1; i < images && start <= count && (count - start) / MP_ENTRY_BYTES > i; i++) {
+      const uint32_t class = read32(bytes + start + i * MP_ENTRY_BYTES, is_big) >> 16 & 0xFF;
+      if (class == MP_CLASS_MULTI_FRAME || class == MP_CLASS_PRIMARY) {
+        return true;
+      }
+    }
+  }
+  return false;
 }
 
 // MARK: Copyright metadata

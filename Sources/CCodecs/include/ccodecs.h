@@ -203,7 +203,7 @@ typedef enum ccodecs_color_space {
 /// Bits of ccodecs_header.warnings: conditions that do not prevent decoding.
 enum {
   CCODECS_WARNING_BAD_EXIF = 1u << 0,    ///< The EXIF block is malformed and was ignored.
-  CCODECS_WARNING_FIRST_FRAME = 1u << 1, ///< Animated or multi-image: only the first image is decoded.
+  CCODECS_WARNING_FIRST_FRAME = 1u << 1, ///< Others than the first image, which a viewer would miss.
   CCODECS_WARNING_DAMAGED = 1u << 2,     ///< The decoder repaired or skipped damaged data.
   CCODECS_WARNING_BAD_PROFILE = 1u << 3, ///< The color profile is unusable; colors are treated as sRGB.
   CCODECS_WARNING_TRUNCATED = 1u << 4,   ///< The file is truncated; the missing part is filled with gray.

@@ -148,7 +148,7 @@ static void read_application(jpeg_decoder *d, const uint8_t *p, uint32_t count) 
     d->has_adobe = true;
     d->adobe_transform = p[11];
   } else if (d->marker == APP2 && count >= 4 && memcmp(p, "MPF", 4) == 0) {
-    header->warnings |= CCODECS_WARNING_FIRST_FRAME;
+    header->warnings |= ccodecs_mpf_has_more_images(p + 4, count - 4) ? CCODECS_WARNING_FIRST_FRAME : 0u;
   } else if (d->marker == APP1 && !d->has_exif && count >= 6 && memcmp(p, "Exif", 5) == 0) {
     bool is_broken = false;
     header->orientation = ccodecs_exif_orientation(p + 6, count - 6, &is_broken);
@@ -168,7 +168,7 @@ static uint32_t wanted_bytes(const jpeg_decoder *d, uint32_t count) {
     most = 12;
     break;
   case APP2:
-    most = 4;
+    most = CCODECS_MPF_BYTES;
     break;
   case APP1:
     most = d->has_exif ? 0 : count;

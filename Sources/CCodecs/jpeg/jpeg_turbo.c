@@ -230,7 +230,7 @@ static bool header_step(jpeg_turbo *d) {
     d->info.src = &d->source;
     d->info.progress = &d->progress;
     jpeg_save_markers(&d->info, JPEG_APP0 + 1, 0xFFFF);
-    jpeg_save_markers(&d->info, JPEG_APP0 + 2, 16);
+    jpeg_save_markers(&d->info, JPEG_APP0 + 2, CCODECS_MPF_BYTES);
   }
   return jpeg_read_header(&d->info, TRUE) == JPEG_HEADER_OK;
 }
@@ -247,7 +247,8 @@ static void read_markers(jpeg_turbo *d) {
       has_exif = true;
     }
     if (marker->marker == JPEG_APP0 + 2 && marker->data_length >= 4 && memcmp(marker->data, "MPF\0", 4) == 0) {
-      header->warnings |= CCODECS_WARNING_FIRST_FRAME;
+      header->warnings |=
+          ccodecs_mpf_has_more_images(marker->data + 4, marker->data_length - 4) ? CCODECS_WARNING_FIRST_FRAME : 0;
     }
   }
 }

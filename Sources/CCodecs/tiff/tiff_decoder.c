@@ -189,6 +189,21 @@ static ccodecs_status size_blocks(tiff_decoder *d) {
   return CCODECS_OK;
 }
 
+/// Whether the file has further pages: directories of images that are neither reduced versions nor masks. Only this
+/// many are looked at. Pointers that libtiff returned before are invalid afterwards.
+static bool has_more_pages(tiff_decoder *d) {
+  enum { MAX_DIRECTORIES = 32 };
+  bool is_found = false;
+  for (int i = 1; i < MAX_DIRECTORIES && !is_found && TIFFReadDirectory(d->tiff) != 0; i++) {
+    uint32_t kind = 0;
+    TIFFGetField(d->tiff, TIFFTAG_SUBFILETYPE, &kind);
+    is_found = (kind & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK)) == 0;
+  }
+  TIFFSetDirectory(d->tiff, 0);
+  d->file.reason[0] = 0;
+  return is_found;
+}
+
 static ccodecs_status describe(tiff_decoder *d) {
   ccodecs_header *header = &d->base.header;
   uint16_t orientation = 1;
@@ -202,6 +217,9 @@ static ccodecs_status describe(tiff_decoder *d) {
   if (status != CCODECS_OK) {
     return status;
   }
+  const bool has_one_directory = TIFFLastDirectory(d->tiff) != 0;
+  header->warnings |= !has_one_directory && has_more_pages(d) ? CCODECS_WARNING_FIRST_FRAME : 0;
+  header->frame_count = has_one_directory ? 1 : 0;
   TIFFGetFieldDefaulted(d->tiff, TIFFTAG_BITSPERSAMPLE, &d->bits);
   TIFFGetFieldDefaulted(d->tiff, TIFFTAG_SAMPLESPERPIXEL, &d->samples);
   TIFFGetFieldDefaulted(d->tiff, TIFFTAG_SAMPLEFORMAT, &d->sample_format);
@@ -232,8 +250,6 @@ static ccodecs_status describe(tiff_decoder *d) {
   header->has_alpha = d->alpha > 0;
   const bool is_gray = d->colors == 1 && d->photometric != PHOTOMETRIC_PALETTE;
   header->color_space = is_gray ? CCODECS_COLOR_GRAY : d->colors == 4 ? CCODECS_COLOR_CMYK : CCODECS_COLOR_RGB;
-  header->warnings |= TIFFLastDirectory(d->tiff) ? 0 : CCODECS_WARNING_FIRST_FRAME;
-  header->frame_count = TIFFLastDirectory(d->tiff) ? 1 : 0;
   header->is_16bit = d->bits > 8 && d->mode != MODE_RGBA;
   d->channels = header->has_alpha ? 4 : is_gray ? 1 : 3;
   d->strip_rows = ccodecs_decoder_strip_rows(ccodecs_tiff_row_bytes(d));
