@@ -45,8 +45,13 @@ package struct Pipeline: ~Copyable {
 
   private enum Rendition {
     case working(Branch)
+    /// The result is complete and has more bytes than have arrived of its image: its report waits until more arrive.
+    case oversized(ProcessingReport, remedy: String)
     case ended(Outcome)
   }
+
+  /// The maximum size in bytes of a result about which nothing can be done, as most of it may be headers.
+  private static let maxTrivialByteCount: UInt64 = 1024
 
   /// The next step of the pipeline.
   ///
@@ -145,6 +150,7 @@ package struct Pipeline: ~Copyable {
     allowance.begin()
     gauge.reset()
     received.byteCount = decode.inputByteCount + UInt64(bytes.byteCount)
+    received.isComplete = isLast
     var taken = 0
     let gauge = gauge
     let progress = try advanceStep(bytes, isLast: isLast, consumed: &taken) { index, compressed in
@@ -187,7 +193,35 @@ package struct Pipeline: ~Copyable {
         if try finishWhole(index, output) { step = .finishing(from: index + 1) }
       }
     }
-    return .done
+    return endOversized(bytes, consumed: &consumed)
+  }
+
+  /// Ends the renditions whose reports waited for the size of the file, as far as it is known.
+  private mutating func endOversized(_ bytes: RawSpan, consumed: inout Int) -> PipelineProgress {
+    var progress = PipelineProgress.done
+    for index in renditions.indices {
+      guard case .oversized(let report, let remedy) = renditions[index] else { continue }
+      renditions[index] = compared(report, remedy: remedy)
+      if case .oversized = renditions[index] { progress = .needsInput }
+    }
+    if progress == .needsInput {
+      decode.skip(bytes.byteCount - consumed)
+      consumed = bytes.byteCount
+    }
+    return progress
+  }
+
+  /// Compares the size of a complete result with that of the file, as far as it is known.
+  private func compared(_ report: ProcessingReport, remedy: String?) -> Rendition {
+    guard let remedy, report.outputByteCount > max(received.byteCount, Self.maxTrivialByteCount) else {
+      return .ended(.finished(report))
+    }
+    guard received.isComplete else { return .oversized(report, remedy: remedy) }
+    var report = report
+    let warning = Warning.largerThanImage(
+      byteCount: report.outputByteCount, imageByteCount: received.byteCount, note: "; \(remedy)")
+    report.warnings.append(warning.reported)
+    return .ended(.finished(report))
   }
 
   /// Returns the outcome of the rendition at `index` in the plan.
@@ -235,7 +269,7 @@ package struct Pipeline: ~Copyable {
     settle()
     if branch.isPaused { return false }
     branch.finishSpan()
-    renditions[index] = .ended(.finished(branch.report(decode)))
+    renditions[index] = compared(branch.report(decode), remedy: branch.plan.sizeRemedy)
     workingCount -= 1
     return true
   }

@@ -4,4 +4,6 @@
 final class ReceivedBytes {
   /// The size of the file in bytes as far as it is known: never more than the whole file.
   var byteCount: UInt64 = 0
+  /// Whether this is the whole file.
+  var isComplete = false
 }

@@ -232,7 +232,8 @@ def test_a_result_is_not_larger_than_its_image(client, preset):
     assert len(data) == report.output_bytes <= report.input_bytes == len(source)
     assert 0.2 <= report.compression_quality < 0.8 and "never_larger" in report.warnings[0]
     _, larger, report = process(client, source, preset, max_width=220, never_larger=False)
-    assert len(larger) > len(source) and not report.warnings
+    assert len(larger) > len(source) and "lower compression_quality" in report.warnings[0]
+    assert report.warning_details[0].parameters["image_bytes"] == str(len(source))
     _, lossless, report = process(client, source, preset, max_width=220, preferred_format="OUTPUT_FORMAT_PNG")
     assert len(lossless) > len(source) and "lossless" in report.warnings[0]
 

@@ -25,7 +25,7 @@ struct NeverLargerTests {
     for (format, quality) in [(OutputFormat.jpeg, 0.3), (.jpeg, 0.7), (.webp, 0.9), (.original, 0.5)] {
       let image = try Self.image(quality: quality)
       let plain = try process(image, Self.configuration(format, neverLarger: nil))
-      #expect(plain.bytes.count > image.count && plain.report.warnings.isEmpty)
+      #expect(plain.bytes.count > image.count && plain.report.warnings.map(\.code) == [.largerThanImage])
       let result = try process(image, Self.configuration(format))
       #expect(result.bytes.count <= image.count && result.bytes.count > image.count / 2, "\(format)")
       #expect(result.report.outputByteCount == UInt64(result.bytes.count))
@@ -78,7 +78,7 @@ struct NeverLargerTests {
     cropped.crop = Crop(x: 0, y: 0, width: 200, height: 132)
     for var configuration in [enlarged, padded, cropped] {
       let result = try process(image, configuration)
-      #expect(result.bytes.count > image.count && result.report.warnings.isEmpty)
+      #expect(result.bytes.count > image.count && result.report.warnings.map(\.code) == [.largerThanImage])
       configuration.neverLarger = nil
       #expect(try result.bytes == process(image, configuration).bytes)
     }
@@ -163,6 +163,69 @@ struct NeverLargerTests {
     #expect(try plan(memory: 1 << 28, true).workingSetByteCount > UInt64(least))
     let plan = try plan(memory: least, true)
     #expect(plan.workingSetByteCount == UInt64(least) && plan.knownWarnings.map(\.code) == [.neverLargerIgnored])
+  }
+
+  @Test("a larger result has a warning with the sizes and a remedy, unless there is none")
+  func larger() throws {
+    let image = try Self.image(quality: 0.3)
+    var similar = Self.configuration(.jpeg, neverLarger: nil)
+    similar.targetSimilarity = 95
+    let remedies = [
+      (Self.configuration(.jpeg, neverLarger: nil), "lower compression_quality"),
+      (Self.configuration(.webp, neverLarger: false), "lower compression_quality"),
+      (Self.configuration(.png, neverLarger: nil), "request a lossy format"), (similar, "lower target_similarity"),
+    ]
+    for (configuration, remedy) in remedies {
+      let result = try process(image, configuration)
+      let warning = try #require(result.report.warnings.first)
+      #expect(result.report.warnings.count == 1 && warning.code == .largerThanImage)
+      #expect(warning.message.hasSuffix("; \(remedy)"))
+      #expect(warning.parameters == ["bytes": "\(result.bytes.count)", "image_bytes": "\(image.count)"])
+    }
+    let coarse = try Self.image(quality: 0.05)
+    for quality in [0.2, 0.21] {
+      let result = try process(coarse, Self.configuration(.jpeg, width: 199, quality: quality, neverLarger: nil))
+      #expect(result.bytes.count > coarse.count && result.report.warnings.isEmpty == (quality == 0.2))
+    }
+    let dot = try encodedImage([9, 9, 9], width: 1, height: 1, pixelFormat: .rgb8)
+    let trivial = try process(dot, ProcessingConfiguration(preferredFormat: .jpeg))
+    #expect(trivial.bytes.count > dot.count && trivial.report.warnings.isEmpty)
+  }
+
+  @Test("a preview has no warning of its size")
+  func preview() throws {
+    let image = try Self.image(quality: 0.05)
+    var reader = ImageReader(limits: ImageLimits())
+    let rest = Array(image.dropFirst(try reader.push(image.span.bytes, isLast: true).consumedByteCount))
+    let plan = try reader.previewPlan(ProcessingConfiguration(), maxSide: 199)
+    var route = try ImageRoute(reader, plan: plan, cancellation: Cancellation())
+    var byteCount = 0
+    #expect(try route.push(rest.span.bytes, isLast: false) { _, bytes in byteCount += bytes.byteCount })
+    guard case .finished(let report) = route.outcome(of: 0) else {
+      Issue.record("the preview did not end")
+      return
+    }
+    #expect(byteCount > image.count && report.warnings.isEmpty)
+  }
+
+  @Test("a report waits for as many bytes as the result has, and counts those that follow the image")
+  func trailing() throws {
+    let image = try Self.image(quality: 0.3)
+    var configuration = Self.configuration(.jpeg, neverLarger: nil)
+    let whole = try process(image, configuration)
+    let longer = image + [UInt8](repeating: 0, count: whole.bytes.count - image.count)
+    for isCropped in [false, true] {
+      if isCropped { configuration.crop = Crop(x: 0, y: 0, width: 200, height: 100) }
+      for windowByteCount in [1, 61, 4096, Int.max] {
+        for (file, isLarger) in [(image, true), (Array(longer.dropLast()), true), (longer, false)] {
+          let result = try process(file, configuration, windowByteCount: windowByteCount)
+          #expect(isCropped || result.bytes == whole.bytes)
+          let size = result.report.warnings.first?.parameters["image_bytes"]
+          #expect(isCropped || size == (isLarger ? "\(file.count)" : nil))
+          #expect(!isCropped || size == (result.bytes.count > file.count ? "\(file.count)" : nil))
+        }
+      }
+    }
   }
 
   @Test("the result is the same however the upload is split", arguments: [OutputFormat.jpeg, .webp])

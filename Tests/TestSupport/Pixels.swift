@@ -154,8 +154,8 @@ package func process(
 }
 
 extension ProcessingReport {
-  /// The messages of the warnings.
-  package var messages: [String] { warnings.map(\.message) }
+  /// The messages of the warnings, except that the result is larger than its image, as most results of fixtures are.
+  package var messages: [String] { warnings.filter { $0.code != .largerThanImage }.map(\.message) }
 }
 
 package typealias RenditionResult = Result<(bytes: [UInt8], report: ProcessingReport), PipelineError>

@@ -4,7 +4,7 @@ internal import ImageCodecs
 struct NeverLarger: Sendable, Hashable {
   /// The minimum quality, 1 to 100, of a result in its image's format, and of one in another format, which may need
   /// more bytes for the same quality.
-  private static let minQuality = (sameFormat: 20, otherFormat: 60)
+  private static let floor = (sameFormat: 20, otherFormat: 60)
   /// The maximum pixel count of a result that is buffered to be encoded again.
   private static let maxPixelCount = 1 << 22
   /// The bytes per pixel that nearly all images exceed, and those that nearly all results of these do not reach, below
@@ -40,7 +40,7 @@ struct NeverLarger: Sendable, Hashable {
     else { return nil }
     maxBytes = configuration.maxBytes
     let isSameFormat = encoder.format == inputFormat
-    minQuality = min(encoder.quality, isSameFormat ? Self.minQuality.sameFormat : Self.minQuality.otherFormat)
+    minQuality = min(encoder.quality, Self.floor(isSameFormat: isSameFormat))
     let isFine = encoder.quality >= EncoderOptions.minQualityOfFullChroma
     let pixelCount = Double(framing.imageSize.pixelCount)
     let expected = pixelCount * (isFine ? Self.density.fine : Self.density.coarse)
@@ -57,6 +57,22 @@ struct NeverLarger: Sendable, Hashable {
       } else {
         nil
       }
+  }
+
+  /// Returns the quality, 1 to 100, below which a result is not worth its bytes.
+  private static func floor(isSameFormat: Bool) -> Int {
+    isSameFormat ? floor.sameFormat : floor.otherFormat
+  }
+
+  /// Returns what a request without the rule can change about a result that is larger than its image; `nil` if its
+  /// quality is already low.
+  static func remedy(
+    _ configuration: ProcessingConfiguration, inputFormat: ImageFormat, encoder: EncoderOptions
+  ) -> String? {
+    guard encoder.isLossy else { return "request a lossy format" }
+    guard configuration.targetSimilarity == nil else { return "lower target_similarity" }
+    let isLow = encoder.quality <= floor(isSameFormat: encoder.format == inputFormat)
+    return isLow ? nil : "lower compression_quality"
   }
 
   /// Describes what the rule did to a result.

@@ -186,6 +186,7 @@ package struct ImageReader: ~Copyable {
             header: header, orientation: draft.orientation, framing: draft.framing, decodeScale: scale,
             decodeByteCount: decodeByteCount, configuration: draft.configuration)
           plan.warnings += draft.fallbackWarnings
+          if draft.isPreview { plan.sizeRemedy = nil }
           return plan
         }
       }

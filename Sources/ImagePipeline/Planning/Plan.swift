@@ -35,6 +35,8 @@ package struct Plan: Sendable, Hashable {
   let byteLimit: ByteLimit?
   /// The rule that the result has no more bytes than the image; `nil` if it does not apply.
   let neverLarger: NeverLarger?
+  /// What a request can change about a result that is larger than its image, for a warning; `nil` without one.
+  var sizeRemedy: String?
   /// The color behind transparent pixels, if the result has no alpha, and of the padding.
   package let background: Color
   /// Whether a truncated image is delivered as far as it goes.
@@ -132,6 +134,9 @@ package struct Plan: Sendable, Hashable {
     neverLarger = NeverLarger(
       configuration, inputFormat: header.format, inputSize: input.size, framing: framing, encoder: encoderOptions)
     byteLimit = ByteLimit(configuration, encoder: encoderOptions, neverLarger: neverLarger)
+    sizeRemedy =
+      neverLarger == nil
+      ? NeverLarger.remedy(configuration, inputFormat: header.format, encoder: encoderOptions) : nil
     conversionByteCount = header.conversionByteCount
     workingSetByteCount = decodeByteCount + (try stagesByteCount(header: header))
   }
