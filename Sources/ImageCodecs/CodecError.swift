@@ -67,6 +67,16 @@ extension CodecError {
     if code == .limitExceeded { limit = Limit(excess) }
   }
 
+  /// Returns the handle that a C function with this status created.
+  /// - Throws: the error of the status.
+  static func created(
+    _ handle: OpaquePointer?, status: ccodecs_status, message: @autoclosure () -> String, budget: ImageBudget
+  ) throws(CodecError) -> OpaquePointer {
+    if let error = CodecError(status: status, message: message(), budget: budget) { throw error }
+    guard let handle else { throw CodecError(code: .misuse, message: "a codec was not created") }
+    return handle
+  }
+
   private init(code: Code, message: String, budget: ImageBudget?) {
     let isResources = code == .outOfMemory && budget?.hasMachineFailed == true
     self.init(code: isResources ? .outOfResources : code, message: message)

@@ -39,10 +39,8 @@ package struct Decoder: ~Copyable {
     var handle: OpaquePointer?
     var cLimits = limits.handle
     let status = ccodecs_decoder_create(format.handle, &cLimits, budget.account, &handle)
-    if let error = CodecError(status: status, message: "no decoder for \(format.rawValue)", budget: budget) {
-      throw error
-    }
-    self.handle = handle!
+    self.handle = try CodecError.created(
+      handle, status: status, message: "no decoder for \(format.rawValue)", budget: budget)
     self.format = format
     self.budget = budget
     spill = limits.spill

@@ -16,15 +16,10 @@ package struct Encoder: ~Copyable {
   package init(options: EncoderOptions, budget: ImageBudget) throws(CodecError) {
     var handle: OpaquePointer?
     let status = try options.withHandle { ccodecs_encoder_create(&$0, budget.account, &handle) }
-    if let error = CodecError(
-      status: status,
-      message:
-        "\(options.format.rawValue) cannot store \(options.width)x\(options.height) \(options.pixelFormat)",
+    self.handle = try CodecError.created(
+      handle, status: status,
+      message: "\(options.format.rawValue) cannot store \(options.width)x\(options.height) \(options.pixelFormat)",
       budget: budget)
-    {
-      throw error
-    }
-    self.handle = handle!
     self.budget = budget
     format = options.pixelFormat
     rowByteCounts = (0..<options.pixelFormat.planeCount).map { index in
@@ -64,7 +59,7 @@ package struct Encoder: ~Copyable {
       // C only returns the function's result; nothing unwinds through this frame.
       return withUnsafeMutablePointer(to: &owner) { owner in
         let interrupt = ccodecs_interrupt(
-          may_continue: { $0!.assumingMemoryBound(to: ProgressCheck.self).pointee.mayContinue() }, owner: owner)
+          may_continue: { $0?.assumingMemoryBound(to: ProgressCheck.self).pointee.mayContinue() ?? true }, owner: owner)
         ccodecs_encoder_set_interrupt(handle, interrupt)
         defer { ccodecs_encoder_set_interrupt(handle, ccodecs_interrupt()) }
         return ccodecs_encoder_finish(handle)

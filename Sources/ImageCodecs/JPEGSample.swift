@@ -24,10 +24,8 @@ package final class JPEGSample {
     var handle: OpaquePointer?
     var cRows = rows.handle
     let status = try options.withHandle { ccodecs_jpeg_sample_create(&$0, &cRows, budget.account, &handle) }
-    if let error = CodecError(status: status, message: "a sample of an image does not fit", budget: budget) {
-      throw error
-    }
-    self.handle = handle!
+    self.handle = try CodecError.created(
+      handle, status: status, message: "a sample of an image does not fit", budget: budget)
     self.budget = budget
   }
 

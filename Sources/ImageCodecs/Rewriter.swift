@@ -39,10 +39,8 @@ package struct Rewriter: ~Copyable {
     var handle: OpaquePointer?
     var cLimits = limits.handle
     let status = ccodecs_rewriter_create(format.handle, &cLimits, budget.account, &handle)
-    if let error = CodecError(status: status, message: "no rewriter for \(format.rawValue)", budget: budget) {
-      throw error
-    }
-    self.handle = handle!
+    self.handle = try CodecError.created(
+      handle, status: status, message: "no rewriter for \(format.rawValue)", budget: budget)
     self.budget = budget
   }
 

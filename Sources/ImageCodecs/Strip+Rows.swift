@@ -24,6 +24,7 @@ extension Strip {
 
     /// No rows.
     package static var none: Rows {
+      // 64 is no null pointer.
       Rows(unsafeBase: UnsafeRawPointer(bitPattern: 64)!, rowStride: 0, rowByteCount: 0, rowCount: 0)
     }
   }

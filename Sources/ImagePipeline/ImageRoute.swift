@@ -1,11 +1,9 @@
 /// Processes one image as its plan specifies: decodes it with a `Pipeline`, or passes it through.
 ///
 /// It is used in the same way as a `Pipeline`.
-package struct ImageRoute: ~Copyable {
-  // Exactly one of the two is set.
-  private var pipeline: Pipeline?
-  private var rewrite: RewriteStage?
-  private var isRewritten = false
+package enum ImageRoute: ~Copyable {
+  case decoding(Pipeline)
+  case rewriting(RewriteStage)
 
   /// Creates the route for an image; see `Pipeline.init`.
   package init(
@@ -13,10 +11,10 @@ package struct ImageRoute: ~Copyable {
     tracing: TraceTarget = TraceTarget()
   ) throws(PipelineError) {
     if let passed = plan.passedThrough {
-      rewrite = try RewriteStage(reader, plan: passed, cancellation: cancellation, tracing: tracing)
+      self = .rewriting(try RewriteStage(reader, plan: passed, cancellation: cancellation, tracing: tracing))
     } else {
-      pipeline = try Pipeline(
-        reader, plan: plan, renditionIDs: renditionIDs, cancellation: cancellation, tracing: tracing)
+      self = .decoding(
+        try Pipeline(reader, plan: plan, renditionIDs: renditionIDs, cancellation: cancellation, tracing: tracing))
     }
   }
 
@@ -24,12 +22,20 @@ package struct ImageRoute: ~Copyable {
   package mutating func advance(
     _ bytes: RawSpan, isLast: Bool, consumed: inout Int, output: (_ rendition: Int, RawSpan) -> Void
   ) throws(PipelineError) -> PipelineProgress {
-    if pipeline != nil {
-      return try pipeline!.advance(bytes, isLast: isLast, consumed: &consumed, output: output)
+    let progress: Result<PipelineProgress, PipelineError>
+    switch consume self {
+    case .decoding(var pipeline):
+      do throws(PipelineError) {
+        progress = .success(try pipeline.advance(bytes, isLast: isLast, consumed: &consumed, output: output))
+      } catch { progress = .failure(error) }
+      self = .decoding(pipeline)
+    case .rewriting(var stage):
+      do throws(PipelineError) {
+        progress = .success(try stage.advance(bytes, isLast: isLast, consumed: &consumed) { output(0, $0) })
+      } catch { progress = .failure(error) }
+      self = .rewriting(stage)
     }
-    let progress = try rewrite!.advance(bytes, isLast: isLast, consumed: &consumed) { output(0, $0) }
-    isRewritten = progress == .done
-    return progress
+    return try progress.get()
   }
 
   /// Consumes the next bytes of the image and emits all output that they complete, without pausing.
@@ -56,8 +62,10 @@ package struct ImageRoute: ~Copyable {
 
   /// Returns the outcome of the rendition at `index` in the plan.
   package func outcome(of index: Int) -> Pipeline.Outcome {
-    if pipeline != nil { return pipeline!.outcome(of: index) }
-    return isRewritten ? .finished(rewrite!.report(queued: .zero, total: .zero)) : .working
+    switch self {
+    case .decoding(let pipeline): pipeline.outcome(of: index)
+    case .rewriting(let stage): stage.outcome
+    }
   }
 }
 

@@ -32,17 +32,6 @@ final class WorkAllowance {
     used += ThreadClock.now - cpu
   }
 
-  /// Completes an encoder's image, which may be a long call.
-  /// - Throws: The errors of the codec and of `check`.
-  func finish(_ encoder: inout Encoder) throws(PipelineError) {
-    do {
-      try encoder.finish { (try? check()) != nil }
-    } catch {
-      if error.code == .interrupted { try check() }
-      throw PipelineError(error)
-    }
-  }
-
   /// Throws an error if the work must stop.
   /// - Throws: `cancelled`; `limitExceeded` once the CPU time is used up.
   func check() throws(PipelineError) {
@@ -54,5 +43,18 @@ final class WorkAllowance {
     throw PipelineError(
       exceeding: "max_cpu_seconds_per_image", limit: UInt64(clamping: limit.components.seconds),
       value: UInt64(clamping: total.components.seconds + 1), unit: "seconds of CPU time or more")
+  }
+}
+
+extension Encoder {
+  /// Completes the image, which may be a long call.
+  /// - Throws: The errors of the codec and of `WorkAllowance.check`.
+  mutating func finish(_ allowance: WorkAllowance) throws(PipelineError) {
+    do {
+      try finish { (try? allowance.check()) != nil }
+    } catch {
+      if error.code == .interrupted { try allowance.check() }
+      throw PipelineError(error)
+    }
   }
 }

@@ -15,7 +15,7 @@ struct WorkAllowanceTests {
     let allowance = WorkAllowance(cancellation, limit: limit)
     allowance.begin()
     do throws(PipelineError) {
-      try allowance.finish(&encoder)
+      try encoder.finish(allowance)
       return nil
     } catch { return error }
   }

@@ -44,7 +44,7 @@ struct ByteTarget {
   func hold(_ strip: borrowing Strip) { image?.append(strip) }
 
   /// Collects the next bytes of the current trial.
-  mutating func collect(_ bytes: RawSpan) throws(PipelineError) { try trial.append(bytes) }
+  func collect(_ bytes: RawSpan) throws(PipelineError) { try trial.append(bytes) }
 
   /// Returns the best result; must be called once the first trial is complete.
   /// - Parameters:
@@ -192,7 +192,7 @@ struct ByteTarget {
       do throws(CodecError) { try encoder.write(strip) } catch { throw PipelineError(error) }
       try encoder.drain(buffer) { (bytes) throws(PipelineError) in try collect(bytes) }
     }
-    try allowance.finish(&encoder)
+    try encoder.finish(allowance)
     try encoder.drain(buffer) { (bytes) throws(PipelineError) in try collect(bytes) }
   }
 

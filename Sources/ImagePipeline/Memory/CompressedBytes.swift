@@ -2,7 +2,9 @@ internal import ImageCodecs
 
 /// A compressed result that is buffered until it is chosen or rejected; above its size limit, its bytes are only
 /// counted.
-struct CompressedBytes {
+///
+/// It is a class so that a search and the stage that emits its result never copy it.
+final class CompressedBytes {
   /// The size of a buffer chunk in bytes.
   static let chunkByteCount = 64 * 1024
 
@@ -21,7 +23,7 @@ struct CompressedBytes {
   var fits: Bool { byteCount <= limit }
 
   /// Appends bytes; discards all of them once the limit is exceeded.
-  mutating func append(_ bytes: RawSpan) throws(PipelineError) {
+  func append(_ bytes: RawSpan) throws(PipelineError) {
     let first = byteCount
     byteCount += UInt64(bytes.byteCount)
     guard fits else {

@@ -9,9 +9,13 @@ struct ColorStage: Stage {
   private let width: Int
   private let background: Color
   private let format: PixelFormat
-  // Exactly one of the two is set after the start: the merger for planes, the converter for packed pixels.
-  private var merger: YCCMerger?
-  private var converter: PixelConverter?
+  private var work: Work?
+
+  /// The conversion of a started stage.
+  private enum Work {
+    case planes(YCCMerger)
+    case packed(PixelConverter)
+  }
 
   static var name: String { "color" }
 
@@ -34,22 +38,27 @@ struct ColorStage: Stage {
     let (input, format, width, color) = (layout.format, format, width, background)
     guard input != format else { return false }
     if input == .ycc8, format == .rgb8 {
-      merger = try context.allocate { (budget) throws(CodecError) in try YCCMerger(width: width, budget: budget) }
+      work = .planes(
+        try context.allocate { (budget) throws(CodecError) in try YCCMerger(width: width, budget: budget) })
     } else {
-      converter = try context.allocate { (budget) throws(CodecError) in
-        try PixelConverter(
-          from: input, to: format, width: width, background: [color.red, color.green, color.blue], budget: budget)
-      }
+      work = .packed(
+        try context.allocate { (budget) throws(CodecError) in
+          try PixelConverter(
+            from: input, to: format, width: width, background: [color.red, color.green, color.blue], budget: budget)
+        })
     }
     layout.format = format
     return true
   }
 
   func push(_ strip: borrowing Strip, next: NextStage) throws(PipelineError) {
-    if let merger { return try merge(strip, with: merger, next: next) }
-    guard let converter else { return }
-    for rows in strip.plane(0).portions(of: converter.rowCount) {
-      try next(Strip(format: format, rows: converter.convert(rows)))
+    switch work {
+    case .planes(let merger): try merge(strip, with: merger, next: next)
+    case .packed(let converter):
+      for rows in strip.plane(0).portions(of: converter.rowCount) {
+        try next(Strip(format: format, rows: converter.convert(rows)))
+      }
+    case nil: break
     }
   }
 

@@ -10,24 +10,35 @@ struct EncodeStage: ~Copyable {
 
   static var name: String { "encode" }
 
+  /// Where compressed bytes go.
+  private enum Destination {
+    /// Decided at the first row.
+    case undecided
+    /// To the caller.
+    case caller
+    /// To the first trial of the search for a result that fits a size limit or reaches a similarity.
+    case search(ByteTarget)
+    /// Behind the bytes of the final result that wait to be emitted; `offset` counts those that were emitted.
+    case result(CompressedBytes, offset: UInt64)
+  }
+
+  /// What a started stage works with.
+  private struct Resources {
+    let context: StageContext
+    /// Receives the output of the encoder.
+    let buffer: PixelBuffer
+  }
+
   private let plan: Plan
+  private var resources: Resources?
+  /// The encoder, from the start until all of its output was read.
   private var encoder: Encoder?
-  /// The search for a result that fits a size limit or reaches a similarity, if there is one; the result is then
-  /// emitted at the end.
-  private var target: ByteTarget?
-  private var hasStarted = false
-  private var buffer: PixelBuffer?
+  private var destination = Destination.undecided
   /// The options of the emitted result.
   private(set) var options: EncoderOptions
   private(set) var outputByteCount: UInt64 = 0
   /// The similarity of the result to its uncompressed rows, if it was measured.
   private(set) var similarity: Double?
-  private var allowance: WorkAllowance?
-  private var budget: ImageBudget?
-  private var gauge: OutputGauge?
-  private var received: ReceivedBytes?
-  // The buffered result or its beginning, once it is final, and the number of its bytes that were emitted.
-  private var chosen: (bytes: CompressedBytes, offset: UInt64)?
   private var isEncoded = false
   private(set) var isPaused = false
 
@@ -58,25 +69,25 @@ struct EncodeStage: ~Copyable {
 
   mutating func start(_ layout: PixelLayout, _ context: StageContext) throws(PipelineError) {
     let plan = plan
-    buffer = try context.allocate { (budget) throws(CodecError) in
+    let buffer = try context.allocate { (budget) throws(CodecError) in
       try PixelBuffer(byteCount: Self.bufferByteCount, budget: budget)
     }
+    resources = Resources(context: context, buffer: buffer)
     encoder = try context.allocate { (budget) throws(CodecError) in
       try Encoder(options: plan.encoder, budget: budget)
     }
-    allowance = context.allowance
-    budget = context.budget
-    gauge = context.gauge
-    received = context.received
   }
+
+  private var isFull: Bool { resources?.context.gauge.isFull ?? false }
+  private var receivedByteCount: UInt64 { resources?.context.received.byteCount ?? 0 }
 
   /// Encodes rows and emits the bytes that they complete, a few rows at a time, so that little output accumulates.
   mutating func push(_ strip: borrowing Strip, _ output: (RawSpan) -> Void) throws(PipelineError) {
-    if !hasStarted { try startTarget() }
+    if case .undecided = destination { try decideDestination() }
     var waiting = (0..<strip.format.planeCount).map { strip.plane($0) }
     while waiting.contains(where: { $0.rowCount > 0 }) {
       // A few rows of an image can become any number of result rows.
-      try allowance?.check()
+      try resources?.context.allowance.check()
       var portion = waiting.map { $0.prefix(Self.rowCount) }
       if strip.format == .ycc8, options.subsampling == .quarter {
         for index in 1...2 { portion[index] = portion[index].prefix(Self.rowCount / 2) }
@@ -85,49 +96,47 @@ struct EncodeStage: ~Copyable {
       try push(portion: Strip(format: strip.format, rows: portion))
       try drain(output)
     }
-    release()
-    handOutChosen(output)
+    endSettledSearch()
+    emitResult(output)
   }
 
   /// Starts the search, unless the file is already known to be large enough for any result.
-  private mutating func startTarget() throws(PipelineError) {
-    hasStarted = true
-    guard let limit = plan.byteLimit, let budget, !limit.isSettled(received: received?.byteCount ?? 0) else { return }
-    target = try ByteTarget(limit, encoder: plan.encoder, budget: budget)
+  private mutating func decideDestination() throws(PipelineError) {
+    destination = .caller
+    guard let limit = plan.byteLimit, let resources, !limit.isSettled(received: receivedByteCount) else { return }
+    destination = .search(try ByteTarget(limit, encoder: plan.encoder, budget: resources.context.budget))
   }
 
   /// Ends the search once the file is known to be large enough for any result: the first trial is then the result.
-  private mutating func release() {
-    guard let first = target?.firstTrial, let limit = plan.byteLimit,
-      limit.isSettled(received: received?.byteCount ?? 0)
+  private mutating func endSettledSearch() {
+    guard case .search(let target) = destination, let limit = plan.byteLimit,
+      limit.isSettled(received: receivedByteCount)
     else { return }
-    target = nil
-    outputByteCount = first.byteCount
-    chosen = (first, 0)
+    outputByteCount = target.firstTrial.byteCount
+    destination = .result(target.firstTrial, offset: 0)
   }
 
   private mutating func push(portion: borrowing Strip) throws(PipelineError) {
     do { try encoder?.write(portion) } catch { throw PipelineError(error) }
-    target?.hold(portion)
+    if case .search(let target) = destination { target.hold(portion) }
   }
 
   /// Emits the bytes that are compressed so far: all of them, or until enough output is waiting if the encoder has
   /// finished.
   private mutating func drain(_ output: (RawSpan) -> Void) throws(PipelineError) {
-    guard let buffer else { return }
-    while encoder != nil {
-      let count = encoder!.read(into: buffer)
-      if count == 0 { return }
+    guard let buffer = resources?.buffer else { return }
+    while let count = encoder?.read(into: buffer), count > 0 {
       try buffer.withBytes(count) { (bytes) throws(PipelineError) in
-        if target != nil { return try target!.collect(bytes) }
+        switch destination {
+        case .search(let target): return try target.collect(bytes)
+        case .result(let result, _): try result.append(bytes)
+        case .undecided, .caller:
+          output(bytes)
+          isPaused = isEncoded && isFull
+        }
         outputByteCount += UInt64(count)
-        if chosen != nil { return try chosen!.bytes.append(bytes) }
-        output(bytes)
       }
-      if isEncoded, target == nil, chosen == nil, gauge?.isFull == true {
-        isPaused = true
-        return
-      }
+      if isPaused { return }
     }
   }
 
@@ -138,39 +147,40 @@ struct EncodeStage: ~Copyable {
       if !end.trailingMetadata.isEmpty {
         do { try encoder?.append(exif: end.trailingMetadata) } catch { throw PipelineError(error) }
       }
-      if encoder != nil { try allowance?.finish(&encoder!) }
+      if let allowance = resources?.context.allowance { try encoder?.finish(allowance) }
       isEncoded = true
     }
-    // The memory for output that encoders emit only at their end is already charged.
-    isPaused = target == nil && gauge?.isFull == true
-    if isPaused { return }
+    if case .search = destination {
+      // The memory for output that encoders emit only at their end is already charged.
+    } else if isFull {
+      isPaused = true
+      return
+    }
     try drain(output)
     if isPaused { return }
     encoder = nil
     try settle(end)
-    handOutChosen(output)
-    isPaused = chosen != nil
+    emitResult(output)
+    if case .result = destination { isPaused = true }
   }
 
   /// Chooses the result that fits the size limit, if there is one.
   private mutating func settle(_ end: ImageEnd) throws(PipelineError) {
-    guard let buffer, let allowance else { return }
-    guard let result = try target?.settle(end, buffer, allowance) else { return }
-    target = nil
+    guard case .search(var target) = destination, let resources else { return }
+    destination = .caller  // or what the search rejects could not be freed
+    let result = try target.settle(end, resources.buffer, resources.context.allowance)
     options = result.options
     similarity = result.similarity
     outputByteCount = result.bytes.byteCount
-    chosen = (result.bytes, 0)
+    destination = .result(result.bytes, offset: 0)
   }
 
   /// Emits buffered bytes of the result until enough output is waiting.
-  private mutating func handOutChosen(_ output: (RawSpan) -> Void) {
-    while let (bytes, offset) = chosen, gauge?.isFull != true {
-      if offset == bytes.byteCount {
-        chosen = nil
-      } else {
-        chosen?.offset += UInt64(bytes.withChunk(at: offset, output))
-      }
+  private mutating func emitResult(_ output: (RawSpan) -> Void) {
+    while case .result(let bytes, let offset) = destination, !isFull {
+      destination =
+        offset == bytes.byteCount
+        ? .caller : .result(bytes, offset: offset + UInt64(bytes.withChunk(at: offset, output)))
     }
   }
 
@@ -181,6 +191,6 @@ struct EncodeStage: ~Copyable {
     attributes["imageworker.pixels"] = .int64(Int64(options.width * options.height))
     attributes["imageworker.quality"] = .int64(Int64(options.quality))
     attributes["imageworker.bytes"] = .int64(Int64(outputByteCount))
-    attributes["imageworker.peak_memory_bytes"] = .int64(Int64(budget?.peak ?? 0))
+    attributes["imageworker.peak_memory_bytes"] = .int64(Int64(resources?.context.budget.peak ?? 0))
   }
 }

@@ -9,9 +9,15 @@ struct ProfileStage: Stage {
   private let width: Int
   private let conversionByteCount: Int
   private var format = PixelFormat.rgb8
-  // Exactly one of the two is set after the start; the conversion comes with a buffer for its output.
-  private var conversion: (ColorConversion, output: RowBuffer)?
-  private var converter: PixelConverter?
+  private var work: Work?
+
+  /// What a started stage does.
+  private enum Work {
+    /// Converts colors, and possibly the pixel format, into a buffer.
+    case colors(ColorConversion, output: RowBuffer)
+    /// Converts the pixel format alone.
+    case format(PixelConverter)
+  }
 
   private static let rowCount = 16
 
@@ -37,11 +43,12 @@ struct ProfileStage: Stage {
       let buffer = try context.allocate { (budget) throws(CodecError) in
         try RowBuffer(rowByteCount: width * output.pixelByteCount, rowCount: Self.rowCount, budget: budget)
       }
-      self.conversion = (conversion, buffer)
+      work = .colors(conversion, output: buffer)
     } else if input != output {
-      converter = try context.allocate { (budget) throws(CodecError) in
-        try PixelConverter(from: input, to: output, width: width, rowCount: Self.rowCount, budget: budget)
-      }
+      work = .format(
+        try context.allocate { (budget) throws(CodecError) in
+          try PixelConverter(from: input, to: output, width: width, rowCount: Self.rowCount, budget: budget)
+        })
     } else {
       return false
     }
@@ -51,11 +58,12 @@ struct ProfileStage: Stage {
 
   func push(_ strip: borrowing Strip, next: NextStage) throws(PipelineError) {
     for rows in strip.plane(0).portions(of: Self.rowCount) {
-      if let (conversion, output) = conversion {
+      switch work {
+      case .colors(let conversion, let output):
         conversion.convert(rows, width: width, to: output)
         try next(Strip(format: format, rows: output.rows(count: rows.rowCount)))
-      } else if let converter {
-        try next(Strip(format: format, rows: converter.convert(rows)))
+      case .format(let converter): try next(Strip(format: format, rows: converter.convert(rows)))
+      case nil: break
       }
     }
   }

@@ -4,7 +4,7 @@ internal import Tracing
 /// Rewrites an image's file without its metadata: the only stage of an image that is passed through.
 ///
 /// The result is decoded before it is emitted: see `PassthroughTrial`.
-struct RewriteStage: ~Copyable {
+package struct RewriteStage: ~Copyable {
   private var rewriter: Rewriter
   private var trial: PassthroughTrial?
   // At most the prefix from format detection; the rewriter reads it before any other byte.
@@ -16,6 +16,7 @@ struct RewriteStage: ~Copyable {
   private var clock = WorkClock()
   private var inputByteCount: UInt64
   private var outputByteCount: UInt64 = 0
+  private var isDone = false
   private let gauge = OutputGauge()
 
   init(
@@ -50,6 +51,7 @@ struct RewriteStage: ~Copyable {
       consumed += progress == .paused ? taken : bytes.byteCount
       end(began)
       if progress == .done { finish() }
+      isDone = progress == .done
       return progress
     } catch {
       end(began)
@@ -120,16 +122,16 @@ struct RewriteStage: ~Copyable {
     }
   }
 
-  /// Returns the report of the image; the time of rewriting is reported as that of encoding.
-  func report(queued: Duration, total: Duration) -> ProcessingReport {
+  /// The outcome of the image; the time of rewriting is reported as that of encoding.
+  var outcome: Pipeline.Outcome {
+    guard isDone else { return .working }
     var timings = StageTimings()
-    timings.queued = queued
     timings.encode = meter.busy
-    timings.total = total
     let found = rewriter.warnings.map { Warning($0) }.filter { !plan.headerWarnings.contains($0) }
-    return ProcessingReport(
-      input: plan.input, output: ImageInfo(plan), inputByteCount: inputByteCount, outputByteCount: outputByteCount,
-      timings: timings, peakMemoryByteCount: UInt64(budget.peak), warnings: plan.knownWarnings + found.map(\.reported),
-      isPassedThrough: true)
+    return .finished(
+      ProcessingReport(
+        input: plan.input, output: ImageInfo(plan), inputByteCount: inputByteCount, outputByteCount: outputByteCount,
+        timings: timings, peakMemoryByteCount: UInt64(budget.peak),
+        warnings: plan.knownWarnings + found.map(\.reported), isPassedThrough: true))
   }
 }
