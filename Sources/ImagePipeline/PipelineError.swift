@@ -36,6 +36,16 @@ package struct PipelineError: Error, Sendable, Hashable, CustomStringConvertible
     case internalDefect = "INTERNAL_DEFECT"
   }
 
+  /// The message that has the field of an error.
+  package enum FieldOwner: Sendable, Hashable {
+    /// A configuration.
+    case configuration
+    /// The message that has a configuration as one of its fields, as a request or a rendition does.
+    case request
+    /// The message that the client sent.
+    case message
+  }
+
   /// A limit and the value that exceeds it.
   package struct Limit: Sendable, Hashable {
     /// The name of the limit, as in `max_pixels`.
@@ -56,8 +66,10 @@ package struct PipelineError: Error, Sendable, Hashable, CustomStringConvertible
   package var code: Code
   /// A description in one sentence, without bytes or metadata of the image.
   package var message: String
-  /// The configuration field that caused the error, as it is spelled in requests (`compression_quality`).
+  /// The field that caused the error, as it is spelled in requests (`compression_quality`).
   package var field: String?
+  /// The message that has the field.
+  package var fieldOwner: FieldOwner
   /// The limit that was exceeded; `nil` for other errors.
   package var limit: Limit?
   /// The minimum number of bytes needed to complete the image's header; `nil` if the format does not indicate it.
@@ -66,11 +78,13 @@ package struct PipelineError: Error, Sendable, Hashable, CustomStringConvertible
   package var retryDelay: Duration?
 
   package init(
-    _ code: Code, _ message: String, field: String? = nil, limit: Limit? = nil, retryDelay: Duration? = nil
+    _ code: Code, _ message: String, field: String? = nil, of fieldOwner: FieldOwner = .configuration,
+    limit: Limit? = nil, retryDelay: Duration? = nil
   ) {
     self.code = code
     self.message = message
     self.field = field
+    self.fieldOwner = fieldOwner
     self.limit = limit
     self.retryDelay = retryDelay
   }

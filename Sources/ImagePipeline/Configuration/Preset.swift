@@ -95,6 +95,6 @@ package struct PresetCatalog: Sendable {
     return PipelineError(
       .unknownPreset,
       "there is no preset \"\(text)\"; use one of: \(names.joined(separator: ", "))"
-        + NearestName.question(text, in: names), field: "preset")
+        + NearestName.question(text, in: names), field: "preset", of: .request)
   }
 }

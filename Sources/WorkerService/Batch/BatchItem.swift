@@ -64,6 +64,6 @@ final class BatchItem: Sendable {
     guard key.utf8.count > maxKeyByteCount else { return }
     throw PipelineError(
       .invalidField, "preview_key has \(key.utf8.count) bytes; at most \(maxKeyByteCount) are accepted",
-      field: "preview_key")
+      field: "preview_key", of: .request)
   }
 }

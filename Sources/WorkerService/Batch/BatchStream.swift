@@ -232,10 +232,10 @@ struct BatchStream: Sendable {
 
 extension PipelineError {
   fileprivate static let unsetPart = PipelineError(
-    .invalidField, "part is not set; set start, chunk or end", field: "part")
+    .invalidField, "part is not set; set start, chunk or end", field: "part", of: .message)
 
   /// An error for an item id that is not valid in its context.
   fileprivate static func invalid(_ message: String) -> PipelineError {
-    PipelineError(.invalidField, message, field: "item_id")
+    PipelineError(.invalidField, message, field: "item_id", of: .message)
   }
 }

@@ -45,7 +45,8 @@ final class UploadSource: ImageSource {
     // Checked first: chunks that arrived after the timeout were dropped.
     if let limit = progress.limit, progress.hasExpired(item.id) { throw progress.error(limit) }
     guard isComplete else {
-      throw PipelineError(.truncatedImage, "the stream ended before the item did; send its end", field: "image")
+      throw PipelineError(
+        .truncatedImage, "the stream ended before the item did; send its end", field: "image", of: .message)
     }
     return (Data(), true)
   }

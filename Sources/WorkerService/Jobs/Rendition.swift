@@ -52,12 +52,12 @@ extension Rendition {
     guard (1...maxIDByteCount).contains(id.utf8.count) else {
       throw PipelineError(
         .invalidField, "rendition_id has \(id.utf8.count) bytes; it must have between 1 and \(maxIDByteCount)",
-        field: "rendition_id")
+        field: "rendition_id", of: .request)
     }
     guard others.insert(id).inserted else {
       throw PipelineError(
         .invalidField, "rendition_id \"\(id)\" is used twice in this request; each rendition needs its own",
-        field: "rendition_id")
+        field: "rendition_id", of: .request)
     }
   }
 }

@@ -19,7 +19,7 @@ extension WorkerEnvironment {
       throw PipelineError(
         .invalidField,
         "this worker accepts only presets; leave configuration empty and use one of: \(names)",
-        field: "configuration")
+        field: "configuration", of: .request)
     }
     var configuration = try catalog.configuration(named: preset)
     try configuration.override(with: overrides)
@@ -35,19 +35,21 @@ extension WorkerEnvironment {
     }
     guard !request.preview else {
       throw PipelineError(
-        .invalidField, "preview cannot be combined with renditions; request a small rendition instead", field: "preview"
-      )
+        .invalidField, "preview cannot be combined with renditions; request a small rendition instead",
+        field: "preview",
+        of: .request)
     }
     for (field, isSet) in [("preset", !request.preset.isEmpty), ("configuration", request.hasConfiguration)] where isSet
     {
       throw PipelineError(
-        .invalidField, "\(field) cannot be combined with renditions; set it in each rendition", field: field)
+        .invalidField, "\(field) cannot be combined with renditions; set it in each rendition", field: field,
+        of: .request)
     }
     guard request.renditions.count <= Rendition.maxCount else {
       throw PipelineError(
         .invalidField,
         "renditions has \(request.renditions.count) entries; at most \(Rendition.maxCount) are accepted",
-        field: "renditions")
+        field: "renditions", of: .request)
     }
     var ids: Set<String> = []
     return try request.renditions.enumerated().map { index, wire in

@@ -25,7 +25,7 @@ enum WireError {
   private static func status(_ error: CallerError, configurationPath: String) -> GoogleRPCStatus {
     switch error {
     case .notAllowed(let message, let field):
-      let metadata = field.map { ["field": path(of: $0, configurationPath: configurationPath)] } ?? [:]
+      let metadata = field.map { ["field": path(of: $0, in: .request, configurationPath: configurationPath)] } ?? [:]
       return GoogleRPCStatus(
         code: .permissionDenied, message: message,
         details: [.errorInfo(reason: "PERMISSION_DENIED", domain: domain, metadata: metadata)])
@@ -100,7 +100,7 @@ enum WireError {
 
   private static func details(_ error: PipelineError, configurationPath: String) -> [ErrorDetails] {
     var metadata: [String: String] = [:]
-    let field = error.field.map { path(of: $0, configurationPath: configurationPath) }
+    let field = error.field.map { path(of: $0, in: error.fieldOwner, configurationPath: configurationPath) }
     metadata["field"] = field
     if let limit = error.limit {
       metadata["limit_name"] = limit.name
@@ -128,13 +128,12 @@ enum WireError {
     return details
   }
 
-  /// Fields of the request itself stand as they are; those of the configuration stand below it.
-  private static func path(of field: String, configurationPath: String) -> String {
-    switch field {
-    case "image", "item_id", "part": field
-    case "configuration": configurationPath
-    case "preset", "rendition_id", "renditions", "preview", "preview_key": requestPath(configurationPath) + field
-    default: "\(configurationPath).\(field)"
+  /// Returns the path of a field in the message that the client sent.
+  private static func path(of field: String, in owner: PipelineError.FieldOwner, configurationPath: String) -> String {
+    switch owner {
+    case .configuration: "\(configurationPath).\(field)"
+    case .request: requestPath(configurationPath) + field
+    case .message: field
     }
   }
 }
