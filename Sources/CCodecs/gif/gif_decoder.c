@@ -2,11 +2,9 @@
 //
 // A non-interlaced frame requires a strip of rows and the dictionary; an interlaced frame is buffered, one byte per
 // pixel. The canvas is the logical screen, enlarged if the first frame exceeds it, as in browsers and libvips. Pixels
-// outside the frame are transparent if the file uses transparency anywhere, otherwise black. A file whose first frame
-// is opaque and smaller than the canvas is therefore buffered until this is known.
+// outside the frame are transparent, as in browsers.
 
 #include "../core/decoder.h"
-#include "../memory/bytes.h"
 #include "gif_codes.h"
 #include "gif_format.h"
 
@@ -25,8 +23,7 @@ typedef enum gif_state {
   STATE_DESCRIPTOR,
   STATE_LOCAL_TABLE,
   STATE_CODE_SIZE,
-  STATE_LOOK_AHEAD, ///< Buffering the file to find out whether it uses transparency.
-  STATE_DATA_SIZE,  ///< The size of a sub-block of codes.
+  STATE_DATA_SIZE, ///< The size of a sub-block of codes.
   STATE_DATA,
   STATE_AFTER, ///< The first frame is complete; looking for a second one.
   STATE_END,
@@ -40,15 +37,9 @@ typedef struct gif_decoder {
   uint64_t block_left; ///< Remaining bytes of the sub-block, or number of colors in the table.
   bool is_after;       ///< The first frame is complete; blocks are read to find a second frame.
 
-  ccodecs_bytes file; ///< Bytes buffered during look-ahead.
-  size_t ahead;       ///< Offset in `file` where look-ahead continues: a sub-block's size or a block's type.
-  bool ahead_in_data; ///< `ahead` is at a sub-block's size.
-  bool is_known;      ///< Look-ahead is complete or unnecessary.
-
   uint32_t left, top, width, height; ///< Position and size of the first frame on the canvas.
   bool is_interlaced;
-  int transparent;  ///< Index of the transparent color, or -1.
-  bool clears_rest; ///< Pixels outside the frame are transparent instead of black.
+  int transparent; ///< Index of the transparent color, or -1.
   uint32_t channels;
   uint8_t palette[256][4];
 
@@ -133,13 +124,8 @@ static ccodecs_status begin_frame(gif_decoder *d) {
   header->buffers_bitmap = d->is_interlaced;
   header->is_progressive = d->is_interlaced;
   d->index_left = (uint64_t)d->width * d->height;
-  d->clears_rest = d->transparent >= 0;
-  d->is_known = covers_canvas(d) || d->clears_rest;
-  header->buffers_input = !d->is_known;
-  d->state = d->is_known ? STATE_DATA_SIZE : STATE_LOOK_AHEAD;
-  d->ahead_in_data = true;
-  // Checked here so that an image above the limit fails before its file is buffered.
-  return ccodecs_decoder_check_limits(&d->base);
+  d->state = STATE_DATA_SIZE;
+  return CCODECS_OK;
 }
 
 static ccodecs_status read_block_kind(gif_decoder *d) {
@@ -249,65 +235,13 @@ static ccodecs_status step(gif_decoder *d, ccodecs_input *input) {
   }
 }
 
-// MARK: Look-ahead
-
-/// Scans the buffered blocks. Returns true once it is known whether any frame is transparent.
-static bool look_ahead(gif_decoder *d) {
-  const uint8_t *bytes = ccodecs_bytes_start(&d->file);
-  while (d->ahead < d->file.count) {
-    const uint8_t *p = bytes + d->ahead;
-    const size_t left = d->file.count - d->ahead;
-    if (d->ahead_in_data) {
-      d->ahead_in_data = p[0] != 0;
-      d->ahead += 1 + (size_t)p[0];
-    } else if (p[0] == EXTENSION) {
-      if (left < 7) {
-        return false;
-      }
-      if (p[1] == GRAPHIC_CONTROL && p[2] >= 4 && (p[3] & 1) != 0) {
-        d->clears_rest = true;
-        return true;
-      }
-      d->ahead += 2;
-      d->ahead_in_data = true;
-    } else if (p[0] == DESCRIPTOR) {
-      if (left < 10) {
-        return false;
-      }
-      d->ahead += 11 + 3 * table_colors(p[9]);
-      d->ahead_in_data = true;
-    } else if (p[0] == 0) {
-      d->ahead++;
-    } else {
-      return true;
-    }
-  }
-  return false;
-}
-
-static ccodecs_status hold(gif_decoder *d, ccodecs_input *input) {
-  if (!ccodecs_bytes_append(&d->file, input->bytes, input->count, d->base.budget)) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room to buffer the GIF file");
-  }
-  ccodecs_input_advance(input, input->count);
-  if (!look_ahead(d) && !input->is_last) {
-    return CCODECS_NEEDS_INPUT;
-  }
-  d->is_known = true;
-  d->state = STATE_DATA_SIZE;
-  return CCODECS_OK;
-}
-
 // MARK: Header
 
 static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   gif_decoder *d = (gif_decoder *)base;
   ccodecs_status status = CCODECS_OK;
-  while (status == CCODECS_OK && d->state < STATE_LOOK_AHEAD) {
+  while (status == CCODECS_OK && d->state != STATE_DATA_SIZE) {
     status = step(d, input);
-  }
-  if (status == CCODECS_OK && d->state == STATE_LOOK_AHEAD) {
-    status = hold(d, input);
   }
   if (status == CCODECS_NEEDS_INPUT && input->is_last) {
     return ccodecs_decoder_fail(base, CCODECS_TRUNCATED, "the GIF data ends before the first frame");
@@ -315,7 +249,7 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   if (status != CCODECS_OK) {
     return status;
   }
-  base->header.has_alpha = d->transparent >= 0 || d->clears_rest;
+  base->header.has_alpha = d->transparent >= 0 || !covers_canvas(d);
   if (d->transparent >= 0) {
     memset(d->palette[d->transparent], 0, 4);
   }
@@ -435,24 +369,14 @@ static void put_pixels(const gif_decoder *d, uint8_t *out, const uint8_t *indice
   }
 }
 
-static void clear_pixels(const gif_decoder *d, uint8_t *out, size_t count) {
-  memset(out, 0, count * d->channels);
-  if (d->channels == 4 && !d->clears_rest) {
-    for (size_t i = 0; i < count; i++) {
-      out[4 * i + 3] = 255;
-    }
-  }
-}
-
+/// Writes a row of the canvas; `indices` is NULL outside the frame.
 static void put_row(const gif_decoder *d, uint8_t *out, const uint8_t *indices) {
-  if (indices == NULL) {
-    clear_pixels(d, out, d->base.header.width);
-    return;
+  if (!covers_canvas(d)) {
+    memset(out, 0, d->row_bytes);
   }
-  clear_pixels(d, out, d->left);
-  put_pixels(d, out + (size_t)d->left * d->channels, indices, d->width);
-  const uint32_t right = d->left + d->width;
-  clear_pixels(d, out + (size_t)right * d->channels, d->base.header.width - right);
+  if (indices != NULL) {
+    put_pixels(d, out + (size_t)d->left * d->channels, indices, d->width);
+  }
 }
 
 /// Returns how many of the `count` canvas rows from `first` on intersect the frame.
@@ -516,15 +440,6 @@ static ccodecs_status advance(gif_decoder *d, ccodecs_input *input, ccodecs_rows
 
 static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
   gif_decoder *d = (gif_decoder *)base;
-  if (d->file.count > 0) {
-    ccodecs_input buffered = {.bytes = ccodecs_bytes_start(&d->file), .count = d->file.count};
-    const ccodecs_status status = advance(d, &buffered, rows);
-    ccodecs_bytes_take(&d->file, d->file.count - buffered.count);
-    if (status != CCODECS_NEEDS_INPUT) {
-      return status;
-    }
-    ccodecs_bytes_free(&d->file, base->budget);
-  }
   const ccodecs_status status = advance(d, input, rows);
   if (status != CCODECS_NEEDS_INPUT || !input->is_last) {
     return status;
@@ -538,7 +453,6 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
 static void destroy(ccodecs_decoder *base) {
   gif_decoder *d = (gif_decoder *)base;
   ccodecs_budget *budget = base->budget;
-  ccodecs_bytes_free(&d->file, budget);
   ccodecs_free(budget, d->indices);
   ccodecs_free(budget, d->strip);
   ccodecs_free(budget, d);
