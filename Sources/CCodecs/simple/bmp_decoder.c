@@ -3,15 +3,17 @@
 //
 // Most files start with the bottom row. Rows are returned in file order, and header.orientation specifies how to flip
 // the image, so that only a strip of rows is buffered. If a mask has more than 8 bits, rows have 16 bits per sample.
-// Alpha is used only if a mask specifies it. Not supported: Huffman coding, 64 bits per pixel, and embedded JPEG or
-// PNG.
+// Alpha is used only if a mask specifies it. An embedded color profile follows the rows, so a file with one is buffered
+// up to its end. Not supported: Huffman coding, 64 bits per pixel, and embedded JPEG or PNG.
 //
 // Sources: Microsoft, "Bitmap storage"; OS/2 2.0 Presentation Manager, "Bitmap file format"; bmpsuite's notes.
 
+#include "../color/profile.h"
 #include "row_decoder.h"
 #include "simple_formats.h"
 
 enum { FILE_HEADER_BYTES = 14, OS2_HEADER_BYTES = 12, WINDOWS_HEADER_BYTES = 40, KNOWN_HEADER_BYTES = 124 };
+enum { EMBEDDED_PROFILE = 0x4D424544 }; ///< "MBED"
 enum { PLAIN = 0, RLE8 = 1, RLE4 = 2, BIT_FIELDS = 3, RLE24 = 4, ALPHA_BIT_FIELDS = 6 };
 
 typedef enum bmp_state {
@@ -20,7 +22,8 @@ typedef enum bmp_state {
   STATE_HEADER_REST, ///< The part after the known fields.
   STATE_MASKS,
   STATE_PALETTE,
-  STATE_GAP, ///< Up to the pixel offset in the file header.
+  STATE_GAP,     ///< Up to the pixel offset in the file header.
+  STATE_PROFILE, ///< Buffering the file up to the end of the profile.
   STATE_READY,
 } bmp_state;
 
@@ -54,7 +57,9 @@ typedef struct bmp_decoder {
   uint32_t palette_count; ///< Number of colors in the file's palette.
   uint32_t palette_entry_bytes;
   uint8_t palette[256][4];
-  bmp_field fields[4]; ///< Red, green, blue, alpha.
+  bmp_field fields[4];    ///< Red, green, blue, alpha.
+  uint64_t profile_place; ///< Offset of the embedded profile in the file.
+  uint32_t profile_bytes; ///< 0 without one.
 
   bmp_run_state run_state;
   uint8_t run[4]; ///< A pair, or the pixel of a run.
@@ -151,6 +156,10 @@ static ccodecs_status read_header_fields(bmp_decoder *d) {
   for (int i = 0; i < 4 && has_masks; i++) {
     d->fields[i].mask = i < 3 || d->header_bytes >= 56 ? ccodecs_le32(p + 40 + 4 * i) : 0;
   }
+  if (d->header_bytes >= KNOWN_HEADER_BYTES && ccodecs_le32(p + 56) == EMBEDDED_PROFILE) {
+    d->profile_place = (uint64_t)FILE_HEADER_BYTES + ccodecs_le32(p + 112);
+    d->profile_bytes = ccodecs_le32(p + 116);
+  }
   d->state = STATE_HEADER_REST;
   d->skip_left = d->header_bytes > KNOWN_HEADER_BYTES ? d->header_bytes - KNOWN_HEADER_BYTES : 0;
   d->position += d->skip_left;
@@ -227,7 +236,7 @@ static ccodecs_status describe(bmp_decoder *d) {
     return status;
   }
   header->has_alpha = (d->bits == 16 || d->bits == 32) && d->fields[3].mask != 0;
-  d->base.channels = header->has_alpha ? 4 : d->bits <= 8 && is_gray(d) ? 1 : 3;
+  d->base.channels = header->has_alpha ? 4 : d->bits <= 8 && d->profile_bytes == 0 && is_gray(d) ? 1 : 3;
   header->color_space = d->base.channels == 1 ? CCODECS_COLOR_GRAY : CCODECS_COLOR_RGB;
   header->bit_depth = d->bits < 8 ? (uint8_t)d->bits : 8;
   for (uint32_t i = 0; i < 4 && (d->bits == 16 || d->bits == 32); i++) {
@@ -237,8 +246,28 @@ static ccodecs_status describe(bmp_decoder *d) {
   ccodecs_row_decoder_measure(
       &d->base, is_run_length(d) ? (size_t)header->width * (d->bits == 24 ? 3 : 1)
                                  : (size_t)(((uint64_t)header->width * d->bits + 31) / 32 * 4));
+  d->state = d->profile_bytes > 0 ? STATE_PROFILE : STATE_READY;
+  return ccodecs_decoder_check_limits(&d->base.base); // before a file with a profile is buffered
+}
+
+/// Buffers the file up to the end of the profile, which follows the rows, and reads the profile.
+static ccodecs_status read_profile(bmp_decoder *d, ccodecs_input *input) {
+  const uint64_t rows_place = d->data_offset > d->position ? d->data_offset : d->position;
+  const uint64_t place = d->profile_place - rows_place;
+  const ccodecs_bytes *ahead = &d->base.ahead;
+  const bool is_usable = d->profile_place >= rows_place && d->profile_bytes <= CCODECS_MAX_PROFILE_BYTES;
+  const bool has_all = ahead->count >= place + d->profile_bytes;
+  if (is_usable && !has_all && (input->count > 0 || !input->is_last)) {
+    const ccodecs_status status = ccodecs_row_decoder_look_ahead(&d->base, input);
+    const bool is_at_end = input->is_last || ahead->count >= place + d->profile_bytes;
+    return status == CCODECS_OK && !is_at_end ? CCODECS_NEEDS_INPUT : status;
+  }
   d->state = STATE_READY;
-  return CCODECS_OK;
+  if (!is_usable || !has_all) {
+    d->base.base.header.warnings |= CCODECS_WARNING_BAD_PROFILE;
+    return CCODECS_OK;
+  }
+  return ccodecs_decoder_keep_profile(&d->base.base, ccodecs_bytes_start(ahead) + place, d->profile_bytes);
 }
 
 static ccodecs_status read_file_header(bmp_decoder *d) {
@@ -288,6 +317,8 @@ static ccodecs_status step(bmp_decoder *d, ccodecs_input *input) {
     return CCODECS_OK;
   case STATE_GAP:
     return ccodecs_input_skip(input, &d->skip_left) ? describe(d) : CCODECS_NEEDS_INPUT;
+  case STATE_PROFILE:
+    return read_profile(d, input);
   case STATE_READY:
     break;
   }
@@ -306,7 +337,8 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
 /// Returns 0 for run-length data, because runs may skip any number of pixels.
 static uint64_t least_bytes(const ccodecs_decoder *base) {
   const bmp_decoder *d = (const bmp_decoder *)base;
-  return is_run_length(d) ? 0 : (uint64_t)d->base.stored_bytes * base->header.height;
+  const uint64_t least = is_run_length(d) ? 0 : (uint64_t)d->base.stored_bytes * base->header.height;
+  return least > d->base.ahead.count ? least - d->base.ahead.count : 0;
 }
 
 // MARK: Pixels

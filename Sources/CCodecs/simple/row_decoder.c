@@ -28,6 +28,15 @@ ccodecs_status ccodecs_row_decoder_end_header(row_decoder *d, const ccodecs_inpu
              : status;
 }
 
+ccodecs_status ccodecs_row_decoder_look_ahead(row_decoder *d, ccodecs_input *input) {
+  d->base.header.buffers_input = true;
+  if (!ccodecs_bytes_append(&d->ahead, input->bytes, input->count, d->base.budget)) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room to buffer the %s file", d->format->name);
+  }
+  ccodecs_input_advance(input, input->count);
+  return CCODECS_OK;
+}
+
 ccodecs_status ccodecs_row_decoder_read_plain(row_decoder *d, ccodecs_input *input) {
   return ccodecs_input_collect(input, d->stored, &d->stored_count, d->stored_bytes) ? CCODECS_OK : CCODECS_NEEDS_INPUT;
 }
@@ -54,8 +63,8 @@ ccodecs_status ccodecs_row_decoder_start(
   return CCODECS_OK;
 }
 
-ccodecs_status ccodecs_row_decoder_read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
-  row_decoder *d = (row_decoder *)base;
+static ccodecs_status read_strip(row_decoder *d, ccodecs_input *input, ccodecs_rows *rows) {
+  ccodecs_decoder *base = &d->base;
   uint32_t count = 0;
   ccodecs_status status = CCODECS_OK;
   while (count < d->strip_rows && d->row < base->header.height) {
@@ -80,9 +89,24 @@ ccodecs_status ccodecs_row_decoder_read_rows(ccodecs_decoder *base, ccodecs_inpu
   return status == CCODECS_OK ? CCODECS_DONE : status;
 }
 
+ccodecs_status ccodecs_row_decoder_read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
+  row_decoder *d = (row_decoder *)base;
+  if (d->ahead.count > 0) {
+    ccodecs_input buffered = {.bytes = ccodecs_bytes_start(&d->ahead), .count = d->ahead.count};
+    const ccodecs_status status = read_strip(d, &buffered, rows);
+    ccodecs_bytes_take(&d->ahead, d->ahead.count - buffered.count);
+    if (status != CCODECS_NEEDS_INPUT) {
+      return status;
+    }
+    ccodecs_bytes_free(&d->ahead, base->budget);
+  }
+  return read_strip(d, input, rows);
+}
+
 void ccodecs_row_decoder_destroy(ccodecs_decoder *base) {
   row_decoder *d = (row_decoder *)base;
   ccodecs_budget *budget = base->budget;
+  ccodecs_bytes_free(&d->ahead, budget);
   ccodecs_free(budget, d->stored);
   ccodecs_free(budget, d->strip);
   ccodecs_free(budget, d);

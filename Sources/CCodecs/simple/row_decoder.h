@@ -31,7 +31,8 @@ struct row_decoder {
   uint8_t *strip;
   size_t row_bytes; ///< Size of a returned row.
   uint32_t strip_rows;
-  uint32_t row; ///< Number of complete rows.
+  uint32_t row;        ///< Number of complete rows.
+  ccodecs_bytes ahead; ///< Bytes from the first row on that were buffered with the header.
 };
 
 /// Allocates a decoder of `byte_count` bytes. Returns NULL if the budget is exhausted.
@@ -48,6 +49,10 @@ void ccodecs_row_decoder_measure(row_decoder *decoder, size_t stored_bytes);
 
 /// Returns `status` from read_header, or records CCODECS_TRUNCATED if the last input ended within the header.
 ccodecs_status ccodecs_row_decoder_end_header(row_decoder *decoder, const ccodecs_input *input, ccodecs_status status);
+
+/// Consumes the window and buffers its bytes, for a header that depends on what follows the rows. Returns CCODECS_OK or
+/// records the failure.
+ccodecs_status ccodecs_row_decoder_look_ahead(row_decoder *decoder, ccodecs_input *input);
 
 /// Reads an uncompressed row into `stored`.
 ccodecs_status ccodecs_row_decoder_read_plain(row_decoder *decoder, ccodecs_input *input);

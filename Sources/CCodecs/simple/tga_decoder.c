@@ -30,7 +30,6 @@ typedef struct tga_decoder {
   uint8_t palette[256][4];
 
   bool is_uncertain;    ///< Whether the image has alpha depends on its pixels and on the end of the file.
-  ccodecs_bytes ahead;  ///< The buffered file from its pixels on.
   uint64_t ahead_place; ///< Offset of the pixels in the file.
 
   uint8_t packet[5]; ///< The packet's header and the pixel that it repeats.
@@ -165,10 +164,10 @@ static ccodecs_status read_beginning(tga_decoder *d, ccodecs_input *input) {
 
 // MARK: Alpha detection
 
-/// Returns whether the last byte of any pixel in `ahead` is nonzero.
+/// Returns whether the last byte of any buffered pixel is nonzero.
 static bool has_last_byte(const tga_decoder *d) {
-  const uint8_t *p = ccodecs_bytes_start(&d->ahead);
-  const uint8_t *end = p + d->ahead.count;
+  const uint8_t *p = ccodecs_bytes_start(&d->base.ahead);
+  const uint8_t *end = p + d->base.ahead.count;
   uint64_t left = (uint64_t)d->base.base.header.width * d->base.base.header.height;
   while (left > 0) {
     const uint64_t there = (uint64_t)(end - p);
@@ -192,8 +191,8 @@ static bool has_last_byte(const tga_decoder *d) {
 /// Returns whether the extension area at the end of a TGA 2.0 file specifies that the last bytes are not alpha.
 static bool denies_alpha(const tga_decoder *d) {
   enum { FOOTER_BYTES = 26, TYPE_OFFSET = 494, USEFUL_ALPHA = 3 };
-  const uint8_t *bytes = ccodecs_bytes_start(&d->ahead);
-  const size_t count = d->ahead.count;
+  const uint8_t *bytes = ccodecs_bytes_start(&d->base.ahead);
+  const size_t count = d->base.ahead.count;
   if (count < FOOTER_BYTES || memcmp(bytes + count - 18, "TRUEVISION-XFILE.", 18) != 0) {
     return false;
   }
@@ -203,13 +202,9 @@ static bool denies_alpha(const tga_decoder *d) {
 }
 
 static ccodecs_status hold(tga_decoder *d, ccodecs_input *input) {
-  d->base.base.header.buffers_input = true;
-  if (!ccodecs_bytes_append(&d->ahead, input->bytes, input->count, d->base.base.budget)) {
-    return ccodecs_decoder_fail(&d->base.base, CCODECS_NO_MEMORY, "no room to buffer the TGA file");
-  }
-  ccodecs_input_advance(input, input->count);
-  if (!input->is_last) {
-    return CCODECS_NEEDS_INPUT;
+  const ccodecs_status status = ccodecs_row_decoder_look_ahead(&d->base, input);
+  if (status != CCODECS_OK || !input->is_last) {
+    return status == CCODECS_OK ? CCODECS_NEEDS_INPUT : status;
   }
   const bool has_alpha = has_last_byte(d) && !denies_alpha(d);
   d->attribute_bits = has_alpha ? 8 : 0;
@@ -230,7 +225,7 @@ static uint64_t least_bytes(const ccodecs_decoder *base) {
   const uint64_t pixels = (uint64_t)base->header.width * base->header.height;
   const uint64_t least =
       d->is_run_length ? pixels / 128 * (1 + d->pixel_bytes) : (uint64_t)d->base.stored_bytes * base->header.height;
-  return least > d->ahead.count ? least - d->ahead.count : 0;
+  return least > d->base.ahead.count ? least - d->base.ahead.count : 0;
 }
 
 // MARK: Rows
@@ -274,37 +269,9 @@ static ccodecs_status read_row(row_decoder *base, ccodecs_input *input) {
   return d->is_run_length ? read_packets(d, input) : ccodecs_row_decoder_read_plain(base, input);
 }
 
-static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
-  tga_decoder *d = (tga_decoder *)base;
-  if (d->ahead.count > 0) {
-    ccodecs_input buffered = {.bytes = ccodecs_bytes_start(&d->ahead), .count = d->ahead.count};
-    const ccodecs_status status = ccodecs_row_decoder_read_rows(base, &buffered, rows);
-    ccodecs_bytes_take(&d->ahead, d->ahead.count - buffered.count);
-    if (status != CCODECS_NEEDS_INPUT) {
-      return status;
-    }
-    ccodecs_bytes_free(&d->ahead, base->budget);
-  }
-  return ccodecs_row_decoder_read_rows(base, input, rows);
-}
-
-static void destroy(ccodecs_decoder *base) {
-  tga_decoder *d = (tga_decoder *)base;
-  ccodecs_bytes_free(&d->ahead, base->budget);
-  ccodecs_row_decoder_destroy(base);
-}
-
 ccodecs_decoder *ccodecs_tga_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
   static const row_format format = {
-      .methods =
-          {
-              .read_header = read_header,
-              .least_bytes = least_bytes,
-              .estimate = ccodecs_row_decoder_estimate,
-              .start = ccodecs_row_decoder_start,
-              .read_rows = read_rows,
-              .destroy = destroy,
-          },
+      .methods = {.read_header = read_header, .least_bytes = least_bytes, ROW_DECODER_METHODS},
       .name = "TGA",
       .read_row = read_row,
       .put_row = put_row,
