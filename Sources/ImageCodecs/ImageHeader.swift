@@ -20,7 +20,8 @@ package struct ImageHeader: Sendable, Hashable {
 
   /// A problem with an image that does not prevent decoding.
   package enum Warning: Sendable, Hashable, CaseIterable {
-    case brokenEXIF, firstFrameOnly, damaged, missingEnd, truncated, unusableProfile
+    case brokenEXIF, firstFrameOnly, damaged, damagedWithoutLoss, missingEnd, lateOrientation, truncated
+    case unusableProfile
   }
 
   /// The file's format.
@@ -118,6 +119,8 @@ extension ImageHeader.Warning {
     case .firstFrameOnly: UInt32(CCODECS_WARNING_FIRST_FRAME)
     case .damaged: UInt32(CCODECS_WARNING_DAMAGED)
     case .missingEnd: UInt32(CCODECS_WARNING_NO_END)
+    case .damagedWithoutLoss: UInt32(CCODECS_WARNING_NO_LOSS)
+    case .lateOrientation: UInt32(CCODECS_WARNING_LATE_EXIF)
     case .truncated: UInt32(CCODECS_WARNING_TRUNCATED)
     case .unusableProfile: UInt32(CCODECS_WARNING_BAD_PROFILE)
     }

@@ -10,6 +10,10 @@ package enum Warning: Sendable, Hashable {
   case firstImageOnly
   /// The decoder repaired or skipped damaged parts.
   case repairedDamage
+  /// Damaged parts cost no row, which the configuration tolerates.
+  case damagedWithoutLoss
+  /// The EXIF orientation follows the image data.
+  case lateOrientation
   /// A file that was passed through lacked its end marker.
   case missingEnd
   /// The end of the file is missing, which the configuration tolerates.
@@ -42,6 +46,8 @@ extension Warning {
     case exifIgnored = "EXIF_IGNORED"
     case firstImageOnly = "FIRST_IMAGE_ONLY"
     case damageRepaired = "DAMAGE_REPAIRED"
+    case damageTolerated = "DAMAGE_TOLERATED"
+    case orientationIgnored = "ORIENTATION_IGNORED"
     case endAdded = "END_ADDED"
     case truncated = "TRUNCATED"
     case profileIgnored = "PROFILE_IGNORED"
@@ -64,6 +70,13 @@ extension Warning {
       ReportedWarning(.firstImageOnly, "the file contains several images; only the first was decoded")
     case .repairedDamage:
       ReportedWarning(.damageRepaired, "the file is damaged; the decoder repaired or skipped the damaged parts")
+    case .damagedWithoutLoss:
+      ReportedWarning(
+        .damageTolerated,
+        "the file is damaged, which was tolerated; all of it was decoded, but pixels may be wrong")
+    case .lateOrientation:
+      ReportedWarning(
+        .orientationIgnored, "the EXIF orientation was ignored, because it follows the image data")
     case .missingEnd: ReportedWarning(.endAdded, "the end of the file was missing; the result has one")
     case .truncated:
       ReportedWarning(.truncated, "the file is truncated; the missing part of the image is gray")
@@ -123,6 +136,8 @@ extension Warning {
     case .brokenEXIF: self = .brokenEXIF
     case .firstFrameOnly: self = .firstImageOnly
     case .damaged: self = .repairedDamage
+    case .damagedWithoutLoss: self = .damagedWithoutLoss
+    case .lateOrientation: self = .lateOrientation
     case .missingEnd: self = .missingEnd
     case .truncated: self = .truncated
     case .unusableProfile: self = .unusableProfile

@@ -84,6 +84,18 @@ struct LenienceTests {
     }
   }
 
+  @Test("a PNG with an invalid number of frames is a still image", arguments: [0, 1, 2, 0x7FFF_FFFF, 0x8000_0001])
+  func frames(count: Int) throws {
+    let body = Container.bigEndian(count, byteCount: 4) + [0, 0, 0, 0]
+    let bytes = Container.png(Fixture.bytes("photo.png"), adding: [("acTL", body)])
+    let limits = CodecLimits(maxPixels: 0, maxBufferedPixels: 0, maxScans: 0)
+    var decoder = try Decoder(format: .png, limits: limits, budget: ImageBudget(limit: 1 << 24))
+    #expect(try decoder.readHeader(bytes.span.bytes, isLast: true).value)
+    let isValid = count > 0 && count < 0x8000_0000
+    #expect(decoder.header.frameCount == (isValid ? count : 1))
+    #expect(decoder.header.warnings == (!isValid ? [.damaged] : count > 1 ? [.firstFrameOnly] : []))
+  }
+
   @Test("a PNG must not lack a byte of its image")
   func pngWithoutData() {
     for missing in [13, 16, 17, 300] {

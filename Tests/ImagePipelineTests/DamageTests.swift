@@ -136,15 +136,38 @@ struct DamageTests {
     }
   }
 
+  private static let withoutLoss =
+    "the file is damaged, which was tolerated; all of it was decoded, but pixels may be wrong"
+
   @Test(
-    "a PNG's chunk is used despite a wrong CRC",
+    "a chunk of a PNG, also inside an ICO, is used despite a wrong CRC",
     arguments: [
       ("IHDR", "photo.png"), ("IDAT", "photo.png"), ("IEND", "photo.png"), ("PLTE", "palette.png"),
-      ("IDAT", "pngsuite-basi2c08.png"),
+      ("IDAT", "pngsuite-basi2c08.png"), ("IHDR", "icon-png.ico"), ("IDAT", "icon-png.ico"),
     ])
   func wrongCRC(type: String, name: String) throws {
-    let (pixels, _) = try processDamaged(Self.withWrongCRC(type, name))
-    #expect(pixels.planes == (try whole(name).planes))
+    let bytes = Self.withWrongCRC(type, name)
+    let error = #expect(throws: PipelineError.self) { try process(bytes, Self.strict) }
+    #expect(error?.code == .corruptImage)
+    for windowByteCount in [1, 4096, .max] {
+      let result = try process(bytes, Self.tolerant, windowByteCount: windowByteCount)
+      #expect(result.report.warnings == [Self.withoutLoss])
+      #expect(try Pixels.decode(result.bytes).planes == whole(name).planes)
+    }
+    // A rendition that does not tolerate damage fails next to one that does.
+    let (_, results) = try process(bytes, [Self.strict, Self.tolerant])
+    #expect(throws: PipelineError.self) { try results[0].get() }
+    #expect(try results[1].get().report.warnings == [Self.withoutLoss])
+  }
+
+  @Test("the rows before the damage of a PNG inside an ICO are returned")
+  func compressedDataOfIcon() throws {
+    var bytes = Fixture.bytes("icon-png.ico")
+    let at = (0..<bytes.count - 4).last { Array(bytes[$0..<$0 + 4]) == Array("IDAT".utf8) }!
+    let byteCount = bytes[at - 4..<at].reduce(0) { $0 << 8 | Int($1) }
+    for offset in 0..<40 { bytes[at + 4 + byteCount / 2 + offset] ^= 0xFF }
+    let (pixels, row) = try processDamaged(bytes)
+    #expect(row > 0 && rowsDiffering(pixels, try whole("icon-png.ico")).allSatisfy { $0 >= row - 1 })
   }
 
   @Test("a PNG's rows before the damage are returned")

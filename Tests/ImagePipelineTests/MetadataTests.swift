@@ -57,6 +57,20 @@ struct MetadataTests {
     ]
   }
 
+  @Test("an orientation that follows a PNG's image data is ignored, with a warning", arguments: [1, 4096, .max])
+  func lateOrientation(windowByteCount: Int) throws {
+    let image = Fixture.bytes("photo.png")
+    let chunk = Container.pngChunk("eXIf", Self.exif(isBig: true) + [UInt8](repeating: 0, count: 2000))
+    let bytes = image.dropLast(12) + chunk + image.suffix(12)
+    for isEncoded in [false, true] {
+      let configuration = ProcessingConfiguration(alwaysEncode: isEncoded)
+      let result = try process(bytes, configuration, windowByteCount: windowByteCount)
+      #expect(result.report.isPassedThrough != isEncoded)
+      #expect(result.report.warnings == ["the EXIF orientation was ignored, because it follows the image data"])
+      #expect(result.bytes == (try process(image, configuration).bytes))
+    }
+  }
+
   private static func holds(_ bytes: [UInt8], _ text: String) -> Bool {
     Data(bytes).range(of: Data(text.utf8)) != nil
   }

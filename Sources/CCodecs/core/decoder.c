@@ -85,6 +85,15 @@ bool ccodecs_decoder_tolerate(ccodecs_decoder *decoder, ccodecs_status failure, 
   return true;
 }
 
+bool ccodecs_decoder_tolerate_without_loss(ccodecs_decoder *decoder, ccodecs_status failure) {
+  if (failure != CCODECS_CORRUPT || !decoder->tolerates_damage) {
+    return false;
+  }
+  decoder->header.warnings |= CCODECS_WARNING_NO_LOSS;
+  decoder->failure = CCODECS_OK;
+  return true;
+}
+
 void ccodecs_decoder_note_damaged_header(ccodecs_decoder *decoder, const char *reason) {
   snprintf(decoder->message, sizeof decoder->message, "%s", reason);
   decoder->header.is_damaged = true;
@@ -280,7 +289,7 @@ static ccodecs_status check_header(ccodecs_decoder *decoder) {
     return CCODECS_OK;
   }
   decoder->failure = CCODECS_CORRUPT;
-  return ccodecs_decoder_tolerate(decoder, CCODECS_CORRUPT, 0) ? CCODECS_OK : CCODECS_CORRUPT;
+  return ccodecs_decoder_tolerate_without_loss(decoder, CCODECS_CORRUPT) ? CCODECS_OK : CCODECS_CORRUPT;
 }
 
 /// Fails if the size of the file is known and too small for the image that its header specifies.

@@ -66,6 +66,9 @@ ccodecs_status ccodecs_decoder_exceed(ccodecs_decoder *decoder, const char *thin
 /// of stored rows, as damaged.
 bool ccodecs_decoder_tolerate(ccodecs_decoder *decoder, ccodecs_status failure, uint32_t row);
 
+/// As ccodecs_decoder_tolerate, for damage that costs no row, such as a wrong checksum.
+bool ccodecs_decoder_tolerate_without_loss(ccodecs_decoder *decoder, ccodecs_status failure);
+
 /// Records that the header is damaged. start then fails unless its options tolerate damage.
 void ccodecs_decoder_note_damaged_header(ccodecs_decoder *decoder, const char *reason);
 

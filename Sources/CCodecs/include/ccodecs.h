@@ -209,6 +209,8 @@ enum {
   CCODECS_WARNING_TRUNCATED = 1u << 4,   ///< The file is truncated; the missing part is filled with gray.
   CCODECS_WARNING_NO_END = 1u << 6,      ///< Rewriters only: the file lacked its end, which was added.
   CCODECS_WARNING_TOLERATED = 1u << 5,   ///< Damage was tolerated, from header.damaged_row on.
+  CCODECS_WARNING_NO_LOSS = 1u << 7,     ///< Damage was tolerated that cost no row, such as a wrong checksum.
+  CCODECS_WARNING_LATE_EXIF = 1u << 8,   ///< The orientation follows the rows, and is ignored.
 };
 
 /// Properties of an image, from its header.
@@ -549,8 +551,8 @@ typedef struct ccodecs_rewrite_options {
   const uint8_t *exif; ///< EXIF data (a TIFF block) to embed, borrowed for start; or NULL.
   size_t exif_count;   ///< Size of `exif` in bytes, at most 65527; 0 for none.
   /// Accept a file that lacks only its end: a JPEG's end marker, a PNG's IEND chunk, or the last 4096 bytes of a WebP
-  /// image. The rewriter sets CCODECS_WARNING_NO_END and emits the missing bytes. Rows may be missing too, so the caller
-  /// must decode the bytes before the warning.
+  /// image. The rewriter sets CCODECS_WARNING_NO_END and emits the missing bytes. Rows may be missing too, so the
+  /// caller must decode the bytes before the warning.
   bool may_lack_end;
 } ccodecs_rewrite_options;
 

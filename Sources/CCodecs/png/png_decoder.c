@@ -155,12 +155,15 @@ static bool read_text(png_decoder *d) {
 static bool read_metadata(png_decoder *d) {
   ccodecs_header *header = &d->base.header;
   if (is_type(d, "acTL")) {
-    header->frame_count = d->body_count >= 4 ? ccodecs_be32(d->body) : 0;
-    header->warnings |= header->frame_count > 1 ? CCODECS_WARNING_FIRST_FRAME : 0;
+    const uint32_t count = d->body_count >= 4 ? ccodecs_be32(d->body) : 0;
+    const bool is_valid = count > 0 && count <= INT32_MAX; // otherwise the image is a still one
+    header->frame_count = is_valid ? count : header->frame_count;
+    header->warnings |= !is_valid ? CCODECS_WARNING_DAMAGED : count > 1 ? CCODECS_WARNING_FIRST_FRAME : 0u;
   } else if (is_type(d, "eXIf")) {
     bool is_broken;
     const uint8_t orientation = ccodecs_exif_orientation(d->body, d->body_count, &is_broken);
-    header->orientation = d->has_data ? header->orientation : orientation; // too late once rows were returned
+    header->warnings |= d->has_data && orientation != 1 ? CCODECS_WARNING_LATE_EXIF : 0u; // rows were returned
+    header->orientation = d->has_data ? header->orientation : orientation;
     header->warnings |= is_broken ? CCODECS_WARNING_BAD_EXIF : 0;
     const bool has_room = ccodecs_exif_keep_copyright(&d->base, d->body, d->body_count);
     d->has_exif = d->base.artist.count + d->base.copyright.count > 0;
@@ -323,7 +326,7 @@ static ccodecs_status take_wrong_crc(png_decoder *d) {
     return CCODECS_OK;
   }
   const ccodecs_status status = ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "%s", reason);
-  return ccodecs_decoder_tolerate(&d->base, status, d->is_interlaced ? 0 : d->given) ? CCODECS_OK : status;
+  return ccodecs_decoder_tolerate_without_loss(&d->base, status) ? CCODECS_OK : status;
 }
 
 /// Processes the complete CRC of a chunk.
@@ -495,7 +498,7 @@ static ccodecs_status fail_lost(png_decoder *d) {
 /// Returns the rows before the damage, if it is tolerated and there are any; the next call then fails.
 static ccodecs_status give_before_damage(png_decoder *d, ccodecs_rows *rows) {
   const bool is_whole = ccodecs_png_rows_are_complete(d);
-  if (is_whole && ccodecs_decoder_tolerate(&d->base, CCODECS_CORRUPT, UINT32_MAX)) {
+  if (is_whole && ccodecs_decoder_tolerate_without_loss(&d->base, CCODECS_CORRUPT)) {
     d->has_end = true;
     return d->is_interlaced ? ccodecs_png_rows_emit_buffered(d, rows) : CCODECS_DONE;
   }

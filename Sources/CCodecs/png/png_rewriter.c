@@ -21,6 +21,7 @@ typedef enum png_step { STEP_SIGNATURE, STEP_HEADER, STEP_BODY, STEP_CRC, STEP_D
 typedef enum png_use {
   USE_DROP,  ///< Dropped without a check.
   USE_CHECK, ///< Dropped, but its CRC must be correct.
+  USE_READ,  ///< Read as far as it fits in the buffer, and dropped.
   USE_HOLD,  ///< Buffered, and emitted once its CRC is verified.
   USE_PASS,  ///< Emitted as it arrives.
 } png_use;
@@ -112,7 +113,8 @@ static ccodecs_status begin_chunk(png_rewriter *p) {
     p->has_palette = p->has_palette || is_palette;
     p->use = p->body_left <= MAX_BODY_BYTES ? USE_HOLD : USE_CHECK;
   } else {
-    p->use = is_type(p, "tRNS") && is_transparency_used(p, p->body_left) ? USE_HOLD : USE_DROP;
+    const bool is_held = is_type(p, "tRNS") && is_transparency_used(p, p->body_left);
+    p->use = is_held ? USE_HOLD : p->has_data && is_type(p, "eXIf") ? USE_READ : USE_DROP;
   }
   return CCODECS_OK;
 }
@@ -122,13 +124,20 @@ static ccodecs_status give(const uint8_t *bytes, size_t count, ccodecs_piece *pi
   return CCODECS_BYTES_READY;
 }
 
+/// Reads an EXIF block that follows the image; one before it was read by the decoder.
+static void read_exif(png_rewriter *p, size_t count) {
+  bool is_broken;
+  const uint8_t orientation = ccodecs_exif_orientation(p->chunk + PNG_CHUNK_HEADER_BYTES, count, &is_broken);
+  p->base.warnings |= orientation != 1 ? CCODECS_WARNING_LATE_EXIF : 0u;
+}
+
 /// Processes the complete CRC of a chunk.
 static ccodecs_status end_chunk(png_rewriter *p, ccodecs_piece *piece) {
   const bool is_right = ccodecs_be32(p->crc_bytes) == p->crc;
   const bool is_end = is_type(p, "IEND");
   p->step = is_end ? STEP_DONE : STEP_HEADER;
   if (p->use != USE_DROP && !is_right) {
-    if (is_type(p, "tRNS")) { // decoders ignore it
+    if (p->use == USE_READ || is_type(p, "tRNS")) { // decoders ignore it
       p->base.warnings |= CCODECS_WARNING_DAMAGED;
       p->buffered = 0;
       return CCODECS_OK;
@@ -145,6 +154,9 @@ static ccodecs_status end_chunk(png_rewriter *p, ccodecs_piece *piece) {
   p->buffered = 0;
   if (p->use == USE_PASS) {
     return give(p->crc_bytes, PNG_CRC_BYTES, piece);
+  }
+  if (p->use == USE_READ) {
+    read_exif(p, buffered - PNG_CHUNK_HEADER_BYTES);
   }
   if (p->use != USE_HOLD) {
     return CCODECS_OK;
@@ -168,9 +180,11 @@ static ccodecs_status take_body(png_rewriter *p, ccodecs_input *input, ccodecs_p
     return CCODECS_OK;
   }
   p->crc = ccodecs_png_crc_update(p->crc, bytes, count);
-  if (p->use == USE_HOLD) {
-    memcpy(p->chunk + p->buffered, bytes, count);
-    p->buffered += count;
+  if (p->use == USE_HOLD || p->use == USE_READ) {
+    const size_t room = PNG_CHUNK_HEADER_BYTES + MAX_BODY_BYTES - p->buffered;
+    const size_t kept = count < room ? count : room;
+    memcpy(p->chunk + p->buffered, bytes, kept);
+    p->buffered += kept;
   }
   return p->use == USE_PASS ? give(bytes, count, piece) : CCODECS_OK;
 }
@@ -199,7 +213,7 @@ static ccodecs_status step(ccodecs_rewriter *base, ccodecs_input *input, ccodecs
     return CCODECS_OK;
   }
   const ccodecs_status status = begin_chunk(p);
-  if (status != CCODECS_OK || p->use == USE_HOLD) {
+  if (status != CCODECS_OK || p->use == USE_HOLD || p->use == USE_READ) {
     return status;
   }
   p->buffered = 0;

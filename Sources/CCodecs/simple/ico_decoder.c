@@ -259,8 +259,7 @@ static ccodecs_status estimate(
 static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
   ico_decoder *d = (ico_decoder *)base;
   if (d->png != NULL) {
-    const ccodecs_decode_options whole = {.scale_eighths = 8, .tolerates_truncation = false};
-    (void)options;
+    const ccodecs_decode_options whole = {.scale_eighths = 8, .tolerates_damage = options->tolerates_damage};
     return pass_on(d, ccodecs_decoder_start(d->png, &whole, layout));
   }
   ccodecs_decoder_describe_packed(base, 4, layout);
@@ -276,6 +275,7 @@ static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, cco
       status = ccodecs_decoder_read_rows(d->png, input, rows);
     }
     base->header.warnings |= ccodecs_decoder_header(d->png)->warnings;
+    base->header.damaged_row = ccodecs_decoder_header(d->png)->damaged_row;
     return pass_on(d, status);
   }
   const uint32_t left = base->header.height - d->given;

@@ -92,7 +92,8 @@ struct DecodeStage: ~Copyable {
       throw PipelineError(
         .truncatedImage, "the image is truncated, and this rendition needs all of it; set tolerate_truncation")
     }
-    if header.damagedRow != nil && !plan.toleratesDamage {
+    let isDamaged = header.damagedRow != nil || header.warnings.contains(.damagedWithoutLoss)
+    if isDamaged && !plan.toleratesDamage {
       throw PipelineError(
         .corruptImage, "the image is damaged, and this rendition needs all of it; set tolerate_damage")
     }

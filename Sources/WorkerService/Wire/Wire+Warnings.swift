@@ -31,6 +31,8 @@ extension Imageworker_V1_WarningCode {
       case .exifIgnored: .exifIgnored
       case .firstImageOnly: .firstImageOnly
       case .damageRepaired: .damageRepaired
+      case .damageTolerated: .damageTolerated
+      case .orientationIgnored: .orientationIgnored
       case .endAdded: .endAdded
       case .truncated: .truncated
       case .profileIgnored: .profileIgnored
