@@ -87,8 +87,7 @@ enum CostGate {
     var reader = ImageReader(limits: ImageLimits())
     let header = try reader.push(bytes.span.bytes, isLast: true)
     let rest = bytes.span.bytes.extracting(droppingFirst: header.consumedByteCount)
-    let following = FollowingBytes(rest, formatName: ImageReader.formatName(bytes.span.bytes))
-    let plan = try reader.plan(configuration, following: following)
+    let plan = try reader.plan(configuration, followingByteCount: UInt64(rest.byteCount))
     var route = try ImageRoute(reader, plan: plan, cancellation: Cancellation())
     var byteCount = 0
     guard header.isComplete, try route.push(rest, isLast: true, output: { byteCount += $0.byteCount }) else {

@@ -96,13 +96,13 @@ package struct ImageReader: ~Copyable {
   /// Plans one result of this image; must be called after the header is complete.
   /// - Parameters:
   ///   - configuration: The configuration of the result.
-  ///   - following: The bytes of the image that were not consumed, if the rest of the file is known.
+  ///   - followingByteCount: The number of bytes of the image that were not consumed, if the rest of the file is known.
   /// - Returns: The plan, with the working set of the whole image.
   /// - Throws: `invalidField`, `unservedField`, `corruptImage`, `limitExceeded`.
   package mutating func plan(
-    _ configuration: ProcessingConfiguration, following: FollowingBytes? = nil
+    _ configuration: ProcessingConfiguration, followingByteCount: UInt64? = nil
   ) throws(PipelineError) -> Plan {
-    let image = try plan([configuration], following: following)
+    let image = try plan([configuration], followingByteCount: followingByteCount)
     var plan = try image.renditions[0].get()
     plan.workingSetByteCount = image.workingSetByteCount
     return plan
@@ -113,12 +113,12 @@ package struct ImageReader: ~Copyable {
   /// The image is decoded at the scale that the most demanding rendition needs.
   /// - Parameters:
   ///   - configurations: The configurations of the renditions.
-  ///   - following: The bytes of the image that were not consumed, if the rest of the file is known.
+  ///   - followingByteCount: The number of bytes of the image that were not consumed, if the rest of the file is known.
   /// - Returns: The plan, which contains the errors of renditions that cannot be produced.
   /// - Throws: `limitExceeded` if the renditions together exceed a limit; `corruptImage` if the header is damaged and
   ///   no configuration tolerates that.
   package mutating func plan(
-    _ configurations: [ProcessingConfiguration], following: FollowingBytes? = nil
+    _ configurations: [ProcessingConfiguration], followingByteCount: UInt64? = nil
   ) throws(PipelineError) -> ImagePlan {
     guard let header else { throw .unfinishedHeader }
     if !configurations.contains(where: { $0.tolerateDamage ?? false }) { try PlanDraft.checkHeader(header) }
@@ -128,7 +128,7 @@ package struct ImageReader: ~Copyable {
     var plan = try decodedPlan(header, drafts)
     // If one rendition must be decoded, all of them are.
     if drafts.count == 1, case .success(var only) = plan.renditions[0] {
-      try choosePassthrough(&only, header, configurations[0], following)
+      try choosePassthrough(&only, header, configurations[0], followingByteCount)
       plan = ImagePlan(only)
     }
     return try checked(plan)
@@ -211,17 +211,17 @@ package struct ImageReader: ~Copyable {
 
   /// Chooses passthrough if its result is as good as that of decoding and there is enough memory for it.
   private mutating func choosePassthrough(
-    _ plan: inout Plan, _ header: ImageHeader, _ configuration: ProcessingConfiguration, _ following: FollowingBytes?
+    _ plan: inout Plan, _ header: ImageHeader, _ configuration: ProcessingConfiguration,
+    _ followingByteCount: UInt64?
   ) throws(PipelineError) {
     guard let rewriter = rewriter.take() else { return }
     let (orientation, exif) = (plan.orientation, plan.encoder.exif)
     let (survey, rewritingByteCount) = try withDecoder { decoder in
       (rewriter.survey(decoder), rewriter.estimatedByteCount(decoder, orientation: orientation, exif: exif))
     }
-    var fileByteCount: UInt64?
-    if let following { fileByteCount = inputByteCount + following.byteCount }
     let passthrough = Passthrough(
-      plan: plan, header: header, configuration: configuration, survey: survey, byteCount: fileByteCount)
+      plan: plan, header: header, configuration: configuration, survey: survey,
+      byteCount: followingByteCount.map { inputByteCount + $0 })
     guard passthrough != .decoded, rewritingByteCount <= passthrough.maxByteCount(memory: limits.memory) else { return }
     plan.passthrough = passthrough
     plan.workingSetByteCount = rewritingByteCount

@@ -30,7 +30,7 @@ extension Passthrough {
   init(
     plan: Plan, header: ImageHeader, configuration: ProcessingConfiguration, survey: Rewriter.Survey, byteCount: UInt64?
   ) {
-    // A file that is passed through is not decoded, so damage inside it is not detected.
+    // A copy cannot be completed or repaired as far as rows can.
     let isTolerant = configuration.tolerateTruncation ?? false || configuration.tolerateDamage ?? false
     // The search for a similarity finds the smallest file, which a copy is not.
     let isAsked = !(configuration.alwaysEncode ?? false) && !isTolerant && configuration.targetSimilarity == nil

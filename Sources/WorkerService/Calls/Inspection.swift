@@ -20,7 +20,7 @@ struct Inspection {
     } catch {
       throw error.code == .truncatedImage ? Self.incomplete(error, bytes) : error
     }
-    try work.plan([configuration], following: nil)
+    try work.plan([configuration], followingByteCount: nil)
     guard let plan = work.plan else { throw PipelineError(.internalDefect, "an image has no plan") }
     _ = try plan.renditions[0].get()
     return plan

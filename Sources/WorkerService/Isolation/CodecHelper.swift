@@ -93,8 +93,10 @@ struct HelperLoop: ~Copyable {
       if let start { work = makeWork(start, number) }
       try readHeader(byteCount, isLast: isLast, planning, &response)
       if let planning { try startAdmitted(byteCount, isLast: isLast, planning, &response) }
-    case .plan(let configurations, let following):
-      try withWork { (work) throws(PipelineError) in try work.plan(configurations, following: following) }
+    case .plan(let configurations, let followingByteCount):
+      try withWork { (work) throws(PipelineError) in
+        try work.plan(configurations, followingByteCount: followingByteCount)
+      }
       response.plan = notePlan()
     case .planPreview(let configuration, let maxSide):
       try withWork { (work) throws(PipelineError) in _ = try work.planPreview(configuration, maxSide: maxSide) }
@@ -139,7 +141,8 @@ struct HelperLoop: ~Copyable {
       let consumed = try connection.withInput(byteCount) { (bytes) throws(PipelineError) in
         let consumed = try work.readHeader(inWindowsOf: bytes, isLast: isLast)
         if let consumed, let planning {
-          try work.plan(planning, following: bytes.extracting(droppingFirst: consumed))
+          let followingByteCount = planning.beyondByteCount + UInt64(bytes.byteCount - consumed)
+          try work.plan(planning.configurations, followingByteCount: followingByteCount)
         }
         return consumed
       }
@@ -211,13 +214,6 @@ struct HelperLoop: ~Copyable {
 }
 
 extension ImageWork {
-  /// - `following`: the bytes of the request behind the header.
-  fileprivate mutating func plan(_ planning: HelperRequest.Planning, following: RawSpan) throws(PipelineError) {
-    guard var beyond = planning.beyond else { return try plan(planning.configurations, following: following) }
-    beyond.byteCount += UInt64(following.byteCount)
-    try plan(planning.configurations, following: beyond)
-  }
-
   /// Reads the header from bytes in windows.
   fileprivate mutating func readHeader(inWindowsOf bytes: RawSpan, isLast: Bool) throws(PipelineError) -> Int? {
     var consumed = 0

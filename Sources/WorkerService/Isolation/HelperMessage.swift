@@ -15,8 +15,8 @@ enum HelperRequest {
   struct Planning: Equatable {
     /// The configurations to plan.
     var configurations: [ProcessingConfiguration]
-    /// The image's bytes that follow those of the request; `nil` if there are none.
-    var beyond: FollowingBytes?
+    /// The number of the image's bytes that follow those of the request.
+    var beyondByteCount: UInt64 = 0
     /// The memory in bytes with which the image is started too if its plan needs no more; 0 if it must not be started.
     var admittedByteCount: UInt64 = 0
     var renditionIDs: [String] = []
@@ -27,7 +27,7 @@ enum HelperRequest {
   /// - `start`: begins a new image, which replaces the last one; `nil` for the current image.
   /// - `planning`: what follows when the header is complete; `nil` if that is not known.
   case readHeader(byteCount: Int, isLast: Bool, start: ImageStart?, planning: Planning?)
-  case plan([ProcessingConfiguration], following: FollowingBytes?)
+  case plan([ProcessingConfiguration], followingByteCount: UInt64?)
   case planPreview(ProcessingConfiguration, maxSide: Int)
   /// Start, and process the next bytes as `advance` does if there are any.
   case start(renditionIDs: [String], offset: Int, byteCount: Int, isLast: Bool)

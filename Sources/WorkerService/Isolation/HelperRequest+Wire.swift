@@ -40,13 +40,13 @@ extension HelperRequest {
       }
       if let planning {
         for configuration in planning.configurations { writer.data(6, encode(configuration)) }
-        if let beyond = planning.beyond { writer.message(7) { beyond.write(to: &$0) } }
+        writer.message(7) { $0.varint(1, planning.beyondByteCount) }
         for id in planning.renditionIDs { writer.string(8, id, isPresent: true) }
         writer.varint(12, planning.admittedByteCount)
       }
-    case .plan(let configurations, let following):
+    case .plan(let configurations, let followingByteCount):
       for configuration in configurations { writer.data(6, encode(configuration)) }
-      if let following { writer.message(7) { following.write(to: &$0) } }
+      if let followingByteCount { writer.message(7) { $0.varint(1, followingByteCount) } }
     case .planPreview(let configuration, let maxSide):
       writer.data(6, encode(configuration))
       writer.varint(10, UInt64(maxSide))
@@ -75,7 +75,7 @@ extension HelperRequest {
   ) -> (request: HelperRequest, work: UInt32)? {
     guard let message = WireMessage(bytes), let kind = Kind(rawValue: message.integer(1)) else { return nil }
     let (byteCount, isLast) = (message.count(3), message.flag(4))
-    let following = message.message(7).map { FollowingBytes($0) }
+    let followingByteCount = message.message(7).map { $0.integer(1) }
     var configurations: [ProcessingConfiguration] = []
     for bytes in message.all(6) {
       if bytes != last?.bytes { last = EncodedConfiguration(bytes) }
@@ -93,9 +93,10 @@ extension HelperRequest {
         planning: configurations.isEmpty
           ? nil
           : Planning(
-            configurations: configurations, beyond: following, admittedByteCount: message.integer(12),
+            configurations: configurations, beyondByteCount: followingByteCount ?? 0,
+            admittedByteCount: message.integer(12),
             renditionIDs: message.texts(8)))
-    case .plan: request = .plan(configurations, following: following)
+    case .plan: request = .plan(configurations, followingByteCount: followingByteCount)
     case .planPreview:
       guard let configuration = configurations.first else { return nil }
       request = .planPreview(configuration, maxSide: message.count(10))
@@ -128,17 +129,6 @@ struct EncodedConfiguration: Sendable {
     else { return nil }
     self.configuration = configuration
     self.bytes = bytes
-  }
-}
-
-extension FollowingBytes {
-  fileprivate func write(to writer: inout WireWriter) {
-    writer.varint(1, byteCount)
-    writer.varint(2, hasEndMarker ? 1 : 0)
-  }
-
-  fileprivate init(_ message: WireMessage) {
-    self.init(byteCount: message.integer(1), hasEndMarker: message.flag(2))
   }
 }
 

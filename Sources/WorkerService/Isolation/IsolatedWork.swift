@@ -155,8 +155,8 @@ final class IsolatedWork {
   }
 
   /// See `ImageWork.plan`.
-  func plan(_ configurations: [ProcessingConfiguration], following: FollowingBytes?) throws(PipelineError) {
-    try expectPlan(.plan(configurations, following: following), count: configurations.count)
+  func plan(_ configurations: [ProcessingConfiguration], followingByteCount: UInt64?) throws(PipelineError) {
+    try expectPlan(.plan(configurations, followingByteCount: followingByteCount), count: configurations.count)
   }
 
   /// See `ImageWork.planPreview`.

@@ -60,10 +60,8 @@ extension ImageJob {
   func readHeader() async throws {
     try await work.prepare()
     while try !readHeaderWindow() { try await refill() }
-    let following = input.chunk
-    try charged {
-      try work.plan(madeRenditions.map(\.configuration), following: input.isLastChunk ? following.bytes : nil)
-    }
+    let followingByteCount = input.isLastChunk ? UInt64(input.chunk.bytes.byteCount) : nil
+    try charged { try work.plan(madeRenditions.map(\.configuration), followingByteCount: followingByteCount) }
   }
 
   /// Reads the next window of the header.

@@ -62,20 +62,11 @@ package struct ImageWork: ~Copyable {
   /// Plans a result for each configuration.
   ///
   /// Requires a complete header.
-  /// - `following`: the bytes of the image behind its header if all of them are known, else `nil`.
+  /// - `followingByteCount`: the number of the image's bytes behind its header if all of them are known, else `nil`.
   package mutating func plan(
-    _ configurations: [ProcessingConfiguration], following: RawSpan?
+    _ configurations: [ProcessingConfiguration], followingByteCount: UInt64?
   ) throws(PipelineError) {
-    var known: FollowingBytes?
-    if let following { known = FollowingBytes(following, formatName: formatName) }
-    try plan(configurations, following: known)
-  }
-
-  /// Plans a result for each configuration; see `plan(_:following:)`.
-  mutating func plan(
-    _ configurations: [ProcessingConfiguration], following: FollowingBytes?
-  ) throws(PipelineError) {
-    expect(try reader!.plan(configurations, following: following))
+    expect(try reader!.plan(configurations, followingByteCount: followingByteCount))
   }
 
   /// Plans a single result.

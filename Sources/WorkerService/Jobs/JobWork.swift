@@ -108,12 +108,8 @@ struct JobWork: ~Copyable {
   ) throws(PipelineError) -> Int? {
     guard case .isolated(let work) = place else { return try readHeader(bytes, isLast: beyond.isEmpty) }
     if formatName == nil { formatName = ImageReader.formatName(bytes) }
-    let following = FollowingBytes(last: beyond, formatName: formatName)
-    guard beyond.isEmpty || following != nil else {
-      return try readHeader(bytes, isLast: false, in: work, planning: nil)
-    }
-    var planning = HelperRequest.Planning(configurations: configurations())
-    if !beyond.isEmpty { planning.beyond = following }
+    var planning = HelperRequest.Planning(
+      configurations: configurations(), beyondByteCount: UInt64(beyond.byteCount))
     let spare = reserve(Self.spareByteCount)
     if spare != nil {
       (planning.admittedByteCount, planning.renditionIDs) = (UInt64(Self.spareByteCount), renditionIDs())
@@ -146,16 +142,14 @@ struct JobWork: ~Copyable {
   }
 
   mutating func plan(
-    _ configurations: [ProcessingConfiguration], following: RawSpan?
+    _ configurations: [ProcessingConfiguration], followingByteCount: UInt64?
   ) throws(PipelineError) {
     switch place {
     case .here:
-      localPlan = try work!.planned(configurations, following: following)
+      localPlan = try work!.planned(configurations, followingByteCount: followingByteCount)
     case .isolated(let work):
       guard work.plan == nil else { return }  // with the header
-      var known: FollowingBytes?
-      if let following { known = FollowingBytes(following, formatName: formatName) }
-      try work.plan(configurations, following: known)
+      try work.plan(configurations, followingByteCount: followingByteCount)
     }
   }
 
@@ -253,11 +247,11 @@ struct JobWork: ~Copyable {
 }
 
 extension ImageWork {
-  /// Plans a result for each configuration; see `plan(_:following:)`.
+  /// Plans a result for each configuration; see `plan(_:followingByteCount:)`.
   fileprivate mutating func planned(
-    _ configurations: [ProcessingConfiguration], following: RawSpan?
+    _ configurations: [ProcessingConfiguration], followingByteCount: UInt64?
   ) throws(PipelineError) -> PlannedImage? {
-    try plan(configurations, following: following)
+    try plan(configurations, followingByteCount: followingByteCount)
     return plan.map { PlannedImage($0) }
   }
 

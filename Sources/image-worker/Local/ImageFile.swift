@@ -139,7 +139,7 @@ extension ImageWork {
   }
 
   private mutating func plan(_ configurations: [ProcessingConfiguration]) throws(PipelineError) -> ImagePlan {
-    try plan(configurations, following: nil)
+    try plan(configurations, followingByteCount: nil)
     guard let plan else { throw PipelineError(.internalDefect, "an image was processed without a plan") }
     return plan
   }

@@ -14,16 +14,16 @@ struct HelperMessageTests {
   @Test("a configuration is read as it was written")
   func configuration() throws {
     let request = HelperRequest.plan(
-      [Self.configuration, ProcessingConfiguration()], following: FollowingBytes(byteCount: 7, hasEndMarker: true))
+      [Self.configuration, ProcessingConfiguration()], followingByteCount: 7)
     var last: EncodedConfiguration?
     let message = HelperRequest.read(request.bytes(work: 9), defaults: ImageLimits(), last: &last)
     let (read, work) = try #require(message)
-    guard case .plan(let configurations, let following) = read else {
+    guard case .plan(let configurations, let followingByteCount) = read else {
       Issue.record("another request was read")
       return
     }
     #expect(work == 9 && configurations == [Self.configuration, ProcessingConfiguration()])
-    #expect(following == FollowingBytes(byteCount: 7, hasEndMarker: true))
+    #expect(followingByteCount == 7)
   }
 
   @Test("limits are read as they were written")
@@ -31,7 +31,7 @@ struct HelperMessageTests {
     var limits = ImageLimits(maxPixels: 1, maxBufferedPixels: 2, maxScans: 3, maxWorkPixels: 4, memory: 5)
     var last: EncodedConfiguration?
     let planning = HelperRequest.Planning(
-      configurations: [Self.configuration], beyond: FollowingBytes(byteCount: 7, hasEndMarker: true),
+      configurations: [Self.configuration], beyondByteCount: 7,
       admittedByteCount: 1 << 40, renditionIDs: ["a", ""])
     let cases: [(Duration?, Bool)] = [(nil, false), (.milliseconds(2500), true)]
     for (time, recordsSpans) in cases {
