@@ -1,7 +1,9 @@
 """Tests of passthrough: images that meet their configuration are copied or rotated; Pillow and exiftool read them."""
 
 import io
+import random
 
+import grpc
 import numpy
 import pytest
 from conftest import fixture_bytes
@@ -79,6 +81,43 @@ def test_turned_without_loss(client, orientation, progressive, subsampling):
     difference = numpy.abs(luma(data) - UPRIGHT[orientation](luma(out.getvalue())))
     # The inverse transform rounds differently for the rotated image.
     assert difference.max() <= 1
+
+
+def damaged(image: bytes, way: str, numbers: random.Random) -> bytes:
+    first, second = sorted(numbers.sample(range(len(image) // 20, len(image) - 64), 2))
+    if way == "truncated":
+        return image[:second]
+    if way == "flipped":
+        return image[:first] + bytes([image[first] ^ 1 << numbers.randrange(8)]) + image[first + 1:]
+    if way == "zeroed":
+        return image[:first] + bytes(32) + image[first + 32:]
+    if way == "removed":
+        return image[:first] + image[first + 32:]
+    second = max(second, first + 32)
+    return (image[:first] + image[second:second + 32] + image[first + 32:second] + image[first:first + 32]
+            + image[second + 32:])
+
+
+@pytest.mark.parametrize("options", [
+    {"format": "JPEG", "quality": 70}, {"format": "JPEG", "quality": 70, "progressive": True}, {"format": "PNG"},
+    {"format": "WEBP", "quality": 70}, {"format": "WEBP", "lossless": True}])
+def test_damaged_images_that_pass_open(client, options):
+    """Pillow opens whatever is delivered of damaged files, and the worker also encodes them."""
+    image = Image.open(io.BytesIO(fixture_bytes("photo-444.jpg"))).convert("RGB").resize((420, 280))
+    out = io.BytesIO()
+    image.save(out, **options)
+    numbers, refused = random.Random(26), 0
+    for way in ["truncated", "flipped", "zeroed", "removed", "swapped"] * 4:
+        file = damaged(out.getvalue(), way, numbers)
+        try:
+            data, _ = run(client, file)
+        except grpc.RpcError as error:
+            assert error.code() == grpc.StatusCode.INVALID_ARGUMENT
+            refused += 1
+            continue
+        samples(data)
+        run(client, file, always_encode=True)
+    assert refused > 0
 
 
 def test_inspection_agrees(client):

@@ -134,7 +134,7 @@ package enum Container {
         + [UInt8](repeating: 0, count: (4 - body.count % 4) % 4)
     }
     let layers =
-      layerCount.map { layerCount in
+      layerCount.map { layerCount -> [UInt8] in
         let count = bigEndian(layerCount, byteCount: 2)
         guard bitDepth == 16 else { return bigEndian(2, byteCount: wide) + count }
         // As Photoshop writes them: no layers, a mask, and blocks of which one contains the layers.
