@@ -101,20 +101,19 @@ struct DecoderTests {
 
   /// Returns the expected error code for a truncated file.
   ///
-  /// libtiff and libheif do not distinguish the end of a file from damage. The format of very few bytes is unknown.
+  /// The format of very few bytes is unknown.
   private static func code(ofTruncated name: String, to count: Int) -> CodecError.Code {
     if ImageFormat.sniff(Array(Fixture.bytes(name).prefix(count)).span.bytes) == nil { return .unsupported }
-    switch name.split(separator: ".").last {
-    case "tiff", "avif", "heic": return .corrupt
-    default: return .truncated
-    }
+    // libheif does not distinguish the end of a file from damage.
+    return name.hasSuffix(".avif") || name.hasSuffix(".heic") ? .corrupt : .truncated
   }
 
   @Test("refuse every truncation and release all memory", arguments: Fixture.names)
   func truncationsAreErrors(name: String) {
     let bytes = Fixture.bytes(name)
     let inessential = Self.inessentialByteCount(name: name, byteCount: bytes.count)
-    let step = max(1, bytes.count / 61)
+    // libtiff does not distinguish the end of a file from damage, so every length is tried.
+    let step = name.hasSuffix(".tiff") ? 1 : max(1, bytes.count / 61)
     for count in stride(from: 1, to: bytes.count - inessential, by: step) {
       let budget = ImageBudget(limit: 1 << 30)
       let error = #expect(throws: CodecError.self, "\(name) cut to \(count) of \(bytes.count)") {

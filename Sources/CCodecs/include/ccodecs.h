@@ -288,7 +288,7 @@ typedef struct ccodecs_decode_options {
   /// Decode a file that is truncated after its first row: missing rows are filled with gray, and
   /// CCODECS_WARNING_TRUNCATED is set. Otherwise decoding ends with CCODECS_TRUNCATED. A progressive JPEG counts as
   /// having rows once its first scan has begun, and is returned as far as it was refined. Interlaced PNG and formats
-  /// whose decoder buffers the file are not decoded in part.
+  /// whose decoder buffers the file, except TIFF, are not decoded in part.
   bool tolerates_truncation;
   /// Decode damaged data as far as possible: the rest is filled with gray, and CCODECS_WARNING_TOLERATED is set.
   /// Otherwise, and when no row can be decoded, decoding ends with CCODECS_CORRUPT. A JPEG resumes at the next restart

@@ -18,7 +18,35 @@
 /// Bytes of libtiff's state, its directory's arrays and its codecs' tables.
 static const size_t library_bytes = 512 * 1024;
 
+/// Returns the end of the image's blocks. Blocks may be shared, so each is checked separately.
+static uint64_t blocks_end(const tiff_decoder *d) {
+  const uint32_t count = TIFFIsTiled(d->tiff) ? TIFFNumberOfTiles(d->tiff) : TIFFNumberOfStrips(d->tiff);
+  uint64_t end = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    const uint64_t offset = TIFFGetStrileOffset(d->tiff, i);
+    const uint64_t bytes = TIFFGetStrileByteCount(d->tiff, i);
+    const uint64_t block_end = bytes > UINT64_MAX - offset ? UINT64_MAX : offset + bytes;
+    end = block_end > end ? block_end : end;
+  }
+  return end;
+}
+
+static ccodecs_status fail_truncated(tiff_decoder *d) {
+  return ccodecs_decoder_fail(
+      &d->base, CCODECS_TRUNCATED,
+      "the header specifies %ux%u pixels, whose data ends at byte %llu, but the file has %llu bytes",
+      d->base.header.width, d->base.header.height, (unsigned long long)blocks_end(d),
+      (unsigned long long)d->file.bytes.count);
+}
+
+/// Records a failure with libtiff's reason, or the given one without it. Damage of a truncated file is due to that.
 static ccodecs_status fail(tiff_decoder *d, const char *otherwise) {
+  if (ccodecs_tiff_file_is_truncated(&d->file)) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the TIFF data ends before the image's directory does");
+  }
+  if (d->is_sized && blocks_end(d) > d->file.bytes.count) {
+    return fail_truncated(d);
+  }
   const char *reason = d->file.reason;
   // libtiff distinguishes unsupported features from damage only in the text of its messages.
   const bool is_unknown = strstr(reason, "not configured") != NULL || strstr(reason, "not implemented") != NULL ||
@@ -42,7 +70,8 @@ static ccodecs_status open_file(tiff_decoder *d) {
   }
   d->tiff = d->file.tiff;
   if (d->tiff != NULL && d->file.lacks_palette) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "TIFF data: the color map cannot be read");
+    d->file.reason[0] = 0;
+    return fail(d, "the color map cannot be read");
   }
   return d->tiff == NULL ? fail(d, "the directory cannot be read") : CCODECS_OK;
 }
@@ -254,6 +283,7 @@ static ccodecs_status describe(tiff_decoder *d) {
   d->channels = header->has_alpha ? 4 : is_gray ? 1 : 3;
   d->strip_rows = ccodecs_decoder_strip_rows(ccodecs_tiff_row_bytes(d));
   status = size_blocks(d);
+  d->is_sized = status == CCODECS_OK;
   return status == CCODECS_OK ? ccodecs_tiff_check_blocks(d) : status;
 }
 
@@ -317,32 +347,10 @@ static ccodecs_status estimate(
   return CCODECS_OK;
 }
 
-/// Refuses a file that ends before its uncompressed blocks do. Blocks may be shared, so each is checked separately.
-static ccodecs_status check_extent(tiff_decoder *d) {
-  uint16_t compression = COMPRESSION_NONE;
-  TIFFGetFieldDefaulted(d->tiff, TIFFTAG_COMPRESSION, &compression);
-  const uint32_t count = TIFFIsTiled(d->tiff) ? TIFFNumberOfTiles(d->tiff) : TIFFNumberOfStrips(d->tiff);
-  uint64_t end = 0;
-  for (uint32_t i = 0; i < count && compression == COMPRESSION_NONE; i++) {
-    const uint64_t offset = TIFFGetStrileOffset(d->tiff, i);
-    const uint64_t bytes = TIFFGetStrileByteCount(d->tiff, i);
-    const uint64_t block_end = bytes > UINT64_MAX - offset ? UINT64_MAX : offset + bytes;
-    end = block_end > end ? block_end : end;
-  }
-  return end <= d->file.bytes.count
-             ? CCODECS_OK
-             : ccodecs_decoder_fail(
-                   &d->base, CCODECS_TRUNCATED,
-                   "the header specifies %ux%u pixels, whose data ends at byte %llu, but the file has %llu bytes",
-                   d->base.header.width, d->base.header.height, (unsigned long long)end,
-                   (unsigned long long)d->file.bytes.count);
-}
-
 static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
   tiff_decoder *d = (tiff_decoder *)base;
-  const ccodecs_status status = check_extent(d);
-  if (status != CCODECS_OK) {
-    return status;
+  if (!base->tolerates_truncation && blocks_end(d) > d->file.bytes.count) {
+    return fail_truncated(d);
   }
   d->keeps_cmyk = gives_cmyk(d, options);
   d->channels = d->keeps_cmyk ? 4 : d->channels;

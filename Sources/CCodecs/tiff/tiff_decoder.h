@@ -28,6 +28,7 @@ typedef struct tiff_decoder {
   uint16_t photometric;
   uint16_t sample_format;
   bool is_separate;
+  bool is_sized;   ///< The sizes and places of blocks are known.
   uint32_t colors; ///< Number of color samples: 1, 3 or 4.
   uint32_t alpha;  ///< Index of the alpha sample, or 0.
   bool is_premultiplied;

@@ -82,4 +82,69 @@ bool ccodecs_tiff_file_open(ccodecs_tiff_file *file) {
   return true;
 }
 
+// MARK: Truncation
+
+/// The numbers of a file in its byte order, and in its variant: classic, or with sizes of eight bytes (BigTIFF).
+typedef struct tiff_numbers {
+  const uint8_t *bytes;
+  uint64_t count;
+  bool is_big_endian;
+  bool is_wide;
+} tiff_numbers;
+
+/// Reads a number of 2, 4 or 8 bytes. Returns false past the end.
+static bool read_number(const tiff_numbers *n, uint64_t at, uint32_t size, uint64_t *value) {
+  if (at > n->count || size > n->count - at) {
+    return false;
+  }
+  *value = 0;
+  for (uint32_t i = 0; i < size; i++) {
+    *value = *value << 8 | n->bytes[at + (n->is_big_endian ? i : size - 1 - i)];
+  }
+  return true;
+}
+
+/// Returns whether the values of the directory entry at `at` lie in the file.
+static bool has_values(const tiff_numbers *n, uint64_t at) {
+  static const uint8_t type_bytes[19] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8};
+  const uint32_t size = n->is_wide ? 8 : 4;
+  uint64_t type;
+  uint64_t count;
+  uint64_t offset;
+  if (!read_number(n, at + 2, 2, &type) || !read_number(n, at + 4, size, &count) ||
+      !read_number(n, at + 4 + size, size, &offset)) {
+    return false;
+  }
+  const uint64_t value_bytes = type < sizeof type_bytes ? type_bytes[type] : 0;
+  if (value_bytes == 0 || count <= size / value_bytes) {
+    return true;
+  }
+  return offset <= n->count && count <= (n->count - offset) / value_bytes;
+}
+
+bool ccodecs_tiff_file_is_truncated(const ccodecs_tiff_file *file) {
+  tiff_numbers n = {.bytes = ccodecs_bytes_start(&file->bytes), .count = file->bytes.count};
+  n.is_big_endian = n.count > 0 && n.bytes[0] == 'M';
+  uint64_t version = 0;
+  uint64_t directory = 0;
+  uint64_t entries = 0;
+  n.is_wide = read_number(&n, 2, 2, &version) && version == 43;
+  const uint32_t size = n.is_wide ? 8 : 4;
+  if (!read_number(&n, n.is_wide ? 8 : 4, size, &directory) ||
+      !read_number(&n, directory, n.is_wide ? 8 : 2, &entries)) {
+    return true;
+  }
+  const uint64_t entry_bytes = n.is_wide ? 20 : 12;
+  const uint64_t first = directory + (n.is_wide ? 8 : 2);
+  if (entries > (n.count - first) / entry_bytes) {
+    return true;
+  }
+  for (uint64_t i = 0; i < entries; i++) {
+    if (!has_values(&n, first + i * entry_bytes)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 #endif

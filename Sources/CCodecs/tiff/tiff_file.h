@@ -23,6 +23,9 @@ typedef struct ccodecs_tiff_file {
 /// Opens the first directory of `bytes`, which must not change until TIFFClose. Returns false without memory.
 bool ccodecs_tiff_file_open(ccodecs_tiff_file *file);
 
+/// Returns whether the file is truncated: it ends before its first directory, or before the values of one of its tags.
+bool ccodecs_tiff_file_is_truncated(const ccodecs_tiff_file *file);
+
 #endif
 
 #endif
