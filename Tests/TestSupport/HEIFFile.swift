@@ -25,6 +25,11 @@ package struct HEIFFile {
       Box("clap", [width, 1, height, 1, 0, 1, 0, 1].flatMap { Container.bigEndian($0, byteCount: 4) })
     }
 
+    /// Returns a color property with code points of ITU-T H.273.
+    package static func color(primaries: UInt8, transfer: UInt8, matrix: UInt8 = 6, isFullRange: Bool = true) -> Box {
+      Box("colr", Array("nclx".utf8) + [0, primaries, 0, transfer, 0, matrix, isFullRange ? 0x80 : 0])
+    }
+
     package static let alpha = Box(
       "auxC", [0, 0, 0, 0] + Array("urn:mpeg:mpegB:cicp:systems:auxiliary:alpha".utf8) + [0])
   }

@@ -2,6 +2,8 @@
 
 #include "context.h"
 
+#include "profile.h"
+
 #include <lcms2_plugin.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,4 +80,23 @@ cmsContext ccodecs_color_context(color_allowance *allowance) {
 
 size_t ccodecs_color_allowance(size_t profile_count) {
   return ((size_t)3 << 19) + 8 * profile_count;
+}
+
+cmsToneCurve *ccodecs_color_srgb_curve(cmsContext context) {
+  static const cmsFloat64Number parameters[5] = {2.4, 1 / 1.055, 0.055 / 1.055, 1 / 12.92, 0.04045};
+  return cmsBuildParametricToneCurve(context, 4, parameters);
+}
+
+bool ccodecs_color_save(cmsHPROFILE profile, ccodecs_bytes *bytes, ccodecs_budget *budget) {
+  cmsUInt32Number count = 0;
+  if (profile == NULL || !cmsSaveProfileToMem(profile, NULL, &count) || count > CCODECS_MAX_PROFILE_BYTES) {
+    return true;
+  }
+  if (!ccodecs_bytes_reserve(bytes, count, budget)) {
+    return false;
+  }
+  if (cmsSaveProfileToMem(profile, ccodecs_bytes_start(bytes), &count)) {
+    bytes->count = count;
+  }
+  return true;
 }

@@ -1,9 +1,10 @@
-// A littlecms context that charges the image's budget. Every use of littlecms has its own. Private to CCodecs.
+// A littlecms context that charges the image's budget, and what several uses of littlecms share. Every use has its own
+// context. Private to CCodecs.
 
 #ifndef CCODECS_CONTEXT_H
 #define CCODECS_CONTEXT_H
 
-#include "ccodecs.h"
+#include "../memory/bytes.h"
 
 #include <lcms2.h>
 
@@ -21,5 +22,11 @@ cmsContext ccodecs_color_context(color_allowance *allowance);
 /// Returns the maximum memory in bytes of a context for a profile of `profile_count` bytes. This covers the profile,
 /// its tables as read and in a pipeline, where they are wider, and a table that replaces the whole pipeline.
 size_t ccodecs_color_allowance(size_t profile_count);
+
+/// Returns the sRGB curve, from signal to linear light; NULL without memory.
+cmsToneCurve *ccodecs_color_srgb_curve(cmsContext context);
+
+/// Writes a profile to `bytes`, which stay empty if it is NULL or too large. Returns false if the budget is exhausted.
+bool ccodecs_color_save(cmsHPROFILE profile, ccodecs_bytes *bytes, ccodecs_budget *budget);
 
 #endif

@@ -17,6 +17,7 @@ enum {
 struct ccodecs_conversion {
   color_allowance allowance;
   ccodecs_pixels source;
+  bool is_exact;
   cmsContext context;
   cmsHTRANSFORM transform; ///< Used for rows only if `levels` is NULL.
   uint8_t *levels;         ///< For a gray profile: the sRGB level for each 8-bit or 16-bit level.
@@ -94,9 +95,11 @@ static cmsHTRANSFORM create_transform(ccodecs_conversion *c, cmsHPROFILE profile
   } else {
     input = is_16bit(c) ? TYPE_RGB_16 : TYPE_RGB_8;
   }
+  // Otherwise littlecms converts 16-bit samples by a grid, which is off by up to 34 levels where the gamut ends.
+  const cmsUInt32Number exactly = c->is_exact && is_16bit(c) ? cmsFLAGS_NOOPTIMIZE : 0;
   return cmsCreateTransformTHR(
       c->context, profile, input, srgb, keeps_alpha ? TYPE_RGBA_8 : TYPE_RGB_8, INTENT_RELATIVE_COLORIMETRIC,
-      keeps_alpha ? cmsFLAGS_COPY_ALPHA : 0);
+      exactly | (keeps_alpha ? cmsFLAGS_COPY_ALPHA : 0));
 }
 
 /// Fills `levels`: as a gray profile maps gray to gray, a table suffices. Returns false if the budget is exhausted.
@@ -143,7 +146,7 @@ static bool open_transform(ccodecs_conversion *c, ccodecs_bytes *profile) {
 }
 
 ccodecs_conversion *ccodecs_conversion_create(
-    ccodecs_bytes *profile, ccodecs_pixels source, ccodecs_budget *budget, bool *has_room) {
+    ccodecs_bytes *profile, ccodecs_pixels source, bool is_exact, ccodecs_budget *budget, bool *has_room) {
   ccodecs_conversion *c = ccodecs_allocate(budget, sizeof *c);
   *has_room = c != NULL;
   if (c == NULL) {
@@ -151,6 +154,7 @@ ccodecs_conversion *ccodecs_conversion_create(
   }
   memset(c, 0, sizeof *c);
   c->source = source;
+  c->is_exact = is_exact;
   c->allowance =
       (color_allowance){.budget = budget, .left = allowance_bytes(ccodecs_bytes_start(profile), profile->count)};
   if (open_transform(c, profile)) {

@@ -1,4 +1,4 @@
-// Classification of color profiles with littlecms, and creation of profiles from PNG chunks.
+// Classification of color profiles with littlecms, and creation of profiles from primaries.
 //
 // Sources: ICC.1:2022 (profile format); IEC 61966-2-1 (sRGB); PNG specification (third edition), section 11.3.2.
 
@@ -141,19 +141,10 @@ bool ccodecs_profile_from_primaries(
   const cmsCIExyY white = {c[0] / 1e5, c[1] / 1e5, 1};
   const cmsCIExyYTRIPLE primaries = {
       {c[2] / 1e5, c[3] / 1e5, 1}, {c[4] / 1e5, c[5] / 1e5, 1}, {c[6] / 1e5, c[7] / 1e5, 1}};
-  const cmsFloat64Number srgb[5] = {2.4, 1 / 1.055, 0.055 / 1.055, 1 / 12.92, 0.04045};
-  cmsToneCurve *curve =
-      gamma == 0 ? cmsBuildParametricToneCurve(context, 4, srgb) : cmsBuildGamma(context, 1e5 / gamma);
+  cmsToneCurve *curve = gamma == 0 ? ccodecs_color_srgb_curve(context) : cmsBuildGamma(context, 1e5 / gamma);
   cmsToneCurve *const curves[3] = {curve, curve, curve};
   cmsHPROFILE made = curve == NULL ? NULL : cmsCreateRGBProfileTHR(context, &white, &primaries, curves);
-  cmsUInt32Number count = 0;
-  bool has_room = true;
-  if (made != NULL && cmsSaveProfileToMem(made, NULL, &count) && count <= CCODECS_MAX_PROFILE_BYTES) {
-    has_room = ccodecs_bytes_reserve(profile, count, budget);
-    if (has_room && cmsSaveProfileToMem(made, ccodecs_bytes_start(profile), &count)) {
-      profile->count = count;
-    }
-  }
+  const bool has_room = ccodecs_color_save(made, profile, budget);
   cmsCloseProfile(made);
   cmsFreeToneCurve(curve);
   cmsDeleteContext(context);

@@ -27,14 +27,30 @@ bool ccodecs_profile_classify(
 bool ccodecs_profile_from_primaries(
     const uint32_t chromaticities[8], uint32_t gamma, ccodecs_bytes *profile, ccodecs_budget *budget);
 
+/// A color space by the code points of ITU-T H.273, as in `nclx` of HEIF and cICP of PNG.
+typedef struct ccodecs_color_codes {
+  uint16_t primaries;
+  uint16_t transfer;
+} ccodecs_color_codes;
+
+/// The code point for a value that is not specified; sRGB's is then assumed.
+enum { CCODECS_CODE_UNSPECIFIED = 2 };
+
+/// Creates a profile from code points. PQ and HLG include a tone curve, so that the profile describes the colors as an
+/// SDR display shows them. Leaves `profile` empty for sRGB, and for code points that are not supported; only in the
+/// latter case *is_supported is false. Returns false if the budget is exhausted.
+bool ccodecs_profile_from_codes(
+    ccodecs_color_codes codes, ccodecs_color_space color_space, ccodecs_bytes *profile, ccodecs_budget *budget,
+    bool *is_supported);
+
 /// Inflates a profile from `count` bytes of zlib data. Leaves `profile` empty if the data is invalid or the profile is
 /// too large. Returns false if the budget is exhausted.
 bool ccodecs_profile_inflate(const uint8_t *bytes, size_t count, ccodecs_bytes *profile, ccodecs_budget *budget);
 
-/// Creates a conversion to sRGB. Returns NULL if the profile is unusable, or if the budget is exhausted; only in the
-/// latter case *has_room is false. Changes the profile's bytes.
+/// Creates a conversion to sRGB, exact to one level if `is_exact`, which takes longer. Returns NULL if the profile is
+/// unusable, or if the budget is exhausted; only in the latter case *has_room is false. Changes the profile's bytes.
 ccodecs_conversion *ccodecs_conversion_create(
-    ccodecs_bytes *profile, ccodecs_pixels source, ccodecs_budget *budget, bool *has_room);
+    ccodecs_bytes *profile, ccodecs_pixels source, bool is_exact, ccodecs_budget *budget, bool *has_room);
 
 /// Returns whether the profile's red curve is linear.
 bool ccodecs_profile_is_linear(const uint8_t *bytes, size_t count);

@@ -2,8 +2,6 @@
 
 #include "decoder.h"
 
-#include "../color/profile.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -145,6 +143,21 @@ ccodecs_status ccodecs_decoder_keep_profile(ccodecs_decoder *decoder, const uint
              : ccodecs_decoder_fail(decoder, CCODECS_NO_MEMORY, "no room for the color profile");
 }
 
+ccodecs_status ccodecs_decoder_use_color_codes(ccodecs_decoder *decoder, ccodecs_color_codes codes) {
+  bool is_supported;
+  ccodecs_bytes profile = {0};
+  if (!ccodecs_profile_from_codes(codes, decoder->header.color_space, &profile, decoder->budget, &is_supported)) {
+    return ccodecs_decoder_fail(decoder, CCODECS_NO_MEMORY, "no room for the color profile");
+  }
+  if (is_supported) {
+    ccodecs_bytes_free(&decoder->profile, decoder->budget);
+    decoder->profile = profile;
+    decoder->has_color_codes = true;
+  }
+  decoder->header.warnings |= decoder->profile.count == 0 && !is_supported ? CCODECS_WARNING_BAD_PROFILE : 0u;
+  return CCODECS_OK;
+}
+
 /// Keeps the profile only if it requires a conversion.
 static ccodecs_status settle_profile(ccodecs_decoder *decoder) {
   ccodecs_profile_kind kind = CCODECS_PROFILE_SRGB;
@@ -246,7 +259,8 @@ ccodecs_status ccodecs_decoder_create_conversion(
     return CCODECS_OK;
   }
   bool has_room = true;
-  *conversion = ccodecs_conversion_create(&decoder->profile, source, decoder->budget, &has_room);
+  *conversion =
+      ccodecs_conversion_create(&decoder->profile, source, decoder->has_color_codes, decoder->budget, &has_room);
   if (!has_room) {
     return ccodecs_decoder_fail(decoder, CCODECS_NO_MEMORY, "no room for the color conversion");
   }

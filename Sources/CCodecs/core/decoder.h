@@ -3,6 +3,7 @@
 #ifndef CCODECS_DECODER_H
 #define CCODECS_DECODER_H
 
+#include "../color/profile.h"
 #include "../memory/bytes.h"
 
 /// The functions of a concrete decoder. decoder.c calls them only in the legal order and never after a failure.
@@ -37,6 +38,7 @@ struct ccodecs_decoder {
   ccodecs_limits limits;
   ccodecs_header header;
   ccodecs_bytes profile;   ///< As stored; kept after the header only if it is not sRGB.
+  bool has_color_codes;    ///< `profile` was created from code points.
   ccodecs_bytes artist;    ///< At most CCODECS_MAX_COPYRIGHT_TEXT bytes, without a terminating zero.
   ccodecs_bytes copyright; ///< Like `artist`.
   bool tolerates_truncation;
@@ -105,6 +107,11 @@ ccodecs_status ccodecs_decoder_give_bitmap(
 /// Appends bytes to the color profile; if they exceed the maximum size, ignores them and sets
 /// CCODECS_WARNING_BAD_PROFILE. Returns CCODECS_OK or records the failure.
 ccodecs_status ccodecs_decoder_keep_profile(ccodecs_decoder *decoder, const uint8_t *profile, size_t count);
+
+/// Replaces the color profile with one for code points. If they are not supported, keeps the profile, or sets
+/// CCODECS_WARNING_BAD_PROFILE if there is none. Requires header.color_space. Returns CCODECS_OK or records the
+/// failure.
+ccodecs_status ccodecs_decoder_use_color_codes(ccodecs_decoder *decoder, ccodecs_color_codes codes);
 
 /// Returns the EXIF orientation (1 to 8) in a TIFF block: the bytes after "Exif\0\0" in JPEG, the eXIf chunk of PNG, or
 /// the EXIF chunk of WebP. Returns 1 if the block has none, and sets *is_broken if it is malformed before that tag.

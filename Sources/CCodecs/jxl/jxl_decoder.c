@@ -5,7 +5,6 @@
 // memory manager for small blocks only, not for samples; a later version gets no more from it than was charged. libjxl
 // receives bytes in slices, between which the caller may cancel.
 
-#include "../color/profile.h"
 #include "../core/decoder.h"
 #include "../core/quiet.h"
 #include "../memory/bytes.h"
@@ -152,15 +151,25 @@ static ccodecs_status describe(jxl_decoder *d) {
 #define PROFILE_OF(decoder) (decoder)->library, &(decoder)->format
 #endif
 
-/// Requests sRGB where libjxl would return linear light, and keeps the profile of the output. PQ and HLG are treated as
-/// sRGB's curve, as in libvips: with their profiles, which assume no display, nearly everything would be black.
+/// Returns the code points of a named color space, whose enumerations in libjxl are those of ITU-T H.273. P3 has two
+/// code points, which differ in their white.
+static ccodecs_color_codes codes_of(const JxlColorEncoding *encoding) {
+  const bool is_display_p3 = encoding->primaries == JXL_PRIMARIES_P3 && encoding->white_point == JXL_WHITE_POINT_D65;
+  return (ccodecs_color_codes){
+      .primaries = (uint16_t)(is_display_p3 ? JXL_PRIMARIES_P3 + 1 : encoding->primaries),
+      .transfer = (uint16_t)encoding->transfer_function,
+  };
+}
+
+/// Requests sRGB where libjxl would return linear light, and keeps the profile of the output. libjxl's profiles of PQ
+/// and HLG assume no display, so that nearly everything would be black.
 static ccodecs_status settle_colors(jxl_decoder *d) {
   JxlColorEncoding encoding;
   const bool is_named = JxlDecoderGetColorAsEncodedProfile(
                             PROFILE_OF(d), JXL_COLOR_PROFILE_TARGET_ORIGINAL, &encoding) == JXL_DEC_SUCCESS;
   if (is_named && (encoding.transfer_function == JXL_TRANSFER_FUNCTION_PQ ||
                    encoding.transfer_function == JXL_TRANSFER_FUNCTION_HLG)) {
-    return CCODECS_OK;
+    return ccodecs_decoder_use_color_codes(&d->base, codes_of(&encoding));
   }
   if (!d->has_own_colors && !is_named) {
     const JxlColorEncoding srgb = {

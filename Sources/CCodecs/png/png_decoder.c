@@ -187,9 +187,21 @@ static ccodecs_status read_profile(png_decoder *d) {
   return CCODECS_OK;
 }
 
-/// Reads cHRM, gAMA and sRGB.
+/// Reads cICP: primaries, transfer, matrix and whether samples have full range. Only RGB of full range is supported.
+static void read_codes(png_decoder *d) {
+  const bool is_rgb = d->body_count == 4 && d->body[2] == 0 && d->body[3] == 1;
+  d->has_codes = true;
+  d->codes = (ccodecs_color_codes){0}; // reserved, and so not supported
+  if (is_rgb) {
+    d->codes = (ccodecs_color_codes){.primaries = d->body[0], .transfer = d->body[1]};
+  }
+}
+
+/// Reads cICP, cHRM, gAMA and sRGB.
 static void read_color_space(png_decoder *d) {
-  if (is_type(d, "cHRM") && d->body_count == 32) {
+  if (is_type(d, "cICP")) {
+    read_codes(d);
+  } else if (is_type(d, "cHRM") && d->body_count == 32) {
     for (int i = 0; i < 8; i++) {
       d->primaries[i] = ccodecs_be32(d->body + 4 * i);
     }
@@ -211,9 +223,13 @@ static bool has_srgb_primaries(const png_decoder *d) {
   return largest <= 200;
 }
 
-/// Creates a profile from cHRM and gAMA, unless iCCP or sRGB takes precedence. gAMA alone is ignored: writers have
-/// stored the gamma of their own screen in it, and no reference decoder respects it.
+/// Creates a profile from cICP, which takes precedence over all others, or from cHRM and gAMA if there is no iCCP or
+/// sRGB. gAMA alone is ignored: writers have stored the gamma of their own screen in it, and no reference decoder
+/// respects it.
 static ccodecs_status settle_color_space(png_decoder *d) {
+  if (d->has_codes) {
+    return ccodecs_decoder_use_color_codes(&d->base, d->codes);
+  }
   const bool is_colored = d->base.header.color_space != CCODECS_COLOR_GRAY;
   if (d->has_profile || d->has_srgb || !d->has_primaries || !is_colored || has_srgb_primaries(d)) {
     return CCODECS_OK;
@@ -248,7 +264,7 @@ static ccodecs_status read_chunk(png_decoder *d) {
 
 /// Returns whether a chunk's body is buffered and read. IDAT is processed separately.
 static bool is_buffered(const png_decoder *d) {
-  const bool is_color = is_type(d, "sRGB") || is_type(d, "gAMA") || is_type(d, "cHRM");
+  const bool is_color = is_type(d, "sRGB") || is_type(d, "gAMA") || is_type(d, "cHRM") || is_type(d, "cICP");
   const bool is_copyright = is_type(d, "eXIf") || is_type(d, "tEXt") || is_type(d, "iTXt");
   const bool is_metadata = is_color || is_copyright || is_type(d, "tRNS") || is_type(d, "acTL");
   const bool is_profile = is_type(d, "iCCP") && d->body_left <= CCODECS_MAX_PROFILE_BYTES;

@@ -78,6 +78,8 @@ typedef struct png_decoder {
   bool has_srgb;         ///< sRGB was read.
   bool has_profile;      ///< iCCP was read, whether usable or not.
   bool has_primaries;    ///< cHRM was read.
+  bool has_codes;        ///< cICP was read.
+  ccodecs_color_codes codes;
   uint32_t primaries[8];
   uint32_t gamma; ///< gAMA; 0 if missing.
   uint8_t *body;  ///< Body of a buffered chunk.
