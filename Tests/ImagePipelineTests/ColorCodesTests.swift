@@ -143,6 +143,19 @@ struct ColorCodesTests {
     try Self.expect(Self.tagged(Self.chart(bitDepth: bitDepth), space), in: space, "PNG")
   }
 
+  @Test(
+    "of AVIF and HEIC are converted by their definitions", .enabled(if: ImageFormat.avif.isDecodable),
+    arguments: spaces)
+  func heif(space: Space) throws {
+    for (name, brand) in [("photo.avif", "avif"), ("deep.avif", "avif"), ("photo.heic", "heic")] {
+      var file = HEIFFile(brand: brand)
+      _ = file.add(
+        HEIFFile.Coded(fixture: name, without: ["colr"]),
+        properties: [.color(primaries: space.primaries, transfer: space.transfer)])
+      try Self.expect(file.bytes, in: space, name)
+    }
+  }
+
   /// Lossless, written by cjxl 0.7 with -x color_space=RGB_D65_202_Rel_PeQ.
   @Test("of PQ in JPEG XL are converted by its definition", .enabled(if: ImageFormat.jxl.isDecodable))
   func jxl() throws {

@@ -1,8 +1,7 @@
-// Alpha belongs to an image in its coded form: the transforms that rotate, mirror and crop the image apply to its alpha
-// too, which does not need a size of its own (ISO/IEC 23000-22, 7.3.5.2; libavif). libheif 1.15 transforms each by its
-// own properties, and drops an alpha whose size then differs. So this file rewrites the alpha's list of properties. The
-// only changes are one entry of `ipma` and the sizes of the boxes around it. Offsets in the file stay valid, because
-// the copy is appended at the end.
+// The alpha of an image does not need a size of its own (ISO/IEC 23000-22, 7.3.5.2; libavif), but libheif 1.15 drops an
+// alpha without one. So this file adds the image's size to the alpha's list of properties. The only changes are one
+// entry of `ipma` and the sizes of the boxes around it. Offsets in the file stay valid, because the copy is appended at
+// the end.
 
 #include "heif_alpha.h"
 #include "heif_boxes.h"
@@ -37,11 +36,6 @@ static uint32_t box_type_of(const alpha_reader *r, uint16_t entry, heif_span *bo
     *body = box.body;
   }
   return (entry & 0x7FFF) == 0 ? 0 : box.type;
-}
-
-static bool is_transform(uint32_t type) {
-  return type == HEIF_TYPE('i', 'r', 'o', 't') || type == HEIF_TYPE('i', 'm', 'i', 'r') ||
-         type == HEIF_TYPE('c', 'l', 'a', 'p');
 }
 
 /// Returns whether the box with this body has a header of eight bytes, whose size can be rewritten.
@@ -144,68 +138,15 @@ static bool find_alpha(const alpha_reader *r, property_list *list) {
   return false;
 }
 
-/// Returns the size stated in an item's list; NULL bytes without one.
-static heif_span stated_size(const alpha_reader *r, const property_list *list, uint16_t *entry) {
+/// Returns the entry of a list that is the item's size; 0 without one.
+static uint16_t find_size(const alpha_reader *r, const property_list *list) {
   heif_span body;
   for (uint32_t i = 0; i < list->count; i++) {
-    if (box_type_of(r, list->entries[i], &body) == HEIF_TYPE('i', 's', 'p', 'e') && body.count >= 12) {
-      *entry = list->entries[i];
-      return body;
+    if (box_type_of(r, list->entries[i], &body) == HEIF_TYPE('i', 's', 'p', 'e')) {
+      return list->entries[i];
     }
   }
-  return (heif_span){0};
-}
-
-/// Computes the properties that the alpha should have. Returns false when its size is not the image's, or when the list
-/// would be too long.
-static bool align(
-    const alpha_reader *r, const property_list *image, const property_list *alpha, property_list *aligned) {
-  heif_span body;
-  uint16_t size = 0;
-  uint16_t own = 0;
-  const heif_span image_size = stated_size(r, image, &size);
-  const heif_span alpha_size = stated_size(r, alpha, &own);
-  if (image_size.bytes == NULL || image->count + alpha->count + 1 > MAX_LISTED ||
-      (alpha_size.bytes != NULL && memcmp(image_size.bytes + 4, alpha_size.bytes + 4, 8) != 0)) {
-    return false;
-  }
-  *aligned = (property_list){.at = alpha->at};
-  if (alpha_size.bytes == NULL) {
-    aligned->entries[aligned->count++] = size;
-  }
-  for (uint32_t i = 0; i < alpha->count; i++) {
-    if (!is_transform(box_type_of(r, alpha->entries[i], &body))) {
-      aligned->entries[aligned->count++] = alpha->entries[i];
-    }
-  }
-  for (uint32_t i = 0; i < image->count; i++) {
-    if (is_transform(box_type_of(r, image->entries[i], &body))) {
-      aligned->entries[aligned->count++] = image->entries[i];
-    }
-  }
-  return true;
-}
-
-/// Returns whether two lists are the same, ignoring the order of properties that are not transforms.
-static bool are_same(const alpha_reader *r, const property_list *a, const property_list *b) {
-  uint32_t at = 0;
-  heif_span body;
-  if (a->count != b->count) {
-    return false;
-  }
-  for (uint32_t i = 0; i < a->count; i++) {
-    if (!is_transform(box_type_of(r, a->entries[i], &body))) {
-      continue;
-    }
-    while (at < b->count && !is_transform(box_type_of(r, b->entries[at], &body))) {
-      at++;
-    }
-    if (at == b->count || ((a->entries[i] ^ b->entries[at]) & 0x7FFF) != 0) {
-      return false;
-    }
-    at++;
-  }
-  return true;
+  return 0;
 }
 
 static void enlarge(uint8_t *copy, size_t body_at, size_t grown) {
@@ -213,36 +154,28 @@ static void enlarge(uint8_t *copy, size_t body_at, size_t grown) {
   ccodecs_put_be32(header, ccodecs_be32(header) + (uint32_t)grown);
 }
 
-/// Appends the copy, and marks the original as free space.
+/// Appends the copy, in which `entry` is first in the list, and marks the original as free space.
 static bool write_copy(
-    ccodecs_bytes *file, const alpha_reader *r, const property_list *old, const property_list *list,
-    ccodecs_budget *budget) {
-  const size_t width = r->is_wide ? 2 : 1;
+    ccodecs_bytes *file, const alpha_reader *r, const property_list *list, uint16_t entry, ccodecs_budget *budget) {
+  const size_t grown = r->is_wide ? 2 : 1;
   const uint8_t *start = r->meta.bytes - BOX_HEADER_BYTES;
   const size_t meta_at = (size_t)(start - ccodecs_bytes_start(file));
   const size_t count = r->meta.count + BOX_HEADER_BYTES;
   const size_t container_at = (size_t)(r->boxes.property_container.bytes - start);
   const size_t associations_at = (size_t)(r->associations.bytes - start);
-  const size_t list_at = associations_at + old->at;
-  const size_t rest_at = list_at + 1 + old->count * width;
-  const size_t new_bytes = 1 + list->count * width;
-  const size_t grown = new_bytes - (rest_at - list_at); // wraps if the list shrinks
+  const size_t rest_at = associations_at + list->at + 1;
   if (!ccodecs_bytes_reserve(file, count + grown, budget)) {
     return false;
   }
   uint8_t *original = ccodecs_bytes_start(file) + meta_at;
   uint8_t *copy = ccodecs_bytes_start(file) + file->count;
-  memcpy(copy, original, list_at);
-  uint8_t *to = copy + list_at;
-  *to++ = (uint8_t)list->count;
-  for (uint32_t i = 0; i < list->count; i++) {
-    const uint16_t entry = list->entries[i];
-    if (r->is_wide) {
-      *to++ = (uint8_t)(entry >> 8);
-    }
-    *to++ = (uint8_t)(r->is_wide ? entry : (entry & 0x7F) | (entry >> 8 & 0x80));
+  memcpy(copy, original, rest_at);
+  copy[rest_at - 1] = (uint8_t)(list->count + 1);
+  if (r->is_wide) {
+    copy[rest_at] = (uint8_t)(entry >> 8);
   }
-  memcpy(to, original + rest_at, count - rest_at);
+  copy[rest_at + grown - 1] = (uint8_t)(r->is_wide ? entry : (entry & 0x7F) | (entry >> 8 & 0x80));
+  memcpy(copy + rest_at + grown, original + rest_at, count - rest_at);
   enlarge(copy, BOX_HEADER_BYTES, grown);
   enlarge(copy, container_at, grown);
   enlarge(copy, associations_at, grown);
@@ -251,12 +184,14 @@ static bool write_copy(
   return true;
 }
 
-bool ccodecs_heif_align_alpha(ccodecs_bytes *file, ccodecs_budget *budget) {
+bool ccodecs_heif_size_alpha(ccodecs_bytes *file, ccodecs_budget *budget) {
   alpha_reader r = {0};
   property_list image;
   property_list alpha;
-  property_list aligned;
-  const bool is_due = open_boxes(file, &r) && find_alpha(&r, &alpha) && find_list(&r, r.boxes.primary, &image) &&
-                      align(&r, &image, &alpha, &aligned) && !are_same(&r, &alpha, &aligned);
-  return !is_due || write_copy(file, &r, &alpha, &aligned, budget);
+  if (!open_boxes(file, &r) || !find_alpha(&r, &alpha) || !find_list(&r, r.boxes.primary, &image)) {
+    return true;
+  }
+  const uint16_t size = find_size(&r, &image);
+  const bool is_due = size != 0 && find_size(&r, &alpha) == 0 && alpha.count < MAX_LISTED;
+  return !is_due || write_copy(file, &r, &alpha, size, budget);
 }

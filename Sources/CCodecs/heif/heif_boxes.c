@@ -182,14 +182,66 @@ heif_extent heif_place_extent(const heif_place *place, uint32_t index, size_t so
       .first = first, .span_count = is_whole ? (size_t)place->lengths[index] : left, .is_whole = is_whole};
 }
 
+/// Returns whether the boxes end, or one of them is incomplete, before there is a `meta` box or any image data.
+static bool ends_before_items(heif_span file) {
+  heif_box box;
+  heif_walk walk = heif_walk_from(file, 0);
+  while (heif_walk_next(&walk, &box)) {
+    if (box.type == HEIF_TYPE('m', 'e', 't', 'a') || box.type == HEIF_TYPE('m', 'd', 'a', 't')) {
+      return false;
+    }
+  }
+  const size_t left = file.count - walk.at;
+  return left < 8 || ccodecs_be32(file.bytes + walk.at) > left || ccodecs_be32(file.bytes + walk.at) == 1;
+}
+
+bool heif_is_truncated(heif_span file) {
+  heif_boxes boxes = {0};
+  heif_span meta = {0};
+  heif_places places;
+  heif_place place;
+  if (ends_before_items(file)) {
+    return true;
+  }
+  find_meta(file, &meta);
+  const bool ends_with_meta = meta.bytes != NULL && meta.bytes + meta.count == file.bytes + file.count;
+  if (heif_find_boxes(file, &boxes) != NULL || !heif_places_begin(boxes.places, &places)) {
+    return ends_with_meta; // a box without a size extends to the end of the file
+  }
+  while (places.left > 0 && heif_places_next(&places, &place)) {
+    if (place.method == 1 && boxes.data.bytes == NULL && ends_with_meta) {
+      return true;
+    }
+    for (uint32_t i = 0; i < place.extent_count && place.method == 0; i++) {
+      if (!heif_place_extent(&place, i, file.count).is_whole) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 // MARK: Derived images
 
-uint64_t heif_canvas_pixels(uint32_t type, heif_span data) {
-  size_t at = type == HEIF_TYPE('g', 'r', 'i', 'd') ? 4 : 10;
-  uint64_t width = 0;
-  uint64_t height = 0;
+/// Reads width and height, of four bytes each if a flag in the data says so, otherwise of two.
+static bool read_canvas(heif_span data, size_t at, uint64_t *width, uint64_t *height) {
   const uint32_t size = data.count > 1 && (data.bytes[1] & 1) != 0 ? 4 : 2;
-  return heif_take_number(data, &at, size, &width) && heif_take_number(data, &at, size, &height) ? width * height : 0;
+  return heif_take_number(data, &at, size, width) && heif_take_number(data, &at, size, height);
+}
+
+bool heif_grid_read(heif_span data, heif_grid *grid) {
+  if (!read_canvas(data, 4, &grid->width, &grid->height)) {
+    return false;
+  }
+  grid->rows = data.bytes[2] + 1u;
+  grid->columns = data.bytes[3] + 1u;
+  return true;
+}
+
+uint64_t heif_overlay_pixels(heif_span data) {
+  uint64_t width;
+  uint64_t height;
+  return read_canvas(data, 10, &width, &height) ? width * height : 0;
 }
 
 bool heif_has_part_outside(heif_span data) {

@@ -93,10 +93,25 @@ bool heif_places_begin(heif_span span, heif_places *places);
 /// has too many pieces.
 bool heif_places_next(heif_places *places, heif_place *place);
 
+/// Returns whether the file is truncated: it ends before its list of items, or before the data of one of them. Bytes
+/// after the items may be missing or damaged, because nothing reads them.
+bool heif_is_truncated(heif_span file);
+
 // MARK: Derived images
 
-/// Returns the size in pixels of the canvas of a grid or an overlay, from its data.
-uint64_t heif_canvas_pixels(uint32_t type, heif_span data);
+/// An image that consists of tiles of the same size.
+typedef struct heif_grid {
+  uint32_t rows;
+  uint32_t columns;
+  uint64_t width; ///< Of the image; the last tiles may extend beyond it.
+  uint64_t height;
+} heif_grid;
+
+/// Reads a grid from its data. Returns false if the data is too short.
+bool heif_grid_read(heif_span data, heif_grid *grid);
+
+/// Returns the size in pixels of the canvas of an overlay, from its data.
+uint64_t heif_overlay_pixels(heif_span data);
 
 /// Returns whether a part of an overlay starts to the left of its canvas, or above it.
 bool heif_has_part_outside(heif_span data);

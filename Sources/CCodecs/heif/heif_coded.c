@@ -1,4 +1,5 @@
-// Reads what the bitstreams inside an HEIC or AVIF file announce: the maximum size of frames, and their number.
+// Reads what the bitstreams inside an HEIC or AVIF file announce: the maximum size of frames, their number, and the
+// meaning of their samples.
 //
 // The size in an item's properties binds neither AV1 nor HEVC: their decoders allocate what the bitstream's own
 // sequence header requests, and decode frames that are never displayed. Sources: AV1 bitstream specification 5.5 and
@@ -61,9 +62,55 @@ static void read_operating_points(bits *b, bool has_model, uint32_t delay_bits) 
   }
 }
 
+/// Skips the fields of a sequence header between the frame size and the color configuration.
+static void skip_tools(bits *b, bool is_reduced) {
+  if (!is_reduced && read_bits(b, 1) != 0) { // frame_id_numbers_present_flag
+    read_bits(b, 7);
+  }
+  read_bits(b, 3);
+  if (!is_reduced) {
+    read_bits(b, 4);
+    const bool has_order = read_bits(b, 1) != 0;
+    if (has_order) {
+      read_bits(b, 2);
+    }
+    const bool chooses_screen_tools = read_bits(b, 1) != 0;
+    const bool may_have_screen_tools = chooses_screen_tools || read_bits(b, 1) != 0;
+    if (may_have_screen_tools && read_bits(b, 1) == 0) { // seq_choose_integer_mv
+      read_bits(b, 1);
+    }
+    if (has_order) {
+      read_bits(b, 3);
+    }
+  }
+  read_bits(b, 3);
+}
+
+static void read_color_configuration(ccodecs_heif_frames *f, bits *b, uint32_t profile) {
+  const bool is_high = read_bits(b, 1) != 0;
+  if (profile == 2 && is_high) {
+    read_bits(b, 1);
+  }
+  const bool is_monochrome = profile != 1 && read_bits(b, 1) != 0;
+  ccodecs_color_codes codes = {CCODECS_CODE_UNSPECIFIED, CCODECS_CODE_UNSPECIFIED};
+  uint32_t matrix = CCODECS_CODE_UNSPECIFIED;
+  if (read_bits(b, 1) != 0) {
+    codes.primaries = (uint16_t)read_bits(b, 8);
+    codes.transfer = (uint16_t)read_bits(b, 8);
+    matrix = read_bits(b, 8);
+  }
+  const bool is_rgb = !is_monochrome && codes.primaries == 1 && codes.transfer == 13 && matrix == 0;
+  const bool has_full_range = is_rgb || read_bits(b, 1) != 0;
+  if (b->at <= b->count) {
+    f->color = (heif_color){.is_known = true, .has_full_range = has_full_range, .codes = codes};
+  }
+}
+
 static void read_sequence_header(ccodecs_heif_frames *f, bits b) {
-  read_bits(&b, 4);
-  if (read_bits(&b, 1) != 0) { // reduced_still_image_header
+  const uint32_t profile = read_bits(&b, 3);
+  read_bits(&b, 1);
+  const bool is_reduced = read_bits(&b, 1) != 0;
+  if (is_reduced) {
     read_bits(&b, 5);
   } else {
     bool has_model = false;
@@ -88,6 +135,8 @@ static void read_sequence_header(ccodecs_heif_frames *f, bits b) {
   const uint64_t width = (uint64_t)read_bits(&b, width_bits) + 1;
   const uint64_t height = (uint64_t)read_bits(&b, height_bits) + 1;
   note_size(f, &b, width, height);
+  skip_tools(&b, is_reduced);
+  read_color_configuration(f, &b, profile);
 }
 
 void ccodecs_heif_read_av1(const uint8_t *bytes, size_t count, ccodecs_heif_frames *frames) {

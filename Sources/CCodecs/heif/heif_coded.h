@@ -1,13 +1,29 @@
-// The frame sizes and counts that the bitstreams inside an HEIC or AVIF file announce. Private to CCodecs.
+// The frame sizes, frame counts and colors that the bitstreams inside an HEIC or AVIF file announce. Private to
+// CCodecs.
 
 #ifndef CCODECS_HEIF_CODED_H
 #define CCODECS_HEIF_CODED_H
 
-#include "ccodecs.h"
+#include "../color/profile.h"
+
+/// The meaning of samples, from an `nclx` property or a bitstream.
+typedef struct heif_color {
+  bool is_known;
+  bool has_full_range;
+  ccodecs_color_codes codes;
+} heif_color;
+
+/// The chroma samples of a bitstream, in ascending order of their number.
+typedef enum heif_chroma_share {
+  HEIF_CHROMA_QUARTER, ///< 4:2:0, or none.
+  HEIF_CHROMA_HALF,    ///< 4:2:2.
+  HEIF_CHROMA_FULL,    ///< 4:4:4.
+} heif_chroma_share;
 
 typedef struct ccodecs_heif_frames {
   uint64_t max_pixels; ///< Width x height of the largest frame that a sequence header allows; 0 without one.
   uint64_t count;      ///< Frames that start in the bitstream, displayed or not.
+  heif_color color;    ///< From AV1's last sequence header; not read from HEVC.
 } ccodecs_heif_frames;
 
 /// Adds what AV1's open bitstream units announce to `frames`.

@@ -1,16 +1,18 @@
 // HEIC and AVIF decoding with libheif: the primary image of a file. The whole file is buffered.
 //
-// libheif rotates, mirrors and crops as the file specifies, and returns RGB with eight bits or with the file's bit
-// depth. It allocates the planes that the codec decodes, its conversions, and the result. All of it is charged before
-// decoding, by the size of the image.
+// A grid of tiles is decoded by rows of tiles, every other image as a whole. libheif returns planes of RGB; rotation
+// and mirroring become the orientation of the rows, and crops are applied here. It allocates the planes that the codec
+// decodes, its conversions, and the result. All of it is charged before decoding, by the size of the image or a tile.
 
 #include "../color/profile.h"
 #include "../core/decoder.h"
 #include "../core/quiet.h"
 #include "../memory/bytes.h"
 #include "heif_alpha.h"
+#include "heif_boxes.h"
 #include "heif_format.h"
 #include "heif_graph.h"
+#include "heif_samples.h"
 
 #ifdef CCODECS_HEIF
 
@@ -20,24 +22,26 @@
 static const size_t library_bytes = (size_t)4 << 20;
 /// libheif has one limit for both width and height.
 static const int max_side = 65535;
+/// Maximum number of tiles that are decoded separately, as libheif searches each among all images.
+enum { MAX_TILES = 1024 };
 
 typedef struct heif_decoder {
   ccodecs_decoder base;
   ccodecs_bytes file;
   struct heif_context *context;
   struct heif_image_handle *handle;
-  struct heif_image *image;
-  const uint8_t *pixels;
-  size_t row_stride;
-  uint8_t *strip;   ///< Rows scaled to 16 bits.
-  uint32_t largest; ///< Maximum value of libheif's samples of more than 8 bits.
-  bool is_premultiplied;
-  uint32_t channels;
-  bool is_monochrome;
-  bool is_limited_gray;
-  bool has_full_chroma;
-  bool is_composed;
-  uint64_t coded_pixels; ///< Pixels of the largest frame, before cropping.
+  struct heif_image *image; ///< The whole image, if it has no separate tiles.
+  heif_planes planes;       ///< Of `image`.
+  heif_samples samples;
+  ccodecs_heif_graph graph;
+  heif_view view;
+  uint32_t tile_width; ///< Of separate tiles; 0 without them.
+  uint32_t tile_height;
+  uint64_t coded_pixels; ///< Pixels of the largest frame that is decoded at a time, before cropping.
+  uint8_t *band;         ///< Rows that were not returned yet.
+  uint32_t band_first;
+  uint32_t band_count;
+  uint32_t given;
   size_t charged;
 } heif_decoder;
 
@@ -71,12 +75,13 @@ static ccodecs_status charge(heif_decoder *d, uint64_t byte_count) {
   return CCODECS_OK;
 }
 
-/// Reads the color profile if the file has an ICC profile. libheif handles colors described by code points only (nclx).
+/// Reads the ICC profile, which takes precedence, or creates one for the color's code points.
 static ccodecs_status read_profile(heif_decoder *d) {
+  const heif_color *color = &d->graph.color;
   const size_t count = heif_image_handle_get_raw_color_profile_size(d->handle);
   const enum heif_color_profile_type type = heif_image_handle_get_color_profile_type(d->handle);
   if (count == 0 || (type != heif_color_profile_type_prof && type != heif_color_profile_type_rICC)) {
-    return CCODECS_OK;
+    return color->is_known ? ccodecs_decoder_use_color_codes(&d->base, color->codes) : CCODECS_OK;
   }
   if (count > CCODECS_MAX_PROFILE_BYTES) {
     return ccodecs_decoder_keep_profile(&d->base, NULL, count);
@@ -91,37 +96,90 @@ static ccodecs_status read_profile(heif_decoder *d) {
   return status;
 }
 
+/// Returns whether a tile can be decoded separately, and has the same size as those before.
+static bool is_plain_tile(heif_decoder *d, uint32_t identifier) {
+  struct heif_image_handle *tile = NULL;
+  if (is_error(heif_context_get_image_handle(d->context, identifier, &tile))) {
+    return false;
+  }
+  const int width = heif_image_handle_get_width(tile);
+  const int height = heif_image_handle_get_height(tile);
+  if (d->tile_width == 0 && width > 0 && height > 0) {
+    d->tile_width = (uint32_t)width;
+    d->tile_height = (uint32_t)height;
+  }
+  const bool is_plain = width > 0 && (uint32_t)width == d->tile_width && (uint32_t)height == d->tile_height &&
+                        heif_image_handle_has_alpha_channel(tile) == 0 &&
+                        heif_image_handle_get_luma_bits_per_pixel(tile) == d->base.header.bit_depth;
+  heif_image_handle_release(tile);
+  return is_plain;
+}
+
+/// Finds the size of the tiles if they can be decoded separately.
+static void find_tiles(heif_decoder *d, uint32_t width, uint32_t height) {
+  const ccodecs_heif_graph *graph = &d->graph;
+  const heif_grid *grid = &graph->grid;
+  bool is_tiled = grid->rows > 0 && graph->tile_count == grid->rows * grid->columns && graph->tile_count <= MAX_TILES &&
+                  grid->width == width && grid->height == height && !d->base.header.has_alpha && !graph->is_composed;
+  for (uint32_t i = 0; i < graph->tile_count && is_tiled; i++) {
+    const bool is_known = i > 0 && graph->tiles[i] == graph->tiles[i - 1];
+    is_tiled = is_known || is_plain_tile(d, graph->tiles[i]);
+  }
+  is_tiled =
+      is_tiled && (uint64_t)d->tile_width * grid->columns >= width && (uint64_t)d->tile_height * grid->rows >= height;
+  d->tile_width = is_tiled ? d->tile_width : 0;
+}
+
+/// Checks the largest frame that is decoded at a time against the limit.
+static ccodecs_status check_frame(heif_decoder *d, uint64_t own_pixels) {
+  d->coded_pixels = d->coded_pixels < own_pixels ? own_pixels : d->coded_pixels;
+  const uint64_t limit = d->base.limits.max_whole_input_pixels;
+  return limit == 0 || d->coded_pixels <= limit
+             ? CCODECS_OK
+             : ccodecs_decoder_exceed(
+                   &d->base, "pixels in a frame", (ccodecs_excess){"max_buffered_pixels", limit, d->coded_pixels});
+}
+
 static ccodecs_status describe(heif_decoder *d) {
   ccodecs_header *header = &d->base.header;
   const int width = heif_image_handle_get_width(d->handle);
   const int height = heif_image_handle_get_height(d->handle);
   const int depth = heif_image_handle_get_luma_bits_per_pixel(d->handle);
-  const int coded_width = heif_image_handle_get_ispe_width(d->handle);
-  const int coded_height = heif_image_handle_get_ispe_height(d->handle);
-  if (width <= 0 || height <= 0 || coded_width <= 0 || coded_height <= 0) {
+  const ccodecs_heif_graph *graph = &d->graph;
+  if (width <= 0 || height <= 0) {
     return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the width or height is zero or missing");
   }
-  const uint64_t coded = (uint64_t)coded_width * (uint64_t)coded_height;
-  d->coded_pixels = d->coded_pixels < coded ? coded : d->coded_pixels;
-  const uint64_t limit = d->base.limits.max_whole_input_pixels;
-  if (limit != 0 && d->coded_pixels > limit) {
-    return ccodecs_decoder_exceed(
-        &d->base, "pixels in a frame", (ccodecs_excess){"max_buffered_pixels", limit, d->coded_pixels});
+  if (!heif_view_compose(graph->transforms, graph->transform_count, (uint32_t)width, (uint32_t)height, &d->view)) {
+    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the image is cropped to a part outside it");
   }
-  // A grid's tiles must not claim a larger size. libheif refuses sizes from the limit on, not above it.
-  heif_context_set_maximum_image_size_limit(d->context, (coded_width > coded_height ? coded_width : coded_height) + 1);
-  header->width = (uint32_t)width;
-  header->height = (uint32_t)height;
+  header->width = d->view.width;
+  header->height = d->view.height;
+  header->orientation = d->view.orientation;
   header->bit_depth = depth > 0 && depth <= 16 ? (uint8_t)depth : 8;
   header->is_16bit = header->bit_depth > 8;
   header->has_alpha = heif_image_handle_has_alpha_channel(d->handle) != 0;
   header->color_space = CCODECS_COLOR_RGB;
-  header->buffers_bitmap = true;
-  const int images = heif_context_get_number_of_top_level_images(d->context);
+  find_tiles(d, (uint32_t)width, (uint32_t)height);
+  const bool is_tiled = d->tile_width > 0;
+  header->buffers_bitmap = !is_tiled;
+  const ccodecs_status status =
+      check_frame(d, is_tiled ? (uint64_t)d->tile_width * d->tile_height : (uint64_t)width * (uint64_t)height);
+  if (status != CCODECS_OK) {
+    return status;
+  }
+  // A grid's tiles must not claim a larger size. libheif refuses sizes from the limit on, not above it.
+  heif_context_set_maximum_image_size_limit(d->context, (width > height ? width : height) + 1);
+  const int images = heif_context_get_number_of_top_level_images(d->context) - (int)d->graph.hidden_tile_count;
   const bool is_sequence = memcmp(ccodecs_bytes_start(&d->file) + 8, "avis", 4) == 0;
   header->frame_count = is_sequence ? 0 : images > 0 ? (uint32_t)images : 1;
   header->warnings |= images > 1 || is_sequence ? CCODECS_WARNING_FIRST_FRAME : 0;
-  d->channels = header->has_alpha ? 4 : 3;
+  d->samples = (heif_samples){
+      .channels = header->has_alpha ? 4 : 3,
+      .is_16bit = header->is_16bit,
+      .is_premultiplied = header->has_alpha && heif_image_handle_is_premultiplied_alpha(d->handle) != 0,
+      // libheif expands the range of images with chroma, but not that of gray ones.
+      .is_limited_gray = graph->is_monochrome && graph->color.is_known && !graph->color.has_full_range,
+  };
   return read_profile(d);
 }
 
@@ -147,25 +205,26 @@ static void complete_last_box(heif_decoder *d) {
 
 /// Refuses files whose decoding costs too much, before libheif sees them.
 static ccodecs_status check_items(heif_decoder *d) {
-  const ccodecs_heif_graph graph =
-      ccodecs_heif_graph_read(ccodecs_bytes_start(&d->file), d->file.count, d->base.budget);
-  d->coded_pixels = graph.max_frame_pixels;
-  d->base.work_pixels = graph.work;
-  d->is_monochrome = graph.is_monochrome;
-  d->has_full_chroma = graph.has_full_chroma;
-  d->is_composed = graph.is_composed;
-  if (graph.status == CCODECS_LIMIT) {
-    return ccodecs_decoder_exceed(&d->base, graph.things, graph.excess);
+  d->graph = ccodecs_heif_graph_read(ccodecs_bytes_start(&d->file), d->file.count, d->base.budget);
+  const ccodecs_heif_graph *graph = &d->graph;
+  d->coded_pixels = graph->max_frame_pixels;
+  d->base.work_pixels = graph->work;
+  if (graph->status == CCODECS_LIMIT) {
+    return ccodecs_decoder_exceed(&d->base, graph->things, graph->excess);
   }
-  return graph.status == CCODECS_OK
+  return graph->status == CCODECS_OK
              ? CCODECS_OK
              : ccodecs_decoder_fail(
-                   &d->base, graph.status, "%s data: %s", ccodecs_format_name(d->base.header.format), graph.message);
+                   &d->base, graph->status, "%s data: %s", ccodecs_format_name(d->base.header.format), graph->message);
 }
 
 static ccodecs_status open_file(heif_decoder *d) {
   complete_last_box(d);
-  if (!ccodecs_heif_align_alpha(&d->file, d->base.budget)) {
+  if (heif_is_truncated((heif_span){ccodecs_bytes_start(&d->file), d->file.count})) {
+    return ccodecs_decoder_fail(
+        &d->base, CCODECS_TRUNCATED, "the %s data ends before the image", ccodecs_format_name(d->base.header.format));
+  }
+  if (!ccodecs_heif_size_alpha(&d->file, d->base.budget)) {
     return ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room to buffer the file");
   }
   ccodecs_status status = check_items(d);
@@ -197,187 +256,151 @@ static ccodecs_status read_header(ccodecs_decoder *base, ccodecs_input *input) {
   return input->is_last ? open_file(d) : CCODECS_NEEDS_INPUT;
 }
 
-/// Returns the bytes per pixel that libheif, the codec and the result allocate at a time: the codec's frames, and
-/// planes before and after conversion. Measured: HEVC 5.9 at 4:2:0, 6.3 at 4:4:4, 9.1 with alpha, 17.7 with ten bits;
-/// AV1 7.3 at 4:2:0, 13.6 at 4:4:4, 12.2 and 13.6 with alpha. Composed images also need canvases.
+/// Returns the bytes per pixel that libheif and the codec allocate at a time: the codec's frames, and planes before and
+/// after conversion. Measured peaks, at 4:2:0, 4:2:2 and 4:4:4: HEVC 6.3, -, 7.3, with ten bits 10.3, 11.3, 13.3;
+/// AV1 7.2, 9.4, 13.3, with ten bits 13.4, 17.4, 25.4. With alpha at 4:2:0: HEVC 7.7, AV1 11.3, with ten bits 19.4.
+/// Composed images also need canvases.
 static uint64_t bytes_per_pixel(const heif_decoder *d) {
-  const bool has_alpha = d->channels == 4;
+  static const uint8_t hevc[2][2][3] = {{{7, 8, 8}, {10, 10, 10}}, {{11, 12, 14}, {18, 20, 20}}}; // [16-bit][alpha]
+  static const uint8_t av1[2][2][3] = {{{8, 10, 15}, {13, 15, 15}}, {{14, 18, 26}, {20, 32, 32}}};
+  const bool has_alpha = d->samples.channels == 4;
   const bool is_16bit = d->base.header.is_16bit;
-  if (d->is_composed) {
-    return (uint64_t)d->channels * (is_16bit ? 12 : 6);
+  if (d->graph.is_composed) {
+    return (uint64_t)d->samples.channels * (is_16bit ? 12 : 6);
   }
-  if (d->base.header.format == CCODECS_FORMAT_HEIC) {
-    return is_16bit ? has_alpha ? 24 : 18 : has_alpha ? 10 : 7;
-  }
-  return is_16bit ? has_alpha ? 32 : 24 : d->has_full_chroma ? 15 : has_alpha ? 13 : 8;
+  const bool is_hevc = d->base.header.format == CCODECS_FORMAT_HEIC;
+  return (is_hevc ? hevc : av1)[is_16bit][has_alpha][d->graph.chroma];
 }
 
 static uint64_t decoding_bytes(const heif_decoder *d) {
   return d->coded_pixels * bytes_per_pixel(d);
 }
 
-static size_t strip_bytes(const heif_decoder *d) {
-  return d->base.header.is_16bit
-             ? (size_t)d->base.header.width * d->channels * sizeof(uint16_t) * CCODECS_BITMAP_STRIP_ROWS
-             : 0;
+static size_t row_bytes(const heif_decoder *d) {
+  return (size_t)d->base.header.width * d->samples.channels * (d->samples.is_16bit ? 2 : 1);
+}
+
+static size_t band_bytes(const heif_decoder *d) {
+  return row_bytes(d) * (d->tile_width > 0 ? d->tile_height : CCODECS_BITMAP_STRIP_ROWS);
 }
 
 static ccodecs_status estimate(
     const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
   (void)options;
   const heif_decoder *d = (const heif_decoder *)base;
-  *byte_count = decoding_bytes(d) + strip_bytes(d) + 128;
+  *byte_count = decoding_bytes(d) + band_bytes(d) + 128;
   return CCODECS_OK;
 }
 
 static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options *options, ccodecs_layout *layout) {
   (void)options;
   heif_decoder *d = (heif_decoder *)base;
-  ccodecs_decoder_describe_packed(base, d->channels, layout);
+  ccodecs_decoder_describe_packed(base, d->samples.channels, layout);
   const ccodecs_status status = charge(d, decoding_bytes(d));
-  if (status != CCODECS_OK || strip_bytes(d) == 0) {
+  if (status != CCODECS_OK) {
     return status;
   }
-  d->strip = ccodecs_allocate(base->budget, strip_bytes(d));
-  return d->strip == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
+  d->band = ccodecs_allocate(base->budget, band_bytes(d));
+  return d->band == NULL ? CCODECS_NO_MEMORY : CCODECS_OK;
 }
 
 // MARK: Rows
 
-/// Converts premultiplied colors to straight alpha.
-static void divide_alpha(uint8_t *pixels, size_t row_stride, uint32_t width, uint32_t height) {
-  for (uint32_t y = 0; y < height; y++) {
-    uint8_t *p = pixels + y * row_stride;
-    for (uint32_t x = 0; x < width; x++, p += 4) {
-      for (int i = 0; i < 3 && p[3] > 0; i++) {
-        const uint32_t quotient = (p[i] * 255u + p[3] / 2u) / p[3];
-        p[i] = quotient > 255 ? 255 : (uint8_t)quotient;
-      }
-    }
-  }
+static ccodecs_status fail_size(heif_decoder *d) {
+  return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the image's size differs from its header");
 }
 
-/// Returns whether the image is gray with a luma range of 16 to 235. libheif expands that range in images with chroma,
-/// but leaves it unchanged in gray images.
-static bool is_limited_gray(const heif_decoder *d) {
-  struct heif_color_profile_nclx *nclx = NULL;
-  if (!d->is_monochrome) {
-    return false;
-  }
-  if (is_error(heif_image_handle_get_nclx_color_profile(d->handle, &nclx)) || nclx == NULL) {
-    heif_nclx_color_profile_free(nclx); // a profile with values unknown to libheif
-    nclx = NULL;
-    heif_image_get_nclx_color_profile(d->image, &nclx);
-  }
-  const bool is_limited = nclx != NULL && !nclx->full_range_flag;
-  heif_nclx_color_profile_free(nclx);
-  return is_limited;
-}
-
-/// Expands a sample of limited range to full range; both have a maximum of `largest`.
-static uint32_t expand_range(uint32_t sample, uint32_t largest) {
-  const uint32_t unit = (largest + 1) / 256;
-  const uint32_t above = sample > 16 * unit ? sample - 16 * unit : 0;
-  const uint32_t full = (uint32_t)(((uint64_t)above * largest + 219 * unit / 2) / (219 * unit));
-  return full > largest ? largest : full;
-}
-
-static void expand_rows(const heif_decoder *d, uint8_t *pixels) {
-  const uint32_t width = d->base.header.width;
-  for (uint32_t y = 0; y < d->base.header.height; y++) {
-    uint8_t *p = pixels + y * d->row_stride;
-    for (uint32_t x = 0; x < width; x++, p += d->channels) {
-      p[0] = p[1] = p[2] = (uint8_t)expand_range(p[0], 255);
-    }
-  }
-}
-
-static ccodecs_status decode(heif_decoder *d) {
-  struct heif_decoding_options *options = heif_decoding_options_alloc();
-  if (options == NULL) {
-    return CCODECS_NO_MEMORY;
-  }
-  const bool is_16bit = d->base.header.is_16bit;
-  options->convert_hdr_to_8bit = !is_16bit;
-  const enum heif_chroma chroma = d->channels == 4
-                                      ? is_16bit ? heif_chroma_interleaved_RRGGBBAA_LE : heif_chroma_interleaved_RGBA
-                                  : is_16bit ? heif_chroma_interleaved_RRGGBB_LE
-                                             : heif_chroma_interleaved_RGB;
+/// Decodes an image of at least the given size to planes, which belong to *image. The caller releases it in any case.
+static ccodecs_status decode(
+    heif_decoder *d, const struct heif_image_handle *handle, uint32_t width, uint32_t height, struct heif_image **image,
+    heif_planes *planes) {
   ccodecs_quiet_begin();
-  const struct heif_error error = heif_decode_image(d->handle, &d->image, heif_colorspace_RGB, chroma, options);
+  const struct heif_error error = heif_decode_image(handle, image, heif_colorspace_RGB, heif_chroma_444, NULL);
   ccodecs_quiet_end();
-  heif_decoding_options_free(options);
   if (is_error(error)) {
     return fail(d, error);
   }
-  int stride = 0;
-  uint8_t *pixels = heif_image_get_plane(d->image, heif_channel_interleaved, &stride);
-  const int width = heif_image_get_width(d->image, heif_channel_interleaved);
-  const int height = heif_image_get_height(d->image, heif_channel_interleaved);
-  if (pixels == NULL || width < 0 || height < 0 || (uint32_t)width != d->base.header.width ||
-      (uint32_t)height != d->base.header.height || (size_t)stride < (size_t)width * d->channels * (is_16bit ? 2 : 1)) {
-    return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the image's size differs from its header");
-  }
-  d->pixels = pixels;
-  d->row_stride = (size_t)stride;
-  d->is_premultiplied = d->channels == 4 && heif_image_handle_is_premultiplied_alpha(d->handle);
-  d->is_limited_gray = is_limited_gray(d);
-  if (!is_16bit) {
-    if (d->is_limited_gray) {
-      expand_rows(d, pixels);
+  return heif_planes_open(*image, width, height, planes) ? CCODECS_OK : fail_size(d);
+}
+
+/// Fills the next band from the whole image.
+static ccodecs_status read_image_band(heif_decoder *d) {
+  if (d->image == NULL) {
+    const uint32_t width = (uint32_t)heif_image_handle_get_width(d->handle);
+    const uint32_t height = (uint32_t)heif_image_handle_get_height(d->handle);
+    const ccodecs_status status = decode(d, d->handle, width, height, &d->image, &d->planes);
+    if (status != CCODECS_OK) {
+      return status;
     }
-    if (d->is_premultiplied) {
-      divide_alpha(pixels, d->row_stride, d->base.header.width, d->base.header.height);
+    if (heif_image_get_width(d->image, heif_channel_R) != (int)width ||
+        heif_image_get_height(d->image, heif_channel_R) != (int)height) {
+      return fail_size(d);
     }
-    return CCODECS_OK;
   }
-  const int bits = heif_image_get_bits_per_pixel_range(d->image, heif_channel_interleaved);
-  d->largest = bits > 0 && bits <= 16 ? (1u << bits) - 1 : 65535;
+  const uint32_t left = d->view.height - d->given;
+  d->band_count = left < CCODECS_BITMAP_STRIP_ROWS ? left : CCODECS_BITMAP_STRIP_ROWS;
+  for (uint32_t i = 0; i < d->band_count; i++) {
+    heif_planes_put(
+        &d->planes, &d->samples, d->view.x, d->view.y + d->given + i, d->view.width, d->band + i * row_bytes(d));
+  }
   return CCODECS_OK;
 }
 
-/// Scales a row of samples of more than 8 bits, which libheif stores in the low bits, to 16 bits.
-static void put_16bit_row(const heif_decoder *d, const uint8_t *source, uint16_t *out) {
-  const size_t count = (size_t)d->base.header.width * d->channels;
-  for (size_t i = 0; i < count; i++) {
-    uint32_t sample = ccodecs_le16(source + 2 * i);
-    if (d->is_limited_gray && (d->channels == 3 || i % 4 < 3)) {
-      sample = expand_range(sample, d->largest);
-    }
-    out[i] = sample >= d->largest ? 65535 : (uint16_t)((sample * 65535u + d->largest / 2) / d->largest);
-  }
-  for (size_t i = 0; d->is_premultiplied && i < count; i += 4) {
-    const uint32_t alpha = out[i + 3];
-    for (size_t c = 0; c < 3 && alpha > 0; c++) {
-      const uint32_t quotient = (out[i + c] * 65535u + alpha / 2) / alpha;
-      out[i + c] = quotient > 65535 ? 65535 : (uint16_t)quotient;
-    }
+/// Writes the displayed part of a tile to the band, whose first row is row `top` of the tiles' row.
+static void put_tile(heif_decoder *d, const heif_planes *planes, uint32_t tile_x, uint32_t top) {
+  const uint32_t first = tile_x < d->view.x ? d->view.x : tile_x;
+  const uint32_t view_end = d->view.x + d->view.width;
+  const uint32_t end = tile_x + d->tile_width < view_end ? tile_x + d->tile_width : view_end;
+  const size_t pixel_bytes = row_bytes(d) / d->view.width;
+  uint8_t *out = d->band + (first - d->view.x) * pixel_bytes;
+  for (uint32_t i = 0; i < d->band_count; i++) {
+    heif_planes_put(planes, &d->samples, first - tile_x, top + i, end - first, out + i * row_bytes(d));
   }
 }
 
-static void emit_16bit_rows(heif_decoder *d, ccodecs_rows *rows) {
-  const size_t stride = (size_t)d->base.header.width * d->channels * sizeof(uint16_t);
-  for (uint32_t i = 0; i < rows->row_counts[0]; i++) {
-    put_16bit_row(d, rows->planes[0] + i * d->row_stride, (uint16_t *)(void *)(d->strip + i * stride));
+/// Fills the next band from a row of tiles.
+static ccodecs_status read_tile_band(heif_decoder *d) {
+  const uint32_t y = d->view.y + d->given;
+  const uint32_t top = y % d->tile_height;
+  const uint32_t left = d->view.height - d->given;
+  const uint32_t *tiles = d->graph.tiles + (size_t)(y / d->tile_height) * d->graph.grid.columns;
+  d->band_count = left < d->tile_height - top ? left : d->tile_height - top;
+  ccodecs_status status = CCODECS_OK;
+  for (uint32_t column = d->view.x / d->tile_width;
+       status == CCODECS_OK && column * d->tile_width < d->view.x + d->view.width; column++) {
+    struct heif_image_handle *tile = NULL;
+    struct heif_image *image = NULL;
+    heif_planes planes;
+    const struct heif_error error = heif_context_get_image_handle(d->context, tiles[column], &tile);
+    status = is_error(error) ? fail(d, error) : decode(d, tile, d->tile_width, d->tile_height, &image, &planes);
+    if (status == CCODECS_OK) {
+      put_tile(d, &planes, column * d->tile_width, top);
+    }
+    heif_image_release(image);
+    heif_image_handle_release(tile);
   }
-  rows->planes[0] = d->strip;
-  rows->row_strides[0] = stride;
+  return status;
 }
 
 static ccodecs_status read_rows(ccodecs_decoder *base, ccodecs_input *input, ccodecs_rows *rows) {
   (void)input;
   heif_decoder *d = (heif_decoder *)base;
-  if (d->image == NULL) {
-    const ccodecs_status status = decode(d);
+  if (d->given == base->header.height) {
+    return CCODECS_DONE;
+  }
+  if (d->given == d->band_first + d->band_count) {
+    d->band_first = d->given;
+    const ccodecs_status status = d->tile_width > 0 ? read_tile_band(d) : read_image_band(d);
     if (status != CCODECS_OK) {
       return status;
     }
   }
-  const ccodecs_status status = ccodecs_decoder_give_bitmap(base, d->pixels, d->row_stride, rows);
-  if (base->header.is_16bit) {
-    emit_16bit_rows(d, rows);
-  }
-  return status;
+  const uint32_t left = d->band_first + d->band_count - d->given;
+  rows->planes[0] = d->band + (d->given - d->band_first) * row_bytes(d);
+  rows->row_strides[0] = row_bytes(d);
+  rows->row_counts[0] = left < CCODECS_BITMAP_STRIP_ROWS ? left : CCODECS_BITMAP_STRIP_ROWS;
+  d->given += rows->row_counts[0];
+  return CCODECS_ROWS_READY;
 }
 
 static void destroy(ccodecs_decoder *base) {
@@ -390,7 +413,8 @@ static void destroy(ccodecs_decoder *base) {
   }
   ccodecs_budget_refund(budget, d->charged);
   ccodecs_bytes_free(&d->file, budget);
-  ccodecs_free(budget, d->strip);
+  ccodecs_free(budget, d->graph.tiles);
+  ccodecs_free(budget, d->band);
   ccodecs_free(budget, d);
 }
 

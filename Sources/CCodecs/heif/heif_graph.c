@@ -5,8 +5,7 @@
 #include "heif_graph.h"
 
 #include "../memory/bytes.h"
-#include "heif_boxes.h"
-#include "heif_coded.h"
+#include "heif_primary.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -29,61 +28,10 @@ static const uint64_t data_allowance = 1u << 20;
 static const uint64_t work_multiple = 6;
 static const uint64_t work_allowance = 8u << 20;
 
-typedef enum visit_state { VISIT_NEW, VISIT_BEGUN, VISIT_DONE } visit_state;
-
-typedef struct item {
-  uint32_t identifier;
-  uint32_t type;
-  uint64_t stated_pixels; ///< According to its `ispe` property.
-  uint64_t canvas_pixels; ///< Size of the canvas of a grid or an overlay.
-  ccodecs_heif_frames frames;
-  uint64_t configuration_bytes;
-  uint32_t transform_count;
-  bool is_monochrome;
-  bool has_part_outside;
-  bool has_data;
-  uint32_t first_edge;
-  uint32_t edge_count;
-  visit_state state;
-  uint32_t height; ///< Longest path to an image that is not derived from others.
-  uint64_t work;   ///< Work in pixels, including that of the images it is derived from.
-} item;
-
-typedef struct property {
-  uint32_t type;
-  uint64_t pixels;            ///< According to `ispe`.
-  ccodecs_heif_frames frames; ///< Announced by a codec configuration.
-  uint64_t byte_count;
-  bool is_monochrome;
-} property;
-
-/// A dependency: decoding `from` requires decoding `to`. Both are indices in the list of items.
-typedef struct edge {
-  uint32_t from;
-  uint32_t to;
-  bool is_alpha;
-} edge;
-
-typedef struct reader {
-  ccodecs_heif_graph graph;
-  ccodecs_budget *budget;
-  uint8_t *file;
-  size_t count;
-  heif_boxes boxes;
-  item *items;
-  uint32_t item_count;
-  property *properties;
-  uint32_t property_count;
-  uint32_t association_count;
-  uint32_t extent_count;
-  edge *edges;
-  uint32_t edge_count;
-  uint64_t data_bytes;
-} reader;
-
 // MARK: Failures and sums
 
-__attribute__((format(printf, 3, 4))) static bool refuse(reader *r, ccodecs_status status, const char *format, ...) {
+__attribute__((format(printf, 3, 4))) static bool refuse(
+    heif_reader *r, ccodecs_status status, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(r->graph.message, sizeof r->graph.message, format, arguments);
@@ -92,18 +40,18 @@ __attribute__((format(printf, 3, 4))) static bool refuse(reader *r, ccodecs_stat
   return false;
 }
 
-static bool corrupt(reader *r, const char *reason) {
+static bool corrupt(heif_reader *r, const char *reason) {
   return refuse(r, CCODECS_CORRUPT, "%s", reason);
 }
 
-static bool exceeds(reader *r, const char *things, ccodecs_excess excess) {
+static bool exceeds(heif_reader *r, const char *things, ccodecs_excess excess) {
   r->graph.things = things;
   r->graph.excess = excess;
   r->graph.status = CCODECS_LIMIT;
   return false;
 }
 
-static void *take(reader *r, size_t count, size_t size) {
+static void *take(heif_reader *r, size_t count, size_t size) {
   void *block = ccodecs_allocate(r->budget, (count + 1) * size);
   if (block == NULL) {
     refuse(r, CCODECS_NO_MEMORY, "no room for the item list");
@@ -128,24 +76,9 @@ static uint64_t larger(uint64_t a, uint64_t b) {
 // MARK: Items
 
 static int compare_items(const void *a, const void *b) {
-  const uint32_t first = ((const item *)a)->identifier;
-  const uint32_t second = ((const item *)b)->identifier;
+  const uint32_t first = ((const heif_item *)a)->identifier;
+  const uint32_t second = ((const heif_item *)b)->identifier;
   return first < second ? -1 : first > second;
-}
-
-/// Returns the item with this identifier; NULL when there is none.
-static item *find_item(const reader *r, uint64_t identifier) {
-  uint32_t first = 0;
-  uint32_t end = r->item_count;
-  while (first < end) {
-    const uint32_t middle = first + (end - first) / 2;
-    if (r->items[middle].identifier < identifier) {
-      first = middle + 1;
-    } else {
-      end = middle;
-    }
-  }
-  return first < r->item_count && r->items[first].identifier == identifier ? &r->items[first] : NULL;
 }
 
 /// Skips a string and its zero. Returns false when the string does not end.
@@ -157,8 +90,8 @@ static bool skip_string(heif_span span, size_t *at) {
 }
 
 /// Reads an item's entry in the list of items.
-static bool read_entry(reader *r, heif_span entry) {
-  item *i = &r->items[r->item_count];
+static bool read_entry(heif_reader *r, heif_span entry) {
+  heif_item *i = &r->items[r->item_count];
   size_t at = 4;
   uint64_t identifier;
   uint64_t type;
@@ -176,11 +109,12 @@ static bool read_entry(reader *r, heif_span entry) {
     }
   }
   i->identifier = (uint32_t)identifier;
+  i->flags = r->file + (entry.bytes + 3 - r->file);
   r->item_count++;
   return true;
 }
 
-static bool read_items(reader *r) {
+static bool read_items(heif_reader *r) {
   const heif_span list = r->boxes.items;
   const size_t head = list.count >= 1 && list.bytes[0] > 0 ? 8 : 6;
   if (list.count < head) {
@@ -219,31 +153,7 @@ static bool read_items(reader *r) {
 
 // MARK: Properties
 
-static property read_property(reader *r, heif_box box) {
-  property p = {.type = box.type, .byte_count = box.body.count};
-  const uint8_t *bytes = box.body.bytes;
-  switch (box.type) {
-  case HEIF_TYPE('i', 's', 'p', 'e'):
-    p.pixels = box.body.count >= 12 ? (uint64_t)ccodecs_be32(bytes + 4) * ccodecs_be32(bytes + 8) : 0;
-    break;
-  case HEIF_TYPE('h', 'v', 'c', 'C'):
-    p.is_monochrome = box.body.count > 16 && (bytes[16] & 3) == 0;
-    ccodecs_heif_read_hevc_configuration(bytes, box.body.count, &p.frames);
-    break;
-  case HEIF_TYPE('a', 'v', '1', 'C'):
-    p.is_monochrome = box.body.count > 2 && (bytes[2] & 0x10) != 0;
-    r->graph.has_full_chroma |= box.body.count > 2 && !p.is_monochrome && (bytes[2] & 0x0C) != 0x0C;
-    if (box.body.count > 4) {
-      ccodecs_heif_read_av1(bytes + 4, box.body.count - 4, &p.frames);
-    }
-    break;
-  default:
-    break;
-  }
-  return p;
-}
-
-static bool read_properties(reader *r) {
+static bool read_properties(heif_reader *r) {
   heif_box box;
   heif_walk walk = heif_walk_from(r->boxes.properties, 0);
   size_t capacity = 0;
@@ -259,14 +169,29 @@ static bool read_properties(reader *r) {
   r->properties = take(r, capacity, sizeof *r->properties);
   walk = heif_walk_from(r->boxes.properties, 0);
   while (r->properties != NULL && heif_walk_next(&walk, &box)) {
-    const property p = read_property(r, box);
+    const heif_property p = heif_property_read(box);
+    r->graph.chroma = p.chroma > r->graph.chroma ? p.chroma : r->graph.chroma;
     r->graph.max_frame_pixels = larger(r->graph.max_frame_pixels, p.frames.max_pixels);
     r->properties[r->property_count++] = p;
   }
   return r->properties != NULL;
 }
 
-static void associate(item *i, const property *p) {
+/// Records a transform of the primary image.
+static bool note_transform(heif_reader *r, const heif_property *p) {
+  ccodecs_heif_graph *g = &r->graph;
+  if (g->transform_count == HEIF_MAX_TRANSFORMS) {
+    return exceeds(r, "transforms", (ccodecs_excess){"max_transforms", HEIF_MAX_TRANSFORMS, HEIF_MAX_TRANSFORMS + 1});
+  }
+  g->transforms[g->transform_count++] = p->transform;
+  return true;
+}
+
+static bool associate(heif_reader *r, heif_item *i, const heif_property *p) {
+  if (p->is_transform) {
+    i->transform_count++;
+    return i->identifier != r->boxes.primary || note_transform(r, p);
+  }
   switch (p->type) {
   case HEIF_TYPE('i', 's', 'p', 'e'):
     i->stated_pixels = larger(i->stated_pixels, p->pixels);
@@ -275,21 +200,21 @@ static void associate(item *i, const property *p) {
   case HEIF_TYPE('a', 'v', '1', 'C'):
     i->frames.max_pixels = larger(i->frames.max_pixels, p->frames.max_pixels);
     i->frames.count = sum(i->frames.count, p->frames.count);
+    i->frames.color = p->frames.color.is_known ? p->frames.color : i->frames.color;
     i->is_monochrome = p->is_monochrome;
     i->configuration_bytes = larger(i->configuration_bytes, p->byte_count);
     break;
-  case HEIF_TYPE('i', 'r', 'o', 't'):
-  case HEIF_TYPE('i', 'm', 'i', 'r'):
-  case HEIF_TYPE('c', 'l', 'a', 'p'):
-    i->transform_count++;
+  case HEIF_TYPE('c', 'o', 'l', 'r'):
+    i->color = p->color.is_known ? p->color : i->color;
     break;
   default:
     break;
   }
+  return true;
 }
 
 /// Reads which properties items have. A truncated box is valid as far as it goes, as in libheif.
-static bool read_associations(reader *r, heif_span body) {
+static bool read_associations(heif_reader *r, heif_span body) {
   size_t at = 4;
   uint64_t entries;
   if (body.count < 4 || !heif_take_number(body, &at, 4, &entries)) {
@@ -302,7 +227,7 @@ static bool read_associations(reader *r, heif_span body) {
   for (uint64_t e = 0;
        e < entries && heif_take_number(body, &at, number_bytes, &identifier) && heif_take_number(body, &at, 1, &count);
        e++) {
-    item *i = find_item(r, identifier);
+    heif_item *i = heif_find_item(r, identifier);
     r->association_count += 1 + (uint32_t)count;
     if (r->association_count > MAX_ASSOCIATIONS) {
       return exceeds(
@@ -311,15 +236,16 @@ static bool read_associations(reader *r, heif_span body) {
     uint64_t index;
     for (uint64_t k = 0; k < count && heif_take_number(body, &at, is_wide ? 2 : 1, &index); k++) {
       index &= is_wide ? 0x7FFF : 0x7F;
-      if (i != NULL && index > 0 && index <= r->property_count) {
-        associate(i, &r->properties[index - 1]);
+      const bool is_used = i != NULL && index > 0 && index <= r->property_count;
+      if (is_used && !associate(r, i, &r->properties[index - 1])) {
+        return false;
       }
     }
   }
   return true;
 }
 
-static bool read_all_associations(reader *r) {
+static bool read_all_associations(heif_reader *r) {
   heif_box box;
   heif_walk walk = heif_walk_from(r->boxes.property_container, 0);
   while (heif_walk_next(&walk, &box)) {
@@ -332,7 +258,15 @@ static bool read_all_associations(reader *r) {
 
 // MARK: Data
 
-static void look_into(reader *r, item *i, heif_span data) {
+static void look_into_grid(heif_reader *r, heif_item *i, heif_span data) {
+  heif_grid grid;
+  if (heif_grid_read(data, &grid)) {
+    i->canvas_pixels = larger(i->canvas_pixels, grid.width * grid.height);
+    r->graph.grid = i->identifier == r->boxes.primary ? grid : r->graph.grid;
+  }
+}
+
+static void look_into(heif_reader *r, heif_item *i, heif_span data) {
   switch (i->type) {
   case HEIF_TYPE('a', 'v', '0', '1'):
     ccodecs_heif_read_av1(data.bytes, data.count, &i->frames);
@@ -341,9 +275,11 @@ static void look_into(reader *r, item *i, heif_span data) {
     ccodecs_heif_read_hevc(data.bytes, data.count, 4, &i->frames);
     break;
   case HEIF_TYPE('g', 'r', 'i', 'd'):
+    look_into_grid(r, i, data);
+    break;
   case HEIF_TYPE('i', 'o', 'v', 'l'):
-    i->canvas_pixels = larger(i->canvas_pixels, heif_canvas_pixels(i->type, data));
-    i->has_part_outside = i->type == HEIF_TYPE('i', 'o', 'v', 'l') && heif_has_part_outside(data);
+    i->canvas_pixels = larger(i->canvas_pixels, heif_overlay_pixels(data));
+    i->has_part_outside = heif_has_part_outside(data);
     break;
   default:
     break;
@@ -352,7 +288,7 @@ static void look_into(reader *r, item *i, heif_span data) {
 }
 
 /// Checks an item's data, which is joined first if it is stored in several pieces.
-static bool read_data(reader *r, item *i, const heif_place *place) {
+static bool read_data(heif_reader *r, heif_item *i, const heif_place *place) {
   heif_extent extents[HEIF_MAX_EXTENTS];
   const heif_span source = place->method == 0   ? (heif_span){r->file, r->count}
                            : place->method == 1 ? r->boxes.data
@@ -390,7 +326,7 @@ static bool read_data(reader *r, item *i, const heif_place *place) {
   return true;
 }
 
-static bool read_places(reader *r) {
+static bool read_places(heif_reader *r) {
   heif_places places;
   if (!heif_places_begin(r->boxes.places, &places)) {
     return corrupt(r, "the item location list is malformed");
@@ -406,7 +342,8 @@ static bool read_places(reader *r) {
     if (r->extent_count > MAX_EXTENTS) {
       return exceeds(r, "pieces of items", (ccodecs_excess){"max_item_pieces", MAX_EXTENTS, r->extent_count});
     }
-    item *i = find_item(r, place.identifier); // data of other items is not part of an image that libheif decodes
+    heif_item *i =
+        heif_find_item(r, place.identifier); // data of other items is not part of an image that libheif decodes
     if (i != NULL && place.method > 1) {
       i->has_data = true;
     } else if (i != NULL && !read_data(r, i, &place)) {
@@ -428,23 +365,29 @@ static bool read_places(reader *r) {
 
 // MARK: References
 
-static bool is_derived(uint32_t type) {
-  return type == HEIF_TYPE('g', 'r', 'i', 'd') || type == HEIF_TYPE('i', 'o', 'v', 'l') ||
-         type == HEIF_TYPE('i', 'd', 'e', 'n');
-}
-
 /// Returns whether libheif registers items of the type as images.
 static bool is_image(uint32_t type) {
-  return is_derived(type) || type == HEIF_TYPE('h', 'v', 'c', '1') || type == HEIF_TYPE('a', 'v', '0', '1');
+  return heif_is_derived(type) || type == HEIF_TYPE('h', 'v', 'c', '1') || type == HEIF_TYPE('a', 'v', '0', '1');
 }
 
-static void add_edge(reader *r, const item *from, const item *to, bool is_alpha) {
+static void add_edge(heif_reader *r, const heif_item *from, const heif_item *to, bool is_alpha) {
   r->edges[r->edge_count++] =
-      (edge){.from = (uint32_t)(from - r->items), .to = (uint32_t)(to - r->items), .is_alpha = is_alpha};
+      (heif_edge){.from = (uint32_t)(from - r->items), .to = (uint32_t)(to - r->items), .is_alpha = is_alpha};
+}
+
+/// Keeps the identifiers of the primary image's tiles in their order.
+static bool keep_tiles(heif_reader *r, heif_span list, uint32_t number_bytes) {
+  size_t at = 0;
+  uint64_t identifier;
+  r->graph.tiles = take(r, list.count / number_bytes, sizeof *r->graph.tiles);
+  while (r->graph.tiles != NULL && heif_take_number(list, &at, number_bytes, &identifier)) {
+    r->graph.tiles[r->graph.tile_count++] = (uint32_t)identifier;
+  }
+  return r->graph.tiles != NULL;
 }
 
 /// Reads one kind of reference from one item to others.
-static bool read_reference(reader *r, heif_box box, uint32_t number_bytes, uint32_t *total) {
+static bool read_reference(heif_reader *r, heif_box box, uint32_t number_bytes, uint32_t *total) {
   size_t at = 0;
   uint64_t identifier;
   uint64_t count;
@@ -456,10 +399,15 @@ static bool read_reference(reader *r, heif_box box, uint32_t number_bytes, uint3
   if (*total > MAX_REFERENCES) {
     return exceeds(r, "references", (ccodecs_excess){"max_references", MAX_REFERENCES, *total});
   }
-  const item *from = find_item(r, identifier);
+  const heif_item *from = heif_find_item(r, identifier);
+  const bool is_list_of_tiles = from != NULL && from->identifier == r->boxes.primary && r->graph.grid.rows > 0 &&
+                                box.type == HEIF_TYPE('d', 'i', 'm', 'g') && r->graph.tiles == NULL;
+  if (is_list_of_tiles && !keep_tiles(r, (heif_span){box.body.bytes + at, box.body.count - at}, number_bytes)) {
+    return false;
+  }
   for (uint64_t k = 0; k < count && heif_take_number(box.body, &at, number_bytes, &identifier); k++) {
-    const item *to = find_item(r, identifier);
-    const bool derives = from != NULL && box.type == HEIF_TYPE('d', 'i', 'm', 'g') && is_derived(from->type);
+    const heif_item *to = heif_find_item(r, identifier);
+    const bool derives = from != NULL && box.type == HEIF_TYPE('d', 'i', 'm', 'g') && heif_is_derived(from->type);
     // libheif ends the process where such an item is no image of the file.
     if (derives && (to == NULL || !is_image(to->type))) {
       return corrupt(r, "an image is derived from an item that is not an image of the file");
@@ -477,12 +425,12 @@ static bool read_reference(reader *r, heif_box box, uint32_t number_bytes, uint3
 }
 
 static int compare_edges(const void *a, const void *b) {
-  const uint32_t first = ((const edge *)a)->from;
-  const uint32_t second = ((const edge *)b)->from;
+  const uint32_t first = ((const heif_edge *)a)->from;
+  const uint32_t second = ((const heif_edge *)b)->from;
   return first < second ? -1 : first > second;
 }
 
-static bool read_references(reader *r) {
+static bool read_references(heif_reader *r) {
   const heif_span list = r->boxes.references;
   if (list.bytes == NULL) {
     return true;
@@ -512,19 +460,19 @@ static bool read_references(reader *r) {
 
 // MARK: Work
 
-static uint64_t pixels_of(const item *i) {
+static uint64_t pixels_of(const heif_item *i) {
   return larger(larger(i->stated_pixels, i->canvas_pixels), i->frames.max_pixels);
 }
 
 /// Returns the work of decoding an item itself. Filling a canvas, or transforming an image, costs a quarter of decoding
 /// as many pixels.
-static uint64_t own_work(const item *i) {
+static uint64_t own_work(const heif_item *i) {
   const uint64_t moved = sum(i->canvas_pixels, product(pixels_of(i), i->transform_count));
   return sum(product(i->frames.max_pixels, larger(i->frames.count, 1)), moved / 4);
 }
 
 /// Adds up an item's work. MAX_DEPTH bounds the recursion.
-static bool visit(reader *r, item *i, uint32_t depth) {
+static bool visit(heif_reader *r, heif_item *i, uint32_t depth) {
   if (i->state == VISIT_BEGUN) {
     return corrupt(r, "an image is derived from itself");
   }
@@ -538,7 +486,7 @@ static bool visit(reader *r, item *i, uint32_t depth) {
   i->state = VISIT_BEGUN;
   i->work = own_work(i);
   for (uint32_t e = i->first_edge; e < i->first_edge + i->edge_count; e++) {
-    item *part = &r->items[r->edges[e].to];
+    heif_item *part = &r->items[r->edges[e].to];
     if (!visit(r, part, depth + 1)) {
       return false;
     }
@@ -549,38 +497,25 @@ static bool visit(reader *r, item *i, uint32_t depth) {
   return true;
 }
 
-static void describe_primary(reader *r, const item *primary) {
-  r->graph.work = primary->work;
-  r->graph.is_monochrome = primary->is_monochrome;
-  for (uint32_t e = primary->first_edge; e < primary->first_edge + primary->edge_count; e++) {
-    if (!r->edges[e].is_alpha) {
-      r->graph.is_monochrome = r->items[r->edges[e].to].is_monochrome;
-      break;
-    }
-  }
-  for (uint32_t i = 0; i < r->item_count; i++) {
-    r->graph.is_composed |= is_derived(r->items[i].type) && r->items[i].type != HEIF_TYPE('g', 'r', 'i', 'd');
-  }
-}
-
-static bool check_work(reader *r) {
+static bool check_work(heif_reader *r) {
   for (uint32_t i = 0; i < r->item_count; i++) {
     if (!visit(r, &r->items[i], 0)) {
       return false;
     }
   }
-  const item *primary = find_item(r, r->boxes.primary);
+  const heif_item *primary = heif_find_item(r, r->boxes.primary);
   if (primary == NULL) {
     return corrupt(r, "it has no primary image");
   }
-  describe_primary(r, primary);
+  heif_describe_primary(r, primary);
+  heif_expose_primary(r, primary);
   const uint64_t limit = sum(product(pixels_of(primary), work_multiple), work_allowance);
   return primary->work <= limit ||
          exceeds(r, "pixels in all parts", (ccodecs_excess){"max_part_pixels", limit, primary->work});
 }
 
 ccodecs_heif_graph ccodecs_heif_graph_read(uint8_t *file, size_t count, ccodecs_budget *budget) {
-  reader r = {.budget = budget, .file = file, .count = count};
+  heif_reader r = {.budget = budget, .file = file, .count = count};
   const char *reason = heif_find_boxes((heif_span){file, count}, &r.boxes);
   if (reason != NULL) {
     corrupt(&r, reason);
