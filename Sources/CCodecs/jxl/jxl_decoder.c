@@ -3,7 +3,8 @@
 // The headers of frames up to that one are parsed before libjxl sees them (jxl_frames.c). The memory that libjxl will
 // need is charged by the frames' sizes before decoding starts, together with the output rows. Version 0.7 asks its
 // memory manager for small blocks only, not for samples; a later version gets no more from it than was charged. libjxl
-// receives bytes in slices, between which the caller may cancel.
+// receives bytes in slices, between which the caller may cancel. As version 0.7 fails for some files that arrive in
+// pieces, the file is kept up to a size, and one that fails is decoded once more as a whole.
 
 #include "../core/decoder.h"
 #include "../core/quiet.h"
@@ -23,7 +24,9 @@
 static const size_t library_bytes = (size_t)8 << 20;
 /// Bytes that libjxl allocates per sample of a pixel. Measured: 0.5 for lossless images, 1.1 for lossy ones,
 /// progressive or not, 6.9 for lossy modular ones, which are transformed as a whole.
-static const size_t library_bytes_per_sample = 8;
+static const size_t library_bytes_per_sample = 7;
+/// Bytes per sample of a pixel up to which the file is kept, to be decoded again as a whole.
+static const size_t kept_bytes_per_sample = 1;
 /// Compressed bytes that libjxl may leave unread until more arrive.
 static const size_t waiting_bytes = 256 * 1024;
 /// Bytes that libjxl receives at a time, which bounds the work of one call.
@@ -36,10 +39,19 @@ static const uint64_t max_kept_frames = 4;
 /// is larger.
 static const uint64_t frames_multiple = 8;
 
+/// How libjxl receives the file.
+typedef enum jxl_feed {
+  FEED_KEPT,   ///< In slices; `file` has all bytes that arrived.
+  FEED_SLICES, ///< In slices; `file` has only the bytes that libjxl did not read, as the file is large.
+  FEED_WHOLE,  ///< At once, after slices failed.
+} jxl_feed;
+
 typedef struct jxl_decoder {
   ccodecs_decoder base;
-  ccodecs_bytes file; ///< Bytes that arrived and were not consumed yet.
-  size_t left;        ///< Bytes of `file` that libjxl has seen and left unread.
+  ccodecs_bytes file; ///< Bytes that arrived.
+  jxl_feed feed;
+  size_t read; ///< Bytes of `file` that libjxl has read.
+  size_t left; ///< Bytes after these that it has seen and left unread.
   ccodecs_jxl_boxes boxes;
   ccodecs_bytes codestream; ///< From the start of the codestream, until the displayed frame is found.
   ccodecs_jxl_image image;
@@ -161,16 +173,11 @@ static ccodecs_color_codes codes_of(const JxlColorEncoding *encoding) {
   };
 }
 
-/// Requests sRGB where libjxl would return linear light, and keeps the profile of the output. libjxl's profiles of PQ
-/// and HLG assume no display, so that nearly everything would be black.
-static ccodecs_status settle_colors(jxl_decoder *d) {
-  JxlColorEncoding encoding;
-  const bool is_named = JxlDecoderGetColorAsEncodedProfile(
-                            PROFILE_OF(d), JXL_COLOR_PROFILE_TARGET_ORIGINAL, &encoding) == JXL_DEC_SUCCESS;
-  if (is_named && (encoding.transfer_function == JXL_TRANSFER_FUNCTION_PQ ||
-                   encoding.transfer_function == JXL_TRANSFER_FUNCTION_HLG)) {
-    return ccodecs_decoder_use_color_codes(&d->base, codes_of(&encoding));
-  }
+/// Returns whether the image's color space is named, and returns it in *encoding. Otherwise requests sRGB where libjxl
+/// would return linear light.
+static bool request_colors(jxl_decoder *d, JxlColorEncoding *encoding) {
+  const bool is_named =
+      JxlDecoderGetColorAsEncodedProfile(PROFILE_OF(d), JXL_COLOR_PROFILE_TARGET_ORIGINAL, encoding) == JXL_DEC_SUCCESS;
   if (!d->has_own_colors && !is_named) {
     const JxlColorEncoding srgb = {
         .color_space = d->format.num_channels == 1 ? JXL_COLOR_SPACE_GRAY : JXL_COLOR_SPACE_RGB,
@@ -179,7 +186,19 @@ static ccodecs_status settle_colors(jxl_decoder *d) {
         .transfer_function = JXL_TRANSFER_FUNCTION_SRGB,
         .rendering_intent = JXL_RENDERING_INTENT_RELATIVE,
     };
-    JxlDecoderSetPreferredColorProfile(d->library, &srgb); // the profile below shows whether libjxl honors it
+    JxlDecoderSetPreferredColorProfile(d->library, &srgb); // the output's profile shows whether libjxl honors it
+  }
+  return is_named;
+}
+
+/// Keeps the profile of the output. libjxl's profiles of PQ and HLG assume no display, so that nearly everything would
+/// be black.
+static ccodecs_status settle_colors(jxl_decoder *d) {
+  JxlColorEncoding encoding;
+  const bool is_named = request_colors(d, &encoding);
+  if (is_named && (encoding.transfer_function == JXL_TRANSFER_FUNCTION_PQ ||
+                   encoding.transfer_function == JXL_TRANSFER_FUNCTION_HLG)) {
+    return ccodecs_decoder_use_color_codes(&d->base, codes_of(&encoding));
   }
   size_t count = 0;
   if (JxlDecoderGetICCProfileSize(PROFILE_OF(d), JXL_COLOR_PROFILE_TARGET_DATA, &count) != JXL_DEC_SUCCESS ||
@@ -213,13 +232,49 @@ static ccodecs_status take_input(jxl_decoder *d, ccodecs_input *input) {
                   : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room to buffer the JPEG XL data");
 }
 
-/// Passes at most `slice` bytes to libjxl that it has not seen, and keeps those that it leaves. *answer is
-/// JXL_DEC_NEED_MORE_INPUT when it has read them all.
+/// Creates the library's decoder.
+static ccodecs_status begin(jxl_decoder *d) {
+  const JxlMemoryManager manager = {.opaque = d, .alloc = on_allocate, .free = on_free};
+  d->library = JxlDecoderCreate(&manager);
+  return d->library != NULL && JxlDecoderSetKeepOrientation(d->library, JXL_TRUE) == JXL_DEC_SUCCESS &&
+                 JxlDecoderSetUnpremultiplyAlpha(d->library, JXL_TRUE) == JXL_DEC_SUCCESS &&
+                 JxlDecoderSubscribeEvents(
+                     d->library, JXL_DEC_BASIC_INFO | JXL_DEC_COLOR_ENCODING | JXL_DEC_FULL_IMAGE) == JXL_DEC_SUCCESS
+             ? CCODECS_OK
+             : CCODECS_NO_MEMORY;
+}
+
+/// Starts again from the first byte after slices failed, if there still is one. *answer is then
+/// JXL_DEC_NEED_MORE_INPUT.
+static ccodecs_status restart(jxl_decoder *d, JxlDecoderStatus *answer) {
+  if (d->feed != FEED_KEPT) {
+    return corrupt(d);
+  }
+  d->feed = FEED_WHOLE;
+  d->read = d->left = 0;
+  *answer = JXL_DEC_NEED_MORE_INPUT;
+  JxlDecoderDestroy(d->library);
+  return begin(d);
+}
+
+/// Returns whether libjxl can be given more bytes.
+static bool has_more(const jxl_decoder *d, bool is_last) {
+  return d->feed == FEED_WHOLE ? is_last : d->file.count - d->read > d->left;
+}
+
+/// Passes at most `slice` bytes to libjxl that it has not seen, or the whole file, and keeps those that it leaves.
+/// *answer is JXL_DEC_NEED_MORE_INPUT when it has read them all.
 static ccodecs_status process(jxl_decoder *d, size_t slice, bool is_last, JxlDecoderStatus *answer) {
-  const size_t count = d->file.count - d->left < slice ? d->file.count : d->left + slice;
+  *answer = JXL_DEC_NEED_MORE_INPUT;
+  if (d->feed == FEED_WHOLE && !is_last) {
+    return CCODECS_OK;
+  }
+  const size_t unread = d->file.count - d->read;
+  const bool is_all = d->feed == FEED_WHOLE || unread - d->left <= slice;
+  const size_t count = is_all ? unread : d->left + slice;
   // Without bytes there is no block, but libjxl requires an address.
   const uint8_t nothing = 0;
-  const uint8_t *bytes = d->file.count > 0 ? ccodecs_bytes_start(&d->file) : &nothing;
+  const uint8_t *bytes = d->file.count > 0 ? ccodecs_bytes_start(&d->file) + d->read : &nothing;
   if (JxlDecoderSetInput(d->library, bytes, count) != JXL_DEC_SUCCESS) {
     return corrupt(d);
   }
@@ -227,12 +282,15 @@ static ccodecs_status process(jxl_decoder *d, size_t slice, bool is_last, JxlDec
   *answer = JxlDecoderProcessInput(d->library);
   ccodecs_quiet_end();
   d->left = JxlDecoderReleaseInput(d->library);
-  const bool is_all = count == d->file.count;
-  ccodecs_bytes_take(&d->file, count - d->left);
+  d->read += count - d->left;
+  if (d->feed == FEED_SLICES) {
+    ccodecs_bytes_take(&d->file, d->read);
+    d->read = 0;
+  }
   if (*answer == JXL_DEC_NEED_MORE_INPUT && is_last && is_all) {
     return ccodecs_decoder_fail(&d->base, CCODECS_TRUNCATED, "the JPEG XL data ends before the image");
   }
-  return *answer == JXL_DEC_ERROR ? corrupt(d) : CCODECS_OK;
+  return *answer == JXL_DEC_ERROR ? restart(d, answer) : CCODECS_OK;
 }
 
 // MARK: Frames
@@ -294,24 +352,13 @@ static ccodecs_status read_frames(jxl_decoder *d, bool is_last) {
   }
 }
 
-static ccodecs_status begin(jxl_decoder *d) {
-  const ccodecs_status status = charge(d, library_bytes);
-  if (status != CCODECS_OK) {
-    return status;
-  }
-  const JxlMemoryManager manager = {.opaque = d, .alloc = on_allocate, .free = on_free};
-  d->library = JxlDecoderCreate(&manager);
-  return d->library != NULL && JxlDecoderSetKeepOrientation(d->library, JXL_TRUE) == JXL_DEC_SUCCESS &&
-                 JxlDecoderSetUnpremultiplyAlpha(d->library, JXL_TRUE) == JXL_DEC_SUCCESS &&
-                 JxlDecoderSubscribeEvents(
-                     d->library, JXL_DEC_BASIC_INFO | JXL_DEC_COLOR_ENCODING | JXL_DEC_FULL_IMAGE) == JXL_DEC_SUCCESS
-             ? CCODECS_OK
-             : CCODECS_NO_MEMORY;
-}
-
 /// Reads everything before the frames.
 static ccodecs_status read_image(jxl_decoder *d, bool is_last) {
-  ccodecs_status status = d->library == NULL ? begin(d) : CCODECS_OK;
+  ccodecs_status status = CCODECS_OK;
+  if (d->library == NULL) {
+    status = charge(d, library_bytes);
+    status = status == CCODECS_OK ? begin(d) : status;
+  }
   // The bytes may already belong to the frames, so the slices start small. They double, because libjxl restarts some
   // parts.
   for (size_t slice = layer_slice_bytes; status == CCODECS_OK;) {
@@ -322,7 +369,7 @@ static ccodecs_status read_image(jxl_decoder *d, bool is_last) {
     }
     switch (answer) {
     case JXL_DEC_NEED_MORE_INPUT:
-      if (d->file.count <= d->left) {
+      if (!has_more(d, is_last)) {
         return CCODECS_NEEDS_INPUT;
       }
       slice *= 2;
@@ -358,11 +405,22 @@ static uint64_t decoding_bytes(const jxl_decoder *d) {
   return (pixels * library_bytes_per_sample + kept * sizeof(float)) * d->samples;
 }
 
+static uint64_t kept_bytes(const jxl_decoder *d) {
+  return (uint64_t)d->base.header.width * d->base.header.height * d->samples * kept_bytes_per_sample;
+}
+
+/// Makes room for the file where it is kept, so that its block does not grow.
+static bool reserve_file(jxl_decoder *d) {
+  const uint64_t capacity = kept_bytes(d);
+  return d->feed != FEED_KEPT || d->file.count >= capacity ||
+         ccodecs_bytes_reserve(&d->file, (size_t)capacity - d->file.count, d->base.budget);
+}
+
 static ccodecs_status estimate(
     const ccodecs_decoder *base, const ccodecs_decode_options *options, uint64_t *byte_count) {
   (void)options;
   const jxl_decoder *d = (const jxl_decoder *)base;
-  *byte_count = decoding_bytes(d) + (uint64_t)d->row_bytes * base->header.height + waiting_bytes;
+  *byte_count = decoding_bytes(d) + kept_bytes(d) + (uint64_t)d->row_bytes * base->header.height + waiting_bytes;
   return CCODECS_OK;
 }
 
@@ -371,6 +429,9 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
   jxl_decoder *d = (jxl_decoder *)base;
   const uint32_t channels = d->format.num_channels;
   ccodecs_decoder_describe_packed(base, channels, layout);
+  if (!reserve_file(d)) { // first, because the old block stays charged meanwhile
+    return CCODECS_NO_MEMORY;
+  }
   const ccodecs_status status = charge(d, decoding_bytes(d));
   if (status != CCODECS_OK) {
     return status;
@@ -381,10 +442,25 @@ static ccodecs_status start(ccodecs_decoder *base, const ccodecs_decode_options 
 
 // MARK: Rows
 
+/// Stops keeping the file if it outgrows the block that was reserved for it.
+static ccodecs_status check_room(jxl_decoder *d, size_t count) {
+  if (d->feed == FEED_SLICES || count <= d->file.capacity - d->file.first - d->file.count) {
+    return CCODECS_OK;
+  }
+  if (d->feed == FEED_WHOLE) {
+    return corrupt(d);
+  }
+  d->feed = FEED_SLICES;
+  ccodecs_bytes_take(&d->file, d->read);
+  d->read = 0;
+  return CCODECS_OK;
+}
+
 /// Decodes a part of the frame into `bitmap`. Returns CCODECS_OK when the frame is complete, CCODECS_ROWS_READY when
 /// there is more to decode, CCODECS_NEEDS_INPUT, or the failure.
 static ccodecs_status decode(jxl_decoder *d, ccodecs_input *input) {
-  ccodecs_status status = take_input(d, input);
+  ccodecs_status status = check_room(d, input->count);
+  status = status == CCODECS_OK ? take_input(d, input) : status;
   const size_t slice = d->frames.count > 1 ? layer_slice_bytes : slice_bytes;
   while (status == CCODECS_OK && !d->is_decoded) {
     JxlDecoderStatus answer = JXL_DEC_NEED_MORE_INPUT;
@@ -393,9 +469,10 @@ static ccodecs_status decode(jxl_decoder *d, ccodecs_input *input) {
       return status;
     }
     size_t needed;
+    JxlColorEncoding encoding;
     switch (answer) {
     case JXL_DEC_NEED_MORE_INPUT:
-      return d->file.count > d->left ? CCODECS_ROWS_READY : CCODECS_NEEDS_INPUT;
+      return has_more(d, input->is_last) ? CCODECS_ROWS_READY : CCODECS_NEEDS_INPUT;
     case JXL_DEC_NEED_IMAGE_OUT_BUFFER:
       if (JxlDecoderImageOutBufferSize(d->library, &d->format, &needed) != JXL_DEC_SUCCESS ||
           needed != d->row_bytes * d->base.header.height ||
@@ -405,6 +482,11 @@ static ccodecs_status decode(jxl_decoder *d, ccodecs_input *input) {
       break;
     case JXL_DEC_FULL_IMAGE:
       d->is_decoded = true;
+      break;
+    case JXL_DEC_BASIC_INFO: // again, after a restart
+      break;
+    case JXL_DEC_COLOR_ENCODING:
+      request_colors(d, &encoding);
       break;
     default: // the end of the file, without a frame
       return corrupt(d);
