@@ -31,7 +31,7 @@ struct ExitStatusTests {
     Misuse(arguments: ["--bogus"], words: ["--bogus"]),
     Misuse(arguments: ["bogus"], words: ["there is no command \"bogus\""]),
     Misuse(arguments: ["proces", "a.jpg"], words: ["\"proces\"; did you mean process?"]),
-    Misuse(arguments: ["process"], words: ["<inputs>"]),
+    Misuse(arguments: ["process"], words: ["<image>"]),
     Misuse(arguments: ["process", "a.jpg"], words: ["--out"]),
     Misuse(
       arguments: ["process", "a.jpg", "-o", "o", "--rendition", "small"],

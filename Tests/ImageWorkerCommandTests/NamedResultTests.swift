@@ -20,7 +20,7 @@ struct NamedResultTests {
   private static func small(_ format: OutputFormat) throws -> [UInt8] {
     try TestSupport.process(
       Fixture.bytes("photo-420.jpg"),
-      ProcessingConfiguration(maxWidth: 60, compressionQuality: 0.8, preferredFormat: format)
+      ProcessingConfiguration(maxWidth: 60, compressionQuality: format == .png ? 1 : 0.8, preferredFormat: format)
     ).bytes
   }
 
@@ -40,7 +40,7 @@ struct NamedResultTests {
     try scratch.add("there.jpg/x")
     for name in ["results.v2", "slash.jpg/", "there.jpg"] {
       let outcome = try await WorkerProgram.run([
-        "process", photo, "--max-width", "60", "--out", scratch.path("") + name,
+        "process", photo, "--max-width", "60", "--out", "\(scratch.url.path)/\(name)",
       ])
       #expect(outcome.status == 0, "\(outcome.errors)")
       #expect(FileManager.default.fileExists(atPath: scratch.path("\(name)/photo.jpg")))

@@ -78,6 +78,8 @@ enum BatchInputs {
         data += part
         if data.count > maxByteCount { throw Errno.fileTooLarge }
       }
+    } catch Errno.fileTooLarge {
+      throw FileError(option, path, "cannot be read", "it has more than \(maxByteCount >> 20) MiB; split it")
     } catch { throw FileError(option, path, "cannot be read", "\(error)") }
   }
 
