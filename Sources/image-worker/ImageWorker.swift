@@ -112,7 +112,9 @@ struct ImageWorker: AsyncParsableCommand {
     let names = lines.flatMap { line in
       line.split { " ,/".contains($0) }.prefix { $0.hasPrefix("-") || $0.hasPrefix("<") }.map(String.init)
     }
-    let given = arguments.prefix { $0 != "--" }.filter { $0.hasPrefix("--") }.map { String($0.prefix { $0 != "=" }) }
+    // What has a space is a value.
+    let given = arguments.prefix { $0 != "--" }.filter { $0.hasPrefix("--") && !$0.contains(" ") }
+      .map { String($0.prefix { $0 != "=" }) }
     guard let unknown = given.first(where: { !names.contains($0) }) else { return nil }
     return "there is no option \(unknown)" + NearestName.question(unknown, in: names.filter { $0.hasPrefix("--") })
   }

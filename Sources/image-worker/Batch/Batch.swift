@@ -28,7 +28,8 @@ struct Batch: AsyncParsableCommand {
 
       A failed image is reported and does not stop the others. Failed images are listed in \
       .image-worker/failures.jsonl, which --manifest accepts. Files in a folder that are not images, and whose names \
-      are not those of images, are ignored. On a terminal, one line shows the progress, and failures are listed at the end. The last lines are a summary.
+      are not those of images, are ignored. On a terminal, one line shows the progress, and failures are listed at the \
+      end. The last lines are a summary.
 
       On SIGINT or SIGTERM, images in progress finish and no new ones start; a second signal cancels the images in \
       progress. The exit status is 0 if all images are done, 1 if images failed, 64 for wrong options, 69 if no worker \
