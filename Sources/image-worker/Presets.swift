@@ -6,7 +6,9 @@ struct Presets: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "List the presets with their bounds, quality and format.",
     discussion: """
-      Example: image-worker process photo.jpg --preset thumbnail --out small.jpg
+      Examples:
+        image-worker presets
+        image-worker process photo.jpg --preset thumbnail --out small.jpg
       """)
 
   @Option(

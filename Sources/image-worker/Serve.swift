@@ -15,6 +15,10 @@ struct Serve: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Serve imageworker.v1.ImageWorkerService, health and reflection over gRPC.",
     discussion: """
+      Examples:
+        image-worker serve
+        image-worker serve --port 8080 --presets presets.yaml --metrics-port 9090
+
       Set each value as an option (--port 50051), in the environment (IMAGE_WORKER_PORT=50051) or in a YAML file \
       (port: 50051; names in camel case). An option overrides the environment, which overrides the file. Unknown \
       names are errors.

@@ -5,7 +5,12 @@ internal import SystemPackage
 /// `image-worker inspect`.
 struct Inspect: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Show the properties of an image, and of the result that a preset would give.")
+    abstract: "Show the properties of an image, and of the result that a preset would give.",
+    discussion: """
+      Examples:
+        image-worker inspect photo.jpg --preset thumbnail
+        curl -sSfL https://example.com/photo.jpg | image-worker inspect - --json
+      """)
 
   @Argument(help: "Set the image; - is standard input.", completion: .file())
   var file: String
