@@ -36,7 +36,7 @@ extension FieldRule where Value == Double {
   package static var fraction: FieldRule {
     FieldRule(accepted: "between 0 and 1") { (value, field) throws(FieldError) in
       if (0...1).contains(value) { return }
-      let hint = value > 1 && value <= 100 ? "; did you mean \(value / 100)?" : ""
+      let hint = (10...100).contains(value) ? "; did you mean \(value / 100)?" : ""
       throw FieldError("\(field) is \(value); it must be between 0 and 1\(hint)", field: field)
     }
   }
