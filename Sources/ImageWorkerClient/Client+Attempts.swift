@@ -15,9 +15,12 @@ extension Client {
     while !isDone {
       isDone = try await workers.use { worker in
         do {
-          try await attempt(worker, upload, request, timeout: try retries.left()) { part in
-            isBegun.withLock { $0 = true }
-            try await receive(part)
+          let timeout = try retries.left()
+          try await StallWatch.run(limit: workers.retry.stallAfter) { [self] watch in
+            try await attempt(worker, upload, request, timeout: timeout, watch) { part in
+              isBegun.withLock { $0 = true }
+              try await receive(part)
+            }
           }
           workers.succeed(worker)
           return true
@@ -34,17 +37,22 @@ extension Client {
 
   private func attempt(
     _ worker: Worker, _ upload: Upload, _ request: ImageRequest, timeout: Duration?,
-    _ receive: @escaping @Sendable (ResponsePart) async throws -> Void
+    _ watch: StallWatch, _ receive: @escaping @Sendable (ResponsePart) async throws -> Void
   ) async throws {
     let reader = try upload.open()
     let head = try await reader.readExactly(Upload.wholeByteCount + 1)
     let options = Workers.options(timeout: timeout)
     let metadata = try await workers.metadata()
+    let intake = Intake(request, maxByteCount: workers.maxResultBytes)
+    watch.start()
     if head.count <= Upload.wholeByteCount {
       var message = request.message
       message.image = head
       try await worker.stub.processImage(message, metadata: metadata, options: options) { response in
-        for try await message in response.messages { try await receive(ResponsePart(message)) }
+        var intake = intake
+        for try await message in response.messages {
+          try await self.pass(ResponsePart(message), &intake, watch, to: receive)
+        }
       }
       return
     }
@@ -52,13 +60,14 @@ extension Client {
     do {
       try await worker.stub.batchProcess(
         metadata: metadata, options: options,
-        requestProducer: { try await sending.send(request.start, head: head, to: $0) },
+        requestProducer: { try await sending.send(request.start, head: head, to: $0, watch) },
         onResponse: { response in
+          var intake = intake
           for try await message in response.messages {
             let part = ResponsePart(message)
             // As the status of a call would be: it may be retried.
-            if case .error(let error) = part.content, part.renditionID.isEmpty { throw error }
-            try await receive(part)
+            if case .error(let error) = part.content, part.key.renditionID.isEmpty { throw error }
+            try await self.pass(part, &intake, watch, to: receive)
           }
         })
     } catch {
@@ -66,6 +75,17 @@ extension Client {
       throw error
     }
     if let error = sending.error { throw error }
+  }
+
+  /// Passes on a part that belongs to a result; the time that its receiver takes is not the worker's.
+  private func pass(
+    _ part: ResponsePart, _ intake: inout Intake, _ watch: StallWatch,
+    to receive: @Sendable (ResponsePart) async throws -> Void
+  ) async throws {
+    guard try intake.admits(part) else { return }
+    watch.stop()
+    try await receive(part)
+    watch.start()
   }
 }
 
@@ -81,13 +101,15 @@ private final class Sending: @unchecked Sendable {
   var error: SourceError? { failure.withLock { $0 } }
 
   func send(
-    _ start: Imageworker_V1_BatchItemStart, head: Data, to writer: RPCWriter<Imageworker_V1_BatchProcessRequest>
+    _ start: Imageworker_V1_BatchItemStart, head: Data, to writer: RPCWriter<Imageworker_V1_BatchProcessRequest>,
+    _ watch: StallWatch
   ) async throws {
     try await writer.write(.item("1", .start(start)))
     for chunk in head.chunks(of: Upload.chunkByteCount) { try await writer.write(.item("1", .chunk(chunk))) }
     do {
       while case let chunk = try await reader.read(Upload.chunkByteCount), !chunk.isEmpty {
         try await writer.write(.item("1", .chunk(chunk)))
+        watch.note()
       }
     } catch let error as SourceError {
       failure.withLock { $0 = error }

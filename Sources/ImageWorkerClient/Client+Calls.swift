@@ -79,7 +79,8 @@ extension Client {
     var retries = Retries(workers, timeout: timeout)
     while true {
       let outcome: Result<Response, ImageWorkerError> = try await workers.use { worker in
-        let options = Workers.options(timeout: try retries.left())
+        let stallAfter = workers.retry.stallAfter
+        let options = Workers.options(timeout: min(try retries.left() ?? stallAfter, stallAfter))
         let metadata = try await workers.metadata()
         do {
           let response = try await method(worker, metadata, options)
@@ -95,7 +96,10 @@ extension Client {
     of image: ImageSource, _ request: ImageRequest, _ timeout: Duration?
   ) async throws -> Outcomes {
     let collected = Collected(ResultCollector(renditionCount: request.renditions.count))
-    try await parts(of: Upload(image), request, timeout) { collected.add($0) }
+    do { try await parts(of: Upload(image), request, timeout) { collected.add($0) } } catch {
+      // A worker that does not end the call takes nothing from results that are complete.
+      guard case .outcomes = collected.end else { throw error }
+    }
     switch collected.end {
     case .outcomes(let outcomes, _): return outcomes
     case .failure(let error): throw error

@@ -5,6 +5,9 @@ internal import Synchronization
 /// Calls go to the address with the fewest open calls, and avoid those that failed just now. A client works while its
 /// ``run()`` does: use `withClient`, or run it as a service of your process.
 public final class Client: Sendable {
+  /// The maximum size of a result, unless the client is created with another one: 128 MiB.
+  public static let defaultMaxResultBytes = 128 << 20
+
   let workers: Workers
   private let jobs: AsyncStream<@Sendable () async -> Void>
   private let jobsContinuation: AsyncStream<@Sendable () async -> Void>.Continuation
@@ -16,20 +19,25 @@ public final class Client: Sendable {
   ///   TLS, except to this machine.
   /// - `connections`: connections per address. A balancer that distributes connections needs several.
   /// - `retry`: when requests are sent again.
+  /// - `maxResultBytes`: the maximum size of a result; a larger one is an error.
   /// - Throws: ``ClientError``, or an error of the certificates.
   public init(
     _ addresses: [String], tls: TLS? = nil, token: (@Sendable () async throws -> String)? = nil, connections: Int = 1,
-    retry: RetryPolicy = RetryPolicy()
+    retry: RetryPolicy = RetryPolicy(), maxResultBytes: Int = defaultMaxResultBytes
   ) throws {
     guard !addresses.isEmpty, connections >= 1 else {
       throw ClientError("a client needs at least one address and one connection")
+    }
+    guard maxResultBytes >= 1 else {
+      throw ClientError("maxResultBytes is \(maxResultBytes); it must be at least 1")
     }
     let addresses = try addresses.map(WorkerAddress.init)
     if token != nil, tls == nil, let distant = addresses.first(where: { !$0.isLocal }) {
       throw ClientError("a token for \(distant.text) needs TLS, as anybody on the way could read it otherwise")
     }
     workers = Workers(
-      try (0..<connections).flatMap { _ in try addresses.map { try Worker($0, tls: tls) } }, retry: retry, token: token)
+      try (0..<connections).flatMap { _ in try addresses.map { try Worker($0, tls: tls) } }, retry: retry,
+      maxResultBytes: maxResultBytes, token: token)
     (jobs, jobsContinuation) = AsyncStream.makeStream()
   }
 
@@ -61,12 +69,14 @@ public final class Client: Sendable {
 
 /// Runs a client while `body` uses it.
 ///
-/// See ``Client/init(_:tls:token:connections:retry:)``.
+/// See ``Client/init(_:tls:token:connections:retry:maxResultBytes:)``.
 public func withClient<Result: Sendable>(
   _ addresses: [String], tls: TLS? = nil, token: (@Sendable () async throws -> String)? = nil, connections: Int = 1,
-  retry: RetryPolicy = RetryPolicy(), _ body: (Client) async throws -> Result
+  retry: RetryPolicy = RetryPolicy(), maxResultBytes: Int = Client.defaultMaxResultBytes,
+  _ body: (Client) async throws -> Result
 ) async throws -> Result {
-  let client = try Client(addresses, tls: tls, token: token, connections: connections, retry: retry)
+  let client = try Client(
+    addresses, tls: tls, token: token, connections: connections, retry: retry, maxResultBytes: maxResultBytes)
   return try await withThrowingDiscardingTaskGroup { group in
     group.addTask { await client.run() }
     defer {
@@ -79,10 +89,12 @@ public func withClient<Result: Sendable>(
 
 /// Runs a client of one worker while `body` uses it.
 ///
-/// See ``Client/init(_:tls:token:connections:retry:)``.
+/// See ``Client/init(_:tls:token:connections:retry:maxResultBytes:)``.
 public func withClient<Result: Sendable>(
   _ address: String, tls: TLS? = nil, token: (@Sendable () async throws -> String)? = nil, connections: Int = 1,
-  retry: RetryPolicy = RetryPolicy(), _ body: (Client) async throws -> Result
+  retry: RetryPolicy = RetryPolicy(), maxResultBytes: Int = Client.defaultMaxResultBytes,
+  _ body: (Client) async throws -> Result
 ) async throws -> Result {
-  try await withClient([address], tls: tls, token: token, connections: connections, retry: retry, body)
+  try await withClient(
+    [address], tls: tls, token: token, connections: connections, retry: retry, maxResultBytes: maxResultBytes, body)
 }

@@ -13,7 +13,7 @@ public struct ImageWorkerError: Error, Sendable, Hashable, CustomStringConvertib
     public static let invalidRequest = Kind(description: "invalid request")
     /// The image is empty, truncated, corrupt, or of a format that is not supported.
     public static let image = Kind(description: "image")
-    /// The image, or `max_bytes`, exceeds a limit: see ``ImageWorkerError/limitName``.
+    /// The image, its result, or `max_bytes`, exceeds a limit: see ``ImageWorkerError/limitName``.
     public static let limitExceeded = Kind(description: "limit exceeded")
     /// The worker has no room for the image now.
     public static let overloaded = Kind(description: "overloaded")
@@ -110,6 +110,16 @@ public struct ImageWorkerError: Error, Sendable, Hashable, CustomStringConvertib
 
   /// A stream or a connection ended without the result.
   static func lost(_ message: String) -> ImageWorkerError { ImageWorkerError(message, code: .unavailable) }
+
+  /// The name of the client's limit of results.
+  package static let maxResultBytes = "maxResultBytes"
+
+  /// A result exceeds the client's limit.
+  static func tooLarge(byteCount: Int, limit: Int) -> ImageWorkerError {
+    ImageWorkerError(
+      "the result has more than \(limit) bytes, the maximum of this client", code: .failedPrecondition,
+      metadata: ["limit_name": maxResultBytes, "limit": "\(limit)", "value": "\(byteCount)"])
+  }
 
   /// A timeout passed in the client.
   static func timedOut(after timeout: Duration) -> ImageWorkerError {

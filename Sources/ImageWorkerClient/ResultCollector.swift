@@ -1,6 +1,13 @@
 internal import FoundationEssentials
 internal import WorkerProtocol
 
+/// One of the results of an image.
+struct ResultKey: Sendable, Hashable {
+  /// Empty without renditions.
+  var renditionID: String
+  var isPreview = false
+}
+
 /// A part of a response, of either call.
 struct ResponsePart: Sendable {
   enum Content: Sendable {
@@ -8,13 +15,12 @@ struct ResponsePart: Sendable {
     case error(ImageWorkerError)
   }
 
-  var renditionID: String
-  var isPreview: Bool
+  var key: ResultKey
   /// `nil` for a part that this client does not know.
   var content: Content?
 
   init(_ response: Imageworker_V1_ProcessImageResponse) {
-    (renditionID, isPreview) = (response.renditionID, response.isPreview)
+    key = ResultKey(renditionID: response.renditionID, isPreview: response.isPreview)
     content =
       switch response.part {
       case .header(let info): .part(.header(info))
@@ -26,7 +32,7 @@ struct ResponsePart: Sendable {
   }
 
   init(_ response: Imageworker_V1_BatchProcessResponse) {
-    (renditionID, isPreview) = (response.renditionID, response.isPreview)
+    key = ResultKey(renditionID: response.renditionID, isPreview: response.isPreview)
     content =
       switch response.part {
       case .header(let info): .part(.header(info))
@@ -43,15 +49,10 @@ typealias Outcomes = [String: Result<ImageResult, ImageWorkerError>]
 
 /// Puts the results of one image together.
 struct ResultCollector: Sendable {
-  private struct Key: Hashable {
-    var renditionID: String
-    var isPreview: Bool
-  }
-
   private struct Begun {
     var header = ImageInfo()
-    var chunks: [Data] = []
-    var byteCount = 0
+    // Not a list, in which each of many small chunks would take more room than its bytes.
+    var data = Data()
   }
 
   /// The end of an image.
@@ -62,7 +63,7 @@ struct ResultCollector: Sendable {
   }
 
   private let expectedCount: Int
-  private var begun: [Key: Begun] = [:]
+  private var begun: [ResultKey: Begun] = [:]
   private var outcomes: Outcomes = [:]
   private var preview: ImageResult?
 
@@ -72,26 +73,19 @@ struct ResultCollector: Sendable {
   /// Adds the next part.
   /// - Returns: the end of the image, if the part is its last one.
   mutating func add(_ part: ResponsePart) -> End? {
-    let key = Key(renditionID: part.renditionID, isPreview: part.isPreview)
+    let key = part.key
     switch part.content {
     case .part(.header(let info)): begun[key, default: Begun()].header = info
-    case .part(.chunk(let bytes)):
-      begun[key, default: Begun()].chunks.append(bytes)
-      begun[key, default: Begun()].byteCount += bytes.count
+    case .part(.chunk(let bytes)): begun[key, default: Begun()].data.append(bytes)
     case .part(.report(let report)):
-      let result = Self.result(begun.removeValue(forKey: key) ?? Begun(), report)
-      if part.isPreview { preview = result } else { outcomes[part.renditionID] = .success(result) }
+      let begun = begun.removeValue(forKey: key) ?? Begun()
+      let result = ImageResult(data: begun.data, header: begun.header, report: report)
+      if key.isPreview { preview = result } else { outcomes[key.renditionID] = .success(result) }
     case .error(let error):
-      if part.renditionID.isEmpty { return .failure(error) }
-      outcomes[part.renditionID] = .failure(error)
+      if key.renditionID.isEmpty { return .failure(error) }
+      outcomes[key.renditionID] = .failure(error)
     case nil: break
     }
     return outcomes.count == expectedCount ? .outcomes(outcomes, preview: preview) : nil
-  }
-
-  private static func result(_ begun: Begun, _ report: ProcessingReport) -> ImageResult {
-    var data = Data(capacity: begun.byteCount)
-    for chunk in begun.chunks { data.append(chunk) }
-    return ImageResult(data: data, header: begun.header, report: report)
   }
 }

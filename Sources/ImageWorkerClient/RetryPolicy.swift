@@ -13,7 +13,7 @@ public struct RetryPolicy: Sendable, Hashable {
   public var initialDelay = Duration.milliseconds(100)
   /// The longest delay.
   public var maxDelay = Duration.seconds(5)
-  /// A stream of a batch on which nothing arrived for so long, while items are in flight, counts as broken.
+  /// A call, or a stream of a batch with items in flight, counts as broken if no result makes progress for so long.
   ///
   /// Longer than what a worker may spend on one image.
   public var stallAfter = Duration.seconds(150)

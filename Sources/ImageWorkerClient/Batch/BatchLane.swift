@@ -81,6 +81,7 @@ struct BatchLane: Sendable {
         let chunk = try await reader.read(Upload.chunkByteCount)
         if chunk.isEmpty { break }
         try await writer.write(.item(id, .chunk(chunk)))
+        batch.noteSending(lane: number)
       }
     } catch let error as SourceError {
       batch.fail(id, lane: number, error)

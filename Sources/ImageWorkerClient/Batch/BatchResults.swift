@@ -111,8 +111,8 @@ extension Client {
   /// connection are retried, on other workers if there are any. If no worker can be reached for
   /// ``RetryPolicy/giveUpAfter``, or none accepts the token, the sequence throws that error.
   ///
-  /// At most `streams * window` items are open at a time, and the memory of a batch is that of so many images and
-  /// results.
+  /// At most `streams * window` items are open at a time, and the memory of a batch is that of so many results, each of
+  /// at most ``Client/defaultMaxResultBytes`` unless the client was created with another maximum.
   /// - `items`: is iterated as results are consumed; its error ends the batch.
   public func batch<Key: Sendable, Items: AsyncSequence & Sendable>(
     _ items: Items, preset: String = "", options: BatchOptions = BatchOptions(),
@@ -123,7 +123,8 @@ extension Client {
     let (workers, batchFields) = (workers, common)
     return BatchResults { [self] in
       let laneCount = max(1, options.streams ?? workers.all.count)
-      let state = BatchState(options: options, laneCount: laneCount, retry: workers.retry)
+      let state = BatchState(
+        options: options, laneCount: laneCount, retry: workers.retry, maxResultBytes: workers.maxResultBytes)
       let run = BatchResults<Key>.Run(state: state)
       let isStarted = start {
         await state.run(on: workers) { await run.feed(items, preset: preset, fields: batchFields) }

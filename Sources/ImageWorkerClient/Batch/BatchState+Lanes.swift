@@ -5,6 +5,7 @@ internal import Synchronization
 struct BatchLaneState: Sendable {
   struct Flying: Sendable {
     let number: Int
+    var intake: Intake
     var collector: ResultCollector
     let began: ContinuousClock.Instant
   }
@@ -20,7 +21,8 @@ struct BatchLaneState: Sendable {
   var isClosing = false
   var isStalled = false
   var isEnded = false
-  var heardAt = ContinuousClock.now
+  /// When an item made progress.
+  var movedAt = ContinuousClock.now
   /// When the first of the streams failed that have failed since the last success.
   var failingSince: ContinuousClock.Instant?
   /// The number of streams that failed since the last success.
@@ -30,6 +32,16 @@ struct BatchLaneState: Sendable {
   /// Behind one address there may be several workers of which one is lost: that the streams of other lanes go on says
   /// nothing about the next stream of this one.
   var availableAt = ContinuousClock.now
+
+  /// Takes a part of an item's results.
+  /// - Returns: the end of the item, if the part is its last one or one too many.
+  mutating func take(_ part: ResponsePart, of id: String) -> ResultCollector.End? {
+    do throws(ImageWorkerError) {
+      guard try inFlight[id]?.intake.admits(part) == true else { return nil }
+    } catch { return .failure(error) }
+    movedAt = .now
+    return inFlight[id]?.collector.add(part)
+  }
 }
 
 extension BatchState {
@@ -75,6 +87,9 @@ extension BatchState {
     contents.withLock { $0.lanes[lane].inFlight[id] != nil }
   }
 
+  /// The worker took bytes of an image.
+  func noteSending(lane: Int) { contents.withLock { $0.lanes[lane].movedAt = .now } }
+
   /// Ends an item whose image cannot be read.
   func fail(_ id: String, lane: Int, _ error: SourceError) {
     update { contents in
@@ -88,10 +103,9 @@ extension BatchState {
   func receive(_ id: String, _ part: ResponsePart, lane: Int) -> ResultCollector.End? {
     let retry = retry
     let (end, hasChanged) = contents.withLock { contents -> (ResultCollector.End?, Bool) in
-      contents.lanes[lane].heardAt = .now
-      guard let end = contents.lanes[lane].inFlight[id]?.collector.add(part),
-        let flying = contents.land(id, lane: lane)
-      else { return (nil, false) }
+      guard let end = contents.lanes[lane].take(part, of: id), let flying = contents.land(id, lane: lane) else {
+        return (nil, false)
+      }
       let worker = contents.lanes[lane].worker?.address.text ?? ""
       switch end {
       case .outcomes(let outcomes, let preview):
@@ -157,7 +171,7 @@ extension BatchState {
     update { contents in
       let now = ContinuousClock.now
       for lane in contents.lanes.indices {
-        let silence = contents.lanes[lane].heardAt.duration(to: now)
+        let silence = contents.lanes[lane].movedAt.duration(to: now)
         let numbers = contents.lanes[lane].inFlight.values.map(\.number)
         if numbers.isEmpty { continue }
         let hasExpired = numbers.contains { contents.entries[$0]?.deadline.map { $0 < now } ?? false }
@@ -242,9 +256,10 @@ extension BatchState.Contents {
     let id = "\(lanes[lane].nextID)"
     lanes[lane].nextID += 1
     lanes[lane].sentCount += 1
-    if lanes[lane].inFlight.isEmpty { lanes[lane].heardAt = now }
+    if lanes[lane].inFlight.isEmpty { lanes[lane].movedAt = now }
     lanes[lane].inFlight[id] = BatchLaneState.Flying(
-      number: number, collector: ResultCollector(renditionCount: entry.request.renditions.count), began: now)
+      number: number, intake: Intake(entry.request, maxByteCount: maxResultBytes),
+      collector: ResultCollector(renditionCount: entry.request.renditions.count), began: now)
     worker.state.withLock { $0.itemsInFlight += 1 }
     return BatchShipment(id: id, number: number, upload: entry.upload, start: entry.request.start)
   }

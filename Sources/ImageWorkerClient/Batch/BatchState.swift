@@ -18,6 +18,8 @@ final class BatchState: Sendable {
     var itemTime: Duration?
     var lanes: [BatchLaneState]
     var activeLaneCount: Int
+    /// The maximum size of a result.
+    let maxResultBytes: Int
   }
 
   let options: BatchOptions
@@ -25,10 +27,13 @@ final class BatchState: Sendable {
   let changed = Signal()
   let contents: Mutex<Contents>
 
-  init(options: BatchOptions, laneCount: Int, retry: RetryPolicy) {
+  init(options: BatchOptions, laneCount: Int, retry: RetryPolicy, maxResultBytes: Int) {
     self.options = options
     self.retry = retry
-    contents = Mutex(Contents(lanes: (0..<laneCount).map { _ in BatchLaneState() }, activeLaneCount: laneCount))
+    contents = Mutex(
+      Contents(
+        lanes: (0..<laneCount).map { _ in BatchLaneState() }, activeLaneCount: laneCount,
+        maxResultBytes: maxResultBytes))
   }
 
   /// Changes the contents and wakes all that wait for that.

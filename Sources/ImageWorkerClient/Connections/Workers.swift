@@ -5,12 +5,17 @@ internal import Synchronization
 final class Workers: Sendable {
   let all: [Worker]
   let retry: RetryPolicy
+  /// The maximum size of a result.
+  let maxResultBytes: Int
   private let turns = Mutex(0)
   private let token: (@Sendable () async throws -> String)?
 
-  init(_ all: [Worker], retry: RetryPolicy, token: (@Sendable () async throws -> String)?) {
+  init(
+    _ all: [Worker], retry: RetryPolicy, maxResultBytes: Int, token: (@Sendable () async throws -> String)?
+  ) {
     self.all = all
     self.retry = retry
+    self.maxResultBytes = maxResultBytes
     self.token = token
   }
 

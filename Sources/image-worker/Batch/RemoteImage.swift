@@ -128,6 +128,7 @@ extension ResultLine {
     }
     self.init(image, error.reason == "UNKNOWN_FORMAT" && image.mayBeNoImage ? .ignored : .failed, output: nil)
     reason = error.reason.isEmpty ? "\(error.code)".uppercased() : error.reason
-    self.error = Failure(code: reason ?? "", message: error.message)
+    let hint = error.limitName == ImageWorkerError.maxResultBytes ? "; raise --max-result-mib if that is expected" : ""
+    self.error = Failure(code: reason ?? "", message: error.message + hint)
   }
 }

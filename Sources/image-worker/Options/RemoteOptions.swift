@@ -34,6 +34,9 @@ struct RemoteOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp("End the batch if no worker can be reached for this time.", valueName: "seconds"))
   var giveUpSeconds = 120
+  @Option(
+    help: ArgumentHelp("Fail an image if a worker sends a larger result.", valueName: "mebibytes"))
+  var maxResultMib = Client.defaultMaxResultBytes >> 20
 
   /// The addresses; empty if the images are processed in this process.
   var workers: [String] { addresses.map { $0.split(separator: ",").map(String.init) } ?? [] }
@@ -44,6 +47,9 @@ struct RemoteOptions: ParsableArguments {
     }
     if !(1...86400).contains(giveUpSeconds) {
       throw ValidationError("--give-up-seconds is \(giveUpSeconds); it must be between 1 and 86400.")
+    }
+    if !(1...65536).contains(maxResultMib) {
+      throw ValidationError("--max-result-mib is \(maxResultMib); it must be between 1 and 65536.")
     }
     if (tlsCertificate == nil) != (tlsKey == nil) {
       throw ValidationError("--tls-certificate and --tls-key must be set together.")
@@ -107,7 +113,8 @@ struct RemoteOptions: ParsableArguments {
         { @Sendable () async throws -> String in try Self.token(in: path) }
       }
       do {
-        return try Client(workers, tls: isEncrypted ? material : nil, token: token, retry: retry)
+        return try Client(
+          workers, tls: isEncrypted ? material : nil, token: token, retry: retry, maxResultBytes: maxResultMib << 20)
       } catch let error as ClientError {
         let encrypts = workers.contains { $0.hasPrefix("https://") } && !isEncrypted
         throw ValidationError("--to: \(error)\(encrypts ? ", and set --tls" : "").")

@@ -1,0 +1,108 @@
+import FoundationEssentials
+import ImageWorkerClient
+import struct ImageWorkerClient.RetryPolicy
+import Testing
+
+/// What a client takes from a worker has an end, in bytes and in time, whatever the worker sends.
+@Suite("Hostile workers", .timeLimit(.minutes(5)))
+struct HostileWorkerTests {
+  private static let image = Data("image".utf8)
+  private static let limit = 4096
+  /// What is on its way: the windows of HTTP/2, and the buffers of the server.
+  private static let underwayByteCount = 64 << 20
+
+  /// Two attempts, and a limit of time without progress that others than the attack do not meet.
+  private var impatient: RetryPolicy {
+    var policy = RetryPolicy.quick
+    (policy.attempts, policy.stallAfter) = (2, .seconds(2))
+    return policy
+  }
+
+  private func check(_ error: ImageWorkerError?, _ attack: HostileWorker.Attack) {
+    switch attack {
+    case .bytes, .singleBytes:
+      #expect(error?.kind == .limitExceeded && error?.reason == "" && error?.isRetryable == false)
+      #expect(error?.limitName == "maxResultBytes" && error?.limit == Self.limit)
+    case .largeMessages: #expect(error?.kind == .overloaded)
+    case .emptyChunks, .headers, .resultsOfOthers, .endsOfOthers, .nothing:
+      #expect(error?.kind == .unavailable)
+    }
+  }
+
+  @Test("a call ends", arguments: HostileWorker.Attack.allCases)
+  func calls(attack: HostileWorker.Attack) async throws {
+    try await HostileWorker.with(attack) { worker, address in
+      try await withClient(address, retry: impatient, maxResultBytes: Self.limit) { client in
+        for image in [Self.image, Data(count: 2 << 20)] {
+          check(
+            await #expect(throws: ImageWorkerError.self) { try await client.process(.bytes(image), timeout: nil) },
+            attack)
+        }
+        check(
+          await #expect(throws: ImageWorkerError.self) {
+            try await client.renditions(.bytes(Self.image), [Rendition("one"), Rendition("two")], timeout: nil)
+          }, attack)
+        check(
+          await #expect(throws: ImageWorkerError.self) {
+            try await client.stream(.bytes(Self.image), timeout: nil) { _ in }
+          }, attack)
+      }
+      if attack == .bytes { #expect(worker.sentByteCount < Self.underwayByteCount) }
+    }
+  }
+
+  @Test("an item of a batch ends", arguments: HostileWorker.Attack.allCases.filter { $0 != .largeMessages })
+  func items(attack: HostileWorker.Attack) async throws {
+    try await HostileWorker.with(attack) { _, address in
+      try await withClient(address, retry: impatient, maxResultBytes: Self.limit) { client in
+        var options = BatchOptions()
+        options.timeout = nil
+        let results = try await all(client.batch([Item(0, .bytes(Self.image))], options: options))
+        #expect(results.count == 1)
+        for result in results { check(failure(result), attack) }
+      }
+    }
+  }
+
+  @Test("other items of a batch go on")
+  func others() async throws {
+    try await HostileWorker.with(.bytes) { _, address in
+      try await withClient(address, retry: impatient, maxResultBytes: Self.limit) { client in
+        let items = (0..<50).map { Item($0, .bytes($0.isMultiple(of: 5) ? Self.image : HostileWorker.good)) }
+        let results = try await all(client.batch(items))
+        #expect(results.count == 50)
+        for result in results {
+          #expect(failure(result)?.kind == (result.key.isMultiple(of: 5) ? .limitExceeded : nil))
+        }
+      }
+    }
+  }
+
+  @Test("a call without an upload ends")
+  func inspection() async throws {
+    try await HostileWorker.with(.nothing) { _, address in
+      try await withClient(address, retry: impatient) { client in
+        let error = await #expect(throws: ImageWorkerError.self) {
+          try await client.inspect(.bytes(Self.image), timeout: nil)
+        }
+        #expect(error?.kind == .deadline)
+      }
+    }
+  }
+
+  @Test("a receiver may take longer than a worker")
+  func slowReceiver() async throws {
+    try await FakeWorker.with { worker in
+      var policy = RetryPolicy.quick
+      policy.stallAfter = .seconds(1)
+      try await withClient(worker.address, retry: policy) { client in
+        try await client.stream(.bytes(Self.image), timeout: nil) { _ in try await Task.sleep(for: .seconds(1.5)) }
+      }
+    }
+  }
+
+  @Test("a limit below a byte is a mistake")
+  func mistake() {
+    #expect(throws: ClientError.self) { try Client(["127.0.0.1:50051"], maxResultBytes: 0) }
+  }
+}
