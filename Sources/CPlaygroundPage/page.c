@@ -34,6 +34,12 @@ static const unsigned char filters_js[] = {
 static const unsigned char stage_js[] = {
 #embed "../WorkerPlayground/Resources/stage.js"
 };
+static const unsigned char state_js[] = {
+#embed "../WorkerPlayground/Resources/state.js"
+};
+static const unsigned char uploads_js[] = {
+#embed "../WorkerPlayground/Resources/uploads.js"
+};
 static const unsigned char overlay_js[] = {
 #embed "../WorkerPlayground/Resources/overlay.js"
 };
@@ -67,6 +73,8 @@ static const cplaygroundpage_file files[] = {
     CPLAYGROUNDPAGE_FILE("/controls.js", "text/javascript", controls_js),
     CPLAYGROUNDPAGE_FILE("/filters.js", "text/javascript", filters_js),
     CPLAYGROUNDPAGE_FILE("/stage.js", "text/javascript", stage_js),
+    CPLAYGROUNDPAGE_FILE("/state.js", "text/javascript", state_js),
+    CPLAYGROUNDPAGE_FILE("/uploads.js", "text/javascript", uploads_js),
     CPLAYGROUNDPAGE_FILE("/overlay.js", "text/javascript", overlay_js),
     CPLAYGROUNDPAGE_FILE("/results.js", "text/javascript", results_js),
     CPLAYGROUNDPAGE_FILE("/runner.js", "text/javascript", runner_js),

@@ -54,8 +54,14 @@ final class ViewTable: Sendable {
   }
 
   /// Forgets a call that has ended.
-  func end(_ view: String, _ call: PlaygroundCall) {
-    state.withLock { if $0.calls[view] === call { $0.calls[view] = nil } }
+  /// - Returns: Whether it was the newest of the view.
+  @discardableResult
+  func end(_ view: String, _ call: PlaygroundCall) -> Bool {
+    state.withLock { state in
+      guard state.calls[view] === call else { return false }
+      state.calls[view] = nil
+      return true
+    }
   }
 
   /// Cancels the calls in progress, and those that begin afterwards.

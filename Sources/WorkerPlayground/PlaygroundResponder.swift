@@ -16,7 +16,8 @@ internal import WorkerService
 /// | `GET /api/contract` | the fields, filters and limits, from which the page makes its controls |
 /// | `GET /api/presets` | the presets, as `ListPresets` returns them |
 /// | `GET /api/state` | how much memory is in use |
-/// | `POST /api/images` | keeps an image, and returns its name and its properties |
+/// | `GET /api/pages/PAGE` | lasts as long as the page; its images are removed when the connection ends |
+/// | `POST /api/images?page=PAGE` | keeps an image, and returns its name and its properties |
 /// | `POST /api/images/keep` | keeps images longer, and returns those that still exist |
 /// | `DELETE /api/images/ID` | removes an image |
 /// | `POST /api/results?image=ID&view=NAME&side=PIXELS` | the results of a `ProcessImageRequest` in JSON, as frames |
@@ -31,6 +32,7 @@ struct PlaygroundResponder: Sendable {
   let environment: WorkerEnvironment
   let worker: WorkerAddress
   private let views = ViewTable()
+  private let pages = ViewTable()
 
   init(gate: RequestGate, uploads: UploadStore, environment: WorkerEnvironment, worker: WorkerAddress) {
     self.gate = gate
@@ -40,7 +42,10 @@ struct PlaygroundResponder: Sendable {
   }
 
   /// Cancels the results that pages wait for, and those that they still request.
-  func cancelResults() { views.close() }
+  func cancelResults() {
+    views.close()
+    pages.close()
+  }
 
   private var service: ImageWorkerService { ImageWorkerService(environment: environment) }
 
@@ -63,10 +68,12 @@ struct PlaygroundResponder: Sendable {
   private func answer(_ request: Request) async throws -> Response {
     let path = request.uri.path
     let image = path.hasPrefix("/api/images/") ? String(path.dropFirst("/api/images/".count)) : ""
+    let page = path.hasPrefix("/api/pages/") ? String(path.dropFirst("/api/pages/".count)) : ""
     switch (request.method, path) {
     case (.get, "/api/contract"): return Self.json(contract)
     case (.get, "/api/presets"): return try await presets()
     case (.get, "/api/state"): return Self.json(WorkerState(environment, uploads))
+    case (.get, _) where (1...64).contains(page.utf8.count): return presence(of: page, request)
     case (.post, "/api/images"): return try await upload(request)
     case (.post, "/api/images/keep"): return try await keep(request)
     case (.delete, _) where !image.isEmpty:
@@ -123,7 +130,7 @@ struct PlaygroundResponder: Sendable {
       let response = try await call { try await service.inspectImage(request: inspection, context: $0) }
       info = try response.jsonUTF8Bytes(options: ResultFrame.jsonOptions)
     } catch { return Self.json(bytes: PlaygroundError(error).json, status: .unprocessableContent) }
-    let id = room.keep(image)
+    let id = room.keep(image, page: request.uri.queryParameters["page"].map(String.init) ?? "")
     return Self.json(bytes: Array("{\"id\":\"\(id)\",\"image\":".utf8) + info + Array("}".utf8))
   }
 
@@ -133,6 +140,13 @@ struct PlaygroundResponder: Sendable {
       return Self.error(.badRequest, "the body must be a list of at most \(UploadStore.maxCount) images")
     }
     return Self.json(ids.filter { uploads.image($0) != nil })
+  }
+
+  private func presence(of page: String, _ request: Request) -> Response {
+    let presence = PagePresence(page: page, uploads: uploads, pages: pages)
+    return Response(
+      status: .ok, headers: [.contentType: "text/plain", .connection: "close"],
+      body: ResponseBody { [request] writer in try await presence.write(to: &writer, of: request) })
   }
 
   private func text(of request: Request) async throws -> Data {

@@ -14,6 +14,8 @@ final class UploadStore: Sendable {
 
   private struct Upload {
     var image: Data
+    /// The page that sent it; empty if it did not say.
+    var page: String
     var expires: ContinuousClock.Instant
   }
 
@@ -94,15 +96,16 @@ final class UploadStore: Sendable {
     }
 
     /// Keeps an image that has arrived.
+    /// - `page`: the page that sent it; empty for none.
     /// - Returns: A name for it, which nobody can guess.
-    consuming func keep(_ image: Data) -> String {
+    consuming func keep(_ image: Data, page: String = "") -> String {
       isKept = true
       let store = store
       var generator = SystemRandomNumberGenerator()
       let id = String(generator.next(), radix: 36) + String(generator.next(), radix: 36)
       store.state.withLock { state in
         state.arrivingCount -= 1
-        state.uploads[id] = Upload(image: image, expires: .now + UploadStore.lifetime)
+        state.uploads[id] = Upload(image: image, page: page, expires: .now + UploadStore.lifetime)
       }
       return id
     }
@@ -124,6 +127,9 @@ final class UploadStore: Sendable {
 
   /// Removes an image.
   func remove(_ id: String) { remove { name, _ in name == id } }
+
+  /// Removes the images of a page that is gone.
+  func removeAll(of page: String) { remove { $1.page == page } }
 
   /// Removes the images that were not used for their lifetime.
   func removeExpired(now: ContinuousClock.Instant = .now) { remove { $1.expires <= now } }

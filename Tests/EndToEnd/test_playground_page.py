@@ -115,7 +115,7 @@ def test_a_closed_page_leaves_nothing_behind(browser, playground, image_file):
 
 
 @needs_chromium
-@pytest.mark.parametrize("width", [1440, 820, 360])
+@pytest.mark.parametrize("width", [1440, 768, 390, 320])
 def test_it_fits_narrow_screens_and_both_schemes(browser, playground, image_file, width):
     page = opened(browser, playground, image_file)
     for scheme in ["light", "dark"]:
@@ -205,7 +205,7 @@ def test_fields_are_found_by_words(browser, playground, image_file):
 
 
 @needs_chromium
-@pytest.mark.parametrize("width", [1440, 360])
+@pytest.mark.parametrize("width", [1440, 320])
 def test_ten_results_are_seen_side_by_side(browser, playground, image_file, width):
     page = opened(browser, playground, image_file)
     page.resize(width, 800)
@@ -323,7 +323,7 @@ def test_it_outlives_its_worker(browser, image_file):
 
 
 @needs_chromium
-@pytest.mark.parametrize("width", [1440, 820, 360])
+@pytest.mark.parametrize("width", [1440, 768, 390, 320])
 def test_an_empty_page_shows_how_to_begin(browser, playground, width):
     page = browser.open(f"http://{playground.authority}/", width, 740)
     page.wait("globalThis.playground !== undefined")

@@ -83,6 +83,18 @@ struct UploadStoreTests {
     #expect(memory.buffered == 0)
   }
 
+  @Test("forgets the images of a page that is gone, and no others")
+  func pages() throws {
+    let store = store()
+    let ids = try ["one", "two", "one", ""].map { page in
+      let room = try store.reserve(10)
+      return room.keep(Data(count: 10), page: page)
+    }
+    store.removeAll(of: "one")
+    #expect(ids.map { store.image($0) != nil } == [false, true, false, true])
+    #expect(store.byteCount == 20 && memory.buffered == 20)
+  }
+
   @Test("gives every image a name of its own")
   func names() throws {
     let store = store()

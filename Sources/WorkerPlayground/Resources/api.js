@@ -1,12 +1,16 @@
 // The requests to the worker.
 
+import { readable } from "/dom.js";
+
 /** An error of the worker: code, reason and field are those of the contract. */
 export class WorkerError extends Error {
   constructor({ code = "", message = "", reason = "", field = "" }, status = 200) {
-    super(message);
+    super(readable(message));
     Object.assign(this, { code, reason, field, status });
   }
 }
+
+const unreachable = () => new WorkerError({ code: "unreachable", message: "The worker cannot be reached." });
 
 /** Waits for the worker; what fails on the way to it is an error with the code "unreachable". */
 async function reached(promise) {
@@ -14,24 +18,67 @@ async function reached(promise) {
     return await promise;
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    throw new WorkerError({ code: "unreachable", message: "The worker cannot be reached." });
+    throw unreachable();
   }
+}
+
+/** The error of a response without success. */
+function refusal(status, text) {
+  let body = { message: `the worker answers ${status}` };
+  try { body = JSON.parse(text); } catch { /* Not from the worker. */ }
+  return new WorkerError(body, status);
 }
 
 async function checked(request) {
   const response = await reached(request);
   if (response.ok) return response;
-  let body = { message: `the worker answers ${response.status}` };
-  try { body = await response.json(); } catch { /* Not from the worker. */ }
-  throw new WorkerError(body, response.status);
+  throw refusal(response.status, await response.text());
 }
 
 export const get = async (path) => (await checked(fetch(path))).json();
 
-/** Sends an image, which the worker keeps while this page is open. */
-export async function upload(file) {
-  const options = { method: "POST", body: file, headers: { "Content-Type": "application/octet-stream" } };
-  return (await checked(fetch("/api/images", options))).json();
+/** Sends an image, which the worker keeps while the page is open. `onprogress` is called with the share that was sent. */
+export function upload(file, { page, onprogress, signal } = {}) {
+  return new Promise((resolve, reject) => {
+    // fetch does not report progress.
+    const request = new XMLHttpRequest();
+    request.open("POST", `/api/images?${new URLSearchParams({ page })}`);
+    request.setRequestHeader("Content-Type", "application/octet-stream");
+    request.upload.addEventListener("progress", ({ loaded }) => onprogress?.(file.size > 0 ? loaded / file.size : 1));
+    request.addEventListener("load", () => {
+      if (request.status === 200) resolve(JSON.parse(request.responseText));
+      else reject(refusal(request.status, request.responseText));
+    });
+    request.addEventListener("error", () => reject(unreachable()));
+    request.addEventListener("abort", () => reject(new DOMException("The upload was stopped.", "AbortError")));
+    signal?.addEventListener("abort", () => request.abort());
+    request.send(file);
+  });
+}
+
+/** Milliseconds after which a page in the background gives its connection back, of which a browser has six for all pages. */
+const hiddenPatience = 30_000;
+
+/**
+ * Stays connected while the page is seen: the worker gives back the places of its images when the connection ends. A page
+ * that is seen again sends its images again when it needs them.
+ */
+export async function stay(page) {
+  for (let pause = 1000; ; pause = Math.min(pause * 2, 60_000)) {
+    const controller = new AbortController();
+    let timer;
+    document.addEventListener("visibilitychange", () => {
+      clearTimeout(timer);
+      if (document.hidden) timer = setTimeout(() => controller.abort(), hiddenPatience);
+    }, { signal: controller.signal });
+    try {
+      const reader = (await checked(fetch(`/api/pages/${page}`, { signal: controller.signal }))).body.getReader();
+      while (!(await reader.read()).done) pause = 1000;
+    } catch { /* Tried again. */ }
+    controller.abort();
+    await new Promise((resolve) => { setTimeout(resolve, pause); });
+    while (document.hidden) await new Promise((resolve) => { document.addEventListener("visibilitychange", resolve, { once: true }); });
+  }
 }
 
 const json = (value) => ({ body: JSON.stringify(value), headers: { "Content-Type": "application/json" } });

@@ -124,6 +124,24 @@ function sliderRange(field, option, image) {
   return [Math.max(least, /width|height/.test(name) ? 16 : least), most, most - least > 1000];
 }
 
+/** What is added to the numbers of a range, so that one from 0 has a logarithm. */
+const offset = ([least]) => (least > 0 ? 0 : 1 - least);
+
+/** The value at a share of a slider's range. */
+function valueAtShare(range, share) {
+  const [least, most, isLogarithmic] = range;
+  const added = offset(range);
+  return isLogarithmic ? (least + added) * ((most + added) / (least + added)) ** share - added : least + (most - least) * share;
+}
+
+/** The share of a slider's range at which a value is. */
+function shareOfValue(range, value) {
+  const [least, most, isLogarithmic] = range;
+  const added = offset(range);
+  const within = Math.min(Math.max(value, least), most);
+  return isLogarithmic ? Math.log((within + added) / (least + added)) / Math.log((most + added) / (least + added)) : (within - least) / (most - least);
+}
+
 const makers = {
   number({ id, path, field, state }) {
     const option = state.contract.option(path);
@@ -136,8 +154,9 @@ const makers = {
       oninput: () => state.set(path, read(box.value)),
     });
     const valueAt = (place) => {
-      const [least, most, isLogarithmic] = sliderRange(field, option, state.image);
-      const value = isLogarithmic ? least * (most / least) ** (place / 1000) : least + (most - least) * (place / 1000);
+      const range = sliderRange(field, option, state.image);
+      const [least, most] = range;
+      const value = valueAtShare(range, place / 1000);
       return isWhole ? Math.round(value) : Number(value.toFixed(most - least > 4 ? 2 : 3));
     };
     const slider = h("input", {
@@ -154,9 +173,7 @@ const makers = {
         if (document.activeElement !== box) box.value = isSet ? shown(value) : "";
         box.placeholder = known === undefined ? "none" : shown(known);
         if (!range) return;
-        const [least, most, isLogarithmic] = range;
-        const clamped = Math.min(Math.max(known ?? most, least), most);
-        const share = isLogarithmic ? Math.log(clamped / least) / Math.log(most / least) : (clamped - least) / (most - least);
+        const share = shareOfValue(range, known ?? range[1]);
         slider.value = Math.round(share * 1000);
         slider.style.setProperty("--share", share);
         slider.setAttribute("aria-valuetext", known === undefined ? "none" : shown(known));

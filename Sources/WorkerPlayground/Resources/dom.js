@@ -96,11 +96,22 @@ export function change(from, to) {
   return `${percent > 0 ? "+" : "−"}${Math.abs(percent).toFixed(digits)} %`;
 }
 
-/** Shows a sentence for a few seconds. */
+/** A message of the worker, with its numbers of bytes as people read them. */
+export const readable = (message) => message.replace(
+  /(?<=_bytes of )\d{4,}\b|\b\d{4,}(?= of \d+ bytes)|\b\d{4,} bytes/g, (text) => bytes(Number.parseInt(text, 10)));
+
+/** Messages that are shown at the same time. */
+const maxToasts = 4;
+
+/** Shows a sentence for some seconds, below those that are shown already. */
 export function toast(text) {
-  const element = $("toast");
-  element.textContent = text;
-  element.hidden = false;
-  clearTimeout(toast.timer);
-  toast.timer = setTimeout(() => { element.hidden = true; }, 4000);
+  const list = $("toast");
+  let element = [...list.children].find((shown) => shown.textContent === text);
+  if (!element) {
+    element = h("p", { text, title: "Dismiss", onclick: () => element.remove() });
+    list.append(element);
+    while (list.children.length > maxToasts) list.firstChild.remove();
+  }
+  clearTimeout(element.timer);
+  element.timer = setTimeout(() => element.remove(), 4000 + 40 * text.length);
 }

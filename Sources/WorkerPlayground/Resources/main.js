@@ -3,18 +3,23 @@
 import * as api from "/api.js";
 import { testChart } from "/chart.js";
 import { Controls } from "/controls.js";
-import { $, bytes, choices, h, mebibytes, milliseconds, toast, uniqueName } from "/dom.js";
+import { $, bytes, change, choices, h, mebibytes, milliseconds, toast, uniqueName } from "/dom.js";
 import { forms, title } from "/handover.js";
 import { Contract, replaced, valueAt } from "/model.js";
 import { Overlay } from "/overlay.js";
 import { Cards } from "/results.js";
 import { Runner } from "/runner.js";
 import { Stage, decoded, difference } from "/stage.js";
+import { address, addressed, keep, kept } from "/state.js";
 import { showMemory, showTiming } from "/timing.js";
+import { Uploads } from "/uploads.js";
 
 /** Sides of the image on which a crop is drawn. */
 const sourceSide = 1600;
 const letters = "ABCDEFGHIJKLMNOP";
+const modes = ["compare", "side", "difference", "result"];
+/** The similarity at which formats are compared, unless the chosen result has one: "very high quality". */
+const comparedSimilarity = 80;
 
 class Playground {
   constructor(contract) {
@@ -25,13 +30,16 @@ class Playground {
     this.image = undefined;
     this.variants = [];
     this.mode = "compare";
+    /** The result that is left of the divider; undefined for the image before. */
+    this.left = undefined;
     this.gain = 8;
     this.latencies = [];
     this.references = new Map();
     const rect = contract.fields.find((field) => contract.shape(field) === "rect");
     const units = rect ? contract.fieldsOf(rect.typeName).find((field) => field.type === "enum") : undefined;
     this.unit = units && contract.enums[units.typeName].find((choice) => choice.word === "fractions")?.name;
-    this.variant = this.addVariant({ preset: contract.presets[0].name, overrides: {} });
+    this.restoreState(addressed());
+    this.uploads = new Uploads($("uploads"));
     this.stage = new Stage($("stage"), { onzoom: () => this.showZoom() });
     this.cards = new Cards($("cards"), {
       onselect: (variant) => this.select(variant), onremove: (variant) => this.remove(variant),
@@ -40,6 +48,7 @@ class Playground {
     this.controls = new Controls($("fields"), this);
     this.bind();
     this.update();
+    api.stay(this.page);
   }
 
   // MARK: State, as the controls see it
@@ -58,6 +67,27 @@ class Playground {
     Object.assign(this.variant, values);
     this.update();
     this.variant.runner.run(performance.now());
+  }
+
+  /** Begins with results from elsewhere; without any, with one of the preset that was chosen last. */
+  restoreState(state) {
+    const { contract } = this;
+    const known = (name) => contract.presets.find((preset) => preset.name === name)?.name ?? contract.presets[0].name;
+    const last = known(kept("preset"));
+    const results = state?.results ?? [{ preset: last, overrides: contract.starting(last) }];
+    for (const variant of this.variants.splice(0)) variant.runner.stop();
+    for (const result of results.slice(0, letters.length)) {
+      this.addVariant({ preset: known(result?.preset), overrides: contract.checked(result?.overrides) });
+    }
+    this.variant = this.variants[state?.chosen] ?? this.variants[0];
+    this.mode = modes.includes(state?.mode) ? state.mode : "compare";
+    this.left = undefined;
+  }
+
+  /** What a reload keeps. */
+  get state() {
+    const results = this.variants.map(({ preset, overrides }) => ({ preset, overrides }));
+    return { results, chosen: this.variants.indexOf(this.variant), mode: this.mode };
   }
 
   addVariant({ preset, overrides }) {
@@ -84,24 +114,27 @@ class Playground {
 
   // MARK: Images
 
-  async add(files) {
+  add(files) {
+    return Promise.all(files.map((file) => this.addOne(file)));
+  }
+
+  async addOne(file) {
     const limit = this.contract.limits.message;
-    for (const file of files) {
-      // The worker refuses it as well, but a browser reports that only when all of the file is on its way.
-      if (file.size > limit) {
-        toast(`${file.name}: the image has ${file.size} bytes, above max_message_bytes of ${limit}`);
-        continue;
-      }
-      try {
-        const sent = await api.upload(file);
-        const image = {
-          id: sent.id, file, name: file.name || "image", bytes: file.size, info: sent.image.info, facts: sent.image,
-        };
-        this.images.push(image);
-        this.choose(image);
-        this.thumbnail(image);
-      } catch (error) { toast(`${file.name || "The image"}: ${error.message}`); }
+    // The worker refuses it as well, but a browser reports that only when all of the file is on its way.
+    if (file.size > limit) {
+      toast(`${file.name}: the image has ${bytes(file.size)}, above max_message_bytes of ${bytes(limit)}`);
+      return;
     }
+    try {
+      const sent = await this.uploads.send(file, this.page);
+      if (!sent) return;
+      const image = {
+        id: sent.id, file, name: file.name || "image", bytes: file.size, info: sent.image.info, facts: sent.image,
+      };
+      this.images.push(image);
+      this.choose(image);
+      this.thumbnail(image);
+    } catch (error) { toast(`${file.name || "The image"}: ${error.message}`); }
   }
 
   choose(image) {
@@ -139,7 +172,7 @@ class Playground {
   }
 
   async restore(image) {
-    image.id = (await api.upload(image.file)).id;
+    image.id = (await api.upload(image.file, { page: this.page })).id;
     // It may be a worker that has started since then, at another address.
     this.contract.worker = (await api.get("/api/contract")).worker;
   }
@@ -270,9 +303,10 @@ class Playground {
 
   update() {
     const { contract, variant } = this;
+    address(this.state);
     $("preset").value = variant.preset;
     $("preset-note").textContent = contract.presets.find((preset) => preset.name === variant.preset)?.description ?? "";
-    $("reset").disabled = Object.keys(variant.overrides).length === 0;
+    $("reset").disabled = isSame(variant.overrides, contract.starting(variant.preset));
     $("duplicate").disabled = $("formats").disabled = this.variants.length >= letters.length;
     if (this.editing && this.image) this.overlay?.show(this.toFractions(valueAt(this.effective, this.editing.split(".")), this.overlay.kind));
     this.controls.update();
@@ -289,7 +323,7 @@ class Playground {
     showTiming($("timing"), $("timing-note"), {
       spans: this.variant.spans, report: this.variant.result?.report, page: this.variant.times,
     });
-    showMemory($("memory"), { report: this.variant.result?.report, limits: this.contract.limits, state: this.state });
+    showMemory($("memory"), { report: this.variant.result?.report, limits: this.contract.limits, state: this.worker });
   }
 
   /** What stands for a result at the moment: the preview while the result is on its way. */
@@ -303,7 +337,7 @@ class Playground {
   }
 
   showStage() {
-    $("stage-note").hidden = true;
+    $("stage-note").hidden = $("sides").hidden = $("weight").hidden = true;
     if (!this.image) return this.stage.arrange(0, false);
     for (const button of $("modes").children) button.disabled = Boolean(this.editing);
     if (this.editing) return this.showEditing();
@@ -313,6 +347,7 @@ class Playground {
     const note = shown ? "" : this.variant.error?.message ?? "Working …";
     $("stage-note").firstChild.textContent = note;
     $("stage-note").hidden = note === "";
+    this.showWeight();
     if (this.mode === "side") return this.showSideBySide();
     const { reference } = this;
     if (this.mode === "difference" && reference && shown && !shown.isPreview) {
@@ -320,13 +355,34 @@ class Playground {
       this.difference = difference(reference, shown.canvas, this.gain);
       pane.show([this.difference.canvas], shown.size, `difference ×${this.gain}`);
     } else {
-      const isDivided = this.mode === "compare" && reference && shown;
+      const other = this.variants.find(({ id }) => id === this.left);
+      const before = other ? this.shownOf(other)?.canvas : reference;
+      const isDivided = this.mode === "compare" && before && shown;
+      if (isDivided) this.showSides(other);
       const [pane] = this.stage.arrange(1, Boolean(isDivided));
       const badge = this.mode === "difference" ? "comparing …" : shown?.isPreview ? "preview" : "";
-      pane.show(shown ? [shown.canvas, isDivided ? reference : undefined] : [], shown?.size, shown ? badge : "");
+      pane.show(shown ? [shown.canvas, isDivided ? before : undefined] : [], shown?.size, shown ? badge : "");
     }
     this.stage.place();
     this.showCaption();
+  }
+
+  /** What each side of the divider shows: either any result, or left the image before. */
+  showSides(other) {
+    const options = this.variants.map(({ id, letter }) => h("option", { value: id, text: letter }));
+    $("left").replaceChildren(h("option", { value: "", text: "before" }), ...options);
+    $("right").replaceChildren(...options.map((option) => option.cloneNode(true)));
+    $("left").value = other?.id ?? "";
+    $("right").value = this.variant.id;
+    $("sides").hidden = false;
+  }
+
+  /** The bytes of the result, on the image: a phone shows little else while a slider moves. */
+  showWeight() {
+    const { result, error, isBusy } = this.variant;
+    $("weight").hidden = !result || Boolean(error) || (this.mode === "side" && !this.editing);
+    $("weight").classList.toggle("is-busy", Boolean(isBusy));
+    if (result) $("weight").textContent = `${bytes(result.blob.size)}  ${change(this.image.bytes, result.blob.size)}`;
   }
 
   showSideBySide() {
@@ -345,6 +401,7 @@ class Playground {
     const panes = this.stage.arrange(2, false);
     const shown = this.shownOf(this.variant);
     if (this.source) panes[0].show([this.source.canvas], this.source.canvas, this.overlay.kind === "rect" ? "drag to crop" : "drag to focus");
+    this.showWeight();
     if (this.overlay.element.parentElement !== panes[0].sheet) panes[0].sheet.append(this.overlay.element);
     const badge = this.variant.error ? "no result" : shown?.isPreview ? "preview" : "result";
     panes[1].show(shown ? [shown.canvas] : [], shown?.size, badge);
@@ -418,14 +475,14 @@ class Playground {
   }
 
   async refreshState() {
-    try { this.state = await api.get("/api/state"); } catch { return; }
-    const { memoryUsed, memoryBuffered, memoryLimit } = this.state;
+    try { this.worker = await api.get("/api/state"); } catch { return; }
+    const { memoryUsed, memoryBuffered, memoryLimit } = this.worker;
     const used = memoryUsed + memoryBuffered;
     const [bar, text] = $("gauge").children;
     bar.style.setProperty("--share", Math.min(used / memoryLimit, 1));
     text.textContent = `${mebibytes(used)} of ${mebibytes(memoryLimit)}`;
     $("gauge").setAttribute("aria-label", `Memory of the worker: ${text.textContent}`);
-    showMemory($("memory"), { report: this.variant.result?.report, limits: this.contract.limits, state: this.state });
+    showMemory($("memory"), { report: this.variant.result?.report, limits: this.contract.limits, state: this.worker });
   }
 
   // MARK: Buttons
@@ -433,8 +490,18 @@ class Playground {
   bind() {
     const { contract } = this;
     $("preset").replaceChildren(...contract.presets.map(({ name }) => h("option", { value: name, text: name })));
-    $("preset").addEventListener("change", () => this.change({ preset: $("preset").value }));
-    $("reset").addEventListener("click", () => this.change({ overrides: {} }));
+    $("preset").addEventListener("change", () => this.choosePreset($("preset").value));
+    $("reset").addEventListener("click", () => this.change({ overrides: contract.starting(this.variant.preset) }));
+    $("left").addEventListener("change", () => {
+      this.left = $("left").value || undefined;
+      this.show();
+    });
+    $("right").addEventListener("change", () => this.select(this.variants.find(({ id }) => id === $("right").value)));
+    addEventListener("hashchange", () => {
+      this.restoreState(addressed());
+      this.setMode(this.mode);
+      this.choose(this.image);
+    });
     $("duplicate").addEventListener("click", () => {
       const variant = this.addVariant(this.variant);
       if (this.image) variant.runner.run(performance.now());
@@ -449,6 +516,7 @@ class Playground {
     ], (mode) => {
       this.mode = mode;
       showMode(mode);
+      address(this.state);
       this.show();
       this.refreshReference();
     });
@@ -526,26 +594,39 @@ class Playground {
     document.addEventListener("paste", (event) => {
       if (event.clipboardData?.files.length) this.add([...event.clipboardData.files]);
     });
-    // A page that the browser shows again sends its images again.
-    addEventListener("pagehide", () => { for (const image of this.images) api.remove(image.id); });
     setInterval(() => this.images.length > 0 && api.keep(this.images.map(({ id }) => id)).catch(() => {}), 60_000);
   }
 
-  /** Adds a result for each lossy format, all else as in the chosen one. */
+  choosePreset(preset) {
+    const { contract, variant } = this;
+    const isUntouched = isSame(variant.overrides, contract.starting(variant.preset));
+    keep("preset", preset);
+    this.change({ preset, overrides: isUntouched ? contract.starting(preset) : variant.overrides });
+  }
+
+  /** Adds a result for each lossy format that looks the same, as equal qualities do not; all else as in the chosen one. */
   compareFormats() {
     const field = this.contract.fields.find(({ name }) => name === "preferred_format");
-    const quality = this.effective.compression_quality ?? 1;
+    const similarity = this.effective.target_similarity ?? comparedSimilarity;
     const { preset, overrides } = this.variant;
     for (const word of ["jpeg", "webp", "avif"]) {
       const format = this.contract.enums[field.typeName].find((choice) => choice.word === word)?.name;
-      const wanted = { ...overrides, preferred_format: format, compression_quality: quality > 0.95 ? 0.6 : quality };
-      const isThere = this.variants.some((variant) => variant.result?.report.output.format === word);
+      // No quality above this one is tried.
+      const wanted = { ...overrides, preferred_format: format, target_similarity: similarity, compression_quality: 1 };
+      const isThere = this.variants.some((variant) => variant.preset === preset && isSame(variant.overrides, wanted));
       if (!format || isThere || this.variants.length >= letters.length) continue;
       this.addVariant({ preset, overrides: wanted }).runner.run(performance.now());
     }
     this.update();
     this.setMode("side");
   }
+}
+
+/** Whether two records say the same, in whatever order. */
+function isSame(first, second) {
+  const sorted = (value) => (value !== null && typeof value === "object" && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value).sort().map(([name, part]) => [name, sorted(part)])) : value);
+  return JSON.stringify(sorted(first)) === JSON.stringify(sorted(second));
 }
 
 function bindTheme() {
@@ -556,13 +637,12 @@ function bindTheme() {
     $("theme").title = `Color scheme: ${names[theme]}`;
   };
   const order = Object.keys(names);
-  let theme = "";
-  try { theme = localStorage.getItem("theme") ?? ""; } catch { /* Not kept. */ }
+  const theme = kept("theme");
   show(order.includes(theme) ? theme : "");
   $("theme").addEventListener("click", () => {
     const next = order[(order.indexOf(document.documentElement.dataset.theme) + 1) % order.length];
     show(next);
-    try { localStorage.setItem("theme", next); } catch { /* Not kept. */ }
+    keep("theme", next);
   });
 }
 

@@ -4,13 +4,15 @@ const root = "ProcessingConfiguration";
 
 /** The groups of the controls: a field belongs to the first whose pattern matches its name. */
 const groups = [
-  { title: "Size", pattern: /^(max_width|max_height|scale|resize|.*upscale)/, isGeometry: true },
-  { title: "Framing", pattern: /gravity|focus|crop|^pad|background/, isGeometry: true },
-  { title: "Orientation", pattern: /rotat|flip/, isGeometry: true },
-  { title: "Format and bytes", pattern: /format|quality|bytes|similarity|smaller/ },
+  { title: "Size", pattern: /^(max_width|max_height|resize)/, isGeometry: true },
+  { title: "Format and bytes", pattern: /^(preferred_format|compression_quality|max_bytes)$/ },
   { title: "Filters", pattern: /^filters$/ },
-  { title: "Metadata and damage", pattern: /metadata|tolerate|always|damage/, isClosed: true },
-  { title: "More", pattern: /./ },
+  { title: "Framing", pattern: /gravity|focus|crop|^pad|background/, isGeometry: true, isClosed: true },
+  { title: "Orientation", pattern: /rotat|flip/, isGeometry: true, isClosed: true },
+  { title: "Scale", pattern: /^scale|upscale/, isGeometry: true, isClosed: true },
+  { title: "Similarity and compression", pattern: /format|quality|bytes|similarity|smaller|larger|always/, isClosed: true },
+  { title: "Metadata and damage", pattern: /metadata|tolerate|damage/, isClosed: true },
+  { title: "More", pattern: /./, isClosed: true },
 ];
 
 const acronyms = { jpeg: "JPEG", png: "PNG", webp: "WebP", avif: "AVIF", jxl: "JPEG XL", heic: "HEIC" };
@@ -105,11 +107,42 @@ export class Contract {
     return /int|double|float/.test(field.type) && Number.isFinite(number) ? number : undefined;
   }
 
+  /** The part of a configuration from elsewhere that has the names and types of the contract. */
+  checked(values, typeName = root) {
+    const one = (field, value) => {
+      if (field.isRepeated) {
+        const isKnown = (element) => element !== undefined
+          && (this.shape(field) !== "filters" || this.filters.some(({ name }) => name === element.name));
+        return Array.isArray(value) ? value.map((element) => one({ ...field, isRepeated: false }, element)).filter(isKnown) : undefined;
+      }
+      switch (field.type) {
+        case "message": return isRecord(value) ? this.checked(value, field.typeName) : undefined;
+        case "enum": return this.enums[field.typeName].some(({ name }) => name === value) ? value : undefined;
+        case "map": return isRecord(value) ? Object.fromEntries(Object.entries(value).filter(([, number]) => Number.isFinite(number))) : undefined;
+        case "bool": return typeof value === "boolean" ? value : undefined;
+        case "string": return typeof value === "string" ? value : undefined;
+        default: return Number.isFinite(value) ? value : undefined;
+      }
+    };
+    if (!isRecord(values)) return {};
+    return Object.fromEntries(this.fieldsOf(typeName).map((field) => [field.name, one(field, values[field.name])])
+      .filter(([, value]) => value !== undefined));
+  }
+
+  /** What a result begins with: a quality at which photographs get smaller, unless its preset chooses one. */
+  starting(presetName) {
+    const preset = this.preset(presetName);
+    const isChosen = preset.compression_quality < 1 || preset.target_similarity !== undefined || preset.max_bytes !== undefined;
+    return isChosen || this.takesOnlyPresets ? {} : { compression_quality: 0.8 };
+  }
+
   word(typeName, value) {
     const choice = this.enums[typeName]?.find((known) => known.name === value);
     return choice ? choice.word : String(value);
   }
 }
+
+const isRecord = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
 
 /** The value at a path; undefined if it is not set. */
 export const valueAt = (record, path) => path.reduce((value, name) => value?.[name], record);

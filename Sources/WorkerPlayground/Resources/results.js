@@ -41,8 +41,8 @@ export class Cards {
     const share = h("div", { class: "share", "aria-hidden": "true" }, h("i"));
     const main = h("button", { type: "button", class: "card-main", role: "radio", onclick: () => this.onselect(variant) },
       h("span", { class: "card-image" }, thumbnail), h("span", { class: "card-text" }, ...Object.values(parts)));
-    const save = h("a", { class: "card-action", text: "Save", hidden: true });
-    const remove = h("button", { type: "button", class: "card-action", text: "Remove", onclick: () => this.onremove(variant) });
+    const save = h("a", { class: "primary", text: "Save", hidden: true });
+    const remove = h("button", { type: "button", class: "plain", text: "Remove", onclick: () => this.onremove(variant) });
     const element = h("div", { class: "card" }, main, share, h("div", { class: "card-actions" }, save, remove));
     return { element, main, parts, share, thumbnail, save, remove };
   }
