@@ -61,10 +61,10 @@ final class HostileWorker: Imageworker_V1_ImageWorkerService.ServiceProtocol {
 
   /// Sends parts until the call is cancelled.
   private func attack(
-    _ id: String, write: (Imageworker_V1_ProcessImageResponse) async throws -> Void
+    _ id: String, _ context: ServerContext, write: (Imageworker_V1_ProcessImageResponse) async throws -> Void
   ) async throws {
     try await write(.with { ($0.header, $0.renditionID) = (Self.info, id) })
-    while !Task.isCancelled {
+    while !context.cancellation.isCancelled {
       guard let part = part(id) else {
         try await Task.sleep(for: .milliseconds(10))
         continue
@@ -78,7 +78,7 @@ final class HostileWorker: Imageworker_V1_ImageWorkerService.ServiceProtocol {
     request: ServerRequest<Imageworker_V1_ProcessImageRequest>, context: ServerContext
   ) async throws -> StreamingServerResponse<Imageworker_V1_ProcessImageResponse> {
     StreamingServerResponse { writer in
-      try await self.attack(request.message.renditions.first?.renditionID ?? "") { try await writer.write($0) }
+      try await self.attack(request.message.renditions.first?.renditionID ?? "", context) { try await writer.write($0) }
       return [:]
     }
   }
@@ -90,7 +90,7 @@ final class HostileWorker: Imageworker_V1_ImageWorkerService.ServiceProtocol {
       try await withThrowingTaskGroup(of: Void.self) { group in
         for try await message in request.messages {
           guard case .start(let start) = message.part else { continue }
-          group.addTask { try await self.answer(message.itemID, start, writer) }
+          group.addTask { try await self.answer(message.itemID, start, context, writer) }
         }
         try await group.waitForAll()
       }
@@ -99,13 +99,14 @@ final class HostileWorker: Imageworker_V1_ImageWorkerService.ServiceProtocol {
   }
 
   private func answer(
-    _ id: String, _ start: Imageworker_V1_BatchItemStart, _ writer: RPCWriter<Imageworker_V1_BatchProcessResponse>
+    _ id: String, _ start: Imageworker_V1_BatchItemStart, _ context: ServerContext,
+    _ writer: RPCWriter<Imageworker_V1_BatchProcessResponse>
   ) async throws {
     if start.image == Self.good {
       try await writer.write(.with { ($0.itemID, $0.report) = (id, .with { $0.output = Self.info }) })
       return
     }
-    try await attack(start.renditions.first?.renditionID ?? "") { part in
+    try await attack(start.renditions.first?.renditionID ?? "", context) { part in
       var response = Imageworker_V1_BatchProcessResponse()
       (response.itemID, response.renditionID) = (id, part.renditionID)
       switch part.part {
