@@ -17,7 +17,12 @@ import { Uploads } from "/uploads.js";
 /** Sides of the image on which a crop is drawn. */
 const sourceSide = 1600;
 const letters = "ABCDEFGHIJKLMNOP";
-const modes = ["compare", "side", "difference", "result"];
+const modes = [
+  { value: "compare", label: "Compare", title: "Before and after, with a divider (C)" },
+  { value: "side", label: "Side by side", title: "All results (S)" },
+  { value: "difference", label: "Difference", title: "What compression changes (D)" },
+  { value: "result", label: "Result", title: "The result alone (R)" },
+];
 /** The similarity at which formats are compared, unless the chosen result has one: "very high quality". */
 const comparedSimilarity = 80;
 
@@ -29,9 +34,6 @@ class Playground {
     this.page = uniqueName();
     this.image = undefined;
     this.variants = [];
-    this.mode = "compare";
-    /** The result that is left of the divider; undefined for the image before. */
-    this.left = undefined;
     this.gain = 8;
     this.latencies = [];
     this.references = new Map();
@@ -80,7 +82,8 @@ class Playground {
       this.addVariant({ preset: known(result?.preset), overrides: contract.checked(result?.overrides) });
     }
     this.variant = this.variants[state?.chosen] ?? this.variants[0];
-    this.mode = modes.includes(state?.mode) ? state.mode : "compare";
+    this.mode = (modes.find(({ value }) => value === state?.mode) ?? modes[0]).value;
+    /** The result that is left of the divider; undefined for the image before. */
     this.left = undefined;
   }
 
@@ -369,9 +372,14 @@ class Playground {
 
   /** What each side of the divider shows: either any result, or left the image before. */
   showSides(other) {
-    const options = this.variants.map(({ id, letter }) => h("option", { value: id, text: letter }));
-    $("left").replaceChildren(h("option", { value: "", text: "before" }), ...options);
-    $("right").replaceChildren(...options.map((option) => option.cloneNode(true)));
+    const listed = this.variants.map(({ id }) => id).join();
+    // New options would close a list that is open.
+    if ($("sides").dataset.listed !== listed) {
+      const options = this.variants.map(({ id, letter }) => h("option", { value: id, text: letter }));
+      $("left").replaceChildren(h("option", { value: "", text: "before" }), ...options);
+      $("right").replaceChildren(...options.map((option) => option.cloneNode(true)));
+      $("sides").dataset.listed = listed;
+    }
     $("left").value = other?.id ?? "";
     $("right").value = this.variant.id;
     $("sides").hidden = false;
@@ -508,12 +516,7 @@ class Playground {
       this.select(variant);
     });
     $("formats").addEventListener("click", () => this.compareFormats());
-    const showMode = choices($("modes"), [
-      { value: "compare", label: "Compare", title: "Before and after, with a divider (C)" },
-      { value: "side", label: "Side by side", title: "All results (S)" },
-      { value: "difference", label: "Difference", title: "What compression changes (D)" },
-      { value: "result", label: "Result", title: "The result alone (R)" },
-    ], (mode) => {
+    const showMode = choices($("modes"), modes, (mode) => {
       this.mode = mode;
       showMode(mode);
       address(this.state);
