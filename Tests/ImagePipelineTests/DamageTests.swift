@@ -29,10 +29,10 @@ struct DamageTests {
     return bytes
   }
 
-  /// Returns the file with a wrong CRC in the chunk of this type.
+  /// Returns the file with a wrong CRC in the last chunk of this type.
   private static func withWrongCRC(_ type: String, _ name: String) -> [UInt8] {
     var bytes = Fixture.bytes(name)
-    let at = (0..<bytes.count - 4).first { Array(bytes[$0..<$0 + 4]) == Array(type.utf8) }!
+    let at = (0..<bytes.count - 4).last { Array(bytes[$0..<$0 + 4]) == Array(type.utf8) }!
     let byteCount = bytes[at - 4..<at].reduce(0) { $0 << 8 | Int($1) }
     bytes[at + 4 + byteCount] ^= 0x55
     return bytes
@@ -162,12 +162,14 @@ struct DamageTests {
 
   @Test("the rows before the damage of a PNG inside an ICO are returned")
   func compressedDataOfIcon() throws {
-    var bytes = Fixture.bytes("icon-png.ico")
-    let at = (0..<bytes.count - 4).last { Array(bytes[$0..<$0 + 4]) == Array("IDAT".utf8) }!
-    let byteCount = bytes[at - 4..<at].reduce(0) { $0 << 8 | Int($1) }
-    for offset in 0..<40 { bytes[at + 4 + byteCount / 2 + offset] ^= 0xFF }
+    let png = Fixture.bytes("photo.png")
+    let size = Container.littleEndian(png.count, byteCount: 4)
+    let icon: [UInt8] = [0, 0, 1, 0, 1, 0, 240, 160, 0, 0, 1, 0, 32, 0] + size + [22, 0, 0, 0] + png
+    var bytes = icon
+    for at in bytes.count / 2..<bytes.count / 2 + 40 { bytes[at] ^= 0xFF }
     let (pixels, row) = try processDamaged(bytes)
-    #expect(row > 0 && rowsDiffering(pixels, try whole("icon-png.ico")).allSatisfy { $0 >= row - 1 })
+    let reference = try Pixels.decode(try process(icon, Self.strict).bytes)
+    #expect(row > 8 && rowsDiffering(pixels, reference).allSatisfy { $0 >= row - 1 })
   }
 
   @Test("a PNG's rows before the damage are returned")
@@ -204,6 +206,23 @@ struct DamageTests {
     #expect(error?.code == .corruptImage)
     #expect(try results[1].get().bytes == (try process(bytes, Self.tolerant).bytes))
     #expect(try results[2].get().bytes == (try process(Fixture.bytes("photo-420.jpg"), top).bytes))
+  }
+
+  @Test("damaged references of a PNG show no memory that was not written", arguments: [1, 7, 4096, .max])
+  func references(windowByteCount: Int) throws {
+    // 50 zeros, then a match of 258 bytes that begins 4097 bytes before it, in fixed Huffman codes.
+    var codes = [(1, 1), (1, 2)] + (0..<50).map { _ in (0b0000_1100, 8) } + [(0b1010_0011, 8), (0b00011, 5), (0, 11)]
+    codes += (0..<20).map { _ in (0b0000_1100, 8) }
+    let bits = codes.flatMap { code in (0..<code.1).map { code.0 >> $0 & 1 } }
+    let data = stride(from: 0, to: bits.count, by: 8).map { at in
+      bits[at..<min(at + 8, bits.count)].reversed().reduce(UInt8(0)) { $0 << 1 | UInt8($1) }
+    }
+    let header = Container.png(width: 20, height: 40, bitDepth: 8, colorType: 0, rows: []).prefix(33)
+    let bytes =
+      Array(header) + Container.pngChunk("IDAT", [0x78, 1] + data + [0, 0, 0, 0]) + Container.pngChunk("IEND", [])
+    guard let result = try? process(bytes, Self.tolerant, windowByteCount: windowByteCount) else { return }
+    let pixels = try Pixels.decode(result.bytes)
+    #expect(pixels.planes[0].allSatisfy { [0, 128].contains($0) })
   }
 
   @Test("an image without any decodable rows is still an error")

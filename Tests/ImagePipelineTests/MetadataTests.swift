@@ -61,7 +61,7 @@ struct MetadataTests {
   func lateOrientation(windowByteCount: Int) throws {
     let image = Fixture.bytes("photo.png")
     let chunk = Container.pngChunk("eXIf", Self.exif(isBig: true) + [UInt8](repeating: 0, count: 2000))
-    let bytes = image.dropLast(12) + chunk + image.suffix(12)
+    let bytes = Array(image.dropLast(12)) + chunk + Array(image.suffix(12))
     for isEncoded in [false, true] {
       let configuration = ProcessingConfiguration(alwaysEncode: isEncoded)
       let result = try process(bytes, configuration, windowByteCount: windowByteCount)

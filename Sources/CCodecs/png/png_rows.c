@@ -11,6 +11,9 @@
 /// The number of complete rows of an incomplete batch whose filters are checked is a multiple of this.
 enum { CHECKED_ROWS = 4 };
 
+/// The maximum length of a match in deflate (RFC 1951, section 3.2.5).
+enum { MAX_MATCH_BYTES = 258 };
+
 /// Size of a batch in bytes: large enough for few inflate calls, small enough for the cache. It may be larger for
 /// PNG_ROWS_AT_ONCE rows.
 static const size_t batch_bytes = 128 << 10;
@@ -155,6 +158,9 @@ static bool inflate_into(png_decoder *d, ccodecs_input *input, uint8_t *to, size
   ccodecs_input_advance(input, z->avail_in < most ? most - z->avail_in : 0);
   d->is_inflated = z->block_state == ISAL_BLOCK_FINISH;
   *produced = count - z->avail_out;
+  if (result == ISAL_INVALID_LOOKBACK) { // igzip may count the bytes of the match, which it did not write
+    *produced -= *produced < MAX_MATCH_BYTES ? *produced : MAX_MATCH_BYTES;
+  }
   return result >= 0 && result != ISAL_NEED_DICT;
 }
 
