@@ -168,7 +168,9 @@ ccodecs_status ccodecs_rewriter_read(ccodecs_rewriter *rewriter, ccodecs_input *
       return status;
     }
     if (status != CCODECS_OK) {
-      return ccodecs_rewriter_fail(rewriter, status, "%s", rewriter->turn->methods->message(rewriter->turn));
+      const bool is_cut = status == CCODECS_CORRUPT && (rewriter->warnings & CCODECS_WARNING_NO_END) != 0;
+      return ccodecs_rewriter_fail(
+          rewriter, is_cut ? CCODECS_TRUNCATED : status, "%s", rewriter->turn->methods->message(rewriter->turn));
     }
   }
   return rewriter->turn->methods->read(rewriter->turn, piece) ? CCODECS_BYTES_READY : CCODECS_DONE;

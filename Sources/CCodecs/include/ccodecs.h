@@ -551,8 +551,8 @@ typedef struct ccodecs_rewrite_options {
   const uint8_t *exif; ///< EXIF data (a TIFF block) to embed, borrowed for start; or NULL.
   size_t exif_count;   ///< Size of `exif` in bytes, at most 65527; 0 for none.
   /// Accept a file that lacks only its end: a JPEG's end marker, a PNG's IEND chunk, or the last 4096 bytes of a WebP
-  /// image. The rewriter sets CCODECS_WARNING_NO_END and emits the missing bytes. Rows may be missing too, so the
-  /// caller must decode the bytes before the warning.
+  /// image. The rewriter sets CCODECS_WARNING_NO_END and emits the missing bytes. Rows of a copy may be missing too, so
+  /// the caller must decode the bytes before the warning.
   bool may_lack_end;
 } ccodecs_rewrite_options;
 

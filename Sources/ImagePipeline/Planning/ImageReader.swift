@@ -80,8 +80,10 @@ package struct ImageReader: ~Copyable {
   consuming func startRewriter(_ plan: Plan) throws(PipelineError) -> Rewriter {
     guard let decoder = decoder.take(), var rewriter = rewriter.take() else { throw .unfinishedHeader }
     do {
+      // Both a trial and a transform read all compressed data.
+      let mayLackEnd = plan.trialScale != nil || plan.passthrough == .turned
       try rewriter.start(
-        decoder, orientation: plan.orientation, exif: plan.encoder.exif, mayLackEnd: plan.trialScale != nil)
+        decoder, orientation: plan.orientation, exif: plan.encoder.exif, mayLackEnd: mayLackEnd)
     } catch { throw PipelineError(error) }
     return rewriter
   }
