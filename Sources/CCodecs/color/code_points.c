@@ -1,9 +1,9 @@
 // Creation of profiles from the code points of a color space.
 //
 // The light of PQ and HLG is brighter than white on an SDR display. Each channel is therefore mapped by a tone curve
-// that keeps the darker part and compresses highlights, and the mapped light is the profile's curve. Reference white is
-// 203 cd/m2 and becomes SDR white's neighborhood; 1000 cd/m2 and more become white. HLG is first converted to the light
-// of a display of 1000 cd/m2.
+// that keeps the darker part and compresses highlights, and the mapped light is the profile's curve. 203 cd/m2, the
+// reference white, becomes level 229 of 255; 1000 cd/m2 and more become white. HLG is first converted to the light of a
+// display of 1000 cd/m2.
 //
 // Sources: ITU-T H.273, tables 2 and 3; ITU-R BT.709, BT.2020, BT.2100 (PQ, HLG), BT.2390 section 5.4.1 (tone curve),
 // BT.2408 (reference white).

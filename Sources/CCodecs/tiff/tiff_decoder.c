@@ -18,11 +18,14 @@
 /// Bytes of libtiff's state, its directory's arrays and its codecs' tables.
 static const size_t library_bytes = 512 * 1024;
 
-/// Returns the end of the image's blocks. Blocks may be shared, so each is checked separately.
+/// Returns the end of the image's blocks, which may be shared. Those of old-style JPEG, whose sizes libtiff does not
+/// rely on, are ignored.
 static uint64_t blocks_end(const tiff_decoder *d) {
+  uint16_t compression = COMPRESSION_NONE;
+  TIFFGetFieldDefaulted(d->tiff, TIFFTAG_COMPRESSION, &compression);
   const uint32_t count = TIFFIsTiled(d->tiff) ? TIFFNumberOfTiles(d->tiff) : TIFFNumberOfStrips(d->tiff);
   uint64_t end = 0;
-  for (uint32_t i = 0; i < count; i++) {
+  for (uint32_t i = 0; i < count && compression != COMPRESSION_OJPEG; i++) {
     const uint64_t offset = TIFFGetStrileOffset(d->tiff, i);
     const uint64_t bytes = TIFFGetStrileByteCount(d->tiff, i);
     const uint64_t block_end = bytes > UINT64_MAX - offset ? UINT64_MAX : offset + bytes;
