@@ -44,14 +44,14 @@ struct SourceFile: Sendable {
     lines = text.split(separator: "\n").filter { !$0.drop { $0 == " " }.hasPrefix("//") }
   }
 
+  /// The file without its line comments.
+  var text: String { lines.joined(separator: "\n") }
+
   /// The modules that the file imports.
   var imports: Set<String> {
     let kinds: Set<Substring> = ["struct", "class", "enum", "protocol", "func", "var", "let", "typealias"]
     return Set(
       lines.compactMap { line in
-  /// The file without its line comments.
-  var text: String { lines.joined(separator: "\n") }
-
         let words = line.split(separator: " ")
         // `import` may follow an access level and attributes.
         guard let index = words.firstIndex(of: "import"), index <= 2, words[..<index].allSatisfy(Self.isModifier)
