@@ -8,8 +8,6 @@ enum DiskEntry {
   private static let magic = Array("IWRESLT1".utf8)
   private static let digestOffset = magic.count + CacheKey.byteCount + 16
   static let headerByteCount = digestOffset + SHA256.byteCount
-  /// The maximum size of a file in bytes.
-  static let maxByteCount = headerByteCount + 2 * CacheLimits.maxResultByteCount
   /// The size of the portions into which a body is split when it is read.
   static let chunkByteCount = 64 * 1024
 

@@ -70,7 +70,7 @@ final class DiskStore: Sendable {
       guard name.hasSuffix(Self.suffix), let key = CacheKey(hexadecimal: name.dropLast(Self.suffix.count)) else {
         continue
       }
-      guard let (file, status) = try? directory.open(name), status.byteCount <= DiskEntry.maxByteCount else {
+      guard let (file, status) = try? directory.open(name) else {
         logger.warning(
           "removed a file from the disk cache that is no result of this user", metadata: ["file": "\(path)/\(name)"])
         directory.remove(name)

@@ -53,9 +53,10 @@ struct IdentityFileTests {
       .deletingLastPathComponent()
     let article = try String(
       contentsOf: root.appending(path: "Sources/image-worker/Documentation.docc/Security.md"), encoding: .utf8)
-    let yaml = try #require(article.split(separator: "```yaml\n").dropFirst().first?.split(separator: "```").first)
+    let block = article.split(separator: "```yaml\n").dropFirst().first?.split(separator: "```").first
+    let yaml = String(try #require(block))
     let placeholder = try #require(yaml.firstMatch(of: /tokens:\n *- "([^"]+)"/)).1
-    let error = #expect(throws: IdentityFileError.self) { try IdentityFile(yaml: String(yaml)) }
+    let error = #expect(throws: IdentityFileError.self) { try IdentityFile(yaml: yaml) }
     #expect(error?.line == 5 && error?.message.contains("`image-worker token` prints it") == true)
     #expect(try IdentityFile(yaml: yaml.replacing(placeholder, with: Self.hash)).identities.count == 2)
     let published = TokenHash(of: "password").hexadecimal

@@ -116,7 +116,7 @@ struct LayeringTests {
     #expect(names.isSuperset(of: ["rejectedSpans", "outputBytes", "decodedBytes"]))
     for file in try SourceTree.files(in: "Sources") where !file.imports.isDisjoint(with: wireModules) {
       if file.path.contains("/Generated/") { continue }
-      let read = Set(file.text.matches(of: /\.(\w+)\b(?! *=[^=]|\()/).map { String($0.1) }).intersection(names)
+      let read = Set(file.text.matches(of: /\.(\w+)(?!\w)(?! *=[^=]|\()/).map { String($0.1) }).intersection(names)
       #expect(read == boundedNumbers[file.path] ?? [], "\(file.path): bound each number where it is read")
     }
   }

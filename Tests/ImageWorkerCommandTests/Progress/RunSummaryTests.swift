@@ -1,9 +1,11 @@
 import FoundationEssentials
 import ImagePipeline
-import ImageWorkerClient
+import SwiftProtobuf
 import SystemPackage
 import Testing
+import WorkerProtocol
 
+@testable import ImageWorkerClient
 @testable import image_worker
 
 /// What is counted over a run, and its summary.
@@ -51,12 +53,12 @@ struct RunSummaryTests {
 
   @Test("a worker's numbers may have any size", arguments: [UInt64.max, 1 << 63, 0])
   func foreignNumbers(_ number: UInt64) throws {
-    var result = ImageResult(data: Data(count: 3), header: ImageInfo(), report: ProcessingReport())
-    (result.report.inputBytes, result.report.outputBytes, result.report.peakMemoryBytes) = (number, number, number)
-    for time in [\ProcessingReport.timings.decode, \.timings.total, \.timings.queued] {
-      result.report[keyPath: time].seconds = Int64(bitPattern: number)
-      result.report[keyPath: time].nanos = Int32(truncatingIfNeeded: number)
-    }
+    var report = ImageWorkerClient.ProcessingReport()
+    (report.inputBytes, report.outputBytes, report.peakMemoryBytes) = (number, number, number)
+    let time = Google_Protobuf_Duration(
+      seconds: Int64(bitPattern: number), nanos: Int32(truncatingIfNeeded: number))
+    (report.timings.decode, report.timings.queued, report.timings.total) = (time, time, time)
+    let result = ImageResult(data: Data(count: 3), header: ImageWorkerClient.ImageInfo(), report: report)
     let image = BatchImage(path: "a.jpg", folder: "", name: "a", isFound: false)
     let line = ResultLine(image, result, inputByteCount: 5, output: "b.jpg")
     #expect(try JSONText.line(line).contains("\"output_bytes\":3"))
