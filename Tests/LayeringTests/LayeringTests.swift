@@ -121,6 +121,29 @@ struct LayeringTests {
     }
   }
 
+  @Test("the parts of the listener that stand for upstream defects name the versions that this package uses")
+  func upstreamVersions() throws {
+    let manifest = try SourceTree.text("Package.swift")
+    let known = Dictionary(
+      manifest.matches(of: /\/([\w-]+)", (?:from|exact): "([\d.]+)"/).map { (String($0.1), String($0.2)) }
+    ) { $1 }
+    var count = 0
+    for name in try SourceTree.names(in: "Sources/WorkerOperations/Listener") {
+      let text = try SourceTree.text("Sources/WorkerOperations/Listener/\(name)").replacing("\n/// ", with: " ")
+      for sentence in text.matches(of: /\/\/\/ Needed with [^\n]*/) {
+        for version in sentence.0.matches(of: /((?:swift|grpc)-[\w-]+) (\d+\.\d+\.\d+)/) {
+          #expect(known[String(version.1)] == String(version.2), "\(name): does \(version.0) still need it?")
+          count += 1
+        }
+      }
+    }
+    #expect(count >= 14)
+    let article = try SourceTree.text("Sources/WorkerOperations/Documentation.docc/UpstreamDefects.md")
+    for version in article.matches(of: /((?:swift|grpc)-[\w-]+) (\d+\.\d+\.\d+)/) {
+      #expect(known[String(version.1)] == String(version.2))
+    }
+  }
+
   @Test("CPixels includes only its own headers and the system's")
   func kernels() throws {
     let files = try SourceTree.files(in: "Sources/CPixels", extensions: ["c", "h"])

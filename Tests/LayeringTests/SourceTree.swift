@@ -23,6 +23,11 @@ enum SourceTree {
     return files
   }
 
+  /// Returns the names of the files in a folder.
+  static func names(in folder: String) throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: root.appendingPathComponent(folder).path).sorted()
+  }
+
   /// Returns the names of the subfolders of a folder.
   static func folders(in folder: String) throws -> Set<String> {
     let url = root.appendingPathComponent(folder)

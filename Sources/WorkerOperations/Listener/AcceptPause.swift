@@ -13,6 +13,8 @@ internal import NIOCore
 ///
 /// It pauses before the last descriptors are used (`SpareDescriptors`). SwiftNIO's own back-off postpones only the reads
 /// that it issues itself: the socket stays registered, and is retried immediately for as long as a connection is pending.
+///
+/// Needed with swift-nio 2.101.2.
 final class AcceptPause: ChannelInboundHandler {
   typealias InboundIn = any Channel
 

@@ -3,6 +3,8 @@ internal import NIOCore
 /// The value of `grpc-timeout`: 1 to 8 digits and a unit.
 ///
 /// Source: gRPC over HTTP/2, "Timeout".
+///
+/// Needed with grpc-swift-2 2.4.3.
 struct CallTimeout: Equatable {
   static let key = "grpc-timeout"
 

@@ -44,8 +44,8 @@ extension ConnectionGuard {
   func end(stream: UInt32, wasReset: Bool) {
     guard let request = requests.removeValue(forKey: stream) else { return }
     request.vacate()
-    if wasReset || request.hasClientEnded || request.isHalfClosed { ended.insert(stream) }
-    if !wasReset { resets.earn() }
+    if wasReset || request.clientEnd != .none { ended.insert(stream) }
+    if !wasReset { allowances.noteFinishedCall() }
     closeWhenDrained()
   }
 }

@@ -5,20 +5,26 @@ extension ConnectionGuard {
   enum Drain {
     case none
     /// The client was asked to open no more calls, by GOAWAY and a PING with this data.
-    case begun(UInt64)
+    case begun(ping: UInt64, message: String)
     /// The client has received the identifier of the last call that is served; it can open no further calls.
-    case settled(lastStream: UInt32)
+    case settled(lastStream: UInt32, message: String)
     case closing
 
     func accepts(_ stream: UInt32) -> Bool {
       switch self {
       case .none, .begun: true
-      case .settled(let last): stream <= last
+      case .settled(let last, _): stream <= last
       case .closing: false
       }
     }
 
-    var hasBegun: Bool { if case .none = self { false } else { true } }
+    /// The reason, for calls that would otherwise run for as long as the client wants; `nil` without a drain.
+    var message: String? {
+      switch self {
+      case .none, .closing: nil
+      case .begun(_, let message), .settled(_, let message): message
+      }
+    }
   }
 
   /// Time limit for the client to close its end after the last call.
@@ -30,31 +36,28 @@ extension ConnectionGuard {
   /// (swift-nio-http2, issue 466). It is therefore not informed of the drain.
   ///
   /// - `message`: the reason, for calls that would otherwise run for as long as the client wants.
-  func beginDrain(_ context: ChannelHandlerContext, message: String = "the worker is shutting down") {
-    guard !drain.hasBegun else { return }
+  func beginDrain(message: String) {
+    guard case .none = drain, let context else { return }
     let ping = UInt64.random(in: .min ... .max)
-    drain = .begun(ping)
-    write(context) {
+    drain = .begun(ping: ping, message: message)
+    write {
       $0.writeGoAway(lastStream: FrameHeader.lastStream, code: 0)
       $0.writePing(ping, isAnswer: false)
     }
-    context.flush()
-    drainMessage = message
-    for request in requests.values { request.connectionDrains() }
-    let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-    context.eventLoop.scheduleTask(in: TimeAmount(limits.time.drainAnswer)) {
-      let (connection, context) = loopBound.value
-      if case .begun = connection.drain, !connection.isClosed { connection.settleDrain(context) }
-    }
+    flush()
+    for request in requests.values { request.connectionDrains(message) }
+    let loopBound = NIOLoopBound(self, eventLoop: context.eventLoop)
+    context.eventLoop.scheduleTask(in: TimeAmount(limits.time.drainAnswer)) { loopBound.value.settleDrain() }
   }
 
   /// Sends the identifier of the last served call and closes the connection when the last call ends.
   ///
   /// Called when the client can open no more calls.
-  func settleDrain(_ context: ChannelHandlerContext) {
-    drain = .settled(lastStream: lastStream)
-    write(context) { $0.writeGoAway(lastStream: lastStream, code: 0) }
-    context.flush()
+  func settleDrain() {
+    guard case .begun(_, let message) = drain, phase != .closed else { return }
+    drain = .settled(lastStream: lastStream, message: message)
+    write { $0.writeGoAway(lastStream: lastStream, code: 0) }
+    flush()
     closeWhenDrained()
   }
 
@@ -65,7 +68,7 @@ extension ConnectionGuard {
     // Close only after the last call has written its remaining data.
     context.eventLoop.execute {
       let (connection, context) = loopBound.value
-      if !connection.isClosed { connection.closeGently(context) }
+      if connection.phase != .closed { connection.closeGently(context) }
     }
   }
 
@@ -79,7 +82,7 @@ extension ConnectionGuard {
     let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
     context.eventLoop.scheduleTask(in: Self.closeLimit) {
       let (connection, context) = loopBound.value
-      if !connection.isClosed { context.close(promise: nil) }
+      if connection.phase != .closed { context.close(promise: nil) }
     }
   }
 }

@@ -24,46 +24,45 @@ extension ConnectionGuard {
         headers = HeaderContinuation(stream: header.stream, maxFrameByteCount: limits.maxFrameByteCount)
       }
       lastStream = max(lastStream, header.stream)
-      if header.flags & FrameHeader.endStream != 0 { requests[header.stream]?.isHalfClosed = true }
+      if header.flags & FrameHeader.endStream != 0 { requests[header.stream]?.noteEndArrived() }
       return .forward
     case .ping: return header.length == 8 && header.stream == 0 ? .handle : .forward
     case .priority: return header.length == 5 && header.stream > 0 ? .handle : .forward
-    case .reset:
-      return header.length == 4 && header.stream > 0 && header.stream <= lastStream ? .handle : .forward
+    case .reset: return header.length == 4 && header.stream > 0 && header.stream <= lastStream ? .handle : .forward
     case .settings:
-      hasHandshaken = true
+      noteHandshake()
       let isAnswer = header.flags & FrameHeader.acknowledged != 0
-      if isAnswer { countControl(context) } else if !settings.take(now: .now()) { cut("too_many_settings", context) }
+      count(isAnswer ? .controls : .settings)
       return .forward
     case .data:
       guard header.stream > 0, header.stream <= lastStream else { return .forward }
       return judgeData(header, &reader, context)
     case .windowUpdate:
-      countControl(context)
+      count(.controls)
       guard header.length == 4, header.stream > 0, header.stream <= lastStream else { return .forward }
       // The frame may belong to a call whose beginning is not forwarded yet.
       if requests[header.stream] == nil { forward(&reader, context) }
       return requests[header.stream] == nil ? .handle : .forward
     case .goAway, .pushPromise, nil:
-      countControl(context)
+      count(.controls)
       return .forward
     case .continuation: return .forward
     }
   }
 
-  private func judgeData(
-    _ header: FrameHeader, _ reader: inout ReceivedRuns, _ context: ChannelHandlerContext
-  ) -> Judgement {
+  private func judgeData(_ header: FrameHeader, _ reader: inout ReceivedRuns, _ context: ChannelHandlerContext)
+    -> Judgement
+  {
     if requests[header.stream] == nil { forward(&reader, context) }
     let isEnd = header.flags & FrameHeader.endStream != 0
     if let request = requests[header.stream] {
-      if isEnd { request.isHalfClosed = true } else if header.length == 0 { countControl(context) }
+      if isEnd { request.noteEndArrived() }
       return .forward
     }
-    if header.length < Self.minDataByteCount { countControl(context) }
+    if header.length < Self.minDataByteCount { count(.controls) }
     dropped += header.length
     if ended.contains(header.stream) {
-      write(context) { $0.writeReset(.streamClosed, stream: header.stream) }
+      write { $0.writeReset(.streamClosed, stream: header.stream) }
     } else if isEnd {
       ended.insert(header.stream)
     }
@@ -73,13 +72,16 @@ extension ConnectionGuard {
   func handle(_ header: FrameHeader, _ bytes: ByteBuffer, _ payload: Int, _ context: ChannelHandlerContext) {
     switch header.kind {
     case .continuation: take(bytes.getSlice(at: payload, length: header.length), flags: header.flags, context)
-    case .ping: handlePing(header, bytes.getInteger(at: payload, as: UInt64.self) ?? 0, context)
+    case .ping: handlePing(header, bytes.getInteger(at: payload, as: UInt64.self) ?? 0)
     case .reset:
-      guard let request = requests[header.stream] else { return countControl(context) }
-      guard resets.take(now: .now()) else { return cut("too_many_resets", context) }
+      guard let request = requests[header.stream] else {
+        count(.controls)
+        return
+      }
+      guard count(.resets) else { return }
       request.clientReset(code: bytes.getInteger(at: payload, as: UInt32.self) ?? 0)
     case .priority:
-      countControl(context)
+      count(.controls)
       let dependency = bytes.getInteger(at: payload, as: UInt32.self).map { $0 & FrameHeader.lastStream }
       guard dependency == header.stream, !isOver else { return }
       // The HTTP/2 handler refuses it.
@@ -89,24 +91,24 @@ extension ConnectionGuard {
     case .windowUpdate:
       // The call has ended, which the client may not know; an increment of 0 is an error anyway.
       let increment = bytes.getInteger(at: payload, as: UInt32.self).map { $0 & FrameHeader.lastStream }
-      if increment == 0 { write(context) { $0.writeReset(.protocolError, stream: header.stream) } }
+      if increment == 0 { write { $0.writeReset(.protocolError, stream: header.stream) } }
     case .data, .headers, .settings, .pushPromise, .goAway, nil: break
     }
   }
 
-  private func handlePing(_ header: FrameHeader, _ data: UInt64, _ context: ChannelHandlerContext) {
+  private func handlePing(_ header: FrameHeader, _ data: UInt64) {
     if header.flags & FrameHeader.acknowledged != 0 {
-      countControl(context)
-      if case .begun(data) = drain { settleDrain(context) }
-    } else if pings.take(now: .now()) {
-      write(context) { $0.writePing(data, isAnswer: true) }
-    } else {
-      cut("too_many_pings", context)
+      count(.controls)
+      if case .begun(data, _) = drain { settleDrain() }
+    } else if count(.pings) {
+      write { $0.writePing(data, isAnswer: true) }
     }
   }
 
-  /// Counts a frame that carries no call.
-  private func countControl(_ context: ChannelHandlerContext) {
-    if !controls.take(now: .now()) { cut("too_many_control_frames", context) }
+  /// Counts a frame that carries no call, and closes the connection if there are too many; returns whether it goes on.
+  @discardableResult private func count(_ kind: FrameAllowances.Kind) -> Bool {
+    if allowances.take(kind) { return true }
+    cut(kind.rawValue)
+    return false
   }
 }

@@ -8,140 +8,90 @@ internal import Synchronization
 /// handler counts against fixed limits: it answers PING, drops PRIORITY, and passes RST_STREAM to the call's
 /// `RequestGuard`. Frames of ended calls are dropped, because the client could not know that the call had ended. It
 /// also drains the connection (`ConnectionGuard+Drain`). <doc:UpstreamDefects> gives the reasons.
-final class ConnectionGuard: ChannelDuplexHandler {
+///
+/// Needed with swift-nio-http2 1.46.0: its limits cannot be set, it counts frames of calls that have just ended as errors,
+/// and its drain ends connections (issue 466).
+final class ConnectionGuard: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
-  typealias OutboundIn = IOData
   typealias OutboundOut = IOData
+
+  /// The life of a connection.
+  enum Phase {
+    /// Until the client has sent its settings.
+    case handshake
+    case open
+    /// It was closed because of its client; nothing more is read from it.
+    case cut
+    case closed
+  }
+
+  /// The payload of the current frame, or the preface.
+  private struct Payload {
+    /// The number of bytes that have not arrived.
+    var rest: Int
+    var isDropped: Bool
+  }
 
   let limits: ConnectionLimits
   let inflation: InflationAllowance
   /// The client; `nil` if callers are not identified.
   let caller: ConnectionCaller?
-  var context: ChannelHandlerContext?
+  /// The connection's name in the account of messages.
+  let id = ConnectionGuard.nextID.add(1, ordering: .relaxed).newValue
+  private static let nextID = Atomic<UInt64>(0)
+
+  private(set) var context: ChannelHandlerContext?
+  private(set) var phase = Phase.handshake
+  var drain = Drain.none
+  /// `peerName`, once it is known.
+  var knownPeerName: String?
+
+  // MARK: Calls
+
   /// Open calls by stream identifier.
   var requests: [UInt32: RequestGuard] = [:]
   /// The highest stream identifier that the client has used.
   var lastStream: UInt32 = 0
   /// Calls on which the client may send nothing more, because it has ended or cancelled them.
   var ended = EndedStreams()
-  var drain = Drain.none
-  /// The reason of the drain, for the calls that it ends.
-  var drainMessage = ""
-  private(set) var isClosed = false
-  /// Whether the HTTP/2 handler has ended the connection, which it reports only to the client.
-  private(set) var hasFailed = false
-  /// Whether the connection was cut; nothing more is read from it.
-  private var isCut = false
 
-  var pings: Allowance
-  var settings: Allowance
-  var resets: Allowance
-  /// The allowance of frames that carry no call and have no allowance of their own.
-  var controls: Allowance
-  /// Bytes still expected of the current frame or of the preface.
-  private var rest = FrameHeader.prefaceByteCount
-  private var isDropping = false
-  /// Set between a HEADERS frame and its last CONTINUATION frame, where no other frame is allowed.
-  var headers: HeaderContinuation?
+  // MARK: Frames
+
+  var allowances: FrameAllowances
+  private var payload = Payload(rest: FrameHeader.prefaceByteCount, isDropped: false)
   /// The incomplete beginning of a frame.
   private var buffered = ByteBuffer()
+  /// Set between a HEADERS frame and its last CONTINUATION frame, where no other frame is allowed.
+  var headers: HeaderContinuation?
   /// Number of dropped DATA bytes to return to the client's connection window.
   var dropped = 0
   private var needsFlush = false
-  /// Bytes still expected of the frame that the HTTP/2 handler writes.
-  private var payloadRest = 0
-
-  /// The connection's name in the account of messages.
-  let id = ConnectionGuard.nextID.add(1, ordering: .relaxed).newValue
-  private static let nextID = Atomic<UInt64>(0)
-
-  // MARK: Time
-
-  var watch: ConnectionWatch
-  var checkTask: RepeatedTask?
-  var checked = NIODeadline.now()
-  /// Whether bytes were received since the last check.
-  var hasReceived = false
-  /// `peerName`, once it is known.
-  var knownPeerName: String?
-  /// Whether the client has sent its settings.
-  var hasHandshaken = false
-  /// The peer for which the connection is counted.
-  var countedHost: String?
-  var isOccupying = false
 
   init(limits: ConnectionLimits, inflation: InflationAllowance, caller: ConnectionCaller?) {
     self.limits = limits
     self.inflation = inflation
     self.caller = caller
-    let now = NIODeadline.now()
-    watch = ConnectionWatch(limits: limits.time, now: now)
-    pings = Allowance(limits.maxPings, per: .seconds(30), now: now)
-    settings = Allowance(limits.maxSettings, per: .seconds(30), now: now)
-    resets = Allowance(limits.maxResets, per: .seconds(10), now: now)
-    controls = Allowance(limits.maxControls, per: .seconds(30), now: now)
+    allowances = FrameAllowances(limits, now: .now())
   }
 
   func handlerAdded(context: ChannelHandlerContext) { self.context = context }
 
-  func handlerRemoved(context: ChannelHandlerContext) {
-    self.context = nil
-    close()
-  }
-
-  func channelActive(context: ChannelHandlerContext) {
-    context.fireChannelActive()
-    open(context)
-  }
+  func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
 
   func channelInactive(context: ChannelHandlerContext) {
-    isClosed = true
-    close()
+    phase = .closed
     context.fireChannelInactive()
-  }
-
-  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-    pings.earn()
-    // A client may open two windows for each frame that it receives.
-    controls.earn(2)
-    guard case .byteBuffer(let bytes) = unwrapOutboundIn(data), !withholds(bytes) else {
-      promise?.succeed()
-      return
-    }
-    context.write(data, promise: promise)
-  }
-
-  /// Reads the header of a frame that the HTTP/2 handler writes; returns `true` for a frame that must not be sent now.
-  private func withholds(_ bytes: ByteBuffer) -> Bool {
-    if payloadRest > 0 {
-      payloadRest -= bytes.readableBytes
-      return false
-    }
-    guard let header = FrameHeader(bytes, at: bytes.readerIndex) else { return false }
-    let end = FrameHeader.byteCount + header.length
-    payloadRest = max(0, end - bytes.readableBytes)
-    switch header.kind {
-    case .goAway where header.stream == 0 && end == bytes.readableBytes: hasFailed = true
-    case .windowUpdate where header.stream > 0:
-      let increment = bytes.getInteger(at: bytes.readerIndex + FrameHeader.byteCount, as: UInt32.self)
-      guard let increment, let request = requests[header.stream] else { return false }
-      request.withhold(Int(increment))
-      return true
-    case .data: requests[header.stream]?.noteSent(header.length)
-    default: break
-    }
-    return false
   }
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     guard event is ChannelShouldQuiesceEvent else { return context.fireUserInboundEventTriggered(event) }
-    beginDrain(context)
+    beginDrain(message: "the worker is shutting down")
   }
 
   func channelReadComplete(context: ChannelHandlerContext) {
     if dropped > 0 {
-      write(context) { $0.writeWindowUpdate(dropped) }
+      write { $0.writeWindowUpdate(dropped) }
       dropped = 0
     }
     // Calls read their data now, and may open windows.
@@ -151,7 +101,6 @@ final class ConnectionGuard: ChannelDuplexHandler {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     var bytes = unwrapInboundIn(data)
-    hasReceived = true
     if buffered.readableBytes > 0 {
       buffered.writeBuffer(&bytes)
       bytes = buffered
@@ -159,33 +108,34 @@ final class ConnectionGuard: ChannelDuplexHandler {
     }
     var reader = ReceivedRuns(bytes: bytes)
     while !isOver, reader.index < bytes.writerIndex {
-      if rest > 0 {
-        let count = min(rest, bytes.writerIndex - reader.index)
-        rest -= count
-        reader.advance(count, isDropping: isDropping)
+      if payload.rest > 0 {
+        let count = min(payload.rest, bytes.writerIndex - reader.index)
+        payload.rest -= count
+        reader.advance(count, isDropping: payload.isDropped)
       } else {
         guard let header = FrameHeader(bytes, at: reader.index), take(header, &reader, context) else { break }
       }
     }
     forward(&reader, context)
     // A channel that closed while it was read reports no end of the read, for which the HTTP/2 handler keeps streams.
-    if isClosed { context.fireChannelReadComplete() }
+    if phase == .closed { context.fireChannelReadComplete() }
     if !isOver { buffered = bytes.getSlice(at: reader.index, length: bytes.writerIndex - reader.index) ?? ByteBuffer() }
   }
 
-  var isOver: Bool { isClosed || isCut }
+  /// Whether nothing more is read from the connection.
+  var isOver: Bool { phase == .cut || phase == .closed }
+
+  func noteHandshake() { if phase == .handshake { phase = .open } }
 
   /// Processes the frame with this header; returns `false` if more of the frame must arrive first.
   private func take(_ header: FrameHeader, _ reader: inout ReceivedRuns, _ context: ChannelHandlerContext) -> Bool {
     switch judge(header, &reader, context) {
     case .forward:
-      isDropping = false
-      rest = header.length
+      payload = Payload(rest: header.length, isDropped: false)
       reader.advance(FrameHeader.byteCount, isDropping: false)
     case .drop:
       forward(&reader, context)
-      isDropping = true
-      rest = header.length
+      payload = Payload(rest: header.length, isDropped: true)
       reader.advance(FrameHeader.byteCount, isDropping: true)
     case .handle:
       let payload = reader.index + FrameHeader.byteCount
@@ -201,8 +151,8 @@ final class ConnectionGuard: ChannelDuplexHandler {
 
   /// Lets the client send `byteCount` more bytes on a stream.
   func openWindow(of stream: UInt32, by byteCount: Int) {
-    guard let context, !isOver else { return }
-    write(context) { $0.writeWindowUpdate(byteCount, stream: stream) }
+    guard !isOver else { return }
+    write { $0.writeWindowUpdate(byteCount, stream: stream) }
   }
 
   func take(_ continuation: ByteBuffer?, flags: UInt8, _ context: ChannelHandlerContext) {
@@ -219,7 +169,8 @@ final class ConnectionGuard: ChannelDuplexHandler {
   }
 
   /// Writes a whole frame, bypassing the HTTP/2 handler; it is flushed at the end of the current read.
-  func write(_ context: ChannelHandlerContext, _ frame: (inout ByteBuffer) -> Void) {
+  func write(_ frame: (inout ByteBuffer) -> Void) {
+    guard let context else { return }
     var buffer = context.channel.allocator.buffer(capacity: 64)
     frame(&buffer)
     context.write(wrapOutboundOut(.byteBuffer(buffer)), promise: nil)
@@ -236,11 +187,11 @@ final class ConnectionGuard: ChannelDuplexHandler {
   /// Closes the connection of a client that floods the worker.
   ///
   /// `reason` is sent in GOAWAY, with the spelling that gRPC clients recognize, if there is one.
-  func cut(_ reason: String, _ context: ChannelHandlerContext) {
-    guard !isOver else { return }
-    isCut = true
+  func cut(_ reason: String) {
+    guard !isOver, let context else { return }
+    phase = .cut
     limits.logger.notice("connection closed", metadata: ["reason": "\(reason)", "peer": "\(peer)"])
-    write(context) { $0.writeGoAway(lastStream: lastStream, code: 11, reason: reason) }
+    write { $0.writeGoAway(lastStream: lastStream, code: 11, reason: reason) }
     closeGently(context)
   }
 }

@@ -3,6 +3,8 @@ internal import NIOCore
 /// Merges the CONTINUATION frames of one call's headers into fewer, larger frames.
 ///
 /// The HTTP/2 handler accepts only a few of them, and clients send them with 16 KiB each.
+///
+/// Needed with swift-nio-http2 1.46.0.
 struct HeaderContinuation {
   /// Maximum number of CONTINUATION frames that the HTTP/2 handler accepts after HEADERS.
   static let maxForwardedCount = 5

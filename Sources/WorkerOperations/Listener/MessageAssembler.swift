@@ -4,6 +4,8 @@ internal import NIOCore
 ///
 /// grpc-swift-2 would append the bytes to a buffer that grows, which copies them, and which no limit applies to. A
 /// message that is passed to it whole is used as it is.
+///
+/// Needed with grpc-swift-nio-transport 2.9.2.
 struct MessageAssembler {
   /// The next step of the assembly.
   enum Step {

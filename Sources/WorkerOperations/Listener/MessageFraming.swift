@@ -4,6 +4,8 @@ internal import NIOCore
 ///
 /// It takes a flag above 1 for that of an uncompressed message, and ignores the beginning of a message that ends early:
 /// a unary call then ends with INTERNAL, a stream as if the message had not been sent.
+///
+/// Needed with grpc-swift-nio-transport 2.9.2.
 struct MessageFraming {
   private static let prefixByteCount = 5
 

@@ -34,6 +34,8 @@ final class InflationAllowance: Sendable {
 ///
 /// grpc-swift-2 decompresses a message only when it has arrived completely, does not charge its memory to the worker's
 /// account, and answers a message that is too large with INTERNAL. Here every piece is charged before it is buffered.
+///
+/// Needed with grpc-swift-nio-transport 2.9.2.
 struct MessageInflater: ~Copyable {
   /// The supported encodings, with gRPC's names.
   enum Format: String {

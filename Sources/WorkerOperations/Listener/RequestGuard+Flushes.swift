@@ -22,8 +22,8 @@ extension RequestGuard {
 
   func flush(context: ChannelHandlerContext) {
     switch unflushed {
-    case .headers where hasClientEnded: return
-    case .messages where hasClientEnded: flush(context, after: Self.flushDelay)
+    case .headers where clientEnd == .read: return
+    case .messages where clientEnd == .read: flush(context, after: Self.flushDelay)
     case .none, .headers, .messages, .status: flushNow(context)
     }
   }

@@ -1,16 +1,30 @@
 internal import NIOCore
 internal import NIOHTTP2
 
-/// The messages of a call: each is charged from its length prefix, and the client may send more than `idleWindow` bytes
+/// The messages of a call: each is charged from its length prefix, and the client may send more than `Window.idle` bytes
 /// only of one that is charged.
 extension RequestGuard {
+  /// The flow-control window of a call.
+  struct Window {
+    /// The number of bytes that the client may still send.
+    var byteCount: Int
+    /// The window while no message is charged.
+    var idle: Int
+    /// Window that the HTTP/2 handler has opened and the client was not told of.
+    var withheld = 0
+    /// The charge of an idle window that is larger than usual.
+    var charge: MessageCharge?
+
+    init(_ byteCount: Int) { (self.byteCount, idle) = (byteCount, byteCount) }
+  }
+
   // MARK: Bytes
 
   /// Takes a DATA frame.
   func take(_ payload: HTTP2Frame.FramePayload.Data, _ context: ChannelHandlerContext) {
-    hasClientEnded = payload.endStream
+    if payload.endStream { clientEnd = .read }
     guard case .byteBuffer(let bytes) = payload.data else { return }
-    window -= bytes.readableBytes + (payload.paddingBytes.map { $0 + 1 } ?? 0)
+    window.byteCount -= bytes.readableBytes + (payload.paddingBytes.map { $0 + 1 } ?? 0)
     progress.receivedByteCount += bytes.readableBytes
     do throws(RequestRefusal) {
       try framing.push(bytes, isLast: payload.endStream)
@@ -54,7 +68,7 @@ extension RequestGuard {
     let admission = limits.messages.admit(
       MessageMemory.Request(
         byteCount: byteCount, connection: connection.id, isContinuation: isContinuation,
-        bufferedByteCount: min(byteCount, idleWindow)
+        bufferedByteCount: min(byteCount, window.idle)
       ) { loop.execute { loopBound.value.grant(byteCount, isContinuation: isContinuation) } })
     switch admission {
     case .granted:
@@ -98,11 +112,11 @@ extension RequestGuard {
 
   /// Releases the messages of a call that has ended.
   func releaseMessages() {
-    expectation = nil
+    expectation = .none
     inflater = nil
     assembler = MessageAssembler()
     ready.removeAll()
-    windowCharge = nil
+    window.charge = nil
     guard let id = waitingID else { return }
     waitingID = nil
     // If it was charged before, `grant` follows.
@@ -131,16 +145,16 @@ extension RequestGuard {
 
   /// Passes complete messages to the transport if it asks for them.
   private func deliver(_ context: ChannelHandlerContext) {
-    guard isWanted || hasClientEnded else { return }
-    if !ready.isEmpty { (expectation, isMessageDue) = (nil, false) }
+    guard isWanted || clientEnd == .read else { return }
+    if !ready.isEmpty { expectation = .none }
     while state == .running, let message = ready.popFirst() {
-      let isLast = hasClientEnded && ready.isEmpty && assembler.isEmpty
+      let isLast = clientEnd == .read && ready.isEmpty && assembler.isEmpty
       forward(message, isLast: isLast, context)
       if isLast { return }
       // The transport keeps the last buffer that it was passed.
       if message.readableBytes > MessageAssembler.maxFreeByteCount { forward(ByteBuffer(), isLast: false, context) }
     }
-    if hasClientEnded, waitingID == nil, state == .running { forward(ByteBuffer(), isLast: true, context) }
+    if clientEnd == .read, waitingID == nil, state == .running { forward(ByteBuffer(), isLast: true, context) }
   }
 
   private func forward(_ bytes: ByteBuffer, isLast: Bool, _ context: ChannelHandlerContext) {
@@ -150,17 +164,17 @@ extension RequestGuard {
   // MARK: Flow control
 
   /// Keeps a WINDOW_UPDATE of the HTTP/2 handler.
-  func withhold(_ byteCount: Int) { withheld += byteCount }
+  func withhold(_ byteCount: Int) { window.withheld += byteCount }
 
   /// Lets the client send the rest of a charged message, or the beginning of the next one.
   private func adjustWindow(_ context: ChannelHandlerContext) {
-    guard state == .running, !hasClientEnded, !isHalfClosed, waitingID == nil, ready.isEmpty else { return }
+    guard state == .running, clientEnd == .none, waitingID == nil, ready.isEmpty else { return }
     let rest = assembler.missingByteCount
     if rest > 0 {
-      if window < rest { openWindow(to: rest + idleWindow, context) }
-    } else if window < idleWindow / 2 {
+      if window.byteCount < rest { openWindow(to: rest + window.idle, context) }
+    } else if window.byteCount < window.idle / 2 {
       widen()
-      openWindow(to: idleWindow, context)
+      openWindow(to: window.idle, context)
     }
   }
 
@@ -168,21 +182,21 @@ extension RequestGuard {
   private func widen() {
     let limits = connection.limits
     let surplus = limits.windowByteCount - limits.streamWindowByteCount
-    guard windowCharge == nil, surplus > 0, limits.messages.openWindow(surplus) else { return }
-    windowCharge = MessageCharge { limits.messages.closeWindow(surplus) }
-    idleWindow = limits.windowByteCount
+    guard window.charge == nil, surplus > 0, limits.messages.openWindow(surplus) else { return }
+    window.charge = MessageCharge { limits.messages.closeWindow(surplus) }
+    window.idle = limits.windowByteCount
   }
 
   private func openWindow(to byteCount: Int, _ context: ChannelHandlerContext) {
-    let missing = byteCount - window
-    if withheld < missing {
+    let missing = byteCount - window.byteCount
+    if window.withheld < missing {
       // `withhold` is called meanwhile, unless the stream is closing.
       context.writeAndFlush(
-        wrapOutboundOut(.windowUpdate(windowSizeIncrement: missing - withheld)), promise: nil)
+        wrapOutboundOut(.windowUpdate(windowSizeIncrement: missing - window.withheld)), promise: nil)
     }
-    guard withheld >= missing else { return }
-    withheld -= missing
-    window = byteCount
+    guard window.withheld >= missing else { return }
+    window.withheld -= missing
+    window.byteCount = byteCount
     connection.openWindow(of: stream, by: missing)
   }
 }

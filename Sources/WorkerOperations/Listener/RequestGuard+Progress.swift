@@ -28,15 +28,15 @@ extension RequestGuard {
   ///
   /// Others are refused for the sake of expected messages, and headers cost their client nothing.
   private func checkExpectation() {
-    let isSilent = expectation != nil && waitingID == nil && progress.receivedByteCount == 0
-    if isSilent, progress.isSilent { expectation = nil }
+    let isSilent = expectation.isPromised && waitingID == nil && progress.receivedByteCount == 0
+    if isSilent, progress.isSilent { expectation = .overdue }
     progress.isSilent = isSilent
   }
 
   /// Whether the client has sent a part of a message, or has yet to send the only one, and may send the rest.
   private var isUploading: Bool {
-    guard !hasClientEnded, waitingID == nil, ready.isEmpty else { return false }
-    return isMessageDue || !(inflater?.isBetweenMessages ?? assembler.isEmpty)
+    guard clientEnd != .read, waitingID == nil, ready.isEmpty else { return false }
+    return expectation.isDue || !(inflater?.isBetweenMessages ?? assembler.isEmpty)
   }
 
   private func checkUpload(_ elapsed: Duration) {

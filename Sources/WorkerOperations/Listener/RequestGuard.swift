@@ -7,6 +7,9 @@ internal import NIOHTTP2
 /// It checks the request headers and the framing of messages, assembles and decompresses them
 /// (`RequestGuard+Messages.swift`), answers refused calls, and ends the call when its client cancels it or its deadline
 /// passes.
+///
+/// Needed with grpc-swift-2 2.4.3, which traps on timeouts and reports deadlines as cancellations, and with
+/// grpc-swift-nio-transport 2.9.2, which receives messages into memory without a limit.
 final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
   typealias InboundIn = HTTP2Frame.FramePayload
   typealias InboundOut = HTTP2Frame.FramePayload
@@ -20,6 +23,36 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
     case ended
   }
 
+  /// How much of the response the transport has written.
+  private enum Response {
+    case none
+    case begun
+    case ended
+  }
+
+  /// The end of the client's messages.
+  enum ClientEnd {
+    case none
+    /// It has arrived at the connection; frames before it may be unread.
+    ///
+    /// The HTTP/2 handler fails a call for which a window is opened then.
+    case arrived
+    case read
+  }
+
+  /// What is known of the first message.
+  enum Expectation {
+    /// It has arrived, or nobody asked for it.
+    case none
+    /// The worker has promised to process it; the promise lasts as long as the object.
+    case promised(any Sendable & AnyObject)
+    /// It is due, and its client has sent nothing for a while, so that the promise has ended.
+    case overdue
+
+    var isDue: Bool { if case .none = self { false } else { true } }
+    var isPromised: Bool { if case .promised = self { true } else { false } }
+  }
+
   let connection: ConnectionGuard
   let stream: UInt32
   private(set) var context: ChannelHandlerContext?
@@ -28,8 +61,7 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
   var framing = MessageFraming(isCompressed: false)
   private var path = ""
   private var isOperational = false
-  private var hasAnswered = false
-  private var hasServerEnded = false
+  private var response = Response.none
   private var wasReset = false
 
   /// The frames to the client that were written since the last flush.
@@ -37,11 +69,7 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
 
   // MARK: Messages
 
-  /// A promise to process the call's message, until it has arrived or its client has sent nothing for a while.
-  var expectation: (any Sendable & AnyObject)?
-  /// Whether a promised call has not sent its message.
-  var isMessageDue = false
-
+  var expectation = Expectation.none
   var inflater: MessageInflater?
   var assembler = MessageAssembler()
   /// Complete messages that the transport has not asked for yet.
@@ -52,30 +80,15 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
   var waitingID: UInt64?
   /// Whether the transport asks for messages.
   var isWanted = false
-  var hasClientEnded = false
-  /// Whether the end of the call has arrived at the connection; frames before it may be unread.
-  ///
-  /// The HTTP/2 handler fails a call for which a window is opened then.
-  var isHalfClosed = false
-
-  // MARK: Flow control
-
-  /// The number of bytes that the client may still send.
-  var window: Int
-  /// The window while no message is charged.
-  var idleWindow: Int
-  /// Window that the HTTP/2 handler has opened and the client was not told of.
-  var withheld = 0
+  var clientEnd = ClientEnd.none
+  var window: Window
   var progress = Progress()
   private var isOccupying = false
-  /// The charge of an idle window that is larger than usual.
-  var windowCharge: MessageCharge?
 
   init(connection: ConnectionGuard, stream: UInt32) {
     self.connection = connection
     self.stream = stream
-    window = connection.limits.streamWindowByteCount
-    idleWindow = window
+    window = Window(connection.limits.streamWindowByteCount)
   }
 
   /// Installs a guard as the first handler of a call's channel; must be called on its event loop.
@@ -102,6 +115,9 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
     connection.end(stream: stream, wasReset: wasReset)
   }
 
+  /// Notes that the end of the client's messages has arrived at the connection.
+  func noteEndArrived() { if clientEnd == .none { clientEnd = .arrived } }
+
   func channelInactive(context: ChannelHandlerContext) {
     deadline?.cancel()
     releaseMessages()
@@ -127,16 +143,16 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
     if case .data(let payload) = frame { noteWritten(payload.data.readableBytes) }
     note(unflushed: frame)
     guard case .headers(var payload) = frame else { return context.write(data, promise: promise) }
-    hasServerEnded = payload.endStream
-    guard !hasAnswered else { return context.write(data, promise: promise) }
-    hasAnswered = true
+    let isFirst = response == .none
+    response = payload.endStream ? .ended : .begun
+    guard isFirst else { return context.write(data, promise: promise) }
     payload.headers.add(name: "grpc-accept-encoding", value: RequestHeaders.encodings)
     context.write(wrapOutboundOut(.headers(payload)), promise: promise)
   }
 
   private func begin(_ payload: HTTP2Frame.FramePayload.Headers, _ context: ChannelHandlerContext) {
     state = .running
-    hasClientEnded = payload.endStream
+    if payload.endStream { clientEnd = .read }
     path = payload.headers.first(name: ":path") ?? ""
     var payload = payload
     do throws(RequestRefusal) {
@@ -161,7 +177,7 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
       return refuse(error)
     }
     context.fireChannelRead(wrapInboundOut(.headers(payload)))
-    if connection.drain.hasBegun { connectionDrains() }
+    if let message = connection.drain.message { connectionDrains(message) }
   }
 
   private func write(_ context: ChannelHandlerContext, _ payload: HTTP2Frame.FramePayload) {
@@ -187,7 +203,7 @@ extension RequestGuard {
     let call = CallAdmission.Call(
       path: path, identity: identity, peer: connection.peerName, deadline: deadline?.clockInstant)
     switch connection.limits.calls.admit(call) {
-    case .admitted(let promise): (expectation, isMessageDue) = (promise, promise != nil)
+    case .admitted(let promise): expectation = promise.map { .promised($0) } ?? .none
     case .refused(let message, let retryDelay):
       throw RequestRefusal(
         code: .resourceExhausted, message: message, reason: "OVERLOADED", retryDelay: retryDelay ?? .seconds(1))
@@ -224,13 +240,13 @@ extension RequestGuard {
   }
 
   /// Ends calls to health watches and reflection, which otherwise run for as long as the client wants.
-  func connectionDrains() {
+  func connectionDrains(_ message: String) {
     guard isOperational, state == .running, let context else { return }
     // Its handler may send a final response first, for which it has time on a busy machine, too.
     context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
     let loopBound = NIOLoopBound(self, eventLoop: context.eventLoop)
     context.eventLoop.scheduleTask(in: .seconds(2)) {
-      loopBound.value.refuse(RequestRefusal(code: .unavailable, message: loopBound.value.connection.drainMessage))
+      loopBound.value.refuse(RequestRefusal(code: .unavailable, message: message))
     }
   }
 
@@ -240,16 +256,16 @@ extension RequestGuard {
 
   /// Logs the refusal of a call that no interceptor sees, or that none reports, and ends the call.
   func refuse(_ refusal: RequestRefusal) {
-    guard state == .running, !hasServerEnded else { return }
+    guard state == .running, response != .ended else { return }
     connection.noteRefusal(refusal, path: path)
     end(refusal)
   }
 
   /// Sends the status to the client and cancels the call for its handler.
   private func end(_ refusal: RequestRefusal) {
-    guard state == .running, !hasServerEnded, let context else { return }
+    guard state == .running, response != .ended, let context else { return }
     var headers = HPACKHeaders()
-    if !hasAnswered {
+    if response == .none {
       headers.add(name: ":status", value: "200")
       headers.add(name: "content-type", value: "application/grpc")
       headers.add(name: "grpc-accept-encoding", value: RequestHeaders.encodings)
@@ -261,7 +277,7 @@ extension RequestGuard {
     releaseMessages()
     context.write(wrapOutboundOut(.headers(.init(headers: headers, endStream: true))), promise: nil)
     // Stop the client from sending the rest of the upload.
-    if !hasClientEnded { context.write(wrapOutboundOut(.rstStream(.noError)), promise: nil) }
+    if clientEnd != .read { context.write(wrapOutboundOut(.rstStream(.noError)), promise: nil) }
     context.flush()
     context.fireChannelRead(wrapInboundOut(.rstStream(.cancel)))
   }

@@ -7,6 +7,8 @@ internal import NIOHTTP2
 ///   worker can answer the call.
 /// - The window of a stream is that of the connection. A smaller one bounds what clients send before their messages are
 ///   charged.
+///
+/// Needed with grpc-swift-nio-transport 2.9.2.
 final class SettingsAnnouncer: ChannelInboundHandler {
   typealias InboundIn = HTTP2Frame
   typealias OutboundOut = HTTP2Frame

@@ -107,15 +107,17 @@ package struct WorkerListener: HTTP2ServerTransport.ListenerFactory {
     channel.eventLoop.makeCompletedFuture {
       let caller = authenticator.map(ConnectionCaller.init)
       try tls?.secure(channel, caller: caller)
-      try channel.pipeline.syncOperations.addHandler(
-        ConnectionGuard(limits: limits, inflation: inflation, caller: caller))
+      let connection = ConnectionGuard(limits: limits, inflation: inflation, caller: caller)
+      try channel.pipeline.syncOperations.addHandlers([
+        ConnectionTimer(connection: connection), connection, SentFrames(connection: connection),
+      ])
     }.flatMap {
       configurator.configure(channel: channel, tls: tls == nil ? .none : .configured(requireALPN: true))
     }.flatMapThrowing { connection in
       let pipeline = channel.pipeline.syncOperations
       let position = ChannelPipeline.SynchronousOperations.Position.after(
         try pipeline.handler(type: NIOHTTP2Handler.self))
-      let filter = StreamErrorFilter(connection: try pipeline.handler(type: ConnectionGuard.self))
+      let filter = StreamErrorFilter(sent: try pipeline.handler(type: SentFrames.self))
       try pipeline.addHandler(filter, position: position)
       try pipeline.addHandler(SettingsAnnouncer(limits: limits), position: position)
       return connection
