@@ -1,9 +1,10 @@
 """Measures what `--isolation process` costs: CPU time of all processes and latency, compared with `none`.
 
-Use: isolation.py [--rounds 30] (with IMAGE_WORKER set to the program)
+Use: isolation.py [--rounds 30] [--callers] (with IMAGE_WORKER set to the program)
 
 Three workers run at the same time, `none` twice as a control, and take turns round by round; each starts a round
-equally often. Each value is the median over the rounds, and a difference is the median of the differences of a round.
+equally often. With --callers, the images of the third come from two connections in turn, so that each needs a new
+helper. Each value is the median over the rounds, and a difference is the median of the differences of a round.
 """
 
 import argparse
@@ -13,10 +14,12 @@ import sys
 import time
 from pathlib import Path
 
+import grpc
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tables"))
 from peers import JOBS, ROOT, cpu_seconds  # noqa: E402
 from photographs import PHOTOGRAPHS, path_of  # noqa: E402
-from worker import Client, Worker  # noqa: E402
+from worker import UNLIMITED, Client, Worker  # noqa: E402
 
 SHARE_SECONDS = 0.15  # minimum CPU time per turn
 TICKS = 100
@@ -40,9 +43,11 @@ def ended_seconds(pid: int) -> float:
 
 
 class Server:
-    def __init__(self, options: list[str]):
+    def __init__(self, options: list[str], connection_count: int = 1):
         self.worker = Worker("--threads", "1", *options)
-        self.client = Client(self.worker)
+        own = [*UNLIMITED, ("grpc.use_local_subchannel_pool", 1)]
+        self.clients = [Client(self.worker, grpc.insecure_channel(self.worker.address, options=own))
+                        for _ in range(connection_count)]
 
     def cpu_seconds(self) -> float:
         family = [self.worker.process.pid, *descendants(self.worker.process.pid)]
@@ -51,8 +56,8 @@ class Server:
     def run(self, image: bytes, job, count: int) -> tuple[float, float]:
         """Processes images one after the other; returns the CPU and wall milliseconds per image."""
         cpu, wall = self.cpu_seconds(), time.perf_counter()
-        for _ in range(count):
-            for _ in self.client.process(image, job):
+        for number in range(count):
+            for _ in self.clients[number % len(self.clients)].process(image, job):
                 pass
         wall = time.perf_counter() - wall
         return (self.cpu_seconds() - cpu) / count * 1000, wall / count * 1000
@@ -79,11 +84,12 @@ def difference(results, one: int, other: int, part: int) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--callers", action="store_true")
     parser.add_argument("--photographs", type=Path, default=ROOT.parent / "shared" / "corpus" / "12-photos")
     parser.add_argument("--cache", type=Path, default=ROOT / ".build" / "benchmarks" / "pictures")
     arguments = parser.parse_args()
     arguments.cache.mkdir(parents=True, exist_ok=True)
-    servers = [Server(options) for options in WORKERS.values()]
+    servers = [Server(options, 2 if options and arguments.callers else 1) for options in WORKERS.values()]
     print("| job | image | CPU ms, none | noise | isolated | more | wall ms, none | noise | isolated | more |")
     print("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|")
     for name, photograph in CASES:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "Tests" / "EndToEnd"))
 import conftest  # noqa: E402
-from conftest import fixture_bytes  # noqa: E402
+from conftest import UNLIMITED, fixture_bytes  # noqa: E402
 
-__all__ = ["Client", "Worker", "fixture_bytes"]
+__all__ = ["UNLIMITED", "Client", "Worker", "fixture_bytes"]
 
 
 class Worker(conftest.Worker):

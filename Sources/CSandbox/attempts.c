@@ -67,6 +67,32 @@ static int map_executable(void) {
   return map == MAP_FAILED ? -1 : 0;
 }
 
+static int map(int flags) {
+  void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
+  return memory == MAP_FAILED ? -1 : 0;
+}
+
+static int map_shared(void) {
+  return map(MAP_SHARED);
+}
+
+static int map_growing(void) {
+  return map(MAP_PRIVATE | MAP_GROWSDOWN);
+}
+
+/// Calls that a helper has no file for fail in any case; only the filter says EPERM.
+static int refused(int status) {
+  return status < 0 && errno == EPERM ? -1 : 0;
+}
+
+static int allocate_file(void) {
+  return refused(fallocate(STDOUT_FILENO, 0, 0, 4096));
+}
+
+static int resize_file(void) {
+  return refused(ftruncate(STDOUT_FILENO, 4096));
+}
+
 static int take_namespace(void) {
   return unshare(CLONE_NEWUSER);
 }
@@ -94,18 +120,19 @@ static int change_user(void) {
 }
 
 static const char *const names[] = {
-    "open a file",           "create a file",    "open an internet socket",
-    "open a Unix socket",    "fork a process",   "execute a program",
-    "trace a process",       "signal a process", "read the memory of a process",
-    "map executable memory", "take a namespace", "mount a file system",
-    "raise a limit",         "handle a signal",  "become dumpable",
-    "change the user",
+    "open a file",           "create a file",     "open an internet socket",
+    "open a Unix socket",    "fork a process",    "execute a program",
+    "trace a process",       "signal a process",  "read the memory of a process",
+    "map executable memory", "take a namespace",  "mount a file system",
+    "raise a limit",         "handle a signal",   "become dumpable",
+    "change the user",       "map shared memory", "map growing memory",
+    "allocate a file",       "resize a file",
 };
 
 static int (*const attempts[])(void) = {
-    open_file,   create_file,    open_inet_socket, open_unix_socket, fork_process,   execute,
-    trace,       signal_another, read_another,     map_executable,   take_namespace, mount_file_system,
-    raise_limit, handle_signal,  become_dumpable,  change_user,
+    open_file,       create_file,  open_inet_socket, open_unix_socket, fork_process,      execute,     trace,
+    signal_another,  read_another, map_executable,   take_namespace,   mount_file_system, raise_limit, handle_signal,
+    become_dumpable, change_user,  map_shared,       map_growing,      allocate_file,     resize_file,
 };
 
 const char *csandbox_attempt_name(size_t index) {

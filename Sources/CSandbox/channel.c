@@ -19,7 +19,7 @@ typedef union descriptor_space {
   char bytes[CMSG_SPACE(sizeof(int))];
 } descriptor_space;
 
-bool csandbox_send(int socket, const void *bytes, size_t count, int descriptor) {
+static ssize_t send_message(int socket, const void *bytes, size_t count, int descriptor, int flags) {
   struct iovec content = {.iov_base = (void *)bytes, .iov_len = count};
   struct msghdr message = {.msg_iov = &content, .msg_iovlen = 1};
   descriptor_space space;
@@ -35,9 +35,22 @@ bool csandbox_send(int socket, const void *bytes, size_t count, int descriptor) 
   }
   ssize_t sent;
   do {
-    sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+    sent = sendmsg(socket, &message, MSG_NOSIGNAL | flags);
   } while (sent < 0 && errno == EINTR);
-  return sent == (ssize_t)count;
+  return sent;
+}
+
+bool csandbox_send(int socket, const void *bytes, size_t count, int descriptor) {
+  return send_message(socket, bytes, count, descriptor, 0) == (ssize_t)count;
+}
+
+int csandbox_send_now(int socket, const void *bytes, size_t count, int descriptor) {
+  const ssize_t sent = send_message(socket, bytes, count, descriptor, MSG_DONTWAIT);
+  if (sent == (ssize_t)count) {
+    return 0;
+  }
+  // The system also limits the descriptors that are sent and not received yet.
+  return sent < 0 && (errno == EAGAIN || errno == ETOOMANYREFS) ? CSANDBOX_TIMED_OUT : CSANDBOX_CLOSED;
 }
 
 /// Returns the descriptor in a received message, or -1. A sender cannot place more than one in the space.

@@ -28,6 +28,11 @@ bool csandbox_send(int socket, const void *bytes, size_t count, int descriptor) 
   return false;
 }
 
+int csandbox_send_now(int socket, const void *bytes, size_t count, int descriptor) {
+  (void)socket, (void)bytes, (void)count, (void)descriptor;
+  return CSANDBOX_CLOSED;
+}
+
 ssize_t csandbox_receive(int socket, void *bytes, size_t capacity, int *descriptor, int timeout_ms) {
   (void)socket, (void)bytes, (void)capacity, (void)descriptor, (void)timeout_ms;
   return CSANDBOX_CLOSED;
@@ -104,6 +109,11 @@ bool csandbox_limit_cpu_time(pid_t pid, uint64_t seconds) {
 }
 
 bool csandbox_limit_data(pid_t pid, uint64_t byte_count) {
+  (void)pid, (void)byte_count;
+  return false;
+}
+
+bool csandbox_limit_file_size(pid_t pid, uint64_t byte_count) {
   (void)pid, (void)byte_count;
   return false;
 }

@@ -19,7 +19,8 @@
 /// System calls that are allowed with any arguments. None of them names a file, a process or an address: files and
 /// sockets can only be those that the helper has been given.
 static const int allowed[] = {
-    // The channel, and temporary files, whose descriptors arrive through it.
+    // The channel, and temporary files, whose descriptors arrive through it. The server has made them as large as they
+    // become, and limits what a helper may append.
     SCMP_SYS(read),
     SCMP_SYS(write),
     SCMP_SYS(pread64),
@@ -29,7 +30,6 @@ static const int allowed[] = {
     SCMP_SYS(poll),
     SCMP_SYS(ppoll),
     SCMP_SYS(close),
-    SCMP_SYS(fallocate),
     SCMP_SYS(fstat),
     // Memory; see also the rules for mmap and mprotect.
     SCMP_SYS(munmap),
@@ -66,15 +66,30 @@ static const unsigned long THREAD_FLAGS = CLONE_VM | CLONE_FS | CLONE_FILES | CL
 static const unsigned long NAMESPACE_FLAGS =
     CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
 
+/// The flags of a mapping that change where memory is, but neither its kind nor who counts it.
+static const unsigned long HARMLESS_MAP_FLAGS = MAP_FIXED | MAP_NORESERVE | MAP_STACK | MAP_POPULATE;
+
+/// No memory becomes executable, and RLIMIT_DATA counts all memory: it counts neither shared mappings, of which only
+/// those of files are allowed, nor those that grow downwards.
+static int add_mapping_rules(scmp_filter_ctx filter) {
+  const unsigned long kinds[] = {MAP_PRIVATE | MAP_ANONYMOUS, MAP_SHARED};
+  int status = seccomp_rule_add(
+      filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC | PROT_GROWSDOWN, 0));
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds && status == 0; i++) {
+    status = seccomp_rule_add(
+        filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0),
+        SCMP_A3(SCMP_CMP_MASKED_EQ, ~HARMLESS_MAP_FLAGS, kinds[i]));
+  }
+  return status;
+}
+
 static int add_rules(scmp_filter_ctx filter) {
   int status = 0;
   for (size_t i = 0; i < sizeof allowed / sizeof *allowed && status == 0; i++) {
     status = seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed[i], 0);
   }
-  // No memory becomes executable.
-  const int mapping[] = {SCMP_SYS(mmap), SCMP_SYS(mprotect)};
-  for (size_t i = 0; i < 2 && status == 0; i++) {
-    status = seccomp_rule_add(filter, SCMP_ACT_ALLOW, mapping[i], 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+  if (status == 0) {
+    status = add_mapping_rules(filter);
   }
   if (status == 0) {
     const unsigned long mask = THREAD_FLAGS | NAMESPACE_FLAGS;

@@ -20,21 +20,32 @@ enum {
   LAST_CAPABILITY = 63, ///< Highest capability that a kernel can know.
 };
 
-/// The size of a temporary file that no image reaches within the default limits.
+/// The size of a temporary file that no image reaches within the default limits, and to which the server may raise the
+/// limit.
 static const rlim_t MAX_FILE_BYTES = (rlim_t)64 << 30;
 
-static bool limit(int resource, rlim_t value) {
-  const struct rlimit both = {.rlim_cur = value, .rlim_max = value};
+/// The stack of the first thread, which RLIMIT_DATA does not count.
+static const rlim_t MAX_STACK_BYTES = (rlim_t)8 << 20;
+
+/// Limits a resource to `value`. Only the server can raise it again, to at most `most`.
+static bool limit_below(int resource, rlim_t value, rlim_t most) {
+  const struct rlimit both = {.rlim_cur = value, .rlim_max = most};
   struct rlimit current;
-  if (getrlimit(resource, &current) == 0 && current.rlim_max < value) {
-    return true; // lower already
+  if (getrlimit(resource, &current) == 0 && current.rlim_max < most) {
+    return current.rlim_cur <= value || // lower already
+           setrlimit(resource, &(struct rlimit){.rlim_cur = value, .rlim_max = current.rlim_max}) == 0;
   }
   return setrlimit(resource, &both) == 0;
 }
 
+static bool limit(int resource, rlim_t value) {
+  return limit_below(resource, value, value);
+}
+
 static bool set_limits(void) {
-  return limit(RLIMIT_CORE, 0) && limit(RLIMIT_NOFILE, MAX_DESCRIPTORS) && limit(RLIMIT_FSIZE, MAX_FILE_BYTES) &&
-         limit(RLIMIT_NPROC, MAX_PROCESSES) && limit(RLIMIT_MEMLOCK, 0);
+  return limit(RLIMIT_CORE, 0) && limit(RLIMIT_NOFILE, MAX_DESCRIPTORS) && limit(RLIMIT_STACK, MAX_STACK_BYTES) &&
+         limit_below(RLIMIT_FSIZE, CSANDBOX_FILE_BYTES, MAX_FILE_BYTES) && limit(RLIMIT_NPROC, MAX_PROCESSES) &&
+         limit(RLIMIT_MEMLOCK, 0);
 }
 
 static void drop_capabilities(void) {

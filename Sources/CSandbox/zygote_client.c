@@ -168,6 +168,10 @@ bool csandbox_limit_data(pid_t pid, uint64_t byte_count) {
   return limit(pid, RLIMIT_DATA, byte_count);
 }
 
+bool csandbox_limit_file_size(pid_t pid, uint64_t byte_count) {
+  return limit(pid, RLIMIT_FSIZE, byte_count);
+}
+
 uint64_t csandbox_cpu_time(pid_t pid) {
   // What clock_getcpuclockid returns, which asks the kernel whether the process exists; so does reading the clock.
   const clockid_t clock = (clockid_t)(~(unsigned)pid << 3 | 2);

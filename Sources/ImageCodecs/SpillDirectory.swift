@@ -22,7 +22,7 @@ package final class SpillDirectory: Sendable {
     isSocket = false
   }
 
-  /// Creates a directory whose files another process creates: in exchange for each byte that is sent to `socket`, it
+  /// Creates a directory whose files another process creates: in exchange for each size that is sent to `socket`, it
   /// sends the descriptor of a new file.
   ///
   /// The socket is closed with this object.
@@ -34,9 +34,9 @@ package final class SpillDirectory: Sendable {
 
   deinit { ccodecs_spill_close(descriptor) }
 
-  /// Creates a file without a name.
+  /// Creates a file without a name, of `byteCount` bytes for which the disk has room.
   /// - Returns: A descriptor for reading and writing, which the caller closes; -1 if no file can be created.
-  package func makeFile() -> Int32 { ccodecs_spill_create_file(descriptor) }
+  package func makeFile(byteCount: UInt64) -> Int32 { ccodecs_spill_create_file(descriptor, byteCount) }
 }
 
 extension SpillDirectory: Hashable {

@@ -12,7 +12,7 @@ internal import CSandbox
 ///
 /// It is unchecked because of the pointers to memory that both processes share.
 package final class HelperConnection: @unchecked Sendable {
-  private let helper: csandbox_helper
+  let helper: csandbox_helper
   private let message = UnsafeMutableRawBufferPointer.allocate(byteCount: HelperLayout.messageByteCount, alignment: 8)
 
   /// The defenses that the system does not offer.
@@ -90,22 +90,5 @@ package final class HelperConnection: @unchecked Sendable {
         .update(from: source.assumingMemoryBound(to: UInt8.self), count: count)
     }
     return count
-  }
-
-  // MARK: Tests
-
-  /// Waits without end.
-  package static func wait() -> Never { while true { csandbox_wait(-1, -1, -1) } }
-
-  /// Tries everything that the sandbox must refuse.
-  /// - Returns: The error number of each attempt by its name; 0 if it succeeded.
-  package static func attempts() -> [String: Int32] {
-    var results: [String: Int32] = [:]
-    var index = 0
-    while let name = csandbox_attempt_name(index) {
-      results[String(cString: name)] = csandbox_attempt(index)
-      index += 1
-    }
-    return results
   }
 }

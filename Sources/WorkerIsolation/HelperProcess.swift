@@ -1,4 +1,8 @@
 internal import CSandbox
+internal import Synchronization
+
+/// The size in bytes to which a process can extend a temporary file at its start, and the unit of this limit.
+private let initialFileByteCount = UInt64(CSANDBOX_FILE_BYTES)
 
 /// A helper process and the worker's end of its channel.
 ///
@@ -6,12 +10,10 @@ internal import CSandbox
 /// The process ends with this object. It is unchecked because of the pointers to memory that both processes share: this
 /// class alone accesses them, and the other process can change only bytes.
 package final class HelperProcess: @unchecked Sendable {
-  /// The interval in milliseconds at which the progress of a helper that does not answer is checked.
-  private static let checkInterval: Int32 = 1000
-  /// The number of checks without any use of CPU time after which a helper is ended.
-  private static let maxStalledCheckCount = 30
-  /// The number of checks after which a helper is ended that was cancelled.
-  private static let maxCancelledCheckCount = 5
+  /// The interval in milliseconds at which a helper that does not answer is checked.
+  private static let checkInterval: Int32 = 250
+  /// The maximum number of temporary files for one image; decoders need at most one for each component and its data.
+  private static let maxFileCount = 16
 
   /// The process id.
   package let processID: Int32
@@ -27,7 +29,14 @@ package final class HelperProcess: @unchecked Sendable {
   /// The CPU time in nanoseconds that the process had used when it was lost.
   private var finalCPUTime: UInt64 = 0
   /// The limits that are set, so that equal ones are not set again: that costs a system call each.
-  private var limits: (cpuSeconds: UInt64, byteCount: UInt64) = (0, 0)
+  private var limits = (cpuSeconds: UInt64(0), byteCount: UInt64(0), fileByteCount: initialFileByteCount)
+  /// The highest number of work that was cancelled. The helper has a copy in shared memory, which it can overwrite.
+  private let cancelled = Atomic<UInt32>(0)
+  private var work: UInt32 = 0
+  private var watch = HelperWatch(HelperPatience(), cpuTime: 0)
+  private var fileCount = 0
+  /// Whether the process has received temporary files, of which it may keep parts in its memory.
+  package private(set) var hasFiles = false
   /// Whether the input has bytes since it was returned to the system.
   private var hasWritten = false
 
@@ -80,10 +89,31 @@ package final class HelperProcess: @unchecked Sendable {
     body(bytes.bytes)
   }
 
-  /// Makes the helper stop the work with this number, at least 1, or has no effect if it does other work.
+  // MARK: Work
+
+  /// Whether this process was forked by the zygote that forks now, so that its addresses are not known from a crash.
+  package var isCurrent: Bool { zygote.isCurrent(generation) }
+
+  /// Begins work on an image.
+  ///
+  /// - Parameters:
+  ///   - work: its number, higher than that of the process's work before.
+  ///   - patience: how long to wait for the helper.
+  ///   - used: the CPU time in nanoseconds that the process has used.
+  package func begin(work: UInt32, patience: HelperPatience, used: UInt64) {
+    self.work = work
+    watch = HelperWatch(patience, cpuTime: used)
+    fileCount = 0
+  }
+
+  /// Makes the helper stop the work with this number, at least 1, or has no effect if it does other work. A helper that
+  /// does not stop is ended.
   ///
   /// It can be called from any thread.
-  package func cancel(work: UInt32) { csandbox_flag_set(channel.shared, work) }
+  package func cancel(work: UInt32) {
+    cancelled.max(work, ordering: .releasing)
+    csandbox_flag_set(channel.shared, work)
+  }
 
   // MARK: Limits
 
@@ -100,34 +130,50 @@ package final class HelperProcess: @unchecked Sendable {
     let seconds = cpuSeconds.map { used / 1_000_000_000 + $0 + 1 } ?? 0
     if seconds != limits.cpuSeconds { _ = csandbox_limit_cpu_time(processID, seconds) }
     if byteCount != limits.byteCount { _ = csandbox_limit_data(processID, initialByteCount + byteCount) }
-    limits = (seconds, byteCount)
+    (limits.cpuSeconds, limits.byteCount) = (seconds, byteCount)
+  }
+
+  /// Limits the size to which the process can extend a temporary file, to at least `byteCount` bytes.
+  package func limitFiles(byteCount: UInt64) {
+    let unit = initialFileByteCount
+    let limit = max(1, (byteCount + unit - 1) / unit) * unit
+    guard limit != limits.fileByteCount else { return }
+    _ = csandbox_limit_file_size(processID, limit)
+    limits.fileByteCount = limit
   }
 
   // MARK: Requests
 
   /// Whether the process waits for a request: it has neither ended nor sent anything.
-  package var isReady: Bool { loss == nil && csandbox_wait(channel.socket, -1, 0) == 0 }
+  package var isReady: Bool { loss == nil && csandbox_wait(channel.socket, channel.files, 0) == 0 }
 
-  /// Sends a request that has no response.
+  /// Sends a request, without waiting: a helper that has answered has received what was sent before.
   package func send(_ request: [UInt8]) throws(HelperLoss) {
     if let loss { throw loss }
-    guard request.count <= HelperLayout.messageByteCount,
-      request.withUnsafeBytes({ csandbox_send(channel.socket, $0.baseAddress, $0.count, -1) })
-    else { throw end(zygote.loss(of: id, generation: generation)) }
+    guard request.count <= HelperLayout.messageByteCount else { throw end(.misbehaved) }
+    try checkSent(request.withUnsafeBytes { csandbox_send_now(channel.socket, $0.baseAddress, $0.count, -1) })
+  }
+
+  private func checkSent(_ status: Int32) throws(HelperLoss) {
+    guard status != 0 else { return }
+    throw end(Int(status) == CSANDBOX_TIMED_OUT ? .misbehaved : zygote.loss(of: id, generation: generation))
   }
 
   /// Waits for the next response, and supplies temporary files meanwhile.
   ///
-  /// - `work`: the number of the current work.
-  /// - `makeFile`: returns the descriptor of a new file without a name, or -1; it is closed after it was sent.
-  package func receive(work: UInt32, makeFile: () -> Int32) throws(HelperLoss) -> [UInt8] {
+  /// - `makeFile`: returns the descriptor of a new file without a name of a size in bytes, or -1; it is closed after it
+  ///   was sent.
+  package func receive(makeFile: (UInt64) -> Int32) throws(HelperLoss) -> [UInt8] {
     if let loss { throw loss }
-    var progress = Progress()
+    watch.begin()
     while true {
       let ready = csandbox_wait(channel.socket, channel.files, Self.checkInterval)
+      let isCancelled = work > 0 && cancelled.load(ordering: .acquiring) >= work
+      guard !watch.isOver(isCancelled: isCancelled, readCPUTime: { csandbox_cpu_time(processID) }) else {
+        throw end(.stalled)
+      }
       if ready & 1 != 0 { return try receiveMessage() }
       if ready & 2 != 0 { try supplyFile(makeFile) }
-      if ready == 0 { try check(&progress, work) }
     }
   }
 
@@ -137,41 +183,30 @@ package final class HelperProcess: @unchecked Sendable {
     return [UInt8](message[..<count])
   }
 
-  private func supplyFile(_ makeFile: () -> Int32) throws(HelperLoss) {
-    var request: UInt8 = 0
-    guard csandbox_receive(channel.files, &request, 1, nil, 0) == 1 else {
-      throw end(zygote.loss(of: id, generation: generation))
-    }
+  private func supplyFile(_ makeFile: (UInt64) -> Int32) throws(HelperLoss) {
+    var byteCount: UInt64 = 0
+    let size = MemoryLayout<UInt64>.size
+    let count = csandbox_receive(channel.files, &byteCount, size, nil, 0)
+    guard count > 0 else { throw end(zygote.loss(of: id, generation: generation)) }
+    fileCount += 1
+    guard count == size, fileCount <= Self.maxFileCount else { throw end(.misbehaved) }
     // Made only now: the socket of a helper that has ended is readable too.
-    let file = makeFile()
-    _ = csandbox_send(channel.files, &request, 1, file)
+    let file = makeFile(byteCount)
+    hasFiles = hasFiles || file >= 0
+    let status = csandbox_send_now(channel.files, &byteCount, 1, file)
     csandbox_close(file)
+    try checkSent(status)
   }
 
-  /// The progress of a helper that is expected to answer.
-  private struct Progress {
-    var cpuTime: UInt64 = 0
-    var stalledCheckCount = 0
-    var cancelledCheckCount = 0
-  }
+  /// Ends the process, which is not needed any more.
+  package func retire() { zygote.discard(id, generation: generation) }
 
-  private func check(_ progress: inout Progress, _ work: UInt32) throws(HelperLoss) {
-    let cpuTime = csandbox_cpu_time(processID)
-    progress.stalledCheckCount = cpuTime == progress.cpuTime ? progress.stalledCheckCount + 1 : 0
-    progress.cpuTime = cpuTime
-    if csandbox_flag_get(channel.shared) == work { progress.cancelledCheckCount += 1 }
-    guard
-      progress.stalledCheckCount >= Self.maxStalledCheckCount
-        || progress.cancelledCheckCount >= Self.maxCancelledCheckCount
-    else { return }
-    throw end(.stalled)
-  }
-
-  /// Ends the process, which then answers nothing any more.
+  /// Ends the process, which then answers nothing any more. The next ones get other addresses.
   package func end(_ loss: HelperLoss) -> HelperLoss {
     finalCPUTime = csandbox_cpu_time(processID)
     self.loss = loss
     zygote.discard(id, generation: generation)
+    zygote.renew(after: generation)
     return loss
   }
 }

@@ -10,14 +10,23 @@ internal import Synchronization
 #endif
 
 /// The process that forks helpers, started anew if it has ended.
+///
+/// Helpers have the addresses of the zygote that forked them. After a crash, from which somebody may have learned about
+/// them, `renew` lets another zygote fork the next helpers; the old one remains until its helpers have ended.
 package final class HelperZygote: Sendable {
-  private struct State {
-    var zygote: csandbox_zygote?
-    /// Increases with each process that is started.
-    var generation = 0
-    var nextID: UInt32 = 0
+  /// A running zygote.
+  private struct Generation {
+    var zygote: csandbox_zygote
+    /// The helpers that are not discarded.
+    var helpers: Set<UInt32> = []
     /// The wait statuses of helpers that have ended and are not discarded yet.
     var statuses: [UInt32: Int32] = [:]
+  }
+
+  private struct State {
+    /// The running zygotes by number.
+    var generations: [Int: Generation] = [:]
+    var nextID: UInt32 = 0
   }
 
   /// Whether this build can isolate helpers.
@@ -34,10 +43,14 @@ package final class HelperZygote: Sendable {
   private static let startTimeout: Int32 = 20_000
   /// The time in milliseconds within which the end of a helper is reported after its channel has closed.
   private static let endTimeout: Int32 = 2000
+  /// The interval in milliseconds at which that report is looked for.
+  private static let endInterval: Int32 = 2
 
   private let program: String
   private let arguments: [String]
   private let state = Mutex(State())
+  /// The number of the zygote that forks helpers, whether it runs yet or not; changed with the lock.
+  private let current = Atomic(0)
 
   /// Creates a zygote, which is started with the first helper.
   ///
@@ -48,10 +61,14 @@ package final class HelperZygote: Sendable {
     self.arguments = arguments
   }
 
-  deinit { state.withLock { Self.stop(&$0) } }
+  deinit {
+    state.withLock { state in for number in state.generations.keys { Self.stop(number, &state) } }
+  }
 
-  /// The process id of the zygote; `nil` while it is not running.
-  package var processID: Int32? { state.withLock { $0.zygote?.pid } }
+  /// The process id of the zygote that forks; `nil` while none is running.
+  package var processID: Int32? { state.withLock { $0.generations[currentNumber]?.zygote.pid } }
+
+  private var currentNumber: Int { current.load(ordering: .acquiring) }
 
   /// Starts a helper, which is ready for requests when this function returns or soon after.
   /// - Throws: `notStarted`.
@@ -68,44 +85,44 @@ package final class HelperZygote: Sendable {
   /// Starts a helper; returns `nil` if the zygote has ended.
   private func fork(_ state: inout State) throws(HelperLoss) -> HelperProcess? {
     var zygote = try running(&state)
-    drain(&state)
+    let number = currentNumber
+    Self.drain(number, &state)
     var channel = csandbox_channel()
     guard csandbox_channel_create(HelperLayout.current.byteCount, &channel) else {
       throw .notStarted("no memory or descriptors: error \(errno)")
     }
     state.nextID &+= 1
     let id = state.nextID
-    guard csandbox_zygote_fork(&zygote, id, &channel), let event = Self.started(id, &state) else {
+    guard csandbox_zygote_fork(&zygote, id, &channel), let event = Self.started(id, number, &state) else {
       csandbox_channel_destroy(&channel)
-      Self.stop(&state)
+      Self.stop(number, &state)
       return nil
     }
+    state.generations[number]?.helpers.insert(id)
     return HelperProcess(
-      channel, id: id, generation: state.generation, processID: event.pid, initialByteCount: event.data_bytes,
-      zygote: self)
+      channel, id: id, generation: number, processID: event.pid, initialByteCount: event.data_bytes, zygote: self)
   }
 
   private func running(_ state: inout State) throws(HelperLoss) -> csandbox_zygote {
-    if let zygote = state.zygote { return zygote }
+    if let generation = state.generations[currentNumber] { return generation.zygote }
     var zygote = csandbox_zygote()
     var strings: [UnsafeMutablePointer<CChar>?] = (["image-worker"] + arguments).map { strdup($0) } + [nil]
     defer { for string in strings { free(string) } }
     let status = csandbox_zygote_spawn(program, &strings, &zygote)
     guard status == 0 else { throw .notStarted("\(program) cannot be executed: error \(status)") }
-    state.zygote = zygote
-    state.generation += 1
-    state.statuses = [:]
+    let number = current.add(1, ordering: .acquiringAndReleasing).newValue
+    state.generations[number] = Generation(zygote: zygote)
     return zygote
   }
 
   /// Waits until a helper has started; returns `nil` if the zygote has ended or cannot fork.
-  private static func started(_ id: UInt32, _ state: inout State) -> csandbox_event? {
-    guard var zygote = state.zygote else { return nil }
+  private static func started(_ id: UInt32, _ number: Int, _ state: inout State) -> csandbox_event? {
+    guard var zygote = state.generations[number]?.zygote else { return nil }
     var event = csandbox_event()
     while csandbox_zygote_next(&zygote, &event, startTimeout) == 1 {
       switch csandbox_event_kind(event.kind) {
       case CSANDBOX_STARTED where event.id == id: return event
-      case CSANDBOX_ENDED: state.statuses[event.id] = event.status
+      case CSANDBOX_ENDED: state.generations[number]?.statuses[event.id] = event.status
       default: return nil
       }
     }
@@ -113,31 +130,56 @@ package final class HelperZygote: Sendable {
   }
 
   /// Notes the helpers whose end was reported.
-  private func drain(_ state: inout State) {
-    guard var zygote = state.zygote else { return }
+  private static func drain(_ number: Int, _ state: inout State) {
+    guard var zygote = state.generations[number]?.zygote else { return }
     var event = csandbox_event()
-    while csandbox_zygote_next(&zygote, &event, 0) == 1 { state.statuses[event.id] = event.status }
+    while csandbox_zygote_next(&zygote, &event, 0) == 1 {
+      state.generations[number]?.statuses[event.id] = event.status
+    }
   }
 
-  private static func stop(_ state: inout State) {
-    guard var zygote = state.zygote else { return }
-    csandbox_zygote_destroy(&zygote)
-    state.zygote = nil
+  private static func stop(_ number: Int, _ state: inout State) {
+    guard var generation = state.generations.removeValue(forKey: number) else { return }
+    csandbox_zygote_destroy(&generation.zygote)
+  }
+
+  /// Ends a zygote that forks no more helpers and has none.
+  private func stopIfUnused(_ number: Int, _ state: inout State) {
+    if number != currentNumber, state.generations[number]?.helpers.isEmpty ?? false { Self.stop(number, &state) }
+  }
+
+  /// Whether helpers are still forked with the addresses of a zygote.
+  func isCurrent(_ generation: Int) -> Bool { currentNumber == generation }
+
+  /// Lets another zygote fork the next helpers.
+  /// - `generation`: the zygote that must not fork any more; it does nothing if that is another one already.
+  func renew(after generation: Int) {
+    state.withLock { state in
+      guard currentNumber == generation else { return }
+      current.add(1, ordering: .acquiringAndReleasing)
+      stopIfUnused(generation, &state)
+    }
   }
 
   /// Returns why a helper's channel has closed.
   func loss(of id: UInt32, generation: Int) -> HelperLoss {
-    state.withLock { state in
-      guard state.generation == generation, var zygote = state.zygote else { return .signaled(SIGKILL) }
-      var event = csandbox_event()
-      while state.statuses[id] == nil, csandbox_zygote_next(&zygote, &event, Self.endTimeout) == 1 {
-        state.statuses[event.id] = event.status
+    for _ in 0..<(Self.endTimeout / Self.endInterval) {
+      let (status, isRunning): (Int32?, Bool) = state.withLock { state in
+        Self.drain(generation, &state)
+        return (state.generations[generation]?.statuses[id], state.generations[generation] != nil)
       }
-      guard let status = state.statuses[id] else { return .signaled(SIGKILL) }
-      var signal: Int32 = 0
-      guard csandbox_was_signaled(status, &signal) else { return Self.loss(exitStatus: status >> 8) }
-      return signal == SIGXCPU ? .exceededCPUTime : .signaled(signal)
+      if let status { return Self.loss(status) }
+      guard isRunning else { break }
+      // Without the lock: other images must not wait for a helper that has only closed its channel.
+      usleep(UInt32(Self.endInterval) * 1000)
     }
+    return .signaled(SIGKILL)
+  }
+
+  private static func loss(_ status: Int32) -> HelperLoss {
+    var signal: Int32 = 0
+    guard csandbox_was_signaled(status, &signal) else { return loss(exitStatus: status >> 8) }
+    return signal == SIGXCPU ? .exceededCPUTime : .signaled(signal)
   }
 
   private static func loss(exitStatus: Int32) -> HelperLoss {
@@ -151,9 +193,12 @@ package final class HelperZygote: Sendable {
   /// Ends a helper, whose process id may be used again afterwards.
   func discard(_ id: UInt32, generation: Int) {
     state.withLock { state in
-      guard state.generation == generation, var zygote = state.zygote else { return }
+      guard state.generations[generation]?.helpers.remove(id) != nil,
+        var zygote = state.generations[generation]?.zygote
+      else { return }
       _ = csandbox_zygote_discard(&zygote, id)
-      state.statuses[id] = nil
+      state.generations[generation]?.statuses[id] = nil
+      stopIfUnused(generation, &state)
     }
   }
 }

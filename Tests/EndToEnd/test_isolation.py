@@ -11,7 +11,7 @@ from pathlib import Path
 
 import grpc
 import pytest
-from conftest import Client, Worker, built_in, fixture_bytes, wait_until
+from conftest import UNLIMITED, Client, Worker, built_in, fixture_bytes, wait_until
 from google.rpc import code_pb2, error_details_pb2
 from PIL import Image
 from test_lifecycle import Feed
@@ -191,6 +191,18 @@ def test_helpers_have_no_descriptor_of_the_worker(isolated):
     for pid in helpers(isolated):
         links = [os.readlink(file) for file in Path(f"/proc/{pid}/fd").iterdir()]
         assert sorted(re.sub(r"\d+", "N", link) for link in links) == ["/dev/null"] * 3 + ["socket:[N]"] * 2, links
+
+
+def test_a_helper_works_for_one_connection(isolated):
+    options = [*UNLIMITED, ("grpc.use_local_subchannel_pool", 1)]
+    clients = [Client(isolated, grpc.insecure_channel(isolated.address, options=options)) for _ in range(2)]
+    used = []
+    for client in [clients[0], clients[0], clients[1], clients[0]]:
+        list(client.process(fixture_bytes("photo-420.jpg"), "favicon"))
+        # One helper stays ready: that of the last connection.
+        assert wait_until(lambda: len(helpers(isolated)) == 1)
+        used += helpers(isolated)
+    assert used[0] == used[1] and len(set(used)) == 3, used
 
 
 # A program that runs the worker on a system that refuses calls, by their numbers on x86-64.

@@ -165,8 +165,8 @@ typedef struct ccodecs_limits {
   /// large buffers are spooled there: the bytes or coefficients of a progressive JPEG, the planes of a non-interleaved
   /// JPEG, the pixels of an interlaced PNG, and the channels of a PSD. It must stay open as long as the decoder.
   int spill_directory;
-  /// Whether spill_directory is a socket that answers each byte with the descriptor of a new unnamed file, for
-  /// processes that cannot open files.
+  /// Whether spill_directory is a socket for processes that cannot create files: it answers each size, a uint64_t, with
+  /// the descriptor of a new unnamed file of this size.
   bool spill_is_socket;
 } ccodecs_limits;
 
@@ -177,9 +177,9 @@ typedef struct ccodecs_limits {
 /// created in it.
 int ccodecs_spill_open(const char *path);
 
-/// Creates an empty unnamed file in a directory that ccodecs_spill_open returned. Returns a descriptor for reading and
-/// writing, or -1.
-int ccodecs_spill_create_file(int directory);
+/// Creates an unnamed file with `byte_count` zeros in a directory that ccodecs_spill_open returned, and allocates their
+/// disk space. Returns a descriptor for reading and writing, or -1.
+int ccodecs_spill_create_file(int directory, uint64_t byte_count);
 
 /// Closes a descriptor that ccodecs_spill_open returned.
 void ccodecs_spill_close(int directory);

@@ -52,7 +52,7 @@ static bool begin_file(ccodecs_spool *buffered, const ccodecs_limits *limits, cc
   if (staging == NULL) {
     return false;
   }
-  buffered->file = ccodecs_spill_new_file(limits);
+  buffered->file = ccodecs_spill_new_file(limits, 0);
   if (buffered->file < 0) {
     budget->has_machine_failed = true;
     ccodecs_free(budget, staging);

@@ -36,7 +36,24 @@ uint64_t ccodecs_spill_charge(uint64_t byte_count, uint64_t buffered, const ccod
   return is_for_file(byte_count, buffered, limits) ? kept_bytes(byte_count, buffered) + WINDOW_BYTES : byte_count + 128;
 }
 
-int ccodecs_spill_create_file(int directory) {
+/// Allocates `byte_count` bytes of disk space for a new file. Returns `file`, or -1 after closing it.
+static int allocated(int file, uint64_t byte_count) {
+  if (file < 0 || byte_count == 0) {
+    return file;
+  }
+#if defined(__linux__)
+  const bool has_room = byte_count <= INT64_MAX && posix_fallocate(file, 0, (off_t)byte_count) == 0;
+#else
+  const bool has_room = byte_count <= INT64_MAX && ftruncate(file, (off_t)byte_count) == 0;
+#endif
+  if (!has_room) {
+    close(file);
+    return -1;
+  }
+  return file;
+}
+
+static int create_empty_file(int directory) {
   static atomic_uint serial;
   for (int attempt = 0; attempt < 64; attempt++) {
     char name[64];
@@ -53,26 +70,13 @@ int ccodecs_spill_create_file(int directory) {
   return -1;
 }
 
-int ccodecs_spill_new_file(const ccodecs_limits *limits) {
-  return limits->spill_is_socket ? ccodecs_spill_receive_file(limits->spill_directory)
-                                 : ccodecs_spill_create_file(limits->spill_directory);
+int ccodecs_spill_create_file(int directory, uint64_t byte_count) {
+  return allocated(create_empty_file(directory), byte_count);
 }
 
-/// Allocates `byte_count` bytes of disk space for a new file. Returns `file`, or -1 after closing it.
-static int allocated(int file, size_t byte_count) {
-  if (file < 0) {
-    return -1;
-  }
-#if defined(__linux__)
-  const bool has_room = posix_fallocate(file, 0, (off_t)byte_count) == 0;
-#else
-  const bool has_room = ftruncate(file, (off_t)byte_count) == 0;
-#endif
-  if (!has_room) {
-    close(file);
-    return -1;
-  }
-  return file;
+int ccodecs_spill_new_file(const ccodecs_limits *limits, uint64_t byte_count) {
+  return limits->spill_is_socket ? ccodecs_spill_receive_file(limits->spill_directory, byte_count)
+                                 : ccodecs_spill_create_file(limits->spill_directory, byte_count);
 }
 
 int ccodecs_spill_open(const char *path) {
@@ -80,7 +84,7 @@ int ccodecs_spill_open(const char *path) {
   if (directory < 0) {
     return -1;
   }
-  const int probe = allocated(ccodecs_spill_create_file(directory), 1);
+  const int probe = ccodecs_spill_create_file(directory, 1);
   if (probe < 0) {
     close(directory);
     return -1;
@@ -98,7 +102,7 @@ static bool create_file(ccodecs_spill *spill, const ccodecs_limits *limits, ccod
   if (!ccodecs_budget_charge(budget, spill->kept + WINDOW_BYTES)) {
     return false;
   }
-  const int file = allocated(ccodecs_spill_new_file(limits), spill->byte_count);
+  const int file = ccodecs_spill_new_file(limits, spill->byte_count);
   void *map = file < 0 ? MAP_FAILED : mmap(NULL, spill->byte_count, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (file >= 0) {
     close(file); // the mapping keeps the file

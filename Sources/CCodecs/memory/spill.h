@@ -42,10 +42,11 @@ void ccodecs_spill_pass(ccodecs_spill *spill, size_t offset);
 /// Frees the block and refunds its budget. A zeroed ccodecs_spill is valid.
 void ccodecs_spill_destroy(ccodecs_spill *spill, ccodecs_budget *budget);
 
-/// Returns the descriptor of a new empty file for reading and writing, or -1.
-int ccodecs_spill_new_file(const ccodecs_limits *limits);
+/// Returns the descriptor of a new file for reading and writing, or -1. The file has `byte_count` bytes of disk space;
+/// with 0 it is empty and grows as it is written.
+int ccodecs_spill_new_file(const ccodecs_limits *limits, uint64_t byte_count);
 
 /// Requests the file from another process. Private to spill.c.
-int ccodecs_spill_receive_file(int socket);
+int ccodecs_spill_receive_file(int socket, uint64_t byte_count);
 
 #endif

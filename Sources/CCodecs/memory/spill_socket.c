@@ -15,13 +15,14 @@
 #define MSG_NOSIGNAL 0
 #endif
 
-int ccodecs_spill_receive_file(int socket) {
-  uint8_t byte = 0;
-  struct iovec content = {.iov_base = &byte, .iov_len = 1};
+int ccodecs_spill_receive_file(int socket, uint64_t byte_count) {
+  struct iovec content = {.iov_base = &byte_count, .iov_len = sizeof byte_count};
   struct msghdr message = {.msg_iov = &content, .msg_iovlen = 1};
-  if (sendmsg(socket, &message, MSG_NOSIGNAL) != 1) {
+  if (sendmsg(socket, &message, MSG_NOSIGNAL) != (ssize_t)sizeof byte_count) {
     return -1;
   }
+  uint8_t byte;
+  content = (struct iovec){.iov_base = &byte, .iov_len = 1};
   union {
     struct cmsghdr header;
     char bytes[CMSG_SPACE(sizeof(int))];

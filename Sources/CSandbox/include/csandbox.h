@@ -21,8 +21,9 @@
 #include <sys/types.h>
 
 enum {
-  CSANDBOX_CONTROL = 3,        ///< The zygote's end of the control socket.
-  CSANDBOX_MAX_HELPERS = 1024, ///< Helpers of a zygote that exist at the same time.
+  CSANDBOX_CONTROL = 3,           ///< The zygote's end of the control socket.
+  CSANDBOX_MAX_HELPERS = 1024,    ///< Helpers of a zygote that exist at the same time.
+  CSANDBOX_FILE_BYTES = 16 << 20, ///< The size to which a helper can extend a file, unless the server changes it.
 };
 
 /// Returns whether this build has a system call filter, without which no helper starts.
@@ -42,6 +43,10 @@ enum {
 /// closed.
 bool csandbox_send(int socket, const void *bytes, size_t count, int descriptor);
 
+/// Sends as csandbox_send does, without waiting. Returns 0, CSANDBOX_CLOSED, or CSANDBOX_TIMED_OUT if the other end has
+/// not received enough of what was sent before.
+int csandbox_send_now(int socket, const void *bytes, size_t count, int descriptor);
+
 /// Receives a message and the descriptor sent with it, -1 if there is none. `descriptor` may be NULL, which discards
 /// it. A timeout of -1 waits for any time. Returns the size of the message, CSANDBOX_CLOSED or CSANDBOX_TIMED_OUT.
 ssize_t csandbox_receive(int socket, void *bytes, size_t capacity, int *descriptor, int timeout_ms);
@@ -57,7 +62,7 @@ typedef struct csandbox_channel {
   uint8_t *shared; ///< The server's mapping of the shared memory; zeroed.
   size_t byte_count;
   int socket;        ///< The server's end: requests and responses.
-  int files;         ///< The server's end: requests for temporary files, one byte each, answered by a descriptor.
+  int files;         ///< The server's end: requests for temporary files, a size each, answered by a descriptor.
   int helper_socket; ///< The helper's ends, to be passed to csandbox_zygote_fork.
   int helper_files;
   int helper_memory;
@@ -79,7 +84,8 @@ size_t csandbox_page_size(void);
 /// Returns shared memory to the system, for both sides; its bytes become 0. `bytes` is aligned to pages.
 void csandbox_discard(uint8_t *bytes, size_t count);
 
-/// Sets or reads the number at the beginning of shared memory, initially 0.
+/// Sets or reads the number at the beginning of shared memory, initially 0. The server only sets it: a helper can
+/// overwrite it.
 void csandbox_flag_set(uint8_t *shared, uint32_t value);
 uint32_t csandbox_flag_get(const uint8_t *shared);
 
@@ -135,6 +141,10 @@ bool csandbox_limit_cpu_time(pid_t pid, uint64_t seconds);
 /// Sets the private memory in bytes beyond which the system refuses memory to the process; 0 for no limit. Returns
 /// false if the process does not exist.
 bool csandbox_limit_data(pid_t pid, uint64_t byte_count);
+
+/// Sets the size in bytes beyond which the process cannot extend a file; initially CSANDBOX_FILE_BYTES. Returns false
+/// if the process does not exist.
+bool csandbox_limit_file_size(pid_t pid, uint64_t byte_count);
 
 /// Returns the CPU time in nanoseconds that all threads of a process have used; 0 if it does not exist.
 uint64_t csandbox_cpu_time(pid_t pid);

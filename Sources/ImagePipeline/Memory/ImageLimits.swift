@@ -56,7 +56,7 @@ extension ImageLimits {
     ImageLimits(spill: SpillDirectory(requestingFilesFrom: socket))
   }
 
-  /// Creates a spill file for another process.
+  /// Creates a spill file of `byteCount` bytes for another process.
   /// - Returns: A descriptor, which the caller closes; -1 if there is no spill directory or no room.
-  package func makeSpillFile() -> Int32 { spill?.makeFile() ?? -1 }
+  package func makeSpillFile(byteCount: UInt64) -> Int32 { spill?.makeFile(byteCount: byteCount) ?? -1 }
 }

@@ -30,6 +30,9 @@ package struct ImageInfo: Sendable, Hashable {
     self.frameCount = frameCount
   }
 
+  /// Whether the format is one of those above.
+  package var isOfKnownFormat: Bool { ImageFormat(rawValue: format) != nil }
+
   init(_ header: ImageHeader) {
     format = header.format.rawValue
     size = PixelSize(width: header.width, height: header.height).turned(by: header.orientation)

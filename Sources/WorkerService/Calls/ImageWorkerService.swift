@@ -61,7 +61,9 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
       image?.use(byteCount: request.image.count)
       defer { environment.threadQueue.offerExpress() }
       return try await withTaskExecutorPreference(environment.expressExecutor) {
-        let inspection = Inspection(environment: environment, cancellation: cancellation)
+        let inspection = Inspection(
+          environment: environment, caller: environment.imageCaller(peer: context.remotePeer),
+          cancellation: cancellation)
         let plan = try await inspection.plan(request.image, configuration: configuration)
         return try Imageworker_V1_InspectImageResponse(plan)
       }

@@ -4,6 +4,7 @@ internal import ImagePipeline
 /// Plans an image from its first bytes, without decoding any of it.
 struct Inspection {
   let environment: WorkerEnvironment
+  let caller: ImageCaller
   let cancellation: Cancellation
 
   /// Plans the result of an image.
@@ -11,7 +12,7 @@ struct Inspection {
   /// - `bytes`: the image, or a prefix of it that contains the header.
   /// - Throws: `truncatedImage` with `neededByteCount` if the header is incomplete, and the errors of planning.
   func plan(_ bytes: Data, configuration: ProcessingConfiguration) async throws(PipelineError) -> PlannedImage {
-    var work = JobWork(environment, cancellation: cancellation)
+    var work = JobWork(environment, caller: caller, cancellation: cancellation)
     try await work.prepare()
     do throws(PipelineError) {
       guard try work.readHeader(bytes.bytes, isLast: !Self.isBeginning(bytes)) != nil else {

@@ -56,8 +56,9 @@ struct HelperLoop: ~Copyable {
   private let recorder = SpanRecorder()
   private var work: ImageWork?
   private var lastConfiguration: EncodedConfiguration?
-  /// Whether the outcome of every rendition was sent.
   private var renditionCount = 0
+  /// Whether an earlier image has taken this helper over; `nil` outside of tests.
+  private var hostility: HostileHelper?
 
   init(_ connection: HelperConnection, acceptsFaults: Bool) {
     self.connection = connection
@@ -68,6 +69,7 @@ struct HelperLoop: ~Copyable {
   /// Performs a request and sends the response.
   mutating func handle(_ bytes: [UInt8]) {
     var response = HelperResponse()
+    let wasHostile = hostility != nil
     do throws(PipelineError) {
       guard let (request, number) = HelperRequest.read(bytes, defaults: defaults, last: &lastConfiguration) else {
         throw Self.outOfOrder
@@ -78,7 +80,9 @@ struct HelperLoop: ~Copyable {
       work = nil  // ends its spans
     }
     response.spans = recorder.take()
-    connection.send(response.bytes)
+    guard wasHostile, var hostility else { return connection.send(response.bytes) }
+    hostility.answer(response, on: connection)
+    self.hostility = hostility
   }
 
   private static var outOfOrder: PipelineError {
@@ -136,7 +140,12 @@ struct HelperLoop: ~Copyable {
     _ byteCount: Int, isLast: Bool, _ planning: HelperRequest.Planning?, _ response: inout HelperResponse
   ) throws(PipelineError) {
     let connection = connection
-    if acceptsFaults { connection.withInput(byteCount) { HelperFault($0)?.commit(&response) } }
+    if acceptsFaults {
+      connection.withInput(byteCount) { bytes in
+        HelperFault(bytes)?.commit(&response)
+        hostility = hostility ?? HostileHelper(bytes)
+      }
+    }
     (response.consumedByteCount, response.bufferedByteCount) = try withWork { (work) throws(PipelineError) in
       let consumed = try connection.withInput(byteCount) { (bytes) throws(PipelineError) in
         let consumed = try work.readHeader(inWindowsOf: bytes, isLast: isLast)
@@ -182,10 +191,13 @@ struct HelperLoop: ~Copyable {
     from offset: Int, _ byteCount: Int, isLast: Bool, pauses: Bool, _ response: inout HelperResponse
   ) throws(PipelineError) -> Int {
     let (connection, renditionCount) = (connection, renditionCount)
-    var output = HelperOutput(connection, plan: response.plan)
-    var outcomes = response.outcomes
+    var output = HelperOutput(connection, following: response)
+    var outcomes: [(index: Int, outcome: Result<ProcessingReport, PipelineError>)] = []
     // After an error too: what preceded it is delivered.
-    defer { (response.segments, response.outcomes) = (output.segments, outcomes) }
+    defer {
+      response = output.response
+      response.outcomes = outcomes
+    }
     let (consumed, isPaused, hasEnded) = try withWork { (work) throws(PipelineError) in
       let consumed = try connection.withInput(from: offset, byteCount) { (bytes) throws(PipelineError) in
         guard pauses else {
@@ -233,60 +245,5 @@ extension ImageWork {
     for index in 0..<renditionCount {
       if let outcome = takeEnd(of: index) { outcomes.append((index, outcome)) }
     }
-  }
-}
-
-/// The output of one request, which is sent in parts if it does not fit.
-struct HelperOutput {
-  /// The number of bytes that are worth a response, which costs two changes of processes.
-  ///
-  /// With 64 KiB, a result of 1.2 MB needed 19 responses.
-  private static let sentByteCount = 256 * 1024
-
-  private let connection: HelperConnection
-  private let plan: PlannedImage?
-  private(set) var segments: [HelperResponse.Segment] = []
-  private var byteCount = 0
-
-  /// - `plan`: the plan that the request made, which precedes its output.
-  init(_ connection: HelperConnection, plan: PlannedImage?) {
-    self.connection = connection
-    self.plan = plan
-  }
-
-  /// Whether there is so much output that its receiver should not wait for more.
-  var isWorthSending: Bool { byteCount >= Self.sentByteCount }
-
-  mutating func append(_ bytes: RawSpan, of rendition: Int) {
-    var rest = bytes
-    while !rest.isEmpty {
-      let copied = connection.write(rest, at: byteCount)
-      if copied == 0 {
-        sendPart()
-        continue
-      }
-      note(copied, of: rendition)
-      rest = rest.extracting(droppingFirst: copied)
-    }
-  }
-
-  private mutating func note(_ copied: Int, of rendition: Int) {
-    byteCount += copied
-    if segments.last?.rendition == rendition {
-      segments[segments.count - 1].byteCount += copied
-    } else {
-      segments.append(HelperResponse.Segment(rendition: rendition, byteCount: copied))
-    }
-  }
-
-  /// Sends a full output and waits until the worker has copied it.
-  private mutating func sendPart() {
-    var response = HelperResponse()
-    response.isPartial = true
-    response.segments = segments
-    response.plan = plan
-    connection.send(response.bytes)
-    _ = connection.receive(idle: {})
-    (segments, byteCount) = ([], 0)
   }
 }

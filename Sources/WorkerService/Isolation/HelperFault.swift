@@ -18,11 +18,16 @@ enum HelperFault: String, CaseIterable {
   case escape
 
   init?(_ bytes: RawSpan) {
-    let longest = Self.marker.utf8.count + 16
+    guard let line = Self.line(bytes) else { return nil }
+    self.init(rawValue: line)
+  }
+
+  /// The text behind the marker; `nil` if an image does not begin with it.
+  static func line(_ bytes: RawSpan) -> String? {
+    let longest = Self.marker.utf8.count + 64
     let text = (0..<min(bytes.byteCount, longest)).map { bytes.unsafeLoad(fromByteOffset: $0, as: UInt8.self) }
     let line = String(decoding: text.prefix { $0 != 0x0A }, as: UTF8.self)
-    guard line.hasPrefix(Self.marker) else { return nil }
-    self.init(rawValue: String(line.dropFirst(Self.marker.count)))
+    return line.hasPrefix(marker) ? String(line.dropFirst(marker.count)) : nil
   }
 
   func commit(_ response: inout HelperResponse) {

@@ -75,6 +75,19 @@ struct HelperResponse {
   var attempts: [String: Int32] = [:]
 }
 
+extension HelperResponse {
+  /// Adds the next response to the same request, without its output.
+  mutating func append(_ next: HelperResponse) {
+    let (isStarted, plan, consumed) = (isStarted, plan, consumedByteCount)
+    let bufferedByteCount = bufferedByteCount
+    self = next
+    self.isStarted = isStarted || next.isStarted
+    self.plan = plan ?? next.plan
+    consumedByteCount = next.consumedByteCount ?? consumed
+    self.bufferedByteCount = max(bufferedByteCount, next.bufferedByteCount)
+  }
+}
+
 /// The fields of one message that a helper or the worker has sent.
 ///
 /// Missing and invalid fields have the value 0 or are empty: every value is checked where it is used.

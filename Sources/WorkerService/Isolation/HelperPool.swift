@@ -2,17 +2,21 @@ package import ImagePipeline
 internal import Synchronization
 package import WorkerIsolation
 
-/// The helper processes of a worker: each works on one image at a time.
+/// The helper processes of a worker: each works on one image at a time, and on images of one caller only.
+///
+/// A helper that a hostile image has taken over can read what is in its memory and falsify what it does next. A caller
+/// therefore gets a helper that has worked on its own images, or a new one.
 ///
 /// As many as there are image threads stay ready. Images that wait for their bytes keep their helpers, so there may be
 /// more for a time, up to a limit at which further images wait in order of arrival.
 package final class HelperPool: Sendable {
-  private struct Waiter {
+  struct Waiter {
     let id: UInt64
+    let caller: String
     let continuation: CheckedContinuation<Lease?, Never>
   }
 
-  private struct State {
+  struct State {
     /// The helpers that work on no image; the last one was used last.
     var idle: [Lease] = []
     /// The number of helpers, including those that work on images.
@@ -24,12 +28,40 @@ package final class HelperPool: Sendable {
     var startedCount: UInt64 = 0
     var lostCount: UInt64 = 0
     var missingDefenses: MissingDefenses = []
+
+    /// Removes and returns an idle helper that has worked for a caller, or for nobody yet.
+    mutating func takeIdle(for caller: String) -> Lease? {
+      let index = idle.lastIndex { $0.caller == caller } ?? idle.lastIndex { $0.caller == nil }
+      return index.map { idle.remove(at: $0) }
+    }
+
+    /// Notes that a helper ends.
+    mutating func forget(_ lease: Lease) {
+      count -= 1
+      processIDs.remove(lease.process.processID)
+    }
   }
 
-  /// A helper and the number of images that it has worked on.
+  /// A helper and what it has worked on.
   struct Lease: Sendable {
     let process: HelperProcess
+    /// The caller whose images it works on; `nil` for a new helper.
+    private(set) var caller: String?
     var imageCount = 0
+
+    fileprivate func lent(to caller: String) -> Lease {
+      var lease = self
+      lease.caller = caller
+      return lease
+    }
+  }
+
+  /// A source of helpers for an image.
+  private enum Source {
+    case idle(Lease)
+    /// A new helper, in place of an idle one of another caller if there is no room for more.
+    case new(replacing: Lease?)
+    case none
   }
 
   /// The memory in bytes that a helper needs in addition to its image's working set: of its own, and shared, with
@@ -40,16 +72,18 @@ package final class HelperPool: Sendable {
   /// The maximum of the memory in bytes that a helper is charged.
   package static let maxHelperByteCount = helperByteCount + HelperLayout.inputByteCount - inputByteCount
   /// The number of images after which a helper is replaced, so that nothing that an image leaves behind stays for long.
-  private static let maxImageCount = 256
+  static let maxImageCount = 256
 
   private let zygote: HelperZygote
-  private let warmCount: Int
+  let warmCount: Int
   /// The maximum number of helpers.
   package let maxCount: Int
   private let maxWaitingCount: Int
+  /// How long images wait for helpers that do nothing.
+  let patience: HelperPatience
   /// The files of images whose helpers were lost; `nil` if none are kept.
   let crashes: CrashDirectory?
-  private let state = Mutex(State())
+  let state = Mutex(State())
   /// The configuration that was sent last, which is likely to be sent again.
   private let lastConfiguration = Mutex<EncodedConfiguration?>(nil)
 
@@ -64,15 +98,17 @@ package final class HelperPool: Sendable {
   ///   - threadCount: The number of helpers that stay ready.
   ///   - maxCount: The maximum number of helpers.
   ///   - maxWaitingCount: The maximum number of images that wait for a helper.
+  ///   - patience: How long images wait for helpers that do nothing.
   ///   - crashes: The directory for images whose helpers were lost.
   package init(
     zygote: HelperZygote = HelperZygote(arguments: [CodecHelper.command]), threadCount: Int, maxCount: Int = 256,
-    maxWaitingCount: Int = 256, crashes: CrashDirectory? = nil
+    maxWaitingCount: Int = 256, patience: HelperPatience = HelperPatience(), crashes: CrashDirectory? = nil
   ) {
     self.zygote = zygote
     warmCount = threadCount
     self.maxCount = max(maxCount, 2 * threadCount)
     self.maxWaitingCount = maxWaitingCount
+    self.patience = patience
     self.crashes = crashes
   }
 
@@ -100,9 +136,11 @@ package final class HelperPool: Sendable {
   // MARK: Borrow
 
   /// Returns a helper, and waits for one if there are too many.
+  ///
+  /// - `caller`: the caller or connection that the image belongs to.
   /// - Throws: `overloaded` if too many images wait or no helper can be started; `cancelled`.
-  func borrow(_ cancellation: Cancellation) async throws(PipelineError) -> Lease {
-    if let lease = try borrowIfAvailable() { return lease }
+  func borrow(for caller: String, _ cancellation: Cancellation) async throws(PipelineError) -> Lease {
+    if let lease = try borrowIfAvailable(for: caller) { return lease }
     try cancellation.check()
     let id: UInt64? = state.withLock { state in
       guard state.waiters.count < maxWaitingCount else { return nil }
@@ -112,19 +150,16 @@ package final class HelperPool: Sendable {
     guard let id else {
       throw PipelineError(.overloaded, "\(maxWaitingCount) images are waiting for a process already; try again later")
     }
-    guard let lease = await wait(id, cancellation) else {
-      try cancellation.check()
-      // A helper has ended in the meantime, so that there is room for a new one.
-      guard let lease = try borrowIfAvailable() else { throw Self.exhausted }
-      return lease
-    }
-    return lease
+    if let lease = await wait(id, caller, cancellation) { return lease.lent(to: caller) }
+    try cancellation.check()
+    // A helper has ended in the meantime, so that there is room for a new one.
+    return try borrowNow(for: caller)
   }
 
   /// Returns a helper without waiting.
   /// - Throws: `overloaded` if there is none.
-  func borrowNow() throws(PipelineError) -> Lease {
-    guard let lease = try borrowIfAvailable() else { throw Self.exhausted }
+  func borrowNow(for caller: String) throws(PipelineError) -> Lease {
+    guard let lease = try borrowIfAvailable(for: caller) else { throw Self.exhausted }
     return lease
   }
 
@@ -132,28 +167,32 @@ package final class HelperPool: Sendable {
     PipelineError(.overloaded, "every process that works on images is busy; try again later")
   }
 
-  private func borrowIfAvailable() throws(PipelineError) -> Lease? {
-    enum Source { case idle(Lease), new, none }
+  private func borrowIfAvailable(for caller: String) throws(PipelineError) -> Lease? {
+    var unusable: [Lease] = []  // ended without the lock
     let source: Source = state.withLock { state in
-      while let lease = state.idle.popLast() {
-        if lease.process.isReady { return .idle(lease) }
-        // It was killed while it was idle, which costs no image.
-        Self.forget(lease, &state)
+      while let lease = state.takeIdle(for: caller) {
+        if lease.process.isReady, lease.process.isCurrent { return .idle(lease) }
+        // It was killed while it was idle, which costs no image, or has sent what nobody asked for.
+        state.forget(lease)
+        unusable.append(lease)
       }
-      guard state.count < maxCount else { return .none }
-      state.count += 1
-      return .new
+      guard state.count >= maxCount else {
+        state.count += 1
+        return .new(replacing: nil)
+      }
+      guard !state.idle.isEmpty else { return .none }
+      let other = state.idle.removeFirst()
+      state.processIDs.remove(other.process.processID)
+      return .new(replacing: other)
     }
+    for lease in unusable { lease.process.retire() }
     switch source {
-    case .idle(let lease): return lease
+    case .idle(let lease): return lease.lent(to: caller)
     case .none: return nil
-    case .new: return try start()
+    case .new(let other):
+      other?.process.retire()
+      return try start().lent(to: caller)
     }
-  }
-
-  private static func forget(_ lease: Lease, _ state: inout State) {
-    state.count -= 1
-    state.processIDs.remove(lease.process.processID)
   }
 
   private func startCounted() throws(PipelineError) -> Lease {
@@ -162,12 +201,13 @@ package final class HelperPool: Sendable {
   }
 
   /// Starts a helper that is already counted.
-  private func start() throws(PipelineError) -> Lease {
+  func start() throws(PipelineError) -> Lease {
     do throws(HelperLoss) {
       let lease = Lease(process: try zygote.start())
       // The answer shows that it is in its sandbox.
+      lease.process.begin(work: 0, patience: HelperPatience(), used: 0)
       try lease.process.send(HelperRequest.abandon.bytes(work: 0))
-      guard let response = HelperResponse(try lease.process.receive(work: 0) { -1 }) else {
+      guard let response = HelperResponse(try lease.process.receive { _ in -1 }) else {
         throw lease.process.end(.misbehaved)
       }
       state.withLock { state in
@@ -182,30 +222,29 @@ package final class HelperPool: Sendable {
     }
   }
 
-  private func wait(_ id: UInt64, _ cancellation: Cancellation) async -> Lease? {
+  private func wait(_ id: UInt64, _ caller: String, _ cancellation: Cancellation) async -> Lease? {
     let handler = Mutex<UInt64>(0)
     let lease: Lease? = await withCheckedContinuation { continuation in
-      let lease: Lease? = state.withLock { state in
-        if let lease = state.idle.popLast() { return lease }
-        state.waiters.append(Waiter(id: id, continuation: continuation))
-        return nil
+      let isOver = state.withLock { state in
+        // One may have been given back since the first attempt.
+        if state.count < maxCount || !state.idle.isEmpty { return true }
+        state.waiters.append(Waiter(id: id, caller: caller, continuation: continuation))
+        return false
       }
-      if let lease { return continuation.resume(returning: lease) }
-      let registered = cancellation.addHandler { [self] in resume(removing: { $0.id == id }, with: nil) }
+      if isOver { return continuation.resume(returning: nil) }
+      let registered = cancellation.addHandler { [self] in resume { $0.id == id } }
       handler.withLock { $0 = registered }
     }
     cancellation.removeHandler(handler.withLock { $0 })
     return lease
   }
 
-  /// Resumes the first waiting image that fits; returns `false` if there is none.
-  @discardableResult
-  private func resume(removing isResumed: (Waiter) -> Bool, with lease: Lease?) -> Bool {
+  /// Resumes the first waiting image that fits without a helper.
+  func resume(where isResumed: (Waiter) -> Bool) {
     let waiter = state.withLock { state in
       state.waiters.firstIndex(where: isResumed).map { state.waiters.remove(at: $0) }
     }
-    waiter?.continuation.resume(returning: lease)
-    return waiter != nil
+    waiter?.continuation.resume(returning: nil)
   }
 
   /// Returns the canonical bytes of a configuration.
@@ -218,39 +257,8 @@ package final class HelperPool: Sendable {
     }
   }
 
-  // MARK: Give back
-
-  /// Takes back a helper.
-  /// - `isUsable`: whether it can work on another image; otherwise it ends.
-  func giveBack(_ lease: Lease, isUsable: Bool) {
-    guard isUsable, lease.imageCount < Self.maxImageCount else { return replace(lease) }
-    if resume(removing: { _ in true }, with: lease) { return }
-    state.withLock { state in
-      if state.idle.count < warmCount, !state.isClosed {
-        state.idle.append(lease)
-      } else {
-        Self.forget(lease, &state)
-      }
-    }
-  }
-
   /// Records that a helper ended while it worked on an image.
   func noteLoss() { state.withLock { $0.lostCount += 1 } }
-
-  /// Starts a helper instead of one that ends, if it is needed.
-  private func replace(_ lease: Lease) {
-    let isNeeded = state.withLock { state in
-      Self.forget(lease, &state)
-      guard !state.isClosed, state.count < warmCount || !state.waiters.isEmpty else { return false }
-      state.count += 1
-      return true
-    }
-    guard isNeeded else { return }
-    do throws(PipelineError) { giveBack(try start(), isUsable: true) } catch {
-      // The next image tries again; one that waits learns why.
-      resume(removing: { _ in true }, with: nil)
-    }
-  }
 
   /// Returns memory that idle helpers do not need to the system.
   package func trim() {
@@ -260,10 +268,12 @@ package final class HelperPool: Sendable {
 
   /// Ends the helpers that work on no image; others end with their images.
   package func close() {
-    state.withLock { state in
+    let idle = state.withLock { state in
       state.isClosed = true
-      for lease in state.idle { Self.forget(lease, &state) }
-      state.idle = []
+      for lease in state.idle { state.forget(lease) }
+      defer { state.idle = [] }
+      return state.idle
     }
+    for lease in idle { lease.process.retire() }
   }
 }

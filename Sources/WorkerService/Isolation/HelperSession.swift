@@ -6,6 +6,7 @@ internal import WorkerIsolation
 /// It belongs to one thread at a time, which blocks while the helper works.
 final class HelperSession {
   private let pool: HelperPool
+  private let caller: String
   private let limits: ImageLimits
   private let cancellation: Cancellation
   private let tracing: IsolatedWork.Target
@@ -13,11 +14,15 @@ final class HelperSession {
   private var number: UInt32 = 0
   private var handlerID: UInt64?
   private var cpuTime = HelperCPUTime()
+  private var suppliedByteCount: UInt64 = 0
   /// The file for the image's bytes, if they are kept after a crash.
   private var input: CrashFile?
 
-  init(_ pool: HelperPool, limits: ImageLimits, cancellation: Cancellation, tracing: IsolatedWork.Target) {
+  init(
+    _ pool: HelperPool, caller: String, limits: ImageLimits, cancellation: Cancellation, tracing: IsolatedWork.Target
+  ) {
     self.pool = pool
+    self.caller = caller
     self.limits = limits
     self.cancellation = cancellation
     self.tracing = tracing
@@ -32,11 +37,11 @@ final class HelperSession {
 
   /// Waits for a helper.
   /// - Throws: `overloaded`, `cancelled`.
-  func begin() async throws(PipelineError) { begin(try await pool.borrow(cancellation)) }
+  func begin() async throws(PipelineError) { begin(try await pool.borrow(for: caller, cancellation)) }
 
   /// Takes a helper if one is available.
   /// - Throws: `overloaded`.
-  func beginNow() throws(PipelineError) { begin(try pool.borrowNow()) }
+  func beginNow() throws(PipelineError) { begin(try pool.borrowNow(for: caller)) }
 
   private func begin(_ lease: HelperPool.Lease) {
     var lease = lease
@@ -45,6 +50,8 @@ final class HelperSession {
     let (process, number) = (lease.process, UInt32(lease.imageCount))
     self.number = number
     cpuTime = HelperCPUTime(before: process.cpuTime)
+    process.begin(work: number, patience: pool.patience, used: cpuTime.before)
+    process.limitFiles(byteCount: 0)
     limit(byteCount: 0)
     handlerID = cancellation.addHandler { process.cancel(work: number) }
     input = pool.crashes?.makeFile()
@@ -56,13 +63,13 @@ final class HelperSession {
     lease?.process.limit(cpuSeconds: limit.cpuSeconds, used: cpuTime.before, byteCount: limit.byteCount)
   }
 
-  /// Gives the helper back.
+  /// Gives the helper back, unless it has received files, of which it may keep parts.
   func release() {
     if let handlerID { cancellation.removeHandler(handlerID) }
     handlerID = nil
     guard let lease = lease.take() else { return }
     cpuTime.note(lease.process)
-    pool.giveBack(lease, isUsable: lease.process.loss == nil)
+    pool.giveBack(lease, isUsable: lease.process.loss == nil && !lease.process.hasFiles)
   }
 
   /// Returns the CPU time that the helper has used for this image since the last call.
@@ -75,6 +82,8 @@ final class HelperSession {
 
   /// Copies the next bytes of the image, at most `HelperLayout.inputByteCount`, to the helper.
   func write(_ bytes: RawSpan) {
+    suppliedByteCount += UInt64(bytes.byteCount)
+    lease?.process.limitFiles(byteCount: suppliedByteCount)
     lease?.process.write(bytes)
     input?.write(bytes)
   }
@@ -84,25 +93,29 @@ final class HelperSession {
 
   // MARK: Requests
 
+  /// Whether the image was cancelled.
+  var isCancelled: Bool { cancellation.isCancelled }
+
   /// Sends a request and receives its responses.
   ///
   /// The helper is given back after an error.
   /// - Parameters:
   ///   - request: The request.
   ///   - returnsErrors: Whether the response contains an error of the image, instead of a throw.
-  ///   - collect: Called with each response, to copy its output; returns the number of copied bytes.
-  /// - Returns: The last response.
+  ///   - makeFile: Returns the descriptor of a new temporary file of a size in bytes, or -1.
+  ///   - collect: Called with each response, to check it and to copy its output.
+  /// - Returns: The responses together.
   /// - Throws: The image's error, or that of a helper that was lost.
   func exchange(
-    _ request: HelperRequest, returnsErrors: Bool = false,
-    collect: (HelperResponse, HelperProcess) throws(HelperLoss) -> Int
+    _ request: HelperRequest, returnsErrors: Bool = false, makeFile: (UInt64) -> Int32,
+    collect: (HelperResponse, HelperProcess) throws(HelperLoss) -> Void
   ) throws(PipelineError) -> HelperResponse {
     guard let process else {
       throw PipelineError(.internalDefect, "an image without a process was continued")
     }
     let response: HelperResponse
     do throws(HelperLoss) {
-      response = try responses(to: request, of: process, collect)
+      response = try responses(to: request, of: process, makeFile, collect)
     } catch {
       let error = self.error(of: error)
       release()
@@ -117,27 +130,29 @@ final class HelperSession {
   }
 
   private func responses(
-    to request: HelperRequest, of process: HelperProcess,
-    _ collect: (HelperResponse, HelperProcess) throws(HelperLoss) -> Int
+    to request: HelperRequest, of process: HelperProcess, _ makeFile: (UInt64) -> Int32,
+    _ collect: (HelperResponse, HelperProcess) throws(HelperLoss) -> Void
   ) throws(HelperLoss) -> HelperResponse {
     try process.send(request.bytes(work: number) { pool.encode($0) })
-    var outputByteCount = 0
+    var all = HelperResponse()
     while true {
-      let bytes = try process.receive(work: number) { limits.makeSpillFile() }
-      guard let response = HelperResponse(bytes) else { throw process.end(.misbehaved) }
-      outputByteCount += try collect(response, process)
-      guard response.isPartial else { return response }
-      guard !response.segments.isEmpty, outputByteCount <= limits.memory else { throw process.end(.misbehaved) }
+      guard let response = HelperResponse(try process.receive(makeFile: makeFile)) else {
+        throw process.end(.misbehaved)
+      }
+      try collect(response, process)
+      all.append(response)
+      guard response.isPartial else { return all }
       try process.send(HelperRequest.proceed.bytes(work: number))
     }
   }
 
-  /// Ends a helper that sent a message which the protocol does not allow.
-  /// - Returns: The error of its image.
-  func endMisbehaved() -> PipelineError {
-    guard let process else { return PipelineError(.internalDefect, "an image has no plan") }
-    defer { release() }
-    return error(of: process.end(.misbehaved))
+  /// Abandons the image. A helper that does not answer soon is ended.
+  func abandon() {
+    guard let process else { return }
+    process.cancel(work: number)
+    _ = try? exchange(.abandon, makeFile: { _ in -1 }) { (response, process) throws(HelperLoss) in
+      guard !response.isPartial, response.segments.isEmpty else { throw process.end(.misbehaved) }
+    }
   }
 
   /// Returns the error of an image whose helper was lost, and keeps the image's bytes if that was requested.

@@ -17,9 +17,6 @@ struct IsolatedResults {
     outcomes = plan.renditions.map { if case .failure(let error) = $0 { .failure(error) } else { nil } }
   }
 
-  /// Whether there is a rendition with an index.
-  func contain(_ index: Int) -> Bool { outputs.indices.contains(index) }
-
   /// Whether all renditions have ended.
   var areComplete: Bool { outcomes.allSatisfy { $0 != nil } }
 

@@ -11,12 +11,11 @@ final class IsolatedWork {
   private let session: HelperSession
   private let limits: ImageLimits
   private let recordsSpans: Bool
+  private var dialogue: HelperDialogue
   private var isBegun = false
   private var supplied = SuppliedBytes()
   /// The maximum number of the image's bytes in one request, for which memory is charged.
   private(set) var windowByteCount = HelperPool.inputByteCount
-  /// The number of results to plan.
-  private var configurationCount = 0
   /// Whether the image was started by the request that read its header.
   private(set) var isStartedWithHeader = false
   /// The number of bytes that were processed with the start.
@@ -24,20 +23,21 @@ final class IsolatedWork {
   /// The error of an image whose output is still to be delivered.
   private var failure: PipelineError?
   private(set) var bufferedByteCount = 0
-  private(set) var plan: PlannedImage?
   private(set) var isPaused = false
   private var results = IsolatedResults()
 
-  init(_ pool: HelperPool, limits: ImageLimits, cancellation: Cancellation, tracing: Target) {
-    session = HelperSession(pool, limits: limits, cancellation: cancellation, tracing: tracing)
+  /// - `caller`: the caller or connection that the image belongs to.
+  init(_ pool: HelperPool, caller: String, limits: ImageLimits, cancellation: Cancellation, tracing: Target) {
+    session = HelperSession(pool, caller: caller, limits: limits, cancellation: cancellation, tracing: tracing)
     self.limits = limits
     recordsSpans = tracing.isRecorded
+    dialogue = HelperDialogue(limits: limits, recordsSpans: tracing.isRecorded)
   }
 
-  deinit {
-    // The helper is idle, so it answers at once.
-    if session.process != nil, isBegun { _ = try? exchange(.abandon) }
-  }
+  deinit { if isBegun { session.abandon() } }
+
+  /// The plan of the image; `nil` until it was planned.
+  var plan: PlannedImage? { dialogue.plan }
 
   // MARK: The helper
 
@@ -63,30 +63,28 @@ final class IsolatedWork {
   private func exchange(
     _ request: HelperRequest, returnsErrors: Bool = false
   ) throws(PipelineError) -> HelperResponse {
-    try session.exchange(request, returnsErrors: returnsErrors) { (response, process) throws(HelperLoss) in
-      if plan == nil, let plan = response.plan {
-        guard plan.renditions.count == configurationCount else { throw process.end(.misbehaved) }
-        self.plan = plan
-        results = IsolatedResults(plan)
-      }
-      return try collect(response.segments, of: process)
-    }
+    dialogue.begin()
+    return try session.exchange(
+      request, returnsErrors: returnsErrors,
+      makeFile: { byteCount in
+        dialogue.allowsFile(byteCount: byteCount) ? limits.makeSpillFile(byteCount: byteCount) : -1
+      },
+      collect: { (response, process) throws(HelperLoss) in
+        guard dialogue.accepts(response, to: request, isCancelled: session.isCancelled) else {
+          throw process.end(.misbehaved)
+        }
+        if let plan = response.plan { results = IsolatedResults(plan) }
+        try copy(response.segments, of: process)
+      })
   }
 
   /// Copies compressed bytes.
-  /// - Returns: The number of bytes.
-  private func collect(
-    _ segments: [HelperResponse.Segment], of process: HelperProcess
-  ) throws(HelperLoss) -> Int {
+  private func copy(_ segments: [HelperResponse.Segment], of process: HelperProcess) throws(HelperLoss) {
     var offset = 0
     for segment in segments {
-      guard results.contain(segment.rendition), segment.byteCount <= HelperLayout.outputByteCount else {
-        throw process.end(.misbehaved)
-      }
       try process.withOutput(offset..<(offset + segment.byteCount)) { results.append($0, to: segment.rendition) }
       offset += segment.byteCount
     }
-    return offset
   }
 
   // MARK: The interface of ImageWork
@@ -127,21 +125,17 @@ final class IsolatedWork {
   private func readHeader(
     _ window: RawSpan, start: HelperRequest.ImageStart?, planning: HelperRequest.Planning?
   ) throws(PipelineError) -> HelperResponse {
-    configurationCount = planning?.configurations.count ?? 0
     if let planning { session.limit(byteCount: planning.admittedByteCount) }
     let response = try exchange(
       .readHeader(byteCount: window.byteCount, isLast: supplied.areLast, start: start, planning: planning),
       returnsErrors: true)
     if let error = response.error, !response.isStarted { throw error }
-    guard response.isStarted else { return response }
-    guard let plan, let planning, plan.reservedByteCount <= planning.admittedByteCount else {
-      throw session.endMisbehaved()
-    }
     return response
   }
 
   /// Copies the next bytes of the image, at most `windowByteCount`, to the helper.
   private func supply(_ bytes: RawSpan) {
+    dialogue.supply(byteCount: bytes.byteCount)
     session.write(bytes)
     supplied.replace(byteCount: bytes.byteCount, isFull: bytes.byteCount == windowByteCount)
   }
@@ -156,18 +150,12 @@ final class IsolatedWork {
 
   /// See `ImageWork.plan`.
   func plan(_ configurations: [ProcessingConfiguration], followingByteCount: UInt64?) throws(PipelineError) {
-    try expectPlan(.plan(configurations, followingByteCount: followingByteCount), count: configurations.count)
+    _ = try exchange(.plan(configurations, followingByteCount: followingByteCount))
   }
 
   /// See `ImageWork.planPreview`.
   func planPreview(_ configuration: ProcessingConfiguration, maxSide: Int) throws(PipelineError) {
-    try expectPlan(.planPreview(configuration, maxSide: maxSide), count: 1)
-  }
-
-  private func expectPlan(_ request: HelperRequest, count: Int) throws(PipelineError) {
-    configurationCount = count
-    _ = try exchange(request)
-    guard plan != nil else { throw session.endMisbehaved() }
+    _ = try exchange(.planPreview(configuration, maxSide: maxSide))
   }
 
   /// See `ImageWork.start`.

@@ -48,7 +48,7 @@ final class ImageJob {
     madeResults = cache?.sink ?? results
     self.source = hashing ?? source
     input = SourceWindows(self.source, maxByteCount: JobWork.windowByteCount(in: environment))
-    work = JobWork(environment, cancellation: cancellation)
+    work = JobWork(environment, caller: caller, cancellation: cancellation)
   }
 
   /// Processes the image on the image executor until every rendition has ended.

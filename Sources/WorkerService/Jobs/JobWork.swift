@@ -28,13 +28,18 @@ struct JobWork: ~Copyable {
   private var processCharge: ProcessCharge?
   private var localPlan: PlannedImage?
 
-  init(_ environment: WorkerEnvironment, cancellation: Cancellation, isPreview: Bool = false) {
+  /// - `caller`: the client that the image belongs to.
+  init(
+    _ environment: WorkerEnvironment, caller: ImageCaller, cancellation: Cancellation, isPreview: Bool = false
+  ) {
     let limits = environment.limits.image
     if let helpers = environment.helpers {
       let target = IsolatedWork.Target(
         tracer: environment.tracer, context: ServiceContext.current ?? .topLevel, isPreview: isPreview,
         isRecorded: environment.isTraced(ServiceContext.current ?? .topLevel))
-      place = .isolated(IsolatedWork(helpers, limits: limits, cancellation: cancellation, tracing: target))
+      place = .isolated(
+        IsolatedWork(
+          helpers, caller: caller.connection, limits: limits, cancellation: cancellation, tracing: target))
       bufferedReservation = Hold(budget: environment.memory)
       processCharge = ProcessCharge(budget: environment.memory)
     } else {

@@ -21,7 +21,7 @@ import WorkerProtocol
 struct HelperProcessTests {
   @Test("a helper cannot reach files, the network or other processes")
   func sandbox() throws {
-    let lease = try Isolated.pool().borrowNow()
+    let lease = try Isolated.pool().borrowNow(for: "")
     let image = Isolated.image(.escape)
     lease.process.write(image.span.bytes)
     try lease.process.send(
@@ -29,8 +29,8 @@ struct HelperProcessTests {
         byteCount: image.count, isLast: true, start: HelperRequest.ImageStart(limits: ImageLimits()), planning: nil
       )
       .bytes(work: 1))
-    let response = try #require(HelperResponse(lease.process.receive(work: 1) { -1 }))
-    #expect(response.attempts.count >= 16)
+    let response = try #require(HelperResponse(lease.process.receive { _ in -1 }))
+    #expect(response.attempts.count >= 20)
     for (attempt, error) in response.attempts { #expect(error != 0, "a helper managed to \(attempt)") }
     let status = try String(contentsOfFile: "/proc/\(lease.process.processID)/status", encoding: .utf8)
     for line in ["NoNewPrivs:\t1", "Seccomp:\t2", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000"] {
@@ -50,7 +50,7 @@ struct HelperProcessTests {
 
   @Test("the input of an idle helper is returned to the system, and used again")
   func discard() throws {
-    let lease = try Isolated.pool().borrowNow()
+    let lease = try Isolated.pool().borrowNow(for: "")
     let image = Isolated.image(.escape)
     for (work, isDiscarded) in [(UInt32(1), true), (UInt32(2), false)] {
       lease.process.write(image.span.bytes)
@@ -58,7 +58,7 @@ struct HelperProcessTests {
       let start = HelperRequest.ImageStart(limits: ImageLimits())
       try lease.process.send(
         HelperRequest.readHeader(byteCount: image.count, isLast: true, start: start, planning: nil).bytes(work: work))
-      let response = try #require(HelperResponse(lease.process.receive(work: work) { -1 }))
+      let response = try #require(HelperResponse(lease.process.receive { _ in -1 }))
       // Without its bytes, the image is none.
       #expect(response.attempts.isEmpty == isDiscarded && response.error != nil)
     }
@@ -100,7 +100,7 @@ struct HelperProcessTests {
     let pool = Isolated.pool()
     let cancellation = Cancellation()
     let work = IsolatedWork(
-      pool, limits: ImageLimits(), cancellation: cancellation,
+      pool, caller: "", limits: ImageLimits(), cancellation: cancellation,
       tracing: IsolatedWork.Target(tracer: InMemoryTracer(), context: .topLevel, isPreview: false))
     try await work.prepare()
     let image = Isolated.image(.spin)
@@ -204,11 +204,11 @@ struct HelperProcessTests {
   func waiting() async throws {
     let pool = Isolated.pool(maxCount: 4)
     var leases: [HelperPool.Lease] = []
-    for _ in 0..<pool.maxCount { leases.append(try pool.borrowNow()) }
-    #expect(throws: PipelineError.self) { try pool.borrowNow() }
-    let waiting = Task { try await pool.borrow(Cancellation()) }
+    for _ in 0..<pool.maxCount { leases.append(try pool.borrowNow(for: "")) }
+    #expect(throws: PipelineError.self) { try pool.borrowNow(for: "") }
+    let waiting = Task { try await pool.borrow(for: "", Cancellation()) }
     let cancellation = Cancellation()
-    let cancelled = Task { try await pool.borrow(cancellation) }
+    let cancelled = Task { try await pool.borrow(for: "", cancellation) }
     try await Task.sleep(for: .milliseconds(50))
     cancellation.cancel()
     await #expect(throws: PipelineError.cancelled) { try await cancelled.value }

@@ -11,8 +11,12 @@ enum Isolated {
   static let absence: Comment = "this build has no sandbox"
 
   /// A pool of helpers that accept faults.
-  static func pool(maxCount: Int = 16, crashes: CrashDirectory? = nil) -> HelperPool {
-    HelperPool(zygote: zygote(), threadCount: 2, maxCount: maxCount, crashes: crashes)
+  static func pool(
+    threadCount: Int = 2, maxCount: Int = 16, patience: HelperPatience = HelperPatience(),
+    crashes: CrashDirectory? = nil
+  ) -> HelperPool {
+    HelperPool(
+      zygote: zygote(), threadCount: threadCount, maxCount: maxCount, patience: patience, crashes: crashes)
   }
 
   static func zygote() -> HelperZygote {
@@ -21,6 +25,13 @@ enum Isolated {
 
   /// An image that makes a helper commit a fault.
   static func image(_ fault: HelperFault) -> [UInt8] { Array((HelperFault.marker + fault.rawValue + "\n").utf8) }
+
+  /// An image after which a helper is hostile.
+  ///
+  /// - `act`: what it does instead of each answer; `nil` for random acts.
+  static func hostileImage(_ act: HostileHelper.Act?, seed: UInt64) -> [UInt8] {
+    Array("\(HelperFault.marker)\(HostileHelper.name) \(act?.rawValue ?? "any") \(seed)\n".utf8)
+  }
 
   /// The state of a process as the system reports it; `nil` if there is no such process.
   static func state(of process: Int32) -> Character? {

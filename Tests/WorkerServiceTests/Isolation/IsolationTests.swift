@@ -103,7 +103,7 @@ struct IsolationTests {
     let bytes = Fixture.bytes("photo-420.jpg")
     func work(admitting byteCount: UInt64) async throws -> (work: IsolatedWork, consumed: Int) {
       let work = IsolatedWork(
-        Isolated.pool(), limits: ImageLimits(), cancellation: Cancellation(),
+        Isolated.pool(), caller: "", limits: ImageLimits(), cancellation: Cancellation(),
         tracing: IsolatedWork.Target(tracer: InMemoryTracer(), context: .topLevel, isPreview: false))
       try await work.prepare()
       let planning = HelperRequest.Planning(

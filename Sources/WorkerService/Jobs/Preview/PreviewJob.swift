@@ -25,10 +25,12 @@ final class PreviewJob {
   var clock = JobClock()
 
   /// - `rendition`: the rendition of the preview.
-  init(_ rendition: Rendition, environment: WorkerEnvironment, cancellation: Cancellation) {
+  init(
+    _ rendition: Rendition, environment: WorkerEnvironment, caller: ImageCaller, cancellation: Cancellation
+  ) {
     self.rendition = rendition
     self.environment = environment
-    work = JobWork(environment, cancellation: cancellation, isPreview: true)
+    work = JobWork(environment, caller: caller, cancellation: cancellation, isPreview: true)
   }
 
   /// Whether the preview is complete, has failed or was ended.

@@ -1,0 +1,248 @@
+internal import ImagePipeline
+internal import WorkerIsolation
+
+/// The worker's own account of the dialogue with a helper about one image.
+///
+/// Code that has taken over a helper can send anything at any time. A response is accepted only if it answers its
+/// request, with the counts that the request and the plan have fixed; any other ends the helper. What remains possible
+/// is a wrong result of this image, which an honest helper could have sent for another one.
+struct HelperDialogue {
+  private enum Phase {
+    case readingHeader
+    case planned(PlannedImage)
+    case started(PlannedImage)
+  }
+
+  private enum RenditionState {
+    case working(byteCount: UInt64)
+    /// The rendition could not be planned; its error is reported once more.
+    case refused
+    case ended
+  }
+
+  private let limits: ImageLimits
+  private let recordsSpans: Bool
+  private var phase = Phase.readingHeader
+  private var isPreview = false
+  private var renditions: [RenditionState] = []
+  /// The number of the image's bytes that were supplied.
+  private var suppliedByteCount: UInt64 = 0
+  /// The total size of the temporary files that were supplied.
+  private var fileByteCount: UInt64 = 0
+  /// The output of the current request, in bytes.
+  private var outputByteCount: UInt64 = 0
+  /// Whether the header was complete with the current request.
+  private var hasReadHeader = false
+
+  init(limits: ImageLimits, recordsSpans: Bool) {
+    self.limits = limits
+    self.recordsSpans = recordsSpans
+  }
+
+  /// The plan of the image; `nil` until it was planned.
+  var plan: PlannedImage? {
+    switch phase {
+    case .readingHeader: nil
+    case .planned(let plan), .started(let plan): plan
+    }
+  }
+
+  var isStarted: Bool { if case .started = phase { true } else { false } }
+
+  /// Notes that bytes of the image are supplied.
+  mutating func supply(byteCount: Int) { suppliedByteCount += UInt64(byteCount) }
+
+  /// Notes that a request is sent.
+  mutating func begin() { (outputByteCount, hasReadHeader) = (0, false) }
+
+  // MARK: Accept responses
+
+  /// Returns whether a response answers a request; then its plan and its counts are part of this account.
+  ///
+  /// - `isCancelled`: whether the image was cancelled.
+  mutating func accepts(_ response: HelperResponse, to request: HelperRequest, isCancelled: Bool) -> Bool {
+    acceptsPlan(response, to: request) && acceptsHeader(response, to: request) && acceptsStart(response, to: request)
+      && acceptsOutput(response, to: request) && acceptsOutcomes(response, isCancelled: isCancelled)
+      && (response.error.map { isPlausible($0, isCancelled: isCancelled) } ?? true)
+      && response.spans.count <= (recordsSpans ? Self.maxSpanCount : 0)
+      && (response.isPartial ? isPlausiblePart(response) : isComplete(response, to: request))
+  }
+
+  /// The maximum number of spans in a response: of each stage of each rendition.
+  private static let maxSpanCount = 8 * Rendition.maxCount
+
+  private mutating func acceptsPlan(_ response: HelperResponse, to request: HelperRequest) -> Bool {
+    guard let plan = response.plan else { return true }
+    guard case .readingHeader = phase, plan.renditions.count == request.plannedCount,
+      plan.workingSetByteCount <= plan.reservedByteCount
+    else { return false }
+    var side = Int.max
+    if case .planPreview(_, let maxSide) = request { (side, isPreview) = (maxSide, true) }
+    for case .success(let result) in plan.renditions {
+      guard result.input.isOfKnownFormat, result.output.isOfKnownFormat,
+        max(result.output.size.width, result.output.size.height) <= side
+      else { return false }
+    }
+    phase = .planned(plan)
+    renditions = plan.renditions.map { if case .success = $0 { .working(byteCount: 0) } else { .refused } }
+    return true
+  }
+
+  private mutating func acceptsHeader(_ response: HelperResponse, to request: HelperRequest) -> Bool {
+    guard case .readHeader(let byteCount, _, _, _) = request else { return response.bufferedByteCount == 0 }
+    guard response.bufferedByteCount <= limits.memory else { return false }
+    guard let consumed = response.consumedByteCount else { return true }
+    defer { hasReadHeader = true }
+    return !hasReadHeader && consumed <= byteCount
+  }
+
+  private mutating func acceptsStart(_ response: HelperResponse, to request: HelperRequest) -> Bool {
+    guard response.isStarted else { return true }
+    guard case .planned(let plan) = phase, plan.hasResults else { return false }
+    switch request {
+    case .start: break
+    case .readHeader(_, _, _, let planning?):
+      guard hasReadHeader, plan.reservedByteCount <= planning.admittedByteCount else { return false }
+    case .readHeader, .plan, .planPreview, .advance, .push, .proceed, .abandon: return false
+    }
+    phase = .started(plan)
+    return true
+  }
+
+  private mutating func acceptsOutput(_ response: HelperResponse, to request: HelperRequest) -> Bool {
+    guard !response.segments.isEmpty else { return true }
+    guard case .started(let plan) = phase else { return false }
+    for segment in response.segments {
+      guard renditions.indices.contains(segment.rendition), segment.byteCount > 0,
+        case .working(let byteCount) = renditions[segment.rendition],
+        case .success(let result) = plan.renditions[segment.rendition]
+      else { return false }
+      let sum = byteCount + UInt64(segment.byteCount)
+      guard sum <= maxByteCount(of: result) else { return false }
+      renditions[segment.rendition] = .working(byteCount: sum)
+      outputByteCount += UInt64(segment.byteCount)
+    }
+    return outputByteCount <= maxOutputByteCount(of: request, plan)
+  }
+
+  private mutating func acceptsOutcomes(_ response: HelperResponse, isCancelled: Bool) -> Bool {
+    guard !response.outcomes.isEmpty else { return true }
+    guard isStarted else { return false }
+    for (index, outcome) in response.outcomes {
+      guard renditions.indices.contains(index) else { return false }
+      switch (renditions[index], outcome) {
+      case (.working(let byteCount), .success(let report)):
+        guard isPlausible(report), report.outputByteCount == byteCount else { return false }
+      case (.working, .failure(let error)), (.refused, .failure(let error)):
+        guard isPlausible(error, isCancelled: isCancelled) else { return false }
+      case (.refused, .success), (.ended, _): return false
+      }
+      renditions[index] = .ended
+    }
+    return true
+  }
+
+  /// Whether a response before the last one has output and nothing that belongs to the end of a request.
+  private func isPlausiblePart(_ response: HelperResponse) -> Bool {
+    !response.segments.isEmpty && response.error == nil && response.outcomes.isEmpty && !response.isPaused
+      && response.advancedByteCount == nil
+  }
+
+  /// Whether the last response to a request contains all that the request asked for.
+  ///
+  /// A request that was answered without progress would be repeated without end.
+  private func isComplete(_ response: HelperResponse, to request: HelperRequest) -> Bool {
+    let hasProgress = outputByteCount > 0 || !response.outcomes.isEmpty
+    guard isStarted || !response.isPaused else { return false }
+    guard response.error == nil else { return true }
+    switch request {
+    case .readHeader(let byteCount, let isLast, _, let planning):
+      guard hasReadHeader else { return !isLast && plan == nil }
+      return (plan != nil) == (planning != nil) && (response.advancedByteCount ?? 0) <= byteCount
+        && (isStarted || response.advancedByteCount == nil)
+    case .plan, .planPreview: return plan != nil && response.consumedByteCount == nil
+    case .start(_, _, let byteCount, _):
+      return isStarted && (response.consumedByteCount ?? 0) <= byteCount
+        && (response.consumedByteCount != nil) == (byteCount > 0)
+    case .advance(_, let byteCount, _):
+      guard let consumed = response.consumedByteCount else { return false }
+      return consumed <= byteCount && (consumed > 0 || hasProgress)
+    case .push(let byteCount, _): return response.consumedByteCount == byteCount
+    case .proceed, .abandon: return response.consumedByteCount == nil
+    }
+  }
+
+  // MARK: Limits
+
+  /// Room for what does not depend on the image's size, in bytes.
+  private static let margin: UInt64 = 1 << 20
+  /// The maximum number of bytes for a pixel of a result, whatever its format.
+  private static let bytesPerResultPixel: UInt64 = 16
+  /// The maximum number of bytes for a pixel in temporary files: three channels of 32 bits.
+  private static let bytesPerSpilledPixel: UInt64 = 12
+
+  /// The maximum size of a result: that of its pixels, and that of the image if it may be passed through.
+  private func maxByteCount(of result: PlannedResult) -> UInt64 {
+    Self.pixelCount(result.output) * Self.bytesPerResultPixel + (isPreview ? 0 : 2 * suppliedByteCount) + Self.margin
+  }
+
+  /// The maximum output of a request: what the image has reserved for it, and what a response may have.
+  ///
+  /// A preview is small, and produced at once.
+  private func maxOutputByteCount(of request: HelperRequest, _ plan: PlannedImage) -> UInt64 {
+    if case .push = request { return .max }  // the size of the result is the limit
+    return plan.reservedByteCount - plan.workingSetByteCount + UInt64(HelperLayout.outputByteCount)
+  }
+
+  /// Returns whether the helper may have another temporary file; the size of one that it extends is 0.
+  mutating func allowsFile(byteCount: UInt64) -> Bool {
+    guard let plan, byteCount <= UInt64(Int64.max) - fileByteCount else { return false }
+    let most = plan.renditions.map { rendition in
+      guard case .success(let result) = rendition else { return UInt64(0) }
+      // Blocks of pixels at the edges are complete.
+      let (width, height) = (UInt64(result.input.size.width), UInt64(result.input.size.height))
+      let edges = 64 * (min(width, 65535) + min(height, 65535) + 64)
+      let pixelCount = min(Self.pixelCount(result.input), limits.maxPixels > 0 ? limits.maxPixels : .max)
+      return (pixelCount + edges) * Self.bytesPerSpilledPixel
+    }.max()
+    guard let most, fileByteCount + byteCount <= most else { return false }
+    fileByteCount += byteCount
+    return true
+  }
+
+  /// The number of pixels, as far as sums of bytes cannot overflow.
+  private static func pixelCount(_ image: ImageInfo) -> UInt64 {
+    min(UInt64(image.size.width) * UInt64(image.size.height), 1 << 50)
+  }
+
+  // MARK: Plausibility
+
+  private func isPlausible(_ report: ProcessingReport) -> Bool {
+    report.input.isOfKnownFormat && report.output.isOfKnownFormat
+      && (report.compressionQuality.map { (0...1).contains($0) } ?? true)
+      && (report.similarity?.isFinite ?? true)
+  }
+
+  /// Whether work on an image can end with this error.
+  private func isPlausible(_ error: PipelineError, isCancelled: Bool) -> Bool {
+    switch error.code {
+    case .invalidField, .emptyImage, .unknownFormat, .unsupportedImage, .corruptImage, .truncatedImage, .limitExceeded,
+      .overloaded, .internalDefect:
+      true
+    case .cancelled: isCancelled
+    case .unservedField, .unknownPreset, .uploadStalled, .codecCrashed, .codecStopped: false
+    }
+  }
+}
+
+extension HelperRequest {
+  /// The number of results that the request plans; `nil` if it plans none.
+  fileprivate var plannedCount: Int? {
+    switch self {
+    case .readHeader(_, _, _, let planning): planning?.configurations.count
+    case .plan(let configurations, _): configurations.count
+    case .planPreview: 1
+    case .start, .advance, .push, .proceed, .abandon: nil
+    }
+  }
+}

@@ -1,0 +1,58 @@
+internal import ImagePipeline
+internal import Synchronization
+internal import WorkerIsolation
+
+extension HelperPool {
+  /// What becomes of a helper that was given back.
+  private enum Return {
+    case lent(to: Waiter)
+    case kept
+    /// It ends: it cannot be used for the image that waits next.
+    case replaced
+    /// It ends, or another one that was not used for longer.
+    case surplus(Lease)
+  }
+
+  /// Takes back a helper.
+  /// - `isUsable`: whether it can work on another image of its caller; otherwise it ends.
+  func giveBack(_ lease: Lease, isUsable: Bool) {
+    guard isUsable, lease.imageCount < Self.maxImageCount, lease.process.isCurrent else { return replace(lease) }
+    let outcome: Return = state.withLock { state in
+      if let first = state.waiters.first {
+        guard lease.caller == nil || lease.caller == first.caller else { return .replaced }
+        return .lent(to: state.waiters.removeFirst())
+      }
+      guard !state.isClosed else {
+        state.forget(lease)
+        return .surplus(lease)
+      }
+      state.idle.append(lease)
+      guard state.idle.count > warmCount else { return .kept }
+      let oldest = state.idle.removeFirst()
+      state.forget(oldest)
+      return .surplus(oldest)
+    }
+    switch outcome {
+    case .lent(let waiter): waiter.continuation.resume(returning: lease)
+    case .kept: break
+    case .replaced: replace(lease)
+    case .surplus(let lease): lease.process.retire()
+    }
+  }
+
+  /// Starts a helper instead of one that ends, if it is needed.
+  private func replace(_ lease: Lease) {
+    lease.process.retire()
+    let isNeeded = state.withLock { state in
+      state.forget(lease)
+      guard !state.isClosed, state.count < warmCount || !state.waiters.isEmpty else { return false }
+      state.count += 1
+      return true
+    }
+    guard isNeeded else { return }
+    do throws(PipelineError) { giveBack(try start(), isUsable: true) } catch {
+      // The next image tries again; one that waits learns why.
+      resume { _ in true }
+    }
+  }
+}

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Has dialogues with hostile helpers, which answer requests in any way: COUNT of them, with the seeds from SEED.
+#
+#   Tests/Fuzz/dialogues.sh COUNT [SEED]
+#
+# The worker must survive each, return all memory, and then give the same results as before. The tests have the first
+# few seeds; a seed that fails here belongs there. Prints the number of seeds of each round, and stops at the first that
+# fails. For a load beside it, run `make bench` at the same time.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+count=${1:?"usage: Tests/Fuzz/dialogues.sh COUNT [SEED]"}
+seed=${2:-1000}
+round=250
+swift build --build-tests
+for ((first = seed; first < seed + count; first += round)); do
+  DIALOGUE_SEED=$first DIALOGUE_COUNT=$round swift test --skip-build --filter 'HostileHelperTests/randomActs'
+  echo "seeds $first to $((first + round - 1)) passed"
+done

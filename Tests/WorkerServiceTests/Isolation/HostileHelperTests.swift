@@ -1,0 +1,164 @@
+import Foundation
+import GRPCCore
+import GRPCProtobuf
+import ImagePipeline
+import InMemoryTracing
+import SwiftProtobuf
+import TestSupport
+import Testing
+import Tracing
+import WorkerIsolation
+import WorkerProtocol
+
+@testable import WorkerService
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// Helpers that a hostile image has taken over, and that then do anything at all.
+@Suite("Hostile helpers", .enabled(if: Isolated.isSupported, Isolated.absence), .serialized)
+struct HostileHelperTests {
+  private static let patience = HelperPatience(idle: .seconds(3), cancelled: .seconds(1))
+
+  private static func limits() -> WorkerLimits {
+    var limits = WorkerLimits()
+    limits.image.maxCPUTime = .seconds(2)
+    return limits
+  }
+
+  /// Requests of each kind, whose outcomes do not matter.
+  private static let requests: [@Sendable (Client) async throws -> Void] = [
+    { client in _ = try await client.process(Fixture.bytes("photo-420.jpg")) { $0.maxWidth = 200 } },
+    { client in
+      _ = try await client.processRenditions(
+        .with {
+          $0.image = Data(Fixture.bytes("photo.png"))
+          $0.renditions = [.named("a") { $0.maxWidth = 100 }, .named("b") { $0.preferredFormat = .png }]
+        })
+    },
+    { client in
+      _ = try await client.processRenditions(
+        .with {
+          $0.image = Data(Fixture.bytes("photo-420.jpg"))
+          $0.preview = true
+        })
+    },
+    { client in _ = try await client.inspectImage(.with { $0.image = Data(Fixture.bytes("photo.png")) }) },
+    { client in
+      let bytes = Fixture.bytes("photo-420.jpg")
+      let half = bytes.count / 2
+      _ = try await client.batch([
+        .start("half"), .chunk("half", bytes.prefix(half)), .chunk("half", bytes.dropFirst(half)), .end("half"),
+      ])
+    },
+  ]
+
+  /// Makes a request to a helper that has become hostile; checks that others are served as before.
+  private static func check(_ cases: [(act: HostileHelper.Act?, seed: UInt64, request: Int)]) async throws {
+    let pool = Isolated.pool(threadCount: 1, patience: patience)
+    try await withWorker(limits: limits(), helpers: pool) { client, environment in
+      let expected = try await client.process(Fixture.bytes("photo.png"), preset: "favicon").bytes
+      for (act, seed, request) in cases {
+        let armed = await failure { _ = try await client.process(Isolated.hostileImage(act, seed: seed)) }
+        #expect(armed?.code == .unimplemented, "\(String(describing: armed))")
+        try? await requests[request](client)
+        try await waitUntil("all memory is returned after seed \(seed)") {
+          environment.memory.used == 0 && environment.memory.buffered == 0 && environment.memory.processes == 0
+        }
+        // One that has not been found out is still hostile.
+        let helpers = pool.processIDs.helpers
+        for helper in helpers { kill(helper, SIGKILL) }
+        try await waitUntil("they have ended") { helpers.allSatisfy { (Isolated.state(of: $0) ?? "Z") == "Z" } }
+        #expect(try await client.process(Fixture.bytes("photo.png"), preset: "favicon").bytes == expected)
+      }
+    }
+  }
+
+  @Test("each hostile act costs its own image only", .timeLimit(.minutes(3)), arguments: HostileHelper.Act.allCases)
+  func acts(act: HostileHelper.Act) async throws { try await Self.check([(act, 0, 0), (act, 1, 2)]) }
+
+  /// The seeds of random dialogues; `Tests/Fuzz/dialogues.sh` tries many more.
+  private static let seeds: Range<UInt64> = {
+    let variables = ProcessInfo.processInfo.environment
+    let first = variables["DIALOGUE_SEED"].flatMap { UInt64($0) } ?? 0
+    return first..<(first + (variables["DIALOGUE_COUNT"].flatMap { UInt64($0) } ?? 20))
+  }()
+
+  @Test("dialogues with random acts of hostility cost their own images only")
+  func randomActs() async throws {
+    try await Self.check(Self.seeds.map { (nil, $0, Int($0 % UInt64(Self.requests.count))) })
+  }
+
+  @Test(
+    "cancellation ends a helper that overwrites the flag", arguments: [HostileHelper.Act.deaf, .emptyParts, .files])
+  func deafHelper(act: HostileHelper.Act) async throws {
+    let pool = Isolated.pool(threadCount: 1, patience: HelperPatience(idle: .seconds(600), cancelled: .seconds(1)))
+    let cancellation = Cancellation()
+    func work() async throws -> IsolatedWork {
+      let work = IsolatedWork(
+        pool, caller: "", limits: ImageLimits(), cancellation: cancellation,
+        tracing: IsolatedWork.Target(tracer: InMemoryTracer(), context: .topLevel, isPreview: false))
+      try await work.prepare()
+      return work
+    }
+    let image = Isolated.hostileImage(act, seed: 0)
+    let armed = try await work()
+    #expect(throws: PipelineError.self) { try armed.readHeader(image.span.bytes, isLast: true, planning: nil) }
+    Task.detached {
+      try await Task.sleep(for: .milliseconds(100))
+      cancellation.cancel()
+    }
+    let hostile = try await work()
+    let bytes = Fixture.bytes("photo.png")
+    #expect(throws: PipelineError.self) { try hostile.readHeader(bytes.span.bytes, isLast: true, planning: nil) }
+    #expect(hostile.isReleased && pool.idleCount <= 1)
+  }
+
+  @Test("a caller's helper works for no other caller")
+  func callers() throws {
+    let pool = Isolated.pool(threadCount: 2)
+    let first = try pool.borrowNow(for: "a")
+    let image = Isolated.image(.escape)
+    first.process.write(image.span.bytes)
+    pool.giveBack(first, isUsable: true)
+    let second = try pool.borrowNow(for: "b")
+    #expect(second.process !== first.process)
+    let start = HelperRequest.ImageStart(limits: ImageLimits())
+    try second.process.send(
+      HelperRequest.readHeader(byteCount: image.count, isLast: true, start: start, planning: nil).bytes(work: 1))
+    let response = try #require(HelperResponse(second.process.receive { _ in -1 }))
+    #expect(response.attempts.isEmpty && response.error != nil, "the first caller's image is in its memory")
+    #expect(try pool.borrowNow(for: "a").process === first.process)
+    pool.giveBack(second, isUsable: true)
+  }
+
+  @Test("a helper that was given back ends if an image of another caller waits")
+  func waitingCaller() async throws {
+    let pool = Isolated.pool(threadCount: 1, maxCount: 2)
+    let leases = [try pool.borrowNow(for: "a"), try pool.borrowNow(for: "a")]
+    let waiting = Task { try await pool.borrow(for: "b", Cancellation()) }
+    try await Task.sleep(for: .milliseconds(50))
+    pool.giveBack(leases[0], isUsable: true)
+    let lent = try await waiting.value.process
+    #expect(leases.allSatisfy { $0.process !== lent })
+    #expect(pool.count == 2)
+  }
+
+  @Test("helpers have other addresses after a crash")
+  func renewal() async throws {
+    let pool = Isolated.pool(threadCount: 1)
+    try await withWorker(helpers: pool) { client, _ in
+      _ = try await client.process(Fixture.bytes("photo.png"), preset: "favicon")
+      let zygote = try #require(pool.processIDs.zygote)
+      _ = try await client.process(Fixture.bytes("photo.png"), preset: "favicon")
+      #expect(pool.processIDs.zygote == zygote)
+      _ = try? await client.process(Isolated.image(.trap))
+      _ = try await client.process(Fixture.bytes("photo.png"), preset: "favicon")
+      #expect(pool.processIDs.zygote != zygote)
+      try await waitUntil("the zygote that is not needed has ended") { Isolated.state(of: zygote) == nil }
+    }
+  }
+}
