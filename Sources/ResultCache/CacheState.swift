@@ -65,6 +65,10 @@ struct CacheState: Sendable {
     if let replaced = entries.insert(result, for: key) { entryByteCount -= replaced.cost }
   }
 
+  mutating func remove(_ key: CacheKey) {
+    if let removed = entries.remove(key) { entryByteCount -= removed.cost }
+  }
+
   mutating func enter(_ key: CacheKey) -> Entry {
     if let result = entries.use(key) { return .hit(result) }
     guard flights[key] != nil else {

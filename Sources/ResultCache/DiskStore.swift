@@ -156,6 +156,9 @@ final class DiskStore: Sendable {
     }
   }
 
+  /// Removes a result and blocks meanwhile.
+  func discard(_ key: CacheKey) { writing.withLock { _ in remove(key) } }
+
   /// Stops all reading and writing; the files remain for a later process.
   private func turnOff(_ error: any Error) {
     state.withLock { $0.isOff = true }

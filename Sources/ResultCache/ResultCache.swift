@@ -69,6 +69,14 @@ package final class ResultCache: Sendable {
     return result
   }
 
+  /// Removes results that must not be used any more; blocks while files are removed.
+  package func remove(_ keys: [CacheKey]) {
+    for key in keys {
+      state.withLock { $0.remove(key) }
+      disk?.discard(key)
+    }
+  }
+
   /// Looks up a result, and waits while another caller is producing it.
   /// - `onWait`: receives a function that ends the wait early, for use when the caller's client has disconnected.
   /// - Throws: the error of the leader, or `CacheError.stopped` if the wait was ended.

@@ -45,6 +45,8 @@ package final class HelperPool: Sendable {
   /// A helper and what it has worked on.
   struct Lease: Sendable {
     let process: HelperProcess
+    /// The results of the helper that are in the cache.
+    let kept = KeptResults()
     /// The caller whose images it works on; `nil` for a new helper.
     private(set) var caller: String?
     var imageCount = 0
@@ -185,7 +187,10 @@ package final class HelperPool: Sendable {
       state.processIDs.remove(other.process.processID)
       return .new(replacing: other)
     }
-    for lease in unusable { lease.process.retire() }
+    for lease in unusable {
+      if !lease.process.isReady { lease.kept.revoke() }
+      lease.process.retire()
+    }
     switch source {
     case .idle(let lease): return lease.lent(to: caller)
     case .none: return nil

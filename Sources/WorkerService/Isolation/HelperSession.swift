@@ -15,6 +15,8 @@ final class HelperSession {
   private var handlerID: UInt64?
   private var cpuTime = HelperCPUTime()
   private var suppliedByteCount: UInt64 = 0
+  /// The results of the helper that are in the cache; `nil` before it is borrowed.
+  private(set) var kept: KeptResults?
   /// The file for the image's bytes, if they are kept after a crash.
   private var input: CrashFile?
 
@@ -47,6 +49,7 @@ final class HelperSession {
     var lease = lease
     lease.imageCount += 1
     self.lease = lease
+    kept = lease.kept
     let (process, number) = (lease.process, UInt32(lease.imageCount))
     self.number = number
     cpuTime = HelperCPUTime(before: process.cpuTime)
@@ -69,6 +72,7 @@ final class HelperSession {
     handlerID = nil
     guard let lease = lease.take() else { return }
     cpuTime.note(lease.process)
+    if lease.process.loss != nil { lease.kept.revoke() }
     pool.giveBack(lease, isUsable: lease.process.loss == nil && !lease.process.hasFiles)
   }
 

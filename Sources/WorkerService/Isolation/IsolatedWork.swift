@@ -38,6 +38,8 @@ final class IsolatedWork {
 
   /// The plan of the image; `nil` until it was planned.
   var plan: PlannedImage? { dialogue.plan }
+  /// The results of the image's helper that are in the cache; `nil` before it has a helper.
+  var kept: KeptResults? { session.kept }
 
   // MARK: The helper
 

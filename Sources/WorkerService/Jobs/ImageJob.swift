@@ -72,6 +72,7 @@ final class ImageJob {
       queue.begin(place.lane)
       span.end()
       clock.queued = clock.began.duration(to: .now)
+      defer { if let kept = work.kept { cache?.noteKept(in: kept) } }
       do {
         try charge?.source.image?.checkCPUTime()
         try await process()

@@ -18,6 +18,8 @@ final class JobCache {
   let sink: CachingSink
   /// The renditions that the job must produce.
   private(set) var missing: [Rendition]
+  /// The keys under which results of this job may be in the cache.
+  private var keptKeys: [CacheKey] = []
   /// Whether the image's results were looked up.
   private(set) var hasLookedUp = false
 
@@ -100,7 +102,11 @@ final class JobCache {
 
   private func collect(_ rendition: Rendition, _ collector: ResultCollector, as key: CacheKey?) {
     sink.entries[rendition.id] = CachingSink.Entry(collector: collector, key: key)
+    if let key { keptKeys.append(key) }
   }
+
+  /// Records which results are in the cache, so that they can be removed.
+  func noteKept(in kept: KeptResults) { if !keptKeys.isEmpty { kept.note(keptKeys, in: cache) } }
 
   /// Stores the results that were produced.
   ///
@@ -112,6 +118,7 @@ final class JobCache {
       for (rendition, key) in zip(missing, keys()) {
         metrics.looked(isHit: false)
         entries[rendition.id]?.collector.keep(as: key)
+        keptKeys.append(key)
       }
     }
     for entry in entries.values {

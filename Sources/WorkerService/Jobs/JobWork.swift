@@ -69,6 +69,14 @@ struct JobWork: ~Copyable {
     }
   }
 
+  /// The cached results of the process that works on the image; `nil` for this process.
+  var kept: KeptResults? {
+    switch place {
+    case .here: nil
+    case .isolated(let work): work.kept
+    }
+  }
+
   /// Records that the current thread works on this image until it returns.
   private func noteWork() { WorkThread.begin(formatName ?? "unknown") }
 

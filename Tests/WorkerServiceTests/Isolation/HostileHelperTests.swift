@@ -3,6 +3,8 @@ import GRPCCore
 import GRPCProtobuf
 import ImagePipeline
 import InMemoryTracing
+import Logging
+import ResultCache
 import SwiftProtobuf
 import TestSupport
 import Testing
@@ -145,6 +147,33 @@ struct HostileHelperTests {
     let lent = try await waiting.value.process
     #expect(leases.allSatisfy { $0.process !== lent })
     #expect(pool.count == 2)
+  }
+
+  @Test("results of a helper that is lost leave the cache, in memory and on the disk")
+  func revokedResults() async throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("cache-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    var limits = CacheLimits()
+    limits.directory = folder.path
+    func fileCount() throws -> Int {
+      try FileManager.default.contentsOfDirectory(atPath: folder.path).count { $0.hasSuffix(".result") }
+    }
+    let cache = try ResultCache(limits: limits, logger: Logger(label: "test"))
+    try await withWorker(cache: cache, helpers: Isolated.pool(threadCount: 1)) { client, _ in
+      func expect(isCached: Bool) async throws {
+        for name in ["photo.png", "photo-420.jpg"] {
+          let result = try await client.process(Fixture.bytes(name), preset: "favicon")
+          #expect(result.report?.cacheHit == isCached, "\(name)")
+        }
+      }
+      try await expect(isCached: false)
+      try await expect(isCached: true)
+      #expect(try fileCount() == 2)
+      _ = try? await client.process(Isolated.image(.trap))
+      #expect(cache.memoryByteCount == 0)
+      #expect(try fileCount() == 0)
+      try await expect(isCached: false)
+    }
   }
 
   @Test("helpers have other addresses after a crash")
