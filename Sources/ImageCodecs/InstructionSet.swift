@@ -3,6 +3,7 @@ internal import CInstructions
 /// The environment variable that limits the instructions of the kernels, for tests and benchmarks; results do not depend
 /// on them.
 package enum InstructionSet {
+  /// The name of the variable.
   package static let variable = String(cString: cinstructions_variable)
   /// What the variable accepts.
   package static let accepted = "scalar, avx2, neon or avx512"

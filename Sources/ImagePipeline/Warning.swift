@@ -34,6 +34,8 @@ package enum Warning: Sendable, Hashable {
   case reducedQuality(Double?, requested: Double?, imageByteCount: UInt64)
   /// The result has more bytes than its image; `note` ends the sentence with the reason or the remedy.
   case largerThanImage(byteCount: UInt64, imageByteCount: UInt64, note: String)
+  /// There is not enough memory to decode an image that is passed through.
+  case uncheckedDamage
   /// There is not enough memory for `never_larger`.
   case ignoredNeverLarger
   /// There is not enough memory for the encoder of the planned format.
@@ -58,6 +60,7 @@ extension Warning {
     case sizeReduced = "SIZE_REDUCED"
     case qualityReduced = "QUALITY_REDUCED"
     case largerThanImage = "LARGER_THAN_IMAGE"
+    case damageUnchecked = "DAMAGE_UNCHECKED"
     case neverLargerIgnored = "NEVER_LARGER_IGNORED"
     case formatChanged = "FORMAT_CHANGED"
   }
@@ -118,6 +121,10 @@ extension Warning {
       ReportedWarning(
         .largerThanImage, "the result has \(byteCount) bytes, more than the image's \(imageByteCount)\(note)",
         ["bytes": "\(byteCount)", "image_bytes": "\(imageByteCount)"])
+    case .uncheckedDamage:
+      ReportedWarning(
+        .damageUnchecked,
+        "the image was not checked for damage, as decoding it needs more than image_memory_limit")
     case .ignoredNeverLarger:
       ReportedWarning(
         .neverLargerIgnored, "never_larger is ignored, as it needs more than image_memory_limit")

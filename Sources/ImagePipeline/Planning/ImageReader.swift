@@ -240,7 +240,7 @@ package struct ImageReader: ~Copyable {
       return (scale, try decoder.estimatedByteCount(scale: scale))
     }
     guard plan.workingSetByteCount + byteCount <= UInt64(limits.memory) else {
-      plan.warnings.append("the image was not checked for damage, as decoding it needs more than image_memory_limit")
+      plan.warnings.append(.uncheckedDamage)
       return
     }
     plan.trialScale = scale

@@ -375,6 +375,7 @@ public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.Ca
   case formatChanged // = 15
   case damageTolerated // = 16
   case orientationIgnored // = 17
+  case damageUnchecked // = 18
   case UNRECOGNIZED(Int)
 
   public init() {
@@ -401,6 +402,7 @@ public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.Ca
     case 15: self = .formatChanged
     case 16: self = .damageTolerated
     case 17: self = .orientationIgnored
+    case 18: self = .damageUnchecked
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -425,6 +427,7 @@ public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.Ca
     case .formatChanged: return 15
     case .damageTolerated: return 16
     case .orientationIgnored: return 17
+    case .damageUnchecked: return 18
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -449,6 +452,7 @@ public nonisolated enum Imageworker_V1_WarningCode: SwiftProtobuf.Enum, Swift.Ca
     .formatChanged,
     .damageTolerated,
     .orientationIgnored,
+    .damageUnchecked,
   ]
 
 }
@@ -1527,7 +1531,7 @@ nonisolated extension Imageworker_V1_PNGFilter: SwiftProtobuf._ProtoNameProvidin
 }
 
 nonisolated extension Imageworker_V1_WarningCode: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0WARNING_CODE_UNSPECIFIED\0\u{1}WARNING_CODE_EXIF_IGNORED\0\u{1}WARNING_CODE_FIRST_IMAGE_ONLY\0\u{1}WARNING_CODE_DAMAGE_REPAIRED\0\u{1}WARNING_CODE_END_ADDED\0\u{1}WARNING_CODE_TRUNCATED\0\u{1}WARNING_CODE_PROFILE_IGNORED\0\u{1}WARNING_CODE_DAMAGED\0\u{1}WARNING_CODE_SCALE_FACTOR_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_MISSED\0\u{1}WARNING_CODE_SIZE_REDUCED\0\u{1}WARNING_CODE_QUALITY_REDUCED\0\u{1}WARNING_CODE_LARGER_THAN_IMAGE\0\u{1}WARNING_CODE_NEVER_LARGER_IGNORED\0\u{1}WARNING_CODE_FORMAT_CHANGED\0\u{1}WARNING_CODE_DAMAGE_TOLERATED\0\u{1}WARNING_CODE_ORIENTATION_IGNORED\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0WARNING_CODE_UNSPECIFIED\0\u{1}WARNING_CODE_EXIF_IGNORED\0\u{1}WARNING_CODE_FIRST_IMAGE_ONLY\0\u{1}WARNING_CODE_DAMAGE_REPAIRED\0\u{1}WARNING_CODE_END_ADDED\0\u{1}WARNING_CODE_TRUNCATED\0\u{1}WARNING_CODE_PROFILE_IGNORED\0\u{1}WARNING_CODE_DAMAGED\0\u{1}WARNING_CODE_SCALE_FACTOR_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_IGNORED\0\u{1}WARNING_CODE_TARGET_SIMILARITY_MISSED\0\u{1}WARNING_CODE_SIZE_REDUCED\0\u{1}WARNING_CODE_QUALITY_REDUCED\0\u{1}WARNING_CODE_LARGER_THAN_IMAGE\0\u{1}WARNING_CODE_NEVER_LARGER_IGNORED\0\u{1}WARNING_CODE_FORMAT_CHANGED\0\u{1}WARNING_CODE_DAMAGE_TOLERATED\0\u{1}WARNING_CODE_ORIENTATION_IGNORED\0\u{1}WARNING_CODE_DAMAGE_UNCHECKED\0")
 }
 
 nonisolated extension Imageworker_V1_ProcessImageRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {

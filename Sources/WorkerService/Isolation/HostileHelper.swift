@@ -125,7 +125,8 @@ struct HostileHelper {
     case 5: response.bufferedByteCount = number()
     case 6: response.plan = nil
     case 7:
-      let result = PlannedResult(input: info, output: info, decodedByteCount: 1)
+      let result = PlannedResult(
+        input: info, output: info, decodedByteCount: 1, warnings: [ReportedWarning(nil, "\u{1B}")])
       response.plan = PlannedImage(
         renditions: Array(repeating: .success(result), count: number() % 20), workingSetByteCount: UInt64(number()),
         reservedByteCount: UInt64(number()))
@@ -139,7 +140,8 @@ struct HostileHelper {
     default:
       let report = ProcessingReport(
         input: info, output: info, inputByteCount: 1, outputByteCount: UInt64(number()), timings: StageTimings(),
-        peakMemoryByteCount: UInt64(number()), warnings: ["\u{1B}"], compressionQuality: .nan)
+        peakMemoryByteCount: UInt64(number()), warnings: [ReportedWarning(nil, "\u{1B}")],
+        compressionQuality: .nan)
       response.outcomes.append((0, .success(report)))
     }
   }

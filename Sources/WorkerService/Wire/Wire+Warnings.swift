@@ -12,6 +12,7 @@ extension Imageworker_V1_WarningDetail {
 }
 
 extension ReportedWarning {
+  /// A warning of a report; one of an unknown kind has no code.
   package init(_ wire: Imageworker_V1_WarningDetail) {
     let code = Warning.Code.allCases.first { Imageworker_V1_WarningCode($0) == wire.code }
     self.init(code, wire.message, wire.parameters)
@@ -32,6 +33,7 @@ extension Imageworker_V1_WarningCode {
       case .firstImageOnly: .firstImageOnly
       case .damageRepaired: .damageRepaired
       case .damageTolerated: .damageTolerated
+      case .damageUnchecked: .damageUnchecked
       case .orientationIgnored: .orientationIgnored
       case .endAdded: .endAdded
       case .truncated: .truncated

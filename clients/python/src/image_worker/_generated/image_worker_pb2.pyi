@@ -86,6 +86,7 @@ class WarningCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     WARNING_CODE_FORMAT_CHANGED: _ClassVar[WarningCode]
     WARNING_CODE_DAMAGE_TOLERATED: _ClassVar[WarningCode]
     WARNING_CODE_ORIENTATION_IGNORED: _ClassVar[WarningCode]
+    WARNING_CODE_DAMAGE_UNCHECKED: _ClassVar[WarningCode]
 OUTPUT_FORMAT_UNSPECIFIED: OutputFormat
 OUTPUT_FORMAT_ORIGINAL: OutputFormat
 OUTPUT_FORMAT_JPEG: OutputFormat
@@ -141,6 +142,7 @@ WARNING_CODE_NEVER_LARGER_IGNORED: WarningCode
 WARNING_CODE_FORMAT_CHANGED: WarningCode
 WARNING_CODE_DAMAGE_TOLERATED: WarningCode
 WARNING_CODE_ORIENTATION_IGNORED: WarningCode
+WARNING_CODE_DAMAGE_UNCHECKED: WarningCode
 
 class ProcessImageRequest(_message.Message):
     __slots__ = ("image", "preset", "configuration", "renditions", "preview")
