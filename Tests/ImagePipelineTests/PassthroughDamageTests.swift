@@ -37,7 +37,7 @@ struct PassthroughDamageTests {
   }
 
   /// A file that is passed through.
-  enum Source: CaseIterable, Sendable {
+  enum Source: CaseIterable, Equatable, Sendable {
     case small(String), jpeg, progressiveJPEG, png, webp, losslessWebP
 
     static let allCases: [Source] =
@@ -106,7 +106,8 @@ struct PassthroughDamageTests {
       guard let result else { continue }
       passedCount += 1
       #expect(result.report.isPassedThrough)
-      let isPadding = missing == 1 && result.bytes == whole.bytes  // that of a WebP's image
+      // The last byte of these only pads the image to an even size.
+      let isPadding = missing == 1 && (source == .small("lossless.webp") || source == .losslessWebP)
       let warnings = isPadding ? [] : ["the end of the file was missing; the result has one"]
       #expect(result.report.warnings == warnings, "\(missing)")
       #expect(try Pixels.decode(result.bytes).planes == Pixels.decode(whole.bytes).planes, "\(missing)")
