@@ -151,13 +151,13 @@ struct DamageTests {
     #expect(error?.code == .corruptImage)
     for windowByteCount in [1, 4096, .max] {
       let result = try process(bytes, Self.tolerant, windowByteCount: windowByteCount)
-      #expect(result.report.warnings == [Self.withoutLoss])
+      #expect(result.report.messages == [Self.withoutLoss])
       #expect(try Pixels.decode(result.bytes).planes == whole(name).planes)
     }
     // A rendition that does not tolerate damage fails next to one that does.
     let (_, results) = try process(bytes, [Self.strict, Self.tolerant])
     #expect(throws: PipelineError.self) { try results[0].get() }
-    #expect(try results[1].get().report.warnings == [Self.withoutLoss])
+    #expect(try results[1].get().report.messages == [Self.withoutLoss])
   }
 
   @Test("the rows before the damage of a PNG inside an ICO are returned")

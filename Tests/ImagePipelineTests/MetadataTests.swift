@@ -66,7 +66,7 @@ struct MetadataTests {
       let configuration = ProcessingConfiguration(alwaysEncode: isEncoded)
       let result = try process(bytes, configuration, windowByteCount: windowByteCount)
       #expect(result.report.isPassedThrough != isEncoded)
-      #expect(result.report.warnings == ["the EXIF orientation was ignored, because it follows the image data"])
+      #expect(result.report.messages == ["the EXIF orientation was ignored, because it follows the image data"])
       #expect(result.bytes == (try process(image, configuration).bytes))
     }
   }

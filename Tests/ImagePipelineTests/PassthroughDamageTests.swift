@@ -109,7 +109,7 @@ struct PassthroughDamageTests {
       // The last byte of these only pads the image to an even size.
       let isPadding = missing == 1 && (source == .small("lossless.webp") || source == .losslessWebP)
       let warnings = isPadding ? [] : ["the end of the file was missing; the result has one"]
-      #expect(result.report.warnings == warnings, "\(missing)")
+      #expect(result.report.messages == warnings, "\(missing)")
       #expect(try Pixels.decode(result.bytes).planes == Pixels.decode(whole.bytes).planes, "\(missing)")
     }
     #expect(passedCount > 0)
@@ -131,7 +131,7 @@ struct PassthroughDamageTests {
       }
       let result = try process(file, configuration, windowByteCount: 1000)
       #expect(result.bytes == whole.bytes && result.report.isPassedThrough, "\(missing)")
-      #expect(result.report.warnings == ["the end of the file was missing; the result has one"])
+      #expect(result.report.messages == ["the end of the file was missing; the result has one"])
     }
     #expect(Self.isEncodable(Array(bytes.dropLast(2))) && !Self.isEncodable(Array(bytes.dropLast(40))))
   }
@@ -143,7 +143,7 @@ struct PassthroughDamageTests {
     let result = try process(bytes, ProcessingConfiguration(), limits: limits)
     #expect(result.report.isPassedThrough && result.report.peakMemoryByteCount <= 400_000)
     #expect(
-      result.report.warnings
+      result.report.messages
         == ["the image was not checked for damage, as decoding it needs more than image_memory_limit"])
     #expect(result.bytes == (try process(bytes, ProcessingConfiguration()).bytes))
   }
