@@ -109,7 +109,7 @@ struct ColorCodesTests {
     let stored = try Pixels.decode(bytes)
     let result = try process(bytes, toPNG)
     let converted = try Pixels.decode(result.bytes)
-    #expect(result.report.warnings.isEmpty)
+    #expect(result.report.messages.isEmpty)
     var largest = 0.0
     for y in 0..<stored.layout[0].height {
       for x in 0..<stored.layout[0].width {

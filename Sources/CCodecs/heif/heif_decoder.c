@@ -169,7 +169,7 @@ static ccodecs_status describe(heif_decoder *d) {
   }
   // A grid's tiles must not claim a larger size. libheif refuses sizes from the limit on, not above it.
   heif_context_set_maximum_image_size_limit(d->context, (width > height ? width : height) + 1);
-  const int images = heif_context_get_number_of_top_level_images(d->context) - (int)d->graph.hidden_tile_count;
+  const int images = heif_context_get_number_of_top_level_images(d->context) - (int)graph->tile_item_count;
   const bool is_sequence = memcmp(ccodecs_bytes_start(&d->file) + 8, "avis", 4) == 0;
   header->frame_count = is_sequence ? 0 : images > 0 ? (uint32_t)images : 1;
   header->warnings |= images > 1 || is_sequence ? CCODECS_WARNING_FIRST_FRAME : 0;

@@ -21,7 +21,7 @@ typedef struct ccodecs_heif_graph {
   heif_grid grid;            ///< The primary image's, if it is one; otherwise with no rows.
   uint32_t *tiles;           ///< Identifiers of the grid's tiles, charged to the budget; NULL without a grid.
   uint32_t tile_count;
-  uint32_t hidden_tile_count;                     ///< Tiles that were marked as hidden.
+  uint32_t tile_item_count;                       ///< Items that are tiles, each of which libheif counts as an image.
   heif_transform transforms[HEIF_MAX_TRANSFORMS]; ///< Of the primary image, in their order.
   uint32_t transform_count;
   ccodecs_status status; ///< CCODECS_OK, or why the file is refused.

@@ -56,13 +56,14 @@ static void remove_primary_transforms(heif_reader *r, const heif_item *primary) 
   }
 }
 
-/// Marks the tiles as images that libheif returns.
+/// Marks the tiles as images that libheif returns, and counts them.
 static void unhide_tiles(heif_reader *r) {
   for (uint32_t i = 0; i < r->graph.tile_count; i++) {
-    const heif_item *tile = heif_find_item(r, r->graph.tiles[i]);
-    if (tile != NULL && (*tile->flags & 1) != 0) {
+    heif_item *tile = heif_find_item(r, r->graph.tiles[i]);
+    if (tile != NULL && !tile->is_tile) {
+      tile->is_tile = true;
       *tile->flags &= 0xFE;
-      r->graph.hidden_tile_count++;
+      r->graph.tile_item_count++;
     }
   }
 }

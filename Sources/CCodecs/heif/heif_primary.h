@@ -20,6 +20,7 @@ typedef struct heif_item {
   bool is_monochrome;
   bool has_part_outside;
   bool has_data;
+  bool is_tile;   ///< Of the primary image.
   uint8_t *flags; ///< Of its entry in the list of items.
   uint32_t first_edge;
   uint32_t edge_count;

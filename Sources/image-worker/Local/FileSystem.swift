@@ -159,3 +159,8 @@ enum FileSystem {
     _ = try? FileDescriptor.standardError.writeAll((ReadableText.printable(message) + "\n").utf8)
   }
 }
+
+extension FileDescriptor {
+  /// Writes all of the bytes.
+  func writeAll(_ bytes: RawSpan) throws { try bytes.withUnsafeBytes { _ = try writeAll($0) } }
+}

@@ -44,7 +44,7 @@ final class PartialFile: Sendable {
   }
 
   func write(_ bytes: RawSpan) throws {
-    do { try bytes.withUnsafeBytes { _ = try file.writeAll($0) } } catch { throw failure(error) }
+    do { try file.writeAll(bytes) } catch { throw failure(error) }
   }
 
   /// Puts the file in its place.

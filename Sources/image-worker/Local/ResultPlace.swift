@@ -56,7 +56,7 @@ enum ResultFile {
     switch self {
     case .partial(let file): try file.write(bytes)
     case .standardOutput:
-      do { try bytes.withUnsafeBytes { _ = try FileDescriptor.standardOutput.writeAll($0) } } catch {
+      do { try FileDescriptor.standardOutput.writeAll(bytes) } catch {
         throw FileError(nil, "standard output", "cannot be written", "\(error)")
       }
     }

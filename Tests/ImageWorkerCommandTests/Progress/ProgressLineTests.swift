@@ -74,7 +74,8 @@ extension RunTally {
     for _ in 0..<done { tally.add([line(.done(.sample))]) }
     for _ in 0..<failed { tally.add([line(.failed(PipelineError(.corruptImage, "it is damaged")))]) }
     for _ in 0..<skipped { tally.add([line(.skipped)]) }
-    for _ in 0..<ignored { tally.add([ResultLine(image, PipelineError(.unknownFormat, "it is text"))]) }
+    let text = BatchImage(path: "a.txt", folder: "", name: "a", isFound: true)
+    for _ in 0..<ignored { tally.add([ResultLine(text, PipelineError(.unknownFormat, "it is text"))]) }
     return tally
   }
 }
