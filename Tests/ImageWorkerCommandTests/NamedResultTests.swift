@@ -111,7 +111,8 @@ struct NamedResultTests {
     let cut = try scratch.write(Fixture.bytes("photo-420.jpg").prefix(12000), to: "cut.jpg")
     for options in [[], ["--json"]] {
       let outcome = try await WorkerProgram.run(
-        ["process", cut, photo, "--tolerate-truncation", "--quality", "0.5", "--quiet", "--out", scratch.path("out")] + options)
+        ["process", cut, photo, "--tolerate-truncation", "--quality", "0.5", "--quiet", "--out", scratch.path("out")]
+          + options)
       #expect(outcome.status == 0 && outcome.output.isEmpty)
       #expect(outcome.errors.hasPrefix("\(cut): warning: ") && outcome.errors.count { $0 == "\n" } == 1)
     }
