@@ -30,7 +30,9 @@ package final class HelperProcess: @unchecked Sendable {
   private var finalCPUTime: UInt64 = 0
   /// The limits that are set, so that equal ones are not set again: that costs a system call each.
   private var limits = (cpuSeconds: UInt64(0), byteCount: UInt64(0), fileByteCount: initialFileByteCount)
-  /// The highest number of work that was cancelled. The helper has a copy in shared memory, which it can overwrite.
+  /// The highest number of work that was cancelled.
+  ///
+  /// The helper has a copy in shared memory, which it can overwrite.
   private let cancelled = Atomic<UInt32>(0)
   private var work: UInt32 = 0
   private var watch = HelperWatch(HelperPatience(), cpuTime: 0)
@@ -106,7 +108,9 @@ package final class HelperProcess: @unchecked Sendable {
     fileCount = 0
   }
 
-  /// Makes the helper stop the work with this number, at least 1, or has no effect if it does other work. A helper that
+  /// Makes the helper stop the work with this number, at least 1, or has no effect if it does other work.
+  ///
+  /// A helper that
   /// does not stop is ended.
   ///
   /// It can be called from any thread.
@@ -201,7 +205,9 @@ package final class HelperProcess: @unchecked Sendable {
   /// Ends the process, which is not needed any more.
   package func retire() { zygote.discard(id, generation: generation) }
 
-  /// Ends the process, which then answers nothing any more. The next ones get other addresses.
+  /// Ends the process, which then answers nothing any more.
+  ///
+  /// The next ones get other addresses.
   package func end(_ loss: HelperLoss) -> HelperLoss {
     finalCPUTime = csandbox_cpu_time(processID)
     self.loss = loss

@@ -57,7 +57,9 @@ struct PSDTests {
       compression: compression, layerCount: kind.layerCount, isLarge: isLarge)
   }
 
-  /// Returns the document's channels at a position, 0 to 1, without saved selections. The colors of a transparent
+  /// Returns the document's channels at a position, 0 to 1, without saved selections.
+  ///
+  /// The colors of a transparent
   /// document are those before they are blended with white.
   private static func expected(_ kind: Kind, x: Int, y: Int) -> [Double] {
     let most = kind.bitDepth == 16 ? 65_535.0 : 255

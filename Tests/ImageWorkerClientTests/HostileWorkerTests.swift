@@ -4,6 +4,7 @@ import struct ImageWorkerClient.RetryPolicy
 import Testing
 
 /// What a client takes from a worker has an end, in bytes and in time, whatever the worker sends.
+///
 /// One at a time, as each takes all processors.
 @Suite("Hostile workers", .serialized, .timeLimit(.minutes(5)))
 struct HostileWorkerTests {

@@ -150,7 +150,9 @@ final class HelperSession {
     }
   }
 
-  /// Abandons the image. A helper that does not answer soon is ended.
+  /// Abandons the image.
+  ///
+  /// A helper that does not answer soon is ended.
   func abandon() {
     guard let process else { return }
     process.cancel(work: number)
