@@ -98,7 +98,7 @@ def test_a_full_disk_turns_the_cache_off_and_fails_no_request(tmp_path, monkeypa
         pytest.skip("needs a file system of its own, which only root can mount")
     wrapper = tmp_path / "worker"
     wrapper.write_text(
-        f"#!/bin/sh\nexec unshare -m sh -c 'mount -t tmpfs -o size=256k none {directory} && exec \"$@\"' sh"
+        f"#!/bin/sh\nexec unshare -m sh -c 'mount -t tmpfs -o size=256k,mode=700 none {directory} && exec \"$@\"' sh"
         f" {os.environ['IMAGE_WORKER']} \"$@\"\n")
     wrapper.chmod(0o755)
     monkeypatch.setenv("IMAGE_WORKER", str(wrapper))

@@ -51,7 +51,8 @@ def test_a_deadline_that_passes_is_called_so(large_photo):
     client = Client(worker)
     for timeout in (0.05, 0.15):
         with pytest.raises(grpc.RpcError) as caught:
-            list(client.process(large_photo, timeout=timeout, max_width=4900, preferred_format=3))
+            list(client.process(large_photo, timeout=timeout, max_width=4900, preferred_format=3,
+                                png={"compression_level": 9}))
         assert caught.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED
     assert wait_until(lambda: sum('"code":"DEADLINE_EXCEEDED"' in line for line in worker.log) == 2), worker.log
     assert not any('"level":"error"' in line for line in worker.log)

