@@ -164,9 +164,9 @@ struct HelperDialogue {
     case .start(_, _, let byteCount, _):
       return isStarted && (response.consumedByteCount ?? 0) <= byteCount
         && (response.consumedByteCount != nil) == (byteCount > 0)
-    case .advance(_, let byteCount, _):
+    case .advance(_, let byteCount, let isLast):
       guard let consumed = response.consumedByteCount else { return false }
-      return consumed <= byteCount && (consumed > 0 || hasProgress)
+      return consumed <= byteCount && (consumed > 0 || hasProgress || byteCount == 0 && !isLast)
     case .push(let byteCount, _): return response.consumedByteCount == byteCount
     case .proceed, .abandon: return response.consumedByteCount == nil
     }
