@@ -5,7 +5,7 @@ internal import CInstructions
 package enum InstructionSet {
   /// The name of the variable.
   package static let variable = String(cString: cinstructions_variable)
-  /// What the variable accepts.
+  /// The accepted values of the variable.
   package static let accepted = "scalar, avx2, neon or avx512"
 
   /// Whether `text` is a value of the variable.

@@ -8,7 +8,7 @@ internal import CSandbox
   internal import Darwin
 #endif
 
-/// What a helper does that was taken over, for tests.
+/// The acts of a helper that was taken over, for tests.
 extension HelperConnection {
   /// Waits without end.
   package static func wait() -> Never { while true { csandbox_wait(-1, -1, -1) } }

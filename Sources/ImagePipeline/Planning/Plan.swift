@@ -35,7 +35,7 @@ package struct Plan: Sendable, Hashable {
   let byteLimit: ByteLimit?
   /// The rule that the result has no more bytes than the image; `nil` if it does not apply.
   let neverLarger: NeverLarger?
-  /// What a request can change about a result that is larger than its image, for a warning; `nil` without one.
+  /// The change of a request that makes a result smaller than its image, for a warning; `nil` without one.
   var sizeRemedy: String?
   /// The color behind transparent pixels, if the result has no alpha, and of the padding.
   package let background: Color

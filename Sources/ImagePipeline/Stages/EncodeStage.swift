@@ -22,7 +22,7 @@ struct EncodeStage: ~Copyable {
     case result(CompressedBytes, offset: UInt64)
   }
 
-  /// What a started stage works with.
+  /// The parts of a started stage.
   private struct Resources {
     let context: StageContext
     /// Receives the output of the encoder.

@@ -11,7 +11,7 @@ struct ProfileStage: Stage {
   private var format = PixelFormat.rgb8
   private var work: Work?
 
-  /// What a started stage does.
+  /// The activity of a started stage.
   private enum Work {
     /// Converts colors, and possibly the pixel format, into a buffer.
     case colors(ColorConversion, output: RowBuffer)

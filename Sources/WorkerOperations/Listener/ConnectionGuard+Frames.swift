@@ -1,7 +1,7 @@
 internal import NIOCore
 internal import NIOHTTP2
 
-/// What becomes of each frame of a client.
+/// The outcome of each frame of a client.
 extension ConnectionGuard {
   enum Judgement { case forward, drop, handle }
 

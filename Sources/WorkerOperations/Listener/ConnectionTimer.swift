@@ -8,7 +8,7 @@ final class ConnectionTimer: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
 
-  /// What a connection has been granted.
+  /// The allowances of a connection.
   private enum Place {
     case none
     /// It counts among the connections of a host.

@@ -40,7 +40,7 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
     case read
   }
 
-  /// What is known of the first message.
+  /// The known part of the first message.
   enum Expectation {
     /// It has arrived, or nobody asked for it.
     case none

@@ -3,7 +3,7 @@ internal import Synchronization
 internal import WorkerIsolation
 
 extension HelperPool {
-  /// What becomes of a helper that was given back.
+  /// The outcome for a helper that was given back.
   private enum Return {
     case lent(to: Waiter)
     case kept
