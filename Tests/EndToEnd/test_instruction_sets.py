@@ -50,6 +50,10 @@ if is_built_in("palette"):
     CONFIGURATIONS["palette"] = ["--max-width", "60", "--format", "png", "--palette-colors", "32"]
 
 
+# One block differs by one level; why is not known.
+UNPROMISED_WITHOUT_AVX2 = {"photo-progressive-scans-jpg-cut.jpg"}
+
+
 @pytest.fixture(scope="module")
 def images(tmp_path_factory) -> list[Path]:
     """Copies of the fixtures whose names differ in more than the extension, and of each the first two thirds."""
@@ -77,9 +81,9 @@ def results(images: list[Path], configuration: str, folder: Path, environment: d
     command = [*prefix, WORKER, "process", *chosen, "--out", folder, "--json", *CONFIGURATIONS[configuration]]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | (environment or {}))
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    # An error contains the memory that an image needs, which depends on the kernels.
+    # The memory that an image needs depends on the kernels.
     found = {Path(line["input"]).name: Path(line["output"]).read_bytes() if "output" in line
-             else re.sub(r"\d+", "0", str(line["error"]))
+             else re.sub(r"needs \d+ bytes of memory", "needs memory", str(line["error"]))
              for line in lines if "input" in line}
     assert len(found) == len(chosen), done.stderr
     return found
@@ -90,18 +94,20 @@ def expected(images: tuple[Path, ...], configuration: str) -> dict[str, bytes | 
     return results(list(images), configuration, images[0].parent.parent / f"expected-{configuration}")
 
 
-def check(found: dict[str, bytes | str], images: list[Path], configuration: str):
+def check(found: dict[str, bytes | str], images: list[Path], configuration: str,
+          unpromised: frozenset[str] | set[str] = frozenset()):
     known = expected(tuple(images), configuration)
     assert sum(isinstance(result, bytes) for result in known.values()) > len(known) / 4
-    assert [name for name in found if found[name] != known[name]] == []
+    assert [name for name in found if found[name] != known[name] and name not in unpromised] == []
 
 
-# Without AVX2, scores differ by 10^-5, and a block of a JPEG with coefficients beyond the limits of JPEG by one level.
+# Without AVX2, scores differ by 10^-5, which is not promised to choose the same quality.
 @pytest.mark.parametrize("limit, configuration", [
     pair for pair in itertools.product(LIMITS, CONFIGURATIONS)
-    if pair not in (("scalar", "similarity"), ("scalar", "damage"))])
+    if pair != ("scalar", "similarity")])
 def test_results_do_not_depend_on_the_environment(images, preloaded, limit, configuration, tmp_path):
-    check(results(images, configuration, tmp_path, LIMITS[limit] | preloaded), images, configuration)
+    known = UNPROMISED_WITHOUT_AVX2 if (limit, configuration) == ("scalar", "damage") else set()
+    check(results(images, configuration, tmp_path, LIMITS[limit] | preloaded), images, configuration, known)
 
 
 @pytest.mark.skipif(not shutil.which("taskset"), reason="needs taskset")
@@ -116,11 +122,11 @@ QEMU = shutil.which("qemu-x86_64-static") or shutil.which("qemu-x86_64")
 
 
 @pytest.mark.skipif(not IS_X86 or not QEMU, reason="needs qemu-user-static, which simulates other processors")
-@pytest.mark.parametrize("processor, configuration", [
-    pair for pair in itertools.product(["Haswell", "Nehalem"], ["png", "jpeg", "webp", "damage"])
-    if pair != ("Nehalem", "damage")])
+@pytest.mark.parametrize("processor", ["Haswell", "Nehalem"])
+@pytest.mark.parametrize("configuration", ["png", "jpeg", "webp", "damage"])
 def test_results_do_not_depend_on_the_processor(images, configuration, processor, tmp_path):
     known = expected(tuple(images), configuration)
     some = [image for image in images if image.suffix != ".avif"][::9]
     found = results(some, configuration, tmp_path, prefix=(QEMU, "-cpu", processor))
-    assert [name for name in found if found[name] != known[name]] == []
+    unpromised = UNPROMISED_WITHOUT_AVX2 if (processor, configuration) == ("Nehalem", "damage") else set()
+    assert [name for name in found if found[name] != known[name] and name not in unpromised] == []
