@@ -69,14 +69,13 @@ package final class HelperConnection: @unchecked Sendable {
     if !isSent { csandbox_exit(0) }
   }
 
-  /// Lends `count` bytes of the image's part from `offset`, as far as there are any.
+  /// Lends a range of the input, as far as it is within the input.
   package func withInput<Result, Failure>(
-    from offset: Int = 0, _ count: Int, _ body: (RawSpan) throws(Failure) -> Result
+    _ range: Range<Int>, _ body: (RawSpan) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    let offset = min(offset, HelperLayout.inputByteCount)
+    let range = range.clamped(to: 0..<HelperLayout.inputByteCount)
     let bytes = UnsafeRawBufferPointer(
-      start: helper.shared.advanced(by: HelperLayout.current.inputOffset + offset),
-      count: min(count, HelperLayout.inputByteCount - offset))
+      start: helper.shared.advanced(by: HelperLayout.current.inputOffset + range.lowerBound), count: range.count)
     return try body(bytes.bytes)
   }
 

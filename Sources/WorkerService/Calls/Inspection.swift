@@ -12,16 +12,21 @@ struct Inspection {
   /// - `bytes`: the image, or a prefix of it that contains the header.
   /// - Throws: `truncatedImage` with `neededByteCount` if the header is incomplete, and the errors of planning.
   func plan(_ bytes: Data, configuration: ProcessingConfiguration) async throws(PipelineError) -> PlannedImage {
-    var work = JobWork(environment, caller: caller, cancellation: cancellation)
+    let channel = environment.makeChannel(for: caller, cancellation, isPreview: false)
+    let work = ImageWork(channel, memory: environment.memory)
     try await work.prepare()
+    let planning = WorkRequest.Planning(results: .renditions([configuration]))
+    var rest = bytes
     do throws(PipelineError) {
-      guard try work.readHeader(bytes.bytes, isLast: !Self.isBeginning(bytes)) != nil else {
-        throw PipelineError(.truncatedImage, "the image ends before its header does")
-      }
+      repeat {
+        let isLast = rest.count <= work.maxByteCount && !Self.isBeginning(bytes)
+        let window = rest.prefix(work.maxByteCount)
+        rest = rest.dropFirst(try work.readHeader(window.bytes, isLast: isLast, planning))
+      } while work.plan == nil && !rest.isEmpty
+      guard work.plan != nil else { throw PipelineError(.truncatedImage, "the image ends before its header does") }
     } catch {
       throw error.code == .truncatedImage ? Self.incomplete(error, bytes) : error
     }
-    try work.plan([configuration], followingByteCount: nil)
     guard let plan = work.plan else { throw PipelineError(.internalDefect, "an image has no plan") }
     _ = try plan.renditions[0].get()
     return plan

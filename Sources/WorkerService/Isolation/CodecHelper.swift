@@ -36,15 +36,11 @@ package enum CodecHelper {
   }
 
   private static func process(_ image: [UInt8], _ configuration: ProcessingConfiguration) throws(PipelineError) {
-    var work = ImageWork(
-      limits: ImageLimits(spill: nil), memory: nil, cancellation: Cancellation(),
+    let server = ImageServer(
+      limits: ImageLimits(spill: nil), cancellation: Cancellation(),
       tracing: TraceTarget(tracer: SpanRecorder(), context: .topLevel))
-    let bytes = image.span.bytes
-    guard let count = try work.readHeader(bytes, isLast: true) else { return }
-    _ = try work.plan(configuration)
-    try work.start(nil)
-    try work.push(bytes.extracting(droppingFirst: count), isLast: true) { _, _ in }
-    _ = work.takeEnd(of: 0)
+    let planning = WorkRequest.Planning(results: .renditions([configuration]), admittedByteCount: .max)
+    _ = try server.serve(.readHeader(planning), image.span.bytes, isLast: true) { _, _ in }
   }
 }
 
@@ -54,9 +50,8 @@ struct HelperLoop: ~Copyable {
   private let acceptsFaults: Bool
   private let defaults: ImageLimits
   private let recorder = SpanRecorder()
-  private var work: ImageWork?
+  private var server: ImageServer?
   private var lastConfiguration: EncodedConfiguration?
-  private var renditionCount = 0
   /// Whether an earlier image has taken this helper over; `nil` outside of tests.
   private var hostility: HostileHelper?
 
@@ -77,7 +72,7 @@ struct HelperLoop: ~Copyable {
       try perform(request, number, &response)
     } catch {
       response.error = error
-      work = nil  // ends its spans
+      server = nil  // ends its spans
     }
     response.spans = recorder.take()
     guard wasHostile, var hostility else { return connection.send(response.bytes) }
@@ -93,157 +88,37 @@ struct HelperLoop: ~Copyable {
     _ request: HelperRequest, _ number: UInt32, _ response: inout HelperResponse
   ) throws(PipelineError) {
     switch request {
-    case .readHeader(let byteCount, let isLast, let start, let planning):
-      if let start { work = makeWork(start, number) }
-      try readHeader(byteCount, isLast: isLast, planning, &response)
-      if let planning { try startAdmitted(byteCount, isLast: isLast, planning, &response) }
-    case .plan(let configurations, let followingByteCount):
-      try withWork { (work) throws(PipelineError) in
-        try work.plan(configurations, followingByteCount: followingByteCount)
-      }
-      response.plan = notePlan()
-    case .planPreview(let configuration, let maxSide):
-      try withWork { (work) throws(PipelineError) in _ = try work.planPreview(configuration, maxSide: maxSide) }
-      response.plan = notePlan()
-    case .start(let ids, let offset, let byteCount, let isLast):
-      try start(ids, &response)
-      guard byteCount > 0 else { return }
-      response.consumedByteCount = try advance(from: offset, byteCount, isLast: isLast, pauses: true, &response)
-    case .advance(let offset, let byteCount, let isLast):
-      response.consumedByteCount = try advance(from: offset, byteCount, isLast: isLast, pauses: true, &response)
-    case .push(let byteCount, let isLast):
-      response.consumedByteCount = try advance(from: 0, byteCount, isLast: isLast, pauses: false, &response)
+    case .work(let work):
+      if let start = work.start { server = makeServer(start, number) }
+      try serve(work, &response)
     case .abandon:
-      work = nil
+      server = nil
       response.missingDefenses = connection.missingDefenses
     case .proceed: throw Self.outOfOrder
     }
   }
 
-  private func makeWork(_ start: HelperRequest.ImageStart, _ number: UInt32) -> ImageWork {
+  private func makeServer(_ start: HelperRequest.ImageStart, _ number: UInt32) -> ImageServer {
     let cancellation = Cancellation { [connection] in connection.isCancelled(work: number) }
-    return ImageWork(
-      limits: start.limits, memory: nil, cancellation: cancellation,
+    return ImageServer(
+      limits: start.limits, cancellation: cancellation,
       tracing: TraceTarget(tracer: start.recordsSpans ? recorder : NoOpTracer(), context: .topLevel))
   }
 
-  private mutating func withWork<Result>(
-    _ body: (inout ImageWork) throws(PipelineError) -> Result
-  ) throws(PipelineError) -> Result {
-    guard var lent = work.take() else { throw Self.outOfOrder }
-    let result = try body(&lent)
-    work = consume lent
-    return result
-  }
-
-  private mutating func readHeader(
-    _ byteCount: Int, isLast: Bool, _ planning: HelperRequest.Planning?, _ response: inout HelperResponse
-  ) throws(PipelineError) {
-    let connection = connection
-    if acceptsFaults {
-      connection.withInput(byteCount) { bytes in
-        HelperFault(bytes)?.commit(&response)
-        hostility = hostility ?? HostileHelper(bytes)
-      }
+  private mutating func serve(_ work: HelperRequest.Work, _ response: inout HelperResponse) throws(PipelineError) {
+    guard let server else { throw Self.outOfOrder }
+    if acceptsFaults, case .readHeader = work.request { commitFault(in: work.input, &response) }
+    var output = HelperOutput(connection)
+    let served = try connection.withInput(work.input) { (bytes) throws(PipelineError) in
+      try server.serve(work.request, bytes, isLast: work.isLast) { output.append($1, of: $0, head: server.response) }
     }
-    (response.consumedByteCount, response.bufferedByteCount) = try withWork { (work) throws(PipelineError) in
-      let consumed = try connection.withInput(byteCount) { (bytes) throws(PipelineError) in
-        let consumed = try work.readHeader(inWindowsOf: bytes, isLast: isLast)
-        if let consumed, let planning {
-          let followingByteCount = planning.beyondByteCount + UInt64(bytes.byteCount - consumed)
-          try work.plan(planning.configurations, followingByteCount: followingByteCount)
-        }
-        return consumed
-      }
-      return (consumed, work.bufferedByteCount)
-    }
-    if planning != nil { response.plan = notePlan() }
+    output.finish(&response, served)
   }
 
-  /// Starts an image whose plan needs no more memory than what was admitted, and processes the bytes behind its header.
-  private mutating func startAdmitted(
-    _ byteCount: Int, isLast: Bool, _ planning: HelperRequest.Planning, _ response: inout HelperResponse
-  ) throws(PipelineError) {
-    guard let plan = response.plan, plan.hasResults, plan.reservedByteCount <= planning.admittedByteCount,
-      let consumed = response.consumedByteCount
-    else { return }
-    try start(planning.renditionIDs, &response)
-    var rest = byteCount - consumed
-    if !isLast { rest -= rest % SourceWindows.byteCount }
-    guard rest > 0 else { return }
-    response.advancedByteCount = try advance(from: consumed, rest, isLast: isLast, pauses: true, &response)
-  }
-
-  private mutating func start(_ ids: [String], _ response: inout HelperResponse) throws(PipelineError) {
-    try withWork { (work) throws(PipelineError) in try work.start(nil, renditionIDs: ids) }
-    response.isStarted = true
-  }
-
-  private mutating func notePlan() -> PlannedImage? {
-    guard let plan = work?.plan else { return nil }
-    renditionCount = plan.renditions.count
-    return PlannedImage(plan)
-  }
-
-  /// - `pauses`: whether work stops when enough output is waiting.
-  /// - Returns: The number of consumed bytes.
-  private mutating func advance(
-    from offset: Int, _ byteCount: Int, isLast: Bool, pauses: Bool, _ response: inout HelperResponse
-  ) throws(PipelineError) -> Int {
-    let (connection, renditionCount) = (connection, renditionCount)
-    var output = HelperOutput(connection, following: response)
-    var outcomes: [(index: Int, outcome: Result<ProcessingReport, PipelineError>)] = []
-    // After an error too: what preceded it is delivered.
-    defer {
-      response = output.response
-      response.outcomes = outcomes
-    }
-    let (consumed, isPaused, hasEnded) = try withWork { (work) throws(PipelineError) in
-      let consumed = try connection.withInput(from: offset, byteCount) { (bytes) throws(PipelineError) in
-        guard pauses else {
-          _ = try work.push(bytes, isLast: isLast) { output.append($1, of: $0) }
-          work.takeEnds(renditionCount, &outcomes)
-          return bytes.byteCount
-        }
-        var consumed = 0
-        repeat {
-          // Windows as a job in this process has them, so that results do not depend on the size of a request.
-          let window = bytes.extracting(droppingFirst: consumed).extracting(first: SourceWindows.byteCount)
-          let isLastWindow = isLast && consumed + window.byteCount == bytes.byteCount
-          let count = try work.advance(window, isLast: isLastWindow) { output.append($1, of: $0) }
-          consumed += count
-          work.takeEnds(renditionCount, &outcomes)
-          if count < window.byteCount || work.isPaused || work.hasEnded || output.isWorthSending { break }
-        } while consumed < bytes.byteCount
-        return consumed
-      }
-      return (consumed, work.isPaused, work.hasEnded)
-    }
-    response.isPaused = isPaused
-    if hasEnded { work = nil }
-    return consumed
-  }
-}
-
-extension ImageWork {
-  /// Reads the header from bytes in windows.
-  fileprivate mutating func readHeader(inWindowsOf bytes: RawSpan, isLast: Bool) throws(PipelineError) -> Int? {
-    var consumed = 0
-    repeat {
-      let window = bytes.extracting(droppingFirst: consumed).extracting(first: SourceWindows.byteCount)
-      let isLastWindow = isLast && consumed + window.byteCount == bytes.byteCount
-      if let count = try readHeader(window, isLast: isLastWindow) { return consumed + count }
-      consumed += window.byteCount
-    } while consumed < bytes.byteCount
-    return nil
-  }
-
-  /// Adds the outcomes of renditions that have ended.
-  fileprivate mutating func takeEnds(
-    _ renditionCount: Int, _ outcomes: inout [(index: Int, outcome: Result<ProcessingReport, PipelineError>)]
-  ) {
-    for index in 0..<renditionCount {
-      if let outcome = takeEnd(of: index) { outcomes.append((index, outcome)) }
+  private mutating func commitFault(in input: Range<Int>, _ response: inout HelperResponse) {
+    connection.withInput(input) { bytes in
+      HelperFault(bytes)?.commit(&response)
+      hostility = hostility ?? HostileHelper(bytes)
     }
   }
 }

@@ -31,8 +31,6 @@ struct HelperDialogue {
   private var fileByteCount: UInt64 = 0
   /// The output of the current request, in bytes.
   private var outputByteCount: UInt64 = 0
-  /// Whether the header was complete with the current request.
-  private var hasReadHeader = false
 
   init(limits: ImageLimits, recordsSpans: Bool) {
     self.limits = limits
@@ -47,22 +45,28 @@ struct HelperDialogue {
     }
   }
 
-  var isStarted: Bool { if case .started = phase { true } else { false } }
+  /// Whether every rendition has ended.
+  var hasEnded: Bool {
+    guard plan != nil else { return false }
+    return renditions.allSatisfy { if case .ended = $0 { true } else { false } }
+  }
+
+  private var isStarted: Bool { if case .started = phase { true } else { false } }
 
   /// Notes that bytes of the image are supplied.
   mutating func supply(byteCount: Int) { suppliedByteCount += UInt64(byteCount) }
 
   /// Notes that a request is sent.
-  mutating func begin() { (outputByteCount, hasReadHeader) = (0, false) }
+  mutating func begin() { outputByteCount = 0 }
 
   // MARK: Accept responses
 
   /// Returns whether a response answers a request; then its plan and its counts are part of this account.
   ///
   /// - `isCancelled`: whether the image was cancelled.
-  mutating func accepts(_ response: HelperResponse, to request: HelperRequest, isCancelled: Bool) -> Bool {
-    acceptsPlan(response, to: request) && acceptsHeader(response, to: request) && acceptsStart(response, to: request)
-      && acceptsOutput(response, to: request) && acceptsOutcomes(response, isCancelled: isCancelled)
+  mutating func accepts(_ response: HelperResponse, to request: HelperRequest.Work, isCancelled: Bool) -> Bool {
+    acceptsPlan(response, to: request) && acceptsCounts(response, to: request) && acceptsStart(response, to: request)
+      && acceptsOutput(response) && acceptsOutcomes(response, isCancelled: isCancelled)
       && (response.error.map { isPlausible($0, isCancelled: isCancelled) } ?? true)
       && response.spans.count <= (recordsSpans ? Self.maxSpanCount : 0)
       && (response.isPartial ? isPlausiblePart(response) : isComplete(response, to: request))
@@ -71,13 +75,13 @@ struct HelperDialogue {
   /// The maximum number of spans in a response: of each stage of each rendition.
   private static let maxSpanCount = 8 * Rendition.maxCount
 
-  private mutating func acceptsPlan(_ response: HelperResponse, to request: HelperRequest) -> Bool {
-    guard let plan = response.plan else { return true }
-    guard case .readingHeader = phase, plan.renditions.count == request.plannedCount,
-      plan.workingSetByteCount <= plan.reservedByteCount
+  private mutating func acceptsPlan(_ response: HelperResponse, to request: HelperRequest.Work) -> Bool {
+    guard let plan = response.work.plan else { return true }
+    guard case .readingHeader = phase, case .readHeader(let planning) = request.request,
+      plan.renditions.count == planning.results.count, plan.workingSetByteCount <= plan.reservedByteCount
     else { return false }
     var side = Int.max
-    if case .planPreview(_, let maxSide) = request { (side, isPreview) = (maxSide, true) }
+    if case .preview(_, let maxSide) = planning.results { (side, isPreview) = (maxSide, true) }
     for case .success(let result) in plan.renditions {
       guard result.input.isOfKnownFormat, result.output.isOfKnownFormat,
         max(result.output.size.width, result.output.size.height) <= side
@@ -88,28 +92,25 @@ struct HelperDialogue {
     return true
   }
 
-  private mutating func acceptsHeader(_ response: HelperResponse, to request: HelperRequest) -> Bool {
-    guard case .readHeader(let byteCount, _, _, _) = request else { return response.bufferedByteCount == 0 }
-    guard response.bufferedByteCount <= limits.memory else { return false }
-    guard let consumed = response.consumedByteCount else { return true }
-    defer { hasReadHeader = true }
-    return !hasReadHeader && consumed <= byteCount
+  private func acceptsCounts(_ response: HelperResponse, to request: HelperRequest.Work) -> Bool {
+    guard response.work.consumedByteCount <= request.input.count else { return false }
+    guard case .readHeader = request.request else { return response.work.bufferedByteCount == 0 }
+    return response.work.bufferedByteCount <= limits.memory
   }
 
-  private mutating func acceptsStart(_ response: HelperResponse, to request: HelperRequest) -> Bool {
-    guard response.isStarted else { return true }
+  private mutating func acceptsStart(_ response: HelperResponse, to request: HelperRequest.Work) -> Bool {
+    guard response.work.isStarted else { return true }
     guard case .planned(let plan) = phase, plan.hasResults else { return false }
-    switch request {
+    switch request.request {
     case .start: break
-    case .readHeader(_, _, _, let planning?):
-      guard hasReadHeader, plan.reservedByteCount <= planning.admittedByteCount else { return false }
-    case .readHeader, .plan, .planPreview, .advance, .push, .proceed, .abandon: return false
+    case .readHeader(let planning): guard plan.reservedByteCount <= planning.admittedByteCount else { return false }
+    case .advance: return false
     }
     phase = .started(plan)
     return true
   }
 
-  private mutating func acceptsOutput(_ response: HelperResponse, to request: HelperRequest) -> Bool {
+  private mutating func acceptsOutput(_ response: HelperResponse) -> Bool {
     guard !response.segments.isEmpty else { return true }
     guard case .started(let plan) = phase else { return false }
     for segment in response.segments {
@@ -122,13 +123,13 @@ struct HelperDialogue {
       renditions[segment.rendition] = .working(byteCount: sum)
       outputByteCount += UInt64(segment.byteCount)
     }
-    return outputByteCount <= maxOutputByteCount(of: request, plan)
+    return outputByteCount <= maxOutputByteCount(plan)
   }
 
   private mutating func acceptsOutcomes(_ response: HelperResponse, isCancelled: Bool) -> Bool {
-    guard !response.outcomes.isEmpty else { return true }
+    guard !response.work.ends.isEmpty else { return true }
     guard isStarted else { return false }
-    for (index, outcome) in response.outcomes {
+    for (index, outcome) in response.work.ends {
       guard renditions.indices.contains(index) else { return false }
       switch (renditions[index], outcome) {
       case (.working(let byteCount), .success(let report)):
@@ -144,31 +145,22 @@ struct HelperDialogue {
 
   /// Whether a response before the last one has output and nothing that belongs to the end of a request.
   private func isPlausiblePart(_ response: HelperResponse) -> Bool {
-    !response.segments.isEmpty && response.error == nil && response.outcomes.isEmpty && !response.isPaused
-      && response.advancedByteCount == nil
+    !response.segments.isEmpty && response.error == nil && response.work.ends.isEmpty && !response.work.isPaused
   }
 
   /// Whether the last response to a request contains all that the request asked for.
   ///
   /// A request that was answered without progress would be repeated without end.
-  private func isComplete(_ response: HelperResponse, to request: HelperRequest) -> Bool {
-    let hasProgress = outputByteCount > 0 || !response.outcomes.isEmpty
-    guard isStarted || !response.isPaused else { return false }
+  private func isComplete(_ response: HelperResponse, to request: HelperRequest.Work) -> Bool {
+    guard isStarted || !response.work.isPaused else { return false }
     guard response.error == nil else { return true }
-    switch request {
-    case .readHeader(let byteCount, let isLast, _, let planning):
-      guard hasReadHeader else { return !isLast && plan == nil }
-      return (plan != nil) == (planning != nil) && (response.advancedByteCount ?? 0) <= byteCount
-        && (isStarted || response.advancedByteCount == nil)
-    case .plan, .planPreview: return plan != nil && response.consumedByteCount == nil
-    case .start(_, _, let byteCount, _):
-      return isStarted && (response.consumedByteCount ?? 0) <= byteCount
-        && (response.consumedByteCount != nil) == (byteCount > 0)
-    case .advance(_, let byteCount, let isLast):
-      guard let consumed = response.consumedByteCount else { return false }
-      return consumed <= byteCount && (consumed > 0 || hasProgress || byteCount == 0 && !isLast)
-    case .push(let byteCount, _): return response.consumedByteCount == byteCount
-    case .proceed, .abandon: return response.consumedByteCount == nil
+    let consumed = response.work.consumedByteCount
+    switch request.request {
+    case .readHeader: return plan != nil || consumed == request.input.count && !request.isLast
+    case .start: return isStarted
+    case .advance:
+      let hasProgress = consumed > 0 || outputByteCount > 0 || !response.work.ends.isEmpty
+      return isStarted && (hasProgress || request.input.isEmpty && !request.isLast)
     }
   }
 
@@ -187,11 +179,8 @@ struct HelperDialogue {
   }
 
   /// The maximum output of a request: what the image has reserved for it, and what a response may have.
-  ///
-  /// A preview is small, and produced at once.
-  private func maxOutputByteCount(of request: HelperRequest, _ plan: PlannedImage) -> UInt64 {
-    if case .push = request { return .max }  // the size of the result is the limit
-    return plan.reservedByteCount - plan.workingSetByteCount + UInt64(HelperLayout.outputByteCount)
+  private func maxOutputByteCount(_ plan: PlannedImage) -> UInt64 {
+    plan.reservedByteCount - plan.workingSetByteCount + UInt64(HelperLayout.outputByteCount)
   }
 
   /// Returns whether the helper may have another temporary file; the size of one that it extends is 0.
@@ -231,18 +220,6 @@ struct HelperDialogue {
       true
     case .cancelled: isCancelled
     case .unservedField, .unknownPreset, .uploadStalled, .codecCrashed, .codecStopped: false
-    }
-  }
-}
-
-extension HelperRequest {
-  /// The number of results that the request plans; `nil` if it plans none.
-  fileprivate var plannedCount: Int? {
-    switch self {
-    case .readHeader(_, _, _, let planning): planning?.configurations.count
-    case .plan(let configurations, _): configurations.count
-    case .planPreview: 1
-    case .start, .advance, .push, .proceed, .abandon: nil
     }
   }
 }

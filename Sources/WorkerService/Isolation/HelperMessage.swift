@@ -2,7 +2,7 @@ internal import ImagePipeline
 internal import ProtobufWire
 internal import WorkerIsolation
 
-/// A request of the worker to a helper, about the image that the helper works on.
+/// A request of the worker to a helper.
 enum HelperRequest {
   /// What a helper learns of a new image.
   struct ImageStart {
@@ -11,30 +11,18 @@ enum HelperRequest {
     var recordsSpans = true
   }
 
-  /// Work that a helper does as soon as it has read an image's header, so that small images need no further request.
-  struct Planning: Equatable {
-    /// The configurations to plan.
-    var configurations: [ProcessingConfiguration]
-    /// The number of the image's bytes that follow those of the request.
-    var beyondByteCount: UInt64 = 0
-    /// The memory in bytes with which the image is started too if its plan needs no more; 0 if it must not be started.
-    var admittedByteCount: UInt64 = 0
-    var renditionIDs: [String] = []
+  /// A request for the work on an image.
+  struct Work {
+    var request: WorkRequest
+    /// The next bytes of the image in the shared input.
+    var input: Range<Int>
+    /// Whether no bytes follow.
+    var isLast: Bool
+    /// Begins a new image, which replaces the last one; `nil` for the current image.
+    var start: ImageStart?
   }
 
-  /// Read the header from the next `byteCount` bytes of the input.
-  ///
-  /// - `start`: begins a new image, which replaces the last one; `nil` for the current image.
-  /// - `planning`: what follows when the header is complete; `nil` if that is not known.
-  case readHeader(byteCount: Int, isLast: Bool, start: ImageStart?, planning: Planning?)
-  case plan([ProcessingConfiguration], followingByteCount: UInt64?)
-  case planPreview(ProcessingConfiguration, maxSide: Int)
-  /// Start, and process the next bytes as `advance` does if there are any.
-  case start(renditionIDs: [String], offset: Int, byteCount: Int, isLast: Bool)
-  /// Process the bytes of the input from `offset`, until enough output is waiting.
-  case advance(offset: Int, byteCount: Int, isLast: Bool)
-  /// Process all of the next bytes.
-  case push(byteCount: Int, isLast: Bool)
+  case work(Work)
   /// Continue after a response that is not the last one.
   case proceed
   /// Abandon the image.
@@ -51,22 +39,10 @@ struct HelperResponse {
 
   /// Whether more responses to the same request follow after `proceed`.
   var isPartial = false
-  /// Whether the image was started before an error of the same request.
-  var isStarted = false
   /// The error that ended the image.
   var error: PipelineError?
-  /// The number of consumed bytes; `nil` if the header needs more.
-  var consumedByteCount: Int?
-  /// The number of bytes behind the header that were consumed with the same request; `nil` if that did not start the
-  /// image.
-  var advancedByteCount: Int?
-  /// The number of bytes that the reader has buffered.
-  var bufferedByteCount = 0
-  var isPaused = false
-  var plan: PlannedImage?
+  var work = WorkResponse()
   var segments: [Segment] = []
-  /// The outcomes of renditions that have ended with this request, by index.
-  var outcomes: [(index: Int, outcome: Result<ProcessingReport, PipelineError>)] = []
   /// The spans that have ended with this request.
   var spans: [RecordedSpan] = []
   /// The defenses that the helper lacks; only in response to `abandon`.
@@ -78,13 +54,10 @@ struct HelperResponse {
 extension HelperResponse {
   /// Adds the next response to the same request, without its output.
   mutating func append(_ next: HelperResponse) {
-    let (isStarted, plan, consumed) = (isStarted, plan, consumedByteCount)
-    let bufferedByteCount = bufferedByteCount
+    let (isStarted, plan) = (work.isStarted, work.plan)
     self = next
-    self.isStarted = isStarted || next.isStarted
-    self.plan = plan ?? next.plan
-    consumedByteCount = next.consumedByteCount ?? consumed
-    self.bufferedByteCount = max(bufferedByteCount, next.bufferedByteCount)
+    work.isStarted = isStarted || next.work.isStarted
+    work.plan = plan ?? next.work.plan
   }
 }
 

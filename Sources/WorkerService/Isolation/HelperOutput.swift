@@ -3,31 +3,20 @@ internal import WorkerIsolation
 
 /// The output of one request, which is sent in parts if it does not fit.
 struct HelperOutput {
-  /// The number of bytes that are worth a response, which costs two changes of processes.
-  ///
-  /// With 64 KiB, a result of 1.2 MB needed 19 responses.
-  private static let sentByteCount = 256 * 1024
-
   private let connection: HelperConnection
-  /// The response with the output that was not sent in parts.
-  private(set) var response: HelperResponse
+  private var segments: [HelperResponse.Segment] = []
   private var byteCount = 0
+  private var hasSentPart = false
 
-  /// - `response`: what precedes the output.
-  init(_ connection: HelperConnection, following response: HelperResponse) {
-    self.connection = connection
-    self.response = response
-  }
+  init(_ connection: HelperConnection) { self.connection = connection }
 
-  /// Whether there is so much output that its receiver should not wait for more.
-  var isWorthSending: Bool { byteCount >= Self.sentByteCount }
-
-  mutating func append(_ bytes: RawSpan, of rendition: Int) {
+  /// - `head`: what the first part of the response begins with.
+  mutating func append(_ bytes: RawSpan, of rendition: Int, head: @autoclosure () -> WorkResponse) {
     var rest = bytes
     while !rest.isEmpty {
       let copied = connection.write(rest, at: byteCount)
       if copied == 0 {
-        sendPart()
+        sendPart(head())
         continue
       }
       note(copied, of: rendition)
@@ -37,18 +26,31 @@ struct HelperOutput {
 
   private mutating func note(_ copied: Int, of rendition: Int) {
     byteCount += copied
-    if response.segments.last?.rendition == rendition {
-      response.segments[response.segments.count - 1].byteCount += copied
+    if segments.last?.rendition == rendition {
+      segments[segments.count - 1].byteCount += copied
     } else {
-      response.segments.append(HelperResponse.Segment(rendition: rendition, byteCount: copied))
+      segments.append(HelperResponse.Segment(rendition: rendition, byteCount: copied))
     }
   }
 
   /// Sends a full output and waits until the worker has copied it.
-  private mutating func sendPart() {
-    response.isPartial = true
-    connection.send(response.bytes)
+  private mutating func sendPart(_ head: WorkResponse) {
+    var part = HelperResponse()
+    part.isPartial = true
+    fill(&part, head)
+    part.work.ends = []
+    connection.send(part.bytes)
     _ = connection.receive(idle: {})
-    (response, byteCount) = (HelperResponse(), 0)
+    (byteCount, hasSentPart) = (0, true)
+  }
+
+  /// Completes the last response with the output that was not sent in parts.
+  mutating func finish(_ response: inout HelperResponse, _ work: WorkResponse) { fill(&response, work) }
+
+  private mutating func fill(_ response: inout HelperResponse, _ work: WorkResponse) {
+    response.work = work
+    if hasSentPart { (response.work.plan, response.work.isStarted) = (nil, false) }
+    response.segments = segments
+    segments = []
   }
 }

@@ -4,19 +4,18 @@ internal import ProtobufWire
 
 /// Requests as they are sent to a helper of the same program.
 extension HelperRequest {
-  /// The kinds of requests; test requests are valid in test mode only.
   private enum Kind: UInt64 {
-    case readHeader = 1, plan, planPreview, start, advance, push, proceed, abandon
+    case readHeader = 1, start, advance, proceed, abandon
   }
 
   private var kind: Kind {
     switch self {
-    case .readHeader: .readHeader
-    case .plan: .plan
-    case .planPreview: .planPreview
-    case .start: .start
-    case .advance: .advance
-    case .push: .push
+    case .work(let work):
+      switch work.request {
+      case .readHeader: .readHeader
+      case .start: .start
+      case .advance: .advance
+      }
     case .proceed: .proceed
     case .abandon: .abandon
     }
@@ -25,44 +24,23 @@ extension HelperRequest {
   /// - `work`: the number of the image.
   /// - `encode`: returns the canonical bytes of a configuration.
   func bytes(
-    work: UInt32, encode: (ProcessingConfiguration) -> [UInt8] = { $0.fieldValue.canonicalBytes }
+    work number: UInt32, encode: (ProcessingConfiguration) -> [UInt8] = { $0.fieldValue.canonicalBytes }
   ) -> [UInt8] {
     var writer = WireWriter()
     writer.varint(1, kind.rawValue)
-    writer.varint(2, UInt64(work))
-    switch self {
-    case .readHeader(let byteCount, let isLast, let start, let planning):
-      writer.varint(3, UInt64(byteCount))
-      writer.varint(4, isLast ? 1 : 0)
-      if let start {
-        writer.message(5) { start.limits.write(to: &$0) }
-        writer.varint(11, start.recordsSpans ? 1 : 0)
-      }
-      if let planning {
-        for configuration in planning.configurations { writer.data(6, encode(configuration)) }
-        writer.message(7) { $0.varint(1, planning.beyondByteCount) }
-        for id in planning.renditionIDs { writer.string(8, id, isPresent: true) }
-        writer.varint(12, planning.admittedByteCount)
-      }
-    case .plan(let configurations, let followingByteCount):
-      for configuration in configurations { writer.data(6, encode(configuration)) }
-      if let followingByteCount { writer.message(7) { $0.varint(1, followingByteCount) } }
-    case .planPreview(let configuration, let maxSide):
-      writer.data(6, encode(configuration))
-      writer.varint(10, UInt64(maxSide))
-    case .start(let ids, let offset, let byteCount, let isLast):
-      for id in ids { writer.string(8, id, isPresent: true) }
-      writer.varint(3, UInt64(byteCount))
-      writer.varint(4, isLast ? 1 : 0)
-      writer.varint(9, UInt64(offset))
-    case .advance(let offset, let byteCount, let isLast):
-      writer.varint(3, UInt64(byteCount))
-      writer.varint(4, isLast ? 1 : 0)
-      writer.varint(9, UInt64(offset))
-    case .push(let byteCount, let isLast):
-      writer.varint(3, UInt64(byteCount))
-      writer.varint(4, isLast ? 1 : 0)
-    case .proceed, .abandon: break
+    writer.varint(2, UInt64(number))
+    guard case .work(let work) = self else { return writer.bytes }
+    writer.varint(3, UInt64(work.input.lowerBound))
+    writer.varint(4, UInt64(work.input.count))
+    writer.varint(5, work.isLast ? 1 : 0)
+    if let start = work.start {
+      writer.message(6) { start.limits.write(to: &$0) }
+      writer.varint(7, start.recordsSpans ? 1 : 0)
+    }
+    switch work.request {
+    case .readHeader(let planning): writer.message(8) { planning.write(to: &$0, encode) }
+    case .start(let ids): for id in ids { writer.string(9, id, isPresent: true) }
+    case .advance: break
     }
     return writer.bytes
   }
@@ -74,41 +52,52 @@ extension HelperRequest {
     _ bytes: [UInt8], defaults: ImageLimits, last: inout EncodedConfiguration?
   ) -> (request: HelperRequest, work: UInt32)? {
     guard let message = WireMessage(bytes), let kind = Kind(rawValue: message.integer(1)) else { return nil }
-    let (byteCount, isLast) = (message.count(3), message.flag(4))
-    let followingByteCount = message.message(7).map { $0.integer(1) }
+    let number = UInt32(clamping: message.integer(2))
+    let request: WorkRequest
+    switch kind {
+    case .readHeader:
+      guard let planning = message.message(8).flatMap({ WorkRequest.Planning($0, last: &last) }) else { return nil }
+      request = .readHeader(planning)
+    case .start: request = .start(renditionIDs: message.texts(9))
+    case .advance: request = .advance
+    case .proceed: return (.proceed, number)
+    case .abandon: return (.abandon, number)
+    }
+    let offset = message.count(3)
+    let start = message.message(6).map {
+      ImageStart(limits: ImageLimits($0, defaults: defaults), recordsSpans: message.flag(7))
+    }
+    let work = Work(
+      request: request, input: offset..<(offset + message.count(4)), isLast: message.flag(5), start: start)
+    return (.work(work), number)
+  }
+}
+
+extension WorkRequest.Planning {
+  fileprivate func write(to writer: inout WireWriter, _ encode: (ProcessingConfiguration) -> [UInt8]) {
+    switch results {
+    case .renditions(let configurations): for configuration in configurations { writer.data(1, encode(configuration)) }
+    case .preview(let configuration, let maxSide):
+      writer.data(1, encode(configuration))
+      writer.varint(2, UInt64(maxSide), isPresent: true)
+    }
+    if let followingByteCount { writer.varint(3, followingByteCount, isPresent: true) }
+    writer.varint(4, admittedByteCount)
+    for id in renditionIDs { writer.string(5, id, isPresent: true) }
+  }
+
+  fileprivate init?(_ message: WireMessage, last: inout EncodedConfiguration?) {
     var configurations: [ProcessingConfiguration] = []
-    for bytes in message.all(6) {
+    for bytes in message.all(1) {
       if bytes != last?.bytes { last = EncodedConfiguration(bytes) }
       guard let last else { return nil }
       configurations.append(last.configuration)
     }
-    let request: HelperRequest
-    switch kind {
-    case .readHeader:
-      request = .readHeader(
-        byteCount: byteCount, isLast: isLast,
-        start: message.message(5).map {
-          ImageStart(limits: ImageLimits($0, defaults: defaults), recordsSpans: message.flag(11))
-        },
-        planning: configurations.isEmpty
-          ? nil
-          : Planning(
-            configurations: configurations, beyondByteCount: followingByteCount ?? 0,
-            admittedByteCount: message.integer(12),
-            renditionIDs: message.texts(8)))
-    case .plan: request = .plan(configurations, followingByteCount: followingByteCount)
-    case .planPreview:
-      guard let configuration = configurations.first else { return nil }
-      request = .planPreview(configuration, maxSide: message.count(10))
-    case .start:
-      request = .start(
-        renditionIDs: message.texts(8), offset: message.count(9), byteCount: byteCount, isLast: isLast)
-    case .advance: request = .advance(offset: message.count(9), byteCount: byteCount, isLast: isLast)
-    case .push: request = .push(byteCount: byteCount, isLast: isLast)
-    case .proceed: request = .proceed
-    case .abandon: request = .abandon
-    }
-    return (request, UInt32(clamping: message.integer(2)))
+    guard let first = configurations.first else { return nil }
+    results = message.has(2) ? .preview(first, maxSide: message.count(2)) : .renditions(configurations)
+    followingByteCount = message.has(3) ? message.integer(3) : nil
+    admittedByteCount = message.integer(4)
+    renditionIDs = message.texts(5)
   }
 }
 

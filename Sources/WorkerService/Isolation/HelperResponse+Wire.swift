@@ -10,17 +10,17 @@ extension HelperResponse {
     var writer = WireWriter()
     writer.varint(1, isPartial ? 1 : 0, isPresent: true)  // a message must not be empty
     if let error { writer.message(2) { error.write(to: &$0) } }
-    if let consumedByteCount { writer.varint(3, UInt64(consumedByteCount), isPresent: true) }
-    writer.varint(4, UInt64(bufferedByteCount))
-    writer.varint(5, isPaused ? 1 : 0)
-    if let plan { writer.message(6) { plan.write(to: &$0) } }
+    writer.varint(3, UInt64(work.consumedByteCount))
+    writer.varint(4, UInt64(work.bufferedByteCount))
+    writer.varint(5, work.isPaused ? 1 : 0)
+    if let plan = work.plan { writer.message(6) { plan.write(to: &$0) } }
     for segment in segments {
       writer.message(7) {
         $0.varint(1, UInt64(segment.rendition))
         $0.varint(2, UInt64(segment.byteCount))
       }
     }
-    for (index, outcome) in outcomes {
+    for (index, outcome) in work.ends {
       writer.message(8) { writer in
         writer.varint(1, UInt64(index))
         switch outcome {
@@ -36,9 +36,8 @@ extension HelperResponse {
         $0.varint(2, UInt64(clamping: status))
       }
     }
-    writer.varint(12, isStarted ? 1 : 0)
-    if let advancedByteCount { writer.varint(13, UInt64(advancedByteCount), isPresent: true) }
     writer.varint(11, UInt64(missingDefenses.rawValue))
+    writer.varint(12, work.isStarted ? 1 : 0)
     return writer.bytes
   }
 
@@ -46,19 +45,18 @@ extension HelperResponse {
   init?(_ bytes: [UInt8]) {
     guard let message = WireMessage(bytes) else { return nil }
     isPartial = message.flag(1)
-    isStarted = message.flag(12)
     error = message.message(2).map { PipelineError($0) }
-    consumedByteCount = message.has(3) ? message.count(3) : nil
-    advancedByteCount = message.has(13) ? message.count(13) : nil
-    bufferedByteCount = message.count(4)
-    isPaused = message.flag(5)
-    plan = message.message(6).flatMap { PlannedImage($0) }
+    work.consumedByteCount = message.count(3)
+    work.bufferedByteCount = message.count(4)
+    work.isPaused = message.flag(5)
+    work.plan = message.message(6).flatMap { PlannedImage($0) }
+    work.isStarted = message.flag(12)
     segments = message.messages(7).map { Segment(rendition: $0.count(1), byteCount: $0.count(2)) }
     for outcome in message.messages(8) {
       if let report = outcome.all(2).last.flatMap({ ProcessingReport(wireBytes: $0) }) {
-        outcomes.append((outcome.count(1), .success(report)))
+        work.ends.append((outcome.count(1), .success(report)))
       } else if let error = outcome.message(3) {
-        outcomes.append((outcome.count(1), .failure(PipelineError(error))))
+        work.ends.append((outcome.count(1), .failure(PipelineError(error))))
       } else {
         return nil
       }

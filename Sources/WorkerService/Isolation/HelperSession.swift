@@ -1,15 +1,25 @@
 internal import ImagePipeline
+internal import Tracing
 internal import WorkerIsolation
 
 /// The use of a helper for one image, from the time it is borrowed until it is given back.
 ///
 /// It belongs to one thread at a time, which blocks while the helper works.
 final class HelperSession {
+  /// The destination of the image's spans.
+  struct Target {
+    let tracer: any Tracer
+    let context: ServiceContext
+    let isPreview: Bool
+    /// Whether the tracer records the spans; if not, the helper does not either.
+    var isRecorded = true
+  }
+
   private let pool: HelperPool
   private let caller: String
   private let limits: ImageLimits
   private let cancellation: Cancellation
-  private let tracing: IsolatedWork.Target
+  private let tracing: Target
   private var lease: HelperPool.Lease?
   private var number: UInt32 = 0
   private var handlerID: UInt64?
@@ -21,7 +31,7 @@ final class HelperSession {
   private var input: CrashFile?
 
   init(
-    _ pool: HelperPool, caller: String, limits: ImageLimits, cancellation: Cancellation, tracing: IsolatedWork.Target
+    _ pool: HelperPool, caller: String, limits: ImageLimits, cancellation: Cancellation, tracing: Target
   ) {
     self.pool = pool
     self.caller = caller
@@ -105,13 +115,12 @@ final class HelperSession {
   /// The helper is given back after an error.
   /// - Parameters:
   ///   - request: The request.
-  ///   - returnsErrors: Whether the response contains an error of the image, instead of a throw.
   ///   - makeFile: Returns the descriptor of a new temporary file of a size in bytes, or -1.
   ///   - collect: Called with each response, to check it and to copy its output.
   /// - Returns: The responses together.
   /// - Throws: The image's error, or that of a helper that was lost.
   func exchange(
-    _ request: HelperRequest, returnsErrors: Bool = false, makeFile: (UInt64) -> Int32,
+    _ request: HelperRequest, makeFile: (UInt64) -> Int32,
     collect: (HelperResponse, HelperProcess) throws(HelperLoss) -> Void
   ) throws(PipelineError) -> HelperResponse {
     guard let process else {
@@ -128,7 +137,7 @@ final class HelperSession {
     for span in response.spans { span.replay(to: tracing.tracer, in: tracing.context, isPreview: tracing.isPreview) }
     if let error = response.error {
       release()
-      if !returnsErrors { throw error }
+      throw error
     }
     return response
   }

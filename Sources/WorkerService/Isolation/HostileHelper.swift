@@ -56,7 +56,7 @@ struct HostileHelper {
     case nil: connection.send(response.bytes)
     case .unplanned:
       var response = response
-      response.plan = PlannedImage(renditions: [], workingSetByteCount: 1, reservedByteCount: 2)
+      response.work.plan = PlannedImage(renditions: [], workingSetByteCount: 1, reservedByteCount: 2)
       connection.send(response.bytes)
     case .altered: connection.send(altered(response).bytes)
     case .garbled: connection.send(garbled(response.bytes))
@@ -116,25 +116,24 @@ struct HostileHelper {
       format: ["jpeg", "png", "b/../../a", ""].randomElement(using: &generator) ?? "",
       size: PixelSize(width: number() % (1 << 31), height: number() % (1 << 31)), orientation: number() % 256,
       hasAlpha: true, bitDepth: 8, colorSpace: "\u{1B}[31m", frameCount: number() % 256)
-    switch Int.random(in: 0..<14, using: &generator) {
+    switch Int.random(in: 0..<13, using: &generator) {
     case 0: response.isPartial.toggle()
-    case 1: response.isStarted.toggle()
-    case 2: response.isPaused.toggle()
-    case 3: response.consumedByteCount = Bool.random(using: &generator) ? nil : number()
-    case 4: response.advancedByteCount = Bool.random(using: &generator) ? nil : number()
-    case 5: response.bufferedByteCount = number()
-    case 6: response.plan = nil
-    case 7:
+    case 1: response.work.isStarted.toggle()
+    case 2: response.work.isPaused.toggle()
+    case 3: response.work.consumedByteCount = number()
+    case 4: response.work.bufferedByteCount = number()
+    case 5: response.work.plan = nil
+    case 6:
       let result = PlannedResult(
         input: info, output: info, decodedByteCount: 1, warnings: [ReportedWarning(nil, "\u{1B}")])
-      response.plan = PlannedImage(
+      response.work.plan = PlannedImage(
         renditions: Array(repeating: .success(result), count: number() % 20), workingSetByteCount: UInt64(number()),
         reservedByteCount: UInt64(number()))
-    case 8: response.segments.append(HelperResponse.Segment(rendition: number(), byteCount: number()))
-    case 9: response.segments = []
-    case 10: response.outcomes += response.outcomes + [(number(), .failure(.cancelled))]
-    case 11: response.outcomes = []
-    case 12:
+    case 7: response.segments.append(HelperResponse.Segment(rendition: number(), byteCount: number()))
+    case 8: response.segments = []
+    case 9: response.work.ends += response.work.ends + [(number(), .failure(.cancelled))]
+    case 10: response.work.ends = []
+    case 11:
       let code = PipelineError.Code.allCases.randomElement(using: &generator) ?? .cancelled
       response.error = response.error == nil ? PipelineError(code, "\u{1B}[31m", field: "a\nb") : nil
     default:
@@ -142,7 +141,7 @@ struct HostileHelper {
         input: info, output: info, inputByteCount: 1, outputByteCount: UInt64(number()), timings: StageTimings(),
         peakMemoryByteCount: UInt64(number()), warnings: [ReportedWarning(nil, "\u{1B}")],
         compressionQuality: .nan)
-      response.outcomes.append((0, .success(report)))
+      response.work.ends.append((0, .success(report)))
     }
   }
 

@@ -177,14 +177,3 @@ extension RecordedSpan.Attribute {
     }
   }
 }
-
-extension IsolatedWork {
-  /// The destination of the image's spans.
-  struct Target {
-    let tracer: any Tracer
-    let context: ServiceContext
-    let isPreview: Bool
-    /// Whether the tracer records the spans; if not, the helper does not either.
-    var isRecorded = true
-  }
-}

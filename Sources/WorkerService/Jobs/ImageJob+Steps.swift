@@ -15,11 +15,6 @@ extension ImageJob {
     madeRenditions.contains { $0.index != nil } ? madeRenditions.map(\.id) : []
   }
 
-  /// The plan of the image.
-  ///
-  /// Available once the header was read.
-  var plan: PlannedImage { work.plan! }
-
   // MARK: Look up
 
   /// Delivers the cached results of an image whose first chunk contains all of its bytes.
@@ -56,53 +51,48 @@ extension ImageJob {
 
   // MARK: Read the header
 
-  /// Reads input until the header is complete, then plans the results.
-  func readHeader() async throws {
+  /// Reads input until the header is complete and the results are planned.
+  func readHeader() async throws -> PlannedImage {
     try await work.prepare()
-    while try !readHeaderWindow() { try await refill() }
-    let followingByteCount = input.isLastChunk ? UInt64(input.chunk.bytes.byteCount) : nil
-    try charged { try work.plan(madeRenditions.map(\.configuration), followingByteCount: followingByteCount) }
+    while true {
+      try readHeaderWindow()
+      if let plan = work.plan { return plan }
+      try await refill()
+    }
   }
 
-  /// Reads the next window of the header.
-  /// - Returns: Whether the header is complete.
-  private func readHeaderWindow() throws -> Bool {
+  /// Reads the next window of the header, and starts the image with it if there is plenty of memory.
+  private func readHeaderWindow() throws {
     try cancellation.check()
     let (bytes, isLast) = input.current
-    let began = ContinuousClock.now
-    let headerByteCount = try charged { try readHeader(bytes, isLast: isLast) }
-    if work.isStartedWithHeader {
-      clock.worked += began.duration(to: .now)
-      noteReservation()
+    let following = input.isLastChunk ? UInt64(input.chunk.count - bytes.count) : nil
+    var spare = reserveSpare()
+    let planning = WorkRequest.Planning(
+      results: .renditions(madeRenditions.map(\.configuration)), followingByteCount: following,
+      admittedByteCount: spare == nil ? 0 : UInt64(ImageWork.spareByteCount), renditionIDs: renditionIDs)
+    let consumed = try worked { () throws(PipelineError) in
+      try work.readHeader(bytes.bytes, isLast: isLast, planning, spare: spare.take())
     }
+    if work.isStarted { noteReservation() }
     do throws(PipelineError) { try work.chargeBuffered() } catch {
       guard source.makeRoom(after: error) else { throw error }
       try work.chargeBuffered()
     }
-    input.consume(headerByteCount ?? bytes.count)
-    return headerByteCount != nil
+    input.consume(consumed)
   }
 
-  private func readHeader(_ bytes: Data, isLast: Bool) throws(PipelineError) -> Int? {
-    guard input.isLastChunk else { return try work.readHeader(bytes.bytes, isLast: isLast) }
-    let beyond = input.chunk.dropFirst(bytes.count)
-    return try work.readHeader(
-      bytes.bytes, beyond: beyond.bytes, planning: { madeRenditions.map(\.configuration) },
-      renditionIDs: { renditionIDs }, reserve: reserveSpare)
-  }
-
-  /// Returns memory in which the image may be started before it is planned.
+  /// Returns memory in which the image may be started before it is planned, if there is plenty.
   ///
   /// The results of an upload are looked up before it is started.
-  private func reserveSpare(_ byteCount: Int) -> Reservation? {
-    guard cache?.hasLookedUp ?? true else { return nil }
-    return admission.reserveSpare(byteCount + source.bufferedByteCount)
+  private func reserveSpare() -> Reservation? {
+    guard input.isLastChunk, cache?.hasLookedUp ?? true else { return nil }
+    return admission.reserveSpare(ImageWork.spareByteCount + source.bufferedByteCount)
   }
 
   /// Records the memory of an image that did not wait for it.
   private func noteReservation() {
     let span = environment.tracer.startSpan("queue", ofKind: .internal)
-    span.attributes["imageworker.reserved_bytes"] = Int(clamping: plan.reservedByteCount)
+    span.attributes["imageworker.reserved_bytes"] = work.plan.map { Int(clamping: $0.reservedByteCount) }
     span.end()
   }
 
@@ -115,7 +105,7 @@ extension ImageJob {
   // MARK: Admit
 
   /// Waits for the memory of the image inside a `queue` span that records the wait.
-  func admit() async throws(PipelineError) -> Reservation {
+  func admit(_ plan: PlannedImage) async throws(PipelineError) -> Reservation {
     let asked = ContinuousClock.now
     defer { clock.queued += asked.duration(to: .now) }
     let byteCount = Int(clamping: plan.reservedByteCount)
@@ -130,32 +120,29 @@ extension ImageJob {
 
   // MARK: Decode
 
-  /// Starts decoding and delivers the headers of the planned results.
-  func start(_ reservation: consuming Reservation) async throws {
-    let began = ContinuousClock.now
-    try work.start(reservation, renditionIDs: renditionIDs, advances: true)
-    clock.worked += began.duration(to: .now)
-    try await sendHeaders()
-  }
-
-  /// Delivers the headers of the planned results of a started image.
-  func sendHeaders() async throws {
-    for (plan, rendition) in zip(plan.renditions, madeRenditions) {
-      guard case .success(let plan) = plan else { continue }
-      try await madeResults.send(ResultPart(.header(plan.output), of: rendition, isMoreReady: input.isNearEnd))
-    }
+  /// Starts decoding.
+  func start(_ reservation: consuming Reservation) throws {
+    var reservation: Reservation? = consume reservation
+    try worked { () throws(PipelineError) in try work.start(reservation.take(), renditionIDs: renditionIDs) }
   }
 
   /// Processes the next window, or a part of it if enough output is buffered.
   func decode() throws {
     try cancellation.check()
     let (bytes, isLast) = input.current
-    let began = ContinuousClock.now
-    input.consume(try charged { try work.advance(bytes.bytes, isLast: isLast) })
-    clock.worked += began.duration(to: .now)
+    let consumed = try worked { () throws(PipelineError) in try work.advance(bytes.bytes, isLast: isLast) }
+    input.consume(consumed)
   }
 
   // MARK: Deliver and report
+
+  /// Delivers the headers of the planned results.
+  func sendHeaders(_ plan: PlannedImage) async throws {
+    for (plan, rendition) in zip(plan.renditions, madeRenditions) {
+      guard case .success(let plan) = plan else { continue }
+      try await madeResults.send(ResultPart(.header(plan.output), of: rendition, isMoreReady: input.isNearEnd))
+    }
+  }
 
   /// Delivers the available output of each rendition, and the report or error of each that has ended.
   func deliver() async throws {

@@ -20,7 +20,7 @@ final class ImageJob {
   /// The account of the caller, and the source that charges it; `nil` if callers are not identified.
   private let charge: (account: CallerAccount, source: ChargedSource)?
   var input: SourceWindows
-  var work: JobWork
+  let work: ImageWork
   var clock = JobClock()
 
   init(
@@ -47,8 +47,9 @@ final class ImageJob {
     self.cache = cache
     madeResults = cache?.sink ?? results
     self.source = hashing ?? source
-    input = SourceWindows(self.source, maxByteCount: JobWork.windowByteCount(in: environment))
-    work = JobWork(environment, caller: caller, cancellation: cancellation)
+    let channel = environment.makeChannel(for: caller, cancellation, isPreview: false)
+    work = ImageWork(channel, memory: environment.memory)
+    input = SourceWindows(self.source, maxByteCount: work.maxByteCount)
   }
 
   /// Processes the image on the image executor until every rendition has ended.
@@ -85,8 +86,10 @@ final class ImageJob {
     }
   }
 
-  /// Runs CPU work of the image and charges it to the caller.
-  func charged<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
+  /// Runs CPU work of the image, measures it, and charges it to the caller.
+  func worked<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
+    let began = ContinuousClock.now
+    defer { clock.worked += began.duration(to: .now) }
     guard let image = charge?.source.image else { return try body() }
     defer { image.use(cpuTime: work.takeRemoteCPUTime()) }
     return try image.measure(body)
@@ -96,14 +99,13 @@ final class ImageJob {
   private func process() async throws {
     try await input.fetch()
     guard try await lookUp() == .missing else { return }
-    try await readHeader()
-    if work.isStartedWithHeader {
-      try await sendHeaders()
-    } else if plan.hasResults {
-      let reservation = try await admit()
+    let plan = try await readHeader()
+    if !work.isStarted, plan.hasResults {
+      let reservation = try await admit(plan)
       guard try await lookUpUpload() == .missing else { return }
-      try await start(reservation)
+      try start(reservation)
     }
+    try await sendHeaders(plan)
     try await deliver()
     while !work.hasEnded {
       try decode()

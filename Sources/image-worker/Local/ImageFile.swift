@@ -34,9 +34,8 @@ struct ImageFile: Sendable {
   /// Reads as much as the header needs and plans the results.
   func plan(_ request: Request) throws -> ImagePlan {
     try withWindows({ try $0.readAhead(byteCount: $1) }) { window in
-      var work = ImageWork(
-        limits: ImageLimits(), memory: nil, cancellation: Cancellation(), tracing: TraceTarget())
-      return try Self.plan(request, &work, &window)
+      let server = ImageServer(limits: ImageLimits(), cancellation: Cancellation(), tracing: TraceTarget())
+      return try Self.plan(request, server, &window)
     }
   }
 
@@ -51,45 +50,41 @@ struct ImageFile: Sendable {
   ) throws -> [Outcome] {
     try withWindows({ try $0.read(byteCount: $1) }) { window in
       let clock = JobClock()
-      var work = ImageWork(limits: ImageLimits(), memory: nil, cancellation: cancellation, tracing: tracing)
-      let plan = try Self.plan(request, &work, &window)
-      if !plan.plans.isEmpty {
-        try work.start(nil, renditionIDs: renditionIDs)
-        while try !Self.push(&window, to: &work, output) { try window.advance() }
+      let server = ImageServer(limits: ImageLimits(), cancellation: cancellation, tracing: tracing)
+      let plan = try Self.plan(request, server, &window)
+      var outcomes: [Outcome?] = plan.renditions.map {
+        if case .failure(let error) = $0 { .failure(error) } else { nil }
       }
-      return plan.renditions.indices.map { index -> Outcome in
-        guard let outcome = work.takeEnd(of: index) else {
-          return .failure(PipelineError(.internalDefect, "a result was neither finished nor failed"))
-        }
-        return outcome.map { clock.timed($0) }
+      if !plan.plans.isEmpty { _ = try Self.serve(.start(renditionIDs: renditionIDs), server, &window, output) }
+      while outcomes.contains(where: { $0 == nil }) {
+        let response = try Self.serve(.advance, server, &window, output)
+        for (index, outcome) in response.ends { outcomes[index] = outcome.map { clock.timed($0) } }
+        if window.isConsumed, !window.isLast, !response.isPaused { try window.advance() }
       }
+      return outcomes.compactMap(\.self)
     }
   }
 
-  /// - Returns: whether every result has ended.
-  private static func push(
-    _ window: inout Window, to work: inout ImageWork, _ output: (Int, RawSpan) throws -> Void
-  ) throws -> Bool {
+  private static func serve(
+    _ request: WorkRequest, _ server: ImageServer, _ window: inout Window, _ output: (Int, RawSpan) throws -> Void
+  ) throws -> WorkResponse {
     var failure: (any Error)?
-    let hasEnded = try work.push(
-      window.bytes.span.bytes.extracting(droppingFirst: window.offset), isLast: window.isLast
-    ) { index, compressed in
+    let bytes = window.bytes
+    let rest = bytes.span.bytes.extracting(droppingFirst: window.offset)
+    let response = try server.serve(request, rest, isLast: window.isLast) { index, compressed in
       do { if failure == nil { try output(index, compressed) } } catch { failure = error }
     }
     if let failure { throw failure }
-    return hasEnded
+    let consumed = response.consumedByteCount
+    window.offset += consumed
+    return response
   }
 
-  private static func plan(
-    _ request: Request, _ work: inout ImageWork, _ window: inout Window
-  ) throws -> ImagePlan {
+  private static func plan(_ request: Request, _ server: ImageServer, _ window: inout Window) throws -> ImagePlan {
+    let planning = WorkRequest.Planning(results: request.results)
     while true {
-      let headerByteCount = try work.readHeader(
-        window.bytes.span.bytes.extracting(droppingFirst: window.offset), isLast: window.isLast)
-      if let headerByteCount {
-        window.offset += headerByteCount
-        return try work.plan(request)
-      }
+      _ = try serve(.readHeader(planning), server, &window) { _, _ in }
+      if let plan = server.plan { return plan }
       try window.advance()
     }
   }
@@ -115,6 +110,7 @@ struct ImageFile: Sendable {
     /// Bytes of the window that were consumed.
     var offset = 0
     var isLast = false
+    var isConsumed: Bool { offset == bytes.count }
     private var next: [UInt8]?
 
     /// - `read`: reads the next bytes; none at the end.
@@ -130,17 +126,11 @@ struct ImageFile: Sendable {
   }
 }
 
-extension ImageWork {
-  fileprivate mutating func plan(_ request: ImageFile.Request) throws(PipelineError) -> ImagePlan {
-    switch request {
-    case .results(let configurations): try plan(configurations)
-    case .preview(let configuration): try planPreview(configuration)
+extension ImageFile.Request {
+  fileprivate var results: WorkRequest.Planning.Results {
+    switch self {
+    case .results(let configurations): .renditions(configurations)
+    case .preview(let configuration): .preview(configuration, maxSide: ImageReader.maxPreviewSide)
     }
-  }
-
-  private mutating func plan(_ configurations: [ProcessingConfiguration]) throws(PipelineError) -> ImagePlan {
-    try plan(configurations, followingByteCount: nil)
-    guard let plan else { throw PipelineError(.internalDefect, "an image was processed without a plan") }
-    return plan
   }
 }

@@ -7,44 +7,57 @@ import Testing
 
 @Suite("Messages of helpers")
 struct HelperMessageTests {
+  private struct OtherMessage: Error {}
+
   private static let configuration = ProcessingConfiguration(
     maxWidth: 12, compressionQuality: 0.25, preferredFormat: .webp, focusPoint: Point(x: 0.5, y: 0.25),
     maxBytes: 1 << 40, filters: [Filter(name: "blur", intensity: 0.5, parameters: ["radius": 3])])
 
-  @Test("a configuration is read as it was written")
-  func configuration() throws {
-    let request = HelperRequest.plan(
-      [Self.configuration, ProcessingConfiguration()], followingByteCount: 7)
+  private static func read(_ request: HelperRequest) throws -> (HelperRequest.Work, WorkRequest.Planning) {
     var last: EncodedConfiguration?
     let message = HelperRequest.read(request.bytes(work: 9), defaults: ImageLimits(), last: &last)
-    let (read, work) = try #require(message)
-    guard case .plan(let configurations, let followingByteCount) = read else {
-      Issue.record("another request was read")
-      return
+    let (read, number) = try #require(message)
+    guard case .work(let work) = read, case .readHeader(let planning) = work.request, number == 9 else {
+      throw OtherMessage()
     }
-    #expect(work == 9 && configurations == [Self.configuration, ProcessingConfiguration()])
-    #expect(followingByteCount == 7)
+    return (work, planning)
+  }
+
+  @Test("what is planned is read as it was written")
+  func planning() throws {
+    let configurations = [Self.configuration, ProcessingConfiguration()]
+    let written = WorkRequest.Planning(
+      results: .renditions(configurations), followingByteCount: 7, admittedByteCount: 1 << 40, renditionIDs: ["a", ""])
+    let request = HelperRequest.Work(request: .readHeader(written), input: 3..<9, isLast: true, start: nil)
+    let (work, planning) = try Self.read(.work(request))
+    guard case .renditions(configurations) = planning.results else { throw OtherMessage() }
+    #expect(planning.followingByteCount == 7 && planning.admittedByteCount == 1 << 40)
+    #expect(planning.renditionIDs == ["a", ""])
+    #expect(work.input == 3..<9 && work.isLast && work.start == nil)
+  }
+
+  @Test("a preview is read as it was written")
+  func preview() throws {
+    let written = WorkRequest.Planning(results: .preview(Self.configuration, maxSide: 0))
+    let request = HelperRequest.Work(request: .readHeader(written), input: 0..<0, isLast: false, start: nil)
+    let (work, planning) = try Self.read(.work(request))
+    guard case .preview(Self.configuration, maxSide: 0) = planning.results else {
+      throw OtherMessage()
+    }
+    #expect(planning.followingByteCount == nil && planning.admittedByteCount == 0 && !work.isLast)
   }
 
   @Test("limits are read as they were written")
   func limits() throws {
     var limits = ImageLimits(maxPixels: 1, maxBufferedPixels: 2, maxScans: 3, maxWorkPixels: 4, memory: 5)
-    var last: EncodedConfiguration?
-    let planning = HelperRequest.Planning(
-      configurations: [Self.configuration], beyondByteCount: 7,
-      admittedByteCount: 1 << 40, renditionIDs: ["a", ""])
+    let planning = WorkRequest.Planning(results: .renditions([Self.configuration]))
     let cases: [(Duration?, Bool)] = [(nil, false), (.milliseconds(2500), true)]
     for (time, recordsSpans) in cases {
       limits.maxCPUTime = time
-      let request = HelperRequest.readHeader(
-        byteCount: 6, isLast: true, start: HelperRequest.ImageStart(limits: limits, recordsSpans: recordsSpans),
-        planning: planning)
-      let message = HelperRequest.read(request.bytes(work: 1), defaults: limits, last: &last)
-      let read = try #require(message).request
-      guard case .readHeader(6, true, let start?, planning) = read else {
-        Issue.record("another request was read")
-        return
-      }
+      let request = HelperRequest.Work(
+        request: .readHeader(planning), input: 0..<6, isLast: true,
+        start: HelperRequest.ImageStart(limits: limits, recordsSpans: recordsSpans))
+      let start = try #require(Self.read(.work(request)).0.start)
       #expect(start.limits == limits && start.recordsSpans == recordsSpans)
     }
   }
@@ -64,29 +77,31 @@ struct HelperMessageTests {
     error.neededByteCount = 0
     error.field = "crop"
     var response = HelperResponse()
-    (response.isPartial, response.error, response.consumedByteCount, response.isPaused) = (true, error, 0, true)
-    response.plan = PlannedImage(
+    (response.isPartial, response.error, response.work.consumedByteCount, response.work.isPaused) = (
+      true, error, 7, true
+    )
+    response.work.plan = PlannedImage(
       renditions: [
         .success(PlannedResult(input: info, output: info, decodedByteCount: 8, warnings: report.warnings)),
         .failure(error),
       ],
       workingSetByteCount: 9, reservedByteCount: 10)
     response.segments = [HelperResponse.Segment(rendition: 1, byteCount: 70_000)]
-    response.outcomes = [(0, .success(report)), (1, .failure(error))]
+    response.work.ends = [(0, .success(report)), (1, .failure(error))]
     response.spans = [
       RecordedSpan(
         name: "decode", began: 1, ended: 2,
         attributes: ["a": .integer(-1), "b": .flag(false), "c": .number(0.5), "d": .text("")], error: "no")
     ]
-    response.advancedByteCount = 0
+    response.work.isStarted = true
     let read = try #require(HelperResponse(response.bytes))
-    #expect(read.advancedByteCount == 0)
+    #expect(read.work.isStarted)
     #expect(read.bytes.count == response.bytes.count)
-    #expect(read.isPartial && read.isPaused && read.error == error && read.consumedByteCount == 0)
-    #expect(try read.plan?.renditions.first?.get() == response.plan?.renditions.first?.get())
-    #expect(read.plan?.reservedByteCount == 10)
+    #expect(read.isPartial && read.work.isPaused && read.error == error && read.work.consumedByteCount == 7)
+    #expect(try read.work.plan?.renditions.first?.get() == response.work.plan?.renditions.first?.get())
+    #expect(read.work.plan?.reservedByteCount == 10)
     #expect(read.segments == response.segments && read.spans.first?.attributes == response.spans.first?.attributes)
-    #expect(try read.outcomes.first?.outcome.get() == report && read.outcomes.last?.index == 1)
+    #expect(try read.work.ends.first?.outcome.get() == report && read.work.ends.last?.index == 1)
   }
 
   @Test("bytes of a hostile helper are read without harm", arguments: [UInt64](0..<8))
@@ -94,7 +109,7 @@ struct HelperMessageTests {
     var generator = SeededGenerator(seed: seed)
     var response = HelperResponse()
     response.error = PipelineError(.overloaded, "text")
-    response.plan = PlannedImage(renditions: [.failure(.cancelled)], workingSetByteCount: 1, reservedByteCount: 2)
+    response.work.plan = PlannedImage(renditions: [.failure(.cancelled)], workingSetByteCount: 1, reservedByteCount: 2)
     response.segments = [HelperResponse.Segment(rendition: 1, byteCount: 2)]
     let valid = response.bytes
     for _ in 0..<2000 {

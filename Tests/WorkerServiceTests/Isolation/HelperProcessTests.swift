@@ -24,11 +24,7 @@ struct HelperProcessTests {
     let lease = try Isolated.pool().borrowNow(for: "")
     let image = Isolated.image(.escape)
     lease.process.write(image.span.bytes)
-    try lease.process.send(
-      HelperRequest.readHeader(
-        byteCount: image.count, isLast: true, start: HelperRequest.ImageStart(limits: ImageLimits()), planning: nil
-      )
-      .bytes(work: 1))
+    try lease.process.send(Isolated.headerRequest(byteCount: image.count))
     let response = try #require(HelperResponse(lease.process.receive { _ in -1 }))
     #expect(response.attempts.count >= 20)
     for (attempt, error) in response.attempts { #expect(error != 0, "a helper managed to \(attempt)") }
@@ -55,9 +51,7 @@ struct HelperProcessTests {
     for (work, isDiscarded) in [(UInt32(1), true), (UInt32(2), false)] {
       lease.process.write(image.span.bytes)
       if isDiscarded { lease.process.discard() }
-      let start = HelperRequest.ImageStart(limits: ImageLimits())
-      try lease.process.send(
-        HelperRequest.readHeader(byteCount: image.count, isLast: true, start: start, planning: nil).bytes(work: work))
+      try lease.process.send(Isolated.headerRequest(byteCount: image.count, work: work))
       let response = try #require(HelperResponse(lease.process.receive { _ in -1 }))
       // Without its bytes, the image is none.
       #expect(response.attempts.isEmpty == isDiscarded && response.error != nil)
@@ -99,17 +93,14 @@ struct HelperProcessTests {
   func cancelledSpin() async throws {
     let pool = Isolated.pool()
     let cancellation = Cancellation()
-    let work = IsolatedWork(
-      pool, caller: "", limits: ImageLimits(), cancellation: cancellation,
-      tracing: IsolatedWork.Target(tracer: InMemoryTracer(), context: .topLevel, isPreview: false))
-    try await work.prepare()
+    let work = try await Isolated.work(in: pool, cancellation)
     let image = Isolated.image(.spin)
     Task.detached {
       try await Task.sleep(for: .milliseconds(100))
       cancellation.cancel()
     }
     let began = ContinuousClock.now
-    #expect(throws: PipelineError.cancelled) { try work.readHeader(image.span.bytes, isLast: true, planning: nil) }
+    #expect(throws: PipelineError.cancelled) { try work.readHeader(image.span.bytes, isLast: true, Isolated.planning) }
     #expect(began.duration(to: .now) < .seconds(20))
     #expect(pool.lostCount == 0)
   }

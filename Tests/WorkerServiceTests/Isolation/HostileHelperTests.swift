@@ -99,24 +99,17 @@ struct HostileHelperTests {
   func deafHelper(act: HostileHelper.Act) async throws {
     let pool = Isolated.pool(threadCount: 1, patience: HelperPatience(idle: .seconds(600), cancelled: .seconds(1)))
     let cancellation = Cancellation()
-    func work() async throws -> IsolatedWork {
-      let work = IsolatedWork(
-        pool, caller: "", limits: ImageLimits(), cancellation: cancellation,
-        tracing: IsolatedWork.Target(tracer: InMemoryTracer(), context: .topLevel, isPreview: false))
-      try await work.prepare()
-      return work
-    }
     let image = Isolated.hostileImage(act, seed: 0)
-    let armed = try await work()
-    #expect(throws: PipelineError.self) { try armed.readHeader(image.span.bytes, isLast: true, planning: nil) }
+    let armed = try await Isolated.work(in: pool, cancellation)
+    #expect(throws: PipelineError.self) { try armed.readHeader(image.span.bytes, isLast: true, Isolated.planning) }
     Task.detached {
       try await Task.sleep(for: .milliseconds(100))
       cancellation.cancel()
     }
-    let hostile = try await work()
+    let hostile = try await Isolated.work(in: pool, cancellation)
     let bytes = Fixture.bytes("photo.png")
-    #expect(throws: PipelineError.self) { try hostile.readHeader(bytes.span.bytes, isLast: true, planning: nil) }
-    #expect(hostile.isReleased && pool.idleCount <= 1)
+    #expect(throws: PipelineError.self) { try hostile.readHeader(bytes.span.bytes, isLast: true, Isolated.planning) }
+    #expect(pool.count == pool.idleCount && pool.idleCount <= 1)
   }
 
   @Test("a caller's helper works for no other caller")
@@ -128,9 +121,7 @@ struct HostileHelperTests {
     pool.giveBack(first, isUsable: true)
     let second = try pool.borrowNow(for: "b")
     #expect(second.process !== first.process)
-    let start = HelperRequest.ImageStart(limits: ImageLimits())
-    try second.process.send(
-      HelperRequest.readHeader(byteCount: image.count, isLast: true, start: start, planning: nil).bytes(work: 1))
+    try second.process.send(Isolated.headerRequest(byteCount: image.count))
     let response = try #require(HelperResponse(second.process.receive { _ in -1 }))
     #expect(response.attempts.isEmpty && response.error != nil, "the first caller's image is in its memory")
     #expect(try pool.borrowNow(for: "a").process === first.process)

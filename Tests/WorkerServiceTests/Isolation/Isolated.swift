@@ -1,6 +1,9 @@
 import Foundation
+import ImagePipeline
+import InMemoryTracing
 import TestSupport
 import Testing
+import Tracing
 import WorkerIsolation
 
 @testable import WorkerService
@@ -31,6 +34,27 @@ enum Isolated {
   /// - `act`: what it does instead of each answer; `nil` for random acts.
   static func hostileImage(_ act: HostileHelper.Act?, seed: UInt64) -> [UInt8] {
     Array("\(HelperFault.marker)\(HostileHelper.name) \(act?.rawValue ?? "any") \(seed)\n".utf8)
+  }
+
+  /// The work on an image in a helper of a pool.
+  static func work(in pool: HelperPool, _ cancellation: Cancellation = Cancellation()) async throws -> ImageWork {
+    let memory = MemoryBudget(limit: 1 << 30, maxWaiting: 1)
+    let tracing = HelperSession.Target(tracer: InMemoryTracer(), context: .topLevel, isPreview: false)
+    let channel = HelperChannel(
+      pool, caller: "", limits: ImageLimits(), memory: memory, cancellation: cancellation, tracing: tracing)
+    let work = ImageWork(channel, memory: memory)
+    try await work.prepare()
+    return work
+  }
+
+  static let planning = WorkRequest.Planning(results: .renditions([ProcessingConfiguration()]))
+
+  /// The first request for an image of `byteCount` bytes.
+  static func headerRequest(byteCount: Int, work: UInt32 = 1) -> [UInt8] {
+    let request = HelperRequest.Work(
+      request: .readHeader(planning), input: 0..<byteCount, isLast: true,
+      start: HelperRequest.ImageStart(limits: ImageLimits()))
+    return HelperRequest.work(request).bytes(work: work)
   }
 
   /// The state of a process as the system reports it; `nil` if there is no such process.

@@ -98,37 +98,45 @@ struct IsolationTests {
     }
   }
 
-  @Test("an image starts with its header if it needs no more memory than was admitted", arguments: [-1, 0, 1 << 20])
+  @Test(
+    "an image starts with its header, in a helper or not, if it needs no more memory than is spare",
+    arguments: [-1, 0, 1 << 20])
   func start(spareByteCount: Int) async throws {
     let bytes = Fixture.bytes("photo-420.jpg")
-    func work(admitting byteCount: UInt64) async throws -> (work: IsolatedWork, consumed: Int) {
-      let work = IsolatedWork(
-        Isolated.pool(), caller: "", limits: ImageLimits(), cancellation: Cancellation(),
-        tracing: IsolatedWork.Target(tracer: InMemoryTracer(), context: .topLevel, isPreview: false))
-      try await work.prepare()
-      let planning = HelperRequest.Planning(
-        configurations: [ProcessingConfiguration(maxWidth: 64, preferredFormat: .png)], admittedByteCount: byteCount)
-      return (work, try #require(try work.readHeader(bytes.span.bytes, isLast: true, planning: planning)))
-    }
-    func result(_ work: IsolatedWork, _ consumed: Int) throws -> [Data] {
-      let count = try work.advance(bytes.span.bytes.extracting(droppingFirst: consumed), isLast: true)
-      #expect(consumed + count == bytes.count)
+    let planning = WorkRequest.Planning(
+      results: .renditions([ProcessingConfiguration(maxWidth: 64, preferredFormat: .png)]))
+    func result(of work: ImageWork, _ consumed: Int) throws -> [Data] {
+      #expect(consumed == bytes.count && work.isStarted)
       let chunks = work.takeOutput(of: 0)
       #expect(try work.takeEnd(of: 0)?.get().outputByteCount == UInt64(chunks.reduce(0) { $0 + $1.count }))
-      #expect(work.hasEnded && work.isReleased)
+      #expect(work.hasEnded)
       return chunks
     }
-    let (planned, header) = try await work(admitting: 0)
-    let plan = try #require(planned.plan)
-    #expect(!planned.isStartedWithHeader)
-    try planned.start(renditionIDs: [], advances: true)
-    let expected = try result(planned, header)
-    #expect(!expected.isEmpty)
-    let admitted = UInt64(Int(plan.reservedByteCount) + spareByteCount)
-    let (started, sameHeader) = try await work(admitting: admitted)
-    #expect(started.isStartedWithHeader == (spareByteCount >= 0) && sameHeader == header)
-    if spareByteCount < 0 { try started.start(renditionIDs: [], advances: true) }
-    #expect(try result(started, header) == expected)
+    for isIsolated in [true, false] {
+      let (pool, memory) = (Isolated.pool(), MemoryBudget(limit: 1 << 30, maxWaiting: 1))
+      func work() async throws -> ImageWork {
+        guard !isIsolated else { return try await Isolated.work(in: pool) }
+        let server = ImageServer(limits: ImageLimits(), cancellation: Cancellation(), tracing: TraceTarget())
+        return ImageWork(DirectChannel(server), memory: memory)
+      }
+      let planned = try await work()
+      let header = try planned.readHeader(bytes.span.bytes, isLast: true, planning)
+      let plan = try #require(planned.plan)
+      #expect(!planned.isStarted && header < bytes.count)
+      let rest = bytes.span.bytes.extracting(droppingFirst: header)
+      try planned.start(nil)
+      let expected = try result(of: planned, header + planned.advance(rest, isLast: true))
+      #expect(!expected.isEmpty)
+      let started = try await work()
+      var admitting = planning
+      admitting.admittedByteCount = UInt64(Int(plan.reservedByteCount) + spareByteCount)
+      let spare = memory.reserveSpare(Int(admitting.admittedByteCount))
+      let consumed = try started.readHeader(bytes.span.bytes, isLast: true, admitting, spare: spare)
+      #expect(started.isStarted == (spareByteCount >= 0))
+      guard spareByteCount >= 0 else { continue }
+      #expect(try result(of: started, consumed) == expected)
+      #expect(memory.used == Int(plan.reservedByteCount))
+    }
   }
 
   @Test("large progressive images use spill files that the worker opens for the helper")

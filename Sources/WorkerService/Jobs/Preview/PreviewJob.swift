@@ -7,18 +7,17 @@ internal import ImagePipeline
 /// the parts that it completed. After an error the preview has ended.
 final class PreviewJob {
   private enum Phase {
-    case readingHeader
+    case readingHeader(ImageWork)
     /// The preview can be started in the memory that the plan requires.
-    case planned(PlannedImage)
+    case planned(PlannedImage, ImageWork)
     /// The preview is being decoded. Its header is sent together with its first bytes; `nil` afterwards.
-    case decoding(header: ImageInfo?)
+    case decoding(ImageWork, header: ImageInfo?)
     case ended
   }
 
   private let rendition: Rendition
   private let environment: WorkerEnvironment
-  private var phase = Phase.readingHeader
-  private var work: JobWork?
+  private var phase: Phase
   /// The bytes that were supplied and not consumed, and whether they are the last.
   private var input = (bytes: Data(), isLast: false)
   /// The time since the image was requested, and the part of it that was spent waiting.
@@ -30,7 +29,8 @@ final class PreviewJob {
   ) {
     self.rendition = rendition
     self.environment = environment
-    work = JobWork(environment, caller: caller, cancellation: cancellation, isPreview: true)
+    let channel = environment.makeChannel(for: caller, cancellation, isPreview: true)
+    phase = .readingHeader(ImageWork(channel, memory: environment.memory))
   }
 
   /// Whether the preview is complete, has failed or was ended.
@@ -41,7 +41,7 @@ final class PreviewJob {
 
   /// The memory in bytes that the preview requires; `nil` unless it is planned and not started.
   var plannedByteCount: Int? {
-    guard case .planned(let plan) = phase else { return nil }
+    guard case .planned(let plan, _) = phase else { return nil }
     return Int(clamping: plan.workingSetByteCount)
   }
 
@@ -61,23 +61,21 @@ final class PreviewJob {
 
   /// Starts decoding, in memory that was reserved together with the result's; does nothing unless it is planned.
   func start() throws(PipelineError) -> [ResultPart] {
-    guard case .planned(let plan) = phase else { return [] }
-    phase = .decoding(header: try plan.renditions[0].get().output)
-    try withWork { (work) throws(PipelineError) in try work.start(nil) }
+    guard case .planned(let plan, let work) = phase else { return [] }
+    phase = .decoding(work, header: try plan.renditions[0].get().output)
     return try advance()
   }
 
   /// Releases the decoder and the buffered bytes.
   func end() {
     phase = .ended
-    work = nil
     input = (Data(), false)
   }
 
+  /// Processes the available bytes, to the end of the header or as far as they reach.
   private func advance() throws(PipelineError) -> [ResultPart] {
     do throws(PipelineError) {
-      try withWork { (work) throws(PipelineError) in try work.prepareNow() }
-      repeat { try processWindow() } while !input.bytes.isEmpty && plannedByteCount == nil
+      while try processWindow() {}
       return try takeParts()
     } catch {
       end()
@@ -86,34 +84,42 @@ final class PreviewJob {
   }
 
   /// Processes one window of the available bytes, and plans the preview at the end of the header.
-  private func processWindow() throws(PipelineError) {
-    let window = input.bytes.prefix(SourceWindows.byteCount)
-    let isLast = input.isLast && window.count == input.bytes.count
-    let isStarted = isStarted
-    let headerByteCount: Int? = try withWork { (work) throws(PipelineError) in
-      guard !isStarted else {
-        if try work.push(window.bytes, isLast: isLast) { input.bytes = Data() }
-        return nil
-      }
-      let headerByteCount = try work.readHeader(window.bytes, isLast: isLast)
+  /// - Returns: Whether to call it again.
+  private func processWindow() throws(PipelineError) -> Bool {
+    switch phase {
+    case .readingHeader(let work):
+      try work.prepareNow()
+      let planning = WorkRequest.Planning(
+        results: .preview(rendition.configuration, maxSide: environment.maxPreviewSide))
+      let (bytes, isLast) = window(of: work)
+      consume(try work.readHeader(bytes.bytes, isLast: isLast, planning))
       try work.chargeBuffered()
-      return headerByteCount
+      guard let plan = work.plan else { return !input.bytes.isEmpty }
+      _ = try plan.renditions[0].get()
+      phase = .planned(plan, work)
+      return false
+    case .decoding(let work, _):
+      if !work.isStarted { try work.start(nil) }
+      let (bytes, isLast) = window(of: work)
+      consume(try work.advance(bytes.bytes, isLast: isLast))
+      return !work.isComplete && (work.isPaused || !input.bytes.isEmpty)
+    case .planned, .ended: return false
     }
-    input.bytes = input.bytes.dropFirst(headerByteCount ?? window.count)
-    guard headerByteCount != nil else { return }
-    let plan = try withWork { [rendition, environment] (work) throws(PipelineError) in
-      try work.planPreview(rendition.configuration, maxSide: environment.maxPreviewSide)
-    }
-    _ = try plan.renditions[0].get()
-    phase = .planned(plan)
   }
 
+  private func window(of work: ImageWork) -> (bytes: Data, isLast: Bool) {
+    let bytes = input.bytes.prefix(work.maxByteCount)
+    return (bytes, input.isLast && bytes.count == input.bytes.count)
+  }
+
+  private func consume(_ byteCount: Int) { input.bytes = input.bytes.dropFirst(byteCount) }
+
   private func takeParts() throws(PipelineError) -> [ResultPart] {
-    guard case .decoding(let header) = phase else { return [] }
-    let (chunks, outcome) = try withWork { (work) in (work.takeOutput(of: 0), work.takeEnd(of: 0)) }
-    let report = try outcome?.get()
+    guard case .decoding(let work, let header) = phase else { return [] }
+    let chunks = work.takeOutput(of: 0)
+    let report = try work.takeEnd(of: 0)?.get()
     guard !chunks.isEmpty || report != nil else { return [] }
-    phase = .decoding(header: nil)
+    phase = .decoding(work, header: nil)
     var contents = header.map { [ResultPart.Content.header($0)] } ?? []
     contents += chunks.map { .chunk($0) }
     if let report {
@@ -122,17 +128,5 @@ final class PreviewJob {
       end()
     }
     return contents.map { ResultPart($0, of: rendition) }
-  }
-
-  /// Lends the work to `body`, whose errors end it.
-  private func withWork<Result>(
-    _ body: (inout JobWork) throws(PipelineError) -> Result
-  ) throws(PipelineError) -> Result {
-    guard var lent = work.take() else {
-      throw PipelineError(.internalDefect, "a preview was continued after its end")
-    }
-    let result = try body(&lent)
-    work = consume lent
-    return result
   }
 }

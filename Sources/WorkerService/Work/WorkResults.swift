@@ -1,18 +1,15 @@
 internal import FoundationEssentials
 internal import ImagePipeline
 
-/// The output and the outcome of each rendition that a helper works on, until the caller takes them.
-struct IsolatedResults {
+/// The output and the outcome of each rendition of an image, until its job takes them.
+struct WorkResults {
   private var outputs: [OutputChunks] = []
   private var outcomes: [Result<ProcessingReport, PipelineError>?] = []
   private var isTaken: [Bool] = []
 
-  /// Creates the results of an image that is not planned yet.
-  init() {}
-
-  /// Creates the results of the renditions of a plan; those that could not be planned have failed.
-  init(_ plan: PlannedImage) {
-    outputs = plan.renditions.map { _ in OutputChunks() }
+  /// Notes the renditions of a plan; those that could not be planned have failed.
+  mutating func expect(_ plan: PlannedImage) {
+    makeRoom(for: plan.renditions.count)
     isTaken = plan.renditions.map { _ in false }
     outcomes = plan.renditions.map { if case .failure(let error) = $0 { .failure(error) } else { nil } }
   }
@@ -23,17 +20,24 @@ struct IsolatedResults {
   /// Whether the outcome of each rendition was taken.
   var areTaken: Bool { isTaken.allSatisfy(\.self) }
 
-  /// Copies compressed bytes of a rendition.
-  mutating func append(_ bytes: RawSpan, to index: Int) { outputs[index].append(bytes) }
+  /// Copies compressed bytes of a rendition, which may precede the plan.
+  mutating func append(_ bytes: RawSpan, to index: Int) {
+    makeRoom(for: index + 1)
+    outputs[index].append(bytes)
+  }
+
+  private mutating func makeRoom(for count: Int) {
+    while outputs.count < count { outputs.append(OutputChunks()) }
+  }
 
   /// Notes outcomes by the index of their rendition; the first of each counts.
-  mutating func note(_ new: [(index: Int, outcome: Result<ProcessingReport, PipelineError>)]) {
-    for (index, outcome) in new where outcomes.indices.contains(index) {
+  mutating func note(_ ends: [WorkResponse.End]) {
+    for (index, outcome) in ends where outcomes.indices.contains(index) {
       outcomes[index] = outcomes[index] ?? outcome
     }
   }
 
-  /// Returns the bytes that were appended since the last call.
+  /// Removes and returns the bytes that were appended since the last call.
   mutating func takeOutput(of index: Int) -> [Data] { outputs[index].take() }
 
   /// Returns the outcome of a rendition once it has ended; `nil` before that, and afterwards.

@@ -1,0 +1,119 @@
+internal import ImagePipeline
+internal import WorkerIsolation
+
+/// The way to the server of one image in a helper process.
+///
+/// An image has a helper from `prepare` until all of its renditions have ended, it has failed, or this object is
+/// released. The image's bytes are copied to memory that the helper reads; those that it leaves stay there.
+final class HelperChannel: WorkChannel {
+  private let session: HelperSession
+  private let limits: ImageLimits
+  private let recordsSpans: Bool
+  private var dialogue: HelperDialogue
+  private var isBegun = false
+  /// The bytes in the helper's input that it has not consumed.
+  private var supplied = 0..<0
+  /// The maximum number of the image's bytes in one request, for which memory is charged.
+  private var windowByteCount = HelperPool.inputByteCount
+  /// The memory of the helper process.
+  private var charge: ProcessCharge?
+
+  /// - `caller`: the caller or connection that the image belongs to.
+  init(
+    _ pool: HelperPool, caller: String, limits: ImageLimits, memory: MemoryBudget, cancellation: Cancellation,
+    tracing: HelperSession.Target
+  ) {
+    session = HelperSession(pool, caller: caller, limits: limits, cancellation: cancellation, tracing: tracing)
+    self.limits = limits
+    recordsSpans = tracing.isRecorded
+    dialogue = HelperDialogue(limits: limits, recordsSpans: tracing.isRecorded)
+    charge = ProcessCharge(budget: memory)
+  }
+
+  deinit { if isBegun { session.abandon() } }
+
+  var maxByteCount: Int { HelperLayout.inputByteCount }
+  var kept: KeptResults? { session.kept }
+
+  func prepare() async throws(PipelineError) {
+    if session.process == nil, !isBegun { try await session.begin() }
+  }
+
+  func prepareNow() throws(PipelineError) {
+    if session.process == nil, !isBegun { try session.beginNow() }
+  }
+
+  func takeCPUTime() -> Duration { session.takeCPUTime() }
+
+  func send(
+    _ request: WorkRequest, _ bytes: RawSpan, isLast: Bool, output: (_ rendition: Int, RawSpan) -> Void
+  ) throws(PipelineError) -> WorkResponse {
+    let input = supply(bytes, for: request)
+    let message = HelperRequest.Work(
+      request: admit(request, followingByteCount: bytes.byteCount - input.count), input: input,
+      isLast: isLast && input.count == bytes.byteCount,
+      start: isBegun ? nil : HelperRequest.ImageStart(limits: limits, recordsSpans: recordsSpans))
+    isBegun = true
+    dialogue.begin()
+    let response = try session.exchange(
+      .work(message),
+      makeFile: { byteCount in
+        dialogue.allowsFile(byteCount: byteCount) ? limits.makeSpillFile(byteCount: byteCount) : -1
+      },
+      collect: { (response, process) throws(HelperLoss) in
+        guard dialogue.accepts(response, to: message, isCancelled: session.isCancelled) else {
+          throw process.end(.misbehaved)
+        }
+        var offset = 0
+        for segment in response.segments {
+          try process.withOutput(offset..<(offset + segment.byteCount)) { output(segment.rendition, $0) }
+          offset += segment.byteCount
+        }
+      })
+    supplied = supplied.dropFirst(response.work.consumedByteCount)
+    session.consume(response.work.consumedByteCount)
+    if dialogue.hasEnded {
+      session.release()
+      charge = nil
+    }
+    return response.work
+  }
+
+  /// Limits the helper to what the request admits.
+  /// - Parameters:
+  ///   - request: The request.
+  ///   - followingByteCount: The number of the lent bytes that are not supplied yet.
+  /// - Returns: The request for the supplied bytes.
+  private func admit(_ request: WorkRequest, followingByteCount: Int) -> WorkRequest {
+    switch request {
+    case .readHeader(var planning):
+      session.limit(byteCount: planning.admittedByteCount)
+      if let count = planning.followingByteCount {
+        planning.followingByteCount = count + UInt64(followingByteCount)
+      }
+      return .readHeader(planning)
+    case .start:
+      if let plan = dialogue.plan { session.limit(byteCount: min(plan.reservedByteCount, UInt64(limits.memory))) }
+      return request
+    case .advance: return request
+    }
+  }
+
+  /// Makes the next bytes of the image available to the helper, unless some of them already are.
+  /// - Returns: Where they are in its input; whole windows of them if more follow.
+  private func supply(_ bytes: RawSpan, for request: WorkRequest) -> Range<Int> {
+    guard !bytes.isEmpty else { return 0..<0 }
+    let count = min(supplied.count, bytes.byteCount)
+    let whole = count < bytes.byteCount ? count - count % ImageServer.windowByteCount : count
+    if whole > 0 { return supplied.prefix(whole) }
+    if case .readHeader = request {
+      windowByteCount = min(max(windowByteCount, bytes.byteCount), HelperLayout.inputByteCount)
+      charge?.grow(to: HelperPool.helperByteCount + windowByteCount - HelperPool.inputByteCount)
+    }
+    let window = bytes.extracting(first: windowByteCount)
+    dialogue.supply(byteCount: window.byteCount)
+    session.write(window)
+    supplied = 0..<window.byteCount
+    return supplied
+  }
+}

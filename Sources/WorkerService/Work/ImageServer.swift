@@ -1,0 +1,158 @@
+package import ImagePipeline
+
+/// Serves the requests for work on one image: reads its header, plans its results and produces their compressed bytes.
+///
+/// All CPU work of an image runs here. A server belongs to one task at a time. It has no state left after an error.
+package final class ImageServer {
+  private enum Phase: ~Copyable {
+    case reading(ImageReader)
+    case working(ImageRoute)
+    case over
+  }
+
+  /// The size in bytes of the windows in which bytes are processed, so that results do not depend on the requests' sizes.
+  static let windowByteCount = SourceWindows.byteCount
+  /// The number of output bytes that are worth a response.
+  ///
+  /// In a helper, a response costs two changes of processes: with 64 KiB, a result of 1.2 MB needed 19 responses.
+  private static let sentByteCount = 256 * 1024
+
+  private let cancellation: Cancellation
+  private let tracing: TraceTarget
+  private var phase: Phase
+  /// The plan of the image; `nil` until its header is complete.
+  package private(set) var plan: ImagePlan?
+  /// The response to the current request, as far as it is known.
+  private(set) var response = WorkResponse()
+  // Whether each rendition's outcome was part of a response.
+  private var isEnded: [Bool] = []
+
+  package init(limits: ImageLimits, cancellation: Cancellation, tracing: TraceTarget) {
+    self.cancellation = cancellation
+    self.tracing = tracing
+    phase = .reading(ImageReader(limits: limits))
+  }
+
+  /// Serves a request.
+  /// - Parameters:
+  ///   - request: The request.
+  ///   - bytes: The image's next bytes.
+  ///   - isLast: Whether no bytes follow.
+  ///   - output: Called with the index of a rendition in the plan and its compressed bytes, which are valid only during
+  ///     the call.
+  /// - Returns: The response, without the output.
+  /// - Throws: The error that ends the image, or `internalDefect` if the request does not fit its state.
+  package func serve(
+    _ request: WorkRequest, _ bytes: RawSpan, isLast: Bool, output: (_ rendition: Int, RawSpan) -> Void
+  ) throws(PipelineError) -> WorkResponse {
+    response = WorkResponse()
+    switch request {
+    case .readHeader(let planning):
+      try readHeader(bytes, isLast: isLast, planning)
+      guard let plan = response.plan, plan.hasResults, plan.reservedByteCount <= planning.admittedByteCount else {
+        break
+      }
+      try start(planning.renditionIDs)
+      let rest = bytes.extracting(droppingFirst: response.consumedByteCount)
+      // Whole windows if more bytes follow.
+      let count = isLast ? rest.byteCount : rest.byteCount - rest.byteCount % Self.windowByteCount
+      if count > 0 { try advance(rest.extracting(first: count), isLast: isLast, output: output) }
+    case .start(let renditionIDs): try start(renditionIDs)
+    case .advance: try advance(bytes, isLast: isLast, output: output)
+    }
+    return response
+  }
+
+  // MARK: Steps
+
+  private func readHeader(_ bytes: RawSpan, isLast: Bool, _ planning: WorkRequest.Planning) throws(PipelineError) {
+    guard case .reading(var reader) = takePhase() else { throw .outOfOrder }
+    var consumed = 0
+    repeat {
+      let window = bytes.extracting(droppingFirst: consumed).extracting(first: Self.windowByteCount)
+      let isLastWindow = isLast && consumed + window.byteCount == bytes.byteCount
+      let (isComplete, count) = try reader.push(window, isLast: isLastWindow)
+      consumed += isComplete ? count : window.byteCount
+      guard isComplete else { continue }
+      let following = planning.followingByteCount.map { $0 + UInt64(bytes.byteCount - consumed) }
+      let plan = try reader.plan(planning.results, followingByteCount: following)
+      self.plan = plan
+      isEnded = plan.renditions.map { _ in false }
+      response.plan = PlannedImage(plan)
+      break
+    } while consumed < bytes.byteCount
+    (response.consumedByteCount, response.bufferedByteCount) = (consumed, reader.bufferedByteCount)
+    phase = .reading(reader)
+  }
+
+  private func start(_ renditionIDs: [String]) throws(PipelineError) {
+    guard let plan, case .reading(let reader) = takePhase() else { throw .outOfOrder }
+    phase = .working(
+      try ImageRoute(reader, plan: plan, renditionIDs: renditionIDs, cancellation: cancellation, tracing: tracing))
+    response.isStarted = true
+  }
+
+  private func advance(
+    _ bytes: RawSpan, isLast: Bool, output: (_ rendition: Int, RawSpan) -> Void
+  ) throws(PipelineError) {
+    guard case .working(var route) = takePhase() else { throw .outOfOrder }
+    var (consumed, outputByteCount) = (0, 0)
+    repeat {
+      let window = bytes.extracting(droppingFirst: consumed).extracting(first: Self.windowByteCount)
+      let isLastWindow = isLast && consumed + window.byteCount == bytes.byteCount
+      var count = 0
+      let progress = try route.advance(window, isLast: isLastWindow, consumed: &count) { rendition, compressed in
+        outputByteCount += compressed.byteCount
+        output(rendition, compressed)
+      }
+      consumed += count
+      noteEnds(of: route)
+      response.isPaused = progress == .paused
+      if count < window.byteCount || progress != .needsInput || outputByteCount >= Self.sentByteCount { break }
+    } while consumed < bytes.byteCount
+    response.consumedByteCount += consumed
+    if !hasEnded { phase = .working(route) }
+  }
+
+  // MARK: State
+
+  private func takePhase() -> Phase {
+    var taken = Phase.over
+    swap(&taken, &phase)
+    return taken
+  }
+
+  private func noteEnds(of route: borrowing ImageRoute) {
+    guard let plan else { return }
+    for index in isEnded.indices where !isEnded[index] {
+      let outcome: Result<ProcessingReport, PipelineError>
+      switch (plan.renditions[index], route.outcome(of: index)) {
+      case (.failure(let error), _), (_, .failed(let error)): outcome = .failure(error)
+      case (_, .finished(let report)): outcome = .success(report)
+      case (_, .working): continue
+      }
+      isEnded[index] = true
+      response.ends.append((index, outcome))
+    }
+  }
+
+  /// Whether the outcome of every rendition was part of a response.
+  private var hasEnded: Bool { isEnded.allSatisfy(\.self) }
+}
+
+extension PipelineError {
+  fileprivate static var outOfOrder: PipelineError {
+    PipelineError(.internalDefect, "an image received a request that does not fit its state")
+  }
+}
+
+extension ImageReader {
+  fileprivate mutating func plan(
+    _ results: WorkRequest.Planning.Results, followingByteCount: UInt64?
+  ) throws(PipelineError) -> ImagePlan {
+    switch results {
+    case .renditions(let configurations): try plan(configurations, followingByteCount: followingByteCount)
+    case .preview(let configuration, let maxSide): try previewPlan(configuration, maxSide: maxSide)
+    }
+  }
+}

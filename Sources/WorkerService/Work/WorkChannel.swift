@@ -1,0 +1,67 @@
+internal import ImagePipeline
+internal import Tracing
+
+/// The way to the server of one image, which is in this process or in a helper process.
+protocol WorkChannel: AnyObject {
+  /// The maximum number of the image's bytes that are lent with a request.
+  var maxByteCount: Int { get }
+
+  /// Waits until requests can be sent.
+  /// - Throws: `overloaded`, `cancelled`.
+  func prepare() async throws(PipelineError)
+
+  /// Makes the channel ready without waiting.
+  /// - Throws: `overloaded` if that is not possible.
+  func prepareNow() throws(PipelineError)
+
+  /// Sends a request and waits for its response; see `ImageServer.serve`.
+  ///
+  /// A request may be sent with a part of the bytes only; the response says how many were consumed.
+  func send(
+    _ request: WorkRequest, _ bytes: RawSpan, isLast: Bool, output: (_ rendition: Int, RawSpan) -> Void
+  ) throws(PipelineError) -> WorkResponse
+
+  /// Returns the CPU time that other processes have used for this image since the last call.
+  func takeCPUTime() -> Duration
+
+  /// The cached results of the process that works on the image; `nil` for this process.
+  var kept: KeptResults? { get }
+}
+
+/// The direct way to a server in this process.
+final class DirectChannel: WorkChannel {
+  private let server: ImageServer
+
+  init(_ server: ImageServer) { self.server = server }
+
+  var maxByteCount: Int { ImageServer.windowByteCount }
+  var kept: KeptResults? { nil }
+
+  func prepare() {}
+  func prepareNow() {}
+  func takeCPUTime() -> Duration { .zero }
+
+  func send(
+    _ request: WorkRequest, _ bytes: RawSpan, isLast: Bool, output: (_ rendition: Int, RawSpan) -> Void
+  ) throws(PipelineError) -> WorkResponse {
+    try server.serve(request, bytes, isLast: isLast, output: output)
+  }
+}
+
+extension WorkerEnvironment {
+  /// Returns the way to the server of a new image: in a helper process if the worker isolates codecs.
+  ///
+  /// - `caller`: the client that the image belongs to.
+  func makeChannel(for caller: ImageCaller, _ cancellation: Cancellation, isPreview: Bool) -> any WorkChannel {
+    guard let helpers else {
+      let tracing = TraceTarget(tracer: tracer, isPreview: isPreview)
+      return DirectChannel(ImageServer(limits: limits.image, cancellation: cancellation, tracing: tracing))
+    }
+    let context = ServiceContext.current ?? .topLevel
+    let target = HelperSession.Target(
+      tracer: tracer, context: context, isPreview: isPreview, isRecorded: isTraced(context))
+    return HelperChannel(
+      helpers, caller: caller.connection, limits: limits.image, memory: memory, cancellation: cancellation,
+      tracing: target)
+  }
+}

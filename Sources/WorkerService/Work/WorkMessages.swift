@@ -1,0 +1,69 @@
+package import ImagePipeline
+
+/// A request for the work on one image; the image's next bytes are lent together with it.
+///
+/// An `ImageServer` answers it: in this process, or in a helper process.
+package enum WorkRequest {
+  /// Read the header from the next bytes, then plan the results, and start the image if the planning allows it.
+  case readHeader(Planning)
+  /// Start decoding a planned image; no bytes are lent.
+  ///
+  /// - `renditionIDs`: the names of the renditions in traces; empty for a single result.
+  case start(renditionIDs: [String])
+  /// Process the next bytes until enough output is buffered.
+  case advance
+
+  /// What to do as soon as the header is complete.
+  package struct Planning {
+    package enum Results {
+      /// A result for each configuration.
+      case renditions([ProcessingConfiguration])
+      /// A small preview of the configuration's result, with sides of at most `maxSide` pixels.
+      case preview(ProcessingConfiguration, maxSide: Int)
+
+      /// The number of planned results.
+      var count: Int {
+        switch self {
+        case .renditions(let configurations): configurations.count
+        case .preview: 1
+        }
+      }
+    }
+
+    package var results: Results
+    /// The number of the image's bytes behind those that are lent; `nil` if it is not known.
+    package var followingByteCount: UInt64?
+    /// The memory in bytes in which the image may be started at once; 0 if it must be admitted first.
+    package var admittedByteCount: UInt64 = 0
+    /// See `start`.
+    package var renditionIDs: [String] = []
+
+    package init(
+      results: Results, followingByteCount: UInt64? = nil, admittedByteCount: UInt64 = 0, renditionIDs: [String] = []
+    ) {
+      self.results = results
+      self.followingByteCount = followingByteCount
+      self.admittedByteCount = admittedByteCount
+      self.renditionIDs = renditionIDs
+    }
+  }
+}
+
+/// The response to a `WorkRequest` that has not failed; the output is lent while the request is served.
+package struct WorkResponse {
+  /// The outcome of a rendition that has ended.
+  package typealias End = (index: Int, outcome: Result<ProcessingReport, PipelineError>)
+
+  /// The number of bytes consumed of those that were lent.
+  package var consumedByteCount = 0
+  /// The number of bytes that the reader has buffered.
+  package var bufferedByteCount = 0
+  /// The plan, in response to the request that has completed the header.
+  package var plan: PlannedImage?
+  /// Whether this request has started the image.
+  package var isStarted = false
+  /// Whether work is paused because enough output is buffered; the next request lends the unconsumed bytes again.
+  package var isPaused = false
+  /// The outcomes of renditions that have ended with this request.
+  package var ends: [End] = []
+}
