@@ -71,44 +71,11 @@ struct Serve: AsyncParsableCommand {
     let playground = try settings.playgroundAddress
     let worker = try Worker(
       settings: settings, telemetry: telemetry, metrics: metrics, logger: logger, end: end, supervisor: supervisor)
-    // Stopped in reverse: what the last calls leave behind is still exported.
-    var services: [ServiceGroupConfiguration.ServiceConfiguration] = [.init(service: telemetry)]
-    if let port = settings.metricsPort {
-      let endpoint = MetricsEndpoint(
-        host: settings.metricsHost, port: port, secure: worker.security.metricsListener?.secure, registry: metrics,
-        logger: logger)
-      services.append(
-        .init(
-          service: ListeningService(
-            endpoint, at: .tcp(host: settings.metricsHost, port: port),
-            options: ListenError.Options(host: "--metrics-host", port: "--metrics-port"))))
-    }
-    if let source = settings.presets {
-      let reloader = await PresetReloader(source: source, store: worker.environment.presetStore, logger: logger)
-      services.append(.init(service: reloader))
-    }
-    if settings.security.hasFiles {
-      let reloader = await SecurityReloader(worker.security, interval: settings.security.reloadInterval)
-      services.append(.init(service: reloader))
-    }
-    if let playground {
-      let page = Playground(
-        address: playground, environment: worker.environment, worker: worker.address, logger: logger)
-      services.append(
-        .init(
-          service: ListeningService(
-            page, at: .tcp(host: playground.host, port: playground.port),
-            options: ListenError.Options(host: "--playground-host", port: "--playground-port"))))
-    }
-    services.append(
-      .init(
-        service: IdleMemoryService(
-          drain: worker.environment.drain, connections: worker.connections,
-          memory: worker.environment.memory, helpers: worker.environment.helpers)))
-    services.append(.init(service: worker, successTerminationBehavior: .gracefullyShutdownGroup))
+    let services = await Self.services(settings, worker, playground, telemetry, metrics, logger)
     let group = ServiceGroup(
       configuration: ServiceGroupConfiguration(
-        services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
+        services: services + [.init(service: worker, successTerminationBehavior: .gracefullyShutdownGroup)],
+        gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
     let signals = Task { await end.watchSignals() }
     defer { signals.cancel() }
     do { try await group.run() } catch let error as RuntimeError {
@@ -116,6 +83,41 @@ struct Serve: AsyncParsableCommand {
       throw error.cause ?? error
     }
     if end.hasTimedOut { throw ExitStatus.failure.code }
+  }
+
+  /// The services beside the worker. They are stopped in reverse: what the last calls leave behind is still exported.
+  private static func services(
+    _ settings: Settings, _ worker: Worker, _ playground: Playground.Address?, _ telemetry: Telemetry,
+    _ metrics: MetricRegistry, _ logger: Logger
+  ) async -> [ServiceGroupConfiguration.ServiceConfiguration] {
+    let environment = worker.environment
+    let endpoint = settings.metricsPort.map { port in
+      ListeningService(
+        MetricsEndpoint(
+          host: settings.metricsHost, port: port, secure: worker.security.metricsListener?.secure, registry: metrics,
+          logger: logger),
+        at: .tcp(host: settings.metricsHost, port: port),
+        options: ListenError.Options(host: "--metrics-host", port: "--metrics-port"))
+    }
+    let page = playground.map { address in
+      ListeningService(
+        Playground(address: address, environment: environment, worker: worker.address, logger: logger),
+        at: .tcp(host: address.host, port: address.port),
+        options: ListenError.Options(host: "--playground-host", port: "--playground-port"))
+    }
+    var presets: PresetReloader?
+    if let source = settings.presets {
+      presets = await PresetReloader(source: source, store: environment.presetStore, logger: logger)
+    }
+    var security: SecurityReloader?
+    if settings.security.hasFiles {
+      security = await SecurityReloader(worker.security, interval: settings.security.reloadInterval)
+    }
+    let idle = IdleMemoryService(
+      drain: environment.drain, connections: worker.connections, memory: environment.memory,
+      helpers: environment.helpers)
+    let services: [(any Service)?] = [telemetry, endpoint, presets, security, page, idle]
+    return services.compactMap { $0.map { .init(service: $0) } }
   }
 
   private static func logger(_ settings: Settings, label: String, export: LogExport?) -> Logger {

@@ -62,42 +62,61 @@ struct Worker: Service {
     }
   }
 
+  /// A task of the worker.
+  private struct Child {
+    let name: String
+    /// Whether the worker ends when the task does; otherwise the task is cancelled when the worker ends.
+    var endsWorker = false
+    var executor: (any TaskExecutor)?
+    let run: @Sendable () async throws -> Void
+  }
+
   /// Serves until a graceful shutdown has let the work in flight finish.
   func run() async throws {
     observe()
     let notifier = await SupervisorNotifier.connect(supervisor, logger: logger)
-    let transport = HTTP2ServerTransport.Custom(listenerFactory: listener, config: configuration)
-    let server = GRPCServer(transport: transport, services: services, interceptors: interceptors)
-    try await withThrowingTaskGroup(of: Void.self) { group in
-      group.addTask(executorPreference: EventLoopExecutor.shared) {
-        try await withGracefulShutdownHandler(operation: server.serve) {
-          notifier?.reportStopping()
-          drain(server)
+    try await withThrowingTaskGroup(of: Child.self) { group in
+      for child in children(notifier) {
+        group.addTask(name: child.name, executorPreference: child.executor) {
+          try await child.run()
+          return child
         }
       }
-      group.addTask {
-        guard let address = await transport.listeningAddress else { return }
-        announce(address)
-        notifier?.reportReady()
-      }
-      if let notifier, let timeout = supervisor.watchdogTimeout {
-        group.addTask { await notifier.reportLife(every: timeout, health: health) }
-      }
-      group.addTask { await cancelWorkWhenDrainTakesTooLong() }
-      if let limit = settings.stuckThreadLimit {
-        let watch = StuckThreadWatch(
-          executors: [environment.executor, environment.expressExecutor], limit: limit, health: health, logger: logger)
-        group.addTask { await watch.run() }
-      }
-      // The second ends when the first has begun; the others are cancelled when the first ends, or the third cuts it short.
-      try await group.next()
-      try await group.next()
+      for try await child in group where child.endsWorker { break }
       group.cancelAll()
     }
     await notifier?.close()
     // What is left is telemetry, which has a limit of its own.
     end.limit(to: .seconds(15))
     logger.notice("stopped")
+  }
+
+  private func children(_ notifier: SupervisorNotifier?) -> [Child] {
+    let transport = HTTP2ServerTransport.Custom(listenerFactory: listener, config: configuration)
+    let server = GRPCServer(transport: transport, services: services, interceptors: interceptors)
+    var children = [
+      Child(name: "serve", endsWorker: true, executor: EventLoopExecutor.shared) {
+        try await withGracefulShutdownHandler(operation: server.serve) {
+          notifier?.reportStopping()
+          drain(server)
+        }
+      },
+      Child(name: "announce") {
+        guard let address = await transport.listeningAddress else { return }
+        announce(address)
+        notifier?.reportReady()
+      },
+      Child(name: "end late work", endsWorker: true) { await cancelWorkWhenDrainTakesTooLong() },
+    ]
+    if let notifier, let timeout = supervisor.watchdogTimeout {
+      children.append(Child(name: "report life") { await notifier.reportLife(every: timeout, health: health) })
+    }
+    if let limit = settings.stuckThreadLimit {
+      let watch = StuckThreadWatch(
+        executors: [environment.executor, environment.expressExecutor], limit: limit, health: health, logger: logger)
+      children.append(Child(name: "watch threads") { await watch.run() })
+    }
+    return children
   }
 
   private var listener: WorkerListener {
