@@ -50,10 +50,6 @@ if is_built_in("palette"):
     CONFIGURATIONS["palette"] = ["--max-width", "60", "--format", "png", "--palette-colors", "32"]
 
 
-# One block differs by one level; why is not known.
-UNPROMISED_WITHOUT_AVX2 = {"photo-progressive-scans-jpg-cut.jpg"}
-
-
 @pytest.fixture(scope="module")
 def images(tmp_path_factory) -> list[Path]:
     """Copies of the fixtures whose names differ in more than the extension, and of each the first two thirds."""
@@ -94,11 +90,10 @@ def expected(images: tuple[Path, ...], configuration: str) -> dict[str, bytes | 
     return results(list(images), configuration, images[0].parent.parent / f"expected-{configuration}")
 
 
-def check(found: dict[str, bytes | str], images: list[Path], configuration: str,
-          unpromised: frozenset[str] | set[str] = frozenset()):
+def check(found: dict[str, bytes | str], images: list[Path], configuration: str):
     known = expected(tuple(images), configuration)
     assert sum(isinstance(result, bytes) for result in known.values()) > len(known) / 4
-    assert [name for name in found if found[name] != known[name] and name not in unpromised] == []
+    assert [name for name in found if found[name] != known[name]] == []
 
 
 # Without AVX2, scores differ by 10^-5, which is not promised to choose the same quality.
@@ -106,8 +101,7 @@ def check(found: dict[str, bytes | str], images: list[Path], configuration: str,
     pair for pair in itertools.product(LIMITS, CONFIGURATIONS)
     if pair != ("scalar", "similarity")])
 def test_results_do_not_depend_on_the_environment(images, preloaded, limit, configuration, tmp_path):
-    known = UNPROMISED_WITHOUT_AVX2 if (limit, configuration) == ("scalar", "damage") else set()
-    check(results(images, configuration, tmp_path, LIMITS[limit] | preloaded), images, configuration, known)
+    check(results(images, configuration, tmp_path, LIMITS[limit] | preloaded), images, configuration)
 
 
 @pytest.mark.skipif(not shutil.which("taskset"), reason="needs taskset")
@@ -128,5 +122,4 @@ def test_results_do_not_depend_on_the_processor(images, configuration, processor
     known = expected(tuple(images), configuration)
     some = [image for image in images if image.suffix != ".avif"][::9]
     found = results(some, configuration, tmp_path, prefix=(QEMU, "-cpu", processor))
-    unpromised = UNPROMISED_WITHOUT_AVX2 if (processor, configuration) == ("Nehalem", "damage") else set()
-    assert [name for name in found if found[name] != known[name] and name not in unpromised] == []
+    assert [name for name in found if found[name] != known[name]] == []

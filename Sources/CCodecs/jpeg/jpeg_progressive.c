@@ -416,6 +416,12 @@ INLINE bool read_refinement_by_masks(
   return is_good;
 }
 
+/// Returns whether bits beyond the last byte were read. In an unfinished scan, the loops below stop at the first block
+/// that needs such bits: how far the reader has loaded depends on the kernel.
+INLINE bool is_past_end(const jpeg_decoder *d, const jpeg_reader *r) {
+  return r->next - ((r->count & 63) >> 3) > d->in.bytes + d->in.count;
+}
+
 /// Decodes up to `count` blocks of an AC scan in one row, until the reader passes `stop`. Returns the number of blocks;
 /// a negative number after an invalid code.
 INLINE int32_t
@@ -438,7 +444,7 @@ read_ac_blocks(jpeg_decoder *d, uint32_t count, const uint8_t *stop, const bool 
   uint32_t end_run = scan->end_run;
   uint32_t done = 0;
   bool is_good = true;
-  while (done < count && r.next <= stop && is_good) {
+  while (done < count && r.next <= stop && is_good && !is_past_end(d, &r)) {
     const uint32_t x = scan->mcu_x + done;
     int16_t *block = tiles + x / JPEG_LANES * size + x % JPEG_LANES;
     if (is_refinement) {
@@ -502,7 +508,7 @@ static int32_t read_dc_units(jpeg_decoder *d, uint32_t count, const uint8_t *sto
   jpeg_reader r = reader_open(&d->in);
   uint32_t done = 0;
   bool is_good = true;
-  for (; done < count && r.next <= stop && is_good; done++) {
+  for (; done < count && r.next <= stop && is_good && !is_past_end(d, &r); done++) {
     is_good = read_dc_unit(d, &r, d->scan.mcu_x + done);
   }
   reader_close(&r, &d->in);
