@@ -1,3 +1,4 @@
+import CCodecs
 import ImageCodecs
 import TestSupport
 import Testing
@@ -81,5 +82,49 @@ struct JXLTests {
     for index in stride(from: damaged.count / 2, to: damaged.count, by: 3) { damaged[index] ^= 0x5A }
     let printed = try standardError { #expect(throws: CodecError.self) { try Pixels.decode(damaged) } }
     #expect(!printed.contains("jxl"))
+  }
+
+  /// Returns a box whose size is written with 64 bits if `isWide`.
+  private static func box(_ type: String, _ body: [UInt8], isWide: Bool = false) -> [UInt8] {
+    let count = body.count + (isWide ? 16 : 8)
+    let size = (0..<(isWide ? 8 : 4)).reversed().map { UInt8(truncatingIfNeeded: count >> (8 * $0)) }
+    return (isWide ? [0, 0, 0, 1] + Array(type.utf8) + size : size + Array(type.utf8)) + body
+  }
+
+  @Test("in a container decodes like its codestream", arguments: [false, true])
+  func containers(isWide: Bool) throws {
+    let bare = Fixture.bytes("photo.jxl")
+    let expected = try Pixels.decode(bare)
+    let start =
+      Self.box("JXL ", [0x0D, 0x0A, 0x87, 0x0A]) + Self.box("ftyp", Array("jxl \0\0\0\0jxl ".utf8))
+      + Self.box("Exif", [UInt8](repeating: 0, count: 300), isWide: isWide)
+    let parts = [bare[..<1], bare[1..<700], bare[700...]].enumerated().flatMap { index, part in
+      Self.box("jxlp", [index == 2 ? 0x80 : 0, 0, 0, UInt8(index)] + part, isWide: isWide)
+    }
+    let files = [start + Self.box("jxlc", bare, isWide: isWide), start + parts + Self.box("xml ", [1, 2, 3])]
+    for (file, windowByteCount) in files.flatMap({ file in [1, 7, 4096].map { (file, $0) } }) {
+      #expect(try Pixels.decode(file, windowByteCount: windowByteCount) == expected)
+    }
+  }
+
+  @Test(
+    "that fails in slices is decoded once more as a whole", arguments: ["photo.jxl", "alpha-lossless.jxl", "pq.jxl"])
+  func wholeAfterSlices(name: String) throws {
+    let bytes = Fixture.bytes(name)
+    let expected = try Pixels.decode(bytes)
+    var decoder = try Decoder(
+      format: .jxl, limits: CodecLimits(maxPixels: 0, maxBufferedPixels: 0, maxScans: 0),
+      budget: ImageBudget(limit: 1 << 30))
+    _ = try decoder.readHeader(bytes.span.bytes, isLast: true)
+    let charged = try decoder.estimatedByteCount(scale: 8)
+    for slice in 1...5 {
+      for windowByteCount in [7, 4096, .max] {
+        let budget = ImageBudget(limit: 1 << 30)
+        ccodecs_jxl_fail_slice(UInt32(slice))
+        #expect(try Pixels.decode(bytes, windowByteCount: windowByteCount, budget: budget) == expected)
+        #expect(budget.used == 0 && budget.peak <= charged)
+      }
+    }
+    ccodecs_jxl_fail_slice(0)
   }
 }

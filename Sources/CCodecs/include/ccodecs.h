@@ -598,6 +598,11 @@ ccodecs_excess ccodecs_rewriter_excess(const ccodecs_rewriter *rewriter);
 /// Frees the rewriter and refunds its budget; NULL is ignored.
 void ccodecs_rewriter_destroy(ccodecs_rewriter *rewriter);
 
+/// Lets libjxl appear to fail at the slice with this number, counted from 1, of the next JPEG XL that the calling
+/// thread decodes; 0 for none. For tests of decoding once more as a whole: no file is known for which libjxl itself
+/// fails.
+void ccodecs_jxl_fail_slice(uint32_t number);
+
 /// A library that the codecs are linked with, and its version.
 typedef struct ccodecs_library {
   const char *name;

@@ -48,7 +48,7 @@ typedef enum jxl_feed {
 
 typedef struct jxl_decoder {
   ccodecs_decoder base;
-  ccodecs_bytes file; ///< Bytes that arrived.
+  ccodecs_bytes file; ///< The codestream, as far as it arrived.
   jxl_feed feed;
   size_t read; ///< Bytes of `file` that libjxl has read.
   size_t left; ///< Bytes after these that it has seen and left unread.
@@ -68,6 +68,9 @@ typedef struct jxl_decoder {
   uint8_t *bitmap;
   bool is_decoded;
 } jxl_decoder;
+
+/// See ccodecs_jxl_fail_slice.
+static _Thread_local uint32_t failing_slice;
 
 static ccodecs_status corrupt(jxl_decoder *d) {
   return ccodecs_decoder_fail(&d->base, CCODECS_CORRUPT, "the JPEG XL codestream is corrupt");
@@ -217,17 +220,16 @@ static ccodecs_status settle_colors(jxl_decoder *d) {
   return status;
 }
 
-/// Buffers the input.
+/// Buffers the codestream in the input. libjxl does not see the boxes around it, of which version 0.7 cannot read those
+/// with a size of 64 bits.
 static ccodecs_status take_input(jxl_decoder *d, ccodecs_input *input) {
   bool has_room = true;
   const uint8_t *bytes;
   size_t count;
-  for (ccodecs_input window = *input;
-       !d->frames.is_complete && ccodecs_jxl_boxes_next(&d->boxes, &window, &bytes, &count);) {
-    has_room = has_room && ccodecs_bytes_append(&d->codestream, bytes, count, d->base.budget);
+  while (has_room && ccodecs_jxl_boxes_next(&d->boxes, input, &bytes, &count)) {
+    has_room = (d->frames.is_complete || ccodecs_bytes_append(&d->codestream, bytes, count, d->base.budget)) &&
+               ccodecs_bytes_append(&d->file, bytes, count, d->base.budget);
   }
-  has_room = has_room && ccodecs_bytes_append(&d->file, input->bytes, input->count, d->base.budget);
-  ccodecs_input_advance(input, input->count);
   return has_room ? CCODECS_OK
                   : ccodecs_decoder_fail(&d->base, CCODECS_NO_MEMORY, "no room to buffer the JPEG XL data");
 }
@@ -282,6 +284,9 @@ static ccodecs_status process(jxl_decoder *d, size_t slice, bool is_last, JxlDec
   *answer = JxlDecoderProcessInput(d->library);
   ccodecs_quiet_end();
   d->left = JxlDecoderReleaseInput(d->library);
+  if (d->feed != FEED_WHOLE && failing_slice > 0 && --failing_slice == 0) {
+    *answer = JXL_DEC_ERROR;
+  }
   d->read += count - d->left;
   if (d->feed == FEED_SLICES) {
     ccodecs_bytes_take(&d->file, d->read);
@@ -522,6 +527,10 @@ static void destroy(ccodecs_decoder *base) {
   ccodecs_free(budget, d);
 }
 
+void ccodecs_jxl_fail_slice(uint32_t number) {
+  failing_slice = number;
+}
+
 ccodecs_decoder *ccodecs_jxl_decoder_create(const ccodecs_limits *limits, ccodecs_budget *budget) {
   static const ccodecs_decoder_methods methods = {
       .read_header = read_header,
@@ -535,6 +544,12 @@ ccodecs_decoder *ccodecs_jxl_decoder_create(const ccodecs_limits *limits, ccodec
     return NULL;
   }
   return &d->base;
+}
+
+#else
+
+void ccodecs_jxl_fail_slice(uint32_t number) {
+  (void)number;
 }
 
 #endif
