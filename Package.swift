@@ -99,6 +99,13 @@ let strictC: [CSetting] = [
 
 let formatDefinitions: [CSetting] = formatTraits.map { .define("CCODECS_\($0.name)", .when(traits: [$0.name])) }
 
+/// libheif decodes AV1 with less memory where dav1d, which it loads in any case, can also be called directly.
+let av1: (settings: [CSetting], linking: [LinkerSetting]) =
+  isInstalled("dav1d")
+  ? (
+    [.define("CCODECS_DAV1D", .when(traits: ["HEIF"]))], [.linkedLibrary("dav1d", .when(traits: ["HEIF"]))]
+  ) : ([], [])
+
 let grpcCore: Target.Dependency = .product(name: "GRPCCore", package: "grpc-swift-2")
 let grpcInProcess: Target.Dependency = .product(name: "GRPCInProcessTransport", package: "grpc-swift-2")
 let grpcPosix: Target.Dependency = .product(
@@ -225,8 +232,8 @@ let targets: [Target] = [
       whenBuilt("CLibHEIF", "HEIF"),
       whenBuilt("CLibJXL", "JXL"), whenBuilt("CLibImageQuant", "IMAGEQUANT"),
     ],
-    cSettings: strictC + formatDefinitions,
-    linkerSettings: [.linkedLibrary("m"), .linkedLibrary("jxl", .when(traits: ["JXL"]))]),
+    cSettings: strictC + formatDefinitions + av1.settings,
+    linkerSettings: [.linkedLibrary("m"), .linkedLibrary("jxl", .when(traits: ["JXL"]))] + av1.linking),
   // Embedded C: resize, color and orientation kernels.
   .target(name: "CPixels", dependencies: ["CInstructions"], cSettings: strictC, linkerSettings: [.linkedLibrary("m")]),
   // The widest instructions that the kernels may use; depends on nothing.

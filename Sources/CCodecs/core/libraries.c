@@ -10,6 +10,9 @@
 
 #include "ccodecs.h"
 
+#ifdef CCODECS_DAV1D
+#include <dav1d/dav1d.h>
+#endif
 #ifdef CCODECS_HEIF
 #include <libheif/heif.h>
 #endif
@@ -65,6 +68,12 @@ static ccodecs_library of_lcms(void) {
   return (ccodecs_library){"lcms2", version / 1000, version % 1000 / 10, version % 10};
 }
 
+#ifdef CCODECS_DAV1D
+static ccodecs_library of_dav1d(void) {
+  return parsed("dav1d", dav1d_version());
+}
+#endif
+
 #ifdef CCODECS_HEIF
 static ccodecs_library of_heif(void) {
   return parsed("libheif", heif_get_version());
@@ -94,6 +103,9 @@ static ccodecs_library of_tiff(void) {
 bool ccodecs_linked_library(size_t index, ccodecs_library *library) {
   static ccodecs_library (*const libraries[])(void) = {
       of_jpeg,       of_zlib, of_isal, of_webp, of_lcms,
+#ifdef CCODECS_DAV1D
+      of_dav1d,
+#endif
 #ifdef CCODECS_HEIF
       of_heif,
 #endif
