@@ -18,6 +18,8 @@ package final class ImageBudget {
 
   /// The maximum number of bytes that the image may use.
   package var limit: Int { account.pointee.limit }
+  /// Raises the limit to `limit` bytes if it is lower.
+  package func raiseLimit(to limit: Int) { account.pointee.limit = max(account.pointee.limit, limit) }
   /// The number of bytes in use.
   package var used: Int { account.pointee.used }
   /// Whether the system failed to provide memory or disk space.

@@ -46,6 +46,8 @@ package struct ImageHeader: Sendable, Hashable {
   package var buffersInput: Bool
   /// Whether the decoder buffers the whole decoded image before it returns the first row.
   package var buffersBitmap: Bool
+  /// Whether nothing is decoded before the whole file has arrived, and then the whole image at once.
+  package var isDecodedWhole: Bool { buffersInput && buffersBitmap }
   /// The color model of the file's samples.
   package var colorSpace: ColorSpace
   /// The number of luma samples per sample of the decoded chroma planes; `nil` if the header does not specify it.

@@ -85,7 +85,9 @@ struct Serve: AsyncParsableCommand {
     if end.hasTimedOut { throw ExitStatus.failure.code }
   }
 
-  /// The services beside the worker. They are stopped in reverse: what the last calls leave behind is still exported.
+  /// The services beside the worker.
+  ///
+  /// They are stopped in reverse: what the last calls leave behind is still exported.
   private static func services(
     _ settings: Settings, _ worker: Worker, _ playground: Playground.Address?, _ telemetry: Telemetry,
     _ metrics: MetricRegistry, _ logger: Logger

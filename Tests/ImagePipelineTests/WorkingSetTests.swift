@@ -1,3 +1,4 @@
+import ImageCodecs
 import ImagePipeline
 import TestSupport
 import Testing
@@ -54,5 +55,35 @@ struct WorkingSetTests {
         #expect(error.code == .unsupportedImage || error.code == .limitExceeded, "\(name): \(error)")
       }
     }
+  }
+
+  /// Returns the working set of an image that is scaled to a small JPEG.
+  private static func workingSet(_ bytes: [UInt8], limits: ImageLimits = ImageLimits()) throws -> Int {
+    var reader = ImageReader(limits: limits)
+    #expect(try reader.push(bytes.span.bytes, isLast: true).isComplete)
+    return Int(try reader.plan(configurations[0]).workingSetByteCount)
+  }
+
+  @Test(
+    "may exceed the limit of images by that of frames, if the file is buffered whole and decoded as one frame",
+    .enabled(if: ImageFormat.avif.isDecodable))
+  func frameMemory() throws {
+    let bytes = Fixture.bytes("deep.avif")
+    let needed = try Self.workingSet(bytes)
+    var limits = ImageLimits(memory: needed - 1)
+    #expect(throws: PipelineError.self) { try Self.workingSet(bytes, limits: limits) }
+    limits.frameMemory = needed
+    let report = try process(bytes, Self.configurations[0], limits: limits).report
+    #expect(report.peakMemoryByteCount <= needed && report.peakMemoryByteCount > needed / 2)
+    limits.frameMemory = needed - 1
+    let error = #expect(throws: PipelineError.self) { try Self.workingSet(bytes, limits: limits) }
+    #expect(error?.limit?.limit == UInt64(needed - 1))
+  }
+
+  @Test("of an image that is not decoded as one frame may not exceed the limit of images")
+  func strips() throws {
+    let bytes = Fixture.bytes("photo.png")
+    let limits = ImageLimits(memory: try Self.workingSet(bytes) - 1, frameMemory: 640 << 20)
+    #expect(throws: PipelineError.self) { try Self.workingSet(bytes, limits: limits) }
   }
 }

@@ -23,6 +23,12 @@ package struct ImageLimits: Sendable, Hashable {
   package var maxCPUTime: Duration?
   /// The maximum number of bytes that the decoder, stages and encoder may allocate at once.
   package var memory: Int
+  /// The same for an image whose whole file is buffered and which is decoded as one frame (most HEIC and AVIF), if it
+  /// needs more than `memory`.
+  ///
+  /// Nothing is decoded before the last byte has arrived, so such an image does not keep its memory while a client is
+  /// slow.
+  package var frameMemory: Int
   /// The directory to which a progressive JPEG's data or an image's planes are spilled when they are too large for
   /// memory.
   ///
@@ -31,15 +37,16 @@ package struct ImageLimits: Sendable, Hashable {
 
   package init(
     maxPixels: UInt64 = 500_000_000, maxBufferedPixels: UInt64 = 100_000_000, maxScans: UInt32 = 100,
-    maxWorkPixels: UInt64 = 5_000_000_000, maxCPUTime: Duration? = .seconds(120), memory: Int = 384 << 20,
-    spill: SpillDirectory? = .system
+    maxWorkPixels: UInt64 = 5_000_000_000, maxCPUTime: Duration? = .seconds(120), memory: Int? = nil,
+    frameMemory: Int? = nil, spill: SpillDirectory? = .system
   ) {
     self.maxPixels = maxPixels
     self.maxBufferedPixels = maxBufferedPixels
     self.maxScans = maxScans
     self.maxWorkPixels = maxWorkPixels
     self.maxCPUTime = maxCPUTime
-    self.memory = memory
+    self.memory = memory ?? 384 << 20
+    self.frameMemory = frameMemory ?? memory ?? 640 << 20
     self.spill = spill
   }
 

@@ -200,9 +200,9 @@ package struct ImageReader: ~Copyable {
     var plan = image
     // Reading the header may have needed more memory than the rest will.
     plan.workingSetByteCount = max(plan.workingSetByteCount, UInt64(budget.peak))
-    guard plan.workingSetByteCount <= UInt64(limits.memory) else {
-      throw PipelineError(exceeding: UInt64(limits.memory), plan)
-    }
+    let memory = UInt64(max(limits.memory, header?.isDecodedWhole == true ? limits.frameMemory : 0))
+    guard plan.workingSetByteCount <= memory else { throw PipelineError(exceeding: memory, plan) }
+    if plan.workingSetByteCount > UInt64(limits.memory) { budget.raiseLimit(to: Int(plan.reservedByteCount)) }
     guard plan.workPixelCount <= limits.maxWorkPixels else {
       throw PipelineError(
         exceeding: "max_work_pixels", limit: limits.maxWorkPixels, value: plan.workPixelCount,

@@ -93,7 +93,8 @@ final class HelperChannel: WorkChannel {
       }
       return .readHeader(planning)
     case .start:
-      if let plan = dialogue.plan { session.limit(byteCount: min(plan.reservedByteCount, UInt64(limits.memory))) }
+      let memory = UInt64(max(limits.memory, limits.frameMemory))
+      if let plan = dialogue.plan { session.limit(byteCount: min(plan.reservedByteCount, memory)) }
       return request
     case .advance: return request
     }

@@ -135,6 +135,7 @@ extension ImageLimits {
     }
     writer.varint(6, UInt64(memory))
     writer.varint(7, spill == nil ? 0 : 1)
+    writer.varint(8, UInt64(frameMemory))
   }
 
   fileprivate init(_ message: WireMessage, defaults: ImageLimits) {
@@ -147,6 +148,7 @@ extension ImageLimits {
       Duration(secondsComponent: Int64(clamping: $0.integer(1)), attosecondsComponent: Int64(clamping: $0.integer(2)))
     }
     memory = message.count(6)
+    frameMemory = message.count(8)
     if !message.flag(7) { spill = nil }
   }
 }

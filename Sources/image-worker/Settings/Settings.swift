@@ -239,7 +239,7 @@ struct Settings {
   private static func imageLimits(
     _ source: inout SettingSource, _ defaults: ImageLimits, memoryLimit: Int
   ) throws(SettingsError) -> ImageLimits {
-    ImageLimits(
+    var limits = ImageLimits(
       maxPixels: UInt64(
         try source.integer(
           "maxPixels", in: 1...Int.max, default: Int(defaults.maxPixels), unit: "pixels",
@@ -259,12 +259,15 @@ struct Settings {
         )),
       maxCPUTime: try timeLimit(
         &source, "maxCpuSecondsPerImage", default: 120,
-        "Limit the CPU time of one image and all its results, checked between strips; 0 for none."),
-      memory: try source.optionalInteger(
-        "imageMemoryLimitMib", in: 1...1_048_576, default: "half of --memory-limit-mib, at most 384", unit: "MiB",
-        "Limit the memory of one image."
-      ).map { $0 << 20 } ?? min(defaults.memory, memoryLimit / 2),
-      spill: try spillDirectory(&source))
+        "Limit the CPU time of one image and all its results, checked between strips; 0 for none."))
+    let given = try source.optionalInteger(
+      "imageMemoryLimitMib", in: 1...1_048_576,
+      default: "half of --memory-limit-mib, at most 384; of a HEIC or AVIF five sixths, at most 640", unit: "MiB",
+      "Limit the memory of one image.")
+    limits.memory = given.map { $0 << 20 } ?? min(limits.memory, memoryLimit / 2)
+    limits.frameMemory = given.map { $0 << 20 } ?? min(limits.frameMemory, memoryLimit / 6 * 5)
+    limits.spill = try spillDirectory(&source)
+    return limits
   }
 
   private static func spillDirectory(_ source: inout SettingSource) throws(SettingsError) -> SpillDirectory? {
