@@ -1,11 +1,13 @@
 """A worker process on its own port, and a client that knows only what reflection reports."""
 
 import functools
+import json
 import os
 import re
 import subprocess
 import threading
 import time
+import urllib.request
 from pathlib import Path
 
 import grpc
@@ -102,6 +104,7 @@ class Client:
     """A client whose calls use descriptors received by reflection."""
 
     def __init__(self, worker: Worker, channel: grpc.Channel | None = None):
+        self.worker = worker
         self.channel = channel or grpc.insecure_channel(worker.address, options=UNLIMITED)
         self.pool = DescriptorPool(ProtoReflectionDescriptorDatabase(self.channel))
         self.lock = threading.Lock()  # The pool adds what it has received without one.
@@ -141,13 +144,22 @@ class Client:
         return request
 
 
-def wait_until(condition, seconds: float = 10) -> bool:
+def wait_until(condition, seconds: float = 60) -> bool:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if condition():
             return True
         time.sleep(0.02)
     return False
+
+
+def metric(worker: Worker, name: str) -> float:
+    """The value of a metric without dimensions of a worker with `--metrics-port 0`."""
+    assert wait_until(lambda: any('"metrics"' in line for line in worker.log))
+    address = json.loads(next(line for line in worker.log if '"metrics"' in line))["address"]
+    port = re.search(r":(\d+)\D*$", address)[1]
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as response:
+        return float(re.search(rf"^{name} (\S+)", response.read().decode(), re.MULTILINE)[1])
 
 
 @pytest.fixture(scope="module")

@@ -1,16 +1,14 @@
 """Tests of clients that flood the worker, or that send or read too slowly."""
 
 import asyncio
-import json
 import re
 import time
-import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import grpc
 import pytest
-from conftest import Client, Worker, fixture_bytes, wait_until
+from conftest import Client, Worker, fixture_bytes, metric, wait_until
 from raw import Raw, bmp, message, process_request
 
 LIMIT_MIB = 64
@@ -21,12 +19,6 @@ def peak_mib(worker: Worker) -> float:
     return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024
 
 
-def metric(worker: Worker, name: str) -> float:
-    assert wait_until(lambda: any('"metrics"' in line for line in worker.log))
-    address = json.loads(next(line for line in worker.log if '"metrics"' in line))["address"]
-    port = re.search(r":(\d+)\D*$", address)[1]
-    text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10).read().decode()
-    return float(re.search(rf"^{name} (\S+)", text, re.MULTILINE)[1])
 
 
 async def until(condition, seconds: float) -> bool:
