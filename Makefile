@@ -1,8 +1,8 @@
 # `make run` serves on 127.0.0.1:50051; `make test` passes every test. Each installs what is missing first.
 
 CONFIGURATION ?= release
-# Which formats are on by default is found out anew each time.
-SWIFT_BUILD = swift build --manifest-cache none -c $(CONFIGURATION) --product image-worker
+# Finds out which formats are on by default when libraries were installed or removed.
+SWIFT_BUILD = deploy/swift.sh build -c $(CONFIGURATION) --product image-worker
 WORKER = .build/$(CONFIGURATION)/image-worker
 
 .PHONY: run test unit-test codec-test end-to-end-test soak-test soak leaks spark-test fuzz build release setup format check-format generate \
@@ -31,8 +31,8 @@ KERNEL_TESTS = CPixelsTests|ImageKernelsTests|ImageCodecsTests|ImagePipelineTest
 
 # Those once more as on a processor without AVX-512.
 unit-test: setup
-	swift test --manifest-cache none
-	IMAGE_WORKER_INSTRUCTION_SET=avx2 swift test --skip-build --manifest-cache none --filter '$(KERNEL_TESTS)'
+	deploy/swift.sh test
+	IMAGE_WORKER_INSTRUCTION_SET=avx2 deploy/swift.sh test --skip-build --filter '$(KERNEL_TESTS)'
 
 # The short form of what Tests/JPEGOracle/run.sh can do with a corpus.
 JPEG_FIXTURES = Tests/TestSupport/Fixtures/*.jpg
@@ -116,7 +116,7 @@ breaking: check-generated
 
 ## Refresh Tests/UserVisibleTextTests/UserVisibleText.md, the file of all texts that users see.
 text: setup
-	UPDATE_USER_VISIBLE_TEXT=1 swift test --manifest-cache none --filter UserVisibleTextTests
+	UPDATE_USER_VISIBLE_TEXT=1 deploy/swift.sh test --filter UserVisibleTextTests
 
 DOCUMENTED = $(patsubst Sources/%/Documentation.docc,%,$(wildcard Sources/*/Documentation.docc))
 ARCHIVE = .build/documentation.doccarchive
@@ -125,7 +125,7 @@ ARCHIVE = .build/documentation.doccarchive
 ## of DocC, or a dead link, fails.
 docs: setup
 	@mkdir -p $(ARCHIVE)
-	IMAGE_WORKER_DOCS=1 swift package --quiet --manifest-cache none --allow-writing-to-directory $(ARCHIVE) \
+	IMAGE_WORKER_DOCS=1 deploy/swift.sh package --quiet --allow-writing-to-directory $(ARCHIVE) \
 	  generate-documentation $(DOCUMENTED:%=--target %) --symbol-graph-minimum-access-level package \
 	  --enable-experimental-combined-documentation --warnings-as-errors --output-path $(ARCHIVE)
 	Documentation/render_pages.py $(ARCHIVE) .build/docs

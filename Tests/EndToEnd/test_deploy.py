@@ -176,3 +176,34 @@ def test_every_file_is_in_the_readme():
     tracked = subprocess.run(["git", "ls-files", "."], cwd=DEPLOY, capture_output=True, text=True).stdout.split()
     missing = {name.split("/")[0] for name in tracked} - {"README.md"} - set(re.findall(r"^\| `([\w.-]+)/?` \|", readme, re.M))
     assert not missing
+
+
+def test_the_cache_of_manifests_depends_on_the_libraries_that_are_installed(tmp_path):
+    # A program in the place of swift prints what the cache's key contains.
+    (tmp_path / "swift").write_text('#!/bin/sh\necho "$IMAGE_WORKER_LIBRARIES $*"\n')
+    (tmp_path / "swift").chmod(0o755)
+    libraries = tmp_path / "libraries"
+    libraries.mkdir()
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PKG_CONFIG_PATH": f"/nowhere:{libraries}"}
+
+    def key():
+        return subprocess.run(
+            [DEPLOY / "swift.sh", "build", "a b"], env=environment, capture_output=True, text=True, check=True).stdout
+
+    without = key()
+    assert without.endswith(" build a b\n") and without[0].isdigit() and key() == without
+    (libraries / "libtiff-4.pc").touch()
+    assert key() != without
+    (libraries / "libtiff-4.pc").unlink()
+    assert key() == without
+    # Each place in which the manifest looks.
+    manifest = (ROOT / "Package.swift").read_text()
+    assert 'let prefixes = ["/usr", "/usr/local", "/opt/homebrew"]' in manifest
+    assert '(["lib", "lib64", "share"] + triples).map { "\\(prefix)/\\($0)/pkgconfig" }' in manifest
+
+
+def test_nothing_calls_swift_without_that_cache():
+    files = [ROOT / "Makefile", *DEPLOY.glob("*.sh"), *(ROOT / "Protos").glob("*.sh"), *(ROOT / "Tests").rglob("*.sh")]
+    calls = [f"{path}: {line}" for path in files for line in path.read_text().splitlines()
+             if re.search(r"(?<![\w/`.])swift (build|test|package) ", line) and not re.match(r"\s*(#|@?echo)", line)]
+    assert [call for call in calls if "swift package clean" not in call] == []
