@@ -77,8 +77,8 @@ struct BatchStreamTests {
       return nil
     }
     var impatient = RetryPolicy.quick
-    // Longer than other tests can hold up a healthy stream.
-    impatient.stallAfter = .seconds(5)
+    // A machine that is busy with other tests may hold up healthy streams, too.
+    (impatient.stallAfter, impatient.attempts) = (.seconds(10), 20)
     try await FakeWorker.with(slow) { worker in
       var options = BatchOptions()
       (options.timeout, options.window) = (nil, 4)
@@ -86,7 +86,7 @@ struct BatchStreamTests {
       try await withClient(worker.address, retry: impatient) { [options] in
         check(try await all($0.batch(images(30), options: options)), 30)
       }
-      #expect(worker.record.seen[Data("image 3".utf8)] == 2)
+      #expect(worker.record.seen[Data("image 3".utf8), default: 0] >= 2)
       #expect(clock.duration(to: .now) < .seconds(200))
     }
   }

@@ -178,13 +178,13 @@ struct BatchTests {
   @Test("an item that takes too long ends and the others go on")
   func timeout() async throws {
     let slow: FakeWorker.Behavior = { image, count in
-      if image == Data("image 3".utf8), count == 1 { try await Task.sleep(for: .seconds(50)) }
+      if image == Data("image 3".utf8), count == 1 { try await Task.sleep(for: .seconds(300)) }
       return nil
     }
     try await FakeWorker.with(slow) { worker in
       var options = BatchOptions()
       // Long enough for the other items while other tests run.
-      (options.timeout, options.window) = (.seconds(15), 1)
+      (options.timeout, options.window) = (.seconds(30), 1)
       let results = try await withClient(worker.address, retry: .quick) { [options] in
         try await all($0.batch(images(30), options: options))
       }

@@ -52,7 +52,7 @@ extension RetryPolicy {
     var policy = RetryPolicy()
     policy.initialDelay = .milliseconds(10)
     policy.maxDelay = .milliseconds(50)
-    policy.giveUpAfter = .seconds(30)
+    policy.giveUpAfter = .seconds(120)
     return policy
   }
 }

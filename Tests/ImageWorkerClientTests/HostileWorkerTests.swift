@@ -103,9 +103,9 @@ struct HostileWorkerTests {
   func slowReceiver() async throws {
     try await FakeWorker.with { worker in
       var policy = RetryPolicy.quick
-      policy.stallAfter = .seconds(5)
+      policy.stallAfter = .seconds(10)
       try await withClient(worker.address, retry: policy) { client in
-        try await client.stream(.bytes(Self.image), timeout: nil) { _ in try await Task.sleep(for: .seconds(6)) }
+        try await client.stream(.bytes(Self.image), timeout: nil) { _ in try await Task.sleep(for: .seconds(12)) }
       }
     }
   }

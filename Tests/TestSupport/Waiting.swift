@@ -7,7 +7,7 @@ package struct WaitTimeout: Error, CustomStringConvertible {
 ///
 /// Throws `WaitTimeout` if the time limit passes, so that a test fails instead of hanging.
 package func waitUntil(
-  _ what: String, within limit: Duration = .seconds(30), _ condition: () -> Bool
+  _ what: String, within limit: Duration = .seconds(120), _ condition: () -> Bool
 ) async throws {
   let deadline = ContinuousClock.now + limit
   while !condition() {
