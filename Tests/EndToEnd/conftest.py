@@ -95,8 +95,8 @@ class Worker:
 
     def stop(self) -> int:
         self.process.terminate()
-        code = self.process.wait(timeout=30)
-        self.reader.join(timeout=10)
+        code = self.process.wait(timeout=60)
+        self.reader.join(timeout=60)
         return code
 
 

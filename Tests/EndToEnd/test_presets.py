@@ -11,7 +11,7 @@ from conftest import Client, Worker, fixture_bytes, wait_until
 
 def names(client: Client) -> list[str]:
     request = client.message("ListPresetsRequest")()
-    return [preset.name for preset in client.call("ListPresets", "unary_unary")(request, timeout=20).presets]
+    return [preset.name for preset in client.call("ListPresets", "unary_unary")(request, timeout=60).presets]
 
 
 def test_a_file_of_presets_is_read_again_at_sighup(tmp_path):
@@ -43,9 +43,9 @@ def test_a_bad_file_of_presets_stops_the_start(tmp_path):
     path.write_text("presets:\n  card:\n    compression_quality: 3\n")
     run = subprocess.run(
         [os.environ["IMAGE_WORKER"], "serve", "--port", "0", "--presets", path], capture_output=True, text=True,
-        timeout=20)
+        timeout=60)
     assert run.returncode != 0 and "presets.yaml:3: presets.card.compression_quality" in run.stderr, run.stderr
     run = subprocess.run(
         [os.environ["IMAGE_WORKER"], "serve", "--port", "0", "--presets", tmp_path / "none.yaml"], capture_output=True,
-        text=True, timeout=20)
+        text=True, timeout=60)
     assert run.returncode != 0 and "none.yaml" in run.stderr, run.stderr
