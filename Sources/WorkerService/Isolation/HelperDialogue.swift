@@ -150,17 +150,20 @@ struct HelperDialogue {
 
   /// Whether the last response to a request contains all that the request asked for.
   ///
-  /// A request that was answered without progress would be repeated without end.
+  /// A request that was answered without progress would be repeated without end, and so would the whole image after its
+  /// last bytes.
   private func isComplete(_ response: HelperResponse, to request: HelperRequest.Work) -> Bool {
-    guard isStarted || !response.work.isPaused else { return false }
+    let (consumed, isPaused) = (response.work.consumedByteCount, response.work.isPaused)
+    guard !isPaused || outputByteCount > 0 else { return false }
     guard response.error == nil else { return true }
-    let consumed = response.work.consumedByteCount
+    let isConsumed = consumed == request.input.count
+    let isDone = isPaused || hasEnded || !(isConsumed && request.isLast)
     switch request.request {
-    case .readHeader: return plan != nil || consumed == request.input.count && !request.isLast
+    case .readHeader: return plan == nil ? isConsumed && !request.isLast : !isStarted || isDone
     case .start: return isStarted
     case .advance:
       let hasProgress = consumed > 0 || outputByteCount > 0 || !response.work.ends.isEmpty
-      return isStarted && (hasProgress || request.input.isEmpty && !request.isLast)
+      return isStarted && isDone && (hasProgress || request.input.isEmpty && !request.isLast)
     }
   }
 

@@ -98,6 +98,30 @@ struct IsolationTests {
     }
   }
 
+  @Test("a result that is larger than its image has the same warning")
+  func largerResult() async throws {
+    let noise = Array("P6 900 700 255\n".utf8) + noiseSamples(900 * 700 * 3)
+    try await withWorker { direct, _ in
+      try await withWorker(helpers: Isolated.pool()) { isolated, _ in
+        let image = try await direct.process(noise) {
+          $0.preferredFormat = .jpeg
+          $0.compressionQuality = 0.95
+          // All of it is decoded before the first row, so that output is left when the last byte is consumed.
+          $0.jpeg = .with { $0.progressive = true }
+        }.bytes
+        let change: @Sendable (inout Imageworker_V1_ProcessingConfiguration) -> Void = {
+          $0.compressionQuality = 1
+          $0.alwaysEncode = true
+        }
+        let expected = try await direct.process(image, change)
+        #expect((image.count..<2 * image.count).contains(expected.bytes.count))
+        #expect(expected.report?.warningDetails.map(\.code) == [.largerThanImage])
+        let report = try await isolated.process(image, change).report
+        #expect(report?.warningDetails == expected.report?.warningDetails)
+      }
+    }
+  }
+
   @Test(
     "an image starts with its header, in a helper or not, if it needs no more memory than is spare",
     arguments: [-1, 0, 1 << 20])
