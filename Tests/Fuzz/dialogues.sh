@@ -3,8 +3,9 @@
 #
 #   Tests/Fuzz/dialogues.sh COUNT [SEED]
 #
-# The worker must survive each, return all memory, and then give the same results as before. The tests have the first
-# few seeds; a seed that fails here belongs there. Prints the number of seeds of each round, and stops at the first that
+# The worker must survive each, return all memory, and give others the same results as before, also meanwhile. After a
+# round it may have neither more threads nor much more memory than at its beginning. The tests have the first few seeds; a
+# seed that fails here belongs there. Prints the use of memory and the seeds of each round, and stops at the first that
 # fails. For a load beside it, run `make bench` at the same time.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
