@@ -237,7 +237,6 @@ static bool fork_helper(zygote *z, uint32_t id, int memory, const sigset_t *mask
   struct child none = {.id = id};
   struct child *forked = pid > 0 ? child : &none;
   *forked = (struct child){.id = id, .pid = pid > 0 ? pid : 0};
-  report(pid > 0 ? CSANDBOX_STARTED : CSANDBOX_NOT_STARTED, forked, 0, z->data_bytes);
   const int given[] = {z->socket, z->files, memory};
   for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
     if (given[i] >= 0) {
@@ -245,6 +244,8 @@ static bool fork_helper(zygote *z, uint32_t id, int memory, const sigset_t *mask
     }
   }
   z->socket = z->files = -1;
+  // Only now: the channel of a helper that has started is closed as soon as it ends.
+  report(pid > 0 ? CSANDBOX_STARTED : CSANDBOX_NOT_STARTED, forked, 0, z->data_bytes);
   return false;
 }
 
