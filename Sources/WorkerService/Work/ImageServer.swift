@@ -56,7 +56,7 @@ package final class ImageServer {
       let rest = bytes.extracting(droppingFirst: response.consumedByteCount)
       // Whole windows if more bytes follow.
       let count = isLast ? rest.byteCount : rest.byteCount - rest.byteCount % Self.windowByteCount
-      if count > 0 { try advance(rest.extracting(first: count), isLast: isLast, output: output) }
+      if count > 0 || isLast { try advance(rest.extracting(first: count), isLast: isLast, output: output) }
     case .start(let renditionIDs): try start(renditionIDs)
     case .advance: try advance(bytes, isLast: isLast, output: output)
     }
