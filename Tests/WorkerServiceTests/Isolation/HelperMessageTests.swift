@@ -49,7 +49,8 @@ struct HelperMessageTests {
 
   @Test("limits are read as they were written")
   func limits() throws {
-    var limits = ImageLimits(maxPixels: 1, maxBufferedPixels: 2, maxScans: 3, maxWorkPixels: 4, memory: 5, frameMemory: 6)
+    var limits = ImageLimits(
+      maxPixels: 1, maxBufferedPixels: 2, maxScans: 3, maxWorkPixels: 4, memory: 5, frameMemory: 6)
     let planning = WorkRequest.Planning(results: .renditions([Self.configuration]))
     let cases: [(Duration?, Bool)] = [(nil, false), (.milliseconds(2500), true)]
     for (time, recordsSpans) in cases {
