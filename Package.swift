@@ -149,7 +149,8 @@ let targets: [Target] = [
     name: "image-worker",
     dependencies: [
       "CPlatform", "WorkerPlayground", "WorkerService", "WorkerOperations", "WorkerTelemetry", "WorkerIsolation",
-      "ImageWorkerClient", "ResultCache", "ImagePipeline", "ImageCodecs", "Fields", "WorkThreads", "WorkerProtocol",
+      "ImageWorkerClient", "Admission", "ResultCache", "ImagePipeline", "ImageCodecs", "Fields", "WorkThreads",
+      "WorkerProtocol",
       argumentParser, grpcCore, grpcPosix, logging, serviceLifecycle, system, tracing, unixSignals, yams,
     ],
     swiftSettings: strictSwift),
@@ -157,19 +158,20 @@ let targets: [Target] = [
   .target(
     name: "WorkerPlayground",
     dependencies: [
-      "CPlaygroundPage", "WorkerProtocol", "WorkerService", "ImagePipeline", "Fields", asyncAlgorithms, grpcCore,
+      "CPlaygroundPage", "WorkerProtocol", "WorkerService", "Admission", "ImagePipeline", "Fields", asyncAlgorithms,
+      grpcCore,
       grpcProtobuf, logging, serviceLifecycle, swiftProtobuf, tracing,
     ] + hummingbird + nio,
     exclude: ["Resources"],
     swiftSettings: strictSwift),
   // The files of that page, embedded by the C compiler.
   .target(name: "CPlaygroundPage", cSettings: strictC),
-  // The RPCs: chunks in and out, request -> Plan, error -> RPCError, admission.
+  // The RPCs: chunks in and out, request -> Plan, error -> RPCError.
   .target(
     name: "WorkerService",
     dependencies: [
-      "WorkerProtocol", "ProtobufWire", "ResultCache", "ImagePipeline", "Fields", "WorkThreads", "WorkerIsolation",
-      asyncAlgorithms, grpcCore, grpcProtobuf, metrics, swiftProtobuf, tracing, yams,
+      "WorkerProtocol", "ProtobufWire", "Admission", "ResultCache", "ImagePipeline", "Fields", "WorkThreads",
+      "WorkerIsolation", asyncAlgorithms, grpcCore, grpcProtobuf, metrics, swiftProtobuf, tracing, yams,
     ],
     swiftSettings: strictSwift),
   // The listener, identities, health, reflection, and what is recorded of each call.
@@ -211,7 +213,11 @@ let targets: [Target] = [
     name: "CSandbox",
     cSettings: strictC + [.define("CSANDBOX_SECCOMP", .when(traits: [sandboxTrait.name]))],
     linkerSettings: [.linkedLibrary(sandboxLibrary, .when(traits: [sandboxTrait.name]))]),
-  // The ordered stages, plans, presets, geometry and the memory budget.
+  // Everything that an image or a message can wait for, and who is first.
+  .target(
+    name: "Admission", dependencies: ["ImagePipeline", "WorkThreads"],
+    swiftSettings: strictSwift + [.strictMemorySafety()]),
+  // The ordered stages, plans, presets, geometry and the memory of one image.
   .target(
     name: "ImagePipeline",
     dependencies: ["Fields", "ImageCodecs", "ImageKernels", "WorkThreads", serviceContext, tracing],
@@ -296,6 +302,9 @@ let targets: [Target] = [
     ],
     swiftSettings: strictSwift),
   .testTarget(
+    name: "AdmissionTests", dependencies: ["Admission", "ImagePipeline", "TestSupport", "WorkThreads"],
+    swiftSettings: strictSwift),
+  .testTarget(
     name: "ResultCacheTests", dependencies: ["ResultCache", "TestSupport", logging], swiftSettings: strictSwift),
   // The built program, as a shell sees it, and its declarations.
   .testTarget(
@@ -309,7 +318,7 @@ let targets: [Target] = [
   .testTarget(
     name: "WorkerPlaygroundTests",
     dependencies: [
-      "Fields", "ImagePipeline", "WorkerPlayground", grpcCore, inMemoryTracing, nioCore, tracing,
+      "Admission", "Fields", "ImagePipeline", "WorkerPlayground", grpcCore, inMemoryTracing, nioCore, tracing,
     ] + hummingbird,
     swiftSettings: strictSwift),
   // Every text that users see, in one file that `make text` writes.
@@ -324,8 +333,8 @@ let targets: [Target] = [
   .testTarget(
     name: "WorkerServiceTests",
     dependencies: [
-      "Fields", "ImageCodecs", "ImagePipeline", "ResultCache", "TestSupport", "WorkerIsolation", "WorkerOperations",
-      "WorkerProtocol", "WorkerService", "WorkerTelemetry", "WorkThreads",
+      "Admission", "Fields", "ImageCodecs", "ImagePipeline", "ResultCache", "TestSupport", "WorkerIsolation",
+      "WorkerOperations", "WorkerProtocol", "WorkerService", "WorkerTelemetry",
       asyncAlgorithms, grpcCore, grpcInProcess, grpcProtobuf, inMemoryTracing, logging, metrics, swiftProtobuf, tracing,
     ],
     swiftSettings: strictSwift),

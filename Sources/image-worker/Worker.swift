@@ -1,3 +1,4 @@
+internal import Admission
 internal import GRPCCore
 internal import GRPCNIOTransportHTTP2Posix
 internal import ImagePipeline

@@ -1,3 +1,4 @@
+import Admission
 import AsyncAlgorithms
 import Foundation
 import ImagePipeline

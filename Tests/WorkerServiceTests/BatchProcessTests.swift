@@ -1,3 +1,4 @@
+import Admission
 import Foundation
 import GRPCCore
 import GRPCProtobuf

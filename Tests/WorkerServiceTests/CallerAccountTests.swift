@@ -1,5 +1,7 @@
+import Admission
 import CoreMetrics
 import Testing
+import Tracing
 
 @testable import WorkerService
 
@@ -16,6 +18,17 @@ struct CallerAccountTests {
     } catch {
       guard case .quotaExceeded(_, _, let delay) = error else { return nil }
       return delay
+    }
+  }
+
+  @Test("a caller with an identity has one share on all its connections")
+  func identities() {
+    let known = WorkerEnvironment(threadCount: 1, callerName: { _ in "archive" })
+    let unknown = WorkerEnvironment(threadCount: 1)
+    ServiceContext.withValue(.topLevel) {
+      #expect(
+        ["a", "b"].map { known.imageCaller(peer: $0).connection } == Array(repeating: "identity:archive", count: 2))
+      #expect(["a", "b"].map { unknown.imageCaller(peer: $0).connection } == ["a", "b"])
     }
   }
 

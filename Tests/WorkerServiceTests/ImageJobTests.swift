@@ -1,3 +1,4 @@
+import Admission
 import CoreMetrics
 import Foundation
 import ImageCodecs

@@ -1,3 +1,4 @@
+import Admission
 import GRPCCore
 import GRPCProtobuf
 import ImageCodecs

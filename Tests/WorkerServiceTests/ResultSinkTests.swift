@@ -1,3 +1,4 @@
+import Admission
 import Foundation
 import ImagePipeline
 import Logging

@@ -1,3 +1,4 @@
+internal import Admission
 internal import AsyncAlgorithms
 internal import FoundationEssentials
 internal import ImagePipeline
@@ -15,7 +16,7 @@ struct BatchStream: Sendable {
   private let items: ItemTable
   private let arrivals = Arrivals()
   /// The deadline of uploads; its clock runs while the stream waits for its client.
-  private let progress: ProgressDeadline<String>
+  private let progress: ProgressDeadline
 
   /// Creates the handler of one call.
   ///

@@ -1,3 +1,4 @@
+internal import Admission
 internal import ImagePipeline
 
 /// Admits an upload whose bytes may still be arriving.

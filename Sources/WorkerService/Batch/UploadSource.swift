@@ -1,3 +1,4 @@
+internal import Admission
 internal import AsyncAlgorithms
 internal import FoundationEssentials
 internal import ImagePipeline
@@ -8,7 +9,7 @@ internal import ImagePipeline
 final class UploadSource: ImageSource {
   private let item: BatchItem
   private let table: ItemTable
-  private let progress: ProgressDeadline<String>
+  private let progress: ProgressDeadline
   private var chunks: AsyncChannel<Data>.Iterator
   private var reservation: Hold
   private var hasBytes = false
@@ -18,7 +19,7 @@ final class UploadSource: ImageSource {
   private let isCharged: Bool
 
   init(
-    _ item: BatchItem, chunks: AsyncChannel<Data>, table: ItemTable, progress: ProgressDeadline<String>,
+    _ item: BatchItem, chunks: AsyncChannel<Data>, table: ItemTable, progress: ProgressDeadline,
     memory: MemoryBudget
   ) {
     self.item = item

@@ -1,3 +1,4 @@
+package import Admission
 package import GRPCCore
 internal import GRPCProtobuf
 package import ImagePipeline

@@ -1,3 +1,4 @@
+package import Admission
 package import CoreMetrics
 package import ImagePipeline
 package import ResultCache

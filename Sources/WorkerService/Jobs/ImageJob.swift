@@ -1,3 +1,4 @@
+internal import Admission
 internal import ImagePipeline
 internal import Tracing
 
@@ -57,7 +58,7 @@ final class ImageJob {
   ///   `overloaded` if too many images wait for a thread, or if its turn would come too late.
   func run() async throws {
     clock = JobClock()
-    let cost = environment.threadQueue.costs.estimate(of: source.whole, renditions)
+    let cost = environment.threadQueue.costs.estimate(of: source.whole, renditions.map(\.configuration))
     if let charge { charge.source.image = try charge.account.beginImage(cpuTime: cost.duration) }
     let span = environment.tracer.startSpan("queue", ofKind: .internal)
     let queue = environment.threadQueue

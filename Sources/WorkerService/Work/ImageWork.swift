@@ -1,3 +1,4 @@
+internal import Admission
 internal import FoundationEssentials
 internal import ImagePipeline
 internal import WorkThreads

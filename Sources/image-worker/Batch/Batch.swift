@@ -1,3 +1,4 @@
+internal import Admission
 internal import ArgumentParser
 internal import ImagePipeline
 internal import ImageWorkerClient

@@ -1,3 +1,4 @@
+internal import Admission
 internal import ImagePipeline
 internal import SystemPackage
 internal import WorkThreads

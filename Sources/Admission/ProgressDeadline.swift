@@ -7,7 +7,7 @@ internal import Synchronization
 ///
 /// The waiting side begins and ends a wait. Its time does not count while input is on its way, or while the deadline is
 /// paused, because the delay is then not caused by the other party. A wait needs no timer and no task of its own.
-final class ProgressDeadline<ID: Hashable & Sendable>: Sendable {
+package final class ProgressDeadline: Sendable {
   private struct Wait {
     /// The start of the wait, as a reading of the pausable clock; `nil` while nothing waits.
     var since: Duration?
@@ -19,7 +19,7 @@ final class ProgressDeadline<ID: Hashable & Sendable>: Sendable {
   }
 
   private struct State {
-    var waits: [ID: Wait] = [:]
+    var waits: [String: Wait] = [:]
     /// The time that the clock had run when it was last paused.
     var elapsed = Duration.zero
     var runningSince: ContinuousClock.Instant?
@@ -28,26 +28,28 @@ final class ProgressDeadline<ID: Hashable & Sendable>: Sendable {
   }
 
   /// The maximum duration of a wait; `nil` for no limit.
-  let limit: Duration?
+  package let limit: Duration?
   private let state = Mutex(State())
 
   /// The number of bytes that make up for a second of waiting; 0 if any byte makes up for all of it.
-  let minBytesPerSecond: Int
+  package let minBytesPerSecond: Int
 
   /// Creates a paused deadline; call `resume` to start its clock.
-  init(limit: Duration?, minBytesPerSecond: Int = 0) {
+  package init(limit: Duration?, minBytesPerSecond: Int = 0) {
     self.limit = limit
     self.minBytesPerSecond = minBytesPerSecond
   }
 
   // MARK: The clock
 
-  func resume() {
+  /// Starts the clock.
+  package func resume() {
     guard limit != nil else { return }
     state.withLock { if $0.runningSince == nil { $0.runningSince = .now } }
   }
 
-  func pause() {
+  /// Stops the clock; no wait gets longer until it is started again.
+  package func pause() {
     guard limit != nil else { return }
     state.withLock { state in
       state.elapsed = state.now
@@ -58,17 +60,19 @@ final class ProgressDeadline<ID: Hashable & Sendable>: Sendable {
   // MARK: Waits
 
   /// Starts to observe the waits of `id`, until `forget`.
-  func observe(_ id: ID) {
+  package func observe(_ id: String) {
     guard limit != nil else { return }
     state.withLock { $0.waits[id] = Wait() }
   }
 
-  func forget(_ id: ID) {
+  /// Ends the observation of `id`.
+  package func forget(_ id: String) {
     guard limit != nil else { return }
     state.withLock { _ = $0.waits.removeValue(forKey: id) }
   }
 
-  func beginWait(of id: ID) {
+  /// Begins a wait.
+  package func beginWait(of id: String) {
     guard limit != nil else { return }
     state.withLock { state in
       let now = state.now
@@ -79,7 +83,7 @@ final class ProgressDeadline<ID: Hashable & Sendable>: Sendable {
   /// Ends a wait.
   ///
   /// - `tookSupply`: whether the wait ended because supplied input was consumed.
-  func endWait(of id: ID, tookSupply: Bool) {
+  package func endWait(of id: String, tookSupply: Bool) {
     guard limit != nil else { return }
     state.withLock { state in
       let now = state.now
@@ -92,7 +96,7 @@ final class ProgressDeadline<ID: Hashable & Sendable>: Sendable {
   }
 
   /// Records that input for `id` is on its way; its wait does not expire before the input was consumed.
-  func supply(_ id: ID, byteCount: Int) {
+  package func supply(_ id: String, byteCount: Int) {
     guard limit != nil else { return }
     let seconds = minBytesPerSecond > 0 ? Double(byteCount) / Double(minBytesPerSecond) : 0
     state.withLock { state in
@@ -111,10 +115,10 @@ final class ProgressDeadline<ID: Hashable & Sendable>: Sendable {
   // MARK: Expiry
 
   /// Whether `takeExpired` has returned `id`.
-  func hasExpired(_ id: ID) -> Bool { state.withLock { $0.waits[id]?.hasExpired ?? false } }
+  package func hasExpired(_ id: String) -> Bool { state.withLock { $0.waits[id]?.hasExpired ?? false } }
 
   /// Returns the ids whose wait, or whose waits together, have exceeded the limit, each once.
-  func takeExpired() -> [ID] {
+  package func takeExpired() -> [String] {
     guard let limit else { return [] }
     return state.withLock { state in
       let now = state.now
@@ -130,7 +134,7 @@ final class ProgressDeadline<ID: Hashable & Sendable>: Sendable {
   /// Calls `body` with each id whose wait has exceeded the limit, until the task is cancelled.
   ///
   /// It checks four times per limit, so that a wait exceeds the limit by at most a quarter.
-  func watch(_ body: (ID) -> Void) async {
+  package func watch(_ body: (String) -> Void) async {
     guard let limit else { return }
     while (try? await Task.sleep(for: limit / 4)) != nil {
       for id in takeExpired() { body(id) }

@@ -1,3 +1,4 @@
+import Admission
 import ImagePipeline
 import TestSupport
 import Testing

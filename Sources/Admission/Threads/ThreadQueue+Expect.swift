@@ -1,4 +1,4 @@
-internal import ImagePipeline
+package import ImagePipeline
 internal import Synchronization
 
 extension ThreadQueue {
@@ -21,7 +21,7 @@ extension ThreadQueue {
   ///
   /// - Returns: A promise to enter; release it when the message has arrived.
   /// - Throws: `overloaded` if `enter` would refuse the image.
-  func expect(_ caller: ImageCaller) throws(PipelineError) -> ExpectedImage {
+  package func expect(_ caller: ImageCaller) throws(PipelineError) -> ExpectedImage {
     let idle = Idle(self)
     let error: PipelineError? = state.withLock { state in
       let known = state.expected[caller.connection] ?? Expected()

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@testable import WorkerService
+@testable import Admission
 
 @Suite("FairQueue")
 struct FairQueueTests {

@@ -1,7 +1,8 @@
+import ImagePipeline
 import Synchronization
 import Testing
 
-@testable import ImagePipeline
+@testable import Admission
 
 @Suite("MemoryBudget, messages")
 struct MessageBudgetTests {

@@ -3,10 +3,9 @@ import ImagePipeline
 import Synchronization
 import TestSupport
 import Testing
-import Tracing
 import WorkThreads
 
-@testable import WorkerService
+@testable import Admission
 
 @Suite("ThreadQueue", .timeLimit(.minutes(15)))
 struct ThreadQueueTests {
@@ -72,17 +71,6 @@ struct ThreadQueueTests {
     #expect(begun.names.withLock { $0 } == ["a", "b", "a", "a"])
     queue.begin()
     #expect(queue.waitingCount == 0)
-  }
-
-  @Test("a caller with an identity has one share on all its connections")
-  func identities() {
-    let known = WorkerEnvironment(threadCount: 1, callerName: { _ in "archive" })
-    let unknown = WorkerEnvironment(threadCount: 1)
-    ServiceContext.withValue(.topLevel) {
-      #expect(
-        ["a", "b"].map { known.imageCaller(peer: $0).connection } == Array(repeating: "identity:archive", count: 2))
-      #expect(["a", "b"].map { unknown.imageCaller(peer: $0).connection } == ["a", "b"])
-    }
   }
 
   @Test("refuses an image that would be late, at once, with the time after which to try again")

@@ -1,19 +1,23 @@
-internal import ImagePipeline
+package import ImagePipeline
 internal import Synchronization
-internal import WorkThreads
+package import WorkThreads
 
 /// The client that an image is processed for.
-struct ImageCaller: Sendable {
+package struct ImageCaller: Sendable {
   /// The caller or connection, which shares the image threads equally with others.
-  var connection = ""
+  package var connection: String
   /// The time at which the client stops waiting; `nil` if it did not say.
-  var deadline: ContinuousClock.Instant?
-}
+  package var deadline: ContinuousClock.Instant?
 
-extension ImageCaller {
+  /// Describes the client of a connection.
+  package init(connection: String = "", deadline: ContinuousClock.Instant? = nil) {
+    self.connection = connection
+    self.deadline = deadline
+  }
+
   /// A caller with an identity has one share of the image threads, however many connections it opens; without one, each
   /// connection has a share.
-  init(identity: String?, peer: String, deadline: ContinuousClock.Instant?) {
+  package init(identity: String?, peer: String, deadline: ContinuousClock.Instant?) {
     self.init(connection: identity.map { "identity:\($0)" } ?? peer, deadline: deadline)
   }
 }
@@ -26,11 +30,12 @@ extension ImageCaller {
 /// not wait for large ones that have begun, they may use a thread of their own, the express lane.
 package final class ThreadQueue: Sendable {
   /// The threads that an image is processed on.
-  enum Lane: Sendable { case main, express }
+  package enum Lane: Sendable { case main, express }
 
   /// A thread that an image may begin on.
-  struct Place: Sendable {
-    let lane: Lane
+  package struct Place: Sendable {
+    /// The threads that it belongs to.
+    package let lane: Lane
     /// The time that the caller's share was charged; `nil` if the image did not wait with others for its turn.
     var charged: Duration?
   }
@@ -67,9 +72,13 @@ package final class ThreadQueue: Sendable {
   private let maxWait: Duration?
   let state: Mutex<State>
   /// The estimates of the images' costs.
-  let costs = CostModel()
+  package let costs = CostModel()
 
-  init(executor: ImageExecutor, express: ImageExecutor, memory: MemoryBudget, maxWait: Duration?) {
+  /// Creates a queue for the main threads and the express thread.
+  ///
+  /// - `memory`: the budget that limits how many images wait.
+  /// - `maxWait`: the maximum estimated wait; `nil` for no limit.
+  package init(executor: ImageExecutor, express: ImageExecutor, memory: MemoryBudget, maxWait: Duration?) {
     main = executor
     self.express = express
     self.memory = memory
@@ -83,7 +92,7 @@ package final class ThreadQueue: Sendable {
   }
 
   /// The threads of a lane.
-  func executor(of lane: Lane) -> ImageExecutor { lane == .main ? main : express }
+  package func executor(of lane: Lane) -> ImageExecutor { lane == .main ? main : express }
 
   // MARK: Wait
 
@@ -95,7 +104,9 @@ package final class ThreadQueue: Sendable {
   ///   - cancellation: Ends the wait when it is cancelled.
   /// - Returns: The place to process the image on.
   /// - Throws: `overloaded` if too many images wait, or if the wait would be too long; `cancelled`.
-  func enter(_ caller: ImageCaller, cost: ImageCost, cancellation: Cancellation) async throws(PipelineError) -> Place {
+  package func enter(
+    _ caller: ImageCaller, cost: ImageCost, cancellation: Cancellation
+  ) async throws(PipelineError) -> Place {
     try cancellation.check()
     let idle = Idle(self)
     let (decision, displaced): (Result<Lane?, PipelineError>, Waiter?) = state.withLock { state in
@@ -121,7 +132,7 @@ package final class ThreadQueue: Sendable {
   }
 
   /// Records that a thread has begun with an image, and lets the next one begin.
-  func begin(_ lane: Lane = .main) {
+  package func begin(_ lane: Lane = .main) {
     guard lane == .main else { return state.withLock { $0.isExpressGranted = false } }
     let now = ContinuousClock.now
     let idleCount = main.idleThreadCount
@@ -146,7 +157,7 @@ package final class ThreadQueue: Sendable {
   /// Records the end of an image that has begun, and corrects what its caller was charged.
   ///
   /// - `worked`: the time that a thread worked on it.
-  func end(_ place: Place, _ caller: ImageCaller, worked: Duration) {
+  package func end(_ place: Place, _ caller: ImageCaller, worked: Duration) {
     let now = ContinuousClock.now
     let ended: [(Waiter, Outcome)] = state.withLock { state in
       if let charged = place.charged, state.waiting.count > 0 {
@@ -158,7 +169,7 @@ package final class ThreadQueue: Sendable {
   }
 
   /// Lets a small image that waits begin on the express thread, which other work has left.
-  func offerExpress() {
+  package func offerExpress() {
     let ended = state.withLock { grantExpress(&$0, .now) }
     for (waiter, outcome) in ended { waiter.continuation.resume(returning: outcome) }
   }

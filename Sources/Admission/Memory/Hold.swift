@@ -1,3 +1,5 @@
+package import ImagePipeline
+
 /// The bytes that an upload buffers before it has a plan; they are returned to the budget when the value is destroyed.
 package struct Hold: ~Copyable, Sendable {
   /// The granularity of counting in bytes, so that small flow-control windows do not each take the budget's lock.

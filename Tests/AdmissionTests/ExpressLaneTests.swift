@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import WorkThreads
 
-@testable import WorkerService
+@testable import Admission
 
 @Suite("Express lane", .timeLimit(.minutes(15)))
 struct ExpressLaneTests {
@@ -56,9 +56,8 @@ struct ExpressLaneTests {
     defer { gate.open() }
     try await waitUntil("the thread is busy") { executor.idleThreadCount == 0 }
     let image = Data(Fixture.bytes("photo-420.jpg"))
-    let renditions = [Rendition(index: nil, id: "", configuration: ProcessingConfiguration())]
-    queue.costs.learn(.milliseconds(1), for: queue.costs.estimate(of: image, renditions))
-    let cost = queue.costs.estimate(of: image, renditions)
+    queue.costs.learn(.milliseconds(1), for: queue.costs.estimate(of: image, [ProcessingConfiguration()]))
+    let cost = queue.costs.estimate(of: image, [ProcessingConfiguration()])
     #expect(try await enter("first", ImageCost(.milliseconds(10))) == .main)
     #expect(try await enter("a", cost) == .express)
     let waiting = Task { try await enter("b", cost) }

@@ -1,3 +1,4 @@
+package import ImagePipeline
 internal import Synchronization
 
 /// The memory budget that all images of a worker share, assigned in order of arrival.

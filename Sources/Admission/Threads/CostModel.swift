@@ -1,5 +1,5 @@
-internal import FoundationEssentials
-internal import ImagePipeline
+package import FoundationEssentials
+package import ImagePipeline
 internal import Synchronization
 
 /// The properties that the cost of an image depends on, as far as they are known before its header is read.
@@ -21,9 +21,9 @@ struct CostKind: Hashable, Sendable {
 }
 
 /// The estimated cost of an image.
-struct ImageCost: Sendable {
+package struct ImageCost: Sendable {
   /// The time that an image thread works on it.
-  let duration: Duration
+  package let duration: Duration
   /// Whether the time is that of images of its kind, and not a guess.
   var isLearned = false
   /// Its kind; `nil` if it is not known yet.
@@ -38,7 +38,7 @@ struct ImageCost: Sendable {
 }
 
 /// Estimates the time that an image takes from what images of its kind took.
-final class CostModel: Sendable {
+package final class CostModel: Sendable {
   private struct State {
     var averages: [CostKind: Duration] = [:]
     /// Nanoseconds for each byte of images of any kind, at most `maxPerByte`.
@@ -56,9 +56,9 @@ final class CostModel: Sendable {
   private let state = Mutex(State())
 
   /// Estimates the time of an image from its bytes, or of an upload, whose bytes are not known yet.
-  func estimate(of image: Data?, _ renditions: [Rendition]) -> ImageCost {
+  package func estimate(of image: Data?, _ configurations: [ProcessingConfiguration]) -> ImageCost {
     guard let image else { return ImageCost(.milliseconds(5)) }
-    let kind = CostKind(image.bytes, renditions.map(\.configuration))
+    let kind = CostKind(image.bytes, configurations)
     let (average, perByte) = state.withLock { ($0.averages[kind], $0.perByte) }
     var cost = ImageCost(
       average ?? .milliseconds(1) + .nanoseconds(Int64(Double(image.count) * perByte)), isLearned: average != nil)
@@ -73,7 +73,7 @@ final class CostModel: Sendable {
   }
 
   /// Records the time that an image took; none if its results came from the cache, which says nothing about the cost.
-  func learn(_ duration: Duration, for cost: ImageCost) {
+  package func learn(_ duration: Duration, for cost: ImageCost) {
     guard duration > .zero, let kind = cost.kind else { return }
     state.withLock { state in
       if state.averages.count >= Self.maxKindCount, state.averages[kind] == nil { state.averages.removeAll() }

@@ -2,14 +2,14 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import WorkerService
+@testable import Admission
 
 @Suite("Progress deadline", .timeLimit(.minutes(1)))
 struct ProgressDeadlineTests {
   private static let limit = Duration.milliseconds(20)
 
-  private func observing(_ ids: String...) -> ProgressDeadline<String> {
-    let deadline = ProgressDeadline<String>(limit: Self.limit)
+  private func observing(_ ids: String...) -> ProgressDeadline {
+    let deadline = ProgressDeadline(limit: Self.limit)
     for id in ids { deadline.observe(id) }
     return deadline
   }
@@ -39,7 +39,7 @@ struct ProgressDeadlineTests {
 
   @Test("with a minimum rate, waits add up unless enough bytes make up for them")
   func rate() async throws {
-    let deadline = ProgressDeadline<String>(limit: .milliseconds(50), minBytesPerSecond: 1_000_000)
+    let deadline = ProgressDeadline(limit: .milliseconds(50), minBytesPerSecond: 1_000_000)
     for id in ["trickles", "flows"] { deadline.observe(id) }
     deadline.resume()
     for _ in 0..<15 {
@@ -78,7 +78,7 @@ struct ProgressDeadlineTests {
   @Test("calls for each that expires until it is cancelled, and for none without a limit")
   func watch() async throws {
     let expired = Expired()
-    for deadline in [observing("a"), ProgressDeadline<String>(limit: nil)] {
+    for deadline in [observing("a"), ProgressDeadline(limit: nil)] {
       deadline.observe("a")
       deadline.beginWait(of: "a")
       deadline.resume()

@@ -1,7 +1,7 @@
-internal import ImagePipeline
+package import ImagePipeline
 
 /// Reserves the memory that one image requires, before the image is decoded.
-protocol ImageAdmission {
+package protocol ImageAdmission {
   /// Reserves memory.
   ///
   /// Waits for it if necessary, or refuses.
@@ -16,19 +16,24 @@ protocol ImageAdmission {
 }
 
 extension ImageAdmission {
-  func reserveSpare(_ byteCount: Int) -> Reservation? { nil }
+  package func reserveSpare(_ byteCount: Int) -> Reservation? { nil }
 }
 
 /// Admits images whose bytes have all arrived, in order of arrival.
 ///
 /// Waiting is harmless, since such an image does not depend on further input.
-struct QueuedAdmission: ImageAdmission {
-  let memory: MemoryBudget
-  let cancellation: Cancellation
+package struct QueuedAdmission: ImageAdmission {
+  private let memory: MemoryBudget
+  private let cancellation: Cancellation
 
-  func reserve(_ byteCount: Int) async throws(PipelineError) -> Reservation {
+  package init(memory: MemoryBudget, cancellation: Cancellation) {
+    self.memory = memory
+    self.cancellation = cancellation
+  }
+
+  package func reserve(_ byteCount: Int) async throws(PipelineError) -> Reservation {
     try await memory.reserve(byteCount, cancellation: cancellation)
   }
 
-  func reserveSpare(_ byteCount: Int) -> Reservation? { memory.reserveSpare(byteCount) }
+  package func reserveSpare(_ byteCount: Int) -> Reservation? { memory.reserveSpare(byteCount) }
 }

@@ -1,4 +1,4 @@
-internal import ImagePipeline
+package import ImagePipeline
 internal import Synchronization
 
 /// Limits the memory that the unfinished uploads of each connection reserve.
@@ -13,7 +13,7 @@ package final class ConnectionShares: Sendable {
   ///
   /// - `memoryLimit`: the maximum memory of all images together, in bytes. A connection gets three quarters of it: the
   ///   only client of a worker hardly notices, and the rest is enough for the small images of others.
-  init(memoryLimit: Int) { limit = memoryLimit / 4 * 3 }
+  package init(memoryLimit: Int) { limit = memoryLimit / 4 * 3 }
 
   /// Returns the number of bytes that a connection's unfinished uploads reserve.
   package func byteCount(of connection: String) -> Int { byteCounts.withLock { $0[connection] ?? 0 } }
@@ -22,7 +22,7 @@ package final class ConnectionShares: Sendable {
   ///
   /// The only upload of a connection may have any size.
   /// - Throws: `overloaded` if the connection's uploads would exceed its share.
-  func take(_ byteCount: Int, of connection: String) throws(PipelineError) -> ConnectionShare {
+  package func take(_ byteCount: Int, of connection: String) throws(PipelineError) -> ConnectionShare {
     let others: Int? = byteCounts.withLock { byteCounts in
       let others = byteCounts[connection] ?? 0
       guard others == 0 || byteCount <= limit - others else { return others }
@@ -45,7 +45,7 @@ package final class ConnectionShares: Sendable {
 }
 
 /// The part of a connection's share that one unfinished upload reserves; released on deinitialization.
-final class ConnectionShare: Sendable {
+package final class ConnectionShare: Sendable {
   private let byteCount: Int
   private let connection: String
   private let shares: ConnectionShares
