@@ -15,10 +15,10 @@ internal import Synchronization
 /// exceeds 1.5 times the limit, and exceeds the limit only while a single image that needs more than half of it is
 /// being processed; with helper processes, these take up to a quarter of it besides.
 package final class MemoryBudget: Sendable {
-  fileprivate struct Waiter {
-    var id: UInt64
-    var byteCount: Int
-    var continuation: CheckedContinuation<Admission?, Never>
+  /// An image that waits; its wait ends without an admission if it is cancelled.
+  fileprivate struct Entry {
+    let byteCount: Int
+    let waiter = Waiter<Admission?>()
   }
 
   /// The way in which an image was admitted.
@@ -35,8 +35,7 @@ package final class MemoryBudget: Sendable {
     fileprivate var passed = 0
     fileprivate(set) var buffered = 0
     fileprivate var peak = 0
-    fileprivate var nextID: UInt64 = 0
-    fileprivate var waiters: [Waiter] = []
+    fileprivate var waiting: [Entry] = []
     var messages: MessageQueue
     /// Bytes that open connections and calls take.
     var occupied = 0
@@ -73,7 +72,7 @@ package final class MemoryBudget: Sendable {
   /// The number of bytes that other processes take for images.
   package var processes: Int { state.withLock { $0.processes } }
   /// The number of images that are currently waiting.
-  package var waitingCount: Int { state.withLock { $0.waiters.count } }
+  package var waitingCount: Int { state.withLock { $0.waiting.count } }
 
   /// Reserves `byteCount` bytes for the lifetime of the reservation, waiting in the queue if necessary.
   /// - Parameters:
@@ -89,8 +88,12 @@ package final class MemoryBudget: Sendable {
     case .taken(let admission): return Reservation(byteCount: byteCount, admission: admission, budget: self)
     case .full:
       throw PipelineError(.overloaded, "\(maxWaiting) images are waiting for memory already; try again later")
-    case .wait(let id):
-      guard let admission = await wait(id, byteCount, cancellation) else { throw .cancelled }
+    case .wait(let waiter):
+      let admission = await waiter.outcome(or: nil, when: cancellation) { [self] in
+        defer { admitWaiters() }
+        return state.withLock { $0.waiting.removeFirst { $0.waiter === waiter } } != nil
+      }
+      guard let admission else { throw .cancelled }
       return Reservation(byteCount: byteCount, admission: admission, budget: self)
     }
   }
@@ -158,33 +161,6 @@ package final class MemoryBudget: Sendable {
       exceeding: "memory_limit", limit: UInt64(limit), value: UInt64(byteCount), unit: "bytes of memory")
   }
 
-  /// Waits in the queue.
-  /// - Returns: The admission; `nil` if cancelled.
-  private func wait(_ id: UInt64, _ byteCount: Int, _ cancellation: Cancellation) async -> Admission? {
-    let handler = Mutex<UInt64>(0)
-    let granted: Admission? = await withCheckedContinuation { continuation in
-      let admission: Admission? = state.withLock { state in
-        // Memory may have been released since the first attempt.
-        if let admission = state.admit(byteCount, limit: imageLimit(state)) { return admission }
-        state.waiters.append(Waiter(id: id, byteCount: byteCount, continuation: continuation))
-        return nil
-      }
-      if let admission { return continuation.resume(returning: admission) }
-      let registered = cancellation.addHandler { [self] in abandon(id) }
-      handler.withLock { $0 = registered }
-    }
-    cancellation.removeHandler(handler.withLock { $0 })
-    return granted
-  }
-
-  private func abandon(_ id: UInt64) {
-    let waiter = state.withLock { state in
-      state.waiters.firstIndex { $0.id == id }.map { state.waiters.remove(at: $0) }
-    }
-    waiter?.continuation.resume(returning: nil)
-    admitWaiters()
-  }
-
   fileprivate func release(_ byteCount: Int, _ admission: Admission) {
     state.withLock { state in
       state.used -= byteCount
@@ -199,7 +175,7 @@ package final class MemoryBudget: Sendable {
       return (messages, state.admitWaiters(limit: imageLimit(state)))
     }
     for message in messages { message.grant() }
-    for (waiter, admission) in admitted { waiter.continuation.resume(returning: admission) }
+    for (entry, admission) in admitted { entry.waiter.end(admission) }
   }
 
   /// The part of the budget that messages may use together, in bytes.
@@ -219,7 +195,7 @@ extension MemoryBudget.State {
   fileprivate enum Outcome {
     case taken(MemoryBudget.Admission)
     case full
-    case wait(UInt64)
+    case wait(Waiter<MemoryBudget.Admission?>)
   }
 
   fileprivate func fits(_ byteCount: Int, limit: Int) -> Bool { used == 0 || byteCount <= limit - used - buffered }
@@ -231,14 +207,15 @@ extension MemoryBudget.State {
 
   fileprivate mutating func take(_ byteCount: Int, limit: Int, maxWaiting: Int) -> Outcome {
     if let admission = admit(byteCount, limit: limit) { return .taken(admission) }
-    guard waiters.count < maxWaiting else { return .full }
-    nextID += 1
-    return .wait(nextID)
+    guard waiting.count < maxWaiting else { return .full }
+    let entry = MemoryBudget.Entry(byteCount: byteCount)
+    waiting.append(entry)
+    return .wait(entry.waiter)
   }
 
   /// Reserves memory for an image that is not in the queue, if there is room.
   fileprivate mutating func admit(_ byteCount: Int, limit: Int) -> MemoryBudget.Admission? {
-    if let first = waiters.first { return pass(byteCount, by: first.byteCount, limit: limit) ? .passing : nil }
+    if let first = waiting.first { return pass(byteCount, by: first.byteCount, limit: limit) ? .passing : nil }
     guard fits(byteCount, limit: limit) else { return nil }
     add(byteCount)
     return .inTurn
@@ -253,17 +230,17 @@ extension MemoryBudget.State {
   }
 
   /// Reserves memory for waiting images that now fit, and removes them from the queue.
-  fileprivate mutating func admitWaiters(limit: Int) -> [(MemoryBudget.Waiter, MemoryBudget.Admission)] {
-    var admitted: [(MemoryBudget.Waiter, MemoryBudget.Admission)] = []
-    while let next = waiters.first, fits(next.byteCount, limit: limit) {
+  fileprivate mutating func admitWaiters(limit: Int) -> [(MemoryBudget.Entry, MemoryBudget.Admission)] {
+    var admitted: [(MemoryBudget.Entry, MemoryBudget.Admission)] = []
+    while let next = waiting.first, fits(next.byteCount, limit: limit) {
       add(next.byteCount)
-      admitted.append((waiters.removeFirst(), .inTurn))
+      admitted.append((waiting.removeFirst(), .inTurn))
     }
-    guard let first = waiters.first else { return admitted }
+    guard let first = waiting.first else { return admitted }
     var index = 1
-    while index < waiters.count {
-      if pass(waiters[index].byteCount, by: first.byteCount, limit: limit) {
-        admitted.append((waiters.remove(at: index), .passing))
+    while index < waiting.count {
+      if pass(waiting[index].byteCount, by: first.byteCount, limit: limit) {
+        admitted.append((waiting.remove(at: index), .passing))
       } else {
         index += 1
       }

@@ -43,14 +43,14 @@ package final class ThreadQueue: Sendable {
   /// The outcome of the wait.
   enum Outcome: Sendable { case begin(Place), cancelled, late, displaced }
 
-  struct Waiter {
+  struct Entry {
     let deadline: ContinuousClock.Instant?
     let cost: ImageCost
-    let continuation: CheckedContinuation<Outcome, Never>
+    let waiter = Waiter<Outcome>()
   }
 
   struct State {
-    var waiting = FairQueue<Waiter>()
+    var waiting = FairQueue<Entry>()
     /// The number of images that may begin on the main threads and have not reached one yet.
     var grantedCount = 0
     /// Whether an image may begin on the express thread and has not reached it yet.
@@ -109,21 +109,28 @@ package final class ThreadQueue: Sendable {
   ) async throws(PipelineError) -> Place {
     try cancellation.check()
     let idle = Idle(self)
-    let (decision, displaced): (Result<Lane?, PipelineError>, Waiter?) = state.withLock { state in
+    let entry = Entry(deadline: caller.deadline, cost: cost)
+    let decision = state.withLock { state -> Result<(lane: Lane?, id: UInt64, displaced: Entry?), PipelineError> in
       state.expected[caller.connection]?.learn(cost.duration)
       let isFull = state.waiting.count + state.grantedCount >= idle.places
-      if let lane = state.laneNow(cost, idle, isFull: isFull) { return (.success(lane), nil) }
+      if let lane = state.laneNow(cost, idle, isFull: isFull) { return .success((lane, 0, nil)) }
       if isFull, !state.isAhead(state.waiting.count(of: caller.connection), of: state.waiting.longest?.count ?? 0) {
-        return (.failure(full(state, caller, cost.duration)), nil)
+        return .failure(full(state, caller, cost.duration))
       }
       let wait = state.rate.time(for: state.waiting.work(untilEndOf: cost.duration, in: caller.connection))
-      if let error = refusal(caller, wait: wait) { return (.failure(error), nil) }
+      if let error = refusal(caller, wait: wait) { return .failure(error) }
       let longest = isFull ? state.waiting.longest?.name : nil
-      return (.success(nil), longest.flatMap { state.waiting.removeLast(from: $0) })
+      let displaced = longest.flatMap { state.waiting.removeLast(from: $0) }
+      let id = state.waiting.append(entry, to: caller.connection, cost: cost.duration, kind: cost.kind)
+      return .success((nil, id, displaced))
     }
-    displaced?.continuation.resume(returning: .displaced)
-    if let lane = try decision.get() { return Place(lane: lane) }
-    switch await wait(caller, cost: cost, cancellation) {
+    let (lane, id, displaced) = try decision.get()
+    displaced?.waiter.end(.displaced)
+    if let lane { return Place(lane: lane) }
+    let outcome = await entry.waiter.outcome(or: .cancelled, when: cancellation) { [self] in
+      state.withLock { $0.waiting.remove(id, from: caller.connection) } != nil
+    }
+    switch outcome {
     case .begin(let place): return place
     case .cancelled: throw .cancelled
     case .late: throw tooLate(wait: cost.duration, deadline: caller.deadline)
@@ -136,22 +143,22 @@ package final class ThreadQueue: Sendable {
     guard lane == .main else { return state.withLock { $0.isExpressGranted = false } }
     let now = ContinuousClock.now
     let idleCount = main.idleThreadCount
-    let ended: [(Waiter, Outcome)] = state.withLock { state in
+    let ended: [(Entry, Outcome)] = state.withLock { state in
       state.grantedCount -= 1
-      var ended: [(Waiter, Outcome)] = []
-      while state.grantedCount < max(1, idleCount), let waiter = state.waiting.popFirst() {
-        guard !waiter.isLate(now) else {
-          ended.append((waiter, .late))
+      var ended: [(Entry, Outcome)] = []
+      while state.grantedCount < max(1, idleCount), let entry = state.waiting.popFirst() {
+        guard !entry.isLate(now) else {
+          ended.append((entry, .late))
           continue
         }
-        ended.append((waiter, .begin(Place(lane: .main, charged: waiter.cost.duration))))
+        ended.append((entry, .begin(Place(lane: .main, charged: entry.cost.duration))))
         state.grantedCount += 1
-        state.rate.begin(waiter.cost.duration)
+        state.rate.begin(entry.cost.duration)
       }
       state.rate.measure(now, isBacklogged: state.waiting.count > 0)
       return ended
     }
-    for (waiter, outcome) in ended { waiter.continuation.resume(returning: outcome) }
+    for (entry, outcome) in ended { entry.waiter.end(outcome) }
   }
 
   /// Records the end of an image that has begun, and corrects what its caller was charged.
@@ -159,57 +166,34 @@ package final class ThreadQueue: Sendable {
   /// - `worked`: the time that a thread worked on it.
   package func end(_ place: Place, _ caller: ImageCaller, worked: Duration) {
     let now = ContinuousClock.now
-    let ended: [(Waiter, Outcome)] = state.withLock { state in
+    let ended: [(Entry, Outcome)] = state.withLock { state in
       if let charged = place.charged, state.waiting.count > 0 {
         state.waiting.correct(worked - charged, of: caller.connection)
       }
       return place.lane == .express ? grantExpress(&state, now) : []
     }
-    for (waiter, outcome) in ended { waiter.continuation.resume(returning: outcome) }
+    for (entry, outcome) in ended { entry.waiter.end(outcome) }
   }
 
   /// Lets a small image that waits begin on the express thread, which other work has left.
   package func offerExpress() {
     let ended = state.withLock { grantExpress(&$0, .now) }
-    for (waiter, outcome) in ended { waiter.continuation.resume(returning: outcome) }
+    for (entry, outcome) in ended { entry.waiter.end(outcome) }
   }
 
-  private func grantExpress(_ state: inout State, _ now: ContinuousClock.Instant) -> [(Waiter, Outcome)] {
-    var ended: [(Waiter, Outcome)] = []
+  private func grantExpress(_ state: inout State, _ now: ContinuousClock.Instant) -> [(Entry, Outcome)] {
+    var ended: [(Entry, Outcome)] = []
     // What an image's kind costs may have been learned anew while it waited.
     while !state.isExpressGranted,
-      let waiter = state.waiting.popFirst(where: { $0.cost.isSmall && costs.isStillSmall($0.cost) })
+      let entry = state.waiting.popFirst(where: { $0.cost.isSmall && costs.isStillSmall($0.cost) })
     {
-      let place = Place(lane: .express, charged: waiter.cost.duration)
-      ended.append((waiter, waiter.isLate(now) ? .late : .begin(place)))
-      guard !waiter.isLate(now) else { continue }
+      let place = Place(lane: .express, charged: entry.cost.duration)
+      ended.append((entry, entry.isLate(now) ? .late : .begin(place)))
+      guard !entry.isLate(now) else { continue }
       state.isExpressGranted = true
-      state.rate.begin(waiter.cost.duration)
+      state.rate.begin(entry.cost.duration)
     }
     return ended
-  }
-
-  private func wait(_ caller: ImageCaller, cost: ImageCost, _ cancellation: Cancellation) async -> Outcome {
-    let handler = Mutex<UInt64?>(nil)
-    let outcome: Outcome = await withCheckedContinuation { continuation in
-      let waiter = Waiter(deadline: caller.deadline, cost: cost, continuation: continuation)
-      let id: UInt64? = state.withLock { state in
-        // The image before this one may have begun since the decision to wait.
-        if state.grantedCount == 0 {
-          state.grantedCount += 1
-          return nil
-        }
-        return state.waiting.append(waiter, to: caller.connection, cost: cost.duration, kind: cost.kind)
-      }
-      guard let id else { return continuation.resume(returning: .begin(Place(lane: .main))) }
-      let registered = cancellation.addHandler { [self] in
-        let waiter = state.withLock { $0.waiting.remove(id, from: caller.connection) }
-        waiter?.continuation.resume(returning: .cancelled)
-      }
-      handler.withLock { $0 = registered }
-    }
-    if let registered = handler.withLock({ $0 }) { cancellation.removeHandler(registered) }
-    return outcome
   }
 }
 
@@ -281,7 +265,7 @@ extension ThreadQueue.State {
   }
 }
 
-extension ThreadQueue.Waiter {
+extension ThreadQueue.Entry {
   fileprivate func isLate(_ now: ContinuousClock.Instant) -> Bool { deadline.map { now + cost.duration > $0 } ?? false }
 }
 

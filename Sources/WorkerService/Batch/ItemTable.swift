@@ -36,7 +36,7 @@ final class ItemTable: Sendable {
     /// The newest item of each `preview_key`, until that item has ended.
     var newest: [String: BatchItem] = [:]
     /// The next item, if it waits for room.
-    var next: (item: BatchItem, continuation: CheckedContinuation<Void, Never>)?
+    var next: (item: BatchItem, waiter: Waiter<Void>)?
   }
 
   /// The minimum number of ended items to remember, to distinguish a late part from an invalid one.
@@ -98,14 +98,13 @@ final class ItemTable: Sendable {
       replaced.cancellation.cancel()
       replaced.finishChunks()
     }
-    await withCheckedContinuation { continuation in
-      let isBegun = state.withLock { state in
-        if begin(item, in: &state) { return true }
-        state.next = (item, continuation)
-        return false
-      }
-      if isBegun { continuation.resume() }
+    let waiter: Waiter<Void>? = state.withLock { state in
+      if begin(item, in: &state) { return nil }
+      let waiter = Waiter<Void>()
+      state.next = (item, waiter)
+      return waiter
     }
+    await waiter?.outcome()
   }
 
   private func replaceNewest(with item: BatchItem) -> BatchItem? {
@@ -203,18 +202,18 @@ final class ItemTable: Sendable {
 
   /// Removes an item that has ended and is no longer processed.
   func remove(_ item: BatchItem) {
-    let (continuation, entry) = state.withLock { state -> (CheckedContinuation<Void, Never>?, Entry?) in
+    let (waiter, entry) = state.withLock { state -> (Waiter<Void>?, Entry?) in
       let entry = state.entries.removeValue(forKey: item.id)
       state.ended.insert(item.id)
       if state.newest[item.key] === item { state.newest[item.key] = nil }
       guard let next = state.next, begin(next.item, in: &state) else { return (nil, entry) }
       state.next = nil
-      return (next.continuation, entry)
+      return (next.waiter, entry)
     }
     _ = entry  // the share is released outside the lock
     item.release()
     item.finishChunks()
-    continuation?.resume()
+    waiter?.end(())
     noteChange()
   }
 }

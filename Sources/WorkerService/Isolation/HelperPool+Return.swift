@@ -1,3 +1,4 @@
+internal import Admission
 internal import ImagePipeline
 internal import Synchronization
 internal import WorkerIsolation
@@ -5,7 +6,7 @@ internal import WorkerIsolation
 extension HelperPool {
   /// The outcome for a helper that was given back.
   private enum Return {
-    case lent(to: Waiter)
+    case lent(to: Waiter<Lease?>)
     case kept
     /// It ends: it cannot be used for the image that waits next.
     case replaced
@@ -18,9 +19,9 @@ extension HelperPool {
   func giveBack(_ lease: Lease, isUsable: Bool) {
     guard isUsable, lease.imageCount < Self.maxImageCount, lease.process.isCurrent else { return replace(lease) }
     let outcome: Return = state.withLock { state in
-      if let first = state.waiters.first {
+      if let first = state.waiting.first {
         guard lease.caller == nil || lease.caller == first.caller else { return .replaced }
-        return .lent(to: state.waiters.removeFirst())
+        return .lent(to: state.waiting.removeFirst().waiter)
       }
       guard !state.isClosed else {
         state.forget(lease)
@@ -33,7 +34,7 @@ extension HelperPool {
       return .surplus(oldest)
     }
     switch outcome {
-    case .lent(let waiter): waiter.continuation.resume(returning: lease)
+    case .lent(let waiter): waiter.end(lease)
     case .kept: break
     case .replaced: replace(lease)
     case .surplus(let lease): lease.process.retire()
@@ -45,14 +46,14 @@ extension HelperPool {
     lease.process.retire()
     let isNeeded = state.withLock { state in
       state.forget(lease)
-      guard !state.isClosed, state.count < warmCount || !state.waiters.isEmpty else { return false }
+      guard !state.isClosed, state.count < warmCount || !state.waiting.isEmpty else { return false }
       state.count += 1
       return true
     }
     guard isNeeded else { return }
     do throws(PipelineError) { giveBack(try start(), isUsable: true) } catch {
       // The next image tries again; one that waits learns why.
-      resume { _ in true }
+      state.withLock { $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }?.waiter.end(nil)
     }
   }
 }

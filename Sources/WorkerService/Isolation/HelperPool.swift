@@ -1,3 +1,4 @@
+internal import Admission
 package import ImagePipeline
 internal import Synchronization
 package import WorkerIsolation
@@ -10,10 +11,10 @@ package import WorkerIsolation
 /// As many as there are image threads stay ready. Images that wait for their bytes keep their helpers, so there may be
 /// more for a time, up to a limit at which further images wait in order of arrival.
 package final class HelperPool: Sendable {
-  struct Waiter {
-    let id: UInt64
+  /// An image that waits; its wait ends without a helper if it is cancelled, or if none could be started.
+  struct Entry {
     let caller: String
-    let continuation: CheckedContinuation<Lease?, Never>
+    let waiter = Waiter<Lease?>()
   }
 
   struct State {
@@ -21,8 +22,7 @@ package final class HelperPool: Sendable {
     var idle: [Lease] = []
     /// The number of helpers, including those that work on images.
     var count = 0
-    var nextID: UInt64 = 0
-    var waiters: [Waiter] = []
+    var waiting: [Entry] = []
     var isClosed = false
     var processIDs: Set<Int32> = []
     var startedCount: UInt64 = 0
@@ -144,17 +144,25 @@ package final class HelperPool: Sendable {
   func borrow(for caller: String, _ cancellation: Cancellation) async throws(PipelineError) -> Lease {
     if let lease = try borrowIfAvailable(for: caller) { return lease }
     try cancellation.check()
-    let id: UInt64? = state.withLock { state in
-      guard state.waiters.count < maxWaitingCount else { return nil }
-      state.nextID += 1
-      return state.nextID
+    let entry = Entry(caller: caller)
+    let isWaiting = try state.withLock { state throws(PipelineError) in
+      guard state.waiting.count < maxWaitingCount else {
+        throw PipelineError(
+          .overloaded, "\(maxWaitingCount) images are waiting for a process already; try again later")
+      }
+      // One may have been given back since the first attempt.
+      guard state.count >= maxCount, state.idle.isEmpty else { return false }
+      state.waiting.append(entry)
+      return true
     }
-    guard let id else {
-      throw PipelineError(.overloaded, "\(maxWaitingCount) images are waiting for a process already; try again later")
+    if isWaiting {
+      let lease = await entry.waiter.outcome(or: nil, when: cancellation) { [self] in
+        state.withLock { $0.waiting.removeFirst { $0.waiter === entry.waiter } } != nil
+      }
+      if let lease { return lease.lent(to: caller) }
+      try cancellation.check()
     }
-    if let lease = await wait(id, caller, cancellation) { return lease.lent(to: caller) }
-    try cancellation.check()
-    // A helper has ended in the meantime, so that there is room for a new one.
+    // A helper was given back or has ended in the meantime, so that there is one, or room for a new one.
     return try borrowNow(for: caller)
   }
 
@@ -225,31 +233,6 @@ package final class HelperPool: Sendable {
       state.withLock { $0.count -= 1 }
       throw PipelineError(.overloaded, "no process for the image can be started: \(error); try again later")
     }
-  }
-
-  private func wait(_ id: UInt64, _ caller: String, _ cancellation: Cancellation) async -> Lease? {
-    let handler = Mutex<UInt64>(0)
-    let lease: Lease? = await withCheckedContinuation { continuation in
-      let isOver = state.withLock { state in
-        // One may have been given back since the first attempt.
-        if state.count < maxCount || !state.idle.isEmpty { return true }
-        state.waiters.append(Waiter(id: id, caller: caller, continuation: continuation))
-        return false
-      }
-      if isOver { return continuation.resume(returning: nil) }
-      let registered = cancellation.addHandler { [self] in resume { $0.id == id } }
-      handler.withLock { $0 = registered }
-    }
-    cancellation.removeHandler(handler.withLock { $0 })
-    return lease
-  }
-
-  /// Resumes the first waiting image that fits without a helper.
-  func resume(where isResumed: (Waiter) -> Bool) {
-    let waiter = state.withLock { state in
-      state.waiters.firstIndex(where: isResumed).map { state.waiters.remove(at: $0) }
-    }
-    waiter?.continuation.resume(returning: nil)
   }
 
   /// Returns the canonical bytes of a configuration.
