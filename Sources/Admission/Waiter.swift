@@ -52,6 +52,7 @@ package final class Waiter<Outcome: Sendable>: Sendable {
   ///   - cancellation: Ends the wait when it is cancelled.
   ///   - leave: Called when it is cancelled. Takes the waiter out of its list; returns `false` if it is not there any
   ///     more, because somebody ends it.
+  /// - Returns: The first outcome.
   package func outcome(
     or cancelled: Outcome, when cancellation: Cancellation, leave: @escaping @Sendable () -> Bool
   ) async -> Outcome {

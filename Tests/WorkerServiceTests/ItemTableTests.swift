@@ -138,7 +138,7 @@ struct ItemTableTests {
     #expect(standing("b") == "unknown")
     table.remove(first)
     #expect(!table.isEmpty)
-    await begun.value
+    #expect(await begun.value)
     #expect(standing("b") == "working")
   }
 

@@ -50,6 +50,20 @@ struct MetricsTests {
     }
   }
 
+  @Test("count what images have waited for")
+  func waits() async throws {
+    let registry = MetricRegistry()
+    let photo = Fixture.bytes("photo-420.jpg")
+    try await withWorker(metrics: registry) { client, _ in
+      _ = try await client.batch([
+        .start("whole", preset: "favicon", image: photo), .start("upload", preset: "favicon"),
+        .chunk("upload", photo), .end("upload"),
+      ])
+    }
+    let totals = totals(registry)
+    #expect(totals["imageworker.wait.duration input"] == 1 && totals["imageworker.wait.duration helper"] == nil)
+  }
+
   @Test("are all of the catalog")
   func catalog() async throws {
     let names = Mutex<Set<String>>([])

@@ -35,14 +35,19 @@ extension MemoryBudget {
     _ byteCount: Int, of connection: UInt64, isContinuation: Bool, buffering bufferedByteCount: Int,
     grant: @escaping @Sendable () -> Void
   ) -> MessageAdmission {
-    state.withLock { state in
+    state.withLock { [waited] state in
       guard byteCount <= state.messages.maxMessageByteCount else {
         return .tooLarge(state.messages.maxMessageByteCount)
       }
       let room = messageRoom(state)
       if state.messages.take(byteCount, of: connection, isContinuation: isContinuation, room: room) { return .granted }
+      let began = ContinuousClock.now
       let id = state.messages.wait(
-        byteCount, of: connection, isContinuation: isContinuation, buffering: bufferedByteCount, grant: grant)
+        byteCount, of: connection, isContinuation: isContinuation, buffering: bufferedByteCount
+      ) {
+        waited(.message, began.duration(to: .now))
+        grant()
+      }
       return id.map(MessageAdmission.waiting) ?? .full
     }
   }

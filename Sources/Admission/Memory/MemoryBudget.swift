@@ -50,14 +50,19 @@ package final class MemoryBudget: Sendable {
   /// Whether the listener charges messages, so that images leave room for them and need not charge them again.
   package let receivesMessages: Bool
   let state: Mutex<State>
+  let waited: WaitObserver
 
   /// Creates a budget of `limit` bytes in whose queue at most `maxWaiting` images wait.
   ///
   /// - `receivesMessages`: whether the listener charges messages.
-  package init(limit: Int, maxWaiting: Int, receivesMessages: Bool = false) {
+  /// - `waited`: receives the waits of images and messages.
+  package init(
+    limit: Int, maxWaiting: Int, receivesMessages: Bool = false, waited: @escaping WaitObserver = { _, _ in }
+  ) {
     self.limit = limit
     self.maxWaiting = maxWaiting
     self.receivesMessages = receivesMessages
+    self.waited = waited
     state = Mutex(State(messages: MessageQueue(limit: limit / 8 * 3)))
   }
 
@@ -89,10 +94,12 @@ package final class MemoryBudget: Sendable {
     case .full:
       throw PipelineError(.overloaded, "\(maxWaiting) images are waiting for memory already; try again later")
     case .wait(let waiter):
+      let began = ContinuousClock.now
       let admission = await waiter.outcome(or: nil, when: cancellation) { [self] in
         defer { admitWaiters() }
         return state.withLock { $0.waiting.removeFirst { $0.waiter === waiter } } != nil
       }
+      waited(.memory, began.duration(to: .now))
       guard let admission else { throw .cancelled }
       return Reservation(byteCount: byteCount, admission: admission, budget: self)
     }

@@ -71,6 +71,7 @@ package final class ThreadQueue: Sendable {
   /// The maximum estimated wait; `nil` for no limit.
   private let maxWait: Duration?
   let state: Mutex<State>
+  private let waited: WaitObserver
   /// The estimates of the images' costs.
   package let costs = CostModel()
 
@@ -78,11 +79,16 @@ package final class ThreadQueue: Sendable {
   ///
   /// - `memory`: the budget that limits how many images wait.
   /// - `maxWait`: the maximum estimated wait; `nil` for no limit.
-  package init(executor: ImageExecutor, express: ImageExecutor, memory: MemoryBudget, maxWait: Duration?) {
+  /// - `waited`: receives the waits.
+  package init(
+    executor: ImageExecutor, express: ImageExecutor, memory: MemoryBudget, maxWait: Duration?,
+    waited: @escaping WaitObserver = { _, _ in }
+  ) {
     main = executor
     self.express = express
     self.memory = memory
     self.maxWait = maxWait
+    self.waited = waited
     state = Mutex(State(rate: WorkRate(threadCount: executor.threadCount, expressCount: express.threadCount)))
   }
 
@@ -127,9 +133,11 @@ package final class ThreadQueue: Sendable {
     let (lane, id, displaced) = try decision.get()
     displaced?.waiter.end(.displaced)
     if let lane { return Place(lane: lane) }
+    let began = ContinuousClock.now
     let outcome = await entry.waiter.outcome(or: .cancelled, when: cancellation) { [self] in
       state.withLock { $0.waiting.remove(id, from: caller.connection) } != nil
     }
+    waited(.thread, began.duration(to: .now))
     switch outcome {
     case .begin(let place): return place
     case .cancelled: throw .cancelled

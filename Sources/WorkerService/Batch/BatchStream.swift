@@ -130,7 +130,8 @@ struct BatchStream: Sendable {
       return nil
     }
     if !item.isWhole { progress.observe(id) }
-    await items.begin(item)
+    let asked = ContinuousClock.now
+    if await items.begin(item) { environment.metrics.waited(.item, asked.duration(to: .now)) }
     return item
   }
 
@@ -193,7 +194,9 @@ struct BatchStream: Sendable {
         cancellation: item.cancellation, caller: caller)
     case .upload(let chunks):
       return PreviewedJob(
-        item.renditions, from: UploadSource(item, chunks: chunks, table: items, progress: progress, memory: memory),
+        item.renditions,
+        from: UploadSource(
+          item, chunks: chunks, table: items, progress: progress, memory: memory, waited: environment.metrics.waited),
         to: sink,
         admission: UploadAdmission(
           item: item, table: items, memory: memory, shares: environment.shares, connection: connection),

@@ -93,7 +93,10 @@ final class ItemTable: Sendable {
   ///
   /// Waits while the maximum number of whole images is in progress, and while too many replaced items have not ended:
   /// their errors must still be sent, and a client that does not read them could otherwise create any number.
-  func begin(_ item: BatchItem) async {
+  ///
+  /// - Returns: Whether it has waited.
+  @discardableResult
+  func begin(_ item: BatchItem) async -> Bool {
     if let replaced = replaceNewest(with: item) {
       replaced.cancellation.cancel()
       replaced.finishChunks()
@@ -105,6 +108,7 @@ final class ItemTable: Sendable {
       return waiter
     }
     await waiter?.outcome()
+    return waiter != nil
   }
 
   private func replaceNewest(with item: BatchItem) -> BatchItem? {

@@ -17,10 +17,13 @@ final class UploadSource: ImageSource {
   /// The maximum size of a chunk in bytes that is not charged to the memory budget.
   private static let freeChunkByteCount = 1 << 20
   private let isCharged: Bool
+  private let waited: WaitObserver
+  /// The duration of all waits for bytes.
+  private var waitTime = Duration.zero
 
   init(
     _ item: BatchItem, chunks: AsyncChannel<Data>, table: ItemTable, progress: ProgressDeadline,
-    memory: MemoryBudget
+    memory: MemoryBudget, waited: @escaping WaitObserver
   ) {
     self.item = item
     self.table = table
@@ -28,14 +31,19 @@ final class UploadSource: ImageSource {
     self.chunks = chunks.makeAsyncIterator()
     isCharged = memory.receivesMessages
     reservation = Hold(budget: memory)
+    self.waited = waited
   }
+
+  deinit { waited(.input, waitTime) }
 
   var isComplete: Bool { table.isComplete(item) }
   var bufferedByteCount: Int { 0 }
 
   func next() async throws -> (bytes: Data, isLast: Bool) {
     if hasBytes { progress.beginWait(of: item.id) }
+    let asked = ContinuousClock.now
     let bytes = await chunks.next()
+    waitTime += asked.duration(to: .now)
     progress.endWait(of: item.id, tookSupply: bytes != nil)
     if let bytes {
       hasBytes = true

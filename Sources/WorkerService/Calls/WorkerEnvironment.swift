@@ -72,15 +72,18 @@ package struct WorkerEnvironment: Sendable {
     presetStore = PresetStore(presets)
     self.takesOnlyPresets = takesOnlyPresets
     self.cache = cache
+    let metrics = WorkerMetrics(factory: metrics)
     memory = MemoryBudget(
-      limit: memoryLimit, maxWaiting: limits.maxWaitingImages, receivesMessages: receivesMessages)
+      limit: memoryLimit, maxWaiting: limits.maxWaitingImages, receivesMessages: receivesMessages,
+      waited: metrics.waited)
     shares = ConnectionShares(memoryLimit: memoryLimit)
     executor = ImageExecutor(threadCount: threadCount)
     self.helpers = helpers
     // Its work is short, and others wait for it: more priority than the other threads, less than the event loops.
     expressExecutor = ImageExecutor(threadCount: 1, niceness: 2)
     threadQueue = ThreadQueue(
-      executor: executor, express: expressExecutor, memory: memory, maxWait: limits.maxQueueTime)
+      executor: executor, express: expressExecutor, memory: memory, maxWait: limits.maxQueueTime, waited: metrics.waited
+    )
     self.drain = drain
     self.tracer = tracer
     self.traceID = traceID
@@ -88,7 +91,7 @@ package struct WorkerEnvironment: Sendable {
     self.deadline = deadline
     self.callers = callers
     self.callerName = callerName
-    self.metrics = WorkerMetrics(factory: metrics)
+    self.metrics = metrics
   }
 
   /// The presets that requests can currently name.

@@ -1,3 +1,4 @@
+internal import Admission
 internal import ImagePipeline
 internal import ResultCache
 internal import Synchronization
@@ -72,8 +73,11 @@ final class JobCache {
   }
 
   private func turn(_ key: CacheKey) async throws -> ResultCache.Turn {
-    let registration = Registration()
-    defer { cancellation.removeHandler(registration.id) }
+    let (registration, asked) = (Registration(), ContinuousClock.now)
+    defer {
+      cancellation.removeHandler(registration.id)
+      if registration.id > 0 { metrics.waited(.result, asked.duration(to: .now)) }
+    }
     do {
       return try await cache.turn(for: key) { [cancellation] stop in
         registration.set(cancellation.addHandler(stop))

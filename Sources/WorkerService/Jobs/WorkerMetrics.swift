@@ -1,3 +1,4 @@
+internal import Admission
 internal import CoreMetrics
 internal import ImagePipeline
 
@@ -69,6 +70,11 @@ struct WorkerMetrics: Sendable {
     count("imageworker.images", by: 1, [("outcome", reason.name)])
     if reason == .cancelled { count("imageworker.cancellations", by: 1) }
     if reason.isRefusal { count("imageworker.refusals", by: 1, [("reason", reason.name)]) }
+  }
+
+  /// Records the end of a wait.
+  @Sendable func waited(_ wait: Wait, _ duration: Duration) {
+    time("imageworker.wait.duration", duration, [("wait", wait.name)])
   }
 
   private func count(_ name: String, by amount: some BinaryInteger, _ dimensions: [(String, String)] = []) {

@@ -70,6 +70,9 @@ package enum MetricCatalog {
       "imageworker.queue.wait", unit: "s", kind: .histogram(bounds: seconds),
       help: "Time that an image waited for a thread and memory"),
     MetricDescription(
+      "imageworker.wait.duration", unit: "s", kind: .histogram(bounds: seconds),
+      help: "Time that images, uploads and messages waited, by what they waited for"),
+    MetricDescription(
       "imageworker.queue.length", unit: "{image}", kind: .gauge, help: "Images waiting for a thread or memory"),
     MetricDescription(
       "imageworker.input", unit: "By", kind: .counter, help: "Bytes of images read, by format"),
