@@ -227,8 +227,8 @@ struct Worker: Service {
     limits.maxFrameByteCount = settings.frameByteCount
     let memory = environment.memory
     limits.inflationAccount = MemoryAccount(charge: memory.holdNow, refund: memory.endHold)
-    limits.messages = messageMemory
-    limits.calls = callAdmission
+    limits.messages = memory
+    limits.calls = CallAdmission(ImageWorkerService(environment: environment))
     limits.connections = connections
     limits.time = timeLimits
     limits.windowByteCount = settings.windowByteCount
@@ -246,36 +246,6 @@ struct Worker: Service {
     (limits.upload, limits.download) = (settings.limits.uploadTimeout, times.download)
     limits.minBytesPerSecond = settings.limits.minBytesPerSecond
     return limits
-  }
-
-  /// Refuses calls for which there will be no time, before their images are received.
-  private var callAdmission: CallAdmission {
-    let service = ImageWorkerService(environment: environment)
-    return CallAdmission { call in
-      switch service.expect(call.path, identity: call.identity, peer: call.peer, deadline: call.deadline) {
-      case .success(let image): .admitted(until: image)
-      case .failure(let error): .refused(error.message, retryDelay: error.retryDelay)
-      }
-    }
-  }
-
-  /// The memory budget as the listener uses it.
-  private var messageMemory: MessageMemory {
-    let memory = environment.memory
-    return MessageMemory(
-      admit: { request in
-        switch memory.receive(
-          request.byteCount, of: request.connection, isContinuation: request.isContinuation,
-          buffering: request.bufferedByteCount, grant: request.grant)
-        {
-        case .granted: .granted
-        case .waiting(let id): .waiting(id)
-        case .full: .full
-        case .tooLarge(let limit): .tooLarge(limit)
-        }
-      }, abandon: memory.abandonMessage, release: memory.releaseMessage(_:of:isContinuation:),
-      openWindow: memory.openWindow,
-      closeWindow: memory.closeWindow, occupy: memory.occupy, vacate: memory.vacate)
   }
 
   private var configuration: HTTP2ServerTransport.Custom<WorkerListener>.Config {

@@ -61,15 +61,15 @@ package final class ThreadQueue: Sendable {
   }
 
   /// The part of the time until a deadline that waiting images may take; the rest is for errors of the estimate.
-  private static let usableShare = 0.8
+  static let usableShare = 0.8
   /// The maximum estimated time of an image that may use the express lane.
   static let maxExpressCost = Duration.milliseconds(10)
 
-  private let main: ImageExecutor
-  private let express: ImageExecutor
-  private let memory: MemoryBudget
+  let main: ImageExecutor
+  let express: ImageExecutor
+  let memory: MemoryBudget
   /// The maximum estimated wait; `nil` for no limit.
-  private let maxWait: Duration?
+  let maxWait: Duration?
   let state: Mutex<State>
   private let waited: WaitObserver
   /// The estimates of the images' costs.
@@ -116,21 +116,15 @@ package final class ThreadQueue: Sendable {
     try cancellation.check()
     let idle = Idle(self)
     let entry = Entry(deadline: caller.deadline, cost: cost)
-    let decision = state.withLock { state -> Result<(lane: Lane?, id: UInt64, displaced: Entry?), PipelineError> in
+    let (lane, id, displaced) = try state.withLock {
+      state throws(PipelineError) -> (Lane?, id: UInt64, displaced: Entry?) in
       state.expected[caller.connection]?.learn(cost.duration)
-      let isFull = state.waiting.count + state.grantedCount >= idle.places
-      if let lane = state.laneNow(cost, idle, isFull: isFull) { return .success((lane, 0, nil)) }
-      if isFull, !state.isAhead(state.waiting.count(of: caller.connection), of: state.waiting.longest?.count ?? 0) {
-        return .failure(full(state, caller, cost.duration))
-      }
-      let wait = state.rate.time(for: state.waiting.work(untilEndOf: cost.duration, in: caller.connection))
-      if let error = refusal(caller, wait: wait) { return .failure(error) }
-      let longest = isFull ? state.waiting.longest?.name : nil
+      let decision = try decide(caller, cost: cost, idle, &state)
+      if let lane = decision.lane { return (lane, 0, nil) }
+      let longest = decision.isFull ? state.waiting.longest?.name : nil
       let displaced = longest.flatMap { state.waiting.removeLast(from: $0) }
-      let id = state.waiting.append(entry, to: caller.connection, cost: cost.duration, kind: cost.kind)
-      return .success((nil, id, displaced))
+      return (nil, state.waiting.append(entry, to: caller.connection, cost: cost.duration, kind: cost.kind), displaced)
     }
-    let (lane, id, displaced) = try decision.get()
     displaced?.waiter.end(.displaced)
     if let lane { return Place(lane: lane) }
     let began = ContinuousClock.now
@@ -205,84 +199,11 @@ package final class ThreadQueue: Sendable {
   }
 }
 
-// MARK: Refuse
-
-extension ThreadQueue {
-  /// The threads without work, and the number of images that may wait.
-  struct Idle {
-    let mainCount: Int
-    let hasExpress: Bool
-    let places: Int
-
-    init(_ queue: ThreadQueue) {
-      mainCount = queue.main.idleThreadCount
-      hasExpress = queue.express.idleThreadCount > 0
-      // An image for which a thread is idle only waits for that thread to wake up.
-      places = queue.memory.maxWaiting - queue.memory.waitingCount + mainCount
-    }
-  }
-
-  func refusal(_ caller: ImageCaller, wait: Duration) -> PipelineError? {
-    if let maxWait, wait > maxWait {
-      return PipelineError(
-        .overloaded,
-        "the images that wait for a thread will take about \(wait.roundedSeconds) s, above max_queue_seconds of "
-          + "\(maxWait.roundedSeconds); try again later",
-        retryDelay: wait - maxWait)
-    }
-    guard let deadline = caller.deadline, wait > ContinuousClock.now.duration(to: deadline) * Self.usableShare else {
-      return nil
-    }
-    return tooLate(wait: wait, deadline: deadline)
-  }
-
-  private func tooLate(wait: Duration, deadline: ContinuousClock.Instant?) -> PipelineError {
-    let left = deadline.map { ContinuousClock.now.duration(to: $0) } ?? .zero
-    return PipelineError(
-      .overloaded,
-      "the image would be done in about \(wait.roundedSeconds) s, and its deadline is in \(left.roundedSeconds) s; "
-        + "set a longer one or try again later",
-      retryDelay: wait)
-  }
-
-  func full(_ state: State, _ caller: ImageCaller, _ cost: Duration) -> PipelineError {
-    PipelineError(
-      .overloaded, "\(memory.maxWaiting) images are waiting for a thread or memory; try again later",
-      retryDelay: state.rate.time(for: state.waiting.work(untilEndOf: cost, in: caller.connection)))
-  }
-}
-
-extension ThreadQueue.State {
-  /// Whether a caller with `count` waiting images may take the place of one of the caller with the most.
-  ///
-  /// Callers that wait with almost as many keep theirs: an image that loses its place was received for nothing.
-  func isAhead(_ count: Int, of longest: Int) -> Bool { longest > count + max(1, count / 2) }
-
-  /// Takes the place of an image that may begin without a wait; returns `nil` if it must wait.
-  fileprivate mutating func laneNow(
-    _ cost: ImageCost, _ idle: ThreadQueue.Idle, isFull: Bool
-  ) -> ThreadQueue.Lane? {
-    let isNext = !isFull && waiting.count == 0
-    if cost.isSmall, idle.hasExpress, !isExpressGranted, !isNext || grantedCount >= idle.mainCount {
-      isExpressGranted = true
-      return .express
-    }
-    guard isNext, grantedCount < max(1, idle.mainCount) else { return nil }
-    grantedCount += 1
-    return .main
-  }
-}
-
 extension ThreadQueue.Entry {
   fileprivate func isLate(_ now: ContinuousClock.Instant) -> Bool { deadline.map { now + cost.duration > $0 } ?? false }
 }
 
 extension ImageCost {
   /// Whether images of the kind took so little time on average that a thread is kept for them.
-  fileprivate var isSmall: Bool { isLearned && duration <= ThreadQueue.maxExpressCost }
-}
-
-extension Duration {
-  /// Seconds with two digits after the decimal point.
-  fileprivate var roundedSeconds: Double { Double((self / .milliseconds(10)).rounded()) / 100 }
+  var isSmall: Bool { isLearned && duration <= ThreadQueue.maxExpressCost }
 }

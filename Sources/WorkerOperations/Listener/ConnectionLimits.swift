@@ -30,7 +30,7 @@ package struct ConnectionLimits: Sendable {
   /// Decides about calls before their messages are received.
   package var calls = CallAdmission.always
   /// The memory that messages are charged to.
-  package var messages = MessageMemory.unlimited
+  package var messages: any MessageMemory = UnlimitedMemory()
   /// The number of bytes that a client may send on a stream before its message is charged.
   ///
   /// Further bytes may be sent when the message is charged.

@@ -66,7 +66,7 @@ extension RequestGuard {
     let loop = context.eventLoop
     let isContinuation = hasReceivedMessage
     let admission = limits.messages.admit(
-      MessageMemory.Request(
+      MessageRequest(
         byteCount: byteCount, connection: connection.id, isContinuation: isContinuation,
         bufferedByteCount: min(byteCount, window.idle)
       ) { loop.execute { loopBound.value.grant(byteCount, isContinuation: isContinuation) } })
@@ -84,7 +84,7 @@ extension RequestGuard {
 
   private func begin(_ byteCount: Int, isContinuation: Bool) throws(RequestRefusal) {
     let charge = MessageCharge { [memory = connection.limits.messages, id = connection.id] in
-      memory.release(byteCount, id, isContinuation)
+      memory.releaseMessage(byteCount, of: id, isContinuation: isContinuation)
     }
     guard let memory = ByteBuffer.charged(capacity: byteCount, charge: charge) else {
       throw .overloaded("there is no memory for the message")
@@ -95,7 +95,8 @@ extension RequestGuard {
   /// Continues with a message that was charged after it had waited.
   private func grant(_ byteCount: Int, isContinuation: Bool) {
     guard let context, state == .running, waitingID != nil else {
-      return connection.limits.messages.release(byteCount, connection.id, isContinuation)
+      return connection.limits.messages.releaseMessage(
+        byteCount, of: connection.id, isContinuation: isContinuation)
     }
     waitingID = nil
     do throws(RequestRefusal) {
@@ -120,7 +121,7 @@ extension RequestGuard {
     guard let id = waitingID else { return }
     waitingID = nil
     // If it was charged before, `grant` follows.
-    _ = connection.limits.messages.abandon(id)
+    _ = connection.limits.messages.abandonMessage(id)
   }
 
   // MARK: Delivery

@@ -9,31 +9,36 @@ import Testing
 @Suite("Messages of a connection", .timeLimit(.minutes(5)))
 struct MessageFlowTests {
   /// An account that lets every message wait until `grant`, or refuses it.
-  private final class Account: Sendable {
+  private final class Account: MessageMemory {
     struct State {
-      var requests: [MessageMemory.Request] = []
+      var requests: [MessageRequest] = []
       var abandoned: [UInt64] = []
       var released = 0
-      var answer: MessageMemory.Admission?
+      var answer: MessageAnswer?
     }
 
     let state = Mutex(State())
 
-    var memory: MessageMemory {
-      MessageMemory(
-        admit: { request in
-          self.state.withLock { state in
-            state.requests.append(request)
-            return state.answer ?? .waiting(UInt64(state.requests.count))
-          }
-        },
-        abandon: { id in
-          self.state.withLock { $0.abandoned.append(id) }
-          return true
-        },
-        release: { byteCount, _, _ in self.state.withLock { $0.released += byteCount } },
-        openWindow: { _ in false }, closeWindow: { _ in }, occupy: { _ in true }, vacate: { _ in })
+    func admit(_ request: MessageRequest) -> MessageAnswer {
+      state.withLock { state in
+        state.requests.append(request)
+        return state.answer ?? .waiting(UInt64(state.requests.count))
+      }
     }
+
+    func abandonMessage(_ id: UInt64) -> Bool {
+      state.withLock { $0.abandoned.append(id) }
+      return true
+    }
+
+    func releaseMessage(_ byteCount: Int, of connection: UInt64, isContinuation: Bool) {
+      state.withLock { $0.released += byteCount }
+    }
+
+    func openWindow(_ byteCount: Int) -> Bool { false }
+    func closeWindow(_ byteCount: Int) {}
+    func occupy(_ byteCount: Int) -> Bool { true }
+    func vacate(_ byteCount: Int) {}
 
     var requestCount: Int { state.withLock { $0.requests.count } }
 
@@ -43,7 +48,7 @@ struct MessageFlowTests {
 
   private func limits(_ account: Account) -> ConnectionLimits {
     var limits = ConnectionLimits(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-    limits.messages = account.memory
+    limits.messages = account
     return limits
   }
 
@@ -227,7 +232,7 @@ struct MessageFlowTests {
     try await serveHealth(limits(account)) { server in
       let connection = try RawConnection(port: server.port)
       let prefix: [UInt8] = [0, 3, 0, 0, 0]
-      for (answer, status) in [(MessageMemory.Admission.tooLarge(1000), 9), (.full, 8)] {
+      for (answer, status) in [(MessageAnswer.tooLarge(1000), 9), (.full, 8)] {
         account.state.withLock { $0.answer = answer }
         let refused = try connection.answer(try connection.open(message: prefix, ends: false))
         #expect(refused.status == status && refused.headers["grpc-status-details-bin"] != nil)
