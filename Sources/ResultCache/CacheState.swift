@@ -4,7 +4,7 @@ enum Answer: Sendable {
   /// The waiter becomes the leader: it must produce the result for all waiters.
   case lead
   /// The result cannot be shared: each waiter produces its own.
-  case alone
+  case bypass
   /// The request that the caller wanted to wait for is over: look the result up again.
   case again
 }

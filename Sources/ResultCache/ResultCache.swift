@@ -26,17 +26,17 @@ package struct CacheLimits: Sendable, Hashable {
 /// that requests a result that another caller is already producing waits for it.
 package final class ResultCache: Sendable {
   /// The outcome of looking up a result.
-  package enum Turn: Sendable {
+  package enum Lookup: Sendable {
     /// The result is cached, or has just become available.
     case hit(CachedResult)
     /// The caller is the leader: it must produce the result and pass it to the collector, and others may wait for it.
-    case make(ResultCollector)
+    case lead(ResultCollector)
     /// The caller must produce the result for itself only.
-    case alone
+    case bypass
   }
 
   /// The time that a leader may be blocked by its client before other callers stop waiting for it.
-  private static let patience = Duration.seconds(1)
+  private static let leaderTimeout = Duration.seconds(1)
 
   private let state: Mutex<CacheState>
   let disk: DiskStore?
@@ -80,9 +80,9 @@ package final class ResultCache: Sendable {
   /// Looks up a result, and waits while another caller is producing it.
   /// - `onWait`: receives a function that ends the wait early, for use when the caller's client has disconnected.
   /// - Throws: the error of the leader, or `CacheError.stopped` if the wait was ended.
-  package func turn(
-    for key: CacheKey, onWait: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
-  ) async throws -> Turn {
+  package func lookUp(
+    _ key: CacheKey, onWait: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
+  ) async throws -> Lookup {
     while true {
       switch state.withLock({ $0.enter(key) }) {
       case .hit(let result):
@@ -90,10 +90,10 @@ package final class ResultCache: Sendable {
         return .hit(result)
       case .lead:
         let collector = ResultCollector(cache: self, flight: key)
-        guard let result = readFile(key) else { return .make(collector) }
+        guard let result = readFile(key) else { return .lead(collector) }
         keep(result, for: key, reserved: result.cost)
         return .hit(result)
-      case .wait(let id): if let turn = try await wait(for: key, id, onWait: onWait) { return turn }
+      case .wait(let id): if let outcome = try await wait(for: key, id, onWait: onWait) { return outcome }
       }
     }
   }
@@ -113,8 +113,8 @@ package final class ResultCache: Sendable {
   /// - Returns: `nil` if the request ended before the wait started.
   private func wait(
     for key: CacheKey, _ id: UInt64, onWait: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
-  ) async throws -> Turn? {
-    try await withThrowingTaskGroup(of: (isOver: Bool, turn: Turn?).self) { group in
+  ) async throws -> Lookup? {
+    try await withThrowingTaskGroup(of: (isOver: Bool, outcome: Lookup?).self) { group in
       group.addTask { [self] in
         let answer = await withCheckedContinuation { continuation in
           guard state.withLock({ $0.add(Waiter(id: id, continuation: continuation), for: key) }) else {
@@ -124,8 +124,8 @@ package final class ResultCache: Sendable {
         }
         switch try answer.get() {
         case .hit(let result): return (true, .hit(result))
-        case .lead: return (true, .make(ResultCollector(cache: self, flight: key)))
-        case .alone: return (true, .alone)
+        case .lead: return (true, .lead(ResultCollector(cache: self, flight: key)))
+        case .bypass: return (true, .bypass)
         case .again: return (true, nil)
         }
       }
@@ -134,7 +134,7 @@ package final class ResultCache: Sendable {
         return (false, nil)
       }
       defer { group.cancelAll() }
-      while let answer = try await group.next() { if answer.isOver { return answer.turn } }
+      while let answer = try await group.next() { if answer.isOver { return answer.outcome } }
       return nil
     }
   }
@@ -143,9 +143,9 @@ package final class ResultCache: Sendable {
   private func watch(_ key: CacheKey, _ id: UInt64) async {
     var last: UInt64?
     while true {
-      do { try await Task.sleep(for: Self.patience) } catch { return }
+      do { try await Task.sleep(for: Self.leaderTimeout) } catch { return }
       let sending = state.withLock { $0.flights[key]?.sending }
-      if let sending, sending == last { return stop(id, key, with: .success(.alone)) }
+      if let sending, sending == last { return stop(id, key, with: .success(.bypass)) }
       last = sending
     }
   }

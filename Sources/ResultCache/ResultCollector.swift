@@ -97,7 +97,7 @@ package final class ResultCollector: Sendable {
   /// Discards a result that is too large to cache; each waiter must produce its own.
   private func letGo() {
     guard end() else { return }
-    if let flight { cache.settle(flight, with: .success(.alone)) }
+    if let flight { cache.settle(flight, with: .success(.bypass)) }
   }
 
   /// Ends the collection and releases its memory.

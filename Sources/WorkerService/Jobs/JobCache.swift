@@ -59,27 +59,27 @@ final class JobCache {
   }
 
   private func lead(_ rendition: Rendition, _ key: CacheKey) async throws -> [Kept] {
-    let turn = try await turn(key)
+    let outcome = try await lookUp(key)
     try cancellation.check()
-    switch turn {
+    switch outcome {
     case .hit(let result):
       missing = []
       return [Kept(rendition: rendition, result: result)]
-    case .alone: break
-    case .make(let collector): collect(rendition, collector, as: key)
+    case .bypass: break
+    case .lead(let collector): collect(rendition, collector, as: key)
     }
     metrics.looked(isHit: false)
     return []
   }
 
-  private func turn(_ key: CacheKey) async throws -> ResultCache.Turn {
+  private func lookUp(_ key: CacheKey) async throws -> ResultCache.Lookup {
     let (registration, asked) = (Registration(), ContinuousClock.now)
     defer {
       cancellation.removeHandler(registration.id)
       if registration.id > 0 { metrics.waited(.result, asked.duration(to: .now)) }
     }
     do {
-      return try await cache.turn(for: key) { [cancellation] stop in
+      return try await cache.lookUp(key) { [cancellation] stop in
         registration.set(cancellation.addHandler(stop))
       }
     } catch CacheError.stopped { throw PipelineError.cancelled }

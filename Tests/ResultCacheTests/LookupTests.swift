@@ -5,36 +5,36 @@ import Testing
 @testable import ResultCache
 
 @Suite("Cache leadership", .timeLimit(.minutes(1)))
-struct TurnTests {
+struct LookupTests {
   private struct Broken: Error, Equatable {}
 
   private static func cache() throws -> ResultCache {
     try ResultCache(limits: CacheLimits(), logger: Log().logger)
   }
 
-  private static func name(_ turn: ResultCache.Turn) -> String {
-    switch turn {
+  private static func name(_ outcome: ResultCache.Lookup) -> String {
+    switch outcome {
     case .hit: "hit"
-    case .make: "make"
-    case .alone: "alone"
+    case .lead: "lead"
+    case .bypass: "bypass"
     }
   }
 
   private static func collector(_ cache: ResultCache) async throws -> ResultCollector {
-    guard case .make(let collector) = try await cache.turn(for: .of("a"), onWait: { _ in }) else { throw Broken() }
+    guard case .lead(let collector) = try await cache.lookUp(.of("a"), onWait: { _ in }) else { throw Broken() }
     return collector
   }
 
   /// Starts callers that wait for the result; returns when all of them wait.
   private static func waiters(
-    _ count: Int, _ cache: ResultCache, _ body: @escaping @Sendable (ResultCache.Turn) async throws -> Void = { _ in }
+    _ count: Int, _ cache: ResultCache, _ body: @escaping @Sendable (ResultCache.Lookup) async throws -> Void = { _ in }
   ) async -> [Task<String, any Error>] {
     let waiting = AsyncStream<Void>.makeStream()
     let tasks = (0..<count).map { _ in
       Task {
-        let turn = try await cache.turn(for: .of("a")) { _ in waiting.continuation.yield() }
-        try await body(turn)
-        return name(turn)
+        let outcome = try await cache.lookUp(.of("a")) { _ in waiting.continuation.yield() }
+        try await body(outcome)
+        return name(outcome)
       }
     }
     var iterator = waiting.stream.makeAsyncIterator()
@@ -61,13 +61,13 @@ struct TurnTests {
   func handedOver() async throws {
     let cache = try Self.cache()
     let collector = try await Self.collector(cache)
-    let tasks = await Self.waiters(8, cache) { turn in
-      if case .make(let collector) = turn { Self.finish(collector) }
+    let tasks = await Self.waiters(8, cache) { outcome in
+      if case .lead(let collector) = outcome { Self.finish(collector) }
     }
     collector.giveUp()
     var names: [String] = []
     for task in tasks { names.append(try await task.value) }
-    #expect(names.sorted() == [String](repeating: "hit", count: 7) + ["make"])
+    #expect(names.sorted() == [String](repeating: "hit", count: 7) + ["lead"])
   }
 
   @Test("an abandoned collector gives up")
@@ -77,7 +77,7 @@ struct TurnTests {
     let tasks = await Self.waiters(1, cache)
     #expect(collector != nil)
     collector = nil
-    #expect(try await tasks[0].value == "make")
+    #expect(try await tasks[0].value == "lead")
   }
 
   @Test("an error of the image is shared with all waiters, and the next caller tries again")
@@ -96,7 +96,7 @@ struct TurnTests {
     let collector = try await Self.collector(cache)
     let tasks = await Self.waiters(3, cache)
     for _ in 0...CacheLimits.maxResultByteCount / (1 << 20) { collector.append([UInt8](repeating: 0, count: 1 << 20)) }
-    for task in tasks { #expect(try await task.value == "alone") }
+    for task in tasks { #expect(try await task.value == "bypass") }
     #expect(cache.memoryByteCount == 0)
   }
 
@@ -105,7 +105,7 @@ struct TurnTests {
     let cache = try Self.cache()
     let collector = try await Self.collector(cache)
     let others = await Self.waiters(2, cache)
-    await #expect(throws: CacheError.stopped) { try await cache.turn(for: .of("a")) { stop in stop() } }
+    await #expect(throws: CacheError.stopped) { try await cache.lookUp(.of("a")) { stop in stop() } }
     Self.finish(collector)
     for task in others { #expect(try await task.value == "hit") }
   }
@@ -116,7 +116,7 @@ struct TurnTests {
     let collector = try await Self.collector(cache)
     let tasks = await Self.waiters(2, cache)
     collector.beginSending()
-    for task in tasks { #expect(try await task.value == "alone") }
+    for task in tasks { #expect(try await task.value == "bypass") }
     collector.endSending()
   }
 
