@@ -70,6 +70,13 @@ package struct Decoder: ~Copyable {
       profile: (byteCount, ccodecs_conversion_estimate(bytes, byteCount)), rights: rights)
   }
 
+  /// Sets the orientation in the header to one that was found behind the rows of a PNG.
+  ///
+  /// Call it after the header is complete and before `start`.
+  package mutating func setOrientation(_ orientation: Orientation) {
+    ccodecs_decoder_set_orientation(handle, UInt8(orientation.rawValue))
+  }
+
   private var rights: [UInt8] {
     [UInt8](unsafeUninitializedCapacity: Int(CCODECS_MAX_COPYRIGHT_BYTES)) { buffer, count in
       count = buffer.baseAddress.map { ccodecs_decoder_trailing_metadata(handle, $0) } ?? 0

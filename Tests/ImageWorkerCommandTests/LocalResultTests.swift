@@ -77,6 +77,18 @@ struct LocalResultTests {
     #expect(try Pixels.decode(try scratch.bytes("out/photo-preview.jpg")).layout[0].width == 64)
   }
 
+  @Test("the orientation behind the data of a PNG is applied, unless it comes from standard input")
+  func lateOrientation() async throws {
+    let late = Container.png(Fixture.bytes("photo.png"), appending: [("eXIf", Container.exif(orientation: 6))])
+    let early = Container.png(Fixture.bytes("photo.png"), adding: [("eXIf", Container.exif(orientation: 6))])
+    let expected = try TestSupport.process(early, ProcessingConfiguration()).bytes
+    try await process(try scratch.add("late.png", late))
+    #expect(try scratch.bytes("out/late.png") == expected)
+    let streamed = try await WorkerProgram.run(["process", "-", "--out", "-"], input: late)
+    #expect(try streamed.outputBytes == TestSupport.process(late, ProcessingConfiguration()).bytes)
+    #expect(streamed.errors.contains("follows the image data"))
+  }
+
   @Test("options change the result as the contract's fields do")
   func options() async throws {
     let photo = try scratch.add("photo.png", Fixture.bytes("photo.png"))

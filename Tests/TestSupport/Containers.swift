@@ -24,6 +24,20 @@ package enum Container {
     bytes.prefix(33) + chunks.flatMap(pngChunk) + bytes.dropFirst(33)
   }
 
+  /// Returns a PNG with chunks inserted before IEND.
+  package static func png(_ bytes: [UInt8], appending chunks: [(type: String, body: [UInt8])]) -> [UInt8] {
+    bytes.dropLast(12) + chunks.flatMap(pngChunk) + bytes.suffix(12)
+  }
+
+  /// Returns a TIFF block whose only entry is an orientation.
+  package static func exif(orientation: Int, isBig: Bool = true) -> [UInt8] {
+    func number(_ value: Int, _ byteCount: Int) -> [UInt8] {
+      isBig ? bigEndian(value, byteCount: byteCount) : littleEndian(value, byteCount: byteCount)
+    }
+    let entry = number(0x0112, 2) + number(3, 2) + number(1, 4) + number(orientation, 2) + [0, 0]
+    return Array((isBig ? "MM\0*" : "II*\0").utf8) + number(8, 4) + number(1, 2) + entry + number(0, 4)
+  }
+
   /// Returns a PNG with uncompressed image data: rows that each start with their filter byte, less than 64 KiB
   /// together.
   package static func png(width: Int, height: Int, bitDepth: UInt8, colorType: UInt8, rows: [UInt8]) -> [UInt8] {

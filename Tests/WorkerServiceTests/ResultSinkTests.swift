@@ -96,8 +96,8 @@ struct PreviewFirstSinkTests {
   private func previewed() throws -> (preview: PreviewJob, sink: PreviewFirstSink) {
     let cancellation = Cancellation()
     let preview = PreviewJob(
-      try #require(rendition.preview), environment: environment, caller: ImageCaller(),
-      cancellation: cancellation)
+      try #require(rendition.preview), of: PortionedSource([], byteCount: 1), environment: environment,
+      caller: ImageCaller(), cancellation: cancellation)
     let sink = PreviewFirstSink(recorder, after: preview, environment: environment, cancellation: cancellation)
     return (preview, sink)
   }

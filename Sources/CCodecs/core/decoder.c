@@ -247,6 +247,12 @@ const ccodecs_header *ccodecs_decoder_header(const ccodecs_decoder *decoder) {
   return &decoder->header;
 }
 
+void ccodecs_decoder_set_orientation(ccodecs_decoder *decoder, uint8_t orientation) {
+  if (orientation >= 1 && orientation <= 8) {
+    decoder->header.orientation = orientation;
+  }
+}
+
 void ccodecs_decoder_profile(const ccodecs_decoder *decoder, const uint8_t **bytes, size_t *count) {
   *bytes = decoder->profile.count == 0 ? NULL : ccodecs_bytes_start(&decoder->profile);
   *count = decoder->profile.count;

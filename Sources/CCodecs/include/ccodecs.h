@@ -318,6 +318,11 @@ ccodecs_status ccodecs_decoder_read_header(ccodecs_decoder *decoder, ccodecs_inp
 /// Returns the header that read_header parsed. Valid until destroy.
 const ccodecs_header *ccodecs_decoder_header(const ccodecs_decoder *decoder);
 
+/// Sets the orientation in the header to one that the caller has found behind the rows of a PNG. The decoder and the
+/// rewriter, which meet it too late, then do not warn. Ignored unless it is 1 to 8. Legal after read_header and before
+/// start.
+void ccodecs_decoder_set_orientation(ccodecs_decoder *decoder, uint8_t orientation);
+
 /// Returns the image's ICC color profile (ICC.1) if its colors are not sRGB. *count is 0 if the image has no profile,
 /// or if the profile is sRGB or unusable (CCODECS_WARNING_BAD_PROFILE). The bytes belong to the decoder and are valid
 /// until start. Legal after read_header.

@@ -162,7 +162,9 @@ static bool read_metadata(png_decoder *d) {
   } else if (is_type(d, "eXIf")) {
     bool is_broken;
     const uint8_t orientation = ccodecs_exif_orientation(d->body, d->body_count, &is_broken);
-    header->warnings |= d->has_data && orientation != 1 ? CCODECS_WARNING_LATE_EXIF : 0u; // rows were returned
+    // Rows were returned. The caller may have found this chunk before, and set its orientation.
+    const bool is_late = d->has_data && orientation != 1 && orientation != header->orientation;
+    header->warnings |= is_late ? CCODECS_WARNING_LATE_EXIF : 0u;
     header->orientation = d->has_data ? header->orientation : orientation;
     header->warnings |= is_broken ? CCODECS_WARNING_BAD_EXIF : 0;
     const bool has_room = ccodecs_exif_keep_copyright(&d->base, d->body, d->body_count);

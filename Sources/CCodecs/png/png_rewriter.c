@@ -43,6 +43,7 @@ typedef struct png_rewriter {
   bool is_past_data;
   uint8_t bit_depth;
   uint8_t color_type;
+  uint8_t orientation; ///< That of the image, which its caller applies.
   bool is_interlaced;
   uint32_t palette_count;
   uint64_t row_bytes; ///< Size of all stored rows, including filter bytes.
@@ -128,7 +129,7 @@ static ccodecs_status give(const uint8_t *bytes, size_t count, ccodecs_piece *pi
 static void read_exif(png_rewriter *p, size_t count) {
   bool is_broken;
   const uint8_t orientation = ccodecs_exif_orientation(p->chunk + PNG_CHUNK_HEADER_BYTES, count, &is_broken);
-  p->base.warnings |= orientation != 1 ? CCODECS_WARNING_LATE_EXIF : 0u;
+  p->base.warnings |= orientation != 1 && orientation != p->orientation ? CCODECS_WARNING_LATE_EXIF : 0u;
 }
 
 /// Processes the complete CRC of a chunk.
@@ -244,7 +245,7 @@ static void survey(const ccodecs_rewriter *base, const ccodecs_decoder *decoder,
 static ccodecs_status start(
     ccodecs_rewriter *base, ccodecs_decoder *decoder, const ccodecs_rewrite_options *options, ccodecs_bytes *opening) {
   static const size_t first = PNG_CHUNK_HEADER_BYTES + PNG_IHDR_BYTES + PNG_CRC_BYTES;
-  (void)decoder;
+  ((png_rewriter *)base)->orientation = decoder->header.orientation;
   const uint8_t *head = ccodecs_bytes_start(&base->head);
   const bool has_beginning =
       ccodecs_bytes_append(opening, ccodecs_png_signature, sizeof ccodecs_png_signature, base->budget) &&

@@ -14,6 +14,10 @@ package struct ImageReader: ~Copyable {
   // Also reads the header, in case the image can be passed through.
   private var rewriter: Rewriter?
   private(set) var inputByteCount: UInt64 = 0
+  /// The orientation that `LateOrientation` has found in the whole file; `nil` if there is none, or only a part is known.
+  ///
+  /// It counts if it is set before the header is complete.
+  package var lateOrientation: Int?
 
   /// Creates a reader for one image, with a memory budget of `limits.memory` bytes.
   package init(limits: ImageLimits) {
@@ -46,7 +50,7 @@ package struct ImageReader: ~Copyable {
     }
     inputByteCount += UInt64(count)
     note(rest.extracting(first: count))
-    if isComplete { header = try withDecoder { (decoder) in decoder.header } }
+    if isComplete { try noteHeader() }
     return (isComplete, consumed + count)
   }
 
@@ -60,6 +64,16 @@ package struct ImageReader: ~Copyable {
   /// - Parameter bytes: The beginning of the file.
   /// - Returns: A number of bytes; `nil` if the format does not indicate it.
   package static func missingByteCount(_ bytes: RawSpan) -> Int? { HeaderExtent.missingByteCount(bytes) }
+
+  /// Returns the EXIF orientation that stands behind the image data of a PNG.
+  /// - Parameter file: The whole file.
+  /// - Returns: The orientation, 1 to 8; `nil` if there is none.
+  package static func lateOrientation(of file: RawSpan) -> Int? { LateOrientation.find(in: file)?.rawValue }
+
+  /// As `lateOrientation(of:)`, for a file of which only parts are read; see `LateOrientation.find`.
+  package static func lateOrientation(_ read: (_ offset: Int, _ byteCount: Int) -> [UInt8]) -> Int? {
+    LateOrientation.find(read)?.rawValue
+  }
 
   /// The number of bytes that the reader has allocated from the image's budget.
   package var bufferedByteCount: Int { budget.used }
@@ -290,8 +304,16 @@ package struct ImageReader: ~Copyable {
     }
     bytes.withRawSpan { note($0.extracting(first: count)) }
     prefix.removeFirst(count)
-    if isComplete { header = try withDecoder { (decoder) in decoder.header } }
+    if isComplete { try noteHeader() }
     return isComplete
+  }
+
+  private mutating func noteHeader() throws(PipelineError) {
+    let orientation = lateOrientation.flatMap { Orientation(rawValue: $0) }
+    header = try withDecoder { decoder in
+      if let orientation { decoder.setOrientation(orientation) }
+      return decoder.header
+    }
   }
 
   /// Calls `body` with the decoder.

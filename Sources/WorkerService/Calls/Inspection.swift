@@ -16,7 +16,8 @@ struct Inspection {
     let channel = environment.makeChannel(for: caller, cancellation, isPreview: false)
     let work = ImageWork(channel, memory: environment.memory)
     try await work.prepare()
-    let planning = WorkRequest.Planning(results: .renditions([configuration]))
+    let planning = WorkRequest.Planning(
+      results: .renditions([configuration]), lateOrientation: ImageReader.lateOrientation(of: bytes.bytes))
     var rest = bytes
     do throws(PipelineError) {
       repeat {

@@ -84,6 +84,7 @@ extension WorkRequest.Planning {
     if let followingByteCount { writer.varint(3, followingByteCount, isPresent: true) }
     writer.varint(4, admittedByteCount)
     for id in renditionIDs { writer.string(5, id, isPresent: true) }
+    if let lateOrientation { writer.varint(6, UInt64(lateOrientation), isPresent: true) }
   }
 
   fileprivate init?(_ message: WireMessage, last: inout EncodedConfiguration?) {
@@ -98,6 +99,7 @@ extension WorkRequest.Planning {
     followingByteCount = message.has(3) ? message.integer(3) : nil
     admittedByteCount = message.integer(4)
     renditionIDs = message.texts(5)
+    lateOrientation = message.has(6) ? message.count(6) : nil
   }
 }
 

@@ -23,7 +23,9 @@ final class CachingSink: ResultSink {
     switch part.content {
     case .chunk(let bytes): entry.collector.append([UInt8](bytes))
     case .report(let report):
-      if let metadata = report.processing.cacheMetadata { entry.collector.seal(metadata: metadata) }
+      // The same image would be rotated if it arrived in one message.
+      let isComplete = !report.processing.warnings.contains { $0.code == .orientationIgnored }
+      if isComplete, let metadata = report.processing.cacheMetadata { entry.collector.seal(metadata: metadata) }
       if let key = entry.key { entry.collector.keep(as: key) }
     case .header, .failure: break
     }

@@ -72,6 +72,7 @@ extension ImageJob {
     var spare = reserveSpare()
     let planning = WorkRequest.Planning(
       results: .renditions(madeRenditions.map(\.configuration)), followingByteCount: following,
+      lateOrientation: worked { lateOrientation },
       admittedByteCount: spare == nil ? 0 : UInt64(ImageWork.spareByteCount), renditionIDs: renditionIDs)
     let consumed = try worked { () throws(PipelineError) in
       try work.readHeader(bytes.bytes, isLast: isLast, planning, spare: spare.take())

@@ -21,6 +21,8 @@ final class ImageJob {
   /// The account of the caller, and the source that charges it; `nil` if callers are not identified.
   private let charge: (account: CallerAccount, source: ChargedSource)?
   var input: SourceWindows
+  /// See `ImageSource.lateOrientation`.
+  private(set) lazy var lateOrientation = source.lateOrientation
   let work: ImageWork
   var clock = JobClock()
 

@@ -27,6 +27,11 @@ protocol ImageSource: AnyObject {
 
 extension ImageSource {
   var whole: Data? { nil }
+  /// The EXIF orientation behind the image data of a PNG that arrived in one message.
+  ///
+  /// That of an upload is unknown, however fast it arrives, so that results do not depend on time. The bytes are searched
+  /// each time.
+  var lateOrientation: Int? { whole.flatMap { ImageReader.lateOrientation(of: $0.bytes) } }
   func makeRoom(after error: PipelineError) -> Bool { false }
 }
 

@@ -33,16 +33,20 @@ package enum WorkRequest {
     package var results: Results
     /// The number of the image's bytes behind those that are lent; `nil` if it is not known.
     package var followingByteCount: UInt64?
+    /// The EXIF orientation behind the image data of a PNG whose whole file is known; `nil` if there is none.
+    package var lateOrientation: Int?
     /// The memory in bytes in which the image may be started at once; 0 if it must be admitted first.
     package var admittedByteCount: UInt64 = 0
     /// See `start`.
     package var renditionIDs: [String] = []
 
     package init(
-      results: Results, followingByteCount: UInt64? = nil, admittedByteCount: UInt64 = 0, renditionIDs: [String] = []
+      results: Results, followingByteCount: UInt64? = nil, lateOrientation: Int? = nil, admittedByteCount: UInt64 = 0,
+      renditionIDs: [String] = []
     ) {
       self.results = results
       self.followingByteCount = followingByteCount
+      self.lateOrientation = lateOrientation
       self.admittedByteCount = admittedByteCount
       self.renditionIDs = renditionIDs
     }

@@ -126,6 +126,14 @@ enum FileSystem {
     }
   }
 
+  /// Reads bytes at an offset, whatever was read before; fewer at the end, and none of a pipe.
+  static func readPart(of file: FileDescriptor, at offset: Int, byteCount: Int) -> [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
+      let read = try? file.read(fromAbsoluteOffset: Int64(offset), into: UnsafeMutableRawBufferPointer(buffer))
+      count = read ?? 0
+    }
+  }
+
   /// Calls `body` with each line of a file that has at most `maxByteCount` bytes; longer ones cost no memory and no more
   /// time than others.
   /// - Returns: Whether the file is empty or ends with a line end; what follows the last one is left out.

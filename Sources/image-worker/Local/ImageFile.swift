@@ -81,7 +81,7 @@ struct ImageFile: Sendable {
   }
 
   private static func plan(_ request: Request, _ server: ImageServer, _ window: inout Window) throws -> ImagePlan {
-    let planning = WorkRequest.Planning(results: request.results)
+    let planning = WorkRequest.Planning(results: request.results, lateOrientation: window.lateOrientation)
     while true {
       _ = try serve(.readHeader(planning), server, &window) { _, _ in }
       if let plan = server.plan { return plan }
@@ -93,14 +93,17 @@ struct ImageFile: Sendable {
   private func withWindows<Result>(
     _ read: @escaping (StandardInput, Int) throws -> [UInt8], _ body: (inout Window) throws -> Result
   ) throws -> Result {
-    func run(_ read: @escaping () throws -> [UInt8]) throws -> Result {
-      var window = Window(read)
+    func run(lateOrientation: Int? = nil, _ read: @escaping () throws -> [UInt8]) throws -> Result {
+      var window = Window(lateOrientation: lateOrientation, read)
       try window.advance()
       return try body(&window)
     }
     if let input { return try run { try read(input, Self.windowByteCount) } }
     let file = try FileDescriptor.open(path, .readOnly)
-    return try file.closeAfter { try run { try FileSystem.readPart(of: file, byteCount: Self.windowByteCount) } }
+    return try file.closeAfter {
+      let late = ImageReader.lateOrientation { FileSystem.readPart(of: file, at: $0, byteCount: $1) }
+      return try run(lateOrientation: late) { try FileSystem.readPart(of: file, byteCount: Self.windowByteCount) }
+    }
   }
 
   /// The bytes of the file that are in memory.
@@ -112,9 +115,14 @@ struct ImageFile: Sendable {
     var isLast = false
     var isConsumed: Bool { offset == bytes.count }
     private var next: [UInt8]?
+    /// The EXIF orientation behind the image data of a PNG; `nil` if there is none, or standard input is read.
+    let lateOrientation: Int?
 
     /// - `read`: reads the next bytes; none at the end.
-    init(_ read: @escaping () throws -> [UInt8]) { self.read = read }
+    init(lateOrientation: Int?, _ read: @escaping () throws -> [UInt8]) {
+      self.lateOrientation = lateOrientation
+      self.read = read
+    }
 
     /// Reads one window ahead, so that the last is known to be the last.
     mutating func advance() throws {

@@ -27,12 +27,13 @@ struct HelperMessageTests {
   func planning() throws {
     let configurations = [Self.configuration, ProcessingConfiguration()]
     let written = WorkRequest.Planning(
-      results: .renditions(configurations), followingByteCount: 7, admittedByteCount: 1 << 40, renditionIDs: ["a", ""])
+      results: .renditions(configurations), followingByteCount: 7, lateOrientation: 6, admittedByteCount: 1 << 40,
+      renditionIDs: ["a", ""])
     let request = HelperRequest.Work(request: .readHeader(written), input: 3..<9, isLast: true, start: nil)
     let (work, planning) = try Self.read(.work(request))
     guard case .renditions(configurations) = planning.results else { throw OtherMessage() }
     #expect(planning.followingByteCount == 7 && planning.admittedByteCount == 1 << 40)
-    #expect(planning.renditionIDs == ["a", ""])
+    #expect(planning.renditionIDs == ["a", ""] && planning.lateOrientation == 6)
     #expect(work.input == 3..<9 && work.isLast && work.start == nil)
   }
 
@@ -44,7 +45,8 @@ struct HelperMessageTests {
     guard case .preview(Self.configuration, maxSide: 0) = planning.results else {
       throw OtherMessage()
     }
-    #expect(planning.followingByteCount == nil && planning.admittedByteCount == 0 && !work.isLast)
+    #expect(planning.followingByteCount == nil && planning.lateOrientation == nil)
+    #expect(planning.admittedByteCount == 0 && !work.isLast)
   }
 
   @Test("limits are read as they were written")

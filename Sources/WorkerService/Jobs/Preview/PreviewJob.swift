@@ -18,6 +18,9 @@ final class PreviewJob {
 
   private let rendition: Rendition
   private let environment: WorkerEnvironment
+  /// The image's own source, of which nothing is read; see `ImageSource.lateOrientation`.
+  private let source: any ImageSource
+  private lazy var lateOrientation = source.lateOrientation
   private var phase: Phase
   /// The bytes that were supplied and not consumed, and whether they are the last.
   private var input = (bytes: Data(), isLast: false)
@@ -25,10 +28,13 @@ final class PreviewJob {
   var clock = JobClock()
 
   /// - `rendition`: the rendition of the preview.
+  /// - `source`: the source of the image.
   init(
-    _ rendition: Rendition, environment: WorkerEnvironment, caller: ImageCaller, cancellation: Cancellation
+    _ rendition: Rendition, of source: any ImageSource, environment: WorkerEnvironment, caller: ImageCaller,
+    cancellation: Cancellation
   ) {
     self.rendition = rendition
+    self.source = source
     self.environment = environment
     let channel = environment.makeChannel(for: caller, cancellation, isPreview: true)
     phase = .readingHeader(ImageWork(channel, memory: environment.memory))
@@ -91,7 +97,8 @@ final class PreviewJob {
     case .readingHeader(let work):
       try work.prepareNow()
       let planning = WorkRequest.Planning(
-        results: .preview(rendition.configuration, maxSide: environment.maxPreviewSide))
+        results: .preview(rendition.configuration, maxSide: environment.maxPreviewSide),
+        lateOrientation: lateOrientation)
       let (bytes, isLast) = window(of: work)
       consume(try work.readHeader(bytes.bytes, isLast: isLast, planning))
       try work.chargeBuffered()

@@ -16,7 +16,8 @@ struct PreviewedJob {
     environment: WorkerEnvironment, cancellation: Cancellation, caller: ImageCaller = ImageCaller()
   ) {
     let tee = renditions[0].preview.map {
-      let preview = PreviewJob($0, environment: environment, caller: caller, cancellation: cancellation)
+      let preview = PreviewJob(
+        $0, of: source, environment: environment, caller: caller, cancellation: cancellation)
       let sink = PreviewFirstSink(sink, after: preview, environment: environment, cancellation: cancellation)
       return PreviewTee(source, to: preview, sink)
     }
