@@ -35,6 +35,10 @@ package struct ImageLimits: Sendable, Hashable {
   /// If it is `nil`, they are buffered in memory, up to `memory`.
   package var spill: SpillDirectory?
 
+  /// Creates limits, by default those of a worker with enough memory.
+  ///
+  /// - `memory`: `nil` for 384 MiB.
+  /// - `frameMemory`: `nil` for `memory`, or 640 MiB if that is `nil` too.
   package init(
     maxPixels: UInt64 = 500_000_000, maxBufferedPixels: UInt64 = 100_000_000, maxScans: UInt32 = 100,
     maxWorkPixels: UInt64 = 5_000_000_000, maxCPUTime: Duration? = .seconds(120), memory: Int? = nil,

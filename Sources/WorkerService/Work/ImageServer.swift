@@ -27,6 +27,10 @@ package final class ImageServer {
   // Whether each rendition's outcome was part of a response.
   private var isEnded: [Bool] = []
 
+  /// Creates the server of one image.
+  ///
+  /// - `cancellation`: ends the work within a strip.
+  /// - `tracing`: receives a span for each stage.
   package init(limits: ImageLimits, cancellation: Cancellation, tracing: TraceTarget) {
     self.cancellation = cancellation
     self.tracing = tracing

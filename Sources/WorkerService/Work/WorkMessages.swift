@@ -15,6 +15,7 @@ package enum WorkRequest {
 
   /// What to do as soon as the header is complete.
   package struct Planning {
+    /// The results to plan.
     package enum Results {
       /// A result for each configuration.
       case renditions([ProcessingConfiguration])
@@ -30,6 +31,7 @@ package enum WorkRequest {
       }
     }
 
+    /// The results to plan.
     package var results: Results
     /// The number of the image's bytes behind those that are lent; `nil` if it is not known.
     package var followingByteCount: UInt64?
@@ -40,6 +42,7 @@ package enum WorkRequest {
     /// See `start`.
     package var renditionIDs: [String] = []
 
+    /// Creates a planning of results, by default those of an image that must be admitted before it starts.
     package init(
       results: Results, followingByteCount: UInt64? = nil, lateOrientation: Int? = nil, admittedByteCount: UInt64 = 0,
       renditionIDs: [String] = []
