@@ -51,29 +51,30 @@ let documentationPlugin: [Package.Dependency] =
   Context.environment["IMAGE_WORKER_DOCS"] == nil
   ? [] : [.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0")]
 
+/// Each of one version, so that a build of a commit is the same on every day.
 let packages: [Package.Dependency] = [
-  .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+  .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
   .package(url: "https://github.com/apple/swift-asn1", exact: "1.7.4"),
-  .package(url: "https://github.com/apple/swift-async-algorithms", from: "1.1.4"),
+  .package(url: "https://github.com/apple/swift-async-algorithms", exact: "1.1.4"),
   .package(url: "https://github.com/apple/swift-certificates", exact: "1.21.1"),
-  .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
-  .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
-  .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0", traits: []),
-  .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
-  .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
-  .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
-  .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
+  .package(url: "https://github.com/apple/swift-crypto", exact: "4.5.2"),
+  .package(url: "https://github.com/apple/swift-distributed-tracing", exact: "1.7.3"),
+  .package(url: "https://github.com/apple/swift-http-types", exact: "1.8.0", traits: []),
+  .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
+  .package(url: "https://github.com/apple/swift-metrics", exact: "2.13.0"),
+  .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
+  .package(url: "https://github.com/apple/swift-nio-http2", exact: "1.46.0"),
   // As the packages for certificates, part of every build in any case: grpc-swift-nio-transport depends on them.
   .package(url: "https://github.com/apple/swift-nio-ssl", exact: "2.37.6"),
-  .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
-  .package(url: "https://github.com/apple/swift-service-context", from: "1.5.1"),
-  .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
-  .package(url: "https://github.com/grpc/grpc-swift-2", from: "2.4.3"),
-  .package(url: "https://github.com/grpc/grpc-swift-nio-transport", from: "2.9.2"),
-  .package(url: "https://github.com/grpc/grpc-swift-protobuf", from: "2.4.1"),
-  .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
-  .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
-  .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+  .package(url: "https://github.com/apple/swift-protobuf", exact: "1.39.0"),
+  .package(url: "https://github.com/apple/swift-service-context", exact: "1.5.1"),
+  .package(url: "https://github.com/apple/swift-system", exact: "1.8.1"),
+  .package(url: "https://github.com/grpc/grpc-swift-2", exact: "2.4.3"),
+  .package(url: "https://github.com/grpc/grpc-swift-nio-transport", exact: "2.9.2"),
+  .package(url: "https://github.com/grpc/grpc-swift-protobuf", exact: "2.4.1"),
+  .package(url: "https://github.com/hummingbird-project/hummingbird", exact: "2.28.1", traits: []),
+  .package(url: "https://github.com/jpsim/Yams", exact: "6.2.2"),
+  .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
 ]
 
 let strictSwift: [SwiftSetting] = [
