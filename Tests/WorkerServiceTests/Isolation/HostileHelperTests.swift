@@ -10,6 +10,7 @@ import SwiftProtobuf
 import TestSupport
 import Testing
 import Tracing
+import WorkThreads
 import WorkerIsolation
 import WorkerProtocol
 
@@ -144,6 +145,26 @@ struct HostileHelperTests {
     let bytes = Fixture.bytes("photo.png")
     #expect(throws: PipelineError.self) { try hostile.readHeader(bytes.span.bytes, isLast: true, Isolated.planning) }
     #expect(pool.count == pool.idleCount && pool.idleCount <= 1)
+  }
+
+  @Test(
+    "a drain ends the image of a helper that never answers", arguments: [HostileHelper.Act.silent, .deaf, .emptyParts])
+  func drain(act: HostileHelper.Act) async throws {
+    let pool = Isolated.pool(threadCount: 1, patience: HelperPatience(idle: .seconds(600), cancelled: .seconds(1)))
+    try await withWorker(helpers: pool) { client, environment in
+      _ = try? await client.process(Isolated.hostileImage(act, seed: 0))
+      async let lost = failure { _ = try await client.process(Fixture.bytes("photo.png"), preset: "favicon") }
+      try await waitUntil("the helper works on the image") {
+        pool.count > pool.idleCount && environment.drain.workCount == 1
+      }
+      environment.drain.begin()
+      environment.drain.cancelWork()
+      #expect(await lost?.code == .unavailable)
+      try await waitUntil("its thread and its memory are returned") {
+        environment.executor.idleThreadCount == environment.executor.threadCount && environment.memory.used == 0
+          && pool.count == pool.idleCount
+      }
+    }
   }
 
   @Test("a caller's helper works for no other caller")
