@@ -31,9 +31,10 @@ def tools():
 @pytest.fixture(scope="module")
 def wheel(tools, tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
-    # Of a copy, as the build leaves its own files beside the sources.
-    source = shutil.copytree(PACKAGE, folder / "source", ignore=shutil.ignore_patterns("__pycache__"))
-    run(tools / "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, source)
+    before = set(PACKAGE.rglob("*"))
+    run(tools / "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, PACKAGE)
+    left = {path for path in set(PACKAGE.rglob("*")) - before if "__pycache__" not in path.parts}
+    assert not left, "installing from the folder leaves files in it"
     [wheel] = folder.glob("*.whl")
     return wheel
 
