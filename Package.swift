@@ -334,7 +334,8 @@ let targets: [Target] = [
   .testTarget(
     name: "WorkerServiceTests",
     dependencies: [
-      "Admission", "Fields", "ImageCodecs", "ImagePipeline", "ResultCache", "TestSupport", "WorkerIsolation",
+      "Admission", "Fields", "ImageCodecs", "ImagePipeline", "ResultCache", "TestSupport", "WorkThreads",
+      "WorkerIsolation",
       "WorkerOperations", "WorkerProtocol", "WorkerService", "WorkerTelemetry",
       asyncAlgorithms, grpcCore, grpcInProcess, grpcProtobuf, inMemoryTracing, logging, metrics, swiftProtobuf, tracing,
     ],

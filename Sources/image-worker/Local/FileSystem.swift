@@ -119,18 +119,12 @@ enum FileSystem {
     }
   }
 
-  /// Reads the next bytes of a file, at most `byteCount`; none at the end.
-  static func readPart(of file: FileDescriptor, byteCount: Int) throws -> [UInt8] {
+  /// Reads at most `byteCount` bytes of a file, none at the end.
+  /// - `offset`: where to read, which a pipe refuses; `nil` for the next bytes.
+  static func readPart(of file: FileDescriptor, at offset: Int? = nil, byteCount: Int) throws -> [UInt8] {
     try [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
-      count = try file.read(into: UnsafeMutableRawBufferPointer(buffer))
-    }
-  }
-
-  /// Reads bytes at an offset, whatever was read before; fewer at the end, and none of a pipe.
-  static func readPart(of file: FileDescriptor, at offset: Int, byteCount: Int) -> [UInt8] {
-    [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
-      let read = try? file.read(fromAbsoluteOffset: Int64(offset), into: UnsafeMutableRawBufferPointer(buffer))
-      count = read ?? 0
+      let bytes = UnsafeMutableRawBufferPointer(buffer)
+      count = try offset.map { try file.read(fromAbsoluteOffset: Int64($0), into: bytes) } ?? file.read(into: bytes)
     }
   }
 

@@ -101,7 +101,7 @@ struct ImageFile: Sendable {
     if let input { return try run { try read(input, Self.windowByteCount) } }
     let file = try FileDescriptor.open(path, .readOnly)
     return try file.closeAfter {
-      let late = ImageReader.lateOrientation { FileSystem.readPart(of: file, at: $0, byteCount: $1) }
+      let late = ImageReader.lateOrientation { (try? FileSystem.readPart(of: file, at: $0, byteCount: $1)) ?? [] }
       return try run(lateOrientation: late) { try FileSystem.readPart(of: file, byteCount: Self.windowByteCount) }
     }
   }

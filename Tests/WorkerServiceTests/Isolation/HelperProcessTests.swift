@@ -146,8 +146,12 @@ struct HelperProcessTests {
     let pool = Isolated.pool()
     try await withWorker(helpers: pool) { client, _ in
       let expected = try await client.process(Fixture.bytes("photo.png"), preset: "favicon").bytes
-      let zygote = try #require(pool.processIDs.zygote)
-      kill(zygote, SIGKILL)
+      let (zygote, helpers) = pool.processIDs
+      kill(try #require(zygote), SIGKILL)
+      // One that is still alive works on, and costs its image when it ends.
+      try await waitUntil("its helpers have ended") {
+        helpers.allSatisfy { (Isolated.state(of: $0) ?? "Z") == "Z" }
+      }
       var results: [[UInt8]?] = []
       for _ in 0..<6 {
         results.append(try? await client.process(Fixture.bytes("photo.png"), preset: "favicon").bytes)
