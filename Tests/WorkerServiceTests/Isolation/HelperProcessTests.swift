@@ -114,12 +114,16 @@ struct HelperProcessTests {
       let expected = try await client.process(bytes) { $0.maxWidth = 200 }.bytes
       let killer = Task.detached {
         var generator = SeededGenerator(seed: 7)
+        var killed: Set<Int32> = []
         while !Task.isCancelled {
           if let process = pool.processIDs.helpers.randomElement(using: &generator) {
-            kill(process, Bool.random(using: &generator) ? SIGKILL : SIGSTOP)
+            let isKilled = Bool.random(using: &generator)
+            kill(process, isKilled ? SIGKILL : SIGSTOP)
+            if isKilled { killed.insert(process) }
           }
-          try await Task.sleep(for: .milliseconds(40))
+          try? await Task.sleep(for: .milliseconds(40))
         }
+        return killed
       }
       var successCount = 0
       for _ in 0..<60 {
@@ -133,7 +137,9 @@ struct HelperProcessTests {
       }
       killer.cancel()
       #expect(successCount > 0)
-      _ = await killer.result
+      let killed = await killer.value
+      // One that is still alive works on, and costs its image when it ends.
+      try await waitUntil("they have ended") { killed.allSatisfy { (Isolated.state(of: $0) ?? "Z") == "Z" } }
       for _ in 0..<6 {
         #expect(try await client.process(bytes) { $0.maxWidth = 200 }.bytes == expected)
       }
