@@ -85,7 +85,7 @@ struct Serve: AsyncParsableCommand {
     if end.hasTimedOut { throw ExitStatus.failure.code }
   }
 
-  /// The services beside the worker.
+  /// The services that run together with the worker.
   ///
   /// They are stopped in reverse: what the last calls leave behind is still exported.
   private static func services(

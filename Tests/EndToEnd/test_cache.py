@@ -108,5 +108,5 @@ def test_a_full_disk_turns_the_cache_off_and_fails_no_request(tmp_path, monkeypa
     for width in range(400, 406):
         assert process(client, width)[0]
     assert process(client, 60) == (small, False)
-    assert sum("a disk cache file cannot be written" in line for line in worker.log) == 1, worker.log
     assert worker.stop() == 0
+    assert sum("a disk cache file cannot be written" in line for line in worker.log) == 1, worker.log

@@ -58,7 +58,7 @@ final class ImageWork {
   ///   - bytes: The next bytes.
   ///   - isLast: Whether no bytes follow.
   ///   - planning: What to plan.
-  ///   - spare: The memory that the planning admits, and what the image needs beside it; `nil` if it admits none.
+  ///   - spare: The memory reserved for an image that starts at once; `nil` if the planning admits none.
   /// - Returns: The number of consumed bytes.
   /// - Throws: The errors of the header, of its plan, and of an image that was started with it.
   func readHeader(

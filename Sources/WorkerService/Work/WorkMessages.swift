@@ -13,7 +13,7 @@ package enum WorkRequest {
   /// Process the next bytes until enough output is buffered.
   case advance
 
-  /// What to do as soon as the header is complete.
+  /// The results to plan when the header is complete, and the memory in which the image may then start.
   package struct Planning {
     /// The results to plan.
     package enum Results {
