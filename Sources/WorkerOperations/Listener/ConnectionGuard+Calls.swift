@@ -43,8 +43,7 @@ extension ConnectionGuard {
   /// Removes a call; `wasReset` is whether the client cancelled it.
   func end(stream: UInt32, wasReset: Bool) {
     guard let request = requests.removeValue(forKey: stream) else { return }
-    request.vacate()
-    if wasReset || request.clientEnd != .none { ended.insert(stream) }
+    if wasReset || request.messages.clientEnd != .none { ended.insert(stream) }
     if !wasReset { allowances.noteFinishedCall() }
     closeWhenDrained()
   }

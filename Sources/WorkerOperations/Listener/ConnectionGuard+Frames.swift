@@ -24,7 +24,7 @@ extension ConnectionGuard {
         headers = HeaderContinuation(stream: header.stream, maxFrameByteCount: limits.maxFrameByteCount)
       }
       lastStream = max(lastStream, header.stream)
-      if header.flags & FrameHeader.endStream != 0 { requests[header.stream]?.noteEndArrived() }
+      if header.flags & FrameHeader.endStream != 0 { requests[header.stream]?.messages.noteEndArrived() }
       return .forward
     case .ping: return header.length == 8 && header.stream == 0 ? .handle : .forward
     case .priority: return header.length == 5 && header.stream > 0 ? .handle : .forward
@@ -56,7 +56,7 @@ extension ConnectionGuard {
     if requests[header.stream] == nil { forward(&reader, context) }
     let isEnd = header.flags & FrameHeader.endStream != 0
     if let request = requests[header.stream] {
-      if isEnd { request.noteEndArrived() }
+      if isEnd { request.messages.noteEndArrived() }
       return .forward
     }
     if header.length < Self.minDataByteCount { count(.controls) }

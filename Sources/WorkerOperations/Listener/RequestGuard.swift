@@ -4,21 +4,21 @@ internal import NIOHTTP2
 
 /// Filters a call's stream before grpc-swift-2, which trusts client input and reports most errors in the same way.
 ///
-/// It checks the request headers and the framing of messages, assembles and decompresses them
-/// (`RequestGuard+Messages.swift`), answers refused calls, and ends the call when its client cancels it or its deadline
-/// passes.
+/// It checks the request headers, answers refused calls, and ends the call when its client cancels it or its deadline
+/// passes. `MessageReceiver` and `ResponseFlush` follow it in the pipeline of the stream.
 ///
-/// Needed with grpc-swift-2 2.4.3, which traps on timeouts and reports deadlines as cancellations, and with
-/// grpc-swift-nio-transport 2.9.2, which receives messages into memory without a limit.
+/// Needed with grpc-swift-2 2.4.3, which traps on timeouts and reports deadlines as cancellations.
 final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
   typealias InboundIn = HTTP2Frame.FramePayload
   typealias InboundOut = HTTP2Frame.FramePayload
   typealias OutboundIn = HTTP2Frame.FramePayload
   typealias OutboundOut = HTTP2Frame.FramePayload
 
-  enum State {
+  /// The life of a call.
+  private enum Phase {
+    /// Until its headers arrive.
     case waiting
-    case running
+    case running(Response)
     /// The call was answered here or cancelled; nothing more is forwarded in either direction.
     case ended
   }
@@ -30,141 +30,104 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
     case ended
   }
 
-  /// The end of the client's messages.
-  enum ClientEnd {
-    case none
-    /// It has arrived at the connection; frames before it may be unread.
-    ///
-    /// The HTTP/2 handler fails a call for which a window is opened then.
-    case arrived
-    case read
-  }
-
-  /// The known part of the first message.
-  enum Expectation {
-    /// It has arrived, or nobody asked for it.
-    case none
-    /// The worker has promised to process it; the promise lasts as long as the object.
-    case promised(any Sendable & AnyObject)
-    /// It is due, and its client has sent nothing for a while, so that the promise has ended.
-    case overdue
-
-    var isDue: Bool { if case .none = self { false } else { true } }
-    var isPromised: Bool { if case .promised = self { true } else { false } }
-  }
-
-  let connection: ConnectionGuard
-  let stream: UInt32
-  private(set) var context: ChannelHandlerContext?
-  private(set) var state = State.waiting
-  private var deadline: NIOScheduledCallback?
-  var framing = MessageFraming(isCompressed: false)
+  let messages: MessageReceiver
+  private let connection: ConnectionGuard
+  private let stream: UInt32
+  private var context: ChannelHandlerContext?
+  private var phase = Phase.waiting
   private var path = ""
-  private var isOperational = false
-  private var response = Response.none
+  private var deadline: NIOScheduledCallback?
+  /// The charge of the memory that a call takes, with its tasks.
+  private var occupation: MessageCharge?
+  private var progress = ResponseProgress()
   private var wasReset = false
-
-  /// The frames to the client that were written since the last flush.
-  var unflushed = Unflushed.none
-
-  // MARK: Messages
-
-  var expectation = Expectation.none
-  var inflater: MessageInflater?
-  var assembler = MessageAssembler()
-  /// Complete messages that the transport has not asked for yet.
-  var ready = CircularBuffer<ByteBuffer>()
-  /// Whether the call has sent a complete message.
-  var hasReceivedMessage = false
-  /// The identifier of the message that waits for memory.
-  var waitingID: UInt64?
-  /// Whether the transport asks for messages.
-  var isWanted = false
-  var clientEnd = ClientEnd.none
-  var window: Window
-  var progress = Progress()
-  private var isOccupying = false
 
   init(connection: ConnectionGuard, stream: UInt32) {
     self.connection = connection
     self.stream = stream
-    window = Window(connection.limits.streamWindowByteCount)
+    messages = MessageReceiver(connection: connection, stream: stream)
   }
 
-  /// Installs a guard as the first handler of a call's channel; must be called on its event loop.
+  /// Installs a guard and what follows it as the first handlers of a call's channel; must be called on its event loop.
   static func install(on channel: any Channel) throws {
     guard let parent = channel.parent, let options = channel.syncOptions else { return }
     let connection = try parent.pipeline.syncOperations.handler(type: ConnectionGuard.self)
     let stream = try options.getOption(HTTP2StreamChannelOptions.streamID)
-    try channel.pipeline.syncOperations.addHandler(
-      RequestGuard(connection: connection, stream: UInt32(Int(stream))), position: .first)
+    let guarded = RequestGuard(connection: connection, stream: UInt32(Int(stream)))
+    try channel.pipeline.syncOperations.addHandlers(guarded, guarded.messages, ResponseFlush(), position: .first)
   }
 
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
     guard !connection.begin(self, stream: stream) else { return }
-    state = .ended
+    phase = .ended
     // REFUSED_STREAM means that the call was not processed, so the client can safely retry it elsewhere.
     write(context, .rstStream(.refusedStream))
   }
 
   func handlerRemoved(context: ChannelHandlerContext) {
     self.context = nil
-    deadline?.cancel()
-    releaseMessages()
-    connection.end(stream: stream, wasReset: wasReset)
+    leave()
   }
 
-  /// Notes that the end of the client's messages has arrived at the connection.
-  func noteEndArrived() { if clientEnd == .none { clientEnd = .arrived } }
-
   func channelInactive(context: ChannelHandlerContext) {
-    deadline?.cancel()
-    releaseMessages()
-    connection.end(stream: stream, wasReset: wasReset)
+    leave()
     context.fireChannelInactive()
   }
 
+  /// Ends what the call has begun, when its stream is closed.
+  private func leave() {
+    deadline?.cancel()
+    messages.end()
+    connection.end(stream: stream, wasReset: wasReset)
+    occupation = nil
+  }
+
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    switch (unwrapInboundIn(data), state) {
+    switch (unwrapInboundIn(data), phase) {
     case (_, .ended): return
     case (.headers(let payload), .waiting): begin(payload, context)
-    case (.data(let payload), _): take(payload, context)
-    case (let payload, _): context.fireChannelRead(wrapInboundOut(payload))
+    default: context.fireChannelRead(data)
     }
   }
 
   func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-    if state == .ended {
+    if case .ended = phase {
       promise?.fail(ChannelError.ioOnClosedChannel)
       return
     }
-    let frame = unwrapOutboundIn(data)
-    if case .data(let payload) = frame { noteWritten(payload.data.readableBytes) }
-    note(unflushed: frame)
-    guard case .headers(var payload) = frame else { return context.write(data, promise: promise) }
-    let isFirst = response == .none
-    response = payload.endStream ? .ended : .begun
-    guard isFirst else { return context.write(data, promise: promise) }
-    payload.headers.add(name: "grpc-accept-encoding", value: RequestHeaders.encodings)
-    context.write(wrapOutboundOut(.headers(payload)), promise: promise)
+    switch unwrapOutboundIn(data) {
+    case .headers(var payload):
+      guard case .running(let response) = phase else { return context.write(data, promise: promise) }
+      phase = .running(payload.endStream ? .ended : .begun)
+      guard response == .none else { return context.write(data, promise: promise) }
+      payload.headers.add(name: "grpc-accept-encoding", value: RequestHeaders.encodings)
+      context.write(wrapOutboundOut(.headers(payload)), promise: promise)
+    case .data(let payload):
+      progress.noteWritten(payload.data.readableBytes)
+      context.write(data, promise: promise)
+    default: context.write(data, promise: promise)
+    }
+  }
+
+  func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
+    guard let refusal = event as? RequestRefusal else {
+      return context.triggerUserOutboundEvent(event, promise: promise)
+    }
+    refuse(refusal)
+    promise?.succeed()
   }
 
   private func begin(_ payload: HTTP2Frame.FramePayload.Headers, _ context: ChannelHandlerContext) {
-    state = .running
-    if payload.endStream { clientEnd = .read }
+    phase = .running(.none)
+    if payload.endStream { messages.noteEndRead() }
     path = payload.headers.first(name: ":path") ?? ""
     var payload = payload
     do throws(RequestRefusal) {
       try occupy()
       let request = try RequestHeaders(
         payload.headers, now: .now(), maxByteCount: connection.limits.maxMetadataByteCount)
-      if let compression = request.compression {
-        inflater = try MessageInflater(
-          compression, limit: connection.limits.maxMessageByteCount, allowance: connection.inflation)
-        framing = MessageFraming(isCompressed: true)
-      }
-      isOperational = connection.limits.endedByDrain.contains { path.hasPrefix("/\($0)/") }
+      try messages.begin(request.compression)
       payload.headers = request.headers
       if let caller = connection.caller {
         try caller.authenticator.identify(&payload.headers, path: path, caller: caller)
@@ -190,10 +153,9 @@ extension RequestGuard {
   private static var occupiedByteCount: Int { 16 << 10 }
 
   private func occupy() throws(RequestRefusal) {
-    guard connection.limits.messages.occupy(Self.occupiedByteCount) else {
-      throw .overloaded("too many calls are open")
-    }
-    isOccupying = true
+    let memory = connection.limits.messages
+    guard memory.occupy(Self.occupiedByteCount) else { throw .overloaded("too many calls are open") }
+    occupation = MessageCharge { memory.vacate(Self.occupiedByteCount) }
   }
 
   /// Asks whether the call's message is worth receiving.
@@ -203,23 +165,29 @@ extension RequestGuard {
     let call = CallAdmission.Call(
       path: path, identity: identity, peer: connection.peerName, deadline: deadline?.clockInstant)
     switch connection.limits.calls.admit(call) {
-    case .admitted(let promise): expectation = promise.map { .promised($0) } ?? .none
+    case .admitted(let promise): messages.expectation = promise.map { .promised($0) } ?? .none
     case .refused(let message, let retryDelay):
       throw RequestRefusal(
         code: .resourceExhausted, message: message, reason: "OVERLOADED", retryDelay: retryDelay ?? .seconds(1))
     }
   }
 
-  func vacate() {
-    if isOccupying { connection.limits.messages.vacate(Self.occupiedByteCount) }
-    isOccupying = false
+  /// Ends the call if its client sends its messages or reads its results too slowly.
+  func check(elapsed: Duration) {
+    guard case .running = phase else { return }
+    messages.check(elapsed: elapsed)
+    guard progress.check(elapsed: elapsed, limits: connection.limits.time) else { return }
+    cancel(reason: "the client reads its results too slowly")
   }
 
+  /// Notes bytes of results that were sent on the connection.
+  func noteSent(_ byteCount: Int) { progress.noteSent(byteCount) }
+
   /// Resets the stream of a client that does not read; it could not be sent a status.
-  func cancel(reason: String) {
-    guard state == .running, let context else { return }
-    state = .ended
-    releaseMessages()
+  private func cancel(reason: String) {
+    guard case .running = phase, let context else { return }
+    phase = .ended
+    messages.end()
     connection.noteRefusal(RequestRefusal(code: .resourceExhausted, message: reason), path: path)
     context.writeAndFlush(wrapOutboundOut(.rstStream(.enhanceYourCalm)), promise: nil)
     context.fireChannelRead(wrapInboundOut(.rstStream(.cancel)))
@@ -232,16 +200,19 @@ extension RequestGuard {
   func clientReset(code: UInt32) {
     guard let context else { return }
     wasReset = true
-    let isRunning = state == .running
-    state = .ended
-    releaseMessages()
-    if isRunning { context.fireChannelRead(wrapInboundOut(.rstStream(HTTP2ErrorCode(networkCode: Int(code))))) }
+    let before = phase
+    phase = .ended
+    messages.end()
+    if case .running = before {
+      context.fireChannelRead(wrapInboundOut(.rstStream(HTTP2ErrorCode(networkCode: Int(code)))))
+    }
     context.close(promise: nil)
   }
 
   /// Ends calls to health watches and reflection, which otherwise run for as long as the client wants.
   func connectionDrains(_ message: String) {
-    guard isOperational, state == .running, let context else { return }
+    guard case .running = phase, let context else { return }
+    guard connection.limits.endedByDrain.contains(where: { path.hasPrefix("/\($0)/") }) else { return }
     // Its handler may send a final response first, for which it has time on a busy machine, too.
     context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
     let loopBound = NIOLoopBound(self, eventLoop: context.eventLoop)
@@ -256,14 +227,14 @@ extension RequestGuard {
 
   /// Logs the refusal of a call that no interceptor sees, or that none reports, and ends the call.
   func refuse(_ refusal: RequestRefusal) {
-    guard state == .running, response != .ended else { return }
+    guard case .running(let response) = phase, response != .ended else { return }
     connection.noteRefusal(refusal, path: path)
     end(refusal)
   }
 
   /// Sends the status to the client and cancels the call for its handler.
   private func end(_ refusal: RequestRefusal) {
-    guard state == .running, response != .ended, let context else { return }
+    guard case .running(let response) = phase, response != .ended, let context else { return }
     var headers = HPACKHeaders()
     if response == .none {
       headers.add(name: ":status", value: "200")
@@ -273,11 +244,11 @@ extension RequestGuard {
     headers.add(name: "grpc-status", value: String(refusal.code.rawValue))
     headers.add(name: "grpc-message", value: refusal.wireMessage)
     if let details = refusal.wireDetails { headers.add(name: "grpc-status-details-bin", value: details) }
-    state = .ended
-    releaseMessages()
+    phase = .ended
+    messages.end()
     context.write(wrapOutboundOut(.headers(.init(headers: headers, endStream: true))), promise: nil)
     // Stop the client from sending the rest of the upload.
-    if clientEnd != .read { context.write(wrapOutboundOut(.rstStream(.noError)), promise: nil) }
+    if messages.clientEnd != .read { context.write(wrapOutboundOut(.rstStream(.noError)), promise: nil) }
     context.flush()
     context.fireChannelRead(wrapInboundOut(.rstStream(.cancel)))
   }

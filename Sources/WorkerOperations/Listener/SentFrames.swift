@@ -2,7 +2,7 @@ internal import NIOCore
 
 /// Reads the frames that the HTTP/2 handler writes.
 ///
-/// It withholds the windows that the handler opens, which `RequestGuard` opens when there is memory for a message, and
+/// It withholds the windows that the handler opens, which `MessageReceiver` opens when there is memory for a message, and
 /// finds out that the handler has ended the connection.
 ///
 /// Needed with grpc-swift-nio-transport 2.9.2, which opens windows whatever memory there is, and with swift-nio-http2
@@ -42,7 +42,7 @@ final class SentFrames: ChannelOutboundHandler {
     case .windowUpdate where header.stream > 0:
       let increment = bytes.getInteger(at: bytes.readerIndex + FrameHeader.byteCount, as: UInt32.self)
       guard let increment, let request = connection.requests[header.stream] else { return false }
-      request.withhold(Int(increment))
+      request.messages.withhold(Int(increment))
       return true
     case .data: connection.requests[header.stream]?.noteSent(header.length)
     default: break

@@ -1,11 +1,20 @@
 internal import NIOCore
 internal import NIOHTTP2
 
-/// The messages of a call: each is charged from its length prefix, and the client may send more than `Window.idle` bytes
-/// only of one that is charged.
-extension RequestGuard {
+/// Receives the messages of a call: each is charged from its length prefix, and the client may send more than
+/// `Window.idle` bytes only of one that is charged.
+///
+/// A refusal travels to the `RequestGuard` as an outbound event.
+///
+/// Needed with grpc-swift-nio-transport 2.9.2, which receives messages into memory without a limit.
+final class MessageReceiver: ChannelDuplexHandler {
+  typealias InboundIn = HTTP2Frame.FramePayload
+  typealias InboundOut = HTTP2Frame.FramePayload
+  typealias OutboundIn = HTTP2Frame.FramePayload
+  typealias OutboundOut = HTTP2Frame.FramePayload
+
   /// The flow-control window of a call.
-  struct Window {
+  private struct Window {
     /// The number of bytes that the client may still send.
     var byteCount: Int
     /// The window while no message is charged.
@@ -18,10 +27,108 @@ extension RequestGuard {
     init(_ byteCount: Int) { (self.byteCount, idle) = (byteCount, byteCount) }
   }
 
+  /// The end of the client's messages.
+  enum ClientEnd {
+    case none
+    /// It has arrived at the connection; frames before it may be unread.
+    ///
+    /// The HTTP/2 handler fails a call for which a window is opened then.
+    case arrived
+    case read
+  }
+
+  /// The known part of the first message.
+  enum Expectation {
+    /// It has arrived, or nobody asked for it.
+    case none
+    /// The worker has promised to process it; the promise lasts as long as the object.
+    case promised(any Sendable & AnyObject)
+    /// It is due, and its client has sent nothing for a while, so that the promise has ended.
+    case overdue
+
+    var isDue: Bool { if case .none = self { false } else { true } }
+    var isPromised: Bool { if case .promised = self { true } else { false } }
+  }
+
+  let connection: ConnectionGuard
+  private let stream: UInt32
+  private var context: ChannelHandlerContext?
+  /// Whether the call has ended, so that nothing more is received.
+  private var isOver = false
+  private(set) var clientEnd = ClientEnd.none
+  var expectation = Expectation.none
+
+  private var framing = MessageFraming(isCompressed: false)
+  private var inflater: MessageInflater?
+  private(set) var assembler = MessageAssembler()
+  /// Complete messages that the transport has not asked for yet.
+  private(set) var ready = CircularBuffer<ByteBuffer>()
+  /// Whether the call has sent a complete message.
+  private var hasReceivedMessage = false
+  /// The identifier of the message that waits for memory.
+  private(set) var waitingID: UInt64?
+  /// Whether the transport asks for messages.
+  private var isWanted = false
+  private var window: Window
+  var progress = Progress()
+
+  init(connection: ConnectionGuard, stream: UInt32) {
+    self.connection = connection
+    self.stream = stream
+    window = Window(connection.limits.streamWindowByteCount)
+  }
+
+  /// Whether no message has begun.
+  var isBetweenMessages: Bool { inflater?.isBetweenMessages ?? assembler.isEmpty }
+
+  func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+  func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+
+  /// Begins to receive messages with the call's compression.
+  func begin(_ compression: MessageInflater.Format?) throws(RequestRefusal) {
+    guard let compression else { return }
+    inflater = try MessageInflater(
+      compression, limit: connection.limits.maxMessageByteCount, allowance: connection.inflation)
+    framing = MessageFraming(isCompressed: true)
+  }
+
+  /// Notes that the end of the client's messages has arrived at the connection.
+  func noteEndArrived() { if clientEnd == .none { clientEnd = .arrived } }
+
+  /// Notes that the client sends no message.
+  func noteEndRead() { clientEnd = .read }
+
+  /// Releases the messages of a call that has ended.
+  func end() {
+    isOver = true
+    expectation = .none
+    inflater = nil
+    assembler = MessageAssembler()
+    ready.removeAll()
+    window.charge = nil
+    guard let id = waitingID else { return }
+    waitingID = nil
+    // If it was charged before, `grant` follows.
+    _ = connection.limits.messages.abandonMessage(id)
+  }
+
+  /// Ends the call, which `RequestGuard` answers.
+  func refuse(_ refusal: RequestRefusal) {
+    guard !isOver else { return }
+    context?.triggerUserOutboundEvent(refusal, promise: nil)
+  }
+
   // MARK: Bytes
 
-  /// Takes a DATA frame.
-  func take(_ payload: HTTP2Frame.FramePayload.Data, _ context: ChannelHandlerContext) {
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    switch unwrapInboundIn(data) {
+    case .data(let payload): push(payload, context)
+    default: context.fireChannelRead(data)
+    }
+  }
+
+  private func push(_ payload: HTTP2Frame.FramePayload.Data, _ context: ChannelHandlerContext) {
     if payload.endStream { clientEnd = .read }
     guard case .byteBuffer(let bytes) = payload.data else { return }
     window.byteCount -= bytes.readableBytes + (payload.paddingBytes.map { $0 + 1 } ?? 0)
@@ -94,7 +201,7 @@ extension RequestGuard {
 
   /// Continues with a message that was charged after it had waited.
   private func grant(_ byteCount: Int, isContinuation: Bool) {
-    guard let context, state == .running, waitingID != nil else {
+    guard let context, !isOver, waitingID != nil else {
       return connection.limits.messages.releaseMessage(
         byteCount, of: connection.id, isContinuation: isContinuation)
     }
@@ -109,19 +216,6 @@ extension RequestGuard {
     context.fireChannelReadComplete()
     adjustWindow(context)
     connection.flush()
-  }
-
-  /// Releases the messages of a call that has ended.
-  func releaseMessages() {
-    expectation = .none
-    inflater = nil
-    assembler = MessageAssembler()
-    ready.removeAll()
-    window.charge = nil
-    guard let id = waitingID else { return }
-    waitingID = nil
-    // If it was charged before, `grant` follows.
-    _ = connection.limits.messages.abandonMessage(id)
   }
 
   // MARK: Delivery
@@ -148,14 +242,14 @@ extension RequestGuard {
   private func deliver(_ context: ChannelHandlerContext) {
     guard isWanted || clientEnd == .read else { return }
     if !ready.isEmpty { expectation = .none }
-    while state == .running, let message = ready.popFirst() {
+    while !isOver, let message = ready.popFirst() {
       let isLast = clientEnd == .read && ready.isEmpty && assembler.isEmpty
       forward(message, isLast: isLast, context)
       if isLast { return }
       // The transport keeps the last buffer that it was passed.
       if message.readableBytes > MessageAssembler.maxFreeByteCount { forward(ByteBuffer(), isLast: false, context) }
     }
-    if clientEnd == .read, waitingID == nil, state == .running { forward(ByteBuffer(), isLast: true, context) }
+    if clientEnd == .read, waitingID == nil, !isOver { forward(ByteBuffer(), isLast: true, context) }
   }
 
   private func forward(_ bytes: ByteBuffer, isLast: Bool, _ context: ChannelHandlerContext) {
@@ -169,7 +263,7 @@ extension RequestGuard {
 
   /// Lets the client send the rest of a charged message, or the beginning of the next one.
   private func adjustWindow(_ context: ChannelHandlerContext) {
-    guard state == .running, clientEnd == .none, waitingID == nil, ready.isEmpty else { return }
+    guard !isOver, clientEnd == .none, waitingID == nil, ready.isEmpty else { return }
     let rest = assembler.missingByteCount
     if rest > 0 {
       if window.byteCount < rest { openWindow(to: rest + window.idle, context) }
