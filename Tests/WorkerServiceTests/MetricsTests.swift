@@ -1,4 +1,6 @@
 import CoreMetrics
+import Logging
+import ResultCache
 import Synchronization
 import TestSupport
 import Testing
@@ -62,6 +64,31 @@ struct MetricsTests {
     }
     let totals = totals(registry)
     #expect(totals["imageworker.wait.duration input"] == 1 && totals["imageworker.wait.duration helper"] == nil)
+  }
+
+  @Test("count the wait for a helper", .enabled(if: Isolated.isSupported, Isolated.absence))
+  func helperWaits() async throws {
+    let registry = MetricRegistry()
+    try await withWorker(metrics: registry, helpers: Isolated.pool()) { client, _ in
+      _ = try await client.process(Fixture.bytes("photo-420.jpg"), preset: "favicon")
+    }
+    #expect(totals(registry)["imageworker.wait.duration helper"] == 1)
+  }
+
+  @Test("count the wait for an identical request")
+  func resultWaits() async throws {
+    let registry = MetricRegistry()
+    let photo = Fixture.bytes("photo.png")
+    let cache = try ResultCache(limits: CacheLimits(), logger: Logger(label: "test"))
+    try await withWorker(cache: cache, metrics: registry) { client, _ in
+      try await withThrowingTaskGroup { group in
+        for _ in 0..<16 { group.addTask { _ = try await client.process(photo, preset: "preview") } }
+        try await group.waitForAll()
+      }
+    }
+    let totals = totals(registry)
+    #expect(totals["imageworker.wait.duration result", default: 0] > 0)
+    #expect(totals["imageworker.cache.requests miss"] == 1)
   }
 
   @Test("are all of the catalog")

@@ -10,6 +10,7 @@ final class HelperChannel: WorkChannel {
   private let session: HelperSession
   private let limits: ImageLimits
   private let recordsSpans: Bool
+  private let waited: WaitObserver
   private var dialogue: HelperDialogue
   private var isBegun = false
   /// The bytes in the helper's input that it has not consumed.
@@ -20,12 +21,14 @@ final class HelperChannel: WorkChannel {
   private var charge: ProcessCharge?
 
   /// - `caller`: the caller or connection that the image belongs to.
+  /// - `waited`: receives the time that the image waits for a helper.
   init(
     _ pool: HelperPool, caller: String, limits: ImageLimits, memory: MemoryBudget, cancellation: Cancellation,
-    tracing: HelperSession.Target
+    tracing: HelperSession.Target, waited: @escaping WaitObserver
   ) {
     session = HelperSession(pool, caller: caller, limits: limits, cancellation: cancellation, tracing: tracing)
     self.limits = limits
+    self.waited = waited
     recordsSpans = tracing.isRecorded
     dialogue = HelperDialogue(limits: limits, recordsSpans: tracing.isRecorded)
     charge = ProcessCharge(budget: memory)
@@ -37,7 +40,10 @@ final class HelperChannel: WorkChannel {
   var kept: KeptResults? { session.kept }
 
   func prepare() async throws(PipelineError) {
-    if session.process == nil, !isBegun { try await session.begin() }
+    guard session.process == nil, !isBegun else { return }
+    let asked = ContinuousClock.now
+    defer { waited(.helper, asked.duration(to: .now)) }
+    try await session.begin()
   }
 
   func prepareNow() throws(PipelineError) {

@@ -54,9 +54,7 @@ extension ImageJob {
 
   /// Reads input until the header is complete and the results are planned.
   func readHeader() async throws -> PlannedImage {
-    let asked = ContinuousClock.now
     try await work.prepare()
-    if environment.helpers != nil { environment.metrics.waited(.helper, asked.duration(to: .now)) }
     while true {
       try readHeaderWindow()
       if let plan = work.plan { return plan }

@@ -63,6 +63,6 @@ extension WorkerEnvironment {
       tracer: tracer, context: context, isPreview: isPreview, isRecorded: isTraced(context))
     return HelperChannel(
       helpers, caller: caller.connection, limits: limits.image, memory: memory, cancellation: cancellation,
-      tracing: target)
+      tracing: target, waited: metrics.waited)
   }
 }

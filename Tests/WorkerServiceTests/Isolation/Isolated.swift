@@ -42,7 +42,8 @@ enum Isolated {
     let memory = MemoryBudget(limit: 1 << 30, maxWaiting: 1)
     let tracing = HelperSession.Target(tracer: InMemoryTracer(), context: .topLevel, isPreview: false)
     let channel = HelperChannel(
-      pool, caller: "", limits: ImageLimits(), memory: memory, cancellation: cancellation, tracing: tracing)
+      pool, caller: "", limits: ImageLimits(), memory: memory, cancellation: cancellation, tracing: tracing,
+      waited: { _, _ in })
     let work = ImageWork(channel, memory: memory)
     try await work.prepare()
     return work
