@@ -147,6 +147,12 @@ typedef struct cpixels_arena {
 
 void *cpixels_arena_take(cpixels_arena *arena, size_t count, size_t size);
 
+/// Returns the value of a kernel at a distance in its own unit.
+double cpixels_kernel_value(cpixels_kernel kernel, double x);
+
+/// Returns the distance from which on a kernel is 0, in its own unit.
+double cpixels_kernel_radius(cpixels_kernel kernel);
+
 bool cpixels_axis_is_valid(const cpixels_axis_options *options);
 
 /// Returns the layout in which `kernels` resample this axis of 8-bit samples fastest.

@@ -9,15 +9,52 @@
 static const uint32_t max_count = 1u << 26;
 static const double pi = 3.14159265358979323846;
 
-static double kernel_radius(cpixels_kernel kernel) {
+double cpixels_kernel_radius(cpixels_kernel kernel) {
   switch (kernel) {
   case CPIXELS_KERNEL_TRIANGLE:
     return 1;
   case CPIXELS_KERNEL_BOX:
+  case CPIXELS_KERNEL_MEAN:
+  case CPIXELS_KERNEL_NEAREST:
     return 0.5 + 1e-9; // includes ties
-  default:
-    return 3;
+  case CPIXELS_KERNEL_LANCZOS2:
+  case CPIXELS_KERNEL_MITCHELL:
+  case CPIXELS_KERNEL_CUBIC:
+    return 2;
+  case CPIXELS_KERNEL_LANCZOS3:
+  case CPIXELS_KERNEL_DOUBLED_LANCZOS3:
+    break;
   }
+  return 3;
+}
+
+static double sinc(double x) {
+  return x == 0 ? 1 : sin(pi * x) / (pi * x);
+}
+
+double cpixels_kernel_value(cpixels_kernel kernel, double x) {
+  const double a = fabs(x);
+  switch (kernel) {
+  case CPIXELS_KERNEL_LANCZOS3:
+  case CPIXELS_KERNEL_DOUBLED_LANCZOS3:
+    return a < 3 ? sinc(x) * sinc(x / 3) : 0;
+  case CPIXELS_KERNEL_LANCZOS2:
+    return a < 2 ? sinc(x) * sinc(x / 2) : 0;
+  case CPIXELS_KERNEL_MITCHELL:
+    return a < 1   ? ((7 * a - 12) * a * a + 16.0 / 3) / 6
+           : a < 2 ? (((-7.0 / 3 * a + 12) * a - 20) * a + 32.0 / 3) / 6
+                   : 0;
+  case CPIXELS_KERNEL_CUBIC:
+    return a < 1 ? (1.5 * a - 2.5) * a * a + 1 : a < 2 ? (((a - 5) * a + 8) * a - 4) * -0.5 : 0;
+  case CPIXELS_KERNEL_TRIANGLE:
+    return a < 1 ? 1 - a : 0;
+  case CPIXELS_KERNEL_BOX:
+  case CPIXELS_KERNEL_MEAN:
+    return x > -0.5 && x <= 0.5 ? 1 : 0;
+  case CPIXELS_KERNEL_NEAREST:
+    break;
+  }
+  return 1;
 }
 
 static bool is_doubled(const cpixels_axis_options *axis) {
@@ -31,13 +68,16 @@ static bool is_emphasized(const cpixels_axis_options *axis) {
 /// Returns the stretch of the kernel in samples of the resampled source, which is the source itself or the doubled
 /// source.
 static double stretch_of(const cpixels_axis_options *axis) {
+  if (axis->kernel == CPIXELS_KERNEL_NEAREST) {
+    return 1;
+  }
   const double ratio = is_doubled(axis) ? 2 * axis->ratio : axis->ratio;
   return ratio > 1 ? ratio : 1;
 }
 
 /// Returns the maximum distance of a tap from the center of its destination sample, in source samples.
 static double reach_of(const cpixels_axis_options *axis) {
-  const double reach = kernel_radius(axis->kernel) * stretch_of(axis);
+  const double reach = cpixels_kernel_radius(axis->kernel) * stretch_of(axis);
   return is_doubled(axis) ? reach / 2 + 0.75 : is_emphasized(axis) ? reach + 1 : reach;
 }
 
@@ -54,7 +94,7 @@ bool cpixels_axis_is_valid(const cpixels_axis_options *axis) {
   return axis->source_count >= 1 && axis->source_count <= max_count && axis->destination_count >= 1 &&
          axis->destination_count <= max_count && axis->ratio > 0 && axis->ratio <= max_count &&
          isfinite(axis->offset) && fabs(axis->offset) <= max_count && axis->kernel >= CPIXELS_KERNEL_LANCZOS3 &&
-         axis->kernel <= CPIXELS_KERNEL_DOUBLED_LANCZOS3 && axis->emphasis >= 0 && axis->emphasis <= 0.25 &&
+         axis->kernel <= CPIXELS_KERNEL_NEAREST && axis->emphasis >= 0 && axis->emphasis <= 0.25 &&
          (axis->emphasis == 0 || axis->kernel == CPIXELS_KERNEL_LANCZOS3);
 }
 
@@ -62,6 +102,9 @@ bool cpixels_axis_is_valid(const cpixels_axis_options *axis) {
 /// contain.
 static uint32_t tap_count(const cpixels_axis_options *axis) {
   if (is_identity(axis)) {
+    return 1;
+  }
+  if (axis->kernel == CPIXELS_KERNEL_NEAREST) {
     return 1;
   }
   const double count = ceil(2 * reach_of(axis));
@@ -178,7 +221,7 @@ void cpixels_axis_place(
 
 // MARK: Weights
 
-/// Iterates over a kernel's values at equal distances. It computes the sines of the Lanczos kernel by rotating one
+/// Iterates over a kernel's values at equal distances. It computes the sines of the default kernel by rotating one
 /// angle, because an image's axes have some ten thousand taps and a sine costs as much as many of them.
 typedef struct kernel_walk {
   cpixels_kernel kernel;
@@ -202,8 +245,11 @@ static void kernel_walk_start(kernel_walk *walk, double x) {
 }
 
 static double kernel_walk_value(const kernel_walk *walk) {
+  if (walk->kernel >= CPIXELS_KERNEL_LANCZOS2) {
+    return cpixels_kernel_value(walk->kernel, walk->x);
+  }
   const double x = fabs(walk->x);
-  if (x >= kernel_radius(walk->kernel)) {
+  if (x >= cpixels_kernel_radius(walk->kernel)) {
     return 0;
   }
   if (walk->kernel == CPIXELS_KERNEL_TRIANGLE) {
@@ -254,6 +300,9 @@ static tap_range tap_range_of(const cpixels_axis_options *options, const cpixels
   if (!is_identity(options)) {
     const double reach = reach_of(options);
     range.center = (destination + 0.5) * options->ratio + options->offset;
+    if (options->kernel == CPIXELS_KERNEL_NEAREST) {
+      range.center = floor(range.center) + 0.5;
+    }
     range.left = (int64_t)floor(range.center - reach - 0.5) + 1;
     range.right = (int64_t)ceil(range.center + reach - 0.5) - 1;
   }

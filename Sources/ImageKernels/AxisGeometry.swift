@@ -1,3 +1,8 @@
+/// A kernel for reducing and enlarging: see `cpixels_kernel` in `cpixels.h`.
+package enum ResamplingKernel: String, Sendable, Hashable, CaseIterable {
+  case lanczos3, lanczos2, mitchell, bicubic, bilinear, box, nearest
+}
+
 /// The resampling geometry of one axis of a plane: see "Geometry" in `cpixels.h`.
 package struct AxisGeometry: Sendable, Hashable {
   /// The number of source samples, before resizing.
@@ -8,6 +13,8 @@ package struct AxisGeometry: Sendable, Hashable {
   package var ratio: Double
   /// The position of the destination's start, in source samples.
   package var offset: Double
+  /// The kernel for reducing.
+  package var kernel: ResamplingKernel
   /// The interpolation kernel for enlarging.
   package var enlargement: Enlargement
   /// Whether samples are resampled as if linear interpolation had doubled their number first.
@@ -22,7 +29,7 @@ package struct AxisGeometry: Sendable, Hashable {
   /// An interpolation kernel for enlarging.
   package enum Enlargement: Sendable, Hashable {
     /// The same kernel as for reducing.
-    case lanczos
+    case same
     /// Linear interpolation, for chroma planes, as in decoders.
     ///
     /// A kernel that rings would add colors next to sharp edges that the image does not have.
@@ -33,7 +40,7 @@ package struct AxisGeometry: Sendable, Hashable {
     /// Selects the kernel for a plane.
     /// - `width`: the width of the plane in samples.
     package init(isChroma: Bool, width: Int) {
-      self = !isChroma ? .lanczos : width > 2 ? .linear : .nearest
+      self = !isChroma ? .same : width > 2 ? .linear : .nearest
     }
   }
 
@@ -49,12 +56,15 @@ package struct AxisGeometry: Sendable, Hashable {
   /// - `sourceStart`: the position in the first sample at which the window starts, in samples.
   /// - `destinationScale`: the number of destination plane samples per pixel of the destination image: 1 or 0.5.
   /// - `destinationLength`: the length of the destination image in pixels.
+  /// - `kernel`: the kernel for reducing and, unless `enlargement` is another one, for enlarging.
   /// - `isReversed`: whether the axis is displayed from last to first, so that the samples of the destination plane
   ///   must be aligned with its end.
   package init(
     sourceCount: Int, sourceScale: Double, sourceLength: Double, sourceStart: Double = 0,
-    destinationScale: Double, destinationLength: Int, isReversed: Bool, enlargement: Enlargement = .lanczos
+    destinationScale: Double, destinationLength: Int, isReversed: Bool, kernel: ResamplingKernel = .lanczos3,
+    enlargement: Enlargement = .same
   ) {
+    self.kernel = kernel
     self.enlargement = enlargement
     self.sourceCount = sourceCount
     let exactCount = Double(destinationLength) * destinationScale

@@ -5,8 +5,16 @@ package import ImageCodecs
 ///
 /// It is a class because a stage stores up to three in an array, and arrays cannot store noncopyable values.
 package final class PlaneResizer {
+  private enum Handle {
+    case fast(OpaquePointer)
+    /// Its samples equal those of Pillow.
+    case exact(OpaquePointer)
+    /// Its samples equal those of libjpeg.
+    case doubling(OpaquePointer)
+  }
+
   private let memory: PixelBuffer
-  private let handle: OpaquePointer
+  private let handle: Handle
   private let output: RowBuffer
   private let sourceRowByteCount: Int
 
@@ -14,17 +22,21 @@ package final class PlaneResizer {
   package static let outputRowCount = 16
 
   /// Creates a resizer and allocates its memory.
+  /// - `isExact`: whether samples equal those of Pillow; see `cpixels_exact`. Only for gray, RGB and RGBA of 8 bits.
   /// - Throws: `misuse` for an axis out of range, `outOfMemory` if the budget is exhausted.
   package init(
-    horizontal: AxisGeometry, vertical: AxisGeometry, format: PixelFormat, budget: ImageBudget
+    horizontal: AxisGeometry, vertical: AxisGeometry, format: PixelFormat, isExact: Bool = false, budget: ImageBudget
   ) throws(CodecError) {
     var options = cpixels_resizer_options(horizontal: horizontal, vertical: vertical, format: format)
-    var byteCount = 0
-    guard cpixels_resizer_measure(&options, &byteCount) else {
+    guard let byteCount = Self.measure(&options, isExact: isExact) else {
       throw CodecError(code: .misuse, message: "no resizer for \(horizontal) by \(vertical)")
     }
     let memory = try PixelBuffer(byteCount: byteCount, budget: budget)
-    guard let handle = cpixels_resizer_init(&options, memory.unsafeBase) else {
+    let handle =
+      isExact
+      ? cpixels_exact_init(&options, memory.unsafeBase).map { Handle.exact($0) }
+      : cpixels_resizer_init(&options, memory.unsafeBase).map { Handle.fast($0) }
+    guard let handle else {
       throw CodecError(code: .misuse, message: "no resizer for \(horizontal) by \(vertical)")
     }
     output = try RowBuffer(
@@ -34,25 +46,67 @@ package final class PlaneResizer {
     self.handle = handle
   }
 
-  /// Returns the number of bytes that a resizer for these axes charges.
-  package static func byteCount(horizontal: AxisGeometry, vertical: AxisGeometry, format: PixelFormat) -> Int {
-    var options = cpixels_resizer_options(horizontal: horizontal, vertical: vertical, format: format)
+  /// Creates a resizer that brings a plane of chroma to the size of its image, as libjpeg does.
+  /// - Returns: `nil` if the plane does not have half of the image's columns or rows, or both.
+  /// - Throws: `outOfMemory` if the budget is exhausted.
+  package init?(doubling plane: PlaneLayout, to image: PlaneLayout, budget: ImageBudget) throws(CodecError) {
+    var options = cpixels_doubler_options(plane, image)
     var byteCount = 0
-    guard cpixels_resizer_measure(&options, &byteCount) else { return 0 }
+    guard cpixels_doubler_measure(&options, &byteCount) else { return nil }
+    memory = try PixelBuffer(byteCount: byteCount, budget: budget)
+    guard let handle = cpixels_doubler_init(&options, memory.unsafeBase) else { return nil }
+    self.handle = .doubling(handle)
+    output = try RowBuffer(rowByteCount: image.width, rowCount: Self.outputRowCount, budget: budget)
+    sourceRowByteCount = plane.width
+  }
+
+  /// Returns the number of bytes that a doubling resizer charges; 0 if there is none for the plane.
+  package static func byteCount(doubling plane: PlaneLayout, to image: PlaneLayout) -> Int {
+    var options = cpixels_doubler_options(plane, image)
+    var byteCount = 0
+    guard cpixels_doubler_measure(&options, &byteCount) else { return 0 }
+    return byteCount + image.width * outputRowCount
+  }
+
+  /// Returns the number of bytes that a resizer for these axes charges.
+  package static func byteCount(
+    horizontal: AxisGeometry, vertical: AxisGeometry, format: PixelFormat, isExact: Bool = false
+  ) -> Int {
+    var options = cpixels_resizer_options(horizontal: horizontal, vertical: vertical, format: format)
+    guard let byteCount = measure(&options, isExact: isExact) else { return 0 }
     return byteCount + horizontal.destinationCount * format.pixelByteCount * outputRowCount
+  }
+
+  private static func measure(_ options: inout cpixels_resizer_options, isExact: Bool) -> Int? {
+    var byteCount = 0
+    let isValid =
+      isExact ? cpixels_exact_measure(&options, &byteCount) : cpixels_resizer_measure(&options, &byteCount)
+    return isValid ? byteCount : nil
   }
 
   /// Consumes rows while there is room, and returns their number.
   package func push(_ rows: Strip.Rows) -> Int {
     if rows.isEmpty { return 0 }
     precondition(rows.rowByteCount >= sourceRowByteCount, "rows are shorter")
-    return cpixels_resizer_push(handle, rows.unsafeBase, rows.rowStride, rows.rowCount)
+    return switch handle {
+    case .fast(let handle): cpixels_resizer_push(handle, rows.unsafeBase, rows.rowStride, rows.rowCount)
+    case .exact(let handle): cpixels_exact_push(handle, rows.unsafeBase, rows.rowStride, rows.rowCount)
+    case .doubling(let handle): cpixels_doubler_push(handle, rows.unsafeBase, rows.rowStride, rows.rowCount)
+    }
   }
 
   /// Returns the next finished rows, at most `outputRowCount`; they are valid until the next read.
   package func read() -> Strip.Rows {
-    output.rows(
-      count: cpixels_resizer_read(handle, output.unsafeRow(0), output.rowByteCount, Self.outputRowCount))
+    let count =
+      switch handle {
+      case .fast(let handle):
+        cpixels_resizer_read(handle, output.unsafeRow(0), output.rowByteCount, Self.outputRowCount)
+      case .exact(let handle):
+        cpixels_exact_read(handle, output.unsafeRow(0), output.rowByteCount, Self.outputRowCount)
+      case .doubling(let handle):
+        cpixels_doubler_read(handle, output.unsafeRow(0), output.rowByteCount, Self.outputRowCount)
+      }
+    return output.rows(count: count)
   }
 }
 
@@ -65,19 +119,41 @@ extension cpixels_resizer_options {
   }
 }
 
+extension cpixels_doubler_options {
+  fileprivate init(_ plane: PlaneLayout, _ image: PlaneLayout) {
+    self.init(
+      source_width: UInt32(plane.width), source_height: UInt32(plane.height), width: UInt32(image.width),
+      height: UInt32(image.height), doubles_columns: plane.horizontalScale == image.horizontalScale / 2,
+      doubles_rows: plane.verticalScale == image.verticalScale / 2)
+  }
+}
+
 extension cpixels_axis_options {
   fileprivate init(_ axis: AxisGeometry) {
     let enlarging =
       switch axis.enlargement {
-      case .lanczos: CPIXELS_KERNEL_LANCZOS3
+      case .same: axis.kernel.handle
       case .linear: CPIXELS_KERNEL_TRIANGLE
       case .nearest: CPIXELS_KERNEL_BOX
       }
-    let kernel =
-      axis.isDoubled ? CPIXELS_KERNEL_DOUBLED_LANCZOS3 : axis.ratio < 1 ? enlarging : CPIXELS_KERNEL_LANCZOS3
+    let kernel = axis.isDoubled ? CPIXELS_KERNEL_DOUBLED_LANCZOS3 : axis.ratio < 1 ? enlarging : axis.kernel.handle
     self.init(
       source_count: UInt32(axis.sourceCount), destination_count: UInt32(axis.destinationCount),
       ratio: axis.ratio, offset: axis.offset, kernel: kernel,
       emphasis: kernel == CPIXELS_KERNEL_LANCZOS3 ? axis.emphasis : 0)
+  }
+}
+
+extension ResamplingKernel {
+  fileprivate var handle: cpixels_kernel {
+    switch self {
+    case .lanczos3: CPIXELS_KERNEL_LANCZOS3
+    case .lanczos2: CPIXELS_KERNEL_LANCZOS2
+    case .mitchell: CPIXELS_KERNEL_MITCHELL
+    case .bicubic: CPIXELS_KERNEL_CUBIC
+    case .bilinear: CPIXELS_KERNEL_TRIANGLE
+    case .box: CPIXELS_KERNEL_MEAN
+    case .nearest: CPIXELS_KERNEL_NEAREST
+    }
   }
 }

@@ -11,10 +11,12 @@ struct ResizeCase: Sendable, CustomTestStringConvertible {
   let offset: Double
   let kernel: cpixels_kernel
   let emphasis: Double
+  /// Whether `cpixels_exact` resamples.
+  let isExact: Bool
 
   init(
     _ source: (Int, Int), _ destination: (Int, Int), channels: Int = 1, scale: Double = 1, offset: Double = 0,
-    kernel: cpixels_kernel = CPIXELS_KERNEL_LANCZOS3, emphasis: Double = 0
+    kernel: cpixels_kernel = CPIXELS_KERNEL_LANCZOS3, emphasis: Double = 0, isExact: Bool = false
   ) {
     self.source = source
     self.destination = destination
@@ -23,11 +25,13 @@ struct ResizeCase: Sendable, CustomTestStringConvertible {
     self.offset = offset
     self.kernel = kernel
     self.emphasis = emphasis
+    self.isExact = isExact
   }
 
   var testDescription: String {
     let sizes = "\(source.width)x\(source.height) to \(destination.width)x\(destination.height)"
-    return "\(sizes), \(channels) channels, scale \(scale), offset \(offset), emphasis \(emphasis)"
+    let kernel = "kernel \(kernel.rawValue), scale \(scale), offset \(offset), emphasis \(emphasis)"
+    return "\(sizes), \(channels) channels, \(kernel)\(isExact ? ", exact" : "")"
   }
 
   var sourceRowSampleCount: Int { source.width * channels }
@@ -86,10 +90,12 @@ final class ResizeDriver {
   init(_ test: ResizeCase, sampleSize: Int, isa: cpixels_isa) {
     var options = test.options(sampleSize == 1 ? CPIXELS_SAMPLE_U8 : CPIXELS_SAMPLE_U16, isa)
     var byteCount = 0
-    #expect(cpixels_resizer_measure(&options, &byteCount))
+    #expect(
+      test.isExact ? cpixels_exact_measure(&options, &byteCount) : cpixels_resizer_measure(&options, &byteCount))
     block = .allocate(byteCount: byteCount + 2 * Self.fenceByteCount, alignment: 64)
     block.initializeMemory(as: UInt8.self, repeating: 0xA5)
-    resizer = cpixels_resizer_init(&options, block.baseAddress! + Self.fenceByteCount)!
+    let memory = block.baseAddress! + Self.fenceByteCount
+    resizer = test.isExact ? cpixels_exact_init(&options, memory)! : cpixels_resizer_init(&options, memory)!
     self.test = test
     self.sampleSize = sampleSize
   }
@@ -99,14 +105,19 @@ final class ResizeDriver {
   func push<Sample>(_ source: [Sample], from row: Int, rowCount: Int) -> Int {
     let rowByteCount = test.sourceRowSampleCount * sampleSize
     return source.withUnsafeBytes {
-      cpixels_resizer_push(resizer, $0.baseAddress! + row * rowByteCount, rowByteCount, rowCount)
+      let rows = $0.baseAddress! + row * rowByteCount
+      return test.isExact
+        ? cpixels_exact_push(resizer, rows, rowByteCount, rowCount)
+        : cpixels_resizer_push(resizer, rows, rowByteCount, rowCount)
     }
   }
 
   func read<Sample>(into rows: inout [Sample], rowCount: Int) -> Int {
     let rowByteCount = test.destinationRowCount * sampleSize
     return rows.withUnsafeMutableBytes {
-      cpixels_resizer_read(resizer, $0.baseAddress!, rowByteCount, rowCount)
+      test.isExact
+        ? cpixels_exact_read(resizer, $0.baseAddress!, rowByteCount, rowCount)
+        : cpixels_resizer_read(resizer, $0.baseAddress!, rowByteCount, rowCount)
     }
   }
 

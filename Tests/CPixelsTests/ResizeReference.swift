@@ -62,14 +62,27 @@ struct ResizeReference {
     }
   }
 
-  private func kernel(_ x: Double) -> Double {
+  func kernel(_ x: Double) -> Double {
     let x = abs(x)
     if test.kernel == CPIXELS_KERNEL_TRIANGLE { return max(0, 1 - x) }
-    if test.kernel == CPIXELS_KERNEL_BOX { return x <= 0.5 + 1e-9 ? 1 : 0 }
+    if test.kernel == CPIXELS_KERNEL_BOX || test.kernel == CPIXELS_KERNEL_MEAN { return x <= 0.5 + 1e-9 ? 1 : 0 }
+    if test.kernel == CPIXELS_KERNEL_CUBIC { return cubic(x, b: 0, c: 0.5) }
+    if test.kernel == CPIXELS_KERNEL_MITCHELL { return cubic(x, b: 1.0 / 3, c: 1.0 / 3) }
+    if test.kernel == CPIXELS_KERNEL_LANCZOS2 {
+      if x == 0 { return 1 }
+      return x < 2 ? 2 * sine(.pi * x) * sine(.pi * x / 2) / (.pi * .pi * x * x) : 0
+    }
     if x == 0 { return 1 }
     if x >= 3 { return 0 }
     let a = Double.pi * x
     return 3 * sine(a) * sine(a / 3) / (a * a)
+  }
+
+  /// Returns a cubic of Mitchell and Netravali.
+  private func cubic(_ x: Double, b: Double, c: Double) -> Double {
+    if x < 1 { return ((12 - 9 * b - 6 * c) * x * x * x + (-18 + 12 * b + 6 * c) * x * x + 6 - 2 * b) / 6 }
+    if x >= 2 { return 0 }
+    return ((-b - 6 * c) * x * x * x + (6 * b + 30 * c) * x * x + (-12 * b - 48 * c) * x + 8 * b + 24 * c) / 6
   }
 
   /// Returns the sine from its series, so that the reference shares no code with the tested function; arguments are

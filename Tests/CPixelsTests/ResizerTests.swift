@@ -33,6 +33,15 @@ struct ResizerTests {
     ResizeCase((661, 20), (80, 3)), ResizeCase((664, 20), (80, 3)), ResizeCase((1300, 60), (64, 5), channels: 3),
     ResizeCase((2133, 20), (200, 2)), ResizeCase((192, 40), (19, 4)), ResizeCase((191, 40), (19, 4), offset: 1.5),
     ResizeCase((900, 30), (50, 2), channels: 4, emphasis: 1.0 / 16),
+    // Kernels on request; no sample is at the edge of a mean.
+    ResizeCase((200, 150), (96, 72), channels: 3, kernel: CPIXELS_KERNEL_LANCZOS2),
+    ResizeCase((61, 47), (170, 130), kernel: CPIXELS_KERNEL_LANCZOS2),
+    ResizeCase((200, 150), (96, 72), channels: 3, kernel: CPIXELS_KERNEL_MITCHELL),
+    ResizeCase((61, 47), (170, 130), channels: 4, kernel: CPIXELS_KERNEL_MITCHELL),
+    ResizeCase((200, 150), (96, 72), channels: 3, kernel: CPIXELS_KERNEL_CUBIC),
+    ResizeCase((13, 9), (40, 31), kernel: CPIXELS_KERNEL_CUBIC),
+    ResizeCase((201, 150), (67, 50), channels: 3, kernel: CPIXELS_KERNEL_MEAN),
+    ResizeCase((335, 150), (67, 50), kernel: CPIXELS_KERNEL_MEAN),
   ]
   static let instructionSets = [CPIXELS_ISA_SCALAR, CPIXELS_ISA_AVX2, CPIXELS_ISA_AVX512, CPIXELS_ISA_NEON]
     .filter(cpixels_isa_is_available)

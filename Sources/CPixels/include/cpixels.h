@@ -66,6 +66,11 @@ typedef enum cpixels_kernel {
   /// Linear interpolation to twice as many samples followed by the Lanczos kernel, in one step. This has the same
   /// result as a decoder that brings a subsampled chroma plane to the image's size, followed by a resize.
   CPIXELS_KERNEL_DOUBLED_LANCZOS3 = 3,
+  CPIXELS_KERNEL_LANCZOS2 = 4, ///< sinc(x) sinc(x/2), |x| < 2.
+  CPIXELS_KERNEL_MITCHELL = 5, ///< The cubic of Mitchell and Netravali, B = C = 1/3, |x| < 2.
+  CPIXELS_KERNEL_CUBIC = 6,    ///< The cubic of Catmull and Rom, |x| < 2.
+  CPIXELS_KERNEL_MEAN = 7,     ///< 1, -1/2 < x <= 1/2: the mean of the samples under a destination sample.
+  CPIXELS_KERNEL_NEAREST = 8,  ///< The sample that the center lies in, whatever the ratio.
 } cpixels_kernel;
 
 typedef enum cpixels_sample {
@@ -110,6 +115,58 @@ size_t cpixels_resizer_push(cpixels_resizer *resizer, const void *rows, size_t r
 
 /// Writes up to `capacity` finished destination rows and returns their number. `row_stride` is in bytes.
 size_t cpixels_resizer_read(cpixels_resizer *resizer, void *rows, size_t row_stride, size_t capacity);
+
+// MARK: Exact resampling
+
+/// A resampler whose 8-bit results equal those of Pillow (10 and later), sample by sample: horizontally into rounded
+/// and clamped samples, then vertically, with weights in Q22, and without the taps outside the source. Four channels
+/// are RGBA with straight alpha, which is premultiplied in 8 bits meanwhile. It is slower than cpixels_resizer, and has
+/// the same protocol.
+///
+/// Axes are as for cpixels_resizer, without emphasis and CPIXELS_KERNEL_DOUBLED_LANCZOS3; samples are
+/// CPIXELS_SAMPLE_U8. CPIXELS_KERNEL_BOX is as CPIXELS_KERNEL_MEAN.
+typedef struct cpixels_exact cpixels_exact;
+
+/// Computes the size of the block that cpixels_exact_init needs. Returns false if an option is out of range or the size
+/// overflows.
+bool cpixels_exact_measure(const cpixels_resizer_options *options, size_t *byte_count);
+
+/// Initializes a resampler in `memory`, as cpixels_resizer_init.
+cpixels_exact *cpixels_exact_init(const cpixels_resizer_options *options, void *memory);
+
+/// Consumes source rows, as cpixels_resizer_push.
+size_t cpixels_exact_push(cpixels_exact *exact, const uint8_t *rows, size_t row_stride, size_t row_count);
+
+/// Writes destination rows, as cpixels_resizer_read.
+size_t cpixels_exact_read(cpixels_exact *exact, uint8_t *rows, size_t row_stride, size_t capacity);
+
+// MARK: Doubling
+
+/// A plane of chroma at half the size of its image, in one or both directions.
+typedef struct cpixels_doubler_options {
+  uint32_t source_width; ///< In samples, as source_height: half of the image's, rounded up, where it is doubled.
+  uint32_t source_height;
+  uint32_t width; ///< The size of the image.
+  uint32_t height;
+  bool doubles_columns;
+  bool doubles_rows;
+} cpixels_doubler_options;
+
+/// Brings a plane to the size of its image, with the samples of libjpeg's triangle filter ("fancy upsampling"). It has
+/// the protocol of cpixels_resizer.
+typedef struct cpixels_doubler cpixels_doubler;
+
+/// Computes the size of the block that cpixels_doubler_init needs. Returns false if an option is out of range.
+bool cpixels_doubler_measure(const cpixels_doubler_options *options, size_t *byte_count);
+
+/// Initializes a doubler in `memory`, as cpixels_resizer_init.
+cpixels_doubler *cpixels_doubler_init(const cpixels_doubler_options *options, void *memory);
+
+/// Consumes source rows, as cpixels_resizer_push.
+size_t cpixels_doubler_push(cpixels_doubler *doubler, const uint8_t *rows, size_t row_stride, size_t row_count);
+
+/// Writes destination rows, as cpixels_resizer_read.
+size_t cpixels_doubler_read(cpixels_doubler *doubler, uint8_t *rows, size_t row_stride, size_t capacity);
 
 // MARK: Alpha
 

@@ -63,46 +63,31 @@ enum SimilarityTrial {
 
 /// Compares the decoded rows of a trial with the rows from which it was encoded.
 final class RowComparison {
-  private static let rowCount = 16
-
   private let image: BufferedImage
   private let similarity: ImageSimilarity
-  /// Enlarge the planes that are smaller than the image; empty for packed pixels.
-  private let resizers: [PlaneResizer?]
-  private let merger: YCCMerger?
+  /// Merges decoded planes; `nil` for packed pixels.
+  private var merger: PlaneMerger?
   private var comparedRowCount = 0
 
   /// Creates a comparison.
   /// - `layout`: The layout of the decoded rows.
   init(_ image: BufferedImage, layout: PixelLayout, budget: ImageBudget) throws(CodecError) {
-    let (width, height) = (image.options.width, image.options.height)
-    self.image = image
     let isPlanar = layout.format == .ycc8
+    self.image = image
     similarity = try ImageSimilarity(
-      width: width, height: height, format: image.options.pixelFormat, resultFormat: isPlanar ? .rgb8 : layout.format,
-      budget: budget)
-    merger = isPlanar ? try YCCMerger(width: width, budget: budget) : nil
-    var resizers: [PlaneResizer?] = []
-    for plane in isPlanar ? layout.planes : [] {
-      let isSmaller = plane.width != width || plane.height != height
-      resizers.append(
-        isSmaller
-          ? try PlaneResizer(
-            horizontal: Self.axis(plane.width, scale: plane.horizontalScale, length: width),
-            vertical: Self.axis(plane.height, scale: plane.verticalScale, length: height), format: .gray8,
-            budget: budget) : nil)
-    }
-    self.resizers = resizers
+      width: image.options.width, height: image.options.height, format: image.options.pixelFormat,
+      resultFormat: isPlanar ? .rgb8 : layout.format, budget: budget)
+    merger = isPlanar ? try PlaneMerger(layout, doubles: false, budget: budget) : nil
   }
 
   /// Returns an upper bound of the bytes that the comparison of a result with these options charges.
   static func estimatedByteCount(_ options: EncoderOptions) -> Int {
     let (width, height) = (options.width, options.height)
-    let chroma = PlaneResizer.byteCount(
-      horizontal: axis((width + 1) / 2, scale: 0.5, length: width),
-      vertical: axis((height + 1) / 2, scale: 0.5, length: height), format: .gray8)
+    let chroma = PlaneLayout(
+      width: (width + 1) / 2, height: (height + 1) / 2, horizontalScale: 0.5, verticalScale: 0.5)
+    let layout = PixelLayout(format: .ycc8, planes: [PlaneLayout(width: width, height: height), chroma, chroma])
     return ImageSimilarity.estimatedByteCount(width: width, height: height, format: options.pixelFormat)
-      + YCCMerger.estimatedByteCount(width: width) + 2 * chroma
+      + PlaneMerger.estimatedByteCount(layout)
   }
 
   /// Whether all rows were compared.
@@ -114,37 +99,8 @@ final class RowComparison {
   /// Compares the next decoded rows.
   func push(_ strip: borrowing Strip) throws(CodecError) {
     guard merger != nil else { return try compare(strip.plane(0)) }
-    var waiting = (0..<3).map { strip.plane($0) }
-    while true {
-      var finished = waiting.map { $0.prefix(0) }
-      var isIdle = true
-      for index in 0..<3 {
-        let taken: Int
-        if let resizer = resizers[index] {
-          taken = resizer.push(waiting[index])
-          finished[index] = resizer.read()
-        } else {
-          finished[index] = waiting[index].prefix(Self.rowCount)
-          taken = finished[index].rowCount
-        }
-        waiting[index].dropFirst(taken)
-        if taken > 0 || !finished[index].isEmpty { isIdle = false }
-      }
-      if isIdle { return }
-      try merge(&finished)
-    }
-  }
-
-  private func merge(_ planes: inout [Strip.Rows]) throws(CodecError) {
-    guard let merger else { return }
-    while planes.contains(where: { !$0.isEmpty }) {
-      try merger.push(&planes)
-      while true {
-        let rows = merger.read()
-        if rows.isEmpty { break }
-        try compare(rows)
-      }
-    }
+    merger?.push(strip)
+    while let rows = try merger?.read(), !rows.isEmpty { try compare(rows) }
   }
 
   private func compare(_ rows: Strip.Rows) throws(CodecError) {
@@ -154,12 +110,5 @@ final class RowComparison {
       reference: all.part(first: comparedRowCount, count: count, byteOffset: 0, byteCount: all.rowByteCount),
       result: rows.prefix(count))
     comparedRowCount += count
-  }
-
-  private static func axis(_ sampleCount: Int, scale: Double, length: Int) -> AxisGeometry {
-    AxisGeometry(
-      sourceCount: sampleCount, sourceScale: scale, sourceLength: Double(length), destinationScale: 1,
-      destinationLength: length, isReversed: false,
-      enlargement: AxisGeometry.Enlargement(isChroma: true, width: sampleCount))
   }
 }

@@ -1,4 +1,5 @@
 package import Fields
+package import ImageKernels
 
 /// The way in which an image is resized to its bounds.
 package enum ResizeMode: String, Sendable, Hashable, FieldChoice {
@@ -9,6 +10,8 @@ package enum ResizeMode: String, Sendable, Hashable, FieldChoice {
   /// Scale to exactly the bounds, regardless of the aspect ratio.
   case stretch
 }
+
+extension ResamplingKernel: FieldChoice {}
 
 /// A side or corner of the displayed image, or its center.
 package enum Gravity: String, Sendable, Hashable, FieldChoice {

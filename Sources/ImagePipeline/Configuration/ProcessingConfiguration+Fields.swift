@@ -34,6 +34,17 @@ extension ProcessingConfiguration: FieldRecord {
       "allow_upscale", \.allowUpscale,
       option: OptionText("allow-upscale", "Enlarge images that are smaller than the bounds. Default: false.")),
     Field(
+      "resampling_kernel", \.resamplingKernel,
+      option: OptionText(
+        "resampling-kernel", "kernel",
+        "Choose the kernel with which the image is reduced and enlarged, from sharp (lanczos3) to soft (box). Default: "
+          + "lanczos3.")),
+    Field(
+      "exact_resize", \.exactResize,
+      option: OptionText(
+        "exact-resize",
+        "Resize to the samples that Pillow computes, for models: slower, and not visible. Default: false.")),
+    Field(
       "gravity", \.gravity,
       option: OptionText(
         "gravity", "place",

@@ -1,4 +1,5 @@
 package import ImageCodecs
+package import ImageKernels
 
 /// The requested properties of a result.
 ///
@@ -105,6 +106,14 @@ package struct ProcessingConfiguration: Sendable, Hashable {
   ///
   /// Default: no.
   package var neverLarger: Bool?
+  /// The kernel with which the image is reduced and enlarged.
+  ///
+  /// Default: `lanczos3`.
+  package var resamplingKernel: ResamplingKernel?
+  /// Whether the image is decoded at its full size and resized to the samples that Pillow computes.
+  ///
+  /// Default: no.
+  package var exactResize: Bool?
   /// Options for JPEG results; ignored for other formats.
   package var jpeg: JPEGOptions?
   /// Options for PNG results; ignored for other formats.
@@ -119,8 +128,8 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     flipHorizontal: Bool? = nil, flipVertical: Bool? = nil, background: Color? = nil, maxBytes: UInt64? = nil,
     metadata: MetadataPolicy? = nil, tolerateTruncation: Bool? = nil, alwaysEncode: Bool? = nil,
     tolerateDamage: Bool? = nil, filters: [Filter]? = nil, allowSmallerDimensions: Bool? = nil,
-    targetSimilarity: Double? = nil, neverLarger: Bool? = nil, jpeg: JPEGOptions? = nil, png: PNGOptions? = nil,
-    webp: WebPOptions? = nil
+    targetSimilarity: Double? = nil, neverLarger: Bool? = nil, resamplingKernel: ResamplingKernel? = nil,
+    exactResize: Bool? = nil, jpeg: JPEGOptions? = nil, png: PNGOptions? = nil, webp: WebPOptions? = nil
   ) {
     self.maxWidth = maxWidth
     self.maxHeight = maxHeight
@@ -146,6 +155,8 @@ package struct ProcessingConfiguration: Sendable, Hashable {
     self.allowSmallerDimensions = allowSmallerDimensions
     self.targetSimilarity = targetSimilarity
     self.neverLarger = neverLarger
+    self.resamplingKernel = resamplingKernel
+    self.exactResize = exactResize
     self.jpeg = jpeg
     self.png = png
     self.webp = webp

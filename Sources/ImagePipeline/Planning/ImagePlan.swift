@@ -1,4 +1,5 @@
 internal import ImageCodecs
+internal import ImageKernels
 
 /// All decisions for one image and each of its renditions, made before decoding starts.
 package struct ImagePlan: Sendable {
@@ -122,7 +123,8 @@ struct PlanDraft {
 
   /// Returns the smallest of `scales`, in eighths, that is sufficient for this rendition.
   func decodeScale(of scales: [Int]) -> Int {
-    Geometry.decodeScale(
+    if configuration.exactResize ?? false || configuration.resamplingKernel == .nearest { return 8 }
+    return Geometry.decodeScale(
       window: framing.window.pixelSize, target: framing.imageSize, scales: scales,
       residual: isPreview ? 1 : Plan.minResidual(quality: configuration.compressionQuality ?? 1))
   }

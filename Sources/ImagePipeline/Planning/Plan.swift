@@ -1,4 +1,5 @@
 internal import ImageCodecs
+internal import ImageKernels
 
 /// All decisions for one rendition of an image, made before decoding starts.
 package struct Plan: Sendable, Hashable {
@@ -29,6 +30,10 @@ package struct Plan: Sendable, Hashable {
   package var outputSize: PixelSize { framing.canvasSize }
   /// The scale N at which the image is decoded, as N/8 of its size.
   package let decodeScale: Int
+  /// The kernel with which the image is reduced and enlarged.
+  let kernel: ResamplingKernel
+  /// Whether results equal those of Pillow.
+  let resizesExactly: Bool
   let encoder: EncoderOptions
   /// The maximum size of the result in bytes, the similarity that it must reach, and the ways to reach them; `nil` if
   /// the first result is final.
@@ -108,6 +113,8 @@ package struct Plan: Sendable, Hashable {
     storedWindow = framing.window.stored(orientation, shown: storedSize.turned(by: orientation))
     decodedByteCount = UInt64(storedSize.pixelCount) * UInt64(Self.channelCount(header))
     self.decodeScale = decodeScale
+    kernel = configuration.resamplingKernel ?? .lanczos3
+    resizesExactly = configuration.exactResize ?? false
     background = configuration.background ?? .white
     toleratesTruncation = configuration.tolerateTruncation ?? false
     toleratesDamage = configuration.tolerateDamage ?? false
@@ -119,7 +126,8 @@ package struct Plan: Sendable, Hashable {
     let colorFormat = header.hasAlpha ? PixelFormat.rgba8 : .rgb8
     // Converting gray with a gray profile yields gray, so no other pixel format is needed.
     let isGray = header.colorSpace == .gray && !header.hasAlpha
-    let isPassed = !changesPixels && (header.profileByteCount == 0 || isGray)
+    let mergesPlanes = resizesExactly && header.colorSpace == .ycbcr
+    let isPassed = !changesPixels && !mergesPlanes && (header.profileByteCount == 0 || isGray)
     encoder = try Self.encoder(
       header: header, outputSize: framing.canvasSize, configuration: configuration,
       colorFormat: isPassed ? nil : colorFormat)

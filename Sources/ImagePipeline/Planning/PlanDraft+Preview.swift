@@ -15,7 +15,7 @@ extension PlanDraft {
     preview.filters = configuration.filters?.compactMap { $0.scaled(by: factor) }
     // These apply only to the result itself. The bounds are already part of the framing.
     (preview.scaleFactor, preview.maxBytes, preview.allowSmallerDimensions) = (nil, nil, nil)
-    (preview.targetSimilarity, preview.neverLarger) = (nil, nil)
+    (preview.targetSimilarity, preview.neverLarger, preview.exactResize) = (nil, nil, nil)
     (preview.jpeg, preview.png, preview.webp) = (nil, nil, nil)
     return PlanDraft(
       preview, orientation: orientation, framing: framing.scaled(by: factor), isPreview: true)

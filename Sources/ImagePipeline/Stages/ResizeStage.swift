@@ -5,13 +5,14 @@ internal import Tracing
 /// Resamples decoded rows to the result's size, plane by plane.
 ///
 /// Images with alpha are premultiplied first, so that the color of transparent pixels never becomes visible. If no
-/// plane changes its size, strips bypass the stage.
+/// plane changes its size, strips bypass the stage. To resize exactly as Pillow does, planes are merged first.
 struct ResizeStage: Stage {
   private let plan: Plan
   private var format = PixelFormat.rgb8
   private var planes: [PlaneResizer] = []
   private var windows: [PlaneWindow] = []
   private var premultiplier: Premultiplier?
+  private var merger: PlaneMerger?
   private var gauge: OutputGauge?
   // Rows of the current strip: those that were not yet offered to the planes, and those that the planes are consuming.
   private var rest: [Strip.Rows] = []
@@ -27,35 +28,66 @@ struct ResizeStage: Stage {
 
   init(_ plan: Plan) { self.plan = plan }
 
+  /// Whether samples are resized as Pillow does.
+  private func isExact(_ layout: PixelLayout) -> Bool {
+    guard plan.resizesExactly else { return false }
+    return switch layout.format {
+    case .gray8, .rgb8, .rgba8, .ycc8: true
+    default: false
+    }
+  }
+
+  /// Returns the layout of the rows that are resampled.
+  private func merged(_ layout: PixelLayout) -> PixelLayout {
+    guard isExact(layout), layout.format == .ycc8 else { return layout }
+    return PixelLayout(format: .rgb8, planes: [layout.planes[0]])
+  }
+
+  /// Returns the format of the resampled rows.
+  private func resampledFormat(_ source: PixelLayout) -> PixelFormat {
+    source.format.hasAlpha && !isExact(source) ? .premultipliedRGBA16 : source.format
+  }
+
   func estimatedByteCount(_ layout: inout PixelLayout) -> Int {
-    let source = layout
-    let format: PixelFormat = source.format.hasAlpha ? .premultipliedRGBA16 : source.format
+    let (decoded, source) = (layout, merged(layout))
+    let format = resampledFormat(source)
     let windows = Self.windows(plan: plan, source: source)
     let axes = Self.axes(plan: plan, source: source, windows: windows)
-    layout = Self.layout(axes, format)
-    if Self.isIdentity(axes, windows) { return 0 }
-    let planes = axes.reduce(0) { sum, axis in
-      sum + PlaneResizer.byteCount(horizontal: axis.horizontal, vertical: axis.vertical, format: format)
+    let isExact = isExact(source)
+    let isIdentity = Self.isIdentity(axes, windows)
+    if !isIdentity || !isExact { layout = Self.layout(axes, format) }
+    if isIdentity { return 0 }
+    var sum = axes.reduce(0) { sum, axis in
+      sum
+        + PlaneResizer.byteCount(
+          horizontal: axis.horizontal, vertical: axis.vertical, format: format, isExact: isExact)
     }
-    guard source.format.hasAlpha else { return planes }
-    return planes + Premultiplier.byteCount(width: windows[0].columnCount, rowCount: Self.premultipliedRowCount)
+    if decoded.planes.count > source.planes.count { sum += PlaneMerger.estimatedByteCount(decoded) }
+    guard format == .premultipliedRGBA16 else { return sum }
+    return sum + Premultiplier.byteCount(width: windows[0].columnCount, rowCount: Self.premultipliedRowCount)
   }
 
   mutating func start(_ layout: inout PixelLayout, _ context: borrowing StageContext) throws(PipelineError) -> Bool {
-    let source = layout
+    let (decoded, source) = (layout, merged(layout))
     let windows = Self.windows(plan: plan, source: source)
     let axes = Self.axes(plan: plan, source: source, windows: windows)
     guard !Self.isIdentity(axes, windows) else { return false }
-    let format: PixelFormat = source.format.hasAlpha ? .premultipliedRGBA16 : source.format
+    let (format, isExact) = (resampledFormat(source), isExact(source))
     planes = try context.allocate { (budget) throws(CodecError) in
       var planes: [PlaneResizer] = []
       for axis in axes {
         planes.append(
-          try PlaneResizer(horizontal: axis.horizontal, vertical: axis.vertical, format: format, budget: budget))
+          try PlaneResizer(
+            horizontal: axis.horizontal, vertical: axis.vertical, format: format, isExact: isExact, budget: budget))
       }
       return planes
     }
-    if source.format.hasAlpha {
+    if decoded.planes.count > source.planes.count {
+      merger = try context.allocate { (budget) throws(CodecError) in
+        try PlaneMerger(decoded, doubles: true, budget: budget)
+      }
+    }
+    if format == .premultipliedRGBA16 {
       let width = windows[0].columnCount
       premultiplier = try context.allocate { (budget) throws(CodecError) in
         try Premultiplier(source.format, width: width, rowCount: Self.premultipliedRowCount, budget: budget)
@@ -74,19 +106,27 @@ struct ResizeStage: Stage {
   mutating func push(_ strip: borrowing Strip, next: NextStage) throws(PipelineError) {
     if !isPaused {
       rest = []
-      for index in planes.indices { rest.append(windows[index].take(strip.plane(index))) }
-      guard takePortion() else { return }
+      if merger != nil {
+        merger?.push(strip)
+      } else {
+        for index in planes.indices { rest.append(windows[index].take(strip.plane(index))) }
+      }
+      guard try takePortion() else { return }
     }
     repeat {
       isPaused = try !resample(next: next)
       if isPaused { return }
-    } while takePortion()
+    } while try takePortion()
   }
 
   /// Offers the next rows of the strip to the planes.
   /// - Returns: Whether there were any.
-  private mutating func takePortion() -> Bool {
-    if let premultiplier {
+  private mutating func takePortion() throws(PipelineError) -> Bool {
+    if merger != nil {
+      let rows = try mergedRows()
+      waiting = [windows[0].take(rows)]
+      return !rows.isEmpty
+    } else if let premultiplier {
       if rest[0].isEmpty { return false }
       let portion = rest[0].prefix(premultiplier.rowCount)
       rest[0].dropFirst(portion.rowCount)
@@ -97,6 +137,10 @@ struct ResizeStage: Stage {
       rest = []
     }
     return true
+  }
+
+  private mutating func mergedRows() throws(PipelineError) -> Strip.Rows {
+    do throws(CodecError) { return try merger?.read() ?? .none } catch { throw PipelineError(error) }
   }
 
   /// Resamples the offered rows, alternating between planes so that none runs far ahead of the others.
@@ -140,15 +184,15 @@ struct ResizeStage: Stage {
       var horizontal = AxisGeometry(
         sourceCount: window.columnCount, sourceScale: plane.horizontalScale, sourceLength: plan.storedWindow.width,
         sourceStart: window.columnOffset, destinationScale: scale.horizontal, destinationLength: target.width,
-        isReversed: plan.orientation.reversesColumns, enlargement: enlargement)
+        isReversed: plan.orientation.reversesColumns, kernel: plan.kernel, enlargement: enlargement)
       var vertical = AxisGeometry(
         sourceCount: window.rowCount, sourceScale: plane.verticalScale, sourceLength: plan.storedWindow.height,
         sourceStart: window.rowOffset, destinationScale: scale.vertical, destinationLength: target.height,
-        isReversed: plan.orientation.reversesRows, enlargement: enlargement)
+        isReversed: plan.orientation.reversesRows, kernel: plan.kernel, enlargement: enlargement)
       // For a result with full-resolution chroma, subsampled chroma is doubled as decoders do it: a sharper enlargement
       // scores lower in measurements. An image that is decoded at a reduced size has already lost more detail than that
       // affects.
-      let mayDouble = index > 0 && plan.decodeScale == 8 && enlargement == .linear
+      let mayDouble = index > 0 && plan.decodeScale == 8 && enlargement == .linear && plan.kernel == .lanczos3
       horizontal.isDoubled =
         mayDouble && scale.horizontal == 1 && plane.horizontalScale == 0.5 && horizontal.ratio > 0.5
       vertical.isDoubled = mayDouble && scale.vertical == 1 && plane.verticalScale == 0.5 && vertical.ratio > 0.5

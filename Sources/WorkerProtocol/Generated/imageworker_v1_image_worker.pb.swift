@@ -117,6 +117,64 @@ public nonisolated enum Imageworker_V1_ResizeMode: SwiftProtobuf.Enum, Swift.Cas
 
 }
 
+public nonisolated enum Imageworker_V1_ResamplingKernel: SwiftProtobuf.Enum, Swift.CaseIterable {
+  public typealias RawValue = Int
+  case unspecified // = 0
+  case lanczos3 // = 1
+  case lanczos2 // = 2
+  case mitchell // = 3
+  case bicubic // = 4
+  case bilinear // = 5
+  case box // = 6
+  case nearest // = 7
+  case UNRECOGNIZED(Int)
+
+  public init() {
+    self = .unspecified
+  }
+
+  public init?(rawValue: Int) {
+    switch rawValue {
+    case 0: self = .unspecified
+    case 1: self = .lanczos3
+    case 2: self = .lanczos2
+    case 3: self = .mitchell
+    case 4: self = .bicubic
+    case 5: self = .bilinear
+    case 6: self = .box
+    case 7: self = .nearest
+    default: self = .UNRECOGNIZED(rawValue)
+    }
+  }
+
+  public var rawValue: Int {
+    switch self {
+    case .unspecified: return 0
+    case .lanczos3: return 1
+    case .lanczos2: return 2
+    case .mitchell: return 3
+    case .bicubic: return 4
+    case .bilinear: return 5
+    case .box: return 6
+    case .nearest: return 7
+    case .UNRECOGNIZED(let i): return i
+    }
+  }
+
+  // The compiler won't synthesize support with the UNRECOGNIZED case.
+  public static let allCases: [Imageworker_V1_ResamplingKernel] = [
+    .unspecified,
+    .lanczos3,
+    .lanczos2,
+    .mitchell,
+    .bicubic,
+    .bilinear,
+    .box,
+    .nearest,
+  ]
+
+}
+
 public nonisolated enum Imageworker_V1_Gravity: SwiftProtobuf.Enum, Swift.CaseIterable {
   public typealias RawValue = Int
   case unspecified // = 0
@@ -1098,6 +1156,24 @@ public nonisolated struct Imageworker_V1_ProcessingConfiguration: @unchecked Sen
   /// Clears the value of `neverLarger`. Subsequent reads from it will return its default value.
   public mutating func clearNeverLarger() {_uniqueStorage()._neverLarger = nil}
 
+  public var resamplingKernel: Imageworker_V1_ResamplingKernel {
+    get {_storage._resamplingKernel ?? .unspecified}
+    set {_uniqueStorage()._resamplingKernel = newValue}
+  }
+  /// Returns true if `resamplingKernel` has been explicitly set.
+  public var hasResamplingKernel: Bool {_storage._resamplingKernel != nil}
+  /// Clears the value of `resamplingKernel`. Subsequent reads from it will return its default value.
+  public mutating func clearResamplingKernel() {_uniqueStorage()._resamplingKernel = nil}
+
+  public var exactResize: Bool {
+    get {_storage._exactResize ?? false}
+    set {_uniqueStorage()._exactResize = newValue}
+  }
+  /// Returns true if `exactResize` has been explicitly set.
+  public var hasExactResize: Bool {_storage._exactResize != nil}
+  /// Clears the value of `exactResize`. Subsequent reads from it will return its default value.
+  public mutating func clearExactResize() {_uniqueStorage()._exactResize = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -1508,6 +1584,10 @@ nonisolated extension Imageworker_V1_OutputFormat: SwiftProtobuf._ProtoNameProvi
 
 nonisolated extension Imageworker_V1_ResizeMode: SwiftProtobuf._ProtoNameProviding {
   public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0RESIZE_MODE_UNSPECIFIED\0\u{1}RESIZE_MODE_FIT\0\u{1}RESIZE_MODE_FILL\0\u{1}RESIZE_MODE_STRETCH\0")
+}
+
+nonisolated extension Imageworker_V1_ResamplingKernel: SwiftProtobuf._ProtoNameProviding {
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0RESAMPLING_KERNEL_UNSPECIFIED\0\u{1}RESAMPLING_KERNEL_LANCZOS3\0\u{1}RESAMPLING_KERNEL_LANCZOS2\0\u{1}RESAMPLING_KERNEL_MITCHELL\0\u{1}RESAMPLING_KERNEL_BICUBIC\0\u{1}RESAMPLING_KERNEL_BILINEAR\0\u{1}RESAMPLING_KERNEL_BOX\0\u{1}RESAMPLING_KERNEL_NEAREST\0")
 }
 
 nonisolated extension Imageworker_V1_Gravity: SwiftProtobuf._ProtoNameProviding {
@@ -2313,7 +2393,7 @@ nonisolated extension Imageworker_V1_ImageInfo: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProcessingConfiguration"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0\u{3}always_encode\0\u{3}tolerate_damage\0\u{3}target_similarity\0\u{3}never_larger\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}max_width\0\u{3}max_height\0\u{3}compression_quality\0\u{3}scale_factor\0\u{3}preferred_format\0\u{3}resize_mode\0\u{3}allow_upscale\0\u{1}gravity\0\u{3}focus_point\0\u{1}crop\0\u{1}background\0\u{3}max_bytes\0\u{1}metadata\0\u{1}filters\0\u{1}jpeg\0\u{1}png\0\u{1}webp\0\u{3}tolerate_truncation\0\u{2}\u{2}pad\0\u{1}rotation\0\u{3}flip_horizontal\0\u{3}flip_vertical\0\u{3}allow_smaller_dimensions\0\u{3}always_encode\0\u{3}tolerate_damage\0\u{3}target_similarity\0\u{3}never_larger\0\u{4}\u{3}resampling_kernel\0\u{3}exact_resize\0")
 
   fileprivate class _StorageClass {
     var _maxWidth: UInt32? = nil
@@ -2343,6 +2423,8 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
     var _tolerateDamage: Bool? = nil
     var _targetSimilarity: Double? = nil
     var _neverLarger: Bool? = nil
+    var _resamplingKernel: Imageworker_V1_ResamplingKernel? = nil
+    var _exactResize: Bool? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -2380,6 +2462,8 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       _tolerateDamage = source._tolerateDamage
       _targetSimilarity = source._targetSimilarity
       _neverLarger = source._neverLarger
+      _resamplingKernel = source._resamplingKernel
+      _exactResize = source._exactResize
     }
   }
 
@@ -2425,6 +2509,8 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         case 26: try { try decoder.decodeSingularBoolField(value: &_storage._tolerateDamage) }()
         case 27: try { try decoder.decodeSingularDoubleField(value: &_storage._targetSimilarity) }()
         case 28: try { try decoder.decodeSingularBoolField(value: &_storage._neverLarger) }()
+        case 31: try { try decoder.decodeSingularEnumField(value: &_storage._resamplingKernel) }()
+        case 32: try { try decoder.decodeSingularBoolField(value: &_storage._exactResize) }()
         default: break
         }
       }
@@ -2518,6 +2604,12 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
       try { if let v = _storage._neverLarger {
         try visitor.visitSingularBoolField(value: v, fieldNumber: 28)
       } }()
+      try { if let v = _storage._resamplingKernel {
+        try visitor.visitSingularEnumField(value: v, fieldNumber: 31)
+      } }()
+      try { if let v = _storage._exactResize {
+        try visitor.visitSingularBoolField(value: v, fieldNumber: 32)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -2554,6 +2646,8 @@ nonisolated extension Imageworker_V1_ProcessingConfiguration: SwiftProtobuf.Mess
         if _storage._tolerateDamage != rhs_storage._tolerateDamage {return false}
         if _storage._targetSimilarity != rhs_storage._targetSimilarity {return false}
         if _storage._neverLarger != rhs_storage._neverLarger {return false}
+        if _storage._resamplingKernel != rhs_storage._resamplingKernel {return false}
+        if _storage._exactResize != rhs_storage._exactResize {return false}
         return true
       }
       if !storagesAreEqual {return false}

@@ -109,6 +109,9 @@ class WebPOptions(TypedDict, total=False):
     method: int
 
 
+ResamplingKernel = Literal["lanczos3", "lanczos2", "mitchell", "bicubic", "bilinear", "box", "nearest"]
+
+
 class Fields(TypedDict, total=False):
     """How to process an image."""
 
@@ -171,3 +174,8 @@ class Fields(TypedDict, total=False):
     # Lower the quality of a result that would have more bytes than its image, although it shows the whole image without
     # enlarging or padding it.
     never_larger: bool
+    # The kernel with which the image is reduced and enlarged.
+    resampling_kernel: ResamplingKernel
+    # Resize to the samples that Pillow computes with the same kernel: decode the image at its full size, and resize its
+    # red, green and blue horizontally, then vertically, rounded to 8 bits after each.
+    exact_resize: bool

@@ -24,6 +24,17 @@ class ResizeMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     RESIZE_MODE_FILL: _ClassVar[ResizeMode]
     RESIZE_MODE_STRETCH: _ClassVar[ResizeMode]
 
+class ResamplingKernel(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    RESAMPLING_KERNEL_UNSPECIFIED: _ClassVar[ResamplingKernel]
+    RESAMPLING_KERNEL_LANCZOS3: _ClassVar[ResamplingKernel]
+    RESAMPLING_KERNEL_LANCZOS2: _ClassVar[ResamplingKernel]
+    RESAMPLING_KERNEL_MITCHELL: _ClassVar[ResamplingKernel]
+    RESAMPLING_KERNEL_BICUBIC: _ClassVar[ResamplingKernel]
+    RESAMPLING_KERNEL_BILINEAR: _ClassVar[ResamplingKernel]
+    RESAMPLING_KERNEL_BOX: _ClassVar[ResamplingKernel]
+    RESAMPLING_KERNEL_NEAREST: _ClassVar[ResamplingKernel]
+
 class Gravity(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     GRAVITY_UNSPECIFIED: _ClassVar[Gravity]
@@ -97,6 +108,14 @@ RESIZE_MODE_UNSPECIFIED: ResizeMode
 RESIZE_MODE_FIT: ResizeMode
 RESIZE_MODE_FILL: ResizeMode
 RESIZE_MODE_STRETCH: ResizeMode
+RESAMPLING_KERNEL_UNSPECIFIED: ResamplingKernel
+RESAMPLING_KERNEL_LANCZOS3: ResamplingKernel
+RESAMPLING_KERNEL_LANCZOS2: ResamplingKernel
+RESAMPLING_KERNEL_MITCHELL: ResamplingKernel
+RESAMPLING_KERNEL_BICUBIC: ResamplingKernel
+RESAMPLING_KERNEL_BILINEAR: ResamplingKernel
+RESAMPLING_KERNEL_BOX: ResamplingKernel
+RESAMPLING_KERNEL_NEAREST: ResamplingKernel
 GRAVITY_UNSPECIFIED: Gravity
 GRAVITY_CENTER: Gravity
 GRAVITY_NORTH: Gravity
@@ -299,7 +318,7 @@ class ImageInfo(_message.Message):
     def __init__(self, format: _Optional[str] = ..., width: _Optional[int] = ..., height: _Optional[int] = ..., orientation: _Optional[int] = ..., has_alpha: bool = ..., bit_depth: _Optional[int] = ..., color_space: _Optional[str] = ..., frame_count: _Optional[int] = ...) -> None: ...
 
 class ProcessingConfiguration(_message.Message):
-    __slots__ = ("max_width", "max_height", "compression_quality", "scale_factor", "preferred_format", "resize_mode", "allow_upscale", "gravity", "focus_point", "crop", "background", "max_bytes", "metadata", "filters", "jpeg", "png", "webp", "tolerate_truncation", "pad", "rotation", "flip_horizontal", "flip_vertical", "allow_smaller_dimensions", "always_encode", "tolerate_damage", "target_similarity", "never_larger")
+    __slots__ = ("max_width", "max_height", "compression_quality", "scale_factor", "preferred_format", "resize_mode", "allow_upscale", "gravity", "focus_point", "crop", "background", "max_bytes", "metadata", "filters", "jpeg", "png", "webp", "tolerate_truncation", "pad", "rotation", "flip_horizontal", "flip_vertical", "allow_smaller_dimensions", "always_encode", "tolerate_damage", "target_similarity", "never_larger", "resampling_kernel", "exact_resize")
     MAX_WIDTH_FIELD_NUMBER: _ClassVar[int]
     MAX_HEIGHT_FIELD_NUMBER: _ClassVar[int]
     COMPRESSION_QUALITY_FIELD_NUMBER: _ClassVar[int]
@@ -327,6 +346,8 @@ class ProcessingConfiguration(_message.Message):
     TOLERATE_DAMAGE_FIELD_NUMBER: _ClassVar[int]
     TARGET_SIMILARITY_FIELD_NUMBER: _ClassVar[int]
     NEVER_LARGER_FIELD_NUMBER: _ClassVar[int]
+    RESAMPLING_KERNEL_FIELD_NUMBER: _ClassVar[int]
+    EXACT_RESIZE_FIELD_NUMBER: _ClassVar[int]
     max_width: int
     max_height: int
     compression_quality: float
@@ -354,7 +375,9 @@ class ProcessingConfiguration(_message.Message):
     tolerate_damage: bool
     target_similarity: float
     never_larger: bool
-    def __init__(self, max_width: _Optional[int] = ..., max_height: _Optional[int] = ..., compression_quality: _Optional[float] = ..., scale_factor: _Optional[float] = ..., preferred_format: _Optional[_Union[OutputFormat, str]] = ..., resize_mode: _Optional[_Union[ResizeMode, str]] = ..., allow_upscale: bool = ..., gravity: _Optional[_Union[Gravity, str]] = ..., focus_point: _Optional[_Union[Point, _Mapping]] = ..., crop: _Optional[_Union[Rect, _Mapping]] = ..., background: _Optional[_Union[Color, _Mapping]] = ..., max_bytes: _Optional[int] = ..., metadata: _Optional[_Union[MetadataPolicy, str]] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., jpeg: _Optional[_Union[JPEGOptions, _Mapping]] = ..., png: _Optional[_Union[PNGOptions, _Mapping]] = ..., webp: _Optional[_Union[WebPOptions, _Mapping]] = ..., tolerate_truncation: bool = ..., pad: bool = ..., rotation: _Optional[int] = ..., flip_horizontal: bool = ..., flip_vertical: bool = ..., allow_smaller_dimensions: bool = ..., always_encode: bool = ..., tolerate_damage: bool = ..., target_similarity: _Optional[float] = ..., never_larger: bool = ...) -> None: ...
+    resampling_kernel: ResamplingKernel
+    exact_resize: bool
+    def __init__(self, max_width: _Optional[int] = ..., max_height: _Optional[int] = ..., compression_quality: _Optional[float] = ..., scale_factor: _Optional[float] = ..., preferred_format: _Optional[_Union[OutputFormat, str]] = ..., resize_mode: _Optional[_Union[ResizeMode, str]] = ..., allow_upscale: bool = ..., gravity: _Optional[_Union[Gravity, str]] = ..., focus_point: _Optional[_Union[Point, _Mapping]] = ..., crop: _Optional[_Union[Rect, _Mapping]] = ..., background: _Optional[_Union[Color, _Mapping]] = ..., max_bytes: _Optional[int] = ..., metadata: _Optional[_Union[MetadataPolicy, str]] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., jpeg: _Optional[_Union[JPEGOptions, _Mapping]] = ..., png: _Optional[_Union[PNGOptions, _Mapping]] = ..., webp: _Optional[_Union[WebPOptions, _Mapping]] = ..., tolerate_truncation: bool = ..., pad: bool = ..., rotation: _Optional[int] = ..., flip_horizontal: bool = ..., flip_vertical: bool = ..., allow_smaller_dimensions: bool = ..., always_encode: bool = ..., tolerate_damage: bool = ..., target_similarity: _Optional[float] = ..., never_larger: bool = ..., resampling_kernel: _Optional[_Union[ResamplingKernel, str]] = ..., exact_resize: bool = ...) -> None: ...
 
 class Point(_message.Message):
     __slots__ = ("x", "y")
