@@ -145,6 +145,41 @@ def test_prometheus_accepts_its_configuration(tmp_path):
     run("promtool", "check", "config", tmp_path / "prometheus.yaml")
 
 
+RULES, RULE_TESTS = DEPLOY / "prometheus-alerts.yaml", ROOT / "Tests/EndToEnd/alert_rules.yaml"
+
+
+def alerts() -> list[str]:
+    return [rule["alert"] for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
+
+
+def tested(rules: str, folder) -> subprocess.CompletedProcess:
+    """Runs the tests of the rules against these."""
+    (folder / "rules.yaml").write_text(rules)
+    tests = yaml.safe_load(RULE_TESTS.read_text()) | {"rule_files": ["rules.yaml"]}
+    (folder / "tests.yaml").write_text(yaml.safe_dump(tests))
+    return subprocess.run(["promtool", "test", "rules", folder / "tests.yaml"], capture_output=True, text=True)
+
+
+def test_alerts_fire_and_rest_as_they_should(tmp_path):
+    assert yaml.safe_load(RULE_TESTS.read_text())["rule_files"] == ["../../deploy/prometheus-alerts.yaml"]
+    checked = tested(RULES.read_text(), tmp_path)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+@pytest.mark.parametrize("expression", ["vector(1)", "vector(1) > 1"], ids=["always", "never"])
+@pytest.mark.parametrize("alert", alerts())
+def test_an_alert_that_fires_always_or_never_is_found(alert, expression, tmp_path):
+    rules = yaml.safe_load(RULES.read_text())
+    for rule in [rule for group in rules["groups"] for rule in group["rules"] if rule["alert"] == alert]:
+        rule["expr"] = expression
+    checked = tested(yaml.safe_dump(rules), tmp_path)
+    assert checked.returncode != 0 and f"alertname: {alert}," in checked.stdout + checked.stderr
+
+
+def test_no_alert_depends_on_the_name_of_a_job():
+    assert alerts() and not re.search(r"\bjob\s*=", RULES.read_text())
+
+
 def test_envoy_accepts_its_configuration(tmp_path):
     configuration = (DEPLOY / "proxies/envoy.yaml").read_text()
     assert "OK" in run("envoy", "--mode", "validate", "-c", DEPLOY / "proxies/envoy.yaml")

@@ -141,7 +141,8 @@ def queries() -> list[tuple[str, str]]:
 
 def test_dashboard_and_alerts_ask_only_for_metrics_that_exist(used):
     known = set(re.findall(r"^# HELP (\S+)", used[1].text(), re.M))
-    known.add("imageworker_tls_certificate_expiry_seconds")  # only with TLS: see test_security.py
+    # Only with TLS and with identities: see test_security.py.
+    known |= {"imageworker_tls_certificate_expiry_seconds", "imageworker_authentication_failures_total"}
     assert len(queries()) > 12
     for title, expression in queries():
         names = {re.sub("|".join(f"{s}$" for s in SUFFIXES), "", n) if n not in known else n
