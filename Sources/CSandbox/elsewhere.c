@@ -84,6 +84,15 @@ int csandbox_zygote_spawn(const char *path, char *const arguments[], csandbox_zy
   return ENOTSUP;
 }
 
+int csandbox_zygote_state_now(const csandbox_zygote *zygote) {
+  (void)zygote;
+  return CSANDBOX_HAS_ENDED;
+}
+
+void csandbox_zygote_continue(const csandbox_zygote *zygote) {
+  (void)zygote;
+}
+
 void csandbox_zygote_destroy(csandbox_zygote *zygote) {
   (void)zygote;
 }

@@ -80,6 +80,28 @@ int csandbox_zygote_spawn(const char *path, char *const arguments[], csandbox_zy
   return 0;
 }
 
+int csandbox_zygote_state_now(const csandbox_zygote *zygote) {
+  siginfo_t info = {.si_pid = 0};
+  int status = 0;
+  do {
+    status = waitid(P_PID, (id_t)zygote->pid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT);
+  } while (status != 0 && errno == EINTR);
+  if (status != 0) {
+    return CSANDBOX_HAS_ENDED;
+  }
+  if (info.si_pid == 0) {
+    return CSANDBOX_RUNS;
+  }
+  return info.si_code == CLD_STOPPED ? CSANDBOX_IS_STOPPED : CSANDBOX_HAS_ENDED;
+}
+
+void csandbox_zygote_continue(const csandbox_zygote *zygote) {
+  // Its process id is not used again before it is reaped.
+  if (zygote->pid > 0) {
+    kill(zygote->pid, SIGCONT);
+  }
+}
+
 /// Reaps helpers that have outlived a killed zygote, if this process is the one that inherits orphans.
 static void reap_orphans(void) {
   const struct timespec pause = {.tv_nsec = 2000000};

@@ -12,7 +12,8 @@ internal import Synchronization
 /// The process that forks helpers, started anew if it has ended.
 ///
 /// Helpers have the addresses of the zygote that forked them. After a crash, from which somebody may have learned about
-/// them, `renew` lets another zygote fork the next helpers; the old one remains until its helpers have ended.
+/// them, `renew` lets another zygote fork the next helpers; the old one remains until its helpers have ended. So does one
+/// that was found stopped (`replaceIfLost`).
 package final class HelperZygote: Sendable {
   /// A running zygote.
   private struct Generation {
@@ -27,6 +28,8 @@ package final class HelperZygote: Sendable {
     /// The running zygotes by number.
     var generations: [Int: Generation] = [:]
     var nextID: UInt32 = 0
+    /// The number of zygotes that were replaced because they were stopped or had ended.
+    var replacedCount: UInt64 = 0
   }
 
   /// Whether this build can isolate helpers.
@@ -41,6 +44,8 @@ package final class HelperZygote: Sendable {
 
   /// The time in milliseconds within which a helper starts, even on a machine that is busy.
   private static let startTimeout: Int32 = 20_000
+  /// The interval in milliseconds at which a zygote that does not answer is checked.
+  private static let checkInterval: Int32 = 100
   /// The time in milliseconds within which the end of a helper is reported after its channel has closed.
   private static let endTimeout: Int32 = 2000
   /// The interval in milliseconds at which that report is looked for.
@@ -95,7 +100,9 @@ package final class HelperZygote: Sendable {
     let id = state.nextID
     guard csandbox_zygote_fork(&zygote, id, &channel), let event = Self.started(id, number, &state) else {
       csandbox_channel_destroy(&channel)
-      Self.stop(number, &state)
+      // One that is only stopped obeys when it is continued.
+      _ = csandbox_zygote_discard(&zygote, id)
+      replace(number, &state)
       return nil
     }
     state.generations[number]?.helpers.insert(id)
@@ -119,7 +126,15 @@ package final class HelperZygote: Sendable {
   private static func started(_ id: UInt32, _ number: Int, _ state: inout State) -> csandbox_event? {
     guard var zygote = state.generations[number]?.zygote else { return nil }
     var event = csandbox_event()
-    while csandbox_zygote_next(&zygote, &event, startTimeout) == 1 {
+    var waited: Int32 = 0
+    while waited < startTimeout {
+      let received = csandbox_zygote_next(&zygote, &event, checkInterval)
+      if received == 0 {
+        guard csandbox_zygote_state_now(&zygote) == CSANDBOX_RUNS.rawValue else { return nil }
+        waited += checkInterval
+        continue
+      }
+      guard received == 1 else { return nil }
       switch csandbox_event_kind(event.kind) {
       case CSANDBOX_STARTED where event.id == id: return event
       case CSANDBOX_ENDED: state.generations[number]?.statuses[event.id] = event.status
@@ -127,6 +142,36 @@ package final class HelperZygote: Sendable {
       }
     }
     return nil
+  }
+
+  // MARK: Replacement
+
+  /// The number of zygotes that were replaced because they were stopped or had ended.
+  package var replacedCount: UInt64 { state.withLock { $0.replacedCount } }
+
+  /// Lets another zygote fork the next helpers if this one is stopped or has ended.
+  /// - Returns: Whether it was replaced.
+  package func replaceIfLost() -> Bool {
+    state.withLock { state in
+      let number = currentNumber
+      guard var zygote = state.generations[number]?.zygote,
+        csandbox_zygote_state_now(&zygote) != CSANDBOX_RUNS.rawValue
+      else { return false }
+      replace(number, &state)
+      return true
+    }
+  }
+
+  /// Lets another zygote fork the next helpers.
+  ///
+  /// A stopped one is continued and remains until its helpers have ended; they would end with it.
+  private func replace(_ number: Int, _ state: inout State) {
+    guard var zygote = state.generations[number]?.zygote else { return }
+    state.replacedCount += 1
+    guard csandbox_zygote_state_now(&zygote) == CSANDBOX_IS_STOPPED.rawValue else { return Self.stop(number, &state) }
+    csandbox_zygote_continue(&zygote)
+    current.add(1, ordering: .acquiringAndReleasing)
+    stopIfUnused(number, &state)
   }
 
   /// Notes the helpers whose end was reported.

@@ -66,6 +66,11 @@ struct Serve: AsyncParsableCommand {
     metrics.observe(telemetry)
 
     let logger = Self.logger(settings, label: "image-worker", export: telemetry.log)
+    if let room = SystemMemory.current.shortage(for: settings.memoryLimit) {
+      logger.warning(
+        "--memory-limit-mib does not fit into the memory that this system or container allows; the kernel may end the worker",
+        metadata: ["memory_limit_mib": "\(settings.memoryLimit >> 20)", "room_mib": "\(room >> 20)"])
+    }
     let end = ProcessEnd(logger: logger)
     let supervisor = try SupervisorEnvironment(environment, processID: ProcessInfo.processInfo.processIdentifier)
     let playground = try settings.playgroundAddress
@@ -97,7 +102,7 @@ struct Serve: AsyncParsableCommand {
       ListeningService(
         MetricsEndpoint(
           host: settings.metricsHost, port: port, secure: worker.security.metricsListener?.secure, registry: metrics,
-          logger: logger),
+          isServing: { [health = worker.health] in health.status == .serving }, logger: logger),
         at: .tcp(host: settings.metricsHost, port: port),
         options: ListenError.Options(host: "--metrics-host", port: "--metrics-port"))
     }
@@ -118,7 +123,8 @@ struct Serve: AsyncParsableCommand {
     let idle = IdleMemoryService(
       drain: environment.drain, connections: worker.connections, memory: environment.memory,
       helpers: environment.helpers)
-    let services: [(any Service)?] = [telemetry, endpoint, presets, security, page, idle]
+    let zygote = environment.helpers.map { ZygoteService(helpers: $0, logger: logger) }
+    let services: [(any Service)?] = [telemetry, endpoint, presets, security, page, idle, zygote]
     return services.compactMap { $0.map { .init(service: $0) } }
   }
 

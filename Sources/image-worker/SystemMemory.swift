@@ -33,6 +33,13 @@ struct SystemMemory {
     return max(32 << 20, limit)
   }
 
+  /// The lowest of the limits, less what the process needs itself, if a memory limit in bytes does not fit into it;
+  /// otherwise `nil`.
+  func shortage(for limit: Int) -> Int? {
+    [limitByteCount, addressByteCount, physicalByteCount].compactMap(\.self).min()
+      .map { max(0, $0 - Self.processByteCount) }.flatMap { $0 < limit ? $0 : nil }
+  }
+
   /// What this process may use.
   static var current: SystemMemory {
     let physical = sysconf(Int32(_SC_PHYS_PAGES)) * sysconf(Int32(_SC_PAGESIZE))
@@ -58,12 +65,16 @@ struct SystemMemory {
   }
 
   /// The files that may contain the limits of the process' control groups and of those above them.
+  ///
+  /// A group above its `memory.high` is slowed down until it cannot work, so that this is a limit, too.
   /// - `groups`: the text of `/proc/self/cgroup`.
   static func files(groups: String) -> [String] {
     groups.split(separator: "\n").flatMap { line -> [String] in
       let fields = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
       guard fields.count == 3 else { return [] }
-      if fields[0] == "0", fields[1].isEmpty { return paths(fields[2], "/sys/fs/cgroup", "memory.max") }
+      if fields[0] == "0", fields[1].isEmpty {
+        return ["memory.max", "memory.high"].flatMap { paths(fields[2], "/sys/fs/cgroup", $0) }
+      }
       guard fields[1].split(separator: ",").contains("memory") else { return [] }
       return paths(fields[2], "/sys/fs/cgroup/memory", "memory.limit_in_bytes")
     }

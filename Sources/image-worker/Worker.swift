@@ -25,7 +25,7 @@ struct Worker: Service {
   /// The address of the listener, for the commands that the playground shows.
   let address: WorkerAddress
   private let reflection: ReflectionServices
-  private let health: HealthState
+  let health: HealthState
   let connections: ConnectionCount
 
   init(
@@ -200,6 +200,9 @@ struct Worker: Service {
     metrics.observe("imageworker.helpers") { Double(helpers?.count ?? 0) }
     metrics.observe("imageworker.helpers.started") { Double(helpers?.startedCount ?? 0) }
     metrics.observe("imageworker.helpers.lost") { Double(helpers?.lostCount ?? 0) }
+    metrics.observe("imageworker.zygotes.replaced") { Double(helpers?.replacedZygoteCount ?? 0) }
+    metrics.observe("imageworker.descriptors.open") { Double(SpareDescriptors.usedCount() ?? 0) }
+    metrics.observe("imageworker.descriptors.limit") { Double(SpareDescriptors.limit) }
     if let cache = environment.cache {
       metrics.observe("imageworker.cache.memory") { Double(cache.memoryByteCount) }
       metrics.observe("imageworker.cache.disk") { Double(cache.diskByteCount) }

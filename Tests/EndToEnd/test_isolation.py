@@ -11,7 +11,7 @@ from pathlib import Path
 
 import grpc
 import pytest
-from conftest import UNLIMITED, Client, Worker, built_in, fixture_bytes, wait_until
+from conftest import UNLIMITED, Client, Worker, built_in, fixture_bytes, metric, wait_until
 from google.rpc import code_pb2, error_details_pb2
 from PIL import Image
 from test_lifecycle import Feed
@@ -128,6 +128,24 @@ def test_a_stopped_helper_is_continued(isolated, large_photo):
     upload = Upload(isolated, large_photo)
     os.kill(upload.helper, signal.SIGSTOP)
     assert b"".join(part.chunk for part in upload.finish()) == expected
+
+
+def test_a_stopped_zygote_is_replaced_before_an_image_needs_it(large_photo):
+    worker = isolated_worker("--threads", "1", "--metrics-port", "0")
+    expected = favicon(worker)
+    upload = Upload(worker, large_photo)
+    # The first process that the worker starts; the others are its children.
+    zygote = descendants(worker.process.pid)[0]
+    assert Path(f"/proc/{zygote}/comm").read_text() == "codec-zygote\n"
+    assert metric(worker, "imageworker_zygotes_replaced_total") == 0
+    os.kill(zygote, signal.SIGSTOP)
+    assert wait_until(lambda: metric(worker, "imageworker_zygotes_replaced_total") == 1)
+    assert wait_until(lambda: any("was replaced" in line for line in worker.log))
+    assert favicon(worker) == expected
+    # The image that it was working on is not lost, and the stopped process goes with its helper.
+    assert upload.finish()[-1].WhichOneof("part") == "report"
+    wait_until_gone([zygote])
+    assert metric(worker, "imageworker_helpers_lost_total") == 0 and worker.stop() == 0
 
 
 def test_cancellation_ends_the_work_within_a_strip(isolated, large_photo):

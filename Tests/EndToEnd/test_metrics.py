@@ -5,6 +5,7 @@ import queue
 import re
 import shutil
 import subprocess
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -13,6 +14,7 @@ import grpc
 import pytest
 import yaml
 from conftest import Client, Worker, fixture_bytes, wait_until
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from telemetry import Collector, attributes, traced
 
 DEPLOY = Path(__file__).parent.parent.parent / "deploy"
@@ -156,9 +158,58 @@ def test_promtool_takes_the_alerts():
     assert run.returncode == 0, run.stdout + run.stderr
 
 
-def test_the_endpoint_answers_nothing_but_metrics(used):
+OPEN_METRICS = "application/openmetrics-text"
+
+
+def test_openmetrics_have_exemplars_that_lead_to_the_traces_of_calls(used):
+    worker, scraped, collector = used
+    accept = f"{OPEN_METRICS};version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
+    request = urllib.request.Request(f"{scraped.url}/metrics", headers={"Accept": accept})
+    with urllib.request.urlopen(request, timeout=60) as response:
+        assert response.headers["content-type"] == f"{OPEN_METRICS}; version=1.0.0; charset=utf-8"
+        families = {family.name: family for family in text_string_to_metric_families(response.read().decode())}
+    assert {f"{name}_total" if family.type == "counter" else name for name, family in families.items()} == set(
+        re.findall(r"^# HELP (\S+)", scraped.text(), re.M))
+    known = {span.trace_id.hex() for span in collector.spans()}
+    for name in ["rpc_server_call_duration_seconds", "imageworker_image_duration_seconds", "imageworker_stage_duration_seconds"]:
+        found = [sample.exemplar for sample in families[name].samples if sample.exemplar]
+        assert found and {exemplar.labels["trace_id"] for exemplar in found} <= known, name
+        assert all(abs(float(exemplar.timestamp) - time.time()) < 3600 for exemplar in found)
+
+
+def test_health_is_that_of_the_health_service():
+    worker = Worker("--metrics-port", "0", "--drain-timeout-seconds", "30")
+    url = f"{Scraped(worker).url}/health"
+    with urllib.request.urlopen(url, timeout=60) as response:
+        assert response.status == 200 and response.read() == b"SERVING\n"
+    # It drains while a call is in progress.
+    client, feed = Client(worker), queue.SimpleQueue()
+    call = client.batch(iter(feed.get, None), timeout=60)
+    feed.put(client.start("a", "favicon"))
+    feed.put(client.chunk("a", fixture_bytes("photo-420.jpg")[:5000]))
+    assert next(call).WhichOneof("part") == "header"
+    worker.process.terminate()
+    assert wait_until(lambda: any('"draining"' in line for line in worker.log))
+    with pytest.raises(urllib.error.HTTPError) as error:
+        urllib.request.urlopen(url, timeout=60)
+    assert error.value.code == 503 and error.value.read() == b"NOT_SERVING\n"
+    call.cancel()
+    feed.put(None)
+    assert worker.process.wait(timeout=60) == 0
+
+
+def test_open_descriptors_are_counted(used):
+    worker, scraped, _ = used
+    folder = Path(f"/proc/{worker.process.pid}/fd")
+    assert wait_until(lambda: abs(scraped.values()["imageworker_descriptors_open"] - len(list(folder.iterdir()))) <= 2)
+    limit = re.search(r"Max open files\s+(\d+)", Path(f"/proc/{worker.process.pid}/limits").read_text())[1]
+    assert scraped.values()["imageworker_descriptors_limit"] == int(limit)
+
+
+def test_the_endpoint_answers_nothing_but_metrics_and_health(used):
     url = used[1].url
-    for path, method, code in [("/", "GET", 404), ("/metrics/x", "GET", 404), ("/metrics", "POST", 405)]:
+    for path, method, code in [
+            ("/", "GET", 404), ("/metrics/x", "GET", 404), ("/metrics", "POST", 405), ("/health", "POST", 405)]:
         with pytest.raises(urllib.error.HTTPError) as error:
             urllib.request.urlopen(urllib.request.Request(url + path, method=method), timeout=60)
         assert error.value.code == code

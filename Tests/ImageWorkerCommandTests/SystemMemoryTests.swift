@@ -8,8 +8,11 @@ struct SystemMemoryTests {
   func files() {
     #expect(
       SystemMemory.files(groups: "0::/kube/pod\n")
-        == ["/sys/fs/cgroup/kube/pod/memory.max", "/sys/fs/cgroup/kube/memory.max", "/sys/fs/cgroup/memory.max"])
-    #expect(SystemMemory.files(groups: "0::/\n") == ["/sys/fs/cgroup/memory.max"])
+        == [
+          "/sys/fs/cgroup/kube/pod/memory.max", "/sys/fs/cgroup/kube/memory.max", "/sys/fs/cgroup/memory.max",
+          "/sys/fs/cgroup/kube/pod/memory.high", "/sys/fs/cgroup/kube/memory.high", "/sys/fs/cgroup/memory.high",
+        ])
+    #expect(SystemMemory.files(groups: "0::/\n") == ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.high"])
     #expect(
       SystemMemory.files(groups: "12:cpu,cpuacct:/a\n7:memory:/docker/1\n")
         == [
@@ -43,6 +46,17 @@ struct SystemMemoryTests {
         limits: "Max msgqueue size 819200 819200 bytes\nMax address space         \(limit)unlimited            bytes\n",
         usage: "51200 11000 9000 4 0 8 0\n", pageByteCount: 4096))
     #expect(memory.defaultLimit == expected << 20)
+  }
+
+  @Test(
+    "a limit that leaves the process less than it needs itself does not fit",
+    arguments: [
+      (16384, 608, 512, nil), (16384, 607, 512, 511), (16384, 64, 32, 0), (1024, nil, 928, nil),
+      (1024, nil, 1024, 928), (1024, 2048, 1024, 928),
+    ] as [(Int, Int?, Int, Int?)])
+  func shortage(physical: Int, group: Int?, limit: Int, expected: Int?) {
+    let memory = SystemMemory(physicalByteCount: physical << 20, limitByteCount: group.map { $0 << 20 })
+    #expect(memory.shortage(for: limit << 20) == expected.map { $0 << 20 })
   }
 
   @Test("this machine has memory")

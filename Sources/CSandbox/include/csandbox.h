@@ -111,6 +111,14 @@ int csandbox_zygote_spawn(const char *path, char *const arguments[], csandbox_zy
 /// Ends the zygote and all of its helpers, and reaps it.
 void csandbox_zygote_destroy(csandbox_zygote *zygote);
 
+enum csandbox_zygote_state { CSANDBOX_RUNS = 0, CSANDBOX_IS_STOPPED = 1, CSANDBOX_HAS_ENDED = 2 };
+
+/// Returns the csandbox_zygote_state that the system reports, without waiting. An end stays to be reaped.
+int csandbox_zygote_state_now(const csandbox_zygote *zygote);
+
+/// Continues a stopped zygote.
+void csandbox_zygote_continue(const csandbox_zygote *zygote);
+
 /// A report of the zygote on a helper.
 typedef struct csandbox_event {
   uint32_t kind; ///< csandbox_event_kind

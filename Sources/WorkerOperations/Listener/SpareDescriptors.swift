@@ -12,7 +12,7 @@ internal import NIOCore
 ///
 /// libdispatch ends the process if it finds none when it looks at its threads. Descriptors are counted only as often as
 /// the connections since the last count could have used them up.
-struct SpareDescriptors {
+package struct SpareDescriptors {
   /// How many descriptors connections leave for everything else.
   static let reserve = 16
   /// While fewer are left, those that others open and close matter, so that they are counted every second.
@@ -46,7 +46,7 @@ struct SpareDescriptors {
   }
 
   /// The process's limit of descriptors.
-  private static var limit: Int {
+  package static var limit: Int {
     var limit = rlimit()
     #if canImport(Glibc)
       let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
@@ -57,7 +57,7 @@ struct SpareDescriptors {
   }
 
   /// Counts the process's descriptors; `nil` if the system does not list them.
-  private static func usedCount() -> Int? {
+  package static func usedCount() -> Int? {
     guard let directory = opendir("/dev/fd") else { return nil }
     defer { closedir(directory) }
     var count = 0

@@ -76,7 +76,7 @@ package final class HelperPool: Sendable {
   /// The number of images after which a helper is replaced, so that nothing that an image leaves behind stays for long.
   static let maxImageCount = 256
 
-  private let zygote: HelperZygote
+  let zygote: HelperZygote
   let warmCount: Int
   /// The maximum number of helpers.
   package let maxCount: Int
@@ -122,6 +122,8 @@ package final class HelperPool: Sendable {
   package var startedCount: UInt64 { state.withLock { $0.startedCount } }
   /// The number of helpers that ended while they worked on an image.
   package var lostCount: UInt64 { state.withLock { $0.lostCount } }
+  /// The number of processes that fork helpers, and that were replaced because they were stopped or had ended.
+  package var replacedZygoteCount: UInt64 { zygote.replacedCount }
   /// The names of the defenses that helpers lack because the system does not offer them.
   package var missingDefenses: [String] { state.withLock { $0.missingDefenses.names } }
   /// The process ids of the helpers, and of the process that forks them.

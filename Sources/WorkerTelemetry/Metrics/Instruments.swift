@@ -16,6 +16,8 @@ package struct HistogramValue: Sendable, Equatable {
   package var counts: [UInt64]
   /// Sum of all values.
   package var sum: Double = 0
+  /// The last value of each bucket that was measured in a recorded trace; empty before the first one.
+  package var exemplars: [Exemplar?] = []
 
   init(bounds: [Double]) {
     self.bounds = bounds
@@ -25,10 +27,14 @@ package struct HistogramValue: Sendable, Equatable {
   /// Number of values in all buckets.
   package var count: UInt64 { counts.reduce(0, +) }
 
-  mutating func record(_ value: Double) {
+  mutating func record(_ value: Double, exemplar: Exemplar? = nil) {
     // Bounds are inclusive: a value equal to a bound belongs to the bucket below it.
-    counts[bounds.firstIndex { value <= $0 } ?? bounds.count] += 1
+    let bucket = bounds.firstIndex { value <= $0 } ?? bounds.count
+    counts[bucket] += 1
     sum += value
+    guard let exemplar else { return }
+    if exemplars.isEmpty { exemplars = Array(repeating: nil, count: counts.count) }
+    exemplars[bucket] = exemplar
   }
 }
 
@@ -78,7 +84,11 @@ final class HistogramInstrument: Instrument, RecorderHandler, TimerHandler {
   var value: MetricValue { .histogram(current.withLock { $0 }) }
 
   func record(_ value: Int64) { record(Double(value)) }
-  func record(_ value: Double) { if value.isFinite { current.withLock { $0.record(value) } } }
+  func record(_ value: Double) {
+    guard value.isFinite else { return }
+    let exemplar = Exemplar(value)
+    current.withLock { $0.record(value, exemplar: exemplar) }
+  }
   /// Durations are exported in seconds.
   func recordNanoseconds(_ duration: Int64) { record(Double(duration) / 1e9) }
 }

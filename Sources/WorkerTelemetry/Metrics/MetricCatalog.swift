@@ -126,6 +126,9 @@ package enum MetricCatalog {
     MetricDescription(
       "imageworker.helpers.lost", unit: "{process}", kind: .counter,
       help: "Processes that ended while they worked on an image"),
+    MetricDescription(
+      "imageworker.zygotes.replaced", unit: "{process}", kind: .counter,
+      help: "Processes that start helpers, replaced because they were stopped or had ended"),
   ]
 
   private static let process = [
@@ -139,6 +142,11 @@ package enum MetricCatalog {
       "process.memory.usage", unit: "By", kind: .gauge, help: "Resident memory of the process"),
     MetricDescription("process.threads", unit: "{thread}", kind: .gauge, help: "Threads of the process"),
     MetricDescription("process.cpu.time", unit: "s", kind: .counter, help: "CPU time of the process"),
+    MetricDescription(
+      "imageworker.descriptors.open", unit: "{descriptor}", kind: .gauge, help: "Open file descriptors of the process"),
+    MetricDescription(
+      "imageworker.descriptors.limit", unit: "{descriptor}", kind: .gauge,
+      help: "File descriptors that the process may have open"),
     MetricDescription("process.uptime", unit: "s", kind: .gauge, help: "Time since the worker started"),
   ]
 

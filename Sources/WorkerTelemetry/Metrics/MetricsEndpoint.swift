@@ -5,7 +5,8 @@ internal import NIOPosix
 internal import ServiceLifecycle
 internal import Synchronization
 
-/// Serves all metrics at `GET /metrics` for Prometheus to scrape.
+/// Serves all metrics at `GET /metrics` for Prometheus to scrape, and the health of the worker at `GET /health` for probes
+/// that know no gRPC or no TLS of it.
 package struct MetricsEndpoint: Service {
   /// Maximum number of concurrent connections; further ones are closed.
   private static let maxConnections = 32
@@ -15,7 +16,7 @@ package struct MetricsEndpoint: Service {
   private let host: String
   private let port: Int
   private let secure: (@Sendable (any Channel) throws -> Void)?
-  private let registry: MetricRegistry
+  private let content: MetricsContent
   private let logger: Logger
 
   /// Creates an endpoint.
@@ -25,15 +26,16 @@ package struct MetricsEndpoint: Service {
   ///   - port: The port number; 0 selects any free port.
   ///   - secure: Adds the handlers of TLS to an accepted connection; `nil` for plaintext.
   ///   - registry: The metrics to serve.
+  ///   - isServing: Returns whether the worker is healthy and serves.
   ///   - logger: The logger that reports the address.
   package init(
     host: String, port: Int, secure: (@Sendable (any Channel) throws -> Void)? = nil, registry: MetricRegistry,
-    logger: Logger
+    isServing: @escaping @Sendable () -> Bool, logger: Logger
   ) {
     self.host = host
     self.port = port
     self.secure = secure
-    self.registry = registry
+    content = MetricsContent(registry: registry, isServing: isServing)
     self.logger = logger
   }
 
@@ -42,7 +44,7 @@ package struct MetricsEndpoint: Service {
   /// - Throws: An I/O error if the address cannot be bound.
   package func run() async throws {
     let connections = ConnectionCount(limit: Self.maxConnections)
-    let (registry, secure) = (registry, secure)
+    let (content, secure) = (content, secure)
     let channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .childChannelInitializer { channel in
@@ -51,7 +53,7 @@ package struct MetricsEndpoint: Service {
           try secure?(channel)
           try pipeline.addHandler(IdleStateHandler(allTimeout: Self.idleLimit))
           try pipeline.configureHTTPServerPipeline()
-          try pipeline.addHandler(MetricsHandler(registry: registry, connections: connections))
+          try pipeline.addHandler(MetricsHandler(content: content, connections: connections))
         }
       }
       .bind(host: host, port: port).get()
@@ -80,17 +82,46 @@ private final class ConnectionCount: Sendable {
   func close() { count.withLock { $0 -= 1 } }
 }
 
+/// What the endpoint serves.
+private struct MetricsContent: Sendable {
+  struct Answer {
+    var status: HTTPResponseStatus
+    var contentType = "text/plain"
+    var text: String
+  }
+
+  let registry: MetricRegistry
+  let isServing: @Sendable () -> Bool
+
+  func answer(_ request: HTTPRequestHead) -> Answer {
+    let path = request.uri.prefix { $0 != "?" }
+    guard ["/metrics", "/health"].contains(path) else { return refusal(.notFound) }
+    guard request.method == .GET || request.method == .HEAD else { return refusal(.methodNotAllowed) }
+    if path == "/health" {
+      return isServing()
+        ? Answer(status: .ok, text: "SERVING\n") : Answer(status: .serviceUnavailable, text: "NOT_SERVING\n")
+    }
+    let format = PrometheusText.Format(accept: request.headers["accept"])
+    return Answer(
+      status: .ok, contentType: format.contentType, text: PrometheusText.format(registry.collect(), as: format))
+  }
+
+  private func refusal(_ status: HTTPResponseStatus) -> Answer {
+    Answer(status: status, text: "\(status.reasonPhrase)\n")
+  }
+}
+
 /// Handles the requests of one connection.
 private final class MetricsHandler: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
 
-  private let registry: MetricRegistry
+  private let content: MetricsContent
   private let connections: ConnectionCount
   private var head: HTTPRequestHead?
 
-  init(registry: MetricRegistry, connections: ConnectionCount) {
-    self.registry = registry
+  init(content: MetricsContent, connections: ConnectionCount) {
+    self.content = content
     self.connections = connections
   }
 
@@ -123,17 +154,15 @@ private final class MetricsHandler: ChannelInboundHandler {
   func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
   private func answer(_ request: HTTPRequestHead, _ context: ChannelHandlerContext) {
-    let path = request.uri.prefix { $0 != "?" }
-    let status: HTTPResponseStatus =
-      path != "/metrics" ? .notFound : request.method == .GET || request.method == .HEAD ? .ok : .methodNotAllowed
-    let text = status == .ok ? PrometheusText.format(registry.collect()) : "\(status.reasonPhrase)\n"
-    var head = HTTPResponseHead(version: request.version, status: status)
-    head.headers.add(name: "content-type", value: status == .ok ? PrometheusText.contentType : "text/plain")
-    head.headers.add(name: "content-length", value: "\(text.utf8.count)")
-    if status == .methodNotAllowed { head.headers.add(name: "allow", value: "GET, HEAD") }
+    let answer = content.answer(request)
+    var head = HTTPResponseHead(version: request.version, status: answer.status)
+    head.headers.add(name: "content-type", value: answer.contentType)
+    head.headers.add(name: "content-length", value: "\(answer.text.utf8.count)")
+    if answer.status == .methodNotAllowed { head.headers.add(name: "allow", value: "GET, HEAD") }
     context.write(wrapOutboundOut(.head(head)), promise: nil)
     if request.method != .HEAD {
-      context.write(wrapOutboundOut(.body(.byteBuffer(context.channel.allocator.buffer(string: text)))), promise: nil)
+      let body = context.channel.allocator.buffer(string: answer.text)
+      context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: nil)
     }
     let isKept = request.isKeepAlive
     let channel = context.channel

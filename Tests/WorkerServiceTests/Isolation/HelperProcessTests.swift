@@ -166,6 +166,53 @@ struct HelperProcessTests {
     }
   }
 
+  @Test("a stopped process that forks helpers is replaced with its idle helpers, and those at work go on")
+  func zygoteStopped() throws {
+    let pool = Isolated.pool()
+    try pool.warmUp()
+    let busy = try pool.borrowNow(for: "a")
+    #expect(!pool.replaceLostZygote() && pool.replacedZygoteCount == 0)
+    let (zygote, helpers) = pool.processIDs
+    try Isolated.stop(try #require(zygote))
+    #expect(pool.replaceLostZygote() && pool.replacedZygoteCount == 1)
+    // The next images need not wait: their helpers are there, from another process.
+    #expect(pool.processIDs.zygote != nil && pool.processIDs.zygote != zygote)
+    #expect(pool.idleCount >= 1 && pool.processIDs.helpers.subtracting(helpers).count == pool.idleCount)
+    try busy.process.send(HelperRequest.abandon.bytes(work: 0))
+    #expect(HelperResponse(try busy.process.receive { _ in -1 }) != nil)
+    #expect(!pool.replaceLostZygote() && pool.replacedZygoteCount == 1)
+    // The stopped one was continued, and ends with its last helper.
+    pool.giveBack(busy, isUsable: true)
+    #expect(Isolated.state(of: try #require(zygote)) == nil)
+  }
+
+  @Test("an ended process that forks helpers is replaced with its helpers")
+  func zygoteEnded() async throws {
+    let pool = Isolated.pool()
+    try pool.warmUp()
+    let (zygote, helpers) = pool.processIDs
+    kill(try #require(zygote), SIGKILL)
+    try await waitUntil("it and its helpers have ended") {
+      (helpers + [zygote ?? 0]).allSatisfy { (Isolated.state(of: $0) ?? "Z") == "Z" }
+    }
+    #expect(pool.replaceLostZygote())
+    #expect(pool.idleCount == pool.warmCount && pool.processIDs.helpers.isDisjoint(with: helpers))
+  }
+
+  @Test("an image that needs a helper of a stopped process gets one of another, and does not end those at work")
+  func zygoteStoppedUnnoticed() throws {
+    let pool = Isolated.pool(threadCount: 1)
+    let busy = try pool.borrowNow(for: "a")
+    let zygote = try #require(pool.processIDs.zygote)
+    try Isolated.stop(zygote)
+    let other = try pool.borrowNow(for: "b")
+    #expect(pool.processIDs.zygote != zygote && pool.replacedZygoteCount == 1)
+    for lease in [busy, other] {
+      try lease.process.send(HelperRequest.abandon.bytes(work: 0))
+      #expect(HelperResponse(try lease.process.receive { _ in -1 }) != nil)
+    }
+  }
+
   @Test("no process, descriptor or shared memory is left behind")
   func leftovers() async throws {
     let before = Isolated.sharedMappingCount

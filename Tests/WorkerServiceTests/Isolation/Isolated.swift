@@ -9,6 +9,12 @@ import WorkerIsolation
 
 @testable import WorkerService
 
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
 /// Helpers of the built program, for tests.
 enum Isolated {
   static let isSupported = HelperPool.isSupported
@@ -63,6 +69,16 @@ enum Isolated {
   static func state(of process: Int32) -> Character? {
     guard let status = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8) else { return nil }
     return status.split(separator: ") ").last?.first
+  }
+
+  /// Stops a process, and waits until it is.
+  static func stop(_ process: Int32) throws {
+    kill(process, SIGSTOP)
+    let deadline = ContinuousClock.now + .seconds(30)
+    while state(of: process) != "T" {
+      try #require(ContinuousClock.now < deadline, "the process does not stop")
+      usleep(1000)
+    }
   }
 
   /// The number of mappings of memory that this process shares with helpers.

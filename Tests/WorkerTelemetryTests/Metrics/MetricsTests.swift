@@ -1,5 +1,6 @@
 import CoreMetrics
 import Testing
+import Tracing
 import WorkerProtocol
 
 @testable import WorkerTelemetry
@@ -49,6 +50,51 @@ struct MetricsTests {
         d_volume_bytes_count 1
 
         """)
+  }
+
+  @Test("are exposed as OpenMetrics with exemplars of recorded traces, to clients that ask for it")
+  func openMetrics() throws {
+    let registry = MetricRegistry(catalog: catalog)
+    Counter(label: "a.count", dimensions: [], factory: registry).increment(by: 2)
+    let timer = Timer(label: "b.time", dimensions: [("k", "v")], factory: registry)
+    timer.recordMilliseconds(100)
+    let trace = "0af7651916cd43dd8448eb211c80319c"
+    for (milliseconds, span, isSampled) in [(750, 1, true), (800, 2, true), (900, 3, false), (4000, 4, true)] {
+      var context = InstrumentationContext.topLevel
+      context.spanContext = SpanContext(traceparent: "00-\(trace)-000000000000000\(span)-0\(isSampled ? 1 : 0)")
+      InstrumentationContext.$current.withValue(context) { timer.recordMilliseconds(milliseconds) }
+    }
+    let text = PrometheusText.format(registry.collect(), as: .openMetrics)
+    #expect(text.contains("# TYPE a_count counter\na_count_total 2\n") && text.hasSuffix("# EOF\n"))
+    #expect(text.contains("b_time_seconds_bucket{k=\"v\",le=\"0.5\"} 1\n"))
+    let second = try #require(text.split(separator: "\n").first { $0.contains("le=\"1.0\"") })
+    // The last recorded one; the time is that of the test.
+    #expect(
+      second.hasPrefix(
+        "b_time_seconds_bucket{k=\"v\",le=\"1.0\"} 4 # {trace_id=\"\(trace)\",span_id=\"0000000000000002\"} 0.8 "))
+    let time = try #require(second.split(separator: " ").last.flatMap { Double($0) })
+    #expect(abs(time - Double(DefaultTracerClock.now.nanosecondsSinceEpoch) / 1e9) < 3600)
+    #expect(text.contains("le=\"+Inf\"} 5 # {trace_id=\"\(trace)\",span_id=\"0000000000000004\"} 4 "))
+    #expect(!PrometheusText.format(registry.collect()).contains("trace_id"))
+  }
+
+  @Test(
+    "are exposed in the format that a client prefers",
+    arguments: [
+      ([], .text), ([""], .text), (["*/*"], .text), (["text/html"], .text),
+      (["application/openmetrics-text"], .openMetrics),
+      (
+        [
+          "application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,"
+            + "text/plain;version=1.0.0;q=0.3,*/*;q=0.2"
+        ], .openMetrics
+      ),
+      (["application/openmetrics-text; version=2.0.0, text/plain; q=0.1"], .text),
+      (["application/openmetrics-text;q=0.1", "text/plain;version=0.0.4"], .text),
+      (["application/openmetrics-text;q=0"], .text), (["application/openmetrics-text;q=x,text/plain;q=0.1"], .text),
+    ] as [([String], PrometheusText.Format)])
+  func accept(headers: [String], expected: PrometheusText.Format) {
+    #expect(PrometheusText.Format(accept: headers) == expected)
   }
 
   @Test("count exactly when many threads measure")
