@@ -70,10 +70,12 @@ VALUES = [
     {}, {"autoscaling": {"enabled": False}, "networkPolicy": {"enabled": False}},
     {"presets": "presets:\n  - name: tiny\n    configuration:\n      maxWidth: 10\n", "telemetry": {"endpoint": "http://otel:4317"},
      "autoscaling": {"queueLength": ""}, "env": [{"name": "OTEL_TRACES_SAMPLER", "value": "always_off"}],
-     "nodeSelector": {"kubernetes.io/arch": "amd64"}, "tolerations": [{"key": "images", "operator": "Exists"}]}]
+     "nodeSelector": {"kubernetes.io/arch": "amd64"}, "tolerations": [{"key": "images", "operator": "Exists"}]},
+    {"tls": {"secretName": "certificate", "clientAuthoritySecretName": "authority"}, "identities": {"secretName": "callers"},
+     "presets": "presets: []\n", "autoscaling": {"queueLength": "4"}}]
 
 
-@pytest.mark.parametrize("values", VALUES, ids=["defaults", "less", "more"])
+@pytest.mark.parametrize("values", VALUES, ids=["defaults", "less", "more", "secured"])
 def test_manifests_are_valid_and_strict(render, values):
     manifests = list(yaml.safe_load_all(render(values)))
     for manifest in manifests:
@@ -83,7 +85,7 @@ def test_manifests_are_valid_and_strict(render, values):
     pod = of_kind(manifests, "Deployment")["spec"]["template"]["spec"]
     [container] = pod["containers"]
     environment = {each["name"]: each["value"] for each in container["env"]}
-    if "presets" in values:
+    if "telemetry" in values:
         assert yaml.safe_load(of_kind(manifests, "ConfigMap")["data"]["presets.yaml"])["presets"][0]["name"] == "tiny"
         assert environment["OTEL_TRACES_SAMPLER"] == "always_off"
     # The memory limit fits the settings, and the time to stop fits the drain.
@@ -95,7 +97,56 @@ def test_manifests_are_valid_and_strict(render, values):
     assert pod["securityContext"]["runAsNonRoot"] and pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert security["readOnlyRootFilesystem"] and not security["allowPrivilegeEscalation"]
     assert security["capabilities"] == {"drop": ["ALL"]} and not pod["automountServiceAccountToken"]
-    assert all("grpc" in container[probe] for probe in ["startupProbe", "readinessProbe", "livenessProbe"])
+    # Kubernetes cannot probe gRPC over TLS.
+    probe = "httpGet" if "tls" in values else "grpc"
+    assert all(probe in container[name] for name in ["startupProbe", "readinessProbe", "livenessProbe"])
+    assert environment["IMAGE_WORKER_INSECURE"] == ("false" if "tls" in values else "true")
+    # What is mounted exists, nothing is mounted into another mount, and each file of the settings is in one.
+    mounts = {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}
+    assert sorted(mounts.values()) == sorted(volume["name"] for volume in pod["volumes"])
+    assert not any(inner.startswith(f"{outer}/") for inner in mounts for outer in mounts)
+    files = [value for value in environment.values() if value.startswith("/etc/")]
+    assert len(files) == {0: 0, 1: 0, 2: 1, 3: 5}[VALUES.index(values)]
+    assert all(os.path.dirname(file) in mounts for file in files)
+
+
+def test_secrets_are_mounted_for_the_worker_alone(render):
+    deployment = of_kind(yaml.safe_load_all(render(VALUES[3])), "Deployment")
+    secrets = {each["name"]: each["secret"] for each in deployment["spec"]["template"]["spec"]["volumes"] if "secret" in each}
+    assert {name: secret["secretName"] for name, secret in secrets.items()} == {
+        "tls": "certificate", "client-authority": "authority", "identities": "callers"}
+    assert all(secret["defaultMode"] == 0o440 for secret in secrets.values())
+    assert secrets["client-authority"]["items"] == [{"key": "ca.crt", "path": "ca.crt"}]
+
+
+@pytest.mark.parametrize("limit, setting, fits", [
+    ("608Mi", "512", True), ("607Mi", "512", False), ("1Gi", "928", True), ("1Gi", 929, False), ("1.5Gi", "1440", True),
+    ("640M", "512", True), ("630M", "512", False), (637534208, 512, True), (637534207, 512, False), ("2Ti", "1048576", True),
+    (None, "1048576", True), ("1Gi", None, True)])
+def test_memory_that_the_pod_does_not_have_is_not_rendered(render, limit, setting, fits):
+    values = {"resources": {"limits": {"memory": limit}}, "settings": {"MEMORY_LIMIT_MIB": setting}}
+    if fits:
+        assert "kind: Deployment" in render(values)
+    else:
+        with pytest.raises(Exception, match=rf"settings.MEMORY_LIMIT_MIB is {setting}, but resources.limits.memory is {limit}"):
+            render(values)
+
+
+def test_quantities_that_are_not_understood_and_half_of_mutual_tls_are_named(render):
+    for values, message in [
+        ({"resources": {"limits": {"memory": "1e3Q"}}}, "resources.limits.memory is .*1e3Q.*; it must be"),
+        ({"tls": {"clientAuthoritySecretName": "authority"}}, "tls.clientAuthoritySecretName needs tls.secretName")]:
+        with pytest.raises(Exception, match=message):
+            render(values)
+
+
+def test_the_autoscaler_scales_down_by_default(render):
+    """It does not while one of its metrics is missing, and only the resource metrics are in every cluster."""
+    def kinds(values):
+        scaler = of_kind(yaml.safe_load_all(render(values)), "HorizontalPodAutoscaler")
+        return [metric["type"] for metric in scaler["spec"]["metrics"]]
+    assert kinds({}) == ["Resource"]
+    assert kinds({"autoscaling": {"queueLength": "4"}}) == ["Resource", "Pods"]
 
 
 def test_a_wrong_manifest_is_found(render):
@@ -152,7 +203,7 @@ def alerts() -> list[str]:
     return [rule["alert"] for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
 
 
-def tested(rules: str, folder) -> subprocess.CompletedProcess:
+def verdict(rules: str, folder) -> subprocess.CompletedProcess:
     """Runs the tests of the rules against these."""
     (folder / "rules.yaml").write_text(rules)
     tests = yaml.safe_load(RULE_TESTS.read_text()) | {"rule_files": ["rules.yaml"]}
@@ -162,7 +213,7 @@ def tested(rules: str, folder) -> subprocess.CompletedProcess:
 
 def test_alerts_fire_and_rest_as_they_should(tmp_path):
     assert yaml.safe_load(RULE_TESTS.read_text())["rule_files"] == ["../../deploy/prometheus-alerts.yaml"]
-    checked = tested(RULES.read_text(), tmp_path)
+    checked = verdict(RULES.read_text(), tmp_path)
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
@@ -172,7 +223,7 @@ def test_an_alert_that_fires_always_or_never_is_found(alert, expression, tmp_pat
     rules = yaml.safe_load(RULES.read_text())
     for rule in [rule for group in rules["groups"] for rule in group["rules"] if rule["alert"] == alert]:
         rule["expr"] = expression
-    checked = tested(yaml.safe_dump(rules), tmp_path)
+    checked = verdict(yaml.safe_dump(rules), tmp_path)
     assert checked.returncode != 0 and f"alertname: {alert}," in checked.stdout + checked.stderr
 
 
