@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from pathlib import Path
 
 import pyarrow.parquet
@@ -19,12 +20,14 @@ ROOT = Path(__file__).parent.parent.parent
 FIXTURES = ROOT / "Tests/TestSupport/Fixtures"
 JOB = ROOT / "deploy/spark/process_images.py"
 COUNT = 600
+METRICS = 9473
 
 
 @pytest.fixture
 def worker():
     process = subprocess.Popen(
-        [os.environ["IMAGE_WORKER"], "serve", "--port", "0", "--threads", "1", "--cache-memory-mib", "0"],
+        [os.environ["IMAGE_WORKER"], "serve", "--port", "0", "--threads", "1", "--cache-memory-mib", "0",
+         "--metrics-port", str(METRICS)],
         stderr=subprocess.PIPE, text=True)
     address = next(match[1] for line in process.stderr if (match := re.search(r"serving.*(127\.0\.0\.1:\d+)", line)))
     threading.Thread(target=process.stderr.read, daemon=True).start()
@@ -100,3 +103,51 @@ def test_the_job_outlives_an_executor(worker, tmp_path):
         expected = hashlib.sha256(client.process(photo, preset="compressedThumbnail").data).digest()
     assert {hashlib.sha256(row["data"]).digest() for row in rows if row["data"]} == {expected}
     assert {(row["format"], row["width"], row["height"]) for row in rows if row["data"]} == {("jpeg", 240, 160)}
+
+
+def processed_images() -> int:
+    """The number of images that the worker has processed."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{METRICS}/metrics", timeout=60) as response:
+        return sum(int(count) for count in re.findall(r"^imageworker_images_total\{.*\} (\d+)$", response.read().decode(), re.M))
+
+
+def submit(folder: Path, program: str) -> subprocess.CompletedProcess:
+    """Runs a program of Spark that begins with a session called `spark`."""
+    path = folder / "program.py"
+    path.write_text(f"from pyspark.sql import SparkSession\nspark = SparkSession.builder.getOrCreate()\n{program}")
+    home = Path(pyspark.__file__).parent
+    return subprocess.run(
+        [home / "bin/spark-submit", "--master", "local[2]", "--driver-memory", "1g", "--conf", "spark.ui.enabled=false", path],
+        env={**os.environ, "SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable,
+             "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": f"{JOB.parent}:{os.environ['PYTHONPATH']}"},
+        cwd=folder, capture_output=True, text=True, timeout=300)
+
+
+def own_program(folder: Path, worker: str) -> str:
+    """Returns the program of the README, with 80 images of which 2 are truncated."""
+    source = folder / "in"
+    source.mkdir()
+    photo = (FIXTURES / "photo-420.jpg").read_bytes()
+    for number in range(80):
+        (source / f"{number:04}.jpg").write_bytes(photo if number % 40 else photo[:4000])
+    [program] = re.findall(r"```python\n(.*?)```", (JOB.parent / "README.md").read_text(), re.S)
+    for address, ours in {"s3a://photos/2026/": source, "s3a://results/2026/": folder / "results",
+                          "s3a://failures/2026/": folder / "failures", "dns:///image-worker-headless:50051": worker}.items():
+        assert address in program
+        program = program.replace(address, str(ours))
+    return program
+
+
+def test_the_program_of_the_readme_processes_each_image_once(worker, tmp_path):
+    run = submit(tmp_path, own_program(tmp_path, worker))
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert pyarrow.parquet.read_table(tmp_path / "results").num_rows == 78
+    failures = [line for file in (tmp_path / "failures").glob("part-*") for line in file.read_text().splitlines()]
+    assert len(failures) == 2 and all("TRUNCATED_IMAGE" in line for line in failures)
+    assert processed_images() == 80
+
+
+def test_too_many_rows_at_a_time_are_refused(worker, tmp_path):
+    run = submit(tmp_path, own_program(tmp_path, worker).replace("configured(spark)", "spark"))
+    assert run.returncode != 0 and "maxRecordsPerBatch is 10000" in run.stdout + run.stderr, run.stdout + run.stderr
+    assert processed_images() == 0

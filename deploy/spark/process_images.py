@@ -25,12 +25,30 @@ SCHEMA = StructType([
 
 #: Images that a task reads at a time. With 1 MB each, a task needs some 50 MB.
 ROWS_PER_BATCH = 32
+#: More are an error.
+MAX_ROWS_PER_BATCH = 512
+#: Spark's setting of it, whose default of 10,000 rows would take all of these images into memory.
+BATCH_SETTING = "spark.sql.execution.arrow.maxRecordsPerBatch"
+
+
+def configured(spark: SparkSession) -> SparkSession:
+    """Lets the tasks of a session read `ROWS_PER_BATCH` images at a time."""
+    spark.conf.set(BATCH_SETTING, str(ROWS_PER_BATCH))
+    return spark
 
 
 def processed(
     images: DataFrame, addresses: list[str], preset: str = "", **fields: object,
 ) -> DataFrame:
-    """Returns a row of `SCHEMA` for each row of `images`, which has the columns `path` and `content`."""
+    """Returns a row of `SCHEMA` for each row of `images`, which has the columns `path` and `content`.
+
+    The images are processed each time that the result is used: write it once, or persist it before several uses. The session
+    must read at most some dozens of rows at a time; `configured` sets that.
+    """
+    rows = int(images.sparkSession.conf.get(BATCH_SETTING))
+    if not 0 < rows <= MAX_ROWS_PER_BATCH:
+        raise ValueError(f"{BATCH_SETTING} is {rows}, but a task holds that many images; set at most {MAX_ROWS_PER_BATCH}, "
+                         f"such as {ROWS_PER_BATCH} with process_images.configured(spark)")
     return images.select("path", "content").mapInPandas(_task(addresses, preset, fields), SCHEMA)
 
 
@@ -63,8 +81,7 @@ def _row(outcome) -> tuple[object, ...]:
 
 
 def main(source: str, target: str, addresses: str, preset: str = "thumbnail") -> None:
-    spark = (SparkSession.builder.appName("image-worker")
-             .config("spark.sql.execution.arrow.maxRecordsPerBatch", str(ROWS_PER_BATCH)).getOrCreate())
+    spark = configured(SparkSession.builder.appName("image-worker").getOrCreate())
     images = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(source)
     processed(images, addresses.split(","), preset).write.mode("overwrite").parquet(target)
     spark.read.parquet(target).groupBy("reason").count().show()
