@@ -8,6 +8,7 @@ internal import ServiceLifecycle
 internal import Tracing
 internal import WorkerOperations
 internal import WorkerPlayground
+internal import WorkerProtocol
 internal import WorkerService
 internal import WorkerTelemetry
 
@@ -27,6 +28,7 @@ struct Worker: Service {
   private let reflection: ReflectionServices
   let health: HealthState
   let connections: ConnectionCount
+  private let callLog: CallLog
 
   init(
     settings: Settings, telemetry: Telemetry, metrics: MetricRegistry, logger: Logger, end: ProcessEnd,
@@ -51,6 +53,8 @@ struct Worker: Service {
       helpers: try settings.isolation.makeHelpers(settings), tracer: telemetry.tracer, traceID: { $0.traceID },
       isTraced: { $0.isTraced }, deadline: { $0.callDeadline }, callers: security.callers,
       callerName: { $0.callerName }, metrics: metrics)
+    let methods = Imageworker_V1_ImageWorkerService.Method.descriptors + OperationalServices.methods
+    callLog = CallLog(metrics: metrics, logger: logger, methods: Set(methods.map(\.fullyQualifiedMethod)))
     connections = ConnectionCount(limit: settings.maxConnections, perPeer: settings.maxConnectionsPerPeer)
     address = WorkerAddress(isSecure: settings.security.tls != nil)
     reflection = try ReflectionServices()
@@ -212,7 +216,7 @@ struct Worker: Service {
   private var interceptors: [any ServerInterceptor] {
     let identity: [any ServerInterceptor] = security.authenticator == nil ? [] : [IdentityInterceptor()]
     return [EventLoopInterceptor()] + identity + [
-      TracingInterceptor(tracer: telemetry.tracer), CallInterceptor(metrics: metrics, logger: logger),
+      TracingInterceptor(tracer: telemetry.tracer, calls: callLog), CallInterceptor(callLog),
     ]
   }
 
@@ -222,6 +226,7 @@ struct Worker: Service {
 
   private var connectionLimits: ConnectionLimits {
     var limits = ConnectionLimits(logger: logger)
+    limits.callLog = callLog
     limits.maxPings = settings.maxConnectionPings
     limits.maxResets = settings.maxConnectionResets
     limits.maxSettings = settings.maxConnectionSettings

@@ -153,13 +153,18 @@ def wait_until(condition, seconds: float = 60) -> bool:
     return False
 
 
-def metric(worker: Worker, name: str) -> float:
-    """The value of a metric without dimensions of a worker with `--metrics-port 0`."""
+def scrape(worker: Worker) -> str:
+    """The metrics of a worker with `--metrics-port 0`."""
     assert wait_until(lambda: any('"metrics"' in line for line in worker.log))
     address = json.loads(next(line for line in worker.log if '"metrics"' in line))["address"]
     port = re.search(r":(\d+)\D*$", address)[1]
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as response:
-        return float(re.search(rf"^{name} (\S+)", response.read().decode(), re.MULTILINE)[1])
+        return response.read().decode()
+
+
+def metric(worker: Worker, name: str) -> float:
+    """The value of a metric without dimensions of a worker with `--metrics-port 0`."""
+    return float(re.search(rf"^{name} (\S+)", scrape(worker), re.MULTILINE)[1])
 
 
 @pytest.fixture(scope="module")

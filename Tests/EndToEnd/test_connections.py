@@ -1,9 +1,13 @@
 """Tests of misbehaving clients, and of their calls when the worker shuts down."""
 
+import asyncio
+import json
 import os
+import re
 import resource
 import signal
 import socket
+import struct
 import subprocess
 import threading
 import time
@@ -11,9 +15,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import grpc
 import pytest
-from conftest import SERVICE, Client, Worker, fixture_bytes, metric, wait_until
+from conftest import SERVICE, Client, Worker, fixture_bytes, metric, scrape, wait_until
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from raw import RESET, Raw, message, process_request
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +49,46 @@ def test_cancelled_calls_leave_the_others_alone_and_are_no_errors(large_photo):
     log = "".join(worker.log)
     assert '"level":"error"' not in log and '"code":"INTERNAL"' not in log and '"code":"UNAVAILABLE"' not in log, log
     assert log.count('"code":"CANCELLED"') > 5
+
+
+def calls(worker: Worker) -> dict[str, int]:
+    """The number of calls of ProcessImage that the worker has measured, by status code."""
+    found = re.findall(
+        r'^rpc_server_call_duration_seconds_count\{(?:error_type="\w+",)?rpc_method="[^"]*ProcessImage",'
+        r'rpc_response_status_code="(\w+)".*\} (\d+)$', scrape(worker), re.M)
+    return {code: int(count) for code, count in found}
+
+
+def test_clients_that_time_out_in_masses_are_no_errors_and_each_call_is_counted_once():
+    worker = Worker("--log-format", "json", "--threads", "1", "--metrics-port", "0")
+    half = message(process_request(bytes(20_000)))[:10_000]
+
+    async def time_out():
+        """Lets 2,500 calls of one connection, as a proxy has it, end in the middle of their uploads."""
+        proxy = await Raw(worker).open()
+        await asyncio.sleep(0.1)
+        for _ in range(50):
+            streams = [proxy.call("ProcessImage") for _ in range(50)]
+            for stream in streams:
+                await proxy.send(stream, half)
+            await asyncio.sleep(0.15)
+            for stream in streams:
+                proxy.frame(RESET, 0, stream, struct.pack(">I", 8))
+        last = proxy.call("ProcessImage")
+        await proxy.send(last, message(process_request(fixture_bytes("photo-420.jpg"))), ends=True)
+        async with asyncio.timeout(60):
+            while last not in proxy.ends and not proxy.closed:
+                proxy.changed.clear()
+                await proxy.changed.wait()
+        assert not proxy.closed
+
+    asyncio.run(time_out())
+    assert wait_until(lambda: sum(calls(worker).values()) == 2501), calls(worker)
+    assert calls(worker) == {"CANCELLED": 2500, "OK": 1}
+    assert worker.stop() == 0
+    lines = [json.loads(line) for line in worker.log]
+    assert sum(line["message"] == "call" and "ProcessImage" in line["method"] for line in lines) == 2501
+    assert not [line for line in lines if line["level"] in ("error", "warning")]
 
 
 def test_a_deadline_that_passes_is_called_so(large_photo):

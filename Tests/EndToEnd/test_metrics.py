@@ -69,9 +69,10 @@ def used(tmp_path_factory):
 def test_a_scrape_tells_what_was_done(used):
     worker, scraped, _ = used
     values = scraped.values()
-    method = 'rpc_method="imageworker.v1.ImageWorkerService/ProcessImage"'
-    assert values[f'rpc_server_call_duration_seconds_count{{{method},rpc_response_status_code="OK"}}'] == 3
-    assert values[f'rpc_server_call_duration_seconds_count{{{method},rpc_response_status_code="UNIMPLEMENTED"}}'] == 1
+    calls, method = "rpc_server_call_duration_seconds_count", 'rpc_method="imageworker.v1.ImageWorkerService/ProcessImage"'
+    assert values[f'{calls}{{{method},rpc_response_status_code="OK",rpc_system_name="grpc"}}'] == 3
+    unknown = "UNIMPLEMENTED"
+    assert values[f'{calls}{{error_type="{unknown}",{method},rpc_response_status_code="{unknown}",rpc_system_name="grpc"}}'] == 1
     assert values['imageworker_images_total{outcome="ok"}'] == 3
     assert values['imageworker_previews_total{outcome="ok"}'] == 1
     assert values['imageworker_images_total{outcome="truncated_image"}'] == 1

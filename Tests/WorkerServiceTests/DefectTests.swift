@@ -33,7 +33,8 @@ struct DefectTests {
     try await withGRPCServer(
       transport: transport.server, services: [ImageWorkerService(environment: environment)],
       interceptors: [
-        TracingInterceptor(tracer: tracer), CallInterceptor(metrics: NOOPMetricsHandler.instance, logger: logger),
+        TracingInterceptor(tracer: tracer),
+        CallInterceptor(CallLog(metrics: NOOPMetricsHandler.instance, logger: logger)),
         DefectInterceptor(defect: Defect(description: Self.secret)),
       ]
     ) { _ in

@@ -6,12 +6,14 @@ internal import Synchronization
 
 /// Reports exactly once how a call ended.
 ///
-/// A response can be released before it is produced, which happens when the client has disconnected. Nothing else
-/// reports the end of such a call, so it ends as CANCELLED here, or as DEADLINE_EXCEEDED if its deadline had already
-/// passed.
+/// A call that the listener has ended, ends as its client was told. A response can be released before it is produced,
+/// which happens when the client has disconnected. Nothing else reports the end of such a call, so it ends as CANCELLED
+/// here, or as DEADLINE_EXCEEDED if its deadline had already passed.
 final class CallEnd: Sendable {
   private let cancellation: ServerContext.RPCCancellationHandle
   private let metadata: Metadata
+  private let record: CallRecord?
+  private let waitsForStream: Bool
   private let report: Mutex<(@Sendable (RPCError.Code?, (any Error)?) -> Void)?>
 
   /// Creates the reporter for one call.
@@ -19,13 +21,17 @@ final class CallEnd: Sendable {
   /// - Parameters:
   ///   - context: The context of the call.
   ///   - metadata: The request metadata of the call.
+  ///   - records: The open calls of the listener; `nil` without one.
+  ///   - waitsForStream: Whether to report when the client has received the response, or lost it.
   ///   - report: Called once, with the status code (`nil` for OK) and the error that was thrown, if any.
   init(
-    _ context: ServerContext, _ metadata: Metadata,
+    _ context: ServerContext, _ metadata: Metadata, _ records: CallRecords?, waitsForStream: Bool = false,
     _ report: @escaping @Sendable (RPCError.Code?, (any Error)?) -> Void
   ) {
     cancellation = context.cancellation
     self.metadata = metadata
+    record = records?.record(metadata)
+    self.waitsForStream = waitsForStream
     self.report = Mutex(report)
   }
 
@@ -33,29 +39,49 @@ final class CallEnd: Sendable {
 
   func succeed() { finish(nil, nil) }
 
-  func fail(_ error: any Error) { finish(Self.code(error, isCancelled: cancellation.isCancelled), error) }
+  func fail(_ error: any Error) {
+    let isCancelled = cancellation.isCancelled || record?.isClientGone ?? false
+    finish(Self.code(error, isCancelled: isCancelled), error)
+  }
+
+  /// Reports nothing: somebody else does.
+  func disregard() { report.withLock { $0 = nil } }
 
   /// Returns the status code of a call that failed with `error`; an error caused only by the client's disconnection
   /// counts as CANCELLED.
   static func code(_ error: any Error, isCancelled: Bool) -> RPCError.Code {
     let code = RPCError.Code(of: error)
-    guard let error = error as? RPCError else { return code }
+    let rpcError = error as? RPCError
     // A call that is cancelled as soon as it begins does not have a cancellation handle that reports it yet.
-    if code == .unavailable, error.message.hasPrefix("Stream unexpectedly closed") { return .cancelled }
+    if rpcError?.code == .unavailable, rpcError?.message.hasPrefix("Stream unexpectedly closed") == true {
+      return .cancelled
+    }
+    // What the transport itself throws, as while a message arrives, is no `RPCError`.
+    let cause = rpcError?.cause ?? error
     // The next part of a request was awaited when the client reset its stream or closed the connection.
-    if error.cause is NIOHTTP2Errors.StreamClosed { return .cancelled }
+    if cause is NIOHTTP2Errors.StreamClosed { return .cancelled }
     // The transport throws UNAVAILABLE when it finds that the client has disconnected. The worker's own UNAVAILABLE
     // errors are not `RPCError`s.
-    let isLost = code == .unavailable || error.cause is ChannelError || error.cause is NIOAsyncWriterError
-    let isClientGone = isCancelled && isLost
-    return isClientGone ? .cancelled : code
+    let isLost =
+      rpcError?.code == .unavailable || cause is ChannelError || cause is NIOAsyncWriterError || cause is IOError
+    return isCancelled && isLost ? .cancelled : code
   }
 
   private func finish(_ code: RPCError.Code?, _ error: (any Error)?) {
     // Take the closure under the lock, but call it outside.
     guard let report = self.report.withLock({ $0.take() }) else { return }
-    guard code == .cancelled, CallDeadline(metadata)?.hasPassed() == true else { return report(code, error) }
-    report(.deadlineExceeded, error.map { _ in RPCError(code: .deadlineExceeded, message: CallDeadline.message) })
+    var (code, error) = (code, error)
+    if code == .cancelled, CallDeadline(metadata)?.hasPassed() == true {
+      code = .deadlineExceeded
+      error = error.map { _ in RPCError(code: .deadlineExceeded, message: CallDeadline.message) }
+    }
+    let end: @Sendable (RequestRefusal?) -> Void = { [code, error, record] refusal in
+      if let refusal { return report(refusal.rpcCode, refusal) }
+      // A handler may take its client's end for its own, as a health watch does.
+      let isUnread = code == nil && record?.isClientGone ?? false
+      report(isUnread ? .cancelled : code, error)
+    }
+    if let record, waitsForStream { record.whenClosed(end) } else { end(record?.refusal) }
   }
 }
 

@@ -13,6 +13,14 @@ enum ErrorFields {
   /// limit that was exceeded are included. `cause` is the defect that the client does not see.
   static func metadata(of error: any Error) -> Logger.Metadata {
     var metadata: Logger.Metadata = ["error": "\(message(of: error))"]
+    if let refusal = error as? RequestRefusal {
+      metadata["reason"] = refusal.reason.map { "\($0)" }
+      guard let limit = refusal.limit else { return metadata }
+      metadata["limit_name"] = "\(limit.name)"
+      metadata["limit"] = .stringConvertible(limit.limit)
+      metadata["value"] = .stringConvertible(limit.value)
+      return metadata
+    }
     // Details that cannot be decoded are ignored.
     let status = error as? GoogleRPCStatus ?? (error as? RPCError).flatMap { try? $0.unpackGoogleRPCStatus() }
     if let info = status?.details.lazy.compactMap(\.errorInfo).first {
@@ -32,6 +40,7 @@ enum ErrorFields {
   private static func message(of error: any Error) -> String {
     switch error {
     case let error as RPCError: error.message
+    case let error as RequestRefusal: error.message
     case let error as any RPCErrorConvertible: error.rpcErrorMessage
     default: String(describing: error)
     }

@@ -1,6 +1,7 @@
 package import GRPCCore
 internal import ServiceContextModule
 package import Tracing
+internal import WorkerProtocol
 
 /// Opens a server span for each call and keeps it current while the call runs.
 ///
@@ -10,17 +11,21 @@ package import Tracing
 package struct TracingInterceptor: ServerInterceptor {
   private let tracer: any Tracer
   private let untraced: Set<String>
+  private let calls: CallLog?
 
   /// Creates an interceptor.
   ///
   /// - Parameters:
   ///   - tracer: The tracer that creates the spans.
   ///   - untraced: Full names of the services whose calls get no span.
+  ///   - calls: The log of the listener's calls; `nil` without a listener.
   package init(
-    tracer: any Tracer = InstrumentationSystem.tracer, untraced: Set<String> = OperationalServices.names
+    tracer: any Tracer = InstrumentationSystem.tracer, untraced: Set<String> = OperationalServices.names,
+    calls: CallLog? = nil
   ) {
     self.tracer = tracer
     self.untraced = untraced
+    self.calls = calls
   }
 
   package func intercept<Input: Sendable, Output: Sendable>(
@@ -34,7 +39,7 @@ package struct TracingInterceptor: ServerInterceptor {
     tracer.extract(request.metadata, into: &parent, using: MetadataExtractor())
     parent.callDeadline = CallDeadline(request.metadata)?.clockInstant
     let span = tracer.startSpan(method.fullyQualifiedMethod, context: parent, ofKind: .server)
-    let end = CallEnd(context, request.metadata) { [peer = context.remotePeer] code, error in
+    let end = CallEnd(context, request.metadata, calls?.records) { [peer = context.remotePeer] code, error in
       Self.end(span, method, peer: peer, code, error)
     }
     return try await ServiceContext.$current.withValue(span.context) {
@@ -74,4 +79,9 @@ package enum OperationalServices {
   package static let names: Set<String> = [
     "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection",
   ]
+
+  /// The methods of the services.
+  package static let methods =
+    Grpc_Health_V1_Health.Method.descriptors + Grpc_Reflection_V1_ServerReflection.Method.descriptors
+    + Grpc_Reflection_V1alpha_ServerReflection.Method.descriptors
 }

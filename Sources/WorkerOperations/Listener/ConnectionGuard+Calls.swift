@@ -2,19 +2,6 @@ internal import Logging
 internal import NIOCore
 
 extension ConnectionGuard {
-  /// Logs a call that was refused before it reached a handler, because of a client error.
-  func noteRefusal(_ refusal: RequestRefusal, path: String) {
-    limits.logger.info(
-      "call refused",
-      metadata: [
-        "method": "\(path.drop { $0 == "/" }.prefix(128))", "code": "\(refusal.code)", "error": "\(refusal.message)",
-        "peer": "\(peer)",
-      ])
-  }
-
-  /// The client's address for log lines.
-  var peer: String { context?.remoteAddress.map(String.init(describing:)) ?? "" }
-
   /// The client's address in gRPC's notation, as `ServerContext.remotePeer` has it.
   ///
   /// A client on a Unix socket has the address of the socket that it connected to.
@@ -40,11 +27,14 @@ extension ConnectionGuard {
     return drain.accepts(stream)
   }
 
-  /// Removes a call; `wasReset` is whether the client cancelled it.
-  func end(stream: UInt32, wasReset: Bool) {
+  /// Removes a call.
+  ///
+  /// - `wasReset`: whether the client cancelled it.
+  /// - `wasServed`: whether the client has let it finish.
+  func end(stream: UInt32, wasReset: Bool, wasServed: Bool) {
     guard let request = requests.removeValue(forKey: stream) else { return }
     if wasReset || request.messages.clientEnd != .none { ended.insert(stream) }
-    if !wasReset { allowances.noteFinishedCall() }
+    if wasServed { allowances.noteFinishedCall() }
     closeWhenDrained()
   }
 }

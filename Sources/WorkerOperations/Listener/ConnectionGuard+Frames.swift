@@ -74,11 +74,14 @@ extension ConnectionGuard {
     case .continuation: take(bytes.getSlice(at: payload, length: header.length), flags: header.flags, context)
     case .ping: handlePing(header, bytes.getInteger(at: payload, as: UInt64.self) ?? 0)
     case .reset:
-      guard let request = requests[header.stream] else {
+      let request = requests[header.stream]
+      let isEarly = request.map { $0.age < limits.minCallTime } ?? true
+      if isEarly { guard count(.resets) else { return } }
+      guard let request else {
         count(.controls)
         return
       }
-      guard count(.resets) else { return }
+      if isEarly { allowances.noteEarlyReset() }
       request.clientReset(code: bytes.getInteger(at: payload, as: UInt32.self) ?? 0)
     case .priority:
       count(.controls)

@@ -190,7 +190,7 @@ final class ConnectionGuard: ChannelInboundHandler {
   func cut(_ reason: String) {
     guard !isOver, let context else { return }
     phase = .cut
-    limits.logger.notice("connection closed", metadata: ["reason": "\(reason)", "peer": "\(peer)"])
+    limits.logger.notice("connection closed", metadata: ["reason": "\(reason)", "peer": "\(peerName)"])
     write { $0.writeGoAway(lastStream: lastStream, code: 11, reason: reason) }
     closeGently(context)
   }

@@ -1,3 +1,4 @@
+internal import CoreMetrics
 package import Logging
 internal import NIOCore
 
@@ -15,9 +16,14 @@ package struct ConnectionLimits: Sendable {
   ///
   /// The HTTP/2 handler's own limit is 200.
   package var maxSettings = 150
-  /// Maximum number of calls that a client may cancel in 10 seconds, in addition to one for each call that it lets
-  /// finish.
+  /// Maximum number of calls that a client may cancel before `minCallTime` in 10 seconds, in addition to one for each
+  /// call that it lets finish.
+  ///
+  /// Further calls of the connection are refused. Ten times as many end the connection.
   package var maxResets = 1000
+  /// The time after which the cancellation of a call does not count: how many calls can be open at the same time limits
+  /// them, as it does calls that finish.
+  package var minCallTime = Duration.milliseconds(100)
   /// Maximum number of other frames that carry no call, such as WINDOW_UPDATE, GOAWAY and unknown ones, that a client
   /// may send in 30 seconds, in addition to two for each frame that the worker sends.
   package var maxControls = 10_000
@@ -51,11 +57,16 @@ package struct ConnectionLimits: Sendable {
   package var backlog: Int32 = 4096
   /// Full names of the services whose calls a drain ends, because they run for as long as the client wants.
   package var endedByDrain = OperationalServices.names
-  /// Logger for closed connections and refused calls.
+  /// Logger for closed connections.
   package var logger: Logger
+  /// The report of calls that no interceptor sees.
+  package var callLog: CallLog
 
   /// Creates the default limits.
-  package init(logger: Logger) { self.logger = logger }
+  package init(logger: Logger) {
+    self.logger = logger
+    callLog = CallLog(metrics: NOOPMetricsHandler.instance, logger: logger)
+  }
 
   /// The maximum size in bytes of a message that is read; the service refuses too many bytes of an image with details.
   var maxReadMessageByteCount: Int { maxMessageByteCount + (64 << 10) }
@@ -106,12 +117,17 @@ struct Allowance {
 
   /// Uses one token; returns `false` if none is left.
   mutating func take(now: NIODeadline) -> Bool {
+    guard remains(now: now) else { return false }
+    left -= 1
+    return true
+  }
+
+  /// Returns whether a token is left.
+  mutating func remains(now: NIODeadline) -> Bool {
     let elapsed = Double((now - updated).nanoseconds) / Double(period.nanoseconds)
     left = min(capacity, left + elapsed * capacity)
     updated = now
-    guard left >= 1 else { return false }
-    left -= 1
-    return true
+    return left >= 1
   }
 
   /// Adds tokens, up to the capacity.

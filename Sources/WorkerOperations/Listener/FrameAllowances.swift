@@ -9,11 +9,12 @@ struct FrameAllowances {
   private var settings: Allowance
   private var resets: Allowance
   private var controls: Allowance
+  private var earlyResets: Allowance
 
   enum Kind: String {
     case pings = "too_many_pings"
     case settings = "too_many_settings"
-    /// Calls that the client cancels.
+    /// Calls that the client cancels as soon as they begin, of which few are served.
     case resets = "too_many_resets"
     /// All other frames.
     case controls = "too_many_control_frames"
@@ -22,7 +23,8 @@ struct FrameAllowances {
   init(_ limits: ConnectionLimits, now: NIODeadline) {
     pings = Allowance(limits.maxPings, per: .seconds(30), now: now)
     settings = Allowance(limits.maxSettings, per: .seconds(30), now: now)
-    resets = Allowance(limits.maxResets, per: .seconds(10), now: now)
+    earlyResets = Allowance(limits.maxResets, per: .seconds(10), now: now)
+    resets = Allowance(10 * limits.maxResets, per: .seconds(10), now: now)
     controls = Allowance(limits.maxControls, per: .seconds(30), now: now)
   }
 
@@ -43,5 +45,11 @@ struct FrameAllowances {
   }
 
   /// Notes a call that the client let finish.
-  mutating func noteFinishedCall() { resets.earn() }
+  mutating func noteFinishedCall() { earlyResets.earn() }
+
+  /// Notes a call that the client cancels as soon as it begins.
+  mutating func noteEarlyReset() { _ = earlyResets.take(now: .now()) }
+
+  /// Whether the client may begin another call, considering how many it has cancelled.
+  mutating func allowsCall() -> Bool { earlyResets.remains(now: .now()) }
 }

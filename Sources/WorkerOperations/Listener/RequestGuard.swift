@@ -36,6 +36,7 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
   private var context: ChannelHandlerContext?
   private var phase = Phase.waiting
   private var path = ""
+  private var report: CallReport?
   private var deadline: NIOScheduledCallback?
   /// The charge of the memory that a call takes, with its tasks.
   private var occupation: MessageCharge?
@@ -79,9 +80,18 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
   private func leave() {
     deadline?.cancel()
     messages.end()
-    connection.end(stream: stream, wasReset: wasReset)
+    // A client that has gone with its connection has not reset the call.
+    if case .running(let response) = phase, response != .ended { report?.noteClientGone() }
+    report?.end(peer: connection.peerName)
+    connection.end(stream: stream, wasReset: wasReset, wasServed: wasServed)
     occupation = nil
   }
+
+  /// Whether the transport has sent the whole response.
+  private var wasServed: Bool { if case .running(.ended) = phase { !wasReset } else { false } }
+
+  /// The time since the call's headers have arrived; zero before.
+  var age: Duration { report.map { $0.began.duration(to: .now) } ?? .zero }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     switch (unwrapInboundIn(data), phase) {
@@ -100,6 +110,7 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
     case .headers(var payload):
       guard case .running(let response) = phase else { return context.write(data, promise: promise) }
       phase = .running(payload.endStream ? .ended : .begun)
+      if payload.endStream { report?.note(trailers: payload.headers) }
       guard response == .none else { return context.write(data, promise: promise) }
       payload.headers.add(name: "grpc-accept-encoding", value: RequestHeaders.encodings)
       context.write(wrapOutboundOut(.headers(payload)), promise: promise)
@@ -122,8 +133,12 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
     phase = .running(.none)
     if payload.endStream { messages.noteEndRead() }
     path = payload.headers.first(name: ":path") ?? ""
+    report = CallReport(connection.limits.callLog, path: path)
     var payload = payload
     do throws(RequestRefusal) {
+      guard connection.allowances.allowsCall() else {
+        throw .overloaded("too many calls of the connection were cancelled as soon as they began")
+      }
       try occupy()
       let request = try RequestHeaders(
         payload.headers, now: .now(), maxByteCount: connection.limits.maxMetadataByteCount)
@@ -133,6 +148,7 @@ final class RequestGuard: ChannelDuplexHandler, NIOScheduledCallbackHandler {
         try caller.authenticator.identify(&payload.headers, path: path, caller: caller)
       }
       try admit(payload.headers, deadline: request.deadline)
+      report?.accept(&payload.headers, isIdentified: connection.caller != nil)
       deadline = request.deadline?.end.flatMap {
         try? context.eventLoop.assumeIsolated().scheduleCallback(at: $0, handler: self)
       }
@@ -188,7 +204,7 @@ extension RequestGuard {
     guard case .running = phase, let context else { return }
     phase = .ended
     messages.end()
-    connection.noteRefusal(RequestRefusal(code: .resourceExhausted, message: reason), path: path)
+    report?.note(RequestRefusal(code: .resourceExhausted, message: reason))
     context.writeAndFlush(wrapOutboundOut(.rstStream(.enhanceYourCalm)), promise: nil)
     context.fireChannelRead(wrapInboundOut(.rstStream(.cancel)))
   }
@@ -201,6 +217,7 @@ extension RequestGuard {
     guard let context else { return }
     wasReset = true
     let before = phase
+    if case .running(let response) = before, response != .ended { report?.noteClientGone() }
     phase = .ended
     messages.end()
     if case .running = before {
@@ -222,19 +239,13 @@ extension RequestGuard {
   }
 
   func handleScheduledCallback(eventLoop: some EventLoop) {
-    end(RequestRefusal(code: .deadlineExceeded, message: CallDeadline.message))
-  }
-
-  /// Logs the refusal of a call that no interceptor sees, or that none reports, and ends the call.
-  func refuse(_ refusal: RequestRefusal) {
-    guard case .running(let response) = phase, response != .ended else { return }
-    connection.noteRefusal(refusal, path: path)
-    end(refusal)
+    refuse(RequestRefusal(code: .deadlineExceeded, message: CallDeadline.message))
   }
 
   /// Sends the status to the client and cancels the call for its handler.
-  private func end(_ refusal: RequestRefusal) {
+  private func refuse(_ refusal: RequestRefusal) {
     guard case .running(let response) = phase, response != .ended, let context else { return }
+    report?.note(refusal)
     var headers = HPACKHeaders()
     if response == .none {
       headers.add(name: ":status", value: "200")

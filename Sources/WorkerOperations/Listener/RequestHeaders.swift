@@ -21,6 +21,7 @@ struct RequestHeaders {
   init(_ headers: HPACKHeaders, now: NIODeadline, maxByteCount: Int) throws(RequestRefusal) {
     self.headers = headers
     try checkSize(maxByteCount)
+    self.headers.remove(name: CallRecords.key)
     try readTimeout(now)
     try readEncoding()
   }

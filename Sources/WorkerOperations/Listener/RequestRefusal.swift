@@ -49,9 +49,12 @@ struct RequestRefusal: Error, Equatable {
       reason: "LIMIT_EXCEEDED", limit: limit)
   }
 
+  /// The status code as `RPCError` has it.
+  var rpcCode: RPCError.Code { Status.Code(rawValue: code.rawValue).flatMap { RPCError.Code($0) } ?? .unknown }
+
   /// A `google.rpc.Status` with the reason, in Base64; `nil` without a reason.
   var wireDetails: String? {
-    guard let reason, let code = Status.Code(rawValue: code.rawValue).flatMap({ RPCError.Code($0) }) else { return nil }
+    guard let reason else { return nil }
     var metadata: [String: String] = [:]
     var details: [ErrorDetails] = []
     if let limit {
@@ -61,7 +64,7 @@ struct RequestRefusal: Error, Equatable {
     }
     if let retryDelay { details.append(.retryInfo(delay: retryDelay)) }
     details.insert(.errorInfo(reason: reason, domain: "imageworker.v1", metadata: metadata), at: 0)
-    let status = GoogleRPCStatus(code: code, message: message, details: details)
+    let status = GoogleRPCStatus(code: rpcCode, message: message, details: details)
     guard let bytes: [UInt8] = try? status.serializedBytes() else { return nil }
     return Data(bytes).base64EncodedString()
   }

@@ -141,8 +141,8 @@ struct Settings {
         + "its connection.")
     maxConnectionResets = try source.integer(
       "maxConnectionResets", in: 10...1_000_000, default: 1000, unit: "calls",
-      "Limit the calls that a client may cancel in 10 seconds beyond one per call that it lets finish; more close its "
-        + "connection.")
+      "Limit the calls that a client may cancel within 0.1 seconds of their start, in 10 seconds beyond one per call that "
+        + "it lets finish; further calls are refused, and ten times as many close its connection.")
     maxConnectionSettings = try source.integer(
       "maxConnectionSettings", in: 10...190, default: 150, unit: "frames",
       "Limit the SETTINGS frames that a client may send in 30 seconds; more close its connection.")

@@ -17,6 +17,15 @@ struct CallEndTests {
     #expect(CallEnd.code(Self.failure(.internalError, cause: cause), isCancelled: isCancelled) == .cancelled)
   }
 
+  @Test("what the transport throws when its client closes a stream is no defect", arguments: [false, true])
+  func transport(isCancelled: Bool) {
+    let closed = NIOHTTP2Errors.streamClosed(streamID: 1, errorCode: .cancel)
+    #expect(CallEnd.code(closed, isCancelled: isCancelled) == .cancelled)
+    for error in [ChannelError.ioOnClosedChannel, IOError(errnoCode: 104, reason: "read")] as [any Error] {
+      #expect(CallEnd.code(error, isCancelled: isCancelled) == (isCancelled ? .cancelled : .unknown))
+    }
+  }
+
   @Test("a channel that closed is its client's doing only if the call was cancelled")
   func closedChannel() {
     let error = Self.failure(.internalError, cause: ChannelError.ioOnClosedChannel)

@@ -34,7 +34,7 @@ struct CallInterceptorTests {
       transport: transport.server, services: [HealthService(state: HealthState(services: []))],
       interceptors: [
         TracingInterceptor(tracer: tracer, untraced: []),
-        CallInterceptor(metrics: registry, logger: logger, quiet: quiet),
+        CallInterceptor(CallLog(metrics: registry, logger: logger, quiet: quiet)),
       ]
     ) { _ in
       try await withGRPCClient(transport: transport.client) { try await body(.init(wrapping: $0)) }
@@ -52,11 +52,18 @@ struct CallInterceptorTests {
       }
     }
     let calls = try #require(metrics.first { $0.description.name == "rpc.server.call.duration" })
-    let codes = calls.series.map { $0.dimensions.map(\.value) }
-    #expect(codes.contains(["grpc.health.v1.Health/Check", "OK"]))
-    #expect(codes.contains(["grpc.health.v1.Health/Check", "NOT_FOUND"]))
+    let codes = calls.series.map { $0.dimensions.map { "\($0.name)=\($0.value)" } }
+    let check = "rpc.method=grpc.health.v1.Health/Check"
+    #expect(codes.contains([check, "rpc.response.status_code=OK", "rpc.system.name=grpc"]))
+    // A fault of the client is no error of the server.
+    #expect(codes.contains([check, "rpc.response.status_code=NOT_FOUND", "rpc.system.name=grpc"]))
     #expect(calls.series.allSatisfy { if case .histogram(let value) = $0.value { value.count == 1 } else { false } })
     #expect(lines.count == spans.count && lines.count >= 2)
+    // Each leads to a trace.
+    let exemplars = calls.series.compactMap { series -> [Exemplar]? in
+      if case .histogram(let value) = series.value { value.exemplars.compactMap(\.self) } else { nil }
+    }
+    #expect(Set(exemplars.joined().map(\.spanID)) == Set(spans.map(\.context.spanID)))
     #expect(lines.allSatisfy { $0.message == "call" && $0.level == (isQuiet ? .debug : .info) })
     #expect(Set(lines.map(\.span?.spanID)) == Set(spans.map(\.context.spanID)))
     let refused = try #require(
@@ -75,7 +82,7 @@ struct CallInterceptorTests {
       descriptor: MethodDescriptor(fullyQualifiedService: "a.Service", method: "Call"), remotePeer: "in-process",
       localPeer: "in-process", cancellation: ServerContext.RPCCancellationHandle())
     let messages = RPCAsyncSequence<Int, any Error>(wrapping: AsyncThrowingStream { $0.finish() })
-    let interceptor = CallInterceptor(metrics: NOOPMetricsHandler.instance, logger: logger)
+    let interceptor = CallInterceptor(CallLog(metrics: NOOPMetricsHandler.instance, logger: logger))
     await #expect(throws: (any Error).self) {
       _ = try await interceptor.intercept(
         request: StreamingServerRequest(metadata: [:], messages: messages), context: context

@@ -153,35 +153,6 @@ struct ConnectionGuardTests {
     }
   }
 
-  @Test("cancelled calls do not affect their connection")
-  func resets() async throws {
-    try await serve { server in
-      let connection = try RawConnection(port: server.port)
-      let watch = try connection.open(RawConnection.watchRequest)
-      for _ in 0..<900 {
-        let stream = try connection.open(RawConnection.watchRequest)
-        try connection.reset(stream)
-        // Frames that were already on their way.
-        try connection.send(.windowUpdate, stream: stream, [0, 0, 1, 0])
-        try connection.send(.data, stream: stream, [0, 0, 0])
-      }
-      #expect(try connection.answer(try connection.open()).status == 0)
-      #expect(connection.goAways.isEmpty && connection.answers[watch]?.reset == nil)
-    }
-  }
-
-  @Test("a flood of cancelled calls closes the connection")
-  func resetFlood() async throws {
-    try await serve { server in
-      let connection = try RawConnection(port: server.port)
-      for _ in 0..<3000 {
-        guard let stream = try? connection.open(), (try? connection.reset(stream)) != nil else { break }
-      }
-      connection.waitForEnd()
-      #expect(connection.goAways.map(\.code) == [11] && connection.goAways.first?.reason == "too_many_resets")
-    }
-  }
-
   @Test("data for ended calls is returned to the connection's window")
   func window() async throws {
     try await serve { server in

@@ -1,0 +1,96 @@
+internal import GRPCCore
+internal import Synchronization
+
+/// A call that is open in the listener: what an interceptor cannot find out, and who reports the end of the call.
+final class CallRecord: Sendable {
+  private struct State {
+    var isClaimed = false
+    var refusal: RequestRefusal?
+    var isClientGone = false
+    var isClosed = false
+    var report: (@Sendable (RequestRefusal?) -> Void)?
+  }
+
+  private let state = Mutex(State())
+
+  /// Returns `true` to the first caller, which must report the end of the call.
+  func claim() -> Bool {
+    state.withLock { state in
+      defer { state.isClaimed = true }
+      return !state.isClaimed
+    }
+  }
+
+  /// Whether somebody reports the end of the call.
+  var isClaimed: Bool { state.withLock { $0.isClaimed } }
+
+  /// Why the listener ended the call; `nil` if it did not.
+  var refusal: RequestRefusal? { state.withLock { $0.refusal } }
+
+  /// Notes why the listener ends the call; the first reason counts.
+  func note(_ refusal: RequestRefusal) { state.withLock { $0.refusal = $0.refusal ?? refusal } }
+
+  /// Calls `report` when the call's stream is closed, with why the listener ended the call, if it did.
+  ///
+  /// A handler ends when its response is written; the client may never read it.
+  func whenClosed(_ report: @escaping @Sendable (RequestRefusal?) -> Void) {
+    let (isClosed, refusal) = state.withLock { state in
+      if !state.isClosed { state.report = report }
+      return (state.isClosed, state.refusal)
+    }
+    if isClosed { report(refusal) }
+  }
+
+  /// Notes that the call's stream is closed.
+  func close() {
+    let (report, refusal) = state.withLock { state in
+      state.isClosed = true
+      return (state.report.take(), state.refusal)
+    }
+    report?(refusal)
+  }
+
+  /// Whether the client has cancelled the call or closed its connection before the whole response was written.
+  var isClientGone: Bool { state.withLock { $0.isClientGone } }
+
+  /// Notes that the client has cancelled the call or closed its connection.
+  func noteClientGone() { state.withLock { $0.isClientGone = true } }
+}
+
+/// The open calls of a listener, by the number that it stores in the metadata of each.
+final class CallRecords: Sendable {
+  /// Metadata key of the number; a value sent by a client is discarded.
+  static let key = "image-worker-call"
+
+  private struct State {
+    var lastID: UInt64 = 0
+    var records: [UInt64: CallRecord] = [:]
+  }
+
+  private let state = Mutex(State())
+
+  /// Adds a call; returns its number.
+  func add(_ record: CallRecord) -> UInt64 {
+    state.withLock { state in
+      state.lastID += 1
+      state.records[state.lastID] = record
+      return state.lastID
+    }
+  }
+
+  /// Removes a call that is not open any more.
+  func remove(_ id: UInt64) { state.withLock { _ = $0.records.removeValue(forKey: id) } }
+
+  /// Returns the call with this metadata; `nil` if it does not come from the listener, or is not open any more.
+  func record(_ metadata: Metadata) -> CallRecord? {
+    guard let id = Self.id(metadata) else { return nil }
+    return state.withLock { $0.records[id] }
+  }
+
+  /// Returns whether the caller must report the end of the call with this metadata, because nobody else does.
+  func claim(_ metadata: Metadata) -> Bool { Self.id(metadata) == nil || record(metadata)?.claim() ?? false }
+
+  private static func id(_ metadata: Metadata) -> UInt64? {
+    metadata[stringValues: key].first { _ in true }.flatMap { UInt64($0) }
+  }
+}

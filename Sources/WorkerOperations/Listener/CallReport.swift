@@ -1,0 +1,61 @@
+internal import GRPCCore
+internal import NIOHPACK
+
+/// The report of a call by the listener, which counts unless an interceptor reports the call.
+struct CallReport {
+  private let log: CallLog
+  private let record = CallRecord()
+  private let method: String
+  /// When the call's headers arrived.
+  let began = ContinuousClock.now
+  /// The number of the call in the log, once it was passed on.
+  private var id: UInt64?
+  private var identity: String?
+  /// The status that the transport has sent without an interceptor.
+  private var status: (code: RPCError.Code?, message: String?)?
+  private var isOver = false
+
+  /// Begins the report of a call with this path.
+  init(_ log: CallLog, path: String) {
+    self.log = log
+    method = String(path.drop { $0 == "/" })
+  }
+
+  /// Notes the headers of a call that is accepted, and adds its number to them.
+  mutating func accept(_ headers: inout HPACKHeaders, isIdentified: Bool) {
+    if isIdentified { identity = headers.first(name: IdentityInterceptor.key) }
+    let id = log.records.add(record)
+    headers.add(name: CallRecords.key, value: String(id))
+    self.id = id
+  }
+
+  /// Notes that the listener ends the call.
+  func note(_ refusal: RequestRefusal) { record.note(refusal) }
+
+  /// Notes that the client has cancelled the call or closed its connection.
+  func noteClientGone() { record.noteClientGone() }
+
+  /// Notes the trailers of a call.
+  mutating func note(trailers: HPACKHeaders) {
+    guard !record.isClaimed else { return }
+    let code = trailers.first(name: "grpc-status").flatMap { Int($0) }.flatMap { Status.Code(rawValue: $0) }
+    // A response without a status refuses a request that is not gRPC.
+    status = (code.map { RPCError.Code($0) } ?? .invalidArgument, trailers.first(name: "grpc-message"))
+  }
+
+  /// Reports the call, whose stream is closed, if no interceptor does.
+  mutating func end(peer: String) {
+    guard !isOver else { return }
+    isOver = true
+    if let id { log.records.remove(id) }
+    guard record.claim() else { return record.close() }
+    let call = CallLog.Call(began: began, method: method, isDispatched: false, peer: peer, identity: identity)
+    if let refusal = record.refusal {
+      log.note(call, refusal.rpcCode, refusal)
+    } else if let status {
+      log.note(call, status.code, status.code.map { RPCError(code: $0, message: status.message ?? "") })
+    } else {
+      log.note(call, .cancelled, nil)
+    }
+  }
+}
