@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Finds declarations without documentation, and links of documents that lead nowhere.
+"""Finds declarations without documentation, links of documents that lead nowhere, and names that do not exist in the
+operators' page.
 
 Declarations of access level `package` need a documentation comment, which swift-format does not see: its
 rule AllPublicDeclarationsHaveDocumentation looks at `public` and `open` alone, which only the client library has.
@@ -14,7 +15,9 @@ Links and images of the Markdown files must work in a browser of the repository 
 names alone, wherever they are. So an article links to `[Title](Article.md)`, which Documentation/render_pages.py takes to
 the page, has its images in its own folder, and has no link of the form `<doc:Article>`.
 
-Exit status 1 if any other declaration has no comment, or a link is dead.
+Every metric, alert, setting, log line and test that Overload.md names must exist, and it must name every alert.
+
+Exit status 1 if any other declaration has no comment, a link is dead, or a name does not exist.
 
 Use: check_documentation.py
 """
@@ -162,6 +165,37 @@ def dead_links(path: Path) -> list[tuple[int, str]]:
     return found
 
 
+PAGE = ROOT / "Sources/image-worker/Documentation.docc/Overload.md"
+ALERTS = ROOT / "deploy/prometheus-alerts.yaml"
+
+
+def unknown_names(page: str) -> list[str]:
+    """The names in the operators' page that nothing has, and the alerts that it does not have."""
+    catalog = (ROOT / "Sources/WorkerTelemetry/Metrics/MetricCatalog.swift").read_text()
+    # A test keeps the table equal to the settings of the program.
+    settings = (ROOT / "Sources/image-worker/Documentation.docc/Deploying.md").read_text()
+    # Joined where a string literal continues on the next line.
+    code = re.sub(r'"\s*\+ "', "", "".join(path.read_text() for path in sorted((ROOT / "Sources").rglob("*.swift"))))
+    alerts = set(re.findall(r"alert: (\w+)", ALERTS.read_text()))
+    quoted = re.findall(r"`([^`]+)`", re.sub(r"```.*?```", "", page, flags=re.S))
+    problems = [f"{name} is no alert" for name in sorted(set(re.findall(r"\bImageWorker[A-Z]\w+", page)) - alerts)]
+    problems += [f"the alert {name} is missing" for name in sorted(alerts) if f"`{name}`" not in page]
+    for name in quoted:
+        if re.fullmatch(r"(imageworker|process|rpc)(\.\w+)+", name):
+            is_known = f'"{name}"' in catalog or f'("{name}"' in code
+        elif option := re.match(r"--[a-z-]+(?= \S+$|$)", name):
+            is_known = f"| `{option[0]}` |" in settings
+        elif name.startswith(("Tests/", "Benchmarks/", "deploy/")):
+            is_known = (ROOT / name).exists()
+        elif name.count(" ") > 2:
+            is_known = f'"{name}' in code
+        else:
+            continue
+        if not is_known:
+            problems.append(f"`{name}` does not exist")
+    return problems
+
+
 def main() -> int:
     paths = [path for path in sorted((ROOT / "Sources").rglob("*.swift")) if "Generated" not in path.parts]
     protocols = Protocols(paths)
@@ -177,7 +211,11 @@ def main() -> int:
     if dead:
         print(*dead, sep="\n")
     print(f"{len(dead)} dead links in {len(files)} documents")
-    return 1 if places or dead else 0
+    unknown = [f"{PAGE.relative_to(ROOT)}: {problem}" for problem in unknown_names(PAGE.read_text())]
+    if unknown:
+        print(*unknown, sep="\n")
+    print(f"{len(unknown)} names that do not exist")
+    return 1 if places or dead or unknown else 0
 
 
 if __name__ == "__main__":

@@ -19,12 +19,17 @@ DEPLOY = ROOT / "deploy"
 MIB = {"Mi": 1, "Gi": 1024, "g": 1024, "m": 1}
 
 
-@pytest.fixture(scope="module")
-def render():
-    specification = importlib.util.spec_from_file_location("render", DEPLOY / "render.py")
+def loaded(path):
+    """The module of a script."""
+    specification = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
-    return module.render
+    return module
+
+
+@pytest.fixture(scope="module")
+def render():
+    return loaded(DEPLOY / "render.py").render
 
 
 def mebibytes(text: str) -> int:
@@ -225,6 +230,25 @@ def test_an_alert_that_fires_always_or_never_is_found(alert, expression, tmp_pat
         rule["expr"] = expression
     checked = verdict(yaml.safe_dump(rules), tmp_path)
     assert checked.returncode != 0 and f"alertname: {alert}," in checked.stdout + checked.stderr
+
+
+@pytest.mark.parametrize("name, other", [
+    ("imageworker.queue.length", "imageworker.queue.size"), ("rpc.server.call.duration", "rpc.server.duration"),
+    ("ImageWorkerOverloaded", "ImageWorkerBusy"), ("--max-queue-seconds", "--max-queue-time"),
+    ("an image thread is stuck; not serving", "an image thread is stuck, not serving"),
+    ("Tests/EndToEnd/test_overload.py", "Tests/EndToEnd/test_load.py")])
+def test_names_in_the_page_of_operators_exist(name, other):
+    check = loaded(ROOT / ".ci/check_documentation.py")
+    page = check.PAGE.read_text()
+    assert name in page and check.unknown_names(page) == []
+    assert any(other in problem for problem in check.unknown_names(page.replace(name, other)))
+
+
+def test_every_alert_is_in_the_page_of_operators():
+    check = loaded(ROOT / ".ci/check_documentation.py")
+    page = check.PAGE.read_text()
+    for alert in alerts():
+        assert f"the alert {alert} is missing" in check.unknown_names(page.replace(f"`{alert}`", "an alert"))
 
 
 def test_no_alert_depends_on_the_name_of_a_job():
