@@ -487,6 +487,13 @@ def test_scopes_and_quotas(known):
     assert values['imageworker_refusals_total{reason="quota_exceeded"}'] >= 3
 
 
+def test_failures_of_callers_are_counted_from_zero(known):
+    """Prometheus does not see the first failures of a series that begins with them."""
+    values = scrape(f"http://{metrics_address(known[0])}")
+    for reason in ["missing", "malformed", "unknown_token", "unknown_certificate", "reflection_not_allowed"]:
+        assert f'imageworker_authentication_failures_total{{reason="{reason}"}}' in values
+
+
 def test_a_batch_waits_for_what_its_identity_may_have_in_progress(known, tmp_path):
     worker, tokens, _ = known
     token, images = tmp_path / "token", tmp_path / "in"

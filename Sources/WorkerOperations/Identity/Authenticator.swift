@@ -17,6 +17,13 @@ package final class Authenticator: Sendable {
   package init(_ table: IdentityTable?, metrics: any MetricsFactory) {
     self.table = Mutex(table)
     self.metrics = metrics
+    guard table != nil else { return }
+    // A series that begins with its first failures would hide them from rates.
+    for reason in Failure.reasons { Self.counter(reason, metrics).increment(by: 0) }
+  }
+
+  private static func counter(_ reason: String, _ metrics: any MetricsFactory) -> Counter {
+    Counter(label: "imageworker.authentication.failures", dimensions: [("reason", reason)], factory: metrics)
   }
 
   /// Uses another table for the calls that begin from now on.
@@ -43,9 +50,7 @@ package final class Authenticator: Sendable {
       }
       headers.add(name: IdentityInterceptor.key, value: identity.name)
     } catch {
-      Counter(
-        label: "imageworker.authentication.failures", dimensions: [("reason", error.reason)], factory: metrics
-      ).increment()
+      Self.counter(error.reason, metrics).increment()
       throw error.refusal
     }
   }
@@ -83,6 +88,10 @@ extension Authenticator {
     case unknownToken
     case unknownCertificate([String])
     case reflectionNotAllowed(String)
+
+    /// All values of the metric's label.
+    static let reasons = [missing, malformed, unknownToken, unknownCertificate([]), reflectionNotAllowed("")]
+      .map(\.reason)
 
     /// The value of the metric's label.
     var reason: String {
