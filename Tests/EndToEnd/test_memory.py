@@ -1,5 +1,6 @@
-"""Tests of the worker's total memory while it processes images of 100 megapixels."""
+"""Tests of the worker's total memory while it processes images of 100 megapixels, and of the default of its limit."""
 
+import os
 import re
 import struct
 import threading
@@ -7,7 +8,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from conftest import Client, Worker, fixture_bytes, wait_until
+from conftest import Client, Worker, fixture_bytes, metric, wait_until
 
 WIDTH, HEIGHT = 12_000, 8_400
 CHUNK = 256 << 10
@@ -121,3 +122,20 @@ def test_free_memory_returns_when_idle(files):
         assert wait_until(lambda: worker.rss_mib() < floor + 20), f"{worker.rss_mib()} MiB, {floor} at its start"
     finally:
         assert worker.stop() == 0, "".join(worker.log)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can replace the files of control groups")
+@pytest.mark.parametrize("files, room", [
+    ({"memory.max": "max", "memory.high": 300 << 20}, 300), ({"memory.max": 250 << 20, "memory.high": 300 << 20}, 250)])
+def test_the_limit_follows_that_of_the_control_group(files, room):
+    """Also `memory.high`, above which the kernel slows a process down until it cannot work."""
+    write = " && ".join(f"echo {value} > /sys/fs/cgroup/{name}" for name, value in files.items())
+    prepared = ("unshare", "--mount", "--propagation", "private", "sh", "-c",
+                f'mount -t tmpfs none /sys/fs/cgroup && {write} && exec "$@"', "sh")
+    if "0::/\n" not in Path("/proc/self/cgroup").read_text():
+        pytest.skip("the control group of this process is not the root of version 2")
+    worker = Worker("--metrics-port", "0", "--cache-memory-mib", "0", prefix=prepared)
+    assert metric(worker, "imageworker_memory_budget_limit_bytes") == (room - 96) << 20
+    assert not any("does not fit" in line for line in worker.log) and worker.stop() == 0
+    large = Worker("--memory-limit-mib", str(room - 95), prefix=prepared)
+    assert any("does not fit" in line for line in large.log) and large.stop() == 0
