@@ -12,7 +12,7 @@ package enum HeaderExtent {
   }
 
   /// Bytes with bounds-checked access.
-  private struct Bytes {
+  struct Bytes {
     private let bytes: UnsafeRawBufferPointer
 
     init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
@@ -22,10 +22,15 @@ package enum HeaderExtent {
     subscript(index: Int) -> Int? { index >= 0 && index < bytes.count ? Int(bytes[index]) : nil }
 
     /// Returns the big-endian number of `byteCount` bytes at `index`.
-    func number(at index: Int, byteCount: Int) -> Int? {
+    func number(at index: Int, byteCount: Int) -> Int? { number(index..<index + byteCount) }
+
+    /// Returns the little-endian number of `byteCount` bytes at `index`.
+    func littleEndian(at index: Int, byteCount: Int) -> Int? { number((index..<index + byteCount).reversed()) }
+
+    private func number(_ indices: some Sequence<Int>) -> Int? {
       var value = 0
-      for offset in 0..<byteCount {
-        guard let byte = self[index + offset] else { return nil }
+      for index in indices {
+        guard let byte = self[index] else { return nil }
         value = value << 8 | byte
       }
       return value

@@ -40,34 +40,13 @@ struct ExpressLaneTests {
     Task(executorPreference: express) { inspection.wait() }
     defer { gate.open() }
     try await waitUntil("the threads are busy") { executor.idleThreadCount == 0 && express.idleThreadCount == 0 }
-    let cost = ImageCost(.milliseconds(1), isLearned: true)
+    let cost = ImageCost(.milliseconds(1), isKnown: true)
     #expect(try await enter("a", cost) == .main)
     let waiting = Task { try await enter("b", cost) }
     try await waitUntil("it waits") { queue.waitingCount == 2 }
     inspection.open()
     queue.offerExpress()
     #expect(try await waiting.value == .express)
-  }
-
-  @Test("an image waits for the main threads if its kind has become expensive")
-  func expensive() async throws {
-    let gate = Gate()
-    Task(executorPreference: executor) { gate.wait() }
-    defer { gate.open() }
-    try await waitUntil("the thread is busy") { executor.idleThreadCount == 0 }
-    let image = Data(Fixture.bytes("photo-420.jpg"))
-    queue.costs.learn(.milliseconds(1), for: queue.costs.estimate(of: image, [ProcessingConfiguration()]))
-    let cost = queue.costs.estimate(of: image, [ProcessingConfiguration()])
-    #expect(try await enter("first", ImageCost(.milliseconds(10))) == .main)
-    #expect(try await enter("a", cost) == .express)
-    let waiting = Task { try await enter("b", cost) }
-    try await waitUntil("it waits") { queue.waitingCount == 3 }
-    queue.costs.learn(.seconds(2), for: cost)
-    queue.begin(.express)
-    queue.end(ThreadQueue.Place(lane: .express), ImageCaller(connection: "a"), worked: .seconds(2))
-    #expect(queue.waitingCount == 2)
-    queue.begin()
-    #expect(try await waiting.value == .main)
   }
 
   @Test("only images that were charged to their caller's share correct it")
@@ -79,7 +58,7 @@ struct ExpressLaneTests {
     #expect(try await enter("first", ImageCost(.milliseconds(10))) == .main)
     let caller = ImageCaller(connection: "a")
     let place = try await queue.enter(
-      caller, cost: ImageCost(.milliseconds(1), isLearned: true), cancellation: Cancellation())
+      caller, cost: ImageCost(.milliseconds(1), isKnown: true), cancellation: Cancellation())
     #expect(place.lane == .express && place.charged == nil)
     queue.begin(.express)
     let order = Order()

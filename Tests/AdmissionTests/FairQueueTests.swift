@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -17,10 +18,7 @@ struct FairQueueTests {
   @Test("serves work in order of arrival although its estimates vary, and that of one kind whatever they are")
   func variation() {
     var (queue, random) = (FairQueue<Int>(), SeededGenerator(seed: 17))
-    let kinds = [100, 1000].map { byteCount in
-      let bytes = [UInt8](repeating: 0, count: byteCount)
-      return CostKind(bytes.span.bytes, [])
-    }
+    let kinds = [100, 1000].map { CostKind(Data(repeating: 0, count: $0), pixelCount: nil, []) }
     var order: [Int] = []
     for number in 0..<400 {
       let cost = Duration.milliseconds(Int.random(in: 20...60, using: &random))
@@ -96,15 +94,12 @@ struct FairQueueTests {
     #expect((0..<8).compactMap { _ in queue.popFirst() } == ["b", "b", "b", "b", "b", "b", "b", "a"])
   }
 
-  @Test("finds the flow with the most work, and removes its last")
-  func longest() {
+  @Test("finds the next work that is suitable")
+  func suitable() {
     var queue = FairQueue<Int>()
-    #expect(queue.longest == nil && queue.removeLast(from: "a") == nil)
     for number in 0..<3 { _ = queue.append(number, to: "a", cost: .milliseconds(1)) }
     _ = queue.append(3, to: "b", cost: .milliseconds(1))
-    #expect(queue.longest?.name == "a" && queue.longest?.count == 3 && queue.count(of: "b") == 1)
-    #expect(queue.removeLast(from: "a") == 2)
-    #expect(queue.count == 3 && queue.count(of: "a") == 2)
+    #expect(queue.count(of: "a") == 3 && queue.count(of: "b") == 1)
     #expect(queue.popFirst { $0 == 3 } == 3 && queue.popFirst { $0 == 3 } == nil)
   }
 

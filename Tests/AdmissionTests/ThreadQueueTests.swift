@@ -21,11 +21,12 @@ struct ThreadQueueTests {
 
   @discardableResult
   private func enter(
-    _ connection: String = "a", cost: Duration = .milliseconds(10), isLearned: Bool = false, deadline: Duration? = nil,
-    cancellation: Cancellation = Cancellation()
+    _ connection: String = "a", cost: Duration = .milliseconds(10), isKnown: Bool = false, deadline: Duration? = nil,
+    isPromised: Bool = false, cancellation: Cancellation = Cancellation()
   ) async throws -> ThreadQueue.Lane {
-    let caller = ImageCaller(connection: connection, deadline: deadline.map { .now + $0 })
-    return try await queue.enter(caller, cost: ImageCost(cost, isLearned: isLearned), cancellation: cancellation).lane
+    var caller = ImageCaller(connection: connection, deadline: deadline.map { .now + $0 })
+    caller.isPromised = isPromised
+    return try await queue.enter(caller, cost: ImageCost(cost, isKnown: isKnown), cancellation: cancellation).lane
   }
 
   private struct NotRefused: Error {}
@@ -127,33 +128,25 @@ struct ThreadQueueTests {
     }
   }
 
-  @Test("a caller whose images fill the queue gives places to others")
-  func displacement() async throws {
+  @Test("leaves a quarter of the queue to callers other than the one that floods it")
+  func places() async throws {
     try await enter()
-    let (begun, refused) = (Log(), Log())
     try await withThrowingTaskGroup(of: Void.self) { group in
-      for (index, name) in (Array(repeating: "flood", count: 8) + Array(repeating: "b", count: 4)).enumerated() {
-        group.addTask {
-          do {
-            try await enter(name)
-            begun.append(name)
-          } catch { refused.append(name) }
-        }
-        // Eight fill the queue; each further one takes the place of one of them.
-        try await waitUntil("it waits") {
-          queue.waitingCount == min(9, index + 2) && refused.count("flood") >= index - 7
-        }
+      // Of nine places one has begun; the flood gets three times as many as it leaves.
+      for (index, name) in ["flood", "flood", "flood", "flood", "flood", "flood", "b", "c"].enumerated() {
+        group.addTask { try await enter(name) }
+        try await waitUntil("it waits") { queue.waitingCount == index + 2 }
+        guard name != "flood" || index == 5 else { continue }
+        let full = try await refusal { try await enter("flood") }
+        #expect(full.code == .overloaded && full.message.contains("8 images") && full.retryDelay ?? .zero > .zero)
       }
-      let full = try await refusal { try await enter("b") }
-      #expect(full.code == .overloaded && full.retryDelay ?? .zero > .zero)
-      for count in 1...8 {
-        queue.begin()
-        try await waitUntil("the next begins") { begun.count("flood") + begun.count("b") == count }
-      }
+      #expect(try await refusal { try await enter("d") }.message.contains("8 images"))
+      // Its call was promised a place.
+      group.addTask { try await enter("flood", isPromised: true) }
+      try await waitUntil("it waits") { queue.waitingCount == 10 }
+      for _ in 0..<10 { queue.begin() }
       try await group.waitForAll()
     }
-    #expect(begun.count("flood") == 4 && begun.count("b") == 4)
-    #expect(refused.count("flood") == 4 && refused.count("b") == 0)
   }
 
   @Test("a small image does not wait for a large one that has begun")
@@ -163,14 +156,14 @@ struct ThreadQueueTests {
     defer { gate.open() }
     try await waitUntil("the thread is busy") { executor.idleThreadCount == 0 }
     // Guesses do not count, nor do images that are known to be large.
-    #expect(try await enter("large", cost: .milliseconds(900), isLearned: true) == .main)
-    #expect(try await enter("b", cost: .milliseconds(1), isLearned: true) == .express)
+    #expect(try await enter("large", cost: .milliseconds(900), isKnown: true) == .main)
+    #expect(try await enter("b", cost: .milliseconds(1), isKnown: true) == .express)
     let lanes = Log()
     try await withThrowingTaskGroup(of: Void.self) { group in
-      let costs: [(milliseconds: Int, isLearned: Bool)] = [(1, false), (900, true), (2, true), (2, true)]
+      let costs: [(milliseconds: Int, isKnown: Bool)] = [(1, false), (900, true), (2, true), (2, true)]
       for (index, cost) in costs.enumerated() {
         group.addTask {
-          let lane = try await enter("\(index)", cost: .milliseconds(cost.milliseconds), isLearned: cost.isLearned)
+          let lane = try await enter("\(index)", cost: .milliseconds(cost.milliseconds), isKnown: cost.isKnown)
           lanes.append(lane == .express ? "express" : "main")
         }
         try await waitUntil("it waits") { queue.waitingCount == index + 3 }
@@ -209,13 +202,15 @@ struct ThreadQueueTests {
       promises.append(try expect("a", deadline: .seconds(6)))
       // Nothing is known about the images of another caller.
       promises.append(try expect("b", deadline: .milliseconds(1)))
-      for count in 5...9 {
-        group.addTask { try await enter(cost: .zero) }
+      // Two are expected; of nine places, one more is left, for callers with fewer than three.
+      for count in 5...6 {
+        group.addTask { try await enter("\(count)", cost: .zero) }
         try await waitUntil("it waits") { queue.waitingCount == count }
       }
       #expect(try await refusal { _ = try expect("a") }.message.contains("8 images"))
       promises.append(try expect("b"))
-      for _ in 0..<9 { queue.begin() }
+      #expect(try await refusal { _ = try expect("b") }.message.contains("8 images"))
+      for _ in 0..<6 { queue.begin() }
       try await group.waitForAll()
     }
   }
@@ -237,12 +232,11 @@ struct ThreadQueueTests {
       // Only as many of another caller as the queue lets go first.
       promises += try (0..<3).map { _ in try expect("b") }
       #expect(try await refusal { _ = try expect("a", deadline: .seconds(5)) }.retryDelay == .seconds(6))
-      // One has begun, two wait and five are expected: the last place, and those of a caller who has more.
-      promises.append(try expect("c"))
-      promises.append(try expect("a"))
+      // One has begun, two wait and five are expected: the last place is for callers with fewer than three.
       let full = try await refusal { _ = try expect("b") }
       #expect(full.code == .overloaded && full.message.contains("8 images"))
       promises.append(try expect("c"))
+      #expect(try await refusal { _ = try expect("c") }.message.contains("8 images"))
       promises = []
       promises.append(try expect("b", deadline: .seconds(4)))
       for _ in 0..<3 { queue.begin() }
@@ -250,11 +244,28 @@ struct ThreadQueueTests {
     }
   }
 
-  @Test("callers with almost as many waiting images as another keep their places")
-  func similarCallers() {
-    let state = ThreadQueue.State(rate: WorkRate(threadCount: 1, expressCount: 1))
-    #expect(state.isAhead(0, of: 2) && !state.isAhead(0, of: 1) && !state.isAhead(2, of: 3) && state.isAhead(3, of: 5))
-    #expect(!state.isAhead(30, of: 34) && state.isAhead(30, of: 46))
+  @Test("keeps its promises unless the deadline itself would pass")
+  func promises() async throws {
+    try await enter()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { try await enter(cost: .seconds(29)) }
+      try await waitUntil("it waits") { queue.waitingCount == 2 }
+      // Too near to the deadline, and above the maximum wait, for a promise; not for one that was made before.
+      for (cost, isRefused) in [(160, false), (200, true)] {
+        let deadline = Duration.seconds(210)
+        let late = try await refusal { try await enter(cost: .seconds(cost), deadline: deadline) }
+        #expect(late.code == .overloaded)
+        group.addTask {
+          do { try await enter(cost: .seconds(cost), deadline: deadline, isPromised: true) } catch {
+            let error = try #require(error as? PipelineError)
+            #expect(isRefused && error.message.contains("done in about 229.0 s"))
+          }
+        }
+        if !isRefused { try await waitUntil("it waits") { queue.waitingCount == 3 } }
+      }
+      for _ in 0..<3 { queue.begin() }
+      try await group.waitForAll()
+    }
   }
 
   @Test("an image whose call is cancelled leaves the queue")

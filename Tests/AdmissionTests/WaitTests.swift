@@ -49,7 +49,7 @@ struct WaitTests {
     let queue = ThreadQueue(
       executor: ImageExecutor(threadCount: 1), express: ImageExecutor(threadCount: 1), memory: memory, maxWait: nil,
       waited: waits.note)
-    let (caller, cost) = (ImageCaller(connection: "a"), queue.costs.estimate(of: nil, []))
+    let (caller, cost) = (ImageCaller(connection: "a"), queue.costs.estimate(of: nil, [], for: ""))
     _ = try await queue.enter(caller, cost: cost, cancellation: Cancellation())
     #expect(waits.all.isEmpty)
     async let second = queue.enter(caller, cost: cost, cancellation: Cancellation())

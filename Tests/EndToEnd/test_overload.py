@@ -3,8 +3,11 @@
 How long a call waits is counted in large images that end meanwhile: other load makes both slower alike.
 """
 
+import random
+import struct
 import threading
 import time
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 
@@ -140,6 +143,38 @@ def test_calls_without_a_chance_are_refused_early_with_the_time_to_wait(photo):
     # The queue of the connection: about 30 images.
     assert all(5 * flood.seconds_of_one < delay < 90 * flood.seconds_of_one for _, delay in refusals), (
         flood.seconds_of_one, refusals)
+
+
+def bomb() -> bytes:
+    """Returns a PNG of 268 megapixels in 33 KB."""
+    side, compressor = 1 << 14, zlib.compressobj(9)
+    data = b"".join(compressor.compress(bytes((1 + side // 8) * 256)) for _ in range(side // 256)) + compressor.flush()
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 1, 0, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", data) + chunk(b"IEND", b"")
+
+
+def test_images_that_cost_much_do_not_change_what_those_of_others_are_expected_to_cost():
+    worker, large, small = overloaded(), bomb(), BytesIO()
+    noise = Image.frombytes("RGB", (192, 120), random.Random(29).randbytes(192 * 120 * 3))
+    noise.quantize(200).save(small, "PNG")
+    client, ends = own_client(worker), []
+    other = own_client(worker, client)
+    with ThreadPoolExecutor(6) as pool:
+        # The first has taught what images of this kind cost.
+        assert end(client.process(large, timeout=600, max_width=100))[0] == "report"
+        calls = [pool.submit(lambda: end(client.process(large, timeout=600, max_width=100))[0]) for _ in range(6)]
+        assert wait_until(lambda: metric(worker, "imageworker_queue_length") + sum(call.done() for call in calls) >= 4)
+        while not all(call.done() for call in calls):
+            # One that has no time left is not refused because of the estimate.
+            ends.append(end(other.process(small.getvalue(), timeout=5, max_width=100))[0])
+        assert {call.result() for call in calls} == {"report"}
+    worker.process.kill()
+    # The worker itself may be slow, as under a sanitizer; but it refuses none.
+    assert set(ends) <= {"report", "DEADLINE_EXCEEDED"} and ends.count("report") > len(ends) / 2, ends
 
 
 def test_a_flood_fills_the_queue_only_for_itself(photo):

@@ -140,7 +140,7 @@ struct ImageJobTests {
 
   /// Blocks a thread until it is opened.
   private final class Gate: Sendable {
-    let isBusy = Atomic(false)
+    let busyCount = Atomic(0)
     let isOpen = Atomic(false)
   }
 
@@ -152,11 +152,13 @@ struct ImageJobTests {
     let gate = Gate()
     try await withThrowingTaskGroup(of: Void.self) { group in
       defer { gate.isOpen.store(true, ordering: .releasing) }
-      group.addTask(executorPreference: environment.executor) {
-        gate.isBusy.store(true, ordering: .releasing)
-        while !gate.isOpen.load(ordering: .acquiring) { usleep(1000) }
+      for executor in [environment.executor, environment.expressExecutor] {
+        group.addTask(executorPreference: executor) {
+          gate.busyCount.add(1, ordering: .releasing)
+          while !gate.isOpen.load(ordering: .acquiring) { usleep(1000) }
+        }
       }
-      try await waitUntil("the thread is busy") { gate.isBusy.load(ordering: .acquiring) }
+      try await waitUntil("the threads are busy") { gate.busyCount.load(ordering: .acquiring) == 2 }
       group.addTask {
         let run = Run(environment)
         try await run.process(WholeImage(Data(Self.photo)))

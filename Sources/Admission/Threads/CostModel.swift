@@ -2,19 +2,22 @@ package import FoundationEssentials
 package import ImagePipeline
 internal import Synchronization
 
-/// The properties that the cost of an image depends on, as far as they are known before its header is read.
+/// The properties that the cost of an image depends on, as far as they are known before it is decoded.
 struct CostKind: Hashable, Sendable {
   private let inputFormat: String
+  /// The logarithm of the number of pixels to decode, as the header states it, or of the number of bytes; 0 for an upload.
   private let inputBits: Int
+  private let hasPixelCount: Bool
   private let outputFormats: [OutputFormat?]
   private let outputBits: [Int]
 
-  /// Describes the image whose encoded bytes are given.
-  init(_ bytes: RawSpan, _ configurations: [ProcessingConfiguration]) {
-    inputFormat = ImageReader.formatName(bytes) ?? ""
-    inputBits = Self.bits(bytes.byteCount)
+  /// Describes an image by its bytes, or an upload, whose bytes are not known yet.
+  init(_ image: Data?, pixelCount: Int?, _ configurations: [ProcessingConfiguration]) {
+    inputFormat = image.flatMap { ImageReader.formatName($0.bytes) } ?? ""
+    inputBits = Self.bits(pixelCount ?? image?.count ?? 0)
+    hasPixelCount = pixelCount != nil
     outputFormats = configurations.map(\.preferredFormat)
-    outputBits = configurations.map { Self.bits(($0.maxWidth ?? 1 << 14) &* ($0.maxHeight ?? 1 << 14)) }
+    outputBits = configurations.map { Self.bits($0.maxPixelCount) }
   }
 
   private static func bits(_ count: Int) -> Int { Int.bitWidth - count.leadingZeroBitCount }
@@ -24,63 +27,84 @@ struct CostKind: Hashable, Sendable {
 package struct ImageCost: Sendable {
   /// The time that an image thread works on it.
   package let duration: Duration
-  /// Whether the time is that of images of its kind, and not a guess.
-  var isLearned = false
-  /// Its kind; `nil` if it is not known yet.
+  /// Whether the time follows from the image's header, or was learned from such images.
+  var isKnown = false
+  /// Its kind; `nil` if nothing is learned from it.
   fileprivate(set) var kind: CostKind?
-  /// The number of its encoded bytes.
-  fileprivate var byteCount = 0
+  fileprivate var caller = ""
 
-  init(_ duration: Duration, isLearned: Bool = false) {
+  init(_ duration: Duration, isKnown: Bool = false) {
     self.duration = duration
-    self.isLearned = isLearned
+    self.isKnown = isKnown
   }
 }
 
-/// Estimates the time that an image takes from what images of its kind took.
+/// Estimates the time that an image takes from what its header states, and from what its caller's images of the kind took.
+///
+/// No caller changes what the images of another are estimated at: those of a caller that has sent none of a kind are
+/// estimated at the median of the callers that have, of which the estimate from the header is one.
 package final class CostModel: Sendable {
-  private struct State {
-    var averages: [CostKind: Duration] = [:]
-    /// Nanoseconds for each byte of images of any kind, at most `maxPerByte`.
-    var perByte = 20.0
+  private struct Average {
+    let caller: String
+    var duration: Duration
   }
 
   private static let maxKindCount = 1024
-  /// The maximum estimate for an image of a kind that was not seen yet, in nanoseconds for each byte.
-  ///
-  /// Few bytes can describe a large image; they say nothing about what other images cost.
-  private static let maxPerByte = 200.0
+  private static let maxCallerCount = 16
   /// The weight of a new measurement; the last ten or so decide.
   private static let weight = 0.2
 
-  private let state = Mutex(State())
+  /// For each kind, those who sent images of it last.
+  private let averages = Mutex<[CostKind: [Average]]>([:])
 
-  /// Estimates the time of an image from its bytes, or of an upload, whose bytes are not known yet.
-  package func estimate(of image: Data?, _ configurations: [ProcessingConfiguration]) -> ImageCost {
-    guard let image else { return ImageCost(.milliseconds(5)) }
-    let kind = CostKind(image.bytes, configurations)
-    let (average, perByte) = state.withLock { ($0.averages[kind], $0.perByte) }
-    var cost = ImageCost(
-      average ?? .milliseconds(1) + .nanoseconds(Int64(Double(image.count) * perByte)), isLearned: average != nil)
-    (cost.kind, cost.byteCount) = (kind, image.count)
+  /// Estimates the time of a caller's image from its bytes, or of an upload, whose bytes are not known yet.
+  package func estimate(
+    of image: Data?, _ configurations: [ProcessingConfiguration], for caller: String
+  ) -> ImageCost {
+    let pixelCount = image.flatMap { ImageReader.decodingPixelCount($0.bytes) }
+    let kind = CostKind(image, pixelCount: pixelCount, configurations)
+    let averages = averages.withLock { $0[kind] ?? [] }
+    let own = averages.first { $0.caller == caller }?.duration
+    var cost: ImageCost
+    if let own {
+      cost = ImageCost(own, isKnown: image != nil)
+    } else {
+      let first = Self.firstEstimate(of: image, pixelCount, configurations)
+      let all = (averages.map(\.duration) + [first]).sorted()
+      cost = ImageCost(all[(all.count - 1) / 2], isKnown: pixelCount != nil)
+    }
+    (cost.kind, cost.caller) = (kind, caller)
     return cost
   }
 
-  /// Whether images of an image's kind still take at most `ThreadQueue.maxExpressCost` on average.
-  func isStillSmall(_ cost: ImageCost) -> Bool {
-    guard let kind = cost.kind else { return true }
-    return state.withLock { ($0.averages[kind] ?? .zero) <= ThreadQueue.maxExpressCost }
+  /// Estimates the time of an image of which nothing was learned; typical of one core.
+  private static func firstEstimate(
+    of image: Data?, _ pixelCount: Int?, _ configurations: [ProcessingConfiguration]
+  ) -> Duration {
+    guard let image else { return .milliseconds(5) }
+    guard let pixelCount else { return .milliseconds(1) + .nanoseconds(image.count * 20) }
+    let count = configurations.reduce(Double(pixelCount)) { $0 + Double(min(pixelCount, $1.maxPixelCount)) }
+    return .microseconds(500) + .nanoseconds(10) * count
   }
 
   /// Records the time that an image took; none if its results came from the cache, which says nothing about the cost.
   package func learn(_ duration: Duration, for cost: ImageCost) {
     guard duration > .zero, let kind = cost.kind else { return }
-    state.withLock { state in
-      if state.averages.count >= Self.maxKindCount, state.averages[kind] == nil { state.averages.removeAll() }
-      let average = state.averages[kind] ?? duration
-      state.averages[kind] = average + (duration - average) * Self.weight
-      let perByte = min(duration / .nanoseconds(max(1, cost.byteCount)), Self.maxPerByte)
-      state.perByte += (perByte - state.perByte) * Self.weight / 10
+    averages.withLock { averages in
+      if averages.count >= Self.maxKindCount, averages[kind] == nil { averages.removeAll() }
+      var callers = averages[kind] ?? []
+      var average = callers.removeFirst { $0.caller == cost.caller } ?? Average(caller: cost.caller, duration: duration)
+      average.duration += (duration - average.duration) * Self.weight
+      if callers.count == Self.maxCallerCount { callers.removeFirst() }
+      averages[kind] = callers + [average]
     }
+  }
+}
+
+extension ProcessingConfiguration {
+  /// The maximum number of pixels of a result.
+  fileprivate var maxPixelCount: Int {
+    let maxSide = 1 << 14
+    return max(0, min(maxWidth ?? maxSide, maxSide)) * max(0, min(maxHeight ?? maxSide, maxSide))
   }
 }

@@ -42,11 +42,6 @@ struct FairQueue<Element> {
   /// The number of pieces of a flow that wait.
   func count(of name: String) -> Int { flows[name]?.waiting.count ?? 0 }
 
-  /// The flow with the most pieces; `nil` if none waits.
-  var longest: (name: String, count: Int)? {
-    count == 0 ? nil : flows.max { $0.value.waiting.count < $1.value.waiting.count }.map { ($0, $1.waiting.count) }
-  }
-
   /// Appends work to its flow.
   /// - Parameters:
   ///   - element: The work.
@@ -95,12 +90,6 @@ struct FairQueue<Element> {
   /// Removes work that no longer needs to be done; `nil` if it is not waiting.
   mutating func remove(_ id: UInt64, from name: String) -> Element? {
     guard let index = flows[name]?.waiting.firstIndex(where: { $0.id == id }) else { return nil }
-    return take(at: index, from: name, isDone: false)
-  }
-
-  /// Removes the work of a flow that would be done last; `nil` if none waits.
-  mutating func removeLast(from name: String) -> Element? {
-    guard let index = flows[name]?.waiting.indices.last else { return nil }
     return take(at: index, from: name, isDone: false)
   }
 

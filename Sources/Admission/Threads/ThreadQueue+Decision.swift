@@ -18,43 +18,55 @@ extension ThreadQueue {
 
   /// Decides about an image from what is known of it: `enter` knows the cost of the image, `expect` only its caller.
   ///
+  /// What `expect` has promised, `enter` revises only if the deadline itself would pass.
+  ///
   /// An image whose message has not arrived is taken for one like its caller's latest. Images that others have been
   /// promised to be received then count as if they waited, because they will. Otherwise more messages would be received
   /// than can be processed, and refused afterwards.
   ///
   /// - `cost`: the cost of the image; `nil` before its message has arrived.
-  /// - Returns: The lane that it has taken to begin now, or `nil` if it waits, in the place of another if all are taken.
+  /// - Returns: The lane that it has taken to begin now, or `nil` if it waits.
   /// - Throws: `overloaded`.
   func decide(
     _ caller: ImageCaller, cost: ImageCost?, _ idle: Idle, _ state: inout State
-  ) throws(PipelineError) -> (lane: Lane?, isFull: Bool) {
+  ) throws(PipelineError) -> Lane? {
     let name = caller.connection
     let promised = cost == nil ? state.expected : [:]
     let duration = cost?.duration ?? promised[name]?.cost ?? .zero
     let count = state.waiting.count + state.grantedCount + promised.values.reduce(0) { $0 + $1.count }
-    let isFull = count >= idle.places
+    let free = idle.places - count
     if let cost {
-      if let lane = state.laneNow(cost, idle, isFull: isFull) { return (lane, isFull) }
+      if let lane = state.laneNow(cost, idle, isFull: free <= 0) { return lane }
     } else if state.waiting.count == 0 {
-      return (nil, isFull)
+      return nil
     }
-    if isFull, !state.isAhead(name, with: promised) { throw full(state, caller, duration) }
+    let own = state.waiting.count(of: name) + (promised[name]?.count ?? 0)
+    guard hasPlace(caller, own, free, idle) else { throw full(state, caller, duration) }
     let work = state.waiting.work(untilEndOf: duration, in: name, after: promised.mapValues(\.work))
     if let error = refusal(caller, wait: state.rate.time(for: work)) { throw error }
-    return (nil, isFull)
+    return nil
+  }
+
+  /// Whether a caller with `own` images may add one while `free` places are left.
+  ///
+  /// A caller may have three times as many as are left to others, so that one flood takes three quarters and two take
+  /// three sevenths each; nobody loses a place to another. Source: A. Choudhury, E. Hahne: Dynamic Queue Length
+  /// Thresholds for Shared-Memory Packet Switches, IEEE/ACM Transactions on Networking 6 (1998).
+  private func hasPlace(_ caller: ImageCaller, _ own: Int, _ free: Int, _ idle: Idle) -> Bool {
+    // A promise ends when its client has sent nothing for a while, so that there may be more images than places.
+    caller.isPromised ? free > -idle.places : own < 3 * free
   }
 
   private func refusal(_ caller: ImageCaller, wait: Duration) -> PipelineError? {
-    if let maxWait, wait > maxWait {
+    if let maxWait, wait > maxWait, !caller.isPromised {
       return PipelineError(
         .overloaded,
         "the images that wait for a thread will take about \(wait.roundedSeconds) s, above max_queue_seconds of "
           + "\(maxWait.roundedSeconds); try again later",
         retryDelay: wait - maxWait)
     }
-    guard let deadline = caller.deadline, wait > ContinuousClock.now.duration(to: deadline) * Self.usableShare else {
-      return nil
-    }
+    let share = caller.isPromised ? 1 : Self.usableShare
+    guard let deadline = caller.deadline, wait > ContinuousClock.now.duration(to: deadline) * share else { return nil }
     return tooLate(wait: wait, deadline: deadline)
   }
 
@@ -75,17 +87,6 @@ extension ThreadQueue {
 }
 
 extension ThreadQueue.State {
-  /// Whether a caller with `count` waiting images may take the place of one of the caller with the most.
-  ///
-  /// Callers that wait with almost as many keep theirs: an image that loses its place was received for nothing.
-  func isAhead(_ count: Int, of longest: Int) -> Bool { longest > count + max(1, count / 2) }
-
-  /// Whether a caller may take the place of one of the caller with the most images, waiting and promised ones.
-  fileprivate func isAhead(_ caller: String, with promised: [String: ThreadQueue.Expected]) -> Bool {
-    func count(_ name: String) -> Int { waiting.count(of: name) + (promised[name]?.count ?? 0) }
-    return isAhead(count(caller), of: promised.keys.map(count).reduce(waiting.longest?.count ?? 0, max))
-  }
-
   /// Takes the place of an image that may begin without a wait; returns `nil` if it must wait.
   fileprivate mutating func laneNow(
     _ cost: ImageCost, _ idle: ThreadQueue.Idle, isFull: Bool

@@ -8,6 +8,8 @@ package struct ImageCaller: Sendable {
   package var connection: String
   /// The time at which the client stops waiting; `nil` if it did not say.
   package var deadline: ContinuousClock.Instant?
+  /// Whether `expect` has promised that the image may enter.
+  package var isPromised = false
 
   /// Describes the client of a connection.
   package init(connection: String = "", deadline: ContinuousClock.Instant? = nil) {
@@ -41,7 +43,7 @@ package final class ThreadQueue: Sendable {
   }
 
   /// The outcome of the wait.
-  enum Outcome: Sendable { case begin(Place), cancelled, late, displaced }
+  enum Outcome: Sendable { case begin(Place), cancelled, late }
 
   struct Entry {
     let deadline: ContinuousClock.Instant?
@@ -116,16 +118,11 @@ package final class ThreadQueue: Sendable {
     try cancellation.check()
     let idle = Idle(self)
     let entry = Entry(deadline: caller.deadline, cost: cost)
-    let (lane, id, displaced) = try state.withLock {
-      state throws(PipelineError) -> (Lane?, id: UInt64, displaced: Entry?) in
+    let (lane, id) = try state.withLock { state throws(PipelineError) -> (Lane?, id: UInt64) in
       state.expected[caller.connection]?.learn(cost.duration)
-      let decision = try decide(caller, cost: cost, idle, &state)
-      if let lane = decision.lane { return (lane, 0, nil) }
-      let longest = decision.isFull ? state.waiting.longest?.name : nil
-      let displaced = longest.flatMap { state.waiting.removeLast(from: $0) }
-      return (nil, state.waiting.append(entry, to: caller.connection, cost: cost.duration, kind: cost.kind), displaced)
+      if let lane = try decide(caller, cost: cost, idle, &state) { return (lane, 0) }
+      return (nil, state.waiting.append(entry, to: caller.connection, cost: cost.duration, kind: cost.kind))
     }
-    displaced?.waiter.end(.displaced)
     if let lane { return Place(lane: lane) }
     let began = ContinuousClock.now
     let outcome = await entry.waiter.outcome(or: .cancelled, when: cancellation) { [self] in
@@ -136,7 +133,6 @@ package final class ThreadQueue: Sendable {
     case .begin(let place): return place
     case .cancelled: throw .cancelled
     case .late: throw tooLate(wait: cost.duration, deadline: caller.deadline)
-    case .displaced: throw state.withLock { full($0, caller, cost.duration) }
     }
   }
 
@@ -185,10 +181,7 @@ package final class ThreadQueue: Sendable {
 
   private func grantExpress(_ state: inout State, _ now: ContinuousClock.Instant) -> [(Entry, Outcome)] {
     var ended: [(Entry, Outcome)] = []
-    // What an image's kind costs may have been learned anew while it waited.
-    while !state.isExpressGranted,
-      let entry = state.waiting.popFirst(where: { $0.cost.isSmall && costs.isStillSmall($0.cost) })
-    {
+    while !state.isExpressGranted, let entry = state.waiting.popFirst(where: { $0.cost.isSmall }) {
       let place = Place(lane: .express, charged: entry.cost.duration)
       ended.append((entry, entry.isLate(now) ? .late : .begin(place)))
       guard !entry.isLate(now) else { continue }
@@ -204,6 +197,6 @@ extension ThreadQueue.Entry {
 }
 
 extension ImageCost {
-  /// Whether images of the kind took so little time on average that a thread is kept for them.
-  var isSmall: Bool { isLearned && duration <= ThreadQueue.maxExpressCost }
+  /// Whether the image is known to take so little time that a thread is kept for such images.
+  var isSmall: Bool { isKnown && duration <= ThreadQueue.maxExpressCost }
 }

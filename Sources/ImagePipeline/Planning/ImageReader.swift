@@ -65,6 +65,11 @@ package struct ImageReader: ~Copyable {
   /// - Returns: A number of bytes; `nil` if the format does not indicate it.
   package static func missingByteCount(_ bytes: RawSpan) -> Int? { HeaderExtent.missingByteCount(bytes) }
 
+  /// Returns the number of pixels to decode that the beginning of a file states; `nil` if it is not known.
+  ///
+  /// Nothing is verified: a decoder reads the header again, and rejects what is wrong with it.
+  package static func decodingPixelCount(_ bytes: RawSpan) -> Int? { HeaderExtent.decodingPixelCount(bytes) }
+
   /// Returns the EXIF orientation that stands behind the image data of a PNG.
   /// - Parameter file: The whole file.
   /// - Returns: The orientation, 1 to 8; `nil` if there is none.

@@ -24,13 +24,14 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
       let renditions = try environment.renditions(of: request)
       let sink = ResponseSink(
         response, resultCount: renditions.count, response: Imageworker_V1_ProcessImageResponse.init)
+      var caller = environment.imageCaller(peer: context.remotePeer, deadline: environment.currentDeadline)
+      caller.isPromised = environment.memory.receivesMessages
       let job = PreviewedJob(
         renditions,
         from: WholeImage(request.image, isCharged: environment.memory.receivesMessages),
         to: sink,
         admission: QueuedAdmission(memory: environment.memory, cancellation: cancellation),
-        environment: environment, cancellation: cancellation,
-        caller: environment.imageCaller(peer: context.remotePeer, deadline: environment.currentDeadline))
+        environment: environment, cancellation: cancellation, caller: caller)
       do { try await job.run() } catch {
         try? await sink.finish()
         throw error

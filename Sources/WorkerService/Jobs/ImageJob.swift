@@ -60,7 +60,8 @@ final class ImageJob {
   ///   `overloaded` if too many images wait for a thread, or if its turn would come too late.
   func run() async throws {
     clock = JobClock()
-    let cost = environment.threadQueue.costs.estimate(of: source.whole, renditions.map(\.configuration))
+    let cost = environment.threadQueue.costs.estimate(
+      of: source.whole, renditions.map(\.configuration), for: caller.connection)
     if let charge { charge.source.image = try charge.account.beginImage(cpuTime: cost.duration) }
     let span = environment.tracer.startSpan("queue", ofKind: .internal)
     let queue = environment.threadQueue
