@@ -40,10 +40,12 @@ extension MemoryBudget {
         return .tooLarge(state.messages.maxMessageByteCount)
       }
       let room = messageRoom(state)
-      if state.messages.take(byteCount, of: connection, isContinuation: isContinuation, room: room) { return .granted }
       let began = ContinuousClock.now
+      if state.messages.take(byteCount, of: connection, isContinuation: isContinuation, room: room, now: began) {
+        return .granted
+      }
       let id = state.messages.wait(
-        byteCount, of: connection, isContinuation: isContinuation, buffering: bufferedByteCount
+        byteCount, of: connection, isContinuation: isContinuation, buffering: bufferedByteCount, now: began
       ) {
         waited(.message, began.duration(to: .now))
         grant()

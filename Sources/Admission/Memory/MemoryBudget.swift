@@ -178,7 +178,7 @@ package final class MemoryBudget: Sendable {
 
   func admitWaiters() {
     let (messages, admitted) = state.withLock { state in
-      let messages = state.messages.grant(room: messageRoom(state))
+      let messages = state.messages.grant(room: messageRoom(state), now: .now)
       return (messages, state.admitWaiters(limit: imageLimit(state)))
     }
     for message in messages { message.grant() }

@@ -7,6 +7,8 @@
 ///
 /// Uploads in progress may have reserved all other memory, and free it only when their last bytes have arrived. So a
 /// message that continues a call needs no room if it fits into what is left of `continuationReserve`.
+///
+/// The first message of a call is also received in an order; see `UploadLink`.
 struct MessageQueue {
   struct Waiter {
     var id: UInt64
@@ -30,6 +32,8 @@ struct MessageQueue {
   private(set) var reservedByteCount = 0
   /// The number of messages and windows that have left the queue since the process started.
   private(set) var endedCount: UInt64 = 0
+  /// The network that first messages of calls share.
+  var link = UploadLink()
   private var connections: [UInt64: Int] = [:]
   private var nextID: UInt64 = 0
 
@@ -54,12 +58,17 @@ struct MessageQueue {
   ///   - connection: The connection that sends it.
   ///   - isContinuation: Whether its call has sent another message before.
   ///   - room: The part of the whole budget that is not used for anything but messages, in bytes.
+  ///   - now: The time.
   /// - Returns: Whether there was room.
-  mutating func take(_ byteCount: Int, of connection: UInt64, isContinuation: Bool, room: Int) -> Bool {
+  mutating func take(
+    _ byteCount: Int, of connection: UInt64, isContinuation: Bool, room: Int, now: UploadLink.Instant
+  ) -> Bool {
     let isSmall = byteCount <= Self.smallByteCount
     let hasRoom =
       (isSmall || nextLarge == nil) && fits(byteCount, of: connection, others: self.byteCount, room: room)
+      && (isContinuation || link.hasRoom(for: byteCount, of: connection, now))
     guard hasRoom || isContinuation && fitsReserve(byteCount) else { return false }
+    if !isContinuation { link.begin(byteCount, of: connection, isOpen: true, now) }
     add(byteCount, of: connection, hasRoom: hasRoom)
     return true
   }
@@ -68,10 +77,11 @@ struct MessageQueue {
   /// - Returns: The identifier of the waiting message; `nil` if too many wait.
   mutating func wait(
     _ byteCount: Int, of connection: UInt64, isContinuation: Bool, buffering bufferedByteCount: Int,
-    grant: @escaping @Sendable () -> Void
+    now: UploadLink.Instant, grant: @escaping @Sendable () -> Void
   ) -> UInt64? {
     guard waitingByteCount + bufferedByteCount <= maxWaitingByteCount else { return nil }
     nextID += 1
+    if !isContinuation { link.begin(byteCount, of: connection, isOpen: false, now) }
     waitingByteCount += bufferedByteCount
     self.byteCount += bufferedByteCount
     waiters.append(
@@ -101,7 +111,8 @@ struct MessageQueue {
   /// Removes a waiting message; returns `false` if it does not wait any more.
   mutating func abandon(_ id: UInt64) -> Bool {
     guard let index = waiters.firstIndex(where: { $0.id == id }) else { return false }
-    _ = remove(at: index)
+    let waiter = remove(at: index)
+    if !waiter.isContinuation { link.abandon(waiter.byteCount, of: waiter.connection, wasOpen: false) }
     endedCount += 1
     return true
   }
@@ -119,27 +130,30 @@ struct MessageQueue {
   }
 
   /// Charges the waiting messages that fit now, and removes them from the queue.
-  mutating func grant(room: Int) -> [Waiter] {
+  mutating func grant(room: Int, now: UploadLink.Instant) -> [Waiter] {
     guard !waiters.isEmpty else { return [] }
     var granted: [Waiter] = []
     var index = 0
     while index < waiters.count {
       let waiter = waiters[index]
       let hasRoom =
-        (waiter.byteCount <= Self.smallByteCount || index == nextLarge) && fits(waiter, room: room)
+        (waiter.byteCount <= Self.smallByteCount || index == nextLarge) && mayBegin(waiter, room: room, now)
       if hasRoom || waiter.isContinuation && fitsReserve(waiter.byteCount) {
-        granted.append(admit(at: index, hasRoom: hasRoom))
+        granted.append(admit(at: index, hasRoom: hasRoom, now))
       } else {
         index += 1
       }
     }
-    while let index = nextLarge, fits(waiters[index], room: room) { granted.append(admit(at: index, hasRoom: true)) }
+    while let index = nextLarge, mayBegin(waiters[index], room: room, now) {
+      granted.append(admit(at: index, hasRoom: true, now))
+    }
     return granted
   }
 
   /// Charges a waiter in place of the bytes that it buffers.
-  private mutating func admit(at index: Int, hasRoom: Bool) -> Waiter {
+  private mutating func admit(at index: Int, hasRoom: Bool, _ now: UploadLink.Instant) -> Waiter {
     let waiter = remove(at: index)
+    if !waiter.isContinuation { link.open(waiter.byteCount, of: waiter.connection, now) }
     add(waiter.byteCount, of: waiter.connection, hasRoom: hasRoom)
     return waiter
   }
@@ -165,8 +179,9 @@ struct MessageQueue {
   /// Whether a connection may use so much: one message of any size, or half of the limit.
   private func isWithinShare(_ byteCount: Int, _ used: Int) -> Bool { used == 0 || used + byteCount <= limit / 2 }
 
-  private func fits(_ waiter: Waiter, room: Int) -> Bool {
+  private mutating func mayBegin(_ waiter: Waiter, room: Int, _ now: UploadLink.Instant) -> Bool {
     fits(waiter.byteCount, of: waiter.connection, others: byteCount - waiter.bufferedByteCount, room: room)
+      && (waiter.isContinuation || link.hasRoom(for: waiter.byteCount, of: waiter.connection, now))
   }
 
   /// - `others`: the size in bytes of the other messages.

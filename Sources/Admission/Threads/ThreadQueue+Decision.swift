@@ -104,5 +104,5 @@ extension ThreadQueue.State {
 
 extension Duration {
   /// Seconds with two digits after the decimal point.
-  fileprivate var roundedSeconds: Double { Double((self / .milliseconds(10)).rounded()) / 100 }
+  var roundedSeconds: Double { Double((self / .milliseconds(10)).rounded()) / 100 }
 }

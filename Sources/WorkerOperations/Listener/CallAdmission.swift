@@ -6,6 +6,8 @@ package struct CallAdmission: Sendable {
     package var path: String
     /// The name of the caller; `nil` if it was not identified.
     package var identity: String?
+    /// The connection that the call belongs to, as in `MessageRequest`.
+    package var connection: UInt64
     /// The client's address in gRPC's notation.
     package var peer: String
     /// The time at which the client stops waiting; `nil` if it did not say.

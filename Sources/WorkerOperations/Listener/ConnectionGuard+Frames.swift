@@ -31,9 +31,12 @@ extension ConnectionGuard {
     case .reset: return header.length == 4 && header.stream > 0 && header.stream <= lastStream ? .handle : .forward
     case .settings:
       noteHandshake()
-      let isAnswer = header.flags & FrameHeader.acknowledged != 0
-      count(isAnswer ? .controls : .settings)
-      return .forward
+      guard header.flags & FrameHeader.acknowledged != 0 else {
+        count(.settings)
+        return .forward
+      }
+      count(.controls)
+      return judgeAcknowledgement(&reader, context)
     case .data:
       guard header.stream > 0, header.stream <= lastStream else { return .forward }
       return judgeData(header, &reader, context)
@@ -48,6 +51,15 @@ extension ConnectionGuard {
       return .forward
     case .continuation: return .forward
     }
+  }
+
+  /// Judges an acknowledgement of settings; the HTTP/2 handler knows only of those that it has sent.
+  private func judgeAcknowledgement(_ reader: inout ReceivedRuns, _ context: ChannelHandlerContext) -> Judgement {
+    // The windows of calls that have begun before change, too.
+    forward(&reader, context)
+    guard let change = firstWindow.acknowledge() else { return .forward }
+    for request in requests.values { request.messages.shiftWindow(by: change) }
+    return .drop
   }
 
   private func judgeData(_ header: FrameHeader, _ reader: inout ReceivedRuns, _ context: ChannelHandlerContext)

@@ -59,6 +59,7 @@ final class ConnectionGuard: ChannelInboundHandler {
   // MARK: Frames
 
   var allowances: FrameAllowances
+  var firstWindow: FirstWindow
   private var payload = Payload(rest: FrameHeader.prefaceByteCount, isDropped: false)
   /// The incomplete beginning of a frame.
   private var buffered = ByteBuffer()
@@ -73,6 +74,7 @@ final class ConnectionGuard: ChannelInboundHandler {
     self.inflation = inflation
     self.caller = caller
     allowances = FrameAllowances(limits, now: .now())
+    firstWindow = FirstWindow(limits.streamWindowByteCount)
   }
 
   func handlerAdded(context: ChannelHandlerContext) { self.context = context }

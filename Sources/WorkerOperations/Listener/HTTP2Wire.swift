@@ -75,6 +75,13 @@ extension ByteBuffer {
     writeInteger(UInt32(code.networkCode))
   }
 
+  /// Writes a SETTINGS frame with the window of streams that begin, in bytes.
+  mutating func writeFirstWindow(_ byteCount: Int) {
+    write(FrameHeader(length: 6, kind: .settings))
+    writeInteger(UInt16(4))
+    writeInteger(UInt32(byteCount))
+  }
+
   /// Writes a WINDOW_UPDATE that lets the peer send `byteCount` more bytes on a stream, or on the connection.
   mutating func writeWindowUpdate(_ byteCount: Int, stream: UInt32 = 0) {
     write(FrameHeader(length: 4, kind: .windowUpdate, stream: stream))

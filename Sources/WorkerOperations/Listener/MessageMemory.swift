@@ -6,6 +6,10 @@ package protocol MessageMemory: Sendable {
   func abandonMessage(_ id: UInt64) -> Bool
   /// Returns charged bytes of a connection; `isContinuation` is that of their request.
   func releaseMessage(_ byteCount: Int, of connection: UInt64, isContinuation: Bool)
+  /// Notes bytes that have arrived of the first message of a call, which was charged, and whether they are its last.
+  func noteReceived(_ byteCount: Int, of connection: UInt64, isLast: Bool)
+  /// Notes that the last `byteCount` bytes of the first message of a call, which was charged, will not arrive.
+  func noteAbandoned(_ byteCount: Int, of connection: UInt64)
   /// Charges bytes that a client may send before its next message is charged; returns `false` if there is no room.
   func openWindow(_ byteCount: Int) -> Bool
   /// Returns bytes that `openWindow` charged.
@@ -40,6 +44,11 @@ package enum MessageAnswer: Sendable, Equatable {
   case full
   /// A message may have at most so many bytes.
   case tooLarge(Int)
+}
+
+extension MessageMemory {
+  func noteReceived(_ byteCount: Int, of connection: UInt64, isLast: Bool) {}
+  func noteAbandoned(_ byteCount: Int, of connection: UInt64) {}
 }
 
 /// Memory without a limit.

@@ -13,20 +13,6 @@ final class MessageReceiver: ChannelDuplexHandler {
   typealias OutboundIn = HTTP2Frame.FramePayload
   typealias OutboundOut = HTTP2Frame.FramePayload
 
-  /// The flow-control window of a call.
-  private struct Window {
-    /// The number of bytes that the client may still send.
-    var byteCount: Int
-    /// The window while no message is charged.
-    var idle: Int
-    /// Window that the HTTP/2 handler has opened and the client was not told of.
-    var withheld = 0
-    /// The charge of an idle window that is larger than usual.
-    var charge: MessageCharge?
-
-    init(_ byteCount: Int) { (self.byteCount, idle) = (byteCount, byteCount) }
-  }
-
   /// The end of the client's messages.
   enum ClientEnd {
     case none
@@ -51,10 +37,10 @@ final class MessageReceiver: ChannelDuplexHandler {
   }
 
   let connection: ConnectionGuard
-  private let stream: UInt32
-  private var context: ChannelHandlerContext?
+  let stream: UInt32
+  private(set) var context: ChannelHandlerContext?
   /// Whether the call has ended, so that nothing more is received.
-  private var isOver = false
+  private(set) var isOver = false
   private(set) var clientEnd = ClientEnd.none
   var expectation = Expectation.none
 
@@ -65,17 +51,19 @@ final class MessageReceiver: ChannelDuplexHandler {
   private(set) var ready = CircularBuffer<ByteBuffer>()
   /// Whether the call has sent a complete message.
   private var hasReceivedMessage = false
+  /// The number of bytes that the first message still misses, if it was charged and is not complete.
+  private var missingByteCount = 0
   /// The identifier of the message that waits for memory.
   private(set) var waitingID: UInt64?
   /// Whether the transport asks for messages.
   private var isWanted = false
-  private var window: Window
+  var window: Window
   var progress = Progress()
 
   init(connection: ConnectionGuard, stream: UInt32) {
     self.connection = connection
     self.stream = stream
-    window = Window(connection.limits.streamWindowByteCount)
+    window = Window(connection.firstWindow.byteCount)
   }
 
   /// Whether no message has begun.
@@ -102,6 +90,7 @@ final class MessageReceiver: ChannelDuplexHandler {
   /// Releases the messages of a call that has ended.
   func end() {
     isOver = true
+    noteAbandoned()
     expectation = .none
     inflater = nil
     assembler = MessageAssembler()
@@ -144,8 +133,23 @@ final class MessageReceiver: ChannelDuplexHandler {
     } catch {
       return refuse(error)
     }
+    noteArrival()
     deliver(context)
     adjustWindow(context)
+  }
+
+  /// Reports what has arrived of the first message.
+  private func noteArrival() {
+    let left = hasReceivedMessage ? 0 : assembler.missingByteCount
+    guard missingByteCount > left else { return }
+    connection.limits.messages.noteReceived(missingByteCount - left, of: connection.id, isLast: left == 0)
+    missingByteCount = left
+  }
+
+  /// Reports that the rest of the first message will not arrive.
+  private func noteAbandoned() {
+    if missingByteCount > 0 { connection.limits.messages.noteAbandoned(missingByteCount, of: connection.id) }
+    missingByteCount = 0
   }
 
   /// Assembles messages until one waits for memory or more bytes are needed.
@@ -193,6 +197,7 @@ final class MessageReceiver: ChannelDuplexHandler {
     let charge = MessageCharge { [memory = connection.limits.messages, id = connection.id] in
       memory.releaseMessage(byteCount, of: id, isContinuation: isContinuation)
     }
+    if !isContinuation { missingByteCount = byteCount }
     guard let memory = ByteBuffer.charged(capacity: byteCount, charge: charge) else {
       throw .overloaded("there is no memory for the message")
     }
@@ -202,6 +207,7 @@ final class MessageReceiver: ChannelDuplexHandler {
   /// Continues with a message that was charged after it had waited.
   private func grant(_ byteCount: Int, isContinuation: Bool) {
     guard let context, !isOver, waitingID != nil else {
+      if !isContinuation { connection.limits.messages.noteAbandoned(byteCount, of: connection.id) }
       return connection.limits.messages.releaseMessage(
         byteCount, of: connection.id, isContinuation: isContinuation)
     }
@@ -212,6 +218,7 @@ final class MessageReceiver: ChannelDuplexHandler {
     } catch {
       return refuse(error)
     }
+    noteArrival()
     deliver(context)
     context.fireChannelReadComplete()
     adjustWindow(context)
@@ -254,44 +261,5 @@ final class MessageReceiver: ChannelDuplexHandler {
 
   private func forward(_ bytes: ByteBuffer, isLast: Bool, _ context: ChannelHandlerContext) {
     context.fireChannelRead(wrapInboundOut(.data(.init(data: .byteBuffer(bytes), endStream: isLast))))
-  }
-
-  // MARK: Flow control
-
-  /// Keeps a WINDOW_UPDATE of the HTTP/2 handler.
-  func withhold(_ byteCount: Int) { window.withheld += byteCount }
-
-  /// Lets the client send the rest of a charged message, or the beginning of the next one.
-  private func adjustWindow(_ context: ChannelHandlerContext) {
-    guard !isOver, clientEnd == .none, waitingID == nil, ready.isEmpty else { return }
-    let rest = assembler.missingByteCount
-    if rest > 0 {
-      if window.byteCount < rest { openWindow(to: rest + window.idle, context) }
-    } else if window.byteCount < window.idle / 2 {
-      widen()
-      openWindow(to: window.idle, context)
-    }
-  }
-
-  /// Enlarges the window of a stream with several messages, so that it need not wait at the beginning of each.
-  private func widen() {
-    let limits = connection.limits
-    let surplus = limits.windowByteCount - limits.streamWindowByteCount
-    guard window.charge == nil, surplus > 0, limits.messages.openWindow(surplus) else { return }
-    window.charge = MessageCharge { limits.messages.closeWindow(surplus) }
-    window.idle = limits.windowByteCount
-  }
-
-  private func openWindow(to byteCount: Int, _ context: ChannelHandlerContext) {
-    let missing = byteCount - window.byteCount
-    if window.withheld < missing {
-      // `withhold` is called meanwhile, unless the stream is closing.
-      context.writeAndFlush(
-        wrapOutboundOut(.windowUpdate(windowSizeIncrement: missing - window.withheld)), promise: nil)
-    }
-    guard window.withheld >= missing else { return }
-    window.withheld -= missing
-    window.byteCount = byteCount
-    connection.openWindow(of: stream, by: missing)
   }
 }

@@ -179,10 +179,12 @@ extension RequestGuard {
     // Only an authenticated connection has an identity; otherwise the header is the client's own.
     let identity = connection.caller == nil ? nil : headers.first(name: IdentityInterceptor.key)
     let call = CallAdmission.Call(
-      path: path, identity: identity, peer: connection.peerName, deadline: deadline?.clockInstant)
+      path: path, identity: identity, connection: connection.id, peer: connection.peerName,
+      deadline: deadline?.clockInstant)
     switch connection.limits.calls.admit(call) {
     case .admitted(let promise): messages.expectation = promise.map { .promised($0) } ?? .none
     case .refused(let message, let retryDelay):
+      connection.noteOverload()
       throw RequestRefusal(
         code: .resourceExhausted, message: message, reason: "OVERLOADED", retryDelay: retryDelay ?? .seconds(1))
     }

@@ -44,6 +44,7 @@ final class SentFrames: ChannelOutboundHandler {
       guard let increment, let request = connection.requests[header.stream] else { return false }
       request.messages.withhold(Int(increment))
       return true
+    case .settings where header.flags & FrameHeader.acknowledged == 0: connection.firstWindow.noteSettingsOfHandler()
     case .data: connection.requests[header.stream]?.noteSent(header.length)
     default: break
     }

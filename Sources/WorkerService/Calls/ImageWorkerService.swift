@@ -107,6 +107,14 @@ package struct ImageWorkerService: Imageworker_V1_ImageWorkerService.SimpleServi
   }
 }
 
+/// A call that was promised to be served; the promise ends when the object is destroyed.
+package final class ExpectedCall: Sendable {
+  private let upload: ExpectedUpload
+  private let image: ExpectedImage
+
+  fileprivate init(_ upload: ExpectedUpload, _ image: ExpectedImage) { (self.upload, self.image) = (upload, image) }
+}
+
 extension ImageWorkerService {
   private static let processImagePath =
     "/\(Imageworker_V1_ImageWorkerService.Method.ProcessImage.descriptor.fullyQualifiedMethod)"
@@ -115,16 +123,17 @@ extension ImageWorkerService {
   ///
   /// - Parameters:
   ///   - path: The path of the method; calls of methods that receive no whole image are accepted.
-  ///   - identity: The name of the caller; `nil` if callers are not identified.
-  ///   - peer: The client's address.
-  ///   - deadline: The time at which the client stops waiting.
+  ///   - caller: The client.
+  ///   - connection: The connection as the memory of messages knows it.
   /// - Returns: A promise to release when the message has arrived, or the reason why it is not worth receiving.
   package func expect(
-    _ path: String, identity: String?, peer: String, deadline: ContinuousClock.Instant?
-  ) -> Result<ExpectedImage?, PipelineError> {
+    _ path: String, of caller: ImageCaller, connection: UInt64
+  ) -> Result<ExpectedCall?, PipelineError> {
     guard path == Self.processImagePath else { return .success(nil) }
-    let caller = ImageCaller(identity: identity, peer: peer, deadline: deadline)
-    do throws(PipelineError) { return .success(try environment.threadQueue.expect(caller)) } catch {
+    do throws(PipelineError) {
+      let upload = try environment.memory.expectUpload(of: connection, deadline: caller.deadline)
+      return .success(ExpectedCall(upload, try environment.threadQueue.expect(caller)))
+    } catch {
       environment.metrics.failed(error, isCancelled: false)
       return .failure(error)
     }

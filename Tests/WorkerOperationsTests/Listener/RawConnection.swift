@@ -85,6 +85,8 @@ final class RawConnection {
   deinit { _ = close(descriptor) }
 
   private(set) var settingsCount = 0
+  /// The window of streams that begin, as the server has announced it last.
+  private(set) var firstWindow: Int?
 
   func send(_ bytes: ByteBuffer) throws {
     var rest = bytes.readableBytesView[...]
@@ -221,6 +223,11 @@ final class RawConnection {
     case .reset: answers[stream, default: Answer()].reset = frame.payload.readInteger()
     case .settings where frame.header.flags & 1 == 0:
       settingsCount += 1
+      while let parameter = frame.payload.readInteger(as: UInt16.self),
+        let value = frame.payload.readInteger(as: UInt32.self)
+      {
+        if parameter == 4 { firstWindow = Int(value) }
+      }
       try send(.settings, flags: 1, stream: 0)
     case .windowUpdate where stream == 0: credit += Int(frame.payload.readInteger(as: UInt32.self) ?? 0)
     case .windowUpdate: streamCredit[stream, default: 0] += Int(frame.payload.readInteger(as: UInt32.self) ?? 0)
