@@ -44,6 +44,7 @@ codec-test: setup
 	IMAGE_WORKER_INSTRUCTION_SET=scalar Tests/JPEGOracle/run.sh windows $(JPEG_FIXTURES)
 	Tests/JPEGOracle/run.sh fuzz 20000 1 $(JPEG_FIXTURES)
 	Tests/JPEGEncoder/run.sh 2000 1
+	Tests/Palette/run.sh 1000 1
 
 ## Run the Spark job on a local cluster. Not part of `make test`, as it needs Java and downloads 450 MB.
 spark-test: build

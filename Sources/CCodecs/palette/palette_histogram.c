@@ -1,0 +1,131 @@
+// Counts colors with bounded memory: when there are too many, one more low bit of each sample is not distinguished.
+
+#include "palette_private.h"
+
+enum { MAX_PROBES = 128 };
+
+_Static_assert(
+    sizeof(ccodecs_palette_histogram) + PALETTE_BLOCK_BYTES <= CCODECS_PALETTE_HISTOGRAM_BYTES, "documented");
+
+ccodecs_status ccodecs_palette_histogram_create(
+    ccodecs_palette_transparency transparency, ccodecs_budget *budget, ccodecs_palette_histogram **histogram) {
+  ccodecs_palette_histogram *h = ccodecs_allocate(budget, sizeof *h);
+  *histogram = h;
+  if (h == NULL) {
+    return CCODECS_NO_MEMORY;
+  }
+  h->budget = budget;
+  h->transparency = transparency;
+  ccodecs_palette_histogram_clear(h);
+  return CCODECS_OK;
+}
+
+void ccodecs_palette_histogram_clear(ccodecs_palette_histogram *h) {
+  h->has_transparent = false;
+  h->dropped_bits = 0;
+  h->bin_count = 0;
+  memset(h->slots, 0, sizeof h->slots);
+}
+
+void ccodecs_palette_histogram_destroy(ccodecs_palette_histogram *h) {
+  if (h != NULL) {
+    ccodecs_free(h->budget, h);
+  }
+}
+
+static uint32_t kept_bits(uint32_t dropped_bits) {
+  return 0x01010101u * (0xffu >> dropped_bits << dropped_bits & 0xff);
+}
+
+/// Returns the slot that has the key, or the empty one where it belongs, or NULL if that is too far away: colors that
+/// an adversary chose to share slots must not make lookups slow.
+static uint16_t *find_slot(ccodecs_palette_histogram *h, uint32_t key) {
+  const uint32_t first = (key ^ key >> 15) * 0x9e3779b1u >> 16;
+  for (uint32_t i = 0; i < MAX_PROBES; i++) {
+    uint16_t *slot = h->slots + (first + i) % PALETTE_SLOTS;
+    if (*slot == 0 || h->bins[*slot - 1].key == key) {
+      return slot;
+    }
+  }
+  return NULL;
+}
+
+/// Merges the bins whose keys have become equal. Returns false if a key has no slot.
+static bool merge_bins(ccodecs_palette_histogram *h) {
+  const uint32_t count = h->bin_count, kept = kept_bits(h->dropped_bits);
+  bool has_slots = true;
+  memset(h->slots, 0, sizeof h->slots);
+  h->bin_count = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    palette_bin bin = h->bins[i];
+    bin.key &= kept;
+    uint16_t *slot = has_slots ? find_slot(h, bin.key) : NULL;
+    if (slot == NULL || *slot == 0) {
+      h->bins[h->bin_count++] = bin;
+      has_slots = slot != NULL;
+      if (has_slots) {
+        *slot = (uint16_t)h->bin_count;
+      }
+      continue;
+    }
+    palette_bin *same = h->bins + *slot - 1;
+    same->weight += bin.weight;
+    for (int c = 0; c < 4; c++) {
+      same->sums[c] += bin.sums[c];
+    }
+  }
+  return has_slots;
+}
+
+/// Drops one more bit, or several if keys have no slots otherwise. Without any bits there is one key.
+static void drop_bit(ccodecs_palette_histogram *h) {
+  do {
+    h->dropped_bits++;
+  } while (!merge_bins(h));
+}
+
+static void count_color(ccodecs_palette_histogram *h, uint32_t color, uint32_t weight) {
+  uint16_t *slot = find_slot(h, color & kept_bits(h->dropped_bits));
+  while (slot == NULL || (*slot == 0 && h->bin_count == PALETTE_MAX_BINS)) {
+    drop_bit(h);
+    slot = find_slot(h, color & kept_bits(h->dropped_bits));
+  }
+  if (*slot == 0) {
+    h->bins[h->bin_count] = (palette_bin){.key = color & kept_bits(h->dropped_bits)};
+    *slot = (uint16_t)++h->bin_count;
+  }
+  palette_bin *bin = h->bins + *slot - 1;
+  bin->weight += weight;
+  for (int c = 0; c < 4; c++) {
+    bin->sums[c] += (uint64_t)weight * (color >> 8 * c & 0xff);
+  }
+}
+
+void ccodecs_palette_histogram_add(
+    ccodecs_palette_histogram *h, const uint8_t *pixels, uint32_t channels, uint32_t count) {
+  uint32_t last = 0, run = 0;
+  for (uint32_t x = 0; x < count; x++, pixels += channels) {
+    uint8_t rgba[4];
+    palette_read_pixel(pixels, channels, rgba);
+    if (h->transparency != CCODECS_PALETTE_ALPHA) {
+      rgba[3] = rgba[3] < 128 ? 0 : 255;
+    }
+    if (rgba[3] == 0) {
+      memset(rgba, 0, 4);
+      h->has_transparent = true;
+      if (h->transparency != CCODECS_PALETTE_ALPHA) {
+        continue;
+      }
+    }
+    const uint32_t color = palette_key(rgba);
+    if (color != last && run > 0) {
+      count_color(h, last, run);
+      run = 0;
+    }
+    last = color;
+    run++;
+  }
+  if (run > 0) {
+    count_color(h, last, run);
+  }
+}

@@ -1,0 +1,266 @@
+// Maps pixels to palette indices, and diffuses the errors in the space of palette_space.c.
+//
+// Errors are diffused less where neighbors differ, since errors are not seen there and only make files larger. A pixel
+// takes the index of the pixel before it if that is nearly as good, which makes files smaller.
+//
+// Source: R. Floyd, L. Steinberg, An Adaptive Algorithm for Spatial Gray Scale (1976); every other row from right to
+// left.
+
+#include "palette_private.h"
+
+enum {
+  MAX_ERROR = 511, // of an axis, so that sums of 16ths fit in 16 bits
+  TABLE_SLOTS = 1024,
+  NOT_FIXED = -1,
+  // 256ths of the error that are diffused where neighbors are equal, and where they differ by at least EDGE.
+  SMOOTH_STRENGTH = 192,
+  EDGE_STRENGTH = 160,
+  EDGE = 128,
+  // The previous index may be worse than the best one by this many 256ths of the squared distance from the best color
+  // to the color next to it, and by at most this much.
+  REPEAT_SHARE = 200,
+  MAX_REPEAT = 500,
+};
+
+struct ccodecs_palette_mapper {
+  ccodecs_budget *budget;
+  ccodecs_palette palette;
+  uint32_t width;
+  uint32_t first;        ///< The first color of `nearest`: 1 if a transparent entry is not one of its colors.
+  bool is_backward;      ///< The next row is mapped from right to left.
+  palette_point *rows;   ///< The block of the following rows.
+  palette_point *into;   ///< Errors into this row, in 16ths.
+  palette_point *below;  ///< Errors into the next row.
+  palette_point *points; ///< The row's pixels.
+  palette_point *above;  ///< The previous row's pixels.
+  int16_t *fixed;        ///< Indices of pixels that take no part in error diffusion; NOT_FIXED for others.
+  uint32_t repeats[CCODECS_PALETTE_MAX_COLORS]; ///< By how much the previous index may be worse, per best index.
+  uint16_t table[TABLE_SLOTS];                  ///< Of an exact palette: index plus 1 by color, or 0.
+  palette_space space;
+  palette_nearest nearest;
+};
+
+_Static_assert(
+    sizeof(ccodecs_palette_mapper) + 2 * PALETTE_BLOCK_BYTES + 2 * CCODECS_PALETTE_MAPPER_PIXEL_BYTES <=
+        CCODECS_PALETTE_MAPPER_BYTES,
+    "documented");
+
+// MARK: Creation
+
+static uint32_t color_slot(const uint8_t rgba[4]) {
+  const uint32_t color = palette_key(rgba);
+  return (color ^ color >> 15) * 0x9e3779b1u >> 22;
+}
+
+/// Returns the index of a color in an exact palette, or NOT_FIXED.
+static int16_t find_exact(const ccodecs_palette_mapper *m, const uint8_t rgba[4]) {
+  for (uint32_t slot = color_slot(rgba); m->table[slot] != 0; slot = (slot + 1) % TABLE_SLOTS) {
+    if (memcmp(m->palette.colors[m->table[slot] - 1], rgba, 4) == 0) {
+      return (int16_t)(m->table[slot] - 1);
+    }
+  }
+  return NOT_FIXED;
+}
+
+static void fill_table(ccodecs_palette_mapper *m) {
+  memset(m->table, 0, sizeof m->table);
+  for (uint32_t i = 0; i < m->palette.count && m->palette.is_exact; i++) {
+    uint32_t slot = color_slot(m->palette.colors[i]);
+    while (m->table[slot] != 0) {
+      slot = (slot + 1) % TABLE_SLOTS;
+    }
+    m->table[slot] = (uint16_t)(i + 1);
+  }
+}
+
+static void set_colors(ccodecs_palette_mapper *m) {
+  const ccodecs_palette *palette = &m->palette;
+  palette_point points[CCODECS_PALETTE_MAX_COLORS];
+  m->first = palette_first_color(palette);
+  const uint32_t count = palette->count - m->first;
+  for (uint32_t i = 0; i < count; i++) {
+    points[i] = ccodecs_palette_space_point(&m->space, palette->colors[i + m->first]);
+  }
+  memset(&m->nearest, 0, sizeof m->nearest);
+  ccodecs_palette_nearest_set(&m->nearest, points, count);
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t gap = UINT32_MAX >> 8;
+    for (uint32_t k = 0; k < count; k++) {
+      const uint32_t distance = palette_squared_distance(points[i], points[k]);
+      gap = i != k && distance < gap ? distance : gap;
+    }
+    gap = gap * REPEAT_SHARE / 256;
+    m->repeats[i] = gap < MAX_REPEAT ? gap : MAX_REPEAT;
+  }
+}
+
+ccodecs_status ccodecs_palette_mapper_create(
+    const ccodecs_palette *palette, uint32_t width, ccodecs_budget *budget, ccodecs_palette_mapper **mapper) {
+  *mapper = NULL;
+  if (palette->count == 0 || palette->count > CCODECS_PALETTE_MAX_COLORS) {
+    return CCODECS_MISUSE;
+  }
+  // Errors go to one more pixel at both ends.
+  const uint64_t row_count = (uint64_t)width + 2, row_bytes = CCODECS_PALETTE_MAPPER_PIXEL_BYTES;
+  ccodecs_palette_mapper *m = ccodecs_allocate(budget, sizeof *m);
+  palette_point *rows =
+      m != NULL && row_count <= SIZE_MAX / row_bytes ? ccodecs_allocate(budget, (size_t)(row_count * row_bytes)) : NULL;
+  if (rows == NULL) {
+    ccodecs_free(budget, m);
+    return CCODECS_NO_MEMORY;
+  }
+  m->budget = budget;
+  m->palette = *palette;
+  m->width = width;
+  m->rows = rows;
+  m->into = rows;
+  m->below = rows + row_count;
+  m->points = rows + 2 * row_count;
+  m->above = rows + 3 * row_count;
+  m->fixed = (int16_t *)(void *)(rows + 4 * row_count);
+  ccodecs_palette_space_fill(&m->space);
+  set_colors(m);
+  fill_table(m);
+  ccodecs_palette_mapper_begin(m);
+  *mapper = m;
+  return CCODECS_OK;
+}
+
+void ccodecs_palette_mapper_begin(ccodecs_palette_mapper *m) {
+  m->is_backward = false;
+  memset(m->into, 0, ((size_t)m->width + 2) * sizeof *m->into);
+  memset(m->above, 0, ((size_t)m->width + 2) * sizeof *m->above);
+}
+
+void ccodecs_palette_mapper_destroy(ccodecs_palette_mapper *m) {
+  if (m != NULL) {
+    ccodecs_budget *budget = m->budget;
+    ccodecs_free(budget, m->rows);
+    ccodecs_free(budget, m);
+  }
+}
+
+// MARK: Pixels
+
+/// Returns the index of a color that has one in any case, or NOT_FIXED. Sets alpha to what the palette can represent.
+static int16_t fix_color(const ccodecs_palette_mapper *m, uint8_t rgba[4]) {
+  if (m->palette.is_binary) {
+    const bool is_transparent = rgba[3] < 128 && m->palette.transparent >= 0;
+    rgba[3] = is_transparent ? 0 : 255;
+  }
+  if (rgba[3] == 0) {
+    memset(rgba, 0, 4);
+    if (m->palette.transparent >= 0) {
+      return (int16_t)m->palette.transparent;
+    }
+  }
+  return m->palette.is_exact ? find_exact(m, rgba) : NOT_FIXED;
+}
+
+/// Converts the row's pixels to points and fixed indices.
+static void convert_row(ccodecs_palette_mapper *m, const uint8_t *pixels, uint32_t channels, uint32_t count) {
+  uint8_t last[4], rgba[4];
+  palette_point point = {{0}};
+  int16_t fixed = NOT_FIXED;
+  for (uint32_t x = 0; x < count; x++, pixels += channels) {
+    palette_read_pixel(pixels, channels, rgba);
+    if (x == 0 || memcmp(rgba, last, 4) != 0) {
+      memcpy(last, rgba, 4);
+      fixed = fix_color(m, rgba);
+      point = ccodecs_palette_space_point(&m->space, rgba);
+    }
+    m->points[x] = point;
+    m->fixed[x] = fixed;
+  }
+}
+
+/// Fixes the indices of pixels that have not changed.
+static void keep_previous(
+    ccodecs_palette_mapper *m, const uint8_t *pixels, uint32_t channels, uint32_t count,
+    const ccodecs_palette_previous *previous) {
+  const uint8_t *others = previous->pixels;
+  for (uint32_t x = 0; x < count; x++, pixels += channels, others += channels) {
+    bool is_kept = true;
+    for (uint32_t c = 0; c < channels; c++) {
+      const int difference = pixels[c] - others[c];
+      is_kept &= (difference < 0 ? -difference : difference) <= previous->tolerance;
+    }
+    m->fixed[x] = is_kept ? previous->indices[x] : m->fixed[x];
+  }
+}
+
+/// Returns the largest difference to the neighbors, the one below excepted.
+static int contrast(const ccodecs_palette_mapper *m, size_t x, size_t count) {
+  const palette_point here = m->points[x],
+                      neighbors[3] = {m->points[x > 0 ? x - 1 : x], m->points[x + 1 < count ? x + 1 : x], m->above[x]};
+  int most = 0;
+  for (int i = 0; i < 3; i++) {
+    for (int k = 0; k < PALETTE_AXES; k++) {
+      const int difference = neighbors[i].axes[k] - here.axes[k];
+      const int size = difference < 0 ? -difference : difference;
+      most = size > most ? size : most;
+    }
+  }
+  return most;
+}
+
+/// Returns the number of the color for a point, and `before` if that is nearly as good.
+static uint32_t choose(ccodecs_palette_mapper *m, palette_point target, int before) {
+  const uint32_t key = palette_nearest_find(&m->nearest, target), best = key & 0xff;
+  if (before < 0 || (uint32_t)before == best) {
+    return best;
+  }
+  const uint32_t distance = palette_squared_distance(target, m->nearest.points[before]);
+  return distance <= (key >> 8) + m->repeats[best] ? (uint32_t)before : best;
+}
+
+static void diffuse(
+    ccodecs_palette_mapper *m, size_t x, int step, const int wanted[4], palette_point chosen, int edge) {
+  const int strength = SMOOTH_STRENGTH + (EDGE_STRENGTH - SMOOTH_STRENGTH) * (edge < EDGE ? edge : EDGE) / EDGE;
+  int16_t *ahead = m->into[(size_t)((ptrdiff_t)x + step)].axes, *behind = m->below[(size_t)((ptrdiff_t)x - step)].axes;
+  int16_t *under = m->below[x].axes, *beyond = m->below[(size_t)((ptrdiff_t)x + step)].axes;
+  for (int k = 0; k < PALETTE_AXES; k++) {
+    const int error = palette_clamp((wanted[k] - chosen.axes[k]) * strength / 256, -MAX_ERROR, MAX_ERROR);
+    ahead[k] = (int16_t)(ahead[k] + 7 * error);
+    behind[k] = (int16_t)(behind[k] + 3 * error);
+    under[k] = (int16_t)(under[k] + 5 * error);
+    beyond[k] = (int16_t)(beyond[k] + error);
+  }
+}
+
+static void swap(palette_point **a, palette_point **b) {
+  palette_point *moved = *a;
+  *a = *b;
+  *b = moved;
+}
+
+void ccodecs_palette_mapper_map(
+    ccodecs_palette_mapper *m, const uint8_t *pixels, uint32_t channels, uint32_t count,
+    const ccodecs_palette_previous *previous, uint8_t *indices) {
+  convert_row(m, pixels, channels, count);
+  if (previous != NULL) {
+    keep_previous(m, pixels, channels, count, previous);
+  }
+  memset(m->below, 0, ((size_t)count + 2) * sizeof *m->below);
+  const int step = m->is_backward ? -1 : 1;
+  int before = -1;
+  for (uint32_t i = 0; i < count; i++) {
+    const size_t x = m->is_backward ? count - 1 - i : i;
+    if (m->fixed[x] != NOT_FIXED) {
+      indices[x] = (uint8_t)m->fixed[x];
+      before = m->fixed[x] - (int)m->first;
+      continue;
+    }
+    int wanted[PALETTE_AXES];
+    for (int k = 0; k < PALETTE_AXES; k++) {
+      wanted[k] = m->points[x].axes[k] + ((m->into[x + 1].axes[k] + 8) >> 4);
+    }
+    const uint32_t color = choose(m, palette_point_within(wanted), before);
+    indices[x] = (uint8_t)(color + m->first);
+    diffuse(m, x + 1, step, wanted, m->nearest.points[color], contrast(m, x, count));
+    before = (int)color;
+  }
+  swap(&m->into, &m->below);
+  swap(&m->points, &m->above);
+  m->is_backward = !m->is_backward;
+}

@@ -1,0 +1,175 @@
+// What the parts of the palettes share. Private to them.
+
+#ifndef CCODECS_PALETTE_PRIVATE_H
+#define CCODECS_PALETTE_PRIVATE_H
+
+#include "palette.h"
+
+#include <string.h>
+
+enum { PALETTE_BLOCK_BYTES = 128 }; ///< What an allocation takes in addition, at most.
+
+// MARK: Color space (palette_space.c)
+
+/// A color in a space in which distances are visible differences: the lightness, red-green and blue-yellow axes of XYB
+/// (ISO/IEC 18181-1, annex L: opsin absorbance and its cube root), multiplied by alpha, and alpha.
+///
+/// Lightness is relative to medium gray. The squared distance of two colors is then the mean of those of their blends
+/// with black and with white, which a product with alpha and half of alpha add up to.
+typedef struct palette_point {
+  int16_t axes[4];
+} palette_point;
+
+enum {
+  PALETTE_AXES = 4,
+  /// The axes' ranges, within which sums of squared differences have 24 bits. Colors have values of a smaller range.
+  PALETTE_MIN_0 = -1024,
+  PALETTE_BITS_0 = 11,
+  PALETTE_MIN_1 = -512,
+  PALETTE_BITS_1 = 10,
+  PALETTE_MIN_2 = -896,
+  PALETTE_BITS_2 = 11,
+  PALETTE_MIN_3 = -512,
+  PALETTE_BITS_3 = 10,
+  PALETTE_ROOTS = 4114,
+};
+
+typedef struct palette_space {
+  uint16_t roots[PALETTE_ROOTS]; ///< Cube roots at equal steps, in 16ths of a unit of lightness.
+} palette_space;
+
+void ccodecs_palette_space_fill(palette_space *space);
+
+/// Converts a color.
+palette_point ccodecs_palette_space_point(const palette_space *space, const uint8_t rgba[4]);
+
+/// Converts a point to the nearest 8-bit color.
+void ccodecs_palette_space_color(palette_point point, uint8_t rgba[4]);
+
+// MARK: Nearest color (palette_nearest.c)
+
+enum {
+  PALETTE_LANES = 8,
+  PALETTE_CELL_BITS = 4, ///< Of the axes of color; that of alpha has one less.
+  PALETTE_CELLS = 1 << (4 * PALETTE_CELL_BITS - 1),
+  PALETTE_GROUPS = 12288,
+  PALETTE_FULL_GROUPS = CCODECS_PALETTE_MAX_COLORS / PALETTE_LANES,
+};
+
+/// Colors whose distances are computed at once. Lanes beyond the last color repeat a color.
+typedef struct palette_group {
+  int16_t first[PALETTE_LANES][2]; ///< Axes 0 and 1.
+  int16_t last[PALETTE_LANES][2];  ///< Axes 2 and 3.
+  uint32_t indices[PALETTE_LANES];
+} palette_group;
+
+/// Finds the nearest color of a palette. Space is divided into cells; a cell has a list of the colors that are nearest
+/// to one of its points, which is made when a point in the cell is looked up first. When there is no room for more
+/// lists, all colors are compared.
+typedef struct palette_nearest {
+  uint32_t count;
+  uint32_t group_count;
+  bool has_avx2;
+  palette_point points[CCODECS_PALETTE_MAX_COLORS];
+  uint32_t cells[PALETTE_CELLS]; ///< Index of the first group, and the number of groups times 65536; 0 if not made.
+  palette_group groups[PALETTE_GROUPS]; ///< Those of all colors, then those of cells.
+} palette_nearest;
+
+/// Sets the palette.
+void ccodecs_palette_nearest_set(palette_nearest *nearest, const palette_point *points, uint32_t count);
+
+/// Returns the list of the cell that contains the point.
+uint32_t ccodecs_palette_nearest_make(palette_nearest *nearest, uint32_t cell);
+
+static inline int palette_clamp(int value, int low, int high) {
+  return value < low ? low : value > high ? high : value;
+}
+
+static inline uint32_t palette_squared_distance(palette_point a, palette_point b) {
+  uint32_t sum = 0;
+  for (int k = 0; k < PALETTE_AXES; k++) {
+    const int difference = a.axes[k] - b.axes[k];
+    sum += (uint32_t)(difference * difference);
+  }
+  return sum;
+}
+
+/// Moves a point into the range of the cells.
+static inline palette_point palette_point_within(const int axes[4]) {
+  return (palette_point){
+      {(int16_t)palette_clamp(axes[0], PALETTE_MIN_0, PALETTE_MIN_0 + (1 << PALETTE_BITS_0) - 1),
+       (int16_t)palette_clamp(axes[1], PALETTE_MIN_1, PALETTE_MIN_1 + (1 << PALETTE_BITS_1) - 1),
+       (int16_t)palette_clamp(axes[2], PALETTE_MIN_2, PALETTE_MIN_2 + (1 << PALETTE_BITS_2) - 1),
+       (int16_t)palette_clamp(axes[3], PALETTE_MIN_3, PALETTE_MIN_3 + (1 << PALETTE_BITS_3) - 1)}};
+}
+
+/// Returns the number of the cell that contains a point within the range.
+static inline uint32_t palette_cell(palette_point p) {
+  const uint32_t a = (uint32_t)(p.axes[0] - PALETTE_MIN_0) >> (PALETTE_BITS_0 - PALETTE_CELL_BITS);
+  const uint32_t b = (uint32_t)(p.axes[1] - PALETTE_MIN_1) >> (PALETTE_BITS_1 - PALETTE_CELL_BITS);
+  const uint32_t c = (uint32_t)(p.axes[2] - PALETTE_MIN_2) >> (PALETTE_BITS_2 - PALETTE_CELL_BITS);
+  const uint32_t d = (uint32_t)(p.axes[3] - PALETTE_MIN_3) >> (PALETTE_BITS_3 - PALETTE_CELL_BITS + 1);
+  return ((d << PALETTE_CELL_BITS | a) << PALETTE_CELL_BITS | b) << PALETTE_CELL_BITS | c;
+}
+
+/// Returns the squared distance times 256 plus the index of the nearest color, the first of those at the same distance.
+uint32_t ccodecs_palette_nearest_of(const palette_group *groups, uint32_t count, palette_point point);
+#if defined(__x86_64__)
+uint32_t ccodecs_palette_nearest_of_avx2(const palette_group *groups, uint32_t count, palette_point point);
+#endif
+
+/// The same for a point within the range.
+static inline uint32_t palette_nearest_find(palette_nearest *nearest, palette_point point) {
+  const uint32_t cell = palette_cell(point);
+  const uint32_t made = nearest->cells[cell];
+  const uint32_t list = made != 0 ? made : ccodecs_palette_nearest_make(nearest, cell);
+  const palette_group *groups = nearest->groups + (list & 0xffff);
+#if defined(__x86_64__)
+  if (nearest->has_avx2) {
+    return ccodecs_palette_nearest_of_avx2(groups, list >> 16, point);
+  }
+#endif
+  return ccodecs_palette_nearest_of(groups, list >> 16, point);
+}
+
+// MARK: Histogram (palette_histogram.c)
+
+enum { PALETTE_MAX_BINS = 1 << 15, PALETTE_SLOTS = 1 << 16 };
+
+/// Colors that are counted as one.
+typedef struct palette_bin {
+  uint32_t key; ///< The color, R in the lowest byte, without the bits that are not distinguished.
+  uint64_t weight;
+  uint64_t sums[4];
+} palette_bin;
+
+struct ccodecs_palette_histogram {
+  ccodecs_budget *budget;
+  ccodecs_palette_transparency transparency;
+  bool has_transparent;  ///< A pixel was transparent; with binary transparency, these are not counted as a color.
+  uint32_t dropped_bits; ///< Low bits of samples that are not distinguished.
+  uint32_t bin_count;
+  uint16_t slots[PALETTE_SLOTS]; ///< Number of the bin plus 1, or 0.
+  palette_bin bins[PALETTE_MAX_BINS];
+};
+
+/// Returns a color as one number, R in the lowest byte.
+static inline uint32_t palette_key(const uint8_t rgba[4]) {
+  return (uint32_t)rgba[0] | (uint32_t)rgba[1] << 8 | (uint32_t)rgba[2] << 16 | (uint32_t)rgba[3] << 24;
+}
+
+/// Reads a pixel as RGBA.
+static inline void palette_read_pixel(const uint8_t *pixel, uint32_t channels, uint8_t rgba[4]) {
+  rgba[0] = pixel[0];
+  rgba[1] = pixel[channels > 1 ? 1 : 0];
+  rgba[2] = pixel[channels > 1 ? 2 : 0];
+  rgba[3] = channels == 4 ? pixel[3] : 255;
+}
+
+/// Returns the index of the first entry that a pixel which is not transparent can have: with binary transparency, the
+/// one after the transparent entry.
+static inline uint32_t palette_first_color(const ccodecs_palette *palette) {
+  return palette->is_binary && palette->transparent == 0 && palette->count > 1 ? 1 : 0;
+}
+
+#endif

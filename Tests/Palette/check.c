@@ -1,0 +1,360 @@
+// Checks palettes with random images. run.sh builds and runs it.
+//
+// Nearest colors are compared with a search of all colors, and the instruction sets with each other. A palette must
+// keep within the number of colors, and be exact if there are few enough. Mapped pixels must be equal to those of an
+// exact palette, keep their indices where frames do not change, and be transparent if and only if the image is. Memory
+// must stay below what the header documents; without it, every function must fail and release everything.
+//
+// The last line is a digest of all palettes and indices, which run.sh compares between instruction sets.
+
+#include "palette/palette_private.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+// MARK: Random numbers
+
+static uint64_t state;
+
+/// Returns the next number of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
+static uint64_t next_random(void) {
+  uint64_t z = state += 0x9E3779B97F4A7C15u;
+  z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+  return z ^ z >> 31;
+}
+
+static uint32_t below(uint32_t bound) {
+  return (uint32_t)(next_random() % bound);
+}
+
+static uint64_t defects, round_number, digest = 14695981039346656037u;
+
+static void expect(bool holds, const char *what) {
+  if (!holds && defects++ < 20) {
+    printf("round %" PRIu64 ": %s\n", round_number, what);
+  }
+}
+
+static void digest_bytes(const void *bytes, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    digest = (digest ^ ((const uint8_t *)bytes)[i]) * 1099511628211u;
+  }
+}
+
+// MARK: Images
+
+typedef struct image {
+  uint32_t width, height, channels;
+  uint8_t *pixels;
+  uint8_t *indices;
+} image;
+
+static uint8_t sample(uint32_t kind, uint32_t x, uint32_t y, uint32_t c) {
+  switch (kind) {
+  case 0:
+    return (uint8_t)next_random();
+  case 1:
+    return (uint8_t)(x * (c + 1) + 2 * y);
+  case 2:
+    return (uint8_t)((x / 5 + y / 7) % 2 ? 255 : 30 * c);
+  case 3:
+    return (uint8_t)(100 + (x * y >> 4) % 100 + below(6));
+  case 4:
+    return (uint8_t)(below(4) * 85);
+  case 5:
+    return (uint8_t)(x % 3);
+  default:
+    return (uint8_t)(kind * 37);
+  }
+}
+
+static image random_image(void) {
+  const bool is_large = below(40) == 0;
+  image m = {.width = 1 + below(is_large ? 400 : 70), .height = 1 + below(is_large ? 400 : 40)};
+  m.channels = (uint32_t[]){1, 3, 4, 4}[below(4)];
+  m.pixels = malloc((size_t)m.width * m.height * m.channels);
+  m.indices = malloc((size_t)m.width * m.height);
+  const uint32_t kind = below(7), alpha_kind = below(5);
+  for (uint32_t i = 0; i < m.width * m.height; i++) {
+    const uint32_t x = i % m.width, y = i / m.width;
+    for (uint32_t c = 0; c < m.channels; c++) {
+      uint8_t *value = m.pixels + (size_t)i * m.channels + c;
+      *value = sample(kind, x, y, c);
+      if (c == 3 && alpha_kind > 0) {
+        *value = alpha_kind == 1 ? 255 : alpha_kind == 2 ? 0 : alpha_kind == 3 ? (x < y ? 0 : 255) : (uint8_t)(x * 4);
+      }
+    }
+  }
+  return m;
+}
+
+static void free_image(image *m) {
+  free(m->pixels);
+  free(m->indices);
+}
+
+// MARK: Nearest colors
+
+static palette_point random_point(int spread) {
+  const int center[4] = {
+      -1024 + (int)below(2048), -512 + (int)below(1024), -896 + (int)below(2048), -512 + (int)below(1024)};
+  int axes[4];
+  for (int k = 0; k < 4; k++) {
+    axes[k] = center[k] * spread / 8 + (int)below(5) - 2;
+  }
+  return palette_point_within(axes);
+}
+
+static void check_nearest(palette_nearest *nearest) {
+  palette_point points[256];
+  const uint32_t count = 1 + below(256);
+  const int spread = (int)below(9);
+  for (uint32_t i = 0; i < count; i++) {
+    points[i] = random_point(spread);
+  }
+  ccodecs_palette_nearest_set(nearest, points, count);
+  for (int i = 0; i < 300; i++) {
+    const palette_point point = random_point(below(2) == 0 ? spread : 8);
+    uint32_t least = UINT32_MAX;
+    for (uint32_t k = 0; k < count; k++) {
+      const uint32_t key = palette_squared_distance(point, points[k]) << 8 | k;
+      least = key < least ? key : least;
+    }
+    expect(palette_nearest_find(nearest, point) == least, "the nearest color is found");
+    expect(ccodecs_palette_nearest_of(nearest->groups, (count + 7) / 8, point) == least, "the scalar code finds it");
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2")) {
+      expect(ccodecs_palette_nearest_of_avx2(nearest->groups, (count + 7) / 8, point) == least, "AVX2 finds it");
+    }
+#endif
+  }
+}
+
+/// Every point of space has the same nearest color when there is no room for more lists.
+static void check_full(palette_nearest *nearest) {
+  palette_point points[256];
+  for (int i = 0; i < 256; i++) {
+    points[i] = random_point(1);
+  }
+  ccodecs_palette_nearest_set(nearest, points, 256);
+  for (int i = 0; i < 20000; i++) {
+    const palette_point point = random_point(8);
+    expect(
+        palette_nearest_find(nearest, point) == ccodecs_palette_nearest_of(nearest->groups, 32, point),
+        "without room for lists, the nearest color is found");
+  }
+}
+
+static void check_colors(const palette_space *space) {
+  for (int i = 0; i < 200; i++) {
+    const uint8_t color[4] = {(uint8_t)below(256), (uint8_t)below(256), (uint8_t)below(256), 255};
+    uint8_t back[4];
+    const palette_point point = ccodecs_palette_space_point(space, color);
+    ccodecs_palette_space_color(point, back);
+    // A level of green is 8 units of lightness.
+    expect(
+        palette_squared_distance(point, ccodecs_palette_space_point(space, back)) <= 64 && back[3] == 255,
+        "a color survives the color space");
+  }
+}
+
+// MARK: Palettes
+
+static uint32_t distinct_colors(const image *m, ccodecs_palette_transparency transparency) {
+  uint32_t colors[257], count = 0;
+  for (size_t i = 0; i < (size_t)m->width * m->height && count < 257; i++) {
+    uint8_t rgba[4];
+    palette_read_pixel(m->pixels + i * m->channels, m->channels, rgba);
+    if (transparency != CCODECS_PALETTE_ALPHA) {
+      rgba[3] = rgba[3] < 128 ? 0 : 255;
+    }
+    const uint32_t key = rgba[3] == 0 ? 0 : palette_key(rgba);
+    uint32_t k = 0;
+    while (k < count && colors[k] != key) {
+      k++;
+    }
+    if (k == count) {
+      colors[count++] = key;
+    }
+  }
+  return count;
+}
+
+static bool build(
+    const image *m, ccodecs_palette_transparency transparency, uint32_t max_colors, ccodecs_budget *budget,
+    ccodecs_palette *palette) {
+  ccodecs_palette_histogram *histogram;
+  if (ccodecs_palette_histogram_create(transparency, budget, &histogram) != CCODECS_OK) {
+    return false;
+  }
+  for (uint32_t y = 0; y < m->height; y++) {
+    ccodecs_palette_histogram_add(histogram, m->pixels + (size_t)y * m->width * m->channels, m->channels, m->width);
+  }
+  const bool is_built = ccodecs_palette_build(histogram, max_colors, palette) == CCODECS_OK;
+  if (is_built) {
+    double error;
+    const bool is_measured = ccodecs_palette_error(histogram, palette, &error) == CCODECS_OK;
+    expect(!is_measured || !palette->is_exact || error == 0, "an exact palette has no error");
+  }
+  ccodecs_palette_histogram_destroy(histogram);
+  return is_built;
+}
+
+static bool map(const image *m, const ccodecs_palette *palette, ccodecs_budget *budget) {
+  ccodecs_palette_mapper *mapper;
+  if (ccodecs_palette_mapper_create(palette, m->width, budget, &mapper) != CCODECS_OK) {
+    return false;
+  }
+  for (uint32_t y = 0; y < m->height; y++) {
+    const size_t offset = (size_t)y * m->width;
+    ccodecs_palette_mapper_map(
+        mapper, m->pixels + offset * m->channels, m->channels, m->width, NULL, m->indices + offset);
+  }
+  ccodecs_palette_mapper_destroy(mapper);
+  return true;
+}
+
+static void check_pixels(const image *m, const ccodecs_palette *palette) {
+  for (size_t i = 0; i < (size_t)m->width * m->height; i++) {
+    uint8_t rgba[4];
+    palette_read_pixel(m->pixels + i * m->channels, m->channels, rgba);
+    if (palette->is_binary) {
+      rgba[3] = rgba[3] < 128 ? 0 : 255;
+    }
+    if (rgba[3] == 0) {
+      memset(rgba, 0, 4);
+    }
+    expect(m->indices[i] < palette->count, "an index is one of the palette");
+    const uint8_t *color = palette->colors[m->indices[i]];
+    expect(!palette->is_exact || memcmp(color, rgba, 4) == 0, "an exact palette reproduces pixels");
+    expect(!palette->is_binary || (color[3] == 0) == (rgba[3] == 0), "a pixel is transparent if that of the image is");
+  }
+}
+
+static void check_palette(const ccodecs_palette *palette, uint32_t max_colors) {
+  expect(palette->count >= 1 && palette->count <= max_colors, "the number of colors is within the limit");
+  for (uint32_t i = 0; i < palette->count; i++) {
+    const uint8_t *color = palette->colors[i];
+    expect((color[3] == 255) == (i >= palette->opaque_first), "opaque colors come last");
+    expect((int32_t)i == palette->transparent || color[3] > 0, "only the transparent color is transparent");
+    expect(!palette->is_binary || color[3] == 0 || color[3] == 255, "alpha is binary");
+  }
+  expect(palette->transparent <= 0, "the transparent color is the first");
+}
+
+/// Maps a second frame, of which some pixels change.
+static void check_next_frame(image *m, const ccodecs_palette *palette) {
+  ccodecs_budget budget = {.limit = SIZE_MAX};
+  ccodecs_palette_mapper *mapper;
+  const size_t row_bytes = (size_t)m->width * m->channels;
+  uint8_t *before = malloc(row_bytes), *kept = malloc(m->width);
+  if (ccodecs_palette_mapper_create(palette, m->width, &budget, &mapper) != CCODECS_OK) {
+    expect(false, "there is memory");
+    return;
+  }
+  for (uint32_t y = 0; y < m->height; y++) {
+    uint8_t *row = m->pixels + y * row_bytes, *indices = m->indices + (size_t)y * m->width;
+    memcpy(before, row, row_bytes);
+    memcpy(kept, indices, m->width);
+    for (uint32_t x = 0; x < m->width; x++) {
+      row[(size_t)x * m->channels] += below(3) == 0 ? (uint8_t)(1 + below(9)) : 0;
+    }
+    const uint8_t tolerance = (uint8_t)below(3);
+    const ccodecs_palette_previous previous = {before, indices, tolerance};
+    ccodecs_palette_mapper_map(mapper, row, m->channels, m->width, &previous, indices);
+    for (uint32_t x = 0; x < m->width; x++) {
+      const int difference = row[(size_t)x * m->channels] - before[(size_t)x * m->channels];
+      expect(abs(difference) > tolerance || indices[x] == kept[x], "a pixel that does not change keeps its index");
+    }
+  }
+  digest_bytes(m->indices, (size_t)m->width * m->height);
+  ccodecs_palette_mapper_destroy(mapper);
+  free(before);
+  free(kept);
+}
+
+/// Repeats everything with less memory than it needs.
+static void check_memory(const image *m, const ccodecs_palette *palette, ccodecs_palette_transparency transparency) {
+  ccodecs_palette other;
+  ccodecs_budget budget = {.limit = below(CCODECS_PALETTE_HISTOGRAM_BYTES + CCODECS_PALETTE_BUILD_BYTES)};
+  const bool is_built = build(m, transparency, 2 + below(255), &budget, &other);
+  expect(is_built || budget.wanted > budget.limit, "only a lack of memory fails");
+  expect(budget.used == 0, "all memory of building is released");
+  budget.limit = below(CCODECS_PALETTE_MAPPER_BYTES + CCODECS_PALETTE_MAPPER_PIXEL_BYTES * m->width);
+  const bool is_mapped = map(m, palette, &budget);
+  expect(is_mapped || budget.wanted > budget.limit, "only a lack of memory fails mapping");
+  expect(budget.used == 0, "all memory of mapping is released");
+}
+
+static void check_image(void) {
+  image m = random_image();
+  const ccodecs_palette_transparency transparency = (ccodecs_palette_transparency)below(3);
+  const uint32_t max_colors = below(3) == 0 ? 256 : 2 + below(255);
+  ccodecs_budget budget = {.limit = SIZE_MAX};
+  ccodecs_palette palette;
+  expect(build(&m, transparency, max_colors, &budget, &palette), "a palette is built");
+  expect(
+      budget.peak <= (size_t)CCODECS_PALETTE_HISTOGRAM_BYTES + CCODECS_PALETTE_BUILD_BYTES,
+      "building stays below its documented memory");
+  budget.peak = budget.used;
+  expect(map(&m, &palette, &budget), "pixels are mapped");
+  expect(
+      budget.peak <= CCODECS_PALETTE_MAPPER_BYTES + (size_t)CCODECS_PALETTE_MAPPER_PIXEL_BYTES * m.width,
+      "mapping stays below its documented memory");
+  expect(budget.used == 0, "all memory is released");
+  check_palette(&palette, max_colors);
+  const uint32_t reserved = transparency == CCODECS_PALETTE_RESERVED ? 1 : 0;
+  if (distinct_colors(&m, transparency) + reserved <= max_colors) {
+    expect(palette.is_exact, "few colors are exact");
+  }
+  check_pixels(&m, &palette);
+  digest_bytes(&palette, sizeof palette);
+  digest_bytes(m.indices, (size_t)m.width * m.height);
+  check_memory(&m, &palette, transparency);
+  if (map(&m, &palette, &budget)) { // check_memory may have left half of the indices
+    check_next_frame(&m, &palette);
+  }
+  free_image(&m);
+}
+
+/// Colors whose keys share slots must not make counting slow: the work is counted in bits that were dropped.
+static void check_collisions(void) {
+  ccodecs_budget budget = {.limit = SIZE_MAX};
+  ccodecs_palette_histogram *histogram;
+  if (ccodecs_palette_histogram_create(CCODECS_PALETTE_ALPHA, &budget, &histogram) != CCODECS_OK) {
+    expect(false, "there is memory");
+    return;
+  }
+  for (uint32_t color = 0; color < 1u << 24; color++) {
+    const uint32_t key = color | 0xff000000u;
+    const uint8_t rgba[4] = {(uint8_t)key, (uint8_t)(key >> 8), (uint8_t)(key >> 16), 255};
+    if (((key ^ key >> 15) * 0x9e3779b1u >> 16) < 64) {
+      ccodecs_palette_histogram_add(histogram, rgba, 4, 1);
+    }
+  }
+  expect(histogram->dropped_bits > 0 && histogram->bin_count < 16384, "colors that share slots are merged");
+  ccodecs_palette_histogram_destroy(histogram);
+}
+
+int main(int argc, char **argv) {
+  const uint64_t rounds = argc > 1 ? strtoull(argv[1], NULL, 10) : 100;
+  state = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+  static palette_nearest nearest;
+  static palette_space space;
+  ccodecs_palette_space_fill(&space);
+  check_full(&nearest);
+  check_collisions();
+  for (; round_number < rounds && defects == 0; round_number++) {
+    check_nearest(&nearest);
+    check_colors(&space);
+    check_image();
+  }
+  if (defects > 0) {
+    printf("%" PRIu64 " defects\n", defects);
+    return 1;
+  }
+  printf("%" PRIu64 " palettes, digest %016" PRIx64 "\n", rounds, digest);
+  return 0;
+}
