@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fuzzes every decoder and rewriter of CCodecs for SECONDS each, with the address and undefined-behavior sanitizers:
+# Fuzzes every decoder and rewriter of CCodecs, and its palettes, for SECONDS each, with the address and undefined-behavior sanitizers:
 #
 #   Tests/Fuzz/run.sh SECONDS [DECODER...]
 #
@@ -30,9 +30,10 @@ hdr HDR hdr
 ico ICO ico
 rewrite-jpeg JPEG jpg jpeg mpo
 rewrite-png PNG png
-rewrite-webp WEBP webp"
+rewrite-webp WEBP webp
+palette UNKNOWN palette"
 libraries="lcms2 libisal libjpeg libwebp zlib"
-flags="-std=c11 -g -O1 -fno-omit-frame-pointer -ISources/CCodecs/include -ISources/CInstructions/include"
+flags="-std=c11 -g -O1 -fno-omit-frame-pointer -ISources/CCodecs -ISources/CCodecs/include -ISources/CInstructions/include"
 option() { # library, definition, lines of the table
   pkg-config --exists "$1" || return 0
   libraries+=" $1"
@@ -80,6 +81,7 @@ for pid in "${pids[@]}"; do wait "$pid"; done
 fuzz() { # decoder, format, extensions...
   local name=$1 format=$2 corpus=$work/corpus/$1 program=$work/$1 source=Tests/Fuzz/decode.c
   [[ $name != rewrite-* ]] || source=Tests/Fuzz/rewrite.c
+  [[ $name != palette ]] || source=Tests/Fuzz/palette.c
   shift 2
   # shellcheck disable=SC2046,SC2086
   "$clang" $flags -fsanitize=fuzzer,$sanitizers -fno-sanitize-recover=all -fuse-ld=lld \

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes structured seeds for the fuzzers: images with several items, tiles, strips and layers.
+"""Writes structured seeds for the fuzzers: images with several items, tiles, strips and layers, and frames of palettes.
 
     Tests/Fuzz/seeds.py FOLDER
 
@@ -252,6 +252,28 @@ def tiff_seeds():
                            packed, order=">")
 
 
+# MARK: Palettes
+
+
+def palette_seeds():
+    """Options, as palette.c reads them, and the pixels of frames of 32x24."""
+    width, height, frames = 32, 24, 3
+    kinds = {
+        "gradient": lambda x, y, f: (x * 8, y * 10, 128 + f * 8, 255),
+        "flat": lambda x, y, f: (40, 90, 200, 255),
+        "moving": lambda x, y, f: (255, 0, 0, 255) if 4 * f <= x < 4 * f + 6 else (x * 2, y * 2, 60, 255),
+        "cutout": lambda x, y, f: (x * 7, 20, y * 9, 0 if (x - 16) ** 2 + (y - 12) ** 2 > 90 else 255),
+        "shadow": lambda x, y, f: (0, 0, 0, x * 8),
+        "noise": lambda x, y, f: tuple((x * 7919 + y * 104729 + f * 1299709 + c * 15485863) >> 7 & 255 for c in range(4)),
+    }
+    for name, color in kinds.items():
+        for transparency in range(3):
+            for colors in (0, 14, 254):
+                options = bytes([colors, 2, transparency, width - 1, frames - 1, colors % 3, colors & 2, 255])
+                pixels = (color(x, y, f) for f in range(frames) for y in range(height) for x in range(width))
+                yield f"{name}-{transparency}-{colors}", options + b"".join(map(bytes, pixels))
+
+
 def main(folder):
     folder = pathlib.Path(folder)
     for extension, name in (("avif", "photo.avif"), ("heic", "photo.heic")):
@@ -259,6 +281,8 @@ def main(folder):
             write(folder / extension / f"{kind}.{extension}", file.bytes())
     for kind, data in tiff_seeds():
         write(folder / "tiff" / f"{kind}.tiff", data)
+    for kind, data in palette_seeds():
+        write(folder / "palette" / f"{kind}.palette", data)
 
 
 def write(path, data):
