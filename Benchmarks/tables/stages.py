@@ -18,7 +18,7 @@ STAGES = [
     (r"jpeg/jpeg_idct", "JPEG inverse transform"),
     (r"jpeg/jpeg_(decoder|markers|rows|select|turbo|cosines)", "JPEG, what else decoding does"),
     (r"png/png_(decoder|rows|expand|unfilter)", "PNG decoding without inflating"),
-    (r"png/png_(encoder|filter|buffered|palette)", "PNG encoding without deflating"),
+    (r"(png/png_(encoder|filter|buffered|palette)|palette/palette_)", "PNG encoding without deflating"),
     (r"libisal|libz\b", "inflating and deflating"),
     (r"webp/(webp_(decoder|encoder|chunks)|row_space)|libwebp", "WebP"),
     (r"jpeg/jpeg_encoder|libjpeg", "JPEG encoding"),

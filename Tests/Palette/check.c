@@ -99,7 +99,7 @@ static void free_image(image *m) {
 
 static palette_point random_point(int spread) {
   const int center[4] = {
-      -1024 + (int)below(2048), -512 + (int)below(1024), -896 + (int)below(2048), -512 + (int)below(1024)};
+      -1024 + (int)below(2048), -384 + (int)below(1024), -896 + (int)below(2048), -512 + (int)below(1024)};
   int axes[4];
   for (int k = 0; k < 4; k++) {
     axes[k] = center[k] * spread / 8 + (int)below(5) - 2;
@@ -144,6 +144,16 @@ static void check_full(palette_nearest *nearest) {
     expect(
         palette_nearest_find(nearest, point) == ccodecs_palette_nearest_of(nearest->groups, 32, point),
         "without room for lists, the nearest color is found");
+  }
+}
+
+/// All colors are within the range of the cells; the extremes are in the corners of RGB.
+static void check_range(const palette_space *space) {
+  for (int corner = 0; corner < 16; corner++) {
+    const uint8_t color[4] = {corner & 1 ? 255 : 0, corner & 2 ? 255 : 0, corner & 4 ? 255 : 0, corner & 8 ? 255 : 0};
+    const palette_point point = ccodecs_palette_space_point(space, color);
+    const int axes[4] = {point.axes[0], point.axes[1], point.axes[2], point.axes[3]};
+    expect(palette_squared_distance(point, palette_point_within(axes)) == 0, "a color is within the range");
   }
 }
 
@@ -344,6 +354,7 @@ int main(int argc, char **argv) {
   static palette_nearest nearest;
   static palette_space space;
   ccodecs_palette_space_fill(&space);
+  check_range(&space);
   check_full(&nearest);
   check_collisions();
   for (; round_number < rounds && defects == 0; round_number++) {

@@ -25,7 +25,7 @@ enum {
   /// The axes' ranges, within which sums of squared differences have 24 bits. Colors have values of a smaller range.
   PALETTE_MIN_0 = -1024,
   PALETTE_BITS_0 = 11,
-  PALETTE_MIN_1 = -512,
+  PALETTE_MIN_1 = -384,
   PALETTE_BITS_1 = 10,
   PALETTE_MIN_2 = -896,
   PALETTE_BITS_2 = 11,

@@ -39,7 +39,7 @@ enum {
   UNITS = 16,       // steps of a root per unit of lightness
   ROOT_BITS = 4,    // of absorbance between two roots
   LIGHTNESS = 1024, // of medium gray
-  RED = 7,          // units of the red-green axis per unit of lightness
+  RED = 8,          // units of the red-green axis per unit of lightness
   BLUE = 18,        // units of the blue-yellow axis per 16 units of lightness
   ALPHA = 1024,     // units between transparent and opaque
 };
