@@ -103,21 +103,16 @@ static void count_color(ccodecs_palette_histogram *h, uint32_t color, uint32_t w
 
 void ccodecs_palette_histogram_add(
     ccodecs_palette_histogram *h, const uint8_t *pixels, uint32_t channels, uint32_t count) {
+  const bool is_binary = h->transparency != CCODECS_PALETTE_ALPHA;
   uint32_t last = 0, run = 0;
   for (uint32_t x = 0; x < count; x++, pixels += channels) {
-    uint8_t rgba[4];
-    palette_read_pixel(pixels, channels, rgba);
-    if (h->transparency != CCODECS_PALETTE_ALPHA) {
-      rgba[3] = rgba[3] < 128 ? 0 : 255;
-    }
-    if (rgba[3] == 0) {
-      memset(rgba, 0, 4);
+    const uint32_t color = palette_represented(palette_read_pixel(pixels, channels), is_binary);
+    if (color == 0) {
       h->has_transparent = true;
-      if (h->transparency != CCODECS_PALETTE_ALPHA) {
+      if (is_binary) {
         continue;
       }
     }
-    const uint32_t color = palette_key(rgba);
     if (color != last && run > 0) {
       count_color(h, last, run);
       run = 0;

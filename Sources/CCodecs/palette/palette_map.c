@@ -47,15 +47,14 @@ _Static_assert(
 
 // MARK: Creation
 
-static uint32_t color_slot(const uint8_t rgba[4]) {
-  const uint32_t color = palette_key(rgba);
+static uint32_t color_slot(uint32_t color) {
   return (color ^ color >> 15) * 0x9e3779b1u >> 22;
 }
 
 /// Returns the index of a color in an exact palette, or NOT_FIXED.
-static int16_t find_exact(const ccodecs_palette_mapper *m, const uint8_t rgba[4]) {
-  for (uint32_t slot = color_slot(rgba); m->table[slot] != 0; slot = (slot + 1) % TABLE_SLOTS) {
-    if (memcmp(m->palette.colors[m->table[slot] - 1], rgba, 4) == 0) {
+static int16_t find_exact(const ccodecs_palette_mapper *m, uint32_t color) {
+  for (uint32_t slot = color_slot(color); m->table[slot] != 0; slot = (slot + 1) % TABLE_SLOTS) {
+    if (palette_key(m->palette.colors[m->table[slot] - 1]) == color) {
       return (int16_t)(m->table[slot] - 1);
     }
   }
@@ -65,7 +64,7 @@ static int16_t find_exact(const ccodecs_palette_mapper *m, const uint8_t rgba[4]
 static void fill_table(ccodecs_palette_mapper *m) {
   memset(m->table, 0, sizeof m->table);
   for (uint32_t i = 0; i < m->palette.count && m->palette.is_exact; i++) {
-    uint32_t slot = color_slot(m->palette.colors[i]);
+    uint32_t slot = color_slot(palette_key(m->palette.colors[i]));
     while (m->table[slot] != 0) {
       slot = (slot + 1) % TABLE_SLOTS;
     }
@@ -142,32 +141,26 @@ void ccodecs_palette_mapper_destroy(ccodecs_palette_mapper *m) {
 
 // MARK: Pixels
 
-/// Returns the index of a color that has one in any case, or NOT_FIXED. Sets alpha to what the palette can represent.
-static int16_t fix_color(const ccodecs_palette_mapper *m, uint8_t rgba[4]) {
-  if (m->palette.is_binary) {
-    const bool is_transparent = rgba[3] < 128 && m->palette.transparent >= 0;
-    rgba[3] = is_transparent ? 0 : 255;
-  }
-  if (rgba[3] == 0) {
-    memset(rgba, 0, 4);
-    if (m->palette.transparent >= 0) {
-      return (int16_t)m->palette.transparent;
-    }
-  }
-  return m->palette.is_exact ? find_exact(m, rgba) : NOT_FIXED;
-}
-
 /// Converts the row's pixels to points and fixed indices.
 static void convert_row(ccodecs_palette_mapper *m, const uint8_t *pixels, uint32_t channels, uint32_t count) {
-  uint8_t last[4], rgba[4];
+  const bool has_transparent = m->palette.transparent >= 0;
+  uint32_t last = 0;
   palette_point point = {{0}};
   int16_t fixed = NOT_FIXED;
   for (uint32_t x = 0; x < count; x++, pixels += channels) {
-    palette_read_pixel(pixels, channels, rgba);
-    if (x == 0 || memcmp(rgba, last, 4) != 0) {
-      memcpy(last, rgba, 4);
-      fixed = fix_color(m, rgba);
+    const uint32_t pixel = palette_read_pixel(pixels, channels);
+    if (x == 0 || pixel != last) {
+      last = pixel;
+      uint32_t color = palette_represented(pixel, m->palette.is_binary);
+      if (color == 0 && m->palette.is_binary && !has_transparent) {
+        color = pixel | 0xff000000u;
+      }
+      uint8_t rgba[4];
+      palette_split_key(color, rgba);
       point = ccodecs_palette_space_point(&m->space, rgba);
+      fixed = color == 0 && has_transparent ? (int16_t)m->palette.transparent
+              : m->palette.is_exact         ? find_exact(m, color)
+                                            : NOT_FIXED;
     }
     m->points[x] = point;
     m->fixed[x] = fixed;

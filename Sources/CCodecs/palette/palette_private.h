@@ -158,12 +158,25 @@ static inline uint32_t palette_key(const uint8_t rgba[4]) {
   return (uint32_t)rgba[0] | (uint32_t)rgba[1] << 8 | (uint32_t)rgba[2] << 16 | (uint32_t)rgba[3] << 24;
 }
 
-/// Reads a pixel as RGBA.
-static inline void palette_read_pixel(const uint8_t *pixel, uint32_t channels, uint8_t rgba[4]) {
-  rgba[0] = pixel[0];
-  rgba[1] = pixel[channels > 1 ? 1 : 0];
-  rgba[2] = pixel[channels > 1 ? 2 : 0];
-  rgba[3] = channels == 4 ? pixel[3] : 255;
+/// Reads a pixel as such a number.
+static inline uint32_t palette_read_pixel(const uint8_t *pixel, uint32_t channels) {
+  if (channels == 1) {
+    return 0x10101u * pixel[0] | 0xff000000u;
+  }
+  const uint32_t color = (uint32_t)pixel[0] | (uint32_t)pixel[1] << 8 | (uint32_t)pixel[2] << 16;
+  return color | (channels == 4 ? (uint32_t)pixel[3] << 24 : 0xff000000u);
+}
+
+/// What a palette can represent of a color: with binary transparency, alpha is 0 or 255. Transparent colors are 0.
+static inline uint32_t palette_represented(uint32_t color, bool is_binary) {
+  const uint32_t alpha = color >> 24;
+  return alpha < (is_binary ? 128 : 1) ? 0 : is_binary ? color | 0xff000000u : color;
+}
+
+static inline void palette_split_key(uint32_t color, uint8_t rgba[4]) {
+  for (int c = 0; c < 4; c++) {
+    rgba[c] = (uint8_t)(color >> 8 * c);
+  }
 }
 
 /// Returns the index of the first entry that a pixel which is not transparent can have: with binary transparency, the
